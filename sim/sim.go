@@ -540,7 +540,7 @@ const version = "sim"
 
 // try makes runs for a shrink.
 func (s *simulation) try(signature string) shrink.Try {
-	return func(_ context.Context, c shrink.Case) (*shrink.Run, error) {
+	return func(_ context.Context, c shrink.Case, _ bool) (*shrink.Run, error) {
 		out, _, err := s.play(s.quiet, c.Cut.Apply(s.spec), c.Tape, engine.Options{})
 		if err != nil {
 			return nil, err

@@ -171,7 +171,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 
 // again runs a tape. It gives the violation that was stored, else the first one.
 func (c *committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
-	r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, Full: true})
+	r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, Full: true, FromBoot: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -109,7 +109,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 // prepare makes the campaign, and finds mistakes that would show only when it has ended.
 func (x *exploration) prepare(c *cobra.Command) (err error) {
 	f, p := x.f, x.p
-	x.campaign = &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, BaselineFirst: true}
+	x.campaign = &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, FromBoot: f.fromBoot, BaselineFirst: true}
 	p.complete(x.campaign)
 	if x.campaign.Strategy, err = x.strategyOf(f, p, x.campaign.Seed); err != nil {
 		return err

@@ -35,6 +35,7 @@ type flags struct {
 	corpus    string
 	runs      uint64
 	tapeFile  string
+	bootSeed  uint64
 	trace     string
 	logs      bool
 	reached   bool
@@ -53,6 +54,7 @@ type flags struct {
 
 	around     uint64
 	noShrink   bool
+	fromBoot   bool
 	shrinkRuns uint64
 	shrinkTime time.Duration
 }
@@ -212,8 +214,10 @@ func (f *flags) oneSeed(c *cobra.Command) {
 
 func (f *flags) oneTape(c *cobra.Command) {
 	f.oneSeed(c)
+	c.Flags().Var(numberFlag{&f.bootSeed, 0, math.MaxUint64, "a seed is a whole number, such as 42"}, "boot-seed", "`seed` of the choices that are made before the end of setup (default: that of --seed)")
 	c.Flags().Var(fileFlag{&f.tapeFile}, "tape", "run the tape in this `file`, which has the text form")
 	c.MarkFlagsMutuallyExclusive("seed", "tape")
+	c.MarkFlagsMutuallyExclusive("boot-seed", "tape")
 }
 
 func (f *flags) tracing(c *cobra.Command) {
@@ -250,6 +254,7 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")
 	c.Flags().Var(fileFlag{&f.sarif}, "sarif", "write the failures as SARIF 2.1.0 to this `file`")
 	f.coverageFlags(c)
+	addSwitch(c, &f.fromBoot, "from-boot", "begin each run at its boot, and none at a snapshot")
 	addSwitch(c, &f.noShrink, "no-shrink", "do not shrink failures")
 	f.shrinking(c)
 }
@@ -310,6 +315,9 @@ const maxTapeBytes = 64 << 20
 // tape is the tape that the flags name.
 func (f *flags) tape(c *cobra.Command, p *project) (tape.Tape, error) {
 	if f.tapeFile == "" {
+		if c.Flags().Changed("boot-seed") {
+			return tape.FromReady(f.bootSeed, f.seedOf(c, p)), nil
+		}
 		return tape.Tape{Seed: f.seedOf(c, p)}, nil
 	}
 	const remedy = "name a file that holds a tape in its text form; docs/reference/cli.md describes it"

@@ -88,7 +88,9 @@ func (s *session) run(ctx context.Context, job *explore.Job, progress func(explo
 		return nil, failed(err)
 	}
 	defer w.Close()
-	reply, err := w.Do(ctx, job, explore.RunTime(s.setup.Spec), progress)
+	alone := *job
+	alone.FromBoot = true
+	reply, err := w.Do(ctx, &alone, explore.RunTime(s.setup.Spec), progress)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, errInterrupted

@@ -18,7 +18,7 @@ import (
 // Budgets of shrinking that are not set.
 const (
 	defaultShrinkRuns = 1000
-	defaultShrinkTime = 15 * time.Minute // of all failures of a campaign together
+	defaultShrinkTime = time.Minute // of all failures of a campaign together
 )
 
 func (a *app) shrinkVerb() *cobra.Command {
@@ -150,8 +150,8 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 
 // tries makes runs on a pool and says which of them show a failure.
 func tries(pool *explore.Pool, signature string) shrink.Try {
-	return func(ctx context.Context, c shrink.Case) (*shrink.Run, error) {
-		reply, err := pool.Do(ctx, &explore.Job{Tape: c.Tape, Cut: &c.Cut})
+	return func(ctx context.Context, c shrink.Case, proof bool) (*shrink.Run, error) {
+		reply, err := pool.Do(ctx, &explore.Job{Tape: c.Tape, Cut: &c.Cut, FromBoot: proof, Along: true})
 		if err != nil {
 			return nil, err
 		}

@@ -44,6 +44,7 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 			return nil, p.result.Mistake("exploration.corpus", err.Error(), "name a folder that has a corpus, such as one below .bloodhound/corpus")
 		}
 	}
+	set.OneBoot = !f.fromBoot
 	return search.New(name, p.spec, seed, set)
 }
 

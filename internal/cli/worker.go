@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +32,8 @@ func (a *app) workerVerb() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			abandon := func() { os.Exit(check.ExitEngine) } // the kernel ends what the world has left
-			if err := explore.Serve(os.Stdin, a.out, runJob, abandon); err != nil {
+			w := &worker{snapshots: runner.Snapshots{Room: roomForSnapshot}}
+			if err := explore.Serve(os.Stdin, a.out, w.do, abandon); err != nil {
 				return failed(err)
 			}
 			return nil
@@ -39,13 +41,22 @@ func (a *app) workerVerb() *cobra.Command {
 	}
 }
 
-// runJob runs one world to its end and judges it.
-func runJob(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
-	out, err := runWorld(setup, job, progress, interrupt)
+// worker makes the runs of a worker process.
+type worker struct{ snapshots runner.Snapshots }
+
+// do runs one world to its end and judges it.
+func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
+	out, began, err := w.run(setup, job, progress, interrupt)
 	if err != nil {
 		return explore.Failed(err)
 	}
 	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out)}
+	if began.Event > 0 {
+		r.Began = &explore.Began{Event: began.Event, Ready: began.Ready, SavedNs: began.SavedNs}
+	}
+	if why := w.snapshots.Refused; why != nil && !errors.Is(why, engine.ErrUnsupported) {
+		r.NoSnapshots = why.Error()
+	}
 	if setup.Learn { // the search has them
 		out.Draws, r.Summary.Reached, r.Summary.Near = nil, nil, nil
 	}
@@ -55,38 +66,59 @@ func runJob(setup *explore.Setup, job *explore.Job, progress func(explore.Progre
 	return r
 }
 
-func runWorld(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (*check.Judged, error) {
+func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (out *check.Judged, began runner.Begin, err error) {
 	spec := setup.Spec
 	if job.Cut != nil {
 		spec = job.Cut.Apply(spec)
 	}
 	eng, err := engineFor(spec)
 	if err != nil {
-		return nil, err
+		return nil, began, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return nil, began, err
 	}
 	images, err := imagesOf(spec)
 	if err != nil {
-		return nil, err
+		return nil, began, err
 	}
 	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Interrupt: interrupt})
 	if err != nil {
-		return nil, err
+		return nil, began, err
 	}
 	finish := func(*check.Judged) error { return nil }
 	if job.Trace != nil {
 		if finish, err = trace(&o, job.Trace, spec); err != nil {
-			return nil, err
+			return nil, began, err
 		}
 	}
 	if job.Progress {
 		defer watch(&o, progress)()
 	}
-	out, err := runner.Do(eng, spec, job.Tape, o, engine.At(job.Until))
-	return out, errors.Join(err, finish(out))
+	if job.FromBoot || job.Trace != nil || job.Dumps != "" { // traces and core files begin at the boot
+		out, err = runner.Do(eng, spec, job.Tape, o, engine.At(job.Until))
+	} else {
+		out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: engine.At(job.Until), Along: job.Along})
+	}
+	return out, began, errors.Join(err, finish(out))
+}
+
+// leastRoom is the part of the machine's memory that snapshots leave: one in so many.
+const leastRoom = 5
+
+// roomForSnapshot reports whether this machine has memory for a further snapshot (proc_meminfo(5)).
+func roomForSnapshot() bool {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return true
+	}
+	var total, available int64
+	for line := range strings.Lines(string(b)) {
+		fmt.Sscanf(line, "MemTotal: %d kB", &total)
+		fmt.Sscanf(line, "MemAvailable: %d kB", &available)
+	}
+	return available >= total/leastRoom
 }
 
 // trace adds an observer to o that writes the trace into a file.

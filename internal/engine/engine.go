@@ -28,10 +28,16 @@ type Engine interface {
 type World interface {
 	// Advance runs the world until the given point, or until it ends by itself.
 	Advance(until Until) (Reason, error)
-	// Fork copies the world, or answers ErrUnsupported.
-	Fork() (World, error)
+	// Fork copies the world, which goes on as if nothing had happened. The copy goes on with a tape that Follows, and with Options of
+	// its own, which ask for the same records. Its Spec differs from the world's in nothing that was used so far: before the end of
+	// setup, that is what workloads skip. The error is ErrUnsupported, or why this world cannot be copied now.
+	Fork(spec *world.Spec, t tape.Tape, o Options) (World, error)
+	// Follows reports whether the run of a tape is the same as this one up to here. It may report false where it is.
+	Follows(t tape.Tape) bool
 	// Inspect gives what can be asked about the stopped world, or ErrUnsupported.
 	Inspect() (Inspection, error)
+	// At is where the world stands: how many events have happened, and the virtual time.
+	At() (event uint64, timeNs int64)
 	// Outcome reports what happened so far.
 	Outcome() *Outcome
 	// Close ends the world and leaves nothing of it behind. It may be called at any time, and twice.
@@ -42,6 +48,7 @@ type World interface {
 type Until struct {
 	Position       // stop there
 	TimeNs   int64 // stop when virtual time has reached this point
+	Ready    bool  // stop before the end of setup, when all servers are up and no driver was started, unless the world is past that
 }
 
 // Reason is why an Advance returned.
@@ -49,6 +56,7 @@ type Reason string
 
 const (
 	ReachedUntil Reason = "until"       // the point asked for
+	Ready        Reason = "ready"       // the end of setup, which Until asked for
 	Finished     Reason = "finished"    // the world ended: its phases are over
 	MaxTime      Reason = "max_time"    // virtual time is used up
 	Deadlock     Reason = "deadlock"    // no thread can ever run again

@@ -21,8 +21,9 @@ const Window = 8
 // up: it would fail all others too.
 const MaxConsecutiveLost = 3
 
-// ReplayEvery is how often a run without a violation is replayed too: the first of each so many. A leak of chance that
-// an engine does not know of shows there, and not first when a bug is to be replayed.
+// ReplayEvery is how often runs without a violation are replayed too, from their boot: the first two of each so many, of which one began
+// at its boot and one, most often, at a snapshot. A leak of chance that an engine does not know of shows there, and not first when a bug is
+// to be replayed; and so does a snapshot that changes a run.
 const ReplayEvery = 100
 
 // Campaign is a search over tapes.
@@ -36,6 +37,7 @@ type Campaign struct {
 	Workers   int
 	FirstCPU  int  // the place among the machine's CPUs of the first worker's; the others follow
 	KeepGoing bool // go on after a violation
+	FromBoot  bool // all runs begin at their boot, and at no snapshot
 	// Behaviours has Totals.Curve count what runs reach, whatever the Strategy learns.
 	Behaviours    bool
 	BaselineFirst bool // begin with a run without faults, if there are any
@@ -189,6 +191,7 @@ type collector struct {
 	last     *uint64 // the earliest violation: no run after it counts
 	done     bool
 	lostRow  int
+	unable   bool // no snapshots can be taken
 	feeder   *feeder
 	programs programs
 
@@ -264,6 +267,11 @@ func (c *collector) count(r *result) {
 	c.lostRow = 0
 	s := r.reply.Summary
 	t.add(s, r.job.Tape)
+	t.Snapshots.add(r.reply)
+	if why := r.reply.NoSnapshots; why != "" && !c.unable {
+		c.unable = true
+		c.note("runs begin at their boot from now on: " + why)
+	}
 	if !s.Repeat.Reproducible {
 		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, s.Repeat.Reason})
 	}
@@ -370,7 +378,7 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 			continue
 		}
 		violated := Violated(r.reply.Summary.Verdicts)
-		if len(violated) > 0 || job.ID%ReplayEvery == 0 || job.ID == baselineRun && job.Cover != nil {
+		if len(violated) > 0 || job.ID%ReplayEvery <= 1 || job.ID == baselineRun && job.Cover != nil {
 			second, lost := s.replay(replays, r)
 			violated = Violated(r.reply.Summary.Verdicts)
 			switch {

@@ -120,10 +120,10 @@ func (s *Setup) JobOptions(j *Job, o engine.Options) (engine.Options, error) {
 	return s.Options(o), err
 }
 
-// bare is a job without breakpoints.
+// bare is a job without breakpoints, from its boot.
 func (j *Job) bare() *Job {
 	b := *j
-	b.Cover = nil
+	b.Cover, b.FromBoot = nil, true
 	return &b
 }
 

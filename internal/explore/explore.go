@@ -102,6 +102,10 @@ type Job struct {
 	// Behaviour asks for what the run reaches (see engine.Options).
 	Behaviour bool   `json:"behaviour,omitempty"`
 	Trace     *Trace `json:"trace,omitempty"`
+	// FromBoot asks for a run that begins at no snapshot and takes none.
+	FromBoot bool `json:"from_boot,omitempty"`
+	// Along asks for snapshots along the run: tapes that differ from this one late will follow.
+	Along bool `json:"along,omitempty"`
 }
 
 // Trace asks for a trace of the run in a file.
@@ -110,6 +114,13 @@ type Trace struct {
 	Format string   `json:"format"` // one of report.Formats
 	Level  string   `json:"level,omitempty"`
 	Events []string `json:"events,omitempty"`
+}
+
+// Began is a snapshot at which a run began.
+type Began struct {
+	Event   uint64 `json:"event"`
+	Ready   bool   `json:"ready,omitempty"` // it was taken at the end of setup
+	SavedNs int64  `json:"saved_ns"`        // how long the run that took it needed from its boot to there
 }
 
 // Reply is a line that a worker writes: progress of a job, or its end.
@@ -122,6 +133,10 @@ type Reply struct {
 	Summary   *Summary      `json:"summary,omitempty"`
 	Outcome   *check.Judged `json:"outcome,omitempty"`
 	Seen      *search.Seen  `json:"seen,omitempty"` // if the setup asks for it
+	// Began is the snapshot at which the run began; nil is its boot.
+	Began *Began `json:"began,omitempty"`
+	// NoSnapshots is why the worker takes no snapshots.
+	NoSnapshots string `json:"no_snapshots,omitempty"`
 }
 
 // Progress is how far a run has come.

@@ -12,6 +12,8 @@ type feeder struct {
 	learned  uint64        // the strategy has learned from the runs below this one
 	queue    []*search.Run // those from there on that have ended
 	kept     func(came []*search.Entry, left []string)
+	fromBoot bool
+	along    bool // tapes are beginnings of others
 }
 
 func newFeeder(c *Campaign) *feeder {
@@ -19,6 +21,8 @@ func newFeeder(c *Campaign) *feeder {
 	if f.strategy == nil {
 		f.strategy = search.Tapes(search.Random, func(run uint64) tape.Tape { return search.RandomTape(c.Seed, run) })
 	}
+	name := f.strategy.Name()
+	f.fromBoot, f.along = c.FromBoot, name == search.Depth || name == search.Breadth
 	return f
 }
 
@@ -71,7 +75,7 @@ func (f *feeder) job(run, ended uint64) *Job {
 		c, answer := f.strategy.Next(run)
 		switch {
 		case answer == search.Here:
-			return &Job{ID: run, Tape: c.Tape, Origin: c.Origin}
+			return &Job{ID: run, Tape: c.Tape, Origin: c.Origin, FromBoot: f.fromBoot, Along: f.along}
 		case answer == search.Exhausted || f.learned >= ended:
 			return nil
 		}

@@ -41,6 +41,8 @@ type Totals struct {
 	FeedbackDelay uint64      `json:"feedback_delay,omitempty"`
 	Code          []CodeTotal `json:"code,omitempty"`
 	CodeFile      string      `json:"code_file,omitempty"` // the report of it
+	// Snapshots counts the runs that began at a snapshot.
+	Snapshots SnapshotTotals `json:"snapshots,omitzero"`
 	// Replaced says which programs were others from some run on.
 	Replaced   []string             `json:"replaced,omitempty"`
 	Operations Operations           `json:"operations"`
@@ -74,6 +76,26 @@ type Totals struct {
 	Machine string `json:"machine,omitempty"`
 }
 
+// SnapshotTotals counts the runs of a campaign that did not begin at their boot.
+type SnapshotTotals struct {
+	Ready uint64 `json:"ready"` // began at the end of setup
+	Later uint64 `json:"later"`
+	// SavedNs is how long the runs that took the snapshots needed from their boot to there.
+	SavedNs int64 `json:"saved_ns"`
+}
+
+func (t *SnapshotTotals) add(r *Reply) {
+	switch {
+	case r.Began == nil:
+		return
+	case r.Began.Ready:
+		t.Ready++
+	default:
+		t.Later++
+	}
+	t.SavedNs += r.Began.SavedNs
+}
+
 // Warning is a warning of runs, with the number of runs that gave it.
 type Warning struct {
 	Text string `json:"text"`
@@ -105,11 +127,12 @@ type PropertyTotal struct {
 type Example struct {
 	Status check.Status `json:"status"`
 	Run    string       `json:"run"` // its tape's name
-	// Seed is the run's, if that is all of its tape.
-	Seed   *uint64 `json:"seed,omitempty"`
-	TimeNs int64   `json:"time_ns,omitempty"` // where it shows
-	Event  uint64  `json:"event,omitempty"`
-	Text   string  `json:"text,omitempty"`
+	// Seed is the run's, if seeds are all of its tape, and BootSeed the one with which it boots, if that is another.
+	Seed     *uint64 `json:"seed,omitempty"`
+	BootSeed *uint64 `json:"boot_seed,omitempty"`
+	TimeNs   int64   `json:"time_ns,omitempty"` // where it shows
+	Event    uint64  `json:"event,omitempty"`
+	Text     string  `json:"text,omitempty"`
 }
 
 // example keeps a run as the first one with its verdict.
@@ -118,8 +141,11 @@ func (p *PropertyTotal) example(v *check.Verdict, tp tape.Tape) {
 		return
 	}
 	e := Example{Status: v.Status, Run: tp.Name(), TimeNs: v.TimeNs, Event: v.Event, Text: v.Reason}
-	if len(tp.Edits) == 0 {
-		e.Seed = &tp.Seed
+	if boot, seed, rest := tp.Seeds(); len(rest) == 0 {
+		e.Seed = &seed
+		if boot != seed {
+			e.BootSeed = &boot
+		}
 	}
 	if e.Text == "" && len(v.Evidence) > 0 {
 		e.Text = v.Evidence[0]

@@ -186,7 +186,11 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 				x.At = fmt.Sprintf("at %s, event %d", Seconds(e.TimeNs), e.Event)
 			}
 			if e.Seed != nil {
-				x.Command = fmt.Sprintf("bloodhound run --seed %d%s", *e.Seed, c.Arguments)
+				boot := ""
+				if e.BootSeed != nil {
+					boot = fmt.Sprintf(" --boot-seed %d", *e.BootSeed)
+				}
+				x.Command = fmt.Sprintf("bloodhound run --seed %d%s%s", *e.Seed, boot, c.Arguments)
 			}
 			view.Shown = append(view.Shown, x)
 		}

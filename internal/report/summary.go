@@ -29,6 +29,9 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if t.Stopped != "" {
 		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
 	}
+	if s := &t.Snapshots; s.Ready+s.Later > 0 {
+		fmt.Fprintf(&b, "  %d of %d runs began at a snapshot, %d of them at the end of setup, which saved %s\n", s.Ready+s.Later, t.Runs, s.Ready, duration(s.SavedNs))
+	}
 	standing(&b, &t.Search)
 	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
 	reasons(&b, t.Reasons)

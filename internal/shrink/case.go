@@ -33,8 +33,8 @@ type Run struct {
 }
 
 // Try makes the run of a Case. It is called by several goroutines at once. An error is one of the engine or the machine,
-// or the end of ctx.
-type Try func(ctx context.Context, c Case) (*Run, error)
+// or the end of ctx. proof asks for a run from its boot, whatever snapshots there are.
+type Try func(ctx context.Context, c Case, proof bool) (*Run, error)
 
 // Size is how large a run is.
 type Size struct {

@@ -76,7 +76,7 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 		w.ctx, cancel = context.WithTimeout(ctx, s.MaxTime)
 		defer cancel()
 	}
-	first, err := s.Try(ctx, from)
+	first, err := s.Try(ctx, from, true)
 	w.runs++
 	switch {
 	case err != nil:
@@ -86,7 +86,7 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 	}
 	start := sizeOf(s.Spec, &from.Cut, first.Outcome)
 	bare := Case{Bare(from.Tape, first.Outcome.Decisions), from.Cut}
-	run, err := s.Try(ctx, bare)
+	run, err := s.Try(ctx, bare, false)
 	w.runs++
 	switch {
 	case err != nil:
@@ -235,7 +235,7 @@ func (w *work) replay() bool {
 	case w.Run == w.provenRun:
 		return true
 	}
-	again, err := w.Try(w.outer, w.Case) // also when the budget has ended
+	again, err := w.Try(w.outer, w.Case, true) // also when the budget has ended
 	w.runs++
 	if err != nil {
 		return false
@@ -277,7 +277,7 @@ func (w *work) first(n int, nth func(i int) Case, good func(*Run) bool) int {
 			}
 			w.runs++
 			all.Go(func() {
-				results[i].run, results[i].err = w.Try(w.ctx, now[i])
+				results[i].run, results[i].err = w.Try(w.ctx, now[i], false)
 			})
 		}
 		all.Wait()
@@ -703,7 +703,7 @@ func countOperations(r *Run, client string) int {
 func (w *work) nodes() {
 	needed := false
 	calm := func(cut world.Cut) bool {
-		r, err := w.Try(w.ctx, Case{Bare(w.Tape, nil), cut})
+		r, err := w.Try(w.ctx, Case{Bare(w.Tape, nil), cut}, false)
 		w.runs++
 		return err == nil && !r.Same
 	}

@@ -32,7 +32,7 @@ func lossy(mode string) *world.Spec {
 
 // try makes runs on the fake engine.
 func try(spec *world.Spec, runs *atomic.Int64) Try {
-	return func(ctx context.Context, c Case) (*Run, error) {
+	return func(ctx context.Context, c Case, _ bool) (*Run, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func try(spec *world.Spec, runs *atomic.Int64) Try {
 func failing(t *testing.T, spec *world.Spec, skip int) tape.Tape {
 	t.Helper()
 	for seed := uint64(1); seed < 500; seed++ {
-		r, err := try(spec, new(atomic.Int64))(t.Context(), Case{Tape: tape.Tape{Seed: seed}})
+		r, err := try(spec, new(atomic.Int64))(t.Context(), Case{Tape: tape.Tape{Seed: seed}}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func minimal(t *testing.T, spec *world.Spec, r *Result) {
 	t.Helper()
 	for i, d := range r.Outcome.Decisions {
 		less := slices.Delete(slices.Clone(r.Outcome.Decisions), i, i+1)
-		run, err := try(spec, new(atomic.Int64))(t.Context(), Case{Bare(r.Tape, less), r.Cut})
+		run, err := try(spec, new(atomic.Int64))(t.Context(), Case{Bare(r.Tape, less), r.Cut}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestTheSmallestRunIsMinimalAndRepeats(t *testing.T) {
 			}
 			minimal(t, spec, r)
 			for range 20 {
-				again, err := try(spec, &runs)(t.Context(), r.Case)
+				again, err := try(spec, &runs)(t.Context(), r.Case, false)
 				if err != nil || !again.Same || again.Outcome.Hash != r.Outcome.Hash {
 					t.Fatalf("a replay came out differently: %v, %+v", err, again)
 				}
@@ -122,11 +122,11 @@ func TestAnInterruptLosesFewRuns(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		attempt := try(spec, &runs)
 		var seen []Progress
-		s := &Search{Spec: spec, Progress: func(p Progress) { seen = append(seen, p) }, Try: func(ctx context.Context, c Case) (*Run, error) {
+		s := &Search{Spec: spec, Progress: func(p Progress) { seen = append(seen, p) }, Try: func(ctx context.Context, c Case, proof bool) (*Run, error) {
 			if runs.Load() == end {
 				interrupt()
 			}
-			return attempt(ctx, c)
+			return attempt(ctx, c, proof)
 		}}
 		r, err := s.Shrink(ctx, from)
 		interrupt()
@@ -206,8 +206,8 @@ func TestARunThatDoesNotRepeatIsNotBelieved(t *testing.T) {
 	// From the tenth run on each run comes out a little different.
 	var runs atomic.Int64
 	inner := try(spec, &runs)
-	s := &Search{Spec: spec, Try: func(ctx context.Context, c Case) (*Run, error) {
-		r, err := inner(ctx, c)
+	s := &Search{Spec: spec, Try: func(ctx context.Context, c Case, proof bool) (*Run, error) {
+		r, err := inner(ctx, c, proof)
 		if n := runs.Load(); err == nil && r.Same && n > 10 {
 			r.Outcome.Hash += fmt.Sprint(n)
 		}
@@ -229,9 +229,9 @@ func TestARunThatDoesNotRepeatIsNotBelieved(t *testing.T) {
 func TestOperationsOfADriverThatDoesNotListen(t *testing.T) {
 	spec := lossy(enginetest.LostWrite)
 	deaf := try(spec, new(atomic.Int64))
-	s := &Search{Spec: spec, Try: func(ctx context.Context, c Case) (*Run, error) {
+	s := &Search{Spec: spec, Try: func(ctx context.Context, c Case, proof bool) (*Run, error) {
 		c.Cut.Skip = nil
-		return deaf(ctx, c)
+		return deaf(ctx, c, false)
 	}}
 	r, err := s.Shrink(t.Context(), Case{Tape: failing(t, spec, 3)})
 	if err != nil {
@@ -247,7 +247,7 @@ func TestManyClients(t *testing.T) {
 	const clients, each = 200, 3
 	needed := []string{"c7/1", "c150/2"}
 	runs := 0
-	s := &Search{Spec: &world.Spec{}, Workers: 1, Try: func(_ context.Context, c Case) (*Run, error) {
+	s := &Search{Spec: &world.Spec{}, Workers: 1, Try: func(_ context.Context, c Case, _ bool) (*Run, error) {
 		runs++
 		o := &check.Judged{}
 		w := world.Workload{Skip: c.Cut.Skip}
@@ -288,8 +288,8 @@ func TestSkipsAreJoined(t *testing.T) {
 // Two faults of which none can go, but for which one at another target or moment would do.
 func TestFewerFaultsAtOtherMoments(t *testing.T) {
 	spec := lossy(enginetest.LostWrite)
-	both := func(ctx context.Context, c Case) (*Run, error) {
-		r, err := try(spec, new(atomic.Int64))(ctx, c)
+	both := func(ctx context.Context, c Case, _ bool) (*Run, error) {
+		r, err := try(spec, new(atomic.Int64))(ctx, c, false)
 		if err != nil || !r.Same {
 			return r, err
 		}
@@ -303,7 +303,7 @@ func TestFewerFaultsAtOtherMoments(t *testing.T) {
 	var from Case
 	for seed := uint64(1); ; seed++ {
 		from.Tape = tape.Tape{Seed: seed}
-		r, err := both(t.Context(), from)
+		r, err := both(t.Context(), from, false)
 		if err != nil {
 			t.Fatal(err)
 		}

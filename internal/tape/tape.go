@@ -9,6 +9,7 @@ package tape
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
@@ -19,15 +20,31 @@ type Tape struct {
 	Edits []Edit `json:"edits,omitempty"`
 }
 
-// Name describes a tape in a few words: it is its seed, unless there are edits.
-func (t Tape) Name() string {
-	switch len(t.Edits) {
-	case 0:
-		return fmt.Sprintf("seed %d", t.Seed)
-	case 1:
-		return fmt.Sprintf("seed %d with 1 edit", t.Seed)
+// Seeds are the seed of the draws that are made before the world is ready, the seed of those from then on, and the edits beside.
+func (t Tape) Seeds() (boot, seed uint64, rest []Edit) {
+	if len(t.Edits) > 0 && t.Edits[0] == FromReady(t.Seed, t.Edits[0].Seed).Edits[0] {
+		return t.Seed, t.Edits[0].Seed, t.Edits[1:]
 	}
-	return fmt.Sprintf("seed %d with %d edits", t.Seed, len(t.Edits))
+	return t.Seed, t.Seed, t.Edits
+}
+
+// Name describes a tape in a few words: its seeds, and how many edits it has beside.
+func (t Tape) Name() string {
+	boot, seed, rest := t.Seeds()
+	name := fmt.Sprintf("seed %d", seed)
+	if boot != seed {
+		name += fmt.Sprintf(", booted with seed %d,", boot)
+		if len(rest) == 0 {
+			name = strings.TrimSuffix(name, ",")
+		}
+	}
+	switch len(rest) {
+	case 0:
+		return name
+	case 1:
+		return name + " with 1 edit"
+	}
+	return fmt.Sprintf("%s with %d edits", name, len(rest))
 }
 
 // Op is the kind of an Edit.
@@ -51,6 +68,14 @@ type Edit struct {
 	To     uint64 `json:"to,omitempty"`
 	Value  uint64 `json:"value,omitempty"`
 	Seed   uint64 `json:"seed,omitempty"`
+	// Ready restricts a Reseed to draws that are made once the world is ready (Source.Ready), so that the draws before are those
+	// of another seed.
+	Ready bool `json:"ready,omitempty"`
+}
+
+// FromReady is the tape whose draws are those of seed boot until the world is ready, and those of seed from then on.
+func FromReady(boot, seed uint64) Tape {
+	return Tape{Seed: boot, Edits: []Edit{{Op: Reseed, Stream: "**", Seed: seed, Ready: true}}}
 }
 
 // Decision is one draw that was not the default.
@@ -99,6 +124,7 @@ type Source struct {
 	draws     []Draws
 	drawsLost uint64
 	met       uint64 // Set edits that have overridden a draw
+	ready     bool
 }
 
 // MaxDecisions bounds the log of non-default decisions that is kept of one run.
@@ -177,7 +203,7 @@ func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden
 				value, overridden = 0, true
 			}
 		case Reseed:
-			if i >= e.From {
+			if i >= e.From && (s.ready || !e.Ready) {
 				seed, overridden = e.Seed, false
 			}
 		}
@@ -187,6 +213,9 @@ func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden
 	}
 	return mix(mix(seed^splitmix.Gamma, c.key), i), i, 0, false
 }
+
+// Ready notes that the world is ready: setup and warmup are over. Edits may ask for it.
+func (s *Source) Ready() { s.ready = true }
 
 // Choose draws from stream a value in [0, n), uniformly. n must be at least 1; a draw with n == 1 still advances
 // the stream.
@@ -274,7 +303,7 @@ func (t Stream) Uint64() uint64 { return t.s.word(t.c) }
 func (s *Source) word(c *cursor) uint64 {
 	seed := s.tape.Seed
 	for _, e := range c.edits {
-		if e.Op == Reseed && c.next >= e.From {
+		if e.Op == Reseed && c.next >= e.From && (s.ready || !e.Ready) {
 			seed = e.Seed
 		}
 	}
@@ -325,11 +354,12 @@ type State struct {
 	Draws     []Draws
 	DrawsLost uint64
 	Met       uint64
+	Ready     bool
 }
 
 // State copies what s knows as plain data.
 func (s *Source) State() State {
-	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met}
+	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met, Ready: s.ready}
 	for name, c := range s.cursors {
 		st.Next[name] = c.next
 	}
@@ -342,7 +372,7 @@ func (s *Source) State() State {
 // Restore has s go on where st was taken, on the tape of st. Its clock and the Streams that it has handed out stay.
 func (s *Source) Restore(st State) {
 	old := s.cursors
-	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, watch: st.Watch, drawsLost: st.DrawsLost, met: st.Met}
+	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, watch: st.Watch, drawsLost: st.DrawsLost, met: st.Met, ready: st.Ready}
 	for name, next := range st.Next {
 		s.cursor(name).next = next
 	}
@@ -356,6 +386,60 @@ func (s *Source) Restore(st State) {
 		*c = *s.cursor(name)
 		s.cursors[name] = c
 	}
+}
+
+// Follows reports whether a run of t would have made the same draws up to here. It may report false where it would.
+func (s *Source) Follows(t Tape) bool {
+	if t.Seed != s.tape.Seed {
+		return false
+	}
+	own, other := s.effective(s.tape.Edits), s.effective(t.Edits)
+	for name, c := range s.cursors {
+		i, k := 0, 0
+		for {
+			for i < len(own) && !own[i].reaches(name, c.next) {
+				i++
+			}
+			for k < len(other) && !other[k].reaches(name, c.next) {
+				k++
+			}
+			if i == len(own) || k == len(other) {
+				break
+			}
+			if !own[i].same(&other[k], c.next) {
+				return false
+			}
+			i, k = i+1, k+1
+		}
+		if i < len(own) || k < len(other) {
+			return false
+		}
+	}
+	return true
+}
+
+// effective are the edits that may have had an effect so far.
+func (s *Source) effective(edits []Edit) []Edit {
+	if s.ready {
+		return edits
+	}
+	return slices.DeleteFunc(slices.Clone(edits), func(e Edit) bool { return e.Ready })
+}
+
+// reaches reports whether an edit overrides one of the first n draws of a stream.
+func (e *Edit) reaches(stream string, n uint64) bool {
+	return e.From < n && (e.Op == Set && e.Stream == stream || e.Op != Set && Match(e.Stream, stream))
+}
+
+// same reports whether two edits that reach the first n draws of a stream do the same to them.
+func (e *Edit) same(o *Edit, n uint64) bool {
+	end := func(e *Edit) uint64 {
+		if e.To == 0 {
+			return n
+		}
+		return min(e.To, n)
+	}
+	return e.Op == o.Op && e.From == o.From && e.Value == o.Value && e.Seed == o.Seed && e.Ready == o.Ready && end(e) == end(o)
 }
 
 // mix is number b of the generator that begins with a.

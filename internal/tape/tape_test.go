@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -370,5 +371,73 @@ func TestAtIsWhatADrawGives(t *testing.T) {
 	}
 	if a, b := len(asked.Decisions()), len(plain.Decisions()); a != b || asked.State().Met != plain.State().Met {
 		t.Errorf("%d decisions and %d without At", a, b)
+	}
+}
+
+// A tape follows another one as long as it overrides none of the draws that were made in another way.
+func TestFollows(t *testing.T) {
+	set := func(stream string, i, v uint64) Edit { return Edit{Op: Set, Stream: stream, From: i, Value: v} }
+	calm := Edit{Op: Default, Stream: "**", To: End}
+	played := Tape{Seed: 7, Edits: []Edit{calm, set("a/b", 1, 3), set("a/c", 9, 1)}}
+	s := NewSource(played)
+	for range 3 {
+		s.Choose("a/b", 10)
+		s.Choose("a/c", 10)
+	}
+	for _, c := range []struct {
+		what string
+		t    Tape
+		want bool
+	}{
+		{"itself", played, true},
+		{"another seed", Tape{Seed: 8, Edits: played.Edits}, false},
+		{"without a draw to come", Tape{Seed: 7, Edits: []Edit{calm, set("a/b", 1, 3)}}, true},
+		{"with another draw to come", Tape{Seed: 7, Edits: []Edit{calm, set("a/b", 1, 3), set("a/b", 3, 1)}}, true},
+		{"with an edit of a stream to come", Tape{Seed: 7, Edits: []Edit{calm, set("a/b", 1, 3), set("z", 0, 1)}}, true},
+		{"without a draw that was made", Tape{Seed: 7, Edits: []Edit{calm, set("a/c", 9, 1)}}, false},
+		{"with another value", Tape{Seed: 7, Edits: []Edit{calm, set("a/b", 1, 4), set("a/c", 9, 1)}}, false},
+		{"with one more draw that was made", Tape{Seed: 7, Edits: []Edit{calm, set("a/b", 1, 3), set("a/c", 2, 1)}}, false},
+		{"with a range that ends later", Tape{Seed: 7, Edits: []Edit{{Op: Default, Stream: "**", To: 3}, set("a/b", 1, 3)}}, true},
+		{"with a range that ends before", Tape{Seed: 7, Edits: []Edit{{Op: Default, Stream: "**", To: 2}, set("a/b", 1, 3)}}, false},
+		{"with another seed once it is ready", Tape{Seed: 7, Edits: append(slices.Clone(played.Edits), FromReady(7, 8).Edits...)}, true},
+		{"with another seed from draw 3 on", Tape{Seed: 7, Edits: append(slices.Clone(played.Edits), Edit{Op: Reseed, Stream: "**", From: 3, Seed: 1})}, true},
+		{"with another seed from draw 2 on", Tape{Seed: 7, Edits: append(slices.Clone(played.Edits), Edit{Op: Reseed, Stream: "a/*", From: 2, Seed: 1})}, false},
+	} {
+		if got := s.Follows(c.t); got != c.want {
+			t.Errorf("%s: %v", c.what, got)
+		}
+	}
+	s.Ready()
+	s.Choose("a/b", 10)
+	if s.Follows(Tape{Seed: 7, Edits: append(slices.Clone(played.Edits), FromReady(7, 8).Edits...)}) {
+		t.Error("a tape with another seed follows a world that is ready and has drawn since")
+	}
+}
+
+// Up to the world's being ready the draws are those of one seed, and then those of another one.
+func TestFromReady(t *testing.T) {
+	tp := FromReady(1, 2)
+	boot, then, s := NewSource(Tape{Seed: 1}), NewSource(Tape{Seed: 2}), NewSource(tp)
+	draws := func(s *Source, n int) (list []uint64) {
+		var b [8]byte
+		for range n {
+			s.Bytes("bytes", b[:])
+			list = append(list, s.Choose("x", 1000), binary.LittleEndian.Uint64(b[:]))
+		}
+		return list
+	}
+	if got, want := draws(s, 20), draws(boot, 20); !slices.Equal(got, want) {
+		t.Errorf("before it is ready: %v, and with its seed alone %v", got, want)
+	}
+	s.Ready()
+	draws(then, 20)
+	if got, want := draws(s, 20), draws(then, 20); !slices.Equal(got, want) {
+		t.Errorf("ready: %v, and with the other seed %v", got, want)
+	}
+	if boot, seed, rest := tp.Seeds(); boot != 1 || seed != 2 || len(rest) != 0 || tp.Name() != "seed 2, booted with seed 1" {
+		t.Errorf("%d %d %v, %q", boot, seed, rest, tp.Name())
+	}
+	if again, err := Parse(Format(tp)); err != nil || !reflect.DeepEqual(again, tp) {
+		t.Errorf("%v, %v from %s", again, err, Format(tp))
 	}
 }

@@ -19,6 +19,7 @@ const maxEdits = 1 << 22
 //	default ** 0..
 //	set fault/crash/n1 17 = 3
 //	reseed net/** 5.. seed 99
+//	reseed ** 0.. seed 7 ready
 //
 // A stream's name that has a space, a quote or a # in it is written as a quoted Go string. What Parse reads from
 // the text makes the same draws as t.
@@ -37,7 +38,11 @@ func Format(t Tape) string {
 				fmt.Fprintf(&b, "default %s %d..%d\n", name, e.From, e.To)
 			}
 		case Reseed:
-			fmt.Fprintf(&b, "reseed %s %d.. seed %d\n", name, e.From, e.Seed)
+			ready := ""
+			if e.Ready {
+				ready = " ready"
+			}
+			fmt.Fprintf(&b, "reseed %s %d.. seed %d%s\n", name, e.From, e.Seed, ready)
 		default:
 			panic("tape: edit with unknown op " + string(e.Op))
 		}
@@ -137,11 +142,12 @@ func parseEdit(w []string) (Edit, error) {
 			}
 		}
 	case Reseed:
-		const form = "reseed PATTERN FROM.. seed SEED"
-		if len(w) != 5 || w[3] != "seed" || !strings.HasSuffix(w[2], "..") {
+		const form = "reseed PATTERN FROM.. seed SEED [ready]"
+		ready := len(w) == 6 && w[5] == "ready"
+		if len(w) != 5 && !ready || w[3] != "seed" || !strings.HasSuffix(w[2], "..") {
 			return bad(form)
 		}
-		e = Edit{Op: Reseed, Stream: w[1]}
+		e = Edit{Op: Reseed, Stream: w[1], Ready: ready}
 		if e.From, err = number(strings.TrimSuffix(w[2], "..")); err != nil {
 			return Edit{}, err
 		}

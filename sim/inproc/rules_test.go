@@ -338,7 +338,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		if reason, err := w.Advance(engine.Until{Position: engine.At(1 + seed)}); err != nil || reason != engine.ReachedUntil {
 			t.Fatal(reason, err)
 		}
-		if _, err := w.Fork(); !errors.Is(err, engine.ErrUnsupported) {
+		if _, err := w.Fork(e.Spec(), tape.Tape{}, engine.Options{}); !errors.Is(err, engine.ErrUnsupported) {
 			t.Error(err)
 		}
 		w.Close()

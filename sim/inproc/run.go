@@ -321,10 +321,18 @@ func (r *run) push(atNs int64, what pending) {
 }
 
 // Fork implements engine.World: coroutines cannot be copied.
-func (r *run) Fork() (engine.World, error) { return nil, engine.ErrUnsupported }
+func (r *run) Fork(*world.Spec, tape.Tape, engine.Options) (engine.World, error) {
+	return nil, engine.ErrUnsupported
+}
+
+// Follows implements engine.World.
+func (r *run) Follows(tape.Tape) bool { return false }
 
 // Inspect implements engine.World.
 func (r *run) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
+
+// At implements engine.World.
+func (r *run) At() (event uint64, timeNs int64) { return r.events, r.now }
 
 // Outcome implements engine.World.
 func (r *run) Outcome() *engine.Outcome {

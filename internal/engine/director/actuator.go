@@ -138,4 +138,6 @@ type Notice struct {
 type Chooser interface {
 	fault.Chooser
 	Choose(stream string, n uint64) uint64
+	// Ready notes that setup is over.
+	Ready()
 }

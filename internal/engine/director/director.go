@@ -22,6 +22,9 @@ const never = Never
 // State is where the direction of a world stands.
 type State struct {
 	Due                    int64 // when Direct is to be called next
+	Hold                   bool  // setup shall not end by itself: Held, until Release
+	Held                   bool
+	HeldNs                 int64 // the time of the phases that are held back
 	Phase                  string
 	Plan                   *fault.Plan
 	Nodes                  []NodeState
@@ -247,6 +250,24 @@ func (d *Director) direct() error {
 	if err := d.askRoles(now); err != nil {
 		return err
 	}
+	return d.turn(now)
+}
+
+// Release begins what Hold has held back.
+func (d *Director) Release() error {
+	d.Hold, d.Held = false, false
+	now := d.HeldNs
+	if err := d.begin(now); err != nil {
+		return err
+	}
+	if err := d.turn(now); err != nil {
+		return err
+	}
+	return d.err
+}
+
+// turn goes through all phases that are over.
+func (d *Director) turn(now int64) error {
 	for {
 		phase := d.Phase
 		if err := d.turnPhase(now); err != nil {

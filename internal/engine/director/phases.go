@@ -43,6 +43,16 @@ func (d *Director) endSetup(now int64) error {
 	if d.awaitsSetup(now) || d.awaitsStarts(now) {
 		return nil
 	}
+	if d.Hold {
+		d.Held, d.HeldNs = true, now
+		return nil
+	}
+	return d.begin(now)
+}
+
+// begin ends the setup: the workload starts.
+func (d *Director) begin(now int64) error {
+	d.tape.Ready()
 	d.SetupEnd, d.SetupLook = never, never
 	d.ChaosEnd = d.spec.MaxTimeNs - max(d.spec.Faults.SettleNs, d.patience()) - d.reserve()
 	d.ChaosEnd = max(d.ChaosEnd, now+(d.spec.MaxTimeNs-now)/2) // where time is short, half of it

@@ -82,6 +82,7 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 		return nil, err
 	}
 	w := &fake{spec: spec, opts: o, src: tape.NewSource(t), plan: plan, store: map[string]string{}, turns: map[string]int{}, client: "client", load: "load"}
+	w.src.Ready() // it has no setup
 	w.src.Watch(o.Draws)
 	w.out = engine.Outcome{Tape: t, Repeat: engine.Repeat{Reproducible: true}, Machine: "fake"}
 	if path, on := w.mode(Opens); on {
@@ -334,8 +335,13 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 	return engine.Finished, nil
 }
 
-func (w *fake) Fork() (engine.World, error)         { return nil, engine.ErrUnsupported }
+func (w *fake) Fork(*world.Spec, tape.Tape, engine.Options) (engine.World, error) {
+	return nil, engine.ErrUnsupported
+}
+func (w *fake) Follows(tape.Tape) bool              { return false }
 func (w *fake) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
+
+func (w *fake) At() (event uint64, timeNs int64) { return w.out.Events, w.now }
 
 func (w *fake) Outcome() *engine.Outcome {
 	o := w.out

@@ -3,39 +3,57 @@
 package native
 
 import (
+	"errors"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
+// Follows reports whether the run of a tape is the same as this one up to here.
+func (w *World) Follows(t tape.Tape) bool { return w.tape.Follows(t) }
+
 // Fork copies the world between two events. Both go on as if there were no other; one of them runs at a time.
-func (w *World) Fork() (engine.World, error) {
+func (w *World) Fork(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
+	if !w.Follows(t) {
+		return nil, errors.New("cannot copy a world for another tape, with which its run would have been another one")
+	}
 	var c *World
 	var err error
-	w.do(func() { c, err = w.fork() })
+	w.do(func() { c, err = w.fork(spec, t, o) })
 	if err != nil {
 		return nil, host.Explain(err)
 	}
 	return c, nil
 }
 
-func (w *World) fork() (*World, error) {
+func (w *World) fork(spec *world.Spec, t tape.Tape, o engine.Options) (*World, error) {
 	if w.failure != nil {
 		return nil, w.failure
+	}
+	setting := w.director.Setting
+	if spec != w.spec {
+		var err error
+		if setting, err = director.Prepare(spec); err != nil {
+			return nil, err
+		}
 	}
 	real, err := w.real.Fork()
 	if err != nil {
 		return nil, err
 	}
-	c := &World{spec: w.spec, options: w.options, shared: w.shared, memoryBytes: w.memoryBytes, started: time.Now(), tape: tape.NewSource(w.tape.Tape()), real: real}
+	c := &World{spec: spec, options: o, shared: w.shared, memoryBytes: w.memoryBytes, started: time.Now(), tape: tape.NewSource(t), real: real}
 	c.connect()
-	if err := c.direct(w.director.Setting); err != nil {
+	if err := c.direct(setting); err != nil {
 		real.Close()
 		real.Tracer.End()
 		return nil, err
 	}
-	c.load(w.save())
+	s := w.save()
+	s.Tape.Tape = t
+	c.load(s)
 	return c, nil
 }

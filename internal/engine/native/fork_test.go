@@ -54,11 +54,11 @@ func forked(t *testing.T, spec *world.Spec, o engine.Options, times int) {
 		if _, err := w.Advance(engine.Until{Position: engine.At(event)}); err != nil {
 			t.Fatal(err)
 		}
-		c, err := w.Fork()
+		c, err := w.Fork(spec, tape.Tape{Seed: 7}, o)
 		if err != nil {
 			t.Fatalf("at event %d: %v", event, err)
 		}
-		cc, err := c.Fork()
+		cc, err := c.Fork(spec, tape.Tape{Seed: 7}, o)
 		if err != nil {
 			t.Fatalf("at event %d: %v", event, err)
 		}
@@ -121,7 +121,7 @@ func TestForkOfThreads(t *testing.T) {
 				stops = append(stops, want.Events*i/50+1+r.Uint64N(want.Events/50))
 			}
 			got := play(t, spec, engine.Options{}, stops, func(w *World) {
-				c, err := w.Fork()
+				c, err := w.Fork(spec, tape.Tape{Seed: 7}, engine.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -131,4 +131,36 @@ func TestForkOfThreads(t *testing.T) {
 			sameRun(t, "the world", want.Events, got, want)
 		})
 	}
+}
+
+// A world that stops before the end of setup goes on as one that does not, and so do copies of it with other seeds from there on.
+func TestForkBeforeDriversStart(t *testing.T) {
+	spec := busy()
+	boot := func(tp tape.Tape) engine.World {
+		w, err := New().Boot(spec, tp, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { w.Close() })
+		return w
+	}
+	own := tape.Tape{Seed: 7}
+	w := boot(own)
+	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready || w.Outcome().ReadyNs != 0 {
+		t.Fatalf("%s %v, ready at %d", reason, err, w.Outcome().ReadyNs)
+	}
+	for seed := range uint64(5) {
+		tp := tape.FromReady(7, seed)
+		c, err := w.Fork(spec, tp, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		event := c.Outcome().Events
+		sameRun(t, "the copy", event, end(t, c), end(t, boot(tp)))
+		c.Close()
+	}
+	if _, err := w.Fork(spec, tape.Tape{Seed: 8}, engine.Options{}); err == nil {
+		t.Error("a copy goes on with a tape of another seed")
+	}
+	sameRun(t, "the world", w.Outcome().Events, end(t, w), end(t, boot(own)))
 }

@@ -29,6 +29,7 @@ type recorded struct {
 	code      codeWatch
 	absences  [][]string // by node: names that its programs have looked for without success in folders that begin empty
 	dumps     dumps
+	heldAt    heldAt
 }
 
 // save copies the world's state. It is called between two events, on the world's thread.

@@ -48,12 +48,12 @@ func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
 	}
 	w.do(func() {
 		over := w.outcome.Reason != ""
-		if reason, err = w.advance(until); err == nil && !over && reason != engine.ReachedUntil {
+		if reason, err = w.advance(until); err == nil && !over && reason != engine.ReachedUntil && reason != engine.Ready {
 			linux.EndLines(w.kernel)
 			err = w.notice()
 		}
 	})
-	if reason != engine.ReachedUntil {
+	if reason != engine.ReachedUntil && reason != engine.Ready {
 		w.outcome.Reason = reason
 	}
 	switch {
@@ -70,25 +70,42 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 	if w.outcome.Reason != "" {
 		return w.outcome.Reason, nil
 	}
+	if d.Hold = until.Ready; d.Held && !d.Hold {
+		if err := d.Release(); err != nil {
+			return "", err
+		}
+		if w.heldAt == whenIdle {
+			k.Step(true)
+		}
+	}
+	released := w.heldAt == whenDue
+	w.heldAt = notHeld
 	maxEvents := w.spec.Limits.Events
 	if maxEvents == 0 {
 		maxEvents = defaultEvents
 	}
-	for {
-		if len(k.Notices) > 0 {
+	for ; ; released = false {
+		if !released && len(k.Notices) > 0 {
 			if err := w.notice(); err != nil {
 				return "", err
 			}
 			if err := w.director.Direct(); err != nil { // an end may be what a phase waited for
 				return "", err
 			}
+			if d.Held {
+				return engine.Ready, nil
+			}
 		}
-		if due, ok := linux.NextDue(k); ok && due <= k.Now {
+		if due, ok := linux.NextDue(k); !released && ok && due <= k.Now {
 			linux.Fire(k)
 		}
-		if d.Due <= k.Now {
+		if !released && d.Due <= k.Now {
 			if err := w.director.Direct(); err != nil {
 				return "", err
+			}
+			if d.Held {
+				w.heldAt = whenDue
+				return engine.Ready, nil
 			}
 		}
 		switch {
@@ -157,6 +174,10 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 				if err := w.director.Direct(); err != nil {
 					return "", err
 				}
+				if d.Held {
+					w.heldAt = whenIdle
+					return engine.Ready, nil
+				}
 			}
 			k.Step(true)
 			continue
@@ -170,6 +191,15 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		}
 	}
 }
+
+// heldAt is where in a turn of the loop the director held, which is where the turn goes on.
+type heldAt uint8
+
+const (
+	notHeld heldAt = iota // or as notices were taken in: a new turn does the rest
+	whenDue
+	whenIdle
+)
 
 // Threads that only yield and poll: how many turns they get before time passes, and the first step of time.
 const (
@@ -285,6 +315,9 @@ const (
 	// maxHistoryBytes bounds what drivers write about operations.
 	maxHistoryBytes = 256 << 20
 )
+
+// At is where the world stands.
+func (w *World) At() (event uint64, timeNs int64) { return w.kernel.Events, w.kernel.Now }
 
 // Outcome reports what happened so far.
 func (w *World) Outcome() *engine.Outcome {

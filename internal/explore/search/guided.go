@@ -114,7 +114,7 @@ func (g *guided) Next(run uint64) (Candidate, Answer) {
 	}
 	run -= uint64(len(g.given))
 	d := newDice(g.seed, run)
-	plain := Candidate{RandomTape(g.seed, run), Origin{Strategy: g.name}}
+	plain := Candidate{row{g.seed, g.settings.OneBoot}.tape(run), Origin{Strategy: g.name}}
 	if run < 2*g.delay || d.chance(plainShare) {
 		return plain, Here
 	}

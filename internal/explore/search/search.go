@@ -43,6 +43,23 @@ func RandomTape(seed, i uint64) tape.Tape {
 	return tape.Tape{Seed: splitmix.Mix(seed + i*splitmix.Gamma)}
 }
 
+// bootEvery is how often a tape of a campaign that boots once has choices of its own from the boot on: the first of each so many.
+const bootEvery = 10
+
+// row is the row of random tapes of a campaign.
+type row struct {
+	seed    uint64
+	oneBoot bool // up to the end of setup, most have the choices of the first
+}
+
+func (r row) tape(i uint64) tape.Tape {
+	t := RandomTape(r.seed, i)
+	if !r.oneBoot || i%bootEvery == 0 {
+		return t
+	}
+	return tape.FromReady(r.seed, t.Seed)
+}
+
 // Seen is what a search learns of a run.
 type Seen struct {
 	// Reached are the IDs of the run's features, in order; Texts are those that the worker has not sent before.
@@ -172,8 +189,11 @@ type Settings struct {
 	// FeedbackDelay is how many runs may be under way at once in a campaign that learns; more workers than that are idle. It is part of
 	// what makes a campaign repeat: with another delay, strategies pick other tapes.
 	FeedbackDelay uint64
-	MaxDepth      int    // bfs and dfs: edits of a tape
-	MaxStates     uint64 // bfs and dfs: tapes
+	// OneBoot has most random tapes make the same choices up to the end of setup, so that their runs may begin there; the rest keep bugs of
+	// starting within reach.
+	OneBoot   bool
+	MaxDepth  int    // bfs and dfs: edits of a tape
+	MaxStates uint64 // bfs and dfs: tapes
 	// Streams are patterns of those that bfs and dfs edit; none are all that are Watched.
 	Streams []string
 	// Of coverage-guided: how parents are preferred.
@@ -193,10 +213,11 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	if err != nil {
 		return nil, err
 	}
+	random := row{seed, s.OneBoot}
 	learns := learner{cmp.Or(s.FeedbackDelay, DefaultFeedbackDelay)}
 	switch p.Strategy {
 	case Random:
-		return Tapes(Random, func(run uint64) tape.Tape { return RandomTape(seed, run) }), nil
+		return Tapes(Random, random.tape), nil
 	case Guided:
 		return newGuided(name, p, learns, spec, seed, s)
 	case ModelFuzz:
@@ -213,9 +234,9 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	case Breadth, Depth:
 		return newSystematic(name, learns, seed, s), nil
 	case Swarm:
-		return newSwarm(learns, spec, seed)
+		return newSwarm(learns, spec, random)
 	case Priority:
-		return newPriority(learns, spec, seed)
+		return newPriority(learns, spec, random)
 	}
 	panic("search: no strategy for " + name)
 }

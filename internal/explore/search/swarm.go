@@ -16,7 +16,7 @@ import (
 type swarm struct {
 	learner
 	*space
-	seed  uint64
+	row
 	rules []swarmRule
 }
 
@@ -31,12 +31,12 @@ type swarmRule struct {
 // factors are what rates are multiplied by. A rule that is on in one of two runs keeps its mean rate with them.
 var factors = []float64{0.25, 1, 1, 2, 4, 8}
 
-func newSwarm(l learner, spec *world.Spec, seed uint64) (*swarm, error) {
+func newSwarm(l learner, spec *world.Spec, random row) (*swarm, error) {
 	t, err := newSpace(spec)
 	if err != nil {
 		return nil, err
 	}
-	s := &swarm{learner: l, space: t, seed: seed}
+	s := &swarm{learner: l, space: t, row: random}
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		rule := swarmRule{number: i + 1, kind: fault.Kind(r.Kind), ratePPM: r.RatePPM}
@@ -65,7 +65,7 @@ func (s *swarm) Standing() Standing { return Standing{Strategy: Swarm} }
 
 func (s *swarm) Next(run uint64) (Candidate, Answer) {
 	d := newDice(s.seed, run)
-	c := Candidate{RandomTape(s.seed, run), Origin{Strategy: Swarm}}
+	c := Candidate{s.row.tape(run), Origin{Strategy: Swarm}}
 	on := make([]bool, len(s.rules))
 	for i := range on {
 		on[i] = d.chance(50)
@@ -93,7 +93,7 @@ func (s *swarm) Next(run uint64) (Candidate, Answer) {
 			m.set(g.stream, uint64(d.below(int(g.end))), m.value(g))
 		}
 	}
-	c.Tape.Edits = m.edits
+	c.Tape.Edits = append(c.Tape.Edits, m.edits...)
 	return c, Here
 }
 
@@ -131,7 +131,7 @@ func (d *dice) poisson(mean float64) int {
 type priority struct {
 	learner
 	*space
-	seed uint64
+	row
 }
 
 const (
@@ -145,12 +145,12 @@ const (
 	lives      = 3
 )
 
-func newPriority(l learner, spec *world.Spec, seed uint64) (*priority, error) {
+func newPriority(l learner, spec *world.Spec, random row) (*priority, error) {
 	t, err := newSpace(spec)
 	if err != nil {
 		return nil, err
 	}
-	return &priority{l, t, seed}, nil
+	return &priority{l, t, random}, nil
 }
 
 func (p *priority) Name() string { return Priority }
@@ -165,7 +165,7 @@ const schedule = "sched/"
 
 func (p *priority) Next(run uint64) (Candidate, Answer) {
 	d := newDice(p.seed, run)
-	c := Candidate{RandomTape(p.seed, run), Origin{Strategy: Priority}}
+	c := Candidate{p.row.tape(run), Origin{Strategy: Priority}}
 	var threads []*dimension
 	epochs := uint64(0)
 	for i := range p.dimensions {
@@ -198,6 +198,6 @@ func (p *priority) Next(run uint64) (Candidate, Answer) {
 			at -= g.end
 		}
 	}
-	c.Tape.Edits = edits
+	c.Tape.Edits = append(c.Tape.Edits, edits...)
 	return c, Here
 }

@@ -61,7 +61,7 @@ func TestServersFork(t *testing.T) {
 			first.Close()
 			fork := func(w engine.World) engine.World {
 				began := time.Now()
-				c, err := w.Fork()
+				c, err := w.Fork(r.Spec, tape.Tape{Seed: 1}, o)
 				if err != nil {
 					t.Fatal(err)
 				}

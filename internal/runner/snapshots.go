@@ -1,0 +1,213 @@
+package runner
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Snapshots are copies of worlds that stand still, at which later runs begin instead of at their boot. A run begins at the latest one
+// up to which its tape makes the same run. What a tape means does not depend on it: the same tape from boot gives the same hash.
+type Snapshots struct {
+	// Most is how many there may be; 0 is DefaultSnapshots.
+	Most int
+	// Room reports whether the machine has memory for a further one; nil is that it has.
+	Room func() bool
+	// Refused is why no snapshot could be taken; none is tried after that.
+	Refused error
+
+	list []*snapshot
+	runs uint64
+}
+
+// DefaultSnapshots is how many snapshots a process keeps.
+const DefaultSnapshots = 24
+
+// A run along which snapshots are taken is copied when it has run for so long since the last copy, and so many times as long as that
+// took: copies may make it slower by a part of this.
+const (
+	betweenNs    = 60e6
+	betweenTimes = 8
+	stepEvents   = 1000 // between looks at the clock
+)
+
+type snapshot struct {
+	world engine.World
+	key   string
+	ready bool // at the end of setup
+	event uint64
+	wall  time.Duration // from boot to here
+	used  uint64        // the run that began here last
+}
+
+// Begin is where a run began: its boot if it is zero, and else a snapshot.
+type Begin struct {
+	Event   uint64
+	Ready   bool  // the end of setup
+	SavedNs int64 // how long the run that took the snapshot needed from its boot to there
+}
+
+// Work is one run to be made.
+type Work struct {
+	Spec    *world.Spec
+	Cut     *world.Cut // what was left out of the Spec; nil is nothing
+	Tape    tape.Tape
+	Options engine.Options
+	Until   engine.Position
+	// Along asks for snapshots along the run, for tapes that differ from this one late. There is one at the end of setup in any case.
+	Along bool
+}
+
+// key tells worlds apart that are not copies of one another whatever their tapes. When a run ends is no part of the world, and what
+// workloads skip is none before the end of setup.
+func (w *Work) key(ready bool) string {
+	var cut world.Cut
+	if w.Cut != nil {
+		cut = *w.Cut
+		cut.EndNs = 0
+	}
+	if ready {
+		cut.Skip = nil
+	}
+	o := &w.Options
+	watched := o.Code != nil
+	b, err := json.Marshal([]any{cut, o.Behaviour, o.Unwatched, o.Draws, watched})
+	if err != nil {
+		panic("runner: " + err.Error()) // plain data
+	}
+	return string(b)
+}
+
+// Do makes a run from a snapshot, or from its boot, to its verdicts. It takes snapshots on the way.
+func (s *Snapshots) Do(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
+	r := &Run{spec: w.Spec, options: w.Options, began: time.Now()}
+	s.runs++
+	from := s.latest(w)
+	var begin Begin
+	if from != nil {
+		var err error
+		if r.World, err = from.world.Fork(w.Spec, w.Tape, w.Options); err != nil {
+			s.refuse(err)
+		} else {
+			from.used = s.runs
+			begin = Begin{from.event, from.ready, from.wall.Nanoseconds()}
+		}
+	}
+	if r.World == nil {
+		var err error
+		if r.World, err = e.Boot(w.Spec, w.Tape, w.Options); err != nil {
+			return nil, begin, err
+		}
+	}
+	defer r.Close()
+	if err := s.advance(r, w, begin); err != nil {
+		return nil, begin, err
+	}
+	j := r.Judge()
+	return j, begin, r.Close()
+}
+
+// advance runs a world to its end, and takes snapshots.
+func (s *Snapshots) advance(r *Run, w *Work, begin Begin) error {
+	r.until = w.Until
+	until := engine.Until{Position: w.Until, TimeNs: w.Spec.EndNs}
+	take := func(ready bool) (cost time.Duration) {
+		began := time.Now()
+		s.take(r.World, w, ready, time.Duration(begin.SavedNs)+began.Sub(r.began))
+		return time.Since(began)
+	}
+	if begin.Event == 0 && s.Refused == nil {
+		ready := until
+		ready.Ready = true
+		var err error
+		if r.Reason, err = r.World.Advance(ready); err != nil || r.Reason != engine.Ready {
+			return err
+		}
+		take(true)
+	}
+	last, pause := time.Now(), time.Duration(betweenNs)
+	for w.Along && s.Refused == nil {
+		step := until
+		event, _ := r.World.At()
+		step.Event = event + stepEvents
+		if until.Event > 0 {
+			step.Event = min(step.Event, until.Event)
+		}
+		var err error
+		if r.Reason, err = r.World.Advance(step); err != nil || r.Reason != engine.ReachedUntil || step.Event == until.Event {
+			return err
+		}
+		if event, now := r.World.At(); event < step.Event || w.Spec.EndNs > 0 && now >= w.Spec.EndNs {
+			return nil
+		}
+		if time.Since(last) > pause {
+			cost := take(false)
+			last, pause = time.Now(), max(time.Duration(betweenNs), betweenTimes*cost)
+		}
+	}
+	var err error
+	r.Reason, err = r.World.Advance(until)
+	return err
+}
+
+// latest is the last snapshot of those that a run may begin at.
+func (s *Snapshots) latest(w *Work) (best *snapshot) {
+	keys := map[bool]string{true: w.key(true), false: w.key(false)}
+	for _, o := range s.list {
+		if o.key == keys[o.ready] && (best == nil || o.event > best.event) && (w.Until.Event == 0 || o.event < w.Until.Event) && o.world.Follows(w.Tape) {
+			best = o
+		}
+	}
+	return best
+}
+
+// take keeps a copy of a world.
+func (s *Snapshots) take(of engine.World, w *Work, ready bool, wall time.Duration) {
+	if s.Refused != nil {
+		return
+	}
+	for len(s.list) >= max(s.Most, 1) && s.Most > 0 || len(s.list) >= DefaultSnapshots && s.Most == 0 || len(s.list) > 0 && s.Room != nil && !s.Room() {
+		s.drop()
+	}
+	if s.Room != nil && !s.Room() {
+		return
+	}
+	c, err := of.Fork(w.Spec, w.Tape, w.Options)
+	if err != nil {
+		s.refuse(err)
+		return
+	}
+	event, _ := c.At()
+	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, wall: wall, used: s.runs})
+}
+
+// drop closes the snapshot that was not used for the longest.
+func (s *Snapshots) drop() {
+	i := 0
+	for k, o := range s.list {
+		if o.used < s.list[i].used {
+			i = k
+		}
+	}
+	s.list[i].world.Close()
+	s.list = slices.Delete(s.list, i, i+1)
+}
+
+// refuse ends the use of snapshots: what could not be had once would cost time in every run.
+func (s *Snapshots) refuse(err error) {
+	s.Close()
+	s.Refused = err
+}
+
+// Close ends all snapshots.
+func (s *Snapshots) Close() {
+	for _, o := range s.list {
+		o.world.Close()
+	}
+	s.list = nil
+}

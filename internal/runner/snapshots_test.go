@@ -1,0 +1,184 @@
+package runner_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// toys is an engine whose worlds draw a number at each event, and whose hash is the row of them. Setup is 10 events long.
+type toys struct {
+	boots, open int
+	slow        bool  // events take time
+	fails       error // of Fork
+}
+
+type toy struct {
+	of    *toys
+	src   *tape.Source
+	event uint64
+	sum   string
+	ready bool
+}
+
+const (
+	toySetup  = 10
+	toyEvents = 5000
+)
+
+func (e *toys) Boot(spec *world.Spec, t tape.Tape, _ engine.Options) (engine.World, error) {
+	e.boots++
+	e.open++
+	return &toy{of: e, src: tape.NewSource(t)}, nil
+}
+
+func (w *toy) Advance(u engine.Until) (engine.Reason, error) {
+	for w.event < toyEvents {
+		if w.event == toySetup && !w.ready {
+			if u.Ready {
+				return engine.Ready, nil
+			}
+			w.ready = true
+			w.src.Ready()
+		}
+		if u.Event > 0 && w.event >= u.Event {
+			return engine.ReachedUntil, nil
+		}
+		w.event++
+		if v := w.src.Choose("x", 1000); w.event < 100 || v == 0 {
+			w.sum += fmt.Sprint(v, " ")
+		}
+		if w.of.slow && w.event%250 == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return engine.Finished, nil
+}
+
+func (w *toy) Fork(_ *world.Spec, t tape.Tape, _ engine.Options) (engine.World, error) {
+	if w.of.fails != nil {
+		return nil, w.of.fails
+	}
+	w.of.open++
+	c := *w
+	c.src = tape.NewSource(t)
+	s := w.src.State()
+	s.Tape = t
+	c.src.Restore(s)
+	return &c, nil
+}
+
+func (w *toy) Follows(t tape.Tape) bool            { return w.src.Follows(t) }
+func (w *toy) At() (event uint64, timeNs int64)    { return w.event, int64(w.event) }
+func (w *toy) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
+func (w *toy) Outcome() *engine.Outcome            { return &engine.Outcome{Events: w.event, Hash: w.sum} }
+func (w *toy) Close() error {
+	if w.of != nil {
+		w.of.open--
+		w.of = nil
+	}
+	return nil
+}
+
+// Whatever tapes are run in whatever order, each run is the one from its boot; and they begin where they may.
+func TestSnapshotsChangeNoRun(t *testing.T) {
+	e := &toys{slow: true}
+	s := &runner.Snapshots{Most: 6}
+	spec := &world.Spec{}
+	later := 0
+	check := func(tp tape.Tape, along bool) runner.Begin {
+		t.Helper()
+		got, began, err := s.Do(e, &runner.Work{Spec: spec, Tape: tp, Along: along})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := runner.Do(&toys{}, spec, tp, engine.Options{}, engine.Position{})
+		if err != nil || got.Hash != want.Hash || got.Events != want.Events || got.Reason != want.Reason {
+			t.Errorf("%s, begun at %d: %s %d %s, and from its boot %s %d %s (%v)", tp.Name(), began.Event, got.Hash, got.Events, got.Reason, want.Hash, want.Events, want.Reason, err)
+		}
+		if began.Event > toySetup {
+			later++
+		}
+		return began
+	}
+	if b := check(tape.Tape{Seed: 1}, false); b.Event != 0 {
+		t.Errorf("the first run begins at %d", b.Event)
+	}
+	for seed := range uint64(4) {
+		if b := check(tape.FromReady(1, 10+seed), false); b.Event != toySetup || !b.Ready {
+			t.Errorf("a run with the boot of another one begins at %+v", b)
+		}
+	}
+	if b := check(tape.Tape{Seed: 2}, false); b.Event != 0 {
+		t.Errorf("a run of another seed begins at %d", b.Event)
+	}
+	base := tape.Tape{Seed: 1, Edits: []tape.Edit{{Op: tape.Set, Stream: "x", From: 4000, Value: 0}}}
+	check(base, true)
+	for from := uint64(0); from < toyEvents; from += 250 {
+		check(tape.Tape{Seed: 1, Edits: append(base.Edits[:1:1], tape.Edit{Op: tape.Set, Stream: "x", From: from, Value: 0})}, true)
+	}
+	if later < 8 {
+		t.Errorf("%d of 20 runs that differ from another one late begin behind setup", later)
+	}
+	if e.open > 6 {
+		t.Errorf("%d worlds are open", e.open)
+	}
+	s.Close()
+	if e.open != 0 {
+		t.Errorf("%d worlds are left", e.open)
+	}
+}
+
+// What a workload skips matters from the end of setup on, and until when a run goes never.
+func TestSnapshotsOfCutWorlds(t *testing.T) {
+	e := &toys{}
+	s := &runner.Snapshots{}
+	defer s.Close()
+	for i, c := range []struct {
+		cut  *world.Cut
+		want uint64
+	}{
+		{nil, 0}, {nil, toySetup},
+		{&world.Cut{Skip: []world.Skip{{Client: "c1"}}}, toySetup},
+		{&world.Cut{EndNs: 100}, toySetup},
+		{&world.Cut{Idle: []string{"n1"}}, 0},
+		{&world.Cut{Idle: []string{"n1"}, EndNs: 100}, toySetup},
+	} {
+		if _, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Cut: c.cut, Tape: tape.Tape{Seed: 1}}); err != nil || began.Event != c.want {
+			t.Errorf("%d: begins at %d: %v", i, began.Event, err)
+		}
+	}
+	if j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Until: engine.At(5)}); err != nil || began.Event != 0 || j.Events != 5 {
+		t.Errorf("a run that ends within setup begins at %d and has %d events: %v", began.Event, j.Events, err)
+	}
+}
+
+// Where worlds cannot be copied, or no memory is left, runs begin at their boot.
+func TestNoSnapshots(t *testing.T) {
+	for name, c := range map[string]struct {
+		fails error
+		room  func() bool
+		tried bool
+	}{
+		"no copy":   {errors.New("no more processes"), nil, true},
+		"no memory": {nil, func() bool { return false }, false},
+	} {
+		e := &toys{fails: c.fails}
+		s := &runner.Snapshots{Room: c.room}
+		for range 3 {
+			j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Along: true})
+			if err != nil || began.Event != 0 || j.Events != toyEvents {
+				t.Errorf("%s: %v, begins at %d, %d events", name, err, began.Event, j.Events)
+			}
+		}
+		if e.open != 0 || (s.Refused != nil) != c.tried {
+			t.Errorf("%s: %d worlds are left, refused: %v", name, e.open, s.Refused)
+		}
+	}
+}
