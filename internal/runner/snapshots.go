@@ -41,6 +41,7 @@ type snapshot struct {
 	key   string
 	ready bool // at the end of setup
 	event uint64
+	ns    int64 // virtual time
 	wall  time.Duration // from boot to here
 	used  uint64        // the run that began here last
 }
@@ -159,7 +160,7 @@ func (s *Snapshots) advance(r *Run, w *Work, begin Begin) error {
 func (s *Snapshots) latest(w *Work) (best *snapshot) {
 	keys := map[bool]string{true: w.key(true), false: w.key(false)}
 	for _, o := range s.list {
-		if o.key == keys[o.ready] && (best == nil || o.event > best.event) && (w.Until.Event == 0 || o.event < w.Until.Event) && o.world.Follows(w.Tape) {
+		if o.key == keys[o.ready] && (best == nil || o.event > best.event) && (w.Until.Event == 0 || o.event < w.Until.Event) && (w.Spec.EndNs == 0 || o.ns < w.Spec.EndNs) && o.world.Follows(w.Tape) {
 			best = o
 		}
 	}
@@ -182,8 +183,8 @@ func (s *Snapshots) take(of engine.World, w *Work, ready bool, wall time.Duratio
 		s.refuse(err)
 		return
 	}
-	event, _ := c.At()
-	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, wall: wall, used: s.runs})
+	event, ns := c.At()
+	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, ns: ns, wall: wall, used: s.runs})
 }
 
 // drop closes the snapshot that was not used for the longest.

@@ -144,13 +144,14 @@ func TestSnapshotsOfCutWorlds(t *testing.T) {
 		cut  *world.Cut
 		want uint64
 	}{
-		{nil, 0}, {nil, toySetup},
+		{&world.Cut{}, 0}, {&world.Cut{}, toySetup},
 		{&world.Cut{Skip: []world.Skip{{Client: "c1"}}}, toySetup},
 		{&world.Cut{EndNs: 100}, toySetup},
+		{&world.Cut{EndNs: toySetup - 1}, 0},
 		{&world.Cut{Idle: []string{"n1"}}, 0},
 		{&world.Cut{Idle: []string{"n1"}, EndNs: 100}, toySetup},
 	} {
-		if _, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Cut: c.cut, Tape: tape.Tape{Seed: 1}}); err != nil || began.Event != c.want {
+		if _, began, err := s.Do(e, &runner.Work{Spec: c.cut.Apply(&world.Spec{}), Cut: c.cut, Tape: tape.Tape{Seed: 1}}); err != nil || began.Event != c.want {
 			t.Errorf("%d: begins at %d: %v", i, began.Event, err)
 		}
 	}
