@@ -75,7 +75,7 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 			a.note("bloodhound: the history could not be stored: %v", err)
 		}
 	}
-	if err := a.printRun(f, failure.Tape.Seed, first); err != nil {
+	if err := a.printRun(f, failure.Tape.Own(), first); err != nil {
 		return err
 	}
 	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary, Failures: []string{failure.ID}, Changes: p.changes(failure, first)}

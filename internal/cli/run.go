@@ -90,7 +90,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.printRun(f, t.Seed, reply); err != nil {
+	if err := a.printRun(f, t.Own(), reply); err != nil {
 		return err
 	}
 	for _, v := range violated {
@@ -164,7 +164,7 @@ func (a *app) oneRun(ctx context.Context, s *session, job *explore.Job, quiet bo
 	defer p.end()
 	return s.run(ctx, job, func(now explore.Progress) {
 		p.show(func(elapsed time.Duration) string {
-			return fmt.Sprintf("seed %d: %d events, %s of virtual time in %s", job.Tape.Seed, now.Events,
+			return fmt.Sprintf("seed %d: %d events, %s of virtual time in %s", job.Tape.Own(), now.Events,
 				report.Seconds(now.VirtualNs), elapsed.Round(time.Second))
 		})
 	})

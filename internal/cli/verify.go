@@ -150,7 +150,7 @@ func (d *verifyDocument) judge() {
 		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: %d runs were equal, but the engine reports: %s", d.Runs, d.Reason)
 	default:
 		d.ExitCode, d.Judgement = check.ExitHolds, fmt.Sprintf("reproducible: %d runs of seed %d are equal, event by event (%d events, trace hash %s)",
-			d.Runs, d.Tape.Seed, d.Events, d.Hash)
+			d.Runs, d.Tape.Own(), d.Events, d.Hash)
 	}
 }
 

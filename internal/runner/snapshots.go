@@ -41,7 +41,7 @@ type snapshot struct {
 	key   string
 	ready bool // at the end of setup
 	event uint64
-	ns    int64 // virtual time
+	ns    int64         // virtual time
 	wall  time.Duration // from boot to here
 	used  uint64        // the run that began here last
 }

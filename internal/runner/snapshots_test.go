@@ -55,7 +55,7 @@ func (w *toy) Advance(u engine.Until) (engine.Reason, error) {
 			w.sum += fmt.Sprint(v, " ")
 		}
 		if w.of.slow && w.event%250 == 0 {
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // snapshots are taken by real time
 		}
 	}
 	return engine.Finished, nil

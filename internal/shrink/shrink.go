@@ -70,7 +70,7 @@ const slackNs = 250_000_000
 
 // Shrink makes the run of a Case smaller. The error is ErrGone, ErrBare, ErrVaries, or one of the first run's.
 func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
-	w := &work{Search: s, ctx: ctx, outer: ctx, lost: map[[sha256.Size]byte]bool{}, deaf: map[string]bool{}}
+	w := &work{Search: s, ctx: ctx, outer: ctx, began: time.Now(), lost: map[[sha256.Size]byte]bool{}, deaf: map[string]bool{}}
 	if s.MaxTime > 0 {
 		var cancel context.CancelFunc
 		w.ctx, cancel = context.WithTimeout(ctx, s.MaxTime)
@@ -119,6 +119,7 @@ type work struct {
 	provenRun *Run
 	provenAt  int // runs made by then
 	runs      int
+	began     time.Time
 	stage     string
 	lost      map[[sha256.Size]byte]bool // Cases that are known not to show the failure
 	deaf      map[string]bool            // clients whose driver leaves nothing out
@@ -129,6 +130,7 @@ type work struct {
 	minimal   bool
 
 	smaller    int       // runs made when the last smaller one was found
+	bounded    bool      // the stage may be left before its end
 	stageRuns  int       // runs at which the stage is left; 0 is none
 	stageUntil time.Time // likewise; zero is none
 	cut        bool      // a stage of this round was left before its end
@@ -147,6 +149,7 @@ const (
 const proofEvery = 10
 
 func (w *work) reduce() {
+rounds:
 	for range MaxRounds {
 		before := w.size()
 		w.cut = false
@@ -171,6 +174,9 @@ func (w *work) reduce() {
 			if !w.replay() || w.spent() {
 				return
 			}
+			if w.late() {
+				break rounds
+			}
 		}
 		if w.size() == before && !w.cut {
 			break
@@ -184,7 +190,7 @@ func (w *work) reduce() {
 
 // enter begins a stage, which may be bounded.
 func (w *work) enter(stage string, bounded bool) {
-	w.stage, w.stageRuns, w.stageUntil, w.smaller = stage, 0, time.Time{}, w.runs
+	w.stage, w.bounded, w.stageRuns, w.stageUntil, w.smaller = stage, bounded, 0, time.Time{}, w.runs
 	if !bounded {
 		return
 	}
@@ -196,6 +202,23 @@ func (w *work) enter(stage string, bounded bool) {
 	}
 }
 
+// What part of the budget at most is kept for the proof that no single decision can go: one in so many.
+const (
+	proofRuns = 16
+	proofTime = 4
+)
+
+// late reports whether the rest of the budget is what that proof takes: a run for each decision, and one from its boot, which takes the
+// longest, for what it has come to.
+func (w *work) late() bool {
+	runs := len(w.Outcome.Decisions) + 1 + 3*max(w.Workers, 1)
+	if w.MaxRuns > 0 && w.MaxRuns-w.runs <= min(runs, w.MaxRuns/proofRuns) {
+		return true
+	}
+	end, ok := w.ctx.Deadline()
+	return ok && time.Until(end) < min(time.Duration(runs)*time.Since(w.began)/time.Duration(w.runs), w.MaxTime/proofTime)
+}
+
 func (w *work) size() Size { return sizeOf(w.Spec, &w.Cut, w.Outcome) }
 
 // spent reports whether the budget of the search is used up.
@@ -203,7 +226,7 @@ func (w *work) spent() bool { return w.ctx.Err() != nil || w.MaxRuns > 0 && w.ru
 
 // over reports whether the stage is to be left.
 func (w *work) over() bool {
-	return w.spent() || w.varies || w.stageRuns > 0 && (w.runs >= w.stageRuns || w.runs-w.smaller >= max(w.MaxRuns/idleShare, leastIdle)) ||
+	return w.spent() || w.varies || w.bounded && w.late() || w.stageRuns > 0 && (w.runs >= w.stageRuns || w.runs-w.smaller >= max(w.MaxRuns/idleShare, leastIdle)) ||
 		!w.stageUntil.IsZero() && time.Now().After(w.stageUntil)
 }
 

@@ -28,6 +28,12 @@ func (t Tape) Seeds() (boot, seed uint64, rest []Edit) {
 	return t.Seed, t.Seed, t.Edits
 }
 
+// Own is the seed of the draws that are made once the world is ready.
+func (t Tape) Own() uint64 {
+	_, seed, _ := t.Seeds()
+	return seed
+}
+
 // Name describes a tape in a few words: its seeds, and how many edits it has beside.
 func (t Tape) Name() string {
 	boot, seed, rest := t.Seeds()
