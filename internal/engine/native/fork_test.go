@@ -4,10 +4,14 @@ package native
 
 import (
 	"math/rand/v2"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -163,4 +167,75 @@ func TestForkBeforeDriversStart(t *testing.T) {
 		t.Error("a copy goes on with a tape of another seed")
 	}
 	sameRun(t, "the world", w.Outcome().Events, end(t, w), end(t, boot(own)))
+}
+
+// Copies leave no process, descriptor, memfd or goroutine behind, also if the world that they come from is closed first.
+func TestForksLeaveNothing(t *testing.T) {
+	times := 60
+	if os.Getenv("BLOODHOUND_SOAK") != "" {
+		times = 10_000
+	}
+	spec := busy()
+	w, err := New().Boot(spec, tape.Tape{Seed: 7}, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Advance(engine.Until{Position: engine.At(2500)}); err != nil {
+		t.Fatal(err)
+	}
+	fork := func(w engine.World) engine.World {
+		c, err := w.Fork(spec, tape.Tape{Seed: 7}, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	fork(w).Close() // what is made once, such as the signal handler of the loop, is there now
+	before := held(t)
+	for i := range times {
+		c := fork(w)
+		if i%10 == 0 {
+			if _, err := c.Advance(engine.Until{Position: engine.At(2600)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Close()
+	}
+	if after := held(t); after != before {
+		t.Errorf("after %d copies there are %+v, and before %+v", times, after, before)
+	}
+	one := fork(w)
+	two := fork(one)
+	w.Close()
+	one.Close()
+	sameRun(t, "a copy whose original is closed", 2500, end(t, two), play(t, spec, engine.Options{}, nil, nil))
+	two.Close()
+	if after := held(t); after.processes != 0 {
+		t.Errorf("%d processes are left", after.processes)
+	}
+}
+
+type holding struct{ descriptors, processes, goroutines int }
+
+// held is what this process has open. A goroutine that was told to end may take a moment.
+func held(t *testing.T) (h holding) {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.descriptors = len(files)
+	tasks, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, task := range tasks {
+		b, _ := os.ReadFile(task)
+		h.processes += len(strings.Fields(string(b)))
+	}
+	for range 100 {
+		if n := runtime.NumGoroutine(); n != h.goroutines {
+			h.goroutines = n
+			time.Sleep(time.Millisecond) // until the number stays: nothing tells of a goroutine's end
+		}
+	}
+	return h
 }
