@@ -60,6 +60,8 @@ type Work struct {
 	Tape    tape.Tape
 	Options engine.Options
 	Until   engine.Position
+	// FromBoot asks for a run that begins at no snapshot and takes none.
+	FromBoot bool
 	// Along asks for snapshots along the run, for tapes that differ from this one late. There is one at the end of setup in any case.
 	Along bool
 }
@@ -84,8 +86,26 @@ func (w *Work) key(ready bool) string {
 	return string(b)
 }
 
-// Do makes a run from a snapshot, or from its boot, to its verdicts. It takes snapshots on the way.
+// Do makes a run from a snapshot, or from its boot, to its verdicts. It takes snapshots on the way. Where the machine fails a run that
+// it would not fail without snapshots, there are none from then on.
 func (s *Snapshots) Do(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
+	j, begin, err := s.try(e, w)
+	if err == nil || len(s.list) == 0 {
+		return j, begin, err
+	}
+	s.Close()
+	j, begin, again := s.try(e, w)
+	if again == nil {
+		s.refuse(err)
+	}
+	return j, begin, again
+}
+
+func (s *Snapshots) try(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
+	if w.FromBoot {
+		j, err := Do(e, w.Spec, w.Tape, w.Options, w.Until)
+		return j, Begin{}, err
+	}
 	r := &Run{spec: w.Spec, options: w.Options, began: time.Now()}
 	s.runs++
 	from := s.latest(w)

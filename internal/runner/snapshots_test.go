@@ -17,6 +17,7 @@ type toys struct {
 	boots, open int
 	slow        bool  // events take time
 	fails       error // of Fork
+	most        int   // worlds that may be open; 0 is no bound
 }
 
 type toy struct {
@@ -33,6 +34,9 @@ const (
 )
 
 func (e *toys) Boot(spec *world.Spec, t tape.Tape, _ engine.Options) (engine.World, error) {
+	if e.most > 0 && e.open >= e.most {
+		return nil, errors.New("no more processes")
+	}
 	e.boots++
 	e.open++
 	return &toy{of: e, src: tape.NewSource(t)}, nil
@@ -180,6 +184,23 @@ func TestNoSnapshots(t *testing.T) {
 		}
 		if e.open != 0 || (s.Refused != nil) != c.tried {
 			t.Errorf("%s: %d worlds are left, refused: %v", name, e.open, s.Refused)
+		}
+	}
+}
+
+// Where a run fails for want of what snapshots hold, it is made without them, and so are all later ones.
+func TestSnapshotsGiveWay(t *testing.T) {
+	for _, fromBoot := range []bool{false, true} {
+		e := &toys{most: 1}
+		s := &runner.Snapshots{}
+		for i := range 3 {
+			j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: uint64(i)}, FromBoot: fromBoot && i > 0})
+			if err != nil || began.Event != 0 || j.Events != toyEvents {
+				t.Errorf("run %d: %v, begins at %d", i, err, began.Event)
+			}
+		}
+		if s.Refused == nil || e.open != 0 {
+			t.Errorf("refused: %v, %d worlds are left", s.Refused, e.open)
 		}
 	}
 }
