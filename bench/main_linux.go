@@ -46,6 +46,7 @@ var measurements = []measurement{
 	{"quickstart", (*bench).quickstart},
 	{"redis-failover", (*bench).failover},
 	{"etcd", (*bench).etcd},
+	{"forks", (*bench).forks},
 	{"idle", (*bench).idle},
 	{"loaded", (*bench).loaded},
 	{"nodes", (*bench).nodes},

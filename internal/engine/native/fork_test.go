@@ -78,12 +78,12 @@ func forked(t *testing.T, spec *world.Spec, o engine.Options, times int) {
 // A copy of a world, a copy of that, and the world itself go on as a run from boot does.
 func TestForkGoesOn(t *testing.T) {
 	spec := busy()
-	forked(t, spec, engine.Options{Behaviour: true, Draws: []string{"**"}}, 8)
+	forked(t, spec, engine.Options{Behaviour: true, Draws: []string{"**"}}, 4)
 }
 
 // So it is with programs whose blocks are watched.
 func TestForkOfWatchedCode(t *testing.T) {
-	forked(t, busy(), engine.Options{Behaviour: true, Code: &code.Watch{Choice: code.Choice{"*"}}}, 3)
+	forked(t, busy(), engine.Options{Behaviour: true, Code: &code.Watch{Choice: code.Choice{"*"}}}, 2)
 }
 
 // threads is the program of testdata/fork/threads.c.
@@ -153,7 +153,7 @@ func TestForkBeforeDriversStart(t *testing.T) {
 	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready || w.Outcome().ReadyNs != 0 {
 		t.Fatalf("%s %v, ready at %d", reason, err, w.Outcome().ReadyNs)
 	}
-	for seed := range uint64(5) {
+	for seed := range uint64(3) {
 		tp := tape.FromReady(7, seed)
 		c, err := w.Fork(spec, tp, engine.Options{})
 		if err != nil {

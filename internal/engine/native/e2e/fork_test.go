@@ -22,7 +22,7 @@ const (
 	testForks = 1
 )
 
-var forkFast = []string{"nginx", "python", "jvm", "memcached"}
+var forkFast = []string{"nginx", "jvm"}
 
 // A world of servers is forked at random events: the copy, the world, and a copy of the copy end with the hash of a run from boot.
 func TestServersFork(t *testing.T) {

@@ -1,0 +1,127 @@
+//go:build linux && amd64
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// forkTimes is how many copies are made of a world.
+const forkTimes = 21
+
+// forks copies worlds under load: how long that takes, and what a copy has of its own.
+func (b *bench) forks() ([]row, error) {
+	if err := installed("etcd"); err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, f := range []struct {
+		name, path string
+		until      engine.Until
+		aim        string
+	}{
+		{"etcd x3 under 20 operations/s", "bench/worlds/etcd-loaded.yaml", engine.Until{TimeNs: 20e9}, "30 ms, 10 MB"},
+		{"quickstart", "examples/quickstart/fixed.yaml", engine.Until{TimeNs: 2e9}, ""},
+	} {
+		r, err := b.fork(f.path, f.until)
+		if err != nil {
+			return nil, err
+		}
+		r.what, r.aim = "a copy of a running world: "+f.name, f.aim
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func (b *bench) fork(path string, until engine.Until) (r row, err error) {
+	read, err := config.Load(config.Options{Path: path})
+	if err != nil {
+		return r, err
+	}
+	o := engine.Options{Dir: b.dir, Self: b.program}
+	w, err := native.New().Boot(read.Spec, tape.Tape{Seed: 1}, o)
+	if err != nil {
+		return r, err
+	}
+	defer w.Close()
+	if _, err := w.Advance(until); err != nil {
+		return r, err
+	}
+	original := children()
+	var took []time.Duration
+	var own []uint64
+	for range forkTimes {
+		before := machineWide()
+		began := time.Now()
+		c, err := w.Fork(read.Spec, tape.Tape{Seed: 1}, o)
+		if err != nil {
+			return r, err
+		}
+		took = append(took, time.Since(began))
+		own = append(own, private(original)+max(machineWide(), before)-before)
+		c.Close()
+	}
+	slices.Sort(took)
+	slices.Sort(own)
+	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+	mb := func(v uint64) float64 { return float64(v) / (1 << 20) }
+	r.measured = fmt.Sprintf("%.0f ms, %.1f MB", ms(took[forkTimes/2]), mb(own[forkTimes/2]))
+	r.detail = fmt.Sprintf("medians of %d copies, from %.0f to %.0f ms and %.1f to %.1f MB of memory that only the copy has, with page tables and stacks of the kernel; %d processes", forkTimes, ms(took[0]), ms(took[forkTimes-1]),
+		mb(own[0]), mb(own[forkTimes-1]), len(original))
+	return r, nil
+}
+
+// children are the processes that this one has started.
+func children() map[int]bool {
+	list := map[int]bool{}
+	tasks, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, t := range tasks {
+		b, _ := os.ReadFile(t)
+		for _, c := range strings.Fields(string(b)) {
+			if id, err := strconv.Atoi(c); err == nil {
+				list[id] = true
+			}
+		}
+	}
+	return list
+}
+
+// machineWide is memory of the whole machine for page tables and stacks of threads, and for files in memory, in bytes (proc_meminfo(5)).
+func machineWide() (total uint64) {
+	b, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && (f[0] == "Shmem:" || f[0] == "PageTables:" || f[0] == "KernelStack:") {
+			kb, _ := strconv.ParseUint(f[1], 10, 64)
+			total += kb << 10
+		}
+	}
+	return total
+}
+
+// private is the memory that only children beside some others have, in bytes (smaps_rollup of proc_pid_smaps(5)).
+func private(besides map[int]bool) (total uint64) {
+	for id := range children() {
+		if besides[id] {
+			continue
+		}
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", id))
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); len(f) > 1 && (f[0] == "Private_Clean:" || f[0] == "Private_Dirty:") {
+				kb, _ := strconv.ParseUint(f[1], 10, 64)
+				total += kb << 10
+			}
+		}
+	}
+	return total
+}
