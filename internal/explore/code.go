@@ -138,7 +138,9 @@ func replay(r *result, do func(*Job) (*Reply, string)) (second *Reply, lost stri
 	if third == nil || Differs(second.Summary, third.Summary) != "" {
 		return third, lost
 	}
-	if again, lost := do(r.job); again == nil || Differs(again.Summary, second.Summary) == "" {
+	watched := *r.job
+	watched.FromBoot = true
+	if again, lost := do(&watched); again == nil || Differs(again.Summary, second.Summary) == "" {
 		return second, lost // something else has changed
 	}
 	r.moved = moved(r, second, do)
@@ -156,6 +158,7 @@ func moved(r *result, bare *Reply, do func(*Job) (*Reply, string)) (digests []st
 		}
 		all = append(all, h.Digest)
 		one := *r.job
+		one.FromBoot = true
 		one.Cover = &Cover{State: r.job.Cover.State, Only: h.Digest}
 		if reply, _ := do(&one); reply != nil && Differs(reply.Summary, bare.Summary) != "" {
 			digests = append(digests, h.Digest)

@@ -78,7 +78,17 @@ func (w *Work) key(ready bool) string {
 		cut.Skip = nil
 	}
 	o := &w.Options
-	watched := o.Code != nil
+	var watched []any
+	if o.Code != nil {
+		watched = []any{o.Code.Choice, o.Code.Only}
+		if o.Code.State != nil {
+			for _, f := range o.Code.State.Files {
+				if f.Off != "" {
+					watched = append(watched, f.Digest)
+				}
+			}
+		}
+	}
 	b, err := json.Marshal([]any{cut, o.Behaviour, o.Unwatched, o.Draws, watched})
 	if err != nil {
 		panic("runner: " + err.Error()) // plain data
