@@ -97,7 +97,7 @@ func run(write, only string, where bool) error {
 	return replace(write, table)
 }
 
-// The lines of a file between which the table stands.
+// The table is between these lines of a file.
 const (
 	tableBegins = "<!-- bench: made by `make bench` -->\n"
 	tableEnds   = "<!-- bench: end -->\n"

@@ -111,7 +111,7 @@ type Model struct {
 	// Initial is the state of an object at first. States are compared with ==: use strings, numbers, and structs or arrays of these.
 	Initial any
 	// Step reports whether an operation is legal in a state, and returns the state after it. An operation of type [history.Info] has no
-	// result: it may have taken effect, and any result of it is legal. Step must be a pure function; goroutines call it at once, for
+	// result: it may have taken effect, and any result is legal. Step must be a pure function; goroutines call it at once, for
 	// different objects.
 	Step func(state any, op history.Operation) (next any, legal bool)
 	// Object names the object that an operation belongs to; nil means its key. Each object is judged alone.

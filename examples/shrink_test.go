@@ -62,7 +62,7 @@ func TestSmallestRuns(t *testing.T) {
 			for _, f := range found.Campaign.Failures {
 				signatures = append(signatures, f.Signature)
 				t.Run(f.ID, func(t *testing.T) { checkSmallest(t, program, c.path, f.ID, f.Shrunk) })
-				if c.path == "python-driver" && (f.Shrunk.From.Operations < 200 || f.Shrunk.To.Operations > 30) { // the driver leaves out what it is told to
+				if c.path == "python-driver" && (f.Shrunk.From.Operations < 200 || f.Shrunk.To.Operations > 30) { // the driver leaves out what its arguments name
 					t.Errorf("%d operations became %d", f.Shrunk.From.Operations, f.Shrunk.To.Operations)
 				}
 			}

@@ -89,7 +89,7 @@ debug: {trace_file: folder/trace-of-the-configuration.txt}
 	same("without it", hash(one))
 	write(filepath.Join(project, "html.out"), "mine now", 0o666)
 	if hash(one) == first {
-		t.Error("a report that somebody has replaced is still hidden")
+		t.Error("a report that another process has replaced is still hidden")
 	}
 	// A project that lies in the state folder of another sees its own files, although others see nothing there.
 	write(filepath.Join(home, ".bloodhound/other/bloodhound.yaml"), configuration, 0o666)

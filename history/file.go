@@ -91,7 +91,7 @@ type reading struct {
 	e        Event // the last one; here, so that none needs memory of its own
 }
 
-// add takes in a record and where it stands.
+// add takes in a record and where it is.
 func (r *reading) add(record []byte, place int) (err error) {
 	var numbered bool
 	if r.e, numbered, err = r.decoder.parse(record); err != nil {

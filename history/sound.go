@@ -9,7 +9,7 @@ import (
 )
 
 // sound refuses what encoding/json reads in silence and what would make two values one: half of a surrogate pair, which
-// becomes U+FFFD whatever it was; a field that stands twice, of which the last one wins; and names in other letters.
+// becomes U+FFFD whatever it was; a field that occurs twice, of which the last one wins; and names in other letters.
 // It looks at lines that are JSON; of others it says nothing certain.
 func sound(line []byte) error {
 	depth := 0
@@ -48,7 +48,7 @@ func sound(line []byte) error {
 	return keys.Unique(line)
 }
 
-// escaped is the UTF-16 unit of an escape whose u stands at line[i].
+// escaped is the UTF-16 unit of an escape whose u is at line[i].
 func escaped(line []byte, i int) (uint64, bool) {
 	if i < 0 || i+5 > len(line) || line[i] != 'u' {
 		return 0, false

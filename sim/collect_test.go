@@ -31,7 +31,7 @@ func TestGarbageIsCollectedLessWhileThereAreCampaigns(t *testing.T) {
 	}
 	first()
 	if p := now(); p < usualPercent {
-		t.Errorf("%d %% while one of two goes on", p)
+		t.Errorf("%d %% while one of two still runs", p)
 	}
 	second()
 	if p := now(); p != 70 {

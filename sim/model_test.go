@@ -54,7 +54,7 @@ func followed(m *inproc.Specification, to int, kinds ...string) func(*inproc.Wor
 	}
 }
 
-// What became of the events of all runs stands in the text and the totals of a campaign.
+// The text and the totals of a campaign count what the model did with the events of all runs.
 func TestACampaignTellsWhatBecameOfEvents(t *testing.T) {
 	m := counting(t)
 	r := run(t, Campaign{Runs: 20}, followed(m, 40, "a nap"))
@@ -86,7 +86,7 @@ func TestACampaignTellsWhatBecameOfEvents(t *testing.T) {
 	}
 }
 
-// What is wrong with a specification, or with what it is told, is reported in turn; nothing of it hangs, and nothing holds.
+// Mistakes in a specification, or in the steps that it is given, are reported in turn; no such run hangs, and no property holds.
 func TestModelsThatCannotBeFollowed(t *testing.T) {
 	up := func(args ...any) func(*inproc.Follower) { return func(f *inproc.Follower) { f.Step("Up", args...) } }
 	for name, c := range map[string]struct {
@@ -163,7 +163,7 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 	}
 }
 
-// What a model is told that means nothing in it ends the campaign after a run, whatever the model is for, and is reported once, with the place. A step that a guide's model does
+// A step without a meaning in the model ends the campaign after a run, whatever the model is for, and is reported once, with the place. A step that a guide's model does
 // not allow may be the bug that is searched for; it ends the following alone.
 func TestMistakesInWhatModelsAreTold(t *testing.T) {
 	m := counting(t)
@@ -202,10 +202,10 @@ func TestMistakesInWhatModelsAreTold(t *testing.T) {
 				t.Errorf("%s, promised %t: exit code %d, %q\n%s", name, promised, r.ExitCode, said, r.text.String())
 			}
 			if runs := r.Totals.Runs; runs > 20 || runs != 1 && name != "in some run, later" {
-				t.Errorf("%s, promised %t: told after %d runs", name, promised, runs)
+				t.Errorf("%s, promised %t: reported after %d runs", name, promised, runs)
 			}
 			if !promised && strings.Count(r.text.String(), said) != 1 {
-				t.Errorf("%s: told several times\n%s", name, r.text.String())
+				t.Errorf("%s: reported several times\n%s", name, r.text.String())
 			}
 		}
 	}

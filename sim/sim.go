@@ -287,7 +287,7 @@ type simulation struct {
 	quiet  inprocess.Engine
 	spec   *world.Spec
 	again  func(*report.Failure) string // the command that makes a run again
-	lines  *counters.Reader             // of executed code, if the strategy learns of it
+	lines  *counters.Reader             // of executed code, if the strategy learns from it
 	stages stages                       // on which runs are made
 	// schedules are those of the strategy enumerated, or nil.
 	schedules inprocess.Schedules

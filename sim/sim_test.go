@@ -317,7 +317,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// A node that never comes back to its world ends the program, which says where it stands.
+// A node that never comes back to its world ends the program, which prints where the node is.
 func TestAHangIsTold(t *testing.T) {
 	if doubles, err := strconv.Atoi(os.Getenv("SIM_TEST_HANGS")); err == nil {
 		run(t, Campaign{Doubles: doubles, Hang: 100 * time.Millisecond}, func(w *inproc.World) {
@@ -362,7 +362,7 @@ func TestSlowStepsAreNoHang(t *testing.T) {
 		w.Beat()
 	}
 	if hangs > 0 {
-		t.Error("a world whose steps go on hangs")
+		t.Error("a world whose steps continue hangs")
 	}
 	for range looks {
 		w.look()

@@ -56,7 +56,7 @@ func TestATrialIsTheCampaign(t *testing.T) {
 	}
 }
 
-// A model that only guides costs nothing where nobody looks at it, and changes no run.
+// A model that only guides costs nothing where no search reads it, and changes no run.
 func TestASearchPaysForNoModelThatItDoesNotLookAt(t *testing.T) {
 	m := counting(t)
 	var followed int
@@ -110,7 +110,7 @@ func TestATrialTellsWhatFound(t *testing.T) {
 	}
 }
 
-// A trial that measures goes on after a violation, and its curve never falls.
+// A trial that measures continues after a violation, and its curve never falls.
 func TestAMeasuredTrialHasACurve(t *testing.T) {
 	a := tried(t, steps, trial.Order{Strategy: "coverage-guided", Seed: 3, Runs: 200, Measure: true})
 	if a.Error != "" || !a.Found || a.Runs != 200 {

@@ -20,7 +20,7 @@ type watchdog struct {
 	timer  *time.Timer
 	every  time.Duration
 	silent int  // looks without a step
-	off    bool // nobody is watched
+	off    bool // no run is watched
 }
 
 // watch begins to watch a world whose steps may take so long.

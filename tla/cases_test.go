@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write the results of testdata/*.txt ane
 
 var fileHead = regexp.MustCompile(`(?m)^-- (\S+) --\n`)
 
-// check checks the module M of some files, and reports what came of it.
+// check checks the module M of some files, and reports the outcome.
 func check(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range files {

@@ -296,7 +296,7 @@ func (c *checker) periodic() {
 	}
 }
 
-// violated notes a violation, and ends the check unless it is to go on.
+// violated notes a violation, and ends the check unless the check is to continue after it.
 func (c *checker) violated(v *Violation) error {
 	c.r.Violations = append(c.r.Violations, v)
 	if c.o.Continue {

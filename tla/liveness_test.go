@@ -95,7 +95,7 @@ func positions(w word, f func(i int) bool) []bool {
 	return list
 }
 
-// later tells for each position whether f holds at it or at a later one.
+// later reports for each position whether f holds at it or at a later one.
 func later(w word, f []bool) []bool {
 	return positions(w, func(i int) bool {
 		for k := min(i, w.back); k < len(w.states); k++ {
@@ -293,7 +293,7 @@ Flagged == F!Spec
 	}
 }
 
-// Fairness under a condition that is the same in all states is fairness, or nothing: no automaton is made of it, which many conditions would make too large.
+// Fairness under a condition that is the same in all states is fairness, or nothing: no automaton is made for it, which many conditions would make too large.
 func TestFairnessUnderConstantConditions(t *testing.T) {
 	const module = `---- MODULE Pairs ----
 EXTENDS Naturals

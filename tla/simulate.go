@@ -131,7 +131,7 @@ func (w *walk) all(sim Simulation) error {
 	return nil
 }
 
-// step goes on to one of the states that an action which is drawn leads to. It reports whether there was one.
+// step moves to one of the states that an action which is drawn leads to. It reports whether there was one.
 func (w *walk) step() (bool, error) {
 	last := w.steps[len(w.steps)-1].State
 	some := false

@@ -41,7 +41,7 @@ func TestSimulationsRepeatAndFindWhatIsCommon(t *testing.T) {
 	}
 }
 
-// What a property says of initial states is checked, unless it goes on to temporal parts. Those are checked among the states of each behaviour, as in TLC.
+// What a property says of initial states is checked, unless it continues to temporal parts. Those are checked among the states of each behaviour, as in TLC.
 func TestWhatASimulationChecksOfProperties(t *testing.T) {
 	text := strings.Replace(coin, "====", `Late == heads = 1 /\ [][Toss]_<<heads, tosses>>
 Whole == Late /\ <>(tosses = 50)

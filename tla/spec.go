@@ -18,14 +18,14 @@ type Spec = eval.Spec
 // State has a value for each variable, in the order of Spec.Variables.
 type State = eval.State
 
-// Action is a part of the next-state relation: its Name, and the Module, File and Span where it stands.
+// Action is a part of the next-state relation: its Name, and the Module, File and Span where it is.
 type Action = eval.Action
 
 // Step is a State of a behaviour, with the Action that led to it and the Args of that action. Action is nil in an initial state, and in a stuttering step.
 // Alias is the value of the configuration's ALIAS, or nil.
 type Step = eval.Step
 
-// Guard is a condition of an action: its Text, and the Module, File and Span where it stands.
+// Guard is a condition of an action: its Text, and the Module, File and Span where it is.
 type Guard = eval.Guard
 
 // Tried is an Action with its Guards that were false in the states where a log ends.

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
 
-// lock is a specification, and the trace specifications below are of it.
+// lock is a specification, and the trace specifications below check logs of it.
 const lock = `---- MODULE Lock ----
 EXTENDS Naturals, Sequences
 VARIABLES owner, waiting

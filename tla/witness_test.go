@@ -17,7 +17,7 @@ Next == \/ \E i \in {1, 2} : A(i)
 ====
 `
 
-// An operator that was applied proves a relation that is made of it, if it is the same operator and its arguments are in the sets.
+// An operator that was applied proves a relation that is built from it, if it is the same operator and its arguments are in the sets.
 func TestAppliedOperatorsProveRelations(t *testing.T) {
 	for name, c := range map[string]struct {
 		module string

@@ -33,7 +33,7 @@ import (
 
 const (
 	// guidesScratch ends the name of the folder beside the journal where programs are built: the same each time, as programs contain the path where they were built, and a
-	// comparison goes on only with those that it began with.
+	// comparison continues only with those that it began with.
 	guidesScratch = ".work"
 )
 
@@ -386,7 +386,7 @@ func endOf(ran error) string {
 // usageExit is the exit code of a wrong usage, by package flag and most other programs.
 const usageExit = 2
 
-// reason is why a program has ended, in one line: that of a panic, what stands before its usage or, where it says that it was used wrongly, first; or else the end of
+// reason is why a program has ended, in one line: that of a panic, the text before its usage or, where it says that it was used wrongly, first; or else the end of
 // what it has said.
 func reason(said *group.Output, state *os.ProcessState) string {
 	text := said.String()

@@ -91,7 +91,7 @@ func TestGuides(t *testing.T) {
 	}
 	_, whole, _ := benched(t, file, "--journal", journal, "--resume", "--json")
 
-	// A comparison that was killed in the middle of a line goes on, and comes to the same.
+	// A comparison that was killed in the middle of a line continues, and comes to the same.
 	text, err := os.ReadFile(journal)
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestGuidesCutsProgramsOff(t *testing.T) {
 	}
 }
 
-// A trial whose model was told what means nothing in it says nothing, and one that cannot judge its runs is no evidence. That a run leaves a model that only guides is reported nowhere.
+// A trial whose model was given a step without a meaning in it says nothing, and one that cannot judge its runs is no evidence. That a run leaves a model that only guides is reported nowhere.
 func TestGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {

@@ -353,7 +353,7 @@ func (s *stressor) real() (int, error) {
 // most bounds how many refused calls are named.
 const most = 4
 
-// judge says in a word what became of it, and why.
+// judge reports in a word how the run ended, and why.
 func (s *stressor) judge() (what, why string) {
 	calls := strings.Join(s.refused[:min(len(s.refused), most)], ", ")
 	if n := len(s.refused) - most; n > 0 {

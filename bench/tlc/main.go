@@ -217,7 +217,7 @@ func load(file string) (*tla.Spec, error) {
 	return tla.Load(file+".tla", config)
 }
 
-// told is a step that a follower is told.
+// told is a step that a follower is given.
 type told struct {
 	name string
 	args []any

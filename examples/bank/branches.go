@@ -58,7 +58,7 @@ func (b *branch) serve() {
 	}
 }
 
-// make makes a transfer. Once nobody knows of a try, a later one that fails proves nothing.
+// make makes a transfer. Once the outcome of a try is unknown, a later one that fails proves nothing.
 func (b *branch) make(id string, t transfer) error {
 	var lost error
 	for i := range tries {

@@ -79,7 +79,7 @@ func begin(n *inproc.Node, mixed bool, told *inproc.Follower) inproc.Machine {
 	return a
 }
 
-// keep makes what the acceptor has done durable, and tells it.
+// keep makes what the acceptor has done durable, and reports it to the model.
 func (a *acceptor) keep(n *inproc.Node, action string, ballot int) {
 	data, err := json.Marshal(&a.kept)
 	must(err)
@@ -151,7 +151,7 @@ func (p *proposer) work() {
 			})
 		case 2:
 			expect := p.known
-			if expect == "" { // who knows of no value asks for one that nobody writes
+			if expect == "" { // a proposer that knows of no value expects one that no proposer writes
 				expect = "none"
 			}
 			p.Operation(inproc.Op{Kind: "cas", Key: "r", Expect: expect, Input: value}, func() (string, error) {

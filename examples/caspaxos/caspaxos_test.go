@@ -31,7 +31,7 @@ func TestTheLossIsFound(t *testing.T) {
 	}
 }
 
-// The model sees the wrong ballot where it is used, before a client can tell.
+// The model sees the wrong ballot where it is used, before a client can notice.
 func TestTheMixUpIsFound(t *testing.T) {
 	r, err := sim.Campaign{Dir: t.TempDir()}.Run(t.Context(), "caspaxos", World(true, specification(t)))
 	if err != nil {

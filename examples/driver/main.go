@@ -1,7 +1,7 @@
 // Command driver is a driver of one's own, as bloodhound.yaml runs it with `driver: command`: several clients put,
 // get and delete keys of an HTTP key-value store and report every operation to the file $BLOODHOUND_REPORT. It
 // speaks to the store of examples/quickstart and to etcd's JSON gateway, of which it also asks transactions and
-// compactions if it is told to.
+// compactions if a flag asks for them.
 //
 // With -mutation it breaks one rule of drivers on purpose, or does nothing worth judging; the mutants of the
 // examples show that such a driver cannot make a run pass.
@@ -33,7 +33,7 @@ const (
 	stale      = "stale"       // etcd: asks one node for what it happens to have (serializable reads)
 	onlyReads  = "only-reads"  // never writes
 	idle       = "idle"        // does nothing
-	sameClient = "same-client" // goes on under the name of a client whose last operation is still open
+	sameClient = "same-client" // continues under the name of a client whose last operation is still open
 )
 
 type options struct {

@@ -1,4 +1,4 @@
-// Package livelock is Raft's election of leaders under links that fail in one direction: without a vote before the vote, and without leaders that resign when nobody
+// Package livelock is Raft's election of leaders under links that fail in one direction: without a vote before the vote, and without leaders that resign when no majority
 // acknowledges them, there is a majority that could work and never does. Machines of package inproc, followed in a TLA+ model.
 package livelock
 
@@ -18,9 +18,9 @@ type Bug string
 // The bugs.
 const (
 	None Bug = ""
-	// NoPreVote: a server that has lost patience begins a new term at once. One that hears nobody does so for ever, and deposes every leader.
+	// NoPreVote: a server that has lost patience begins a new term at once. A server that hears no other does so for ever, and deposes every leader.
 	NoPreVote Bug = "no pre-vote"
-	// NoCheckQuorum: a leader that hears nobody goes on announcing that it leads, and they wait for it.
+	// NoCheckQuorum: a leader that hears no other server keeps announcing that it leads, and the others wait for it.
 	NoCheckQuorum Bug = "no check of the quorum"
 )
 
@@ -111,7 +111,7 @@ func (s *server) become(role string) {
 	s.writes, s.next = nil, nil
 }
 
-// step reports to the model what the server has done, and what can be seen of it. Servers are numbers there, from 1 on.
+// step reports to the model what the server has done, and what others can see of its state. Servers are numbers there, from 1 on.
 func (s *server) step(action string, args ...any) {
 	s.told.Step(action, append([]any{s.me + 1}, args...)...)
 	s.told.Saw([]any{s.term, s.role}, "Shown", s.me+1)
@@ -161,7 +161,7 @@ func (s *server) campaign() {
 	s.all(campaign{s.term})
 }
 
-// adopt goes to a newer term that a candidate or leader has told.
+// adopt moves to a newer term that a candidate or leader has sent.
 func (s *server) adopt(from string, term int) {
 	s.term = term
 	s.become("follower")

@@ -95,7 +95,7 @@ func TestTheLivelocks(t *testing.T) {
 	}
 }
 
-// The model with both remedies refuses a candidate that nobody was asked about.
+// The model with both remedies refuses a candidate that asked no server for a vote before.
 func TestTheMissingPreVoteIsFound(t *testing.T) {
 	r, err := sim.Campaign{Dir: t.TempDir()}.Run(t.Context(), "livelock", World(NoPreVote, specification(t)))
 	if err != nil {

@@ -53,7 +53,7 @@ func TestTheStory(t *testing.T) {
 		f.Step("Vote", n(2), n(1), 1)
 		f.Step("Vote", n(3), n(1), 1)
 		f.Step("Lead", n(1))
-		f.Step("Change", n(1), set(0b0111).members()) // n1 n2 n3, which nobody else hears of
+		f.Step("Change", n(1), set(0b0111).members()) // n1 n2 n3, which no other server receives
 		f.Step("Timeout", n(3))
 		f.Step("Vote", n(2), n(3), 2)
 		f.Step("Vote", n(4), n(3), 2)
@@ -81,7 +81,7 @@ func TestTheStory(t *testing.T) {
 // Careful leaders lose nothing, and do what the model says.
 func TestMembership(t *testing.T) { sim.Test(t, World(false, specification(t))) }
 
-// Properties see what comes of it: two majorities that do not meet.
+// Properties see the consequence: two majorities that do not meet.
 func TestTheLossIsFound(t *testing.T) {
 	r, err := sim.Campaign{Dir: t.TempDir(), Runs: 20000}.Run(t.Context(), "membership", World(true, nil))
 	if err != nil {

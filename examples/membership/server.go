@@ -65,7 +65,7 @@ type (
 // kept is what a server has on its disk.
 type kept struct {
 	Term int
-	Vote int // 0: nobody, i+1: server i
+	Vote int // 0: no server, i+1: server i
 	Log  []entry
 }
 
@@ -125,7 +125,7 @@ func (s *server) members() set {
 	return s.Log[len(s.Log)-1].Members
 }
 
-// step reports to the model what the server has done, and what can be seen of it.
+// step reports to the model what the server has done, and what others can see of its state.
 func (s *server) step(action string, args ...any) {
 	s.cluster.told.Step(action, append([]any{value.ModelValue(s.node.Name())}, args...)...)
 	s.show()

@@ -12,7 +12,7 @@ type request struct{ Key, Value string }
 
 func valueOf(client, i int) string { return fmt.Sprint(client, ".", i) }
 
-// How long an operation may take, and how much of it clients do when faults have ended.
+// How long an operation may take, and how many operations clients do when faults have ended.
 const (
 	patience     = 300 * time.Millisecond
 	lastTries    = 60
@@ -73,7 +73,7 @@ func operate(p *inproc.Process, number int, server uint64, i int, put bool) erro
 	return err
 }
 
-// requests asks servers for the same, and does not wait for what comes of it.
+// requests asks servers for the same, and does not wait for the outcome.
 func requests(p *inproc.Process, o *Options) {
 	for i := 1; p.Turn(); i++ {
 		if o.Requests > 0 && i > o.Requests {
@@ -87,7 +87,7 @@ func requests(p *inproc.Process, o *Options) {
 	}
 }
 
-// load puts values that nobody reads.
+// load puts values that no client reads.
 func load(p *inproc.Process, o *Options) {
 	for i := 1; p.Turn(); {
 		to := name(1 + uint64(p.Choose(o.servers())))

@@ -17,14 +17,14 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Model is the specification with what a follower needs to know of it.
+// Model is the specification with what a follower needs to know about it.
 type Model struct {
 	spec    *inproc.Specification
 	network bool
 }
 
 // Specification is etcd's own one of its library, which comes with it, and Followed.tla beside this file, for the servers that there are with some options. view names
-// what of a state guides a search; empty is all of it.
+// the part of a state that guides a search; empty is the whole state.
 // Unless network is set, what is under way is no part of the states, and the world is trusted to deliver what was sent.
 func Specification(o Options, network bool, view string) (*Model, error) {
 	o.complete()
@@ -149,7 +149,7 @@ func follow(w *inproc.World, o *Options) *followed {
 	} else {
 		follower = w.Model(conforms, o.Model.spec)
 	}
-	if follower == nil { // nobody asks what runs reach
+	if follower == nil { // no search asks what runs reach
 		return nil
 	}
 	f, ok := follower.Kept.(*followed) // of a run that is over
@@ -173,7 +173,7 @@ func follow(w *inproc.World, o *Options) *followed {
 	return f
 }
 
-// lose reports a message that nobody receives.
+// lose reports a message that no server receives.
 func (f *followed) lose(m *pb.Message) {
 	if record := f.mail[m].record; record != nil {
 		f.arrives(m, record)

@@ -157,7 +157,7 @@ func (o *observer) met(id uint64, e *pb.Entry, before uint64) {
 	o.heads[at] = int32(len(o.records))
 }
 
-// commits compares an entry that a server applies with what others have applied there, and what came of it.
+// commits compares an entry that a server applies with what others have applied there, and with what the command returned.
 func (o *observer) commits(id uint64, term uint64, e *pb.Entry, state sum) {
 	o.applied[id] = e.GetIndex()
 	switch at := e.GetIndex() - begin - 1; {

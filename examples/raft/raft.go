@@ -16,7 +16,7 @@ type Options struct {
 	Steps    int // 100
 	Messages int // of one channel that a step delivers, at most: 5
 	Clients  int // 1
-	// Plain has requests and no client: nobody judges what the answers are, nor that servers recover.
+	// Plain has requests and no client: no check judges the answers, or whether servers recover.
 	Plain bool
 	// Model is the specification that the servers are followed in, as Specification gives it; nil: in none.
 	Model *Model
@@ -37,13 +37,13 @@ type Options struct {
 	Compact, Keep int
 	// Reconfigure has an operator add, remove, demote and promote servers, one at a time or two by joint consensus.
 	Reconfigure bool
-	// Async has the library go on while a server stores and applies (AsyncStorageWrites): each write takes up to Slow ticks (3), and a
+	// Async has the library continue while a server stores and applies (AsyncStorageWrites): each write takes up to Slow ticks (3), and a
 	// crash loses those that are not done.
 	Async bool
 	Slow  int
 	// ReuseContexts has a leader ask for the index of a read with a context that it has used before, once it has got the answer to that.
 	ReuseContexts bool
-	// Silence is after how many ticks without a word of it a leader takes a server for unreachable. 0 is never.
+	// Silence is the number of ticks without a message from a server after which a leader takes that server for unreachable. 0 is never.
 	Silence int
 	// CatchUp promises that all members come to have applied all that is committed, when faults have ended.
 	CatchUp bool

@@ -117,7 +117,7 @@ func TestFlawsAreFound(t *testing.T) {
 		}
 		t.Log(r.Text())
 		if !strings.Contains(r.Text(), "Deliver(n") {
-			t.Errorf("%s: the steps are not told:\n%s", c.name, r.Text())
+			t.Errorf("%s: the steps are not reported:\n%s", c.name, r.Text())
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (s *server) Tick(n *inproc.Node) {
 // snapshotTicks is after how many ticks a snapshot is taken for lost. If it was not, another one does no harm.
 const snapshotTicks = 20
 
-// report tells the library what a transport would: of servers that are silent, and snapshots that do not arrive.
+// report reports to the library what a transport would: of servers that are silent, and snapshots that do not arrive.
 func (s *server) report() {
 	for id := uint64(1); id <= uint64(s.options.servers()); id++ {
 		if at := s.sent[id]; at > 0 && s.ticks-at > snapshotTicks {

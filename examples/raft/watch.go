@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// watched is a server whose calls of the library are told. What a call has done is seen from outside: of the status before and after it, and of what is ready then.
+// watched is a server that reports its calls of the library. What a call has done is seen from outside: of the status before and after it, and of what is ready then.
 type watched struct {
 	*followed
 	id      uint64
@@ -206,7 +206,7 @@ func (w *watched) commits(before, now shown) {
 	for index := uint64(len(w.chosen)) + 1; index <= now.commit; index++ {
 		list, err := w.storage.Entries(index, index+1, 1<<40)
 		if err != nil {
-			break // a leader that has not stored what it commits is refused when it tells others
+			break // a leader that has not stored what it commits is refused when it sends it to others
 		}
 		w.chosen = append(w.chosen, w.entry(list[0]))
 		if p := (position{index, list[0].GetTerm()}); list[0].GetType() != pb.EntryNormal {
@@ -365,7 +365,7 @@ func (w *watched) answer(request, m *pb.Message) (record value.Value) {
 	index, sub := m.GetIndex(), subApp
 	ok := !m.GetReject()
 	switch {
-	case m.GetTerm() > request.GetTerm(): // which tells a leader of an old term that it is one
+	case m.GetTerm() > request.GetTerm(): // which shows a leader of an old term that its term is old
 		ok = false
 	case request.GetType() == pb.MsgHeartbeat:
 		sub = subHeartbeat

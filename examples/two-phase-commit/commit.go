@@ -17,12 +17,12 @@ type Bug string
 // The bugs.
 const (
 	None Bug = ""
-	// Silent is the bug that gave the protocol its bad name: a coordinator that crashed after it had decided sends its decision to nobody when it is back, and
+	// Silent is the bug that gave the protocol its bad name: a coordinator that crashed after it had decided does not send its decision when it is back, and
 	// participants that are prepared wait forever.
 	Silent Bug = "silent"
 	// Unsynced sends a decision before it is on the disk.
 	Unsynced Bug = "unsynced"
-	// Impatient participants that are prepared abort by themselves when nobody sends them the decision.
+	// Impatient participants that are prepared abort by themselves when no coordinator sends them the decision.
 	Impatient Bug = "impatient"
 	// Miscounting coordinators commit when one vote is missing.
 	Miscounting Bug = "miscounting"

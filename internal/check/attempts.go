@@ -57,7 +57,7 @@ func attemptsOf(p *world.Property, out *engine.Outcome, abandonedNs int64) ([]at
 	}
 	seen, watchedNs := 0, out.VirtualNs
 	if n := len(out.Jobs); out.JobsLost > 0 && n > 0 {
-		watchedNs = out.Jobs[n-1].TimeNs // what came later may have told that a job was done
+		watchedNs = out.Jobs[n-1].TimeNs // a later line that was lost may have reported that a job was done
 	}
 	open := map[string]int{} // by node and id, the attempt that runs
 	for i := range out.Jobs {
@@ -78,7 +78,7 @@ func attemptsOf(p *world.Property, out *engine.Outcome, abandonedNs int64) ([]at
 		}
 		switch j.What {
 		case world.JobStart:
-			if running { // nobody has said how it ended, but it does not run any more
+			if running { // no line says how it ended, but it does not run any more
 				end(false, "started again before it was done")
 			}
 			open[name] = len(list)

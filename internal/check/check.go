@@ -88,7 +88,7 @@ func final(p *world.Property, v Verdict, cut string) Verdict {
 }
 
 // abandoned is when the last driver was over, where one of them broke down: what its clients had under way then does not
-// hang, nobody waits for it any more. It is 0 where no driver broke down, or not all are over.
+// hang, no driver waits for it any more. It is 0 where no driver broke down, or not all are over.
 func abandoned(spec *world.Spec, ends []engine.DriverEnd) int64 {
 	if atWork(spec, ends) != "" {
 		return 0
@@ -126,7 +126,7 @@ func History(p *world.Property, events []history.Event) Verdict {
 	return progressing(p, &engine.Outcome{History: events, VirtualNs: end}, 0)
 }
 
-// ByOperations reports whether checks of a type judge the operations of a history, and nothing else of it.
+// ByOperations reports whether checks of a type judge the operations of a history, and nothing else of a run.
 func ByOperations(t world.CheckType) bool {
 	switch t {
 	case world.Linearizability, world.Isolation, world.Expression, world.InvariantCheck, world.Monotonic, world.Durability:
@@ -341,7 +341,7 @@ func unfinished(spec *world.Spec, out *engine.Outcome) string {
 	return fmt.Sprintf("the run ended for no known reason (%q)", out.Reason)
 }
 
-// undriven returns which workload's driver did not do its work to the end. An engine goes on to the final checks when time
+// undriven returns which workload's driver did not do its work to the end. An engine continues to the final checks when time
 // gets short, so a run may be finished while a driver is still at work.
 func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
 	for _, d := range ends {

@@ -24,7 +24,7 @@ func by(workload string, events []history.Event) []history.Event {
 	return events
 }
 
-// good is a run in which everything holds; tests spoil one thing of it.
+// good is a run in which everything holds; tests spoil one thing in such a run.
 func good(t *testing.T) (*world.Spec, *engine.Outcome) {
 	spec := &world.Spec{
 		MaxTimeNs: 300 * second,

@@ -127,7 +127,7 @@ func TestConformsNeedsEachAction(t *testing.T) {
 	}
 }
 
-// What a run reaches in the model is told, as the view shows it.
+// What a run reaches in the model is reported, as the view shows it.
 func TestModelled(t *testing.T) {
 	out := logged("1 p1 prepared", "2 coordinator vote p1 makes 1", "3 p2 prepared", "4 coordinator decide abort")
 	s := commitWorld()
@@ -173,7 +173,7 @@ func TestConformsIsJudgedAgainByTheLog(t *testing.T) {
 	if v := Again(s, s.Properties, &Judged{Outcome: *out})[0]; v.Status != Violated || !strings.Contains(v.Reason, "votes = Participants is false") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
-	of := *s.Properties[0].Check.Mapping // as somebody has changed it since
+	of := *s.Properties[0].Check.Mapping // as a user has changed it since
 	of.Rules = append([]world.ModelRule{{Log: "^decide", Ignore: "not now"}}, of.Rules...)
 	of.LeftOut = 0.5
 	now := s.Properties[0]

@@ -26,7 +26,7 @@ func Promised(spec *world.Spec, names []string) bool {
 	})
 }
 
-// Unjudged returns why a campaign, or a run, proves nothing, or nothing if it may: programs that nobody asks anything, and
+// Unjudged returns why a campaign, or a run, proves nothing, or nothing if it may: programs without a workload, and
 // of which nothing is promised, end in peace.
 func Unjudged(spec *world.Spec, names []string) string {
 	if Promised(spec, names) || len(spec.Workloads) > 0 {
@@ -43,7 +43,7 @@ func crashes(list []engine.Crash) []Verdict {
 		known[b.kind] = true
 		verdicts = append(verdicts, crashesOf(b.property, list, func(c engine.Crash) bool { return c.Kind == b.kind }))
 	}
-	// An engine may learn to tell kinds that this list does not have; they must not go by unseen.
+	// An engine may learn to report kinds that this list does not have; they must not go by unseen.
 	if v := crashesOf("no other failure of a program", list, func(c engine.Crash) bool { return !known[c.Kind] }); v.Status == Violated {
 		verdicts = append(verdicts, v)
 	}

@@ -18,7 +18,7 @@ const (
 	littleSuccess = 10
 )
 
-// Evidence is what stands behind a "holds": sums over runs.
+// Evidence is what a "holds" rests on: sums over runs.
 type Evidence struct {
 	// Injected counts the faults in runs with operations, by kind.
 	Injected map[string]Injected `json:"struck,omitempty"`

@@ -79,7 +79,7 @@ func compileExpression(text string) (*vm.Program, error) {
 	return program, nil
 }
 
-// expressed judges a history by an expression. Where there may have been more of it, cut returns why.
+// expressed judges a history by an expression. Where the history may be incomplete, cut returns why.
 func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
 	v := verdict(p)
 	program, err := compileExpression(p.Check.Condition)
@@ -122,7 +122,7 @@ func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
 	}
 }
 
-// exprOp is an operation as it stands at the end.
+// exprOp is an operation as it is at the end.
 func exprOp(o history.Operation) ExprOp {
 	e := ExprOp{Client: o.Client, Op: o.Op, Key: o.Key, Input: o.Input, Expect: o.Expect, Output: o.Output, Found: o.Found,
 		Type: string(o.Type), Error: o.Error, Node: o.Node, Call: int(o.Call), StartNs: int(o.CallTimeNs)}

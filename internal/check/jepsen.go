@@ -25,7 +25,7 @@ const (
 // WorkloadModels are all of them.
 var WorkloadModels = []string{Bank, LongFork, SetFull, Comments, Sequential}
 
-// WorkloadLimits are what a workload's author knows of it.
+// WorkloadLimits are what a workload's author knows about the workload.
 type WorkloadLimits struct {
 	Total     *big.Int // bank: of all accounts; nil takes that of the first read
 	Negative  bool     // bank: accounts may be below zero
@@ -270,7 +270,7 @@ func forkAccesses(o *history.Operation, writer map[string]string) (got map[strin
 }
 
 // setFull: an element is lost if a read that began after its add was acknowledged, or after a read that saw it, does not have
-// it, and no later read has it either. What a read has, somebody must have added before that read returned.
+// it, and no later read has it either. What a read has, a client must have added before that read returned.
 func setFull(ops []history.Operation) (w workload) {
 	type element struct {
 		added *history.Operation

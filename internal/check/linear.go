@@ -388,7 +388,7 @@ func growing(classes []*placed) bool {
 var unread = state{found: false, value: "unread"}
 
 // forgetful makes one state of all those that are no beginning of a value that was read: whatever is appended to them,
-// nobody can read the key before it is written again. It leaves answers as they are, and few states.
+// no client can read the key before it is written again. It leaves answers as they are, and few states.
 func forgetful(spec linear.Spec[state], classes []*placed) linear.Spec[state] {
 	var values []string
 	for _, c := range classes {
@@ -450,7 +450,7 @@ func asOps(ops []placed) ([]linear.Op, []*placed) {
 	}
 	few := min(len(ops), 64)
 	classes, briefs := make([]*placed, 0, few), make([]brief, 0, few) // by class
-	// The class at each hash, or none; at most half of it gets full.
+	// The class at each hash, or none; at most half of the table is used.
 	const none = 0
 	index := make([]int32, 2<<bits.Len(uint(len(ops))))
 	mask := uint64(len(index) - 1)

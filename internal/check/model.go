@@ -57,7 +57,7 @@ type call struct {
 	delta  int64  // incr
 }
 
-// reply is what an operation learned. When known is false, only its effect is part of the model: nobody knows the
+// reply is what an operation learned. When known is false, only its effect is part of the model: no answer shows the
 // result, or the property does not judge it.
 type reply struct {
 	known bool

@@ -21,7 +21,7 @@ const nearest = 0.001
 
 // Near measures how close a run came to breaking each property, by one number or two for each of those kinds that have a measure, and
 // to what its programs set as goals by guidance. Verdicts say what is broken; this says nothing of them but where a search should
-// go on. It costs O(n log n) of the history.
+// continue. It costs O(n log n) of the history.
 func Near(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) []coverage.Nearness {
 	n := &nearness{broken: map[string]bool{}}
 	ops, err := pair(out.History)

@@ -48,7 +48,7 @@ type act struct {
 	known    bool     // its result is known and judged
 	value    string   // what it puts, takes, looks for, or who acquires; what a queue gave
 	result   string   // set: "true", "false" or empty; counter: the number or empty; lock: "false" if it was taken
-	items    []string // what a look at all of it saw
+	items    []string // what a read of the whole object saw
 	delta    int64    // counter
 	none     bool     // queue: it was empty
 }
@@ -492,7 +492,7 @@ func stepSet(s string, a *act) (string, bool) {
 	return s, true
 }
 
-// fastSet decides sets that nobody looks at as a whole, element by element, and sets that only grow, by their levels.
+// fastSet decides sets that no operation reads as a whole, element by element, and sets that only grow, by their levels.
 func fastSet(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	looks, grows := false, true
 	byElement := map[string][]int{}
@@ -611,7 +611,7 @@ func lenOf(acts []act, i int) int {
 	return len(acts[i].items)
 }
 
-// contains reports whether big begins with small, or, for sets in order, has all of it.
+// contains reports whether big begins with small, or, for sets in order, has all of its items.
 func contains(big, small []string, ordered bool) bool {
 	if ordered {
 		return len(big) >= len(small) && slices.Equal(big[:len(small)], small)
@@ -752,7 +752,7 @@ func queueConflict(acts []act, names []*way, pair []int) conflict {
 	return c
 }
 
-// withUnknown decides a queue of which takes of unknown outcome may have taken what nobody else took. A value must have
+// withUnknown decides a queue of which takes of unknown outcome may have taken what no other take took. A value must have
 // been taken so if one that was put in behind it was taken; the takes that were called first go to the values that
 // must be out first.
 func withUnknown(passages []linear.Passage, empties []linear.Span, calls []int64) linear.Answer {
@@ -861,7 +861,7 @@ func stepLock(s string, a *act) (string, bool) {
 	return s, !a.known
 }
 
-// fastLock decides locks whose owners do one thing after another and know what came of it.
+// fastLock decides locks whose owners do one thing after another and know its outcome.
 func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	busy := map[string]int64{} // by owner, when the last operation had returned
 	for i := range acts {

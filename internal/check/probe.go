@@ -56,7 +56,7 @@ func safe(p *world.Property, out *engine.Outcome) Verdict {
 				v.Status, v.Event, v.TimeNs = Violated, q.Event, q.StartNs
 				v.Reason = "the check failed: " + firstLine(q.Output)
 			}
-			if p.Check.Type == world.Agreement { // what each node said stands below what is wrong with it
+			if p.Check.Type == world.Agreement { // the report shows what each node said below what is wrong with the answers
 				v.Evidence = append(v.Evidence, strings.Split(strings.TrimSpace(q.Output), "\n")...)
 			} else if broken == 1 {
 				v.Evidence = append(v.Evidence, inFull(q)...)

@@ -271,7 +271,7 @@ func (m *storage) described(o history.Operation) string {
 	return fmt.Sprintf("%s (event %d) client %s: %s at %s (event %d)", seconds(o.CallTimeNs), o.Call, o.Client, what, seconds(o.ReturnTimeNs), o.Return)
 }
 
-// missing finds an acknowledged element that is not there and that nobody can have removed. What was put into a list
+// missing finds an acknowledged element that is not there and that no client can have removed. What was put into a list
 // several times must be there as often.
 func missing(changes []history.Operation, items []string, sort func(string) verb, list bool) (*history.Operation, string) {
 	there := map[string]int{}

@@ -191,7 +191,7 @@ func TestInvariantsOneByOne(t *testing.T) {
 	}
 }
 
-// TestInvariantBudget: an invariant over a long history that needs all of it at every event is undecided, one that looks at
+// TestInvariantBudget: an invariant over a long history that needs the whole history at every event is undecided, one that looks at
 // each operation alone is not.
 func TestInvariantBudget(t *testing.T) {
 	var in []history.Event
@@ -267,7 +267,7 @@ func TestDurabilityInWords(t *testing.T) {
 	}
 }
 
-// The first violation is told with all lines of its output, as long as they are not too many.
+// The first violation is reported with all lines of its output, as long as they are not too many.
 func TestLinesOfAProbe(t *testing.T) {
 	state := "no step of the model\nin the state\n/\\ a = 1\n/\\ b = " + strings.Repeat("x", 2*maxOutputShown)
 	out := &engine.Outcome{Probes: []engine.Probe{{Property: "p", Phase: "chaos", Event: 7, ExitCode: world.ProbeViolated, Output: state + "\n"},

@@ -15,7 +15,7 @@ type again struct {
 	name  string
 	tries []attempt
 	done  bool
-	lost  string // why it will not be done any more, though nobody has tried for long
+	lost  string // why it will not be done any more, though no client has tried for long
 }
 
 // stuck reports whether the tries prove that it does not work: the last of several began in the second half of the time, or one
@@ -29,7 +29,7 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 	for i := range g.tries {
 		a := &g.tries[i]
 		if !a.ended && a.toNs < toNs {
-			continue // nobody has seen what became of it
+			continue // no client has seen its outcome
 		}
 		tried++
 		late = late || a.fromNs >= half

@@ -84,7 +84,7 @@ func BenchmarkLinearizability(b *testing.B) {
 	}
 }
 
-// longHistory is what 50 clients saw of a correct object, one key of it or several.
+// longHistory is what 50 clients saw of a correct object, with one key or several.
 func longHistory(model string, count, keys int) []history.Event {
 	const clients = 50
 	r := rand.New(rand.NewPCG(3, 3))
@@ -218,7 +218,7 @@ func TestManyOperations(t *testing.T) {
 		if v := History(p, events); v.Status != Holds {
 			t.Errorf("%s: %s %s", c.model, v.Status, v.Reason)
 		}
-		// Towards the end somebody sees what was there at the beginning.
+		// Towards the end a client sees what was there at the beginning.
 		for i := len(events) - 1; ; i-- {
 			e := &events[i]
 			if e.Type != history.Ok || e.Output == "" || c.model == "lock" && e.Output == "true" {

@@ -162,7 +162,7 @@ func (k knownLists) elements(key, text string) ([]string, error) {
 	return list, nil
 }
 
-// transaction reads one transaction. What it read stands in its output, what it wrote in its input too.
+// transaction reads one transaction. Its reads are in its output, its writes in its input too.
 func transaction(o *history.Operation, lists bool, known knownLists) (isolation.Txn, error) {
 	t := isolation.Txn{Client: o.Client, Call: o.Call, Return: o.Return}
 	text := o.Input
@@ -189,7 +189,7 @@ func transaction(o *history.Operation, lists bool, known knownLists) (isolation.
 		if err != nil {
 			return t, err
 		}
-		// Writes that the output leaves out would look as if nobody had made them.
+		// Writes that the output leaves out would look as if no transaction had made them.
 		if len(asked) > 0 && len(asked) != len(rows) {
 			return t, fmt.Errorf("the output has %d accesses and the input %d; repeat all of them", len(rows), len(asked))
 		}

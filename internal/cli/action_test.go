@@ -76,7 +76,7 @@ func TestAction(t *testing.T) {
 	}
 	for _, want := range []string{"exit-code=1\n", "output=buggy project/bloodhound-report\n", "### Bloodhound: exit code 1", "    VIOLATED"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("GitHub is not told %q but\n%s", want, said)
+			t.Errorf("GitHub does not get %q but\n%s", want, said)
 		}
 	}
 	has("buggy project/bloodhound-report", "campaign.html", "junit.xml", "bloodhound.sarif", "log.txt", "????????????.html", "????????????.json")

@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
-// Worlds in tests of Go are run, judged and told by the command line, on whatever system there is Go.
+// Worlds in tests of Go are run, judged and reported by the command line, on whatever system there is Go.
 func TestActors(t *testing.T) {
 	needs.Program(t, "go")
 	t.Setenv("BLOODHOUND_STATE", t.TempDir())
@@ -63,7 +63,7 @@ func TestActors(t *testing.T) {
 	}
 }
 
-// A world that ends the program of its test is told, with how that ended; it is not known whether its properties hold.
+// A world that ends the program of its test is reported, with how that program ended; it is not known whether its properties hold.
 func TestActorsThatEndTheirProgram(t *testing.T) {
 	needs.Program(t, "go")
 	for by, how := range map[string]string{

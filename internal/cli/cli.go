@@ -181,7 +181,7 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 	return root
 }
 
-// note prints a remark while work goes on.
+// note prints a remark while work continues.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintln(a.err, report.Printable(fmt.Sprintf(format, args...)))
 }

@@ -149,7 +149,7 @@ func TestStaleScratchIsRemoved(t *testing.T) {
 	}
 }
 
-// Progress is lines where there is no terminal, and none when nobody wants them.
+// Progress is lines where there is no terminal, and none when the user turns them off.
 func TestPlainProgress(t *testing.T) {
 	var b strings.Builder
 	p := newProgress(&b, false, false)

@@ -111,7 +111,7 @@ func (s *standing) failsStill(violation *check.Verdict, same bool) {
 	}
 }
 
-// stand replays a failure and says what has become of it.
+// stand replays a failure and reports how its run ends now.
 func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.Pool) (*standing, error) {
 	small := c.Small()
 	cut := new(world.Cut)

@@ -18,7 +18,7 @@ import (
 )
 
 // What Bloodhound writes into a project is no part of its world, and comes and goes: programs that list their folder
-// would make another run of it. So nodes do not see it. Of the state folder they see bin alone (engine/native/fs); beside
+// would make it another run. So nodes do not see it. Of the state folder they see bin alone (engine/native/fs); beside
 // the configuration the folders for committed failures and for the CI action's reports are not there for them, nor is a
 // file that a flag or a key had written, for as long as it has the bytes that were written.
 

@@ -22,7 +22,7 @@ const (
 	stateName  = ".bloodhound" // the state folder, beside the configuration
 )
 
-// project is a configuration that was read, with what verbs need of it besides the Spec.
+// project is a configuration that was read, with what verbs need from it besides the Spec.
 type project struct {
 	spec   *world.Spec
 	result *config.Result

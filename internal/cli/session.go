@@ -81,7 +81,7 @@ func (s *session) close() {
 var errInterrupted = &exitError{check.ExitUnknown, errors.New("interrupted")}
 
 // run does one job in a worker process of its own. It fails if the engine or the machine does. An interrupted run is
-// an error too, unless the job asks for the whole Outcome, so that what is known of it can be shown.
+// an error too, unless the job asks for the whole Outcome, so that what is known about the run can be shown.
 func (s *session) run(ctx context.Context, job *explore.Job, progress func(explore.Progress)) (*explore.Reply, error) {
 	w, err := explore.StartWorker(s.command, s.setup, -1)
 	if err != nil {

@@ -180,7 +180,7 @@ func (k *copier) compileMap() {
 	}
 }
 
-// Flaws names the fields below a type, by their paths, that could hold something that is not data. No flaws: Of copies all of it.
+// Flaws names the fields below a type, by their paths, that could hold something that is not data. No flaws: Of copies the whole value.
 func Flaws(t reflect.Type) []string {
 	var flaws []string
 	walked := map[reflect.Type]bool{}

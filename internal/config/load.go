@@ -63,7 +63,7 @@ type Result struct {
 	Output      Output
 	Coverage    Coverage
 	Debug       Debug
-	// Notes tell about keys that have no effect, spellings and guesses. They are no mistakes.
+	// Notes report keys that have no effect, spellings and guesses. They are no mistakes.
 	Notes []Note
 
 	files  []*source.File

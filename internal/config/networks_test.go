@@ -27,7 +27,7 @@ func shown(r *Result) string {
 	return b.String()
 }
 
-// A stack with a front and a back, addresses of its own, and a workload, whose node reaches all of it.
+// A stack with a front and a back, addresses of its own, and a workload, whose node reaches the whole stack.
 func TestNetworks(t *testing.T) {
 	dir := project(t, `bloodhound.yaml
 compose: compose.yaml
@@ -186,7 +186,7 @@ func TestSubnetsBesideLargeOnes(t *testing.T) {
 	}
 }
 
-// A service may have the network of another, whose hostname it has then; what cannot be that is told.
+// A service may have the network of another, whose hostname it has then; one that cannot be shared is reported.
 func TestNetworkOfAService(t *testing.T) {
 	load := func(text string) (*Result, error) {
 		dir := project(t, "compose.yaml\nservices:\n"+text+"\n")

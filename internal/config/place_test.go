@@ -57,7 +57,7 @@ services:
 		c.m.Problem, c.m.Remedy = "P", "R"
 		got := strings.ReplaceAll(r.Locate(engine.Mistakes{c.m}).Error(), dir+string(filepath.Separator), "")
 		if !strings.HasPrefix(got, c.want) {
-			t.Errorf("%+v is told as\n%s\nwant\n%s", c.m, got, c.want)
+			t.Errorf("%+v is reported as\n%s\nwant\n%s", c.m, got, c.want)
 		}
 	}
 	same := engine.Mistakes{{Node: "d", Part: engine.PartCommand, Problem: "P"}, {Node: "c", Part: engine.PartCommand, Problem: "P"}}

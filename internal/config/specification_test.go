@@ -19,7 +19,7 @@ func unopened(f *schema.Field) bool {
 }
 
 // Every key of the Compose specification is in the tables: honoured, without effect and with a reason, or refused with a
-// remedy. The specification is compose-go's, so a later version of it with new keys makes this fail.
+// remedy. The specification is compose-go's, so a later version of the specification with new keys makes this fail.
 func TestSpecification(t *testing.T) {
 	var spec map[string]any
 	if err := json.Unmarshal([]byte(composespec.Schema), &spec); err != nil {

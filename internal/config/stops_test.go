@@ -47,7 +47,7 @@ nodes:
 	}
 }
 
-// An image says how its programs are told to stop, in any of the ways to write a signal; one that is none is left aside.
+// An image names the signal that stops its programs, in any of the ways to write a signal; one that is none is left aside.
 func TestStopSignalsOfImages(t *testing.T) {
 	for text, want := range map[string]string{"": "SIGTERM", "SIGQUIT": "SIGQUIT", "int": "SIGINT", "9": "SIGKILL", "SIGRTMIN+3": "SIGRTMIN+3", "37": "SIGRTMIN+3", "SIGTREM": "SIGTERM"} {
 		images := func(string, string, string) (*image.Image, error) {

@@ -63,7 +63,7 @@ func Sort(list []Feature) []Feature {
 }
 
 // Nearness is how close a run came to breaking a property, or to a goal that a program set by guidance. Distance is 1 where
-// there was no sign of it and 0 where it broke, or was reached; distances of one Name are compared with each other alone.
+// there was no sign of a break and 0 where it broke, or was reached; distances of one Name are compared with each other alone.
 type Nearness struct {
 	Name     string  `json:"name"`
 	Distance float64 `json:"distance"`

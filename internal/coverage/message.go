@@ -379,7 +379,7 @@ func control(b []byte) bool {
 	return false
 }
 
-// sizes reports whether v is the length of a message of which rest bytes are there: all of it, or with others behind it.
+// sizes reports whether v is the length of a message of which rest bytes are there: the message alone, or with others behind it.
 func sizes(v uint64, rest int) bool {
 	return v > 0 && (v == uint64(rest) || v > 8 && v < uint64(rest) && uint64(rest) < 4*v)
 }
@@ -390,7 +390,7 @@ var kinds = []string{`"type":`, `"op":`, `"cmd":`, `"method":`, `"kind":`, `"act
 // searched is how much of a message is searched for a word.
 const searched = 128
 
-// text reads a message of words: the kind that a JSON object tells or its first names, else the first two words.
+// text reads a message of words: the kind that a JSON object gives or its first names, else the first two words.
 func (h *header) text(b []byte) bool {
 	some := b[:min(len(b), searched)]
 	if i := bytes.IndexByte(some, '\n'); i > 0 && letter(some[0]) { // behind a line there may be anything

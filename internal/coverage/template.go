@@ -224,7 +224,7 @@ func (m *masker) gap() {
 	m.last = len(m.out)
 }
 
-// number puts a mask, unless it only goes on with one: 10.0.0.1:80 is one number, and so is a date.
+// number puts a mask, unless the text only continues a number: 10.0.0.1:80 is one number, and so is a date.
 func (m *masker) number() {
 	n := len(m.out)
 	if n > m.start && m.out[n-1] == '#' {

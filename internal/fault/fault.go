@@ -1,6 +1,6 @@
 // Package fault holds the vocabulary of faults, decides when they are injected, and keeps the ledger of what was
 // planned, delivered and observed. It is pure: it draws from the tape and returns actions; an engine performs
-// them and tells the ledger what became of them.
+// them and reports to the ledger whether they were delivered and observed.
 package fault
 
 // Kind of a fault, with the words that configurations use. The Table says what each does.

@@ -144,7 +144,7 @@ func TestBadConditions(t *testing.T) {
 	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: "1 / struck > 100 and node[9:] == '' and event % struck == 0"}))
 	p.Step(tape.NewSource(tape.Tape{}), &Moment{})
 	if p.Broken == "" {
-		t.Error("a condition that cannot be evaluated is not told")
+		t.Error("a condition that cannot be evaluated is not reported")
 	}
 }
 

@@ -19,7 +19,7 @@ func (l *Ledger) entry(k Kind) *Entry {
 	return &l.Entries[i]
 }
 
-// each does something to the entry of a kind and to that of a rule of it, where there is one.
+// each does something to the entry of a kind and to that of a rule for this kind, where there is one.
 func (l *Ledger) each(k Kind, rule int, do func(*Entry)) {
 	do(l.entry(k))
 	if i := slices.IndexFunc(l.Rules, func(r RuleEntry) bool { return r.Rule == rule }); i >= 0 {

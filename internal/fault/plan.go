@@ -44,7 +44,7 @@ type Action struct {
 	DurationNs int64 // how long an injection lasts, or a crashed node stays down
 	// DownNs is when the programs of a node that restarts had ended, 0 until then: its duration begins there.
 	DownNs int64
-	// Amount is how much of it there is: how much longer a call on a slow disk takes, in ns; how far a clock is ahead, in
+	// Amount is the strength of the fault: how much longer a call on a slow disk takes, in ns; how far a clock is ahead, in
 	// ns, or how much faster it runs, in parts per billion.
 	Amount int64
 }
@@ -91,7 +91,7 @@ const (
 // Rates are the faults per packet on one direction between two nodes.
 type Rates [packetKinds]Rate
 
-// Plan decides when faults are injected. All of it is plain data, so that a world which holds it can be copied and
+// Plan decides when faults are injected. A plan is plain data, so that a world which holds it can be copied and
 // serialised. The chaos phase is between Begin and Heal.
 type Plan struct {
 	Rules []Rule
@@ -543,7 +543,7 @@ func (p *Plan) Heal(nowNs int64) []Action {
 	return active
 }
 
-// Resume goes on with the chaos phase after a Heal that did not end it.
+// Resume continues with the chaos phase after a Heal that did not end it.
 func (p *Plan) Resume() { p.On = true }
 
 // Blocked returns the ID of the last active partition that cuts from off from to, or 0.

@@ -234,7 +234,7 @@ func TestPacketRates(t *testing.T) {
 	}
 }
 
-// A plan that was encoded and decoded in the middle of a run goes on as if nothing had happened.
+// A plan that was encoded and decoded in the middle of a run continues as if nothing had happened.
 func TestPlanSurvivesEncoding(t *testing.T) {
 	spec := threeNodes(world.FaultRule{Kind: "partition", RatePPM: 30_000, OneWay: true},
 		world.FaultRule{Kind: "crash", RatePPM: 30_000}, world.FaultRule{Kind: "drop", RatePPM: 3})

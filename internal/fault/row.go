@@ -35,7 +35,7 @@ const (
 	OutOfMemory      // the largest process alone
 )
 
-// Row describes one kind of fault. All that packages know of kinds stands in the rows of the table.
+// Row describes one kind of fault. All that packages know about kinds is in the rows of the table.
 type Row struct {
 	Kind  Kind
 	Says  string // what happens
@@ -44,7 +44,7 @@ type Row struct {
 	Keys  Keys
 	// Span bounds the durations, or delays, of a rule that names none. Kinds without a duration have none.
 	Span   Span
-	Amount *Amount // how much of it there is; nil for kinds of which there is no more or less
+	Amount *Amount // the fault's strength; nil for kinds without one
 	Ends   Ends
 	// Halts says that the programs of a node do not run while it lasts: one such fault at a time is all that a node takes.
 	Halts    bool

@@ -93,7 +93,7 @@ func CompileCondition(text string) (*vm.Program, error) {
 	return program, nil
 }
 
-// holds reports whether a rule's condition is true at a moment. A condition that cannot be evaluated is false, and stands
+// holds reports whether a rule's condition is true at a moment. A condition that cannot be evaluated is false, and is noted
 // in p.Broken.
 func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 	if r.When == "" {

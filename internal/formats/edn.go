@@ -446,7 +446,7 @@ func (p *ednParser) word() error {
 
 var errTooLong = fmt.Errorf("an event of more than %d bytes", history.MaxRecordBytes)
 
-// endsWord has the bytes that no word goes on with.
+// endsWord has the bytes that no word continues with.
 var endsWord = func() (ends [256]bool) {
 	for _, c := range []byte(" \t\r\n,;()[]{}\"") {
 		ends[c] = true

@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
-// jepsen makes events of the maps in which Jepsen tells them.
+// jepsen makes events of the maps in which Jepsen records them.
 type jepsen struct {
 	keyed   bool
 	do      func(*history.Event) error
@@ -148,7 +148,7 @@ func (j *jepsen) text(f ednForm) string {
 	return string(j.buf)
 }
 
-// name finds whose event it is where none has a :process. Each operation is a client of its own, since nobody knows which of
+// name finds whose event it is where none has a :process. Each operation is a client of its own, since it is not known which of
 // them one client did.
 func (j *jepsen) name(e *history.Event, value ednForm) error {
 	if e.Type == history.Invoke {
@@ -219,7 +219,7 @@ const (
 	JepsenJSON          // maps as of Jepsen, one after the other or as one array
 )
 
-// JSONOf tells by how a file begins what it has.
+// JSONOf recognises by a file's beginning what it holds.
 func JSONOf(start []byte) JSONKind {
 	d := json.NewDecoder(bytes.NewReader(start))
 	list := false

@@ -33,7 +33,7 @@ const (
 var Formats = []Format{Plume, Awdit, DBCop, DBCopJS, Bincode}
 
 // ReadSessions reads transactions over registers. Each becomes an operation named txn of a client that is its session. Events
-// are numbered so that each session keeps its order; between sessions their numbers mean nothing. Where nobody writes 0 to
+// are numbered so that each session keeps its order; between sessions their numbers mean nothing. Where no transaction writes 0 to
 // a key, a read of 0 found the key as it was at first, except in AWDIT's format. Errors name the line or the byte.
 func ReadSessions(r io.Reader, f Format) ([]history.Event, error) {
 	s := &sessions{at: map[string]int{}}
@@ -113,7 +113,7 @@ func (s *sessions) begin(session string, fate history.Type) (*transaction, error
 	return &s.lists[i][len(s.lists[i])-1], nil
 }
 
-const initial = "0" // what a key holds at first in the formats that tell it by a value
+const initial = "0" // what a key holds at first in the formats that give it by a value
 
 // events are the transactions of all sessions, a round of one of each after the other.
 func (s *sessions) events(zero bool) ([]history.Event, error) {

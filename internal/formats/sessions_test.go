@@ -101,7 +101,7 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	if _, err := ReadSessions(bytes.NewReader(append(stored, 0)), Bincode); err == nil {
-		t.Error("a byte follows the history, and nobody sees it")
+		t.Error("a byte follows the history, and the reader does not notice")
 	}
 }
 
@@ -207,7 +207,7 @@ func TestJepsenJSON(t *testing.T) {
 	}
 }
 
-// TestWithoutProcess: operations that nobody names are paired where there is one way only.
+// TestWithoutProcess: operations without a process are paired where there is one way only.
 func TestWithoutProcess(t *testing.T) {
 	const in = `({:type :invoke :f :read} {:type :invoke :f :write :value 1} {:type :invoke :f :write :value 2} {:type :ok :f :write :value 2}
 {:type :ok :f :read :value [1 2]} {:type :invoke :value [[:r :x nil] [:append :y 2]]} {:type :invoke :value [[:r :z nil]]} {:type :ok :value [[:r :x [1]] [:append :y 2]]})`

@@ -10,7 +10,7 @@
 //	images/<image id>     the configuration of an image, as its author wrote it; the id is its digest
 //	references/<sha256>   which image a reference meant when it was last pulled
 //	builds/<sha256>       what a step of a Dockerfile made (package image/build)
-//	partial/<digest>      a compressed layer on its way; a pull that was interrupted goes on behind it
+//	partial/<digest>      a compressed layer on its way; an interrupted pull continues at its end
 //
 // No name of an archive ever becomes a name of this machine: a layer's tree is data, and only contents are files. So a
 // hostile layer has nothing to climb with, no privilege is needed for owners, modes and links, and a file system that folds

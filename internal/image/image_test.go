@@ -544,7 +544,7 @@ func TestBrokenRegistries(t *testing.T) {
 		}))
 		push(t, host+"/app", imageFrom(t, big, names(t, file("small", "s"))))
 		s := store(t)
-		// 3 MB come in pieces of 1 MB and three attempts: the first pull ends in the middle, the second goes on.
+		// 3 MB come in pieces of 1 MB and three attempts: the first pull ends in the middle, the second continues.
 		if _, err := s.Pull(context.Background(), host+"/app", "", Options{}); err == nil || !strings.Contains(err.Error(), "the next pull goes on from there") {
 			t.Fatalf("%v", err)
 		}

@@ -107,7 +107,7 @@ func unpack(r io.Reader, compressed func() int64, keep keep) (*Layer, string, er
 type counter struct {
 	r          io.Reader
 	n          int64
-	contents   int64 // of files: a sparse one has more bytes than the archive says of it
+	contents   int64 // of files: a sparse one has more bytes than the archive holds
 	compressed func() int64
 }
 
@@ -224,7 +224,7 @@ func entryOf(h *tar.Header, seen map[string]int, l *Layer) (*Entry, error) {
 	return e, nil
 }
 
-// clean makes a name of an archive relative to the root, and refuses one that climbs out of it.
+// clean makes a name of an archive relative to the root, and refuses one that climbs out of that root.
 func clean(name string) (string, error) {
 	if len(name) > maxNameBytes {
 		return "", fmt.Errorf("a name of %d bytes", len(name))

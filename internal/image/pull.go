@@ -33,7 +33,7 @@ type Progress struct {
 	Unpacked    bool  // the layer is in the store
 }
 
-// attempts is how often a layer is fetched; each goes on where the one before it has ended.
+// attempts is how often a layer is fetched; each continues where the one before it has ended.
 const attempts = 3
 
 // Policy says when an image is pulled; the words are Compose's.
@@ -46,7 +46,7 @@ const (
 )
 
 // Get finds an image in the store, and pulls it as the policy says. What lies in a file of this machine is always looked at
-// again: it may have changed, and costs nobody anything.
+// again: it may have changed, and a look costs little.
 func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Options) (*Image, error) {
 	source, err := Parse(text, dir)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) Pull(ctx context.Context, text, dir string, o Options) (*Referen
 // maxConfigBytes bounds a configuration, which is held in memory.
 const maxConfigBytes = 16 << 20
 
-// take unpacks an image, and then lets its reference speak of it.
+// take unpacks an image, and then points its reference at it.
 func (s *Store) take(ctx context.Context, text string, img v1.Image, platform *v1.Platform, o Options) (*Reference, error) {
 	raw, err := img.RawConfigFile()
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *Store) layerOf(ctx context.Context, l v1.Layer, diff string, p Progress
 		wrong := errors.As(failed, &bad)
 		part := s.path("partial", digest.String())
 		if st, err := os.Stat(part); wrong || err == nil && p.Size >= 0 && st.Size() >= p.Size {
-			os.Remove(part) // nothing can go on behind what is wrong
+			os.Remove(part) // nothing can continue behind what is wrong
 		}
 		if wrong {
 			return failed

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fromRegistry finds an image in a registry, or in the first of its mirrors that has it. Who may read it is asked of the user's
+// fromRegistry finds an image in a registry, or in the first of its mirrors that has it. The credentials come from the user's
 // Docker configuration and its credential helpers.
 func fromRegistry(ctx context.Context, s Source, platform *v1.Platform, o Options, partial string) (v1.Image, error) {
 	ref, err := name.ParseReference(s.Reference)

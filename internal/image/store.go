@@ -314,7 +314,7 @@ type Collected struct {
 // errBusy is that another process uses a store.
 var errBusy = errors.New("another bloodhound uses the store of images; try again when it has ended")
 
-// Collect removes what no reference leads to; with all, the references too. Nobody else may use the store meanwhile.
+// Collect removes what no reference leads to; with all, the references too. No other process may use the store meanwhile.
 func (s *Store) Collect(all bool) (c Collected, err error) {
 	if err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return c, errBusy

@@ -129,7 +129,7 @@ func (s *Store) Refer(name, id string) error {
 }
 
 // Assemble makes an image of layers that only this process has, until release is called: for a world that runs on a tree whose
-// layers nobody else needs. The store does not keep it.
+// layers no other image needs. The store does not keep it.
 func (s *Store) Assemble(config v1.ConfigFile, layers ...*Layer) (img *Image, release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

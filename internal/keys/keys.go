@@ -13,7 +13,7 @@ import (
 type Twice struct {
 	Key    string
 	Offset int // where the second one begins
-	Line   int // on which it stands, from 1
+	Line   int // on which it is, from 1
 }
 
 func (t *Twice) Error() string {
@@ -23,7 +23,7 @@ func (t *Twice) Error() string {
 	return fmt.Sprintf("the key %q stands twice in an object", t.Key)
 }
 
-// Unique looks for a key that stands twice in an object, however deep, of a text that encoding/json has read. The error is a *Twice.
+// Unique looks for a key that occurs twice in an object, however deep, of a text that encoding/json has read. The error is a *Twice.
 func Unique(text []byte) error {
 	var open []object
 	for i := 0; i < len(text); i++ {

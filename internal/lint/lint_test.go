@@ -16,7 +16,7 @@ import (
 const module = "github.com/bloodhound-dst/bloodhound/"
 
 // layers lists all packages from the bottom up, each with the rooms below it that have no line of their own. A package imports
-// only what stands in an earlier line than its own. One that is not here fails the test.
+// only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
 	{"internal/needs"},
 	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest"},
@@ -382,7 +382,7 @@ func TestExportedThingsAreDocumented(t *testing.T) {
 	}
 }
 
-// promises are the methods that the interfaces of each package name: what they mean stands there.
+// promises are the methods that the interfaces of each package name: their meaning is documented there.
 func promises(all []*source) map[string]bool {
 	promised := map[string]bool{}
 	for _, s := range all {

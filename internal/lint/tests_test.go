@@ -35,7 +35,7 @@ func testFiles(t *testing.T, look func(path string, fset *token.FileSet, f *ast.
 	}
 }
 
-// called is the name of the function or method that a call names, with what stands before its dot.
+// called is the name of the function or method that a call names, with the part before its dot.
 func called(n ast.Node) (of, name string, call *ast.CallExpr) {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {

@@ -29,7 +29,7 @@ func TestBehaviours(t *testing.T) {
 	coarse := follow(t, Options{View: "Rich"}).model
 	count := 0
 	if all, err := coarse.Behaviours(1000, func(Behaviour) bool { count++; return true }); err != nil || !all || count != 3 { // rich-rich, rich-poor, poor-poor
-		t.Errorf("%d steps that the view tells apart, %v, %v", count, all, err)
+		t.Errorf("%d steps that the view distinguishes, %v, %v", count, all, err)
 	}
 	// Bounds.
 	if all, err := m.Behaviours(2, func(Behaviour) bool { return true }); err != nil || all {

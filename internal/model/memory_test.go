@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// What is remembered of earlier runs changes nothing of what a run is told, nor does making room for more.
+// What is remembered of earlier runs changes nothing in what a run is answered, nor does making room for more.
 func TestMemoryChangesNothing(t *testing.T) {
 	plain, quick := follow(t, Options{View: "Rich"}), follow(t, Options{View: "Rich"})
 	plain.memory.useless = true
@@ -102,7 +102,7 @@ Rich == <<stock[1], place.a, {k \in DOMAIN bag : bag[k] > 1}>>
 ====
 `
 
-// What is remembered of a step is told again only where the step is the same, whatever it reads and changes.
+// What is remembered of a step is answered again only where the step is the same, whatever it reads and changes.
 func TestWhatIsRememberedIsTheSame(t *testing.T) {
 	f := followIn(t, store, Options{View: "Rich", Doubt: true})
 	actions := []string{"Put", "Add", "Swap", "Both", "Pick", "Some", "Among", "Or", "Clear", "Named", "Still", "Means", "Then", "After", "Sum", "Way", "Either", "Deep", "Grow", "Shrink", "Mark", "Keep", "Other", "Low",

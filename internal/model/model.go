@@ -26,7 +26,7 @@ import (
 
 // Options of a Model.
 type Options struct {
-	// View names an operator without parameters that is the part of a state that a search distinguishes; empty is all of it.
+	// View names an operator without parameters that is the part of a state that a search distinguishes; empty is the whole state.
 	View string
 	// Library has folders of further modules.
 	Library []string
@@ -697,7 +697,7 @@ func (f *Follower) End() error {
 // Tally reports what became of the events so far.
 func (f *Follower) Tally() *coverage.Tally { return &f.tally }
 
-// look takes in the state that a step led to, as a state and as a step from the one before, once all is known that the system showed of it.
+// look takes in the state that a step led to, as a state and as a step from the one before, once all is known that the system showed of that state.
 func (f *Follower) look() {
 	if !f.unseen || len(f.states) == 0 {
 		return

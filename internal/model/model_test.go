@@ -166,7 +166,7 @@ func TestViewsTakeNoArguments(t *testing.T) {
 	}
 }
 
-// What the system does at once may be several steps of the specification: how many, the next step tells.
+// What the system does at once may be several steps of the specification: the next step decides how many.
 func TestAnActionThatIsRepeated(t *testing.T) {
 	f := follow(t, Options{})
 	f.Repeat("Move", "a", "b", 1)
@@ -187,7 +187,7 @@ func TestAnActionThatIsRepeated(t *testing.T) {
 	}
 }
 
-// Code that nobody follows reports its steps to nil.
+// Code without a follower reports its steps to nil.
 func TestANilFollowerPassesOverWhatItIsTold(t *testing.T) {
 	var f *Follower
 	f.Step("Move", "a", "b", 1)
@@ -218,7 +218,7 @@ func TestForgetWhatIsNot(t *testing.T) {
 	}
 }
 
-// A lenient follower goes on where it was, and says that it does not know.
+// A lenient follower continues where it was, and answers that it does not know.
 func TestLenient(t *testing.T) {
 	f := follow(t, Options{Lenient: true})
 	f.Step("Move", "a", "b", 6) // more than there is

@@ -44,7 +44,7 @@ func (t *table[V]) add(key uint64) *V {
 	return &s.value
 }
 
-// slot is where a hash stands, or would stand.
+// slot is the index at which a hash is, or would be.
 func (t *table[V]) slot(key uint64) *slot[V] {
 	key = max(key, 1)
 	mask := uint64(len(t.slots) - 1)

@@ -24,7 +24,7 @@ import (
 // browserTime is what one visit may take, on a busy machine too.
 const browserTime = 2 * time.Minute
 
-// browser is a headless Chromium that asks nobody for anything.
+// browser is a headless Chromium that makes no requests to the network.
 func browser(t *testing.T) (visit func(page string, arguments ...string) (dom, console string)) {
 	t.Helper()
 	if testing.Short() {

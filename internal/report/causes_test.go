@@ -25,7 +25,7 @@ func lostLongAgo() StoryOf {
 		Verdict: check.Verdict{Property: "durable", Kind: "safety", Status: check.Violated, Event: 610, TimeNs: 25e9}, Shrunk: &shrink.Shrunk{From: shrink.Size{Faults: 9}, To: shrink.Size{Faults: 1}, Runs: 30}}
 }
 
-// What the smallest tape has left is told with its time, however long before the violation it was.
+// What the smallest tape has left is reported with its time, however long before the violation it was.
 func TestTheCauseIsInTheStory(t *testing.T) {
 	var b strings.Builder
 	if err := Story(&b, lostLongAgo()); err != nil {
@@ -73,7 +73,7 @@ func crashed() StoryOf {
 		Verdict: check.Verdict{Property: "no crash by a signal", Status: check.Violated, Event: 50, TimeNs: 2e9}, Shrunk: &shrink.Shrunk{Runs: 9, Minimal: true}}
 }
 
-// A crash is told with its place, its stack, and what opens its core file; that nothing could be made smaller, without an empty table.
+// A crash is reported with its place, its stack, and what opens its core file; that nothing could be made smaller, without an empty table.
 func TestCrashIsTold(t *testing.T) {
 	var b strings.Builder
 	if err := Story(&b, crashed()); err != nil {

@@ -36,7 +36,7 @@ type BinaryOf struct {
 	Covered code.Bits
 	symbols string // the file that names the edges of a module, empty for others
 	program *goProgram
-	placed  bool // of some of its own code it is known where it stands
+	placed  bool // the source lines of some of its own code are known
 	here    *Sources
 }
 
@@ -171,7 +171,7 @@ func (b *BinaryOf) count(f *code.Function) (covered int) {
 	return covered
 }
 
-// sourceFile is what is known of the lines of a source file: for each line of which there is code whether any of it ran.
+// sourceFile is what is known of the lines of a source file: for each line with code, whether any code of that line ran.
 type sourceFile struct {
 	name  string
 	here  string // its path on this machine, empty if it is not here
@@ -403,7 +403,7 @@ type groupView struct {
 	Name           string
 	Unit           string // what is counted
 	Covered, Total int
-	Ran            int // functions of which any of it ran
+	Ran            int // functions of which any code ran
 	Open           bool
 	Placed         bool // of some function it is known where it begins
 	Functions      []functionView

@@ -29,7 +29,7 @@ int main(int argc, char **argv) {
 }
 `
 
-// coverageOf is a campaign that has run main of a program, and half of it.
+// coverageOf is a campaign that has run main of a program, and half of its code.
 func coverageOf(t *testing.T, flags ...string) (of report.CoverageOf, state *code.State) {
 	t.Helper()
 	dir := t.TempDir()
@@ -158,7 +158,7 @@ func edges(path, symbols, file string, total int, ran ...uint32) code.Hits {
 	return code.Hits{Digest: m.Digest(digest, total), Path: path, File: file, Source: code.Edges, Module: m, Total: total, Blocks: ran}
 }
 
-// A program of which two sources tell is one program, each thing that a report shows has its own name, and edges are called edges.
+// A program that two sources report is one program, each thing that a report shows has its own name, and edges are called edges.
 func TestCoverageOfSeveralSources(t *testing.T) {
 	of, state := coverageOf(t, "-g")
 	dir := t.TempDir()

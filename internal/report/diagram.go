@@ -42,7 +42,7 @@ type Mark struct {
 type diagramLine struct {
 	Message *Message `json:"message,omitempty"`
 	Mark    *Mark    `json:"mark,omitempty"`
-	// Untracked stands in the last line: messages of which it is not known whether they were read.
+	// Untracked is in the last line: messages of which it is not known whether they were read.
 	Untracked *uint64 `json:"untracked,omitempty"`
 }
 
@@ -85,7 +85,7 @@ type end struct {
 type sent struct {
 	Message
 	digest uint64
-	left   int64 // bytes of it that were not read
+	left   int64 // bytes of the message that were not read
 }
 
 // gram is what equal datagrams have in common.

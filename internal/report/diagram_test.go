@@ -115,7 +115,7 @@ func TestMessagesOfATrace(t *testing.T) {
 	}
 }
 
-// Many connections that nobody can place must not fill the memory.
+// Many connections whose ends are unknown must not fill the memory.
 func TestUnplacedMessagesAreBounded(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{{Name: "a", IPv4: "10.0.0.1"}, {Name: "b", IPv4: "10.0.0.2"}}}
 	var b bytes.Buffer

@@ -21,7 +21,7 @@ func TestEvidenceHasTheLog(t *testing.T) {
 		}
 		e, err := LoadEvidence(state, &Failure{ID: "id", Hash: "h"})
 		if err != nil || len(e.Outcome.Log) != want || e.Outcome.LogLost != uint64(lines-want) {
-			t.Errorf("of %d lines %d are there, and %d are told to be lost: %v", lines, len(e.Outcome.Log), e.Outcome.LogLost, err)
+			t.Errorf("of %d lines %d are there, and %d are reported as lost: %v", lines, len(e.Outcome.Log), e.Outcome.LogLost, err)
 		}
 		if len(o.Log) != lines {
 			t.Errorf("the outcome has lost its log")

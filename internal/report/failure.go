@@ -223,7 +223,7 @@ func relocated(from map[string]string, oldDir, dir string) map[string]string {
 
 // Changes names what is different now from when the failure was found: the formats, the files that the run opened and
 // the folders that it listed, the machine; last, files that only one of the two runs opened, which may be why the runs
-// differ or come of it. An empty list means that the same run is due.
+// differ or follow from that. An empty list means that the same run is due.
 func (f *Failure) Changes(o *check.Judged) []string {
 	var list, perhaps []string
 	if f.TraceVersion != TraceVersion {

@@ -167,7 +167,7 @@ func TestShiviz(t *testing.T) {
 			fmt.Sscan(m[2], &from)
 			knew := sent[m[2]]
 			if knew == nil || number <= from {
-				t.Fatalf("%s: nobody has sent that before", e[1])
+				t.Fatalf("%s: no client has sent that before", e[1])
 			}
 			for host, n := range knew {
 				if clock[host] < n {

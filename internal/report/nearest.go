@@ -18,7 +18,7 @@ type placed[T any] struct {
 	distance int64
 }
 
-// add takes an item; order is where it stands in the row.
+// add takes an item; order is its place in the row.
 func (n *nearest[T]) add(item T, order uint64, distance int64) {
 	n.items = append(n.items, placed[T]{item, order, distance})
 	if len(n.items) >= 2*n.limit {

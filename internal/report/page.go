@@ -66,7 +66,7 @@ var functions = template.FuncMap{
 	"shrunkShort": shrunkShort,
 }
 
-// policy lets a page run its own script and nothing else, and load nothing, whatever stands on it.
+// policy lets a page run its own script and nothing else, and load nothing, whatever the page shows.
 func policy() string {
 	sum := sha256.Sum256([]byte(script))
 	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -124,7 +124,7 @@ type operationView struct {
 // folding is a row's place among rows that say the same again.
 type folding struct {
 	Group  int       // 0 if it is shown
-	Before *foldView // what stands in its place while it is folded
+	Before *foldView // what is in its place while it is folded
 }
 
 // decisionView is a decision, and when it was made.

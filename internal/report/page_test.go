@@ -126,7 +126,7 @@ func hostilePage(t *testing.T) PageOf {
 	return p
 }
 
-// Whatever a program writes or a user names is text on the page, and every byte of it can be seen.
+// Whatever a program writes or a user names is text on the page, and every byte of that text can be seen.
 func TestPageEscapesWhatProgramsWrite(t *testing.T) {
 	text := htmlOf(t, hostilePage(t))
 	harmless(t, text, 2)

@@ -87,7 +87,7 @@ func short(v float64) string {
 	return fmt.Sprintf("%.4g", v)
 }
 
-// plotView is a plot with what stands above and below it.
+// plotView is a plot with the texts above and below it.
 type plotView struct {
 	Title, Note string
 	Drawing     template.HTML
@@ -225,7 +225,7 @@ func powerOfTen(e int) string {
 	return fmt.Sprintf("10^%d ms", e)
 }
 
-// plots are those of a campaign, of what is known of it.
+// plots are those of a campaign, as far as its data is known.
 func (c *CampaignOf) plots() (list []plotView) {
 	t := c.Totals
 	if n := len(t.Curve.Points); n > 1 {

@@ -81,7 +81,7 @@ func (f *folder) row(lane, key string, row int) {
 	f.rows[lane] = append(f.rows[lane], row)
 }
 
-// fold gives the group of each row that is folded, from 1 on, and the fold that stands before a row.
+// fold gives the group of each row that is folded, from 1 on, and the fold before a row.
 func (f *folder) fold(toNs func(row int) int64) (group map[int]int, before map[int]foldView) {
 	group, before = map[int]int{}, map[int]foldView{}
 	for _, lane := range f.lanes {

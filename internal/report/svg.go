@@ -324,13 +324,13 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 	return template.HTML(d.String())
 }
 
-// skip stands where time was left out.
+// skip marks where time was left out.
 type skip struct {
 	y    float64
 	text string
 }
 
-// placedNote is an instant whose note stands at y.
+// placedNote is an instant whose note is at y.
 type placedNote struct {
 	y float64
 	i *instant

@@ -247,7 +247,7 @@ func resolve(out io.Writer) error {
 	return sleep(out)
 }
 
-// date compares the date with the time since the machine was started, which goes on as ever.
+// date compares the date with the time since the machine was started, which the fault does not change.
 func date(out io.Writer) error {
 	ahead := func() int64 { return read(unix.CLOCK_REALTIME) - read(unix.CLOCK_MONOTONIC) }
 	begin := ahead()
@@ -262,7 +262,7 @@ func date(out io.Writer) error {
 	return sleep(out)
 }
 
-// clock answers with its time since the machine was started, and compare says whether as much of it goes by there as
+// clock answers with its time since the machine was started, and compare says whether as much time passes there as
 // here.
 func clock(io.Writer) error {
 	p, err := net.ListenPacket("udp4", ":"+port)

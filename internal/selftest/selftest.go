@@ -1,5 +1,5 @@
 // Package selftest has a small world for each kind of fault, in which a program sees that fault. Its programs are this
-// program itself, so that all of it runs wherever Bloodhound does.
+// program itself, so that the whole self-test runs wherever Bloodhound does.
 package selftest
 
 import (
@@ -19,7 +19,7 @@ type Case struct {
 	Server, Client string // roles of programs; without a client, the server reports what it sees
 	Rule           string // in the language of package fault, without its kind and targets
 	Target         string // where it concerns the programs
-	Elsewhere      string // where it concerns nobody
+	Elsewhere      string // where it concerns no program
 	Calm           string // all that the program says without the fault
 	Seen           string // what it says, besides, with it
 }
@@ -64,7 +64,7 @@ type Which uint8
 const (
 	Nowhere   Which = iota // no fault at all
 	There                  // where the programs see it
-	Elsewhere              // where nobody does
+	Elsewhere              // where no program does
 )
 
 // Spec is the world of a case. self is this program, and role names the arguments by which it plays a role.

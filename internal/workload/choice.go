@@ -256,7 +256,7 @@ func (c *chooser) learn(o *operation, r result) {
 	case "put", "set", "range_put", "lease_put":
 	case "cas":
 		if r.output != "true" {
-			delete(c.known, o.key) // the next one asks for what nobody wrote, unless a read comes first
+			delete(c.known, o.key) // the next one asks for what no client wrote, unless a read comes first
 			return
 		}
 	default:

@@ -21,7 +21,7 @@ type client struct {
 	chooser chooser
 	moved   int // failover: how many targets it has left
 	counts  counts
-	err     error // why it could not go on
+	err     error // why it could not continue
 }
 
 func (c *client) run() {

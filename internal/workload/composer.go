@@ -42,7 +42,7 @@ var (
 	anytimeGaps = []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 5 * time.Second}
 )
 
-// plan is what one run of a template does; all of it is drawn before the first command starts.
+// plan is what one run of a template does; the whole plan is drawn before the first command starts.
 type plan struct {
 	first     string        // the command that runs before all others, if any
 	singleton string        // the only driver of this run; empty is a mix of the others
@@ -63,7 +63,7 @@ type composer struct {
 
 	mu      sync.Mutex
 	running map[*exec.Cmd]bool // drivers
-	over    bool               // drivers are stopped: none starts any more, and how they end tells nothing
+	over    bool               // drivers are stopped: none starts any more, and how they end has no meaning
 }
 
 func compose(getenv func(string) string, out io.Writer) error {
@@ -271,7 +271,7 @@ func (c *composer) drivers(p plan) error {
 	return errors.Join(errs...)
 }
 
-// anytimes runs one anytime command after the other until it is told to stop.
+// anytimes runs one anytime command after the other until the composer stops it.
 func (c *composer) anytimes(stop <-chan struct{}, d *dice) error {
 	list := c.commands[anytime]
 	for len(list) > 0 {
@@ -303,7 +303,7 @@ func (c *composer) stopDrivers() {
 	}
 }
 
-// command runs a test command to its end. Its error is one of the composer: a command that fails is told.
+// command runs a test command to its end. Its error is one of the composer: a command that fails is reported.
 func (c *composer) command(name string, driver bool) error {
 	cmd := exec.Command(filepath.Join(c.dir, name))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

@@ -73,7 +73,7 @@ func connector(endpoint string, sent *atomic.Int64) (driver.Connector, error) {
 	return nil, fmt.Errorf("endpoint %q; it must be a URL such as postgres://user@n1:5432/name or mysql://user@n1:3306/name", endpoint)
 }
 
-// countedConn counts what is sent. What libraries say of it is no proof: pgx 5.12 calls a statement safe to retry whose answer
+// countedConn counts what is sent. What libraries say about sent bytes is no proof: pgx 5.12 calls a statement safe to retry whose answer
 // was cut off by the end of the connection.
 type countedConn struct {
 	net.Conn

@@ -52,7 +52,7 @@ func TestDocumentedDriver(t *testing.T) {
 	}
 	events = run(refusing(t)[7:])
 	if ops, err := history.Pair(events); err != nil || len(ops) != 50 || ops[49].Client != "c49" {
-		t.Errorf("nobody answers: %d operations, %v", len(ops), err)
+		t.Errorf("no server answers: %d operations, %v", len(ops), err)
 	}
 }
 

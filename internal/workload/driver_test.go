@@ -196,7 +196,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// refusing is a URL at which nobody listens.
+// refusing is a URL at which no server listens.
 func refusing(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -223,7 +223,7 @@ func oddTimeout(want string) int64 {
 	return 30e9
 }
 
-// newOdd starts a server that reads a request with read and then does react, which reports whether to go on.
+// newOdd starts a server that reads a request with read and then does react, which reports whether to continue.
 func newOdd(t *testing.T, read func(*bufio.Reader) error, react func(c net.Conn, n int) bool) *odd {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// TestOnce: a workload that does each operation once goes on with what did not succeed, reads again what it has changed, and
+// TestOnce: a workload that does each operation once continues with what did not succeed, reads again what it has changed, and
 // ends.
 func TestOnce(t *testing.T) {
 	refused := 3 // writes of b

@@ -32,7 +32,7 @@ func probe(text string, out io.Writer) int {
 	return code
 }
 
-// prober performs the checks that it is told to, side by side, until there are no more orders. None has anything of another: each
+// prober performs the checks that its orders name, side by side, until there are no more orders. None has anything of another: each
 // has connections and names of its own.
 func prober(orders io.Reader, answers io.Writer) error {
 	in := json.NewDecoder(orders)

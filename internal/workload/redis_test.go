@@ -217,7 +217,7 @@ func TestRESPDepth(t *testing.T) {
 	}
 }
 
-// A server that says that it cannot work just now has broken no promise, whatever is expected of it.
+// A server that says that it cannot work just now has broken no promise, whatever the check expects.
 func TestProbeOfABusyServer(t *testing.T) {
 	for reply, want := range map[string]int{
 		"-LOADING Redis is loading the dataset in memory\r\n": world.ProbeNoAnswer,
@@ -303,7 +303,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// The prober performs checks side by side: who waits for a silent server holds nobody up, and nothing is left of a probe that is over.
+// The prober performs checks side by side: a check that waits for a silent server delays no other, and nothing is left of a probe that is over.
 func TestProber(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

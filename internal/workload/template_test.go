@@ -58,7 +58,7 @@ func TestTemplatesAreCheckedOnTheMachine(t *testing.T) {
 	lost := &world.Workload{Driver: "composer", Node: "c", Options: map[string]string{"template": "/no/such/folder"}}
 	spec := &world.Spec{Nodes: []world.Node{{Name: "c"}}}
 	if _, err := CheckTemplate(spec, lost); err == nil {
-		t.Error("a missing folder is not told")
+		t.Error("a missing folder is not reported")
 	}
 	spec.Nodes[0].Command = []string{"make-it"}
 	if _, err := CheckTemplate(spec, lost); err != nil {

@@ -4,7 +4,7 @@
 // What a driver claims decides what a checker may conclude, so the rules are strict. The invoke of an operation is
 // written before the first byte of its request. Nothing is ever sent twice. "ok" and "fail" need proof: a complete
 // reply that says so, or the certainty that no byte of the request left. Everything else is "info", and then the
-// client goes on under a new name and on a new connection, since its operation may still be under way.
+// client continues under a new name and on a new connection, since its operation may still be under way.
 package workload
 
 import (

@@ -14,7 +14,7 @@ type Cut struct {
 }
 
 // Skip is a row of operations that a client leaves out: those numbered From to To-1, counted from 0, or all from From on
-// if To is 0. A client is named as in the history, without the dot and number that it adds to its name when it goes on
+// if To is 0. A client is named as in the history, without the dot and number that it adds to its name when it continues
 // after an operation with an unknown end.
 type Skip struct {
 	Client string `json:"client"`

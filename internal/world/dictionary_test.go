@@ -11,7 +11,7 @@ func TestDictionary(t *testing.T) {
 	for _, line := range Dictionary {
 		text, err := Special(line)
 		if err != nil || seen[text] || !utf8.ValidString(text) {
-			t.Errorf("%s: %v, or it stands there twice", line, err)
+			t.Errorf("%s: %v, or it is there twice", line, err)
 		}
 		seen[text] = true
 	}

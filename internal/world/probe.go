@@ -4,13 +4,13 @@ package world
 const (
 	ProbeHolds    = 0
 	ProbeViolated = 1
-	// ProbeNoAnswer is what a probe of Bloodhound's says when nobody answered. Any other code means that the probe
+	// ProbeNoAnswer is what a probe of Bloodhound's says when no node answered. Any other code means that the probe
 	// itself failed; from a user's script, this one too.
 	ProbeNoAnswer = 2
 	// ProbeFailed is what a probe of Bloodhound's says when it could not do its work.
 	ProbeFailed = 3
 	// ProbeNotExecuted and ProbeNotFound are what shells answer for a script that cannot be executed (POSIX.1-2017, XCU 2.8.2). The
-	// first one also stands for a probe of Bloodhound's that came to no end: it tells nothing of the world.
+	// first one also stands for a probe of Bloodhound's that came to no end: it proves nothing about the world.
 	ProbeNotExecuted = 126
 	ProbeNotFound    = 127
 	// ProbeHung stands for the exit code of a check that computed without end and was broken off.

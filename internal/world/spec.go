@@ -4,7 +4,7 @@ package world
 
 import "slices"
 
-// Spec describes one world completely. It is stored in every failure file, so all of it serialises to JSON.
+// Spec describes one world completely. It is stored in every failure file, so every part serialises to JSON.
 type Spec struct {
 	Name string `json:"name"`
 	// Engine names the engine that runs it: Native or InProcess.
@@ -136,7 +136,7 @@ type Node struct {
 	Health      *Healthcheck `json:"health,omitempty"`
 	PostStart   []Hook       `json:"post_start,omitempty"` // run once, in this order, when the main process has started for the first time
 	Restart     Restart      `json:"restart"`
-	StopSignal  string       `json:"stop_signal,omitempty"`   // what the fault restart tells the main process to stop by; empty is SIGTERM
+	StopSignal  string       `json:"stop_signal,omitempty"`   // the signal by which the fault restart stops the main process; empty is SIGTERM
 	StopGraceNs int64        `json:"stop_grace_ns,omitempty"` // and how long it has for that
 	Clock       Clock        `json:"clock"`
 	Bounds      Bounds       `json:"bounds,omitzero"`
@@ -299,7 +299,7 @@ type Healthcheck struct {
 // Hook is a command that runs in a node beside its main process.
 type Hook struct {
 	Command    []string `json:"command"`
-	Env        []string `json:"env,omitempty"`         // all of it, NAME=value, in order
+	Env        []string `json:"env,omitempty"`         // the whole environment, NAME=value, in order
 	WorkingDir string   `json:"working_dir,omitempty"` // empty is the node's
 	User       string   `json:"user,omitempty"`        // empty is the node's
 }
@@ -480,7 +480,7 @@ type Mapping struct {
 	Spec    string      `json:"spec"`   // a file
 	Config  string      `json:"config"` // a file
 	Library []string    `json:"library,omitempty"`
-	View    string      `json:"view,omitempty"`  // an operator of the specification: what of a state a search distinguishes; empty is all of it
+	View    string      `json:"view,omitempty"`  // an operator of the specification: the part of a state that a search distinguishes; empty is the whole state
 	Lines   string      `json:"lines,omitempty"` // a regular expression; empty is all lines
 	LeftOut float64     `json:"left_out"`        // the share of events that may be ignored or not modelled
 	Rules   []ModelRule `json:"rules"`
@@ -591,7 +591,7 @@ type FaultRule struct {
 	// MinNs and MaxNs bound the duration (partition, clog, slow link, pause, downtime after a crash) or the delay.
 	MinNs int64 `json:"min_ns,omitempty"`
 	MaxNs int64 `json:"max_ns,omitempty"`
-	// Least and Most bound how much of it there is, for kinds that have an amount besides a duration: how much longer a call
+	// Least and Most bound the fault's strength, for kinds that have an amount besides a duration: how much longer a call
 	// on a slow disk takes, in ns; how far a clock is off, in ns, or its drift, in parts per billion, either way.
 	Least int64 `json:"least,omitempty"`
 	Most  int64 `json:"most,omitempty"`
@@ -617,7 +617,7 @@ type FaultRule struct {
 }
 
 // NodeRole is something that a node is at times, such as a leader. Conditions of fault rules ask for it. A Check that
-// passes says that the node has the role; without one, lines of its log tell: the role begins with one that matches Log
+// passes says that the node has the role; without one, lines of its log show it: the role begins with one that matches Log
 // and ends with one that matches Until, or when the node's programs end. Without Until it ends also with a line that begins
 // another such role and not this one.
 type NodeRole struct {

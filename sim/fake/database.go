@@ -71,7 +71,7 @@ type (
 	readRows struct {
 		Tx       int
 		Table    string
-		From, To string // a range of keys; To is not part of it, and empty is the end
+		From, To string // a range of keys; To is not part of the range, and empty is the end
 	}
 	writeRow struct {
 		Tx, Number int // counted in the transaction

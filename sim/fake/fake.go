@@ -33,7 +33,7 @@ var (
 	ErrLost = errors.New("the connection is lost")
 	// ErrConflict: another transaction or change came first. Nothing was done.
 	ErrConflict = fmt.Errorf("conflict with an earlier change: %w", inproc.ErrFailed)
-	// ErrGone: the transaction has ended. Nothing of it was done.
+	// ErrGone: the transaction has ended. Nothing in the transaction was done.
 	ErrGone = fmt.Errorf("the transaction has ended: %w", inproc.ErrFailed)
 	// ErrCompacted: the store no longer has the events that a watch asks for.
 	ErrCompacted = errors.New("the store no longer has events that old")
@@ -52,7 +52,7 @@ func (f Failures) check(w *inproc.World, name string) {
 	}
 }
 
-// within is how long calls wait for an answer, unless they are told otherwise.
+// within is how long calls wait for an answer, unless they set another time.
 const within = time.Second
 
 // code is the outcome of a call, in an answer.
@@ -83,7 +83,7 @@ var (
 	serviceIs  = stranger{"fake.Service", "fake.Client(p), for URLs such as http://%s/"}
 )
 
-// forFake reports whether a message is a request for a fake of some kind. What else is sent to one is for nobody.
+// forFake reports whether a message is a request for a fake of some kind. A fake ignores all other messages.
 func forFake(payload any) bool {
 	switch payload.(type) {
 	case beginTx, readRows, writeRow, endTx, read, write, watch, request:

@@ -100,7 +100,7 @@ func (r *run) crash(n *Node, by *fault.Action, stream string) {
 	}
 	n.disk.lose(take)
 	n.pausedBy, n.late = 0, false
-	if r.active == n { // it stands in a call, from which it unwinds
+	if r.active == n { // the node is in a call, from which it unwinds
 		n.up, n.dying = false, true
 	} else {
 		r.bury(n)

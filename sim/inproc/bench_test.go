@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// BenchmarkSwitch is a process that waits and goes on: an event, two switches and a timer.
+// BenchmarkSwitch is a process that waits and continues: an event, two switches and a timer.
 func BenchmarkSwitch(b *testing.B) {
 	e := mustNew(b, sleeper(b.N))
 	b.ReportAllocs()

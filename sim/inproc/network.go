@@ -18,7 +18,7 @@ type ref struct {
 	own  bool // a mishap of a node, which clients observe, too
 }
 
-// observed tells the ledger that a program under test has seen what a fault does.
+// observed records in the ledger that a program under test has seen what a fault does.
 func (r *run) observed(f ref) {
 	l := &r.director.Plan.Ledger
 	if f.id != 0 {
@@ -303,7 +303,7 @@ func (r *run) sees(n *Node, p *Process, m *Message) {
 	}
 }
 
-// missed is the moment at which a node would have got a message, but for a fault. Who waits for one observes that.
+// missed is the moment at which a node would have got a message, but for a fault. A process that waits for a message observes that.
 func (r *run) missed(n *Node, f *ref) {
 	if !n.server || !n.up || n.pausedBy != 0 || f == nil {
 		return

@@ -218,7 +218,7 @@ func (n *Node) Role(role string) {
 	}
 }
 
-// Reach tells the search that this run has reached something rare. Runs that reach something new are searched further.
+// Reach reports to the search that this run has reached something rare. Runs that reach something new are searched further.
 func (n *Node) Reach(text string) {
 	n.enterQuiet("Reach")
 	n.run.reach(coverage.State, n.name+" "+text)

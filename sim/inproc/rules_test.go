@@ -188,7 +188,7 @@ func TestProcessesInterleaveAtCallsAlone(t *testing.T) {
 	}
 }
 
-// Programs that misuse their node are told, with the node, and the world goes on without them.
+// Programs that misuse their node are reported, with the node, and the world continues without them.
 func TestMisuse(t *testing.T) {
 	var other *Process
 	for _, c := range []struct {
@@ -344,7 +344,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		w.Close()
 		w.Close()
 		if _, err := w.Advance(engine.Until{}); err == nil {
-			t.Error("a closed world goes on")
+			t.Error("a closed world continues")
 		}
 	}
 	if after := runtime.NumGoroutine(); after > before {
@@ -373,7 +373,7 @@ func TestAdvanceInPieces(t *testing.T) {
 	}
 }
 
-// Who compares a world with a model is told of each step, after it: each message is delivered or lost once, or still under way.
+// A function that compares a world with a model gets each step, after it: each message is delivered or lost once, or still under way.
 func TestAfterEachStep(t *testing.T) {
 	count := map[StepKind]int{}
 	sent, order := 0, []string(nil)
@@ -393,7 +393,7 @@ func TestAfterEachStep(t *testing.T) {
 		w.After(func(s *Step) {
 			count[s.Kind]++
 			if s.Kind == Delivered && got != s.Message.Payload.(int)+1 {
-				t.Errorf("told of message %v when the machine has dealt with %d", s.Message.Payload, got)
+				t.Errorf("a step reports message %v when the machine has dealt with %d", s.Message.Payload, got)
 			}
 			if s.Kind == Crashed || s.Kind == Started {
 				order = append(order, s.Kind.String()+" "+s.Node)
@@ -441,7 +441,7 @@ func TestACutNodeStaysDown(t *testing.T) {
 	}
 }
 
-// Times that nobody lives to see do not come too early.
+// Times beyond the end of any run do not come too early.
 func TestTimesThatAreTooLong(t *testing.T) {
 	e := mustNew(t, func(w *World) {
 		w.Process("a", func(p *Process) {

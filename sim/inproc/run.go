@@ -242,7 +242,7 @@ func (r *run) end(reason engine.Reason) engine.Reason {
 	return reason
 }
 
-// outside looks at the real clock and at an interrupt: neither has any effect on a run that goes on.
+// outside looks at the real clock and at an interrupt: neither has any effect on a run that continues.
 func (r *run) outside() engine.Reason {
 	select {
 	case <-r.opts.Interrupt:

@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// gossip tells the others how often it has ticked.
+// gossip sends the others how often it has ticked.
 type gossip struct {
 	ticks int
 	got   []string
@@ -162,7 +162,7 @@ func TestChannelsKeepTheirOrder(t *testing.T) {
 	_, story := played(t, e, tape.Replay(1, nil))
 	for _, way := range []string{"n1, 3 from n2", "n1, 3 from n3", "n2, 3 from n1", "n2, 3 from n3", "n3, 3 from n1", "n3, 3 from n2"} {
 		if n := strings.Count(story, way); n < 20 {
-			t.Errorf("the calm run starves the way %q: %d of 200 steps", way, n)
+			t.Errorf("the run without faults starves the way %q: %d of 200 steps", way, n)
 		}
 	}
 }

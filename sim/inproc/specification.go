@@ -31,7 +31,7 @@ type SpecificationOptions struct {
 	// Forget names an action whose steps are not followed. A test of a mapping forgets each action in turn: some run must then violate
 	// the specification or be unknown.
 	Forget string
-	// Lenient ignores steps that the specification does not allow, and goes on from the state before them, as ModelFuzz does. It is for
+	// Lenient ignores steps that the specification does not allow, and continues from the state before them, as ModelFuzz does. It is for
 	// World.Guide: whether such a run conforms is unknown.
 	Lenient bool
 }
@@ -180,7 +180,7 @@ func (w *World) Guide(s *Specification) *Follower {
 	return own
 }
 
-// mistaken is the first mistake in what followers were told; empty if there is none.
+// mistaken is the first mistake in what followers were given; empty if there is none.
 func (r *run) mistaken() string {
 	for _, f := range r.def.followers {
 		var m *model.Mistake

@@ -28,7 +28,7 @@ type Step struct {
 	TimeNs  int64
 }
 
-// After calls a function after each step of the world, to compare the world with a model of it. The function may read what the describing
+// After calls a function after each step of the world, to compare the world with a model. The function may read what the describing
 // function can see, and must not change the nodes. The Step is reused.
 func (w *World) After(look func(*Step)) {
 	if look == nil {

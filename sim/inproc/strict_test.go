@@ -41,7 +41,7 @@ var (
 	survived atomic.Int64
 )
 
-// answering is a transport of nobody's, whose answers have bodies that are open.
+// answering is a transport of no world, whose answers have bodies that are open.
 type answering struct{}
 
 func (answering) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -62,7 +62,7 @@ func someShape(r *rand.Rand, depth int) shape {
 	return s
 }
 
-// table is a function that is told by a rule.
+// table is a function that is given by a rule.
 type table struct {
 	domain Value
 	whole  Value
@@ -149,7 +149,7 @@ func (s shape) set(r *rand.Rand) Value {
 
 func few2(s shape, r *rand.Rand) Value { return NewSet([]Value{s.make(r), s.make(r)}) }
 
-// TestTwins makes values of one shape in many ways and asks of them what their texts tell, too.
+// TestTwins makes values of one shape in many ways and checks that what their texts show holds for them, too.
 func TestTwins(t *testing.T) {
 	if c := canon(&Subsets{Base: &Interval{Low: 1, High: 2}}, nil); c != "{{value.Int 1,value.Int 2},{value.Int 1},{value.Int 2},{}}" {
 		t.Fatal(c)

@@ -47,7 +47,7 @@ func openBbolt() (store, error) {
 	if err != nil {
 		return nil, err
 	}
-	for { // until the bucket is there, nobody is served
+	for { // until the bucket is there, no request is served
 		err := db.Update(func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucketIfNotExists(bucket)
 			return err

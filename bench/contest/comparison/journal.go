@@ -33,7 +33,7 @@ type header struct {
 	Settings
 }
 
-// Open begins the journal of a comparison, or goes on with the one that there is.
+// Open begins the journal of a comparison, or continues with the one that there is.
 func Open(path string, s *Settings, resume bool) (*Journal, error) {
 	if resume {
 		return Resume(path, s)
@@ -61,7 +61,7 @@ func Create(path string, s *Settings) (*Journal, error) {
 	return j, nil
 }
 
-// Resume goes on with a journal whose settings are s. A last line that was cut short is removed: its trial is made again.
+// Resume continues with a journal whose settings are s. A last line that was cut short is removed: its trial is made again.
 func Resume(path string, s *Settings) (*Journal, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +83,7 @@ func Resume(path string, s *Settings) (*Journal, error) {
 
 // hold takes the lock on a journal. The system gives it up when the program ends, however it does.
 func hold(f *os.File, path string) error {
-	// On a file system without locks nobody has it: a trial that is there twice is refused when the journal is read.
+	// On a file system without locks no process holds one: a trial that is there twice is refused when the journal is read.
 	if errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
 		return fmt.Errorf("%s is in use: another comparison writes its trials there; wait until it has ended, or name another file with --journal", path)
 	}

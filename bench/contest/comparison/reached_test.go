@@ -69,7 +69,7 @@ func TestWhatIsReached(t *testing.T) {
 	}
 	trials[1].Found = true
 	if rows = Reached(world(), trials); rows[0].Violated != 1 {
-		t.Error("a violation of the correct world is not told")
+		t.Error("a violation of the correct world is not reported")
 	}
 }
 
@@ -84,8 +84,8 @@ func TestCPUTimeIsComparedAsFarAsItIsKnown(t *testing.T) {
 		trial("random", 1, true, 1), trial("random", 2, true, 8), trial("random", 3, false, 5),
 		trial("a", 1, true, 2), trial("a", 2, true, 3), trial("a", 3, true, 30)})
 	random, a := rows[0], rows[1]
-	// One of random had found nothing after 5 s, and nobody knows what it would have found by 8 s.
-	if random.CPU.First != nil || random.CPU.Median != nil { // between 1 s and nobody knows
+	// One of random had found nothing after 5 s, and what it would have found by 8 s is not known.
+	if random.CPU.First != nil || random.CPU.Median != nil { // between 1 s and an unknown time
 		t.Errorf("%+v", random.CPU)
 	}
 	if a.CPUSeconds != 5 || value(t, a.CPU.Median) != 3 || value(t, a.CPU.Third) != 16.5 {

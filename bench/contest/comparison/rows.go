@@ -76,7 +76,7 @@ type Row struct {
 	CPUSeconds float64  `json:"cpu_known_seconds,omitempty"`
 	// Properties counts which of them were violated.
 	Properties map[string]int `json:"properties,omitempty"`
-	// Story is the shortest schedule of a violation that was told.
+	// Story is the shortest schedule of a violation that was reported.
 	Story string `json:"story,omitempty"`
 }
 

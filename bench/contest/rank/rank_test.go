@@ -88,7 +88,7 @@ func TestKnownValues(t *testing.T) {
 	}
 }
 
-// Beyond the limit the approximation goes on where the exact value ends.
+// Beyond the limit the approximation continues where the exact value ends.
 func TestApproximationIsNearTheExactValue(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20 {

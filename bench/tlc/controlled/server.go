@@ -95,7 +95,7 @@ func (s *Server) Execute(ctx context.Context, events []Event) ([]ServerState, er
 	return list, nil
 }
 
-// Features are the states as what a run reached, for a search that they guide. Each stands there once.
+// Features are the states as what a run reached, for a search that they guide. Each occurs once.
 func Features(states []ServerState) (list []coverage.Feature) {
 	met := map[int64]bool{}
 	for _, s := range states {

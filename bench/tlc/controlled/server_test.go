@@ -42,7 +42,7 @@ func countingSpec(t *testing.T) *tla.Spec {
 	return spec
 }
 
-// controlled is a server that speaks as the controlled TLC does, of the module Counting; limit is where its additions end. As there, a state that follows itself is told
+// controlled is a server that speaks as the controlled TLC does, of the module Counting; limit is where its additions end. As there, a state that follows itself is reported
 // once, and not at all at the end.
 func controlled(t *testing.T, limit int) *Server {
 	t.Helper()

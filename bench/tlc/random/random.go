@@ -302,7 +302,7 @@ func (g *maker) expression(m *module, params []string, depth int, states bool) s
 	return fmt.Sprintf("(%s %% %d)", sub(), 2+g.below(3))
 }
 
-// use applies a name. An instance takes constants alone: with others TLC refuses what stands within a module of the instance.
+// use applies a name. An instance takes constants alone: with others TLC refuses what a module of the instance holds.
 func (g *maker) use(n name, sub, constant func() string) string {
 	text := n.text
 	if strings.Contains(text, "%s") {

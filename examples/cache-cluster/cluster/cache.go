@@ -24,7 +24,7 @@ type holdings struct {
 	keepOwned bool
 }
 
-// adopt goes on to a later epoch, and says how many values are left of how many.
+// adopt moves to a later epoch, and says how many values are left of how many.
 func (h *holdings) adopt(v view) (kept, had int) {
 	had = len(h.values)
 	next := newRing(v.Members)
@@ -87,7 +87,7 @@ func (c *cache) beats() {
 			}
 		}
 		c.mu.Unlock()
-		if !adopted { // the store waits to hear of it
+		if !adopted { // the store waits for the cache's answer
 			time.Sleep(time.Until(sent.Add(beatInterval)))
 		}
 	}
@@ -174,7 +174,7 @@ func (c *cache) ask(key string, change *access) (value, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Where nobody knows what the store has, nobody has it cached, either.
+	// A value of which the store's state is unknown is in no cache, either.
 	delete(c.holdings.values, key)
 	if err == nil && c.holdings.epoch == a.Epoch {
 		c.holdings.values[key] = v

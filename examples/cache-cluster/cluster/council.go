@@ -6,10 +6,10 @@ import (
 )
 
 // council is what the store knows of the caches: who belongs to the ring, and who may still believe so. It has no clock: each
-// call is told the time.
+// call gets the time as an argument.
 //
 // An epoch is a set of members. Each cache holds a lease, which its beats renew. When a member's lease ends, or a cache joins, a new
-// epoch begins. Nothing is written in it until every cache whose lease is not over has adopted it: so nobody answers from what it
+// epoch begins. Nothing is written in it until every cache whose lease is not over has adopted it: so no cache answers from what it
 // has cached while another one, who owns the key by now, writes.
 type council struct {
 	epoch   int

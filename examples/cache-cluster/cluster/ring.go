@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// ring says which node owns a key: the one whose point follows the key's on a circle (Karger et al., 1997). When a node comes or
+// ring says which node owns a key: the one whose point follows the key's on the hash ring (Karger et al., 1997). When a node comes or
 // goes, only the keys of its own points move.
 type ring []point
 

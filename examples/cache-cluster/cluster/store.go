@@ -63,7 +63,7 @@ func (s *store) save(r record) {
 	}
 }
 
-// begin sees to it that nobody hears of an epoch that a loss of power could take back.
+// begin sees to it that no cache learns of an epoch that a loss of power could take back.
 func (s *store) begin() {
 	if s.council.epoch > s.saved {
 		s.saved = s.council.epoch

@@ -1,7 +1,7 @@
 // Command driver is the driver of this world: two kinds of clients, which do not agree on what a key is. Some count, others
 // write texts, under the same keys, as before and after an upgrade of a program. Every client has a replica of its own. A key is
-// new for a while, and then another one is. A client that is told that a key holds the other type leaves it alone. When the
-// replicas have had the time to tell each other everything, the driver reads all that was written.
+// new for a while, and then another one is. A client whose answer says that a key holds the other type leaves the key alone. When the
+// replicas have had the time to send each other everything, the driver reads all that was written.
 //
 // It reports operations on two keys for each key of the store:
 //

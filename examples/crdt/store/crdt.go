@@ -195,7 +195,7 @@ func (r *Replica) Join(from, key string, v Value) (joined Value, news bool, drop
 	return joined, true, dropped
 }
 
-// Put stores the outcome of Add or Set, when it is on disk. The other replicas are to hear of it.
+// Put stores the outcome of Add or Set, when it is on disk. The value must then be sent to the other replicas.
 func (r *Replica) Put(key string, v Value) {
 	r.data[key] = v
 	for _, keys := range r.unsent {
@@ -203,7 +203,7 @@ func (r *Replica) Put(key string, v Value) {
 	}
 }
 
-// Unsent takes the keys that a peer is to be told of.
+// Unsent takes the keys whose values must still be sent to a peer.
 func (r *Replica) Unsent(peer string) []string {
 	keys := slices.Sorted(maps.Keys(r.unsent[peer]))
 	clear(r.unsent[peer])

@@ -103,7 +103,7 @@ type server struct {
 	mu      sync.Mutex
 	replica *Replica
 	disk    *journal.Journal[record]
-	news    map[string]chan struct{} // tells a peer's teller that there is something to tell
+	news    map[string]chan struct{} // wakes the sender for a peer when there is something to send
 }
 
 func (s *server) handler() http.Handler {
@@ -183,13 +183,13 @@ func (s *server) wake() {
 	}
 }
 
-// message is what one replica tells another.
+// message is what one replica sends another.
 type message struct {
 	From   string   `json:"from"`
 	Values []record `json:"values"`
 }
 
-// join takes what a peer tells. It answers when that is on this replica's disk: then the peer need not tell it again.
+// join merges what a peer sends. It answers when that is on this replica's disk: then the peer need not send it again.
 func (s *server) join(w http.ResponseWriter, r *http.Request) {
 	var m message
 	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
@@ -217,7 +217,7 @@ func (s *server) join(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// tell tells a peer what it may not know, again and again until it has heard.
+// tell sends a peer what it may not know, again and again until the peer acknowledges.
 func (s *server) tell(peer string) {
 	client := &http.Client{Timeout: joinTime}
 	for range s.news[peer] {

@@ -63,7 +63,7 @@ func (d *Database) do(ctx context.Context, statements func(ctx context.Context, 
 		return "", err
 	}
 	if err := statements(ctx, s.conn); err != nil {
-		// What is left of it closes in the background.
+		// The rest of the pool closes in the background.
 		closed, stop := context.WithTimeout(context.Background(), d.timeout)
 		go func() { defer stop(); s.conn.Close(closed) }()
 		return s.name, err

@@ -39,7 +39,7 @@ func (j *Job) Run(ctx context.Context) (Row, error) {
 	return step5(ctx, hash, content) // (5)
 }
 
-// addReference is step 4 as told. After an error the job goes on as if there were no row.
+// addReference is step 4 as described. After an error the job continues as if there were no row.
 func (j *Job) addReference(ctx context.Context, hash string) (row Row, hit bool) {
 	row, hit, _, err := j.Database.AddReference(ctx, hash, j.Reference)
 	return row, hit && err == nil
@@ -64,7 +64,7 @@ func (j *Job) addReferenceRepaired(ctx context.Context, hash string) (row Row, h
 	return Row{}, false
 }
 
-// insert is step 5 as told. If the insert errs, the row may exist all the same: so it is deleted.
+// insert is step 5 as described. If the insert errs, the row may exist all the same: so it is deleted.
 func (j *Job) insert(ctx context.Context, hash string, content []byte) (Row, error) {
 	row := Row{Hash: hash, Nonce: nonce(), Node: j.Node}
 	if _, err := j.Database.Insert(ctx, row, j.Reference); err != nil {
@@ -97,7 +97,7 @@ func (j *Job) insertRepaired(ctx context.Context, hash string, content []byte) (
 		return err
 	})
 	if !exists {
-		// Nobody has seen the row, and nobody ever will.
+		// No other job has seen the row, and none ever will.
 		forever(func() error { return j.Files.Remove(row.File()) })
 	}
 	return Row{}, fmt.Errorf("insert: %w", err)
@@ -128,7 +128,7 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// nonce is a random text that nobody else has.
+// nonce is a random text that is used once.
 func nonce() string {
 	var random [4]byte
 	rand.Read(random[:])

@@ -38,7 +38,7 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	job := &Job{Server: s, Reference: r.PathValue("reference"), Source: r.URL.Query().Get("source")}
 	log.Printf("backup %s begins", job.Reference)
-	// A job goes on when the one who asked for it has left.
+	// A job continues when the client that asked for it has left.
 	row, err := job.Run(context.WithoutCancel(r.Context()))
 	if err != nil {
 		log.Printf("backup %s failed: %v", job.Reference, err)
@@ -109,7 +109,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Collect removes rows whose list is empty, and their files. Nobody adds a reference to an empty list, so such a row is dead
+// Collect removes rows whose list is empty, and their files. No job adds a reference to an empty list, so such a row is dead
 // for good; its file goes first, so that a file without a row is never left.
 func (s *Server) Collect(ctx context.Context, interval time.Duration) {
 	for {

@@ -128,7 +128,7 @@ type user struct {
 	backups  []*backup
 }
 
-// backup is a version and what became of it.
+// backup is a version and the outcome of its backup.
 type backup struct {
 	version  string
 	digest   string
@@ -141,7 +141,7 @@ type backup struct {
 
 	operations int // so far, with those that are left out
 	retired    int // clients of the job whose last operation has an unknown outcome
-	// absent: an attempt was left out. The user goes on as if the backup were there, and leaves out all that follows.
+	// absent: an attempt was left out. The user continues as if the backup were there, and leaves out all that follows.
 	absent bool
 }
 
@@ -283,7 +283,7 @@ func (u *user) put(b *backup) bool {
 	return true
 }
 
-// stays says that nobody can tell that the backup's reference should be gone in the end.
+// stays says that the backup's reference need not be gone in the end.
 func (d *driver) stays(b *backup) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -377,7 +377,7 @@ func (d *driver) look() {
 	}
 }
 
-// references are those that the database has. Those of attempts of unknown outcome are left out: nobody could delete them.
+// references are those that the database has. Those of attempts of unknown outcome are left out: no client could delete them.
 func (d *driver) references() ([]string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), d.timeout)
 	defer stop()
@@ -481,7 +481,7 @@ func (u *user) invoke(b *backup, r *record) {
 	u.report.Write(r)
 }
 
-// complete reports an operation's end. After an unknown one the job goes on under another name.
+// complete reports an operation's end. After an unknown one the job continues under another name.
 func (u *user) complete(b *backup, r *record, how, why string) {
 	r.Type, r.Error = how, why
 	u.report.Write(r)

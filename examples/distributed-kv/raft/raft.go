@@ -14,7 +14,7 @@ const (
 	HeartbeatMs   = 100
 	ElectionMinMs = 250
 	ElectionMaxMs = 500
-	// LeaseMs is how long a leader may answer reads after it has sent heartbeats that a majority has answered: nobody of that
+	// LeaseMs is how long a leader may answer reads after it has sent heartbeats that a majority has answered: no server of that
 	// majority votes for another one before ElectionMinMs are over. The rest is for clocks that run at different rates.
 	LeaseMs = 200
 )
@@ -143,7 +143,7 @@ type Node struct {
 	effects    Effects
 }
 
-// New gives a node that goes on with what it has saved, in the order in which it was saved.
+// New gives a node that continues with what it has saved, in the order in which it was saved.
 func New(c Config, now Time, disk []Saved) *Node {
 	n := &Node{Config: c, role: Follower, now: now, heardMs: now.MonotonicMs, peer: map[string]*peer{}}
 	for _, id := range c.Peers {
@@ -316,7 +316,7 @@ func (n *Node) follow(term uint64, leader string) {
 func (n *Node) Receive(now Time, m Message) {
 	n.now = now
 	if m.Kind == Vote && n.role == Follower && now.MonotonicMs-n.heardMs < ElectionMinMs {
-		// There may be a leader that lives, and counts on it that nobody votes for another one.
+		// There may be a leader that lives, and its lease holds only if no server votes for another one.
 		return
 	}
 	if m.Term > n.term {
@@ -419,7 +419,7 @@ func (n *Node) receiveReply(m Message) {
 	}
 	slices.Sort(on)
 	if index := on[len(on)-(n.majority()-1)]; n.termAt(index) == n.term && index > n.commit {
-		n.commitTo(index) // the followers hear of it with the next message
+		n.commitTo(index) // the followers learn the index with the next message
 	}
 	if p.next <= n.last() {
 		n.sendAppend(m.From)

@@ -163,7 +163,7 @@ func (c *cluster) perform(id string) {
 	}
 }
 
-// give hands something to a node; one that stands still takes it later.
+// give hands something to a node; a node that is paused takes it later.
 func (c *cluster) give(id string, do func(*member)) {
 	m := c.nodes[id]
 	switch {

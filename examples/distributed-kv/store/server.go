@@ -22,7 +22,7 @@ const (
 	eventsQueued = 1024
 	// compactEntries is how many entries of the log a snapshot replaces.
 	compactEntries = 32
-	// requestTime is how long a client waits before it is told that the outcome is unknown.
+	// requestTime is how long a client waits before the server answers that the outcome is unknown.
 	requestTime = 250 * time.Millisecond
 )
 
@@ -33,7 +33,7 @@ type command struct {
 	Value string `json:"v,omitempty"`
 }
 
-// server gives a raft.Node its clocks, disk, network and clients. One goroutine, loop, owns all of it.
+// server gives a raft.Node its clocks, disk, network and clients. One goroutine, loop, owns them all.
 type server struct {
 	started time.Time
 	node    *raft.Node

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTornJournal cuts the last record off at each of its bytes: what was saved before is there, and goes on.
+// TestTornJournal cuts the last record off at each of its bytes: what was saved before is there, and the journal can be continued.
 func TestTornJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	d, _, err := openDisk(path)

@@ -17,10 +17,10 @@ type command struct {
 	AtMS int64 `json:"at_ms,omitempty"`
 }
 
-// leaseMS is how long a message that was handed out is kept from others. Who has not acknowledged it by then loses it.
+// leaseMS is how long a message that was handed out is kept from others. A consumer that has not acknowledged it by then loses it.
 const leaseMS = 500
 
-// queue is what the log makes of it: a state machine without a clock.
+// queue is the state that the entries of the log lead to: a state machine without a clock.
 type queue struct {
 	waiting []*message
 	known   map[string]bool // all messages that were ever published, so that a repeated publish is no second message
@@ -32,7 +32,7 @@ type message struct {
 	deliveries    int
 }
 
-// delivery is what a receive gives: no ID means that nothing is to be had. Left counts the messages that nobody has acknowledged.
+// delivery is what a receive gives: no ID means that nothing is to be had. Left counts the messages that no consumer has acknowledged.
 type delivery struct {
 	ID, Body   string
 	Deliveries int

@@ -16,7 +16,7 @@ func TestQueue(t *testing.T) {
 		{command{Op: opReceive, AtMS: 1001}, delivery{"b", "B", 1, 2}},
 		{command{Op: opReceive, AtMS: 1002}, delivery{Left: 2}}, // both are leased
 		{command{Op: opAck, ID: "b"}, delivery{Left: 1}},
-		{command{Op: opReceive, AtMS: 1000 + leaseMS}, delivery{"a", "A", 2, 1}}, // nobody has acknowledged it
+		{command{Op: opReceive, AtMS: 1000 + leaseMS}, delivery{"a", "A", 2, 1}}, // no consumer has acknowledged it
 		{command{Op: opAck, ID: "a"}, delivery{}},
 		{command{Op: opAck, ID: "a"}, delivery{}},
 		{command{Op: opPublish, ID: "a", Body: "A"}, delivery{}}, // it was done

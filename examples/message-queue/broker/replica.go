@@ -75,7 +75,7 @@ func (r *replica) epochAt(n int) int {
 	return r.log[n-1].Epoch
 }
 
-// enter goes on to a later epoch, as a follower of nobody yet.
+// enter moves to a later epoch, as a follower that knows no leader yet.
 func (r *replica) enter(epoch int) {
 	if epoch > r.epoch {
 		r.epoch, r.votedFor, r.unsaved = epoch, "", true

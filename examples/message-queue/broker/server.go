@@ -108,7 +108,7 @@ func (b *broker) hear() {
 	b.heard, b.patient = time.Now(), electionMin+rand.N(electionMin)
 }
 
-// settle ends each step: what has changed goes to the disk before anyone hears of it, and what counts is applied.
+// settle ends each step: what has changed goes to the disk before it is sent to anyone, and what is committed is applied.
 func (b *broker) settle() {
 	r := b.replica
 	if r.unsaved || r.changed < len(r.log) {
@@ -154,7 +154,7 @@ func answer[Q any](b *broker, step func(Q) any) http.HandlerFunc {
 	}
 }
 
-// elections watches the leader and stands when it is silent.
+// elections watches the leader, and starts an election when the leader is silent.
 func (b *broker) elections() {
 	for {
 		b.mu.Lock()

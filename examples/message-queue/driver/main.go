@@ -1,5 +1,5 @@
 // Command driver is the producers and consumers of this world. Producers publish messages of their own names at a steady pace.
-// Consumers receive, work a little and acknowledge, and when the producers are done they go on until the queue is empty. It reports
+// Consumers receive, work a little and acknowledge, and when the producers are done they continue until the queue is empty. It reports
 //
 //	publish  the key is the message
 //	receive  the output is the message that was delivered, if any
@@ -78,7 +78,7 @@ func main() {
 	consuming.Wait()
 }
 
-// client is a producer or a consumer, with one operation in flight. After one of unknown outcome it goes on under a new name.
+// client is a producer or a consumer, with one operation in flight. After one of unknown outcome it continues under a new name.
 type client struct {
 	*driver
 	label   string
@@ -119,7 +119,7 @@ func (c *client) produce() {
 // rest is what a consumer does instead of an operation that is left out.
 const rest = 400 * time.Millisecond
 
-// consume leaves nothing out when the producers are done: a message that nobody asks for is not lost.
+// consume leaves nothing out when the producers are done: a message that no consumer asks for is not lost.
 func (c *client) consume() {
 	var deadline time.Time
 	for {
@@ -144,7 +144,7 @@ func (c *client) consume() {
 		case a.ok && a.message != "":
 			time.Sleep(time.Duration(5+c.random.IntN(20)) * time.Millisecond)
 			if query == "" && c.leavesOut() {
-				continue // somebody gets it again
+				continue // some consumer gets it again
 			}
 			c.perform("ack", a.message, "DELETE", "/messages/")
 		case a.ok && query != "" && a.left == "0":

@@ -12,7 +12,7 @@ const (
 	// lateMs is by how much a due timer may be missed before a node concludes that it was stopped. With it, a
 	// leader that was stopped for so long that the others could elect a new one knows it before it does anything.
 	lateMs = heartbeatMs
-	// requestMs is how long a client waits before it is told that the outcome is unknown.
+	// requestMs is how long a client waits before the server answers that the outcome is unknown.
 	requestMs = 1500
 	// entriesPerMessage bounds an append message.
 	entriesPerMessage = 64
@@ -259,7 +259,7 @@ func (c *Core) heartbeat() {
 	}
 	if heard < c.majority() {
 		// Its writes are on their way and may still be committed, by this node or by the next leader: their
-		// clients go on waiting.
+		// clients keep waiting.
 		c.stepDown("no contact to a majority")
 		c.resetElection()
 		return
@@ -303,7 +303,7 @@ func (c *Core) stepDown(why string) {
 	}
 }
 
-// giveUpWrites answers the clients of all appended writes that nobody knows what will become of them.
+// giveUpWrites answers the clients of all appended writes that the outcome is unknown.
 func (c *Core) giveUpWrites(why string) {
 	for i := 0; i < len(c.pending); {
 		if c.pending[i].index != 0 {

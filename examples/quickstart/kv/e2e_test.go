@@ -150,7 +150,7 @@ func TestClusterOnLoopback(t *testing.T) {
 		c.want(i, "GET", "large", "", 200, strings.Repeat("x", maxValueBytes))
 	}
 
-	// One node alone serves nobody, and says that nothing was done.
+	// One node alone serves no client, and answers that nothing was done.
 	for _, i := range []int{0, 1} {
 		c.procs[i].Process.Kill()
 		c.procs[i].Wait()

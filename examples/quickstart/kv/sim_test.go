@@ -84,7 +84,7 @@ type simNode struct {
 	up      bool
 	paused  bool
 	busy    bool
-	flush   func() // what follows the sync, while paused in the middle of it
+	flush   func() // what follows the sync, while the sync is paused in the middle
 	timerNs int64
 	life    int // counts starts
 	sees    map[string]bool
@@ -127,7 +127,7 @@ type sim struct {
 	busy    [simClients]bool
 	waiting [simClients]int // operations that are due, behind the one in flight
 	count   [simClients]int
-	retired [simClients]int // a client whose operation has an unknown end goes on over new connections
+	retired [simClients]int // a client whose operation has an unknown end continues over new connections
 	ackBy   AckBy
 	trace   []string
 	verbose bool

@@ -1,4 +1,4 @@
-// Command proxy stands before a master of redis and its replicas: applications speak to it as to a redis-server. It acknowledges
+// Command proxy sits in front of a master of redis and its replicas: applications speak to it as to a redis-server. It acknowledges
 // what the master and one replica have, and promotes a replica when the master is gone.
 //
 //	proxy          PROXY_SERVERS are the servers, the first master first; PROXY_DATA is a folder

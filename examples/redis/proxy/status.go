@@ -33,7 +33,7 @@ func parseStatus(info string) status {
 // choose says which replica shall follow a master that is gone, or "" if none may: servers are asked in the order of names.
 //
 // A write is acknowledged when the master and one replica have it. So of two replicas of the master's lineage the one that is
-// further has all that was acknowledged; and where one of them does not answer, or has another history by now, nobody knows.
+// further has all that was acknowledged; and where one of them does not answer, or has another history by now, it is not known which one has all.
 //
 // With first it is the planted mistake: any replica that answers will do.
 func choose(names []string, replicas map[string]status, lineage string, first bool) string {

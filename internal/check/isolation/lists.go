@@ -14,7 +14,7 @@ type place struct {
 	txn   int32
 	nth   int32
 	total int32 // appends of that transaction to that key
-	read  bool  // it stands in the longest list that was read
+	read  bool  // the append is in the longest list that was read
 }
 
 // own is what one transaction has done to a key so far.
@@ -266,7 +266,7 @@ func (l *lists) judge(level Level, b *linear.Budget) Finding {
 }
 
 // graph has the dependencies of all that committed. crowded reports whether several transactions appended to the same key
-// what nobody read, so that their order is not known.
+// what no transaction read, so that their order is not known.
 func (l *lists) graph(timed bool) (g *graph, crowded bool) {
 	g = newGraph(len(l.txns))
 	tails := make([]int32, len(l.names)) // the helper node before what was appended and not read
@@ -402,7 +402,7 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 		slices.Sort(p.writes[i])
 		p.writes[i] = slices.Compact(p.writes[i])
 	}
-	// Reads are told by order alone, since a list has one place where each of them belongs.
+	// Reads are placed by order alone, since a list has one place where each of them belongs.
 	for v := range l.txns {
 		for _, e := range g.out[v] {
 			if int(e.to) >= len(l.txns) {

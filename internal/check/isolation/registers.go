@@ -14,7 +14,7 @@ type written struct {
 	last bool // the transaction wrote the key no more
 }
 
-// seen is a read of a key that another transaction wrote, or that nobody wrote yet (from < 0).
+// seen is a read of a key that another transaction wrote, or that no transaction had written yet (from < 0).
 type seen struct {
 	key, from int32
 }

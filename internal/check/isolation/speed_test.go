@@ -93,7 +93,7 @@ func TestManyTransactions(t *testing.T) {
 			t.Errorf("registers, %s: %d %s", level, f.Answer, f.Reason)
 		}
 	}
-	// Towards the end somebody reads what was long replaced.
+	// Towards the end a transaction reads what was long replaced.
 	for i := len(lists) - 1; ; i-- {
 		if a := &lists[i].Accesses[0]; !a.Write && len(a.List) > 20 {
 			a.List = a.List[:5]

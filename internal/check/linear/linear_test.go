@@ -381,7 +381,7 @@ func TestPushKeepsTheBest(t *testing.T) {
 		kinds := map[config]int{}
 		for i, q := range s.queue {
 			if !slices.Contains(pushed, q) || slices.Contains(s.queue[:i], q) {
-				t.Fatalf("%x was not pushed, or stands there twice", q)
+				t.Fatalf("%x was not pushed, or is there twice", q)
 			}
 			kind := config{q.done &^ (s.reads | s.endless), q.state}
 			if kinds[kind]++; kinds[kind] > maxCompared {
@@ -389,7 +389,7 @@ func TestPushKeepsTheBest(t *testing.T) {
 				continue
 			}
 			if k := slices.IndexFunc(s.queue[:i], func(p config) bool { return better(p, q) }); k >= 0 {
-				t.Fatalf("%x stands there beside %x", q, s.queue[k])
+				t.Fatalf("%x is there beside %x", q, s.queue[k])
 			}
 		}
 		for _, c := range pushed {

@@ -6,7 +6,7 @@ import (
 )
 
 // Lock decides the history of a lock: the passages of its holders, each of whom had acquired it before calling for its
-// release, and the times at which someone was told that it was taken. With Illegal come the indices of two passages
+// release, and the times at which a caller was answered that it was taken. With Illegal come the indices of two passages
 // that certainly overlap, or, with refused >= 0, of a time at which the lock was certainly free.
 //
 // From the return of its In to the call of its Out a passage certainly holds the lock. Passages whose certain parts do

@@ -144,7 +144,7 @@ func TestObjectsAtOnce(t *testing.T) {
 	}
 }
 
-// An object that needs more memory than its part of the budget has the whole of it once the others are judged.
+// An object that needs more memory than its part of the budget has the whole budget once the others are judged.
 func TestLargeObjectAmongOthers(t *testing.T) {
 	var ops []history.Operation
 	for k := range 7 {

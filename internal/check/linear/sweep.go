@@ -239,7 +239,7 @@ func (s *sweeper) advance(configs, out []config, slot int8) ([]config, bool) {
 
 const maxCompared = 64 // configurations of one kind that are compared with each other
 
-// push puts a configuration at the end of the queue, unless it was there before or a better one stands there. Those of
+// push puts a configuration at the end of the queue, unless it was there before or a better one is there. Those of
 // one kind have the object in the same state and have done the same operations that must return. Among them, one is
 // better if it has done all reads of the other and no operation that never returns but those of the other: whatever can
 // follow the other one can follow it.

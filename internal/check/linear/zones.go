@@ -6,7 +6,7 @@ import (
 )
 
 // Access is a write of a value to a register, or a read that returned it. Value 0 is what the register holds at first;
-// nobody writes it.
+// no access writes it.
 type Access struct {
 	Value        int32
 	Write        bool
@@ -58,7 +58,7 @@ func Zones(accesses []Access, count int) (answer Answer, conflict []int32, ok bo
 	var held, moments []zone
 	for _, z := range zones {
 		switch {
-		case z.last == -Forever: // nobody speaks of it
+		case z.last == -Forever: // no access names this value
 		case z.first < z.last:
 			held = append(held, z)
 		default:

@@ -212,7 +212,7 @@ func operationsOf(l *load.State, n *source.Node, p *world.Property, key string) 
 }
 
 // performed refuses names that no workload gives to an operation. Of drivers that choose their operations themselves
-// nobody knows the names before they have run.
+// the names are not known before they have run.
 func performed(l *load.State, n *source.Node, key string) {
 	var names []string
 	for i := range l.Spec.Workloads {

@@ -28,7 +28,7 @@ const SecretValue = types.SecretConfigXValue
 const maxComposeFiles = 256
 
 // composition is the Compose files of a project. compose-go makes one model of them (interpolation, include, extends,
-// overrides: https://github.com/compose-spec/compose-spec); the files as they were written tell where each part of it
+// overrides: https://github.com/compose-spec/compose-spec); the files as they were written show where each part of the model
 // comes from.
 type composition struct {
 	reader *source.Reader
@@ -38,7 +38,7 @@ type composition struct {
 type composeFileRead struct {
 	path string // absolute
 	root *source.Node
-	// base says that nothing of it is in the model but what services of other files extend.
+	// base says that only those parts of the file are in the model that services of other files extend.
 	base bool
 }
 

@@ -44,7 +44,7 @@ func (c *composition) failedAt(message string) {
 		}
 	}
 	remedy := "https://docs.docker.com/reference/compose-file/ has the format"
-	if names := c.unset(); len(names) > 0 && !located { // one of them may be the cause, wherever it stands
+	if names := c.unset(); len(names) > 0 && !located { // one of them may be the cause, wherever it is
 		message += " (variables that are not set, and so empty: " + strings.Join(names, ", ") + ")"
 		remedy = source.SetRemedy(names) + "; otherwise: " + remedy
 	}

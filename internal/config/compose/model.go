@@ -50,7 +50,7 @@ func (c *composition) tree(path []string, value any) *source.Node {
 	return n
 }
 
-// implied puts the dependencies of a service that nobody has written where the key stands that implies them.
+// implied puts the dependencies of a service that no key names, at the place of the key that implies them.
 func implied(service *source.Node) {
 	for _, on := range service.Get("depends_on").EntriesOf() {
 		if !on.Implied {
@@ -71,7 +71,7 @@ func implied(service *source.Node) {
 	}
 }
 
-// written is where a part of the model stands in a file.
+// written is the place of a part of the model in a file.
 type written struct{ key, value source.Position }
 
 // place finds where a part of the model was written: in the last file that has it, or in what it extends, or else where what
@@ -88,7 +88,7 @@ func (c *composition) place(path []string) (written, bool) {
 	return best, deepest == len(path)
 }
 
-// rank is where a part stands first: in which file, and where there.
+// rank is the first place of a part: its file, and the place there.
 type rank struct{ file, line, column int }
 
 func (r rank) compare(o rank) int {

@@ -52,7 +52,7 @@ func roles(l *load.State, n *source.Node) []string {
 	return names
 }
 
-// role is how one node's role is told.
+// role reads how one node's role is recognised.
 func role(l *load.State, c *source.Node, name, node, key string) world.NodeRole {
 	r := world.NodeRole{Name: name, Node: node}
 	named := func(text string) string { return strings.ReplaceAll(text, "{node}", node) }

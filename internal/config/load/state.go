@@ -57,7 +57,7 @@ type State struct {
 type Network struct {
 	Name  string
 	At    source.Position
-	Value *source.Node // nil: nobody wrote anything
+	Value *source.Node // nil: the file has no such key
 	// Implied says that it is Compose's own default one.
 	Implied bool
 	V4      Family
@@ -88,7 +88,7 @@ type Want struct {
 // Text is the value of an option, or nil.
 func (w *Want) Text(key string) *source.Node { return w.Value.Get(key) }
 
-// Reserve keeps nodes from the addresses that mean the subnet itself and all of it.
+// Reserve keeps nodes from the addresses that mean the subnet itself and all its hosts (broadcast).
 func (f *Family) Reserve() {
 	f.Taken[f.Subnet.Addr()] = "the subnet itself"
 	if f.Subnet.Addr().Is4() {

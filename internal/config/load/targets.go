@@ -81,7 +81,7 @@ func (l *State) ServerURL(at source.Position, scheme, key, written string) (stri
 	if host == "localhost" || err == nil && addr.IsLoopback() {
 		return l.published(at, key, written, u)
 	}
-	if err == nil { // an address: of a node or of extra_hosts, which only the world can tell
+	if err == nil { // an address: of a node or of extra_hosts, which only the world can resolve
 		return u.String(), true
 	}
 	if l.resolves(host) {

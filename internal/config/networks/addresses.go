@@ -264,7 +264,7 @@ func Assign(l *load.State, top *source.Node) {
 			for _, member := range l.Members(name) {
 				on := l.Node(member)
 				if on == nil {
-					continue // dependencies has told
+					continue // dependencies has reported that
 				}
 				if ip := addressFor(d, on); ip != "" {
 					d.Spec.ExtraHosts = append(d.Spec.ExtraHosts, world.Host{Name: alias, IP: ip})

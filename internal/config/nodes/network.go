@@ -28,7 +28,7 @@ func hostOf(l *load.State, d *load.Node) string {
 	return source.ValueOr(d.Value.Get("hostname"), d.Name)
 }
 
-// projectName is the name that somebody gave the Compose project. That of its folder is not one: a run is the same wherever
+// projectName is the name that a user gave the Compose project. That of its folder is not one: a run is the same wherever
 // the project lies.
 func projectName(l *load.State) string {
 	e := l.Composed.Entry("name")

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
 )
 
-// check compares a value with its shape, and stores in it what the rest of the package reads. What is wrong is told
+// check compares a value with its shape, and stores in it what the rest of the package reads. What is wrong is reported
 // and marked, and the rest is still checked. The path is the key's place, such as faults.network.drop_rate.
 func (c *checker) check(n *source.Node, s *Shape, path string, verbatim bool) {
 	if n.Bad || s.Kind == Anything {

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 )
 
-// kind says how a value is written and what check makes of it.
+// kind says how a value is written and how check reads it.
 type kind int
 
 const (

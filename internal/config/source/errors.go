@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 }
 
 // underline returns the part of a source line around a column, and a second line with a caret below that column. Tabs
-// are kept in both, so that the caret stands right whatever their width; other control characters become spaces.
+// are kept in both, so that the caret is below its character whatever their width; other control characters become spaces.
 func underline(source string, column int) (line, caret string) {
 	text := []rune(source)
 	at := min(max(column-1, 0), len(text))

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// Merge replaces keys of a node by those of another description of it; the entries of mappings, and environments,
+// Merge replaces keys of a node by those of another description of the same thing; the entries of mappings, and environments,
 // are merged.
 func Merge(base, over *Node) *Node {
 	merged := &Node{Position: over.Position, Kind: Mapping}

@@ -177,7 +177,7 @@ func (b *builder) mapping(n *Node, y *yaml.Node, depth int) {
 		}
 		n.Entries = append(n.Entries, &Entry{Key: &Node{Position: at, Text: k.Value}, Name: k.Value, Value: b.build(v, depth+1)})
 	}
-	// What stands in the mapping itself wins, then earlier merges (https://yaml.org/type/merge.html).
+	// What is in the mapping itself wins, then earlier merges (https://yaml.org/type/merge.html).
 	for _, e := range merged {
 		if n.Entry(e.Name) == nil {
 			n.Entries = append(n.Entries, e)

@@ -15,7 +15,7 @@ func Nearest(written string, words []string) string {
 	return ""
 }
 
-// nearest returns the words that differ least from what was written, or else the only one that begins with it and goes on after an underscore.
+// nearest returns the words that differ least from what was written, or else the only one that begins with it and continues after an underscore.
 func nearest(written string, words []string) (best []string) {
 	least := max(1, min(3, len(written)/3))
 	for _, w := range words {

@@ -59,7 +59,7 @@ func contentOf(l *load.State, made *source.Node, at source.Position, key, name s
 			return false
 		}
 		v.Content = text
-		if info, err := os.Stat(file.Text); err == nil && !moded { // as a bind mount of it
+		if info, err := os.Stat(file.Text); err == nil && !moded { // as a bind mount of the file
 			v.Mode = uint32(info.Mode().Perm())
 		}
 	case made.Get("content") != nil: // of a config also what its variable has

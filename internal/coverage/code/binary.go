@@ -27,7 +27,7 @@ type Binary struct {
 	Original []byte
 	Segments []Segment // what is executable
 	Entry    uint64
-	// Counters are those of a program that counts by itself which parts of it run: nothing else of it is watched then.
+	// Counters are those of a program that counts by itself which of its parts run: nothing else in the program is watched then.
 	Counters *Counters
 }
 

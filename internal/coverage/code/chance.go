@@ -46,7 +46,7 @@ type Instruction struct {
 	Base     int
 	Index    int
 	Scale    uint64
-	Disp     int64 // of XBEGIN the distance to where an aborted one goes on
+	Disp     int64 // of XBEGIN the distance to where an aborted one continues
 	Relative bool  // to the next instruction
 	FS, GS   bool  // relative to that segment
 	Short    bool  // an address of 32 bits
@@ -369,7 +369,7 @@ func likely(text []byte, c Found) bool {
 	return follows(text, c)
 }
 
-// follows reports whether code goes on from an instruction.
+// follows reports whether code continues from an instruction.
 func follows(text []byte, c Found) bool {
 	at := int(c.Offset)
 	for range follow {

@@ -150,7 +150,7 @@ func (d *decoder) decode() inst {
 		if oneByte[op] != fPrefix {
 			break
 		}
-		d.wide = op&0xf8 == 0x48 // REX counts where it stands last alone
+		d.wide = op&0xf8 == 0x48 // REX counts only as the last prefix
 		switch op {
 		case 0x66:
 			d.narrow = true
@@ -227,7 +227,7 @@ func (d *decoder) twoBytes() inst {
 	return d.done()
 }
 
-// vector decodes what stands behind a VEX or EVEX prefix.
+// vector decodes what follows a VEX or EVEX prefix.
 func (d *decoder) vector(form uint8) inst {
 	size, codes := 1, uint8(1)
 	if d.at >= len(d.b) {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Module is a part of a program whose edges the program itself tells, through the instrumentation library.
+// Module is a part of a program whose edges the program itself reports, through the instrumentation library.
 type Module struct {
 	// Symbols is the name of the file that says what edges stand for; empty for guards.
 	Symbols string `json:"symbols,omitempty"`
@@ -38,7 +38,7 @@ func (m *Module) unknown() error {
 	return fmt.Errorf("its edges are numbers: the world has no file of symbols %s, in /symbols or beside the program", m.Symbols)
 }
 
-// Take adds the edges of a module that a process has told: so many bits, behind those to skip. Guards are numbered from 0; other
+// Take adds the edges of a module that a process has reported: so many bits, behind those to skip. Guards are numbered from 0; other
 // modules from 0 or from 1, and so the last one of the latter is place 0.
 func (t *Tally) Take(bits []byte, skip, count int) {
 	for i := range count {

@@ -42,7 +42,7 @@ func (n *names) at(i uint32) (string, bool) {
 // namesIn bounds the names of a file: symbols share the ends of names at most.
 func namesIn(file, table []byte) *names { return &names{table, 4*len(file) + 1<<16} }
 
-// section gives what is in a section as it stands in the file, nil if that is compressed or not there.
+// section gives a section's bytes as they are in the file, nil if that is compressed or not there.
 func section(file []byte, typ elf.SectionType, flags elf.SectionFlag, offset, size uint64) []byte {
 	if typ == elf.SHT_NOBITS || flags&elf.SHF_COMPRESSED != 0 || offset > uint64(len(file)) || size > uint64(len(file))-offset {
 		return nil

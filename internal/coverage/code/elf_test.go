@@ -30,7 +30,7 @@ func program(text, symbols, names []byte, flags elf.SectionFlag) []byte {
 	return b.Bytes()
 }
 
-// A file that was made to fill memory does not: what is read of it is in proportion to its size.
+// A file that was made to fill memory does not: the memory for what is read is in proportion to the file's size.
 func TestHostileFiles(t *testing.T) {
 	random := []byte("\x48\x0f\xc7\xf0\x31\xff\xb8\x3c\x00\x00\x00\x0f\x05")
 	symbol := func(name uint32) []byte {

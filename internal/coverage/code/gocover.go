@@ -164,7 +164,7 @@ func readPackage(b []byte, first int) (p countedPackage, ok bool) {
 // the function runs.
 const counterHeader = 3
 
-// Where a package stands in the program's list (internal/coverage/rtcov.CovMetaBlob).
+// The place of a package in the program's list (internal/coverage/rtcov.CovMetaBlob).
 const (
 	listEntry   = 64
 	listSize    = 8

@@ -56,7 +56,7 @@ func (s *State) Merge(h Hits) (fresh Blocks) {
 	return fresh
 }
 
-// Quiet are the blocks of which runs do not tell.
+// Quiet are the blocks that runs do not report.
 func (f *File) Quiet() Bits {
 	if f.Always == nil {
 		return f.Covered

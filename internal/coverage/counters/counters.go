@@ -44,7 +44,7 @@ func (r *Reader) Clear() error {
 
 // Executed reports each block that was executed since Clear, by a number that is its own in this program.
 func (r *Reader) Executed(tell func(block uint64)) error {
-	r.snapshot = append(r.snapshot[:0], r.section...) // tell may itself be counted
+	r.snapshot = append(r.snapshot[:0], r.section...) // the callback's own blocks may be counted
 	return walk(r.snapshot, func(pkg, function uint32, blocks []uint32) {
 		name := splitmix.Mix(splitmix.Mix(uint64(pkg)+splitmix.Gamma) ^ uint64(function))
 		for k, times := range blocks {

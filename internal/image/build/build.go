@@ -57,7 +57,7 @@ type Builder struct {
 	// Image finds the image that a stage begins with, or that files are copied from.
 	Image func(ctx context.Context, name string, pull bool) (*image.Image, error)
 	Run   Runner
-	// Report tells people of a step that is done, or of something worth knowing.
+	// Report prints a step that is done, or something worth knowing.
 	Report func(text string)
 }
 
@@ -90,7 +90,7 @@ func (e *Error) Error() string {
 // epoch is the time of files of the context, and the earliest at which a step begins, as ns since 1970: 2025-01-01.
 const epoch = 1735689600e9
 
-// defaultPath is where commands of images that say nothing of it are looked for.
+// defaultPath is where commands of images that set no PATH are looked for.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // maxDockerfileBytes bounds a Dockerfile.

@@ -24,7 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
 )
 
-// bench is a store, with a base image, and a runner that writes down what it is asked and makes /ran of it.
+// bench is a store, with a base image, and a runner that writes down what it is asked, and makes the file /ran of that.
 type bench struct {
 	t     *testing.T
 	store *image.Store
@@ -143,7 +143,7 @@ func list(t *testing.T, s *image.Store, img *image.Image) string {
 	return out.String()
 }
 
-// Each Dockerfile makes the tree that Docker makes of it, as its reference says.
+// Each Dockerfile leads to the tree that Docker makes, as Docker's reference says.
 func TestTrees(t *testing.T) {
 	files := map[string]string{"a.txt": "a", "b.txt": "b", "dir/c.txt": "c", "dir/sub/d.txt": "d", "link": "-> a.txt", "dirlink": "-> dir", "out": "-> /etc/passwd", "far": "-> ../../x", "empty/x": ""}
 	for _, c := range []struct{ name, dockerfile, want string }{

@@ -64,7 +64,7 @@ func located(name string, err error) error {
 	return e
 }
 
-// commands are the instructions of a stage, which nobody else has expanded.
+// commands are the instructions of a stage, which no other code has expanded.
 func (f *dockerfile) commands(i int) ([]instructions.Command, error) {
 	fresh, err := parseDockerfile(f.name, f.text)
 	if err != nil {
@@ -90,7 +90,7 @@ func (f *dockerfile) target(name string) (int, error) {
 	return 0, &Error{File: f.name, Text: fmt.Sprintf("there is no stage %q", name), Remedy: "the stages are " + strings.Join(names, ", ")}
 }
 
-// find is the stage of a name, or of a number, that stands before another one; -1 is none.
+// find is the stage of a name, or of a number, that is before another one; -1 is none.
 func (f *dockerfile) find(name string, before int) int {
 	for i := before - 1; i >= 0; i-- {
 		if f.stages[i].Name != "" && strings.EqualFold(f.stages[i].Name, name) {
@@ -167,7 +167,7 @@ func get(env []string, name string) (string, bool) {
 	return "", false
 }
 
-// set sets a variable in NAME=value lines, where it stands, or at their end.
+// set sets a variable in NAME=value lines, in its place, or at their end.
 func set(env []string, name, value string) []string {
 	for i, line := range env {
 		if k, _, _ := strings.Cut(line, "="); k == name {

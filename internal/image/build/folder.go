@@ -35,7 +35,7 @@ type files struct {
 	missing func(path string) string
 }
 
-// folder is a context: a folder of this machine, as a tree. Nothing is ever opened through a link that leads out of it.
+// folder is a context: a folder of this machine, as a tree. Nothing is ever opened through a link that leads out of the folder.
 type folder struct {
 	dir     string
 	root    *os.Root
@@ -167,7 +167,7 @@ func (f *folder) walk(l *image.Layer) error {
 			if e.Target, err = f.root.Readlink(name); err != nil {
 				return err
 			}
-		default: // sockets, devices and pipes are nobody's content
+		default: // sockets, devices and pipes have no content to copy
 			return nil
 		}
 		l.Entries = append(l.Entries, e)

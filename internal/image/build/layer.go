@@ -59,7 +59,7 @@ func (w *work) layersOf(s *state) ([]*image.Layer, error) {
 // maxLinks bounds the symlinks that are followed to one name, as Linux does (path_resolution(7)).
 const maxLinks = 40
 
-// resolve follows symlinks in a path of a tree, which lead nowhere outside of it, and returns the real one, relative to the
+// resolve follows symlinks in a path of a tree, which never lead outside of the tree, and returns the real one, relative to the
 // root. What is not there resolves to itself. The last element is followed only if last.
 func resolve(lookup func(string) *image.Entry, p string, last bool) (string, error) {
 	rest := strings.Split(strings.Trim(path.Clean("/"+p), "/"), "/")

@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
-// Compare reports how TLC's answer differs from that of a check of all states. What stands aside is no part of the answer: how often states were found again,
+// Compare reports how TLC's answer differs from that of a check of all states. What is left aside is no part of the answer: how often states were found again,
 // which depends on how conditions are evaluated.
 func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 	ours, theirs := shown(r), o.Violations

@@ -37,7 +37,7 @@ type Config struct {
 	places            map[string]syntax.Pos // where names stand
 }
 
-// At is where a name stands in the file, or else its beginning.
+// At is the place of a name in the file, or else its beginning.
 func (c *Config) At(name string) syntax.Pos {
 	if pos, ok := c.places[name]; ok {
 		return pos
@@ -65,7 +65,7 @@ var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": tr
 // MaxBytes bounds the bytes of a module, and of a configuration.
 const MaxBytes = 64 << 20
 
-// Read reads a configuration file, or the configuration that stands in the file of a module, as in TLC: between ---- CONFIG Name ----, with the name of the
+// Read reads a configuration file, or the configuration in the file of a module, as in TLC: between ---- CONFIG Name ----, with the name of the
 // file, and ====.
 func Read(file string) (*Config, error) {
 	text, err := regular.Read(file, MaxBytes)
@@ -88,7 +88,7 @@ var ErrNoConfig = errors.New("no configuration")
 // ModuleOf is the name of the module that a file holds.
 func ModuleOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".tla") }
 
-// configSection is the part of a module's text that is its configuration, with empty lines for what stands before it.
+// configSection is the part of a module's text that is its configuration, with empty lines for the text before it.
 func configSection(file, text string) (section string, found bool) {
 	head := regexp.MustCompile(`^\s*-{4,}\s*CONFIG\s+` + regexp.QuoteMeta(ModuleOf(file)) + `\s*-{4,}\s*$`)
 	var lines []string

@@ -99,7 +99,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRead reads the configuration that stands in the file of a module. Lines keep their numbers.
+// TestRead reads the configuration in the file of a module. Lines keep their numbers.
 func TestRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "M.tla")
 	write := func(text string) {

@@ -94,8 +94,8 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 	return c.guard(e, at, n.truth(at), next)
 }
 
-// conjunct compiles what stands behind the first conjunct. As in TLC, it is a test once all variables have their values: it does not matter in how many ways it is
-// true, and only so much of it is evaluated as decides.
+// conjunct compiles what follows the first conjunct. As in TLC, it is a test once all variables have their values: it does not matter in how many ways it is
+// true, and only as many conjuncts are evaluated as decide it.
 func (c *compiler) conjunct(e syntax.Expr, p place, next act) act {
 	a := c.act(e, p, next)
 	initial := c.assigning
@@ -147,7 +147,7 @@ func (c *compiler) forAll(e *syntax.Quantified, p place, next act, at *scope.Whe
 		return found
 	})
 	initial := c.assigning
-	var test func(*ctx) bool // of what stands behind the first conjunct: see conjunct
+	var test func(*ctx) bool // of what follows the first conjunct: see conjunct
 	if c.enabling == nil && c.guards == nil {
 		test = c.expr(e.Body, q).truth(c.at(e.Body, q))
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// file is the module that an expression stands in, as it was reached by way of the operators around.
+// file is the module that an expression is in, as it was reached by way of the operators around.
 func (c *compiler) file(p place) *scope.Source {
 	s := p.scope.File()
 	if c.via == nil || s == nil {
@@ -86,7 +86,7 @@ func (m *machine) within(eval func() value.Value) value.Value {
 // interrupted is what a panic has that ends an evaluation without an error.
 type interrupted struct{}
 
-// tick stands where evaluations go around, so that none goes on for long after the check that it is part of was stopped.
+// tick is called wherever evaluations loop, so that none continues for long after the check that it is part of was stopped.
 func (m *machine) tick() {
 	t := m.tlc
 	if t.Ticks++; t.Ticks&0xfff == 0 && t.Pause != nil && t.Pause() {

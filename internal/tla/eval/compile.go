@@ -92,7 +92,7 @@ type node struct {
 	height int
 }
 
-// act goes on with what follows for each way to make an action true. It reports whether the search is to end.
+// act continues with what follows for each way to make an action true. It reports whether the search is to end.
 type act func(*ctx) bool
 
 // env is a list of names that are bound around an expression, from the inside out.
@@ -238,7 +238,7 @@ func (c *compiler) end() int {
 // bound is the slot of a name, in the frame of some depth.
 type bound struct{ depth, slot int }
 
-// around is what a value needs that is evaluated after the expression in which it stands: the slots of the names around, for each frame from
+// around is what a value needs that is evaluated after the expression that holds it: the slots of the names around, for each frame from
 // the innermost one out. What else a frame has is of other expressions, and values that kept it would keep each other for ever.
 func (c *compiler) around() [][]int {
 	frames := make([][]int, c.depth+1)

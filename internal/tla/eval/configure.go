@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// named is where a name stands in the configuration.
+// named is the place of a name in the configuration.
 func (l *assembly) named(name string) scope.Where { return l.in(l.config.At(name)) }
 
 // in is a place in the configuration.

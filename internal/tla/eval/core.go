@@ -165,7 +165,7 @@ func (c *compiler) prime(e syntax.Expr, p place, at *scope.Where) node {
 	return n
 }
 
-// equality is a = b, or a # b. A string that stands in the text is compared first of all by its address, of which there is one.
+// equality is a = b, or a # b. A string of the text is compared first of all by its address, of which there is one.
 func equality(a, b node, equal bool, at *scope.Where) node {
 	left, right := a.eval, b.eval
 	if text, ok := b.known.(*value.String); ok {
@@ -197,7 +197,7 @@ func (c *compiler) subsets(n node, at *scope.Where) node {
 	}}.of(n)
 }
 
-// membership is how to find out of one value whether it is in {x \in S : P}, for an S that is given by its construction: whether it is in S, and P of it alone. To
+// membership is how to find out of one value whether it is in {x \in S : P}, for an S that is given by its construction: whether it is in S, and whether P holds for it. To
 // go through SUBSET SUBSET (1..4) for it takes 65,536 times as long.
 type membership struct {
 	base, body node

@@ -18,7 +18,7 @@ type early struct {
 // early finds the conditions that a body begins with. born is how many names were bound before those of the loops.
 func (c *compiler) early(e syntax.Expr, p place, list []loop, born int) []early {
 	if c.guards != nil || c.assigning {
-		return nil // Step counts each guard where it stands
+		return nil // Step counts each guard where it is
 	}
 	var found []early
 	c.leading(e, p, nil, 0, func(n node, test func(*ctx) bool) bool {
@@ -32,7 +32,7 @@ func (c *compiler) early(e syntax.Expr, p place, list []loop, born int) []early 
 			}
 		}
 		if level == len(list)-1 {
-			return false // where the body itself stands
+			return false // where the body itself is
 		}
 		found = append(found, early{level, test})
 		return true

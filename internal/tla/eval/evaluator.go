@@ -58,7 +58,7 @@ func (ev *Evaluator) run(f func()) (err error) {
 			default:
 				panic(r)
 			}
-			// What is under way around it goes on.
+			// Evaluations under way around this one continue.
 			t.depth, t.top, t.inside, m.then, m.between, m.middles, m.goals, m.applied, m.reads = depth, top, inside, then, between, middles, goals, applied, reads
 		}
 	}()
@@ -192,7 +192,7 @@ func (ev *Evaluator) Viewed(s State) (fp uint64, err error) {
 	return fp, err
 }
 
-// view is what the specification's VIEW shows of a state, or all of it.
+// view is what the specification's VIEW shows of a state, or the whole state.
 func (ev *Evaluator) view(s State) []value.Value {
 	if ev.spec.view == nil {
 		return s

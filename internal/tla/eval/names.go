@@ -76,7 +76,7 @@ func (c *compiler) reference(e *env) node {
 	return n
 }
 
-// give binds a parameter to an argument, compiled where the argument stands. It gives the slot that must be emptied when the operator is
+// give binds a parameter to an argument, compiled where the argument is. It gives the slot that must be emptied when the operator is
 // used again, or -1.
 func (c *compiler) give(to place, param syntax.Param, arg syntax.Expr, from place) (place, int) {
 	if param.Arity > 0 {

@@ -24,7 +24,7 @@ type Trace struct {
 	Ends string
 	// Levels: the specification asks for the number of a state, and so states of different numbers differ.
 	Levels bool
-	// Replaced are properties that are about how a check goes on, which the answer to a log stands for. Unjudged are those that need all of a behaviour.
+	// Replaced are properties that are about how a check continues, which the answer to a log stands for. Unjudged are those that need all of a behaviour.
 	Replaced, Unjudged []string
 	// Invariants are those of the specification but for the Positional ones, which are about the position alone.
 	Invariants, Positional []Formula
@@ -136,7 +136,7 @@ func (t *Trace) at(s State, level int, f func(*ctx), size int) error {
 	return err
 }
 
-// Line is the line of the log on which an item stands, by its number from 1 on; 0 if that is not known.
+// Line is the line of the log on which an item is, by its number from 1 on; 0 if that is not known.
 func (t *Trace) Line(item int) (r *ndjson.Log, line int) {
 	if r, line := t.logs.LineOf(t.position.items[item-1]); r != nil {
 		return r, line
@@ -162,7 +162,7 @@ func (t *Trace) Log() (file string, err error) {
 	return t.logs.Opened[0].File, nil
 }
 
-// replace finds what is said of the end of the log, and which properties are about how a check goes on.
+// replace finds what is said of the end of the log, and which properties are about how a check continues.
 func (t *Trace) replace(end string) {
 	s := t.spec
 	own := uint64(0)
@@ -502,7 +502,7 @@ func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	return nil, failed
 }
 
-// ending takes [] and <> away from a formula about how a check goes on: what is left, asked in a state when nothing is left to be done, reports whether the log is
+// ending takes [] and <> away from a formula about how a check continues: what is left, asked in a state when nothing is left to be done, reports whether the log is
 // at its end there. It is nil if the formula is of another form.
 func (b *behaviour) ending(e syntax.Expr, p place, begin []int) func(*ctx) bool {
 	at := scope.Where{Source: p.scope.File(), Pos: e.Position()}

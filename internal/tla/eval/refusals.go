@@ -49,7 +49,7 @@ func (s *Spec) counting() (actions []counted, guards []*placed, size int, err er
 // mostGuards is how many conditions of an action are reported.
 const mostGuards = 3
 
-// Tried is an action that was tried where the log goes on in another way.
+// Tried is an action that was tried where the log continues in another way.
 type Tried struct {
 	Action *Action
 	// Guards are the conditions that were false, those first that most others were true before. None: there was nothing to choose from.

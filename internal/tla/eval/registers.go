@@ -162,7 +162,7 @@ func (r *registers) statistics() value.Value {
 	return value.FunctionOf(names, values)
 }
 
-// configuration and walking are TLCGet("config"): how a check and a simulation go on.
+// configuration and walking are TLCGet("config"): how a check and a simulation continue.
 var configuration, walking = configurationOf("bfs"), configurationOf("simulate")
 
 func configurationOf(mode string) value.Value {

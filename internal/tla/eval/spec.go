@@ -61,7 +61,7 @@ type Parts struct {
 // PartsOf gives the parts of a specification. It is no method, since Spec has a public alias and Parts has none.
 func PartsOf(s *Spec) *Parts { return &s.parts }
 
-// Action is a part of the next-state relation: what stands between the \/ and \E at its outside.
+// Action is a part of the next-state relation: what is between the \/ and \E at its outside.
 type Action struct {
 	Name   string // of the definition
 	Module string

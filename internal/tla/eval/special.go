@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// specials are operators that get operators as arguments, ask how the check goes on, or read logs, by their modules.
+// specials are operators that get operators as arguments, ask how the check continues, or read logs, by their modules.
 var specials = map[string]map[string]compiles{
 	"Sequences": {
 		"SelectSeq": func(c *compiler, d *scope.Def, u call) node {

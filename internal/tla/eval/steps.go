@@ -13,7 +13,7 @@ type Step struct {
 	Action *Action
 	Args   []value.Value // of the action's definition, where they depend on no state
 	State  State
-	Alias  value.Value // what ALIAS shows of it, if there is one
+	Alias  value.Value // what ALIAS shows of the state, if there is one
 }
 
 // Text is a state as TLC prints it: a conjunct a line.
@@ -38,7 +38,7 @@ func (s *Spec) Text(step Step) string {
 	return text
 }
 
-// String is an action as TLC names it: its definition and where it stands.
+// String is an action as TLC names it: its definition and where it is.
 func (a *Action) String() string { return Step{Action: a}.String() }
 
 // shown is a value as TLC prints it, also where there is none.

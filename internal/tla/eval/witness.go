@@ -19,7 +19,7 @@ type applied struct {
 	x    *ctx
 }
 
-// sameOperator reports whether two definitions mean the same: one of a module, and that of an instance of it in which nothing stands for something else.
+// sameOperator reports whether two definitions mean the same: one of a module, and that of an instance of this module in which nothing stands for something else.
 func sameOperator(a, b *scope.Def) bool {
 	own := func(d *scope.Def) bool {
 		return placeAt(d.Place).env == nil && !d.Place.Scope.Foreign() && d.Given() == nil

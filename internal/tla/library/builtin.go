@@ -1,5 +1,5 @@
 // Package library has the modules that specifications extend: the standard modules and those of the community as functions of values, and modules
-// in TLA+. Operators that take operators, or ask how a check goes on, are added by the evaluator.
+// in TLA+. Operators that take operators, or ask how a check continues, are added by the evaluator.
 package library
 
 import (

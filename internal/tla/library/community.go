@@ -228,12 +228,12 @@ func folds(n int, through func(args []value.Value, step func(a, b value.Value) v
 	return &Builtin{Arguments: n, Fold: through}
 }
 
-// first is the place, from 1 on, of the first item that passes a test, and 0 if none does. What stands behind it is not tested.
+// first is the place, from 1 on, of the first item that passes a test, and 0 if none does. Later items are not tested.
 func first(items []value.Value, test func(value.Value) bool) int {
 	return slices.IndexFunc(items, test) + 1
 }
 
-// last is the place of the last item that passes a test, and 0 if none does. What stands before it is not tested.
+// last is the place of the last item that passes a test, and 0 if none does. Earlier items are not tested.
 func last(items []value.Value, test func(value.Value) bool) int {
 	for i, v := range slices.Backward(items) {
 		if test(v) {
@@ -271,7 +271,7 @@ func rangeOf(f value.Value) value.Value {
 }
 
 // replacedIn is t with r in the place of s, from its beginning on; all of them, or the first. All three are sequences, or strings. An empty s
-// stands before each item of t.
+// is found before each item of t.
 func replacedIn(r, s, t value.Value, most int) value.Value {
 	if text, ok := t.(*value.String); ok {
 		old, ok := s.(*value.String)

@@ -24,7 +24,7 @@ type Automaton struct {
 // duty is a set of an automaton's parts.
 type duty uint64
 
-// move is one way to go on.
+// move is one way to continue.
 type move struct {
 	is, not []int // atoms that the step must make true, or false
 	to      int32

@@ -4,7 +4,7 @@ package liveness
 
 // Fairness is WF_v(A) or SF_v(A): if <<A>>_v is enabled forever, or ever again, it happens ever again.
 type Fairness struct {
-	Enabled int // the atoms of it
+	Enabled int // the atoms of the formula
 	Happens int
 	Strong  bool
 }

@@ -1,4 +1,4 @@
-// Package ndjson reads the logs of JSON values that a specification goes through, and keeps the line on which each value stands.
+// Package ndjson reads the logs of JSON values that a specification goes through, and keeps the line on which each value is.
 package ndjson
 
 import (
@@ -67,7 +67,7 @@ func (l *Logs) Open(name string) *Log {
 	return r
 }
 
-// LineOf finds the line of the log on which an item stands; 0 if it is none of a log.
+// LineOf finds the line of the log on which an item is; 0 if it is none of a log.
 func (l *Logs) LineOf(item value.Value) (*Log, int) {
 	for _, r := range l.Opened {
 		if n := r.line[item]; n > 0 {
@@ -128,7 +128,7 @@ func readJSON(name string, text []byte) *Log {
 	return r
 }
 
-// lineBefore is the end of what stands on the lines before an offset, if that is the first on its line; -1 if it is not.
+// lineBefore is the end of what is on the lines before an offset, if that is the first on its line; -1 if it is not.
 func (r *Log) lineBefore(at int) int {
 	if at < 0 || at >= len(r.text) {
 		return -1
@@ -170,7 +170,7 @@ func (r *Log) ofJSON(v any, line, begin, end int) value.Value {
 	return nil
 }
 
-// number is an integer if nothing of it is lost, as of 4, 4.0 or 4e2. TLC leaves out what stands behind the point, and so takes 4.5 for 4: a log would be accepted
+// number is an integer if no digit is lost, as of 4, 4.0 or 4e2. TLC leaves out the digits behind the point, and so takes 4.5 for 4: a log would be accepted
 // that says otherwise.
 func (r *Log) number(x json.Number, line int) (value.Value, error) {
 	if i, err := x.Int64(); err == nil {

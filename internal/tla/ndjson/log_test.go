@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// What is written with a point or an exponent is an integer only if nothing of it is lost.
+// What is written with a point or an exponent is an integer only if no digit is lost.
 func TestNumbersOfALog(t *testing.T) {
 	r := &Log{File: "log.ndjson"}
 	for text, want := range map[string]int64{"4": 4, "-0": 0, "4.0": 4, "40e-1": 4, "1.5e3": 1500, "9223372036854775807": 9223372036854775807, "9007199254740993.0": 9007199254740993} {

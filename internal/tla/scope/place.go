@@ -14,7 +14,7 @@ type Use struct {
 	Special any // identifies a recursive operator, as it was compiled; nil: it is not recursive
 }
 
-// Call is one call of a recursive operator, as it stands in a text.
+// Call is one call of a recursive operator, at its place in a text.
 type Call struct {
 	Special any
 	At      *Where
@@ -72,7 +72,7 @@ func Chain(at Where, calls []Call) []string {
 	return list
 }
 
-// Source is a module's file, for errors, and by which use of an operator what is compiled of it was reached.
+// Source is a module's file, for errors, and by which use of an operator the compiled part of the file was reached.
 type Source struct {
 	File, Text string
 	Module     string

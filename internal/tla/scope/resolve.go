@@ -11,7 +11,7 @@ type resolver struct {
 	loader  *Loader
 	scope   *Scope
 	current string // the operator whose body is looked through
-	partial bool   // the module uses one that this package has in part: names that are not known may be of it
+	partial bool   // the module uses one that this package has in part: names that are not known may be from that module
 }
 
 // known is a name that is bound around an expression.
@@ -137,7 +137,7 @@ func (r *resolver) bind(k *known, n syntax.Name, arity int) *known {
 	return &known{n.Text, arity, n.Pos, k}
 }
 
-// before reports whether a definition stands before a place of the module.
+// before reports whether a definition is before a place of the module.
 func (r *resolver) before(d *Def, pos syntax.Pos) bool {
 	if d.At.Source == nil || d.At.Source.File != r.scope.Source.File {
 		return true

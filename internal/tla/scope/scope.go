@@ -27,7 +27,7 @@ const (
 	Variable
 	Operator    // params and body
 	Instance    // of a module, under a name
-	Substituted // a constant or variable of an instanced module: an expression outside of it
+	Substituted // a constant or variable of an instanced module: an expression outside of that module
 	Parameter   // of a named instance: bound where the instance is used
 	Native      // an operator that is part of this package
 	Unsupported // a name of a known module that this package does not have
@@ -56,17 +56,17 @@ type Def struct {
 	Inner     *Scope           // instance
 	Native    *library.Builtin
 	Keys      map[string]string // instance: under which names its parameters are bound
-	Compiled  any               // what the evaluator keeps of it
+	Compiled  any               // what the evaluator keeps for the definition
 }
 
-// Scope has the names of a module, or of one instance of it.
+// Scope has the names of a module, or of one instance of that module.
 type Scope struct {
 	Module      string
 	Names       map[string]*Def
 	modules     map[string]*inner         // the modules within this one, and within those that it extends
 	within      map[*syntax.Module]*Scope // those within this one, as they are
 	Up          *Scope                    // of the module around
-	instancer   *Scope                    // of an instance: where its INSTANCE stands
+	instancer   *Scope                    // of an instance: the place of its INSTANCE
 	Source      *Source
 	Assumptions []assumption
 	replaces    bool // it is of an instance in which a constant or variable stands for something else
@@ -298,13 +298,13 @@ func (l *Loader) read(name string, at Where) *parsed {
 // header is where a module begins.
 var header = regexp.MustCompile(`(?m)^[ \t]*-{4,}[ \t]*MODULE[ \t]+(\w+)`)
 
-// beside finds a module that stands after the first one in a file that was read.
+// beside finds a module that is after the first one in a file that was read.
 func (l *Loader) beside(name string) *parsed {
 	files := slices.SortedFunc(maps.Values(l.parsed), func(a, b *parsed) int { return strings.Compare(a.source.File, b.source.File) })
 	for _, p := range files {
 		for _, at := range header.FindAllStringSubmatchIndex(p.source.Text, -1) {
 			if text := p.source.Text; text[at[2]:at[3]] == name && p.tree.Name != name {
-				// What stands before is left empty, so that places are those of the file.
+				// The text before is left empty, so that places are those of the file.
 				return l.parse(name, &Source{File: p.source.File, Text: strings.Repeat("\n", strings.Count(text[:at[0]], "\n")) + text[at[0]:]})
 			}
 		}

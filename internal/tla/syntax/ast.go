@@ -12,10 +12,10 @@ type Module struct {
 	Spans   map[Expr]Span // of expressions, and those of modules within; a module within has none
 }
 
-// Span is where an expression stands: its first and last characters.
+// Span is where an expression is: its first and last characters.
 type Span struct{ First, Last Pos }
 
-// Name is an identifier where it stands.
+// Name is an identifier where it is.
 type Name struct {
 	Pos  Pos
 	Text string

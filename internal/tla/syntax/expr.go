@@ -54,7 +54,7 @@ func join(op token, a, b Expr) Expr {
 	return &Apply{Pos: op.pos, Name: op.text, Args: []Expr{a, b}}
 }
 
-// operand is what stands between infix operators, with its prefix and postfix operators.
+// operand is what is between infix operators, with its prefix and postfix operators.
 func (p *parser) operand() Expr {
 	t := p.peek()
 	if f, ok := prefix[t.text]; ok && (t.kind == symbol || t.kind == keyword) {
@@ -335,7 +335,7 @@ func (p *parser) junction() Expr {
 	first := p.peek()
 	j := &Junction{Pos: first.pos, And: first.text == `/\`}
 	for {
-		// The bullet itself stands outside of the items, and within the lists around.
+		// The bullet itself is outside of the items, and within the lists around.
 		if t := p.peek(); t.kind != symbol || t.text != first.text || t.pos.Column != first.pos.Column {
 			return j
 		}
@@ -346,7 +346,7 @@ func (p *parser) junction() Expr {
 	}
 }
 
-// subscript is what stands after WF_, SF_, ]_ and >>_: a name, or what brackets of some kind hold.
+// subscript is what follows WF_, SF_, ]_ and >>_: a name, or what brackets of some kind hold.
 func (p *parser) subscript(arguments bool) Expr {
 	t := p.peek()
 	if t.kind != ident || arguments {

@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 		return s + around
 	}
 	shown, before := e.excerpt()
-	// Tabs stay tabs, so that the caret stands below its character whatever their width.
+	// Tabs stay tabs, so that the caret is below its character whatever their width.
 	pad := strings.Map(func(r rune) rune {
 		if r == '\t' {
 			return r
@@ -46,7 +46,7 @@ func (e *Error) Error() string {
 // An error shows so many characters of its line, the place a third behind their beginning, if the line is longer.
 const shownRunes = 240
 
-// excerpt is what is shown of the line, and what of that stands before the place. What a terminal would obey is not shown as it is.
+// excerpt is what is shown of the line, and the part of that before the place. Control characters are not shown as they are.
 func (e *Error) excerpt() (shown, before string) {
 	line, column := []rune(e.Line), Before(e.Line, e.Pos.Column)
 	if len(line) > shownRunes {
@@ -111,7 +111,7 @@ type token struct {
 	text string // as it is used here: see same
 	pos  Pos
 	last Pos  // of its last character
-	glue bool // no space stands before it
+	glue bool // no space precedes it
 }
 
 func (t token) String() string {
@@ -143,7 +143,7 @@ type reached struct{ line, byteAt, column int }
 
 var moduleHead = regexp.MustCompile(`-{4,}[ \t]*MODULE\b`)
 
-// lex gives the tokens of the first module of a text with those within it. What stands before and after is no TLA+.
+// lex gives the tokens of the first module of a text with those within it. The text before and after is no TLA+.
 func lex(file, source string) ([]token, *lexer, error) {
 	l := &lexer{file: file, lines: strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")}
 	found := false

@@ -1,6 +1,6 @@
 package syntax
 
-// fixity says where an operator stands, how tightly it binds, from low to high, and whether a op b op c is (a op b) op c. An operator whose
+// fixity says where an operator is written, how tightly it binds, from low to high, and whether a op b op c is (a op b) op c. An operator whose
 // range overlaps another's must be parenthesised beside it. (Lamport, Specifying Systems, table 6; TLA+ Version 2.)
 type fixity struct {
 	low, high    int

@@ -45,7 +45,7 @@ type parser struct {
 	lexer   *lexer
 	tokens  []token
 	at      int
-	columns []int // of the bullets of the junction lists around: what stands at or left of the innermost ends its item
+	columns []int // of the bullets of the junction lists around: what is at or left of the innermost ends its item
 	facts   bool  // steps of proofs are expressions here
 	depth   int
 	spans   map[Expr]Span
@@ -87,7 +87,7 @@ func (p *parser) unexpected(where string) {
 	p.fail(t.pos, "%s is not expected %s", t, where)
 }
 
-// peek is the next token, or the end where it stands outside of the junction list's item.
+// peek is the next token, or the end where it is outside of the junction list's item.
 func (p *parser) peek() token {
 	t := p.tokens[p.at]
 	if n := len(p.columns); n > 0 && t.pos.Column <= p.columns[n-1] {
@@ -96,7 +96,7 @@ func (p *parser) peek() token {
 	return t
 }
 
-// raw is the next token, wherever it stands.
+// raw is the next token, wherever it is.
 func (p *parser) raw(ahead int) token { return p.tokens[min(p.at+ahead, len(p.tokens)-1)] }
 
 func (p *parser) take() token {
@@ -242,7 +242,7 @@ func (p *parser) definition(module bool) []Unit {
 	return []Unit{&Operator{name, params, p.expr(), local}}
 }
 
-// head is what stands left of ==.
+// head is what is left of ==.
 func (p *parser) head() (Name, []Param, []Bound) {
 	t := p.peek()
 	if _, ok := prefix[t.text]; ok && (t.kind == symbol || t.kind == keyword) {

@@ -9,7 +9,7 @@ type Fingerprints struct {
 	table []int32 // an open hash table of the numbers, each one higher; 0: nothing
 }
 
-// place is where a fingerprint stands in the table, or would.
+// place is where a fingerprint is in the table, or would.
 func (f *Fingerprints) place(key uint64) uint64 {
 	mask := uint64(len(f.table) - 1)
 	i := key & mask

@@ -1,7 +1,7 @@
 // Command driver publishes messages to a JetStream stream of three replicas, and at the end reads the whole stream. Each client has
 // a server of its own and speaks NATS' protocol itself, so that nothing is sent twice.
 //
-// An acknowledgement is ok; all else is info, since a message may be stored though nobody says so.
+// An acknowledgement is ok; all else is info, since a message may be stored although no server acknowledges it.
 package main
 
 import (

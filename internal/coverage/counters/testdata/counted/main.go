@@ -1,4 +1,4 @@
-// Counted executes what its arguments say, and tells how many blocks that were.
+// Counted executes what its arguments say, and prints how many blocks that were.
 package main
 
 import (
