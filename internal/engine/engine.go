@@ -40,7 +40,7 @@ type World interface {
 	At() (event uint64, timeNs int64)
 	// Outcome reports what happened so far.
 	Outcome() *Outcome
-	// Close ends the world and leaves nothing of it behind. It may be called at any time, and twice.
+	// Close ends the world and leaves none of its files and processes behind. It may be called at any time, and twice.
 	Close() error
 }
 
@@ -178,7 +178,7 @@ type DriverEnd struct {
 	Said string `json:"said,omitempty"`
 	// Hidden is what it looked for without success although the machine has it, in words with the remedy.
 	Hidden string `json:"hidden,omitempty"`
-	// Silent says that a driver of the user's own, with what it started, reported nothing. False where the engine does not know who reported.
+	// Silent says that a driver of the user's own, with what it started, reported nothing. False where the engine does not know which process reported.
 	Silent bool `json:"silent,omitempty"`
 }
 
@@ -196,7 +196,7 @@ type JobSighting struct {
 type Outcome struct {
 	Tape       tape.Tape       `json:"tape"`
 	Reason     Reason          `json:"reason"`
-	Detail     string          `json:"detail,omitempty"` // which limit, who deadlocked
+	Detail     string          `json:"detail,omitempty"` // which limit, which threads are deadlocked
 	Hash       string          `json:"hash"`             // trace hash, hex
 	StrictHash string          `json:"strict_hash,omitempty"`
 	Repeat     Repeat          `json:"repeat"`
@@ -234,7 +234,7 @@ type Outcome struct {
 	// Programs are those that nodes under test executed, in the order in which they were first met.
 	Programs []Program `json:"programs,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex. A base folder that was listed, whose
-	// path has a slash at its end, stands here with its names, joined by slashes, or, where these are many, with
+	// path has a slash at its end, is listed here with its names, joined by slashes, or, where these are many, with
 	// "sha256:" and their digest.
 	Files map[string]string `json:"files,omitempty"`
 	// Machine names the CPU feature set and the kernel that the run belongs to.

@@ -39,7 +39,7 @@ type Actuator interface {
 	Stop(node int, by *fault.Action, signal int)
 	Stopping(node int) Stopping
 	Stopped(node int)
-	// Pause stops the threads of a node. Resume lets them go on, and reports whether one of them would have run meanwhile.
+	// Pause stops the threads of a node. Resume lets them continue, and reports whether one of them would have run meanwhile.
 	Pause(node, id int)
 	Resume(node, id int) (late bool)
 	// Leak takes the memory of a node away from one moment to another, and EndLeak gives it back. KillLargest kills the largest process

@@ -19,7 +19,7 @@ const Never int64 = math.MaxInt64
 
 const never = Never
 
-// State is where the direction of a world stands.
+// State is the progress of the direction of a world.
 type State struct {
 	Due                    int64 // when Direct is to be called next
 	Hold                   bool  // setup shall not end by itself: Held, until Release
@@ -90,7 +90,7 @@ func Prepare(spec *world.Spec) (*Setting, error) {
 	return s, nil
 }
 
-// Faults is the plan before any run, for those who look at its rules.
+// Faults is the plan before any run, for callers that look at its rules.
 func (s *Setting) Faults() *fault.Plan { return s.plan }
 
 // Director directs one run.

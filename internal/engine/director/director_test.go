@@ -189,7 +189,7 @@ func (s *stage) do(t *testing.T, line string) {
 	}
 }
 
-// check goes on with a copy of the state, in which nothing may be missing.
+// check continues with a copy of the state, in which nothing may be missing.
 func (s *stage) check(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func (s *stage) until(t *testing.T, ns int64) {
 	s.now = max(s.now, ns)
 }
 
-// A scenario has lines about a world, a tape and what happens; what the Director does then stands behind "> ".
+// A scenario has lines about a world, a tape and what happens; what the Director does then follows "> ".
 func TestScenarios(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(names) == 0 {

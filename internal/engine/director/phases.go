@@ -15,7 +15,7 @@ const (
 	PhaseOver   = "over"
 )
 
-// turnPhase goes on to the next phase when the present one is over.
+// turnPhase enters the next phase when the present one is over.
 func (d *Director) turnPhase(now int64) error {
 	switch d.Phase {
 	case PhaseSetup:
@@ -55,7 +55,7 @@ func (d *Director) begin(now int64) error {
 	d.tape.Ready()
 	d.SetupEnd, d.SetupLook = never, never
 	d.ChaosEnd = d.spec.MaxTimeNs - max(d.spec.Faults.SettleNs, d.patience()) - d.reserve()
-	d.ChaosEnd = max(d.ChaosEnd, now+(d.spec.MaxTimeNs-now)/2) // where time is short, half of it
+	d.ChaosEnd = max(d.ChaosEnd, now+(d.spec.MaxTimeNs-now)/2) // where time is short, half of what is left
 	if d.spec.Faults.StopNs > 0 {
 		d.ChaosEnd = min(d.ChaosEnd, now+d.spec.Faults.StopNs)
 	}

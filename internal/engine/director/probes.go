@@ -8,7 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Probe is where the probing of one property stands.
+// Probe is the progress of probing one property.
 type Probe struct {
 	NextNs  int64
 	Running bool

@@ -16,7 +16,7 @@ func (d *Director) Warn(text string) {
 }
 
 // Reported takes in what a driver has written about operations. A driver may have ended by then, and a process that it started
-// go on.
+// continue.
 func (d *Director) Reported(n *Notice) {
 	d.HistoryBytes += len(n.Text)
 	events := history.Stamp(n.Text, n.Event, n.TimeNs)

@@ -52,7 +52,7 @@ func (q *Quiet) dueNs() int64 {
 	return never
 }
 
-// quiet begins and ends quiet periods: faults are undone as at the end of the chaos phase, and go on afterwards.
+// quiet begins and ends quiet periods: faults are undone as at the end of the chaos phase, and continue afterwards.
 func (d *Director) quiet(now int64) error {
 	q := &d.Quiet
 	wanted := len(q.Holders) > 0 || now < q.EndNs

@@ -75,7 +75,7 @@ func (d *Director) recovers() bool {
 }
 
 // startRecovery has each workload's driver try again what its clients have done: each kind of operation, on keys that the
-// tape draws from all that were used. It goes on until each has succeeded, or the longest timeout is over.
+// tape draws from all that were used. It continues until each has succeeded, or the longest timeout is over.
 func (d *Director) startRecovery() error {
 	keys, timeout := 0, int64(0)
 	for i := range d.spec.Properties {
@@ -178,7 +178,7 @@ func (d *Director) unsettled() int64 {
 // beginNs is how long after a heal things may begin, and still have their whole time to show that they hang.
 const beginNs = 2e9
 
-// watched is how long after the last heal a property looks at what goes on; 0 if it does not.
+// watched is how long after the last heal a property watches the run; 0 if it does not.
 func watched(p *world.Property) int64 {
 	switch {
 	case p.Check.Type == world.RecoveryCheck:

@@ -21,10 +21,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// behaviour keeps what the world reached, beside what its kernel and its network keep themselves. It is plain data. All of it
-// are sets and counts: the order in which two things happened on two nodes leaves no trace in it.
+// behaviour keeps what the world reached, beside what its kernel and its network keep themselves. It is plain data. All its fields
+// are sets and counts: the order in which two things happened on two nodes leaves no trace in them.
 type behaviour struct {
-	Groups    []string         // by node: what stands for it, the same for all replicas of one program
+	Groups    []string         // by node: the name of its group, the same for all replicas of one program
 	Templates map[string]int32 // of log lines, by group and text, in the order of their first line
 	Texts     []template       // by number of the template
 	Pairs     map[pair]bool
@@ -448,7 +448,7 @@ func (f *features) logs() {
 	}
 }
 
-// maxWords is how many words may stand in one place of otherwise equal lines of one run, beyond which they are taken for names
+// maxWords is how many words may occur in one place of otherwise equal lines of one run, beyond which they are taken for names
 // that were made by chance.
 const maxWords = 16
 

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Nodes that have the network of another share its loopback, ports, addresses and names, in whichever order they stand; others
+// Nodes that have the network of another share its loopback, ports, addresses and names, in whichever order they are listed; others
 // reach what they serve at that address.
 func TestBorrowedNetworks(t *testing.T) {
 	needs.Program(t, "python3")

@@ -108,7 +108,7 @@ print(sorted(states), flush=True)
 	}
 }
 
-// Entrypoints of images that give up root or stand before the program as an init run as they are.
+// Entrypoints of images that give up root or run before the program as an init run as they are.
 func TestEntrypoints(t *testing.T) {
 	for name, c := range map[string]struct {
 		argv []string

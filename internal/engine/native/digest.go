@@ -35,7 +35,7 @@ func (w *World) digests() map[string]string {
 		if node.FS == nil {
 			continue
 		}
-		if img := w.spec.Nodes[i].Image; img != nil { // all that can be read of it follows from its id
+		if img := w.spec.Nodes[i].Image; img != nil { // all that can be read of the image follows from its id
 			out[imageScheme+img.Name] = strings.TrimPrefix(img.ID, "sha256:")
 		}
 		for _, file := range node.FS.Touched() {

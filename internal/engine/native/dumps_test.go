@@ -71,7 +71,7 @@ func places(s engine.ThreadStack) string {
 	return b.String()
 }
 
-// inOrder reports whether all of some names stand in a list in this order.
+// inOrder reports whether a list has all of some names in this order.
 func inOrder(list, names []string) bool {
 	for _, name := range list {
 		if len(names) > 0 && name == names[0] {
@@ -147,7 +147,7 @@ func main() { os.Exit((&table{}).find(1)) }
 `
 
 // A program that a fatal signal ends leaves its stacks with names and lines, its registers and a core file, from which gdb reports the same.
-// All of it repeats, in both ways of interception, and asking for it changes no trace.
+// The whole report repeats, in both ways of interception, and asking for it changes no trace.
 func TestDumps(t *testing.T) {
 	needs.Program(t, "gdb")
 	made := ""

@@ -69,7 +69,7 @@ time.sleep(1000)
 `
 )
 
-// counter keeps a number in a file that it never synchronises, and reader says whether it goes on to grow.
+// counter keeps a number in a file that it never synchronises, and reader says whether it continues to grow.
 const (
 	counter = `import os, socket
 n = int(open('/count').read() or 0) if os.path.exists('/count') else 0

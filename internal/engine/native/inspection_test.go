@@ -15,7 +15,7 @@ import (
 )
 
 // What a debugger asks a stopped world: which threads wait in which call, what is in registers and memory, which files
-// and sockets are open. The run goes on as without the questions.
+// and sockets are open. The run continues as without the questions.
 func TestAStoppedWorldCanBeInspected(t *testing.T) {
 	spec := busy()
 	spec.Faults = world.Faults{} // which would keep the nodes from talking

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// A node starts in the same moment as the last of those that it waits for, in whichever order they stand.
+// A node starts in the same moment as the last of those that it waits for, in whichever order they are listed.
 func TestStartOfWhatWaits(t *testing.T) {
 	s := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 5e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50}}
 	for i, on := range []string{"n2", "n3", ""} {

@@ -15,7 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Where the machine kills a process of a world, for want of memory say, the world goes on, whichever of its threads runs next: Linux
+// Where the machine kills a process of a world, for want of memory say, the world continues, whichever of its threads runs next: Linux
 // reports the end of a main thread only after those of all others.
 func TestProcessKilledFromOutside(t *testing.T) {
 	program := compile(t, "testdata/killed/threads.c")

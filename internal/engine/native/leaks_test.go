@@ -16,7 +16,7 @@ import (
 func TestEveryLeakIsNoticed(t *testing.T) {
 	needCompiler(t)
 	// The programs of testdata/leaks that show a leak, and the call at which they first do. A clock or the number of a
-	// process shows at the program's start already, whatever it goes on to do.
+	// process shows at the program's start already, whatever it does then.
 	shows := map[string]map[string]string{
 		"aslr":        {"aslr": "write", "maps": "read", "uninitialised": "write"},
 		"tsc":         {"rdtsc": "write"},

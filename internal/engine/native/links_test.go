@@ -100,11 +100,11 @@ func TestResetAtACall(t *testing.T) {
 	spec.Faults = world.Faults{Enabled: true, StopNs: 6e9, Rules: []world.FaultRule{rule}}
 	text, e := lines(t, spec, fault.Reset)
 	if !strings.Contains(text, "ConnectionResetError\n") || e.Delivered == 0 || e.Observed != e.Delivered {
-		t.Errorf("each reset is seen by who sends, but the ledger says %+v:\n%s", e, text)
+		t.Errorf("the sender sees each reset, but the ledger says %+v:\n%s", e, text)
 	}
 }
 
-// pinger asks n1 and n3 by turns who answers.
+// pinger connects to n1 and n3 by turns, and prints which of them answer.
 const pinger = `import socket, time
 time.sleep(0.1)
 def ask(ip):

@@ -148,7 +148,7 @@ func (w *World) boot() error {
 	return w.enclose()
 }
 
-// connect makes the kernel of the world over what is real of it, and has both call the world.
+// connect makes the kernel of the world over its real side (host.Checkpoint), and has both call the world.
 func (w *World) connect() {
 	m := w.real.Machine
 	k := kernel.New(m, w.tape, kernel.Handles{Blobs: w.real.Blobs, VDSOs: w.real.VDSOs}, linux.NewSystem())
@@ -296,7 +296,7 @@ func (w *World) addNode(n *world.Node) error {
 	return w.furnishNode(node, n)
 }
 
-// Close ends the world. Nothing of it is left behind.
+// Close ends the world. None of its files and processes is left behind.
 func (w *World) Close() error {
 	if w.closed {
 		return nil

@@ -157,7 +157,7 @@ web-2.shop_back`},
 	}
 }
 
-// Datagrams reach who shares the network of the address; those for everybody stay on one network.
+// Datagrams reach the nodes that share the network of the address; those for all nodes stay on one network.
 func TestDatagramsOfNetworks(t *testing.T) {
 	const hear = `s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('', 53))
 for i in range(9):

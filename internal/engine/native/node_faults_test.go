@@ -214,7 +214,7 @@ func TestTimersFollowTheClock(t *testing.T) {
 	}
 }
 
-// What memory runs out for is killed as Linux does it: the largest process, but none that is exempt. The node goes on as its
+// When memory runs out, a process is killed as Linux does it: the largest process, but none that is exempt. The node continues as its
 // restart policy says, and starts again with the end of the fault if that says nothing. It is no crash of the program.
 func TestOutOfMemory(t *testing.T) {
 	for _, c := range []struct {

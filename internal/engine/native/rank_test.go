@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Ranks that a tape gives to threads decide who runs, strictly: a program that never waits ends before one of a lower rank does
+// Ranks that a tape gives to threads decide which thread runs, strictly: a program that never waits ends before one of a lower rank does
 // anything more. A change point lets the other one go first from there on.
 func TestRanks(t *testing.T) {
 	const lines = 400 // more calls than an epoch has, after which equals take turns
@@ -60,7 +60,7 @@ func TestRanks(t *testing.T) {
 	if got := who(of("2", "1") + "\nset sched/n1/0 1 = 50"); got != "n1 n2 n1" {
 		t.Errorf("n1 drops: %s", got)
 	}
-	// Both drop; the one that is put above what was dropped goes on at once.
+	// Both drop; the one that is put above what was dropped continues at once.
 	if got := who(of("2", "1") + "\nset sched/n1/0 1 = 50\nset sched/n2/0 1 = 306"); got != "n1 n2 n1" {
 		t.Errorf("n2 drops to above n1: %s", got)
 	}

@@ -263,7 +263,7 @@ func TestHandlingCounts(t *testing.T) {
 }
 
 // A program of a single server that starts after a crash and reads what it had written has seen the crash, though only
-// a client talks to it. One that reads nothing of it has not.
+// a client talks to it. One that reads none of that data has not.
 func TestRecoveringIsSeeing(t *testing.T) {
 	const recovering = `import os, time
 if os.path.exists('/state'): print('had', open('/state').read(), flush=True)

@@ -41,7 +41,7 @@ func said(t *testing.T, s *world.Spec) map[string]string {
 	return got
 }
 
-// What one node writes, renames, removes or changes in a volume, others see, and what they have open goes on.
+// What one node writes, renames, removes or changes in a volume, others see, and the files that they have open stay usable.
 func TestSharedVolume(t *testing.T) {
 	got := said(t, sharers(sharedVolume, `cd /v; mkdir -p a/b; echo one >a/b/f; ln a/b/f a/g; ln -s g a/l; chmod 640 a/g; mkfifo p; : >ready
 while ! [ -e seen ]; do sleep 0.1; done; mv a/b c; echo two >>c/f; rm a/g; : >again; sleep 1; cat from2; stat -c '%n %F %a %h' *`,

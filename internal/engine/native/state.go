@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// State is a whole world as plain data: what a run has become, without what is real of it (host.Checkpoint) and what all runs of
+// State is a whole world as plain data: what a run has become, without its real side (host.Checkpoint) and what all runs of
 // its Spec share. It copies all that the loop, the kernel or the director changes while a world runs. The pages of time are not
 // among it: the kernel writes them whenever it lets a thread run.
 type State struct {
@@ -40,7 +40,7 @@ func (w *World) save() *State {
 	return s
 }
 
-// load has the world go on from a State of a world whose real side is in the same position as its own. The State is the
+// load has the world continue from a State of a world whose real side is in the same position as its own. The State is the
 // world's from then on.
 func (w *World) load(s *State) {
 	w.kernel.Load(s.Kernel)

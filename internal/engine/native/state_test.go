@@ -89,8 +89,8 @@ func play(t *testing.T, spec *world.Spec, o engine.Options, stops []uint64, at f
 	return &out
 }
 
-// The state of a whole world is plain data: at 100 stops a run goes on with a copy of it as if nothing had happened, whatever is
-// recorded of it; and what was copied stays as it was while the copy runs on.
+// The state of a whole world is plain data: at 100 stops a run continues with a copy of the state as if nothing had happened, whatever
+// is recorded of the run; and what was copied stays as it was while the copy runs on.
 func TestStateIsData(t *testing.T) {
 	spec := busy()
 	options := engine.Options{Behaviour: true, Draws: []string{"**"}, Dumps: t.TempDir(), Code: &code.Watch{Choice: code.Choice{"*"}}}
@@ -147,7 +147,7 @@ func TestStateHoldsNoEffects(t *testing.T) {
 	}
 }
 
-// What is neither in the state nor one of these would be lost by a copy. Who adds a field says here why no copy needs it.
+// A copy would lose a field that is neither in the state nor one of these. A developer who adds a field says here why no copy needs it.
 func TestStateHasEveryField(t *testing.T) {
 	for _, c := range []struct {
 		typ     reflect.Type

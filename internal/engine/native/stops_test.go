@@ -122,7 +122,7 @@ func TestBreakingWhileStopping(t *testing.T) {
 	}
 }
 
-// What a stopping server's peers see of it is seen: the ends of its connections, and that it is not there.
+// The ledger has what the peers of a stopping server see: the ends of its connections, and that it is not there.
 func TestPeersSeeARestart(t *testing.T) {
 	const talk = `import socket, time
 time.sleep(0.1)
@@ -181,7 +181,7 @@ func TestHealWaitsForAStop(t *testing.T) {
 	}
 }
 
-// A restart is injected at a call, too, which then goes on: what the program does with the signal comes after it. A wait in which
+// A restart is injected at a call, too, which then continues: what the program does with the signal comes after it. A wait in which
 // the signal meets it ends.
 func TestRestartAtACall(t *testing.T) {
 	const syncing = `f = os.open('/data', os.O_CREAT | os.O_WRONLY)

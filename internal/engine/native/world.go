@@ -207,7 +207,7 @@ const (
 	spinStepNs   = 1000
 )
 
-// outside looks at the real clock and at an interrupt: neither has any effect on a run that goes on.
+// outside looks at the real clock and at an interrupt: neither has any effect on a run that continues.
 func (w *World) outside() engine.Reason {
 	select {
 	case <-w.options.Interrupt:

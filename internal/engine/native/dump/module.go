@@ -50,7 +50,7 @@ func (w *walker) module(addr uint64) (*module, uint64) {
 	return m, addr - m.bias
 }
 
-// newModule reads a file by a map of it, nil if it is no ELF file.
+// newModule reads a file through a memory map, nil if it is no ELF file.
 func newModule(in *Map, file []byte, debug func(path string) []byte) *module {
 	f, err := code.OpenELF(file)
 	if err != nil {
@@ -235,7 +235,7 @@ func (m *module) frames(at uint64) []Frame {
 	return list
 }
 
-// lineAt finds the row of a table of lines that an address belongs to, nil if there is none. Sequences may stand in any order.
+// lineAt finds the row of a table of lines that an address belongs to, nil if there is none. Sequences may come in any order.
 func lineAt(lines *dwarf.LineReader, at uint64) *dwarf.LineEntry {
 	var row, last dwarf.LineEntry
 	for inside := false; lines.Next(&row) == nil; inside = !row.EndSequence {
@@ -265,7 +265,7 @@ func (m *module) inlined(unit *dwarf.Entry, at uint64) (list []inlinedCall) {
 // maxNesting bounds how deep entries are looked into.
 const maxNesting = 512
 
-// within looks through the entries beside each other from which a reader goes on, and into those that hold an address.
+// within looks through the entries beside each other from which a reader continues, and into those that hold an address.
 func (m *module) within(r *dwarf.Reader, at uint64, list *[]inlinedCall, depth int) (found bool) {
 	for depth < maxNesting {
 		e, err := r.Next()
@@ -286,7 +286,7 @@ func (m *module) within(r *dwarf.Reader, at uint64, list *[]inlinedCall, depth i
 				}
 				return true
 			}
-		case dwarf.TagNamespace, dwarf.TagStructType, dwarf.TagClassType, dwarf.TagEnumerationType, dwarf.TagUnionType: // in which functions may stand
+		case dwarf.TagNamespace, dwarf.TagStructType, dwarf.TagClassType, dwarf.TagEnumerationType, dwarf.TagUnionType: // in which functions may be declared
 			if e.Children && m.within(r, at, list, depth+1) {
 				return true
 			}

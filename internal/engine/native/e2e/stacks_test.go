@@ -31,7 +31,7 @@ import (
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // stacks are images made of Debian's packages, put together as the official ones of their names are: a user, a volume, and an
-// entrypoint that gives the volume to the user and goes on as that user.
+// entrypoint that gives the volume to the user and continues as that user.
 var stacks = map[string]func(testing.TB) v1.Image{
 	"redis": func(t testing.TB) v1.Image {
 		r := shell(t)
@@ -151,7 +151,7 @@ func shell(t testing.TB) *imagetest.Root {
 	return r
 }
 
-// TestImages runs clusters of images that a registry on loopback serves to those who log in. Each repeats, and the one that is
+// TestImages runs clusters of images that a registry on loopback serves to clients that log in. Each repeats, and the one that is
 // taken from other places too has the same trace everywhere.
 func TestImages(t *testing.T) {
 	login := &authn.Basic{Username: "ada", Password: "secret"}
@@ -195,7 +195,7 @@ func TestImages(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Setenv("REGISTRY", host)
-			t.Setenv("COMPOSE_PROJECT_NAME", "stack") // containers have names made of it
+			t.Setenv("COMPOSE_PROJECT_NAME", "stack") // containers have names made of this value
 			if c.name == "jvm" {
 				if out, err := exec.Command("javac", "-d", filepath.Join(w.dir, "classes"), "testdata/jvm/Server.java").CombinedOutput(); err != nil {
 					needs.Missing(t, "javac", err, string(out))

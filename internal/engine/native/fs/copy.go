@@ -2,8 +2,8 @@ package fs
 
 import "bytes"
 
-// CopyVolume gives the mount at target what another node's mount at source has: what has completed there goes on here. It
-// is durable at once. empty says that nothing was there.
+// CopyVolume gives the mount at target what another node's mount at source has: the copy starts with all writes that
+// have completed there. It is durable at once. empty says that nothing was there.
 func (s *State) CopyVolume(env *Env, target string, from *State, fromEnv *Env, source string) (empty bool, e Errno) {
 	there, e := from.Walk(fromEnv, from.Root(), source, true)
 	if e != OK {

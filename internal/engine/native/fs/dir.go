@@ -39,7 +39,7 @@ func (dir *Inode) lookup(s *State, env *Env, name string) (*Inode, Errno) {
 	return dir.adopt(s, env, name)
 }
 
-// StateFolder is where runs keep their own files; other runs change all of it but its bin folder.
+// StateFolder is where runs keep their own files; other runs change all its files but its bin folder.
 const StateFolder = ".bloodhound"
 
 // Hides reports whether nodes do not see a name in a folder of a layer. Of a state folder they see bin alone. They do not see

@@ -11,7 +11,7 @@
 // A mount has a lower layer, a folder or a file of the host that is only ever read (Base), and an upper layer, which
 // is this State. A directory looks a name up among its own entries first and in its base folder second; what it
 // finds there it adopts as an inode of its own. A removed base name leaves an entry with inode 0, a whiteout. A base
-// file is copied into a blob (Blobs) before the first change; since all who have it open refer to the inode, they see
+// file is copied into a blob (Blobs) before the first change; since all programs that have it open refer to the inode, they see
 // the new bytes (unlike with overlayfs). Base folders are read one component at a time and links in them are resolved
 // here, so no link leads out of the node's tree.
 //

@@ -46,7 +46,7 @@ type BaseAttr struct {
 	Size     int64
 	MtimeNs  int64
 	Rdev     uint64
-	// Same is the name in the layer that stands for all hard links of the file, and Nlink is how many there are; empty and 0
+	// Same is the name in the layer that represents all hard links of the file, and Nlink is how many there are; empty and 0
 	// if the layer does not say, or there is one.
 	Same  string
 	Nlink int

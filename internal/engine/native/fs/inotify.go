@@ -21,7 +21,7 @@ type Watch struct {
 	Mask  uint32
 }
 
-// Watcher is the other side of a Watch: who watches an inode.
+// Watcher is the other side of a Watch: the instance that watches an inode.
 type Watcher struct {
 	Instance int64
 	WD       int32

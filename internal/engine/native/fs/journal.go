@@ -6,8 +6,8 @@ import (
 )
 
 // A node's disk keeps what was synchronised; the rest lies in the page cache and in the running transaction, and a power
-// loss takes some of it. The Journal notes what is not durable: for each name its earlier inodes, for each page its
-// earlier bytes, for each file its earlier sizes and attributes. PowerLoss (loss.go) makes a crash image of it.
+// loss takes a part of that rest. The Journal notes what is not durable: for each name its earlier inodes, for each page its
+// earlier bytes, for each file its earlier sizes and attributes. PowerLoss (loss.go) makes a crash image from the Journal.
 //
 // What the real file system promises is taken from fsync(2), ext4(5) (data=ordered, auto_da_alloc) and Pillai et al.,
 // "All File Systems Are Not Created Equal", OSDI 2014.
@@ -292,8 +292,8 @@ func (s *State) commitFor(env *Env, id InodeID) {
 	s.commit(env, func(c *Change) bool { return s.Journal.Profile == Ext4Ordered || c.Inode == id })
 }
 
-// FailSync is an fsync(2) whose writes fail. As on Linux the pages count as clean all the same: the page cache goes on to
-// have the new bytes and no later fsync writes them, unless they are written again. The disk keeps what it had, and zeros
+// FailSync is an fsync(2) whose writes fail. As on Linux the pages count as clean all the same: the page cache
+// keeps the new bytes and no later fsync writes them, unless they are written again. The disk keeps what it had, and zeros
 // where the file has grown.
 func (s *State) FailSync(env *Env, id InodeID) {
 	in := s.inode(id)

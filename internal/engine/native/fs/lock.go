@@ -42,7 +42,7 @@ func (s *State) SetFlock(id InodeID, l Flock) Errno {
 	return OK
 }
 
-// DropFlock gives an owner's lock up. It reports whether there was one: those who wait may try again.
+// DropFlock gives an owner's lock up. It reports whether there was one: the threads that wait may try again.
 func (s *State) DropFlock(id InodeID, owner int64) bool {
 	in := s.inode(id)
 	n := len(in.Flocks)

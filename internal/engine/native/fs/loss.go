@@ -11,7 +11,7 @@ import (
 // names it among all that this power loss decides.
 type Choose func(what string, n uint64) uint64
 
-// Lost is what an inode would have without a power loss. The first who looks at it has noticed the loss.
+// Lost is what an inode would have without a power loss. The first program that looks at it has noticed the loss.
 type Lost struct {
 	ID    int            // of the power loss
 	Pages map[int64]bool // of a file, those with other bytes
@@ -415,7 +415,7 @@ func (u *Unsynced) moments() []int64 {
 	return seqs
 }
 
-// restore puts the bytes of a page in place. What is zero becomes a hole.
+// restore puts the bytes of a page in place. A page of zeros becomes a hole.
 func (in *Inode) restore(s *State, env *Env, page int64, image []byte) Errno {
 	if len(bytes.Trim(image, "\x00")) == 0 {
 		return in.punch(s, env, page*pageBytes, pageBytes, false)

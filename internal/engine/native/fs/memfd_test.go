@@ -103,7 +103,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestReplacedFile: those who watch a file that another one replaces see its link count change before it goes, and
+// TestReplacedFile: the watchers of a file that another one replaces see its link count change before it goes, and
 // after the folder's own events.
 func TestReplacedFile(t *testing.T) {
 	s, env, _, _ := newState(t, Config{}, nil)

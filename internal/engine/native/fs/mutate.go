@@ -39,7 +39,7 @@ func (dir *Inode) leave(s *State, env *Env, name string, in *Inode) {
 	dir.unname(s, name)
 	in.CtimeNs = env.NowNs
 	if in.isDir() {
-		s.inode(in.Parent).Refs++ // so that .. goes on to lead there
+		s.inode(in.Parent).Refs++ // so that .. continues to lead there
 		in.Nlink = 0
 	} else {
 		in.Nlink--

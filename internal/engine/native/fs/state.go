@@ -132,7 +132,7 @@ type Inode struct {
 	Extents []Extent // allocated pages of the blob
 
 	Unsynced *Unsynced // what is not durable of a regular file
-	// SyncErrors counts the synchronisations of it that failed.
+	// SyncErrors counts the synchronisations of the inode that failed.
 	SyncErrors int
 	Lost       *Lost // what a power loss has taken from it and no program has noticed yet
 

@@ -147,7 +147,7 @@ func (f folders) ReadAt(l int, path string, p []byte, off int64) (int, Errno) {
 	return folder{f[l]}.ReadAt(0, path, p, off)
 }
 
-// TestCopyUp: who has a base file open sees what is written later, and an unlinked file lives while it is open.
+// TestCopyUp: a program that has a base file open sees what is written later, and an unlinked file lives while it is open.
 func TestCopyUp(t *testing.T) {
 	s, env, blobs, root := newState(t, Config{}, map[string]string{"/f": "old bytes"})
 	reader, _ := s.Open(env, s.Root(), "/f", O_RDONLY, 0)

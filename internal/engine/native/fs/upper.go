@@ -16,7 +16,7 @@ type Upper struct {
 }
 
 // Upper visits what a node's programs have made of the root layer, folders before what is in them and names in order: overlayfs
-// keeps the same in its upper folder. What is mounted, and what the engine serves, is left out.
+// keeps the same in its upper folder. Mounts, and files that the engine serves, are left out.
 func (s *State) Upper(env *Env, visit func(*Upper) error) error {
 	w := &upper{s: s, env: env, visit: visit, seen: map[InodeID]string{}}
 	root := s.inode(rootInode)

@@ -28,7 +28,7 @@ type Layer struct {
 	Ours bool
 
 	Tree  *image.Tree
-	Below string // of an image: the folder that the layer begins at, "" for all of it
+	Below string // of an image: the folder that the layer begins at, "" for the whole image
 	File  func(digest string) string
 }
 
@@ -133,7 +133,7 @@ func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
 	return fd, number(err)
 }
 
-// Lstat reports what a name stands for.
+// Lstat reports what a name refers to.
 func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 	if b.Hides(layer, path) {
 		return fs.BaseAttr{}, fs.ENOENT

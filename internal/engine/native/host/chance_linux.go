@@ -19,10 +19,10 @@ import (
 
 // Some instructions give results that no run repeats: random numbers, the number of the CPU, which parts of the processor's state are
 // in use (a switch of the real kernel changes that at its own time). Linux cannot trap them. So they are found in the
-// files that programs map executable, an int3 takes the place of each in the process' own copy of the page, and who comes to
-// one is answered by the engine: from the tape, or as a CPU would that is always the first one.
+// files that programs map executable, an int3 takes the place of each in the process' own copy of the page, and the engine
+// answers the thread that comes to one: from the tape, or as a CPU would that is always the first one.
 
-// chancePlaces are where such breakpoints stand in one address space. Threads and vfork children share them.
+// chancePlaces are where such breakpoints are set in one address space. Threads and vfork children share them.
 type chancePlaces struct {
 	at    map[uint64]*code.Found
 	spans [][2]uint64 // of the maps that hold them
@@ -264,7 +264,7 @@ func (m *Machine) trapped(t *thread, stop *machine.Stop) (ours, goesOn bool) {
 	return true, false
 }
 
-// find gives the instruction whose breakpoint stands at an address, if the process still has that code there.
+// find gives the instruction whose breakpoint lies at an address, if the process still has that code there.
 func (c *chancePlaces) find(t *thread, at uint64) *code.Found {
 	if c == nil || c.at[at] == nil {
 		return nil
@@ -297,7 +297,7 @@ func (c *chancePlaces) restored(addr uint64, p []byte) {
 	}
 }
 
-// hidden puts int3 all over the instructions at which breakpoints stand: what is behind a prefix looks like an instruction of its own.
+// hidden puts int3 all over the instructions at which breakpoints are set: what is behind a prefix looks like an instruction of its own.
 func (c *chancePlaces) hidden(addr uint64, p []byte) {
 	if c == nil {
 		return
@@ -366,7 +366,7 @@ const (
 	arithmetic = carryFlag | parityFlag | adjustFlag | zeroFlag | signFlag | overFlag
 )
 
-// emulate executes an instruction of chance for a stopped thread that stands before it, and leaves the thread behind it. false means
+// emulate executes an instruction of chance for a thread that stopped before it, and leaves the thread behind it. false means
 // that the processor would raise a general protection fault.
 func (m *Machine) emulate(t *thread, in *code.Instruction) bool {
 	r := t.load()

@@ -16,7 +16,7 @@ import (
 // single machine, is here. A forked process sends its calls to the listener of its parent, so that all machines whose
 // processes come from one another must have one Tracer, and share its listeners.
 //
-// The zero Tracer stands for the calling thread, which its caller has locked.
+// The zero Tracer is the calling thread, which its caller has locked.
 type Tracer struct {
 	machines  []*Machine
 	listeners []*listener

@@ -22,8 +22,8 @@ import (
 )
 
 // Which blocks of a program are executed is found out by one-shot breakpoints. The program is not executed from its file but
-// from a copy in memory in which int3 stands at each place that is of interest. All processes of a run share the copy: who
-// hits a place first puts the file's byte back for all of them, by one store into the page cache, and goes on. So a block
+// from a copy in memory in which int3 lies at each place that is of interest. All processes of a run share the copy: the
+// thread that hits a place first puts the file's byte back for all of them, by one store into the page cache, and continues. So a block
 // costs one stop a run, a block of which nothing is to be learned costs nothing, and no process gets private pages.
 
 // int3 is the breakpoint instruction.
@@ -34,8 +34,8 @@ type Watched struct {
 	Binary *code.Binary
 	fd     int
 	bytes  []byte    // the copy, which processes execute
-	wanted code.Bits // where breakpoints stood when the run began
-	stands code.Bits // where they stand now
+	wanted code.Bits // where breakpoints were set when the run began
+	stands code.Bits // where they are set now
 	first  uint64    // the first place, and the last
 	last   uint64
 	worlds int // that execute it: copies of one another, of which one runs at a time
@@ -47,7 +47,7 @@ func (w *Watched) FD() int { return w.fd }
 // Hits are the numbers of the places that were executed since the run began, ascending.
 func (w *Watched) Hits() code.Blocks { return w.wanted.Without(w.stands) }
 
-// Resume has breakpoints stand wherever they are wanted and were not hit.
+// Resume sets breakpoints wherever they are wanted and were not hit.
 func (w *Watched) Resume(hits code.Blocks) {
 	hit := code.NewBits(len(w.Binary.Places))
 	for _, i := range hits {
@@ -78,7 +78,7 @@ func (w *Watched) set(covered code.Bits) {
 	}
 }
 
-// poke puts a breakpoint where none stands, or takes it away.
+// poke sets a breakpoint where there is none, or takes it away.
 func (w *Watched) poke(i int) {
 	at := w.Binary.Offset(w.Binary.Places[i])
 	if w.stands.Has(i) {
@@ -109,7 +109,7 @@ var copies struct {
 	idle    []*Watched
 }
 
-// fileKey names the bytes of a file: they are the same as long as all of it is.
+// fileKey names the bytes of a file: they are the same as long as the whole key is.
 type fileKey struct {
 	dev, ino     uint64
 	size         int64
@@ -381,7 +381,7 @@ const sigIgnore = 1
 // unforce undoes what Linux does to a thread that traps while it blocks the signal of the trap, SIGTRAP or SIGSEGV
 // (force_sig_info_to_task of kernel/signal.c): the signal is not blocked any more, and its handler is gone. Where there was a handler,
 // that shows whether it was blocked; it is asked for at breakpoints only, which are rarer than clock reads. Where there was none, nothing
-// does; but those who block it then block all signals.
+// does; but the threads that block it then block all signals.
 func (m *Machine) unforce(t *thread, sig syscall.Signal) {
 	if m.Action == nil {
 		return
@@ -469,7 +469,7 @@ func (t *thread) unbroken(addr uint64, p []byte) {
 	}
 }
 
-// covers notes that a thread has come to an address, and leaves what stands there.
+// covers notes that a thread has come to an address, and leaves the byte that lies there.
 func (m *Machine) covers(t *thread, at uint64) {
 	if t.code == nil {
 		return

@@ -19,7 +19,7 @@ const (
 	maxXStateBytes = 16 << 10
 )
 
-// Registers gives those of a thread whose process is about to end. A call at which it stands is left as it is.
+// Registers gives those of a thread whose process is about to end. A call at which it stopped is left as it is.
 func (m *Machine) Registers(id ThreadID) (machine.Regs, bool) {
 	t := m.get(id)
 	switch t.at { // no program shall see what the call would have done
@@ -36,7 +36,7 @@ func (m *Machine) Registers(id ThreadID) (machine.Regs, bool) {
 	return t.regs, errno == 0
 }
 
-// Look gives the registers of a thread whose process goes on. A call that was answered is over then, as if the thread had run on.
+// Look gives the registers of a thread whose process continues. A call that was answered is over then, as if the thread had run on.
 func (m *Machine) Look(id ThreadID) (machine.Regs, bool) {
 	t := m.get(id)
 	m.withdraw(t)

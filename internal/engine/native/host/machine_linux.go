@@ -18,7 +18,7 @@ import (
 // ThreadID is machine.ThreadID.
 type ThreadID = machine.ThreadID
 
-// where says in which kind of ptrace stop a thread stands: it decides how a real call can be made from there.
+// where says in which kind of ptrace stop a thread is: it decides how a real call can be made from there.
 type where uint8
 
 const (
@@ -46,15 +46,15 @@ type thread struct {
 	dirty     bool
 	gadget    uint64
 	vdso      *machine.VDSO
-	foreign   bool // the call at which it stands was made with another architecture's convention
+	foreign   bool // the call at which it stopped was made with another architecture's convention
 	auxv      []byte
 	queued    *machine.Stop // a stop that was met while doing something else
 	spinLoop  *spinLoop
-	stepping  bool // the call at which it stands ends with the trap of a single step, unless a ptrace stop comes before
+	stepping  bool // the call at which it stopped ends with the trap of a single step, unless a ptrace stop comes before
 	spinTurns int  // for how many more turns it is likely to come into a spin loop again
 	spin      spin
-	code      *codeMaps     // where breakpoints may stand; nil where none do
-	chance    *chancePlaces // where those at instructions of chance stand; nil where none do
+	code      *codeMaps     // where breakpoints may be set; nil where none are
+	chance    *chancePlaces // where those at instructions of chance are set; nil where none are
 	listener  *listener     // nil under the reference
 	notice    uint64        // id of the notification in which it waits
 	value     int64         // its answer, atAnswered
@@ -182,7 +182,7 @@ func (t *thread) flush() {
 	t.dirty, t.loaded = false, false
 }
 
-// Result answers the call at which a thread stands with v (a value, or a negated errno) and skips it.
+// Result answers the call at which a thread stopped with v (a value, or a negated errno) and skips it.
 func (m *Machine) Result(id ThreadID, v int64) {
 	t := m.get(id)
 	switch {
@@ -197,7 +197,7 @@ func (m *Machine) Result(id ThreadID, v int64) {
 	}
 }
 
-// set makes v the result of the call at which a stopped thread stands, and ends the call.
+// set makes v the result of the call at which a thread stopped, and ends the call.
 func (t *thread) set(v int64) {
 	t.load()
 	t.regs.Rax = uint64(v)
@@ -206,7 +206,7 @@ func (t *thread) set(v int64) {
 	t.at = atStart
 }
 
-// Restart makes the thread execute the call at which it stands once more when it runs on: what SA_RESTART asks
+// Restart makes the thread execute the call at which it stopped once more when it runs on: what SA_RESTART asks
 // for after a handler.
 func (m *Machine) Restart(id ThreadID, nr uint64) {
 	t := m.get(id)
@@ -266,7 +266,7 @@ func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *machine.S
 	}
 }
 
-// decode turns a wait status into a Stop; false means that the thread must simply go on.
+// decode turns a wait status into a Stop; false means that the thread must simply continue.
 func (m *Machine) decode(t *thread, status syscall.WaitStatus, stop *machine.Stop) bool {
 	t.at = atStart
 	switch event, sig := int(status>>16), syscall.Signal(status>>8&0xff); {
@@ -410,7 +410,7 @@ func (m *Machine) Fault(id ThreadID, sig int) {
 	}
 }
 
-// enterHandler has a thread that stands at a signal-delivery stop enter its handler. It reports whether the frame was built; if not,
+// enterHandler has a thread that is in a signal-delivery stop enter its handler. It reports whether the frame was built; if not,
 // the next Resume reports what happened instead. asynchronous says that no fault of the processor is behind the signal.
 func (m *Machine) enterHandler(t *thread, sig int, asynchronous bool) bool {
 	ptrace(unix.PTRACE_SINGLESTEP, t.tid, 0, uintptr(sig))
@@ -453,7 +453,7 @@ func (m *Machine) SetSigmask(id ThreadID, mask uint64) {
 }
 
 // Deliver makes the handler of a signal run next: the real kernel builds the frame. The call at which the thread
-// stands must have been answered. maskAfter, if not nil, is the mask that the handler's return restores. It
+// stopped must have been answered. maskAfter, if not nil, is the mask that the handler's return restores. It
 // reports whether the handler's frame was built; if not, the next Resume reports what happened instead.
 func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint64) bool {
 	t := m.get(id)
@@ -495,7 +495,7 @@ func (m *Machine) Deliver(id ThreadID, sig int, info *[128]byte, maskAfter *uint
 	return true
 }
 
-// Native lets the real kernel execute the call at which the thread stands, with its own arguments, and returns
+// Native lets the real kernel execute the call at which the thread stopped, with its own arguments, and returns
 // the result; Result must still be called. The call must not block.
 func (m *Machine) Native(id ThreadID) int64 {
 	t := m.get(id)
@@ -581,7 +581,7 @@ func (m *Machine) begin(t *thread, nr uint64, args ...uint64) (unix.PtraceRegs, 
 	return saved, ok
 }
 
-// enterCall brings a thread that stands anywhere but at a call into the call that t.call describes.
+// enterCall brings a thread that stopped anywhere but at a call into the call that t.call describes.
 func (m *Machine) enterCall(t *thread) bool {
 	var code [2]byte
 	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, t.gadget, code[:]) != len(code) || code != [2]byte{0x0f, 0x05} {

@@ -36,7 +36,7 @@ func privateBytes(tid int) int64 {
 }
 
 // LimitMemory stops a thread by force, with StopSpin, while all memory that the world takes of the machine is beyond a limit: a program
-// may take much of it without a system call. blobs are the world's.
+// may take much memory without a system call. blobs are the world's.
 func (m *Machine) LimitMemory(bytes int64, blobs *Blobs) {
 	w := m.watch
 	w.began, w.beganBytes = machineWide(), ownBytes(os.Getpid())
@@ -156,7 +156,7 @@ func tableBytes(tid int) int64 {
 }
 
 // mapBytes is about how much memory the kernel takes for the maps of a thread's process: some 200 bytes for each, and the nodes of the tree
-// that they stand in.
+// that holds them.
 func mapBytes(tid int) int64 {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
 	return int64(bytes.Count(b, []byte{'\n'})) * 224

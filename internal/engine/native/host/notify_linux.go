@@ -97,7 +97,7 @@ func quietChildSignals() {
 	rtSigaction(unix.SIGCHLD, &sa, nil)
 }
 
-// listener receives the notifications of a process that was started, and of all that came of it.
+// listener receives the notifications of a process that was started, and of all its descendants.
 type listener struct{ fd int }
 
 // noNotices says why this machine has no notifications for us.

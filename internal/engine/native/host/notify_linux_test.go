@@ -101,7 +101,7 @@ func answered(t *testing.T, tracer *Tracer, times uint32, reference bool, steppe
 	}
 }
 
-// step has the thread go on to its next stop instruction by instruction.
+// step has the thread run to its next stop instruction by instruction.
 func step(m *Machine, s *machine.Stop) {
 	th := m.get(1)
 	m.withdraw(th)
@@ -115,7 +115,7 @@ func step(m *Machine, s *machine.Stop) {
 	}
 }
 
-// A thread that is looked at by single steps goes on as if it had not been, whether it makes a call in one of them, or is looked at again
+// A thread that is looked at by single steps continues as if it had not been, whether it makes a call in one of them, or is looked at again
 // before the call is answered: no trap is left over, and no flag in the registers.
 func TestStepsOverCalls(t *testing.T) {
 	for _, reference := range []bool{false, true} {

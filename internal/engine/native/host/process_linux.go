@@ -183,7 +183,7 @@ func (m *Machine) Exec(id ThreadID, img machine.Image, others []ThreadID) syscal
 		m.execute(t, unix.SYS_MUNMAP, uint64(base), size)
 		return syscall.Errno(-fd)
 	}
-	m.writeAt(t, uint64(base), make([]byte, len(path))) // who shares the memory (vfork) must not see the machine's ids
+	m.writeAt(t, uint64(base), make([]byte, len(path))) // a process that shares the memory (vfork) must not see the machine's ids
 	saved, ok := m.begin(t, unix.SYS_EXECVEAT, uint64(fd), uint64(base)+at.empty, uint64(base)+at.argv, uint64(base)+at.env, unix.AT_EMPTY_PATH)
 	if !ok {
 		return syscall.ESRCH
@@ -484,7 +484,7 @@ const ownCloneFlags = 0xff | // exit signal
 	unix.CLONE_VFORK | unix.CLONE_PARENT_SETTID | unix.CLONE_CHILD_SETTID | unix.CLONE_CHILD_CLEARTID | unix.CLONE_PIDFD |
 	unix.CLONE_UNTRACED | unix.CLONE_PTRACE | unix.CLONE_PARENT
 
-// Clone makes a thread (CLONE_THREAD in flags) or a process out of the thread parent, which stands at a call.
+// Clone makes a thread (CLONE_THREAD in flags) or a process out of the thread parent, which stopped at a call.
 // The new one is stopped and will see result 0; the parent's call must still be answered.
 func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscall.Errno {
 	t := m.get(parent)
@@ -552,7 +552,7 @@ func (m *Machine) clone(t *thread, flags, stack, tls uint64) (tid int, errno sys
 	return tid, 0
 }
 
-// Exit ends one thread, which stands at a call.
+// Exit ends one thread, which stopped at a call.
 func (m *Machine) Exit(id ThreadID) {
 	t := m.get(id)
 	m.begin(t, unix.SYS_EXIT, 0)

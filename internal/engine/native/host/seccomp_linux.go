@@ -211,7 +211,7 @@ func filter(memory, notify bool) []unix.SockFilter {
 	p.low(3)
 	p.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB)
 	p.equal(unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, "code", "trace")
-	p.label("code") // who makes memory executable is noted
+	p.label("code") // calls that make memory executable are noted
 	p.low(2)
 	p.when(unix.BPF_JSET, unix.PROT_EXEC, "trace", "allow")
 	p.label("advice")

@@ -34,7 +34,7 @@ const (
 	maxLoop   = 16_384
 )
 
-// interrupted deals with an interruption by the watchdog. It reports whether stop was filled; if not, the thread goes on.
+// interrupted deals with an interruption by the watchdog. It reports whether stop was filled; if not, the thread continues.
 func (m *Machine) interrupted(t *thread, s interruption, stop *machine.Stop) bool {
 	if s == noInterruption {
 		return false
@@ -59,8 +59,8 @@ func (m *Machine) interrupted(t *thread, s interruption, stop *machine.Stop) boo
 	return false
 }
 
-// goAround lets a thread that stands in a spin loop go around once. It reports whether stop was filled, either because it
-// came back, or because it met something; if not, the thread has left the loop and goes on.
+// goAround lets a thread that stopped in a spin loop run one iteration. It reports whether stop was filled, either because it
+// came back, or because it met something; if not, the thread has left the loop and continues.
 func (m *Machine) goAround(t *thread, stop *machine.Stop) bool {
 	c := t.spinLoop
 	t.spinLoop = nil
@@ -140,7 +140,7 @@ const (
 	opMovSeg    = 0x8e
 )
 
-// opcode is the opcode of the instruction that a thread stands before, behind its prefixes, and the byte that follows it.
+// opcode is the opcode of the instruction that a thread stopped before, behind its prefixes, and the byte that follows it.
 func (t *thread) opcode() (op, next byte) {
 	var b [code.MaxInstruction]byte
 	n := t.see(t.load().Rip, b[:])

@@ -83,7 +83,7 @@ const (
 // ownReads are what the thread itself reads of the machine, beside the files of nodes.
 var ownReads = []string{"/proc", "/sys/devices/system/cpu"}
 
-// landlockRuleset is struct landlock_ruleset_attr (linux/landlock.h). Older interfaces know the beginning of it.
+// landlockRuleset is struct landlock_ruleset_attr (linux/landlock.h). Older interfaces know the beginning of the structure.
 type landlockRuleset struct{ fs, net, scoped uint64 }
 
 // landlock puts the calling thread into a domain of its own, and gives the version of the interface.

@@ -127,7 +127,7 @@ func (w *watchdog) loop(done <-chan struct{}) {
 	near := 0 // for how many more periods the watchdog stays close
 	lastTurn, startNs, looks := int64(-1), int64(0), int32(0)
 	usedNs := int64(-1)   // the CPU time at the last tick
-	lookedNs := int64(-1) // the CPU time at the last look, which uses much of it and is not the thread's own
+	lookedNs := int64(-1) // the CPU time at the last look, which uses much CPU time and is not the thread's own
 	baseBytes := int64(0) // what the running process had when its turn was first seen
 	last, measured := time.Now(), time.Now()
 	lastWaits := int64(0)

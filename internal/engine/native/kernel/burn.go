@@ -47,14 +47,14 @@ func (s *State) burnt(t *Thread) {
 	}
 }
 
-// BurnOn has the world stop where the next timer of CPU time is due if a thread goes on as it does.
+// BurnOn has the world stop where the next timer of CPU time is due if a thread continues to compute.
 func (k *Kernel) BurnOn(t *Thread) {
 	if left := k.cpuNext(t); left > 0 {
 		k.After(SatAdd(k.Now, left), TimerBurn, t.ID, t.BurnsNs)
 	}
 }
 
-// busy has a thread that computes without end run on after a while only, or at a signal: all others and time go on meanwhile.
+// busy has a thread that computes without end run on after a while only, or at a signal: all others and time continue meanwhile.
 func (k *Kernel) busy(t *Thread, ns int64) {
 	t.BusyNs = k.Now + ns
 	k.After(t.BusyNs, TimerBusy, t.ID, t.BusyNs)

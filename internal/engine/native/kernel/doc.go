@@ -25,7 +25,7 @@
 //
 // A finished call is one event: thread, name, the scalar arguments that Syscall.Scalars names, result, digest of
 // the bytes that were copied in and out, and t.Call.Detail (a path or an address, for people). Pointers are never
-// part of it.
+// part of the event.
 //
 // # Methods
 //

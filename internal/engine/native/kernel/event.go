@@ -40,21 +40,21 @@ func (h *hasher) restore(b []byte) {
 // Sums are the trace hash and the strict hash so far.
 func (k *Kernel) Sums() (trace, strict []byte) { return k.hash.h.Sum(nil), k.strict.h.Sum(nil) }
 
-// Save copies the State, with what is kept outside of it for speed.
+// Save copies the State, with the data that is kept outside of the State for speed.
 func (k *Kernel) Save() *State {
 	k.State.Hash, k.State.Strict = k.hash.state(), k.strict.state()
 	return clone.Of(k.State)
 }
 
-// Load goes on with a State that Save gave, in a kernel with the same machine and handles.
+// Load continues with a State that Save returned, in a kernel with the same machine and handles.
 func (k *Kernel) Load(s *State) {
 	k.State = s
 	k.hash.restore(s.Hash)
 	k.strict.restore(s.Strict)
 }
 
-// record makes an event of a finished call. Who changes what is hashed, here or in Happen, changes
-// report.TraceVersion.
+// record makes an event of a finished call. A developer who changes what is hashed, here or in Happen,
+// changes report.TraceVersion.
 func (k *Kernel) record(t *Thread, e *Syscall, result int64) {
 	if e.Pointer && result >= 0 {
 		result = 0
@@ -96,7 +96,7 @@ func (k *Kernel) record(t *Thread, e *Syscall, result int64) {
 	t.Clocks = 0
 }
 
-// object reports what kind of thing the descriptor of a call stands for; only for people, so it is no part of a hash.
+// object reports what kind of thing the descriptor of a call refers to; only for people, so it is no part of a hash.
 func (k *Kernel) object(t *Thread, e *Syscall) string {
 	if !e.Descriptor || t.State == Dead || k.Tables[k.Proc(t).Table] == nil {
 		return ""

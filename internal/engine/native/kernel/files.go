@@ -24,7 +24,7 @@ type File struct {
 	Dir         []fs.DirEntry // what is being listed of a directory
 	Stream      string
 	Line        []byte // an unfinished line of a log
-	BornOpen    bool   // by memfd_create(2): Linux does not count it among those who write to the file
+	BornOpen    bool   // by memfd_create(2): Linux does not count it among the writers of the file
 	Bound       int    // of a log: how many bytes are taken in, 0 all
 	Taken       int    // of a log with a Bound
 	Owner       int    // F_SETOWN
@@ -123,7 +123,7 @@ func (k *Kernel) Install(t *Thread, f *File, min int, cloexec bool) Result {
 	return Result(fd)
 }
 
-// Put makes a descriptor of a table stand for a description.
+// Put makes a descriptor of a table refer to a description.
 func (s *State) Put(table *Table, fd int, f *File, cloexec bool) {
 	for fd >= len(table.Slots) {
 		table.Slots = append(table.Slots, Slot{})

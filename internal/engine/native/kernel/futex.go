@@ -14,7 +14,7 @@ type Waiter struct {
 }
 
 // FutexKey names the word at an address: by address space, or by the object that is mapped there. As on Linux a word
-// of private memory has another name for those who did not say that it is private.
+// of private memory has another name for calls that do not say that it is private.
 func (k *Kernel) FutexKey(t *Thread, addr uint64, private bool) Key {
 	p := k.Proc(t)
 	if private {
@@ -63,7 +63,7 @@ func (s *State) FutexWake(key Key, n int, bits uint32) Result {
 	return Result(woken)
 }
 
-// SetFutex replaces those who wait on a futex.
+// SetFutex replaces the threads that wait on a futex.
 func (s *State) SetFutex(key Key, list []Waiter) {
 	if len(list) == 0 {
 		delete(s.Futexes, key)

@@ -106,7 +106,7 @@ func (k *Kernel) resume(t *Thread) {
 		if k.burns(t); t.State == Dead {
 			break
 		}
-		if p := k.Proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of it can end the loop
+		if p := k.Proc(t); p.Bounded && len(p.Threads) == 1 { // no other thread of the process can end the loop
 			k.spun(t, "waits in a spin loop without a system call")
 		}
 	case machine.StopSpin:
@@ -129,7 +129,7 @@ func (k *Kernel) resume(t *Thread) {
 const mostReads = 1 << 32
 
 // watches deals with a thread that has only read clocks for long: it waits for a time, or for another thread, which may
-// run now. Its reads are paid; what lies between them costs more the longer it goes on, so that the time comes.
+// run now. Its reads are paid; what lies between them costs more the longer the waiting lasts, so that the time comes.
 func (s *State) watches(t *Thread) {
 	s.Now += min(int64(t.Watches), maxWatchSteps) * 1e6
 	t.Watches++
@@ -190,14 +190,14 @@ func (k *Kernel) Slow() bool {
 	return k.stop.Kind == machine.StopSpin || k.stop.Kind == machine.StopSpinLoop
 }
 
-// retry tries a call again whose wait is over. It reports whether the thread may go on in user space.
+// retry tries a call again whose wait is over. It reports whether the thread may continue in user space.
 func (k *Kernel) retry(t *Thread) bool {
 	t.Call.Again = true
 	k.attempt(t)
 	return !t.InCall && t.State == Ready
 }
 
-// attempt runs the handler of the call at which t stands, and completes the call when it is over.
+// attempt runs the handler of the call at which t stopped, and completes the call when it is over.
 func (k *Kernel) attempt(t *Thread) {
 	e := &k.system.Calls[t.Call.Nr]
 	var r Result
@@ -321,7 +321,7 @@ func (s *State) Exceeded() string {
 	return s.Net.Exceeded
 }
 
-// CallName is the name of the call at which a thread stands.
+// CallName is the name of the call at which a thread stopped.
 func (k *Kernel) CallName(t *Thread) string { return k.system.Calls[t.Call.Nr].Name }
 
 // maxShown bounds how many waiting threads Blocked names.

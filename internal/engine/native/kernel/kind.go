@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 )
 
-// FileKind says what an open file description stands for.
+// FileKind says what an open file description refers to.
 type FileKind uint8
 
 const (

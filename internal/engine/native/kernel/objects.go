@@ -48,12 +48,12 @@ type EventFD struct {
 	Semaphore bool
 }
 
-// TimerFD is a timer of timerfd_create(2). As on Linux, a periodic one stands still after an expiry until it is looked
+// TimerFD is a timer of timerfd_create(2). As on Linux, a periodic one halts after an expiry until it is looked
 // at: the expiries since are counted then, and no thread is woken for them.
 type TimerFD struct {
 	ID       int64
 	Clock    int
-	At       int64 // next expiry, or the last one of a timer that stands still, world time; 0 disarmed
+	At       int64 // next expiry, or the last one of a timer that has halted, world time; 0 disarmed
 	Interval int64
 	Count    uint64 // expiries that were not read
 	Still    bool   // has expired and was not looked at

@@ -14,11 +14,11 @@ const (
 	FirstPID = 10 // below are the node's init (1) and room for what a kernel would run
 )
 
-// VforkDone lets a parent go on that waits for its vfork child.
+// VforkDone lets a parent continue that waits for its vfork child.
 func (s *State) VforkDone(t *Thread) {
 	if parent := s.Threads[t.VforkOf]; parent != nil {
 		parent.Vfork = false
-		s.ToTail(t) // the parent goes on first: a new program takes a while to load
+		s.ToTail(t) // the parent runs first: a new program takes a while to load
 		s.Resched = true
 	}
 	t.VforkOf = 0
@@ -57,7 +57,7 @@ func (k *Kernel) Unlist(t *Thread) {
 // vanished deals with a thread that the real kernel has ended though the engine did not ask for it: a fault that its
 // handler does not get because it is blocked, or an out of memory kill on the host.
 func (k *Kernel) vanished(t *Thread) {
-	t.State = Dead // with its memory: nothing of it can be read any more
+	t.State = Dead // with its memory, which cannot be read any more
 	if s := k.stop.Status; s.Signaled() && int(s.Signal()) == t.Fault {
 		k.EndProcess(k.Proc(t), t.Fault, false)
 		return
@@ -121,7 +121,7 @@ func (k *Kernel) EndProcess(p *Proc, status int, byFault bool) {
 	k.mourn(p, parent)
 }
 
-// mourn notifies a parent that a child of it has ended; that of one that does not care is reaped.
+// mourn notifies a parent that one of its children has ended; the child of a parent that does not care is reaped.
 func (k *Kernel) mourn(p, parent *Proc) {
 	act, status := parent.Actions[unix.SIGCHLD], p.Status
 	code, value := 1, status>>8 // CLD_EXITED

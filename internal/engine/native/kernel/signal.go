@@ -177,7 +177,7 @@ func (k *Kernel) prepare(p *Proc, sig int) bool {
 		k.DropPending(p, defaultStops)
 		if p.Stopped {
 			p.Stopped, p.Continued, p.Reported = false, true, false
-			for _, id := range p.Threads { // who continues it goes on first
+			for _, id := range p.Threads { // the thread that continues it runs first
 				k.ToTail(k.Threads[id])
 			}
 			k.tellParent(p, 6, int(unix.SIGCONT)) // CLD_CONTINUED
@@ -486,7 +486,7 @@ func (t *Thread) AsSeen(regs *machine.Regs) {
 	switch nr := int64(regs.Orig_rax); {
 	case t.InCall:
 		regs.Rax, regs.Orig_rax = inCall, t.Call.Nr
-	case nr >= 0: // stands before the call
+	case nr >= 0: // stopped before the call
 		regs.Rip, regs.Rax = regs.Rip-2, regs.Orig_rax
 		fallthrough
 	default:

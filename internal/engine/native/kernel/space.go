@@ -62,8 +62,8 @@ func (s *State) MadeUnsafe(t *Thread, name string, tooMuch bool) {
 	}
 }
 
-// CheckMade looks through the code that a program has made, whose memory is about to go, for instructions that no run repeats: there no
-// breakpoint stands at them.
+// CheckMade looks through the code that a program has made, whose memory is about to go, for instructions that no run repeats: no
+// breakpoint is set at them there.
 func (k *Kernel) CheckMade(p *Proc) {
 	s := k.Spaces[p.Space]
 	if s == nil || !s.Made || k.Unsafe != "" {
@@ -153,7 +153,7 @@ func (k *Kernel) Detach(s *ShmSegment) {
 type Announced struct {
 	Module
 	Guards  uint64 // the first guard of clang's trace-pc-guard, from where the module's file is mapped on; 0 for other modules
-	Symbols string // the name of the file that reports what edges stand for; empty for guards
+	Symbols string // the name of the file that reports what edges mean; empty for guards
 	Path    string // the module's file, or the file of symbols; empty if there is none
 	FD      int    // that file, of this process, for the time of the call
 	Beyond  bool   // the process has MostModules already

@@ -45,7 +45,7 @@ type State struct {
 	Cause  net.FaultRef
 	Unread []FileID // files of messages that no program will receive, to be released
 
-	Waiting  map[Key][]ThreadID // who waits on what, first come first
+	Waiting  map[Key][]ThreadID // the threads that wait on each key, first come first
 	Watching map[Key][]Watch    // which epoll items look at what
 	Futexes  map[Key][]Waiter
 	Timers   TimerHeap
@@ -102,7 +102,7 @@ type Node struct {
 	PIDMax       int            // the first number that no process gets, 0 for the default one
 	PIDsAgain    bool           // its numbers of processes have begun again from below
 	Tasks        int            // how many threads it may have, 0 for no bound
-	CPUPPM       int64          // its share of a CPU, 0 for all of it
+	CPUPPM       int64          // its share of a CPU, 0 for a whole CPU
 	Procs        []ProcID
 	FIFOs        map[fs.InodeID]int64 // open named pipes
 	Recovering   net.FaultRef         // the fault that ended its programs, until one has read what an earlier one left
@@ -122,7 +122,7 @@ type Stopping struct {
 	Taken uint64
 }
 
-// ThreadState is where a thread's life stands.
+// ThreadState is the stage of a thread's life.
 type ThreadState uint8
 
 const (
@@ -142,7 +142,7 @@ type Thread struct {
 	Comm  string
 	State ThreadState
 
-	InCall  bool // stands at a call that was not answered
+	InCall  bool // stopped at a call that was not answered
 	Call    Call
 	Waits   []Key
 	WaitNs  int64  // since when it waits

@@ -12,12 +12,12 @@ const numCalls = 520
 // System is what Linux is beyond the core: its calls, its kinds of open files, and what they have to do at certain moments. It has no
 // state. Package linux is the only one.
 type System struct {
-	Calls [numCalls]Syscall // by number; the last one stands for numbers that do not exist
+	Calls [numCalls]Syscall // by number; the last one is for numbers that do not exist
 	Kinds [NumKinds]Behaviour
 
 	// Synth serves /proc and /sys, as the thread sees them that Kernel.Caller gives.
 	Synth func(k *Kernel) fs.Synth
-	// Subjects are the paths of the files that the call at which t stands is about.
+	// Subjects are the paths of the files that the call at which t stopped is about.
 	Subjects func(k *Kernel, t *Thread) []string
 	// Charge notes what a call asks for, on a node whose memory is bounded. The thread may be gone afterwards.
 	Charge func(k *Kernel, t *Thread)
@@ -38,7 +38,7 @@ const (
 	restartAlways
 )
 
-// Handler answers the call at which a thread stands.
+// Handler answers the call at which a thread stopped.
 type Handler func(k *Kernel, t *Thread) Result
 
 // Syscall is what the table knows of a call.

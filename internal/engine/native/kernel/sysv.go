@@ -33,7 +33,7 @@ type SemSet struct {
 	ID     int64
 	Perm   IPCPerm
 	Values []int
-	PIDs   []int // who changed each one last
+	PIDs   []int // the process that changed each one last
 	OtNs   int64
 }
 

@@ -45,11 +45,11 @@ type PosixTimer struct {
 	Interval int64
 	Gen      int64
 	Overrun  int32 // of the signal that was delivered last
-	Still    bool  // a periodic timer whose signal is pending: it goes on when that is taken
+	Still    bool  // a periodic timer whose signal is pending: it continues when that is taken
 	Wall     bool  // At is a time of CLOCK_REALTIME
 }
 
-// Forward sets a periodic timer that stands still to its next expiry, and counts those that were missed.
+// Forward sets a periodic timer that has halted to its next expiry, and counts those that were missed.
 func (x *PosixTimer) Forward(now int64) (missed int32) {
 	n := max(now-x.At, 0) / x.Interval
 	x.At = SatAdd(x.At, (n+1)*x.Interval)

@@ -19,7 +19,7 @@ func (k *Kernel) EnvOf(n *Node, t *Thread, c fs.Cred) *fs.Env {
 // TreeEnv is the Env of a node's tree, for the world around the kernel.
 func (k *Kernel) TreeEnv(n *Node) *fs.Env { return k.EnvOf(n, nil, fs.Cred{}) }
 
-// WakeTreeWatchers wakes those who wait for what has happened in a node's tree.
+// WakeTreeWatchers wakes the threads that wait for what has happened in a node's tree.
 func (k *Kernel) WakeTreeWatchers(n *Node) {
 	k.notified(n)
 	if k.Shared != nil { // what has happened there, others watch too

@@ -148,7 +148,7 @@ func (s *State) Awake(t *Thread) {
 // AllEvents as a wake-up's mask: anything may have changed.
 const AllEvents = ^uint32(0)
 
-// Wake makes all who wait on key try again, and notifies the epoll items that watch it for one of the events in mask
+// Wake makes all threads that wait on key try again, and notifies the epoll items that watch it for one of the events in mask
 // (EPOLLIN and so on).
 func (s *State) Wake(key Key, mask uint32) {
 	for len(s.Waiting[key]) > 0 {
@@ -172,7 +172,7 @@ func (s *State) LockKey(f *File) Key {
 	return Key{Kind: KeyLock, ID: int64(f.Inode), Addr: uint64(f.Node)}
 }
 
-// releaseLocks drops a process' record locks on a file: any close of it does (fcntl(2)).
+// releaseLocks drops a process' record locks on a file: any close of the file does (fcntl(2)).
 func (s *State) releaseLocks(p *Proc, f *File) {
 	if f.Inode == 0 || f.Kind == FilePath {
 		return

@@ -25,7 +25,7 @@ func inodeAt(k *Kernel, t *Thread, dirfd int, addr uint64, flags int) (fs.InodeI
 	return id, e
 }
 
-// An inodeArg finds the inode that the first argument of a call stands for.
+// An inodeArg finds the inode that the first argument of a call refers to.
 type inodeArg func(k *Kernel, t *Thread) (fs.InodeID, unix.Errno)
 
 func byPath(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) {

@@ -29,7 +29,7 @@ var edgesFile = Behaviour{
 	Write: func(k *Kernel, t *Thread, _ *File, data []byte) Result { return announce(k, t, data) },
 }
 
-// announce takes an announcement, one a write. What it looks up in the node's tree it looks up whether anybody asks for edges or
+// announce takes an announcement, one a write. It looks names up in the node's tree whether a caller asks for edges or
 // not: inodes are numbered as they are met.
 func announce(k *Kernel, t *Thread, data []byte) Result {
 	if len(data) < announcedHead || len(data) > announcedHead+maxSymbolName {

@@ -88,7 +88,7 @@ func sysEpollCtl(k *Kernel, t *Thread) Result {
 		for _, key := range k.KeysOf(target) {
 			if events&unix.EPOLLEXCLUSIVE != 0 {
 				k.Watching[key] = append(k.Watching[key], w)
-			} else { // Linux' wait queues take those who are not exclusive at their head
+			} else { // Linux' wait queues take waiters that are not exclusive at their head
 				k.Watching[key] = slices.Insert(k.Watching[key], 0, w)
 			}
 		}

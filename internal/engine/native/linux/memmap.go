@@ -302,7 +302,7 @@ func sysMadvise(k *Kernel, t *Thread) Result {
 	return fail(unix.EINVAL)
 }
 
-// sysArchPrctl sees all but questions for the bases of FS and GS: what the real kernel would answer, or change, differs from machine
+// sysArchPrctl sees all but questions for the bases of FS and GS: the answer of the real kernel, or its change, differs from machine
 // to machine.
 func sysArchPrctl(k *Kernel, t *Thread) Result { return fail(unix.EINVAL) }
 
@@ -323,7 +323,7 @@ func sysMsync(k *Kernel, t *Thread) Result {
 	return 0
 }
 
-// sysMincore says that everything is in memory: what really is depends on the machine.
+// sysMincore says that all pages are in memory: which ones really are depends on the machine.
 func sysMincore(k *Kernel, t *Thread) Result {
 	a := &t.Call.Args
 	pages := (a[1] + 4095) / 4096

@@ -177,7 +177,7 @@ func openPipe(k *Kernel, t *Thread, p *kernel.Pipe, id fs.InodeID, flags int) Re
 	return openWait(k, t, f)
 }
 
-// openWait goes on with opening a FIFO that the other side may have opened now.
+// openWait continues to open a FIFO that the other side may have opened now.
 func openWait(k *Kernel, t *Thread, f *File) Result {
 	p := k.Pipes[f.Obj]
 	others := p.WriterOpens

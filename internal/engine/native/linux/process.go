@@ -698,7 +698,7 @@ func recovers(k *Kernel, t *Thread, f *File) {
 // LosePower ends all programs of a node like KillNode, and leaves what its disk has. loss is the fault's ID.
 func LosePower(k *Kernel, id kernel.NodeID, loss int, choose fs.Choose) error {
 	n := k.Nodes[id]
-	if !n.BorrowsNet && !n.LendsNet { // else it goes on, and the sockets of this node's programs are closed
+	if !n.BorrowsNet && !n.LendsNet { // else the network node stays up, and the sockets of this node's programs are closed
 		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // no peer is notified: others wait for answers that never come
 	}
 	KillNode(k, id)
@@ -736,7 +736,7 @@ func KillProc(k *Kernel, p *Proc) {
 	k.EndProcess(p, int(unix.SIGKILL), true)
 }
 
-// Pause stops all programs of a node while its kernel goes on; fault 0 lets them run again.
+// Pause stops all programs of a node while its kernel continues; fault 0 lets them run again.
 func Pause(k *Kernel, id kernel.NodeID, fault int) {
 	k.Nodes[id].Paused = fault
 	k.Resched = true

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// synthKind is what a name under /proc or /sys stands for.
+// synthKind is what a name under /proc or /sys refers to.
 type synthKind uint8
 
 const (

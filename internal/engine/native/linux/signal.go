@@ -62,7 +62,7 @@ func Action(k *Kernel, id kernel.ThreadID, sig int) (action [32]byte, ok bool) {
 	return a.Bytes(), a.Handler != kernel.SigDefault && a.Handler != kernel.SigIgnore
 }
 
-// sysRtSigaction takes a new action. Who only asks for the present one is answered by the real kernel.
+// sysRtSigaction takes a new action. The real kernel answers a program that only asks for the present one.
 func sysRtSigaction(k *Kernel, t *Thread) Result {
 	sig, size := int(int32(t.Call.Args[0])), t.Call.Args[3]
 	if size != 8 || sig < 1 || sig > kernel.NumSignals {

@@ -38,7 +38,7 @@ func defineSockets() {
 // netEnv is what the network needs of the world, for the length of one call.
 type netEnv struct{ k *Kernel }
 
-// NetEnv is for those who call the network past the kernel.
+// NetEnv is for callers that call the network past the kernel.
 func NetEnv(k *Kernel) net.Env { return netEnv{k} }
 
 func (e netEnv) Now() int64 { return e.k.State.Now }
@@ -230,7 +230,7 @@ func outSockaddr(k *Kernel, t *Thread, a net.Addr, addr, sizeAt uint64) unix.Err
 	return 0
 }
 
-// resolveUnix finds the file that a unix pathname stands for.
+// resolveUnix finds the file that a unix pathname refers to.
 func resolveUnix(k *Kernel, t *Thread, a *net.Addr) unix.Errno {
 	if a.Family != net.AF_UNIX || a.Path == "" || a.Path[0] == 0 {
 		return 0
@@ -567,7 +567,7 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 	}
 }
 
-// collect reads memory without making it part of the event yet: the network may take less of it.
+// collect reads memory without making it part of the event yet: the network may take fewer bytes.
 func collect(k *Kernel, t *Thread, v []Iovec, limit int) ([]byte, unix.Errno) {
 	b := make([]byte, limit)
 	n := 0

@@ -29,7 +29,7 @@ const (
 	leastRcvBuf = 2304
 )
 
-// defaultOrphanRetries is what tcp_orphan_retries stands for when it is 0 (tcp(7)).
+// defaultOrphanRetries is what tcp_orphan_retries means when it is 0 (tcp(7)).
 const defaultOrphanRetries = 8
 
 // defaultPIDMax is kernel.pid_max: the first number that no process gets.

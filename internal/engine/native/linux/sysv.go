@@ -70,7 +70,7 @@ func ipcPerm(k *Kernel, t *Thread, key int64, flags int) kernel.IPCPerm {
 }
 
 // set is IPC_SET: b is a struct ipc64_perm.
-// permBytes is what set takes from a structure. The rest of it is not looked at.
+// permBytes is what set takes from a structure. The rest of the structure is not looked at.
 func permBytes(b []byte) []byte {
 	return slices.Concat(b[4:12], b[20:22])
 }

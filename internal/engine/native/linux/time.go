@@ -414,7 +414,7 @@ func sysTimerGettime(k *Kernel, t *Thread) Result {
 	return stored(outTimer(k, t, t.Call.Args[1], posixNext(k, k.Proc(t), x), x.Interval))
 }
 
-// posixNext is the next expiry of a timer, also of one that stands still. Of a clock of CPU time it is when the world's time has
+// posixNext is the next expiry of a timer, also of one that has halted. Of a clock of CPU time it is when the world's time has
 // passed by as much.
 func posixNext(k *Kernel, p *Proc, x *kernel.PosixTimer) int64 {
 	at, now := *x, k.Now

@@ -122,7 +122,7 @@ func timerfdDue(k *Kernel, x *kernel.TimerFD) {
 	k.Wake(Key{Kind: kernel.KeyTimer, ID: x.ID}, unix.EPOLLIN)
 }
 
-// timerfdForward counts the expiries up to now of a timer that stands still, and sets the next one.
+// timerfdForward counts the expiries up to now of a timer that has halted, and sets the next one.
 func timerfdForward(k *Kernel, x *kernel.TimerFD) {
 	if !x.Still {
 		return

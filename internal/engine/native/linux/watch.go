@@ -118,7 +118,7 @@ func subjects(k *Kernel, t *Thread) []string {
 	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
 }
 
-// nameAt reads a path among the arguments of the call at which t stands.
+// nameAt reads a path among the arguments of the call at which t stopped.
 func nameAt(k *Kernel, t *Thread, arg int) string {
 	c := &t.Call
 	digest := c.Digest
@@ -127,7 +127,7 @@ func nameAt(k *Kernel, t *Thread, arg int) string {
 	return name
 }
 
-// pathOf is what a path among the arguments of the call at which t stands leads to, or nothing; dir is the argument that
+// pathOf is what a path among the arguments of the call at which t stopped leads to, or nothing; dir is the argument that
 // holds the folder where it starts, or -1.
 func pathOf(k *Kernel, t *Thread, dir, arg int) string {
 	c, name := &t.Call, nameAt(k, t, arg)

@@ -60,7 +60,7 @@ type Addr struct {
 	Port   uint16 // AF_INET, AF_INET6
 	// Path of AF_UNIX as the program gave it; an abstract name begins with a zero byte; empty is unnamed.
 	Path string
-	// Inode is the number of the file that a pathname stands for. The kernel resolves it.
+	// Inode is the number of the file that a pathname refers to. The kernel resolves it.
 	Inode  int64
 	PortID uint32 // AF_NETLINK
 	Groups uint32 // AF_NETLINK

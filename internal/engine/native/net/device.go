@@ -2,7 +2,7 @@ package net
 
 import "slices"
 
-// loopbackNetwork stands for the loopback interface where a datagram for many has a network.
+// loopbackNetwork denotes the loopback interface where a datagram for many has a network.
 const loopbackNetwork = -1
 
 // bindToDevice restricts a socket to an interface (SO_BINDTODEVICE, socket(7)). An empty name lifts that.

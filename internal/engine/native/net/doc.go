@@ -3,7 +3,7 @@
 //
 // It is pure. State is plain data: it holds no goroutine, channel, function, wall clock, real socket or real id;
 // objects refer to each other by number, and encoding/gob may copy a State between any two calls, after which the
-// copy goes on exactly like the original. Effects (the time, draws from the tape, wake-ups, the ledger of faults)
+// copy continues exactly like the original. Effects (the time, draws from the tape, wake-ups, the ledger of faults)
 // go through an Env that is passed into each call and never stored.
 //
 // # How a kernel uses it

@@ -84,8 +84,8 @@ func (s *State) SetLink(from, to NodeID, l Link) { s.link(from, to).Link = l }
 // SetRates sets the faults of the one-way link from one node to another.
 func (s *State) SetRates(from, to NodeID, r Rates) { s.link(from, to).Rates = r }
 
-// SetBlocked says whether a one-way partition holds the link from now on, and the number of that fault. What is
-// sent meanwhile is lost: TCP sends it again, with the timing of its retransmissions.
+// SetBlocked says whether a one-way partition holds the link from now on, and the number of that fault. A packet that
+// is sent meanwhile is lost: TCP sends it again, with the timing of its retransmissions.
 func (s *State) SetBlocked(from, to NodeID, on bool, faultID int) {
 	l := s.link(from, to)
 	l.Blocked, l.BlockedBy = on, faultID
@@ -97,7 +97,7 @@ type held struct {
 	Packet *packet
 }
 
-// SetClog says which clog lies on a one-way link from now on; 0 is none. What is sent meanwhile waits, and goes on in its
+// SetClog says which clog lies on a one-way link from now on; 0 is none. A packet that is sent meanwhile waits, and continues in its
 // order when no clog is left: TCP repeats what is not acknowledged in time, and these repetitions wait, too.
 func (s *State) SetClog(env Env, from, to NodeID, faultID int) {
 	l := s.link(from, to)

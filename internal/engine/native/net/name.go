@@ -59,7 +59,7 @@ func (s *State) HostsFile(id NodeID) string {
 	return b.String()
 }
 
-// names are each name of a node once: programs try a name that stands twice in a line of /etc/hosts as two addresses.
+// names are each name of a node once: programs try a name that occurs twice in a line of /etc/hosts as two addresses.
 func (n *node) names() []string {
 	var names []string
 	for _, name := range append(slices.Clone(n.Hostnames), n.Name) {
@@ -271,7 +271,7 @@ func (s *State) dnsAnswer(from NodeID, q []byte) []byte {
 	return dnsReply(q, dnsNoError, question, answers, count)
 }
 
-// addressesOf are the addresses that a name stands for; a name may be known and have none.
+// addressesOf are the addresses that a name resolves to; a name may be known and have none.
 func (s *State) addressesOf(from NodeID, name string) (all4, all6 []IP, known bool) {
 	lower := strings.ToLower(strings.TrimSuffix(name, "."))
 	if lower == "localhost" || strings.HasSuffix(lower, ".localhost") {

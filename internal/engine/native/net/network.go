@@ -55,12 +55,12 @@ type nic struct {
 	IP4, IP6           IP
 	Has4, Has6         bool
 	Bits4, Bits6       int
-	Gateway4, Gateway6 IP // zero: no route leads out of it
+	Gateway4, Gateway6 IP // zero: no route leads out of the network
 	Aliases            []string
 	Unnamed            bool
 }
 
-// AddNetwork adds a network, before the nodes that are on it. What does not parse is a mistake of the caller and panics.
+// AddNetwork adds a network, before the nodes that are on it. An address that does not parse is a mistake of the caller and panics.
 func (s *State) AddNetwork(c NetworkConfig) {
 	n := &network{Name: c.Name, FullName: c.FullName, Internal: c.Internal}
 	n.Subnet4, n.Bits4, n.Has4 = parseSubnet(c.Name, c.IPv4)
@@ -255,7 +255,7 @@ const (
 	unrouted            // there is no route: ENETUNREACH
 )
 
-// route finds who gets a packet of node from to ip. Only nodes that share the network of that address reach it, as Docker keeps
+// route finds the node that gets a packet of node from to ip. Only nodes that share the network of that address reach it, as Docker keeps
 // networks apart.
 func (s *State) route(from NodeID, ip IP) (NodeID, way) {
 	n := s.Nodes[from]

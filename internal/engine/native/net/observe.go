@@ -80,7 +80,7 @@ func (l *marks) arrived(now int64, done func(*mark) bool) {
 // Overdue lists the faults because of which something was due on a socket at some time in [sinceNs, now] and was
 // not there, or because of which something came that would not have come. The kernel asks when a thread that has
 // waited for the socket since sinceNs gets its result, and reports all of them as observed, whichever events the
-// thread waited for: who waits for a reply sees that its own request was lost. Each is listed once.
+// thread waited for: a program that waits for a reply sees that its own request was lost. Each is listed once.
 func (s *State) Overdue(env Env, id SockID, sinceNs int64) []FaultRef {
 	sk := s.Socks[id]
 	if sk == nil {
@@ -148,7 +148,7 @@ func (p *packet) withholdTCP(s *State, due int64, ref FaultRef) {
 	}
 }
 
-// received reports the faults that a datagram shows to the program that reads limit bytes of it.
+// received reports the faults that a datagram shows to the program that reads limit bytes of the datagram.
 func (sk *sock) received(env Env, m *message, limit int) {
 	if m.Fault.ID != 0 {
 		sk.Marks.bring(env.Now(), m.Fault)
@@ -162,7 +162,7 @@ func (sk *sock) received(env Env, m *message, limit int) {
 	}
 }
 
-// place is where a datagram stands in the order in which its flow was sent; the zero value is before all that may be
+// place is the position of a datagram in the order in which its flow was sent; the zero value is before all that may be
 // overtaken.
 type place struct {
 	Flow string

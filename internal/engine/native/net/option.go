@@ -171,7 +171,7 @@ func (o *options) flag(level, name int) *bool {
 	return nil
 }
 
-// number finds the option that is a number within bounds; 0 stands for the default.
+// number finds the option that is a number within bounds; 0 is the default.
 func (s *State) number(sk *sock, level, name int) (at *int, low, high, byDefault int) {
 	o, tuned := &sk.Opt, sk.tuned(s)
 	switch [2]int{level, name} {

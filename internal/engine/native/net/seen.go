@@ -5,7 +5,7 @@ import "github.com/bloodhound-dst/bloodhound/internal/coverage"
 // Seen has what happened between nodes, as sets that grow with the kinds of things and not with their number. It is nil in a
 // State for which no caller asks for it.
 type Seen struct {
-	Roles       []uint8 // of each node: a number that stands for the roles it has now, 0 for none
+	Roles       []uint8 // of each node: a number that encodes the roles it has now, 0 for none
 	Messages    map[MessageKind]uint32
 	Connections map[ConnectionKind]uint32
 	Last        []MessageKind // of each node: what it sent last, if its Head is not zero
@@ -18,7 +18,7 @@ type MessageKind struct {
 	Port             uint16 // of the service; 0 where neither end has a port of one
 	Answer           bool   // it comes from the service
 	Datagram         bool
-	SizeLog          uint8 // its length in bytes is less than 4 to the power of it
+	SizeLog          uint8 // its length in bytes is less than 4 to the power of SizeLog
 	Head             coverage.Head
 }
 

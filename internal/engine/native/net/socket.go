@@ -535,7 +535,7 @@ func (s *State) Shutdown(env Env, id SockID, how int) Errno {
 	return e
 }
 
-// Close drops the last reference of programs to a socket: see close(2). What is left of a TCP connection goes on by
+// Close drops the last reference of programs to a socket: see close(2). The rest of a TCP connection continues by
 // itself.
 func (s *State) Close(env Env, id SockID) { s.CloseFor(env, id, FaultRef{}) }
 

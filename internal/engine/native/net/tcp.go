@@ -469,7 +469,7 @@ func (sk *sock) leaveFlows(s *State) {
 	}
 }
 
-// finish ends a connection: what was not sent is forgotten, what was received stays readable.
+// finish ends a connection: data that was not sent is dropped, data that was received stays readable.
 func (sk *sock) finish(s *State, env Env) {
 	t := sk.TCP
 	s.Bytes -= t.queued() + t.EarlyBytes
@@ -525,7 +525,7 @@ func (s *State) Reset(env Env, from, to NodeID, ref FaultRef) int {
 	return n
 }
 
-// synchronised reports whether both ends of a connection know of it.
+// synchronised reports whether both ends of a connection know that it is established.
 func (t *tcb) synchronised() bool {
 	switch t.State {
 	case established, finWait1, finWait2, closeWait, closing, lastAck:

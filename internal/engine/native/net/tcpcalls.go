@@ -271,7 +271,7 @@ func (t *tcb) take(limit int, peek bool) []byte {
 	return data
 }
 
-// readSome lets the receive buffer grow with a reader who keeps up, and notifies the sender of a window that opens.
+// readSome lets the receive buffer grow with a reader that keeps up, and notifies the sender of a window that opens.
 func (sk *sock) readSome(s *State, env Env, n int64) {
 	t := sk.TCP
 	t.Read += n

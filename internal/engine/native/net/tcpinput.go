@@ -195,7 +195,7 @@ func (sk *sock) armKeepalive(s *State, env Env) {
 	}
 }
 
-// synRecvInput completes a handshake; true says that the segment goes on to be handled as one of the connection.
+// synRecvInput completes a handshake; true says that the segment is then handled as one of the connection.
 func (p *packet) synRecvInput(s *State, env Env, sk *sock) bool {
 	t := sk.TCP
 	l := s.Socks[t.Parent]
@@ -280,7 +280,7 @@ func (p *packet) ackInput(s *State, env Env, sk *sock) {
 	}
 	t.RightEdge = max(t.RightEdge, p.Ack+p.Window)
 	if t.PersistAt != 0 {
-		t.Retries = 0 // the peer answers probes, which go on at a growing distance
+		t.Retries = 0 // the peer answers probes, which continue at a growing distance
 		t.FirstSent = env.Now()
 	}
 	if p.Ack <= t.SndUna {

@@ -30,7 +30,7 @@ func DefaultTuning() Tuning {
 		RcvBuf: rcvBufTCP, RcvBufMax: rcvBufTCPMax, SndBuf: sndBufTCP, SndBufMax: sndBufTCPMax, DgramQueue: maxDgramQueue}
 }
 
-// Tune changes the settings of a machine that is up. One that gives up IPv6 has no addresses of it but its loopback's any more, whatever
+// Tune changes the settings of a machine that is up. One that gives up IPv6 has no IPv6 addresses but its loopback's any more, whatever
 // comes after.
 func (s *State) Tune(id NodeID, t Tuning) {
 	n := s.Nodes[id]

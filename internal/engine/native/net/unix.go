@@ -15,7 +15,7 @@ type unixSock struct {
 	PeerName  Addr   // the peer's name at connect, for when it is gone
 	Parent    SockID // listener, until accepted
 	PeerGone  bool
-	Cred      Cred // who made the socket pair, listened or connected
+	Cred      Cred // of the process that made the socket pair, listened or connected
 	PeerCred  Cred
 	Sent      int64 // what of the send buffer lies in other sockets' queues
 	// Blocked are senders that found this socket's queue full.
@@ -90,7 +90,7 @@ func (sk *sock) unixAutobind(s *State) Errno {
 	return EADDRINUSE
 }
 
-// unixFind finds the socket that a name stands for.
+// unixFind finds the socket that a name refers to.
 func (sk *sock) unixFind(s *State, a Addr) *sock {
 	n := s.Nodes[sk.Node]
 	if a.Path != "" && a.Path[0] == 0 {
@@ -181,7 +181,7 @@ func (sk *sock) unixConnect(s *State, env Env, a Addr, cred Cred) Errno {
 	return OK
 }
 
-// unixDisconnect gives a datagram socket another peer. What it had received is lost if it had one before, and
+// unixDisconnect gives a datagram socket another peer. Data that it had received is lost if it had one before, and
 // then a peer that was connected to it gets an error (unix_dgram_disconnected of Linux).
 func (sk *sock) unixDisconnect(s *State, env Env, peer SockID) {
 	u := sk.Unix
