@@ -36,7 +36,7 @@ type World interface {
 	Follows(t tape.Tape) bool
 	// Inspect gives what can be asked about the stopped world, or ErrUnsupported.
 	Inspect() (Inspection, error)
-	// At is where the world stands: how many events have happened, and the virtual time.
+	// At is the position of the world in its run: how many events have happened, and the virtual time.
 	At() (event uint64, timeNs int64)
 	// Outcome reports what happened so far.
 	Outcome() *Outcome

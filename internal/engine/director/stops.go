@@ -39,7 +39,7 @@ func (d *Director) stop(i int, a *fault.Action) {
 // obeyed deals with the end of a main process that was signalled to stop.
 func (d *Director) obeyed(n *Notice, j *Job) error {
 	d.crash(n, j, true)
-	if d.act.Stopping(j.Node).Signal != n.Status&0x7f { // else what took the signal has died of it all the same
+	if d.act.Stopping(j.Node).Signal != n.Status&0x7f { // else the program that took the signal has died of the signal all the same
 		d.sawStop(j.Node)
 	}
 	return d.down(j.Node, "stopped")

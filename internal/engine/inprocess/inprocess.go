@@ -1,5 +1,5 @@
 // Package inprocess is the side of in-process worlds that Bloodhound itself uses: their engine. Users describe such worlds with
-// package sim/inproc, which implements the engine and exports none of it.
+// package sim/inproc, which implements the engine and exports no part of the engine.
 package inprocess
 
 import (

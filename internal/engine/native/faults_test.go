@@ -253,7 +253,7 @@ for i in range(100):
 		{fault.PowerLoss, driver("tell(type=end)"), true},
 		{fault.Restart, driver("tell(type=end)"), true},
 		{fault.Crash, driver("tell(type='ok')"), false},                                 // nothing failed
-		{fault.Crash, driver("tell(type=end); time.sleep(10 if i == 0 else 0)"), false}, // nobody asked meanwhile
+		{fault.Crash, driver("tell(type=end); time.sleep(10 if i == 0 else 0)"), false}, // no request was sent meanwhile
 		{fault.Pause, driver("tell(type=end)"), true},                                   // the server itself runs on late
 	} {
 		spec := pairUnder(echoServer, "", &world.FaultRule{Kind: string(c.kind), RatePPM: 10_000, MinNs: 300e6, MaxNs: 400e6, Targets: []string{"n1"}})

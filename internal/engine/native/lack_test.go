@@ -55,7 +55,7 @@ func TestTooFewOpenFiles(t *testing.T) {
 	}
 }
 
-// A hard limit of the user's that programs would meet ends a world with the remedy, and a soft one is no part of it.
+// A hard limit of the user's that programs would meet ends a world with the remedy, and a soft one has no effect.
 func TestLimitsOfTheUser(t *testing.T) {
 	const python = "/usr/bin/python3"
 	needs.Program(t, python)

@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// asProber stands for the program that performs probes: it gives each order to do, and says what that returns.
+// asProber takes the place of the program that performs probes: it gives each order to do, and says what that returns.
 const asProber = `#!/usr/bin/python3
 import json, os, select, time
 held = []

@@ -316,7 +316,7 @@ const (
 	maxHistoryBytes = 256 << 20
 )
 
-// At is where the world stands.
+// At is the position of the world in its run.
 func (w *World) At() (event uint64, timeNs int64) { return w.kernel.Events, w.kernel.Now }
 
 // Outcome reports what happened so far.

@@ -62,7 +62,7 @@ type baseFile struct {
 }
 
 // NewBase opens the layers of a node. What lies in a layer at one of the hidden paths, which are absolute, is not there
-// for it; a layer of its own at such a path is. What the machine does not give is noted in lack, which may be nil.
+// for it; a layer of its own at such a path is. A resource that the machine refuses is noted in lack, which may be nil.
 func NewBase(layers []Layer, hidden []string, lack *Lack) (*Base, error) {
 	b := &Base{worlds: 1, layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
 	for i, l := range layers {

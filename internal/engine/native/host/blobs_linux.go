@@ -37,7 +37,7 @@ func (f *blob) release() {
 	}
 }
 
-// NewBlobs makes an empty store. What the machine does not give for it is noted in lack, which may be nil.
+// NewBlobs makes an empty store. A resource that the machine refuses is noted in lack, which may be nil.
 func NewBlobs(lack *Lack) *Blobs {
 	return &Blobs{open: map[fs.BlobID]*blob{}, lent: map[fs.BlobID]bool{}, left: map[fs.BlobID]*blob{}, lack: lack}
 }

@@ -48,7 +48,7 @@ var chances struct {
 	files map[fileKey]*code.Findings
 }
 
-// chanceIn finds the instructions of an open file. What is known of a file that changes must not be kept.
+// chanceIn finds the instructions of an open file. The result for a file that changes must not be kept.
 func chanceIn(fd int, changes bool) (*code.Findings, error) {
 	key, err := keyOf(fd)
 	if err != nil {

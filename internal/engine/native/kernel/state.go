@@ -256,7 +256,7 @@ type Cred struct {
 	UID, EUID, SUID, FSUID int
 	GID, EGID, SGID, FSGID int
 	Groups                 []int
-	// Of one that is not root: what was kept when it ceased to be root, and what of it is in force.
+	// Of a process that is not root: the capabilities kept when it ceased to be root, and those of them that are in force.
 	Permitted, Effective uint64
 	KeepCaps             bool // PR_SET_KEEPCAPS
 }

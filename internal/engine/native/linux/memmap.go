@@ -100,7 +100,7 @@ func trapChance(k *Kernel, t *Thread, fd int, changes bool, addr, size, offset u
 // is looked through at the end alone.
 const maxMadeAtOnce = 4 << 20
 
-// madeCode notes that a program may execute what was not looked through as it was mapped. What it cannot write to is there already.
+// madeCode notes that a program may execute what was not looked through as it was mapped. Code that the program cannot write to is there already.
 func madeCode(k *Kernel, t *Thread, addr, size uint64, later bool) {
 	k.Spaces[k.Proc(t).Space].Made = true
 	if later || size > maxMadeAtOnce || k.Unsafe != "" {

@@ -72,7 +72,7 @@ type tcb struct {
 	Probes       int   // keepalives and window probes without an answer
 	LastHeard    int64
 	EndAt        int64 // end of TIME_WAIT, of an orphan's FIN_WAIT2, or of TCP_DEFER_ACCEPT
-	UnreachAt    int64 // when nobody has answered for the peer's address
+	UnreachAt    int64 // when no node has answered for the peer's address
 	Void         bool  // what is sent is dropped on the way: the peer is on another network
 	FastAt       int64 // pending timer event of the fast deadlines, or 0
 	SlowAt       int64 // and of the slow ones
@@ -97,7 +97,7 @@ type tcb struct {
 // Stages of a TCP socket in connect(2): Linux keeps them apart from the state of the protocol.
 const (
 	unconnected   = 0
-	connecting    = 1 // connect has begun and not told its result
+	connecting    = 1 // connect has begun and not returned its result
 	connected     = 2 // stays when the connection ends
 	disconnecting = 3 // shut down after a connect that failed
 )
@@ -549,7 +549,7 @@ func (sk *sock) resetBy(s *State, env Env, ref FaultRef) {
 	}
 }
 
-// reset ends a connection and tells the peer by RST.
+// reset ends a connection and notifies the peer by RST.
 func (sk *sock) reset(s *State, env Env) {
 	sk.saw(s, ResetSent)
 	sk.emit(s, env, flagRST|flagACK, sk.TCP.SndMax, nil)
