@@ -34,7 +34,7 @@ var promises = [promised]string{
 	pages:         "flow control: what is being applied stays within its bound",
 }
 
-// observer knows what no node knows: who led when, what was appended, and what was committed.
+// observer knows what no node knows: which server led when, what was appended, and what was committed.
 type observer struct {
 	broken   [promised]error
 	stuck    error // what clients wait for without success when faults have ended

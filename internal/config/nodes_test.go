@@ -259,7 +259,7 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	if calm := injections(t, "calm", "10ms"); len(calm) > 0 {
-		t.Errorf("a preset without faults injects: %v", calm)
+		t.Errorf("the preset without faults injects: %v", calm)
 	}
 	for _, step := range []string{"10ms", "100ms"} {
 		moderate := injections(t, "moderate", step)

@@ -104,7 +104,7 @@ func NewDiagramSink(w io.Writer, spec *world.Spec) Sink {
 	return d
 }
 
-// newTracker follows messages and marks for another sink, which says whom it tells.
+// newTracker follows messages and marks for another sink, which sets the function that gets them.
 func newTracker(spec *world.Spec) *diagramSink {
 	d := &diagramSink{nodes: map[string]string{}, tables: map[string]*table{},
 		forks: map[string]int{}, loose: map[[2]string][]*end{}, grams: map[gram][]Message{}}

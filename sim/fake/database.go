@@ -232,7 +232,7 @@ func (d *database) tx(id int) *serverTx {
 	return nil
 }
 
-// end closes a transaction. A rollback succeeds; who asks for its commit afterwards hears that it is gone.
+// end closes a transaction. A rollback succeeds; a later commit is answered that the transaction is gone.
 func (d *database) end(tx *serverTx, how code) code {
 	d.open = slices.DeleteFunc(d.open, func(o *serverTx) bool { return o == tx })
 	d.ended[tx.id] = how

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// council is what the store knows of the caches: who belongs to the ring, and who may still believe so. It has no clock: each
+// council is what the store knows of the caches: which caches belong to the ring, and which may still believe so. It has no clock: each
 // call gets the time as an argument.
 //
 // An epoch is a set of members. Each cache holds a lease, which its beats renew. When a member's lease ends, or a cache joins, a new

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// beat is what a cache sends to the store again and again: who it is, which life of its own this is, and by which epoch it works.
+// beat is what a cache sends to the store again and again: its name, which of its lives this is, and by which epoch it works.
 type beat struct {
 	Node, Incarnation string
 	Epoch             int

@@ -340,7 +340,7 @@ func TestVotesAreSaved(t *testing.T) {
 	}
 }
 
-// TestNobodyVotesBesideALeader: who has just heard a leader, or has just started, does not vote.
+// TestNobodyVotesBesideALeader: a server that has just heard a leader, or has just started, does not vote.
 func TestNobodyVotesBesideALeader(t *testing.T) {
 	n := New(Config{ID: "a", Peers: []string{"b", "c"}, LeaseClock: Monotonic, Draw: func(int64) int64 { return 99 }}, Time{}, nil)
 	vote := Message{Kind: Vote, From: "c", To: "a", Term: 9, Index: 9, LogTerm: 8}

@@ -4,7 +4,7 @@ import "cmp"
 
 // replica is the protocol by which the brokers keep one log, as a step function: no clock, disk, network or goroutine.
 // It is Raft (Ongaro and Ousterhout, 2014) without snapshots: an epoch has one leader, elected by a majority; an entry counts
-// when a majority has it on disk; who votes looks that the candidate has all that counts.
+// when a majority has it on disk; a vote makes sure that the candidate has all that is committed.
 type replica struct {
 	id    string
 	peers []string // the others

@@ -88,7 +88,7 @@ type Want struct {
 // Text is the value of an option, or nil.
 func (w *Want) Text(key string) *source.Node { return w.Value.Get(key) }
 
-// Reserve keeps nodes from the addresses that mean the subnet itself and all its hosts (broadcast).
+// Reserve keeps nodes from the address of the subnet itself and from its broadcast address.
 func (f *Family) Reserve() {
 	f.Taken[f.Subnet.Addr()] = "the subnet itself"
 	if f.Subnet.Addr().Is4() {
