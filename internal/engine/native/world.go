@@ -80,10 +80,6 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 	}
 	released := w.heldAt == whenDue
 	w.heldAt = notHeld
-	maxEvents := w.spec.Limits.Events
-	if maxEvents == 0 {
-		maxEvents = defaultEvents
-	}
 	for ; ; released = false {
 		if !released && len(k.Notices) > 0 {
 			if err := w.notice(); err != nil {
@@ -108,40 +104,8 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 				return engine.Ready, nil
 			}
 		}
-		switch {
-		case w.failure != nil:
-			return "", w.failure
-		case w.real.Lack.Err != nil:
-			return "", w.real.Lack.Err
-		case d.Unstartable != "":
-			w.outcome.Detail = d.Unstartable
-			return engine.Unstartable, nil
-		case d.Phase == director.PhaseOver:
-			return engine.Finished, nil
-		case k.Now >= w.spec.MaxTimeNs:
-			if d.Phase == director.PhaseSetup {
-				w.outcome.Detail = d.Unready()
-			}
-			return engine.MaxTime, nil
-		case until.Event > 0 && k.Events >= until.Event, until.TimeNs > 0 && k.Now >= until.TimeNs:
-			return engine.ReachedUntil, nil
-		case k.Events >= maxEvents:
-			w.outcome.Detail = fmt.Sprintf("the limit of %d events", maxEvents)
-			return engine.Limit, nil
-		case len(w.outcome.History) >= maxHistory:
-			w.outcome.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
-			return engine.Limit, nil
-		case d.HistoryBytes > maxHistoryBytes:
-			w.outcome.Detail = fmt.Sprintf("the limit of %d MB in the history", maxHistoryBytes>>20)
-			return engine.Limit, nil
-		case k.Exceeded() != "":
-			w.outcome.Detail = k.Exceeded()
-			return engine.Limit, nil
-		}
-		if w.real.Machine.Due() || k.Slow() {
-			if reason := w.outside(); reason != "" {
-				return reason, nil
-			}
+		if reason, err := w.over(until); reason != "" || err != nil {
+			return reason, err
 		}
 		if k.Step(false) == kernel.Ran {
 			k.IdleTurns = 0
@@ -190,6 +154,51 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			return engine.Deadlock, nil
 		}
 	}
+}
+
+// over reports why the loop ends here; nothing if it does not.
+func (w *World) over(until engine.Until) (engine.Reason, error) {
+	k, d := w.kernel, w.director
+	maxEvents := w.spec.Limits.Events
+	if maxEvents == 0 {
+		maxEvents = defaultEvents
+	}
+	switch {
+	case w.failure != nil:
+		return "", w.failure
+	case w.real.Lack.Err != nil:
+		return "", w.real.Lack.Err
+	case d.Unstartable != "":
+		w.outcome.Detail = d.Unstartable
+		return engine.Unstartable, nil
+	case d.Phase == director.PhaseOver:
+		return engine.Finished, nil
+	case k.Now >= w.spec.MaxTimeNs:
+		if d.Phase == director.PhaseSetup {
+			w.outcome.Detail = d.Unready()
+		}
+		return engine.MaxTime, nil
+	case until.Event > 0 && k.Events >= until.Event, until.TimeNs > 0 && k.Now >= until.TimeNs:
+		return engine.ReachedUntil, nil
+	case k.Events >= maxEvents:
+		w.outcome.Detail = fmt.Sprintf("the limit of %d events", maxEvents)
+		return engine.Limit, nil
+	case len(w.outcome.History) >= maxHistory:
+		w.outcome.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
+		return engine.Limit, nil
+	case d.HistoryBytes > maxHistoryBytes:
+		w.outcome.Detail = fmt.Sprintf("the limit of %d MB in the history", maxHistoryBytes>>20)
+		return engine.Limit, nil
+	case k.Exceeded() != "":
+		w.outcome.Detail = k.Exceeded()
+		return engine.Limit, nil
+	}
+	if w.real.Machine.Due() || k.Slow() {
+		if reason := w.outside(); reason != "" {
+			return reason, nil
+		}
+	}
+	return "", nil
 }
 
 // heldAt is where in a turn of the loop the director held, which is where the turn goes on.
