@@ -4,6 +4,9 @@ package native
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -33,6 +36,12 @@ func (w *World) Fork(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wo
 func (w *World) fork(spec *world.Spec, t tape.Tape, o engine.Options) (*World, error) {
 	if w.failure != nil {
 		return nil, w.failure
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.kernel.Procs)) {
+		p := w.kernel.Procs[id]
+		if s := w.kernel.Spaces[p.Space]; s != nil && s.Unforked && !p.Zombie {
+			return nil, fmt.Errorf("cannot copy a world: %s has memory that a fork leaves out or clears (MADV_DONTFORK, MADV_WIPEONFORK)", p.Path)
+		}
 	}
 	setting := w.director.Setting
 	if spec != w.spec {

@@ -86,16 +86,16 @@ func TestForkOfWatchedCode(t *testing.T) {
 	forked(t, busy(), engine.Options{Behaviour: true, Code: &code.Watch{Choice: code.Choice{"*"}}}, 2)
 }
 
-// threads is the program of testdata/fork/threads.c.
-func threads(t *testing.T) *world.Spec {
+// alone is a world of one node that runs a program of testdata/fork.
+func alone(t *testing.T, name string) *world.Spec {
 	t.Helper()
 	dir := t.TempDir()
-	if out, err := exec.Command(needs.Program(t, "gcc"), "-O1", "-pthread", "-w", "-o", dir+"/threads", "testdata/fork/threads.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command(needs.Program(t, "gcc"), "-O1", "-pthread", "-w", "-o", dir+"/"+name, "testdata/fork/"+name+".c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		Sched: world.Sched{PreemptPPM: 300_000},
-		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Root: "host", WorkingDir: "/tmp", Command: []string{dir + "/threads"},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Root: "host", WorkingDir: "/tmp", Command: []string{dir + "/" + name},
 			Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}}}}}
 }
 
@@ -105,7 +105,7 @@ func TestForkOfThreads(t *testing.T) {
 	for _, mode := range []string{"", "reference"} {
 		t.Run("mode "+mode, func(t *testing.T) {
 			t.Setenv(ReferenceVariable, mode)
-			spec := threads(t)
+			spec := alone(t, "threads")
 			want := play(t, spec, engine.Options{}, nil, nil)
 			fine := 0
 			for _, l := range want.Log {
@@ -238,4 +238,23 @@ func held(t *testing.T) (h holding) {
 		}
 	}
 	return h
+}
+
+// A world in which a fork would not copy all memory is not copied, and goes on.
+func TestForkOfUnforkedMemory(t *testing.T) {
+	spec := alone(t, "unforked")
+	want := play(t, spec, engine.Options{}, nil, nil)
+	if len(want.Log) != 1 || want.Log[0].Text != "its memory is as it was" {
+		t.Fatalf("%+v", want.Log)
+	}
+	got := play(t, spec, engine.Options{}, []uint64{want.Events - 8}, func(w *World) {
+		c, err := w.Fork(spec, tape.Tape{Seed: 7}, engine.Options{})
+		if err == nil {
+			c.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "MADV_WIPEONFORK") {
+			t.Errorf("the copy of a world with memory that a fork clears: %v", err)
+		}
+	})
+	sameRun(t, "the world", want.Events, got, want)
 }

@@ -199,7 +199,7 @@ func (p *copying) copySpace(threads []*thread) error {
 				return err
 			}
 			maker, main = n, n
-		case o.tgid == threads[0].tgid || main != nil && o.tgid == main.copyOf:
+		case o.tgid == main.copyOf:
 			const thread = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD | unix.CLONE_SYSVSEM
 			if n, err = p.thread(p.to, main, o, thread); err != nil {
 				return err

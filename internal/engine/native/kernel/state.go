@@ -264,17 +264,18 @@ type Cred struct {
 // Space is an address space, as far as the engine must know it: the program in it, and shared mappings, for futexes and
 // for snapshots.
 type Space struct {
-	ID      SpaceID
-	Node    NodeID
-	Refs    int
-	Exe     fs.InodeID // the program's file, with a reference; 0 before the first program
-	Counts  int        // names, to whom Kernel.Code belongs, what the program counts in its memory; 0 is nothing
-	Modules []Module   // that have announced themselves
-	ExecNs  int64      // world time at which the program was executed
-	Break   uint64     // the last end of the heap that it asked for, on nodes whose memory is bounded
-	Regions []Region
-	Files   []FileMap // the later hides the earlier
-	Made    bool      // the program may execute what was not looked through as it was mapped
+	ID       SpaceID
+	Node     NodeID
+	Refs     int
+	Exe      fs.InodeID // the program's file, with a reference; 0 before the first program
+	Counts   int        // names, to whom Kernel.Code belongs, what the program counts in its memory; 0 is nothing
+	Modules  []Module   // that have announced themselves
+	ExecNs   int64      // world time at which the program was executed
+	Break    uint64     // the last end of the heap that it asked for, on nodes whose memory is bounded
+	Regions  []Region
+	Files    []FileMap // the later hides the earlier
+	Made     bool      // the program may execute what was not looked through as it was mapped
+	Unforked bool      // a fork leaves out or clears some of its memory, or may do so
 }
 
 // FileMap says which file of the node was mapped to a range of addresses. It holds no reference: what is unmapped is not

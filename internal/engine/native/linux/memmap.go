@@ -125,7 +125,7 @@ func copySpace(k *Kernel, id kernel.SpaceID) kernel.SpaceID {
 	c := newSpace(k, old.Node, old.Exe)
 	c.Modules = slices.Clone(old.Modules)
 	c.Counts, c.ExecNs, c.Break, c.Regions, c.Files = old.Counts, old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
-	c.Made = old.Made
+	c.Made, c.Unforked = old.Made, old.Unforked
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
 			seg.Attach++
@@ -297,6 +297,9 @@ func sysMadvise(k *Kernel, t *Thread) Result {
 		return fail(unix.EPERM)
 	}
 	if machine.Advised(uint32(a[2])) {
+		if slices.Contains(machine.ForkAdvice, uint32(a[2])) {
+			k.Spaces[k.Proc(t).Space].Unforked = true
+		}
 		return Result(k.M.Native(t.ID))
 	}
 	return fail(unix.EINVAL)

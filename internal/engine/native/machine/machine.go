@@ -84,10 +84,15 @@ type MemoryBounds struct {
 // Advice are the kinds of advice of madvise(2) that the real kernel is given: they depend on nothing outside the process. The effect
 // of MADV_FREE depends on the machine's memory, others are for the machine's administrator alone.
 var Advice = []uint32{
-	unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED, unix.MADV_REMOVE, unix.MADV_DONTFORK, unix.MADV_DOFORK,
-	unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP, unix.MADV_WIPEONFORK, unix.MADV_KEEPONFORK, unix.MADV_COLD,
+	unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED, unix.MADV_REMOVE,
+	unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP, unix.MADV_COLD,
 	unix.MADV_PAGEOUT, unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE,
 }
 
+// ForkAdvice are further ones. They change what a fork copies, and so whether a world can be copied.
+var ForkAdvice = []uint32{unix.MADV_DONTFORK, unix.MADV_DOFORK, unix.MADV_WIPEONFORK, unix.MADV_KEEPONFORK}
+
 // Advised reports whether programs may give the real kernel some advice of madvise(2).
-func Advised(kind uint32) bool { return slices.Contains(Advice, kind) }
+func Advised(kind uint32) bool {
+	return slices.Contains(Advice, kind) || slices.Contains(ForkAdvice, kind)
+}
