@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -115,7 +116,23 @@ func roomForSnapshot() bool {
 		fmt.Sscanf(line, "MemTotal: %d kB", &total)
 		fmt.Sscanf(line, "MemAvailable: %d kB", &available)
 	}
-	return available >= total/leastRoom
+	return available >= total/leastRoom && roomInGroup("/sys/fs/cgroup")
+}
+
+// roomInGroup reports whether the control group of this process, as far as it shows as the root of a file system, which it does in a
+// container, has as much room (memory.max and memory.current of cgroup v2).
+func roomInGroup(root string) bool {
+	read := func(name string) (v int64, ok bool) {
+		b, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return 0, false
+		}
+		v, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+		return v, err == nil // there may be "max"
+	}
+	most, bounded := read("memory.max")
+	now, known := read("memory.current")
+	return !bounded || !known || most-now >= most/leastRoom
 }
 
 // trace adds an observer to o that writes the trace into a file.

@@ -50,6 +50,11 @@ func (n *Neighbourhood) Around(i uint64) tape.Tape {
 		reseed("net/**", "sched/**")
 	default:
 		t.Seed = n.Smallest.Seed
+		for _, e := range n.Smallest.Edits {
+			if e.Ready {
+				t.Edits = append(t.Edits, e)
+			}
+		}
 		reseed("random/**", "net/**", "sched/**")
 	}
 	if i%2 == 1 {

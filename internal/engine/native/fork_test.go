@@ -100,12 +100,16 @@ func alone(t *testing.T, name string) *world.Spec {
 }
 
 // Eight threads that wait in a futex, an epoll, a sleep and a pipe, with registers of the extended state in use, an alternate
-// stack, a pending signal and a robust mutex, are copied fifty times, in both modes. Each copy goes on as the original.
+// stack, a pending signal and a robust mutex, are copied fifty times, in both modes. Each copy continues as the original. So do a process and
+// its child of vfork.
 func TestForkOfThreads(t *testing.T) {
-	for _, mode := range []string{"", "reference"} {
-		t.Run("mode "+mode, func(t *testing.T) {
-			t.Setenv(ReferenceVariable, mode)
-			spec := alone(t, "threads")
+	for _, c := range []struct {
+		program, mode string
+		lines         int
+	}{{"threads", "", 11}, {"threads", "reference", 11}, {"vfork", "", 1}, {"vfork", "reference", 1}} {
+		t.Run(c.program+" "+c.mode, func(t *testing.T) {
+			t.Setenv(ReferenceVariable, c.mode)
+			spec := alone(t, c.program)
 			want := play(t, spec, engine.Options{}, nil, nil)
 			fine := 0
 			for _, l := range want.Log {
@@ -116,13 +120,13 @@ func TestForkOfThreads(t *testing.T) {
 					t.Error(l.Text)
 				}
 			}
-			if fine != 11 {
-				t.Fatalf("%d of 11 lines: %+v", fine, want.Log)
+			if fine != c.lines {
+				t.Fatalf("%d of %d lines: %+v", fine, c.lines, want.Log)
 			}
 			r := rand.New(rand.NewPCG(3, 4))
 			var stops []uint64
 			for i := range uint64(50) {
-				stops = append(stops, want.Events*i/50+1+r.Uint64N(want.Events/50))
+				stops = append(stops, want.Events*i/50+1+r.Uint64N(max(want.Events/50, 1)))
 			}
 			got := play(t, spec, engine.Options{}, stops, func(w *World) {
 				c, err := w.Fork(spec, tape.Tape{Seed: 7}, engine.Options{})

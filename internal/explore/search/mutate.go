@@ -404,6 +404,7 @@ func (m *draft) exchange(stream string, times int) bool {
 		return false
 	}
 	now := tape.NewSource(tape.Tape{Seed: m.seed, Edits: m.edits})
+	now.Ready() // few of the draws that matter are made before
 	values := map[uint64]uint64{}
 	value := func(i uint64) uint64 {
 		v, known := values[i]
