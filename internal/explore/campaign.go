@@ -389,6 +389,9 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 				r.reply = nil
 			case second != nil:
 				r.differs = Differs(r.reply.Summary, second.Summary)
+				if b := r.reply.Began; b != nil && r.differs != "" {
+					r.differs += fmt.Sprintf("; the first of the two began at a snapshot of event %d (explore --from-boot does without)", b.Event)
+				}
 			}
 		}
 		results <- r
