@@ -3,14 +3,14 @@
 package host
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
-	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -26,12 +26,8 @@ import (
 // that is cleared at a thread's end are no state of real threads: the engine answers the calls that set them. Maps of memfds that
 // the world may write to lead to the memfds of the copy.
 
-// errCopy is why a world cannot be copied as it stands.
-type errCopy struct{ reason string }
-
-func (e errCopy) Error() string { return "cannot copy a world: " + e.reason }
-
-func noCopy(format string, args ...any) error { return errCopy{fmt.Sprintf(format, args...)} }
+// noCopy is why a world cannot be copied as it stands.
+func noCopy(reason string) error { return errors.New("cannot copy a world: " + reason) }
 
 // Fork copies what is real of a world. The copy's threads stand where the original's do, which goes on as if nothing had happened.
 // It must be called on the Tracer's thread.
@@ -42,12 +38,9 @@ func (c *Checkpoint) Fork() (_ *Checkpoint, err error) {
 			n.Close()
 		}
 	}()
-	from := c.Machine
-	if n.Machine, err = NewMachine(c.Tracer, from.leaks, from.watch.limitNs/1e6, from.Stops == stopsAskedFor); err != nil {
+	if n.Machine, err = c.Machine.sibling(); err != nil {
 		return nil, err
 	}
-	n.Machine.watch.stop()
-	n.Machine.Stops, n.Machine.identities = from.Stops, from.identities
 	n.Machine.Lack = &n.Lack
 	for _, v := range c.VDSOs {
 		w, err := copyVDSO(v)
@@ -66,15 +59,15 @@ func (c *Checkpoint) Fork() (_ *Checkpoint, err error) {
 		}
 		n.Watched = append(n.Watched, w)
 	}
-	p := copying{from: from, to: n.Machine, old: c, new: n, maps: map[int][]memfdMap{}}
+	p := copying{from: c.Machine, to: n.Machine, old: c, new: n, mapped: map[fs.BlobID]bool{}}
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
 	if n.Blobs, err = c.Blobs.Fork(&n.Lack, p.mapped); err != nil {
 		return nil, err
 	}
-	for _, threads := range p.spaces {
-		if err := p.copySpace(threads); err != nil {
+	for i := range p.spaces {
+		if err := p.copySpace(&p.spaces[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -86,15 +79,19 @@ func (c *Checkpoint) Fork() (_ *Checkpoint, err error) {
 type copying struct {
 	from, to *Machine
 	old, new *Checkpoint
-	spaces   [][]*thread        // the threads of each address space, those of one process together, main threads first
-	maps     map[int][]memfdMap // by address space
-	texts    map[int][]byte     // /proc/PID/maps of the original, by address space
+	spaces   []addressSpace
 	mapped   map[fs.BlobID]bool
+}
+
+// addressSpace is one of the original's.
+type addressSpace struct {
+	threads []*thread // those of one process together, main threads first
+	text    string    // /proc/PID/maps
+	maps    []machine.RealMap
 }
 
 // prepare stops all threads and learns what they map.
 func (p *copying) prepare() error {
-	p.texts, p.mapped = map[int][]byte{}, map[fs.BlobID]bool{}
 	bySpace := map[int][]*thread{}
 	for _, id := range slices.Sorted(maps.Keys(p.from.threads)) {
 		t := p.from.threads[id]
@@ -120,16 +117,15 @@ func (p *copying) prepare() error {
 			}
 			return cmp.Compare(order(a), order(b))
 		})
-		p.spaces = append(p.spaces, threads)
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", threads[0].tid))
-		if err != nil {
-			return err
+		text := p.from.Maps(threads[0].id)
+		if text == "" {
+			return noCopy("the maps of a process cannot be read")
 		}
-		p.texts[space] = text
-		p.maps[space] = memfdMaps(text)
-		for _, m := range p.maps[space] {
-			if m.blob > 0 {
-				p.mapped[m.blob] = true
+		maps := memfdMaps(text)
+		p.spaces = append(p.spaces, addressSpace{threads, text, maps})
+		for i := range maps {
+			if blob := maps[i].Blob; blob > 0 {
+				p.mapped[fs.BlobID(blob)] = true
 			}
 		}
 	}
@@ -143,86 +139,55 @@ func order(t *thread) int {
 	return 1
 }
 
-// memfdMap is a part of an address space that maps a memfd of the engine.
-type memfdMap struct {
-	start, end, offset uint64
-	prot               uint64
-	shared             bool
-	blob               fs.BlobID // 0 for the page of time
-}
-
-// memfdMaps finds the maps of blobs and of pages of time in /proc/PID/maps (proc_pid_maps(5)).
-func memfdMaps(text []byte) (list []memfdMap) {
-	for line := range bytes.Lines(text) {
-		at := bytes.Index(line, []byte(" /memfd:"))
-		if at < 0 {
+// memfdMaps finds the maps of blobs and of the page of time among the lines of /proc/PID/maps.
+func memfdMaps(text string) (list []machine.RealMap) {
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, " /memfd:") {
 			continue
 		}
-		f := bytes.Fields(line)
-		if len(f) < 6 || len(f[1]) < 4 {
-			continue
+		if m, ok := machine.ParseMap(line); ok && (m.Blob > 0 || m.Start == machine.TimePageAt) {
+			list = append(list, m)
 		}
-		var m memfdMap
-		from, to, _ := bytes.Cut(f[0], []byte("-"))
-		m.start, _ = strconv.ParseUint(string(from), 16, 64)
-		m.end, _ = strconv.ParseUint(string(to), 16, 64)
-		m.offset, _ = strconv.ParseUint(string(f[2]), 16, 64)
-		for i, bit := range []uint64{unix.PROT_READ, unix.PROT_WRITE, unix.PROT_EXEC} {
-			if f[1][i] != '-' {
-				m.prot |= bit
-			}
-		}
-		m.shared = f[1][3] == 's'
-		if blob, ok := bytes.CutPrefix(f[5], []byte("/memfd:blob-")); ok {
-			id, _ := strconv.ParseInt(string(blob), 10, 64)
-			m.blob = fs.BlobID(id)
-		} else if m.start != machine.TimePageAt {
-			continue
-		}
-		list = append(list, m)
 	}
 	return list
 }
 
 // copySpace copies an address space and the processes that run in it: one, and vfork children that have no program of their own yet.
-func (p *copying) copySpace(threads []*thread) error {
-	first := threads[0]
-	var main *thread // of the process that is being made
-	var maker *thread
+func (p *copying) copySpace(s *addressSpace) error {
+	const ofThread = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD | unix.CLONE_SYSVSEM
+	first := s.threads[0]
+	var maker *thread // of the processes of the copy
+	var main *thread  // of the process that is being made, a copy of process of
+	var of int
 	codes, chances := first.code.copied(), first.chance.copied()
-	for _, o := range threads {
-		var n *thread
-		var err error
+	for _, o := range s.threads {
+		m, by, flags := p.to, main, uint64(ofThread)
 		switch {
 		case maker == nil:
-			if n, err = p.thread(p.from, first, o, unix.CLONE_PARENT); err != nil {
-				return err
-			}
-			maker, main = n, n
-		case o.tgid == main.copyOf:
-			const thread = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES | unix.CLONE_SIGHAND | unix.CLONE_THREAD | unix.CLONE_SYSVSEM
-			if n, err = p.thread(p.to, main, o, thread); err != nil {
-				return err
-			}
-		default:
-			if n, err = p.thread(p.to, maker, o, unix.CLONE_VM|unix.CLONE_PARENT); err != nil {
-				return err
-			}
-			main = n
+			m, by, flags = p.from, first, unix.CLONE_PARENT
+		case o.tgid != of:
+			by, flags = maker, unix.CLONE_VM|unix.CLONE_PARENT
+		}
+		n, err := p.thread(m, by, o, flags)
+		if err != nil {
+			return err
 		}
 		n.code, n.chance = codes, chances
-		if n == maker {
-			if err := p.remap(first, n); err != nil {
-				return err
-			}
-			continue
+		if n.leader {
+			main, of = n, o.tgid
 		}
-		if n == main {
-			if err := p.handlers(first, o, n); err != nil {
-				return err
+		switch {
+		case maker == nil:
+			maker = n
+			err = p.remap(s, n)
+		case n.leader:
+			if err = p.handlers(first, o, n); err == nil {
+				err = p.own(o, n)
 			}
+		default:
+			err = p.own(o, n)
 		}
-		if err := p.own(o, n); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -236,15 +201,19 @@ func (p *copying) thread(m *Machine, by, o *thread, flags uint64) (*thread, erro
 	if flags&unix.CLONE_VM != 0 {
 		stack = o.regs.Rsp
 	}
-	var tid int
-	var errno syscall.Errno
-	m.aside(by, func() { tid, errno = m.clone(by, flags, stack, 0) })
-	if errno != 0 {
-		return nil, Explain(fmt.Errorf("cannot copy a thread: %w", errno))
+	tid := m.aside(by, func() int64 {
+		tid, errno := m.clone(by, flags, stack, 0)
+		if errno != 0 {
+			return -int64(errno)
+		}
+		return int64(tid)
+	})
+	if tid < 0 {
+		return nil, Explain(fmt.Errorf("cannot copy a thread: %w", syscall.Errno(-tid)))
 	}
 	n := &thread{
-		id: o.id, tid: tid, tgid: tid, leader: true, space: o.space, at: o.at, regs: o.regs, loaded: true, dirty: true,
-		gadget: o.gadget, auxv: o.auxv, spinTurns: o.spinTurns, spin: o.spin, foreign: o.foreign, listener: o.listener, copyOf: o.tgid,
+		id: o.id, tid: int(tid), tgid: int(tid), leader: true, space: o.space, at: o.at, regs: o.regs, loaded: true, dirty: true,
+		gadget: o.gadget, auxv: o.auxv, spinTurns: o.spinTurns, spin: o.spin, foreign: o.foreign, listener: o.listener,
 	}
 	if n.at == atCall {
 		n.at = atWithdrawn
@@ -263,14 +232,15 @@ func (p *copying) thread(m *Machine, by, o *thread, flags uint64) (*thread, erro
 	return n, nil
 }
 
-// aside runs f, in which a thread executes calls of the engine's choice, and has the thread stand where it stood.
-func (m *Machine) aside(t *thread, f func()) {
+// aside runs f, in which a thread executes calls of the engine's choice, and has the thread stand where it stood. It returns what f does.
+func (m *Machine) aside(t *thread, f func() int64) int64 {
 	m.withdraw(t)
 	nr, at := t.load().Orig_rax, t.at
-	f()
+	r := f()
 	if at == atCall || at == atWithdrawn {
 		t.at, t.regs.Orig_rax = atWithdrawn, nr
 	}
+	return r
 }
 
 // Places in struct stack_t (sigaltstack(2)), and its size.
@@ -297,9 +267,7 @@ func (p *copying) own(o, n *thread) error {
 
 	shared := o.vdso.Shared[pageSize:]
 	defer p.from.cleanScratch(o)
-	var r int64
-	p.from.aside(o, func() { r = p.from.execute(o, unix.SYS_SIGALTSTACK, 0, machine.ScratchArea) })
-	if r != 0 {
+	if r := p.from.aside(o, func() int64 { return p.from.execute(o, unix.SYS_SIGALTSTACK, 0, machine.ScratchArea) }); r != 0 {
 		return fmt.Errorf("cannot read the alternate stack of a thread: %w", syscall.Errno(-r))
 	}
 	if binary.LittleEndian.Uint64(shared[stackSize:]) == 0 {
@@ -309,8 +277,7 @@ func (p *copying) own(o, n *thread) error {
 	copy(copied, shared[:stackBytes])
 	copied[stackFlags] &^= onStack
 	defer p.to.cleanScratch(n)
-	p.to.aside(n, func() { r = p.to.execute(n, unix.SYS_SIGALTSTACK, machine.ScratchArea, 0) })
-	if r != 0 {
+	if r := p.to.aside(n, func() int64 { return p.to.execute(n, unix.SYS_SIGALTSTACK, machine.ScratchArea, 0) }); r != 0 {
 		return fmt.Errorf("cannot set the alternate stack of a thread: %w", syscall.Errno(-r))
 	}
 	return nil
@@ -325,8 +292,7 @@ func (p *copying) handlers(first, o, n *thread) error {
 			continue
 		}
 		copy(n.vdso.Shared[pageSize:], wants[:])
-		var r int64
-		p.to.aside(n, func() { r = p.to.execute(n, unix.SYS_RT_SIGACTION, uint64(sig), machine.ScratchArea, 0, 8) })
+		r := p.to.aside(n, func() int64 { return p.to.execute(n, unix.SYS_RT_SIGACTION, uint64(sig), machine.ScratchArea, 0, 8) })
 		p.to.cleanScratch(n)
 		if r != 0 {
 			return fmt.Errorf("cannot set the handler of a signal: %w", syscall.Errno(-r))
@@ -335,20 +301,19 @@ func (p *copying) handlers(first, o, n *thread) error {
 	return nil
 }
 
-// remap has the maps of memfds in an address space that was just forked from that of o lead to the memfds of the copy.
-func (p *copying) remap(o, n *thread) error {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", n.tid))
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(text, p.texts[o.space]) {
+// remap has the maps of memfds in an address space that a thread was just forked in lead to the memfds of the copy.
+func (p *copying) remap(s *addressSpace, n *thread) error {
+	if p.to.Maps(n.id) != s.text {
 		return noCopy("a program has memory that a fork leaves out (MADV_DONTFORK)")
 	}
-	for _, m := range p.maps[o.space] {
-		fd := n.vdso.FD
-		if m.blob != 0 {
+	o, vdso := s.threads[0], n.vdso
+	n.vdso = o.vdso // whose scratch area is mapped, until that of the copy is in its place
+	for i := range s.maps {
+		m := &s.maps[i]
+		fd := vdso.FD
+		if m.Blob != 0 {
 			var ok bool
-			if fd, ok = p.new.Blobs.behind(m.blob); !ok {
+			if fd, ok = p.new.Blobs.behind(fs.BlobID(m.Blob)); !ok {
 				return noCopy("a map of a file in memory that is not known")
 			}
 		}
@@ -356,35 +321,31 @@ func (p *copying) remap(o, n *thread) error {
 		if err != nil {
 			return err
 		}
-		flags, kind := uint64(unix.O_RDONLY), uint64(unix.MAP_PRIVATE)
-		if m.shared {
-			flags, kind = unix.O_RDWR, unix.MAP_SHARED
-		}
-		var r int64
-		p.to.aside(n, func() { r = p.to.mapAt(n, fd, flags, m, kind, private) })
-		if r < 0 {
+		if r := p.to.aside(n, func() int64 { return p.to.mapAt(n, fd, m, private) }); r < 0 {
 			return fmt.Errorf("cannot map a file in memory of a copy: %w", syscall.Errno(-r))
+		}
+		if m.Blob == 0 {
+			n.vdso = vdso
 		}
 	}
 	return nil
 }
 
 // mapAt maps an open file of this process where at is, and writes pages into the map.
-func (m *Machine) mapAt(t *thread, fd int, flags uint64, at memfdMap, kind uint64, pages []page) int64 {
-	path := m.ownFile(fd)
-	if !m.scratch(t, path) {
-		return -int64(unix.ESRCH)
-	}
-	opened := m.execute(t, unix.SYS_OPENAT, 0, machine.ScratchArea, flags|unix.O_CLOEXEC)
-	m.writeAt(t, machine.ScratchArea, make([]byte, len(path)))
+func (m *Machine) mapAt(t *thread, fd int, at *machine.RealMap, pages []page) int64 {
+	opened := m.OpenFD(t.id, fd, at.Shared)
 	if opened < 0 {
 		return opened
 	}
-	prot := at.prot
-	if len(pages) > 0 {
-		prot |= unix.PROT_READ | unix.PROT_WRITE
+	prot, kind, size := at.Prot(), uint64(unix.MAP_PRIVATE), at.End-at.Start
+	if at.Shared {
+		kind = unix.MAP_SHARED
 	}
-	r := m.execute(t, unix.SYS_MMAP, at.start, at.end-at.start, prot, kind|unix.MAP_FIXED, uint64(opened), at.offset)
+	first := prot
+	if len(pages) > 0 {
+		first |= unix.PROT_READ | unix.PROT_WRITE
+	}
+	r := m.execute(t, unix.SYS_MMAP, at.Start, size, first, kind|unix.MAP_FIXED, uint64(opened), at.Offset)
 	m.execute(t, unix.SYS_CLOSE, uint64(opened))
 	if r < 0 || len(pages) == 0 {
 		return r
@@ -394,7 +355,7 @@ func (m *Machine) mapAt(t *thread, fd int, flags uint64, at memfdMap, kind uint6
 			return -int64(unix.ENOMEM)
 		}
 	}
-	return m.execute(t, unix.SYS_MPROTECT, at.start, at.end-at.start, at.prot)
+	return m.execute(t, unix.SYS_MPROTECT, at.Start, size, prot)
 }
 
 // page is a page of a private map that the process has written to.
@@ -404,8 +365,8 @@ type page struct {
 }
 
 // privatePages are those of a private map of a file that are the process' own.
-func (t *thread) privatePages(m memfdMap) (list []page, err error) {
-	if m.shared {
+func (t *thread) privatePages(m *machine.RealMap) (list []page, err error) {
+	if m.Shared {
 		return nil, nil
 	}
 	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", t.tid))
@@ -418,8 +379,8 @@ func (t *thread) privatePages(m memfdMap) (list []page, err error) {
 		return nil, err
 	}
 	defer memory.Close()
-	entries := make([]byte, (m.end-m.start)/pageSize*8)
-	if _, err := pagemap.ReadAt(entries, int64(m.start/pageSize*8)); err != nil {
+	entries := make([]byte, (m.End-m.Start)/pageSize*8)
+	if _, err := pagemap.ReadAt(entries, int64(m.Start/pageSize*8)); err != nil {
 		return nil, err
 	}
 	for i := 0; i < len(entries); i += 8 {
@@ -427,7 +388,7 @@ func (t *thread) privatePages(m memfdMap) (list []page, err error) {
 		if v&(pagePresent|pageSwapped) == 0 || v&pageOfFile != 0 {
 			continue
 		}
-		p := page{addr: m.start + uint64(i)/8*pageSize}
+		p := page{addr: m.Start + uint64(i)/8*pageSize}
 		if _, err := memory.ReadAt(p.data[:], int64(p.addr)); err != nil {
 			return nil, err
 		}

@@ -37,7 +37,6 @@ type thread struct {
 	id        ThreadID
 	tid, tgid int
 	space     int // the address space: one of the machine's numbers
-	copyOf    int // the process that its own is a copy of, in another machine
 	leader    bool
 	ended     bool // a main thread, which waits for the others of its process without memory
 	at        where
@@ -97,9 +96,6 @@ type Machine struct {
 	Slow error
 }
 
-// stopsAskedFor is Machine.Stops under the reference.
-const stopsAskedFor = "asked for"
-
 // Leaks switches off single cures against chance; only the mutation test of the engine sets any.
 type Leaks struct {
 	ASLR, TSC, VDSO, Random, Instructions bool
@@ -112,7 +108,7 @@ func NewMachine(tracer *Tracer, leaks Leaks, spinCPUMs int64, reference bool) (*
 	interruptible()
 	stops := ""
 	if reference {
-		stops = stopsAskedFor
+		stops = "asked for"
 		quietChildSignals()
 	} else if err := heedChildren(); err != nil {
 		stops = err.Error()
@@ -133,6 +129,19 @@ func NewMachine(tracer *Tracer, leaks Leaks, spinCPUMs int64, reference bool) (*
 	m.cpuidTraps = !leaks.Instructions && giveUpCPUID()
 	tracer.machines = append(tracer.machines, m)
 	return m, nil
+}
+
+// sibling is a machine without processes for a copy of the world. It does not watch its threads yet.
+func (m *Machine) sibling() (*Machine, error) {
+	fd, err := unix.FcntlInt(uintptr(m.stubFD), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("fcntl: %w", err)
+	}
+	n := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, tracer: m.tracer, loop: m.loop, vdsoOffset: m.vdsoOffset, leaks: m.leaks, ignored: m.ignored,
+		watch: &watchdog{owner: m.watch.owner, limitNs: m.watch.limitNs}, let: m.let, Stops: m.Stops, vdsoAround: m.vdsoAround, cpuidTraps: m.cpuidTraps,
+		identities: m.identities, layout: m.layout, Slow: m.Slow}
+	m.tracer.machines = append(m.tracer.machines, n)
+	return n, nil
 }
 
 // Close kills and reaps every process that is left. The OS thread must not end without it: Go's runtime blocks all

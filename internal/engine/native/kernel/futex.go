@@ -4,6 +4,8 @@ package kernel
 
 import (
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // Waiter is a thread in a futex' queue.
@@ -31,7 +33,7 @@ func (k *Kernel) FutexKey(t *Thread, addr uint64, private bool) Key {
 // sharedKey names a word of shared memory. munmap and mremap pass the engine by, so the real map of the process says
 // what is there now.
 func (k *Kernel) sharedKey(t *Thread, addr uint64) (Key, bool) {
-	m, ok := MapAt(k.M.Maps(t.ID), addr)
+	m, ok := machine.MapAt(k.M.Maps(t.ID), addr)
 	if !ok || !m.Shared {
 		return Key{}, false
 	}

@@ -4,53 +4,10 @@ package kernel
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
-
-// RealMap is one line of the real /proc/PID/maps.
-type RealMap struct {
-	Start, End, Offset uint64
-	Shared, Writable   bool
-	Executable         bool
-	Name               string // in the machine's tree
-	Blob               int64  // what is mapped, if it is one of the engine's blobs
-}
-
-// ParseMap reads a line of /proc/PID/maps (proc_pid_maps(5)).
-func ParseMap(line string) (m RealMap, ok bool) {
-	var f [5]string
-	rest := strings.TrimSuffix(line, "\n")
-	for i := range f {
-		f[i], rest, _ = strings.Cut(rest, " ")
-	}
-	if f[4] == "" || len(f[1]) < 4 {
-		return m, false
-	}
-	from, to, _ := strings.Cut(f[0], "-")
-	m.Start, _ = strconv.ParseUint(from, 16, 64)
-	m.End, _ = strconv.ParseUint(to, 16, 64)
-	m.Offset, _ = strconv.ParseUint(f[2], 16, 64)
-	m.Writable, m.Executable, m.Shared = f[1][1] == 'w', f[1][2] == 'x', f[1][3] == 's'
-	m.Name = strings.TrimLeft(rest, " ")
-	if blob, is := strings.CutPrefix(m.Name, "/memfd:blob-"); is {
-		blob, _, _ = strings.Cut(blob, " ")
-		m.Blob, _ = strconv.ParseInt(blob, 10, 64)
-	}
-	return m, true
-}
-
-// MapAt finds the line that holds an address.
-func MapAt(maps string, addr uint64) (RealMap, bool) {
-	for line := range strings.Lines(maps) {
-		if m, ok := ParseMap(line); ok && addr >= m.Start && addr < m.End {
-			return m, true
-		}
-	}
-	return RealMap{}, false
-}
 
 // MadeUnsafe takes what was found in the code that a thread's program has made.
 func (s *State) MadeUnsafe(t *Thread, name string, tooMuch bool) {
@@ -90,7 +47,7 @@ func (s *Space) FileAt(addr uint64) *FileMap {
 
 // Mapped finds the file of a line of the real map, by what is mapped there: munmap and mremap pass the engine by. What is one file of the
 // machine and several of the node's is distinguished by where it was mapped.
-func (s *Space) Mapped(m *RealMap) (found *FileMap) {
+func (s *Space) Mapped(m *machine.RealMap) (found *FileMap) {
 	for i := len(s.Files) - 1; i >= 0; i-- {
 		f := &s.Files[i]
 		switch {

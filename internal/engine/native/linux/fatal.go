@@ -8,6 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // Remains is what is left of the process of a thread that a signal ends, as that process sees it. It may be read until the process is gone.
@@ -58,7 +59,7 @@ func mappedFile(k *Kernel, t *Thread, addr uint64) []byte {
 // dumpMaps are the maps of a process as it sees them, without the page of virtual time, which is the engine's.
 func dumpMaps(k *Kernel, t *Thread, p *Proc) (list []dump.Map) {
 	for line := range strings.Lines(procMaps(k, t, p)) {
-		r, ok := kernel.ParseMap(line)
+		r, ok := machine.ParseMap(line)
 		if !ok {
 			continue
 		}

@@ -22,7 +22,7 @@ func mapsToWrite(k *Kernel, node kernel.NodeID, blob int64) bool {
 			continue
 		}
 		for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
-			if m, ok := kernel.ParseMap(line); ok && m.Shared && m.Writable && m.Blob == blob {
+			if m, ok := machine.ParseMap(line); ok && m.Shared && m.Writable && m.Blob == blob {
 				return true
 			}
 		}
@@ -62,7 +62,7 @@ func addPrograms(k *Kernel, t *Thread, s *kernel.Space, programs ...program) {
 		}
 	}
 	for line := range strings.Lines(k.M.Maps(t.ID)) {
-		m, ok := kernel.ParseMap(line)
+		m, ok := machine.ParseMap(line)
 		if !ok || m.Start > machine.LastAddress || machine.Reserved(m.Start, m.End-m.Start) {
 			continue
 		}

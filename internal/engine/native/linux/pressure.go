@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"golang.org/x/sys/unix"
@@ -63,7 +64,7 @@ func sysMprotect(k *Kernel, t *Thread) Result {
 		return r
 	}
 	if a := &t.Call.Args; a[2]&unix.PROT_WRITE != 0 && pressed(k, t) {
-		if m, ok := kernel.MapAt(k.M.Maps(t.ID), a[0]); ok && !m.Shared && !m.Writable {
+		if m, ok := machine.MapAt(k.M.Maps(t.ID), a[0]); ok && !m.Shared && !m.Writable {
 			if r, starved := starved(k, t, fail(unix.ENOMEM)); starved {
 				return r
 			}
@@ -150,7 +151,7 @@ func KillLargest(k *Kernel, id kernel.NodeID, fault int) (Killed, bool) {
 func ownMemory(k *Kernel, p *Proc) int64 {
 	size := int64(0)
 	for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
-		if m, ok := kernel.ParseMap(line); ok && m.Writable && !m.Shared {
+		if m, ok := machine.ParseMap(line); ok && m.Writable && !m.Shared {
 			size += int64(m.End - m.Start)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"golang.org/x/sys/unix"
 )
@@ -667,7 +668,7 @@ func procMaps(k *Kernel, t *Thread, p *Proc) string {
 	files := space.MappedFiles()
 	var b strings.Builder
 	for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
-		m, ok := kernel.ParseMap(line)
+		m, ok := machine.ParseMap(line)
 		if !ok {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"golang.org/x/sys/unix"
 )
 
@@ -126,7 +127,7 @@ func measure(k *Kernel, n *Node, tenants []*Proc, own []int64) int64 {
 			continue
 		}
 		for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
-			if m, ok := kernel.ParseMap(line); ok && m.Shared && m.Blob != 0 {
+			if m, ok := machine.ParseMap(line); ok && m.Shared && m.Blob != 0 {
 				mapped[m.Blob] = true
 			}
 		}
