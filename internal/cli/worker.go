@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -33,8 +31,7 @@ func (a *app) workerVerb() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			abandon := func() { os.Exit(check.ExitEngine) } // the kernel ends what the world has left
-			w := &worker{snapshots: runner.Snapshots{Room: roomForSnapshot}}
-			if err := explore.Serve(os.Stdin, a.out, w.do, abandon); err != nil {
+			if err := explore.Serve(os.Stdin, a.out, new(worker).do, abandon); err != nil {
 				return failed(err)
 			}
 			return nil
@@ -53,7 +50,7 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 	}
 	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out)}
 	if began.Event > 0 {
-		r.Began = &explore.Began{Event: began.Event, Ready: began.Ready, SavedNs: began.SavedNs}
+		r.Began = &began
 	}
 	if why := w.snapshots.Refused; why != nil && !errors.Is(why, engine.ErrUnsupported) {
 		r.NoSnapshots = why.Error()
@@ -100,39 +97,6 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: engine.At(job.Until), Along: job.Along,
 		FromBoot: job.FromBoot || job.Trace != nil || job.Dumps != ""}) // traces and core files begin at the boot
 	return out, began, errors.Join(err, finish(out))
-}
-
-// leastRoom is the part of the machine's memory that snapshots leave: one in so many.
-const leastRoom = 5
-
-// roomForSnapshot reports whether this machine has memory for a further snapshot (proc_meminfo(5)).
-func roomForSnapshot() bool {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return true
-	}
-	var total, available int64
-	for line := range strings.Lines(string(b)) {
-		fmt.Sscanf(line, "MemTotal: %d kB", &total)
-		fmt.Sscanf(line, "MemAvailable: %d kB", &available)
-	}
-	return available >= total/leastRoom && roomInGroup("/sys/fs/cgroup")
-}
-
-// roomInGroup reports whether the control group of this process, as far as it shows as the root of a file system, which it does in a
-// container, has as much room (memory.max and memory.current of cgroup v2).
-func roomInGroup(root string) bool {
-	read := func(name string) (v int64, ok bool) {
-		b, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			return 0, false
-		}
-		v, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-		return v, err == nil // there may be "max"
-	}
-	most, bounded := read("memory.max")
-	now, known := read("memory.current")
-	return !bounded || !known || most-now >= most/leastRoom
 }
 
 // trace adds an observer to o that writes the trace into a file.

@@ -24,6 +24,9 @@ type Engine interface {
 	Boot(spec *world.Spec, t tape.Tape, o Options) (World, error)
 }
 
+// Roomy is an Engine that knows whether this machine has memory for a copy of a world.
+type Roomy interface{ Room() bool }
+
 // World is one run in progress.
 type World interface {
 	// Advance runs the world until the given point, or until it ends by itself.

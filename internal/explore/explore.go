@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -116,13 +117,6 @@ type Trace struct {
 	Events []string `json:"events,omitempty"`
 }
 
-// Began is a snapshot at which a run began.
-type Began struct {
-	Event   uint64 `json:"event"`
-	Ready   bool   `json:"ready,omitempty"` // it was taken at the end of setup
-	SavedNs int64  `json:"saved_ns"`        // how long the run that took it needed from its boot to there
-}
-
 // Reply is a line that a worker writes: progress of a job, or its end.
 type Reply struct {
 	ID       uint64    `json:"id"`
@@ -134,7 +128,7 @@ type Reply struct {
 	Outcome   *check.Judged `json:"outcome,omitempty"`
 	Seen      *search.Seen  `json:"seen,omitempty"` // if the setup asks for it
 	// Began is the snapshot at which the run began; nil is its boot.
-	Began *Began `json:"began,omitempty"`
+	Began *runner.Begin `json:"began,omitempty"`
 	// NoSnapshots is why the worker takes no snapshots.
 	NoSnapshots string `json:"no_snapshots,omitempty"`
 }

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -16,8 +17,6 @@ import (
 type Snapshots struct {
 	// Most is how many there may be; 0 is DefaultSnapshots.
 	Most int
-	// Room reports whether the machine has memory for a further one; nil is that it has.
-	Room func() bool
 	// Refused is why no snapshot could be taken; none is tried after that.
 	Refused error
 
@@ -48,9 +47,9 @@ type snapshot struct {
 
 // Begin is where a run began: its boot if it is zero, and else a snapshot.
 type Begin struct {
-	Event   uint64
-	Ready   bool  // the end of setup
-	SavedNs int64 // how long the run that took the snapshot needed from its boot to there
+	Event   uint64 `json:"event"`
+	Ready   bool   `json:"ready,omitempty"` // the end of setup
+	SavedNs int64  `json:"saved_ns"`        // how long the run that took the snapshot needed from its boot to there
 }
 
 // Work is one run to be made.
@@ -116,40 +115,45 @@ func (s *Snapshots) try(e engine.Engine, w *Work) (*check.Judged, Begin, error) 
 		j, err := Do(e, w.Spec, w.Tape, w.Options, w.Until)
 		return j, Begin{}, err
 	}
-	r := &Run{spec: w.Spec, options: w.Options, began: time.Now()}
 	s.runs++
-	from := s.latest(w)
-	var begin Begin
-	if from != nil {
+	r, begin := s.fork(w)
+	if r == nil {
 		var err error
-		if r.World, err = from.world.Fork(w.Spec, w.Tape, w.Options); err != nil {
-			s.refuse(err)
-		} else {
-			from.used = s.runs
-			begin = Begin{from.event, from.ready, from.wall.Nanoseconds()}
-		}
-	}
-	if r.World == nil {
-		var err error
-		if r.World, err = e.Boot(w.Spec, w.Tape, w.Options); err != nil {
+		if r, err = Boot(e, w.Spec, w.Tape, w.Options); err != nil {
 			return nil, begin, err
 		}
 	}
 	defer r.Close()
-	if err := s.advance(r, w, begin); err != nil {
+	if err := s.advance(e, r, w, begin); err != nil {
 		return nil, begin, err
 	}
 	j := r.Judge()
 	return j, begin, r.Close()
 }
 
+// fork begins a run at a snapshot; it gives none where it must boot.
+func (s *Snapshots) fork(w *Work) (*Run, Begin) {
+	from := s.latest(w)
+	if from == nil {
+		return nil, Begin{}
+	}
+	r := &Run{spec: w.Spec, options: w.Options, began: time.Now()}
+	var err error
+	if r.World, err = from.world.Fork(w.Spec, w.Tape, w.Options); err != nil {
+		s.refuse(err)
+		return nil, Begin{}
+	}
+	from.used = s.runs
+	return r, Begin{from.event, from.ready, from.wall.Nanoseconds()}
+}
+
 // advance runs a world to its end, and takes snapshots.
-func (s *Snapshots) advance(r *Run, w *Work, begin Begin) error {
+func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error {
 	r.until = w.Until
 	until := engine.Until{Position: w.Until, TimeNs: w.Spec.EndNs}
 	take := func(ready bool) (cost time.Duration) {
 		began := time.Now()
-		s.take(r.World, w, ready, time.Duration(begin.SavedNs)+began.Sub(r.began))
+		s.take(e, r.World, w, ready, time.Duration(begin.SavedNs)+began.Sub(r.began))
 		return time.Since(began)
 	}
 	if begin.Event == 0 && s.Refused == nil {
@@ -181,9 +185,7 @@ func (s *Snapshots) advance(r *Run, w *Work, begin Begin) error {
 			last, pause = time.Now(), max(time.Duration(betweenNs), betweenTimes*cost)
 		}
 	}
-	var err error
-	r.Reason, err = r.World.Advance(until)
-	return err
+	return r.Advance(w.Until)
 }
 
 // latest is the last snapshot of those that a run may begin at.
@@ -198,15 +200,14 @@ func (s *Snapshots) latest(w *Work) (best *snapshot) {
 }
 
 // take keeps a copy of a world.
-func (s *Snapshots) take(of engine.World, w *Work, ready bool, wall time.Duration) {
-	if s.Refused != nil {
-		return
-	}
-	for len(s.list) >= max(s.Most, 1) && s.Most > 0 || len(s.list) >= DefaultSnapshots && s.Most == 0 || len(s.list) > 0 && s.Room != nil && !s.Room() {
+func (s *Snapshots) take(e engine.Engine, of engine.World, w *Work, ready bool, wall time.Duration) {
+	for len(s.list) >= cmp.Or(s.Most, DefaultSnapshots) {
 		s.drop()
 	}
-	if s.Room != nil && !s.Room() {
-		return
+	for roomy, ok := e.(engine.Roomy); ok && !roomy.Room(); s.drop() {
+		if len(s.list) == 0 {
+			return
+		}
 	}
 	c, err := of.Fork(w.Spec, w.Tape, w.Options)
 	if err != nil {

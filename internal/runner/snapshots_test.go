@@ -17,6 +17,7 @@ type toys struct {
 	boots, open int
 	slow        bool  // events take time
 	fails       error // of Fork
+	full        bool  // there is no room
 	most        int   // worlds that may be open; 0 is no bound
 }
 
@@ -27,6 +28,8 @@ type toy struct {
 	sum   string
 	ready bool
 }
+
+func (e *toys) Room() bool { return !e.full }
 
 const (
 	toySetup  = 10
@@ -168,14 +171,14 @@ func TestSnapshotsOfCutWorlds(t *testing.T) {
 func TestNoSnapshots(t *testing.T) {
 	for name, c := range map[string]struct {
 		fails error
-		room  func() bool
+		full  bool
 		tried bool
 	}{
-		"no copy":   {errors.New("no more processes"), nil, true},
-		"no memory": {nil, func() bool { return false }, false},
+		"no copy":   {errors.New("no more processes"), false, true},
+		"no memory": {nil, true, false},
 	} {
-		e := &toys{fails: c.fails}
-		s := &runner.Snapshots{Room: c.room}
+		e := &toys{fails: c.fails, full: c.full}
+		s := &runner.Snapshots{}
 		for range 3 {
 			j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Along: true})
 			if err != nil || began.Event != 0 || j.Events != toyEvents {

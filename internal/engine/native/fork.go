@@ -16,6 +16,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
+// Room reports whether this machine has memory for a copy of a world.
+func (*Engine) Room() bool { return host.Room() }
+
 // Follows reports whether the run of a tape is the same as this one up to here.
 func (w *World) Follows(t tape.Tape) bool { return w.tape.Follows(t) }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -177,6 +178,32 @@ func MachineBytes() int64 {
 		return 0
 	}
 	return int64(info.Totalram) * int64(info.Unit)
+}
+
+// leastRoom is the part of the machine's memory that copies of worlds leave: one in so many.
+const leastRoom = 5
+
+// Room reports whether this machine has memory for a copy of a world (proc_meminfo(5)).
+func Room() bool {
+	b, _ := os.ReadFile("/proc/meminfo")
+	kib := amounts(b)
+	return kib["MemAvailable"] >= kib["MemTotal"]/leastRoom && roomInGroup("/sys/fs/cgroup")
+}
+
+// roomInGroup reports whether the control group of this process, as far as it shows as the root of a file system, which it does in a
+// container, has as much room (memory.max and memory.current of cgroup v2).
+func roomInGroup(root string) bool {
+	read := func(name string) (v int64, ok bool) {
+		b, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			return 0, false
+		}
+		v, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+		return v, err == nil // there may be "max"
+	}
+	most, bounded := read("memory.max")
+	now, known := read("memory.current")
+	return !bounded || !known || most-now >= most/leastRoom
 }
 
 // amounts reads lines such as "Name:  12 kB".

@@ -1,4 +1,6 @@
-package cli
+//go:build linux && amd64
+
+package host
 
 import (
 	"os"
