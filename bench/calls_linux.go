@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // repeats is how often the short measurements are made; the best counts, since all that disturbs makes them slower.
@@ -88,7 +89,7 @@ func (b *bench) alone(command string) (time.Duration, error) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return 0, err
 	}
-	w, err := b.boot(path, engine.Options{})
+	_, w, err := b.boot(path, engine.Options{})
 	if err != nil {
 		return 0, err
 	}
@@ -105,13 +106,14 @@ func (b *bench) alone(command string) (time.Duration, error) {
 	return took, nil
 }
 
-func (b *bench) boot(path string, o engine.Options) (engine.World, error) {
+func (b *bench) boot(path string, o engine.Options) (*world.Spec, engine.World, error) {
 	r, err := config.Load(config.Options{Path: path})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.Dir, o.Self = b.dir, b.program
-	return native.New().Boot(r.Spec, tape.Tape{Seed: 1}, o)
+	w, err := native.New().Boot(r.Spec, tape.Tape{Seed: 1}, o)
+	return r.Spec, w, err
 }
 
 // against compares whole programs inside a world and outside, from start to end.

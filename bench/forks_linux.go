@@ -5,15 +5,10 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
-	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -45,12 +40,7 @@ func (b *bench) forks() ([]row, error) {
 }
 
 func (b *bench) fork(path string, until engine.Until) (r row, err error) {
-	read, err := config.Load(config.Options{Path: path})
-	if err != nil {
-		return r, err
-	}
-	o := engine.Options{Dir: b.dir, Self: b.program}
-	w, err := native.New().Boot(read.Spec, tape.Tape{Seed: 1}, o)
+	spec, w, err := b.boot(path, engine.Options{})
 	if err != nil {
 		return r, err
 	}
@@ -58,13 +48,13 @@ func (b *bench) fork(path string, until engine.Until) (r row, err error) {
 	if _, err := w.Advance(until); err != nil {
 		return r, err
 	}
-	original := children()
+	original := children(os.Getpid())
 	var took []time.Duration
 	var own []uint64
 	for range forkTimes {
 		before := machineWide()
 		began := time.Now()
-		c, err := w.Fork(read.Spec, tape.Tape{Seed: 1}, o)
+		c, err := w.Fork(spec, tape.Tape{Seed: 1}, engine.Options{Dir: b.dir, Self: b.program})
 		if err != nil {
 			return r, err
 		}
@@ -82,45 +72,14 @@ func (b *bench) fork(path string, until engine.Until) (r row, err error) {
 	return r, nil
 }
 
-// children are the processes that this one has started.
-func children() map[int]bool {
-	list := map[int]bool{}
-	tasks, _ := filepath.Glob("/proc/self/task/*/children")
-	for _, t := range tasks {
-		b, _ := os.ReadFile(t)
-		for _, c := range strings.Fields(string(b)) {
-			if id, err := strconv.Atoi(c); err == nil {
-				list[id] = true
-			}
-		}
-	}
-	return list
-}
-
 // machineWide is memory of the whole machine for page tables and stacks of threads, and for files in memory, in bytes (proc_meminfo(5)).
-func machineWide() (total uint64) {
-	b, _ := os.ReadFile("/proc/meminfo")
-	for line := range strings.Lines(string(b)) {
-		if f := strings.Fields(line); len(f) > 1 && (f[0] == "Shmem:" || f[0] == "PageTables:" || f[0] == "KernelStack:") {
-			kb, _ := strconv.ParseUint(f[1], 10, 64)
-			total += kb << 10
-		}
-	}
-	return total
-}
+func machineWide() uint64 { return amount("/proc/meminfo", "Shmem:", "PageTables:", "KernelStack:") }
 
-// private is the memory that only children beside some others have, in bytes (smaps_rollup of proc_pid_smaps(5)).
-func private(besides map[int]bool) (total uint64) {
-	for id := range children() {
-		if besides[id] {
-			continue
-		}
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", id))
-		for line := range strings.Lines(string(b)) {
-			if f := strings.Fields(line); len(f) > 1 && (f[0] == "Private_Clean:" || f[0] == "Private_Dirty:") {
-				kb, _ := strconv.ParseUint(f[1], 10, 64)
-				total += kb << 10
-			}
+// private is the memory that only children beside some others have, in bytes.
+func private(besides []int) (total uint64) {
+	for _, id := range children(os.Getpid()) {
+		if !slices.Contains(besides, id) {
+			total += amount(fmt.Sprintf("/proc/%d/smaps_rollup", id), "Private_Clean:", "Private_Dirty:")
 		}
 	}
 	return total

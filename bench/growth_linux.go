@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,25 +92,37 @@ func (b *bench) measure(text string) (*summary, uint64, error) {
 	return &doc.Run, <-peak, err
 }
 
-// memory is the proportional set size of a process and all its descendants, in bytes.
+// memory is the proportional set size of a process and all its descendants, in bytes (smaps_rollup of proc_pid_smaps(5)).
 func memory(pid int) uint64 {
-	dir := fmt.Sprintf("/proc/%d", pid)
-	rollup, _ := os.ReadFile(dir + "/smaps_rollup")
-	var total uint64
-	for line := range strings.Lines(string(rollup)) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "Pss:" {
-			kb, _ := strconv.ParseUint(f[1], 10, 64)
-			total += kb << 10
-		}
+	total := amount(fmt.Sprintf("/proc/%d/smaps_rollup", pid), "Pss:")
+	for _, id := range children(pid) {
+		total += memory(id)
 	}
-	tasks, _ := filepath.Glob(dir + "/task/*/children")
-	for _, t := range tasks {
-		children, _ := os.ReadFile(t)
-		for _, c := range strings.Fields(string(children)) {
-			if id, err := strconv.Atoi(c); err == nil {
-				total += memory(id)
-			}
+	return total
+}
+
+// amount is the sum of some lines of a file such as /proc/meminfo, of the form "Name: 12 kB", in bytes. It is 0 without the file.
+func amount(path string, names ...string) (total uint64) {
+	b, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && slices.Contains(names, f[0]) {
+			kib, _ := strconv.ParseUint(f[1], 10, 64)
+			total += kib << 10
 		}
 	}
 	return total
+}
+
+// children are the processes that a process has started (proc_pid_children(5)).
+func children(pid int) (ids []int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, t := range tasks {
+		b, _ := os.ReadFile(t)
+		for _, c := range strings.Fields(string(b)) {
+			if id, err := strconv.Atoi(c); err == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }

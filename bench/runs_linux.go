@@ -87,7 +87,7 @@ func (b *bench) idle() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := b.boot("bench/worlds/etcd.yaml", engine.Options{})
+	_, w, err := b.boot("bench/worlds/etcd.yaml", engine.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (b *bench) idle() ([]row, error) {
 func (b *bench) leader() (engine.Until, error) {
 	const stepNs = 10e6
 	elected := false
-	w, err := b.boot("bench/worlds/etcd.yaml", engine.Options{Log: func(l engine.LogLine) { elected = elected || strings.Contains(l.Text, "elected leader") }})
+	_, w, err := b.boot("bench/worlds/etcd.yaml", engine.Options{Log: func(l engine.LogLine) { elected = elected || strings.Contains(l.Text, "elected leader") }})
 	if err != nil {
 		return engine.Until{}, err
 	}
@@ -142,7 +142,7 @@ func (b *bench) pass(path string, until engine.Until) (*passed, error) {
 	var p passed
 	once := func(o engine.Options) (time.Duration, error) {
 		start := time.Now()
-		w, err := b.boot(path, o)
+		_, w, err := b.boot(path, o)
 		if err != nil {
 			return 0, err
 		}

@@ -203,9 +203,11 @@ func addSwitch(c *cobra.Command, on *bool, name, usage string) {
 
 func (f *flags) document(c *cobra.Command) { addSwitch(c, &f.json, "json", "print one JSON document") }
 
-func (f *flags) seedFlag(c *cobra.Command, usage string) {
+func (f *flags) seedFlag(c *cobra.Command, usage string) { addSeed(c, &f.seed, "seed", usage) }
+
+func addSeed(c *cobra.Command, seed *uint64, name, usage string) {
 	says := fmt.Sprintf("a seed is a whole number from 0 to %d, such as 42", uint64(math.MaxUint64))
-	c.Flags().Var(numberFlag{&f.seed, 0, math.MaxUint64, says}, "seed", usage)
+	c.Flags().Var(numberFlag{seed, 0, math.MaxUint64, says}, name, usage)
 }
 
 func (f *flags) oneSeed(c *cobra.Command) {
@@ -214,7 +216,7 @@ func (f *flags) oneSeed(c *cobra.Command) {
 
 func (f *flags) oneTape(c *cobra.Command) {
 	f.oneSeed(c)
-	c.Flags().Var(numberFlag{&f.bootSeed, 0, math.MaxUint64, "a seed is a whole number, such as 42"}, "boot-seed", "`seed` of the choices that are made before the end of setup (default: that of --seed)")
+	addSeed(c, &f.bootSeed, "boot-seed", "`seed` of the choices that are made before the end of setup (default: that of --seed)")
 	c.Flags().Var(fileFlag{&f.tapeFile}, "tape", "run the tape in this `file`, which has the text form")
 	c.MarkFlagsMutuallyExclusive("seed", "tape")
 	c.MarkFlagsMutuallyExclusive("boot-seed", "tape")

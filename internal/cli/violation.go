@@ -55,13 +55,13 @@ func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdic
 		f.Smallest = known.Smallest // found again: what shrinking has come to stays
 	}
 	path, err := report.Save(p.state, f)
-	switch {
+	switch boot, seed, rest := o.Tape.Seeds(); {
 	case err == nil:
 		s.File, s.Replay = path, "bloodhound replay "+id+p.arguments
-	case len(o.Tape.Edits) > 0:
+	case len(rest) > 0:
 		s.Replay = "bloodhound run --tape FILE" + p.arguments + " (FILE is the one that this run was given)"
 	default:
-		s.Replay = fmt.Sprintf("bloodhound run --seed %d%s", o.Tape.Seed, p.arguments)
+		s.Replay = report.RunCommand(boot, seed, p.arguments)
 	}
 	if err == nil {
 		err = report.SaveEvidence(p.state, id, o)

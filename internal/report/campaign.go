@@ -186,11 +186,11 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 				x.At = fmt.Sprintf("at %s, event %d", Seconds(e.TimeNs), e.Event)
 			}
 			if e.Seed != nil {
-				boot := ""
+				boot := *e.Seed
 				if e.BootSeed != nil {
-					boot = fmt.Sprintf(" --boot-seed %d", *e.BootSeed)
+					boot = *e.BootSeed
 				}
-				x.Command = fmt.Sprintf("bloodhound run --seed %d%s%s", *e.Seed, boot, c.Arguments)
+				x.Command = RunCommand(boot, *e.Seed, c.Arguments)
 			}
 			view.Shown = append(view.Shown, x)
 		}
@@ -206,4 +206,13 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 		v.LogCounts = append(v.LogCounts, countView{name, t.LogCounts[name]})
 	}
 	return campaignTemplate().Execute(w, &v)
+}
+
+// RunCommand is the command that makes the run of a tape that seeds are all of (tape.Tape.Seeds).
+func RunCommand(boot, seed uint64, arguments string) string {
+	command := fmt.Sprintf("bloodhound run --seed %d", seed)
+	if boot != seed {
+		command += fmt.Sprintf(" --boot-seed %d", boot)
+	}
+	return command + arguments
 }

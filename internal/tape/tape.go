@@ -9,7 +9,6 @@ package tape
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
@@ -37,20 +36,17 @@ func (t Tape) Own() uint64 {
 // Name describes a tape in a few words: its seeds, and how many edits it has beside.
 func (t Tape) Name() string {
 	boot, seed, rest := t.Seeds()
-	name := fmt.Sprintf("seed %d", seed)
+	name, with := fmt.Sprintf("seed %d", seed), " with"
 	if boot != seed {
-		name += fmt.Sprintf(", booted with seed %d,", boot)
-		if len(rest) == 0 {
-			name = strings.TrimSuffix(name, ",")
-		}
+		name, with = fmt.Sprintf("%s, booted with seed %d", name, boot), ", with"
 	}
 	switch len(rest) {
 	case 0:
 		return name
 	case 1:
-		return name + " with 1 edit"
+		return name + with + " 1 edit"
 	}
-	return fmt.Sprintf("%s with %d edits", name, len(rest))
+	return fmt.Sprintf("%s%s %d edits", name, with, len(rest))
 }
 
 // Op is the kind of an Edit.
