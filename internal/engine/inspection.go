@@ -6,6 +6,8 @@ package engine
 type Inspection interface {
 	// Position is where the world stopped.
 	Position() Position
+	// Nodes lists the nodes of the world in the order of its Spec.
+	Nodes() ([]Node, error)
 	// Threads lists the threads of all nodes, in the order of their nodes and numbers.
 	Threads() ([]Thread, error)
 	// Registers lists those of a thread.
@@ -18,14 +20,29 @@ type Inspection interface {
 	Sockets(node string) ([]Socket, error)
 }
 
+// Node is a node of a stopped world.
+type Node struct {
+	Name string `json:"name"`
+	// Status is waiting (for what it depends on), running, ended (by itself), down (by a fault) or restarting.
+	Status string `json:"status"`
+	// ExitCode is that of a main process that has ended.
+	ExitCode int `json:"exit_code,omitempty"`
+	// Addresses are those of its interfaces.
+	Addresses []string `json:"addresses,omitempty"`
+}
+
 // Thread is a thread of a program in a stopped world.
 type Thread struct {
-	Node    string `json:"node"`
-	Program string `json:"program"` // path in the world
-	PID     int    `json:"pid"`
-	TID     int    `json:"tid"`
-	Name    string `json:"name"`           // as in the events of a trace: fork path, such as n1/0.2
-	Call    string `json:"call,omitempty"` // the system call that it waits in; empty for one that can run
+	Node    string   `json:"node"`
+	Program string   `json:"program"` // path in the world
+	Args    []string `json:"args,omitempty"`
+	PID     int      `json:"pid"`
+	PPID    int      `json:"ppid"` // 0 of a process that the world itself has started
+	TID     int      `json:"tid"`
+	Name    string   `json:"name"`           // as in the events of a trace: fork path, such as n1/0.2
+	Call    string   `json:"call,omitempty"` // the system call that it waits in; empty for one that can run
+	// SinceNs is the virtual time since which it waits.
+	SinceNs int64 `json:"since_ns,omitempty"`
 }
 
 // OpenFile is an open descriptor of a process.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
@@ -32,6 +33,24 @@ func (x stopped) Position() engine.Position {
 	return engine.At(x.w.kernel.Events)
 }
 
+// statusNames are those of engine.Node, by status.
+var statusNames = [...]string{director.Waiting: "waiting", director.Running: "running", director.Ended: "ended", director.Crashed: "down", director.Resting: "restarting"}
+
+func (x stopped) Nodes() (list []engine.Node, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		for i := range x.w.spec.Nodes {
+			d := &x.w.director.Nodes[i]
+			n := engine.Node{Name: x.w.spec.Nodes[i].Name, Status: statusNames[d.Status], Addresses: k.Net.Addresses(net.NodeID(i))}
+			if d.Status == director.Ended {
+				n.ExitCode = d.ExitCode
+			}
+			list = append(list, n)
+		}
+		return nil
+	})
+	return list, err
+}
+
 func (x stopped) Threads() (list []engine.Thread, err error) {
 	err = x.ask(func(k *kernel.Kernel) error {
 		for _, t := range k.Threads {
@@ -39,9 +58,12 @@ func (x stopped) Threads() (list []engine.Thread, err error) {
 				continue
 			}
 			p := k.Procs[t.Proc]
-			out := engine.Thread{Node: k.Nodes[t.Node].Name, Program: p.Path, PID: p.PID, TID: t.TID, Name: t.Name}
+			out := engine.Thread{Node: k.Nodes[t.Node].Name, Program: p.Path, Args: slices.Clone(p.Argv), PID: p.PID, TID: t.TID, Name: t.Name}
+			if parent := k.Procs[p.Parent]; parent != nil {
+				out.PPID = parent.PID
+			}
 			if t.State == kernel.Blocked {
-				out.Call = linux.CallName(t.Call.Nr)
+				out.Call, out.SinceNs = linux.CallName(t.Call.Nr), t.WaitNs
 			}
 			list = append(list, out)
 		}

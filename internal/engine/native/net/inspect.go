@@ -62,3 +62,18 @@ func (s *State) Sockets(id NodeID) (list []Socket) {
 	}
 	return list
 }
+
+// Addresses lists those of a node's interfaces, IPv4 first.
+func (s *State) Addresses(id NodeID) (list []string) {
+	for i := range s.Nodes[id].NICs {
+		if n := &s.Nodes[id].NICs[i]; n.Has4 {
+			list = append(list, n.IP4.String())
+		}
+	}
+	for i := range s.Nodes[id].NICs {
+		if n := &s.Nodes[id].NICs[i]; n.Has6 {
+			list = append(list, n.IP6.String())
+		}
+	}
+	return list
+}
