@@ -2,8 +2,6 @@ package workload
 
 import (
 	"cmp"
-	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,16 +64,19 @@ type composer struct {
 	over    bool               // drivers are stopped: none starts any more, and how they end has no meaning
 }
 
-func compose(getenv func(string) string, out io.Writer) error {
+func compose(getenv func(string) string, orders io.Reader, out io.Writer) error {
 	var w world.Workload
 	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
 		return fmt.Errorf("%s is no workload: %w", envDriver, err)
 	}
-	var seed [8]byte
-	if _, err := rand.Read(seed[:]); err != nil {
+	if _, err := awaitOrder(orders); err != nil {
 		return err
 	}
-	d := newDice(binary.LittleEndian.Uint64(seed[:]), 0, 0)
+	seed, err := drawSeed()
+	if err != nil {
+		return err
+	}
+	d := newDice(seed, 0, 0)
 	dir, err := chooseTemplate(cmp.Or(w.Options["template"], templatesDir), d)
 	if err != nil {
 		return err

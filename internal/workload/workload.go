@@ -8,6 +8,7 @@
 package workload
 
 import (
+	"bufio"
 	"cmp"
 	"crypto/rand"
 	"encoding/binary"
@@ -66,10 +67,10 @@ func Main(kind string, getenv func(string) string, out io.Writer) int {
 	if kind == "probe" {
 		return probe(getenv(envDriver), out)
 	}
-	run := func() error { return drive(kind, getenv, out) }
+	run := func() error { return drive(kind, getenv, os.Stdin, out) }
 	switch kind {
 	case "composer":
-		run = func() error { return compose(getenv, out) }
+		run = func() error { return compose(getenv, os.Stdin, out) }
 	case "prober":
 		debug.SetMemoryLimit(proberBytes)
 		run = func() error { return prober(os.Stdin, os.Stdin) }
@@ -81,7 +82,7 @@ func Main(kind string, getenv func(string) string, out io.Writer) int {
 	return exitDone
 }
 
-func drive(kind string, getenv func(string) string, out io.Writer) error {
+func drive(kind string, getenv func(string) string, orders io.Reader, out io.Writer) error {
 	var w world.Workload
 	if err := json.Unmarshal([]byte(getenv(envDriver)), &w); err != nil {
 		return fmt.Errorf("%s is no workload: %w", envDriver, err)
@@ -96,15 +97,40 @@ func drive(kind string, getenv func(string) string, out io.Writer) error {
 		return err
 	}
 	defer report.close()
-	// The one draw of the process: in a world it comes from the tape.
-	var seed [8]byte
-	if _, err := rand.Read(seed[:]); err != nil {
+	if w.Skip, err = awaitOrder(orders); err != nil {
 		return err
 	}
-	counts, err := s.run(binary.LittleEndian.Uint64(seed[:]), report)
+	seed, err := drawSeed()
+	if err != nil {
+		return err
+	}
+	counts, err := s.run(seed, report)
 	fmt.Fprintf(out, "%s: %d operations: %d ok, %d fail, %d info; %d not started\n", cmp.Or(w.Name, kind),
 		counts.ok+counts.fail+counts.info, counts.ok, counts.fail, counts.info, counts.skipped)
 	return err
+}
+
+// awaitOrder waits until the driver may begin, which is at once where no order comes, and reports what its clients skip.
+func awaitOrder(orders io.Reader) ([]world.Skip, error) {
+	line, err := bufio.NewReader(orders).ReadBytes('\n')
+	if err == io.EOF && len(line) == 0 {
+		return nil, nil
+	}
+	var o world.DriverOrder
+	if err == nil {
+		err = json.Unmarshal(line, &o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the order to begin cannot be read: %w", err)
+	}
+	return o.Skip, nil
+}
+
+// drawSeed makes the one draw of a driver, after its order to begin: in a world it comes from the tape.
+func drawSeed() (uint64, error) {
+	var seed [8]byte
+	_, err := rand.Read(seed[:])
+	return binary.LittleEndian.Uint64(seed[:]), err
 }
 
 // Validate reports whether a workload of a driver that comes with Bloodhound can run; its errors are the user's and name the remedy.

@@ -23,6 +23,11 @@ type ProbeOrder struct {
 	Check Check `json:"check"`
 }
 
+// DriverOrder is what a driver that comes with Bloodhound reads before it begins, as a line of JSON.
+type DriverOrder struct {
+	Skip []Skip `json:"skip,omitempty"` // that of its Workload
+}
+
 // ProbeAnswer is what it answers, in one write.
 type ProbeAnswer struct {
 	ID   int64  `json:"id"`

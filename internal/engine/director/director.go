@@ -40,8 +40,10 @@ type State struct {
 	Quiet                  Quiet
 	Healed                 int64 // time of the last heal that no fault has followed, 0 if none
 	Probes                 []Probe
-	Prober                 int64 // the tag of the one that takes orders, 0 if there is none
-	Drivers                int   // drivers that still run
+	Prober                 int64   // the tag of the one that takes orders, 0 if there is none
+	Drivers                int     // drivers that still run
+	OwnReadyNs             int64   // when setup no longer waits for the drivers and the prober that come with Bloodhound; 0 as long as they are not started
+	Waiting                []int64 // by workload, the tag of a driver that waits for its order to begin, or 0
 	Started                bool
 	Live                   []int // jobs that are not done and have a deadline
 	Felt                   []Felt

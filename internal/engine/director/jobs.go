@@ -353,8 +353,47 @@ func (d *Director) unstarted(n *world.Node) string {
 	return "waited for " + strings.Join(missing, " and for ")
 }
 
-// startDrivers begins the workload. In a world in process that is the clients.
-func (d *Director) startDrivers() error {
+// ownStartNs is how long setup waits for programs of Bloodhound's own, which are started when all servers are up: they need a few ms.
+const ownStartNs = 20e6
+
+// awaitsOwn starts the drivers that come with Bloodhound, and the prober, and reports whether setup waits for them. They then wait for
+// orders, so that all runs whose setup is the same can begin behind their start.
+func (d *Director) awaitsOwn(now int64) (bool, error) {
+	if d.OwnReadyNs == 0 {
+		d.OwnReadyNs = now
+		if started, err := d.startOwn(); err != nil {
+			return true, err
+		} else if started {
+			d.OwnReadyNs += min(ownStartNs, d.spec.MaxTimeNs/100)
+		}
+	}
+	d.SetupLook = d.OwnReadyNs
+	return now < d.OwnReadyNs, nil
+}
+
+func (d *Director) startOwn() (started bool, err error) {
+	if d.inProcess {
+		return false, nil
+	}
+	d.Waiting = make([]int64, len(d.spec.Workloads))
+	for i := range d.spec.Workloads {
+		if l := d.spec.Workloads[i]; l.Driver != "command" { // a copy: what it skips comes with its order
+			l.Skip = nil
+			if d.Waiting[i], err = d.startDriver(JobDriver, i, &l); err != nil {
+				return started, err
+			}
+			started = true
+		}
+	}
+	if node := Checker(d.spec); node >= 0 && d.asksProber() {
+		started = true
+		err = d.startProber(node)
+	}
+	return started, err
+}
+
+// beginWorkload has the drivers begin. In a world in process they are the clients.
+func (d *Director) beginWorkload() error {
 	if d.inProcess {
 		for i := range d.spec.Nodes {
 			if n := &d.spec.Nodes[i]; n.Role != world.Server && len(n.Command) > 0 {
@@ -368,42 +407,61 @@ func (d *Director) startDrivers() error {
 	}
 	for i := range d.spec.Workloads {
 		l := &d.spec.Workloads[i]
-		text, err := json.Marshal(l)
-		if err != nil {
-			return err
-		}
-		if err := d.startDriver(JobDriver, i, l, string(text)); err != nil {
-			return err
+		if l.Driver == "command" {
+			if _, err := d.startDriver(JobDriver, i, l); err != nil {
+				return err
+			}
+			continue
 		}
 		if l.Driver == "composer" { // its first command runs without faults, if it has one
-			d.Quiet.hold(int64(len(d.Jobs)))
+			d.Quiet.hold(d.Waiting[i])
+		}
+		if err := d.orderDriver(d.Waiting[i], l); err != nil {
+			return err
 		}
 	}
+	d.Waiting = nil
 	return nil
 }
 
-// startDriver starts the driver of the i-th workload; text is what one that comes with Bloodhound is to do.
-func (d *Director) startDriver(kind JobKind, i int, l *world.Workload, text string) error {
+// orderDriver has a driver that comes with Bloodhound begin. One that has ended takes no order, and its end is known.
+func (d *Director) orderDriver(tag int64, l *world.Workload) error {
+	text, err := json.Marshal(world.DriverOrder{Skip: l.Skip})
+	if err != nil {
+		return err
+	}
+	j := &d.Jobs[tag-1]
+	d.act.Happen(d.spec.Nodes[j.Node].Name, "begin", tag, string(text))
+	d.act.Order(j.Proc, append(text, '\n'))
+	return nil
+}
+
+// startDriver starts the driver of the i-th workload, as l says. One that comes with Bloodhound waits for its order to begin.
+func (d *Director) startDriver(kind JobKind, i int, l *world.Workload) (tag int64, err error) {
 	node := d.nodeID(l.Node)
 	argv, env := l.Command, slices.Clone(l.Env)
 	if l.Driver == "command" && len(l.Skip) > 0 {
 		skip, err := json.Marshal(l.Skip)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		env = append(env, "BLOODHOUND_SKIP="+string(skip))
 	}
 	own := l.Driver != "command"
 	if own {
+		text, err := json.Marshal(l)
+		if err != nil {
+			return 0, err
+		}
 		argv = []string{"driver", l.Driver}
-		env = append(env, "BLOODHOUND_DRIVER="+text, "GOMAXPROCS=1", "GOGC=400")
+		env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1", "GOGC=400")
 	}
 	n := &d.spec.Nodes[node]
-	if _, err := d.launchAs(&Launch{As: n, Own: own, Argv: argv, Env: slices.Concat(n.Env, env), Stdout: "stdout", Stderr: "stderr"}, Job{Kind: kind, Node: node, Index: i, Deadline: never}); err != nil {
-		return err
+	if tag, err = d.launchAs(&Launch{As: n, Own: own, Argv: argv, Env: slices.Concat(n.Env, env), Stdout: "stdout", Stderr: "stderr"}, Job{Kind: kind, Node: node, Index: i, Deadline: never}); err != nil {
+		return 0, err
 	}
 	d.Drivers++
-	return nil
+	return tag, nil
 }
 
 // Exited deals with the end of a process.

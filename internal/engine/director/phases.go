@@ -43,6 +43,9 @@ func (d *Director) endSetup(now int64) error {
 	if d.awaitsSetup(now) || d.awaitsStarts(now) {
 		return nil
 	}
+	if waits, err := d.awaitsOwn(now); waits || err != nil {
+		return err
+	}
 	if d.Hold {
 		d.Held, d.HeldNs = true, now
 		return nil
@@ -50,7 +53,7 @@ func (d *Director) endSetup(now int64) error {
 	return d.begin(now)
 }
 
-// begin ends the setup: the workload starts.
+// begin ends the setup: the workload begins.
 func (d *Director) begin(now int64) error {
 	d.tape.Ready()
 	d.SetupEnd, d.SetupLook = never, never
@@ -69,7 +72,7 @@ func (d *Director) begin(now int64) error {
 			d.Probes[i].NextNs = now
 		}
 	}
-	return d.startDrivers()
+	return d.beginWorkload()
 }
 
 func (d *Director) endWarmup(now int64) {

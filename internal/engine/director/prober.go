@@ -43,13 +43,9 @@ func (d *Director) startProbe(j Job, c *world.Check, env []string) error {
 // order has the prober perform a check.
 func (d *Director) order(j Job, c *world.Check) error {
 	if d.Prober == 0 {
-		n := &d.spec.Nodes[j.Node]
-		prober, err := d.launchAs(&Launch{As: n, Own: true, Argv: []string{"driver", "prober"}, Env: slices.Concat(n.Env, []string{"GOMAXPROCS=1"}), Stdout: "check", Stderr: "check"},
-			Job{Kind: JobProber, Node: j.Node, Deadline: never})
-		if err != nil {
+		if err := d.startProber(j.Node); err != nil {
 			return err
 		}
-		d.Prober = prober
 	}
 	j.Prober, j.StartNs, j.Phase = d.Prober, d.act.Now(), d.Phase
 	d.Jobs = append(d.Jobs, j)
@@ -64,6 +60,20 @@ func (d *Director) order(j Job, c *world.Check) error {
 		return d.unmade(tag, "the prober takes no orders")
 	}
 	return nil
+}
+
+// asksProber reports whether there are checks that the prober performs.
+func (d *Director) asksProber() bool {
+	unscripted := func(c *world.Check) bool { return c != nil && len(c.Script) == 0 }
+	return slices.ContainsFunc(d.spec.Properties, func(p world.Property) bool { return probes(&p) && unscripted(&p.Check) }) ||
+		slices.ContainsFunc(d.spec.Faults.Roles, func(r world.NodeRole) bool { return unscripted(r.Check) })
+}
+
+func (d *Director) startProber(node int) (err error) {
+	n := &d.spec.Nodes[node]
+	d.Prober, err = d.launchAs(&Launch{As: n, Own: true, Argv: []string{"driver", "prober"}, Env: slices.Concat(n.Env, []string{"GOMAXPROCS=1"}), Stdout: "check", Stderr: "check"},
+		Job{Kind: JobProber, Node: node, Deadline: never})
+	return err
 }
 
 // Answered takes in what a prober has found.

@@ -1,7 +1,6 @@
 package director
 
 import (
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -95,11 +94,11 @@ func (d *Director) startRecovery() error {
 			continue
 		}
 		l.Name, l.Clients, l.RatePerS, l.DurationNs, l.Operations, l.Once, l.SpecialPPM, l.Skip = strings.TrimSuffix(l.Name+world.RecoveryClients, "/"), 1, recoveryRate, timeout, 0, true, 0, nil
-		text, err := json.Marshal(&l)
-		if err != nil {
-			return err
+		tag, err := d.startDriver(JobRecovery, i, &l)
+		if err == nil {
+			err = d.orderDriver(tag, &l)
 		}
-		if err := d.startDriver(JobRecovery, i, &l, string(text)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
