@@ -73,11 +73,24 @@ type Edit struct {
 	// Ready restricts a Reseed to draws that are made once the world is ready (Source.Ready), so that the draws before are those
 	// of another seed.
 	Ready bool `json:"ready,omitempty"`
+	// AfterNs restricts a Reseed to draws that are made at this virtual time or later, in ns.
+	AfterNs int64 `json:"after_ns,omitempty"`
 }
 
 // FromReady is the tape whose draws are those of seed boot until the world is ready, and those of seed from then on.
 func FromReady(boot, seed uint64) Tape {
 	return Tape{Seed: boot, Edits: []Edit{{Op: Reseed, Stream: "**", Seed: seed, Ready: true}}}
+}
+
+// Behind is a tape whose run is that of t until a virtual time, in ns, and leaves to chance what follows, as seed says.
+func (t Tape) Behind(ns int64, seed uint64) Tape {
+	t.Edits = append(slices.Clone(t.Edits), Edit{Op: Reseed, Stream: "**", AfterNs: ns, Seed: seed})
+	return t
+}
+
+// Timed reports whether an edit asks for the time of a draw, so that its Source needs a Clock.
+func (t Tape) Timed() bool {
+	return slices.ContainsFunc(t.Edits, func(e Edit) bool { return e.AfterNs > 0 })
 }
 
 // Decision is one draw that was not the default.
@@ -127,6 +140,7 @@ type Source struct {
 	drawsLost uint64
 	met       uint64 // Set edits that have overridden a draw
 	ready     bool
+	drawnNs   int64 // when the last draw was made, if there is a clock
 }
 
 // MaxDecisions bounds the log of non-default decisions that is kept of one run.
@@ -193,8 +207,9 @@ func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden
 	i = c.next
 	c.next++
 	seed := s.tape.Seed
-	for _, e := range c.edits {
-		switch e.Op {
+	now := s.now()
+	for k := range c.edits {
+		switch e := &c.edits[k]; e.Op {
 		case Set:
 			if e.From == i {
 				value, overridden = e.Value, true
@@ -205,7 +220,7 @@ func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden
 				value, overridden = 0, true
 			}
 		case Reseed:
-			if i >= e.From && (s.ready || !e.Ready) {
+			if i >= e.From && s.applies(e, now) {
 				seed, overridden = e.Seed, false
 			}
 		}
@@ -216,7 +231,20 @@ func (s *Source) draw(c *cursor) (raw uint64, i uint64, value uint64, overridden
 	return mix(mix(seed^splitmix.Gamma, c.key), i), i, 0, false
 }
 
-// Ready notes that the world is ready: setup and warmup are over. Edits may ask for it.
+// now is the time of a draw.
+func (s *Source) now() int64 {
+	if s.clock != nil {
+		s.drawnNs = s.clock()
+	}
+	return s.drawnNs
+}
+
+// applies reports whether a Reseed reaches a draw that is made now.
+func (s *Source) applies(e *Edit, now int64) bool {
+	return (s.ready || !e.Ready) && now >= e.AfterNs
+}
+
+// Ready notes that setup is over. Edits may ask for it.
 func (s *Source) Ready() { s.ready = true }
 
 // Choose draws from stream a value in [0, n), uniformly. n must be at least 1; a draw with n == 1 still advances
@@ -304,8 +332,9 @@ func (t Stream) Uint64() uint64 { return t.s.word(t.c) }
 // word is the next eight bytes of a byte stream.
 func (s *Source) word(c *cursor) uint64 {
 	seed := s.tape.Seed
-	for _, e := range c.edits {
-		if e.Op == Reseed && c.next >= e.From && (s.ready || !e.Ready) {
+	now := s.now()
+	for k := range c.edits {
+		if e := &c.edits[k]; e.Op == Reseed && c.next >= e.From && s.applies(e, now) {
 			seed = e.Seed
 		}
 	}
@@ -330,7 +359,7 @@ func (s *Source) Bytes(stream string, p []byte) {
 // size of the run.
 func (s *Source) Decisions() []Decision { return s.decisions }
 
-// Clock has the source keep when each decision was made, as now tells. It is called before the first draw.
+// Clock has the source keep when each decision was made, by now, which gives the virtual time. It is called before the first draw.
 func (s *Source) Clock(now func() int64) { s.clock = now }
 
 // Times are those of the decisions, as the clock told them; none without a clock.
@@ -357,11 +386,12 @@ type State struct {
 	DrawsLost uint64
 	Met       uint64
 	Ready     bool
+	DrawnNs   int64 // when the last draw was made, if there was a clock
 }
 
 // State copies what s knows as plain data.
 func (s *Source) State() State {
-	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met, Ready: s.ready}
+	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met, Ready: s.ready, DrawnNs: s.drawnNs}
 	for name, c := range s.cursors {
 		st.Next[name] = c.next
 	}
@@ -374,7 +404,7 @@ func (s *Source) State() State {
 // Restore has s go on where st was taken, on the tape of st. Its clock and the Streams that it has handed out stay.
 func (s *Source) Restore(st State) {
 	old := s.cursors
-	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, watch: st.Watch, drawsLost: st.DrawsLost, met: st.Met, ready: st.Ready}
+	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, watch: st.Watch, drawsLost: st.DrawsLost, met: st.Met, ready: st.Ready, drawnNs: st.DrawnNs}
 	for name, next := range st.Next {
 		s.cursor(name).next = next
 	}
@@ -422,10 +452,11 @@ func (s *Source) Follows(t Tape) bool {
 
 // effective are the edits that may have had an effect so far.
 func (s *Source) effective(edits []Edit) []Edit {
-	if s.ready {
+	none := func(e Edit) bool { return e.Ready && !s.ready || e.AfterNs > s.drawnNs }
+	if !slices.ContainsFunc(edits, none) {
 		return edits
 	}
-	return slices.DeleteFunc(slices.Clone(edits), func(e Edit) bool { return e.Ready })
+	return slices.DeleteFunc(slices.Clone(edits), none)
 }
 
 // reaches reports whether an edit overrides one of the first n draws of a stream.
@@ -441,7 +472,7 @@ func (e *Edit) same(o *Edit, n uint64) bool {
 		}
 		return min(e.To, n)
 	}
-	return e.Op == o.Op && e.From == o.From && e.Value == o.Value && e.Seed == o.Seed && e.Ready == o.Ready && end(e) == end(o)
+	return e.Op == o.Op && e.From == o.From && e.Value == o.Value && e.Seed == o.Seed && e.Ready == o.Ready && e.AfterNs == o.AfterNs && end(e) == end(o)
 }
 
 // mix is number b of the generator that begins with a.

@@ -414,6 +414,51 @@ func TestFollows(t *testing.T) {
 	}
 }
 
+// Up to a time the draws are those of a tape, whatever it sets, and from then on those of another seed.
+func TestBehind(t *testing.T) {
+	of := Tape{Seed: 1, Edits: []Edit{{Op: Default, Stream: "x", To: End}, {Op: Set, Stream: "x", From: 1, Value: 5}, {Op: Set, Stream: "x", From: 4, Value: 5}}}
+	tp := of.Behind(200, 2)
+	if again, err := Parse(Format(tp)); err != nil || !reflect.DeepEqual(again, tp) || !tp.Timed() || of.Timed() {
+		t.Errorf("%v %v", again, err)
+	}
+	for _, wrong := range []string{"after", "after 5", "after -5ns", "after 0ns", "after 5ns ready", "before 5ns"} {
+		if _, err := Parse("tape 1\nseed 1\nreseed ** 0.. seed 1 " + wrong); err == nil {
+			t.Errorf("%q is taken", wrong)
+		}
+	}
+	var now int64
+	s, chance := NewSource(tp), NewSource(Tape{Seed: 2})
+	s.Clock(func() int64 { return now })
+	draw := func(s *Source) (list [2]uint64) {
+		var b [8]byte
+		s.Bytes("bytes", b[:])
+		return [2]uint64{s.Choose("x", 1000), binary.LittleEndian.Uint64(b[:])}
+	}
+	var old *Source
+	for i := range 6 {
+		now = int64(100 * i)
+		if i == 2 {
+			if !s.Follows(of) || !s.Follows(of.Behind(101, 9)) || s.Follows(of.Behind(100, 9)) {
+				t.Error("what comes later counts")
+			}
+			old = NewSource(of)
+			old.Restore(s.State())
+			old.Clock(func() int64 { return now })
+		}
+		got, fresh := draw(s), draw(chance)
+		switch {
+		case i == 1 && got[0] != 5, i < 2 && got[1] == fresh[1], i >= 2 && got != fresh:
+			t.Errorf("draw %d: %v, and of the other seed %v", i, got, fresh)
+		}
+		if old != nil && draw(old) != got {
+			t.Errorf("draw %d of the restored one is another", i)
+		}
+	}
+	if s.Follows(of) || !s.Follows(tp) {
+		t.Error("what came does not count")
+	}
+}
+
 // Up to the world's being ready the draws are those of one seed, and then those of another one.
 func TestFromReady(t *testing.T) {
 	tp := FromReady(1, 2)

@@ -20,6 +20,7 @@ const maxEdits = 1 << 22
 //	set fault/crash/n1 17 = 3
 //	reseed net/** 5.. seed 99
 //	reseed ** 0.. seed 7 ready
+//	reseed ** 0.. seed 8 after 1500000000ns
 //
 // A stream's name that has a space, a quote or a # in it is written as a quoted Go string. What Parse reads from
 // the text makes the same draws as t.
@@ -38,11 +39,14 @@ func Format(t Tape) string {
 				fmt.Fprintf(&b, "default %s %d..%d\n", name, e.From, e.To)
 			}
 		case Reseed:
-			ready := ""
+			fmt.Fprintf(&b, "reseed %s %d.. seed %d", name, e.From, e.Seed)
 			if e.Ready {
-				ready = " ready"
+				b.WriteString(" ready")
 			}
-			fmt.Fprintf(&b, "reseed %s %d.. seed %d%s\n", name, e.From, e.Seed, ready)
+			if e.AfterNs != 0 {
+				fmt.Fprintf(&b, " after %dns", e.AfterNs)
+			}
+			b.WriteByte('\n')
 		default:
 			panic("tape: edit with unknown op " + string(e.Op))
 		}
@@ -142,12 +146,23 @@ func parseEdit(w []string) (Edit, error) {
 			}
 		}
 	case Reseed:
-		const form = "reseed PATTERN FROM.. seed SEED [ready]"
-		ready := len(w) == 6 && w[5] == "ready"
-		if len(w) != 5 && !ready || w[3] != "seed" || !strings.HasSuffix(w[2], "..") {
+		const form = "reseed PATTERN FROM.. seed SEED [ready] [after TIMEns]"
+		if len(w) < 5 || w[3] != "seed" || !strings.HasSuffix(w[2], "..") {
 			return bad(form)
 		}
-		e = Edit{Op: Reseed, Stream: w[1], Ready: ready}
+		e = Edit{Op: Reseed, Stream: w[1]}
+		rest := w[5:]
+		if e.Ready = len(rest) > 0 && rest[0] == "ready"; e.Ready {
+			rest = rest[1:]
+		}
+		switch {
+		case len(rest) == 2 && rest[0] == "after" && strings.HasSuffix(rest[1], "ns"):
+			if e.AfterNs, err = strconv.ParseInt(strings.TrimSuffix(rest[1], "ns"), 10, 64); err != nil || e.AfterNs <= 0 {
+				return Edit{}, fmt.Errorf("%q is no virtual time: give a number of ns above 0, such as 1500000000ns", rest[1])
+			}
+		case len(rest) > 0:
+			return bad(form)
+		}
 		if e.From, err = number(strings.TrimSuffix(w[2], "..")); err != nil {
 			return Edit{}, err
 		}

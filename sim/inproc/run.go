@@ -84,6 +84,9 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 	r.queue.heap, r.queue.free, r.ready.list = r.scratch.heap, r.scratch.free, r.scratch.line
 	r.src.Expect(r.scratch.decisions)
 	r.src.Watch(o.Draws)
+	if t.Timed() {
+		r.src.Clock(func() int64 { return r.now })
+	}
 	r.out.Tape = t
 	r.out.Repeat = engine.Repeat{Reproducible: true}
 	if o.Behaviour {
