@@ -52,11 +52,13 @@ type flags struct {
 	threshold      float64  // in percent
 	thresholdGiven bool
 
-	around     uint64
-	noShrink   bool
-	fromBoot   bool
-	shrinkRuns uint64
-	shrinkTime time.Duration
+	around      uint64
+	noShrink    bool
+	fromBoot    bool
+	shrinkRuns  uint64
+	explainRuns uint64
+	explainTime time.Duration
+	shrinkTime  time.Duration
 }
 
 // maxWorkers bounds --workers, as it does exploration.parallel_workers.

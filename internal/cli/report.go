@@ -122,6 +122,9 @@ func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 	}
 	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, ID: failure.ID},
 		Bloodhound: Version(), Signature: failure.Signature}
+	if e := failure.Explanation; e != nil && e.Hash == reply.Summary.Hash {
+		page.Explanation = e
+	}
 	if reply.Summary.Hash != failure.Hash {
 		page.Changed = fmt.Sprintf("This run is not the one that was stored: its trace hash was %s and is %s. It shows the same kind of violation.",
 			failure.Hash, reply.Summary.Hash)

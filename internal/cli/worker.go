@@ -94,7 +94,7 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 	if job.Progress {
 		defer watch(&o, progress)()
 	}
-	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: engine.At(job.Until), Along: job.Along,
+	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: engine.At(job.Until), Along: job.Along, PartNs: job.PartNs,
 		FromBoot: job.FromBoot || job.Trace != nil || job.Dumps != ""}) // traces and core files begin at the boot
 	return out, began, errors.Join(err, finish(out))
 }

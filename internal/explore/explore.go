@@ -107,6 +107,8 @@ type Job struct {
 	FromBoot bool `json:"from_boot,omitempty"`
 	// Along asks for snapshots along the run: tapes that differ from this one late will follow.
 	Along bool `json:"along,omitempty"`
+	// PartNs asks for a snapshot a little before this virtual time, from which on the tapes of further runs differ from this one.
+	PartNs int64 `json:"part_ns,omitempty"`
 }
 
 // Trace asks for a trace of the run in a file.

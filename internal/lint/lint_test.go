@@ -49,7 +49,7 @@ var layers = [][]string{
 	{"internal/config/images", "internal/config/volumes", "internal/config/networks", "internal/config/workloads", "internal/config/checks"},
 	{"internal/config/nodes", "internal/config/faults"},
 	{"internal/config"},
-	{"internal/shrink", "sim/fake"},
+	{"internal/shrink", "internal/cause", "sim/fake"},
 	{"internal/explore"},
 	{"internal/report"},
 	{"sim"},

@@ -58,6 +58,8 @@ type Failure struct {
 	Spec   *world.Spec `json:"spec"`
 	// Smallest is the run that is left after shrinking.
 	Smallest *Smallest `json:"smallest,omitempty"`
+	// Explanation is of the run that it names by its hash.
+	Explanation *Explanation `json:"explanation,omitempty"`
 }
 
 // Smallest is a smaller run of a failure.

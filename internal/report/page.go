@@ -40,6 +40,8 @@ type PageOf struct {
 	Diagram *Diagram
 	// Changed says how the run differs from the one that was stored, if it does.
 	Changed string
+	// Explanation is of this run; nil if there is none.
+	Explanation *Explanation
 }
 
 //go:embed page.html
@@ -60,6 +62,9 @@ var functions = template.FuncMap{
 	"style":   func() template.CSS { return template.CSS(style) },
 	"script":  func() template.JS { return template.JS(script) },
 	"policy":  policy,
+
+	"explained":     func(e *Explanation) string { return Explained(e, "") },
+	"explainedPlot": explanationPlot,
 
 	"shrunkHead":  shrunkHead,
 	"shrunkSizes": shrunkSizes,

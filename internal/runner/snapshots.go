@@ -63,7 +63,12 @@ type Work struct {
 	FromBoot bool
 	// Along asks for snapshots along the run, for tapes that differ from this one late. There is one at the end of setup in any case.
 	Along bool
+	// PartNs asks for a snapshot a little before this virtual time, from which on the tapes of further runs differ from this one.
+	PartNs int64
 }
+
+// partEarlyNs is how much earlier than Work.PartNs a snapshot is taken: no draw may have been made since then.
+const partEarlyNs = 1e6
 
 // key tells worlds apart that are not copies of one another whatever their tapes. When a run ends is no part of the world, and what
 // workloads skip is none before the end of setup.
@@ -164,6 +169,20 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error
 			return err
 		}
 		take(true)
+	}
+	if _, now := r.World.At(); s.Refused == nil && now < w.PartNs-partEarlyNs {
+		part := until
+		if part.TimeNs == 0 || part.TimeNs > w.PartNs-partEarlyNs {
+			part.TimeNs = w.PartNs - partEarlyNs
+		}
+		var err error
+		if r.Reason, err = r.World.Advance(part); err != nil || r.Reason != engine.ReachedUntil {
+			return err
+		}
+		if _, now := r.World.At(); now < w.PartNs-partEarlyNs || w.Spec.EndNs > 0 && now >= w.Spec.EndNs {
+			return nil
+		}
+		take(false)
 	}
 	last, pause := time.Now(), time.Duration(betweenNs)
 	for w.Along && s.Refused == nil {

@@ -84,6 +84,7 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 	w := &fake{spec: spec, opts: o, src: tape.NewSource(t), plan: plan, store: map[string]string{}, turns: map[string]int{}, client: "client", load: "load"}
 	w.src.Ready() // it has no setup
 	w.src.Watch(o.Draws)
+	w.src.Clock(func() int64 { return w.now })
 	w.out = engine.Outcome{Tape: t, Repeat: engine.Repeat{Reproducible: true}, Machine: "fake"}
 	if path, on := w.mode(Opens); on {
 		text, err := os.ReadFile(path)
@@ -348,7 +349,7 @@ func (w *fake) Outcome() *engine.Outcome {
 	o.Hash = fmt.Sprintf("%016x", w.hash)
 	o.VirtualNs = w.now
 	o.Reached = coverage.Sort(slices.Clone(o.Reached))
-	o.Decisions = w.src.Decisions()
+	o.Decisions, o.DecisionsNs = w.src.Decisions(), w.src.Times()
 	o.Draws, o.DrawsLost = w.src.Draws(), w.src.DrawsLost()
 	o.Ledger = w.plan.Ledger
 	o.LogCounts = map[string]uint64{}

@@ -1,0 +1,287 @@
+// Package cause finds out from which moment on a run was likely to fail. A run keeps its choices up to a cut point and is made again many
+// times with fresh chance behind it: the share of these runs that fail is how likely the failure was at that moment. Where the share
+// jumps from one choice to the next, that choice has decided the run (the moment of no return). The package knows runs only by a
+// function that makes one.
+package cause
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+)
+
+// Point is how likely the failure is from a cut point on, as further runs show: of so many Runs, Failed have failed.
+type Point struct {
+	// AtNs is the virtual time from which on choices are left to chance; what is chosen at that time is left to it already.
+	AtNs   int64 `json:"at_ns"`
+	Failed int   `json:"failed"`
+	Runs   int   `json:"runs"`
+	// Low and High are the 95 % confidence interval of the probability (Clopper and Pearson, "The Use of Confidence or Fiducial Limits", 1934).
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Share is the part of the runs that have failed.
+func (p *Point) Share() float64 {
+	if p.Runs == 0 {
+		return 0
+	}
+	return float64(p.Failed) / float64(p.Runs)
+}
+
+// Jump is the step between two neighbouring cut points at which the failure becomes likely: what was chosen at the time of Before is
+// left to chance by Before, and kept by After. The runs of both points were made after the step had been chosen, so that their
+// intervals do not suffer from that choice.
+type Jump struct {
+	Before Point `json:"before"`
+	After  Point `json:"after"`
+	// Clear says that the two intervals do not meet: the step is no accident of the sample.
+	Clear bool `json:"clear"`
+}
+
+// Result is what a Search has found out.
+type Result struct {
+	Points []Point `json:"points"` // in the order of time
+	// Jump is the largest step. It is nil if there is none: chance decided nothing, or not enough runs were made.
+	Jump *Jump `json:"jump,omitempty"`
+	Runs int   `json:"runs"`
+	// Ended is why the search ended early; empty if it did not.
+	Ended string `json:"ended,omitempty"`
+}
+
+// Search makes runs of a failing run that differ from it behind cut points.
+type Search struct {
+	// FromNs and ToNs bound the cut points: the end of setup, say, and the failure. Moments are the virtual times at which something was
+	// chosen, in order; a cut point lies at each of them at most.
+	FromNs, ToNs int64
+	Moments      []int64
+	// Sample makes the run that leaves to chance, as seed says, what is chosen at a virtual time and later, and reports whether it fails.
+	// Several goroutines call it.
+	Sample  func(ctx context.Context, atNs int64, seed uint64) (failed bool, err error)
+	Seed    uint64
+	Workers int
+	MaxRuns int
+	MaxTime time.Duration
+	// Progress, if not nil, is given the number of runs so far.
+	Progress func(runs int)
+}
+
+// How many runs are made: of the points that are looked at first, of each point, and of the two at the jump, beside those.
+const (
+	firstPoints = 11
+	pointRuns   = 10
+	jumpRuns    = 40
+	maxSettled  = 4 // times that fresh runs are made
+)
+
+// errBudget ends a search whose runs or time are used up.
+var errBudget = errors.New("the budget ended")
+
+// Find makes the runs. An error is one of Sample's; the end of ctx or of the budget ends the search early.
+func (s *Search) Find(ctx context.Context) (*Result, error) {
+	f := finder{Search: s, result: &Result{}, points: map[int]*Point{}}
+	f.cuts = append(f.cuts, s.FromNs)
+	for _, at := range s.Moments {
+		if at > f.cuts[len(f.cuts)-1] && at < s.ToNs {
+			f.cuts = append(f.cuts, at)
+		}
+	}
+	f.cuts = append(f.cuts, s.ToNs)
+	if s.MaxTime > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.MaxTime, errBudget)
+		defer cancel()
+	}
+	err := f.find(ctx)
+	for _, i := range f.known() {
+		p := f.points[i]
+		p.Low, p.High = Interval(p.Failed, p.Runs)
+		f.result.Points = append(f.result.Points, *p)
+	}
+	switch {
+	case errors.Is(err, errBudget), err != nil && context.Cause(ctx) != nil:
+		f.result.Ended = "it was interrupted"
+		if errors.Is(err, errBudget) || errors.Is(context.Cause(ctx), errBudget) {
+			f.result.Ended = errBudget.Error()
+		}
+		err = nil
+	}
+	return f.result, err
+}
+
+// finder is a search that is under way.
+type finder struct {
+	*Search
+	result *Result
+	cuts   []int64        // the possible cut points
+	points map[int]*Point // those that were sampled, by their place in cuts
+}
+
+func (f *finder) find(ctx context.Context) error {
+	last := len(f.cuts) - 1
+	for k := range firstPoints {
+		at := f.FromNs + (f.ToNs-f.FromNs)*int64(k)/(firstPoints-1)
+		i, _ := slices.BinarySearch(f.cuts, at)
+		if err := f.sample(ctx, min(i, last), pointRuns); err != nil {
+			return err
+		}
+	}
+	for settled := 0; ; {
+		a, b := f.step()
+		if b-a <= 1 {
+			if settled++; settled > maxSettled {
+				return nil
+			}
+			if done, err := f.settle(ctx, a, b, settled); done || err != nil {
+				return err
+			}
+			continue
+		}
+		if err := f.sample(ctx, a+(b-a)/2, pointRuns); err != nil {
+			return err
+		}
+	}
+}
+
+// known are the places of the points that were sampled, in order.
+func (f *finder) known() []int {
+	var list []int
+	for i := range f.points {
+		list = append(list, i)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// step is the pair of neighbouring points between which the failure becomes likely: the change point of a curve that has one level before
+// and a higher one after it, by maximum likelihood over all runs, so that no sample decides alone. Of equal ones it is the last.
+func (f *finder) step() (a, b int) {
+	known := f.known()
+	most := math.Inf(-1)
+	for k := 1; k < len(known); k++ {
+		before, after := f.sum(known[:k]), f.sum(known[k:])
+		if after.Share() < before.Share() {
+			continue
+		}
+		if by := before.likelihood() + after.likelihood(); by >= most {
+			a, b, most = known[k-1], known[k], by
+		}
+	}
+	return a, b
+}
+
+// sum counts the runs of several points.
+func (f *finder) sum(places []int) (p Point) {
+	for _, i := range places {
+		p.Failed, p.Runs = p.Failed+f.points[i].Failed, p.Runs+f.points[i].Runs
+	}
+	return p
+}
+
+// likelihood is the logarithm of the probability that the runs come out as they did, if each fails with a probability that is their share.
+func (p *Point) likelihood() float64 {
+	term := func(n int, share float64) float64 {
+		if n == 0 {
+			return 0
+		}
+		return float64(n) * math.Log(share)
+	}
+	return term(p.Failed, p.Share()) + term(p.Runs-p.Failed, 1-p.Share())
+}
+
+// settle makes fresh runs on both sides of the step that was found, and reports whether that is the end. A step that they do not confirm
+// may have been one of the samples: the runs count as others do, and the search goes on.
+func (f *finder) settle(ctx context.Context, a, b, attempt int) (done bool, err error) {
+	known := f.known()
+	k := max(slices.Index(known, b), 0)
+	if before, after := f.sum(known[:k]), f.sum(known[k:]); a == b || after.Share() <= before.Share() {
+		return true, nil
+	}
+	j := &Jump{Before: Point{AtNs: f.cuts[a]}, After: Point{AtNs: f.cuts[b]}}
+	for _, p := range []*Point{&j.Before, &j.After} {
+		if err := f.runs(ctx, p, jumpRuns, uint64(attempt)<<32); err != nil {
+			return false, err
+		}
+		p.Low, p.High = Interval(p.Failed, p.Runs)
+	}
+	if f.result.Jump = nil; j.After.Share() > j.Before.Share() {
+		f.result.Jump = j
+	}
+	if j.Clear = j.After.Low > j.Before.High; j.Clear {
+		return true, nil
+	}
+	for i, p := range map[int]*Point{a: &j.Before, b: &j.After} {
+		f.points[i].Failed, f.points[i].Runs = f.points[i].Failed+p.Failed, f.points[i].Runs+p.Runs
+	}
+	return false, nil
+}
+
+// sample looks at a cut point, if that was not done.
+func (f *finder) sample(ctx context.Context, i, runs int) error {
+	if f.points[i] != nil {
+		return nil
+	}
+	p := &Point{AtNs: f.cuts[i]}
+	err := f.runs(ctx, p, runs, 0)
+	if p.Runs > 0 {
+		f.points[i] = p
+	}
+	return err
+}
+
+// runs makes so many runs of a cut point, with seeds from a number on.
+func (f *finder) runs(ctx context.Context, p *Point, runs int, from uint64) error {
+	short := runs
+	if f.MaxRuns > 0 {
+		short = min(runs, f.MaxRuns-f.result.Runs)
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var first error
+	next := 0
+	for range max(f.Workers, 1) {
+		all.Go(func() {
+			for {
+				mu.Lock()
+				k := next
+				next++
+				over := k >= short || first != nil || ctx.Err() != nil
+				mu.Unlock()
+				if over {
+					return
+				}
+				failed, err := f.Sample(ctx, p.AtNs, splitmix.Mix(f.Seed+splitmix.Mix(uint64(p.AtNs))+from+uint64(k)))
+				mu.Lock()
+				switch {
+				case err != nil:
+					first = err
+				default:
+					p.Runs++
+					f.result.Runs++
+					if failed {
+						p.Failed++
+					}
+					if f.Progress != nil {
+						f.Progress(f.result.Runs)
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	switch {
+	case first != nil:
+		return first
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case short < runs:
+		return errBudget
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cause"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Budgets of an explanation that are not set.
+const (
+	defaultExplainRuns = 1000
+	defaultExplainTime = 2 * time.Minute
+)
+
+func (a *app) explainVerb() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "explain ID [FOLDER or FILE]",
+		Short: "Find the moment from which on a failure was likely",
+		Long: `Makes the run of a failure again and again, each time with fresh chance behind another moment of it, and prints how likely the failure
+was from each moment on, with 95 % confidence intervals. Where that jumps, a decision was made that the run did not recover from: the
+moment of no return. explain names that decision, and the nearest run without it, which holds. The failure's file and its report page
+keep the explanation.
+Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: the run does not repeat.`,
+		Args: failureArguments,
+		RunE: func(c *cobra.Command, args []string) error { return a.explain(c, f, args) },
+	}
+	f.where(c)
+	c.Flags().Var(numberFlag{&f.explainRuns, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"}, "runs", fmt.Sprintf("maximum number of runs (default: %d)", defaultExplainRuns))
+	c.Flags().Var(timeFlag{&f.explainTime}, "time", fmt.Sprintf("maximum time (default: %s)", defaultExplainTime))
+	f.workersFlag(c)
+	f.originalFlag(c)
+	return c
+}
+
+// explainDocument is the JSON document of explain.
+type explainDocument struct {
+	Bloodhound string `json:"bloodhound"`
+	Verb       string `json:"verb"`
+	ExitCode   int    `json:"exit_code"`
+	Failure    string `json:"failure"` // id
+	*report.Explanation
+}
+
+func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
+	p, full, err := a.loadFailure(c, f, args)
+	if err != nil {
+		return err
+	}
+	if p.spec == nil {
+		defer os.RemoveAll(p.state)
+	}
+	failure := f.runOf(full)
+	s, err := openSession(failure.Spec, p.state)
+	if err != nil {
+		return p.lacking(args[0], full, err)
+	}
+	defer s.close()
+	show := newProgress(a.err, false, f.json)
+	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers))}
+	e, err := x.explain(c.Context(), f, show)
+	show.end()
+	if err != nil {
+		if c.Context().Err() != nil {
+			return errInterrupted
+		}
+		return err
+	}
+	path := args[0]
+	if !report.IsFailurePath(path) {
+		path = report.FailurePath(p.state, full.ID)
+	}
+	full.Explanation = e
+	if err := report.Write(path, full); err != nil {
+		return failed(err)
+	}
+	if e.Jump == nil || !e.Jump.Clear {
+		a.code = check.ExitUnknown
+	}
+	if f.json {
+		return a.printJSON(explainDocument{Version(), "explain", a.code, full.ID, e})
+	}
+	fmt.Fprint(a.out, report.Explained(e, ""))
+	return nil
+}
+
+// explainer makes the runs that explain a failure.
+type explainer struct {
+	*app
+	session *session
+	failure *report.Failure
+	workers int
+	spec    *world.Spec // the failure's, whose runs do not end early
+}
+
+func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*report.Explanation, error) {
+	again, err := x.session.run(ctx, &explore.Job{Tape: x.failure.Tape, Full: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	o := again.Outcome
+	at := slices.IndexFunc(o.Verdicts, func(v check.Verdict) bool { return v.Status == check.Violated && v.Property == x.failure.Verdict.Property })
+	switch {
+	case !o.Repeat.Reproducible:
+		return nil, &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be explained: its run does not repeat: %s", x.failure.ID, o.Repeat.Reason)}
+	case at < 0 || o.Hash != x.failure.Hash:
+		return nil, &exitError{check.ExitUnknown, fmt.Errorf("failure %s cannot be explained: its run is another one now; `bloodhound replay %s` lists what has changed", x.failure.ID, x.failure.ID)}
+	case len(o.DecisionsNs) != len(o.Decisions):
+		return nil, fmt.Errorf("failure %s cannot be explained: its engine does not record when decisions are made", x.failure.ID)
+	}
+	to := o.Verdicts[at].TimeNs
+	if to == 0 {
+		to = o.VirtualNs
+	}
+	whole := *x.failure.Spec
+	whole.EndNs = 0
+	x.spec = &whole
+	setup := *x.session.setup
+	setup.Spec = x.spec
+	pool := explore.NewPool(&setup, x.session.command, x.workers)
+	defer pool.Close()
+	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o, to), Seed: x.failure.Tape.Own(), Workers: x.workers, MaxRuns: defaultExplainRuns, MaxTime: defaultExplainTime,
+		Progress: func(runs int) {
+			show.show(func(elapsed time.Duration) string {
+				return fmt.Sprintf("explaining %s: %d runs in %s", x.failure.ID, runs, elapsed.Round(time.Second))
+			})
+		},
+		Sample: func(ctx context.Context, atNs int64, seed uint64) (bool, error) {
+			reply, err := pool.Do(ctx, &explore.Job{Tape: x.failure.Tape.Behind(atNs, seed), Along: true, PartNs: atNs})
+			if err != nil {
+				return false, err
+			}
+			return x.fails(reply), nil
+		}}
+	if f.explainRuns > 0 {
+		search.MaxRuns = int(f.explainRuns)
+	}
+	if f.explainTime > 0 {
+		search.MaxTime = f.explainTime
+	}
+	r, err := search.Find(ctx)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if ctx.Err() != nil && len(r.Points) == 0 {
+		return nil, errInterrupted
+	}
+	e := &report.Explanation{Hash: o.Hash, Result: *r}
+	if r.Jump == nil || ctx.Err() != nil {
+		return e, nil
+	}
+	for i, d := range o.Decisions {
+		if ns := o.DecisionsNs[i]; ns >= r.Jump.Before.AtNs && ns < r.Jump.After.AtNs {
+			e.Decided = append(e.Decided, report.Decided{Decision: d, AtNs: ns})
+		}
+	}
+	e.Pair, err = x.pair(ctx, e, search.Seed)
+	return e, err
+}
+
+// moments are the times at which a run may have been decided: of its decisions, and of what clients did.
+func moments(o *check.Judged, to int64) []int64 {
+	list := slices.Clone(o.DecisionsNs)
+	for i := range o.History {
+		list = append(list, o.History[i].TimeNs)
+	}
+	list = slices.DeleteFunc(list, func(ns int64) bool { return ns > to })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// fails reports whether a run violates the failure's property.
+func (x *explainer) fails(r *explore.Reply) bool {
+	return slices.ContainsFunc(explore.Violated(r.Summary.Verdicts), func(v check.Verdict) bool { return v.Property == x.failure.Verdict.Property })
+}
+
+// pairTries bounds the runs that are made to find one that holds.
+const pairTries = 20
+
+// pair finds the run that holds nearest to the failure's: without the decisions of the jump, or else with fresh chance from there on.
+func (x *explainer) pair(ctx context.Context, e *report.Explanation, seed uint64) (*report.Pair, error) {
+	t := x.failure.Tape
+	undone := tape.Tape{Seed: t.Seed, Edits: slices.Clone(t.Edits)}
+	for _, d := range e.Decided {
+		undone.Edits = append(undone.Edits, tape.Edit{Op: tape.Set, Stream: d.Stream, From: d.Index})
+	}
+	setup := *x.session.setup
+	setup.Spec = x.spec
+	one := session{&setup, x.session.command, x.session.scratch}
+	for k := range pairTries {
+		p := &report.Pair{Tape: undone, Undone: true}
+		if k > 0 {
+			p.Tape, p.Undone = t.Behind(e.Jump.Before.AtNs, seed+uint64(k)), false
+		} else if len(e.Decided) == 0 {
+			continue
+		}
+		reply, err := one.run(ctx, &explore.Job{Tape: p.Tape}, nil)
+		if err != nil {
+			return nil, err
+		}
+		if x.fails(reply) || !reply.Summary.Repeat.Reproducible {
+			continue
+		}
+		p.Hash = reply.Summary.Hash
+		p.Fails, p.Holds, err = one.differ(ctx, t, p.Tape)
+		return p, err
+	}
+	return nil, nil
+}
+
+// differ makes the runs of two tapes and gives the first events in which they differ, as lines of their traces.
+func (s *session) differ(ctx context.Context, a, b tape.Tape) (x, y string, err error) {
+	var files [2]*bufio.Scanner
+	for i, t := range []tape.Tape{a, b} {
+		name := filepath.Join(s.setup.Scratch, fmt.Sprintf("pair-%d.trace", i))
+		if _, err := s.run(ctx, &explore.Job{Tape: t, Trace: &explore.Trace{File: name, Format: "text"}}, nil); err != nil {
+			return "", "", err
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return "", "", failed(err)
+		}
+		defer os.Remove(name)
+		defer f.Close()
+		files[i] = bufio.NewScanner(f)
+		files[i].Buffer(nil, 1<<24)
+	}
+	for {
+		more, also := files[0].Scan(), files[1].Scan()
+		if x, y = files[0].Text(), files[1].Text(); !more && !also || x != y {
+			return x, y, errors.Join(files[0].Err(), files[1].Err())
+		}
+	}
+}

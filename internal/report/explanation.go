@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cause"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// Explanation is why a run came to its failure: how likely that was from each moment on, the choice that made it so, and the nearest run
+// without it.
+type Explanation struct {
+	Hash string `json:"hash"` // trace hash of the run that is explained
+	cause.Result
+	// Decided are the choices that were made at the jump, other than the default.
+	Decided []Decided `json:"decided,omitempty"`
+	Pair    *Pair     `json:"pair,omitempty"`
+}
+
+// Decided is a decision with the virtual time at which it was made.
+type Decided struct {
+	tape.Decision
+	AtNs int64 `json:"at_ns"`
+}
+
+// Pair is a run that holds, nearest to the one that fails, and the first events in which the two differ.
+type Pair struct {
+	Tape tape.Tape `json:"tape"`
+	Hash string    `json:"hash"`
+	// Undone says that the two tapes differ in the choices of the jump alone, which have their defaults in the run that holds. Else chance
+	// has made them anew, with all that follows.
+	Undone bool `json:"undone"`
+	// Fails and Holds are the events, as lines of a trace; one is empty where its run is over.
+	Fails string `json:"fails"`
+	Holds string `json:"holds"`
+}
+
+// explanationWidth is how many characters a line of the curve has.
+const explanationWidth = 40
+
+// Explained prints an explanation; stop is a command that stops a run, to which a time is appended, or empty.
+func Explained(e *Explanation, stop string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "how likely the failure was: from each time on, the run with fresh chance\n  %14s  %9s  %-12s\n", "from", "failed", "95 %")
+	for i := range e.Points {
+		b.WriteString("  " + curveLine(&e.Points[i]) + "\n")
+	}
+	fmt.Fprintf(&b, "  (%d runs", e.Runs)
+	if e.Ended != "" {
+		fmt.Fprintf(&b, "; %s before all were made", e.Ended)
+	}
+	b.WriteString(")\n\n")
+	j := e.Jump
+	switch {
+	case j == nil && e.Ended != "":
+		b.WriteString("no moment of no return was found yet: give more --runs or --time\n")
+		return b.String()
+	case j == nil && len(e.Points) > 0 && e.Points[0].Share() > 0.5:
+		b.WriteString("no moment of no return: the failure was likely from the beginning, whatever chance decides after that\n")
+		return b.String()
+	case j == nil:
+		b.WriteString("no moment of no return: at no moment did the failure become more likely\n")
+		return b.String()
+	}
+	name := "moment of no return"
+	if !j.Clear {
+		name = "largest step, which may be an accident of the sample"
+	}
+	fmt.Fprintf(&b, "%s: %s\n  %s\n  %s\n", name, Seconds(j.Before.AtNs), "chosen anew  "+odds(&j.Before), "kept         "+odds(&j.After))
+	if len(e.Decided) == 0 {
+		fmt.Fprintf(&b, "  until %s nothing was chosen but defaults; what happened until then could no longer be undone\n", Seconds(j.After.AtNs))
+	}
+	for _, d := range e.Decided {
+		fmt.Fprintf(&b, "  %14s  %s: draw %d is %d of %d\n", Seconds(d.AtNs), d.Stream, d.Index, d.Value, d.N)
+	}
+	if stop != "" {
+		fmt.Fprintf(&b, "  stop there: %s %s\n", stop, Seconds(j.Before.AtNs))
+	}
+	if p := e.Pair; p != nil {
+		what := "with fresh chance from there on, a run holds"
+		if p.Undone {
+			what = "without this alone the run holds"
+		}
+		fmt.Fprintf(&b, "\ncounterfactual: %s (trace hash %s); the first event that differs\n  fails  %s\n  holds  %s\n", what, p.Hash, orElse(clip(p.Fails), "(the run is over)"), orElse(clip(p.Holds), "(the run is over)"))
+	}
+	return b.String()
+}
+
+func curveLine(p *cause.Point) string {
+	bar := []byte(strings.Repeat(" ", explanationWidth))
+	at := func(share float64) int { return int(math.Round(share * (explanationWidth - 1))) }
+	for i := at(p.Low); i <= at(p.High); i++ {
+		bar[i] = '-'
+	}
+	bar[at(p.Share())] = '#'
+	return strings.TrimRight(fmt.Sprintf("%14s  %9s  %-12s |%s", Seconds(p.AtNs), fmt.Sprintf("%d of %d", p.Failed, p.Runs), interval(p), bar), " ")
+}
+
+func interval(p *cause.Point) string {
+	return fmt.Sprintf("%.0f to %.0f %%", 100*p.Low, 100*p.High)
+}
+
+func odds(p *cause.Point) string {
+	return fmt.Sprintf("%d of %d runs fail (%s)", p.Failed, p.Runs, interval(p))
+}
+
+// explanationPlot draws the curve with its intervals.
+func explanationPlot(e *Explanation) template.HTML {
+	if len(e.Points) == 0 {
+		return ""
+	}
+	last := float64(e.Points[len(e.Points)-1].AtNs) / 1e9
+	p := newPlot("how likely the failure was, from each time on", 0, last, 1, func(v float64) string { return short(v) + "s" }, func(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) })
+	path := ""
+	for i := range e.Points {
+		q := &e.Points[i]
+		x := p.x(float64(q.AtNs) / 1e9)
+		p.add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, p.y(q.Low), x, p.y(q.High))
+		p.add(`<circle class="dot" cx="%.1f" cy="%.1f" r="3">%s</circle>`, x, p.y(q.Share()), p.title("%s: %s", Seconds(q.AtNs), odds(q)))
+		path += map[bool]string{true: "M", false: "L"}[i == 0] + fmt.Sprintf("%.1f %.1f", x, p.y(q.Share()))
+	}
+	p.add(`<path class="curve c0" d="%s"/>`, path)
+	return p.end()
+}
