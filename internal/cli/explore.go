@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 // defaultSeeds is the length of a campaign without bounds.
@@ -137,6 +139,7 @@ func (x *exploration) prepare(c *cobra.Command) (err error) {
 func (x *exploration) watch() {
 	c := x.campaign
 	c.Setup, c.Command = x.s.setup, x.s.command
+	c.Setup.Snapshots = x.snapshots(x.f, x.p, c.Workers)
 	x.f.cover(c, x.p)
 	c.Behaviours = x.f.html != ""
 	c.Note, c.Kept, c.Found = x.show.note, x.keepCorpus(x.p, x.show), x.keepFailure
@@ -302,6 +305,31 @@ func (p *project) complete(c *explore.Campaign) {
 // workersOf is how many worlds run at once: what a flag says, or else the configuration, or else one for each CPU.
 func (p *project) workersOf(flag int) int {
 	return cmp.Or(flag, p.workers, max(len(explore.CPUs()), 1))
+}
+
+// snapshots bounds those of each worker by a flag, or else by the configuration.
+func (a *app) snapshots(f *flags, p *project, workers int) runner.Budget {
+	set := &p.search.Snapshots
+	b := runner.Budget{Among: workers}
+	for _, bound := range []struct {
+		set  *int64
+		name string
+		to   func(int64)
+	}{
+		{f.snapshotMemory, "--snapshot-memory", func(n int64) { b.MemoryBytes = n }},
+		{set.MemoryBytes, "exploration.snapshots.memory_bytes", func(n int64) { b.MemoryBytes = cmp.Or(b.MemoryBytes, n) }},
+		{set.Max, "exploration.snapshots.max", func(n int64) { b.Most = int(min(n, math.MaxInt32)) }},
+	} {
+		switch {
+		case bound.set == nil || b.None || f.fromBoot:
+		case *bound.set == 0:
+			b.None = true
+			a.note("note: all runs begin at their boot, as %s is 0; leave it out to have the default", bound.name)
+		default:
+			bound.to(*bound.set)
+		}
+	}
+	return b
 }
 
 // campaignLine is the progress line of a campaign, the most important first.

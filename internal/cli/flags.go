@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -52,13 +53,15 @@ type flags struct {
 	threshold      float64  // in percent
 	thresholdGiven bool
 
-	around      uint64
-	noShrink    bool
-	fromBoot    bool
-	shrinkRuns  uint64
-	explainRuns uint64
-	explainTime time.Duration
-	shrinkTime  time.Duration
+	around   uint64
+	noShrink bool
+	fromBoot bool
+	// snapshotMemory is in bytes; nil was not given.
+	snapshotMemory *int64
+	shrinkRuns     uint64
+	explainRuns    uint64
+	explainTime    time.Duration
+	shrinkTime     time.Duration
 }
 
 // maxWorkers bounds --workers, as it does exploration.parallel_workers.
@@ -129,6 +132,25 @@ func (v numberFlag) Set(text string) error {
 		return errors.New(v.says)
 	}
 	*v.number = n
+	return nil
+}
+
+// sizeFlag is the value of a flag that takes a number of bytes.
+type sizeFlag struct{ bytes **int64 }
+
+func (sizeFlag) Type() string { return "size" }
+func (v sizeFlag) String() string {
+	if v.bytes == nil || *v.bytes == nil {
+		return ""
+	}
+	return strconv.FormatInt(**v.bytes, 10)
+}
+func (v sizeFlag) Set(text string) error {
+	n, ok := schema.ReadSize(text)
+	if !ok {
+		return errors.New("give a size with its unit, such as 512m or 2g")
+	}
+	*v.bytes = &n
 	return nil
 }
 
@@ -259,6 +281,7 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(fileFlag{&f.sarif}, "sarif", "write the failures as SARIF 2.1.0 to this `file`")
 	f.coverageFlags(c)
 	addSwitch(c, &f.fromBoot, "from-boot", "begin each run at its boot, and none at a snapshot")
+	f.snapshotFlag(c)
 	addSwitch(c, &f.noShrink, "no-shrink", "do not shrink failures")
 	f.shrinking(c)
 }
@@ -266,6 +289,10 @@ func (f *flags) campaign(c *cobra.Command) {
 func (f *flags) workersFlag(c *cobra.Command) {
 	c.Flags().Var(numberFlag{&f.workers, 1, maxWorkers, fmt.Sprintf("give the number of worlds to run at once, from 1 to %d", maxWorkers)},
 		"workers", "how many worlds to run at once (default: exploration.parallel_workers, or one a CPU)")
+}
+
+func (f *flags) snapshotFlag(c *cobra.Command) {
+	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory", "maximum `size` of the snapshots of a worker, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory, divided by the number of workers)")
 }
 
 func (f *flags) shrinking(c *cobra.Command) {

@@ -36,6 +36,7 @@ any more; 4: it does not repeat.`,
 	}
 	f.where(c)
 	f.shrinking(c)
+	f.snapshotFlag(c)
 	f.workersFlag(c)
 	addSwitch(c, &f.original, "original", "start from the original run again")
 	return c
@@ -68,6 +69,7 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 		failure.Smallest = nil
 	}
 	workers := p.workersOf(int(f.workers))
+	s.setup.Snapshots = a.snapshots(f, p, workers)
 	show := newProgress(a.err, false, f.json)
 	b := f.shrinkBudget(workers)
 	r, err := a.shrinkFailure(c.Context(), s, failure, b, show)

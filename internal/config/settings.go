@@ -12,18 +12,25 @@ import (
 
 // Exploration is how tapes are searched. Zero values were not set.
 type Exploration struct {
-	Strategy                string   `json:"strategy"`
-	Seed                    *uint64  `json:"seed,omitempty"`
-	Seeds                   uint64   `json:"seeds,omitempty"` // simulation.seeds
-	Workers                 int      `json:"parallel_workers,omitempty"`
-	TimeoutNs               int64    `json:"timeout_ns,omitempty"` // real time
-	MaxDepth                int64    `json:"max_depth,omitempty"`
-	MaxStates               int64    `json:"max_states,omitempty"`
-	Streams                 []string `json:"streams,omitempty"`
-	FeedbackDelay           int64    `json:"feedback_delay,omitempty"` // runs; 0 is the default
-	Corpus                  string   `json:"corpus,omitempty"`         // absolute; empty is none
-	PrioritizeCoverage      bool     `json:"prioritize_coverage,omitempty"`
-	PrioritizeNearViolation bool     `json:"prioritize_near_violation,omitempty"`
+	Strategy                string    `json:"strategy"`
+	Seed                    *uint64   `json:"seed,omitempty"`
+	Seeds                   uint64    `json:"seeds,omitempty"` // simulation.seeds
+	Workers                 int       `json:"parallel_workers,omitempty"`
+	TimeoutNs               int64     `json:"timeout_ns,omitempty"` // real time
+	MaxDepth                int64     `json:"max_depth,omitempty"`
+	MaxStates               int64     `json:"max_states,omitempty"`
+	Streams                 []string  `json:"streams,omitempty"`
+	FeedbackDelay           int64     `json:"feedback_delay,omitempty"` // runs; 0 is the default
+	Snapshots               Snapshots `json:"snapshots,omitzero"`
+	Corpus                  string    `json:"corpus,omitempty"` // absolute; empty is none
+	PrioritizeCoverage      bool      `json:"prioritize_coverage,omitempty"`
+	PrioritizeNearViolation bool      `json:"prioritize_near_violation,omitempty"`
+}
+
+// Snapshots bounds those of a worker. What was not set is nil.
+type Snapshots struct {
+	Max         *int64 `json:"max,omitempty"`
+	MemoryBytes *int64 `json:"memory_bytes,omitempty"`
 }
 
 // Output says which files a campaign writes.
@@ -94,6 +101,12 @@ func (l *loader) settings(top *source.Node) {
 	e.MaxDepth = source.ValueOr(n.Get("max_depth"), int64(0))
 	e.MaxStates = source.ValueOr(n.Get("max_states"), int64(0))
 	e.FeedbackDelay = source.ValueOr(n.Get("feedback_delay"), int64(0))
+	for name, to := range map[string]**int64{"max": &e.Snapshots.Max, "memory_bytes": &e.Snapshots.MemoryBytes} {
+		if v := n.Get("snapshots").Get(name); v != nil && !v.Bad {
+			bound := v.Value.(int64)
+			*to = &bound
+		}
+	}
 	if f := source.ValueOr(n.Get("corpus"), ""); f != "" {
 		e.Corpus = l.Under(l.Spec.Dir, f)
 		l.Remember(load.Place{Part: "exploration.corpus"}, n.Get("corpus"), "exploration.corpus")

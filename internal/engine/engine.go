@@ -24,8 +24,16 @@ type Engine interface {
 	Boot(spec *world.Spec, t tape.Tape, o Options) (World, error)
 }
 
-// Roomy is an Engine that knows whether this machine has memory for a copy of a world.
-type Roomy interface{ Room() bool }
+// Roomy is an Engine that knows the memory of this machine.
+type Roomy interface {
+	// Room reports whether there is memory for a copy of a world.
+	Room() bool
+	// MachineBytes is how much memory there is in all, 0 if unknown.
+	MachineBytes() int64
+}
+
+// Sized is a World that knows how much memory of the machine it has, in bytes. What several worlds share counts in parts.
+type Sized interface{ Bytes() int64 }
 
 // World is one run in progress.
 type World interface {

@@ -34,6 +34,8 @@ type Setup struct {
 	// Unwatched are the domains that the search does not learn of.
 	Unwatched []coverage.Domain `json:"unwatched,omitempty"`
 
+	Snapshots runner.Budget `json:"snapshots,omitzero"`
+
 	stateFile string // that was loaded last, and what it holds
 	state     *code.State
 

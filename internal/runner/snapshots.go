@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,14 +16,47 @@ import (
 // Snapshots are copies of worlds that stand still, at which later runs begin instead of at their boot. A run begins at the latest one
 // up to which its tape makes the same run. What a tape means does not depend on it: the same tape from boot gives the same hash.
 type Snapshots struct {
-	// Most is how many there may be; 0 is DefaultSnapshots.
-	Most int
+	Budget
 	// Refused is why no snapshot could be taken; none is tried after that.
 	Refused error
 
 	list []*snapshot
-	runs uint64
+	// floor is the rank of the snapshot that was dropped last.
+	floor float64
+	// notAlong is set where snapshots at the end of setup fit into the budget, and later ones do not.
+	notAlong bool
+	// changed is set when snapshots were taken since they were measured, which began last at measured and took measuring.
+	changed   bool
+	measured  time.Time
+	measuring time.Duration
 }
+
+// Budget bounds the snapshots of a process.
+type Budget struct {
+	// None asks for runs that all begin at their boot.
+	None bool `json:"none,omitempty"`
+	// Most is how many there may be; 0 is DefaultSnapshots.
+	Most int `json:"most,omitempty"`
+	// MemoryBytes is how much memory they may have together, which is looked at between runs; 0 is a share of machineShare of the
+	// machine's, if the engine knows it.
+	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// Among is how many processes there are with such a budget; 0 is 1.
+	Among int `json:"among,omitempty"`
+}
+
+// machineShare is the part of the machine's memory that the snapshots of all processes may have: one in so many.
+const machineShare = 4
+
+// complete sets what was left to be the default.
+func (b *Budget) complete(e engine.Engine) {
+	b.Most = cmp.Or(b.Most, DefaultSnapshots)
+	if roomy, ok := e.(engine.Roomy); ok && b.MemoryBytes == 0 {
+		b.MemoryBytes = roomy.MachineBytes() / machineShare / int64(max(b.Among, 1))
+	}
+}
+
+// MemoryRemedy says how a user gives snapshots more memory, after how much one has. The command line has the flag and the key.
+const MemoryRemedy = "give more by --snapshot-memory or exploration.snapshots.memory_bytes"
 
 // DefaultSnapshots is how many snapshots a process keeps.
 const DefaultSnapshots = 24
@@ -35,6 +69,9 @@ const (
 	stepEvents   = 1000 // between looks at the clock
 )
 
+// measureTimes is how many times as long as measuring all snapshots takes must pass before they are measured again.
+const measureTimes = 20
+
 type snapshot struct {
 	world engine.World
 	key   string
@@ -42,7 +79,9 @@ type snapshot struct {
 	event uint64
 	ns    int64         // virtual time
 	wall  time.Duration // from boot to here
-	used  uint64        // the run that began here last
+	bytes int64         // as measured last; 0 if it was not measured
+	uses  int           // runs that began here, and the one that took it
+	floor float64       // that of the Snapshots when it was used last
 }
 
 // Begin is where a run began: its boot if it is zero, and else a snapshot.
@@ -116,11 +155,12 @@ func (s *Snapshots) Do(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
 }
 
 func (s *Snapshots) try(e engine.Engine, w *Work) (*check.Judged, Begin, error) {
-	if w.FromBoot {
+	if w.FromBoot || s.None {
 		j, err := Do(e, w.Spec, w.Tape, w.Options, w.Until)
 		return j, Begin{}, err
 	}
-	s.runs++
+	s.complete(e)
+	s.fit()
 	r, begin := s.fork(w)
 	if r == nil {
 		var err error
@@ -148,7 +188,8 @@ func (s *Snapshots) fork(w *Work) (*Run, Begin) {
 		s.refuse(err)
 		return nil, Begin{}
 	}
-	from.used = s.runs
+	from.uses++
+	from.floor = s.floor
 	return r, Begin{from.event, from.ready, from.wall.Nanoseconds()}
 }
 
@@ -185,7 +226,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error
 		take(false)
 	}
 	last, pause := time.Now(), time.Duration(betweenNs)
-	for w.Along && s.Refused == nil {
+	for w.Along && s.Refused == nil && !s.notAlong {
 		step := until
 		event, _ := r.World.At()
 		step.Event = event + stepEvents
@@ -220,7 +261,7 @@ func (s *Snapshots) latest(w *Work) (best *snapshot) {
 
 // take keeps a copy of a world.
 func (s *Snapshots) take(e engine.Engine, of engine.World, w *Work, ready bool, wall time.Duration) {
-	for len(s.list) >= cmp.Or(s.Most, DefaultSnapshots) {
+	for len(s.list) >= s.Most || len(s.list) > 0 && s.MemoryBytes > 0 && s.bytes()+s.mean() > s.MemoryBytes {
 		s.drop()
 	}
 	for roomy, ok := e.(engine.Roomy); ok && !roomy.Room(); s.drop() {
@@ -234,17 +275,79 @@ func (s *Snapshots) take(e engine.Engine, of engine.World, w *Work, ready bool, 
 		return
 	}
 	event, ns := c.At()
-	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, ns: ns, wall: wall, used: s.runs})
+	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, ns: ns, wall: wall, uses: 1, floor: s.floor})
+	s.changed = true
 }
 
-// drop closes the snapshot that was not used for the longest.
+// fit measures snapshots and drops some while they have more memory than they may. No run is under way: what a run shares with its
+// snapshot would count in parts, and would be the snapshot's alone when the run has ended.
+func (s *Snapshots) fit() {
+	if s.MemoryBytes == 0 || !s.changed || time.Since(s.measured) < measureTimes*s.measuring {
+		return
+	}
+	s.measured = time.Now()
+	for len(s.list) > 0 {
+		for _, o := range s.list {
+			if sized, ok := o.world.(engine.Sized); ok {
+				o.bytes = sized.Bytes()
+			}
+		}
+		if s.bytes() <= s.MemoryBytes {
+			break
+		}
+		if last := s.list[0]; len(s.list) == 1 {
+			s.drop()
+			if !last.ready {
+				s.notAlong = true
+				break
+			}
+			s.refuse(fmt.Errorf("a snapshot of this world has %.1f MiB, and the snapshots of a worker may have %.1f MiB together; %s", mebibytes(last.bytes), mebibytes(s.MemoryBytes), MemoryRemedy))
+			break
+		}
+		for len(s.list) > 1 && s.bytes() > s.MemoryBytes { // the others have more then, of what they shared with it
+			s.drop()
+		}
+	}
+	s.changed, s.measuring = false, time.Since(s.measured)
+}
+
+func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
+// bytes is how much memory all snapshots have, of which those that were not measured count as others do.
+func (s *Snapshots) bytes() (total int64) {
+	mean := s.mean()
+	for _, o := range s.list {
+		total += cmp.Or(o.bytes, mean)
+	}
+	return total
+}
+
+// mean is how much memory a snapshot has that was measured.
+func (s *Snapshots) mean() (bytes int64) {
+	n := int64(0)
+	for _, o := range s.list {
+		if o.bytes > 0 {
+			bytes += o.bytes
+			n++
+		}
+	}
+	return bytes / max(n, 1)
+}
+
+// drop closes the least useful snapshot: by the time that it has saved for its memory, and by when that was (the rank of
+// Greedy-Dual-Size-Frequency: Cherkasova, HPL-98-69R1, 1998).
 func (s *Snapshots) drop() {
+	mean := s.mean()
+	rank := func(o *snapshot) float64 {
+		return o.floor + float64(o.uses)*o.wall.Seconds()/float64(max(cmp.Or(o.bytes, mean), 1))
+	}
 	i := 0
 	for k, o := range s.list {
-		if o.used < s.list[i].used {
+		if rank(o) < rank(s.list[i]) {
 			i = k
 		}
 	}
+	s.floor = rank(s.list[i])
 	s.list[i].world.Close()
 	s.list = slices.Delete(s.list, i, i+1)
 }

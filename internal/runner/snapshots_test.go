@@ -19,6 +19,8 @@ type toys struct {
 	fails       error // of Fork
 	full        bool  // there is no room
 	most        int   // worlds that may be open; 0 is no bound
+	bytes       int64 // of a world at its boot
+	eventBytes  int64 // of a world for each of its events
 }
 
 type toy struct {
@@ -29,7 +31,8 @@ type toy struct {
 	ready bool
 }
 
-func (e *toys) Room() bool { return !e.full }
+func (e *toys) Room() bool          { return !e.full }
+func (e *toys) MachineBytes() int64 { return 0 }
 
 const (
 	toySetup  = 10
@@ -85,6 +88,7 @@ func (w *toy) Follows(t tape.Tape) bool            { return w.src.Follows(t) }
 func (w *toy) At() (event uint64, timeNs int64)    { return w.event, int64(w.event) }
 func (w *toy) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
 func (w *toy) Outcome() *engine.Outcome            { return &engine.Outcome{Events: w.event, Hash: w.sum} }
+func (w *toy) Bytes() int64                        { return w.of.bytes + w.of.eventBytes*int64(w.event) }
 func (w *toy) Close() error {
 	if w.of != nil {
 		w.of.open--
@@ -96,7 +100,7 @@ func (w *toy) Close() error {
 // Whatever tapes are run in whatever order, each run is the one from its boot; and they begin where they may.
 func TestSnapshotsChangeNoRun(t *testing.T) {
 	e := &toys{slow: true}
-	s := &runner.Snapshots{Most: 6}
+	s := &runner.Snapshots{Budget: runner.Budget{Most: 6}}
 	spec := &world.Spec{}
 	later := 0
 	check := func(tp tape.Tape, along bool) runner.Begin {
@@ -205,5 +209,46 @@ func TestSnapshotsGiveWay(t *testing.T) {
 		if s.Refused == nil || e.open != 0 {
 			t.Errorf("refused: %v, %d worlds are left", s.Refused, e.open)
 		}
+	}
+}
+
+// Snapshots have no more memory together than they may. A budget for none of them is refused with its remedy, and one for none but those at
+// the end of setup has these.
+func TestSnapshotsHaveABudget(t *testing.T) {
+	const setupBytes = 100<<20 + toySetup<<20
+	for name, c := range map[string]struct {
+		budget int64
+		open   int // worlds that are left at most
+		began  uint64
+		fails  bool
+	}{
+		"none": {setupBytes - 1<<20, 0, 0, true},
+		"one":  {setupBytes, 1, toySetup, false},
+		"two":  {2 * setupBytes, 2, toySetup, false},
+	} {
+		e := &toys{slow: name == "one", bytes: 100 << 20, eventBytes: 1 << 20}
+		s := &runner.Snapshots{Budget: runner.Budget{MemoryBytes: c.budget, Most: 1000}}
+		var began runner.Begin
+		for seed := range uint64(3) {
+			for _, tp := range []tape.Tape{{Seed: 1}, tape.FromReady(1, 10+seed), {Seed: 20 + seed}} {
+				j, b, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tp, Along: name == "one"})
+				if err != nil || j.Events != toyEvents {
+					t.Fatalf("%s: %v", name, err)
+				}
+				if len(tp.Edits) > 0 && b.Ready {
+					began = b
+				}
+			}
+		}
+		if _, _, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 50}, Until: engine.At(5)}); err != nil { // it measures those of the last run
+			t.Fatal(err)
+		}
+		if e.open > c.open || began.Event != c.began || (s.Refused != nil) != c.fails {
+			t.Errorf("%s: %d worlds are left, a run with the boot of another one begins at %d, refused: %v", name, e.open, began.Event, s.Refused)
+		}
+		if c.fails && s.Refused.Error() != "a snapshot of this world has 110.0 MiB, and the snapshots of a worker may have 109.0 MiB together; "+runner.MemoryRemedy {
+			t.Error(s.Refused)
+		}
+		s.Close()
 	}
 }

@@ -70,6 +70,10 @@ var exploration = of(
 	field{Name: "max_states", Shape: wholeFrom(1), Says: "`bfs` and `dfs`: maximum number of tapes.", Default: "no limit"},
 	field{Name: "streams", Shape: texts, Says: "`bfs` and `dfs`: edit only draws of these streams, such as `fault/**`.", Default: "faults, packets, disks and preemptions"},
 	field{Name: "feedback_delay", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}, Says: "Number of runs that may be in progress when a tape is picked. Strategies other than `random` pick the tape of run i from the results of the runs up to i minus this number. Additional workers are idle.", Default: "8"},
+	field{Name: "snapshots", Shape: of(
+		field{Name: "max", Shape: wholeFrom(0), Says: "Maximum number of snapshots of a worker. 0: all runs begin at their boot.", Default: "24"},
+		field{Name: "memory_bytes", Shape: wholeFrom(0), Says: "Maximum memory that the snapshots of a worker have together. 0: all runs begin at their boot.", Default: "a quarter of the host's memory, divided by the number of workers"},
+	), Says: "Bounds of snapshots (docs/reference/exploration.md). The least useful one is dropped first."},
 	field{Name: "corpus", Shape: aText, Says: "`coverage-guided`: start with the corpus in this folder."},
 	field{Name: "prioritize_coverage", Shape: aFlag, Says: "`coverage-guided`: mutate runs that reached rare features, and ignore how close they came to a violation."},
 	field{Name: "prioritize_near_violation", Shape: aFlag, Says: "`coverage-guided`: prefer to mutate runs that came close to a violation. With both keys, the search alternates, as with neither."},
@@ -98,5 +102,5 @@ var debug = of(
 	field{Name: "trace_file", Shape: aText, Says: "File for the trace of a run."},
 	field{Name: "gdb_enabled", Shape: aFlag, Idle: "Bloodhound has no debugger yet"},
 	field{Name: "gdb_port", Shape: shape{Kind: schema.Whole, Min: 1, Max: 65535}, Idle: "Bloodhound has no debugger yet"},
-	field{Name: "snapshot_interval", Shape: anyOf(aText), Idle: "Bloodhound has no snapshots yet; a replay starts from the beginning"},
+	field{Name: "snapshot_interval", Shape: anyOf(aText), Idle: "a campaign takes snapshots where they pay (`exploration.snapshots`), and a replay starts from the beginning"},
 )

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 
 // Room reports whether this machine has memory for a copy of a world.
 func (*Engine) Room() bool { return host.Room() }
+
+// MachineBytes is how much memory this machine has, 0 if unknown.
+func (*Engine) MachineBytes() int64 { return host.MachineBytes() }
 
 // Follows reports whether the run of a tape is the same as this one up to here.
 func (w *World) Follows(t tape.Tape) bool { return w.tape.Follows(t) }
@@ -64,8 +68,20 @@ func (w *World) fork(spec *world.Spec, t tape.Tape, o engine.Options) (*World, e
 		real.Tracer.End()
 		return nil, err
 	}
+	before := allocated()
 	s := w.save()
 	s.Tape.Tape = t
 	c.load(s)
+	c.stateBytes = allocated() - before
 	return c, nil
 }
+
+// allocated is how much memory this process has allocated for Go's values so far, in bytes.
+func allocated() int64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
+}
+
+// Bytes is how much memory a copy has that is not in use by others: its processes', its files', and the engine's for it.
+func (w *World) Bytes() int64 { return w.real.Bytes() + w.stateBytes }

@@ -93,9 +93,14 @@ func alone(t *testing.T, name string) *world.Spec {
 	if out, err := exec.Command(needs.Program(t, "gcc"), "-O1", "-pthread", "-w", "-o", dir+"/"+name, "testdata/fork/"+name+".c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return aloneSpec(dir, dir+"/"+name)
+}
+
+// aloneSpec is a world of one node that runs a command and has a folder of this machine.
+func aloneSpec(dir string, command ...string) *world.Spec {
 	return &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		Sched: world.Sched{PreemptPPM: 300_000},
-		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Root: "host", WorkingDir: "/tmp", Command: []string{dir + "/" + name},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Root: "host", WorkingDir: "/tmp", Command: command,
 			Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}}}}}
 }
 
@@ -261,4 +266,39 @@ func TestForkOfUnforkedMemory(t *testing.T) {
 		}
 	})
 	sameRun(t, "the world", want.Events, got, want)
+}
+
+// What the processes of a world share with those of another one counts in parts, and as the world's alone when the other one has ended.
+func TestBytesOfCopies(t *testing.T) {
+	const mib = 1 << 20
+	python := needs.Program(t, "/usr/bin/python3")
+	spec := aloneSpec(t.TempDir(), python, "-c", "import time; held = b'x' * (64 << 20); open('/tmp/file', 'wb').write(held[:16 << 20]); time.sleep(1)")
+	w, err := New().Boot(spec, tape.Tape{Seed: 7}, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Advance(engine.Until{TimeNs: 5e8}); err != nil {
+		t.Fatal(err)
+	}
+	var copies []engine.World
+	for range 2 {
+		c, err := w.Fork(spec, tape.Tape{Seed: 7}, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		copies = append(copies, c)
+	}
+	for worlds := int64(3); worlds > 0; worlds-- {
+		of := copies[len(copies)-1]
+		if got, least := of.(*World).Bytes(), 80*mib/worlds; got < least || got > least+24*mib {
+			t.Errorf("one of %d worlds that share 80 MiB has %d MiB", worlds, got/mib)
+		}
+		if worlds == 3 {
+			w.Close()
+		} else {
+			copies[0].Close()
+		}
+	}
 }

@@ -27,6 +27,7 @@ type World struct {
 	options     engine.Options
 	shared      sharing
 	memoryBytes int64 // what the world may take of the machine's memory
+	stateBytes  int64 // what was allocated for the state of a copy
 	started     time.Time
 
 	// What State copies: the parts with a state of their own, and what the world records itself.

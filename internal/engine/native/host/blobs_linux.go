@@ -270,13 +270,17 @@ func allocated(fd int) int64 {
 }
 
 // Bytes is how much memory all blobs take. Any thread may ask.
-func (b *Blobs) Bytes() int64 {
+func (b *Blobs) Bytes() int64 { return b.sum(func(*blob) int64 { return 1 }) }
+
+// share is how much memory all blobs take, of which those that several stores have count in parts.
+func (b *Blobs) share() int64 { return b.sum(func(f *blob) int64 { return int64(f.stores) }) }
+
+func (b *Blobs) sum(among func(*blob) int64) (total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	total := int64(0)
 	for _, list := range []map[fs.BlobID]*blob{b.open, b.left} {
 		for _, f := range list {
-			total += allocated(f.fd)
+			total += allocated(f.fd) / among(f)
 		}
 	}
 	return total

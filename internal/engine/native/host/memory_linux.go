@@ -82,6 +82,21 @@ func (m *Machine) Held(exactly bool) int64 {
 	return h.bytes()
 }
 
+// kernelStackBytes is what the kernel takes for the stack of a thread.
+const kernelStackBytes = 16 << 10
+
+// Bytes is how much memory of the machine the world has, of what it shares with other worlds in parts.
+func (c *Checkpoint) Bytes() int64 {
+	bytes := c.Blobs.share()
+	for _, tid := range c.Machine.processes() {
+		bytes += privateBytes(tid) + tableBytes(tid)
+	}
+	for _, n := range c.Machine.alive {
+		bytes += int64(n) * kernelStackBytes
+	}
+	return bytes
+}
+
 // processes gives a thread of each process that has its memory still.
 func (m *Machine) processes() map[int]int {
 	list := make(map[int]int, len(m.alive))
