@@ -25,27 +25,32 @@ import (
 const changesShown = 20
 
 func (a *app) replayVerb() *cobra.Command {
-	f := &flags{}
+	f, l := &flags{}, &lookFlags{}
 	c := &cobra.Command{
 		Use:   "replay ID [FOLDER or FILE]",
 		Short: "Replay the run of a failure",
 		Long: `Makes the run of a failure again and compares its trace hash and verdict with the stored ones. ID is the id of a failure, a
 unique prefix of one, or the path of a failure file. If the run differs, replay lists what else has changed.
 Exit code 1: a violation, by the same run or by a changed run that was made twice; 4: the run does not repeat; 5: the run has
-changed and shows no violation any more, or it is judged differently.`,
+changed and shows no violation any more, or it is judged differently.
+
+With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core the run stops once on its way and shows what there is, with
+--logs those until then. It goes on to its end, which looking does not change. Exit code 0: it is the stored run; 4 or 5: it is
+another one, for no known reason or because something has changed, which is listed on standard error.`,
 		Args: failureArguments,
-		RunE: func(c *cobra.Command, args []string) error { return a.replay(c, f, args) },
+		RunE: func(c *cobra.Command, args []string) error { return a.replay(c, f, l, args) },
 	}
 	f.where(c)
 	f.tracing(c)
 	f.logsFlag(c)
 	f.repeats(c, 1, "how many runs to make", "give the number of runs, 1 or more")
 	f.originalFlag(c)
+	l.add(c)
 	return c
 }
 
-func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
-	if f.logs && f.json {
+func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) error {
+	if f.logs && f.json && !l.asked() {
 		return errLogsInDocument
 	}
 	p, full, err := a.loadFailure(c, f, args)
@@ -60,11 +65,18 @@ func (a *app) replay(c *cobra.Command, f *flags, args []string) error {
 	if job.Trace, err = f.traceJob(c, p); err != nil {
 		return err
 	}
+	look, err := l.request(c, f, failure.Spec, isTerminal(a.json))
+	if err != nil {
+		return err
+	}
 	s, err := openSession(failure.Spec, p.state, traceFile(job))
 	if err != nil {
 		return p.lacking(args[0], full, err)
 	}
 	defer s.close()
+	if look != nil {
+		return a.look(c, f, l, p, s, full, failure, job, look)
+	}
 	first, status, err := a.replays(c.Context(), s, job, failure, f)
 	if err != nil {
 		return err

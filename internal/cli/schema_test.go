@@ -22,7 +22,7 @@ type object = map[string]any
 // documents are what files and --json hold, by the name of their definition in docs/schema/documents.json.
 var documents = map[string]any{
 	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "shrink": shrinkDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
-	"check": checkDocument{}, "error": errorDocument{}, "config": configDocument{}, "model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
+	"check": checkDocument{}, "error": errorDocument{}, "look": lookDocument{}, "config": configDocument{}, "model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
 }
 
 // documentsSchema describes the documents by their Go types: a field without omitempty is always there.

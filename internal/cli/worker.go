@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -44,11 +45,14 @@ type worker struct{ snapshots runner.Snapshots }
 
 // do runs one world to its end and judges it.
 func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
-	out, began, err := w.run(setup, job, progress, interrupt)
+	out, began, look, err := w.run(setup, job, progress, interrupt)
 	if err != nil {
 		return explore.Failed(err)
 	}
-	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out)}
+	if look != nil && look.Refused != "" {
+		return &explore.Reply{Look: look}
+	}
+	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Look: look}
 	if began.Event > 0 {
 		r.Began = &began
 	}
@@ -64,40 +68,64 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 	return r
 }
 
-func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (out *check.Judged, began runner.Begin, err error) {
+func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (out *check.Judged, began runner.Begin, look *view.Answer, err error) {
 	spec := setup.Spec
 	if job.Cut != nil {
 		spec = job.Cut.Apply(spec)
 	}
 	eng, err := engineFor(spec)
 	if err != nil {
-		return nil, began, err
+		return nil, began, nil, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, began, err
+		return nil, began, nil, err
 	}
 	images, err := imagesOf(spec)
 	if err != nil {
-		return nil, began, err
+		return nil, began, nil, err
 	}
 	w.snapshots.Budget = setup.Snapshots
 	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Interrupt: interrupt})
 	if err != nil {
-		return nil, began, err
+		return nil, began, nil, err
 	}
 	finish := func(*check.Judged) error { return nil }
 	if job.Trace != nil {
 		if finish, err = trace(&o, job.Trace, spec); err != nil {
-			return nil, began, err
+			return nil, began, nil, err
 		}
 	}
 	if job.Progress {
 		defer watch(&o, progress)()
 	}
+	if job.Look != nil {
+		if out, look, err = lookAt(eng, spec, job, o); look != nil && look.Refused != "" {
+			return nil, began, look, err
+		}
+		return out, began, look, errors.Join(err, finish(out))
+	}
 	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: engine.At(job.Until), Along: job.Along, PartNs: job.PartNs,
 		FromBoot: job.FromBoot || job.Trace != nil || job.Dumps != ""}) // traces and core files begin at the boot
-	return out, began, errors.Join(err, finish(out))
+	return out, began, nil, errors.Join(err, finish(out))
+}
+
+// lookAt makes a run that stops once on its way to be looked at. One that is refused an answer ends there.
+func lookAt(eng engine.Engine, spec *world.Spec, job *explore.Job, o engine.Options) (*check.Judged, *view.Answer, error) {
+	r, err := runner.Boot(eng, spec, job.Tape, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	look, err := view.Look(r.World, job.Look, spec.EndNs)
+	if err != nil || look.Refused != "" {
+		return nil, look, err
+	}
+	if err := r.Advance(engine.Position{}); err != nil {
+		return nil, nil, err
+	}
+	out := r.Judge()
+	return out, look, r.Close()
 }
 
 // trace adds an observer to o that writes the trace into a file.

@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"io"
+	"io/fs"
+)
+
 // Inspection answers questions about a stopped world, between two calls of Advance. A question changes nothing in
 // the run. A method that an engine cannot answer returns ErrUnsupported. Threads and processes are named as programs see
 // them: by a node and the number that they have there.
@@ -18,6 +23,41 @@ type Inspection interface {
 	Files(node string, pid int) ([]OpenFile, error)
 	// Sockets lists the sockets of a node.
 	Sockets(node string) ([]Socket, error)
+	// Tree is a node's file system as it stands: it stays so when the world runs on, until that is closed.
+	Tree(node string) (Tree, error)
+	// Core writes a core file of a process (core(5)) to a path of this machine. left says what it leaves out, or is empty.
+	Core(node string, pid int, path string) (left string, err error)
+}
+
+// Tree is the file system of a node. Paths are absolute, and symbolic links in them are followed. What an engine serves by itself, such
+// as /proc, is not in it.
+type Tree interface {
+	// Stat describes a name; of a symbolic link at its end, the link.
+	Stat(path string) (File, error)
+	// List describes what is in a folder, in the order of names.
+	List(path string) ([]File, error)
+	// Open reads a regular file.
+	Open(path string) (io.Reader, error)
+	// Changes lists what programs have made of what was there when the node began: folders before what is in them.
+	Changes() ([]FileChange, error)
+}
+
+// File is a name of a file system.
+type File struct {
+	Path    string      `json:"path"`
+	Mode    fs.FileMode `json:"-"` // of the name itself
+	Rights  string      `json:"mode"`
+	UID     int         `json:"uid"`
+	GID     int         `json:"gid"`
+	Size    int64       `json:"size"`
+	MtimeNs int64       `json:"mtime_ns"` // CLOCK_REALTIME of the node, since 1970
+	Target  string      `json:"target,omitempty"`
+}
+
+// FileChange is a name that is new, changed or removed; of one that is removed, there is only the path.
+type FileChange struct {
+	Change string `json:"change"`
+	File
 }
 
 // Node is a node of a stopped world.

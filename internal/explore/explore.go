@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -111,6 +112,8 @@ type Job struct {
 	Along bool `json:"along,omitempty"`
 	// PartNs asks for a snapshot a little before this virtual time, from which on the tapes of further runs differ from this one.
 	PartNs int64 `json:"part_ns,omitempty"`
+	// Look asks for what the run shows at a point on its way.
+	Look *view.Request `json:"look,omitempty"`
 }
 
 // Trace asks for a trace of the run in a file.
@@ -135,6 +138,8 @@ type Reply struct {
 	Began *runner.Begin `json:"began,omitempty"`
 	// NoSnapshots is why the worker takes no snapshots.
 	NoSnapshots string `json:"no_snapshots,omitempty"`
+	// Look is what the run has shown, if the job asks for it. A run that was refused an answer was not made to its end, and has no Summary.
+	Look *view.Answer `json:"look,omitempty"`
 }
 
 // Progress is how far a run has come.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -96,22 +97,24 @@ func (p Place) Until(v *check.Verdict, l *fault.Ledger) (until engine.Until, kno
 	return engine.Until{Position: engine.At(p.Event)}, true, nil
 }
 
-// Reach runs a world that was just booted, or that has not come so far, to a place whose Until is known. A place beyond the end of the
-// run is an error that says where the run ends.
-func (p Place) Reach(w engine.World, until engine.Until) error {
+// ErrBeyond is the error for a place that a run does not reach.
+var ErrBeyond = errors.New("beyond the end of the run")
+
+// Reach runs a world that has not come so far to a place whose Until is known; endNs is when the world is cut, or 0. A place beyond
+// the end of the run is an error that says where the run ends.
+func (p Place) Reach(w engine.World, until engine.Until, endNs int64) error {
 	if p.Kind == AtEvent && p.Event == 0 || p.Kind == AtTime && p.TimeNs == 0 {
 		return nil
 	}
-	reason, err := w.Advance(until)
-	if err != nil {
+	if endNs > 0 && (until.TimeNs == 0 || until.TimeNs > endNs) {
+		until.TimeNs = endNs
+	}
+	if _, err := w.Advance(until); err != nil {
 		return err
 	}
 	event, now := w.At()
-	switch {
-	case p.Kind == AtEvent && event < p.Event, p.Kind == AtTime && now < p.TimeNs:
-		return fmt.Errorf("%s is beyond the end of the run, which has %d events and ends at %s (%s)", p, event, seconds(now), reason)
-	case reason != engine.ReachedUntil && p.Kind == AtFault:
-		return fmt.Errorf("%s was not reached: the run ended at event %d, %s (%s)", p, event, seconds(now), reason)
+	if event < until.Event || p.Kind == AtTime && now < p.TimeNs {
+		return fmt.Errorf("%s is %w, which has %d events and ends at %s of virtual time: give an earlier point", p, ErrBeyond, event, seconds(now))
 	}
 	return nil
 }

@@ -54,6 +54,8 @@ const (
 	Appends = "appends"
 	// Refuse lets the first server make a call that the engine refuses, and says that the run cannot repeat.
 	Refuse = "refuse"
+	// Opaque shows nothing of a stopped world.
+	Opaque = "opaque"
 )
 
 const (
@@ -156,6 +158,7 @@ type fake struct {
 	clients int
 	ops     int
 	done    int
+	over    bool
 	turns   map[string]int // operations of each client so far, also those left out
 	store   map[string]string
 }
@@ -296,6 +299,9 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 	if until.Within > 0 {
 		return "", engine.ErrUnsupported
 	}
+	if w.over {
+		return engine.Finished, nil
+	}
 	if w.done == 0 {
 		w.plan.Begin(w.src, w.now)
 	}
@@ -329,6 +335,7 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 	for _, a := range w.plan.Heal(w.now) {
 		w.event("", "end "+string(a.Kind), int64(a.ID), a.Target)
 	}
+	w.over = true
 	w.out.Heals = append(w.out.Heals, w.now)
 	for _, l := range w.spec.Workloads {
 		w.out.Drivers = append(w.out.Drivers, engine.DriverEnd{Workload: l.Name, TimeNs: w.now})
@@ -339,8 +346,7 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 func (w *fake) Fork(*world.Spec, tape.Tape, engine.Options) (engine.World, error) {
 	return nil, engine.ErrUnsupported
 }
-func (w *fake) Follows(tape.Tape) bool              { return false }
-func (w *fake) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
+func (w *fake) Follows(tape.Tape) bool { return false }
 
 func (w *fake) At() (event uint64, timeNs int64) { return w.out.Events, w.now }
 

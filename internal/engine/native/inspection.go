@@ -133,6 +133,26 @@ func (x stopped) Sockets(node string) (list []engine.Socket, err error) {
 	return list, err
 }
 
+func (x stopped) Core(node string, pid int, path string) (left string, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.process(node, pid)
+		if err != nil {
+			return err
+		}
+		p := linux.Standing(k, t)
+		if len(p.Threads) == 0 {
+			return fmt.Errorf("the registers of process %d of node %s cannot be read", pid, node)
+		}
+		core, note := writeCore(path, p)
+		if core == "" {
+			return fmt.Errorf("the core file of process %d of node %s cannot be written: %s", pid, node, note)
+		}
+		left = note
+		return nil
+	})
+	return left, err
+}
+
 // ask asks the kernel on the thread of the world's loop.
 func (x stopped) ask(question func(*kernel.Kernel) error) (err error) {
 	if x.w.closed {

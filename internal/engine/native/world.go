@@ -106,6 +106,9 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			}
 		}
 		if reason, err := w.over(until); reason != "" || err != nil {
+			if reason == engine.ReachedUntil {
+				w.heldAt = whenDue // the director has had this turn: what it does is due once
+			}
 			return reason, err
 		}
 		if k.Step(false) == kernel.Ran {
@@ -202,7 +205,7 @@ func (w *World) over(until engine.Until) (engine.Reason, error) {
 	return "", nil
 }
 
-// heldAt is where in a turn of the loop the director held, which is where the turn goes on.
+// heldAt is where in a turn of the loop the director held, or the world has reached its Until, which is where the turn goes on.
 type heldAt uint8
 
 const (

@@ -18,9 +18,30 @@ type Upper struct {
 // Upper visits what a node's programs have made of the root layer, folders before what is in them and names in order: overlayfs
 // keeps the same in its upper folder. Mounts, and files that the engine serves, are left out.
 func (s *State) Upper(env *Env, visit func(*Upper) error) error {
-	w := &upper{s: s, env: env, visit: visit, seen: map[InodeID]string{}}
-	root := s.inode(rootInode)
-	if w.altered(root, "") {
+	return s.upper(env, s.inode(rootInode), s.Config.Root, visit)
+}
+
+// UpperOfMounts is Upper for what is mounted, in the order of Mounts: names are relative to the mount, whose layer is compared.
+func (s *State) UpperOfMounts(env *Env, visit func(m *Mount, u *Upper) error) error {
+	for i := 1; i < len(s.Mounts); i++ {
+		m := &s.Mounts[i]
+		if m.Type != Disk && m.Type != Tmpfs {
+			continue
+		}
+		at, e := s.Walk(env, rootInode, m.Target, false)
+		if e != OK || !s.inode(at.Inode).isDir() || s.inode(at.Inode).Synth != "" {
+			continue
+		}
+		if err := s.upper(env, s.inode(at.Inode), m.Layer, func(u *Upper) error { return visit(m, u) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *State) upper(env *Env, root *Inode, layer int, visit func(*Upper) error) error {
+	w := &upper{s: s, env: env, layer: layer, visit: visit, seen: map[InodeID]string{}}
+	if root.ID == rootInode && w.altered(root, "") {
 		if err := visit(&Upper{Inode: root}); err != nil {
 			return err
 		}
@@ -31,22 +52,23 @@ func (s *State) Upper(env *Env, visit func(*Upper) error) error {
 type upper struct {
 	s     *State
 	env   *Env
+	layer int
 	visit func(*Upper) error
 	seen  map[InodeID]string // files with several names, by the first of them
 }
 
-// base is what the root layer has at a path.
+// base is what the layer has at a path.
 func (w *upper) base(path string) (BaseAttr, bool) {
-	if w.s.Config.Root == NoLayer {
+	if w.layer == NoLayer {
 		return BaseAttr{}, false
 	}
-	attr, e := w.env.Base.Lstat(w.s.Config.Root, path)
+	attr, e := w.env.Base.Lstat(w.layer, path)
 	return attr, e == OK
 }
 
-// isBase reports whether a name still is the one of the root layer at its path.
+// isBase reports whether a name still is the one of the layer at its path.
 func (w *upper) isBase(in *Inode, path string) bool {
-	if in.Layer == NoLayer || in.Layer != w.s.Config.Root {
+	if in.Layer == NoLayer || in.Layer != w.layer {
 		return false
 	}
 	if in.Path == path {

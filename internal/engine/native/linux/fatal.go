@@ -13,17 +13,29 @@ import (
 
 // Remains is what is left of the process of a thread that a signal ends, as that process sees it. It may be read until the process is gone.
 func Remains(k *Kernel, t *Thread, sig int, info [128]byte) *dump.Process {
+	return process(k, t, sig, info, func(t *Thread) (machine.Regs, bool) {
+		regs, ok := k.M.Registers(t.ID)
+		t.AsSeen(&regs)
+		return regs, ok
+	})
+}
+
+// Standing is the process of a thread that continues. It may be read until the world does.
+func Standing(k *Kernel, t *Thread) *dump.Process {
+	return process(k, t, 0, [128]byte{}, func(t *Thread) (machine.Regs, bool) { return Registers(k, t) })
+}
+
+func process(k *Kernel, t *Thread, sig int, info [128]byte, registers func(*Thread) (machine.Regs, bool)) *dump.Process {
 	p := k.Proc(t)
 	r := &dump.Process{PID: p.PID, PGID: p.PGID, SID: p.SID, UID: p.Cred.UID, GID: p.Cred.GID, Comm: t.Comm, Argv: p.Argv, Signal: sig, Info: info, Auxv: p.Auxv}
 	if parent := k.Procs[p.Parent]; parent != nil {
 		r.PPID = parent.PID
 	}
 	add := func(t *Thread) {
-		regs, ok := k.M.Registers(t.ID)
+		regs, ok := registers(t)
 		if !ok {
 			return
 		}
-		t.AsSeen(&regs)
 		r.Threads = append(r.Threads, dump.Thread{TID: t.TID, Name: t.Comm, Regs: regs, XState: k.M.XState(t.ID)})
 	}
 	add(t)

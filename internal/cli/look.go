@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// lookFlags ask for what a run shows at a point on its way.
+type lookFlags struct {
+	at, ls, cat, tar, core, fds, output string
+	ps, sockets, files                  bool
+}
+
+func (l *lookFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&l.at, "at", "", "look at the run at this `point`: "+view.PlaceForms+" (default: violation)")
+	addSwitch(c, &l.ps, "ps", "print the processes and threads of all nodes, and what they wait in")
+	addSwitch(c, &l.sockets, "sockets", "print the sockets of all nodes")
+	addSwitch(c, &l.files, "files", "print the files that programs have made, changed or removed")
+	f.StringVar(&l.fds, "fds", "", "print the open descriptors of a process, given as `NODE/PID`")
+	f.StringVar(&l.ls, "ls", "", "list a folder, given as `NODE:PATH`")
+	f.StringVar(&l.cat, "cat", "", "write the bytes of a file, given as `NODE:PATH`, to standard output or to --output")
+	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of what the programs of NODE have made and changed")
+	f.StringVar(&l.core, "core", "", "write a core file of a process, given as `NODE/PID`")
+	f.VarP(fileFlag{&l.output}, "output", "o", "write what --cat, --tar or --core give to this `file`")
+	c.MarkFlagsMutuallyExclusive("cat", "tar", "core")
+}
+
+// bytes is the flag that asks for bytes in place of text, and what it was given.
+func (l *lookFlags) bytes() (name, text string) {
+	for _, f := range [][2]string{{"--cat", l.cat}, {"--tar", l.tar}, {"--core", l.core}} {
+		if f[1] != "" {
+			return f[0], f[1]
+		}
+	}
+	return "", ""
+}
+
+// asked reports whether a replay shall stop to be looked at. --logs alone prints those of the whole run.
+func (l *lookFlags) asked() bool {
+	name, _ := l.bytes()
+	return l.at != "" || l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || name != ""
+}
+
+// request reads the flags, and reports what is wrong with them before anything runs.
+func (l *lookFlags) request(c *cobra.Command, f *flags, spec *world.Spec, terminal bool) (*view.Request, error) {
+	for _, name := range []string{"at", "fds", "ls", "cat", "tar", "core"} {
+		if given := c.Flags().Lookup(name); given.Changed && given.Value.String() == "" {
+			return nil, fmt.Errorf("--%s: it is empty; give %s", name, cmp.Or(map[string]string{"at": view.PlaceForms, "fds": "NODE/PID", "core": "NODE/PID"}[name], "NODE:PATH"))
+		}
+	}
+	bytes, _ := l.bytes()
+	if l.output != "" && bytes == "" {
+		return nil, errors.New("--output: there is nothing to be written to it; give --cat, --tar or --core")
+	}
+	if !l.asked() {
+		return nil, nil
+	}
+	texts := l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || f.logs || f.json
+	switch {
+	case f.runs > 1:
+		return nil, errors.New("--runs: a run is looked at once; leave it out")
+	case bytes == "--core" && l.output == "":
+		return nil, errors.New("--core: name the file for it with --output")
+	case bytes != "" && l.output == "" && texts:
+		return nil, fmt.Errorf("%s writes bytes to standard output, where other flags print: name a file for the bytes with --output", bytes)
+	case bytes == "--tar" && l.output == "" && terminal:
+		return nil, errors.New("--tar: standard output is a terminal; send it to a file or a pipe, or name a file with --output")
+	}
+	if l.output != "" {
+		if problem, remedy := report.Unwritable(l.output); problem != "" {
+			return nil, fmt.Errorf("--output %s: %s; %s", l.output, problem, remedy)
+		}
+	}
+	r := &view.Request{Processes: l.ps, Sockets: l.sockets, Changes: l.files, Nodes: !texts && bytes == "" || f.json}
+	var err error
+	if r.Place, err = view.ParsePlace(cmp.Or(l.at, "violation")); err != nil {
+		return nil, fmt.Errorf("--at: %w", err)
+	}
+	path := func(name, text string, whole bool, to **view.NodePath) {
+		if text == "" || err != nil {
+			return
+		}
+		p, mistake := view.ParseNodePath(text, whole)
+		if mistake == nil {
+			mistake = knownNode(spec, p.Node)
+		}
+		if *to = &p; mistake != nil {
+			err = fmt.Errorf("--%s: %w", name, mistake)
+		}
+	}
+	process := func(name, text string, to **view.NodeProcess) {
+		if text == "" || err != nil {
+			return
+		}
+		p, mistake := view.ParseNodeProcess(text)
+		if mistake == nil {
+			mistake = knownNode(spec, p.Node)
+		}
+		if *to = &p; mistake != nil {
+			err = fmt.Errorf("--%s: %w", name, mistake)
+		}
+	}
+	path("ls", l.ls, true, &r.List)
+	path("cat", l.cat, false, &r.Cat)
+	path("tar", l.tar, true, &r.Tar)
+	process("fds", l.fds, &r.OpenFiles)
+	process("core", l.core, &r.Core)
+	if r.List != nil {
+		r.List.Path = cmp.Or(r.List.Path, "/")
+	}
+	return r, err
+}
+
+func knownNode(spec *world.Spec, name string) error {
+	var names []string
+	for i := range spec.Nodes {
+		names = append(names, spec.Nodes[i].Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("there is no node %q; nodes are %s", name, strings.Join(names, ", "))
+}
+
+// lookDocument is the JSON document of replay where it stops to be looked at.
+type lookDocument struct {
+	Bloodhound string `json:"bloodhound"`
+	Verb       string `json:"verb"`
+	ExitCode   int    `json:"exit_code"`
+	Failure    string `json:"failure"` // id
+	// SameRun says that the run is the stored one. Another one has Changes.
+	SameRun bool             `json:"same_run"`
+	Changes []string         `json:"changes,omitempty"`
+	At      view.Answer      `json:"at"`
+	Log     []engine.LogLine `json:"log,omitempty"`
+	Output  string           `json:"output,omitempty"`
+}
+
+// look replays a failure, stops at a point to look at the run, and goes on to the end, which shows whether it is the stored run.
+func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *session, full, failure *report.Failure, job *explore.Job, r *view.Request) error {
+	ctx := c.Context()
+	ledger := knownLedger(p, full, failure)
+	var known bool
+	var err error
+	if r.Until, known, err = r.Place.Until(&failure.Verdict, ledger); err == nil && !known {
+		whole := *job
+		whole.Trace = nil
+		reply, runErr := a.oneRun(ctx, s, &whole, f.json)
+		if runErr != nil {
+			return runErr
+		}
+		r.Until, _, err = r.Place.Until(&failure.Verdict, &reply.Outcome.Ledger)
+	}
+	if err != nil {
+		return fmt.Errorf("--at: %w", err)
+	}
+	r.Out = filepath.Join(s.setup.Scratch, "look") // not where the nodes see it
+	job.Look = r
+	reply, err := a.oneRun(ctx, s, job, f.json)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	answer := reply.Look
+	doc := lookDocument{Bloodhound: Version(), Verb: "replay", Failure: failure.ID, SameRun: reply.Summary.Hash == failure.Hash, At: *answer}
+	if !doc.SameRun {
+		doc.Changes, doc.ExitCode = p.changes(failure, reply), check.ExitUnknown
+		if len(doc.Changes) == 0 {
+			doc.ExitCode = check.ExitNotReproducible
+		}
+		a.note("note: this is another run than the stored one: its trace hash was %s and is %s", failure.Hash, reply.Summary.Hash)
+		for _, change := range doc.Changes {
+			a.note("  %s", change)
+		}
+	}
+	a.code = doc.ExitCode
+	if answer.Left != "" {
+		a.note("note: left out: %s", answer.Left)
+	}
+	if name, _ := l.bytes(); name != "" {
+		if l.output == "" {
+			return copyOut(a.json, r.Out)
+		}
+		if err := keepOutput(r.Out, l.output); err != nil {
+			return failed(report.DiskError(err, filepath.Dir(l.output)))
+		}
+		doc.Output = l.output
+		if path, err := filepath.Abs(l.output); err == nil {
+			wrote(failure.Spec, path)
+		}
+	}
+	if f.logs || f.json {
+		doc.Log = view.LogUntil(reply.Outcome.Log, answer.Event)
+	}
+	if f.json {
+		return a.printJSON(doc)
+	}
+	return a.printLook(f, r, answer, &doc)
+}
+
+// knownLedger has the faults of a failure's run, if they are stored.
+func knownLedger(p *project, full, failure *report.Failure) *fault.Ledger {
+	if p.spec == nil || failure != full {
+		return nil
+	}
+	e, err := report.LoadEvidence(p.state, failure)
+	if err != nil {
+		return nil
+	}
+	return &e.Outcome.Ledger
+}
+
+func (a *app) printLook(f *flags, r *view.Request, at *view.Answer, doc *lookDocument) error {
+	fmt.Fprintf(a.out, "at event %d, %s of virtual time\n", at.Event, report.Seconds(at.TimeNs))
+	parts := []struct {
+		asked bool
+		print func() error
+	}{
+		{r.Nodes, func() error { return view.WriteNodes(a.out, at.Nodes) }},
+		{r.Processes, func() error { return view.WriteProcesses(a.out, at.Processes, at.TimeNs) }},
+		{r.Sockets, func() error { return view.WriteSockets(a.out, at.Sockets) }},
+		{r.Changes, func() error { return view.WriteChanges(a.out, at.Changes) }},
+		{r.OpenFiles != nil, func() error { return view.WriteOpenFiles(a.out, at.OpenFiles) }},
+		{r.List != nil, func() error { return view.WriteList(a.out, at.List) }},
+		{f.logs, func() error { return report.Logs(a.out, &check.Judged{Outcome: engine.Outcome{Log: doc.Log}}) }},
+	}
+	for _, p := range parts {
+		if !p.asked {
+			continue
+		}
+		fmt.Fprintln(a.out)
+		if err := p.print(); err != nil {
+			return err
+		}
+	}
+	if r.Nodes {
+		fmt.Fprintln(a.out, "\n--ps, --sockets, --files, --logs, --fds, --ls, --cat, --tar and --core show more")
+	}
+	if doc.Output != "" {
+		fmt.Fprintf(a.out, "\nwritten to %s\n", doc.Output)
+	}
+	return nil
+}
+
+func copyOut(to io.Writer, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return failed(err)
+	}
+	defer f.Close()
+	if _, err := io.Copy(to, f); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// keepOutput moves a file of the session to where the user wants it; holes stay holes where it can be renamed.
+func keepOutput(from, to string) error {
+	if info, err := os.Stat(to); err != nil || info.Mode().IsRegular() {
+		if os.Rename(from, to) == nil {
+			return nil
+		}
+	}
+	f, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(copyOut(f, from), f.Close())
+}
+
+// isTerminal reports whether results go to a person's screen.
+func isTerminal(w io.Writer) bool {
+	r, ok := w.(*results)
+	if !ok {
+		return false
+	}
+	f, ok := r.to.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
