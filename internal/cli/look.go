@@ -24,8 +24,8 @@ import (
 
 // lookFlags ask for what a run shows at a point on its way.
 type lookFlags struct {
-	at, ls, cat, tar, core, fds, output string
-	ps, sockets, files                  bool
+	at, ls, cat, tar, core, fds, output, pcap string
+	ps, sockets, files                        bool
 }
 
 func (l *lookFlags) add(c *cobra.Command) {
@@ -40,6 +40,7 @@ func (l *lookFlags) add(c *cobra.Command) {
 	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of what the programs of NODE have made and changed")
 	f.StringVar(&l.core, "core", "", "write a core file of a process, given as `NODE/PID`")
 	f.VarP(fileFlag{&l.output}, "output", "o", "write what --cat, --tar or --core give to this `file`")
+	f.Var(fileFlag{&l.pcap}, "pcap", "write the packets of the network, until --at or the end of the run, to this `file`, for Wireshark")
 	c.MarkFlagsMutuallyExclusive("cat", "tar", "core")
 }
 
@@ -70,6 +71,21 @@ func (l *lookFlags) request(c *cobra.Command, f *flags, spec *world.Spec, termin
 	if l.output != "" && bytes == "" {
 		return nil, errors.New("--output: there is nothing to be written to it; give --cat, --tar or --core")
 	}
+	for name, file := range map[string]string{"output": l.output, "pcap": l.pcap} {
+		if file == "" {
+			continue
+		}
+		if problem, remedy := report.Unwritable(file); problem != "" {
+			return nil, fmt.Errorf("--%s %s: %s; %s", name, file, problem, remedy)
+		}
+	}
+	if l.pcap != "" {
+		path, err := filepath.Abs(l.pcap)
+		if err != nil {
+			return nil, err
+		}
+		l.pcap = path
+	}
 	if !l.asked() {
 		return nil, nil
 	}
@@ -83,11 +99,6 @@ func (l *lookFlags) request(c *cobra.Command, f *flags, spec *world.Spec, termin
 		return nil, fmt.Errorf("%s writes bytes to standard output, where other flags print: name a file for the bytes with --output", bytes)
 	case bytes == "--tar" && l.output == "" && terminal:
 		return nil, errors.New("--tar: standard output is a terminal; send it to a file or a pipe, or name a file with --output")
-	}
-	if l.output != "" {
-		if problem, remedy := report.Unwritable(l.output); problem != "" {
-			return nil, fmt.Errorf("--output %s: %s; %s", l.output, problem, remedy)
-		}
 	}
 	r := &view.Request{Processes: l.ps, Sockets: l.sockets, Changes: l.files, Nodes: !texts && bytes == "" || f.json}
 	var err error
@@ -152,6 +163,7 @@ type lookDocument struct {
 	At      view.Answer      `json:"at"`
 	Log     []engine.LogLine `json:"log,omitempty"`
 	Output  string           `json:"output,omitempty"`
+	Packets string           `json:"packets,omitempty"` // the file of --pcap
 }
 
 // look replays a failure, stops at a point to look at the run, and goes on to the end, which shows whether it is the stored run.
@@ -162,7 +174,7 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 	var err error
 	if r.Until, known, err = r.Place.Until(&failure.Verdict, ledger); err == nil && !known {
 		whole := *job
-		whole.Trace = nil
+		whole.Trace, whole.Capture = nil, ""
 		reply, runErr := a.oneRun(ctx, s, &whole, f.json)
 		if runErr != nil {
 			return runErr
@@ -208,6 +220,9 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 		if path, err := filepath.Abs(l.output); err == nil {
 			wrote(failure.Spec, path)
 		}
+	}
+	if doc.Packets = l.pcap; doc.Packets != "" {
+		wrote(failure.Spec, doc.Packets)
 	}
 	if f.logs || f.json {
 		doc.Log = view.LogUntil(reply.Outcome.Log, answer.Event)
@@ -258,6 +273,9 @@ func (a *app) printLook(f *flags, r *view.Request, at *view.Answer, doc *lookDoc
 	}
 	if doc.Output != "" {
 		fmt.Fprintf(a.out, "\nwritten to %s\n", doc.Output)
+	}
+	if doc.Packets != "" {
+		fmt.Fprintf(a.out, "\npackets until then in %s\n", doc.Packets)
 	}
 	return nil
 }

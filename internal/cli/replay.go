@@ -69,7 +69,8 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	if err != nil {
 		return err
 	}
-	s, err := openSession(failure.Spec, p.state, traceFile(job))
+	job.Capture = l.pcap
+	s, err := openSession(failure.Spec, p.state, traceFile(job), l.pcap)
 	if err != nil {
 		return p.lacking(args[0], full, err)
 	}
@@ -95,6 +96,9 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 		doc.Trace = job.Trace.File
 		wrote(failure.Spec, doc.Trace)
 	}
+	if doc.Packets = job.Capture; doc.Packets != "" {
+		wrote(failure.Spec, doc.Packets)
+	}
 	if status.Unrepeatable {
 		doc.Judgement, doc.ExitCode = report.Judgement(status, 1), check.ExitNotReproducible
 	} else {
@@ -112,6 +116,9 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	}
 	if doc.Trace != "" {
 		fmt.Fprintf(a.out, "\ntrace in %s\n", doc.Trace)
+	}
+	if doc.Packets != "" {
+		fmt.Fprintf(a.out, "\npackets in %s\n", doc.Packets)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
 	return nil

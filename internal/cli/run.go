@@ -47,6 +47,7 @@ type runDocument struct {
 	Failures   []string         `json:"failures,omitempty"` // ids
 	Changes    []string         `json:"changes,omitempty"`
 	Trace      string           `json:"trace,omitempty"`
+	Packets    string           `json:"packets,omitempty"` // the file of --pcap
 }
 
 func (a *app) run(c *cobra.Command, f *flags, args []string) error {

@@ -96,22 +96,30 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 			return nil, began, nil, err
 		}
 	}
+	stop := func() {}
+	if job.Capture != "" {
+		end := func() error { return nil }
+		if stop, end, err = capture(&o, job.Capture, spec); err != nil {
+			return nil, began, nil, err
+		}
+		defer func() { err = errors.Join(err, end()) }()
+	}
 	if job.Progress {
 		defer watch(&o, progress)()
 	}
 	if job.Look != nil {
-		if out, look, err = lookAt(eng, spec, job, o); look != nil && look.Refused != "" {
+		if out, look, err = lookAt(eng, spec, job, o, stop); look != nil && look.Refused != "" {
 			return nil, began, look, err
 		}
 		return out, began, look, errors.Join(err, finish(out))
 	}
 	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: engine.At(job.Until), Along: job.Along, PartNs: job.PartNs,
-		FromBoot: job.FromBoot || job.Trace != nil || job.Dumps != ""}) // traces and core files begin at the boot
+		FromBoot: job.FromBoot || job.Trace != nil || job.Dumps != "" || job.Capture != ""}) // these begin at the boot
 	return out, began, nil, errors.Join(err, finish(out))
 }
 
 // lookAt makes a run that stops once on its way to be looked at. One that is refused an answer ends there.
-func lookAt(eng engine.Engine, spec *world.Spec, job *explore.Job, o engine.Options) (*check.Judged, *view.Answer, error) {
+func lookAt(eng engine.Engine, spec *world.Spec, job *explore.Job, o engine.Options, reached func()) (*check.Judged, *view.Answer, error) {
 	r, err := runner.Boot(eng, spec, job.Tape, o)
 	if err != nil {
 		return nil, nil, err
@@ -121,6 +129,7 @@ func lookAt(eng engine.Engine, spec *world.Spec, job *explore.Job, o engine.Opti
 	if err != nil || look.Refused != "" {
 		return nil, look, err
 	}
+	reached()
 	if err := r.Advance(engine.Position{}); err != nil {
 		return nil, nil, err
 	}

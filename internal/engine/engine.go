@@ -80,6 +80,8 @@ const (
 type Options struct {
 	// Observe receives every event of the trace, if not nil. It must not keep the pointer.
 	Observe func(*Event)
+	// Capture receives every packet of the virtual network, as nodes send and get it, if not nil. It must not keep the pointer.
+	Capture func(*Packet)
 	// Log receives every line that a node's programs write to their standard output or error, if not nil.
 	Log func(LogLine)
 	// Dir is a folder for the run's scratch files; empty is the system's temporary folder.

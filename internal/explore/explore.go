@@ -112,6 +112,8 @@ type Job struct {
 	Along bool `json:"along,omitempty"`
 	// PartNs asks for a snapshot a little before this virtual time, from which on the tapes of further runs differ from this one.
 	PartNs int64 `json:"part_ns,omitempty"`
+	// Capture is a file for the packets of the run, up to the point of Look if there is one.
+	Capture string `json:"capture,omitempty"`
 	// Look asks for what the run shows at a point on its way.
 	Look *view.Request `json:"look,omitempty"`
 }

@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"internal/engine/native/kernel"},
 	{"internal/engine/native/linux"},
 	{"internal/engine/enginetest", "internal/engine/native", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
-	{"internal/runner", "internal/view", "check"},
+	{"internal/runner", "internal/view", "internal/pcapng", "check"},
 	{"internal/config/suggest", "internal/config/shell"},
 	{"internal/config/source"},
 	{"internal/config/schema"},

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -266,6 +267,9 @@ func (w *fake) operation() {
 		w.out.History = append(w.out.History, h)
 	}
 	h.Number = w.event(w.client, "sendto", 32, w.server)
+	if w.opts.Capture != nil {
+		w.opts.Capture(&engine.Packet{TimeNs: w.now, Event: w.out.Events, Sent: true, Protocol: 17, Src: netip.MustParseAddrPort("10.0.0.2:4000"), Dst: netip.MustParseAddrPort("10.0.0.1:80"), Data: []byte(h.Op)})
+	}
 	record()
 	w.event(w.server, "recvfrom", 32, w.client)
 	if write {

@@ -161,6 +161,9 @@ func (w *World) connect() {
 	w.tape.Clock(func() int64 { return k.Now })
 	k.Cost, k.Sched, k.Limits = w.spec.Cost, w.spec.Sched, w.spec.Limits
 	k.Observe = w.options.Observe
+	if w.options.Capture != nil {
+		k.Capture = w.capture
+	}
 	k.Overdue = w.overdue
 	k.Absent = w.absent
 	k.Seen = w.observed

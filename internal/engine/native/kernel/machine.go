@@ -103,6 +103,8 @@ type Kernel struct {
 	Absent func(t *Thread, name string)
 	// Observe sees every event, if not nil.
 	Observe func(*Event)
+	// Capture sees every packet at the interfaces of nodes, if not nil.
+	Capture func(*net.Sighting)
 	// Code gives the copy of a program, or of a library, that is executed in its place, or nil; nil asks for none. path is how
 	// it was called, real its name in the tree, fd an open file of this process. counts is what Space.Counts shall be.
 	Code func(t *Thread, path, real string, fd int, library bool) (copied machine.Code, counts int)

@@ -69,6 +69,8 @@ func (e netEnv) Unreached(n net.NodeID, listens net.AddrPort) {
 	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Unreached, Event: k.Events + 1, TimeNs: k.State.Now, Node: kernel.NodeID(n), Text: []byte(listens.String())})
 }
 
+func (e netEnv) Capture() func(*net.Sighting) { return e.k.Capture }
+
 func (e netEnv) DropFiles(refs []int64) { e.k.Unread = append(e.k.Unread, refs...) }
 
 // socketFile is a socket of any family.

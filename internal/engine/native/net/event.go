@@ -160,13 +160,16 @@ func (s *State) settle(env Env) {
 }
 
 func (p *packet) arrive(s *State, env Env) {
-	if n := s.Nodes[p.To]; !n.Up {
+	n := s.Nodes[p.To]
+	if !n.Up {
+		p.came(env, n.Down, true)
 		if p.Proto == IPPROTO_TCP && n.Down.Kind != "" {
 			p.withholdTCP(s, env.Now(), n.Down)
 		}
 		p.drop(s)
 		return
 	}
+	p.came(env, FaultRef{}, false)
 	switch p.Proto {
 	case IPPROTO_TCP:
 		p.tcpInput(s, env)

@@ -172,6 +172,7 @@ func (s *State) SetNames(id NodeID, n Names) { s.Nodes[id].Names = n }
 
 // resolve answers a DNS query that a socket sent to 127.0.0.11:53.
 func (sk *sock) resolve(s *State, env Env, src AddrPort, query []byte) {
+	(&packet{From: sk.Node, To: resolverNode, Proto: IPPROTO_UDP, Src: src, Dst: AddrPort{resolverIP, 53}, Data: query}).looped(env)
 	answer := s.dnsAnswer(sk.Node, query)
 	if answer == nil {
 		return

@@ -21,6 +21,7 @@ var update = flag.Bool("update", false, "rewrite the golden output of testdata/*
 
 // world is an Env and the names that scripts give to sockets and nodes.
 type world struct {
+	capture   func(*Sighting)
 	s         *State
 	now       int64
 	src       *tape.Source
@@ -43,6 +44,7 @@ func (w *world) Rare(stream string, n, ratePPM uint64) uint64 { return w.src.Rar
 func (w *world) Delivered(r FaultRef)                         { w.led["delivered "+string(r.Kind)]++ }
 func (w *world) Observed(r FaultRef)                          { w.led["observed "+string(r.Kind)]++ }
 func (w *world) Unreached(_ NodeID, l AddrPort)               { w.unreached = append(w.unreached, l.String()) }
+func (w *world) Capture() func(*Sighting)                     { return w.capture }
 func (w *world) DropFiles(refs []int64)                       { w.files = append(w.files, refs...) }
 func (w *world) Wake(sock SockID, events uint32) {
 	name := w.names[sock]

@@ -42,6 +42,8 @@ type Env interface {
 	Observed(ref FaultRef)
 	// Unreached says that another node was refused where a node listens on a loopback address alone.
 	Unreached(n NodeID, listens AddrPort)
+	// Capture gets every packet as nodes see it; nil asks for none.
+	Capture() func(*Sighting)
 	// DropFiles gets references passed by SCM_RIGHTS that no program will ever receive.
 	DropFiles(refs []int64)
 }

@@ -223,10 +223,12 @@ func (sk *sock) emit(s *State, env Env, flags uint8, seq int64, data []byte) {
 		p.Cause = t.Cause
 	}
 	if p.From == p.To {
+		p.looped(env)
 		s.Soft = append(s.Soft, p)
 		return
 	}
 	f := s.pass(env, p.From, p.To, t.stream(), len(data), p.end() > seq, false)
+	p.sent(env, f)
 	for _, ref := range f.causes() {
 		p.withholdTCP(s, f.Due, ref)
 	}
@@ -255,10 +257,13 @@ func (to *packet) answer(s *State, env Env) {
 		p.Cause = n.Down
 	}
 	if p.From == p.To {
+		p.looped(env)
 		s.Soft = append(s.Soft, p)
 		return
 	}
-	if f := s.pass(env, p.From, p.To, "", 0, false, false); !f.Lost {
+	f := s.pass(env, p.From, p.To, "", 0, false, false)
+	p.sent(env, f)
+	if !f.Lost {
 		p.put(s, f)
 	}
 }
@@ -519,6 +524,7 @@ func (s *State) Reset(env Env, from, to NodeID, ref FaultRef) int {
 		if peer := s.flow(from, sk.Remote, sk.Local); peer != nil {
 			peer.TCP.Broken = ref
 		}
+		sk.cut(env, ref)
 		sk.resetBy(s, env, ref)
 	}
 	s.settle(env)

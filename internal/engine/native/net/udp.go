@@ -198,6 +198,7 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 	p := &packet{From: from, To: to, Proto: IPPROTO_UDP, Src: src, Dst: dst, Data: data, Group: group, Network: network}
 	if from == to {
 		s.Bytes += int64(len(data))
+		p.looped(env)
 		s.Soft = append(s.Soft, p)
 		return
 	}
@@ -206,6 +207,7 @@ func (s *State) udpTo(env Env, from, to NodeID, src, dst AddrPort, data []byte, 
 		s.sentDatagram(from, to, src.Port, dst.Port, data)
 	}
 	f := s.pass(env, from, to, flow.Stream, len(data), true, true)
+	p.sent(env, f)
 	if causes := f.causes(); causes != nil {
 		s.EventSeq++
 		p.Key = int64(s.EventSeq)
@@ -298,10 +300,13 @@ func (p *packet) udpInput(s *State, env Env) {
 func (p *packet) unreachable(s *State, env Env) {
 	back := &packet{From: p.To, To: p.From, Proto: IPPROTO_ICMP, Src: p.Dst, Dst: p.Src}
 	if p.From == p.To {
+		back.looped(env)
 		s.Soft = append(s.Soft, back)
 		return
 	}
-	if f := s.pass(env, p.To, p.From, "", 0, false, false); !f.Lost {
+	f := s.pass(env, p.To, p.From, "", 0, false, false)
+	back.sent(env, f)
+	if !f.Lost {
 		back.put(s, f)
 	}
 }
