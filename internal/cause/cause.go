@@ -203,17 +203,19 @@ func (f *finder) settle(ctx context.Context, a, b, attempt int) (done bool, err 
 		return true, nil
 	}
 	j := &Jump{Before: Point{AtNs: f.cuts[a]}, After: Point{AtNs: f.cuts[b]}}
-	for _, p := range []*Point{&j.Before, &j.After} {
-		if err := f.runs(ctx, p, jumpRuns, uint64(attempt)<<32); err != nil {
-			return false, err
+	for from := uint64(attempt) << 32; err == nil && j.After.Runs < jumpRuns; from += pointRuns { // a budget that ends leaves both with runs
+		for _, p := range []*Point{&j.Before, &j.After} {
+			if err == nil {
+				err = f.runs(ctx, p, pointRuns, from)
+			}
+			p.Low, p.High = Interval(p.Failed, p.Runs)
 		}
-		p.Low, p.High = Interval(p.Failed, p.Runs)
 	}
 	if f.result.Jump = nil; j.After.Share() > j.Before.Share() {
 		f.result.Jump = j
 	}
-	if j.Clear = j.After.Low > j.Before.High; j.Clear {
-		return true, nil
+	if j.Clear = j.After.Low > j.Before.High; j.Clear || err != nil {
+		return true, err
 	}
 	for i, p := range map[int]*Point{a: &j.Before, b: &j.After} {
 		f.points[i].Failed, f.points[i].Runs = f.points[i].Failed+p.Failed, f.points[i].Runs+p.Runs

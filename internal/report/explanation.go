@@ -67,7 +67,7 @@ func Explained(e *Explanation, stop string) string {
 	}
 	name := "moment of no return"
 	if !j.Clear {
-		name = "largest step, which may be an accident of the sample"
+		name = "the largest step, which may be an accident of the sample"
 	}
 	fmt.Fprintf(&b, "%s: %s\n  %s\n  %s\n", name, Seconds(j.Before.AtNs), "chosen anew  "+odds(&j.Before), "kept         "+odds(&j.After))
 	if len(e.Decided) == 0 {
