@@ -17,8 +17,9 @@ func main() {
 	write := flag.String("write", "", "also write the table into this `FILE`, between its two lines that name bench")
 	only := flag.String("only", "", "make only the measurements whose `NAME` has this in it")
 	where := flag.Bool("where", false, "print what the CPU time of runs goes into, instead of the table")
+	first := flag.Bool("first", false, "print how soon known bugs are found with and without snapshots, instead of the table")
 	flag.Parse()
-	if err := run(*write, *only, *where); err != nil {
+	if err := run(*write, *only, *where, *first); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -47,6 +48,7 @@ var measurements = []measurement{
 	{"redis-failover", (*bench).failover},
 	{"etcd", (*bench).etcd},
 	{"forks", (*bench).forks},
+	{"snapshots", (*bench).snapshots},
 	{"idle", (*bench).idle},
 	{"loaded", (*bench).loaded},
 	{"nodes", (*bench).nodes},
@@ -56,7 +58,7 @@ var measurements = []measurement{
 // errMissing is the error of a measurement whose program is not on this machine.
 var errMissing = errors.New("not on this machine")
 
-func run(write, only string, where bool) error {
+func run(write, only string, where, first bool) error {
 	dir, err := os.MkdirTemp("", "bloodhound-bench-")
 	if err != nil {
 		return err
@@ -70,6 +72,9 @@ func run(write, only string, where bool) error {
 	}
 	if where {
 		return b.where(only)
+	}
+	if first {
+		return b.first(only)
 	}
 	table := fmt.Sprintf("Measured by `make bench` on: %s, %d CPUs, kernel %s, load average %s. One core runs one world.\n\n",
 		cpuModel(), runtime.NumCPU(), word("/proc/sys/kernel/osrelease"), word("/proc/loadavg"))
