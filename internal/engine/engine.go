@@ -59,7 +59,7 @@ type World interface {
 type Until struct {
 	Position       // stop there
 	TimeNs   int64 // stop when virtual time has reached this point
-	Ready    bool  // stop before the end of setup, when all servers are up and no driver was started, unless the world is past that
+	Ready    bool  // stop before the end of setup, when all servers are up and no workload has begun, unless the world is past that
 }
 
 // Reason is why an Advance returned.
