@@ -41,34 +41,6 @@ func TestExitCodePrecedence(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
-	write := func(text string) string {
-		path := filepath.Join(t.TempDir(), "trace")
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	long := strings.Repeat("x", 1<<20)
-	for _, c := range []struct {
-		a, b string
-		want *differences
-	}{
-		{"", "", nil},
-		{"1 a\n2 b\n", "1 a\n2 b\n", nil},
-		{"1 a\n2 b\n", "1 a\n2 c\n", &differences{Event: 2, First: "2 b", Other: "2 c", Before: []string{"1 a"}}},
-		{"1 a\n", "1 a\n2 b\n", &differences{Event: 2, Other: "2 b", Before: []string{"1 a"}}},
-		{"", "1 a\n", &differences{Event: 1, Other: "1 a"}},
-		{"1\n2\n3\n4\n5\n", "1\n2\n3\n4\n6\n", &differences{Event: 5, First: "5", Other: "6", Before: []string{"2", "3", "4"}}},
-		{long + "\n1\n", long + "\n2\n", &differences{Event: 2, First: "1", Other: "2", Before: []string{long}}},
-	} {
-		got, err := compare(write(c.a), write(c.b))
-		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("compare(%.20q, %.20q) = %+v, %v; want %+v", c.a, c.b, got, err, c.want)
-		}
-	}
-}
-
 func TestJudgeReplay(t *testing.T) {
 	v := check.Verdict{Property: "p", Status: check.Violated, Reason: "get returned 3"}
 	other := check.Verdict{Property: "q", Status: check.Violated}

@@ -1,12 +1,8 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,9 +15,6 @@ import (
 
 // defaultVerifyRuns is how often verify runs a tape by default, and at least.
 const defaultVerifyRuns = 2
-
-// verifyContext is the number of equal events that are shown before the first that differs.
-const verifyContext = 3
 
 func (a *app) verifyVerb() *cobra.Command {
 	f := &flags{}
@@ -123,8 +116,12 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 			}
 			continue
 		}
-		if doc.Difference, err = compare(reference, file); err != nil {
+		p, err := explore.Compare(reference, file)
+		if err != nil {
 			return failed(err)
+		}
+		if p != nil {
+			doc.Difference = &differences{Event: p.Event, First: p.First, Other: p.Other, Before: p.Before}
 		}
 		if d := explore.Differs(first, now); d != "" || doc.Difference != nil {
 			if doc.Difference == nil {
@@ -184,41 +181,5 @@ func (d *verifyDocument) print(w io.Writer) {
 	}
 	if len(d.Unknown) > 0 {
 		fmt.Fprintf(w, "  (the run proves no property: %s; verify judges repetition only)\n", strings.Join(d.Unknown, "; "))
-	}
-}
-
-// compare reads two traces side by side, in memory that does not grow with them, and returns where they part, or nil.
-func compare(first, other string) (*differences, error) {
-	a, err := os.Open(first)
-	if err != nil {
-		return nil, err
-	}
-	defer a.Close()
-	b, err := os.Open(other)
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
-	ra, rb := bufio.NewReaderSize(a, 1<<16), bufio.NewReaderSize(b, 1<<16)
-	var before []string
-	for n := uint64(1); ; n++ {
-		x, errX := ra.ReadBytes('\n')
-		y, errY := rb.ReadBytes('\n')
-		for _, err := range []error{errX, errY} {
-			if err != nil && !errors.Is(err, io.EOF) {
-				return nil, err
-			}
-		}
-		if !bytes.Equal(x, y) {
-			return &differences{Event: n, First: strings.TrimSuffix(string(x), "\n"), Other: strings.TrimSuffix(string(y), "\n"),
-				Before: before}, nil
-		}
-		if errX != nil {
-			return nil, nil
-		}
-		if len(before) == verifyContext {
-			before = before[1:]
-		}
-		before = append(before, strings.TrimSuffix(string(x), "\n"))
 	}
 }

@@ -392,6 +392,9 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 				if b := r.reply.Began; b != nil && r.differs != "" {
 					r.differs += fmt.Sprintf("; the first of the two began at a snapshot of event %d (explore --from-boot does without)", b.Event)
 				}
+				if r.differs != "" && r.reply.Summary.Repeat.Reproducible && second.Summary.Repeat.Reproducible {
+					r.differs += s.parting(replays, r)
+				}
 			}
 		}
 		results <- r
@@ -436,6 +439,7 @@ type slot struct {
 	cpu      int
 	limit    time.Duration
 	worker   *Worker
+	parted   bool // parting was called for a run
 }
 
 func (s *slot) close() {

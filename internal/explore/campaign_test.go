@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -19,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -42,18 +44,49 @@ func runFake(setup *Setup, job *Job, _ func(Progress), interrupt <-chan struct{}
 			return Failed(fmt.Errorf("cannot start it: %w", err))
 		}
 	}
-	ran, err := engine.Run(enginetest.New(), setup.Spec, job.Tape, setup.Options(engine.Options{Interrupt: interrupt}))
+	o := engine.Options{Interrupt: interrupt}
+	snapshot := !job.FromBoot && slices.Contains([]string{plantedMismatch, plantedOnce}, setup.Spec.Dir)
+	var trace bytes.Buffer
+	if job.Trace != nil {
+		o.Observe = func(e *engine.Event) {
+			if planted := snapshot && e.Number == plantedAt && setup.Spec.Dir == plantedMismatch; planted {
+				fmt.Fprintf(&trace, "%d %s planted() = 1\n", e.Number, e.Node)
+			} else if !snapshot || e.Number > plantedSnapshot {
+				fmt.Fprintf(&trace, "%d %s %s() = %d\n", e.Number, e.Node, e.Call, e.Result)
+			}
+		}
+	}
+	ran, err := engine.Run(enginetest.New(), setup.Spec, job.Tape, setup.Options(o))
 	if err != nil {
 		return &Reply{Error: err.Error()}
 	}
+	if job.Trace != nil {
+		if err := os.WriteFile(job.Trace.File, trace.Bytes(), 0o666); err != nil {
+			return &Reply{Error: err.Error()}
+		}
+	}
 	out := &check.Judged{Outcome: *ran}
+	if snapshot && (setup.Spec.Dir == plantedMismatch || job.Trace == nil) {
+		out.Hash = "planted"
+	}
 	out.Verdicts = []check.Verdict{judge(out)}
 	r := &Reply{Summary: Summarise(out), Seen: setup.See(out)}
+	if snapshot {
+		r.Began = &runner.Begin{Event: plantedSnapshot}
+	}
 	if job.Full || len(Violated(out.Verdicts)) > 0 {
 		r.Outcome = out
 	}
 	return r
 }
+
+// A run that begins at a snapshot of the fake's is another one from an event on, always or only without a trace.
+const (
+	plantedMismatch = "/planted"
+	plantedOnce     = "/planted-once"
+	plantedSnapshot = 10
+	plantedAt       = 30
+)
 
 // judge: a get returns what was put last. The fake's clients take turns, so no more is needed.
 func judge(o *check.Judged) check.Verdict {

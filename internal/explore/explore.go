@@ -124,6 +124,8 @@ type Trace struct {
 	Format string   `json:"format"` // one of report.Formats
 	Level  string   `json:"level,omitempty"`
 	Events []string `json:"events,omitempty"`
+	// Late allows the trace to begin at a snapshot.
+	Late bool `json:"late,omitempty"`
 }
 
 // Reply is a line that a worker writes: progress of a job, or its end.
