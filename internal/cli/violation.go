@@ -57,6 +57,7 @@ func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdic
 	path, err := report.Save(p.state, f)
 	switch boot, seed, rest := o.Tape.Seeds(); {
 	case err == nil:
+		s.Found = f.Smallest != nil
 		s.File, s.Replay = path, "bloodhound replay "+id+p.arguments
 	case len(rest) > 0:
 		s.Replay = "bloodhound run --tape FILE" + p.arguments + " (FILE is the one that this run was given)"
@@ -99,6 +100,7 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 			continue
 		}
 		f.Shrunk = &f.file.Smallest.Shrunk
+		f.story.Found = false
 		f.story.Spec, f.story.Outcome, f.story.Verdict, f.story.Shrunk = f.file.Small().Spec, r.Outcome, r.Verdict, f.Shrunk
 		a.addDumps(ctx, p, s, f.ID, f.story.Spec, r.Tape, r.Outcome)
 	}

@@ -63,6 +63,8 @@ var functions = template.FuncMap{
 	"script":  func() template.JS { return template.JS(script) },
 	"policy":  policy,
 
+	"momentsHelp": func() string { return momentsHelp },
+
 	"explained":     func(e *Explanation) string { return Explained(e, "") },
 	"explainedPlot": explanationPlot,
 

@@ -34,6 +34,8 @@ type StoryOf struct {
 	ID      string // of the failure
 	File    string // of the failure; empty if it could not be stored
 	Replay  string // the command that makes the run again
+	// Found means that this is the run as it was found, although Replay makes a smaller one.
+	Found bool
 	// Shrunk means that this is the smallest run of its failure, and how it came about.
 	Shrunk *shrink.Shrunk
 }
@@ -61,6 +63,7 @@ func Story(w io.Writer, s StoryOf) error {
 	}
 	crashStory(&b, &s)
 	timeline(&b, &s)
+	momentsStory(&b, &s)
 	ledger(&b, &s.Outcome.Ledger)
 	fmt.Fprintf(&b, "\ntape\n  %s", s.Outcome.Tape.Name())
 	fmt.Fprintf(&b, ", %d decisions that were not the default, trace hash %s\n", len(s.Outcome.Decisions), s.Outcome.Hash)
