@@ -7,6 +7,7 @@ package cause
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -57,7 +58,7 @@ type Result struct {
 // Search makes runs of a failing run that differ from it behind cut points.
 type Search struct {
 	// FromNs and ToNs bound the cut points: the end of setup, say, and the failure. Moments are the virtual times at which something was
-	// chosen, in order; a cut point lies at each of them at most.
+	// chosen; cut points lie there, and at eleven times in equal distances.
 	FromNs, ToNs int64
 	Moments      []int64
 	// Sample makes the run that leaves to chance, as seed says, what is chosen at a virtual time and later, and reports whether it fails.
@@ -76,7 +77,8 @@ const (
 	firstPoints = 11
 	pointRuns   = 10
 	jumpRuns    = 40
-	maxSettled  = 4 // times that fresh runs are made
+	maxSettled  = 4    // times that fresh runs are made
+	finest      = 1000 // the part of the time to look at below which it is not halved
 )
 
 // errBudget ends a search whose runs or time are used up.
@@ -84,22 +86,22 @@ var errBudget = errors.New("the budget ended")
 
 // Find makes the runs. An error is one of Sample's; the end of ctx or of the budget ends the search early.
 func (s *Search) Find(ctx context.Context) (*Result, error) {
-	f := finder{Search: s, result: &Result{}, points: map[int]*Point{}}
-	f.cuts = append(f.cuts, s.FromNs)
+	f := finder{Search: s, result: &Result{}, points: map[int64]*Point{}}
 	for _, at := range s.Moments {
-		if at > f.cuts[len(f.cuts)-1] && at < s.ToNs {
-			f.cuts = append(f.cuts, at)
+		if at > s.FromNs && at < s.ToNs {
+			f.moments = append(f.moments, at)
 		}
 	}
-	f.cuts = append(f.cuts, s.ToNs)
+	slices.Sort(f.moments)
+	f.moments = slices.Compact(f.moments)
 	if s.MaxTime > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, s.MaxTime, errBudget)
 		defer cancel()
 	}
 	err := f.find(ctx)
-	for _, i := range f.known() {
-		p := f.points[i]
+	for _, at := range f.known() {
+		p := f.points[at]
 		p.Low, p.High = Interval(p.Failed, p.Runs)
 		f.result.Points = append(f.result.Points, *p)
 	}
@@ -117,50 +119,57 @@ func (s *Search) Find(ctx context.Context) (*Result, error) {
 // finder is a search that is under way.
 type finder struct {
 	*Search
-	result *Result
-	cuts   []int64        // the possible cut points
-	points map[int]*Point // those that were sampled, by their place in cuts
+	result  *Result
+	moments []int64          // those within the bounds
+	points  map[int64]*Point // those that were sampled, by their time
 }
 
 func (f *finder) find(ctx context.Context) error {
-	last := len(f.cuts) - 1
 	for k := range firstPoints {
-		at := f.FromNs + (f.ToNs-f.FromNs)*int64(k)/(firstPoints-1)
-		i, _ := slices.BinarySearch(f.cuts, at)
-		if err := f.sample(ctx, min(i, last), pointRuns); err != nil {
+		if err := f.sample(ctx, f.FromNs+(f.ToNs-f.FromNs)*int64(k)/(firstPoints-1)); err != nil {
 			return err
 		}
 	}
 	for settled := 0; ; {
 		a, b := f.step()
-		if b-a <= 1 {
-			if settled++; settled > maxSettled {
-				return nil
-			}
-			if done, err := f.settle(ctx, a, b, settled); done || err != nil {
+		if at, ok := f.between(a, b); ok {
+			if err := f.sample(ctx, at); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := f.sample(ctx, a+(b-a)/2, pointRuns); err != nil {
+		if settled++; settled > maxSettled {
+			return nil
+		}
+		if done, err := f.settle(ctx, a, b, settled); done || err != nil {
 			return err
 		}
 	}
 }
 
-// known are the places of the points that were sampled, in order.
-func (f *finder) known() []int {
-	var list []int
-	for i := range f.points {
-		list = append(list, i)
+// between is the next cut point to look at between two neighbouring ones: the middle one of the moments there, or, where nothing was chosen
+// at the first of the two, the time in the middle.
+func (f *finder) between(a, b int64) (at int64, ok bool) {
+	i, known := slices.BinarySearch(f.moments, a)
+	if known {
+		i++
 	}
-	slices.Sort(list)
-	return list
+	k, _ := slices.BinarySearch(f.moments, b)
+	switch {
+	case i < k:
+		return f.moments[i+(k-i)/2], true
+	case !known && b-a > (f.ToNs-f.FromNs)/finest:
+		return a + (b-a)/2, true
+	}
+	return 0, false
 }
+
+// known are the times of the points that were sampled, in order.
+func (f *finder) known() []int64 { return slices.Sorted(maps.Keys(f.points)) }
 
 // step is the pair of neighbouring points between which the failure becomes likely: the change point of a curve that has one level before
 // and a higher one after it, by maximum likelihood over all runs, so that no sample decides alone. Of equal ones it is the last.
-func (f *finder) step() (a, b int) {
+func (f *finder) step() (a, b int64) {
 	known := f.known()
 	most := math.Inf(-1)
 	for k := 1; k < len(known); k++ {
@@ -176,9 +185,9 @@ func (f *finder) step() (a, b int) {
 }
 
 // sum counts the runs of several points.
-func (f *finder) sum(places []int) (p Point) {
-	for _, i := range places {
-		p.Failed, p.Runs = p.Failed+f.points[i].Failed, p.Runs+f.points[i].Runs
+func (f *finder) sum(times []int64) (p Point) {
+	for _, at := range times {
+		p.Failed, p.Runs = p.Failed+f.points[at].Failed, p.Runs+f.points[at].Runs
 	}
 	return p
 }
@@ -196,13 +205,13 @@ func (p *Point) likelihood() float64 {
 
 // settle makes fresh runs on both sides of the step that was found, and reports whether that is the end. A step that they do not confirm
 // may have been one of the samples: the runs count as others do, and the search goes on.
-func (f *finder) settle(ctx context.Context, a, b, attempt int) (done bool, err error) {
+func (f *finder) settle(ctx context.Context, a, b int64, attempt int) (done bool, err error) {
 	known := f.known()
 	k := max(slices.Index(known, b), 0)
 	if before, after := f.sum(known[:k]), f.sum(known[k:]); a == b || after.Share() <= before.Share() {
 		return true, nil
 	}
-	j := &Jump{Before: Point{AtNs: f.cuts[a]}, After: Point{AtNs: f.cuts[b]}}
+	j := &Jump{Before: Point{AtNs: a}, After: Point{AtNs: b}}
 	for from := uint64(attempt) << 32; err == nil && j.After.Runs < jumpRuns; from += pointRuns { // a budget that ends leaves both with runs
 		for _, p := range []*Point{&j.Before, &j.After} {
 			if err == nil {
@@ -217,21 +226,22 @@ func (f *finder) settle(ctx context.Context, a, b, attempt int) (done bool, err 
 	if j.Clear = j.After.Low > j.Before.High; j.Clear || err != nil {
 		return true, err
 	}
-	for i, p := range map[int]*Point{a: &j.Before, b: &j.After} {
-		f.points[i].Failed, f.points[i].Runs = f.points[i].Failed+p.Failed, f.points[i].Runs+p.Runs
+	for _, p := range []*Point{&j.Before, &j.After} {
+		q := f.points[p.AtNs]
+		q.Failed, q.Runs = q.Failed+p.Failed, q.Runs+p.Runs
 	}
 	return false, nil
 }
 
 // sample looks at a cut point, if that was not done.
-func (f *finder) sample(ctx context.Context, i, runs int) error {
-	if f.points[i] != nil {
+func (f *finder) sample(ctx context.Context, at int64) error {
+	if f.points[at] != nil {
 		return nil
 	}
-	p := &Point{AtNs: f.cuts[i]}
-	err := f.runs(ctx, p, runs, 0)
+	p := &Point{AtNs: at}
+	err := f.runs(ctx, p, pointRuns, 0)
 	if p.Runs > 0 {
-		f.points[i] = p
+		f.points[at] = p
 	}
 	return err
 }

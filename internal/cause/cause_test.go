@@ -128,7 +128,7 @@ func TestBudget(t *testing.T) {
 	var runs atomic.Int64
 	s := decided([]int64{200, 300}, func(int64) float64 { return 0.5 }, &runs)
 	s.MaxRuns = 25
-	if r, err := s.Find(context.Background()); err != nil || r.Runs != 25 || r.Ended == "" || len(r.Points) != 3 {
+	if r, err := s.Find(context.Background()); err != nil || r.Runs != 25 || r.Ended == "" || len(r.Points) != 3 || r.Points[2].Runs != 5 {
 		t.Errorf("%+v %v", r, err)
 	}
 	s = decided(nil, func(int64) float64 { return 0.5 }, &runs)
