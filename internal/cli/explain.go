@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -95,7 +93,11 @@ func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
 	if f.json {
 		return a.printJSON(explainDocument{Version(), "explain", a.code, full.ID, e})
 	}
-	fmt.Fprint(a.out, report.Explained(e, ""))
+	stop := "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])
+	if f.original {
+		stop += " --original"
+	}
+	fmt.Fprint(a.out, report.Explained(e, stop))
 	return nil
 }
 
@@ -224,26 +226,19 @@ func (x *explainer) pair(ctx context.Context, e *report.Explanation, seed uint64
 }
 
 // differ makes the runs of two tapes and gives the first events in which they differ, as lines of their traces.
-func (s *session) differ(ctx context.Context, a, b tape.Tape) (x, y string, err error) {
-	var files [2]*bufio.Scanner
-	for i, t := range []tape.Tape{a, b} {
+func (s *session) differ(ctx context.Context, tapes ...tape.Tape) (x, y string, err error) {
+	var names []string
+	for i, t := range tapes {
 		name := filepath.Join(s.setup.Scratch, fmt.Sprintf("pair-%d.trace", i))
+		defer os.Remove(name)
 		if _, err := s.run(ctx, &explore.Job{Tape: t, Trace: &explore.Trace{File: name, Format: "text"}}, nil); err != nil {
 			return "", "", err
 		}
-		f, err := os.Open(name)
-		if err != nil {
-			return "", "", failed(err)
-		}
-		defer os.Remove(name)
-		defer f.Close()
-		files[i] = bufio.NewScanner(f)
-		files[i].Buffer(nil, 1<<24)
+		names = append(names, name)
 	}
-	for {
-		more, also := files[0].Scan(), files[1].Scan()
-		if x, y = files[0].Text(), files[1].Text(); !more && !also || x != y {
-			return x, y, errors.Join(files[0].Err(), files[1].Err())
-		}
+	p, err := explore.Compare(names[0], names[1])
+	if err != nil || p == nil {
+		return "", "", err
 	}
+	return p.First, p.Other, nil
 }

@@ -41,8 +41,8 @@ type Pair struct {
 // explanationWidth is how many characters a line of the curve has.
 const explanationWidth = 40
 
-// Explained prints an explanation; stop is a command that stops a run, to which a time is appended, or empty.
-func Explained(e *Explanation, stop string) string {
+// Explained prints an explanation; replay is the command that makes the run, which stops with --at, or empty.
+func Explained(e *Explanation, replay string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "how likely the failure was: from each time on, the run with fresh chance\n  %14s  %9s  %-12s\n", "from", "failed", "95 %")
 	for i := range e.Points {
@@ -76,8 +76,8 @@ func Explained(e *Explanation, stop string) string {
 	for _, d := range e.Decided {
 		fmt.Fprintf(&b, "  %14s  %s: draw %d is %d of %d\n", Seconds(d.AtNs), d.Stream, d.Index, d.Value, d.N)
 	}
-	if stop != "" {
-		fmt.Fprintf(&b, "  stop there: %s %s\n", stop, Seconds(j.Before.AtNs))
+	if replay != "" {
+		fmt.Fprintf(&b, "  stop there: %s --at %s\n", replay, Seconds(j.Before.AtNs))
 	}
 	if p := e.Pair; p != nil {
 		what := "with fresh chance from there on, a run holds"
