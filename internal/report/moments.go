@@ -77,10 +77,10 @@ func (s *StoryOf) turn() (good, shows *history.Operation) {
 	if err != nil {
 		return nil, nil
 	}
-	named := namedEvents(s.Verdict.Evidence)
+	named, last := namedEvents(s.Verdict.Evidence), cmp.Or(s.Verdict.Event, history.Pending)
 	var conflict []*history.Operation
 	for i := range operations {
-		if op := &operations[i]; named[op.Call] || named[op.Return] {
+		if op := &operations[i]; (named[op.Call] || named[op.Return]) && op.Call <= last {
 			conflict = append(conflict, op)
 		}
 	}

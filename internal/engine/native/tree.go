@@ -151,8 +151,11 @@ func (t *tree) Changes() (list []engine.FileChange, err error) {
 			}
 			c.Change = "new"
 			if layer != fs.NoLayer {
-				if _, e := t.env.Base.Lstat(layer, u.Path); e == fs.OK {
+				if was, e := t.env.Base.Lstat(layer, u.Path); e == fs.OK {
 					c.Change = "changed"
+					if in := u.Inode; in.Blob == 0 && in.Layer == layer && in.Path == u.Path && (in.Mode&fs.S_IFMT != fs.S_IFREG || in.Size == was.Size) {
+						c.Change = "attributes"
+					}
 				}
 			}
 		}
