@@ -171,6 +171,11 @@ func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*rep
 			e.Decided = append(e.Decided, report.Decided{Decision: d, AtNs: ns})
 		}
 	}
+	for _, f := range o.Ledger.Injections {
+		if f.StartNs >= r.Jump.Before.AtNs && f.StartNs < r.Jump.After.AtNs {
+			e.Faults = append(e.Faults, f)
+		}
+	}
 	e.Pair, err = x.pair(ctx, e, search.Seed)
 	return e, err
 }

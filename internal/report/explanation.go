@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cause"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -17,6 +18,8 @@ type Explanation struct {
 	cause.Result
 	// Decided are the choices that were made at the jump, other than the default.
 	Decided []Decided `json:"decided,omitempty"`
+	// Faults are those that began at the jump.
+	Faults []fault.Injection `json:"faults,omitempty"`
 	Pair    *Pair     `json:"pair,omitempty"`
 }
 
@@ -48,6 +51,13 @@ func Explained(e *Explanation, replay string) string {
 	for i := range e.Points {
 		b.WriteString("  " + curveLine(&e.Points[i]) + "\n")
 	}
+	b.WriteString(moment(e, replay))
+	return b.String()
+}
+
+// moment is the part of an explanation behind its curve.
+func moment(e *Explanation, replay string) string {
+	var b strings.Builder
 	fmt.Fprintf(&b, "  (%d runs", e.Runs)
 	if e.Ended != "" {
 		fmt.Fprintf(&b, "; %s before all were made", e.Ended)
@@ -75,6 +85,9 @@ func Explained(e *Explanation, replay string) string {
 	}
 	for _, d := range e.Decided {
 		fmt.Fprintf(&b, "  %14s  %s: draw %d is %d of %d\n", Seconds(d.AtNs), d.Stream, d.Index, d.Value, d.N)
+	}
+	for _, f := range e.Faults {
+		fmt.Fprintf(&b, "  %14s  %s %s begins\n", Seconds(f.StartNs), f.Kind, f.Target)
 	}
 	if replay != "" {
 		fmt.Fprintf(&b, "  stop there: %s --at %s\n", replay, Seconds(j.Before.AtNs))

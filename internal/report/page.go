@@ -65,7 +65,7 @@ var functions = template.FuncMap{
 
 	"momentsHelp": func() string { return momentsHelp },
 
-	"explained":     func(e *Explanation) string { return Explained(e, "") },
+	"explained":     func(e *Explanation) string { return moment(e, "") },
 	"explainedPlot": explanationPlot,
 
 	"shrunkHead":  shrunkHead,
