@@ -116,7 +116,9 @@ func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*rep
 		return nil, err
 	}
 	o := again.Outcome
-	at := slices.IndexFunc(o.Verdicts, func(v check.Verdict) bool { return v.Status == check.Violated && v.Property == x.failure.Verdict.Property })
+	at := slices.IndexFunc(o.Verdicts, func(v check.Verdict) bool {
+		return v.Status == check.Violated && v.Property == x.failure.Verdict.Property
+	})
 	switch {
 	case !o.Repeat.Reproducible:
 		return nil, &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be explained: its run does not repeat: %s", x.failure.ID, o.Repeat.Reason)}

@@ -83,8 +83,7 @@ func (w *World) do(f func()) {
 }
 
 func (w *World) boot() error {
-	cpus := host.AllowedCPUs()
-	if err := host.Pin(cpus[os.Getpid()%len(cpus)]); err != nil {
+	if err := host.Pin(); err != nil {
 		return fmt.Errorf("cannot pin the world to one CPU: %w", err)
 	}
 	leaks := w.leaks()
