@@ -73,8 +73,12 @@ const (
 	Deadlock     Reason = "deadlock"    // no thread can ever run again
 	Unstartable  Reason = "unstartable" // a server can never come up
 	Limit        Reason = "limit"       // a limit of the Spec was reached
+	Halted       Reason = "halted"      // a debugger stopped a thread
 	Stopped      Reason = "stopped"     // a safety property failed, an observer said stop, or the run was interrupted
 )
+
+// Ends reports whether the world has ended: further calls of Advance have no effect.
+func (r Reason) Ends() bool { return r != ReachedUntil && r != Ready && r != Halted }
 
 // Options of a run that do not change what happens in it.
 type Options struct {

@@ -54,9 +54,8 @@ type File struct {
 	Target  string      `json:"target,omitempty"`
 }
 
-// FileChange is a name that is not as it was; of one that was removed, there is only the path.
+// FileChange is a name that is new, changed or removed; of one that is removed, there is only the path.
 type FileChange struct {
-	// Change is new, changed, removed, or attributes where the content is as it was.
 	Change string `json:"change"`
 	File
 }

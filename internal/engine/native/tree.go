@@ -151,11 +151,8 @@ func (t *tree) Changes() (list []engine.FileChange, err error) {
 			}
 			c.Change = "new"
 			if layer != fs.NoLayer {
-				if was, e := t.env.Base.Lstat(layer, u.Path); e == fs.OK {
+				if _, e := t.env.Base.Lstat(layer, u.Path); e == fs.OK {
 					c.Change = "changed"
-					if in := u.Inode; in.Blob == 0 && in.Layer == layer && in.Path == u.Path && (in.Mode&fs.S_IFMT != fs.S_IFREG || in.Size == was.Size) {
-						c.Change = "attributes"
-					}
 				}
 			}
 		}

@@ -36,6 +36,8 @@ type World struct {
 	director *director.Director
 	recorded
 
+	debugger *debugger // nil where none stops threads
+
 	// What is real, or ends the run.
 	real    *host.Checkpoint
 	failure error // of a fault that was injected in the middle of a call
@@ -49,12 +51,12 @@ func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
 	}
 	w.do(func() {
 		over := w.outcome.Reason != ""
-		if reason, err = w.advance(until); err == nil && !over && reason != engine.ReachedUntil && reason != engine.Ready {
+		if reason, err = w.advance(until); err == nil && !over && reason.Ends() {
 			linux.EndLines(w.kernel)
 			err = w.notice()
 		}
 	})
-	if reason != engine.ReachedUntil && reason != engine.Ready {
+	if reason.Ends() {
 		w.outcome.Reason = reason
 	}
 	switch {
@@ -81,7 +83,16 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 	}
 	released := w.heldAt == whenDue
 	w.heldAt = notHeld
+	within := k.Held != 0 // a debugger has stopped a thread there
 	for ; ; released = false {
+		switch {
+		case within:
+			within = false
+			k.Step(false)
+			continue
+		case k.Held != 0 || w.debugger.stopped():
+			return engine.Halted, nil
+		}
 		if !released && len(k.Notices) > 0 {
 			if err := w.notice(); err != nil {
 				return "", err

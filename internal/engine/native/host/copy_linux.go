@@ -159,7 +159,7 @@ func (p *copying) copySpace(s *addressSpace) error {
 	var maker *thread // of the processes of the copy
 	var main *thread  // of the process that is being made, a copy of process of
 	var of int
-	codes, chances := first.code.copied(), first.chance.copied()
+	codes, chances, traps := first.code.copied(), first.chance.copied(), first.traps.copied()
 	for _, o := range s.threads {
 		m, by, flags := p.to, main, uint64(ofThread)
 		switch {
@@ -172,7 +172,7 @@ func (p *copying) copySpace(s *addressSpace) error {
 		if err != nil {
 			return err
 		}
-		n.code, n.chance = codes, chances
+		n.code, n.chance, n.traps = codes, chances, traps
 		if n.leader {
 			main, of = n, o.tgid
 		}
@@ -213,7 +213,7 @@ func (p *copying) thread(m *Machine, by, o *thread, flags uint64) (*thread, erro
 	}
 	n := &thread{
 		id: o.id, tid: int(tid), tgid: int(tid), leader: true, space: o.space, at: o.at, regs: o.regs, loaded: true, dirty: true,
-		gadget: o.gadget, auxv: o.auxv, spinTurns: o.spinTurns, spin: o.spin, foreign: o.foreign, listener: o.listener,
+		gadget: o.gadget, auxv: o.auxv, spinTurns: o.spinTurns, spin: o.spin, foreign: o.foreign, listener: o.listener, held: o.held,
 	}
 	if n.at == atCall {
 		n.at = atWithdrawn

@@ -54,9 +54,12 @@ type thread struct {
 	spin      spin
 	code      *codeMaps     // where breakpoints may be set; nil where none are
 	chance    *chancePlaces // where those at instructions of chance are set; nil where none are
-	listener  *listener     // nil under the reference
-	notice    uint64        // id of the notification in which it waits
-	value     int64         // its answer, atAnswered
+	traps     *traps        // where a debugger's breakpoints are set; nil where none are
+	held      bool          // a debugger holds it within its turn
+	armed     [machine.MaxWatchpoints]machine.Watchpoint
+	listener  *listener // nil under the reference
+	notice    uint64    // id of the notification in which it waits
+	value     int64     // its answer, atAnswered
 
 	call unix.PtraceRegs // with what a call of the engine's choice is made
 }
@@ -86,6 +89,10 @@ type Machine struct {
 	identities map[[2]uint32]identity
 	layout     *[64]component
 
+	// Debugger holds threads within their turns, if not nil.
+	Debugger machine.Debugger
+	// TrapsRefused is why the traps that it wants could not be set.
+	TrapsRefused error
 	// Random fills a buffer from a thread's stream of random bytes.
 	Random func(id ThreadID, b []byte)
 	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler.
@@ -243,10 +250,20 @@ func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *machine.S
 		t.queued = nil
 		return
 	}
-	if t.spinLoop != nil && m.goAround(t, stop) {
-		return
+	debugged := m.Debugger != nil || t.traps.any()
+	if t.spinLoop != nil {
+		if debugged {
+			m.lift(t)
+		}
+		if m.goAround(t, stop) {
+			return
+		}
 	}
 	t.spinTurns = max(t.spinTurns-1, 0)
+	if debugged {
+		m.debugged(id, t, everyCall, stop)
+		return
+	}
 	request := unix.PTRACE_CONT
 	if everyCall {
 		request = unix.PTRACE_SYSCALL
@@ -681,6 +698,7 @@ func (m *Machine) Write(id ThreadID, addr uint64, p []byte) int { return m.write
 
 func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
 	n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p)
+	t.traps.restored(addr, p[:n])
 	t.unbroken(addr, p[:n])
 	t.chance.restored(addr, p[:n])
 	return n

@@ -357,7 +357,8 @@ func (m *Machine) furnish(t *thread, img machine.Image) syscall.Errno {
 	if t.queued != nil {
 		return 0 // died in exec; the next Resume reports it
 	}
-	t.space, t.code, t.chance = m.newSpace(), nil, nil
+	t.space, t.code, t.chance, t.traps = m.newSpace(), nil, nil, nil
+	t.armed = [machine.MaxWatchpoints]machine.Watchpoint{}
 	sp := t.load().Rsp
 	stack := make([]byte, 64<<10)
 	stack = stack[:m.readAt(t, sp, stack)]
@@ -497,10 +498,10 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 		m.Lack.note("clone", errno)
 		return errno
 	}
-	c := &thread{id: child, tid: tid, tgid: t.tgid, space: t.space, gadget: t.gadget, vdso: t.vdso, code: t.code, chance: t.chance, listener: t.listener}
+	c := &thread{id: child, tid: tid, tgid: t.tgid, space: t.space, gadget: t.gadget, vdso: t.vdso, code: t.code, chance: t.chance, traps: t.traps, listener: t.listener}
 	if flags&unix.CLONE_VM == 0 {
 		c.space = m.newSpace()
-		c.code, c.chance = t.code.copied(), t.chance.copied()
+		c.code, c.chance, c.traps = t.code.copied(), t.chance.copied(), t.traps.copied()
 	}
 	if flags&unix.CLONE_THREAD == 0 {
 		c.tgid, c.leader = tid, true

@@ -21,6 +21,7 @@ type watchdog struct {
 	interrupted atomic.Bool
 	spinning    atomic.Bool  // of the thread that runs now
 	turnNs      atomic.Int64 // how much CPU time it may use
+	patient     atomic.Bool  // a debugger's stops use CPU time, too
 	due         atomic.Bool  // it is time to look at what lies outside the world
 	limitBytes  atomic.Int64 // what the world may take of the machine's memory, 0 without a limit
 	held        atomic.Pointer[seen]
@@ -67,6 +68,9 @@ const (
 	maxHalved    = 5
 )
 
+// debuggedLimitNs is what a turn may take at least that a debugger has a say in.
+const debuggedLimitNs = 600e9
+
 // limit is how much CPU time the next turn of such a thread may take, where most is what others have.
 func (s *spin) limit(most int64) int64 {
 	if !s.ever {
@@ -108,7 +112,11 @@ func (w *watchdog) stop() {
 func (w *watchdog) running(t *thread) {
 	w.turn.Add(1)
 	w.spinning.Store(t.spinTurns > 0)
-	w.turnNs.Store(t.spin.limit(w.limitNs))
+	limitNs := t.spin.limit(w.limitNs)
+	if w.patient.Load() {
+		limitNs = max(limitNs, debuggedLimitNs)
+	}
+	w.turnNs.Store(limitNs)
 	w.now.Store(int64(t.tgid)<<32 | int64(t.tid))
 }
 

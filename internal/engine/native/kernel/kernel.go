@@ -55,6 +55,10 @@ const (
 // Step runs one thread for one turn, if one can run. Threads that merely yield or poll run only if lazyToo is set:
 // the caller lets time pass first, where there is something to wait for.
 func (k *Kernel) Step(lazyToo bool) Progress {
+	if k.Held != 0 {
+		k.resume(k.Threads[k.Held])
+		return Ran
+	}
 	t := k.pick(lazyToo)
 	if t == nil {
 		return Idle
@@ -73,8 +77,15 @@ func (k *Kernel) Step(lazyToo bool) Progress {
 func (k *Kernel) resume(t *Thread) {
 	vdso := k.Handles.VDSOs[t.Node]
 	page, node := vdso.Time, k.Nodes[t.Node]
-	*page = machine.TimePage{NowNs: k.Now, RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: k.Cost.ClockReadNs}
+	if k.Held == 0 {
+		k.Turns++
+		*page = machine.TimePage{NowNs: k.Now, RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: k.Cost.ClockReadNs}
+	}
 	k.M.Resume(t.ID, k.everyCall(t), &k.stop)
+	if k.Held = 0; k.stop.Kind == machine.StopHeld {
+		k.Held = t.ID
+		return
+	}
 	reads := page.Reads
 	switch {
 	case k.stop.Kind == machine.StopSpin && k.Proc(t).Bounded:

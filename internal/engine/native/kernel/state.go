@@ -52,6 +52,8 @@ type State struct {
 	Runnable []ThreadID // in the order in which they became runnable
 	Current  ThreadID
 	Resched  bool
+	Turns    uint64   // how often a thread was let run in user space
+	Held     ThreadID // the thread that a debugger holds within its turn, 0 for none
 	// IdleTurns counts turns of lazy threads since another thread ran; the world around lets time pass by it.
 	IdleTurns int
 	DropSeq   int64 // how many priority drops there were: a later drop goes below an earlier one

@@ -13,6 +13,9 @@ func Registers(k *Kernel, t *Thread) (machine.Regs, bool) {
 	return regs, ok
 }
 
+// MapsOf is /proc/PID/maps of a thread's process (proc_pid_maps(5)).
+func MapsOf(k *Kernel, t *Thread) string { return procMaps(k, t, k.Proc(t)) }
+
 // OpenFile is an open descriptor of a process.
 type OpenFile struct {
 	FD           int

@@ -24,6 +24,7 @@ const (
 	StopSpinLoop                 // waits in a loop, without a system call, for another thread to change its memory
 	StopSpin                     // used its CPU time without a system call, or was interrupted
 	StopExit                     // gone
+	StopHeld                     // a debugger holds it within its turn
 )
 
 // Stop is a thread's next stop.

@@ -1,0 +1,181 @@
+//go:build linux && amd64
+
+package native
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+)
+
+// Debug implements engine.Debugged.
+func (w *World) Debug() (engine.Debugging, error) {
+	if w.closed {
+		return nil, errors.New("the world is closed")
+	}
+	return debugging{stopped{w}}, nil
+}
+
+// debugging is a stopped world that a debugger drives.
+type debugging struct{ stopped }
+
+// process names a process as programs of its node do.
+type process struct {
+	node kernel.NodeID
+	pid  int
+}
+
+// debugger decides for the host where threads are held. It lives for one Run.
+type debugger struct {
+	k     *kernel.Kernel
+	stops *engine.Stops
+	traps map[process]*machine.Traps
+	watch map[process][]int // for each watchpoint of a process, its index among the stops
+	turn  uint64            // that of a step
+	steps kernel.ThreadID
+	halt  *machine.Arrival
+}
+
+// Run implements engine.Debugging.
+func (x debugging) Run(s *engine.Stops) (halt engine.Halt, err error) {
+	w := x.w
+	d := &debugger{k: w.kernel, stops: s, traps: map[process]*machine.Traps{}, watch: map[process][]int{}}
+	of := func(node string, pid int) (process, *machine.Traps) {
+		p := process{w.nodeID(node), pid}
+		if d.traps[p] == nil {
+			d.traps[p] = &machine.Traps{}
+		}
+		return p, d.traps[p]
+	}
+	for _, b := range s.Breakpoints {
+		if _, t := of(b.Node, b.PID); !slices.Contains(t.Breakpoints, b.Address) {
+			t.Breakpoints = append(t.Breakpoints, b.Address)
+		}
+	}
+	for i, b := range s.Watchpoints {
+		p, t := of(b.Node, b.PID)
+		switch b.Bytes {
+		case 1, 2, 4, 8:
+		default:
+			return halt, fmt.Errorf("a watchpoint of %d bytes: the processor watches 1, 2, 4 or 8", b.Bytes)
+		}
+		if b.Address%uint64(b.Bytes) != 0 {
+			return halt, fmt.Errorf("a watchpoint of %d bytes at %#x: the processor watches places that are aligned to their size", b.Bytes, b.Address)
+		}
+		if len(t.Watchpoints) == machine.MaxWatchpoints {
+			return halt, fmt.Errorf("more than %d watchpoints in one process", machine.MaxWatchpoints)
+		}
+		t.Watchpoints = append(t.Watchpoints, machine.Watchpoint{Addr: b.Address, Bytes: b.Bytes, Reads: b.Reads})
+		d.watch[p] = append(d.watch[p], i)
+	}
+	if s.Step {
+		if d.turn, d.steps = w.kernel.Turns, w.kernel.Held; d.steps == 0 {
+			return halt, errors.New("no thread is stopped within its turn")
+		}
+	}
+	m := w.real.Machine
+	w.debugger, m.Debugger, m.TrapsRefused = d, d, nil
+	defer func() { w.debugger, m.Debugger = nil, nil }()
+	if halt.Reason, err = w.Advance(s.Until); err == nil {
+		err = m.TrapsRefused
+	}
+	if err != nil || halt.Reason != engine.Halted {
+		return halt, err
+	}
+	t, held := x.Held()
+	if halt.Thread = t; !held {
+		halt.Over = true
+		return halt, nil
+	}
+	a := d.halt
+	halt.PC, halt.Begins, halt.Step, halt.Break = a.PC, a.Start, a.Stepped, a.Break
+	for i, of := range d.watch[process{w.nodeID(t.Node), t.PID}] {
+		if a.Watched>>i&1 != 0 {
+			halt.Watched = append(halt.Watched, of)
+		}
+	}
+	return halt, nil
+}
+
+// Traps implements machine.Debugger.
+func (d *debugger) Traps(id kernel.ThreadID) *machine.Traps {
+	t := d.k.Threads[id]
+	return d.traps[process{t.Node, d.k.Proc(t).PID}]
+}
+
+// Steps implements machine.Debugger.
+func (d *debugger) Steps(id kernel.ThreadID) bool {
+	return id == d.steps && d.k.Turns == d.turn && d.halt == nil
+}
+
+// Arrived implements machine.Debugger.
+func (d *debugger) Arrived(id kernel.ThreadID, a machine.Arrival) bool {
+	if !a.Stepped && !a.Break && a.Watched == 0 {
+		t := d.k.Threads[id]
+		b := d.stops.Begins
+		if d.stops.Turn != d.k.Turns && (b == nil || b.TID != t.TID || b.Node != d.k.Nodes[t.Node].Name) {
+			return false
+		}
+	}
+	d.halt = &a
+	return true
+}
+
+// stopped reports whether the world is to stop between two turns.
+func (d *debugger) stopped() bool { return d != nil && d.steps != 0 }
+
+func (x debugging) Turn() uint64 { return x.w.kernel.Turns }
+
+func (x debugging) Held() (engine.Thread, bool) {
+	k := x.w.kernel
+	t := k.Threads[k.Held]
+	if t == nil {
+		return engine.Thread{}, false
+	}
+	p := k.Proc(t)
+	return engine.Thread{Node: k.Node(t).Name, Program: p.Path, PID: p.PID, TID: t.TID, Name: t.Name}, true
+}
+
+func (x debugging) CPU(node string, tid int) (cpu *engine.CPU, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid)
+		if err != nil {
+			return err
+		}
+		regs, ok := linux.Registers(k, t)
+		if !ok {
+			return fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
+		}
+		cpu = &engine.CPU{General: *(*[27]uint64)(unsafe.Pointer(&regs)), Extended: k.M.XState(t.ID)}
+		return nil
+	})
+	return cpu, err
+}
+
+func (x debugging) Auxv(node string, pid int) (b []byte, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.process(node, pid)
+		if err == nil {
+			b = slices.Clone(k.Proc(t).Auxv)
+		}
+		return err
+	})
+	return b, err
+}
+
+func (x debugging) Maps(node string, pid int) (text string, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.process(node, pid)
+		if err == nil {
+			text = linux.MapsOf(k, t)
+		}
+		return err
+	})
+	return text, err
+}

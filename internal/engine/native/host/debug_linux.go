@@ -1,0 +1,363 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+)
+
+// A debugger holds a thread within its turn: Resume gives StopHeld, and the next Resume of the thread continues the turn. Nothing of that
+// reaches the kernel's state. Breakpoints are int3 in the process' own copies of pages, watchpoints are the debug registers of the thread that
+// runs. They are put where they are wanted just before a thread of the address space runs.
+
+// traps are the breakpoints that lie in one address space: the bytes that they hide, by address. Threads and vfork children share them.
+type traps struct{ hidden map[uint64]byte }
+
+func (s *traps) any() bool { return s != nil && len(s.hidden) > 0 }
+
+func (s *traps) copied() *traps {
+	if !s.any() {
+		return nil
+	}
+	return &traps{maps.Clone(s.hidden)}
+}
+
+// restored puts the program's bytes over breakpoints in what was read of a process' memory.
+func (s *traps) restored(addr uint64, p []byte) {
+	if s == nil {
+		return
+	}
+	for at, was := range s.hidden {
+		if at >= addr && at-addr < uint64(len(p)) && p[at-addr] == int3 {
+			p[at-addr] = was
+		}
+	}
+}
+
+// trapsOf makes the traps of a thread's address space.
+func (m *Machine) trapsOf(t *thread) *traps {
+	if t.traps == nil {
+		t.traps = &traps{hidden: map[uint64]byte{}}
+		for _, o := range m.threads {
+			if o.space == t.space {
+				o.traps = t.traps
+			}
+		}
+	}
+	return t.traps
+}
+
+// lift takes all breakpoints out of a thread's address space.
+func (m *Machine) lift(t *thread) {
+	if t.traps.any() {
+		m.withdraw(t)
+		m.put(t, nil, 0)
+	}
+}
+
+// put has breakpoints lie at the wanted addresses, but for one, and nowhere else. What the program has put in a breakpoint's place stays.
+func (m *Machine) put(t *thread, wanted []uint64, except uint64) {
+	if len(wanted) == 0 && !t.traps.any() {
+		return
+	}
+	s := m.trapsOf(t)
+	var b [1]byte
+	for at, was := range s.hidden {
+		if at == except || !slices.Contains(wanted, at) {
+			if t.see(at, b[:]) == 1 && b[0] == int3 {
+				m.setByte(t, at, was)
+			}
+			delete(s.hidden, at)
+		}
+	}
+	for _, at := range wanted {
+		if _, lies := s.hidden[at]; lies || at == except || t.see(at, b[:]) != 1 {
+			continue
+		}
+		if m.setByte(t, at, int3) {
+			s.hidden[at] = b[0]
+		}
+	}
+}
+
+// forgotten drops the breakpoints that are not there any more, since the program has mapped or written something else.
+func (m *Machine) forgotten(t *thread) {
+	var b [1]byte
+	if t.traps != nil {
+		maps.DeleteFunc(t.traps.hidden, func(at uint64, _ byte) bool { return t.see(at, b[:]) != 1 || b[0] != int3 })
+	}
+}
+
+// The processor's debug registers in struct user (sys/user.h), and their bits (Intel SDM volume 3, 18.2).
+const (
+	userDebug    = 848
+	debugStatus  = 6
+	debugControl = 7
+	trapHardware = 4 // TRAP_HWBKPT
+)
+
+var watchLengths = map[int]uint64{1: 0, 2: 1, 4: 3, 8: 2}
+
+// arm has the processor watch places for a thread.
+func (m *Machine) arm(t *thread, list []machine.Watchpoint) error {
+	var wanted [machine.MaxWatchpoints]machine.Watchpoint
+	copy(wanted[:], list)
+	if wanted == t.armed {
+		return nil
+	}
+	t.armed = [machine.MaxWatchpoints]machine.Watchpoint{}
+	poke := func(register int, v uint64) syscall.Errno {
+		return ptrace(unix.PTRACE_POKEUSR, t.tid, uintptr(userDebug+8*register), uintptr(v))
+	}
+	errno := poke(debugControl, 0)
+	control := uint64(0)
+	for i := range wanted {
+		w := &wanted[i]
+		if w.Bytes == 0 {
+			continue
+		}
+		kind := uint64(1)
+		if w.Reads {
+			kind = 3
+		}
+		control |= 1<<(2*i) | kind<<(16+4*i) | watchLengths[w.Bytes]<<(18+4*i)
+		if errno == 0 {
+			errno = poke(i, w.Addr)
+		}
+	}
+	if errno == 0 && control != 0 {
+		errno = poke(debugControl, control)
+	}
+	if errno != 0 {
+		return fmt.Errorf("the processor's debug registers cannot be set: %w", errno)
+	}
+	t.armed = wanted
+	return nil
+}
+
+// watched are the places that the last instruction of a thread has accessed, as bits.
+func (t *thread) watched() uint32 {
+	if t.armed == [machine.MaxWatchpoints]machine.Watchpoint{} {
+		return 0
+	}
+	var status uint64
+	ptrace(unix.PTRACE_PEEKUSR, t.tid, userDebug+8*debugStatus, uintptr(unsafe.Pointer(&status)))
+	bits := uint32(status) & (1<<machine.MaxWatchpoints - 1)
+	if bits != 0 {
+		ptrace(unix.PTRACE_POKEUSR, t.tid, userDebug+8*debugStatus, 0)
+	}
+	return bits
+}
+
+// debugged is Resume where a debugger has a say.
+func (m *Machine) debugged(id ThreadID, t *thread, everyCall bool, stop *machine.Stop) {
+	m.withdraw(t)
+	if t.queued != nil {
+		*stop, t.queued = *t.queued, nil
+		t.held = false
+		return
+	}
+	var wanted machine.Traps
+	learn := func() {
+		wanted = machine.Traps{}
+		if m.Debugger != nil {
+			if list := m.Debugger.Traps(id); list != nil {
+				wanted = *list
+			}
+		}
+	}
+	learn()
+	arrived := func(a machine.Arrival) bool {
+		a.PC = t.load().Rip
+		a.Break = slices.Contains(wanted.Breakpoints, a.PC)
+		if m.Debugger == nil || !a.Start && !a.Stepped && !a.Break && a.Watched == 0 {
+			return false
+		}
+		held := m.Debugger.Arrived(id, a)
+		learn()
+		return held
+	}
+	hold := func() {
+		t.held = true
+		*stop = machine.Stop{Kind: machine.StopHeld}
+	}
+	if !t.held {
+		m.forgotten(t)
+		if arrived(machine.Arrival{Start: true}) {
+			hold()
+			return
+		}
+	}
+	t.held = false
+	m.watch.patient.Store(true)
+	defer m.watch.patient.Store(false)
+	for {
+		if m.TrapsRefused = m.arm(t, wanted.Watchpoints); m.TrapsRefused != nil {
+			hold()
+			return
+		}
+		pc := t.load().Rip
+		steps := m.Debugger != nil && m.Debugger.Steps(id)
+		m.put(t, wanted.Breakpoints, pc)
+		a, over, none := machine.Arrival{}, false, false
+		m.watch.running(t)
+		if steps || slices.Contains(wanted.Breakpoints, pc) {
+			over, none = m.stepOver(t, everyCall, steps, stop)
+			a.Stepped = steps && !none
+		} else {
+			over, none = m.runOn(t, everyCall, stop)
+		}
+		m.watch.stopped()
+		if over {
+			if stop.Kind == machine.StopExit {
+				m.reaped(id, t)
+			}
+			return
+		}
+		m.watch.continues()
+		if none {
+			continue
+		}
+		if a.Watched = t.watched(); arrived(a) {
+			hold()
+			return
+		}
+	}
+}
+
+// runOn lets a thread run to its next stop. over reports that the turn is over, as stop says; none, that nothing has happened of which a
+// debugger is to be asked.
+func (m *Machine) runOn(t *thread, everyCall bool, stop *machine.Stop) (over, none bool) {
+	request := unix.PTRACE_CONT
+	if everyCall {
+		request = unix.PTRACE_SYSCALL
+	}
+	t.flush()
+	noticed, status, errno := m.proceed(t, request)
+	switch {
+	case noticed:
+		m.noticed(stop)
+		return true, false
+	case errno != 0 || !status.Stopped():
+		*stop = machine.Stop{Kind: machine.StopExit, Status: status}
+		return true, false
+	case int(status>>8) == int(unix.SIGTRAP):
+		t.at = atStart
+		switch reason := t.trapReason(stop); {
+		case reason == siKernel && t.traps.lies(t.load().Rip-1):
+			t.regs.Rip--
+			t.dirty = true
+			m.unforce(t, unix.SIGTRAP)
+			return false, false
+		case reason == trapHardware:
+			m.unforce(t, unix.SIGTRAP)
+			return false, false
+		}
+	}
+	return m.met(t, everyCall, false, status, stop)
+}
+
+// met deals with a stop that is none of a debugger's.
+func (m *Machine) met(t *thread, everyCall, steps bool, status syscall.WaitStatus, stop *machine.Stop) (over, none bool) {
+	if int(status>>8) == int(unix.SIGSTOP) {
+		cause := m.watch.fired()
+		t.at = atStart
+		if m.handsOff(t, cause, steps) {
+			return false, true
+		}
+		m.watch.cause.Store(cause)
+		m.lift(t)
+	}
+	if !m.decode(t, status, stop) || stop.Kind == machine.StopCallExit && !everyCall {
+		return false, true
+	}
+	return true, false
+}
+
+// patientLooks is how many looks of the watchdog pass before the debugger's breakpoints are lifted for one: in a spin loop there may lie one, and
+// in code that merely computes none may be missed.
+const patientLooks = 5
+
+// handsOff reports whether a thread that the watchdog has stopped is to run on as if it had not been.
+func (m *Machine) handsOff(t *thread, cause interruption, steps bool) bool {
+	switch {
+	case cause == noInterruption || cause == breakOff:
+		return false
+	case steps:
+		return true
+	}
+	return t.traps.any() && cause-lookAt < patientLooks
+}
+
+// lies reports whether a breakpoint lies at an address.
+func (s *traps) lies(at uint64) bool {
+	if s == nil {
+		return false
+	}
+	_, lies := s.hidden[at]
+	return lies
+}
+
+// trapReason reads why a thread has trapped, into stop's Info, too.
+func (t *thread) trapReason(stop *machine.Stop) int32 {
+	stop.Info = [128]byte{}
+	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info)))
+	return int32(binary.LittleEndian.Uint32(stop.Info[8:]))
+}
+
+// stepOver has a thread execute one instruction. It returns what runOn does.
+func (m *Machine) stepOver(t *thread, everyCall, steps bool, stop *machine.Stop) (over, none bool) {
+	op, next := t.opcode()
+	own := t.load().Eflags&trapFlag != 0
+	before := t.regs
+	t.flush()
+	noticed, status, errno := m.proceed(t, unix.PTRACE_SINGLESTEP)
+	switch {
+	case noticed:
+		t.stepping = true
+		m.noticed(stop)
+		return true, false
+	case errno != 0 || !status.Stopped():
+		*stop = machine.Stop{Kind: machine.StopExit, Status: status}
+		return true, false
+	case int(status>>8) != int(unix.SIGTRAP):
+		over, none = m.met(t, everyCall, steps, status, stop)
+		if t.at == atCall {
+			t.unflag()
+		}
+		if none && !same(t.load(), &before) { // the engine has emulated the instruction
+			none = false
+		}
+		return over, none
+	}
+	t.at = atStart
+	if t.trapReason(stop) == siKernel { // an int3: the engine's, or the program's own
+		stop.Kind, stop.Signal = machine.StopSignal, int(unix.SIGTRAP)
+		if ours, goesOn := m.trapped(t, stop); ours {
+			return !goesOn, false
+		}
+		return m.met(t, everyCall, steps, status, stop)
+	}
+	m.unforce(t, unix.SIGTRAP)
+	const call = 0x05
+	switch {
+	case op == opPushFlags && !own:
+		m.unflagStack(t)
+	case op == 0x0f && next == call: // the real kernel has executed it
+		t.unflag()
+		if everyCall {
+			*stop = machine.Stop{Kind: machine.StopCallExit, IP: t.load().Rip}
+			return true, false
+		}
+	}
+	return false, false
+}
