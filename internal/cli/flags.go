@@ -215,9 +215,14 @@ func value(s *string) string {
 }
 
 func (f *flags) where(c *cobra.Command) {
+	f.places(c)
+	f.document(c)
+}
+
+// places are the flags that name a configuration.
+func (f *flags) places(c *cobra.Command) {
 	c.Flags().Var(filesFlag{&f.compose}, "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
 	c.Flags().Var(fileFlag{&f.config}, "config", "read this configuration `file` instead of bloodhound.yaml")
-	f.document(c)
 }
 
 func addSwitch(c *cobra.Command, on *bool, name, usage string) {

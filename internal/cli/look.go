@@ -294,7 +294,7 @@ func copyOut(to io.Writer, name string) error {
 
 // keepOutput moves a file of the session to where the user wants it; holes stay holes where it can be renamed.
 func keepOutput(from, to string) error {
-	if info, err := os.Lstat(to); err != nil || info.Mode().IsRegular() {
+	if info, err := os.Stat(to); err != nil || info.Mode().IsRegular() {
 		if os.Rename(from, to) == nil {
 			return nil
 		}

@@ -98,8 +98,6 @@ func (s *session) run(ctx context.Context, job *explore.Job, progress func(explo
 		return nil, failed(fmt.Errorf("%s: %w", job.Tape.Name(), err))
 	case reply.Error != "":
 		return nil, failed(errors.New(reply.Error))
-	case reply.Look != nil && reply.Look.Refused != "" && ctx.Err() != nil: // it has not come so far
-		return nil, errInterrupted
 	case reply.Look != nil && reply.Look.Refused != "":
 		return nil, errors.New(reply.Look.Refused)
 	case reply.Summary == nil:

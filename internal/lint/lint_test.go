@@ -19,7 +19,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
 	{"internal/needs"},
-	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest"},
+	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp"},
 	{"internal/tape", "internal/image"},
 	{"tla/value", "internal/tla/syntax"},
 	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells", "internal/tla/symmetry", "internal/tla/visited"},
@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"internal/engine/native/kernel"},
 	{"internal/engine/native/linux"},
 	{"internal/engine/enginetest", "internal/engine/native", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
-	{"internal/runner", "internal/view", "internal/pcapng", "check"},
+	{"internal/runner", "internal/view", "internal/pcapng", "internal/debug", "check"},
 	{"internal/config/suggest", "internal/config/shell"},
 	{"internal/config/source"},
 	{"internal/config/schema"},

@@ -77,10 +77,10 @@ func (s *StoryOf) turn() (good, shows *history.Operation) {
 	if err != nil {
 		return nil, nil
 	}
-	named, last := namedEvents(s.Verdict.Evidence), cmp.Or(s.Verdict.Event, history.Pending)
+	named := namedEvents(s.Verdict.Evidence)
 	var conflict []*history.Operation
 	for i := range operations {
-		if op := &operations[i]; (named[op.Call] || named[op.Return]) && op.Call <= last {
+		if op := &operations[i]; named[op.Call] || named[op.Return] {
 			conflict = append(conflict, op)
 		}
 	}

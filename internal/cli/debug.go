@@ -1,0 +1,375 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/debug"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// defaultListen is where debuggers find a world.
+const defaultListen = "127.0.0.1:1234"
+
+func (a *app) debugVerb() *cobra.Command {
+	f := &flags{}
+	o := &debugOptions{listen: defaultListen}
+	c := &cobra.Command{
+		Use:   "debug ID [FOLDER or FILE] | debug FOLDER or FILE",
+		Short: "Debug a run forward and backward, with gdb or on a prompt",
+		Long: `Makes the run of a failure, or of a seed of a project, and stops in it: at the violation, or where servers are up and the
+workload begins. gdb connects with "target remote 127.0.0.1:1234" and goes forward and backward in the run (reverse-continue, reverse-step, ...);
+virtual time stands still meanwhile. The prompt goes to points of the run and shows nodes, processes, sockets and logs; help lists its
+commands, which gdb has as monitor COMMAND.
+Exit code 4: the run did not end as the original one.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %d arguments", len(args))
+			}
+			return noneEmpty(args)
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.debug(c, f, o, args) },
+	}
+	f.places(c)
+	f.oneTape(c)
+	f.originalFlag(c)
+	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
+	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms)
+	addSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
+	o.snapshots = debug.DefaultSnapshots
+	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, 2 or more"}, "snapshots", "how many snapshots to keep along the run: more are faster to go back, and need more memory")
+	return c
+}
+
+type debugOptions struct {
+	listen, at string
+	drivers    bool
+	snapshots  uint64
+}
+
+// debugged is the run that is debugged.
+type debugged struct {
+	project *project
+	spec    *world.Spec
+	tape    tape.Tape
+	failure *report.Failure // nil for a seed of a project
+}
+
+func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) error {
+	address, err := listenAddress(o.listen)
+	if err != nil {
+		return err
+	}
+	d, err := a.debuggedRun(c, f, args)
+	if err != nil {
+		return err
+	}
+	if d.project.spec == nil {
+		defer os.RemoveAll(d.project.state)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return failed(fmt.Errorf("--listen %s: %w; name another port, such as --listen 127.0.0.1:0 for any that is free", o.listen, err))
+	}
+	defer listener.Close()
+	s, err := openSession(d.spec, d.project.state)
+	if err != nil {
+		if d.failure != nil {
+			return d.project.lacking(args[0], d.failure, err)
+		}
+		return err
+	}
+	defer s.close()
+	session, err := a.debugSession(c.Context(), s, d, o)
+	if err != nil {
+		return err
+	}
+	defer session.Timeline.Close()
+	if c.Context().Err() != nil {
+		return errInterrupted
+	}
+	a.note("in gdb: target remote %s, and set schedule-multiple on for several processes", listener.Addr())
+	served := make(chan error, 1)
+	go func() { served <- session.Serve(listener) }()
+	typed := make(chan struct{})
+	go func() {
+		defer close(typed)
+		ended := session.Prompt(os.Stdin, a.out, term.IsTerminal(int(os.Stdin.Fd())))
+		if !ended && c.Flags().Changed("listen") { // nobody types: debuggers come, until a signal ends it
+			<-c.Context().Done()
+		}
+	}()
+	select {
+	case <-typed:
+	case <-c.Context().Done():
+	case err = <-served:
+		return failed(err)
+	}
+	listener.Close()
+	return <-served
+}
+
+// listenAddress completes an address: what has no host is of this machine alone.
+func listenAddress(text string) (string, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		if host, port, err = net.SplitHostPort(":" + text); err != nil {
+			return "", fmt.Errorf("--listen %s: give an address and a port, such as %s", text, defaultListen)
+		}
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// debuggedRun finds the run that the arguments name.
+func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged, error) {
+	ofSeed := len(args) == 0
+	if len(args) == 1 && !report.IsFailurePath(args[0]) {
+		_, err := os.Stat(args[0])
+		ofSeed = err == nil
+	}
+	if !ofSeed {
+		p, full, err := a.loadFailure(c, f, args)
+		if err != nil {
+			return nil, err
+		}
+		failure := f.runOf(full)
+		return &debugged{p, failure.Spec, failure.Tape, failure}, nil
+	}
+	p, err := a.load(c.Context(), f, args)
+	if err != nil {
+		return nil, err
+	}
+	t, err := f.tape(c, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.build(c.Context(), a); err != nil {
+		return nil, err
+	}
+	return &debugged{p, p.spec, t, nil}, nil
+}
+
+// debugSession makes the run once as it is, and then stops a second one where the options say.
+func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debugOptions) (*debug.Session, error) {
+	eng, err := engineFor(d.spec)
+	if err != nil {
+		return nil, failed(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, failed(err)
+	}
+	images, err := imagesOf(d.spec)
+	if err != nil {
+		return nil, failed(err)
+	}
+	options, err := s.setup.JobOptions(&explore.Job{}, engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Images: images, Self: self})
+	if err != nil {
+		return nil, failed(err)
+	}
+	whole := options
+	whole.Interrupt = ctx.Done()
+	original, err := runner.Do(eng, d.spec, d.tape, whole, engine.Position{})
+	if err != nil {
+		return nil, failed(err)
+	}
+	if ctx.Err() != nil {
+		return nil, errInterrupted
+	}
+	hash := original.Hash
+	if d.failure != nil && d.failure.Hash != hash {
+		a.note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", d.failure.Hash, hash)
+	}
+	violation := violationOf(d, original)
+	until := engine.Until{}
+	at := o.at
+	if at == "" && violation != nil {
+		at = "violation"
+	}
+	place := func(text string) (engine.Until, error) {
+		p, err := view.ParsePlace(text)
+		if err != nil {
+			return until, err
+		}
+		u, _, err := p.Until(violation, &original.Ledger)
+		return u, err
+	}
+	if at != "" {
+		if until, err = place(at); err != nil {
+			return nil, fmt.Errorf("--at: %w", err)
+		}
+	}
+	spec := *d.spec
+	spec.Limits.WallMs = 0 // a person looks at it
+	booted, err := eng.Boot(&spec, d.tape, options)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if _, err := booted.Advance(engine.Until{Ready: true, TimeNs: spec.EndNs}); err != nil {
+		booted.Close()
+		return nil, failed(err)
+	}
+	w, err := debug.Of(booted, &spec, d.tape, options)
+	if err != nil {
+		booted.Close()
+		return nil, fmt.Errorf("a debugger cannot stop this world: %w", err)
+	}
+	timeline, err := debug.New(w, int(o.snapshots))
+	if err != nil {
+		return nil, failed(err)
+	}
+	session := &debug.Session{Timeline: timeline, Place: place, Note: a.note, Views: views()}
+	for i := range spec.Nodes {
+		session.Nodes = append(session.Nodes, spec.Nodes[i].Name)
+	}
+	session.Shown = func(node string) bool {
+		i := slices.Index(session.Nodes, node)
+		return i >= 0 && (o.drivers || spec.Nodes[i].Role == world.Server)
+	}
+	session.Ended = func(w debug.World) string {
+		if now := w.Outcome().Hash; now != hash {
+			a.code = check.ExitNotReproducible
+			return fmt.Sprintf("the end of the run: NOT the original one: the trace hash is %s and was %s", now, hash)
+		}
+		return "the end of the run: trace hash " + hash + ", that of the original run"
+	}
+	a.note("%s: %d events, %s of virtual time, trace hash %s", d.tape.Name(), original.Events, report.Seconds(original.VirtualNs), hash)
+	if at != "" {
+		there, err := timeline.GotoUntil(until)
+		if err == nil && !there && until != (engine.Until{}) {
+			err = fmt.Errorf("--at %s: it is beyond the end of the run", at)
+		}
+		if err != nil {
+			timeline.Close()
+			return nil, err
+		}
+	}
+	return session, nil
+}
+
+// violationOf is the violation that is debugged: of a run that shows several, the failure's own. It is nil where there is none.
+func violationOf(d *debugged, run *check.Judged) *check.Verdict {
+	violated := explore.Violated(run.Verdicts)
+	for i := range violated {
+		if d.failure == nil || explore.Signature(violated[i]) == d.failure.Signature {
+			return &violated[i]
+		}
+	}
+	return nil
+}
+
+// views are what the prompt shows of a stopped world.
+func views() []debug.View {
+	show := func(name, arguments, does string, least, most int, print func(io.Writer, debug.World, []string) error) debug.View {
+		return debug.View{Name: name, Arguments: arguments, Does: does, Print: func(w debug.World, args []string) (string, error) {
+			if len(args) < least || len(args) > most {
+				return "", fmt.Errorf("give %s", strings.TrimSpace(name+" "+arguments))
+			}
+			var b strings.Builder
+			err := print(&b, w, args)
+			return b.String(), err
+		}}
+	}
+	return []debug.View{
+		show("nodes", "", "the nodes", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
+			list, err := w.Nodes()
+			if err != nil {
+				return err
+			}
+			return view.WriteNodes(out, list)
+		}),
+		show("ps", "", "processes and threads, and what they wait in", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
+			list, err := view.Processes(w)
+			if err != nil {
+				return err
+			}
+			_, now := w.At()
+			return view.WriteProcesses(out, list, now)
+		}),
+		show("sockets", "", "sockets of all nodes", 0, 0, func(out io.Writer, w debug.World, _ []string) error {
+			list, err := view.Sockets(w)
+			if err != nil {
+				return err
+			}
+			return view.WriteSockets(out, list)
+		}),
+		show("fds", "NODE/PID", "open descriptors of a process", 1, 1, func(out io.Writer, w debug.World, args []string) error {
+			p, err := view.ParseNodeProcess(args[0])
+			if err != nil {
+				return err
+			}
+			list, err := w.Files(p.Node, p.PID)
+			if err != nil {
+				return err
+			}
+			return view.WriteOpenFiles(out, list)
+		}),
+		show("files", "[NODE:PATH]", "the files that programs have changed, or those in a folder", 0, 1, func(out io.Writer, w debug.World, args []string) error {
+			if len(args) == 0 {
+				list, err := view.Changes(w)
+				if err != nil {
+					return err
+				}
+				return view.WriteChanges(out, list)
+			}
+			p, err := view.ParseNodePath(args[0], true)
+			if err != nil {
+				return err
+			}
+			p.Path = cmp.Or(p.Path, "/")
+			list, err := view.List(w, p)
+			if err != nil {
+				return err
+			}
+			return view.WriteList(out, list)
+		}),
+		show("cat", "NODE:PATH", "the contents of a file", 1, 1, func(out io.Writer, w debug.World, args []string) error {
+			p, err := view.ParseNodePath(args[0], false)
+			if err != nil {
+				return err
+			}
+			return view.Cat(&report.PrintableWriter{To: out}, w, p)
+		}),
+		show("logs", "[NODE]", fmt.Sprintf("the last %d lines that programs wrote", linesShown), 0, 1, func(out io.Writer, w debug.World, args []string) error {
+			log := w.Outcome().Log
+			if len(args) > 0 {
+				log = slices.DeleteFunc(slices.Clone(log), func(l engine.LogLine) bool { return l.Node != args[0] })
+			}
+			return report.Logs(out, &check.Judged{Outcome: engine.Outcome{Log: log[max(0, len(log)-linesShown):]}})
+		}),
+		show("history", "", fmt.Sprintf("the last %d records of operations", linesShown), 0, 0, func(out io.Writer, w debug.World, _ []string) error {
+			list := w.Outcome().History
+			for _, e := range list[max(0, len(list)-linesShown):] {
+				b, err := json.Marshal(e)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(out, "%s\n", b)
+			}
+			return nil
+		}),
+	}
+}
+
+// linesShown is how many lines the prompt shows of a log.
+const linesShown = 40

@@ -1,0 +1,242 @@
+//go:build linux && amd64
+
+package debug
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/debug/rsp"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// served is a session that debuggers find at an address.
+type served struct {
+	*Session
+	address string
+	lock    sync.Mutex
+	notes   []string
+}
+
+// noted waits for a note that has a text.
+func (s *served) noted(t *testing.T, text string) {
+	t.Helper()
+	for range 500 {
+		s.lock.Lock()
+		found := slices.ContainsFunc(s.notes, func(n string) bool { return strings.Contains(n, text) })
+		s.lock.Unlock()
+		if found {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // the server writes notes whenever it notices something
+	}
+	t.Fatalf("no note has %q: %q", text, s.notes)
+}
+
+// serve has debuggers find a run.
+func serve(t *testing.T, spec *world.Spec, want *engine.Outcome) *served {
+	t.Helper()
+	s := &served{Session: &Session{Timeline: timelineOf(t, spec), Shown: func(string) bool { return true }}}
+	for i := range spec.Nodes {
+		s.Nodes = append(s.Nodes, spec.Nodes[i].Name)
+	}
+	s.Note = func(format string, args ...any) {
+		s.lock.Lock()
+		defer s.lock.Unlock()
+		s.notes = append(s.notes, fmt.Sprintf(format, args...))
+	}
+	s.Place = func(text string) (engine.Until, error) {
+		p, err := view.ParsePlace(text)
+		if err != nil {
+			return engine.Until{}, err
+		}
+		u, _, err := p.Until(nil, &want.Ledger)
+		return u, err
+	}
+	s.Ended = func(w World) string {
+		if got := w.Outcome().Hash; got != want.Hash {
+			t.Errorf("the debugged run ends with %s, the original with %s", got, want.Hash)
+		}
+		return "the end of the run: as it was"
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	done := make(chan error)
+	go func() { done <- s.Serve(l) }()
+	t.Cleanup(func() {
+		l.Close()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// gdb runs a script, and returns what it printed.
+func gdb(t *testing.T, s *served, script string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "script")
+	text := "set pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\nset schedule-multiple on\ntarget remote " + s.address + "\n" + script
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, needs.Program(t, "gdb"), "-nx", "-batch", "-x", name)
+	cmd.Env = append(os.Environ(), "DEBUGINFOD_URLS=", "HOME="+t.TempDir(), "LC_ALL=C")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("gdb: %v\n%s\n%q", err, out, s.notes)
+	}
+	return string(out)
+}
+
+// has checks that a text has others in their order.
+func has(t *testing.T, text string, wanted ...string) {
+	t.Helper()
+	rest := text
+	for _, w := range wanted {
+		_, after, ok := strings.Cut(rest, w)
+		if !ok {
+			t.Fatalf("%q is missing behind what came before it in\n%s", w, text)
+		}
+		rest = after
+	}
+}
+
+// From the end of the run, where a balance is wrong, a watchpoint leads backward from write to write, to the one that should not be.
+func TestGDBFindsTheWrite(t *testing.T) {
+	spec := bank(t)
+	s := serve(t, spec, original(t, spec))
+	out := gdb(t, s, `monitor goto end
+print accounts[3]
+watch accounts[3].balance
+reverse-continue
+reverse-continue
+reverse-continue
+reverse-continue
+reverse-continue
+reverse-continue
+reverse-continue
+reverse-continue
+backtrace 2
+up
+print number
+info source
+down
+delete
+reverse-finish
+reverse-next
+reverse-stepi
+stepi
+x/i $pc
+break client
+info threads
+reverse-continue
+reverse-continue
+delete
+inferior 2
+watch *(int *) &latest_answer
+continue
+backtrace 1
+delete
+monitor when
+continue
+`)
+	has(t, out, "client (host=", "No more reverse-execution history", "Hardware watchpoint 3", "Old value = 0", "New value = 10", "#0  client (host=", "in thread 10 of", "as it was")
+	has(t, out, "after event", "{balance = ", "Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
+}
+
+// dial connects as a debugger that sends what it likes.
+func dial(t *testing.T, s *served) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(30 * time.Second))
+	return c
+}
+
+// A second debugger is refused and reported, one that disconnects in the midst of a run or sends garbage ends nothing but itself, and the next one finds
+// the world where it was.
+func TestDebuggersThatMisbehave(t *testing.T) {
+	spec := bank(t)
+	want := original(t, spec)
+	s := serve(t, spec, want)
+	first := dial(t, s)
+	conn := rsp.NewConn(first)
+	ask := func(conn *rsp.Conn, p string) string {
+		t.Helper()
+		if err := conn.Send(p); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := conn.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	if a := ask(conn, "qSupported:swbreak+"); !strings.Contains(a, "ReverseContinue+") {
+		t.Error(a)
+	}
+	second := dial(t, s)
+	if b, err := io.ReadAll(second); len(b) > 0 || err != nil {
+		t.Errorf("a second debugger got %q %v", b, err)
+	}
+	s.noted(t, "a second debugger")
+	for _, p := range []string{"", "?", "g", "p0", "pffff", "p", "m0,10", "m", "mzz,1", "m0,ffffffff", "Hgp1.1", "H", "Hg", "Hc-1", "T1", "T", "z0,0,1", "Z9,1,1", "Z0", "Z0,,", "Z2,7,99", "z1", "bx", "b", "vCont;x", "vCont;s:pz",
+		"qXfer:features:read:target.xml:0,100", "qXfer:features:read:x:0,1", "qXfer:threads:read::0,9999", "qXfer:threads:read::zz", "qXfer:auxv:read::ffffff,1", "qXfer:exec-file:read:7:0,10", "qXfer",
+		"vFile:open:zz", "vFile:open:2f657463,0,0", "vFile:pread:9,1,1", "vFile:pread:1", "vFile:fstat:1", "vFile:close:7", "vFile:", "vFile:readlink:2f", "vFile:setfs:0", "vFile:setfs:zz", "qRcmd,zz", "qThreadExtraInfo,p1.1",
+		"M0,1:00", "X0,0:", "G00", "P0=0", "qAttached", "qC", "qfThreadInfo", "qsThreadInfo", "!", "R", "\x80\xff"} {
+		ask(conn, p)
+	}
+	if err := conn.Send("c"); err != nil { // and is gone while it runs
+		t.Fatal(err)
+	}
+	first.Close()
+	s.noted(t, "disconnected")
+	for range 3 {
+		garbage := dial(t, s)
+		fmt.Fprint(garbage, strings.Repeat("GET / HTTP/1.1\r\nHost: x\r\n\r\n", 1000))
+		io.ReadAll(garbage)
+		garbage.Close()
+	}
+	s.noted(t, "not gdb's remote protocol")
+	has(t, gdb(t, s, "monitor when\nmonitor nothing\nmonitor help\nmonitor goto 100\nmonitor goto 99999999\nprint accounts\ncontinue\n"), "after event", `no command "nothing"`, "goto EVENT", "after event 100", "beyond the end", "$1 = {{", "as it was")
+	cmd := exec.Command(needs.Program(t, "gdb"), "-nx", "-batch", "-ex", "target remote "+s.address, "-ex", "reverse-continue", "-ex", "shell kill -9 $PPID", "-ex", "continue")
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.Success() {
+		t.Errorf("gdb was not killed: %s", out)
+	}
+	for range 500 {
+		if c, err := net.Dial("tcp", s.address); err == nil {
+			conn := rsp.NewConn(c)
+			err := conn.Send("?")
+			answer, err2 := conn.Receive()
+			c.Close()
+			if err == nil && err2 == nil && strings.HasPrefix(answer, "T05") {
+				return
+			}
+		}
+		time.Sleep(10 * time.Millisecond) // until the server has noticed that the other one is gone
+	}
+	t.Error("no debugger can connect after one was killed")
+}

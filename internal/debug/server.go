@@ -1,0 +1,720 @@
+package debug
+
+import (
+	"encoding/binary"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bloodhound-dst/bloodhound/internal/debug/rsp"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
+
+// Serve answers debuggers, one at a time, until the listener is closed. A debugger that comes while there is another one is refused.
+func (s *Session) Serve(l net.Listener) error {
+	var lock sync.Mutex
+	var current net.Conn
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer func() {
+		lock.Lock()
+		defer lock.Unlock()
+		if current != nil {
+			current.Close()
+		}
+	}()
+	for {
+		c, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		lock.Lock()
+		if current != nil {
+			s.Note("a second debugger (%s) was refused: %s is connected, and there can be one at a time", c.RemoteAddr(), current.RemoteAddr())
+			lock.Unlock()
+			c.Close()
+			continue
+		}
+		current = c
+		lock.Unlock()
+		running.Go(func() {
+			s.Note("a debugger is connected: %s", c.RemoteAddr())
+			err := newClient(s, c).serve()
+			c.Close()
+			switch {
+			case errors.Is(err, errDone), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
+				s.Note("the debugger has disconnected")
+			default:
+				s.Note("the debugger %s was disconnected: %v", c.RemoteAddr(), err)
+			}
+			lock.Lock()
+			defer lock.Unlock()
+			current = nil
+		})
+	}
+}
+
+// client is a debugger that is connected.
+type client struct {
+	s       *Session
+	conn    *rsp.Conn
+	packets chan string // what it sends
+	failed  error       // why there is nothing more, when packets is closed
+	halt    atomic.Bool // it wants what runs to stop, or is gone
+	swbreak bool        // it wants to know which kind of breakpoint was hit
+	execs   bool        // and which programs processes execute
+
+	// loaded are the programs of processes of which it has the symbols. Of processes that it finds in a list of threads it has none, until it hears
+	// that they have executed a program.
+	loaded map[int]string
+
+	general engine.Thread // whose registers and memory are asked for
+	moves   engine.Thread // that is to be stepped
+	stop    Stop
+
+	breakpoints []breakpoint
+	watchpoints []watchpoint
+	files       map[int]string // contents of open files
+	nextFile    int
+	fileNode    string // whose files are opened; empty is that of the general thread
+}
+
+type breakpoint struct {
+	engine.Breakpoint
+	hardware bool
+}
+
+// watchpoint is one of a debugger's, which may be several of the processor's.
+type watchpoint struct {
+	kind    byte // as in Z packets
+	node    string
+	pid     int
+	address uint64
+	bytes   uint64
+}
+
+// errDone is the error of a debugger that has ended the connection.
+var errDone = errors.New("done")
+
+func newClient(s *Session, c io.ReadWriter) *client {
+	return &client{s: s, conn: rsp.NewConn(c), packets: make(chan string), files: map[int]string{}, loaded: map[int]string{}}
+}
+
+// serve answers until the connection ends.
+func (c *client) serve() error {
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		defer close(c.packets)
+		for {
+			p, err := c.conn.Receive()
+			if err != nil {
+				c.failed = err
+				c.halt.Store(true)
+				return
+			}
+			if p == rsp.Interrupt {
+				c.halt.Store(true)
+				continue
+			}
+			select {
+			case c.packets <- p:
+			case <-done:
+				return
+			}
+		}
+	}()
+	c.s.lock.Lock()
+	err := c.settle(Stop{Kind: ByStep})
+	c.s.lock.Unlock()
+	if err != nil {
+		return err
+	}
+	for p := range c.packets {
+		reply, err := c.request(p)
+		if p == "QStartNoAckMode" {
+			c.conn.Quiet()
+		}
+		if p == "k" {
+			return errDone
+		}
+		if sent := c.conn.Send(reply); err == nil {
+			err = sent
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.failed
+}
+
+// request answers a packet. What goes wrong with it is noted; errDone ends the connection.
+func (c *client) request(p string) (string, error) {
+	c.s.lock.Lock()
+	defer c.s.lock.Unlock()
+	c.halt.Store(false)
+	c.s.Timeline.Interrupted = c.halt.Load
+	defer func() { c.s.Timeline.Interrupted = nil }()
+	reply, err := c.answer(p)
+	if err == nil || errors.Is(err, errDone) {
+		return reply, err
+	}
+	c.s.Note("%v", err)
+	return "E01", nil
+}
+
+// settle takes in a stop.
+func (c *client) settle(stop Stop) error {
+	c.stop = stop
+	list, err := c.s.threads()
+	if err != nil {
+		return err
+	}
+	th, held := c.s.Timeline.World().Held()
+	if !held || !slices.ContainsFunc(list, func(o engine.Thread) bool { return same(o, th) }) {
+		th = c.general
+	}
+	if !slices.ContainsFunc(list, func(o engine.Thread) bool { return same(o, th) }) {
+		th = engine.Thread{}
+		if len(list) > 0 {
+			th = list[0]
+		}
+	}
+	c.general, c.moves = th, th
+	return nil
+}
+
+// stopReply says why the world stopped.
+func (c *client) stopReply() string {
+	if c.general.TID == 0 {
+		return "W00" // no process is left
+	}
+	why := ""
+	switch c.stop.Kind {
+	case ByBreakpoint:
+		if c.swbreak {
+			why = "swbreak:;"
+			for i := range c.breakpoints {
+				if b := &c.breakpoints[i]; b.hardware && b.Node == c.stop.Thread.Node && b.PID == c.stop.Thread.PID && b.Address == c.pc() {
+					why = "hwbreak:;"
+				}
+			}
+		}
+	case ByWatchpoint:
+		w := &c.watchpoints[c.owner(c.stop.Watch)]
+		why = fmt.Sprintf("%s:%x;", map[byte]string{'2': "watch", '3': "rwatch", '4': "awatch"}[w.kind], w.address)
+	case AtBegin:
+		why = "replaylog:begin;"
+	case AtEnd:
+		why = "replaylog:end;"
+	case ByInterrupt:
+		return "T02thread:" + c.s.id(c.general).String() + ";"
+	}
+	return "T05thread:" + c.s.id(c.general).String() + ";" + why
+}
+
+func (c *client) pc() uint64 {
+	_, place, err := pc(c.s.Timeline.World())
+	if err != nil {
+		return 0
+	}
+	return place
+}
+
+// parts are the places of a watchpoint that the processor can watch: aligned to their sizes.
+func (w *watchpoint) parts() (list []engine.Watchpoint) {
+	for at, end := w.address, w.address+w.bytes; at < end; {
+		size := uint64(8)
+		for at%size != 0 || at+size > end {
+			size /= 2
+		}
+		list = append(list, engine.Watchpoint{Node: w.node, PID: w.pid, Address: at, Bytes: int(size), Reads: w.kind != '2'})
+		at += size
+	}
+	return list
+}
+
+// owner is the watchpoint that a place of stops belongs to.
+func (c *client) owner(place int) int {
+	for i := range c.watchpoints {
+		if place -= len(c.watchpoints[i].parts()); place < 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// stops are all break- and watchpoints.
+func (c *client) stops() *Stops {
+	s := &Stops{}
+	for i := range c.breakpoints {
+		s.Breakpoints = append(s.Breakpoints, c.breakpoints[i].Breakpoint)
+	}
+	for i := range c.watchpoints {
+		s.Watchpoints = append(s.Watchpoints, c.watchpoints[i].parts()...)
+	}
+	return s
+}
+
+// answer answers a packet.
+func (c *client) answer(p string) (string, error) {
+	name, arguments, _ := strings.Cut(p, ":")
+	switch {
+	case p == "":
+		return "", nil
+	case p == "?":
+		return c.stopReply(), nil
+	case p == "QStartNoAckMode":
+		return "OK", nil
+	case name == "qSupported":
+		c.swbreak, c.execs = strings.Contains(arguments, "swbreak+"), strings.Contains(arguments, "exec-events+")
+		c.loaded[c.s.id(c.general).PID] = c.general.Program
+		return fmt.Sprintf("PacketSize=%x;QStartNoAckMode+;multiprocess+;exec-events+;vContSupported+;swbreak+;hwbreak+;ReverseStep+;ReverseContinue+;qXfer:features:read+;qXfer:threads:read+;"+
+			"qXfer:auxv:read+;qXfer:exec-file:read+;qXfer:siginfo:read+", rsp.MaxPacketBytes-1), nil
+	case name == "qXfer":
+		return c.transfer(arguments)
+	case p == "qC":
+		return "QC" + c.s.id(c.general).String(), nil
+	case strings.HasPrefix(p, "qAttached"):
+		return "1", nil
+	case name == "qSymbol":
+		return "OK", nil
+	case p == "qfThreadInfo":
+		list, err := c.s.threads()
+		var ids []string
+		for i := range list {
+			ids = append(ids, c.s.id(list[i]).String())
+		}
+		return "m" + strings.Join(ids, ","), err
+	case p == "qsThreadInfo":
+		return "l", nil
+	case strings.HasPrefix(p, "qThreadExtraInfo,"):
+		th, err := c.thread(strings.TrimPrefix(p, "qThreadExtraInfo,"))
+		return rsp.Hex(title(th)), err
+	case strings.HasPrefix(p, "qRcmd,"):
+		line, err := rsp.Unhex(strings.TrimPrefix(p, "qRcmd,"))
+		if err != nil {
+			return "E01", nil
+		}
+		return c.command(line)
+	case p == "vCont?":
+		return "vCont;c;C;s;S;t", nil
+	case strings.HasPrefix(p, "vCont;"):
+		return c.resume(strings.Split(p, ";")[1:])
+	case strings.HasPrefix(p, "vFile:"):
+		return c.file(strings.TrimPrefix(p, "vFile:"))
+	case strings.HasPrefix(p, "vKill"):
+		return "OK", errDone
+	}
+	switch rest := p[1:]; p[0] {
+	case 'H':
+		if rest == "" {
+			return "E01", nil
+		}
+		th, err := c.thread(rest[1:])
+		if err != nil {
+			return "E01", nil
+		}
+		if rest[0] == 'c' {
+			c.moves = th
+		} else {
+			c.general = th
+		}
+		return "OK", nil
+	case 'T':
+		if _, err := c.thread(rest); err != nil {
+			return "E01", nil
+		}
+		return "OK", nil
+	case 'g', 'p':
+		cpu, err := c.s.Timeline.World().CPU(c.general.Node, c.general.TID)
+		if err != nil {
+			return "E01", nil
+		}
+		if p[0] == 'g' {
+			return rsp.Hex(baseRegisters(cpu)), nil
+		}
+		n, err := rsp.Number(rest)
+		b, ok := oneRegister(cpu, n)
+		if err != nil || !ok {
+			return "E01", nil
+		}
+		return rsp.Hex(b), nil
+	case 'm':
+		n, err := rsp.Numbers(rest)
+		if err != nil || len(n) != 2 || n[1] > rsp.MaxPacketBytes/2 {
+			return "E01", nil
+		}
+		b, err := c.s.Timeline.World().Memory(c.general.Node, c.general.PID, n[0], int(n[1]))
+		if err != nil || len(b) == 0 && n[1] > 0 {
+			return "E14", nil // EFAULT
+		}
+		return rsp.Hex(b), nil
+	case 'M', 'X', 'G', 'P':
+		if strings.HasSuffix(rest, ",0:") && p[0] == 'X' { // gdb asks whether the packet is known
+			return "OK", nil
+		}
+		return "", errors.New("the debugger has asked to write to memory or registers, which is refused: the run would be another one")
+	case 'Z', 'z':
+		return c.set(p[0] == 'Z', rest)
+	case 'c':
+		return c.resume([]string{"c"})
+	case 's':
+		return c.resume([]string{"s"})
+	case 'b':
+		return c.back(rest)
+	case 'D':
+		return "OK", errDone
+	}
+	return "", nil
+}
+
+// thread finds the thread that a debugger names.
+func (c *client) thread(name string) (engine.Thread, error) {
+	id, err := rsp.ParseThread(name)
+	if err != nil {
+		return engine.Thread{}, err
+	}
+	if id.TID <= 0 && id.PID <= 0 {
+		return c.general, nil
+	}
+	list, err := c.s.threads()
+	if err != nil {
+		return engine.Thread{}, err
+	}
+	if i := slices.IndexFunc(list, func(t engine.Thread) bool {
+		of := c.s.id(t)
+		return (id.PID <= 0 || of.PID == id.PID) && (id.TID <= 0 || of.TID == id.TID)
+	}); i >= 0 {
+		return list[i], nil
+	}
+	return engine.Thread{}, fmt.Errorf("there is no thread %s", name)
+}
+
+// title describes a thread in lists.
+func title(t engine.Thread) string {
+	text := t.Name + " " + t.Program
+	if t.Call != "" {
+		text += " waits in " + t.Call
+	}
+	return text
+}
+
+// unloaded is the stop reply that has the debugger read the symbols of a process: the process is said to have executed its program. It is empty where
+// there is none.
+func (c *client) unloaded() (string, error) {
+	if !c.execs {
+		return "", nil
+	}
+	list, err := c.s.threads()
+	if err != nil {
+		return "", err
+	}
+	for i := range list {
+		if id := c.s.id(list[i]); c.loaded[id.PID] != list[i].Program {
+			c.loaded[id.PID] = list[i].Program
+			c.general, c.moves = list[i], list[i]
+			return "T05thread:" + id.String() + ";exec:" + rsp.Hex(list[i].Program) + ";", nil
+		}
+	}
+	return "", nil
+}
+
+// resume runs forward: vCont.
+func (c *client) resume(actions []string) (string, error) {
+	if reply, err := c.unloaded(); reply != "" || err != nil {
+		return reply, err
+	}
+	step := engine.Thread{}
+	for _, a := range actions {
+		what, who, _ := strings.Cut(a, ":")
+		if what == "" || what[0] != 's' && what[0] != 'S' || step.TID != 0 {
+			continue
+		}
+		step = c.moves
+		if who != "" {
+			th, err := c.thread(who)
+			if err != nil {
+				return "E01", nil
+			}
+			step = th
+		}
+	}
+	var stop Stop
+	var err error
+	if step.TID != 0 {
+		stop, err = c.s.Timeline.Step(step, c.stops())
+		c.general = step
+	} else {
+		stop, err = c.s.Timeline.Continue(c.stops())
+	}
+	return c.stopped(stop, err)
+}
+
+// back runs backward: bc and bs.
+func (c *client) back(how string) (string, error) {
+	if reply, err := c.unloaded(); reply != "" || err != nil {
+		return reply, err
+	}
+	switch how {
+	case "c":
+		return c.stopped(c.s.Timeline.Back(c.stops()))
+	case "s":
+		c.general = c.moves
+		return c.stopped(c.s.Timeline.StepBack(c.moves))
+	}
+	return "", nil
+}
+
+// stopped is the reply to what has run.
+func (c *client) stopped(stop Stop, err error) (string, error) {
+	if errors.Is(err, ErrInterrupted) {
+		stop, err = Stop{Kind: ByInterrupt}, nil
+	}
+	if err != nil { // no reply to this but a stop is known to debuggers
+		c.s.Note("%v", err)
+		stop = Stop{Kind: ByInterrupt}
+	}
+	if stop.Kind == AtEnd && c.s.Ended != nil {
+		text := c.s.Ended(c.s.Timeline.World())
+		c.s.Note("%s", text)
+		if err := c.conn.Send("O" + rsp.Hex(text+"\n")); err != nil {
+			return "", err
+		}
+	}
+	if err := c.settle(stop); err != nil {
+		return "", err
+	}
+	return c.stopReply(), nil
+}
+
+// set sets a breakpoint or watchpoint, or takes it away: TYPE,ADDRESS,KIND.
+func (c *client) set(on bool, arguments string) (string, error) {
+	if len(arguments) < 2 || arguments[0] < '0' || arguments[0] > '4' || arguments[1] != ',' {
+		return "", nil
+	}
+	arguments, _, _ = strings.Cut(arguments, ";")
+	n, err := rsp.Numbers(arguments[2:])
+	if err != nil || len(n) != 2 {
+		return "E01", nil
+	}
+	if kind := arguments[0]; kind >= '2' {
+		w := watchpoint{kind, c.general.Node, c.general.PID, n[0], n[1]}
+		c.watchpoints = slices.DeleteFunc(c.watchpoints, func(o watchpoint) bool { return o == w })
+		if on {
+			if w.bytes == 0 || w.bytes > 8*engine.MaxWatchpoints {
+				return "E1c", nil // ENOSPC
+			}
+			c.watchpoints = append(c.watchpoints, w)
+			places := 0
+			for i := range c.watchpoints {
+				if o := &c.watchpoints[i]; o.node == w.node && o.pid == w.pid {
+					places += len(o.parts())
+				}
+			}
+			if places > engine.MaxWatchpoints {
+				c.watchpoints = c.watchpoints[:len(c.watchpoints)-1]
+				return "E1c", nil
+			}
+		}
+		return "OK", nil
+	}
+	b := breakpoint{engine.Breakpoint{Node: c.general.Node, PID: c.general.PID, Address: n[0]}, arguments[0] == '1'}
+	c.breakpoints = slices.DeleteFunc(c.breakpoints, func(o breakpoint) bool { return o == b })
+	if on {
+		if len(c.breakpoints) == maxBreakpoints {
+			return "E1c", nil
+		}
+		c.breakpoints = append(c.breakpoints, b)
+	}
+	return "OK", nil
+}
+
+// maxBreakpoints bounds the breakpoints of a debugger.
+const maxBreakpoints = 4096
+
+// transfer answers qXfer: OBJECT:read:ANNEX:OFFSET,LENGTH.
+func (c *client) transfer(arguments string) (string, error) {
+	f := strings.SplitN(arguments, ":", 4)
+	if len(f) < 4 || f[1] != "read" {
+		return "", nil
+	}
+	w := c.s.Timeline.World()
+	switch object, annex := f[0], f[2]; object {
+	case "features":
+		if annex != "target.xml" {
+			return "E00", nil
+		}
+		return rsp.Part(description, f[3]), nil
+	case "threads":
+		list, err := c.s.threads()
+		if err != nil {
+			return "", err
+		}
+		var b strings.Builder
+		b.WriteString("<?xml version=\"1.0\"?><threads>")
+		for i := range list {
+			fmt.Fprintf(&b, "<thread id=\"%s\" core=\"0\" name=\"", c.s.id(list[i]))
+			xml.EscapeText(&b, []byte(list[i].Name))
+			b.WriteString("\">")
+			xml.EscapeText(&b, []byte(title(list[i])))
+			b.WriteString("</thread>")
+		}
+		b.WriteString("</threads>")
+		return rsp.Part(b.String(), f[3]), nil
+	case "auxv":
+		b, err := w.Auxv(c.general.Node, c.general.PID)
+		if err != nil {
+			return "E01", nil
+		}
+		return rsp.Part(string(b), f[3]), nil
+	case "exec-file":
+		th := c.general
+		if annex != "" {
+			var err error
+			if th, err = c.thread("p" + annex + ".-1"); err != nil {
+				return "E01", nil
+			}
+		}
+		return rsp.Part(th.Program, f[3]), nil
+	case "siginfo":
+		var b [128]byte
+		const trap = 5
+		binary.LittleEndian.PutUint32(b[:], trap)
+		return rsp.Part(string(b[:]), f[3]), nil
+	}
+	return "", nil
+}
+
+// maxOpenFiles bounds the files that a debugger has open.
+const maxOpenFiles = 64
+
+// file answers vFile, by the files of the node that the debugger looks at.
+func (c *client) file(request string) (string, error) {
+	const noEntry, badFile, tooMany, invalid = "F-1,2", "F-1,9", "F-1,18", "F-1,16"
+	what, arguments, _ := strings.Cut(request, ":")
+	switch what {
+	case "setfs":
+		c.fileNode = ""
+		if n, err := rsp.Number(arguments); err == nil && n != 0 {
+			if node, _, ok := c.s.unnumber(int(n)); ok {
+				c.fileNode = node
+			}
+		}
+		return "F0", nil
+	case "open":
+		name, _, _ := strings.Cut(arguments, ",")
+		path, err := rsp.Unhex(name)
+		if err != nil {
+			return invalid, nil
+		}
+		if len(c.files) == maxOpenFiles {
+			return tooMany, nil
+		}
+		node := c.fileNode
+		if node == "" {
+			node = c.general.Node
+		}
+		b, err := c.read(node, path)
+		if err != nil {
+			return noEntry, nil
+		}
+		c.nextFile++
+		c.files[c.nextFile] = string(b)
+		return fmt.Sprintf("F%x", c.nextFile), nil
+	case "close", "fstat":
+		n, err := rsp.Number(arguments)
+		text, open := c.files[int(n)]
+		if err != nil || !open {
+			return badFile, nil
+		}
+		if what == "close" {
+			delete(c.files, int(n))
+			return "F0", nil
+		}
+		var st [64]byte // struct stat of the File-I/O protocol, big-endian
+		const regular = 0o100755
+		binary.BigEndian.PutUint32(st[8:], regular)
+		binary.BigEndian.PutUint32(st[12:], 1)
+		binary.BigEndian.PutUint64(st[28:], uint64(len(text)))
+		binary.BigEndian.PutUint64(st[36:], 4096)
+		binary.BigEndian.PutUint64(st[44:], uint64(len(text)+511)/512)
+		return fmt.Sprintf("F%x;%s", len(st), st[:]), nil
+	case "pread":
+		n, err := rsp.Numbers(arguments)
+		if err != nil || len(n) != 3 {
+			return invalid, nil
+		}
+		text, open := c.files[int(n[0])]
+		if !open {
+			return badFile, nil
+		}
+		text = text[min(n[2], uint64(len(text))):]
+		text = text[:min(n[1], uint64(len(text)), rsp.MaxPacketBytes/2)]
+		return fmt.Sprintf("F%x;%s", len(text), text), nil
+	case "readlink":
+		return invalid, nil
+	case "write", "unlink", "pwrite":
+		return "F-1,1", nil
+	}
+	return "", nil
+}
+
+// maxFileBytes bounds a file that a debugger reads.
+const maxFileBytes = 1 << 30
+
+// read reads a file of a node. Names in /proc have the numbers that debuggers know.
+func (c *client) read(node, path string) ([]byte, error) {
+	w := c.s.Timeline.World()
+	if rest, ok := strings.CutPrefix(path, "/proc/"); ok {
+		number, _, _ := strings.Cut(rest, "/")
+		if n, err := strconv.Atoi(number); err == nil && strings.HasSuffix(rest, "maps") {
+			if node, pid, ok := c.s.unnumber(n); ok {
+				text, err := w.Maps(node, pid)
+				return []byte(text), err
+			}
+		}
+	}
+	tree, err := w.Tree(node)
+	if err != nil {
+		return nil, err
+	}
+	r, err := tree.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
+	if err == nil && len(b) > maxFileBytes {
+		err = fmt.Errorf("%s: it has more than %d MB", path, maxFileBytes>>20)
+	}
+	return b, err
+}
+
+// command answers gdb's monitor command.
+func (c *client) command(line string) (string, error) {
+	text, err := c.s.run(line)
+	if err != nil {
+		text = err.Error() + "\n"
+	}
+	for len(text) > 0 {
+		n := min(len(text), rsp.MaxPacketBytes/4)
+		if err := c.conn.Send("O" + rsp.Hex(text[:n])); err != nil {
+			return "", err
+		}
+		text = text[n:]
+	}
+	if err := c.settle(Stop{Kind: ByStep}); err != nil {
+		return "", err
+	}
+	return "OK", nil
+}

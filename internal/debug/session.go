@@ -1,0 +1,84 @@
+package debug
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/bloodhound-dst/bloodhound/internal/debug/rsp"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
+
+// Session is a timeline that a debugger and a prompt share. Its fields are set before it is used.
+type Session struct {
+	Timeline *Timeline
+	// Nodes are the names of all nodes, in the order by which their processes are numbered for debuggers.
+	Nodes []string
+	// Shown reports whether a debugger is shown the processes of a node.
+	Shown func(node string) bool
+	// Note prints a line for the user of the prompt.
+	Note func(format string, args ...any)
+	// Ended is what to print at the end of the run: whether it is the original one.
+	Ended func(World) string
+	// Place reads a point of the run as a user names it, and gives where to stop for it.
+	Place func(text string) (engine.Until, error)
+	// Views print what a stopped world shows, by name.
+	Views []View
+
+	lock sync.Mutex // of all above: one request at a time
+}
+
+// View prints what a stopped world shows.
+type View struct {
+	Name, Arguments, Does string
+	Print                 func(w World, args []string) (string, error)
+}
+
+// perNode is how many numbers of processes and threads a node has for debuggers, which know no nodes: n1's process 12 is 1000012.
+const perNode = 1_000_000
+
+// number is that of a process or a thread of a node; 0 where it cannot be numbered.
+func (s *Session) number(node string, id int) int {
+	i := slices.Index(s.Nodes, node)
+	if i < 0 || id >= perNode {
+		return 0
+	}
+	return (i+1)*perNode + id
+}
+
+// unnumber is the opposite of number.
+func (s *Session) unnumber(n int) (node string, id int, ok bool) {
+	i := n/perNode - 1
+	if i < 0 || i >= len(s.Nodes) {
+		return "", 0, false
+	}
+	return s.Nodes[i], n % perNode, true
+}
+
+func (s *Session) id(t engine.Thread) rsp.Thread {
+	return rsp.Thread{PID: s.number(t.Node, t.PID), TID: s.number(t.Node, t.TID)}
+}
+
+// threads are those that a debugger is shown: all where it would be shown none.
+func (s *Session) threads() ([]engine.Thread, error) {
+	all, err := s.Timeline.World().Threads()
+	if err != nil {
+		return nil, err
+	}
+	shown := slices.DeleteFunc(slices.Clone(all), func(t engine.Thread) bool { return !s.Shown(t.Node) })
+	if len(shown) == 0 {
+		shown = all
+	}
+	return slices.DeleteFunc(shown, func(t engine.Thread) bool { return s.number(t.Node, t.PID) == 0 || s.number(t.Node, t.TID) == 0 }), nil
+}
+
+// where says where the timeline stands.
+func (s *Session) where() string {
+	w := s.Timeline.World()
+	_, ns := w.At()
+	text := fmt.Sprintf("%s, at %.9f s", s.Timeline.At(), float64(ns)/1e9)
+	if t, held := w.Held(); held {
+		text += fmt.Sprintf(", in thread %d of %s on node %s", t.TID, t.Program, t.Node)
+	}
+	return text
+}

@@ -1,0 +1,844 @@
+package debug
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
+
+// World is a world that a Timeline drives. Copies of one another have one run.
+type World interface {
+	engine.Debugging
+	At() (event uint64, timeNs int64)
+	Outcome() *engine.Outcome
+	Fork() (World, error)
+	Close() error
+}
+
+// Timeline is a run in which one can go forward and backward. It keeps copies of the world at some positions, the snapshots, and comes to any
+// other by running a copy of the one before.
+type Timeline struct {
+	// Interrupted is asked now and then whether what is under way is to end with ErrInterrupted. It may be nil.
+	Interrupted func() bool
+
+	now       World
+	at        Position
+	snapshots []snapshot // in their order
+	most      int
+	last      time.Time // when the last snapshot on the way was taken
+}
+
+type snapshot struct {
+	world World
+	at    Position
+	ns    int64
+	near  bool // at the beginning of a turn that was looked at, and not one of those that lie spread over the run
+	kept  bool // a user wants it
+}
+
+// Limits of a Timeline.
+const (
+	DefaultSnapshots = 24
+	maxNear          = 3
+	// sliceEvents is how many events pass between looks at the clock and at an interrupt.
+	sliceEvents = 500
+	// spacing is how much real time passes at least between two snapshots on the way.
+	spacing = 60 * time.Millisecond
+	// maxSteps bounds the instructions that one step backward executes.
+	maxSteps = 5_000_000
+)
+
+// ErrInterrupted is the error of what was interrupted. The timeline stands where it stood, or between two events on the way.
+var ErrInterrupted = errors.New("interrupted")
+
+// StopKind is why the world stopped.
+type StopKind uint8
+
+const (
+	ByBreakpoint StopKind = iota
+	ByWatchpoint
+	ByStep
+	AtBegin // the beginning of the timeline
+	AtEnd   // the end of the run
+	ByInterrupt
+)
+
+// Stop is where and why the world stopped.
+type Stop struct {
+	Kind   StopKind
+	Thread engine.Thread // where a thread is stopped within its turn
+	Watch  int           // which of the watchpoints
+}
+
+// New begins a timeline where a world stands, between two turns. The world belongs to the timeline from now on, also if it fails. most is how
+// many snapshots it keeps at most.
+func New(w World, most int) (*Timeline, error) {
+	t := &Timeline{now: w, at: between(w), most: max(most, 2)}
+	if err := t.snapshot(w, t.at, false, false); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Close ends all worlds of the timeline.
+func (t *Timeline) Close() error {
+	err := t.now.Close()
+	for i := range t.snapshots {
+		err = errors.Join(err, t.snapshots[i].world.Close())
+	}
+	t.snapshots = nil
+	return err
+}
+
+// World is the world as it stands now.
+func (t *Timeline) World() World { return t.now }
+
+// At is where the world stands.
+func (t *Timeline) At() Position { return t.at }
+
+// Snapshots are the positions of the snapshots.
+func (t *Timeline) Snapshots() (list []Position) {
+	for i := range t.snapshots {
+		list = append(list, t.snapshots[i].at)
+	}
+	return list
+}
+
+func between(w World) Position {
+	event, _ := w.At()
+	return Position{Turn: w.Turn(), Event: event, Between: true}
+}
+
+// beginning is the position of a world whose thread is at the beginning of its turn.
+func beginning(w World) Position {
+	event, _ := w.At()
+	return Position{Turn: w.Turn(), Event: event}
+}
+
+// snapshot keeps a copy of a world that stands at a position.
+func (t *Timeline) snapshot(w World, at Position, near, kept bool) error {
+	i, there := slices.BinarySearchFunc(t.snapshots, at, func(s snapshot, p Position) int { return compare(&s.at, &p) })
+	if there {
+		t.snapshots[i].kept = t.snapshots[i].kept || kept
+		return nil
+	}
+	c, err := w.Fork()
+	if err != nil {
+		return err
+	}
+	_, ns := w.At()
+	t.snapshots = slices.Insert(t.snapshots, i, snapshot{c, at, ns, near, kept})
+	t.evict(i)
+	return nil
+}
+
+// evict drops what is too much: of near ones that which is farthest, else the one that leaves the smallest gap.
+func (t *Timeline) evict(newest int) {
+	drop := func(i int) {
+		t.snapshots[i].world.Close()
+		t.snapshots = slices.Delete(t.snapshots, i, i+1)
+	}
+	worst, nears := -1, 0
+	var gap uint64
+	distance := func(i int) uint64 {
+		a, b := t.snapshots[i].at.Turn, t.snapshots[newest].at.Turn
+		return max(a, b) - min(a, b)
+	}
+	for i := range t.snapshots {
+		if !t.snapshots[i].near || t.snapshots[i].kept {
+			continue
+		}
+		if nears++; i != newest && (worst < 0 || distance(i) > distance(worst)) {
+			worst = i
+		}
+	}
+	if nears > maxNear && worst >= 0 {
+		drop(worst)
+		return
+	}
+	if len(t.snapshots)-nears <= t.most {
+		return
+	}
+	worst = -1
+	for i := 1; i+1 < len(t.snapshots); i++ {
+		if s := &t.snapshots[i]; s.near || s.kept {
+			continue
+		}
+		if g := t.snapshots[i+1].at.Event - t.snapshots[i-1].at.Event; worst < 0 || g < gap {
+			worst, gap = i, g
+		}
+	}
+	if worst >= 0 {
+		drop(worst)
+	}
+}
+
+// run runs a world to stops. It takes snapshots on the way.
+func (t *Timeline) run(w World, s engine.Stops) (engine.Halt, error) {
+	goal := s.Until.Event
+	for {
+		event, _ := w.At()
+		s.Until.Event = event + sliceEvents
+		if goal > 0 {
+			s.Until.Event = min(s.Until.Event, goal)
+		}
+		h, err := w.Run(&s)
+		if err != nil || h.Reason != engine.ReachedUntil {
+			return h, err
+		}
+		event, ns := w.At()
+		if goal > 0 && event >= goal || s.Until.TimeNs > 0 && ns >= s.Until.TimeNs {
+			return h, nil
+		}
+		if t.Interrupted != nil && t.Interrupted() {
+			return h, ErrInterrupted
+		}
+		if time.Since(t.last) > spacing {
+			if err := t.snapshot(w, between(w), false, false); err != nil {
+				return h, err
+			}
+			t.last = time.Now()
+		}
+	}
+}
+
+// union are two sets of stops as one. Watchpoint i of the first and of the second are Watchpoints[a[i]] and [b[i]].
+func union(first, second *Stops) (s engine.Stops, a, b []int) {
+	add := func(o *Stops) (places []int) {
+		if o == nil {
+			return nil
+		}
+		s.Breakpoints = append(s.Breakpoints, o.Breakpoints...)
+		for _, w := range o.Watchpoints {
+			i := slices.Index(s.Watchpoints, w)
+			if i < 0 {
+				i = len(s.Watchpoints)
+				s.Watchpoints = append(s.Watchpoints, w)
+			}
+			places = append(places, i)
+		}
+		return places
+	}
+	a = add(first)
+	b = add(second)
+	return s, a, b
+}
+
+// hits reports whether a halt is one at these stops, whose watchpoints have these places in what was watched.
+func (s *Stops) hits(h *engine.Halt, places []int) bool {
+	return s.breaks(h.Thread, h.PC) || slices.ContainsFunc(h.Watched, func(i int) bool { return slices.Contains(places, i) })
+}
+
+// lost is the error of a run that was not as the one before.
+func lost(p *Position) error {
+	return fmt.Errorf("the run does not come to where it was (%s): it does not repeat there", p)
+}
+
+// pc is the instruction that the thread executes next that is stopped within its turn.
+func pc(w World) (engine.Thread, uint64, error) {
+	th, _ := w.Held()
+	cpu, err := w.CPU(th.Node, th.TID)
+	if err != nil {
+		return th, 0, err
+	}
+	return th, cpu.General[RIP], nil
+}
+
+// walk runs a world to a position, which is not before where it stands, between turns or at the beginning of one. visit is called at each arrival
+// at one of the stops before that position. It returns the world's own arrivals at stops.
+func (t *Timeline) walk(w World, p Position, s *Stops, visit func(Position, engine.Halt)) error {
+	at, counted := w.Turn(), uint64(0) // arrivals at stops in this turn
+	_, held := w.Held()
+	begun := func() error { // the thread stands at the beginning of its turn, which is an arrival
+		if s == nil || p.within() && p.Turn == w.Turn() && len(p.Path) == 0 {
+			return nil
+		}
+		th, place, err := pc(w)
+		if err != nil {
+			return err
+		}
+		if s.breaks(th, place) {
+			counted++
+			visit(Position{Turn: at, Event: eventOf(w), Path: []Leg{{Stops: s, Hits: counted}}}, engine.Halt{Reason: engine.Halted, Thread: th, PC: place, Begins: true, Break: true})
+		}
+		return nil
+	}
+	if held {
+		if err := begun(); err != nil {
+			return err
+		}
+	}
+	all, _, own := union(nil, s)
+	for !(held && p.within() && p.Turn == at) {
+		if here := between(w); !held && p.Between && compare(&here, &p) == 0 {
+			return nil
+		}
+		each := all
+		switch {
+		case p.within():
+			each.Turn = p.Turn
+		case p.Between:
+			each.Until.Event = p.Event
+		}
+		h, err := t.run(w, each)
+		switch {
+		case err != nil:
+			return err
+		case h.Reason == engine.ReachedUntil && p.Between:
+			if w.Turn() != p.Turn {
+				return lost(&p)
+			}
+			return nil
+		case h.Reason.Ends() && p.End:
+			return nil
+		case h.Reason != engine.Halted || w.Turn() > p.Turn && !p.End:
+			return lost(&p)
+		}
+		if held = true; w.Turn() != at {
+			at, counted = w.Turn(), 0
+		}
+		if h.Begins {
+			if err := begun(); err != nil {
+				return err
+			}
+		} else if s.hits(&h, own) {
+			counted++
+			visit(Position{Turn: at, Event: eventOf(w), Path: []Leg{{Stops: s, Hits: counted}}}, h)
+		}
+		if !h.Begins && p.within() && at == p.Turn {
+			return lost(&p)
+		}
+	}
+	if len(p.Path) == 0 {
+		return nil
+	}
+	if err := t.snapshot(w, beginning(w), true, false); err != nil {
+		return err
+	}
+	return t.follow(w, p, s, counted, visit)
+}
+
+func eventOf(w World) uint64 {
+	event, _ := w.At()
+	return event
+}
+
+// follow runs a world that stands at the beginning of a turn along the path of a position. counted is 1 if that was an arrival at one of the
+// stops, else 0.
+func (t *Timeline) follow(w World, p Position, s *Stops, counted uint64, visit func(Position, engine.Halt)) error {
+	th, place, err := pc(w)
+	if err != nil {
+		return err
+	}
+	done := beginning(w)
+	for i, leg := range p.Path {
+		last := i == len(p.Path)-1
+		if leg.Stops == nil {
+			each, _, own := union(nil, s)
+			each.Step = true
+			for n := range leg.Steps {
+				h, err := w.Run(&each)
+				if err != nil {
+					return err
+				}
+				if !h.Step {
+					return lost(&p)
+				}
+				if s != nil && s.hits(&h, own) && !(last && n+1 == leg.Steps) {
+					visit(done.with(Leg{Steps: n + 1}), h)
+				}
+				if n%sliceEvents == sliceEvents-1 && t.Interrupted != nil && t.Interrupted() {
+					return ErrInterrupted
+				}
+			}
+		} else {
+			each, towards, own := union(leg.Stops, s)
+			hits, owns := uint64(0), uint64(0)
+			if i == 0 && leg.Stops.breaks(th, place) {
+				hits++
+			}
+			if i == 0 {
+				owns = counted
+			}
+			for hits < leg.Hits {
+				h, err := w.Run(&each)
+				if err != nil {
+					return err
+				}
+				if h.Reason != engine.Halted || w.Turn() != p.Turn {
+					return lost(&p)
+				}
+				if leg.Stops.hits(&h, towards) {
+					hits++
+				}
+				if s != nil && s.hits(&h, own) {
+					if owns++; !(last && hits == leg.Hits) {
+						visit(done.with(Leg{Stops: s, Hits: owns}), h)
+					}
+				}
+			}
+		}
+		done = done.with(leg)
+	}
+	return nil
+}
+
+// from is the last snapshot that is not behind a position.
+func (t *Timeline) from(p *Position) int {
+	for i := len(t.snapshots) - 1; i > 0; i-- {
+		if compare(&t.snapshots[i].at, p) <= 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// reach gives a world that stands at a position.
+func (t *Timeline) reach(p Position) (World, error) {
+	w, err := t.snapshots[t.from(&p)].world.Fork()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.walk(w, p, nil, nil); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Goto goes to a position that the timeline has given.
+func (t *Timeline) Goto(p Position) error {
+	w, err := t.reach(p)
+	if err != nil {
+		return err
+	}
+	t.stand(w, p)
+	return nil
+}
+
+// stand makes a world the one that is looked at.
+func (t *Timeline) stand(w World, p Position) {
+	if t.now != w {
+		t.now.Close()
+	}
+	t.now, t.at = w, p
+}
+
+// GotoUntil goes to where a run from its beginning stops for a bound, to its end if the bound is zero. It reports whether the run comes there.
+func (t *Timeline) GotoUntil(u engine.Until) (bool, error) {
+	i := len(t.snapshots) - 1
+	for ; i > 0; i-- {
+		s := &t.snapshots[i]
+		if u.Event > 0 && s.at.Event < u.Event || u.TimeNs > 0 && s.ns < u.TimeNs || u == (engine.Until{}) {
+			break
+		}
+	}
+	w, err := t.snapshots[i].world.Fork()
+	if err != nil {
+		return false, err
+	}
+	h, err := t.run(w, engine.Stops{Until: u})
+	if err != nil {
+		w.Close()
+		return false, err
+	}
+	p := between(w)
+	if p.End = h.Reason.Ends(); p.End {
+		p.Between = false
+	}
+	if u.TimeNs > 0 && !p.End { // where time has passed since the last event, the position is that of the event
+		w.Close()
+		if p.Event <= t.snapshots[0].at.Event {
+			return true, t.Begin()
+		}
+		return t.GotoUntil(engine.Until{Position: engine.At(p.Event)})
+	}
+	t.stand(w, p)
+	_, ns := w.At()
+	return h.Reason == engine.ReachedUntil || u.TimeNs > 0 && ns >= u.TimeNs, nil // time may jump to the end
+}
+
+// Begin goes to the beginning of the timeline.
+func (t *Timeline) Begin() error { return t.Goto(t.snapshots[0].at) }
+
+// Keep takes a snapshot where the world stands, if that is between two turns or at the beginning of one, which stays until the end.
+func (t *Timeline) Keep() error {
+	if t.at.End || len(t.at.Path) > 0 {
+		return errors.New("snapshots are taken between two events or at the beginning of a turn: go to an event first")
+	}
+	return t.snapshot(t.now, t.at, false, true)
+}
+
+// Continue runs forward to the next stop.
+func (t *Timeline) Continue(s *Stops) (Stop, error) {
+	if t.at.End {
+		return Stop{Kind: AtEnd}, nil
+	}
+	all, _, own := union(nil, s)
+	h, err := t.run(t.now, all)
+	return t.settle(&h, s, own, err)
+}
+
+// settle takes in where a run of the world that is looked at has ended.
+func (t *Timeline) settle(h *engine.Halt, s *Stops, own []int, err error) (Stop, error) {
+	switch {
+	case errors.Is(err, ErrInterrupted):
+		t.at = between(t.now)
+		return Stop{Kind: ByInterrupt}, nil
+	case err != nil:
+		return Stop{}, err
+	case h.Reason.Ends():
+		t.at = between(t.now)
+		t.at.Between, t.at.End = false, true
+		return Stop{Kind: AtEnd}, nil
+	}
+	here := beginning(t.now)
+	if t.at.within() && t.at.Turn == here.Turn {
+		here.Path = t.at.Path
+	}
+	stop := Stop{Kind: ByStep, Thread: h.Thread}
+	hit := s.hits(h, own)
+	switch {
+	case h.Step:
+		here = here.with(Leg{Steps: 1})
+	case hit:
+		here = here.with(Leg{Stops: s, Hits: 1})
+	}
+	if hit {
+		stop.Kind, stop.Watch = kindOf(s, h, own)
+	}
+	t.at = here
+	return stop, nil
+}
+
+// kindOf distinguishes breakpoints and watchpoints.
+func kindOf(s *Stops, h *engine.Halt, own []int) (StopKind, int) {
+	if s.breaks(h.Thread, h.PC) {
+		return ByBreakpoint, 0
+	}
+	for i, place := range own {
+		if slices.Contains(h.Watched, place) {
+			return ByWatchpoint, i
+		}
+	}
+	return ByStep, 0
+}
+
+// Step has a thread execute one instruction; others may run before that, and while it waits in a call. It may stop elsewhere before.
+func (t *Timeline) Step(th engine.Thread, s *Stops) (Stop, error) {
+	if t.at.End {
+		return Stop{Kind: AtEnd}, nil
+	}
+	waits, err := t.waits(th)
+	if err != nil {
+		return Stop{}, err
+	}
+	for {
+		if held, ok := t.now.Held(); ok && same(held, th) {
+			all, _, own := union(nil, s)
+			all.Step = true
+			h, err := t.now.Run(&all)
+			if err != nil || h.Reason.Ends() || h.Step {
+				return t.settle(&h, s, own, err)
+			}
+			waits, t.at = true, between(t.now)
+		}
+		all, _, own := union(nil, s)
+		all.Begins = &th
+		h, err := t.run(t.now, all)
+		stop, err := t.settle(&h, s, own, err)
+		if err != nil || stop.Kind != ByStep || waits {
+			return stop, err
+		}
+	}
+}
+
+// waits reports whether a thread waits in a call, which is what it finishes by its next step.
+func (t *Timeline) waits(th engine.Thread) (bool, error) {
+	list, err := t.now.Threads()
+	if err != nil {
+		return false, err
+	}
+	for i := range list {
+		if same(list[i], th) {
+			return list[i].Call != "", nil
+		}
+	}
+	return false, fmt.Errorf("node %s has no thread %d", th.Node, th.TID)
+}
+
+func same(a, b engine.Thread) bool { return a.Node == b.Node && a.TID == b.TID }
+
+// Back runs backward to the last stop before. At a watchpoint, that is before the instruction that accesses the place.
+func (t *Timeline) Back(s *Stops) (Stop, error) {
+	goal := t.at
+	for i := t.from(&goal); i >= 0; i-- {
+		from := t.snapshots[i]
+		var last *Position
+		var halt engine.Halt
+		w, err := from.world.Fork()
+		if err != nil {
+			return Stop{}, err
+		}
+		err = t.walk(w, goal, s, func(p Position, h engine.Halt) { last, halt = &p, h })
+		w.Close()
+		if err != nil {
+			return Stop{}, err
+		}
+		if last != nil {
+			return t.arrive(*last, s, &halt)
+		}
+		goal = from.at
+		i, _ = slices.BinarySearchFunc(t.snapshots, goal, func(s snapshot, p Position) int { return compare(&s.at, &p) }) // there may be others now
+	}
+	return Stop{Kind: AtBegin}, t.Begin()
+}
+
+// arrive goes to an arrival that a search has found.
+func (t *Timeline) arrive(p Position, s *Stops, h *engine.Halt) (Stop, error) {
+	_, _, own := union(nil, s)
+	stop := Stop{Thread: h.Thread}
+	stop.Kind, stop.Watch = kindOf(s, h, own)
+	if stop.Kind != ByWatchpoint {
+		return stop, t.Goto(p)
+	}
+	before, err := t.before(p, h.Thread)
+	if err != nil {
+		return stop, err
+	}
+	return stop, t.Goto(before)
+}
+
+// StepBack goes to before the last instruction of a thread.
+func (t *Timeline) StepBack(th engine.Thread) (Stop, error) {
+	p, err := t.before(t.at, th)
+	if errors.Is(err, errNoTurn) {
+		return Stop{Kind: AtBegin}, t.Begin()
+	}
+	if err != nil {
+		return Stop{}, err
+	}
+	return Stop{Kind: ByStep, Thread: th}, t.Goto(p)
+}
+
+// before is the position before the last instruction that a thread has executed at a position.
+func (t *Timeline) before(p Position, th engine.Thread) (Position, error) {
+	if p.within() && len(p.Path) > 0 && same(t.threadOf(p, th), th) {
+		for len(p.Path) > 0 {
+			last := p.Path[len(p.Path)-1]
+			base := p
+			base.Path = p.Path[:len(p.Path)-1]
+			n := last.Steps
+			if last.Stops != nil {
+				var err error
+				if n, err = t.length(base, last); err != nil {
+					return p, err
+				}
+			}
+			if p = base; n > 1 {
+				return base.with(Leg{Steps: n - 1}), nil
+			} else if n == 1 {
+				return base, nil
+			}
+		}
+	}
+	return t.beforeTurn(p, th)
+}
+
+// threadOf is the thread of the turn of a position; th where that is the one that the world stands at.
+func (t *Timeline) threadOf(p Position, th engine.Thread) engine.Thread {
+	if compare(&p, &t.at) == 0 && t.at.within() {
+		held, _ := t.now.Held()
+		return held
+	}
+	return th
+}
+
+// length is how many instructions a leg from a position has.
+func (t *Timeline) length(base Position, leg Leg) (uint64, error) {
+	w, err := t.reach(base)
+	if err != nil {
+		return 0, err
+	}
+	defer w.Close()
+	each, towards, _ := union(leg.Stops, nil)
+	each.Step = true
+	hits := uint64(0)
+	if len(base.Path) == 0 {
+		th, place, err := pc(w)
+		if err != nil {
+			return 0, err
+		}
+		if leg.Stops.breaks(th, place) {
+			hits++
+		}
+	}
+	n := uint64(0)
+	for ; hits < leg.Hits; n++ {
+		if n == maxSteps {
+			return 0, fmt.Errorf("there are more than %d instructions since the last stop or call: set a breakpoint nearer to here, and step back from there", maxSteps)
+		}
+		h, err := w.Run(&each)
+		if err != nil {
+			return 0, err
+		}
+		if !h.Step {
+			return 0, lost(&base)
+		}
+		if leg.Stops.hits(&h, towards) {
+			hits++
+		}
+		if n%sliceEvents == 0 && t.Interrupted != nil && t.Interrupted() {
+			return 0, ErrInterrupted
+		}
+	}
+	return n, nil
+}
+
+// errNoTurn is the error of a thread that has run no instruction before.
+var errNoTurn = errors.New("the thread has executed no instruction since the beginning of the timeline")
+
+// beforeTurn is the position before the last instruction of the last turn of a thread that is over at a position: the call at which it ended.
+func (t *Timeline) beforeTurn(p Position, th engine.Thread) (Position, error) {
+	turn, err := t.lastTurn(p, th)
+	if err != nil {
+		return p, err
+	}
+	if q, ok, err := t.atCall(turn, th); ok || err != nil {
+		return q, err
+	}
+	w, err := t.reach(turn)
+	if err != nil {
+		return p, err
+	}
+	defer w.Close()
+	for n := uint64(0); n < maxSteps; n++ {
+		h, err := w.Run(&engine.Stops{Step: true})
+		if err != nil {
+			return p, err
+		}
+		if !h.Step {
+			if n == 0 {
+				return turn, nil
+			}
+			return turn.with(Leg{Steps: n}), nil
+		}
+	}
+	return p, fmt.Errorf("there are more than %d instructions in the last turn of the thread", maxSteps)
+}
+
+// lastTurn is the beginning of the last turn of a thread that is over at a position.
+func (t *Timeline) lastTurn(p Position, th engine.Thread) (Position, error) {
+	goal := p
+	for i := t.from(&goal); i >= 0; i-- {
+		from := t.snapshots[i]
+		w, err := from.world.Fork()
+		if err != nil {
+			return p, err
+		}
+		last, err := t.turnsOf(w, goal, th)
+		w.Close()
+		if last != nil || err != nil {
+			return *cmpOr(last, &p), err
+		}
+		goal = from.at
+		i, _ = slices.BinarySearchFunc(t.snapshots, goal, func(s snapshot, p Position) int { return compare(&s.at, &p) })
+	}
+	return p, errNoTurn
+}
+
+func cmpOr(a, b *Position) *Position {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// turnsOf runs a world to a position and gives the beginning of the last turn of a thread that is over there.
+func (t *Timeline) turnsOf(w World, p Position, th engine.Thread) (last *Position, err error) {
+	if held, ok := w.Held(); ok && same(held, th) && (w.Turn() < p.Turn || !p.within()) {
+		here := beginning(w)
+		last = &here
+	}
+	for {
+		if here := between(w); p.Between && compare(&here, &p) >= 0 || p.within() && w.Turn() >= p.Turn {
+			return last, nil
+		}
+		each := engine.Stops{Begins: &th}
+		if p.within() {
+			each.Turn = p.Turn
+		} else {
+			each.Until.Event = p.Event
+		}
+		if p.End {
+			each.Until.Event = 0
+		}
+		h, err := t.run(w, each)
+		if err != nil || h.Reason != engine.Halted {
+			return last, err
+		}
+		if p.within() && w.Turn() == p.Turn {
+			return last, nil
+		}
+		if same(h.Thread, th) {
+			here := beginning(w)
+			last = &here
+		}
+	}
+}
+
+// atCall is the position at the call with which a turn of a thread ends, if it ends with one.
+func (t *Timeline) atCall(turn Position, th engine.Thread) (Position, bool, error) {
+	w, err := t.reach(turn)
+	if err != nil {
+		return turn, false, err
+	}
+	defer w.Close()
+	c, err := w.Fork()
+	if err != nil {
+		return turn, false, err
+	}
+	defer c.Close()
+	if _, err := t.run(c, engine.Stops{Turn: turn.Turn + 1}); err != nil {
+		return turn, false, err
+	}
+	cpu, err := c.CPU(th.Node, th.TID)
+	if err != nil { // it has ended
+		return turn, false, nil
+	}
+	const length = 2 // of the instruction syscall
+	held, place, err := pc(w)
+	if err != nil {
+		return turn, false, err
+	}
+	s := &Stops{Breakpoints: []engine.Breakpoint{{Node: held.Node, PID: held.PID, Address: cpu.General[RIP] - length}}}
+	hits := uint64(0)
+	if s.breaks(held, place) {
+		hits++
+	}
+	for {
+		h, err := t.run(w, engine.Stops{Breakpoints: s.Breakpoints, Turn: turn.Turn + 1})
+		if err != nil {
+			return turn, false, err
+		}
+		if h.Reason != engine.Halted || w.Turn() > turn.Turn {
+			break
+		}
+		hits++
+	}
+	if hits == 0 {
+		return turn, false, nil
+	}
+	p := turn.with(Leg{Stops: s, Hits: hits})
+	there, err := t.reach(p)
+	if err != nil {
+		return turn, false, err
+	}
+	defer there.Close()
+	h, err := there.Run(&engine.Stops{Step: true})
+	return p, h.Over, err
+}

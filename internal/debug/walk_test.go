@@ -1,0 +1,203 @@
+//go:build linux && amd64
+
+package debug
+
+import (
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// digest is of the registers of all threads and of all memory that programs write to.
+func digest(t *testing.T, w World) string {
+	t.Helper()
+	h := sha256.New()
+	threads, err := w.Threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := map[string]bool{}
+	for _, th := range threads {
+		cpu, err := w.CPU(th.Node, th.TID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(h, "%s %d %x %x\n", th.Node, th.TID, cpu.General, cpu.Extended)
+		if key := fmt.Sprint(th.Node, th.PID); !done[key] {
+			done[key] = true
+			text, err := w.Maps(th.Node, th.PID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(text) {
+				var from, to uint64
+				var rights string
+				if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); n != 3 || to-from > 1<<20 && rights[1] != 'w' {
+					continue
+				}
+				if to-from > 4<<20 {
+					to = from + 4<<20
+				}
+				b, err := w.Memory(th.Node, th.PID, from, int(to-from))
+				if err != nil {
+					t.Fatal(err)
+				}
+				binary.Write(h, binary.LittleEndian, from)
+				h.Write(b)
+			}
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// symbol is the address of a name in a program that is mapped where programs are without address randomisation.
+func symbol(t *testing.T, spec *world.Spec, name string) uint64 {
+	t.Helper()
+	f, err := elf.Open(spec.Dir + "/bank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		if s.Name == name {
+			return 0x555555554000 + s.Value
+		}
+	}
+	t.Fatalf("no symbol %s", name)
+	return 0
+}
+
+// Whatever sequence of steps, breakpoints, watchpoints and jumps leads to a position, forward or backward, the state there is the same, and the run
+// ends as the original one.
+func TestRandomWalks(t *testing.T) {
+	spec := bank(t)
+	want := original(t, spec)
+	seeds := uint64(3)
+	if os.Getenv("BLOODHOUND_SOAK") != "" {
+		seeds = 300
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("walk ", seed), func(t *testing.T) { walk(t, spec, want, seed) })
+	}
+}
+
+func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, seed uint64) {
+	timeline := timelineOf(t, spec)
+	const pid = 10
+	all := &Stops{Breakpoints: []engine.Breakpoint{{Node: "bank", PID: pid, Address: symbol(t, spec, "book")}, {Node: "bank", PID: pid, Address: symbol(t, spec, "transfer")}},
+		Watchpoints: []engine.Watchpoint{{Node: "bank", PID: pid, Address: symbol(t, spec, "accounts"), Bytes: 4}, {Node: "client", PID: pid, Address: symbol(t, spec, "latest_answer"), Bytes: 4}}}
+	r := rand.New(rand.NewPCG(seed, 2))
+	type place struct {
+		at     Position
+		digest string
+	}
+	var places []place
+	var counts [5]int
+	kinds := map[StopKind]int{}
+	remember := func() {
+		d := digest(t, timeline.World())
+		for i := range places {
+			if fmt.Sprint(places[i].at) == fmt.Sprint(timeline.At()) && equalPaths(places[i].at, timeline.At()) && places[i].digest != d {
+				t.Fatalf("%s: the state was %s and is %s", places[i].at, places[i].digest, d)
+			}
+		}
+		places = append(places, place{timeline.At(), d})
+	}
+	for range 60 {
+		var stop Stop
+		var err error
+		before := timeline.At()
+		s := &Stops{}
+		if r.IntN(2) == 0 {
+			s.Breakpoints = all.Breakpoints[r.IntN(2):]
+		}
+		if r.IntN(2) == 0 {
+			s.Watchpoints = all.Watchpoints
+		}
+		kind := r.IntN(5)
+		counts[kind]++
+		switch kind {
+		case 0:
+			stop, err = timeline.Continue(s)
+		case 1:
+			stop, err = timeline.Back(s)
+		case 2:
+			threads, _ := timeline.World().Threads()
+			th := threads[r.IntN(len(threads))]
+			if held, ok := timeline.World().Held(); ok {
+				th = held
+			}
+			for range 1 + r.IntN(30) {
+				if stop, err = timeline.Step(th, s); err != nil || stop.Kind != ByStep {
+					break
+				}
+			}
+			if err == nil && stop.Kind == ByStep && !timeline.At().End { // there and back again
+				at, d := timeline.At(), digest(t, timeline.World())
+				if stop, err = timeline.StepBack(th); err == nil && stop.Kind == ByStep {
+					if stop, err = timeline.Step(th, &Stops{}); err == nil {
+						if now := digest(t, timeline.World()); now != d {
+							t.Fatalf("%s: a step backward and one forward lead to another state: %s", at, timeline.At())
+						}
+					}
+				}
+			}
+		case 3:
+			threads, _ := timeline.World().Threads()
+			if len(threads) > 0 {
+				stop, err = timeline.StepBack(threads[r.IntN(len(threads))])
+			}
+		case 4:
+			if len(places) > 0 && r.IntN(2) == 0 {
+				p := places[r.IntN(len(places))]
+				if err = timeline.Goto(p.at); err == nil {
+					if d := digest(t, timeline.World()); d != p.digest {
+						t.Fatalf("%s: the state was %s and is %s", p.at, p.digest, d)
+					}
+				}
+			} else {
+				_, err = timeline.GotoUntil(engine.Until{Position: engine.At(1 + r.Uint64N(want.Events-1))})
+			}
+		}
+		if err != nil {
+			t.Fatalf("from %s by %d: %v", before, kind, err)
+		}
+		kinds[stop.Kind]++
+		remember()
+	}
+	for _, i := range r.Perm(len(places))[:min(len(places), 20)] {
+		if err := timeline.Goto(places[i].at); err != nil {
+			t.Fatal(err)
+		}
+		if d := digest(t, timeline.World()); d != places[i].digest {
+			t.Errorf("%s: the state was %s and is %s", places[i].at, places[i].digest, d)
+		}
+	}
+	endOf(t, timeline, want)
+	t.Logf("%d events; continue %d, back %d, step %d, step back %d, jump %d; stops %v", want.Events, counts[0], counts[1], counts[2], counts[3], counts[4], kinds)
+}
+
+func equalPaths(a, b Position) bool {
+	if len(a.Path) != len(b.Path) {
+		return false
+	}
+	for i := range a.Path {
+		if x, y := a.Path[i], b.Path[i]; x.Steps != y.Steps || x.Hits != y.Hits || !x.Stops.equal(y.Stops) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,53 @@
+package debug
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Of makes the World of a Timeline of a world that was booted with these arguments. The error may be engine.ErrUnsupported.
+func Of(w engine.World, spec *world.Spec, t tape.Tape, o engine.Options) (World, error) {
+	d, err := engine.Debug(w)
+	if err != nil {
+		return nil, err
+	}
+	return &copied{d, w, spec, t, o}, nil
+}
+
+type copied struct {
+	engine.Debugging
+	world   engine.World
+	spec    *world.Spec
+	tape    tape.Tape
+	options engine.Options
+}
+
+func (c *copied) At() (uint64, int64)      { return c.world.At() }
+func (c *copied) Close() error             { return c.world.Close() }
+func (c *copied) Outcome() *engine.Outcome { return c.world.Outcome() }
+
+func (c *copied) Fork() (World, error) {
+	w, err := c.world.Fork(c.spec, c.tape, c.options)
+	if err != nil {
+		return nil, err
+	}
+	return Of(w, c.spec, c.tape, c.options)
+}
+
+// Run ends where the run ends: Spec.EndNs bounds it.
+func (c *copied) Run(s *engine.Stops) (engine.Halt, error) {
+	end := c.spec.EndNs
+	if end == 0 {
+		return c.Debugging.Run(s)
+	}
+	bounded := *s
+	if bounded.Until.TimeNs == 0 || bounded.Until.TimeNs > end {
+		bounded.Until.TimeNs = end
+	}
+	h, err := c.Debugging.Run(&bounded)
+	if _, now := c.At(); err == nil && h.Reason == engine.ReachedUntil && now >= end {
+		h.Reason = engine.Finished
+	}
+	return h, err
+}
