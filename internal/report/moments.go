@@ -15,12 +15,12 @@ const (
 	momentRunes  = 60
 )
 
-// Moment is a point of a failing run that matters, and the command that stops there.
+// Moment is a point of a failing run that matters, and the commands that stop there: to look, and to debug.
 type Moment struct {
-	TimeNs int64
-	Kind   string // last good, fault, operation, violation
-	Text   string
-	Stop   string
+	TimeNs      int64
+	Kind        string // last good, fault, operation, violation
+	Text        string
+	Look, Debug string
 
 	event uint64
 }
@@ -28,19 +28,22 @@ type Moment struct {
 // momentsHelp says what the commands of moments take.
 const momentsHelp = "with --ps, --files, --logs, --sockets, --cat, --core, ..."
 
+const replayCommand = "bloodhound replay "
+
 // Moments are what a person looks at first in a failing run, in virtual time: the last thing that was good, the faults that may be the cause, the
 // operation that shows the violation, and the violation. There are none where no command makes the run again from a stored failure.
 func (s *StoryOf) Moments() (list []Moment) {
-	if !strings.HasPrefix(s.Replay, "bloodhound replay ") {
+	run, ok := strings.CutPrefix(s.Replay, replayCommand)
+	if !ok {
 		return nil
 	}
 	o, v := s.Outcome, &s.Verdict
-	command := s.Replay
 	if s.Found {
-		command += " --original"
+		run += " --original"
 	}
 	add := func(kind, text, at string, event uint64, ns int64) {
-		list = append(list, Moment{TimeNs: ns, Kind: kind, Text: visible(text, momentRunes), Stop: command + " --at " + at, event: event})
+		run := run + " --at " + at
+		list = append(list, Moment{TimeNs: ns, Kind: kind, Text: visible(text, momentRunes), Look: replayCommand + run, Debug: "bloodhound debug " + run, event: event})
 	}
 	number := func(event uint64) string { return fmt.Sprint(event) }
 	atNs := v.TimeNs
@@ -114,12 +117,12 @@ func momentsStory(b *strings.Builder, s *StoryOf) {
 	if len(list) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nmoments, and the commands that stop there (%s)\n", momentsHelp)
+	fmt.Fprintf(b, "\nmoments, and the commands that look there (%s); debug in place of replay stops there for gdb\n", momentsHelp)
 	width := 0
 	for _, m := range list {
 		width = max(width, len([]rune(m.Text)))
 	}
 	for _, m := range list {
-		fmt.Fprintf(b, "  %14s  %-10s %-*s  %s\n", Seconds(m.TimeNs), m.Kind, width, m.Text, m.Stop)
+		fmt.Fprintf(b, "  %14s  %-10s %-*s  %s\n", Seconds(m.TimeNs), m.Kind, width, m.Text, m.Look)
 	}
 }

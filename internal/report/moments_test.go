@@ -58,7 +58,7 @@ func TestMomentsOfAViolation(t *testing.T) {
 		c.change(&s)
 		var got []string
 		for _, m := range s.Moments() {
-			got = append(got, fmt.Sprintf("%d %s %s: %s", m.TimeNs/1e6, m.Kind, m.Text, strings.TrimPrefix(m.Stop, "bloodhound replay 0123456789ab ")))
+			got = append(got, fmt.Sprintf("%d %s %s: %s", m.TimeNs/1e6, m.Kind, m.Text, strings.TrimPrefix(m.Look, "bloodhound replay 0123456789ab ")))
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
@@ -71,7 +71,7 @@ func TestMomentsAreOnThePage(t *testing.T) {
 	if err := Page(&b, PageOf{StoryOf: staleRead()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<code id="stop1">bloodhound replay 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="stop1">`, "last good", `put k = &#34;v2&#34; by c1 has returned`} {
+	for _, want := range []string{`<code id="look1">bloodhound replay 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="look1">`, `<code id="debug1">bloodhound debug 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="debug1">`, "last good", `put k = &#34;v2&#34; by c1 has returned`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page has no %s", want)
 		}
