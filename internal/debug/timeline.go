@@ -27,6 +27,7 @@ type Timeline struct {
 	now       World
 	at        Position
 	snapshots []snapshot // in their order
+	inner     []snapshot // within one turn, behind its beginning
 	most      int
 	last      time.Time // when the last snapshot on the way was taken
 }
@@ -43,6 +44,7 @@ type snapshot struct {
 const (
 	DefaultSnapshots = 24
 	maxNear          = 3
+	maxInner         = 4
 	// sliceEvents is how many events pass between looks at the clock and at an interrupt.
 	sliceEvents = 500
 	// spacing is how much real time passes at least between two snapshots on the way.
@@ -87,10 +89,10 @@ func New(w World, most int) (*Timeline, error) {
 // Close ends all worlds of the timeline.
 func (t *Timeline) Close() error {
 	err := t.now.Close()
-	for i := range t.snapshots {
-		err = errors.Join(err, t.snapshots[i].world.Close())
+	for _, s := range append(t.snapshots, t.inner...) {
+		err = errors.Join(err, s.world.Close())
 	}
-	t.snapshots = nil
+	t.snapshots, t.inner = nil, nil
 	return err
 }
 
@@ -319,7 +321,7 @@ func (t *Timeline) walk(w World, p Position, s *Stops, visit func(Position, engi
 	if err := t.snapshot(w, beginning(w), true, false); err != nil {
 		return err
 	}
-	return t.follow(w, p, s, counted, visit)
+	return t.follow(w, beginning(w), p, s, counted, visit)
 }
 
 func eventOf(w World) uint64 {
@@ -327,20 +329,88 @@ func eventOf(w World) uint64 {
 	return event
 }
 
-// follow runs a world that stands at the beginning of a turn along the path of a position. counted is 1 if that was an arrival at one of the
-// stops, else 0.
-func (t *Timeline) follow(w World, p Position, s *Stops, counted uint64, visit func(Position, engine.Halt)) error {
+// rest are the legs of a path that are left behind another one, with which it begins; ok is false if it does not.
+func rest(path, from []Leg) (legs []Leg, ok bool) {
+	if len(from) > len(path) {
+		return nil, false
+	}
+	for i, l := range from {
+		switch o := path[i]; {
+		case l.Stops != nil && o.Stops.equal(l.Stops) && o.Hits == l.Hits, l.Stops == nil && o.Stops == nil && o.Steps == l.Steps:
+		case i == len(from)-1 && l.Stops == nil && o.Stops == nil && o.Steps > l.Steps:
+			return append([]Leg{{Steps: o.Steps - l.Steps}}, path[i+1:]...), true
+		default:
+			return nil, false
+		}
+	}
+	return path[len(from):], true
+}
+
+// Steps before a position at which copies are kept: steps backward come there next.
+const (
+	nearSteps = 64
+	farSteps  = 1024
+)
+
+// keepInner keeps a copy of a world in the midst of a turn.
+func (t *Timeline) keepInner(w World, at Position) error {
+	for i := range t.inner {
+		if left, ok := rest(t.inner[i].at.Path, at.Path); ok && len(left) == 0 && t.inner[i].at.Turn == at.Turn {
+			return nil
+		}
+	}
+	c, err := w.Fork()
+	if err != nil {
+		return err
+	}
+	t.inner = append(t.inner, snapshot{world: c, at: at})
+	if len(t.inner) > maxInner {
+		t.inner[0].world.Close()
+		t.inner = slices.Delete(t.inner, 0, 1)
+	}
+	return nil
+}
+
+// closest is the copy in the midst of a turn from which the fewest steps lead to a position, or nil.
+func (t *Timeline) closest(p *Position) (best *snapshot) {
+	fewest := ^uint64(0)
+	for i := range t.inner {
+		s := &t.inner[i]
+		if left, ok := rest(p.Path, s.at.Path); ok && p.within() && s.at.Turn == p.Turn && len(s.at.Path) > 0 {
+			steps := uint64(0)
+			for _, l := range left {
+				if steps += l.Steps; l.Stops != nil {
+					steps += farSteps
+				}
+			}
+			if steps < fewest {
+				best, fewest = s, steps
+			}
+		}
+	}
+	return best
+}
+
+// follow runs a world that stands within a turn, at done, along the rest of the path of a position. counted is 1 if it stands at the beginning of the turn
+// and that was an arrival at one of the stops, else 0.
+func (t *Timeline) follow(w World, done, p Position, s *Stops, counted uint64, visit func(Position, engine.Halt)) error {
 	th, place, err := pc(w)
 	if err != nil {
 		return err
 	}
-	done := beginning(w)
-	for i, leg := range p.Path {
-		last := i == len(p.Path)-1
+	begins := len(done.Path) == 0
+	legs, _ := rest(p.Path, done.Path)
+	for i, leg := range legs {
+		last := i == len(legs)-1
 		if leg.Stops == nil {
 			each, _, own := union(nil, s)
 			each.Step = true
 			for n := range leg.Steps {
+				if left := leg.Steps - n; last && s == nil && n > 0 && (left == nearSteps || left == farSteps) {
+					if err := t.keepInner(w, done.with(Leg{Steps: n})); err != nil {
+						return err
+					}
+				}
 				h, err := w.Run(&each)
 				if err != nil {
 					return err
@@ -358,11 +428,10 @@ func (t *Timeline) follow(w World, p Position, s *Stops, counted uint64, visit f
 		} else {
 			each, towards, own := union(leg.Stops, s)
 			hits, owns := uint64(0), uint64(0)
-			if i == 0 && leg.Stops.breaks(th, place) {
-				hits++
-			}
-			if i == 0 {
-				owns = counted
+			if begins && i == 0 {
+				if owns = counted; leg.Stops.breaks(th, place) {
+					hits++
+				}
 			}
 			for hits < leg.Hits {
 				h, err := w.Run(&each)
@@ -399,11 +468,21 @@ func (t *Timeline) from(p *Position) int {
 
 // reach gives a world that stands at a position.
 func (t *Timeline) reach(p Position) (World, error) {
-	w, err := t.snapshots[t.from(&p)].world.Fork()
+	from := t.closest(&p)
+	if from == nil {
+		from = &t.snapshots[t.from(&p)]
+	}
+	at := from.at
+	w, err := from.world.Fork()
 	if err != nil {
 		return nil, err
 	}
-	if err := t.walk(w, p, nil, nil); err != nil {
+	if len(at.Path) > 0 {
+		err = t.follow(w, at, p, nil, 0, nil)
+	} else {
+		err = t.walk(w, p, nil, nil)
+	}
+	if err != nil {
 		w.Close()
 		return nil, err
 	}
