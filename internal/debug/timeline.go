@@ -28,6 +28,7 @@ type Timeline struct {
 	at        Position
 	snapshots []snapshot // in their order
 	inner     []snapshot // within one turn, behind its beginning
+	trail     trail
 	most      int
 	last      time.Time // when the last snapshot on the way was taken
 }
@@ -654,22 +655,24 @@ func same(a, b engine.Thread) bool { return a.Node == b.Node && a.TID == b.TID }
 
 // Back runs backward to the last stop before. At a watchpoint, that is before the instruction that accesses the place.
 func (t *Timeline) Back(s *Stops) (Stop, error) {
+	if t.trail.leads(s, &t.at) {
+		return t.arrive(s)
+	}
 	goal := t.at
 	for i := t.from(&goal); i >= 0; i-- {
 		from := t.snapshots[i]
-		var last *Position
-		var halt engine.Halt
 		w, err := from.world.Fork()
 		if err != nil {
 			return Stop{}, err
 		}
-		err = t.walk(w, goal, s, func(p Position, h engine.Halt) { last, halt = &p, h })
+		t.trail = trail{stops: s}
+		err = t.walk(w, goal, s, t.trail.note)
 		w.Close()
 		if err != nil {
 			return Stop{}, err
 		}
-		if last != nil {
-			return t.arrive(*last, s, &halt)
+		if len(t.trail.stations) > 0 {
+			return t.arrive(s)
 		}
 		goal = from.at
 		i, _ = slices.BinarySearchFunc(t.snapshots, goal, func(s snapshot, p Position) int { return compare(&s.at, &p) }) // there may be others now
@@ -677,19 +680,54 @@ func (t *Timeline) Back(s *Stops) (Stop, error) {
 	return Stop{Kind: AtBegin}, t.Begin()
 }
 
-// arrive goes to an arrival that a search has found.
-func (t *Timeline) arrive(p Position, s *Stops, h *engine.Halt) (Stop, error) {
-	_, _, own := union(nil, s)
-	stop := Stop{Thread: h.Thread}
-	stop.Kind, stop.Watch = kindOf(s, h, own)
-	if stop.Kind != ByWatchpoint {
-		return stop, t.Goto(p)
+// trail are the stops of the interval between two snapshots that a search has met, up to where it has led.
+type trail struct {
+	stops    *Stops
+	stations []station
+	at       Position // where it has led last
+}
+
+type station struct {
+	at   Position
+	halt engine.Halt
+}
+
+// maxTrail bounds the stops that are kept of an interval: the last ones.
+const maxTrail = 4096
+
+func (r *trail) note(p Position, h engine.Halt) {
+	if len(r.stations) == 2*maxTrail {
+		r.stations = slices.Delete(r.stations, 0, maxTrail)
 	}
-	before, err := t.before(p, h.Thread)
-	if err != nil {
+	r.stations = append(r.stations, station{p, h})
+}
+
+// leads reports whether a search from a position would find what it has found already.
+func (r *trail) leads(s *Stops, p *Position) bool {
+	left, ok := rest(p.Path, r.at.Path)
+	return len(r.stations) > 0 && r.stops.equal(s) && compare(p, &r.at) == 0 && ok && len(left) == 0
+}
+
+// arrive goes to the last stop that a search has met, and that it has not led to before.
+func (t *Timeline) arrive(s *Stops) (Stop, error) {
+	last := len(t.trail.stations) - 1
+	found := t.trail.stations[last]
+	t.trail.stations = t.trail.stations[:last]
+	_, _, own := union(nil, s)
+	stop := Stop{Thread: found.halt.Thread}
+	stop.Kind, stop.Watch = kindOf(s, &found.halt, own)
+	p := found.at
+	if stop.Kind == ByWatchpoint {
+		var err error
+		if p, err = t.before(p, found.halt.Thread); err != nil {
+			return stop, err
+		}
+	}
+	if err := t.Goto(p); err != nil {
 		return stop, err
 	}
-	return stop, t.Goto(before)
+	t.trail.at = t.at
+	return stop, nil
 }
 
 // StepBack goes to before the last instruction of a thread.
