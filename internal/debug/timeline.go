@@ -301,10 +301,19 @@ func (t *Timeline) walk(w World, p Position, s *Stops, visit func(Position, engi
 		case h.Reason != engine.Halted || w.Turn() > p.Turn && !p.End:
 			return lost(&p)
 		}
-		if held = true; w.Turn() != at {
+		if w.Turn() != at {
 			at, counted = w.Turn(), 0
 		}
+		if _, held = w.Held(); !held { // a call has written to a watched place
+			if here := between(w); s.hits(&h, own) && compare(&here, &p) < 0 {
+				visit(here, h)
+			}
+			continue
+		}
 		if h.Begins {
+			if here := beginning(w); s.hits(&h, own) && !s.breaks(h.Thread, h.PC) && compare(&here, &p) < 0 {
+				visit(here, h) // a call has written to a watched place
+			}
 			if err := begun(); err != nil {
 				return err
 			}
@@ -576,6 +585,15 @@ func (t *Timeline) settle(h *engine.Halt, s *Stops, own []int, err error) (Stop,
 		t.at.Between, t.at.End = false, true
 		return Stop{Kind: AtEnd}, nil
 	}
+	if _, held := t.now.Held(); !held { // a call has written to a watched place
+		t.at = between(t.now)
+		stop := Stop{Thread: h.Thread}
+		stop.Kind, stop.Watch = kindOf(s, h, own)
+		if t.at.Event > 0 {
+			_, err = t.now.Run(&engine.Stops{Until: engine.Until{Position: engine.At(t.at.Event)}})
+		}
+		return stop, err
+	}
 	here := beginning(t.now)
 	if t.at.within() && t.at.Turn == here.Turn {
 		here.Path = t.at.Path
@@ -585,7 +603,7 @@ func (t *Timeline) settle(h *engine.Halt, s *Stops, own []int, err error) (Stop,
 	switch {
 	case h.Step:
 		here = here.with(Leg{Steps: 1})
-	case hit:
+	case hit && !(h.Begins && !s.breaks(h.Thread, h.PC)): // that would be a call that has written to a watched place
 		here = here.with(Leg{Stops: s, Hits: 1})
 	}
 	if hit {
@@ -622,7 +640,7 @@ func (t *Timeline) Step(th engine.Thread, s *Stops) (Stop, error) {
 			all, _, own := union(nil, s)
 			all.Step = true
 			h, err := t.now.Run(&all)
-			if err != nil || h.Reason.Ends() || h.Step {
+			if err != nil || h.Reason.Ends() || h.Step || s != nil && s.hits(&h, own) {
 				return t.settle(&h, s, own, err)
 			}
 			waits, t.at = true, between(t.now)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,7 +99,8 @@ func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, seed uint64) {
 	timeline := timelineOf(t, spec)
 	const pid = 10
 	all := &Stops{Breakpoints: []engine.Breakpoint{{Node: "bank", PID: pid, Address: symbol(t, spec, "book")}, {Node: "bank", PID: pid, Address: symbol(t, spec, "transfer")}},
-		Watchpoints: []engine.Watchpoint{{Node: "bank", PID: pid, Address: symbol(t, spec, "accounts"), Bytes: 4}, {Node: "client", PID: pid, Address: symbol(t, spec, "latest_answer"), Bytes: 4}}}
+		Watchpoints: []engine.Watchpoint{{Node: "bank", PID: pid, Address: symbol(t, spec, "accounts"), Bytes: 4}, {Node: "client", PID: pid, Address: symbol(t, spec, "latest_answer"), Bytes: 4},
+			{Node: "client", PID: pid, Address: symbol(t, spec, "reply"), Bytes: 8}}}
 	r := rand.New(rand.NewPCG(seed, 2))
 	type place struct {
 		at     Position
@@ -188,6 +190,70 @@ func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, seed uint64) {
 	}
 	endOf(t, timeline, want)
 	t.Logf("%d events; continue %d, back %d, step %d, step back %d, jump %d; stops %v", want.Events, counts[0], counts[1], counts[2], counts[3], counts[4], kinds)
+}
+
+// A system call that writes to a watched place stops the world behind the call, and backward at the call.
+func TestACallWritesToAWatchedPlace(t *testing.T) {
+	spec := bank(t)
+	want := original(t, spec)
+	timeline := timelineOf(t, spec)
+	place := symbol(t, spec, "reply")
+	s := &Stops{Watchpoints: []engine.Watchpoint{{Node: "client", PID: 10, Address: place, Bytes: 8}}}
+	text := func() string {
+		b, err := timeline.World().Memory("client", 10, place, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimRight(string(b), "\x00")
+	}
+	byCall := func() bool { return timeline.At().Between || len(timeline.At().Path) == 0 }
+	var forward []string
+	for {
+		stop, err := timeline.Continue(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stop.Kind != ByWatchpoint {
+			break
+		}
+		if byCall() {
+			forward = append(forward, text())
+		}
+	}
+	if len(forward) != 20 {
+		t.Fatalf("the client has got %d answers: %q", len(forward), forward)
+	}
+	var backward []string
+	for {
+		stop, err := timeline.Back(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stop.Kind == AtBegin {
+			break
+		}
+		if stop.Kind != ByWatchpoint || stop.Thread.Node != "client" {
+			t.Fatalf("%+v", stop)
+		}
+		before := text()
+		at := timeline.At()
+		if stop, err = timeline.Continue(s); err != nil || stop.Kind != ByWatchpoint {
+			t.Fatalf("from %s (%+v, %q): %+v %v", at, at, before, stop, err)
+		}
+		if byCall() {
+			if backward = append(backward, text()); before == text() {
+				t.Errorf("%s: %q is written over %q", timeline.At(), text(), before)
+			}
+		}
+		if err := timeline.Goto(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Reverse(backward)
+	if !slices.Equal(forward, backward) {
+		t.Errorf("forward the answers are %q, backward %q", forward, backward)
+	}
+	endOf(t, timeline, want)
 }
 
 func equalPaths(a, b Position) bool {

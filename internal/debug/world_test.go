@@ -3,7 +3,10 @@
 package debug
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -17,6 +20,14 @@ import (
 func bank(t *testing.T) *world.Spec {
 	t.Helper()
 	dir := t.TempDir()
+	t.Cleanup(func() { // when all worlds are closed
+		processes, _ := filepath.Glob("/proc/[0-9]*/exe")
+		for _, p := range processes {
+			if program, _ := os.Readlink(p); strings.HasPrefix(program, dir) {
+				t.Errorf("%s is left: %s", p, program)
+			}
+		}
+	})
 	if out, err := exec.Command(needs.Program(t, "gcc"), "-g", "-O0", "-pthread", "-o", dir+"/bank", "testdata/bank.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

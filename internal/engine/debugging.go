@@ -77,7 +77,8 @@ type Halt struct {
 	Begins bool   // its turn has begun
 	Step   bool   // it has executed one instruction
 	Break  bool   // a breakpoint lies at PC
-	// Watched are the indices of watchpoints that the instruction before has accessed.
+	// Watched are the indices of watchpoints that the instruction before has accessed, or, where no thread is stopped within its turn or Begins, that a
+	// system call of Thread has written to.
 	Watched []int
 	// Over says that a Step has ended the turn.
 	Over bool

@@ -73,6 +73,7 @@ static int serve(void) {
 }
 
 int latest_answer;
+char reply[24];
 
 static int client(const char *host) {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(7000)};
@@ -84,10 +85,11 @@ static int client(const char *host) {
 			usleep(1000);
 			c = socket(AF_INET, SOCK_STREAM, 0);
 		}
-		char order[3] = {i, i + 1, 10}, answer[17] = {0};
-		if (write(c, order, sizeof order) != sizeof order || read(c, answer, 16) <= 0)
+		char order[3] = {i, i + 1, 10};
+		memset(reply, 0, sizeof reply);
+		if (write(c, order, sizeof order) != sizeof order || read(c, reply, 16) <= 0)
 			return 2;
-		latest_answer = atoi(answer);
+		latest_answer = atoi(reply);
 		printf("%d\n", latest_answer);
 		close(c);
 		usleep(20000);

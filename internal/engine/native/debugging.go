@@ -40,6 +40,9 @@ type debugger struct {
 	turn  uint64            // that of a step
 	steps kernel.ThreadID
 	halt  *machine.Arrival
+	// wrote is a thread in whose memory the engine has written a watched place, and watched are these places.
+	wrote   kernel.ThreadID
+	watched uint32
 }
 
 // Run implements engine.Debugging.
@@ -89,14 +92,18 @@ func (x debugging) Run(s *engine.Stops) (halt engine.Halt, err error) {
 		return halt, err
 	}
 	t, held := x.Held()
-	if halt.Thread = t; !held {
-		halt.Over = true
-		return halt, nil
+	watched := d.watched
+	switch {
+	case held:
+		a := d.halt
+		halt.PC, halt.Begins, halt.Step, halt.Break = a.PC, a.Start, a.Stepped, a.Break
+		watched = a.Watched
+	case w.kernel.Threads[d.wrote] != nil:
+		t = x.name(w.kernel.Threads[d.wrote])
 	}
-	a := d.halt
-	halt.PC, halt.Begins, halt.Step, halt.Break = a.PC, a.Start, a.Stepped, a.Break
+	halt.Thread, halt.Over = t, !held && s.Step
 	for i, of := range d.watch[process{w.nodeID(t.Node), t.PID}] {
-		if a.Watched>>i&1 != 0 {
+		if watched>>i&1 != 0 {
 			halt.Watched = append(halt.Watched, of)
 		}
 	}
@@ -114,8 +121,29 @@ func (d *debugger) Steps(id kernel.ThreadID) bool {
 	return id == d.steps && d.k.Turns == d.turn && d.halt == nil
 }
 
+// Wrote implements machine.Debugger.
+func (d *debugger) Wrote(id kernel.ThreadID, addr uint64, bytes int) {
+	t := d.k.Threads[id]
+	if t == nil || d.k.Procs[t.Proc] == nil {
+		return
+	}
+	traps := d.traps[process{t.Node, d.k.Proc(t).PID}]
+	if traps == nil {
+		return
+	}
+	for i, w := range traps.Watchpoints {
+		if addr < w.Addr+uint64(w.Bytes) && w.Addr < addr+uint64(bytes) {
+			d.wrote = id
+			d.watched |= 1 << i
+		}
+	}
+}
+
 // Arrived implements machine.Debugger.
 func (d *debugger) Arrived(id kernel.ThreadID, a machine.Arrival) bool {
+	if a.Start && d.wrote == id { // the call that it waited in has ended just before
+		a.Watched = d.watched
+	}
 	if !a.Stepped && !a.Break && a.Watched == 0 {
 		t := d.k.Threads[id]
 		b := d.stops.Begins
@@ -128,7 +156,7 @@ func (d *debugger) Arrived(id kernel.ThreadID, a machine.Arrival) bool {
 }
 
 // stopped reports whether the world is to stop between two turns.
-func (d *debugger) stopped() bool { return d != nil && d.steps != 0 }
+func (d *debugger) stopped() bool { return d != nil && (d.steps != 0 || d.wrote != 0) }
 
 func (x debugging) Turn() uint64 { return x.w.kernel.Turns }
 
@@ -138,8 +166,13 @@ func (x debugging) Held() (engine.Thread, bool) {
 	if t == nil {
 		return engine.Thread{}, false
 	}
+	return x.name(t), true
+}
+
+func (x debugging) name(t *kernel.Thread) engine.Thread {
+	k := x.w.kernel
 	p := k.Proc(t)
-	return engine.Thread{Node: k.Node(t).Name, Program: p.Path, PID: p.PID, TID: t.TID, Name: t.Name}, true
+	return engine.Thread{Node: k.Node(t).Name, Program: p.Path, PID: p.PID, TID: t.TID, Name: t.Name}
 }
 
 func (x debugging) CPU(node string, tid int) (cpu *engine.CPU, err error) {

@@ -694,7 +694,12 @@ func (m *Machine) end(t *thread, saved unix.PtraceRegs) {
 func (m *Machine) Read(id ThreadID, addr uint64, p []byte) int { return m.readAt(m.get(id), addr, p) }
 
 // Write copies into the memory of a thread's process; it returns how many bytes could be written.
-func (m *Machine) Write(id ThreadID, addr uint64, p []byte) int { return m.writeAt(m.get(id), addr, p) }
+func (m *Machine) Write(id ThreadID, addr uint64, p []byte) int {
+	if m.Debugger != nil {
+		m.Debugger.Wrote(id, addr, len(p))
+	}
+	return m.writeAt(m.get(id), addr, p)
+}
 
 func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
 	n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p)
@@ -734,6 +739,9 @@ func (m *Machine) WriteParts(id ThreadID, parts ...machine.Part) int {
 			local[n] = unix.Iovec{Base: &p.Data[0], Len: uint64(len(p.Data))}
 			remote[n] = [2]uint64{p.Addr, uint64(len(p.Data))}
 			n++
+			if m.Debugger != nil {
+				m.Debugger.Wrote(id, p.Addr, len(p.Data))
+			}
 		}
 	}
 	if n == 0 {

@@ -34,6 +34,8 @@ type Debugger interface {
 	Traps(id ThreadID) *Traps
 	// Steps reports whether a thread is to be stopped after its next instruction.
 	Steps(id ThreadID) bool
+	// Wrote is called before the engine writes into the memory of a thread's process, for a system call.
+	Wrote(id ThreadID, addr uint64, bytes int)
 	// Arrived reports whether the thread is to be held there.
 	Arrived(id ThreadID, a Arrival) bool
 }
