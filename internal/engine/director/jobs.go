@@ -413,7 +413,7 @@ func (d *Director) beginWorkload() error {
 			}
 			continue
 		}
-		if l.Driver == "composer" { // its first command runs without faults, if it has one
+		if l.Driver == "composer" && d.act.Alive(d.Jobs[d.Waiting[i]-1].Proc) { // its first command runs without faults, if it has one
 			d.Quiet.hold(d.Waiting[i])
 		}
 		if err := d.orderDriver(d.Waiting[i], l); err != nil {
