@@ -14,5 +14,8 @@ func main() {
 	if filepath.Base(os.Args[0]) == cli.StopFaultsName {
 		os.Exit(cli.StopFaults(os.Args[1:], os.Stderr))
 	}
+	if filepath.Base(os.Args[0]) == cli.RRName {
+		os.Exit(cli.RR(os.Args[1:], os.Stdout, os.Stderr))
+	}
 	os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -52,6 +52,10 @@ Exit code 4: the run did not end as the original one.`,
 	f.originalFlag(c)
 	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
 	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms)
+	c.Flags().StringVar(&o.process, "process", "", "show debuggers this `process` alone, NODE/PID, or the first one of NODE")
+	addSwitch(c, &o.delve, "delve", "print how delve, and VS Code with it, debug the Go program of --process backward, and end")
+	addSwitch(c, &o.rr, "rr", "serve delve as rr does")
+	c.Flags().MarkHidden("rr")
 	addSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
 	o.snapshots = debug.DefaultSnapshots
 	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, 2 or more"}, "snapshots", "how many snapshots to keep along the run: more are faster to go back, and need more memory")
@@ -60,8 +64,28 @@ Exit code 4: the run did not end as the original one.`,
 
 type debugOptions struct {
 	listen, at string
+	delve, rr  bool
+	process    string
 	drivers    bool
 	snapshots  uint64
+}
+
+// only reads which process debuggers are shown alone: one of a node, or, if its number is 0, the first that the node has. It is nil if they are shown all.
+func (o *debugOptions) only(nodes []string) (*view.NodeProcess, error) {
+	switch {
+	case o.process == "":
+		return nil, nil
+	case slices.Contains(nodes, o.process):
+		return &view.NodeProcess{Node: o.process}, nil
+	}
+	p, err := view.ParseNodeProcess(o.process)
+	if err == nil && !slices.Contains(nodes, p.Node) {
+		err = fmt.Errorf("there is no node %s; there are %s", p.Node, strings.Join(nodes, ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--process: %w", err)
+	}
+	return &p, nil
 }
 
 // debugged is the run that is debugged.
@@ -84,6 +108,9 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	if d.project.spec == nil {
 		defer os.RemoveAll(d.project.state)
 	}
+	if o.delve {
+		return a.delve(c, f, d, o, args)
+	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return failed(fmt.Errorf("--listen %s: %w; name another port, such as --listen 127.0.0.1:0 for any that is free", o.listen, err))
@@ -104,6 +131,11 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	defer session.Timeline.Close()
 	if c.Context().Err() != nil {
 		return errInterrupted
+	}
+	if o.rr {
+		if err := launch(a.err, session, listener.Addr().String(), s.setup.Scratch); err != nil {
+			return failed(err)
+		}
 	}
 	a.note("in gdb: target remote %s, and set schedule-multiple on for several processes", listener.Addr())
 	served := make(chan error, 1)
@@ -242,8 +274,16 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	for i := range spec.Nodes {
 		session.Nodes = append(session.Nodes, spec.Nodes[i].Name)
 	}
-	session.Shown = func(node string) bool {
-		i := slices.Index(session.Nodes, node)
+	only, err := o.only(session.Nodes)
+	if err != nil {
+		timeline.Close()
+		return nil, err
+	}
+	session.Shown = func(t engine.Thread) bool {
+		if only != nil {
+			return t.Node == only.Node && (only.PID == 0 || t.PID == only.PID)
+		}
+		i := slices.Index(session.Nodes, t.Node)
 		return i >= 0 && (o.drivers || spec.Nodes[i].Role == world.Server)
 	}
 	session.Ended = func(w debug.World) string {

@@ -3,7 +3,6 @@ package debug
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
@@ -135,8 +134,8 @@ func oneRegister(c *engine.CPU, number uint64) ([]byte, bool) {
 	return b, true
 }
 
-// description is the target description that names the registers.
-var description = describe()
+// descriptions are the documents of qXfer:features by name: target.xml includes one for each feature, as delve wants it.
+var descriptions = describe()
 
 const (
 	flagTypes = `<flags id="i386_eflags" size="4"><field name="CF" start="0" end="0"/><field name="" start="1" end="1"/><field name="PF" start="2" end="2"/><field name="AF" start="4" end="4"/>` +
@@ -149,31 +148,26 @@ const (
 		`<field name="UE" start="4" end="4"/><field name="PE" start="5" end="5"/><field name="DAZ" start="6" end="6"/><field name="FZ" start="15" end="15"/></flags>`
 )
 
-func describe() string {
-	var b strings.Builder
-	b.WriteString(`<?xml version="1.0"?><!DOCTYPE target SYSTEM "gdb-target.dtd"><target><architecture>i386:x86-64</architecture><osabi>GNU/Linux</osabi>`)
-	feature := ""
+func describe() map[string]string {
+	const head = `<?xml version="1.0"?><!DOCTYPE %s SYSTEM "gdb-target.dtd">`
+	target := fmt.Sprintf(head, "target") + `<target><architecture>i386:x86-64</architecture><osabi>GNU/Linux</osabi>`
+	list := map[string]string{}
 	for i := range registers {
 		r := &registers[i]
-		if r.feature != feature {
-			if feature != "" {
-				b.WriteString("</feature>")
-			}
-			feature = r.feature
-			fmt.Fprintf(&b, `<feature name="org.gnu.gdb.i386.%s">`, feature)
-			switch feature {
-			case "core":
-				b.WriteString(flagTypes)
-			case "sse":
-				b.WriteString(vectorTypes)
-			}
+		file := r.feature + ".xml"
+		if list[file] == "" {
+			target += fmt.Sprintf(`<xi:include href="%s"/>`, file)
+			list[file] = fmt.Sprintf(head, "feature") + fmt.Sprintf(`<feature name="org.gnu.gdb.i386.%s">`, r.feature) + map[string]string{"core": flagTypes, "sse": vectorTypes}[r.feature]
 		}
 		group := ""
 		if r.kind == "int" {
 			group = ` group="float"`
 		}
-		fmt.Fprintf(&b, `<reg name="%s" bitsize="%d" type="%s" regnum="%d"%s/>`, r.name, 8*r.bytes, r.kind, i, group)
+		list[file] += fmt.Sprintf(`<reg name="%s" bitsize="%d" type="%s" regnum="%d"%s/>`, r.name, 8*r.bytes, r.kind, i, group)
 	}
-	b.WriteString("</feature></target>")
-	return b.String()
+	for file := range list {
+		list[file] += "</feature>"
+	}
+	list["target.xml"] = target + "</target>"
+	return list
 }

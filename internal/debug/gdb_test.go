@@ -49,7 +49,7 @@ func (s *served) noted(t *testing.T, text string) {
 // serve has debuggers find a run.
 func serve(t *testing.T, spec *world.Spec, want *engine.Outcome) *served {
 	t.Helper()
-	s := &served{Session: &Session{Timeline: timelineOf(t, spec), Shown: func(string) bool { return true }}}
+	s := &served{Session: &Session{Timeline: timelineOf(t, spec), Shown: func(engine.Thread) bool { return true }}}
 	for i := range spec.Nodes {
 		s.Nodes = append(s.Nodes, spec.Nodes[i].Name)
 	}

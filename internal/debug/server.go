@@ -84,6 +84,8 @@ type client struct {
 
 	breakpoints []breakpoint
 	watchpoints []watchpoint
+	checkpoints []checkpoint
+	restarted   bool           // the next packet that continues stops at once
 	files       map[int]string // contents of open files
 	nextFile    int
 	fileNode    string // whose files are opened; empty is that of the general thread
@@ -281,6 +283,10 @@ func (c *client) answer(p string) (string, error) {
 		c.loaded[c.s.id(c.general).PID] = c.general.Program
 		return fmt.Sprintf("PacketSize=%x;QStartNoAckMode+;multiprocess+;exec-events+;vContSupported+;swbreak+;hwbreak+;ReverseStep+;ReverseContinue+;qXfer:features:read+;qXfer:threads:read+;"+
 			"qXfer:auxv:read+;qXfer:exec-file:read+;qXfer:siginfo:read+", rsp.MaxPacketBytes-1), nil
+	case name == "qRRCmd":
+		return c.rr(arguments)
+	case strings.HasPrefix(p, "vRun;"):
+		return c.restart(strings.TrimPrefix(p, "vRun;"))
 	case name == "qXfer":
 		return c.transfer(arguments)
 	case p == "qC":
@@ -432,6 +438,10 @@ func (c *client) unloaded() (string, error) {
 
 // resume runs forward: vCont.
 func (c *client) resume(actions []string) (string, error) {
+	if c.restarted {
+		c.restarted = false
+		return c.stopReply(), nil
+	}
 	if reply, err := c.unloaded(); reply != "" || err != nil {
 		return reply, err
 	}
@@ -463,6 +473,10 @@ func (c *client) resume(actions []string) (string, error) {
 
 // back runs backward: bc and bs.
 func (c *client) back(how string) (string, error) {
+	if c.restarted {
+		c.restarted = false
+		return c.stopReply(), nil
+	}
 	if reply, err := c.unloaded(); reply != "" || err != nil {
 		return reply, err
 	}
@@ -552,10 +566,11 @@ func (c *client) transfer(arguments string) (string, error) {
 	w := c.s.Timeline.World()
 	switch object, annex := f[0], f[2]; object {
 	case "features":
-		if annex != "target.xml" {
+		text, known := descriptions[annex]
+		if !known {
 			return "E00", nil
 		}
-		return rsp.Part(description, f[3]), nil
+		return rsp.Part(text, f[3]), nil
 	case "threads":
 		list, err := c.s.threads()
 		if err != nil {

@@ -1,7 +1,13 @@
 package debug
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -14,8 +20,8 @@ type Session struct {
 	Timeline *Timeline
 	// Nodes are the names of all nodes, in the order by which their processes are numbered for debuggers.
 	Nodes []string
-	// Shown reports whether a debugger is shown the processes of a node.
-	Shown func(node string) bool
+	// Shown reports whether a debugger is shown a thread.
+	Shown func(engine.Thread) bool
 	// Note prints a line for the user of the prompt.
 	Note func(format string, args ...any)
 	// Ended is what to print at the end of the run: whether it is the original one.
@@ -65,11 +71,40 @@ func (s *Session) threads() ([]engine.Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := slices.DeleteFunc(slices.Clone(all), func(t engine.Thread) bool { return !s.Shown(t.Node) })
+	shown := slices.DeleteFunc(slices.Clone(all), func(t engine.Thread) bool { return !s.Shown(t) })
 	if len(shown) == 0 {
 		shown = all
 	}
 	return slices.DeleteFunc(shown, func(t engine.Thread) bool { return s.number(t.Node, t.PID) == 0 || s.number(t.Node, t.TID) == 0 }), nil
+}
+
+// Program is a file of this machine that has the program of the first process that debuggers are shown: its own, if the machine has it by the
+// same name with the same bytes, or else a copy in a folder.
+func (s *Session) Program(folder string) (string, error) {
+	list, err := s.threads()
+	if err != nil {
+		return "", err
+	}
+	if len(list) == 0 {
+		return "", errors.New("no process runs here; go to a point of the run at which one does (--at)")
+	}
+	tree, err := s.Timeline.World().Tree(list[0].Node)
+	if err != nil {
+		return "", err
+	}
+	r, err := tree.Open(list[0].Program)
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		return "", err
+	}
+	if own, err := os.ReadFile(list[0].Program); err == nil && bytes.Equal(own, b) {
+		return list[0].Program, nil
+	}
+	file := filepath.Join(folder, path.Base(list[0].Program))
+	return file, os.WriteFile(file, b, 0o700)
 }
 
 // where says where the timeline stands.

@@ -20,7 +20,7 @@ type Explanation struct {
 	Decided []Decided `json:"decided,omitempty"`
 	// Faults are those that began at the jump.
 	Faults []fault.Injection `json:"faults,omitempty"`
-	Pair    *Pair     `json:"pair,omitempty"`
+	Pair   *Pair             `json:"pair,omitempty"`
 }
 
 // Decided is a decision with the virtual time at which it was made.

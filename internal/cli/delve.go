@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/debug"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+)
+
+// Delve debugs Go programs forward, and backward where rr (https://rr-project.org) has recorded them: it starts a program named rr with the
+// folder of a trace, and reads from its standard error where to connect. `debug --delve` makes such a folder, and a folder with a program
+// named rr, which is this one.
+
+// RRName is the name by which delve finds this program.
+const RRName = "rr"
+
+// traceArguments is the file of a trace folder: the run that it stands for.
+const traceArguments = "bloodhound.json"
+
+// rrTrace is the run of a trace folder.
+type rrTrace struct {
+	Dir  string   `json:"dir"`  // where the command is executed
+	Args []string `json:"args"` // of `bloodhound debug`
+}
+
+// RR is the program that delve starts.
+func RR(args []string, out, errs io.Writer) int {
+	if len(args) == 1 && args[0] == "--version" {
+		fmt.Fprintln(out, "rr version 5.8.0") // whose packets are spoken
+		return check.ExitHolds
+	}
+	folder := ""
+	if len(args) > 1 && args[0] == "replay" {
+		folder = args[len(args)-1]
+	}
+	text, err := os.ReadFile(filepath.Join(folder, traceArguments))
+	var t rrTrace
+	if err == nil {
+		err = json.Unmarshal(text, &t)
+	}
+	if err == nil {
+		err = os.Chdir(t.Dir)
+	}
+	if folder == "" || err != nil {
+		fmt.Fprintf(errs, "rr: this is bloodhound, for delve; it replays a folder that `bloodhound debug ID --delve` has made: %v\n", err)
+		return check.ExitUsage
+	}
+	return Main(append([]string{"debug"}, t.Args...), out, errs)
+}
+
+// delve makes the folders that delve wants, and prints how to use them.
+func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, args []string) error {
+	var nodes []string
+	for i := range d.spec.Nodes {
+		nodes = append(nodes, d.spec.Nodes[i].Name)
+	}
+	if only, err := o.only(nodes); err != nil {
+		return err
+	} else if only == nil {
+		return fmt.Errorf("delve debugs one process: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(nodes, ", "))
+	}
+	var flags []string
+	c.Flags().Visit(func(flag *pflag.Flag) {
+		if !slices.Contains([]string{"delve", "process", "listen", "compose"}, flag.Name) {
+			flags = append(flags, "--"+flag.Name+"="+flag.Value.String())
+		}
+	})
+	for _, file := range f.compose {
+		flags = append(flags, "--compose="+file)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return failed(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return failed(err)
+	}
+	p, id := d.project, strconv.FormatUint(d.tape.Own(), 10)
+	if d.failure != nil {
+		id = d.failure.ID
+	}
+	name := id + "-" + strings.ReplaceAll(o.process, "/", "-")
+	state, err := filepath.Abs(p.state)
+	if err != nil {
+		return failed(err)
+	}
+	bin, trace := filepath.Join(state, "delve", "bin"), filepath.Join(state, "delve", name)
+	text, err := json.MarshalIndent(rrTrace{dir, slices.Concat(args, flags, []string{"--process", o.process, "--listen", "127.0.0.1:0", "--rr"})}, "", "  ")
+	if err != nil {
+		return failed(err)
+	}
+	for _, folder := range []string{bin, trace} {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return failed(report.DiskError(err, state))
+		}
+	}
+	rr := filepath.Join(bin, RRName)
+	os.Remove(rr)
+	if err := os.Symlink(self, rr); err != nil {
+		return failed(report.DiskError(err, state))
+	}
+	if err := report.WriteFile(filepath.Join(trace, traceArguments), append(text, '\n')); err != nil {
+		return failed(err)
+	}
+	launch, err := json.MarshalIndent(map[string]any{"name": "bloodhound " + name, "type": "go", "request": "launch", "mode": "replay", "traceDirPath": trace}, "  ", "  ")
+	if err != nil {
+		return failed(err)
+	}
+	fmt.Fprintf(a.out, "delve goes forward and backward in the run of process %s:\n  PATH=%s:$PATH dlv replay %s\n\nVS Code, if it was started with that PATH: in .vscode/launch.json under \"configurations\":\n  %s\n", o.process, shellQuote(bin), shellQuote(trace), launch)
+	if paranoid, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err == nil {
+		if n, _ := strconv.Atoi(strings.TrimSpace(string(paranoid))); n > 1 {
+			fmt.Fprintf(a.out, "\ndelve refuses to begin while kernel.perf_event_paranoid is above 1, as rr needs that (Bloodhound does not); it is %d here:\n  sudo sysctl kernel.perf_event_paranoid=1\n", n)
+		}
+	}
+	return nil
+}
+
+// launch prints what delve reads of rr: where to connect, and the program.
+func launch(errs io.Writer, s *debug.Session, address, scratch string) error {
+	program, err := s.Program(scratch)
+	if err != nil {
+		return fmt.Errorf("the program for delve: %w", err)
+	}
+	quote := func(text string) string { return "'" + text + "'" }
+	if strings.Contains(program, "'") {
+		return fmt.Errorf("delve cannot be given the path %s, which has a quote in it", program)
+	}
+	fmt.Fprintf(errs, "Launch debugger with\n  'gdb' '-l' '10000' '-ex' 'set sysroot /' '-ex' 'target extended-remote %s' %s\n", address, quote(program))
+	return nil
+}
