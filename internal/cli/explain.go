@@ -52,7 +52,7 @@ type explainDocument struct {
 	Verb       string `json:"verb"`
 	ExitCode   int    `json:"exit_code"`
 	Failure    string `json:"failure"` // id
-	*report.Explanation
+	report.Explanation
 }
 
 func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
@@ -91,7 +91,7 @@ func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
 		a.code = check.ExitUnknown
 	}
 	if f.json {
-		return a.printJSON(explainDocument{Version(), "explain", a.code, full.ID, e})
+		return a.printJSON(explainDocument{Version(), "explain", a.code, full.ID, *e})
 	}
 	stop := "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])
 	if f.original {
