@@ -28,6 +28,8 @@ var verbs = []verb{
 		return fmt.Sprintf("snapshot %d: %s\n", len(s.kept()), s.where()), nil
 	}},
 	{"restore", "N", "go to a snapshot that was kept", (*Session).restore},
+	{"why-blocked", "[NODE]", "what each thread waits for", (*Session).whyBlocked},
+	{"track", "NODE/PID NAME|ADDRESS [BYTES]", "every change of a place in memory, in the whole run", (*Session).track},
 	{"timeline", "", "the snapshots, and where the world stands", func(s *Session, _ []string) (string, error) { return s.timeline(), nil }},
 }
 

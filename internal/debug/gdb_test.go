@@ -125,6 +125,8 @@ func TestGDBFindsTheWrite(t *testing.T) {
 	spec := bank(t)
 	s := serve(t, spec, original(t, spec))
 	out := gdb(t, s, `monitor goto end
+monitor track bank/10 accounts 4
+monitor why-blocked
 print accounts[3]
 watch accounts[3].balance
 reverse-continue
@@ -160,7 +162,7 @@ monitor when
 continue
 `)
 	has(t, out, "client (host=", "No more reverse-execution history", "Hardware watchpoint 3", "Old value = 0", "New value = 10", "#0  client (host=", "in thread 10 of", "as it was")
-	has(t, out, "after event", "{balance = ", "Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
+	has(t, out, "after event", "0 -> -10  by thread 11 in book+0x", "waits in accept on 3", "waits in futex for the word at", "{balance = ", "Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
 }
 
 // dial connects as a debugger that sends what it likes.

@@ -676,6 +676,9 @@ func (t *Timeline) Back(s *Stops) (Stop, error) {
 	if t.trail.leads(s, &t.at) {
 		return t.arrive(s)
 	}
+	if len(s.Breakpoints)+len(s.Watchpoints) == 0 {
+		return Stop{Kind: AtBegin}, t.Begin()
+	}
 	goal := t.at
 	for i := t.from(&goal); i >= 0; i-- {
 		from := t.snapshots[i]

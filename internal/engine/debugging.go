@@ -13,6 +13,8 @@ type Debugging interface {
 	Turn() uint64
 	// Held is the thread of the last turn, if it is stopped within it.
 	Held() (Thread, bool)
+	// WaitsFor says, for people, why a thread does not run. It is empty for one that can.
+	WaitsFor(node string, tid int) (string, error)
 	// CPU reads the registers of a thread.
 	CPU(node string, tid int) (*CPU, error)
 	// Auxv is the auxiliary vector of a process, as its program got it.

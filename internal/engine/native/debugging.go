@@ -175,6 +175,17 @@ func (x debugging) name(t *kernel.Thread) engine.Thread {
 	return engine.Thread{Node: k.Node(t).Name, Program: p.Path, PID: p.PID, TID: t.TID, Name: t.Name}
 }
 
+func (x debugging) WaitsFor(node string, tid int) (why string, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid)
+		if err == nil {
+			why = linux.WaitsFor(k, t)
+		}
+		return err
+	})
+	return why, err
+}
+
 func (x debugging) CPU(node string, tid int) (cpu *engine.CPU, err error) {
 	err = x.ask(func(k *kernel.Kernel) error {
 		t, err := x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid)
