@@ -33,8 +33,7 @@ type Position struct {
 	Path    []Leg  // within the turn, from its beginning
 }
 
-// Leg is a part of a way through a turn: a number of instructions, or to the Hits-th arrival at one of Stops. An arrival at the place where
-// the leg begins counts only if that is the beginning of the turn.
+// Leg is a part of a way through a turn: a number of instructions, or to the Hits-th arrival at one of Stops behind the place where the leg begins.
 type Leg struct {
 	Steps uint64
 	Stops *Stops

@@ -251,10 +251,13 @@ func pc(w World) (engine.Thread, uint64, error) {
 	return th, cpu.General[RIP], nil
 }
 
+// visitor is called at arrivals at stops. last says that it is where the walk ends.
+type visitor func(p Position, h engine.Halt, last bool)
+
 // walk runs a world to a position, which is not before where it stands, between turns or at the beginning of one. visit is called at each arrival
-// at one of the stops before that position. It returns the world's own arrivals at stops.
-func (t *Timeline) walk(w World, p Position, s *Stops, visit func(Position, engine.Halt)) error {
-	at, counted := w.Turn(), uint64(0) // arrivals at stops in this turn
+// at one of the stops on the way.
+func (t *Timeline) walk(w World, p Position, s *Stops, visit visitor) error {
+	at, counted := w.Turn(), uint64(0) // arrivals at stops in this turn, behind its beginning
 	_, held := w.Held()
 	begun := func() error { // the thread stands at the beginning of its turn, which is an arrival
 		if s == nil || p.within() && p.Turn == w.Turn() && len(p.Path) == 0 {
@@ -265,8 +268,7 @@ func (t *Timeline) walk(w World, p Position, s *Stops, visit func(Position, engi
 			return err
 		}
 		if s.breaks(th, place) {
-			counted++
-			visit(Position{Turn: at, Event: eventOf(w), Path: []Leg{{Stops: s, Hits: counted}}}, engine.Halt{Reason: engine.Halted, Thread: th, PC: place, Begins: true, Break: true})
+			visit(beginning(w), engine.Halt{Reason: engine.Halted, Thread: th, PC: place, Begins: true, Break: true}, false)
 		}
 		return nil
 	}
@@ -305,21 +307,21 @@ func (t *Timeline) walk(w World, p Position, s *Stops, visit func(Position, engi
 			at, counted = w.Turn(), 0
 		}
 		if _, held = w.Held(); !held { // a call has written to a watched place
-			if here := between(w); s.hits(&h, own) && compare(&here, &p) < 0 {
-				visit(here, h)
+			if here := between(w); s.hits(&h, own) && compare(&here, &p) <= 0 {
+				visit(here, h, compare(&here, &p) == 0)
 			}
 			continue
 		}
 		if h.Begins {
-			if here := beginning(w); s.hits(&h, own) && !s.breaks(h.Thread, h.PC) && compare(&here, &p) < 0 {
-				visit(here, h) // a call has written to a watched place
+			if here := beginning(w); len(h.Watched) > 0 { // a call has written to a watched place
+				visit(here, h, compare(&here, &p) == 0 && len(p.Path) == 0)
 			}
 			if err := begun(); err != nil {
 				return err
 			}
 		} else if s.hits(&h, own) {
 			counted++
-			visit(Position{Turn: at, Event: eventOf(w), Path: []Leg{{Stops: s, Hits: counted}}}, h)
+			visit(Position{Turn: at, Event: eventOf(w), Path: []Leg{{Stops: s, Hits: counted}}}, h, false)
 		}
 		if !h.Begins && p.within() && at == p.Turn {
 			return lost(&p)
@@ -331,7 +333,7 @@ func (t *Timeline) walk(w World, p Position, s *Stops, visit func(Position, engi
 	if err := t.snapshot(w, beginning(w), true, false); err != nil {
 		return err
 	}
-	return t.follow(w, beginning(w), p, s, counted, visit)
+	return t.follow(w, beginning(w), p, s, visit)
 }
 
 func eventOf(w World) uint64 {
@@ -401,14 +403,8 @@ func (t *Timeline) closest(p *Position) (best *snapshot) {
 	return best
 }
 
-// follow runs a world that stands within a turn, at done, along the rest of the path of a position. counted is 1 if it stands at the beginning of the turn
-// and that was an arrival at one of the stops, else 0.
-func (t *Timeline) follow(w World, done, p Position, s *Stops, counted uint64, visit func(Position, engine.Halt)) error {
-	th, place, err := pc(w)
-	if err != nil {
-		return err
-	}
-	begins := len(done.Path) == 0
+// follow runs a world that stands within a turn, at done, along the rest of the path of a position.
+func (t *Timeline) follow(w World, done, p Position, s *Stops, visit visitor) error {
 	legs, _ := rest(p.Path, done.Path)
 	for i, leg := range legs {
 		last := i == len(legs)-1
@@ -428,8 +424,8 @@ func (t *Timeline) follow(w World, done, p Position, s *Stops, counted uint64, v
 				if !h.Step {
 					return lost(&p)
 				}
-				if s != nil && s.hits(&h, own) && !(last && n+1 == leg.Steps) {
-					visit(done.with(Leg{Steps: n + 1}), h)
+				if s != nil && s.hits(&h, own) {
+					visit(done.with(Leg{Steps: n + 1}), h, last && n+1 == leg.Steps)
 				}
 				if n%sliceEvents == sliceEvents-1 && t.Interrupted != nil && t.Interrupted() {
 					return ErrInterrupted
@@ -438,11 +434,6 @@ func (t *Timeline) follow(w World, done, p Position, s *Stops, counted uint64, v
 		} else {
 			each, towards, own := union(leg.Stops, s)
 			hits, owns := uint64(0), uint64(0)
-			if begins && i == 0 {
-				if owns = counted; leg.Stops.breaks(th, place) {
-					hits++
-				}
-			}
 			for hits < leg.Hits {
 				h, err := w.Run(&each)
 				if err != nil {
@@ -455,9 +446,8 @@ func (t *Timeline) follow(w World, done, p Position, s *Stops, counted uint64, v
 					hits++
 				}
 				if s != nil && s.hits(&h, own) {
-					if owns++; !(last && hits == leg.Hits) {
-						visit(done.with(Leg{Stops: s, Hits: owns}), h)
-					}
+					owns++
+					visit(done.with(Leg{Stops: s, Hits: owns}), h, last && hits == leg.Hits)
 				}
 			}
 		}
@@ -488,7 +478,7 @@ func (t *Timeline) reach(p Position) (World, error) {
 		return nil, err
 	}
 	if len(at.Path) > 0 {
-		err = t.follow(w, at, p, nil, 0, nil)
+		err = t.follow(w, at, p, nil, nil)
 	} else {
 		err = t.walk(w, p, nil, nil)
 	}
@@ -603,7 +593,7 @@ func (t *Timeline) settle(h *engine.Halt, s *Stops, own []int, err error) (Stop,
 	switch {
 	case h.Step:
 		here = here.with(Leg{Steps: 1})
-	case hit && !(h.Begins && !s.breaks(h.Thread, h.PC)): // that would be a call that has written to a watched place
+	case hit && !h.Begins:
 		here = here.with(Leg{Stops: s, Hits: 1})
 	}
 	if hit {
@@ -708,19 +698,30 @@ type trail struct {
 	at       Position // where it has led last
 }
 
+// station is a stop of a search backward.
 type station struct {
 	at   Position
-	halt engine.Halt
+	stop Stop
 }
 
 // maxTrail bounds the stops that are kept of an interval: the last ones.
 const maxTrail = 4096
 
-func (r *trail) note(p Position, h engine.Halt) {
-	if len(r.stations) == 2*maxTrail {
+// note keeps an arrival. What the last instruction before a position has accessed is met on the way back from there; a breakpoint there is not.
+func (r *trail) note(p Position, h engine.Halt, last bool) {
+	if len(r.stations) >= 2*maxTrail {
 		r.stations = slices.Delete(r.stations, 0, maxTrail)
 	}
-	r.stations = append(r.stations, station{p, h})
+	_, _, own := union(nil, r.stops)
+	for i, place := range own {
+		if slices.Contains(h.Watched, place) {
+			r.stations = append(r.stations, station{p, Stop{Kind: ByWatchpoint, Thread: h.Thread, Watch: i}})
+			break
+		}
+	}
+	if !last && r.stops.breaks(h.Thread, h.PC) {
+		r.stations = append(r.stations, station{p, Stop{Kind: ByBreakpoint, Thread: h.Thread}})
+	}
 }
 
 // leads reports whether a search from a position would find what it has found already.
@@ -734,13 +735,10 @@ func (t *Timeline) arrive(s *Stops) (Stop, error) {
 	last := len(t.trail.stations) - 1
 	found := t.trail.stations[last]
 	t.trail.stations = t.trail.stations[:last]
-	_, _, own := union(nil, s)
-	stop := Stop{Thread: found.halt.Thread}
-	stop.Kind, stop.Watch = kindOf(s, &found.halt, own)
-	p := found.at
+	p, stop := found.at, found.stop
 	if stop.Kind == ByWatchpoint {
 		var err error
-		if p, err = t.before(p, found.halt.Thread); err != nil {
+		if p, err = t.before(p, stop.Thread); err != nil {
 			return stop, err
 		}
 	}
@@ -748,7 +746,23 @@ func (t *Timeline) arrive(s *Stops) (Stop, error) {
 		return stop, err
 	}
 	t.trail.at = t.at
+	if stop.Kind == ByWatchpoint {
+		return stop, t.passWrite(&found.at)
+	}
 	return stop, nil
+}
+
+// passWrite drops what a search has met at or behind the instruction that accesses a watched place, at which the world stands now.
+func (t *Timeline) passWrite(arrival *Position) error {
+	if !arrival.within() || arrival.Turn != t.at.Turn { // a call, behind which others may have run
+		t.trail = trail{}
+		return nil
+	}
+	th, place, err := pc(t.now)
+	if n := len(t.trail.stations) - 1; err == nil && n >= 0 && t.trail.stops.breaks(th, place) && t.trail.stations[n].stop.Kind == ByBreakpoint {
+		t.trail.stations = t.trail.stations[:n]
+	}
+	return err
 }
 
 // StepBack goes to before the last instruction of a thread.
@@ -806,15 +820,6 @@ func (t *Timeline) length(base Position, leg Leg) (uint64, error) {
 	each, towards, _ := union(leg.Stops, nil)
 	each.Step = true
 	hits := uint64(0)
-	if len(base.Path) == 0 {
-		th, place, err := pc(w)
-		if err != nil {
-			return 0, err
-		}
-		if leg.Stops.breaks(th, place) {
-			hits++
-		}
-	}
 	n := uint64(0)
 	for ; hits < leg.Hits; n++ {
 		if n == maxSteps {
@@ -955,9 +960,6 @@ func (t *Timeline) atCall(turn Position, th engine.Thread) (Position, bool, erro
 	}
 	s := &Stops{Breakpoints: []engine.Breakpoint{{Node: held.Node, PID: held.PID, Address: cpu.General[RIP] - length}}}
 	hits := uint64(0)
-	if s.breaks(held, place) {
-		hits++
-	}
 	for {
 		h, err := t.run(w, engine.Stops{Breakpoints: s.Breakpoints, Turn: turn.Turn + 1})
 		if err != nil {
@@ -968,10 +970,12 @@ func (t *Timeline) atCall(turn Position, th engine.Thread) (Position, bool, erro
 		}
 		hits++
 	}
-	if hits == 0 {
+	p := turn
+	if hits > 0 {
+		p = turn.with(Leg{Stops: s, Hits: hits})
+	} else if !s.breaks(held, place) {
 		return turn, false, nil
 	}
-	p := turn.with(Leg{Stops: s, Hits: hits})
 	there, err := t.reach(p)
 	if err != nil {
 		return turn, false, err

@@ -1,0 +1,245 @@
+package debug
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
+
+// toy is a run of a toy machine: what each turn executes is known beforehand.
+type toy struct {
+	turns []toyTurn
+}
+
+type toyTurn struct {
+	thread int
+	pcs    []uint64
+}
+
+// An instruction writes to a cell if its address says so.
+const toyWrites = 0x1010
+
+// toyWorld is a world of the toy machine. It stands within a turn, before instruction at, or between two.
+type toyWorld struct {
+	engine.Inspection
+	run    *toy
+	turn   int // how many have begun
+	at     int
+	held   bool
+	copies *int
+}
+
+func (w *toyWorld) thread() engine.Thread {
+	return engine.Thread{Node: "n", PID: 1, TID: w.run.turns[w.turn-1].thread}
+}
+
+func (w *toyWorld) Run(s *engine.Stops) (h engine.Halt, err error) {
+	for {
+		if w.held {
+			t := w.run.turns[w.turn-1]
+			wrote := t.pcs[w.at] == toyWrites
+			if w.at++; w.at == len(t.pcs) {
+				if w.held = false; s.Step {
+					return engine.Halt{Reason: engine.Halted, Over: true}, nil
+				}
+				continue
+			}
+			h = engine.Halt{Reason: engine.Halted, Thread: w.thread(), PC: t.pcs[w.at], Step: s.Step}
+			for i := range s.Watchpoints {
+				if wrote {
+					h.Watched = append(h.Watched, i)
+				}
+			}
+		} else {
+			switch {
+			case w.turn == len(w.run.turns):
+				return engine.Halt{Reason: engine.Finished}, nil
+			case s.Until.Event > 0 && uint64(w.turn) >= s.Until.Event:
+				return engine.Halt{Reason: engine.ReachedUntil}, nil
+			}
+			w.turn, w.at, w.held = w.turn+1, 0, true
+			h = engine.Halt{Reason: engine.Halted, Thread: w.thread(), PC: w.run.turns[w.turn-1].pcs[0], Begins: true}
+		}
+		h.Break = slices.Contains(s.Breakpoints, engine.Breakpoint{Node: "n", PID: 1, Address: h.PC})
+		if h.Break || h.Step || len(h.Watched) > 0 || h.Begins && (s.Turn == uint64(w.turn) || s.Begins != nil && s.Begins.TID == h.Thread.TID) {
+			return h, nil
+		}
+	}
+}
+
+func (w *toyWorld) Turn() uint64 { return uint64(w.turn) }
+func (w *toyWorld) Held() (engine.Thread, bool) {
+	if !w.held {
+		return engine.Thread{}, false
+	}
+	return w.thread(), true
+}
+func (w *toyWorld) WaitsFor(string, int) (string, error)       { return "", nil }
+func (w *toyWorld) Auxv(string, int) ([]byte, error)           { return nil, engine.ErrUnsupported }
+func (w *toyWorld) Maps(string, int) (string, error)           { return "", engine.ErrUnsupported }
+func (w *toyWorld) Outcome() *engine.Outcome                   { return &engine.Outcome{} }
+func (w *toyWorld) Threads() (list []engine.Thread, err error) { return toyThreads, nil }
+
+var toyThreads = []engine.Thread{{Node: "n", PID: 1, TID: 1}, {Node: "n", PID: 1, TID: 2}, {Node: "n", PID: 1, TID: 3}}
+
+// CPU gives the instruction that the thread executes next: for one whose turn is over, that behind the last one, which is a call of two bytes.
+func (w *toyWorld) CPU(_ string, tid int) (*engine.CPU, error) {
+	c := &engine.CPU{}
+	for i := w.turn - 1; i >= 0; i-- {
+		if t := w.run.turns[i]; t.thread == tid {
+			if c.General[RIP] = t.pcs[len(t.pcs)-1] + 2; w.held && i == w.turn-1 {
+				c.General[RIP] = t.pcs[w.at]
+			}
+			break
+		}
+	}
+	return c, nil
+}
+
+func (w *toyWorld) At() (uint64, int64) {
+	events := w.turn
+	if w.held {
+		events--
+	}
+	return uint64(events), int64(events)
+}
+
+func (w *toyWorld) Fork() (World, error) {
+	*w.copies++
+	c := *w
+	return &c, nil
+}
+
+func (w *toyWorld) Close() error {
+	*w.copies--
+	return nil
+}
+
+// toyPlace is where a toy world stands, comparable: 2*turn+1 between turns, and 2*turn within.
+type toyPlace struct{ turn, at int }
+
+func (w *toyWorld) place() toyPlace {
+	if w.held {
+		return toyPlace{2 * w.turn, w.at}
+	}
+	return toyPlace{2*w.turn + 1, 0}
+}
+
+func (p toyPlace) before(o toyPlace) bool {
+	return p.turn < o.turn || p.turn == o.turn && p.at < o.at
+}
+
+// lastStop is the slow twin of Timeline.Back: it looks at each instruction of the run.
+func (r *toy) lastStop(p toyPlace, s *Stops) (found toyPlace, ok bool) {
+	for i, t := range r.turns {
+		for at, pc := range t.pcs {
+			here := toyPlace{2 * (i + 1), at}
+			if wrote := (toyPlace{here.turn, at - 1}); at > 0 && wrote.before(p) && t.pcs[at-1] == toyWrites && len(s.Watchpoints) > 0 {
+				found, ok = wrote, true
+			}
+			if here.before(p) && s.breaks(toyThreads[0], pc) {
+				found, ok = here, true
+			}
+		}
+	}
+	return found, ok
+}
+
+// lastStep is the slow twin of Timeline.StepBack.
+func (r *toy) lastStep(p toyPlace, tid int) (toyPlace, bool) {
+	for i := len(r.turns) - 1; i >= 0; i-- {
+		t := r.turns[i]
+		if t.thread != tid {
+			continue
+		}
+		for at := len(t.pcs) - 1; at >= 0; at-- {
+			// The instruction was executed where the world stands behind it.
+			if behind := (toyPlace{2 * (i + 1), at + 1}); !p.before(behind) && (at+1 < len(t.pcs) || p.turn > behind.turn) {
+				return toyPlace{2 * (i + 1), at}, true
+			}
+		}
+	}
+	return toyPlace{}, false
+}
+
+// Whatever is done with a timeline, it stands where a search through all instructions finds the place, and keeps no more worlds than it may.
+func TestTimelineAgreesWithItsTwin(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		run := &toy{}
+		for range 20 + r.IntN(200) {
+			turn := toyTurn{thread: 1 + r.IntN(3)}
+			for range 1 + r.IntN(25) {
+				turn.pcs = append(turn.pcs, 0x1000+4*uint64(r.IntN(12)))
+			}
+			run.turns = append(run.turns, turn)
+		}
+		copies := 1
+		timeline, err := New(&toyWorld{run: run, copies: &copies}, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := func() toyPlace { return timeline.World().(*toyWorld).place() }
+		for range 60 {
+			s := &Stops{}
+			for range r.IntN(3) {
+				s.Breakpoints = append(s.Breakpoints, engine.Breakpoint{Node: "n", PID: 1, Address: 0x1000 + 4*uint64(r.IntN(12))})
+			}
+			if r.IntN(2) == 0 {
+				s.Watchpoints = []engine.Watchpoint{{Node: "n", PID: 1, Address: 8, Bytes: 8}}
+			}
+			from, at := now(), timeline.At()
+			fail := func(what string, got any) {
+				t.Fatalf("seed %d, %s from %+v (%s): %v", seed, what, from, at, got)
+			}
+			switch r.IntN(6) {
+			case 0, 1:
+				stop, err := timeline.Back(s)
+				want, ok := run.lastStop(from, s)
+				if !ok {
+					want = toyPlace{1, 0}
+				}
+				if err != nil || now() != want || ok == (stop.Kind == AtBegin) {
+					fail("back", fmt.Sprint(now(), " instead of ", want, stop, err))
+				}
+			case 2:
+				th := toyThreads[r.IntN(3)]
+				stop, err := timeline.StepBack(th)
+				want, ok := run.lastStep(from, th.TID)
+				if !ok {
+					want = toyPlace{1, 0}
+				}
+				if err != nil || now() != want || ok == (stop.Kind == AtBegin) {
+					fail(fmt.Sprint("step back of ", th.TID), fmt.Sprint(now(), " instead of ", want, stop, err))
+				}
+			case 3:
+				if _, err := timeline.Continue(s); err != nil {
+					fail("continue", err)
+				}
+			case 4:
+				for range r.IntN(40) {
+					if _, err := timeline.Step(toyThreads[r.IntN(3)], s); err != nil {
+						fail("step", err)
+					}
+				}
+			case 5:
+				if _, err := timeline.GotoUntil(engine.Until{Position: engine.At(1 + r.Uint64N(uint64(len(run.turns))))}); err != nil {
+					fail("goto", err)
+				}
+			}
+			there, at := now(), timeline.At()
+			if err := timeline.Goto(at); err != nil || now() != there {
+				fail("goto", fmt.Sprint(now(), " instead of ", there, err))
+			}
+			if most := 1 + 4 + maxNear + maxInner + 1; copies > most {
+				fail("any", fmt.Sprint(copies, " worlds, more than ", most))
+			}
+		}
+		if timeline.Close(); copies != 0 {
+			t.Errorf("seed %d: %d worlds are left", seed, copies)
+		}
+	}
+}
