@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -758,6 +759,21 @@ func (m *Machine) WriteParts(id ThreadID, parts ...machine.Part) int {
 func (m *Machine) Maps(id ThreadID) string {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", m.get(id).tid))
 	return string(b)
+}
+
+// MapFlags reads /proc/PID/smaps, which walks all of the process' pages.
+func (m *Machine) MapFlags(id ThreadID) map[uint64]string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", m.get(id).tid))
+	flags := map[uint64]string{}
+	var start uint64
+	for line := range strings.Lines(string(b)) {
+		if text, ok := strings.CutPrefix(line, "VmFlags:"); ok {
+			flags[start] = strings.ReplaceAll(text, " sd", "") // soft-dirty
+		} else if r, ok := machine.ParseMap(line); ok {
+			start = r.Start
+		}
+	}
+	return flags
 }
 
 // Auxv is the auxiliary vector that the last Exec gave to a thread's program.

@@ -38,6 +38,8 @@ type Machine interface {
 	Exit(id ThreadID)
 	Kill(id ThreadID)
 	Maps(id ThreadID) string
+	// MapFlags are the flags of each map by its start (VmFlags of proc_pid_smaps(5)), but for those that do not keep Linux from making one map of two.
+	MapFlags(id ThreadID) map[uint64]string
 	MemoryBounds(id ThreadID) machine.MemoryBounds
 	PrivateBytes(id ThreadID) int64
 	Interpreter(fd int) (string, syscall.Errno)

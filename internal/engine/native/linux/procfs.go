@@ -659,14 +659,18 @@ func procLimits(p *Proc) string {
 }
 
 // procMaps is the real map of a process without what belongs to the machine underneath: files have the names, devices and
-// inodes of the node's tree, and the engine's own have none.
+// inodes of the node's tree, and the engine's own have none. Neighbours that do not differ, nor by their flags, are one line: whether Linux
+// makes one map of them depends on whether the process was forked since, as all processes of a copy of a world were (anon_vma_chain of struct
+// vm_area_struct).
 func procMaps(k *Kernel, t *Thread, p *Proc) string {
 	if p.Zombie || len(p.Threads) == 0 {
 		return ""
 	}
 	tree, space := k.Nodes[p.Node].FS, k.Spaces[p.Space]
 	files := space.MappedFiles()
-	var b strings.Builder
+	var list []shownMap
+	var flags map[uint64]string // of the real maps, once they are needed
+	var last uint64             // where the real map begins that was read last
 	for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
 		m, ok := machine.ParseMap(line)
 		if !ok {
@@ -694,15 +698,48 @@ func procMaps(k *Kernel, t *Thread, p *Proc) string {
 			}
 			name, _ = tree.Below(k.Proc(t).Root, name)
 		}
-		f := strings.Fields(line)
-		head := fmt.Sprintf("%s %s %s %02x:%02x %d", f[0], f[1], f[2], unix.Major(dev), unix.Minor(dev), inode)
-		if name == "" {
+		now := shownMap{m.Start, m.End, m.Offset, strings.Fields(line)[1], name, dev, inode, m.Blob}
+		before := last
+		last = m.Start
+		n := len(list)
+		more := n > 0 && list[n-1].continues(&now)
+		if more && flags == nil {
+			flags = k.M.MapFlags(p.Threads[0])
+		}
+		if more && flags[before] == flags[last] {
+			list[n-1].end = now.end
+		} else {
+			list = append(list, now)
+		}
+	}
+	var b strings.Builder
+	for _, m := range list {
+		head := fmt.Sprintf("%08x-%08x %s %08x %02x:%02x %d", m.start, m.end, m.access, m.offset, unix.Major(m.dev), unix.Minor(m.dev), m.inode)
+		if m.name == "" {
 			b.WriteString(head + " \n")
 		} else {
-			fmt.Fprintf(&b, "%-72s %s\n", head, name)
+			fmt.Fprintf(&b, "%-72s %s\n", head, m.name)
 		}
 	}
 	return b.String()
+}
+
+// shownMap is a line of a node's /proc/PID/maps.
+type shownMap struct {
+	start, end, offset uint64
+	access, name       string
+	dev                uint64
+	inode              fs.InodeID
+	blob               int64
+}
+
+// continues reports whether n is more of the map m.
+func (m *shownMap) continues(n *shownMap) bool {
+	offset := m.offset
+	if m.inode != 0 {
+		offset += m.end - m.start
+	}
+	return m.end == n.start && m.access == n.access && m.name == n.name && m.name != ownCode && m.dev == n.dev && m.inode == n.inode && m.blob == n.blob && offset == n.offset
 }
 
 // ownCode is what the engine's own map of code is called.
