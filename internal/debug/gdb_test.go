@@ -150,6 +150,12 @@ stepi
 x/i $pc
 break client
 info threads
+set $before = $pc
+stepi
+stepi
+reverse-stepi
+reverse-stepi
+print $pc == $before
 reverse-continue
 reverse-continue
 delete
@@ -161,7 +167,7 @@ delete
 monitor when
 continue
 `)
-	has(t, out, "client (host=", "No more reverse-execution history", "Hardware watchpoint 3", "Old value = 0", "New value = 10", "#0  client (host=", "in thread 10 of", "as it was")
+	has(t, out, "$3 = 1", "client (host=", "No more reverse-execution history", "Hardware watchpoint 3", "Old value = 0", "New value = 10", "#0  client (host=", "in thread 10 of", "as it was")
 	has(t, out, "after event", "0 -> -10  by thread 11 in book+0x", "waits in accept on 3", "waits in futex for the word at", "{balance = ", "Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
 }
 

@@ -80,6 +80,7 @@ type client struct {
 
 	general engine.Thread // whose registers and memory are asked for
 	moves   engine.Thread // that is to be stepped
+	last    engine.Thread // of the last stop
 	stop    Stop
 
 	breakpoints []breakpoint
@@ -192,7 +193,7 @@ func (c *client) settle(stop Stop) error {
 			th = list[0]
 		}
 	}
-	c.general, c.moves = th, th
+	c.general, c.moves, c.last = th, th, th
 	return nil
 }
 
@@ -332,7 +333,9 @@ func (c *client) answer(p string) (string, error) {
 			return "E01", nil
 		}
 		if rest[0] == 'c' {
-			c.moves = th
+			if c.moves = th; rest[1:] == "0" || rest[1:] == "p0.0" || rest[1:] == "-1" || rest[1:] == "p-1.-1" {
+				c.moves = c.last // gdb names no thread for a step backward if all may run, and has asked about others meanwhile
+			}
 		} else {
 			c.general = th
 		}
