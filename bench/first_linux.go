@@ -42,15 +42,12 @@ func (b *bench) first(only string) error {
 		}
 		p := rank.MannWhitney(seconds[0], seconds[1])
 		a12 := rank.A12(seconds[0], seconds[1])
-		for k := range seconds {
-			slices.Sort(seconds[k])
-			slices.Sort(runs[k])
-		}
+		median := func(v []float64) float64 { return rank.Quantile(v, 0.5) }
 		quartiles := func(v []float64) string {
-			return fmt.Sprintf("%.1f, %.1f, %.1f", v[len(v)/4], v[len(v)/2], v[3*len(v)/4])
+			return fmt.Sprintf("%.1f, %.1f, %.1f", rank.Quantile(v, 0.25), median(v), rank.Quantile(v, 0.75))
 		}
-		fmt.Printf("| %s | %s | %s | %.0f and %.0f | %.2f | %.2f | %.2g | %d and %d of %d |\n", name, quartiles(seconds[0]), quartiles(seconds[1]), runs[0][firstSeeds/2], runs[1][firstSeeds/2],
-			seconds[0][firstSeeds/2]/seconds[1][firstSeeds/2], a12, p, lost[0], lost[1], firstSeeds)
+		fmt.Printf("| %s | %s | %s | %.0f and %.0f | %.2f | %.2f | %.2g | %d and %d of %d |\n", name, quartiles(seconds[0]), quartiles(seconds[1]), median(runs[0]), median(runs[1]),
+			median(seconds[0])/median(seconds[1]), a12, p, lost[0], lost[1], firstSeeds)
 	}
 	return nil
 }

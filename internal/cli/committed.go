@@ -175,13 +175,10 @@ func (c *committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, 
 	if err != nil {
 		return nil, nil, err
 	}
-	violated := explore.Violated(r.Summary.Verdicts)
-	for i := range violated {
-		if explore.Signature(violated[i]) == c.Signature {
-			return r, &violated[i], nil
-		}
+	if v := explore.Shown(r.Summary.Verdicts, c.Signature); v != nil {
+		return r, v, nil
 	}
-	if len(violated) > 0 {
+	if violated := explore.Violated(r.Summary.Verdicts); len(violated) > 0 {
 		return r, &violated[0], nil
 	}
 	return r, nil, nil

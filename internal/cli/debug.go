@@ -71,16 +71,16 @@ type debugOptions struct {
 }
 
 // only reads which process debuggers are shown alone: one of a node, or, if its number is 0, the first that the node has. It is nil if they are shown all.
-func (o *debugOptions) only(nodes []string) (*view.NodeProcess, error) {
+func (o *debugOptions) only(spec *world.Spec) (*view.NodeProcess, error) {
 	switch {
 	case o.process == "":
 		return nil, nil
-	case slices.Contains(nodes, o.process):
+	case slices.Contains(nodeNames(spec), o.process):
 		return &view.NodeProcess{Node: o.process}, nil
 	}
 	p, err := view.ParseNodeProcess(o.process)
-	if err == nil && !slices.Contains(nodes, p.Node) {
-		err = fmt.Errorf("there is no node %s; there are %s", p.Node, strings.Join(nodes, ", "))
+	if err == nil {
+		err = knownNode(spec, p.Node)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--process: %w", err)
@@ -93,7 +93,8 @@ type debugged struct {
 	project *project
 	spec    *world.Spec
 	tape    tape.Tape
-	failure *report.Failure // nil for a seed of a project
+	failure *report.Failure   // nil for a seed of a project
+	only    *view.NodeProcess // that debuggers are shown; nil if they are shown all
 }
 
 func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) error {
@@ -107,6 +108,9 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	}
 	if d.project.spec == nil {
 		defer os.RemoveAll(d.project.state)
+	}
+	if d.only, err = o.only(d.spec); err != nil {
+		return err
 	}
 	if o.delve {
 		return a.delve(c, f, d, o, args)
@@ -185,7 +189,7 @@ func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged,
 			return nil, err
 		}
 		failure := f.runOf(full)
-		return &debugged{p, failure.Spec, failure.Tape, failure}, nil
+		return &debugged{project: p, spec: failure.Spec, tape: failure.Tape, failure: failure}, nil
 	}
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
@@ -198,7 +202,7 @@ func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged,
 	if err := p.build(c.Context(), a); err != nil {
 		return nil, err
 	}
-	return &debugged{p, p.spec, t, nil}, nil
+	return &debugged{project: p, spec: p.spec, tape: t}, nil
 }
 
 // debugSession makes the run once as it is, and then stops a second one where the options say.
@@ -270,18 +274,10 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	if err != nil {
 		return nil, failed(err)
 	}
-	session := &debug.Session{Timeline: timeline, Place: place, Note: a.note, Views: views()}
-	for i := range spec.Nodes {
-		session.Nodes = append(session.Nodes, spec.Nodes[i].Name)
-	}
-	only, err := o.only(session.Nodes)
-	if err != nil {
-		timeline.Close()
-		return nil, err
-	}
+	session := &debug.Session{Timeline: timeline, Place: place, Note: a.note, Views: views(), Nodes: nodeNames(&spec)}
 	session.Shown = func(t engine.Thread) bool {
-		if only != nil {
-			return t.Node == only.Node && (only.PID == 0 || t.PID == only.PID)
+		if d.only != nil {
+			return t.Node == d.only.Node && (d.only.PID == 0 || t.PID == d.only.PID)
 		}
 		i := slices.Index(session.Nodes, t.Node)
 		return i >= 0 && (o.drivers || spec.Nodes[i].Role == world.Server)
@@ -309,11 +305,11 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 
 // violationOf is the violation that is debugged: of a run that shows several, the failure's own. It is nil where there is none.
 func violationOf(d *debugged, run *check.Judged) *check.Verdict {
-	violated := explore.Violated(run.Verdicts)
-	for i := range violated {
-		if d.failure == nil || explore.Signature(violated[i]) == d.failure.Signature {
-			return &violated[i]
-		}
+	if d.failure != nil {
+		return explore.Shown(run.Verdicts, d.failure.Signature)
+	}
+	if violated := explore.Violated(run.Verdicts); len(violated) > 0 {
+		return &violated[0]
 	}
 	return nil
 }

@@ -61,14 +61,8 @@ func RR(args []string, out, errs io.Writer) int {
 
 // delve makes the folders that delve wants, and prints how to use them.
 func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, args []string) error {
-	var nodes []string
-	for i := range d.spec.Nodes {
-		nodes = append(nodes, d.spec.Nodes[i].Name)
-	}
-	if only, err := o.only(nodes); err != nil {
-		return err
-	} else if only == nil {
-		return fmt.Errorf("delve debugs one process: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(nodes, ", "))
+	if d.only == nil {
+		return fmt.Errorf("delve debugs one process: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(nodeNames(d.spec), ", "))
 	}
 	var flags []string
 	c.Flags().Visit(func(flag *pflag.Flag) {

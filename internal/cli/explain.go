@@ -16,7 +16,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
-	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Budgets of an explanation that are not set.
@@ -71,6 +70,7 @@ func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
 	defer s.close()
 	show := newProgress(a.err, false, f.json)
 	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers))}
+	s.setup.Snapshots = a.snapshots(f, p, x.workers)
 	e, err := x.explain(c.Context(), f, show)
 	show.end()
 	if err != nil {
@@ -79,13 +79,9 @@ func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
 		}
 		return err
 	}
-	path := args[0]
-	if !report.IsFailurePath(path) {
-		path = report.FailurePath(p.state, full.ID)
-	}
 	full.Explanation = e
-	if err := report.Write(path, full); err != nil {
-		return failed(err)
+	if _, err := p.store(args[0], full); err != nil {
+		return err
 	}
 	if e.Jump == nil || !e.Jump.Clear {
 		a.code = check.ExitUnknown
@@ -107,7 +103,6 @@ type explainer struct {
 	session *session
 	failure *report.Failure
 	workers int
-	spec    *world.Spec // the failure's, whose runs do not end early
 }
 
 func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*report.Explanation, error) {
@@ -132,13 +127,11 @@ func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*rep
 		to = o.VirtualNs
 	}
 	whole := *x.failure.Spec
-	whole.EndNs = 0
-	x.spec = &whole
-	setup := *x.session.setup
-	setup.Spec = x.spec
-	pool := explore.NewPool(&setup, x.session.command, x.workers)
+	whole.EndNs = 0 // the further runs do not end early
+	x.session.setup.Spec = &whole
+	pool := explore.NewPool(x.session.setup, x.session.command, x.workers)
 	defer pool.Close()
-	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o, to), Seed: x.failure.Tape.Own(), Workers: x.workers, MaxRuns: defaultExplainRuns, MaxTime: defaultExplainTime,
+	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o), Seed: x.failure.Tape.Own(), Workers: x.workers, MaxRuns: defaultExplainRuns, MaxTime: defaultExplainTime,
 		Progress: func(runs int) {
 			show.show(func(elapsed time.Duration) string {
 				return fmt.Sprintf("explaining %s: %d runs in %s", x.failure.ID, runs, elapsed.Round(time.Second))
@@ -183,14 +176,12 @@ func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*rep
 }
 
 // moments are the times at which a run may have been decided: of its decisions, and of what clients did.
-func moments(o *check.Judged, to int64) []int64 {
+func moments(o *check.Judged) []int64 {
 	list := slices.Clone(o.DecisionsNs)
 	for i := range o.History {
 		list = append(list, o.History[i].TimeNs)
 	}
-	list = slices.DeleteFunc(list, func(ns int64) bool { return ns > to })
-	slices.Sort(list)
-	return slices.Compact(list)
+	return list
 }
 
 // fails reports whether a run violates the failure's property.
@@ -208,9 +199,6 @@ func (x *explainer) pair(ctx context.Context, e *report.Explanation, seed uint64
 	for _, d := range e.Decided {
 		undone.Edits = append(undone.Edits, tape.Edit{Op: tape.Set, Stream: d.Stream, From: d.Index})
 	}
-	setup := *x.session.setup
-	setup.Spec = x.spec
-	one := session{&setup, x.session.command, x.session.scratch}
 	for k := range pairTries {
 		p := &report.Pair{Tape: undone, Undone: true}
 		if k > 0 {
@@ -218,7 +206,7 @@ func (x *explainer) pair(ctx context.Context, e *report.Explanation, seed uint64
 		} else if len(e.Decided) == 0 {
 			continue
 		}
-		reply, err := one.run(ctx, &explore.Job{Tape: p.Tape}, nil)
+		reply, err := x.session.run(ctx, &explore.Job{Tape: p.Tape}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +214,7 @@ func (x *explainer) pair(ctx context.Context, e *report.Explanation, seed uint64
 			continue
 		}
 		p.Hash = reply.Summary.Hash
-		p.Fails, p.Holds, err = one.differ(ctx, t, p.Tape)
+		p.Fails, p.Holds, err = x.session.differ(ctx, t, p.Tape)
 		return p, err
 	}
 	return nil, nil

@@ -140,11 +140,15 @@ func (l *lookFlags) request(c *cobra.Command, f *flags, spec *world.Spec, termin
 	return r, err
 }
 
-func knownNode(spec *world.Spec, name string) error {
-	var names []string
+func nodeNames(spec *world.Spec) (names []string) {
 	for i := range spec.Nodes {
 		names = append(names, spec.Nodes[i].Name)
 	}
+	return names
+}
+
+func knownNode(spec *world.Spec, name string) error {
+	names := nodeNames(spec)
 	if slices.Contains(names, name) {
 		return nil
 	}

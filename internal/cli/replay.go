@@ -216,10 +216,7 @@ func (a *app) printChanges(changes []string) {
 func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text string, code int) {
 	same := r.Summary.Hash == f.Hash
 	status := explore.StatusOfVerdicts(r.Summary)
-	there := false
-	for _, v := range explore.Violated(r.Summary.Verdicts) {
-		there = there || explore.Signature(v) == f.Signature
-	}
+	there := explore.Shown(r.Summary.Verdicts, f.Signature) != nil
 	switch {
 	case same && there:
 		return "replayed: the same trace hash and the same violation", check.ExitViolated

@@ -109,13 +109,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 
 // pageOf is the page of a replay that still shows the failure's violation.
 func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, error) {
-	var verdict *check.Verdict
-	for _, v := range explore.Violated(reply.Summary.Verdicts) {
-		if explore.Signature(v) == failure.Signature {
-			verdict = &v
-			break
-		}
-	}
+	verdict := explore.Shown(reply.Summary.Verdicts, failure.Signature)
 	if verdict == nil {
 		return nil, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
 			"`bloodhound replay %s` lists what has changed", failure.ID, failure.ID)}

@@ -85,12 +85,9 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	case err != nil:
 		return failed(err)
 	}
-	path := args[0]
-	if !report.IsFailurePath(path) {
-		path = report.FailurePath(p.state, failure.ID)
-	}
-	if err := report.Write(path, failure); err != nil {
-		return failed(err)
+	path, err := p.store(args[0], failure)
+	if err != nil {
+		return err
 	}
 	shrunk := &failure.Smallest.Shrunk
 	if !shrunk.Minimal {
@@ -101,6 +98,17 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	}
 	fmt.Fprintf(a.out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n", report.Shrunk(shrunk), shellQuote(args[0]), argumentsOf(f, args[1:]), path)
 	return nil
+}
+
+// store writes a failure where a command has found it: in the file that it named, or in the state folder by its id.
+func (p *project) store(name string, f *report.Failure) (path string, err error) {
+	if path = name; !report.IsFailurePath(path) {
+		path = report.FailurePath(p.state, f.ID)
+	}
+	if err := report.Write(path, f); err != nil {
+		return "", failed(err)
+	}
+	return path, nil
 }
 
 // shrinkBudget bounds the shrinking of a failure.
@@ -157,10 +165,8 @@ func tries(pool *explore.Pool, signature string) shrink.Try {
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range explore.Violated(reply.Summary.Verdicts) {
-			if explore.Signature(v) == signature && reply.Outcome != nil {
-				return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: v}, nil
-			}
+		if v := explore.Shown(reply.Summary.Verdicts, signature); v != nil && reply.Outcome != nil {
+			return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: *v}, nil
 		}
 		return &shrink.Run{}, nil
 	}

@@ -703,6 +703,11 @@ func (c *client) read(node, path string) ([]byte, error) {
 			}
 		}
 	}
+	return contents(w, node, path)
+}
+
+// contents are the bytes of a file of a node.
+func contents(w World, node, path string) ([]byte, error) {
 	tree, err := w.Tree(node)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -88,15 +87,7 @@ func (s *Session) Program(folder string) (string, error) {
 	if len(list) == 0 {
 		return "", errors.New("no process runs here; go to a point of the run at which one does (--at)")
 	}
-	tree, err := s.Timeline.World().Tree(list[0].Node)
-	if err != nil {
-		return "", err
-	}
-	r, err := tree.Open(list[0].Program)
-	if err != nil {
-		return "", err
-	}
-	b, err := io.ReadAll(r)
+	b, err := contents(s.Timeline.World(), list[0].Node, list[0].Program)
 	if err != nil {
 		return "", err
 	}

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,15 +65,7 @@ func programOf(w World, node string, pid int) (*program, error) {
 		return nil, fmt.Errorf("node %s has no process %d here; ps lists those that there are", node, pid)
 	}
 	path := threads[i].Program
-	tree, err := w.Tree(node)
-	if err != nil {
-		return nil, err
-	}
-	r, err := tree.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(r, maxFileBytes))
+	b, err := contents(w, node, path)
 	if err != nil {
 		return nil, err
 	}

@@ -224,6 +224,15 @@ func CountOperations(h []history.Event) Operations {
 	return c
 }
 
+// Shown is the violated verdict that has a signature, or nil if there is none.
+func Shown(verdicts []check.Verdict, signature string) *check.Verdict {
+	violated := Violated(verdicts)
+	if i := slices.IndexFunc(violated, func(v check.Verdict) bool { return Signature(v) == signature }); i >= 0 {
+		return &violated[i]
+	}
+	return nil
+}
+
 // Violated returns the violated verdicts.
 func Violated(verdicts []check.Verdict) []check.Verdict {
 	var v []check.Verdict

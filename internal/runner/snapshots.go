@@ -202,6 +202,14 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error
 		s.take(e, r.World, w, ready, time.Duration(begin.SavedNs)+began.Sub(r.began))
 		return time.Since(began)
 	}
+	// on advances the world by a step, and reports whether the run has not come to its end with that.
+	on := func(step engine.Until) (more bool, err error) {
+		if r.Reason, err = r.World.Advance(step); err != nil || r.Reason != engine.ReachedUntil {
+			return false, err
+		}
+		event, now := r.World.At()
+		return (until.Event == 0 || event < until.Event) && (until.TimeNs == 0 || now < until.TimeNs), nil
+	}
 	if begin.Event == 0 && s.Refused == nil {
 		ready := until
 		ready.Ready = true
@@ -211,17 +219,13 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error
 		}
 		take(true)
 	}
-	if _, now := r.World.At(); s.Refused == nil && now < w.PartNs-partEarlyNs {
-		part := until
-		if part.TimeNs == 0 || part.TimeNs > w.PartNs-partEarlyNs {
-			part.TimeNs = w.PartNs - partEarlyNs
+	if _, now := r.World.At(); s.Refused == nil && !s.notAlong && now < w.PartNs-partEarlyNs {
+		step := until
+		if step.TimeNs == 0 || step.TimeNs > w.PartNs-partEarlyNs {
+			step.TimeNs = w.PartNs - partEarlyNs
 		}
-		var err error
-		if r.Reason, err = r.World.Advance(part); err != nil || r.Reason != engine.ReachedUntil {
+		if more, err := on(step); !more {
 			return err
-		}
-		if _, now := r.World.At(); now < w.PartNs-partEarlyNs || w.Spec.EndNs > 0 && now >= w.Spec.EndNs {
-			return nil
 		}
 		take(false)
 	}
@@ -233,12 +237,8 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error
 		if until.Event > 0 {
 			step.Event = min(step.Event, until.Event)
 		}
-		var err error
-		if r.Reason, err = r.World.Advance(step); err != nil || r.Reason != engine.ReachedUntil || step.Event == until.Event {
+		if more, err := on(step); !more {
 			return err
-		}
-		if event, now := r.World.At(); event < step.Event || w.Spec.EndNs > 0 && now >= w.Spec.EndNs {
-			return nil
 		}
 		if time.Since(last) > pause {
 			cost := take(false)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -115,7 +116,7 @@ func WriteSockets(w io.Writer, list []NodeSocket) error {
 	}
 	t := table(w, "NODE", "KIND", "STATE", "NOT READ", "NOT ACKED", "LOCAL", "REMOTE")
 	for _, s := range list {
-		t.row(s.Node, s.Object, or(s.State), s.ReceivedBytes, s.SentBytes, or(s.Local), or(s.Remote))
+		t.row(s.Node, s.Object, cmp.Or(s.State, "-"), s.ReceivedBytes, s.SentBytes, cmp.Or(s.Local, "-"), cmp.Or(s.Remote, "-"))
 	}
 	return t.Flush()
 }
@@ -127,7 +128,7 @@ func WriteOpenFiles(w io.Writer, list []engine.OpenFile) error {
 	}
 	t := table(w, "FD", "KIND", "PATH")
 	for _, f := range list {
-		t.row(f.FD, or(f.Object), f.Path)
+		t.row(f.FD, cmp.Or(f.Object, "-"), f.Path)
 	}
 	return t.Flush()
 }
@@ -164,13 +165,6 @@ func (t columns) row(cells ...any) {
 		io.WriteString(t, printable(fmt.Sprint(c)))
 	}
 	io.WriteString(t, "\n")
-}
-
-func or(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 const maxCommandRunes = 120

@@ -188,13 +188,9 @@ func (x debugging) WaitsFor(node string, tid int) (why string, err error) {
 
 func (x debugging) CPU(node string, tid int) (cpu *engine.CPU, err error) {
 	err = x.ask(func(k *kernel.Kernel) error {
-		t, err := x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid)
+		t, regs, err := x.registersOf(k, node, tid)
 		if err != nil {
 			return err
-		}
-		regs, ok := linux.Registers(k, t)
-		if !ok {
-			return fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
 		}
 		cpu = &engine.CPU{General: *(*[27]uint64)(unsafe.Pointer(&regs)), Extended: k.M.XState(t.ID)}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 )
 
@@ -75,18 +76,25 @@ func (x stopped) Threads() (list []engine.Thread, err error) {
 
 func (x stopped) Registers(node string, tid int) (list []engine.Register, err error) {
 	err = x.ask(func(k *kernel.Kernel) error {
-		t, err := x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid)
-		if err != nil {
-			return err
+		_, regs, err := x.registersOf(k, node, tid)
+		if err == nil {
+			list = registers(&regs)
 		}
-		regs, ok := linux.Registers(k, t)
-		if !ok {
-			return fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
-		}
-		list = registers(&regs)
-		return nil
+		return err
 	})
 	return list, err
+}
+
+// registersOf finds a thread and reads its registers.
+func (x stopped) registersOf(k *kernel.Kernel, node string, tid int) (t *kernel.Thread, regs machine.Regs, err error) {
+	if t, err = x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid); err != nil {
+		return nil, regs, err
+	}
+	regs, ok := linux.Registers(k, t)
+	if !ok {
+		err = fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
+	}
+	return t, regs, err
 }
 
 func (x stopped) Memory(node string, pid int, address uint64, bytes int) (b []byte, err error) {
