@@ -1,0 +1,579 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
+)
+
+// Dir is a database in a folder. Each process that adds to it appends to a segment of its own, so that there is no lock, and copying the files
+// of one folder into another merges the two.
+//
+//	log/NAME.seg          entries (see segment.go)
+//	blob/ab/DIGEST.zst    blobs, compressed
+//	lease/NAME            leases, changed under a lock
+//	.gitignore            of everything
+type Dir struct {
+	path string
+
+	mu      sync.Mutex
+	segment *os.File // of this process; nil until it adds something
+	size    int64    // of its whole frames
+	number  int
+	name    string // of this process in segments
+
+	pack *zstd.Encoder
+	open *zstd.Decoder
+}
+
+// maxSegmentBytes is the size from which on a process begins another segment.
+const maxSegmentBytes = 16 << 20
+
+const (
+	logFolder   = "log"
+	blobFolder  = "blob"
+	leaseFolder = "lease"
+	segmentEnd  = ".seg"
+	blobEnd     = ".zst"
+)
+
+// OpenDir opens the database in a folder, which is made if it is missing.
+func OpenDir(path string) (*Dir, error) {
+	for _, name := range []string{logFolder, blobFolder, leaseFolder} {
+		if err := os.MkdirAll(filepath.Join(path, name), 0o777); err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+	}
+	ignore := filepath.Join(path, ".gitignore")
+	if _, err := os.Lstat(ignore); errors.Is(err, fs.ErrNotExist) {
+		if err := os.WriteFile(ignore, []byte("*\n"), 0o666); err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+	}
+	d := &Dir{path: path, name: strings.ToLower(rand.Text()[:16])}
+	var err error
+	if d.pack, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+		return nil, err
+	}
+	d.open, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBlobBytes+1))
+	return d, err
+}
+
+func (d *Dir) String() string { return d.path }
+
+// Path is the folder.
+func (d *Dir) Path() string { return d.path }
+
+// Add implements Store.
+func (d *Dir) Add(ctx context.Context, entries ...Entry) error {
+	if err := cmp.Or(ctx.Err(), check(entries)); err != nil || len(entries) == 0 {
+		return err
+	}
+	var b []byte
+	for i := range entries {
+		b = appendFrame(b, &entries[i])
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.append(b); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// append writes frames durably. After an error the segment ends where it did before; if that cannot be had, it is left as it is, and the next
+// frames go to another.
+func (d *Dir) append(b []byte) error {
+	if d.segment != nil && d.size+int64(len(b)) > maxSegmentBytes {
+		d.end()
+	}
+	if d.segment == nil {
+		if err := d.begin(); err != nil {
+			return err
+		}
+	}
+	_, err := d.segment.WriteAt(b, d.size)
+	if err == nil {
+		err = d.segment.Sync()
+	}
+	if err == nil {
+		d.size += int64(len(b))
+		return nil
+	}
+	if cut := d.segment.Truncate(d.size); cut != nil {
+		d.end()
+	}
+	return err
+}
+
+// begin makes a segment.
+func (d *Dir) begin() error {
+	folder := filepath.Join(d.path, logFolder)
+	name := filepath.Join(folder, fmt.Sprintf("%s-%06d%s", d.name, d.number, segmentEnd))
+	d.number++
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o666)
+	if err != nil {
+		return err
+	}
+	// The lock tells others that a writer lives.
+	if err = unix.Flock(int(f.Fd()), unix.LOCK_SH); err == nil {
+		_, err = f.WriteString(segmentMagic)
+	}
+	if err == nil {
+		err = syncFolder(folder)
+	}
+	if err != nil {
+		f.Close()
+		os.Remove(name)
+		return err
+	}
+	d.segment, d.size = f, int64(len(segmentMagic))
+	return nil
+}
+
+func syncFolder(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// segments lists the sizes of segments by name.
+func (d *Dir) segments() (map[string]int64, error) {
+	list, err := os.ReadDir(filepath.Join(d.path, logFolder))
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	sizes := make(map[string]int64, len(list))
+	for _, f := range list {
+		if !strings.HasSuffix(f.Name(), segmentEnd) {
+			continue
+		}
+		info, err := f.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // dropped by another process
+		}
+		if err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+		sizes[f.Name()] = info.Size()
+	}
+	return sizes, nil
+}
+
+// place is how far a segment was read, and how large it was then: a write that was cut short may follow its entries.
+type place struct {
+	At   int64 `json:"at"`
+	Size int64 `json:"size"`
+}
+
+// places is a Cursor of a Dir, by segment.
+func places(c Cursor) map[string]place {
+	at := map[string]place{}
+	if json.Unmarshal([]byte(c), &at) != nil {
+		return map[string]place{}
+	}
+	return at
+}
+
+// Read implements Store. Behind damage in a segment nothing of it is read; Check finds it.
+func (d *Dir) Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error) {
+	sizes, err := d.segments()
+	if err != nil {
+		return from, err
+	}
+	before, next := places(from), make(map[string]place, len(sizes))
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if err := ctx.Err(); err != nil {
+			return from, err
+		}
+		p := before[name]
+		if sizes[name] != p.Size {
+			p.Size = sizes[name]
+			if p.At, _, err = d.scan(name, p.At, func(e Entry) error {
+				if !strings.HasPrefix(e.Key, prefix) {
+					return nil
+				}
+				return each(e)
+			}); err != nil {
+				return from, err
+			}
+		}
+		next[name] = p
+	}
+	b, err := json.Marshal(next)
+	return Cursor(b), err
+}
+
+// scan gives the entries of a segment from a place on, and returns the place behind them.
+func (d *Dir) scan(name string, from int64, each func(Entry) error) (at int64, damage, err error) {
+	f, err := os.Open(filepath.Join(d.path, logFolder, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return from, nil, nil // dropped by another process
+	}
+	if err != nil {
+		return from, nil, fmt.Errorf("store: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, from, 1<<62-from))
+	if err != nil {
+		return from, nil, fmt.Errorf("store: %w", err)
+	}
+	if from == 0 {
+		if !bytes.HasPrefix(b, []byte(segmentMagic)) {
+			if len(b) < len(segmentMagic) && strings.HasPrefix(segmentMagic, string(b)) {
+				return 0, nil, nil
+			}
+			return 0, errors.New("it is no segment"), nil
+		}
+		b, from = b[len(segmentMagic):], int64(len(segmentMagic))
+	}
+	whole, damage, err := frames(b, each)
+	return from + int64(whole), damage, err
+}
+
+// pollEvery is how often a folder is looked at for changes, and waitMost how long Wait waits for one.
+const (
+	pollEvery = 200 * time.Millisecond
+	waitMost  = 10 * time.Second
+)
+
+// Wait implements Store.
+func (d *Dir) Wait(ctx context.Context, _ string, from Cursor) error {
+	at := places(from)
+	until := time.Now().Add(waitMost)
+	for time.Now().Before(until) {
+		sizes, err := d.segments()
+		if err != nil {
+			return err
+		}
+		for name, size := range sizes {
+			if size != at[name].Size {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollEvery):
+		}
+	}
+	return nil
+}
+
+// Drop implements Store. It moves what remains of a segment that loses something into one of this process. A segment to which another
+// process appends stays as it is.
+func (d *Dir) Drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error) {
+	d.mu.Lock()
+	d.end()
+	d.mu.Unlock()
+	sizes, err := d.segments()
+	if err != nil {
+		return 0, err
+	}
+	dropped := 0
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		n, err := d.dropOf(ctx, name, prefix, drop)
+		dropped += n
+		if err != nil {
+			return dropped, err
+		}
+	}
+	return dropped, nil
+}
+
+func (d *Dir) dropOf(ctx context.Context, name, prefix string, drop func(Entry) bool) (int, error) {
+	file := filepath.Join(d.path, logFolder, name)
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("store: %w", err)
+	}
+	defer f.Close()
+	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return 0, nil // its writer lives
+	}
+	var kept []Entry
+	n := 0
+	_, damage, err := d.scan(name, 0, func(e Entry) error {
+		if strings.HasPrefix(e.Key, prefix) && drop(e) {
+			n++
+		} else {
+			kept = append(kept, e)
+		}
+		return ctx.Err()
+	})
+	if err != nil || n == 0 || damage != nil {
+		return 0, err
+	}
+	for part := range slices.Chunk(kept, bundleEntries) {
+		if err := d.Add(ctx, part...); err != nil {
+			return 0, err
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		return 0, fmt.Errorf("store: %w", err)
+	}
+	return n, nil
+}
+
+// writeWhole makes a file that is there as a whole or not at all, and durable.
+func writeWhole(name string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(name))
+	}
+	return err
+}
+
+func (d *Dir) blobFile(digest Digest) string {
+	return filepath.Join(d.path, blobFolder, string(digest[:2]), string(digest)+blobEnd)
+}
+
+// PutBlob implements Store.
+func (d *Dir) PutBlob(_ context.Context, b []byte) (Digest, error) {
+	if err := checkBlob(b); err != nil {
+		return "", err
+	}
+	digest := DigestOf(b)
+	file := d.blobFile(digest)
+	if _, err := os.Lstat(file); err == nil {
+		return digest, nil
+	}
+	err := os.MkdirAll(filepath.Dir(file), 0o777)
+	if err == nil {
+		err = writeWhole(file, d.pack.EncodeAll(b, nil))
+	}
+	if err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	return digest, nil
+}
+
+// Blob implements Store.
+func (d *Dir) Blob(_ context.Context, digest Digest) ([]byte, error) {
+	if !digest.Valid() {
+		return nil, fmt.Errorf("%w: %q is no digest", ErrNoBlob, digest)
+	}
+	packed, err := os.ReadFile(d.blobFile(digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", ErrNoBlob, digest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	b, err := d.open.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, fmt.Errorf("store: blob %s is damaged: %w", digest, err)
+	}
+	if DigestOf(b) != digest {
+		return nil, fmt.Errorf("store: blob %s is damaged: its bytes have another digest", digest)
+	}
+	return b, nil
+}
+
+// Blobs implements Store. Sizes are those of the files.
+func (d *Dir) Blobs(ctx context.Context, each func(Digest, int64) error) error {
+	files, err := filepath.Glob(filepath.Join(d.path, blobFolder, "*", "*"+blobEnd))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		digest := Digest(strings.TrimSuffix(filepath.Base(file), blobEnd))
+		info, err := os.Stat(file)
+		if err != nil || !digest.Valid() {
+			continue
+		}
+		if err := cmp.Or(ctx.Err(), each(digest, info.Size())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropBlob implements Store.
+func (d *Dir) DropBlob(_ context.Context, digest Digest) error {
+	if !digest.Valid() {
+		return nil
+	}
+	if err := os.Remove(d.blobFile(digest)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// changeLease changes a lease under a lock that all processes of the machine, and by most network file systems others, respect.
+func (d *Dir) changeLease(name string, change func(Lease) (Lease, error)) (Lease, error) {
+	folder := filepath.Join(d.path, leaseFolder)
+	lock, err := os.OpenFile(filepath.Join(folder, ".lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return Lease{}, fmt.Errorf("store: %w", err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return Lease{}, fmt.Errorf("store: lock of leases in %s: %w", folder, err)
+	}
+	file := filepath.Join(folder, string(DigestOf([]byte(name)))[:32])
+	var l Lease
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(b, &l)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		l = Lease{} // it was cut short by a crash of the machine
+	}
+	next, err := change(l)
+	if err != nil {
+		return next, err
+	}
+	if b, err = json.Marshal(next); err == nil {
+		err = writeWhole(file, b)
+	}
+	if err != nil {
+		return Lease{}, fmt.Errorf("store: %w", err)
+	}
+	return next, nil
+}
+
+// Lease implements Store.
+func (d *Dir) Lease(_ context.Context, name, holder string, ttl time.Duration) (Lease, error) {
+	return d.changeLease(name, func(l Lease) (Lease, error) { return l.taken(name, holder, ttl, time.Now()) })
+}
+
+// Release implements Store.
+func (d *Dir) Release(_ context.Context, name, holder string) error {
+	_, err := d.changeLease(name, func(l Lease) (Lease, error) { return l.released(holder), nil })
+	return err
+}
+
+// Check reads all of the database, and reports each damage.
+func (d *Dir) Check(ctx context.Context, report func(file, damage string)) error {
+	sizes, err := d.segments()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		at, damage, err := d.scan(name, 0, func(Entry) error { return ctx.Err() })
+		switch {
+		case err != nil:
+			return err
+		case damage != nil:
+			report(filepath.Join(logFolder, name), fmt.Sprintf("behind byte %d: %v; the entries before it are read", at, damage))
+		}
+	}
+	return d.Blobs(ctx, func(digest Digest, _ int64) error {
+		if _, err := d.Blob(ctx, digest); err != nil {
+			report(filepath.Join(blobFolder, string(digest[:2]), string(digest)+blobEnd), err.Error())
+		}
+		return nil
+	})
+}
+
+// Close implements Store.
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.end()
+	d.open.Close()
+	return d.pack.Close()
+}
+
+// end ends the segment of this process, if there is one.
+func (d *Dir) end() {
+	if d.segment != nil {
+		d.segment.Close()
+		d.segment = nil
+	}
+}
+
+// mergeDir copies what another folder has: segments that are missing, or longer there, and blobs.
+func (d *Dir) mergeDir(ctx context.Context, from *Dir) (m Merged, err error) {
+	have, err := d.segments()
+	if err != nil {
+		return m, err
+	}
+	theirs, err := from.segments()
+	if err != nil {
+		return m, err
+	}
+	err = from.Blobs(ctx, func(digest Digest, _ int64) error {
+		file := d.blobFile(digest)
+		if _, err := os.Lstat(file); err == nil {
+			return nil
+		}
+		b, err := from.Blob(ctx, digest)
+		if err != nil {
+			return err
+		}
+		m.Blobs++
+		_, err = d.PutBlob(ctx, b)
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(theirs)) {
+		if theirs[name] <= have[name] {
+			continue
+		}
+		mine := int64(0)
+		if have[name] > 0 {
+			if mine, _, err = d.scan(name, 0, func(Entry) error { return nil }); err != nil {
+				return m, err
+			}
+		}
+		b := []byte(segmentMagic)
+		at, _, err := from.scan(name, 0, func(e Entry) error {
+			b = appendFrame(b, &e)
+			m.Entries++
+			return ctx.Err()
+		})
+		if err != nil {
+			return m, err
+		}
+		if at <= mine || at <= int64(len(segmentMagic)) {
+			continue
+		}
+		if err := writeWhole(filepath.Join(d.path, logFolder, name), b); err != nil {
+			return m, fmt.Errorf("store: %w", err)
+		}
+	}
+	return m, nil
+}

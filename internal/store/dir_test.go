@@ -1,0 +1,168 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+)
+
+// segments are the files of a folder's entries.
+func segments(t *testing.T, path string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(path, "log", "*.seg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func put(t *testing.T, s store.Store, values ...string) {
+	t.Helper()
+	for _, v := range values {
+		if err := s.Add(t.Context(), store.Entry{Key: "k", Value: []byte(v)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func damages(t *testing.T, d *store.Dir) (list []string) {
+	t.Helper()
+	if err := d.Check(t.Context(), func(file, damage string) { list = append(list, file+": "+damage) }); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// A write that was cut short at any byte loses its own entry and none before it.
+func TestDirCutShort(t *testing.T) {
+	path := t.TempDir()
+	d := openDir(t, path)
+	put(t, d, "first", "second")
+	d.Close()
+	file := segments(t, path)[0]
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range whole {
+		if err := os.WriteFile(file, whole[:n], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		d := openDir(t, path)
+		got := storetest.All(t, d, "")
+		want := []string{"k = first", "k = second"}[:len(got)]
+		if !slices.Equal(got, want) || n == len(whole)-1 && len(got) != 1 {
+			t.Fatalf("of %d of %d bytes: %q", n, len(whole), got)
+		}
+		if list := damages(t, d); len(list) > 0 {
+			t.Fatalf("a write under way is taken for damage: %q", list)
+		}
+		put(t, d, "third") // by another writer
+		if got := storetest.All(t, d, ""); got[len(got)-1] != "k = third" {
+			t.Fatalf("of %d bytes, and a third entry: %q", n, got)
+		}
+		d.Close()
+		for _, f := range segments(t, path) {
+			if f != file {
+				os.Remove(f)
+			}
+		}
+	}
+}
+
+func TestDirDamage(t *testing.T) {
+	path := t.TempDir()
+	d := openDir(t, path)
+	put(t, d, "first", "second")
+	blob, err := d.PutBlob(t.Context(), []byte("blob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := segments(t, path)[0]
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole[len(whole)-1] ^= 1
+	if err := os.WriteFile(file, whole, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(path, "blob", string(blob[:2]), string(blob)+".zst")
+	if err := os.WriteFile(packed, []byte("other"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got := storetest.All(t, d, ""); !slices.Equal(got, []string{"k = first"}) {
+		t.Fatalf("before the damage: %q", got)
+	}
+	if _, err := d.Blob(t.Context(), blob); err == nil {
+		t.Fatal("a damaged blob was given")
+	}
+	if list := damages(t, d); len(list) != 2 || !strings.Contains(list[0], "checksum") || !strings.Contains(list[1], "damaged") {
+		t.Fatalf("found: %q", list)
+	}
+}
+
+// Folders merge by copying files, the longer one of a name included.
+func TestDirCopied(t *testing.T) {
+	a, b := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	d := openDir(t, a)
+	put(t, d, "first")
+	if err := os.CopyFS(b, os.DirFS(a)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, d, "second")
+	other := openDir(t, b)
+	put(t, other, "third")
+	for range 2 {
+		if _, err := store.Merge(t.Context(), other, d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := storetest.All(t, other, ""); !slices.Equal(got, []string{"k = first", "k = second", "k = third"}) {
+		t.Fatalf("merged: %q", got)
+	}
+	if n := len(segments(t, b)); n != 2 {
+		t.Fatalf("%d segments", n)
+	}
+}
+
+// A segment whose writer lives stays as it is.
+func TestDirDropsNothingOfAWriter(t *testing.T) {
+	path := t.TempDir()
+	writer, other := openDir(t, path), openDir(t, path)
+	put(t, writer, "first")
+	all := func(store.Entry) bool { return true }
+	if n, err := other.Drop(t.Context(), "", all); n != 0 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	put(t, writer, "second")
+	if got := storetest.All(t, other, ""); len(got) != 2 {
+		t.Fatalf("left: %q", got)
+	}
+	writer.Close()
+	if n, err := other.Drop(t.Context(), "", all); n != 2 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+}
+
+func TestDirTwice(t *testing.T) {
+	path := t.TempDir()
+	for range 3 {
+		d := openDir(t, path)
+		put(t, d, "same")
+		d.Close()
+	}
+	d := openDir(t, path)
+	defer d.Close()
+	if n, err := d.Drop(t.Context(), "", store.Twice()); n != 2 || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if got := storetest.All(t, d, ""); len(got) != 1 || len(segments(t, path)) != 1 {
+		t.Fatalf("left: %q in %q", got, segments(t, path))
+	}
+}

@@ -1,0 +1,372 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Layered is a database in front of a shared one. What is added is durable when the local one has it; the shared one gets it as soon as it can be
+// reached. What is read is the union. Where the shared one is away, Layered goes on with the local one, and Trouble says why.
+type Layered struct {
+	local, shared Store
+	mark          string // file with the cursor up to which the shared database has what the local one has; "" is none
+	stop          context.CancelFunc
+	stopped       sync.WaitGroup
+	poke          chan struct{}
+
+	pushing sync.Mutex // held while something is copied
+	sent    map[Digest]bool
+
+	mu      sync.Mutex
+	pending []Entry // that the local database could not take
+	trouble error   // of the shared database
+	owed    error   // of the local database
+	pushed  Cursor
+}
+
+// retryEvery is how long Layered waits before it tries again to reach a database that failed.
+const retryEvery = time.Second
+
+// maxPending bounds what Layered holds in memory while the local database is full, in bytes.
+const maxPending = 64 << 20
+
+// NewLayered begins to copy what a local database has to a shared one. mark is a file that remembers how far this came.
+func NewLayered(local, shared Store, mark string) *Layered {
+	ctx, stop := context.WithCancel(context.Background())
+	l := &Layered{local: local, shared: shared, mark: mark, stop: stop, poke: make(chan struct{}, 1), sent: map[Digest]bool{}}
+	if b, err := os.ReadFile(mark); err == nil && mark != "" {
+		l.pushed = Cursor(b)
+	}
+	l.stopped.Go(func() { l.copy(ctx) })
+	return l
+}
+
+func (l *Layered) String() string { return l.shared.String() + " behind " + l.local.String() }
+
+// Trouble is why the shared or the local database does not take what was added; nil if both do.
+func (l *Layered) Trouble() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Join(l.owed, l.trouble)
+}
+
+// Add implements Store.
+func (l *Layered) Add(ctx context.Context, entries ...Entry) error {
+	if err := cmp.Or(ctx.Err(), check(entries)); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	held := len(l.pending) > 0
+	l.mu.Unlock()
+	var err error
+	if !held {
+		err = l.local.Add(ctx, entries...)
+	}
+	if held || err != nil {
+		if err := l.hold(err, entries); err != nil {
+			return err
+		}
+	}
+	select {
+	case l.poke <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// hold keeps entries in memory until the local database takes them.
+func (l *Layered) hold(why error, entries []Entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size := 0
+	for i := range l.pending {
+		size += len(l.pending[i].Key) + len(l.pending[i].Value)
+	}
+	if size > maxPending {
+		return l.owed
+	}
+	if why != nil {
+		l.owed = why
+	}
+	l.pending = append(l.pending, entries...)
+	return nil
+}
+
+// copy brings what the local database has to the shared one.
+func (l *Layered) copy(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := l.push(ctx)
+		l.mu.Lock()
+		l.trouble = err
+		again := err != nil || len(l.pending) > 0
+		l.mu.Unlock()
+		var later <-chan time.Time
+		if again {
+			later = time.After(retryEvery)
+		}
+		select {
+		case <-ctx.Done():
+		case <-later:
+		case <-l.poke:
+		}
+	}
+}
+
+// push copies once.
+func (l *Layered) push(ctx context.Context) error {
+	l.pushing.Lock()
+	defer l.pushing.Unlock()
+	l.mu.Lock()
+	pending, from := slices.Clone(l.pending), l.pushed
+	l.mu.Unlock()
+	if len(pending) > 0 {
+		err := l.local.Add(ctx, pending...)
+		l.mu.Lock()
+		if l.owed = err; err == nil {
+			l.pending = slices.Delete(l.pending, 0, len(pending))
+		}
+		l.mu.Unlock()
+		if err != nil { // the shared one may take what the local one cannot
+			if err := l.shared.Add(ctx, pending...); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.pushBlobs(ctx); err != nil {
+		return err
+	}
+	var bundle []Entry
+	size := 0
+	flush := func() error {
+		if len(bundle) == 0 {
+			return nil
+		}
+		err := l.shared.Add(ctx, bundle...)
+		bundle, size = nil, 0
+		return err
+	}
+	next, err := l.local.Read(ctx, "", from, func(e Entry) error {
+		bundle, size = append(bundle, e), size+len(e.Key)+len(e.Value)
+		if len(bundle) < bundleEntries && size < bundleBytes {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err != nil || next == from {
+		return err
+	}
+	l.mu.Lock()
+	l.pushed = next
+	l.mu.Unlock()
+	if l.mark != "" {
+		return writeWhole(l.mark, []byte(next))
+	}
+	return nil
+}
+
+// pushBlobs copies the blobs that the shared database lacks. It asks for a list of those only once.
+func (l *Layered) pushBlobs(ctx context.Context) error {
+	var missing []Digest
+	if err := l.local.Blobs(ctx, func(d Digest, _ int64) error {
+		if !l.sent[d] {
+			missing = append(missing, d)
+		}
+		return nil
+	}); err != nil || len(missing) == 0 {
+		return err
+	}
+	if len(l.sent) == 0 {
+		if err := l.shared.Blobs(ctx, func(d Digest, _ int64) error { l.sent[d] = true; return nil }); err != nil {
+			return err
+		}
+	}
+	for _, d := range missing {
+		if l.sent[d] {
+			continue
+		}
+		b, err := l.local.Blob(ctx, d)
+		if err != nil {
+			return err
+		}
+		if _, err := l.shared.PutBlob(ctx, b); err != nil {
+			return err
+		}
+		l.sent[d] = true
+	}
+	return nil
+}
+
+// both is a Cursor of a Layered.
+type both struct{ Local, Shared Cursor }
+
+func bothOf(c Cursor) (b both) {
+	if json.Unmarshal([]byte(c), &b) != nil {
+		return both{}
+	}
+	return b
+}
+
+func (b both) cursor() Cursor {
+	text, err := json.Marshal(b)
+	if err != nil {
+		panic("store: " + err.Error()) // two strings
+	}
+	return Cursor(text)
+}
+
+// Read implements Store.
+func (l *Layered) Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error) {
+	at := bothOf(from)
+	var own error // of each, which no database has caused
+	mine := func(e Entry) error {
+		own = each(e)
+		return own
+	}
+	var err error
+	if at.Local, err = l.local.Read(ctx, prefix, at.Local, mine); err != nil {
+		return from, err
+	}
+	next, err := l.shared.Read(ctx, prefix, at.Shared, mine)
+	if own != nil || ctx.Err() != nil {
+		return from, errors.Join(own, ctx.Err())
+	}
+	l.mu.Lock()
+	l.trouble = err
+	l.mu.Unlock()
+	if err == nil {
+		at.Shared = next
+	}
+	return at.cursor(), nil
+}
+
+// Wait implements Store.
+func (l *Layered) Wait(ctx context.Context, prefix string, from Cursor) error {
+	at := bothOf(from)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 2)
+	go func() { done <- l.local.Wait(ctx, prefix, at.Local) }()
+	go func() {
+		err := l.shared.Wait(ctx, prefix, at.Shared)
+		if err != nil && ctx.Err() == nil { // it is away
+			select {
+			case <-ctx.Done():
+			case <-time.After(retryEvery):
+			}
+			err = nil
+		}
+		done <- err
+	}()
+	err := <-done
+	cancel()
+	<-done
+	return err
+}
+
+// Drop implements Store.
+func (l *Layered) Drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error) {
+	l.pushing.Lock()
+	defer l.pushing.Unlock()
+	dropped := map[identity]bool{}
+	each := func(e Entry) bool {
+		if id := e.identity(); dropped[id] || drop(e) {
+			dropped[id] = true
+			return true
+		}
+		return false
+	}
+	for _, s := range []Store{l.local, l.shared} {
+		if _, err := s.Drop(ctx, prefix, each); err != nil {
+			return len(dropped), err
+		}
+	}
+	return len(dropped), nil
+}
+
+// PutBlob implements Store.
+func (l *Layered) PutBlob(ctx context.Context, b []byte) (Digest, error) {
+	d, err := l.local.PutBlob(ctx, b)
+	if err != nil { // the local one is full, say
+		return l.shared.PutBlob(ctx, b)
+	}
+	return d, nil
+}
+
+// Blob implements Store.
+func (l *Layered) Blob(ctx context.Context, d Digest) ([]byte, error) {
+	b, err := l.local.Blob(ctx, d)
+	if errors.Is(err, ErrNoBlob) {
+		return l.shared.Blob(ctx, d)
+	}
+	return b, err
+}
+
+// Blobs implements Store.
+func (l *Layered) Blobs(ctx context.Context, each func(Digest, int64) error) error {
+	given := map[Digest]bool{}
+	if err := l.local.Blobs(ctx, func(d Digest, n int64) error {
+		given[d] = true
+		return each(d, n)
+	}); err != nil {
+		return err
+	}
+	return l.shared.Blobs(ctx, func(d Digest, n int64) error {
+		if given[d] {
+			return nil
+		}
+		return each(d, n)
+	})
+}
+
+// DropBlob implements Store.
+func (l *Layered) DropBlob(ctx context.Context, d Digest) error {
+	return errors.Join(l.local.DropBlob(ctx, d), l.shared.DropBlob(ctx, d))
+}
+
+// Lease implements Store. It is the shared database's: while that is away, the local one's word must do, and a piece of work may be done twice.
+func (l *Layered) Lease(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error) {
+	lease, err := l.shared.Lease(ctx, name, holder, ttl)
+	if err == nil || errors.Is(err, ErrHeld) || ctx.Err() != nil {
+		return lease, err
+	}
+	return l.local.Lease(ctx, name, holder, ttl)
+}
+
+// Release implements Store.
+func (l *Layered) Release(ctx context.Context, name, holder string) error {
+	return errors.Join(l.local.Release(ctx, name, holder), l.shared.Release(ctx, name, holder))
+}
+
+// Flush copies all that was added to the shared database.
+func (l *Layered) Flush(ctx context.Context) error {
+	for {
+		err := l.push(ctx)
+		l.mu.Lock()
+		owed := len(l.pending)
+		l.mu.Unlock()
+		if err != nil || owed == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryEvery):
+		}
+	}
+}
+
+// Close implements Store. What the shared database lacks then, it gets when the local one is used again with the same mark.
+func (l *Layered) Close() error {
+	l.stop()
+	l.stopped.Wait()
+	return errors.Join(l.local.Close(), l.shared.Close())
+}

@@ -1,0 +1,102 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+)
+
+// failing is a database that can be away, or full.
+type failing struct {
+	store.Store
+	down atomic.Bool
+}
+
+var errDown = errors.New("away")
+
+func (f *failing) Add(ctx context.Context, entries ...store.Entry) error {
+	if f.down.Load() {
+		return errDown
+	}
+	return f.Store.Add(ctx, entries...)
+}
+
+func (f *failing) Read(ctx context.Context, prefix string, from store.Cursor, each func(store.Entry) error) (store.Cursor, error) {
+	if f.down.Load() {
+		return from, errDown
+	}
+	return f.Store.Read(ctx, prefix, from, each)
+}
+
+func (f *failing) Close() error { return nil }
+
+// While the shared database is away, a worker goes on; what it added arrives later, also if it was ended before.
+func TestLayeredSharedAway(t *testing.T) {
+	shared := &failing{Store: store.NewMemory()}
+	local := t.TempDir()
+	mark := filepath.Join(local, "pushed")
+	shared.down.Store(true)
+	l := store.NewLayered(openDir(t, local), shared, mark)
+	put(t, l, "first")
+	blob, err := l.PutBlob(t.Context(), []byte("blob"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := storetest.All(t, l, ""); !slices.Equal(got, []string{"k = first"}) {
+		t.Fatalf("while it is away: %q", got)
+	}
+	if !errors.Is(l.Trouble(), errDown) {
+		t.Fatalf("trouble: %v", l.Trouble())
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shared.down.Store(false)
+	l = store.NewLayered(openDir(t, local), shared, mark)
+	put(t, l, "second")
+	if err := l.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := storetest.All(t, shared, ""); !slices.Equal(got, []string{"k = first", "k = second"}) {
+		t.Fatalf("afterwards: %q", got)
+	}
+	if b, err := shared.Blob(t.Context(), blob); err != nil || string(b) != "blob" {
+		t.Fatalf("the blob: %q, %v", b, err)
+	}
+	if l.Trouble() != nil {
+		t.Fatalf("trouble: %v", l.Trouble())
+	}
+	l.Close()
+}
+
+// While the local database is full, the shared one gets what is added, and the local one later.
+func TestLayeredLocalFull(t *testing.T) {
+	shared, local := &failing{Store: store.NewMemory()}, &failing{Store: store.NewMemory()}
+	l := store.NewLayered(local, shared, "")
+	defer l.Close()
+	local.down.Store(true)
+	put(t, l, "first", "second")
+	for range 100 {
+		if len(storetest.All(t, shared, "")) == 2 {
+			break
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 0)
+		l.Flush(ctx)
+		cancel()
+	}
+	local.down.Store(false)
+	if err := l.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []store.Store{shared, local} {
+		if got := storetest.All(t, s, ""); !slices.Equal(got, []string{"k = first", "k = second"}) {
+			t.Fatalf("%q", got)
+		}
+	}
+}

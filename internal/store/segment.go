@@ -1,0 +1,66 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// A segment is a file of frames, to which one writer appends. A frame is the length of its body and the body's CRC-32C, four bytes each,
+// little endian; and the body: the key's length as a varint, the key, the value. What follows the last whole frame is a write that is under way, or that
+// was cut short: readers do not take it, and only the writer may remove it.
+
+const headBytes = 8
+
+// maxBodyBytes bounds a body; a longer one is no frame.
+const maxBodyBytes = MaxKeyBytes + MaxValueBytes + binary.MaxVarintLen64
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// segmentMagic begins each segment, with the version of its form.
+const segmentMagic = "bloodhound segment 1\n"
+
+// appendFrame appends the frame of an entry.
+func appendFrame(b []byte, e *Entry) []byte {
+	at := len(b)
+	b = append(b, make([]byte, headBytes)...)
+	b = binary.AppendUvarint(b, uint64(len(e.Key)))
+	b = append(b, e.Key...)
+	b = append(b, e.Value...)
+	body := b[at+headBytes:]
+	binary.LittleEndian.PutUint32(b[at:], uint32(len(body)))
+	binary.LittleEndian.PutUint32(b[at+4:], crc32.Checksum(body, castagnoli))
+	return b
+}
+
+// frames gives the entries of frames that begin at b, and returns how many bytes the whole ones have. damage is what follows them, if it
+// cannot be a frame whose write is under way. Values are parts of b.
+func frames(b []byte, each func(Entry) error) (whole int, damage, err error) {
+	key := ""
+	for len(b)-whole >= headBytes {
+		size := int(binary.LittleEndian.Uint32(b[whole:]))
+		if size == 0 || size > maxBodyBytes {
+			return whole, fmt.Errorf("a frame of %d bytes", size), nil
+		}
+		if len(b)-whole-headBytes < size {
+			break
+		}
+		body := b[whole+headBytes : whole+headBytes+size : whole+headBytes+size]
+		if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[whole+4:]) {
+			return whole, fmt.Errorf("a frame of %d bytes has another checksum than is written", size), nil
+		}
+		n, used := binary.Uvarint(body)
+		if used <= 0 || n > MaxKeyBytes || int(n) > len(body)-used {
+			return whole, fmt.Errorf("a frame whose key has no length"), nil
+		}
+		if text := body[used : used+int(n)]; !bytes.Equal(text, []byte(key)) {
+			key = string(text)
+		}
+		if err := each(Entry{key, body[used+int(n):]}); err != nil {
+			return whole, nil, err
+		}
+		whole += headBytes + size
+	}
+	return whole, nil, nil
+}

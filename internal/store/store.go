@@ -1,0 +1,264 @@
+// Package store is the database in which workers and dashboards meet. It holds sets of values by key, blobs by digest, and leases.
+//
+// A database only grows by union: a value is in a set or not, and its bytes are its identity. So merging two databases is adding what one
+// has to the other, in any order and any number of times. What would be a log elsewhere is a set here, whose values carry their writer and
+// their number.
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of what a database holds.
+const (
+	MaxKeyBytes   = 512
+	MaxValueBytes = 1 << 20 // what is larger is a blob
+	MaxBlobBytes  = 256 << 20
+)
+
+// Errors that callers handle.
+var (
+	// ErrReadOnly is the answer of a store that takes nothing.
+	ErrReadOnly = errors.New("the store is read-only")
+	// ErrHeld is the answer for a lease that another holds.
+	ErrHeld = errors.New("the lease is held by another")
+	// ErrNoBlob is the answer for a digest whose blob is not there.
+	ErrNoBlob = errors.New("the store has no such blob")
+)
+
+// Entry is a value of the set of a key.
+type Entry struct {
+	Key   string
+	Value []byte
+}
+
+// Cursor is a place in the order in which a store gives its entries; "" is the beginning. It means something to the store only that gave it.
+type Cursor string
+
+// Digest is the SHA-256 of a blob's bytes, in hexadecimal digits.
+type Digest string
+
+// DigestOf computes the digest of bytes.
+func DigestOf(b []byte) Digest {
+	sum := sha256.Sum256(b)
+	return Digest(hex.EncodeToString(sum[:]))
+}
+
+// Valid reports whether a digest has the form of one.
+func (d Digest) Valid() bool {
+	b, err := hex.DecodeString(string(d))
+	return err == nil && len(b) == sha256.Size && strings.ToLower(string(d)) == string(d)
+}
+
+// Store is a database. Its methods may be called by several goroutines at once, and several processes may use the same database.
+type Store interface {
+	// String names the database for people, without passwords.
+	String() string
+	// Add puts entries into their sets. When it returns nil, all of them are durable; else some may be.
+	Add(ctx context.Context, entries ...Entry) error
+	// Read gives the entries whose keys begin with prefix and that came behind a cursor, and returns the cursor behind them. An entry that
+	// was added before Read began is given. The same entry may be given more than once, also by a later Read. A cursor that
+	// the store does not know any more is the beginning. An error of each ends reading and is returned.
+	Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error)
+	// Wait returns when there may be entries behind the cursor, and now and then although there are none.
+	Wait(ctx context.Context, prefix string, from Cursor) error
+	// Drop removes the entries for which drop is true, and reports how many. A union with another database may bring them back.
+	Drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error)
+
+	// PutBlob stores bytes, durably, under their digest.
+	PutBlob(ctx context.Context, b []byte) (Digest, error)
+	// Blob gives the bytes of a digest. It checks them against it.
+	Blob(ctx context.Context, d Digest) ([]byte, error)
+	// Blobs lists the digests of all blobs, in any order.
+	Blobs(ctx context.Context, each func(d Digest, sizeBytes int64) error) error
+	// DropBlob removes a blob, if it is there.
+	DropBlob(ctx context.Context, d Digest) error
+
+	// Lease takes the lease of a name for a holder, or extends it where the holder has it, until ttl from now. ErrHeld means that
+	// another holder has it. Only holders keep from doing something twice: what they write must be right in any case.
+	Lease(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error)
+	// Release ends the lease of a name, if the holder has it.
+	Release(ctx context.Context, name, holder string) error
+
+	Close() error
+}
+
+// Lease is a claim on a piece of work.
+type Lease struct {
+	Name   string `json:"name"`
+	Holder string `json:"holder"`
+	// Epoch grows each time that the holder changes.
+	Epoch   uint64    `json:"epoch"`
+	Expires time.Time `json:"expires"` // by the clock of the store
+}
+
+// taken decides about a lease as it stands (zero if there is none): it is pure, for stores that have no such decision of their own.
+func (l Lease) taken(name, holder string, ttl time.Duration, now time.Time) (Lease, error) {
+	if l.Holder != holder && l.Holder != "" && now.Before(l.Expires) {
+		return l, fmt.Errorf("%w: %s has %s until %s", ErrHeld, l.Holder, name, l.Expires.UTC().Format(time.RFC3339))
+	}
+	next := Lease{Name: name, Holder: holder, Epoch: l.Epoch, Expires: now.Add(ttl)}
+	if l.Holder != holder || !now.Before(l.Expires) {
+		next.Epoch++
+	}
+	return next, nil
+}
+
+// released is the lease after a holder gave it up, which changes nothing where another has it.
+func (l Lease) released(holder string) Lease {
+	if l.Holder == holder {
+		l.Holder, l.Expires = "", time.Time{}
+	}
+	return l
+}
+
+// Check reports what makes an entry one that no store takes.
+func (e *Entry) Check() error {
+	switch {
+	case e.Key == "" || len(e.Key) > MaxKeyBytes:
+		return fmt.Errorf("store: a key has 1 to %d bytes, and this one %d", MaxKeyBytes, len(e.Key))
+	case !utf8.ValidString(e.Key) || strings.ContainsFunc(e.Key, unicode.IsControl):
+		return fmt.Errorf("store: the key %q has characters that are not allowed in keys", e.Key)
+	case len(e.Value) > MaxValueBytes:
+		return fmt.Errorf("store: a value of %s has %d bytes; at most %d are possible, larger ones are blobs", e.Key, len(e.Value), MaxValueBytes)
+	}
+	return nil
+}
+
+func check(entries []Entry) error {
+	for i := range entries {
+		if err := entries[i].Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkBlob(b []byte) error {
+	if len(b) > MaxBlobBytes {
+		return fmt.Errorf("store: a blob of %d bytes; at most %d are possible", len(b), MaxBlobBytes)
+	}
+	return nil
+}
+
+// Watch gives all entries whose keys begin with prefix, and then those that come, until ctx ends or each fails. After all that were there,
+// and after each bundle of later ones, it calls caught, if it is not nil.
+func Watch(ctx context.Context, s Store, prefix string, from Cursor, each func(Entry) error, caught func(Cursor) error) error {
+	for {
+		next, err := s.Read(ctx, prefix, from, each)
+		if err != nil {
+			return err
+		}
+		if from = next; caught != nil {
+			if err := caught(from); err != nil {
+				return err
+			}
+		}
+		if err := s.Wait(ctx, prefix, from); err != nil {
+			return err
+		}
+	}
+}
+
+// Entries are added in bundles of so many, or so many bytes.
+const (
+	bundleEntries = 512
+	bundleBytes   = 4 << 20
+)
+
+// Merged counts what a merge has added.
+type Merged struct {
+	Entries int `json:"entries"`
+	Blobs   int `json:"blobs"`
+}
+
+// Merge adds the entries and blobs of a database to another that the other lacks. Blobs come first, so that no entry names a blob that is not
+// there.
+func Merge(ctx context.Context, to, from Store) (m Merged, err error) {
+	if a, ok := to.(*Dir); ok {
+		if b, ok := from.(*Dir); ok {
+			return a.mergeDir(ctx, b)
+		}
+	}
+	had := map[Digest]bool{}
+	if err := to.Blobs(ctx, func(d Digest, _ int64) error { had[d] = true; return nil }); err != nil {
+		return m, err
+	}
+	err = from.Blobs(ctx, func(d Digest, _ int64) error {
+		if had[d] {
+			return nil
+		}
+		b, err := from.Blob(ctx, d)
+		if err != nil {
+			return err
+		}
+		m.Blobs++
+		_, err = to.PutBlob(ctx, b)
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	has := map[identity]bool{}
+	if _, err = to.Read(ctx, "", "", func(e Entry) error { has[e.identity()] = true; return nil }); err != nil {
+		return m, err
+	}
+	var bundle []Entry
+	size := 0
+	flush := func() error {
+		if len(bundle) == 0 {
+			return nil
+		}
+		err := to.Add(ctx, bundle...)
+		m.Entries += len(bundle)
+		bundle, size = nil, 0
+		return err
+	}
+	if _, err = from.Read(ctx, "", "", func(e Entry) error {
+		id := e.identity()
+		if has[id] {
+			return nil
+		}
+		has[id] = true
+		bundle, size = append(bundle, e), size+len(e.Key)+len(e.Value)
+		if len(bundle) < bundleEntries && size < bundleBytes {
+			return nil
+		}
+		return flush()
+	}); err != nil {
+		return m, err
+	}
+	return m, flush()
+}
+
+// Twice reports, for entries that it is given one after the other, whether one was there before. It is what Drop needs to remove what several
+// writers of a folder have added.
+func Twice() func(Entry) bool {
+	seen := map[identity]bool{}
+	return func(e Entry) bool {
+		id := e.identity()
+		had := seen[id]
+		seen[id] = true
+		return had
+	}
+}
+
+// identity is one for each entry.
+type identity [sha256.Size]byte
+
+func (e *Entry) identity() (id identity) {
+	h := sha256.New()
+	h.Write([]byte(e.Key))
+	h.Write([]byte{0}) // which no key has
+	h.Write(e.Value)
+	h.Sum(id[:0])
+	return id
+}
