@@ -20,7 +20,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 var layers = [][]string{
 	{"internal/needs"},
 	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp"},
-	{"internal/tape", "internal/image"},
+	{"internal/tape", "internal/image", "internal/store"},
 	{"tla/value", "internal/tla/syntax"},
 	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells", "internal/tla/symmetry", "internal/tla/visited"},
 	{"internal/tla/scope", "internal/tla/liveness"},
