@@ -26,6 +26,7 @@ var layers = [][]string{
 	{"internal/tla/scope", "internal/tla/liveness"},
 	{"internal/tla/eval"},
 	{"tla"},
+	{"internal/records"},
 	{"history"},
 	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage"},
 	{"internal/fault"},
@@ -60,7 +61,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/records", "internal/splitmix", "internal/keys", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}

@@ -233,10 +233,16 @@ func (d *Dir) scan(name string, from int64, each func(Entry) error) (at int64, d
 		return from, nil, fmt.Errorf("store: %w", err)
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.NewSectionReader(f, from, 1<<62-from))
+	info, err := f.Stat()
 	if err != nil {
 		return from, nil, fmt.Errorf("store: %w", err)
 	}
+	b := make([]byte, max(info.Size()-from, 0))
+	n, err := f.ReadAt(b, from)
+	if err != nil && err != io.EOF {
+		return from, nil, fmt.Errorf("store: %w", err)
+	}
+	b = b[:n]
 	if from == 0 {
 		if !bytes.HasPrefix(b, []byte(segmentMagic)) {
 			if len(b) < len(segmentMagic) && strings.HasPrefix(segmentMagic, string(b)) {

@@ -1,0 +1,290 @@
+// Package records has what workers write into a database and what is read out of it: tests, codes, environments, workers, spans of effort,
+// discoveries, the corpus, failures with what replays said of them, notes, and requests for work. It is pure: entries come in and go out, and a
+// View is plain data that does not depend on the order in which entries come, or on how often.
+package records
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// ID names a test, a code, an environment, a worker, a failure or a request: 16 hexadecimal digits.
+type ID string
+
+// idOf computes an ID from the parts of what it names.
+func idOf(kind string, parts ...string) ID {
+	h := sha256.New()
+	fmt.Fprintf(h, "bloodhound %s", kind)
+	for _, p := range parts {
+		fmt.Fprintf(h, "\x00%s", p)
+	}
+	return ID(hex.EncodeToString(h.Sum(nil)[:8]))
+}
+
+// TestID is that of a test, by its stable name: a changed configuration is another definition of the same test.
+func TestID(name string) ID { return idOf("test", name) }
+
+// FailureID is that of a kind of failure of a test, by its signature.
+func FailureID(signature string) ID { return idOf("failure", signature) }
+
+// Property is one of a test.
+type Property struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+}
+
+// Test is a definition of a test: one configuration of a project.
+type Test struct {
+	Name       string     `json:"name"`
+	Definition string     `json:"definition"` // digest of the configuration, whatever folder it lies in
+	Config     string     `json:"config,omitempty"`
+	Strategy   string     `json:"strategy,omitempty"`
+	Properties []Property `json:"properties,omitempty"`
+	Canary     bool       `json:"canary,omitempty"` // it must fail: if it does not, workers do not find what they should
+	AtMs       int64      `json:"at_ms"`            // when it was recorded first; milliseconds since 1970
+}
+
+// Code is a state of the programs under test.
+type Code struct {
+	Commit   string   `json:"commit,omitempty"`
+	Dirty    string   `json:"dirty,omitempty"` // digest of changes that are not committed
+	Branch   string   `json:"branch,omitempty"`
+	Line     string   `json:"line,omitempty"` // main, pr or release
+	Subject  string   `json:"subject,omitempty"`
+	Images   []string `json:"images,omitempty"`   // digests
+	Programs []string `json:"programs,omitempty"` // digests, without a commit
+	CommitMs int64    `json:"commit_ms,omitempty"`
+	AtMs     int64    `json:"at_ms"`
+}
+
+// ID names the code by what it is and not by when it was recorded.
+func (c *Code) ID() ID {
+	return idOf("code", c.Commit, c.Dirty, strings.Join(c.Images, " "), strings.Join(c.Programs, " "))
+}
+
+// Commit is one of a repository, with those that it follows.
+type Commit struct {
+	ID      string   `json:"id"`
+	Parents []string `json:"parents,omitempty"`
+}
+
+// Env is what runs ran on.
+type Env struct {
+	Engine       string   `json:"engine"`
+	Bloodhound   string   `json:"bloodhound"`
+	TraceVersion int      `json:"trace_version"`
+	System       string   `json:"system,omitempty"`
+	Machine      string   `json:"machine,omitempty"` // processor
+	Features     []string `json:"features,omitempty"`
+}
+
+// ID names the environment.
+func (e *Env) ID() ID {
+	return idOf("env", e.Engine, e.Bloodhound, fmt.Sprint(e.TraceVersion), e.System, e.Machine, strings.Join(e.Features, " "))
+}
+
+// Worker is a process that makes runs.
+type Worker struct {
+	Host       string            `json:"host"`
+	PID        int               `json:"pid"`
+	Bloodhound string            `json:"bloodhound"`
+	Labels     map[string]string `json:"labels,omitempty"` // pod, job, ...
+	CPUs       int               `json:"cpus,omitempty"`
+	StartedMs  int64             `json:"started_ms"`
+	// EndedMs and Reason are set in what a worker records when it ends.
+	EndedMs int64  `json:"ended_ms,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Found are features that a worker's runs reached before others that it knew of.
+type Found struct {
+	Worker ID     `json:"worker"`
+	Seq    uint64 `json:"seq"` // of the worker, for the code and environment
+	AtMs   int64  `json:"at_ms"`
+	Run    uint64 `json:"run"`
+	// Features are IDs, 16 hexadecimal digits each, without anything between them.
+	Features string `json:"features"`
+}
+
+// Kept is an entry of the corpus.
+type Kept struct {
+	Worker ID     `json:"worker"`
+	Code   ID     `json:"code"`
+	Env    ID     `json:"env"`
+	AtMs   int64  `json:"at_ms"`
+	Name   string `json:"name"`
+	// Search is the search.Entry, with tape and provenance: strategy, parents, mutation, why it was kept.
+	Search json.RawMessage `json:"entry"`
+}
+
+// Levels of a failure's tape.
+const (
+	Raw    = "raw"
+	Shrunk = "shrunk"
+)
+
+// Failure is a violation, as found or shrunk.
+type Failure struct {
+	Signature string `json:"signature"`
+	Property  string `json:"property"`
+	Reason    string `json:"reason"`
+	Level     string `json:"level"` // Raw or Shrunk
+	// Decisions is how many choices of its tape are not the default; the smaller, the better to read.
+	Decisions int    `json:"decisions"`
+	Tape      string `json:"tape"` // its name
+	Run       uint64 `json:"run,omitempty"`
+	Origin    string `json:"origin,omitempty"` // strategy and mutation
+	// File is the blob with the failure's file, which replays it.
+	File   store.Digest `json:"file"`
+	Worker ID           `json:"worker"`
+	Code   ID           `json:"code"`
+	Env    ID           `json:"env"`
+	AtMs   int64        `json:"at_ms"`
+	// Imported is the file that it came from, if no worker found it.
+	Imported string `json:"imported,omitempty"`
+}
+
+// Results of a replay.
+const (
+	Reproduced = "reproduced" // the same violation
+	Clean      = "clean"      // the run was the recorded one, or repeats, and nothing is violated
+	Diverged   = "diverged"   // the tape makes another run: nothing follows from it
+	Varies     = "varies"     // runs of the tape differ
+)
+
+// Replay is what running a failure's tape on a code in an environment gave.
+type Replay struct {
+	Code   ID     `json:"code"`
+	Env    ID     `json:"env"`
+	Worker ID     `json:"worker"`
+	Result string `json:"result"`
+	Hash   string `json:"hash,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	AtMs   int64  `json:"at_ms"`
+}
+
+// States of a note.
+const (
+	Open         = "open"
+	Acknowledged = "acknowledged"
+	Ignored      = "ignored"
+)
+
+// Note is what a person says of a failure. The latest one with a State decides it.
+type Note struct {
+	By    string `json:"by"`
+	Text  string `json:"text,omitempty"`
+	State string `json:"state,omitempty"`
+	URL   string `json:"url,omitempty"` // of an issue, say
+	AtMs  int64  `json:"at_ms"`
+}
+
+// Request asks a worker for work on a failure.
+type Request struct {
+	Kind    string `json:"kind"` // replay, shrink, explain
+	Test    ID     `json:"test"`
+	Failure ID     `json:"failure"`
+	By      string `json:"by"`
+	AtMs    int64  `json:"at_ms"`
+}
+
+// ID names a request.
+func (r *Request) ID() ID {
+	return idOf("request", r.Kind, string(r.Test), string(r.Failure), r.By, fmt.Sprint(r.AtMs))
+}
+
+// Done is the answer to a request.
+type Done struct {
+	Worker ID           `json:"worker"`
+	AtMs   int64        `json:"at_ms"`
+	Text   string       `json:"text"`
+	File   store.Digest `json:"file,omitempty"`
+}
+
+// Kinds of records: the first parts of keys.
+const (
+	kindTest    = "test"
+	kindCode    = "code"
+	kindCommit  = "commit"
+	kindEnv     = "env"
+	kindWorker  = "worker"
+	kindSpan    = "span"
+	kindFound   = "found"
+	kindCorpus  = "corpus"
+	kindFailure = "failure"
+	kindReplay  = "replay"
+	kindNote    = "note"
+	kindRequest = "request"
+	kindDone    = "done"
+)
+
+// CorpusOf is the key of the corpus of a test.
+func CorpusOf(test ID) string { return key(kindCorpus, test) }
+
+// FoundOf is the key of what was found in a code in an environment.
+func FoundOf(test, code, env ID) string { return key(kindFound, test, code, env) }
+
+// FailuresOf is the prefix of the failures of a test.
+func FailuresOf(test ID) string { return key(kindFailure, test) + "/" }
+
+// Requests is the prefix of all requests.
+func Requests() string { return kindRequest + "/" }
+
+func key(kind string, ids ...ID) string {
+	for _, id := range ids {
+		kind += "/" + string(id)
+	}
+	return kind
+}
+
+// entry makes the entry of a record that is written as JSON.
+func entry(key string, record any) store.Entry {
+	b, err := json.Marshal(record)
+	if err != nil {
+		panic("records: " + err.Error()) // plain data
+	}
+	return store.Entry{Key: key, Value: b}
+}
+
+// Entry gives what a store takes.
+func (t *Test) Entry() store.Entry { return entry(key(kindTest, TestID(t.Name)), t) }
+
+// Entry gives what a store takes.
+func (c *Code) Entry() store.Entry { return entry(key(kindCode, c.ID()), c) }
+
+// Entry gives what a store takes.
+func (c *Commit) Entry() store.Entry { return entry(kindCommit, c) }
+
+// Entry gives what a store takes.
+func (e *Env) Entry() store.Entry { return entry(key(kindEnv, e.ID()), e) }
+
+// Entry gives what a store takes, of the worker of an ID.
+func (w *Worker) Entry(id ID) store.Entry { return entry(key(kindWorker, id), w) }
+
+// Entry gives what a store takes.
+func (f *Found) Entry(test, code, env ID) store.Entry { return entry(FoundOf(test, code, env), f) }
+
+// Entry gives what a store takes.
+func (k *Kept) Entry(test ID) store.Entry { return entry(CorpusOf(test), k) }
+
+// Entry gives what a store takes.
+func (f *Failure) Entry(test ID) store.Entry {
+	return entry(key(kindFailure, test, FailureID(f.Signature)), f)
+}
+
+// Entry gives what a store takes.
+func (r *Replay) Entry(test, failure ID) store.Entry { return entry(key(kindReplay, test, failure), r) }
+
+// Entry gives what a store takes.
+func (n *Note) Entry(test, failure ID) store.Entry { return entry(key(kindNote, test, failure), n) }
+
+// Entry gives what a store takes.
+func (r *Request) Entry() store.Entry { return entry(key(kindRequest, r.ID()), r) }
+
+// Entry gives what a store takes, of the request of an ID.
+func (d *Done) Entry(request ID) store.Entry { return entry(key(kindDone, request), d) }

@@ -1,0 +1,106 @@
+package records
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Confidence is that of the bounds that View gives.
+const Confidence = 0.95
+
+// Risk bounds the chance that the next run of a random tape shows something of a class that was not seen before.
+//
+// The runs of a holdout are of random tapes, from their boot, whatever the search has found. Each shows something new with a chance that is at least
+// the present one, since what is known only grows. Let c be a number, and consider the runs from one that showed something new to the next. Both that none of the first m
+// shows something, and that the sum of their chances is above c, happens for some m with a chance of at most exp(-c): the sum of chances at which something
+// shows is an exponential variable, or larger. With c = ln((k+1)(k+2)/(1-Confidence)) behind the k-th run that showed something, the chances of being
+// wrong add up to 1-Confidence over all k. So m runs bound the chance by c/m, whenever one looks, and although the search adapts. A run that the machine
+// failed counts as one that showed something of every class.
+type Risk struct {
+	Class string
+	Runs  uint64  // of the holdout
+	News  uint64  // those that showed something new
+	After uint64  // those behind the last of them
+	Bound float64 // 1 if nothing is known
+	// Not is why there is no bound; empty if there is one.
+	Not string
+}
+
+// bound computes Risk.Bound.
+func bound(news, after uint64) float64 {
+	if after == 0 {
+		return 1
+	}
+	k := float64(news)
+	return min(1, math.Log((k+1)*(k+2)/(1-Confidence))/float64(after))
+}
+
+// RunsFor is how many runs of a holdout without anything new give a bound, behind so many that showed something.
+func RunsFor(risk float64, news uint64) uint64 {
+	k := float64(news)
+	return uint64(math.Ceil(math.Log((k+1)*(k+2)/(1-Confidence)) / risk))
+}
+
+// Risks are those of all classes in the efforts of a code, of all environments together, in the order of their names, AnyFeature first.
+func (t *TestView) Risks(code ID) []Risk {
+	var spans []WorkerSpan
+	var varying uint64
+	for p, e := range t.Efforts {
+		if p.Code != code {
+			continue
+		}
+		for _, s := range e.Spans {
+			if s.Phase == Holdout {
+				spans = append(spans, s)
+				varying += s.Varying
+			}
+		}
+	}
+	slices.SortFunc(spans, func(a, b WorkerSpan) int {
+		return cmp.Or(cmp.Compare(a.AtMs, b.AtMs), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Seq, b.Seq))
+	})
+	byName := map[string]*Risk{}
+	var list []*Risk
+	runs := uint64(0)
+	for i := range spans {
+		for _, c := range spans[i].Classes {
+			r := byName[c.Name]
+			if r == nil { // it was not looked for in the spans before
+				r = &Risk{Class: c.Name}
+				byName[c.Name] = r
+				list = append(list, r)
+			}
+			r.Runs += spans[i].Runs
+			if c.News > 0 {
+				r.News += c.News
+				r.After = 0
+			}
+			r.After += c.After
+		}
+		runs += spans[i].Runs
+	}
+	slices.SortFunc(list, func(a, b *Risk) int {
+		return cmp.Or(cmp.Compare(btoi(a.Class != AnyFeature), btoi(b.Class != AnyFeature)), cmp.Compare(a.Class, b.Class))
+	})
+	var risks []Risk
+	for _, r := range list {
+		r.Bound = bound(r.News, r.After)
+		switch {
+		case varying > 0:
+			r.Not = fmt.Sprintf("%d of %d runs of the holdout cannot be made again, so what they show is not a matter of their tapes alone", varying, runs)
+		case r.Bound == 1:
+			r.Not = fmt.Sprintf("%d runs of the holdout followed the last one that showed something new, and at least %d are needed", r.After, RunsFor(1, r.News))
+		}
+		risks = append(risks, *r)
+	}
+	return risks
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
