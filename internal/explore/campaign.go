@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
 // Window bounds how many runs per worker may be finished out of order before the campaign waits for the oldest one.
@@ -46,6 +47,8 @@ type Campaign struct {
 	Here Runner
 	// Code asks runs for the blocks of programs that they execute, if it is not nil.
 	Code *Code
+	// Ran is called for each run, in run order. It must not change what it is given.
+	Ran func(*Ran)
 	// Finished is called after each run, in run order; it must not keep the Totals.
 	Finished func(*Totals)
 	// Found is called for the first run of each distinct failure, with its whole Outcome.
@@ -54,6 +57,17 @@ type Campaign struct {
 	Kept func(came []*search.Entry, left []string)
 	// Note is called for what the user should know while the campaign runs.
 	Note func(string)
+}
+
+// Ran is a run of a campaign that has ended.
+type Ran struct {
+	Tape   tape.Tape
+	Origin search.Origin
+	// Seen and Summary are nil if the run was lost.
+	Seen    *search.Seen
+	Summary *Summary
+	// Varies is why the run cannot be made again; empty if it can, as far as is known.
+	Varies string
 }
 
 // result is the result of one run.
@@ -215,8 +229,24 @@ func (c *collector) take(r *result) {
 		c.next++
 		c.met(r)
 		c.feeder.counted(r)
+		c.ended(r)
 		c.count(r)
 	}
+}
+
+// ended reports a run that was not cut short to who asked for it.
+func (c *collector) ended(r *result) {
+	if c.campaign.Ran == nil || r.reply == nil && r.lost == "" {
+		return
+	}
+	ran := &Ran{Tape: r.job.Tape, Origin: r.job.Origin}
+	if r.reply != nil {
+		ran.Seen, ran.Summary, ran.Varies = r.reply.Seen, r.reply.Summary, r.differs
+		if !ran.Summary.Repeat.Reproducible {
+			ran.Varies = ran.Summary.Repeat.Reason
+		}
+	}
+	c.campaign.Ran(ran)
 }
 
 // flush counts what finished behind a run that never did, when a campaign is cut short.
@@ -225,6 +255,7 @@ func (c *collector) flush() {
 		if r, ok := c.waiting[c.next]; ok {
 			delete(c.waiting, c.next)
 			c.met(r)
+			c.ended(r)
 			c.count(r)
 		}
 	}

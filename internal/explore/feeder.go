@@ -75,7 +75,7 @@ func (f *feeder) job(run, ended uint64) *Job {
 		c, answer := f.strategy.Next(run)
 		switch {
 		case answer == search.Here:
-			return &Job{ID: run, Tape: c.Tape, Origin: c.Origin, FromBoot: f.fromBoot, Along: f.along}
+			return &Job{ID: run, Tape: c.Tape, Origin: c.Origin, FromBoot: f.fromBoot || c.FromBoot, Along: f.along}
 		case answer == search.Exhausted || f.learned >= ended:
 			return nil
 		}

@@ -110,11 +110,11 @@ func (g *guided) Watches(d coverage.Domain) bool { return g.plan.Watches(d) }
 func (g *guided) Next(run uint64) (Candidate, Answer) {
 	if run < uint64(len(g.given)) {
 		e := g.given[run]
-		return Candidate{e.Tape, Origin{Strategy: g.name, Parent: e.Name, Mutation: "again"}}, Here
+		return Candidate{Tape: e.Tape, Origin: Origin{Strategy: g.name, Parent: e.Name, Mutation: "again"}}, Here
 	}
 	run -= uint64(len(g.given))
 	d := newDice(g.seed, run)
-	plain := Candidate{row{g.seed, g.settings.OneBoot}.tape(run), Origin{Strategy: g.name}}
+	plain := Candidate{Tape: row{g.seed, g.settings.OneBoot}.tape(run), Origin: Origin{Strategy: g.name}}
 	if run < 2*g.delay || d.chance(plainShare) {
 		return plain, Here
 	}
@@ -239,7 +239,7 @@ func (g *guided) mutate(d *dice, parent *Entry) (Candidate, bool) {
 		}
 	}
 	parent.chosen++
-	return Candidate{tape.Tape{Seed: m.seed, Edits: m.edits}, o}, o.Mutation != ""
+	return Candidate{Tape: tape.Tape{Seed: m.seed, Edits: m.edits}, Origin: o}, o.Mutation != ""
 }
 
 // trailing is how many changes follow the first: another one with a chance of three in four, up to maxTrailing. Bugs that need

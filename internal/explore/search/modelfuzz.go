@@ -78,7 +78,7 @@ func (f *fuzz) Name() string { return f.name }
 func (f *fuzz) Watches(d coverage.Domain) bool { return f.plan.Watches(d) }
 
 func (f *fuzz) Next(run uint64) (Candidate, Answer) {
-	plain := Candidate{RandomTape(f.seed, run), Origin{Strategy: f.name}}
+	plain := Candidate{Tape: RandomTape(f.seed, run), Origin: Origin{Strategy: f.name}}
 	at := run % fuzzReseed
 	if at == 0 {
 		f.queue = nil
@@ -122,7 +122,7 @@ func (f *fuzz) mutant(w waiting) (Candidate, bool) {
 		return Candidate{}, false
 	}
 	o.Mutation = strings.Join(done, ", ")
-	return Candidate{tape.Tape{Seed: m.seed, Edits: m.edits}, o}, true
+	return Candidate{Tape: tape.Tape{Seed: m.seed, Edits: m.edits}, Origin: o}, true
 }
 
 // swapCrashes swaps pairs of crashes: one pair where there are no others.

@@ -94,6 +94,8 @@ const Baseline = ^uint64(0)
 type Candidate struct {
 	Tape   tape.Tape
 	Origin Origin
+	// FromBoot asks for a run that begins at no snapshot.
+	FromBoot bool
 }
 
 // Origin is where a tape comes from.
@@ -277,7 +279,7 @@ func (t tapes) Name() string          { return t.name }
 func (t tapes) FeedbackDelay() uint64 { return 0 }
 func (t tapes) Learn(*Run)            {}
 func (t tapes) Next(run uint64) (Candidate, Answer) {
-	return Candidate{t.of(run), Origin{Strategy: t.name}}, Here
+	return Candidate{Tape: t.of(run), Origin: Origin{Strategy: t.name}}, Here
 }
 func (t tapes) Standing() Standing { return Standing{Strategy: t.name} }
 

@@ -65,7 +65,7 @@ func (s *swarm) Standing() Standing { return Standing{Strategy: Swarm} }
 
 func (s *swarm) Next(run uint64) (Candidate, Answer) {
 	d := newDice(s.seed, run)
-	c := Candidate{s.row.tape(run), Origin{Strategy: Swarm}}
+	c := Candidate{Tape: s.row.tape(run), Origin: Origin{Strategy: Swarm}}
 	on := make([]bool, len(s.rules))
 	for i := range on {
 		on[i] = d.chance(50)
@@ -165,7 +165,7 @@ const schedule = "sched/"
 
 func (p *priority) Next(run uint64) (Candidate, Answer) {
 	d := newDice(p.seed, run)
-	c := Candidate{p.row.tape(run), Origin{Strategy: Priority}}
+	c := Candidate{Tape: p.row.tape(run), Origin: Origin{Strategy: Priority}}
 	var threads []*dimension
 	epochs := uint64(0)
 	for i := range p.dimensions {

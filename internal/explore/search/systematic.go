@@ -115,7 +115,7 @@ func (s *systematic) play(run uint64, edits []tape.Edit) Candidate {
 		s.fringe = append(s.fringe, b)
 		s.waiting[run] = b
 	}
-	c := Candidate{tape.Tape{Seed: s.base.Seed, Edits: slices.Concat(s.base.Edits, edits)}, Origin{Strategy: s.name}}
+	c := Candidate{Tape: tape.Tape{Seed: s.base.Seed, Edits: slices.Concat(s.base.Edits, edits)}, Origin: Origin{Strategy: s.name}}
 	if len(edits) > 0 {
 		last := edits[len(edits)-1]
 		c.Origin.Mutation = fmt.Sprintf("set %s %d = %d", last.Stream, last.From, last.Value)

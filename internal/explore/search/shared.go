@@ -1,0 +1,86 @@
+package search
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// Names of origins that a Shared gives to runs that are not its inner strategy's.
+const (
+	HoldoutOrigin = "holdout"
+	AdoptedOrigin = "adopted"
+)
+
+// Of so many runs of a Shared one is of a holdout; and of so many that are not, one may play what others have found.
+const (
+	holdoutEvery = 10
+	adoptEvery   = 4
+)
+
+// Shared is a strategy of one worker among many, which goes on through several campaigns. Most runs are those of an inner strategy. Others play entries
+// that other workers have kept. And some are a holdout: random tapes, from their boot, which depend on nothing that any run has shown, so that what they show is a
+// sample of what a random run shows.
+type Shared struct {
+	Strategy
+	seed    uint64
+	adopted []Entry
+
+	base  uint64 // runs of campaigns before the present one
+	given uint64 // runs of the present one
+	inner uint64 // runs of the inner strategy
+}
+
+// NewShared makes a strategy around another one. The seed is that of the holdout.
+func NewShared(inner Strategy, seed uint64) *Shared { return &Shared{Strategy: inner, seed: seed} }
+
+// Adopt plays entries of others in runs to come.
+func (s *Shared) Adopt(list ...Entry) { s.adopted = append(s.adopted, list...) }
+
+// Again prepares for a campaign that goes on where one has ended.
+func (s *Shared) Again() { s.base, s.given = s.base+s.given, 0 }
+
+// Next implements Strategy.
+func (s *Shared) Next(run uint64) (Candidate, Answer) {
+	c, answer := s.next(s.base + run)
+	if answer == Here {
+		s.given = run + 1
+	}
+	return c, answer
+}
+
+func (s *Shared) next(run uint64) (Candidate, Answer) {
+	if run%holdoutEvery == holdoutEvery-1 {
+		return Candidate{Tape: tape.Tape{Seed: RandomTape(s.seed, run+1).Seed}, Origin: Origin{Strategy: HoldoutOrigin}, FromBoot: true}, Here
+	}
+	if len(s.adopted) > 0 && run%adoptEvery == 0 {
+		e := s.adopted[0]
+		s.adopted = s.adopted[1:]
+		return Candidate{Tape: e.Tape, Origin: Origin{Strategy: AdoptedOrigin, Parent: e.Name}}, Here
+	}
+	c, answer := s.Strategy.Next(s.inner)
+	if answer == Here {
+		s.inner++
+	}
+	return c, answer
+}
+
+// Learn implements Strategy. The numbers that it passes on are those of all campaigns together.
+func (s *Shared) Learn(r *Run) {
+	if r.Number != Baseline {
+		own := *r
+		own.Number += s.base
+		r = &own
+	}
+	s.Strategy.Learn(r)
+}
+
+// Watches implements Watcher: a worker learns of all that runs reach.
+func (s *Shared) Watches(coverage.Domain) bool { return true }
+
+// Changes implements Keeper.
+func (s *Shared) Changes() (came []*Entry, left []string) {
+	if k, ok := s.Strategy.(Keeper); ok {
+		return k.Changes()
+	}
+	return nil, nil
+}
