@@ -106,8 +106,17 @@ type Work struct {
 	PartNs int64
 }
 
-// partEarlyNs is how much earlier than Work.PartNs a snapshot is taken: no draw may have been made since then.
-const partEarlyNs = 1e6
+// A snapshot for Work.PartNs is taken earlier than that by partEarlyNs, or by partEarlySteps time steps of the world if they are more: a world
+// that waits goes from one time step to the next, and draws are made there.
+const (
+	partEarlyNs    = 1e6
+	partEarlySteps = 2
+)
+
+// partAt is when a snapshot for PartNs is taken.
+func (w *Work) partAt() int64 {
+	return w.PartNs - max(partEarlyNs, partEarlySteps*w.Spec.TimeStepNs)
+}
 
 // key tells worlds apart that are not copies of one another whatever their tapes. When a run ends is no part of the world, and what
 // workloads skip is none before the end of setup.
@@ -219,15 +228,17 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error
 		}
 		take(true)
 	}
-	if _, now := r.World.At(); s.Refused == nil && !s.notAlong && now < w.PartNs-partEarlyNs {
+	if _, now := r.World.At(); s.Refused == nil && !s.notAlong && now < w.partAt() {
 		step := until
-		if step.TimeNs == 0 || step.TimeNs > w.PartNs-partEarlyNs {
-			step.TimeNs = w.PartNs - partEarlyNs
+		if step.TimeNs == 0 || step.TimeNs > w.partAt() {
+			step.TimeNs = w.partAt()
 		}
 		if more, err := on(step); !more {
 			return err
 		}
-		take(false)
+		if _, now := r.World.At(); now < w.PartNs { // else it has waited for longer, and draws may have been made behind that time
+			take(false)
+		}
 	}
 	last, pause := time.Now(), time.Duration(betweenNs)
 	for w.Along && s.Refused == nil && !s.notAlong {

@@ -21,6 +21,7 @@ type toys struct {
 	most        int   // worlds that may be open; 0 is no bound
 	bytes       int64 // of a world at its boot
 	eventBytes  int64 // of a world for each of its events
+	eventNs     int64 // how long a world waits for each of its events; 0 is 1
 }
 
 type toy struct {
@@ -45,8 +46,12 @@ func (e *toys) Boot(spec *world.Spec, t tape.Tape, _ engine.Options) (engine.Wor
 	}
 	e.boots++
 	e.open++
-	return &toy{of: e, src: tape.NewSource(t)}, nil
+	w := &toy{of: e, src: tape.NewSource(t)}
+	w.src.Clock(w.now)
+	return w, nil
 }
+
+func (w *toy) now() int64 { return int64(w.event) * max(w.of.eventNs, 1) }
 
 func (w *toy) Advance(u engine.Until) (engine.Reason, error) {
 	for w.event < toyEvents {
@@ -57,7 +62,7 @@ func (w *toy) Advance(u engine.Until) (engine.Reason, error) {
 			w.ready = true
 			w.src.Ready()
 		}
-		if u.Event > 0 && w.event >= u.Event {
+		if u.Event > 0 && w.event >= u.Event || u.TimeNs > 0 && w.now() >= u.TimeNs {
 			return engine.ReachedUntil, nil
 		}
 		w.event++
@@ -78,6 +83,7 @@ func (w *toy) Fork(_ *world.Spec, t tape.Tape, _ engine.Options) (engine.World, 
 	w.of.open++
 	c := *w
 	c.src = tape.NewSource(t)
+	c.src.Clock(c.now)
 	s := w.src.State()
 	s.Tape = t
 	c.src.Restore(s)
@@ -85,7 +91,7 @@ func (w *toy) Fork(_ *world.Spec, t tape.Tape, _ engine.Options) (engine.World, 
 }
 
 func (w *toy) Follows(t tape.Tape) bool            { return w.src.Follows(t) }
-func (w *toy) At() (event uint64, timeNs int64)    { return w.event, int64(w.event) }
+func (w *toy) At() (event uint64, timeNs int64)    { return w.event, w.now() }
 func (w *toy) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
 func (w *toy) Outcome() *engine.Outcome            { return &engine.Outcome{Events: w.event, Hash: w.sum} }
 func (w *toy) Bytes() int64                        { return w.of.bytes + w.of.eventBytes*int64(w.event) }
@@ -143,6 +149,31 @@ func TestSnapshotsChangeNoRun(t *testing.T) {
 	s.Close()
 	if e.open != 0 {
 		t.Errorf("%d worlds are left", e.open)
+	}
+}
+
+// Runs that differ from one virtual time on share a snapshot before that, wherever it lies between two time steps of a world that waits.
+func TestSnapshotsBeforeAMoment(t *testing.T) {
+	const stepNs = 10_000_000
+	e := &toys{eventNs: stepNs}
+	s := &runner.Snapshots{}
+	defer s.Close()
+	spec := &world.Spec{TimeStepNs: stepNs}
+	for _, atNs := range []int64{1000 * stepNs, 2000*stepNs + 1, 3000*stepNs + stepNs/2, 4000*stepNs - 1} {
+		for seed := range uint64(3) {
+			tp := tape.FromReady(1, 2).Behind(atNs, seed)
+			got, began, err := s.Do(e, &runner.Work{Spec: spec, Tape: tp, PartNs: atNs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := runner.Do(&toys{eventNs: stepNs}, spec, tp, engine.Options{}, engine.Position{})
+			if err != nil || got.Hash != want.Hash {
+				t.Errorf("a run that differs from %d ns on is another one: %s, from its boot %s (%v)", atNs, got.Hash, want.Hash, err)
+			}
+			if early := atNs - int64(began.Event)*stepNs; seed > 0 && (early <= 0 || early > 3*stepNs) {
+				t.Errorf("a run that differs from %d ns on begins %d ns before that", atNs, early)
+			}
+		}
 	}
 }
 
