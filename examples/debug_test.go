@@ -87,6 +87,8 @@ print c.id
 info locals
 delete
 set $commit = &c.commit
+python node, pid = divmod(gdb.selected_inferior().pid, 1000000)
+python gdb.execute(f"monitor track n{node}/{pid} (*main.Core)({int(gdb.parse_and_eval('c'))}).commit")
 set language c
 watch *(unsigned long *) $commit
 reverse-continue
@@ -103,7 +105,8 @@ continue
 	}
 	printed, err := exec.CommandContext(t.Context(), gdb, "-nx", "-batch", "-x", script).CombinedOutput()
 	rest := string(printed)
-	for _, want := range []string{"hit Breakpoint 1", "main.(*Core).finishWrites", "$1 = false", "hit Hardware watchpoint 2", "Old value = ", "New value = ", "c.commit = max(c.commit, index)", "#0 ", "main.(*Core).commitTo",
+	for _, want := range []string{"hit Breakpoint 1", "main.(*Core).finishWrites", "$1 = false",
+		").commit of n", ", 8 bytes at 0x", "  0 -> 1\n      main.(*Core).commitTo (core.go:", ") <- main.(*Core).receive (core.go:", ") <- main.(*server).loop.func1 (server.go:", "hit Hardware watchpoint 2", "Old value = ", "New value = ", "c.commit = max(c.commit, index)", "#0 ", "main.(*Core).commitTo",
 		"the end of the run: trace hash", "that of the original run"} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {

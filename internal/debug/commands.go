@@ -29,7 +29,7 @@ var verbs = []verb{
 	}},
 	{"restore", "N", "go to a snapshot that was kept", (*Session).restore},
 	{"why-blocked", "[NODE]", "what each thread waits for", (*Session).whyBlocked},
-	{"track", "NODE/PID NAME|ADDRESS [BYTES]", "every change of a place in memory, in the whole run", (*Session).track},
+	{"track", "NODE[/PID] EXPRESSION [BYTES]", "every change of a variable or a place in memory, in the whole run", (*Session).track},
 	{"timeline", "", "the snapshots, and where the world stands", func(s *Session, _ []string) (string, error) { return s.timeline(), nil }},
 }
 

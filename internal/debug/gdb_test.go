@@ -124,8 +124,21 @@ func has(t *testing.T, text string, wanted ...string) {
 func TestGDBFindsTheWrite(t *testing.T) {
 	spec := bank(t)
 	s := serve(t, spec, original(t, spec))
-	out := gdb(t, s, `monitor goto end
+	out := gdb(t, s, `monitor track client reply 8
+monitor track client latest_answer
+monitor goto end
 monitor track bank/10 accounts 4
+monitor track bank bank.c::accounts[3]
+python gdb.execute("monitor track bank (int *) " + str(gdb.parse_and_eval("&accounts[3].transfers")))
+monitor track bank 0x555555558100 40
+monitor track bank nothing
+monitor track bank accounts[4]
+monitor track bank accounts[1].x
+monitor track bank (double) 0x7
+monitor track bank (short *) 0x10.x
+monitor track bank (enum sort *) 0x7
+monitor track bank/99 accounts
+monitor track bank
 monitor why-blocked
 print accounts[3]
 watch accounts[3].balance
@@ -168,7 +181,11 @@ monitor when
 continue
 `)
 	has(t, out, "$3 = 1", "client (host=", "No more reverse-execution history", "Hardware watchpoint 3", "Old value = 0", "New value = 10", "#0  client (host=", "in thread 10 of", "as it was")
-	has(t, out, "after event", "0 -> -10  by thread 11 in book+0x", "waits in accept on 3", "waits in futex for the word at", "{balance = ", "Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
+	has(t, out, "reply of client/10, 8 bytes", ", by a system call\n      read", " <- client (bank.c:", "latest_answer of client/10, 4 bytes", "0 -> 10\n      client (bank.c:92) <- main (bank.c:",
+		"after event", "bank/10 thread 11  0 -> -10\n", "book (bank.c:23) <- transfer (bank.c:28) <- worker (bank.c:47)",
+		"{balance = 10, transfers = 3} -> {balance = 20, transfers = 3}\n      book (bank.c:23) <- transfer (bank.c:31)", "4 bytes at 0x55555555811c\n", "3 -> 4\n      book (bank.c:24)",
+		"has 40 bytes at 0x555555558100: the processor watches 4 places", "no variable nothing", "the array has 4 elements", "struct account has no member x", "a pointer is written as", "it is no struct", "no type sort", "no process 99",
+		"track takes a process", "waits in accept on 3", "waits in futex for the word at", "{balance = ", "Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
 }
 
 // dial connects as a debugger that sends what it likes.

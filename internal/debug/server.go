@@ -234,17 +234,9 @@ func (c *client) pc() uint64 {
 	return place
 }
 
-// parts are the places of a watchpoint that the processor can watch: aligned to their sizes.
-func (w *watchpoint) parts() (list []engine.Watchpoint) {
-	for at, end := w.address, w.address+w.bytes; at < end; {
-		size := uint64(8)
-		for at%size != 0 || at+size > end {
-			size /= 2
-		}
-		list = append(list, engine.Watchpoint{Node: w.node, PID: w.pid, Address: at, Bytes: int(size), Reads: w.kind != '2'})
-		at += size
-	}
-	return list
+// parts are the places of a watchpoint that the processor can watch.
+func (w *watchpoint) parts() []engine.Watchpoint {
+	return aligned(engine.Watchpoint{Node: w.node, PID: w.pid, Address: w.address, Bytes: int(w.bytes), Reads: w.kind != '2'})
 }
 
 // owner is the watchpoint that a place of stops belongs to.

@@ -77,8 +77,11 @@ func (w *toyWorld) Held() (engine.Thread, bool) {
 	}
 	return w.thread(), true
 }
-func (w *toyWorld) WaitsFor(string, int) (string, error)       { return "", nil }
-func (w *toyWorld) Auxv(string, int) ([]byte, error)           { return nil, engine.ErrUnsupported }
+func (w *toyWorld) WaitsFor(string, int) (string, error) { return "", nil }
+func (w *toyWorld) Auxv(string, int) ([]byte, error)     { return nil, engine.ErrUnsupported }
+func (w *toyWorld) Stack(string, int, bool) (engine.ThreadStack, error) {
+	return engine.ThreadStack{}, engine.ErrUnsupported
+}
 func (w *toyWorld) Maps(string, int) (string, error)           { return "", engine.ErrUnsupported }
 func (w *toyWorld) Outcome() *engine.Outcome                   { return &engine.Outcome{} }
 func (w *toyWorld) Threads() (list []engine.Thread, err error) { return toyThreads, nil }

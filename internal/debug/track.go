@@ -2,30 +2,46 @@ package debug
 
 import (
 	"bytes"
-	"debug/elf"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/debug/variable"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
 )
 
 // maxTracked bounds the changes that track prints.
 const maxTracked = 1000
 
+// maxTrackedCalls bounds the calls that track prints of a stack.
+const maxTrackedCalls = 8
+
+// Change is a change of a place in memory.
+type Change struct {
+	Event         uint64
+	TimeNs        int64
+	Thread        engine.Thread
+	ByCall        bool // a system call made it
+	Stack         []engine.Frame
+	Before, After string
+}
+
 // Track runs a copy of the world from the beginning of the timeline to the end of the run, or until note returns false, and gives note each change of a
-// place: where it was made, by which thread, the instruction behind the one that made it (0 for a system call), and the bytes before and after.
-func (t *Timeline) Track(place engine.Watchpoint, note func(w World, th engine.Thread, pc uint64, before, after []byte) bool) error {
+// place of some bytes. value prints them; they are nil where the process does not have the place.
+func (t *Timeline) Track(place engine.Watchpoint, value func(World, []byte) string, note func(Change) bool) error {
 	w, err := t.snapshots[0].world.Fork()
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	s := &Stops{Watchpoints: []engine.Watchpoint{place}}
-	all, _, _ := union(nil, s)
+	s := engine.Stops{Watchpoints: aligned(place)}
 	read := func() []byte {
 		b, err := w.Memory(place.Node, place.PID, place.Address, place.Bytes)
 		if err != nil || len(b) < place.Bytes {
@@ -34,140 +50,179 @@ func (t *Timeline) Track(place engine.Watchpoint, note func(w World, th engine.T
 		return b
 	}
 	before := read()
+	was := value(w, before)
 	for {
-		h, err := t.run(w, all)
+		h, err := t.run(w, s)
 		if err != nil || h.Reason != engine.Halted {
 			return err
 		}
-		if after := read(); !bytes.Equal(before, after) {
-			if !note(w, h.Thread, h.PC, before, after) {
-				return nil
-			}
-			before = after
+		after := read()
+		if bytes.Equal(before, after) {
+			continue
 		}
+		_, held := w.Held()
+		c := Change{Thread: h.Thread, ByCall: !held || h.Begins, Before: was, After: value(w, after)}
+		c.Event, c.TimeNs = w.At()
+		if stack, err := w.Stack(h.Thread.Node, h.Thread.TID, !c.ByCall); err == nil { // the process may have ended
+			c.Stack = stack.Frames
+		}
+		if !note(c) {
+			return nil
+		}
+		before, was = after, c.After
 	}
 }
 
-// program has the names of a process' own file.
-type program struct {
-	bias    uint64
-	symbols []elf.Symbol // by address
+// aligned are the watchpoints of the processor that watch a place: aligned to their sizes.
+func aligned(place engine.Watchpoint) (list []engine.Watchpoint) {
+	for at, end := place.Address, place.Address+uint64(place.Bytes); at < end; {
+		size := uint64(8)
+		for at%size != 0 || at+size > end {
+			size /= 2
+		}
+		part := place
+		part.Address, part.Bytes = at, int(size)
+		list = append(list, part)
+		at += size
+	}
+	return list
 }
 
-// programOf reads the file of a process' program.
-func programOf(w World, node string, pid int) (*program, error) {
+// programOf reads the names of a process' program. What was stripped from it is looked for on this machine, where distributions put it.
+func programOf(w World, of view.NodeProcess) (*variable.Program, error) {
 	threads, err := w.Threads()
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(threads, func(t engine.Thread) bool { return t.Node == node && t.PID == pid })
+	i := slices.IndexFunc(threads, func(t engine.Thread) bool { return t.Node == of.Node && t.PID == of.PID })
 	if i < 0 {
-		return nil, fmt.Errorf("node %s has no process %d here; ps lists those that there are", node, pid)
+		return nil, fmt.Errorf("node %s has no process %d here; ps lists those that there are", of.Node, of.PID)
 	}
 	path := threads[i].Program
-	b, err := contents(w, node, path)
+	file, err := contents(w, of.Node, path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := elf.NewFile(bytes.NewReader(b))
+	stripped, _ := regular.Read(code.DebugFile(file), maxFileBytes)
+	auxv, err := w.Auxv(of.Node, of.PID)
+	if err != nil {
+		return nil, err
+	}
+	const atEntry = 9 // AT_ENTRY (getauxval(3))
+	entry := uint64(0)
+	for ; len(auxv) >= 16; auxv = auxv[16:] {
+		if binary.LittleEndian.Uint64(auxv) == atEntry {
+			entry = binary.LittleEndian.Uint64(auxv[8:])
+		}
+	}
+	p, err := variable.Read(file, stripped, entry)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	p := &program{}
-	if p.symbols, err = f.Symbols(); err != nil {
-		return p, nil // addresses are left
-	}
-	slices.SortStableFunc(p.symbols, func(a, b elf.Symbol) int { return int(int64(a.Value - b.Value)) })
-	auxv, err := w.Auxv(node, pid)
-	if err != nil {
-		return nil, err
-	}
-	const entry = 9 // AT_ENTRY (getauxval(3))
-	for ; len(auxv) >= 16; auxv = auxv[16:] {
-		if binary.LittleEndian.Uint64(auxv) == entry {
-			p.bias = binary.LittleEndian.Uint64(auxv[8:]) - f.Entry
-		}
 	}
 	return p, nil
 }
 
-// find gives the address and the size of a name.
-func (p *program) find(name string) (address, bytes uint64, ok bool) {
-	for i := range p.symbols {
-		if s := &p.symbols[i]; s.Name == name && s.Value != 0 {
-			return s.Value + p.bias, s.Size, true
-		}
-	}
-	return 0, 0, false
-}
+// trackForms is how track is used.
+const trackForms = "track takes a process and a place in its memory: track n1/12 counter, track n1/12 table[3].size, track n1/12 0x4010 4, or a pointer as gdb and delve print it: track n1/12 (long *) 0x4010"
 
-// function names the place of an instruction.
-func (p *program) function(pc uint64) string {
-	for i := len(p.symbols) - 1; i >= 0; i-- {
-		s := &p.symbols[i]
-		if at := s.Value + p.bias; elf.ST_TYPE(s.Info) == elf.STT_FUNC && at <= pc && pc < at+s.Size {
-			return fmt.Sprintf("%s+%#x", s.Name, pc-at)
-		}
+// processNamed reads NODE/PID, or NODE for its first process.
+func (s *Session) processNamed(text string) (view.NodeProcess, error) {
+	if !slices.Contains(s.Nodes, text) {
+		return view.ParseNodeProcess(text)
 	}
-	return fmt.Sprintf("%#x", pc)
+	threads, err := s.Timeline.World().Threads()
+	if err != nil {
+		return view.NodeProcess{}, err
+	}
+	i := slices.IndexFunc(threads, func(t engine.Thread) bool { return t.Node == text })
+	if i < 0 {
+		return view.NodeProcess{}, fmt.Errorf("node %s has no process here", text)
+	}
+	return view.NodeProcess{Node: text, PID: threads[i].PID}, nil
 }
 
 // track prints every change of a place in the whole run.
 func (s *Session) track(args []string) (string, error) {
-	if len(args) < 2 || len(args) > 3 {
-		return "", fmt.Errorf("track takes a process, a name or an address of it, and how many bytes: track n1/12 counter 8")
+	if len(args) < 2 {
+		return "", errors.New(trackForms)
 	}
-	of, err := view.ParseNodeProcess(args[0])
+	of, err := s.processNamed(args[0])
 	if err != nil {
 		return "", err
 	}
-	p, err := programOf(s.Timeline.World(), of.Node, of.PID)
+	w := s.Timeline.World()
+	p, err := programOf(w, of)
 	if err != nil {
 		return "", err
 	}
-	place := engine.Watchpoint{Node: of.Node, PID: of.PID, Bytes: 4}
-	address, size, known := p.find(args[1])
-	if known {
-		if place.Address = address; size == 1 || size == 2 || size == 4 || size == 8 {
-			place.Bytes = int(size)
-		}
-	} else if place.Address, err = strconv.ParseUint(args[1], 0, 64); err != nil {
-		return "", fmt.Errorf("the program has no symbol %q, and it is no address such as 0x4010", args[1])
-	}
-	if len(args) == 3 {
-		if place.Bytes, err = strconv.Atoi(args[2]); err != nil || place.Bytes != 1 && place.Bytes != 2 && place.Bytes != 4 && place.Bytes != 8 {
-			return "", fmt.Errorf("%q: 1, 2, 4 or 8 bytes are tracked", args[2])
+	expression, size := args[1:], 0
+	if n := len(expression) - 1; n > 0 {
+		if size, err = strconv.Atoi(expression[n]); err == nil {
+			expression = expression[:n]
 		}
 	}
-	var b strings.Builder
-	n := 0
-	number := func(v []byte) string {
-		if v == nil {
+	memory := func(w World) variable.Memory {
+		return func(address uint64, bytes int) []byte {
+			b, _ := w.Memory(of.Node, of.PID, address, bytes)
+			return b
+		}
+	}
+	name := strings.Join(expression, " ")
+	place, err := p.Find(name, int64(size), memory(w))
+	if err != nil {
+		return "", err
+	}
+	if place.Bytes < 1 || place.Bytes > 8*engine.MaxWatchpoints || len(aligned(engine.Watchpoint{Address: place.Address, Bytes: int(place.Bytes)})) > engine.MaxWatchpoints {
+		return "", fmt.Errorf("%s has %d bytes at %#x: the processor watches %d places of 8 bytes, aligned to 8; name a part of it", name, place.Bytes, place.Address, engine.MaxWatchpoints)
+	}
+	value := func(w World, b []byte) string {
+		if b == nil {
 			return "-"
 		}
-		var whole [8]byte
-		copy(whole[:], v)
-		unused := 8 * (8 - len(v))
-		return strconv.FormatInt(int64(binary.LittleEndian.Uint64(whole[:]))<<unused>>unused, 10)
+		return p.Text(place, b, memory(w))
 	}
-	err = s.Timeline.Track(place, func(w World, th engine.Thread, pc uint64, before, after []byte) bool {
-		event, ns := w.At()
-		by := "a system call"
-		if pc != 0 && after != nil {
-			by = p.function(pc)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s of %s/%d, %d bytes at %#x\n", name, of.Node, of.PID, place.Bytes, place.Address)
+	n := 0
+	watched := engine.Watchpoint{Node: of.Node, PID: of.PID, Address: place.Address, Bytes: int(place.Bytes)}
+	err = s.Timeline.Track(watched, value, func(c Change) bool {
+		by := ""
+		if c.ByCall {
+			by = ", by a system call"
 		}
-		fmt.Fprintf(&b, "  %12.6f s  event %d  %s -> %s  by thread %d in %s\n", float64(ns)/1e9, event, number(before), number(after), th.TID, by)
+		fmt.Fprintf(&b, "  %12.6f s  event %d  %s/%d thread %d  %s -> %s%s\n", float64(c.TimeNs)/1e9, c.Event, of.Node, of.PID, c.Thread.TID, c.Before, c.After, by)
+		var calls []string
+		for i := range c.Stack[:min(len(c.Stack), maxTrackedCalls)] {
+			calls = append(calls, call(&c.Stack[i]))
+		}
+		if len(calls) > 0 {
+			fmt.Fprintf(&b, "      %s\n", strings.Join(calls, " <- "))
+		}
 		n++
 		return n < maxTracked
 	})
 	switch {
 	case err != nil:
 	case n == 0:
-		b.WriteString("it never changes\n")
+		fmt.Fprintf(&b, "  it never changes: it is %s\n", value(w, memory(w)(place.Address, int(place.Bytes))))
 	case n == maxTracked:
 		fmt.Fprintf(&b, "  ... only the first %d changes are shown\n", maxTracked)
 	}
 	return b.String(), err
+}
+
+// call names a call for people.
+func call(f *engine.Frame) string {
+	text := f.Function
+	if text == "" {
+		if text = f.PC; f.Module != "" {
+			text += " of " + f.Module
+		}
+	}
+	if f.Line > 0 {
+		text += fmt.Sprintf(" (%s:%d)", path.Base(f.File), f.Line)
+	}
+	return text
 }
 
 // whyBlocked prints what threads wait for.

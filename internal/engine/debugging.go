@@ -17,6 +17,9 @@ type Debugging interface {
 	WaitsFor(node string, tid int) (string, error)
 	// CPU reads the registers of a thread.
 	CPU(node string, tid int) (*CPU, error)
+	// Stack are the calls of a thread, with names and lines as far as the files of its process have them. executed says that the innermost one is
+	// to be named for the instruction that the thread has just executed.
+	Stack(node string, tid int, executed bool) (ThreadStack, error)
 	// Auxv is the auxiliary vector of a process, as its program got it.
 	Auxv(node string, pid int) ([]byte, error)
 	// Maps is what /proc/PID/maps shows of a process (proc_pid_maps(5)).

@@ -58,9 +58,9 @@ func (n *Names) Lines(place int) []Line {
 	return list
 }
 
-// debugFile is where distributions put what they strip from a binary: below folders such as /usr/lib/debug. It is empty for a
+// DebugFile is where distributions put what they strip from a binary: below folders such as /usr/lib/debug. It is empty for a
 // file that has no build id.
-func debugFile(file []byte) string {
+func DebugFile(file []byte) string {
 	f, err := open(file)
 	if err != nil {
 		return ""
@@ -73,7 +73,7 @@ func debugFile(file []byte) string {
 	return DebugFileOf(note[:min(s.Size, uint64(len(note)))])
 }
 
-// DebugFileOf is debugFile for the content of a file's .note.gnu.build-id.
+// DebugFileOf is DebugFile for the content of a file's .note.gnu.build-id.
 func DebugFileOf(note []byte) string {
 	if len(note) < 18 {
 		return ""

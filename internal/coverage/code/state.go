@@ -114,7 +114,7 @@ func (f *File) Names() (*Names, error) {
 		return symbolNames(file, f.Total)
 	}
 	var debug []byte
-	if name := debugFile(file); name != "" {
+	if name := DebugFile(file); name != "" {
 		debug, _ = os.ReadFile(name) // most machines have none
 	}
 	if f.Module != nil {

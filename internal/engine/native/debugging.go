@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
@@ -19,11 +20,14 @@ func (w *World) Debug() (engine.Debugging, error) {
 	if w.closed {
 		return nil, errors.New("the world is closed")
 	}
-	return debugging{stopped{w}}, nil
+	return debugging{stopped{w}, map[kernel.NodeID]dump.Files{}}, nil
 }
 
 // debugging is a stopped world that a debugger drives.
-type debugging struct{ stopped }
+type debugging struct {
+	stopped
+	files map[kernel.NodeID]dump.Files // that stacks have led through
+}
 
 // process names a process as programs of its node do.
 type process struct {
@@ -196,6 +200,27 @@ func (x debugging) CPU(node string, tid int) (cpu *engine.CPU, err error) {
 		return nil
 	})
 	return cpu, err
+}
+
+func (x debugging) Stack(node string, tid int, executed bool) (s engine.ThreadStack, err error) {
+	err = x.ask(func(k *kernel.Kernel) error {
+		t, err := x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid)
+		if err != nil {
+			return err
+		}
+		p := linux.Standing(k, t)
+		if len(p.Threads) == 0 || p.Threads[0].TID != tid {
+			return fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
+		}
+		if x.files[t.Node] == nil {
+			x.files[t.Node] = dump.Files{}
+		}
+		p.Files, p.Debug, p.Threads = x.files[t.Node], debugFile, p.Threads[:1]
+		p.Threads[0].Executed = executed
+		s = threadStack(&p.Threads[0], p.Stacks()[0])
+		return nil
+	})
+	return s, err
 }
 
 func (x debugging) Auxv(node string, pid int) (b []byte, err error) {

@@ -56,10 +56,7 @@ func (w *World) fatal(t *kernel.Thread, sig int, info [128]byte) {
 	if len(left.Threads) == 0 {
 		return
 	}
-	left.Debug = func(path string) (file []byte) {
-		outside(func() { file, _ = regular.Read(path, maxDebugFile) })
-		return file
-	}
+	left.Debug = debugFile
 	d := &engine.Dump{Why: why(left), Registers: registers(&left.Threads[0].Regs), Instruction: instruction(left), ThreadsLeft: max(len(left.Threads)-dump.MaxThreads, 0)}
 	if hasAddress(left) {
 		d.Address = fmt.Sprintf("%#x", binary.LittleEndian.Uint64(info[16:]))
@@ -92,6 +89,12 @@ func fileName(name string) string {
 
 // maxDebugFile bounds a file with debug information.
 const maxDebugFile = 1 << 30
+
+// debugFile reads a file with debug information of this machine, nil if there is none.
+func debugFile(path string) (file []byte) {
+	outside(func() { file, _ = regular.Read(path, maxDebugFile) })
+	return file
+}
 
 // outside does something on another OS thread than the world's, which the walls do not concern (host.Enclose).
 func outside(f func()) {

@@ -37,12 +37,13 @@ func (w *walker) module(addr uint64) (*module, uint64) {
 	if in == nil || !in.File {
 		return nil, 0
 	}
-	m, known := w.modules[in.Name]
+	at := place{in.Name, in.Start - in.Offset}
+	m, known := w.files[at]
 	if !known {
 		if file := w.Open(in); file != nil {
 			m = newModule(in, file, w.Debug)
 		}
-		w.modules[in.Name] = m
+		w.files[at] = m
 	}
 	if m == nil {
 		return nil, 0

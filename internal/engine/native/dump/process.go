@@ -24,6 +24,8 @@ type Thread struct {
 	Regs unix.PtraceRegs
 	// XState is the extended state as NT_X86_XSTATE has it; empty where the machine gives none.
 	XState []byte
+	// Executed says that the thread has just executed the instruction before the one that it stands at, and is of interest for that.
+	Executed bool
 }
 
 // Page is what is known of a page of memory without reading it.
@@ -51,8 +53,19 @@ type Process struct {
 	Pages func(addr uint64, p []Page) bool
 	// Open reads the file of a map whole; nil if it cannot.
 	Open func(m *Map) []byte
+	// Files keeps what was read of files with code from one look at stacks to the next; nil keeps nothing.
+	Files Files
 	// Debug reads a file of this machine that has what a distribution has stripped from another one; nil if there is none.
 	Debug func(path string) []byte
+}
+
+// Files are the files with code of the processes of one file system.
+type Files map[place]*module
+
+// place is where a file is mapped: how far it lies before its content.
+type place struct {
+	name string
+	base uint64
 }
 
 // mapAt finds the map that holds an address.

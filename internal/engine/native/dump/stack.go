@@ -55,7 +55,10 @@ func fromUser(r *unix.PtraceRegs) frameRegs {
 
 // Stacks finds the calls of the first threads, with names and lines as far as the files of the process have them.
 func (p *Process) Stacks() []Stack {
-	w := &walker{Process: p, modules: map[string]*module{}, names: map[uint64][]Frame{}, rules: map[uint64]*frame.FrameContext{}}
+	w := &walker{Process: p, files: p.Files, names: map[uint64][]Frame{}, rules: map[uint64]*frame.FrameContext{}}
+	if w.files == nil {
+		w.files = Files{}
+	}
 	var list []Stack
 	for i := range p.Threads[:min(len(p.Threads), MaxThreads)] {
 		list = append(list, w.stack(&p.Threads[i]))
@@ -63,13 +66,13 @@ func (p *Process) Stacks() []Stack {
 	return list
 }
 
-// walker follows stacks. Modules are read once.
+// walker follows stacks. Files are read once.
 type walker struct {
 	*Process
-	modules map[string]*module
-	names   map[uint64][]Frame
-	rules   map[uint64]*frame.FrameContext // by the place of a call: recursions come by it again and again
-	ruled   int                            // bytes of rules that were executed
+	files Files
+	names map[uint64][]Frame
+	rules map[uint64]*frame.FrameContext // by the place of a call: recursions come by it again and again
+	ruled int                            // bytes of rules that were executed
 }
 
 // affords reports whether so many bytes of rules may be executed still.
@@ -81,8 +84,8 @@ func (w *walker) affords(bytes int) bool {
 func (w *walker) stack(t *Thread) (s Stack) {
 	defer func() { recover() }() // readers of debug information trust it: what was found before counts
 	regs := fromUser(&t.Regs)
-	exact := true     // the frame was interrupted at its PC: it has made no call there
-	var last []uint64 // the ends of the PCs that follow, with exactness in lastExact
+	exact := !t.Executed // the frame was interrupted at its PC: it has made no call there
+	var last []uint64    // the ends of the PCs that follow, with exactness in lastExact
 	var lastExact []bool
 	depth := 0
 	for ; depth < maxFrames; depth++ {
