@@ -89,7 +89,7 @@ func text(t *testing.T, v *View) string {
 		slices.Sort(words)
 		return fmt.Sprint(words)
 	}
-	out := order(v.Codes) + order(v.Envs) + order(v.Workers) + order(v.Commits) + order(v.Strange)
+	out := order(v.Codes) + order(v.Envs) + order(v.Workers) + order(v.Commits) + order(v.Strange) + order(v.Held)
 	var tests []string
 	for _, r := range v.Requests {
 		tests = append(tests, order(r.Request)+order(r.Answers))
@@ -98,7 +98,7 @@ func text(t *testing.T, v *View) string {
 		line := fmt.Sprint(id, x.Name, order(x.Definitions), order(x.Corpus))
 		var parts []string
 		for p, e := range x.Efforts {
-			parts = append(parts, fmt.Sprint(p, order(e.Phases), order(e.Features), order(e.Spans), e.State(), x.Risks(p.Code)))
+			parts = append(parts, fmt.Sprint(p, order(e.Phases), order(e.Features), order(spansOf(e)), e.State(), x.Risks(p.Code)))
 		}
 		for _, f := range x.Failures {
 			parts = append(parts, fmt.Sprint(f.Signature, order(f.Files), order(f.Replays), order(f.Notes), v.Standing(f), f.State(), f.Matrix()))
@@ -111,6 +111,13 @@ func text(t *testing.T, v *View) string {
 	}
 	slices.Sort(tests)
 	return out + fmt.Sprint(tests)
+}
+
+func spansOf(e *Effort) (list []WorkerSpan) {
+	for s := range e.Spans {
+		list = append(list, *s)
+	}
+	return list
 }
 
 func of(list ...[]store.Entry) *View {
@@ -164,13 +171,17 @@ func TestSpansReadAsWritten(t *testing.T) {
 // What another version, or a hostile worker, has written is counted and does no harm.
 func TestStrangeEntries(t *testing.T) {
 	v := NewView()
-	for _, e := range []store.Entry{{Key: "test/x", Value: []byte("{")}, {Key: "new/x", Value: nil}, {Key: "span/a/b/c/d", Value: []byte("seq=-1")}, {Key: "span/a/b", Value: []byte("seq=1")},
+	list := []store.Entry{{Key: "test/x", Value: []byte("{")}, {Key: "new/x", Value: nil}, {Key: "span/a/b/c/d", Value: []byte("seq=-1")}, {Key: "span/a/b", Value: []byte("seq=1")},
 		{Key: "span/a/b/c/d", Value: []byte("at=9999999999999999999999")}, {Key: "", Value: nil}, {Key: "failure/a", Value: []byte("{}")}, {Key: "found/a/b/c", Value: []byte(`{"features":"zz"}`)},
-		{Key: "span/a/b/c/d", Value: []byte("seq=1 later=7 phase=x")}} {
+		{Key: "span/a/b/c/d", Value: []byte("seq=1 later=7 phase=x")}}
+	for _, e := range append(list, list...) {
 		v.Take(e)
 	}
 	if v.Strange["span"] != 3 || v.Strange["test"] != 1 || v.Strange["new"] != 1 || v.Strange["failure"] != 1 {
 		t.Fatalf("%v", v.Strange)
+	}
+	if want := (Held{1, uint64(len("span/a/b/c/d" + "seq=1 later=7 phase=x"))}); v.Held["span"] != want {
+		t.Fatalf("%+v, want %+v", v.Held["span"], want)
 	}
 }
 

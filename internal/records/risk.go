@@ -51,9 +51,9 @@ func (t *TestView) Risks(code ID) []Risk {
 		if p.Code != code {
 			continue
 		}
-		for _, s := range e.Spans {
+		for s := range e.Spans {
 			if s.Phase == Holdout {
-				spans = append(spans, s)
+				spans = append(spans, *s)
 				varying += s.Varying
 			}
 		}

@@ -73,7 +73,9 @@ func (s *Span) Entry(test, code, env, worker ID) store.Entry {
 
 // parse reads the form that Entry writes. Words that it does not know are of a later version, and left out.
 func (s *Span) parse(text string) error {
-	for word := range strings.SplitSeq(text, " ") {
+	for more := true; more; { // there may be a million spans, so that no iterator is called
+		var word string
+		word, text, more = strings.Cut(text, " ")
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
 			return fmt.Errorf("%q is no word of a span", word)

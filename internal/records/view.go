@@ -3,8 +3,8 @@ package records
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -20,7 +20,20 @@ type View struct {
 	Commits  map[string][]string // with their parents
 	// Strange counts entries that this version cannot read, by the first part of their key.
 	Strange map[string]int
+	// Held counts the entries that it can read, in the same way.
+	Held map[string]Held
+
+	had map[identity]bool // entries, without spans, which are numbered
 }
+
+// Held counts entries.
+type Held struct {
+	Entries uint64 `json:"entries"`
+	Bytes   uint64 `json:"bytes"` // of keys and values
+}
+
+// identity is one for each entry.
+type identity [16]byte
 
 // Place is where runs were made.
 type Place struct{ Code, Env ID }
@@ -39,11 +52,32 @@ type TestView struct {
 type Effort struct {
 	Phases   map[string]*Sum
 	Features map[uint64]Discovery
-	// Spans are all of them, in no order.
-	Spans []WorkerSpan
+	Shares   map[ID]*Share // by worker
 
-	taken map[ID]*numbers // by worker
+	spans [][]WorkerSpan // in blocks, since a list of a million is dear to copy when it grows
 	found map[ID]*numbers
+}
+
+// Share is the part of an effort that a worker has made.
+type Share struct {
+	Runs            uint64
+	FirstMs, LastMs int64 // from when to when
+
+	taken numbers
+}
+
+// blockSpans is how many spans the blocks of an effort have, from the second one on; the first ones are smaller, since most efforts have few.
+const blockSpans = 4096
+
+// Spans gives all spans, in no order.
+func (e *Effort) Spans(yield func(*WorkerSpan) bool) {
+	for _, block := range e.spans {
+		for i := range block {
+			if !yield(&block[i]) {
+				return
+			}
+		}
+	}
 }
 
 // Sum adds up spans.
@@ -73,8 +107,6 @@ type FailureView struct {
 	Files   []*Failure
 	Replays []*Replay
 	Notes   []*Note
-
-	raw map[string]bool // records that were taken
 }
 
 // RequestView is a request with its answers.
@@ -86,15 +118,37 @@ type RequestView struct {
 
 // NewView makes the view of an empty database.
 func NewView() *View {
-	return &View{Tests: map[ID]*TestView{}, Codes: map[ID]*Code{}, Envs: map[ID]*Env{}, Workers: map[ID]*Worker{}, Requests: map[ID]*RequestView{}, Commits: map[string][]string{}, Strange: map[string]int{}}
+	return &View{Tests: map[ID]*TestView{}, Codes: map[ID]*Code{}, Envs: map[ID]*Env{}, Workers: map[ID]*Worker{}, Requests: map[ID]*RequestView{}, Commits: map[string][]string{}, Strange: map[string]int{}, Held: map[string]Held{}, had: map[identity]bool{}}
 }
 
 // Take takes in an entry of the database. It may come in any order and more than once.
 func (v *View) Take(e store.Entry) {
 	kind, rest, _ := strings.Cut(e.Key, "/")
-	if !v.take(kind, rest, e.Value) {
+	if kind != kindSpan && !v.first(e) {
+		return
+	}
+	fresh, ok := v.take(kind, rest, e.Value)
+	switch {
+	case ok && fresh:
+		h := v.Held[kind]
+		h.Entries++
+		h.Bytes += uint64(len(e.Key) + len(e.Value))
+		v.Held[kind] = h
+	case !ok && (kind != kindSpan || v.first(e)):
 		v.Strange[kind]++
 	}
+}
+
+// first reports whether an entry comes for the first time.
+func (v *View) first(e store.Entry) bool {
+	h := sha256.New()
+	h.Write([]byte(e.Key))
+	h.Write([]byte{0}) // which no key has
+	h.Write(e.Value)
+	id := identity(h.Sum(nil)[:len(identity{})])
+	had := v.had[id]
+	v.had[id] = true
+	return !had
 }
 
 // ids splits the rest of a key into n IDs.
@@ -113,30 +167,31 @@ func ids(rest string, n int) ([4]ID, bool) {
 // parts is how many IDs keys of a kind have.
 var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1}
 
-func (v *View) take(kind, rest string, value []byte) bool {
+// take takes in a record. ok is whether it could be read, and fresh whether a span is a new one.
+func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
 	n, known := parts[kind]
 	if !known {
-		return false
+		return false, false
 	}
 	id, ok := ids(rest, n)
 	if !ok {
-		return false
+		return false, false
 	}
 	switch kind {
 	case kindTest:
-		return read(value, func(t *Test) {
+		return true, read(value, func(t *Test) {
 			of := v.Test(id[0])
 			of.Name = t.Name
 			of.Definitions[t.Definition] = earlier(of.Definitions[t.Definition], t, t.AtMs)
 		})
 	case kindCode:
-		return read(value, func(c *Code) { v.Codes[id[0]] = earlier(v.Codes[id[0]], c, c.AtMs) })
+		return true, read(value, func(c *Code) { v.Codes[id[0]] = earlier(v.Codes[id[0]], c, c.AtMs) })
 	case kindCommit:
-		return read(value, func(c *Commit) { v.Commits[c.ID] = c.Parents })
+		return true, read(value, func(c *Commit) { v.Commits[c.ID] = c.Parents })
 	case kindEnv:
-		return read(value, func(e *Env) { v.Envs[id[0]] = e })
+		return true, read(value, func(e *Env) { v.Envs[id[0]] = e })
 	case kindWorker:
-		return read(value, func(w *Worker) {
+		return true, read(value, func(w *Worker) {
 			if had := v.Workers[id[0]]; had != nil && had.EndedMs > w.EndedMs {
 				return
 			}
@@ -145,36 +200,34 @@ func (v *View) take(kind, rest string, value []byte) bool {
 	case kindSpan:
 		return v.span(id, value)
 	case kindFound:
-		return read(value, func(f *Found) { v.effort(id).find(f) })
+		return true, read(value, func(f *Found) { v.effort(id).find(f) })
 	case kindCorpus:
-		return read(value, func(k *Kept) {
+		return true, read(value, func(k *Kept) {
 			of := v.Test(id[0])
 			of.Corpus[k.Name] = earlier(of.Corpus[k.Name], k, k.AtMs)
 		})
 	case kindFailure:
-		return read(value, func(f *Failure) {
+		return true, read(value, func(f *Failure) {
 			of := v.failure(id)
 			of.Signature, of.Property = f.Signature, f.Property
-			of.once(kind, value, func() { of.Files = append(of.Files, f) })
+			of.Files = append(of.Files, f)
 		})
 	case kindReplay:
-		return read(value, func(r *Replay) {
+		return true, read(value, func(r *Replay) {
 			of := v.failure(id)
-			of.once(kind, value, func() { of.Replays = append(of.Replays, r) })
+			of.Replays = append(of.Replays, r)
 		})
 	case kindNote:
-		return read(value, func(n *Note) {
+		return true, read(value, func(n *Note) {
 			of := v.failure(id)
-			of.once(kind, value, func() { of.Notes = append(of.Notes, n) })
+			of.Notes = append(of.Notes, n)
 		})
 	case kindRequest:
-		return read(value, func(r *Request) { v.request(id[0]).Request = *r })
+		return true, read(value, func(r *Request) { v.request(id[0]).Request = *r })
 	}
-	return read(value, func(d *Done) {
+	return true, read(value, func(d *Done) {
 		of := v.request(id[0])
-		if !slices.ContainsFunc(of.Answers, func(o *Done) bool { return *o == *d }) {
-			of.Answers = append(of.Answers, d)
-		}
+		of.Answers = append(of.Answers, d)
 	})
 }
 
@@ -227,7 +280,7 @@ func (v *View) effort(id [4]ID) *Effort {
 	t, p := v.Test(id[0]), Place{id[1], id[2]}
 	e := t.Efforts[p]
 	if e == nil {
-		e = &Effort{Phases: map[string]*Sum{}, Features: map[uint64]Discovery{}, taken: map[ID]*numbers{}, found: map[ID]*numbers{}}
+		e = &Effort{Phases: map[string]*Sum{}, Features: map[uint64]Discovery{}, Shares: map[ID]*Share{}, found: map[ID]*numbers{}}
 		t.Efforts[p] = e
 	}
 	return e
@@ -237,17 +290,10 @@ func (v *View) failure(id [4]ID) *FailureView {
 	t := v.Test(id[0])
 	f := t.Failures[id[1]]
 	if f == nil {
-		f = &FailureView{ID: id[1], raw: map[string]bool{}}
+		f = &FailureView{ID: id[1]}
 		t.Failures[id[1]] = f
 	}
 	return f
-}
-
-func (f *FailureView) once(kind string, value []byte, take func()) {
-	if text := kind + string(value); !f.raw[text] {
-		f.raw[text] = true
-		take()
-	}
 }
 
 func (v *View) request(id ID) *RequestView {
@@ -259,24 +305,23 @@ func (v *View) request(id ID) *RequestView {
 	return r
 }
 
-func (v *View) span(id [4]ID, value []byte) bool {
+func (v *View) span(id [4]ID, value []byte) (fresh, ok bool) {
 	e := v.effort(id)
 	s := WorkerSpan{Worker: id[3]}
 	if s.parse(string(value)) != nil {
-		return false
+		return false, false
 	}
-	taken := e.taken[s.Worker]
-	if taken == nil {
-		taken = &numbers{}
-		e.taken[s.Worker] = taken
+	share := e.Shares[s.Worker]
+	if share == nil {
+		share = &Share{FirstMs: s.AtMs - s.Ms}
+		e.Shares[s.Worker] = share
 	}
-	if !taken.add(s.Seq) {
-		return true
+	if !share.taken.add(s.Seq) {
+		return false, true
 	}
-	if len(e.Spans) == cap(e.Spans) {
-		e.Spans = slices.Grow(e.Spans, max(len(e.Spans), 16)) // append alone copies a long list more often
-	}
-	e.Spans = append(e.Spans, s)
+	share.Runs += s.Runs
+	share.FirstMs, share.LastMs = min(share.FirstMs, s.AtMs-s.Ms), max(share.LastMs, s.AtMs)
+	e.hold(s)
 	sum := e.Phases[s.Phase]
 	if sum == nil {
 		sum = &Sum{}
@@ -289,7 +334,21 @@ func (v *View) span(id [4]ID, value []byte) bool {
 	sum.Lost += s.Lost
 	sum.Varying += s.Varying
 	sum.Ms += s.Ms
-	return true
+	return true, true
+}
+
+// hold keeps a span.
+func (e *Effort) hold(s WorkerSpan) {
+	last := len(e.spans) - 1
+	if last < 0 || len(e.spans[last]) == cap(e.spans[last]) {
+		size := 16
+		if last >= 0 {
+			size = min(4*cap(e.spans[last]), blockSpans)
+		}
+		e.spans = append(e.spans, make([]WorkerSpan, 0, size))
+		last++
+	}
+	e.spans[last] = append(e.spans[last], s)
 }
 
 func (e *Effort) find(f *Found) {

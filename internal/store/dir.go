@@ -194,6 +194,16 @@ func places(c Cursor) map[string]place {
 	return at
 }
 
+// readAhead is how many segments are read while the caller takes the entries of others.
+const readAhead = 4
+
+// part is what was read of a segment.
+type part struct {
+	at      int64
+	entries []Entry
+	err     error
+}
+
 // Read implements Store. Behind damage in a segment nothing of it is read; Check finds it.
 func (d *Dir) Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error) {
 	sizes, err := d.segments()
@@ -201,26 +211,65 @@ func (d *Dir) Read(ctx context.Context, prefix string, from Cursor, each func(En
 		return from, err
 	}
 	before, next := places(from), make(map[string]place, len(sizes))
+	var changed []string
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
-		if err := ctx.Err(); err != nil {
-			return from, err
+		next[name] = place{before[name].At, sizes[name]}
+		if sizes[name] != before[name].Size {
+			changed = append(changed, name)
 		}
-		p := before[name]
-		if sizes[name] != p.Size {
-			p.Size = sizes[name]
-			if p.At, _, err = d.scan(name, p.At, func(e Entry) error {
-				if !strings.HasPrefix(e.Key, prefix) {
-					return nil
-				}
-				return each(e)
-			}); err != nil {
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	parts := d.readParts(ctx, prefix, changed, next)
+	for _, name := range changed {
+		var p part
+		select {
+		case p = <-<-parts:
+		case <-ctx.Done():
+			return from, ctx.Err()
+		}
+		if p.err != nil {
+			return from, p.err
+		}
+		for _, e := range p.entries {
+			if err := each(e); err != nil {
 				return from, err
 			}
 		}
-		next[name] = p
+		next[name] = place{p.at, sizes[name]}
 	}
 	b, err := json.Marshal(next)
 	return Cursor(b), err
+}
+
+// readParts reads segments from places on, a few at a time, and gives them in their order.
+func (d *Dir) readParts(ctx context.Context, prefix string, names []string, from map[string]place) <-chan chan part {
+	at := make([]int64, len(names))
+	for i, name := range names {
+		at[i] = from[name].At
+	}
+	parts := make(chan chan part, readAhead)
+	go func() {
+		for i, name := range names {
+			one := make(chan part, 1)
+			select {
+			case parts <- one:
+			case <-ctx.Done():
+				return
+			}
+			go func() {
+				var p part
+				p.at, _, p.err = d.scan(name, at[i], func(e Entry) error {
+					if strings.HasPrefix(e.Key, prefix) {
+						p.entries = append(p.entries, e)
+					}
+					return ctx.Err()
+				})
+				one <- p
+			}()
+		}
+	}()
+	return parts
 }
 
 // scan gives the entries of a segment from a place on, and returns the place behind them.
