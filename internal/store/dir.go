@@ -18,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 )
 
@@ -38,8 +37,7 @@ type Dir struct {
 	number  int
 	name    string // of this process in segments
 
-	pack *zstd.Encoder
-	open *zstd.Decoder
+	packer *Packer
 }
 
 // maxSegmentBytes is the size from which on a process begins another segment.
@@ -66,13 +64,8 @@ func OpenDir(path string) (*Dir, error) {
 			return nil, fmt.Errorf("store: %w", err)
 		}
 	}
-	d := &Dir{path: path, name: strings.ToLower(rand.Text()[:16])}
-	var err error
-	if d.pack, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
-		return nil, err
-	}
-	d.open, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBlobBytes+1))
-	return d, err
+	d := &Dir{path: path, name: strings.ToLower(rand.Text()[:16]), packer: NewPacker()}
+	return d, nil
 }
 
 func (d *Dir) String() string { return d.path }
@@ -82,12 +75,12 @@ func (d *Dir) Path() string { return d.path }
 
 // Add implements Store.
 func (d *Dir) Add(ctx context.Context, entries ...Entry) error {
-	if err := cmp.Or(ctx.Err(), check(entries)); err != nil || len(entries) == 0 {
+	if err := cmp.Or(ctx.Err(), CheckEntries(entries)); err != nil || len(entries) == 0 {
 		return err
 	}
 	var b []byte
 	for i := range entries {
-		b = appendFrame(b, &entries[i])
+		b = AppendFrame(b, &entries[i])
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -301,7 +294,7 @@ func (d *Dir) scan(name string, from int64, each func(Entry) error) (at int64, d
 		}
 		b, from = b[len(segmentMagic):], int64(len(segmentMagic))
 	}
-	whole, damage, err := frames(b, each)
+	whole, damage, err := Frames(b, each)
 	return from + int64(whole), damage, err
 }
 
@@ -337,6 +330,27 @@ func (d *Dir) Wait(ctx context.Context, _ string, from Cursor) error {
 // Drop implements Store. It moves what remains of a segment that loses something into one of this process. A segment to which another
 // process appends stays as it is.
 func (d *Dir) Drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error) {
+	return d.drop(ctx, prefix, drop)
+}
+
+// Compact implements Store. It does what Drop does with all but the first of equal entries.
+func (d *Dir) Compact(ctx context.Context) (int, error) {
+	seen := map[Identity]bool{}
+	return d.drop(ctx, "", func(e Entry) bool {
+		id := e.Identity()
+		had := seen[id]
+		seen[id] = true
+		return had
+	})
+}
+
+// drop removes entries. Two processes that did so at once could each take an entry for the one that the other leaves.
+func (d *Dir) drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error) {
+	unlock, err := lockFile(filepath.Join(d.path, logFolder, ".lock"))
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
 	d.mu.Lock()
 	d.end()
 	d.mu.Unlock()
@@ -424,17 +438,18 @@ func (d *Dir) blobFile(digest Digest) string {
 
 // PutBlob implements Store.
 func (d *Dir) PutBlob(_ context.Context, b []byte) (Digest, error) {
-	if err := checkBlob(b); err != nil {
+	if err := CheckBlob(b); err != nil {
 		return "", err
 	}
 	digest := DigestOf(b)
 	file := d.blobFile(digest)
-	if _, err := os.Lstat(file); err == nil {
+	// A blob that is put again is as young as a new one.
+	if now := time.Now(); os.Chtimes(file, now, now) == nil {
 		return digest, nil
 	}
 	err := os.MkdirAll(filepath.Dir(file), 0o777)
 	if err == nil {
-		err = writeWhole(file, d.pack.EncodeAll(b, nil))
+		err = writeWhole(file, d.packer.Pack(b))
 	}
 	if err != nil {
 		return "", fmt.Errorf("store: %w", err)
@@ -454,18 +469,11 @@ func (d *Dir) Blob(_ context.Context, digest Digest) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	b, err := d.open.DecodeAll(packed, nil)
-	if err != nil {
-		return nil, fmt.Errorf("store: blob %s is damaged: %w", digest, err)
-	}
-	if DigestOf(b) != digest {
-		return nil, fmt.Errorf("store: blob %s is damaged: its bytes have another digest", digest)
-	}
-	return b, nil
+	return d.packer.Unpack(digest, packed)
 }
 
 // Blobs implements Store. Sizes are those of the files.
-func (d *Dir) Blobs(ctx context.Context, each func(Digest, int64) error) error {
+func (d *Dir) Blobs(ctx context.Context, each func(BlobInfo) error) error {
 	files, err := filepath.Glob(filepath.Join(d.path, blobFolder, "*", "*"+blobEnd))
 	if err != nil {
 		return err
@@ -476,7 +484,7 @@ func (d *Dir) Blobs(ctx context.Context, each func(Digest, int64) error) error {
 		if err != nil || !digest.Valid() {
 			continue
 		}
-		if err := cmp.Or(ctx.Err(), each(digest, info.Size())); err != nil {
+		if err := cmp.Or(ctx.Err(), each(BlobInfo{digest, info.Size(), info.ModTime()})); err != nil {
 			return err
 		}
 	}
@@ -494,17 +502,27 @@ func (d *Dir) DropBlob(_ context.Context, digest Digest) error {
 	return nil
 }
 
+// lockFile takes the lock of a file, which is made if it is missing.
+func lockFile(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("store: lock of %s: %w", name, err)
+	}
+	return func() { f.Close() }, nil
+}
+
 // changeLease changes a lease under a lock that all processes of the machine, and by most network file systems others, respect.
 func (d *Dir) changeLease(name string, change func(Lease) (Lease, error)) (Lease, error) {
 	folder := filepath.Join(d.path, leaseFolder)
-	lock, err := os.OpenFile(filepath.Join(folder, ".lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	unlock, err := lockFile(filepath.Join(folder, ".lock"))
 	if err != nil {
-		return Lease{}, fmt.Errorf("store: %w", err)
+		return Lease{}, err
 	}
-	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return Lease{}, fmt.Errorf("store: lock of leases in %s: %w", folder, err)
-	}
+	defer unlock()
 	file := filepath.Join(folder, string(DigestOf([]byte(name)))[:32])
 	var l Lease
 	b, err := os.ReadFile(file)
@@ -539,7 +557,7 @@ func (d *Dir) Release(_ context.Context, name, holder string) error {
 }
 
 // Check reads all of the database, and reports each damage.
-func (d *Dir) Check(ctx context.Context, report func(file, damage string)) error {
+func (d *Dir) Check(ctx context.Context, report func(what, damage string)) error {
 	sizes, err := d.segments()
 	if err != nil {
 		return err
@@ -553,12 +571,9 @@ func (d *Dir) Check(ctx context.Context, report func(file, damage string)) error
 			report(filepath.Join(logFolder, name), fmt.Sprintf("behind byte %d: %v; the entries before it are read", at, damage))
 		}
 	}
-	return d.Blobs(ctx, func(digest Digest, _ int64) error {
-		if _, err := d.Blob(ctx, digest); err != nil {
-			report(filepath.Join(blobFolder, string(digest[:2]), string(digest)+blobEnd), err.Error())
-		}
-		return nil
-	})
+	return checkBlobs(ctx, d, func(digest Digest) string {
+		return filepath.Join(blobFolder, string(digest[:2]), string(digest)+blobEnd)
+	}, report)
 }
 
 // Close implements Store.
@@ -566,8 +581,7 @@ func (d *Dir) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.end()
-	d.open.Close()
-	return d.pack.Close()
+	return nil
 }
 
 // end ends the segment of this process, if there is one.
@@ -588,7 +602,8 @@ func (d *Dir) mergeDir(ctx context.Context, from *Dir) (m Merged, err error) {
 	if err != nil {
 		return m, err
 	}
-	err = from.Blobs(ctx, func(digest Digest, _ int64) error {
+	err = from.Blobs(ctx, func(info BlobInfo) error {
+		digest := info.Digest
 		file := d.blobFile(digest)
 		if _, err := os.Lstat(file); err == nil {
 			return nil
@@ -616,7 +631,7 @@ func (d *Dir) mergeDir(ctx context.Context, from *Dir) (m Merged, err error) {
 		}
 		b := []byte(segmentMagic)
 		at, _, err := from.scan(name, 0, func(e Entry) error {
-			b = appendFrame(b, &e)
+			b = AppendFrame(b, &e)
 			m.Entries++
 			return ctx.Err()
 		})

@@ -159,7 +159,7 @@ func TestDirTwice(t *testing.T) {
 	}
 	d := openDir(t, path)
 	defer d.Close()
-	if n, err := d.Drop(t.Context(), "", store.Twice()); n != 2 || err != nil {
+	if n, err := d.Compact(t.Context()); n != 2 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
 	if got := storetest.All(t, d, ""); len(got) != 1 || len(segments(t, path)) != 1 {

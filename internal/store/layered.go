@@ -24,9 +24,10 @@ type Layered struct {
 	sent    map[Digest]bool
 
 	mu      sync.Mutex
-	pending []Entry // that the local database could not take
-	trouble error   // of the shared database
-	owed    error   // of the local database
+	pending []Entry   // that the local database could not take
+	trouble error     // of the shared database
+	askFrom time.Time // before then the shared database is not asked: it was away, and it took long to learn that
+	owed    error     // of the local database
 	pushed  Cursor
 }
 
@@ -58,7 +59,7 @@ func (l *Layered) Trouble() error {
 
 // Add implements Store.
 func (l *Layered) Add(ctx context.Context, entries ...Entry) error {
-	if err := cmp.Or(ctx.Err(), check(entries)); err != nil {
+	if err := cmp.Or(ctx.Err(), CheckEntries(entries)); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -176,16 +177,16 @@ func (l *Layered) push(ctx context.Context) error {
 // pushBlobs copies the blobs that the shared database lacks. It asks for a list of those only once.
 func (l *Layered) pushBlobs(ctx context.Context) error {
 	var missing []Digest
-	if err := l.local.Blobs(ctx, func(d Digest, _ int64) error {
-		if !l.sent[d] {
-			missing = append(missing, d)
+	if err := l.local.Blobs(ctx, func(i BlobInfo) error {
+		if !l.sent[i.Digest] {
+			missing = append(missing, i.Digest)
 		}
 		return nil
 	}); err != nil || len(missing) == 0 {
 		return err
 	}
 	if len(l.sent) == 0 {
-		if err := l.shared.Blobs(ctx, func(d Digest, _ int64) error { l.sent[d] = true; return nil }); err != nil {
+		if err := l.shared.Blobs(ctx, func(i BlobInfo) error { l.sent[i.Digest] = true; return nil }); err != nil {
 			return err
 		}
 	}
@@ -223,6 +224,35 @@ func (b both) cursor() Cursor {
 	return Cursor(text)
 }
 
+// waitShare is how much of its time a caller waits at most for a shared database that does not answer: one part of so many.
+const waitShare = 10
+
+// errAway stands for the error that the shared database gave a short while ago.
+var errAway = errors.New("store: the shared database does not answer")
+
+// ask calls the shared database, unless that cost too much time just now.
+func (l *Layered) ask(ctx context.Context, call func() error) error {
+	began := time.Now()
+	l.mu.Lock()
+	wait := began.Before(l.askFrom)
+	l.mu.Unlock()
+	if wait {
+		return errAway
+	}
+	err := call()
+	if ctx.Err() != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.trouble = nil
+	if err != nil && !errors.Is(err, ErrHeld) {
+		l.trouble = err
+		l.askFrom = time.Now().Add((waitShare - 1) * time.Since(began))
+	}
+	return err
+}
+
 // Read implements Store.
 func (l *Layered) Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error) {
 	at := bothOf(from)
@@ -235,15 +265,18 @@ func (l *Layered) Read(ctx context.Context, prefix string, from Cursor, each fun
 	if at.Local, err = l.local.Read(ctx, prefix, at.Local, mine); err != nil {
 		return from, err
 	}
-	next, err := l.shared.Read(ctx, prefix, at.Shared, mine)
+	l.ask(ctx, func() error {
+		next, err := l.shared.Read(ctx, prefix, at.Shared, mine)
+		if err == nil {
+			at.Shared = next
+		}
+		if own != nil {
+			return nil
+		}
+		return err
+	})
 	if own != nil || ctx.Err() != nil {
 		return from, errors.Join(own, ctx.Err())
-	}
-	l.mu.Lock()
-	l.trouble = err
-	l.mu.Unlock()
-	if err == nil {
-		at.Shared = next
 	}
 	return at.cursor(), nil
 }
@@ -276,13 +309,13 @@ func (l *Layered) Wait(ctx context.Context, prefix string, from Cursor) error {
 func (l *Layered) Drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error) {
 	l.pushing.Lock()
 	defer l.pushing.Unlock()
-	dropped := map[identity]bool{}
+	dropped := map[Identity]bool{}
 	each := func(e Entry) bool {
-		if id := e.identity(); dropped[id] || drop(e) {
-			dropped[id] = true
-			return true
+		if !drop(e) {
+			return false
 		}
-		return false
+		dropped[e.Identity()] = true
+		return true
 	}
 	for _, s := range []Store{l.local, l.shared} {
 		if _, err := s.Drop(ctx, prefix, each); err != nil {
@@ -290,6 +323,28 @@ func (l *Layered) Drop(ctx context.Context, prefix string, drop func(Entry) bool
 		}
 	}
 	return len(dropped), nil
+}
+
+// Compact implements Store.
+func (l *Layered) Compact(ctx context.Context) (int, error) {
+	l.pushing.Lock()
+	defer l.pushing.Unlock()
+	mine, err := l.local.Compact(ctx)
+	if err != nil {
+		return mine, err
+	}
+	theirs, err := l.shared.Compact(ctx)
+	return mine + theirs, err
+}
+
+// Check checks both databases.
+func (l *Layered) Check(ctx context.Context, report func(what, damage string)) error {
+	for _, s := range []Store{l.local, l.shared} {
+		if err := Check(ctx, s, func(what, damage string) { report(s.String()+": "+what, damage) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PutBlob implements Store.
@@ -311,19 +366,19 @@ func (l *Layered) Blob(ctx context.Context, d Digest) ([]byte, error) {
 }
 
 // Blobs implements Store.
-func (l *Layered) Blobs(ctx context.Context, each func(Digest, int64) error) error {
+func (l *Layered) Blobs(ctx context.Context, each func(BlobInfo) error) error {
 	given := map[Digest]bool{}
-	if err := l.local.Blobs(ctx, func(d Digest, n int64) error {
-		given[d] = true
-		return each(d, n)
+	if err := l.local.Blobs(ctx, func(i BlobInfo) error {
+		given[i.Digest] = true
+		return each(i)
 	}); err != nil {
 		return err
 	}
-	return l.shared.Blobs(ctx, func(d Digest, n int64) error {
-		if given[d] {
+	return l.shared.Blobs(ctx, func(i BlobInfo) error {
+		if given[i.Digest] {
 			return nil
 		}
-		return each(d, n)
+		return each(i)
 	})
 }
 
@@ -334,7 +389,11 @@ func (l *Layered) DropBlob(ctx context.Context, d Digest) error {
 
 // Lease implements Store. It is the shared database's: while that is away, the local one's word must do, and a piece of work may be done twice.
 func (l *Layered) Lease(ctx context.Context, name, holder string, ttl time.Duration) (Lease, error) {
-	lease, err := l.shared.Lease(ctx, name, holder, ttl)
+	var lease Lease
+	err := l.ask(ctx, func() (err error) {
+		lease, err = l.shared.Lease(ctx, name, holder, ttl)
+		return err
+	})
 	if err == nil || errors.Is(err, ErrHeld) || ctx.Err() != nil {
 		return lease, err
 	}
@@ -343,7 +402,7 @@ func (l *Layered) Lease(ctx context.Context, name, holder string, ttl time.Durat
 
 // Release implements Store.
 func (l *Layered) Release(ctx context.Context, name, holder string) error {
-	return errors.Join(l.local.Release(ctx, name, holder), l.shared.Release(ctx, name, holder))
+	return errors.Join(l.local.Release(ctx, name, holder), l.ask(ctx, func() error { return l.shared.Release(ctx, name, holder) }))
 }
 
 // Flush copies all that was added to the shared database.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
@@ -98,5 +99,33 @@ func TestLayeredLocalFull(t *testing.T) {
 		if got := storetest.All(t, s, ""); !slices.Equal(got, []string{"k = first", "k = second"}) {
 			t.Fatalf("%q", got)
 		}
+	}
+}
+
+// silent is a database that answers late that it is away.
+type silent struct {
+	store.Store
+	asked atomic.Int64
+}
+
+func (s *silent) Read(ctx context.Context, _ string, from store.Cursor, _ func(store.Entry) error) (store.Cursor, error) {
+	s.asked.Add(1)
+	time.Sleep(100 * time.Millisecond) // as the end of a timeout would
+	return from, errDown
+}
+
+// A shared database that does not answer is not asked each time, so that a worker spends its time on its work.
+func TestLayeredSharedSilent(t *testing.T) {
+	shared := &silent{Store: store.NewMemory()}
+	l := store.NewLayered(store.NewMemory(), shared, "")
+	defer l.Close()
+	put(t, l, "first")
+	for range 50 {
+		if got := storetest.All(t, l, ""); !slices.Equal(got, []string{"k = first"}) {
+			t.Fatalf("%q", got)
+		}
+	}
+	if n := shared.asked.Load(); n == 0 || n > 10 {
+		t.Errorf("it was asked %d times", n)
 	}
 }

@@ -15,29 +15,34 @@ import (
 type Memory struct {
 	mu      sync.Mutex
 	order   []Entry // as they came
-	has     map[identity]bool
+	has     map[Identity]bool
 	era     int // how often entries were dropped, which moves the others
-	blobs   map[Digest][]byte
+	blobs   map[Digest]memoryBlob
 	leases  map[string]Lease
 	changed chan struct{} // closed at the next change
 }
 
+type memoryBlob struct {
+	bytes []byte
+	at    time.Time
+}
+
 // NewMemory makes an empty database.
 func NewMemory() *Memory {
-	return &Memory{has: map[identity]bool{}, blobs: map[Digest][]byte{}, leases: map[string]Lease{}, changed: make(chan struct{})}
+	return &Memory{has: map[Identity]bool{}, blobs: map[Digest]memoryBlob{}, leases: map[string]Lease{}, changed: make(chan struct{})}
 }
 
 func (m *Memory) String() string { return "memory:" }
 
 // Add implements Store.
 func (m *Memory) Add(ctx context.Context, entries ...Entry) error {
-	if err := cmp.Or(ctx.Err(), check(entries)); err != nil {
+	if err := cmp.Or(ctx.Err(), CheckEntries(entries)); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range entries {
-		if id := entries[i].identity(); !m.has[id] {
+		if id := entries[i].Identity(); !m.has[id] {
 			m.has[id] = true
 			m.order = append(m.order, Entry{entries[i].Key, bytes.Clone(entries[i].Value)})
 		}
@@ -99,7 +104,7 @@ func (m *Memory) Drop(_ context.Context, prefix string, drop func(Entry) bool) (
 	var kept []Entry
 	for _, e := range m.order {
 		if strings.HasPrefix(e.Key, prefix) && drop(e) {
-			delete(m.has, e.identity())
+			delete(m.has, e.Identity())
 			continue
 		}
 		kept = append(kept, e)
@@ -112,15 +117,18 @@ func (m *Memory) Drop(_ context.Context, prefix string, drop func(Entry) bool) (
 	return n, nil
 }
 
+// Compact implements Store. Nothing is stored more than once.
+func (m *Memory) Compact(ctx context.Context) (int, error) { return 0, ctx.Err() }
+
 // PutBlob implements Store.
 func (m *Memory) PutBlob(_ context.Context, b []byte) (Digest, error) {
-	if err := checkBlob(b); err != nil {
+	if err := CheckBlob(b); err != nil {
 		return "", err
 	}
 	d := DigestOf(b)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.blobs[d] = bytes.Clone(b)
+	m.blobs[d] = memoryBlob{bytes.Clone(b), time.Now()}
 	return d, nil
 }
 
@@ -132,19 +140,19 @@ func (m *Memory) Blob(_ context.Context, d Digest) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", ErrNoBlob, d)
 	}
-	return slices.Clone(b), nil
+	return slices.Clone(b.bytes), nil
 }
 
 // Blobs implements Store.
-func (m *Memory) Blobs(_ context.Context, each func(Digest, int64) error) error {
+func (m *Memory) Blobs(_ context.Context, each func(BlobInfo) error) error {
 	m.mu.Lock()
-	sizes := make(map[Digest]int64, len(m.blobs))
+	var list []BlobInfo
 	for d, b := range m.blobs {
-		sizes[d] = int64(len(b))
+		list = append(list, BlobInfo{d, int64(len(b.bytes)), b.at})
 	}
 	m.mu.Unlock()
-	for d, n := range sizes {
-		if err := each(d, n); err != nil {
+	for _, info := range list {
+		if err := each(info); err != nil {
 			return err
 		}
 	}

@@ -16,11 +16,19 @@ func (ReadOnly) Add(context.Context, ...Entry) error { return ErrReadOnly }
 // Drop implements Store.
 func (ReadOnly) Drop(context.Context, string, func(Entry) bool) (int, error) { return 0, ErrReadOnly }
 
+// Compact implements Store.
+func (ReadOnly) Compact(context.Context) (int, error) { return 0, ErrReadOnly }
+
 // PutBlob implements Store.
 func (ReadOnly) PutBlob(context.Context, []byte) (Digest, error) { return "", ErrReadOnly }
 
 // DropBlob implements Store.
 func (ReadOnly) DropBlob(context.Context, Digest) error { return ErrReadOnly }
+
+// Check checks the database behind it.
+func (r ReadOnly) Check(ctx context.Context, report func(what, damage string)) error {
+	return Check(ctx, r.Store, report)
+}
 
 // Lease implements Store.
 func (ReadOnly) Lease(context.Context, string, string, time.Duration) (Lease, error) {

@@ -21,8 +21,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // segmentMagic begins each segment, with the version of its form.
 const segmentMagic = "bloodhound segment 1\n"
 
-// appendFrame appends the frame of an entry.
-func appendFrame(b []byte, e *Entry) []byte {
+// AppendFrame appends the frame of an entry.
+func AppendFrame(b []byte, e *Entry) []byte {
 	at := len(b)
 	b = append(b, make([]byte, headBytes)...)
 	b = binary.AppendUvarint(b, uint64(len(e.Key)))
@@ -34,9 +34,9 @@ func appendFrame(b []byte, e *Entry) []byte {
 	return b
 }
 
-// frames gives the entries of frames that begin at b, and returns how many bytes the whole ones have. damage is what follows them, if it
+// Frames gives the entries of frames that begin at b, and returns how many bytes the whole ones have. damage is what follows them, if it
 // cannot be a frame whose write is under way. Values are parts of b.
-func frames(b []byte, each func(Entry) error) (whole int, damage, err error) {
+func Frames(b []byte, each func(Entry) error) (whole int, damage, err error) {
 	key := ""
 	for len(b)-whole >= headBytes {
 		size := int(binary.LittleEndian.Uint32(b[whole:]))

@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 	"unicode"
@@ -32,6 +33,8 @@ var (
 	ErrHeld = errors.New("the lease is held by another")
 	// ErrNoBlob is the answer for a digest whose blob is not there.
 	ErrNoBlob = errors.New("the store has no such blob")
+	// ErrDamaged is the answer for a blob whose bytes are not those that were put.
+	ErrDamaged = errors.New("the blob is damaged")
 )
 
 // Entry is a value of the set of a key.
@@ -58,6 +61,13 @@ func (d Digest) Valid() bool {
 	return err == nil && len(b) == sha256.Size && strings.ToLower(string(d)) == string(d)
 }
 
+// BlobInfo is what a list of blobs says of each.
+type BlobInfo struct {
+	Digest    Digest    `json:"digest"`
+	SizeBytes int64     `json:"size_bytes"` // as it is stored, compressed perhaps
+	At        time.Time `json:"at"`         // when it was put last, by the clock of the store
+}
+
 // Store is a database. Its methods may be called by several goroutines at once, and several processes may use the same database.
 type Store interface {
 	// String names the database for people, without passwords.
@@ -70,15 +80,18 @@ type Store interface {
 	Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error)
 	// Wait returns when there may be entries behind the cursor, and now and then although there are none.
 	Wait(ctx context.Context, prefix string, from Cursor) error
-	// Drop removes the entries for which drop is true, and reports how many. A union with another database may bring them back.
+	// Drop removes the entries for which drop is true, and reports how many. A union with another database may bring them back. drop may be
+	// asked more than once about an entry, and answers the same each time.
 	Drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error)
+	// Compact removes what the database has stored more than once, such as entries that several writers have added, and reports how many.
+	Compact(ctx context.Context) (int, error)
 
-	// PutBlob stores bytes, durably, under their digest.
+	// PutBlob stores bytes, durably, under their digest. Who names a blob in an entry puts it first.
 	PutBlob(ctx context.Context, b []byte) (Digest, error)
-	// Blob gives the bytes of a digest. It checks them against it.
+	// Blob gives the bytes of a digest. It checks them against it: ErrDamaged.
 	Blob(ctx context.Context, d Digest) ([]byte, error)
-	// Blobs lists the digests of all blobs, in any order.
-	Blobs(ctx context.Context, each func(d Digest, sizeBytes int64) error) error
+	// Blobs lists all blobs, in any order.
+	Blobs(ctx context.Context, each func(BlobInfo) error) error
 	// DropBlob removes a blob, if it is there.
 	DropBlob(ctx context.Context, d Digest) error
 
@@ -133,7 +146,8 @@ func (e *Entry) Check() error {
 	return nil
 }
 
-func check(entries []Entry) error {
+// CheckEntries reports what makes one of some entries one that no store takes.
+func CheckEntries(entries []Entry) error {
 	for i := range entries {
 		if err := entries[i].Check(); err != nil {
 			return err
@@ -142,7 +156,8 @@ func check(entries []Entry) error {
 	return nil
 }
 
-func checkBlob(b []byte) error {
+// CheckBlob reports what makes bytes a blob that no store takes.
+func CheckBlob(b []byte) error {
 	if len(b) > MaxBlobBytes {
 		return fmt.Errorf("store: a blob of %d bytes; at most %d are possible", len(b), MaxBlobBytes)
 	}
@@ -174,6 +189,58 @@ const (
 	bundleBytes   = 4 << 20
 )
 
+// Bundles divides entries into bundles that a store takes at once.
+func Bundles(entries []Entry) iter.Seq[[]Entry] {
+	return func(yield func([]Entry) bool) {
+		from, size := 0, 0
+		for i := range entries {
+			size += len(entries[i].Key) + len(entries[i].Value)
+			if i+1-from >= bundleEntries || size >= bundleBytes || i+1 == len(entries) {
+				if !yield(entries[from : i+1]) {
+					return
+				}
+				from, size = i+1, 0
+			}
+		}
+	}
+}
+
+// checker is a store that has more to check than what it gives.
+type checker interface {
+	Check(ctx context.Context, report func(what, damage string)) error
+}
+
+// Check reads all of a database, and reports what is damaged and how.
+func Check(ctx context.Context, s Store, report func(what, damage string)) error {
+	if c, ok := s.(checker); ok {
+		return c.Check(ctx, report)
+	}
+	if _, err := s.Read(ctx, "", "", func(e Entry) error {
+		if err := e.Check(); err != nil {
+			report(e.Key, err.Error())
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	return checkBlobs(ctx, s, func(d Digest) string { return "blob " + string(d) }, report)
+}
+
+// checkBlobs reads all blobs; name is how a damaged one is called.
+func checkBlobs(ctx context.Context, s Store, name func(Digest) string, report func(what, damage string)) error {
+	return s.Blobs(ctx, func(info BlobInfo) error {
+		_, err := s.Blob(ctx, info.Digest)
+		if errors.Is(err, ErrDamaged) {
+			report(name(info.Digest), err.Error())
+			return nil
+		}
+		if errors.Is(err, ErrNoBlob) {
+			return nil // dropped since it was listed
+		}
+		return err
+	})
+}
+
 // Merged counts what a merge has added.
 type Merged struct {
 	Entries int `json:"entries"`
@@ -189,14 +256,14 @@ func Merge(ctx context.Context, to, from Store) (m Merged, err error) {
 		}
 	}
 	had := map[Digest]bool{}
-	if err := to.Blobs(ctx, func(d Digest, _ int64) error { had[d] = true; return nil }); err != nil {
+	if err := to.Blobs(ctx, func(i BlobInfo) error { had[i.Digest] = true; return nil }); err != nil {
 		return m, err
 	}
-	err = from.Blobs(ctx, func(d Digest, _ int64) error {
-		if had[d] {
+	err = from.Blobs(ctx, func(info BlobInfo) error {
+		if had[info.Digest] {
 			return nil
 		}
-		b, err := from.Blob(ctx, d)
+		b, err := from.Blob(ctx, info.Digest)
 		if err != nil {
 			return err
 		}
@@ -207,8 +274,8 @@ func Merge(ctx context.Context, to, from Store) (m Merged, err error) {
 	if err != nil {
 		return m, err
 	}
-	has := map[identity]bool{}
-	if _, err = to.Read(ctx, "", "", func(e Entry) error { has[e.identity()] = true; return nil }); err != nil {
+	has := map[Identity]bool{}
+	if _, err = to.Read(ctx, "", "", func(e Entry) error { has[e.Identity()] = true; return nil }); err != nil {
 		return m, err
 	}
 	var bundle []Entry
@@ -223,7 +290,7 @@ func Merge(ctx context.Context, to, from Store) (m Merged, err error) {
 		return err
 	}
 	if _, err = from.Read(ctx, "", "", func(e Entry) error {
-		id := e.identity()
+		id := e.Identity()
 		if has[id] {
 			return nil
 		}
@@ -239,22 +306,11 @@ func Merge(ctx context.Context, to, from Store) (m Merged, err error) {
 	return m, flush()
 }
 
-// Twice reports, for entries that it is given one after the other, whether one was there before. It is what Drop needs to remove what several
-// writers of a folder have added.
-func Twice() func(Entry) bool {
-	seen := map[identity]bool{}
-	return func(e Entry) bool {
-		id := e.identity()
-		had := seen[id]
-		seen[id] = true
-		return had
-	}
-}
+// Identity is a digest of an entry: equal entries have equal ones.
+type Identity [sha256.Size]byte
 
-// identity is one for each entry.
-type identity [sha256.Size]byte
-
-func (e *Entry) identity() (id identity) {
+// Identity computes that of an entry.
+func (e *Entry) Identity() (id Identity) {
 	h := sha256.New()
 	h.Write([]byte(e.Key))
 	h.Write([]byte{0}) // which no key has

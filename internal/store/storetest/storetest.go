@@ -210,7 +210,13 @@ func testBlobs(t *testing.T, fresh New) {
 		}
 	}
 	have := map[store.Digest]bool{}
-	if err := s.Blobs(t.Context(), func(d store.Digest, _ int64) error { have[d] = true; return nil }); err != nil || !maps.Equal(have, want) {
+	if err := s.Blobs(t.Context(), func(i store.BlobInfo) error {
+		if old := time.Since(i.At); old > time.Hour || old < -time.Hour {
+			t.Errorf("%s was put at %s", i.Digest, i.At)
+		}
+		have[i.Digest] = true
+		return nil
+	}); err != nil || !maps.Equal(have, want) {
 		t.Fatalf("the list of blobs is %v, %v; want %v", have, err, want)
 	}
 	for d := range want {
@@ -335,6 +341,14 @@ func testDrop(t *testing.T, fresh New) {
 	if _, err := s.Read(t.Context(), "", from, func(e store.Entry) error { later = later || string(e.Value) == "10" && e.Key == "a"; return nil }); err != nil || !later {
 		t.Fatalf("what was dropped and came again is not given: %v", err)
 	}
+	before := All(t, s, "")
+	if _, err := s.Compact(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after Compact", All(t, s, ""), before...)
+	if err := store.Check(t.Context(), s, func(what, damage string) { t.Errorf("%s: %s", what, damage) }); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func testDurable(t *testing.T, fresh New) {
@@ -377,7 +391,7 @@ func fill(t *testing.T, s store.Store, r *rand.Rand) {
 func contents(t *testing.T, s store.Store) []string {
 	t.Helper()
 	list := All(t, s, "")
-	if err := s.Blobs(t.Context(), func(d store.Digest, _ int64) error { list = append(list, "blob "+string(d)); return nil }); err != nil {
+	if err := s.Blobs(t.Context(), func(i store.BlobInfo) error { list = append(list, "blob "+string(i.Digest)); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(list)
