@@ -51,19 +51,28 @@ func (p *project) loadCommitted() ([]committed, error) {
 		if p.another(f) {
 			continue
 		}
-		c := committed{Failure: f, file: within(p.spec.Dir, path)}
-		if f.Spec.Dir != p.spec.Dir {
-			c.movedFrom = f.Spec.Dir
-			f.Relocate(p.spec.Dir)
-			if f.Spec, err = moved(f.Spec, p.spec.Dir); err != nil {
-				return nil, err
-			}
+		c, err := p.take(f, within(p.spec.Dir, path))
+		if err != nil {
+			return nil, err
 		}
-		takeImages(f.Spec, p.spec)
-		c.reconfigured = !sameSpec(p.spec, f.Spec)
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// take fits a failure to where the project lies now.
+func (p *project) take(f *report.Failure, file string) (c committed, err error) {
+	c = committed{Failure: f, file: file}
+	if f.Spec.Dir != p.spec.Dir {
+		c.movedFrom = f.Spec.Dir
+		f.Relocate(p.spec.Dir)
+		if f.Spec, err = moved(f.Spec, p.spec.Dir); err != nil {
+			return c, err
+		}
+	}
+	takeImages(f.Spec, p.spec)
+	c.reconfigured = !sameSpec(p.spec, f.Spec)
+	return c, nil
 }
 
 // standing is what has become of a committed failure, with the run that says so.

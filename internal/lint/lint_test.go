@@ -53,7 +53,7 @@ var layers = [][]string{
 	{"internal/config"},
 	{"internal/shrink", "internal/cause", "sim/fake"},
 	{"internal/explore"},
-	{"internal/report"},
+	{"internal/report", "internal/fleet"},
 	{"sim"},
 	{"internal/cli"},
 	{"cmd/bloodhound"},

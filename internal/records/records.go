@@ -184,9 +184,15 @@ type Note struct {
 	AtMs  int64  `json:"at_ms"`
 }
 
+// Kinds of requests.
+const (
+	ReplayRequest = "replay"
+	ShrinkRequest = "shrink"
+)
+
 // Request asks a worker for work on a failure.
 type Request struct {
-	Kind    string `json:"kind"` // replay, shrink, explain
+	Kind    string `json:"kind"`
 	Test    ID     `json:"test"`
 	Failure ID     `json:"failure"`
 	By      string `json:"by"`
@@ -223,17 +229,23 @@ const (
 	kindDone    = "done"
 )
 
-// CorpusOf is the key of the corpus of a test.
-func CorpusOf(test ID) string { return key(kindCorpus, test) }
-
-// FoundOf is the key of what was found in a code in an environment.
-func FoundOf(test, code, env ID) string { return key(kindFound, test, code, env) }
+// CommitPrefix is that of all commits.
+const CommitPrefix = kindCommit
 
 // FailuresOf is the prefix of the failures of a test.
 func FailuresOf(test ID) string { return key(kindFailure, test) + "/" }
 
-// Requests is the prefix of all requests.
-func Requests() string { return kindRequest + "/" }
+// Prefixes are those of the records that a worker of a test reads; effort asks for spans, too.
+func Prefixes(test, code ID, effort bool) []string {
+	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindCorpus, test), key(kindFound, test, code) + "/"}
+	if effort {
+		list = append(list, key(kindSpan, test, code)+"/")
+	}
+	return list
+}
+
+// RequestPrefixes are those of requests and their answers.
+func RequestPrefixes() []string { return []string{kindRequest + "/", kindDone + "/"} }
 
 func key(kind string, ids ...ID) string {
 	for _, id := range ids {
@@ -267,10 +279,12 @@ func (e *Env) Entry() store.Entry { return entry(key(kindEnv, e.ID()), e) }
 func (w *Worker) Entry(id ID) store.Entry { return entry(key(kindWorker, id), w) }
 
 // Entry gives what a store takes.
-func (f *Found) Entry(test, code, env ID) store.Entry { return entry(FoundOf(test, code, env), f) }
+func (f *Found) Entry(test, code, env ID) store.Entry {
+	return entry(key(kindFound, test, code, env), f)
+}
 
 // Entry gives what a store takes.
-func (k *Kept) Entry(test ID) store.Entry { return entry(CorpusOf(test), k) }
+func (k *Kept) Entry(test ID) store.Entry { return entry(key(kindCorpus, test), k) }
 
 // Entry gives what a store takes.
 func (f *Failure) Entry(test ID) store.Entry {

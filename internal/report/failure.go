@@ -117,11 +117,17 @@ func Save(state string, f *Failure) (string, error) {
 
 // Write writes a failure into a file.
 func Write(path string, f *Failure) error {
-	b, err := json.MarshalIndent(f, "", "  ")
+	b, err := f.Content()
 	if err != nil {
 		return err
 	}
-	return WriteFile(path, append(b, '\n'))
+	return WriteFile(path, b)
+}
+
+// Content is what the file of a failure has.
+func (f *Failure) Content() ([]byte, error) {
+	b, err := json.MarshalIndent(f, "", "  ")
+	return append(b, '\n'), err
 }
 
 // IsFailurePath distinguishes the path of a failure file from an id.
@@ -142,6 +148,11 @@ func Load(state, name string) (*Failure, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is %s", err, filepath.Join(cmp.Or(state, ".bloodhound"), "failures", "ID.json"))
 	}
+	return Parse(path, b)
+}
+
+// Parse reads a failure from the content of a file of a name.
+func Parse(path string, b []byte) (*Failure, error) {
 	f := new(Failure)
 	if err := keys.Decode(b, f); err != nil {
 		return nil, fmt.Errorf("%s: not a failure file: %w", path, err)

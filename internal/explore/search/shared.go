@@ -74,8 +74,11 @@ func (s *Shared) Learn(r *Run) {
 	s.Strategy.Learn(r)
 }
 
-// Watches implements Watcher: a worker learns of all that runs reach.
-func (s *Shared) Watches(coverage.Domain) bool { return true }
+// Watches implements Watcher.
+func (s *Shared) Watches(d coverage.Domain) bool {
+	w, ok := s.Strategy.(Watcher)
+	return !ok || w.Watches(d)
+}
 
 // Changes implements Keeper.
 func (s *Shared) Changes() (came []*Entry, left []string) {

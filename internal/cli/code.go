@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// git runs git in a folder and gives what it prints, without the end of the line; empty if it fails.
+func git(ctx context.Context, dir string, args ...string) string {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// codeUnderTest names the state of what a project runs: its commit and what differs from it, or else its programs; and its images.
+func codeUnderTest(ctx context.Context, p *project, line string) records.Code {
+	dir := p.spec.Dir
+	c := records.Code{Commit: git(ctx, dir, "rev-parse", "HEAD"), AtMs: time.Now().UnixMilli()}
+	if c.Commit != "" {
+		c.Branch, c.Subject = git(ctx, dir, "symbolic-ref", "--short", "-q", "HEAD"), git(ctx, dir, "log", "-1", "--format=%s")
+		seconds, _ := strconv.ParseInt(git(ctx, dir, "log", "-1", "--format=%ct"), 10, 64)
+		c.CommitMs = seconds * 1000
+		if changes := git(ctx, dir, "diff", "HEAD"); changes != "" {
+			sum := sha256.Sum256([]byte(changes))
+			c.Dirty = hex.EncodeToString(sum[:8])
+		}
+	}
+	for i := range p.spec.Nodes {
+		n := &p.spec.Nodes[i]
+		switch {
+		case n.Image != nil:
+			c.Images = append(c.Images, n.Image.ID)
+		case c.Commit == "" && len(n.Command) > 0:
+			if digest := fileDigest(programOf(dir, n.Command[0])); digest != "" {
+				c.Programs = append(c.Programs, filepath.Base(n.Command[0])+" "+digest)
+			}
+		}
+	}
+	for _, list := range []*[]string{&c.Images, &c.Programs} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	c.Line = line
+	switch {
+	case line != "":
+	case c.Commit != "" && git(ctx, dir, "describe", "--exact-match", "--tags", "HEAD") != "":
+		c.Line = "release"
+	case c.Branch == "" || c.Branch == "main" || c.Branch == "master":
+		c.Line = "main"
+	default:
+		c.Line = "pr"
+	}
+	return c
+}
+
+// programOf is the file of a program that is named as a shell does.
+func programOf(dir, name string) string {
+	if !strings.ContainsRune(name, filepath.Separator) {
+		path, _ := exec.LookPath(name)
+		return path
+	}
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
+// fileDigest is a digest of a file's bytes; empty if it cannot be read.
+func fileDigest(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// maxCommits bounds how far back a worker records which commit follows which.
+const maxCommits = 1000
+
+// recordCommits adds which commits the code follows, as far as the store lacks them.
+func recordCommits(ctx context.Context, db store.Store, dir string) error {
+	known := records.NewView()
+	if _, err := db.Read(ctx, records.CommitPrefix, "", func(e store.Entry) error { known.Take(e); return nil }); err != nil {
+		return err
+	}
+	var list []store.Entry
+	for line := range strings.Lines(git(ctx, dir, "rev-list", "--parents", "--max-count", fmt.Sprint(maxCommits), "HEAD")) {
+		ids := strings.Fields(line)
+		if len(ids) == 0 {
+			continue
+		}
+		if _, had := known.Commits[ids[0]]; had {
+			continue
+		}
+		list = append(list, (&records.Commit{ID: ids[0], Parents: ids[1:]}).Entry())
+	}
+	return db.Add(ctx, list...)
+}
+
+// importFailures takes in the failures that lie beside a project and in its state folder, as they are.
+func importFailures(ctx context.Context, db store.Store, x *fleetProject) error {
+	known := records.NewView()
+	test := records.TestID(x.name())
+	if _, err := db.Read(ctx, records.FailuresOf(test), "", func(e store.Entry) error { known.Take(e); return nil }); err != nil {
+		return err
+	}
+	have := map[store.Digest]bool{}
+	for _, f := range known.Test(test).Failures {
+		for _, r := range f.Files {
+			have[r.File] = true
+		}
+	}
+	var paths []string
+	for _, dir := range []string{filepath.Join(x.p.spec.Dir, committedName), filepath.Join(x.p.state, "failures")} {
+		list, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil {
+			return err
+		}
+		paths = append(paths, list...)
+	}
+	for _, path := range paths {
+		f, err := report.Load("", path)
+		if err != nil {
+			x.note("note: %v; it is not taken into the store", err)
+			continue
+		}
+		if x.p.another(f) {
+			continue
+		}
+		content, err := f.Content()
+		if err != nil {
+			return err
+		}
+		if have[store.DigestOf(content)] {
+			continue
+		}
+		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw, Decisions: len(f.Decisions), Tape: f.Tape.Name(),
+			Imported: within(x.p.spec.Dir, path), AtMs: time.Now().UnixMilli()}
+		if f.Smallest != nil {
+			r.Level, r.Decisions, r.Tape = records.Shrunk, f.Smallest.Shrunk.To.Decisions, f.Smallest.Tape.Name()
+		}
+		if r.File, err = db.PutBlob(ctx, content); err == nil {
+			err = db.Add(ctx, r.Entry(test))
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s is not taken into the store", path), err)
+		}
+	}
+	return nil
+}

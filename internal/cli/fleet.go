@@ -1,0 +1,330 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fleet"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// defaultSlice is how long a worker of a fleet runs a test before it may choose another.
+const defaultSlice = 30 * time.Second
+
+// fleetFlags are those of worker alone.
+type fleetFlags struct {
+	store     string
+	period    time.Duration
+	slice     time.Duration
+	untilRisk float64
+	line      string
+	canaries  []string
+	labels    []string
+}
+
+// riskFlag is the value of a flag that takes a chance.
+type riskFlag struct{ risk *float64 }
+
+func (riskFlag) Type() string { return "number" }
+func (v riskFlag) String() string {
+	if v.risk == nil || *v.risk == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(*v.risk, 'g', -1, 64)
+}
+func (v riskFlag) Set(text string) error {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x > 0 && x < 1) {
+		return errors.New("give a chance between 0 and 1, such as 1e-4")
+	}
+	*v.risk = x
+	return nil
+}
+
+func (a *app) fleetVerb() *cobra.Command {
+	f, w := &flags{}, &fleetFlags{slice: defaultSlice}
+	c := &cobra.Command{
+		Use:   "worker [FOLDER or FILE]...",
+		Short: "Run tests for as long as wished, together with other workers of a store",
+		Long: `Runs campaigns of one or more projects, in turn, and keeps what it finds in a store, where other workers and the dashboard
+see it. It takes in what others have found, replays known failures on this code, and shrinks new ones. Any number of workers may
+use a store, on any number of machines; each may be killed at any time. SIGTERM ends a worker when it has written all that it knows.
+Exit code 0: no failure is known of this code; 1: one is; 5: a canary did not fail.`,
+		Args: func(_ *cobra.Command, args []string) error { return noneEmpty(args) },
+		RunE: func(c *cobra.Command, args []string) error { return a.fleet(c, f, w, args) },
+	}
+	f.document(c)
+	f.workersFlag(c)
+	f.snapshotFlag(c)
+	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
+	c.Flags().StringVar(&w.store, "store", "", "the store: a `URL` or a folder (default: .bloodhound/store beside the first project)")
+	c.Flags().Var(timeFlag{&w.period}, "for", "end after this `time`")
+	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk", "end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
+	c.Flags().Var(timeFlag{&w.slice}, "slice", "how long a test runs before another may be chosen")
+	c.Flags().Var(wordFlag{&w.line, []string{"main", "pr", "release"}, "lines"}, "line", "what the code is: `main`, pr or release (default: by branch and tag)")
+	c.Flags().Var(filesFlag{&w.canaries}, "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
+	c.Flags().StringArrayVar(&w.labels, "label", nil, "`NAME=VALUE` that names the worker to people, such as pod=x")
+	return c
+}
+
+// fleetDocument is the JSON document of worker.
+type fleetDocument struct {
+	Bloodhound string `json:"bloodhound"`
+	Verb       string `json:"verb"`
+	ExitCode   int    `json:"exit_code"`
+	Worker     string `json:"worker"` // id
+	Store      string `json:"store"`
+	fleet.Result
+}
+
+func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) error {
+	labels, err := labelsOf(w.labels)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	var projects []fleet.Project
+	for _, arg := range slices.Concat(args, w.canaries) {
+		p, err := a.fleetProject(c.Context(), f, w, arg, slices.Contains(w.canaries, arg))
+		if err != nil {
+			return err
+		}
+		defer p.session.close()
+		projects = append(projects, p)
+	}
+	first := projects[0].(*fleetProject)
+	db, err := openStore(c.Context(), cmp.Or(w.store, filepath.Join(first.p.state, "store")))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	host, _ := os.Hostname()
+	name := strings.ToLower(rand.Text()[:16])
+	worker := &fleet.Worker{Store: db, ID: records.ID(name), Projects: projects, Slice: w.slice, For: w.period, UntilRisk: w.untilRisk,
+		Identity: records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()},
+		Env:      records.Env{Engine: string(first.p.spec.Engine), Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: first.machine()},
+		Note:     func(text string) { a.note("%s %s", time.Now().Format(time.TimeOnly), text) }}
+	for _, p := range projects {
+		x := p.(*fleetProject)
+		err := recordCommits(c.Context(), db, x.p.spec.Dir)
+		if err == nil {
+			err = importFailures(c.Context(), db, x)
+		}
+		if err != nil {
+			return failed(err)
+		}
+	}
+	a.note("worker %s on %s; SIGTERM or Ctrl-C ends it", worker.ID, db)
+	result, err := worker.Run(c.Context())
+	if err != nil {
+		return failed(err)
+	}
+	switch {
+	case len(result.Failures) > 0:
+		a.code = check.ExitViolated
+	case len(result.Silent) > 0:
+		a.code = check.ExitUnknown
+	}
+	if f.json {
+		return a.printJSON(fleetDocument{Version(), "worker", a.code, name, db.String(), *result})
+	}
+	fmt.Fprintf(a.out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, report.Count(int(result.Runs), "run"), report.Count(result.Features, "feature"))
+	for _, s := range result.Failures {
+		fmt.Fprintf(a.out, "  fails: %s\n", s)
+	}
+	for _, s := range result.Silent {
+		fmt.Fprintf(a.out, "  the canary %s did not fail: workers may find nothing\n", s)
+	}
+	return nil
+}
+
+// labelsOf reads NAME=VALUE.
+func labelsOf(words []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--label %s: write it as NAME=VALUE", w)
+		}
+		labels[name] = value
+	}
+	return labels, nil
+}
+
+// openStore opens the store of a URL or folder.
+func openStore(_ context.Context, url string) (store.Store, error) {
+	return store.OpenDir(strings.TrimPrefix(url, "dir:"))
+}
+
+// fleetProject is a project as a worker runs it.
+type fleetProject struct {
+	*app
+	f       *flags
+	p       *project
+	session *session
+	canary  bool
+	code    records.Code
+	workers int
+	budget  runner.Budget
+}
+
+func (a *app) fleetProject(ctx context.Context, f *flags, w *fleetFlags, arg string, canary bool) (*fleetProject, error) {
+	p, err := a.load(ctx, f, []string{arg})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.build(ctx, a); err != nil {
+		return nil, err
+	}
+	s, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	x := &fleetProject{app: a, f: f, p: p, session: s, canary: canary, workers: int(cmp.Or(f.workers, 1))}
+	x.budget = a.snapshots(f, p, x.workers)
+	s.setup.Snapshots = x.budget
+	x.code = codeUnderTest(ctx, p, w.line)
+	return x, nil
+}
+
+// name is the stable name of the test: a changed configuration is the same test.
+func (x *fleetProject) name() string {
+	name := x.p.spec.Name
+	if sources := strings.Join(x.p.sources, "+"); sources != configName {
+		name += "/" + sources
+	}
+	return name
+}
+
+// Test implements fleet.Project.
+func (x *fleetProject) Test() records.Test {
+	t := records.Test{Name: x.name(), Definition: worldDigest(x.p.spec), Config: strings.Join(x.p.sources, " "), Strategy: x.strategy(), Canary: x.canary, AtMs: time.Now().UnixMilli()}
+	for _, q := range x.p.spec.Properties {
+		t.Properties = append(t.Properties, records.Property{Name: q.Name, Kind: string(q.Kind)})
+	}
+	return t
+}
+
+// Code implements fleet.Project.
+func (x *fleetProject) Code() records.Code { return x.code }
+
+// strategy is what was asked for; a fleet learns, if nothing was.
+func (x *fleetProject) strategy() string {
+	name := cmp.Or(x.f.strategy, x.p.search.Strategy, search.Guided)
+	if name == search.Random && x.f.strategy == "" {
+		return search.Guided
+	}
+	return name
+}
+
+// Strategy implements fleet.Project.
+func (x *fleetProject) Strategy(seed uint64) (search.Strategy, error) {
+	set := settingsOf(&x.p.search)
+	set.OneBoot = true
+	return search.New(x.strategy(), x.p.spec, seed, set)
+}
+
+// Campaign implements fleet.Project.
+func (x *fleetProject) Campaign() *explore.Campaign {
+	setup := *x.session.setup
+	return &explore.Campaign{Setup: &setup, Command: x.session.command, Workers: x.workers}
+}
+
+// File implements fleet.Project.
+func (x *fleetProject) File(found *explore.Failure, o *check.Judged) ([]byte, error) {
+	f := report.NewFailure(x.p.failureID(found.Signature, found.Tape), found.Signature, Version(), x.p.config, x.p.spec, o, found.Verdict)
+	f.System, f.Commit, f.Origin = system(), commit(x.p.spec.Dir), &found.Origin
+	return f.Content()
+}
+
+// Runs near a tape that makes another run now, from which a worker concludes that the failure is gone.
+const fleetAround = 20
+
+// Replay implements fleet.Project.
+func (x *fleetProject) Replay(ctx context.Context, file []byte) (r records.Replay, err error) {
+	f, err := report.Parse("the failure in the store", file)
+	if err != nil {
+		return r, err
+	}
+	c, err := x.p.take(f, "")
+	if err != nil {
+		return r, err
+	}
+	show := newProgress(x.err, true, true)
+	all, err := x.replayCommitted(ctx, x.session, []committed{c}, x.workers, show)
+	if err != nil {
+		return r, err
+	}
+	st := &all[0]
+	if st.Standing == explore.Stale {
+		campaign := *x.Campaign()
+		searchAround(ctx, all, fleetAround, campaign, func() time.Duration { return 0 })
+		if ctx.Err() != nil {
+			return r, errInterrupted
+		}
+	}
+	r.Reason, r.Hash = st.Reason, ""
+	if st.outcome != nil {
+		r.Hash = st.outcome.Hash
+	}
+	switch {
+	case st.Standing == explore.StillFails:
+		r.Result = records.Reproduced
+	case st.Standing == explore.Varies:
+		r.Result = records.Varies
+	case st.Standing == explore.Fixed, st.Around >= fleetAround:
+		r.Result = records.Clean
+	default:
+		r.Result = records.Diverged
+	}
+	return r, nil
+}
+
+// Shrink implements fleet.Project.
+func (x *fleetProject) Shrink(ctx context.Context, file []byte, within time.Duration) (s fleet.Smaller, err error) {
+	f, err := report.Parse("the failure in the store", file)
+	if err != nil {
+		return s, err
+	}
+	if _, err := x.p.take(f, ""); err != nil {
+		return s, err
+	}
+	show := newProgress(x.err, true, true)
+	if _, err := x.shrinkFailure(ctx, x.session, f, shrinkBudget{x.workers, defaultShrinkRuns, within}, show); err != nil {
+		return s, err
+	}
+	s.Decisions, s.Minimal = f.Smallest.Shrunk.To.Decisions, f.Smallest.Shrunk.Minimal
+	s.File, err = f.Content()
+	return s, err
+}
+
+// machine names the processor.
+func (x *fleetProject) machine() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}

@@ -1,0 +1,46 @@
+package fleet
+
+import (
+	"math"
+
+	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+)
+
+// floorShare is the part of slices, one of so many, that go to each test in turn, whatever it promises.
+const floorShare = 4
+
+// Weights of lines of development.
+var lineWeight = map[string]float64{"main": 40, "pr": 40, "release": 20}
+
+// choose chooses the test of the next slice: one of a few in turn, and else by what a second of it promises.
+func (w *Worker) choose(turn uint64) *course {
+	n := uint64(len(w.courses))
+	if turn < n {
+		return w.courses[turn] // each once, before anything can be compared
+	}
+	if turn%floorShare == 0 {
+		return w.courses[turn/floorShare%n]
+	}
+	sum := 0.0
+	for _, c := range w.courses {
+		sum += c.promise()
+	}
+	at := sum * float64(splitmix.Mix(w.courses[0].seed+turn)>>11) / (1 << 53)
+	for _, c := range w.courses {
+		if at -= c.promise(); at < 0 {
+			return c
+		}
+	}
+	return w.courses[n-1]
+}
+
+// promise estimates how many discoveries a second of the test gives: the runs since the last one bound the chance of another.
+func (c *course) promise() float64 {
+	perSecond := float64(c.runs) / math.Max(c.time.Seconds(), 1e-3)
+	code := c.project.Code()
+	weight := lineWeight[code.Line]
+	if weight == 0 {
+		weight = lineWeight["main"]
+	}
+	return weight * math.Max(perSecond, 1e-6) / float64(c.barren+2)
+}

@@ -1,0 +1,322 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// course is a test as one worker runs it, slice after slice.
+type course struct {
+	worker  *Worker
+	project Project
+	name    string
+	test    records.ID
+	code    records.ID
+
+	strategy *search.Shared
+	seed     uint64
+	classes  []string // of risk, in order
+	known    map[uint64]bool
+	state    records.State
+	domains  map[uint64]coverage.Domain
+	failures map[records.ID]bool // that this worker has found on this code
+	taken    map[string]bool     // entries of the corpus that are its own, or were adopted
+
+	tallies map[string]*records.Span // since the last record, by phase
+	flushed time.Time                // when they were recorded
+	spans   uint64                   // recorded
+	finds   uint64
+	runs    uint64 // of this worker
+	barren  uint64 // since the last that reached something new
+	time    time.Duration
+}
+
+func newCourse(w *Worker, p Project, seeds store.Digest) (*course, error) {
+	t, code := p.Test(), p.Code()
+	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), code: code.ID(), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
+		failures: map[records.ID]bool{}, taken: map[string]bool{}, tallies: map[string]*records.Span{}, flushed: time.Now()}
+	for _, d := range coverage.Domains {
+		c.classes = append(c.classes, string(d))
+	}
+	for _, q := range t.Properties {
+		c.classes = append(c.classes, records.PropertyClass(q.Name))
+	}
+	c.classes = append(c.classes, records.AnyFeature)
+	slices.Sort(c.classes)
+	c.seed = seedOf(seeds, c.test)
+	inner, err := p.Strategy(c.seed)
+	if err != nil {
+		return nil, err
+	}
+	c.strategy = search.NewShared(inner, seedOf(seeds, c.test, "holdout"))
+	return c, nil
+}
+
+// seedOf draws a seed that no other worker has.
+func seedOf(worker store.Digest, parts ...any) uint64 {
+	b, _ := hex.DecodeString(string(store.DigestOf(fmt.Append([]byte(worker), parts...)))[:16])
+	return binary.BigEndian.Uint64(b)
+}
+
+// slice runs a part of the campaign.
+func (c *course) slice(ctx context.Context, d time.Duration) error {
+	began := time.Now()
+	k := c.project.Campaign()
+	k.Seed, k.Strategy, k.Timeout, k.KeepGoing, k.Behaviours = c.seed, c.strategy, d, true, true
+	k.BaselineFirst = c.runs == 0
+	k.Ran, k.Found, k.Kept, k.Note = c.ran, c.found, c.kept, c.worker.note
+	c.strategy.Again()
+	c.flushed = time.Now()
+	t := k.Run(ctx)
+	c.flush()
+	c.time += time.Since(began)
+	switch {
+	case t.Mistake != "":
+		return fmt.Errorf("%s: %s", c.name, t.Mistake)
+	case t.Runs == 0 && t.LostRuns >= explore.MaxConsecutiveLost:
+		return fmt.Errorf("%s: no run could be made: %s", c.name, t.Lost[0].Reason)
+	}
+	return nil
+}
+
+// phases of runs by the strategy of their origin.
+func phaseOf(o *search.Origin) string {
+	switch o.Strategy {
+	case search.HoldoutOrigin:
+		return records.Holdout
+	case search.AdoptedOrigin:
+		return records.Again
+	}
+	return records.Search
+}
+
+// ran takes in a run of the campaign.
+func (c *course) ran(r *explore.Ran) {
+	phase := phaseOf(&r.Origin)
+	t := c.tally(phase)
+	if r.Summary == nil {
+		t.Lost++
+		c.sample(t, func(string) bool { return true })
+		return
+	}
+	c.runs++
+	t.Runs++
+	t.Events += r.Summary.Events
+	violated := explore.Violated(r.Summary.Verdicts)
+	if r.Varies != "" {
+		t.Varying++
+		violated = nil
+	}
+	if len(violated) > 0 {
+		t.Violated++
+	}
+	fresh := c.fresh(r.Seen)
+	c.sample(t, func(class string) bool {
+		switch {
+		case class == records.AnyFeature:
+			return len(fresh) > 0
+		case slices.ContainsFunc(violated, func(v check.Verdict) bool { return records.PropertyClass(v.Property) == class }):
+			return true
+		}
+		return slices.ContainsFunc(fresh, func(id uint64) bool { return string(c.domains[id]) == class })
+	})
+	c.barren++
+	if len(fresh) > 0 {
+		c.barren = 0
+		c.discover(fresh)
+	}
+	if len(fresh) > 0 || time.Since(c.flushed) >= c.interval() {
+		c.flush()
+	}
+}
+
+// fresh gives the features of a run that the worker did not know.
+func (c *course) fresh(seen *search.Seen) (list []uint64) {
+	if seen == nil {
+		return nil
+	}
+	for _, f := range seen.Texts {
+		c.domains[f.ID] = f.Domain
+	}
+	for _, id := range seen.Reached {
+		if !c.known[id] {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// sample counts a run of a holdout for each class of which it shows something.
+func (c *course) sample(t *records.Span, shows func(class string) bool) {
+	if t.Phase != records.Holdout {
+		return
+	}
+	if t.Classes == nil {
+		for _, name := range c.classes {
+			t.Classes = append(t.Classes, records.Class{Name: name})
+		}
+	}
+	for i := range t.Classes {
+		if k := &t.Classes[i]; shows(k.Name) {
+			k.News, k.After = k.News+1, 0
+		} else {
+			k.After++
+		}
+	}
+}
+
+// learn adds features to what is known.
+func (c *course) learn(features []uint64) {
+	for _, id := range features {
+		if !c.known[id] {
+			c.known[id] = true
+			c.state = c.state.With(id)
+		}
+	}
+}
+
+// discover records features that were reached first, as far as this worker knows.
+func (c *course) discover(fresh []uint64) {
+	c.learn(fresh)
+	for part := range slices.Chunk(fresh, maxFound) {
+		f := records.Found{Worker: c.worker.ID, Seq: c.finds, AtMs: now(), Run: c.runs, Features: records.FeatureText(part)}
+		c.finds++
+		c.worker.write(f.Entry(c.test, c.code, c.worker.Env.ID()))
+	}
+}
+
+// maxFound bounds the features of a record.
+const maxFound = 16384
+
+// adopt takes in what others have found of the same code in the same environment, and the runs that they kept.
+func (c *course) adopt() {
+	t := c.worker.view.Test(c.test)
+	if e := t.Efforts[records.Place{Code: c.code, Env: c.worker.Env.ID()}]; e != nil && len(e.Features) > len(c.known) {
+		for id := range e.Features {
+			if !c.known[id] {
+				c.learn([]uint64{id})
+			}
+		}
+	}
+	var list []search.Entry
+	for name, k := range t.Corpus {
+		if c.taken[name] || k.Worker == c.worker.ID {
+			continue
+		}
+		c.taken[name] = true
+		var e search.Entry
+		if json.Unmarshal(k.Search, &e) == nil && e.Version == search.EntryVersion {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b search.Entry) int {
+		return cmp.Or(cmp.Compare(len(a.Tape.Edits), len(b.Tape.Edits)), cmp.Compare(a.Name, b.Name))
+	})
+	c.strategy.Adopt(list...)
+}
+
+// kept records the entries that the strategy keeps.
+func (c *course) kept(came []*search.Entry, _ []string) {
+	var list []store.Entry
+	for _, e := range came {
+		if c.taken[e.Name] {
+			continue
+		}
+		c.taken[e.Name] = true
+		text, err := json.Marshal(e)
+		if err != nil {
+			panic("fleet: " + err.Error()) // plain data
+		}
+		k := records.Kept{Worker: c.worker.ID, Code: c.code, Env: c.worker.Env.ID(), AtMs: now(), Name: e.Name, Search: text}
+		if entry := k.Entry(c.test); len(entry.Value) <= store.MaxValueBytes {
+			list = append(list, entry)
+		}
+	}
+	if len(list) > 0 {
+		c.worker.write(list...)
+	}
+}
+
+// found records a failure, as soon as it was found.
+func (c *course) found(f *explore.Failure, o *check.Judged) {
+	id := records.FailureID(f.Signature)
+	if c.failures[id] {
+		return
+	}
+	c.failures[id] = true
+	file, err := c.project.File(f, o)
+	if err == nil {
+		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw, Decisions: len(o.Decisions), Tape: f.Tape.Name(), Run: f.Run, Origin: originText(&f.Origin)}
+		err = c.worker.keep(c, &r, file)
+	}
+	if err != nil {
+		c.worker.note(fmt.Sprintf("%s: the failure of %s could not be stored: %v", c.name, f.Verdict.Property, err))
+		return
+	}
+	c.worker.note(fmt.Sprintf("%s: %s is violated: %s", c.name, f.Verdict.Property, f.Verdict.Reason))
+}
+
+func originText(o *search.Origin) string {
+	if o.Mutation == "" {
+		return o.Strategy
+	}
+	return o.Strategy + ": " + o.Mutation
+}
+
+// tally is the span of a phase since the last record.
+func (c *course) tally(phase string) *records.Span {
+	t := c.tallies[phase]
+	if t == nil {
+		t = &records.Span{Phase: phase, From: c.state}
+		c.tallies[phase] = t
+	}
+	return t
+}
+
+// How often effort is recorded that has found nothing: often in the life of a worker that may be short, and less later.
+const (
+	flushFirst = time.Second
+	flushLast  = time.Minute
+	flushShare = 60 // of the worker's age
+)
+
+func (c *course) interval() time.Duration {
+	return min(flushFirst+time.Since(c.worker.began)/flushShare, flushLast)
+}
+
+// flush records effort.
+func (c *course) flush() {
+	took := time.Since(c.flushed)
+	var runs uint64
+	for _, t := range c.tallies {
+		runs += t.Runs + t.Lost
+	}
+	var list []store.Entry
+	for _, phase := range []string{records.Search, records.Holdout, records.Again, records.Shrink} {
+		t := c.tallies[phase]
+		if t == nil || runs == 0 {
+			continue
+		}
+		t.Seq, t.AtMs, t.To, t.Size = c.spans, now(), c.state, uint64(len(c.known))
+		t.Ms = took.Milliseconds() * int64(t.Runs+t.Lost) / int64(runs)
+		c.spans++
+		list = append(list, t.Entry(c.test, c.code, c.worker.Env.ID(), c.worker.ID))
+	}
+	c.tallies, c.flushed = map[string]*records.Span{}, time.Now()
+	if len(list) > 0 {
+		c.worker.write(list...)
+	}
+}

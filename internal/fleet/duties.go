@@ -1,0 +1,197 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// Leases of duties: who holds one extends it while it works.
+const (
+	leaseTime   = 30 * time.Second
+	leaseExtend = 10 * time.Second
+)
+
+// dutyTime bounds shrinking, and how long duties keep a worker from its search each time.
+const dutyTime = time.Minute
+
+// duties does what one worker should do once: answer requests, replay failures on this code, and shrink what was found.
+func (w *Worker) duties(ctx context.Context) {
+	end := time.Now().Add(w.left(dutyTime))
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	for _, id := range slices.Sorted(maps.Keys(w.view.Requests)) {
+		w.answer(ctx, w.view.Requests[id])
+	}
+	for _, c := range w.courses {
+		failures := w.view.Test(c.test).Failures
+		for _, id := range slices.Sorted(maps.Keys(failures)) {
+			w.replayOnce(ctx, c, failures[id])
+			w.shrinkOnce(ctx, c, failures[id])
+		}
+	}
+}
+
+// alone does something that others do not do meanwhile. It reports whether it was done, or somebody else does it.
+func (w *Worker) alone(ctx context.Context, name string, do func(ctx context.Context)) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if _, err := w.Store.Lease(ctx, name, string(w.ID), leaseTime); err != nil {
+		if !errors.Is(err, store.ErrHeld) && ctx.Err() == nil {
+			w.note(fmt.Sprintf("the lease %s cannot be had: %v", name, err))
+		}
+		return errors.Is(err, store.ErrHeld)
+	}
+	working, stop := context.WithCancel(ctx)
+	extended := make(chan struct{})
+	go func() {
+		defer close(extended)
+		for {
+			select {
+			case <-working.Done():
+				return
+			case <-time.After(leaseExtend):
+				if _, err := w.Store.Lease(working, name, string(w.ID), leaseTime); errors.Is(err, store.ErrHeld) {
+					stop() // it was late, and another has it
+				}
+			}
+		}
+	}()
+	do(working)
+	stop()
+	<-extended
+	w.Store.Release(context.WithoutCancel(ctx), name, string(w.ID))
+	return true
+}
+
+// replayOnce replays a failure on this code in this environment, if nobody has.
+func (w *Worker) replayOnce(ctx context.Context, c *course, f *records.FailureView) {
+	place := records.Place{Code: c.code, Env: w.Env.ID()}
+	best := f.Best()
+	if _, had := f.Matrix()[place]; had || best == nil {
+		return
+	}
+	w.alone(ctx, fmt.Sprintf("replay/%s/%s/%s/%s", c.test, f.ID, place.Code, place.Env), func(ctx context.Context) {
+		r, err := w.replay(ctx, c, best)
+		if err != nil {
+			w.trouble(ctx, c, f, "replayed", err)
+			return
+		}
+		w.write(r.Entry(c.test, f.ID))
+	})
+}
+
+// replay makes the run of a failure again.
+func (w *Worker) replay(ctx context.Context, c *course, f *records.Failure) (*records.Replay, error) {
+	file, err := w.Store.Blob(ctx, f.File)
+	if err != nil {
+		return nil, err
+	}
+	c.flushed = time.Now()
+	r, err := c.project.Replay(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	c.tally(records.Again).Runs++
+	c.flush()
+	r.Code, r.Env, r.Worker, r.AtMs = c.code, w.Env.ID(), w.ID, now()
+	return &r, nil
+}
+
+// shrinkOnce shrinks a failure that shows in this code and that nobody has shrunk.
+func (w *Worker) shrinkOnce(ctx context.Context, c *course, f *records.FailureView) {
+	best := f.Best()
+	cell := f.Matrix()[records.Place{Code: c.code, Env: w.Env.ID()}]
+	if best == nil || best.Level == records.Shrunk || cell.Result != records.Reproduced {
+		return
+	}
+	name := fmt.Sprintf("shrink/%s/%s", c.test, f.ID)
+	w.alone(ctx, name, func(ctx context.Context) {
+		if err := w.shrink(ctx, c, best); err != nil {
+			w.trouble(ctx, c, f, "shrunk", err)
+		}
+	})
+}
+
+func (w *Worker) shrink(ctx context.Context, c *course, f *records.Failure) error {
+	file, err := w.Store.Blob(ctx, f.File)
+	if err != nil {
+		return err
+	}
+	c.flushed = time.Now()
+	smaller, err := c.project.Shrink(ctx, file, w.left(dutyTime))
+	if err != nil {
+		return err
+	}
+	c.tally(records.Shrink).Runs++
+	c.flush()
+	r := *f
+	r.Level, r.Decisions, r.Origin = records.Shrunk, smaller.Decisions, ""
+	return w.keep(c, &r, smaller.File)
+}
+
+// keep stores the file of a failure and its record.
+func (w *Worker) keep(c *course, f *records.Failure, file []byte) error {
+	digest, err := w.Store.PutBlob(context.Background(), file)
+	if err != nil {
+		return err
+	}
+	f.File, f.Worker, f.Code, f.Env, f.AtMs = digest, w.ID, c.code, w.Env.ID(), now()
+	w.write(f.Entry(c.test))
+	return nil
+}
+
+// answer answers a request that nobody has answered, if it is for a test of this worker.
+func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
+	if len(r.Answers) > 0 || ctx.Err() != nil {
+		return
+	}
+	k := slices.IndexFunc(w.courses, func(c *course) bool { return c.test == r.Test })
+	if k < 0 {
+		return
+	}
+	c := w.courses[k]
+	f := w.view.Test(c.test).Failures[r.Failure]
+	if f == nil || f.Best() == nil {
+		return
+	}
+	w.alone(ctx, "request/"+string(r.ID), func(ctx context.Context) {
+		d := records.Done{Worker: w.ID}
+		switch r.Kind {
+		case records.ReplayRequest:
+			replay, err := w.replay(ctx, c, f.Best())
+			if err == nil {
+				w.write(replay.Entry(c.test, f.ID))
+				d.Text = replay.Result + ": " + replay.Reason
+			} else {
+				d.Text = "it could not be replayed: " + err.Error()
+			}
+		case records.ShrinkRequest:
+			if err := w.shrink(ctx, c, f.Best()); err != nil {
+				d.Text = "it could not be shrunk: " + err.Error()
+			} else {
+				d.Text = "shrunk"
+			}
+		default:
+			return // of a later version
+		}
+		if ctx.Err() == nil {
+			d.AtMs = now()
+			w.write(d.Entry(r.ID))
+		}
+	})
+}
+
+// trouble notes what could not be done, unless the worker ends.
+func (w *Worker) trouble(ctx context.Context, c *course, f *records.FailureView, what string, err error) {
+	if ctx.Err() == nil {
+		w.note(fmt.Sprintf("%s: failure %s could not be %s: %v", c.name, f.ID, what, err))
+	}
+}

@@ -1,0 +1,239 @@
+// Package fleet is the life of a worker: it chooses a test, runs a slice of its campaign, writes what came of it into the store, takes in what others have
+// written, and shrinks and replays failures. Workers know each other only by the store. There is no coordinator.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// Project is a test that this machine can run.
+type Project interface {
+	Test() records.Test
+	// Code is what it runs.
+	Code() records.Code
+	// Strategy makes the strategy of its campaigns.
+	Strategy(seed uint64) (search.Strategy, error)
+	// Campaign makes a campaign that lacks only what the worker sets: strategy, time, and what is called for its runs.
+	Campaign() *explore.Campaign
+	// File is the file of a violation, which replays it.
+	File(f *explore.Failure, o *check.Judged) ([]byte, error)
+	// Replay makes the run of a failure's file on the present code. It sets Result, Hash and Reason.
+	Replay(ctx context.Context, file []byte) (records.Replay, error)
+	// Shrink makes the run of a failure's file smaller within a time, and returns the file with it.
+	Shrink(ctx context.Context, file []byte, within time.Duration) (Smaller, error)
+}
+
+// Smaller is a failure that was shrunk.
+type Smaller struct {
+	File      []byte
+	Decisions int
+	Minimal   bool // 1-minimal: without any one of its decisions the failure is gone
+}
+
+// Worker is one of a fleet.
+type Worker struct {
+	Store    store.Store
+	ID       records.ID
+	Identity records.Worker
+	Env      records.Env
+	Projects []Project
+	// Slice is how long a test runs before another may be chosen.
+	Slice time.Duration
+	// For ends the worker after a time, UntilRisk when the risk that the next run of any test shows something new is at most so much; 0 is never.
+	For       time.Duration
+	UntilRisk float64
+	// Note is called for what people should know while it runs.
+	Note func(string)
+
+	courses []*course
+	view    *records.View
+	cursors map[string]store.Cursor
+	owed    []store.Entry // that the store could not take
+	failing bool          // at the last try
+	began   time.Time
+}
+
+// Result is what a worker has done.
+type Result struct {
+	Runs     uint64   `json:"runs"`
+	Features int      `json:"features"` // that it knows, its own and those of others
+	Failures []string `json:"failures"` // signatures of failures that show in the code that it ran
+	Reason   string   `json:"reason"`   // why it ended
+	// Silent are the canaries of which no failure is known, although enough of their runs were made.
+	Silent []string `json:"silent,omitempty"`
+	// Unwritten counts records that the store did not take.
+	Unwritten int `json:"unwritten,omitempty"`
+}
+
+// Reasons why a worker ends.
+const (
+	Drained   = "drained"
+	TimeIsUp  = "its time is up"
+	RiskIsLow = "the risk is low enough"
+)
+
+// Run works until ctx ends, or what was asked for is reached.
+func (w *Worker) Run(ctx context.Context) (*Result, error) {
+	w.began = time.Now()
+	w.view, w.cursors = records.NewView(), map[string]store.Cursor{}
+	if err := w.register(); err != nil {
+		return nil, err
+	}
+	reason := ""
+	for turn := uint64(0); reason == ""; turn++ {
+		w.refresh(ctx)
+		w.duties(ctx)
+		if reason = w.over(ctx); reason != "" {
+			break
+		}
+		c := w.choose(turn)
+		if err := c.slice(ctx, w.left(w.Slice)); err != nil {
+			return nil, err
+		}
+		reason = w.over(ctx)
+	}
+	return w.end(ctx, reason)
+}
+
+// register writes what the worker is and runs.
+func (w *Worker) register() error {
+	seeds := store.DigestOf([]byte(w.ID))
+	list := []store.Entry{w.Identity.Entry(w.ID), w.Env.Entry()}
+	for _, p := range w.Projects {
+		t, code := p.Test(), p.Code()
+		c, err := newCourse(w, p, seeds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+		w.courses = append(w.courses, c)
+		list = append(list, t.Entry(), code.Entry())
+	}
+	w.write(list...)
+	return nil
+}
+
+// over is why the worker ends now; empty if it goes on.
+func (w *Worker) over(ctx context.Context) string {
+	switch {
+	case ctx.Err() != nil:
+		return Drained
+	case w.For > 0 && time.Since(w.began) >= w.For:
+		return TimeIsUp
+	case w.UntilRisk > 0 && w.risk() <= w.UntilRisk:
+		return RiskIsLow
+	}
+	return ""
+}
+
+// left bounds a time by the end of the worker.
+func (w *Worker) left(d time.Duration) time.Duration {
+	if w.For > 0 {
+		d = min(d, w.For-time.Since(w.began))
+	}
+	return max(d, time.Millisecond)
+}
+
+// risk is the largest bound among the tests that the next run shows something new; 1 where there is none.
+func (w *Worker) risk() (most float64) {
+	for _, c := range w.courses {
+		bound := 1.0
+		if list := w.view.Test(c.test).Risks(c.code); len(list) > 0 && list[0].Class == records.AnyFeature && list[0].Not == "" {
+			bound = list[0].Bound
+		}
+		most = max(most, bound)
+	}
+	return most
+}
+
+// end writes that the worker ends.
+func (w *Worker) end(ctx context.Context, reason string) (*Result, error) {
+	bye := w.Identity
+	bye.EndedMs, bye.Reason = now(), reason
+	w.write(bye.Entry(w.ID))
+	if l, ok := w.Store.(*store.Layered); ok {
+		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+		defer cancel()
+		if err := l.Flush(flush); err != nil {
+			w.note(fmt.Sprintf("the shared store does not have all yet: %v; it gets the rest when a worker with the same local store runs again", err))
+		}
+	}
+	r := &Result{Reason: reason, Unwritten: len(w.owed)}
+	for _, c := range w.courses {
+		if t := c.project.Test(); t.Canary {
+			if len(w.view.Test(c.test).Failures) == 0 && c.runs >= canaryRuns {
+				r.Silent = append(r.Silent, c.name)
+			}
+			r.Runs += c.runs
+			continue
+		}
+		r.Runs += c.runs
+		r.Features += len(c.known)
+		for id, f := range w.view.Test(c.test).Failures {
+			if cell := f.Matrix()[records.Place{Code: c.code, Env: w.Env.ID()}]; cell.Result == records.Reproduced || c.failures[id] {
+				r.Failures = append(r.Failures, f.Signature)
+			}
+		}
+	}
+	return r, nil
+}
+
+// canaryRuns is after how many runs a canary should have failed.
+const canaryRuns = 100
+
+// flushTime is how long a worker that ends tries to reach the shared store.
+const flushTime = 10 * time.Second
+
+// write adds entries to the store. What it does not take is tried again with the next ones.
+func (w *Worker) write(list ...store.Entry) {
+	w.owed = append(w.owed, list...)
+	for _, e := range list {
+		w.view.Take(e) // also what the store lacks
+	}
+	err := w.Store.Add(context.Background(), w.owed...)
+	if err == nil {
+		w.owed = nil
+	}
+	if err != nil && !w.failing {
+		w.note(fmt.Sprintf("the store does not take what was found: %v; it is kept in memory, and tried again", err))
+	}
+	w.failing = err != nil
+}
+
+// refresh takes in what others have written.
+func (w *Worker) refresh(ctx context.Context) {
+	var prefixes []string
+	for _, c := range w.courses {
+		prefixes = append(prefixes, records.Prefixes(c.test, c.code, w.UntilRisk > 0)...)
+	}
+	for _, p := range append(prefixes, records.RequestPrefixes()...) {
+		next, err := w.Store.Read(ctx, p, w.cursors[p], func(e store.Entry) error { w.view.Take(e); return nil })
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+				w.note(fmt.Sprintf("the store cannot be read: %v", err))
+			}
+			return
+		}
+		w.cursors[p] = next
+	}
+	for _, c := range w.courses {
+		c.adopt()
+	}
+}
+
+func (w *Worker) note(text string) {
+	if w.Note != nil {
+		w.Note(text)
+	}
+}
+
+// now is the present, as records have it.
+func now() int64 { return time.Now().UnixMilli() }
