@@ -42,6 +42,7 @@ type course struct {
 	runs    uint64 // of this worker
 	barren  uint64 // since the last that reached something new
 	time    time.Duration
+	least   time.Duration // of a slice: shorter ones end before their first run does
 }
 
 func newCourse(w *Worker, p Project, seeds store.Digest) (*course, error) {
@@ -72,8 +73,8 @@ func seedOf(worker store.Digest, parts ...any) uint64 {
 }
 
 // slice runs a part of the campaign.
-func (c *course) slice(ctx context.Context, d time.Duration) error {
-	began := time.Now()
+func (c *course) slice(ctx context.Context) error {
+	began, d := time.Now(), c.worker.left(max(c.worker.Slice, c.least))
 	k := c.project.Campaign()
 	k.Seed, k.Strategy, k.Timeout, k.KeepGoing, k.Behaviours = c.seed, c.strategy, d, true, true
 	k.BaselineFirst = c.runs == 0
@@ -88,6 +89,8 @@ func (c *course) slice(ctx context.Context, d time.Duration) error {
 		return fmt.Errorf("%s: %s", c.name, t.Mistake)
 	case t.Runs == 0 && t.LostRuns >= explore.MaxConsecutiveLost:
 		return fmt.Errorf("%s: no run could be made: %s", c.name, t.Lost[0].Reason)
+	case t.Runs == 0 && ctx.Err() == nil:
+		c.least = 2 * d
 	}
 	return nil
 }

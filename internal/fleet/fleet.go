@@ -96,7 +96,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 			break
 		}
 		c := w.choose(turn)
-		if err := c.slice(ctx, w.left(w.Slice)); err != nil {
+		if err := c.slice(ctx); err != nil {
 			return nil, err
 		}
 		reason = w.over(ctx)

@@ -1,0 +1,393 @@
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// storeVariable names the store of a test program that is a worker.
+const storeVariable = "BLOODHOUND_FLEET_TEST_STORE"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(storeVariable); path != "" {
+		if err := workerProcess(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// fake is a project whose runs are drawn from their tapes: rare features, and two kinds of failures.
+type fake struct {
+	name     string
+	commit   string
+	bugs     bool
+	pause    time.Duration
+	canary   bool
+	replayed []string
+}
+
+func (f *fake) Test() records.Test {
+	return records.Test{Name: f.name, Definition: "d", Properties: []records.Property{{Name: "p", Kind: "safety"}}, Canary: f.canary}
+}
+
+func (f *fake) Code() records.Code { return records.Code{Commit: f.commit} }
+
+func (f *fake) Strategy(seed uint64) (search.Strategy, error) {
+	return search.New(search.Guided, spec(), seed, search.Settings{OneBoot: true})
+}
+
+func spec() *world.Spec {
+	return &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server}}, Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1000, Targets: []string{"n1"}, ByUser: true}}}}
+}
+
+func (f *fake) Campaign() *explore.Campaign {
+	return &explore.Campaign{Setup: &explore.Setup{Spec: spec()}, Workers: 1, Here: f.run}
+}
+
+func (f *fake) run(setup *explore.Setup, job *explore.Job, _ func(explore.Progress), _ <-chan struct{}) *explore.Reply {
+	time.Sleep(f.pause)
+	h := fnv.New64a()
+	h.Write([]byte(search.NameOf(job.Tape)))
+	r := rand.New(rand.NewPCG(h.Sum64(), 1))
+	s := &explore.Summary{Hash: fmt.Sprintf("%s %016x", f.commit, r.Uint64()), Events: 100, Repeat: engine.Repeat{Reproducible: true}}
+	seen := &search.Seen{}
+	for i := range 40 {
+		if r.Float64() < 1/float64(i+1) {
+			t := coverage.New(coverage.Log, fmt.Sprint("feature ", i))
+			seen.Reached, seen.Texts = append(seen.Reached, t.ID), append(seen.Texts, t)
+		}
+	}
+	v := check.Verdict{Property: "p", Kind: "safety", Status: check.Holds}
+	if bug := r.IntN(60); f.bugs && bug < 2 {
+		v.Status, v.Reason = check.Violated, "bug "+strings.Repeat("x", bug+1)
+	}
+	s.Verdicts = []check.Verdict{v}
+	reply := &explore.Reply{Summary: s, Seen: seen}
+	if v.Status == check.Violated {
+		reply.Outcome = &check.Judged{Verdicts: s.Verdicts}
+		reply.Outcome.Tape = job.Tape
+	}
+	return reply
+}
+
+func (f *fake) File(x *explore.Failure, _ *check.Judged) ([]byte, error) { return json.Marshal(x) }
+
+func (f *fake) Replay(_ context.Context, file []byte) (records.Replay, error) {
+	f.replayed = append(f.replayed, string(file))
+	if f.bugs {
+		return records.Replay{Result: records.Reproduced}, nil
+	}
+	return records.Replay{Result: records.Clean}, nil
+}
+
+func (f *fake) Shrink(_ context.Context, file []byte, _ time.Duration) (Smaller, error) {
+	return Smaller{append(file, ' '), 1, true}, nil
+}
+
+func newWorker(s store.Store, id string, projects ...Project) *Worker {
+	return &Worker{Store: s, ID: records.ID(id), Env: records.Env{Engine: "fake"}, Projects: projects, Slice: 200 * time.Millisecond, For: 700 * time.Millisecond}
+}
+
+func viewOf(t *testing.T, s store.Store) *records.View {
+	t.Helper()
+	v := records.NewView()
+	if _, err := s.Read(t.Context(), "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Strange) > 0 {
+		t.Fatalf("strange records: %v", v.Strange)
+	}
+	return v
+}
+
+func work(t *testing.T, w *Worker) *Result {
+	t.Helper()
+	r, err := w.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestWorker(t *testing.T) {
+	s := store.NewMemory()
+	p := &fake{name: "a", commit: "1", bugs: true, pause: time.Millisecond}
+	r := work(t, newWorker(s, "w1", p))
+	v := viewOf(t, s)
+	test := v.Test(records.TestID("a"))
+	code := p.Code()
+	effort := test.Efforts[records.Place{Code: code.ID(), Env: (&records.Env{Engine: "fake"}).ID()}]
+	if effort == nil || effort.Runs() < r.Runs || len(effort.Features) != r.Features || r.Features < 10 {
+		t.Fatalf("%+v; recorded: %+v", r, effort)
+	}
+	if h := effort.Phases[records.Holdout]; h == nil || h.Runs*5 > r.Runs || h.Runs*20 < r.Runs {
+		t.Errorf("the holdout has %+v of %d runs", h, r.Runs)
+	}
+	if len(test.Failures) != 2 || len(r.Failures) != 2 || r.Reason != TimeIsUp {
+		t.Fatalf("%d failures, %+v", len(test.Failures), r)
+	}
+	for _, f := range test.Failures {
+		if f.Best().Level != records.Shrunk || v.Standing(f) != records.Ongoing {
+			t.Errorf("%s: %s, %s", f.Signature, f.Best().Level, v.Standing(f))
+		}
+		if _, err := s.Blob(t.Context(), f.Best().File); err != nil {
+			t.Error(err)
+		}
+	}
+	if w := v.Workers["w1"]; w == nil || w.Reason != TimeIsUp {
+		t.Errorf("the worker: %+v", w)
+	}
+	risks := test.Risks(code.ID())
+	if len(risks) == 0 || risks[0].Class != records.AnyFeature || risks[0].Runs != effort.Phases[records.Holdout].Runs {
+		t.Errorf("risks: %+v", risks)
+	}
+	i := slices.IndexFunc(risks, func(r records.Risk) bool { return r.Class == records.PropertyClass("p") })
+	if i < 0 || risks[i].News == 0 {
+		t.Errorf("the property: %+v", risks)
+	}
+
+	// Another worker takes in what this one knows, and finds that the next code has no bugs.
+	v.Take((&records.Commit{ID: "2", Parents: []string{"1"}}).Entry())
+	s.Add(t.Context(), (&records.Commit{ID: "2", Parents: []string{"1"}}).Entry())
+	q := &fake{name: "a", commit: "2", pause: time.Millisecond}
+	if r := work(t, newWorker(s, "w2", q)); len(r.Failures) != 0 {
+		t.Errorf("on the next code: %+v", r)
+	}
+	v = viewOf(t, s)
+	for _, f := range v.Test(records.TestID("a")).Failures {
+		if v.Standing(f) != records.Fixed {
+			t.Errorf("%s: %s", f.Signature, v.Standing(f))
+		}
+	}
+	if len(q.replayed) != 2 {
+		t.Errorf("%d failures were replayed", len(q.replayed))
+	}
+	next := q.Code()
+	e := v.Test(records.TestID("a")).Efforts[records.Place{Code: next.ID(), Env: (&records.Env{Engine: "fake"}).ID()}]
+	if again := e.Phases[records.Again]; again == nil || again.Runs <= 2 {
+		t.Errorf("runs of the corpus of the first worker: %+v", again)
+	}
+}
+
+// Workers answer requests that a page makes.
+func TestRequests(t *testing.T) {
+	s := store.NewMemory()
+	work(t, newWorker(s, "w1", &fake{name: "a", commit: "1", bugs: true, pause: time.Millisecond}))
+	test := records.TestID("a")
+	for id := range viewOf(t, s).Test(test).Failures {
+		for _, kind := range []string{records.ReplayRequest, records.ShrinkRequest, "later"} {
+			s.Add(t.Context(), (&records.Request{Kind: kind, Test: test, Failure: id, AtMs: 1}).Entry())
+		}
+	}
+	s.Add(t.Context(), (&records.Request{Kind: records.ReplayRequest, Test: "other", AtMs: 2}).Entry())
+	work(t, newWorker(s, "w2", &fake{name: "a", commit: "1", bugs: true, pause: time.Millisecond}))
+	for _, r := range viewOf(t, s).Requests {
+		if want := r.Test == test && r.Kind != "later"; (len(r.Answers) == 1) != want {
+			t.Errorf("%+v has %d answers", r.Request, len(r.Answers))
+		}
+	}
+}
+
+func TestEveryTestGetsSlices(t *testing.T) {
+	s := store.NewMemory()
+	w := newWorker(s, "w1", &fake{name: "a"}, &fake{name: "b", pause: 20 * time.Millisecond}, &fake{name: "c"})
+	w.Slice, w.For = 20*time.Millisecond, 900*time.Millisecond
+	work(t, w)
+	for _, c := range w.courses {
+		if c.runs < 2 {
+			t.Errorf("%s had %d runs", c.name, c.runs)
+		}
+	}
+}
+
+func TestCanary(t *testing.T) {
+	for _, bugs := range []bool{true, false} {
+		r := work(t, newWorker(store.NewMemory(), "w1", &fake{name: "a"}, &fake{name: "canary", bugs: bugs, canary: true}))
+		if silent := len(r.Silent) == 1; silent == bugs || len(r.Failures) > 0 {
+			t.Errorf("the canary fails %t: %+v", bugs, r)
+		}
+	}
+}
+
+func TestUntilRisk(t *testing.T) {
+	w := newWorker(store.NewMemory(), "w1", &fake{name: "a"})
+	w.For, w.UntilRisk = 2*time.Minute, 0.05
+	if r := work(t, w); r.Reason != RiskIsLow || r.Runs < 740 { // 3.7 / 0.05 of a holdout, one run in ten
+		t.Errorf("%+v", r)
+	}
+}
+
+// A store that fails for a while loses nothing.
+func TestStoreAway(t *testing.T) {
+	s := &failing{Store: store.NewMemory()}
+	s.down.Store(true)
+	w := newWorker(s, "w1", &fake{name: "a", bugs: true, pause: time.Millisecond})
+	time.AfterFunc(400*time.Millisecond, func() { s.down.Store(false) })
+	r := work(t, w)
+	if r.Unwritten != 0 {
+		t.Fatalf("%+v", r)
+	}
+	test := viewOf(t, s).Test(records.TestID("a"))
+	for _, e := range test.Efforts {
+		if e.Runs() < r.Runs || len(e.Features) != r.Features {
+			t.Errorf("recorded %d runs and %d features; %+v", e.Runs(), len(e.Features), r)
+		}
+	}
+}
+
+// workerProcess is a worker that prints what it has written.
+func workerProcess(path string) error {
+	d, err := store.OpenDir(path)
+	if err != nil {
+		return err
+	}
+	w := newWorker(&printing{d}, fmt.Sprint("w", os.Getpid()), &fake{name: "a", commit: "1", bugs: true, pause: 3 * time.Millisecond})
+	w.For = 0
+	_, err = w.Run(context.Background())
+	return err
+}
+
+// printing prints the entries that were added, each when it is durable.
+type printing struct{ *store.Dir }
+
+func (p *printing) Add(ctx context.Context, entries ...store.Entry) error {
+	err := p.Dir.Add(ctx, entries...)
+	if err != nil {
+		return err
+	}
+	var b []byte
+	for _, e := range entries {
+		line, _ := json.Marshal(e)
+		b = append(append(b, line...), '\n')
+	}
+	os.Stdout.Write(b)
+	return nil
+}
+
+// Of many worker processes a third is killed every second. Nothing that a worker had written is lost, and what is known is the union.
+func TestKilledWorkers(t *testing.T) {
+	workers, rounds := 6, 3
+	if os.Getenv("BLOODHOUND_SOAK") != "" {
+		workers, rounds = 64, 60
+	}
+	path := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	said := map[string]bool{}
+	var readers sync.WaitGroup
+	start := func() *exec.Cmd {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), storeVariable+"="+path)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		readers.Go(func() {
+			lines := bufio.NewReader(out)
+			for {
+				line, err := lines.ReadString('\n')
+				if err != nil {
+					return // a line that was cut short says nothing
+				}
+				mu.Lock()
+				said[line] = true
+				mu.Unlock()
+			}
+		})
+		return cmd
+	}
+	list := make([]*exec.Cmd, workers)
+	for i := range list {
+		list[i] = start()
+	}
+	kills := 0
+	stop := func(cmd *exec.Cmd) {
+		cmd.Process.Signal(syscall.SIGKILL)
+		kills++
+	}
+	for round := range rounds {
+		time.Sleep(time.Second)
+		for i := round % 3; i < workers; i += 3 {
+			stop(list[i])
+			list[i].Process.Wait()
+			list[i] = start()
+		}
+	}
+	for _, cmd := range list {
+		stop(cmd)
+		cmd.Process.Wait()
+	}
+	readers.Wait()
+	d, err := store.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	has := map[string]bool{}
+	if _, err := d.Read(t.Context(), "", "", func(e store.Entry) error {
+		line, _ := json.Marshal(e)
+		has[string(line)+"\n"] = true
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	lost := 0
+	features := map[uint64]bool{}
+	for line := range said {
+		if !has[line] {
+			lost++
+		}
+		var e store.Entry
+		var f records.Found
+		if json.Unmarshal([]byte(line), &e) == nil && strings.HasPrefix(e.Key, "found/") && json.Unmarshal(e.Value, &f) == nil {
+			for _, id := range f.IDs() {
+				features[id] = true
+			}
+		}
+	}
+	v := viewOf(t, d)
+	test := v.Test(records.TestID("a"))
+	known := 0
+	for _, e := range test.Efforts {
+		known = len(e.Features)
+	}
+	t.Logf("%d workers were killed; %d records, %d features, %d failures", kills, len(said), known, len(test.Failures))
+	if lost > 0 || len(said) < workers || known < len(features) || len(features) < 10 || len(test.Failures) != 2 {
+		t.Errorf("%d of %d records are lost; %d features of %d", lost, len(said), known, len(features))
+	}
+	if leases, _ := filepath.Glob(filepath.Join(path, "lease", ".new-*")); len(leases) > 3 {
+		t.Errorf("%d files are left over", len(leases))
+	}
+}
