@@ -536,8 +536,12 @@ func (d *Dir) changeLease(name string, change func(Lease) (Lease, error)) (Lease
 	if err != nil {
 		return next, err
 	}
+	// A crash of the machine may lose a lease; its work is then done twice, which is allowed.
 	if b, err = json.Marshal(next); err == nil {
-		err = writeWhole(file, b)
+		err = os.WriteFile(file+".new", b, 0o666)
+	}
+	if err == nil {
+		err = os.Rename(file+".new", file)
 	}
 	if err != nil {
 		return Lease{}, fmt.Errorf("store: %w", err)
