@@ -53,7 +53,8 @@ Exit code 4: the run did not end as the original one.`,
 	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
 	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms)
 	c.Flags().StringVar(&o.process, "process", "", "show debuggers this `process` alone, NODE/PID, or the first one of NODE")
-	addSwitch(c, &o.delve, "delve", "print how delve, and VS Code with it, debug the Go program of --process backward, and end")
+	addSwitch(c, &o.delve, "delve", "print how delve debugs the Go program of --process backward, and end")
+	addSwitch(c, &o.launch, "launch-json", "print a launch.json by which VS Code debugs --process backward, and end")
 	addSwitch(c, &o.rr, "rr", "serve delve as rr does")
 	c.Flags().MarkHidden("rr")
 	addSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
@@ -63,11 +64,12 @@ Exit code 4: the run did not end as the original one.`,
 }
 
 type debugOptions struct {
-	listen, at string
-	delve, rr  bool
-	process    string
-	drivers    bool
-	snapshots  uint64
+	listen, at    string
+	delve, launch bool
+	rr            bool
+	process       string
+	drivers       bool
+	snapshots     uint64
 }
 
 // only reads which process debuggers are shown alone: one of a node, or, if its number is 0, the first that the node has. It is nil if they are shown all.
@@ -112,7 +114,7 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	if d.only, err = o.only(d.spec); err != nil {
 		return err
 	}
-	if o.delve {
+	if o.delve || o.launch {
 		return a.delve(c, f, d, o, args)
 	}
 	listener, err := net.Listen("tcp", address)

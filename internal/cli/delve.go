@@ -59,20 +59,21 @@ func RR(args []string, out, errs io.Writer) int {
 	return Main(append([]string{"debug"}, t.Args...), out, errs)
 }
 
-// delve makes the folders that delve wants, and prints how to use them.
+// delve makes the folders that delve wants, and prints how to use them: in a terminal, or in VS Code.
 func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, args []string) error {
 	if d.only == nil {
-		return fmt.Errorf("delve debugs one process: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(nodeNames(d.spec), ", "))
+		return fmt.Errorf("one process is debugged: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(nodeNames(d.spec), ", "))
 	}
 	var flags []string
 	c.Flags().Visit(func(flag *pflag.Flag) {
-		if !slices.Contains([]string{"delve", "process", "listen", "compose"}, flag.Name) {
+		if !slices.Contains([]string{"delve", "launch-json", "process", "listen", "compose"}, flag.Name) {
 			flags = append(flags, "--"+flag.Name+"="+flag.Value.String())
 		}
 	})
 	for _, file := range f.compose {
 		flags = append(flags, "--compose="+file)
 	}
+	run := slices.Concat(args, flags, []string{"--process", o.process})
 	dir, err := os.Getwd()
 	if err != nil {
 		return failed(err)
@@ -91,7 +92,7 @@ func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, ar
 		return failed(err)
 	}
 	bin, trace := filepath.Join(state, "delve", "bin"), filepath.Join(state, "delve", name)
-	text, err := json.MarshalIndent(rrTrace{dir, slices.Concat(args, flags, []string{"--process", o.process, "--listen", "127.0.0.1:0", "--rr"})}, "", "  ")
+	text, err := json.MarshalIndent(rrTrace{dir, slices.Concat(run, []string{"--listen", "127.0.0.1:0", "--rr"})}, "", "  ")
 	if err != nil {
 		return failed(err)
 	}
@@ -108,17 +109,39 @@ func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, ar
 	if err := report.WriteFile(filepath.Join(trace, traceArguments), append(text, '\n')); err != nil {
 		return failed(err)
 	}
-	launch, err := json.MarshalIndent(map[string]any{"name": "bloodhound " + name, "type": "go", "request": "launch", "mode": "replay", "traceDirPath": trace}, "  ", "  ")
-	if err != nil {
-		return failed(err)
+	if o.launch {
+		address, err := listenAddress(o.listen)
+		if err != nil {
+			return err
+		}
+		text, err := json.MarshalIndent(launchJSON(name, bin, trace, address), "", "  ")
+		if err != nil {
+			return failed(err)
+		}
+		fmt.Fprintf(a.out, "%s\n", text)
+		for i := range run {
+			run[i] = shellQuote(run[i])
+		}
+		a.note("for C, C++ and Rust, VS Code connects to: bloodhound debug %s --listen %s", strings.Join(run, " "), address)
+	} else {
+		fmt.Fprintf(a.out, "delve goes forward and backward in the run of process %s:\n  PATH=%s:$PATH dlv replay %s\n", o.process, shellQuote(bin), shellQuote(trace))
 	}
-	fmt.Fprintf(a.out, "delve goes forward and backward in the run of process %s:\n  PATH=%s:$PATH dlv replay %s\n\nVS Code, if it was started with that PATH: in .vscode/launch.json under \"configurations\":\n  %s\n", o.process, shellQuote(bin), shellQuote(trace), launch)
 	if paranoid, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err == nil {
 		if n, _ := strconv.Atoi(strings.TrimSpace(string(paranoid))); n > 1 {
-			fmt.Fprintf(a.out, "\ndelve refuses to begin while kernel.perf_event_paranoid is above 1, as rr needs that (Bloodhound does not); it is %d here:\n  sudo sysctl kernel.perf_event_paranoid=1\n", n)
+			a.note("delve refuses to begin while kernel.perf_event_paranoid is above 1, as rr needs that (Bloodhound does not); it is %d here: sudo sysctl kernel.perf_event_paranoid=1", n)
 		}
 	}
 	return nil
+}
+
+// launchJSON is a launch.json of VS Code for one process of a run: for its Go extension, which starts delve, and for Native Debug
+// (webfreak.debug), which has gdb connect to an address.
+func launchJSON(name, bin, trace, address string) any {
+	type object = map[string]any
+	return object{"version": "0.2.0", "configurations": []object{
+		{"name": "bloodhound " + name + " (Go)", "type": "go", "request": "launch", "mode": "replay", "traceDirPath": trace, "stopOnEntry": true, "env": object{"PATH": bin + ":${env:PATH}"}},
+		{"name": "bloodhound " + name + " (C, C++, Rust)", "type": "gdb", "request": "attach", "remote": true, "target": address, "cwd": "${workspaceFolder}", "stopAtConnect": true, "valuesFormatting": "parseText"},
+	}}
 }
 
 // launch prints what delve reads of rr: where to connect, and the program.

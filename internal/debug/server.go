@@ -325,8 +325,9 @@ func (c *client) answer(p string) (string, error) {
 			return "E01", nil
 		}
 		if rest[0] == 'c' {
-			if c.moves = th; rest[1:] == "0" || rest[1:] == "p0.0" || rest[1:] == "-1" || rest[1:] == "p-1.-1" {
-				c.moves = c.last // gdb names no thread for a step backward if all may run, and has asked about others meanwhile
+			c.moves = th
+			if id, err := rsp.ParseThread(rest[1:]); err == nil && id.TID <= 0 && (id.PID <= 0 || id.PID == c.s.id(c.last).PID) {
+				c.moves = c.last // gdb names no thread for a step backward if all of a process may run, and has asked about others meanwhile
 			}
 		} else {
 			c.general = th
