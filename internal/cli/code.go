@@ -132,13 +132,9 @@ func importFailures(ctx context.Context, db store.Store, x *fleetProject) error 
 			have[r.File] = true
 		}
 	}
-	var paths []string
-	for _, dir := range []string{filepath.Join(x.p.spec.Dir, committedName), filepath.Join(x.p.state, "failures")} {
-		list, err := filepath.Glob(filepath.Join(dir, "*.json"))
-		if err != nil {
-			return err
-		}
-		paths = append(paths, list...)
+	paths, err := failureFiles(x.p)
+	if err != nil {
+		return err
 	}
 	for _, path := range paths {
 		f, err := report.Load("", path)

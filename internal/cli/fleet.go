@@ -257,47 +257,14 @@ func (x *fleetProject) File(found *explore.Failure, o *check.Judged) ([]byte, er
 	return f.Content()
 }
 
-// Runs near a tape that makes another run now, from which a worker concludes that the failure is gone.
-const fleetAround = 20
-
 // Replay implements fleet.Project.
 func (x *fleetProject) Replay(ctx context.Context, file []byte) (r records.Replay, err error) {
 	f, err := report.Parse("the failure in the store", file)
 	if err != nil {
 		return r, err
 	}
-	c, err := x.p.take(f, "")
-	if err != nil {
-		return r, err
-	}
-	show := newProgress(x.err, true, true)
-	all, err := x.replayCommitted(ctx, x.session, []committed{c}, x.workers, show)
-	if err != nil {
-		return r, err
-	}
-	st := &all[0]
-	if st.Standing == explore.Stale {
-		campaign := *x.Campaign()
-		searchAround(ctx, all, fleetAround, campaign, func() time.Duration { return 0 })
-		if ctx.Err() != nil {
-			return r, errInterrupted
-		}
-	}
-	r.Reason, r.Hash = st.Reason, ""
-	if st.outcome != nil {
-		r.Hash = st.outcome.Hash
-	}
-	switch {
-	case st.Standing == explore.StillFails:
-		r.Result = records.Reproduced
-	case st.Standing == explore.Varies:
-		r.Result = records.Varies
-	case st.Standing == explore.Fixed, st.Around >= fleetAround:
-		r.Result = records.Clean
-	default:
-		r.Result = records.Diverged
-	}
-	return r, nil
+	t, err := x.tryCode(ctx, x.p, x.session, f, *x.Campaign(), newProgress(x.err, true, true))
+	return records.Replay{Result: t.Result, Reason: t.Reason, Hash: t.hash}, err
 }
 
 // Shrink implements fleet.Project.

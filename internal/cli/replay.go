@@ -26,6 +26,8 @@ const changesShown = 20
 
 func (a *app) replayVerb() *cobra.Command {
 	f, l := &flags{}, &lookFlags{}
+	var all bool
+	var code string
 	c := &cobra.Command{
 		Use:   "replay ID [FOLDER or FILE]",
 		Short: "Replay the run of a failure",
@@ -36,10 +38,29 @@ changed and shows no violation any more, or it is judged differently.
 
 With --at, --ps, --sockets, --files, --fds, --ls, --cat, --tar or --core the run stops once on its way and shows what there is, with
 --logs those until then. It goes on to its end, which looking does not change. Exit code 0: it is the stored run; 4 or 5: it is
-another one, for no known reason or because something has changed, which is listed on standard error.`,
-		Args: failureArguments,
-		RunE: func(c *cobra.Command, args []string) error { return a.replay(c, f, l, args) },
+another one, for no known reason or because something has changed, which is listed on standard error.
+
+replay --all [FOLDER or FILE] makes the runs of all stored failures on the code as it is now, or on that in the folder of --code: a
+patch, say. Where a tape makes another run without the violation, 20 runs near it are made, too. Exit code 0: all are clean; 1: one is
+reproduced.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if all {
+				return oneArgument(c, args)
+			}
+			return failureArguments(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case all:
+				return a.replayAll(c, f, args, code)
+			case code != "":
+				return errors.New("--code is of --all: bloodhound replay --all [FOLDER or FILE] --code FOLDER")
+			}
+			return a.replay(c, f, l, args)
+		},
 	}
+	addSwitch(c, &all, "all", "make the runs of all failures of the project, and of its failures folder, and print what the code does in them now")
+	c.Flags().Var(fileFlag{&code}, "code", "--all: run the programs of the project in this `folder`, a checkout with a change say")
 	f.where(c)
 	f.tracing(c)
 	f.logsFlag(c)

@@ -21,7 +21,7 @@ type object = map[string]any
 
 // documents are what files and --json hold, by the name of their definition in docs/schema/documents.json.
 var documents = map[string]any{
-	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
+	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{}, "replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
 	"check": checkDocument{}, "error": errorDocument{}, "look": lookDocument{}, "config": configDocument{}, "model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
 }
 

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+)
+
+// tried is what the code of a project does in the run of a failure.
+type tried struct {
+	Failure  string `json:"failure"` // id
+	Property string `json:"property"`
+	Result   string `json:"result"` // reproduced, clean, diverged or varies
+	Reason   string `json:"reason"`
+	hash     string
+}
+
+// tryCode makes the run of a failure on the code of a project. Where the tape makes another run without the violation, which is so after most changes,
+// runs near it are made: if none of them fails, the code is clean.
+func (a *app) tryCode(ctx context.Context, p *project, s *session, f *report.Failure, campaign explore.Campaign, show *progress) (t tried, err error) {
+	t = tried{Failure: f.ID, Property: f.Verdict.Property}
+	c, err := p.take(f, f.ID)
+	if err != nil {
+		return t, err
+	}
+	all, err := a.replayCommitted(ctx, s, []committed{c}, campaign.Workers, show)
+	if err != nil {
+		return t, err
+	}
+	st := &all[0]
+	if st.Standing == explore.Stale {
+		searchAround(ctx, all, defaultAround, campaign, func() time.Duration { return 0 })
+		if ctx.Err() != nil {
+			return t, errInterrupted
+		}
+	}
+	if t.Reason = st.Reason; st.outcome != nil {
+		t.hash = st.outcome.Hash
+	}
+	switch {
+	case st.Standing == explore.StillFails:
+		t.Result = records.Reproduced
+	case st.Standing == explore.Varies:
+		t.Result = records.Varies
+	case st.Standing == explore.Fixed, st.Around >= defaultAround:
+		t.Result = records.Clean
+	default:
+		t.Result = records.Diverged
+	}
+	return t, nil
+}
+
+// replayAllDocument is the JSON document of replay --all.
+type replayAllDocument struct {
+	Bloodhound string  `json:"bloodhound"`
+	Verb       string  `json:"verb"`
+	ExitCode   int     `json:"exit_code"`
+	Code       string  `json:"code"` // the folder
+	Failures   []tried `json:"failures"`
+}
+
+// replayAll makes the runs of all failures of a project on the code in a folder.
+func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) error {
+	ctx := c.Context()
+	p, err := a.load(ctx, f, args)
+	if err != nil {
+		return err
+	}
+	paths, err := failureFiles(p)
+	if err != nil {
+		return err
+	}
+	var failures []*report.Failure
+	for _, path := range paths {
+		x, err := report.Load("", path)
+		if err != nil {
+			return err
+		}
+		if !p.another(x) && !slices.ContainsFunc(failures, func(had *report.Failure) bool { return had.Signature == x.Signature }) {
+			failures = append(failures, x)
+		}
+	}
+	if len(failures) == 0 {
+		return fmt.Errorf("%s has no failures: they lie in %s and %s/failures", p.config, committedName, p.state)
+	}
+	patched := p
+	if code != "" {
+		if patched, err = a.load(ctx, f, []string{code}); err != nil {
+			return err
+		}
+	}
+	if err := patched.build(ctx, a); err != nil {
+		return err
+	}
+	s, err := patched.open()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	doc := replayAllDocument{Bloodhound: Version(), Verb: "replay", Code: patched.spec.Dir}
+	show := newProgress(a.err, false, f.json)
+	campaign := explore.Campaign{Setup: s.setup, Command: s.command, Workers: patched.workersOf(0)}
+	for _, x := range failures {
+		t, err := a.tryCode(ctx, patched, s, x, campaign, show)
+		show.end()
+		if err != nil {
+			return err
+		}
+		doc.Failures = append(doc.Failures, t)
+		if !f.json {
+			fmt.Fprintf(a.out, "%s  %-10s  %s: %s\n", t.Failure, t.Result, t.Property, t.Reason)
+		}
+	}
+	has := func(result string) bool {
+		return slices.ContainsFunc(doc.Failures, func(t tried) bool { return t.Result == result })
+	}
+	switch {
+	case has(records.Reproduced):
+		doc.ExitCode = check.ExitViolated
+	case has(records.Varies):
+		doc.ExitCode = check.ExitNotReproducible
+	case has(records.Diverged):
+		doc.ExitCode = check.ExitUnknown
+	}
+	a.code = doc.ExitCode
+	if f.json {
+		return a.printJSON(doc)
+	}
+	return nil
+}
