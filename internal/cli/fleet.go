@@ -38,6 +38,7 @@ type fleetFlags struct {
 	line      string
 	canaries  []string
 	labels    []string
+	webhook   string
 }
 
 // riskFlag is the value of a flag that takes a chance.
@@ -81,6 +82,7 @@ Exit code 0: no failure is known of this code; 1: one is; 5: a canary did not fa
 	c.Flags().Var(timeFlag{&w.slice}, "slice", "how long a test runs before another may be chosen")
 	c.Flags().Var(wordFlag{&w.line, []string{"main", "pr", "release"}, "lines"}, "line", "what the code is: `main`, pr or release (default: by branch and tag)")
 	c.Flags().Var(filesFlag{&w.canaries}, "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
+	c.Flags().StringVar(&w.webhook, "webhook", "", "post each new kind of failure to this `URL`, as JSON that Slack reads, too")
 	c.Flags().StringArrayVar(&w.labels, "label", nil, "`NAME=VALUE` that names the worker to people, such as pod=x")
 	return c
 }
@@ -124,6 +126,12 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 		Identity: records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()},
 		Env:      records.Env{Engine: string(first.p.spec.Engine), Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: first.machine()},
 		Note:     func(text string) { a.note("%s %s", time.Now().Format(time.TimeOnly), text) }}
+	hook, err := newWebhook(w.webhook, worker.Note)
+	if err != nil {
+		return err
+	}
+	defer hook.wait()
+	worker.Announce = hook.announce
 	for _, p := range projects {
 		x := p.(*fleetProject)
 		err := recordCommits(c.Context(), db, x.p.spec.Dir)

@@ -260,10 +260,14 @@ func (c *course) found(f *explore.Failure, o *check.Judged) {
 		return
 	}
 	c.failures[id] = true
+	fresh := c.worker.view.Test(c.test).Failures[id] == nil
 	file, err := c.project.File(f, o)
 	if err == nil {
 		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw, Decisions: len(o.Decisions), Tape: f.Tape.Name(), Run: f.Run, Origin: originText(&f.Origin)}
 		err = c.worker.keep(c, &r, file)
+		if announce := c.worker.Announce; fresh && announce != nil {
+			announce(c.name, &r)
+		}
 	}
 	if err != nil {
 		c.worker.note(fmt.Sprintf("%s: the failure of %s could not be stored: %v", c.name, f.Verdict.Property, err))

@@ -53,6 +53,8 @@ type Worker struct {
 	UntilRisk float64
 	// Note is called for what people should know while it runs.
 	Note func(string)
+	// Announce is called for a kind of failure that the store did not have, with the name of its test.
+	Announce func(test string, f *records.Failure)
 
 	courses []*course
 	view    *records.View
