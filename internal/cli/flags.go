@@ -41,6 +41,7 @@ type flags struct {
 	logs      bool
 	reached   bool
 	html      string
+	markdown  string
 	junit     string
 	sarif     string
 	format    string

@@ -31,6 +31,7 @@ Exit code 0: the page was written; 5: the run does not show the violation any mo
 	}
 	f.where(c)
 	c.Flags().Var(fileFlag{&f.html}, "html", "write the page to this `file`")
+	c.Flags().Var(fileFlag{&f.markdown}, "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
 	f.originalFlag(c)
 	return c
 }
@@ -47,8 +48,10 @@ type reportDocument struct {
 }
 
 func (a *app) report(c *cobra.Command, f *flags, args []string) error {
-	if err := writable("--html", f.html); err != nil {
-		return err
+	for name, file := range map[string]string{"--html": f.html, "--markdown": f.markdown} {
+		if err := writable(name, file); err != nil {
+			return err
+		}
 	}
 	p, full, err := a.loadFailure(c, f, args)
 	if err != nil {
@@ -65,7 +68,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 			path = failure.ID + ".html" // there is no state folder that stays
 		}
 	}
-	s, err := openSession(failure.Spec, p.state, path)
+	s, err := openSession(failure.Spec, p.state, path, f.markdown)
 	if err != nil {
 		return p.lacking(args[0], full, err)
 	}
@@ -96,6 +99,15 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	}
 	if err := writePage(page, path); err != nil {
 		return failed(err)
+	}
+	if f.markdown != "" {
+		text, err := report.Issue(page.StoryOf)
+		if err == nil {
+			err = report.WriteFile(f.markdown, []byte(text))
+		}
+		if err != nil {
+			return failed(err)
+		}
 	}
 	if f.json {
 		return a.printJSON(reportDocument{Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
