@@ -29,6 +29,9 @@ import (
 // defaultSlice is how long a worker of a fleet runs a test before it may choose another.
 const defaultSlice = 30 * time.Second
 
+// storeVariable names the store where no flag does, so that no password is an argument.
+const storeVariable = "BLOODHOUND_STORE"
+
 // fleetFlags are those of worker alone.
 type fleetFlags struct {
 	store     string
@@ -76,7 +79,7 @@ Exit code 0: no failure is known of this code; 1: one is; 5: a canary did not fa
 	f.workersFlag(c)
 	f.snapshotFlag(c)
 	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
-	c.Flags().StringVar(&w.store, "store", "", "the store: a `URL` or a folder (default: .bloodhound/store beside the first project)")
+	c.Flags().StringVar(&w.store, "store", "", "the store: a `URL` or a folder (default: that of BLOODHOUND_STORE, or .bloodhound/store beside the first project)")
 	c.Flags().Var(timeFlag{&w.period}, "for", "end after this `time`")
 	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk", "end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
 	c.Flags().Var(timeFlag{&w.slice}, "slice", "how long a test runs before another may be chosen")
@@ -115,7 +118,7 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 		projects = append(projects, p)
 	}
 	first := projects[0].(*fleetProject)
-	db, err := openStore(c.Context(), cmp.Or(w.store, filepath.Join(first.p.state, "store")))
+	db, err := openStore(c.Context(), cmp.Or(w.store, os.Getenv(storeVariable), filepath.Join(first.p.state, "store")))
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ var layers = [][]string{
 	{"sim"},
 	{"internal/cli"},
 	{"cmd/bloodhound"},
-	{"bench", "internal/lint"},
+	{"bench", "deploy", "internal/lint"},
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
