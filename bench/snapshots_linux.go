@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -36,9 +37,41 @@ func (b *bench) snapshots() ([]row, error) {
 			return nil, fmt.Errorf("%s: %w", world.path, err)
 		}
 		r[0].what, r[1].what, r[1].aim = "an event of "+world.name, "runs that begin at snapshots of "+world.name, world.aim
-		rows = append(rows, r...)
+		whole, err := b.shares(world.path)
+		if err != nil {
+			return nil, err
+		}
+		whole.what = "a campaign of random tapes of " + world.name
+		rows = append(rows, append(r, whole)...)
 	}
 	return rows, nil
+}
+
+// shareRuns is how many runs the two campaigns have that are compared.
+const shareRuns = 30
+
+// shares makes campaigns of the default strategy, with one worker, with snapshots and from boot.
+func (b *bench) shares(path string) (row, error) {
+	type campaign struct {
+		Runs      uint64
+		Wall      int64 `json:"wall_ns"`
+		Snapshots struct{ Ready, Later uint64 }
+	}
+	var made [2]campaign
+	var msARun [2]float64
+	for k, flags := range [][]string{nil, {"--from-boot"}} {
+		var doc struct{ Campaign campaign }
+		c := exec.Command(b.program, slices.Concat([]string{"explore", path, "--workers", "1", "--seeds", strconv.Itoa(shareRuns), "--keep-going", "--no-shrink", "--seed", "1", "--json"}, flags)...)
+		if err := decode(c, &doc); err != nil {
+			return row{}, err
+		}
+		made[k], msARun[k] = doc.Campaign, ms(c.ProcessState.UserTime()+c.ProcessState.SystemTime())/float64(doc.Campaign.Runs)
+	}
+	rate := func(c campaign) float64 { return float64(c.Runs) / (float64(c.Wall) / 1e9) }
+	with, boot := made[0], made[1]
+	return row{measured: fmt.Sprintf("%.2f x", msARun[1]/msARun[0]), aim: "3 x", detail: fmt.Sprintf(
+		"CPU time of a run from boot over that with snapshots, each with its part of the baseline run and of replays: %.0f over %.0f ms; %.1f and %.1f runs/s; with snapshots %d of %d runs began at the end of setup, and %d behind it",
+		msARun[1], msARun[0], rate(boot), rate(with), with.Snapshots.Ready, with.Runs, with.Snapshots.Later)}, nil
 }
 
 // depths makes runs of a world from its boot, and from copies of it at the end of setup, half way, and at three and nine tenths of the way that are left.

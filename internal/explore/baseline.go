@@ -27,7 +27,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 		return true
 	}
 	jobs, results := make(chan *Job, 1), make(chan *result, 1)
-	job := &Job{ID: baselineRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0))}
+	job := &Job{ID: baselineRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0)), Full: true}
 	if !c.cover(job, col) {
 		return false
 	}
@@ -41,6 +41,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	mistaken := r.reply != nil && r.reply.Summary.Mistake != ""
 	if r.reply != nil && !mistaken {
 		t.Baseline.Done = true
+		col.feeder.begins(r.reply.Outcome)
 		for _, v := range r.reply.Summary.Verdicts {
 			if v.Status == check.Unknown {
 				t.Baseline.Unknown = append(t.Baseline.Unknown, fmt.Sprintf("%s: unknown even without faults: %s", v.Property, v.Reason))

@@ -22,8 +22,8 @@ const Window = 8
 // up: it would fail all others too.
 const MaxConsecutiveLost = 3
 
-// ReplayEvery is how often runs without a violation are replayed too, from their boot: the first two of each so many, of which one began
-// at its boot and one, most often, at a snapshot. A leak of chance that an engine does not know of shows there, and not first when a bug is
+// ReplayEvery is how often runs without a violation are replayed too, from their boot: the first three of each so many, of which one began
+// at its boot, one, most often, at the end of setup, and one at a later snapshot. A leak of chance that an engine does not know of shows there, and not first when a bug is
 // to be replayed; and so does a snapshot that changes a run.
 const ReplayEvery = 100
 
@@ -409,7 +409,7 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 			continue
 		}
 		violated := Violated(r.reply.Summary.Verdicts)
-		if len(violated) > 0 || job.ID%ReplayEvery <= 1 || job.ID == baselineRun && job.Cover != nil {
+		if len(violated) > 0 || job.ID%ReplayEvery <= 2 || job.ID == baselineRun && job.Cover != nil {
 			second, lost := s.replay(replays, r)
 			violated = Violated(r.reply.Summary.Verdicts)
 			switch {

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -24,6 +25,13 @@ func newFeeder(c *Campaign) *feeder {
 	name := f.strategy.Name()
 	f.fromBoot, f.along = c.FromBoot, name == search.Depth || name == search.Breadth
 	return f
+}
+
+// begins reports the run without faults to a strategy that uses its times.
+func (f *feeder) begins(calm *check.Judged) {
+	if timed, ok := f.strategy.(search.Timed); ok && calm != nil && calm.ReadyNs > 0 && len(calm.Heals) > 0 {
+		timed.Begins(search.Calm{ReadyNs: calm.ReadyNs, HealNs: calm.Heals[0]})
+	}
 }
 
 // counted takes in a run that has ended. Runs come in order.
@@ -75,7 +83,7 @@ func (f *feeder) job(run, ended uint64) *Job {
 		c, answer := f.strategy.Next(run)
 		switch {
 		case answer == search.Here:
-			return &Job{ID: run, Tape: c.Tape, Origin: c.Origin, FromBoot: f.fromBoot || c.FromBoot, Along: f.along}
+			return &Job{ID: run, Tape: c.Tape, Origin: c.Origin, FromBoot: f.fromBoot || c.FromBoot, Along: f.along, PartNs: c.PartNs}
 		case answer == search.Exhausted || f.learned >= ended:
 			return nil
 		}

@@ -396,7 +396,7 @@ func (p *Plan) Step(src Chooser, m *Moment) []Action {
 	var started []Action
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !Table[r.Row].PerStep() || len(r.At) > 0 || r.Masked {
+		if !r.perStep() {
 			continue
 		}
 		for t := range r.Targets {
@@ -406,6 +406,41 @@ func (p *Plan) Step(src Chooser, m *Moment) []Action {
 		}
 	}
 	return started
+}
+
+// First is the first of so many time steps of the chaos phase at which the run of a tape draws a fault. Rules with at and those per call
+// and per packet have no steps. A condition of a rule is taken to hold.
+func First(spec *world.Spec, t tape.Tape, steps uint64) (step uint64, ok bool) {
+	p, err := New(spec)
+	if err != nil {
+		return 0, false
+	}
+	src := tape.NewSource(t)
+	src.Ready()
+	p.Begin(src, 0)
+	for ; step < steps; step++ {
+		for i := range p.Rules {
+			r := &p.Rules[i]
+			if !r.perStep() {
+				continue
+			}
+			for k := range r.Targets {
+				ok = r.drawn(src, &r.Targets[k]) != 0 || ok
+			}
+		}
+		if ok {
+			return step, true
+		}
+	}
+	return 0, false
+}
+
+// perStep reports whether a rule draws at each time step.
+func (r *Rule) perStep() bool { return Table[r.Row].PerStep() && len(r.At) == 0 && !r.Masked }
+
+// drawn is what a rule draws for a target at one opportunity; 0 is nothing.
+func (r *Rule) drawn(src Chooser, t *Target) uint64 {
+	return src.Rare(t.Stream, 1+DurationSteps*r.shapes(t), r.RatePPM)
 }
 
 // Enter draws the injections of rules with at, as a program of a node enters a system call. files are what the call is
@@ -450,7 +485,7 @@ func (p *Plan) Entries() []string {
 
 // draw decides whether a rule injects into a target at one opportunity, and how.
 func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file string) (Action, bool) {
-	v := src.Rare(t.Stream, 1+DurationSteps*r.shapes(t), r.RatePPM)
+	v := r.drawn(src, t)
 	if v == 0 || r.Max > 0 && r.Injected >= r.Max || p.busy(&Table[r.Row], t.Name) || !p.holds(r, t, m, call, file) {
 		return Action{}, false
 	}

@@ -87,7 +87,7 @@ type Run struct {
 	*Seen
 }
 
-// Calm is the number of the run without faults, which comes before all others.
+// Baseline is the number of the run without faults, which comes before all others.
 const Baseline = ^uint64(0)
 
 // Candidate is a tape to play, and where it comes from.
@@ -96,6 +96,8 @@ type Candidate struct {
 	Origin Origin
 	// FromBoot asks for a run that begins at no snapshot.
 	FromBoot bool
+	// PartNs is the virtual time from which on the tapes of other runs differ from this one; 0 is none.
+	PartNs int64
 }
 
 // Origin is where a tape comes from.
@@ -219,6 +221,9 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	learns := learner{cmp.Or(s.FeedbackDelay, DefaultFeedbackDelay)}
 	switch p.Strategy {
 	case Random:
+		if random.oneBoot {
+			return newBranching(spec, random), nil
+		}
 		return Tapes(Random, random.tape), nil
 	case Guided:
 		return newGuided(name, p, learns, spec, seed, s)

@@ -64,6 +64,13 @@ func (s *Shared) next(run uint64) (Candidate, Answer) {
 	return c, answer
 }
 
+// Begins implements Timed.
+func (s *Shared) Begins(c Calm) {
+	if inner, ok := s.Strategy.(Timed); ok {
+		inner.Begins(c)
+	}
+}
+
 // Learn implements Strategy. The numbers that it passes on are those of all campaigns together.
 func (s *Shared) Learn(r *Run) {
 	if r.Number != Baseline {
