@@ -117,11 +117,13 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	if o.delve || o.launch {
 		return a.delve(c, f, d, o, args)
 	}
-	listener, err := net.Listen("tcp", address)
+	// The port is tried before anything runs, and taken when the world stands: gdb repeats a connection that is refused (set tcp auto-retry), and gives up
+	// one that nobody answers.
+	listener, err := o.listener(address)
 	if err != nil {
-		return failed(fmt.Errorf("--listen %s: %w; name another port, such as --listen 127.0.0.1:0 for any that is free", o.listen, err))
+		return err
 	}
-	defer listener.Close()
+	listener.Close()
 	s, err := openSession(d.spec, d.project.state)
 	if err != nil {
 		if d.failure != nil {
@@ -138,6 +140,10 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}
+	if listener, err = o.listener(address); err != nil {
+		return err
+	}
+	defer listener.Close()
 	if o.rr {
 		if err := launch(a.err, session, listener.Addr().String(), s.setup.Scratch); err != nil {
 			return failed(err)
@@ -162,6 +168,14 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	}
 	listener.Close()
 	return <-served
+}
+
+func (o *debugOptions) listener(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, failed(fmt.Errorf("--listen %s: %w; name another port, such as --listen 127.0.0.1:0 for any that is free", o.listen, err))
+	}
+	return l, nil
 }
 
 // listenAddress completes an address: what has no host is of this machine alone.
