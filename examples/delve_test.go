@@ -58,14 +58,7 @@ func TestDelve(t *testing.T) {
 		}
 	}
 	program := bloodhound(t)
-	var found struct {
-		Campaign struct{ Failures []struct{ ID string } }
-	}
-	out, code := call(t, program, "explore", "quickstart", "--json", "--no-shrink")
-	if err := json.Unmarshal(out, &found); err != nil || code != violated || len(found.Campaign.Failures) == 0 {
-		t.Fatalf("exit code %d, %v\n%s", code, err, out)
-	}
-	id := found.Campaign.Failures[0].ID
+	id := failureIn(t, program, "quickstart")
 	t.Run("terminal", func(t *testing.T) {
 		out, code := call(t, program, "debug", id, "quickstart", "--delve", "--process", "n1")
 		_, line, ok := strings.Cut(string(out), "  PATH=")
