@@ -15,7 +15,7 @@ import (
 )
 
 // From the stale read of the quickstart, gdb goes back to where a node acknowledged the write that was lost, and by a watchpoint on to the assignment
-// that let it do so. Then the run ends as it did.
+// that let it do so. Where a variable is written that has the node judge by the entry, all properties hold; and the run itself ends as it did.
 func TestDebugQuickstart(t *testing.T) {
 	gdb, folder := debugFolder(t, "debug")
 	source, err := filepath.Abs("quickstart")
@@ -27,6 +27,7 @@ func TestDebugQuickstart(t *testing.T) {
 	copyWith(t, filepath.Join(source, "has-leader.sh"), folder)
 	program := bloodhound(t)
 	id := failureIn(t, program, folder)
+	core := filepath.Join(source, "kv", "core.go")
 	gdbPrints(t, gdb, program, id, folder, fmt.Sprintf(`break core.go:%d if p.term != e.Term
 reverse-continue
 print p.term == e.Term
@@ -45,11 +46,24 @@ print c.commit
 reverse-stepi
 stepi
 delete
+monitor goto end
+monitor goto violation
+break core.go:%d if p.index == e.Index && p.term != e.Term
+reverse-continue
+set language c
+set variable c->ackBy.len = 4
+set language auto
+delete
+next
+reverse-next
 continue
-`, lineOf(t, filepath.Join(source, "kv", "core.go"), "c.finish(i, Reply{Status: Done})")),
+monitor branch 0
+monitor goto end
+`, lineOf(t, core, "c.finish(i, Reply{Status: Done})"), lineOf(t, core, "case p.term == e.Term ||")),
 		"hit Breakpoint 1", "main.(*Core).finishWrites", "$1 = false",
 		").commit of n", ", 8 bytes at 0x", "  0 -> 1\n      main.(*Core).commitTo (core.go:", ") <- main.(*Core).receive (core.go:", ") <- main.(*server).loop.func1 (server.go:", "hit Hardware watchpoint 2", "Old value = ", "New value = ", "c.commit = max(c.commit, index)", "#0 ", "main.(*Core).commitTo",
-		"the end of the run: trace hash", "that of the original run")
+		"the end of the run: trace hash", "that of the original run",
+		"hit Breakpoint 3", "branch 1 begins after event", "default:", "the end of branch 1: trace hash", "all properties hold", "the end of the run: trace hash", "that of the original run")
 }
 
 // redisStory goes from a stale read to where the redis that answered it became the master, and shows how far it was behind the others then. gdb learns

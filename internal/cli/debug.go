@@ -136,7 +136,7 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	if err != nil {
 		return err
 	}
-	defer session.Timeline.Close()
+	defer session.Close()
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}
@@ -290,7 +290,7 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	if err != nil {
 		return nil, failed(err)
 	}
-	session := &debug.Session{Timeline: timeline, Place: place, Note: a.note, Views: views(), Nodes: nodeNames(&spec)}
+	session := &debug.Session{Timeline: timeline, Place: place, Note: a.note, Views: views(), Nodes: nodeNames(&spec), Recording: o.rr}
 	session.Shown = func(t engine.Thread) bool {
 		if d.only != nil {
 			return t.Node == d.only.Node && (d.only.PID == 0 || t.PID == d.only.PID)
@@ -299,7 +299,11 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 		return i >= 0 && (o.drivers || spec.Nodes[i].Role == world.Server)
 	}
 	session.Ended = func(w debug.World) string {
-		if now := w.Outcome().Hash; now != hash {
+		now := w.Outcome().Hash
+		if n := session.Branch(); n > 0 {
+			return fmt.Sprintf("the end of branch %d: trace hash %s (that of the recorded run is %s); %s", n, now, hash, verdictsAtEnd(w, &spec))
+		}
+		if now != hash {
 			a.code = check.ExitNotReproducible
 			return fmt.Sprintf("the end of the run: NOT the original one: the trace hash is %s and was %s", now, hash)
 		}
@@ -317,6 +321,22 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 		}
 	}
 	return session, nil
+}
+
+// verdictsAtEnd says what a run that has come to its end does with the properties of its world.
+func verdictsAtEnd(w debug.World, spec *world.Spec) string {
+	j := &check.Judged{Outcome: *w.Outcome()}
+	j.Judge(spec, false)
+	var names []string
+	for i := range j.Verdicts {
+		if v := &j.Verdicts[i]; v.Status != check.Holds {
+			names = append(names, fmt.Sprintf("%s is %s", v.Property, v.Status))
+		}
+	}
+	if len(names) == 0 {
+		return "all properties hold"
+	}
+	return strings.Join(names, ", ")
 }
 
 // violationOf is the violation that is debugged: of a run that shows several, the failure's own. It is nil where there is none.

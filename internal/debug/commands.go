@@ -30,7 +30,8 @@ var verbs = []verb{
 	{"restore", "N", "go to a snapshot that was kept", (*Session).restore},
 	{"why-blocked", "[NODE]", "what each thread waits for", (*Session).whyBlocked},
 	{"track", "NODE[/PID] EXPRESSION [BYTES]", "every change of a variable or a place in memory, in the whole run", (*Session).track},
-	{"timeline", "", "the snapshots, and where the world stands", func(s *Session, _ []string) (string, error) { return s.timeline(), nil }},
+	{"branch", "N", "go to a branch, which a write has made; 0 is the recorded run", (*Session).lookAt},
+	{"timeline", "", "the snapshots, the branches, and where the world stands", func(s *Session, _ []string) (string, error) { return s.timeline(), nil }},
 }
 
 // run executes a command, and gives what it prints.
@@ -78,6 +79,9 @@ func (s *Session) goTo(args []string) (string, error) {
 	default:
 		var until engine.Until
 		if until, err = s.Place(text); err != nil {
+			return "", err
+		}
+		if err := s.reaches(until, text); err != nil {
 			return "", err
 		}
 		var there bool
@@ -130,6 +134,9 @@ func (s *Session) timeline() string {
 			note = fmt.Sprintf("  snapshot %d", kept)
 		}
 		fmt.Fprintf(&b, "  %12.6f s  %s%s\n", float64(o.ns)/1e9, o.at, note)
+	}
+	for i := range s.branches {
+		fmt.Fprintf(&b, "  %s\n", &s.branches[i])
 	}
 	fmt.Fprintf(&b, "here: %s\n", s.where())
 	return b.String()

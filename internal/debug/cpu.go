@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -15,6 +16,7 @@ type register struct {
 	feature, name, kind string
 	bytes               int
 	read                func(c *engine.CPU, b []byte)
+	write               func(c *engine.CPU, b []byte)
 }
 
 // registers are those of the standard features of x86-64 (appendix G of the gdb manual).
@@ -28,20 +30,28 @@ const (
 )
 
 func makeRegisters() (list []register) {
-	add := func(feature, name, kind string, bytes int, read func(*engine.CPU, []byte)) {
-		list = append(list, register{feature, name, kind, bytes, read})
+	add := func(feature, name, kind string, bytes int, read, write func(*engine.CPU, []byte)) {
+		list = append(list, register{feature, name, kind, bytes, read, write})
 	}
 	general := func(feature, name, kind string, bytes, place int) {
 		add(feature, name, kind, bytes, func(c *engine.CPU, b []byte) {
 			var v [8]byte
 			binary.LittleEndian.PutUint64(v[:], c.General[place])
 			copy(b, v[:])
+		}, func(c *engine.CPU, b []byte) {
+			var v [8]byte
+			copy(v[:], b)
+			c.General[place] = binary.LittleEndian.Uint64(v[:])
 		})
 	}
 	extended := func(feature, name, kind string, bytes, at int) {
 		add(feature, name, kind, bytes, func(c *engine.CPU, b []byte) {
 			if at < len(c.Extended) {
 				copy(b, c.Extended[at:])
+			}
+		}, func(c *engine.CPU, b []byte) {
+			if at < len(c.Extended) {
+				copy(c.Extended[at:], b)
 			}
 		})
 	}
@@ -72,6 +82,10 @@ func makeRegisters() (list []register) {
 			if at+bytes <= len(c.Extended) {
 				copy(b[:bytes], c.Extended[at:])
 			}
+		}, func(c *engine.CPU, b []byte) {
+			if at+bytes <= len(c.Extended) {
+				copy(c.Extended[at:], b[:bytes])
+			}
 		})
 	}
 	short("fctrl", fxControl, 2)
@@ -84,6 +98,16 @@ func makeRegisters() (list []register) {
 			}
 		}
 		binary.LittleEndian.PutUint16(b, tags)
+	}, func(c *engine.CPU, b []byte) {
+		used := byte(0)
+		for i := range 8 {
+			if binary.LittleEndian.Uint16(b)>>(2*i)&3 != 3 {
+				used |= 1 << i
+			}
+		}
+		if len(c.Extended) > fxTags {
+			c.Extended[fxTags] = used
+		}
 	})
 	short("fiseg", fxIP+4, 2)
 	short("fioff", fxIP, 4)
@@ -102,6 +126,14 @@ func makeRegisters() (list []register) {
 		add(avx, fmt.Sprintf("ymm%dh", i), "uint128", 16, func(c *engine.CPU, b []byte) {
 			if at+16 <= len(c.Extended) && c.Extended[xsaveStates]&xsaveHasAVX != 0 {
 				copy(b, c.Extended[at:])
+			}
+		}, func(c *engine.CPU, b []byte) {
+			if at+16 <= len(c.Extended) {
+				if c.Extended[xsaveStates]&xsaveHasAVX == 0 { // then what lies there means nothing
+					clear(c.Extended[xsaveAVX : xsaveAVX+16*16])
+				}
+				c.Extended[xsaveStates] |= xsaveHasAVX
+				copy(c.Extended[at:], b)
 			}
 		})
 	}
@@ -132,6 +164,13 @@ func oneRegister(c *engine.CPU, number uint64) ([]byte, bool) {
 	b := make([]byte, r.bytes)
 	r.read(c, b)
 	return b, true
+}
+
+// setRegister writes the register with a number, and reports whether it holds that now.
+func setRegister(c *engine.CPU, number uint64, b []byte) bool {
+	registers[number].write(c, b)
+	now, _ := oneRegister(c, number)
+	return bytes.Equal(now, b)
 }
 
 // descriptions are the documents of qXfer:features by name: target.xml includes one for each feature, as delve wants it.

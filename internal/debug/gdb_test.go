@@ -67,6 +67,9 @@ func serve(t *testing.T, spec *world.Spec, want *engine.Outcome) *served {
 		return u, err
 	}
 	s.Ended = func(w World) string {
+		if s.Branch() > 0 {
+			return "the end of a branch: the answers are" + answers(w.Outcome())
+		}
 		if got := w.Outcome().Hash; got != want.Hash {
 			t.Errorf("the debugged run ends with %s, the original with %s", got, want.Hash)
 		}
@@ -84,8 +87,17 @@ func serve(t *testing.T, spec *world.Spec, want *engine.Outcome) *served {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+		s.Close()
 	})
 	return s
+}
+
+// answers are those that the client of the bank has got.
+func answers(o *engine.Outcome) (text string) {
+	for _, l := range o.Log {
+		text += " " + l.Text
+	}
+	return text
 }
 
 // gdb runs a script, and returns what it printed.

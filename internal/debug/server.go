@@ -83,6 +83,8 @@ type client struct {
 	last    engine.Thread // of the last stop
 	stop    Stop
 
+	unsaid []string // what to print at the next stop: a debugger prints nothing else that it did not ask for
+
 	breakpoints []breakpoint
 	watchpoints []watchpoint
 	checkpoints []checkpoint
@@ -166,8 +168,9 @@ func (c *client) request(p string) (string, error) {
 	c.s.lock.Lock()
 	defer c.s.lock.Unlock()
 	c.halt.Store(false)
-	c.s.Timeline.Interrupted = c.halt.Load
-	defer func() { c.s.Timeline.Interrupted = nil }()
+	t := c.s.Timeline
+	t.Interrupted = c.halt.Load
+	defer func() { t.Interrupted = nil }()
 	reply, err := c.answer(p)
 	if err == nil || errors.Is(err, errDone) {
 		return reply, err
@@ -362,11 +365,17 @@ func (c *client) answer(p string) (string, error) {
 			return "E14", nil // EFAULT
 		}
 		return rsp.Hex(b), nil
-	case 'M', 'X', 'G', 'P':
-		if strings.HasSuffix(rest, ",0:") && p[0] == 'X' { // gdb asks whether the packet is known
-			return "OK", nil
+	case 'M', 'X':
+		return c.poke(rest, p[0] == 'M')
+	case 'G':
+		return c.registers(0, rest, true)
+	case 'P':
+		number, value, _ := strings.Cut(rest, "=")
+		n, err := rsp.Number(number)
+		if err != nil {
+			return "E01", nil
 		}
-		return "", errors.New("the debugger has asked to write to memory or registers, which is refused: the run would be another one")
+		return c.registers(n, value, false)
 	case 'Z', 'z':
 		return c.set(p[0] == 'Z', rest)
 	case 'c':
@@ -496,12 +505,15 @@ func (c *client) stopped(stop Stop, err error) (string, error) {
 		stop = Stop{Kind: ByInterrupt}
 	}
 	if stop.Kind == AtEnd && c.s.Ended != nil {
-		text := c.s.Ended(c.s.Timeline.World())
-		c.s.Note("%s", text)
-		if err := c.conn.Send("O" + rsp.Hex(text+"\n")); err != nil {
-			return "", err
-		}
+		c.say(c.s.Ended(c.s.Timeline.World()))
 	}
+	if text := c.s.begun(); stop.Kind == AtBegin && text != "" {
+		c.say(text)
+	}
+	if err := c.console(strings.Join(c.unsaid, "")); err != nil {
+		return "", err
+	}
+	c.unsaid = nil
 	if err := c.settle(stop); err != nil {
 		return "", err
 	}
@@ -718,19 +730,103 @@ func contents(w World, node, path string) ([]byte, error) {
 
 // command answers gdb's monitor command.
 func (c *client) command(line string) (string, error) {
+	stood := c.s.where()
 	text, err := c.s.run(line)
 	if err != nil {
 		text = err.Error() + "\n"
 	}
-	for len(text) > 0 {
-		n := min(len(text), rsp.MaxPacketBytes/4)
-		if err := c.conn.Send("O" + rsp.Hex(text[:n])); err != nil {
-			return "", err
-		}
-		text = text[n:]
+	if c.s.where() != stood {
+		text += "(gdb reads registers and frames anew when it next runs the world, or by: maintenance flush register-cache)\n"
+	}
+	text = strings.Join(c.unsaid, "") + text
+	c.unsaid = nil
+	if err := c.console(text); err != nil {
+		return "", err
 	}
 	if err := c.settle(Stop{Kind: ByStep}); err != nil {
 		return "", err
 	}
 	return "OK", nil
+}
+
+// say prints a line for the user of the prompt, and for that of the debugger when it allows that next.
+func (c *client) say(text string) {
+	c.s.Note("%s", text)
+	c.unsaid = append(c.unsaid, text+"\n")
+}
+
+// console has the debugger print a text.
+func (c *client) console(text string) error {
+	for len(text) > 0 {
+		n := min(len(text), rsp.MaxPacketBytes/4)
+		if err := c.conn.Send("O" + rsp.Hex(text[:n])); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	return nil
+}
+
+// write changes the world, and replies to a packet that asks for that.
+func (c *client) write(what string, change func(World) error) (string, error) {
+	if c.s.Recording {
+		return "", errors.New("the debugger has asked to write, and takes the run for a recording, which it cannot write to: gdb can")
+	}
+	note, err := c.s.write(what, change)
+	if note != "" {
+		c.say(note)
+	}
+	if err != nil {
+		c.s.Note("%v", err)
+		return "E." + err.Error(), nil
+	}
+	return "OK", nil
+}
+
+// poke writes to memory: ADDRESS,LENGTH:BYTES. What is there already is no write.
+func (c *client) poke(arguments string, digits bool) (string, error) {
+	where, text, _ := strings.Cut(arguments, ":")
+	n, err := rsp.Numbers(where)
+	if digits && err == nil {
+		text, err = rsp.Unhex(text)
+	}
+	if err != nil || len(n) != 2 || n[1] != uint64(len(text)) {
+		return "E01", nil
+	}
+	th := c.general
+	if was, err := c.s.Timeline.World().Memory(th.Node, th.PID, n[0], len(text)); err == nil && string(was) == text {
+		return "OK", nil // so with no bytes, by which gdb asks whether the packet is known
+	}
+	return c.write(fmt.Sprintf("%d bytes were written at %#x of %s/%d", len(text), n[0], th.Node, th.PID), func(w World) error { return w.SetMemory(th.Node, th.PID, n[0], []byte(text)) })
+}
+
+// registers writes the bytes of one register, or of all base registers from the first on. What they hold already is no write.
+func (c *client) registers(first uint64, digits string, all bool) (string, error) {
+	text, err := rsp.Unhex(digits)
+	if err != nil {
+		return "E01", nil
+	}
+	th := c.general
+	cpu, err := c.s.Timeline.World().CPU(th.Node, th.TID)
+	if err != nil {
+		return "E01", nil
+	}
+	var changed []string
+	for n := first; n == first || all && text != ""; n++ {
+		was, ok := oneRegister(cpu, n)
+		if !ok || len(text) < len(was) || !all && len(text) > len(was) {
+			return "E01", nil
+		}
+		if string(was) != text[:len(was)] {
+			if !setRegister(cpu, n, []byte(text[:len(was)])) {
+				return "E.this machine has no register " + registers[n].name, nil
+			}
+			changed = append(changed, registers[n].name)
+		}
+		text = text[len(was):]
+	}
+	if len(changed) == 0 {
+		return "OK", nil
+	}
+	return c.write(fmt.Sprintf("%s of thread %d of %s was written", strings.Join(changed, ", "), th.TID, th.Node), func(w World) error { return w.SetCPU(th.Node, th.TID, cpu) })
 }

@@ -29,8 +29,29 @@ type Session struct {
 	Place func(text string) (engine.Until, error)
 	// Views print what a stopped world shows, by name.
 	Views []View
+	// Recording says that debuggers take the run for a recording, which they cannot write to.
+	Recording bool
+
+	recorded *Timeline // the run of the tape, while a branch is looked at
+	branches []branch  // in the order in which they were made
+	branch   int       // the number of that which is looked at; 0 is the run of the tape
+	made     int       // how many there were
 
 	lock sync.Mutex // of all above: one request at a time
+}
+
+// Close ends all worlds.
+func (s *Session) Close() error {
+	err := s.Timeline.Close()
+	if s.branch != 0 {
+		err = errors.Join(err, s.recorded.Close())
+	}
+	for i := range s.branches {
+		if s.branches[i].number != s.branch {
+			err = errors.Join(err, s.branches[i].timeline.Close())
+		}
+	}
+	return err
 }
 
 // View prints what a stopped world shows.
@@ -103,6 +124,9 @@ func (s *Session) where() string {
 	w := s.Timeline.World()
 	_, ns := w.At()
 	text := fmt.Sprintf("%s, at %.9f s", s.Timeline.At(), float64(ns)/1e9)
+	if s.branch != 0 {
+		text = fmt.Sprintf("branch %d: %s", s.branch, text)
+	}
 	if t, held := w.Held(); held {
 		text += fmt.Sprintf(", in thread %d of %s on node %s", t.TID, t.Program, t.Node)
 	}

@@ -29,6 +29,7 @@ type Timeline struct {
 	snapshots []snapshot // in their order
 	inner     []snapshot // within one turn, behind its beginning
 	trail     trail
+	moved     bool // whether the world has stood elsewhere than at the beginning
 	most      int
 	last      time.Time // when the last snapshot on the way was taken
 }
@@ -76,15 +77,49 @@ type Stop struct {
 	Watch  int           // which of the watchpoints
 }
 
-// New begins a timeline where a world stands, between two turns. The world belongs to the timeline from now on, also if it fails. most is how
-// many snapshots it keeps at most.
+// New begins a timeline where a world stands. The world belongs to the timeline from now on, also if it fails. most is how many snapshots it keeps at
+// most. Where a thread is stopped within its turn, that is the beginning of the turn for the positions of the timeline.
 func New(w World, most int) (*Timeline, error) {
 	t := &Timeline{now: w, at: between(w), most: max(most, 2)}
+	if _, held := w.Held(); held {
+		t.at = beginning(w)
+	}
 	if err := t.snapshot(w, t.at, false, false); err != nil {
 		w.Close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// errEnded is the error of a change to a run that is over.
+var errEnded = errors.New("the run is over here, and nothing would come of it: go back first")
+
+// Branch begins a timeline where this one stands, with a copy of the world that is changed.
+func (t *Timeline) Branch(change func(World) error) (*Timeline, error) {
+	if t.at.End {
+		return nil, errEnded
+	}
+	w, err := t.now.Fork()
+	if err != nil {
+		return nil, err
+	}
+	if err := change(w); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return New(w, t.most)
+}
+
+// Amend changes the beginning of a timeline that has never stood elsewhere. It reports false for any other.
+func (t *Timeline) Amend(change func(World) error) (bool, error) {
+	if t.moved || len(t.snapshots) != 1 {
+		return false, nil
+	}
+	err := change(t.now)
+	if err == nil {
+		err = change(t.snapshots[0].world)
+	}
+	return true, err
 }
 
 // Close ends all worlds of the timeline.
@@ -504,7 +539,7 @@ func (t *Timeline) stand(w World, p Position) {
 	if t.now != w {
 		t.now.Close()
 	}
-	t.now, t.at = w, p
+	t.now, t.at, t.moved = w, p, true
 }
 
 // GotoUntil goes to where a run from its beginning stops for a bound, to its end if the bound is zero. It reports whether the run comes there.
@@ -557,6 +592,7 @@ func (t *Timeline) Continue(s *Stops) (Stop, error) {
 	if t.at.End {
 		return Stop{Kind: AtEnd}, nil
 	}
+	t.moved = true
 	all, _, own := union(nil, s)
 	h, err := t.run(t.now, all)
 	return t.settle(&h, s, own, err)
@@ -625,6 +661,7 @@ func (t *Timeline) Step(th engine.Thread, s *Stops) (Stop, error) {
 	if err != nil {
 		return Stop{}, err
 	}
+	t.moved = true
 	for {
 		if held, ok := t.now.Held(); ok && same(held, th) {
 			all, _, own := union(nil, s)

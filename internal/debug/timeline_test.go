@@ -82,9 +82,11 @@ func (w *toyWorld) Auxv(string, int) ([]byte, error)     { return nil, engine.Er
 func (w *toyWorld) Stack(string, int, bool) (engine.ThreadStack, error) {
 	return engine.ThreadStack{}, engine.ErrUnsupported
 }
-func (w *toyWorld) Maps(string, int) (string, error)           { return "", engine.ErrUnsupported }
-func (w *toyWorld) Outcome() *engine.Outcome                   { return &engine.Outcome{} }
-func (w *toyWorld) Threads() (list []engine.Thread, err error) { return toyThreads, nil }
+func (w *toyWorld) Maps(string, int) (string, error)            { return "", engine.ErrUnsupported }
+func (w *toyWorld) Outcome() *engine.Outcome                    { return &engine.Outcome{} }
+func (w *toyWorld) Threads() (list []engine.Thread, err error)  { return toyThreads, nil }
+func (w *toyWorld) SetCPU(string, int, *engine.CPU) error       { return engine.ErrUnsupported }
+func (w *toyWorld) SetMemory(string, int, uint64, []byte) error { return engine.ErrUnsupported }
 
 var toyThreads = []engine.Thread{{Node: "n", PID: 1, TID: 1}, {Node: "n", PID: 1, TID: 2}, {Node: "n", PID: 1, TID: 3}}
 
@@ -135,6 +137,17 @@ func (p toyPlace) before(o toyPlace) bool {
 	return p.turn < o.turn || p.turn == o.turn && p.at < o.at
 }
 
+// extend adds turns by chance.
+func (r *toy) extend(by *rand.Rand) {
+	for range 20 + by.IntN(200) {
+		turn := toyTurn{thread: 1 + by.IntN(3)}
+		for range 1 + by.IntN(25) {
+			turn.pcs = append(turn.pcs, 0x1000+4*uint64(by.IntN(12)))
+		}
+		r.turns = append(r.turns, turn)
+	}
+}
+
 // lastStop is the slow twin of Timeline.Back: it looks at each instruction of the run.
 func (r *toy) lastStop(p toyPlace, s *Stops) (found toyPlace, ok bool) {
 	for i, t := range r.turns {
@@ -173,17 +186,36 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		run := &toy{}
-		for range 20 + r.IntN(200) {
-			turn := toyTurn{thread: 1 + r.IntN(3)}
-			for range 1 + r.IntN(25) {
-				turn.pcs = append(turn.pcs, 0x1000+4*uint64(r.IntN(12)))
-			}
-			run.turns = append(run.turns, turn)
-		}
-		copies := 1
+		run.extend(r)
+		copies, begins := 1, toyPlace{1, 0}
 		timeline, err := New(&toyWorld{run: run, copies: &copies}, 4)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if seed%2 == 1 { // a branch, in which the rest of the run is another one
+			if _, err := timeline.GotoUntil(engine.Until{Position: engine.At(1 + r.Uint64N(20))}); err != nil {
+				t.Fatal(err)
+			}
+			for range r.IntN(30) {
+				if _, err := timeline.Step(toyThreads[r.IntN(3)], nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			recorded := timeline
+			if timeline, err = recorded.Branch(func(w World) error {
+				of := w.(*toyWorld)
+				begins, of.run = of.place(), &toy{slices.Clone(run.turns[:of.turn])}
+				of.run.extend(r)
+				run = of.run
+				return nil
+			}); err == errEnded {
+				recorded.Close()
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			recorded.Close()
 		}
 		now := func() toyPlace { return timeline.World().(*toyWorld).place() }
 		for range 60 {
@@ -202,8 +234,8 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 			case 0, 1:
 				stop, err := timeline.Back(s)
 				want, ok := run.lastStop(from, s)
-				if !ok {
-					want = toyPlace{1, 0}
+				if ok = ok && !want.before(begins); !ok {
+					want = begins
 				}
 				if err != nil || now() != want || ok == (stop.Kind == AtBegin) {
 					fail("back", fmt.Sprint(now(), " instead of ", want, stop, err))
@@ -212,8 +244,8 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 				th := toyThreads[r.IntN(3)]
 				stop, err := timeline.StepBack(th)
 				want, ok := run.lastStep(from, th.TID)
-				if !ok {
-					want = toyPlace{1, 0}
+				if ok = ok && !want.before(begins); !ok {
+					want = begins
 				}
 				if err != nil || now() != want || ok == (stop.Kind == AtBegin) {
 					fail(fmt.Sprint("step back of ", th.TID), fmt.Sprint(now(), " instead of ", want, stop, err))

@@ -3,9 +3,11 @@
 package native
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -243,4 +245,98 @@ func (x debugging) Maps(node string, pid int) (text string, err error) {
 		return err
 	})
 	return text, err
+}
+
+func (x debugging) SetMemory(node string, pid int, address uint64, b []byte) error {
+	return x.ask(func(k *kernel.Kernel) error {
+		t, err := x.process(node, pid)
+		if err != nil {
+			return err
+		}
+		if !writable(k.M.Maps(t.ID), address, uint64(len(b))) || x.w.real.Machine.Poke(t.ID, address, b) < len(b) {
+			return fmt.Errorf("process %d of node %s cannot write to the %d bytes at %#x itself, and so a debugger cannot either", pid, node, len(b), address)
+		}
+		k.Unrepeatable("a debugger wrote to the memory of %s", k.Proc(t).Path)
+		return nil
+	})
+}
+
+// writable reports whether a program may write to a whole range of addresses, of which no page is the engine's.
+func writable(maps string, address, bytes uint64) bool {
+	end := address + bytes
+	if end < address || machine.Reserved(address, bytes) {
+		return false
+	}
+	for line := range strings.Lines(maps) { // in the order of their addresses
+		if m, ok := machine.ParseMap(line); ok && m.Writable && m.Start <= address && address < m.End {
+			address = min(m.End, end)
+		}
+	}
+	return address == end
+}
+
+func (x debugging) SetCPU(node string, tid int, cpu *engine.CPU) error {
+	return x.ask(func(k *kernel.Kernel) error {
+		t, seen, err := x.registersOf(k, node, tid)
+		switch {
+		case err != nil:
+			return err
+		case t.InCall:
+			return fmt.Errorf("thread %d of node %s waits in %s: its registers can be written when the call is over", tid, node, k.CallName(t))
+		}
+		regs, ok := k.M.Look(t.ID)
+		if !ok {
+			return fmt.Errorf("the registers of thread %d of node %s cannot be written", tid, node)
+		}
+		if err := change((*generalRegisters)(unsafe.Pointer(&regs)), (*generalRegisters)(unsafe.Pointer(&seen)), (*generalRegisters)(&cpu.General)); err != nil {
+			return err
+		}
+		extended := cpu.Extended
+		if bytes.Equal(extended, k.M.XState(t.ID)) {
+			extended = nil
+		}
+		if err := x.w.real.Machine.SetCPU(t.ID, &regs, extended); err != nil {
+			return fmt.Errorf("thread %d of node %s: %w", tid, node, err)
+		}
+		k.Unrepeatable("a debugger wrote to the registers of %s", k.Proc(t).Path)
+		return nil
+	})
+}
+
+// generalRegisters are in the order of struct user_regs_struct (sys/user.h).
+type generalRegisters [27]uint64
+
+// Places of general registers that are not all a program's own.
+const (
+	placeOrigRAX = 15
+	placeRIP     = 16
+	placeFlags   = 18
+	placeRSP     = 19
+	// arithmetic are the flags CF, PF, AF, ZF, SF, DF and OF.
+	arithmetic = 0xcd5
+	// userEnd is above all addresses of programs.
+	userEnd = 1 << 47
+)
+
+// change gives registers the values that differ from what a debugger has seen. Segments, their bases and the number of a call stay as they are, and the
+// instruction pointer stays among the addresses of programs: by these the real kernel knows a call that the engine makes.
+func change(regs, seen, wanted *generalRegisters) error {
+	for i := range wanted {
+		if wanted[i] == seen[i] {
+			continue
+		}
+		switch {
+		case i == placeFlags && (wanted[i]^seen[i])&^arithmetic == 0:
+			regs[i] = regs[i]&^arithmetic | wanted[i]&arithmetic
+		case i < placeOrigRAX, i == placeRSP, i == placeRIP && wanted[i] < userEnd:
+			regs[i] = wanted[i]
+		case i == placeRIP:
+			return fmt.Errorf("%#x is no address of a program", wanted[i])
+		case i == placeFlags:
+			return errors.New("only arithmetic flags can be written, and the direction flag")
+		default:
+			return errors.New("segment registers, their bases and orig_rax cannot be written")
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ package host
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -262,6 +263,12 @@ func (m *Machine) runOn(t *thread, everyCall bool, stop *machine.Stop) (over, no
 			m.unforce(t, unix.SIGTRAP)
 			return false, false
 		}
+	case int(status>>8) == int(unix.SIGSEGV):
+		if pc := t.load().Rip; t.traps.lies(pc) && t.trapReason(stop) > 0 && binary.LittleEndian.Uint64(stop.Info[faultAddress:]) == pc {
+			t.at = atStart
+			m.unforce(t, unix.SIGSEGV) // gdb has functions that it calls return to a breakpoint on the stack, which is not executable
+			return false, false
+		}
 	}
 	return m.met(t, everyCall, false, status, stop)
 }
@@ -281,6 +288,57 @@ func (m *Machine) met(t *thread, everyCall, steps bool, status syscall.WaitStatu
 		return false, true
 	}
 	return true, false
+}
+
+// faultAddress is the place of si_addr in siginfo_t (sigaction(2)).
+const faultAddress = 16
+
+// Poke writes into the memory of a thread's process for a debugger, and returns how many bytes it could write.
+func (m *Machine) Poke(id ThreadID, addr uint64, p []byte) int {
+	t := m.get(id)
+	m.lift(t)
+	return m.writeAt(t, addr, p)
+}
+
+// SetCPU gives a thread that executes its own code other registers, for a debugger; extended, if not nil, is as XState gives it, of which x87, SSE and
+// AVX count. The kernel must not take the thread for one that is in a call: it would execute that, whatever the filter says.
+func (m *Machine) SetCPU(id ThreadID, regs *machine.Regs, extended []byte) error {
+	t := m.get(id)
+	m.withdraw(t)
+	if t.queued != nil || t.at != atStart || t.load().Orig_rax != ^uint64(0) || regs.Orig_rax != ^uint64(0) {
+		return errors.New("the thread does not stand in its own code")
+	}
+	if extended != nil {
+		if err := t.setExtended(extended); err != nil {
+			return err
+		}
+	}
+	if e := ptrace(unix.PTRACE_SETREGS, t.tid, 0, uintptr(unsafe.Pointer(regs))); e != 0 {
+		return fmt.Errorf("the registers cannot be set: %w", e)
+	}
+	t.loaded, t.dirty = false, false
+	return nil
+}
+
+func (t *thread) setExtended(wanted []byte) error {
+	area := make([]byte, maxXStateBytes)
+	iov := unix.Iovec{Base: &area[0], Len: uint64(len(area))}
+	if e := ptrace(unix.PTRACE_GETREGSET, t.tid, ntX86Xstate, uintptr(unsafe.Pointer(&iov))); e != 0 || len(wanted) < xsaveEnd {
+		return errors.New("the registers of x87, SSE and AVX cannot be set on this machine")
+	}
+	copy(area[:fxMagic], wanted)
+	used := binary.LittleEndian.Uint64(area[xsaveUsed:]) | legacy
+	for _, c := range components() {
+		if end := c.Offset + c.Size; c.Number == avx && end <= min(len(wanted), int(iov.Len)) {
+			copy(area[c.Offset:end], wanted[c.Offset:end])
+			used |= 1 << avx
+		}
+	}
+	binary.LittleEndian.PutUint64(area[xsaveUsed:], used)
+	if e := ptrace(unix.PTRACE_SETREGSET, t.tid, ntX86Xstate, uintptr(unsafe.Pointer(&iov))); e != 0 {
+		return fmt.Errorf("the registers of x87, SSE and AVX cannot be set: %w", e)
+	}
+	return nil
 }
 
 // patientLooks is how many looks of the watchdog pass before the debugger's breakpoints are lifted for one: in a spin loop there may lie one, and
