@@ -4,6 +4,7 @@ package debug
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -104,7 +105,7 @@ func answers(o *engine.Outcome) (text string) {
 func gdb(t *testing.T, s *served, script string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "script")
-	text := "set pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\nset schedule-multiple on\ntarget remote " + s.address + "\n" + script
+	text := "set remotetimeout 100\nset pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\nset schedule-multiple on\ntarget remote " + s.address + "\n" + script
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 	}
 	s.noted(t, "a second debugger")
 	for _, p := range []string{"", "?", "g", "p0", "pffff", "p", "m0,10", "m", "mzz,1", "m0,ffffffff", "Hgp1.1", "H", "Hg", "Hc-1", "T1", "T", "z0,0,1", "Z9,1,1", "Z0", "Z0,,", "Z2,7,99", "z1", "bx", "b", "vCont;x", "vCont;s:pz",
-		"qXfer:features:read:target.xml:0,100", "qXfer:features:read:x:0,1", "qXfer:threads:read::0,9999", "qXfer:threads:read::zz", "qXfer:auxv:read::ffffff,1", "qXfer:exec-file:read:7:0,10", "qXfer",
+		"qXfer:features:read:target.xml:0,100", "qXfer:features:read:x:0,1", "qXfer:threads:read::0,9999", "qXfer:threads:read::zz", "qXfer:auxv:read::ffffff,1", "qXfer:exec-file:read:7:0,10", "qXfer", "qXfer:libraries-svr4:read::0,10", "qXfer:libraries-svr4:read::zz", "qXfer:osdata:read:users:0,10", "qXfer:osdata:read::ffff,1", "qXfer:memory-map:read::0,100",
 		"vFile:open:zz", "vFile:open:2f657463,0,0", "vFile:pread:9,1,1", "vFile:pread:1", "vFile:fstat:1", "vFile:close:7", "vFile:", "vFile:readlink:2f", "vFile:setfs:0", "vFile:setfs:zz", "qRcmd,zz", "qThreadExtraInfo,p1.1",
 		"M0,1:00", "X0,0:", "G00", "P0=0", "qAttached", "qC", "qfThreadInfo", "qsThreadInfo", "!", "R", "\x80\xff"} {
 		ask(conn, p)
@@ -276,4 +277,67 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 		time.Sleep(10 * time.Millisecond) // until the server has noticed that the other one is gone
 	}
 	t.Error("no debugger can connect after one was killed")
+}
+
+// gdb finds libraries and their symbols, maps of memory, and the processes of all nodes.
+func TestGDBLooksAround(t *testing.T) {
+	spec := bank(t)
+	s := serve(t, spec, original(t, spec))
+	if _, err := s.Timeline.GotoUntil(engine.Until{Position: engine.At(200)}); err != nil {
+		t.Fatal(err)
+	}
+	out := gdb(t, s, `info sharedlibrary
+break write
+continue
+info proc mappings
+info os
+info os processes
+info os threads
+print $_siginfo.si_signo
+delete
+continue
+`)
+	has(t, out, "libc.so.6", "hit Breakpoint 1", "write", "/bank", "r-xp", "libc.so.6", "[stack]", "Listing of all processes",
+		"1000010", "/bank serve", "2000010", "client 10.77.0.10", "1000010", "1000011", "= 5\n", "as it was")
+}
+
+// The list of libraries is that of the dynamic linker, and a process that writes nonsense into it harms nobody.
+func TestLibraries(t *testing.T) {
+	spec := bank(t)
+	timeline := timelineOf(t, spec)
+	if text, err := libraries(timeline.World(), "bank", 10); err != nil || strings.Contains(text, "library name") {
+		t.Errorf("before its first instruction a program has %q, %v", text, err)
+	}
+	if _, err := timeline.GotoUntil(engine.Until{Position: engine.At(150)}); err != nil {
+		t.Fatal(err)
+	}
+	w := timeline.World()
+	text, err := libraries(w, "bank", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(text, `libc.so.6" lm="`)
+	var place, base uint64
+	fmt.Sscanf(after, `%v" l_addr="%v"`, &place, &base)
+	if maps, _ := w.Maps("bank", 10); base == 0 || !strings.Contains(maps, fmt.Sprintf("%x-", base)) {
+		t.Fatalf("%q\n%s", text, maps)
+	}
+	set := func(at uint64, v uint64) {
+		t.Helper()
+		if err := w.SetMemory("bank", 10, at, binary.LittleEndian.AppendUint64(nil, v)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(place+mapNext, place) // a ring
+	if text, err := libraries(w, "bank", 10); err != nil || strings.Count(text, "<library ") > maxLibraries {
+		t.Error("a ring of libraries has no end")
+	}
+	set(place+mapName, base+1<<40)
+	set(place+mapNext, 1)
+	if text, err := libraries(w, "bank", 10); err != nil || strings.Contains(text, "libc.so.6") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := libraries(w, "bank", 999); err == nil {
+		t.Errorf("a process that there is not has %q", text)
+	}
 }

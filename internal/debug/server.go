@@ -2,7 +2,6 @@ package debug
 
 import (
 	"encoding/binary"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -278,7 +277,7 @@ func (c *client) answer(p string) (string, error) {
 		c.swbreak, c.execs = strings.Contains(arguments, "swbreak+"), strings.Contains(arguments, "exec-events+")
 		c.loaded[c.s.id(c.general).PID] = c.general.Program
 		return fmt.Sprintf("PacketSize=%x;QStartNoAckMode+;multiprocess+;exec-events+;vContSupported+;swbreak+;hwbreak+;ReverseStep+;ReverseContinue+;qXfer:features:read+;qXfer:threads:read+;"+
-			"qXfer:auxv:read+;qXfer:exec-file:read+;qXfer:siginfo:read+", rsp.MaxPacketBytes-1), nil
+			"qXfer:auxv:read+;qXfer:exec-file:read+;qXfer:siginfo:read+;qXfer:libraries-svr4:read+;qXfer:osdata:read+", rsp.MaxPacketBytes-1), nil
 	case name == "qRRCmd":
 		return c.rr(arguments)
 	case strings.HasPrefix(p, "vRun;"):
@@ -584,17 +583,23 @@ func (c *client) transfer(arguments string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		var b strings.Builder
-		b.WriteString("<?xml version=\"1.0\"?><threads>")
+		text := `<?xml version="1.0"?><threads>`
 		for i := range list {
-			fmt.Fprintf(&b, "<thread id=\"%s\" core=\"0\" name=\"", c.s.id(list[i]))
-			xml.EscapeText(&b, []byte(list[i].Name))
-			b.WriteString("\">")
-			xml.EscapeText(&b, []byte(title(list[i])))
-			b.WriteString("</thread>")
+			text += fmt.Sprintf(`<thread id="%s" core="0" name="%s">%s</thread>`, c.s.id(list[i]), escaped(list[i].Name), escaped(title(list[i])))
 		}
-		b.WriteString("</threads>")
-		return rsp.Part(b.String(), f[3]), nil
+		return rsp.Part(text+"</threads>", f[3]), nil
+	case "libraries-svr4":
+		text, err := libraries(w, c.general.Node, c.general.PID)
+		if err != nil {
+			return "E01", nil
+		}
+		return rsp.Part(text, f[3]), nil
+	case "osdata":
+		text, err := c.s.osdata(annex)
+		if err != nil || text == "" {
+			return "E00", nil
+		}
+		return rsp.Part(text, f[3]), nil
 	case "auxv":
 		b, err := w.Auxv(c.general.Node, c.general.PID)
 		if err != nil {
