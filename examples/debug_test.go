@@ -198,7 +198,7 @@ func gdbPrints(t *testing.T, gdb, program, id, folder, script string, wanted ...
 		}
 	}()
 	name := filepath.Join(folder, "script.gdb")
-	script = "set pagination off\nset confirm off\nset width 0\nset schedule-multiple on\ntarget remote " + address + "\n" + script
+	script = "set remotetimeout 100\nset pagination off\nset confirm off\nset width 0\nset schedule-multiple on\ntarget remote " + address + "\n" + script
 	if err := os.WriteFile(name, []byte(script), 0o666); err != nil {
 		t.Fatal(err)
 	}
