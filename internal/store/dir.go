@@ -90,8 +90,8 @@ func (d *Dir) Add(ctx context.Context, entries ...Entry) error {
 	return nil
 }
 
-// append writes frames durably. After an error the segment ends where it did before; if that cannot be had, it is left as it is, and the next
-// frames go to another.
+// append writes frames durably. After an error the segment ends where it did before, if that can be had, and the next frames go to another:
+// a reader that has seen the end that was cut off would take an equally long one for the same.
 func (d *Dir) append(b []byte) error {
 	if d.segment != nil && d.size+int64(len(b)) > maxSegmentBytes {
 		d.end()
@@ -109,9 +109,12 @@ func (d *Dir) append(b []byte) error {
 		d.size += int64(len(b))
 		return nil
 	}
-	if cut := d.segment.Truncate(d.size); cut != nil {
-		d.end()
+	if d.size == int64(len(segmentMagic)) {
+		os.Remove(d.segment.Name())
+	} else {
+		d.segment.Truncate(d.size)
 	}
+	d.end()
 	return err
 }
 

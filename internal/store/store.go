@@ -113,10 +113,15 @@ type Lease struct {
 	Expires time.Time `json:"expires"` // by the clock of the store
 }
 
+// Held is the error for others than the holder: ErrHeld.
+func (l Lease) Held() error {
+	return fmt.Errorf("%w: %s has %s until %s", ErrHeld, l.Holder, l.Name, l.Expires.UTC().Format(time.RFC3339))
+}
+
 // taken decides about a lease as it stands (zero if there is none): it is pure, for stores that have no such decision of their own.
 func (l Lease) taken(name, holder string, ttl time.Duration, now time.Time) (Lease, error) {
 	if l.Holder != holder && l.Holder != "" && now.Before(l.Expires) {
-		return l, fmt.Errorf("%w: %s has %s until %s", ErrHeld, l.Holder, name, l.Expires.UTC().Format(time.RFC3339))
+		return l, l.Held()
 	}
 	next := Lease{Name: name, Holder: holder, Epoch: l.Epoch, Expires: now.Add(ttl)}
 	if l.Holder != holder || !now.Before(l.Expires) {

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package storetest
+
+import "syscall"
+
+func process(as *syscall.Credential) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Credential: as}
+}
