@@ -11,10 +11,11 @@ import (
 // little endian; and the body: the key's length as a varint, the key, the value. What follows the last whole frame is a write that is under way, or that
 // was cut short: readers do not take it, and only the writer may remove it.
 
-const headBytes = 8
+// FrameHeadBytes is the size of what stands before a body.
+const FrameHeadBytes = 8
 
-// maxBodyBytes bounds a body; a longer one is no frame.
-const maxBodyBytes = MaxKeyBytes + MaxValueBytes + binary.MaxVarintLen64
+// MaxFrameBytes bounds a body; a longer one is no frame.
+const MaxFrameBytes = MaxKeyBytes + MaxValueBytes + binary.MaxVarintLen64
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -24,11 +25,11 @@ const segmentMagic = "bloodhound segment 1\n"
 // AppendFrame appends the frame of an entry.
 func AppendFrame(b []byte, e *Entry) []byte {
 	at := len(b)
-	b = append(b, make([]byte, headBytes)...)
+	b = append(b, make([]byte, FrameHeadBytes)...)
 	b = binary.AppendUvarint(b, uint64(len(e.Key)))
 	b = append(b, e.Key...)
 	b = append(b, e.Value...)
-	body := b[at+headBytes:]
+	body := b[at+FrameHeadBytes:]
 	binary.LittleEndian.PutUint32(b[at:], uint32(len(body)))
 	binary.LittleEndian.PutUint32(b[at+4:], crc32.Checksum(body, castagnoli))
 	return b
@@ -38,15 +39,15 @@ func AppendFrame(b []byte, e *Entry) []byte {
 // cannot be a frame whose write is under way. Values are parts of b.
 func Frames(b []byte, each func(Entry) error) (whole int, damage, err error) {
 	key := ""
-	for len(b)-whole >= headBytes {
+	for len(b)-whole >= FrameHeadBytes {
 		size := int(binary.LittleEndian.Uint32(b[whole:]))
-		if size == 0 || size > maxBodyBytes {
+		if size == 0 || size > MaxFrameBytes {
 			return whole, fmt.Errorf("a frame of %d bytes", size), nil
 		}
-		if len(b)-whole-headBytes < size {
+		if len(b)-whole-FrameHeadBytes < size {
 			break
 		}
-		body := b[whole+headBytes : whole+headBytes+size : whole+headBytes+size]
+		body := b[whole+FrameHeadBytes : whole+FrameHeadBytes+size : whole+FrameHeadBytes+size]
 		if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[whole+4:]) {
 			return whole, fmt.Errorf("a frame of %d bytes has another checksum than is written", size), nil
 		}
@@ -60,7 +61,7 @@ func Frames(b []byte, each func(Entry) error) (whole int, damage, err error) {
 		if err := each(Entry{key, body[used+int(n):]}); err != nil {
 			return whole, nil, err
 		}
-		whole += headBytes + size
+		whole += FrameHeadBytes + size
 	}
 	return whole, nil, nil
 }

@@ -1,0 +1,437 @@
+// Package redis is a database of internal/store in a Redis or Valkey server, of version 6.2 or later.
+//
+// An entry is as durable as the server makes its changes: with `appendonly yes` and `appendfsync always` when Add returns, with
+// `appendfsync everysec` about a second later, and else when the server writes a snapshot. All of it lies in memory. A server
+// that may remove keys when memory is scarce (maxmemory-policy other than noeviction) loses entries.
+package redis
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	client "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// version is that of the keys.
+const version = "1"
+
+// defaultPrefix begins all keys where the URL names no other by prefix=NAME.
+const defaultPrefix = "bloodhound"
+
+// silence is how long the server may take for an answer, and connectTime how long until it takes a connection.
+const (
+	silence     = 15 * time.Second
+	connectTime = 5 * time.Second
+)
+
+// Redis is a database in a server. All keys have one hash tag, so that they lie on one node of a cluster.
+//
+//	{PREFIX}:version      of the keys
+//	{PREFIX}:log          stream of entries: key, value
+//	{PREFIX}:has          set of the identities of the entries in it
+//	{PREFIX}:blobs        hash: size and time of each blob by its digest
+//	{PREFIX}:blob:DIGEST  a blob, compressed
+//	{PREFIX}:lease:NAME   hash: holder, epoch, and end in milliseconds
+type Redis struct {
+	name   string
+	prefix string
+	c      *client.Client
+	packer *store.Packer
+
+	mu    sync.Mutex
+	known bool // that the version is right
+}
+
+var prefixName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// quiet keeps the client from writing to standard error what it returns as an error, too.
+var quiet = sync.OnceFunc(func() { logging.Disable() })
+
+// Open reads the URL of a database: redis://USER:PASSWORD@HOST:PORT/NUMBER, or rediss:// for TLS. It connects when it must.
+func Open(text string) (*Redis, error) {
+	quiet()
+	u, err := url.Parse(text)
+	if err != nil { // whose text may hold a part of the password
+		return nil, errors.New("store: the redis URL cannot be read; write redis://USER:PASSWORD@HOST:PORT/NUMBER, with special characters of user and password as %XX")
+	}
+	query := u.Query()
+	prefix := cmp.Or(query.Get("prefix"), defaultPrefix)
+	query.Del("prefix")
+	if !prefixName.MatchString(prefix) {
+		return nil, fmt.Errorf("store: %q is no prefix of keys; use letters, digits, and the characters _.-", prefix)
+	}
+	name := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	if prefix != defaultPrefix {
+		name.RawQuery = "prefix=" + prefix
+	}
+	u.RawQuery = query.Encode()
+	o, err := client.ParseURL(u.String())
+	if err != nil {
+		return nil, fmt.Errorf("store: the URL of %s cannot be read: behind the host stands the number of a database, and behind a ? may stand prefix=NAME and the options of go-redis", u.Host)
+	}
+	o.Protocol, o.DisableIdentity = 2, true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, connectTime), cmp.Or(o.ReadTimeout, silence), cmp.Or(o.WriteTimeout, silence)
+	return &Redis{name: name.String(), prefix: "{" + prefix + "}:", c: client.NewClient(o), packer: store.NewPacker()}, nil
+}
+
+func (r *Redis) String() string { return r.name }
+
+func (r *Redis) key(parts ...string) string { return r.prefix + strings.Join(parts, ":") }
+
+// failed names the database in an error.
+func (r *Redis) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store: %s: %w", r.name, err)
+}
+
+// prepare checks the version of what is there, once.
+func (r *Redis) prepare(ctx context.Context) error {
+	r.mu.Lock()
+	known := r.known
+	r.mu.Unlock()
+	if err := ctx.Err(); err != nil || known {
+		return err
+	}
+	is, err := r.c.SetArgs(ctx, r.key("version"), version, client.SetArgs{Mode: "NX", Get: true}).Result()
+	if errors.Is(err, client.Nil) {
+		is, err = version, nil
+	}
+	if err != nil {
+		return r.failed(err)
+	}
+	if is != version {
+		return r.failed(fmt.Errorf("the keys have version %.20q, and this program knows %s; use the program that made them, or another prefix", is, version))
+	}
+	r.mu.Lock()
+	r.known = true
+	r.mu.Unlock()
+	return nil
+}
+
+// add appends what is not there. An error between the two commands, if there can be one, makes an entry come twice and loses none.
+var add = client.NewScript(`
+for i = 1, #ARGV, 3 do
+	if redis.call('SISMEMBER', KEYS[1], ARGV[i]) == 0 then
+		redis.call('XADD', KEYS[2], '*', 'k', ARGV[i + 1], 'v', ARGV[i + 2])
+		redis.call('SADD', KEYS[1], ARGV[i])
+	end
+end`)
+
+// Add implements Store.
+func (r *Redis) Add(ctx context.Context, entries ...store.Entry) error {
+	if err := cmp.Or(ctx.Err(), store.CheckEntries(entries)); err != nil || len(entries) == 0 {
+		return err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	for part := range store.Bundles(entries) {
+		var args []any
+		for i := range part {
+			id := part[i].Identity()
+			args = append(args, id[:], part[i].Key, part[i].Value)
+		}
+		if err := add.Run(ctx, r.c, []string{r.key("has"), r.key("log")}, args...).Err(); err != nil && !errors.Is(err, client.Nil) {
+			return r.failed(err)
+		}
+	}
+	return nil
+}
+
+// place is a Cursor: the last entry that was read of the log, and the run of the server. Another run, of a replica that took over perhaps, may
+// have lost entries, and may have another clock: its numbers may begin below those that were read.
+type place struct{ run, last string }
+
+var placeForm = regexp.MustCompile(`^([0-9a-f]{40}) ([0-9]{1,20}-[0-9]{1,20})$`)
+
+// start is in front of all entries.
+const start = "0-0"
+
+func (r *Redis) at(from store.Cursor, run string) string {
+	if m := placeForm.FindStringSubmatch(string(from)); m != nil && m[1] == run {
+		return m[2]
+	}
+	return start
+}
+
+func (p place) cursor() store.Cursor { return store.Cursor(p.run + " " + p.last) }
+
+// now is the place behind all entries.
+func (r *Redis) now(ctx context.Context) (p place, err error) {
+	if err := r.prepare(ctx); err != nil {
+		return p, err
+	}
+	var info *client.StringCmd
+	var last *client.XMessageSliceCmd
+	_, err = r.c.Pipelined(ctx, func(pipe client.Pipeliner) error {
+		info, last = pipe.Info(ctx, "server"), pipe.XRevRangeN(ctx, r.key("log"), "+", "-", 1)
+		return nil
+	})
+	if err != nil {
+		return p, r.failed(err)
+	}
+	p.last = start
+	if list := last.Val(); len(list) > 0 {
+		p.last = list[0].ID
+	}
+	for lines := bufio.NewScanner(strings.NewReader(info.Val())); lines.Scan(); {
+		if run, ok := strings.CutPrefix(lines.Text(), "run_id:"); ok {
+			p.run = run
+		}
+	}
+	return p, nil
+}
+
+// pageEntries is how many entries are read at once.
+const pageEntries = 128
+
+// scan gives the entries of the log behind a place, up to another.
+func (r *Redis) scan(ctx context.Context, at, end string, each func(id string, e store.Entry) error) error {
+	for at != end {
+		page, err := r.c.XRangeN(ctx, r.key("log"), "("+at, end, pageEntries).Result()
+		if err != nil {
+			return r.failed(err)
+		}
+		for _, m := range page {
+			key, _ := m.Values["k"].(string)
+			value, _ := m.Values["v"].(string)
+			if err := each(m.ID, store.Entry{Key: key, Value: []byte(value)}); err != nil {
+				return err
+			}
+			at = m.ID
+		}
+		if len(page) < pageEntries {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Read implements Store.
+func (r *Redis) Read(ctx context.Context, prefix string, from store.Cursor, each func(store.Entry) error) (store.Cursor, error) {
+	end, err := r.now(ctx)
+	if err != nil {
+		return from, err
+	}
+	err = r.scan(ctx, r.at(from, end.run), end.last, func(_ string, e store.Entry) error {
+		if !strings.HasPrefix(e.Key, prefix) {
+			return nil
+		}
+		return each(e)
+	})
+	if err != nil {
+		return from, err
+	}
+	return end.cursor(), nil
+}
+
+// A wait asks the server for so long at once, since a question under way does not end with its context, and waitMost in all.
+const (
+	askFor   = time.Second
+	waitMost = 10 * time.Second
+)
+
+// Wait implements Store.
+func (r *Redis) Wait(ctx context.Context, _ string, from store.Cursor) error {
+	here, err := r.now(ctx)
+	if err != nil {
+		return err
+	}
+	at := r.at(from, here.run)
+	for until := time.Now().Add(waitMost); time.Now().Before(until); {
+		err := r.c.XRead(ctx, &client.XReadArgs{Streams: []string{r.key("log"), at}, Count: 1, Block: askFor}).Err()
+		if err := cmp.Or(ctx.Err(), r.failed(err)); !errors.Is(err, client.Nil) {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove removes an entry of the log and its identity.
+var remove = client.NewScript(`
+local n = 0
+for i = 1, #ARGV, 2 do
+	n = n + redis.call('XDEL', KEYS[2], ARGV[i + 1])
+	redis.call('SREM', KEYS[1], ARGV[i])
+end
+return n`)
+
+// Drop implements Store.
+func (r *Redis) Drop(ctx context.Context, prefix string, drop func(store.Entry) bool) (int, error) {
+	end, err := r.now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	dropped := 0
+	var args []any
+	flush := func() error {
+		if len(args) == 0 {
+			return nil
+		}
+		n, err := remove.Run(ctx, r.c, []string{r.key("has"), r.key("log")}, args...).Int()
+		dropped += n
+		args = nil
+		return r.failed(err)
+	}
+	err = r.scan(ctx, start, end.last, func(id string, e store.Entry) error {
+		if !strings.HasPrefix(e.Key, prefix) || !drop(e) {
+			return nil
+		}
+		sum := e.Identity()
+		if args = append(args, sum[:], id); len(args) < 2*pageEntries {
+			return nil
+		}
+		return flush()
+	})
+	return dropped, cmp.Or(err, flush())
+}
+
+// Compact implements Store. Nothing is stored more than once.
+func (r *Redis) Compact(ctx context.Context) (int, error) { return 0, ctx.Err() }
+
+// PutBlob implements Store.
+func (r *Redis) PutBlob(ctx context.Context, b []byte) (store.Digest, error) {
+	if err := store.CheckBlob(b); err != nil {
+		return "", err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return "", err
+	}
+	d := store.DigestOf(b)
+	packed := r.packer.Pack(b)
+	_, err := r.c.TxPipelined(ctx, func(pipe client.Pipeliner) error {
+		pipe.Set(ctx, r.key("blob", string(d)), packed, 0)
+		pipe.HSet(ctx, r.key("blobs"), string(d), fmt.Sprintf("%d %d", len(packed), time.Now().UnixMilli()))
+		return nil
+	})
+	return d, r.failed(err)
+}
+
+// Blob implements Store.
+func (r *Redis) Blob(ctx context.Context, d store.Digest) ([]byte, error) {
+	if !d.Valid() {
+		return nil, fmt.Errorf("%w: %q is no digest", store.ErrNoBlob, d)
+	}
+	packed, err := r.c.Get(ctx, r.key("blob", string(d))).Bytes()
+	if errors.Is(err, client.Nil) {
+		return nil, fmt.Errorf("%w: %s", store.ErrNoBlob, d)
+	}
+	if err != nil {
+		return nil, r.failed(err)
+	}
+	return r.packer.Unpack(d, packed)
+}
+
+// Blobs implements Store. Their times are by the clocks of those who put them.
+func (r *Redis) Blobs(ctx context.Context, each func(store.BlobInfo) error) error {
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	list, err := r.c.HGetAll(ctx, r.key("blobs")).Result()
+	if err != nil {
+		return r.failed(err)
+	}
+	for d, text := range list {
+		var at int64
+		info := store.BlobInfo{Digest: store.Digest(d)}
+		if _, err := fmt.Sscan(text, &info.SizeBytes, &at); err != nil || !info.Digest.Valid() {
+			continue
+		}
+		info.At = time.UnixMilli(at)
+		if err := each(info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropBlob implements Store.
+func (r *Redis) DropBlob(ctx context.Context, d store.Digest) error {
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	_, err := r.c.TxPipelined(ctx, func(pipe client.Pipeliner) error {
+		pipe.Del(ctx, r.key("blob", string(d)))
+		pipe.HDel(ctx, r.key("blobs"), string(d))
+		return nil
+	})
+	return r.failed(err)
+}
+
+// lease decides about a lease by the clock of the server: name of the holder, milliseconds. It returns whether it is taken, the holder, the epoch
+// and the end.
+var lease = client.NewScript(`
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local l = redis.call('HMGET', KEYS[1], 'holder', 'epoch', 'expires')
+local holder, epoch, expires = l[1] or '', tonumber(l[2] or '0'), tonumber(l[3] or '0')
+if holder ~= '' and holder ~= ARGV[1] and now < expires then
+	return {0, holder, epoch, expires}
+end
+if holder ~= ARGV[1] or now >= expires then
+	epoch = epoch + 1
+end
+expires = now + tonumber(ARGV[2])
+redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'epoch', epoch, 'expires', string.format('%.0f', expires))
+return {1, ARGV[1], epoch, expires}`)
+
+// release ends a lease of a holder.
+var release = client.NewScript(`
+if redis.call('HGET', KEYS[1], 'holder') == ARGV[1] then
+	redis.call('HSET', KEYS[1], 'holder', '', 'expires', 0)
+end`)
+
+// Lease implements Store.
+func (r *Redis) Lease(ctx context.Context, name, holder string, ttl time.Duration) (store.Lease, error) {
+	if err := r.prepare(ctx); err != nil {
+		return store.Lease{}, err
+	}
+	l := store.Lease{Name: name}
+	answer, err := lease.Run(ctx, r.c, []string{r.key("lease", name)}, holder, ttl.Milliseconds()).Slice()
+	if err != nil {
+		return l, r.failed(err)
+	}
+	if len(answer) != 4 {
+		return l, r.failed(fmt.Errorf("a lease of %d parts", len(answer)))
+	}
+	taken, _ := answer[0].(int64)
+	epoch, _ := answer[2].(int64)
+	expires, _ := answer[3].(int64)
+	l.Holder, _ = answer[1].(string)
+	l.Epoch, l.Expires = uint64(epoch), time.UnixMilli(expires)
+	if taken == 0 {
+		return l, l.Held()
+	}
+	return l, nil
+}
+
+// Release implements Store.
+func (r *Redis) Release(ctx context.Context, name, holder string) error {
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	err := release.Run(ctx, r.c, []string{r.key("lease", name)}, holder).Err()
+	if errors.Is(err, client.Nil) {
+		return nil
+	}
+	return r.failed(err)
+}
+
+// Close implements Store.
+func (r *Redis) Close() error { return r.failed(r.c.Close()) }

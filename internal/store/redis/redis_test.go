@@ -1,0 +1,160 @@
+package redis_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	client "github.com/redis/go-redis/v9"
+
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/redis"
+	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+)
+
+var prefixes atomic.Int64
+
+// fresh is the URL of an empty database.
+func fresh(s *storetest.Server) string {
+	return fmt.Sprintf("%s?prefix=test.%d", s.URL, prefixes.Add(1))
+}
+
+func open(t *testing.T, url string) *redis.Redis {
+	t.Helper()
+	r, err := redis.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func put(t *testing.T, s store.Store, values ...string) {
+	t.Helper()
+	for _, v := range values {
+		if err := s.Add(t.Context(), store.Entry{Key: "k", Value: []byte(v)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRedis(t *testing.T) {
+	server := storetest.Redis(t)
+	storetest.Run(t, func(t *testing.T) func() store.Store {
+		url := fresh(server)
+		return func() store.Store { return open(t, url) }
+	})
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *storetest.Server)
+	}{
+		{"Restart", testRestart}, {"OtherVersion", testOtherVersion}, {"Full", testFull}, {"Secrets", testSecrets},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
+	}
+}
+
+// A client goes on after the server was killed and started again, and a cursor from before leaves no gap.
+func testRestart(t *testing.T, server *storetest.Server) {
+	s := open(t, fresh(server))
+	defer s.Close()
+	put(t, s, "before")
+	from, err := s.Read(t.Context(), "", "", func(store.Entry) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	if err := s.Add(t.Context(), store.Entry{Key: "k", Value: []byte("x")}); err == nil {
+		t.Fatal("a server that is away has taken an entry")
+	}
+	server.Start()
+	put(t, s, "after")
+	if got := storetest.All(t, s, ""); !slices.Equal(got, []string{"k = after", "k = before"}) {
+		t.Fatalf("%q", got)
+	}
+	later := ""
+	if _, err := s.Read(t.Context(), "", from, func(e store.Entry) error { later += string(e.Value) + " "; return nil }); err != nil || !strings.Contains(later, "after") {
+		t.Fatalf("behind the cursor: %q, %v", later, err)
+	}
+}
+
+// admin is a connection of another program.
+func admin(t *testing.T, server *storetest.Server) *client.Client {
+	t.Helper()
+	o, err := client.ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client.NewClient(o)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func testOtherVersion(t *testing.T, server *storetest.Server) {
+	url := fresh(server)
+	_, prefix, _ := strings.Cut(url, "prefix=")
+	if err := admin(t, server).Set(t.Context(), "{"+prefix+"}:version", "99", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, url)
+	defer s.Close()
+	if err := s.Add(t.Context(), store.Entry{Key: "k"}); err == nil || !strings.Contains(err.Error(), `"99"`) {
+		t.Fatalf("%v", err)
+	}
+}
+
+// A server whose memory is full takes nothing, and what it could not take can be added later.
+func testFull(t *testing.T, server *storetest.Server) {
+	s, c := open(t, fresh(server)), admin(t, server)
+	defer s.Close()
+	put(t, s, "before")
+	if err := c.ConfigSet(t.Context(), "maxmemory", "1mb").Err(); err != nil {
+		t.Fatal(err)
+	}
+	big := store.Entry{Key: "k", Value: make([]byte, store.MaxValueBytes)}
+	full := false
+	for i := range 20 {
+		big.Value[0] = byte(i)
+		full = full || s.Add(t.Context(), big, store.Entry{Key: "n", Value: []byte{byte(i)}}) != nil
+	}
+	if !full {
+		t.Error("a full server has taken all")
+	}
+	if err := c.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		big.Value[0] = byte(i)
+		if err := s.Add(t.Context(), big, store.Entry{Key: "n", Value: []byte{byte(i)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(storetest.All(t, s, "")); n != 41 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// No password is shown, however the URL is wrong.
+func testSecrets(t *testing.T, server *storetest.Server) {
+	const word = "pa55w0rd"
+	_, address, _ := strings.Cut(server.URL, "@")
+	for _, url := range []string{"redis://:" + word + "@" + address, "redis://u:" + word + "@127.0.0.1:1/x", "redis://:" + word + "@127.0.0.1:1", "redis://u:" + word + "/x@" + address,
+		"redis://u:%" + word + "@" + address, "redis://u:" + word + "@" + address + "?wrong=1", "redis://u:" + word + "@" + address + "?prefix=a%20b"} {
+		text := ""
+		s, err := redis.Open(url)
+		if err == nil {
+			text = s.String()
+			if err = s.Add(t.Context(), store.Entry{Key: "k"}); err == nil {
+				t.Errorf("%s was taken", url)
+			}
+			s.Close()
+		}
+		if text += fmt.Sprintf(" %v %+v", err, err); strings.Contains(text, word) || strings.Contains(text, word[:6]) {
+			t.Errorf("shown: %s", text)
+		}
+	}
+	if s := open(t, server.URL); strings.Contains(s.String(), storetest.Password) {
+		t.Errorf("shown: %s", s)
+	}
+}
