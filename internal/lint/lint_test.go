@@ -54,6 +54,7 @@ var layers = [][]string{
 	{"internal/shrink", "internal/cause", "sim/fake"},
 	{"internal/explore"},
 	{"internal/report", "internal/fleet"},
+	{"internal/dashboard"},
 	{"sim"},
 	{"internal/cli"},
 	{"cmd/bloodhound"},

@@ -45,22 +45,8 @@ func RunsFor(risk float64, news uint64) uint64 {
 
 // Risks are those of all classes in the efforts of a code, of all environments together, in the order of their names, AnyFeature first.
 func (t *TestView) Risks(code ID) []Risk {
-	var spans []WorkerSpan
-	var varying uint64
-	for p, e := range t.Efforts {
-		if p.Code != code {
-			continue
-		}
-		for s := range e.Spans {
-			if s.Phase == Holdout {
-				spans = append(spans, *s)
-				varying += s.Varying
-			}
-		}
-	}
-	slices.SortFunc(spans, func(a, b WorkerSpan) int {
-		return cmp.Or(cmp.Compare(a.AtMs, b.AtMs), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Seq, b.Seq))
-	})
+	spans := t.holdout(code)
+	varying := uint64(0)
 	byName := map[string]*Risk{}
 	var list []*Risk
 	runs := uint64(0)
@@ -72,13 +58,9 @@ func (t *TestView) Risks(code ID) []Risk {
 				byName[c.Name] = r
 				list = append(list, r)
 			}
-			r.Runs += spans[i].Runs
-			if c.News > 0 {
-				r.News += c.News
-				r.After = 0
-			}
-			r.After += c.After
+			r.take(spans[i].Runs, c)
 		}
+		varying += spans[i].Varying
 		runs += spans[i].Runs
 	}
 	slices.SortFunc(list, func(a, b *Risk) int {

@@ -276,6 +276,27 @@ func (v *View) Test(id ID) *TestView {
 	return t
 }
 
+// Names reports whether a failure or an answer names a blob as its file.
+func (v *View) Names(d store.Digest) bool {
+	for _, t := range v.Tests {
+		for _, f := range t.Failures {
+			for _, x := range f.Files {
+				if x.File == d {
+					return true
+				}
+			}
+		}
+	}
+	for _, r := range v.Requests {
+		for _, x := range r.Answers {
+			if x.File == d {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (v *View) effort(id [4]ID) *Effort {
 	t, p := v.Test(id[0]), Place{id[1], id[2]}
 	e := t.Efforts[p]

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -10,56 +8,26 @@ import (
 	"image/color"
 	"image/png"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
-// browserTime is what one visit may take, on a busy machine too.
-const browserTime = 2 * time.Minute
-
-// browser is a headless Chromium that makes no requests to the network.
+// browser shows pages.
 func browser(t *testing.T) (visit func(page string, arguments ...string) (dom, console string)) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("a browser takes seconds")
-	}
-	program := needs.Program(t, "chromium", "chromium-browser", "google-chrome")
-	profile, err := os.MkdirTemp("", "bloodhound-browser-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(profile) })
+	show := needs.Browser(t)
+	file := filepath.Join(t.TempDir(), "page.html")
 	return func(page string, arguments ...string) (string, string) {
 		t.Helper()
-		file := filepath.Join(profile, "page.html")
 		if err := os.WriteFile(file, []byte(page), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), browserTime)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, program, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-			"--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--enable-logging=stderr",
-			"--user-data-dir=" + filepath.Join(profile, "profile"), "--window-size=1280,1600"}, append(arguments, "file://"+file)...)...)
-		var out, log bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &log
-		cmd.WaitDelay = time.Second
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("chromium: %v\n%s", err, log.String())
-		}
-		var console []string
-		for _, line := range strings.Split(log.String(), "\n") {
-			if strings.Contains(line, "CONSOLE") {
-				console = append(console, line)
-			}
-		}
-		return out.String(), strings.Join(console, "\n")
+		return show("file://"+file, arguments...)
 	}
 }
 

@@ -143,7 +143,7 @@ func TestCampaignFormatsEscapeWhatProgramsWrite(t *testing.T) {
 	if err := xml.Unmarshal([]byte(text), &back); err != nil {
 		t.Fatal(err)
 	}
-	if got := back.Suites[0].Cases[0]; got.Name != visible(hostile, 1000) || !strings.Contains(got.Failure.Text, visible(hostile, 1000)) {
+	if got := back.Suites[0].Cases[0]; got.Name != Visible(hostile, 1000) || !strings.Contains(got.Failure.Text, Visible(hostile, 1000)) {
 		t.Errorf("JUnit gives %+v", got)
 	}
 	var log sarifLog
@@ -151,7 +151,7 @@ func TestCampaignFormatsEscapeWhatProgramsWrite(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &log); err != nil {
 		t.Fatal(err)
 	}
-	if got := log.Runs[0].Results[0]; got.RuleID != visible(hostile, pageValueRunes) || strings.ContainsAny(got.Locations[0].Physical.Artifact.URI, "<> \x00\xff") {
+	if got := log.Runs[0].Results[0]; got.RuleID != Visible(hostile, pageValueRunes) || strings.ContainsAny(got.Locations[0].Physical.Artifact.URI, "<> \x00\xff") {
 		t.Errorf("SARIF gives %+v", got)
 	}
 }

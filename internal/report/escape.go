@@ -23,8 +23,8 @@ func shown(text string) (as string, size int) {
 	return q[1 : len(q)-1], size
 }
 
-// visible makes one line of bounded length of a text that a program wrote.
-func visible(text string, runes int) string {
+// Visible makes one line of bounded length of a text that a program wrote.
+func Visible(text string, runes int) string {
 	var b strings.Builder
 	n := 0
 	for i := 0; i < len(text); n++ {
@@ -80,4 +80,4 @@ func (w *PrintableWriter) Write(p []byte) (int, error) {
 }
 
 // markup is a visible text inside HTML or SVG.
-func markup(text string, runes int) string { return html.EscapeString(visible(text, runes)) }
+func markup(text string, runes int) string { return html.EscapeString(Visible(text, runes)) }

@@ -120,21 +120,21 @@ func odds(p *cause.Point) string {
 	return fmt.Sprintf("%d of %d runs fail (%s)", p.Failed, p.Runs, interval(p))
 }
 
-// explanationPlot draws the curve with its intervals.
-func explanationPlot(e *Explanation) template.HTML {
+// ExplanationPlot draws the curve with its intervals.
+func ExplanationPlot(e *Explanation) template.HTML {
 	if len(e.Points) == 0 {
 		return ""
 	}
 	last := float64(e.Points[len(e.Points)-1].AtNs) / 1e9
-	p := newPlot("how likely the failure was, from each time on", 0, last, 1, func(v float64) string { return short(v) + "s" }, func(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) })
+	p := newPlot("how likely the failure was, from each time on", 0, last, 1, func(v float64) string { return Short(v) + "s" }, func(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) })
 	path := ""
 	for i := range e.Points {
 		q := &e.Points[i]
 		x := p.x(float64(q.AtNs) / 1e9)
-		p.add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, p.y(q.Low), x, p.y(q.High))
-		p.add(`<circle class="dot" cx="%.1f" cy="%.1f" r="3">%s</circle>`, x, p.y(q.Share()), p.title("%s: %s", Seconds(q.AtNs), odds(q)))
+		p.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x, p.y(q.Low), x, p.y(q.High))
+		p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="3">%s</circle>`, x, p.y(q.Share()), p.Title("%s: %s", Seconds(q.AtNs), odds(q)))
 		path += map[bool]string{true: "M", false: "L"}[i == 0] + fmt.Sprintf("%.1f %.1f", x, p.y(q.Share()))
 	}
-	p.add(`<path class="curve c0" d="%s"/>`, path)
+	p.Add(`<path class="curve c0" d="%s"/>`, path)
 	return p.end()
 }

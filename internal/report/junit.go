@@ -56,12 +56,12 @@ type (
 func JUnit(w io.Writer, c CampaignOf) error {
 	t := c.Totals
 	seconds := strconv.FormatFloat(float64(t.WallNs)/1e9, 'f', 3, 64)
-	class := "bloodhound." + strings.ReplaceAll(visible(orElse(c.Name, "world"), pageValueRunes), ".", "_")
-	suite := junitSuite{Name: visible(orElse(c.Name, "world"), pageValueRunes), File: visible(c.Config, pageLineRunes), Time: seconds, Properties: []junitProperty{
+	class := "bloodhound." + strings.ReplaceAll(Visible(orElse(c.Name, "world"), pageValueRunes), ".", "_")
+	suite := junitSuite{Name: Visible(orElse(c.Name, "world"), pageValueRunes), File: Visible(c.Config, pageLineRunes), Time: seconds, Properties: []junitProperty{
 		{"seed", strconv.FormatUint(t.Seed, 10)}, {"runs", strconv.FormatUint(t.Runs, 10)},
-		{"virtual_ns", strconv.FormatInt(t.VirtualNs, 10)}, {"exit_code", strconv.Itoa(c.ExitCode)}, {"bloodhound", visible(c.Bloodhound, pageValueRunes)}}}
+		{"virtual_ns", strconv.FormatInt(t.VirtualNs, 10)}, {"exit_code", strconv.Itoa(c.ExitCode)}, {"bloodhound", Visible(c.Bloodhound, pageValueRunes)}}}
 	add := func(name string, failure, err *junitTrouble) {
-		suite.Cases = append(suite.Cases, junitCase{class, visible(name, pageLineRunes), "0", failure, err})
+		suite.Cases = append(suite.Cases, junitCase{class, Visible(name, pageLineRunes), "0", failure, err})
 		suite.Tests++
 		if failure != nil {
 			suite.Failures++
@@ -76,22 +76,22 @@ func JUnit(w io.Writer, c CampaignOf) error {
 	}
 	for i := range t.Committed {
 		k := &t.Committed[i]
-		text := visible(string(k.Standing)+": "+k.Reason, pageLineRunes)
+		text := Visible(string(k.Standing)+": "+k.Reason, pageLineRunes)
 		switch k.Standing {
 		case explore.StillFails:
 			if k.Verdict != nil {
-				text += "\n" + visible(k.Verdict.Reason, pageLineRunes)
+				text += "\n" + Visible(k.Verdict.Reason, pageLineRunes)
 			}
-			add("replay of "+k.File, &junitTrouble{"violated", visible(k.Property, pageLineRunes), text}, nil)
+			add("replay of "+k.File, &junitTrouble{"violated", Visible(k.Property, pageLineRunes), text}, nil)
 		case explore.Fixed:
 			add("replay of "+k.File, nil, nil)
 		default:
-			add("replay of "+k.File, nil, &junitTrouble{string(k.Standing), visible(k.Reason, pageLineRunes), text})
+			add("replay of "+k.File, nil, &junitTrouble{string(k.Standing), Visible(k.Reason, pageLineRunes), text})
 		}
 	}
 	if list := c.troubles(); len(list) > 0 {
 		for i := range list {
-			list[i] = visible(list[i], pageLineRunes)
+			list[i] = Visible(list[i], pageLineRunes)
 		}
 		add("the campaign as a whole", nil, &junitTrouble{"campaign", list[0], strings.Join(list, "\n")})
 	} else {
@@ -115,28 +115,28 @@ func (c *CampaignOf) junitTrouble(p *explore.PropertyTotal) (failure, err *junit
 	if list := c.failuresOf(p.Property); len(list) > 0 {
 		var b strings.Builder
 		for _, f := range list {
-			fmt.Fprintf(&b, "%s: %s\n", f.ID, visible(f.Verdict.Reason, pageLineRunes))
+			fmt.Fprintf(&b, "%s: %s\n", f.ID, Visible(f.Verdict.Reason, pageLineRunes))
 			fmt.Fprintf(&b, "%s, %s\n", showed(f, runs), f.First())
 			for i, line := range f.Verdict.Evidence {
 				if i == StoryEvidenceLines {
 					fmt.Fprintf(&b, "... and %d more\n", len(f.Verdict.Evidence)-i)
 					break
 				}
-				fmt.Fprintf(&b, "  %s\n", visible(line, pageLineRunes))
+				fmt.Fprintf(&b, "  %s\n", Visible(line, pageLineRunes))
 			}
-			fmt.Fprintf(&b, "%s\n", visible(c.replay(f), pageLineRunes))
+			fmt.Fprintf(&b, "%s\n", Visible(c.replay(f), pageLineRunes))
 		}
-		return &junitTrouble{"violated", visible(orElse(list[0].Verdict.Reason, "violated"), pageLineRunes), b.String()}, nil
+		return &junitTrouble{"violated", Visible(orElse(list[0].Verdict.Reason, "violated"), pageLineRunes), b.String()}, nil
 	}
 	switch {
 	case p.Violated > 0:
 		text := fmt.Sprintf("violated in %s, and not again when they were replayed", often(p.Violated, runs))
 		return nil, &junitTrouble{"not reproducible", text, text}
 	case p.Unknown > 0:
-		text := fmt.Sprintf("unknown in %s, first with %s: %s", often(p.Unknown, runs), p.First(), visible(p.Reason, pageLineRunes))
+		text := fmt.Sprintf("unknown in %s, first with %s: %s", often(p.Unknown, runs), p.First(), Visible(p.Reason, pageLineRunes))
 		return nil, &junitTrouble{"unknown", text, text}
 	case p.Never():
-		text := "not in any run: " + visible(p.Reason, pageLineRunes)
+		text := "not in any run: " + Visible(p.Reason, pageLineRunes)
 		return nil, &junitTrouble{"unknown", text, text}
 	}
 	return nil, nil

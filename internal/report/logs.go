@@ -19,7 +19,7 @@ func Logs(w io.Writer, o *check.Judged) error {
 	b := bufio.NewWriter(w)
 	for i := range o.Log {
 		l := &o.Log[i]
-		text := visible(l.Text, math.MaxInt)
+		text := Visible(l.Text, math.MaxInt)
 		if l.Stream != "stdout" && l.Stream != "stderr" {
 			text = "(" + l.Stream + ") " + text
 		}

@@ -43,7 +43,7 @@ func (s *StoryOf) Moments() (list []Moment) {
 	}
 	add := func(kind, text, at string, event uint64, ns int64) {
 		run := run + " --at " + at
-		list = append(list, Moment{TimeNs: ns, Kind: kind, Text: visible(text, momentRunes), Look: replayCommand + run, Debug: "bloodhound debug " + run, event: event})
+		list = append(list, Moment{TimeNs: ns, Kind: kind, Text: Visible(text, momentRunes), Look: replayCommand + run, Debug: "bloodhound debug " + run, event: event})
 	}
 	number := func(event uint64) string { return fmt.Sprint(event) }
 	atNs := v.TimeNs

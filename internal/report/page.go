@@ -47,29 +47,31 @@ type PageOf struct {
 //go:embed page.html
 var pageText string
 
+// Style is the style sheet of all pages.
+//
 //go:embed style.css
-var style string
+var Style string
 
 //go:embed page.js
 var script string
 
 var functions = template.FuncMap{
-	"line":    func(s string) string { return visible(s, pageLineRunes) },
-	"value":   func(s string) string { return visible(s, pageValueRunes) },
+	"line":    func(s string) string { return Visible(s, pageLineRunes) },
+	"value":   func(s string) string { return Visible(s, pageValueRunes) },
 	"seconds": Seconds,
 	"events":  eventLinks,
 	"count":   Count,
-	"style":   func() template.CSS { return template.CSS(style) },
+	"style":   func() template.CSS { return template.CSS(Style) },
 	"script":  func() template.JS { return template.JS(script) },
 	"policy":  policy,
 
 	"momentsHelp": func() string { return momentsHelp },
 
 	"explained":     func(e *Explanation) string { return moment(e, "") },
-	"explainedPlot": explanationPlot,
+	"explainedPlot": ExplanationPlot,
 
-	"shrunkHead":  shrunkHead,
-	"shrunkSizes": shrunkSizes,
+	"shrunkHead":  ShrunkHead,
+	"shrunkSizes": ShrunkSizes,
 	"shrunkShort": shrunkShort,
 }
 
@@ -348,7 +350,7 @@ func requestText(op *history.Operation) string {
 	return text
 }
 
-func quote(s string) string { return `"` + visible(s, pageValueRunes) + `"` }
+func quote(s string) string { return `"` + Visible(s, pageValueRunes) + `"` }
 
 // resultText is the result of an operation.
 func resultText(op *history.Operation) string {

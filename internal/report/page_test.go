@@ -232,7 +232,7 @@ func TestVisible(t *testing.T) {
 		"plain ü 漢": "plain ü 漢", "tab\tend": "tab    end", "a\x00b": `a\x00b`, "\xe2\x82": `\xe2\x82`, "\u202ex": `\u202ex`, "\ufffd": "\ufffd",
 		"back\\slash": `back\slash`, "123456789012345": "123456789012… (15 bytes)",
 	} {
-		if got := visible(in, 12); got != want {
+		if got := Visible(in, 12); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}

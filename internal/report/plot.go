@@ -21,20 +21,20 @@ const (
 
 // plot is a drawing with two axes from 0 on.
 type plot struct {
-	drawing
+	Drawing
 	toX, toY float64
 }
 
 func newPlot(label string, fromX, toX, toY float64, x, y func(float64) string) *plot {
-	p := &plot{toX: max(toX, 1e-9), toY: niceTop(toY)}
-	p.add(`<svg class="diagram plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, plotWidth, plotHeight, markup(label, 200))
-	for _, v := range steps(p.toY) {
-		p.add(`<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, plotLeft, p.y(v), plotWidth-plotRight, p.y(v))
-		p.text(plotLeft-6, p.y(v)+4, "tick", "end", y(v))
+	p := &plot{toX: max(toX, 1e-9), toY: NiceTop(toY)}
+	p.Add(`<svg class="diagram plot" viewBox="0 0 %d %d" role="img" aria-label="%s">`, plotWidth, plotHeight, markup(label, 200))
+	for _, v := range Steps(p.toY) {
+		p.Add(`<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, plotLeft, p.y(v), plotWidth-plotRight, p.y(v))
+		p.Text(plotLeft-6, p.y(v)+4, "tick", "end", y(v))
 	}
-	for _, v := range steps(p.toX) {
+	for _, v := range Steps(p.toX) {
 		if v >= fromX {
-			p.text(p.x(v), plotHeight-8, "tick", "middle", x(v))
+			p.Text(p.x(v), plotHeight-8, "tick", "middle", x(v))
 		}
 	}
 	return p
@@ -46,13 +46,13 @@ func (p *plot) y(v float64) float64 {
 }
 
 func (p *plot) end() template.HTML {
-	p.add("</svg>")
+	p.Add("</svg>")
 	return template.HTML(p.String())
 }
 
-// steps are about five round values up to a top.
-func steps(top float64) (list []float64) {
-	step := niceTop(top) / 5
+// Steps are about five round values up to a top.
+func Steps(top float64) (list []float64) {
+	step := NiceTop(top) / 5
 	if top >= 1 && top <= 5 && top == math.Trunc(top) { // few things are counted whole
 		step = 1
 	}
@@ -62,8 +62,8 @@ func steps(top float64) (list []float64) {
 	return append([]float64{0}, list...)
 }
 
-// niceTop is the round number that a value fits under.
-func niceTop(v float64) float64 {
+// NiceTop is the round number that a value fits under.
+func NiceTop(v float64) float64 {
 	if v <= 0 {
 		return 1
 	}
@@ -76,8 +76,8 @@ func niceTop(v float64) float64 {
 	return 10 * unit
 }
 
-// short writes a number in few characters.
-func short(v float64) string {
+// Short writes a number in few characters.
+func Short(v float64) string {
 	switch {
 	case v >= 1e6:
 		return fmt.Sprintf("%.3gM", v/1e6)
@@ -103,16 +103,16 @@ func curvePlot(c *explore.Curve, title, class string, value func(*explore.Point)
 	for i := range c.Points {
 		top = max(top, value(&c.Points[i]))
 	}
-	p := newPlot(title+" over runs", 0, float64(last.Run), float64(top), short, short)
+	p := newPlot(title+" over runs", 0, float64(last.Run), float64(top), Short, Short)
 	path := fmt.Sprintf("M%.1f %.1f", p.x(0), p.y(0))
 	for i := range c.Points {
 		path += fmt.Sprintf("L%.1f %.1f", p.x(float64(c.Points[i].Run)), p.y(float64(value(&c.Points[i]))))
 	}
-	p.add(`<path class="area %s" d="%sL%.1f %.1fz"/><path class="curve %s" d="%s"/>`, class, path, p.x(float64(last.Run)), p.y(0), class, path)
+	p.Add(`<path class="area %s" d="%sL%.1f %.1fz"/><path class="curve %s" d="%s"/>`, class, path, p.x(float64(last.Run)), p.y(0), class, path)
 	before := 0
 	for i := range c.Points {
 		if now := &c.Points[i]; now.Failures > before {
-			p.add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.x(float64(now.Run)), p.y(float64(value(now))), p.title("%s by run %d", Count(now.Failures, "kind of failure"), now.Run))
+			p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.x(float64(now.Run)), p.y(float64(value(now))), p.Title("%s by run %d", Count(now.Failures, "kind of failure"), now.Run))
 			before = now.Failures
 		}
 	}
@@ -154,8 +154,8 @@ func loadPlots(l *explore.Load) []plotView {
 		top = max(top, perSecond(b.Ok+b.Fail+b.Info))
 		slowest = max(slowest, b.Quantile(0.99))
 	}
-	seconds := func(v float64) string { return short(v) + " s" }
-	p := newPlot("operations per virtual second", 0, end, top, seconds, short)
+	seconds := func(v float64) string { return Short(v) + " s" }
+	p := newPlot("operations per virtual second", 0, end, top, seconds, Short)
 	for i := range buckets {
 		b, sum := &buckets[i], 0.0
 		for _, part := range []struct {
@@ -166,8 +166,8 @@ func loadPlots(l *explore.Load) []plotView {
 				continue
 			}
 			rate := perSecond(part.n)
-			p.add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, part.class, p.x(float64(i)*width), p.y(sum+rate), max(p.x(width)-p.x(0)-0.6, 0.8), max(p.y(sum)-p.y(sum+rate), 0.5),
-				p.title("%s to %s: %d ok, %d fail, %d info in all runs", seconds(float64(i)*width), seconds(float64(i+1)*width), b.Ok, b.Fail, b.Info))
+			p.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, part.class, p.x(float64(i)*width), p.y(sum+rate), max(p.x(width)-p.x(0)-0.6, 0.8), max(p.y(sum)-p.y(sum+rate), 0.5),
+				p.Title("%s to %s: %d ok, %d fail, %d info in all runs", seconds(float64(i)*width), seconds(float64(i+1)*width), b.Ok, b.Fail, b.Info))
 			sum += rate
 		}
 	}
@@ -191,7 +191,7 @@ func loadPlots(l *explore.Load) []plotView {
 		for i, at := range points {
 			d += map[bool]string{true: "M", false: "L"}[i == 0] + at
 		}
-		p.add(`<path class="curve %s" d="%s"/>`, q.class, d)
+		p.Add(`<path class="curve %s" d="%s"/>`, q.class, d)
 	}
 	return append(list, plotView{Title: "Latency of operations", Note: "Of those that were ok, in virtual time, by when they were invoked.", Drawing: p.end(),
 		Legend: []legendView{{"c0", "median"}, {"c3", "99 % took no longer"}}})
@@ -200,14 +200,14 @@ func loadPlots(l *explore.Load) []plotView {
 // newLogPlot has latencies in milliseconds, on a scale of powers of ten.
 func newLogPlot(toX, topMs float64, x func(float64) string) *plot {
 	p := &plot{toX: toX, toY: math.Ceil(math.Log10(max(topMs, 1))) + 3} // from a microsecond on
-	p.add(`<svg class="diagram plot" viewBox="0 0 %d %d" role="img" aria-label="latency of operations over virtual time">`, plotWidth, plotHeight)
+	p.Add(`<svg class="diagram plot" viewBox="0 0 %d %d" role="img" aria-label="latency of operations over virtual time">`, plotWidth, plotHeight)
 	for e := -3; float64(e) <= p.toY-3; e++ {
 		at := p.y(float64(e + 3))
-		p.add(`<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, plotLeft, at, plotWidth-plotRight, at)
-		p.text(plotLeft-6, at+4, "tick", "end", powerOfTen(e))
+		p.Add(`<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, plotLeft, at, plotWidth-plotRight, at)
+		p.Text(plotLeft-6, at+4, "tick", "end", powerOfTen(e))
 	}
-	for _, v := range steps(toX) {
-		p.text(p.x(v), plotHeight-8, "tick", "middle", x(v))
+	for _, v := range Steps(toX) {
+		p.Text(p.x(v), plotHeight-8, "tick", "middle", x(v))
 	}
 	return p
 }

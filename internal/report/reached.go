@@ -23,7 +23,7 @@ func Reached(w io.Writer, features []coverage.Feature, near []coverage.Nearness)
 		if text == "" {
 			text = fmt.Sprintf("%016x", list[i].ID)
 		}
-		fmt.Fprintf(b, "  %-10s  %s\n", list[i].Domain, visible(text, maxReachedText))
+		fmt.Fprintf(b, "  %-10s  %s\n", list[i].Domain, Visible(text, maxReachedText))
 	}
 	if len(list) == 0 {
 		b.WriteString("  nothing\n")
@@ -31,7 +31,7 @@ func Reached(w io.Writer, features []coverage.Feature, near []coverage.Nearness)
 	if len(near) > 0 {
 		b.WriteString("\nnear\n")
 		for _, n := range near {
-			fmt.Fprintf(b, "  %.4f  %s: %s\n", n.Distance, n.Name, visible(n.Says, maxReachedText))
+			fmt.Fprintf(b, "  %.4f  %s: %s\n", n.Distance, n.Name, Visible(n.Says, maxReachedText))
 		}
 	}
 	return b.Flush()

@@ -77,11 +77,11 @@ type (
 func SARIF(w io.Writer, c CampaignOf) error {
 	t := c.Totals
 	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
-		Tool: sarifTool{sarifDriver{Name: "bloodhound", Version: visible(c.Bloodhound, pageValueRunes),
+		Tool: sarifTool{sarifDriver{Name: "bloodhound", Version: Visible(c.Bloodhound, pageValueRunes),
 			InformationURI: "https://github.com/bloodhound-dst/bloodhound", Rules: []sarifRule{}}}}
 	for _, p := range t.Properties {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: visible(p.Property, pageValueRunes),
-			ShortDescription: sarifText{visible(p.Property+" ("+p.Kind+")", pageLineRunes)},
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{ID: Visible(p.Property, pageValueRunes),
+			ShortDescription: sarifText{Visible(p.Property+" ("+p.Kind+")", pageLineRunes)},
 			Properties:       map[string]any{"holds": p.Holds, "violated": p.Violated, "unknown": p.Unknown}})
 	}
 	for _, f := range t.Failures {
@@ -99,16 +99,16 @@ func SARIF(w io.Writer, c CampaignOf) error {
 		if c.Status.Failed {
 			level = "error"
 		}
-		call.Notifications = append(call.Notifications, sarifNotification{level, sarifText{visible(text, pageLineRunes)}})
+		call.Notifications = append(call.Notifications, sarifNotification{level, sarifText{Visible(text, pageLineRunes)}})
 	}
 	for _, p := range t.Properties {
 		if p.Unknown > 0 {
 			call.Notifications = append(call.Notifications, sarifNotification{"warning",
-				sarifText{visible(p.Property+" is unknown in "+often(p.Unknown, t.Runs)+": "+p.Reason, pageLineRunes)}})
+				sarifText{Visible(p.Property+" is unknown in "+often(p.Unknown, t.Runs)+": "+p.Reason, pageLineRunes)}})
 		}
 		if p.Never() {
 			call.Notifications = append(call.Notifications, sarifNotification{"warning",
-				sarifText{visible(p.Property+" did not happen in any run: "+p.Reason, pageLineRunes)}})
+				sarifText{Visible(p.Property+" did not happen in any run: "+p.Reason, pageLineRunes)}})
 		}
 	}
 	run.Invocations = []sarifInvocation{call}
@@ -119,13 +119,13 @@ func SARIF(w io.Writer, c CampaignOf) error {
 
 func (c *CampaignOf) sarifResult(f *explore.Failure, d *sarifDriver) sarifResult {
 	t := c.Totals
-	id := visible(f.Verdict.Property, pageValueRunes)
+	id := Visible(f.Verdict.Property, pageValueRunes)
 	index := slices.IndexFunc(d.Rules, func(r sarifRule) bool { return r.ID == id })
 	if index < 0 {
 		index = len(d.Rules)
 		d.Rules = append(d.Rules, sarifRule{ID: id, ShortDescription: sarifText{id}})
 	}
-	text := visible(f.Verdict.Property+": "+f.Verdict.Reason, pageLineRunes) + " (" + showed(f, t.Runs) + "). Replay: " + visible(c.replay(f), pageLineRunes)
+	text := Visible(f.Verdict.Property+": "+f.Verdict.Reason, pageLineRunes) + " (" + showed(f, t.Runs) + "). Replay: " + Visible(c.replay(f), pageLineRunes)
 	r := sarifResult{RuleID: id, RuleIndex: index, Level: "error", Message: sarifText{text},
 		Fingerprints: map[string]string{"bloodhound/v1": f.ID},
 		Properties:   map[string]any{"seed": f.Tape.Seed, "runs": f.Runs, "of": t.Runs, "hash": f.Hash}}

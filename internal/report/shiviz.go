@@ -37,7 +37,7 @@ func newShivizSink(w io.Writer, f Filter, spec *world.Spec) *shivizSink {
 
 // host is the number of a host; hosts' names have no space.
 func (s *shivizSink) host(name string) int {
-	name = strings.Join(strings.Fields(visible(name, pageValueRunes)), "_")
+	name = strings.Join(strings.Fields(Visible(name, pageValueRunes)), "_")
 	i, ok := s.index[name]
 	if !ok {
 		i = len(s.hosts)
@@ -59,7 +59,7 @@ func (s *shivizSink) happen(node string, ns int64, heard []uint64, text string) 
 	}
 	clock[h]++
 	s.clocks[h] = clock
-	fmt.Fprintf(s.w, "%s %s\n%s {", Seconds(ns), visible(text, pageLineRunes), s.hosts[h])
+	fmt.Fprintf(s.w, "%s %s\n%s {", Seconds(ns), Visible(text, pageLineRunes), s.hosts[h])
 	first := true
 	for i, n := range clock {
 		if n == 0 {

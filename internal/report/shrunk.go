@@ -11,15 +11,15 @@ import (
 // Shrunk says what shrinking came to: the sizes before and after, and whether the result is 1-minimal.
 func Shrunk(s *shrink.Shrunk) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n", shrunkHead(s))
-	for _, row := range shrunkSizes(s) {
+	fmt.Fprintf(&b, "%s\n", ShrunkHead(s))
+	for _, row := range ShrunkSizes(s) {
 		fmt.Fprintf(&b, "  %-12s %12s -> %s\n", row.What, row.From, row.To)
 	}
 	return b.String()
 }
 
-// shrunkHead says what shrinking came to in a line.
-func shrunkHead(s *shrink.Shrunk) string {
+// ShrunkHead says what shrinking came to in a line.
+func ShrunkHead(s *shrink.Shrunk) string {
 	if s.From == s.To {
 		return fmt.Sprintf("no smaller run was found after %s: %s", Count(s.Runs, "run"), shrunkEnd(s))
 	}
@@ -40,9 +40,9 @@ type ShrunkSize struct{ What, From, To string }
 // essential are the measures that say what a failure consists of. They are listed also if shrinking has not changed them.
 var essential = []string{"faults", "operations", "decisions"}
 
-// shrunkSizes lists the measures of a run before and after, without those of what the run never had. There are none if nothing could be
+// ShrunkSizes lists the measures of a run before and after, without those of what the run never had. There are none if nothing could be
 // taken away.
-func shrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
+func ShrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
 	a, b := s.From, s.To
 	if a == b {
 		return nil
@@ -65,7 +65,7 @@ func shrunkSizes(s *shrink.Shrunk) (rows []ShrunkSize) {
 // shrunkShort is the same in a few words.
 func shrunkShort(s *shrink.Shrunk) string {
 	var parts []string
-	for _, row := range shrunkSizes(s) {
+	for _, row := range ShrunkSizes(s) {
 		if slices.Contains(essential, row.What) {
 			parts = append(parts, row.What+" "+row.From+" -> "+row.To)
 		}

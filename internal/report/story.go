@@ -88,6 +88,11 @@ func orElse(s, otherwise string) string {
 	return s
 }
 
+// Expected says what a property of a Spec promises, for a verdict whose run is not at hand.
+func Expected(spec *world.Spec, v check.Verdict) string {
+	return promise(&StoryOf{Spec: spec, Outcome: &check.Judged{}}, v)
+}
+
 // promise says what a property promises: in the user's words, or else from its check.
 func promise(s *StoryOf, v check.Verdict) string {
 	for _, p := range s.Spec.Properties {

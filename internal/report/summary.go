@@ -105,7 +105,7 @@ func standing(b *strings.Builder, s *search.Standing) {
 	near := slices.DeleteFunc(slices.Clone(s.Near), func(n coverage.Nearness) bool { return n.Distance >= 1 || n.Distance <= 0 })
 	slices.SortStableFunc(near, func(a, b coverage.Nearness) int { return cmp.Compare(a.Distance, b.Distance) })
 	for _, n := range near[:min(len(near), summaryNear)] {
-		fmt.Fprintf(b, "  nearest to a violation: %s, %.3f: %s\n", n.Name, n.Distance, visible(n.Says, maxReachedText))
+		fmt.Fprintf(b, "  nearest to a violation: %s, %.3f: %s\n", n.Name, n.Distance, Visible(n.Says, maxReachedText))
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(b, "  %s\n", n)

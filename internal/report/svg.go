@@ -29,17 +29,19 @@ const (
 	closeTimeGutter = 96
 )
 
-// drawing builds an SVG.
-type drawing struct{ strings.Builder }
+// Drawing builds an SVG, whose colours are those of Style.
+type Drawing struct{ strings.Builder }
 
-func (d *drawing) add(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
+// Add adds an element, which is formatted like fmt.Printf does. Texts of a program under test go into it by Text and Title alone.
+func (d *Drawing) Add(format string, args ...any) { fmt.Fprintf(d, format+"\n", args...) }
 
-// text puts a text of the world into the drawing.
-func (d *drawing) text(x, y float64, class, anchor, text string) {
-	d.add(`<text x="%.1f" y="%.1f" class="%s" text-anchor="%s">%s</text>`, x, y, class, anchor, markup(text, labelRunes))
+// Text puts a text of the world into the drawing.
+func (d *Drawing) Text(x, y float64, class, anchor, text string) {
+	d.Add(`<text x="%.1f" y="%.1f" class="%s" text-anchor="%s">%s</text>`, x, y, class, anchor, markup(text, labelRunes))
 }
 
-func (d *drawing) title(format string, args ...any) string {
+// Title is the element that names the one around it, when somebody points at that.
+func (d *Drawing) Title(format string, args ...any) string {
 	return "<title>" + markup(fmt.Sprintf(format, args...), 400) + "</title>"
 }
 
@@ -105,31 +107,31 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 	clientY := func(i int) float64 { return clientsAt + float64(i)*rowHeight }
 	bottom := clientsAt + float64(len(names))*rowHeight + 8
 
-	d := &drawing{}
-	d.add(`<svg class="diagram" id="overview" viewBox="0 0 %d %.0f" role="img" aria-label="space-time diagram of the window" data-from="%d" data-to="%d" data-left="%d" data-right="%d">`,
+	d := &Drawing{}
+	d.Add(`<svg class="diagram" id="overview" viewBox="0 0 %d %.0f" role="img" aria-label="space-time diagram of the window" data-from="%d" data-to="%d" data-left="%d" data-right="%d">`,
 		overviewWidth, bottom+6, f.fromNs, f.toNs, overviewGutter, overviewWidth-right)
-	d.add(`<clipPath id="window"><rect x="%d" y="0" width="%d" height="%.0f"/></clipPath><g id="ticks" data-top="%.1f" data-bottom="%.1f">`, overviewGutter-4, overviewWidth-right-overviewGutter+8, bottom+6, top-6, bottom)
+	d.Add(`<clipPath id="window"><rect x="%d" y="0" width="%d" height="%.0f"/></clipPath><g id="ticks" data-top="%.1f" data-bottom="%.1f">`, overviewGutter-4, overviewWidth-right-overviewGutter+8, bottom+6, top-6, bottom)
 	for _, ns := range ticks(f.fromNs, f.toNs) {
-		d.add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x(ns), top-6, x(ns), bottom)
-		d.text(x(ns), 13, "tick", "middle", shortSeconds(ns))
+		d.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x(ns), top-6, x(ns), bottom)
+		d.Text(x(ns), 13, "tick", "middle", shortSeconds(ns))
 	}
-	d.add("</g>")
+	d.Add("</g>")
 	for i, s := range injections {
 		y := faultsAt + float64(i)*rowHeight
 		w := max(x(s.EndNs)-x(s.StartNs), 2)
-		d.add(`<g clip-path="url(#window)">%s<rect class="fault" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`,
-			d.title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)), when(s.StartNs, s.EndNs), x(s.StartNs), y, w, rowHeight-4)
-		d.text(overviewGutter-8, y+10, "label fault-label", "end", string(s.Kind)+" "+s.Target)
+		d.Add(`<g clip-path="url(#window)">%s<rect class="fault" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`,
+			d.Title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)), when(s.StartNs, s.EndNs), x(s.StartNs), y, w, rowHeight-4)
+		d.Text(overviewGutter-8, y+10, "label fault-label", "end", string(s.Kind)+" "+s.Target)
 		for _, n := range nodesOf(s.Target, lanes) {
-			d.add(`<rect class="injected" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`, when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
+			d.Add(`<rect class="injected" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`, when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
 		}
 	}
 	for _, n := range p.Spec.Nodes {
 		lane := lanes[n.Name]
-		d.add(`<line class="lane %s" data-node="%d" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, colour(lane), lane, overviewGutter, laneY(lane), overviewWidth-right, laneY(lane))
-		d.text(overviewGutter-8, laneY(lane)+4, "label node-label "+colour(lane), "end", n.Name)
+		d.Add(`<line class="lane %s" data-node="%d" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, colour(lane), lane, overviewGutter, laneY(lane), overviewWidth-right, laneY(lane))
+		d.Text(overviewGutter-8, laneY(lane)+4, "label node-label "+colour(lane), "end", n.Name)
 	}
-	d.add(`<g clip-path="url(#window)">`)
+	d.Add(`<g clip-path="url(#window)">`)
 	if p.Diagram != nil {
 		for _, m := range p.Diagram.Messages {
 			p.overviewMessage(d, &m, f, lanes, x, laneY)
@@ -139,15 +141,15 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 			if !ok || m.TimeNs < f.fromNs || m.TimeNs > f.toNs {
 				continue
 			}
-			d.add(`<circle class="mark %s" %s cx="%.1f" cy="%.1f" r="3.5">%s</circle>`, colour(lane), when(m.TimeNs, m.TimeNs), x(m.TimeNs), laneY(lane),
-				d.title("%s %s at %s", m.Node, m.Text, Seconds(m.TimeNs)))
+			d.Add(`<circle class="mark %s" %s cx="%.1f" cy="%.1f" r="3.5">%s</circle>`, colour(lane), when(m.TimeNs, m.TimeNs), x(m.TimeNs), laneY(lane),
+				d.Title("%s %s at %s", m.Node, m.Text, Seconds(m.TimeNs)))
 		}
 	}
-	d.add("</g>")
+	d.Add("</g>")
 	row := map[string]int{}
 	for i, c := range names {
 		row[c] = i
-		d.text(overviewGutter-8, clientY(i)+10, "label", "end", c)
+		d.Text(overviewGutter-8, clientY(i)+10, "label", "end", c)
 	}
 	for _, op := range ops {
 		i, ok := row[op.Client]
@@ -159,17 +161,17 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 		if f.conflict[op.Call] {
 			class += " conflict"
 		}
-		d.add(`<a href="#op-%d" clip-path="url(#window)"><rect class="%s" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect></a>`, op.Call, class, when(op.CallTimeNs, end), x(op.CallTimeNs), clientY(i)+1,
-			max(x(end)-x(op.CallTimeNs), 2.5), rowHeight-5, d.title("%s: %s", op.Client, operationText(&op)))
+		d.Add(`<a href="#op-%d" clip-path="url(#window)"><rect class="%s" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect></a>`, op.Call, class, when(op.CallTimeNs, end), x(op.CallTimeNs), clientY(i)+1,
+			max(x(end)-x(op.CallTimeNs), 2.5), rowHeight-5, d.Title("%s: %s", op.Client, operationText(&op)))
 	}
-	d.add(`<g clip-path="url(#window)"><line class="violation" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line class="cursor" id="cursor" x1="0" y1="%.1f" x2="0" y2="%.1f" visibility="hidden"/></g>`,
+	d.Add(`<g clip-path="url(#window)"><line class="violation" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line class="cursor" id="cursor" x1="0" y1="%.1f" x2="0" y2="%.1f" visibility="hidden"/></g>`,
 		when(f.atNs, f.atNs), x(f.atNs), top-6, x(f.atNs), bottom, top-6, bottom)
-	d.add(`<rect id="brush" x="0" y="%.1f" width="0" height="%.1f" visibility="hidden"/>`, top-6, bottom-top+6)
-	d.add("</svg>")
+	d.Add(`<rect id="brush" x="0" y="%.1f" width="0" height="%.1f" visibility="hidden"/>`, top-6, bottom-top+6)
+	d.Add("</svg>")
 	return template.HTML(d.String())
 }
 
-func (p *PageOf) overviewMessage(d *drawing, m *Message, f *focus, lanes map[string]int, x func(int64) float64, y func(int) float64) {
+func (p *PageOf) overviewMessage(d *Drawing, m *Message, f *focus, lanes map[string]int, x func(int64) float64, y func(int) float64) {
 	from, ok := lanes[m.From]
 	to, known := lanes[m.To]
 	if !ok || !known || m.SentNs < f.fromNs || m.SentNs > f.toNs {
@@ -178,11 +180,11 @@ func (p *PageOf) overviewMessage(d *drawing, m *Message, f *focus, lanes map[str
 	if m.ReadEvent == 0 {
 		x1, y1 := x(m.SentNs), y(from)
 		y2 := y1 + math.Copysign(14, y(to)-y1)
-		d.add(`<g class="unread" %s data-x="%.1f">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`, when(m.SentNs, m.SentNs), x1,
-			d.title("%d bytes of %s to %s over %s, sent at %s, never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs)), x1, y1, x1+2, y2, x1, y2-2)
+		d.Add(`<g class="unread" %s data-x="%.1f">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`, when(m.SentNs, m.SentNs), x1,
+			d.Title("%d bytes of %s to %s over %s, sent at %s, never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs)), x1, y1, x1+2, y2, x1, y2-2)
 		return
 	}
-	d.add(`<line class="message %s" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), when(m.SentNs, m.ReadNs), x(m.SentNs), y(from), x(m.ReadNs), y(to))
+	d.Add(`<line class="message %s" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), when(m.SentNs, m.ReadNs), x(m.SentNs), y(from), x(m.ReadNs), y(to))
 }
 
 // when is what the page's script places a mark of the timeline by.
@@ -270,16 +272,16 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 	width := notesAt + 620
 
 	ys, skips, notes, bottom := f.place(instants, dropped, folds)
-	d := &drawing{}
-	d.add(`<svg class="diagram heads" viewBox="0 0 %.0f 24" aria-hidden="true">`, width)
+	d := &Drawing{}
+	d.Add(`<svg class="diagram heads" viewBox="0 0 %.0f 24" aria-hidden="true">`, width)
 	for _, n := range p.Spec.Nodes {
-		d.text(x(lanes[n.Name]), 16, "label node-label "+colour(lanes[n.Name]), "middle", n.Name)
+		d.Text(x(lanes[n.Name]), 16, "label node-label "+colour(lanes[n.Name]), "middle", n.Name)
 	}
-	d.add("</svg>")
-	d.add(`<svg class="diagram" id="close" viewBox="0 24 %.0f %.0f" role="img" aria-label="what matters most, time running down">`, width, bottom-20)
+	d.Add("</svg>")
+	d.Add(`<svg class="diagram" id="close" viewBox="0 24 %.0f %.0f" role="img" aria-label="what matters most, time running down">`, width, bottom-20)
 	for _, n := range p.Spec.Nodes {
 		lane := lanes[n.Name]
-		d.add(`<line class="lane %s" x1="%.1f" y1="24" x2="%.1f" y2="%.1f"/>`, colour(lane), x(lane), x(lane), bottom)
+		d.Add(`<line class="lane %s" x1="%.1f" y1="24" x2="%.1f" y2="%.1f"/>`, colour(lane), x(lane), x(lane), bottom)
 	}
 	// at is the place of a time that need not be an instant.
 	at := func(ns int64) float64 {
@@ -299,28 +301,28 @@ func (p *PageOf) closeUp(f *focus, ops []history.Operation) template.HTML {
 		injections, _ := injectionsIn(p.Outcome.Ledger.Injections, instants[0].ns, instants[len(instants)-1].ns, pageInjections)
 		for _, s := range injections {
 			for _, n := range nodesOf(s.Target, lanes) {
-				d.add(`<rect class="injected" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
-					max(at(s.EndNs)-at(s.StartNs), 2), d.title("%s %s, %s to %s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs)))
+				d.Add(`<rect class="injected" x="%.1f" y="%.1f" width="24" height="%.1f">%s</rect>`, x(lanes[n])-12, at(s.StartNs),
+					max(at(s.EndNs)-at(s.StartNs), 2), d.Title("%s %s, %s to %s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs)))
 			}
 		}
 	}
 	for _, s := range skips {
-		d.add(`<line class="skip" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns-6, s.y+2, notesAt-10, s.y+2)
-		d.text(notesAt, s.y+6, "skip-text", "start", s.text)
+		d.Add(`<line class="skip" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns-6, s.y+2, notesAt-10, s.y+2)
+		d.Text(notesAt, s.y+6, "skip-text", "start", s.text)
 	}
 	p.closeOperations(d, f, ops, lanes, x, at)
 	drawMessages(d, messages, lanes, gap, x, at)
 	for _, n := range notes {
-		d.text(columns-10, n.y+4, "tick", "end", Seconds(n.i.ns))
+		d.Text(columns-10, n.y+4, "tick", "end", Seconds(n.i.ns))
 		class := "note " + n.i.class
 		if lane, ok := lanes[n.i.node]; ok {
-			d.add(`<circle class="mark %s" cx="%.1f" cy="%.1f" r="3.5"/>`, colour(lane), x(lane), n.y)
+			d.Add(`<circle class="mark %s" cx="%.1f" cy="%.1f" r="3.5"/>`, colour(lane), x(lane), n.y)
 			class += " " + colour(lane)
 		}
-		d.text(notesAt, n.y+4, class, "start", n.i.note)
+		d.Text(notesAt, n.y+4, class, "start", n.i.note)
 	}
-	d.add(`<line class="violation" id="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
-	d.add("</svg>")
+	d.Add(`<line class="violation" id="violation" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, columns, at(f.atNs), notesAt-8, at(f.atNs))
+	d.Add("</svg>")
 	return template.HTML(d.String())
 }
 
@@ -383,26 +385,26 @@ func (f *focus) place(instants []instant, dropped []int64, folds []foldedRounds)
 	return ys, skips, notes, y + 22
 }
 
-func drawMessages(d *drawing, messages []Message, lanes map[string]int, gap float64, x func(int) float64, at func(int64) float64) {
+func drawMessages(d *Drawing, messages []Message, lanes map[string]int, gap float64, x func(int) float64, at func(int64) float64) {
 	for _, m := range messages {
 		from, to := lanes[m.From], lanes[m.To]
 		x1, y1 := x(from), at(m.SentNs)
 		if m.ReadEvent == 0 {
 			x2 := x1 + math.Copysign(gap*0.45, x(to)-x1)
-			d.add(`<g class="unread">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl6 6m0-6l-6 6"/></g>`,
-				d.title("%d bytes of %s to %s over %s, sent at %s (event %d), never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs), m.SentEvent),
+			d.Add(`<g class="unread">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl6 6m0-6l-6 6"/></g>`,
+				d.Title("%d bytes of %s to %s over %s, sent at %s (event %d), never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs), m.SentEvent),
 				x1, y1, x2, y1+3, x2-3, y1)
 			continue
 		}
 		x2, y2 := x(to), at(m.ReadNs)
-		d.add(`<g class="arrow %s" data-from="%d" data-to="%d">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>%s</g>`, colour(from), from, to,
-			d.title("%d bytes of %s to %s over %s, sent at %s (event %d), read at %s (event %d)", m.Bytes, m.From, m.To, m.Via,
+		d.Add(`<g class="arrow %s" data-from="%d" data-to="%d">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>%s</g>`, colour(from), from, to,
+			d.Title("%d bytes of %s to %s over %s, sent at %s (event %d), read at %s (event %d)", m.Bytes, m.From, m.To, m.Via,
 				Seconds(m.SentNs), m.SentEvent, Seconds(m.ReadNs), m.ReadEvent), x1, y1, x2, y2, head(x1, y1, x2, y2))
 	}
 }
 
 // closeOperations draws the operations in conflict beside the node of their client, each in a column of its own.
-func (p *PageOf) closeOperations(d *drawing, f *focus, ops []history.Operation, lanes map[string]int, x func(int) float64, at func(int64) float64) {
+func (p *PageOf) closeOperations(d *Drawing, f *focus, ops []history.Operation, lanes map[string]int, x func(int) float64, at func(int64) float64) {
 	column := 0
 	for _, op := range ops {
 		if !f.conflict[op.Call] {
@@ -413,8 +415,8 @@ func (p *PageOf) closeOperations(d *drawing, f *focus, ops []history.Operation, 
 			continue
 		}
 		y1, y2 := at(op.CallTimeNs), at(endOf(&op, p.Outcome))
-		d.add(`<rect class="op conflict" x="%.1f" y="%.1f" width="7" height="%.1f" rx="2">%s</rect>`, x(lane)+6+float64(column%4)*9, y1,
-			max(y2-y1, 4), d.title("%s: %s", op.Client, operationText(&op)))
+		d.Add(`<rect class="op conflict" x="%.1f" y="%.1f" width="7" height="%.1f" rx="2">%s</rect>`, x(lane)+6+float64(column%4)*9, y1,
+			max(y2-y1, 4), d.Title("%s: %s", op.Client, operationText(&op)))
 		column++
 	}
 }

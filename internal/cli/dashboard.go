@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/dashboard"
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
+)
+
+// tokenVariable has the token of a dashboard where no file has it.
+const tokenVariable = "BLOODHOUND_DASHBOARD_TOKEN"
+
+// Bounds of the dashboard's server.
+const (
+	maxTokenBytes  = 4096
+	headerTime     = 10 * time.Second
+	maxHeaderBytes = 64 << 10
+	drainTime      = 3 * time.Second
+)
+
+// dashboardFlags are those of dashboard.
+type dashboardFlags struct {
+	store     string
+	listen    string
+	tokenFile string
+	export    string
+	header    string
+	hosts     []string
+	noToken   bool
+}
+
+func (a *app) dashboardVerb() *cobra.Command {
+	f := &dashboardFlags{}
+	c := &cobra.Command{
+		Use:   "dashboard",
+		Short: "Show what a store holds, in a browser",
+		Long: `Serves pages on tests, failures, workers and the corpus of a store, which need no worker to run, a JSON API below /api/v1/, and metrics
+for Prometheus at /metrics. With --export it writes the pages as files and ends.
+Without a token it listens on loopback addresses alone.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.dashboard(c.Context(), f) },
+	}
+	c.Flags().StringVar(&f.store, "store", "", "the store: a `URL` or a folder (default: that of BLOODHOUND_STORE, or .bloodhound/store)")
+	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 is any that is free")
+	c.Flags().Var(fileFlag{&f.tokenFile}, "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
+	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")
+	c.Flags().StringVar(&f.header, "proxy-header", "", "let requests in that have this `header`, which a reverse proxy sets to the name of a user and removes from what others send")
+	c.Flags().StringArrayVar(&f.hosts, "host", nil, "a `name` of this dashboard in addresses of browsers, besides localhost")
+	c.Flags().Var(fileFlag{&f.export}, "export", "write all pages into this `folder` and end")
+	return c
+}
+
+func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
+	guard := dashboard.Guard{Header: f.header, Hosts: f.hosts}
+	var err error
+	if guard.Token, err = f.token(); err != nil {
+		return err
+	}
+	if f.export == "" {
+		if err := guard.CheckListen(ctx, f.listen, f.noToken); err != nil {
+			return err
+		}
+	}
+	named := cmp.Or(f.store, os.Getenv(storeVariable))
+	path := cmp.Or(named, filepath.Join(stateName, "store"))
+	if named == "" {
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("there is no store %s here; name one by --store, as workers do", path)
+		}
+	}
+	db, err := openStore(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	d := &dashboard.Dashboard{Store: db, Bloodhound: Version(), Now: time.Now, Guard: guard}
+	if f.export != "" {
+		n, err := d.Export(ctx, f.export)
+		if err != nil {
+			return failed(err)
+		}
+		fmt.Fprintf(a.out, "%d pages, from %s\n", n, filepath.Join(f.export, "index.html"))
+		return nil
+	}
+	return a.serve(ctx, d, f.listen)
+}
+
+// token is that of the file, or of the variable; empty if there is none.
+func (f *dashboardFlags) token() (string, error) {
+	text := os.Getenv(tokenVariable)
+	if f.tokenFile != "" {
+		b, err := regular.Read(f.tokenFile, maxTokenBytes)
+		if err != nil {
+			return "", fmt.Errorf("--token-file: %w", err)
+		}
+		if text = strings.TrimSpace(string(b)); text == "" {
+			return "", fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
+		}
+	}
+	return text, nil
+}
+
+// serve serves a dashboard until ctx ends.
+func (a *app) serve(ctx context.Context, d *dashboard.Dashboard, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return failed(fmt.Errorf("--listen: %w; choose another port, or 0 for any", err))
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	server := &http.Server{Handler: d.Handler(ctx), ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeaderBytes,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	fmt.Fprintf(a.out, "http://%s shows %s; Ctrl-C ends it\n", l.Addr(), d.Store)
+	select {
+	case err := <-ended:
+		return failed(err)
+	case <-ctx.Done():
+	}
+	drain, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	if err := server.Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return failed(err)
+	}
+	return nil
+}

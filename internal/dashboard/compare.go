@@ -1,0 +1,109 @@
+package dashboard
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+)
+
+// ComparePage compares two codes of a test.
+type ComparePage struct {
+	Test     testRef      `json:"test"`
+	Tests    []testRef    `json:"tests"`
+	Codes    []codeRef    `json:"codes"`
+	A        side         `json:"a"` // the older one, unless the query says otherwise
+	B        side         `json:"b"`
+	Both     int          `json:"features_of_both"`
+	Failures []compareRow `json:"failures"`
+	Growth   []curve      `json:"growth"`
+}
+
+// side is one of the codes that are compared.
+type side struct {
+	Code     codeRef     `json:"code"`
+	Features int         `json:"features"`
+	Alone    int         `json:"features_alone"` // that the other one lacks
+	Sum      records.Sum `json:"effort"`
+	Risk     *riskRow    `json:"risk,omitempty"`
+}
+
+// compareRow is a failure in both codes.
+type compareRow struct {
+	failureRow
+	A string `json:"a"` // result, empty if it was not tried
+	B string `json:"b"`
+}
+
+func buildCompare(a *ask) (any, error) {
+	t, err := a.test("test")
+	if err != nil {
+		return nil, err
+	}
+	v := a.view
+	codes := v.CodesOf(t)
+	if len(codes) == 0 {
+		return nil, fmt.Errorf("no code of %s is %w yet", refOf(t).Name, errNotThere)
+	}
+	idA, idB := a.code("a", codes, min(1, len(codes)-1)), a.code("b", codes, 0)
+	p := &ComparePage{Test: refOf(t), Tests: refsOf(v), Codes: codesOf(v, codes), A: sideOf(v, t, idA), B: sideOf(v, t, idB)}
+	ofA, ofB := featuresOf(t, idA), featuresOf(t, idB)
+	for id := range ofA {
+		if _, is := ofB[id]; is {
+			p.Both++
+		}
+	}
+	p.A.Alone, p.B.Alone = len(ofA)-p.Both, len(ofB)-p.Both
+	for _, f := range t.Failures {
+		row := compareRow{failureRow: failureOf(v, t, f, codes[0])}
+		for place, c := range f.Matrix() {
+			if place.Code == idA {
+				row.A = moreSaid(row.A, c.Result)
+			}
+			if place.Code == idB {
+				row.B = moreSaid(row.B, c.Result)
+			}
+		}
+		if row.A != "" || row.B != "" {
+			p.Failures = append(p.Failures, row)
+		}
+	}
+	slices.SortFunc(p.Failures, func(x, y compareRow) int { return x.compare(&y.failureRow) })
+	p.Growth = []curve{{p.B.Code, thin(t.Growth(idB))}, {p.A.Code, thin(t.Growth(idA))}}
+	return p, nil
+}
+
+// moreSaid is the result of two environments that says more.
+func moreSaid(a, b string) string {
+	for _, r := range []string{records.Reproduced, records.Clean, records.Diverged, records.Varies} {
+		if a == r || b == r {
+			return r
+		}
+	}
+	return a
+}
+
+func sideOf(v *records.View, t *records.TestView, code records.ID) side {
+	s := side{Code: codeOf(v, code), Features: len(featuresOf(t, code))}
+	for p, e := range t.Efforts {
+		if p.Code != code {
+			continue
+		}
+		for _, x := range e.Phases {
+			s.Sum.Spans += x.Spans
+			s.Sum.Runs += x.Runs
+			s.Sum.Violated += x.Violated
+			s.Sum.Events += x.Events
+			s.Sum.Lost += x.Lost
+			s.Sum.Varying += x.Varying
+			s.Sum.Ms += x.Ms
+		}
+	}
+	for _, r := range t.Risks(code) {
+		if r.Class == records.AnyFeature {
+			risk := riskOf(r)
+			s.Risk = &risk
+		}
+	}
+	return s
+}

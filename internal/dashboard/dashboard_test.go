@@ -1,0 +1,367 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// of makes a dashboard of a store whose clock stands still.
+func of(s store.Store) *Dashboard {
+	return &Dashboard{Store: s, Bloodhound: "v1", Now: func() time.Time { return dashboardtest.Now }}
+}
+
+// filled is a store with the entries of dashboardtest.
+func filled(t testing.TB) store.Store {
+	s := store.NewMemory()
+	dashboardtest.Fill(t, s)
+	return s
+}
+
+// serve serves a dashboard until the test ends.
+func serve(t testing.TB, d *Dashboard) *httptest.Server {
+	ctx, stop := context.WithCancel(context.Background())
+	s := httptest.NewServer(d.Handler(ctx))
+	t.Cleanup(func() { stop(); s.CloseClientConnections(); s.Close() })
+	return s
+}
+
+func get(t testing.TB, s *httptest.Server, path string) (string, *http.Response) {
+	t.Helper()
+	r, err := s.Client().Get(s.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), r
+}
+
+var (
+	testID   = records.TestID(dashboardtest.Store)
+	lostName = dashboardtest.FailureName("linearizable", "a write that was acknowledged is lost")
+	lostID   = records.FailureID("linearizable: a write that was acknowledged is lost")
+)
+
+// addresses are the pages of the database of dashboardtest.
+func addresses() map[string]string {
+	return map[string]string{
+		"overview": "/", "one finding": "/?finding=rare&sort=runs", "test": "/test?id=" + string(testID), "logarithmic": "/test?id=" + string(testID) + "&scale=log", "without runs": "/test?id=" + string(records.TestID(dashboardtest.Waiting)),
+		"without a bound": "/test?id=" + string(records.TestID(dashboardtest.Queue)),
+		"failure":         "/failure?test=" + string(testID) + "&id=" + string(lostID), "workers": "/workers", "corpus": "/corpus", "a corpus": "/corpus?test=" + string(testID) + "&from=100",
+		"compare": "/compare?test=" + string(testID), "database": "/database",
+	}
+}
+
+func TestPages(t *testing.T) {
+	s := serve(t, of(filled(t)))
+	for name, wants := range map[string][]string{
+		"overview": {"4 tests", ">new<", "<b>1</b><span>resolved</span>", "<b>1</b><span>rare</span>", "a write that was acknowledged is lost", "acknowledged</span>", `class="state caught"`, `class="state waiting"`,
+			`class="state holds"`, "c0ffee12ab", "2 workers at work"},
+		"one finding":     {"n2 ended with SIGSEGV", "all failures"},
+		"test":            {"95 % sure: fewer than 1 in", "It says nothing about faults, workloads", `<path class="curve c0"`, `<path class="curve old"`, "linearizable", "liveness", "holdout", "native, linux 6.1, example, v1.0.0", `class="dot`},
+		"without a bound": {"There is no bound: ", "cannot be made again"},
+		"logarithmic":     {"on a linear scale"},
+		"without runs":    {"no holdout run of this code was recorded", "No run of this code was recorded"},
+		"failure": {`<h1 id="sentence">a write that was acknowledged is lost`, "the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",
+			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`, "reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay it now"},
+		"workers":  {"runner-1/4000", "pod=hound-2", "drained", `<rect class="work c`, "at work"},
+		"a corpus": {"130 entries", "move a fault", "seed "},
+		"compare":  {"of both", "8d4e6b2a0c", "c0ffee12ab", `class="result reproduced"`, `class="result clean"`},
+		"database": {"memory:", "span", "blobs", "KiB"},
+	} {
+		body, r := get(t, s, addresses()[name])
+		if r.StatusCode != 200 {
+			t.Errorf("%s: %s\n%s", name, r.Status, body)
+			continue
+		}
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("the page %s has no %s", name, want)
+			}
+		}
+		if strings.Contains(body, "ZgotmplZ") || strings.Contains(body, "%!") {
+			t.Errorf("%s: a value has no place in the page", name)
+		}
+	}
+	for _, path := range []string{"/nothing", "/test?id=x", "/failure?test=" + string(testID) + "&id=x", "/file?digest=x", "/api/v1/test?id=x", "/api/v1/nothing"} {
+		if _, r := get(t, s, path); r.StatusCode != 404 {
+			t.Errorf("%s: %s", path, r.Status)
+		}
+	}
+}
+
+// A database without anything has pages, too.
+func TestEmptyDatabase(t *testing.T) {
+	s := serve(t, of(store.NewMemory()))
+	for _, path := range []string{"/", "/workers", "/database", "/metrics", "/api/v1/overview"} {
+		if body, r := get(t, s, path); r.StatusCode != 200 {
+			t.Errorf("%s: %s\n%s", path, r.Status, body)
+		}
+	}
+	if body, _ := get(t, s, "/"); !strings.Contains(body, "Start a worker") {
+		t.Error("an empty overview does not say what to do")
+	}
+	for _, path := range []string{"/corpus", "/compare", "/test"} {
+		if body, r := get(t, s, path); r.StatusCode != 404 || !strings.Contains(body, "start a worker") {
+			t.Errorf("%s: %s", path, r.Status)
+		}
+	}
+}
+
+// The pages of two databases are the same after a merge in either order.
+func TestPagesDoNotDependOnTheOrderOfAMerge(t *testing.T) {
+	list, files := dashboardtest.Entries()
+	r := rand.New(rand.NewPCG(5, 6))
+	halves := [2]*store.Memory{store.NewMemory(), store.NewMemory()}
+	r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+	for i, e := range list {
+		if err := halves[i%2].Add(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		if i%10 == 0 { // some are in both
+			halves[1-i%2].Add(t.Context(), e)
+		}
+	}
+	for _, f := range files {
+		halves[0].PutBlob(t.Context(), f)
+	}
+	merged := func(a, b store.Store) (pages map[string]string) {
+		d, err := store.OpenDir(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		for _, from := range []store.Store{a, b, a} {
+			if _, err := store.Merge(t.Context(), d, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		folder := t.TempDir()
+		board := of(named{d})
+		if _, err := board.Export(t.Context(), folder); err != nil {
+			t.Fatal(err)
+		}
+		pages = map[string]string{}
+		files, err := filepath.Glob(filepath.Join(folder, "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages[filepath.Base(f)] = string(b)
+		}
+		return pages
+	}
+	x, y := merged(halves[0], halves[1]), merged(halves[1], halves[0])
+	if len(x) != len(y) || len(x) < 20 {
+		t.Fatalf("%d and %d files", len(x), len(y))
+	}
+	for name := range x {
+		if x[name] != y[name] {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+// named gives a store a name that is always the same.
+type named struct{ store.Store }
+
+func (named) String() string { return "a database" }
+
+var link = regexp.MustCompile(`(?:href|src)="([^"#]*)`)
+
+// Links of an export lead to files in it, and what a server alone can do is not there.
+func TestExport(t *testing.T) {
+	folder := t.TempDir()
+	n, err := of(filled(t)).Export(t.Context(), folder)
+	if err != nil || n < 20 {
+		t.Fatal(n, err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*.html"))
+	if err != nil || len(files) != n {
+		t.Fatalf("%d files, %d pages, %v", len(files), n, err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllSubmatch(b, -1) {
+			to := string(m[1])
+			if to == "" || strings.HasPrefix(to, "data:") || strings.HasPrefix(to, "https://example.org/") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(folder, to)); err != nil {
+				t.Errorf("%s leads to %q, which is not there", filepath.Base(f), to)
+			}
+		}
+		if bytes.Contains(b, []byte("<form")) {
+			t.Errorf("%s has a form", filepath.Base(f))
+		}
+	}
+}
+
+// The JSON of each page has what its HTML shows.
+func TestAPI(t *testing.T) {
+	s := serve(t, of(filled(t)))
+	get(t, s, "/")
+	for path, want := range map[string]string{
+		"overview": `"finding": "resolved"`, "test?id=" + string(testID): `"bound": `, "failure?test=" + string(testID) + "&id=" + string(lostID): `"replay": "bloodhound replay ` + lostName + `.json"`,
+		"workers": `"reason": "drained"`, "corpus?test=" + string(testID): `"mutation": "move a fault"`, "compare": `"features_of_both"`, "database": `"kind": "span"`, "status": `"reading": false`,
+	} {
+		body, r := get(t, s, "/api/v1/"+path)
+		if !json.Valid([]byte(body)) || r.Header.Get("Content-Type") != "application/json" || !strings.Contains(body, want) {
+			t.Errorf("%s: no %s in\n%.3000s", path, want, body)
+		}
+	}
+	if body, _ := get(t, s, "/api/v1/overview"); strings.Contains(body, `"ID"`) || strings.Contains(body, `"Name"`) {
+		t.Error("a field has no name of JSON")
+	}
+}
+
+// Forms write into the store, and the page shows it at once.
+func TestForms(t *testing.T) {
+	db := filled(t)
+	s := serve(t, of(db))
+	at := fmt.Sprintf("?test=%s&id=%s", testID, lostID)
+	post := func(path string, form url.Values, header ...string) *http.Response {
+		t.Helper()
+		q, _ := http.NewRequest("POST", s.URL+path, strings.NewReader(form.Encode()))
+		q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for i := 0; i+1 < len(header); i += 2 {
+			q.Header.Set(header[i], header[i+1])
+		}
+		r, err := s.Client().Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		return r
+	}
+	if r := post("/note"+at, url.Values{"by": {"eve"}, "state": {"ignored"}, "text": {"not ours"}}); r.StatusCode != 200 {
+		t.Fatal(r.Status)
+	}
+	if body, _ := get(t, s, "/failure"+at); !strings.Contains(body, "not ours") || !strings.Contains(body, `<span class="soft">ignored</span>`) {
+		t.Error("the page does not show the note")
+	}
+	if r := post("/request"+at, url.Values{"by": {"eve"}, "kind": {"replay"}}); r.StatusCode != 200 {
+		t.Fatal(r.Status)
+	}
+	v := records.NewView()
+	if _, err := db.Read(t.Context(), "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if f := v.Tests[testID].Failures[lostID]; f.State() != records.Ignored || len(v.Requests) != 3 {
+		t.Errorf("%s, %d requests", f.State(), len(v.Requests))
+	}
+	for name, code := range map[string]int{
+		"no name":           post("/note"+at, url.Values{"text": {"x"}}).StatusCode,
+		"no text":           post("/note"+at, url.Values{"by": {"x"}}).StatusCode,
+		"a link to script":  post("/note"+at, url.Values{"by": {"x"}, "url": {"javascript:alert(1)"}}).StatusCode,
+		"another state":     post("/note"+at, url.Values{"by": {"x"}, "state": {"gone"}}).StatusCode,
+		"a long text":       post("/note"+at, url.Values{"by": {"x"}, "text": {strings.Repeat("x", maxTextBytes+1)}}).StatusCode,
+		"a huge form":       post("/note"+at, url.Values{"by": {"x"}, "text": {strings.Repeat("x", maxFormBytes)}}).StatusCode,
+		"another request":   post("/request"+at, url.Values{"by": {"x"}, "kind": {"rm"}}).StatusCode,
+		"no failure":        post("/note?test="+string(testID)+"&id=x", url.Values{"by": {"x"}, "text": {"x"}}).StatusCode,
+		"another site":      post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}, "Origin", "https://evil.example").StatusCode,
+		"a frame elsewhere": post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}, "Sec-Fetch-Site", "cross-site").StatusCode,
+	} {
+		if code < 400 || code >= 500 {
+			t.Errorf("%s: %d", name, code)
+		}
+	}
+
+	readOnly := serve(t, of(store.ReadOnly{Store: db}))
+	if body, _ := get(t, readOnly, "/failure"+at); strings.Contains(body, `method="post"`) {
+		t.Error("the page of a read-only store has forms")
+	}
+	s = readOnly
+	if r := post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}); r.StatusCode != 403 {
+		t.Errorf("a note in a read-only store: %s", r.Status)
+	}
+}
+
+// A page hears of what others write, and shows it.
+func TestChanges(t *testing.T) {
+	db := filled(t)
+	s := serve(t, of(db))
+	get(t, s, "/")
+	r, err := s.Client().Get(s.URL + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	event := func() (version int) {
+		if _, err := fmt.Fscanf(r.Body, "data: %d\n\n", &version); err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
+	first := event()
+	more := records.Test{Name: "another test", Definition: "d", AtMs: 1}
+	if err := db.Add(t.Context(), more.Entry()); err != nil {
+		t.Fatal(err)
+	}
+	if second := event(); second <= first {
+		t.Errorf("version %d, then %d", first, second)
+	}
+	if body, _ := get(t, s, "/"); !strings.Contains(body, "another test") {
+		t.Error("the overview does not show it")
+	}
+}
+
+// broken is a store that fails when it is told to.
+type broken struct {
+	store.Store
+	fails chan bool
+}
+
+func (b broken) Wait(ctx context.Context, prefix string, from store.Cursor) error {
+	select {
+	case <-b.fails:
+		return fmt.Errorf("connection refused")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A store that is away leaves the page as it was, with a word on it.
+func TestStoreThatIsAway(t *testing.T) {
+	b := broken{filled(t), make(chan bool)}
+	d := of(b)
+	s := serve(t, d)
+	get(t, s, "/")
+	_, changed := d.model.State()
+	b.fails <- true
+	<-changed
+	body, _ := get(t, s, "/")
+	if !strings.Contains(body, "connection refused") || !strings.Contains(body, "a write that was acknowledged is lost") {
+		t.Errorf("%.2000s", body)
+	}
+	if body, _ := get(t, s, "/metrics"); !strings.Contains(body, "bloodhound_database_up 0\n") {
+		t.Error("metrics do not say that the database is away")
+	}
+}

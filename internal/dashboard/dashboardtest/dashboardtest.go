@@ -1,0 +1,212 @@
+// Package dashboardtest makes databases for tests of what shows them.
+package dashboardtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Now is the end of the campaigns in Fill.
+var Now = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// Tests that Fill makes.
+const (
+	Store   = "store"   // with failures of each finding
+	Queue   = "queue"   // without a failure
+	Canary  = "canary"  // which fails, as it must
+	Waiting = "waiting" // never run
+)
+
+// Codes that Fill makes, the oldest first.
+var Codes = []records.Code{
+	{Commit: "1f3a9c0e5b7d2468aceb13579bdf02468ace1357", Branch: "main", Line: "main", Subject: "Take snapshots of the log", CommitMs: ms(-72 * time.Hour)},
+	{Commit: "8d4e6b2a0c9f7e5d3b1a8f6e4c2b0a9d7f5e3c1b", Branch: "main", Line: "main", Subject: "Answer reads from followers", CommitMs: ms(-30 * time.Hour)},
+	{Commit: "c0ffee12ab34cd56ef7890a1b2c3d4e5f60718a9", Branch: "main", Line: "main", Subject: "Batch appends", CommitMs: ms(-5 * time.Hour)},
+}
+
+// Env is where all of it ran.
+var Env = records.Env{Engine: "native", Bloodhound: "v1.0.0", TraceVersion: report.TraceVersion, System: "linux 6.1", Machine: "example"}
+
+func ms(since time.Duration) int64 { return Now.Add(since).UnixMilli() }
+
+// FailureName is the id in the file of a failure.
+func FailureName(property, reason string) string {
+	return string(records.FailureID(property + ": " + reason))[:12]
+}
+
+// Failure is the file of a failure that was shrunk.
+func Failure(property, reason string) []byte {
+	spec := &world.Spec{Name: Store, Nodes: []world.Node{{Name: "n1", Role: world.Server}, {Name: "n2", Role: world.Server}, {Name: "load", Role: world.Client}},
+		Properties: []world.Property{{Name: property, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}}}
+	v := check.Verdict{Property: property, Kind: string(world.Safety), Status: check.Violated, Reason: reason, Event: 812, TimeNs: 2_400_000_000,
+		Evidence: []string{"put k7 = 3 by client 1 was acknowledged (event 640)", "get k7 by client 2 gave nothing (event 812)"}}
+	found := tape.Tape{Seed: 77, Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/partition/n1-n2", From: 4, Value: 1}}}
+	f := &report.Failure{Version: report.FailureVersion, TraceVersion: report.TraceVersion, Bloodhound: "v1.0.0", ID: FailureName(property, reason), Signature: property + ": " + reason, Verdict: v, Tape: found,
+		Hash: "5be0cd19137e2179", Events: 90_123, VirtualNs: 9_000_000_000, Spec: spec}
+	f.Smallest = &report.Smallest{Tape: found, Verdict: v, Hash: "1f83d9abfb41bd6b", Events: 1204, VirtualNs: 2_500_000_000,
+		Shrunk: shrink.Shrunk{From: shrink.Size{Faults: 6, Operations: 180, Decisions: 212, Events: 90_123, VirtualNs: 9e9}, To: shrink.Size{Faults: 1, Operations: 3, Decisions: 1, Events: 1204, VirtualNs: 25e8}, Runs: 311, Minimal: true}}
+	b, err := f.Content()
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// Entries are records of three workers that have run four tests on three codes for a few days. Files are the blobs that they name.
+func Entries() (list []store.Entry, files [][]byte) {
+	r := rand.New(rand.NewPCG(1, 2))
+	add := func(e ...store.Entry) { list = append(list, e...) }
+	add(Env.Entry())
+	parents := []string(nil)
+	for i := range Codes {
+		c := Codes[i]
+		c.AtMs = c.CommitMs
+		add(c.Entry(), (&records.Commit{ID: c.Commit, Parents: parents}).Entry())
+		parents = []string{c.Commit}
+	}
+	workers := []records.ID{"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"}
+	for i, id := range workers {
+		w := records.Worker{Host: fmt.Sprintf("runner-%d", i+1), PID: 4000 + i, Bloodhound: "v1.0.0", CPUs: 8, StartedMs: ms(-72 * time.Hour), Labels: map[string]string{"pod": fmt.Sprintf("hound-%d", i)}}
+		if i == 2 {
+			w.EndedMs, w.Reason = ms(-2*time.Hour), "drained"
+		}
+		add(w.Entry(id))
+	}
+	for i, name := range []string{Store, Queue, Canary, Waiting} {
+		t := records.Test{Name: name, Definition: string(store.DigestOf([]byte(name))), Config: name + "/bloodhound.yaml", Strategy: search.Guided, AtMs: ms(-72 * time.Hour), Canary: name == Canary,
+			Properties: []records.Property{{Name: "linearizable", Kind: "safety"}, {Name: "recovers", Kind: "liveness"}}}
+		add(t.Entry())
+		if name != Waiting {
+			list = effort(r, list, name, workers, i)
+		}
+	}
+	failure := func(test, property, reason string, code int, level string, worker int, at time.Duration) {
+		file := Failure(property, reason)
+		files = append(files, file)
+		f := records.Failure{Signature: property + ": " + reason, Property: property, Reason: reason, Level: level, Decisions: map[string]int{records.Raw: 212, records.Shrunk: 1}[level], Tape: "t" + property,
+			Run: 1234, Origin: "guided: crossover", File: store.DigestOf(file), Worker: workers[worker], Code: Codes[code].ID(), Env: Env.ID(), AtMs: ms(at)}
+		add(f.Entry(records.TestID(test)))
+	}
+	replay := func(test, property, reason string, code int, result string, at time.Duration) {
+		p := records.Replay{Code: Codes[code].ID(), Env: Env.ID(), Worker: workers[0], Result: result, Hash: "1f83d9abfb41bd6b", AtMs: ms(at)}
+		add(p.Entry(records.TestID(test), records.FailureID(property+": "+reason)))
+	}
+	failure(Store, "linearizable", "a write that was acknowledged is lost", 1, records.Raw, 0, -20*time.Hour)
+	failure(Store, "linearizable", "a write that was acknowledged is lost", 1, records.Shrunk, 1, -19*time.Hour)
+	failure(Store, "linearizable", "a write that was acknowledged is lost", 2, records.Raw, 1, -4*time.Hour)
+	failure(Store, "linearizable", "a write that was acknowledged is lost", 2, records.Raw, 0, -4*time.Hour)
+	failure(Store, "linearizable", "a read goes back in time", 2, records.Raw, 1, -3*time.Hour)
+	failure(Store, "linearizable", "a read goes back in time", 2, records.Raw, 0, -2*time.Hour)
+	failure(Store, "recovers", "no leader 10 s after the last fault", 0, records.Raw, 2, -60*time.Hour)
+	replay(Store, "recovers", "no leader 10 s after the last fault", 2, records.Clean, -4*time.Hour)
+	failure(Store, "no crash", "n2 ended with SIGSEGV", 2, records.Raw, 0, -time.Hour)
+	failure(Store, "no crash", "n1 ended with exit code 2", 1, records.Raw, 2, -25*time.Hour)
+	replay(Store, "no crash", "n1 ended with exit code 2", 2, records.Diverged, -4*time.Hour)
+	failure(Canary, "linearizable", "a planted bug", 2, records.Raw, 1, -5*time.Hour)
+	lost := records.FailureID("linearizable: a write that was acknowledged is lost")
+	test := records.TestID(Store)
+	n := records.Note{By: "ana", Text: "Under review.", State: records.Acknowledged, URL: "https://example.org/issues/7", AtMs: ms(-3 * time.Hour)}
+	q := records.Request{Kind: records.ReplayRequest, Test: test, Failure: lost, By: "ana", AtMs: ms(-2 * time.Hour)}
+	d := records.Done{Worker: workers[0], Text: "reproduced: a write that was acknowledged is lost", AtMs: ms(-2*time.Hour + time.Minute)}
+	open := records.Request{Kind: records.ShrinkRequest, Test: test, Failure: lost, By: "ben", AtMs: ms(-time.Minute)}
+	add(n.Entry(test, lost), q.Entry(), d.Entry(q.ID()), open.Entry())
+	corpus(r, workers, func(k *records.Kept) { add(k.Entry(test)) })
+	return list, files
+}
+
+// effort adds spans and what was found, code after code: fewer and fewer features.
+func effort(r *rand.Rand, list []store.Entry, name string, workers []records.ID, turn int) []store.Entry {
+	test := records.TestID(name)
+	for k := range Codes {
+		code := Codes[k].ID()
+		begin, end := Codes[k].CommitMs, ms(0)
+		if k+1 < len(Codes) {
+			end = Codes[k+1].CommitMs
+		}
+		known, state := map[uint64]bool{}, records.State{}
+		seq := map[records.ID]uint64{}
+		finds := map[records.ID]uint64{}
+		runs := uint64(0)
+		for at := begin + int64(turn+1)*600_000; at <= end; at += 1_800_000 {
+			for i, w := range workers {
+				if i == 2 && at > ms(-2*time.Hour) {
+					continue
+				}
+				s := records.Span{Seq: seq[w], AtMs: at, Ms: 590_000, Phase: records.Search, From: state, Runs: 600 + r.Uint64N(90), Events: 4e6, Size: uint64(len(known))}
+				if i == 1 && seq[w]%3 == 2 {
+					s.Phase, s.Events = records.Holdout, 2e6
+				}
+				var fresh []uint64
+				for range 400 / (1 + seq[w]*uint64(i+1)) {
+					id := r.Uint64N(1+40*(1+runs/4)) * 0x9e3779b97f4a7c15 >> 1
+					if !known[id] {
+						known[id] = true
+						fresh = append(fresh, id)
+						state = state.With(id)
+					}
+				}
+				runs += s.Runs
+				s.To, s.Size = state, uint64(len(known))
+				if s.Phase == records.Holdout {
+					s.Varying = uint64(turn % 2) // of Queue
+					news := min(uint64(len(fresh)), 3)
+					s.Classes = []records.Class{{Name: records.AnyFeature, News: news, After: s.Runs - 5*news}, {Name: "net", News: 0, After: s.Runs}, {Name: records.PropertyClass("linearizable"), After: s.Runs}}
+				}
+				list = append(list, s.Entry(test, code, Env.ID(), w))
+				seq[w]++
+				if len(fresh) > 0 {
+					f := records.Found{Worker: w, Seq: finds[w], AtMs: at, Run: runs, Features: records.FeatureText(fresh)}
+					finds[w]++
+					list = append(list, f.Entry(test, code, Env.ID()))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// corpus makes entries that descend from each other.
+func corpus(r *rand.Rand, workers []records.ID, add func(*records.Kept)) {
+	var names []string
+	for i := range 130 {
+		e := search.Entry{Version: search.EntryVersion, Origin: search.Origin{Strategy: search.Guided}, Run: uint64(i * 11), Why: "reached 3 new behaviours",
+			Tape: tape.Tape{Seed: r.Uint64(), Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/kill/n1", From: uint64(i), Value: 1}}}}
+		e.Name = search.NameOf(e.Tape)
+		if len(names) > 0 && i%5 > 0 {
+			e.Origin.Parent, e.Origin.Mutation = names[r.IntN(len(names))], "move a fault"
+		}
+		names = append(names, e.Name)
+		b, err := json.Marshal(&e)
+		if err != nil {
+			panic(err)
+		}
+		add(&records.Kept{Worker: workers[i%3], Code: Codes[i%3].ID(), Env: Env.ID(), AtMs: ms(-time.Duration(i) * 20 * time.Minute), Name: e.Name, Search: b})
+	}
+}
+
+// Fill adds all Entries to a store.
+func Fill(t testing.TB, s store.Store) {
+	t.Helper()
+	list, files := Entries()
+	for _, f := range files {
+		if _, err := s.PutBlob(context.Background(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Add(context.Background(), list...); err != nil {
+		t.Fatal(err)
+	}
+}

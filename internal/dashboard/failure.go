@@ -1,0 +1,281 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// FailurePage is what is known of a failure.
+type FailurePage struct {
+	Failure  failureRow       `json:"failure"`
+	Best     *records.Failure `json:"best,omitempty"` // the record that Story is of
+	Code     codeRef          `json:"code"`           // of it
+	Env      envRef           `json:"env"`
+	Worker   workerRef        `json:"worker"`
+	Newest   codeRef          `json:"newest"` // code of the test
+	Tried    bool             `json:"tried"`  // anything is known of the newest code
+	Story    *story           `json:"story,omitempty"`
+	NoStory  string           `json:"no_story,omitempty"` // why there is none
+	Envs     []envRef         `json:"environments"`
+	Matrix   []matrixRow      `json:"matrix"`
+	Records  []recordRow      `json:"records"`
+	Replays  []replayRow      `json:"replays"`
+	Notes    []*records.Note  `json:"notes"`
+	Requests []requestRow     `json:"requests"`
+}
+
+// story is what the file of a failure says.
+type story struct {
+	ID        string          `json:"id"`
+	Expected  string          `json:"expected"`
+	Happened  string          `json:"happened"`
+	Kind      string          `json:"kind"`
+	AtNs      int64           `json:"at_ns"`
+	Event     uint64          `json:"event"`
+	Events    uint64          `json:"events"`
+	VirtualNs int64           `json:"virtual_ns"`
+	Evidence  []string        `json:"evidence"`
+	Left      int             `json:"evidence_left_out,omitempty"`
+	Faults    []tape.Decision `json:"faults"`
+	Tape      []string        `json:"tape"`
+	TapeLeft  int             `json:"tape_left_out,omitempty"`
+	Hash      string          `json:"hash"`
+	Commit    string          `json:"commit,omitempty"`
+	Replay    string          `json:"replay"` // the command
+
+	file *report.Failure
+}
+
+// Shrunk says what shrinking came to.
+func (s *story) Shrunk() string {
+	if s.file.Smallest == nil {
+		return ""
+	}
+	return report.ShrunkHead(&s.file.Smallest.Shrunk)
+}
+
+// Sizes are those before and after shrinking.
+func (s *story) Sizes() []report.ShrunkSize {
+	if s.file.Smallest == nil {
+		return nil
+	}
+	return report.ShrunkSizes(&s.file.Smallest.Shrunk)
+}
+
+// Explanation is why the run came to its failure.
+func (s *story) Explanation() *report.Explanation { return s.file.Explanation }
+
+// matrixRow is a code with a cell for each environment.
+type matrixRow struct {
+	Code  codeRef `json:"code"`
+	Cells []cell  `json:"cells"`
+}
+
+type cell struct {
+	Result string `json:"result,omitempty"` // empty: not tried
+	Times  int    `json:"times,omitempty"`
+	AtMs   int64  `json:"at_ms,omitempty"`
+}
+
+type recordRow struct {
+	*records.Failure
+	CodeName   string `json:"code_name"`
+	WorkerName string `json:"worker_name"`
+}
+
+type replayRow struct {
+	*records.Replay
+	CodeName   string `json:"code_name"`
+	EnvName    string `json:"env_name"`
+	WorkerName string `json:"worker_name"`
+}
+
+// requestRow is a request with its answers.
+type requestRow struct {
+	ID records.ID `json:"id"`
+	records.Request
+	Answers []answerRow `json:"answers"`
+}
+
+type answerRow struct {
+	*records.Done
+	WorkerName string `json:"worker_name"`
+}
+
+// Bounds of the texts of a failure's page.
+const (
+	maxEvidence  = 200
+	maxTapeLines = 200
+	maxFaults    = 100
+	maxLists     = 200 // records, replays, notes
+	maxFileBytes = 32 << 20
+)
+
+// failure is the failure that a query names.
+func (a *ask) failure() (*records.TestView, *records.FailureView, error) {
+	t, err := a.test("test")
+	if err != nil {
+		return nil, nil, err
+	}
+	f := t.Failures[records.ID(a.query.Get("id"))]
+	if f == nil {
+		return nil, nil, fmt.Errorf("failure %q of %s is %w", a.query.Get("id"), refOf(t).Name, errNotThere)
+	}
+	return t, f, nil
+}
+
+func buildFailure(a *ask) (any, error) {
+	t, f, err := a.failure()
+	if err != nil {
+		return nil, err
+	}
+	v := a.view
+	codes := v.CodesOf(t)
+	p := &FailurePage{}
+	if len(codes) > 0 {
+		p.Newest = codeOf(v, codes[0])
+	}
+	p.Failure = failureOf(v, t, f, p.Newest.ID)
+	if d := definitionOf(t); d != nil {
+		p.Failure.Canary = d.Canary
+	}
+	if b := f.Best(); b != nil {
+		p.Best, p.Code, p.Env, p.Worker = b, codeOf(v, b.Code), envOf(v, b.Env), workerOf(v, b.Worker)
+	}
+	p.matrix(v, f, codes)
+	for _, x := range f.Files {
+		p.Records = append(p.Records, recordRow{x, codeOf(v, x.Code).Name, workerOf(v, x.Worker).Name})
+	}
+	slices.SortFunc(p.Records, func(x, y recordRow) int {
+		return cmp.Or(cmp.Compare(x.AtMs, y.AtMs), cmp.Compare(x.File, y.File), cmp.Compare(x.Worker, y.Worker))
+	})
+	p.Records = latest(p.Records)
+	for _, x := range f.Replays {
+		p.Replays = append(p.Replays, replayRow{x, codeOf(v, x.Code).Name, envOf(v, x.Env).Name, workerOf(v, x.Worker).Name})
+	}
+	slices.SortFunc(p.Replays, func(x, y replayRow) int {
+		return cmp.Or(cmp.Compare(x.AtMs, y.AtMs), cmp.Compare(x.Worker, y.Worker), cmp.Compare(x.Code, y.Code))
+	})
+	p.Replays = latest(p.Replays)
+	p.Notes = slices.SortedFunc(slices.Values(f.Notes), func(x, y *records.Note) int {
+		return cmp.Or(cmp.Compare(x.AtMs, y.AtMs), cmp.Compare(x.By, y.By), cmp.Compare(x.Text, y.Text))
+	})
+	p.Notes = latest(p.Notes)
+	p.Requests = requestsOf(v, func(r *records.RequestView) bool { return r.Test == t.ID && r.Failure == f.ID })
+	return p, nil
+}
+
+// latest bounds a list that is in the order of time.
+func latest[T any](list []T) []T { return list[max(len(list)-maxLists, 0):] }
+
+// matrix has a row for each code, the newest first, and a column for each environment.
+func (p *FailurePage) matrix(v *records.View, f *records.FailureView, codes []records.ID) {
+	m := f.Matrix()
+	envs := map[records.ID]bool{}
+	for place := range m {
+		envs[place.Env] = true
+	}
+	for id := range envs {
+		p.Envs = append(p.Envs, envOf(v, id))
+	}
+	slices.SortFunc(p.Envs, func(x, y envRef) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) })
+	rows := codes
+	for place := range m { // of codes that are not known
+		if !slices.Contains(rows, place.Code) {
+			rows = append(slices.Clone(rows), place.Code)
+		}
+	}
+	for _, id := range rows {
+		r := matrixRow{Code: codeOf(v, id)}
+		any := false
+		for _, env := range p.Envs {
+			c, is := m[records.Place{Code: id, Env: env.ID}]
+			r.Cells = append(r.Cells, cell{c.Result, c.Times, c.AtMs})
+			any = any || is
+		}
+		p.Tried = p.Tried || any && id == p.Newest.ID
+		if any || id == p.Newest.ID {
+			p.Matrix = append(p.Matrix, r)
+		}
+	}
+}
+
+// requestsOf lists requests, the latest first.
+func requestsOf(v *records.View, which func(*records.RequestView) bool) (list []requestRow) {
+	for _, r := range v.Requests {
+		if r.AtMs == 0 || !which(r) { // an answer may be there before its request
+			continue
+		}
+		row := requestRow{ID: r.ID, Request: r.Request}
+		for _, d := range r.Answers {
+			row.Answers = append(row.Answers, answerRow{d, workerOf(v, d.Worker).Name})
+		}
+		slices.SortFunc(row.Answers, func(x, y answerRow) int {
+			return cmp.Or(cmp.Compare(x.AtMs, y.AtMs), cmp.Compare(x.Worker, y.Worker), cmp.Compare(x.Text, y.Text))
+		})
+		list = append(list, row)
+	}
+	slices.SortFunc(list, func(x, y requestRow) int { return cmp.Or(cmp.Compare(y.AtMs, x.AtMs), cmp.Compare(x.ID, y.ID)) })
+	return list[:min(len(list), maxLists)]
+}
+
+// load reads the failure's file.
+func (p *FailurePage) load(ctx context.Context, s store.Store) error {
+	if p.Best == nil {
+		p.NoStory = "no record of its run is in the database"
+		return nil
+	}
+	b, err := s.Blob(ctx, p.Best.File)
+	switch {
+	case errors.Is(err, store.ErrNoBlob):
+		p.NoStory = "the database has no file of it: merge the database of the worker that found it"
+		return nil
+	case err != nil:
+		p.NoStory = "its file cannot be read: " + err.Error()
+		return nil
+	}
+	if len(b) > maxFileBytes {
+		p.NoStory = fmt.Sprintf("its file has %d MiB, too much for a page", len(b)>>20)
+		return nil
+	}
+	f, err := report.Parse(string(p.Best.File), b)
+	if err != nil || f.Spec == nil {
+		p.NoStory = "its file is not one that this version can read"
+		return nil
+	}
+	p.Story = storyOf(f)
+	return nil
+}
+
+func storyOf(full *report.Failure) *story {
+	f := full.Small()
+	v := f.Verdict
+	s := &story{ID: f.ID, Expected: report.Expected(f.Spec, v), Happened: cmp.Or(v.Reason, "see the evidence"), Kind: v.Kind, AtNs: v.TimeNs, Event: v.Event, Events: f.Events,
+		VirtualNs: f.VirtualNs, Hash: f.Hash, Commit: f.Commit, file: full}
+	s.Evidence = v.Evidence[:min(len(v.Evidence), maxEvidence)]
+	s.Left = len(v.Evidence) - len(s.Evidence)
+	for _, e := range f.Tape.Edits {
+		if e.Op == tape.Set && strings.HasPrefix(e.Stream, "fault/") && len(s.Faults) < maxFaults {
+			s.Faults = append(s.Faults, tape.Decision{Stream: e.Stream, Index: e.From, Value: e.Value})
+		}
+	}
+	for _, d := range f.Decisions {
+		if strings.HasPrefix(d.Stream, "fault/") && len(s.Faults) < maxFaults {
+			s.Faults = append(s.Faults, d)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(tape.Format(f.Tape)), "\n")
+	s.Tape = lines[:min(len(lines), maxTapeLines)]
+	s.TapeLeft = len(lines) - len(s.Tape)
+	s.Replay = "bloodhound replay " + full.ID + ".json"
+	return s
+}

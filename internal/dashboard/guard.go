@@ -1,0 +1,176 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Guard decides who sees the dashboard.
+type Guard struct {
+	// Token is what requests must show, as a bearer token or by a cookie that the login form gives. Without one and without Header, everyone is let in.
+	Token string
+	// Header is what a reverse proxy sets to the name of the user that it has let in. A request that has it needs no token, and the proxy must remove it from what
+	// others send.
+	Header string
+	// Hosts are names of this machine, besides localhost and addresses, that requests may use.
+	Hosts []string
+}
+
+// MinToken is the length of the shortest token that is accepted.
+const MinToken = 16
+
+const cookieName = "bloodhound"
+
+// policy lets pages run and load what the dashboard itself serves, and nothing else.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// around checks what is the same for all requests.
+func (g *Guard) around(inner http.Handler) http.Handler {
+	origin := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if !g.hostAllowed(r.Host) {
+			http.Error(w, fmt.Sprintf("%q is no name of this dashboard; start it with --host to add it", r.Host), http.StatusMisdirectedRequest)
+			return
+		}
+		if err := origin.Check(r); err != nil {
+			http.Error(w, "a form of another site is not taken", http.StatusForbidden)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// hostAllowed refuses names that a hostile site may have made point here (DNS rebinding). Addresses cannot be made to.
+func (g *Guard) hostAllowed(host string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// cookie is what the browser of someone who knows the token has.
+func (g *Guard) cookie() string {
+	m := hmac.New(sha256.New, []byte(g.Token))
+	m.Write([]byte("bloodhound dashboard cookie"))
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+func equal(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// allows reports whether a request may see more than the login form.
+func (g *Guard) allows(r *http.Request) bool {
+	if g.Token == "" && g.Header == "" || g.Header != "" && r.Header.Get(g.Header) != "" {
+		return true
+	}
+	if g.Token == "" {
+		return false
+	}
+	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
+		return equal(token, g.Token)
+	}
+	c, err := r.Cookie(cookieName)
+	return err == nil && equal(c.Value, g.cookie())
+}
+
+// user is who a reverse proxy says that it is; empty if there is none.
+func (g *Guard) user(r *http.Request) string {
+	if g.Header == "" {
+		return ""
+	}
+	return r.Header.Get(g.Header)
+}
+
+// known lets only those in whom the guard allows. People get the login form in place of a page.
+func (d *Dashboard) known(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case d.Guard.allows(r):
+			serve(w, r)
+		case r.Method == http.MethodGet && d.Guard.Token != "" && strings.Contains(r.Header.Get("Accept"), "text/html"):
+			d.loginForm(w, r, "")
+		default:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "a token is needed", http.StatusUnauthorized)
+		}
+	}
+}
+
+// loginForm shows nothing of the database.
+func (d *Dashboard) loginForm(w http.ResponseWriter, r *http.Request, problem string) {
+	d.write(w, http.StatusUnauthorized, &shell{Name: "login", Title: "Log in", Now: d.Now(), Live: true, Error: problem, query: r.URL.Query()})
+}
+
+func (d *Dashboard) loginPage(w http.ResponseWriter, r *http.Request) {
+	if d.Guard.allows(r) {
+		redirect(w, "./")
+		return
+	}
+	d.loginForm(w, r, "")
+}
+
+func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxFormBytes)
+	if d.Guard.Token == "" || !equal(r.PostFormValue("token"), d.Guard.Token) {
+		d.loginForm(w, r, "That is not the token.")
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: d.Guard.cookie(), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"})
+	redirect(w, "./")
+}
+
+// redirect leads to an address that is relative to that of the request, which may have another root behind a proxy.
+func redirect(w http.ResponseWriter, to string) {
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// CheckListen reports why a dashboard must not listen on an address: everyone who reaches it could read it, and write into it.
+func (g *Guard) CheckListen(ctx context.Context, address string, noToken bool) error {
+	if g.Token != "" && len(g.Token) < MinToken {
+		return fmt.Errorf("the token has %d characters; give one of %d or more", len(g.Token), MinToken)
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--listen %s: %w; give an address and a port, such as 127.0.0.1:8123", address, err)
+	}
+	if g.Token != "" || g.Header != "" || noToken {
+		return nil
+	}
+	addresses := []netip.Addr{}
+	if host != "" {
+		if addresses, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host); err != nil {
+			return fmt.Errorf("--listen %s: %w", address, err)
+		}
+	}
+	if len(addresses) == 0 || slices.ContainsFunc(addresses, func(a netip.Addr) bool { return !a.IsLoopback() }) {
+		return fmt.Errorf("--listen %s is an address that other machines reach, and there is no token: set one by --token-file or BLOODHOUND_DASHBOARD_TOKEN, "+
+			"name the header of a reverse proxy by --proxy-header, or say --no-token", address)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package dashboard
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// Model is what a store says, as far as it was read. It follows the store until the context of Follow ends.
+type Model struct {
+	store store.Store
+
+	mu      sync.RWMutex
+	view    *records.View
+	state   State
+	changed chan struct{} // closed at the next change of state
+	caught  chan struct{} // closed when all was read for the first time
+}
+
+// State is how far a Model is.
+type State struct {
+	Version   uint64    `json:"version"`    // grows with each change
+	Changed   time.Time `json:"changed_at"` // when the last entries came
+	Reading   bool      `json:"reading"`    // not all was read yet
+	Problem   string    `json:"problem,omitempty"`
+	ProblemAt time.Time `json:"problem_at,omitzero"`
+}
+
+// bundle is how many entries are taken under one lock.
+const bundle = 512
+
+// How long Follow waits before it asks a store again that has failed.
+const (
+	retryFirst = time.Second
+	retryMost  = 30 * time.Second
+)
+
+// Follow begins to read a store, and goes on when entries come.
+func Follow(ctx context.Context, s store.Store, now func() time.Time) *Model {
+	m := &Model{store: s, view: records.NewView(), state: State{Reading: true}, changed: make(chan struct{}), caught: make(chan struct{})}
+	go m.follow(ctx, now)
+	return m
+}
+
+func (m *Model) follow(ctx context.Context, now func() time.Time) {
+	var at store.Cursor
+	var list []store.Entry
+	came := 0
+	take := func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, e := range list {
+			m.view.Take(e)
+		}
+		came += len(list)
+		list = list[:0]
+	}
+	each := func(e store.Entry) error {
+		if list = append(list, e); len(list) == bundle {
+			take()
+		}
+		return nil
+	}
+	wait := retryFirst
+	caught := func(next store.Cursor) error {
+		take()
+		at, wait = next, retryFirst
+		m.set(func(s *State) bool {
+			news := came > 0 || s.Reading || s.Problem != ""
+			if came > 0 || s.Reading {
+				s.Changed = now()
+			}
+			s.Reading, s.Problem, s.ProblemAt = false, "", time.Time{}
+			return news
+		})
+		came = 0
+		return nil
+	}
+	for {
+		err := store.Watch(ctx, m.store, "", at, each, caught)
+		if ctx.Err() != nil {
+			return
+		}
+		take() // a later Read gives the same entries again, which does no harm
+		m.set(func(s *State) bool {
+			if s.Problem == "" {
+				s.ProblemAt = now()
+			}
+			s.Problem = err.Error()
+			return true
+		})
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			wait = min(2*wait, retryMost)
+		}
+	}
+}
+
+// set changes the state, and wakes those who wait for that, if change reports that there is something new.
+func (m *Model) set(change func(*State) bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !change(&m.state) {
+		return
+	}
+	m.state.Version++
+	close(m.changed)
+	m.changed = make(chan struct{})
+	select {
+	case <-m.caught:
+	default:
+		if !m.state.Reading {
+			close(m.caught)
+		}
+	}
+}
+
+// Caught is closed when all that was there has been read.
+func (m *Model) Caught() <-chan struct{} { return m.caught }
+
+// State gives the present state, and what is closed at its next change.
+func (m *Model) State() (State, <-chan struct{}) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.state, m.changed
+}
+
+// Read calls f with the view, which does not change meanwhile, and which f must not keep.
+func (m *Model) Read(f func(*records.View)) State {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	f(m.view)
+	return m.state
+}
+
+// take takes in an entry that was just written, before the store gives it.
+func (m *Model) take(e store.Entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.view.Take(e)
+}

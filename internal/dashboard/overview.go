@@ -1,0 +1,272 @@
+package dashboard
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+)
+
+// Overview is the first page: what the newest code of each test does.
+type Overview struct {
+	Findings []tally      `json:"findings"`
+	Tests    []testRow    `json:"tests"`
+	Failures []failureRow `json:"failures"`
+	Left     int          `json:"failures_left_out,omitempty"`
+	Alive    int          `json:"workers_alive"`
+	Runs     uint64       `json:"runs"`
+	Only     string       `json:"only,omitempty"` // the finding that is shown
+	Search   string       `json:"search,omitempty"`
+	Sort     string       `json:"sort"`
+}
+
+// tally counts the failures of a finding that nobody ignores.
+type tally struct {
+	Finding records.Finding `json:"finding"`
+	N       int             `json:"failures"`
+}
+
+// States of a test.
+const (
+	violated = "violated" // a failure shows in the newest code
+	holds    = "holds"    // no failure is known in the newest code
+	waiting  = "waiting"  // no run was made yet
+	caught   = "caught"   // a canary that fails, as it must
+	silent   = "silent"   // a canary that does not fail
+)
+
+// testRow is a line about a test.
+type testRow struct {
+	testRef
+	State      string   `json:"state"`
+	Canary     bool     `json:"canary,omitempty"`
+	Code       codeRef  `json:"code"`
+	Runs       uint64   `json:"runs"` // of the newest code
+	Features   int      `json:"features"`
+	Ms         int64    `json:"effort_ms"`
+	LastMs     int64    `json:"last_ms,omitempty"`
+	Open       int      `json:"open_failures"`
+	Properties int      `json:"properties"`
+	Risk       *riskRow `json:"risk,omitempty"` // that the next run shows anything new
+}
+
+// failureRow is a line about a failure.
+type failureRow struct {
+	ID        records.ID      `json:"id"`
+	Test      testRef         `json:"test"`
+	Finding   records.Finding `json:"finding"`
+	State     string          `json:"state"` // what people say of it
+	Canary    bool            `json:"canary,omitempty"`
+	Property  string          `json:"property"`
+	Signature string          `json:"signature"`
+	Reason    string          `json:"reason"`
+	Level     string          `json:"level,omitempty"`
+	Decisions int             `json:"decisions"`
+	Found     int             `json:"found"` // times
+	FirstMs   int64           `json:"first_ms,omitempty"`
+	LastMs    int64           `json:"last_ms,omitempty"`
+	Code      codeRef         `json:"code"` // in which it was found first
+}
+
+// maxRows bounds the lines of a table.
+const maxRows = 500
+
+func buildOverview(a *ask) (any, error) {
+	o := &Overview{Only: a.query.Get("finding"), Search: a.query.Get("q"), Sort: a.query.Get("sort")}
+	count := map[records.Finding]int{}
+	alive := map[records.ID]bool{}
+	for _, t := range testsOf(a.view) {
+		row, failures := rowOf(a.view, t)
+		for _, e := range t.Efforts {
+			o.Runs += e.Runs()
+			for id, s := range e.Shares {
+				alive[id] = alive[id] || a.alive(id, s.LastMs)
+			}
+		}
+		for _, f := range failures {
+			if f.State != records.Ignored && !row.Canary {
+				count[f.Finding]++
+			}
+			if (o.Only == "" || o.Only == string(f.Finding)) && matches(o.Search, row.Name, f.Property, f.Signature, f.Reason) {
+				o.Failures = append(o.Failures, f)
+			}
+		}
+		if matches(o.Search, append(words(failures), row.Name)...) {
+			o.Tests = append(o.Tests, row)
+		}
+	}
+	for _, is := range alive {
+		if is {
+			o.Alive++
+		}
+	}
+	for _, f := range records.Findings {
+		o.Findings = append(o.Findings, tally{f, count[f]})
+	}
+	sortFailures(o.Failures)
+	if n := len(o.Failures); n > maxRows {
+		o.Failures, o.Left = o.Failures[:maxRows], n-maxRows
+	}
+	o.Sort = sortTests(o.Tests, o.Sort)
+	return o, nil
+}
+
+func words(list []failureRow) (all []string) {
+	for i := range list {
+		all = append(all, list[i].Property, list[i].Signature, list[i].Reason)
+	}
+	return all
+}
+
+// matches reports whether one of the texts has what is searched for.
+func matches(search string, texts ...string) bool {
+	search = strings.ToLower(search)
+	return search == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), search) })
+}
+
+// rowOf makes the lines of a test and of its failures.
+func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
+	codes := v.CodesOf(t)
+	row := testRow{testRef: refOf(t), State: waiting}
+	newest := records.ID("")
+	if len(codes) > 0 {
+		newest = codes[0]
+		row.Code = codeOf(v, newest)
+	}
+	if d := definitionOf(t); d != nil {
+		row.Canary, row.Properties = d.Canary, len(d.Properties)
+	}
+	row.Features = len(featuresOf(t, newest))
+	for p, e := range t.Efforts {
+		if p.Code != newest {
+			continue
+		}
+		row.Runs += e.Runs()
+		for _, s := range e.Phases {
+			row.Ms += s.Ms
+		}
+		for _, s := range e.Shares {
+			row.LastMs = max(row.LastMs, s.LastMs)
+		}
+	}
+	for _, r := range t.Risks(newest) {
+		if r.Class == records.AnyFeature {
+			risk := riskOf(r)
+			row.Risk = &risk
+		}
+	}
+	var failures []failureRow
+	for _, f := range t.Failures {
+		x := failureOf(v, t, f, newest)
+		x.Canary = row.Canary
+		failures = append(failures, x)
+		if x.State != records.Ignored && x.Finding != records.ResolvedFinding && x.Finding != records.UnclearFinding {
+			row.Open++
+		}
+	}
+	switch {
+	case row.Canary && row.Open > 0:
+		row.State = caught
+	case row.Open > 0:
+		row.State = violated
+	case row.Runs > 0 && row.Canary:
+		row.State = silent
+	case row.Runs > 0:
+		row.State = holds
+	}
+	sortFailures(failures)
+	return row, failures
+}
+
+// definitionOf is the latest definition of a test.
+func definitionOf(t *records.TestView) (d *records.Test) {
+	for _, x := range t.Definitions {
+		if d == nil || x.AtMs > d.AtMs || x.AtMs == d.AtMs && x.Definition > d.Definition {
+			d = x
+		}
+	}
+	return d
+}
+
+// featuresOf are those of a code in all environments.
+func featuresOf(t *records.TestView, code records.ID) map[uint64]records.Discovery {
+	var all map[uint64]records.Discovery
+	own := false
+	for p, e := range t.Efforts {
+		switch {
+		case p.Code != code:
+		case all == nil:
+			all = e.Features
+		default:
+			if !own {
+				all, own = maps.Clone(all), true
+			}
+			maps.Copy(all, e.Features)
+		}
+	}
+	return all
+}
+
+func failureOf(v *records.View, t *records.TestView, f *records.FailureView, newest records.ID) failureRow {
+	x := failureRow{ID: f.ID, Test: refOf(t), Finding: v.Finding(t, f, newest), State: f.State(), Property: f.Property, Signature: f.Signature}
+	if b := f.Best(); b != nil {
+		x.Reason, x.Level, x.Decisions = b.Reason, b.Level, b.Decisions
+	}
+	if b := f.First(); b != nil {
+		x.FirstMs, x.Code = b.AtMs, codeOf(v, b.Code)
+	}
+	for _, b := range f.Files {
+		x.LastMs = max(x.LastMs, b.AtMs)
+		if b.Level == records.Raw {
+			x.Found++
+		}
+	}
+	for _, r := range f.Replays {
+		if r.Result == records.Reproduced {
+			x.LastMs = max(x.LastMs, r.AtMs)
+		}
+	}
+	return x
+}
+
+// sortFailures puts first what people should see first.
+func sortFailures(list []failureRow) {
+	slices.SortFunc(list, func(a, b failureRow) int { return a.compare(&b) })
+}
+
+func (f *failureRow) compare(g *failureRow) int {
+	return cmp.Or(cmp.Compare(f.order(), g.order()), cmp.Compare(g.LastMs, f.LastMs), cmp.Compare(f.Test.Name, g.Test.Name), cmp.Compare(f.ID, g.ID))
+}
+
+func (f *failureRow) order() int {
+	n := slices.Index(records.Findings, f.Finding)
+	if f.State == records.Ignored {
+		n += len(records.Findings)
+	}
+	return n
+}
+
+// testOrders are the orders of the table of tests.
+var testOrders = map[string]func(a, b testRow) int{
+	"state": func(a, b testRow) int {
+		order := []string{violated, silent, waiting, holds, caught}
+		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
+	},
+	"name":     func(a, b testRow) int { return cmp.Compare(a.Name, b.Name) },
+	"runs":     func(a, b testRow) int { return cmp.Compare(b.Runs, a.Runs) },
+	"features": func(a, b testRow) int { return cmp.Compare(b.Features, a.Features) },
+	"last":     func(a, b testRow) int { return cmp.Compare(b.LastMs, a.LastMs) },
+}
+
+// sortTests sorts by an order, and returns its name.
+func sortTests(list []testRow, by string) string {
+	if testOrders[by] == nil {
+		by = "state"
+	}
+	slices.SortStableFunc(list, func(a, b testRow) int {
+		return cmp.Or(testOrders[by](a, b), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return by
+}

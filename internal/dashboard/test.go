@@ -1,0 +1,186 @@
+package dashboard
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+)
+
+// TestPage is what is known of a test.
+type TestPage struct {
+	Test        testRow              `json:"test"`
+	Definitions []*records.Test      `json:"definitions"`
+	Code        codeRef              `json:"code"` // that the rest is about
+	Codes       []codeRef            `json:"codes"`
+	Growth      []curve              `json:"growth"`
+	Properties  []propertyRow        `json:"properties"`
+	Effort      []effortRow          `json:"effort"`
+	Risks       []riskRow            `json:"risks"`
+	Calibration []records.Calibrated `json:"calibration"`
+	Failures    []failureRow         `json:"failures"`
+	Corpus      int                  `json:"corpus"`
+}
+
+// curve is the growth of a code.
+type curve struct {
+	Code   codeRef         `json:"code"`
+	Points []records.Grown `json:"points"`
+}
+
+// propertyRow is a property with what is known of it.
+type propertyRow struct {
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`
+	Open     int      `json:"open_failures"`
+	Resolved int      `json:"resolved_failures"`
+	Risk     *riskRow `json:"risk,omitempty"` // that the next run violates it in a way that was not seen
+}
+
+// effortRow is the effort of a phase in an environment.
+type effortRow struct {
+	Env   envRef `json:"env"`
+	Phase string `json:"phase"`
+	records.Sum
+	Share float64 `json:"share"` // of the time of all phases
+}
+
+// riskRow is a bound with what it says.
+type riskRow struct {
+	Class string  `json:"class"`
+	Runs  uint64  `json:"runs"`
+	News  uint64  `json:"news"`
+	After uint64  `json:"after"`
+	Bound float64 `json:"bound,omitempty"` // none if Not says why
+	Says  string  `json:"says"`
+	Not   string  `json:"not,omitempty"`
+}
+
+// Bounds of the growth curves.
+const (
+	curvePoints = 400
+	oldCurves   = 3 // of older codes
+)
+
+func buildTest(a *ask) (any, error) {
+	t, err := a.test("id")
+	if err != nil {
+		return nil, err
+	}
+	v := a.view
+	codes := v.CodesOf(t)
+	code := a.code("code", codes, 0)
+	p := &TestPage{Code: codeOf(v, code), Codes: codesOf(v, codes), Corpus: len(t.Corpus), Calibration: t.Calibration(code, records.AnyFeature)}
+	p.Test, p.Failures = rowOf(v, t)
+	p.Definitions = slices.SortedFunc(maps.Values(t.Definitions), func(x, y *records.Test) int {
+		return cmp.Or(cmp.Compare(y.AtMs, x.AtMs), cmp.Compare(x.Definition, y.Definition))
+	})
+	p.Growth = append(p.Growth, curve{p.Code, thin(t.Growth(code))})
+	for _, c := range codes {
+		if len(p.Growth) <= oldCurves && c != code {
+			if old := thin(t.Growth(c)); len(old) > 1 {
+				p.Growth = append(p.Growth, curve{codeOf(v, c), old})
+			}
+		}
+	}
+	for _, r := range t.Risks(code) {
+		p.Risks = append(p.Risks, riskOf(r))
+	}
+	p.properties()
+	p.effort(v, t, code)
+	return p, nil
+}
+
+// thin leaves so many points that a drawing can show.
+func thin(list []records.Grown) []records.Grown {
+	if len(list) <= curvePoints {
+		return list
+	}
+	kept := make([]records.Grown, 0, curvePoints)
+	for i := range curvePoints {
+		kept = append(kept, list[i*(len(list)-1)/(curvePoints-1)])
+	}
+	return kept
+}
+
+// properties lists those of the latest definition, and others that failures name.
+func (p *TestPage) properties() {
+	at := map[string]int{}
+	row := func(name, kind string) *propertyRow {
+		i, known := at[name]
+		if !known {
+			i = len(p.Properties)
+			at[name] = i
+			p.Properties = append(p.Properties, propertyRow{Name: name, Kind: kind})
+		}
+		return &p.Properties[i]
+	}
+	if len(p.Definitions) > 0 {
+		for _, q := range p.Definitions[0].Properties {
+			row(q.Name, q.Kind)
+		}
+	}
+	for i := range p.Failures {
+		switch f := &p.Failures[i]; f.Finding {
+		case records.ResolvedFinding:
+			row(f.Property, "").Resolved++
+		default:
+			row(f.Property, "").Open++
+		}
+	}
+	for i := range p.Risks {
+		if name, is := strings.CutPrefix(p.Risks[i].Class, records.PropertyClass("")); is {
+			row(name, "").Risk = &p.Risks[i]
+		}
+	}
+}
+
+func (p *TestPage) effort(v *records.View, t *records.TestView, code records.ID) {
+	all := int64(0)
+	for place, e := range t.Efforts {
+		if place.Code != code {
+			continue
+		}
+		for phase, s := range e.Phases {
+			p.Effort = append(p.Effort, effortRow{Env: envOf(v, place.Env), Phase: phase, Sum: *s})
+			all += s.Ms
+		}
+	}
+	for i := range p.Effort {
+		p.Effort[i].Share = float64(p.Effort[i].Ms) / math.Max(float64(all), 1)
+	}
+	slices.SortFunc(p.Effort, func(x, y effortRow) int {
+		return cmp.Or(cmp.Compare(x.Env.Name, y.Env.Name), cmp.Compare(x.Env.ID, y.Env.ID), cmp.Compare(y.Ms, x.Ms), cmp.Compare(x.Phase, y.Phase))
+	})
+}
+
+// riskOf puts a bound into words: what it says, and what it does not.
+func riskOf(r records.Risk) riskRow {
+	row := riskRow{Class: r.Class, Runs: r.Runs, News: r.News, After: r.After, Not: r.Not}
+	if r.Not != "" {
+		row.Says = "There is no bound: " + r.Not + "."
+		return row
+	}
+	row.Bound = r.Bound
+	what := "something of the class " + r.Class + " that was not seen yet"
+	if r.Class == records.AnyFeature {
+		what = "a behaviour that was not seen yet"
+	} else if property, is := strings.CutPrefix(r.Class, records.PropertyClass("")); is {
+		what = "a violation of " + property
+	}
+	row.Says = fmt.Sprintf("%.0f %% sure: fewer than 1 in %s further random runs shows %s; the last %s runs of the holdout showed none.", 100*records.Confidence, grouped(uint64(1/r.Bound)), what, grouped(r.After))
+	return row
+}
+
+// grouped writes a number with commas between thousands.
+func grouped(n uint64) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
