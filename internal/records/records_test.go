@@ -22,10 +22,11 @@ func random(r *rand.Rand) (list []store.Entry) {
 		return c.ID()
 	}
 	seqs := map[string]uint64{}
+	salt := r.Uint32() // a process has an ID that no other has
 	for range r.IntN(120) {
 		test := TestID(name("test", 2))
 		env := Env{Engine: name("engine", 2)}
-		worker := ID(name("worker", 3))
+		worker := ID(fmt.Sprint(name("worker", 3), "-", salt))
 		at := int64(r.IntN(1000))
 		signature := name("signature", 3)
 		switch r.IntN(11) {
