@@ -177,7 +177,7 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 		},
 	})
 	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(), a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.fleetVerb(), a.dashboardVerb(), a.checkVerb(), a.reportVerb(), a.initVerb(), a.configVerb(), a.imageVerb(), a.doctorVerb(), a.modelVerb(),
-		a.workerVerb())
+		a.workerVerb(), a.dbVerb())
 	return root
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
-	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
 // defaultSlice is how long a worker of a fleet runs a test before it may choose another.
@@ -118,7 +118,7 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 		projects = append(projects, p)
 	}
 	first := projects[0].(*fleetProject)
-	db, err := openStore(c.Context(), cmp.Or(w.store, os.Getenv(storeVariable), filepath.Join(first.p.state, "store")))
+	db, err := open.Open(cmp.Or(w.store, os.Getenv(storeVariable), filepath.Join(first.p.state, "store")))
 	if err != nil {
 		return err
 	}
@@ -180,11 +180,6 @@ func labelsOf(words []string) (map[string]string, error) {
 		labels[name] = value
 	}
 	return labels, nil
-}
-
-// openStore opens the store of a URL or folder.
-func openStore(_ context.Context, url string) (store.Store, error) {
-	return store.OpenDir(strings.TrimPrefix(url, "dir:"))
 }
 
 // fleetProject is a project as a worker runs it.

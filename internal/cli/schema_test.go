@@ -23,6 +23,7 @@ type object = map[string]any
 var documents = map[string]any{
 	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{}, "replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
 	"check": checkDocument{}, "error": errorDocument{}, "look": lookDocument{}, "config": configDocument{}, "model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
+	"db moved": movedDocument{}, "db gc": gcDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
 }
 
 // documentsSchema describes the documents by their Go types: a field without omitempty is always there.
@@ -242,6 +243,15 @@ func TestDocumentsAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("failure", stored)
+	export := filepath.Join(dir, "export.jsonl")
+	if err := os.WriteFile(export, []byte(`{"format":"bloodhound database 1"}`+"\n"+`{"key":"k/1","value":"v"}`+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	check("db moved", call("db", "import", export, "--store", "db"))
+	check("db moved", call("db", "merge", "db", "other"))
+	check("db gc", call("db", "gc", "--store", "db"))
+	check("db fsck", call("db", "fsck", "--store", "db"))
+	check("db stat", call("db", "stat", "--store", "db"))
 
 	for name, spoil := range map[string]func(){
 		"verb is missing":      func() { delete(campaign, "verb") },

@@ -1,0 +1,549 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+)
+
+func (a *app) dbVerb() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "db",
+		Short: "Merge, export, import, clean and check databases of workers",
+		Long: `A database has what workers write. It is ` + open.Kinds + `.
+The token of a dashboard is in BLOODHOUND_STORE_TOKEN, or in a file that BLOODHOUND_STORE_TOKEN_FILE names.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.dbMergeVerb(), a.dbExportVerb(), a.dbImportVerb(), a.dbGCVerb(), a.dbFsckVerb(), a.dbStatVerb())
+	return c
+}
+
+// dbFlags are those that verbs about one database have.
+type dbFlags struct {
+	store string
+	json  bool
+}
+
+func (f *dbFlags) flags(c *cobra.Command) {
+	c.Flags().StringVar(&f.store, "store", "", "the database: a `URL` or a folder (default: that of BLOODHOUND_STORE, or .bloodhound/store)")
+}
+
+func (f *dbFlags) document(c *cobra.Command) {
+	addSwitch(c, &f.json, "json", "print one JSON document")
+}
+
+// url names the database that the flags and the environment name.
+func (f *dbFlags) url() string { return cmp.Or(f.store, os.Getenv(storeVariable), open.Default) }
+
+// with calls f with a database. What it adds to a local one in front of a shared one is in both afterwards.
+func (a *app) with(ctx context.Context, url string, opens func(string) (store.Store, error), f func(store.Store) error) error {
+	s, err := opens(url)
+	if err != nil {
+		return err
+	}
+	err = f(s)
+	if l, ok := s.(*store.Layered); ok && err == nil {
+		err = l.Flush(ctx)
+	}
+	if closing := s.Close(); err == nil {
+		err = closing
+	}
+	var own *exitError
+	switch {
+	case err == nil || errors.As(err, &own):
+		return err
+	case ctx.Err() != nil:
+		return &exitError{check.ExitUnknown, errors.New("interrupted; the same command goes on from there")}
+	}
+	return failed(err)
+}
+
+// mistaken marks an error as the user's, within with.
+func mistaken(err error) error { return &exitError{check.ExitUsage, err} }
+
+// movedDocument is the JSON document of db merge and db import.
+type movedDocument struct {
+	Bloodhound string `json:"bloodhound"`
+	Verb       string `json:"verb"`
+	Store      string `json:"store"` // that was added to
+	Entries    int    `json:"entries"`
+	Blobs      int    `json:"blobs"`
+}
+
+func (a *app) dbMergeVerb() *cobra.Command {
+	var f dbFlags
+	c := &cobra.Command{
+		Use:   "merge FROM... INTO",
+		Short: "Add what databases have to another",
+		Long: `Databases merge by union: the order does not matter, and doing it again changes nothing.
+Each FROM and INTO is ` + open.Kinds + `.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return errors.New("db merge takes databases to read, and one to add to: bloodhound db merge FROM... INTO")
+			}
+			return noneEmpty(args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx := c.Context()
+			from, into := args[:len(args)-1], args[len(args)-1]
+			return a.with(ctx, into, open.Open, func(to store.Store) error {
+				doc := movedDocument{Bloodhound: Version(), Verb: "db merge", Store: to.String()}
+				for _, url := range from {
+					if err := a.with(ctx, url, open.Existing, func(s store.Store) error {
+						m, err := store.Merge(ctx, to, s)
+						doc.Entries, doc.Blobs = doc.Entries+m.Entries, doc.Blobs+m.Blobs
+						return err
+					}); err != nil {
+						return &exitError{codeOf(err), err}
+					}
+				}
+				if f.json {
+					return a.printJSON(doc)
+				}
+				fmt.Fprintf(a.out, "added %d entries and %d blobs to %s\n", doc.Entries, doc.Blobs, doc.Store)
+				return nil
+			})
+		},
+	}
+	f.document(c)
+	return c
+}
+
+// exportFormat is the first line of an export.
+const exportFormat = "bloodhound database 1"
+
+// exportLine is one of an export: the first has the format, the others a blob or an entry each. Blobs stand before entries, which may name them.
+type exportLine struct {
+	Format string       `json:"format,omitempty"`
+	Blob   store.Digest `json:"blob,omitempty"`
+	Key    string       `json:"key,omitempty"`
+	Value  *string      `json:"value,omitempty"`  // of an entry, where it is text
+	Base64 []byte       `json:"base64,omitempty"` // of a blob or an entry
+}
+
+func (a *app) dbExportVerb() *cobra.Command {
+	var f dbFlags
+	var output string
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write a database as JSON lines",
+		Long: `Blobs come first, then entries, both in order: equal databases give equal files. A value that is UTF-8 is text; others, and blobs,
+are base64. ` + "`bloodhound db import`" + ` reads the file.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+				if output == "" {
+					return exportTo(c.Context(), a.json, s)
+				}
+				file, err := os.Create(output)
+				if err != nil {
+					return mistaken(err)
+				}
+				err = exportTo(c.Context(), file, s)
+				if closing := file.Close(); err == nil {
+					err = closing
+				}
+				return err
+			})
+		},
+	}
+	f.flags(c)
+	c.Flags().VarP(fileFlag{&output}, "output", "o", "write this `file` instead of the standard output")
+	return c
+}
+
+func exportTo(ctx context.Context, w io.Writer, s store.Store) error {
+	buffer := bufio.NewWriter(w)
+	out := json.NewEncoder(buffer)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(exportLine{Format: exportFormat}); err != nil {
+		return err
+	}
+	var digests []store.Digest
+	if err := s.Blobs(ctx, func(i store.BlobInfo) error { digests = append(digests, i.Digest); return nil }); err != nil {
+		return err
+	}
+	slices.Sort(digests)
+	for _, d := range slices.Compact(digests) {
+		b, err := s.Blob(ctx, d)
+		if errors.Is(err, store.ErrNoBlob) {
+			continue // dropped since it was listed
+		}
+		if err == nil {
+			err = out.Encode(exportLine{Blob: d, Base64: b})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var entries []store.Entry
+	if _, err := s.Read(ctx, "", "", func(e store.Entry) error { entries = append(entries, e); return nil }); err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b store.Entry) int {
+		return cmp.Or(strings.Compare(a.Key, b.Key), bytes.Compare(a.Value, b.Value))
+	})
+	entries = slices.CompactFunc(entries, func(a, b store.Entry) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) })
+	for _, e := range entries {
+		l := exportLine{Key: e.Key}
+		if utf8.Valid(e.Value) {
+			text := string(e.Value)
+			l.Value = &text
+		} else {
+			l.Base64 = e.Value
+		}
+		if err := out.Encode(l); err != nil {
+			return err
+		}
+	}
+	return buffer.Flush()
+}
+
+func (a *app) dbImportVerb() *cobra.Command {
+	var f dbFlags
+	c := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Add what a file of db export has to a database",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("db import takes one file that db export has written, or - for the standard input: bloodhound db import FILE")
+			}
+			return noneEmpty(args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			in, name := io.Reader(os.Stdin), "standard input"
+			if args[0] != "-" {
+				file, err := os.Open(args[0])
+				if err != nil {
+					return err
+				}
+				defer file.Close()
+				in, name = file, args[0]
+			}
+			return a.with(c.Context(), f.url(), open.Open, func(s store.Store) error {
+				doc := movedDocument{Bloodhound: Version(), Verb: "db import", Store: s.String()}
+				if err := importFrom(c.Context(), in, name, s, &doc); err != nil {
+					return err
+				}
+				if f.json {
+					return a.printJSON(doc)
+				}
+				fmt.Fprintf(a.out, "read %d entries and %d blobs into %s\n", doc.Entries, doc.Blobs, doc.Store)
+				return nil
+			})
+		},
+	}
+	f.flags(c)
+	f.document(c)
+	return c
+}
+
+// importEntries is how many entries are added at once.
+const importEntries = 512
+
+func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, doc *movedDocument) error {
+	lines := json.NewDecoder(bufio.NewReader(in))
+	lines.DisallowUnknownFields()
+	var bundle []store.Entry
+	for n := 1; ; n++ {
+		var l exportLine
+		err := lines.Decode(&l)
+		wrong := func(text string) error {
+			return mistaken(fmt.Errorf("%s:%d: %s; what came before is in %s", name, n, text, s))
+		}
+		switch {
+		case n == 1 && (err != nil || l.Format != exportFormat):
+			return mistaken(fmt.Errorf("%s is no file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))
+		case n == 1:
+			continue
+		case err == io.EOF || len(bundle) == importEntries:
+			if err := s.Add(ctx, bundle...); err != nil {
+				return err
+			}
+			doc.Entries += len(bundle)
+			bundle = nil
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return wrong(err.Error())
+		case l.Blob != "":
+			if store.DigestOf(l.Base64) != l.Blob {
+				return wrong("the blob's bytes have another digest")
+			}
+			if _, err := s.PutBlob(ctx, l.Base64); err != nil {
+				return err
+			}
+			doc.Blobs++
+		default:
+			e := store.Entry{Key: l.Key, Value: l.Base64}
+			if l.Value != nil {
+				e.Value = []byte(*l.Value)
+			}
+			if err := e.Check(); err != nil {
+				return wrong(err.Error())
+			}
+			bundle = append(bundle, e)
+		}
+	}
+}
+
+// gcDocument is the JSON document of db gc.
+type gcDocument struct {
+	Bloodhound string `json:"bloodhound"`
+	Verb       string `json:"verb"`
+	Store      string `json:"store"`
+	DryRun     bool   `json:"dry_run"`
+	Entries    int    `json:"entries"` // that were stored more than once
+	Blobs      int    `json:"blobs"`   // to which no entry refers
+	BlobBytes  int64  `json:"blob_bytes"`
+}
+
+// keepBlobs is how long a blob is kept in any case: the entry that names it may be under way.
+const keepBlobs = time.Hour
+
+func (a *app) dbGCVerb() *cobra.Command {
+	var f dbFlags
+	var dry bool
+	keep := keepBlobs
+	c := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove what a database has more than once, and blobs to which nothing refers",
+		Long: `gc removes entries that several writers of a folder have added, but for one, and blobs whose digest stands in no entry.
+It keeps blobs that were put less than --keep ago, since the entry that names them may be under way. Workers may go on meanwhile.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+				doc := gcDocument{Bloodhound: Version(), Verb: "db gc", Store: s.String(), DryRun: dry}
+				if err := collect(c.Context(), s, keep, &doc); err != nil {
+					return err
+				}
+				if f.json {
+					return a.printJSON(doc)
+				}
+				did := "removed"
+				if dry {
+					did = "would remove"
+				}
+				fmt.Fprintf(a.out, "%s %d entries that were stored more than once, and %d blobs to which nothing refers (%s)\n", did, doc.Entries, doc.Blobs, megabytes(doc.BlobBytes))
+				return nil
+			})
+		},
+	}
+	f.flags(c)
+	f.document(c)
+	addSwitch(c, &dry, "dry-run", "only report what gc would remove")
+	c.Flags().Var(timeFlag{&keep}, "keep", "keep blobs that were put less than this `time` ago")
+	return c
+}
+
+// collect is what db gc does. Blobs are listed before entries are read: an entry that comes later names a blob that was put after the list was
+// made, or that is young.
+func collect(ctx context.Context, s store.Store, keep time.Duration, doc *gcDocument) error {
+	loose := map[store.Digest]int64{}
+	if err := s.Blobs(ctx, func(i store.BlobInfo) error {
+		if time.Since(i.At) > keep {
+			loose[i.Digest] = i.SizeBytes
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	seen := map[store.Identity]bool{}
+	repeated := 0
+	if _, err := s.Read(ctx, "", "", func(e store.Entry) error {
+		if id := e.Identity(); seen[id] {
+			repeated++
+		} else {
+			seen[id] = true
+		}
+		named([]byte(e.Key), loose)
+		named(e.Value, loose)
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, d := range slices.Sorted(maps.Keys(loose)) {
+		doc.Blobs++
+		doc.BlobBytes += loose[d]
+		if doc.DryRun {
+			continue
+		}
+		if err := s.DropBlob(ctx, d); err != nil {
+			return err
+		}
+	}
+	if doc.Entries = repeated; doc.DryRun {
+		return nil
+	}
+	var err error
+	doc.Entries, err = s.Compact(ctx)
+	return err
+}
+
+// named removes from a set the digests that stand in a text.
+func named(text []byte, loose map[store.Digest]int64) {
+	const digits = 64
+	run := 0 // of hexadecimal digits
+	for i, c := range text {
+		if c >= '0' && c <= '9' || c >= 'a' && c <= 'f' {
+			run++
+		} else {
+			run = 0
+		}
+		if run >= digits {
+			delete(loose, store.Digest(text[i+1-digits:i+1]))
+		}
+	}
+}
+
+// fsckDocument is the JSON document of db fsck.
+type fsckDocument struct {
+	Bloodhound string       `json:"bloodhound"`
+	Verb       string       `json:"verb"`
+	ExitCode   int          `json:"exit_code"`
+	Store      string       `json:"store"`
+	Damages    []damageLine `json:"damages"`
+}
+
+type damageLine struct {
+	What   string `json:"what"` // a file of a folder, a blob, a key
+	Damage string `json:"damage"`
+}
+
+func (a *app) dbFsckVerb() *cobra.Command {
+	var f dbFlags
+	c := &cobra.Command{
+		Use:   "fsck",
+		Short: "Read all of a database, and name what is damaged",
+		Long: `fsck reads all entries and blobs, and compares checksums and digests. It changes nothing. The end of a write that was cut short is no damage.
+The exit code is 3 if something is damaged.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+				doc := fsckDocument{Bloodhound: Version(), Verb: "db fsck", Store: s.String(), Damages: []damageLine{}}
+				if err := store.Check(c.Context(), s, func(what, damage string) { doc.Damages = append(doc.Damages, damageLine{what, damage}) }); err != nil {
+					return err
+				}
+				if len(doc.Damages) > 0 {
+					doc.ExitCode = check.ExitEngine
+				}
+				a.code = doc.ExitCode
+				if f.json {
+					return a.printJSON(doc)
+				}
+				for _, d := range doc.Damages {
+					fmt.Fprintf(a.out, "%s: %s\n", d.What, d.Damage)
+				}
+				if len(doc.Damages) == 0 {
+					fmt.Fprintf(a.out, "nothing in %s is damaged\n", doc.Store)
+				}
+				return nil
+			})
+		},
+	}
+	f.flags(c)
+	f.document(c)
+	return c
+}
+
+// statDocument is the JSON document of db stat.
+type statDocument struct {
+	Bloodhound string     `json:"bloodhound"`
+	Verb       string     `json:"verb"`
+	Store      string     `json:"store"`
+	Entries    int        `json:"entries"` // each once
+	Bytes      int64      `json:"bytes"`   // of their keys and values
+	Repeated   int        `json:"repeated"`
+	Kinds      []kindLine `json:"kinds"`
+	Blobs      int        `json:"blobs"`
+	BlobBytes  int64      `json:"blob_bytes"` // as they are stored
+}
+
+// kindLine counts the entries whose keys have the same first part.
+type kindLine struct {
+	Kind    string `json:"kind"`
+	Entries int    `json:"entries"`
+	Bytes   int64  `json:"bytes"`
+}
+
+func (a *app) dbStatVerb() *cobra.Command {
+	var f dbFlags
+	c := &cobra.Command{
+		Use:   "stat",
+		Short: "Count what a database has",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+				doc := statDocument{Bloodhound: Version(), Verb: "db stat", Store: s.String(), Kinds: []kindLine{}}
+				if err := count(c.Context(), s, &doc); err != nil {
+					return err
+				}
+				if f.json {
+					return a.printJSON(doc)
+				}
+				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+				fmt.Fprintln(w, "KIND\tENTRIES\tBYTES\t")
+				for _, k := range append(doc.Kinds, kindLine{"all", doc.Entries, doc.Bytes}, kindLine{"blobs", doc.Blobs, doc.BlobBytes}) {
+					fmt.Fprintf(w, "%s\t%d\t%d\t\n", k.Kind, k.Entries, k.Bytes)
+				}
+				if err := w.Flush(); err != nil || doc.Repeated == 0 {
+					return err
+				}
+				fmt.Fprintf(a.out, "%d more are stored more than once; bloodhound db gc removes them\n", doc.Repeated)
+				return nil
+			})
+		},
+	}
+	f.flags(c)
+	f.document(c)
+	return c
+}
+
+func count(ctx context.Context, s store.Store, doc *statDocument) error {
+	seen := map[store.Identity]bool{}
+	kinds := map[string]kindLine{}
+	if _, err := s.Read(ctx, "", "", func(e store.Entry) error {
+		id := e.Identity()
+		if seen[id] {
+			doc.Repeated++
+			return nil
+		}
+		seen[id] = true
+		kind, _, _ := strings.Cut(e.Key, "/")
+		size := int64(len(e.Key) + len(e.Value))
+		k := kinds[kind]
+		kinds[kind] = kindLine{kind, k.Entries + 1, k.Bytes + size}
+		doc.Entries, doc.Bytes = doc.Entries+1, doc.Bytes+size
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		doc.Kinds = append(doc.Kinds, kinds[kind])
+	}
+	return s.Blobs(ctx, func(i store.BlobInfo) error {
+		doc.Blobs, doc.BlobBytes = doc.Blobs+1, doc.BlobBytes+i.SizeBytes
+		return nil
+	})
+}
