@@ -38,6 +38,9 @@ const defaultSchema = "bloodhound"
 // silence is how long the server may take for an answer, or for the next part of a long one.
 const silence = 15 * time.Second
 
+// scanTime is how long it may look for the first of some entries among many others.
+const scanTime = time.Minute
+
 // idleTime is how long a connection is kept that is not used: many workers share the connections that a server has.
 const idleTime = 30 * time.Second
 
@@ -379,7 +382,7 @@ func after(prefix string) string {
 func (p *Postgres) Read(ctx context.Context, prefix string, from store.Cursor, each func(store.Entry) error) (store.Cursor, error) {
 	var next store.Cursor
 	var own error // of each, which the server has not caused
-	err := p.do(ctx, silence, func(c call) error {
+	err := p.do(ctx, scanTime, func(c call) error {
 		return pgx.BeginTxFunc(c, p.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 			here, upTo, err := p.now(c, tx)
 			if err != nil {
@@ -406,7 +409,7 @@ func (p *Postgres) Read(ctx context.Context, prefix string, from store.Cursor, e
 						return own
 					}
 				}
-				c.limit.Reset(silence)
+				c.limit.Reset(scanTime)
 			}
 			next = here.cursor()
 			return rows.Err()
@@ -438,7 +441,7 @@ func (p *Postgres) Wait(ctx context.Context, prefix string, from store.Cursor) e
 		changed := p.changed
 		p.mu.Unlock()
 		var some bool
-		err := p.do(ctx, silence, func(c call) error {
+		err := p.do(ctx, scanTime, func(c call) error {
 			at := horizonOf(from, c.era)
 			return p.pool.QueryRow(c, p.sql("SELECT EXISTS (SELECT FROM bloodhound.entries WHERE "+behind+")"), at.args(prefix)...).Scan(&some)
 		})
