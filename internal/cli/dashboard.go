@@ -16,6 +16,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/dashboard"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
 )
 
 // tokenVariable has the token of a dashboard where no file has it.
@@ -79,12 +81,12 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 			return fmt.Errorf("there is no store %s here; name one by --store, as workers do", path)
 		}
 	}
-	db, err := openStore(ctx, path)
+	db, err := open.Open(path)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	d := &dashboard.Dashboard{Store: db, Bloodhound: Version(), Now: time.Now, Guard: guard}
+	d := &dashboard.Dashboard{Store: db, Bloodhound: Version(), Now: time.Now, Guard: guard, Mounted: remote.Handler(db, "")} // the guard asks for the token
 	if f.export != "" {
 		n, err := d.Export(ctx, f.export)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,7 +16,10 @@ import (
 // Random databases that add, and merge with each other in any direction and order, have the union of what came to them; and merging all of them in two orders
 // gives the same.
 func TestMergesAreUnions(t *testing.T) {
-	const operations = 100_000
+	operations := 20_000
+	if os.Getenv("BLOODHOUND_SOAK") != "" {
+		operations = 1_000_000
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	type database struct {
 		store.Store
