@@ -48,7 +48,7 @@ func (a *app) dashboardVerb() *cobra.Command {
 		Use:   "dashboard",
 		Short: "Show what a store holds, in a browser",
 		Long: `Serves pages on tests, failures, workers and the corpus of a store, which need no worker to run, a JSON API below /api/v1/, and metrics
-for Prometheus at /metrics. With --export it writes the pages as files and ends.
+for Prometheus at /metrics. It also serves the store itself, to workers whose --store is its URL. With --export it writes the pages as files and ends.
 Without a token it listens on loopback addresses alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.dashboard(c.Context(), f) },
@@ -58,7 +58,7 @@ Without a token it listens on loopback addresses alone.`,
 	c.Flags().Var(fileFlag{&f.tokenFile}, "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")
 	c.Flags().StringVar(&f.header, "proxy-header", "", "let requests in that have this `header`, which a reverse proxy sets to the name of a user and removes from what others send")
-	c.Flags().StringArrayVar(&f.hosts, "host", nil, "a `name` of this dashboard in addresses of browsers, besides localhost")
+	c.Flags().StringArrayVar(&f.hosts, "host", nil, "a `name` of this dashboard in addresses of browsers, besides localhost, which is asked for where everyone is let in")
 	c.Flags().Var(fileFlag{&f.export}, "export", "write all pages into this `folder` and end")
 	return c
 }
@@ -74,19 +74,15 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 			return err
 		}
 	}
-	named := cmp.Or(f.store, os.Getenv(storeVariable))
-	path := cmp.Or(named, filepath.Join(stateName, "store"))
-	if named == "" {
-		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("there is no store %s here; name one by --store, as workers do", path)
-		}
-	}
-	db, err := open.Open(path)
+	db, err := open.Existing(cmp.Or(f.store, os.Getenv(storeVariable), open.Default))
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; name one by --store, as workers do", err)
 	}
 	defer db.Close()
-	d := &dashboard.Dashboard{Store: db, Bloodhound: Version(), Now: time.Now, Guard: guard, Mounted: remote.Handler(db, "")} // the guard asks for the token
+	d := &dashboard.Dashboard{Store: db, Bloodhound: Version(), Now: time.Now, Guard: guard}
+	if guard.Token != "" || guard.Header == "" { // users of a proxy are no workers
+		d.Mounted = remote.Handler(db, guard.Token)
+	}
 	if f.export != "" {
 		n, err := d.Export(ctx, f.export)
 		if err != nil {

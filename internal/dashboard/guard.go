@@ -21,7 +21,7 @@ type Guard struct {
 	// Header is what a reverse proxy sets to the name of the user that it has let in. A request that has it needs no token, and the proxy must remove it from what
 	// others send.
 	Header string
-	// Hosts are names of this machine, besides localhost and addresses, that requests may use.
+	// Hosts are names of this machine, besides localhost and addresses, that requests may use where everyone is let in.
 	Hosts []string
 }
 
@@ -45,7 +45,7 @@ func (g *Guard) around(inner http.Handler) http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if !g.hostAllowed(r.Host) {
+		if g.open() && !g.hostAllowed(r.Host) {
 			http.Error(w, fmt.Sprintf("%q is no name of this dashboard; start it with --host to add it", r.Host), http.StatusMisdirectedRequest)
 			return
 		}
@@ -57,7 +57,11 @@ func (g *Guard) around(inner http.Handler) http.Handler {
 	})
 }
 
-// hostAllowed refuses names that a hostile site may have made point here (DNS rebinding). Addresses cannot be made to.
+// open reports whether everyone is let in.
+func (g *Guard) open() bool { return g.Token == "" && g.Header == "" }
+
+// hostAllowed refuses names that a hostile site may have made point here (DNS rebinding). Addresses cannot be made to. Where a token is needed, such a site has no
+// cookie.
 func (g *Guard) hostAllowed(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -84,7 +88,7 @@ func equal(a, b string) bool {
 
 // allows reports whether a request may see more than the login form.
 func (g *Guard) allows(r *http.Request) bool {
-	if g.Token == "" && g.Header == "" || g.Header != "" && r.Header.Get(g.Header) != "" {
+	if g.open() || g.Header != "" && r.Header.Get(g.Header) != "" {
 		return true
 	}
 	if g.Token == "" {

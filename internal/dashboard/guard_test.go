@@ -144,6 +144,18 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%s: %s", host, r.Status)
 		}
 	}
+	d = of(store.NewMemory())
+	d.Guard.Token = token
+	q, _ := http.NewRequest("GET", serve(t, d).URL+"/", nil)
+	q.Host = "evil.example"
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != 401 {
+		t.Errorf("with a token, another name is answered %s", r.Status)
+	}
 }
 
 func TestCheckListen(t *testing.T) {

@@ -103,18 +103,18 @@ func (r *Risk) take(runs uint64, c Class) {
 }
 
 // holdout gives the spans of the holdouts of a code, of all environments, in the order of their ends.
-func (t *TestView) holdout(code ID) (spans []WorkerSpan) {
+func (t *TestView) holdout(code ID) (spans []*WorkerSpan) {
 	for p, e := range t.Efforts {
 		if p.Code != code {
 			continue
 		}
 		for s := range e.Spans {
 			if s.Phase == Holdout {
-				spans = append(spans, *s)
+				spans = append(spans, s)
 			}
 		}
 	}
-	slices.SortFunc(spans, func(a, b WorkerSpan) int {
+	slices.SortFunc(spans, func(a, b *WorkerSpan) int {
 		return cmp.Or(cmp.Compare(a.AtMs, b.AtMs), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Seq, b.Seq))
 	})
 	return spans

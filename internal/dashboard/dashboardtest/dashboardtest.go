@@ -210,3 +210,30 @@ func Fill(t testing.TB, s store.Store) {
 		t.Fatal(err)
 	}
 }
+
+// Spans fills a folder with a million spans of 64 workers.
+func Spans(t testing.TB, folder string) {
+	t.Helper()
+	const workers, each = 64, 1_000_000 / 64
+	for w := range workers {
+		d, err := store.OpenDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := []store.Entry{(&records.Test{Name: Store, Definition: "d"}).Entry()}
+		for i := range each {
+			s := records.Span{Seq: uint64(i), AtMs: ms(-6*time.Hour) + int64(i)*1000, Ms: 1000, Phase: records.Search, Runs: 12, Events: 123456, Size: uint64(i)}
+			if i%10 == 0 {
+				s.Phase, s.Classes = records.Holdout, []records.Class{{Name: records.AnyFeature, After: 12}, {Name: "code", After: 12}}
+			}
+			list = append(list, s.Entry(records.TestID(Store), Codes[0].ID(), Env.ID(), records.ID(fmt.Sprintf("%016x", w))))
+		}
+		list = append(list, Codes[0].Entry())
+		if err := d.Add(context.Background(), list...); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
