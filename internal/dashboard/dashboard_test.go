@@ -128,7 +128,7 @@ func TestEmptyDatabase(t *testing.T) {
 	}
 }
 
-// The pages of two databases are the same after a merge in either order.
+// The pages of two databases are the same after a merge in either order, and on a machine to which the folder was copied.
 func TestPagesDoNotDependOnTheOrderOfAMerge(t *testing.T) {
 	list, files := dashboardtest.Entries()
 	r := rand.New(rand.NewPCG(5, 6))
@@ -145,45 +145,61 @@ func TestPagesDoNotDependOnTheOrderOfAMerge(t *testing.T) {
 	for _, f := range files {
 		halves[0].PutBlob(t.Context(), f)
 	}
-	merged := func(a, b store.Store) (pages map[string]string) {
-		d, err := store.OpenDir(t.TempDir())
+	folders := [2]string{t.TempDir(), t.TempDir()}
+	for i, folder := range folders {
+		d, err := store.OpenDir(folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.Close()
-		for _, from := range []store.Store{a, b, a} {
+		for _, from := range []store.Store{halves[i], halves[1-i], halves[i]} {
 			if _, err := store.Merge(t.Context(), d, from); err != nil {
 				t.Fatal(err)
 			}
 		}
-		folder := t.TempDir()
-		board := of(named{d})
-		if _, err := board.Export(t.Context(), folder); err != nil {
-			t.Fatal(err)
+		d.Close()
+	}
+	elsewhere := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(elsewhere, os.DirFS(folders[0])); err != nil {
+		t.Fatal(err)
+	}
+	x := exported(t, folders[0])
+	for name, y := range map[string]map[string]string{"the other order": exported(t, folders[1]), "a copied folder": exported(t, elsewhere)} {
+		if len(x) != len(y) || len(x) < 20 {
+			t.Fatalf("%s: %d and %d files", name, len(x), len(y))
 		}
-		pages = map[string]string{}
-		files, err := filepath.Glob(filepath.Join(folder, "*"))
+		for file := range x {
+			if x[file] != y[file] {
+				t.Errorf("%s: %s differs", name, file)
+			}
+		}
+	}
+}
+
+// exported are the files of an export of a folder.
+func exported(t *testing.T, db string) map[string]string {
+	t.Helper()
+	d, err := store.OpenDir(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	folder := t.TempDir()
+	if _, err := of(named{d}).Export(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]string{}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range files {
-			b, err := os.ReadFile(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			pages[filepath.Base(f)] = string(b)
-		}
-		return pages
+		pages[filepath.Base(f)] = string(b)
 	}
-	x, y := merged(halves[0], halves[1]), merged(halves[1], halves[0])
-	if len(x) != len(y) || len(x) < 20 {
-		t.Fatalf("%d and %d files", len(x), len(y))
-	}
-	for name := range x {
-		if x[name] != y[name] {
-			t.Errorf("%s differs", name)
-		}
-	}
+	return pages
 }
 
 // named gives a store a name that is always the same.

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
 )
 
-const token = "a token of the test, long"
+const token = "a-token-of-the-test"
 
 // Whatever is served needs the token, but the login form and the style sheet.
 func TestEveryRouteNeedsTheToken(t *testing.T) {
@@ -55,7 +57,7 @@ func TestEveryRouteNeedsTheToken(t *testing.T) {
 			open = append(open, r.pattern)
 			continue
 		}
-		for _, header := range [][]string{nil, {"Accept", "text/html"}, {"Authorization", "Bearer another token, which is wrong"}, {"Cookie", "bloodhound=" + token}, {"X-Forwarded-User", "eve"}} {
+		for _, header := range [][]string{nil, {"Accept", "text/html"}, {"Authorization", "Bearer another-token-that-is-wrong"}, {"Cookie", "bloodhound=" + token}, {"X-Forwarded-User", "eve"}} {
 			if code, body := ask(method, path, header...); code != 401 || strings.Contains(body, "acknowledged") || strings.Contains(body, "store") {
 				t.Errorf("%s with %v: %d\n%s", r.pattern, header, code, body)
 			}
@@ -125,6 +127,37 @@ func TestProxyHeader(t *testing.T) {
 		t.Fatal(r.Status, err)
 	}
 	r.Body.Close()
+}
+
+// Workers reach the store through the dashboard by its token; the cookie of a browser does not open it.
+func TestMountedStore(t *testing.T) {
+	d := of(filled(t))
+	d.Guard.Token = token
+	d.Mounted = remote.Handler(d.Store, token)
+	s := serve(t, d)
+	client, err := remote.Open(s.URL, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	more := records.Test{Name: "from afar", Definition: "d"}
+	if err := client.Add(t.Context(), more.Entry()); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	if _, err := client.Read(t.Context(), "test/", "", func(store.Entry) error { n++; return nil }); err != nil || n != 5 {
+		t.Errorf("%d tests, %v", n, err)
+	}
+	q, _ := http.NewRequest("GET", s.URL+remote.Prefix+"entries", nil)
+	q.AddCookie(&http.Cookie{Name: cookieName, Value: d.Guard.cookie()})
+	r, err := s.Client().Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != 401 {
+		t.Errorf("with a cookie: %s", r.Status)
+	}
 }
 
 // A name that a hostile site has made point here is refused.

@@ -172,8 +172,17 @@ func riskOf(r records.Risk) riskRow {
 	} else if property, is := strings.CutPrefix(r.Class, records.PropertyClass("")); is {
 		what = "a violation of " + property
 	}
-	row.Says = fmt.Sprintf("%.0f %% sure: fewer than 1 in %s further random runs shows %s; the last %s runs of the holdout showed none.", 100*records.Confidence, grouped(uint64(1/r.Bound)), what, grouped(r.After))
+	share := "at most " + fmt.Sprintf("%.0f %%", 100*r.Bound) + " of further random runs show "
+	if r.Bound <= 0.1 {
+		share = "fewer than 1 in " + grouped(uint64(1/r.Bound)) + " further random runs shows "
+	}
+	row.Says = fmt.Sprintf("%.0f %% sure: %s%s; the last %s runs of the holdout showed none.", 100*records.Confidence, share, what, grouped(r.After))
 	return row
+}
+
+// Main reports whether the risk is of all behaviours or of a property, and not of one class of behaviours.
+func (r *riskRow) Main() bool {
+	return r.Class == records.AnyFeature || strings.HasPrefix(r.Class, records.PropertyClass(""))
 }
 
 // grouped writes a number with commas between thousands.
