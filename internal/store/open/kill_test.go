@@ -135,7 +135,7 @@ func size() (places int, span time.Duration) {
 	if os.Getenv("BLOODHOUND_SOAK") != "" {
 		return 64, time.Minute
 	}
-	return 4, 2 * time.Second
+	return 4, 1500 * time.Millisecond
 }
 
 // run runs writers, and kills the server twice under way. away is how long it stays away.

@@ -30,10 +30,12 @@ const version = "1"
 // defaultPrefix begins all keys where the URL names no other by prefix=NAME.
 const defaultPrefix = "bloodhound"
 
-// silence is how long the server may take for an answer, and connectTime how long until it takes a connection.
+// silence is how long the server may take for an answer, connectTime how long until it takes a connection, and retries how often a question is asked
+// again whose connection ended, or that had no answer.
 const (
-	silence     = 15 * time.Second
+	silence     = 10 * time.Second
 	connectTime = 5 * time.Second
+	retries     = 1
 )
 
 // Redis is a database in a server. All keys have one hash tag, so that they lie on one node of a cluster.
@@ -84,6 +86,7 @@ func Open(text string) (*Redis, error) {
 	o.Protocol, o.DisableIdentity = 2, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.ContextTimeoutEnabled = true
+	o.MaxRetries = cmp.Or(o.MaxRetries, retries)
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, connectTime), cmp.Or(o.ReadTimeout, silence), cmp.Or(o.WriteTimeout, silence)
 	return &Redis{name: name.String(), prefix: "{" + prefix + "}:", c: client.NewClient(o), packer: store.NewPacker()}, nil
 }
