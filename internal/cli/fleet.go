@@ -118,7 +118,8 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 		projects = append(projects, p)
 	}
 	first := projects[0].(*fleetProject)
-	db, err := open.Open(cmp.Or(w.store, os.Getenv(storeVariable), filepath.Join(first.p.state, "store")))
+	local := filepath.Join(first.p.state, "store")
+	db, err := open.ForWorker(cmp.Or(w.store, os.Getenv(storeVariable), local), local)
 	if err != nil {
 		return err
 	}

@@ -220,9 +220,10 @@ func (d *Dir) Read(ctx context.Context, prefix string, from Cursor, each func(En
 	for _, name := range changed {
 		var p part
 		select {
-		case p = <-<-parts:
+		case one := <-parts:
+			p = <-one // its reader ends with ctx, too
 		case <-ctx.Done():
-			return from, ctx.Err()
+			p.err = ctx.Err()
 		}
 		if p.err != nil {
 			return from, p.err

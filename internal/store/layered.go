@@ -3,9 +3,11 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +24,8 @@ type Layered struct {
 
 	pushing sync.Mutex // held while something is copied
 	sent    map[Digest]bool
+	holder  string // of the lease by which one of the processes of a local database copies
+	epoch   uint64 // of the lease when the mark was read
 
 	mu      sync.Mutex
 	pending []Entry   // that the local database could not take
@@ -40,12 +44,45 @@ const maxPending = 64 << 20
 // NewLayered begins to copy what a local database has to a shared one. mark is a file that remembers how far this came.
 func NewLayered(local, shared Store, mark string) *Layered {
 	ctx, stop := context.WithCancel(context.Background())
-	l := &Layered{local: local, shared: shared, mark: mark, stop: stop, poke: make(chan struct{}, 1), sent: map[Digest]bool{}}
-	if b, err := os.ReadFile(mark); err == nil && mark != "" {
-		l.pushed = Cursor(b)
-	}
+	l := &Layered{local: local, shared: shared, mark: mark, stop: stop, poke: make(chan struct{}, 1), sent: map[Digest]bool{}, holder: rand.Text()}
+	l.readMark()
 	l.stopped.Go(func() { l.copy(ctx) })
 	return l
+}
+
+// readMark takes in how far another process has copied.
+func (l *Layered) readMark() {
+	if l.mark == "" {
+		return
+	}
+	if b, err := os.ReadFile(l.mark); err == nil {
+		l.mu.Lock()
+		l.pushed = Cursor(b)
+		l.mu.Unlock()
+	}
+}
+
+// A process that copies holds a lease for so long; others look after so long whether it still does.
+const (
+	pushLease = 10 * time.Second
+	pushLook  = 5 * time.Second
+)
+
+// copies reports whether this process is the one of those with the same local database that copies. Where that cannot be known it is, too: what is
+// copied twice does no harm.
+func (l *Layered) copies(ctx context.Context) bool {
+	l.mu.Lock()
+	alone := l.mark == "" || len(l.pending) > 0
+	l.mu.Unlock()
+	if alone {
+		return true
+	}
+	lease, err := l.local.Lease(ctx, "copy to "+filepath.Base(l.mark), l.holder, pushLease)
+	if err == nil && lease.Epoch != l.epoch {
+		l.epoch = lease.Epoch
+		l.readMark()
+	}
+	return !errors.Is(err, ErrHeld)
 }
 
 func (l *Layered) String() string { return l.shared.String() + " behind " + l.local.String() }
@@ -102,14 +139,17 @@ func (l *Layered) hold(why error, entries []Entry) error {
 // copy brings what the local database has to the shared one.
 func (l *Layered) copy(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := l.push(ctx)
-		l.mu.Lock()
-		l.trouble = err
-		again := err != nil || len(l.pending) > 0
-		l.mu.Unlock()
 		var later <-chan time.Time
-		if again {
-			later = time.After(retryEvery)
+		if l.copies(ctx) {
+			err := l.push(ctx)
+			l.mu.Lock()
+			l.trouble = err
+			if err != nil || len(l.pending) > 0 {
+				later = time.After(retryEvery)
+			}
+			l.mu.Unlock()
+		} else {
+			later = time.After(pushLook)
 		}
 		select {
 		case <-ctx.Done():
@@ -427,5 +467,8 @@ func (l *Layered) Flush(ctx context.Context) error {
 func (l *Layered) Close() error {
 	l.stop()
 	l.stopped.Wait()
+	if l.mark != "" {
+		l.local.Release(context.Background(), "copy to "+filepath.Base(l.mark), l.holder)
+	}
 	return errors.Join(l.local.Close(), l.shared.Close())
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -129,3 +130,51 @@ func TestLayeredSharedSilent(t *testing.T) {
 		t.Errorf("it was asked %d times", n)
 	}
 }
+
+// Of the processes with the same local database one copies, and another goes on where it ends.
+func TestLayeredOneCopies(t *testing.T) {
+	shared := &counting{Store: store.NewMemory()}
+	local := t.TempDir()
+	mark := filepath.Join(local, "pushed")
+	var list []*store.Layered
+	for range 4 {
+		list = append(list, store.NewLayered(openDir(t, local), shared, mark))
+	}
+	for i, l := range list {
+		put(t, l, fmt.Sprint("entry ", i))
+	}
+	for _, l := range list {
+		if err := l.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := storetest.All(t, shared, ""); len(got) != len(list) {
+		t.Fatalf("the shared database has %q", got)
+	}
+	// One that begins now has nothing to copy.
+	before := shared.added.Load()
+	l := store.NewLayered(openDir(t, local), shared, mark)
+	defer l.Close()
+	if err := l.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := shared.added.Load() - before; n != 0 {
+		t.Errorf("%d entries were copied again", n)
+	}
+}
+
+// counting counts the entries that it is given.
+type counting struct {
+	store.Store
+	added atomic.Int64
+}
+
+func (c *counting) Add(ctx context.Context, entries ...store.Entry) error {
+	c.added.Add(int64(len(entries)))
+	return c.Store.Add(ctx, entries...)
+}
+
+func (c *counting) Close() error { return nil }

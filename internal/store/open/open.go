@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -63,6 +64,17 @@ func Open(text string) (store.Store, error) {
 		return opened(remote.Open(text, token))
 	}
 	return nil, fmt.Errorf("store: %q is no kind of database; it is %s. A folder whose name has a colon is dir:PATH", kind+":", Kinds)
+}
+
+// ForWorker opens the database of a URL for a process that must go on while it is away: one on a server gets a local one in front, in a folder.
+func ForWorker(text, folder string) (store.Store, error) {
+	if _, _, ok := layers(text); !ok {
+		m := scheme.FindStringSubmatch(text)
+		if m != nil && !slices.Contains([]string{"dir", "memory", "readonly"}, strings.ToLower(m[1])) {
+			return layered(folder, text)
+		}
+	}
+	return Open(text)
 }
 
 // opened keeps a nil of a type from being a store.
