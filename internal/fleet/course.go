@@ -49,9 +49,6 @@ func newCourse(w *Worker, p Project, seeds store.Digest) (*course, error) {
 	t, code := p.Test(), p.Code()
 	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), code: code.ID(), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
 		failures: map[records.ID]bool{}, taken: map[string]bool{}, tallies: map[string]*records.Span{}, flushed: time.Now()}
-	for _, d := range coverage.Domains {
-		c.classes = append(c.classes, string(d))
-	}
 	for _, q := range t.Properties {
 		c.classes = append(c.classes, records.PropertyClass(q.Name))
 	}
@@ -153,6 +150,10 @@ func (c *course) fresh(seen *search.Seen) (list []uint64) {
 	}
 	for _, f := range seen.Texts {
 		c.domains[f.ID] = f.Domain
+		// A class whose features no run has shown may be one that nobody looks for: it has no bound.
+		if i, had := slices.BinarySearch(c.classes, string(f.Domain)); !had {
+			c.classes = slices.Insert(c.classes, i, string(f.Domain))
+		}
 	}
 	for _, id := range seen.Reached {
 		if !c.known[id] {
@@ -167,9 +168,9 @@ func (c *course) sample(t *records.Span, shows func(class string) bool) {
 	if t.Phase != records.Holdout {
 		return
 	}
-	if t.Classes == nil {
-		for _, name := range c.classes {
-			t.Classes = append(t.Classes, records.Class{Name: name})
+	for i, name := range c.classes {
+		if i == len(t.Classes) || t.Classes[i].Name != name {
+			t.Classes = slices.Insert(t.Classes, i, records.Class{Name: name})
 		}
 	}
 	for i := range t.Classes {

@@ -170,6 +170,9 @@ func TestWorker(t *testing.T) {
 	if i < 0 || risks[i].News == 0 {
 		t.Errorf("the property: %+v", risks)
 	}
+	if len(risks) != 3 { // all, the property, and what these runs show: logs, and no code
+		t.Errorf("classes that nobody looks for have a bound: %+v", risks)
+	}
 
 	// Another worker takes in what this one knows, and finds that the next code has no bugs.
 	v.Take((&records.Commit{ID: "2", Parents: []string{"1"}}).Entry())
