@@ -100,7 +100,7 @@ var debug = of(
 	field{Name: "trace_level", Shape: traceLevel, Says: "Level of written traces. `off`: nothing. `error`: crashes. `warn`: also faults and ends of processes. `info`: also network, disk and processes. `debug` and `trace`: all events. Other spellings: `none` and `quiet` for `off`, `minimal` and `warning` for `warn`, `normal` for `info`, `verbose` for `debug`, `full` and `all` for `trace`.", Default: "trace"},
 	field{Name: "trace_events", Shape: texts, Says: "Writes only these events: network_send, network_recv, disk_write, disk_read, disk_sync, process_start, process_exit, process_crash, fault, or names of system calls."},
 	field{Name: "trace_file", Shape: aText, Says: "File for the trace of a run."},
-	field{Name: "gdb_enabled", Shape: aFlag, Idle: "Bloodhound has no debugger yet"},
-	field{Name: "gdb_port", Shape: shape{Kind: schema.Whole, Min: 1, Max: 65535}, Idle: "Bloodhound has no debugger yet"},
+	field{Name: "gdb_enabled", Shape: aFlag, Idle: "`bloodhound debug` serves gdb for any run, at the address of `--listen`"},
+	field{Name: "gdb_port", Shape: shape{Kind: schema.Whole, Min: 1, Max: 65535}, Idle: "`bloodhound debug` serves gdb for any run, at the address of `--listen`"},
 	field{Name: "snapshot_interval", Shape: anyOf(aText), Idle: "a campaign takes snapshots where they pay (`exploration.snapshots`), and a replay starts from the beginning"},
 )
