@@ -22,14 +22,14 @@ func (w *World) Debug() (engine.Debugging, error) {
 	if w.closed {
 		return nil, errors.New("the world is closed")
 	}
-	return debugging{stopped{w}, map[kernel.NodeID]dump.Files{}}, nil
+	if w.stackCode == nil {
+		w.stackCode = map[kernel.NodeID]dump.Files{}
+	}
+	return debugging{stopped{w}}, nil
 }
 
 // debugging is a stopped world that a debugger drives.
-type debugging struct {
-	stopped
-	files map[kernel.NodeID]dump.Files // that stacks have led through
-}
+type debugging struct{ stopped }
 
 // process names a process as programs of its node do.
 type process struct {
@@ -150,16 +150,21 @@ func (d *debugger) Arrived(id kernel.ThreadID, a machine.Arrival) bool {
 	if a.Start && d.wrote == id { // the call that it waited in has ended just before
 		a.Watched = d.watched
 	}
-	if !a.Stepped && !a.Break && a.Watched == 0 {
-		t := d.k.Threads[id]
-		b := d.stops.Begins
-		if d.stops.Turn != d.k.Turns && (b == nil || b.TID != t.TID || b.Node != d.k.Nodes[t.Node].Name) {
-			return false
-		}
+	if !a.Stepped && !a.Break && a.Watched == 0 && !d.begins(id) {
+		return false
 	}
 	d.halt = &a
 	return true
 }
+
+// begins reports whether the world is to stop at the beginning of the turn of a thread.
+func (d *debugger) begins(id kernel.ThreadID) bool {
+	t, b := d.k.Threads[id], d.stops.Begins
+	return d.stops.Turn == d.k.Turns || b != nil && b.TID == t.TID && b.Node == d.k.Nodes[t.Node].Name
+}
+
+// Asks implements machine.Debugger.
+func (d *debugger) Asks(id kernel.ThreadID) bool { return d.wrote == id || d.begins(id) }
 
 // stopped reports whether the world is to stop between two turns.
 func (d *debugger) stopped() bool { return d != nil && (d.steps != 0 || d.wrote != 0) }
@@ -214,10 +219,10 @@ func (x debugging) Stack(node string, tid int, executed bool) (s engine.ThreadSt
 		if len(p.Threads) == 0 || p.Threads[0].TID != tid {
 			return fmt.Errorf("the registers of thread %d of node %s cannot be read", tid, node)
 		}
-		if x.files[t.Node] == nil {
-			x.files[t.Node] = dump.Files{}
+		if x.w.stackCode[t.Node] == nil {
+			x.w.stackCode[t.Node] = dump.Files{}
 		}
-		p.Files, p.Debug, p.Threads = x.files[t.Node], debugFile, p.Threads[:1]
+		p.Files, p.Debug, p.Threads = x.w.stackCode[t.Node], debugFile, p.Threads[:1]
 		p.Threads[0].Executed = executed
 		s = threadStack(&p.Threads[0], p.Stacks()[0])
 		return nil

@@ -153,7 +153,7 @@ func TestStateHasEveryField(t *testing.T) {
 		typ     reflect.Type
 		besides string
 	}{
-		{reflect.TypeFor[World](), "spec options shared memoryBytes stateBytes started tape kernel director recorded debugger real failure closed"},
+		{reflect.TypeFor[World](), "spec options shared memoryBytes stateBytes started tape kernel director recorded debugger stackCode real failure closed"},
 		{reflect.TypeFor[director.Director](), "State Setting tape act effects out moment err"},
 		{reflect.TypeFor[kernel.Kernel](), "State M Tape Handles Cost Sched Limits Absent Observe Capture Code Executes Edges Ending Fatal Leaks Seen Entering Overdue DiskFault Caller Watched Buf Small system stop tree programs hash strict"},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
@@ -36,7 +37,8 @@ type World struct {
 	director *director.Director
 	recorded
 
-	debugger *debugger // nil where none stops threads
+	debugger  *debugger                    // nil where none stops threads
+	stackCode map[kernel.NodeID]dump.Files // that stacks have led through; a world has it with its copies
 
 	// What is real, or ends the run.
 	real    *host.Checkpoint

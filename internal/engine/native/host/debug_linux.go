@@ -161,7 +161,10 @@ func (t *thread) watched() uint32 {
 
 // debugged is Resume where a debugger has a say.
 func (m *Machine) debugged(id ThreadID, t *thread, everyCall bool, stop *machine.Stop) {
-	m.withdraw(t)
+	undisturbed := !everyCall && m.undisturbed(id, t)
+	if !undisturbed {
+		m.withdraw(t)
+	}
 	if t.queued != nil {
 		*stop, t.queued = *t.queued, nil
 		t.held = false
@@ -191,7 +194,7 @@ func (m *Machine) debugged(id ThreadID, t *thread, everyCall bool, stop *machine
 		t.held = true
 		*stop = machine.Stop{Kind: machine.StopHeld}
 	}
-	if !t.held {
+	if !t.held && !undisturbed {
 		m.forgotten(t)
 		if arrived(machine.Arrival{Start: true}) {
 			hold()
@@ -201,17 +204,21 @@ func (m *Machine) debugged(id ThreadID, t *thread, everyCall bool, stop *machine
 	t.held = false
 	m.watch.patient.Store(true)
 	defer m.watch.patient.Store(false)
-	for {
-		if m.TrapsRefused = m.arm(t, wanted.Watchpoints); m.TrapsRefused != nil {
-			hold()
-			return
-		}
-		pc := t.load().Rip
-		steps := m.Debugger != nil && m.Debugger.Steps(id)
-		m.put(t, wanted.Breakpoints, pc)
+	for ; ; undisturbed = false {
 		a, over, none := machine.Arrival{}, false, false
+		step, steps := false, false
+		if !undisturbed {
+			if m.TrapsRefused = m.arm(t, wanted.Watchpoints); m.TrapsRefused != nil {
+				hold()
+				return
+			}
+			pc := t.load().Rip
+			steps = m.Debugger != nil && m.Debugger.Steps(id)
+			step = steps || slices.Contains(wanted.Breakpoints, pc)
+			m.put(t, wanted.Breakpoints, pc)
+		}
 		m.watch.running(t)
-		if steps || slices.Contains(wanted.Breakpoints, pc) {
+		if step {
 			over, none = m.stepOver(t, everyCall, steps, stop)
 			a.Stepped = steps && !none
 		} else {
@@ -233,6 +240,32 @@ func (m *Machine) debugged(id ThreadID, t *thread, everyCall bool, stop *machine
 			return
 		}
 	}
+}
+
+// undisturbed reports whether a thread that waits for the answer to a notified call can take it and run on as without a debugger: what is wanted of it lies in place,
+// and nothing where it begins. To bring it to a ptrace stop first costs as much as all else of a turn.
+func (m *Machine) undisturbed(id ThreadID, t *thread) bool {
+	if t.at != atAnswered && t.at != atPassed || t.held || t.queued != nil || m.Debugger == nil || m.Debugger.Asks(id) {
+		return false
+	}
+	var wanted machine.Traps
+	if list := m.Debugger.Traps(id); list != nil {
+		wanted = *list
+	}
+	var armed [machine.MaxWatchpoints]machine.Watchpoint
+	if copy(armed[:], wanted.Watchpoints); armed != t.armed || slices.Contains(wanted.Breakpoints, t.after) {
+		return false
+	}
+	m.forgotten(t)
+	lie := 0
+	for _, at := range wanted.Breakpoints {
+		if t.traps.lies(at) {
+			lie++
+		} else if t.see(at, make([]byte, 1)) == 1 {
+			return false
+		}
+	}
+	return t.traps == nil || lie == len(t.traps.hidden)
 }
 
 // runOn lets a thread run to its next stop. over reports that the turn is over, as stop says; none, that nothing has happened of which a

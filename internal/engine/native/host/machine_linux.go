@@ -60,6 +60,7 @@ type thread struct {
 	armed     [machine.MaxWatchpoints]machine.Watchpoint
 	listener  *listener // nil under the reference
 	notice    uint64    // id of the notification in which it waits
+	after     uint64    // the instruction behind the call of it
 	value     int64     // its answer, atAnswered
 
 	call unix.PtraceRegs // with what a call of the engine's choice is made

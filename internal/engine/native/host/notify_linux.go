@@ -158,7 +158,7 @@ func (m *Machine) proceed(t *thread, request int) (noticed bool, status syscall.
 			runtime.Gosched()
 		}
 		o := m.notifier(t)
-		o.notice = m.notice.id
+		o.notice, o.after = m.notice.id, m.notice.ip
 		switch {
 		case o != t:
 			second = again

@@ -32,6 +32,8 @@ type Arrival struct {
 type Debugger interface {
 	// Traps are those of a thread's address space; nil is none.
 	Traps(id ThreadID) *Traps
+	// Asks reports whether it is to be asked at the beginning of the thread's turn, whatever lies there.
+	Asks(id ThreadID) bool
 	// Steps reports whether a thread is to be stopped after its next instruction.
 	Steps(id ThreadID) bool
 	// Wrote is called before the engine writes into the memory of a thread's process, for a system call.
