@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/debug"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -46,7 +47,7 @@ func (b *bench) timeline(path string, atNs int64) (*debug.Timeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return debug.New(w, debug.DefaultSnapshots)
+	return debug.New(w, runner.Budget{})
 }
 
 // servers are the main threads of nodes n1, n2 and n3.
@@ -104,8 +105,8 @@ func (b *bench) back(path string) ([]row, error) {
 			took = append(took, time.Since(began))
 		}
 		slices.Sort(took)
-		rows = append(rows, row{"reverse-continue over 10 virtual seconds of etcd x3 under 20 operations/s", fmt.Sprintf("%.2f s", took[2].Seconds()), "2 s",
-			fmt.Sprintf("%s in each process that is never met, %d events, %d snapshots; from %.2f to %.2f s, forward the first time %.2f s", what, end.Event, len(t.Snapshots()), took[0].Seconds(), took[4].Seconds(), forward.Seconds())})
+		rows = append(rows, row{"reverse-continue over 10 virtual seconds of etcd x3 under 20 operations/s, " + what + " in each server", fmt.Sprintf("%.2f s", took[2].Seconds()), "2 s",
+			fmt.Sprintf("that is never met; up to event %d, %d snapshots; from %.2f to %.2f s, forward the first time %.2f s", end.Event, len(t.Snapshots()), took[0].Seconds(), took[4].Seconds(), forward.Seconds())})
 	}
 	return rows, nil
 }

@@ -49,6 +49,7 @@ var measurements = []measurement{
 	{"etcd", (*bench).etcd},
 	{"forks", (*bench).forks},
 	{"snapshots", (*bench).snapshots},
+	{"debug", (*bench).debug},
 	{"idle", (*bench).idle},
 	{"loaded", (*bench).loaded},
 	{"nodes", (*bench).nodes},

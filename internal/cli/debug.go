@@ -58,8 +58,8 @@ Exit code 4: the run did not end as the original one.`,
 	addSwitch(c, &o.rr, "rr", "serve delve as rr does")
 	c.Flags().MarkHidden("rr")
 	addSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
-	o.snapshots = debug.DefaultSnapshots
-	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, 2 or more"}, "snapshots", "how many snapshots to keep along the run: more are faster to go back, and need more memory")
+	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, 2 or more"}, "snapshots", "how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
+	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory", "maximum `size` of the snapshots, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
 	return c
 }
 
@@ -97,6 +97,7 @@ type debugged struct {
 	tape    tape.Tape
 	failure *report.Failure   // nil for a seed of a project
 	only    *view.NodeProcess // that debuggers are shown; nil if they are shown all
+	budget  runner.Budget     // of its snapshots
 }
 
 func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) error {
@@ -113,6 +114,9 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	}
 	if d.only, err = o.only(d.spec); err != nil {
 		return err
+	}
+	if d.budget, _ = snapshotBudget(f, d.project); o.snapshots > 0 {
+		d.budget.Most = int(o.snapshots)
 	}
 	if o.delve || o.launch {
 		return a.delve(c, f, d, o, args)
@@ -286,7 +290,8 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 		booted.Close()
 		return nil, fmt.Errorf("a debugger cannot stop this world: %w", err)
 	}
-	timeline, err := debug.New(w, int(o.snapshots))
+	d.budget.Complete(eng)
+	timeline, err := debug.New(w, d.budget)
 	if err != nil {
 		return nil, failed(err)
 	}

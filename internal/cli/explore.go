@@ -307,10 +307,18 @@ func (p *project) workersOf(flag int) int {
 	return cmp.Or(flag, p.workers, max(len(explore.CPUs()), 1))
 }
 
-// snapshots bounds those of each worker by a flag, or else by the configuration.
+// snapshots bounds those of each worker.
 func (a *app) snapshots(f *flags, p *project, workers int) runner.Budget {
+	b, none := snapshotBudget(f, p)
+	if b.Among = workers; b.None {
+		a.note("note: all runs begin at their boot, as %s is 0; leave it out to have the default", none)
+	}
+	return b
+}
+
+// snapshotBudget bounds snapshots by a flag, or else by the configuration. Where there may be none, none is what says so.
+func snapshotBudget(f *flags, p *project) (b runner.Budget, none string) {
 	set := &p.search.Snapshots
-	b := runner.Budget{Among: workers}
 	for _, bound := range []struct {
 		set  *int64
 		name string
@@ -323,13 +331,12 @@ func (a *app) snapshots(f *flags, p *project, workers int) runner.Budget {
 		switch {
 		case bound.set == nil || b.None || f.fromBoot:
 		case *bound.set == 0:
-			b.None = true
-			a.note("note: all runs begin at their boot, as %s is 0; leave it out to have the default", bound.name)
+			b.None, none = true, bound.name
 		default:
 			bound.to(*bound.set)
 		}
 	}
-	return b
+	return b, none
 }
 
 // campaignLine is the progress line of a campaign, the most important first.

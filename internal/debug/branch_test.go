@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/debug/rsp"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 // A variable that is written makes a branch with another end, in which gdb goes forward and backward, to its beginning and no further. The call of a function makes
@@ -150,7 +151,7 @@ func TestHostileWrites(t *testing.T) {
 func TestBranchesAreBounded(t *testing.T) {
 	copies := 1
 	run := &toy{turns: []toyTurn{{thread: 1, pcs: make([]uint64, 40)}, {thread: 2, pcs: make([]uint64, 5)}}}
-	timeline, err := New(&toyWorld{run: run, copies: &copies}, 4)
+	timeline, err := New(&toyWorld{run: run, copies: &copies}, runner.Budget{Most: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 // World is a world that a Timeline drives. Copies of one another have one run.
@@ -15,6 +16,8 @@ type World interface {
 	At() (event uint64, timeNs int64)
 	Outcome() *engine.Outcome
 	Fork() (World, error)
+	// Bytes is how much memory of the machine the world has, 0 if unknown; what several share counts in parts.
+	Bytes() int64
 	Close() error
 }
 
@@ -30,27 +33,16 @@ type Timeline struct {
 	inner     []snapshot // within one turn, behind its beginning
 	trail     trail
 	moved     bool // whether the world has stood elsewhere than at the beginning
-	most      int
-	last      time.Time // when the last snapshot on the way was taken
-}
-
-type snapshot struct {
-	world World
-	at    Position
-	ns    int64
-	near  bool // at the beginning of a turn that was looked at, and not one of those that lie spread over the run
-	kept  bool // a user wants it
+	shelf     *shelf
+	focus     uint64        // the event around which snapshots are most useful
+	last      time.Time     // when the last snapshot on the way was taken
+	cost      time.Duration // how long that took
 }
 
 // Limits of a Timeline.
 const (
-	DefaultSnapshots = 24
-	maxNear          = 3
-	maxInner         = 4
 	// sliceEvents is how many events pass between looks at the clock and at an interrupt.
 	sliceEvents = 500
-	// spacing is how much real time passes at least between two snapshots on the way.
-	spacing = 60 * time.Millisecond
 	// maxSteps bounds the instructions that one step backward executes.
 	maxSteps = 5_000_000
 )
@@ -77,17 +69,23 @@ type Stop struct {
 	Watch  int           // which of the watchpoints
 }
 
-// New begins a timeline where a world stands. The world belongs to the timeline from now on, also if it fails. most is how many snapshots it keeps at
-// most. Where a thread is stopped within its turn, that is the beginning of the turn for the positions of the timeline.
-func New(w World, most int) (*Timeline, error) {
-	t := &Timeline{now: w, at: between(w), most: max(most, 2)}
+// New begins a timeline where a world stands. The world belongs to the timeline from now on, also if it fails. Where a thread is stopped within its turn, that is the
+// beginning of the turn for the positions of the timeline.
+func New(w World, budget runner.Budget) (*Timeline, error) {
+	return begin(w, &shelf{budget: budget})
+}
+
+func begin(w World, s *shelf) (*Timeline, error) {
+	t := &Timeline{now: w, at: between(w), shelf: s}
 	if _, held := w.Held(); held {
 		t.at = beginning(w)
 	}
+	t.focus = t.at.Event
 	if err := t.snapshot(w, t.at, false, false); err != nil {
 		w.Close()
 		return nil, err
 	}
+	s.timelines = append(s.timelines, t)
 	return t, nil
 }
 
@@ -107,7 +105,7 @@ func (t *Timeline) Branch(change func(World) error) (*Timeline, error) {
 		w.Close()
 		return nil, err
 	}
-	return New(w, t.most)
+	return begin(w, t.shelf)
 }
 
 // Amend changes the beginning of a timeline that has never stood elsewhere. It reports false for any other.
@@ -129,6 +127,7 @@ func (t *Timeline) Close() error {
 		err = errors.Join(err, s.world.Close())
 	}
 	t.snapshots, t.inner = nil, nil
+	t.shelf.timelines = slices.DeleteFunc(t.shelf.timelines, func(o *Timeline) bool { return o == t })
 	return err
 }
 
@@ -157,64 +156,6 @@ func beginning(w World) Position {
 	return Position{Turn: w.Turn(), Event: event}
 }
 
-// snapshot keeps a copy of a world that stands at a position.
-func (t *Timeline) snapshot(w World, at Position, near, kept bool) error {
-	i, there := slices.BinarySearchFunc(t.snapshots, at, func(s snapshot, p Position) int { return compare(&s.at, &p) })
-	if there {
-		t.snapshots[i].kept = t.snapshots[i].kept || kept
-		return nil
-	}
-	c, err := w.Fork()
-	if err != nil {
-		return err
-	}
-	_, ns := w.At()
-	t.snapshots = slices.Insert(t.snapshots, i, snapshot{c, at, ns, near, kept})
-	t.evict(i)
-	return nil
-}
-
-// evict drops what is too much: of near ones that which is farthest, else the one that leaves the smallest gap.
-func (t *Timeline) evict(newest int) {
-	drop := func(i int) {
-		t.snapshots[i].world.Close()
-		t.snapshots = slices.Delete(t.snapshots, i, i+1)
-	}
-	worst, nears := -1, 0
-	var gap uint64
-	distance := func(i int) uint64 {
-		a, b := t.snapshots[i].at.Turn, t.snapshots[newest].at.Turn
-		return max(a, b) - min(a, b)
-	}
-	for i := range t.snapshots {
-		if !t.snapshots[i].near || t.snapshots[i].kept {
-			continue
-		}
-		if nears++; i != newest && (worst < 0 || distance(i) > distance(worst)) {
-			worst = i
-		}
-	}
-	if nears > maxNear && worst >= 0 {
-		drop(worst)
-		return
-	}
-	if len(t.snapshots)-nears <= t.most {
-		return
-	}
-	worst = -1
-	for i := 1; i+1 < len(t.snapshots); i++ {
-		if s := &t.snapshots[i]; s.near || s.kept {
-			continue
-		}
-		if g := t.snapshots[i+1].at.Event - t.snapshots[i-1].at.Event; worst < 0 || g < gap {
-			worst, gap = i, g
-		}
-	}
-	if worst >= 0 {
-		drop(worst)
-	}
-}
-
 // run runs a world to stops. It takes snapshots on the way.
 func (t *Timeline) run(w World, s engine.Stops) (engine.Halt, error) {
 	goal := s.Until.Event
@@ -235,11 +176,8 @@ func (t *Timeline) run(w World, s engine.Stops) (engine.Halt, error) {
 		if t.Interrupted != nil && t.Interrupted() {
 			return h, ErrInterrupted
 		}
-		if time.Since(t.last) > spacing {
-			if err := t.snapshot(w, between(w), false, false); err != nil {
-				return h, err
-			}
-			t.last = time.Now()
+		if err := t.onTheWay(w); err != nil {
+			return h, err
 		}
 	}
 }
@@ -292,6 +230,7 @@ type visitor func(p Position, h engine.Halt, last bool)
 // walk runs a world to a position, which is not before where it stands, between turns or at the beginning of one. visit is called at each arrival
 // at one of the stops on the way.
 func (t *Timeline) walk(w World, p Position, s *Stops, visit visitor) error {
+	t.focus = p.Event
 	at, counted := w.Turn(), uint64(0) // arrivals at stops in this turn, behind its beginning
 	_, held := w.Held()
 	begun := func() error { // the thread stands at the beginning of its turn, which is an arrival
@@ -398,25 +337,6 @@ const (
 	nearSteps = 64
 	farSteps  = 1024
 )
-
-// keepInner keeps a copy of a world in the midst of a turn.
-func (t *Timeline) keepInner(w World, at Position) error {
-	for i := range t.inner {
-		if left, ok := rest(t.inner[i].at.Path, at.Path); ok && len(left) == 0 && t.inner[i].at.Turn == at.Turn {
-			return nil
-		}
-	}
-	c, err := w.Fork()
-	if err != nil {
-		return err
-	}
-	t.inner = append(t.inner, snapshot{world: c, at: at})
-	if len(t.inner) > maxInner {
-		t.inner[0].world.Close()
-		t.inner = slices.Delete(t.inner, 0, 1)
-	}
-	return nil
-}
 
 // closest is the copy in the midst of a turn from which the fewest steps lead to a position, or nil.
 func (t *Timeline) closest(p *Position) (best *snapshot) {
@@ -555,6 +475,7 @@ func (t *Timeline) GotoUntil(u engine.Until) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	t.focus = u.Event
 	h, err := t.run(w, engine.Stops{Until: u})
 	if err != nil {
 		w.Close()
@@ -592,7 +513,7 @@ func (t *Timeline) Continue(s *Stops) (Stop, error) {
 	if t.at.End {
 		return Stop{Kind: AtEnd}, nil
 	}
-	t.moved = true
+	t.moved, t.focus = true, 0
 	all, _, own := union(nil, s)
 	h, err := t.run(t.now, all)
 	return t.settle(&h, s, own, err)
@@ -706,26 +627,42 @@ func (t *Timeline) Back(s *Stops) (Stop, error) {
 	if len(s.Breakpoints)+len(s.Watchpoints) == 0 {
 		return Stop{Kind: AtBegin}, t.Begin()
 	}
-	goal := t.at
-	for i := t.from(&goal); i >= 0; i-- {
-		from := t.snapshots[i]
-		w, err := from.world.Fork()
-		if err != nil {
-			return Stop{}, err
-		}
+	err := t.backward(t.at, func(w World, goal Position) (bool, error) {
 		t.trail = trail{stops: s}
-		err = t.walk(w, goal, s, t.trail.note)
-		w.Close()
-		if err != nil {
-			return Stop{}, err
-		}
-		if len(t.trail.stations) > 0 {
-			return t.arrive(s)
-		}
-		goal = from.at
-		i, _ = slices.BinarySearchFunc(t.snapshots, goal, func(s snapshot, p Position) int { return compare(&s.at, &p) }) // there may be others now
+		err := t.walk(w, goal, s, t.trail.note)
+		return len(t.trail.stations) > 0, err
+	})
+	if err != nil {
+		return Stop{}, err
+	}
+	if len(t.trail.stations) > 0 {
+		return t.arrive(s)
 	}
 	return Stop{Kind: AtBegin}, t.Begin()
+}
+
+// backward has search look through the run before a position, part by part, the last one first, until it has found what it looks for: in a copy of the world that stands at the beginning
+// of the part, up to the goal. A part is twice as many snapshots long as the one behind it, since each costs a copy.
+func (t *Timeline) backward(goal Position, search func(w World, goal Position) (found bool, err error)) error {
+	i := t.from(&goal)
+	for parts := 1; ; parts *= 2 {
+		from := t.snapshots[i].at
+		w, err := t.snapshots[i].world.Fork()
+		if err != nil {
+			return err
+		}
+		found, err := search(w, goal)
+		w.Close()
+		if found || err != nil {
+			return err
+		}
+		goal = from
+		i, _ = slices.BinarySearchFunc(t.snapshots, goal, func(s snapshot, p Position) int { return compare(&s.at, &p) }) // there may be others now
+		if i == 0 {
+			return nil
+		}
+		i = max(i-parts, 0)
+	}
 }
 
 // trail are the stops of the interval between two snapshots that a search has met, up to where it has led.
@@ -824,7 +761,7 @@ func (t *Timeline) before(p Position, th engine.Thread) (Position, error) {
 			n := last.Steps
 			if last.Stops != nil {
 				var err error
-				if n, err = t.length(base, last); err != nil {
+				if base, n, err = t.length(base, last); err != nil {
 					return p, err
 				}
 			}
@@ -847,36 +784,53 @@ func (t *Timeline) threadOf(p Position, th engine.Thread) engine.Thread {
 	return th
 }
 
-// length is how many instructions a leg from a position has.
-func (t *Timeline) length(base Position, leg Leg) (uint64, error) {
-	w, err := t.reach(base)
+// length is how many instructions lead to the end of a leg from a position on its way, which it gives, too.
+func (t *Timeline) length(base Position, leg Leg) (Position, uint64, error) {
+	end := base.with(leg)
+	if leg.Hits > 1 {
+		base, leg = base.with(Leg{Stops: leg.Stops, Hits: leg.Hits - 1}), Leg{Stops: leg.Stops, Hits: 1}
+	}
+	there := t.now
+	if left, ok := rest(end.Path, t.at.Path); !ok || len(left) > 0 || compare(&end, &t.at) != 0 {
+		w, err := t.reach(end)
+		if err != nil {
+			return base, 0, err
+		}
+		defer w.Close()
+		there = w
+	}
+	near, err := t.approach(base, leg, there)
 	if err != nil {
-		return 0, err
+		return base, 0, err
+	}
+	w, err := t.reach(near)
+	if err != nil {
+		return base, 0, err
 	}
 	defer w.Close()
-	each, towards, _ := union(leg.Stops, nil)
-	each.Step = true
-	hits := uint64(0)
-	n := uint64(0)
-	for ; hits < leg.Hits; n++ {
-		if n == maxSteps {
-			return 0, fmt.Errorf("there are more than %d instructions since the last stop or call: set a breakpoint nearer to here, and step back from there", maxSteps)
-		}
-		h, err := w.Run(&each)
-		if err != nil {
-			return 0, err
-		}
-		if !h.Step {
-			return 0, lost(&base)
-		}
-		if leg.Stops.hits(&h, towards) {
-			hits++
-		}
-		if n%sliceEvents == 0 && t.Interrupted != nil && t.Interrupted() {
-			return 0, ErrInterrupted
+	if len(near.Path) > 0 {
+		if err := t.keepInner(w, near); err != nil {
+			return base, 0, err
 		}
 	}
-	return n, nil
+	each, towards, _ := union(leg.Stops, nil)
+	each.Step = true
+	for n := uint64(1); n <= maxSteps; n++ {
+		h, err := w.Run(&each)
+		if err != nil {
+			return base, 0, err
+		}
+		if !h.Step {
+			return base, 0, lost(&near)
+		}
+		if leg.Stops.hits(&h, towards) {
+			return near, n, nil
+		}
+		if n%sliceEvents == 0 && t.Interrupted != nil && t.Interrupted() {
+			return base, 0, ErrInterrupted
+		}
+	}
+	return base, 0, fmt.Errorf("there are more than %d instructions since the last stop or call: set a breakpoint nearer to here, and step back from there", maxSteps)
 }
 
 // errNoTurn is the error of a thread that has run no instruction before.
@@ -913,33 +867,23 @@ func (t *Timeline) beforeTurn(p Position, th engine.Thread) (Position, error) {
 
 // lastTurn is the beginning of the last turn of a thread that is over at a position.
 func (t *Timeline) lastTurn(p Position, th engine.Thread) (Position, error) {
-	goal := p
-	for i := t.from(&goal); i >= 0; i-- {
-		from := t.snapshots[i]
-		w, err := from.world.Fork()
-		if err != nil {
-			return p, err
-		}
-		last, err := t.turnsOf(w, goal, th)
-		w.Close()
-		if last != nil || err != nil {
-			return *cmpOr(last, &p), err
-		}
-		goal = from.at
-		i, _ = slices.BinarySearchFunc(t.snapshots, goal, func(s snapshot, p Position) int { return compare(&s.at, &p) })
+	var last *Position
+	err := t.backward(p, func(w World, goal Position) (_ bool, err error) {
+		last, err = t.turnsOf(w, goal, th)
+		return last != nil, err
+	})
+	switch {
+	case err != nil:
+		return p, err
+	case last == nil:
+		return p, errNoTurn
 	}
-	return p, errNoTurn
-}
-
-func cmpOr(a, b *Position) *Position {
-	if a != nil {
-		return a
-	}
-	return b
+	return *last, nil
 }
 
 // turnsOf runs a world to a position and gives the beginning of the last turn of a thread that is over there.
 func (t *Timeline) turnsOf(w World, p Position, th engine.Thread) (last *Position, err error) {
+	t.focus = p.Event
 	if held, ok := w.Held(); ok && same(held, th) && (w.Turn() < p.Turn || !p.within()) {
 		here := beginning(w)
 		last = &here

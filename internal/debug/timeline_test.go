@@ -1,12 +1,14 @@
 package debug
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 // toy is a run of a toy machine: what each turn executes is known beforehand.
@@ -79,8 +81,18 @@ func (w *toyWorld) Held() (engine.Thread, bool) {
 }
 func (w *toyWorld) WaitsFor(string, int) (string, error) { return "", nil }
 func (w *toyWorld) Auxv(string, int) ([]byte, error)     { return nil, engine.ErrUnsupported }
-func (w *toyWorld) Stack(string, int, bool) (engine.ThreadStack, error) {
-	return engine.ThreadStack{}, engine.ErrUnsupported
+
+// Stack has two functions under way, which begin somewhere among the instructions.
+func (w *toyWorld) Stack(string, int, bool) (s engine.ThreadStack, err error) {
+	pc := w.run.turns[w.turn-1].pcs[w.at]
+	for _, offset := range []uint64{pc % 20, pc % 28} {
+		s.Frames = append(s.Frames, engine.Frame{PC: fmt.Sprintf("%#x", pc), Function: "f", Offset: offset &^ 3})
+	}
+	return s, nil
+}
+
+func (w *toyWorld) Memory(string, int, uint64, int) ([]byte, error) {
+	return nil, engine.ErrUnsupported
 }
 func (w *toyWorld) Maps(string, int) (string, error)            { return "", engine.ErrUnsupported }
 func (w *toyWorld) Outcome() *engine.Outcome                    { return &engine.Outcome{} }
@@ -117,6 +129,8 @@ func (w *toyWorld) Fork() (World, error) {
 	c := *w
 	return &c, nil
 }
+
+func (w *toyWorld) Bytes() int64 { return 1 << 20 }
 
 func (w *toyWorld) Close() error {
 	*w.copies--
@@ -188,7 +202,7 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 		run := &toy{}
 		run.extend(r)
 		copies, begins := 1, toyPlace{1, 0}
-		timeline, err := New(&toyWorld{run: run, copies: &copies}, 4)
+		timeline, err := New(&toyWorld{run: run, copies: &copies}, runner.Budget{Most: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,5 +290,21 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 		if timeline.Close(); copies != 0 {
 			t.Errorf("seed %d: %d worlds are left", seed, copies)
 		}
+	}
+}
+
+// Places behind calls are found in code that consists of instructions, and none in anything else.
+func TestReturns(t *testing.T) {
+	code := []byte{0x55, 0xe8, 1, 2, 3, 4, 0xff, 0xd0, 0x41, 0xff, 0xd4, 0x90, 0xff, 0x15, 0, 0, 0, 0, 0x5d}
+	if got := returns(code); !slices.Equal(got, []uint64{6, 8, 11, 18}) {
+		t.Errorf("%v", got)
+	}
+	for _, bad := range [][]byte{{0xe8, 1, 2}, {0x55, 0x06, 0xe8, 0, 0, 0, 0}, {0x48}} {
+		if got := returns(bad); got != nil {
+			t.Errorf("%x: %v", bad, got)
+		}
+	}
+	if got := returns(bytes.Repeat([]byte{0xff, 0xd0}, 100)); len(got) != maxReturns || got[maxReturns-1] != 200 {
+		t.Errorf("%v", got)
 	}
 }

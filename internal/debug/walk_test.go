@@ -60,55 +60,115 @@ func digest(t *testing.T, w World) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// symbol is the address of a name in a program that is mapped where programs are without address randomisation.
+// symbol is the address of a name in the program of the bank.
 func symbol(t *testing.T, spec *world.Spec, name string) uint64 {
 	t.Helper()
-	f, err := elf.Open(spec.Dir + "/bank")
+	return pie + symbolOf(t, spec.Dir+"/bank", name)
+}
+
+// symbolOf is the value of a name in a program's file.
+func symbolOf(t *testing.T, file, name string) uint64 {
+	t.Helper()
+	f, err := elf.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	symbols, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range symbols {
-		if s.Name == name {
-			return 0x555555554000 + s.Value
+	symbols, _ := f.Symbols()
+	more, _ := f.DynamicSymbols()
+	for _, s := range append(symbols, more...) {
+		if s.Name == name && s.Value != 0 {
+			return s.Value
 		}
 	}
-	t.Fatalf("no symbol %s", name)
+	t.Fatalf("%s has no symbol %s", file, name)
 	return 0
 }
+
+// walked is a world with the places at which a walk stops.
+type walked struct {
+	name        string
+	walks       [2]uint64 // in a short test and in a long one
+	steps       int       // of one walk
+	spec        func(t *testing.T) *world.Spec
+	breakpoints []walkedPlace
+	watchpoints []walkedPlace
+}
+
+// walkedPlace is a name of a program of a node. bias is where the file lies.
+type walkedPlace struct {
+	node, file, name string
+	bias             uint64
+	bytes            int
+}
+
+// pie is where Linux puts programs that are position-independent, without address randomisation.
+const pie = 0x555555554000
+
+func (p *walkedPlace) address(t *testing.T, spec *world.Spec) uint64 {
+	return symbolOf(t, strings.ReplaceAll(p.file, "DIR", spec.Dir), p.name) + p.bias
+}
+
+var walkedWorlds = []walked{
+	{name: "two threads in C and their client", walks: [2]uint64{2, 400}, steps: 60, spec: bank,
+		breakpoints: []walkedPlace{{"bank", "DIR/bank", "book", pie, 0}, {"bank", "DIR/bank", "transfer", pie, 0}},
+		watchpoints: []walkedPlace{{"bank", "DIR/bank", "accounts", pie, 4}, {"client", "DIR/bank", "latest_answer", pie, 4}, {"client", "DIR/bank", "reply", pie, 8}}},
+	{name: "redis and its client", walks: [2]uint64{2, 300}, steps: 30, spec: redis,
+		breakpoints: []walkedPlace{{"redis", "/usr/bin/redis-server", "incrDecrCommand", pie, 0}, {"redis", "/usr/bin/redis-server", "call", pie, 0}, {"redis", "/usr/bin/redis-server", "_writeToClient", pie, 0}},
+		watchpoints: []walkedPlace{{"redis", "/usr/bin/redis-server", "server", pie + walkedRedis, 8}}},
+	{name: "three nodes in Go and a client in Python", walks: [2]uint64{1, 300}, steps: 20, spec: cluster,
+		breakpoints: []walkedPlace{{"n1", "DIR/kv", "main.(*Core).commitTo", 0, 0}, {"n2", "DIR/kv", "main.(*Core).Step", 0, 0}, {"n3", "DIR/kv", "main.(*Core).commitTo", 0, 0}},
+		watchpoints: []walkedPlace{{"n1", "DIR/kv", "runtime.sched", 0, 8}, {"n3", "DIR/kv", "runtime.sched", 0, 8}}},
+}
+
+// walkedRedis is a place in redis' struct server that each turn of its loop changes.
+const walkedRedis = 0x40
 
 // Whatever sequence of steps, breakpoints, watchpoints and jumps leads to a position, forward or backward, the state there is the same, and the run
 // ends as the original one.
 func TestRandomWalks(t *testing.T) {
-	spec := bank(t)
-	want := original(t, spec)
-	seeds := uint64(3)
-	if os.Getenv("BLOODHOUND_SOAK") != "" {
-		seeds = 300
-	}
-	for seed := range seeds {
-		t.Run(fmt.Sprint("walk ", seed), func(t *testing.T) { walk(t, spec, want, seed) })
+	for i := range walkedWorlds {
+		t.Run(walkedWorlds[i].name, func(t *testing.T) {
+			w := &walkedWorlds[i]
+			spec := w.spec(t)
+			want := run(t, spec)
+			all := &Stops{}
+			for _, p := range w.breakpoints {
+				all.Breakpoints = append(all.Breakpoints, engine.Breakpoint{Node: p.node, PID: mainPID, Address: p.address(t, spec)})
+			}
+			for _, p := range w.watchpoints {
+				all.Watchpoints = append(all.Watchpoints, engine.Watchpoint{Node: p.node, PID: mainPID, Address: p.address(t, spec), Bytes: p.bytes})
+			}
+			walks := w.walks[0]
+			if os.Getenv("BLOODHOUND_SOAK") != "" {
+				walks = w.walks[1]
+			}
+			kinds, acts := map[StopKind]int{}, [5]int{}
+			for seed := range walks {
+				t.Run(fmt.Sprint("walk ", seed), func(t *testing.T) { walk(t, spec, want, all, seed, w.steps, kinds, &acts) })
+			}
+			t.Logf("%d walks along %d events; continue %d, back %d, step %d, step back %d, jump %d; stops %v", walks, want.Events, acts[0], acts[1], acts[2], acts[3], acts[4], kinds)
+			for _, kind := range []StopKind{ByBreakpoint, ByWatchpoint, ByStep} {
+				if kinds[kind] == 0 {
+					t.Errorf("no walk stopped for reason %d: %v", kind, kinds)
+				}
+			}
+		})
 	}
 }
 
-func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, seed uint64) {
+// mainPID is the number of the first process of a node.
+const mainPID = 10
+
+func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, all *Stops, seed uint64, steps int, kinds map[StopKind]int, acts *[5]int) {
 	timeline := timelineOf(t, spec)
-	const pid = 10
-	all := &Stops{Breakpoints: []engine.Breakpoint{{Node: "bank", PID: pid, Address: symbol(t, spec, "book")}, {Node: "bank", PID: pid, Address: symbol(t, spec, "transfer")}},
-		Watchpoints: []engine.Watchpoint{{Node: "bank", PID: pid, Address: symbol(t, spec, "accounts"), Bytes: 4}, {Node: "client", PID: pid, Address: symbol(t, spec, "latest_answer"), Bytes: 4},
-			{Node: "client", PID: pid, Address: symbol(t, spec, "reply"), Bytes: 8}}}
+	defer timeline.Close()
 	r := rand.New(rand.NewPCG(seed, 2))
 	type place struct {
 		at     Position
 		digest string
 	}
 	var places []place
-	var counts [5]int
-	kinds := map[StopKind]int{}
 	remember := func() {
 		d := digest(t, timeline.World())
 		for i := range places {
@@ -118,7 +178,7 @@ func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, seed uint64) {
 		}
 		places = append(places, place{timeline.At(), d})
 	}
-	for range 60 {
+	for range steps {
 		var stop Stop
 		var err error
 		before := timeline.At()
@@ -130,7 +190,7 @@ func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, seed uint64) {
 			s.Watchpoints = all.Watchpoints
 		}
 		kind := r.IntN(5)
-		counts[kind]++
+		acts[kind]++
 		switch kind {
 		case 0:
 			stop, err = timeline.Continue(s)
@@ -189,7 +249,6 @@ func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, seed uint64) {
 		}
 	}
 	endOf(t, timeline, want)
-	t.Logf("%d events; continue %d, back %d, step %d, step back %d, jump %d; stops %v", want.Events, counts[0], counts[1], counts[2], counts[3], counts[4], kinds)
 }
 
 // A system call that writes to a watched place stops the world behind the call, and backward at the call.

@@ -23,8 +23,14 @@ type copied struct {
 	options engine.Options
 }
 
-func (c *copied) At() (uint64, int64)      { return c.world.At() }
-func (c *copied) Close() error             { return c.world.Close() }
+func (c *copied) At() (uint64, int64) { return c.world.At() }
+func (c *copied) Close() error        { return c.world.Close() }
+func (c *copied) Bytes() int64 {
+	if sized, ok := c.world.(engine.Sized); ok {
+		return sized.Bytes()
+	}
+	return 0
+}
 func (c *copied) Outcome() *engine.Outcome { return c.world.Outcome() }
 
 func (c *copied) Fork() (World, error) {

@@ -47,8 +47,8 @@ type Budget struct {
 // machineShare is the part of the machine's memory that the snapshots of all processes may have: one in so many.
 const machineShare = 4
 
-// complete sets what was left to be the default.
-func (b *Budget) complete(e engine.Engine) {
+// Complete sets what was left to be the default.
+func (b *Budget) Complete(e engine.Engine) {
 	b.Most = cmp.Or(b.Most, DefaultSnapshots)
 	if roomy, ok := e.(engine.Roomy); ok && b.MemoryBytes == 0 {
 		b.MemoryBytes = roomy.MachineBytes() / machineShare / int64(max(b.Among, 1))
@@ -168,7 +168,7 @@ func (s *Snapshots) try(e engine.Engine, w *Work) (*check.Judged, Begin, error) 
 		j, err := Do(e, w.Spec, w.Tape, w.Options, w.Until)
 		return j, Begin{}, err
 	}
-	s.complete(e)
+	s.Complete(e)
 	s.fit()
 	r, begin := s.fork(w)
 	if r == nil {
