@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -199,11 +200,16 @@ func listenAddress(text string) (string, error) {
 // debuggedRun finds the run that the arguments name.
 func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged, error) {
 	ofSeed := len(args) == 0
-	if len(args) == 1 && !report.IsFailurePath(args[0]) {
+	if len(args) == 1 && filepath.Ext(args[0]) != ".json" {
 		_, err := os.Stat(args[0])
 		ofSeed = err == nil
 	}
 	if !ofSeed {
+		for _, name := range []string{"seed", "boot-seed", "tape"} {
+			if flag := c.Flags().Lookup(name); flag != nil && flag.Changed {
+				return nil, fmt.Errorf("--%s is of a run of a project, and %s is a failure, which has its own tape", name, args[0])
+			}
+		}
 		p, full, err := a.loadFailure(c, f, args)
 		if err != nil {
 			return nil, err
