@@ -53,9 +53,9 @@ const shareRuns = 30
 // shares makes campaigns of the default strategy, with one worker, with snapshots and from boot.
 func (b *bench) shares(path string) (row, error) {
 	type campaign struct {
-		Runs      uint64
-		Wall      int64 `json:"wall_ns"`
-		Snapshots struct{ Ready, Later uint64 }
+		Runs, Violated uint64
+		Wall           int64 `json:"wall_ns"`
+		Snapshots      struct{ Ready, Later uint64 }
 	}
 	var made [2]campaign
 	var msARun [2]float64
@@ -70,8 +70,8 @@ func (b *bench) shares(path string) (row, error) {
 	rate := func(c campaign) float64 { return float64(c.Runs) / (float64(c.Wall) / 1e9) }
 	with, boot := made[0], made[1]
 	return row{measured: fmt.Sprintf("%.2f x", msARun[1]/msARun[0]), aim: "3 x", detail: fmt.Sprintf(
-		"CPU time of a run from boot over that with snapshots, each with its part of the baseline run and of replays: %.0f over %.0f ms; %.1f and %.1f runs/s; with snapshots %d of %d runs began at the end of setup, and %d behind it",
-		msARun[1], msARun[0], rate(boot), rate(with), with.Snapshots.Ready, with.Runs, with.Snapshots.Later)}, nil
+		"CPU time of a run from boot over that with snapshots, each with its part of the baseline run and of replays: %.0f over %.0f ms; %.1f and %.1f runs/s; with snapshots %d of %d runs began at the end of setup, and %d behind it; %d and %d runs failed, and were replayed from boot",
+		msARun[1], msARun[0], rate(boot), rate(with), with.Snapshots.Ready, with.Runs, with.Snapshots.Later, boot.Violated, with.Violated)}, nil
 }
 
 // depths makes runs of a world from its boot, and from copies of it at the end of setup, half way, and at three and nine tenths of the way that are left.
