@@ -444,6 +444,12 @@ func (t *Timeline) reach(p Position) (World, error) {
 	return w, nil
 }
 
+// standsAt reports whether the world that is looked at stands at a position.
+func (t *Timeline) standsAt(p *Position) bool {
+	left, ok := rest(p.Path, t.at.Path)
+	return ok && len(left) == 0 && compare(p, &t.at) == 0
+}
+
 // Goto goes to a position that the timeline has given.
 func (t *Timeline) Goto(p Position) error {
 	w, err := t.reach(p)
@@ -791,7 +797,7 @@ func (t *Timeline) length(base Position, leg Leg) (Position, uint64, error) {
 		base, leg = base.with(Leg{Stops: leg.Stops, Hits: leg.Hits - 1}), Leg{Stops: leg.Stops, Hits: 1}
 	}
 	there := t.now
-	if left, ok := rest(end.Path, t.at.Path); !ok || len(left) > 0 || compare(&end, &t.at) != 0 {
+	if !t.standsAt(&end) {
 		w, err := t.reach(end)
 		if err != nil {
 			return base, 0, err
@@ -842,7 +848,7 @@ func (t *Timeline) beforeTurn(p Position, th engine.Thread) (Position, error) {
 	if err != nil {
 		return p, err
 	}
-	if q, ok, err := t.atCall(turn, th); ok || err != nil {
+	if q, ok, err := t.atCall(turn, p, th); ok || err != nil {
 		return q, err
 	}
 	w, err := t.reach(turn)
@@ -915,22 +921,24 @@ func (t *Timeline) turnsOf(w World, p Position, th engine.Thread) (last *Positio
 	}
 }
 
-// atCall is the position at the call with which a turn of a thread ends, if it ends with one.
-func (t *Timeline) atCall(turn Position, th engine.Thread) (Position, bool, error) {
+// atCall is the position at the call with which a turn of a thread ends, if it ends with one: its last turn before the position end.
+func (t *Timeline) atCall(turn, end Position, th engine.Thread) (Position, bool, error) {
 	w, err := t.reach(turn)
 	if err != nil {
 		return turn, false, err
 	}
 	defer w.Close()
-	c, err := w.Fork()
-	if err != nil {
-		return turn, false, err
+	behind := t.now // a world in which the thread has executed nothing since
+	if !t.standsAt(&end) {
+		if behind, err = w.Fork(); err != nil {
+			return turn, false, err
+		}
+		defer behind.Close()
+		if _, err := t.run(behind, engine.Stops{Turn: turn.Turn + 1}); err != nil {
+			return turn, false, err
+		}
 	}
-	defer c.Close()
-	if _, err := t.run(c, engine.Stops{Turn: turn.Turn + 1}); err != nil {
-		return turn, false, err
-	}
-	cpu, err := c.CPU(th.Node, th.TID)
+	cpu, err := behind.CPU(th.Node, th.TID)
 	if err != nil { // it has ended
 		return turn, false, nil
 	}
