@@ -28,7 +28,12 @@ func TestDebugQuickstart(t *testing.T) {
 	program := bloodhound(t)
 	id := failureIn(t, program, folder)
 	core := filepath.Join(source, "kv", "core.go")
-	gdbPrints(t, gdb, program, id, folder, fmt.Sprintf(`break core.go:%d if p.term != e.Term
+	gdbPrints(t, gdb, program, id, folder, fmt.Sprintf(`monitor goto begin
+stepi
+monitor when
+monitor goto violation
+maintenance flush register-cache
+break core.go:%d if p.term != e.Term
 reverse-continue
 print p.term == e.Term
 print c.id
@@ -60,7 +65,7 @@ continue
 monitor branch 0
 monitor goto end
 `, lineOf(t, core, "c.finish(i, Reply{Status: Done})"), lineOf(t, core, "case p.term == e.Term ||")),
-		"hit Breakpoint 1", "main.(*Core).finishWrites", "$1 = false",
+		", in thread ", "hit Breakpoint 1", "main.(*Core).finishWrites", "$1 = false",
 		").commit of n", ", 8 bytes at 0x", "  0 -> 1\n      main.(*Core).commitTo (core.go:", ") <- main.(*Core).receive (core.go:", ") <- main.(*server).loop.func1 (server.go:", "hit Hardware watchpoint 2", "Old value = ", "New value = ", "c.commit = max(c.commit, index)", "#0 ", "main.(*Core).commitTo",
 		"the end of the run: trace hash", "that of the original run",
 		"hit Breakpoint 3", "branch 1 begins after event", "default:", "the end of branch 1: trace hash", "all properties hold", "the end of the run: trace hash", "that of the original run")

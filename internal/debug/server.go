@@ -72,6 +72,8 @@ type client struct {
 	halt    atomic.Bool // it wants what runs to stop, or is gone
 	swbreak bool        // it wants to know which kind of breakpoint was hit
 	execs   bool        // and which programs processes execute
+	// asked is the thread that the debugger wanted to step when it was told of a program that a process executes.
+	asked engine.Thread
 
 	// loaded are the programs of processes of which it has the symbols. Of processes that it finds in a list of threads it has none, until it hears
 	// that they have executed a program.
@@ -446,9 +448,6 @@ func (c *client) resume(actions []string) (string, error) {
 		c.restarted = false
 		return c.stopReply(), nil
 	}
-	if reply, err := c.unloaded(); reply != "" || err != nil {
-		return reply, err
-	}
 	step := engine.Thread{}
 	for _, a := range actions {
 		what, who, _ := strings.Cut(a, ":")
@@ -464,8 +463,19 @@ func (c *client) resume(actions []string) (string, error) {
 			step = th
 		}
 	}
+	if step.TID == 0 {
+		step = c.asked
+	}
+	c.asked = engine.Thread{}
+	reply, err := c.unloaded()
+	if err != nil {
+		return "", err
+	}
+	if reply != "" { // gdb goes on from here, but no longer by a step
+		c.asked = step
+		return reply, nil
+	}
 	var stop Stop
-	var err error
 	if step.TID != 0 {
 		stop, err = c.s.Timeline.Step(step, c.stops())
 		c.general = step
