@@ -240,6 +240,26 @@ func TestExport(t *testing.T) {
 	}
 }
 
+// An export replaces an earlier one, and no files of others.
+func TestExportSparesFiles(t *testing.T) {
+	folder := t.TempDir()
+	for range 2 {
+		if _, err := of(filled(t)).Export(t.Context(), folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "index.html"), []byte("mine"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := of(filled(t)).Export(t.Context(), other); err == nil || !strings.Contains(err.Error(), "index.html") {
+		t.Fatalf("the folder of another: %v", err)
+	}
+	if b, err := os.ReadFile(filepath.Join(other, "index.html")); err != nil || string(b) != "mine" {
+		t.Fatalf("%q, %v", b, err)
+	}
+}
+
 // The JSON of each page has what its HTML shows.
 func TestAPI(t *testing.T) {
 	s := serve(t, of(filled(t)))

@@ -6,11 +6,15 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
+
+// exportMark is a file in the folder of an export, so that a later one may replace it.
+const exportMark = ".bloodhound-export"
 
 // MaxExport bounds the pages of an export.
 const MaxExport = 20_000
@@ -35,6 +39,16 @@ func (d *Dashboard) Export(ctx context.Context, folder string) (int, error) {
 		}
 	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return 0, err
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, err
+	}
+	if len(files) > 0 && !slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == exportMark }) {
+		return 0, fmt.Errorf("%s has files of others, such as %s; name an empty folder, or that of an earlier export", folder, files[0].Name())
+	}
+	if err := os.WriteFile(filepath.Join(folder, exportMark), nil, 0o666); err != nil {
 		return 0, err
 	}
 	for name, text := range map[string]string{"style.css": report.Style + ownStyle, "page.js": script} {
