@@ -257,17 +257,18 @@ func (a *app) dbImportVerb() *cobra.Command {
 	return c
 }
 
-// importEntries is how many entries are added at once.
-const importEntries = 512
-
 func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, doc *movedDocument) error {
 	lines := json.NewDecoder(bufio.NewReader(in))
 	lines.DisallowUnknownFields()
-	var bundle []store.Entry
+	adds := store.Bundler{To: s}
+	defer func() { doc.Entries = adds.Added }()
 	for n := 1; ; n++ {
 		var l exportLine
 		err := lines.Decode(&l)
 		wrong := func(text string) error {
+			if err := adds.Flush(ctx); err != nil {
+				return err
+			}
 			return mistaken(fmt.Errorf("%s:%d: %s; what came before is in %s", name, n, text, s))
 		}
 		switch {
@@ -275,16 +276,8 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 			return mistaken(fmt.Errorf("%s is no file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))
 		case n == 1:
 			continue
-		case err == io.EOF || len(bundle) == importEntries:
-			if err := s.Add(ctx, bundle...); err != nil {
-				return err
-			}
-			doc.Entries += len(bundle)
-			bundle = nil
-		}
-		switch {
 		case err == io.EOF:
-			return nil
+			return adds.Flush(ctx)
 		case err != nil:
 			return wrong(err.Error())
 		case l.Blob != "":
@@ -303,7 +296,9 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 			if err := e.Check(); err != nil {
 				return wrong(err.Error())
 			}
-			bundle = append(bundle, e)
+			if err := adds.Add(ctx, e); err != nil {
+				return err
+			}
 		}
 	}
 }

@@ -331,16 +331,10 @@ func (d *Dir) Wait(ctx context.Context, _ string, from Cursor) error {
 	return nil
 }
 
-// Drop implements Store. It moves what remains of a segment that loses something into one of this process. A segment to which another
-// process appends stays as it is.
-func (d *Dir) Drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error) {
-	return d.drop(ctx, prefix, drop)
-}
-
-// Compact implements Store. It does what Drop does with all but the first of equal entries.
+// Compact implements Store. It drops all but the first of equal entries: Drop asks once about each.
 func (d *Dir) Compact(ctx context.Context) (int, error) {
 	seen := map[Identity]bool{}
-	return d.drop(ctx, "", func(e Entry) bool {
+	return d.Drop(ctx, "", func(e Entry) bool {
 		id := e.Identity()
 		had := seen[id]
 		seen[id] = true
@@ -348,8 +342,9 @@ func (d *Dir) Compact(ctx context.Context) (int, error) {
 	})
 }
 
-// drop removes entries. Two processes that did so at once could each take an entry for the one that the other leaves.
-func (d *Dir) drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error) {
+// Drop implements Store. It moves what remains of a segment that loses something into one of this process. A segment to which another
+// process appends stays as it is. Two processes that did so at once could each take an entry for the one that the other leaves.
+func (d *Dir) Drop(ctx context.Context, prefix string, drop func(Entry) bool) (int, error) {
 	unlock, err := lockFile(filepath.Join(d.path, logFolder, ".lock"))
 	if err != nil {
 		return 0, err
@@ -399,7 +394,7 @@ func (d *Dir) dropOf(ctx context.Context, name, prefix string, drop func(Entry) 
 	if err != nil || n == 0 || damage != nil {
 		return 0, err
 	}
-	for part := range slices.Chunk(kept, bundleEntries) {
+	for part := range Bundles(kept) {
 		if err := d.Add(ctx, part...); err != nil {
 			return 0, err
 		}
@@ -600,32 +595,15 @@ func (d *Dir) end() {
 	}
 }
 
-// mergeDir copies what another folder has: segments that are missing, or longer there, and blobs.
-func (d *Dir) mergeDir(ctx context.Context, from *Dir) (m Merged, err error) {
+// copySegments copies the segments of another folder that are missing here, or longer there, and returns how many entries those have.
+func (d *Dir) copySegments(ctx context.Context, from *Dir) (entries int, err error) {
 	have, err := d.segments()
 	if err != nil {
-		return m, err
+		return 0, err
 	}
 	theirs, err := from.segments()
 	if err != nil {
-		return m, err
-	}
-	err = from.Blobs(ctx, func(info BlobInfo) error {
-		digest := info.Digest
-		file := d.blobFile(digest)
-		if _, err := os.Lstat(file); err == nil {
-			return nil
-		}
-		b, err := from.Blob(ctx, digest)
-		if err != nil {
-			return err
-		}
-		m.Blobs++
-		_, err = d.PutBlob(ctx, b)
-		return err
-	})
-	if err != nil {
-		return m, err
+		return 0, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(theirs)) {
 		if theirs[name] <= have[name] {
@@ -634,24 +612,24 @@ func (d *Dir) mergeDir(ctx context.Context, from *Dir) (m Merged, err error) {
 		mine := int64(0)
 		if have[name] > 0 {
 			if mine, _, err = d.scan(name, 0, func(Entry) error { return nil }); err != nil {
-				return m, err
+				return entries, err
 			}
 		}
 		b := []byte(segmentMagic)
 		at, _, err := from.scan(name, 0, func(e Entry) error {
 			b = AppendFrame(b, &e)
-			m.Entries++
+			entries++
 			return ctx.Err()
 		})
 		if err != nil {
-			return m, err
+			return entries, err
 		}
 		if at <= mine || at <= int64(len(segmentMagic)) {
 			continue
 		}
 		if err := writeWhole(filepath.Join(d.path, logFolder, name), b); err != nil {
-			return m, fmt.Errorf("store: %w", err)
+			return entries, fmt.Errorf("store: %w", err)
 		}
 	}
-	return m, nil
+	return entries, nil
 }

@@ -182,25 +182,10 @@ func (l *Layered) push(ctx context.Context) error {
 	if err := l.pushBlobs(ctx); err != nil {
 		return err
 	}
-	var bundle []Entry
-	size := 0
-	flush := func() error {
-		if len(bundle) == 0 {
-			return nil
-		}
-		err := l.shared.Add(ctx, bundle...)
-		bundle, size = nil, 0
-		return err
-	}
-	next, err := l.local.Read(ctx, "", from, func(e Entry) error {
-		bundle, size = append(bundle, e), size+len(e.Key)+len(e.Value)
-		if len(bundle) < bundleEntries && size < bundleBytes {
-			return nil
-		}
-		return flush()
-	})
+	adds := Bundler{To: l.shared}
+	next, err := l.local.Read(ctx, "", from, func(e Entry) error { return adds.Add(ctx, e) })
 	if err == nil {
-		err = flush()
+		err = adds.Flush(ctx)
 	}
 	if err != nil || next == from {
 		return err
@@ -234,11 +219,7 @@ func (l *Layered) pushBlobs(ctx context.Context) error {
 		if l.sent[d] {
 			continue
 		}
-		b, err := l.local.Blob(ctx, d)
-		if err != nil {
-			return err
-		}
-		if _, err := l.shared.PutBlob(ctx, b); err != nil {
+		if err := copyBlob(ctx, l.shared, l.local, d); err != nil {
 			return err
 		}
 		l.sent[d] = true

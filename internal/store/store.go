@@ -194,6 +194,36 @@ const (
 	bundleBytes   = 4 << 20
 )
 
+// Bundler adds entries to a store in bundles: as many at once as a store takes well.
+type Bundler struct {
+	To     Store
+	Added  int // entries that To has taken
+	bundle []Entry
+	size   int
+}
+
+// Add takes in an entry, and adds the bundle to the store when it is full.
+func (b *Bundler) Add(ctx context.Context, e Entry) error {
+	b.bundle, b.size = append(b.bundle, e), b.size+len(e.Key)+len(e.Value)
+	if len(b.bundle) < bundleEntries && b.size < bundleBytes {
+		return nil
+	}
+	return b.Flush(ctx)
+}
+
+// Flush adds what was taken in and not yet added.
+func (b *Bundler) Flush(ctx context.Context) error {
+	if len(b.bundle) == 0 {
+		return nil
+	}
+	err := b.To.Add(ctx, b.bundle...)
+	if err == nil {
+		b.Added += len(b.bundle)
+	}
+	b.bundle, b.size = nil, 0
+	return err
+}
+
 // Bundles divides entries into bundles that a store takes at once.
 func Bundles(entries []Entry) iter.Seq[[]Entry] {
 	return func(yield func([]Entry) bool) {
@@ -255,60 +285,52 @@ type Merged struct {
 // Merge adds the entries and blobs of a database to another that the other lacks. Blobs come first, so that no entry names a blob that is not
 // there.
 func Merge(ctx context.Context, to, from Store) (m Merged, err error) {
-	if a, ok := to.(*Dir); ok {
-		if b, ok := from.(*Dir); ok {
-			return a.mergeDir(ctx, b)
-		}
-	}
 	had := map[Digest]bool{}
 	if err := to.Blobs(ctx, func(i BlobInfo) error { had[i.Digest] = true; return nil }); err != nil {
 		return m, err
 	}
-	err = from.Blobs(ctx, func(info BlobInfo) error {
-		if had[info.Digest] {
+	err = from.Blobs(ctx, func(i BlobInfo) error {
+		if had[i.Digest] {
 			return nil
 		}
-		b, err := from.Blob(ctx, info.Digest)
-		if err != nil {
-			return err
-		}
 		m.Blobs++
-		_, err = to.PutBlob(ctx, b)
-		return err
+		return copyBlob(ctx, to, from, i.Digest)
 	})
 	if err != nil {
 		return m, err
+	}
+	if a, ok := to.(*Dir); ok {
+		if b, ok := from.(*Dir); ok {
+			m.Entries, err = a.copySegments(ctx, b)
+			return m, err
+		}
 	}
 	has := map[Identity]bool{}
 	if _, err = to.Read(ctx, "", "", func(e Entry) error { has[e.Identity()] = true; return nil }); err != nil {
 		return m, err
 	}
-	var bundle []Entry
-	size := 0
-	flush := func() error {
-		if len(bundle) == 0 {
-			return nil
-		}
-		err := to.Add(ctx, bundle...)
-		m.Entries += len(bundle)
-		bundle, size = nil, 0
-		return err
-	}
-	if _, err = from.Read(ctx, "", "", func(e Entry) error {
+	adds := Bundler{To: to}
+	_, err = from.Read(ctx, "", "", func(e Entry) error {
 		id := e.Identity()
 		if has[id] {
 			return nil
 		}
 		has[id] = true
-		bundle, size = append(bundle, e), size+len(e.Key)+len(e.Value)
-		if len(bundle) < bundleEntries && size < bundleBytes {
-			return nil
-		}
-		return flush()
-	}); err != nil {
-		return m, err
+		return adds.Add(ctx, e)
+	})
+	if err == nil {
+		err = adds.Flush(ctx)
 	}
-	return m, flush()
+	m.Entries = adds.Added
+	return m, err
+}
+
+func copyBlob(ctx context.Context, to, from Store, d Digest) error {
+	b, err := from.Blob(ctx, d)
+	if err == nil {
+		_, err = to.PutBlob(ctx, b)
+	}
+	return err
 }
 
 // Identity is a digest of an entry: equal entries have equal ones.

@@ -302,7 +302,8 @@ func (r *Redis) Drop(ctx context.Context, prefix string, drop func(store.Entry) 
 		}
 		return flush()
 	})
-	return dropped, cmp.Or(err, flush())
+	err = cmp.Or(err, flush())
+	return dropped, err
 }
 
 // Compact implements Store. Nothing is stored more than once.
