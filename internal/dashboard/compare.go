@@ -58,10 +58,10 @@ func buildCompare(a *ask) (any, error) {
 		row := compareRow{failureRow: failureOf(v, t, f, codes[0])}
 		for place, c := range f.Matrix() {
 			if place.Code == idA {
-				row.A = moreSaid(row.A, c.Result)
+				row.A = records.MoreSaid(row.A, c.Result)
 			}
 			if place.Code == idB {
-				row.B = moreSaid(row.B, c.Result)
+				row.B = records.MoreSaid(row.B, c.Result)
 			}
 		}
 		if row.A != "" || row.B != "" {
@@ -73,16 +73,6 @@ func buildCompare(a *ask) (any, error) {
 	return p, nil
 }
 
-// moreSaid is the result of two environments that says more.
-func moreSaid(a, b string) string {
-	for _, r := range []string{records.Reproduced, records.Clean, records.Diverged, records.Varies} {
-		if a == r || b == r {
-			return r
-		}
-	}
-	return a
-}
-
 func sideOf(v *records.View, t *records.TestView, code records.ID) side {
 	s := side{Code: codeOf(v, code), Features: len(featuresOf(t, code))}
 	for p, e := range t.Efforts {
@@ -90,20 +80,9 @@ func sideOf(v *records.View, t *records.TestView, code records.ID) side {
 			continue
 		}
 		for _, x := range e.Phases {
-			s.Sum.Spans += x.Spans
-			s.Sum.Runs += x.Runs
-			s.Sum.Violated += x.Violated
-			s.Sum.Events += x.Events
-			s.Sum.Lost += x.Lost
-			s.Sum.Varying += x.Varying
-			s.Sum.Ms += x.Ms
+			s.Sum.Add(x)
 		}
 	}
-	for _, r := range t.Risks(code) {
-		if r.Class == records.AnyFeature {
-			risk := riskOf(r)
-			s.Risk = &risk
-		}
-	}
+	s.Risk = riskOfAny(t, code)
 	return s
 }

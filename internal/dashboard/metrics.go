@@ -86,14 +86,15 @@ func metricsOf(a *ask, state State) []*family {
 	for _, t := range testsOf(a.view) {
 		label := []string{"test", refOf(t).Name, "id", string(t.ID)} // two tests may have names that begin alike
 		with := func(more ...string) []string { return append(slices.Clone(label), more...) }
-		phases := map[string]records.Sum{}
-		sum := records.Sum{}
+		phases := map[string]*records.Sum{}
+		all := records.Sum{}
 		for _, e := range t.Efforts {
 			for phase, s := range e.Phases {
-				p := phases[phase]
-				p.Runs, p.Ms = p.Runs+s.Runs, p.Ms+s.Ms
-				phases[phase] = p
-				sum.Events, sum.Lost = sum.Events+s.Events, sum.Lost+s.Lost
+				if phases[phase] == nil {
+					phases[phase] = &records.Sum{}
+				}
+				phases[phase].Add(s)
+				all.Add(s)
 			}
 			for id, s := range e.Shares {
 				seen[id] = max(seen[id], s.LastMs)
@@ -103,8 +104,8 @@ func metricsOf(a *ask, state State) []*family {
 			runs.add(float64(phases[phase].Runs), with("phase", phase)...)
 			seconds.add(float64(phases[phase].Ms)/1000, with("phase", phase)...)
 		}
-		events.add(float64(sum.Events), label...)
-		lost.add(float64(sum.Lost), label...)
+		events.add(float64(all.Events), label...)
+		lost.add(float64(all.Lost), label...)
 		row, list := rowOf(a.view, t)
 		features.add(float64(row.Features), label...)
 		if row.LastMs > 0 {

@@ -151,12 +151,7 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 			row.LastMs = max(row.LastMs, s.LastMs)
 		}
 	}
-	for _, r := range t.Risks(newest) {
-		if r.Class == records.AnyFeature {
-			risk := riskOf(r)
-			row.Risk = &risk
-		}
-	}
+	row.Risk = riskOfAny(t, newest)
 	var failures []failureRow
 	for _, f := range t.Failures {
 		x := failureOf(v, t, f, newest)

@@ -158,6 +158,16 @@ func (p *TestPage) effort(v *records.View, t *records.TestView, code records.ID)
 	})
 }
 
+// riskOfAny is the risk of all behaviours in a code; nil if no run of a holdout was made.
+func riskOfAny(t *records.TestView, code records.ID) *riskRow {
+	r := t.Risk(code, records.AnyFeature)
+	if r == nil {
+		return nil
+	}
+	row := riskOf(*r)
+	return &row
+}
+
 // riskOf puts a bound into words: what it says, and what it does not.
 func riskOf(r records.Risk) riskRow {
 	row := riskRow{Class: r.Class, Runs: r.Runs, News: r.News, After: r.After, Not: r.Not}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
@@ -11,6 +12,9 @@ const floorShare = 4
 
 // Weights of lines of development.
 var lineWeight = map[string]float64{"main": 40, "pr": 40, "release": 20}
+
+// weightOf is that of a line; one that is not known counts as the main one.
+func weightOf(line string) float64 { return cmp.Or(lineWeight[line], lineWeight["main"]) }
 
 // choose chooses the test of the next slice: one of a few in turn, and else by what a second of it promises.
 func (w *Worker) choose(turn uint64) *course {
@@ -37,10 +41,5 @@ func (w *Worker) choose(turn uint64) *course {
 // promise estimates how many discoveries a second of the test gives: the runs since the last one bound the chance of another.
 func (c *course) promise() float64 {
 	perSecond := float64(c.runs) / math.Max(c.time.Seconds(), 1e-3)
-	code := c.project.Code()
-	weight := lineWeight[code.Line]
-	if weight == 0 {
-		weight = lineWeight["main"]
-	}
-	return weight * math.Max(perSecond, 1e-6) / float64(c.barren+2)
+	return c.weight * math.Max(perSecond, 1e-6) / float64(c.barren+2)
 }

@@ -24,7 +24,9 @@ type course struct {
 	project Project
 	name    string
 	test    records.ID
-	code    records.ID
+	canary  bool
+	place   records.Place // where it runs
+	weight  float64       // of the line of its code
 
 	strategy *search.Shared
 	seed     uint64
@@ -45,9 +47,8 @@ type course struct {
 	least   time.Duration // of a slice: shorter ones end before their first run does
 }
 
-func newCourse(w *Worker, p Project, seeds store.Digest) (*course, error) {
-	t, code := p.Test(), p.Code()
-	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), code: code.ID(), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
+func newCourse(w *Worker, p Project, t *records.Test, code *records.Code, seeds store.Digest) (*course, error) {
+	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), canary: t.Canary, place: records.Place{Code: code.ID(), Env: w.Env.ID()}, weight: weightOf(code.Line), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
 		failures: map[records.ID]bool{}, taken: map[string]bool{}, tallies: map[string]*records.Span{}, flushed: time.Now()}
 	for _, q := range t.Properties {
 		c.classes = append(c.classes, records.PropertyClass(q.Name))
@@ -183,7 +184,7 @@ func (c *course) sample(t *records.Span, shows func(class string) bool) {
 }
 
 // learn adds features to what is known.
-func (c *course) learn(features []uint64) {
+func (c *course) learn(features ...uint64) {
 	for _, id := range features {
 		if !c.known[id] {
 			c.known[id] = true
@@ -194,11 +195,11 @@ func (c *course) learn(features []uint64) {
 
 // discover records features that were reached first, as far as this worker knows.
 func (c *course) discover(fresh []uint64) {
-	c.learn(fresh)
+	c.learn(fresh...)
 	for part := range slices.Chunk(fresh, maxFound) {
 		f := records.Found{Worker: c.worker.ID, Seq: c.finds, AtMs: now(), Run: c.runs, Features: records.FeatureText(part)}
 		c.finds++
-		c.worker.write(f.Entry(c.test, c.code, c.worker.Env.ID()))
+		c.worker.write(f.Entry(c.test, c.place.Code, c.place.Env))
 	}
 }
 
@@ -208,11 +209,9 @@ const maxFound = 16384
 // adopt takes in what others have found of the same code in the same environment, and the runs that they kept.
 func (c *course) adopt() {
 	t := c.worker.view.Test(c.test)
-	if e := t.Efforts[records.Place{Code: c.code, Env: c.worker.Env.ID()}]; e != nil && len(e.Features) > len(c.known) {
+	if e := t.Efforts[c.place]; e != nil && len(e.Features) > len(c.known) {
 		for id := range e.Features {
-			if !c.known[id] {
-				c.learn([]uint64{id})
-			}
+			c.learn(id)
 		}
 	}
 	var list []search.Entry
@@ -244,7 +243,7 @@ func (c *course) kept(came []*search.Entry, _ []string) {
 		if err != nil {
 			panic("fleet: " + err.Error()) // plain data
 		}
-		k := records.Kept{Worker: c.worker.ID, Code: c.code, Env: c.worker.Env.ID(), AtMs: now(), Name: e.Name, Search: text}
+		k := records.Kept{Worker: c.worker.ID, Code: c.place.Code, Env: c.place.Env, AtMs: now(), Name: e.Name, Search: text}
 		if entry := k.Entry(c.test); len(entry.Value) <= store.MaxValueBytes {
 			list = append(list, entry)
 		}
@@ -321,7 +320,7 @@ func (c *course) flush() {
 		t.Seq, t.AtMs, t.To, t.Size = c.spans, now(), c.state, uint64(len(c.known))
 		t.Ms = took.Milliseconds() * int64(t.Runs+t.Lost) / int64(runs)
 		c.spans++
-		list = append(list, t.Entry(c.test, c.code, c.worker.Env.ID(), c.worker.ID))
+		list = append(list, t.Entry(c.test, c.place.Code, c.place.Env, c.worker.ID))
 	}
 	c.tallies, c.flushed = map[string]*records.Span{}, time.Now()
 	if len(list) > 0 {

@@ -73,12 +73,11 @@ func (w *Worker) alone(ctx context.Context, name string, do func(ctx context.Con
 
 // replayOnce replays a failure on this code in this environment, if nobody has.
 func (w *Worker) replayOnce(ctx context.Context, c *course, f *records.FailureView) {
-	place := records.Place{Code: c.code, Env: w.Env.ID()}
 	best := f.Best()
-	if _, had := f.Matrix()[place]; had || best == nil {
+	if _, had := f.Matrix()[c.place]; had || best == nil {
 		return
 	}
-	w.alone(ctx, fmt.Sprintf("replay/%s/%s/%s/%s", c.test, f.ID, place.Code, place.Env), func(ctx context.Context) {
+	w.alone(ctx, fmt.Sprintf("replay/%s/%s/%s/%s", c.test, f.ID, c.place.Code, c.place.Env), func(ctx context.Context) {
 		r, err := w.replay(ctx, c, best)
 		if err != nil {
 			w.trouble(ctx, c, f, "replayed", err)
@@ -101,14 +100,14 @@ func (w *Worker) replay(ctx context.Context, c *course, f *records.Failure) (*re
 	}
 	c.tally(records.Again).Runs++
 	c.flush()
-	r.Code, r.Env, r.Worker, r.AtMs = c.code, w.Env.ID(), w.ID, now()
+	r.Code, r.Env, r.Worker, r.AtMs = c.place.Code, c.place.Env, w.ID, now()
 	return &r, nil
 }
 
 // shrinkOnce shrinks a failure that shows in this code and that nobody has shrunk.
 func (w *Worker) shrinkOnce(ctx context.Context, c *course, f *records.FailureView) {
 	best := f.Best()
-	cell := f.Matrix()[records.Place{Code: c.code, Env: w.Env.ID()}]
+	cell := f.Matrix()[c.place]
 	if best == nil || best.Level == records.Shrunk || cell.Result != records.Reproduced {
 		return
 	}
@@ -143,7 +142,7 @@ func (w *Worker) keep(c *course, f *records.Failure, file []byte) error {
 	if err != nil {
 		return err
 	}
-	f.File, f.Worker, f.Code, f.Env, f.AtMs = digest, w.ID, c.code, w.Env.ID(), now()
+	f.File, f.Worker, f.Code, f.Env, f.AtMs = digest, w.ID, c.place.Code, c.place.Env, now()
 	w.write(f.Entry(c.test))
 	return nil
 }

@@ -112,7 +112,7 @@ func (w *Worker) register() error {
 	list := []store.Entry{w.Identity.Entry(w.ID), w.Env.Entry()}
 	for _, p := range w.Projects {
 		t, code := p.Test(), p.Code()
-		c, err := newCourse(w, p, seeds)
+		c, err := newCourse(w, p, &t, &code, seeds)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
@@ -148,8 +148,8 @@ func (w *Worker) left(d time.Duration) time.Duration {
 func (w *Worker) risk() (most float64) {
 	for _, c := range w.courses {
 		bound := 1.0
-		if list := w.view.Test(c.test).Risks(c.code); len(list) > 0 && list[0].Class == records.AnyFeature && list[0].Not == "" {
-			bound = list[0].Bound
+		if r := w.view.Test(c.test).Risk(c.place.Code, records.AnyFeature); r != nil && r.Not == "" {
+			bound = r.Bound
 		}
 		most = max(most, bound)
 	}
@@ -170,17 +170,16 @@ func (w *Worker) end(ctx context.Context, reason string) (*Result, error) {
 	}
 	r := &Result{Reason: reason, Unwritten: len(w.owed)}
 	for _, c := range w.courses {
-		if t := c.project.Test(); t.Canary {
+		r.Runs += c.runs
+		if c.canary {
 			if len(w.view.Test(c.test).Failures) == 0 && c.runs >= canaryRuns {
 				r.Silent = append(r.Silent, c.name)
 			}
-			r.Runs += c.runs
 			continue
 		}
-		r.Runs += c.runs
 		r.Features += len(c.known)
 		for id, f := range w.view.Test(c.test).Failures {
-			if cell := f.Matrix()[records.Place{Code: c.code, Env: w.Env.ID()}]; cell.Result == records.Reproduced || c.failures[id] {
+			if cell := f.Matrix()[c.place]; cell.Result == records.Reproduced || c.failures[id] {
 				r.Failures = append(r.Failures, f.Signature)
 			}
 		}
@@ -214,7 +213,7 @@ func (w *Worker) write(list ...store.Entry) {
 func (w *Worker) refresh(ctx context.Context) {
 	var prefixes []string
 	for _, c := range w.courses {
-		prefixes = append(prefixes, records.Prefixes(c.test, c.code, w.UntilRisk > 0)...)
+		prefixes = append(prefixes, records.Prefixes(c.test, c.place.Code, w.UntilRisk > 0)...)
 	}
 	for _, p := range append(prefixes, records.RequestPrefixes()...) {
 		next, err := w.Store.Read(ctx, p, w.cursors[p], func(e store.Entry) error { w.view.Take(e); return nil })

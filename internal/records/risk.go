@@ -64,7 +64,13 @@ func (t *TestView) Risks(code ID) []Risk {
 		runs += spans[i].Runs
 	}
 	slices.SortFunc(list, func(a, b *Risk) int {
-		return cmp.Or(cmp.Compare(btoi(a.Class != AnyFeature), btoi(b.Class != AnyFeature)), cmp.Compare(a.Class, b.Class))
+		switch AnyFeature {
+		case a.Class:
+			return -1
+		case b.Class:
+			return 1
+		}
+		return cmp.Compare(a.Class, b.Class)
 	})
 	var risks []Risk
 	for _, r := range list {
@@ -80,9 +86,11 @@ func (t *TestView) Risks(code ID) []Risk {
 	return risks
 }
 
-func btoi(b bool) int {
-	if b {
-		return 1
+// Risk is that of one class; nil if no run of a holdout looked for it.
+func (t *TestView) Risk(code ID, class string) *Risk {
+	list := t.Risks(code)
+	if i := slices.IndexFunc(list, func(r Risk) bool { return r.Class == class }); i >= 0 {
+		return &list[i]
 	}
-	return 0
+	return nil
 }

@@ -80,10 +80,23 @@ func (s *Span) parse(text string) error {
 		if !ok {
 			return fmt.Errorf("%q is no word of a span", word)
 		}
+		var count *uint64
 		var err error
 		switch name {
 		case "seq":
-			s.Seq, err = strconv.ParseUint(value, 10, 64)
+			count = &s.Seq
+		case "size":
+			count = &s.Size
+		case "runs":
+			count = &s.Runs
+		case "violated":
+			count = &s.Violated
+		case "events":
+			count = &s.Events
+		case "lost":
+			count = &s.Lost
+		case "varying":
+			count = &s.Varying
 		case "at":
 			s.AtMs, err = strconv.ParseInt(value, 10, 64)
 		case "ms":
@@ -94,22 +107,13 @@ func (s *Span) parse(text string) error {
 			s.From, err = parseState(value)
 		case "to":
 			s.To, err = parseState(value)
-		case "size":
-			s.Size, err = strconv.ParseUint(value, 10, 64)
-		case "runs":
-			s.Runs, err = strconv.ParseUint(value, 10, 64)
-		case "violated":
-			s.Violated, err = strconv.ParseUint(value, 10, 64)
-		case "events":
-			s.Events, err = strconv.ParseUint(value, 10, 64)
-		case "lost":
-			s.Lost, err = strconv.ParseUint(value, 10, 64)
-		case "varying":
-			s.Varying, err = strconv.ParseUint(value, 10, 64)
 		default:
 			if class, is := strings.CutPrefix(name, "new."); is {
 				err = s.class(class, value)
 			}
+		}
+		if count != nil {
+			*count, err = strconv.ParseUint(value, 10, 64)
 		}
 		if err != nil {
 			return fmt.Errorf("%q of a span: %w", word, err)

@@ -32,7 +32,7 @@ func (f *FailureView) Matrix() map[Place]Cell {
 	take := func(p Place, result string, at int64) {
 		c, had := m[p]
 		switch {
-		case !had || rank(result) > rank(c.Result):
+		case !had || MoreSaid(c.Result, result) != c.Result:
 			c = Cell{result, at, 1}
 		case result == c.Result:
 			c.Times++
@@ -51,9 +51,13 @@ func (f *FailureView) Matrix() map[Place]Cell {
 	return m
 }
 
-// rank orders results by how much they say.
-func rank(result string) int {
-	return slices.Index([]string{Varies, Diverged, Clean, Reproduced}, result)
+// MoreSaid is the one of two results that says more; "" says nothing.
+func MoreSaid(a, b string) string {
+	bySaying := []string{Varies, Diverged, Clean, Reproduced}
+	if slices.Index(bySaying, b) > slices.Index(bySaying, a) {
+		return b
+	}
+	return a
 }
 
 // Standing says what has become of a failure.
@@ -88,22 +92,24 @@ func (v *View) Standing(f *FailureView) Standing {
 
 // newest gives the newest code of places.
 func (v *View) newest(places []Place) ID {
-	for _, c := range v.CodesByAge() {
-		if slices.ContainsFunc(places, func(p Place) bool { return p.Code == c }) {
-			return c
+	newest := ID("")
+	for _, p := range places {
+		if v.Codes[p.Code] != nil && (newest == "" || v.compareAge(p.Code, newest) < 0) {
+			newest = p.Code
 		}
 	}
-	return ""
+	return newest
+}
+
+// compareAge orders known codes, the newest first.
+func (v *View) compareAge(a, b ID) int {
+	x, y := v.Codes[a], v.Codes[b]
+	return cmp.Or(cmp.Compare(y.CommitMs, x.CommitMs), cmp.Compare(y.AtMs, x.AtMs), cmp.Compare(a, b))
 }
 
 // CodesByAge lists codes, the newest first.
 func (v *View) CodesByAge() []ID {
-	list := slices.Collect(maps.Keys(v.Codes))
-	slices.SortFunc(list, func(a, b ID) int {
-		x, y := v.Codes[a], v.Codes[b]
-		return cmp.Or(cmp.Compare(y.CommitMs, x.CommitMs), cmp.Compare(y.AtMs, x.AtMs), cmp.Compare(a, b))
-	})
-	return list
+	return slices.SortedFunc(maps.Keys(v.Codes), v.compareAge)
 }
 
 // Follows reports whether a code is another than b and has all commits of b. Changes that are not committed follow their commit, and nothing follows

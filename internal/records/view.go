@@ -3,7 +3,6 @@ package records
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"strings"
 
@@ -32,7 +31,7 @@ type Held struct {
 	Bytes   uint64 `json:"bytes"` // of keys and values
 }
 
-// identity is one for each entry.
+// identity is the first half of that of an entry.
 type identity [16]byte
 
 // Place is where runs were made.
@@ -84,6 +83,17 @@ func (e *Effort) Spans(yield func(*WorkerSpan) bool) {
 type Sum struct {
 	Spans, Runs, Violated, Events, Lost, Varying uint64
 	Ms                                           int64
+}
+
+// Add adds other spans.
+func (s *Sum) Add(o *Sum) {
+	s.Spans += o.Spans
+	s.Runs += o.Runs
+	s.Violated += o.Violated
+	s.Events += o.Events
+	s.Lost += o.Lost
+	s.Varying += o.Varying
+	s.Ms += o.Ms
 }
 
 // Discovery says who reached a feature first.
@@ -141,11 +151,8 @@ func (v *View) Take(e store.Entry) {
 
 // first reports whether an entry comes for the first time.
 func (v *View) first(e store.Entry) bool {
-	h := sha256.New()
-	h.Write([]byte(e.Key))
-	h.Write([]byte{0}) // which no key has
-	h.Write(e.Value)
-	id := identity(h.Sum(nil)[:len(identity{})])
+	whole := e.Identity()
+	id := identity(whole[:len(identity{})])
 	had := v.had[id]
 	v.had[id] = true
 	return !had
@@ -182,10 +189,10 @@ func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
 		return true, read(value, func(t *Test) {
 			of := v.Test(id[0])
 			of.Name = t.Name
-			of.Definitions[t.Definition] = earlier(of.Definitions[t.Definition], t, t.AtMs)
+			of.Definitions[t.Definition] = earlier(of.Definitions[t.Definition], t)
 		})
 	case kindCode:
-		return true, read(value, func(c *Code) { v.Codes[id[0]] = earlier(v.Codes[id[0]], c, c.AtMs) })
+		return true, read(value, func(c *Code) { v.Codes[id[0]] = earlier(v.Codes[id[0]], c) })
 	case kindCommit:
 		return true, read(value, func(c *Commit) { v.Commits[c.ID] = c.Parents })
 	case kindEnv:
@@ -204,7 +211,7 @@ func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
 	case kindCorpus:
 		return true, read(value, func(k *Kept) {
 			of := v.Test(id[0])
-			of.Corpus[k.Name] = earlier(of.Corpus[k.Name], k, k.AtMs)
+			of.Corpus[k.Name] = earlier(of.Corpus[k.Name], k)
 		})
 	case kindFailure:
 		return true, read(value, func(f *Failure) {
@@ -252,9 +259,9 @@ func (k *Kept) at() int64 { return k.AtMs }
 func earlier[R interface {
 	comparable
 	timed
-}](had, r R, at int64) R {
+}](had, r R) R {
 	var none R
-	if had == none || cmp.Or(cmp.Compare(at, had.at()), compareJSON(r, had)) < 0 {
+	if had == none || cmp.Or(cmp.Compare(r.at(), had.at()), compareJSON(r, had)) < 0 {
 		return r
 	}
 	return had
@@ -348,13 +355,7 @@ func (v *View) span(id [4]ID, value []byte) (fresh, ok bool) {
 		sum = &Sum{}
 		e.Phases[s.Phase] = sum
 	}
-	sum.Spans++
-	sum.Runs += s.Runs
-	sum.Violated += s.Violated
-	sum.Events += s.Events
-	sum.Lost += s.Lost
-	sum.Varying += s.Varying
-	sum.Ms += s.Ms
+	sum.Add(&Sum{1, s.Runs, s.Violated, s.Events, s.Lost, s.Varying, s.Ms})
 	return true, true
 }
 
