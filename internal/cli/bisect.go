@@ -132,14 +132,14 @@ func (b *bisector) between(ctx context.Context, good, bad string) (what string, 
 	}
 	from, to := ids[good], ids[bad]
 	what = "introduced"
-	switch {
+	switch common := git(ctx, b.root, "merge-base", from, to); {
 	case from == to:
 		return "", nil, fmt.Errorf("--good %s and --bad %s are the same commit", good, bad)
-	case git(ctx, b.root, "merge-base", from, to) == from:
-	case git(ctx, b.root, "merge-base", from, to) == to:
+	case common == from:
+	case common == to:
 		what, from, to = "fixed", to, from
 	default:
-		return "", nil, fmt.Errorf("neither of %s and %s follows the other; give --good a common ancestor, such as %s", good, bad, git(ctx, b.root, "merge-base", from, to))
+		return "", nil, fmt.Errorf("neither of %s and %s follows the other; give --good a common ancestor, such as %s", good, bad, common)
 	}
 	list = strings.Fields(git(ctx, b.root, "rev-list", "--first-parent", "--reverse", from+".."+to))
 	return what, append([]string{from}, list...), nil

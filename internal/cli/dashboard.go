@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +8,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/dashboard"
-	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
 )
@@ -25,7 +22,6 @@ const tokenVariable = "BLOODHOUND_DASHBOARD_TOKEN"
 
 // Bounds of the dashboard's server.
 const (
-	maxTokenBytes  = 4096
 	headerTime     = 10 * time.Second
 	maxHeaderBytes = 64 << 10
 	drainTime      = 3 * time.Second
@@ -53,7 +49,7 @@ Without a token it listens on loopback addresses alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.dashboard(c.Context(), f) },
 	}
-	c.Flags().StringVar(&f.store, "store", "", "the store: a `URL` or a folder (default: that of BLOODHOUND_STORE, or .bloodhound/store)")
+	storeFlag(c, &f.store, "")
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 is any that is free")
 	c.Flags().Var(fileFlag{&f.tokenFile}, "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")
@@ -74,7 +70,7 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 			return err
 		}
 	}
-	db, err := open.Existing(cmp.Or(f.store, os.Getenv(storeVariable), open.Default))
+	db, err := open.Existing(storeNamed(f.store, open.Default))
 	if err != nil {
 		return fmt.Errorf("%w; name one by --store, as workers do", err)
 	}
@@ -96,17 +92,14 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 
 // token is that of the file, or of the variable; empty if there is none.
 func (f *dashboardFlags) token() (string, error) {
-	text := os.Getenv(tokenVariable)
-	if f.tokenFile != "" {
-		b, err := regular.Read(f.tokenFile, maxTokenBytes)
-		if err != nil {
-			return "", fmt.Errorf("--token-file: %w", err)
-		}
-		if text = strings.TrimSpace(string(b)); text == "" {
-			return "", fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
-		}
+	if f.tokenFile == "" {
+		return os.Getenv(tokenVariable), nil
 	}
-	return text, nil
+	token, err := remote.ReadToken(f.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	return token, nil
 }
 
 // serve serves a dashboard until ctx ends.

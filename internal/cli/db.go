@@ -44,7 +44,7 @@ type dbFlags struct {
 }
 
 func (f *dbFlags) flags(c *cobra.Command) {
-	c.Flags().StringVar(&f.store, "store", "", "the database: a `URL` or a folder (default: that of BLOODHOUND_STORE, or .bloodhound/store)")
+	storeFlag(c, &f.store, "")
 }
 
 func (f *dbFlags) document(c *cobra.Command) {
@@ -52,7 +52,7 @@ func (f *dbFlags) document(c *cobra.Command) {
 }
 
 // url names the database that the flags and the environment name.
-func (f *dbFlags) url() string { return cmp.Or(f.store, os.Getenv(storeVariable), open.Default) }
+func (f *dbFlags) url() string { return storeNamed(f.store, open.Default) }
 
 // with calls f with a database. What it adds to a local one in front of a shared one is in both afterwards.
 func (a *app) with(ctx context.Context, url string, opens func(string) (store.Store, error), f func(store.Store) error) error {

@@ -22,7 +22,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
-	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
@@ -31,6 +30,16 @@ const defaultSlice = 30 * time.Second
 
 // storeVariable names the store where no flag does, so that no password is an argument.
 const storeVariable = "BLOODHOUND_STORE"
+
+// storeFlag is of the verbs that use a store; beside says where the default one lies.
+func storeFlag(c *cobra.Command, url *string, beside string) {
+	c.Flags().StringVar(url, "store", "", "the store: a `URL` or a folder (default: that of "+storeVariable+", or .bloodhound/store"+beside+")")
+}
+
+// storeNamed is the store that a flag names, or else the environment.
+func storeNamed(flag, otherwise string) string {
+	return cmp.Or(flag, os.Getenv(storeVariable), otherwise)
+}
 
 // fleetFlags are those of worker alone.
 type fleetFlags struct {
@@ -79,7 +88,7 @@ Exit code 0: no failure is known of this code; 1: one is; 5: a canary did not fa
 	f.workersFlag(c)
 	f.snapshotFlag(c)
 	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
-	c.Flags().StringVar(&w.store, "store", "", "the store: a `URL` or a folder (default: that of BLOODHOUND_STORE, or .bloodhound/store beside the first project)")
+	storeFlag(c, &w.store, " beside the first project")
 	c.Flags().Var(timeFlag{&w.period}, "for", "end after this `time`")
 	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk", "end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
 	c.Flags().Var(timeFlag{&w.slice}, "slice", "how long a test runs before another may be chosen")
@@ -119,7 +128,7 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	}
 	first := projects[0].(*fleetProject)
 	local := filepath.Join(first.p.state, "store")
-	db, err := open.ForWorker(cmp.Or(w.store, os.Getenv(storeVariable), local), local)
+	db, err := open.ForWorker(storeNamed(w.store, local), local)
 	if err != nil {
 		return err
 	}
@@ -192,7 +201,6 @@ type fleetProject struct {
 	canary  bool
 	code    records.Code
 	workers int
-	budget  runner.Budget
 }
 
 func (a *app) fleetProject(ctx context.Context, f *flags, w *fleetFlags, arg string, canary bool) (*fleetProject, error) {
@@ -208,8 +216,7 @@ func (a *app) fleetProject(ctx context.Context, f *flags, w *fleetFlags, arg str
 		return nil, err
 	}
 	x := &fleetProject{app: a, f: f, p: p, session: s, canary: canary, workers: int(cmp.Or(f.workers, 1))}
-	x.budget = a.snapshots(f, p, x.workers)
-	s.setup.Snapshots = x.budget
+	s.setup.Snapshots = a.snapshots(f, p, x.workers)
 	x.code = codeUnderTest(ctx, p, w.line)
 	return x, nil
 }
@@ -259,9 +266,7 @@ func (x *fleetProject) Campaign() *explore.Campaign {
 
 // File implements fleet.Project.
 func (x *fleetProject) File(found *explore.Failure, o *check.Judged) ([]byte, error) {
-	f := report.NewFailure(x.p.failureID(found.Signature, found.Tape), found.Signature, Version(), x.p.config, x.p.spec, o, found.Verdict)
-	f.System, f.Commit, f.Origin = system(), commit(x.p.spec.Dir), &found.Origin
-	return f.Content()
+	return x.p.newFailure(found.Signature, o, found.Verdict, &found.Origin).Content()
 }
 
 // Replay implements fleet.Project.

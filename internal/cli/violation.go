@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"time"
@@ -44,13 +43,19 @@ type finding struct {
 	file  *report.Failure
 }
 
+// newFailure is the file of a violation that a run of this project has shown here and now.
+func (p *project) newFailure(signature string, o *check.Judged, v check.Verdict, origin *search.Origin) *report.Failure {
+	f := report.NewFailure(p.failureID(signature, o.Tape), signature, Version(), p.config, p.spec, o, v)
+	f.System, f.Commit, f.Origin = system(), commit(p.spec.Dir), origin
+	return f
+}
+
 // keep stores a violation and returns what its story is made of. A disk that is full loses nothing: the story
 // then says how to make the run again from its tape.
 func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
-	id := p.failureID(signature, o.Tape)
+	f := p.newFailure(signature, o, v, origin)
+	id := f.ID
 	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
-	f := report.NewFailure(id, signature, Version(), p.config, p.spec, o, v)
-	f.System, f.Commit, f.Origin = system(), commit(p.spec.Dir), origin
 	if known, err := report.Load(p.state, report.FailurePath(p.state, id)); err == nil && known.Hash == f.Hash {
 		f.Smallest = known.Smallest // found again: what shrinking has come to stays
 	}
@@ -119,15 +124,12 @@ func system() string {
 
 // commit names the commit of a folder, and reports whether files differ from it; empty if it has none.
 func commit(dir string) string {
-	head, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
-	if err != nil {
-		return ""
+	ctx := context.Background()
+	head := git(ctx, dir, "rev-parse", "HEAD")
+	if head != "" && git(ctx, dir, "status", "--porcelain", "--untracked-files=no") != "" {
+		head += " with changes"
 	}
-	text := strings.TrimSpace(string(head))
-	if changed, err := exec.Command("git", "-C", dir, "status", "--porcelain", "--untracked-files=no").Output(); err == nil && len(changed) > 0 {
-		text += " with changes"
-	}
-	return text
+	return head
 }
 
 // saveTrace runs a failure once more and keeps its trace in the output folder.

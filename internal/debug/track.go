@@ -2,7 +2,6 @@ package debug
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
@@ -108,14 +107,8 @@ func programOf(w World, of view.NodeProcess) (*variable.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	const atEntry = 9 // AT_ENTRY (getauxval(3))
-	entry := uint64(0)
-	for ; len(auxv) >= 16; auxv = auxv[16:] {
-		if binary.LittleEndian.Uint64(auxv) == atEntry {
-			entry = binary.LittleEndian.Uint64(auxv[8:])
-		}
-	}
-	p, err := variable.Read(file, stripped, entry)
+	const entry = 9 // AT_ENTRY
+	p, err := variable.Read(file, stripped, auxiliary(auxv, entry))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

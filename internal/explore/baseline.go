@@ -27,7 +27,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 		return true
 	}
 	jobs, results := make(chan *Job, 1), make(chan *result, 1)
-	job := &Job{ID: baselineRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0)), Full: true}
+	job := &Job{ID: baselineRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0)), Full: col.feeder.timed() != nil}
 	if !c.cover(job, col) {
 		return false
 	}

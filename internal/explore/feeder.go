@@ -27,9 +27,15 @@ func newFeeder(c *Campaign) *feeder {
 	return f
 }
 
+// timed is the strategy if it uses times of the run without faults, else nil.
+func (f *feeder) timed() search.Timed {
+	timed, _ := f.strategy.(search.Timed)
+	return timed
+}
+
 // begins reports the run without faults to a strategy that uses its times.
 func (f *feeder) begins(calm *check.Judged) {
-	if timed, ok := f.strategy.(search.Timed); ok && calm != nil && calm.ReadyNs > 0 && len(calm.Heals) > 0 {
+	if timed := f.timed(); timed != nil && calm != nil && calm.ReadyNs > 0 && len(calm.Heals) > 0 {
 		timed.Begins(search.Calm{ReadyNs: calm.ReadyNs, HealNs: calm.Heals[0]})
 	}
 }

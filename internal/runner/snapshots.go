@@ -312,7 +312,7 @@ func (s *Snapshots) fit() {
 				s.notAlong = true
 				break
 			}
-			s.refuse(fmt.Errorf("a snapshot of this world has %.1f MiB, and the snapshots of a worker may have %.1f MiB together; %s", mebibytes(last.bytes), mebibytes(s.MemoryBytes), MemoryRemedy))
+			s.refuse(fmt.Errorf("a snapshot of this world has %.1f MiB, and the snapshots of a worker may have %.1f MiB together; %s", Mebibytes(last.bytes), Mebibytes(s.MemoryBytes), MemoryRemedy))
 			break
 		}
 		for len(s.list) > 1 && s.bytes() > s.MemoryBytes { // the others have more then, of what they shared with it
@@ -322,7 +322,8 @@ func (s *Snapshots) fit() {
 	s.changed, s.measuring = false, time.Since(s.measured)
 }
 
-func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+// Mebibytes is a size in units of 2^20 bytes.
+func Mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 // bytes is how much memory all snapshots have, of which those that were not measured count as others do.
 func (s *Snapshots) bytes() (total int64) {

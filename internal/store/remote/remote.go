@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
@@ -39,13 +40,25 @@ func Token() (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	b, err := os.ReadFile(file)
+	token, err := ReadToken(file)
 	if err != nil {
 		return "", fmt.Errorf("store: the file of %s: %w", TokenFileVariable, err)
 	}
+	return token, nil
+}
+
+// maxTokenBytes bounds the file of a token.
+const maxTokenBytes = 4096
+
+// ReadToken reads a token from a file that has nothing else.
+func ReadToken(file string) (string, error) {
+	b, err := regular.Read(file, maxTokenBytes)
+	if err != nil {
+		return "", err
+	}
 	token := strings.TrimSpace(string(b))
 	if token == "" {
-		return "", fmt.Errorf("store: the file of %s is empty; write the token into it", TokenFileVariable)
+		return "", fmt.Errorf("%s: the file is empty; write the token into it", file)
 	}
 	return token, nil
 }
