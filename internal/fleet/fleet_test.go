@@ -24,6 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -247,10 +248,10 @@ func TestUntilRisk(t *testing.T) {
 
 // A store that fails for a while loses nothing.
 func TestStoreAway(t *testing.T) {
-	s := &failing{Store: store.NewMemory()}
-	s.down.Store(true)
+	s := &storetest.Failing{Store: store.NewMemory()}
+	s.Down.Store(true)
 	w := newWorker(s, "w1", &fake{name: "a", bugs: true, pause: time.Millisecond})
-	time.AfterFunc(400*time.Millisecond, func() { s.down.Store(false) })
+	time.AfterFunc(400*time.Millisecond, func() { s.Down.Store(false) })
 	r := work(t, w)
 	if r.Unwritten != 0 {
 		t.Fatalf("%+v", r)

@@ -21,15 +21,6 @@ func segments(t *testing.T, path string) []string {
 	return list
 }
 
-func put(t *testing.T, s store.Store, values ...string) {
-	t.Helper()
-	for _, v := range values {
-		if err := s.Add(t.Context(), store.Entry{Key: "k", Value: []byte(v)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func damages(t *testing.T, d *store.Dir) (list []string) {
 	t.Helper()
 	if err := d.Check(t.Context(), func(file, damage string) { list = append(list, file+": "+damage) }); err != nil {
@@ -42,7 +33,7 @@ func damages(t *testing.T, d *store.Dir) (list []string) {
 func TestDirCutShort(t *testing.T) {
 	path := t.TempDir()
 	d := openDir(t, path)
-	put(t, d, "first", "second")
+	storetest.Put(t, d, "first", "second")
 	d.Close()
 	file := segments(t, path)[0]
 	whole, err := os.ReadFile(file)
@@ -62,7 +53,7 @@ func TestDirCutShort(t *testing.T) {
 		if list := damages(t, d); len(list) > 0 {
 			t.Fatalf("a write under way is taken for damage: %q", list)
 		}
-		put(t, d, "third") // by another writer
+		storetest.Put(t, d, "third") // by another writer
 		if got := storetest.All(t, d, ""); got[len(got)-1] != "k = third" {
 			t.Fatalf("of %d bytes, and a third entry: %q", n, got)
 		}
@@ -78,7 +69,7 @@ func TestDirCutShort(t *testing.T) {
 func TestDirDamage(t *testing.T) {
 	path := t.TempDir()
 	d := openDir(t, path)
-	put(t, d, "first", "second")
+	storetest.Put(t, d, "first", "second")
 	blob, err := d.PutBlob(t.Context(), []byte("blob"))
 	if err != nil {
 		t.Fatal(err)
@@ -111,13 +102,13 @@ func TestDirDamage(t *testing.T) {
 func TestDirCopied(t *testing.T) {
 	a, b := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	d := openDir(t, a)
-	put(t, d, "first")
+	storetest.Put(t, d, "first")
 	if err := os.CopyFS(b, os.DirFS(a)); err != nil {
 		t.Fatal(err)
 	}
-	put(t, d, "second")
+	storetest.Put(t, d, "second")
 	other := openDir(t, b)
-	put(t, other, "third")
+	storetest.Put(t, other, "third")
 	for range 2 {
 		if _, err := store.Merge(t.Context(), other, d); err != nil {
 			t.Fatal(err)
@@ -135,12 +126,12 @@ func TestDirCopied(t *testing.T) {
 func TestDirDropsNothingOfAWriter(t *testing.T) {
 	path := t.TempDir()
 	writer, other := openDir(t, path), openDir(t, path)
-	put(t, writer, "first")
+	storetest.Put(t, writer, "first")
 	all := func(store.Entry) bool { return true }
 	if n, err := other.Drop(t.Context(), "", all); n != 0 || err != nil {
 		t.Fatalf("%d, %v", n, err)
 	}
-	put(t, writer, "second")
+	storetest.Put(t, writer, "second")
 	if got := storetest.All(t, other, ""); len(got) != 2 {
 		t.Fatalf("left: %q", got)
 	}
@@ -154,7 +145,7 @@ func TestDirTwice(t *testing.T) {
 	path := t.TempDir()
 	for range 3 {
 		d := openDir(t, path)
-		put(t, d, "same")
+		storetest.Put(t, d, "same")
 		d.Close()
 	}
 	d := openDir(t, path)

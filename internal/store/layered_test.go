@@ -14,38 +14,14 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
 )
 
-// failing is a database that can be away, or full.
-type failing struct {
-	store.Store
-	down atomic.Bool
-}
-
-var errDown = errors.New("away")
-
-func (f *failing) Add(ctx context.Context, entries ...store.Entry) error {
-	if f.down.Load() {
-		return errDown
-	}
-	return f.Store.Add(ctx, entries...)
-}
-
-func (f *failing) Read(ctx context.Context, prefix string, from store.Cursor, each func(store.Entry) error) (store.Cursor, error) {
-	if f.down.Load() {
-		return from, errDown
-	}
-	return f.Store.Read(ctx, prefix, from, each)
-}
-
-func (f *failing) Close() error { return nil }
-
 // While the shared database is away, a worker goes on; what it added arrives later, also if it was ended before.
 func TestLayeredSharedAway(t *testing.T) {
-	shared := &failing{Store: store.NewMemory()}
+	shared := &storetest.Failing{Store: store.NewMemory()}
 	local := t.TempDir()
 	mark := filepath.Join(local, "pushed")
-	shared.down.Store(true)
+	shared.Down.Store(true)
 	l := store.NewLayered(openDir(t, local), shared, mark)
-	put(t, l, "first")
+	storetest.Put(t, l, "first")
 	blob, err := l.PutBlob(t.Context(), []byte("blob"))
 	if err != nil {
 		t.Fatal(err)
@@ -53,15 +29,15 @@ func TestLayeredSharedAway(t *testing.T) {
 	if got := storetest.All(t, l, ""); !slices.Equal(got, []string{"k = first"}) {
 		t.Fatalf("while it is away: %q", got)
 	}
-	if !errors.Is(l.Trouble(), errDown) {
+	if !errors.Is(l.Trouble(), storetest.ErrAway) {
 		t.Fatalf("trouble: %v", l.Trouble())
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	shared.down.Store(false)
+	shared.Down.Store(false)
 	l = store.NewLayered(openDir(t, local), shared, mark)
-	put(t, l, "second")
+	storetest.Put(t, l, "second")
 	if err := l.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +55,11 @@ func TestLayeredSharedAway(t *testing.T) {
 
 // While the local database is full, the shared one gets what is added, and the local one later.
 func TestLayeredLocalFull(t *testing.T) {
-	shared, local := &failing{Store: store.NewMemory()}, &failing{Store: store.NewMemory()}
+	shared, local := &storetest.Failing{Store: store.NewMemory()}, &storetest.Failing{Store: store.NewMemory()}
 	l := store.NewLayered(local, shared, "")
 	defer l.Close()
-	local.down.Store(true)
-	put(t, l, "first", "second")
+	local.Down.Store(true)
+	storetest.Put(t, l, "first", "second")
 	for range 100 {
 		if len(storetest.All(t, shared, "")) == 2 {
 			break
@@ -92,7 +68,7 @@ func TestLayeredLocalFull(t *testing.T) {
 		l.Flush(ctx)
 		cancel()
 	}
-	local.down.Store(false)
+	local.Down.Store(false)
 	if err := l.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +88,7 @@ type silent struct {
 func (s *silent) Read(ctx context.Context, _ string, from store.Cursor, _ func(store.Entry) error) (store.Cursor, error) {
 	s.asked.Add(1)
 	time.Sleep(100 * time.Millisecond) // as the end of a timeout would
-	return from, errDown
+	return from, storetest.ErrAway
 }
 
 // A shared database that does not answer is not asked each time, so that a worker spends its time on its work.
@@ -120,7 +96,7 @@ func TestLayeredSharedSilent(t *testing.T) {
 	shared := &silent{Store: store.NewMemory()}
 	l := store.NewLayered(store.NewMemory(), shared, "")
 	defer l.Close()
-	put(t, l, "first")
+	storetest.Put(t, l, "first")
 	for range 50 {
 		if got := storetest.All(t, l, ""); !slices.Equal(got, []string{"k = first"}) {
 			t.Fatalf("%q", got)
@@ -141,7 +117,7 @@ func TestLayeredOneCopies(t *testing.T) {
 		list = append(list, store.NewLayered(openDir(t, local), shared, mark))
 	}
 	for i, l := range list {
-		put(t, l, fmt.Sprint("entry ", i))
+		storetest.Put(t, l, fmt.Sprint("entry ", i))
 	}
 	for _, l := range list {
 		if err := l.Flush(t.Context()); err != nil {

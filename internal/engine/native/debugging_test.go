@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // debugOf is a debugger's hold of a world.
@@ -30,20 +31,26 @@ func runTo(t *testing.T, d engine.Debugging, s engine.Stops) engine.Halt {
 	return h
 }
 
+// debuggedBusy boots a busy world for a debugger. want is its run without one.
+func debuggedBusy(t *testing.T, reference string) (spec *world.Spec, want *engine.Outcome, w engine.World, d engine.Debugging) {
+	t.Helper()
+	t.Setenv(ReferenceVariable, reference)
+	spec = busy()
+	want = play(t, spec, engine.Options{}, nil, nil)
+	w, err := New().Boot(spec, tape.Tape{Seed: 7}, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return spec, want, w, debugOf(t, w)
+}
+
 // A debugger that stops a thread at the beginnings of turns, steps it there, sets breakpoints where it has been, and copies the world in the
 // midst of turns, changes nothing: the world and its copies end as a run without a debugger does.
 func TestADebuggerChangesNothing(t *testing.T) {
 	for _, reference := range []string{"", "yes"} {
 		t.Run("reference "+reference, func(t *testing.T) {
-			t.Setenv(ReferenceVariable, reference)
-			spec := busy()
-			want := play(t, spec, engine.Options{}, nil, nil)
-			w, err := New().Boot(spec, tape.Tape{Seed: 7}, engine.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
-			d := debugOf(t, w)
+			spec, want, w, d := debuggedBusy(t, reference)
 			r := rand.New(rand.NewPCG(5, 6))
 			turn, steps, breaks, copies := uint64(1), 0, 0, 0
 			for range 30 {
@@ -100,15 +107,7 @@ func TestADebuggerChangesNothing(t *testing.T) {
 func TestADebuggerWritesChance(t *testing.T) {
 	for _, reference := range []string{"", "yes"} {
 		t.Run("reference "+reference, func(t *testing.T) {
-			t.Setenv(ReferenceVariable, reference)
-			spec := busy()
-			want := play(t, spec, engine.Options{}, nil, nil)
-			w, err := New().Boot(spec, tape.Tape{Seed: 7}, engine.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Close()
-			d := debugOf(t, w)
+			spec, want, w, d := debuggedBusy(t, reference)
 			r := rand.New(rand.NewPCG(7, 8))
 			registers, refused, bytes, other := 0, 0, 0, 0
 			for range 15 {

@@ -32,25 +32,6 @@ func open(t *testing.T, url string) *postgres.Postgres {
 	return p
 }
 
-func put(t *testing.T, s store.Store, values ...string) {
-	t.Helper()
-	for _, v := range values {
-		if err := s.Add(t.Context(), store.Entry{Key: "k", Value: []byte(v)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// later are the values that come behind a cursor.
-func later(t *testing.T, s store.Store, from store.Cursor) (list []string, next store.Cursor) {
-	t.Helper()
-	next, err := s.Read(t.Context(), "", from, func(e store.Entry) error { list = append(list, string(e.Value)); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list, next
-}
-
 func TestPostgres(t *testing.T) {
 	server := storetest.Postgres(t)
 	storetest.Run(t, func(t *testing.T) func() store.Store {
@@ -83,7 +64,7 @@ func testLateCommit(t *testing.T, server *storetest.Server) {
 	url := fresh(server)
 	s := open(t, url)
 	defer s.Close()
-	put(t, s, "before")
+	storetest.Put(t, s, "before")
 	tx, err := connect(t, server).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -92,19 +73,19 @@ func testLateCommit(t *testing.T, server *storetest.Server) {
 	if _, err := tx.Exec(t.Context(), "INSERT INTO "+schema+".entries VALUES ('k', 'sum', 'late')"); err != nil {
 		t.Fatal(err)
 	}
-	put(t, s, "between")
-	got, from := later(t, s, "")
+	storetest.Put(t, s, "between")
+	got, from := storetest.Later(t, s, "")
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"before", "between"}) {
 		t.Fatalf("before it ends: %q", got)
 	}
-	if got, from = later(t, s, from); len(got) > 0 {
+	if got, from = storetest.Later(t, s, from); len(got) > 0 {
 		t.Fatalf("given again: %q", got)
 	}
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := later(t, s, from); !slices.Equal(got, []string{"late"}) {
+	if got, _ := storetest.Later(t, s, from); !slices.Equal(got, []string{"late"}) {
 		t.Fatalf("after it ended: %q", got)
 	}
 }
@@ -113,7 +94,7 @@ func testLateCommit(t *testing.T, server *storetest.Server) {
 func testNumbersAfterCrash(t *testing.T, server *storetest.Server) {
 	s := open(t, fresh(server))
 	defer s.Close()
-	put(t, s, "before")
+	storetest.Put(t, s, "before")
 	useNumbers := func() {
 		conn := connect(t, server)
 		for range 50 {
@@ -123,12 +104,12 @@ func testNumbersAfterCrash(t *testing.T, server *storetest.Server) {
 		}
 	}
 	useNumbers()
-	_, from := later(t, s, "")
+	_, from := storetest.Later(t, s, "")
 	server.Kill()
 	server.Start()
-	put(t, s, "after")
+	storetest.Put(t, s, "after")
 	useNumbers()
-	if got, _ := later(t, s, from); !slices.Equal(got, []string{"after"}) {
+	if got, _ := storetest.Later(t, s, from); !slices.Equal(got, []string{"after"}) {
 		t.Fatalf("after the crash: %q", got)
 	}
 }
@@ -137,7 +118,7 @@ func testNumbersAfterCrash(t *testing.T, server *storetest.Server) {
 func testRestart(t *testing.T, server *storetest.Server) {
 	s := open(t, fresh(server))
 	defer s.Close()
-	put(t, s, "before")
+	storetest.Put(t, s, "before")
 	if _, err := s.Lease(t.Context(), "work", "me", time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +126,8 @@ func testRestart(t *testing.T, server *storetest.Server) {
 	for i := 0; s.Add(t.Context(), store.Entry{Key: "k", Value: fmt.Append(nil, "x", i)}) == nil; i++ { // its processes may serve for a moment
 	}
 	server.Start()
-	put(t, s, "after")
-	if got, _ := later(t, s, ""); !slices.Contains(got, "before") || !slices.Contains(got, "after") {
+	storetest.Put(t, s, "after")
+	if got, _ := storetest.Later(t, s, ""); !slices.Contains(got, "before") || !slices.Contains(got, "after") {
 		t.Fatalf("%q", got)
 	}
 	if _, err := s.Lease(t.Context(), "work", "other", time.Hour); err == nil {
@@ -157,7 +138,7 @@ func testRestart(t *testing.T, server *storetest.Server) {
 func testOtherVersion(t *testing.T, server *storetest.Server) {
 	url := fresh(server)
 	s := open(t, url)
-	put(t, s, "x")
+	storetest.Put(t, s, "x")
 	s.Close()
 	_, schema, _ := strings.Cut(url, "schema=")
 	if _, err := connect(t, server).Exec(t.Context(), "UPDATE "+schema+".version SET version = 99"); err != nil {

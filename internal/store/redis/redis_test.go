@@ -30,15 +30,6 @@ func open(t *testing.T, url string) *redis.Redis {
 	return r
 }
 
-func put(t *testing.T, s store.Store, values ...string) {
-	t.Helper()
-	for _, v := range values {
-		if err := s.Add(t.Context(), store.Entry{Key: "k", Value: []byte(v)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func TestRedis(t *testing.T) {
 	server := storetest.Redis(t)
 	storetest.Run(t, func(t *testing.T) func() store.Store {
@@ -59,7 +50,7 @@ func TestRedis(t *testing.T) {
 func testRestart(t *testing.T, server *storetest.Server) {
 	s := open(t, fresh(server))
 	defer s.Close()
-	put(t, s, "before")
+	storetest.Put(t, s, "before")
 	from, err := s.Read(t.Context(), "", "", func(store.Entry) error { return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +60,7 @@ func testRestart(t *testing.T, server *storetest.Server) {
 		t.Fatal("a server that is away has taken an entry")
 	}
 	server.Start()
-	put(t, s, "after")
+	storetest.Put(t, s, "after")
 	if got := storetest.All(t, s, ""); !slices.Equal(got, []string{"k = after", "k = before"}) {
 		t.Fatalf("%q", got)
 	}
@@ -108,7 +99,7 @@ func testOtherVersion(t *testing.T, server *storetest.Server) {
 func testFull(t *testing.T, server *storetest.Server) {
 	s, c := open(t, fresh(server)), admin(t, server)
 	defer s.Close()
-	put(t, s, "before")
+	storetest.Put(t, s, "before")
 	if err := c.ConfigSet(t.Context(), "maxmemory", "1mb").Err(); err != nil {
 		t.Fatal(err)
 	}

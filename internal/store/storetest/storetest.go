@@ -65,6 +65,24 @@ func All(t *testing.T, s store.Store, prefix string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
+// Put adds values to a set.
+func Put(t *testing.T, s store.Store, values ...string) {
+	t.Helper()
+	for _, v := range values {
+		add(t, s, entry("k", v))
+	}
+}
+
+// Later are the values that come behind a cursor.
+func Later(t *testing.T, s store.Store, from store.Cursor) (list []string, next store.Cursor) {
+	t.Helper()
+	next, err := s.Read(t.Context(), "", from, func(e store.Entry) error { list = append(list, string(e.Value)); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list, next
+}
+
 func same(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
