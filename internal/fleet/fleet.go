@@ -58,7 +58,8 @@ type Worker struct {
 
 	courses []*course
 	view    *records.View
-	cursors map[string]store.Cursor
+	prefix  string // of the records that it reads
+	cursor  store.Cursor
 	owed    []store.Entry // that the store could not take
 	failing bool          // at the last try
 	began   time.Time
@@ -86,7 +87,7 @@ const (
 // Run works until ctx ends, or what was asked for is reached.
 func (w *Worker) Run(ctx context.Context) (*Result, error) {
 	w.began = time.Now()
-	w.view, w.cursors = records.NewView(), map[string]store.Cursor{}
+	w.view = records.NewView()
 	if err := w.register(); err != nil {
 		return nil, err
 	}
@@ -110,6 +111,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 func (w *Worker) register() error {
 	seeds := store.DigestOf([]byte(w.ID))
 	list := []store.Entry{w.Identity.Entry(w.ID), w.Env.Entry()}
+	prefixes := records.RequestPrefixes()
 	for _, p := range w.Projects {
 		t, code := p.Test(), p.Code()
 		c, err := newCourse(w, p, &t, &code, seeds)
@@ -118,7 +120,9 @@ func (w *Worker) register() error {
 		}
 		w.courses = append(w.courses, c)
 		list = append(list, t.Entry(), code.Entry())
+		prefixes = append(prefixes, records.Prefixes(c.test, c.place.Code, w.UntilRisk > 0)...)
 	}
+	w.prefix = store.AnyOf(prefixes...)
 	w.write(list...)
 	return nil
 }
@@ -209,21 +213,20 @@ func (w *Worker) write(list ...store.Entry) {
 	w.failing = err != nil
 }
 
-// refresh takes in what others have written.
+// refresh takes in what others have written since it was called before.
 func (w *Worker) refresh(ctx context.Context) {
-	var prefixes []string
-	for _, c := range w.courses {
-		prefixes = append(prefixes, records.Prefixes(c.test, c.place.Code, w.UntilRisk > 0)...)
+	news := false
+	next, err := w.Store.Read(ctx, w.prefix, w.cursor, func(e store.Entry) error {
+		news = w.view.Take(e) || news
+		return nil
+	})
+	if err == nil {
+		w.cursor = next
+	} else if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		w.note(fmt.Sprintf("the store cannot be read: %v", err))
 	}
-	for _, p := range append(prefixes, records.RequestPrefixes()...) {
-		next, err := w.Store.Read(ctx, p, w.cursors[p], func(e store.Entry) error { w.view.Take(e); return nil })
-		if err != nil {
-			if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-				w.note(fmt.Sprintf("the store cannot be read: %v", err))
-			}
-			return
-		}
-		w.cursors[p] = next
+	if !news {
+		return
 	}
 	for _, c := range w.courses {
 		c.adopt()

@@ -217,6 +217,42 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// counting counts what is read.
+type counting struct {
+	store.Store
+	reads, entries int
+}
+
+func (c *counting) Read(ctx context.Context, prefix string, from store.Cursor, each func(store.Entry) error) (store.Cursor, error) {
+	c.reads++
+	return c.Store.Read(ctx, prefix, from, func(e store.Entry) error { c.entries++; return each(e) })
+}
+
+// A worker of several tests reads the store once for each choice of one, and nothing twice.
+func TestReadsOnce(t *testing.T) {
+	shared := store.NewMemory()
+	a, b, other := &fake{name: "a", bugs: true}, &fake{name: "b"}, &fake{name: "other"}
+	work(t, newWorker(shared, "w1", a, b, other))
+	s := &counting{Store: shared}
+	w := newWorker(s, "w2", a, b)
+	w.view = records.NewView()
+	if err := w.register(); err != nil {
+		t.Fatal(err)
+	}
+	w.refresh(t.Context())
+	if s.reads != 1 || len(w.view.Test(w.courses[0].test).Failures) != 2 || len(w.courses[1].known) < 10 {
+		t.Fatalf("%d reads gave %d entries", s.reads, s.entries)
+	}
+	if w.view.Tests[records.TestID("other")] != nil {
+		t.Error("records of a test were read that the worker does not run")
+	}
+	*s = counting{Store: shared}
+	w.refresh(t.Context())
+	if s.reads != 1 || s.entries != 0 {
+		t.Errorf("where nothing was written, %d reads gave %d entries", s.reads, s.entries)
+	}
+}
+
 func TestEveryTestGetsSlices(t *testing.T) {
 	s := store.NewMemory()
 	w := newWorker(s, "w1", &fake{name: "a"}, &fake{name: "b", pause: 20 * time.Millisecond}, &fake{name: "c"})

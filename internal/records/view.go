@@ -131,11 +131,11 @@ func NewView() *View {
 	return &View{Tests: map[ID]*TestView{}, Codes: map[ID]*Code{}, Envs: map[ID]*Env{}, Workers: map[ID]*Worker{}, Requests: map[ID]*RequestView{}, Commits: map[string][]string{}, Strange: map[string]int{}, Held: map[string]Held{}, had: map[identity]bool{}}
 }
 
-// Take takes in an entry of the database. It may come in any order and more than once.
-func (v *View) Take(e store.Entry) {
+// Take takes in an entry of the database, and reports whether it says something new. It may come in any order and more than once.
+func (v *View) Take(e store.Entry) bool {
 	kind, rest, _ := strings.Cut(e.Key, "/")
 	if kind != kindSpan && !v.first(e) {
-		return
+		return false
 	}
 	fresh, ok := v.take(kind, rest, e.Value)
 	switch {
@@ -147,6 +147,7 @@ func (v *View) Take(e store.Entry) {
 	case !ok && (kind != kindSpan || v.first(e)):
 		v.Strange[kind]++
 	}
+	return ok && fresh
 }
 
 // first reports whether an entry comes for the first time.

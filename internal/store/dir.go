@@ -245,6 +245,7 @@ func (d *Dir) readParts(ctx context.Context, prefix string, names []string, from
 	for i, name := range names {
 		at[i] = from[name].At
 	}
+	under := Under(prefix)
 	parts := make(chan chan part, readAhead)
 	go func() {
 		for i, name := range names {
@@ -257,7 +258,7 @@ func (d *Dir) readParts(ctx context.Context, prefix string, names []string, from
 			go func() {
 				var p part
 				p.at, _, p.err = d.scan(name, at[i], func(e Entry) error {
-					if strings.HasPrefix(e.Key, prefix) {
+					if under(e.Key) {
 						p.entries = append(p.entries, e)
 					}
 					return ctx.Err()
@@ -357,9 +358,9 @@ func (d *Dir) Drop(ctx context.Context, prefix string, drop func(Entry) bool) (i
 	if err != nil {
 		return 0, err
 	}
-	dropped := 0
+	under, dropped := Under(prefix), 0
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
-		n, err := d.dropOf(ctx, name, prefix, drop)
+		n, err := d.dropOf(ctx, name, func(e Entry) bool { return under(e.Key) && drop(e) })
 		dropped += n
 		if err != nil {
 			return dropped, err
@@ -368,7 +369,7 @@ func (d *Dir) Drop(ctx context.Context, prefix string, drop func(Entry) bool) (i
 	return dropped, nil
 }
 
-func (d *Dir) dropOf(ctx context.Context, name, prefix string, drop func(Entry) bool) (int, error) {
+func (d *Dir) dropOf(ctx context.Context, name string, drop func(Entry) bool) (int, error) {
 	file := filepath.Join(d.path, logFolder, name)
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -384,7 +385,7 @@ func (d *Dir) dropOf(ctx context.Context, name, prefix string, drop func(Entry) 
 	var kept []Entry
 	n := 0
 	_, damage, err := d.scan(name, 0, func(e Entry) error {
-		if strings.HasPrefix(e.Key, prefix) && drop(e) {
+		if drop(e) {
 			n++
 		} else {
 			kept = append(kept, e)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -68,11 +67,12 @@ func (m *Memory) Read(ctx context.Context, prefix string, from Cursor, each func
 	m.mu.Lock()
 	list, next := m.order[m.behind(from):], m.cursor()
 	m.mu.Unlock()
+	under := Under(prefix)
 	for _, e := range list {
 		if err := ctx.Err(); err != nil {
 			return from, err
 		}
-		if strings.HasPrefix(e.Key, prefix) {
+		if under(e.Key) {
 			if err := each(e); err != nil {
 				return from, err
 			}
@@ -101,9 +101,10 @@ func (m *Memory) Wait(ctx context.Context, _ string, from Cursor) error {
 func (m *Memory) Drop(_ context.Context, prefix string, drop func(Entry) bool) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	under := Under(prefix)
 	var kept []Entry
 	for _, e := range m.order {
-		if strings.HasPrefix(e.Key, prefix) && drop(e) {
+		if under(e.Key) && drop(e) {
 			delete(m.has, e.Identity())
 			continue
 		}

@@ -74,8 +74,8 @@ type Store interface {
 	String() string
 	// Add puts entries into their sets. When it returns nil, all of them are durable; else some may be.
 	Add(ctx context.Context, entries ...Entry) error
-	// Read gives the entries whose keys begin with prefix and that came behind a cursor, and returns the cursor behind them. An entry that
-	// was added before Read began is given. The same entry may be given more than once, also by a later Read. A cursor that
+	// Read gives the entries whose keys begin with prefix and that came behind a cursor, and returns the cursor behind them. prefix may be one
+	// of AnyOf, here and below. An entry that was added before Read began is given. The same entry may be given more than once, also by a later Read. A cursor that
 	// the store does not know any more is the beginning. An error of each ends reading and is returned.
 	Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error)
 	// Wait returns when there may be entries behind the cursor, and now and then although there are none.
@@ -102,6 +102,28 @@ type Store interface {
 	Release(ctx context.Context, name, holder string) error
 
 	Close() error
+}
+
+// AnyOf makes a prefix that stands for several: keys that begin with any of them.
+func AnyOf(prefixes ...string) string { return strings.Join(prefixes, anyOf) }
+
+// anyOf divides prefixes; no key has it.
+const anyOf = "\n"
+
+// Prefixes are those for which a prefix stands.
+func Prefixes(prefix string) []string { return strings.Split(prefix, anyOf) }
+
+// Under gives what reports whether a key begins with a prefix.
+func Under(prefix string) func(key string) bool {
+	list := Prefixes(prefix)
+	return func(key string) bool {
+		for _, p := range list {
+			if strings.HasPrefix(key, p) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // Lease is a claim on a piece of work.

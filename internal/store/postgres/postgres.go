@@ -348,18 +348,31 @@ func (p *Postgres) now(c call, tx pgx.Tx) (h horizon, upTo uint64, err error) {
 	return h, upTo, nil
 }
 
-// behind is a condition for the rows behind a horizon whose keys may begin with a prefix; its parameters are those of args.
-const behind = `(xid >= $1::text::xid8 OR xid = ANY($2::text[]::xid8[])) AND key >= $3 AND ($4 = '' OR key < $4)`
+// behind is a condition, with its parameters, for the rows behind a horizon whose keys may begin with a prefix.
+func (h *horizon) behind(prefix string) (condition string, args []any) {
+	args = []any{strconv.FormatUint(h.next, 10), append([]string{}, h.open...)}
+	var ranges []string
+	for _, p := range store.Prefixes(prefix) {
+		low := textual(p)
+		args = append(args, low)
+		keys := fmt.Sprintf("key >= $%d", len(args))
+		if high := after(low); high != "" {
+			args = append(args, high)
+			keys += fmt.Sprintf(" AND key < $%d", len(args))
+		}
+		ranges = append(ranges, keys)
+	}
+	return "(xid >= $1::text::xid8 OR xid = ANY($2::text[]::xid8[])) AND (" + strings.Join(ranges, " OR ") + ")", args
+}
 
-func (h *horizon) args(prefix string) []any {
-	low := prefix
+// textual is a prefix up to what the server takes for no text, and no key has.
+func textual(prefix string) string {
 	for i, r := range prefix {
-		if r == utf8.RuneError || unicode.IsControl(r) { // the server takes no such text, and no key has it
-			low = prefix[:i]
-			break
+		if r == utf8.RuneError || unicode.IsControl(r) {
+			return prefix[:i]
 		}
 	}
-	return []any{strconv.FormatUint(h.next, 10), append([]string{}, h.open...), low, after(low)}
+	return prefix
 }
 
 // after is the first text behind all those that begin with a prefix, by the bytes of UTF-8; "" if there is none.
@@ -381,6 +394,7 @@ func after(prefix string) string {
 // Read implements Store.
 func (p *Postgres) Read(ctx context.Context, prefix string, from store.Cursor, each func(store.Entry) error) (store.Cursor, error) {
 	var next store.Cursor
+	under := store.Under(prefix)
 	var own error // of each, which the server has not caused
 	err := p.do(ctx, scanTime, func(c call) error {
 		return pgx.BeginTxFunc(c, p.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -392,7 +406,8 @@ func (p *Postgres) Read(ctx context.Context, prefix string, from store.Cursor, e
 			if at.next > upTo { // the tables are older than the cursor, as from a backup
 				at = horizon{era: c.era}
 			}
-			rows, err := tx.Query(c, p.sql("SELECT key, value FROM bloodhound.entries WHERE "+behind), at.args(prefix)...)
+			behind, args := at.behind(prefix)
+			rows, err := tx.Query(c, p.sql("SELECT key, value FROM bloodhound.entries WHERE ")+behind, args...)
 			if err != nil {
 				return err
 			}
@@ -403,7 +418,7 @@ func (p *Postgres) Read(ctx context.Context, prefix string, from store.Cursor, e
 				if err := rows.Scan(&e.Key, &e.Value); err != nil {
 					return err
 				}
-				if strings.HasPrefix(e.Key, prefix) {
+				if under(e.Key) {
 					if own = each(e); own != nil {
 						c.end() // the rest is not worth its way
 						return own
@@ -443,7 +458,8 @@ func (p *Postgres) Wait(ctx context.Context, prefix string, from store.Cursor) e
 		var some bool
 		err := p.do(ctx, scanTime, func(c call) error {
 			at := horizonOf(from, c.era)
-			return p.pool.QueryRow(c, p.sql("SELECT EXISTS (SELECT FROM bloodhound.entries WHERE "+behind+")"), at.args(prefix)...).Scan(&some)
+			behind, args := at.behind(prefix)
+			return p.pool.QueryRow(c, p.sql("SELECT EXISTS (SELECT FROM bloodhound.entries WHERE ")+behind+")", args...).Scan(&some)
 		})
 		if err != nil || some {
 			return err

@@ -232,8 +232,9 @@ func (r *Redis) Read(ctx context.Context, prefix string, from store.Cursor, each
 	if err != nil {
 		return from, err
 	}
+	under := store.Under(prefix)
 	err = r.scan(ctx, r.at(from, end.run), end.last, func(_ string, e store.Entry) error {
-		if !strings.HasPrefix(e.Key, prefix) {
+		if !under(e.Key) {
 			return nil
 		}
 		return each(e)
@@ -281,7 +282,7 @@ func (r *Redis) Drop(ctx context.Context, prefix string, drop func(store.Entry) 
 	if err != nil {
 		return 0, err
 	}
-	dropped := 0
+	under, dropped := store.Under(prefix), 0
 	var args []any
 	flush := func() error {
 		if len(args) == 0 {
@@ -293,7 +294,7 @@ func (r *Redis) Drop(ctx context.Context, prefix string, drop func(store.Entry) 
 		return r.failed(err)
 	}
 	err = r.scan(ctx, start, end.last, func(id string, e store.Entry) error {
-		if !strings.HasPrefix(e.Key, prefix) || !drop(e) {
+		if !under(e.Key) || !drop(e) {
 			return nil
 		}
 		sum := e.Identity()

@@ -103,6 +103,8 @@ func testSets(t *testing.T, fresh New) {
 	same(t, "a_", All(t, s, "a_"))
 	same(t, "a*", All(t, s, "a*"))
 	same(t, "c", All(t, s, "c"))
+	same(t, "b or a/1", All(t, s, store.AnyOf("b", "a/1")), "a/1 = x", "a/1 = y", "b = ")
+	same(t, "a/2 or a/, which begins it", All(t, s, store.AnyOf("a/2", "a/")), "a/1 = x", "a/1 = y", "a/2 = x")
 
 	large := bytes.Repeat([]byte{7}, store.MaxValueBytes)
 	key := strings.Repeat("k", store.MaxKeyBytes)
