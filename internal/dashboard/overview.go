@@ -30,7 +30,8 @@ type tally struct {
 
 // States of a test.
 const (
-	violated = "violated" // a failure shows in the newest code
+	unusable = "broken"   // a failure shows in the newest code, without any fault
+	violated = "violated" // one shows
 	holds    = "holds"    // no failure is known in the newest code
 	waiting  = "waiting"  // no run was made yet
 	caught   = "caught"   // a canary that fails, as it must
@@ -153,17 +154,21 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 	}
 	row.Risk = riskOfAny(t, newest)
 	var failures []failureRow
+	faultless := false
 	for _, f := range t.Failures {
 		x := failureOf(v, t, f, newest)
 		x.Canary = row.Canary
 		failures = append(failures, x)
 		if x.State != records.Ignored && x.Finding != records.ResolvedFinding && x.Finding != records.UnclearFinding {
 			row.Open++
+			faultless = faultless || f.FaultlessOn(newest)
 		}
 	}
 	switch {
 	case row.Canary && row.Open > 0:
 		row.State = caught
+	case faultless:
+		row.State = unusable
 	case row.Open > 0:
 		row.State = violated
 	case row.Runs > 0 && row.Canary:
@@ -246,7 +251,7 @@ func (f *failureRow) order() int {
 // testOrders are the orders of the table of tests.
 var testOrders = map[string]func(a, b testRow) int{
 	"state": func(a, b testRow) int {
-		order := []string{violated, silent, waiting, holds, caught}
+		order := []string{unusable, violated, silent, waiting, holds, caught}
 		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
 	},
 	"name":     func(a, b testRow) int { return cmp.Compare(a.Name, b.Name) },

@@ -29,6 +29,9 @@ func (w *Worker) choose(turn uint64) *course {
 	for _, c := range w.courses {
 		sum += c.promise()
 	}
+	if sum == 0 {
+		return w.courses[turn%n]
+	}
 	at := sum * float64(splitmix.Mix(w.courses[0].seed+turn)>>11) / (1 << 53)
 	for _, c := range w.courses {
 		if at -= c.promise(); at < 0 {
@@ -38,8 +41,12 @@ func (w *Worker) choose(turn uint64) *course {
 	return w.courses[n-1]
 }
 
-// promise estimates how many discoveries a second of the test gives: the runs since the last one bound the chance of another.
+// promise estimates how many discoveries a second of the test gives: the runs since the last one bound the chance of another. What the runs of a test
+// show that fails without faults is most often that failure.
 func (c *course) promise() float64 {
+	if c.broken {
+		return 0
+	}
 	perSecond := float64(c.runs) / math.Max(c.time.Seconds(), 1e-3)
 	return c.weight * math.Max(perSecond, 1e-6) / float64(c.barren+2)
 }

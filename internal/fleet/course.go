@@ -35,6 +35,7 @@ type course struct {
 	state    records.State
 	domains  map[uint64]coverage.Domain
 	failures map[records.ID]bool // that this worker has found on this code
+	broken   bool                // its run without faults fails, so that more runs show little
 	taken    map[string]bool     // entries of the corpus that are its own, or were adopted
 
 	tallies map[string]*records.Span // since the last record, by phase
@@ -260,10 +261,11 @@ func (c *course) found(f *explore.Failure, o *check.Judged) {
 		return
 	}
 	c.failures[id] = true
+	c.broken = c.broken || f.Baseline
 	fresh := c.worker.view.Test(c.test).Failures[id] == nil
 	file, err := c.project.File(f, o)
 	if err == nil {
-		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw, Decisions: len(o.Decisions), Tape: f.Tape.Name(), Run: f.Run, Origin: originText(&f.Origin)}
+		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw, Decisions: len(o.Decisions), Tape: f.Tape.Name(), Run: f.Run, Origin: originText(&f.Origin), Faultless: f.Baseline}
 		err = c.worker.keep(c, &r, file)
 		if announce := c.worker.Announce; fresh && announce != nil {
 			announce(c.name, &r)
@@ -273,7 +275,11 @@ func (c *course) found(f *explore.Failure, o *check.Judged) {
 		c.worker.note(fmt.Sprintf("%s: the failure of %s could not be stored: %v", c.name, f.Verdict.Property, err))
 		return
 	}
-	c.worker.note(fmt.Sprintf("%s: %s is violated: %s", c.name, f.Verdict.Property, f.Verdict.Reason))
+	how := ""
+	if f.Baseline {
+		how = " in the run without faults, so the test gets only its floor of effort"
+	}
+	c.worker.note(fmt.Sprintf("%s: %s is violated%s: %s", c.name, f.Verdict.Property, how, f.Verdict.Reason))
 }
 
 func originText(o *search.Origin) string {

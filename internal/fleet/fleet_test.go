@@ -49,6 +49,7 @@ type fake struct {
 	bugs     bool
 	pause    time.Duration
 	canary   bool
+	broken   bool // also without faults
 	replayed []string
 }
 
@@ -86,6 +87,9 @@ func (f *fake) run(setup *explore.Setup, job *explore.Job, _ func(explore.Progre
 	v := check.Verdict{Property: "p", Kind: "safety", Status: check.Holds}
 	if bug := r.IntN(60); f.bugs && bug < 2 {
 		v.Status, v.Reason = check.Violated, "bug "+strings.Repeat("x", bug+1)
+	}
+	if faultless := job.ID == search.Baseline; f.broken && faultless {
+		v.Status, v.Reason = check.Violated, "nothing works"
 	}
 	s.Verdicts = []check.Verdict{v}
 	reply := &explore.Reply{Summary: s, Seen: seen}
@@ -262,6 +266,47 @@ func TestEveryTestGetsSlices(t *testing.T) {
 		if c.runs < 2 {
 			t.Errorf("%s had %d runs", c.name, c.runs)
 		}
+	}
+}
+
+// A test whose run without faults fails is recorded as such, and gets only its turns.
+func TestBrokenTest(t *testing.T) {
+	s := store.NewMemory()
+	w := newWorker(s, "w1", &fake{name: "a", broken: true}, &fake{name: "b"}, &fake{name: "c"})
+	var notes []string
+	w.Note = func(text string) { notes = append(notes, text) }
+	r := work(t, w)
+	if len(r.Failures) != 1 || !slices.ContainsFunc(notes, func(n string) bool {
+		return strings.Contains(n, "a: p is violated in the run without faults, so the test gets only its floor of effort: nothing works")
+	}) {
+		t.Fatalf("%+v, %q", r, notes)
+	}
+	code := (&fake{}).Code()
+	v := viewOf(t, s)
+	for _, name := range []string{"a", "b"} {
+		for _, f := range v.Test(records.TestID(name)).Failures {
+			if f.FaultlessOn(code.ID()) != (name == "a") || f.FaultlessOn("other") {
+				t.Errorf("%s: %s", name, f.Signature)
+			}
+		}
+	}
+	const turns = 1200
+	slices := map[string]int{}
+	for turn := range uint64(turns) {
+		slices[w.choose(turn+3).name]++
+	}
+	if floor := turns / floorShare / 3; slices["a"] != floor || slices["b"] < 2*floor {
+		t.Errorf("slices: %v", slices)
+	}
+	for _, c := range w.courses {
+		c.broken = true
+	}
+	clear(slices)
+	for turn := range uint64(turns) {
+		slices[w.choose(turn).name]++
+	}
+	if len(slices) != 3 {
+		t.Errorf("where all are broken: %v", slices)
 	}
 }
 

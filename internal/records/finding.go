@@ -68,6 +68,11 @@ func (v *View) Finding(t *TestView, f *FailureView, newest ID) Finding {
 	return OngoingFinding
 }
 
+// FaultlessOn reports whether the run without faults on a code shows the failure.
+func (f *FailureView) FaultlessOn(code ID) bool {
+	return slices.ContainsFunc(f.Files, func(x *Failure) bool { return x.Faultless && x.Code == code })
+}
+
 // Searched are the runs that could find something: those of the search and of the holdout.
 func (e *Effort) Searched() (n uint64) {
 	for _, phase := range []string{Search, Holdout} {

@@ -138,7 +138,8 @@ type Failure struct {
 	Decisions int    `json:"decisions"`
 	Tape      string `json:"tape"` // its name
 	Run       uint64 `json:"run,omitempty"`
-	Origin    string `json:"origin,omitempty"` // strategy and mutation
+	Origin    string `json:"origin,omitempty"`    // strategy and mutation
+	Faultless bool   `json:"faultless,omitempty"` // the run without faults shows it
 	// File is the blob with the failure's file, which replays it.
 	File   store.Digest `json:"file"`
 	Worker ID           `json:"worker"`
