@@ -52,14 +52,14 @@ Exit code 4: the run did not end as the original one.`,
 	f.oneTape(c)
 	f.originalFlag(c)
 	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
-	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms)
+	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms+", or begin or end")
 	c.Flags().StringVar(&o.process, "process", "", "show debuggers this `process` alone, NODE/PID, or the first one of NODE")
 	addSwitch(c, &o.delve, "delve", "print how delve debugs the Go program of --process backward, and end")
 	addSwitch(c, &o.launch, "launch-json", "print a launch.json by which VS Code debugs --process backward, and end")
 	addSwitch(c, &o.rr, "rr", "serve delve as rr does")
 	c.Flags().MarkHidden("rr")
 	addSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
-	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, 2 or more"}, "snapshots", "how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
+	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"}, "snapshots", "how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
 	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory", "maximum `size` of the snapshots, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
 	return c
 }
@@ -81,9 +81,11 @@ func (o *debugOptions) only(spec *world.Spec) (*view.NodeProcess, error) {
 	case slices.Contains(nodeNames(spec), o.process):
 		return &view.NodeProcess{Node: o.process}, nil
 	}
-	p, err := view.ParseNodeProcess(o.process)
+	node, _, _ := strings.Cut(o.process, "/")
+	err := knownNode(spec, node)
+	var p view.NodeProcess
 	if err == nil {
-		err = knownNode(spec, p.Node)
+		p, err = view.ParseNodeProcess(o.process)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--process: %w", err)
@@ -105,6 +107,11 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	address, err := listenAddress(o.listen)
 	if err != nil {
 		return err
+	}
+	if o.at != "" {
+		if err := debug.CheckPoint(o.at); err != nil {
+			return fmt.Errorf("--at: %w", err)
+		}
 	}
 	d, err := a.debuggedRun(c, f, args)
 	if err != nil {
@@ -194,7 +201,11 @@ func listenAddress(text string) (string, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	return net.JoinHostPort(host, port), nil
+	address := net.JoinHostPort(host, port)
+	if _, err := net.ResolveTCPAddr("tcp", address); err != nil {
+		return "", fmt.Errorf("--listen %s: %w; give an address of this machine and a port, such as %s", text, err, defaultListen)
+	}
+	return address, nil
 }
 
 // debuggedRun finds the run that the arguments name.
@@ -263,23 +274,13 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 		a.note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", d.failure.Hash, hash)
 	}
 	violation := violationOf(d, original)
-	until := engine.Until{}
 	at := o.at
 	if at == "" && violation != nil {
 		at = "violation"
 	}
-	place := func(text string) (engine.Until, error) {
-		p, err := view.ParsePlace(text)
-		if err != nil {
-			return until, err
-		}
+	until := func(p view.Place) (engine.Until, error) {
 		u, _, err := p.Until(violation, &original.Ledger)
 		return u, err
-	}
-	if at != "" {
-		if until, err = place(at); err != nil {
-			return nil, fmt.Errorf("--at: %w", err)
-		}
 	}
 	spec := *d.spec
 	spec.Limits.WallMs = 0 // a person looks at it
@@ -301,7 +302,7 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	if err != nil {
 		return nil, failed(err)
 	}
-	session := &debug.Session{Timeline: timeline, Place: place, Note: a.note, Views: views(), Nodes: nodeNames(&spec), Recording: o.rr}
+	session := &debug.Session{Timeline: timeline, Until: until, Note: a.note, Views: views(nodeNames(&spec)), Nodes: nodeNames(&spec), Recording: o.rr}
 	session.Shown = func(t engine.Thread) bool {
 		if d.only != nil {
 			return t.Node == d.only.Node && (d.only.PID == 0 || t.PID == d.only.PID)
@@ -322,14 +323,12 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	}
 	a.note("%s: %d events, %s of virtual time, trace hash %s", d.tape.Name(), original.Events, report.Seconds(original.VirtualNs), hash)
 	if at != "" {
-		there, err := timeline.GotoUntil(until)
-		if err == nil && !there && until != (engine.Until{}) {
-			err = fmt.Errorf("--at %s: it is beyond the end of the run", at)
-		}
+		there, err := session.GoTo(at)
 		if err != nil {
 			timeline.Close()
-			return nil, err
+			return nil, fmt.Errorf("--at: %w", err)
 		}
+		a.note("%s", strings.TrimSpace(there))
 	}
 	return session, nil
 }
@@ -362,7 +361,7 @@ func violationOf(d *debugged, run *check.Judged) *check.Verdict {
 }
 
 // views are what the prompt shows of a stopped world.
-func views() []debug.View {
+func views(nodes []string) []debug.View {
 	show := func(name, arguments, does string, least, most int, print func(io.Writer, debug.World, []string) error) debug.View {
 		return debug.View{Name: name, Arguments: arguments, Does: does, Print: func(w debug.World, args []string) (string, error) {
 			if len(args) < least || len(args) > most {
@@ -436,6 +435,9 @@ func views() []debug.View {
 		show("logs", "[NODE]", fmt.Sprintf("the last %d lines that programs wrote", linesShown), 0, 1, func(out io.Writer, w debug.World, args []string) error {
 			log := w.Outcome().Log
 			if len(args) > 0 {
+				if !slices.Contains(nodes, args[0]) {
+					return fmt.Errorf("there is no node %q; there are %s", args[0], strings.Join(nodes, ", "))
+				}
 				log = slices.DeleteFunc(slices.Clone(log), func(l engine.LogLine) bool { return l.Node != args[0] })
 			}
 			return report.Logs(out, &check.Judged{Outcome: engine.Outcome{Log: log[max(0, len(log)-linesShown):]}})

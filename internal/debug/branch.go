@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // A debugger that writes to memory or registers makes a branch: a timeline of its own, which begins with a copy of the world in which that was written.
@@ -88,15 +86,6 @@ func (s *Session) begun() string {
 		return ""
 	}
 	return fmt.Sprintf("this is the beginning of branch %d; `branch 0` returns to the recorded run, which has what was before", s.branch)
-}
-
-// reaches checks that a point of the run is not before a branch.
-func (s *Session) reaches(u engine.Until, name string) error {
-	first := &s.Timeline.snapshots[0]
-	if s.branch != 0 && (u.Event > 0 && u.Event < first.at.Event || u.TimeNs > 0 && u.TimeNs < first.ns) {
-		return fmt.Errorf("%s is before the beginning of branch %d; `branch 0` returns to the recorded run, which has it", name, s.branch)
-	}
-	return nil
 }
 
 // lookAt goes to a branch where it was left.

@@ -5,33 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
 )
 
 // verb is a command of the prompt, and of gdb's monitor command.
 type verb struct {
 	name, arguments, does string
+	most                  int // arguments
 	run                   func(s *Session, args []string) (string, error)
 }
 
 // verbs lists them in the order of the help text. The views of a session follow.
 var verbs = []verb{
-	{"when", "", "where the world stands", func(s *Session, _ []string) (string, error) { return s.where() + "\n", nil }},
-	{"goto", "EVENT|TIME|violation|fault N|begin|end", "go to a point of the run", (*Session).goTo},
-	{"snapshot", "", "keep a snapshot here, which stays until the end", func(s *Session, _ []string) (string, error) {
+	{"when", "", "where the world stands", 0, func(s *Session, _ []string) (string, error) { return s.where() + "\n", nil }},
+	{"goto", "EVENT|TIME|violation|fault N|begin|end", "go to a point of the run", 2, func(s *Session, args []string) (string, error) { return s.GoTo(strings.Join(args, " ")) }},
+	{"snapshot", "", "keep a snapshot here, which stays until the end", 0, func(s *Session, _ []string) (string, error) {
 		if err := s.Timeline.Keep(); err != nil {
 			return "", err
 		}
 		return fmt.Sprintf("snapshot %d: %s\n", len(s.kept()), s.where()), nil
 	}},
-	{"restore", "N", "go to a snapshot that was kept", (*Session).restore},
-	{"why-blocked", "[NODE]", "what each thread waits for", (*Session).whyBlocked},
-	{"track", "NODE[/PID] EXPRESSION [BYTES]", "every change of a variable or a place in memory, in the whole run", (*Session).track},
-	{"branch", "N", "go to a branch, which a write has made; 0 is the recorded run", (*Session).lookAt},
-	{"timeline", "", "the snapshots, the branches, and where the world stands", func(s *Session, _ []string) (string, error) { return s.timeline(), nil }},
+	{"restore", "N", "go to a snapshot that was kept", 1, (*Session).restore},
+	{"why-blocked", "[NODE]", "what each thread waits for", 1, (*Session).whyBlocked},
+	{"track", "NODE[/PID] EXPRESSION [BYTES]", "every change of a variable or a place in memory, in the whole run", math.MaxInt, (*Session).track},
+	{"branch", "N", "go to a branch, which a write has made; 0 is the recorded run", 1, (*Session).lookAt},
+	{"timeline", "", "the snapshots, the branches, and where the world stands", 0, func(s *Session, _ []string) (string, error) { return s.timeline(), nil }},
 }
 
 // run executes a command, and gives what it prints.
@@ -40,14 +43,23 @@ func (s *Session) run(line string) (string, error) {
 	if len(words) == 0 {
 		return "", nil
 	}
-	if words[0] == "help" {
-		return s.help(), nil
-	}
 	if i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == words[0] }); i >= 0 {
-		return verbs[i].run(s, words[1:])
+		v := &verbs[i]
+		if len(words)-1 > v.most {
+			return "", fmt.Errorf("give %s", strings.TrimSpace(v.name+" "+v.arguments))
+		}
+		return v.run(s, words[1:])
 	}
 	if i := slices.IndexFunc(s.Views, func(v View) bool { return v.Name == words[0] }); i >= 0 {
 		return s.Views[i].Print(s.Timeline.World(), words[1:])
+	}
+	switch {
+	case words[0] == "help" && len(words) == 1:
+		return s.help(), nil
+	case words[0] == "help":
+		return "", errors.New("give help alone: it lists all commands")
+	case slices.Contains(quits, words[0]):
+		return "", errors.New("give quit alone, on the prompt of `bloodhound debug`")
 	}
 	return "", fmt.Errorf("there is no command %q; help lists them", words[0])
 }
@@ -63,40 +75,83 @@ func (s *Session) help() string {
 	for i := range s.Views {
 		line(s.Views[i].Name, s.Views[i].Arguments, s.Views[i].Does)
 	}
+	line("help", "", "this list")
+	line("quit", "", "end the debugger, on the prompt alone")
 	return b.String()
 }
 
-func (s *Session) goTo(args []string) (string, error) {
-	text := strings.Join(args, " ")
+// GoTo goes to a point of the run as a user names it, begin or end, and prints where that is.
+func (s *Session) GoTo(text string) (string, error) {
+	note := ""
 	var err error
 	switch text {
-	case "":
-		return "", errors.New("goto takes a point of the run: an event, a time, violation, a fault, begin or end")
 	case "begin":
 		err = s.Timeline.Begin()
 	case "end":
 		_, err = s.Timeline.GotoUntil(engine.Until{})
 	default:
-		var until engine.Until
-		if until, err = s.Place(text); err != nil {
-			return "", err
-		}
-		if err := s.reaches(until, text); err != nil {
-			return "", err
-		}
-		var there bool
-		if there, err = s.Timeline.GotoUntil(until); err == nil && !there && until != (engine.Until{}) {
-			return "", fmt.Errorf("%s is beyond the end of the run: %s", text, s.where())
-		}
+		note, err = s.goToPlace(text)
 	}
 	if err != nil {
 		return "", err
 	}
-	text = s.where() + "\n"
+	note += s.where() + "\n"
 	if s.Timeline.At().End && s.Ended != nil {
-		text += s.Ended(s.Timeline.World()) + "\n"
+		note += s.Ended(s.Timeline.World()) + "\n"
 	}
-	return text, nil
+	return note, nil
+}
+
+// CheckPoint checks that GoTo can read a point of a run.
+func CheckPoint(text string) error {
+	if text == "begin" || text == "end" {
+		return nil
+	}
+	_, err := parsePlace(text)
+	return err
+}
+
+func parsePlace(text string) (view.Place, error) {
+	p, err := view.ParsePlace(text)
+	if err != nil {
+		err = fmt.Errorf("%w, or begin or end", err)
+	}
+	return p, err
+}
+
+// goToPlace goes to a place of the run; to the beginning of the timeline, with a note, if the place is before it.
+func (s *Session) goToPlace(text string) (note string, err error) {
+	place, err := parsePlace(text)
+	if err != nil {
+		return "", err
+	}
+	until, err := s.Until(place)
+	if err != nil {
+		return "", err
+	}
+	if s.before(place, until) {
+		if s.branch != 0 {
+			return "", fmt.Errorf("%s is before the beginning of branch %d; `branch 0` returns to the recorded run, which has it", text, s.branch)
+		}
+		return fmt.Sprintf("%s is before the point at which servers are up and the workload begins; debuggers begin there\n", text), s.Timeline.Begin()
+	}
+	there, err := s.Timeline.GotoUntil(until)
+	if err == nil && !there && until != (engine.Until{}) {
+		err = fmt.Errorf("%s is beyond the end of the run: %s", text, s.where())
+	}
+	return "", err
+}
+
+// before reports whether a place is before the beginning of the timeline.
+func (s *Session) before(p view.Place, u engine.Until) bool {
+	first := &s.Timeline.snapshots[0]
+	switch {
+	case u.Event > 0:
+		return u.Event < first.at.Event
+	case u.TimeNs > 0:
+		return u.TimeNs < first.ns
+	}
+	return p.Kind == view.AtEvent || p.Kind == view.AtTime // event 0 and time 0; that of a violation is the end of the run
 }
 
 // kept are the positions of the snapshots that a user wanted.
@@ -142,6 +197,9 @@ func (s *Session) timeline() string {
 	return b.String()
 }
 
+// quits end a prompt.
+var quits = []string{"quit", "q", "exit"}
+
 // Prompt executes the commands that a user types, until quit or the end of the input. It reports whether that was quit.
 func (s *Session) Prompt(in io.Reader, out io.Writer, terminal bool) (quit bool) {
 	lines := bufio.NewScanner(in)
@@ -153,7 +211,7 @@ func (s *Session) Prompt(in io.Reader, out io.Writer, terminal bool) (quit bool)
 			return false
 		}
 		line := strings.TrimSpace(lines.Text())
-		if line == "quit" || line == "q" || line == "exit" {
+		if slices.Contains(quits, line) {
 			return true
 		}
 		s.lock.Lock()

@@ -59,11 +59,7 @@ func serve(t *testing.T, spec *world.Spec, want *engine.Outcome) *served {
 		defer s.lock.Unlock()
 		s.notes = append(s.notes, fmt.Sprintf(format, args...))
 	}
-	s.Place = func(text string) (engine.Until, error) {
-		p, err := view.ParsePlace(text)
-		if err != nil {
-			return engine.Until{}, err
-		}
+	s.Until = func(p view.Place) (engine.Until, error) {
 		u, _, err := p.Until(nil, &want.Ledger)
 		return u, err
 	}
@@ -258,7 +254,7 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 		garbage.Close()
 	}
 	s.noted(t, "not gdb's remote protocol")
-	has(t, gdb(t, s, "monitor when\nmonitor nothing\nmonitor help\nmonitor goto 100\nmonitor goto 99999999\nprint accounts\ncontinue\n"), "after event", `no command "nothing"`, "goto EVENT", "after event 100", "beyond the end", "$1 = {{", "as it was")
+	has(t, gdb(t, s, "monitor when\nmonitor nothing\nmonitor help\nmonitor goto 100\nmonitor goto 99999999\nmonitor goto 0\nmonitor goto -5\nmonitor quit\nmonitor why-blocked bunk\nmonitor branch 0 1\nprint accounts\ncontinue\n"), "after event", `no command "nothing"`, "goto EVENT", "after event 100", "beyond the end", "0 is before the point at which", `"-5" names no point of a run`, "or begin or end", "give quit alone", `no node "bunk"; there are bank, client`, "give branch N", "$1 = {{", "as it was")
 	cmd := exec.Command(needs.Program(t, "gdb"), "-nx", "-batch", "-ex", "target remote "+s.address, "-ex", "reverse-continue", "-ex", "shell kill -9 $PPID", "-ex", "continue")
 	out, _ := cmd.CombinedOutput()
 	if cmd.ProcessState.Success() {
@@ -339,5 +335,18 @@ func TestLibraries(t *testing.T) {
 	}
 	if text, err := libraries(w, "bank", 999); err == nil {
 		t.Errorf("a process that there is not has %q", text)
+	}
+}
+
+// gdb waits for a command of monitor as long as it takes: it hears meanwhile that the command is at work.
+func TestGDBWaitsForCommands(t *testing.T) {
+	spec := bank(t)
+	s := serve(t, spec, original(t, spec))
+	s.Views = []View{{Name: "slow", Print: func(World, []string) (string, error) {
+		time.Sleep(4 * time.Second) // longer than gdb waits for a packet below
+		return "done\n", nil
+	}}}
+	if text := gdb(t, s, "set remotetimeout 1\nmonitor slow\n"); !strings.Contains(text, "done") || strings.Contains(text, "Ignoring packet error") {
+		t.Error(text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/debug/rsp"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -746,7 +747,9 @@ func contents(w World, node, path string) ([]byte, error) {
 // command answers gdb's monitor command.
 func (c *client) command(line string) (string, error) {
 	stood := c.s.where()
+	working := c.keepAlive()
 	text, err := c.s.run(line)
+	working()
 	if err != nil {
 		text = err.Error() + "\n"
 	}
@@ -762,6 +765,30 @@ func (c *client) command(line string) (string, error) {
 		return "", err
 	}
 	return "OK", nil
+}
+
+// patience is how long gdb waits for a packet at least (remotetimeout, 2 s) before it prints that it has had none, with room for a busy machine.
+const patience = 500 * time.Millisecond
+
+// keepAlive sends gdb packets without content, until it is called off.
+func (c *client) keepAlive() (off func()) {
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(patience)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				if c.conn.Send("O") != nil {
+					return
+				}
+			}
+		}
+	}()
+	return func() { close(over); <-done }
 }
 
 // say prints a line for the user of the prompt, and for that of the debugger when it allows that next.

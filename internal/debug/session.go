@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/debug/rsp"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
 )
 
 // Session is a timeline that a debugger and a prompt share. Its fields are set before it is used.
@@ -25,8 +26,8 @@ type Session struct {
 	Note func(format string, args ...any)
 	// Ended is what to print at the end of the run: whether it is the original one.
 	Ended func(World) string
-	// Place reads a point of the run as a user names it, and gives where to stop for it.
-	Place func(text string) (engine.Until, error)
+	// Until is where to stop for a place of the run.
+	Until func(view.Place) (engine.Until, error)
 	// Views print what a stopped world shows, by name.
 	Views []View
 	// Recording says that debuggers take the run for a recording, which they cannot write to.

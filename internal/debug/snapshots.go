@@ -109,7 +109,7 @@ func (s *shelf) drop(by *Timeline) bool {
 // noRoom is the error of a snapshot that a user wants and for which there is no memory.
 func (s *shelf) noRoom() error {
 	total, mean := s.bytes()
-	return fmt.Errorf("a snapshot of this world has %.1f MiB, and snapshots may have %.1f MiB together, of which %.1f are taken; %s", runner.Mebibytes(mean), runner.Mebibytes(s.budget.MemoryBytes), runner.Mebibytes(total), runner.MemoryRemedy)
+	return fmt.Errorf("a snapshot of this world has %s, and snapshots may have %s together, of which %s are taken; %s", runner.SizeText(mean), runner.SizeText(s.budget.MemoryBytes), runner.SizeText(total), runner.MemoryRemedy)
 }
 
 // dropAny drops the least useful snapshot of a timeline: not its beginning, and none that a user keeps.

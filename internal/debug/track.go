@@ -220,6 +220,9 @@ func call(f *engine.Frame) string {
 
 // whyBlocked prints what threads wait for.
 func (s *Session) whyBlocked(args []string) (string, error) {
+	if len(args) > 0 && !slices.Contains(s.Nodes, args[0]) {
+		return "", fmt.Errorf("there is no node %q; there are %s", args[0], strings.Join(s.Nodes, ", "))
+	}
 	w := s.Timeline.World()
 	threads, err := w.Threads()
 	if err != nil {

@@ -312,7 +312,7 @@ func (s *Snapshots) fit() {
 				s.notAlong = true
 				break
 			}
-			s.refuse(fmt.Errorf("a snapshot of this world has %.1f MiB, and the snapshots of a worker may have %.1f MiB together; %s", Mebibytes(last.bytes), Mebibytes(s.MemoryBytes), MemoryRemedy))
+			s.refuse(fmt.Errorf("a snapshot of this world has %s, and the snapshots of a worker may have %s together; %s", SizeText(last.bytes), SizeText(s.MemoryBytes), MemoryRemedy))
 			break
 		}
 		for len(s.list) > 1 && s.bytes() > s.MemoryBytes { // the others have more then, of what they shared with it
@@ -322,8 +322,13 @@ func (s *Snapshots) fit() {
 	s.changed, s.measuring = false, time.Since(s.measured)
 }
 
-// Mebibytes is a size in units of 2^20 bytes.
-func Mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+// SizeText is a size for people, in units of 2^20 bytes.
+func SizeText(bytes int64) string {
+	if bytes < 1<<20/10 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+}
 
 // bytes is how much memory all snapshots have, of which those that were not measured count as others do.
 func (s *Snapshots) bytes() (total int64) {

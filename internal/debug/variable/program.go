@@ -259,7 +259,7 @@ func (p *Program) typeNamed(name string) (dwarf.Type, error) {
 		at = e.Offset
 	})
 	if err == nil && at == 0 {
-		err = fmt.Errorf("the program has no type %s in its debug information", name)
+		err = fmt.Errorf("the program has no type %s in its debug information; name one as the program does, such as long in C, int64 or main.Config in Go", name)
 	}
 	if err != nil {
 		return nil, err

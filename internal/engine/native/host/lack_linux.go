@@ -24,12 +24,20 @@ var remedies = []struct {
 	{unix.ENOSPC, "this machine has no more memory to give to files: end what takes much of it, or run fewer workers"},
 }
 
-// Explain adds the remedy to an error that is the machine's, or a limit's, and not the world's.
+// explained is an error with its remedy.
+type explained struct{ error }
+
+func (e explained) Unwrap() error { return e.error }
+
+// Explain adds the remedy to an error that is the machine's, or a limit's, and not the world's. One that has it stays as it is.
 func Explain(err error) error {
+	if errors.As(err, new(explained)) {
+		return err
+	}
 	for _, r := range remedies {
 		// Of the files of nodes a world says itself that they are full.
 		if errors.Is(err, r.errno) || (r.errno == unix.EMFILE || r.errno == unix.ENFILE) && errors.Is(err, fs.Errno(r.errno)) {
-			return fmt.Errorf("%w; %s", err, r.remedy)
+			return explained{fmt.Errorf("%w; %s", err, r.remedy)}
 		}
 	}
 	return err
@@ -66,7 +74,7 @@ func (l *Lack) note(what string, err error) {
 	if l == nil || l.Err != nil || err == nil {
 		return
 	}
-	if e := Explain(err); e != err {
+	if e := Explain(err); errors.As(e, new(explained)) {
 		l.Err = fmt.Errorf("%s: %w", what, e)
 	}
 }
