@@ -104,6 +104,11 @@ func aloneSpec(dir string, command ...string) *world.Spec {
 			Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}}}}}
 }
 
+// The frames of signals in a copy are those of the original, to the last byte.
+func TestForkOfFrames(t *testing.T) {
+	forked(t, alone(t, "frames"), engine.Options{}, 6)
+}
+
 // Eight threads that wait in a futex, an epoll, a sleep and a pipe, with registers of the extended state in use, an alternate
 // stack, a pending signal and a robust mutex, are copied fifty times, in both modes. Each copy continues as the original. So do a process and
 // its child of vfork.

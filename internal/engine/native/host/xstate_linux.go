@@ -3,8 +3,10 @@
 package host
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -111,6 +113,25 @@ func (s *extended) of(n int) []byte {
 	return s.area[from:to]
 }
 
+// holes are the parts of an area of some size that belong to no component. Nothing writes to them in the frame of a signal, but Linux clears the whole area first if it
+// cannot write to the stack at once: where a page is one that another process has, too, such as the original of a copy.
+func (s *extended) holes(size uint64) (list [][2]uint64) {
+	list = append(list, [2]uint64{fxEnd, fxMagic})
+	var places []component
+	for rest := s.enabled &^ legacy; rest != 0; rest &= rest - 1 {
+		places = append(places, s.components[bits.TrailingZeros64(rest)])
+	}
+	slices.SortFunc(places, func(a, b component) int { return cmp.Compare(a.offset, b.offset) })
+	at := uint64(xsaveEnd)
+	for _, c := range append(places, component{offset: size}) {
+		if at < min(c.offset, size) {
+			list = append(list, [2]uint64{at, min(c.offset, size)})
+		}
+		at = max(at, c.offset+c.size)
+	}
+	return list
+}
+
 // save does what XSAVE, XSAVEOPT or XSAVEC does with an area of a thread's memory. false is a general protection fault.
 func (m *Machine) save(t *thread, in *code.Instruction, at uint64) bool {
 	s := m.extended(t)
@@ -208,9 +229,15 @@ func (m *Machine) steadyFrame(t *thread, asynchronous bool) {
 	if size > xsaveEnd {
 		m.readAt(t, at+xsaveEnd, s.area[xsaveEnd:size])
 	}
+	s.enabled = binary.LittleEndian.Uint64(s.area[fxMagic+8:])
+	for _, hole := range s.holes(size) {
+		if b := s.area[hole[0]:hole[1]]; !zero(b) {
+			clear(b)
+			m.writeAt(t, at+hole[0], b)
+		}
+	}
 	// What the kernel counts as initial it may have left out.
 	counted := binary.LittleEndian.Uint64(s.area[xsaveUsed:])
-	s.enabled = binary.LittleEndian.Uint64(s.area[fxMagic+8:])
 	for rest := s.enabled &^ counted &^ legacy; rest != 0; rest &= rest - 1 {
 		n := bits.TrailingZeros64(rest)
 		if b := s.of(n); !zero(b) && s.components[n].offset+s.components[n].size <= size {

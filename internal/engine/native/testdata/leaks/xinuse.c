@@ -47,10 +47,17 @@ static void handler(int sig, siginfo_t *info, void *context) {
 	unsigned char *state = (unsigned char *)u->uc_mcontext.fpregs;
 	uint64_t used;
 	memcpy(&used, state + 512, 8);
-	show("signal %d: in use %lx, state %lx, trap %llx %llx %llx\n", sig, used, sum(state + 576, 256), u->uc_mcontext.gregs[REG_TRAPNO],
+	show("signal %d: in use %lx, state %lx, reserved %lx, trap %llx %llx %llx\n", sig, used, sum(state + 576, 256), sum(state + 416, 48), u->uc_mcontext.gregs[REG_TRAPNO],
 		u->uc_mcontext.gregs[REG_ERR], u->uc_mcontext.gregs[REG_CR2]);
 	if (sig == SIGSEGV)
 		u->uc_mcontext.gregs[REG_RIP] += 2; // behind mov (%rax), %eax
+}
+
+// Leaves something below the stack, where the frame of a signal comes to lie.
+static __attribute__((noinline)) void dirty(void) {
+	unsigned char below[8192];
+	memset(below, 0x55, sizeof below);
+	__asm__ volatile("" ::"r"(below) : "memory");
 }
 
 int main(void) {
@@ -81,6 +88,7 @@ int main(void) {
 		__asm__ volatile("xsaveopt %0" : "=m"(area) : "a"(-1), "d"(-1));
 		show("xsaveopt %lx\n", *(uint64_t *)(area + 512));
 		leave(how);
+		dirty();
 		raise(SIGUSR1);
 		leave(how);
 		__asm__ volatile("xor %%eax, %%eax\n mov (%%rax), %%eax" ::: "rax");
