@@ -10,15 +10,16 @@ import (
 
 // WorkersPage is who works, and on what.
 type WorkersPage struct {
-	Workers  []workerRow  `json:"workers"` // the one that was seen last first
-	Left     int          `json:"left_out,omitempty"`
-	Alive    int          `json:"alive"`
-	Tests    []testRef    `json:"tests"`
-	Range    string       `json:"range"`
-	FromMs   int64        `json:"from_ms"` // of the bars
-	ToMs     int64        `json:"to_ms"`
-	Requests []requestRow `json:"requests"`
-	Search   string       `json:"search,omitempty"`
+	Workers  []workerRow    `json:"workers"` // the one that was seen last first
+	Left     int            `json:"left_out,omitempty"`
+	Alive    int            `json:"alive"`
+	Tests    []testRef      `json:"tests"`
+	Range    string         `json:"range"`
+	FromMs   int64          `json:"from_ms"` // of the bars
+	ToMs     int64          `json:"to_ms"`
+	Requests []requestRow   `json:"requests"`
+	Pause    *records.Pause `json:"pause,omitempty"` // if workers rest
+	Search   string         `json:"search,omitempty"`
 }
 
 // workerRow is a worker with its bar.
@@ -108,6 +109,9 @@ func buildWorkers(a *ask) (any, error) {
 		p.Workers, p.Left = p.Workers[:maxWorkers], n-maxWorkers
 	}
 	p.bars(v)
+	if v.Paused() {
+		p.Pause = v.Pause
+	}
 	p.Requests = requestsOf(v, func(*records.RequestView) bool { return true })
 	return p, nil
 }

@@ -45,7 +45,6 @@ type course struct {
 	runs    uint64 // of this worker
 	barren  uint64 // since the last that reached something new
 	time    time.Duration
-	least   time.Duration // of a slice: shorter ones end before their first run does
 }
 
 func newCourse(w *Worker, p Project, t *records.Test, code *records.Code, seeds store.Digest) (*course, error) {
@@ -73,14 +72,24 @@ func seedOf(worker store.Digest, parts ...any) uint64 {
 
 // slice runs a part of the campaign.
 func (c *course) slice(ctx context.Context) error {
-	began, d := time.Now(), c.worker.left(max(c.worker.Slice, c.least))
+	w, began := c.worker, time.Now()
+	end := began.Add(w.left(w.Slice))
 	k := c.project.Campaign()
-	k.Seed, k.Strategy, k.Timeout, k.KeepGoing, k.Behaviours = c.seed, c.strategy, d, true, true
+	k.Seed, k.Strategy, k.KeepGoing, k.Behaviours = c.seed, c.strategy, true, true
+	if w.For > 0 {
+		k.Timeout = w.left(w.For) + finishTime
+	}
 	k.BaselineFirst = c.runs == 0
-	k.Ran, k.Found, k.Kept, k.Note = c.ran, c.found, c.kept, c.worker.note
-	c.strategy.Again()
+	k.Ran, k.Found, k.Kept, k.Note = c.ran, c.found, c.kept, w.note
+	c.strategy.Again(func() bool {
+		w.look(ctx)
+		return ctx.Err() != nil || w.view.Paused() || !time.Now().Before(end)
+	})
 	c.flushed = time.Now()
-	t := k.Run(ctx)
+	runs, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(finishTime, stop) })()
+	t := k.Run(runs)
 	c.flush()
 	c.time += time.Since(began)
 	switch {
@@ -88,11 +97,12 @@ func (c *course) slice(ctx context.Context) error {
 		return fmt.Errorf("%s: %s", c.name, t.Mistake)
 	case t.Runs == 0 && t.LostRuns >= explore.MaxConsecutiveLost:
 		return fmt.Errorf("%s: no run could be made: %s", c.name, t.Lost[0].Reason)
-	case t.Runs == 0 && ctx.Err() == nil:
-		c.least = 2 * d
 	}
 	return nil
 }
+
+// finishTime is how long the runs under way may take when a worker ends.
+const finishTime = 10 * time.Second
 
 // phases of runs by the strategy of their origin.
 func phaseOf(o *search.Origin) string {

@@ -38,16 +38,20 @@ func (w *Worker) duties(ctx context.Context) {
 	}
 }
 
-// alone does something that others do not do meanwhile. It reports whether it was done, or somebody else does it.
-func (w *Worker) alone(ctx context.Context, name string, do func(ctx context.Context)) bool {
-	if ctx.Err() != nil {
-		return false
+// alone does something that others do not do meanwhile, if it is still needed after what they have written.
+func (w *Worker) alone(ctx context.Context, name string, needed func() bool, do func(ctx context.Context)) {
+	if ctx.Err() != nil || w.view.Paused() || !needed() {
+		return
 	}
 	if _, err := w.Store.Lease(ctx, name, string(w.ID), leaseTime); err != nil {
 		if !errors.Is(err, store.ErrHeld) && ctx.Err() == nil {
 			w.note(fmt.Sprintf("the lease %s cannot be had: %v", name, err))
 		}
-		return errors.Is(err, store.ErrHeld)
+		return
+	}
+	defer w.Store.Release(context.WithoutCancel(ctx), name, string(w.ID))
+	if w.refresh(ctx); !needed() {
+		return // another has done it just now
 	}
 	working, stop := context.WithCancel(ctx)
 	extended := make(chan struct{})
@@ -67,18 +71,16 @@ func (w *Worker) alone(ctx context.Context, name string, do func(ctx context.Con
 	do(working)
 	stop()
 	<-extended
-	w.Store.Release(context.WithoutCancel(ctx), name, string(w.ID))
-	return true
 }
 
 // replayOnce replays a failure on this code in this environment, if nobody has.
 func (w *Worker) replayOnce(ctx context.Context, c *course, f *records.FailureView) {
-	best := f.Best()
-	if _, had := f.Matrix()[c.place]; had || best == nil {
-		return
+	needed := func() bool {
+		_, had := f.Matrix()[c.place]
+		return !had && f.Best() != nil
 	}
-	w.alone(ctx, fmt.Sprintf("replay/%s/%s/%s/%s", c.test, f.ID, c.place.Code, c.place.Env), func(ctx context.Context) {
-		r, err := w.replay(ctx, c, best)
+	w.alone(ctx, fmt.Sprintf("replay/%s/%s/%s/%s", c.test, f.ID, c.place.Code, c.place.Env), needed, func(ctx context.Context) {
+		r, err := w.replay(ctx, c, f.Best())
 		if err != nil {
 			w.trouble(ctx, c, f, "replayed", err)
 			return
@@ -106,14 +108,12 @@ func (w *Worker) replay(ctx context.Context, c *course, f *records.Failure) (*re
 
 // shrinkOnce shrinks a failure that shows in this code and that nobody has shrunk.
 func (w *Worker) shrinkOnce(ctx context.Context, c *course, f *records.FailureView) {
-	best := f.Best()
-	cell := f.Matrix()[c.place]
-	if best == nil || best.Level == records.Shrunk || cell.Result != records.Reproduced {
-		return
+	needed := func() bool {
+		best := f.Best()
+		return best != nil && best.Level != records.Shrunk && f.Matrix()[c.place].Result == records.Reproduced
 	}
-	name := fmt.Sprintf("shrink/%s/%s", c.test, f.ID)
-	w.alone(ctx, name, func(ctx context.Context) {
-		if err := w.shrink(ctx, c, best); err != nil {
+	w.alone(ctx, fmt.Sprintf("shrink/%s/%s", c.test, f.ID), needed, func(ctx context.Context) {
+		if err := w.shrink(ctx, c, f.Best()); err != nil {
 			w.trouble(ctx, c, f, "shrunk", err)
 		}
 	})
@@ -149,19 +149,14 @@ func (w *Worker) keep(c *course, f *records.Failure, file []byte) error {
 
 // answer answers a request that nobody has answered, if it is for a test of this worker.
 func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
-	if len(r.Answers) > 0 || ctx.Err() != nil {
-		return
-	}
 	k := slices.IndexFunc(w.courses, func(c *course) bool { return c.test == r.Test })
 	if k < 0 {
 		return
 	}
 	c := w.courses[k]
 	f := w.view.Test(c.test).Failures[r.Failure]
-	if f == nil || f.Best() == nil {
-		return
-	}
-	w.alone(ctx, "request/"+string(r.ID), func(ctx context.Context) {
+	needed := func() bool { return len(r.Answers) == 0 && f != nil && f.Best() != nil }
+	w.alone(ctx, "request/"+string(r.ID), needed, func(ctx context.Context) {
 		d := records.Done{Worker: w.ID}
 		switch r.Kind {
 		case records.ReplayRequest:

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
@@ -60,6 +61,7 @@ type Worker struct {
 	view    *records.View
 	prefix  string // of the records that it reads
 	cursor  store.Cursor
+	looked  time.Time     // when it read them last
 	owed    []store.Entry // that the store could not take
 	failing bool          // at the last try
 	began   time.Time
@@ -94,6 +96,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 	reason := ""
 	for turn := uint64(0); reason == ""; turn++ {
 		w.refresh(ctx)
+		w.rest(ctx)
 		w.duties(ctx)
 		if reason = w.over(ctx); reason != "" {
 			break
@@ -215,6 +218,7 @@ func (w *Worker) write(list ...store.Entry) {
 
 // refresh takes in what others have written since it was called before.
 func (w *Worker) refresh(ctx context.Context) {
+	w.looked = time.Now()
 	news := false
 	next, err := w.Store.Read(ctx, w.prefix, w.cursor, func(e store.Entry) error {
 		news = w.view.Take(e) || news
@@ -230,6 +234,36 @@ func (w *Worker) refresh(ctx context.Context) {
 	}
 	for _, c := range w.courses {
 		c.adopt()
+	}
+}
+
+// lookEvery is how often a worker takes in what others have written while it runs a test.
+const lookEvery = 10 * time.Second
+
+// look refreshes when it is time for it.
+func (w *Worker) look(ctx context.Context) {
+	if time.Since(w.looked) >= lookEvery {
+		w.refresh(ctx)
+	}
+}
+
+// rest waits while people ask workers to.
+func (w *Worker) rest(ctx context.Context) {
+	if !w.view.Paused() {
+		return
+	}
+	w.note(strings.TrimSuffix(fmt.Sprintf("paused by %s: %s", w.view.Pause.By, w.view.Pause.Text), ": "))
+	for w.view.Paused() && w.over(ctx) == "" {
+		w.write() // what the store could not take
+		wait, cancel := context.WithTimeout(ctx, w.left(lookEvery))
+		if err := w.Store.Wait(wait, w.prefix, w.cursor); err != nil {
+			<-wait.Done() // it is away
+		}
+		cancel()
+		w.refresh(ctx)
+	}
+	if !w.view.Paused() {
+		w.note("goes on, as " + w.view.Pause.By + " asks for")
 	}
 }
 

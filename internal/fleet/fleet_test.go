@@ -51,6 +51,7 @@ type fake struct {
 	canary   bool
 	broken   bool // also without faults
 	replayed []string
+	shrunk   int
 }
 
 func (f *fake) Test() records.Test {
@@ -111,6 +112,7 @@ func (f *fake) Replay(_ context.Context, file []byte) (records.Replay, error) {
 }
 
 func (f *fake) Shrink(_ context.Context, file []byte, _ time.Duration) (Smaller, error) {
+	f.shrunk++
 	return Smaller{append(file, ' '), 1, true}, nil
 }
 
@@ -199,6 +201,90 @@ func TestWorker(t *testing.T) {
 	e := v.Test(records.TestID("a")).Efforts[records.Place{Code: next.ID(), Env: (&records.Env{Engine: "fake"}).ID()}]
 	if again := e.Phases[records.Again]; again == nil || again.Runs <= 2 {
 		t.Errorf("runs of the corpus of the first worker: %+v", again)
+	}
+}
+
+// While a worker shrinks a failure, or when it just has, others do not begin to.
+func TestShrinksAlone(t *testing.T) {
+	s := store.NewMemory()
+	test := records.TestID("a")
+	var names []string
+	for bug := range 2 {
+		id := records.FailureID(explore.Signature(check.Verdict{Property: "p", Kind: "safety", Reason: "bug " + strings.Repeat("x", bug+1)}))
+		names = append(names, fmt.Sprintf("shrink/%s/%s", test, id))
+		if _, err := s.Lease(t.Context(), names[bug], "other", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &fake{name: "a", bugs: true, pause: time.Millisecond}
+	work(t, newWorker(s, "w1", p))
+	failures := viewOf(t, s).Test(test).Failures
+	if len(failures) != 2 || p.shrunk != 0 {
+		t.Fatalf("%d failures; %d were shrunk, which another does", len(failures), p.shrunk)
+	}
+	w2, w3 := newWorker(s, "w2", p), newWorker(s, "w3", p)
+	for _, w := range []*Worker{w2, w3} {
+		w.began, w.view = time.Now(), records.NewView()
+		if err := w.register(); err != nil {
+			t.Fatal(err)
+		}
+		w.refresh(t.Context())
+	}
+	for _, name := range names {
+		if err := s.Release(t.Context(), name, "other"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w2.duties(t.Context())
+	w3.duties(t.Context()) // which has not read yet what w2 wrote
+	if p.shrunk != 2 {
+		t.Errorf("two failures were shrunk %d times", p.shrunk)
+	}
+}
+
+// A worker that is paused finishes the runs under way and waits; then it goes on.
+func TestPause(t *testing.T) {
+	s := store.NewMemory()
+	at := int64(0)
+	pause := func(on bool, by string) {
+		at++
+		if err := s.Add(t.Context(), (&records.Pause{On: on, By: by, Text: "load test", AtMs: at}).Entry()); err != nil {
+			t.Error(err)
+		}
+	}
+	w := newWorker(s, "w1", &fake{name: "a", pause: time.Millisecond})
+	w.Slice, w.began, w.view = time.Hour, time.Now(), records.NewView()
+	if err := w.register(); err != nil {
+		t.Fatal(err)
+	}
+	w.For = 0
+	pause(true, "ann")
+	if err := w.courses[0].slice(t.Context()); err != nil { // it looks when it has made a run
+		t.Fatal(err)
+	}
+	runs := w.courses[0].runs
+	if runs == 0 || runs > 20 {
+		t.Fatalf("%d runs", runs)
+	}
+	var notes []string
+	w.Note = func(text string) {
+		if notes = append(notes, text); len(notes) == 1 {
+			time.AfterFunc(100*time.Millisecond, func() { pause(false, "bob") })
+		}
+	}
+	w.rest(t.Context())
+	if w.rest(t.Context()); !slices.Equal(notes, []string{"paused by ann: load test", "goes on, as bob asks for"}) {
+		t.Fatalf("%q", notes)
+	}
+	if e := viewOf(t, s).Test(w.courses[0].test).Efforts[w.courses[0].place]; e == nil || e.Runs() != runs {
+		t.Errorf("%d runs are not recorded: %+v", runs, e)
+	}
+	// A pause does not keep a worker from ending.
+	pause(true, "ann")
+	w = newWorker(s, "w2", &fake{name: "a"})
+	w.For = 300 * time.Millisecond
+	if r := work(t, w); r.Runs != 0 || r.Reason != TimeIsUp {
+		t.Errorf("%+v", r)
 	}
 }
 

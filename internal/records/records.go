@@ -213,6 +213,14 @@ type Done struct {
 	File   store.Digest `json:"file,omitempty"`
 }
 
+// Pause asks all workers to rest, or to go on. The latest one decides.
+type Pause struct {
+	On   bool   `json:"on"`
+	By   string `json:"by"`
+	Text string `json:"text,omitempty"` // why
+	AtMs int64  `json:"at_ms"`
+}
+
 // Kinds of records: the first parts of keys.
 const (
 	kindTest    = "test"
@@ -228,6 +236,7 @@ const (
 	kindNote    = "note"
 	kindRequest = "request"
 	kindDone    = "done"
+	kindPause   = "pause"
 )
 
 // CommitPrefix is that of all commits.
@@ -245,8 +254,11 @@ func Prefixes(test, code ID, effort bool) []string {
 	return list
 }
 
-// RequestPrefixes are those of requests and their answers.
-func RequestPrefixes() []string { return []string{kindRequest + "/", kindDone + "/"} }
+// RequestPrefixes are those of what people ask workers for, and of the answers.
+func RequestPrefixes() []string { return []string{kindRequest + "/", kindDone + "/", PausePrefix} }
+
+// PausePrefix is that of all pauses.
+const PausePrefix = kindPause
 
 func key(kind string, ids ...ID) string {
 	for _, id := range ids {
@@ -300,6 +312,9 @@ func (n *Note) Entry(test, failure ID) store.Entry { return entry(key(kindNote, 
 
 // Entry gives what a store takes.
 func (r *Request) Entry() store.Entry { return entry(key(kindRequest, r.ID()), r) }
+
+// Entry gives what a store takes.
+func (p *Pause) Entry() store.Entry { return entry(kindPause, p) }
 
 // Entry gives what a store takes, of the request of an ID.
 func (d *Done) Entry(request ID) store.Entry { return entry(key(kindDone, request), d) }

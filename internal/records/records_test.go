@@ -29,7 +29,7 @@ func random(r *rand.Rand) (list []store.Entry) {
 		worker := ID(fmt.Sprint(name("worker", 3), "-", salt))
 		at := int64(r.IntN(1000))
 		signature := name("signature", 3)
-		switch r.IntN(11) {
+		switch r.IntN(12) {
 		case 0:
 			list = append(list, (&Test{Name: name("test", 2), Definition: name("d", 3), AtMs: at}).Entry())
 		case 1:
@@ -63,6 +63,8 @@ func random(r *rand.Rand) (list []store.Entry) {
 			list = append(list, (&Replay{Code: code(), Env: env.ID(), Worker: worker, Result: []string{Reproduced, Clean, Diverged, Varies}[r.IntN(4)], AtMs: at}).Entry(test, FailureID(signature)))
 		case 9:
 			list = append(list, (&Note{By: "me", State: []string{Open, Acknowledged}[r.IntN(2)], AtMs: at}).Entry(test, FailureID(signature)))
+		case 11:
+			list = append(list, (&Pause{On: r.IntN(2) == 0, By: name("person", 2), AtMs: at}).Entry())
 		case 10:
 			q := Request{Kind: "replay", Test: test, Failure: FailureID(signature), AtMs: at}
 			list = append(list, q.Entry(), (&Done{Worker: worker, AtMs: at}).Entry(q.ID()))
@@ -90,7 +92,7 @@ func text(t *testing.T, v *View) string {
 		slices.Sort(words)
 		return fmt.Sprint(words)
 	}
-	out := order(v.Codes) + order(v.Envs) + order(v.Workers) + order(v.Commits) + order(v.Strange) + order(v.Held)
+	out := order(v.Codes) + order(v.Envs) + order(v.Workers) + order(v.Commits) + order(v.Strange) + order(v.Held) + order(v.Pause)
 	var tests []string
 	for _, r := range v.Requests {
 		tests = append(tests, order(r.Request)+order(r.Answers))
@@ -193,6 +195,21 @@ func TestStates(t *testing.T) {
 	}
 	if b, err := parseState(a.String()); err != nil || b != a {
 		t.Fatalf("%v, %v", b, err)
+	}
+}
+
+// The latest pause decides, also where clocks differ.
+func TestPauses(t *testing.T) {
+	v := NewView()
+	if v.Paused() {
+		t.Error("nobody asked for a pause")
+	}
+	for i, on := range []bool{true, false, true} {
+		p := v.NextPause(on, "me", "", int64(100-i)) // each by a clock that is behind the last one
+		v.Take(p.Entry())
+		if v.Paused() != on {
+			t.Errorf("record %d does not decide", i)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ type View struct {
 	Workers  map[ID]*Worker
 	Requests map[ID]*RequestView
 	Commits  map[string][]string // with their parents
+	Pause    *Pause              // the latest; nil if nobody asked
 	// Strange counts entries that this version cannot read, by the first part of their key.
 	Strange map[string]int
 	// Held counts the entries that it can read, in the same way.
@@ -173,7 +174,7 @@ func ids(rest string, n int) ([4]ID, bool) {
 }
 
 // parts is how many IDs keys of a kind have.
-var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1}
+var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1, kindPause: 0}
 
 // take takes in a record. ok is whether it could be read, and fresh whether a span is a new one.
 func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
@@ -229,6 +230,12 @@ func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
 		return true, read(value, func(n *Note) {
 			of := v.failure(id)
 			of.Notes = append(of.Notes, n)
+		})
+	case kindPause:
+		return true, read(value, func(p *Pause) {
+			if had := v.Pause; had == nil || cmp.Or(cmp.Compare(p.AtMs, had.AtMs), compareJSON(p, had)) > 0 {
+				v.Pause = p
+			}
 		})
 	case kindRequest:
 		return true, read(value, func(r *Request) { v.request(id[0]).Request = *r })
@@ -303,6 +310,17 @@ func (v *View) Names(d store.Digest) bool {
 		}
 	}
 	return false
+}
+
+// Paused reports whether workers rest.
+func (v *View) Paused() bool { return v.Pause != nil && v.Pause.On }
+
+// NextPause makes the record that decides from now on, also where the clock of who asks is behind that of who asked before.
+func (v *View) NextPause(on bool, by, text string, atMs int64) Pause {
+	if v.Pause != nil {
+		atMs = max(atMs, v.Pause.AtMs+1)
+	}
+	return Pause{on, by, text, atMs}
 }
 
 func (v *View) effort(id [4]ID) *Effort {

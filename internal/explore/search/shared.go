@@ -24,6 +24,7 @@ type Shared struct {
 	Strategy
 	seed    uint64
 	adopted []Entry
+	over    func() bool
 
 	base  uint64 // runs of campaigns before the present one
 	given uint64 // runs of the present one
@@ -36,11 +37,15 @@ func NewShared(inner Strategy, seed uint64) *Shared { return &Shared{Strategy: i
 // Adopt plays entries of others in runs to come.
 func (s *Shared) Adopt(list ...Entry) { s.adopted = append(s.adopted, list...) }
 
-// Again prepares for a campaign that goes on where one has ended.
-func (s *Shared) Again() { s.base, s.given = s.base+s.given, 0 }
+// Again prepares for a campaign that goes on where one has ended. It makes a run at least, and ends when over reports true and the runs under way have
+// ended: none is cut short, so that long runs are as likely in a holdout as short ones.
+func (s *Shared) Again(over func() bool) { s.base, s.given, s.over = s.base+s.given, 0, over }
 
 // Next implements Strategy.
 func (s *Shared) Next(run uint64) (Candidate, Answer) {
+	if run > 0 && s.over != nil && s.over() {
+		return Candidate{}, Exhausted
+	}
 	c, answer := s.next(s.base + run)
 	if answer == Here {
 		s.given = run + 1

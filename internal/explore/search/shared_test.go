@@ -15,7 +15,7 @@ func TestShared(t *testing.T) {
 	holdout := map[uint64]bool{}
 	for campaign := range 3 {
 		if campaign > 0 {
-			s.Again()
+			s.Again(func() bool { return false })
 		}
 		for run := range uint64(25) {
 			c, answer := s.Next(run)
@@ -38,7 +38,15 @@ func TestShared(t *testing.T) {
 			}
 		}
 	}
-	if len(holdout) != 7 || len(adopted) != 2 || next != 1_000_000+75-9 {
+	s.Again(func() bool { return true })
+	if _, answer := s.Next(0); answer != Here {
+		t.Error("a campaign that is over makes no run")
+	}
+	if _, answer := s.Next(1); answer != Exhausted {
+		t.Error("a campaign that is over goes on")
+	}
+	next++
+	if len(holdout) != 7 || len(adopted) != 2 || next != 1_000_000+76-9 {
 		t.Fatalf("%d of a holdout, adopted %q, %d of the inner strategy", len(holdout), adopted, next-1_000_000)
 	}
 }

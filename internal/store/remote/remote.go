@@ -16,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -74,6 +75,9 @@ type Client struct {
 	base  *url.URL
 	token string
 	http  *http.Client
+
+	mu   sync.Mutex
+	busy time.Time // until then the server wants no requests
 }
 
 // Open reads the URL of a database: http:// or https://, with the path of the dashboard that serves it.
@@ -126,6 +130,9 @@ const maxAnswer = 1 << 20
 
 // do asks the server. The answer's body must be closed.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, body []byte) (*http.Response, error) {
+	if err := c.busyNow(); err != nil {
+		return nil, fmt.Errorf("store: %s: %w", c, err)
+	}
 	u := c.base.JoinPath(path)
 	u.RawQuery = query.Encode()
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
@@ -152,7 +159,43 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 		return answer, nil
 	}
 	defer answer.Body.Close()
+	if c.backOff(answer); c.busyNow() != nil {
+		return nil, fmt.Errorf("store: %s: it answers %s: %w", c, answer.Status, c.busyNow())
+	}
 	return nil, fmt.Errorf("store: %s: %w", c, c.refused(answer))
+}
+
+// maxBusy bounds how long a server may be left alone because it asked for that.
+const maxBusy = 10 * time.Minute
+
+// backOff takes in that a server, or a proxy in front of it, wants no requests for a time (RFC 9110, 10.2.3).
+func (c *Client) backOff(answer *http.Response) {
+	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusServiceUnavailable {
+		return
+	}
+	text := answer.Header.Get("Retry-After")
+	seconds, err := strconv.ParseUint(text, 10, 32)
+	wait := time.Duration(seconds) * time.Second
+	if err != nil {
+		at, err := http.ParseTime(text)
+		if err != nil {
+			return
+		}
+		wait = time.Until(at)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = time.Now().Add(min(wait, maxBusy))
+}
+
+// busyNow is the error of a request while the server wants none: it is not asked.
+func (c *Client) busyNow() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if left := time.Until(c.busy); left > 0 {
+		return fmt.Errorf("it asks for no requests in the next %s", max(left.Round(time.Second), time.Second))
+	}
+	return nil
 }
 
 // refused is the error of an answer that is none.

@@ -242,6 +242,53 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// A server that asks for time is not asked before that is over.
+func TestRetryAfter(t *testing.T) {
+	h := remote.Handler(store.NewMemory(), "")
+	for _, test := range []struct {
+		status int
+		after  string
+		asked  int64 // of two requests
+	}{
+		{http.StatusTooManyRequests, "60", 1}, {http.StatusServiceUnavailable, "86400", 1}, {http.StatusServiceUnavailable, time.Now().Add(time.Minute).UTC().Format(http.TimeFormat), 1},
+		{http.StatusTooManyRequests, "0", 2}, {http.StatusTooManyRequests, "", 2}, {http.StatusServiceUnavailable, "soon", 2}, {http.StatusBadGateway, "60", 2},
+	} {
+		var asked atomic.Int64
+		c := open(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Retry-After", test.after)
+			w.WriteHeader(test.status)
+		})), "")
+		for range 2 {
+			err := c.Add(t.Context(), store.Entry{Key: "k"})
+			if err == nil || test.asked == 1 && !strings.Contains(err.Error(), "no requests in the next ") {
+				t.Errorf("%d, Retry-After: %s: %v", test.status, test.after, err)
+			}
+		}
+		if asked.Load() != test.asked {
+			t.Errorf("%d, Retry-After: %s: it was asked %d times", test.status, test.after, asked.Load())
+		}
+	}
+	busy := true
+	c := open(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if busy {
+			busy = false
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})), "")
+	if err := c.Add(t.Context(), store.Entry{Key: "k"}); err == nil {
+		t.Fatal("a busy server has taken an entry")
+	}
+	for end := time.Now().Add(time.Minute); c.Add(t.Context(), store.Entry{Key: "k"}) != nil; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the server is not asked again")
+		}
+	}
+}
+
 // A server may be restarted under way.
 func TestRestart(t *testing.T) {
 	path := t.TempDir()

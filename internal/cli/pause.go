@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+)
+
+func (a *app) dbPauseVerb() *cobra.Command {
+	return a.pauseVerb(&cobra.Command{
+		Use:   "pause [TEXT]",
+		Short: "Have all workers of a database rest",
+		Long: `Workers finish the runs under way, write what they know, and wait until db continue. They see that within ten seconds or so, or when the store
+can be reached again. TEXT is for people who wonder why.`,
+	}, true)
+}
+
+func (a *app) dbContinueVerb() *cobra.Command {
+	return a.pauseVerb(&cobra.Command{
+		Use:   "continue [TEXT]",
+		Short: "Have paused workers of a database go on",
+	}, false)
+}
+
+func (a *app) pauseVerb(c *cobra.Command, on bool) *cobra.Command {
+	var f dbFlags
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return errors.New("give one TEXT, in quotes")
+		}
+		return noneEmpty(args)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		text := ""
+		if len(args) == 1 {
+			text = args[0]
+		}
+		return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+			if err := recordPause(c.Context(), s, on, text); err != nil {
+				return err
+			}
+			what := "continue"
+			if on {
+				what = "pause"
+			}
+			fmt.Fprintf(a.out, "workers of %s will %s\n", s, what)
+			return nil
+		})
+	}
+	f.flags(c)
+	return c
+}
+
+func recordPause(ctx context.Context, s store.Store, on bool, text string) error {
+	v := records.NewView()
+	if _, err := s.Read(ctx, records.PausePrefix, "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		return err
+	}
+	by := "somebody"
+	if u, err := user.Current(); err == nil {
+		by = u.Username
+	}
+	p := v.NextPause(on, by, text, time.Now().UnixMilli())
+	return s.Add(ctx, p.Entry())
+}
