@@ -37,6 +37,8 @@ type course struct {
 	failures map[records.ID]bool // that this worker has found on this code
 	broken   bool                // its run without faults fails, so that more runs show little
 	taken    map[string]bool     // entries of the corpus that are its own, or were adopted
+	reached  map[string]reach    // by runs of the corpus that it played, by name
+	recent   []reach             // by others
 
 	tallies map[string]*records.Span // since the last record, by phase
 	flushed time.Time                // when they were recorded
@@ -49,7 +51,7 @@ type course struct {
 
 func newCourse(w *Worker, p Project, t *records.Test, code *records.Code, seeds store.Digest) (*course, error) {
 	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), canary: t.Canary, place: records.Place{Code: code.ID(), Env: w.Env.ID()}, weight: weightOf(code.Line), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
-		failures: map[records.ID]bool{}, taken: map[string]bool{}, tallies: map[string]*records.Span{}, flushed: time.Now()}
+		failures: map[records.ID]bool{}, taken: map[string]bool{}, reached: map[string]reach{}, tallies: map[string]*records.Span{}, flushed: time.Now()}
 	for _, q := range t.Properties {
 		c.classes = append(c.classes, records.PropertyClass(q.Name))
 	}
@@ -117,6 +119,7 @@ func phaseOf(o *search.Origin) string {
 
 // ran takes in a run of the campaign.
 func (c *course) ran(r *explore.Ran) {
+	c.remember(r)
 	phase := phaseOf(&r.Origin)
 	t := c.tally(phase)
 	if r.Summary == nil {
@@ -226,8 +229,9 @@ func (c *course) adopt() {
 		}
 	}
 	var list []search.Entry
+	distilled := t.DistilledFor(c.place.Code)
 	for name, k := range t.Corpus {
-		if c.taken[name] || k.Worker == c.worker.ID {
+		if c.taken[name] || k.Worker == c.worker.ID || distilled.Dropped(name) {
 			continue
 		}
 		c.taken[name] = true
@@ -246,6 +250,9 @@ func (c *course) adopt() {
 func (c *course) kept(came []*search.Entry, _ []string) {
 	var list []store.Entry
 	for _, e := range came {
+		if i := slices.IndexFunc(c.recent, func(r reach) bool { return r.name == e.Name }); i >= 0 {
+			c.remembered(c.recent[i])
+		}
 		if c.taken[e.Name] {
 			continue
 		}

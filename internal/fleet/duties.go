@@ -35,6 +35,7 @@ func (w *Worker) duties(ctx context.Context) {
 			w.replayOnce(ctx, c, failures[id])
 			w.shrinkOnce(ctx, c, failures[id])
 		}
+		w.distill(ctx, c)
 	}
 }
 

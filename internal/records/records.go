@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -120,6 +121,36 @@ type Kept struct {
 	Name   string `json:"name"`
 	// Search is the search.Entry, with tape and provenance: strategy, parents, mutation, why it was kept.
 	Search json.RawMessage `json:"entry"`
+}
+
+// Distilled says which entries of a corpus reach all that the others reach, too.
+type Distilled struct {
+	Worker ID    `json:"worker"`
+	Code   ID    `json:"code"` // on which they were run
+	Env    ID    `json:"env"`
+	AtMs   int64 `json:"at_ms"`
+	// Of are the names of the entries that were compared, in order, and Kept those of them that suffice.
+	Of       []string `json:"of"`
+	Kept     []string `json:"kept"`
+	Features int      `json:"features"` // that they reach
+}
+
+// Compared reports whether an entry was looked at; none was by nil.
+func (d *Distilled) Compared(name string) bool {
+	if d == nil {
+		return false
+	}
+	_, is := slices.BinarySearch(d.Of, name)
+	return is
+}
+
+// Dropped reports whether others reach all that an entry does.
+func (d *Distilled) Dropped(name string) bool {
+	if !d.Compared(name) {
+		return false
+	}
+	_, kept := slices.BinarySearch(d.Kept, name)
+	return !kept
 }
 
 // Levels of a failure's tape.
@@ -237,6 +268,7 @@ const (
 	kindRequest = "request"
 	kindDone    = "done"
 	kindPause   = "pause"
+	kindDistil  = "distilled"
 )
 
 // CommitPrefix is that of all commits.
@@ -247,7 +279,7 @@ func FailuresOf(test ID) string { return key(kindFailure, test) + "/" }
 
 // Prefixes are those of the records that a worker of a test reads; effort asks for spans, too.
 func Prefixes(test, code ID, effort bool) []string {
-	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindCorpus, test), key(kindFound, test, code) + "/"}
+	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindCorpus, test), key(kindDistil, test), key(kindFound, test, code) + "/"}
 	if effort {
 		list = append(list, key(kindSpan, test, code)+"/")
 	}
@@ -298,6 +330,9 @@ func (f *Found) Entry(test, code, env ID) store.Entry {
 
 // Entry gives what a store takes.
 func (k *Kept) Entry(test ID) store.Entry { return entry(key(kindCorpus, test), k) }
+
+// Entry gives what a store takes.
+func (d *Distilled) Entry(test ID) store.Entry { return entry(key(kindDistil, test), d) }
 
 // Entry gives what a store takes.
 func (f *Failure) Entry(test ID) store.Entry {

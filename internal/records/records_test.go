@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -29,7 +30,7 @@ func random(r *rand.Rand) (list []store.Entry) {
 		worker := ID(fmt.Sprint(name("worker", 3), "-", salt))
 		at := int64(r.IntN(1000))
 		signature := name("signature", 3)
-		switch r.IntN(12) {
+		switch r.IntN(13) {
 		case 0:
 			list = append(list, (&Test{Name: name("test", 2), Definition: name("d", 3), AtMs: at}).Entry())
 		case 1:
@@ -63,6 +64,10 @@ func random(r *rand.Rand) (list []store.Entry) {
 			list = append(list, (&Replay{Code: code(), Env: env.ID(), Worker: worker, Result: []string{Reproduced, Clean, Diverged, Varies}[r.IntN(4)], AtMs: at}).Entry(test, FailureID(signature)))
 		case 9:
 			list = append(list, (&Note{By: "me", State: []string{Open, Acknowledged}[r.IntN(2)], AtMs: at}).Entry(test, FailureID(signature)))
+		case 12:
+			d := Distilled{Worker: worker, Code: code(), AtMs: at, Of: []string{"tape1", "tape2", "tape3"}[:r.IntN(4)]}
+			d.Kept = d.Of[:r.IntN(len(d.Of)+1)]
+			list = append(list, d.Entry(test))
 		case 11:
 			list = append(list, (&Pause{On: r.IntN(2) == 0, By: name("person", 2), AtMs: at}).Entry())
 		case 10:
@@ -98,7 +103,7 @@ func text(t *testing.T, v *View) string {
 		tests = append(tests, order(r.Request)+order(r.Answers))
 	}
 	for id, x := range v.Tests {
-		line := fmt.Sprint(id, x.Name, order(x.Definitions), order(x.Corpus))
+		line := fmt.Sprint(id, x.Name, order(x.Definitions), order(x.Corpus), order(x.Distilled), order(x.DistilledFor("")))
 		var parts []string
 		for p, e := range x.Efforts {
 			parts = append(parts, fmt.Sprint(p, order(e.Phases), order(e.Features), order(spansOf(e)), e.State(), x.Risks(p.Code)))
@@ -195,6 +200,28 @@ func TestStates(t *testing.T) {
 	}
 	if b, err := parseState(a.String()); err != nil || b != a {
 		t.Fatalf("%v, %v", b, err)
+	}
+}
+
+// The record of the most entries decides about a code, and the latest about a code of which there is none.
+func TestDistilled(t *testing.T) {
+	d := func(code ID, at int64, kept string, of ...string) store.Entry {
+		return (&Distilled{Code: code, AtMs: at, Of: of, Kept: []string{kept}}).Entry("t")
+	}
+	v := of([]store.Entry{d("c1", 1, "a", "a", "b", "c"), d("c1", 2, "b", "a", "b"), d("c2", 1, "b", "a", "b"), d("c2", 3, "a", "a", "b")}).Test("t")
+	for code, want := range map[ID]string{"c1": "b c", "c2": "b", "c3": "b"} {
+		var dropped []string
+		for _, name := range []string{"a", "b", "c", "d"} {
+			if v.DistilledFor(code).Dropped(name) {
+				dropped = append(dropped, name)
+			}
+		}
+		if got := strings.Join(dropped, " "); got != want {
+			t.Errorf("%s: dropped %s, want %s", code, got, want)
+		}
+	}
+	if of().Test("t").DistilledFor("c").Dropped("a") {
+		t.Error("nothing was distilled")
 	}
 }
 

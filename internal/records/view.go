@@ -45,7 +45,8 @@ type TestView struct {
 	Definitions map[string]*Test // by digest
 	Efforts     map[Place]*Effort
 	Failures    map[ID]*FailureView
-	Corpus      map[string]*Kept // by name
+	Corpus      map[string]*Kept  // by name
+	Distilled   map[ID]*Distilled // by code: that of the most entries, the latest of these
 }
 
 // Effort is what was done with a code in an environment.
@@ -174,7 +175,7 @@ func ids(rest string, n int) ([4]ID, bool) {
 }
 
 // parts is how many IDs keys of a kind have.
-var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1, kindPause: 0}
+var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1}
 
 // take takes in a record. ok is whether it could be read, and fresh whether a span is a new one.
 func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
@@ -214,6 +215,13 @@ func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
 		return true, read(value, func(k *Kept) {
 			of := v.Test(id[0])
 			of.Corpus[k.Name] = earlier(of.Corpus[k.Name], k)
+		})
+	case kindDistil:
+		return true, read(value, func(d *Distilled) {
+			of := v.Test(id[0])
+			if had := of.Distilled[d.Code]; had == nil || cmp.Or(cmp.Compare(len(d.Of), len(had.Of)), cmp.Compare(d.AtMs, had.AtMs), compareJSON(d, had)) > 0 {
+				of.Distilled[d.Code] = d
+			}
 		})
 	case kindFailure:
 		return true, read(value, func(f *Failure) {
@@ -285,10 +293,24 @@ func compareJSON(a, b any) int {
 func (v *View) Test(id ID) *TestView {
 	t := v.Tests[id]
 	if t == nil {
-		t = &TestView{ID: id, Definitions: map[string]*Test{}, Efforts: map[Place]*Effort{}, Failures: map[ID]*FailureView{}, Corpus: map[string]*Kept{}}
+		t = &TestView{ID: id, Definitions: map[string]*Test{}, Efforts: map[Place]*Effort{}, Failures: map[ID]*FailureView{}, Corpus: map[string]*Kept{}, Distilled: map[ID]*Distilled{}}
 		v.Tests[id] = t
 	}
 	return t
+}
+
+// DistilledFor is what is known of the corpus on a code, or else on the code on which it was distilled last: nil if it never was.
+func (t *TestView) DistilledFor(code ID) *Distilled {
+	best := t.Distilled[code]
+	if best != nil {
+		return best
+	}
+	for _, d := range t.Distilled {
+		if best == nil || cmp.Or(cmp.Compare(d.AtMs, best.AtMs), cmp.Compare(d.Code, best.Code)) > 0 {
+			best = d
+		}
+	}
+	return best
 }
 
 // Names reports whether a failure or an answer names a blob as its file.
