@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,11 +17,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
 func (a *app) bisectVerb() *cobra.Command {
 	f := &flags{}
-	var good, bad string
+	var good, bad, url string
 	c := &cobra.Command{
 		Use:   "bisect ID [FOLDER or FILE]",
 		Short: "Find the commit that introduced a failure, or fixed it",
@@ -27,44 +31,35 @@ func (a *app) bisectVerb() *cobra.Command {
 checked out beside the project, which stays as it is, and built as the configuration says. If --good comes before --bad, the result is
 the commit that introduced the failure, else the one that fixed it. A commit that cannot be built, or where nothing follows from the
 tape, is left out.
-Exit code 0: one commit is the answer; 5: several are, as those between them say nothing.`,
+Exit code 0: one commit is the answer; 5: several are, as those between them say nothing.
+With --store, a worker of the store does it, and the dashboard shows the answer: ID is that of a failure there.`,
 		Args: failureArguments,
-		RunE: func(c *cobra.Command, args []string) error { return a.bisect(c, f, args, good, bad) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if url == "" {
+				return a.bisect(c, f, args, good, cmp.Or(bad, "HEAD"))
+			}
+			return a.requestBisect(c.Context(), url, args[0], args[1:], good, bad)
+		},
 	}
 	f.where(c)
 	f.workersFlag(c)
 	c.Flags().StringVar(&good, "good", "", "a `revision` without the failure")
-	c.Flags().StringVar(&bad, "bad", "HEAD", "a `revision` with the failure")
+	c.Flags().StringVar(&bad, "bad", "", "a `revision` with the failure (default: HEAD)")
+	c.Flags().StringVar(&url, "store", "", "ask the workers of this store, which is a `URL` or a folder")
 	c.MarkFlagRequired("good")
 	return c
 }
 
 // bisectDocument is the JSON document of bisect.
 type bisectDocument struct {
-	Bloodhound string     `json:"bloodhound"`
-	Verb       string     `json:"verb"`
-	ExitCode   int        `json:"exit_code"`
-	Failure    string     `json:"failure"` // id
-	What       string     `json:"what"`    // introduced or fixed
-	Commits    []commitOf `json:"commits"` // one of which did it; most often one
-	Tried      []atCommit `json:"tried"`
+	Bloodhound string             `json:"bloodhound"`
+	Verb       string             `json:"verb"`
+	ExitCode   int                `json:"exit_code"`
+	Failure    string             `json:"failure"` // id
+	What       string             `json:"what"`    // introduced or fixed
+	Commits    []records.Named    `json:"commits"` // one of which did it; most often one
+	Tried      []records.AtCommit `json:"tried"`
 }
-
-// commitOf names a commit.
-type commitOf struct {
-	ID      string `json:"id"`
-	Subject string `json:"subject"`
-}
-
-// atCommit is what a commit does in the run of the failure.
-type atCommit struct {
-	commitOf
-	Result string `json:"result"` // reproduced, clean, diverged, varies, or not built
-	Reason string `json:"reason"`
-}
-
-// notBuilt is the result of a commit that cannot be run.
-const notBuilt = "not built"
 
 // bisector tries commits of the repository of a project.
 type bisector struct {
@@ -74,7 +69,37 @@ type bisector struct {
 	failure *report.Failure
 	root    string // of the repository
 	show    *progress
-	tried   []atCommit
+	tried   []records.AtCommit
+}
+
+// newBisector needs a project in a repository.
+func (a *app) newBisector(ctx context.Context, f *flags, p *project, failure *report.Failure, show *progress) (*bisector, error) {
+	b := &bisector{app: a, f: f, p: p, failure: failure, root: git(ctx, p.spec.Dir, "rev-parse", "--show-toplevel"), show: show}
+	if b.root == "" {
+		return nil, fmt.Errorf("%s lies in no git repository", p.spec.Dir)
+	}
+	return b, nil
+}
+
+// find finds the commit.
+func (b *bisector) find(ctx context.Context, good, bad string) (found records.Bisected, err error) {
+	what, commits, err := b.between(ctx, good, bad)
+	if err != nil {
+		return found, err
+	}
+	answer, err := b.halve(ctx, commits, what == records.Introduced)
+	b.show.end()
+	if err != nil {
+		return found, err
+	}
+	found = records.Bisected{What: what, Tried: b.tried, Good: commits[0], Bad: commits[len(commits)-1]}
+	if what == records.FixedBy {
+		found.Good, found.Bad = found.Bad, found.Good
+	}
+	for _, id := range answer {
+		found.Commits = append(found.Commits, b.named(ctx, id))
+	}
+	return found, nil
 }
 
 func (a *app) bisect(c *cobra.Command, f *flags, args []string, good, bad string) error {
@@ -87,35 +112,27 @@ func (a *app) bisect(c *cobra.Command, f *flags, args []string, good, bad string
 		os.RemoveAll(p.state)
 		return fmt.Errorf("name the project after the failure: bloodhound bisect %s FOLDER --good REV", shellQuote(args[0]))
 	}
-	b := &bisector{app: a, f: f, p: p, failure: failure, root: git(ctx, p.spec.Dir, "rev-parse", "--show-toplevel"), show: newProgress(a.err, false, f.json)}
-	if b.root == "" {
-		return fmt.Errorf("%s lies in no git repository", p.spec.Dir)
-	}
-	what, commits, err := b.between(ctx, good, bad)
+	b, err := a.newBisector(ctx, f, p, failure, newProgress(a.err, false, f.json))
 	if err != nil {
 		return err
 	}
-	answer, err := b.halve(ctx, commits, what == "introduced")
-	b.show.end()
+	found, err := b.find(ctx, good, bad)
 	if err != nil {
 		return err
 	}
-	doc := bisectDocument{Bloodhound: Version(), Verb: "bisect", Failure: failure.ID, What: what, Tried: b.tried}
-	for _, id := range answer {
-		doc.Commits = append(doc.Commits, b.named(ctx, id))
-	}
-	if len(answer) > 1 {
+	doc := bisectDocument{Bloodhound: Version(), Verb: "bisect", Failure: failure.ID, What: found.What, Commits: found.Commits, Tried: found.Tried}
+	if len(doc.Commits) > 1 {
 		doc.ExitCode = check.ExitUnknown
 	}
 	a.code = doc.ExitCode
 	if f.json {
 		return a.printJSON(doc)
 	}
-	if len(answer) == 1 {
-		fmt.Fprintf(a.out, "failure %s was %s by\n  %s %s\n", failure.ID, what, doc.Commits[0].ID, doc.Commits[0].Subject)
+	if len(doc.Commits) == 1 {
+		fmt.Fprintf(a.out, "failure %s was %s by\n  %s %s\n", failure.ID, doc.What, doc.Commits[0].ID, doc.Commits[0].Subject)
 		return nil
 	}
-	fmt.Fprintf(a.out, "failure %s was %s by one of\n", failure.ID, what)
+	fmt.Fprintf(a.out, "failure %s was %s by one of\n", failure.ID, doc.What)
 	for _, x := range doc.Commits {
 		fmt.Fprintf(a.out, "  %s %s\n", x.ID, x.Subject)
 	}
@@ -126,24 +143,29 @@ func (a *app) bisect(c *cobra.Command, f *flags, args []string, good, bad string
 func (b *bisector) between(ctx context.Context, good, bad string) (what string, list []string, err error) {
 	ids := map[string]string{}
 	for _, rev := range []string{good, bad} {
-		if ids[rev] = git(ctx, b.root, "rev-parse", "--verify", "--quiet", rev+"^{commit}"); ids[rev] == "" {
-			return "", nil, fmt.Errorf("%s is no commit of %s", rev, b.root)
+		if ids[rev] = git(ctx, b.root, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); ids[rev] == "" {
+			return "", nil, &noCommitError{rev, b.root}
 		}
 	}
 	from, to := ids[good], ids[bad]
-	what = "introduced"
+	what = records.Introduced
 	switch common := git(ctx, b.root, "merge-base", from, to); {
 	case from == to:
 		return "", nil, fmt.Errorf("--good %s and --bad %s are the same commit", good, bad)
 	case common == from:
 	case common == to:
-		what, from, to = "fixed", to, from
+		what, from, to = records.FixedBy, to, from
 	default:
 		return "", nil, fmt.Errorf("neither of %s and %s follows the other; give --good a common ancestor, such as %s", good, bad, common)
 	}
 	list = strings.Fields(git(ctx, b.root, "rev-list", "--first-parent", "--reverse", from+".."+to))
 	return what, append([]string{from}, list...), nil
 }
+
+// noCommitError is that of a revision that a repository lacks: another clone of it may have it.
+type noCommitError struct{ rev, root string }
+
+func (e *noCommitError) Error() string { return fmt.Sprintf("%s is no commit of %s", e.rev, e.root) }
 
 // halve finds the commits of which one changed the result: the first that differs from commits[0].
 func (b *bisector) halve(ctx context.Context, commits []string, introduced bool) ([]string, error) {
@@ -197,13 +219,13 @@ func middle(low, high int, silent map[int]bool) int {
 
 func abs(n int) int { return max(n, -n) }
 
-func (b *bisector) named(ctx context.Context, id string) commitOf {
-	return commitOf{id, git(ctx, b.root, "log", "-1", "--format=%s", id)}
+func (b *bisector) named(ctx context.Context, id string) records.Named {
+	return records.Named{ID: id, Subject: git(ctx, b.root, "log", "-1", "--format=%s", id)}
 }
 
 // try makes the run of the failure on a commit.
-func (b *bisector) try(ctx context.Context, id string) (at atCommit, err error) {
-	at.commitOf = b.named(ctx, id)
+func (b *bisector) try(ctx context.Context, id string) (at records.AtCommit, err error) {
+	at.Named = b.named(ctx, id)
 	defer func() {
 		if err == nil {
 			b.tried = append(b.tried, at)
@@ -230,7 +252,7 @@ func (b *bisector) try(ctx context.Context, id string) (at atCommit, err error) 
 		return at, err
 	}
 	if err != nil {
-		at.Result, at.Reason = notBuilt, err.Error()
+		at.Result, at.Reason = records.NotBuilt, err.Error()
 		return at, nil
 	}
 	at.Result, at.Reason = t.Result, t.Reason
@@ -284,4 +306,59 @@ func failureFiles(p *project) (paths []string, err error) {
 		paths = append(paths, list...)
 	}
 	return paths, nil
+}
+
+// requestBisect asks the workers of a store for what bisect does.
+func (a *app) requestBisect(ctx context.Context, url, id string, args []string, good, bad string) error {
+	return a.with(ctx, url, open.Existing, func(s store.Store) error {
+		v := records.NewView()
+		if _, err := s.Read(ctx, store.AnyOf(records.AllFailures, records.AllTests), "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+			return err
+		}
+		test, f, err := failureIn(v, id)
+		if err != nil {
+			return mistaken(err)
+		}
+		// A name such as HEAD or main may stand for another commit where the worker is.
+		dir := "."
+		if len(args) > 0 {
+			dir = args[0]
+		}
+		commit := func(rev string) string {
+			if rev == "" {
+				return ""
+			}
+			return cmp.Or(git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"), rev)
+		}
+		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.ID, By: userName(), AtMs: time.Now().UnixMilli(), Good: commit(good), Bad: commit(bad)}
+		if err := r.Check(); err != nil {
+			return mistaken(err)
+		}
+		if err := s.Add(ctx, r.Entry()); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "a worker of %s that has the repository looks for the commit of failure %s of %s; the failure's page of the dashboard shows what it finds\n", s, f.ID, test.Name)
+		return nil
+	})
+}
+
+// failureIn finds a failure of a store by its id there.
+func failureIn(v *records.View, id string) (*records.TestView, *records.FailureView, error) {
+	var test *records.TestView
+	var found *records.FailureView
+	for _, t := range v.Tests {
+		for _, f := range t.Failures {
+			switch {
+			case string(f.ID) != id:
+			case found != nil:
+				return nil, nil, fmt.Errorf("both %s and %s have a failure %s; ask for it on the failure's page of the dashboard", t.Name, test.Name, id)
+			default:
+				test, found = t, f
+			}
+		}
+	}
+	if found == nil {
+		return nil, nil, fmt.Errorf("the store has no failure %s; the failure's page of the dashboard has its id", id)
+	}
+	return test, found, nil
 }

@@ -297,6 +297,24 @@ func (x *fleetProject) Shrink(ctx context.Context, file []byte, within time.Dura
 	return s, err
 }
 
+// Bisect implements fleet.Project.
+func (x *fleetProject) Bisect(ctx context.Context, file []byte, good, bad string) (found records.Bisected, err error) {
+	f, err := report.Parse("the failure in the store", file)
+	if err != nil {
+		return found, err
+	}
+	b, err := x.newBisector(ctx, x.f, x.p, f, newProgress(x.err, true, true))
+	if err != nil {
+		return found, fmt.Errorf("%w: %w", fleet.ErrElsewhere, err)
+	}
+	found, err = b.find(ctx, good, cmp.Or(bad, "HEAD"))
+	var missing *noCommitError
+	if errors.As(err, &missing) {
+		err = fmt.Errorf("%w: %w", fleet.ErrElsewhere, err)
+	}
+	return found, err
+}
+
 // machine names the processor.
 func (x *fleetProject) machine() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")

@@ -59,15 +59,19 @@ func (a *app) pauseVerb(c *cobra.Command, on bool) *cobra.Command {
 	return c
 }
 
+// userName names who asks workers for something.
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "somebody"
+}
+
 func recordPause(ctx context.Context, s store.Store, on bool, text string) error {
 	v := records.NewView()
 	if _, err := s.Read(ctx, records.PausePrefix, "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
 		return err
 	}
-	by := "somebody"
-	if u, err := user.Current(); err == nil {
-		by = u.Username
-	}
-	p := v.NextPause(on, by, text, time.Now().UnixMilli())
+	p := v.NextPause(on, userName(), text, time.Now().UnixMilli())
 	return s.Add(ctx, p.Entry())
 }

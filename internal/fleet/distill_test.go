@@ -122,7 +122,6 @@ func TestDistill(t *testing.T) {
 		t.Errorf("%d features of the corpus are not reached by what was kept", len(all))
 	}
 	next := newWorker(s, "w2", p)
-	next.view = records.NewView()
 	if err := next.register(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,17 +19,25 @@ const (
 	leaseExtend = 10 * time.Second
 )
 
-// dutyTime bounds shrinking, and how long duties keep a worker from its search each time.
-const dutyTime = time.Minute
+// dutyTime bounds shrinking, and how long duties keep a worker from its search each time. Bisecting builds commits, and takes longer.
+const (
+	dutyTime   = time.Minute
+	bisectTime = time.Hour
+)
 
 // duties does what one worker should do once: answer requests, replay failures on this code, and shrink what was found.
 func (w *Worker) duties(ctx context.Context) {
-	end := time.Now().Add(w.left(dutyTime))
-	ctx, cancel := context.WithDeadline(ctx, end)
-	defer cancel()
 	for _, id := range slices.Sorted(maps.Keys(w.view.Requests)) {
-		w.answer(ctx, w.view.Requests[id])
+		r, limit := w.view.Requests[id], dutyTime
+		if r.Kind == records.BisectRequest {
+			limit = 2 * bisectTime // it ends before, and says so
+		}
+		within, cancel := context.WithTimeout(ctx, w.left(limit))
+		w.answer(within, r)
+		cancel()
 	}
+	ctx, cancel := context.WithTimeout(ctx, w.left(dutyTime))
+	defer cancel()
 	for _, c := range w.courses {
 		failures := w.view.Test(c.test).Failures
 		for _, id := range slices.Sorted(maps.Keys(failures)) {
@@ -133,7 +142,7 @@ func (w *Worker) shrink(ctx context.Context, c *course, f *records.Failure) erro
 	c.tally(records.Shrink).Runs++
 	c.flush()
 	r := *f
-	r.Level, r.Decisions, r.Origin = records.Shrunk, smaller.Decisions, ""
+	r.Level, r.Decisions, r.Origin, r.Imported = records.Shrunk, smaller.Decisions, "", ""
 	return w.keep(c, &r, smaller.File)
 }
 
@@ -156,7 +165,7 @@ func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
 	}
 	c := w.courses[k]
 	f := w.view.Test(c.test).Failures[r.Failure]
-	needed := func() bool { return len(r.Answers) == 0 && f != nil && f.Best() != nil }
+	needed := func() bool { return len(r.Answers) == 0 && f != nil && f.Best() != nil && !w.refused[r.ID] }
 	w.alone(ctx, "request/"+string(r.ID), needed, func(ctx context.Context) {
 		d := records.Done{Worker: w.ID}
 		switch r.Kind {
@@ -174,6 +183,15 @@ func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
 			} else {
 				d.Text = "shrunk"
 			}
+		case records.BisectRequest:
+			found, err := w.bisect(ctx, c, f, &r.Request)
+			if w.refused[r.ID] = errors.Is(err, ErrElsewhere); w.refused[r.ID] {
+				w.note(fmt.Sprintf("%s: a worker with the repository must find the commit of failure %s: %v", c.name, f.ID, err))
+				return
+			}
+			if d.Text = found.String(); err != nil {
+				d.Text = "the commit could not be found: " + err.Error()
+			}
 		default:
 			return // of a later version
 		}
@@ -182,6 +200,27 @@ func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
 			w.write(d.Entry(r.ID))
 		}
 	})
+}
+
+// bisect finds the commit of a failure and records it.
+func (w *Worker) bisect(ctx context.Context, c *course, f *records.FailureView, r *records.Request) (*records.Bisected, error) {
+	b := &records.Bisected{}
+	if err := r.Check(); err != nil {
+		return b, err
+	}
+	file, err := w.Store.Blob(ctx, f.Best().File)
+	if err != nil {
+		return b, err
+	}
+	w.note(fmt.Sprintf("%s: looks for the commit of failure %s, as %s asks for", c.name, f.ID, r.By))
+	within, cancel := context.WithTimeoutCause(ctx, bisectTime, fmt.Errorf("it took longer than %s", bisectTime))
+	defer cancel()
+	if *b, err = c.project.Bisect(within, file, r.Good, r.Bad); err != nil {
+		return b, cmp.Or(context.Cause(within), err)
+	}
+	b.Worker, b.Env, b.AtMs = w.ID, c.place.Env, now()
+	w.write(b.Entry(c.test, f.ID))
+	return b, nil
 }
 
 // trouble notes what could not be done, unless the worker ends.

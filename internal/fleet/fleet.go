@@ -31,7 +31,13 @@ type Project interface {
 	Replay(ctx context.Context, file []byte) (records.Replay, error)
 	// Shrink makes the run of a failure's file smaller within a time, and returns the file with it.
 	Shrink(ctx context.Context, file []byte, within time.Duration) (Smaller, error)
+	// Bisect finds the commit between two revisions that introduced the failure of a file, or fixed it; no bad one is the present commit. It sets what it
+	// finds. ErrElsewhere says that this machine lacks what it takes.
+	Bisect(ctx context.Context, file []byte, good, bad string) (records.Bisected, error)
 }
+
+// ErrElsewhere is the answer to a request that another worker may be able to answer.
+var ErrElsewhere = errors.New("this worker cannot do that")
 
 // Smaller is a failure that was shrunk.
 type Smaller struct {
@@ -61,9 +67,10 @@ type Worker struct {
 	view    *records.View
 	prefix  string // of the records that it reads
 	cursor  store.Cursor
-	looked  time.Time     // when it read them last
-	owed    []store.Entry // that the store could not take
-	failing bool          // at the last try
+	looked  time.Time           // when it read them last
+	owed    []store.Entry       // that the store could not take
+	failing bool                // at the last try
+	refused map[records.ID]bool // requests that are for others
 	began   time.Time
 }
 
@@ -89,7 +96,6 @@ const (
 // Run works until ctx ends, or what was asked for is reached.
 func (w *Worker) Run(ctx context.Context) (*Result, error) {
 	w.began = time.Now()
-	w.view = records.NewView()
 	if err := w.register(); err != nil {
 		return nil, err
 	}
@@ -112,6 +118,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 
 // register writes what the worker is and runs.
 func (w *Worker) register() error {
+	w.view, w.refused = records.NewView(), map[records.ID]bool{}
 	seeds := store.DigestOf([]byte(w.ID))
 	list := []store.Entry{w.Identity.Entry(w.ID), w.Env.Entry()}
 	prefixes := records.RequestPrefixes()

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -116,6 +117,13 @@ func (f *fake) Shrink(_ context.Context, file []byte, _ time.Duration) (Smaller,
 	return Smaller{append(file, ' '), 1, true}, nil
 }
 
+func (f *fake) Bisect(_ context.Context, _ []byte, good, bad string) (records.Bisected, error) {
+	if f.commit == "" {
+		return records.Bisected{}, fmt.Errorf("%w: no repository", ErrElsewhere)
+	}
+	return records.Bisected{What: records.Introduced, Commits: []records.Named{{ID: "c0ffee", Subject: "between " + good + " and " + cmp.Or(bad, f.commit)}}}, nil
+}
+
 func newWorker(s store.Store, id string, projects ...Project) *Worker {
 	return &Worker{Store: s, ID: records.ID(id), Env: records.Env{Engine: "fake"}, Projects: projects, Slice: 200 * time.Millisecond, For: 700 * time.Millisecond}
 }
@@ -224,7 +232,7 @@ func TestShrinksAlone(t *testing.T) {
 	}
 	w2, w3 := newWorker(s, "w2", p), newWorker(s, "w3", p)
 	for _, w := range []*Worker{w2, w3} {
-		w.began, w.view = time.Now(), records.NewView()
+		w.began = time.Now()
 		if err := w.register(); err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +261,7 @@ func TestPause(t *testing.T) {
 		}
 	}
 	w := newWorker(s, "w1", &fake{name: "a", pause: time.Millisecond})
-	w.Slice, w.began, w.view = time.Hour, time.Now(), records.NewView()
+	w.Slice, w.began = time.Hour, time.Now()
 	if err := w.register(); err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +333,6 @@ func TestReadsOnce(t *testing.T) {
 	work(t, newWorker(shared, "w1", a, b, other))
 	s := &counting{Store: shared}
 	w := newWorker(s, "w2", a, b)
-	w.view = records.NewView()
 	if err := w.register(); err != nil {
 		t.Fatal(err)
 	}
@@ -340,6 +347,42 @@ func TestReadsOnce(t *testing.T) {
 	w.refresh(t.Context())
 	if s.reads != 1 || s.entries != 0 {
 		t.Errorf("where nothing was written, %d reads gave %d entries", s.reads, s.entries)
+	}
+}
+
+// A worker without the repository leaves a request to bisect to one that has it.
+func TestBisect(t *testing.T) {
+	s := store.NewMemory()
+	work(t, newWorker(s, "w1", &fake{name: "a", bugs: true, pause: time.Millisecond}))
+	test := records.TestID("a")
+	for id := range viewOf(t, s).Test(test).Failures {
+		for i, good := range []string{"v1", "--option"} {
+			s.Add(t.Context(), (&records.Request{Kind: records.BisectRequest, Test: test, Failure: id, Good: good, AtMs: int64(1 + i)}).Entry())
+		}
+	}
+	bisects := func() (list []*records.Bisected) {
+		for _, f := range viewOf(t, s).Test(test).Failures {
+			list = append(list, f.Bisects...)
+		}
+		return list
+	}
+	work(t, newWorker(s, "w2", &fake{name: "a", pause: time.Millisecond}))
+	if list := bisects(); len(list) != 0 {
+		t.Fatalf("found without a repository: %+v", list)
+	}
+	work(t, newWorker(s, "w3", &fake{name: "a", commit: "9", pause: time.Millisecond}))
+	list := bisects()
+	if len(list) != 2 || list[0].Worker != "w3" || list[0].Commits[0].Subject != "between v1 and 9" {
+		t.Fatalf("%+v", list)
+	}
+	for _, r := range viewOf(t, s).Requests {
+		want := "introduced by c0ffee between v1 and 9"
+		if r.Good != "v1" {
+			want = `the commit could not be found: "--option" is no revision`
+		}
+		if len(r.Answers) != 1 || r.Answers[0].Text != want {
+			t.Errorf("%s: %+v", r.Good, r.Answers)
+		}
 	}
 }
 

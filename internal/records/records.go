@@ -7,7 +7,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -220,6 +222,7 @@ type Note struct {
 const (
 	ReplayRequest = "replay"
 	ShrinkRequest = "shrink"
+	BisectRequest = "bisect"
 )
 
 // Request asks a worker for work on a failure.
@@ -229,11 +232,77 @@ type Request struct {
 	Failure ID     `json:"failure"`
 	By      string `json:"by"`
 	AtMs    int64  `json:"at_ms"`
+	// Good is, for a BisectRequest, a revision without the failure, and Bad one with it; empty is the worker's commit.
+	Good string `json:"good,omitempty"`
+	Bad  string `json:"bad,omitempty"`
 }
 
 // ID names a request.
 func (r *Request) ID() ID {
-	return idOf("request", r.Kind, string(r.Test), string(r.Failure), r.By, fmt.Sprint(r.AtMs))
+	return idOf("request", r.Kind, string(r.Test), string(r.Failure), r.By, fmt.Sprint(r.AtMs), r.Good, r.Bad)
+}
+
+// revision is what a request may call a commit: names, digits, and how far before them. It is no option of git.
+var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]{0,199}$`)
+
+// Check reports what keeps workers from doing what a request asks for.
+func (r *Request) Check() error {
+	switch {
+	case !slices.Contains([]string{ReplayRequest, ShrinkRequest, BisectRequest}, r.Kind):
+		return fmt.Errorf("workers know no request %q", r.Kind)
+	case r.Kind != BisectRequest && r.Good+r.Bad != "":
+		return fmt.Errorf("a request to %s has no revisions", r.Kind)
+	case r.Kind == BisectRequest && r.Good == "":
+		return errors.New("give a revision without the failure, such as a commit or a tag")
+	}
+	for _, rev := range []string{r.Good, r.Bad} {
+		if rev != "" && !revision.MatchString(rev) {
+			return fmt.Errorf("%q is no revision", rev)
+		}
+	}
+	return nil
+}
+
+// What a commit did to a failure.
+const (
+	Introduced = "introduced"
+	FixedBy    = "fixed"
+)
+
+// NotBuilt is the result of a commit that cannot be run, beside those of a Replay.
+const NotBuilt = "not built"
+
+// Bisected is which commit introduced a failure, or fixed it.
+type Bisected struct {
+	What    string     `json:"what"`    // Introduced or FixedBy
+	Commits []Named    `json:"commits"` // one of which did it; most often one
+	Tried   []AtCommit `json:"tried"`
+	Good    string     `json:"good"` // the commits between which it lies
+	Bad     string     `json:"bad"`
+	Worker  ID         `json:"worker"`
+	Env     ID         `json:"env"`
+	AtMs    int64      `json:"at_ms"`
+}
+
+// Named is a commit.
+type Named struct {
+	ID      string `json:"id"`
+	Subject string `json:"subject"`
+}
+
+// AtCommit is what a commit does in the run of a failure.
+type AtCommit struct {
+	Named
+	Result string `json:"result"` // as of a Replay, or NotBuilt
+	Reason string `json:"reason"`
+}
+
+// String says what was found.
+func (b *Bisected) String() string {
+	if len(b.Commits) == 1 {
+		return fmt.Sprintf("%s by %.12s %s", b.What, b.Commits[0].ID, b.Commits[0].Subject)
+	}
+	return fmt.Sprintf("%s by one of %d commits, as those between them say nothing", b.What, len(b.Commits))
 }
 
 // Done is the answer to a request.
@@ -269,10 +338,17 @@ const (
 	kindDone    = "done"
 	kindPause   = "pause"
 	kindDistil  = "distilled"
+	kindBisect  = "bisected"
 )
 
 // CommitPrefix is that of all commits.
 const CommitPrefix = kindCommit
+
+// Prefixes of all tests and all failures.
+const (
+	AllTests    = kindTest + "/"
+	AllFailures = kindFailure + "/"
+)
 
 // FailuresOf is the prefix of the failures of a test.
 func FailuresOf(test ID) string { return key(kindFailure, test) + "/" }
@@ -341,6 +417,11 @@ func (f *Failure) Entry(test ID) store.Entry {
 
 // Entry gives what a store takes.
 func (r *Replay) Entry(test, failure ID) store.Entry { return entry(key(kindReplay, test, failure), r) }
+
+// Entry gives what a store takes.
+func (b *Bisected) Entry(test, failure ID) store.Entry {
+	return entry(key(kindBisect, test, failure), b)
+}
 
 // Entry gives what a store takes.
 func (n *Note) Entry(test, failure ID) store.Entry { return entry(key(kindNote, test, failure), n) }

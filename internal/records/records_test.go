@@ -30,7 +30,7 @@ func random(r *rand.Rand) (list []store.Entry) {
 		worker := ID(fmt.Sprint(name("worker", 3), "-", salt))
 		at := int64(r.IntN(1000))
 		signature := name("signature", 3)
-		switch r.IntN(13) {
+		switch r.IntN(14) {
 		case 0:
 			list = append(list, (&Test{Name: name("test", 2), Definition: name("d", 3), AtMs: at}).Entry())
 		case 1:
@@ -64,6 +64,8 @@ func random(r *rand.Rand) (list []store.Entry) {
 			list = append(list, (&Replay{Code: code(), Env: env.ID(), Worker: worker, Result: []string{Reproduced, Clean, Diverged, Varies}[r.IntN(4)], AtMs: at}).Entry(test, FailureID(signature)))
 		case 9:
 			list = append(list, (&Note{By: "me", State: []string{Open, Acknowledged}[r.IntN(2)], AtMs: at}).Entry(test, FailureID(signature)))
+		case 13:
+			list = append(list, (&Bisected{What: []string{Introduced, FixedBy}[r.IntN(2)], Commits: []Named{{ID: name("c", 3)}}, Worker: worker, AtMs: at}).Entry(test, FailureID(signature)))
 		case 12:
 			d := Distilled{Worker: worker, Code: code(), AtMs: at, Of: []string{"tape1", "tape2", "tape3"}[:r.IntN(4)]}
 			d.Kept = d.Of[:r.IntN(len(d.Of)+1)]
@@ -109,7 +111,7 @@ func text(t *testing.T, v *View) string {
 			parts = append(parts, fmt.Sprint(p, order(e.Phases), order(e.Features), order(spansOf(e)), e.State(), x.Risks(p.Code)))
 		}
 		for _, f := range x.Failures {
-			parts = append(parts, fmt.Sprint(f.Signature, order(f.Files), order(f.Replays), order(f.Notes), v.Standing(f), f.State(), f.Matrix()))
+			parts = append(parts, fmt.Sprint(f.Signature, order(f.Files), order(f.Replays), order(f.Notes), order(f.Bisects), order(f.Bisected(Introduced)), order(f.Bisected(FixedBy)), v.Standing(f), f.State(), f.Matrix()))
 			if len(f.Files) > 0 {
 				parts = append(parts, fmt.Sprint(*f.Best(), *f.First()))
 			}
@@ -200,6 +202,23 @@ func TestStates(t *testing.T) {
 	}
 	if b, err := parseState(a.String()); err != nil || b != a {
 		t.Fatalf("%v, %v", b, err)
+	}
+}
+
+// A request for something that no worker does is not written, and a revision is never an option of git.
+func TestRequestsAreChecked(t *testing.T) {
+	for _, test := range []struct {
+		r    Request
+		fine bool
+	}{
+		{Request{Kind: ReplayRequest}, true}, {Request{Kind: ShrinkRequest}, true}, {Request{Kind: "dance"}, false}, {Request{Kind: ReplayRequest, Good: "v1"}, false},
+		{Request{Kind: BisectRequest, Good: "v1.4.0"}, true}, {Request{Kind: BisectRequest, Good: "HEAD~4", Bad: "feature/x@{1}"}, true}, {Request{Kind: BisectRequest}, false},
+		{Request{Kind: BisectRequest, Good: "--upload-pack=x"}, false}, {Request{Kind: BisectRequest, Good: "v1", Bad: "-x"}, false}, {Request{Kind: BisectRequest, Good: "a b"}, false},
+		{Request{Kind: BisectRequest, Good: strings.Repeat("a", 300)}, false},
+	} {
+		if err := test.r.Check(); (err == nil) != test.fine {
+			t.Errorf("%+v: %v", test.r, err)
+		}
 	}
 }
 

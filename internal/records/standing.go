@@ -160,6 +160,16 @@ func (f *FailureView) First() *Failure {
 	})
 }
 
+// Bisected is the latest that is known of the commit that introduced the failure, or that fixed it; nil if nothing is.
+func (f *FailureView) Bisected(what string) (latest *Bisected) {
+	for _, b := range f.Bisects {
+		if b.What == what && (latest == nil || cmp.Or(cmp.Compare(b.AtMs, latest.AtMs), compareJSON(b, latest)) > 0) {
+			latest = b
+		}
+	}
+	return latest
+}
+
 // State is what people say of a failure: the latest note with a state decides.
 func (f *FailureView) State() string {
 	state, at := Open, int64(-1)

@@ -119,6 +119,7 @@ type FailureView struct {
 	Files   []*Failure
 	Replays []*Replay
 	Notes   []*Note
+	Bisects []*Bisected
 }
 
 // RequestView is a request with its answers.
@@ -175,7 +176,7 @@ func ids(rest string, n int) ([4]ID, bool) {
 }
 
 // parts is how many IDs keys of a kind have.
-var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1}
+var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
 
 // take takes in a record. ok is whether it could be read, and fresh whether a span is a new one.
 func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
@@ -233,6 +234,11 @@ func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
 		return true, read(value, func(r *Replay) {
 			of := v.failure(id)
 			of.Replays = append(of.Replays, r)
+		})
+	case kindBisect:
+		return true, read(value, func(b *Bisected) {
+			of := v.failure(id)
+			of.Bisects = append(of.Bisects, b)
 		})
 	case kindNote:
 		return true, read(value, func(n *Note) {
