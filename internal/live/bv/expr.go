@@ -12,6 +12,11 @@
 //	simplify.go  the constructors, and the identities by which they simplify
 //	eval.go      the value of an expression for given inputs
 //	wire.go      the binary form in which expressions cross a pipe
+//	solver.go    Solver, and the order of its steps
+//	domain.go    what constraints say of single inputs
+//	repair.go    a local search from a model that is nearly right
+//	blast.go     expressions as gates
+//	sat.go       a SAT solver
 //
 // Everything is deterministic: the same calls in the same order give the same expressions and answers.
 package bv

@@ -122,7 +122,7 @@ var shapes = [][]uint8{{8, 8}, {4, 3, 1}, {16, 8, 32}, {64, 32, 8}, {1, 1, 1}, {
 func TestSimplifiedIsEqual(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	var b Builder
-	for i := range 60000 {
+	for i := range 30000 {
 		if i%1000 == 0 {
 			b.Reset()
 		}
