@@ -21,7 +21,10 @@
 // Everything is deterministic: the same calls in the same order give the same expressions and answers.
 package bv
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Op is the operator of a node.
 type Op uint8
@@ -126,8 +129,7 @@ func (e *Expr) text(dst []byte) []byte {
 	case Input:
 		return strconv.AppendUint(append(dst, "in"...), e.Bits, 10)
 	}
-	dst = append(dst, '(')
-	dst = e.operator(dst)
+	dst = append(append(dst, '('), e.Function()...)
 	for _, x := range [...]*Expr{e.A, e.B, e.C} {
 		if x != nil {
 			dst = x.text(append(dst, ' '))
@@ -150,20 +152,13 @@ func (e *Expr) constant(dst []byte) []byte {
 	return dst
 }
 
-// operator is the function of SMT-LIB that a node applies, with the indexes of an indexed one.
-func (e *Expr) operator(dst []byte) []byte {
-	index := func(numbers ...int) []byte {
-		dst = append(append(dst, "(_ "...), e.Op.String()...)
-		for _, n := range numbers {
-			dst = strconv.AppendInt(append(dst, ' '), int64(n), 10)
-		}
-		return append(dst, ')')
-	}
+// Function is the function of SMT-LIB that a node with operands applies, with the indexes of an indexed one.
+func (e *Expr) Function() string {
 	switch e.Op {
 	case Extract:
-		return index(int(e.Bits)+int(e.Width)-1, int(e.Bits))
+		return fmt.Sprintf("(_ extract %d %d)", e.Bits+uint64(e.Width)-1, e.Bits)
 	case ZExt, SExt:
-		return index(int(e.Width) - int(e.A.Width))
+		return fmt.Sprintf("(_ %v %d)", e.Op, e.Width-e.A.Width)
 	}
-	return append(dst, e.Op.String()...)
+	return e.Op.String()
 }

@@ -362,7 +362,7 @@ func TestFormsAreStable(t *testing.T) {
 			b.Reset()
 		}
 		e := randomTerm(r, widths, uint8(1+r.Intn(20)), 1+r.Intn(3)).build(&b, make([]uint64, len(widths)))
-		for _, n := range graph([]*Expr{e}) {
+		for _, n := range Nodes(e) {
 			if n.Op == Input {
 				continue
 			}

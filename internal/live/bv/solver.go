@@ -193,7 +193,7 @@ func (s *Solver) nearer(atoms []*Expr) []uint64 {
 func (s *Solver) inputsOf(e *Expr) []uint32 {
 	list, ok := s.support[e]
 	if !ok {
-		for _, n := range graph([]*Expr{e}) {
+		for _, n := range Nodes(e) {
 			if n.Op == Input {
 				if n.Bits >= uint64(len(s.widths)) || s.widths[n.Bits] != n.Width {
 					panic(fmt.Sprintf("bv: input %d of %d bits, which the solver has not", n.Bits, n.Width))

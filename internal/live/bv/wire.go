@@ -12,7 +12,7 @@ import (
 
 // Append appends expressions of one Builder to dst, in the form that Parse reads. Nodes that they share are there once.
 func Append(dst []byte, roots ...*Expr) []byte {
-	order := graph(roots)
+	order := Nodes(roots...)
 	places := make(map[*Expr]uint64, len(order))
 	dst = binary.AppendUvarint(dst, uint64(len(order)))
 	for i, e := range order {
@@ -37,8 +37,8 @@ func Append(dst []byte, roots ...*Expr) []byte {
 	return dst
 }
 
-// graph has the nodes of expressions, each once, operands before those who have them.
-func graph(roots []*Expr) (order []*Expr) {
+// Nodes are the nodes of expressions, each once, operands before those who have them.
+func Nodes(roots ...*Expr) (order []*Expr) {
 	done := map[*Expr]bool{}
 	var walk []*Expr
 	for _, root := range roots {
