@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
@@ -312,6 +313,7 @@ type gcDocument struct {
 	Entries    int    `json:"entries"` // that were stored more than once
 	Blobs      int    `json:"blobs"`   // to which no entry refers
 	BlobBytes  int64  `json:"blob_bytes"`
+	fleet.Packed
 }
 
 // keepBlobs is how long a blob is kept in any case: the entry that names it may be under way.
@@ -320,16 +322,21 @@ const keepBlobs = time.Hour
 func (a *app) dbGCVerb() *cobra.Command {
 	var f dbFlags
 	var dry bool
-	keep := keepBlobs
+	keep, old := keepBlobs, fleet.PackAfter
 	c := &cobra.Command{
 		Use:   "gc",
-		Short: "Remove what a database has more than once, and blobs to which nothing refers",
-		Long: `gc removes entries that several writers of a folder have added, but for one, and blobs whose digest stands in no entry.
+		Short: "Pack old spans, remove what a database has more than once, and blobs to which nothing refers",
+		Long: `gc packs spans of effort that ended more than --pack ago: many in one entry, which says the same.
+It removes entries that several writers of a folder have added, but for one, and blobs whose digest stands in no entry.
 It keeps blobs that were put less than --keep ago, since the entry that names them may be under way. Workers may go on meanwhile.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
 				doc := gcDocument{Bloodhound: Version(), Verb: "db gc", Store: s.String(), DryRun: dry}
+				var err error
+				if doc.Packed, err = fleet.Pack(c.Context(), s, time.Now().Add(-old), dry); err != nil {
+					return err
+				}
 				if err := collect(c.Context(), s, keep, &doc); err != nil {
 					return err
 				}
@@ -340,6 +347,13 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 				if dry {
 					did = "would remove"
 				}
+				if doc.Spans > 0 {
+					packed := "packed"
+					if dry {
+						packed = "would pack"
+					}
+					fmt.Fprintf(a.out, "%s %d entries of spans into %d\n", packed, doc.Spans, doc.Packs)
+				}
 				fmt.Fprintf(a.out, "%s %d entries that were stored more than once, and %d blobs to which nothing refers (%s)\n", did, doc.Entries, doc.Blobs, megabytes(doc.BlobBytes))
 				return nil
 			})
@@ -348,6 +362,7 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 	f.flags(c)
 	f.document(c)
 	addSwitch(c, &dry, "dry-run", "only report what gc would remove")
+	c.Flags().Var(timeFlag{&old}, "pack", "pack spans that ended more than this `time` ago")
 	c.Flags().Var(timeFlag{&keep}, "keep", "keep blobs that were put less than this `time` ago")
 	return c
 }

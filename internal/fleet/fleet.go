@@ -68,6 +68,7 @@ type Worker struct {
 	prefix  string // of the records that it reads
 	cursor  store.Cursor
 	looked  time.Time           // when it read them last
+	packed  time.Time           // when it tried to pack spans last
 	owed    []store.Entry       // that the store could not take
 	failing bool                // at the last try
 	refused map[records.ID]bool // requests that are for others
@@ -104,6 +105,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 		w.refresh(ctx)
 		w.rest(ctx)
 		w.duties(ctx)
+		w.pack(ctx)
 		if reason = w.over(ctx); reason != "" {
 			break
 		}

@@ -2,6 +2,7 @@ package records_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -65,4 +66,50 @@ func BenchmarkTenThousandWorkers(b *testing.B) {
 	b.ReportMetric(float64(len(list))*float64(b.N)/b.Elapsed().Seconds(), "records/s-possible")
 	b.ReportMetric(float64(size)/float64(len(list)), "bytes/record")
 	b.ReportMetric(float64(size)*60*24/1e9, "GB/day")
+}
+
+// BenchmarkPackedDay packs what 50 workers record in a day, of searches and of holdouts, and reports the size of what ten thousand do, before and after.
+func BenchmarkPackedDay(b *testing.B) {
+	const workers, minutes = 50, 24 * 60
+	const test, code, env = "0123456789abcdef", "0123456789abcdef", "0123456789abcdef"
+	r := rand.New(rand.NewPCG(1, 1))
+	classes := []string{records.AnyFeature, "fault", "log", "net", records.PropertyClass("linearizable"), records.PropertyClass("no-crash")}
+	size := func(list []store.Entry) (n float64) {
+		for _, e := range list {
+			n += float64(len(e.Key) + len(e.Value))
+		}
+		return n
+	}
+	var singles []store.Entry
+	for w := range workers {
+		id := records.ID(fmt.Sprintf("%016x", w))
+		state, known, seq, at := records.State{}, uint64(1500), uint64(0), int64(1790000000000)
+		for range minutes {
+			at += 60_000 + r.Int64N(400)
+			from := state
+			if r.IntN(30) == 0 {
+				state, known = state.With(r.Uint64()), known+1
+			}
+			runs := 170 + r.Uint64N(30)
+			search := records.Span{Seq: seq, AtMs: at, Ms: 54_000 + r.Int64N(100), Phase: records.Search, From: from, To: state, Size: known, Runs: runs, Events: runs*20_000 + r.Uint64N(100_000)}
+			holdout := records.Span{Seq: seq + 1, AtMs: at, Ms: 6_000 + r.Int64N(100), Phase: records.Holdout, From: from, To: state, Size: known, Runs: runs / 10, Events: runs*2_000 + r.Uint64N(10_000)}
+			for _, c := range classes {
+				holdout.Classes = append(holdout.Classes, records.Class{Name: c, After: holdout.Runs})
+			}
+			seq += 2
+			singles = append(singles, search.Entry(test, code, env, id), holdout.Entry(test, code, env, id))
+		}
+	}
+	var packs []store.Entry
+	for b.Loop() {
+		p := records.Packer{BeforeMs: 1 << 60}
+		for _, e := range singles {
+			p.Take(e)
+		}
+		packs, _ = p.Packs()
+	}
+	b.ReportMetric(size(singles)*10_000/workers/1e9, "GB/day-before")
+	b.ReportMetric(size(packs)*10_000/workers/1e9, "GB/day-after")
+	b.ReportMetric(size(packs)/float64(len(singles)), "bytes/span")
+	b.ReportMetric(float64(len(singles))*float64(b.N)/b.Elapsed().Seconds(), "spans/s")
 }

@@ -64,7 +64,7 @@ type Share struct {
 	Runs            uint64
 	FirstMs, LastMs int64 // from when to when
 
-	taken numbers
+	taken, single numbers // spans, and those that came in entries of their own
 }
 
 // blockSpans is how many spans the blocks of an effort have, from the second one on; the first ones are smaller, since most efforts have few.
@@ -137,20 +137,21 @@ func NewView() *View {
 // Take takes in an entry of the database, and reports whether it says something new. It may come in any order and more than once.
 func (v *View) Take(e store.Entry) bool {
 	kind, rest, _ := strings.Cut(e.Key, "/")
-	if kind != kindSpan && !v.first(e) {
+	single := kind == kindSpan && !isPack(e.Value)
+	if !single && !v.first(e) {
 		return false
 	}
-	fresh, ok := v.take(kind, rest, e.Value)
+	t, ok := v.take(kind, rest, e.Value)
 	switch {
-	case ok && fresh:
+	case ok && t.held:
 		h := v.Held[kind]
 		h.Entries++
 		h.Bytes += uint64(len(e.Key) + len(e.Value))
 		v.Held[kind] = h
-	case !ok && (kind != kindSpan || v.first(e)):
+	case !ok && (!single || v.first(e)):
 		v.Strange[kind]++
 	}
-	return ok && fresh
+	return t.news
 }
 
 // first reports whether an entry comes for the first time.
@@ -178,83 +179,95 @@ func ids(rest string, n int) ([4]ID, bool) {
 // parts is how many IDs keys of a kind have.
 var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
 
-// take takes in a record. ok is whether it could be read, and fresh whether a span is a new one.
-func (v *View) take(kind, rest string, value []byte) (fresh, ok bool) {
+// taken is what a record has done to a view: whether it says something new, and whether its entry came for the first time.
+type taken struct{ news, held bool }
+
+// all is that of most records, which come for the first time and say something.
+var all = taken{true, true}
+
+// take takes in a record. ok is whether it could be read.
+func (v *View) take(kind, rest string, value []byte) (t taken, ok bool) {
 	n, known := parts[kind]
 	if !known {
-		return false, false
+		return t, false
 	}
 	id, ok := ids(rest, n)
 	if !ok {
-		return false, false
+		return t, false
 	}
+	if kind == kindSpan {
+		return v.spans(id, value)
+	}
+	return all, v.record(kind, id, value)
+}
+
+// record takes in a record that is written as JSON.
+func (v *View) record(kind string, id [4]ID, value []byte) bool {
 	switch kind {
 	case kindTest:
-		return true, read(value, func(t *Test) {
+		return read(value, func(t *Test) {
 			of := v.Test(id[0])
 			of.Name = t.Name
 			of.Definitions[t.Definition] = earlier(of.Definitions[t.Definition], t)
 		})
 	case kindCode:
-		return true, read(value, func(c *Code) { v.Codes[id[0]] = earlier(v.Codes[id[0]], c) })
+		return read(value, func(c *Code) { v.Codes[id[0]] = earlier(v.Codes[id[0]], c) })
 	case kindCommit:
-		return true, read(value, func(c *Commit) { v.Commits[c.ID] = c.Parents })
+		return read(value, func(c *Commit) { v.Commits[c.ID] = c.Parents })
 	case kindEnv:
-		return true, read(value, func(e *Env) { v.Envs[id[0]] = e })
+		return read(value, func(e *Env) { v.Envs[id[0]] = e })
 	case kindWorker:
-		return true, read(value, func(w *Worker) {
+		return read(value, func(w *Worker) {
 			if had := v.Workers[id[0]]; had != nil && had.EndedMs > w.EndedMs {
 				return
 			}
 			v.Workers[id[0]] = w
 		})
-	case kindSpan:
-		return v.span(id, value)
 	case kindFound:
-		return true, read(value, func(f *Found) { v.effort(id).find(f) })
+		return read(value, func(f *Found) { v.effort(id).find(f) })
 	case kindCorpus:
-		return true, read(value, func(k *Kept) {
+		return read(value, func(k *Kept) {
 			of := v.Test(id[0])
 			of.Corpus[k.Name] = earlier(of.Corpus[k.Name], k)
 		})
 	case kindDistil:
-		return true, read(value, func(d *Distilled) {
+		return read(value, func(d *Distilled) {
 			of := v.Test(id[0])
 			if had := of.Distilled[d.Code]; had == nil || cmp.Or(cmp.Compare(len(d.Of), len(had.Of)), cmp.Compare(d.AtMs, had.AtMs), compareJSON(d, had)) > 0 {
 				of.Distilled[d.Code] = d
 			}
 		})
 	case kindFailure:
-		return true, read(value, func(f *Failure) {
+		return read(value, func(f *Failure) {
 			of := v.failure(id)
 			of.Signature, of.Property = f.Signature, f.Property
 			of.Files = append(of.Files, f)
 		})
 	case kindReplay:
-		return true, read(value, func(r *Replay) {
+		return read(value, func(r *Replay) {
 			of := v.failure(id)
 			of.Replays = append(of.Replays, r)
 		})
 	case kindBisect:
-		return true, read(value, func(b *Bisected) {
+		return read(value, func(b *Bisected) {
 			of := v.failure(id)
 			of.Bisects = append(of.Bisects, b)
 		})
 	case kindNote:
-		return true, read(value, func(n *Note) {
+		return read(value, func(n *Note) {
 			of := v.failure(id)
 			of.Notes = append(of.Notes, n)
 		})
 	case kindPause:
-		return true, read(value, func(p *Pause) {
+		return read(value, func(p *Pause) {
 			if had := v.Pause; had == nil || cmp.Or(cmp.Compare(p.AtMs, had.AtMs), compareJSON(p, had)) > 0 {
 				v.Pause = p
 			}
 		})
 	case kindRequest:
-		return true, read(value, func(r *Request) { v.request(id[0]).Request = *r })
+		return read(value, func(r *Request) { v.request(id[0]).Request = *r })
 	}
-	return true, read(value, func(d *Done) {
+	return read(value, func(d *Done) {
 		of := v.request(id[0])
 		of.Answers = append(of.Answers, d)
 	})
@@ -380,19 +393,32 @@ func (v *View) request(id ID) *RequestView {
 	return r
 }
 
-func (v *View) span(id [4]ID, value []byte) (fresh, ok bool) {
-	e := v.effort(id)
+// spans takes in a span, or a pack of them.
+func (v *View) spans(id [4]ID, value []byte) (t taken, ok bool) {
+	if isPack(value) {
+		err := unpack(value, func(s *Span) { t.news = v.effort(id).add(WorkerSpan{id[3], *s}) || t.news })
+		t.held = true
+		return t, err == nil
+	}
 	s := WorkerSpan{Worker: id[3]}
 	if s.parse(string(value)) != nil {
-		return false, false
+		return t, false
 	}
+	e := v.effort(id)
+	t.news = e.add(s)
+	t.held = e.Shares[s.Worker].single.add(s.Seq)
+	return t, true
+}
+
+// add takes in a span, and reports whether it was not there.
+func (e *Effort) add(s WorkerSpan) bool {
 	share := e.Shares[s.Worker]
 	if share == nil {
 		share = &Share{FirstMs: s.AtMs - s.Ms}
 		e.Shares[s.Worker] = share
 	}
 	if !share.taken.add(s.Seq) {
-		return false, true
+		return false
 	}
 	share.Runs += s.Runs
 	share.FirstMs, share.LastMs = min(share.FirstMs, s.AtMs-s.Ms), max(share.LastMs, s.AtMs)
@@ -403,7 +429,7 @@ func (v *View) span(id [4]ID, value []byte) (fresh, ok bool) {
 		e.Phases[s.Phase] = sum
 	}
 	sum.Add(&Sum{1, s.Runs, s.Violated, s.Events, s.Lost, s.Varying, s.Ms})
-	return true, true
+	return true
 }
 
 // hold keeps a span.
