@@ -9,7 +9,7 @@ import (
 // is defined in both directions, so that it may be assumed true or false.
 type blaster struct {
 	*sat
-	words  [][]lit // by identity of an expression: its bits, lowest first
+	words  map[*Expr][]lit // bits of an expression, lowest first
 	inputs map[uint64][]lit
 	gates  map[gate]lit
 	wide   map[string]lit // conjunctions of more than two literals
@@ -32,24 +32,21 @@ const (
 )
 
 func newBlaster() *blaster {
-	return &blaster{sat: newSAT(), inputs: map[uint64][]lit{}, gates: map[gate]lit{}, wide: map[string]lit{}}
+	return &blaster{sat: newSAT(), words: map[*Expr][]lit{}, inputs: map[uint64][]lit{}, gates: map[gate]lit{}, wide: map[string]lit{}}
 }
 
-// most variables that a query may need: what has more is given up.
-const variablesMax = 1 << 20
+// variablesMax is the most variables that a query may need, with which a solver takes some hundred megabytes: what has more is given up. A multiplication of 64 bits takes 12,000, a division 25,000.
+const variablesMax = 1 << 18
 
 // word has the bits of an expression, lowest first. It gives nil if there would be too many gates.
 func (b *blaster) word(e *Expr) []lit {
-	if n := int(e.id) + 1; n > len(b.words) {
-		b.words = append(b.words, make([][]lit, max(n, 2*len(b.words))-len(b.words))...)
-	}
 	b.walk = append(b.walk[:0], e)
 	for len(b.walk) > 0 {
 		e := b.walk[len(b.walk)-1]
-		if b.words[e.id] == nil {
+		if b.words[e] == nil {
 			ready := true
 			for _, x := range [...]*Expr{e.A, e.B, e.C} {
-				if x != nil && b.words[x.id] == nil {
+				if x != nil && b.words[x] == nil {
 					b.walk = append(b.walk, x)
 					ready = false
 				}
@@ -57,27 +54,27 @@ func (b *blaster) word(e *Expr) []lit {
 			if !ready {
 				continue
 			}
-			if len(b.levels) > variablesMax {
+			if len(b.vars) > variablesMax {
 				return nil
 			}
-			b.words[e.id] = b.blast(e)
+			b.words[e] = b.blast(e)
 		}
 		b.walk = b.walk[:len(b.walk)-1]
 	}
-	return b.words[e.id]
+	return b.words[e]
 }
 
 // blast makes the bits of a node from those of its operands.
 func (b *blaster) blast(e *Expr) []lit {
 	var x, y, z []lit
 	if e.A != nil {
-		x = b.words[e.A.id]
+		x = b.words[e.A]
 	}
 	if e.B != nil {
-		y = b.words[e.B.id]
+		y = b.words[e.B]
 	}
 	if e.C != nil {
-		z = b.words[e.C.id]
+		z = b.words[e.C]
 	}
 	switch e.Op {
 	case Const:
@@ -151,7 +148,7 @@ func (b *blaster) input(n uint64, width uint8) []lit {
 	if b.inputs[n] == nil {
 		bits := make([]lit, width)
 		for i := int(width) - 1; i >= 0; i-- { // high bits are decided on first
-			bits[i] = b.variable()
+			bits[i] = b.newVariable()
 		}
 		b.inputs[n] = bits
 	}
@@ -293,7 +290,7 @@ func (b *blaster) or(p, q lit) lit { return b.and(p.not(), q.not()).not() }
 func (b *blaster) gate(key gate, define func(g lit)) lit {
 	g, ok := b.gates[key]
 	if !ok {
-		g = b.variable()
+		g = b.newVariable()
 		b.gates[key] = g
 		define(g)
 	}
@@ -327,7 +324,7 @@ func (b *blaster) all(list []lit) lit {
 	}
 	g, ok := b.wide[string(key)]
 	if !ok {
-		g = b.variable()
+		g = b.newVariable()
 		b.wide[string(key)] = g
 		some := []lit{g}
 		for _, l := range list {

@@ -29,16 +29,10 @@ func (l lit) flip(negate bool) lit {
 type sat struct {
 	arena    []lit // clauses: a head of two words (length, glue), then the literals. The first two literals are watched
 	learnt   []int32
-	wasted   int         // words of deleted clauses
-	watches  [][]watch   // by the literal whose falsehood concerns the clause
-	values   []int8      // by literal: 1 true, -1 false, 0 open
-	levels   []int32     // by variable
-	reasons  []int32     // by variable: the clause that implied it, or noClause
-	phase    []bool      // by variable: the value to decide on, negated
-	activity []float64   // by variable
-	places   []int32     // by variable: where it is in the heap, or -1
-	wanted   []bool      // by variable: this query decides on it
-	marks    []markState // by variable, in the analysis of a conflict
+	wasted   int       // words of deleted clauses
+	watches  [][]watch // by the literal whose falsehood concerns the clause
+	values   []int8    // by literal: 1 true, -1 false, 0 open
+	vars     []variable
 	trail    []lit
 	starts   []int32 // by level above 0: the length of the trail before it
 	head     int     // what of the trail is propagated
@@ -52,8 +46,20 @@ type sat struct {
 	glueStamps             []uint32
 	glueRound              uint32
 
-	conflicts  int // all so far
-	keepLearnt int
+	conflicts      int // so far
+	propagated     int // literals, so far
+	lastPropagated int // when a query is given up
+	keepLearnt     int
+}
+
+type variable struct {
+	level    int32 // at which it got its value
+	reason   int32 // the clause that implied that, or noClause
+	activity float64
+	place    int32     // in the heap, or -1
+	negative bool      // the value to decide on is false
+	wanted   bool      // this query decides on it
+	mark     markState // in the analysis of a conflict
 }
 
 // watch is an entry of a list of watches: a clause, and one of its literals, which makes a look at the clause needless if it is true. A clause of two literals has its other one here, and its
@@ -67,12 +73,14 @@ const (
 	noClause   = -1
 	clauseHead = 2
 
-	activityDecay  = 0.95
-	activityMax    = 1e100
-	restartUnit    = 100 // conflicts
-	glueKept       = 2   // a learnt clause whose literals are of so few levels is never deleted
-	learntAtFirst  = 4000
-	learntIncrease = 500
+	activityDecay = 0.95
+	activityMax   = 1e100
+	restartUnit   = 100 // conflicts
+	// A conflict of a query of common size takes fewer literals. With very many gates, it is these that take the time.
+	propagatedPerConflict = 20000
+	glueKept              = 2 // a learnt clause whose literals are of so few levels is never deleted
+	learntAtFirst         = 4000
+	learntIncrease        = 500
 )
 
 type markState uint8
@@ -86,23 +94,17 @@ const (
 
 func newSAT() *sat {
 	s := &sat{bump: 1, keepLearnt: learntAtFirst}
-	s.variable()
+	s.newVariable()
 	s.add(litTrue)
 	return s
 }
 
-// variable is a new variable, as a literal.
-func (s *sat) variable() lit {
-	v := int32(len(s.levels))
+// newVariable is a new variable, as a literal.
+func (s *sat) newVariable() lit {
+	v := len(s.vars)
 	s.watches = append(s.watches, nil, nil)
 	s.values = append(s.values, 0, 0)
-	s.levels = append(s.levels, 0)
-	s.reasons = append(s.reasons, noClause)
-	s.phase = append(s.phase, true)
-	s.activity = append(s.activity, 0)
-	s.places = append(s.places, -1)
-	s.wanted = append(s.wanted, false)
-	s.marks = append(s.marks, unmarked)
+	s.vars = append(s.vars, variable{reason: noClause, place: -1, negative: true})
 	return lit(2 * v)
 }
 
@@ -112,8 +114,8 @@ func (s *sat) level() int32 { return int32(len(s.starts)) }
 func (s *sat) add(lits ...lit) {
 	back := s.level()
 	for _, l := range lits {
-		if s.values[l] != 0 && s.levels[l.v()] > 0 {
-			back = min(back, s.levels[l.v()]-1)
+		if s.values[l] != 0 && s.vars[l.v()].level > 0 {
+			back = min(back, s.vars[l.v()].level-1)
 		}
 	}
 	s.backtrack(back)
@@ -164,7 +166,7 @@ func (s *sat) clause(c int32) []lit {
 
 func (s *sat) imply(l lit, reason int32) {
 	s.values[l], s.values[l.not()] = 1, -1
-	s.levels[l.v()], s.reasons[l.v()] = s.level(), reason
+	s.vars[l.v()].level, s.vars[l.v()].reason = s.level(), reason
 	s.trail = append(s.trail, l)
 }
 
@@ -173,6 +175,7 @@ func (s *sat) propagate() int32 {
 	for s.head < len(s.trail) {
 		falsehood := s.trail[s.head].not()
 		s.head++
+		s.propagated++
 		list := s.watches[falsehood]
 		kept := 0
 	next:
@@ -236,8 +239,8 @@ func (s *sat) backtrack(level int32) {
 		l := s.trail[i]
 		v := l.v()
 		s.values[l], s.values[l.not()] = 0, 0
-		s.phase[v] = l&1 != 0
-		if s.wanted[v] && s.places[v] < 0 {
+		s.vars[v].negative = l&1 != 0
+		if s.vars[v].wanted && s.vars[v].place < 0 {
 			s.push(v)
 		}
 	}
@@ -255,41 +258,41 @@ func (s *sat) analyze(conflict int32) (back int32) {
 	for c := conflict; ; {
 		for _, l := range s.clause(c) {
 			v := l.v()
-			if l == implied || s.marks[v] != unmarked || s.levels[v] == 0 {
+			if l == implied || s.vars[v].mark != unmarked || s.vars[v].level == 0 {
 				continue
 			}
 			s.mark(v, marked)
 			s.raise(v)
-			if s.levels[v] == s.level() {
+			if s.vars[v].level == s.level() {
 				open++
 			} else {
 				s.learning = append(s.learning, l)
 			}
 		}
-		for at--; s.marks[s.trail[at].v()] == unmarked; at-- {
+		for at--; s.vars[s.trail[at].v()].mark == unmarked; at-- {
 		}
 		implied = s.trail[at]
 		if open--; open == 0 {
 			break
 		}
-		c = s.reasons[implied.v()]
+		c = s.vars[implied.v()].reason
 	}
 	s.learning[0] = implied.not()
 	// What the other literals imply is not needed in the clause.
 	kept := 1
 	for _, l := range s.learning[1:] {
-		if s.reasons[l.v()] == noClause || !s.isRedundant(l) {
+		if s.vars[l.v()].reason == noClause || !s.isRedundant(l) {
 			s.learning[kept] = l
 			kept++
 		}
 	}
 	s.learning = s.learning[:kept]
 	for _, l := range s.marked {
-		s.marks[l.v()] = unmarked
+		s.vars[l.v()].mark = unmarked
 	}
 	s.marked = s.marked[:0]
 	for i := 1; i < len(s.learning); i++ {
-		if v := s.levels[s.learning[i].v()]; v > back {
+		if v := s.vars[s.learning[i].v()].level; v > back {
 			back = v
 			s.learning[1], s.learning[i] = s.learning[i], s.learning[1]
 		}
@@ -298,10 +301,10 @@ func (s *sat) analyze(conflict int32) (back int32) {
 }
 
 func (s *sat) mark(v int32, state markState) {
-	if s.marks[v] == unmarked {
+	if s.vars[v].mark == unmarked {
 		s.marked = append(s.marked, lit(2*v))
 	}
-	s.marks[v] = state
+	s.vars[v].mark = state
 }
 
 // isRedundant reports whether marked literals imply that l is false: every chain of reasons back from it ends at them.
@@ -310,14 +313,14 @@ func (s *sat) isRedundant(l lit) bool {
 	for len(s.walk) > 0 {
 		l := s.walk[len(s.walk)-1]
 		grown := len(s.walk)
-		for _, r := range s.clause(s.reasons[l.v()]) {
+		for _, r := range s.clause(s.vars[l.v()].reason) {
 			v := r.v()
-			if v == l.v() || s.levels[v] == 0 || s.marks[v] == marked || s.marks[v] == redundant {
+			if v == l.v() || s.vars[v].level == 0 || s.vars[v].mark == marked || s.vars[v].mark == redundant {
 				continue
 			}
-			if s.reasons[v] == noClause || s.marks[v] == needed {
+			if s.vars[v].reason == noClause || s.vars[v].mark == needed {
 				for _, w := range s.walk[:grown] {
-					if s.marks[w.v()] == unmarked {
+					if s.vars[w.v()].mark == unmarked {
 						s.mark(w.v(), needed)
 					}
 				}
@@ -326,7 +329,7 @@ func (s *sat) isRedundant(l lit) bool {
 			s.walk = append(s.walk, r)
 		}
 		if len(s.walk) == grown {
-			if s.marks[l.v()] == unmarked {
+			if s.vars[l.v()].mark == unmarked {
 				s.mark(l.v(), redundant)
 			}
 			s.walk = s.walk[:grown-1]
@@ -351,7 +354,7 @@ func (s *sat) learn() {
 func (s *sat) glue() (n int) {
 	s.glueRound++
 	for _, l := range s.learning {
-		level := int(s.levels[l.v()])
+		level := int(s.vars[l.v()].level)
 		for level >= len(s.glueStamps) {
 			s.glueStamps = append(s.glueStamps, 0)
 		}
@@ -375,7 +378,7 @@ func (s *sat) reduce() {
 	kept := s.learnt[:0]
 	for i, c := range s.learnt {
 		first := s.clause(c)[0]
-		isReason := s.values[first] > 0 && s.reasons[first.v()] == c
+		isReason := s.values[first] > 0 && s.vars[first.v()].reason == c
 		if i < len(s.learnt)/2 || s.arena[c+1] <= glueKept || s.arena[c] == 2 || isReason {
 			kept = append(kept, c)
 			continue
@@ -412,7 +415,7 @@ func (s *sat) compact(deleted lit) {
 		}
 	}
 	for _, l := range s.trail {
-		s.reasons[l.v()] = moved[s.reasons[l.v()]]
+		s.vars[l.v()].reason = moved[s.vars[l.v()].reason]
 	}
 	for i, c := range s.learnt {
 		s.learnt[i] = moved[c]
@@ -420,7 +423,7 @@ func (s *sat) compact(deleted lit) {
 	s.arena, s.wasted = arena, 0
 }
 
-// solve looks for values of the wanted variables, each of which is there once, under assumptions. It gives Unknown after a number of conflicts. After Sat, s.values has the values.
+// solve looks for values of the wanted variables, each of which is there once, under assumptions. It gives Unknown after a budget of conflicts, or of literals that many conflicts would take. After Sat, s.values has the values.
 func (s *sat) solve(assumptions []lit, wanted []int32, budget int) Result {
 	// Levels of assumptions that the last query had, too, stay.
 	same := 0
@@ -433,13 +436,13 @@ func (s *sat) solve(assumptions []lit, wanted []int32, budget int) Result {
 	if s.broken {
 		return Unsat
 	}
+	lastConflict := s.conflicts + budget
+	s.lastPropagated = s.propagated + min(budget, 1<<40)*propagatedPerConflict
 	for restart := 1; ; restart++ {
-		most := min(budget, restartUnit*luby(restart))
-		before := s.conflicts
-		if result := s.search(most); result != Unknown {
+		if result := s.search(min(lastConflict-s.conflicts, restartUnit*luby(restart))); result != Unknown {
 			return result
 		}
-		if budget -= s.conflicts - before; budget <= 0 {
+		if s.conflicts >= lastConflict || s.propagated > s.lastPropagated {
 			return Unknown
 		}
 		s.backtrack(int32(min(len(s.assumed), len(s.starts))))
@@ -449,15 +452,15 @@ func (s *sat) solve(assumptions []lit, wanted []int32, budget int) Result {
 // decideOn fills the heap with the variables of a query.
 func (s *sat) decideOn(wanted []int32) {
 	for _, v := range s.heap {
-		s.places[v] = -1
+		s.vars[v].place = -1
 	}
 	s.heap = s.heap[:0]
 	for _, v := range s.deciding {
-		s.wanted[v] = false
+		s.vars[v].wanted = false
 	}
 	s.deciding = append(s.deciding[:0], wanted...)
 	for _, v := range wanted {
-		s.wanted[v] = true
+		s.vars[v].wanted = true
 		s.push(v)
 	}
 }
@@ -479,7 +482,7 @@ func (s *sat) search(most int) Result {
 				s.reduce()
 				s.keepLearnt += learntIncrease
 			}
-			if n >= most {
+			if n >= most || s.propagated > s.lastPropagated {
 				return Unknown
 			}
 			continue
@@ -499,7 +502,7 @@ func (s *sat) search(most int) Result {
 			if v < 0 {
 				return Sat
 			}
-			next = lit(2 * v).flip(s.phase[v])
+			next = lit(2 * v).flip(s.vars[v].negative)
 		}
 		s.starts = append(s.starts, int32(len(s.trail)))
 		s.imply(next, noClause)
@@ -520,25 +523,25 @@ func luby(i int) int {
 
 // raise adds to the activity of a variable, which is decided on the earlier the more conflicts it has part in, and the later these were.
 func (s *sat) raise(v int32) {
-	s.activity[v] += s.bump
-	if s.activity[v] > activityMax {
-		for i := range s.activity {
-			s.activity[i] /= activityMax
+	s.vars[v].activity += s.bump
+	if s.vars[v].activity > activityMax {
+		for i := range s.vars {
+			s.vars[i].activity /= activityMax
 		}
 		s.bump /= activityMax
 	}
-	if s.places[v] >= 0 {
-		s.up(int(s.places[v]))
+	if s.vars[v].place >= 0 {
+		s.up(int(s.vars[v].place))
 	}
 }
 
 // before is the order of the heap. Variables that are equally active have the order in which they were made: high bits first.
 func (s *sat) before(v, w int32) bool {
-	return s.activity[v] > s.activity[w] || s.activity[v] == s.activity[w] && v < w
+	return s.vars[v].activity > s.vars[w].activity || s.vars[v].activity == s.vars[w].activity && v < w
 }
 
 func (s *sat) push(v int32) {
-	s.places[v] = int32(len(s.heap))
+	s.vars[v].place = int32(len(s.heap))
 	s.heap = append(s.heap, v)
 	s.up(len(s.heap) - 1)
 }
@@ -549,9 +552,9 @@ func (s *sat) pop() int32 {
 		v := s.heap[0]
 		last := s.heap[len(s.heap)-1]
 		s.heap = s.heap[:len(s.heap)-1]
-		s.places[v] = -1
+		s.vars[v].place = -1
 		if v != last {
-			s.heap[0], s.places[last] = last, 0
+			s.heap[0], s.vars[last].place = last, 0
 			s.down(0)
 		}
 		if s.values[2*v] == 0 {
@@ -569,10 +572,10 @@ func (s *sat) up(i int) {
 			break
 		}
 		s.heap[i] = s.heap[parent]
-		s.places[s.heap[i]] = int32(i)
+		s.vars[s.heap[i]].place = int32(i)
 		i = parent
 	}
-	s.heap[i], s.places[v] = v, int32(i)
+	s.heap[i], s.vars[v].place = v, int32(i)
 }
 
 func (s *sat) down(i int) {
@@ -589,8 +592,8 @@ func (s *sat) down(i int) {
 			break
 		}
 		s.heap[i] = s.heap[child]
-		s.places[s.heap[i]] = int32(i)
+		s.vars[s.heap[i]].place = int32(i)
 		i = child
 	}
-	s.heap[i], s.places[v] = v, int32(i)
+	s.heap[i], s.vars[v].place = v, int32(i)
 }

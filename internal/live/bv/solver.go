@@ -112,9 +112,9 @@ func (s *Solver) Solve(seed []uint64, constraints []*Expr, budget int) ([]uint64
 func (s *Solver) begin(seed []uint64) {
 	stale := s.resets != s.builder.resets
 	if s.blaster != nil && s.first == 0 {
-		s.first = len(s.blaster.levels)
+		s.first = len(s.blaster.vars)
 	}
-	if s.blaster == nil || stale || len(s.blaster.levels) > variablesKept+growth*s.first {
+	if s.blaster == nil || stale || len(s.blaster.vars) > variablesKept+growth*s.first {
 		s.blaster, s.first = newBlaster(), 0
 	}
 	if s.support == nil || stale {
@@ -193,7 +193,20 @@ func (s *Solver) nearer(atoms []*Expr) []uint64 {
 func (s *Solver) inputsOf(e *Expr) []uint32 {
 	list, ok := s.support[e]
 	if !ok {
-		for _, n := range Nodes(e) {
+		s.round++
+		walk := []*Expr{e}
+		for len(walk) > 0 {
+			n := walk[len(walk)-1]
+			walk = walk[:len(walk)-1]
+			if s.stamps[n.id] == s.round {
+				continue
+			}
+			s.stamps[n.id] = s.round
+			for _, x := range [...]*Expr{n.A, n.B, n.C} {
+				if x != nil {
+					walk = append(walk, x)
+				}
+			}
 			if n.Op == Input {
 				if n.Bits >= uint64(len(s.widths)) || s.widths[n.Bits] != n.Width {
 					panic(fmt.Sprintf("bv: input %d of %d bits, which the solver has not", n.Bits, n.Width))
@@ -208,27 +221,29 @@ func (s *Solver) inputsOf(e *Expr) []uint32 {
 
 // decide asks the SAT solver. After Sat, s.model has the model.
 func (s *Solver) decide(atoms []*Expr, budget int) Result {
+	ok := s.literals(atoms)
+	if !ok && s.first > 0 { // gates of earlier queries take the place
+		s.blaster, s.first = newBlaster(), 0
+		ok = s.literals(atoms)
+	}
+	if !ok {
+		s.blaster = nil
+		return Unknown
+	}
 	b := s.blaster
-	s.lits, s.wanted = s.lits[:0], s.wanted[:0]
-	s.round++
 	concerned := make([]bool, len(s.widths))
 	for _, e := range atoms {
-		bits := b.word(e)
-		if bits == nil {
-			s.blaster = nil
-			return Unknown
-		}
-		s.lits = append(s.lits, bits[0])
 		for _, n := range s.inputsOf(e) {
 			concerned[n] = true
 		}
 	}
+	s.wanted = s.wanted[:0]
 	for n, yes := range concerned {
-		if !yes || b.inputs[uint64(n)] == nil {
+		if !yes {
 			continue
 		}
 		for i, l := range b.inputs[uint64(n)] {
-			b.phase[l.v()] = s.seed[n]>>i&1 == 0
+			b.vars[l.v()].negative = s.seed[n]>>i&1 == 0
 			s.wanted = append(s.wanted, l.v())
 		}
 	}
@@ -236,13 +251,27 @@ func (s *Solver) decide(atoms []*Expr, budget int) Result {
 	if result == Sat {
 		s.model = append(s.model[:0], s.seed...)
 		for n, yes := range concerned {
-			if bits := b.inputs[uint64(n)]; yes && bits != nil {
-				s.model[n] = 0
-				for i, l := range bits {
-					s.model[n] |= truth(b.values[l] > 0) << i
-				}
+			if !yes {
+				continue
+			}
+			s.model[n] = 0
+			for i, l := range b.inputs[uint64(n)] {
+				s.model[n] |= truth(b.values[l] > 0) << i
 			}
 		}
 	}
 	return result
+}
+
+// literals makes gates of constraints. It reports whether there are not too many.
+func (s *Solver) literals(atoms []*Expr) bool {
+	s.lits = s.lits[:0]
+	for _, e := range atoms {
+		bits := s.blaster.word(e)
+		if bits == nil {
+			return false
+		}
+		s.lits = append(s.lits, bits[0])
+	}
+	return true
 }

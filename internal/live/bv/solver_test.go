@@ -186,7 +186,7 @@ func TestClauses(t *testing.T) {
 		s.keepLearnt = 20
 		var wanted []int32
 		for range n {
-			wanted = append(wanted, s.variable().v())
+			wanted = append(wanted, s.newVariable().v())
 		}
 		var clauses [][]lit
 		for range int(4.26*float64(n)) - 3 {
@@ -313,8 +313,8 @@ func TestSolverIsRecycled(t *testing.T) {
 		if got != Sat || model[0]*uint64(1000+i) != 12345*uint64(1000+i) {
 			t.Fatal(i, got, model)
 		}
-		if len(s.blaster.levels) > variablesKept+(growth+1)*30000 {
-			t.Fatalf("%d variables", len(s.blaster.levels))
+		if len(s.blaster.vars) > variablesKept+(growth+1)*30000 {
+			t.Fatalf("%d variables", len(s.blaster.vars))
 		}
 	}
 }
@@ -336,5 +336,32 @@ func TestSolveRefusesOtherInputs(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// A query of too many gates is given up; one that has room beside no other gates gets it.
+func TestTooManyGates(t *testing.T) {
+	var b Builder
+	x, y := b.Input(0, 64, 0), b.Input(1, 64, 0)
+	quotients := func(n int) *Expr {
+		e := x
+		for i := range n {
+			e = b.UDiv(e, b.Xor(y, b.Const(uint64(i)<<8, 64)))
+		}
+		return b.Ne(e, b.Const(1, 64))
+	}
+	s := NewSolver(&b, []uint8{64, 64})
+	s.SATOnly = true
+	seed := []uint64{5, 7}
+	for _, c := range []struct {
+		quotients int
+		want      Result
+	}{{1, Sat}, {8, Sat}, {200, Unknown}, {1, Sat}} {
+		if _, got := s.Solve(seed, []*Expr{quotients(c.quotients)}, 1000); got != c.want {
+			t.Errorf("%d quotients: %v, not %v", c.quotients, got, c.want)
+		}
+		if s.blaster != nil && len(s.blaster.vars) > variablesMax+50000 {
+			t.Errorf("%d variables", len(s.blaster.vars))
+		}
 	}
 }
