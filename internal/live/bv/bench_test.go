@@ -65,6 +65,28 @@ func BenchmarkFilter(bench *testing.B) {
 	}
 }
 
+// BenchmarkBuild measures what a program records when it decodes an address from four bytes and compares its network with constants, one operation a constructor.
+func BenchmarkBuild(bench *testing.B) {
+	var b Builder
+	began := cpuTime(bench)
+	operations := 0
+	for i := range bench.N {
+		if i%1000 == 0 {
+			b.Reset()
+		}
+		word := b.Const(0, 32)
+		for n := range 4 {
+			word = b.Or(b.Shl(word, b.Const(8, 32)), b.ZExt(b.Input(n, 8, uint64(n)), 32))
+			operations += 3
+		}
+		masked := b.And(word, b.Const(0xffffff00, 32))
+		b.Eq(masked, b.Const(uint64(i)<<8, 32))
+		b.Ult(b.Add(word, b.Const(uint64(i), 32)), b.Const(0x0b000000, 32))
+		operations += 4
+	}
+	bench.ReportMetric(float64((cpuTime(bench)-began).Nanoseconds())/float64(operations), "cpu-ns/operation")
+}
+
 // cpuTime is the time that this process has computed for, which other programs of the machine change little.
 func cpuTime(t testing.TB) time.Duration {
 	var u syscall.Rusage

@@ -26,7 +26,7 @@ func (r Result) String() string { return [...]string{"unknown", "sat", "unsat"}[
 //  2. repair.go: constraints that do not hold are repaired from their root to an input, one input at a time.
 //  3. blast.go and sat.go: expressions become gates, and a SAT solver decides.
 //
-// Each model is checked by Eval before it is returned.
+// Each model is checked by Eval before it is returned; one that is wrong is a bug of this package, and a panic.
 type Solver struct {
 	builder  *Builder
 	resets   uint32
