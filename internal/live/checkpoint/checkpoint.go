@@ -1,0 +1,98 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sync"
+	"time"
+)
+
+// Run is what an explorer does with an input. Its result and what it prints go to the live process; nothing else of it does.
+type Run func(input []byte) (result []byte)
+
+// Status is how an explorer ended.
+type Status uint8
+
+const (
+	Done    Status = iota // Run returned
+	Crashed               // the explorer ended before Run returned: a fatal error of the runtime, a signal, a call of os.Exit
+	Stuck                 // it was killed when its time was over
+)
+
+// Outcome is what came of one input.
+type Outcome struct {
+	Status Status
+	Result []byte // of Run; empty unless Status is Done
+	Log    []byte // the beginning of what the explorer printed, with the reason of a crash
+	Faults int    // pages that the explorer touched first or copied (ru_minflt of getrusage(2))
+}
+
+// Bounds of what crosses the pipes.
+const (
+	MaxInputBytes  = 1 << 20
+	MaxResultBytes = 64 << 20
+	maxLogBytes    = 1 << 16 // the capacity of a pipe
+)
+
+// Checkpoint is a copy of this process that waits for inputs.
+type Checkpoint struct {
+	PID    int
+	Paused time.Duration // for how long this process stood still
+
+	lock     sync.Mutex // one input at a time
+	requests io.WriteCloser
+	outcomes io.ReadCloser
+	process  *os.Process
+}
+
+// ErrEnded is the error of a checkpoint that has been killed or closed.
+var ErrEnded = errors.New("the checkpoint has ended")
+
+// Try forks an explorer that runs an input, and waits for its end, at most for a time of its own (budget) and what the machine is slow.
+func (c *Checkpoint) Try(input []byte, budget time.Duration) (*Outcome, error) {
+	if len(input) > MaxInputBytes {
+		return nil, fmt.Errorf("the input has %d bytes, and a checkpoint takes %d at most", len(input), MaxInputBytes)
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	request := binary.LittleEndian.AppendUint64(nil, uint64(budget.Nanoseconds()))
+	request = binary.LittleEndian.AppendUint32(request, uint32(len(input)))
+	if _, err := c.requests.Write(append(request, input...)); err != nil {
+		return nil, errors.Join(ErrEnded, err)
+	}
+	var head [outcomeHead]byte
+	if _, err := io.ReadFull(c.outcomes, head[:]); err != nil {
+		return nil, errors.Join(ErrEnded, err)
+	}
+	o := &Outcome{Status: Status(head[0]), Faults: int(binary.LittleEndian.Uint32(head[1:]))}
+	if o.Status == notForked {
+		return nil, fmt.Errorf("the checkpoint cannot make an explorer: %w", errno(binary.LittleEndian.Uint32(head[1:])))
+	}
+	o.Result = make([]byte, min(binary.LittleEndian.Uint32(head[5:]), MaxResultBytes))
+	o.Log = make([]byte, min(binary.LittleEndian.Uint32(head[9:]), maxLogBytes))
+	for _, part := range [][]byte{o.Result, o.Log} {
+		if _, err := io.ReadFull(c.outcomes, part); err != nil {
+			return nil, errors.Join(ErrEnded, err)
+		}
+	}
+	return o, nil
+}
+
+// The head of an outcome: its status, the number of faults, and the lengths of result and log.
+const outcomeHead = 1 + 4 + 4 + 4
+
+// notForked is the status of an input for which there is no explorer; the number of faults is that of the error.
+const notForked Status = math.MaxUint8
+
+// Close ends the checkpoint.
+func (c *Checkpoint) Close() error {
+	c.requests.Close()
+	c.outcomes.Close()
+	c.process.Kill()
+	_, err := c.process.Wait()
+	return err
+}

@@ -1,0 +1,80 @@
+//go:build bloodhound_live && linux && amd64
+
+package checkpoint
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fork stops the world and forks this process. In the child, which gets the pid 0, one goroutine runs: the caller. clock is the function
+// that the child's runtime calls for the time.
+func fork(clock uintptr) (pid, errno int, stoppedNs int64)
+
+// clockAddress is the address of frozenClock.
+func clockAddress() uintptr
+
+// wallNow and monotonicNow are the time at which a copy was made, in seconds and nanoseconds.
+var wallNow, monotonicNow unix.Timespec
+
+func errno(n uint32) error { return unix.Errno(n) }
+
+// taking is held while a checkpoint is made.
+var taking sync.Mutex
+
+// Take makes a checkpoint of this process. run is what its explorers do; it runs in them alone.
+func Take(run Run) (*Checkpoint, error) {
+	taking.Lock()
+	defer taking.Unlock()
+	requestsRead, requests, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer requestsRead.Close()
+	outcomes, outcomesWrite, err := os.Pipe()
+	if err != nil {
+		requests.Close()
+		return nil, err
+	}
+	defer outcomesWrite.Close()
+	failed := func(err error) (*Checkpoint, error) {
+		requests.Close()
+		outcomes.Close()
+		return nil, err
+	}
+	e := explorers{run: run, in: int(requestsRead.Fd()), out: int(outcomesWrite.Fd()), parent: os.Getpid()}
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &wallNow); err != nil {
+		return failed(err)
+	}
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonicNow); err != nil {
+		return failed(err)
+	}
+	pid, code, stoppedNs := fork(clockAddress())
+	if code != 0 {
+		return failed(fmt.Errorf("a checkpoint cannot be forked: %w", unix.Errno(code)))
+	}
+	if pid == 0 {
+		e.serve()
+	}
+	process, err := os.FindProcess(pid)
+	if err != nil {
+		return failed(err)
+	}
+	c := &Checkpoint{PID: pid, Paused: time.Duration(stoppedNs), requests: requests, outcomes: outcomes, process: process}
+	// The checkpoint reports that it is shut in before it takes an input.
+	var ready [2]byte
+	if _, err := io.ReadFull(outcomes, ready[:]); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("the checkpoint ended before it was ready: %w", err)
+	}
+	if ready[0] != 0 {
+		c.Close()
+		return nil, fmt.Errorf("the checkpoint cannot be shut in (%s): %w", steps[min(int(ready[0]), len(steps)-1)], unix.Errno(ready[1]))
+	}
+	return c, nil
+}
