@@ -1,20 +1,14 @@
 package fleet
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,20 +22,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
-
-// storeVariable names the store of a test program that is a worker.
-const storeVariable = "BLOODHOUND_FLEET_TEST_STORE"
-
-func TestMain(m *testing.M) {
-	if path := os.Getenv(storeVariable); path != "" {
-		if err := workerProcess(path); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
 
 // fake is a project whose runs are drawn from their tapes: rare features, and two kinds of failures.
 type fake struct {
@@ -466,142 +446,15 @@ func TestStoreAway(t *testing.T) {
 	if r.Unwritten != 0 {
 		t.Fatalf("%+v", r)
 	}
-	test := viewOf(t, s).Test(records.TestID("a"))
-	for _, e := range test.Efforts {
+	recorded(t, s, r)
+}
+
+// recorded compares what a store has with what its only worker has done.
+func recorded(t *testing.T, s store.Store, r *Result) {
+	t.Helper()
+	for _, e := range viewOf(t, s).Test(records.TestID("a")).Efforts {
 		if e.Runs() < r.Runs || len(e.Features) != r.Features {
-			t.Errorf("recorded %d runs and %d features; %+v", e.Runs(), len(e.Features), r)
+			t.Errorf("%s: recorded %d runs and %d features; %+v", s, e.Runs(), len(e.Features), r)
 		}
-	}
-}
-
-// workerProcess is a worker that prints what it has written.
-func workerProcess(path string) error {
-	d, err := store.OpenDir(path)
-	if err != nil {
-		return err
-	}
-	w := newWorker(&printing{d}, fmt.Sprint("w", os.Getpid()), &fake{name: "a", commit: "1", bugs: true, pause: 3 * time.Millisecond})
-	w.For = 0
-	_, err = w.Run(context.Background())
-	return err
-}
-
-// printing prints the entries that were added, each when it is durable.
-type printing struct{ *store.Dir }
-
-func (p *printing) Add(ctx context.Context, entries ...store.Entry) error {
-	err := p.Dir.Add(ctx, entries...)
-	if err != nil {
-		return err
-	}
-	var b []byte
-	for _, e := range entries {
-		line, _ := json.Marshal(e)
-		b = append(append(b, line...), '\n')
-	}
-	os.Stdout.Write(b)
-	return nil
-}
-
-// Of many worker processes a third is killed every second. Nothing that a worker had written is lost, and what is known is the union.
-func TestKilledWorkers(t *testing.T) {
-	workers, rounds := 6, 3
-	if os.Getenv("BLOODHOUND_SOAK") != "" {
-		workers, rounds = 64, 60
-	}
-	path := t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	said := map[string]bool{}
-	var readers sync.WaitGroup
-	start := func() *exec.Cmd {
-		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), storeVariable+"="+path)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		readers.Go(func() {
-			lines := bufio.NewReader(out)
-			for {
-				line, err := lines.ReadString('\n')
-				if err != nil {
-					return // a line that was cut short says nothing
-				}
-				mu.Lock()
-				said[line] = true
-				mu.Unlock()
-			}
-		})
-		return cmd
-	}
-	list := make([]*exec.Cmd, workers)
-	for i := range list {
-		list[i] = start()
-	}
-	kills := 0
-	stop := func(cmd *exec.Cmd) {
-		cmd.Process.Signal(syscall.SIGKILL)
-		kills++
-	}
-	for round := range rounds {
-		time.Sleep(time.Second) // processes are killed at whatever they do then
-		for i := round % 3; i < workers; i += 3 {
-			stop(list[i])
-			list[i].Process.Wait()
-			list[i] = start()
-		}
-	}
-	for _, cmd := range list {
-		stop(cmd)
-		cmd.Process.Wait()
-	}
-	readers.Wait()
-	d, err := store.OpenDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	has := map[string]bool{}
-	if _, err := d.Read(t.Context(), "", "", func(e store.Entry) error {
-		line, _ := json.Marshal(e)
-		has[string(line)+"\n"] = true
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	lost := 0
-	features := map[uint64]bool{}
-	for line := range said {
-		if !has[line] {
-			lost++
-		}
-		var e store.Entry
-		var f records.Found
-		if json.Unmarshal([]byte(line), &e) == nil && strings.HasPrefix(e.Key, "found/") && json.Unmarshal(e.Value, &f) == nil {
-			for _, id := range f.IDs() {
-				features[id] = true
-			}
-		}
-	}
-	v := viewOf(t, d)
-	test := v.Test(records.TestID("a"))
-	known := 0
-	for _, e := range test.Efforts {
-		known = len(e.Features)
-	}
-	t.Logf("%d workers were killed; %d records, %d features, %d failures", kills, len(said), known, len(test.Failures))
-	if lost > 0 || len(said) < workers || known < len(features) || len(features) < 10 || len(test.Failures) != 2 {
-		t.Errorf("%d of %d records are lost; %d features of %d", lost, len(said), known, len(features))
-	}
-	if leases, _ := filepath.Glob(filepath.Join(path, "lease", "*.new")); len(leases) > 1 {
-		t.Errorf("%d files are left over", len(leases))
 	}
 }

@@ -183,3 +183,20 @@ func Redis(t testing.TB, options ...string) *Server {
 	s.Start()
 	return s
 }
+
+// Program starts a program that serves a store over HTTP, given its address and a folder that is its own.
+func Program(t testing.TB, command func(address, folder string) []string) *Server {
+	t.Helper()
+	s, folder := newServer(t, nil)
+	s.command = command(s.address, folder)
+	s.ready = func() bool {
+		c, err := net.Dial("tcp", s.address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}
+	s.URL = "http://" + s.address
+	s.Start()
+	return s
+}
