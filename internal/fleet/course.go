@@ -119,11 +119,11 @@ func phaseOf(o *search.Origin) string {
 
 // ran takes in a run of the campaign.
 func (c *course) ran(r *explore.Ran) {
-	c.remember(r)
 	phase := phaseOf(&r.Origin)
 	t := c.tally(phase)
 	if r.Summary == nil {
 		t.Lost++
+		c.remember(r, nil)
 		c.sample(t, func(string) bool { return true })
 		return
 	}
@@ -139,6 +139,7 @@ func (c *course) ran(r *explore.Ran) {
 		t.Violated++
 	}
 	fresh := c.fresh(r.Seen)
+	c.remember(r, fresh)
 	c.sample(t, func(class string) bool {
 		switch {
 		case class == records.AnyFeature:
@@ -224,11 +225,20 @@ const maxFound = 16384
 func (c *course) adopt() {
 	t := c.worker.view.Test(c.test)
 	if e := t.Efforts[c.place]; e != nil && len(e.Features) > len(c.known) {
+		var came []uint64
 		for id := range e.Features {
-			c.learn(id)
+			if !c.known[id] {
+				came = append(came, id)
+			}
 		}
+		c.learn(came...)
+		c.strategy.Know(came)
 	}
-	var list []search.Entry
+	type adopted struct {
+		search.Entry
+		*records.Kept
+	}
+	var list []adopted
 	distilled := t.DistilledFor(c.place.Code)
 	for name, k := range t.Corpus {
 		if c.taken[name] || k.Worker == c.worker.ID || distilled.Dropped(name) {
@@ -237,31 +247,39 @@ func (c *course) adopt() {
 		c.taken[name] = true
 		var e search.Entry
 		if json.Unmarshal(k.Search, &e) == nil && e.Version == search.EntryVersion {
-			list = append(list, e)
+			list = append(list, adopted{e, k})
 		}
 	}
-	slices.SortFunc(list, func(a, b search.Entry) int {
-		return cmp.Or(cmp.Compare(len(a.Tape.Edits), len(b.Tape.Edits)), cmp.Compare(a.Name, b.Name))
+	slices.SortFunc(list, func(a, b adopted) int {
+		return cmp.Or(cmp.Compare(len(a.Tape.Edits), len(b.Tape.Edits)), cmp.Compare(a.Entry.Name, b.Entry.Name))
 	})
-	c.strategy.Adopt(list...)
+	for _, x := range list {
+		if here := (records.Place{Code: x.Code, Env: x.Env}); here == c.place && (x.Features != "" || len(x.Near) > 0) {
+			c.strategy.AdoptKnown(x.Entry, x.IDs())
+		} else {
+			c.strategy.Adopt(x.Entry)
+		}
+	}
 }
 
 // kept records the entries that the strategy keeps.
 func (c *course) kept(came []*search.Entry, _ []string) {
 	var list []store.Entry
 	for _, e := range came {
-		if i := slices.IndexFunc(c.recent, func(r reach) bool { return r.name == e.Name }); i >= 0 {
-			c.remembered(c.recent[i])
-		}
 		if c.taken[e.Name] {
 			continue
+		}
+		var fresh []uint64
+		if i := slices.IndexFunc(c.recent, func(r reach) bool { return r.name == e.Name }); i >= 0 {
+			c.remembered(c.recent[i])
+			fresh = c.recent[i].fresh
 		}
 		c.taken[e.Name] = true
 		text, err := json.Marshal(e)
 		if err != nil {
 			panic("fleet: " + err.Error()) // plain data
 		}
-		k := records.Kept{Worker: c.worker.ID, Code: c.place.Code, Env: c.place.Env, AtMs: now(), Name: e.Name, Search: text}
+		k := records.Kept{Worker: c.worker.ID, Code: c.place.Code, Env: c.place.Env, AtMs: now(), Name: e.Name, Search: text, Features: records.FeatureText(fresh[:min(len(fresh), maxFound)])}
 		if entry := k.Entry(c.test); len(entry.Value) <= store.MaxValueBytes {
 			list = append(list, entry)
 		}

@@ -29,12 +29,13 @@ type reach struct {
 	name     string
 	events   uint64
 	features []uint64
-	lost     bool // the machine failed it: nothing is known, and it is kept
+	fresh    []uint64 // of them, which the worker did not know
+	lost     bool     // the machine failed it: nothing is known, and it is kept
 }
 
 // remember takes in what a run reached, until it is known whether it is in the corpus.
-func (c *course) remember(r *explore.Ran) {
-	x := reach{name: search.NameOf(r.Tape), lost: true}
+func (c *course) remember(r *explore.Ran, fresh []uint64) {
+	x := reach{name: search.NameOf(r.Tape), fresh: fresh, lost: true}
 	if r.Summary != nil && r.Seen != nil {
 		x.events, x.features, x.lost = r.Summary.Events, r.Seen.Reached, false
 	}

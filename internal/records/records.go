@@ -114,7 +114,7 @@ type Found struct {
 	Features string `json:"features"`
 }
 
-// Kept is an entry of the corpus.
+// Kept is an entry of the corpus: a run that reached something that its worker did not know, or came closer to something.
 type Kept struct {
 	Worker ID     `json:"worker"`
 	Code   ID     `json:"code"`
@@ -123,6 +123,8 @@ type Kept struct {
 	Name   string `json:"name"`
 	// Search is the search.Entry, with tape and provenance: strategy, parents, mutation, why it was kept.
 	Search json.RawMessage `json:"entry"`
+	// Features are those that its run reached and that the worker did not know, as Found has them.
+	Features string `json:"features,omitempty"`
 }
 
 // Distilled says which entries of a corpus reach all that the others reach, too.

@@ -187,9 +187,13 @@ func FeatureText(ids []uint64) string {
 }
 
 // IDs reads the features of a record; what is no number is left out.
-func (f *Found) IDs() []uint64 {
-	var list []uint64
-	for text := f.Features; len(text) >= 16; text = text[16:] {
+func (f *Found) IDs() []uint64 { return featureIDs(f.Features) }
+
+// IDs reads the features of a record; what is no number is left out.
+func (k *Kept) IDs() []uint64 { return featureIDs(k.Features) }
+
+func featureIDs(text string) (list []uint64) {
+	for ; len(text) >= 16; text = text[16:] {
 		if id, err := strconv.ParseUint(text[:16], 16, 64); err == nil {
 			list = append(list, id)
 		}

@@ -301,8 +301,13 @@ func (g *guided) Learn(r *Run) {
 	g.played(&r.Candidate.Origin)
 	g.see(r.Draws)
 	for _, f := range r.Texts {
-		if g.counts[f.ID] == nil && len(g.counts) < maxFeatures {
-			g.counts[f.ID] = &count{domain: f.Domain}
+		c := g.counts[f.ID]
+		if c == nil && len(g.counts) < maxFeatures {
+			c = &count{}
+			g.counts[f.ID] = c
+		}
+		if c != nil && c.domain == "" {
+			c.domain = f.Domain
 			g.domains[f.Domain]++
 		}
 	}
@@ -340,7 +345,34 @@ func (g *guided) Learn(r *Run) {
 	}
 	e := &Entry{Version: EntryVersion, Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape, Machine: r.Machine,
 		Injections: r.Injections, Near: near, since: g.runs, reached: g.rarest(r.Reached)}
-	g.keep(e)
+	if g.keep(e) {
+		g.paid(&e.Origin)
+	}
+}
+
+// paid counts what was done to the parent of an entry that was kept.
+func (g *guided) paid(o *Origin) {
+	for _, k := range strings.Split(o.Mutation, ", ") {
+		if m := g.made[k]; m != nil {
+			m.Kept++
+		}
+	}
+}
+
+// Know implements Adopter.
+func (g *guided) Know(features []uint64) {
+	for _, id := range features {
+		if g.counts[id] == nil && len(g.counts) < maxFeatures {
+			g.counts[id] = &count{runs: 1}
+		}
+	}
+}
+
+// Adopt implements Adopter.
+func (g *guided) Adopt(e Entry, reached []uint64) {
+	g.Know(reached)
+	e.since, e.reached = g.runs, g.rarest(reached)
+	g.keep(&e)
 }
 
 // rarest are the features of a run that the fewest runs have reached: at most maxHeld.
@@ -377,24 +409,21 @@ func (g *guided) closer(n coverage.Nearness) string {
 	return "closest to " + n.Name + ": " + n.Says
 }
 
-func (g *guided) keep(e *Entry) {
+// keep adds an entry to the corpus, and reports whether it did.
+func (g *guided) keep(e *Entry) bool {
 	if g.byName[e.Name] != nil {
-		return
+		return false
 	}
 	e.energy = g.energy(e)
 	if len(g.corpus) >= maxCorpus && !g.evict() {
-		return
+		return false
 	}
 	g.corpus, g.came = append(g.corpus, e), append(g.came, e)
 	g.byName[e.Name] = e
 	for _, n := range e.Near {
 		g.approach(n, e)
 	}
-	for _, k := range strings.Split(e.Origin.Mutation, ", ") {
-		if m := g.made[k]; m != nil {
-			m.Kept++
-		}
-	}
+	return true
 }
 
 // approach remembers an entry among those that came closest to something.

@@ -147,6 +147,14 @@ type Keeper interface {
 	Changes() (came []*Entry, left []string)
 }
 
+// Adopter is a Strategy that takes in what other searches of the same programs have found, without a run.
+type Adopter interface {
+	// Know says that others have reached features: a run that does so, too, shows nothing new.
+	Know(features []uint64)
+	// Adopt takes in an entry of the corpus of another search, and what it reached that was new there.
+	Adopt(e Entry, reached []uint64)
+}
+
 // Standing is how far a search has come.
 type Standing struct {
 	Strategy string `json:"strategy"`

@@ -11,10 +11,12 @@ const (
 	AdoptedOrigin = "adopted"
 )
 
-// Of so many runs of a Shared one is of a holdout; and of so many that are not, one may play what others have found.
+// Of so many runs of a Shared one is of a holdout; and of so many that are not, one may play what others have found: more seldom where it is known what
+// that reached.
 const (
 	holdoutEvery = 10
 	adoptEvery   = 4
+	againEvery   = 24
 )
 
 // Shared is a strategy of one worker among many, which goes on through several campaigns. Most runs are those of an inner strategy. Others play entries
@@ -23,7 +25,8 @@ const (
 type Shared struct {
 	Strategy
 	seed    uint64
-	adopted []Entry
+	adopted []Entry // whose runs tell what they reach
+	again   []Entry // of which that is known
 	over    func() bool
 
 	base  uint64 // runs of campaigns before the present one
@@ -34,8 +37,25 @@ type Shared struct {
 // NewShared makes a strategy around another one. The seed is that of the holdout.
 func NewShared(inner Strategy, seed uint64) *Shared { return &Shared{Strategy: inner, seed: seed} }
 
-// Adopt plays entries of others in runs to come.
-func (s *Shared) Adopt(list ...Entry) { s.adopted = append(s.adopted, list...) }
+// Adopt plays an entry of others in a run to come.
+func (s *Shared) Adopt(e Entry) { s.adopted = append(s.adopted, e) }
+
+// AdoptKnown takes in an entry of others and what it reached that was new then, by a run of the same programs. It is played, too, but there is no hurry.
+func (s *Shared) AdoptKnown(e Entry, reached []uint64) {
+	if inner, ok := s.Strategy.(Adopter); ok {
+		inner.Adopt(e, reached)
+		s.again = append(s.again, e)
+		return
+	}
+	s.Adopt(e)
+}
+
+// Know says that others have reached features.
+func (s *Shared) Know(features []uint64) {
+	if inner, ok := s.Strategy.(Adopter); ok {
+		inner.Know(features)
+	}
+}
 
 // Again prepares for a campaign that goes on where one has ended. It makes a run at least, and ends when over reports true and the runs under way have
 // ended: none is cut short, so that long runs are as likely in a holdout as short ones.
@@ -57,10 +77,15 @@ func (s *Shared) next(run uint64) (Candidate, Answer) {
 	if run%holdoutEvery == holdoutEvery-1 {
 		return Candidate{Tape: tape.Tape{Seed: RandomTape(s.seed, run+1).Seed}, Origin: Origin{Strategy: HoldoutOrigin}, FromBoot: true}, Here
 	}
-	if len(s.adopted) > 0 && run%adoptEvery == 0 {
-		e := s.adopted[0]
-		s.adopted = s.adopted[1:]
-		return Candidate{Tape: e.Tape, Origin: Origin{Strategy: AdoptedOrigin, Parent: e.Name}}, Here
+	for _, q := range []struct {
+		list  *[]Entry
+		every uint64
+	}{{&s.adopted, adoptEvery}, {&s.again, againEvery}} {
+		if len(*q.list) > 0 && run%q.every == 0 {
+			e := (*q.list)[0]
+			*q.list = (*q.list)[1:]
+			return Candidate{Tape: e.Tape, Origin: Origin{Strategy: AdoptedOrigin, Parent: e.Name}}, Here
+		}
 	}
 	c, answer := s.Strategy.Next(s.inner)
 	if answer == Here {
