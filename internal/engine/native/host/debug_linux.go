@@ -104,6 +104,7 @@ const (
 	debugStatus  = 6
 	debugControl = 7
 	trapHardware = 4 // TRAP_HWBKPT
+	trapCall     = 1 // TRAP_BRKPT, which Linux gives for a step that ends a call (user_single_step_report), and TRAP_TRACE for any other
 )
 
 var watchLengths = map[int]uint64{1: 0, 2: 1, 4: 3, 8: 2}
@@ -431,7 +432,8 @@ func (m *Machine) stepOver(t *thread, everyCall, steps bool, stop *machine.Stop)
 		return over, none
 	}
 	t.at = atStart
-	if t.trapReason(stop) == siKernel { // an int3: the engine's, or the program's own
+	reason := t.trapReason(stop)
+	if reason == siKernel { // an int3: the engine's, or the program's own
 		stop.Kind, stop.Signal = machine.StopSignal, int(unix.SIGTRAP)
 		if ours, goesOn := m.trapped(t, stop); ours {
 			return !goesOn, false
@@ -439,6 +441,9 @@ func (m *Machine) stepOver(t *thread, everyCall, steps bool, stop *machine.Stop)
 		return m.met(t, everyCall, steps, status, stop)
 	}
 	m.unforce(t, unix.SIGTRAP)
+	if reason == trapCall && t.load().Rip == before.Rip { // only the call that it was in has ended
+		return false, true
+	}
 	const call = 0x05
 	switch {
 	case op == opPushFlags && !own:
