@@ -69,9 +69,15 @@ func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
 	}
 	defer s.close()
 	show := newProgress(a.err, false, f.json)
-	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers))}
+	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers)), runs: defaultExplainRuns, time: defaultExplainTime}
+	if f.explainRuns > 0 {
+		x.runs = int(f.explainRuns)
+	}
+	if f.explainTime > 0 {
+		x.time = f.explainTime
+	}
 	s.setup.Snapshots = a.snapshots(f, p, x.workers)
-	e, err := x.explain(c.Context(), f, show)
+	e, err := x.explain(c.Context(), show)
 	show.end()
 	if err != nil {
 		if c.Context().Err() != nil {
@@ -103,9 +109,11 @@ type explainer struct {
 	session *session
 	failure *report.Failure
 	workers int
+	runs    int           // may be made
+	time    time.Duration // may be taken
 }
 
-func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*report.Explanation, error) {
+func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explanation, error) {
 	again, err := x.session.run(ctx, &explore.Job{Tape: x.failure.Tape, Full: true}, nil)
 	if err != nil {
 		return nil, err
@@ -131,7 +139,7 @@ func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*rep
 	x.session.setup.Spec = &whole
 	pool := explore.NewPool(x.session.setup, x.session.command, x.workers)
 	defer pool.Close()
-	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o), Seed: x.failure.Tape.Own(), Workers: x.workers, MaxRuns: defaultExplainRuns, MaxTime: defaultExplainTime,
+	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o), Seed: x.failure.Tape.Own(), Workers: x.workers, MaxRuns: x.runs, MaxTime: x.time,
 		Progress: func(runs int) {
 			show.show(func(elapsed time.Duration) string {
 				return fmt.Sprintf("explaining %s: %d runs in %s", x.failure.ID, runs, elapsed.Round(time.Second))
@@ -144,12 +152,6 @@ func (x *explainer) explain(ctx context.Context, f *flags, show *progress) (*rep
 			}
 			return x.fails(reply), nil
 		}}
-	if f.explainRuns > 0 {
-		search.MaxRuns = int(f.explainRuns)
-	}
-	if f.explainTime > 0 {
-		search.MaxTime = f.explainTime
-	}
 	r, err := search.Find(ctx)
 	if err != nil {
 		return nil, failed(err)

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -313,6 +315,67 @@ func (x *fleetProject) Bisect(ctx context.Context, file []byte, good, bad string
 		err = fmt.Errorf("%w: %w", fleet.ErrElsewhere, err)
 	}
 	return found, err
+}
+
+// here is a session and a failure of the store as the present code and configuration have them, alone or with its smallest run.
+func (x *fleetProject) here(file []byte) (*session, *report.Failure, error) {
+	f, err := report.Parse("the failure in the store", file)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := x.p.take(f, ""); err != nil {
+		return nil, nil, err
+	}
+	f.Spec = x.p.spec
+	own, setup := *x.session, *x.session.setup
+	own.setup, setup.Spec = &setup, f.Small().Spec
+	return &own, f, nil
+}
+
+// Page implements fleet.Project.
+func (x *fleetProject) Page(ctx context.Context, file []byte) ([]byte, error) {
+	s, full, err := x.here(file)
+	if err != nil {
+		return nil, err
+	}
+	page, err := x.pageOfRun(ctx, s, full.Small(), func(o *check.Judged) {
+		for i := range o.Crashes {
+			if d := o.Crashes[i].Dump; d != nil {
+				d.Core, d.CoreNote = "", "it is not in the store; `bloodhound report` keeps it"
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	page.Replay = "bloodhound replay " + full.ID + ".json"
+	if full.Smallest != nil {
+		page.Shrunk = &full.Smallest.Shrunk
+	}
+	var b bytes.Buffer
+	err = report.Page(&b, *page)
+	return b.Bytes(), err
+}
+
+// Explain implements fleet.Project.
+func (x *fleetProject) Explain(ctx context.Context, file []byte, within time.Duration) (e fleet.Explanation, err error) {
+	s, full, err := x.here(file)
+	if err != nil {
+		return e, err
+	}
+	explain := explainer{app: x.app, session: s, failure: full.Small(), workers: x.workers, runs: defaultExplainRuns, time: within}
+	r, err := explain.explain(ctx, newProgress(x.err, true, true))
+	if err != nil {
+		return e, err
+	}
+	return explanationOf(r)
+}
+
+// explanationOf is an explanation as a store has it.
+func explanationOf(r *report.Explanation) (e fleet.Explanation, err error) {
+	e.Hash, e.Clear = r.Hash, r.Jump != nil && r.Jump.Clear
+	e.JSON, err = json.Marshal(r)
+	return e, err
 }
 
 // machine names the processor.

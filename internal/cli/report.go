@@ -186,28 +186,35 @@ func (a *app) writePages(ctx context.Context, p *project, s *session, folder str
 
 // writeFound writes the page of a failure that a campaign has found.
 func (a *app) writeFound(ctx context.Context, p *project, s *session, f *finding, path string) error {
-	failure := f.file.Small()
-	own, setup := *s, *s.setup
-	own.setup, setup.Spec = &setup, failure.Spec
-	dir, err := own.dumpsFolder()
-	if err != nil {
-		return err
-	}
-	job := &explore.Job{Tape: failure.Tape, Full: true, Dumps: dir, Trace: &explore.Trace{File: filepath.Join(dir, "diagram"), Format: report.DiagramFormat}}
-	reply, err := own.run(ctx, job, nil)
-	if err != nil {
-		return err
-	}
-	a.keepCores(p, f.ID, reply.Outcome)
-	page, err := pageOf(failure, reply)
+	page, err := a.pageOfRun(ctx, s, f.file.Small(), func(o *check.Judged) { a.keepCores(p, f.ID, o) })
 	if err != nil {
 		return err
 	}
 	page.Replay, page.File, page.Shrunk = f.story.Replay, f.story.File, f.Shrunk
-	if page.Diagram, err = readDiagram(job.Trace.File, page); err != nil {
-		return err
-	}
 	return writePage(page, path)
+}
+
+// pageOfRun makes the run of a failure for its page. cores takes the core files of programs that crashed, which do not outlive the session.
+func (a *app) pageOfRun(ctx context.Context, s *session, failure *report.Failure, cores func(*check.Judged)) (*report.PageOf, error) {
+	own, setup := *s, *s.setup
+	own.setup, setup.Spec = &setup, failure.Spec
+	dir, err := own.dumpsFolder()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	job := &explore.Job{Tape: failure.Tape, Full: true, Dumps: dir, Trace: &explore.Trace{File: filepath.Join(dir, "diagram"), Format: report.DiagramFormat}}
+	reply, err := own.run(ctx, job, nil)
+	if err != nil {
+		return nil, err
+	}
+	cores(reply.Outcome)
+	page, err := pageOf(failure, reply)
+	if err != nil {
+		return nil, err
+	}
+	page.Diagram, err = readDiagram(job.Trace.File, page)
+	return page, err
 }
 
 func readDiagram(file string, page *report.PageOf) (*report.Diagram, error) {

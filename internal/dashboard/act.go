@@ -44,7 +44,7 @@ func (d *Dashboard) note(w http.ResponseWriter, r *http.Request) {
 func (d *Dashboard) request(w http.ResponseWriter, r *http.Request) {
 	d.act(w, r, func(t, f records.ID, by string) (store.Entry, error) {
 		kind := r.PostFormValue("kind")
-		if kind != records.ReplayRequest && kind != records.ShrinkRequest {
+		if !slices.Contains(records.RequestKinds, kind) {
 			return store.Entry{}, fmt.Errorf("workers know no request %q", kind)
 		}
 		q := records.Request{Kind: kind, Test: t, Failure: f, By: by, AtMs: d.Now().UnixMilli()}

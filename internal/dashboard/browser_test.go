@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
@@ -169,9 +170,14 @@ func TestHostileTexts(t *testing.T) {
 	note := records.Note{By: text, Text: text, State: evil, URL: "javascript:alert(5)"}
 	request := records.Request{Kind: evil, Test: test, Failure: id, By: text, AtMs: 1}
 	answer := records.Done{Worker: "<w>", Text: text, File: store.Digest(evil)}
+	shown := records.Page{Of: file, File: file, Worker: "<w>", Code: code.ID()}
+	odd := records.Page{Of: "<script>", File: "../../x"}
+	point := `{"at_ns":1,"failed":1,"runs":2,"low":0.1,"high":0.9}`
+	explained := records.Explained{Worker: "<w>", Explanation: json.RawMessage(`{"points":[` + point + `],"ended":"<script>alert(8)</script>","jump":{"before":` + point + `,"after":` + point + `},"decided":[{"stream":"<script>alert(9)</script>\u001b[2J"}],"pair":{"hash":"<img src=x>","fails":"\u001b[2J<script>alert(10)</script>"}}`)}
+	wrong := records.Explained{AtMs: 9, Hash: "x", Explanation: json.RawMessage(`{"points":[{"failed":-5,"low":-3,"high":7}]}`)}
 	kept := records.Kept{Worker: "<w>", Code: code.ID(), Name: evil, Search: json.RawMessage(`{"why":"<script>alert(6)</script>","origin":{"parent":"<script>","mutation":"<b>","strategy":"<i>"}}`)}
 	for _, e := range []store.Entry{definition.Entry(), code.Entry(), env.Entry(), worker.Entry("<w>"), failure.Entry(test), span.Entry(test, code.ID(), env.ID(), "<w>"), holdout.Entry(test, code.ID(), env.ID(), "<w>"),
-		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test), {Key: "<script>alert(7)</script>", Value: []byte("x")}, {Key: "test/<script>", Value: []byte(`{"name":"<script>"}`)}} {
+		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test), shown.Entry(test, id), odd.Entry(test, id), explained.Entry(test, id), {Key: "<script>alert(7)</script>", Value: []byte("x")}, {Key: "test/<script>", Value: []byte(`{"name":"<script>"}`)}} {
 		if err := db.Add(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -197,12 +203,64 @@ func TestHostileTexts(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes", path, w.Code, len(body))
 		}
 	}
+	if w := show(h, "/failure?"+at); !strings.Contains(w, "how likely the failure was") || !strings.Contains(w, "its page is none that a worker has made") {
+		t.Errorf("the failure:\n%.3000s", w)
+	}
+	if err := db.Add(t.Context(), wrong.Entry(test, id)); err != nil {
+		t.Fatal(err)
+	}
 	if n, err := d.Export(ctx, t.TempDir()); err != nil || n < 8 {
 		t.Errorf("an export of %d pages: %v", n, err)
 	}
 	for _, p := range visitAll(t, h, paths) {
 		if p.Wide > p.Width {
 			t.Errorf("%s is %d pixels wide on %d", p.Path, p.Wide, p.Width)
+		}
+	}
+}
+
+// The page of a run is shown beside what is known of its failure, and can do nothing to it, whoever has written it into the database.
+func TestRunInABrowser(t *testing.T) {
+	visit := needs.Browser(t)
+	const evil = `<!doctype html><title>x</title><script>
+console.log("it runs");
+try { parent.document.body.innerHTML = "taken"; } catch (e) { console.log("kept out: " + e.name); }
+try { top.location = "https://example.org/"; } catch (e) { console.log("kept here: " + e.name); }
+fetch("/api/v1/overview").catch(function () { console.log("cut off"); });
+</script>`
+	for _, written := range []string{evil, string(dashboardtest.Page("linearizable", "a write that was acknowledged is lost"))} {
+		db := filled(t)
+		file, err := db.PutBlob(t.Context(), []byte(written))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := records.Page{Of: store.DigestOf(dashboardtest.Failure("linearizable", "a write that was acknowledged is lost")), File: file, Worker: "w", AtMs: dashboardtest.Now.UnixMilli()}
+		if err := db.Add(t.Context(), p.Entry(testID, lostID)); err != nil {
+			t.Fatal(err)
+		}
+		d := of(db)
+		d.Now = func() time.Time { return dashboardtest.Now }
+		dom, console := visit(serve(t, d).URL+addresses()["failure"], "--dump-dom")
+		if !strings.Contains(dom, `src="file?digest=`+string(file)) || strings.Contains(dom, "taken") {
+			t.Errorf("the page of the failure:\n%.2000s", dom)
+		}
+		switch {
+		case written == evil:
+			for _, want := range []string{"it runs", "kept out: SecurityError", "kept here: SecurityError", "cut off"} {
+				if !strings.Contains(console, want) {
+					t.Errorf("the console does not say %q:\n%s", want, console)
+				}
+			}
+		case console != "":
+			t.Errorf("the console says %s", console)
+		}
+		folder := t.TempDir()
+		if _, err := d.Export(t.Context(), folder); err != nil {
+			t.Fatal(err)
+		}
+		_, console = visit("file://"+filepath.Join(folder, runFile(file)), "--dump-dom")
+		if ran := strings.Contains(console, "it runs"); ran || (console == "") != (written != evil) {
+			t.Errorf("in an export, the console says %q", console)
 		}
 	}
 }

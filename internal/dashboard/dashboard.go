@@ -223,12 +223,18 @@ func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'")
-	if strings.HasPrefix(string(b[:min(len(b), 15)]), "<!doctype html>") {
+	h.Set("Content-Security-Policy", "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'self'")
+	if isPage(b) {
 		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("X-Frame-Options", "SAMEORIGIN")
 	} else {
 		h.Set("Content-Type", "application/json")
 		h.Set("Content-Disposition", `attachment; filename="`+string(digest[:16])+`.json"`)
 	}
 	w.Write(b)
 }
+
+// doctype is what the pages of runs begin with.
+const doctype = "<!doctype html>"
+
+func isPage(b []byte) bool { return strings.HasPrefix(string(b[:min(len(b), len(doctype))]), doctype) }

@@ -44,6 +44,20 @@
     var at = document.activeElement;
     return at && /^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) || Array.prototype.some.call(document.querySelectorAll("textarea"), function (t) { return t.value; });
   }
+  // What has not changed and is dear to load stays: the frame with a run.
+  function replace(fresh) {
+    var kept = content.querySelector(":scope > [data-keep]"), same = fresh.querySelector(":scope > [data-keep]");
+    if (!kept || !same || kept.dataset.keep !== same.dataset.keep) {
+      content.replaceChildren.apply(content, Array.prototype.slice.call(fresh.childNodes));
+      return;
+    }
+    Array.prototype.slice.call(content.childNodes).forEach(function (n) { if (n !== kept) n.remove(); });
+    var behind = false;
+    Array.prototype.slice.call(fresh.childNodes).forEach(function (n) {
+      if (n === same) { behind = true; return; }
+      content.insertBefore(n, behind ? null : kept);
+    });
+  }
   function reload() {
     if (busy || document.hidden || writing()) { missed = true; return; }
     busy = true;
@@ -56,7 +70,7 @@
       each("details", function (d) { open.push(d.open); }, content);
       each(".scroll", function (s) { wide.push(s.scrollLeft); }, content);
       var links = Array.prototype.slice.call(content.querySelectorAll("a, summary")), at = links.indexOf(focus);
-      content.replaceChildren.apply(content, Array.prototype.slice.call(fresh.childNodes));
+      replace(fresh);
       each("details", function (d) { d.open = !!open.shift(); }, content);
       each(".scroll", function (s) { s.scrollLeft = wide.shift() || 0; }, content);
       if (at >= 0 && content.querySelectorAll("a, summary")[at]) content.querySelectorAll("a, summary")[at].focus({ preventScroll: true });

@@ -83,7 +83,8 @@ func TestPages(t *testing.T) {
 		"logarithmic":     {"on a linear scale"},
 		"without runs":    {"no holdout run of this code was recorded", "No run of this code was recorded"},
 		"failure": {`<h1 id="sentence">a write that was acknowledged is lost`, "the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",
-			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`, "reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay it now"},
+			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`, "reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay it now",
+			`<iframe class="run" sandbox="allow-scripts" src="file?digest=`, "explain it", "moment of no return: ", "Explained 2 h ago by runner-1/4000", `<svg class="diagram plot"`},
 		"workers":  {"runner-1/4000", "pod=hound-2", "drained", `<rect class="work c`, "at work"},
 		"a corpus": {"130 entries", "move a fault", "seed "},
 		"compare":  {"of both", "8d4e6b2a0c", "c0ffee12ab", `class="result reproduced"`, `class="result clean"`},
@@ -233,6 +234,12 @@ func TestExport(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(folder, to)); err != nil {
 				t.Errorf("%s leads to %q, which is not there", filepath.Base(f), to)
 			}
+		}
+		if strings.HasPrefix(filepath.Base(f), "run-") {
+			if !bytes.HasPrefix(b, []byte(runPolicy)) || !bytes.Contains(b, []byte(`id="overview"`)) {
+				t.Errorf("%s is not the page of a run", filepath.Base(f))
+			}
+			continue
 		}
 		if bytes.Contains(b, []byte("<form")) {
 			t.Errorf("%s has a form", filepath.Base(f))

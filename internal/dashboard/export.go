@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
 // exportMark is a file in the folder of an export, so that a later one may replace it.
@@ -101,5 +102,18 @@ func (e *export) write(ctx context.Context, p *page, q url.Values) error {
 		return err
 	}
 	e.written[file] = true
+	if f, is := data.(*FailurePage); is && f.Run != nil {
+		e.written[runFile(f.Run.File)] = true
+		if err := os.WriteFile(filepath.Join(e.folder, runFile(f.Run.File)), append([]byte(runPolicy), f.page[len(doctype):]...), 0o666); err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(filepath.Join(e.folder, file), []byte(b.String()), 0o666)
 }
+
+// runFile is the name of the page of a run in an export.
+func runFile(d store.Digest) string { return "run-" + string(d) + ".html" }
+
+// runPolicy stands before the page of a run in an export, which no server keeps apart from the other pages: it runs no script but that of report pages, and
+// loads and sends nothing.
+var runPolicy = doctype + `<meta http-equiv="Content-Security-Policy" content="` + report.Policy() + `; form-action 'none'; base-uri 'none'">`

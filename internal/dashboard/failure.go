@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,12 +26,35 @@ type FailurePage struct {
 	Tried    bool             `json:"tried"`  // anything is known of the newest code
 	Story    *story           `json:"story,omitempty"`
 	NoStory  string           `json:"no_story,omitempty"` // why there is none
+	Run      *runRow          `json:"run,omitempty"`      // the page of a run
+	NoRun    string           `json:"no_run,omitempty"`   // why none is shown
+	Cause    *causeRow        `json:"cause,omitempty"`
 	Envs     []envRef         `json:"environments"`
 	Matrix   []matrixRow      `json:"matrix"`
 	Records  []recordRow      `json:"records"`
 	Replays  []replayRow      `json:"replays"`
 	Notes    []*records.Note  `json:"notes"`
 	Requests []requestRow     `json:"requests"`
+
+	of      records.FailureView
+	page    []byte                // of Run
+	workers map[records.ID]string // names of those who have explained the failure
+}
+
+// runRow is a run of the failure as a page, with its story, space-time diagram and logs.
+type runRow struct {
+	*records.Page
+	CodeName   string `json:"code_name"`
+	WorkerName string `json:"worker_name"`
+	Best       bool   `json:"best"` // it is the run that the rest of the page is about
+}
+
+// causeRow is from which moment on a run was likely to fail.
+type causeRow struct {
+	*report.Explanation
+	AtMs       int64  `json:"at_ms,omitempty"` // 0 if the failure's file has it
+	WorkerName string `json:"worker_name,omitempty"`
+	Best       bool   `json:"best"` // it is of the run that the rest of the page is about
 }
 
 // story is what the file of a failure says.
@@ -70,9 +94,6 @@ func (s *story) Sizes() []report.ShrunkSize {
 	}
 	return report.ShrunkSizes(&s.file.Smallest.Shrunk)
 }
-
-// Explanation is why the run came to its failure.
-func (s *story) Explanation() *report.Explanation { return s.file.Explanation }
 
 // matrixRow is a code with a cell for each environment.
 type matrixRow struct {
@@ -151,6 +172,11 @@ func buildFailure(a *ask) (any, error) {
 	if b := f.Best(); b != nil {
 		p.Best, p.Code, p.Env, p.Worker = b, codeOf(v, b.Code), envOf(v, b.Env), workerOf(v, b.Worker)
 	}
+	p.of, p.workers = *f, map[records.ID]string{}
+	for _, x := range f.Explained {
+		p.workers[x.Worker] = workerOf(v, x.Worker).Name
+	}
+	p.run(v, f)
 	p.matrix(v, f, codes)
 	for _, x := range f.Files {
 		p.Records = append(p.Records, recordRow{x, codeOf(v, x.Code).Name, workerOf(v, x.Worker).Name})
@@ -209,6 +235,23 @@ func (p *FailurePage) matrix(v *records.View, f *records.FailureView, codes []re
 	}
 }
 
+// run chooses the page of the best record's run, or else the latest one.
+func (p *FailurePage) run(v *records.View, f *records.FailureView) {
+	var page *records.Page
+	if p.Best != nil {
+		page = f.Page(p.Best.File)
+	}
+	best := page != nil
+	for _, x := range f.Pages {
+		if y := f.Page(x.Of); !best && (page == nil || cmp.Or(cmp.Compare(y.AtMs, page.AtMs), cmp.Compare(y.File, page.File)) > 0) {
+			page = y
+		}
+	}
+	if page != nil {
+		p.Run = &runRow{page, codeOf(v, page.Code).Name, workerOf(v, page.Worker).Name, best}
+	}
+}
+
 // requestsOf lists requests, the latest first.
 func requestsOf(v *records.View, which func(*records.RequestView) bool) (list []requestRow) {
 	for _, r := range v.Requests {
@@ -228,32 +271,77 @@ func requestsOf(v *records.View, which func(*records.RequestView) bool) (list []
 	return list[:min(len(list), maxLists)]
 }
 
-// load reads the failure's file.
+// load reads the failure's file, the page of its run, and what explains it.
 func (p *FailurePage) load(ctx context.Context, s store.Store) error {
+	p.loadStory(ctx, s)
+	p.loadRun(ctx, s)
+	p.explain()
+	return nil
+}
+
+func (p *FailurePage) loadRun(ctx context.Context, s store.Store) {
+	if p.Run == nil {
+		p.NoRun = "a worker on which the failure shows makes its page"
+		return
+	}
+	b, err := s.Blob(ctx, p.Run.File)
+	switch {
+	case errors.Is(err, store.ErrNoBlob):
+		p.NoRun = "the database has no page of it: merge the database of the worker that made it"
+	case err != nil:
+		p.NoRun = "its page cannot be read: " + err.Error()
+	case len(b) > records.MaxPageBytes || !isPage(b):
+		p.NoRun = fmt.Sprintf("its page is none that a worker has made, or has more than %d MiB", records.MaxPageBytes>>20)
+	default:
+		p.page = b
+		return
+	}
+	p.Run = nil
+}
+
+// explain chooses an explanation of the run of the story, or else of another one.
+func (p *FailurePage) explain() {
+	hash := ""
+	if p.Story != nil {
+		hash = p.Story.Hash
+		if e := p.Story.file.Explanation; e != nil && e.Hash == hash && e.Check() == nil {
+			p.Cause = &causeRow{Explanation: e, Best: true}
+		}
+	}
+	x := p.of.Explanation(hash)
+	if x == nil || p.Cause != nil && x.Hash != hash {
+		return
+	}
+	var e report.Explanation
+	if json.Unmarshal(x.Explanation, &e) == nil && e.Check() == nil {
+		p.Cause = &causeRow{&e, x.AtMs, p.workers[x.Worker], x.Hash == hash}
+	}
+}
+
+func (p *FailurePage) loadStory(ctx context.Context, s store.Store) {
 	if p.Best == nil {
 		p.NoStory = "no record of its run is in the database"
-		return nil
+		return
 	}
 	b, err := s.Blob(ctx, p.Best.File)
 	switch {
 	case errors.Is(err, store.ErrNoBlob):
 		p.NoStory = "the database has no file of it: merge the database of the worker that found it"
-		return nil
+		return
 	case err != nil:
 		p.NoStory = "its file cannot be read: " + err.Error()
-		return nil
+		return
 	}
 	if len(b) > maxFileBytes {
 		p.NoStory = fmt.Sprintf("its file has %d MiB, too much for a page", len(b)>>20)
-		return nil
+		return
 	}
 	f, err := report.Parse(string(p.Best.File), b)
 	if err != nil || f.Spec == nil {
 		p.NoStory = "its file is not one that this version can read"
-		return nil
+		return
 	}
 	p.Story = storyOf(f)
-	return nil
 }
 
 func storyOf(full *report.Failure) *story {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/records"
@@ -183,13 +184,8 @@ func envOf(v *records.View, id records.ID) envRef {
 	if e == nil {
 		return envRef{id, cmp.Or(string(id), "none")}
 	}
-	name := e.Engine
-	for _, part := range []string{e.System, e.Machine, e.Bloodhound} {
-		if part != "" {
-			name += ", " + part
-		}
-	}
-	return envRef{id, name}
+	parts := slices.DeleteFunc([]string{e.Engine, e.System, e.Machine, e.Bloodhound}, func(part string) bool { return part == "" })
+	return envRef{id, strings.Join(parts, ", ")}
 }
 
 // workerRef names a worker.

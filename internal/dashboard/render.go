@@ -179,6 +179,14 @@ func (s *shell) Link(name string, pairs ...any) string {
 	return addressOf(name, q)
 }
 
+// File is the address of a blob with the page of a run.
+func (s *shell) File(d store.Digest) string {
+	if !s.Live {
+		return runFile(d)
+	}
+	return "file?digest=" + url.QueryEscape(string(d))
+}
+
 // With is the address of the same page with another value in its query.
 func (s *shell) With(pairs ...any) string {
 	q := url.Values{}

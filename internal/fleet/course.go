@@ -34,11 +34,12 @@ type course struct {
 	known    map[uint64]bool
 	state    records.State
 	domains  map[uint64]coverage.Domain
-	failures map[records.ID]bool // that this worker has found on this code
-	broken   bool                // its run without faults fails, so that more runs show little
-	taken    map[string]bool     // entries of the corpus that are its own, or were adopted
-	reached  map[string]reach    // by runs of the corpus that it played, by name
-	recent   []reach             // by others
+	failures map[records.ID]bool   // that this worker has found on this code
+	broken   bool                  // its run without faults fails, so that more runs show little
+	taken    map[string]bool       // entries of the corpus that are its own, or were adopted
+	paged    map[store.Digest]bool // failures' files of which this worker has tried to make a page
+	reached  map[string]reach      // by runs of the corpus that it played, by name
+	recent   []reach               // by others
 
 	tallies map[string]*records.Span // since the last record, by phase
 	flushed time.Time                // when they were recorded
@@ -51,7 +52,7 @@ type course struct {
 
 func newCourse(w *Worker, p Project, t *records.Test, code *records.Code, seeds store.Digest) (*course, error) {
 	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), canary: t.Canary, place: records.Place{Code: code.ID(), Env: w.Env.ID()}, weight: weightOf(code.Line), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
-		failures: map[records.ID]bool{}, taken: map[string]bool{}, reached: map[string]reach{}, tallies: map[string]*records.Span{}, flushed: time.Now()}
+		failures: map[records.ID]bool{}, taken: map[string]bool{}, paged: map[store.Digest]bool{}, reached: map[string]reach{}, tallies: map[string]*records.Span{}, flushed: time.Now()}
 	for _, q := range t.Properties {
 		c.classes = append(c.classes, records.PropertyClass(q.Name))
 	}

@@ -29,8 +29,11 @@ const (
 func (w *Worker) duties(ctx context.Context) {
 	for _, id := range slices.Sorted(maps.Keys(w.view.Requests)) {
 		r, limit := w.view.Requests[id], dutyTime
-		if r.Kind == records.BisectRequest {
-			limit = 2 * bisectTime // it ends before, and says so
+		switch r.Kind { // these end before, and say so
+		case records.BisectRequest:
+			limit = 2 * bisectTime
+		case records.ExplainRequest:
+			limit = 2 * dutyTime
 		}
 		within, cancel := context.WithTimeout(ctx, w.left(limit))
 		w.answer(within, r)
@@ -43,6 +46,7 @@ func (w *Worker) duties(ctx context.Context) {
 		for _, id := range slices.Sorted(maps.Keys(failures)) {
 			w.replayOnce(ctx, c, failures[id])
 			w.shrinkOnce(ctx, c, failures[id])
+			w.pageOnce(ctx, c, failures[id])
 		}
 		w.distill(ctx, c)
 	}
@@ -192,6 +196,8 @@ func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
 			if d.Text = found.String(); err != nil {
 				d.Text = "the commit could not be found: " + err.Error()
 			}
+		case records.ExplainRequest:
+			d.Text = w.explain(ctx, c, f)
 		default:
 			return // of a later version
 		}

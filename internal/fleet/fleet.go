@@ -34,6 +34,10 @@ type Project interface {
 	// Bisect finds the commit between two revisions that introduced the failure of a file, or fixed it; no bad one is the present commit. It sets what it
 	// finds. ErrElsewhere says that this machine lacks what it takes.
 	Bisect(ctx context.Context, file []byte, good, bad string) (records.Bisected, error)
+	// Page makes the run of a failure's file and gives its report page.
+	Page(ctx context.Context, file []byte) ([]byte, error)
+	// Explain finds, within a time, from which moment on the run of a failure's file was likely to fail.
+	Explain(ctx context.Context, file []byte, within time.Duration) (Explanation, error)
 }
 
 // ErrElsewhere is the answer to a request that another worker may be able to answer.
@@ -44,6 +48,13 @@ type Smaller struct {
 	File      []byte
 	Decisions int
 	Minimal   bool // 1-minimal: without any one of its decisions the failure is gone
+}
+
+// Explanation is why a run came to its failure.
+type Explanation struct {
+	Hash  string // trace hash of the run
+	Clear bool   // there is a moment from which on it was likely
+	JSON  []byte // the report.Explanation
 }
 
 // Worker is one of a fleet.
@@ -115,6 +126,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 		}
 		reason = w.over(ctx)
 	}
+	w.lastPages(ctx)
 	return w.end(ctx, reason)
 }
 

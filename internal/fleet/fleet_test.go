@@ -104,6 +104,14 @@ func (f *fake) Bisect(_ context.Context, _ []byte, good, bad string) (records.Bi
 	return records.Bisected{What: records.Introduced, Commits: []records.Named{{ID: "c0ffee", Subject: "between " + good + " and " + cmp.Or(bad, f.commit)}}}, nil
 }
 
+func (f *fake) Page(_ context.Context, file []byte) ([]byte, error) {
+	return append([]byte("<!doctype html>"), file...), nil
+}
+
+func (f *fake) Explain(context.Context, []byte, time.Duration) (Explanation, error) {
+	return Explanation{"h", true, []byte(`{"hash":"h"}`)}, nil
+}
+
 func newWorker(s store.Store, id string, projects ...Project) *Worker {
 	return &Worker{Store: s, ID: records.ID(id), Env: records.Env{Engine: "fake"}, Projects: projects, Slice: 200 * time.Millisecond, For: 700 * time.Millisecond}
 }
@@ -151,6 +159,11 @@ func TestWorker(t *testing.T) {
 			t.Errorf("%s: %s, %s", f.Signature, f.Best().Level, v.Standing(f))
 		}
 		if _, err := s.Blob(t.Context(), f.Best().File); err != nil {
+			t.Error(err)
+		}
+		if p := f.Page(f.Best().File); p == nil || len(f.Pages) > 2 {
+			t.Errorf("%s has %d pages, and one of its shrunk run: %+v", f.Signature, len(f.Pages), p)
+		} else if _, err := s.Blob(t.Context(), p.File); err != nil {
 			t.Error(err)
 		}
 	}
@@ -282,7 +295,7 @@ func TestRequests(t *testing.T) {
 	work(t, newWorker(s, "w1", &fake{name: "a", commit: "1", bugs: true, pause: time.Millisecond}))
 	test := records.TestID("a")
 	for id := range viewOf(t, s).Test(test).Failures {
-		for _, kind := range []string{records.ReplayRequest, records.ShrinkRequest, "later"} {
+		for _, kind := range append(slices.Clone(records.RequestKinds), "later") {
 			s.Add(t.Context(), (&records.Request{Kind: kind, Test: test, Failure: id, AtMs: 1}).Entry())
 		}
 	}
@@ -291,6 +304,11 @@ func TestRequests(t *testing.T) {
 	for _, r := range viewOf(t, s).Requests {
 		if want := r.Test == test && r.Kind != "later"; (len(r.Answers) == 1) != want {
 			t.Errorf("%+v has %d answers", r.Request, len(r.Answers))
+		}
+	}
+	for _, f := range viewOf(t, s).Test(test).Failures {
+		if e := f.Explanation("h"); e == nil || string(e.Explanation) != `{"hash":"h"}` || e.Worker != "w2" {
+			t.Errorf("%s: %+v", f.Signature, e)
 		}
 	}
 }

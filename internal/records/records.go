@@ -222,10 +222,14 @@ type Note struct {
 
 // Kinds of requests.
 const (
-	ReplayRequest = "replay"
-	ShrinkRequest = "shrink"
-	BisectRequest = "bisect"
+	ReplayRequest  = "replay"
+	ShrinkRequest  = "shrink"
+	BisectRequest  = "bisect"
+	ExplainRequest = "explain"
 )
+
+// RequestKinds are all that workers know.
+var RequestKinds = []string{ReplayRequest, ShrinkRequest, ExplainRequest}
 
 // Request asks a worker for work on a failure.
 type Request struct {
@@ -341,6 +345,9 @@ const (
 	kindPause   = "pause"
 	kindDistil  = "distilled"
 	kindBisect  = "bisected"
+	kindPage    = "page"
+
+	kindExplained = "explained"
 )
 
 // CommitPrefix is that of all commits.
@@ -357,7 +364,7 @@ func FailuresOf(test ID) string { return key(kindFailure, test) + "/" }
 
 // Prefixes are those of the records that a worker of a test reads; effort asks for spans, too.
 func Prefixes(test, code ID, effort bool) []string {
-	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindCorpus, test), key(kindDistil, test), key(kindFound, test, code) + "/"}
+	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindPage, test) + "/", key(kindCorpus, test), key(kindDistil, test), key(kindFound, test, code) + "/"}
 	if effort {
 		list = append(list, key(kindSpan, test, code)+"/")
 	}

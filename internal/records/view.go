@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -120,6 +121,9 @@ type FailureView struct {
 	Replays []*Replay
 	Notes   []*Note
 	Bisects []*Bisected
+	// Pages show runs of it, and Explained say when they were likely to fail.
+	Pages     []*Page
+	Explained []*Explained
 }
 
 // RequestView is a request with its answers.
@@ -177,7 +181,7 @@ func ids(rest string, n int) ([4]ID, bool) {
 }
 
 // parts is how many IDs keys of a kind have.
-var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
+var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindPage: 2, kindExplained: 2, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
 
 // taken is what a record has done to a view: whether it says something new, and whether its entry came for the first time.
 type taken struct{ news, held bool }
@@ -264,6 +268,19 @@ func (v *View) record(kind string, id [4]ID, value []byte) bool {
 				v.Pause = p
 			}
 		})
+	case kindPage:
+		var p Page
+		if json.Unmarshal(value, &p) != nil || !p.File.Valid() {
+			return false
+		}
+		of := v.failure(id)
+		of.Pages = append(of.Pages, &p)
+		return true
+	case kindExplained:
+		return read(value, func(e *Explained) {
+			of := v.failure(id)
+			of.Explained = append(of.Explained, e)
+		})
 	case kindRequest:
 		return read(value, func(r *Request) { v.request(id[0]).Request = *r })
 	}
@@ -332,14 +349,12 @@ func (t *TestView) DistilledFor(code ID) *Distilled {
 	return best
 }
 
-// Names reports whether a failure or an answer names a blob as its file.
+// Names reports whether a failure, a page or an answer names a blob as its file.
 func (v *View) Names(d store.Digest) bool {
 	for _, t := range v.Tests {
 		for _, f := range t.Failures {
-			for _, x := range f.Files {
-				if x.File == d {
-					return true
-				}
+			if slices.ContainsFunc(f.Files, func(x *Failure) bool { return x.File == d }) || slices.ContainsFunc(f.Pages, func(p *Page) bool { return p.File == d }) {
+				return true
 			}
 		}
 	}

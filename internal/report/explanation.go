@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cause"
@@ -39,6 +40,26 @@ type Pair struct {
 	// Fails and Holds are the events, as lines of a trace; one is empty where its run is over.
 	Fails string `json:"fails"`
 	Holds string `json:"holds"`
+}
+
+// maxExplanation bounds the points, decisions and faults of an explanation of others.
+const maxExplanation = 1000
+
+// Check reports why an explanation that others have written is none that can be shown.
+func (e *Explanation) Check() error {
+	if len(e.Points) > maxExplanation || len(e.Decided) > maxExplanation || len(e.Faults) > maxExplanation {
+		return fmt.Errorf("it has more than %d points, decisions or faults", maxExplanation)
+	}
+	points := slices.Clone(e.Points)
+	if e.Jump != nil {
+		points = append(points, e.Jump.Before, e.Jump.After)
+	}
+	for _, p := range points {
+		if p.Failed < 0 || p.Failed > p.Runs || !(p.Low >= 0 && p.Low <= p.High && p.High <= 1) {
+			return fmt.Errorf("%d of %d runs from %d ns on are no share, or %g to %g no interval of one", p.Failed, p.Runs, p.AtNs, p.Low, p.High)
+		}
+	}
+	return nil
 }
 
 // explanationWidth is how many characters a line of the curve has.

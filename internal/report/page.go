@@ -63,7 +63,7 @@ var functions = template.FuncMap{
 	"count":   Count,
 	"style":   func() template.CSS { return template.CSS(Style) },
 	"script":  func() template.JS { return template.JS(script) },
-	"policy":  policy,
+	"policy":  Policy,
 
 	"momentsHelp": func() string { return momentsHelp },
 
@@ -75,8 +75,8 @@ var functions = template.FuncMap{
 	"shrunkShort": shrunkShort,
 }
 
-// policy lets a page run its own script and nothing else, and load nothing, whatever the page shows.
-func policy() string {
+// Policy lets a page run its own script and nothing else, and load nothing, whatever the page shows.
+func Policy() string {
 	sum := sha256.Sum256([]byte(script))
 	return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }

@@ -2,6 +2,7 @@
 package dashboardtest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cause"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -59,6 +63,56 @@ func Failure(property, reason string) []byte {
 	f.Smallest = &report.Smallest{Tape: found, Verdict: v, Hash: "1f83d9abfb41bd6b", Events: 1204, VirtualNs: 2_500_000_000,
 		Shrunk: shrink.Shrunk{From: shrink.Size{Faults: 6, Operations: 180, Decisions: 212, Events: 90_123, VirtualNs: 9e9}, To: shrink.Size{Faults: 1, Operations: 3, Decisions: 1, Events: 1204, VirtualNs: 25e8}, Runs: 311, Minimal: true}}
 	b, err := f.Content()
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// Page is the report page of a run that loses a write.
+func Page(property, reason string) []byte {
+	spec := &world.Spec{Name: Store, Nodes: []world.Node{{Name: "n1", Role: world.Server, Env: []string{"FAKE=" + enginetest.LostWrite}}, {Name: "n2", Role: world.Server}, {Name: "load", Role: world.Client}},
+		Workloads:  []world.Workload{{Node: "load", Clients: 2, Operations: 12}},
+		Properties: []world.Property{{Name: property, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}},
+		Faults:     world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "partition", RatePPM: 1, MinNs: 25e6, MaxNs: 25e6, Targets: []string{"n1-n2"}}}}}
+	for seed := uint64(1); ; seed++ {
+		var lines bytes.Buffer
+		sink := report.NewDiagramSink(&lines, spec)
+		o, err := engine.Run(enginetest.New(), spec, tape.Tape{Seed: seed, Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/partition/n1-n2", From: 1, Value: 1}}}, engine.Options{Observe: sink.Event, Log: sink.Log})
+		if err != nil {
+			panic(err)
+		}
+		j := &check.Judged{Outcome: *o}
+		if j.Judge(spec, false); j.Verdicts[0].Status != check.Violated {
+			continue
+		}
+		if err := sink.Finish(j); err != nil {
+			panic(err)
+		}
+		v := j.Verdicts[0]
+		v.Reason = reason
+		p := report.PageOf{StoryOf: report.StoryOf{Spec: spec, Outcome: j, Verdict: v, ID: FailureName(property, reason), Replay: "bloodhound replay " + FailureName(property, reason) + ".json"}, Bloodhound: "v1.0.0", Signature: property + ": " + reason}
+		if p.Diagram, err = report.ReadDiagram(&lines, report.Nearness(j, v)); err != nil {
+			panic(err)
+		}
+		var b bytes.Buffer
+		if err := report.Page(&b, p); err != nil {
+			panic(err)
+		}
+		return b.Bytes()
+	}
+}
+
+// explanation is of the run of the file of Failure.
+func explanation() json.RawMessage {
+	e := report.Explanation{Hash: "1f83d9abfb41bd6b"}
+	for i, failed := range []int{1, 0, 2, 1, 3, 2, 39, 40, 40, 40} {
+		share := float64(failed) / 40
+		e.Points = append(e.Points, cause.Point{AtNs: int64(i+1) * 240_000_000, Failed: failed, Runs: 40, Low: max(share-0.06, 0), High: min(share+0.1, 1)})
+	}
+	e.Runs, e.Jump = 400, &cause.Jump{Before: e.Points[5], After: e.Points[6], Clear: true}
+	e.Decided = []report.Decided{{Decision: tape.Decision{Stream: "fault/partition/n1-n2", Index: 4, Value: 1, N: 2}, AtNs: 1_500_000_000}}
+	b, err := json.Marshal(e)
 	if err != nil {
 		panic(err)
 	}
@@ -116,13 +170,17 @@ func Entries() (list []store.Entry, files [][]byte) {
 	failure(Store, "no crash", "n1 ended with exit code 2", 1, records.Raw, 2, -25*time.Hour)
 	replay(Store, "no crash", "n1 ended with exit code 2", 2, records.Diverged, -4*time.Hour)
 	failure(Canary, "linearizable", "a planted bug", 2, records.Raw, 1, -5*time.Hour)
+	page := Page("linearizable", "a write that was acknowledged is lost")
+	files = append(files, page)
 	lost := records.FailureID("linearizable: a write that was acknowledged is lost")
 	test := records.TestID(Store)
 	n := records.Note{By: "ana", Text: "Under review.", State: records.Acknowledged, URL: "https://example.org/issues/7", AtMs: ms(-3 * time.Hour)}
 	q := records.Request{Kind: records.ReplayRequest, Test: test, Failure: lost, By: "ana", AtMs: ms(-2 * time.Hour)}
 	d := records.Done{Worker: workers[0], Text: "reproduced: a write that was acknowledged is lost", AtMs: ms(-2*time.Hour + time.Minute)}
 	open := records.Request{Kind: records.ShrinkRequest, Test: test, Failure: lost, By: "ben", AtMs: ms(-time.Minute)}
-	add(n.Entry(test, lost), q.Entry(), d.Entry(q.ID()), open.Entry())
+	shown := records.Page{Of: store.DigestOf(Failure("linearizable", "a write that was acknowledged is lost")), File: store.DigestOf(page), Worker: workers[1], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-3 * time.Hour)}
+	explained := records.Explained{Hash: "1f83d9abfb41bd6b", Worker: workers[0], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-2 * time.Hour), Explanation: explanation()}
+	add(shown.Entry(test, lost), explained.Entry(test, lost), n.Entry(test, lost), q.Entry(), d.Entry(q.ID()), open.Entry())
 	corpus(r, workers, func(k *records.Kept) { add(k.Entry(test)) })
 	return list, files
 }
