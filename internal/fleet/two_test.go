@@ -84,9 +84,7 @@ func runsUntil(t *testing.T, workers, features int, seed int) (runs, again int) 
 			}
 			m.step()
 			for id := range m.courses[0].known {
-				if len(m.courses[0].known) > 0 && !known[id] {
-					known[id] = true
-				}
+				known[id] = true
 			}
 		}
 		runs++
