@@ -20,6 +20,9 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 var layers = [][]string{
 	{"internal/needs"},
 	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint"},
+	{"internal/live/shadow", "internal/live/rewrite"},
+	{"internal/live/search"},
+	{"live"},
 	{"internal/tape", "internal/image", "internal/store"},
 	{"tla/value", "internal/tla/syntax"},
 	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells", "internal/tla/symmetry", "internal/tla/visited"},
@@ -71,7 +74,7 @@ var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec",
 var inert = []string{"Major", "Minor", "Mkdev", "ErrnoName", "SignalName", "ByteSliceToString", "Errno", "Signal", "WaitStatus"}
 
 // public are the packages that users import, each with the rooms below it.
-var public = []string{"sim", "check", "history", "tla", "examples"}
+var public = []string{"live", "sim", "check", "history", "tla", "examples"}
 
 // insiders are files of examples that import internal packages, each with the reason.
 var insiders = map[string]string{

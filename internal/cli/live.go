@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/live/rewrite"
+)
+
+// liveTried are the releases of Go with which instrumented code was tried.
+var liveTried = []string{"go1.26"}
+
+func (a *app) liveVerb() *cobra.Command {
+	c := &cobra.Command{Use: "live", Short: "Explore what Go code does with inputs that it has not seen", Args: cobra.NoArgs}
+	c.AddCommand(a.liveTestVerb())
+	return c
+}
+
+func (a *app) liveTestVerb() *cobra.Command {
+	o := &liveOptions{instrument: []string{"./..."}}
+	c := &cobra.Command{
+		Use:   "test [PACKAGE]",
+		Short: "Explore the handlers in the tests of a package",
+		Long: `Builds the tests of a Go package with instrumented code and runs them. A handler that a test gives to live.Explore is called once for each path: the
+conditions that its inputs decide are recorded, and inputs are solved for that decide otherwise. Plain ` + "`go test`" + ` calls it once.
+Exit code 0: no finding; 1: a check does not hold or the handler panics, or another test fails.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.pkg = "."
+			if len(args) > 0 {
+				o.pkg = args[0]
+			}
+			return a.liveTest(c.Context(), o)
+		},
+	}
+	c.Flags().StringSliceVar(&o.instrument, "instrument", o.instrument, "the `packages` whose code is instrumented, as the go command names them")
+	c.Flags().StringVar(&o.run, "run", "", "only tests whose names match this `pattern`")
+	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
+	return c
+}
+
+type liveOptions struct {
+	pkg, run   string
+	instrument []string
+	left       bool
+}
+
+// goPackage is what `go list` says about the package whose tests run.
+type goPackage struct {
+	Dir, ImportPath                          string
+	TestGoFiles, XTestGoFiles                []string
+	Imports, TestImports, XTestImports, Deps []string
+}
+
+func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
+	p, err := liveTarget(ctx, o.pkg)
+	if err != nil {
+		return err
+	}
+	out, err := os.MkdirTemp("", "bloodhound-live-*")
+	if err != nil {
+		return failed(err)
+	}
+	defer os.RemoveAll(out)
+	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: append([]string{p.ImportPath}, o.instrument...), Tests: []string{p.ImportPath}, Out: out})
+	if err != nil {
+		return err
+	}
+	if err := a.liveSummary(rewritten, o.left); err != nil {
+		return err
+	}
+	sites := filepath.Join(out, "sites.json")
+	if err := writeJSON(sites, rewritten.Sites); err != nil {
+		return failed(err)
+	}
+	program := filepath.Join(out, "test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", rewritten.Overlay, "-o", program, p.ImportPath)
+	build.Dir = p.Dir
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("the tests of %s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
+	}
+	seen := &watcher{to: a.out, what: []byte("live: ")}
+	test := exec.CommandContext(ctx, program, "-test.v", "-test.run", o.run)
+	test.Dir, test.Env, test.Stdout, test.Stderr = p.Dir, append(os.Environ(), "BLOODHOUND_LIVE_SITES="+sites), seen, a.err
+	err = test.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case errors.As(err, &exit):
+		a.code = check.ExitViolated
+	case err != nil:
+		return failed(err)
+	case !seen.seen:
+		return noHandler(p.ImportPath)
+	}
+	return nil
+}
+
+// liveTarget finds the package, and refuses what cannot be explored.
+func liveTarget(ctx context.Context, name string) (*goPackage, error) {
+	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
+	if err != nil {
+		return nil, failed(fmt.Errorf("`go env GOVERSION`: %w; install Go from https://go.dev/dl", err))
+	}
+	used := strings.TrimSpace(string(version))
+	if !slices.ContainsFunc(liveTried, func(v string) bool { return used == v || strings.HasPrefix(used, v+".") }) {
+		return nil, fmt.Errorf("instrumented code was not tried with %s: use one of %s, as by GOTOOLCHAIN=%s.0", used, strings.Join(liveTried, ", "), liveTried[len(liveTried)-1])
+	}
+	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps", name)
+	var errs bytes.Buffer
+	list.Stderr = &errs
+	text, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s is no package of Go: %s", name, bytes.TrimSpace(errs.Bytes()))
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	var p, second goPackage
+	if err := d.Decode(&p); err != nil {
+		return nil, fmt.Errorf("%s names no package", name)
+	}
+	if d.Decode(&second) != io.EOF {
+		return nil, fmt.Errorf("%s names several packages, such as %s and %s: name one", name, p.ImportPath, second.ImportPath)
+	}
+	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
+		return nil, noHandler(p.ImportPath)
+	}
+	if !slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports, p.Deps), livePackage) {
+		return nil, noHandler(p.ImportPath)
+	}
+	return &p, nil
+}
+
+// livePackage is what tests explore handlers by.
+const livePackage = "github.com/bloodhound-dst/bloodhound/live"
+
+func noHandler(path string) error {
+	return fmt.Errorf("no test of %s explores a handler: call live.Explore in one (%s)", path, livePackage)
+}
+
+// liveSummary notes how much of the packages is instrumented, and is an error if nothing is.
+func (a *app) liveSummary(r *rewrite.Result, left bool) error {
+	functions, second, packages := 0, 0, 0
+	reasons := map[string]int{}
+	for i := range r.Packages {
+		p := &r.Packages[i]
+		if p.Refused != "" {
+			a.note("%s is not instrumented: %s", p.Path, p.Refused)
+			continue
+		}
+		packages++
+		functions += p.Functions
+		second += p.Second
+		for reason, n := range p.Reasons {
+			reasons[reason] += n
+		}
+		for _, l := range p.Left {
+			if left {
+				a.note("  %s %s: %s", l.At, l.Name, l.Reason)
+			}
+		}
+	}
+	if packages == 0 {
+		return errors.New("no package is instrumented, so no condition would be seen; name others by --instrument")
+	}
+	a.note("%d of %d functions in %d packages are instrumented", second, functions, packages)
+	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
+		a.note("  %d are not: %s", reasons[reason], reason)
+	}
+	return nil
+}
+
+func writeJSON(name string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, b, 0o666)
+}
+
+// watcher passes on what is written, and notices a text at the beginning of one of its words.
+type watcher struct {
+	to   io.Writer
+	what []byte
+	seen bool
+	tail []byte // the end of what was written before
+}
+
+func (w *watcher) Write(p []byte) (int, error) {
+	both := append(w.tail, p...)
+	w.seen = w.seen || bytes.Contains(both, w.what)
+	w.tail = bytes.Clone(both[max(0, len(both)-len(w.what)):])
+	return w.to.Write(p)
+}

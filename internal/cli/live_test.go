@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+)
+
+// liveTest runs the verb in a folder, and gives its exit code, its output and its notes.
+func liveTest(t *testing.T, dir string, args ...string) (code int, out, notes string) {
+	t.Helper()
+	t.Chdir(dir)
+	var o, e bytes.Buffer
+	code = Main(append([]string{"live", "test"}, args...), &o, &e)
+	return code, o.String(), e.String()
+}
+
+// A value that random inputs would need 2^64 tries for is found in a few paths, under the command and by no one's help.
+func TestLiveFindsANeedle(t *testing.T) {
+	code, out, notes := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"))
+	if code != check.ExitViolated || !strings.Contains(out, "no leak: prefix=0xa0102") || !strings.Contains(out, "length=0x18 community=0xdeadbeef") ||
+		!strings.Contains(out, "no condition was left to negate") || !strings.Contains(notes, "of 3 functions in 1 packages are instrumented") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, notes)
+	}
+}
+
+func TestLiveRefuses(t *testing.T) {
+	module := func(files ...string) string {
+		dir := t.TempDir()
+		root, err := filepath.Abs(filepath.Join("..", ".."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, "go.mod", "module m\n\ngo 1.26.0\n\nrequire github.com/bloodhound-dst/bloodhound v0.0.0\n\nreplace github.com/bloodhound-dst/bloodhound => "+root+"\n")
+		for i := 0; i < len(files); i += 2 {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, files[i])), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, files[i]), []byte(files[i+1]), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	const explores = "package m\n\nimport (\n\t\"testing\"\n\n\t\"github.com/bloodhound-dst/bloodhound/live\"\n)\n\nfunc TestF(t *testing.T) {\n\tlive.Explore(t, live.Handler{Run: func() {\n\t\tx := 1\n\t\tlive.Symbolic(\"x\", &x)\n\t\tlive.Check(\"f\", F(x))\n\t}})\n}\n"
+	for _, c := range []struct {
+		name  string
+		files []string
+		args  []string
+		says  string
+	}{
+		{"no tests", []string{"m.go", "package m\n"}, nil, "no test of m explores a handler: call live.Explore"},
+		{"no handler", []string{"m.go", "package m\n", "m_test.go", "package m\n"}, nil, "no test of m explores a handler: call live.Explore"},
+		{"an error of the compiler", []string{"m.go", "package m\n\nfunc F(x int) bool { return y }\n", "m_test.go", explores}, nil, "undefined: y"},
+		{"several packages", []string{"m.go", "package m\n", "n/n.go", "package n\n"}, []string{"./..."}, "names several packages, such as m and m/n: name one"},
+		{"no package", []string{"m.go", "package m\n"}, []string{"./nowhere"}, "nowhere is no package of Go"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, out, notes := liveTest(t, module(c.files...), c.args...)
+			if code != check.ExitUsage || !strings.Contains(notes, c.says) {
+				t.Errorf("exit code %d\n%s\n%s", code, out, notes)
+			}
+		})
+	}
+	t.Run("cgo", func(t *testing.T) { // is followed up to the calls of C
+		code, out, notes := liveTest(t, module("m.go", "package m\n\nfunc F(x int) bool { return x != 9 && g(x) != 7 }\n",
+			"c.go", "package m\n\n// int f(int x) { return x; }\nimport \"C\"\n\nfunc g(x int) int { return int(C.f(C.int(x))) }\n", "m_test.go", explores))
+		if code != check.ExitViolated || !strings.Contains(out, "live: f: x=0x9") || !strings.Contains(notes, "cgo has made it") {
+			t.Errorf("exit code %d\n%s\n%s", code, out, notes)
+		}
+	})
+	t.Run("the version of Go", func(t *testing.T) {
+		bin := t.TempDir()
+		if err := os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\necho go1.20.1\n"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		dir := module("m.go", "package m\n")
+		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+		if code, _, notes := liveTest(t, dir); code != check.ExitUsage || !strings.Contains(notes, "not tried with go1.20.1: use one of go1.26") {
+			t.Errorf("exit code %d\n%s", code, notes)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+package rewrite
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// unable is why a function cannot have a second body, or "".
+func unable(info *types.Info, d *ast.FuncDecl) string {
+	switch {
+	case d.Body == nil:
+		return "no body in Go"
+	case d.Recv == nil && (d.Name.Name == "init" || d.Name.Name == "main" || d.Name.Name == "_"):
+		return "runs before any path: " + d.Name.Name
+	case strings.HasPrefix(d.Name.Name, prefix):
+		return "its name begins with " + prefix
+	}
+	if d.Doc != nil {
+		for _, c := range d.Doc.List {
+			if strings.HasPrefix(c.Text, "//go:nosplit") || strings.HasPrefix(c.Text, "//go:linkname") || strings.HasPrefix(c.Text, "//go:nowritebarrier") || strings.HasPrefix(c.Text, "//go:systemstack") {
+				return "a directive of the compiler: " + strings.Fields(c.Text)[0]
+			}
+		}
+	}
+	return recovers(info, d.Body)
+}
+
+// recovers is why a body cannot be moved into a function that its caller calls: recover works only in the function that was deferred (Go specification, Handling panics).
+func recovers(info *types.Info, body *ast.BlockStmt) (reason string) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.CallExpr:
+			if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "recover" && info.Types[n.Fun].IsBuiltin() {
+				reason = "it calls recover"
+			}
+		case *ast.BranchStmt:
+			if n.Tok == token.GOTO {
+				reason = "goto"
+			}
+		}
+		return true
+	})
+	return reason
+}

@@ -1,0 +1,326 @@
+package rewrite
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// quiet reports whether a call has no effect that order could show: a conversion, or a built-in function that computes.
+func (w *writer) quiet(c *ast.CallExpr) bool {
+	if w.info.Types[c.Fun].IsType() {
+		return true
+	}
+	switch w.builtin(c) {
+	case "len", "cap", "min", "max", "real", "imag", "complex", "Sizeof", "Offsetof", "Alignof", "Slice", "SliceData", "String", "StringData", "Add":
+		return true
+	}
+	return false
+}
+
+// builtin is the name of the built-in function that is called, or "".
+func (w *writer) builtin(c *ast.CallExpr) string {
+	if !w.info.Types[c.Fun].IsBuiltin() {
+		return ""
+	}
+	switch f := ast.Unparen(c.Fun).(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr: // of package unsafe
+		return f.Sel.Name
+	}
+	return ""
+}
+
+// quietBuiltin is a call of a built-in function that computes.
+func (w *writer) quietBuiltin(c *ast.CallExpr) value {
+	T := w.info.TypeOf(c)
+	var args []value
+	for _, a := range c.Args {
+		args = append(args, w.pure(a))
+	}
+	name := w.builtin(c)
+	s, ok := scalarOf(T)
+	if !ok || name != "min" && name != "max" || isString(T) {
+		return w.plain(w.src(c.Fun)+"("+strings.TrimPrefix(texts(" ", args), " ")+")", T)
+	}
+	least := args[0]
+	for _, x := range args[1:] {
+		if least.s != "" {
+			least.s = w.shadow(least.s)
+		}
+		if x.s != "" {
+			x.s = w.shadow(x.s)
+		}
+		a, b := x, least
+		if name == "max" {
+			a, b = least, x
+		}
+		if x.s == "" && least.s == "" {
+			least = w.plain(name+"("+least.text+", "+x.text+")", T)
+			continue
+		}
+		less := w.shadow(binaryCall(comparisons[token.LSS].ops[index(s.signed)], a, b, s))
+		m := w.plain(w.temp(name+"("+least.text+", "+x.text+")"), T)
+		m.s = w.shadow(fmt.Sprintf("bh_Choose(%s, %s, %s, %s, %s, %d)", less, orNil(x.s), orNil(least.s), x.num, least.num, s.width))
+		least = m
+	}
+	return least
+}
+
+// call writes a call and gives its results. A statement drops them.
+func (w *writer) call(c *ast.CallExpr, statement bool) []value {
+	if v, ok := w.hoisted[c]; ok {
+		return []value{v}
+	}
+	if w.info.Types[c.Fun].IsType() {
+		for _, a := range c.Args {
+			w.hoist(a)
+		}
+		v := w.convert(c)
+		if statement {
+			w.emit("_ = %s", v.text)
+		}
+		return []value{v}
+	}
+	if name := w.builtin(c); name != "" {
+		return w.builtinCall(c, name, statement)
+	}
+	w.hoist(c.Fun)
+	if sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok {
+		w.hoist(sel.X)
+	}
+	var args []value
+	sig := w.info.TypeOf(c.Fun).Underlying()
+	if isTypeParam(w.info.TypeOf(c.Fun)) {
+		w.fail(c, "a call of a value of a type parameter")
+	}
+	s, ok := sig.(*types.Signature)
+	if !ok {
+		w.fail(c, "a call of %v", sig)
+	}
+	if len(c.Args) == 1 && isTuple(w.info.TypeOf(c.Args[0])) {
+		args = w.call(ast.Unparen(c.Args[0]).(*ast.CallExpr), false)
+	}
+	if args == nil {
+		for _, a := range c.Args {
+			w.hoist(a)
+		}
+		for i, a := range c.Args {
+			args = append(args, w.assignable(a, w.pure(a), paramType(s, i, c.Ellipsis.IsValid())))
+		}
+	}
+	return w.callWith(c, s, args, statement)
+}
+
+func isTuple(T types.Type) bool {
+	_, ok := T.(*types.Tuple)
+	return ok
+}
+
+// paramType is the type of the parameter that argument i becomes.
+func paramType(s *types.Signature, i int, spread bool) types.Type {
+	n := s.Params().Len()
+	if s.Variadic() && i >= n-1 {
+		T := s.Params().At(n - 1).Type()
+		if spread {
+			return T
+		}
+		if slice, ok := T.Underlying().(*types.Slice); ok {
+			return slice.Elem()
+		}
+		return nil
+	}
+	return s.Params().At(i).Type()
+}
+
+// callee is the function that is called, if the call names one. Others are called by a value, or by an interface.
+func (w *writer) callee(c *ast.CallExpr) *types.Func {
+	e := ast.Unparen(c.Fun)
+	switch x := e.(type) {
+	case *ast.IndexExpr:
+		e = x.X
+	case *ast.IndexListExpr:
+		e = x.X
+	}
+	var obj types.Object
+	switch x := e.(type) {
+	case *ast.Ident:
+		obj = w.info.Uses[x]
+	case *ast.SelectorExpr:
+		obj = w.info.Uses[x.Sel]
+		if s := w.info.Selections[x]; s != nil && isInterface(s.Recv()) {
+			return nil
+		}
+		if s := w.info.Selections[x]; s != nil && s.Kind() == types.MethodExpr {
+			return nil
+		}
+	}
+	f, _ := obj.(*types.Func)
+	if f == nil {
+		return nil
+	}
+	if recv := f.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
+		return nil
+	}
+	return f.Origin()
+}
+
+// callWith writes a call whose arguments are evaluated.
+func (w *writer) callWith(c *ast.CallExpr, s *types.Signature, args []value, statement bool) []value {
+	f := w.callee(c)
+	if f != nil {
+		if m, ok := models[f.FullName()]; ok {
+			return w.modelled(c, s, m, args, statement)
+		}
+	}
+	fun := w.pure(c.Fun).text
+	if _, ok := ast.Unparen(c.Fun).(*ast.FuncLit); ok {
+		fun = "(" + fun + ")"
+	}
+	known := f == nil || f.Pkg() != nil && w.f.pkg.set[f.Pkg().Path()]
+	tag := ""
+	if known {
+		if f != nil {
+			tag = tagOf(f.Signature())
+		} else {
+			tag = tagOf(s)
+		}
+		args = w.variadic(c, s, args)
+		w.emit("bh_Call(%s)", tag)
+		w.receiver(c)
+		for i, a := range args {
+			w.pass(i+1, a)
+		}
+	} else {
+		for _, a := range args {
+			w.lose(c, a)
+		}
+	}
+	call := fun + "(" + strings.TrimPrefix(texts(" ", args), " ") + spread(c, args) + ")"
+	return w.results(call, s, tag, statement)
+}
+
+// spread is what follows the last argument of a call that has a slice for the variadic parameter.
+func spread(c *ast.CallExpr, args []value) string {
+	if c.Ellipsis.IsValid() || len(args) > 0 && args[len(args)-1].spread {
+		return "..."
+	}
+	return ""
+}
+
+// variadic puts variadic arguments with shadows in a slice, whose elements have them.
+func (w *writer) variadic(c *ast.CallExpr, s *types.Signature, args []value) []value {
+	n := s.Params().Len()
+	if !s.Variadic() || c.Ellipsis.IsValid() || len(args) < n {
+		return args
+	}
+	slice, ok := s.Params().At(n - 1).Type().(*types.Slice)
+	if !ok || !holds(slice.Elem()) || isTypeParam(slice.Elem()) || !w.nameable(slice.Elem()) {
+		return args
+	}
+	rest := args[n-1:]
+	for i := range rest {
+		rest[i] = w.hold(rest[i])
+	}
+	t := w.temp("[]" + w.typeText(c, slice.Elem()) + "{" + strings.TrimPrefix(texts(" ", rest), " ") + "}")
+	for i, v := range rest {
+		w.store(t+"["+itoa(i)+"]", slice.Elem(), v)
+	}
+	return append(args[:n-1:n-1], value{text: t, typ: slice, spread: true})
+}
+
+// receiver passes the shadows of a receiver that is a value.
+func (w *writer) receiver(c *ast.CallExpr) {
+	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	s := w.info.Selections[sel]
+	if s == nil || s.Kind() != types.MethodVal || isInterface(s.Recv()) {
+		return
+	}
+	recv := s.Obj().(*types.Func).Signature().Recv()
+	if recv == nil || isPointer(recv.Type()) || isInterface(recv.Type()) {
+		return
+	}
+	x := w.pure(sel.X)
+	if len(s.Index()) > 1 { // a method of an embedded field
+		x = w.embedded(x, s)
+	}
+	if isPointer(x.typ) {
+		x = w.lying("(*"+x.text+")", deref(x.typ))
+	}
+	w.pass(0, x)
+}
+
+// embedded is the field whose method a selection finds.
+func (w *writer) embedded(x value, s *types.Selection) value {
+	T := s.Recv()
+	text := x.text
+	through := x.addr != "" || isPointer(T)
+	for _, i := range s.Index()[:len(s.Index())-1] {
+		f := deref(T).Underlying().(*types.Struct).Field(i)
+		text, T = text+"."+f.Name(), f.Type()
+		through = through || isPointer(T)
+	}
+	if !through {
+		return w.plain(text, T)
+	}
+	return w.lying(text, T)
+}
+
+func (w *writer) pass(slot int, v value) {
+	switch {
+	case v.s != "":
+		w.emit("bh_Pass(%d, %s)", slot, v.s)
+	case v.addr != "" && aggregate(v.typ):
+		w.emit("bh_PassMemory(%d, %s, %s)", slot, v.addr, w.size(v.typ, v.text))
+	}
+}
+
+// results writes a call and takes its results; tag is "" if it has no shadows.
+func (w *writer) results(call string, s *types.Signature, tag string, statement bool) (list []value) {
+	n := s.Results().Len()
+	if n == 0 || statement {
+		w.emit("%s", call)
+		return nil
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = w.fresh()
+	}
+	w.emit("%s := %s", strings.Join(names, ", "), call)
+	record := ""
+	for i, name := range names {
+		w.emit("_ = %s", name)
+		T := s.Results().At(i).Type()
+		v := w.plain(name, T)
+		if holds(T) {
+			if record == "" && tag != "" {
+				record = w.temp("bh_Back(" + tag + ")")
+			}
+			w.result(&v, record, i)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// result gives a result its shadow.
+func (w *writer) result(v *value, record string, i int) {
+	s, ok := scalarOf(v.typ)
+	switch {
+	case ok && record != "":
+		v.s = w.shadow(fmt.Sprintf("bh_Get(%s, %d, %s, %d)", record, i, v.num, s.width))
+	case ok:
+	case record != "":
+		w.emit("bh_GetMemory(%s, %d, bh_p(&%s), %s)", record, i, v.text, w.size(v.typ, v.text))
+		v.addr = "bh_p(&" + v.text + ")"
+	default:
+		w.emit("bh_Clear(bh_p(&%s), %s)", v.text, w.size(v.typ, v.text))
+		v.addr = "bh_p(&" + v.text + ")"
+	}
+}

@@ -1,0 +1,114 @@
+package rewrite
+
+import (
+	"fmt"
+	"strings"
+)
+
+// runtime is the package whose functions rewritten code calls.
+const runtime = "github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+
+// prefix begins each name that the rewriter makes. Functions that have such names themselves are left alone.
+const prefix = "bh_"
+
+// calls are the functions of the runtime as the packages of a target declare them. bh_e is the type of shadows, bh_r that of records, bh_p an unsafe.Pointer.
+var calls = []struct{ name, signature string }{
+	{"Cond", "(site uint32, taken bool, e bh_e) bool"},
+	{"Fix", "(site uint32, e bh_e, v uint64)"},
+	{"FixText", "(site uint32, s string)"},
+	{"FixMemory", "(site uint32, p bh_p, n uintptr)"},
+	{"Lose", "(site uint32, e bh_e)"},
+	{"LoseMemory", "(site uint32, p bh_p, n uintptr)"},
+	{"Binary", "(op uint8, x, y bh_e, v, w uint64, width uint8) bh_e"},
+	{"Shift", "(op uint8, x, n bh_e, v, count uint64, width, countWidth uint8) bh_e"},
+	{"Unary", "(op uint8, x bh_e) bh_e"},
+	{"Convert", "(x bh_e, signed bool, width uint8) bh_e"},
+	{"Choose", "(less, x, y bh_e, v, w uint64, width uint8) bh_e"},
+	{"Divisor", "(site uint32, y bh_e, w uint64)"},
+	{"Index", "(site uint32, i bh_e, v uint64, signed bool, length int)"},
+	{"Load", "(p bh_p, size uintptr) bh_e"},
+	{"LoadBool", "(p bh_p) bh_e"},
+	{"Store", "(p bh_p, size uintptr, e bh_e)"},
+	{"StoreBool", "(p bh_p, e bh_e)"},
+	{"Copy", "(dst, src bh_p, n uintptr)"},
+	{"Clear", "(p bh_p, n uintptr)"},
+	{"Same", "(p, q bh_p, n uintptr) bh_e"},
+	{"Call", "(tag uint32)"},
+	{"Pass", "(i int, e bh_e)"},
+	{"PassMemory", "(i int, p bh_p, n uintptr)"},
+	{"Enter", "(tag uint32) bh_r"},
+	{"Return", "(tag uint32)"},
+	{"Give", "(i int, e bh_e)"},
+	{"GiveMemory", "(i int, p bh_p, n uintptr)"},
+	{"Back", "(tag uint32) bh_r"},
+	{"Get", "(r bh_r, i int, v uint64, width uint8) bh_e"},
+	{"GetMemory", "(r bh_r, i int, p bh_p, n uintptr)"},
+	{"Byte", "(s string, i int) bh_e"},
+	{"TextEqual", "(s, t string) bh_e"},
+	{"TextLess", "(s, t string) bh_e"},
+	{"Text", "(made string, p bh_p) string"},
+	{"Concat", "(made, s, t string)"},
+	{"TextCopy", "(p bh_p, s string, n int)"},
+	{"Rune", "(site uint32, s string, i int, r rune) bh_e"},
+	{"Big", "(p bh_p, size uintptr) bh_e"},
+	{"PutBig", "(p bh_p, size uintptr, e bh_e)"},
+	{"Ones", "(x bh_e) bh_e"},
+	{"Length", "(x bh_e) bh_e"},
+	{"LeadingZeros", "(x bh_e) bh_e"},
+	{"TrailingZeros", "(x bh_e) bh_e"},
+	{"ReverseBytes", "(x bh_e) bh_e"},
+	{"Compare", "(s, t string) bh_e"},
+	{"Find", "(p bh_p, n int, c bh_e, value byte) bh_e"},
+	{"Boxed", "(i any) bh_p"},
+	{"Box", "(i any, p bh_p, n uintptr) any"},
+	{"BoxNumber", "(i any, size uintptr, e bh_e) any"},
+}
+
+// declarations is the file of a rewritten package that names the runtime's functions. An empty assembly file beside it lets functions lack bodies.
+func declarations(pkg string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "package %s\n\nimport \"unsafe\"\n\n", pkg)
+	b.WriteString(`type (
+	bh_p = unsafe.Pointer
+	bh_expr struct{ _ int }
+	bh_e = *bh_expr
+	bh_record struct{ _ int }
+	bh_r = *bh_record
+)
+
+func bh_b(v bool) uint64 {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func bh_data[S ~[]T, T any](s S) bh_p { return bh_p(unsafe.SliceData(s)) }
+
+func bh_text[S ~string](s S) bh_p { return bh_p(unsafe.StringData(string(s))) }
+
+func bh_string[S ~[]byte](s S) string { return unsafe.String(unsafe.SliceData(s), len(s)) }
+
+func bh_sizeof[T any](*T) uintptr {
+	var v T
+	return unsafe.Sizeof(v)
+}
+
+func bh_sizeofElement[S ~[]T, T any](S) uintptr {
+	var v T
+	return unsafe.Sizeof(v)
+}
+
+`)
+	fmt.Fprintf(&b, "//go:linkname bh_On %s.On\nvar bh_On bool\n", runtime)
+	fmt.Fprintf(&b, "//go:linkname bh_Instrumented %s.Instrumented\nvar bh_Instrumented bool\n\nfunc init() { bh_Instrumented = true }\n", runtime)
+	for _, c := range calls {
+		// The runtime keeps no pointer that it is given, except that these three return one: so whatever is on the stack of a function stays there.
+		pragma := "//go:noescape\n"
+		if c.name == "Text" || c.name == "Box" || c.name == "BoxNumber" {
+			pragma = ""
+		}
+		fmt.Fprintf(&b, "\n%s//go:linkname bh_%s %s.%s\nfunc bh_%s%s\n", pragma, c.name, runtime, c.name, c.name, c.signature)
+	}
+	return b.String()
+}

@@ -1,0 +1,176 @@
+package rewrite
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// Options say what to rewrite.
+type Options struct {
+	Dir      string   // of the module
+	Patterns []string // packages that are rewritten, as the go command names them
+	Tests    []string // those of them whose tests are rewritten, too: package paths
+	Out      string   // the folder for the rewritten files
+}
+
+// Result is what was rewritten.
+type Result struct {
+	Overlay  string // the file for go build -overlay
+	Sites    []Site
+	Packages []Package
+}
+
+// Package is what became of a package.
+type Package struct {
+	Path      string
+	Functions int            // with literals
+	Second    int            // those that have a second body
+	Reasons   map[string]int // why others have none
+	Left      []Left         // the others, one by one
+	Refused   string         // why the package was left alone
+}
+
+// Left is a function that keeps its first body only.
+type Left struct {
+	At     string // file:line
+	Name   string
+	Reason string
+}
+
+// Rewrite loads packages, rewrites them, and writes the overlay.
+func Rewrite(o Options) (*Result, error) {
+	list, err := loadPackages(o)
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]bool{}
+	r := &Result{Sites: make([]Site, 1)}
+	var kept []*packages.Package
+	for _, p := range list {
+		if reason := refuse(p); reason != "" {
+			r.Packages = append(r.Packages, Package{Path: p.PkgPath, Refused: reason})
+			continue
+		}
+		set[p.PkgPath] = true
+		kept = append(kept, p)
+	}
+	overlay := map[string]string{}
+	for i, p := range kept {
+		summary, err := r.add(p, set, overlay, filepath.Join(o.Out, fmt.Sprintf("p%d", i)))
+		if err != nil {
+			return nil, err
+		}
+		r.Packages = append(r.Packages, summary)
+	}
+	data, err := json.MarshalIndent(map[string]any{"Replace": overlay}, "", "\t")
+	if err != nil {
+		return nil, err
+	}
+	r.Overlay = filepath.Join(o.Out, "overlay.json")
+	return r, os.WriteFile(r.Overlay, data, 0o666)
+}
+
+// loadPackages gives the packages of the patterns, sorted by path, with syntax. Of a package whose tests are wanted it gives the variant that has them.
+func loadPackages(o Options) ([]*packages.Package, error) {
+	conf := &packages.Config{
+		Dir:   o.Dir,
+		Tests: len(o.Tests) > 0,
+		Mode:  packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule,
+	}
+	all, err := packages.Load(conf, o.Patterns...)
+	if err != nil {
+		return nil, err
+	}
+	chosen := map[string]*packages.Package{}
+	for _, p := range all {
+		if len(p.Errors) > 0 {
+			return nil, fmt.Errorf("package %s: %w", p.PkgPath, p.Errors[0])
+		}
+		if strings.HasSuffix(p.PkgPath, ".test") || strings.HasSuffix(p.PkgPath, "_test") {
+			continue
+		}
+		tested := p.ID != p.PkgPath
+		if have := chosen[p.PkgPath]; have == nil || tested == slices.Contains(o.Tests, p.PkgPath) {
+			chosen[p.PkgPath] = p
+		}
+	}
+	var list []*packages.Package
+	for _, p := range chosen {
+		list = append(list, p)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].PkgPath < list[j].PkgPath })
+	return list, nil
+}
+
+// refuse is why a package is left alone, or "".
+func refuse(p *packages.Package) string {
+	if len(p.Syntax) == 0 {
+		return "it has no Go files"
+	}
+	return ""
+}
+
+// add rewrites a package into a folder.
+func (r *Result) add(p *packages.Package, set map[string]bool, overlay map[string]string, folder string) (Package, error) {
+	summary := Package{Path: p.PkgPath, Reasons: map[string]int{}}
+	u, err := newUnit(p, set, &r.Sites, os.ReadFile)
+	if err != nil {
+		return summary, err
+	}
+	version := ""
+	if p.Module != nil && p.Module.GoVersion != "" {
+		version = "go" + p.Module.GoVersion
+	}
+	texts, functions, err := u.result(p.Imports, version)
+	if err != nil {
+		return summary, err
+	}
+	for _, f := range functions {
+		summary.Functions++
+		if f.reason == "" {
+			summary.Second++
+		} else {
+			summary.Reasons[f.reason]++
+			at := p.Fset.Position(f.pos)
+			summary.Left = append(summary.Left, Left{fmt.Sprintf("%s:%d", at.Filename, at.Line), f.name, f.reason})
+		}
+	}
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return summary, err
+	}
+	dir := filepath.Dir(p.GoFiles[0])
+	texts[filepath.Join(dir, "bh_declarations.go")] = []byte(declarations(p.Name))
+	if p.Imports["runtime/cgo"] == nil {
+		texts[filepath.Join(dir, "bh_declarations.s")] = nil // cgo allows no such file, and needs none
+	}
+	for name, text := range texts {
+		to := filepath.Join(folder, filepath.Base(name))
+		if err := os.WriteFile(to, text, 0o666); err != nil {
+			return summary, err
+		}
+		overlay[name] = to
+	}
+	return summary, nil
+}
+
+// syntax reports an error of the parser.
+func (f *file) syntax(fset *token.FileSet, err error, report func(token.Position, string)) {
+	list, ok := err.(scanner.ErrorList)
+	if !ok {
+		report(token.Position{Filename: f.name}, err.Error())
+		return
+	}
+	// The scanner has applied the line directives; offsets are as they are.
+	for _, e := range list[:1] {
+		report(token.Position{Filename: f.name, Offset: e.Pos.Offset, Line: e.Pos.Line}, e.Msg)
+	}
+}

@@ -1,0 +1,149 @@
+package rewrite
+
+import (
+	"bytes"
+	"go/constant"
+	"go/types"
+	"hash/fnv"
+	"strconv"
+)
+
+// scalar describes a type whose values have one shadow: an integer or a truth value.
+type scalar struct {
+	width  int // in bits; 1 for a truth value
+	signed bool
+}
+
+func (s scalar) isBool() bool { return s.width == 1 }
+
+// size is in bytes.
+func (s scalar) size() int { return (s.width + 7) / 8 }
+
+var widths = map[types.BasicKind]scalar{
+	types.Bool: {width: 1}, types.UntypedBool: {width: 1},
+	types.Int: {64, true}, types.Int8: {8, true}, types.Int16: {16, true}, types.Int32: {32, true}, types.Int64: {64, true},
+	types.Uint: {width: 64}, types.Uint8: {width: 8}, types.Uint16: {width: 16}, types.Uint32: {width: 32}, types.Uint64: {width: 64}, types.Uintptr: {width: 64},
+	types.UntypedInt: {64, true}, types.UntypedRune: {32, true},
+}
+
+// scalarOf describes T if it is a scalar of which the width is known here.
+func scalarOf(T types.Type) (scalar, bool) {
+	if T == nil || isTypeParam(T) {
+		return scalar{}, false
+	}
+	b, ok := T.Underlying().(*types.Basic)
+	if !ok {
+		return scalar{}, false
+	}
+	s, ok := widths[b.Kind()]
+	return s, ok
+}
+
+func isTypeParam(T types.Type) bool {
+	_, ok := types.Unalias(T).(*types.TypeParam)
+	return ok
+}
+
+func isString(T types.Type) bool {
+	if T == nil || isTypeParam(T) {
+		return false
+	}
+	b, ok := T.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsString != 0
+}
+
+func isInterface(T types.Type) bool {
+	return T != nil && types.IsInterface(T) && !isTypeParam(T)
+}
+
+func isByteSlice(T types.Type) bool {
+	s, ok := T.Underlying().(*types.Slice)
+	return ok && isByte(s.Elem())
+}
+
+func isByte(T types.Type) bool {
+	b, ok := T.Underlying().(*types.Basic)
+	return ok && b.Kind() == types.Uint8
+}
+
+// holds reports whether the memory of a T has scalars in it, not behind a pointer.
+func holds(T types.Type) bool {
+	if T == nil {
+		return false
+	}
+	if isTypeParam(T) {
+		return true
+	}
+	switch u := T.Underlying().(type) {
+	case *types.Basic:
+		_, ok := widths[u.Kind()]
+		return ok
+	case *types.Array:
+		return u.Len() > 0 && holds(u.Elem())
+	case *types.Struct:
+		for i := range u.NumFields() {
+			if holds(u.Field(i).Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// aggregate reports whether values of T have shadows in memory only.
+func aggregate(T types.Type) bool {
+	_, ok := scalarOf(T)
+	return !ok && holds(T)
+}
+
+// parametric reports whether the size of a T depends on a type parameter.
+func parametric(T types.Type) bool {
+	if isTypeParam(T) {
+		return true
+	}
+	switch u := T.Underlying().(type) {
+	case *types.Array:
+		return parametric(u.Elem())
+	case *types.Struct:
+		for i := range u.NumFields() {
+			if parametric(u.Field(i).Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tagOf numbers a signature: caller and callee compare it. The receiver is no part of it, so that calls by an interface agree with the method.
+func tagOf(sig *types.Signature) string {
+	var b bytes.Buffer
+	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
+		b.WriteByte('(')
+		for i := range tuple.Len() {
+			types.WriteType(&b, tuple.At(i).Type(), nil)
+			b.WriteByte(',')
+		}
+		b.WriteByte(')')
+	}
+	h := fnv.New32a()
+	h.Write(b.Bytes())
+	return strconv.FormatUint(uint64(h.Sum32())|1, 10)
+}
+
+// bits is a constant as the uint64 that the same value in a variable converts to.
+func bits(v constant.Value, s scalar) (string, bool) {
+	if v.Kind() == constant.Bool {
+		if constant.BoolVal(v) {
+			return "1", true
+		}
+		return "0", true
+	}
+	v = constant.ToInt(v)
+	if u, exact := constant.Uint64Val(v); exact {
+		return strconv.FormatUint(u, 10), true
+	}
+	if i, exact := constant.Int64Val(v); exact {
+		return strconv.FormatUint(uint64(i), 10), true
+	}
+	return "", false
+}

@@ -1,0 +1,57 @@
+package search
+
+import "github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+
+// Run is what one call of a handler has left.
+type Run struct {
+	Path     shadow.Path
+	Failures []Failure
+}
+
+// Failure is a check that does not hold, or a panic.
+type Failure struct {
+	What  string // the name of the check, or "panic: " and its text
+	Where string // of a panic: file and line
+}
+
+// Value is an input with a value.
+type Value struct {
+	Name  string `json:"name"`
+	Width uint8  `json:"width_bits"`
+	Value uint64 `json:"value"`
+}
+
+// Finding is a failure with the first inputs that gave it.
+type Finding struct {
+	What   string  `json:"what"`
+	Where  string  `json:"where,omitempty"`
+	Inputs []Value `json:"inputs"`
+	Path   int     `json:"path"`  // from 1
+	Paths  int     `json:"paths"` // how many paths gave it
+}
+
+// Result is what a search has found.
+type Result struct {
+	Paths    int       `json:"paths"`
+	Findings []Finding `json:"findings"`
+	// Complete means that no condition is left to negate: all paths were taken, but for those that Unknown, Diverged, Dropped, Picked and Lost stand for.
+	Complete bool `json:"complete"`
+	// Sites are branches of the program that were met, and Sides the sides of them that were taken, of two each.
+	Sites int `json:"sites"`
+	Sides int `json:"sides"`
+	// Sat, Unsat and Unknown count answers of the solver.
+	Sat     int `json:"sat"`
+	Unsat   int `json:"unsat"`
+	Unknown int `json:"unknown"`
+	// Diverged counts, by site, runs that did not take the side that was solved for.
+	Diverged map[uint32]int `json:"-"`
+	// Lost counts, by site, values that lost their shadow.
+	Lost map[uint32]int `json:"-"`
+	// Picked counts sites of values that were fixed, and had more values than were tried.
+	Picked map[uint32]int `json:"-"`
+	// Stale counts shadows that did not agree with the value, and Dropped branches beyond the bound of a path.
+	Stale   int `json:"stale"`
+	Dropped int `json:"dropped"`
+	// Taken has the sides by site.
+	Taken []uint8 `json:"-"`
+}

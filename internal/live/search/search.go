@@ -1,0 +1,314 @@
+package search
+
+import (
+	"container/heap"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
+	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+)
+
+// Options bound a search.
+type Options struct {
+	Paths int         // the most runs
+	Stop  func() bool // asked before each run; nil never stops
+}
+
+const (
+	// conflicts bounds each query of the solver.
+	conflicts = 20000
+	// picksMax is how many values of one fixed value are tried after the same conditions.
+	picksMax = 8
+	// candidatesMax bounds the conditions that wait to be negated.
+	candidatesMax = 1 << 20
+)
+
+// searcher is the state of a search.
+type searcher struct {
+	options Options
+	run     func(values []uint64) Run
+	builder bv.Builder
+	solvers map[string]*bv.Solver // by the widths of the inputs
+	tree    *tree
+	queue   queue
+	tries   map[side]int
+	wire    []byte
+	result  Result
+}
+
+// side is one side of a branch.
+type side struct {
+	site  uint32
+	taken bool
+}
+
+// path is a run, in expressions of the searcher's builder.
+type path struct {
+	inputs   []shadow.Input
+	branches []branch
+}
+
+// branch is a condition of a path. cond holds on it.
+type branch struct {
+	site  uint32
+	kind  shadow.Kind
+	taken bool
+	cond  *bv.Expr
+	from  node
+}
+
+// candidate is a condition of a path that is to be negated.
+type candidate struct {
+	path  *path
+	at    int
+	score int
+	order int
+}
+
+// Search explores a handler that run calls. A run gets the values of its inputs; the first gets none, and uses its own.
+func Search(o Options, run func(values []uint64) Run) *Result {
+	s := &searcher{options: o, run: run, solvers: map[string]*bv.Solver{}, tree: newTree(), tries: map[side]int{}}
+	s.result.Diverged, s.result.Lost, s.result.Picked = map[uint32]int{}, map[uint32]int{}, map[uint32]int{}
+	s.try(nil, nil)
+	for s.result.Paths < o.Paths && !(o.Stop != nil && o.Stop()) {
+		c, ok := s.next()
+		if !ok {
+			s.result.Complete = true
+			break
+		}
+		s.negate(c)
+	}
+	s.count()
+	return &s.result
+}
+
+// next is the most promising candidate. Scores get worse while candidates wait, so the first is scored again.
+func (s *searcher) next() (candidate, bool) {
+	for s.queue.Len() > 0 {
+		c := heap.Pop(&s.queue).(candidate)
+		if now := s.score(c); now > c.score {
+			c.score = now
+			heap.Push(&s.queue, c)
+			continue
+		}
+		return c, true
+	}
+	return candidate{}, false
+}
+
+// score is small for sides that no path has taken, and for those that were tried less often.
+func (s *searcher) score(c candidate) int {
+	b := c.path.branches[c.at]
+	score := 2 * s.tries[side{b.site, !b.taken}]
+	if s.took(b.site, !b.taken) {
+		score++
+	}
+	return score
+}
+
+func (s *searcher) took(site uint32, taken bool) bool {
+	bit := uint8(shadow.TookFalse)
+	if taken {
+		bit = shadow.TookTrue
+	}
+	return int(site) < len(s.result.Taken) && s.result.Taken[site]&bit != 0
+}
+
+// negate solves for inputs that meet the conditions before a candidate, and not its own, and runs them.
+func (s *searcher) negate(c candidate) {
+	b := c.path.branches[c.at]
+	s.tries[side{b.site, !b.taken}]++
+	constraints := make([]*bv.Expr, 0, c.at+1)
+	for _, p := range c.path.branches[:c.at] {
+		constraints = append(constraints, p.cond)
+	}
+	constraints = append(constraints, s.builder.Not(b.cond))
+	if b.kind == shadow.Pick {
+		others := s.tree.picks[fixed{b.from, b.site}]
+		if len(others) >= picksMax {
+			s.result.Picked[b.site]++
+			return
+		}
+		for _, e := range others {
+			constraints = append(constraints, s.builder.Not(e))
+		}
+	}
+	values, answer := s.solver(c.path.inputs).Solve(valuesOf(c.path.inputs), constraints, conflicts)
+	switch answer {
+	case bv.Sat:
+		s.result.Sat++
+		s.try(values, &c)
+	case bv.Unsat:
+		s.result.Unsat++
+	default:
+		s.result.Unknown++
+	}
+}
+
+func valuesOf(inputs []shadow.Input) []uint64 {
+	values := make([]uint64, len(inputs))
+	for i, in := range inputs {
+		values[i] = in.Value
+	}
+	return values
+}
+
+// solver is the one for inputs of some widths.
+func (s *searcher) solver(inputs []shadow.Input) *bv.Solver {
+	widths := make([]uint8, len(inputs))
+	for i, in := range inputs {
+		widths[i] = in.Width
+	}
+	key := string(widths)
+	if s.solvers[key] == nil {
+		s.solvers[key] = bv.NewSolver(&s.builder, widths)
+	}
+	return s.solvers[key]
+}
+
+// try runs values, which were solved for a candidate, and queues the conditions of the path that are new.
+func (s *searcher) try(values []uint64, from *candidate) {
+	run := s.run(values)
+	s.result.Paths++
+	p, err := s.receive(run.Path)
+	if err != nil {
+		panic(fmt.Sprintf("search: a path does not survive its text: %v", err))
+	}
+	s.note(run)
+	s.fail(run)
+	if from != nil && !follows(p, from) {
+		s.result.Diverged[from.path.branches[from.at].site]++
+	}
+	s.enqueue(p)
+}
+
+// follows reports whether a path has the conditions before a candidate, and the negation of its own.
+func follows(p *path, c *candidate) bool {
+	if len(p.branches) <= c.at {
+		return false
+	}
+	for i := range c.at {
+		if p.branches[i].cond != c.path.branches[i].cond {
+			return false
+		}
+	}
+	was, is := c.path.branches[c.at], p.branches[c.at]
+	return is.site == was.site && is.cond != was.cond
+}
+
+// receive makes the expressions of a path anew in the searcher's builder, where paths share them.
+func (s *searcher) receive(from shadow.Path) (*path, error) {
+	roots := make([]*bv.Expr, len(from.Branches))
+	for i, b := range from.Branches {
+		roots[i] = b.Cond
+	}
+	s.wire = bv.Append(s.wire[:0], roots...)
+	roots, _, err := bv.Parse(&s.builder, s.wire)
+	if err != nil {
+		return nil, err
+	}
+	p := &path{inputs: from.Inputs}
+	at := node(0)
+	for i, b := range from.Branches {
+		cond := roots[i]
+		if !b.Taken {
+			cond = s.builder.Not(cond)
+		}
+		p.branches = append(p.branches, branch{b.Site, b.Kind, b.Taken, cond, at})
+		at = s.tree.step(at, cond)
+	}
+	return p, nil
+}
+
+func (s *searcher) enqueue(p *path) {
+	for i, b := range p.branches {
+		// The path has taken this side, so the negation of the other one is done.
+		if b.kind == shadow.Decision {
+			s.tree.claim(b.from, s.builder.Not(b.cond))
+		} else {
+			f := fixed{b.from, b.site}
+			if !slices.Contains(s.tree.picks[f], b.cond) {
+				s.tree.picks[f] = append(s.tree.picks[f], b.cond)
+			}
+		}
+		if s.tree.claim(b.from, b.cond) && s.queue.Len() < candidatesMax {
+			c := candidate{path: p, at: i, order: s.queue.added}
+			c.score = s.score(c)
+			s.queue.added++
+			heap.Push(&s.queue, c)
+		}
+	}
+}
+
+// note adds what a run covered and lost.
+func (s *searcher) note(run Run) {
+	r := &s.result
+	for len(r.Taken) < len(run.Path.Sides) {
+		r.Taken = append(r.Taken, 0)
+	}
+	for i, sides := range run.Path.Sides {
+		r.Taken[i] |= sides
+	}
+	for site, n := range run.Path.Lost {
+		r.Lost[site] += n
+	}
+	r.Stale += run.Path.Stale
+	r.Dropped += run.Path.Dropped
+}
+
+func (s *searcher) fail(run Run) {
+	for _, f := range run.Failures {
+		i := slices.IndexFunc(s.result.Findings, func(g Finding) bool { return g.What == f.What && g.Where == f.Where })
+		if i >= 0 {
+			s.result.Findings[i].Paths++
+			continue
+		}
+		g := Finding{What: f.What, Where: f.Where, Path: s.result.Paths, Paths: 1}
+		for _, in := range run.Path.Inputs {
+			g.Inputs = append(g.Inputs, Value{in.Name, in.Width, in.Value})
+		}
+		s.result.Findings = append(s.result.Findings, g)
+	}
+}
+
+func (s *searcher) count() {
+	for _, sides := range s.result.Taken {
+		if sides != 0 {
+			s.result.Sites++
+		}
+		if sides&shadow.TookTrue != 0 {
+			s.result.Sides++
+		}
+		if sides&shadow.TookFalse != 0 {
+			s.result.Sides++
+		}
+	}
+	maps.DeleteFunc(s.result.Lost, func(_ uint32, n int) bool { return n == 0 })
+}
+
+// queue is a heap of candidates, the best one first; of equal ones that which came first.
+type queue struct {
+	list  []candidate
+	added int
+}
+
+func (q *queue) Len() int { return len(q.list) }
+
+func (q *queue) Less(i, j int) bool {
+	a, b := q.list[i], q.list[j]
+	if a.score != b.score {
+		return a.score < b.score
+	}
+	return a.order < b.order
+}
+
+func (q *queue) Swap(i, j int) { q.list[i], q.list[j] = q.list[j], q.list[i] }
+func (q *queue) Push(x any)    { q.list = append(q.list, x.(candidate)) }
+
+func (q *queue) Pop() any {
+	last := q.list[len(q.list)-1]
+	q.list = q.list[:len(q.list)-1]
+	return last
+}

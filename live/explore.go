@@ -1,0 +1,222 @@
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/search"
+	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+)
+
+// Handler is code to explore.
+type Handler struct {
+	// Run calls the handler once. It makes the state that it needs anew, since a search calls it once for each path. It runs alone: no other goroutine may call instrumented code meanwhile.
+	Run func()
+	// Paths is the most calls (10,000 by default), and Time the longest that a search takes (10 s by default).
+	Paths int
+	Time  time.Duration
+}
+
+// Result is what a search has found.
+type Result struct {
+	Paths    int       // calls of Run
+	Complete bool      // no condition that the inputs decide was left untried
+	Findings []Finding // checks that do not hold, and panics, each once
+}
+
+// Finding is a check that does not hold, or a panic.
+type Finding struct {
+	What   string            // the name of the check, or the text of the panic
+	Where  string            // of a panic: file and line
+	Inputs map[string]uint64 // the first that gave it
+	Path   int               // the number of that call, from 1
+}
+
+// Environment variables of `bloodhound live test`.
+const (
+	sitesVariable = "BLOODHOUND_LIVE_SITES" // the file with the places of the instrumented code
+)
+
+const (
+	defaultPaths = 10_000
+	defaultTime  = 10 * time.Second
+	// heapMax is the size of the heap, in bytes, above which garbage is collected between paths.
+	heapMax = 256 << 20
+)
+
+// Explore explores a handler, logs what it has covered, and reports each finding as an error of the test. Without instrumentation it runs the handler once.
+func Explore(t testing.TB, h Handler) Result {
+	t.Helper()
+	if raceEnabled {
+		t.Fatal("live: a program with the race detector cannot be explored: its bookkeeping does not know the second bodies; run the test without -race")
+	}
+	if !shadow.Instrumented {
+		t.Log("live: no package is instrumented, so the handler runs once; `bloodhound live test` explores it")
+		for _, f := range runOnce(h.Run) {
+			t.Errorf("live: %s %s", f.What, f.Where)
+		}
+		return Result{Paths: 1}
+	}
+	begun := time.Now()
+	found := explore(h)
+	elapsed := time.Since(begun)
+	report(t, found, elapsed)
+	return resultOf(found)
+}
+
+func explore(h Handler) *search.Result {
+	o := search.Options{Paths: h.Paths}
+	if o.Paths == 0 {
+		o.Paths = defaultPaths
+	}
+	limit := h.Time
+	if limit == 0 {
+		limit = defaultTime
+	}
+	end := time.Now().Add(limit)
+	o.Stop = func() bool { return time.Now().After(end) }
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	shadow.Prepare()
+	n := 0
+	return search.Search(o, func(values []uint64) search.Run {
+		if n++; n%collectEvery == 0 && heap() > heapMax {
+			runtime.GC()
+			shadow.Prepare()
+		}
+		shadow.Begin(values)
+		failures := runOnce(h.Run)
+		return search.Run{Path: shadow.End(), Failures: failures}
+	})
+}
+
+// collectEvery is how many paths lie between two looks at the size of the heap.
+const collectEvery = 16
+
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+func resultOf(found *search.Result) Result {
+	r := Result{Paths: found.Paths, Complete: found.Complete}
+	for _, f := range found.Findings {
+		g := Finding{What: f.What, Where: f.Where, Path: f.Path, Inputs: map[string]uint64{}}
+		for _, in := range f.Inputs {
+			g.Inputs[in.Name] = in.Value
+		}
+		r.Findings = append(r.Findings, g)
+	}
+	return r
+}
+
+// site is a place of the instrumented code, as the rewriter lists it.
+type site struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Func string `json:"func"`
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
+
+func (s site) String() string { return fmt.Sprintf("%s:%d %s", s.File, s.Line, s.Text) }
+
+func readSites() (sites []site) {
+	data, err := os.ReadFile(os.Getenv(sitesVariable))
+	if err != nil {
+		return nil
+	}
+	if json.Unmarshal(data, &sites) != nil {
+		return nil
+	}
+	return sites
+}
+
+// report logs a result, and fails the test for each finding.
+func report(t testing.TB, r *search.Result, elapsed time.Duration) {
+	t.Helper()
+	all := "the budget ended"
+	if r.Complete {
+		all = "no condition was left to negate"
+	}
+	t.Logf("live: %d paths in %v (%.0f a second); %s", r.Paths, elapsed.Round(time.Millisecond), float64(r.Paths)/elapsed.Seconds(), all)
+	t.Logf("live: %d sides of %d branches taken; solver: %d sat, %d unsat, %d unknown", r.Sides, r.Sites, r.Sat, r.Unsat, r.Unknown)
+	sites := readSites()
+	for _, c := range []struct {
+		what   string
+		counts map[uint32]int
+	}{
+		{"runs that did not take the side that was solved for", r.Diverged},
+		{"values that lost what they depend on", r.Lost},
+		{"values with more than the tried alternatives", r.Picked},
+	} {
+		logCounts(t, c.what, c.counts, sites)
+	}
+	if r.Stale > 0 {
+		t.Logf("live: %d shadows did not agree with their value and were dropped", r.Stale)
+	}
+	if r.Dropped > 0 {
+		t.Logf("live: %d conditions were beyond the bound of a path", r.Dropped)
+	}
+	for _, f := range r.Findings {
+		var parts []string
+		for _, in := range f.Inputs {
+			parts = append(parts, fmt.Sprintf("%s=%#x", in.Name, in.Value))
+		}
+		where := ""
+		if f.Where != "" {
+			where = " at " + f.Where
+		}
+		t.Errorf("live: %s%s: %s (path %d, and %d more)", f.What, where, strings.Join(parts, " "), f.Path, f.Paths-1)
+	}
+}
+
+// sitesShown is how many places of a kind are logged.
+const sitesShown = 5
+
+func logCounts(t testing.TB, what string, counts map[uint32]int, sites []site) {
+	t.Helper()
+	if len(counts) == 0 {
+		return
+	}
+	var list []uint32
+	total := 0
+	for s, n := range counts {
+		list = append(list, s)
+		total += n
+	}
+	sort.Slice(list, func(i, j int) bool {
+		if a, b := counts[list[i]], counts[list[j]]; a != b {
+			return a > b
+		}
+		return list[i] < list[j]
+	})
+	t.Logf("live: %d %s, at %d places", total, what, len(list))
+	for i, s := range list {
+		if i == sitesShown {
+			break
+		}
+		name := fmt.Sprintf("site %d", s)
+		if int(s) < len(sites) {
+			name = sites[s].String()
+		}
+		t.Logf("live:   %d at %s", counts[s], name)
+	}
+}
+
+// bodiesVariable set to "second" makes a whole program run second bodies, without recording paths: its tests then compare the bodies.
+const bodiesVariable = "BLOODHOUND_LIVE_BODIES"
+
+func init() {
+	if os.Getenv(bodiesVariable) == "second" {
+		shadow.On = true
+	}
+}

@@ -1,0 +1,27 @@
+// Package toy has a handler with a bug that random inputs do not reach.
+package toy
+
+// Update is a message of a valid form.
+type Update struct {
+	Prefix    uint32
+	Length    uint8
+	Community uint32
+}
+
+// Table is what updates change.
+type Table struct {
+	accepted int
+	Leaked   bool
+}
+
+// Handle applies an update.
+func (t *Table) Handle(u *Update) {
+	if u.Length > 32 {
+		return
+	}
+	if u.Prefix>>8 == 0x0a0102 && u.Length == 24 && u.Community == 0xdeadbeef {
+		t.Leaked = true
+		return
+	}
+	t.accepted++
+}
