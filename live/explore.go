@@ -28,7 +28,7 @@ type Handler struct {
 // Result is what a search has found.
 type Result struct {
 	Paths    int       // calls of Run
-	Complete bool      // no condition that the inputs decide was left untried
+	Complete bool      // all paths were taken that the inputs decide: no condition is left to negate, and none was lost
 	Findings []Finding // checks that do not hold, and panics, each once
 }
 
@@ -107,7 +107,7 @@ func heap() uint64 {
 }
 
 func resultOf(found *search.Result) Result {
-	r := Result{Paths: found.Paths, Complete: found.Complete}
+	r := Result{Paths: found.Paths, Complete: found.Left == ""}
 	for _, f := range found.Findings {
 		g := Finding{What: f.What, Where: f.Where, Path: f.Path, Inputs: map[string]uint64{}}
 		for _, in := range f.Inputs {
@@ -143,9 +143,9 @@ func readSites() (sites []site) {
 // report logs a result, and fails the test for each finding.
 func report(t testing.TB, r *search.Result, elapsed time.Duration) {
 	t.Helper()
-	all := "the budget ended"
-	if r.Complete {
-		all = "no condition was left to negate"
+	all := "no condition was left to negate"
+	if r.Left != "" {
+		all = "paths may be left: " + r.Left
 	}
 	t.Logf("live: %d paths in %v (%.0f a second); %s", r.Paths, elapsed.Round(time.Millisecond), float64(r.Paths)/elapsed.Seconds(), all)
 	t.Logf("live: %d sides of %d branches taken; solver: %d sat, %d unsat, %d unknown", r.Sides, r.Sites, r.Sat, r.Unsat, r.Unknown)

@@ -34,8 +34,8 @@ type Finding struct {
 type Result struct {
 	Paths    int       `json:"paths"`
 	Findings []Finding `json:"findings"`
-	// Complete means that no condition is left to negate: all paths were taken, but for those that Unknown, Diverged, Dropped, Picked and Lost stand for.
-	Complete bool `json:"complete"`
+	// Left says why paths may be left that were not taken. It is empty if all were: no condition that the inputs decide is left to negate, and none was lost.
+	Left string `json:"left,omitempty"`
 	// Sites are branches of the program that were met, and Sides the sides of them that were taken, of two each.
 	Sites int `json:"sites"`
 	Sides int `json:"sides"`

@@ -35,6 +35,7 @@ type searcher struct {
 	queue   queue
 	tries   map[side]int
 	wire    []byte
+	full    bool // conditions were left out, since too many waited
 	result  Result
 }
 
@@ -75,13 +76,35 @@ func Search(o Options, run func(values []uint64) Run) *Result {
 	for s.result.Paths < o.Paths && !(o.Stop != nil && o.Stop()) {
 		c, ok := s.next()
 		if !ok {
-			s.result.Complete = true
-			break
+			s.count()
+			s.result.Left = s.left()
+			return &s.result
 		}
 		s.negate(c)
 	}
 	s.count()
+	s.result.Left = "the budget ended"
 	return &s.result
+}
+
+// left is why paths may be left although no condition waits to be negated.
+func (s *searcher) left() string {
+	r := &s.result
+	switch {
+	case s.full:
+		return fmt.Sprintf("more than %d conditions waited to be negated", candidatesMax)
+	case r.Unknown > 0:
+		return "the solver gave up on some conditions"
+	case r.Dropped > 0:
+		return "some paths have more conditions than are recorded"
+	case len(r.Picked) > 0:
+		return "some indices or lengths have more values than were tried"
+	case len(r.Diverged) > 0:
+		return "some runs did not take the side that was solved for"
+	case len(r.Lost) > 0 || r.Stale > 0:
+		return "some values lost what they depend on"
+	}
+	return ""
 }
 
 // next is the most promising candidate. Scores get worse while candidates wait, so the first is scored again.
@@ -233,7 +256,12 @@ func (s *searcher) enqueue(p *path) {
 				s.tree.picks[f] = append(s.tree.picks[f], b.cond)
 			}
 		}
-		if s.tree.claim(b.from, b.cond) && s.queue.Len() < candidatesMax {
+		if !s.tree.claim(b.from, b.cond) {
+			continue
+		}
+		if s.queue.Len() >= candidatesMax {
+			s.full = true
+		} else {
 			c := candidate{path: p, at: i, order: s.queue.added}
 			c.score = s.score(c)
 			s.queue.added++
