@@ -327,6 +327,7 @@ func (a *app) dbGCVerb() *cobra.Command {
 		Use:   "gc",
 		Short: "Pack old spans, remove what a database has more than once, and blobs to which nothing refers",
 		Long: `gc packs spans of effort that ended more than --pack ago: many in one entry, which says the same.
+It removes counts of faults and verdicts for which later ones of the same worker stand.
 It removes entries that several writers of a folder have added, but for one, and blobs whose digest stands in no entry.
 It keeps blobs that were put less than --keep ago, since the entry that names them may be under way. Workers may go on meanwhile.`,
 		Args: cobra.NoArgs,
@@ -353,6 +354,9 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 						packed = "would pack"
 					}
 					fmt.Fprintf(a.out, "%s %d entries of spans into %d\n", packed, doc.Spans, doc.Packs)
+				}
+				if doc.Counts > 0 {
+					fmt.Fprintf(a.out, "%s %d counts of runs for which later ones stand\n", did, doc.Counts)
 				}
 				fmt.Fprintf(a.out, "%s %d entries that were stored more than once, and %d blobs to which nothing refers (%s)\n", did, doc.Entries, doc.Blobs, megabytes(doc.BlobBytes))
 				return nil

@@ -166,6 +166,7 @@ func TestHostileTexts(t *testing.T) {
 	definition := records.Test{Name: evil, Definition: text, Config: text, Strategy: text, Properties: []records.Property{{Name: text, Kind: text}}}
 	span := records.Span{Phase: "<script>alert(4)</script>", AtMs: 5, Ms: 5, Runs: 3}
 	holdout := records.Span{Seq: 1, Phase: records.Holdout, AtMs: 9, Ms: 5, Runs: 300, Classes: []records.Class{{Name: records.PropertyClass(evil), After: 300}}}
+	counted := records.Counted{Runs: 3, Faults: []records.FaultCount{{Kind: text}}, Properties: []records.PropertyCount{{Name: text, Kind: text}}}
 	replay := records.Replay{Code: code.ID(), Env: env.ID(), Worker: "<w>", Result: evil, Reason: text}
 	note := records.Note{By: text, Text: text, State: evil, URL: "javascript:alert(5)"}
 	request := records.Request{Kind: evil, Test: test, Failure: id, By: text, AtMs: 1}
@@ -177,7 +178,7 @@ func TestHostileTexts(t *testing.T) {
 	wrong := records.Explained{AtMs: 9, Hash: "x", Explanation: json.RawMessage(`{"points":[{"failed":-5,"low":-3,"high":7}]}`)}
 	kept := records.Kept{Worker: "<w>", Code: code.ID(), Name: evil, Search: json.RawMessage(`{"why":"<script>alert(6)</script>","origin":{"parent":"<script>","mutation":"<b>","strategy":"<i>"}}`)}
 	for _, e := range []store.Entry{definition.Entry(), code.Entry(), env.Entry(), worker.Entry("<w>"), failure.Entry(test), span.Entry(test, code.ID(), env.ID(), "<w>"), holdout.Entry(test, code.ID(), env.ID(), "<w>"),
-		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test), shown.Entry(test, id), odd.Entry(test, id), explained.Entry(test, id), {Key: "<script>alert(7)</script>", Value: []byte("x")}, {Key: "test/<script>", Value: []byte(`{"name":"<script>"}`)}} {
+		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test), shown.Entry(test, id), odd.Entry(test, id), explained.Entry(test, id), counted.Entry(test, code.ID(), env.ID(), "<w>"), {Key: "<script>alert(7)</script>", Value: []byte("x")}, {Key: "test/<script>", Value: []byte(`{"name":"<script>"}`)}} {
 		if err := db.Add(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}

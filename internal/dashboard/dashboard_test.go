@@ -77,8 +77,10 @@ func TestPages(t *testing.T) {
 	for name, wants := range map[string][]string{
 		"overview": {"4 tests", ">new<", "<b>1</b><span>resolved</span>", "<b>1</b><span>rare</span>", "a write that was acknowledged is lost", "acknowledged</span>", `class="state caught"`, `class="state waiting"`,
 			`class="state holds"`, "c0ffee12ab", "2 workers at work"},
-		"one finding":     {"n2 ended with SIGSEGV", "all failures"},
-		"test":            {"95 % sure: fewer than 1 in", "It says nothing about faults, workloads", `<path class="curve c0"`, `<path class="curve old"`, "linearizable", "liveness", "holdout", "native, linux 6.1, example, v1.0.0", `class="dot`},
+		"one finding": {"n2 ended with SIGSEGV", "all failures"},
+		"test": {"95 % sure: fewer than 1 in", "It says nothing about faults, workloads", `<path class="curve c0"`, `<path class="curve old"`, "linearizable", "liveness", "holdout", "native, linux 6.1, example, v1.0.0", `class="dot`,
+			`<td>disk-full <span class="finding rare">no program has seen it</span></td><td class="n">80</td>`, `<td>partition</td><td class="n">18,000</td><td class="n">17,800</td><td class="n">16,001</td>`, "of 8,000 runs of this code",
+			`<td class="n">7,994</td><td class="n">7,980</td><td class="n">8</td><td class="n">6</td>`, `a leader is replaced <span class="finding rare">never reached`},
 		"without a bound": {"There is no bound: ", "cannot be made again"},
 		"logarithmic":     {"on a linear scale"},
 		"without runs":    {"no holdout run of this code was recorded", "No run of this code was recorded"},

@@ -19,6 +19,9 @@ type TestPage struct {
 	Codes       []codeRef            `json:"codes"`
 	Growth      []curve              `json:"growth"`
 	Properties  []propertyRow        `json:"properties"`
+	Left        int                  `json:"properties_left_out,omitempty"`
+	Faults      []records.FaultCount `json:"faults"`
+	Counted     uint64               `json:"counted_runs"` // runs that Properties and Faults count
 	Effort      []effortRow          `json:"effort"`
 	Risks       []riskRow            `json:"risks"`
 	Calibration []records.Calibrated `json:"calibration"`
@@ -39,6 +42,13 @@ type propertyRow struct {
 	Open     int      `json:"open_failures"`
 	Resolved int      `json:"resolved_failures"`
 	Risk     *riskRow `json:"risk,omitempty"` // that the next run violates it in a way that was not seen
+	// Counts are runs by their verdict; nil if none was counted.
+	Counts *records.PropertyCount `json:"counts,omitempty"`
+}
+
+// Never reports whether what must happen in some run happened in none.
+func (p *propertyRow) Never() bool {
+	return p.Counts != nil && p.Counts.NotYet > 0 && p.Counts.Holds == 0 && p.Counts.Violated == 0
 }
 
 // effortRow is the effort of a phase in an environment.
@@ -90,7 +100,9 @@ func buildTest(a *ask) (any, error) {
 	for _, r := range t.Risks(code) {
 		p.Risks = append(p.Risks, riskOf(r))
 	}
-	p.properties()
+	counts := t.Counts(code)
+	p.Faults, p.Counted = counts.Faults, counts.Runs
+	p.properties(counts)
 	p.effort(v, t, code)
 	return p, nil
 }
@@ -107,8 +119,8 @@ func thin(list []records.Grown) []records.Grown {
 	return kept
 }
 
-// properties lists those of the latest definition, and others that failures name.
-func (p *TestPage) properties() {
+// properties lists those of the latest definition, and others that failures and counts name.
+func (p *TestPage) properties(counts *records.Counted) {
 	at := map[string]int{}
 	row := func(name, kind string) *propertyRow {
 		i, known := at[name]
@@ -137,6 +149,14 @@ func (p *TestPage) properties() {
 			row(name, "").Risk = &p.Risks[i]
 		}
 	}
+	for i := range counts.Properties {
+		c := &counts.Properties[i]
+		row(c.Name, c.Kind).Counts = c
+	}
+	if n := len(p.Properties); n > maxRows {
+		p.Properties, p.Left = p.Properties[:maxRows], n-maxRows
+	}
+	p.Faults = p.Faults[:min(len(p.Faults), maxRows)]
 }
 
 func (p *TestPage) effort(v *records.View, t *records.TestView, code records.ID) {

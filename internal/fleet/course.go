@@ -41,6 +41,9 @@ type course struct {
 	reached  map[string]reach      // by runs of the corpus that it played, by name
 	recent   []reach               // by others
 
+	counted   records.Counted // of all runs of this worker
+	countedAt time.Time       // when they were recorded
+
 	tallies map[string]*records.Span // since the last record, by phase
 	flushed time.Time                // when they were recorded
 	spans   uint64                   // recorded
@@ -52,7 +55,7 @@ type course struct {
 
 func newCourse(w *Worker, p Project, t *records.Test, code *records.Code, seeds store.Digest) (*course, error) {
 	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), canary: t.Canary, place: records.Place{Code: code.ID(), Env: w.Env.ID()}, weight: weightOf(code.Line), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
-		failures: map[records.ID]bool{}, taken: map[string]bool{}, paged: map[store.Digest]bool{}, reached: map[string]reach{}, tallies: map[string]*records.Span{}, flushed: time.Now()}
+		failures: map[records.ID]bool{}, taken: map[string]bool{}, paged: map[store.Digest]bool{}, reached: map[string]reach{}, tallies: map[string]*records.Span{}, flushed: time.Now(), countedAt: time.Now()}
 	for _, q := range t.Properties {
 		c.classes = append(c.classes, records.PropertyClass(q.Name))
 	}
@@ -131,6 +134,7 @@ func (c *course) ran(r *explore.Ran) {
 	c.runs++
 	t.Runs++
 	t.Events += r.Summary.Events
+	c.count(r)
 	violated := explore.Violated(r.Summary.Verdicts)
 	if r.Varies != "" {
 		t.Varying++
@@ -157,6 +161,9 @@ func (c *course) ran(r *explore.Ran) {
 	}
 	if len(fresh) > 0 || time.Since(c.flushed) >= c.interval() {
 		c.flush()
+	}
+	if time.Since(c.countedAt) >= min(flushFirst+time.Since(c.worker.began)/countShare, countLast) {
+		c.flushCounts()
 	}
 }
 

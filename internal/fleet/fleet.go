@@ -188,6 +188,9 @@ func (w *Worker) risk() (most float64) {
 func (w *Worker) end(ctx context.Context, reason string) (*Result, error) {
 	bye := w.Identity
 	bye.EndedMs, bye.Reason = now(), reason
+	for _, c := range w.courses {
+		c.flushCounts()
+	}
 	w.write(bye.Entry(w.ID))
 	if l, ok := w.Store.(*store.Layered); ok {
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)

@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
@@ -58,7 +59,7 @@ func (f *fake) run(setup *explore.Setup, job *explore.Job, _ func(explore.Progre
 	h := fnv.New64a()
 	h.Write([]byte(search.NameOf(job.Tape)))
 	r := rand.New(rand.NewPCG(h.Sum64(), 1))
-	s := &explore.Summary{Hash: fmt.Sprintf("%s %016x", f.commit, r.Uint64()), Events: 100, Repeat: engine.Repeat{Reproducible: true}}
+	s := &explore.Summary{Faults: []fault.Entry{{Kind: "kill", Planned: 2, Delivered: 1}}, Hash: fmt.Sprintf("%s %016x", f.commit, r.Uint64()), Events: 100, Repeat: engine.Repeat{Reproducible: true}}
 	seen := &search.Seen{}
 	for i := range 40 {
 		if r.Float64() < 1/float64(i+1) {
@@ -169,6 +170,10 @@ func TestWorker(t *testing.T) {
 	}
 	if w := v.Workers["w1"]; w == nil || w.Reason != TimeIsUp {
 		t.Errorf("the worker: %+v", w)
+	}
+	counts := test.Counts(code.ID())
+	if p := counts.Property("p"); counts.Runs != r.Runs || p.Checked() != r.Runs || p.Violated == 0 || p.Violated*10 > r.Runs || *counts.Fault("kill") != (records.FaultCount{Kind: "kill", Planned: 2 * r.Runs, Delivered: r.Runs}) {
+		t.Errorf("%d runs are counted as %+v", r.Runs, counts)
 	}
 	risks := test.Risks(code.ID())
 	if len(risks) == 0 || risks[0].Class != records.AnyFeature || risks[0].Runs != effort.Phases[records.Holdout].Runs {

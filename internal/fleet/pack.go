@@ -19,12 +19,35 @@ const maxPacking = 1 << 19
 
 // Packed counts what packing did.
 type Packed struct {
-	Spans int `json:"packed_spans"` // entries that were dropped, packs among them
-	Packs int `json:"packs"`        // that were added
+	Spans  int `json:"packed_spans"` // entries that were dropped, packs among them
+	Packs  int `json:"packs"`        // that were added
+	Counts int `json:"dropped_counts"`
 }
 
-// Pack packs the spans of a database that ended before a time; dry only counts. It may be cut short, and several may do it at once.
+// Pack packs the spans of a database that ended before a time, and drops the counts for which later ones stand; dry only counts. It may be cut short, and several
+// may do it at once.
 func Pack(ctx context.Context, s store.Store, before time.Time, dry bool) (p Packed, err error) {
+	if p, err = packSpans(ctx, s, before, dry); err != nil {
+		return p, err
+	}
+	var old records.Superseded
+	if _, err = s.Read(ctx, records.CountedPrefix, "", func(e store.Entry) error { old.Take(e); return nil }); err != nil {
+		return p, err
+	}
+	if dry {
+		_, err = s.Read(ctx, records.CountedPrefix, "", func(e store.Entry) error {
+			if old.Is(e) {
+				p.Counts++
+			}
+			return nil
+		})
+		return p, err
+	}
+	p.Counts, err = s.Drop(ctx, records.CountedPrefix, old.Is)
+	return p, err
+}
+
+func packSpans(ctx context.Context, s store.Store, before time.Time, dry bool) (p Packed, err error) {
 	for {
 		packer := records.Packer{BeforeMs: before.UnixMilli()}
 		_, err := s.Read(ctx, records.SpanPrefix, "", func(e store.Entry) error {

@@ -53,7 +53,7 @@ func TestPackOnceADay(t *testing.T) {
 		t.Errorf("%d entries; %s", entries, fmt.Sprint(e))
 	}
 	p, err := Pack(t.Context(), s, time.Now().Add(time.Hour), true)
-	if err != nil || p != (Packed{21, 1}) {
+	if err != nil || p != (Packed{21, 1, 0}) {
 		t.Errorf("dry: %+v, %v", p, err)
 	}
 }

@@ -348,6 +348,7 @@ const (
 	kindPage    = "page"
 
 	kindExplained = "explained"
+	kindCounted   = "counted"
 )
 
 // CommitPrefix is that of all commits.

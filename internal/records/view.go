@@ -54,7 +54,8 @@ type TestView struct {
 type Effort struct {
 	Phases   map[string]*Sum
 	Features map[uint64]Discovery
-	Shares   map[ID]*Share // by worker
+	Shares   map[ID]*Share   // by worker
+	Counted  map[ID]*Counted // by worker
 
 	spans [][]WorkerSpan // in blocks, since a list of a million is dear to copy when it grows
 	found map[ID]*numbers
@@ -181,7 +182,7 @@ func ids(rest string, n int) ([4]ID, bool) {
 }
 
 // parts is how many IDs keys of a kind have.
-var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindPage: 2, kindExplained: 2, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
+var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindPage: 2, kindExplained: 2, kindCounted: 4, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
 
 // taken is what a record has done to a view: whether it says something new, and whether its entry came for the first time.
 type taken struct{ news, held bool }
@@ -229,6 +230,11 @@ func (v *View) record(kind string, id [4]ID, value []byte) bool {
 		})
 	case kindFound:
 		return read(value, func(f *Found) { v.effort(id).find(f) })
+	case kindCounted:
+		return read(value, func(c *Counted) {
+			of := v.effort(id)
+			of.Counted[id[3]] = later(of.Counted[id[3]], c)
+		})
 	case kindCorpus:
 		return read(value, func(k *Kept) {
 			of := v.Test(id[0])
@@ -383,7 +389,7 @@ func (v *View) effort(id [4]ID) *Effort {
 	t, p := v.Test(id[0]), Place{id[1], id[2]}
 	e := t.Efforts[p]
 	if e == nil {
-		e = &Effort{Phases: map[string]*Sum{}, Features: map[uint64]Discovery{}, Shares: map[ID]*Share{}, found: map[ID]*numbers{}}
+		e = &Effort{Phases: map[string]*Sum{}, Features: map[uint64]Discovery{}, Shares: map[ID]*Share{}, Counted: map[ID]*Counted{}, found: map[ID]*numbers{}}
 		t.Efforts[p] = e
 	}
 	return e

@@ -145,6 +145,16 @@ func Entries() (list []store.Entry, files [][]byte) {
 		add(t.Entry())
 		if name != Waiting {
 			list = effort(r, list, name, workers, i)
+			for k, w := range workers[:2] {
+				c := records.Counted{AtMs: ms(0), Runs: 4000}
+				*c.Fault("partition") = records.FaultCount{Kind: "partition", Planned: 9000, Delivered: 8900, Observed: uint64(8000 + k)}
+				*c.Fault("disk-full") = records.FaultCount{Kind: "disk-full", Planned: 40, Delivered: 40}
+				*c.Property("linearizable") = records.PropertyCount{Name: "linearizable", Kind: "safety", Holds: 3990, Violated: 4, Unknown: uint64(6 * k)}
+				*c.Property("a leader is replaced") = records.PropertyCount{Name: "a leader is replaced", Kind: "liveness", NotYet: 4000}
+				early := records.Counted{AtMs: ms(-time.Hour), Runs: 10}
+				test, code := records.TestID(name), Codes[len(Codes)-1].ID()
+				add(c.Entry(test, code, Env.ID(), w), early.Entry(test, code, Env.ID(), w))
+			}
 		}
 	}
 	failure := func(test, property, reason string, code int, level string, worker int, at time.Duration) {

@@ -1,0 +1,128 @@
+package records
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// Counted is what the runs of a worker were checked for, and which faults they had: all of its runs of a test, on a code in an environment, until then. So
+// the latest one of a worker stands for its earlier ones, and those of several workers add up.
+type Counted struct {
+	AtMs       int64           `json:"at_ms"`
+	Runs       uint64          `json:"runs"`
+	Faults     []FaultCount    `json:"faults,omitempty"`
+	Properties []PropertyCount `json:"properties,omitempty"`
+}
+
+// FaultCount counts what became of one kind of fault, as a fault.Entry does.
+type FaultCount struct {
+	Kind      string `json:"kind"`
+	Planned   uint64 `json:"planned"`
+	Delivered uint64 `json:"delivered"`
+	Observed  uint64 `json:"observed"`
+}
+
+// PropertyCount counts runs by their verdict on a property.
+type PropertyCount struct {
+	Name     string `json:"name"`
+	Kind     string `json:"kind,omitempty"`
+	Holds    uint64 `json:"holds"`
+	Violated uint64 `json:"violated"`
+	Unknown  uint64 `json:"unknown"`
+	NotYet   uint64 `json:"not_yet"` // runs in which what must happen in some run did not happen
+}
+
+// Checked is how many runs the property was checked in.
+func (p *PropertyCount) Checked() uint64 { return p.Holds + p.Violated + p.Unknown + p.NotYet }
+
+// Fault is the count of a kind, which is added if it is missing.
+func (c *Counted) Fault(kind string) *FaultCount {
+	i, had := slices.BinarySearchFunc(c.Faults, kind, func(f FaultCount, kind string) int { return cmp.Compare(f.Kind, kind) })
+	if !had {
+		c.Faults = slices.Insert(c.Faults, i, FaultCount{Kind: kind})
+	}
+	return &c.Faults[i]
+}
+
+// Property is the count of a property, which is added if it is missing.
+func (c *Counted) Property(name string) *PropertyCount {
+	i, had := slices.BinarySearchFunc(c.Properties, name, func(p PropertyCount, name string) int { return cmp.Compare(p.Name, name) })
+	if !had {
+		c.Properties = slices.Insert(c.Properties, i, PropertyCount{Name: name})
+	}
+	return &c.Properties[i]
+}
+
+// add adds the counts of other runs.
+func (c *Counted) add(o *Counted) {
+	c.AtMs, c.Runs = max(c.AtMs, o.AtMs), c.Runs+o.Runs
+	for _, x := range o.Faults {
+		f := c.Fault(x.Kind)
+		f.Planned, f.Delivered, f.Observed = f.Planned+x.Planned, f.Delivered+x.Delivered, f.Observed+x.Observed
+	}
+	for _, x := range o.Properties {
+		p := c.Property(x.Name)
+		p.Kind = max(p.Kind, x.Kind)
+		p.Holds, p.Violated, p.Unknown, p.NotYet = p.Holds+x.Holds, p.Violated+x.Violated, p.Unknown+x.Unknown, p.NotYet+x.NotYet
+	}
+}
+
+// Entry gives what a store takes.
+func (c *Counted) Entry(test, code, env, worker ID) store.Entry {
+	return entry(key(kindCounted, test, code, env, worker), c)
+}
+
+// Counts adds up what the runs of a code were checked for, and which faults they had, in all environments.
+func (t *TestView) Counts(code ID) *Counted {
+	sum := &Counted{}
+	for p, e := range t.Efforts {
+		if p.Code == code {
+			for _, c := range e.Counted {
+				sum.add(c)
+			}
+		}
+	}
+	return sum
+}
+
+// later gives the one of two counts of a worker that has more of its runs.
+func later(a, b *Counted) *Counted {
+	if a == nil || b != nil && cmp.Or(cmp.Compare(a.Runs, b.Runs), cmp.Compare(a.AtMs, b.AtMs), compareJSON(a, b)) < 0 {
+		return b
+	}
+	return a
+}
+
+// CountedPrefix is that of all counts.
+const CountedPrefix = kindCounted + "/"
+
+// Superseded reports which counts of workers later ones stand for. It takes in all entries first.
+type Superseded struct{ latest map[string]*Counted }
+
+// Take takes in an entry.
+func (s *Superseded) Take(e store.Entry) {
+	if s.latest == nil {
+		s.latest = map[string]*Counted{}
+	}
+	if c := countedOf(e); c != nil {
+		s.latest[e.Key] = later(s.latest[e.Key], c)
+	}
+}
+
+// Is reports whether a later count than that of an entry was taken in.
+func (s *Superseded) Is(e store.Entry) bool {
+	c := countedOf(e)
+	last := s.latest[e.Key]
+	return c != nil && last != nil && later(last, c) == last && compareJSON(c, last) != 0
+}
+
+func countedOf(e store.Entry) *Counted {
+	var c Counted
+	if json.Unmarshal(e.Value, &c) != nil {
+		return nil
+	}
+	return &c
+}

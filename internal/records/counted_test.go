@@ -1,0 +1,51 @@
+package records
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+)
+
+// The latest count of each worker counts, in whatever order they come, and those of several add up.
+func TestCounts(t *testing.T) {
+	var list []store.Entry
+	for w, runs := range map[ID]uint64{"w1": 30, "w2": 12} {
+		var c Counted
+		for c.Runs < runs {
+			c.Runs, c.AtMs = c.Runs+1, c.AtMs+1000
+			c.Fault("kill").Delivered += 2
+			c.Property("p").Holds++
+			if c.Runs%3 == 0 {
+				c.Fault("clock").Planned++
+				c.Property("reached").NotYet++
+				list = append(list, c.Entry("t", "c", ID([]string{"e1", "e2"}[runs/30]), w))
+			}
+		}
+	}
+	other := Counted{Runs: 99}
+	list = append(list, other.Entry("t", "other", "e1", "w1"))
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+		v := NewView()
+		var old Superseded
+		for _, e := range append(list, list[:len(list)/2]...) {
+			v.Take(e)
+			old.Take(e)
+		}
+		c := v.Test("t").Counts("c")
+		if c.Runs != 42 || *c.Fault("kill") != (FaultCount{Kind: "kill", Delivered: 84}) || c.Fault("clock").Planned != 14 || c.Property("p").Holds != 42 || c.Property("reached").Checked() != 14 || len(v.Strange) > 0 {
+			t.Fatalf("%+v, %v", c, v.Strange)
+		}
+		kept := 0
+		for _, e := range list {
+			if !old.Is(e) {
+				kept++
+			}
+		}
+		if kept != 3 {
+			t.Fatalf("%d of %d counts are the latest ones", kept, len(list))
+		}
+	}
+}
