@@ -122,7 +122,7 @@ func recordCommits(ctx context.Context, db store.Store, dir string) error {
 // importFailures takes in the failures that lie beside a project and in its state folder, as they are.
 func importFailures(ctx context.Context, db store.Store, x *fleetProject) error {
 	known := records.NewView()
-	test := records.TestID(x.name())
+	test := x.p.testID()
 	if _, err := db.Read(ctx, records.FailuresOf(test), "", func(e store.Entry) error { known.Take(e); return nil }); err != nil {
 		return err
 	}

@@ -26,22 +26,25 @@ const (
 
 func (a *app) explainVerb() *cobra.Command {
 	f := &flags{}
+	var url string
 	c := &cobra.Command{
 		Use:   "explain ID [FOLDER or FILE]",
 		Short: "Find the moment from which on a failure was likely",
 		Long: `Makes the run of a failure again and again, each time with fresh chance behind another moment of it, and prints how likely the failure
 was from each moment on, with 95 % confidence intervals. Where that jumps, a decision was made that the run did not recover from: the
 moment of no return. explain names that decision, and the nearest run without it, which holds. The failure's file and its report page
-keep the explanation.
+keep the explanation, and so does the store that has the failure: the project's own one, or that of --store, whose dashboard shows it then.
+ID may be that of a failure in the store, too.
 Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: the run does not repeat.`,
 		Args: failureArguments,
-		RunE: func(c *cobra.Command, args []string) error { return a.explain(c, f, args) },
+		RunE: func(c *cobra.Command, args []string) error { return a.explain(c, f, url, args) },
 	}
 	f.where(c)
 	c.Flags().Var(numberFlag{&f.explainRuns, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"}, "runs", fmt.Sprintf("maximum number of runs (default: %d)", defaultExplainRuns))
 	c.Flags().Var(timeFlag{&f.explainTime}, "time", fmt.Sprintf("maximum time (default: %s)", defaultExplainTime))
 	f.workersFlag(c)
 	f.originalFlag(c)
+	storeFlag(c, &url, " of the project")
 	return c
 }
 
@@ -54,7 +57,11 @@ type explainDocument struct {
 	report.Explanation
 }
 
-func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
+func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) error {
+	args, err := a.fetchFailure(c.Context(), f, url, args)
+	if err != nil {
+		return err
+	}
 	p, full, err := a.loadFailure(c, f, args)
 	if err != nil {
 		return err
@@ -63,6 +70,10 @@ func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
 		defer os.RemoveAll(p.state)
 	}
 	failure := f.runOf(full)
+	known, err := a.whereKnown(c.Context(), url, p, full)
+	if err != nil {
+		return err
+	}
 	s, err := openSession(failure.Spec, p.state)
 	if err != nil {
 		return p.lacking(args[0], full, err)
@@ -88,6 +99,11 @@ func (a *app) explain(c *cobra.Command, f *flags, args []string) error {
 	full.Explanation = e
 	if _, err := p.store(args[0], full); err != nil {
 		return err
+	}
+	if known != nil {
+		if err := a.recordExplained(c.Context(), known, e); err != nil {
+			return err
+		}
 	}
 	if e.Jump == nil || !e.Jump.Clear {
 		a.code = check.ExitUnknown

@@ -223,18 +223,20 @@ func (a *app) fleetProject(ctx context.Context, f *flags, w *fleetFlags, arg str
 	return x, nil
 }
 
-// name is the stable name of the test: a changed configuration is the same test.
-func (x *fleetProject) name() string {
-	name := x.p.spec.Name
-	if sources := strings.Join(x.p.sources, "+"); sources != configName {
+// testName is the stable name of the test: a changed configuration is the same test.
+func (p *project) testName() string {
+	name := p.spec.Name
+	if sources := strings.Join(p.sources, "+"); sources != configName {
 		name += "/" + sources
 	}
 	return name
 }
 
+func (p *project) testID() records.ID { return records.TestID(p.testName()) }
+
 // Test implements fleet.Project.
 func (x *fleetProject) Test() records.Test {
-	t := records.Test{Name: x.name(), Definition: worldDigest(x.p.spec), Config: strings.Join(x.p.sources, " "), Strategy: x.strategy(), Canary: x.canary, AtMs: time.Now().UnixMilli()}
+	t := records.Test{Name: x.p.testName(), Definition: worldDigest(x.p.spec), Config: strings.Join(x.p.sources, " "), Strategy: x.strategy(), Canary: x.canary, AtMs: time.Now().UnixMilli()}
 	for _, q := range x.p.spec.Properties {
 		t.Properties = append(t.Properties, records.Property{Name: q.Name, Kind: string(q.Kind)})
 	}

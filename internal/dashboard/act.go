@@ -43,11 +43,13 @@ func (d *Dashboard) note(w http.ResponseWriter, r *http.Request) {
 // request asks workers for work on a failure.
 func (d *Dashboard) request(w http.ResponseWriter, r *http.Request) {
 	d.act(w, r, func(t, f records.ID, by string) (store.Entry, error) {
-		kind := r.PostFormValue("kind")
-		if !slices.Contains(records.RequestKinds, kind) {
-			return store.Entry{}, fmt.Errorf("workers know no request %q", kind)
+		q := records.Request{Kind: r.PostFormValue("kind"), Test: t, Failure: f, By: by, AtMs: d.Now().UnixMilli()}
+		if q.Kind == records.BisectRequest {
+			q.Good, q.Bad = strings.TrimSpace(r.PostFormValue("good")), strings.TrimSpace(r.PostFormValue("bad"))
 		}
-		q := records.Request{Kind: kind, Test: t, Failure: f, By: by, AtMs: d.Now().UnixMilli()}
+		if err := q.Check(); err != nil {
+			return store.Entry{}, err
+		}
 		return q.Entry(), nil
 	})
 }

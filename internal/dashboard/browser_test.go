@@ -175,10 +175,13 @@ func TestHostileTexts(t *testing.T) {
 	odd := records.Page{Of: "<script>", File: "../../x"}
 	point := `{"at_ns":1,"failed":1,"runs":2,"low":0.1,"high":0.9}`
 	explained := records.Explained{Worker: "<w>", Explanation: json.RawMessage(`{"points":[` + point + `],"ended":"<script>alert(8)</script>","jump":{"before":` + point + `,"after":` + point + `},"decided":[{"stream":"<script>alert(9)</script>\u001b[2J"}],"pair":{"hash":"<img src=x>","fails":"\u001b[2J<script>alert(10)</script>"}}`)}
+	commit := records.Named{ID: text, Subject: text}
+	bisected := records.Bisected{What: text, Commits: []records.Named{commit, commit}, Tried: []records.AtCommit{{Named: commit, Result: evil, Reason: text}}, Good: evil, Bad: text}
+	distilled := records.Distilled{Worker: "<w>", Code: code.ID(), Of: []string{evil}}
 	wrong := records.Explained{AtMs: 9, Hash: "x", Explanation: json.RawMessage(`{"points":[{"failed":-5,"low":-3,"high":7}]}`)}
 	kept := records.Kept{Worker: "<w>", Code: code.ID(), Name: evil, Search: json.RawMessage(`{"why":"<script>alert(6)</script>","origin":{"parent":"<script>","mutation":"<b>","strategy":"<i>"}}`)}
 	for _, e := range []store.Entry{definition.Entry(), code.Entry(), env.Entry(), worker.Entry("<w>"), failure.Entry(test), span.Entry(test, code.ID(), env.ID(), "<w>"), holdout.Entry(test, code.ID(), env.ID(), "<w>"),
-		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test), shown.Entry(test, id), odd.Entry(test, id), explained.Entry(test, id), counted.Entry(test, code.ID(), env.ID(), "<w>"), {Key: "<script>alert(7)</script>", Value: []byte("x")}, {Key: "test/<script>", Value: []byte(`{"name":"<script>"}`)}} {
+		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test), shown.Entry(test, id), odd.Entry(test, id), explained.Entry(test, id), bisected.Entry(test, id), distilled.Entry(test), counted.Entry(test, code.ID(), env.ID(), "<w>"), {Key: "<script>alert(7)</script>", Value: []byte("x")}, {Key: "test/<script>", Value: []byte(`{"name":"<script>"}`)}} {
 		if err := db.Add(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}

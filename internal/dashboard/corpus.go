@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -18,6 +19,18 @@ type CorpusPage struct {
 	From    int        `json:"from"`
 	Origins []namedSum `json:"strategies"`
 	Search  string     `json:"search,omitempty"`
+	// Distilled says which entries later workers play; nil if all.
+	Distilled *distilledRow `json:"distilled,omitempty"`
+}
+
+// distilledRow sums a records.Distilled up.
+type distilledRow struct {
+	Of       int       `json:"of"`
+	Kept     int       `json:"kept"`
+	Features int       `json:"features"` // that Kept reaches
+	AtMs     int64     `json:"at_ms"`
+	Code     codeRef   `json:"code"`
+	Worker   workerRef `json:"worker"`
 }
 
 // keptRow is an entry with where it came from.
@@ -33,7 +46,8 @@ type keptRow struct {
 	AtMs     int64     `json:"at_ms"`
 	Worker   workerRef `json:"worker"`
 	Code     codeRef   `json:"code"`
-	Children int       `json:"children"` // entries that were made from it
+	Children int       `json:"children"`          // entries that were made from it
+	Dropped  bool      `json:"dropped,omitempty"` // others reach all that it does
 	Tape     string    `json:"tape"`
 }
 
@@ -55,10 +69,17 @@ func buildCorpus(a *ask) (any, error) {
 		return nil, err
 	}
 	p := &CorpusPage{Test: refOf(t), Tests: refsOf(a.view), From: a.number("from"), Search: a.query.Get("q")}
+	var d *records.Distilled
+	if codes := a.view.CodesOf(t); len(codes) > 0 {
+		d = t.DistilledFor(codes[0])
+	}
+	if d != nil {
+		p.Distilled = &distilledRow{len(d.Of), len(d.Kept), d.Features, d.AtMs, codeOf(a.view, d.Code), workerOf(a.view, d.Worker)}
+	}
 	children, strategies := map[string]int{}, map[string]int{}
 	var all []keptRow
 	for _, k := range t.Corpus {
-		row := keptRow{Name: k.Name, AtMs: k.AtMs, Worker: workerOf(a.view, k.Worker), Code: codeOf(a.view, k.Code)}
+		row := keptRow{Name: k.Name, AtMs: k.AtMs, Worker: workerOf(a.view, k.Worker), Code: codeOf(a.view, k.Code), Dropped: d.Dropped(k.Name)}
 		var e search.Entry
 		if json.Unmarshal(k.Search, &e) == nil {
 			o := &e.Origin

@@ -86,9 +86,9 @@ func TestPages(t *testing.T) {
 		"without runs":    {"no holdout run of this code was recorded", "No run of this code was recorded"},
 		"failure": {`<h1 id="sentence">a write that was acknowledged is lost`, "the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",
 			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`, "reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay it now",
-			`<iframe class="run" sandbox="allow-scripts" src="file?digest=`, "explain it", "moment of no return: ", "Explained 2 h ago by runner-1/4000", `<svg class="diagram plot"`},
+			`<iframe class="run" sandbox="allow-scripts" src="file?digest=`, "explain it", "moment of no return: ", "Explained 2 h ago by runner-1/4000", "introduced by 8d4e6b2a0c9f Answer reads from followers", "3 commits tried between 1f3a9c0e5b and c0ffee12ab", "find the commit", `<svg class="diagram plot"`},
 		"workers":  {"runner-1/4000", "pod=hound-2", "drained", `<rect class="work c`, "at work"},
-		"a corpus": {"130 entries", "move a fault", "seed "},
+		"a corpus": {"130 entries", "40 of 130 entries reach all 431 features", `<tr class="other" title="others reach all`, "move a fault", "seed "},
 		"compare":  {"of both", "8d4e6b2a0c", "c0ffee12ab", `class="result reproduced"`, `class="result clean"`},
 		"database": {"memory:", "span", "blobs", "KiB"},
 	} {
@@ -315,11 +315,14 @@ func TestForms(t *testing.T) {
 	if r := post("/request"+at, url.Values{"by": {"eve"}, "kind": {"replay"}}); r.StatusCode != 200 {
 		t.Fatal(r.Status)
 	}
+	if r := post("/request"+at, url.Values{"by": {"eve"}, "kind": {"bisect"}, "good": {"v1.2"}}); r.StatusCode != 200 {
+		t.Fatal(r.Status)
+	}
 	v := records.NewView()
 	if _, err := db.Read(t.Context(), "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if f := v.Tests[testID].Failures[lostID]; f.State() != records.Ignored || len(v.Requests) != 3 {
+	if f := v.Tests[testID].Failures[lostID]; f.State() != records.Ignored || len(v.Requests) != 4 {
 		t.Errorf("%s, %d requests", f.State(), len(v.Requests))
 	}
 	for name, code := range map[string]int{
@@ -329,6 +332,8 @@ func TestForms(t *testing.T) {
 		"another state":     post("/note"+at, url.Values{"by": {"x"}, "state": {"gone"}}).StatusCode,
 		"a long text":       post("/note"+at, url.Values{"by": {"x"}, "text": {strings.Repeat("x", maxTextBytes+1)}}).StatusCode,
 		"a huge form":       post("/note"+at, url.Values{"by": {"x"}, "text": {strings.Repeat("x", maxFormBytes)}}).StatusCode,
+		"no revision":       post("/request"+at, url.Values{"by": {"x"}, "kind": {"bisect"}}).StatusCode,
+		"an odd revision":   post("/request"+at, url.Values{"by": {"x"}, "kind": {"bisect"}, "good": {"--upload-pack=x"}}).StatusCode,
 		"another request":   post("/request"+at, url.Values{"by": {"x"}, "kind": {"rm"}}).StatusCode,
 		"no failure":        post("/note?test="+string(testID)+"&id=x", url.Values{"by": {"x"}, "text": {"x"}}).StatusCode,
 		"another site":      post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}, "Origin", "https://evil.example").StatusCode,

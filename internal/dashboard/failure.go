@@ -29,6 +29,7 @@ type FailurePage struct {
 	Run      *runRow          `json:"run,omitempty"`      // the page of a run
 	NoRun    string           `json:"no_run,omitempty"`   // why none is shown
 	Cause    *causeRow        `json:"cause,omitempty"`
+	Bisects  []bisectRow      `json:"bisects,omitempty"` // the latest first
 	Envs     []envRef         `json:"environments"`
 	Matrix   []matrixRow      `json:"matrix"`
 	Records  []recordRow      `json:"records"`
@@ -47,6 +48,13 @@ type runRow struct {
 	CodeName   string `json:"code_name"`
 	WorkerName string `json:"worker_name"`
 	Best       bool   `json:"best"` // it is the run that the rest of the page is about
+}
+
+// bisectRow is which commit introduced the failure, or fixed it.
+type bisectRow struct {
+	*records.Bisected
+	WorkerName string `json:"worker_name"`
+	Left       int    `json:"tried_left_out,omitempty"`
 }
 
 // causeRow is from which moment on a run was likely to fail.
@@ -138,6 +146,7 @@ const (
 	maxTapeLines = 200
 	maxFaults    = 100
 	maxLists     = 200 // records, replays, notes
+	maxBisects   = 10
 	maxFileBytes = 32 << 20
 )
 
@@ -174,9 +183,12 @@ func buildFailure(a *ask) (any, error) {
 	}
 	p.of, p.workers = *f, map[records.ID]string{}
 	for _, x := range f.Explained {
-		p.workers[x.Worker] = workerOf(v, x.Worker).Name
+		if x.Worker != "" { // else somebody has, by hand
+			p.workers[x.Worker] = workerOf(v, x.Worker).Name
+		}
 	}
 	p.run(v, f)
+	p.bisects(v, f)
 	p.matrix(v, f, codes)
 	for _, x := range f.Files {
 		p.Records = append(p.Records, recordRow{x, codeOf(v, x.Code).Name, workerOf(v, x.Worker).Name})
@@ -250,6 +262,19 @@ func (p *FailurePage) run(v *records.View, f *records.FailureView) {
 	if page != nil {
 		p.Run = &runRow{page, codeOf(v, page.Code).Name, workerOf(v, page.Worker).Name, best}
 	}
+}
+
+func (p *FailurePage) bisects(v *records.View, f *records.FailureView) {
+	for _, x := range f.Bisects {
+		b := *x
+		b.Tried = b.Tried[:min(len(b.Tried), maxLists)]
+		b.Commits = b.Commits[:min(len(b.Commits), maxLists)]
+		p.Bisects = append(p.Bisects, bisectRow{&b, workerOf(v, x.Worker).Name, len(x.Tried) - len(b.Tried)})
+	}
+	slices.SortFunc(p.Bisects, func(x, y bisectRow) int {
+		return cmp.Or(cmp.Compare(y.AtMs, x.AtMs), cmp.Compare(x.Worker, y.Worker), cmp.Compare(x.String(), y.String()))
+	})
+	p.Bisects = p.Bisects[:min(len(p.Bisects), maxBisects)]
 }
 
 // requestsOf lists requests, the latest first.

@@ -229,7 +229,7 @@ const (
 )
 
 // RequestKinds are all that workers know.
-var RequestKinds = []string{ReplayRequest, ShrinkRequest, ExplainRequest}
+var RequestKinds = []string{ReplayRequest, ShrinkRequest, ExplainRequest, BisectRequest}
 
 // Request asks a worker for work on a failure.
 type Request struct {
@@ -254,7 +254,7 @@ var revision = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./~^@{}+-]{0,199}$`)
 // Check reports what keeps workers from doing what a request asks for.
 func (r *Request) Check() error {
 	switch {
-	case !slices.Contains([]string{ReplayRequest, ShrinkRequest, BisectRequest}, r.Kind):
+	case !slices.Contains(RequestKinds, r.Kind):
 		return fmt.Errorf("workers know no request %q", r.Kind)
 	case r.Kind != BisectRequest && r.Good+r.Bad != "":
 		return fmt.Errorf("a request to %s has no revisions", r.Kind)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -190,8 +191,20 @@ func Entries() (list []store.Entry, files [][]byte) {
 	open := records.Request{Kind: records.ShrinkRequest, Test: test, Failure: lost, By: "ben", AtMs: ms(-time.Minute)}
 	shown := records.Page{Of: store.DigestOf(Failure("linearizable", "a write that was acknowledged is lost")), File: store.DigestOf(page), Worker: workers[1], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-3 * time.Hour)}
 	explained := records.Explained{Hash: "1f83d9abfb41bd6b", Worker: workers[0], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-2 * time.Hour), Explanation: explanation()}
-	add(shown.Entry(test, lost), explained.Entry(test, lost), n.Entry(test, lost), q.Entry(), d.Entry(q.ID()), open.Entry())
-	corpus(r, workers, func(k *records.Kept) { add(k.Entry(test)) })
+	named := func(i int) records.Named {
+		return records.Named{ID: Codes[i].Commit, Subject: Codes[i].Subject}
+	}
+	bisected := records.Bisected{What: records.Introduced, Commits: []records.Named{named(1)}, Good: Codes[0].Commit, Bad: Codes[2].Commit, Worker: workers[0], Env: Env.ID(), AtMs: ms(-time.Hour),
+		Tried: []records.AtCommit{{Named: named(0), Result: records.Clean}, {Named: named(2), Result: records.Reproduced, Reason: "the same run"}, {Named: named(1), Result: records.Reproduced, Reason: "the same run"}}}
+	add(bisected.Entry(test, lost), shown.Entry(test, lost), explained.Entry(test, lost), n.Entry(test, lost), q.Entry(), d.Entry(q.ID()), open.Entry())
+	distilled := records.Distilled{Worker: workers[0], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-time.Hour), Features: 431}
+	corpus(r, workers, func(k *records.Kept) {
+		add(k.Entry(test))
+		distilled.Of = append(distilled.Of, k.Name)
+	})
+	slices.Sort(distilled.Of)
+	distilled.Kept = distilled.Of[:40]
+	add(distilled.Entry(test))
 	return list, files
 }
 

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+)
+
+// knownIn is a failure of a store.
+type knownIn struct {
+	url           string
+	test, failure records.ID
+}
+
+// recordID is the form of the id of a failure in a store; those of files are shorter.
+var recordID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// fetchFailure gives the arguments of a verb about a failure with the path of its file in place of its id in the store. The file is kept in the state folder.
+func (a *app) fetchFailure(ctx context.Context, f *flags, url string, args []string) ([]string, error) {
+	if !recordID.MatchString(args[0]) {
+		return args, nil
+	}
+	p, err := a.load(ctx, f, args[1:])
+	if err != nil {
+		return nil, err
+	}
+	path := ""
+	err = a.with(ctx, storeNamed(url, filepath.Join(p.state, "store")), open.Existing, func(s store.Store) error {
+		v := records.NewView()
+		if _, err := s.Read(ctx, records.FailuresOf(p.testID()), "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+			return err
+		}
+		_, known, err := failureIn(v, args[0])
+		if err != nil {
+			return mistaken(err)
+		}
+		b, err := s.Blob(ctx, known.Best().File)
+		if err != nil {
+			return err
+		}
+		x, err := report.Parse("the file of failure "+args[0], b)
+		if err != nil {
+			return err
+		}
+		path = report.FailurePath(p.state, filepath.Base(x.ID))
+		if had, err := report.Load("", path); err == nil && had.Hash == x.Hash && (had.Smallest != nil || x.Smallest == nil) {
+			return nil // it may know more
+		}
+		return report.Write(path, x)
+	})
+	return append([]string{path}, args[1:]...), err
+}
+
+// whereKnown finds a failure in the store that is named, or else in that of the project, which may lack both; nil then.
+func (a *app) whereKnown(ctx context.Context, url string, p *project, f *report.Failure) (*knownIn, error) {
+	asked := storeNamed(url, "") != ""
+	switch {
+	case p.spec == nil && url != "":
+		return nil, fmt.Errorf("name the project after the failure: the store knows failures by the tests of projects")
+	case p.spec == nil:
+		return nil, nil
+	}
+	k := &knownIn{storeNamed(url, filepath.Join(p.state, "store")), p.testID(), records.FailureID(f.Signature)}
+	if _, err := os.Stat(filepath.Join(k.url, "log")); err != nil && !asked {
+		return nil, nil
+	}
+	there := false
+	err := a.with(ctx, k.url, open.Existing, func(s store.Store) error {
+		_, err := s.Read(ctx, records.FailuresOf(k.test)+string(k.failure), "", func(store.Entry) error { there = true; return nil })
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !there && url != "":
+		return nil, fmt.Errorf("%s has no failure %s of %s; a worker of the project takes it in", k.url, f.ID, p.testName())
+	case !there:
+		return nil, nil
+	}
+	return k, nil
+}
+
+// recordExplained records an explanation of a failure of a store.
+func (a *app) recordExplained(ctx context.Context, k *knownIn, e *report.Explanation) error {
+	x, err := explanationOf(e)
+	if err != nil {
+		return err
+	}
+	r := records.Explained{Hash: x.Hash, AtMs: time.Now().UnixMilli(), Explanation: x.JSON}
+	return a.with(ctx, k.url, open.Existing, func(s store.Store) error { return s.Add(ctx, r.Entry(k.test, k.failure)) })
+}
