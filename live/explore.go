@@ -40,11 +40,6 @@ type Finding struct {
 	Path   int               // the number of that call, from 1
 }
 
-// Environment variables of `bloodhound live test`.
-const (
-	sitesVariable = "BLOODHOUND_LIVE_SITES" // the file with the places of the instrumented code
-)
-
 const (
 	defaultPaths = 10_000
 	defaultTime  = 10 * time.Second
@@ -118,19 +113,9 @@ func resultOf(found *search.Result) Result {
 	return r
 }
 
-// site is a place of the instrumented code, as the rewriter lists it.
-type site struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Func string `json:"func"`
-	Kind string `json:"kind"`
-	Text string `json:"text"`
-}
-
-func (s site) String() string { return fmt.Sprintf("%s:%d %s", s.File, s.Line, s.Text) }
-
-func readSites() (sites []site) {
-	data, err := os.ReadFile(os.Getenv(sitesVariable))
+// readSites are the places of the instrumented code, as the rewriter lists them.
+func readSites() (sites []shadow.Site) {
+	data, err := os.ReadFile(os.Getenv(shadow.SitesVariable))
 	if err != nil {
 		return nil
 	}
@@ -182,7 +167,7 @@ func report(t testing.TB, r *search.Result, elapsed time.Duration) {
 // sitesShown is how many places of a kind are logged.
 const sitesShown = 5
 
-func logCounts(t testing.TB, what string, counts map[uint32]int, sites []site) {
+func logCounts(t testing.TB, what string, counts map[uint32]int, sites []shadow.Site) {
 	t.Helper()
 	if len(counts) == 0 {
 		return

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goversion "go/version"
 	"io"
 	"maps"
 	"os"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/live/rewrite"
+	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
 )
 
 // liveTried are the releases of Go with which instrumented code was tried.
@@ -82,10 +84,6 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 	if err := a.liveSummary(rewritten, o.left); err != nil {
 		return err
 	}
-	sites := filepath.Join(out, "sites.json")
-	if err := writeJSON(sites, rewritten.Sites); err != nil {
-		return failed(err)
-	}
 	program := filepath.Join(out, "test")
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", rewritten.Overlay, "-o", program, p.ImportPath)
 	build.Dir = p.Dir
@@ -94,7 +92,7 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 	}
 	seen := &watcher{to: a.out, what: []byte("live: ")}
 	test := exec.CommandContext(ctx, program, "-test.v", "-test.run", o.run)
-	test.Dir, test.Env, test.Stdout, test.Stderr = p.Dir, append(os.Environ(), "BLOODHOUND_LIVE_SITES="+sites), seen, a.err
+	test.Dir, test.Env, test.Stdout, test.Stderr = p.Dir, append(os.Environ(), shadow.SitesVariable+"="+rewritten.Sites), seen, a.err
 	err = test.Run()
 	var exit *exec.ExitError
 	switch {
@@ -112,18 +110,18 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 
 // liveTarget finds the package, and refuses what cannot be explored.
 func liveTarget(ctx context.Context, name string) (*goPackage, error) {
-	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
+	text, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if err != nil {
 		return nil, failed(fmt.Errorf("`go env GOVERSION`: %w; install Go from https://go.dev/dl", err))
 	}
-	used := strings.TrimSpace(string(version))
-	if !slices.ContainsFunc(liveTried, func(v string) bool { return used == v || strings.HasPrefix(used, v+".") }) {
+	used := strings.TrimSpace(string(text))
+	if !slices.Contains(liveTried, goversion.Lang(used)) {
 		return nil, fmt.Errorf("instrumented code was not tried with %s: use one of %s, as by GOTOOLCHAIN=%s.0", used, strings.Join(liveTried, ", "), liveTried[len(liveTried)-1])
 	}
 	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps", name)
 	var errs bytes.Buffer
 	list.Stderr = &errs
-	text, err := list.Output()
+	text, err = list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s is no package of Go: %s", name, bytes.TrimSpace(errs.Bytes()))
 	}
@@ -135,10 +133,7 @@ func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 	if d.Decode(&second) != io.EOF {
 		return nil, fmt.Errorf("%s names several packages, such as %s and %s: name one", name, p.ImportPath, second.ImportPath)
 	}
-	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 {
-		return nil, noHandler(p.ImportPath)
-	}
-	if !slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports, p.Deps), livePackage) {
+	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || !slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports, p.Deps), livePackage) {
 		return nil, noHandler(p.ImportPath)
 	}
 	return &p, nil
@@ -181,14 +176,6 @@ func (a *app) liveSummary(r *rewrite.Result, left bool) error {
 		a.note("  %d are not: %s", reasons[reason], reason)
 	}
 	return nil
-}
-
-func writeJSON(name string, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, b, 0o666)
 }
 
 // watcher passes on what is written, and notices a text at the beginning of one of its words.

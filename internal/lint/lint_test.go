@@ -20,8 +20,8 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 var layers = [][]string{
 	{"internal/needs"},
 	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint"},
-	{"internal/live/shadow", "internal/live/rewrite"},
-	{"internal/live/search"},
+	{"internal/live/shadow"},
+	{"internal/live/rewrite", "internal/live/search"},
 	{"live"},
 	{"internal/tape", "internal/image", "internal/store"},
 	{"tla/value", "internal/tla/syntax"},

@@ -191,47 +191,29 @@ func (e *Expr) natural() bool {
 }
 
 // And is x & y.
-func (b *Builder) And(x, y *Expr) *Expr {
-	checkEqual(And, x, y)
-	x, y = ordered(x, y)
-	switch {
-	case y.isZero(), x == y:
-		return y
-	case y.isOnes(), x.Op == And && (x.A == y || x.B == y):
-		return x
-	case y.Op == And && (y.A == x || y.B == x):
-		return y
-	case inverse(x, y):
-		return b.Const(0, x.Width)
-	case y.Op == Const && x.hasConst(And):
-		return b.And(x.A, b.Const(x.B.Bits&y.Bits, x.Width))
-	}
-	if e := b.overlay(And, x, y); e != nil {
-		return e
-	}
-	return b.node(And, x.Width, 0, x, y, nil)
-}
+func (b *Builder) And(x, y *Expr) *Expr { return b.lattice(And, x, y, 0, Mask(x.Width)) }
 
 // Or is x | y.
-func (b *Builder) Or(x, y *Expr) *Expr {
-	checkEqual(Or, x, y)
+func (b *Builder) Or(x, y *Expr) *Expr { return b.lattice(Or, x, y, Mask(x.Width), 0) }
+
+// lattice is And or Or: one constant as operand is the result, and another one changes nothing.
+func (b *Builder) lattice(op Op, x, y *Expr, result, nothing uint64) *Expr {
+	checkEqual(op, x, y)
 	x, y = ordered(x, y)
 	switch {
-	case y.isOnes():
+	case y.IsConst(result), x == y, y.Op == op && (y.A == x || y.B == x):
 		return y
-	case y.isZero(), x == y, x.Op == Or && (x.A == y || x.B == y):
+	case y.IsConst(nothing), x.Op == op && (x.A == y || x.B == y):
 		return x
-	case y.Op == Or && (y.A == x || y.B == x):
-		return y
 	case inverse(x, y):
-		return b.Const(Mask(x.Width), x.Width)
-	case y.Op == Const && x.hasConst(Or):
-		return b.Or(x.A, b.Const(x.B.Bits|y.Bits, x.Width))
+		return b.Const(result, x.Width)
+	case y.Op == Const && x.hasConst(op):
+		return b.lattice(op, x.A, b.node(op, x.Width, 0, x.B, y, nil), result, nothing)
 	}
-	if e := b.overlay(Or, x, y); e != nil {
+	if e := b.overlay(op, x, y); e != nil {
 		return e
 	}
-	return b.node(Or, x.Width, 0, x, y, nil)
+	return b.node(op, x.Width, 0, x, y, nil)
 }
 
 // Xor is x ^ y; of truth values, whether they differ.

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -24,25 +25,36 @@ func unable(info *types.Info, d *ast.FuncDecl) string {
 			}
 		}
 	}
-	return recovers(info, d.Body)
+	return cmp.Or(recovers(info, d.Body), jumps(d.Body))
 }
 
 // recovers is why a body cannot be moved into a function that its caller calls: recover works only in the function that was deferred (Go specification, Handling panics).
 func recovers(info *types.Info, body *ast.BlockStmt) (reason string) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.CallExpr:
-			if id, ok := n.Fun.(*ast.Ident); ok && id.Name == "recover" && info.Types[n.Fun].IsBuiltin() {
+	within(body, func(n ast.Node) {
+		if c, ok := n.(*ast.CallExpr); ok {
+			if id, ok := c.Fun.(*ast.Ident); ok && id.Name == "recover" && info.Types[c.Fun].IsBuiltin() {
 				reason = "it calls recover"
 			}
-		case *ast.BranchStmt:
-			if n.Tok == token.GOTO {
-				reason = "goto"
-			}
 		}
-		return true
 	})
 	return reason
+}
+
+// jumps is why a body cannot be written twice.
+func jumps(body *ast.BlockStmt) (reason string) {
+	within(body, func(n ast.Node) {
+		if b, ok := n.(*ast.BranchStmt); ok && b.Tok == token.GOTO {
+			reason = "goto"
+		}
+	})
+	return reason
+}
+
+// within calls f for all nodes of a body, but for those of literals in it.
+func within(body *ast.BlockStmt, f func(ast.Node)) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		f(n)
+		_, literal := n.(*ast.FuncLit)
+		return !literal
+	})
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
 )
 
 // Options say what to rewrite.
@@ -25,7 +27,7 @@ type Options struct {
 // Result is what was rewritten.
 type Result struct {
 	Overlay  string // the file for go build -overlay
-	Sites    []Site
+	Sites    string // the file with the places that the runtime names by number (shadow.SitesVariable)
 	Packages []Package
 }
 
@@ -53,7 +55,8 @@ func Rewrite(o Options) (*Result, error) {
 		return nil, err
 	}
 	set := map[string]bool{}
-	r := &Result{Sites: make([]Site, 1)}
+	r := &Result{Overlay: filepath.Join(o.Out, "overlay.json"), Sites: filepath.Join(o.Out, "sites.json")}
+	sites := make([]shadow.Site, 1)
 	var kept []*packages.Package
 	for _, p := range list {
 		if reason := refuse(p); reason != "" {
@@ -65,18 +68,22 @@ func Rewrite(o Options) (*Result, error) {
 	}
 	overlay := map[string]string{}
 	for i, p := range kept {
-		summary, err := r.add(p, set, overlay, filepath.Join(o.Out, fmt.Sprintf("p%d", i)))
+		summary, err := add(p, set, &sites, overlay, filepath.Join(o.Out, fmt.Sprintf("p%d", i)))
 		if err != nil {
 			return nil, err
 		}
 		r.Packages = append(r.Packages, summary)
 	}
-	data, err := json.MarshalIndent(map[string]any{"Replace": overlay}, "", "\t")
-	if err != nil {
-		return nil, err
+	for name, v := range map[string]any{r.Overlay: map[string]any{"Replace": overlay}, r.Sites: sites} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(name, data, 0o666); err != nil {
+			return nil, err
+		}
 	}
-	r.Overlay = filepath.Join(o.Out, "overlay.json")
-	return r, os.WriteFile(r.Overlay, data, 0o666)
+	return r, nil
 }
 
 // loadPackages gives the packages of the patterns, sorted by path, with syntax. Of a package whose tests are wanted it gives the variant that has them.
@@ -120,9 +127,9 @@ func refuse(p *packages.Package) string {
 }
 
 // add rewrites a package into a folder.
-func (r *Result) add(p *packages.Package, set map[string]bool, overlay map[string]string, folder string) (Package, error) {
+func add(p *packages.Package, set map[string]bool, sites *[]shadow.Site, overlay map[string]string, folder string) (Package, error) {
 	summary := Package{Path: p.PkgPath, Reasons: map[string]int{}}
-	u, err := newUnit(p, set, &r.Sites, os.ReadFile)
+	u, err := newUnit(p, set, sites, os.ReadFile)
 	if err != nil {
 		return summary, err
 	}

@@ -14,16 +14,9 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
-)
 
-// Site is a place of the target that the runtime names by number.
-type Site struct {
-	File string `json:"file"`
-	Line int    `json:"line"`
-	Func string `json:"func"`
-	Kind string `json:"kind"` // branch, case, index, division, key, length, lost
-	Text string `json:"text"` // the expression
-}
+	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+)
 
 // unit is a package that is rewritten.
 type unit struct {
@@ -33,7 +26,7 @@ type unit struct {
 	sizes  types.Sizes
 	set    map[string]bool // the paths of packages that are rewritten
 	temps  int
-	sites  *[]Site
+	sites  *[]shadow.Site
 	failed map[token.Pos]string // functions without a second body, with the reason
 	files  []*file
 }
@@ -72,7 +65,7 @@ type function struct {
 	reason string // "" if it has a second body
 }
 
-func newUnit(p *packages.Package, set map[string]bool, sites *[]Site, read func(string) ([]byte, error)) (*unit, error) {
+func newUnit(p *packages.Package, set map[string]bool, sites *[]shadow.Site, read func(string) ([]byte, error)) (*unit, error) {
 	u := &unit{fset: p.Fset, types: p.Types, info: p.TypesInfo, sizes: p.TypesSizes, set: set, sites: sites, failed: map[token.Pos]string{}}
 	for i, tree := range p.Syntax {
 		name := p.CompiledGoFiles[i]
@@ -112,7 +105,7 @@ func (w *writer) site(n ast.Node, kind string) string {
 	if line, _, more := strings.Cut(text, "\n"); more {
 		text = line + " ..."
 	}
-	*w.f.pkg.sites = append(*w.f.pkg.sites, Site{File: p.Filename, Line: p.Line, Func: w.f.function, Kind: kind, Text: text})
+	*w.f.pkg.sites = append(*w.f.pkg.sites, shadow.Site{File: p.Filename, Line: p.Line, Func: w.f.function, Kind: kind, Text: text})
 	return fmt.Sprint(len(*w.f.pkg.sites) - 1)
 }
 
@@ -125,14 +118,15 @@ func (u *unit) rewrite() (functions []function) {
 				functions = append(functions, function{pos: d.Pos(), name: "cgo", reason: "cgo has made it, and what C computes cannot be followed; CGO_ENABLED=0 builds without"})
 				continue
 			}
+			use := usageOf(u.info, d)
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				functions = append(functions, f.decl(d))
+				functions = append(functions, f.decl(d, use))
 				if d.Body != nil {
-					functions = append(functions, f.literals(d, d.Name.Name)...)
+					functions = append(functions, f.literals(d, d.Name.Name, use)...)
 				}
 			case *ast.GenDecl:
-				functions = append(functions, f.literals(d, "package "+u.types.Name())...)
+				functions = append(functions, f.literals(d, "package "+u.types.Name(), use)...)
 			}
 		}
 	}
@@ -158,12 +152,12 @@ func (u *unit) attempt(pos token.Pos, write func()) (reason string) {
 	return ""
 }
 
-func (f *file) writer(root ast.Node) *writer {
-	return &writer{f: f, info: f.pkg.info, use: usageOf(f.pkg.info, root), out: &strings.Builder{}, names: map[types.Object]string{}, hoisted: map[ast.Expr]value{}}
+func (f *file) writer(use *usage) *writer {
+	return &writer{f: f, info: f.pkg.info, use: use, out: &strings.Builder{}, names: map[types.Object]string{}, hoisted: map[ast.Expr]value{}}
 }
 
 // decl gives a function its second body.
-func (f *file) decl(d *ast.FuncDecl) function {
+func (f *file) decl(d *ast.FuncDecl, use *usage) function {
 	r := function{pos: d.Pos(), name: d.Name.Name}
 	if r.reason = unable(f.pkg.info, d); r.reason != "" {
 		return r
@@ -176,7 +170,7 @@ func (f *file) decl(d *ast.FuncDecl) function {
 		}
 	}
 	r.reason = f.pkg.attempt(d.Pos(), func() {
-		w := f.writer(d)
+		w := f.writer(use)
 		sig := f.pkg.info.Defs[d.Name].Type().(*types.Signature)
 		w.second(d.Type, d.Recv, sig, d.Body)
 		header := "func "
@@ -252,8 +246,7 @@ func (f *file) forward(d *ast.FuncDecl, sig *types.Signature) (call string, edit
 }
 
 // literals gives the literals of a first body, or of a declaration of variables, second bodies inside them.
-func (f *file) literals(root ast.Node, name string) (list []function) {
-	var use *usage
+func (f *file) literals(root ast.Node, name string, use *usage) (list []function) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		lit, ok := n.(*ast.FuncLit)
 		if !ok {
@@ -261,12 +254,9 @@ func (f *file) literals(root ast.Node, name string) (list []function) {
 		}
 		f.function = name + ".func"
 		r := function{pos: lit.Pos(), name: f.function}
-		if r.reason = recoversOnlyGoto(f.pkg.info, lit.Body); r.reason == "" {
+		if r.reason = jumps(lit.Body); r.reason == "" { // recover works where the second body lies
 			r.reason = f.pkg.attempt(lit.Pos(), func() {
-				w := f.writer(root)
-				if use == nil {
-					use = w.use
-				}
+				w := f.writer(use)
 				sig := f.pkg.info.TypeOf(lit).(*types.Signature)
 				w.second(lit.Type, nil, sig, lit.Body)
 				if sig.Results().Len() == 0 {
@@ -281,14 +271,6 @@ func (f *file) literals(root ast.Node, name string) (list []function) {
 		return true
 	})
 	return list
-}
-
-// recoversOnlyGoto is why the body of a literal cannot be doubled in place: recover works there, and goto does not.
-func recoversOnlyGoto(info *types.Info, body *ast.BlockStmt) string {
-	if reason := recovers(info, body); reason == "goto" {
-		return reason
-	}
-	return ""
 }
 
 // render is a file with its edits and the second bodies.

@@ -151,29 +151,25 @@ func write(p unsafe.Pointer, size uintptr, v uint64) {
 }
 
 // Load is the shadow of an integer of size bytes at p.
-func Load(p unsafe.Pointer, size uintptr) *Expr {
+func Load(p unsafe.Pointer, size uintptr) *Expr { return load(p, size, false) }
+
+// load is the shadow of a number of size bytes at p, high byte first if big is set.
+func load(p unsafe.Pointer, size uintptr, big bool) *Expr {
 	if !recording || !memory.any(uintptr(p), size) {
 		return nil
 	}
-	b := &current.builder
 	var word *Expr
-	found := false
 	for i := range size {
 		value := *(*byte)(unsafe.Add(p, i))
-		e := memory.at(uintptr(p)+i, value)
-		if e == nil {
-			e = b.Const(uint64(value), 8)
-		} else {
-			found = true
-		}
-		if word == nil {
+		e := operand(memory.at(uintptr(p)+i, value), uint64(value), 8)
+		switch {
+		case word == nil:
 			word = e
-		} else {
-			word = b.Concat(e, word)
+		case big:
+			word = current.builder.Concat(word, e)
+		default:
+			word = current.builder.Concat(e, word)
 		}
-	}
-	if !found {
-		return nil
 	}
 	return known(word)
 }
@@ -188,7 +184,10 @@ func LoadBool(p unsafe.Pointer) *Expr {
 }
 
 // Store makes e the shadow of an integer of size bytes at p.
-func Store(p unsafe.Pointer, size uintptr, e *Expr) {
+func Store(p unsafe.Pointer, size uintptr, e *Expr) { store(p, size, e, false) }
+
+// store makes e the shadow of a number of size bytes at p, high byte first if big is set.
+func store(p unsafe.Pointer, size uintptr, e *Expr, big bool) {
 	if !recording {
 		return
 	}
@@ -197,7 +196,11 @@ func Store(p unsafe.Pointer, size uintptr, e *Expr) {
 		return
 	}
 	for i := range size {
-		memory.put(uintptr(p)+i, current.builder.Extract(e, uint8(8*i), 8))
+		at := i
+		if big {
+			at = size - 1 - i
+		}
+		memory.put(uintptr(p)+at, current.builder.Extract(e, uint8(8*i), 8))
 	}
 }
 

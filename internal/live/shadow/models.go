@@ -7,37 +7,10 @@ import (
 )
 
 // Big is the shadow of a number of size bytes at p, high byte first.
-func Big(p unsafe.Pointer, size uintptr) *Expr {
-	if !recording || !memory.any(uintptr(p), size) {
-		return nil
-	}
-	b := &current.builder
-	var word *Expr
-	for i := range size {
-		value := *(*byte)(unsafe.Add(p, i))
-		e := operand(memory.at(uintptr(p)+i, value), uint64(value), 8)
-		if word == nil {
-			word = e
-		} else {
-			word = b.Concat(word, e)
-		}
-	}
-	return known(word)
-}
+func Big(p unsafe.Pointer, size uintptr) *Expr { return load(p, size, true) }
 
 // PutBig makes e the shadow of a number of size bytes at p, high byte first.
-func PutBig(p unsafe.Pointer, size uintptr, e *Expr) {
-	if !recording {
-		return
-	}
-	if e == nil {
-		Clear(p, size)
-		return
-	}
-	for i := range size {
-		memory.put(uintptr(p)+i, current.builder.Extract(e, uint8(8*(size-1-i)), 8))
-	}
-}
+func PutBig(p unsafe.Pointer, size uintptr, e *Expr) { store(p, size, e, true) }
 
 // Ones is the shadow of bits.OnesCount of x, in the width of an int.
 func Ones(x *Expr) *Expr {
