@@ -311,8 +311,8 @@ func failureFiles(p *project) (paths []string, err error) {
 // requestBisect asks the workers of a store for what bisect does.
 func (a *app) requestBisect(ctx context.Context, url, id string, args []string, good, bad string) error {
 	return a.with(ctx, url, open.Existing, func(s store.Store) error {
-		v := records.NewView()
-		if _, err := s.Read(ctx, store.AnyOf(records.AllFailures, records.AllTests), "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		v, err := viewOf(ctx, s, store.AnyOf(records.AllFailures, records.AllTests))
+		if err != nil {
 			return err
 		}
 		test, f, err := failureIn(v, id)

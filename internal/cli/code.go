@@ -121,9 +121,9 @@ func recordCommits(ctx context.Context, db store.Store, dir string) error {
 
 // importFailures takes in the failures that lie beside a project and in its state folder, as they are.
 func importFailures(ctx context.Context, db store.Store, x *fleetProject) error {
-	known := records.NewView()
 	test := x.p.testID()
-	if _, err := db.Read(ctx, records.FailuresOf(test), "", func(e store.Entry) error { known.Take(e); return nil }); err != nil {
+	known, err := viewOf(ctx, db, records.FailuresOf(test))
+	if err != nil {
 		return err
 	}
 	have := map[store.Digest]bool{}

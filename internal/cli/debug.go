@@ -302,7 +302,7 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	if err != nil {
 		return nil, failed(err)
 	}
-	session := &debug.Session{Timeline: timeline, Until: until, Note: a.note, Views: views(nodeNames(&spec)), Nodes: nodeNames(&spec), Recording: o.rr}
+	session := &debug.Session{Timeline: timeline, Until: until, Note: a.note, Views: views(&spec), Nodes: nodeNames(&spec), Recording: o.rr}
 	session.Shown = func(t engine.Thread) bool {
 		if d.only != nil {
 			return t.Node == d.only.Node && (d.only.PID == 0 || t.PID == d.only.PID)
@@ -361,12 +361,9 @@ func violationOf(d *debugged, run *check.Judged) *check.Verdict {
 }
 
 // views are what the prompt shows of a stopped world.
-func views(nodes []string) []debug.View {
+func views(spec *world.Spec) []debug.View {
 	show := func(name, arguments, does string, least, most int, print func(io.Writer, debug.World, []string) error) debug.View {
-		return debug.View{Name: name, Arguments: arguments, Does: does, Print: func(w debug.World, args []string) (string, error) {
-			if len(args) < least || len(args) > most {
-				return "", fmt.Errorf("give %s", strings.TrimSpace(name+" "+arguments))
-			}
+		return debug.View{Name: name, Arguments: arguments, Does: does, Least: least, Most: most, Print: func(w debug.World, args []string) (string, error) {
 			var b strings.Builder
 			err := print(&b, w, args)
 			return b.String(), err
@@ -435,8 +432,8 @@ func views(nodes []string) []debug.View {
 		show("logs", "[NODE]", fmt.Sprintf("the last %d lines that programs wrote", linesShown), 0, 1, func(out io.Writer, w debug.World, args []string) error {
 			log := w.Outcome().Log
 			if len(args) > 0 {
-				if !slices.Contains(nodes, args[0]) {
-					return fmt.Errorf("there is no node %q; there are %s", args[0], strings.Join(nodes, ", "))
+				if err := knownNode(spec, args[0]); err != nil {
+					return err
 				}
 				log = slices.DeleteFunc(slices.Clone(log), func(l engine.LogLine) bool { return l.Node != args[0] })
 			}

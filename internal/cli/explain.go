@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -80,13 +81,7 @@ func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) err
 	}
 	defer s.close()
 	show := newProgress(a.err, false, f.json)
-	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers)), runs: defaultExplainRuns, time: defaultExplainTime}
-	if f.explainRuns > 0 {
-		x.runs = int(f.explainRuns)
-	}
-	if f.explainTime > 0 {
-		x.time = f.explainTime
-	}
+	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers)), runs: cmp.Or(int(f.explainRuns), defaultExplainRuns), time: cmp.Or(f.explainTime, defaultExplainTime)}
 	s.setup.Snapshots = a.snapshots(f, p, x.workers)
 	e, err := x.explain(c.Context(), show)
 	show.end()

@@ -20,6 +20,13 @@ type knownIn struct {
 	test, failure records.ID
 }
 
+// viewOf is what the entries under a prefix say.
+func viewOf(ctx context.Context, s store.Store, prefix string) (*records.View, error) {
+	v := records.NewView()
+	_, err := s.Read(ctx, prefix, "", func(e store.Entry) error { v.Take(e); return nil })
+	return v, err
+}
+
 // recordID is the form of the id of a failure in a store; those of files are shorter.
 var recordID = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
@@ -34,8 +41,8 @@ func (a *app) fetchFailure(ctx context.Context, f *flags, url string, args []str
 	}
 	path := ""
 	err = a.with(ctx, storeNamed(url, filepath.Join(p.state, "store")), open.Existing, func(s store.Store) error {
-		v := records.NewView()
-		if _, err := s.Read(ctx, records.FailuresOf(p.testID()), "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		v, err := viewOf(ctx, s, records.FailuresOf(p.testID()))
+		if err != nil {
 			return err
 		}
 		_, known, err := failureIn(v, args[0])

@@ -68,8 +68,8 @@ func userName() string {
 }
 
 func recordPause(ctx context.Context, s store.Store, on bool, text string) error {
-	v := records.NewView()
-	if _, err := s.Read(ctx, records.PausePrefix, "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+	v, err := viewOf(ctx, s, records.PausePrefix)
+	if err != nil {
 		return err
 	}
 	p := v.NextPause(on, userName(), text, time.Now().UnixMilli())

@@ -309,12 +309,10 @@ func (p *FailurePage) loadRun(ctx context.Context, s store.Store) {
 		p.NoRun = "a worker on which the failure shows makes its page"
 		return
 	}
-	b, err := s.Blob(ctx, p.Run.File)
+	b, lacks := blobOf(ctx, s, p.Run.File, "page", "made")
 	switch {
-	case errors.Is(err, store.ErrNoBlob):
-		p.NoRun = "the database has no page of it: merge the database of the worker that made it"
-	case err != nil:
-		p.NoRun = "its page cannot be read: " + err.Error()
+	case lacks != "":
+		p.NoRun = lacks
 	case len(b) > records.MaxPageBytes || !isPage(b):
 		p.NoRun = fmt.Sprintf("its page is none that a worker has made, or has more than %d MiB", records.MaxPageBytes>>20)
 	default:
@@ -322,6 +320,18 @@ func (p *FailurePage) loadRun(ctx context.Context, s store.Store) {
 		return
 	}
 	p.Run = nil
+}
+
+// blobOf is a blob of a failure, which its worker has made or found, or why it cannot be shown.
+func blobOf(ctx context.Context, s store.Store, d store.Digest, what, did string) (b []byte, lacks string) {
+	b, err := s.Blob(ctx, d)
+	switch {
+	case errors.Is(err, store.ErrNoBlob):
+		return nil, fmt.Sprintf("the database has no %s of it: merge the database of the worker that %s it", what, did)
+	case err != nil:
+		return nil, fmt.Sprintf("its %s cannot be read: %v", what, err)
+	}
+	return b, ""
 }
 
 // explain chooses an explanation of the run of the story, or else of another one.
@@ -348,16 +358,12 @@ func (p *FailurePage) loadStory(ctx context.Context, s store.Store) {
 		p.NoStory = "no record of its run is in the database"
 		return
 	}
-	b, err := s.Blob(ctx, p.Best.File)
+	b, lacks := blobOf(ctx, s, p.Best.File, "file", "found")
 	switch {
-	case errors.Is(err, store.ErrNoBlob):
-		p.NoStory = "the database has no file of it: merge the database of the worker that found it"
+	case lacks != "":
+		p.NoStory = lacks
 		return
-	case err != nil:
-		p.NoStory = "its file cannot be read: " + err.Error()
-		return
-	}
-	if len(b) > maxFileBytes {
+	case len(b) > maxFileBytes:
 		p.NoStory = fmt.Sprintf("its file has %d MiB, too much for a page", len(b)>>20)
 		return
 	}

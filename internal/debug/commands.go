@@ -43,15 +43,20 @@ func (s *Session) run(line string) (string, error) {
 	if len(words) == 0 {
 		return "", nil
 	}
+	args := words[1:]
 	if i := slices.IndexFunc(verbs, func(v verb) bool { return v.name == words[0] }); i >= 0 {
 		v := &verbs[i]
-		if len(words)-1 > v.most {
-			return "", fmt.Errorf("give %s", strings.TrimSpace(v.name+" "+v.arguments))
+		if len(args) > v.most {
+			return "", usage(v.name, v.arguments)
 		}
-		return v.run(s, words[1:])
+		return v.run(s, args)
 	}
 	if i := slices.IndexFunc(s.Views, func(v View) bool { return v.Name == words[0] }); i >= 0 {
-		return s.Views[i].Print(s.Timeline.World(), words[1:])
+		v := &s.Views[i]
+		if len(args) < v.Least || len(args) > v.Most {
+			return "", usage(v.Name, v.Arguments)
+		}
+		return v.Print(s.Timeline.World(), args)
 	}
 	switch {
 	case words[0] == "help" && len(words) == 1:
@@ -62,6 +67,11 @@ func (s *Session) run(line string) (string, error) {
 		return "", errors.New("give quit alone, on the prompt of `bloodhound debug`")
 	}
 	return "", fmt.Errorf("there is no command %q; help lists them", words[0])
+}
+
+// usage is the error of a command with a wrong number of arguments.
+func usage(name, arguments string) error {
+	return fmt.Errorf("give %s", strings.TrimSpace(name+" "+arguments))
 }
 
 func (s *Session) help() string {

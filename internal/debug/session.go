@@ -58,6 +58,7 @@ func (s *Session) Close() error {
 // View prints what a stopped world shows.
 type View struct {
 	Name, Arguments, Does string
+	Least, Most           int // arguments
 	Print                 func(w World, args []string) (string, error)
 }
 

@@ -17,8 +17,7 @@ const (
 func (c *course) count(r *explore.Ran) {
 	c.counted.Runs++
 	for _, e := range r.Summary.Faults {
-		f := c.counted.Fault(string(e.Kind))
-		f.Planned, f.Delivered, f.Observed = f.Planned+e.Planned, f.Delivered+e.Delivered, f.Observed+e.Observed
+		c.counted.Fault(string(e.Kind)).Add(e.Planned, e.Delivered, e.Observed)
 	}
 	for _, v := range r.Summary.Verdicts {
 		p := c.counted.Property(v.Property)

@@ -25,6 +25,11 @@ type FaultCount struct {
 	Observed  uint64 `json:"observed"`
 }
 
+// Add adds to the counts.
+func (f *FaultCount) Add(planned, delivered, observed uint64) {
+	f.Planned, f.Delivered, f.Observed = f.Planned+planned, f.Delivered+delivered, f.Observed+observed
+}
+
 // PropertyCount counts runs by their verdict on a property.
 type PropertyCount struct {
 	Name     string `json:"name"`
@@ -60,8 +65,7 @@ func (c *Counted) Property(name string) *PropertyCount {
 func (c *Counted) add(o *Counted) {
 	c.AtMs, c.Runs = max(c.AtMs, o.AtMs), c.Runs+o.Runs
 	for _, x := range o.Faults {
-		f := c.Fault(x.Kind)
-		f.Planned, f.Delivered, f.Observed = f.Planned+x.Planned, f.Delivered+x.Delivered, f.Observed+x.Observed
+		c.Fault(x.Kind).Add(x.Planned, x.Delivered, x.Observed)
 	}
 	for _, x := range o.Properties {
 		p := c.Property(x.Name)

@@ -73,64 +73,65 @@ func (e *explorers) send(b []byte) {
 
 // try forks an explorer for an input, waits for its end for a time, and sends what came of it.
 func (e *explorers) try(input []byte, budget unix.Timespec) {
-	o := Outcome{Status: Stuck}
-	refused := func(err error) {
+	o, err := e.outcome(input, &budget)
+	if err != nil {
 		code, _ := err.(unix.Errno)
-		e.reply(&Outcome{Status: notForked, Faults: int(code)})
+		o = &Outcome{Status: notForked, Faults: int(code)}
 	}
+	e.reply(o)
+}
+
+func (e *explorers) outcome(input []byte, budget *unix.Timespec) (*Outcome, error) {
 	var result, log [2]int
 	if err := unix.Pipe2(result[:], unix.O_CLOEXEC); err != nil {
-		refused(err)
-		return
+		return nil, err
 	}
+	defer unix.Close(result[0])
 	if err := unix.Pipe2(log[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		refused(err)
-		return
+		unix.Close(result[1])
+		return nil, err
 	}
+	defer unix.Close(log[0])
 	checkpoint := unix.Getpid()
 	var pidfd int32
 	pid, _, code := unix.RawSyscall6(unix.SYS_CLONE, cloneFlags, 0, uintptr(unsafe.Pointer(&pidfd)), 0, 0, 0)
-	if code != 0 {
-		refused(code)
-	}
 	if pid == 0 {
 		if endWith(checkpoint) != nil {
 			exit(1)
 		}
 		e.explore(input, result[1], log[1])
 	}
-	unix.Close(result[1])
+	unix.Close(result[1]) // what is read ends when the explorer does
 	unix.Close(log[1])
-	if code == 0 {
-		whole := e.collect(&o, result[0], &budget)
-		if !whole || !ended(int(pidfd), &budget) {
-			unix.RawSyscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(pidfd), uintptr(unix.SIGKILL), 0, 0, 0, 0)
-		}
-		var status unix.WaitStatus
-		var usage unix.Rusage
-		for {
-			if _, err := unix.Wait4(int(pid), &status, 0, &usage); err != unix.EINTR {
-				break
-			}
-		}
-		switch {
-		case status.Exited() && status.ExitStatus() == exitDone:
-			o.Status = Done
-		case status.Signal() != unix.SIGKILL:
-			o.Status = Crashed
-		}
-		if o.Status != Done {
-			o.Result = nil
-		}
-		o.Faults = int(usage.Minflt)
-		o.Log = make([]byte, maxLogBytes)
-		n, _ := unix.Read(log[0], o.Log)
-		o.Log = o.Log[:max(n, 0)]
-		unix.Close(int(pidfd))
-		e.reply(&o)
+	if code != 0 {
+		return nil, code
 	}
-	unix.Close(result[0])
-	unix.Close(log[0])
+	defer unix.Close(int(pidfd))
+	o := &Outcome{Status: Stuck}
+	if !e.collect(o, result[0], budget) || !readable(int(pidfd), budget) {
+		unix.RawSyscall6(unix.SYS_PIDFD_SEND_SIGNAL, uintptr(pidfd), uintptr(unix.SIGKILL), 0, 0, 0, 0)
+	}
+	var status unix.WaitStatus
+	var usage unix.Rusage
+	for {
+		if _, err := unix.Wait4(int(pid), &status, 0, &usage); err != unix.EINTR {
+			break
+		}
+	}
+	switch {
+	case status.Exited() && status.ExitStatus() == exitDone:
+		o.Status = Done
+	case status.Signal() != unix.SIGKILL:
+		o.Status = Crashed
+	}
+	if o.Status != Done {
+		o.Result = nil
+	}
+	o.Faults = int(usage.Minflt)
+	o.Log = make([]byte, maxLogBytes)
+	n, _ := unix.Read(log[0], o.Log)
+	o.Log = o.Log[:max(n, 0)]
+	return o, nil
 }
 
 // exitDone is the exit code of an explorer whose run returned, another one than a program gives.
@@ -171,10 +172,7 @@ func (e *explorers) collect(o *Outcome, fd int, left *unix.Timespec) bool {
 	}
 }
 
-// ended waits for the end of a process. It reports false if the time is over before.
-func ended(pidfd int, left *unix.Timespec) bool { return readable(pidfd, left) }
-
-// readable waits until a file can be read. The kernel takes the time that it waited from what is left, so that no clock is needed (poll(2)).
+// readable waits until a file can be read, which that of a process can when it has ended. It reports false if the time is over before. The kernel takes the time that it waited from what is left, so that no clock is needed (poll(2)).
 func readable(fd int, left *unix.Timespec) bool {
 	p := unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	for {

@@ -25,7 +25,7 @@ var source = template.Must(template.New("").Parse(`package runtime
 
 import (
 	syscalls "{{.}}"
-	"unsafe"
+	_ "unsafe"
 )
 
 //go:linkname bloodhoundFork github.com/bloodhound-dst/bloodhound/internal/live/checkpoint.fork
@@ -58,8 +58,6 @@ func bloodhoundFork(clock uintptr) (pid, errno int, stoppedNs int64) {
 	startTheWorldGC(world)
 	return
 }
-
-var _ unsafe.Pointer
 `))
 
 // Overlay is the file that the runtime of a release of Go gets, by its path in that release's folder: what -overlay of `go build` replaces.
