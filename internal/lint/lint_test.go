@@ -20,7 +20,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 var layers = [][]string{
 	{"internal/needs"},
 	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint"},
-	{"internal/live/shadow"},
+	{"internal/live/shadow", "internal/live/bgp"},
 	{"internal/live/rewrite", "internal/live/search"},
 	{"live"},
 	{"internal/tape", "internal/image", "internal/store"},
@@ -65,7 +65,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/records", "internal/splitmix", "internal/keys", "internal/live/bv", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/records", "internal/splitmix", "internal/keys", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}
@@ -83,6 +83,7 @@ var insiders = map[string]string{
 	"examples/examples_test.go":           "tests all examples by the command line",
 	"examples/two-phase-commit/hunt/":     "enumerates schedules from a model, which is research",
 	"examples/raft/raft_test.go":          "compares the trace hashes of runs, and measures the engine",
+	"examples/bgp/table/":                 "makes tables of routes, which are data for tests of this project",
 	"examples/raft/follow_test.go":        "counts the states that runs reach in the specification",
 }
 
