@@ -84,6 +84,7 @@ var insiders = map[string]string{
 	"examples/two-phase-commit/hunt/":     "enumerates schedules from a model, which is research",
 	"examples/raft/raft_test.go":          "compares the trace hashes of runs, and measures the engine",
 	"examples/bgp/table/":                 "makes tables of routes, which are data for tests of this project",
+	"examples/bgp/load/":                  "sends such tables to routers, and compares their filters with those that this project evaluates",
 	"examples/raft/follow_test.go":        "counts the states that runs reach in the specification",
 }
 
