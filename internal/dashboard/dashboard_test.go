@@ -67,6 +67,7 @@ func addresses() map[string]string {
 	return map[string]string{
 		"overview": "/", "one finding": "/?finding=rare&sort=runs", "test": "/test?id=" + string(testID), "logarithmic": "/test?id=" + string(testID) + "&scale=log", "without runs": "/test?id=" + string(records.TestID(dashboardtest.Waiting)),
 		"without a bound": "/test?id=" + string(records.TestID(dashboardtest.Queue)),
+		"behind":          "/test?id=" + string(records.TestID(dashboardtest.Late)),
 		"failure":         "/failure?test=" + string(testID) + "&id=" + string(lostID), "workers": "/workers", "corpus": "/corpus", "a corpus": "/corpus?test=" + string(testID) + "&from=100",
 		"compare": "/compare?test=" + string(testID), "database": "/database",
 	}
@@ -75,13 +76,14 @@ func addresses() map[string]string {
 func TestPages(t *testing.T) {
 	s := serve(t, of(filled(t)))
 	for name, wants := range map[string][]string{
-		"overview": {"4 tests", ">new<", "<b>1</b><span>resolved</span>", "<b>1</b><span>rare</span>", "a write that was acknowledged is lost", "acknowledged</span>", `class="state caught"`, `class="state waiting"`,
+		"overview": {"5 tests", ">new<", "<b>1</b><span>resolved</span>", "<b>2</b><span>rare</span>", "not run on c0ffee12ab", "a write that was acknowledged is lost", "acknowledged</span>", `class="state caught"`, `class="state waiting"`,
 			`class="state holds"`, "c0ffee12ab", "2 workers at work"},
 		"one finding": {"n2 ended with SIGSEGV", "all failures"},
 		"test": {"95 % sure: fewer than 1 in", "It says nothing about faults, workloads", `<path class="curve c0"`, `<path class="curve old"`, "linearizable", "liveness", "holdout", "native, linux 6.1, example, v1.0.0", `class="dot`,
 			`<td>disk-full <span class="finding rare">no program has seen it</span></td><td class="n">80</td>`, `<td>partition</td><td class="n">18,000</td><td class="n">17,800</td><td class="n">16,001</td>`, "of 8,000 runs of this code",
 			`<td class="n">7,994</td><td class="n">7,980</td><td class="n">8</td><td class="n">6</td>`, `a leader is replaced <span class="finding rare">never reached`},
 		"without a bound": {"There is no bound: ", "cannot be made again"},
+		"behind":          {"was not run in this test", "c0ffee12ab"},
 		"logarithmic":     {"on a linear scale"},
 		"without runs":    {"no holdout run of this code was recorded", "No run of this code was recorded"},
 		"failure": {`<h1 id="sentence">a write that was acknowledged is lost`, "the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",

@@ -43,8 +43,9 @@ type testRow struct {
 	testRef
 	State      string   `json:"state"`
 	Canary     bool     `json:"canary,omitempty"`
-	Code       codeRef  `json:"code"`
-	Runs       uint64   `json:"runs"` // of the newest code
+	Code       codeRef  `json:"code"`                 // the newest one on which anything was done
+	Behind     *codeRef `json:"not_run_on,omitempty"` // the newest code that follows it on its line of development, and on which nothing was done
+	Runs       uint64   `json:"runs"`                 // of the newest code
 	Features   int      `json:"features"`
 	Ms         int64    `json:"effort_ms"`
 	LastMs     int64    `json:"last_ms,omitempty"`
@@ -135,6 +136,10 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 	if len(codes) > 0 {
 		newest = codes[0]
 		row.Code = codeOf(v, newest)
+		if last := v.LastBehind(newest); last != "" {
+			c := codeOf(v, last)
+			row.Behind = &c
+		}
 	}
 	if d := definitionOf(t); d != nil {
 		row.Canary, row.Properties = d.Canary, len(d.Properties)

@@ -1,11 +1,75 @@
 package dashboard
 
 import (
+	"maps"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
+
+// What failures mean for the newest code of their tests, in the database of dashboardtest.
+func TestFindings(t *testing.T) {
+	v := records.NewView()
+	list, _ := dashboardtest.Entries()
+	for _, e := range list {
+		v.Take(e)
+	}
+	data, err := buildOverview(&ask{view: v, now: dashboardtest.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := data.(*Overview)
+	got := map[string]string{}
+	for _, f := range o.Failures {
+		got[f.Test.Name+": "+f.Reason] = string(f.Finding)
+	}
+	want := map[string]string{
+		"store: a write that was acknowledged is lost": "ongoing",  // in the newest code and in the one before
+		"store: a read goes back in time":              "new",      // twice, in the newest code alone
+		"store: n2 ended with SIGSEGV":                 "rare",     // once in all the runs of the newest code
+		"store: n1 ended with exit code 2":             "unclear",  // the tape makes another run on the newest code
+		"store: no leader 10 s after the last fault":   "resolved", // a clean replay on the newest code
+		"canary: a planted bug":                        "rare",
+		"late: stuck":                                  "rare", // in the newest code that the test was run on
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v", got)
+	}
+	tallies := map[records.Finding]int{}
+	for _, x := range o.Findings {
+		tallies[x.Finding] = x.N
+	}
+	if want := map[records.Finding]int{"new": 1, "ongoing": 1, "rare": 2, "unclear": 1, "resolved": 1}; !maps.Equal(tallies, want) {
+		t.Errorf("without the canary: %v", tallies)
+	}
+	for _, row := range o.Tests {
+		if behind := row.Behind != nil && row.Behind.Name == "c0ffee12ab" && row.Code.Name == "8d4e6b2a0c"; behind != (row.Name == dashboardtest.Late) || row.Name == dashboardtest.Waiting && row.State != waiting {
+			t.Errorf("%s: %s, %+v", row.Name, row.State, row.Behind)
+		}
+	}
+}
+
+// The newest code that follows another, on its line of development.
+func TestLastBehind(t *testing.T) {
+	v := records.NewView()
+	code := func(commit, line, dirty, parent string, at int64) records.ID {
+		c := records.Code{Commit: commit, Line: line, Dirty: dirty, CommitMs: at}
+		v.Take(c.Entry())
+		v.Take((&records.Commit{ID: commit, Parents: []string{parent}}).Entry())
+		return c.ID()
+	}
+	a, b, c := code("a", "main", "", "", 1), code("b", "main", "", "a", 2), code("c", "main", "", "b", 3)
+	pr := code("p", "pr", "", "c", 4)
+	changed := code("c", "main", "x", "b", 5)
+	other := code("z", "main", "", "", 6)
+	for of, want := range map[records.ID]records.ID{a: c, b: c, c: "", pr: "", changed: "", other: "", "unknown": ""} {
+		if got := v.LastBehind(of); got != want {
+			t.Errorf("%s: %s, want %s", of, got, want)
+		}
+	}
+}
 
 // The state of a test is that of its newest code.
 func TestStates(t *testing.T) {

@@ -34,6 +34,19 @@ func (v *View) CodesOf(t *TestView) []ID {
 	return slices.DeleteFunc(v.CodesByAge(), func(c ID) bool { return !tried[c] })
 }
 
+// LastBehind is the newest code that follows another on its line of development; empty if that is the last one.
+func (v *View) LastBehind(code ID) ID {
+	for _, c := range v.CodesByAge() {
+		switch {
+		case c == code:
+			return "" // what is older does not follow it
+		case v.Codes[code] != nil && v.Codes[c].Line == v.Codes[code].Line && v.Codes[c].Dirty == "" && v.Follows(c, code):
+			return c
+		}
+	}
+	return ""
+}
+
 // Finding says what a failure of a test means; newest is the first of CodesOf.
 func (v *View) Finding(t *TestView, f *FailureView, newest ID) Finding {
 	switch v.Standing(f) {

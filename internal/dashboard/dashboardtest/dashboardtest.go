@@ -33,6 +33,7 @@ const (
 	Queue   = "queue"   // without a failure
 	Canary  = "canary"  // which fails, as it must
 	Waiting = "waiting" // never run
+	Late    = "late"    // not run on the last code
 )
 
 // Codes that Fill makes, the oldest first.
@@ -140,7 +141,7 @@ func Entries() (list []store.Entry, files [][]byte) {
 		}
 		add(w.Entry(id))
 	}
-	for i, name := range []string{Store, Queue, Canary, Waiting} {
+	for i, name := range []string{Store, Queue, Canary, Waiting, Late} {
 		t := records.Test{Name: name, Definition: string(store.DigestOf([]byte(name))), Config: name + "/bloodhound.yaml", Strategy: search.Guided, AtMs: ms(-72 * time.Hour), Canary: name == Canary,
 			Properties: []records.Property{{Name: "linearizable", Kind: "safety"}, {Name: "recovers", Kind: "liveness"}}}
 		add(t.Entry())
@@ -153,7 +154,7 @@ func Entries() (list []store.Entry, files [][]byte) {
 				*c.Property("linearizable") = records.PropertyCount{Name: "linearizable", Kind: "safety", Holds: 3990, Violated: 4, Unknown: uint64(6 * k)}
 				*c.Property("a leader is replaced") = records.PropertyCount{Name: "a leader is replaced", Kind: "liveness", NotYet: 4000}
 				early := records.Counted{AtMs: ms(-time.Hour), Runs: 10}
-				test, code := records.TestID(name), Codes[len(Codes)-1].ID()
+				test, code := records.TestID(name), codesOf(name)[len(codesOf(name))-1].ID()
 				add(c.Entry(test, code, Env.ID(), w), early.Entry(test, code, Env.ID(), w))
 			}
 		}
@@ -181,6 +182,7 @@ func Entries() (list []store.Entry, files [][]byte) {
 	failure(Store, "no crash", "n1 ended with exit code 2", 1, records.Raw, 2, -25*time.Hour)
 	replay(Store, "no crash", "n1 ended with exit code 2", 2, records.Diverged, -4*time.Hour)
 	failure(Canary, "linearizable", "a planted bug", 2, records.Raw, 1, -5*time.Hour)
+	failure(Late, "recovers", "stuck", 1, records.Raw, 0, -20*time.Hour)
 	page := Page("linearizable", "a write that was acknowledged is lost")
 	files = append(files, page)
 	lost := records.FailureID("linearizable: a write that was acknowledged is lost")
@@ -208,10 +210,18 @@ func Entries() (list []store.Entry, files [][]byte) {
 	return list, files
 }
 
+// codesOf are the codes that a test was run on.
+func codesOf(test string) []records.Code {
+	if test == Late {
+		return Codes[:len(Codes)-1]
+	}
+	return Codes
+}
+
 // effort adds spans and what was found, code after code: fewer and fewer features.
 func effort(r *rand.Rand, list []store.Entry, name string, workers []records.ID, turn int) []store.Entry {
 	test := records.TestID(name)
-	for k := range Codes {
+	for k := range codesOf(name) {
 		code := Codes[k].ID()
 		begin, end := Codes[k].CommitMs, ms(0)
 		if k+1 < len(Codes) {
