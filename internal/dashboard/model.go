@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -65,9 +66,15 @@ func (m *Model) follow(ctx context.Context, now func() time.Time) {
 		return nil
 	}
 	wait := retryFirst
+	swept := int64(-1) // when entries were dropped last, before all was read
 	caught := func(next store.Cursor) error {
 		take()
 		at, wait = next, retryFirst
+		if now := m.view.SweptMs; swept < 0 {
+			swept = now
+		} else if now > swept {
+			return errSwept
+		}
 		m.set(func(s *State) bool {
 			news := came > 0 || s.Reading || s.Problem != ""
 			if came > 0 || s.Reading {
@@ -81,6 +88,15 @@ func (m *Model) follow(ctx context.Context, now func() time.Time) {
 	}
 	for {
 		err := store.Watch(ctx, m.store, "", at, each, caught)
+		if errors.Is(err, errSwept) {
+			var next store.Cursor
+			if next, err = m.again(ctx); err == nil {
+				swept = m.view.SweptMs
+				came++
+				caught(next)
+				continue
+			}
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -99,6 +115,22 @@ func (m *Model) follow(ctx context.Context, now func() time.Time) {
 			wait = min(2*wait, retryMost)
 		}
 	}
+}
+
+// errSwept ends following when entries were dropped.
+var errSwept = errors.New("entries were dropped")
+
+// again reads all of the store into another view, since a view forgets nothing, and takes that.
+func (m *Model) again(ctx context.Context) (store.Cursor, error) {
+	v := records.NewView()
+	next, err := m.store.Read(ctx, "", "", func(e store.Entry) error { v.Take(e); return nil })
+	if err != nil {
+		return "", err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.view = v
+	return next, nil
 }
 
 // set changes the state, and wakes those who wait for that, if change reports that there is something new.

@@ -43,7 +43,9 @@ func Pack(ctx context.Context, s store.Store, before time.Time, dry bool) (p Pac
 		})
 		return p, err
 	}
-	p.Counts, err = s.Drop(ctx, records.CountedPrefix, old.Is)
+	if p.Counts, err = s.Drop(ctx, records.CountedPrefix, old.Is); err == nil && p.Spans+p.Counts > 0 {
+		err = s.Add(ctx, (&records.Swept{AtMs: now()}).Entry())
+	}
 	return p, err
 }
 

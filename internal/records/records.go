@@ -327,6 +327,14 @@ type Pause struct {
 	AtMs int64  `json:"at_ms"`
 }
 
+// Swept says that entries were dropped from the database: who has read them reads it anew.
+type Swept struct {
+	AtMs int64 `json:"at_ms"`
+}
+
+// Entry gives what a store takes.
+func (s *Swept) Entry() store.Entry { return entry(kindSwept, s) }
+
 // Kinds of records: the first parts of keys.
 const (
 	kindTest    = "test"
@@ -349,6 +357,7 @@ const (
 
 	kindExplained = "explained"
 	kindCounted   = "counted"
+	kindSwept     = "swept"
 )
 
 // CommitPrefix is that of all commits.

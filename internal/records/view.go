@@ -19,6 +19,7 @@ type View struct {
 	Requests map[ID]*RequestView
 	Commits  map[string][]string // with their parents
 	Pause    *Pause              // the latest; nil if nobody asked
+	SweptMs  int64               // when entries were dropped last
 	// Strange counts entries that this version cannot read, by the first part of their key.
 	Strange map[string]int
 	// Held counts the entries that it can read, in the same way.
@@ -182,7 +183,7 @@ func ids(rest string, n int) ([4]ID, bool) {
 }
 
 // parts is how many IDs keys of a kind have.
-var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindPage: 2, kindExplained: 2, kindCounted: 4, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
+var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindPage: 2, kindExplained: 2, kindCounted: 4, kindSwept: 0, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
 
 // taken is what a record has done to a view: whether it says something new, and whether its entry came for the first time.
 type taken struct{ news, held bool }
@@ -274,6 +275,8 @@ func (v *View) record(kind string, id [4]ID, value []byte) bool {
 				v.Pause = p
 			}
 		})
+	case kindSwept:
+		return read(value, func(s *Swept) { v.SweptMs = max(v.SweptMs, s.AtMs) })
 	case kindPage:
 		var p Page
 		if json.Unmarshal(value, &p) != nil || !p.File.Valid() {
