@@ -167,8 +167,8 @@ func TestPagesDoNotDependOnTheOrderOfAMerge(t *testing.T) {
 	if err := os.CopyFS(elsewhere, os.DirFS(folders[0])); err != nil {
 		t.Fatal(err)
 	}
-	x := exported(t, folders[0])
-	for name, y := range map[string]map[string]string{"the other order": exported(t, folders[1]), "a copied folder": exported(t, elsewhere)} {
+	x := exportedFolder(t, folders[0])
+	for name, y := range map[string]map[string]string{"the other order": exportedFolder(t, folders[1]), "a copied folder": exportedFolder(t, elsewhere)} {
 		if len(x) != len(y) || len(x) < 20 {
 			t.Fatalf("%s: %d and %d files", name, len(x), len(y))
 		}
@@ -180,14 +180,20 @@ func TestPagesDoNotDependOnTheOrderOfAMerge(t *testing.T) {
 	}
 }
 
-// exported are the files of an export of a folder.
-func exported(t *testing.T, db string) map[string]string {
+// exportedFolder are the files of an export of a folder.
+func exportedFolder(t *testing.T, db string) map[string]string {
 	t.Helper()
 	d, err := store.OpenDir(db)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
+	return exported(t, d)
+}
+
+// exported are the files of an export.
+func exported(t *testing.T, d store.Store) map[string]string {
+	t.Helper()
 	folder := t.TempDir()
 	if _, err := of(named{d}).Export(t.Context(), folder); err != nil {
 		t.Fatal(err)

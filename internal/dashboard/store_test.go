@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"bufio"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
 	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
 )
@@ -64,6 +67,64 @@ func TestSweptStore(t *testing.T) {
 	until("nothing has vanished after the store came back", func() bool { return entries() == after+1-130 })
 	if body := show(h, "/corpus?test="+string(testID)); !strings.Contains(body, "0 entries") {
 		t.Error("the corpus is still there")
+	}
+}
+
+// A database on a server has the same pages as one in memory, and the dashboard follows it.
+func TestPagesOfServers(t *testing.T) {
+	want := exported(t, filled(t))
+	for name, start := range map[string]func(testing.TB) *storetest.Server{"postgres": storetest.Postgres, "redis": func(t testing.TB) *storetest.Server { return storetest.Redis(t) }} {
+		t.Run(name, func(t *testing.T) {
+			server := start(t)
+			db, err := open.Open(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			dashboardtest.Fill(t, db)
+			got := exported(t, db)
+			if !maps.Equal(got, want) {
+				for file := range want {
+					if got[file] != want[file] && file != "database.html" { // which has the size of blobs as they are stored
+						t.Errorf("%s is another one, of %d and %d bytes", file, len(got[file]), len(want[file]))
+					}
+				}
+			}
+			s := serve(t, of(db))
+			for page, path := range addresses() {
+				body, r := get(t, s, path)
+				if r.StatusCode != 200 || strings.Contains(body, "does not answer") || strings.Contains(body, storetest.Password) {
+					t.Errorf("%s: %s\n%.2000s", page, r.Status, body)
+				}
+			}
+			for _, path := range []string{"/api/v1/database", "/metrics"} {
+				if body, r := get(t, s, path); r.StatusCode != 200 || !strings.Contains(body, "span") {
+					t.Errorf("%s: %s\n%.2000s", path, r.Status, body)
+				}
+			}
+			other, err := open.Open(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			note := records.Note{By: "ann", Text: "seen elsewhere", AtMs: 1}
+			if err := other.Add(t.Context(), note.Entry(testID, lostID)); err != nil {
+				t.Fatal(err)
+			}
+			events, err := s.Client().Get(s.URL + "/events")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer events.Body.Close()
+			for lines := bufio.NewScanner(events.Body); ; {
+				if body, _ := get(t, s, addresses()["failure"]); strings.Contains(body, "seen elsewhere") {
+					break
+				}
+				if !lines.Scan() {
+					t.Fatal("no event reports the note")
+				}
+			}
+		})
 	}
 }
 
