@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,137 @@ func TestAction(t *testing.T) {
 	}
 }
 
+// A pull request is compared with the main branch by what workers of both have found, in databases that last.
+func TestActionWithDatabase(t *testing.T) {
+	needs.Program(t, "bash")
+	needs.Program(t, "git")
+	dir := t.TempDir()
+	bloodhound := command(t, dir)
+	project := filepath.Join(dir, "kv")
+	git := func(arguments ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", project, "-c", "user.name=a", "-c", "user.email=a@example.org"}, arguments...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", arguments, err, out)
+		}
+	}
+	commit := func(mode string) {
+		t.Helper()
+		if err := writeProject(project, mode); err != nil {
+			t.Fatal(err)
+		}
+		git("add", configName)
+		git("commit", "-q", "-m", "mode "+mode)
+	}
+	matches := func(text, pattern string) bool { return regexp.MustCompile(pattern).MatchString(text) }
+	main, pr := []string{"GITHUB_EVENT_NAME=push", "GITHUB_REF=refs/heads/main"}, []string{"GITHUB_EVENT_NAME=pull_request", "GITHUB_REF=refs/pull/7/merge"}
+	build := func(where []string, inputs ...string) (string, int, string) {
+		t.Helper()
+		return action(t, dir, bloodhound, slices.Concat(where, inputs, []string{"INPUT_FOLDER=kv", "INPUT_DATABASE=.db", "INPUT_TIMEOUT=4s"})...)
+	}
+	// as actions/cache does it
+	keep := func(name string) {
+		t.Helper()
+		if err := os.Rename(filepath.Join(project, ".db"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restore := func(name, as string) {
+		t.Helper()
+		if err := os.CopyFS(filepath.Join(project, as), os.DirFS(filepath.Join(dir, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(project, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q", "-b", "main")
+	commit("lost-write")
+	log, code, said := build(main)
+	if code != 1 || !matches(said, "no other code to compare with\n\n- new: [1-9]\n  - ` linearizable `: ` not linearizable: ") {
+		t.Fatalf("the first build of main: exit code %d, %s\n%s", code, said, log)
+	}
+	keep("main 1")
+
+	// A pull request that changes nothing has the same failure, and one that mends it has fixed it.
+	git("checkout", "-q", "-b", "same")
+	git("commit", "-q", "--allow-empty", "-m", "nothing")
+	restore("main 1", ".db.base")
+	if log, code, said := build(pr); code == 1 == strings.Contains(said, "- new: 0\n") || !matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows anything new: at most 0") {
+		t.Errorf("a pull request without a change: exit code %d, %s\n%s", code, said, log)
+	}
+	keep("same 1")
+	commit("")
+	restore("main 1", ".db.base")
+	restore("same 1", ".db")
+	if log, code, said := build(pr); code != 0 || !matches(said, "- new: 0\n- fixed: [1-9]\n[^$]*exit-code=0\n") {
+		t.Errorf("a pull request that mends it: exit code %d, %s\n%s", code, said, log)
+	}
+	if found, _ := filepath.Glob(filepath.Join(project, "bloodhound-report", "dashboard", "failure-*.html")); len(found) == 0 {
+		t.Errorf("the report has %q", found)
+	}
+	keep("same 2")
+
+	// One with another bug.
+	git("checkout", "-q", "-b", "worse", "main")
+	commit("lost-write,panic")
+	restore("main 1", ".db.base")
+	if log, code, said := build(pr); code != 1 || !matches(said, "- new: [1-9][^$]*exit-code=1\n") {
+		t.Errorf("a pull request with another bug: exit code %d, %s\n%s", code, said, log)
+	}
+
+	if log, code, _ := build(pr, "INPUT_SEEDS=7"); code != 2 || !strings.Contains(log, "seeds: a worker of a database does not take it") {
+		t.Errorf("seeds: exit code %d\n%s", code, log)
+	}
+	if log, code, _ := build(pr, "INPUT_CONFIG=nowhere.yaml"); code != 2 || !strings.Contains(log, "nowhere.yaml") {
+		t.Errorf("no configuration: exit code %d\n%s", code, log)
+	}
+}
+
+// The database is kept by the cache: that of the base is set aside, since both lie at the same path.
+func TestActionKeepsTheDatabase(t *testing.T) {
+	text, err := os.ReadFile("../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a struct {
+		Runs struct {
+			Steps []struct {
+				If, Uses, Run string
+				With          map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &a); err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	keys := map[string]string{}
+	for _, s := range a.Runs.Steps {
+		name, _, _ := strings.Cut(s.Uses, "@")
+		switch {
+		case strings.HasPrefix(name, "actions/cache/"):
+			order = append(order, strings.TrimPrefix(name, "actions/cache/"))
+			if s.With["path"] != "${{ inputs.folder }}/${{ inputs.database }}" || !strings.Contains(s.If, "inputs.database != ''") {
+				t.Errorf("%+v", s)
+			}
+			keys[order[len(order)-1]] = s.With["restore-keys"] + s.With["key"]
+		case strings.Contains(s.Run, ".base"):
+			order = append(order, "aside")
+		case strings.Contains(s.Run, "/.ci/action"):
+			order = append(order, "run")
+		}
+	}
+	if want := []string{"restore", "aside", "restore", "run", "save"}; !slices.Equal(order, want) {
+		t.Errorf("steps: %q", order)
+	}
+	// What is saved last is what is restored next.
+	prefix, _, _ := strings.Cut(keys["restore"], "bloodhound-${{ inputs.folder }}-${{ inputs.config }}-${{ github.ref_name }}-none")
+	if !strings.HasPrefix(keys["save"], prefix) || !strings.HasSuffix(prefix, "-${{ github.ref_name }}-") {
+		t.Errorf("%q is saved, and %q restored", keys["save"], prefix)
+	}
+}
+
 // action.yml hands each input to the script, which reads it.
 func TestActionInputs(t *testing.T) {
 	text, err := os.ReadFile("../../action.yml")
@@ -137,7 +269,7 @@ func TestActionInputs(t *testing.T) {
 	if i < 0 || a.Runs.Using != "composite" || a.Runs.Steps[i].Shell != "bash" || !strings.Contains(a.Runs.Steps[i].Run, "/.ci/action") {
 		t.Fatalf("action.yml does not run the script: %+v", a.Runs)
 	}
-	for _, name := range []string{"compose", "config", "seeds", "timeout", "coverage-threshold"} {
+	for _, name := range []string{"compose", "config", "seeds", "timeout", "coverage-threshold", "database"} {
 		if _, ok := a.Inputs[name]; !ok {
 			t.Errorf("there is no input %s", name)
 		}

@@ -28,13 +28,13 @@ import (
 func (a *app) dbVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
-		Short: "Merge, export, import, clean and check databases of workers, and pause these",
+		Short: "Merge, export, import, clean, check and compare what workers write, and pause these",
 		Long: `A database has what workers write. It is ` + open.Kinds + `.
 The token of a dashboard is in BLOODHOUND_STORE_TOKEN, or in a file that BLOODHOUND_STORE_TOKEN_FILE names.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.dbMergeVerb(), a.dbExportVerb(), a.dbImportVerb(), a.dbGCVerb(), a.dbFsckVerb(), a.dbStatVerb(), a.dbPauseVerb(), a.dbContinueVerb())
+	c.AddCommand(a.dbMergeVerb(), a.dbExportVerb(), a.dbImportVerb(), a.dbGCVerb(), a.dbFsckVerb(), a.dbStatVerb(), a.dbCompareVerb(), a.dbPauseVerb(), a.dbContinueVerb())
 	return c
 }
 

@@ -31,8 +31,9 @@ type side struct {
 // compareRow is a failure in both codes.
 type compareRow struct {
 	failureRow
-	A string `json:"a"` // result, empty if it was not tried
-	B string `json:"b"`
+	A      string         `json:"a"` // result, empty if it was not tried
+	B      string         `json:"b"`
+	Change records.Change `json:"change"` // from A to B
 }
 
 func buildCompare(a *ask) (any, error) {
@@ -55,7 +56,7 @@ func buildCompare(a *ask) (any, error) {
 	}
 	p.A.Alone, p.B.Alone = len(ofA)-p.Both, len(ofB)-p.Both
 	for _, f := range t.Failures {
-		row := compareRow{failureRow: failureOf(v, t, f, codes[0])}
+		row := compareRow{failureRow: failureOf(v, t, f, codes[0]), Change: f.Changed(idA, idB)}
 		for place, c := range f.Matrix() {
 			if place.Code == idA {
 				row.A = records.MoreSaid(row.A, c.Result)

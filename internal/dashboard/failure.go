@@ -175,7 +175,7 @@ func buildFailure(a *ask) (any, error) {
 		p.Newest = codeOf(v, codes[0])
 	}
 	p.Failure = failureOf(v, t, f, p.Newest.ID)
-	if d := definitionOf(t); d != nil {
+	if d := t.Definition(); d != nil {
 		p.Failure.Canary = d.Canary
 	}
 	if b := f.Best(); b != nil {

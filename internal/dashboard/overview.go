@@ -141,7 +141,7 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 			row.Behind = &c
 		}
 	}
-	if d := definitionOf(t); d != nil {
+	if d := t.Definition(); d != nil {
 		row.Canary, row.Properties = d.Canary, len(d.Properties)
 	}
 	row.Features = len(featuresOf(t, newest))
@@ -183,16 +183,6 @@ func rowOf(v *records.View, t *records.TestView) (testRow, []failureRow) {
 	}
 	sortFailures(failures)
 	return row, failures
-}
-
-// definitionOf is the latest definition of a test.
-func definitionOf(t *records.TestView) (d *records.Test) {
-	for _, x := range t.Definitions {
-		if d == nil || x.AtMs > d.AtMs || x.AtMs == d.AtMs && x.Definition > d.Definition {
-			d = x
-		}
-	}
-	return d
 }
 
 // featuresOf are those of a code in all environments.

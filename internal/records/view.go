@@ -344,6 +344,22 @@ func (v *View) Test(id ID) *TestView {
 	return t
 }
 
+// Definition is the latest one; nil if none is known.
+func (t *TestView) Definition() (d *Test) {
+	for _, x := range t.Definitions {
+		if d == nil || x.AtMs > d.AtMs || x.AtMs == d.AtMs && x.Definition > d.Definition {
+			d = x
+		}
+	}
+	return d
+}
+
+// Canary reports whether the test must fail.
+func (t *TestView) Canary() bool {
+	d := t.Definition()
+	return d != nil && d.Canary
+}
+
 // DistilledFor is what is known of the corpus on a code, or else on the code on which it was distilled last: nil if it never was.
 func (t *TestView) DistilledFor(code ID) *Distilled {
 	best := t.Distilled[code]

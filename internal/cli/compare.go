@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+)
+
+func (a *app) dbCompareVerb() *cobra.Command {
+	var f dbFlags
+	var base, code string
+	c := &cobra.Command{
+		Use:   "compare",
+		Short: "Compare what a commit does with what another does, in Markdown",
+		Long: `Lists, for each test that was run on a commit, the failures that are new, fixed and unchanged since another commit, and the risk that is
+left of both. It reads the store alone; workers have made the runs.
+Exit code 0: no failure is new; 1: one is; 5: no test was run on the commit, or on the one to compare with.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error { return a.compare(c.Context(), s, &f, base, code) })
+		},
+	}
+	f.flags(c)
+	f.document(c)
+	c.Flags().StringVar(&base, "base", "", "the `commit` to compare with (default: the last one of the main line)")
+	c.Flags().StringVar(&code, "code", "", "the `commit` (default: that of this folder)")
+	return c
+}
+
+// compareDocument is the JSON document of db compare.
+type compareDocument struct {
+	Bloodhound string         `json:"bloodhound"`
+	Verb       string         `json:"verb"`
+	ExitCode   int            `json:"exit_code"`
+	Store      string         `json:"store"`
+	Code       string         `json:"code"` // commit
+	Tests      []comparedTest `json:"tests"`
+}
+
+// comparedTest is a test on both commits.
+type comparedTest struct {
+	Name     string            `json:"name"`
+	Base     string            `json:"base,omitempty"` // commit; empty if there is none to compare with
+	Failures []comparedFailure `json:"failures"`
+	Before   comparedRisk      `json:"base_risk"`
+	After    comparedRisk      `json:"risk"`
+}
+
+type comparedFailure struct {
+	ID       records.ID     `json:"failure"` // in the store
+	Change   records.Change `json:"change"`
+	Property string         `json:"property"`
+	Reason   string         `json:"reason"`
+}
+
+// comparedRisk bounds the chance that the next random run shows anything new.
+type comparedRisk struct {
+	Bound float64 `json:"bound,omitempty"` // none if Not says why
+	Runs  uint64  `json:"runs"`            // of the holdout
+	Not   string  `json:"not,omitempty"`
+}
+
+// compare prints what db compare finds out.
+func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code string) error {
+	commits := map[string]string{"--base": base, "--code": cmp.Or(code, "HEAD")}
+	for flag, rev := range commits {
+		commits[flag] = cmp.Or(git(ctx, ".", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"), rev)
+	}
+	if code == "" && commits["--code"] == "HEAD" {
+		return mistaken(errors.New("this folder lies in no git repository; name the commit by --code"))
+	}
+	v := records.NewView()
+	if _, err := s.Read(ctx, "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+		return err
+	}
+	doc := compareDocument{Bloodhound: Version(), Verb: "db compare", Store: s.String(), Code: commits["--code"], ExitCode: check.ExitUnknown}
+	for _, t := range slices.SortedFunc(maps.Values(v.Tests), func(x, y *records.TestView) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) }) {
+		codes := v.CodesOf(t)
+		to := v.CodeOf(doc.Code, codes)
+		if to == "" || t.Canary() {
+			continue
+		}
+		from := v.LastMain(to, codes)
+		if base != "" {
+			from = v.CodeOf(commits["--base"], codes)
+		}
+		doc.Tests = append(doc.Tests, comparedOf(v, t, from, to))
+	}
+	has := func(is func(t *comparedTest) bool) bool {
+		return slices.ContainsFunc(doc.Tests, func(t comparedTest) bool { return is(&t) })
+	}
+	switch {
+	case has(func(t *comparedTest) bool { return len(t.of(records.NewChange)) > 0 }):
+		doc.ExitCode = check.ExitViolated
+	case len(doc.Tests) > 0 && !has(func(t *comparedTest) bool { return t.Base == "" }):
+		doc.ExitCode = check.ExitHolds
+	}
+	a.code = doc.ExitCode
+	if f.json {
+		return a.printJSON(doc)
+	}
+	fmt.Fprint(a.out, doc.markdown())
+	return nil
+}
+
+func comparedOf(v *records.View, t *records.TestView, from, to records.ID) comparedTest {
+	c := comparedTest{Name: t.Name, Before: comparedRiskOf(t, from), After: comparedRiskOf(t, to)}
+	if from != "" {
+		c.Base = v.Codes[from].Commit
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.Failures)) {
+		f := t.Failures[id]
+		if change := f.Changed(from, to); change != records.NoChange && f.State() != records.Ignored {
+			x := comparedFailure{ID: id, Change: change, Property: f.Property}
+			if best := f.Best(); best != nil {
+				x.Reason = best.Reason
+			}
+			c.Failures = append(c.Failures, x)
+		}
+	}
+	return c
+}
+
+func comparedRiskOf(t *records.TestView, code records.ID) comparedRisk {
+	r := t.Risk(code, records.AnyFeature)
+	switch {
+	case r == nil:
+		return comparedRisk{Not: "no run of a holdout was made"}
+	case r.Not != "":
+		return comparedRisk{Runs: r.Runs, Not: r.Not}
+	}
+	return comparedRisk{Bound: r.Bound, Runs: r.Runs}
+}
+
+// of are the failures of a change.
+func (t *comparedTest) of(change records.Change) (list []comparedFailure) {
+	for _, f := range t.Failures {
+		if f.Change == change {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// maxCompared bounds the failures that are listed for each change.
+const maxCompared = 50
+
+// markdown writes the comparison for people. What programs and people have written stands in code, which has no other meaning.
+func (d *compareDocument) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### Bloodhound: %s\n\n", asCode(shortOf(d.Code)))
+	if len(d.Tests) == 0 {
+		b.WriteString("No test was run on this commit.\n")
+		return b.String()
+	}
+	for i := range d.Tests {
+		t := &d.Tests[i]
+		with := "no other code to compare with"
+		if t.Base != "" {
+			with = "compared with " + asCode(shortOf(t.Base))
+		}
+		fmt.Fprintf(&b, "**%s**, %s\n\n", asCode(t.Name), with)
+		for _, change := range records.Changes {
+			list := t.of(change)
+			if len(list) == 0 && change == records.UnclearChange {
+				continue
+			}
+			fmt.Fprintf(&b, "- %s: %d\n", change, len(list))
+			for k, f := range list {
+				if k == maxCompared {
+					fmt.Fprintf(&b, "  - and %d more\n", len(list)-k)
+					break
+				}
+				fmt.Fprintf(&b, "  - %s: %s\n", asCode(f.Property), asCode(f.Reason))
+			}
+		}
+		fmt.Fprintf(&b, "- risk that the next random run shows anything new: %s; before: %s\n\n", t.After.text(), t.Before.text())
+	}
+	b.WriteString("New: it shows on this commit, and is not known of the other one. Fixed: its replay is clean on this commit. Unclear: nothing follows from its replay.\n")
+	return b.String()
+}
+
+func (r comparedRisk) text() string {
+	if r.Not != "" {
+		return "no bound (" + r.Not + ")"
+	}
+	return fmt.Sprintf("at most %.2g, by %s", r.Bound, report.Count(int(r.Runs), "run"))
+}
+
+func shortOf(commit string) string { return commit[:min(len(commit), 12)] }
+
+// codeRunes bounds a text in a comparison.
+const codeRunes = 300
+
+// asCode is a text as code of Markdown.
+func asCode(text string) string {
+	text = report.Visible(text, codeRunes)
+	fence := "`"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return fence + " " + text + " " + fence
+}
