@@ -26,7 +26,7 @@ func (a *app) dbCompareVerb() *cobra.Command {
 		Short: "Compare what a commit does with what another does, in Markdown",
 		Long: `Lists, for each test that was run on a commit, the failures that are new, fixed and unchanged since another commit, and the risk that is
 left of both. It reads the store alone; workers have made the runs.
-Exit code 0: no failure is new; 1: one is; 5: no test was run on the commit, or on the one to compare with.`,
+Exit code 0: no failure is new; 1: one is; 5: a test was not run on one of the two commits, or none was run.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error { return a.compare(c.Context(), s, &f, base, code) })
@@ -47,6 +47,7 @@ type compareDocument struct {
 	Store      string         `json:"store"`
 	Code       string         `json:"code"` // commit
 	Tests      []comparedTest `json:"tests"`
+	NotRun     []string       `json:"not_run,omitempty"` // names of tests that were run on the commit to compare with, and not on this one
 }
 
 // comparedTest is a test on both commits.
@@ -74,29 +75,39 @@ type comparedRisk struct {
 
 // compare prints what db compare finds out.
 func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code string) error {
-	commits := map[string]string{"--base": base, "--code": cmp.Or(code, "HEAD")}
-	for flag, rev := range commits {
-		commits[flag] = cmp.Or(git(ctx, ".", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"), rev)
+	commit := func(rev string) string {
+		return git(ctx, ".", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	}
-	if code == "" && commits["--code"] == "HEAD" {
+	here := cmp.Or(commit(cmp.Or(code, "HEAD")), code)
+	if here == "" {
 		return mistaken(errors.New("this folder lies in no git repository; name the commit by --code"))
+	}
+	if base != "" {
+		base = cmp.Or(commit(base), base)
 	}
 	v := records.NewView()
 	if _, err := s.Read(ctx, "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
 		return err
 	}
-	doc := compareDocument{Bloodhound: Version(), Verb: "db compare", Store: s.String(), Code: commits["--code"], ExitCode: check.ExitUnknown}
+	doc := compareDocument{Bloodhound: Version(), Verb: "db compare", Store: s.String(), Code: here, ExitCode: check.ExitUnknown}
+	pair := func(among []records.ID) (from, to records.ID) {
+		to = v.CodeOf(here, among)
+		if base != "" {
+			return v.CodeOf(base, among), to
+		}
+		return v.LastMain(to, among), to
+	}
+	last, _ := pair(v.CodesByAge())
 	for _, t := range slices.SortedFunc(maps.Values(v.Tests), func(x, y *records.TestView) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) }) {
-		codes := v.CodesOf(t)
-		to := v.CodeOf(doc.Code, codes)
-		if to == "" || t.Canary() {
+		if t.Canary() {
 			continue
 		}
-		from := v.LastMain(to, codes)
-		if base != "" {
-			from = v.CodeOf(commits["--base"], codes)
+		switch from, to := pair(v.CodesOf(t)); {
+		case to != "":
+			doc.Tests = append(doc.Tests, comparedOf(v, t, from, to))
+		case from != "" && v.Codes[from].Commit == v.Codes[last].Commit:
+			doc.NotRun = append(doc.NotRun, t.Name)
 		}
-		doc.Tests = append(doc.Tests, comparedOf(v, t, from, to))
 	}
 	has := func(is func(t *comparedTest) bool) bool {
 		return slices.ContainsFunc(doc.Tests, func(t comparedTest) bool { return is(&t) })
@@ -104,7 +115,7 @@ func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code
 	switch {
 	case has(func(t *comparedTest) bool { return len(t.of(records.NewChange)) > 0 }):
 		doc.ExitCode = check.ExitViolated
-	case len(doc.Tests) > 0 && !has(func(t *comparedTest) bool { return t.Base == "" }):
+	case len(doc.Tests) > 0 && len(doc.NotRun) == 0 && !has(func(t *comparedTest) bool { return t.Base == "" }):
 		doc.ExitCode = check.ExitHolds
 	}
 	a.code = doc.ExitCode
@@ -161,6 +172,9 @@ const maxCompared = 50
 func (d *compareDocument) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Bloodhound: %s\n\n", asCode(shortOf(d.Code)))
+	for _, name := range d.NotRun {
+		fmt.Fprintf(&b, "**%s** was not run on this commit.\n\n", asCode(name))
+	}
 	if len(d.Tests) == 0 {
 		b.WriteString("No test was run on this commit.\n")
 		return b.String()

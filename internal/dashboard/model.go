@@ -66,13 +66,14 @@ func (m *Model) follow(ctx context.Context, now func() time.Time) {
 		return nil
 	}
 	wait := retryFirst
-	swept := int64(-1) // when entries were dropped last, before all was read
+	first, sweeps := true, 0 // how often entries had been dropped when all was read
 	caught := func(next store.Cursor) error {
 		take()
 		at, wait = next, retryFirst
-		if now := m.view.SweptMs; swept < 0 {
-			swept = now
-		} else if now > swept {
+		if first {
+			first, sweeps = false, m.view.Sweeps
+		}
+		if m.view.Sweeps > sweeps {
 			return errSwept
 		}
 		m.set(func(s *State) bool {
@@ -91,7 +92,7 @@ func (m *Model) follow(ctx context.Context, now func() time.Time) {
 		if errors.Is(err, errSwept) {
 			var next store.Cursor
 			if next, err = m.again(ctx); err == nil {
-				swept = m.view.SweptMs
+				sweeps = m.view.Sweeps
 				came++
 				caught(next)
 				continue

@@ -26,7 +26,15 @@ type Packed struct {
 
 // Pack packs the spans of a database that ended before a time, and drops the counts for which later ones stand; dry only counts. It may be cut short, and several
 // may do it at once.
-func Pack(ctx context.Context, s store.Store, before time.Time, dry bool) (p Packed, err error) {
+func Pack(ctx context.Context, s store.Store, before time.Time, dry bool) (Packed, error) {
+	p, err := packEntries(ctx, s, before, dry)
+	if !dry && p.Spans+p.Counts > 0 {
+		err = errors.Join(err, s.Add(ctx, (&records.Swept{AtMs: now()}).Entry()))
+	}
+	return p, err
+}
+
+func packEntries(ctx context.Context, s store.Store, before time.Time, dry bool) (p Packed, err error) {
 	if p, err = packSpans(ctx, s, before, dry); err != nil {
 		return p, err
 	}
@@ -43,9 +51,7 @@ func Pack(ctx context.Context, s store.Store, before time.Time, dry bool) (p Pac
 		})
 		return p, err
 	}
-	if p.Counts, err = s.Drop(ctx, records.CountedPrefix, old.Is); err == nil && p.Spans+p.Counts > 0 {
-		err = s.Add(ctx, (&records.Swept{AtMs: now()}).Entry())
-	}
+	p.Counts, err = s.Drop(ctx, records.CountedPrefix, old.Is)
 	return p, err
 }
 

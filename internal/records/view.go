@@ -19,7 +19,7 @@ type View struct {
 	Requests map[ID]*RequestView
 	Commits  map[string][]string // with their parents
 	Pause    *Pause              // the latest; nil if nobody asked
-	SweptMs  int64               // when entries were dropped last
+	Sweeps   int                 // how often entries were dropped
 	// Strange counts entries that this version cannot read, by the first part of their key.
 	Strange map[string]int
 	// Held counts the entries that it can read, in the same way.
@@ -276,7 +276,7 @@ func (v *View) record(kind string, id [4]ID, value []byte) bool {
 			}
 		})
 	case kindSwept:
-		return read(value, func(s *Swept) { v.SweptMs = max(v.SweptMs, s.AtMs) })
+		return read(value, func(*Swept) { v.Sweeps++ })
 	case kindPage:
 		var p Page
 		if json.Unmarshal(value, &p) != nil || !p.File.Valid() {
