@@ -56,6 +56,7 @@ func (d *Dashboard) routes() []route {
 		{"GET /file", d.file, false},
 		{"POST /note", d.note, false},
 		{"POST /request", d.request, false},
+		{"POST /pause", d.pause, false},
 		{"GET /api/v1/status", d.status, false},
 		{"/", d.missing, false},
 	}

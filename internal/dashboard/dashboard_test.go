@@ -333,19 +333,36 @@ func TestForms(t *testing.T) {
 	if f := v.Tests[testID].Failures[lostID]; f.State() != records.Ignored || len(v.Requests) != 4 {
 		t.Errorf("%s, %d requests", f.State(), len(v.Requests))
 	}
+	for _, what := range []string{"pause", "continue", "pause"} {
+		if r := post("/pause", url.Values{"by": {"eve"}, "workers": {what}, "text": {"a <b>load test</b>"}}); r.StatusCode != 200 || r.Request.URL.Path != "/workers" {
+			t.Fatal(r.Status, r.Request.URL)
+		}
+		v := records.NewView()
+		if _, err := db.Read(t.Context(), records.PausePrefix, "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		body, _ := get(t, s, "/workers")
+		if paused := what == "pause"; v.Paused() != paused || v.Pause.By != "eve" || strings.Contains(body, "a &lt;b&gt;load test&lt;/b&gt;") != paused || strings.Contains(body, `value="continue"`) != paused {
+			t.Errorf("after %s: %+v\n%s", what, v.Pause, body)
+		}
+	}
 	for name, code := range map[string]int{
-		"no name":           post("/note"+at, url.Values{"text": {"x"}}).StatusCode,
-		"no text":           post("/note"+at, url.Values{"by": {"x"}}).StatusCode,
-		"a link to script":  post("/note"+at, url.Values{"by": {"x"}, "url": {"javascript:alert(1)"}}).StatusCode,
-		"another state":     post("/note"+at, url.Values{"by": {"x"}, "state": {"gone"}}).StatusCode,
-		"a long text":       post("/note"+at, url.Values{"by": {"x"}, "text": {strings.Repeat("x", maxTextBytes+1)}}).StatusCode,
-		"a huge form":       post("/note"+at, url.Values{"by": {"x"}, "text": {strings.Repeat("x", maxFormBytes)}}).StatusCode,
-		"no revision":       post("/request"+at, url.Values{"by": {"x"}, "kind": {"bisect"}}).StatusCode,
-		"an odd revision":   post("/request"+at, url.Values{"by": {"x"}, "kind": {"bisect"}, "good": {"--upload-pack=x"}}).StatusCode,
-		"another request":   post("/request"+at, url.Values{"by": {"x"}, "kind": {"rm"}}).StatusCode,
-		"no failure":        post("/note?test="+string(testID)+"&id=x", url.Values{"by": {"x"}, "text": {"x"}}).StatusCode,
-		"another site":      post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}, "Origin", "https://evil.example").StatusCode,
-		"a frame elsewhere": post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}, "Sec-Fetch-Site", "cross-site").StatusCode,
+		"to stop":                 post("/pause", url.Values{"by": {"x"}, "workers": {"stop"}}).StatusCode,
+		"a pause by nobody":       post("/pause", url.Values{"workers": {"pause"}}).StatusCode,
+		"a pause of another site": post("/pause", url.Values{"by": {"x"}, "workers": {"pause"}}, "Origin", "https://evil.example").StatusCode,
+		"a pause with much text":  post("/pause", url.Values{"by": {"x"}, "workers": {"pause"}, "text": {strings.Repeat("x", maxTextBytes+1)}}).StatusCode,
+		"no name":                 post("/note"+at, url.Values{"text": {"x"}}).StatusCode,
+		"no text":                 post("/note"+at, url.Values{"by": {"x"}}).StatusCode,
+		"a link to script":        post("/note"+at, url.Values{"by": {"x"}, "url": {"javascript:alert(1)"}}).StatusCode,
+		"another state":           post("/note"+at, url.Values{"by": {"x"}, "state": {"gone"}}).StatusCode,
+		"a long text":             post("/note"+at, url.Values{"by": {"x"}, "text": {strings.Repeat("x", maxTextBytes+1)}}).StatusCode,
+		"a huge form":             post("/note"+at, url.Values{"by": {"x"}, "text": {strings.Repeat("x", maxFormBytes)}}).StatusCode,
+		"no revision":             post("/request"+at, url.Values{"by": {"x"}, "kind": {"bisect"}}).StatusCode,
+		"an odd revision":         post("/request"+at, url.Values{"by": {"x"}, "kind": {"bisect"}, "good": {"--upload-pack=x"}}).StatusCode,
+		"another request":         post("/request"+at, url.Values{"by": {"x"}, "kind": {"rm"}}).StatusCode,
+		"no failure":              post("/note?test="+string(testID)+"&id=x", url.Values{"by": {"x"}, "text": {"x"}}).StatusCode,
+		"another site":            post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}, "Origin", "https://evil.example").StatusCode,
+		"a frame elsewhere":       post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}, "Sec-Fetch-Site", "cross-site").StatusCode,
 	} {
 		if code < 400 || code >= 500 {
 			t.Errorf("%s: %d", name, code)
@@ -357,6 +374,12 @@ func TestForms(t *testing.T) {
 		t.Error("the page of a read-only store has forms")
 	}
 	s = readOnly
+	if body, _ := get(t, s, "/workers"); strings.Contains(body, `method="post"`) {
+		t.Error("the workers of a read-only store can be paused")
+	}
+	if r := post("/pause", url.Values{"by": {"x"}, "workers": {"continue"}}); r.StatusCode != 403 {
+		t.Errorf("a pause in a read-only store: %s", r.Status)
+	}
 	if r := post("/note"+at, url.Values{"by": {"x"}, "text": {"x"}}); r.StatusCode != 403 {
 		t.Errorf("a note in a read-only store: %s", r.Status)
 	}
