@@ -49,6 +49,7 @@ Exit code 0: no finding; 1: a check does not hold or the handler panics, or anot
 		},
 	}
 	c.Flags().StringSliceVar(&o.instrument, "instrument", o.instrument, "the `packages` whose code is instrumented, as the go command names them")
+	c.Flags().BoolVar(&o.std, "std", true, "instrument the plain packages of the standard library that the test uses, such as strings and net/netip")
 	c.Flags().StringVar(&o.run, "run", "", "only tests whose names match this `pattern`")
 	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
 	return c
@@ -57,8 +58,11 @@ Exit code 0: no finding; 1: a check does not hold or the handler panics, or anot
 type liveOptions struct {
 	pkg, run   string
 	instrument []string
-	left       bool
+	std, left  bool
 }
+
+// liveStd are packages of the standard library that are plain Go, and that values of inputs go through. Others are of the operating system, of the runtime, or format text.
+var liveStd = []string{"bytes", "cmp", "container/heap", "container/list", "encoding/base64", "encoding/binary", "encoding/hex", "internal/stringslite", "maps", "net/netip", "slices", "sort", "strconv", "strings", "unicode/utf8"}
 
 // goPackage is what `go list` says about the package whose tests run.
 type goPackage struct {
@@ -77,7 +81,15 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 		return failed(err)
 	}
 	defer os.RemoveAll(out)
-	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: append([]string{p.ImportPath}, o.instrument...), Tests: []string{p.ImportPath}, Out: out})
+	patterns := append([]string{p.ImportPath}, o.instrument...)
+	if o.std {
+		used, err := liveUsedStd(ctx, p)
+		if err != nil {
+			return err
+		}
+		patterns = append(patterns, used...)
+	}
+	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: patterns, Tests: []string{p.ImportPath}, Out: out})
 	if err != nil {
 		return err
 	}
@@ -137,6 +149,22 @@ func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 		return nil, noHandler(p.ImportPath)
 	}
 	return &p, nil
+}
+
+// liveUsedStd are the packages of liveStd that the tests of a package are linked with.
+func liveUsedStd(ctx context.Context, p *goPackage) (used []string, err error) {
+	list := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", p.ImportPath)
+	list.Dir = p.Dir
+	text, err := list.Output()
+	if err != nil {
+		return nil, failed(fmt.Errorf("`go list -deps -test %s`: %w", p.ImportPath, err))
+	}
+	for _, name := range strings.Fields(string(text)) {
+		if slices.Contains(liveStd, name) {
+			used = append(used, name)
+		}
+	}
+	return used, nil
 }
 
 // livePackage is what tests explore handlers by.

@@ -34,11 +34,11 @@ func (w *writer) target(e ast.Expr) target {
 	}
 	T := w.info.TypeOf(e)
 	if x, ok := e.(*ast.IndexExpr); ok {
-		if _, ok := w.info.TypeOf(x.X).Underlying().(*types.Map); ok {
+		if _, ok := under(w.info.TypeOf(x.X)).(*types.Map); ok {
 			return target{text: w.pure(x).text, typ: T}
 		}
 	}
-	text := w.pure(e).text
+	text := w.located(e).text
 	if !holds(T) {
 		return target{text: text, typ: T}
 	}
@@ -253,6 +253,9 @@ func (w *writer) when(ok, statement string) {
 
 // assignable is a value as an assignment to a variable of type T converts it: an interface gets memory that has its shadow.
 func (w *writer) assignable(n ast.Node, v value, T types.Type) value {
+	if v.s != "" && v.typ == types.Typ[types.UntypedBool] && isInterface(T) {
+		v.text, v.typ = "bool("+v.text+")", types.Typ[types.Bool]
+	}
 	if T == nil || v.typ == nil || !isInterface(T) || isInterface(v.typ) || isUntyped(v.typ) {
 		return v
 	}

@@ -20,7 +20,7 @@ func (w *writer) builtinCall(c *ast.CallExpr, name string, statement bool) []val
 	case "clear":
 		x := w.pure(c.Args[0])
 		w.emit("clear(%s)", x.text)
-		if s, ok := w.info.TypeOf(c.Args[0]).Underlying().(*types.Slice); ok && holds(s.Elem()) {
+		if s, ok := under(w.info.TypeOf(c.Args[0])).(*types.Slice); ok && holds(s.Elem()) {
 			w.emit("bh_Clear(bh_data(%s), uintptr(len(%s))*bh_sizeofElement(%s))", x.text, x.text, x.text)
 		}
 		return nil
@@ -30,7 +30,7 @@ func (w *writer) builtinCall(c *ast.CallExpr, name string, statement bool) []val
 		return []value{w.makes(c, T)}
 	case "delete":
 		m := w.pure(c.Args[0])
-		key := w.key(c.Args[1], w.info.TypeOf(c.Args[0]).Underlying().(*types.Map).Key())
+		key := w.key(c.Args[1], under(w.info.TypeOf(c.Args[0])).(*types.Map).Key())
 		w.emit("delete(%s, %s)", m.text, key)
 		return nil
 	}
@@ -77,7 +77,7 @@ func (w *writer) makes(c *ast.CallExpr, T types.Type) value {
 		args = append(args, v.text)
 	}
 	t := w.temp("make(" + strings.Join(args, ", ") + ")")
-	if s, ok := T.Underlying().(*types.Slice); ok && holds(s.Elem()) && !isTypeParam(T) {
+	if s, ok := under(T).(*types.Slice); ok && holds(s.Elem()) {
 		w.emit("bh_Clear(bh_data(%s), uintptr(cap(%s))*bh_sizeofElement(%s))", t, t, t)
 	}
 	return value{text: t, typ: T}
@@ -85,7 +85,7 @@ func (w *writer) makes(c *ast.CallExpr, T types.Type) value {
 
 // appends writes append: what the old slice has moves if the new one is elsewhere, and elements follow.
 func (w *writer) appends(c *ast.CallExpr, T types.Type) value {
-	s, ok := T.Underlying().(*types.Slice)
+	s, ok := under(T).(*types.Slice)
 	var args []value
 	base := w.pure(c.Args[0])
 	var elem types.Type
@@ -143,10 +143,10 @@ func (w *writer) copies(c *ast.CallExpr, T types.Type, statement bool) value {
 	}
 	n := w.temp("copy(" + dst + ", " + src + ")")
 	v := w.plain(n, T)
-	if isTypeParam(w.info.TypeOf(c.Args[0])) || isTypeParam(w.info.TypeOf(c.Args[1])) {
+	if various(w.info.TypeOf(c.Args[0])) || various(w.info.TypeOf(c.Args[1])) {
 		return v
 	}
-	slice, ok := w.info.TypeOf(c.Args[0]).Underlying().(*types.Slice)
+	slice, ok := under(w.info.TypeOf(c.Args[0])).(*types.Slice)
 	switch {
 	case !ok || !holds(slice.Elem()):
 	case isString(w.info.TypeOf(c.Args[1])):

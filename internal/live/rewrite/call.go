@@ -93,10 +93,7 @@ func (w *writer) call(c *ast.CallExpr, statement bool) []value {
 		w.hoist(sel.X)
 	}
 	var args []value
-	sig := w.info.TypeOf(c.Fun).Underlying()
-	if isTypeParam(w.info.TypeOf(c.Fun)) {
-		w.fail(c, "a call of a value of a type parameter")
-	}
+	sig := under(w.info.TypeOf(c.Fun))
 	s, ok := sig.(*types.Signature)
 	if !ok {
 		w.fail(c, "a call of %v", sig)
@@ -195,12 +192,30 @@ func (w *writer) callWith(c *ast.CallExpr, s *types.Signature, args []value, sta
 			w.pass(i+1, a)
 		}
 	} else {
-		for _, a := range args {
-			w.lose(c, a)
+		for i, a := range args {
+			if !a.known && (isString(a.typ) || isSliceOfKnown(a.typ)) {
+				args[i] = w.hold(a)
+			}
+			w.loseArgument(c, args[i])
 		}
 	}
 	call := fun + "(" + strings.TrimPrefix(texts(" ", args), " ") + spread(c, args) + ")"
 	return w.results(call, s, tag, statement)
+}
+
+func isSliceOfKnown(T types.Type) bool { return T != nil && isSliceOf(T) }
+
+// loseArgument counts what goes to a function that has no second body: shadows of a value, of the bytes of a string, and of the elements of a slice.
+func (w *writer) loseArgument(c *ast.CallExpr, a value) {
+	switch {
+	case a.known || a.typ == nil:
+	case isString(a.typ):
+		w.emit("bh_LoseMemory(%s, bh_text(%s), uintptr(len(%s)))", w.site(c, "lost"), a.text, a.text)
+	case isSliceOf(a.typ):
+		w.emit("bh_LoseMemory(%s, bh_data(%s), uintptr(len(%s))*bh_sizeofElement(%s))", w.site(c, "lost"), a.text, a.text, a.text)
+	default:
+		w.lose(c, a)
+	}
 }
 
 // spread is what follows the last argument of a call that has a slice for the variadic parameter.

@@ -11,6 +11,9 @@ const runtime = "github.com/bloodhound-dst/bloodhound/internal/live/shadow"
 // prefix begins each name that the rewriter makes. Functions that have such names themselves are left alone.
 const prefix = "bh_"
 
+// body begins the name of a second body; functions of the runtime have no such name.
+const body = prefix + "2_"
+
 // calls are the functions of the runtime as the packages of a target declare them. bh_e is the type of shadows, bh_r that of records, bh_p an unsafe.Pointer.
 var calls = []struct{ name, signature string }{
 	{"Cond", "(site uint32, taken bool, e bh_e) bool"},
@@ -26,6 +29,8 @@ var calls = []struct{ name, signature string }{
 	{"Choose", "(less, x, y bh_e, v, w uint64, width uint8) bh_e"},
 	{"Divisor", "(site uint32, y bh_e, w uint64)"},
 	{"Index", "(site uint32, i bh_e, v uint64, signed bool, length int)"},
+	{"Within", "(site uint32, i bh_e, v uint64, signed bool, length int) bool"},
+	{"Element", "(site uint32, p bh_p, size uintptr, truth bool, i bh_e, v uint64, signed bool, length int) bh_e"},
 	{"Load", "(p bh_p, size uintptr) bh_e"},
 	{"LoadBool", "(p bh_p) bh_e"},
 	{"Store", "(p bh_p, size uintptr, e bh_e)"},
@@ -33,6 +38,12 @@ var calls = []struct{ name, signature string }{
 	{"Copy", "(dst, src bh_p, n uintptr)"},
 	{"Clear", "(p bh_p, n uintptr)"},
 	{"Same", "(p, q bh_p, n uintptr) bh_e"},
+	{"Operate", "(op uint8, p, q bh_p, n uintptr, example any) bh_e"},
+	{"Widen", "(p bh_p, n uintptr, example any, width uint8) bh_e"},
+	{"Narrow", "(p bh_p, n uintptr, example any, e bh_e, signed bool)"},
+	{"Fields", "(p, q bh_p, layout string, equal bool) bh_e"},
+	{"Search", "(s, t string) bh_e"},
+	{"Times", "(s string, c bh_e, value byte) bh_e"},
 	{"Call", "(tag uint32)"},
 	{"Pass", "(i int, e bh_e)"},
 	{"PassMemory", "(i int, p bh_p, n uintptr)"},

@@ -2,8 +2,8 @@
 //
 // A function F becomes
 //
-//	func F(a T) U { if bh_On { return bh_F(a) }; ... }  // as it was
-//	func bh_F(a T) U { ... }                             // the same, with shadows (package shadow)
+//	func F(a T) U { if bh_On { return bh_2_F(a) }; ... }  // as it was
+//	func bh_2_F(a T) U { ... }                             // the same, with shadows (package shadow)
 //
 // so that a program pays a load and a predicted branch for each call. Types, signatures and line numbers stay as they are. A function literal has its second body inside the first.
 //

@@ -53,7 +53,7 @@ func (w *writer) hoist(e ast.Expr) {
 	case *ast.CompositeLit:
 		for _, x := range e.Elts {
 			if kv, ok := x.(*ast.KeyValueExpr); ok {
-				if _, isStruct := deref(w.info.TypeOf(e)).Underlying().(*types.Struct); !isStruct {
+				if _, isStruct := under(deref(w.info.TypeOf(e))).(*types.Struct); !isStruct {
 					w.hoist(kv.Key)
 				}
 				x = kv.Value
@@ -114,7 +114,7 @@ func (w *writer) typed(n ast.Node, v value, T types.Type) string {
 }
 
 func deref(T types.Type) types.Type {
-	if p, ok := T.Underlying().(*types.Pointer); ok {
+	if p, ok := under(T).(*types.Pointer); ok {
 		return p.Elem()
 	}
 	return T
@@ -139,7 +139,7 @@ func (w *writer) pure(e ast.Expr) value {
 	case *ast.SelectorExpr:
 		return w.selector(e)
 	case *ast.IndexExpr:
-		return w.index(e)
+		return w.index(e, false)
 	case *ast.IndexListExpr:
 		return value{text: w.src(e), typ: tv.Type}
 	case *ast.SliceExpr:
@@ -210,30 +210,46 @@ func (w *writer) selector(e *ast.SelectorExpr) value {
 	if sel.Kind() == types.MethodExpr {
 		return value{text: w.src(e), typ: T}
 	}
+	if sel.Kind() == types.MethodVal {
+		return value{text: w.located(e.X).text + "." + e.Sel.Name, typ: T}
+	}
 	x := w.pure(e.X)
 	text := x.text + "." + e.Sel.Name
-	if sel.Kind() == types.MethodVal {
-		return value{text: text, typ: T}
-	}
 	if x.addr != "" || isPointer(x.typ) || sel.Indirect() {
 		return w.lying(text, T)
 	}
 	return w.plain(text, T)
 }
 
-func (w *writer) index(e *ast.IndexExpr) value {
+// located is an expression whose address is taken: an index in it is fixed.
+func (w *writer) located(e ast.Expr) value {
+	if x, ok := ast.Unparen(e).(*ast.IndexExpr); ok {
+		if _, done := w.hoisted[x]; !done {
+			return w.index(x, true)
+		}
+	}
+	return w.pure(e)
+}
+
+// index is an element. If its address is not taken and it is a scalar, a symbolic index gives a choice of all elements, where they are few.
+func (w *writer) index(e *ast.IndexExpr, located bool) value {
 	T := w.info.TypeOf(e)
 	X := w.info.TypeOf(e.X)
-	if _, ok := X.Underlying().(*types.Signature); ok {
+	if _, ok := under(X).(*types.Signature); ok {
 		return value{text: w.src(e), typ: T} // an instance of a generic function
 	}
 	x := w.pure(e.X)
-	if m, ok := X.Underlying().(*types.Map); ok {
+	if m, ok := under(X).(*types.Map); ok {
 		return w.plain(x.text+"["+w.key(e.Index, m.Key())+"]", T)
 	}
-	if isTypeParam(X) {
+	if various(X) {
 		i := w.position(e.Index, "len("+x.text+")")
 		return w.plain(x.text+"["+i+"]", T)
+	}
+	if s, ok := scalarOf(T); ok && !located && !isString(X) {
+		if v, ok := w.choice(e, x, s); ok {
+			return v
+		}
 	}
 	i := w.position(e.Index, "len("+x.text+")")
 	text := x.text + "[" + i + "]"
@@ -242,10 +258,27 @@ func (w *writer) index(e *ast.IndexExpr) value {
 		v.s = "bh_Byte(string(" + x.text + "), int(" + i + "))"
 		return v
 	}
-	if _, ok := X.Underlying().(*types.Array); ok && x.addr == "" {
+	if _, ok := under(X).(*types.Array); ok && x.addr == "" {
 		return w.plain(text, T)
 	}
 	return w.lying(text, T)
+}
+
+// choice is an element of a list of scalars whose index may be symbolic.
+func (w *writer) choice(e *ast.IndexExpr, x value, s scalar) (value, bool) {
+	i := w.pure(e.Index)
+	_, isArray := under(x.typ).(*types.Array)
+	if i.s == "" || isArray && x.addr == "" {
+		return value{}, false
+	}
+	i = w.hold(i)
+	is, _ := scalarOf(i.typ)
+	length := "len(" + x.text + ")"
+	text := x.text + "[" + i.text + "]"
+	w.emit("bh_Within(%s, %s, %s, %t, %s)", w.site(e.Index, "index"), i.s, i.num, is.signed, length)
+	v := w.plain(w.temp(text), w.info.TypeOf(e))
+	v.s = w.shadow(fmt.Sprintf("bh_Element(%s, bh_p(&%s), %d, %t, %s, %s, %t, %s)", w.site(e.Index, "index"), text, s.size(), s.isBool(), i.s, i.num, is.signed, length))
+	return v, true
 }
 
 // key is a key of a map: it is fixed.
@@ -283,7 +316,7 @@ func (w *writer) position(e ast.Expr, length string) string {
 func (w *writer) slice(e *ast.SliceExpr) value {
 	x := w.pure(e.X)
 	length := "cap(" + x.text + ")+1"
-	if isString(x.typ) || isTypeParam(x.typ) {
+	if isString(x.typ) || various(x.typ) {
 		length = "len(" + x.text + ")+1"
 	}
 	var parts []string
@@ -316,7 +349,7 @@ func (w *writer) composite(e *ast.CompositeLit, pointer bool) value {
 	var parts []part
 	text := w.src(e.Type) + w.elements(e, "", &parts)
 	if pointer {
-		text = "&" + text
+		text = "(&" + text + ")"
 	}
 	v := value{text: text, typ: T}
 	if pointer {
@@ -354,7 +387,7 @@ type part struct {
 
 // elements writes the elements of a composite literal, in braces, and collects those with shadows.
 func (w *writer) elements(e *ast.CompositeLit, path string, parts *[]part) string {
-	T := deref(w.info.TypeOf(e)).Underlying()
+	T := under(deref(w.info.TypeOf(e)))
 	var texts []string
 	next := int64(0)
 	for i, x := range e.Elts {
@@ -405,7 +438,7 @@ func (w *writer) element(x ast.Expr, at string, T types.Type, parts *[]part) str
 		if lit.Type != nil {
 			typ = w.src(lit.Type)
 		}
-		if _, ok := w.info.TypeOf(lit).Underlying().(*types.Map); !ok {
+		if _, ok := under(w.info.TypeOf(lit)).(*types.Map); !ok {
 			return typ + w.elements(lit, at, parts)
 		}
 	}

@@ -135,11 +135,11 @@ func (w *writer) ranges(s *ast.RangeStmt, label string) {
 	w.emit("{")
 	defer w.emit("}")
 	T := w.info.TypeOf(s.X)
-	if isTypeParam(T) {
+	if various(T) || scalarParam(T) {
 		w.rangeAs(s, label, x.text)
 		return
 	}
-	switch u := T.Underlying().(type) {
+	switch u := under(T).(type) {
 	case *types.Basic:
 		if u.Info()&types.IsString != 0 {
 			w.rangeString(s, label, x)
@@ -159,10 +159,16 @@ func (w *writer) ranges(s *ast.RangeStmt, label string) {
 			w.rangeAs(s, label, x.text)
 			return
 		}
-		w.rangeList(s, label, w.temp(x.text), u.Elem().Underlying().(*types.Array).Elem())
+		w.rangeList(s, label, w.temp(x.text), under(u.Elem()).(*types.Array).Elem())
 	default: // maps, channels, functions
 		w.rangeAs(s, label, x.text)
 	}
+}
+
+// scalarParam reports whether T is a type parameter of integers, or of strings.
+func scalarParam(T types.Type) bool {
+	_, ok := under(T).(*types.Basic)
+	return ok && isTypeParam(T)
 }
 
 func isBlank(e ast.Expr) bool {

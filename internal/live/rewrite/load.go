@@ -86,7 +86,7 @@ func Rewrite(o Options) (*Result, error) {
 	return r, nil
 }
 
-// loadPackages gives the packages of the patterns, sorted by path, with syntax. Of a package whose tests are wanted it gives the variant that has them.
+// loadPackages gives the packages of the patterns with syntax, in an order that does not depend on the machine. Of a package whose tests are wanted it gives the variant that has them.
 func loadPackages(o Options) ([]*packages.Package, error) {
 	conf := &packages.Config{
 		Dir:   o.Dir,
@@ -114,7 +114,13 @@ func loadPackages(o Options) ([]*packages.Package, error) {
 	for _, p := range chosen {
 		list = append(list, p)
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].PkgPath < list[j].PkgPath })
+	// Packages of the standard library come first, so that their sites keep their numbers, and the build cache what it made of them, while others change.
+	sort.Slice(list, func(i, j int) bool {
+		if a, b := list[i].Module == nil, list[j].Module == nil; a != b {
+			return a
+		}
+		return list[i].PkgPath < list[j].PkgPath
+	})
 	return list, nil
 }
 

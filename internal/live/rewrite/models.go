@@ -70,6 +70,14 @@ func standardModels() map[string]model {
 			return fmt.Sprintf("bh_Find(%s, len(%s), %s, %s)", data, args[0].text, orNil(args[1].s), args[1].text)
 		}}
 	}
+	for _, name := range []string{"internal/bytealg.Index", "internal/bytealg.IndexString"} {
+		models[name] = model{result: both("Search")}
+	}
+	for _, name := range []string{"internal/bytealg.Count", "internal/bytealg.CountString"} {
+		models[name] = model{result: func(args []value) string {
+			return fmt.Sprintf("bh_Times(%s, %s, %s)", asText(args[0]), orNil(args[1].s), args[1].text)
+		}}
+	}
 	return models
 }
 

@@ -21,7 +21,7 @@ func (w *writer) unary(e *ast.UnaryExpr) value {
 		if lit, ok := ast.Unparen(e.X).(*ast.CompositeLit); ok {
 			return w.composite(lit, true)
 		}
-		return value{text: "(&" + w.pure(e.X).text + ")", typ: T}
+		return value{text: "(&" + w.located(e.X).text + ")", typ: T}
 	}
 	x := w.pure(e.X)
 	v := w.plain("("+e.Op.String()+x.text+")", T)
@@ -67,6 +67,13 @@ func (w *writer) binary(n ast.Node, op token.Token, x, y value, T types.Type) va
 		t := w.temp(text)
 		w.emit("bh_Concat(string(%s), %s, %s)", t, a, b)
 		return value{text: t, typ: T}
+	}
+	if codes, ok := arithmetic[op]; ok && isTypeParam(T) {
+		x, y = w.lasting(x, y), w.lasting(y, x)
+		t := w.temp("(" + x.text + " " + op.String() + " " + y.text + ")")
+		size := w.size(T, t)
+		w.emit("bh_Narrow(bh_p(&%s), %s, any(%s), bh_Operate(%d, %s, %s, %s, any(%s)), false)", t, size, t, codes[0], x.addr, y.addr, size, t)
+		return value{text: t, typ: T, addr: "bh_p(&" + t + ")"}
 	}
 	s, ok := scalarOf(T)
 	if !ok || x.s == "" && y.s == "" {
@@ -137,7 +144,7 @@ func (w *writer) comparison(n ast.Node, op token.Token, x, y value, text string)
 	if T == nil || x.known {
 		T = y.typ
 	}
-	if T == nil {
+	if T == nil || T == types.Typ[types.UntypedNil] || x.typ == types.Typ[types.UntypedNil] || y.typ == types.Typ[types.UntypedNil] {
 		return v
 	}
 	s, isScalar := scalarOf(T)
@@ -154,18 +161,10 @@ func (w *writer) comparison(n ast.Node, op token.Token, x, y value, text string)
 		v.s = binaryCall(c.ops[index(s.signed)], a, b, s)
 	case isString(T):
 		v.s = textComparison(op, "string("+x.text+")", "string("+y.text+")")
+	case isTypeParam(T):
+		return w.parametric(op, c.ops[0], c.swap, x, y, v)
 	case aggregate(T) && (op == token.EQL || op == token.NEQ) && !isInterface(x.typ) && !isInterface(y.typ):
-		if x.addr == "" && y.addr == "" {
-			return v
-		}
-		if x.addr == "" || y.addr == "" {
-			if isTypeParam(T) {
-				return v
-			}
-			x, y = w.addressed(x), w.addressed(y)
-			v.text = "(" + x.text + " " + op.String() + " " + y.text + ")"
-		}
-		v.s = "bh_Same(" + x.addr + ", " + y.addr + ", " + w.size(T, x.text) + ")"
+		return w.compareFields(op, x, y, v, T)
 	default:
 		return v
 	}
@@ -176,6 +175,109 @@ func (w *writer) comparison(n ast.Node, op token.Token, x, y value, text string)
 	t.typ = types.Typ[types.UntypedBool]
 	t.s = w.shadow(v.s)
 	return t
+}
+
+// parametric compares values of a type parameter: what it is, the runtime knows.
+func (w *writer) parametric(op token.Token, code bv.Op, swap bool, x, y, v value) value {
+	if isInterface(x.typ) || isInterface(y.typ) {
+		return v
+	}
+	T := x.typ
+	if T == nil || x.known {
+		T = y.typ
+	}
+	x, y = w.lasting(x, y), w.lasting(y, x)
+	a, b := x, y
+	if swap {
+		a, b = y, x
+	}
+	v.text = "(" + x.text + " " + op.String() + " " + y.text + ")"
+	s := fmt.Sprintf("bh_Operate(%d, %s, %s, %s, any(%s))", code, a.addr, b.addr, w.size(T, x.text), x.text)
+	if op == token.NEQ {
+		s = fmt.Sprintf("bh_Unary(%d, %s)", bv.Not, s)
+	}
+	return w.truth(v.text, s)
+}
+
+// lasting is a value with an address. A constant gets the type of the other operand.
+func (w *writer) lasting(v, other value) value {
+	if v.addr != "" {
+		return v
+	}
+	if v.known {
+		t := w.temp(other.text)
+		w.emit("%s = %s", t, v.text)
+		w.emit("bh_Clear(bh_p(&%s), %s)", t, w.size(other.typ, t))
+		return value{text: t, typ: other.typ, addr: "bh_p(&" + t + ")"}
+	}
+	return w.hold(v)
+}
+
+// truth is an untyped truth value that is evaluated now.
+func (w *writer) truth(text, s string) value {
+	t := w.plain(w.temp(text), types.Typ[types.Bool])
+	t.typ = types.Typ[types.UntypedBool]
+	t.s = w.shadow(s)
+	return t
+}
+
+// fieldsMax is the size, in bytes, of types that are compared part by part. Larger ones are compared byte by byte.
+const fieldsMax = 4096
+
+// compareFields compares structs, or arrays.
+func (w *writer) compareFields(op token.Token, x, y, v value, T types.Type) value {
+	if x.addr == "" && y.addr == "" {
+		return v
+	}
+	x, y = w.addressed(x), w.addressed(y)
+	v.text = "(" + x.text + " " + op.String() + " " + y.text + ")"
+	if parametric(T) || w.f.pkg.sizes.Sizeof(T) > fieldsMax {
+		s := "bh_Same(" + x.addr + ", " + y.addr + ", " + w.size(T, x.text) + ")"
+		return w.negated(op, v.text, s)
+	}
+	equal := w.temp("(" + x.text + " == " + y.text + ")")
+	return w.negated(op, v.text, fmt.Sprintf("bh_Fields(%s, %s, %q, %s)", x.addr, y.addr, w.layout(nil, T, 0), equal))
+}
+
+func (w *writer) negated(op token.Token, text, s string) value {
+	if op == token.NEQ {
+		s = fmt.Sprintf("bh_Unary(%d, %s)", bv.Not, s)
+	}
+	return w.truth(text, s)
+}
+
+// layout lists the parts of a type that a comparison compares, for the runtime: kind (t for strings), offset and length, in two bytes each.
+func (w *writer) layout(list []byte, T types.Type, at int64) []byte {
+	sizes := w.f.pkg.sizes
+	switch u := T.Underlying().(type) {
+	case *types.Struct:
+		fields := make([]*types.Var, u.NumFields())
+		for i := range fields {
+			fields[i] = u.Field(i)
+		}
+		for i, offset := range sizes.Offsetsof(fields) {
+			if fields[i].Name() != "_" {
+				list = w.layout(list, fields[i].Type(), at+offset)
+			}
+		}
+		return list
+	case *types.Array:
+		if s, ok := scalarOf(u.Elem()); ok {
+			return append(list, 'b', byte(at>>8), byte(at), byte(u.Len()*int64(s.size())>>8), byte(u.Len()*int64(s.size())))
+		}
+		for i := range u.Len() {
+			list = w.layout(list, u.Elem(), at+i*sizes.Sizeof(u.Elem()))
+		}
+		return list
+	}
+	kind, n := byte('b'), sizes.Sizeof(T)
+	switch {
+	case isString(T):
+		kind = 't'
+	case isInterface(T):
+		return list // compared by what it holds
+	}
+	return append(list, kind, byte(at>>8), byte(at), byte(n>>8), byte(n))
 }
 
 func (w *writer) addressed(v value) value {
@@ -221,6 +323,19 @@ func (w *writer) convert(e *ast.CallExpr) value {
 		} else if x.s != "" {
 			v.s = fmt.Sprintf("bh_Convert(%s, %t, %d)", x.s, from.signed, to.width)
 		}
+	case isTypeParam(T) && isTypeParam(x.typ):
+		w.lose(e, x)
+	case isTypeParam(T) && wasScalar:
+		v.text = w.temp(v.text)
+		v.addr = "bh_p(&" + v.text + ")"
+		w.emit("bh_Narrow(%s, %s, any(%s), %s, %t)", v.addr, w.size(T, v.text), v.text, orNil(x.s), from.signed)
+	case isTypeParam(x.typ) && isScalar && x.addr != "":
+		v.s = fmt.Sprintf("bh_Widen(%s, %s, any(%s), %d)", x.addr, w.size(x.typ, x.text), x.text, to.width)
+	case isSliceOf(x.typ) && isArray(T):
+		x.text = w.temp(x.text)
+		v.text = w.temp("(" + w.src(e.Fun) + ")(" + x.text + ")")
+		v.addr = "bh_p(&" + v.text + ")"
+		w.emit("bh_Copy(%s, bh_data(%s), %s)", v.addr, x.text, w.size(T, v.text))
 	case wasScalar:
 		w.lose(e, x) // a floating-point number, a complex one, a rune as a string
 	case isString(T) && isByteSlice(x.typ):

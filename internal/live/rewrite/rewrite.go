@@ -140,9 +140,10 @@ func (u *unit) attempt(pos token.Pos, write func()) (reason string) {
 	}
 	defer func() {
 		if e := recover(); e != nil {
+			// What the rewriter did not think of must not be the end of a user's build.
 			no, ok := e.(unsupported)
 			if !ok {
-				panic(fmt.Sprintf("%v at %v", e, u.fset.Position(pos)))
+				no.reason = fmt.Sprintf("the rewriter fails: %v", e)
 			}
 			reason = no.reason
 			u.failed[pos] = reason
@@ -177,7 +178,7 @@ func (f *file) decl(d *ast.FuncDecl, use *usage) function {
 		if d.Recv != nil {
 			header += f.text(d.Recv.Pos(), d.Recv.End()) + " "
 		}
-		header += prefix + f.text(d.Name.Pos(), d.Type.End())
+		header += body + f.text(d.Name.Pos(), d.Type.End())
 		call, edits := f.forward(d, sig)
 		p := f.pkg.fset.Position(d.Pos())
 		f.bodies = append(f.bodies, fmt.Sprintf("\n//line %s:%d\n%s {\n%s}\n", f.name, p.Line, header, w.out))
@@ -214,7 +215,7 @@ func (f *file) forward(d *ast.FuncDecl, sig *types.Signature) (call string, edit
 		}
 		return names
 	}
-	call = prefix + d.Name.Name
+	call = body + d.Name.Name
 	if d.Recv != nil {
 		call = name(d.Recv.List[0])[0] + "." + call
 	}

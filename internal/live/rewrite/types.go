@@ -56,8 +56,53 @@ func isInterface(T types.Type) bool {
 	return T != nil && types.IsInterface(T) && !isTypeParam(T)
 }
 
+// under is the underlying type, and of a type parameter the one that all types of its constraint have, or an interface if they have several (the core type of the Go specification before
+// 1.25).
+func under(T types.Type) types.Type {
+	p, ok := types.Unalias(T).(*types.TypeParam)
+	if !ok {
+		return T.Underlying()
+	}
+	constraint := p.Constraint().Underlying().(*types.Interface)
+	var core types.Type
+	for i := range constraint.NumEmbeddeds() {
+		u := constraint.EmbeddedType(i)
+		if union, ok := u.(*types.Union); ok {
+			if union.Len() != 1 {
+				return constraint
+			}
+			u = union.Term(0).Type()
+		}
+		if types.IsInterface(u) || core != nil {
+			return constraint
+		}
+		core = u.Underlying()
+	}
+	if core == nil {
+		return constraint
+	}
+	return core
+}
+
+// various reports whether values of T are of a type parameter whose types differ in kind.
+func various(T types.Type) bool { return isTypeParam(T) && types.IsInterface(under(T)) }
+
+// isSliceOf and isArray report about types whose memory has shadows.
+func isSliceOf(T types.Type) bool {
+	s, ok := under(T).(*types.Slice)
+	return ok && holds(s.Elem())
+}
+
+func isArray(T types.Type) bool {
+	if isTypeParam(T) {
+		return false
+	}
+	_, ok := T.Underlying().(*types.Array)
+	return ok
+}
+
 func isByteSlice(T types.Type) bool {
-	s, ok := T.Underlying().(*types.Slice)
+	s, ok := under(T).(*types.Slice)
 	return ok && isByte(s.Elem())
 }
 
@@ -71,10 +116,10 @@ func holds(T types.Type) bool {
 	if T == nil {
 		return false
 	}
-	if isTypeParam(T) {
+	if various(T) {
 		return true
 	}
-	switch u := T.Underlying().(type) {
+	switch u := under(T).(type) {
 	case *types.Basic:
 		_, ok := widths[u.Kind()]
 		return ok

@@ -100,6 +100,6 @@ func (u *usage) point(e ast.Expr) {
 }
 
 func isPointer(T types.Type) bool {
-	_, ok := T.Underlying().(*types.Pointer)
+	_, ok := under(T).(*types.Pointer)
 	return ok
 }

@@ -8,7 +8,7 @@
 // record beside the call (calls.go), since signatures do not change. Code without a second body writes memory and passes arguments without telling, so a shadow is compared with
 // the actual value wherever it is read, and dropped if they differ (Path.Stale counts that).
 //
-// A path belongs to one goroutine, and no garbage collection may run while it is recorded: addresses must keep their meaning (Prepare).
+// A path belongs to the goroutine that begins it; what others do meanwhile is not recorded. No garbage collection may run while it is recorded: addresses must keep their meaning (Prepare).
 //
 // One file is one step:
 //
@@ -17,5 +17,6 @@
 //	memory.go    shadows by address
 //	calls.go     arguments and results
 //	text.go      strings: comparison, concatenation, conversion
+//	generic.go   values of type parameters, and comparison of structs
 //	models.go    functions of the standard library that have no second body
 package shadow

@@ -155,7 +155,7 @@ func Load(p unsafe.Pointer, size uintptr) *Expr { return load(p, size, false) }
 
 // load is the shadow of a number of size bytes at p, high byte first if big is set.
 func load(p unsafe.Pointer, size uintptr, big bool) *Expr {
-	if !recording || !memory.any(uintptr(p), size) {
+	if !active() || !memory.any(uintptr(p), size) {
 		return nil
 	}
 	var word *Expr
@@ -188,7 +188,7 @@ func Store(p unsafe.Pointer, size uintptr, e *Expr) { store(p, size, e, false) }
 
 // store makes e the shadow of a number of size bytes at p, high byte first if big is set.
 func store(p unsafe.Pointer, size uintptr, e *Expr, big bool) {
-	if !recording {
+	if !active() {
 		return
 	}
 	if e == nil {
@@ -206,7 +206,7 @@ func store(p unsafe.Pointer, size uintptr, e *Expr, big bool) {
 
 // StoreBool makes e the shadow of a truth value at p.
 func StoreBool(p unsafe.Pointer, e *Expr) {
-	if recording && e != nil {
+	if active() && e != nil {
 		e = current.builder.ZExt(e, 8)
 	}
 	Store(p, 1, e)
@@ -214,21 +214,21 @@ func StoreBool(p unsafe.Pointer, e *Expr) {
 
 // Copy copies the shadows of n bytes, which may overlap. The bytes themselves were copied.
 func Copy(dst, src unsafe.Pointer, n uintptr) {
-	if recording && dst != src && n > 0 {
+	if active() && dst != src && n > 0 {
 		memory.place(dst, n, memory.cells(src, n))
 	}
 }
 
 // Clear removes the shadows of n bytes.
 func Clear(p unsafe.Pointer, n uintptr) {
-	if recording && memory.any(uintptr(p), n) {
+	if active() && memory.any(uintptr(p), n) {
 		memory.wipe(uintptr(p), n)
 	}
 }
 
 // Same is the shadow of whether n bytes at p and at q are equal: nil if bytes without shadow differ.
 func Same(p, q unsafe.Pointer, n uintptr) *Expr {
-	if !recording || !memory.any(uintptr(p), n) && !memory.any(uintptr(q), n) {
+	if !active() || !memory.any(uintptr(p), n) && !memory.any(uintptr(q), n) {
 		return nil
 	}
 	b := &current.builder

@@ -14,7 +14,7 @@ func PutBig(p unsafe.Pointer, size uintptr, e *Expr) { store(p, size, e, true) }
 
 // Ones is the shadow of bits.OnesCount of x, in the width of an int.
 func Ones(x *Expr) *Expr {
-	if x == nil || !recording {
+	if x == nil || !active() {
 		return nil
 	}
 	b := &current.builder
@@ -27,7 +27,7 @@ func Ones(x *Expr) *Expr {
 
 // Length is the shadow of bits.Len of x, in the width of an int.
 func Length(x *Expr) *Expr {
-	if x == nil || !recording {
+	if x == nil || !active() {
 		return nil
 	}
 	b := &current.builder
@@ -50,7 +50,7 @@ func LeadingZeros(x *Expr) *Expr {
 
 // TrailingZeros is the shadow of bits.TrailingZeros of x.
 func TrailingZeros(x *Expr) *Expr {
-	if x == nil || !recording {
+	if x == nil || !active() {
 		return nil
 	}
 	b := &current.builder
@@ -63,7 +63,7 @@ func TrailingZeros(x *Expr) *Expr {
 
 // ReverseBytes is the shadow of bits.ReverseBytes of x.
 func ReverseBytes(x *Expr) *Expr {
-	if x == nil || !recording {
+	if x == nil || !active() {
 		return nil
 	}
 	b := &current.builder
@@ -87,7 +87,7 @@ func Compare(s, t string) *Expr {
 
 // Find is the shadow of the index of the first byte c in n bytes at p, or of -1.
 func Find(p unsafe.Pointer, n int, c *Expr, value byte) *Expr {
-	if !recording || c == nil && !memory.any(uintptr(p), uintptr(n)) {
+	if !active() || c == nil && !memory.any(uintptr(p), uintptr(n)) {
 		return nil
 	}
 	b := &current.builder
@@ -119,7 +119,7 @@ func Boxed(i any) unsafe.Pointer { return (*word)(unsafe.Pointer(&i)).data }
 // Box is an interface that holds the n bytes at p, with their shadows. The runtime shares the memory of small numbers, so those get memory of their own; no value of at most eight
 // bytes that has a shadow has a pointer in it.
 func Box(i any, p unsafe.Pointer, n uintptr) any {
-	if !recording || !memory.any(uintptr(p), n) {
+	if !active() || !memory.any(uintptr(p), n) {
 		return i
 	}
 	w := (*word)(unsafe.Pointer(&i))
@@ -134,7 +134,7 @@ func Box(i any, p unsafe.Pointer, n uintptr) any {
 
 // BoxNumber is an interface that holds a number, or a truth value, of size bytes whose shadow is e.
 func BoxNumber(i any, size uintptr, e *Expr) any {
-	if e == nil || !recording {
+	if e == nil || !active() {
 		return i
 	}
 	w := (*word)(unsafe.Pointer(&i))

@@ -1,6 +1,10 @@
 package shadow
 
-import "github.com/bloodhound-dst/bloodhound/internal/live/bv"
+import (
+	"unsafe"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
+)
 
 // known is e, or nil if it is a constant: what does not depend on an input has no shadow.
 func known(e *Expr) *Expr {
@@ -29,7 +33,7 @@ func operand(e *Expr, v uint64, width uint8) *Expr {
 
 // Binary is the shadow of an operator of two operands of one width, whose values are v and w.
 func Binary(op bv.Op, x, y *Expr, v, w uint64, width uint8) *Expr {
-	if x == nil && y == nil || !recording {
+	if x == nil && y == nil || !active() {
 		return nil
 	}
 	b := &current.builder
@@ -73,7 +77,7 @@ func Binary(op bv.Op, x, y *Expr, v, w uint64, width uint8) *Expr {
 
 // Shift is the shadow of v shifted by n, a number of any width: Go gives zeros, or copies of the sign, for counts of the width and above.
 func Shift(op bv.Op, x, n *Expr, v, count uint64, width, countWidth uint8) *Expr {
-	if x == nil && n == nil || !recording {
+	if x == nil && n == nil || !active() {
 		return nil
 	}
 	b := &current.builder
@@ -97,7 +101,7 @@ func Shift(op bv.Op, x, n *Expr, v, count uint64, width, countWidth uint8) *Expr
 
 // Unary is the shadow of -x (Neg), or of ^x and !x (Not).
 func Unary(op bv.Op, x *Expr) *Expr {
-	if x == nil || !recording {
+	if x == nil || !active() {
 		return nil
 	}
 	if op == bv.Neg {
@@ -108,7 +112,7 @@ func Unary(op bv.Op, x *Expr) *Expr {
 
 // Convert is the shadow of a conversion between types of integers.
 func Convert(x *Expr, signed bool, width uint8) *Expr {
-	if x == nil || !recording {
+	if x == nil || !active() {
 		return nil
 	}
 	return known(resize(x, signed, width))
@@ -129,7 +133,7 @@ func resize(x *Expr, signed bool, width uint8) *Expr {
 
 // Choose is the shadow of the smaller, or the larger, of two values: take is whether the first is chosen, and less is the comparison that says so.
 func Choose(less, x, y *Expr, v, w uint64, width uint8) *Expr {
-	if less == nil || !recording {
+	if less == nil || !active() {
 		return nil
 	}
 	return known(current.builder.Ite(less, operand(x, v, width), operand(y, w, width)))
@@ -137,7 +141,7 @@ func Choose(less, x, y *Expr, v, w uint64, width uint8) *Expr {
 
 // Divisor reports the branch on a divisor's being zero, where the program panics.
 func Divisor(site uint32, y *Expr, w uint64) {
-	if y == nil || !recording {
+	if y == nil || !active() {
 		return
 	}
 	b := &current.builder
@@ -153,10 +157,55 @@ func Index(site uint32, i *Expr, v uint64, signed bool, length int) {
 
 // Within reports the branch on an index' being below a length.
 func Within(site uint32, i *Expr, v uint64, signed bool, length int) bool {
-	if i == nil || !recording {
+	if i == nil || !active() {
 		return true
 	}
 	b := &current.builder
 	wide := resize(i, signed, 64)
 	return Cond(site, wide.Concrete < uint64(length), b.Ult(wide, b.Const(uint64(length), 64)))
+}
+
+// elementsMax is how many elements a symbolic index chooses from. In longer lists it is fixed.
+const elementsMax = 256
+
+// Element is the shadow of element v, at p, of a list, whose index has the shadow i: a choice of the elements that differ from the most frequent one.
+func Element(site uint32, p unsafe.Pointer, size uintptr, truth bool, i *Expr, v uint64, signed bool, length int) *Expr {
+	load := func(q unsafe.Pointer) *Expr {
+		if truth {
+			return LoadBool(q)
+		}
+		return Load(q, size)
+	}
+	if i == nil || !active() {
+		return load(p)
+	}
+	if length > elementsMax {
+		Fix(site, i, v)
+		return load(p)
+	}
+	b := &current.builder
+	width := uint8(size * 8)
+	if truth {
+		width = 1
+	}
+	wide := resize(i, signed, 64)
+	first := unsafe.Add(p, -int(v)*int(size))
+	counts := map[uint64]int{}
+	common := read(first, size)
+	for k := range length {
+		x := read(unsafe.Add(first, k*int(size)), size)
+		if counts[x]++; counts[x] > counts[common] {
+			common = x
+		}
+	}
+	e := b.Const(common, width)
+	for k := range length {
+		q := unsafe.Add(first, k*int(size))
+		s, x := load(q), read(q, size)
+		if s == nil && x == common {
+			continue
+		}
+		e = b.Ite(b.Eq(wide, b.Const(uint64(k), 64)), operand(s, x, width), e)
+	}
+	return known(e)
 }

@@ -16,8 +16,14 @@ var On bool
 // Instrumented is set by the initialisation of each instrumented package.
 var Instrumented bool
 
-// recording is set between Begin and End.
-var recording bool
+// recording is set between Begin and End, and recorder is the goroutine that began.
+var (
+	recording bool
+	recorder  uintptr
+)
+
+// active reports whether the goroutine that calls it records a path: other goroutines run second bodies meanwhile, and are no part of it.
+func active() bool { return recording && self() == recorder }
 
 // Kind says what a branch is.
 type Kind uint8
@@ -88,6 +94,7 @@ func Begin(values []uint64) {
 	current.met = map[*Expr]bool{}
 	memory.reset()
 	arguments.tag, results.tag = 0, 0
+	recorder = self()
 	On, recording = true, true
 }
 
@@ -109,7 +116,7 @@ func extendStack(n int) byte {
 
 // Symbolic makes size bytes at p the next input of the path. A truth value has isBool set.
 func Symbolic(name string, p unsafe.Pointer, size uintptr, isBool bool) {
-	if !recording {
+	if !active() {
 		return
 	}
 	n := len(current.Inputs)
@@ -134,7 +141,7 @@ func Symbolic(name string, p unsafe.Pointer, size uintptr, isBool bool) {
 
 // Cond reports a condition of the program at a site, and returns whether it holds.
 func Cond(site uint32, taken bool, e *Expr) bool {
-	if recording {
+	if active() {
 		cover(site, taken)
 		decide(site, Decision, taken, e)
 	}
@@ -143,7 +150,7 @@ func Cond(site uint32, taken bool, e *Expr) bool {
 
 // Fix replaces a value by its concrete one, v: the path holds only for inputs that give the same.
 func Fix(site uint32, e *Expr, v uint64) {
-	if e != nil && recording {
+	if e != nil && active() {
 		b := &current.builder
 		decide(site, Pick, true, b.Eq(e, b.Const(v, e.Width)))
 	}
@@ -151,14 +158,14 @@ func Fix(site uint32, e *Expr, v uint64) {
 
 // Lose counts a value that loses its shadow at a site.
 func Lose(site uint32, e *Expr) {
-	if e != nil && recording {
+	if e != nil && active() {
 		current.Lost[site]++
 	}
 }
 
 // LoseMemory counts size bytes at p that are copied to where shadows do not follow.
 func LoseMemory(site uint32, p unsafe.Pointer, size uintptr) {
-	if recording && memory.any(uintptr(p), size) {
+	if active() && memory.any(uintptr(p), size) {
 		current.Lost[site]++
 	}
 }

@@ -9,7 +9,7 @@ func data(s string) unsafe.Pointer { return unsafe.Pointer(unsafe.StringData(s))
 
 // Byte is the shadow of s[i], or nil if i is out of bounds.
 func Byte(s string, i int) *Expr {
-	if !recording || uint(i) >= uint(len(s)) {
+	if !active() || uint(i) >= uint(len(s)) {
 		return nil
 	}
 	return Load(unsafe.Add(data(s), i), 1)
@@ -17,7 +17,7 @@ func Byte(s string, i int) *Expr {
 
 // TextEqual is the shadow of s == t.
 func TextEqual(s, t string) *Expr {
-	if !recording || len(s) != len(t) {
+	if !active() || len(s) != len(t) {
 		return nil
 	}
 	return Same(data(s), data(t), uintptr(len(s)))
@@ -26,7 +26,7 @@ func TextEqual(s, t string) *Expr {
 // TextLess is the shadow of s < t.
 func TextLess(s, t string) *Expr {
 	n := min(len(s), len(t))
-	if !recording || !memory.any(uintptr(data(s)), uintptr(n)) && !memory.any(uintptr(data(t)), uintptr(n)) {
+	if !active() || !memory.any(uintptr(data(s)), uintptr(n)) && !memory.any(uintptr(data(t)), uintptr(n)) {
 		return nil
 	}
 	b := &current.builder
@@ -40,7 +40,7 @@ func TextLess(s, t string) *Expr {
 
 // Text is a string that a conversion of n bytes at p has made. The runtime shares strings of one byte, so one with a shadow is made anew.
 func Text(made string, p unsafe.Pointer) string {
-	if !recording || !memory.any(uintptr(p), uintptr(len(made))) {
+	if !active() || !memory.any(uintptr(p), uintptr(len(made))) {
 		return made
 	}
 	made = fresh(made)
@@ -56,7 +56,7 @@ func fresh(s string) string {
 
 // Concat copies the shadows of s and t to made, which is s + t.
 func Concat(made, s, t string) {
-	if !recording || len(made) == 0 {
+	if !active() || len(made) == 0 {
 		return
 	}
 	Copy(data(made), data(s), uintptr(len(s)))
@@ -85,7 +85,7 @@ func FixText(site uint32, s string) { FixMemory(site, data(s), uintptr(len(s))) 
 
 // FixMemory fixes n bytes at p, eight at a time.
 func FixMemory(site uint32, p unsafe.Pointer, n uintptr) {
-	if !recording || !memory.any(uintptr(p), n) {
+	if !active() || !memory.any(uintptr(p), n) {
 		return
 	}
 	for i := uintptr(0); i < n; {

@@ -94,7 +94,7 @@ var Cases = []Case{
 	{"recovered", recovered}, {"named", named}, {"methods", methods}, {"embedded", embedded}, {"generics", generics}, {"variadics", variadics}, {"structs", structs}, {"arrays", arrays},
 	{"slices", slicesOf}, {"maps", maps}, {"texts", texts}, {"runes", runes}, {"pointers", pointers}, {"interfaces", interfaces}, {"order", order}, {"parallel", parallel}, {"builtins", builtins},
 	{"constants", constants}, {"channels", channels}, {"composites", composites}, {"multiple", multiple}, {"errors", failing}, {"booleans", booleans}, {"decisions", decisions}, {"bounds", bounds},
-	{"methodValues", methodValues}, {"recursion", recursion}, {"shadowing", shadowing}, {"sorting", sorting}, {"swap", swap}, {"typed", typed},
+	{"methodValues", methodValues}, {"recursion", recursion}, {"shadowing", shadowing}, {"sorting", sorting}, {"swap", swap}, {"typed", typed}, {"names", names}, {"parameters", parameters}, {"structsEqual", structsEqual}, {"tables", tables},
 }
 
 func arithmetic(a, b int32, c uint8, s []byte) string {
@@ -861,6 +861,13 @@ func failing(a, b int32, c uint8, s []byte) string {
 	}
 	return show(err)
 }
+
+// Functions may have the names of the runtime's.
+func Text(a int32) int32  { return a + 1 }
+func Load(a int32) int32  { return Index(a) * 2 }
+func Index(a int32) int32 { return [3]int32{1, 2, 3}[a%3] }
+
+func names(a, b int32, c uint8, s []byte) string { return show(Text(a), Load(b), Index(int32(c))) }
 
 type truth bool
 

@@ -126,7 +126,7 @@ func TestPredictionsComeTrue(t *testing.T) {
 			continue
 		}
 		in := Input{A: 3, B: 2, C: 1, S: []byte("ab")}
-		r := search.Search(search.Options{Paths: 150}, func(values []uint64) search.Run {
+		r := search.Search(search.Options{Paths: 40}, func(values []uint64) search.Run {
 			shadow.Begin(values)
 			outcome(in, c.Run, true)
 			return search.Run{Path: shadow.End()}
