@@ -62,7 +62,7 @@ type liveOptions struct {
 }
 
 // liveStd are packages of the standard library that are plain Go, and that values of inputs go through. Others are of the operating system, of the runtime, or format text.
-var liveStd = []string{"bytes", "cmp", "container/heap", "container/list", "encoding/base64", "encoding/binary", "encoding/hex", "internal/stringslite", "maps", "net/netip", "slices", "sort", "strconv", "strings", "unicode/utf8"}
+var liveStd = []string{"bytes", "cmp", "container/heap", "container/list", "encoding/base64", "encoding/binary", "encoding/hex", "internal/strconv", "internal/stringslite", "maps", "net/netip", "slices", "sort", "strconv", "strings", "unicode/utf8"}
 
 // goPackage is what `go list` says about the package whose tests run.
 type goPackage struct {

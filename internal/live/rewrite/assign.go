@@ -267,21 +267,22 @@ func (w *writer) boxed(n ast.Node, v value, T types.Type) value {
 	if v.s == "" && (v.addr == "" || !aggregate(v.typ)) {
 		return v
 	}
-	box := ""
 	s, isScalar := scalarOf(v.typ)
-	if isScalar {
-		box = "bh_BoxNumber(" + v.text + ", " + itoa(s.size()) + ", " + v.s + ")"
-	} else {
-		box = "bh_Box(" + v.text + ", " + v.addr + ", " + w.size(v.typ, v.text) + ")"
+	u, ok := T.Underlying().(*types.Interface)
+	if isScalar && ok && !u.Empty() {
+		w.lose(n, v)
+		return value{text: v.text, typ: v.typ, num: v.num}
 	}
-	if u, ok := T.Underlying().(*types.Interface); ok && !u.Empty() {
-		if isScalar {
-			w.lose(n, v)
-			return value{text: v.text, typ: v.typ, num: v.num}
-		}
+	box := w.temp("any(" + v.text + ")")
+	if isScalar {
+		w.emit("bh_BoxNumber(&%s, %d, %s)", box, s.size(), v.s)
+	} else {
+		w.emit("bh_Box(&%s, %s, %s)", box, v.addr, w.size(v.typ, v.text))
+	}
+	if ok && !u.Empty() {
 		box += ".(" + w.typeText(n, T) + ")"
 	}
-	return value{text: w.temp(box), typ: T}
+	return value{text: box, typ: T}
 }
 
 func (w *writer) incDec(s *ast.IncDecStmt) {

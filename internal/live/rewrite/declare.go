@@ -57,7 +57,7 @@ var calls = []struct{ name, signature string }{
 	{"Byte", "(s string, i int) bh_e"},
 	{"TextEqual", "(s, t string) bh_e"},
 	{"TextLess", "(s, t string) bh_e"},
-	{"Text", "(made string, p bh_p) string"},
+	{"Text", "(made *string, p bh_p)"},
 	{"Concat", "(made, s, t string)"},
 	{"TextCopy", "(p bh_p, s string, n int)"},
 	{"Rune", "(site uint32, s string, i int, r rune) bh_e"},
@@ -71,8 +71,8 @@ var calls = []struct{ name, signature string }{
 	{"Compare", "(s, t string) bh_e"},
 	{"Find", "(p bh_p, n int, c bh_e, value byte) bh_e"},
 	{"Boxed", "(i any) bh_p"},
-	{"Box", "(i any, p bh_p, n uintptr) any"},
-	{"BoxNumber", "(i any, size uintptr, e bh_e) any"},
+	{"Box", "(i *any, p bh_p, n uintptr)"},
+	{"BoxNumber", "(i *any, size uintptr, e bh_e)"},
 }
 
 // declarations is the file of a rewritten package that names the runtime's functions. An empty assembly file beside it lets functions lack bodies.
@@ -114,12 +114,8 @@ func bh_sizeofElement[S ~[]T, T any](S) uintptr {
 	fmt.Fprintf(&b, "//go:linkname bh_On %s.On\nvar bh_On bool\n", runtime)
 	fmt.Fprintf(&b, "//go:linkname bh_Instrumented %s.Instrumented\nvar bh_Instrumented bool\n\nfunc init() { bh_Instrumented = true }\n", runtime)
 	for _, c := range calls {
-		// The runtime keeps no pointer that it is given, except that these three return one: so whatever is on the stack of a function stays there.
-		pragma := "//go:noescape\n"
-		if c.name == "Text" || c.name == "Box" || c.name == "BoxNumber" {
-			pragma = ""
-		}
-		fmt.Fprintf(&b, "\n%s//go:linkname bh_%s %s.%s\nfunc bh_%s%s\n", pragma, c.name, runtime, c.name, c.name, c.signature)
+		// The runtime keeps no pointer that it is given and returns none, so whatever is on the stack of a function stays there.
+		fmt.Fprintf(&b, "\n//go:noescape\n//go:linkname bh_%s %s.%s\nfunc bh_%s%s\n", c.name, runtime, c.name, c.name, c.signature)
 	}
 	return b.String()
 }

@@ -340,8 +340,8 @@ func (w *writer) convert(e *ast.CallExpr) value {
 		w.lose(e, x) // a floating-point number, a complex one, a rune as a string
 	case isString(T) && isByteSlice(x.typ):
 		b := w.temp(x.text)
-		v.text = "(" + w.src(e.Fun) + ")(bh_Text(string(" + b + "), bh_data(" + b + ")))"
-		v.text = w.temp(v.text)
+		v.text = w.temp("(" + w.src(e.Fun) + ")(" + b + ")")
+		w.emit("bh_Text((*string)(bh_p(&%s)), bh_data(%s))", v.text, b)
 	case isString(x.typ) && !isTypeParam(T) && !isString(T) && isByteSlice(T):
 		s := w.temp("string(" + x.text + ")")
 		v.text = w.temp(v.text)

@@ -20,7 +20,9 @@ const (
 	// conflicts bounds each query of the solver.
 	conflicts = 20000
 	// picksMax is how many values of one fixed value are tried after the same conditions.
-	picksMax = 8
+	picksMax = 64
+	// timesMax is above what numbers of times a side is taken are not told apart.
+	timesMax = 64
 	// candidatesMax bounds the conditions that wait to be negated.
 	candidatesMax = 1 << 20
 )
@@ -34,6 +36,7 @@ type searcher struct {
 	tree    *tree
 	queue   queue
 	tries   map[side]int
+	often   map[repeated]bool
 	wire    []byte
 	full    bool // conditions were left out, since too many waited
 	result  Result
@@ -45,10 +48,17 @@ type side struct {
 	taken bool
 }
 
+// repeated is a side of a branch that a path has taken some number of times.
+type repeated struct {
+	side
+	times int
+}
+
 // path is a run, in expressions of the searcher's builder.
 type path struct {
 	inputs   []shadow.Input
 	branches []branch
+	novelty  int // sides that it has taken as often as no path before it
 }
 
 // branch is a condition of a path. cond holds on it.
@@ -70,7 +80,7 @@ type candidate struct {
 
 // Search explores a handler that run calls. A run gets the values of its inputs; the first gets none, and uses its own.
 func Search(o Options, run func(values []uint64) Run) *Result {
-	s := &searcher{options: o, run: run, solvers: map[string]*bv.Solver{}, tree: newTree(), tries: map[side]int{}}
+	s := &searcher{options: o, run: run, solvers: map[string]*bv.Solver{}, tree: newTree(), tries: map[side]int{}, often: map[repeated]bool{}}
 	s.result.Diverged, s.result.Lost, s.result.Picked = map[uint32]int{}, map[uint32]int{}, map[uint32]int{}
 	s.try(nil, nil)
 	for s.result.Paths < o.Paths && !(o.Stop != nil && o.Stop()) {
@@ -121,14 +131,19 @@ func (s *searcher) next() (candidate, bool) {
 	return candidate{}, false
 }
 
-// score is small for sides that no path has taken, and for those that were tried less often.
+// score is smallest for sides that no path has taken; then for paths that took a side as often as none before, such as one that gets further in a loop; then for sides that were tried less
+// often.
 func (s *searcher) score(c candidate) int {
+	const tier = 1 << 32
 	b := c.path.branches[c.at]
-	score := 2 * s.tries[side{b.site, !b.taken}]
-	if s.took(b.site, !b.taken) {
-		score++
+	score := s.tries[side{b.site, !b.taken}]
+	switch {
+	case !s.took(b.site, !b.taken):
+		return score
+	case c.path.novelty > 0:
+		return tier + score
 	}
-	return score
+	return 2*tier + score
 }
 
 func (s *searcher) took(site uint32, taken bool) bool {
@@ -245,7 +260,23 @@ func (s *searcher) receive(from shadow.Path) (*path, error) {
 	return p, nil
 }
 
+// novel counts what a path did as often as no path before it.
+func (s *searcher) novel(p *path) {
+	times := map[side]int{}
+	for _, b := range p.branches {
+		times[side{b.site, b.taken}]++
+	}
+	for sd, n := range times {
+		r := repeated{sd, min(n, timesMax)}
+		if !s.often[r] {
+			s.often[r] = true
+			p.novelty++
+		}
+	}
+}
+
 func (s *searcher) enqueue(p *path) {
+	s.novel(p)
 	for i, b := range p.branches {
 		// The path has taken this side, so the negation of the other one is done.
 		if b.kind == shadow.Decision {

@@ -6,78 +6,148 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
 )
 
-// heap has the shadows of bytes by address. Few bytes have one, and most questions are about others: a filter answers those.
+// heap has the shadows of bytes by address, in lines. Few lines have one, and most questions are about others: a filter answers those.
 type heap struct {
-	bytes  map[uintptr]*Expr // of width 8
+	lines  map[uintptr]*line // by address / lineBytes
+	spare  []*line           // lines that the next path uses
 	filter [filterBits / 64]uint64
 	set    []uint32 // the filter's words that are not zero
 }
 
+// line has the shadows, of width 8, of neighbouring bytes.
+type line struct {
+	bytes [lineBytes]*Expr
+	count int
+}
+
 const (
-	filterBits = 1 << 18
-	granule    = 4 // the logarithm of the bytes that share a bit of the filter
+	lineBytes  = 64
+	filterBits = 1 << 16
 )
 
-var memory = heap{bytes: map[uintptr]*Expr{}}
+var memory = heap{lines: map[uintptr]*line{}}
 
 func (h *heap) reset() {
 	for _, word := range h.set {
 		h.filter[word] = 0
 	}
 	h.set = h.set[:0]
-	clear(h.bytes)
+	for _, l := range h.lines {
+		*l = line{}
+		h.spare = append(h.spare, l)
+	}
+	clear(h.lines)
 }
 
-func slot(p uintptr) uint64 {
-	return uint64(p>>granule) * 0x9e3779b97f4a7c15 >> (64 - 18)
+func slot(n uintptr) uint64 { return uint64(n) * 0x9e3779b97f4a7c15 >> (64 - 16) }
+
+// line is the line of a number, or nil if none of its bytes has a shadow.
+func (h *heap) line(n uintptr) *line {
+	s := slot(n)
+	if h.filter[s/64]>>(s%64)&1 == 0 {
+		return nil
+	}
+	l := h.lines[n]
+	if l == nil || l.count == 0 {
+		return nil
+	}
+	return l
 }
 
-// may reports whether a byte of the granule of p may have a shadow.
-func (h *heap) may(p uintptr) bool {
-	s := slot(p)
-	return h.filter[s/64]>>(s%64)&1 != 0
+// visit calls f for each line that has a shadow in a range, with the line's first and last byte in it, until f returns false.
+func (h *heap) visit(p, n uintptr, f func(l *line, base, from, to uintptr) bool) {
+	if n == 0 || len(h.lines) == 0 {
+		return
+	}
+	first, last := p/lineBytes, (p+n-1)/lineBytes
+	step := func(i uintptr, l *line) bool {
+		base := i * lineBytes
+		return f(l, base, max(p, base)-base, min(p+n, base+lineBytes)-base)
+	}
+	if last-first > uintptr(len(h.lines)) {
+		for i, l := range h.lines {
+			if i >= first && i <= last && l.count > 0 && !step(i, l) {
+				return
+			}
+		}
+		return
+	}
+	for i := first; i <= last; i++ {
+		if l := h.line(i); l != nil && !step(i, l) {
+			return
+		}
+	}
 }
 
 // any reports whether a byte of a range may have a shadow.
 func (h *heap) any(p, n uintptr) bool {
-	if n == 0 || len(h.bytes) == 0 {
+	if n == 0 || len(h.lines) == 0 {
 		return false
 	}
-	if n>>granule > uintptr(len(h.bytes)) {
-		for q := range h.bytes {
-			if q-p < n {
-				return true
-			}
-		}
+	first, last := p/lineBytes, (p+n-1)/lineBytes
+	if first == last {
+		return h.line(first) != nil
+	}
+	found := false
+	h.visit(p, n, func(*line, uintptr, uintptr, uintptr) bool {
+		found = true
 		return false
-	}
-	for g := p >> granule; g <= (p+n-1)>>granule; g++ {
-		if h.may(g << granule) {
-			return true
-		}
-	}
-	return false
+	})
+	return found
 }
 
 func (h *heap) put(p uintptr, e *Expr) {
-	if e == nil || e.Op == bv.Const {
-		delete(h.bytes, p)
-		return
+	if e != nil && e.Op == bv.Const {
+		e = nil
 	}
-	h.bytes[p] = e
-	s := slot(p)
+	n := p / lineBytes
+	l := h.line(n)
+	if l == nil {
+		if e == nil {
+			return
+		}
+		l = h.open(n)
+	}
+	at := &l.bytes[p%lineBytes]
+	switch {
+	case *at == nil && e != nil:
+		l.count++
+	case *at != nil && e == nil:
+		l.count--
+	}
+	*at = e
+}
+
+// open makes a line, or finds one that has no shadow any more.
+func (h *heap) open(n uintptr) *line {
+	l := h.lines[n]
+	if l != nil {
+		return l
+	}
+	if k := len(h.spare); k > 0 {
+		l, h.spare = h.spare[k-1], h.spare[:k-1]
+	} else {
+		l = new(line)
+	}
+	h.lines[n] = l
+	s := slot(n)
 	if h.filter[s/64] == 0 {
 		h.set = append(h.set, uint32(s/64))
 	}
 	h.filter[s/64] |= 1 << (s % 64)
+	return l
 }
 
 // at is the shadow of a byte, whose value is read now.
 func (h *heap) at(p uintptr, value byte) *Expr {
-	e := h.bytes[p]
+	l := h.line(p / lineBytes)
+	if l == nil {
+		return nil
+	}
+	e := l.bytes[p%lineBytes]
 	if e != nil && e.Concrete != uint64(value) {
 		current.Stale++
-		delete(h.bytes, p)
+		h.put(p, nil)
 		return nil
 	}
 	return e
@@ -89,51 +159,41 @@ type cell struct {
 	e  *Expr
 }
 
-// cells are the shadows of a range of memory.
+// cells are the shadows of a range of memory, in no order.
 func (h *heap) cells(p unsafe.Pointer, n uintptr) (list []cell) {
-	if !h.any(uintptr(p), n) {
-		return nil
-	}
-	if n > uintptr(len(h.bytes)) {
-		for q := range h.bytes {
-			if i := q - uintptr(p); i < n {
-				if e := h.at(q, *(*byte)(unsafe.Add(p, i))); e != nil {
-					list = append(list, cell{i, e})
-				}
+	h.visit(uintptr(p), n, func(l *line, base, from, to uintptr) bool {
+		for i := from; i < to; i++ {
+			if l.bytes[i] == nil {
+				continue
+			}
+			at := base + i - uintptr(p)
+			if e := h.at(base+i, *(*byte)(unsafe.Add(p, at))); e != nil {
+				list = append(list, cell{at, e})
 			}
 		}
-		return list
-	}
-	for i := range n {
-		if e := h.at(uintptr(p)+i, *(*byte)(unsafe.Add(p, i))); e != nil {
-			list = append(list, cell{i, e})
-		}
-	}
+		return true
+	})
 	return list
 }
 
 // place gives a range of memory the shadows of cells, and no other.
 func (h *heap) place(p unsafe.Pointer, n uintptr, list []cell) {
-	if h.any(uintptr(p), n) {
-		h.wipe(uintptr(p), n)
-	}
+	h.wipe(uintptr(p), n)
 	for _, c := range list {
 		h.put(uintptr(p)+c.at, c.e)
 	}
 }
 
 func (h *heap) wipe(p, n uintptr) {
-	if n > uintptr(len(h.bytes)) {
-		for q := range h.bytes {
-			if q-p < n {
-				delete(h.bytes, q)
+	h.visit(p, n, func(l *line, _, from, to uintptr) bool {
+		for i := from; i < to; i++ {
+			if l.bytes[i] != nil {
+				l.bytes[i] = nil
+				l.count--
 			}
 		}
-		return
-	}
-	for i := range n {
-		delete(h.bytes, p+i)
-	}
+		return true
+	})
 }
 
 // read is a number in memory. Machines that are supported have the low byte first.
@@ -221,7 +281,7 @@ func Copy(dst, src unsafe.Pointer, n uintptr) {
 
 // Clear removes the shadows of n bytes.
 func Clear(p unsafe.Pointer, n uintptr) {
-	if active() && memory.any(uintptr(p), n) {
+	if active() {
 		memory.wipe(uintptr(p), n)
 	}
 }

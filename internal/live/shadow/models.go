@@ -116,35 +116,35 @@ type word struct {
 // Boxed is where an interface holds a value that is no pointer.
 func Boxed(i any) unsafe.Pointer { return (*word)(unsafe.Pointer(&i)).data }
 
-// Box is an interface that holds the n bytes at p, with their shadows. The runtime shares the memory of small numbers, so those get memory of their own; no value of at most eight
-// bytes that has a shadow has a pointer in it.
-func Box(i any, p unsafe.Pointer, n uintptr) any {
+// Box gives an interface that holds the n bytes at p their shadows. The runtime shares the memory of small numbers, so those get memory of their own; no value of at most eight bytes that
+// has a shadow has a pointer in it.
+func Box(i *any, p unsafe.Pointer, n uintptr) {
 	if !active() || !memory.any(uintptr(p), n) {
-		return i
+		return
 	}
-	w := (*word)(unsafe.Pointer(&i))
+	w := (*word)(unsafe.Pointer(i))
 	if n <= 8 {
-		box := unsafe.Pointer(new(uint64))
-		write(box, n, read(w.data, n))
-		w.data = box
+		w.data = number64(read(w.data, n))
 	}
 	Copy(w.data, p, n)
-	return i
 }
 
-// BoxNumber is an interface that holds a number, or a truth value, of size bytes whose shadow is e.
-func BoxNumber(i any, size uintptr, e *Expr) any {
+// BoxNumber gives an interface that holds a number, or a truth value, of size bytes the shadow e.
+func BoxNumber(i *any, size uintptr, e *Expr) {
 	if e == nil || !active() {
-		return i
+		return
 	}
-	w := (*word)(unsafe.Pointer(&i))
-	box := unsafe.Pointer(new(uint64))
-	write(box, size, read(w.data, size))
-	w.data = box
+	w := (*word)(unsafe.Pointer(i))
+	w.data = number64(read(w.data, size))
 	if e.Width == 1 {
-		StoreBool(box, e)
+		StoreBool(w.data, e)
 	} else {
-		Store(box, size, e)
+		Store(w.data, size, e)
 	}
-	return i
+}
+
+func number64(v uint64) unsafe.Pointer {
+	box := new(uint64)
+	*box = v
+	return unsafe.Pointer(box)
 }

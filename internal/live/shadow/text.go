@@ -38,14 +38,13 @@ func TextLess(s, t string) *Expr {
 	return known(less)
 }
 
-// Text is a string that a conversion of n bytes at p has made. The runtime shares strings of one byte, so one with a shadow is made anew.
-func Text(made string, p unsafe.Pointer) string {
-	if !active() || !memory.any(uintptr(p), uintptr(len(made))) {
-		return made
+// Text gives a string that a conversion of the bytes at p has made their shadows. The runtime shares strings of one byte, so one with a shadow is made anew.
+func Text(made *string, p unsafe.Pointer) {
+	if !active() || !memory.any(uintptr(p), uintptr(len(*made))) {
+		return
 	}
-	made = fresh(made)
-	Copy(data(made), p, uintptr(len(made)))
-	return made
+	*made = fresh(*made)
+	Copy(data(*made), p, uintptr(len(*made)))
 }
 
 func fresh(s string) string {
