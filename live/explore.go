@@ -18,7 +18,7 @@ import (
 
 // Handler is code to explore.
 type Handler struct {
-	// Run calls the handler once. It makes the state that it needs anew, since a search calls it once for each path. It runs alone: no other goroutine may call instrumented code meanwhile.
+	// Run calls the handler once. It makes the state that it needs anew, since a search calls it once for each path.
 	Run func()
 	// Paths is the most calls (10,000 by default), and Time the longest that a search takes (10 s by default).
 	Paths int

@@ -15,7 +15,7 @@ func liveTest(t *testing.T, dir string, args ...string) (code int, out, notes st
 	t.Helper()
 	t.Chdir(dir)
 	var o, e bytes.Buffer
-	code = Main(append([]string{"live", "test"}, args...), &o, &e)
+	code = Main(append([]string{"live", "test", "--std=false"}, args...), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -24,6 +24,18 @@ func TestLiveFindsANeedle(t *testing.T) {
 	code, out, notes := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"))
 	if code != check.ExitViolated || !strings.Contains(out, "no leak: prefix=0xa0102") || !strings.Contains(out, "length=0x18 community=0xdeadbeef") ||
 		!strings.Contains(out, "no condition was left to negate") || !strings.Contains(notes, "of 3 functions in 1 packages are instrumented") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, notes)
+	}
+}
+
+// Inputs are followed through packages of the standard library.
+func TestLiveFollowsTheStandardLibrary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds packages of the standard library anew")
+	}
+	t.Setenv("NEEDLES_TIME", "5m")
+	code, out, notes := liveTest(t, filepath.Join("..", "..", "bench", "live", "testdata", "needles"), "--std=true", "--run", "TestLive/(route|states)")
+	if code != check.ExitViolated || strings.Count(out, "live: needle: ") != 2 {
 		t.Errorf("exit code %d\n%s\n%s", code, out, notes)
 	}
 }

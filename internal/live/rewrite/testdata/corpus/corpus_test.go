@@ -59,6 +59,36 @@ func mark(in *Input) {
 
 const rounds = 200
 
+// What other goroutines do while a path is recorded is no part of it.
+func TestOtherGoroutines(t *testing.T) {
+	in := Input{A: 3, B: 2, C: 1, S: []byte("ab")}
+	record := func() shadow.Path {
+		shadow.Begin(nil)
+		outcome(in, decisions, true)
+		return shadow.End()
+	}
+	alone := record()
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				outcome(in, structs, false)
+			}
+		}
+	}()
+	for range rounds {
+		if p := record(); len(p.Branches) != len(alone.Branches) || p.Stale > 0 {
+			t.Fatalf("%d conditions, %d stale shadows; alone %d conditions", len(p.Branches), p.Stale, len(alone.Branches))
+		}
+	}
+	close(stop)
+	<-stopped
+}
+
 // TestMain runs the tests as live.Explore runs handlers: without garbage collection, since shadows are by address.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(-1)
