@@ -9,6 +9,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
 )
 
 // BenchmarkView reads a folder of a million spans of 64 workers, as a dashboard does when it starts.
@@ -31,41 +33,62 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// BenchmarkTenThousandWorkers writes what ten thousand workers record in a minute after their first hour: a span each, and now and then a discovery. It
-// reports the size of that, and of a day.
+// BenchmarkTenThousandWorkers writes what ten thousand workers record in a minute after their first hour into each kind of database: a span of searches and one of
+// the holdout each, and now and then a discovery; that of one worker after that of the other, although a server takes that of several at once. It reports the size
+// of that, and of a day before spans are packed.
 func BenchmarkTenThousandWorkers(b *testing.B) {
 	const workers = 10_000
 	const test, code, env = "0123456789abcdef", "0123456789abcdef", "0123456789abcdef"
-	var list []store.Entry
-	size := 0
-	for w := range workers {
-		id := records.ID(fmt.Sprintf("%016x", w))
-		s := records.Span{Seq: 60, AtMs: 1790000000000, Ms: 60_000, Phase: records.Search, Runs: 200, Events: 4_000_000, Size: 1500}
-		list = append(list, s.Entry(test, code, env, id))
-		if w%10 == 0 {
-			f := records.Found{Worker: id, Seq: 9, AtMs: 1790000000000, Run: 10_000, Features: records.FeatureText([]uint64{1, 2, 3})}
-			list = append(list, f.Entry(test, code, env))
+	minute := func(turn int) (list [][]store.Entry) {
+		at := 1790000000000 + 60_000*int64(turn)
+		for w := range workers {
+			id := records.ID(fmt.Sprintf("%016x", w))
+			search := records.Span{Seq: 2 * uint64(turn), AtMs: at, Ms: 54_000, Phase: records.Search, Runs: 180, Events: 3_600_000, Size: 1500}
+			holdout := records.Span{Seq: 2*uint64(turn) + 1, AtMs: at, Ms: 6_000, Phase: records.Holdout, Runs: 20, Events: 400_000, Size: 1500, Classes: []records.Class{{Name: records.AnyFeature, After: 20}}}
+			of := []store.Entry{search.Entry(test, code, env, id), holdout.Entry(test, code, env, id)}
+			if w%10 == 0 {
+				f := records.Found{Worker: id, Seq: uint64(turn), AtMs: at, Run: 10_000, Features: records.FeatureText([]uint64{1, 2, 3})}
+				of = append(of, f.Entry(test, code, env))
+			}
+			list = append(list, of)
 		}
+		return list
 	}
-	for _, e := range list {
-		size += len(e.Key) + len(e.Value)
-	}
-	for b.Loop() {
-		d, err := store.OpenDir(b.TempDir())
-		if err != nil {
-			b.Fatal(err)
-		}
-		for part := range slices.Chunk(list, 100) { // as a server that serves them would
-			if err := d.Add(b.Context(), part...); err != nil {
+	for _, kind := range []struct {
+		name string
+		url  func(testing.TB) string
+	}{
+		{"folder", func(b testing.TB) string { return b.TempDir() }},
+		{"postgres", func(b testing.TB) string { return storetest.Postgres(b).URL }},
+		{"redis", func(b testing.TB) string { return storetest.Redis(b).URL }},
+	} {
+		b.Run(kind.name, func(b *testing.B) {
+			s, err := open.Open(kind.url(b))
+			if err != nil {
 				b.Fatal(err)
 			}
-		}
-		d.Close()
+			defer s.Close()
+			n, size, turn := 0, 0, 0
+			for b.Loop() {
+				b.StopTimer()
+				list := minute(turn)
+				turn, n, size = turn+1, 0, 0
+				for _, e := range slices.Concat(list...) {
+					n, size = n+1, size+len(e.Key)+len(e.Value)
+				}
+				b.StartTimer()
+				for _, of := range list {
+					if err := s.Add(b.Context(), of...); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(n)/60, "records/s-needed")
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "records/s-possible")
+			b.ReportMetric(float64(size)/float64(n), "bytes/record")
+			b.ReportMetric(float64(size)*60*24/1e9, "GB/day")
+		})
 	}
-	b.ReportMetric(float64(len(list))/60, "records/s-needed")
-	b.ReportMetric(float64(len(list))*float64(b.N)/b.Elapsed().Seconds(), "records/s-possible")
-	b.ReportMetric(float64(size)/float64(len(list)), "bytes/record")
-	b.ReportMetric(float64(size)*60*24/1e9, "GB/day")
 }
 
 // BenchmarkPackedDay packs what 50 workers record in a day, of searches and of holdouts, and reports the size of what ten thousand do, before and after.
