@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/records"
@@ -44,7 +43,7 @@ func buildCompare(a *ask) (any, error) {
 	v := a.view
 	codes := v.CodesOf(t)
 	if len(codes) == 0 {
-		return nil, fmt.Errorf("no code of %s is %w yet", refOf(t).Name, errNotThere)
+		return &ComparePage{Test: refOf(t), Tests: refsOf(v)}, nil
 	}
 	idA, idB := a.code("a", codes, min(1, len(codes)-1)), a.code("b", codes, 0)
 	p := &ComparePage{Test: refOf(t), Tests: refsOf(v), Codes: codesOf(v, codes), A: sideOf(v, t, idA), B: sideOf(v, t, idB)}

@@ -69,7 +69,7 @@ func addresses() map[string]string {
 		"without a bound": "/test?id=" + string(records.TestID(dashboardtest.Queue)),
 		"behind":          "/test?id=" + string(records.TestID(dashboardtest.Late)),
 		"failure":         "/failure?test=" + string(testID) + "&id=" + string(lostID), "workers": "/workers", "corpus": "/corpus", "a corpus": "/corpus?test=" + string(testID) + "&from=100",
-		"compare": "/compare?test=" + string(testID), "database": "/database",
+		"compare": "/compare?test=" + string(testID), "nothing to compare": "/compare?test=" + string(records.TestID(dashboardtest.Waiting)), "database": "/database",
 	}
 }
 
@@ -89,10 +89,11 @@ func TestPages(t *testing.T) {
 		"failure": {`<h1 id="sentence">a write that was acknowledged is lost`, "the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",
 			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`, "reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay it now",
 			`<iframe class="run" sandbox="allow-scripts" src="file?digest=`, "explain it", "moment of no return: ", "Explained 2 h ago by runner-1/4000", "introduced by 8d4e6b2a0c9f Answer reads from followers", "3 commits tried between 1f3a9c0e5b and c0ffee12ab", "find the commit", `<svg class="diagram plot"`},
-		"workers":  {"runner-1/4000", "pod=hound-2", "drained", `<rect class="work c`, "at work"},
-		"a corpus": {"130 entries", "40 of 130 entries reach all 431 features", `<tr class="other" title="others reach all`, "move a fault", "seed "},
-		"compare":  {"of both", "8d4e6b2a0c", "c0ffee12ab", `class="result reproduced"`, `class="result clean"`},
-		"database": {"memory:", "span", "blobs", "KiB"},
+		"workers":            {"runner-1/4000", "pod=hound-2", "drained", `<rect class="work c`, "at work"},
+		"a corpus":           {"130 entries", "40 of 130 entries reach all 431 features", `<tr class="other" title="others reach all`, "move a fault", "seed "},
+		"nothing to compare": {"No code of this test is known yet"},
+		"compare":            {"of both", "8d4e6b2a0c", "c0ffee12ab", `class="result reproduced"`, `class="result clean"`},
+		"database":           {"memory:", "span", "blobs", "KiB"},
 	} {
 		body, r := get(t, s, addresses()[name])
 		if r.StatusCode != 200 {
