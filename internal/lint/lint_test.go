@@ -19,7 +19,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
 	{"internal/needs"},
-	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint"},
+	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon"},
 	{"internal/live/shadow", "internal/live/bgp"},
 	{"internal/live/rewrite", "internal/live/search"},
 	{"live"},
