@@ -14,6 +14,7 @@ type Daemon struct {
 	PID  int
 	born string // its start time, so that another process of the same number is not taken for it
 	vdso vdso
+	code code
 }
 
 // Attach checks that checkpoints of a process can be made. It does not stop the process.
@@ -31,6 +32,9 @@ func Attach(pid int) (*Daemon, error) {
 		return nil, err
 	}
 	if d.vdso, err = readVDSO(pid, maps); err != nil {
+		return nil, err
+	}
+	if d.code, err = findCode(pid, maps); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -60,6 +64,12 @@ func check(pid int) error {
 	case "T", "t":
 		return fmt.Errorf("process %d is stopped: let it go on first (kill -CONT %d)", pid, pid)
 	}
+	if inNamespace(status) == 1 {
+		return fmt.Errorf("process %d is the first of its container, which adopts the copies and would have to reap them: start the container with an init (docker run --init)", pid)
+	}
+	if strings.Contains(status["x86_Thread_features"], "shstk") {
+		return fmt.Errorf("process %d has a shadow stack, which keeps it from making calls for others: start it without (GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)", pid)
+	}
 	if status["Seccomp"] != "0" {
 		return fmt.Errorf("process %d has a filter of system calls, which may end it when it forks: start the daemon without (SystemCallFilter of systemd)", pid)
 	}
@@ -72,6 +82,24 @@ func check(pid int) error {
 		return fmt.Errorf("process %d runs a program for %v (%v): start one built for 64-bit x86-64", pid, f.Machine, f.Class)
 	}
 	return nil
+}
+
+// inNamespace is the number by which a process knows itself, in a container say.
+func inNamespace(status map[string]string) int {
+	numbers := strings.Fields(status["NSpid"])
+	if len(numbers) == 0 {
+		numbers = strings.Fields(status["Pid"])
+	}
+	pid, _ := strconv.Atoi(numbers[len(numbers)-1])
+	return pid
+}
+
+// mayNotTrace is the error of a process that this one may not trace.
+func mayNotTrace(pid int, err error) error {
+	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); len(scope) > 0 && scope[0] != '0' {
+		return fmt.Errorf("process %d cannot be traced, because /proc/sys/kernel/yama/ptrace_scope is %s: run bloodhound as root, or set it to 0 (sysctl kernel.yama.ptrace_scope=0): %w", pid, bytes.TrimSpace(scope), err)
+	}
+	return fmt.Errorf("process %d cannot be traced: run bloodhound as root, or as its user if it has not changed users or raised its rights since it started: %w", pid, err)
 }
 
 // hasOneThread checks that a process has one thread.
@@ -132,10 +160,9 @@ func readMaps(pid int) (list []mapping, err error) {
 	return list, nil
 }
 
-// vdso is the code of the kernel in the daemon's memory: where it is, an instruction `syscall` in it, and the functions that read clocks.
+// vdso is the code of the kernel in the daemon's memory: where it is, and the functions that read clocks.
 type vdso struct {
 	from, to  uint64
-	gate      uint64
 	functions map[string]uint64
 }
 
@@ -148,7 +175,7 @@ func readVDSO(pid int, maps []mapping) (v vdso, err error) {
 		}
 		image := make([]byte, m.to-m.from)
 		if err := readMemory(pid, m.from, image); err != nil {
-			return v, err
+			return v, mayNotTrace(pid, err)
 		}
 		f, err := elf.NewFile(bytes.NewReader(image))
 		if err != nil {
@@ -164,16 +191,7 @@ func readVDSO(pid int, maps []mapping) (v vdso, err error) {
 				v.functions[s.Name] = m.from + s.Value
 			}
 		}
-		text := f.Section(".text")
-		if text == nil || text.Addr+text.Size > uint64(len(image)) {
-			return v, fmt.Errorf("the vDSO of process %d has no code", pid)
-		}
-		at := bytes.Index(image[text.Addr:text.Addr+text.Size], []byte{0x0f, 0x05})
-		if at < 0 {
-			return v, fmt.Errorf("the vDSO of process %d has no instruction for system calls", pid)
-		}
-		v.gate = m.from + text.Addr + uint64(at)
 		return v, nil
 	}
-	return v, fmt.Errorf("process %d has no vDSO, in which the fork is executed: start the machine without vdso=0", pid)
+	return v, fmt.Errorf("process %d has no vDSO, by which clocks of copies are set: start the machine without vdso=0", pid)
 }

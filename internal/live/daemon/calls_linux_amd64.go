@@ -185,7 +185,12 @@ func (e *explorer) signal(r *unix.PtraceRegs) (int64, verdict) {
 	if signal == 0 {
 		return 0, answered
 	}
-	r.Orig_rax, r.Rdi, r.Rsi, r.Rdx = unix.SYS_TGKILL, uint64(e.pid), uint64(e.pid), uint64(signal)
+	own, err := status(e.pid)
+	if err != nil { // it was killed
+		return fail(unix.ESRCH), answered
+	}
+	pid := uint64(inNamespace(own))
+	r.Orig_rax, r.Rdi, r.Rsi, r.Rdx = unix.SYS_TGKILL, pid, pid, uint64(signal)
 	return 0, made
 }
 

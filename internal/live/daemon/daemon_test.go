@@ -41,7 +41,7 @@ func program(t *testing.T) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	out, err := exec.Command(needs.Program(t, "gcc"), "-O1", "-w", "-pthread", "-o", path, "testdata/daemon.c").CombinedOutput()
+	out, err := exec.Command(needs.Program(t, "gcc"), "-O2", "-ftree-vectorize", "-w", "-pthread", "-o", path, "testdata/daemon.c").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -51,6 +51,9 @@ func program(t *testing.T) string {
 func TestMain(m *testing.M) {
 	if len(os.Args) == 4 && os.Args[1] == "hold" {
 		hold(os.Args[2], os.Args[3])
+	}
+	if len(os.Args) == 4 && os.Args[1] == "churn" {
+		churn(os.Args[2], os.Args[3])
 	}
 	var err error
 	if built, err = os.MkdirTemp("", "bloodhound-daemon-"); err != nil {

@@ -46,12 +46,13 @@ func (c *Checkpoint) Deliver(inputs []Input, budget Budget) (o *Outcome, err err
 }
 
 func (c *Checkpoint) deliver(inputs []Input, budget Budget) (*Outcome, error) {
+	var pid int
+	c.gate.made = func(child int) error {
+		pid = child
+		return first(child)
+	}
 	if _, err := c.gate.call(unix.SYS_CLONE, uint64(unix.SIGCHLD), 0); err != nil {
 		return nil, fmt.Errorf("the checkpoint cannot make an explorer: %w", err)
-	}
-	pid, err := c.gate.born()
-	if err != nil {
-		return nil, err
 	}
 	handle, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -31,15 +31,18 @@ type Checkpoint struct {
 }
 
 // Take makes a checkpoint. The daemon stands still for as long as a fork takes, and goes on as if nothing had happened.
-// Were this process killed by SIGKILL in that time, of some ms, the daemon would be left with the registers of the fork.
 func (d *Daemon) Take() (*Checkpoint, error) {
 	if err := check(d.PID); err != nil {
+		return nil, err
+	}
+	known, err := status(d.PID)
+	if err != nil {
 		return nil, err
 	}
 	if b, err := born(d.PID); err != nil || b != d.born {
 		return nil, fmt.Errorf("process %d is another one than before: attach to the daemon again", d.PID)
 	}
-	c := &Checkpoint{daemon: d.PID, work: make(chan func())}
+	c := &Checkpoint{daemon: inNamespace(known), work: make(chan func())}
 	taken := make(chan error)
 	go func() {
 		// Only the thread that traces a process can use it. It ends with this goroutine, and the kernel ends the copies with it.
@@ -133,7 +136,7 @@ func (c *Checkpoint) take(d *Daemon) error {
 		c.start.Rax = number(c.PID, &regs)
 	}
 	c.start.Orig_rax = noCall
-	c.gate = gate{pid: c.PID, at: d.vdso.gate, regs: c.start}
+	c.gate = gate{pid: c.PID, at: d.code.gate, regs: c.start}
 	if err == nil {
 		err = c.shutIn(d, shared)
 	}
@@ -153,80 +156,100 @@ func (c *Checkpoint) copy(d *Daemon, own *unix.PtraceRegs) (list []sharedMemory,
 		return nil, err
 	}
 	stopped := time.Now()
+	detach := func(err error) ([]sharedMemory, error) { return nil, errors.Join(err, unix.PtraceDetach(d.PID)) }
 	if err := hasOneThread(d.PID); err != nil { // it may have started a thread since it was checked
-		return nil, errors.Join(err, unix.PtraceDetach(d.PID))
+		return detach(err)
 	}
-	if c.mask, err = mask(d.PID); err != nil {
-		return nil, err
+	if err := d.code.check(d.PID); err != nil {
+		return detach(err)
 	}
-	g := gate{pid: d.PID, at: d.vdso.gate, regs: *own}
-	restored := false
-	restore := func() error {
-		if restored {
-			return nil
-		}
-		restored = true
-		resumed := *own
-		resume(d.PID, &resumed, c.mask)
-		err := errors.Join(unix.PtraceSetRegs(d.PID, &resumed), setMask(d.PID, c.mask))
-		signal := 0
-		for i, s := range g.signals {
-			if i == 0 {
-				signal = int(s)
-			} else {
-				unix.Kill(d.PID, s)
-			}
-		}
-		return errors.Join(err, ptrace(unix.PTRACE_DETACH, d.PID, 0, uintptr(signal)))
-	}
-	defer func() { err = errors.Join(err, restore()) }()
-	if err := setMask(d.PID, ^uint64(0)); err != nil {
-		return nil, err
+	maps, err := readMaps(d.PID)
+	if err != nil {
+		return detach(err)
 	}
 	if c.files, err = readFiles(d.PID); err != nil {
-		return nil, err
+		return detach(err)
 	}
-	if list, err = readShared(d.PID); err != nil {
-		return nil, err
+	if list, err = readShared(d.PID, maps); err != nil {
+		return detach(err)
 	}
 	if err := c.clock.read(); err != nil {
-		return nil, err
+		return detach(err)
 	}
-	if err := c.fork(&g); err != nil {
-		return nil, fmt.Errorf("process %d cannot fork: %w", d.PID, err)
+	if c.mask, err = mask(d.PID); err != nil {
+		return detach(err)
 	}
-	if err := restore(); err != nil {
-		return nil, err
-	}
-	c.Paused = time.Since(stopped)
-	return list, nil
-}
-
-// nowhere is the stack of a process that is made: were its tracer to end before it is shut in, it would end at the next instruction.
-const nowhere = 8
-
-func (c *Checkpoint) fork(g *gate) error {
-	if _, err := g.call(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_FILES|unix.CLONE_FS, nowhere); err != nil {
-		return err
-	}
-	helper, err := g.born()
+	way, err := newWayHome(d.PID, d.code, maps, own, c.mask)
 	if err != nil {
-		return err
+		return detach(err)
 	}
-	h := gate{pid: helper, at: g.at, regs: g.regs}
-	if err := setMask(helper, ^uint64(0)); err != nil {
-		return err
+	g := gate{pid: d.PID, at: d.code.gate, regs: *own}
+	if err = way.leave(d.PID, own); err == nil {
+		err = c.fork(&g, way)
 	}
-	if _, err = h.call(unix.SYS_CLONE, uint64(unix.SIGCHLD), nowhere); err == nil {
-		if c.PID, err = h.born(); err == nil {
-			err = unix.PtraceSetOptions(c.PID, traceCopy)
+	if err != nil {
+		err = fmt.Errorf("process %d cannot fork: %w", d.PID, err)
+	}
+	resumed := *own
+	resume(d.PID, &resumed, c.mask)
+	err = errors.Join(err, way.arrive(d.PID, &resumed, c.mask))
+	signal := 0
+	for i, s := range g.signals {
+		if i == 0 {
+			signal = int(s)
+		} else {
+			unix.Kill(d.PID, s)
 		}
 	}
+	err = errors.Join(err, ptrace(unix.PTRACE_DETACH, d.PID, 0, uintptr(signal)))
+	c.Paused = time.Since(stopped)
+	if c.PID != 0 {
+		err = errors.Join(err, writeMemory(c.PID, way.at, way.was))
+	}
+	return list, err
+}
+
+func (c *Checkpoint) fork(g *gate, way *wayHome) error {
+	g.regs.Rsp = way.home
+	if _, err := g.call(unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, way.scratch); err != nil {
+		return err
+	}
+	var reaper [4]byte
+	if err := readMemory(g.pid, way.scratch, reaper[:]); err != nil {
+		return err
+	}
+	if le.Uint32(reaper[:]) != 0 {
+		return errors.New("it adopts the children of its children, and would adopt its copy (PR_SET_CHILD_SUBREAPER)")
+	}
+	// The daemon waits in the kernel until the helper has ended: were both to run, the daemon could overwrite the stack of the helper.
+	g.made = func(helper int) error { return c.help(helper, g, way) }
+	g.regs.Rsp = way.reap
+	const flags = unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_FILES | unix.CLONE_FS | unix.CLONE_PARENT_SETTID
+	helper, err := g.call(unix.SYS_CLONE, flags, way.exit, way.child)
+	g.regs.Rsp = way.home
+	if helper != 0 {
+		_, reaped := g.call(unix.SYS_WAIT4, helper, 0, unix.WALL, 0)
+		err = errors.Join(err, reaped)
+	}
+	return err
+}
+
+// help has the process between daemon and copy make the copy, and end.
+func (c *Checkpoint) help(pid int, g *gate, way *wayHome) error {
+	if err := first(pid); err != nil {
+		return err
+	}
+	h := gate{pid: pid, at: g.at, regs: g.regs, made: func(copy int) error {
+		if err := first(copy); err != nil {
+			return err
+		}
+		c.PID = copy
+		return unix.PtraceSetOptions(copy, traceCopy)
+	}}
+	h.regs.Rsp = way.exit
+	_, err := h.call(unix.SYS_CLONE, uint64(unix.SIGCHLD), way.exit)
 	if _, gone := h.call(unix.SYS_EXIT, 0); !errors.Is(gone, ErrEnded) {
 		err = errors.Join(err, fmt.Errorf("the process between daemon and copy does not end: %w", gone))
-	}
-	if _, reaped := g.call(unix.SYS_WAIT4, uint64(helper), 0, unix.WALL, 0); reaped != nil {
-		err = errors.Join(err, reaped)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"time"
 	"unsafe"
@@ -17,7 +18,7 @@ const (
 
 // Options of ptrace(2): of the daemon, whose forks are traced from their first instruction, and of copies, which end with their tracer.
 const (
-	traceDaemon = unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK
+	traceDaemon = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK | unix.PTRACE_O_TRACEVFORK
 	traceCopy   = traceDaemon | unix.PTRACE_O_TRACESECCOMP | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
 )
 
@@ -65,18 +66,19 @@ func setMask(pid int, set uint64) error {
 	return nil
 }
 
-// gate is a stopped tracee that executes calls for this process at the instruction `syscall` of the vDSO. Its registers are lost: who needs them
-// restores them.
+// gate is a stopped tracee that executes calls for this process. Its registers are lost: who needs them restores them.
 type gate struct {
 	pid     int
-	at      uint64
-	regs    unix.PtraceRegs
-	child   int // that its last call made
+	at      uint64                // an instruction `syscall`
+	regs    unix.PtraceRegs       // of calls, but for their arguments
+	made    func(child int) error // is called when a call has made a process, before the call ends
 	signals []unix.Signal
 	over    bool // it has ended, and its number may be another process's
 }
 
 // call has the tracee execute a call, and returns its result, or its error.
+//
+// It does not step by instructions (PTRACE_SINGLESTEP): the kernel leaves the flag for that set in a tracee whose tracer is killed.
 func (g *gate) call(number uint64, args ...uint64) (uint64, error) {
 	r := g.regs
 	r.Rip, r.Rax, r.Orig_rax = g.at, number, noCall
@@ -91,8 +93,9 @@ func (g *gate) call(number uint64, args ...uint64) (uint64, error) {
 	} else if err != nil {
 		return 0, err
 	}
-	for g.child = 0; ; {
-		if err := unix.PtraceSingleStep(g.pid); err != nil {
+	var failed error
+	for inside := false; ; {
+		if err := ptrace(unix.PTRACE_SYSCALL, g.pid, 0, 0); err != nil && err != unix.ESRCH {
 			return 0, err
 		}
 		s, _, err := wait(g.pid)
@@ -106,37 +109,38 @@ func (g *gate) call(number uint64, args ...uint64) (uint64, error) {
 		switch e := event(s); {
 		case e == eventClone || e == eventFork || e == eventVfork:
 			child, err := unix.PtraceGetEventMsg(g.pid)
-			if err != nil {
-				return 0, err
+			if err == nil {
+				err = g.made(int(child))
 			}
-			g.child = int(child)
-		case e == 0 && s.StopSignal() == unix.SIGTRAP:
+			failed = errors.Join(failed, err)
+		case e == 0 && s.StopSignal() == unix.SIGTRAP|0x80:
+			if inside = !inside; inside {
+				continue
+			}
 			if err := unix.PtraceGetRegs(g.pid, &r); err != nil {
 				return 0, err
 			}
-			if code := int64(r.Rax); code < 0 && code > -4096 {
-				return 0, unix.Errno(-code)
+			code := int64(r.Rax)
+			switch {
+			case restarts(&r): // a signal that cannot be blocked
+			case code < 0 && code > -4096:
+				return 0, errors.Join(failed, unix.Errno(-code))
+			default:
+				return r.Rax, failed
 			}
-			return r.Rax, nil
 		case e == 0: // a signal that cannot be blocked
 			g.signals = append(g.signals, s.StopSignal())
 		}
 	}
 }
 
-// born waits for the first stop of the process that the last call made.
-func (g *gate) born() (int, error) {
-	if g.child == 0 {
-		return 0, fmt.Errorf("process %d has made no child", g.pid)
+// first waits for the first stop of a process that a tracee has made.
+func first(pid int) error {
+	s, _, err := wait(pid)
+	if err == nil && !s.Stopped() {
+		err = ended(pid, s)
 	}
-	s, _, err := wait(g.child)
-	if err != nil {
-		return 0, err
-	}
-	if !s.Stopped() {
-		return 0, ended(g.child, s)
-	}
-	return g.child, nil
+	return err
 }
 
 // patience is how long a daemon may take to stop: a call that cannot be interrupted, of a disk say, may take seconds.
@@ -147,7 +151,7 @@ const patience = 5 * time.Second
 func (d *Daemon) stop(regs *unix.PtraceRegs) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if err := ptrace(unix.PTRACE_SEIZE, d.PID, 0, traceDaemon); err != nil {
-			return fmt.Errorf("process %d cannot be traced: run bloodhound as root, or allow it (/proc/sys/kernel/yama/ptrace_scope): %w", d.PID, err)
+			return mayNotTrace(d.PID, err)
 		}
 		if err := unix.PtraceInterrupt(d.PID); err != nil {
 			return err
