@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
@@ -139,7 +140,7 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	name := strings.ToLower(rand.Text()[:16])
 	worker := &fleet.Worker{Store: db, ID: records.ID(name), Projects: projects, Slice: w.slice, For: w.period, UntilRisk: w.untilRisk,
 		Identity: records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()},
-		Env:      records.Env{Engine: string(first.p.spec.Engine), Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: first.machine()},
+		Env:      records.Env{Engine: string(first.p.spec.Engine), Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: first.machine(), Features: first.features()},
 		Note:     func(text string) { a.note("%s %s", time.Now().Format(time.TimeOnly), text) }}
 	hook, err := newWebhook(w.webhook, worker.Note)
 	if err != nil {
@@ -378,6 +379,15 @@ func explanationOf(r *report.Explanation) (e fleet.Explanation, err error) {
 	e.Hash, e.Clear = r.Hash, r.Jump != nil && r.Jump.Clear
 	e.JSON, err = json.Marshal(r)
 	return e, err
+}
+
+// features are those of this machine that the engine cannot hide from a run.
+func (x *fleetProject) features() []string {
+	eng, err := engineFor(x.p.spec)
+	if f, is := eng.(engine.Featured); is && err == nil {
+		return f.Features()
+	}
+	return nil
 }
 
 // machine names the processor.

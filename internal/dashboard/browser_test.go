@@ -159,7 +159,7 @@ func TestHostileTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	test, code, env := records.TestID(evil), records.Code{Commit: text, Subject: text, Branch: text, Line: text, Images: []string{text}}, records.Env{Engine: text, Machine: text}
+	test, code, env := records.TestID(evil), records.Code{Commit: text, Subject: text, Branch: text, Line: text, Images: []string{text}}, records.Env{Engine: text, Machine: text, Features: []string{text, evil}}
 	worker := records.Worker{Host: text, Bloodhound: text, Labels: map[string]string{evil: text}, StartedMs: 1, EndedMs: 2, Reason: text}
 	failure := records.Failure{Signature: evil, Property: text, Reason: text, Level: text, Tape: text, Origin: text, File: file, Worker: "<w>", Code: code.ID(), Env: env.ID(), Imported: text}
 	id := records.FailureID(evil)

@@ -86,7 +86,7 @@ func TestPages(t *testing.T) {
 		"behind":          {"was not run in this test", "c0ffee12ab"},
 		"logarithmic":     {"on a linear scale"},
 		"without runs":    {"no holdout run of this code was recorded", "No run of this code was recorded"},
-		"failure": {`<h1 id="sentence">a write that was acknowledged is lost`, "the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",
+		"failure": {`<th title="linux 6.1 avx2 ">`, `<h1 id="sentence">a write that was acknowledged is lost`, "the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",
 			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`, "reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay it now",
 			`<iframe class="run" sandbox="allow-scripts" src="file?digest=`, "explain it", "moment of no return: ", "Explained 2 h ago by runner-1/4000", "introduced by 8d4e6b2a0c9f Answer reads from followers", "3 commits tried between 1f3a9c0e5b and c0ffee12ab", "find the commit", `<svg class="diagram plot"`},
 		"workers":            {"runner-1/4000", "pod=hound-2", "drained", `<rect class="work c`, "at work"},

@@ -175,17 +175,18 @@ func codesOf(v *records.View, ids []records.ID) (list []codeRef) {
 
 // envRef names an environment.
 type envRef struct {
-	ID   records.ID `json:"id"`
-	Name string     `json:"name"`
+	ID       records.ID `json:"id"`
+	Name     string     `json:"name"`
+	Features []string   `json:"features,omitempty"`
 }
 
 func envOf(v *records.View, id records.ID) envRef {
 	e := v.Envs[id]
 	if e == nil {
-		return envRef{id, cmp.Or(string(id), "none")}
+		return envRef{ID: id, Name: cmp.Or(string(id), "none")}
 	}
 	parts := slices.DeleteFunc([]string{e.Engine, e.System, e.Machine, e.Bloodhound}, func(part string) bool { return part == "" })
-	return envRef{id, strings.Join(parts, ", ")}
+	return envRef{id, strings.Join(parts, ", "), e.Features}
 }
 
 // workerRef names a worker.

@@ -10,6 +10,11 @@ type Check struct {
 	Remedy   string `json:"remedy,omitempty"` // what to do if it is missing
 }
 
+// Featured is an Engine that can name the features of this machine that a run depends on, and that it cannot hide.
+type Featured interface {
+	Features() []string
+}
+
 // Doctor is an Engine that can report what this machine offers it.
 type Doctor interface {
 	Doctor() []Check

@@ -82,8 +82,8 @@ type Env struct {
 	Bloodhound   string   `json:"bloodhound"`
 	TraceVersion int      `json:"trace_version"`
 	System       string   `json:"system,omitempty"`
-	Machine      string   `json:"machine,omitempty"` // processor
-	Features     []string `json:"features,omitempty"`
+	Machine      string   `json:"machine,omitempty"`  // processor
+	Features     []string `json:"features,omitempty"` // of kernel and processor
 }
 
 // ID names the environment.

@@ -44,7 +44,7 @@ var Codes = []records.Code{
 }
 
 // Env is where all of it ran.
-var Env = records.Env{Engine: "native", Bloodhound: "v1.0.0", TraceVersion: report.TraceVersion, System: "linux 6.1", Machine: "example"}
+var Env = records.Env{Engine: "native", Bloodhound: "v1.0.0", TraceVersion: report.TraceVersion, System: "linux 6.1", Machine: "example", Features: []string{"linux 6.1", "avx2"}}
 
 func ms(since time.Duration) int64 { return Now.Add(since).UnixMilli() }
 

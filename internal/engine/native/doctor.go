@@ -15,6 +15,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 )
 
+// Features implements engine.Featured.
+func (e *Engine) Features() []string { return host.Features() }
+
 // Doctor reports what this machine offers to the engine, and what to do about what is missing.
 func (e *Engine) Doctor() []engine.Check {
 	ptrace, speed, notices, walls := e.ptraceChecks()

@@ -12,9 +12,22 @@ import (
 // Describe names what a run depends on and the engine cannot hide: the kernel's release and the CPU features that
 // programs choose their code by.
 func Describe() string {
+	return "linux " + release() + " x86-64 " + strings.Join(processor(), ",")
+}
+
+// Features are the same, by the version of the kernel: its patches do not change what programs see.
+func Features() []string {
+	version := strings.SplitN(release(), ".", 3)
+	return append([]string{"linux " + strings.Join(version[:min(len(version), 2)], ".")}, processor()...)
+}
+
+func release() string {
 	var u unix.Utsname
 	unix.Uname(&u)
-	var f []string
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+func processor() (f []string) {
 	for _, x := range []struct {
 		on   bool
 		name string
@@ -24,5 +37,5 @@ func Describe() string {
 			f = append(f, x.name)
 		}
 	}
-	return "linux " + unix.ByteSliceToString(u.Release[:]) + " x86-64 " + strings.Join(f, ",")
+	return f
 }
