@@ -353,6 +353,50 @@ func TestReadsOnce(t *testing.T) {
 	}
 }
 
+// Spans say who searched from what state: a worker alone from where its last one ended, and one that has read what two others found from the state of both together.
+func TestSpansFollowEachOther(t *testing.T) {
+	a, b := store.NewMemory(), store.NewMemory()
+	p := &fake{name: "a"}
+	work(t, newWorker(a, "w1", p))
+	work(t, newWorker(b, "w2", p))
+	effort := func(s store.Store) *records.Effort {
+		for _, e := range viewOf(t, s).Tests[records.TestID("a")].Efforts {
+			return e
+		}
+		t.Fatal("no effort was recorded")
+		return nil
+	}
+	spansOf := func(s store.Store, worker string) (list []records.WorkerSpan) {
+		for x := range effort(s).Spans {
+			if x.Worker == records.ID(worker) {
+				list = append(list, *x)
+			}
+		}
+		slices.SortFunc(list, func(x, y records.WorkerSpan) int { return cmp.Compare(x.Seq, y.Seq) })
+		return list
+	}
+	for s, worker := range map[store.Store]string{a: "w1", b: "w2"} {
+		at, ends := records.State{}, map[records.State]bool{{}: true}
+		for _, x := range spansOf(s, worker) {
+			if !ends[x.From] {
+				t.Errorf("%s began a span of %s at %s, where none has ended", worker, x.Phase, x.From)
+			}
+			at, ends[x.To] = x.To, true
+		}
+		if at != effort(s).State() || at == (records.State{}) {
+			t.Errorf("%s ended at %s, and has found %s", worker, at, effort(s).State())
+		}
+	}
+	if _, err := store.Merge(t.Context(), a, b); err != nil {
+		t.Fatal(err)
+	}
+	both := effort(a).State()
+	work(t, newWorker(a, "w3", p))
+	if list := spansOf(a, "w3"); len(list) == 0 || list[0].From != both || list[len(list)-1].To != effort(a).State() {
+		t.Errorf("a worker that has read %s searched in %+v, and all is %s", both, list, effort(a).State())
+	}
+}
+
 // A worker without the repository leaves a request to bisect to one that has it.
 func TestBisect(t *testing.T) {
 	s := store.NewMemory()
