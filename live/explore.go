@@ -53,7 +53,7 @@ func Explore(t testing.TB, h Handler) Result {
 	if raceEnabled {
 		t.Fatal("live: a program with the race detector cannot be explored: its bookkeeping does not know the second bodies; run the test without -race")
 	}
-	if !shadow.Instrumented {
+	if len(shadow.Packages) == 0 {
 		t.Log("live: no package is instrumented, so the handler runs once; `bloodhound live test` explores it")
 		for _, f := range runOnce(h.Run) {
 			t.Errorf("live: %s %s", f.What, f.Where)

@@ -33,13 +33,38 @@ type Integer interface {
 
 // Symbolic makes a field an unknown input of the handler that runs. Its value is an example: the first path has it. The input is named in findings.
 func Symbolic[T Integer | ~bool](name string, field *T) {
+	seen()
 	shadow.Symbolic(name, unsafe.Pointer(field), unsafe.Sizeof(*field), reflect.TypeFor[T]().Kind() == reflect.Bool)
 }
 
 // SymbolicBytes makes each byte an unknown input, named NAME[0] and so on. The length stays.
 func SymbolicBytes(name string, b []byte) {
+	seen()
 	for i := range b {
 		shadow.Symbolic(fmt.Sprintf("%s[%d]", name, i), unsafe.Pointer(&b[i]), 1, false)
+	}
+}
+
+// marking has, by where inputs are marked, whether the code there is instrumented.
+var marking = map[uintptr]bool{}
+
+// seen counts that an input is marked by code that is not instrumented: it uses the input, too, and nobody sees how.
+func seen() {
+	if !shadow.Recording() {
+		return
+	}
+	var pcs [1]uintptr
+	runtime.Callers(3, pcs[:])
+	follows, ok := marking[pcs[0]]
+	if !ok {
+		shadow.Aside(func() {
+			f, _ := runtime.CallersFrames(pcs[:]).Next()
+			follows = shadow.Follows(shadow.PackageOf(f.Function))
+		})
+		marking[pcs[0]] = follows
+	}
+	if !follows {
+		shadow.Unmarked()
 	}
 }
 

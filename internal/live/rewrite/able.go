@@ -8,20 +8,26 @@ import (
 	"strings"
 )
 
+// What reasons for having no second body begin with, if the function cannot count its calls either, or need not.
+const (
+	early     = "runs before any path: "
+	directive = "a directive of the compiler: "
+)
+
 // unable is why a function cannot have a second body, or "".
 func unable(info *types.Info, d *ast.FuncDecl) string {
 	switch {
 	case d.Body == nil:
 		return "no body in Go"
 	case d.Recv == nil && (d.Name.Name == "init" || d.Name.Name == "main" || d.Name.Name == "_"):
-		return "runs before any path: " + d.Name.Name
+		return early + d.Name.Name
 	case strings.HasPrefix(d.Name.Name, prefix):
 		return "its name begins with " + prefix
 	}
 	if d.Doc != nil {
 		for _, c := range d.Doc.List {
 			if strings.HasPrefix(c.Text, "//go:nosplit") || strings.HasPrefix(c.Text, "//go:linkname") || strings.HasPrefix(c.Text, "//go:nowritebarrier") || strings.HasPrefix(c.Text, "//go:systemstack") {
-				return "a directive of the compiler: " + strings.Fields(c.Text)[0]
+				return directive + strings.Fields(c.Text)[0]
 			}
 		}
 	}

@@ -273,7 +273,7 @@ func (w *writer) boxed(n ast.Node, v value, T types.Type) value {
 		w.lose(n, v)
 		return value{text: v.text, typ: v.typ, num: v.num}
 	}
-	box := w.temp("any(" + v.text + ")")
+	box := w.temp("bh_any(" + v.text + ")")
 	if isScalar {
 		w.emit("bh_BoxNumber(&%s, %d, %s)", box, s.size(), v.s)
 	} else {

@@ -42,6 +42,7 @@ type frame struct {
 	outer    *frame
 	sig      *types.Signature
 	tag      string
+	site     string                // of the function, for results that nobody takes
 	results  []*types.Var          // if they have names
 	deferred bool                  // results are given by a deferred call, after all others
 	given    []string              // shadow variables of results that the deferred call gives
@@ -269,11 +270,11 @@ func (w *writer) declare(obj types.Object, name string, v value) {
 
 // second writes the second body of a function: its statements without braces. Parameters keep their names.
 func (w *writer) second(ft *ast.FuncType, recv *ast.FieldList, sig *types.Signature, body *ast.BlockStmt) {
-	w.fn = &frame{outer: w.fn, sig: sig, tag: tagOf(sig)}
+	w.fn = &frame{outer: w.fn, sig: sig, tag: tagOf(sig), site: w.site(ft, "lost")}
 	defer func() { w.fn = w.fn.outer }()
 	w.enter(ft, recv)
 	w.named(ft)
-	if hasDefer(body) && w.resultsHold() {
+	if w.hasDefer(body) && w.resultsHold() {
 		w.deferResults()
 	}
 	w.block(body.List)
@@ -282,16 +283,16 @@ func (w *writer) second(ft *ast.FuncType, recv *ast.FieldList, sig *types.Signat
 	}
 }
 
-// enter gives parameters their shadows.
+// enter gives parameters their shadows. A function that has parameters says so even if it has no use for those: they are not lost.
 func (w *writer) enter(ft *ast.FuncType, recv *ast.FieldList) {
 	record := ""
+	if recv != nil || len(ft.Params.List) > 0 {
+		record = w.temp("bh_Enter(" + w.fn.tag + ")")
+	}
 	take := func(slot int, name *ast.Ident) {
 		obj := w.info.Defs[name]
 		if obj == nil || name.Name == "_" || !holds(obj.Type()) {
 			return
-		}
-		if record == "" {
-			record = w.temp("bh_Enter(" + w.fn.tag + ")")
 		}
 		w.take(record, "Get", slot, obj, name.Name)
 	}
@@ -372,7 +373,7 @@ func (w *writer) deferResults() {
 		w.fn.given = append(w.fn.given, n)
 		w.emit("var %s bh_e; _ = %s", n, n)
 	}
-	w.emit("defer func() {\nbh_Return(%s)", w.fn.tag)
+	w.emit("defer func() {\nbh_Return(%s, %s)", w.fn.tag, w.fn.site)
 	for i, n := range w.fn.given {
 		w.emit("bh_Give(%d, %s)", i, n)
 	}
@@ -391,32 +392,33 @@ func (w *writer) resultValues() (list []value) {
 	return list
 }
 
-// give gives the results' shadows to the caller.
+// give gives the results' shadows to the caller: also none, lest it takes those of a function that was called before.
 func (w *writer) give(list []value) {
-	begun := false
+	if !w.resultsHold() {
+		return
+	}
+	w.emit("bh_Return(%s, %s)", w.fn.tag, w.fn.site)
 	for i, v := range list {
-		if v.s == "" && (v.addr == "" || !aggregate(v.typ)) {
-			continue
-		}
-		if !begun {
-			w.emit("bh_Return(%s)", w.fn.tag)
-			begun = true
-		}
-		if v.s != "" {
+		switch {
+		case v.s != "":
 			w.emit("bh_Give(%d, %s)", i, v.s)
-		} else {
+		case v.addr != "" && aggregate(v.typ):
 			w.emit("bh_GiveMemory(%d, %s, %s)", i, v.addr, w.size(v.typ, v.text))
 		}
 	}
 }
 
-func hasDefer(body *ast.BlockStmt) (found bool) {
+// hasDefer reports whether calls may follow a return statement: deferred ones, or the rest of a function over which a range statement ranges.
+func (w *writer) hasDefer(body *ast.BlockStmt) (found bool) {
 	ast.Inspect(body, func(n ast.Node) bool {
-		switch n.(type) {
+		switch n := n.(type) {
 		case *ast.FuncLit:
 			return false
 		case *ast.DeferStmt:
 			found = true
+		case *ast.RangeStmt:
+			_, over := under(w.info.TypeOf(n.X)).(*types.Signature)
+			found = found || over
 		}
 		return true
 	})

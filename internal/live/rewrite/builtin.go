@@ -30,6 +30,7 @@ func (w *writer) builtinCall(c *ast.CallExpr, name string, statement bool) []val
 		return []value{w.makes(c, T)}
 	case "delete":
 		m := w.pure(c.Args[0])
+		m.text = w.temp(m.text)
 		key := w.key(c.Args[1], under(w.info.TypeOf(c.Args[0])).(*types.Map).Key())
 		w.emit("delete(%s, %s)", m.text, key)
 		return nil
@@ -40,7 +41,7 @@ func (w *writer) builtinCall(c *ast.CallExpr, name string, statement bool) []val
 	var args []value
 	for _, a := range c.Args {
 		v := w.pure(a)
-		w.lose(c, v)
+		w.loseAll(c, v)
 		args = append(args, v)
 	}
 	text := w.src(c.Fun) + "(" + strings.TrimPrefix(texts(" ", args), " ") + ")"
@@ -70,6 +71,9 @@ func (w *writer) makes(c *ast.CallExpr, T types.Type) value {
 	args := []string{w.src(c.Args[0])}
 	for _, a := range c.Args[1:] {
 		v := w.pure(a)
+		if isTypeParam(v.typ) {
+			w.loseAll(a, v)
+		}
 		if v.s != "" {
 			v = w.hold(v)
 			w.emit("bh_Fix(%s, %s, %s)", w.site(a, "length"), v.s, v.num)
@@ -105,7 +109,11 @@ func (w *writer) appends(c *ast.CallExpr, T types.Type) value {
 	}
 	if !shadowed || base.known || len(args) == 0 {
 		for _, v := range args {
-			w.lose(c, v)
+			if !ok {
+				w.loseAll(c, v)
+			} else {
+				w.lose(c, v)
+			}
 		}
 		return value{text: w.temp("append(" + base.text + texts(", ", args) + ellipsis(c) + ")"), typ: T}
 	}
@@ -144,6 +152,8 @@ func (w *writer) copies(c *ast.CallExpr, T types.Type, statement bool) value {
 	n := w.temp("copy(" + dst + ", " + src + ")")
 	v := w.plain(n, T)
 	if various(w.info.TypeOf(c.Args[0])) || various(w.info.TypeOf(c.Args[1])) {
+		s.text = src
+		w.loseAll(c, s)
 		return v
 	}
 	slice, ok := under(w.info.TypeOf(c.Args[0])).(*types.Slice)

@@ -43,7 +43,14 @@ func (w *writer) quietBuiltin(c *ast.CallExpr) value {
 	}
 	name := w.builtin(c)
 	s, ok := scalarOf(T)
-	if !ok || name != "min" && name != "max" || isString(T) {
+	if name == "min" || name == "max" {
+		for _, a := range args {
+			if !ok {
+				w.loseAll(c, a)
+			}
+		}
+	}
+	if !ok || name != "min" && name != "max" {
 		return w.plain(w.src(c.Fun)+"("+strings.TrimPrefix(texts(" ", args), " ")+")", T)
 	}
 	least := args[0]
@@ -177,44 +184,108 @@ func (w *writer) callWith(c *ast.CallExpr, s *types.Signature, args []value, sta
 	if _, ok := ast.Unparen(c.Fun).(*ast.FuncLit); ok {
 		fun = "(" + fun + ")"
 	}
-	known := f == nil || f.Pkg() != nil && w.f.pkg.set[f.Pkg().Path()]
-	tag := ""
-	if known {
-		if f != nil {
-			tag = tagOf(f.Signature())
-		} else {
-			tag = tagOf(s)
-		}
-		args = w.variadic(c, s, args)
-		w.emit("bh_Call(%s)", tag)
-		w.receiver(c)
-		for i, a := range args {
-			w.pass(i+1, a)
-		}
-	} else {
-		for i, a := range args {
-			if !a.known && (isString(a.typ) || isSliceOfKnown(a.typ)) {
-				args[i] = w.hold(a)
-			}
-			w.loseArgument(c, args[i])
-		}
+	switch {
+	case f == nil:
+		return w.callAny(c, s, fun, args, statement)
+	case !w.f.pkg.scope.follows(f):
+		return w.callForeign(c, s, f, fun, args, statement)
 	}
-	call := fun + "(" + strings.TrimPrefix(texts(" ", args), " ") + spread(c, args) + ")"
-	return w.results(call, s, tag, statement)
+	tag := tagOf(f.Signature())
+	args = w.variadic(c, s, args)
+	w.emit("bh_Call(%s, %s)", tag, w.site(c, "lost"))
+	w.passAll(c, args)
+	return w.results(calling(c, fun, args), s, tag, statement)
 }
 
-func isSliceOfKnown(T types.Type) bool { return T != nil && isSliceOf(T) }
+func calling(c *ast.CallExpr, fun string, args []value) string {
+	return fun + "(" + strings.TrimPrefix(texts(" ", args), " ") + spread(c, args) + ")"
+}
 
-// loseArgument counts what goes to a function that has no second body: shadows of a value, of the bytes of a string, and of the elements of a slice.
-func (w *writer) loseArgument(c *ast.CallExpr, a value) {
-	switch {
-	case a.known || a.typ == nil:
-	case isString(a.typ):
-		w.emit("bh_LoseMemory(%s, bh_text(%s), uintptr(len(%s)))", w.site(c, "lost"), a.text, a.text)
-	case isSliceOf(a.typ):
-		w.emit("bh_LoseMemory(%s, bh_data(%s), uintptr(len(%s))*bh_sizeofElement(%s))", w.site(c, "lost"), a.text, a.text, a.text)
-	default:
-		w.lose(c, a)
+func (w *writer) passAll(c *ast.CallExpr, args []value) {
+	w.receiver(c)
+	for i, a := range args {
+		w.pass(i+1, a)
+	}
+}
+
+// callAny calls a function value, or a method of what an interface holds: if that has no second body, what the arguments lead to is lost.
+func (w *writer) callAny(c *ast.CallExpr, s *types.Signature, fun string, args []value, statement bool) []value {
+	tag := tagOf(s)
+	args = w.variadic(c, s, args)
+	for i, a := range args {
+		if !a.known && !isUntyped(a.typ) && !isName(a.text) {
+			args[i] = w.hold(a)
+		}
+	}
+	n := ""
+	if _, literal := ast.Unparen(c.Fun).(*ast.FuncLit); literal {
+		w.emit("bh_Call(%s, %s)", tag, w.site(c, "lost"))
+	} else {
+		of := fun
+		if sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && w.info.Selections[sel] != nil && w.info.Selections[sel].Kind() == types.MethodVal {
+			of = w.pure(sel.X).text
+		}
+		n = w.temp("bh_CallValue(" + tag + ", " + w.site(c, "lost") + ", bh_any(" + of + "))")
+	}
+	w.passAll(c, args)
+	list := w.resultsOf(calling(c, fun, args), s, statement)
+	if n != "" {
+		var parts []string
+		for _, a := range args {
+			if !a.known && leads(a.typ) {
+				parts = append(parts, "bh_any("+a.text+")")
+			}
+		}
+		if len(parts) > 0 {
+			w.emit("if bh_Done(%s) { bh_Reach(%s, %s) }", n, w.site(c, "lost"), strings.Join(parts, ", "))
+		} else {
+			w.emit("bh_Done(%s)", n)
+		}
+	}
+	return w.shadows(list, s, tag, statement)
+}
+
+// harmless are packages whose functions give nothing that depends on what the arguments lead to.
+var harmless = map[string]bool{"sync": true, "sync/atomic": true, "testing": true, "time": true, "runtime": true, "runtime/debug": true, "internal/abi": true, "github.com/bloodhound-dst/bloodhound/live": true}
+
+// callForeign calls a function of a package that is not instrumented.
+func (w *writer) callForeign(c *ast.CallExpr, s *types.Signature, f *types.Func, fun string, args []value, statement bool) []value {
+	quiet := f.Pkg() != nil && harmless[f.Pkg().Path()]
+	var deep []string
+	if sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && s.Recv() != nil {
+		x := w.pure(sel.X)
+		w.lose(c, x)
+		if leads(x.typ) {
+			deep = append(deep, "bh_any("+x.text+")")
+		} else if x.addr != "" {
+			deep = append(deep, "bh_any(&"+x.text+")")
+		}
+	}
+	for i, a := range args {
+		if !a.known && !isUntyped(a.typ) && !isName(a.text) {
+			args[i] = w.hold(a)
+		}
+		if !a.known && leads(a.typ) {
+			deep = append(deep, "bh_any("+args[i].text+")")
+		}
+		if !a.known {
+			w.lose(c, args[i])
+		}
+	}
+	if len(deep) > 0 && !quiet {
+		w.emit("bh_Reach(%s, %s)", w.site(c, "lost"), strings.Join(deep, ", "))
+	}
+	return w.results(calling(c, fun, args), s, "", statement)
+}
+
+// loseAll counts a value that goes where no shadow follows, and what it leads to.
+func (w *writer) loseAll(n ast.Node, v value) {
+	if v.known || v.typ == nil || isUntyped(v.typ) {
+		return
+	}
+	w.lose(n, v)
+	if leads(v.typ) {
+		w.emit("bh_Reach(%s, bh_any(%s))", w.site(n, "lost"), v.text)
 	}
 }
 
@@ -297,7 +368,12 @@ func (w *writer) pass(slot int, v value) {
 }
 
 // results writes a call and takes its results; tag is "" if it has no shadows.
-func (w *writer) results(call string, s *types.Signature, tag string, statement bool) (list []value) {
+func (w *writer) results(call string, s *types.Signature, tag string, statement bool) []value {
+	return w.shadows(w.resultsOf(call, s, statement), s, tag, statement)
+}
+
+// resultsOf writes a call and gives its results, none if they are dropped.
+func (w *writer) resultsOf(call string, s *types.Signature, statement bool) (list []value) {
 	n := s.Results().Len()
 	if n == 0 || statement {
 		w.emit("%s", call)
@@ -308,18 +384,27 @@ func (w *writer) results(call string, s *types.Signature, tag string, statement 
 		names[i] = w.fresh()
 	}
 	w.emit("%s := %s", strings.Join(names, ", "), call)
-	record := ""
 	for i, name := range names {
 		w.emit("_ = %s", name)
-		T := s.Results().At(i).Type()
-		v := w.plain(name, T)
-		if holds(T) {
-			if record == "" && tag != "" {
-				record = w.temp("bh_Back(" + tag + ")")
-			}
-			w.result(&v, record, i)
+		list = append(list, w.plain(name, s.Results().At(i).Type()))
+	}
+	return list
+}
+
+// shadows gives results theirs.
+func (w *writer) shadows(list []value, s *types.Signature, tag string, statement bool) []value {
+	record := ""
+	for i := range list {
+		if !holds(list[i].typ) {
+			continue
 		}
-		list = append(list, v)
+		if record == "" && tag != "" {
+			record = w.temp("bh_Back(" + tag + ")")
+		}
+		w.result(&list[i], record, i)
+	}
+	if record == "" && tag != "" {
+		w.emit("bh_Ignore()")
 	}
 	return list
 }

@@ -38,17 +38,26 @@ var calls = []struct{ name, signature string }{
 	{"Copy", "(dst, src bh_p, n uintptr)"},
 	{"Clear", "(p bh_p, n uintptr)"},
 	{"Same", "(p, q bh_p, n uintptr) bh_e"},
-	{"Operate", "(op uint8, p, q bh_p, n uintptr, example any) bh_e"},
-	{"Widen", "(p bh_p, n uintptr, example any, width uint8) bh_e"},
-	{"Narrow", "(p bh_p, n uintptr, example any, e bh_e, signed bool)"},
-	{"Fields", "(p, q bh_p, layout string, equal bool) bh_e"},
+	{"Operate", "(op uint8, p, q bh_p, like bh_any) bh_e"},
+	{"Widen", "(p bh_p, like bh_any, width uint8) bh_e"},
+	{"Narrow", "(site uint32, p bh_p, like bh_any, e bh_e, signed bool)"},
+	{"Equal", "(p, q bh_p, like bh_any) bh_e"},
+	{"Interfaces", "(x, y bh_any) bh_e"},
+	{"FixKey", "(site uint32, p bh_p, like bh_any)"},
+	{"Reach", "(site uint32, values ...bh_any)"},
+	{"Unseen", "(site uint32)"},
+	{"Count", "(site uint32, n bh_e)"},
 	{"Search", "(s, t string) bh_e"},
 	{"Times", "(s string, c bh_e, value byte) bh_e"},
-	{"Call", "(tag uint32)"},
+	{"Call", "(tag, site uint32)"},
+	{"CallValue", "(tag, site uint32, of bh_any) int"},
+	{"Done", "(n int) bool"},
+	{"Ignore", "()"},
 	{"Pass", "(i int, e bh_e)"},
 	{"PassMemory", "(i int, p bh_p, n uintptr)"},
 	{"Enter", "(tag uint32) bh_r"},
-	{"Return", "(tag uint32)"},
+	{"EnterLoop", "(tag uint32) bh_r"},
+	{"Return", "(tag, site uint32)"},
 	{"Give", "(i int, e bh_e)"},
 	{"GiveMemory", "(i int, p bh_p, n uintptr)"},
 	{"Back", "(tag uint32) bh_r"},
@@ -70,17 +79,18 @@ var calls = []struct{ name, signature string }{
 	{"ReverseBytes", "(x bh_e) bh_e"},
 	{"Compare", "(s, t string) bh_e"},
 	{"Find", "(p bh_p, n int, c bh_e, value byte) bh_e"},
-	{"Boxed", "(i any) bh_p"},
-	{"Box", "(i *any, p bh_p, n uintptr)"},
-	{"BoxNumber", "(i *any, size uintptr, e bh_e)"},
+	{"Boxed", "(i bh_any) bh_p"},
+	{"Box", "(i *bh_any, p bh_p, n uintptr)"},
+	{"BoxNumber", "(i *bh_any, size uintptr, e bh_e)"},
 }
 
 // declarations is the file of a rewritten package that names the runtime's functions. An empty assembly file beside it lets functions lack bodies.
-func declarations(pkg string) string {
+func declarations(pkg, path string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "package %s\n\nimport \"unsafe\"\n\n", pkg)
 	b.WriteString(`type (
 	bh_p = unsafe.Pointer
+	bh_any = interface{}
 	bh_expr struct{ _ int }
 	bh_e = *bh_expr
 	bh_record struct{ _ int }
@@ -94,25 +104,25 @@ func bh_b(v bool) uint64 {
 	return 0
 }
 
-func bh_data[S ~[]T, T any](s S) bh_p { return bh_p(unsafe.SliceData(s)) }
+func bh_data[S ~[]T, T bh_any](s S) bh_p { return bh_p(unsafe.SliceData(s)) }
 
 func bh_text[S ~string](s S) bh_p { return bh_p(unsafe.StringData(string(s))) }
 
 func bh_string[S ~[]byte](s S) string { return unsafe.String(unsafe.SliceData(s), len(s)) }
 
-func bh_sizeof[T any](*T) uintptr {
+func bh_sizeof[T bh_any](*T) uintptr {
 	var v T
 	return unsafe.Sizeof(v)
 }
 
-func bh_sizeofElement[S ~[]T, T any](S) uintptr {
+func bh_sizeofElement[S ~[]T, T bh_any](S) uintptr {
 	var v T
 	return unsafe.Sizeof(v)
 }
 
 `)
 	fmt.Fprintf(&b, "//go:linkname bh_On %s.On\nvar bh_On bool\n", runtime)
-	fmt.Fprintf(&b, "//go:linkname bh_Instrumented %s.Instrumented\nvar bh_Instrumented bool\n\nfunc init() { bh_Instrumented = true }\n", runtime)
+	fmt.Fprintf(&b, "//go:linkname bh_Packages %s.Packages\nvar bh_Packages []string\n\nfunc init() { bh_Packages = append(bh_Packages, %q) }\n", runtime, path)
 	for _, c := range calls {
 		// The runtime keeps no pointer that it is given and returns none, so whatever is on the stack of a function stays there.
 		fmt.Fprintf(&b, "\n//go:noescape\n//go:linkname bh_%s %s.%s\nfunc bh_%s%s\n", c.name, runtime, c.name, c.name, c.signature)

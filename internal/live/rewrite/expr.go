@@ -243,6 +243,7 @@ func (w *writer) index(e *ast.IndexExpr, located bool) value {
 		return w.plain(x.text+"["+w.key(e.Index, m.Key())+"]", T)
 	}
 	if various(X) {
+		w.loseAll(e, x)
 		i := w.position(e.Index, "len("+x.text+")")
 		return w.plain(x.text+"["+i+"]", T)
 	}
@@ -281,18 +282,32 @@ func (w *writer) choice(e *ast.IndexExpr, x value, s scalar) (value, bool) {
 	return v, true
 }
 
-// key is a key of a map: it is fixed.
+// key is a key of a map, of type T: it is fixed.
 func (w *writer) key(e ast.Expr, T types.Type) string {
-	v := w.assignable(e, w.pure(e), T)
+	v := w.pure(e)
 	switch {
+	case v.known || v.typ == nil:
 	case v.s != "":
 		w.emit("bh_Fix(%s, %s, %s)", w.site(e, "key"), v.s, v.num)
-	case isString(v.typ) && !v.known:
+	case isString(v.typ):
 		w.emit("bh_FixText(%s, string(%s))", w.site(e, "key"), v.text)
-	case v.addr != "" && aggregate(v.typ):
-		w.emit("bh_FixMemory(%s, %s, %s)", w.site(e, "key"), v.addr, w.size(v.typ, v.text))
+	case compound(v.typ):
+		v = w.addressed(v)
+		w.emit("bh_FixKey(%s, %s, bh_any(&%s))", w.site(e, "key"), v.addr, v.text)
 	}
-	return v.text
+	return w.assignable(e, v, T).text
+}
+
+// compound reports whether a comparison of values of T compares several things, or such as only the runtime knows.
+func compound(T types.Type) bool {
+	if isTypeParam(T) {
+		return true
+	}
+	switch T.Underlying().(type) {
+	case *types.Struct, *types.Array, *types.Interface:
+		return true
+	}
+	return false
 }
 
 // position is an index, below a length: it is fixed. Its text is a name or a constant.
@@ -300,6 +315,9 @@ func (w *writer) position(e ast.Expr, length string) string {
 	v := w.pure(e)
 	if v.known {
 		return v.text
+	}
+	if isTypeParam(v.typ) {
+		w.loseAll(e, v)
 	}
 	if v.s == "" {
 		if isName(v.text) {

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -136,6 +137,7 @@ func (w *writer) ranges(s *ast.RangeStmt, label string) {
 	defer w.emit("}")
 	T := w.info.TypeOf(s.X)
 	if various(T) || scalarParam(T) {
+		w.loseAll(s.X, x)
 		w.rangeAs(s, label, x.text)
 		return
 	}
@@ -200,16 +202,51 @@ func (w *writer) rangeAs(s *ast.RangeStmt, label, x string) {
 		head = strings.Join(parts, ", ") + " " + s.Tok.String() + " "
 	}
 	w.emit("%sfor %srange %s {", label, head, x)
-	for _, e := range keys {
-		id := e.(*ast.Ident)
-		if s.Tok == token.DEFINE {
-			w.declare(w.info.Defs[id], id.Name, value{})
-		} else {
-			w.follow(s, w.target(id), value{})
-		}
+	record := ""
+	yield, ok := yieldOf(w.info.TypeOf(s.X))
+	if ok {
+		record = w.temp("bh_EnterLoop(" + tagOf(yield) + ")")
+	}
+	for i, e := range keys {
+		w.given(s, e.(*ast.Ident), record, i+1)
 	}
 	w.block(s.Body.List)
 	w.emit("}")
+}
+
+// yieldOf is the signature of the function that a range statement over a function gives it.
+func yieldOf(T types.Type) (*types.Signature, bool) {
+	f, ok := under(T).(*types.Signature)
+	if !ok || f.Params().Len() != 1 {
+		return nil, false
+	}
+	yield, ok := under(f.Params().At(0).Type()).(*types.Signature)
+	return yield, ok
+}
+
+// given gives a variable that a range statement has set the shadow in a slot of a record, if there is one.
+func (w *writer) given(s *ast.RangeStmt, id *ast.Ident, record string, slot int) {
+	if id.Name == "_" {
+		return
+	}
+	if s.Tok == token.DEFINE {
+		obj := w.info.Defs[id]
+		if record == "" || !holds(obj.Type()) {
+			w.declare(obj, id.Name, value{})
+		} else {
+			w.take(record, "Get", slot, obj, id.Name)
+		}
+		return
+	}
+	t := w.target(id)
+	v := w.plain(id.Name, t.typ)
+	if scalar, ok := scalarOf(t.typ); ok && record != "" {
+		v.s = fmt.Sprintf("bh_Get(%s, %d, %s, %d)", record, slot, v.num, scalar.width)
+	} else if record != "" && holds(t.typ) && t.lies {
+		w.emit("bh_GetMemory(%s, %d, bh_p(&%s), %s)", record, slot, id.Name, w.size(t.typ, id.Name))
+		return
+	}
+	w.follow(s, t, v)
 }
 
 // turn sets a variable of a range statement to a value, and gives it a shadow.
@@ -428,7 +465,7 @@ func (w *writer) communication(c *ast.CommClause) string {
 		w.hoist(comm.Chan)
 		w.hoist(comm.Value)
 		v := w.pure(comm.Value)
-		w.lose(comm, v)
+		w.loseAll(comm, v)
 		if w.info.Types[comm.Value].Value == nil && !w.info.Types[comm.Value].IsNil() {
 			v = w.hold(v)
 		}

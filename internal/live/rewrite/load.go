@@ -54,21 +54,21 @@ func Rewrite(o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]bool{}
+	within := &scope{packages: map[string]bool{}, blind: map[string]bool{}}
 	r := &Result{Overlay: filepath.Join(o.Out, "overlay.json"), Sites: filepath.Join(o.Out, "sites.json")}
-	sites := make([]shadow.Site, 1)
+	sites := []shadow.Site{{Kind: "lost", Text: "code that is not instrumented, or a stack that has grown by much"}}
 	var kept []*packages.Package
 	for _, p := range list {
 		if reason := refuse(p); reason != "" {
 			r.Packages = append(r.Packages, Package{Path: p.PkgPath, Refused: reason})
 			continue
 		}
-		set[p.PkgPath] = true
+		within.add(p)
 		kept = append(kept, p)
 	}
 	overlay := map[string]string{}
 	for i, p := range kept {
-		summary, err := add(p, set, &sites, overlay, filepath.Join(o.Out, fmt.Sprintf("p%d", i)))
+		summary, err := add(p, within, &sites, overlay, filepath.Join(o.Out, fmt.Sprintf("p%d", i)))
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func loadPackages(o Options) ([]*packages.Package, error) {
 		if len(p.Errors) > 0 {
 			return nil, fmt.Errorf("package %s: %w", p.PkgPath, p.Errors[0])
 		}
-		if strings.HasSuffix(p.PkgPath, ".test") || strings.HasSuffix(p.PkgPath, "_test") {
+		if strings.HasSuffix(p.PkgPath, ".test") || outer(p) && !slices.Contains(o.Tests, strings.TrimSuffix(p.PkgPath, outerSuffix)) {
 			continue
 		}
 		tested := p.ID != p.PkgPath
@@ -124,6 +124,13 @@ func loadPackages(o Options) ([]*packages.Package, error) {
 	return list, nil
 }
 
+// outerSuffix ends the path, and the name, of a package of tests that lies beside the one that it tests.
+const outerSuffix = "_test"
+
+func outer(p *packages.Package) bool {
+	return strings.HasSuffix(p.PkgPath, outerSuffix) && strings.HasSuffix(p.Name, outerSuffix)
+}
+
 // refuse is why a package is left alone, or "".
 func refuse(p *packages.Package) string {
 	if len(p.Syntax) == 0 {
@@ -133,9 +140,9 @@ func refuse(p *packages.Package) string {
 }
 
 // add rewrites a package into a folder.
-func add(p *packages.Package, set map[string]bool, sites *[]shadow.Site, overlay map[string]string, folder string) (Package, error) {
+func add(p *packages.Package, within *scope, sites *[]shadow.Site, overlay map[string]string, folder string) (Package, error) {
 	summary := Package{Path: p.PkgPath, Reasons: map[string]int{}}
-	u, err := newUnit(p, set, sites, os.ReadFile)
+	u, err := newUnit(p, within, sites, os.ReadFile)
 	if err != nil {
 		return summary, err
 	}
@@ -161,8 +168,12 @@ func add(p *packages.Package, set map[string]bool, sites *[]shadow.Site, overlay
 		return summary, err
 	}
 	dir := filepath.Dir(p.GoFiles[0])
-	texts[filepath.Join(dir, "bh_declarations.go")] = []byte(declarations(p.Name))
-	if p.Imports["runtime/cgo"] == nil {
+	name := "bh_declarations.go"
+	if outer(p) {
+		name = "bh_declarations_outer_test.go"
+	}
+	texts[filepath.Join(dir, name)] = []byte(declarations(p.Name, p.PkgPath))
+	if p.Imports["runtime/cgo"] == nil && !outer(p) {
 		texts[filepath.Join(dir, "bh_declarations.s")] = nil // cgo allows no such file, and needs none
 	}
 	for name, text := range texts {

@@ -26,6 +26,8 @@ func (w *writer) unary(e *ast.UnaryExpr) value {
 	x := w.pure(e.X)
 	v := w.plain("("+e.Op.String()+x.text+")", T)
 	switch {
+	case isTypeParam(x.typ):
+		w.loseAll(e, x)
 	case x.s == "":
 	case e.Op == token.ADD:
 		v.s = x.s
@@ -71,11 +73,17 @@ func (w *writer) binary(n ast.Node, op token.Token, x, y value, T types.Type) va
 	if codes, ok := arithmetic[op]; ok && isTypeParam(T) {
 		x, y = w.lasting(x, y), w.lasting(y, x)
 		t := w.temp("(" + x.text + " " + op.String() + " " + y.text + ")")
-		size := w.size(T, t)
-		w.emit("bh_Narrow(bh_p(&%s), %s, any(%s), bh_Operate(%d, %s, %s, %s, any(%s)), false)", t, size, t, codes[0], x.addr, y.addr, size, t)
+		if various(T) {
+			w.emit("bh_Reach(%s, bh_any(%s), bh_any(%s))", w.site(n, "lost"), x.text, y.text) // texts
+		}
+		w.emit("bh_Narrow(%s, bh_p(&%s), bh_any(&%s), bh_Operate(%d, %s, %s, bh_any(&%s)), false)", w.site(n, "lost"), t, t, codes[0], x.addr, y.addr, t)
 		return value{text: t, typ: T, addr: "bh_p(&" + t + ")"}
 	}
 	s, ok := scalarOf(T)
+	if isTypeParam(T) {
+		w.loseAll(n, x)
+		w.loseAll(n, y)
+	}
 	if !ok || x.s == "" && y.s == "" {
 		return w.plain(text, T)
 	}
@@ -122,6 +130,15 @@ func (w *writer) shift(n ast.Node, op token.Token, x, y value, T types.Type) val
 	text := "(" + left + " " + op.String() + " " + y.text + ")"
 	s, ok := scalarOf(T)
 	count, known := scalarOf(y.typ)
+	if isTypeParam(T) || isTypeParam(y.typ) {
+		w.loseAll(n, x)
+		w.loseAll(n, y)
+	}
+	if known && count.signed && y.s != "" {
+		y = w.hold(y)
+		text = "(" + left + " " + op.String() + " " + y.text + ")"
+		w.emit("bh_Count(%s, %s)", w.site(n, "branch"), y.s)
+	}
 	if !ok || !known && y.typ != nil || x.s == "" && y.s == "" {
 		return w.plain(text, T)
 	}
@@ -161,10 +178,12 @@ func (w *writer) comparison(n ast.Node, op token.Token, x, y value, text string)
 		v.s = binaryCall(c.ops[index(s.signed)], a, b, s)
 	case isString(T):
 		v.s = textComparison(op, "string("+x.text+")", "string("+y.text+")")
-	case isTypeParam(T):
+	case isTypeParam(T) && !isInterface(x.typ) && !isInterface(y.typ):
 		return w.parametric(op, c.ops[0], c.swap, x, y, v)
-	case aggregate(T) && (op == token.EQL || op == token.NEQ) && !isInterface(x.typ) && !isInterface(y.typ):
-		return w.compareFields(op, x, y, v, T)
+	case isInterface(x.typ) || isInterface(y.typ):
+		return w.compareHeld(n, op, x, y)
+	case compound(T):
+		return w.compareParts(op, x, y, v)
 	default:
 		return v
 	}
@@ -179,20 +198,13 @@ func (w *writer) comparison(n ast.Node, op token.Token, x, y value, text string)
 
 // parametric compares values of a type parameter: what it is, the runtime knows.
 func (w *writer) parametric(op token.Token, code bv.Op, swap bool, x, y, v value) value {
-	if isInterface(x.typ) || isInterface(y.typ) {
-		return v
-	}
-	T := x.typ
-	if T == nil || x.known {
-		T = y.typ
-	}
 	x, y = w.lasting(x, y), w.lasting(y, x)
 	a, b := x, y
 	if swap {
 		a, b = y, x
 	}
 	v.text = "(" + x.text + " " + op.String() + " " + y.text + ")"
-	s := fmt.Sprintf("bh_Operate(%d, %s, %s, %s, any(%s))", code, a.addr, b.addr, w.size(T, x.text), x.text)
+	s := fmt.Sprintf("bh_Operate(%d, %s, %s, bh_any(&%s))", code, a.addr, b.addr, x.text)
 	if op == token.NEQ {
 		s = fmt.Sprintf("bh_Unary(%d, %s)", bv.Not, s)
 	}
@@ -221,22 +233,23 @@ func (w *writer) truth(text, s string) value {
 	return t
 }
 
-// fieldsMax is the size, in bytes, of types that are compared part by part. Larger ones are compared byte by byte.
-const fieldsMax = 4096
-
-// compareFields compares structs, or arrays.
-func (w *writer) compareFields(op token.Token, x, y, v value, T types.Type) value {
-	if x.addr == "" && y.addr == "" {
-		return v
-	}
+// compareParts compares structs, or arrays.
+func (w *writer) compareParts(op token.Token, x, y, v value) value {
 	x, y = w.addressed(x), w.addressed(y)
 	v.text = "(" + x.text + " " + op.String() + " " + y.text + ")"
-	if parametric(T) || w.f.pkg.sizes.Sizeof(T) > fieldsMax {
-		s := "bh_Same(" + x.addr + ", " + y.addr + ", " + w.size(T, x.text) + ")"
-		return w.negated(op, v.text, s)
+	return w.negated(op, v.text, fmt.Sprintf("bh_Equal(%s, %s, bh_any(&%s))", x.addr, y.addr, x.text))
+}
+
+// compareHeld compares what interfaces hold, or an interface with a value.
+func (w *writer) compareHeld(n ast.Node, op token.Token, x, y value) value {
+	held := func(v value) string {
+		if !isInterface(v.typ) {
+			v = w.assignable(n, v, types.NewInterfaceType(nil, nil))
+		}
+		return w.temp("bh_any(" + v.text + ")")
 	}
-	equal := w.temp("(" + x.text + " == " + y.text + ")")
-	return w.negated(op, v.text, fmt.Sprintf("bh_Fields(%s, %s, %q, %s)", x.addr, y.addr, w.layout(nil, T, 0), equal))
+	a, b := held(x), held(y)
+	return w.negated(op, "("+a+" "+op.String()+" "+b+")", "bh_Interfaces("+a+", "+b+")")
 }
 
 func (w *writer) negated(op token.Token, text, s string) value {
@@ -246,45 +259,13 @@ func (w *writer) negated(op token.Token, text, s string) value {
 	return w.truth(text, s)
 }
 
-// layout lists the parts of a type that a comparison compares, for the runtime: kind (t for strings), offset and length, in two bytes each.
-func (w *writer) layout(list []byte, T types.Type, at int64) []byte {
-	sizes := w.f.pkg.sizes
-	switch u := T.Underlying().(type) {
-	case *types.Struct:
-		fields := make([]*types.Var, u.NumFields())
-		for i := range fields {
-			fields[i] = u.Field(i)
-		}
-		for i, offset := range sizes.Offsetsof(fields) {
-			if fields[i].Name() != "_" {
-				list = w.layout(list, fields[i].Type(), at+offset)
-			}
-		}
-		return list
-	case *types.Array:
-		if s, ok := scalarOf(u.Elem()); ok {
-			return append(list, 'b', byte(at>>8), byte(at), byte(u.Len()*int64(s.size())>>8), byte(u.Len()*int64(s.size())))
-		}
-		for i := range u.Len() {
-			list = w.layout(list, u.Elem(), at+i*sizes.Sizeof(u.Elem()))
-		}
-		return list
-	}
-	kind, n := byte('b'), sizes.Sizeof(T)
-	switch {
-	case isString(T):
-		kind = 't'
-	case isInterface(T):
-		return list // compared by what it holds
-	}
-	return append(list, kind, byte(at>>8), byte(at), byte(n>>8), byte(n))
-}
-
+// addressed is a value with an address, also of a type whose own memory has no shadows.
 func (w *writer) addressed(v value) value {
-	if v.addr != "" {
-		return v
+	if v.addr == "" {
+		v = w.hold(v)
+		v.addr = "bh_p(&" + v.text + ")"
 	}
-	return w.hold(v)
+	return v
 }
 
 // textComparison is the shadow of a comparison of strings, without the negation of !=.
@@ -328,9 +309,9 @@ func (w *writer) convert(e *ast.CallExpr) value {
 	case isTypeParam(T) && wasScalar:
 		v.text = w.temp(v.text)
 		v.addr = "bh_p(&" + v.text + ")"
-		w.emit("bh_Narrow(%s, %s, any(%s), %s, %t)", v.addr, w.size(T, v.text), v.text, orNil(x.s), from.signed)
+		w.emit("bh_Narrow(%s, %s, bh_any(&%s), %s, %t)", w.site(e, "lost"), v.addr, v.text, orNil(x.s), from.signed)
 	case isTypeParam(x.typ) && isScalar && x.addr != "":
-		v.s = fmt.Sprintf("bh_Widen(%s, %s, any(%s), %d)", x.addr, w.size(x.typ, x.text), x.text, to.width)
+		v.s = fmt.Sprintf("bh_Widen(%s, bh_any(&%s), %d)", x.addr, x.text, to.width)
 	case isSliceOf(x.typ) && isArray(T):
 		x.text = w.temp(x.text)
 		v.text = w.temp("(" + w.src(e.Fun) + ")(" + x.text + ")")
@@ -350,6 +331,10 @@ func (w *writer) convert(e *ast.CallExpr) value {
 		v.text = w.temp(v.text)
 		v.addr = "bh_p(&" + v.text + ")"
 		w.emit("bh_Copy(%s, %s, %s)", v.addr, x.addr, w.size(T, v.text))
+	case isTypeParam(T) || isTypeParam(x.typ) || isString(T) != isString(x.typ): // runes and text, or what only the runtime knows
+		x = w.hold(x)
+		v.text = "(" + w.src(e.Fun) + ")(" + x.text + ")"
+		w.loseAll(e, x)
 	}
 	return v
 }

@@ -24,11 +24,36 @@ type unit struct {
 	types  *types.Package
 	info   *types.Info
 	sizes  types.Sizes
-	set    map[string]bool // the paths of packages that are rewritten
+	scope  *scope
 	temps  int
 	sites  *[]shadow.Site
 	failed map[token.Pos]string // functions without a second body, with the reason
 	files  []*file
+}
+
+// scope is what is rewritten.
+type scope struct {
+	packages map[string]bool // by path
+	blind    map[string]bool // functions of them, by their full names, whose calls nobody sees: they have no body in Go, or the compiler allows no more in it
+}
+
+// follows reports whether a call of a function is seen there.
+func (s *scope) follows(f *types.Func) bool {
+	return f.Pkg() != nil && s.packages[f.Pkg().Path()] && !s.blind[f.FullName()]
+}
+
+// add adds a package.
+func (s *scope) add(p *packages.Package) {
+	s.packages[p.PkgPath] = true
+	for _, tree := range p.Syntax {
+		for _, d := range tree.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && (d.Body == nil || strings.HasPrefix(unable(p.TypesInfo, d), directive)) {
+				if f, ok := p.TypesInfo.Defs[d.Name].(*types.Func); ok {
+					s.blind[f.FullName()] = true
+				}
+			}
+		}
+	}
 }
 
 // file is one file of it.
@@ -65,8 +90,8 @@ type function struct {
 	reason string // "" if it has a second body
 }
 
-func newUnit(p *packages.Package, set map[string]bool, sites *[]shadow.Site, read func(string) ([]byte, error)) (*unit, error) {
-	u := &unit{fset: p.Fset, types: p.Types, info: p.TypesInfo, sizes: p.TypesSizes, set: set, sites: sites, failed: map[token.Pos]string{}}
+func newUnit(p *packages.Package, s *scope, sites *[]shadow.Site, read func(string) ([]byte, error)) (*unit, error) {
+	u := &unit{fset: p.Fset, types: p.Types, info: p.TypesInfo, sizes: p.TypesSizes, scope: s, sites: sites, failed: map[token.Pos]string{}}
 	for i, tree := range p.Syntax {
 		name := p.CompiledGoFiles[i]
 		src, err := read(name)
@@ -161,6 +186,7 @@ func (f *file) writer(use *usage) *writer {
 func (f *file) decl(d *ast.FuncDecl, use *usage) function {
 	r := function{pos: d.Pos(), name: d.Name.Name}
 	if r.reason = unable(f.pkg.info, d); r.reason != "" {
+		f.unseen(d, r.reason)
 		return r
 	}
 	f.function = d.Name.Name
@@ -190,7 +216,25 @@ func (f *file) decl(d *ast.FuncDecl, use *usage) function {
 		at := f.offset(d.Body.Lbrace) + 1
 		f.edits = append(f.edits, edit{at: at, end: at, text: " if bh_On { " + call + " };", owner: d.Pos()})
 	})
+	if r.reason != "" {
+		f.unseen(d, r.reason)
+	}
 	return r
+}
+
+// unseen makes a function without a second body count its calls, if it may call others.
+func (f *file) unseen(d *ast.FuncDecl, reason string) {
+	if d.Body == nil || strings.HasPrefix(reason, directive) || strings.HasPrefix(reason, early) {
+		return
+	}
+	f.count(d.Pos(), d.Body, d.Name.Name+": "+reason)
+}
+
+func (f *file) count(pos token.Pos, body *ast.BlockStmt, text string) {
+	p := f.pkg.fset.Position(pos)
+	*f.pkg.sites = append(*f.pkg.sites, shadow.Site{File: p.Filename, Line: p.Line, Func: f.function, Kind: "lost", Text: text})
+	at := f.offset(body.Lbrace) + 1
+	f.edits = append(f.edits, edit{at: at, end: at, text: fmt.Sprintf(" if bh_On { bh_Unseen(%d) };", len(*f.pkg.sites)-1), owner: pos})
 }
 
 // forward is the call of the second body with the parameters of the first, with edits that give names to those that have none.
@@ -267,6 +311,9 @@ func (f *file) literals(root ast.Node, name string, use *usage) (list []function
 				p := f.pkg.fset.Position(lit.Body.Lbrace + 1)
 				f.edits = append(f.edits, edit{at: at, end: at, text: fmt.Sprintf(" if bh_On {\n%s};/*line %s:%d:%d*/", w.out, f.name, p.Line, p.Column), owner: lit.Pos()})
 			})
+		}
+		if r.reason != "" {
+			f.count(lit.Pos(), lit.Body, f.function+": "+r.reason)
 		}
 		list = append(list, r)
 		return true
@@ -368,7 +415,7 @@ func (u *unit) check(texts map[string][]byte, imports map[string]*packages.Packa
 	if len(wrong) > 0 || stray != nil {
 		return wrong, stray
 	}
-	extra, err := parser.ParseFile(fset, "bh_declarations.go", declarations(u.types.Name()), parser.SkipObjectResolution)
+	extra, err := parser.ParseFile(fset, "bh_declarations.go", declarations(u.types.Name(), u.types.Path()), parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}

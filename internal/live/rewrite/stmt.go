@@ -59,12 +59,13 @@ func (w *writer) stmt(s ast.Stmt, label string) {
 	case *ast.DeferStmt:
 		w.deferred("defer", s.Call)
 	case *ast.GoStmt:
+		w.emit("bh_Unseen(%s)", w.site(s, "lost"))
 		w.deferred("go", s.Call)
 	case *ast.SendStmt:
 		w.hoist(s.Chan)
 		w.hoist(s.Value)
 		c, v := w.pure(s.Chan), w.pure(s.Value)
-		w.lose(s, v)
+		w.loseAll(s, v)
 		w.emit("%s <- %s", c.text, v.text)
 	default:
 		w.fail(s, "a statement of type %T", s)
@@ -95,9 +96,15 @@ func (w *writer) deferred(keyword string, c *ast.CallExpr) {
 		}
 	}
 	var args []string
+	f := w.callee(c)
+	foreign := f != nil && !w.f.pkg.scope.follows(f) && !(f.Pkg() != nil && harmless[f.Pkg().Path()])
 	for _, a := range c.Args {
 		v := w.pure(a)
-		w.lose(a, v)
+		if foreign {
+			w.loseAll(a, v)
+		} else {
+			w.lose(a, v)
+		}
 		args = append(args, v.text)
 	}
 	fun := w.src(c.Fun)

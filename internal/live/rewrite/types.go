@@ -159,20 +159,77 @@ func parametric(T types.Type) bool {
 	return false
 }
 
-// tagOf numbers a signature: caller and callee compare it. The receiver is no part of it, so that calls by an interface agree with the method.
+// tagOf numbers a signature: caller and callee compare it. The high half is for the numbers of arguments and results, the low one for their types, or 0 if some are type parameters. The
+// receiver is no part of it, so that calls by an interface agree with the method.
 func tagOf(sig *types.Signature) string {
-	var b bytes.Buffer
-	for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
-		b.WriteByte('(')
-		for i := range tuple.Len() {
-			types.WriteType(&b, tuple.At(i).Type(), nil)
-			b.WriteByte(',')
+	low := uint32(0)
+	if !generic(sig) {
+		var b bytes.Buffer
+		for _, tuple := range []*types.Tuple{sig.Params(), sig.Results()} {
+			b.WriteByte('(')
+			for i := range tuple.Len() {
+				types.WriteType(&b, tuple.At(i).Type(), nil)
+				b.WriteByte(',')
+			}
+			b.WriteByte(')')
 		}
-		b.WriteByte(')')
+		h := fnv.New32a()
+		h.Write(b.Bytes())
+		low = h.Sum32()>>16 | 1
 	}
-	h := fnv.New32a()
-	h.Write(b.Bytes())
-	return strconv.FormatUint(uint64(h.Sum32())|1, 10)
+	return strconv.FormatUint(uint64(uint32(1+sig.Params().Len())<<20|uint32(sig.Results().Len()&15)<<16|low), 10)
+}
+
+// generic reports whether a type mentions a type parameter.
+func generic(T types.Type) bool {
+	all := func(n int, at func(int) types.Type) bool {
+		for i := range n {
+			if generic(at(i)) {
+				return true
+			}
+		}
+		return false
+	}
+	switch t := types.Unalias(T).(type) {
+	case *types.TypeParam:
+		return true
+	case *types.Named:
+		return all(t.TypeArgs().Len(), t.TypeArgs().At)
+	case *types.Map:
+		return generic(t.Key()) || generic(t.Elem())
+	case interface{ Elem() types.Type }:
+		return generic(t.Elem())
+	case *types.Signature:
+		return generic(t.Params()) || generic(t.Results())
+	case *types.Tuple:
+		return all(t.Len(), func(i int) types.Type { return t.At(i).Type() })
+	case *types.Struct:
+		return all(t.NumFields(), func(i int) types.Type { return t.Field(i).Type() })
+	}
+	return false
+}
+
+// leads reports whether values of a type lead to other memory, where shadows may be.
+func leads(T types.Type) bool {
+	if T == nil {
+		return false
+	}
+	switch u := under(T).(type) {
+	case *types.Basic:
+		return u.Info()&types.IsString != 0 || u.Kind() == types.UnsafePointer
+	case *types.Signature, *types.Chan:
+		return false
+	case *types.Array:
+		return leads(u.Elem())
+	case *types.Struct:
+		for i := range u.NumFields() {
+			if leads(u.Field(i).Type()) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
 }
 
 // bits is a constant as the uint64 that the same value in a variable converts to.

@@ -5,6 +5,7 @@ import "unsafe"
 // Record has the shadows of the arguments, or of the results, of one call.
 type Record struct {
 	tag   uint32 // the signature of the function; 0 if the record was read
+	site  uint32 // of the call, or of the function that returns
 	slots [slotsMax]struct {
 		e     *Expr
 		cells []cell
@@ -17,7 +18,24 @@ const slotsMax = 16
 
 var arguments, results Record
 
-func (r *Record) begin(tag uint32) {
+// A tag has a number for how many arguments and results a signature has, and one for their types: 0 if some are type parameters, which agree with any.
+const tagTypes = 0xffff
+
+func agree(a, b uint32) bool {
+	return a == b || a != 0 && b != 0 && a&^tagTypes == b&^tagTypes && (a&tagTypes == 0 || b&tagTypes == 0)
+}
+
+// drop counts a record that nobody has read, such as arguments of a function without a second body.
+func (r *Record) drop() {
+	if r.tag != 0 && r.used > 0 {
+		current.Lost[r.site]++
+	}
+	r.tag = 0
+}
+
+func (r *Record) begin(tag, site uint32) {
+	r.drop()
+	r.site = site
 	for i := range r.used {
 		r.slots[i].e, r.slots[i].cells = nil, nil
 	}
@@ -26,15 +44,21 @@ func (r *Record) begin(tag uint32) {
 
 // take is the record if it is of a signature and has a shadow. It is read once.
 func (r *Record) take(tag uint32) *Record {
-	same := r.tag == tag
+	if !agree(r.tag, tag) {
+		r.drop()
+		return nil
+	}
 	r.tag = 0
-	if !same || r.used == 0 {
+	if r.used == 0 {
 		return nil
 	}
 	return r
 }
 
 func (r *Record) set(i int, e *Expr) {
+	if e != nil && i >= slotsMax {
+		current.Lost[r.site]++
+	}
 	if e != nil && i < slotsMax {
 		r.slots[i].e = e
 		r.used = max(r.used, i+1)
@@ -42,7 +66,11 @@ func (r *Record) set(i int, e *Expr) {
 }
 
 func (r *Record) setMemory(i int, p unsafe.Pointer, n uintptr) {
-	if i >= slotsMax || !memory.any(uintptr(p), n) {
+	if !memory.any(uintptr(p), n) {
+		return
+	}
+	if i >= slotsMax {
+		current.Lost[r.site]++
 		return
 	}
 	if list := memory.cells(p, n); list != nil {
@@ -51,12 +79,70 @@ func (r *Record) setMemory(i int, p unsafe.Pointer, n uintptr) {
 	}
 }
 
-// Call begins the arguments of a call of a signature.
-func Call(tag uint32) {
+// Call begins the arguments of a call, at a site, of a function that has a name.
+func Call(tag, site uint32) {
 	if active() {
-		arguments.begin(tag)
-		results.tag = 0
+		begin(tag, site)
 	}
+}
+
+func begin(tag, site uint32) {
+	arguments.begin(tag, site)
+	results.drop()
+	awaited = -1
+}
+
+// open are calls of functions that have no name there, by a value or by an interface, until they are done: whether a second body has taken the arguments. awaited is the one that nobody has
+// entered yet, or -1.
+var (
+	open    []entered
+	awaited int
+)
+
+type entered uint8
+
+const (
+	byNone entered = iota
+	byFunction
+	byLoop // the body of a range statement over a function
+)
+
+// CallValue is Call for a function value, or for a method of what an interface holds. It gives the number of the call.
+func CallValue(tag, site uint32, of any) int {
+	if !active() {
+		return -1
+	}
+	begin(tag, site)
+	if !foreign(of) {
+		awaited = len(open)
+	}
+	open = append(open, byNone)
+	return len(open) - 1
+}
+
+// Done ends such a call, and reports whether it went to a function without a second body.
+func Done(n int) bool {
+	if !active() || n < 0 || n >= len(open) {
+		return false
+	}
+	by := open[n]
+	open, awaited = open[:n], -1
+	if by != byFunction {
+		results.tag = 0 // of what that function has called
+	}
+	arguments.drop()
+	return by == byNone
+}
+
+func enter(tag uint32, by entered) *Record {
+	if !active() {
+		return nil
+	}
+	if awaited >= 0 && agree(arguments.tag, tag) {
+		open[awaited] = by
+	}
+	awaited = -1
+	return arguments.take(tag)
 }
 
 // Pass is an argument of the call.
@@ -74,17 +160,15 @@ func PassMemory(i int, p unsafe.Pointer, n uintptr) {
 }
 
 // Enter gives a function of a signature its arguments' shadows: nil if there are none.
-func Enter(tag uint32) *Record {
-	if !active() {
-		return nil
-	}
-	return arguments.take(tag)
-}
+func Enter(tag uint32) *Record { return enter(tag, byFunction) }
+
+// EnterLoop is Enter for the body of a range statement over a function.
+func EnterLoop(tag uint32) *Record { return enter(tag, byLoop) }
 
 // Return begins the results of a function of a signature.
-func Return(tag uint32) {
+func Return(tag, site uint32) {
 	if active() {
-		results.begin(tag)
+		results.begin(tag, site)
 	}
 }
 
@@ -107,8 +191,16 @@ func Back(tag uint32) *Record {
 	if !active() {
 		return nil
 	}
-	arguments.tag = 0
+	arguments.drop()
 	return results.take(tag)
+}
+
+// Ignore ends a call whose results the program does not use.
+func Ignore() {
+	if active() {
+		arguments.drop()
+		results.tag = 0
+	}
 }
 
 // Get is the shadow of a scalar of a record, whose value is v.

@@ -96,6 +96,21 @@ func (h *heap) any(p, n uintptr) bool {
 	return found
 }
 
+// some reports whether any byte has a shadow.
+func (h *heap) some() bool { return len(h.lines) > 0 }
+
+// exactly reports whether a byte of a range has a shadow.
+func (h *heap) exactly(p, n uintptr) bool {
+	found := false
+	h.visit(p, n, func(l *line, _, from, to uintptr) bool {
+		for i := from; i < to; i++ {
+			found = found || l.bytes[i] != nil
+		}
+		return !found
+	})
+	return found
+}
+
 func (h *heap) put(p uintptr, e *Expr) {
 	if e != nil && e.Op == bv.Const {
 		e = nil

@@ -139,6 +139,14 @@ func Choose(less, x, y *Expr, v, w uint64, width uint8) *Expr {
 	return known(current.builder.Ite(less, operand(x, v, width), operand(y, w, width)))
 }
 
+// Count reports the branch on a count's being negative, where a shift panics.
+func Count(site uint32, n *Expr) {
+	if n != nil && active() {
+		e := current.builder.Slt(n, current.builder.Const(0, n.Width))
+		Cond(site, e.Concrete != 0, e)
+	}
+}
+
 // Divisor reports the branch on a divisor's being zero, where the program panics.
 func Divisor(site uint32, y *Expr, w uint64) {
 	if y == nil || !active() {

@@ -13,17 +13,21 @@ type Expr = bv.Expr
 // On chooses the second body of each instrumented function.
 var On bool
 
-// Instrumented is set by the initialisation of each instrumented package.
-var Instrumented bool
+// Packages are the paths of the instrumented packages, each of which adds its own when it is initialised: packages of the standard library before this one, so it has no initial value.
+var Packages []string
 
 // recording is set between Begin and End, and recorder is the goroutine that began.
 var (
 	recording bool
 	recorder  uintptr
+	stack     uintptr // where its stack begins
 )
 
 // active reports whether the goroutine that calls it records a path: other goroutines run second bodies meanwhile, and are no part of it.
 func active() bool { return recording && self() == recorder }
+
+// Recording reports whether the goroutine that calls it records a path.
+func Recording() bool { return active() }
 
 // Kind says what a branch is.
 type Kind uint8
@@ -94,12 +98,21 @@ func Begin(values []uint64) {
 	current.met = map[*Expr]bool{}
 	memory.reset()
 	arguments.tag, results.tag = 0, 0
+	open, awaited = open[:0], -1
 	recorder = self()
+	stack = stackOf(recorder)
 	On, recording = true, true
 }
 
 // End ends the recording. The expressions of the path are valid until the next Begin.
 func End() Path {
+	if active() {
+		arguments.drop()
+		results.drop()
+	}
+	if stackOf(recorder) != stack { // shadows of variables on it are where those were
+		current.Lost[0]++
+	}
 	On, recording = false, false
 	return current.Path
 }
@@ -167,6 +180,20 @@ func Lose(site uint32, e *Expr) {
 func LoseMemory(site uint32, p unsafe.Pointer, size uintptr) {
 	if active() && memory.any(uintptr(p), size) {
 		current.Lost[site]++
+	}
+}
+
+// Unseen counts, at a site, code that runs without its second body although there are inputs, such as another goroutine.
+func Unseen(site uint32) {
+	if active() && len(current.Inputs) > 0 {
+		current.Lost[site]++
+	}
+}
+
+// Unmarked counts that code which is not instrumented has made an input.
+func Unmarked() {
+	if active() {
+		current.Lost[0]++
 	}
 }
 

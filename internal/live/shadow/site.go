@@ -11,7 +11,12 @@ type Site struct {
 	Text string `json:"text"` // the expression
 }
 
-func (s Site) String() string { return fmt.Sprintf("%s:%d %s", s.File, s.Line, s.Text) }
+func (s Site) String() string {
+	if s.File == "" {
+		return s.Text
+	}
+	return fmt.Sprintf("%s:%d %s", s.File, s.Line, s.Text)
+}
 
 // SitesVariable is the environment variable that names the file with that list.
 const SitesVariable = "BLOODHOUND_LIVE_SITES"
