@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -44,12 +45,12 @@ type Outcome struct {
 	Outputs []Message
 	Logs    []Message      // what it wrote to files, terminals and the system's log
 	Refused map[string]int // calls that were refused, by name
-	Unread  int            // bytes and inputs that the explorer did not read
+	Unread  int            // bytes and inputs that the explorer has not read
 	Calls   int            // that were answered
 	CPU     time.Duration
 }
 
-// File is an open file of the daemon, as it was at the checkpoint.
+// File is an open file of a daemon or a copy.
 type File struct {
 	FD     int
 	Name   string // a path, or the local address of a socket
@@ -64,5 +65,19 @@ const (
 	growthBytes     = 1 << 30  // memory that a copy may add to what the daemon has
 )
 
-// ErrEnded is the error of a checkpoint that has been killed or closed.
-var ErrEnded = errors.New("the checkpoint has ended")
+// ErrEnded is the error of a checkpoint or a copy that has ended, or was killed or closed.
+var ErrEnded = errors.New("the checkpoint, or the copy, has ended")
+
+// FD is the number of a copy's connection with a peer.
+func FD(files []File, peer string) (int, error) {
+	var peers []string
+	for _, f := range files {
+		if f.Peer == peer {
+			return f.FD, nil
+		}
+		if f.Peer != "" {
+			peers = append(peers, f.Peer)
+		}
+	}
+	return 0, fmt.Errorf("there is no connection with %s, but some with %q", peer, peers)
+}

@@ -128,7 +128,7 @@ func (l *live) take() *Checkpoint {
 // peer is the number of the daemon's connection.
 func (l *live) peer(c *Checkpoint) int {
 	l.t.Helper()
-	fd, err := c.FD(l.conn.LocalAddr().String())
+	fd, err := FD(c.Files(), l.conn.LocalAddr().String())
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -192,6 +192,79 @@ func TestDeliver(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A copy goes on at each delivery where it was after the one before, until it ends.
+func TestACopyGoesOn(t *testing.T) {
+	for _, how := range []string{"poll", "select", "epoll", "read"} {
+		t.Run(how, func(t *testing.T) {
+			l := start(t, how, 30000, 0)
+			c := l.take()
+			budget := Budget{Calls: 1000, CPU: time.Second}
+			var copies [2]*Copy
+			for i := range copies {
+				var err error
+				if copies[i], err = c.Copy(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ask := func(y *Copy, line string) *Outcome {
+				t.Helper()
+				o, err := y.Deliver([]Input{{FD: l.peer(c), Data: []byte(line + "\n")}}, budget)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return o
+			}
+			for i := range 3 {
+				for j, y := range copies {
+					o := ask(y, fmt.Sprintf("add %d", 10*(j+1)))
+					if want := fmt.Sprintf("sum %d\n", 1+10*(j+1)*(i+1)); o.Status != Done || text(o.Outputs) != want || o.Unread != 0 || len(o.Logs) != 1 {
+						t.Errorf("%+v instead of %s", o, want)
+					}
+				}
+			}
+			if o := ask(copies[0], "exit"); o.Status != Crashed || o.Code != 3 {
+				t.Errorf("%+v", o)
+			}
+			if _, err := copies[0].Deliver(nil, budget); err != ErrEnded {
+				t.Error(err)
+			}
+			if o := ask(copies[1], "add 1"); text(o.Outputs) != "sum 62\n" {
+				t.Errorf("%+v", o)
+			}
+			for range 2 {
+				for _, y := range copies {
+					if err := y.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			if _, err := copies[1].Deliver(nil, budget); err != ErrEnded {
+				t.Error(err)
+			}
+			if got := l.ask("add 1"); got != "sum 2" {
+				t.Error(got)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What the kernel had received for the daemon before the checkpoint, a copy reads first; and so does the daemon.
+func TestReceivedBytesAreCopied(t *testing.T) {
+	l := start(t, "poll", 30000, 0)
+	l.ask("nap")
+	fmt.Fprintln(l.conn, "add 5")
+	c := l.take()
+	if o := l.try(c, "add 6"); o.Status != Done || text(o.Outputs) != "sum 6\nsum 12\n" || o.Unread != 0 {
+		t.Errorf("%+v %s", o, text(o.Outputs))
+	}
+	if got, err := l.reader.ReadString('\n'); err != nil || got != "sum 6\n" {
+		t.Errorf("%q (%v)", got, err)
 	}
 }
 
@@ -429,7 +502,7 @@ func hold(peer, process string) {
 	if err != nil {
 		panic(err)
 	}
-	fd, err := c.FD(peer)
+	fd, err := FD(c.Files(), peer)
 	if err != nil {
 		panic(err)
 	}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,77 +14,132 @@ import (
 // explorer is a copy that runs.
 type explorer struct {
 	pid     int
-	handle  int // a pidfd, which names no other process later
-	daemon  int // the process id that it believes to have
+	handle  int    // a pidfd, which names no other process later; negative when the copy is closed
+	daemon  int    // the process id that it believes to have
+	number  uint64 // its process id in its namespace
 	files   map[int]*file
 	clock   clock
 	inputs  []Input
 	written int    // bytes of outputs and logs
 	random  uint64 // the state of a generator of numbers
 	outcome *Outcome
+	waits   bool          // it is stopped in a call that waits for input
+	cpu     time.Duration // that earlier deliveries used
+	usage   time.Duration // when it was reaped
 	reaped  bool
 }
 
-// Deliver forks an explorer, gives it inputs until it waits and has none left, or its budget is used up, and kills it.
-func (c *Checkpoint) Deliver(inputs []Input, budget Budget) (o *Outcome, err error) {
-	for _, in := range inputs {
-		f := c.files[in.FD]
-		if in.Advance != 0 {
-			if in.Advance < 0 {
-				return nil, fmt.Errorf("an input advances the clock by %v: clocks do not go back", in.Advance)
-			}
-			continue
-		}
-		if f == nil || f.listen != in.Accept {
-			return nil, fmt.Errorf("an input is for file %d (a client: %v), which the daemon has not open that way: it has %+v", in.FD, in.Accept, c.Files())
-		}
-	}
-	err = c.do(func() (err error) {
-		o, err = c.deliver(inputs, budget)
-		return err
-	})
-	return o, err
+// Copy is a copy of a daemon that runs while it has inputs. Between deliveries it stands still.
+type Copy struct {
+	checkpoint *Checkpoint
+	explorer   *explorer
 }
 
-func (c *Checkpoint) deliver(inputs []Input, budget Budget) (*Outcome, error) {
-	var pid int
-	c.gate.made = func(child int) error {
-		pid = child
-		return first(child)
-	}
-	if _, err := c.gate.call(unix.SYS_CLONE, uint64(unix.SIGCHLD), 0); err != nil {
-		return nil, fmt.Errorf("the checkpoint cannot make an explorer: %w", err)
-	}
-	handle, err := unix.PidfdOpen(pid, 0)
+// Deliver gives inputs to a fresh copy, which is then closed. See [Copy.Deliver].
+func (c *Checkpoint) Deliver(inputs []Input, budget Budget) (*Outcome, error) {
+	y, err := c.Copy()
 	if err != nil {
-		unix.Kill(pid, unix.SIGKILL)
 		return nil, err
 	}
-	defer unix.Close(handle)
-	e := &explorer{pid: pid, handle: handle, daemon: c.daemon, clock: c.clock, inputs: inputs, random: 1, files: cloneFiles(c.files), outcome: &Outcome{Status: Stuck, Refused: map[string]int{}}}
-	runs := e.begin(c)
-	if runs == nil {
-		end := e.watch(budget.CPU)
-		runs = e.run(budget)
-		end()
-	}
-	e.kill()
-	for !e.reaped {
-		if _, err := e.wait(); err != nil {
-			return nil, err
+	o, err := y.Deliver(inputs, budget)
+	return o, errors.Join(err, y.Close())
+}
+
+// Copy makes a copy that has not run since the checkpoint. Close ends it.
+func (c *Checkpoint) Copy() (y *Copy, err error) {
+	err = c.do(func() error {
+		var pid int
+		c.gate.made = func(child int) error {
+			pid = child
+			return first(child)
 		}
+		number, err := c.gate.call(unix.SYS_CLONE, uint64(unix.SIGCHLD), 0)
+		if err != nil {
+			return fmt.Errorf("the checkpoint cannot make an explorer: %w", err)
+		}
+		handle, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			unix.Kill(pid, unix.SIGKILL)
+			return err
+		}
+		y = &Copy{checkpoint: c, explorer: &explorer{pid: pid, handle: handle, daemon: c.daemon, number: number, clock: c.clock, random: 1, files: cloneFiles(c.files)}}
+		return y.explorer.begin(c)
+	})
+	return y, err
+}
+
+// Deliver gives inputs to the copy until it waits and has none left, or its budget is used up, or it ends. A copy that has not waited then has ended.
+func (y *Copy) Deliver(inputs []Input, budget Budget) (o *Outcome, err error) {
+	e := y.explorer
+	err = y.checkpoint.do(func() error {
+		if e.outcome != nil && e.outcome.Status != Done || e.handle < 0 {
+			return ErrEnded
+		}
+		for _, in := range inputs {
+			f := e.files[in.FD]
+			if in.Advance != 0 {
+				if in.Advance < 0 {
+					return fmt.Errorf("an input advances the clock by %v: clocks do not go back", in.Advance)
+				}
+				continue
+			}
+			if f == nil || f.listen != in.Accept {
+				return fmt.Errorf("an input is for file %d (a client: %v), which the copy has not open that way: it has %+v", in.FD, in.Accept, list(e.files))
+			}
+		}
+		o = &Outcome{Status: Stuck, Refused: map[string]int{}}
+		e.outcome, e.inputs = o, inputs
+		end := e.watch(budget.CPU)
+		err := e.run(budget)
+		end()
+		if err == nil && o.Status != Done {
+			e.kill()
+			err = e.reap()
+		}
+		used := e.used()
+		o.CPU, e.cpu = used-e.cpu, used
+		for _, f := range unique(e.files) {
+			o.Unread += f.unread()
+		}
+		o.Unread += len(e.inputs)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	if _, err := c.gate.call(unix.SYS_WAIT4, uint64(pid), 0, unix.WALL, 0); err != nil {
-		return nil, fmt.Errorf("the checkpoint cannot reap an explorer: %w", err)
+	return o, nil
+}
+
+// Close ends the copy.
+func (y *Copy) Close() error {
+	e := y.explorer
+	err := y.checkpoint.do(func() error {
+		if e.handle < 0 {
+			return nil
+		}
+		e.kill()
+		if err := e.reap(); err != nil {
+			return err
+		}
+		defer func() { e.handle = -1 }()
+		if _, err := y.checkpoint.gate.call(unix.SYS_WAIT4, uint64(e.number), 0, unix.WALL, 0); err != nil {
+			return errors.Join(fmt.Errorf("the checkpoint cannot reap an explorer: %w", err), unix.Close(e.handle))
+		}
+		return unix.Close(e.handle)
+	})
+	if err == ErrEnded { // the kernel has ended it with its checkpoint
+		return nil
 	}
-	if runs != nil {
-		return nil, runs
-	}
-	for _, f := range unique(e.files) {
-		e.outcome.Unread += f.unread()
-	}
-	e.outcome.Unread += len(e.inputs)
-	return e.outcome, nil
+	return err
+}
+
+// Files are the open files of the copy.
+func (y *Copy) Files() (files []File) {
+	y.checkpoint.do(func() error {
+		files = list(y.explorer.files)
+		return nil
+	})
+	return files
 }
 
 func cloneFiles(files map[int]*file) map[int]*file {
@@ -120,11 +176,30 @@ func (e *explorer) begin(c *Checkpoint) error {
 // kill ends an explorer. It is no error that it has ended.
 func (e *explorer) kill() { unix.PidfdSendSignal(e.handle, unix.SIGKILL, nil, 0) }
 
+// reap waits for the end of an explorer that was killed, or has ended.
+func (e *explorer) reap() error {
+	for !e.reaped {
+		if _, err := e.wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// used is the CPU time of an explorer, from the scheduler (clock_getcpuclockid(3)), or from when it was reaped.
+func (e *explorer) used() time.Duration {
+	var t unix.Timespec
+	if e.reaped || unix.ClockGettime(int32(^e.pid<<3|2), &t) != nil {
+		return max(e.usage, e.cpu)
+	}
+	return time.Duration(t.Nano())
+}
+
 // watch kills an explorer that has used its time. One that neither runs nor stops is killed much later.
 func (e *explorer) watch(budget time.Duration) (end func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
-	clock := int32(^e.pid<<3 | 2) // of the process, by the scheduler (clock_getcpuclockid(3))
-	began := time.Now()
+	clock := int32(^e.pid<<3 | 2)
+	began, most := time.Now(), e.cpu+budget
 	go func() {
 		defer close(done)
 		for {
@@ -132,7 +207,7 @@ func (e *explorer) watch(budget time.Duration) (end func()) {
 			if unix.ClockGettime(clock, &used) != nil {
 				return
 			}
-			left := budget - time.Duration(used.Nano())
+			left := most - time.Duration(used.Nano())
 			if left <= 0 || time.Since(began) > 20*budget+10*time.Second {
 				e.kill()
 				return
@@ -155,7 +230,7 @@ func (e *explorer) wait() (unix.WaitStatus, error) {
 	s, usage, err := wait(e.pid)
 	if err == nil && !s.Stopped() {
 		e.reaped = true
-		e.outcome.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+		e.usage = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
 	return s, err
 }
@@ -172,6 +247,11 @@ const (
 
 // run lets an explorer run until its end.
 func (e *explorer) run(budget Budget) error {
+	if e.waits {
+		if over, err := e.call(); over || err != nil {
+			return err
+		}
+	}
 	for signal := 0; ; {
 		if err := unix.PtraceCont(e.pid, signal); err != nil {
 			if err == unix.ESRCH { // it was killed
@@ -223,6 +303,7 @@ func (e *explorer) call() (over bool, err error) {
 		return false, err
 	}
 	result, v := e.answer(&r)
+	e.waits = v == waits
 	switch v {
 	case waits:
 		e.outcome.Status = Done
@@ -268,7 +349,7 @@ func (e *explorer) record(fd int, f *file, to string, data []byte) {
 		}
 	}
 	list := &e.outcome.Outputs
-	if f.log() {
+	if f.log() || (fd == 1 || fd == 2) && f.peer == "" {
 		list = &e.outcome.Logs
 	}
 	*list = append(*list, Message{FD: fd, To: to, Data: data})

@@ -120,6 +120,50 @@ func readFiles(pid int) (map[int]*file, error) {
 	return files, nil
 }
 
+// readSockets reads what the kernel has received for a daemon that stands still and has not read it yet, which stays there; and the names of the peers
+// of UNIX sockets, which are in no table.
+func readSockets(pid int, files map[int]*file) error {
+	handle, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(handle)
+	for fd, f := range files {
+		if f.kind != socket {
+			continue
+		}
+		own, err := unix.PidfdGetfd(handle, fd, 0)
+		if err != nil {
+			return fmt.Errorf("file %d of process %d: %w", fd, pid, err)
+		}
+		err = f.socket(own)
+		if err := errors.Join(err, unix.Close(own)); err != nil {
+			return fmt.Errorf("file %d of process %d: %w", fd, pid, err)
+		}
+	}
+	return nil
+}
+
+// socket reads a socket by a descriptor of this process.
+func (f *file) socket(own int) error {
+	if a, err := unix.Getpeername(own); err == nil {
+		if u, ok := a.(*unix.SockaddrUnix); ok && u.Name != "" {
+			f.peer = "unix:" + u.Name
+		}
+	}
+	if how, err := unix.GetsockoptInt(own, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || how != unix.SOCK_STREAM {
+		return err
+	}
+	n, err := unix.IoctlGetInt(own, unix.TIOCINQ)
+	if err != nil || n <= 0 { // it listens, or nothing has come; then reading would take an error of the connection from the daemon
+		return nil
+	}
+	f.input = make([]byte, n)
+	n, _, err = unix.Recvfrom(own, f.input, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	f.input = f.input[:max(n, 0)]
+	return err
+}
+
 // resolve finds the addresses of sockets in the tables of the kernel.
 func resolve(pid int, files map[int]*file) error {
 	byInode := map[string][]*file{}
@@ -177,7 +221,7 @@ func (f *file) unix(fields []string) {
 
 // internet takes a line of /proc/net/tcp and its like: number, local and remote address, state.
 func (f *file) internet(table string, fields []string) error {
-	const established, synSent, listens = "01", "02", "0A"
+	const established, synSent, closeWait, listens = "01", "02", "08", "0A"
 	local, err := address(fields[1])
 	if err != nil {
 		return err
@@ -191,7 +235,8 @@ func (f *file) internet(table string, fields []string) error {
 	f.stream = strings.HasPrefix(table, "tcp")
 	f.listen = f.stream && fields[3] == listens
 	f.connecting = f.stream && fields[3] == synSent
-	if fields[3] == established {
+	f.end = f.stream && fields[3] == closeWait
+	if fields[3] == established || f.end {
 		f.peer = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port()).String()
 	}
 	return nil

@@ -102,26 +102,14 @@ func (c *Checkpoint) kill() error {
 }
 
 // Files are the open files of the daemon at the checkpoint.
-func (c *Checkpoint) Files() (list []File) {
-	for _, fd := range slices.Sorted(maps.Keys(c.files)) {
-		f := c.files[fd]
+func (c *Checkpoint) Files() []File { return list(c.files) }
+
+func list(files map[int]*file) (list []File) {
+	for _, fd := range slices.Sorted(maps.Keys(files)) {
+		f := files[fd]
 		list = append(list, File{FD: fd, Name: f.name, Peer: f.peer, Listen: f.listen})
 	}
 	return list
-}
-
-// FD is the number of the connection with a peer.
-func (c *Checkpoint) FD(peer string) (int, error) {
-	var peers []string
-	for _, f := range c.Files() {
-		if f.Peer == peer {
-			return f.FD, nil
-		}
-		if f.Peer != "" {
-			peers = append(peers, f.Peer)
-		}
-	}
-	return 0, fmt.Errorf("the daemon has no connection with %s: it has some with %q", peer, peers)
 }
 
 func (c *Checkpoint) take(d *Daemon) error {
@@ -168,6 +156,9 @@ func (c *Checkpoint) copy(d *Daemon, own *unix.PtraceRegs) (list []sharedMemory,
 		return detach(err)
 	}
 	if c.files, err = readFiles(d.PID); err != nil {
+		return detach(err)
+	}
+	if err := readSockets(d.PID, c.files); err != nil {
 		return detach(err)
 	}
 	if list, err = readShared(d.PID, maps); err != nil {

@@ -1,0 +1,273 @@
+// Package birdtest starts BIRD 2, and speakers that are its neighbours, for tests.
+package birdtest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
+)
+
+// AS is the number of BIRD's own AS.
+const AS = 65001
+
+// Neighbour is a neighbour of BIRD, with a session that the test opened.
+type Neighbour struct {
+	Address        string // on the loopback interface
+	AS             uint16
+	Import, Export string // what BIRD's configuration has behind these words
+
+	conn     net.Conn
+	lock     sync.Mutex
+	received int                   // messages
+	routes   map[netip.Prefix]bool // that were announced and not withdrawn
+}
+
+// From is the neighbour's end of the session.
+func (n *Neighbour) From() netip.AddrPort { return n.conn.LocalAddr().(*net.TCPAddr).AddrPort() }
+
+// Send sends messages to BIRD itself, and returns when the kernel has them for BIRD.
+func (n *Neighbour) Send(t testing.TB, messages []byte) {
+	t.Helper()
+	if _, err := n.conn.Write(messages); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := n.conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for left := 1; left > 0 && err == nil; time.Sleep(time.Millisecond) { // they arrive
+		raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ) })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Received is the number of messages but KEEPALIVE that BIRD itself has sent since the session began.
+func (n *Neighbour) Received() int {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	return n.received
+}
+
+// Await waits until BIRD has announced a prefix.
+func (n *Neighbour) Await(p netip.Prefix) {
+	has := func() bool {
+		n.lock.Lock()
+		defer n.lock.Unlock()
+		return n.routes[p]
+	}
+	for !has() {
+		time.Sleep(10 * time.Millisecond) // BIRD is about to
+	}
+}
+
+// BIRD is a running BIRD.
+type BIRD struct {
+	PID     int
+	Control string // the name of its control socket
+}
+
+// Start starts BIRD, with filters (of its configuration's language) that its neighbours use, and a number of static routes: /24s from 16.0.0.0 on.
+func Start(t testing.TB, filters string, routes int, neighbours ...*Neighbour) *BIRD {
+	t.Helper()
+	program := needs.Program(t, "bird", "/usr/sbin/bird")
+	dir := t.TempDir()
+	port := freePort(t)
+	var config strings.Builder
+	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local 127.0.0.1 port %d as %d; multihop; passive yes; hold time 240; }\n", filters, port, AS)
+	for i, n := range neighbours {
+		fmt.Fprintf(&config, "protocol bgp session%d from neighbour { neighbor %s as %d; ipv4 { import %s; export %s; }; }\n", i, n.Address, n.AS, n.Import, n.Export)
+	}
+	config.WriteString("protocol static { ipv4;\n")
+	for i := range routes {
+		fmt.Fprintf(&config, "route %d.%d.%d.0/24 blackhole;\n", 16+i>>16, i>>8&255, i&255)
+	}
+	config.WriteString("}\n")
+	name := filepath.Join(dir, "bird.conf")
+	if err := os.WriteFile(name, []byte(config.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := &BIRD{Control: filepath.Join(dir, "control")}
+	cmd := exec.Command(program, "-f", "-c", name, "-s", b.Control, "-P", filepath.Join(dir, "pid"))
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("BIRD's log:\n%s", log.String())
+		}
+	})
+	b.PID = cmd.Process.Pid
+	for _, n := range neighbours {
+		n.dial(t, port)
+	}
+	for strings.Count(b.Ask(t, "show protocols"), "Established") != len(neighbours) {
+		time.Sleep(10 * time.Millisecond) // the sessions are about to be
+	}
+	return b
+}
+
+func freePort(t testing.TB) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// dial opens the neighbour's session.
+func (n *Neighbour) dial(t testing.TB, port int) {
+	n.routes = map[netip.Prefix]bool{}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(n.Address)}}
+	for try := 0; ; try++ {
+		var err error
+		if n.conn, err = dialer.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			if err = n.open(); err == nil {
+				t.Cleanup(func() { n.conn.Close() })
+				go n.read()
+				return
+			}
+			n.conn.Close()
+		}
+		if try == 1000 {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond) // BIRD reads its configuration
+	}
+}
+
+// Types of messages (RFC 4271, 4.1).
+const typeOpen, typeKeepalive = 1, 4
+
+// Message is a message with a header.
+func Message(kind byte, body []byte) []byte {
+	m := bytes.Repeat([]byte{0xff}, 16)
+	m = binary.BigEndian.AppendUint16(m, uint16(bgp.HeaderSize+len(body)))
+	return append(append(m, kind), body...)
+}
+
+func (n *Neighbour) open() error {
+	body := binary.BigEndian.AppendUint16([]byte{4}, n.AS)
+	body = binary.BigEndian.AppendUint16(body, 240) // hold time
+	body = append(body, net.ParseIP(n.Address).To4()...)
+	capabilities := []byte{1, 4, 0, 1, 0, 1, 65, 4, 0, 0, byte(n.AS >> 8), byte(n.AS)} // IPv4 unicast, AS numbers of four bytes
+	body = append(body, byte(len(capabilities)+2), 2, byte(len(capabilities)))
+	if _, err := n.conn.Write(Message(typeOpen, append(body, capabilities...))); err != nil {
+		return err
+	}
+	for {
+		message, err := n.next()
+		if err != nil {
+			return err
+		}
+		switch kind := message[18]; kind {
+		case typeOpen:
+		case typeKeepalive:
+			_, err := n.conn.Write(Message(typeKeepalive, nil))
+			return err
+		default:
+			return fmt.Errorf("BIRD sends a message of type %d", kind)
+		}
+	}
+}
+
+// next reads a message.
+func (n *Neighbour) next() ([]byte, error) {
+	message := make([]byte, bgp.HeaderSize)
+	if _, err := io.ReadFull(n.conn, message); err != nil {
+		return nil, err
+	}
+	length := int(binary.BigEndian.Uint16(message[16:]))
+	message = append(message, make([]byte, max(length-len(message), 0))...)
+	_, err := io.ReadFull(n.conn, message[bgp.HeaderSize:])
+	return message, err
+}
+
+func (n *Neighbour) read() {
+	for {
+		message, err := n.next()
+		if err != nil {
+			return
+		}
+		n.take(message)
+	}
+}
+
+func (n *Neighbour) take(message []byte) {
+	if message[18] == typeKeepalive {
+		return
+	}
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	n.received++
+	u, err := bgp.ParseMessage(message, bgp.AS4)
+	if err != nil {
+		return
+	}
+	for _, p := range u.Withdrawn {
+		delete(n.routes, p)
+	}
+	for _, p := range u.Announced {
+		n.routes[p] = true
+	}
+}
+
+// Update is an UPDATE of a neighbour, which announces prefixes that it or others behind it originate.
+func (n *Neighbour) Update(t testing.TB, withdrawn, announced []netip.Prefix, behind ...uint32) []byte {
+	t.Helper()
+	u := &bgp.Update{Withdrawn: withdrawn, Announced: announced}
+	if len(announced) > 0 {
+		u.Attributes = &bgp.Attributes{Path: bgp.Sequence(append([]uint32{uint32(n.AS)}, behind...)...), NextHop: netip.MustParseAddr(n.Address)}
+	}
+	m, err := bgp.AppendMessage(nil, u, bgp.AS4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Ask asks BIRD itself over its control socket.
+func (b *BIRD) Ask(t testing.TB, command string) string {
+	t.Helper()
+	conn, err := net.Dial("unix", b.Control)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(time.Minute))
+	fmt.Fprintln(conn, command)
+	var all []byte
+	for buffer := make([]byte, 1<<16); ; {
+		n, err := conn.Read(buffer)
+		if err != nil {
+			t.Fatalf("%v after %q", err, all)
+		}
+		all = append(all, buffer[:n]...)
+		// A reply ends with a line of a code and a space; the first line is a greeting.
+		lines := strings.Split(strings.TrimSuffix(string(all), "\n"), "\n")
+		if last := lines[len(lines)-1]; len(lines) > 1 && all[len(all)-1] == '\n' && len(last) >= 5 && last[4] == ' ' && strings.Trim(last[:4], "0123456789") == "" {
+			return string(all)
+		}
+	}
+}
