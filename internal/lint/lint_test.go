@@ -22,6 +22,7 @@ var layers = [][]string{
 	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon"},
 	{"internal/live/shadow", "internal/live/bgp"},
 	{"internal/live/rewrite", "internal/live/search", "internal/live/router", "internal/live/birdtest"},
+	{"internal/live/federation"},
 	{"live"},
 	{"internal/tape", "internal/image", "internal/store"},
 	{"tla/value", "internal/tla/syntax"},
