@@ -83,9 +83,10 @@ type BIRD struct {
 	Control string // the name of its control socket
 }
 
-// Start starts BIRD, with filters (of its configuration's language) that its neighbours use, and a number of static routes: /24s from 16.0.0.0 on.
+// Start starts BIRD, of which checkpoints can be made, with filters (of its configuration's language) that its neighbours use, and a number of static routes: /24s from 16.0.0.0 on.
 func Start(t testing.TB, filters string, routes int, neighbours ...*Neighbour) *BIRD {
 	t.Helper()
+	needs.Unfiltered(t)
 	program := needs.Program(t, "bird", "/usr/sbin/bird")
 	dir := t.TempDir()
 	port := freePort(t)

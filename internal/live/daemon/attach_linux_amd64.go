@@ -71,7 +71,7 @@ func check(pid int) error {
 		return fmt.Errorf("process %d has a shadow stack, which keeps it from making calls for others: start it without (GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)", pid)
 	}
 	if status["Seccomp"] != "0" {
-		return fmt.Errorf("process %d has a filter of system calls, which may end it when it forks: start the daemon without (SystemCallFilter of systemd)", pid)
+		return fmt.Errorf("process %d has a filter of system calls, which may end it when it forks: start the daemon without (SystemCallFilter of systemd, docker run --security-opt seccomp=unconfined)", pid)
 	}
 	f, err := elf.Open(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {

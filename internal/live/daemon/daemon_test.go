@@ -67,6 +67,7 @@ func TestMain(m *testing.M) {
 // start starts a daemon that waits by a call (how), with a timeout, and has so much memory.
 func start(t *testing.T, how string, timeoutMs, mib int) *live {
 	t.Helper()
+	needs.Unfiltered(t)
 	l := &live{t: t, dir: t.TempDir()}
 	l.cmd = exec.Command(program(t), how, l.dir, fmt.Sprint(timeoutMs), fmt.Sprint(mib))
 	out, err := l.cmd.StdoutPipe()
