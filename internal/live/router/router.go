@@ -34,6 +34,7 @@ type Router struct {
 
 // Message is a message that a router sends.
 type Message struct {
+	To     netip.AddrPort // a neighbour
 	Type   byte
 	Bytes  []byte      // with the header
 	Update *bgp.Update // of an UPDATE with AS numbers of four bytes that can be read, or nil
@@ -42,11 +43,11 @@ type Message struct {
 // Reaction is what a router did with a message.
 type Reaction struct {
 	Status       daemon.Status
-	Signal, Code int                          // see daemon.Outcome
-	Sent         map[netip.AddrPort][]Message // to each neighbour
-	Changes      map[netip.AddrPort]Changes   // what the UPDATEs in Sent amount to
-	Closed       []netip.AddrPort             // neighbours whose connections it closed
-	Stray        map[netip.AddrPort][]byte    // bytes to neighbours that are no message
+	Signal, Code int                        // see daemon.Outcome
+	Sent         []Message                  // in order
+	Changes      map[netip.AddrPort]Changes // what the UPDATEs in Sent amount to
+	Closed       []netip.AddrPort           // neighbours whose connections it closed
+	Stray        map[netip.AddrPort][]byte  // bytes to neighbours that are no message
 	Log          string
 	Refused      map[string]int // calls that the copy may not make
 	CPU          time.Duration
@@ -103,11 +104,9 @@ func (r *Router) Between(from netip.AddrPort) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, messages := range got.Sent {
-		for _, m := range messages {
-			if m.Type != typeKeepalive {
-				return false, nil
-			}
+	for _, m := range got.Sent {
+		if m.Type != typeKeepalive {
+			return false, nil
 		}
 	}
 	return got.Status == daemon.Done && len(got.Closed) == 0, nil
@@ -122,7 +121,7 @@ func (r *Router) deliver(inputs []daemon.Input) (*Reaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Reaction{Status: o.Status, Signal: o.Signal, Code: o.Code, Refused: o.Refused, CPU: o.CPU, Sent: map[netip.AddrPort][]Message{},
+	n := &Reaction{Status: o.Status, Signal: o.Signal, Code: o.Code, Refused: o.Refused, CPU: o.CPU,
 		Changes: map[netip.AddrPort]Changes{}, Stray: map[netip.AddrPort][]byte{}}
 	for _, m := range o.Logs {
 		n.Log += string(m.Data)
@@ -136,13 +135,14 @@ func (r *Router) deliver(inputs []daemon.Input) (*Reaction, error) {
 			r.streams[to] = &stream{}
 		}
 		messages, stray := r.streams[to].take(m.Data)
-		n.Sent[to] = append(n.Sent[to], messages...)
+		for _, m := range messages {
+			m.To = to
+			n.Sent = append(n.Sent, m)
+			n.change(m)
+		}
 		if len(stray) > 0 {
 			n.Stray[to] = append(n.Stray[to], stray...)
 		}
-	}
-	for to, messages := range n.Sent {
-		n.Changes[to] = changes(messages)
 	}
 	after := r.Neighbours()
 	for _, a := range before {
@@ -154,20 +154,20 @@ func (r *Router) deliver(inputs []daemon.Input) (*Reaction, error) {
 	return n, nil
 }
 
-func changes(messages []Message) Changes {
-	c := Changes{}
-	for _, m := range messages {
-		if m.Update == nil {
-			continue
-		}
-		for _, p := range m.Update.Withdrawn {
-			c[p] = nil
-		}
-		for _, p := range m.Update.Announced {
-			c[p] = m.Update.Attributes
-		}
+// change enters what a message changes.
+func (n *Reaction) change(m Message) {
+	if m.Update == nil {
+		return
 	}
-	return c
+	if n.Changes[m.To] == nil {
+		n.Changes[m.To] = Changes{}
+	}
+	for _, p := range m.Update.Withdrawn {
+		n.Changes[m.To][p] = nil
+	}
+	for _, p := range m.Update.Announced {
+		n.Changes[m.To][p] = m.Update.Attributes
+	}
 }
 
 // Heard are the neighbours that get a change of a prefix, in order.
