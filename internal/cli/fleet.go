@@ -140,7 +140,7 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	name := strings.ToLower(rand.Text()[:16])
 	worker := &fleet.Worker{Store: db, ID: records.ID(name), Projects: projects, Slice: w.slice, For: w.period, UntilRisk: w.untilRisk,
 		Identity: records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()},
-		Env:      records.Env{Engine: string(first.p.spec.Engine), Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: first.machine(), Features: first.features()},
+		Env:      records.Env{Engine: string(first.p.spec.Engine), Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: machine(), Features: first.features()},
 		Note:     func(text string) { a.note("%s %s", time.Now().Format(time.TimeOnly), text) }}
 	hook, err := newWebhook(w.webhook, worker.Note)
 	if err != nil {
@@ -391,7 +391,7 @@ func (x *fleetProject) features() []string {
 }
 
 // machine names the processor.
-func (x *fleetProject) machine() string {
+func machine() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {

@@ -26,13 +26,13 @@ import (
 var liveTried = []string{"go1.26"}
 
 func (a *app) liveVerb() *cobra.Command {
-	c := &cobra.Command{Use: "live", Short: "Explore what Go code does with inputs that it has not seen", Args: cobra.NoArgs}
-	c.AddCommand(a.liveTestVerb())
+	c := a.liveWatchVerb()
+	c.AddCommand(a.liveTestVerb(), a.liveBuildVerb(), a.liveTryVerb())
 	return c
 }
 
 func (a *app) liveTestVerb() *cobra.Command {
-	o := &liveOptions{instrument: []string{"./..."}}
+	o := &liveOptions{}
 	c := &cobra.Command{
 		Use:   "test [PACKAGE]",
 		Short: "Explore the handlers in the tests of a package",
@@ -48,10 +48,8 @@ Exit code 0: no finding; 1: a check does not hold or the handler panics, or anot
 			return a.liveTest(c.Context(), o)
 		},
 	}
-	c.Flags().StringSliceVar(&o.instrument, "instrument", o.instrument, "the `packages` whose code is instrumented, as the go command names them")
-	c.Flags().BoolVar(&o.std, "std", true, "instrument the plain packages of the standard library that the test uses, such as strings and net/netip")
+	o.flags(c)
 	c.Flags().StringVar(&o.run, "run", "", "only tests whose names match this `pattern`")
-	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
 	return c
 }
 
@@ -61,12 +59,19 @@ type liveOptions struct {
 	std, left  bool
 }
 
+// flags are those of verbs that build instrumented code.
+func (o *liveOptions) flags(c *cobra.Command) {
+	c.Flags().StringSliceVar(&o.instrument, "instrument", []string{"./..."}, "the `packages` whose code is instrumented, as the go command names them")
+	c.Flags().BoolVar(&o.std, "std", true, "instrument the plain packages of the standard library that the code uses, such as strings and net/netip")
+	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
+}
+
 // liveStd are packages of the standard library that are plain Go, and that values of inputs go through. Others are of the operating system, of the runtime, or format text.
 var liveStd = []string{"bytes", "cmp", "container/heap", "container/list", "encoding/base64", "encoding/binary", "encoding/hex", "internal/strconv", "internal/stringslite", "maps", "net/netip", "slices", "sort", "strconv", "strings", "unicode/utf8"}
 
 // goPackage is what `go list` says about the package whose tests run.
 type goPackage struct {
-	Dir, ImportPath                          string
+	Dir, ImportPath, Name                    string
 	TestGoFiles, XTestGoFiles                []string
 	Imports, TestImports, XTestImports, Deps []string
 }
@@ -76,24 +81,16 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 	if err != nil {
 		return err
 	}
+	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || !p.explores() {
+		return noHandler(p.ImportPath)
+	}
 	out, err := os.MkdirTemp("", "bloodhound-live-*")
 	if err != nil {
 		return failed(err)
 	}
 	defer os.RemoveAll(out)
-	patterns := append([]string{p.ImportPath}, o.instrument...)
-	if o.std {
-		used, err := liveUsedStd(ctx, p)
-		if err != nil {
-			return err
-		}
-		patterns = append(patterns, used...)
-	}
-	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: patterns, Tests: []string{p.ImportPath}, Out: out})
+	rewritten, err := a.instrument(ctx, o, p, []string{p.ImportPath}, out)
 	if err != nil {
-		return err
-	}
-	if err := a.liveSummary(rewritten, o.left); err != nil {
 		return err
 	}
 	program := filepath.Join(out, "test")
@@ -120,6 +117,23 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 	return nil
 }
 
+// instrument rewrites the code of a package and of those of the options, and notes how much of it.
+func (a *app) instrument(ctx context.Context, o *liveOptions, p *goPackage, tests []string, out string) (*rewrite.Result, error) {
+	patterns := append([]string{p.ImportPath}, o.instrument...)
+	if o.std {
+		used, err := liveUsedStd(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		patterns = append(patterns, used...)
+	}
+	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: patterns, Tests: tests, Out: out})
+	if err != nil {
+		return nil, err
+	}
+	return rewritten, a.liveSummary(rewritten, o.left)
+}
+
 // liveTarget finds the package, and refuses what cannot be explored.
 func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 	text, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
@@ -130,7 +144,7 @@ func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 	if !slices.Contains(liveTried, goversion.Lang(used)) {
 		return nil, fmt.Errorf("instrumented code was not tried with %s: use one of %s, as by GOTOOLCHAIN=%s.0", used, strings.Join(liveTried, ", "), liveTried[len(liveTried)-1])
 	}
-	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps", name)
+	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,Name,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps", name)
 	var errs bytes.Buffer
 	list.Stderr = &errs
 	text, err = list.Output()
@@ -144,9 +158,6 @@ func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 	}
 	if d.Decode(&second) != io.EOF {
 		return nil, fmt.Errorf("%s names several packages, such as %s and %s: name one", name, p.ImportPath, second.ImportPath)
-	}
-	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || !slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports, p.Deps), livePackage) {
-		return nil, noHandler(p.ImportPath)
 	}
 	return &p, nil
 }
@@ -167,7 +178,12 @@ func liveUsedStd(ctx context.Context, p *goPackage) (used []string, err error) {
 	return used, nil
 }
 
-// livePackage is what tests explore handlers by.
+// explores reports whether a package, its tests or what it imports may explore a handler.
+func (p *goPackage) explores() bool {
+	return slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports, p.Deps), livePackage)
+}
+
+// livePackage is what handlers are explored by.
 const livePackage = "github.com/bloodhound-dst/bloodhound/live"
 
 func noHandler(path string) error {

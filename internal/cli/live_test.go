@@ -21,10 +21,20 @@ func liveTest(t *testing.T, dir string, args ...string) (code int, out, notes st
 
 // A value that random inputs would need 2^64 tries for is found in a few paths, under the command and by no one's help.
 func TestLiveFindsANeedle(t *testing.T) {
-	code, out, notes := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"))
+	code, out, notes := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"), "--run", "TestUpdate")
 	if code != check.ExitViolated || !strings.Contains(out, "no leak: prefix=0xa0102") || !strings.Contains(out, "length=0x18 community=0xdeadbeef") ||
-		!strings.Contains(out, "no condition was left to negate") || !strings.Contains(notes, "of 3 functions in 1 packages are instrumented") {
+		!strings.Contains(out, "no condition was left to negate") || !strings.Contains(notes, "6 of 6 functions in 1 packages are instrumented") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, notes)
+	}
+}
+
+// Keys of maps are found, and all paths: each key, and none of them.
+func TestLiveFindsKeysOfMaps(t *testing.T) {
+	code, out, _ := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"), "--run", "TestRoutes")
+	for _, want := range []string{"route 10.0.0.0 stays: peer[0]=0x6e peer[1]=0x6f peer[2]=0x72 peer[3]=0x74 peer[4]=0x68 prefix=0xa000000", "route 192.168.0.0 stays: ", "no condition was left to negate"} {
+		if code != check.ExitViolated || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, and not %q\n%s", code, want, out)
+		}
 	}
 }
 
@@ -96,4 +106,37 @@ func TestLiveRefuses(t *testing.T) {
 			t.Errorf("exit code %d\n%s", code, notes)
 		}
 	})
+}
+
+// What cannot be built or explored is refused, with what to do.
+func TestLiveBuildAndWatchRefuse(t *testing.T) {
+	root := filepath.Join("..", "..")
+	config := func(text string) string {
+		path := filepath.Join(t.TempDir(), "live.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	lonely := config("nodes: {kv: {socket: none.sock}}\n")
+	two := config("nodes: {a: {socket: a}, b: {socket: b}}\n")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"build", filepath.Join(root, "live")}, "is no program: name a package main"},
+		{[]string{"build", filepath.Join(root, "examples", "quickstart", "kv")}, "call live.Serve in it"},
+		{[]string{"build", filepath.Join(root, "no-such")}, "is no package of Go"},
+		{[]string{"--config", filepath.Join(root, "no-such.yaml")}, "give the path of an existing file"},
+		{[]string{"--once", "--config", lonely}, "start it with BLOODHOUND_LIVE_SOCKET="},
+		{[]string{"try", "--config", lonely}, `required flag(s) "change" not set`},
+		{[]string{"try", "--config", lonely, "--change", "/no-such"}, "--change: "},
+		{[]string{"try", "--config", two, "--change", two}, "name one of a, b"},
+		{[]string{"try", "--config", two, "--change", two, "c"}, "has no node c"},
+	} {
+		var o, e strings.Builder
+		if code := Main(append([]string{"live"}, c.args...), &o, &e); code != check.ExitUsage || !strings.Contains(e.String(), c.want) {
+			t.Errorf("live %v: exit code %d, and not %q\n%s%s", c.args, code, c.want, &o, &e)
+		}
+	}
 }

@@ -173,7 +173,7 @@ func TestDocs(t *testing.T) {
 		name string
 		root *schema.Shape
 		want string
-	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()}, {"../../docs/reference/compose.md", &keys.Compose, composeTables()}} {
+	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()}, {"../../docs/reference/compose.md", &keys.Compose, composeTables()}, {"../../docs/reference/live.md", &keys.Live, liveTable()}} {
 		text, err := os.ReadFile(page.name)
 		if err != nil {
 			t.Fatal(err)
@@ -219,6 +219,17 @@ func composeTables() string {
 		row(top.Name, top)
 		schema.WalkKeys(&top.Shape, top.Name, row)
 	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// liveTable lists the keys of live.yaml.
+func liveTable() string {
+	var b strings.Builder
+	b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n")
+	schema.WalkKeys(&keys.Live, "", func(path string, f *schema.Field) {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", shownKey(path), f.Shape.String(), f.Default, f.Says)
+	})
 	b.WriteString("\n")
 	return b.String()
 }

@@ -17,25 +17,27 @@ import (
 
 // FailurePage is what is known of a failure.
 type FailurePage struct {
-	Failure  failureRow       `json:"failure"`
-	Best     *records.Failure `json:"best,omitempty"` // the record that Story is of
-	Code     codeRef          `json:"code"`           // of it
-	Env      envRef           `json:"env"`
-	Worker   workerRef        `json:"worker"`
-	Newest   codeRef          `json:"newest"` // code of the test
-	Tried    bool             `json:"tried"`  // anything is known of the newest code
-	Story    *story           `json:"story,omitempty"`
-	NoStory  string           `json:"no_story,omitempty"` // why there is none
-	Run      *runRow          `json:"run,omitempty"`      // the page of a run
-	NoRun    string           `json:"no_run,omitempty"`   // why none is shown
-	Cause    *causeRow        `json:"cause,omitempty"`
-	Bisects  []bisectRow      `json:"bisects,omitempty"` // the latest first
-	Envs     []envRef         `json:"environments"`
-	Matrix   []matrixRow      `json:"matrix"`
-	Records  []recordRow      `json:"records"`
-	Replays  []replayRow      `json:"replays"`
-	Notes    []*records.Note  `json:"notes"`
-	Requests []requestRow     `json:"requests"`
+	Failure failureRow       `json:"failure"`
+	Best    *records.Failure `json:"best,omitempty"` // the record that Story is of
+	Code    codeRef          `json:"code"`           // of it
+	Env     envRef           `json:"env"`
+	Worker  workerRef        `json:"worker"`
+	Newest  codeRef          `json:"newest"` // code of the test
+	Tried   bool             `json:"tried"`  // anything is known of the newest code
+	Story   *story           `json:"story,omitempty"`
+	NoStory string           `json:"no_story,omitempty"` // why there is none
+	// Inputs are those of a failure in a live process, which has no story.
+	Inputs   *records.LiveFailure `json:"inputs,omitempty"`
+	Run      *runRow              `json:"run,omitempty"`    // the page of a run
+	NoRun    string               `json:"no_run,omitempty"` // why none is shown
+	Cause    *causeRow            `json:"cause,omitempty"`
+	Bisects  []bisectRow          `json:"bisects,omitempty"` // the latest first
+	Envs     []envRef             `json:"environments"`
+	Matrix   []matrixRow          `json:"matrix"`
+	Records  []recordRow          `json:"records"`
+	Replays  []replayRow          `json:"replays"`
+	Notes    []*records.Note      `json:"notes"`
+	Requests []requestRow         `json:"requests"`
 
 	of      records.FailureView
 	page    []byte                // of Run
@@ -365,6 +367,10 @@ func (p *FailurePage) loadStory(ctx context.Context, s store.Store) {
 		return
 	case len(b) > maxFileBytes:
 		p.NoStory = fmt.Sprintf("its file has %d MiB, too much for a page", len(b)>>20)
+		return
+	}
+	if live, err := records.ParseLiveFailure(b); err == nil {
+		p.Inputs = live
 		return
 	}
 	f, err := report.Parse(string(p.Best.File), b)

@@ -29,6 +29,7 @@ type Outcome struct {
 	Result []byte // of Run; empty unless Status is Done
 	Log    []byte // the beginning of what the explorer printed, with the reason of a crash
 	Faults int    // pages that the explorer touched first or copied (ru_minflt of getrusage(2))
+	CPU    time.Duration
 }
 
 // Bounds of what crosses the pipes.
@@ -40,20 +41,37 @@ const (
 
 // Checkpoint is a copy of this process that waits for inputs.
 type Checkpoint struct {
+	*Client
 	PID    int
 	Paused time.Duration // for how long this process stood still
 
-	lock     sync.Mutex // one input at a time
-	requests io.WriteCloser
-	outcomes io.ReadCloser
-	process  *os.Process
+	process *os.Process
+}
+
+// Client has a checkpoint try inputs. It may be in another process than the live one, which passes its files on.
+type Client struct {
+	lock               sync.Mutex // one input at a time
+	requests, outcomes *os.File
+}
+
+// Connect makes a client of the files of another one.
+func Connect(requests, outcomes *os.File) *Client {
+	return &Client{requests: requests, outcomes: outcomes}
+}
+
+// Files are the pipe for requests and that for outcomes.
+func (c *Client) Files() (requests, outcomes *os.File) { return c.requests, c.outcomes }
+
+// Close ends the checkpoint, if nobody else has its files.
+func (c *Client) Close() error {
+	return errors.Join(c.requests.Close(), c.outcomes.Close())
 }
 
 // ErrEnded is the error of a checkpoint that has been killed or closed.
 var ErrEnded = errors.New("the checkpoint has ended")
 
 // Try forks an explorer that runs an input, and waits for its end, at most for a time of its own (budget) and what the machine is slow.
-func (c *Checkpoint) Try(input []byte, budget time.Duration) (*Outcome, error) {
+func (c *Client) Try(input []byte, budget time.Duration) (*Outcome, error) {
 	if len(input) > MaxInputBytes {
 		return nil, fmt.Errorf("the input has %d bytes, and a checkpoint takes %d at most", len(input), MaxInputBytes)
 	}
@@ -68,7 +86,7 @@ func (c *Checkpoint) Try(input []byte, budget time.Duration) (*Outcome, error) {
 	if _, err := io.ReadFull(c.outcomes, head[:]); err != nil {
 		return nil, errors.Join(ErrEnded, err)
 	}
-	o := &Outcome{Status: Status(head[0]), Faults: int(binary.LittleEndian.Uint32(head[1:]))}
+	o := &Outcome{Status: Status(head[0]), Faults: int(binary.LittleEndian.Uint32(head[1:])), CPU: time.Duration(binary.LittleEndian.Uint64(head[13:]))}
 	if o.Status == notForked {
 		return nil, fmt.Errorf("the checkpoint cannot make an explorer: %w", errno(binary.LittleEndian.Uint32(head[1:])))
 	}
@@ -82,16 +100,15 @@ func (c *Checkpoint) Try(input []byte, budget time.Duration) (*Outcome, error) {
 	return o, nil
 }
 
-// The head of an outcome: its status, the number of faults, and the lengths of result and log.
-const outcomeHead = 1 + 4 + 4 + 4
+// The head of an outcome: its status, the number of faults, the lengths of result and log, and the time in nanoseconds.
+const outcomeHead = 1 + 4 + 4 + 4 + 8
 
 // notForked is the status of an input for which there is no explorer; the number of faults is that of the error.
 const notForked Status = math.MaxUint8
 
-// Close ends the checkpoint.
+// Close ends the checkpoint, whoever has its files.
 func (c *Checkpoint) Close() error {
-	c.requests.Close()
-	c.outcomes.Close()
+	c.Client.Close()
 	c.process.Kill()
 	_, err := c.process.Wait()
 	return err

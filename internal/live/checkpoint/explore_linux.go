@@ -5,6 +5,7 @@ package checkpoint
 import (
 	"encoding/binary"
 	"errors"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +14,7 @@ import (
 // explorers is what a checkpoint makes them by.
 type explorers struct {
 	run             Run
+	memory          uint64 // how many bytes a copy may have more than the live process
 	in, out, parent int
 	result          int // the number of the file that an explorer writes its result to
 }
@@ -128,6 +130,7 @@ func (e *explorers) outcome(input []byte, budget *unix.Timespec) (*Outcome, erro
 		o.Result = nil
 	}
 	o.Faults = int(usage.Minflt)
+	o.CPU = time.Duration(unix.TimevalToNsec(usage.Utime) + unix.TimevalToNsec(usage.Stime))
 	o.Log = make([]byte, maxLogBytes)
 	n, _ := unix.Read(log[0], o.Log)
 	o.Log = o.Log[:max(n, 0)]
@@ -188,7 +191,7 @@ func (e *explorers) reply(o *Outcome) {
 	for _, n := range []int{o.Faults, len(o.Result), len(o.Log)} {
 		head = binary.LittleEndian.AppendUint32(head, uint32(n))
 	}
-	e.send(head)
+	e.send(binary.LittleEndian.AppendUint64(head, uint64(o.CPU)))
 	e.send(o.Result)
 	e.send(o.Log)
 }

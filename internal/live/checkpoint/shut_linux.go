@@ -12,7 +12,7 @@ import (
 )
 
 // steps name what shutIn does, for errors; 0 is success.
-var steps = []string{"", "death signal", "priority", "shared memory", "closing files", "filter of system calls"}
+var steps = []string{"", "death signal", "priority", "shared memory", "bound of memory", "closing files", "filter of system calls"}
 
 // shutIn takes all from this copy by which it could reach the live process or others. It reports the step that failed.
 func (e *explorers) shutIn() (step byte, err error) {
@@ -25,13 +25,30 @@ func (e *explorers) shutIn() (step byte, err error) {
 	if err := ownMemory(); err != nil {
 		return 3, err
 	}
-	if err := e.closeFiles(); err != nil {
+	if err := e.bound(); err != nil {
 		return 4, err
 	}
-	if err := filter(); err != nil {
+	if err := e.closeFiles(); err != nil {
 		return 5, err
 	}
+	if err := filter(); err != nil {
+		return 6, err
+	}
 	return 0, nil
+}
+
+// bound has the kernel refuse this copy, and its explorers, memory beyond what they may have.
+func (e *explorers) bound() error {
+	text, err := readAll("/proc/self/statm")
+	if err != nil {
+		return err
+	}
+	var pages uint64
+	if _, err := fmt.Sscan(string(text), &pages); err != nil {
+		return unix.EINVAL
+	}
+	most := pages*uint64(unix.Getpagesize()) + e.memory
+	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: most, Max: most})
 }
 
 // endWith has the kernel end this process when its parent ends.
@@ -47,21 +64,9 @@ func endWith(parent int) error {
 
 // ownMemory replaces what this process shares with others by copies that are its own.
 func ownMemory() error {
-	fd, err := unix.Open("/proc/self/maps", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	maps, err := readAll("/proc/self/maps")
 	if err != nil {
 		return err
-	}
-	defer unix.Close(fd)
-	var maps []byte
-	for buffer := make([]byte, 1<<16); ; {
-		n, err := unix.Read(fd, buffer)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			break
-		}
-		maps = append(maps, buffer[:n]...)
 	}
 	for line := range bytes.Lines(maps) {
 		var from, to uintptr
@@ -77,6 +82,22 @@ func ownMemory() error {
 		}
 	}
 	return nil
+}
+
+// readAll reads a file by system calls alone: package os would show it to the poller of the live process.
+func readAll(name string) (all []byte, err error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	for buffer := make([]byte, 1<<16); ; {
+		n, err := unix.Read(fd, buffer)
+		if n <= 0 {
+			return all, err
+		}
+		all = append(all, buffer[:n]...)
+	}
 }
 
 // ownRange copies a range of shared memory, and puts the copy in its place.

@@ -27,8 +27,9 @@ func errno(n uint32) error { return unix.Errno(n) }
 // taking is held while a checkpoint is made.
 var taking sync.Mutex
 
-// Take makes a checkpoint of this process. run is what its explorers do; it runs in them alone.
-func Take(run Run) (*Checkpoint, error) {
+// Take makes a checkpoint of this process. run is what its explorers do; it runs in them alone. Each copy may have so much memory more than this
+// process (memoryBytes).
+func Take(run Run, memoryBytes uint64) (*Checkpoint, error) {
 	taking.Lock()
 	defer taking.Unlock()
 	requestsRead, requests, err := os.Pipe()
@@ -47,7 +48,7 @@ func Take(run Run) (*Checkpoint, error) {
 		outcomes.Close()
 		return nil, err
 	}
-	e := explorers{run: run, in: int(requestsRead.Fd()), out: int(outcomesWrite.Fd()), parent: os.Getpid()}
+	e := explorers{run: run, memory: memoryBytes, in: int(requestsRead.Fd()), out: int(outcomesWrite.Fd()), parent: os.Getpid()}
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &wallNow); err != nil {
 		return failed(err)
 	}
@@ -65,7 +66,7 @@ func Take(run Run) (*Checkpoint, error) {
 	if err != nil {
 		return failed(err)
 	}
-	c := &Checkpoint{PID: pid, Paused: time.Duration(stoppedNs), requests: requests, outcomes: outcomes, process: process}
+	c := &Checkpoint{Client: Connect(requests, outcomes), PID: pid, Paused: time.Duration(stoppedNs), process: process}
 	// The checkpoint reports that it is shut in before it takes an input.
 	var ready [2]byte
 	if _, err := io.ReadFull(outcomes, ready[:]); err != nil {

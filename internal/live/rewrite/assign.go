@@ -35,7 +35,7 @@ func (w *writer) target(e ast.Expr) target {
 	T := w.info.TypeOf(e)
 	if x, ok := e.(*ast.IndexExpr); ok {
 		if _, ok := under(w.info.TypeOf(x.X)).(*types.Map); ok {
-			return target{text: w.pure(x).text, typ: T}
+			return target{text: w.inMap(x, true).text, typ: T}
 		}
 	}
 	text := w.located(e).text

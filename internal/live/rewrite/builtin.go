@@ -31,7 +31,7 @@ func (w *writer) builtinCall(c *ast.CallExpr, name string, statement bool) []val
 	case "delete":
 		m := w.pure(c.Args[0])
 		m.text = w.temp(m.text)
-		key := w.key(c.Args[1], under(w.info.TypeOf(c.Args[0])).(*types.Map).Key())
+		key := w.key(c.Args[1], under(w.info.TypeOf(c.Args[0])).(*types.Map), m.text, false)
 		w.emit("delete(%s, %s)", m.text, key)
 		return nil
 	}

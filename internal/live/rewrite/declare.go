@@ -20,6 +20,9 @@ var calls = []struct{ name, signature string }{
 	{"Fix", "(site uint32, e bh_e, v uint64)"},
 	{"FixText", "(site uint32, s string)"},
 	{"FixMemory", "(site uint32, p bh_p, n uintptr)"},
+	{"Key", "(site uint32, e bh_e, v uint64, keys []uint64, made bool)"},
+	{"Depends", "(s string) bool"},
+	{"KeyText", "(site uint32, s string, keys []string, made bool)"},
 	{"Lose", "(site uint32, e bh_e)"},
 	{"LoseMemory", "(site uint32, p bh_p, n uintptr)"},
 	{"Binary", "(op uint8, x, y bh_e, v, w uint64, width uint8) bh_e"},
@@ -110,6 +113,41 @@ func bh_text[S ~string](s S) bh_p { return bh_p(unsafe.StringData(string(s))) }
 
 func bh_string[S ~[]byte](s S) string { return unsafe.String(unsafe.SliceData(s), len(s)) }
 
+// bh_key decides which key of a map a number is. A key that is made when there is none is fixed.
+func bh_key[M ~map[K]V, K comparable, V bh_any](site uint32, m M, e bh_e, v uint64, made bool) {
+	if e == nil {
+		return
+	}
+	var keys []uint64
+	if len(m) <= bh_keysMax {
+		for k := range m {
+			n := uint64(0)
+			copy(unsafe.Slice((*byte)(bh_p(&n)), 8), unsafe.Slice((*byte)(bh_p(&k)), unsafe.Sizeof(k)))
+			keys = append(keys, n)
+		}
+	}
+	bh_Key(site, e, v, keys, made || len(m) > bh_keysMax)
+}
+
+// bh_keyText does that for a string.
+func bh_keyText[M ~map[K]V, K ~string, V bh_any](site uint32, m M, s string, made bool) {
+	if !bh_Depends(s) {
+		return
+	}
+	var keys []string
+	if len(m) <= bh_keysMax {
+		for k := range m {
+			if len(k) == len(s) {
+				keys = append(keys, string(k))
+			}
+		}
+	}
+	bh_KeyText(site, s, keys, made || len(m) > bh_keysMax)
+}
+
+// bh_keysMax is how many keys a map has at most for that: a path is one of them.
+const bh_keysMax = 256
+
 func bh_sizeof[T bh_any](*T) uintptr {
 	var v T
 	return unsafe.Sizeof(v)
@@ -122,6 +160,9 @@ func bh_sizeofElement[S ~[]T, T bh_any](S) uintptr {
 
 `)
 	fmt.Fprintf(&b, "//go:linkname bh_On %s.On\nvar bh_On bool\n", runtime)
+	if pkg == "main" {
+		path = pkg // as the linker calls it, whatever its folder
+	}
 	fmt.Fprintf(&b, "//go:linkname bh_Packages %s.Packages\nvar bh_Packages []string\n\nfunc init() { bh_Packages = append(bh_Packages, %q) }\n", runtime, path)
 	for _, c := range calls {
 		// The runtime keeps no pointer that it is given and returns none, so whatever is on the stack of a function stays there.

@@ -6,6 +6,8 @@ import "github.com/bloodhound-dst/bloodhound/internal/live/shadow"
 type Run struct {
 	Path     shadow.Path
 	Failures []Failure
+	// Ended is set if the process of the handler ended, or was killed, before the handler returned: its path is not known.
+	Ended bool
 }
 
 // Failure is a check that does not hold, or a panic.
@@ -49,9 +51,20 @@ type Result struct {
 	Lost map[uint32]int `json:"-"`
 	// Picked counts sites of values that were fixed, and had more values than were tried.
 	Picked map[uint32]int `json:"-"`
+	// Ended counts runs whose paths are not known.
+	Ended int `json:"ended,omitempty"`
 	// Stale counts shadows that did not agree with the value, and Dropped branches beyond the bound of a path.
 	Stale   int `json:"stale"`
 	Dropped int `json:"dropped"`
 	// Taken has the sides by site.
 	Taken []uint8 `json:"-"`
+}
+
+// Values are those of the inputs.
+func (f *Finding) Values() []uint64 {
+	values := make([]uint64, len(f.Inputs))
+	for i, in := range f.Inputs {
+		values[i] = in.Value
+	}
+	return values
 }

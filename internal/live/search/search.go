@@ -105,6 +105,8 @@ func (s *searcher) left() string {
 		return fmt.Sprintf("more than %d conditions waited to be negated", candidatesMax)
 	case r.Unknown > 0:
 		return "the solver gave up on some conditions"
+	case r.Ended > 0:
+		return "some runs ended before the handler returned"
 	case r.Dropped > 0:
 		return "some paths have more conditions than are recorded"
 	case len(r.Picked) > 0:
@@ -210,6 +212,14 @@ func (s *searcher) solver(inputs []shadow.Input) *bv.Solver {
 func (s *searcher) try(values []uint64, from *candidate) {
 	run := s.run(values)
 	s.result.Paths++
+	if run.Ended {
+		s.result.Ended++
+		if from != nil {
+			run.Path.Inputs = withValues(from.path.inputs, values)
+		}
+		s.fail(run)
+		return
+	}
 	p, err := s.receive(run.Path)
 	if err != nil {
 		panic(fmt.Sprintf("search: a path does not survive its text: %v", err))
@@ -220,6 +230,14 @@ func (s *searcher) try(values []uint64, from *candidate) {
 		s.result.Diverged[from.path.branches[from.at].site]++
 	}
 	s.enqueue(p)
+}
+
+func withValues(inputs []shadow.Input, values []uint64) []shadow.Input {
+	list := slices.Clone(inputs)
+	for i := range list {
+		list[i].Value = values[i]
+	}
+	return list
 }
 
 // follows reports whether a path has the conditions before a candidate, and the negation of its own.

@@ -49,7 +49,7 @@ func TestSearch(t *testing.T) {
 		if h.decides(1, h.Ult(h.Const(1000, 16), h.x)) && h.decides(2, h.Eq(h.And(h.x, h.Const(1, 16)), h.Const(0, 16))) && h.decides(3, h.Eq(h.x, h.Const(4242, 16))) {
 			failures = bug
 		}
-		return Run{h.Path, failures}
+		return Run{Path: h.Path, Failures: failures}
 	}
 	for _, c := range []struct {
 		name     string
@@ -64,12 +64,12 @@ func TestSearch(t *testing.T) {
 		{"a value that is fixed", 100, func(values []uint64) Run {
 			h := newHandler(values)
 			h.picks(1, h.And(h.x, h.Const(3, 16)))
-			return Run{h.Path, nil}
+			return Run{Path: h.Path}
 		}, 4, 0, ""},
 		{"one with many values", 100, func(values []uint64) Run {
 			h := newHandler(values)
 			h.picks(1, h.x)
-			return Run{h.Path, nil}
+			return Run{Path: h.Path}
 		}, picksMax, 0, "some indices or lengths have more values than were tried"},
 		{"a value that is lost", 100, func(values []uint64) Run {
 			r := tree(values)
@@ -88,7 +88,7 @@ func TestSearch(t *testing.T) {
 				if calls++; calls == 1 {
 					h.decides(1, h.Eq(h.x, h.Const(7, 16)))
 				}
-				return Run{h.Path, nil}
+				return Run{Path: h.Path}
 			}
 		}(), 2, 0, "some runs did not take the side that was solved for"},
 	} {

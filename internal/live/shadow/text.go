@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -79,7 +80,23 @@ func Rune(site uint32, s string, i int, r rune) *Expr {
 	return known(b.ZExt(e, 32))
 }
 
-// FixText fixes all bytes of a string, as a key of a map.
+// Depends reports whether a byte of a string has a shadow.
+func Depends(s string) bool { return active() && memory.any(uintptr(data(s)), uintptr(len(s))) }
+
+// KeyText decides which of the keys of a map, all of the length of s, s is. If it is none, and made is set, s is fixed.
+func KeyText(site uint32, s string, keys []string, made bool) {
+	slices.Sort(keys)
+	for _, k := range keys {
+		if Cond(site, s == k, TextEqual(s, k)) {
+			return
+		}
+	}
+	if made {
+		FixText(site, s)
+	}
+}
+
+// FixText fixes all bytes of a string.
 func FixText(site uint32, s string) { FixMemory(site, data(s), uintptr(len(s))) }
 
 // FixMemory fixes n bytes at p, eight at a time.

@@ -25,3 +25,16 @@ func (t *Table) Handle(u *Update) {
 	}
 	t.accepted++
 }
+
+// Routes has next hops by prefix, and the peers that may change them by name.
+type Routes struct {
+	Next  map[uint32]uint32
+	Peers map[string]bool
+}
+
+// Change changes a route that is there, if a peer may.
+func (r *Routes) Change(peer []byte, prefix, hop uint32) {
+	if _, known := r.Next[prefix]; known && r.Peers[string(peer)] {
+		r.Next[prefix] = hop
+	}
+}

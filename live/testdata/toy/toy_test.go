@@ -16,3 +16,16 @@ func TestUpdate(t *testing.T) {
 		live.Check("no leak", !table.Leaked)
 	}})
 }
+
+// The keys of the maps are what the inputs must be.
+func TestRoutes(t *testing.T) {
+	live.Explore(t, live.Handler{Run: func() {
+		r := &Routes{Next: map[uint32]uint32{0x0a000000: 1, 0xc0a80000: 2}, Peers: map[string]bool{"north": true, "south": false}}
+		peer, prefix := []byte("-----"), uint32(0)
+		live.SymbolicBytes("peer", peer)
+		live.Symbolic("prefix", &prefix)
+		r.Change(peer, prefix, 9)
+		live.Check("route 10.0.0.0 stays", r.Next[0x0a000000] == 1)
+		live.Check("route 192.168.0.0 stays", r.Next[0xc0a80000] == 2)
+	}})
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
+	"github.com/bloodhound-dst/bloodhound/internal/live/online"
+)
+
+func (a *app) liveBuildVerb() *cobra.Command {
+	o := &liveOptions{}
+	var output string
+	c := &cobra.Command{
+		Use:   "build [PACKAGE]",
+		Short: "Build a program that can be explored while it runs",
+		Long: `Builds a program of Go with a second, instrumented body of each function, and a runtime that makes copies of the process. The program calls live.Serve, and
+BLOODHOUND_LIVE_SOCKET names a socket to it when it starts. Instrumented bodies run in copies alone: the process itself runs the code as it is.
+Beside the program it writes a list of the places of its code, FILE` + online.SitesSuffix + `, which reports name.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.pkg = "."
+			if len(args) > 0 {
+				o.pkg = args[0]
+			}
+			return a.liveBuild(c.Context(), o, output)
+		},
+	}
+	c.Flags().StringVarP(&output, "output", "o", "", "the `file` to write; the name of the package's folder if it is not set")
+	o.flags(c)
+	return c
+}
+
+func (a *app) liveBuild(ctx context.Context, o *liveOptions, output string) error {
+	p, err := liveTarget(ctx, o.pkg)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.Name != "main":
+		return fmt.Errorf("%s is no program: name a package main; `bloodhound live test` explores the handlers in a package's tests", p.ImportPath)
+	case !p.explores():
+		return fmt.Errorf("%s does not use %s: call live.Serve in it", p.ImportPath, livePackage)
+	}
+	if output == "" {
+		output = filepath.Base(p.Dir)
+	}
+	out, err := os.MkdirTemp("", "bloodhound-live-*")
+	if err != nil {
+		return failed(err)
+	}
+	defer os.RemoveAll(out)
+	rewritten, err := a.instrument(ctx, o, p, nil, out)
+	if err != nil {
+		return err
+	}
+	if err := addFork(ctx, rewritten.Overlay, out); err != nil {
+		return err
+	}
+	program, err := filepath.Abs(output)
+	if err != nil {
+		return failed(err)
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-overlay", rewritten.Overlay, "-tags", checkpoint.Tag, "-o", program, p.ImportPath)
+	build.Dir, build.Env = p.Dir, append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
+	}
+	sites, err := os.ReadFile(rewritten.Sites)
+	if err != nil {
+		return failed(err)
+	}
+	if err := os.WriteFile(program+online.SitesSuffix, sites, 0o666); err != nil {
+		return failed(err)
+	}
+	return nil
+}
+
+// addFork adds what the runtime gets to an overlay.
+func addFork(ctx context.Context, overlay, out string) error {
+	text, err := exec.CommandContext(ctx, "go", "env", "GOROOT", "GOVERSION").Output()
+	if err != nil {
+		return failed(fmt.Errorf("`go env`: %w", err))
+	}
+	root, version, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	path, fork, err := checkpoint.Overlay(root, version)
+	if err != nil {
+		return err
+	}
+	var list struct{ Replace map[string]string }
+	text, err = os.ReadFile(overlay)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	file := filepath.Join(out, filepath.Base(path))
+	list.Replace[path] = file
+	if text, err = json.Marshal(list); err == nil {
+		err = os.WriteFile(overlay, text, 0o666)
+	}
+	if err == nil {
+		err = os.WriteFile(file, fork, 0o666)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/live/online"
+	"github.com/bloodhound-dst/bloodhound/internal/live/search"
+	"github.com/bloodhound-dst/bloodhound/internal/records"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/store/open"
+)
+
+// liveFile is the configuration of live testing.
+const liveFile = "live.yaml"
+
+type liveWatchOptions struct {
+	config string
+	store  string
+	once   bool
+	period time.Duration
+}
+
+func (a *app) liveWatchVerb() *cobra.Command {
+	o := &liveWatchOptions{}
+	c := &cobra.Command{
+		Use:   "live",
+		Short: "Explore what running programs could do next, without touching them",
+		Long: `Takes a checkpoint of each process of live.yaml every so often, and has copies of it try inputs that its handlers have not seen, which are solved for from the conditions in its
+code. Copies reach nothing: the process goes on as it is. Findings go to the store, and are tried again in each checkpoint.
+Exit code 0: the last checkpoints show no finding; 1: one does.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return a.liveWatch(c.Context(), o) },
+	}
+	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that says which processes are explored")
+	c.Flags().StringVar(&o.store, "store", "", "the `URL` of a store for findings, in place of that of the file")
+	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler")
+	c.Flags().DurationVar(&o.period, "for", 0, "end after this `time`")
+	return c
+}
+
+func (a *app) liveWatch(ctx context.Context, o *liveWatchOptions) error {
+	l, err := a.liveConfig(o.config)
+	if err != nil {
+		return err
+	}
+	if o.period > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.period)
+		defer cancel()
+	}
+	w := &online.Watch{Live: l, Once: o.once, Note: func(text string) { a.note("%s", text) },
+		Report: func(x *online.Explored, list []online.Standing) { a.liveReport(x, list) }}
+	if o.store == "" {
+		o.store = l.Store
+	}
+	if o.store != "" {
+		end, err := a.liveRecorder(ctx, w, o.store)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	found, explored, err := w.Run(ctx)
+	switch {
+	case err != nil:
+		return err
+	case found:
+		a.code = check.ExitViolated
+	case explored == 0 && ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) && explored == 0:
+		a.code = check.ExitUnknown
+	}
+	return nil
+}
+
+// liveConfig reads the configuration, and bounds the memory of this process as it says.
+func (a *app) liveConfig(name string) (*config.Live, error) {
+	l, notes, err := config.LoadLive(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range notes {
+		a.note("%s", n)
+	}
+	debug.SetMemoryLimit(int64(l.Budget.MemoryBytes))
+	return l, nil
+}
+
+// liveRecorder gives a watch a store, and returns what ends that.
+func (a *app) liveRecorder(ctx context.Context, w *online.Watch, url string) (end func(), err error) {
+	db, err := open.Open(url)
+	if err != nil {
+		return nil, err
+	}
+	host, _ := os.Hostname()
+	id := records.ID(strings.ToLower(rand.Text()[:16]))
+	identity := records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()}
+	env := records.Env{Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: machine()}
+	if w.Recorder, err = online.NewRecorder(ctx, db, id, identity, env); err != nil {
+		return nil, errors.Join(fmt.Errorf("the store %s takes nothing: %w", db, err), db.Close())
+	}
+	return func() {
+		if err := w.Recorder.End(context.WithoutCancel(ctx), identity); err != nil {
+			a.note("the end of this worker could not be stored: %v", err)
+		}
+		db.Close()
+	}, nil
+}
+
+// liveReport prints what came of a checkpoint.
+func (a *app) liveReport(x *online.Explored, list []online.Standing) {
+	left := "no condition was left to negate"
+	if x.Left != "" {
+		left = "paths may be left: " + x.Left
+	}
+	fmt.Fprintf(a.out, "%s/%s: paused %v; %s in %v (CPU %v), %d sides of %d branches; %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), report.Count(x.Paths, "path"),
+		x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), x.Sides, x.Sites, left)
+	if x.Stuck > 0 {
+		fmt.Fprintf(a.out, "  %s waited until the time was over: for a lock, or for what only the process itself has\n", report.Count(x.Stuck, "path"))
+	}
+	for _, s := range list {
+		fmt.Fprintf(a.out, "  %s\n", standingLine(s))
+	}
+}
+
+func standingLine(s online.Standing) string {
+	word := "again"
+	switch {
+	case s.New:
+		word = "NEW"
+	case s.Gone:
+		word = "gone"
+	}
+	return word + " " + findingText(s.Finding)
+}
+
+func findingText(f search.Finding) string {
+	where := ""
+	if f.Where != "" {
+		where = " at " + f.Where
+	}
+	var parts []string
+	for _, in := range f.Inputs {
+		parts = append(parts, fmt.Sprintf("%s=%#x", in.Name, in.Value))
+	}
+	return fmt.Sprintf("%s%s: %s", f.What, where, strings.Join(parts, " "))
+}
+
+func (a *app) liveTryVerb() *cobra.Command {
+	var change string
+	c := &cobra.Command{
+		Use:   "try --change FILE [NODE]",
+		Short: "Try a new configuration on copies of a running program",
+		Long: `Explores a process of live.yaml as it is, and copies of it that have taken a new configuration, and prints which findings the change brings and which it takes away.
+The process keeps the configuration that it has. NODE may be left out if the file has one.
+Exit code 0: the change brings no finding; 1: it does, or a copy refuses it.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			file, _ := c.Flags().GetString("config")
+			return a.liveTry(c.Context(), file, change, strings.Join(args, ""))
+		},
+	}
+	c.Flags().StringVar(&change, "change", "", "the `file` with the new configuration")
+	c.MarkFlagRequired("change")
+	return c
+}
+
+func (a *app) liveTry(ctx context.Context, file, change, name string) error {
+	l, err := a.liveConfig(file)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(change)
+	if err != nil {
+		return fmt.Errorf("--change: %w", err)
+	}
+	node, err := nodeOf(l, name)
+	if err != nil {
+		return err
+	}
+	pace, err := online.Lower(&l.Budget)
+	if err != nil {
+		return err
+	}
+	names := node.Handlers
+	if names == nil {
+		if names, err = online.Handlers(node); err != nil {
+			return err
+		}
+	}
+	for _, h := range names {
+		now, err := online.Explore(ctx, &online.Task{Node: *node, Handler: h}, &l.Budget, pace)
+		if err != nil {
+			return err
+		}
+		then, err := online.Explore(ctx, &online.Task{Node: *node, Handler: h, Change: text, Known: now.Findings}, &l.Budget, pace)
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		fmt.Fprintf(a.out, "%s/%s: as it is, %s and %s; with %s, %s and %s\n", node.Name, h, report.Count(now.Paths, "path"), report.Count(len(now.Findings), "finding"),
+			change, report.Count(then.Paths, "path"), report.Count(len(then.Findings), "finding"))
+		for _, s := range online.Standings(now.Findings, then) {
+			word := "stays"
+			switch {
+			case s.New:
+				word = "BROUGHT"
+				a.code = check.ExitViolated
+			case s.Gone:
+				word = "gone"
+			}
+			fmt.Fprintf(a.out, "  %s %s\n", word, findingText(s.Finding))
+		}
+		if then.Left != "" {
+			fmt.Fprintf(a.out, "  paths may be left with the change: %s\n", then.Left)
+		}
+	}
+	return nil
+}
+
+func nodeOf(l *config.Live, name string) (*config.LiveNode, error) {
+	var names []string
+	for i := range l.Nodes {
+		if n := &l.Nodes[i]; n.Name == name || name == "" && len(l.Nodes) == 1 {
+			return n, nil
+		}
+		names = append(names, l.Nodes[i].Name)
+	}
+	if name == "" {
+		return nil, fmt.Errorf("%s has several nodes: name one of %s", l.File, strings.Join(names, ", "))
+	}
+	return nil, fmt.Errorf("%s has no node %s: name one of %s", l.File, name, strings.Join(names, ", "))
+}

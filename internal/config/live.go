@@ -1,0 +1,96 @@
+package config
+
+import (
+	"bytes"
+	"path/filepath"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/load"
+	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
+	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+)
+
+// Live is a live.yaml: which processes are explored, and within which bounds.
+type Live struct {
+	File            string
+	Store           string
+	CheckpointEvery time.Duration
+	Budget          LiveBudget
+	Nodes           []LiveNode
+}
+
+// LiveBudget bounds what exploring costs the machine.
+type LiveBudget struct {
+	Explore, PathTime time.Duration
+	Paths             int
+	CPUs              float64
+	MemoryBytes       uint64
+	Cgroup            string // folder of a control group; empty is none
+}
+
+// LiveNode is a process.
+type LiveNode struct {
+	Name     string
+	Socket   string   // absolute
+	Handlers []string // nil is all
+}
+
+// LoadLive reads a live.yaml. Mistakes in the file are an Errors.
+func LoadLive(name string) (*Live, []Note, error) {
+	l := &load.State{Reader: source.NewReader(nil)}
+	f, content, err := l.Open(name, l.ProjectEnv(l.Env, filepath.Join(filepath.Dir(name), ".env")))
+	if err != nil {
+		return nil, nil, source.Unread(err)
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		content = []byte("{}")
+	}
+	n := l.Parse(f, content, false)
+	if n != nil && !n.Bad && n.Kind != source.Mapping {
+		l.Fail(n.Position, "write `key: value` lines; docs/how-to/explore-a-running-service.md has an example", "a configuration cannot be %s", n.Kind)
+	}
+	r := &Live{File: name}
+	if n != nil && len(l.Errs) == 0 {
+		schema.Check(l.Reader, n, &keys.Live, false)
+		r.read(l, n)
+	}
+	if len(l.Errs) > 0 {
+		return nil, nil, source.Sort(l.Errs, l.Files)
+	}
+	return r, l.Notes, nil
+}
+
+func (r *Live) read(l *load.State, n *source.Node) {
+	duration := func(n *source.Node, otherwise time.Duration) time.Duration {
+		return time.Duration(source.ValueOr(n, int64(otherwise)))
+	}
+	r.Store = source.ValueOr(n.Get("store"), "")
+	r.CheckpointEvery = duration(n.Get("checkpoint_every"), time.Minute)
+	b := n.Get("budget")
+	r.Budget = LiveBudget{
+		Explore: duration(b.Get("explore"), 20*time.Second), PathTime: duration(b.Get("path_time"), 2*time.Second),
+		Paths: int(source.ValueOr(b.Get("paths"), int64(10_000))), CPUs: source.ValueOr(b.Get("cpus"), 0.25),
+		MemoryBytes: uint64(source.ValueOr(b.Get("memory_bytes"), int64(512<<20))), Cgroup: source.ValueOr(b.Get("cgroup"), ""),
+	}
+	nodes := n.Get("nodes")
+	if nodes == nil || len(nodes.Entries) == 0 {
+		l.Fail(n.Position, "add `nodes: {NAME: {socket: PATH}}`", "there is no node to explore")
+		return
+	}
+	for _, e := range nodes.Entries {
+		socket := e.Value.Get("socket")
+		path := source.ValueOr(socket, "")
+		if path == "" {
+			if !e.Value.Bad && (socket == nil || !socket.Bad) {
+				l.Fail(e.Key.Position, "add `socket: PATH`, the path that the process has in BLOODHOUND_LIVE_SOCKET", "node %s has no socket", e.Name)
+			}
+			continue
+		}
+		node := LiveNode{Name: e.Name, Socket: socket.File.Beside(path)}
+		for _, h := range e.Value.Get("handlers").Scalars() {
+			node.Handlers = append(node.Handlers, h.Text)
+		}
+		r.Nodes = append(r.Nodes, node)
+	}
+}

@@ -1,0 +1,34 @@
+// Package attach has another process explore a live one: over a Unix socket it asks for a checkpoint, and gets the pipes by which the checkpoint takes inputs. So what is explored
+// costs the live process nothing but the fork.
+//
+// A connection is for one checkpoint, which ends with it: both sides write a line of JSON, and the pipes follow the answer (SCM_RIGHTS of unix(7)).
+package attach
+
+import (
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
+)
+
+// SocketVariable is the environment variable that names the socket of a live process.
+const SocketVariable = "BLOODHOUND_LIVE_SOCKET"
+
+// Request asks for a checkpoint.
+type Request struct {
+	Handler     string `json:"handler"`          // what the explorers run; none if only the names of handlers are asked for
+	Change      []byte `json:"change,omitempty"` // a new configuration, which each explorer takes before
+	MemoryBytes uint64 `json:"memory_bytes"`     // how much memory a copy may have more than the live process
+}
+
+// Answer is what a live process says of itself and of the checkpoint.
+type Answer struct {
+	Handlers []string      `json:"handlers"`
+	Changes  bool          `json:"changes"` // it takes a new configuration
+	Program  string        `json:"program"` // its file
+	PID      int           `json:"pid"`
+	Paused   time.Duration `json:"paused_ns"` // for how long the live process stood still
+	Error    string        `json:"error,omitempty"`
+}
+
+// Take makes a checkpoint.
+type Take func(Request) (*checkpoint.Checkpoint, error)

@@ -1,0 +1,27 @@
+//go:build !linux
+
+package attach
+
+import (
+	"errors"
+	"net"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
+)
+
+var errSystem = errors.New("live processes can be explored on Linux alone")
+
+// Listen is an error here.
+func Listen(string) (*net.UnixListener, error) { return nil, errSystem }
+
+// Serve is an error here.
+func Serve(*net.UnixListener, Answer, Take) error { return errSystem }
+
+// Attached is a checkpoint of another process.
+type Attached struct {
+	Answer
+	*checkpoint.Client
+}
+
+// Ask is an error here.
+func Ask(string, Request) (*Attached, error) { return nil, errSystem }

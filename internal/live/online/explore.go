@@ -1,0 +1,229 @@
+// Package online explores live processes while they run: it asks each for a checkpoint every so often, has explorers try inputs in it that lead to other paths, and reports what they find. What that
+// costs the machine is bounded.
+package online
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/live/attach"
+	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
+	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
+	"github.com/bloodhound-dst/bloodhound/internal/live/search"
+	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+)
+
+// Explored is what came of one checkpoint.
+type Explored struct {
+	Node    string
+	Handler string
+	*search.Result
+	Program string        // the file of the process
+	Paused  time.Duration // for how long the process stood still
+	Took    time.Duration
+	CPU     time.Duration // of the explorers and the checkpoint
+	// Stuck counts runs that waited until their time was over.
+	Stuck int
+	// Pages is how many pages an explorer touched first or copied, on average, and ResidentPages how many the checkpoint has.
+	Pages, ResidentPages int
+	// Known says which of the failures that were given were there again.
+	Known []bool
+}
+
+// Task is one handler of a live process, with what is wanted of it.
+type Task struct {
+	Node    config.LiveNode
+	Handler string
+	Change  []byte // a configuration that copies take; nil is none
+	Known   []search.Finding
+	// NoSearch has only Known tried.
+	NoSearch bool
+}
+
+// exploring is the state while one checkpoint is explored.
+type exploring struct {
+	*Explored
+	ctx     context.Context
+	from    *attach.Attached
+	budget  *config.LiveBudget
+	pace    *Pace
+	builder bv.Builder
+	err     error // of the checkpoint: it has ended
+}
+
+// Explore takes a checkpoint of a process and explores a handler in it.
+func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*Explored, error) {
+	begun := time.Now()
+	from, err := attach.Ask(t.Node.Socket, attach.Request{Handler: t.Handler, Change: t.Change, MemoryBytes: b.MemoryBytes})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Node.Name, err)
+	}
+	defer from.Close()
+	if err := pace.join(from.PID); err != nil {
+		return nil, err
+	}
+	x := &exploring{ctx: ctx, from: from, budget: b, pace: pace,
+		Explored: &Explored{Node: t.Node.Name, Handler: t.Handler, Program: from.Program, Paused: from.Paused, ResidentPages: resident(from.PID), Result: &search.Result{}}}
+	for _, f := range t.Known {
+		run := x.run(f.Values())
+		x.Known = append(x.Known, has(&run, &f))
+	}
+	end := begun.Add(b.Explore)
+	if !t.NoSearch && x.err == nil {
+		x.Result = search.Search(search.Options{Paths: b.Paths, Stop: func() bool { return x.err != nil || ctx.Err() != nil || time.Now().After(end) }}, x.run)
+	}
+	own := pace.checkpoint(from.PID)
+	pace.spent(own)
+	x.CPU += own
+	x.Took = time.Since(begun)
+	if x.err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Node.Name, x.err)
+	}
+	if x.Stuck > 0 && x.Stuck == x.Paths {
+		return nil, fmt.Errorf("%s: the handler %s does not return in a copy, where no other goroutine goes on: it waits for one, or for a lock that one held; give live.Service a Hold that takes the lock", t.Node.Name, t.Handler)
+	}
+	if n := x.Paths + len(t.Known); n > 0 {
+		x.Pages /= n
+	}
+	return x.Explored, nil
+}
+
+// has reports whether a run shows a finding.
+func has(run *search.Run, f *search.Finding) bool {
+	for _, g := range run.Failures {
+		if g.What == f.What && g.Where == f.Where {
+			return true
+		}
+	}
+	return false
+}
+
+// run has an explorer try values of the inputs.
+func (x *exploring) run(values []uint64) search.Run {
+	x.pace.wait(x.ctx, x.from.PID)
+	o, err := x.from.Try(search.AppendValues(nil, values), x.budget.PathTime)
+	if err != nil {
+		x.err = err
+		return search.Run{Ended: true}
+	}
+	x.pace.spent(o.CPU)
+	x.CPU += o.CPU
+	x.Pages += o.Faults
+	switch o.Status {
+	case checkpoint.Done:
+		x.builder.Reset()
+		run, err := search.ParseRun(&x.builder, o.Result)
+		if err != nil {
+			return search.Run{Ended: true, Failures: []search.Failure{{What: "the handler has overwritten the memory of its copy: " + err.Error()}}}
+		}
+		return *run
+	case checkpoint.Crashed:
+		return search.Run{Ended: true, Failures: []search.Failure{{What: "crash: " + reason(o.Log)}}}
+	}
+	if 2*o.CPU < x.budget.PathTime && !x.computes(values) { // on a busy machine it may have got little of it
+		x.Stuck++
+		return search.Run{Ended: true}
+	}
+	return search.Run{Ended: true, Failures: []search.Failure{{What: fmt.Sprintf("the handler does not return within %v", x.budget.PathTime)}}}
+}
+
+// computes has an explorer try values again that did not return in time, and reports whether it computes then, rather than waits.
+func (x *exploring) computes(values []uint64) bool {
+	end := make(chan bool)
+	ended := make(chan bool)
+	looks, runs := 0, 0
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(x.budget.PathTime / 20):
+				looks++
+				if running(x.from.PID) {
+					runs++
+				}
+			}
+		}
+	}()
+	o, err := x.from.Try(search.AppendValues(nil, values), x.budget.PathTime)
+	close(end)
+	<-ended
+	if err != nil {
+		x.err = err
+		return false
+	}
+	x.pace.spent(o.CPU)
+	x.CPU += o.CPU
+	return 2*runs > looks
+}
+
+// running reports whether the explorer of a checkpoint runs, or could.
+func running(checkpoint int) bool {
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", checkpoint, checkpoint))
+	if err != nil {
+		return false
+	}
+	text, err := os.ReadFile("/proc/" + strings.TrimSpace(string(children)) + "/stat")
+	_, state, found := strings.Cut(string(text), ") ")
+	return err == nil && found && strings.HasPrefix(state, "R")
+}
+
+// reason is the line of what a crashed explorer printed that says why.
+func reason(log []byte) string {
+	for _, text := range []string{"out of memory", "cannot allocate memory"} { // in words that depend on what else a copy has
+		if bytes.Contains(log, []byte(text)) {
+			return "the copy needs more than budget.memory_bytes"
+		}
+	}
+	for line := range bytes.Lines(log) {
+		for _, begin := range []string{"fatal error: ", "panic: "} {
+			if bytes.HasPrefix(line, []byte(begin)) {
+				return strings.TrimSpace(string(line))
+			}
+		}
+	}
+	if line, _, _ := bytes.Cut(bytes.TrimSpace(log), []byte("\n")); len(line) > 0 {
+		return string(line)
+	}
+	return "it ended without a word"
+}
+
+// resident is how many pages of memory a process has; 0 if it has ended.
+func resident(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	var size, pages int
+	fmt.Sscan(string(text), &size, &pages)
+	return pages
+}
+
+// Handlers are the names of those that a process has.
+func Handlers(n *config.LiveNode) ([]string, error) {
+	a, err := attach.Ask(n.Socket, attach.Request{})
+	if err != nil {
+		return nil, fmt.Errorf("%s: no process answers at %s: %w; start it with BLOODHOUND_LIVE_SOCKET=%s", n.Name, n.Socket, errors.Unwrap(err), n.Socket)
+	}
+	return a.Handlers, nil
+}
+
+// SitesSuffix is what follows the name of a program in that of the list of its sites, which lies beside it.
+const SitesSuffix = ".sites.json"
+
+// Sites are the places of the code of a program; none if they do not lie beside it.
+func Sites(program string) (sites []shadow.Site) {
+	text, err := os.ReadFile(program + SitesSuffix)
+	if err != nil || json.Unmarshal(text, &sites) != nil {
+		return nil
+	}
+	return sites
+}

@@ -1,0 +1,55 @@
+// Strange is a live process for tests, whose handlers misbehave for one input each.
+package main
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/live"
+)
+
+var held sync.Mutex
+
+// on calls what misbehaves for one number.
+func on(f func()) func() {
+	return func() {
+		n := uint32(1)
+		live.Symbolic("n", &n)
+		if n == 0xc0ffee {
+			f()
+		}
+		live.Check("n is not 77", n != 77)
+	}
+}
+
+func main() {
+	held.Lock()
+	var all [][]byte
+	err := live.Serve(live.Service{Handlers: map[string]func(){
+		"fine": func() {},
+		"spin": on(func() {
+			for {
+			}
+		}),
+		"locked": func() { held.Lock() },
+		"waits":  on(func() { time.Sleep(time.Hour) }),
+		"memory": on(func() {
+			for {
+				all = append(all, make([]byte, 64<<20))
+			}
+		}),
+		"exit":  on(func() { os.Exit(0) }),
+		"panic": on(func() { panic("at the disco") }),
+		"fatal": on(func() { held.Unlock(); held.Unlock() }),
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("ready")
+	for {
+		time.Sleep(time.Hour)
+	}
+}
