@@ -126,6 +126,7 @@ func (a *app) liveReport(x *online.Explored, list []online.Standing) {
 	}
 	fmt.Fprintf(a.out, "%s/%s: paused %v; %s in %v (CPU %v), %d sides of %d branches; %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), report.Count(x.Paths, "path"),
 		x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), x.Sides, x.Sites, left)
+	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself, an explorer %s\n", megabytes(x.OwnBytes), megabytes(x.ResidentBytes), report.Count(x.Pages, "page"))
 	if x.Stuck > 0 {
 		fmt.Fprintf(a.out, "  %s waited until the time was over: for a lock, or for what only the process itself has\n", report.Count(x.Stuck, "path"))
 	}

@@ -31,8 +31,10 @@ type Explored struct {
 	CPU     time.Duration // of the explorers and the checkpoint
 	// Stuck counts runs that waited until their time was over.
 	Stuck int
-	// Pages is how many pages an explorer touched first or copied, on average, and ResidentPages how many the checkpoint has.
-	Pages, ResidentPages int
+	// Pages is how many pages an explorer touched first or copied, on average.
+	Pages int
+	// ResidentBytes is the memory of the checkpoint at its end, and OwnBytes what of it no other process shares: pages that the process has written since.
+	ResidentBytes, OwnBytes int64
 	// Known says which of the failures that were given were there again.
 	Known []bool
 }
@@ -70,7 +72,7 @@ func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*E
 		return nil, err
 	}
 	x := &exploring{ctx: ctx, from: from, budget: b, pace: pace,
-		Explored: &Explored{Node: t.Node.Name, Handler: t.Handler, Program: from.Program, Paused: from.Paused, ResidentPages: resident(from.PID), Result: &search.Result{}}}
+		Explored: &Explored{Node: t.Node.Name, Handler: t.Handler, Program: from.Program, Paused: from.Paused, Result: &search.Result{}}}
 	for _, f := range t.Known {
 		run := x.run(f.Values())
 		x.Known = append(x.Known, has(&run, &f))
@@ -79,6 +81,7 @@ func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*E
 	if !t.NoSearch && x.err == nil {
 		x.Result = search.Search(search.Options{Paths: b.Paths, Stop: func() bool { return x.err != nil || ctx.Err() != nil || time.Now().After(end) }}, x.run)
 	}
+	x.ResidentBytes, x.OwnBytes = memory(from.PID)
 	own := pace.checkpoint(from.PID)
 	pace.spent(own)
 	x.CPU += own
@@ -196,15 +199,24 @@ func reason(log []byte) string {
 	return "it ended without a word"
 }
 
-// resident is how many pages of memory a process has; 0 if it has ended.
-func resident(pid int) int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+// memory is the resident memory of a process, and what of it no other one shares (proc_pid_smaps(5)); 0 if it has ended.
+func memory(pid int) (resident, own int64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	var size, pages int
-	fmt.Sscan(string(text), &size, &pages)
-	return pages
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		var kb int64
+		fmt.Sscan(value, &kb)
+		switch name {
+		case "Rss":
+			resident = kb << 10
+		case "Private_Clean", "Private_Dirty":
+			own += kb << 10
+		}
+	}
+	return resident, own
 }
 
 // Handlers are the names of those that a process has.
