@@ -27,7 +27,7 @@ var liveTried = []string{"go1.26"}
 
 func (a *app) liveVerb() *cobra.Command {
 	c := a.liveWatchVerb()
-	c.AddCommand(a.liveTestVerb(), a.liveBuildVerb(), a.liveTryVerb())
+	c.AddCommand(a.liveTestVerb(), a.liveBuildVerb(), a.liveTryVerb(), a.liveFederateVerb())
 	return c
 }
 

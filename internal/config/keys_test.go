@@ -167,13 +167,14 @@ const (
 	keysEnd   = "<!-- keys: end -->\n"
 )
 
-// docs/reference/config.md lists every key of bloodhound.yaml, docs/reference/compose.md those of Compose files.
+// docs/reference/config.md lists every key of bloodhound.yaml, docs/reference/compose.md those of Compose files, and so on.
 func TestDocs(t *testing.T) {
 	for _, page := range []struct {
 		name string
 		root *schema.Shape
 		want string
-	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()}, {"../../docs/reference/compose.md", &keys.Compose, composeTables()}, {"../../docs/reference/live.md", &keys.Live, liveTable()}} {
+	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()}, {"../../docs/reference/compose.md", &keys.Compose, composeTables()}, {"../../docs/reference/live.md", &keys.Live, aloneTable(&keys.Live)},
+		{"../../docs/reference/federation.md", &keys.Federation, aloneTable(&keys.Federation)}} {
 		text, err := os.ReadFile(page.name)
 		if err != nil {
 			t.Fatal(err)
@@ -223,11 +224,11 @@ func composeTables() string {
 	return b.String()
 }
 
-// liveTable lists the keys of live.yaml.
-func liveTable() string {
+// aloneTable lists the keys of a configuration that stands alone.
+func aloneTable(root *schema.Shape) string {
 	var b strings.Builder
 	b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n")
-	schema.WalkKeys(&keys.Live, "", func(path string, f *schema.Field) {
+	schema.WalkKeys(root, "", func(path string, f *schema.Field) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", shownKey(path), f.Shape.String(), f.Default, f.Says)
 	})
 	b.WriteString("\n")

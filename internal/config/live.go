@@ -1,13 +1,10 @@
 package config
 
 import (
-	"bytes"
-	"path/filepath"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
-	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 )
 
@@ -38,27 +35,12 @@ type LiveNode struct {
 
 // LoadLive reads a live.yaml. Mistakes in the file are an Errors.
 func LoadLive(name string) (*Live, []Note, error) {
-	l := &load.State{Reader: source.NewReader(nil)}
-	f, content, err := l.Open(name, l.ProjectEnv(l.Env, filepath.Join(filepath.Dir(name), ".env")))
-	if err != nil {
-		return nil, nil, source.Unread(err)
-	}
-	if len(bytes.TrimSpace(content)) == 0 {
-		content = []byte("{}")
-	}
-	n := l.Parse(f, content, false)
-	if n != nil && !n.Bad && n.Kind != source.Mapping {
-		l.Fail(n.Position, "write `key: value` lines; docs/how-to/explore-a-running-service.md has an example", "a configuration cannot be %s", n.Kind)
-	}
 	r := &Live{File: name}
-	if n != nil && len(l.Errs) == 0 {
-		schema.Check(l.Reader, n, &keys.Live, false)
-		r.read(l, n)
+	notes, err := loadAlone(name, "docs/how-to/explore-a-running-service.md", &keys.Live, r.read)
+	if err != nil {
+		return nil, nil, err
 	}
-	if len(l.Errs) > 0 {
-		return nil, nil, source.Sort(l.Errs, l.Files)
-	}
-	return r, l.Notes, nil
+	return r, notes, nil
 }
 
 func (r *Live) read(l *load.State, n *source.Node) {

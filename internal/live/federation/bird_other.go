@@ -4,10 +4,9 @@ package federation
 
 import (
 	"context"
-	"errors"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/daemon"
 )
 
-// Checkpoint is an error on this system.
-func (b *BIRD) Checkpoint(context.Context) (Copy, error) {
-	return nil, errors.New("copies of BIRD are made on Linux for x86-64 alone")
-}
+// Checkpoint is an error: see daemon.ErrSystem.
+func (b *BIRD) Checkpoint(context.Context) (Copy, error) { return nil, daemon.ErrSystem }

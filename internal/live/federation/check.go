@@ -54,6 +54,16 @@ type Unfollowed struct {
 	Err      error
 }
 
+func (u Unfollowed) String() string {
+	switch {
+	case u.From == "":
+		return fmt.Sprintf("%s takes no part: %v", u.To, u.Err)
+	case u.To == "":
+		return fmt.Sprintf("where %s sends packets: %v", u.From, u.Err)
+	}
+	return fmt.Sprintf("%s > %s: %v", u.From, u.To, u.Err)
+}
+
 // Result is what a check has found.
 type Result struct {
 	Deliveries []Delivery

@@ -147,7 +147,7 @@ func story(r *Result) string {
 		fmt.Fprintln(&b, f)
 	}
 	for _, u := range r.Unfollowed {
-		fmt.Fprintf(&b, "unfollowed %s > %s: %v\n", u.From, u.To, u.Err)
+		fmt.Fprintln(&b, "unfollowed", u)
 	}
 	if r.Left > 0 {
 		fmt.Fprintln(&b, "messages are left")

@@ -70,14 +70,6 @@ func (s status) Error() string {
 	return "invalid status"
 }
 
-// Errors of calls, by which callers decide.
-const (
-	ErrUnknown      = statusUnknown
-	ErrNotPermitted = statusNotPermitted
-	ErrBudget       = statusBudget
-	ErrBusy         = statusBusy
-)
-
 // handle stands for all that a copy sends to a neighbour after one message.
 type handle struct {
 	ID token

@@ -4,11 +4,13 @@ package prefixset
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"math/bits"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -41,6 +43,44 @@ func (r Range) String() string {
 		return fmt.Sprintf("%v ge %d", r.Prefix, r.Min)
 	}
 	return fmt.Sprintf("%v ge %d le %d", r.Prefix, r.Min, r.Max)
+}
+
+// ParseRange reads a range as String writes it.
+func ParseRange(text string) (r Range, err error) {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return r, errors.New("there is no prefix")
+	}
+	p, err := netip.ParsePrefix(words[0])
+	switch {
+	case err != nil:
+		return r, err
+	case !p.Addr().Is4() || p != p.Masked():
+		return r, fmt.Errorf("%s is no prefix of IPv4 without bits beyond its length", words[0])
+	}
+	r = Exactly(p)
+	rest := words[1:]
+	if len(rest) >= 2 && rest[0] == "ge" {
+		r.Min, r.Max = length(rest[1]), Lengths-1
+		rest = rest[2:]
+	}
+	if len(rest) >= 2 && rest[0] == "le" {
+		r.Max = length(rest[1])
+		rest = rest[2:]
+	}
+	if len(rest) > 0 || r.Min < p.Bits() || r.Max < r.Min || r.Max >= Lengths {
+		return Range{}, fmt.Errorf("%q is no range of prefixes such as 10.0.0.0/8 ge 16 le 24", text)
+	}
+	return r, nil
+}
+
+// length reads a length; -1 is none.
+func length(text string) int {
+	n, err := strconv.ParseUint(text, 10, 8)
+	if err != nil {
+		return -1
+	}
+	return int(n)
 }
 
 // span is a run of prefixes of one length, each by the number that its bits are.

@@ -96,3 +96,17 @@ func TestSizeOfAll(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestParseRange(t *testing.T) {
+	for _, want := range []Range{r("0.0.0.0/0", 0, 32), r("10.0.0.0/8", 8, 8), r("10.0.0.0/8", 8, 24), r("10.0.0.0/8", 16, 32), r("10.0.0.0/8", 16, 24), r("10.0.0.1/32", 32, 32)} {
+		if got, err := ParseRange(want.String()); err != nil || got != want {
+			t.Errorf("%v: %v, %v", want, got, err)
+		}
+	}
+	for _, bad := range []string{"", "x", "10.0.0.0", "10.0.0.1/8", "::/0", "10.0.0.0/8 le", "10.0.0.0/8 le 7", "10.0.0.0/8 le 33", "10.0.0.0/8 ge 7", "10.0.0.0/8 ge 24 le 23", "10.0.0.0/8 ge x",
+		"10.0.0.0/8 le 24 ge 16", "10.0.0.0/8 le -1", "10.0.0.0/8 le 24 x", "10.0.0.0/8 le 256"} {
+		if got, err := ParseRange(bad); err == nil {
+			t.Errorf("%q is %v", bad, got)
+		}
+	}
+}
