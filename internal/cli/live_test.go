@@ -23,18 +23,23 @@ func liveTest(t *testing.T, dir string, args ...string) (code int, out, notes st
 func TestLiveFindsANeedle(t *testing.T) {
 	code, out, notes := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"), "--run", "TestUpdate")
 	if code != check.ExitViolated || !strings.Contains(out, "no leak: prefix=0xa0102") || !strings.Contains(out, "length=0x18 community=0xdeadbeef") ||
-		!strings.Contains(out, "no condition was left to negate") || !strings.Contains(notes, "6 of 6 functions in 1 packages are instrumented") {
+		!strings.Contains(out, "no condition was left to negate") || !strings.Contains(notes, "9 of 9 functions in 1 packages are instrumented") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, notes)
 	}
 }
 
 // Keys of maps are found, and all paths: each key, and none of them.
 func TestLiveFindsKeysOfMaps(t *testing.T) {
-	code, out, _ := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"), "--run", "TestRoutes")
-	for _, want := range []string{"route 10.0.0.0 stays: peer[0]=0x6e peer[1]=0x6f peer[2]=0x72 peer[3]=0x74 peer[4]=0x68 prefix=0xa000000", "route 192.168.0.0 stays: ", "no condition was left to negate"} {
-		if code != check.ExitViolated || !strings.Contains(out, want) {
-			t.Errorf("exit code %d, and not %q\n%s", code, want, out)
+	code, out, _ := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"), "--run", "TestRoutes|TestRules")
+	const north, south = "peer[0]=0x6e peer[1]=0x6f peer[2]=0x72 peer[3]=0x74 peer[4]=0x68 ", "peer[0]=0x73 peer[1]=0x6f peer[2]=0x75 peer[3]=0x74 peer[4]=0x68 "
+	for _, want := range []string{"route 10.0.0.0 stays: " + north + "prefix=0xa000000", "route 192.168.0.0 stays: " + north + "prefix=0xc0a80000",
+		"nothing is allowed with 24: " + north + "length=0x18", "nothing is allowed with 16: " + south + "length=0x10"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %q\n%s", want, out)
 		}
+	}
+	if code != check.ExitViolated || strings.Count(out, "no condition was left to negate") != 2 {
+		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
 

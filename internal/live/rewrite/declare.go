@@ -46,6 +46,8 @@ var calls = []struct{ name, signature string }{
 	{"Narrow", "(site uint32, p bh_p, like bh_any, e bh_e, signed bool)"},
 	{"Equal", "(p, q bh_p, like bh_any) bh_e"},
 	{"Interfaces", "(x, y bh_any) bh_e"},
+	{"DependsValue", "(p bh_p, like bh_any) bool"},
+	{"KeyValue", "(site uint32, p bh_p, like bh_any, keys bh_p, n int, made bool)"},
 	{"FixKey", "(site uint32, p bh_p, like bh_any)"},
 	{"Reach", "(site uint32, values ...bh_any)"},
 	{"Unseen", "(site uint32)"},
@@ -143,6 +145,20 @@ func bh_keyText[M ~map[K]V, K ~string, V bh_any](site uint32, m M, s string, mad
 		}
 	}
 	bh_KeyText(site, s, keys, made || len(m) > bh_keysMax)
+}
+
+// bh_keyValue does that for a structure or a list.
+func bh_keyValue[M ~map[K]V, K comparable, V bh_any](site uint32, m M, p bh_p, like *K, made bool) {
+	if !bh_DependsValue(p, bh_any(like)) {
+		return
+	}
+	var keys []K
+	if len(m) <= bh_keysMax {
+		for k := range m {
+			keys = append(keys, k)
+		}
+	}
+	bh_KeyValue(site, p, bh_any(like), bh_data(keys), len(keys), made || len(m) > bh_keysMax)
 }
 
 // bh_keysMax is how many keys a map has at most for that: a path is one of them.

@@ -265,13 +265,6 @@ func (w *writer) index(e *ast.IndexExpr, located bool) value {
 	return w.lying(text, T)
 }
 
-// inMap is an element of a map. One whose key is made, if it is not there, is that of an assignment.
-func (w *writer) inMap(e *ast.IndexExpr, made bool) value {
-	m := under(w.info.TypeOf(e.X)).(*types.Map)
-	x := w.pure(e.X)
-	return w.plain(x.text+"["+w.key(e.Index, m, x.text, made)+"]", w.info.TypeOf(e))
-}
-
 // choice is an element of a list of scalars whose index may be symbolic.
 func (w *writer) choice(e *ast.IndexExpr, x value, s scalar) (value, bool) {
 	i := w.pure(e.Index)
@@ -287,27 +280,6 @@ func (w *writer) choice(e *ast.IndexExpr, x value, s scalar) (value, bool) {
 	v := w.plain(w.temp(text), w.info.TypeOf(e))
 	v.s = w.shadow(fmt.Sprintf("bh_Element(%s, bh_p(&%s), %d, %t, %s, %s, %t, %s)", w.site(e.Index, "index"), text, s.size(), s.isBool(), i.s, i.num, is.signed, length))
 	return v, true
-}
-
-// key is a key of a map, which text names. It is decided which of the map's keys it is, or none; one that is made when there is none is fixed. Keys of a literal, for which text is "", are fixed.
-func (w *writer) key(e ast.Expr, m *types.Map, text string, made bool) string {
-	v := w.pure(e)
-	_, isNumber := scalarOf(m.Key())
-	switch {
-	case v.known || v.typ == nil:
-	case v.s != "" && isNumber && text != "":
-		w.emit("bh_key(%s, %s, %s, %s, %t)", w.site(e, "key"), text, v.s, v.num, made)
-	case v.s != "":
-		w.emit("bh_Fix(%s, %s, %s)", w.site(e, "key"), v.s, v.num)
-	case isString(v.typ) && isString(m.Key()) && text != "":
-		w.emit("bh_keyText(%s, %s, string(%s), %t)", w.site(e, "key"), text, v.text, made)
-	case isString(v.typ):
-		w.emit("bh_FixText(%s, string(%s))", w.site(e, "key"), v.text)
-	case compound(v.typ):
-		v = w.addressed(v)
-		w.emit("bh_FixKey(%s, %s, bh_any(&%s))", w.site(e, "key"), v.addr, v.text)
-	}
-	return w.assignable(e, v, m.Key()).text
 }
 
 // compound reports whether a comparison of values of T compares several things, or such as only the runtime knows.

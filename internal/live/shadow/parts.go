@@ -132,27 +132,3 @@ func Interfaces(x, y any) *Expr {
 	}
 	return equal(unsafe.Pointer(&x), unsafe.Pointer(&y), reflect.TypeFor[any]())
 }
-
-// FixKey fixes the key of a map that lies at p.
-func FixKey(site uint32, p unsafe.Pointer, like any) {
-	if active() {
-		fix(site, p, reflect.TypeOf(like).Elem())
-	}
-}
-
-func fix(site uint32, p unsafe.Pointer, t reflect.Type) {
-	for _, f := range layoutOf(t) {
-		x := unsafe.Add(p, f.at)
-		switch {
-		case f.typ == nil:
-			FixMemory(site, x, f.size)
-		case f.typ.Kind() == reflect.String:
-			FixText(site, *(*string)(x))
-		case f.typ.Kind() == reflect.Interface:
-			v := reflect.NewAt(f.typ, x).Elem().Elem()
-			if v.IsValid() && !direct(v.Type()) {
-				fix(site, (*word)(x).data, v.Type())
-			}
-		}
-	}
-}

@@ -2,7 +2,6 @@ package shadow
 
 import (
 	"runtime"
-	"slices"
 	"unsafe"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
@@ -167,24 +166,6 @@ func Fix(site uint32, e *Expr, v uint64) {
 	if e != nil && active() {
 		b := &current.builder
 		decide(site, Pick, true, b.Eq(e, b.Const(v, e.Width)))
-	}
-}
-
-// Key decides which of the keys of a map a number is, whose value is v. If it is none, and made is set, the number is fixed.
-func Key(site uint32, e *Expr, v uint64, keys []uint64, made bool) {
-	if e == nil || !active() {
-		return
-	}
-	b := &current.builder
-	v &= bv.Mask(e.Width)
-	slices.Sort(keys)
-	for _, k := range keys {
-		if Cond(site, v == k, b.Eq(e, b.Const(k, e.Width))) {
-			return
-		}
-	}
-	if made {
-		Fix(site, e, v)
 	}
 }
 

@@ -1,7 +1,6 @@
 package shadow
 
 import (
-	"slices"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -78,22 +77,6 @@ func Rune(site uint32, s string, i int, r rune) *Expr {
 		return nil
 	}
 	return known(b.ZExt(e, 32))
-}
-
-// Depends reports whether a byte of a string has a shadow.
-func Depends(s string) bool { return active() && memory.any(uintptr(data(s)), uintptr(len(s))) }
-
-// KeyText decides which of the keys of a map, all of the length of s, s is. If it is none, and made is set, s is fixed.
-func KeyText(site uint32, s string, keys []string, made bool) {
-	slices.Sort(keys)
-	for _, k := range keys {
-		if Cond(site, s == k, TextEqual(s, k)) {
-			return
-		}
-	}
-	if made {
-		FixText(site, s)
-	}
 }
 
 // FixText fixes all bytes of a string.

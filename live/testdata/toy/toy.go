@@ -38,3 +38,14 @@ func (r *Routes) Change(peer []byte, prefix, hop uint32) {
 		r.Next[prefix] = hop
 	}
 }
+
+// Rule is what a peer may announce.
+type Rule struct {
+	Peer   string
+	Length uint8
+}
+
+// Allows reports whether one of the rules allows a length.
+func Allows(rules map[Rule]bool, peer []byte, length uint8) bool {
+	return rules[Rule{string(peer), length}]
+}

@@ -29,3 +29,16 @@ func TestRoutes(t *testing.T) {
 		live.Check("route 192.168.0.0 stays", r.Next[0xc0a80000] == 2)
 	}})
 }
+
+// A key may be a structure.
+func TestRules(t *testing.T) {
+	live.Explore(t, live.Handler{Run: func() {
+		rules := map[Rule]bool{{"north", 24}: true, {"south", 24}: false, {"south", 16}: true}
+		peer, length := []byte("-----"), uint8(8)
+		live.SymbolicBytes("peer", peer)
+		live.Symbolic("length", &length)
+		allowed := Allows(rules, peer, length)
+		live.Check("nothing is allowed with 24", !allowed || length != 24)
+		live.Check("nothing is allowed with 16", !allowed || length != 16)
+	}})
+}
