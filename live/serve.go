@@ -18,8 +18,10 @@ type Service struct {
 	// Handlers are what can be explored, by name. Each takes an input as the program does, with symbolic fields, and checks what came of it. It is called in copies alone.
 	Handlers map[string]func()
 	// Hold waits until no other goroutine changes the state that handlers use, as by taking its lock, and gives what ends that. It is called before a copy is made, and
-	// what it gives is called both in the process and in each copy. Without it a handler may wait for a lock that a goroutine held, and goroutines do not go on in a copy.
+	// what it gives is called both in the process and in the checkpoint. Without it a handler may wait for a lock that a goroutine held, and goroutines do not go on in a copy.
 	Hold func() (release func())
+	// Prepare is called once in each checkpoint, before a handler is called in copies of it: it makes of the state what the checks of all handlers need, without the process waiting for that.
+	Prepare func()
 	// Change gives a copy a new configuration, before a handler is called, if the configuration is what `bloodhound live try` tries.
 	Change func(config []byte) error
 }
@@ -61,10 +63,13 @@ func (s *Service) take(r attach.Request) (*checkpoint.Checkpoint, error) {
 	if s.Hold != nil {
 		release = s.Hold()
 	}
-	c, err := checkpoint.Take(func(input []byte) []byte {
+	prepare := func() {
 		release()
-		return s.explore(handler, r.Change, input)
-	}, r.MemoryBytes)
+		if s.Prepare != nil {
+			s.Prepare()
+		}
+	}
+	c, err := checkpoint.Take(prepare, func(input []byte) []byte { return s.explore(handler, r.Change, input) }, r.MemoryBytes)
 	release()
 	return c, err
 }

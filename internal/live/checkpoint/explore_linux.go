@@ -13,6 +13,7 @@ import (
 
 // explorers is what a checkpoint makes them by.
 type explorers struct {
+	prepare         func()
 	run             Run
 	memory          uint64 // how many bytes a copy may have more than the live process
 	in, out, parent int
@@ -25,6 +26,9 @@ func (e *explorers) serve() {
 	var code unix.Errno
 	if err != nil && !errors.As(err, &code) {
 		code = unix.EINVAL
+	}
+	if step == 0 && e.prepare != nil {
+		e.prepare()
 	}
 	e.send([]byte{step, byte(code)})
 	if step != 0 {

@@ -27,9 +27,9 @@ func errno(n uint32) error { return unix.Errno(n) }
 // taking is held while a checkpoint is made.
 var taking sync.Mutex
 
-// Take makes a checkpoint of this process. run is what its explorers do; it runs in them alone. Each copy may have so much memory more than this
-// process (memoryBytes).
-func Take(run Run, memoryBytes uint64) (*Checkpoint, error) {
+// Take makes a checkpoint of this process. run is what its explorers do; it runs in them alone. The checkpoint calls prepare, unless it is nil, before it makes any. Each copy may have so
+// much memory more than this process (memoryBytes).
+func Take(prepare func(), run Run, memoryBytes uint64) (*Checkpoint, error) {
 	taking.Lock()
 	defer taking.Unlock()
 	requestsRead, requests, err := os.Pipe()
@@ -48,7 +48,7 @@ func Take(run Run, memoryBytes uint64) (*Checkpoint, error) {
 		outcomes.Close()
 		return nil, err
 	}
-	e := explorers{run: run, memory: memoryBytes, in: int(requestsRead.Fd()), out: int(outcomesWrite.Fd()), parent: os.Getpid()}
+	e := explorers{prepare: prepare, run: run, memory: memoryBytes, in: int(requestsRead.Fd()), out: int(outcomesWrite.Fd()), parent: os.Getpid()}
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &wallNow); err != nil {
 		return failed(err)
 	}
@@ -71,7 +71,7 @@ func Take(run Run, memoryBytes uint64) (*Checkpoint, error) {
 	var ready [2]byte
 	if _, err := io.ReadFull(outcomes, ready[:]); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("the checkpoint ended before it was ready: %w", err)
+		return nil, fmt.Errorf("the checkpoint ended before it was ready, perhaps in what prepares it: %w", err)
 	}
 	if ready[0] != 0 {
 		c.Close()

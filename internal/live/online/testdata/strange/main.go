@@ -28,8 +28,9 @@ func on(f func()) func() {
 func main() {
 	held.Lock()
 	var all [][]byte
-	err := live.Serve(live.Service{Handlers: map[string]func(){
-		"fine": func() {},
+	prepared := 0
+	err := live.Serve(live.Service{Prepare: func() { prepared++ }, Handlers: map[string]func(){
+		"fine": func() { live.Check("it is prepared once", prepared == 1) },
 		"spin": on(func() {
 			for {
 			}
