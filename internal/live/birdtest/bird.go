@@ -22,7 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
-// AS is the number of BIRD's own AS.
+// AS is the number of BIRD's own AS, if a test does not choose one.
 const AS = 65001
 
 // Neighbour is a neighbour of BIRD, with a session that the test opened.
@@ -86,12 +86,18 @@ type BIRD struct {
 // Start starts BIRD, of which checkpoints can be made, with filters (of its configuration's language) that its neighbours use, and a number of static routes: /24s from 16.0.0.0 on.
 func Start(t testing.TB, filters string, routes int, neighbours ...*Neighbour) *BIRD {
 	t.Helper()
+	return StartIn(t, AS, filters, routes, neighbours...)
+}
+
+// StartIn is Start in another AS.
+func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...*Neighbour) *BIRD {
+	t.Helper()
 	needs.Unfiltered(t)
 	program := needs.Program(t, "bird", "/usr/sbin/bird")
 	dir := t.TempDir()
 	port := freePort(t)
 	var config strings.Builder
-	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local 127.0.0.1 port %d as %d; multihop; passive yes; hold time 240; }\n", filters, port, AS)
+	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local 127.0.0.1 port %d as %d; multihop; passive yes; hold time 240; }\n", filters, port, as)
 	for i, n := range neighbours {
 		fmt.Fprintf(&config, "protocol bgp session%d from neighbour { neighbor %s as %d; ipv4 { import %s; export %s; }; }\n", i, n.Address, n.AS, n.Import, n.Export)
 	}

@@ -93,7 +93,7 @@ func (c *birdCopy) Deliver(_ context.Context, from string, message []byte) (Effe
 	if err != nil {
 		return Effect{}, err
 	}
-	e := Effect{Crashed: got.Status != daemon.Done}
+	e := Effect{Crashed: got.Status != daemon.Done, Closed: len(got.Closed) > 0}
 	for _, m := range got.Sent {
 		if name := c.names[m.To]; name != "" && m.Type == bgp.TypeUpdate {
 			e.Sent = append(e.Sent, Sent{name, m.Bytes})

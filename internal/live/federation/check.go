@@ -34,6 +34,7 @@ const (
 	Blackhole   Kind = "blackhole"   // a domain sends packets to a neighbour that has no route
 	Oscillation Kind = "oscillation" // messages do not end, and routes of a domain return to what they were
 	Crash       Kind = "crash"       // a copy ends, or does not wait again
+	Reset       Kind = "reset"       // a copy closes a session
 )
 
 // Finding is what a check has found at a domain.
@@ -204,7 +205,7 @@ func (w *walk) delivered(s *site, from string, parent int, a *answer) error {
 	for _, f := range []struct {
 		kind  Kind
 		holds bool
-	}{{Hijack, has(Accepted | Changed | Conflict)}, {ForwardLoop, has(Accepted | Changed | Loop)}, {Crash, has(Crashed)}} {
+	}{{Hijack, has(Accepted | Changed | Conflict)}, {ForwardLoop, has(Accepted | Changed | Loop)}, {Crash, has(Crashed)}, {Reset, has(Closed)}} {
 		if f.holds {
 			w.found(f.kind, name, w.way(at))
 		}

@@ -38,7 +38,7 @@ type Domain struct {
 
 	mu       sync.Mutex
 	sessions map[token]*session // by the name that all domains of a check know
-	rates    map[string]*rate
+	accounts map[string]*account
 	origins  originTable
 
 	tap tap
@@ -52,7 +52,7 @@ type times struct {
 
 // NewDomain makes a domain. The domain itself is among those that may ask it, without a budget and for any neighbour: that is how its operator starts a check.
 func NewDomain(id Identity, asn uint32, router Router, peers []*Peer, log *Log) (*Domain, error) {
-	d := &Domain{Identity: id, ASN: asn, Router: router, Peers: peers, Log: log, sessions: map[token]*session{}, rates: map[string]*rate{}}
+	d := &Domain{Identity: id, ASN: asn, Router: router, Peers: peers, Log: log, sessions: map[token]*session{}, accounts: map[string]*account{}}
 	d.times = times{handshake: 5 * time.Second, idle: 10 * time.Minute, router: 10 * time.Second, session: 10 * time.Minute, epoch: time.Hour, now: time.Now}
 	d.self = &Peer{Name: id.Name, Key: id.Public()}
 	for i, p := range peers {
@@ -206,7 +206,7 @@ func (d *Domain) begin(ctx context.Context, p *Peer, id token) (*answer, error) 
 
 // admit enters a session, if its name is new and there is room.
 func (d *Domain) admit(s *session) error {
-	if err := d.charge(s.asker); err != nil {
+	if err := d.charge(s.asker, false); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -276,7 +276,7 @@ func (d *Domain) carry(ctx context.Context, p *Peer, r *request) (*answer, error
 	if !p.Neighbour {
 		return nil, statusNotPermitted
 	}
-	if err := d.charge(p); err != nil {
+	if err := d.charge(p, false); err != nil {
 		return nil, err
 	}
 	list, err := d.messages(p, r.Body, false)
@@ -352,7 +352,7 @@ func (d *Domain) judge(ctx context.Context, s *session, from *Peer, list []messa
 	case s.crashed || s.deliveries >= maxDeliveries:
 		return nil, statusBusy
 	}
-	if err := d.charge(s.asker); err != nil {
+	if err := d.charge(s.asker, true); err != nil {
 		return nil, err
 	}
 	s.deliveries++
@@ -428,7 +428,7 @@ func (d *Domain) hop(ctx context.Context, p *Peer, s *session) (*answer, error) 
 	if s.prefix == nil || s.crashed {
 		return nil, statusUnknown
 	}
-	if err := d.charge(p); err != nil {
+	if err := d.charge(p, true); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.times.router)
@@ -449,31 +449,34 @@ func (d *Domain) hop(ctx context.Context, p *Peer, s *session) (*answer, error) 
 	return d.sign(a, s, said, bits.Len(uint(d.neighbors+1)), "", []byte(s.prefix.String()))
 }
 
-// rate is how much a peer may ask now, in queries.
-type rate struct {
+// account is what a peer may ask now, in queries, and what it has asked for in all.
+type account struct {
 	left float64
 	at   time.Time
+	used int
 }
 
-// charge takes a query from the budget of a peer.
-func (d *Domain) charge(p *Peer) error {
+// charge takes a query from the budget of a peer: from its rate, and from its total if the answer discloses bits.
+func (d *Domain) charge(p *Peer, discloses bool) error {
 	if p == d.self {
 		return nil
 	}
-	used := d.Log.Given(p.Name).Entries
 	now := d.times.now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := d.rates[p.Name]
-	if r == nil {
-		r = &rate{float64(p.Budget.PerMinute), now}
-		d.rates[p.Name] = r
+	a := d.accounts[p.Name]
+	if a == nil {
+		a = &account{float64(p.Budget.PerMinute), now, d.Log.Given(p.Name).Entries}
+		d.accounts[p.Name] = a
 	}
-	r.left = min(float64(p.Budget.PerMinute), r.left+now.Sub(r.at).Minutes()*float64(p.Budget.PerMinute))
-	r.at = now
-	if r.left < 1 || used >= p.Budget.Total {
+	a.left = min(float64(p.Budget.PerMinute), a.left+now.Sub(a.at).Minutes()*float64(p.Budget.PerMinute))
+	a.at = now
+	if a.left < 1 || discloses && a.used >= p.Budget.Total {
 		return statusBudget
 	}
-	r.left--
+	a.left--
+	if discloses {
+		a.used++
+	}
 	return nil
 }

@@ -66,7 +66,6 @@ func start(t testing.TB, routers map[string]Router, neighbours func(a, b string)
 		cancel()
 		serving.Wait()
 	})
-	asn := uint32(65001)
 	for _, name := range sortedKeys(routers) {
 		var peers []*Peer
 		for _, other := range sortedKeys(routers) {
@@ -80,14 +79,17 @@ func start(t testing.TB, routers map[string]Router, neighbours func(a, b string)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, ok := routers[name].(*model); ok && m.asn != 0 {
-			asn = m.asn
+		asn := uint32(0)
+		switch r := routers[name].(type) {
+		case *model:
+			asn = r.asn
+		case *BIRD:
+			asn = r.ASN
 		}
 		d, err := NewDomain(identity(name), asn, routers[name], peers, log)
 		if err != nil {
 			t.Fatal(err)
 		}
-		asn++
 		d.tap = n.tap
 		n.domains[name] = d
 		for _, p := range prepare {
@@ -185,7 +187,7 @@ func TestLine(t *testing.T) {
 	expect(t, r, `customer > a: accepted+best-changed
 a > b: accepted+best-changed
 b > c: accepted+best-changed+origin-conflict
-hijack at c by customer > a > b > c, for 15 bits of other domains
+hijack at c by customer > a > b > c, for 17 bits of other domains
 `)
 	n.quiet()
 }

@@ -261,7 +261,8 @@ func TestBudget(t *testing.T) {
 	d.Close()
 	l.Close()
 	d, _, p = domain()
-	expectStatus(t, "after a new start", d.handle(t.Context(), p, &request{Op: opBegin, ID: token{2}}).Status, statusBudget)
+	begun = d.handle(t.Context(), p, &request{Op: opBegin, ID: token{2}})
+	expectStatus(t, "after a new start", deliver("10.0.0.0/16", 1), statusBudget)
 }
 
 // A domain keeps few sessions for a peer, ends those that are forgotten, and closes their copies.

@@ -101,8 +101,8 @@ func (d *Domain) epoch(ctx context.Context) (*originEpoch, error) {
 	}
 	if t.ready == nil {
 		t.ready = make(chan struct{})
-		go func() { // goes on when this asker has gone
-			made, err := d.publish(context.WithoutCancel(ctx))
+		go func() { // until the server ends: also when this asker has gone
+			made, err := d.publish(ctx)
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			if err == nil {
@@ -130,7 +130,7 @@ func (d *Domain) epoch(ctx context.Context) (*originEpoch, error) {
 // originAnswer answers what concerns origins.
 func (d *Domain) originAnswer(ctx context.Context, p *Peer, r *request) (*answer, error) {
 	if r.Op == opOriginTable {
-		if err := d.charge(p); err != nil {
+		if err := d.charge(p, false); err != nil {
 			return nil, err
 		}
 		e, err := d.epoch(ctx)
@@ -156,7 +156,7 @@ func (d *Domain) originAnswer(ctx context.Context, p *Peer, r *request) (*answer
 	if len(r.Body) != elementBytes || blinded.UnmarshalBinary(r.Body) != nil || blinded.IsIdentity() {
 		return nil, statusBad
 	}
-	if err := d.charge(p); err != nil {
+	if err := d.charge(p, true); err != nil {
 		return nil, err
 	}
 	evaluated, err := e.server.Evaluate(&oprf.EvaluationRequest{Elements: []oprf.Blinded{blinded}})

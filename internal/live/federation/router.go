@@ -30,6 +30,7 @@ type Copy interface {
 type Effect struct {
 	Sent    []Sent // in the order in which the copy sent them
 	Crashed bool   // the copy ended, or used up its budget
+	Closed  bool   // the copy closed a session
 }
 
 // Sent is a message that a copy sends to a neighbour, with its header.

@@ -22,12 +22,13 @@ const (
 	Loop                         // an accepted route has been in this domain before: its path has the domain's AS
 	Repeated                     // the routes have changed, and are what they were earlier in this session
 	Crashed                      // the copy ended, or used up its budget
+	Closed                       // the copy closed a session with a neighbour
 )
 
 // VerdictBits is how many bits a verdict discloses at most.
-const VerdictBits = 6
+const VerdictBits = 7
 
-var verdictNames = [VerdictBits]string{"accepted", "best-changed", "origin-conflict", "loop", "repeated", "crashed"}
+var verdictNames = [VerdictBits]string{"accepted", "best-changed", "origin-conflict", "loop", "repeated", "crashed", "session-closed"}
 
 func (v Verdict) String() string {
 	var list []string
@@ -63,6 +64,9 @@ func judge(ctx context.Context, c Copy, asn uint32, from string, message []byte,
 		return 0, Effect{}, err
 	}
 	var v Verdict
+	if effect.Closed {
+		v |= Closed
+	}
 	for i, p := range prefixes {
 		now := after[i].now
 		if !sameRoute(best(before[i].now), best(now)) {
