@@ -1,27 +1,134 @@
 package examples
 
 import (
+	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
 )
 
-// examples/bgp/load is a module of its own, so that the product does not depend on GoBGP.
-func TestBGPRoutersLoad(t *testing.T) {
+// bgpModule is examples/bgp/load, a module of its own, so that the product does not depend on GoBGP.
+func bgpModule(t *testing.T) string {
+	t.Helper()
 	if testing.Short() {
-		t.Skip("a module of its own: cd examples/bgp/load && go test .")
+		t.Skip("a module of its own: cd examples/bgp/load && go test ./...")
 	}
 	download := exec.Command("go", "mod", "download")
 	download.Dir = "bgp/load"
 	if out, err := download.CombinedOutput(); err != nil {
 		needs.Missing(t, "the modules of examples/bgp/load", string(out))
 	}
-	for _, args := range [][]string{{"vet", "."}, {"test", "."}} {
+	return download.Dir
+}
+
+func TestBGPRoutersLoad(t *testing.T) {
+	dir := bgpModule(t)
+	for _, args := range [][]string{{"vet", "./..."}, {"test", "./..."}} {
 		cmd := exec.Command("go", args...)
-		cmd.Dir = "bgp/load"
+		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("go %v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+// The script of the example, with two of the filters; all of them under make soak. Exit code 1 says that there are findings.
+func TestBGPExplores(t *testing.T) {
+	dir, program := bgpModule(t), liveProgram(t)
+	script := func(code int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("./explore.sh", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "BLOODHOUND="+program)
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
+			t.Fatalf("%v: %v, not exit code %d\n%s", args, err, code, out)
+		}
+		return string(out)
+	}
+	has := func(out string, wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			if !strings.Contains(out, want) {
+				t.Errorf("there is no %q in\n%s", want, out)
+			}
+		}
+	}
+	all := func(n string) string { return n + " of " + n + " ranges were met, " }
+	has(script(1, "--run", "TestImport/hole$|TestNeedle/route"), all("2")+"3 of 3 prefixes, 0 false alarms", "needle: accepted by path", "needle: 0 of 100000 random routes are accepted")
+	has(script(0, "--run", "TestImport/right$"), all("0")+"0 of 0 prefixes, 0 false alarms")
+	if os.Getenv("BLOODHOUND_SOAK") == "" {
+		return
+	}
+	has(script(1, "--run", "TestImport/(missing|wrong)"), all("5")+"30 of 30 prefixes, 0 false alarms", all("9")+"9 of 9 prefixes, 0 false alarms", "missing: ", "of 138377 prefixes, 0 false alarms")
+}
+
+// liveProgram is a bloodhound of this checkout.
+func liveProgram(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "bloodhound")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bloodhound").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// GoBGP's own tests of what the example explores give the same results with second bodies. They run in a copy of the module, which gets a test that uses package live.
+func TestGoBGPPassesItsTestsInSecondBodies(t *testing.T) {
+	if os.Getenv("BLOODHOUND_SOAK") == "" {
+		t.Skip("runs with BLOODHOUND_SOAK=1")
+	}
+	list := exec.Command("go", "list", "-m", "-json", "github.com/osrg/gobgp/v4")
+	list.Dir = bgpModule(t)
+	text, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(text, &module); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(module.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit := exec.Command("go", "mod", "edit", "-require=github.com/bloodhound-dst/bloodhound@v0.0.0", "-replace=github.com/bloodhound-dst/bloodhound="+root)
+	edit.Dir = dir
+	if out, err := edit.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	program := liveProgram(t)
+	verdict := regexp.MustCompile(`(?m)^ *--- ((?:PASS|FAIL|SKIP): \S+)`)
+	for _, pkg := range []string{"internal/pkg/table", "pkg/packet/bgp"} {
+		test := "package " + filepath.Base(pkg) + "\n\nimport (\n\t\"testing\"\n\n\t\"github.com/bloodhound-dst/bloodhound/live\"\n)\n\nfunc TestLive(t *testing.T) { live.Explore(t, live.Handler{Run: func() {}}) }\n"
+		if err := os.WriteFile(filepath.Join(dir, pkg, "live_test.go"), []byte(test), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var results [2][]string
+		for i, bodies := range []string{"first", "second"} {
+			cmd := exec.Command(program, "live", "test", "--instrument", "./internal/pkg/table,./pkg/packet/bgp", "./"+pkg)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "BLOODHOUND_LIVE_BODIES="+bodies)
+			out, err := cmd.CombinedOutput()
+			for _, m := range verdict.FindAllSubmatch(out, -1) {
+				results[i] = append(results[i], string(m[1]))
+			}
+			slices.Sort(results[i])
+			t.Logf("%s in %s bodies: %d tests and subtests, %v", pkg, bodies, len(results[i]), err)
+			if len(results[i]) < 100 {
+				t.Fatalf("%s", out)
+			}
+		}
+		if !slices.Equal(results[0], results[1]) {
+			t.Errorf("%s: results of first bodies: %v\nof second ones: %v", pkg, results[0], results[1])
 		}
 	}
 }

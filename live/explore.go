@@ -20,6 +20,8 @@ import (
 type Handler struct {
 	// Run calls the handler once. It makes the state that it needs anew, since a search calls it once for each path.
 	Run func()
+	// Undo, if there is one, follows each call of Run and takes back what that has changed, so that state which takes long to make is made once. It is no part of the path.
+	Undo func()
 	// Paths is the most calls (10,000 by default), and Time the longest that a search takes (10 s by default).
 	Paths int
 	Time  time.Duration
@@ -43,7 +45,7 @@ type Finding struct {
 const (
 	defaultPaths = 10_000
 	defaultTime  = 10 * time.Second
-	// heapMax is the size of the heap, in bytes, above which garbage is collected between paths.
+	// heapMax is how far the heap may grow, in bytes, before garbage is collected between paths.
 	heapMax = 256 << 20
 )
 
@@ -57,6 +59,9 @@ func Explore(t testing.TB, h Handler) Result {
 		t.Log("live: no package is instrumented, so the handler runs once; `bloodhound live test` explores it")
 		for _, f := range runOnce(h.Run) {
 			t.Errorf("live: %s %s", f.What, f.Where)
+		}
+		if h.Undo != nil {
+			h.Undo()
 		}
 		return Result{Paths: 1}
 	}
@@ -80,15 +85,20 @@ func explore(h Handler) *search.Result {
 	o.Stop = func() bool { return time.Now().After(end) }
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	shadow.Prepare()
-	n := 0
+	n, most := 0, heap()+heapMax
 	return search.Search(o, func(values []uint64) search.Run {
-		if n++; n%collectEvery == 0 && heap() > heapMax {
+		if n++; n%collectEvery == 0 && heap() > most {
 			runtime.GC()
 			shadow.Prepare()
+			most = heap() + heapMax
 		}
 		shadow.Begin(values)
 		failures := runOnce(h.Run)
-		return search.Run{Path: shadow.End(), Failures: failures}
+		run := search.Run{Path: shadow.End(), Failures: failures}
+		if h.Undo != nil {
+			h.Undo()
+		}
+		return run
 	})
 }
 

@@ -12,12 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/live/modules"
 	"github.com/bloodhound-dst/bloodhound/internal/live/rewrite"
 	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
 )
@@ -34,13 +36,15 @@ func (a *app) liveVerb() *cobra.Command {
 func (a *app) liveTestVerb() *cobra.Command {
 	o := &liveOptions{}
 	c := &cobra.Command{
-		Use:   "test [PACKAGE]",
+		Use:   "test [PACKAGE] [-- ARGUMENTS]",
 		Short: "Explore the handlers in the tests of a package",
 		Long: `Builds the tests of a Go package with instrumented code and runs them. A handler that a test gives to live.Explore is called once for each path: the
 conditions that its inputs decide are recorded, and inputs are solved for that decide otherwise. Plain ` + "`go test`" + ` calls it once.
 Exit code 0: no finding; 1: a check does not hold or the handler panics, or another test fails.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error { return cobra.MaximumNArgs(1)(c, before(c, args)) },
 		RunE: func(c *cobra.Command, args []string) error {
+			o.args = args[len(before(c, args)):]
+			args = before(c, args)
 			o.pkg = "."
 			if len(args) > 0 {
 				o.pkg = args[0]
@@ -53,16 +57,27 @@ Exit code 0: no finding; 1: a check does not hold or the handler panics, or anot
 	return c
 }
 
+// before are the arguments that come before a --.
+func before(c *cobra.Command, args []string) []string {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		return args[:n]
+	}
+	return args
+}
+
 type liveOptions struct {
-	pkg, run   string
-	instrument []string
-	std, left  bool
+	pkg, run, leave string
+	instrument, add []string
+	args            []string // of the tests' program
+	std, left       bool
 }
 
 // flags are those of verbs that build instrumented code.
 func (o *liveOptions) flags(c *cobra.Command) {
 	c.Flags().StringSliceVar(&o.instrument, "instrument", []string{"./..."}, "the `packages` whose code is instrumented, as the go command names them")
 	c.Flags().BoolVar(&o.std, "std", true, "instrument the plain packages of the standard library that the code uses, such as strings and net/netip")
+	c.Flags().StringArrayVar(&o.add, "add", nil, "`PACKAGE=FILE.go`: build a file as a part of a package of another module, for a handler that the package does not export")
+	c.Flags().StringVar(&o.leave, "leave", "", "do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute counts as not depending on inputs")
 	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
 }
 
@@ -94,13 +109,13 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 		return err
 	}
 	program := filepath.Join(out, "test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-overlay", rewritten.Overlay, "-o", program, p.ImportPath)
+	build := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-c", "-vet=off", "-o", program}, rewritten.Flags, []string{p.ImportPath})...)
 	build.Dir = p.Dir
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("the tests of %s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
 	}
 	seen := &watcher{to: a.out, what: []byte("live: ")}
-	test := exec.CommandContext(ctx, program, "-test.v", "-test.run", o.run)
+	test := exec.CommandContext(ctx, program, append([]string{"-test.v", "-test.run", o.run}, o.args...)...)
 	test.Dir, test.Env, test.Stdout, test.Stderr = p.Dir, append(os.Environ(), shadow.SitesVariable+"="+rewritten.Sites), seen, a.err
 	err = test.Run()
 	var exit *exec.ExitError
@@ -120,14 +135,37 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 // instrument rewrites the code of a package and of those of the options, and notes how much of it.
 func (a *app) instrument(ctx context.Context, o *liveOptions, p *goPackage, tests []string, out string) (*rewrite.Result, error) {
 	patterns := append([]string{p.ImportPath}, o.instrument...)
+	var leave *regexp.Regexp
+	if o.leave != "" {
+		var err error
+		if leave, err = regexp.Compile(o.leave); err != nil {
+			return nil, fmt.Errorf("--leave: %w", err)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("%w; modules are copied there", err)
+	}
+	copies := modules.Options{Dir: p.Dir, Patterns: patterns, Cache: filepath.Join(cache, "bloodhound", "modules"), Out: out}
+	for _, text := range o.add {
+		added, err := modules.ParseAdded(text)
+		if err != nil {
+			return nil, err
+		}
+		copies.Added = append(copies.Added, added)
+	}
+	flags, err := modules.Copy(ctx, copies)
+	if err != nil {
+		return nil, err
+	}
 	if o.std {
-		used, err := liveUsedStd(ctx, p)
+		used, err := liveUsedStd(ctx, p, flags)
 		if err != nil {
 			return nil, err
 		}
 		patterns = append(patterns, used...)
 	}
-	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: patterns, Tests: tests, Out: out})
+	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: patterns, Tests: tests, Flags: flags, Leave: leave, Out: out})
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +201,8 @@ func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 }
 
 // liveUsedStd are the packages of liveStd that the tests of a package are linked with.
-func liveUsedStd(ctx context.Context, p *goPackage) (used []string, err error) {
-	list := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}", p.ImportPath)
+func liveUsedStd(ctx context.Context, p *goPackage, flags []string) (used []string, err error) {
+	list := exec.CommandContext(ctx, "go", slices.Concat([]string{"list", "-deps", "-test", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}"}, flags, []string{p.ImportPath})...)
 	list.Dir = p.Dir
 	text, err := list.Output()
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,24 +56,97 @@ func TestLiveFollowsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-func TestLiveRefuses(t *testing.T) {
-	module := func(files ...string) string {
-		dir := t.TempDir()
-		root, err := filepath.Abs(filepath.Join("..", ".."))
-		if err != nil {
+// liveModule is a module that uses this one: names of files and texts.
+func liveModule(t *testing.T, files ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, "go.mod", "module m\n\ngo 1.26.0\n\nrequire github.com/bloodhound-dst/bloodhound v0.0.0\n\nreplace github.com/bloodhound-dst/bloodhound => "+root+"\n")
+	for i := 0; i < len(files); i += 2 {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, files[i])), 0o777); err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, "go.mod", "module m\n\ngo 1.26.0\n\nrequire github.com/bloodhound-dst/bloodhound v0.0.0\n\nreplace github.com/bloodhound-dst/bloodhound => "+root+"\n")
-		for i := 0; i < len(files); i += 2 {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, files[i])), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, files[i]), []byte(files[i+1]), 0o666); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.WriteFile(filepath.Join(dir, files[i]), []byte(files[i+1]), 0o666); err != nil {
+			t.Fatal(err)
 		}
-		return dir
 	}
+	return dir
+}
+
+// A handler that a package of the module cache does not export is added to it, and followed there.
+func TestLiveAddsToOtherModules(t *testing.T) {
+	sums, err := os.ReadFile(filepath.Join("..", "..", "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := liveModule(t, "m_test.go", `package m
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/live"
+	"github.com/moby/patternmatcher"
+)
+
+var wanted = flag.Int("wanted", 4242, "")
+
+func TestF(t *testing.T) {
+	set := any(&patternmatcher.PatternMatcher{}).(interface{ Odd(x int) int })
+	live.Explore(t, live.Handler{Run: func() {
+		x := 1
+		live.Symbolic("x", &x)
+		live.Check("odd", set.Odd(x) != *wanted)
+	}})
+}
+`, "testdata/added.go", "package patternmatcher\n\nfunc (p *PatternMatcher) Odd(x int) int { return x ^ 1 }\n", "go.sum", string(sums), "old/go.mod", "module github.com/bloodhound-dst/old\n\ngo 1.12\n", "old/old.go", "package old\n")
+	gomod := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(gomod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(gomod, append(text, "\nrequire github.com/moby/patternmatcher v0.6.1\nrequire github.com/bloodhound-dst/old v0.0.0\nreplace github.com/bloodhound-dst/old => ./old\n"...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	const matcher = "github.com/moby/patternmatcher"
+	t.Setenv("GOCACHE", goCache(t))
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	flags := []string{"--std=false", "--instrument", matcher, "--add", matcher + "=testdata/added.go"}
+	code, out, notes := liveTest(t, dir, flags...)
+	if code != check.ExitViolated || !strings.Contains(out, "live: odd: x=0x1093") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, notes)
+	}
+	code, out, notes = liveTest(t, dir, append(flags, "--", "-wanted", "77")...)
+	if code != check.ExitViolated || !strings.Contains(out, "live: odd: x=0x4c") {
+		t.Errorf("with an argument: exit code %d\n%s\n%s", code, out, notes)
+	}
+	code, out, notes = liveTest(t, dir, append(flags, "--leave", `\.Odd$`)...)
+	if code != check.ExitHolds || !strings.Contains(notes, "1 are not: named by --leave") {
+		t.Errorf("with --leave: exit code %d\n%s\n%s", code, out, notes)
+	}
+	if _, _, notes = liveTest(t, dir, append(flags, "--instrument", "github.com/bloodhound-dst/old")...); !strings.Contains(notes, "github.com/bloodhound-dst/old is not instrumented: its module is of go1.12") {
+		t.Errorf("an old module: %s", notes)
+	}
+	if code, _, notes = liveTest(t, dir, append(flags, "--leave", "(")...); code != check.ExitUsage || !strings.Contains(notes, "--leave: ") {
+		t.Errorf("with a bad pattern: exit code %d\n%s", code, notes)
+	}
+}
+
+// goCache is the build cache, which XDG_CACHE_HOME would move.
+func goCache(t *testing.T) string {
+	t.Helper()
+	text, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+func TestLiveRefuses(t *testing.T) {
+	module := func(files ...string) string { return liveModule(t, files...) }
 	const explores = "package m\n\nimport (\n\t\"testing\"\n\n\t\"github.com/bloodhound-dst/bloodhound/live\"\n)\n\nfunc TestF(t *testing.T) {\n\tlive.Explore(t, live.Handler{Run: func() {\n\t\tx := 1\n\t\tlive.Symbolic(\"x\", &x)\n\t\tlive.Check(\"f\", F(x))\n\t}})\n}\n"
 	for _, c := range []struct {
 		name  string

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ func (a *app) liveBuild(ctx context.Context, o *liveOptions, output string) erro
 	if err != nil {
 		return failed(err)
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-overlay", rewritten.Overlay, "-tags", checkpoint.Tag, "-o", program, p.ImportPath)
+	build := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-tags", checkpoint.Tag, "-o", program}, rewritten.Flags, []string{p.ImportPath})...)
 	build.Dir, build.Env = p.Dir, append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))

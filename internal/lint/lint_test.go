@@ -19,7 +19,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
 	{"internal/needs"},
-	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon"},
+	{"internal/splitmix", "internal/regular", "internal/keys", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
 	{"internal/live/shadow", "internal/live/bgp"},
 	{"internal/live/rewrite", "internal/live/search", "internal/live/attach", "internal/live/router", "internal/live/birdtest"},
 	{"internal/live/federation"},
@@ -86,6 +86,7 @@ var insiders = map[string]string{
 	"examples/raft/raft_test.go":          "compares the trace hashes of runs, and measures the engine",
 	"examples/bgp/table/":                 "makes tables of routes, which are data for tests of this project",
 	"examples/bgp/load/":                  "sends such tables to routers, and compares their filters with those that this project evaluates",
+	"examples/bgp/load/explore/":          "explores a router with them, and compares what is found with the oracle",
 	"examples/raft/follow_test.go":        "counts the states that runs reach in the specification",
 }
 

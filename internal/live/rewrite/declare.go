@@ -92,7 +92,8 @@ var calls = []struct{ name, signature string }{
 // declarations is the file of a rewritten package that names the runtime's functions. An empty assembly file beside it lets functions lack bodies.
 func declarations(pkg, path string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "package %s\n\nimport \"unsafe\"\n\n", pkg)
+	// The constraint gives the file that version of the language, whatever the module has.
+	fmt.Fprintf(&b, "//go:build go1.21\n\npackage %s\n\nimport \"unsafe\"\n\n", pkg)
 	b.WriteString(`type (
 	bh_p = unsafe.Pointer
 	bh_any = interface{}

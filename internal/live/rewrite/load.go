@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
+	"go/version"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -18,16 +20,19 @@ import (
 
 // Options say what to rewrite.
 type Options struct {
-	Dir      string   // of the module
-	Patterns []string // packages that are rewritten, as the go command names them
-	Tests    []string // those of them whose tests are rewritten, too: package paths
-	Out      string   // the folder for the rewritten files
+	Dir      string         // of the module
+	Patterns []string       // packages that are rewritten, as the go command names them
+	Tests    []string       // those of them whose tests are rewritten, too: package paths
+	Flags    []string       // of the go command, such as -modfile
+	Leave    *regexp.Regexp // functions that keep their first body only, by their full names; nil is none
+	Out      string         // the folder for the rewritten files
 }
 
 // Result is what was rewritten.
 type Result struct {
-	Overlay  string // the file for go build -overlay
-	Sites    string // the file with the places that the runtime names by number (shadow.SitesVariable)
+	Overlay  string   // the file for go build -overlay
+	Flags    []string // by which the go command builds what was rewritten
+	Sites    string   // the file with the places that the runtime names by number (shadow.SitesVariable)
 	Packages []Package
 }
 
@@ -54,8 +59,9 @@ func Rewrite(o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	within := &scope{packages: map[string]bool{}, blind: map[string]bool{}}
+	within := &scope{packages: map[string]bool{}, blind: map[string]bool{}, leave: o.Leave}
 	r := &Result{Overlay: filepath.Join(o.Out, "overlay.json"), Sites: filepath.Join(o.Out, "sites.json")}
+	r.Flags = append([]string{"-overlay=" + r.Overlay}, o.Flags...)
 	sites := []shadow.Site{{Kind: "lost", Text: "code that is not instrumented, or a stack that has grown by much"}}
 	var kept []*packages.Package
 	for _, p := range list {
@@ -89,9 +95,10 @@ func Rewrite(o Options) (*Result, error) {
 // loadPackages gives the packages of the patterns with syntax, in an order that does not depend on the machine. Of a package whose tests are wanted it gives the variant that has them.
 func loadPackages(o Options) ([]*packages.Package, error) {
 	conf := &packages.Config{
-		Dir:   o.Dir,
-		Tests: len(o.Tests) > 0,
-		Mode:  packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule,
+		Dir:        o.Dir,
+		BuildFlags: o.Flags,
+		Tests:      len(o.Tests) > 0,
+		Mode:       packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule,
 	}
 	all, err := packages.Load(conf, o.Patterns...)
 	if err != nil {
@@ -131,10 +138,16 @@ func outer(p *packages.Package) bool {
 	return strings.HasSuffix(p.PkgPath, outerSuffix) && strings.HasSuffix(p.Name, outerSuffix)
 }
 
+// generics is the first version of the language that has them.
+const generics = "go1.18"
+
 // refuse is why a package is left alone, or "".
 func refuse(p *packages.Package) string {
 	if len(p.Syntax) == 0 {
 		return "it has no Go files"
+	}
+	if p.Module != nil && p.Module.GoVersion != "" && version.Compare("go"+p.Module.GoVersion, generics) < 0 {
+		return fmt.Sprintf("its module is of go%s, and second bodies are generic: only a module of %s or later can have them", p.Module.GoVersion, generics)
 	}
 	return ""
 }

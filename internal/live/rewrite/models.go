@@ -30,16 +30,19 @@ func standardModels() map[string]model {
 	for _, size := range []int{16, 32, 64} {
 		for order, little := range map[string]bool{"bigEndian": false, "littleEndian": true} {
 			recv := fmt.Sprintf("(encoding/binary.%s).", order)
+			plain := "internal/byteorder.BE"
 			get, put := "Big", "PutBig"
 			if little {
-				get, put = "Load", "Store"
+				get, put, plain = "Load", "Store", "internal/byteorder.LE"
 			}
-			models[fmt.Sprintf("%sUint%d", recv, size)] = model{result: func(args []value) string {
-				return fmt.Sprintf("bh_%s(bh_data(%s), %d)", get, args[0].text, size/8)
-			}}
-			models[fmt.Sprintf("%sPutUint%d", recv, size)] = model{after: func(args []value) string {
-				return fmt.Sprintf("bh_%s(bh_data(%s), %d, %s)", put, args[0].text, size/8, orNil(args[1].s))
-			}}
+			for _, prefix := range []string{recv, plain} {
+				models[fmt.Sprintf("%sUint%d", prefix, size)] = model{result: func(args []value) string {
+					return fmt.Sprintf("bh_%s(bh_data(%s), %d)", get, args[0].text, size/8)
+				}}
+				models[fmt.Sprintf("%sPutUint%d", prefix, size)] = model{after: func(args []value) string {
+					return fmt.Sprintf("bh_%s(bh_data(%s), %d, %s)", put, args[0].text, size/8, orNil(args[1].s))
+				}}
+			}
 		}
 	}
 	for name, call := range map[string]string{"OnesCount": "Ones", "Len": "Length", "LeadingZeros": "LeadingZeros", "TrailingZeros": "TrailingZeros", "ReverseBytes": "ReverseBytes"} {

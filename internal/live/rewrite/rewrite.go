@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -35,11 +36,16 @@ type unit struct {
 type scope struct {
 	packages map[string]bool // by path
 	blind    map[string]bool // functions of them, by their full names, whose calls nobody sees: they have no body in Go, or the compiler allows no more in it
+	leave    *regexp.Regexp  // functions that the user wants to be left, by their full names; nil is none
+}
+
+func (s *scope) leaves(f *types.Func) bool {
+	return s.leave != nil && s.leave.MatchString(f.FullName())
 }
 
 // follows reports whether a call of a function is seen there.
 func (s *scope) follows(f *types.Func) bool {
-	return f.Pkg() != nil && s.packages[f.Pkg().Path()] && !s.blind[f.FullName()]
+	return f.Pkg() != nil && s.packages[f.Pkg().Path()] && !s.blind[f.FullName()] && !s.leaves(f)
 }
 
 // add adds a package.
@@ -195,6 +201,10 @@ func (f *file) decl(d *ast.FuncDecl, use *usage) function {
 		if i := strings.IndexByte(f.function, ' '); i >= 0 {
 			f.function = f.function[i+1:]
 		}
+	}
+	if f.pkg.scope.leaves(f.pkg.info.Defs[d.Name].(*types.Func)) {
+		r.reason = "named by --leave"
+		return r
 	}
 	r.reason = f.pkg.attempt(d.Pos(), func() {
 		w := f.writer(use)

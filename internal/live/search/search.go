@@ -21,6 +21,8 @@ const (
 	conflicts = 20000
 	// picksMax is how many values of one fixed value are tried after the same conditions.
 	picksMax = 64
+	// loosePicksMax is how many are after the same decisions, whatever was fixed before.
+	loosePicksMax = 256
 	// timesMax is above what numbers of times a side is taken are not told apart.
 	timesMax = 64
 	// candidatesMax bounds the conditions that wait to be negated.
@@ -34,6 +36,7 @@ type searcher struct {
 	builder bv.Builder
 	solvers map[string]*bv.Solver // by the widths of the inputs
 	tree    *tree
+	loose   *tree // without the conditions of values that were fixed
 	queue   queue
 	tries   map[side]int
 	often   map[repeated]bool
@@ -67,7 +70,8 @@ type branch struct {
 	kind  shadow.Kind
 	taken bool
 	cond  *bv.Expr
-	from  node
+	from  node // the conditions before
+	loose node // those of them that are decisions
 }
 
 // candidate is a condition of a path that is to be negated.
@@ -80,7 +84,7 @@ type candidate struct {
 
 // Search explores a handler that run calls. A run gets the values of its inputs; the first gets none, and uses its own.
 func Search(o Options, run func(values []uint64) Run) *Result {
-	s := &searcher{options: o, run: run, solvers: map[string]*bv.Solver{}, tree: newTree(), tries: map[side]int{}, often: map[repeated]bool{}}
+	s := &searcher{options: o, run: run, solvers: map[string]*bv.Solver{}, tree: newTree(), loose: newTree(), tries: map[side]int{}, often: map[repeated]bool{}}
 	s.result.Diverged, s.result.Lost, s.result.Picked = map[uint32]int{}, map[uint32]int{}, map[uint32]int{}
 	s.try(nil, nil)
 	for s.result.Paths < o.Paths && !(o.Stop != nil && o.Stop()) {
@@ -156,35 +160,57 @@ func (s *searcher) took(site uint32, taken bool) bool {
 	return int(site) < len(s.result.Taken) && s.result.Taken[site]&bit != 0
 }
 
-// negate solves for inputs that meet the conditions before a candidate, and not its own, and runs them.
+// negate solves for inputs that meet the conditions before a candidate, and not its own, and runs them. Values that were fixed before may be the only reason why there are none: another try leaves
+// those conditions out, and its run fixes other values.
 func (s *searcher) negate(c candidate) {
 	b := c.path.branches[c.at]
 	s.tries[side{b.site, !b.taken}]++
-	constraints := make([]*bv.Expr, 0, c.at+1)
+	decisions, all := make([]*bv.Expr, 0, c.at+1), make([]*bv.Expr, 0, c.at+1)
 	for _, p := range c.path.branches[:c.at] {
-		constraints = append(constraints, p.cond)
-	}
-	constraints = append(constraints, s.builder.Not(b.cond))
-	if b.kind == shadow.Pick {
-		others := s.tree.picks[fixed{b.from, b.site}]
-		if len(others) >= picksMax {
-			s.result.Picked[b.site]++
-			return
-		}
-		for _, e := range others {
-			constraints = append(constraints, s.builder.Not(e))
+		all = append(all, p.cond)
+		if p.kind == shadow.Decision {
+			decisions = append(decisions, p.cond)
 		}
 	}
-	values, answer := s.solver(c.path.inputs).Solve(valuesOf(c.path.inputs), constraints, conflicts)
+	solver, begin := s.solver(c.path.inputs), valuesOf(c.path.inputs)
+	var values []uint64
+	answer, from := bv.Unsat, &c
+	if own, ok := s.others(s.tree, fixed{b.from, b.site}, b, picksMax); ok {
+		values, answer = solver.Solve(begin, append(all, own...), conflicts)
+	} else {
+		s.result.Picked[b.site]++
+	}
+	if answer == bv.Unsat && len(decisions) < c.at && s.loose.claim(b.loose, b.cond) {
+		if own, ok := s.others(s.loose, fixed{b.loose, b.site}, b, loosePicksMax); ok {
+			if other, second := solver.Solve(begin, append(decisions, own...), conflicts); second == bv.Sat {
+				values, answer, from = other, second, nil
+			}
+		}
+	}
 	switch answer {
 	case bv.Sat:
 		s.result.Sat++
-		s.try(values, &c)
+		s.try(values, from)
 	case bv.Unsat:
 		s.result.Unsat++
 	default:
 		s.result.Unknown++
 	}
+}
+
+// others are the conditions that a branch's own does not hold and, if that was a value that was fixed, that it has none of the values which were tried. It reports whether fewer than most were.
+func (s *searcher) others(t *tree, f fixed, b branch, most int) (conditions []*bv.Expr, ok bool) {
+	conditions = []*bv.Expr{s.builder.Not(b.cond)}
+	if b.kind == shadow.Pick {
+		tried := t.picks[f]
+		if len(tried) >= most {
+			return nil, false
+		}
+		for _, e := range tried {
+			conditions = append(conditions, s.builder.Not(e))
+		}
+	}
+	return conditions, true
 }
 
 func valuesOf(inputs []shadow.Input) []uint64 {
@@ -208,7 +234,7 @@ func (s *searcher) solver(inputs []shadow.Input) *bv.Solver {
 	return s.solvers[key]
 }
 
-// try runs values, which were solved for a candidate, and queues the conditions of the path that are new.
+// try runs values, which were solved for a candidate or for none, and queues the conditions of the path that are new.
 func (s *searcher) try(values []uint64, from *candidate) {
 	run := s.run(values)
 	s.result.Paths++
@@ -266,14 +292,17 @@ func (s *searcher) receive(from shadow.Path) (*path, error) {
 		return nil, err
 	}
 	p := &path{inputs: from.Inputs}
-	at := node(0)
+	at, loose := node(0), node(0)
 	for i, b := range from.Branches {
 		cond := roots[i]
 		if !b.Taken {
 			cond = s.builder.Not(cond)
 		}
-		p.branches = append(p.branches, branch{b.Site, b.Kind, b.Taken, cond, at})
+		p.branches = append(p.branches, branch{b.Site, b.Kind, b.Taken, cond, at, loose})
 		at = s.tree.step(at, cond)
+		if b.Kind == shadow.Decision {
+			loose = s.loose.step(loose, cond)
+		}
 	}
 	return p, nil
 }
@@ -300,10 +329,8 @@ func (s *searcher) enqueue(p *path) {
 		if b.kind == shadow.Decision {
 			s.tree.claim(b.from, s.builder.Not(b.cond))
 		} else {
-			f := fixed{b.from, b.site}
-			if !slices.Contains(s.tree.picks[f], b.cond) {
-				s.tree.picks[f] = append(s.tree.picks[f], b.cond)
-			}
+			s.tree.pick(fixed{b.from, b.site}, b.cond)
+			s.loose.pick(fixed{b.loose, b.site}, b.cond)
 		}
 		if !s.tree.claim(b.from, b.cond) {
 			continue

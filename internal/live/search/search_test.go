@@ -71,6 +71,14 @@ func TestSearch(t *testing.T) {
 			h.picks(1, h.x)
 			return Run{Path: h.Path}
 		}, picksMax, 0, "some indices or lengths have more values than were tried"},
+		{"a condition that the fixed value decides, too", 100, func(values []uint64) Run {
+			h := newHandler(values)
+			h.picks(1, h.x)
+			if h.decides(2, h.Eq(h.x, h.Const(4242, 16))) {
+				return Run{Path: h.Path, Failures: bug}
+			}
+			return Run{Path: h.Path}
+		}, picksMax + 1, 1, "some indices or lengths have more values than were tried"},
 		{"a value that is lost", 100, func(values []uint64) Run {
 			r := tree(values)
 			r.Path.Lost[1]++

@@ -1,6 +1,10 @@
 package search
 
-import "github.com/bloodhound-dst/bloodhound/internal/live/bv"
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
+)
 
 // node names a sequence of conditions, from the start of a path. 0 is the empty one.
 type node int
@@ -46,4 +50,11 @@ func (t *tree) claim(from node, cond *bv.Expr) bool {
 	}
 	t.negated[e] = true
 	return true
+}
+
+// pick notes a value that was fixed.
+func (t *tree) pick(f fixed, cond *bv.Expr) {
+	if !slices.Contains(t.picks[f], cond) {
+		t.picks[f] = append(t.picks[f], cond)
+	}
 }

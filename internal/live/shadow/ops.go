@@ -173,8 +173,12 @@ func Within(site uint32, i *Expr, v uint64, signed bool, length int) bool {
 	return Cond(site, wide.Concrete < uint64(length), b.Ult(wide, b.Const(uint64(length), 64)))
 }
 
-// elementsMax is how many elements a symbolic index chooses from. In longer lists it is fixed.
-const elementsMax = 256
+const (
+	// elementsMax is how many elements a list has at most from which a symbolic index chooses. In longer lists it is fixed.
+	elementsMax = 1 << 12
+	// choicesMax is how many of them differ at most from the most frequent one.
+	choicesMax = 256
+)
 
 // Element is the shadow of element v, at p, of a list, whose index has the shadow i: a choice of the elements that differ from the most frequent one.
 func Element(site uint32, p unsafe.Pointer, size uintptr, truth bool, i *Expr, v uint64, signed bool, length int) *Expr {
@@ -206,10 +210,18 @@ func Element(site uint32, p unsafe.Pointer, size uintptr, truth bool, i *Expr, v
 			common = x
 		}
 	}
-	e := b.Const(common, width)
+	if length-counts[common] > choicesMax {
+		Fix(site, i, v)
+		return load(p)
+	}
+	e, shadows := b.Const(common, width), memory.any(uintptr(first), uintptr(length)*size)
 	for k := range length {
 		q := unsafe.Add(first, k*int(size))
-		s, x := load(q), read(q, size)
+		x := read(q, size)
+		var s *Expr
+		if shadows {
+			s = load(q)
+		}
 		if s == nil && x == common {
 			continue
 		}

@@ -1,0 +1,100 @@
+package modules
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const pflag = "github.com/spf13/pflag" // a module that this one needs, so it lies in the module cache
+
+func options(t *testing.T, name string) Options {
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte("package pflag\n\nfunc Added() {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Options{Dir: ".", Patterns: []string{pflag}, Added: []Added{{pflag, file}}, Cache: t.TempDir(), Out: t.TempDir()}
+}
+
+func TestCopy(t *testing.T) {
+	o := options(t, "added.go")
+	gomod, err := os.ReadFile("../../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dirs []string
+	for range 2 {
+		flags, err := Copy(context.Background(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := exec.Command("go", append(append([]string{"list", "-f", "{{.Dir}} {{.GoFiles}}"}, flags...), pflag)...).CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(text), o.Cache) || !strings.Contains(string(text), "added.go") {
+			t.Fatalf("%v: %s", err, text)
+		}
+		dirs = append(dirs, strings.Fields(string(text))[0])
+	}
+	if dirs[0] != dirs[1] {
+		t.Errorf("equal copies lie in %s and %s", dirs[0], dirs[1])
+	}
+	if now, err := os.ReadFile("../../../go.mod"); err != nil || string(now) != string(gomod) {
+		t.Errorf("go.mod has changed: %v", err)
+	}
+	o.Added[0] = options(t, "more.go").Added[0]
+	if _, err := Copy(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(o.Cache); err != nil || len(entries) != 2 {
+		t.Errorf("two different copies are in %d folders: %v", len(entries), err)
+	}
+}
+
+func TestNothingIsCopied(t *testing.T) {
+	flags, err := Copy(context.Background(), Options{Dir: ".", Patterns: []string{".", "strings"}, Cache: t.TempDir(), Out: t.TempDir()})
+	if err != nil || flags != nil {
+		t.Errorf("%v, %v", flags, err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	there := options(t, "flag.go")
+	own := options(t, "added.go")
+	own.Added[0].Package = "github.com/bloodhound-dst/bloodhound/internal/live/bv"
+	missing := options(t, "added.go")
+	missing.Added[0].File = filepath.Join(t.TempDir(), "none.go")
+	for _, c := range []struct {
+		o    Options
+		says string
+	}{
+		{there, "has a file flag.go: give the added one another name"},
+		{own, "is of no module in the module cache: put "},
+		{missing, "no such file"},
+	} {
+		if _, err := Copy(context.Background(), c.o); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v, not: %s", err, c.says)
+		}
+	}
+	for _, text := range []string{"", "p", "p=", "=f.go", "p=f.txt"} {
+		if _, err := ParseAdded(text); err == nil {
+			t.Errorf("%q adds a file", text)
+		}
+	}
+	t.Run("workspace", func(t *testing.T) {
+		dir := t.TempDir()
+		root, err := filepath.Abs("../../..")
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := filepath.Join(dir, "go.work")
+		if err := os.WriteFile(work, []byte("go 1.26.0\n\nuse "+root+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("GOWORK", work)
+		if _, err := Copy(context.Background(), options(t, "added.go")); err == nil || !strings.Contains(err.Error(), "set GOWORK=off") {
+			t.Errorf("%v", err)
+		}
+	})
+}
