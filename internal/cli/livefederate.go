@@ -225,7 +225,7 @@ func (a *app) federateCheck(ctx context.Context, file string, o *announced) erro
 		return fmt.Errorf("%w; `bloodhound live federate` must run for this domain", err)
 	}
 	a.federateReport(r)
-	return nil
+	return federation.Keep(d.conf.Received, r.Received)
 }
 
 // federateReport prints what a check has found.
@@ -300,6 +300,7 @@ func (a *app) federateOrigin(ctx context.Context, file string, origin federation
 		}
 		has, err := o.Has(ctx, origin)
 		o.Close()
+		err = errors.Join(err, federation.Keep(d.conf.Received, o.Received))
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -344,13 +345,14 @@ func (a *app) federateAuditVerb(file *string) *cobra.Command {
 		Use:   "audit [LOG]",
 		Short: "Verify a domain's log of answers",
 		Long: `Verifies the signatures of a log, that no entry was taken out or put in, and that each message is the one that its entry was made for. It is the log of this domain, unless --of
-names a peer.`,
+names a peer: then all that the peer has signed for this domain must be in it, too.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := a.ownDomain(*file)
 			if err != nil {
 				return err
 			}
+			var received []federation.Statement
 			by, key := d.self.Name, d.self.Public()
 			if of != "" {
 				p := d.peer(of)
@@ -358,21 +360,24 @@ names a peer.`,
 					return fmt.Errorf("--of: name a peer of %s, and the file of its log", *file)
 				}
 				by, key = p.Name, p.Key
+				if received, err = federation.Kept(d.conf.Received); err != nil {
+					return err
+				}
 			}
-			return a.federateAudit(append(args, d.conf.Log)[0], by, key)
+			return a.federateAudit(append(args, d.conf.Log)[0], by, key, received)
 		},
 	}
 	c.Flags().StringVar(&of, "of", "", "the `peer` whose log it is")
 	return c
 }
 
-func (a *app) federateAudit(name, domain string, key ed25519.PublicKey) error {
+func (a *app) federateAudit(name, domain string, key ed25519.PublicKey, received []federation.Statement) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	given, err := federation.Audit(f, domain, key)
+	given, err := federation.Audit(f, domain, key, received)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -129,6 +129,17 @@ not followed: d takes no part: domain d at 127.0.0.1:1: dial tcp 127.0.0.1:1: co
 	if err != nil {
 		t.Fatal(err)
 	}
+	var others string
+	for line := range strings.Lines(string(log)) {
+		if !strings.Contains(line, `"peer":"c"`) {
+			others += line
+		}
+	}
+	write("others.log", others)
+	code, _, errs = federate("audit", "--config", "c.yaml", "--of", "b", "others.log")
+	if code == 0 || !strings.Contains(errs, `entry 1 for c is not there, which the domain has signed: "an origin"`) {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
 	write("b.log", strings.Replace(string(log), `"bits":1,`, `"bits":0,`, 1))
 	if code, _, errs := federate("audit", "--config", "b.yaml"); code == 0 || !strings.Contains(errs, "the signature is not that of the domain's key") {
 		t.Errorf("exit code %d\n%s", code, errs)

@@ -14,15 +14,16 @@ import (
 
 // Federation is a federation.yaml: a domain that answers others for copies of its router.
 type Federation struct {
-	File    string
-	Name    string
-	ASN     uint32
-	Key     string // absolute path of the private key
-	Listen  string
-	Log     string // absolute path
-	PIDFile string // of BIRD, absolute
-	Control string // of BIRD, absolute
-	Peers   []FederationPeer
+	File     string
+	Name     string
+	ASN      uint32
+	Key      string // absolute path of the private key
+	Listen   string
+	Log      string // absolute path
+	Received string // absolute path
+	PIDFile  string // of BIRD, absolute
+	Control  string // of BIRD, absolute
+	Peers    []FederationPeer
 }
 
 // FederationPeer is another domain.
@@ -72,6 +73,7 @@ func (r *Federation) read(l *load.State, n *source.Node) {
 	r.ASN = uint32(source.ValueOr(n.Get("asn"), int64(0)))
 	l.Missing(n, "asn", "add `asn: NUMBER`", "there is no asn")
 	r.Log = n.File.Beside(source.ValueOr(n.Get("log"), "verdicts.log"))
+	r.Received = n.File.Beside(source.ValueOr(n.Get("received"), "received.log"))
 	if bird := n.Get("router").Get("bird"); bird != nil {
 		r.PIDFile = file(bird, "pid_file", "start BIRD with `-P FILE`, and add `pid_file: FILE`")
 		r.Control = file(bird, "control", "add `control: FILE`, the control socket of BIRD")

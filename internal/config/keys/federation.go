@@ -9,6 +9,7 @@ var Federation = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "key", Shape: aText, Says: "File of its private key, which `bloodhound live federate key` makes."},
 	{Name: "listen", Shape: aText, Says: "Host and port at which it answers peers."},
 	{Name: "log", Shape: aText, Says: "File of the signed log of all that it has answered.", Default: "verdicts.log"},
+	{Name: "received", Shape: aText, Says: "File of what peers have signed for this domain.", Default: "received.log"},
 	{Name: "router", Shape: of(
 		field{Name: "bird", Shape: of(
 			field{Name: "pid_file", Shape: aText, Says: "File with the number of BIRD's process (its option -P)."},

@@ -71,6 +71,7 @@ type Result struct {
 	Findings   []Finding
 	Unfollowed []Unfollowed
 	Bits       map[string]int // that each other domain has disclosed at most
+	Received   []Statement    // of other domains
 	Left       int            // messages that were not delivered, when the most was reached
 }
 
@@ -190,14 +191,14 @@ func (w *walk) forward(ctx context.Context, p pending) error {
 
 // delivered enters the verdict about a message.
 func (w *walk) delivered(s *site, from string, parent int, a *answer) error {
-	e, err := s.said(a, w.session)
+	said, err := s.said(a.Body, w.session)
 	if err != nil {
 		return err
 	}
-	w.disclosed(s, e)
+	w.disclosed(said)
 	name := s.peer.Name
 	at := len(w.Deliveries)
-	w.Deliveries = append(w.Deliveries, Delivery{name, from, parent, a.Verdict, int(e.Bits)})
+	w.Deliveries = append(w.Deliveries, Delivery{name, from, parent, a.Verdict, int(said.Entry.Bits)})
 	for _, h := range a.Handles {
 		w.queue = append(w.queue, pending{name, h, at})
 	}
@@ -213,9 +214,10 @@ func (w *walk) delivered(s *site, from string, parent int, a *answer) error {
 	return nil
 }
 
-func (w *walk) disclosed(s *site, e *Entry) {
-	if s.peer.Name != w.Self.Name {
-		w.Bits[s.peer.Name] += int(e.Bits)
+func (w *walk) disclosed(s *Statement) {
+	if s.Entry.Domain != w.Self.Name {
+		w.Bits[s.Entry.Domain] += int(s.Entry.Bits)
+		w.Received = append(w.Received, *s)
 	}
 }
 
@@ -301,11 +303,11 @@ func (w *walk) hop(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	e, err := s.said(a, w.session)
+	said, err := s.said(a.Body, w.session)
 	if err != nil {
 		return "", err
 	}
-	w.disclosed(s, e)
+	w.disclosed(said)
 	switch {
 	case len(a.Handles) == 0:
 		return nowhere, nil

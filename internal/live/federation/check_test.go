@@ -97,6 +97,9 @@ hijack at c by customer > a > b > c, for 18 bits of other domains
 	if r.Total() != 39 || len(r.Bits) != 3 { // two verdicts of b and one of c of 9 bits, one of 8, and where b and c send packets
 		t.Errorf("%d bits: %v", r.Total(), r.Bits)
 	}
+	if len(r.Received) != 6 {
+		t.Errorf("%+v", r.Received)
+	}
 	for name, bits := range r.Bits {
 		if given := n.domains[name].Log.Given("a"); given.Bits != bits {
 			t.Errorf("%s has given %d bits, and a has counted %d", name, given.Bits, bits)

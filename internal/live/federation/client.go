@@ -63,14 +63,14 @@ func (c *client) call(ctx context.Context, r *request) (*answer, error) {
 	return a, nil
 }
 
-// said verifies what a domain has signed about an answer in a session.
-func (c *client) said(a *answer, session token) (*Entry, error) {
-	e, err := parseStatement(a.Body, c.peer.Key)
-	if err == nil && (e.Domain != c.peer.Name || e.Peer != c.self.Name || string(e.Session) != string(session[:])) {
+// said verifies what a domain has signed with an answer, in a session or about an epoch of origins.
+func (c *client) said(statement []byte, session token) (*Statement, error) {
+	s, err := parseStatement(statement, c.peer.Key)
+	if err == nil && (s.Entry.Domain != c.peer.Name || s.Entry.Peer != c.self.Name || string(s.Entry.Session) != string(session[:])) {
 		err = errors.New("it has signed something else than it says")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("domain %s: %w", c.peer.Name, err)
 	}
-	return e, nil
+	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -50,11 +51,16 @@ func (h *hexBytes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// line is a line of a log.
-type line struct {
+// Statement is an entry with the domain's signature: what a peer gets, and keeps.
+type Statement struct {
 	Entry     Entry    `json:"entry"`
 	Signature hexBytes `json:"signature"`
-	Opening   Opening  `json:"opening"`
+}
+
+// line is a line of a log.
+type line struct {
+	Statement
+	Opening Opening `json:"opening"`
 }
 
 // signedPrefix keeps what is signed here apart from whatever else a key signs.
@@ -71,8 +77,8 @@ func (e *Entry) encode() []byte {
 	return append(b, e.Said...)
 }
 
-// parseStatement reads an entry and its signature, as an answer has them, and verifies the signature.
-func parseStatement(b []byte, key ed25519.PublicKey) (*Entry, error) {
+// parseStatement reads a statement, as an answer has it, and verifies the signature.
+func parseStatement(b []byte, key ed25519.PublicKey) (*Statement, error) {
 	c := cursor.New(b, 0)
 	signature := c.Bytes(ed25519.SignatureSize, "a signature")
 	signed := c.Bytes(c.Left(), "an entry")
@@ -80,11 +86,11 @@ func parseStatement(b []byte, key ed25519.PublicKey) (*Entry, error) {
 	if prefix := c.Bytes(len(signedPrefix), "an entry"); string(prefix) != signedPrefix || !ed25519.Verify(key, signed, signature) {
 		return nil, errors.New("the domain has not signed what it says")
 	}
-	e := &Entry{Domain: readText(c), Peer: readText(c), Number: c.Uint32("a number"), Previous: hexBytes(readText(c))}
+	e := Entry{Domain: readText(c), Peer: readText(c), Number: c.Uint32("a number"), Previous: hexBytes(readText(c))}
 	e.TimeMs = int64(c.Uint32("a time"))<<32 | int64(c.Uint32("a time"))
 	e.Session, e.Bits, e.Commitment = hexBytes(readText(c)), c.Uint16("bits"), hexBytes(readText(c))
 	e.Said = string(c.Bytes(c.Left(), "what is said"))
-	return e, c.Err()
+	return &Statement{e, bytes.Clone(signature)}, c.Err()
 }
 
 func hash(signed, signature []byte) []byte {
@@ -123,7 +129,7 @@ func OpenLog(name string, id Identity) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, whole, err := audit(f, id.Name, id.Public())
+	given, whole, err := audit(f, id.Name, id.Public(), func(*line) error { return nil })
 	if err == nil {
 		err = f.Truncate(whole)
 	}
@@ -172,32 +178,71 @@ func (l *Log) record(now time.Time, peer string, session token, said string, bit
 // maxLineBytes is the longest line of a log: messages are no longer than a frame.
 const maxLineBytes = 4 * maxFrameBytes
 
-// Audit verifies the log of a domain: signatures, the chain of each peer, and that each message is the one that was committed to. It returns what each peer has been given.
-func Audit(r io.Reader, domain string, key ed25519.PublicKey) (map[string]Given, error) {
-	given, _, err := audit(r, domain, key)
-	return given, err
+// Audit verifies the log of a domain: signatures, the chain of each peer, that each message is the one that was committed to, and that what the domain has signed for someone is there.
+// It returns what each peer has been given.
+func Audit(r io.Reader, domain string, key ed25519.PublicKey, received []Statement) (map[string]Given, error) {
+	type place struct {
+		peer   string
+		number uint32
+	}
+	missing := map[place]Statement{}
+	for _, s := range received {
+		if s.Entry.Domain != domain {
+			continue
+		}
+		if !ed25519.Verify(key, s.Entry.encode(), s.Signature) {
+			return nil, fmt.Errorf("what was received as entry %d for %s was not signed by the domain", s.Entry.Number, s.Entry.Peer)
+		}
+		missing[place{s.Entry.Peer, s.Entry.Number}] = s
+	}
+	given, _, err := audit(r, domain, key, func(x *line) error {
+		at := place{x.Entry.Peer, x.Entry.Number}
+		if s, ok := missing[at]; ok && !bytes.Equal(s.Signature, x.Signature) {
+			return fmt.Errorf("entry %d for %s is another one than the domain has signed before: %q, and not %q", at.number, at.peer, x.Entry.Said, s.Entry.Said)
+		}
+		delete(missing, at)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for at, s := range missing {
+		return nil, fmt.Errorf("entry %d for %s is not there, which the domain has signed: %q", at.number, at.peer, s.Entry.Said)
+	}
+	return given, nil
 }
 
-// audit returns also how many bytes the whole lines have.
-func audit(r io.Reader, domain string, key ed25519.PublicKey) (given map[string]Given, whole int64, err error) {
+// audit returns also how many bytes the whole lines have. Each has a look at each line.
+func audit(r io.Reader, domain string, key ed25519.PublicKey, each func(*line) error) (given map[string]Given, whole int64, err error) {
 	given = map[string]Given{}
+	whole, err = readLines(r, func(x *line) error {
+		if err := x.check(domain, key, given); err != nil {
+			return err
+		}
+		return each(x)
+	})
+	return given, whole, err
+}
+
+// readLines reads the whole lines of JSON in a file, and returns how many bytes they have.
+func readLines[T any](r io.Reader, each func(*T) error) (whole int64, err error) {
 	in := bufio.NewReaderSize(r, maxLineBytes)
 	for n := 1; ; n++ {
 		text, err := in.ReadSlice('\n')
 		if err == io.EOF {
-			return given, whole, nil
+			return whole, nil
 		}
-		var x line
+		var x T
 		if err == nil {
 			d := json.NewDecoder(bytes.NewReader(text))
 			d.DisallowUnknownFields()
 			err = d.Decode(&x)
 		}
 		if err == nil {
-			err = x.check(domain, key, given)
+			err = each(&x)
 		}
 		if err != nil {
-			return nil, 0, fmt.Errorf("line %d: %w", n, err)
+			return 0, fmt.Errorf("line %d: %w", n, err)
 		}
 		whole += int64(len(text))
 	}
@@ -222,4 +267,42 @@ func (x *line) check(domain string, key ed25519.PublicKey, given map[string]Give
 	}
 	given[e.Peer] = Given{g.Entries + 1, g.Bits + int(e.Bits), hash(signed, x.Signature)}
 	return nil
+}
+
+// Keep appends statements of other domains to a file.
+func Keep(name string, list []Statement) error {
+	var text []byte
+	for _, s := range list {
+		b, err := json.Marshal(&s)
+		if err != nil {
+			return err
+		}
+		text = append(append(text, b...), '\n')
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// Kept reads what Keep has written. There is nothing if there is no file.
+func Kept(name string) (list []Statement, err error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	_, err = readLines(f, func(s *Statement) error {
+		list = append(list, *s)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return list, nil
 }

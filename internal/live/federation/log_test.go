@@ -34,7 +34,7 @@ func TestAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given, err := Audit(bytes.NewReader(text), "b", identity("b").Public())
+	given, err := Audit(bytes.NewReader(text), "b", identity("b").Public(), nil)
 	if err != nil || given["a"].Entries != 3 || given["a"].Bits != 21 || given["c"].Entries != 1 {
 		t.Fatalf("%v, %v", given, err)
 	}
@@ -54,14 +54,14 @@ func TestAudit(t *testing.T) {
 		if x.text == string(text) {
 			t.Errorf("%s: nothing is changed", what)
 		}
-		if _, err := Audit(strings.NewReader(x.text), "b", identity("b").Public()); err == nil || !strings.HasPrefix(err.Error(), x.err) {
+		if _, err := Audit(strings.NewReader(x.text), "b", identity("b").Public(), nil); err == nil || !strings.HasPrefix(err.Error(), x.err) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := Audit(bytes.NewReader(text), "b", identity("a").Public()); err == nil {
+	if _, err := Audit(bytes.NewReader(text), "b", identity("a").Public(), nil); err == nil {
 		t.Error("another key")
 	}
-	if _, err := Audit(bytes.NewReader(text), "a", identity("b").Public()); err == nil {
+	if _, err := Audit(bytes.NewReader(text), "a", identity("b").Public(), nil); err == nil {
 		t.Error("another domain")
 	}
 }
@@ -69,9 +69,12 @@ func TestAudit(t *testing.T) {
 // A peer can show what was said to it. What the domain opens later is what it has signed, or the peer can show that it is not.
 func TestStatement(t *testing.T) {
 	_, statements := written(t)
-	e, err := parseStatement(statements[2], identity("b").Public())
-	if err != nil || e.Peer != "a" || e.Number != 2 || e.Said != Changed.String() || e.Bits != 7 || e.TimeMs != 1000 {
-		t.Errorf("%+v, %v", e, err)
+	s, err := parseStatement(statements[2], identity("b").Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := s.Entry; e.Peer != "a" || e.Number != 2 || e.Said != Changed.String() || e.Bits != 7 || e.TimeMs != 1000 {
+		t.Errorf("%+v", e)
 	}
 	for i := range statements[2] {
 		changed := bytes.Clone(statements[2])
@@ -79,6 +82,62 @@ func TestStatement(t *testing.T) {
 		if _, err := parseStatement(changed, identity("b").Public()); err == nil {
 			t.Errorf("byte %d may be another one", i)
 		}
+	}
+}
+
+// What a peer has kept is in the domain's log, or the peer can show that the domain has changed what it says.
+func TestKept(t *testing.T) {
+	name, statements := written(t)
+	kept := filepath.Join(t.TempDir(), "received")
+	if list, err := Kept(kept); err != nil || list != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+	key := identity("b").Public()
+	for _, b := range statements[2:] { // the second and third for a
+		s, err := parseStatement(b, key)
+		if err == nil {
+			err = Keep(kept, []Statement{*s})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := Kept(kept)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Audit(bytes.NewReader(text), "b", key, list); err != nil {
+		t.Error(err)
+	}
+	// The domain writes its log anew, and leaves the last entry out, or says something else.
+	lines := strings.SplitAfter(string(text), "\n")
+	if _, err := Audit(strings.NewReader(strings.Join(lines[:3], "")), "b", key, list); err == nil || !strings.Contains(err.Error(), "entry 3 for a is not there") {
+		t.Error(err)
+	}
+	anew := filepath.Join(t.TempDir(), "log")
+	l, err := OpenLog(anew, identity("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 3 {
+		if _, err := l.record(time.UnixMilli(1000), "a", token{1}, "no effect", 7, "a", []byte{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, err = os.ReadFile(anew); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Audit(bytes.NewReader(text), "b", key, list); err == nil || !strings.Contains(err.Error(), "entry 2 for a is another one than the domain has signed before") {
+		t.Error(err)
+	}
+	list[0].Entry.Said = "crashed"
+	if _, err := Audit(bytes.NewReader(text), "b", key, list); err == nil || !strings.Contains(err.Error(), "was not signed by the domain") {
+		t.Error(err)
 	}
 }
 
@@ -107,7 +166,7 @@ func TestTornLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if given, err := Audit(bytes.NewReader(text), "b", identity("b").Public()); err != nil || given["a"].Entries != 3 {
+	if given, err := Audit(bytes.NewReader(text), "b", identity("b").Public(), nil); err != nil || given["a"].Entries != 3 {
 		t.Errorf("%v, %v", given, err)
 	}
 }

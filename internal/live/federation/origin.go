@@ -171,14 +171,14 @@ func (d *Domain) originAnswer(ctx context.Context, p *Peer, r *request) (*answer
 	if err != nil {
 		return nil, err
 	}
-	if _, err = d.Log.record(d.times.now(), p.Name, e.id, originMessage, originBits, "", r.Body); err != nil {
-		return nil, err
-	}
-	return &answer{Body: append(element, proof...)}, nil
+	statement, err := d.Log.record(d.times.now(), p.Name, e.id, originMessage, originBits, "", r.Body)
+	return &answer{Body: slices.Concat(element, proof, statement)}, err
 }
 
 // OriginAsker asks one domain about origins in its table.
 type OriginAsker struct {
+	Received []Statement // of the domain
+
 	client *client
 	epoch  token
 	oprf   oprf.VerifiableClient
@@ -247,13 +247,18 @@ func (o *OriginAsker) Has(ctx context.Context, origin Origin) (bool, error) {
 		return false, err
 	}
 	element, proof := suite.Group().NewElement(), new(dleq.Proof)
-	if len(a.Body) != elementBytes+proofBytes || element.UnmarshalBinary(a.Body[:elementBytes]) != nil || proof.UnmarshalBinary(suite.Group(), a.Body[elementBytes:]) != nil {
+	if len(a.Body) < elementBytes+proofBytes || element.UnmarshalBinary(a.Body[:elementBytes]) != nil || proof.UnmarshalBinary(suite.Group(), a.Body[elementBytes:elementBytes+proofBytes]) != nil {
 		return false, errProtocol
 	}
 	out, err := o.oprf.Finalize(blind, &oprf.Evaluation{Elements: []oprf.Evaluated{element}, Proof: proof})
 	if err != nil {
 		return false, fmt.Errorf("domain %s evaluates with another key than that of its table: %w", o.client.peer.Name, err)
 	}
+	said, err := o.client.said(a.Body[elementBytes+proofBytes:], o.epoch)
+	if err != nil {
+		return false, err
+	}
+	o.Received = append(o.Received, *said)
 	value := out[0][:valueBytes]
 	i := sort.Search(o.Size(), func(i int) bool { return bytes.Compare(o.value(i), value) >= 0 })
 	return i < o.Size() && bytes.Equal(o.value(i), value), nil

@@ -40,6 +40,9 @@ func TestOrigins(t *testing.T) {
 			t.Errorf("%v: %v, %v", x.origin, has, err)
 		}
 	}
+	if len(o.Received) != len(asked) {
+		t.Errorf("%+v", o.Received)
+	}
 	if g := n.domains["b"].Log.Given("a"); g.Bits != len(asked) || g.Entries != len(asked) {
 		t.Errorf("%+v", g)
 	}

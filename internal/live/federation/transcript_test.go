@@ -60,12 +60,15 @@ func TestTranscript(t *testing.T) {
 		if len(a.Body) == 0 {
 			continue
 		}
-		e, err := parseStatement(a.Body, n.peers[f.from].Key)
-		if err != nil || e.Domain != f.from || e.Peer != f.to || len(e.Commitment) != 32 || len(e.Session) != 16 || len(e.Previous)%32 != 0 || !saidOnly.MatchString(e.Said) {
-			t.Errorf("%s has signed for %s %+v, %v", f.from, f.to, e, err)
+		s, err := parseStatement(a.Body, n.peers[f.from].Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := s.Entry; e.Domain != f.from || e.Peer != f.to || len(e.Commitment) != 32 || len(e.Session) != 16 || len(e.Previous)%32 != 0 || !saidOnly.MatchString(e.Said) {
+			t.Errorf("%s has signed for %s %+v", f.from, f.to, e)
 		}
 		if f.from != "a" {
-			bits += int(e.Bits)
+			bits += int(s.Entry.Bits)
 		}
 	}
 	// A message goes from the domain that sends it to the one that gets it. The domain that checks sees those of its own router alone.
