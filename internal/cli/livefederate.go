@@ -110,6 +110,7 @@ func (a *app) federate(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
+	domain.Note = func(err error) { a.note("%v", err) }
 	defer domain.Close()
 	l, err := net.Listen("tcp", d.conf.Listen)
 	if err != nil {

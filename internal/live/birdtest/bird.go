@@ -58,6 +58,9 @@ func (n *Neighbour) Send(t testing.TB, messages []byte) {
 	}
 }
 
+// Close ends the session.
+func (n *Neighbour) Close() { n.conn.Close() }
+
 // Received is the number of messages but KEEPALIVE that BIRD itself has sent since the session began.
 func (n *Neighbour) Received() int {
 	n.lock.Lock()

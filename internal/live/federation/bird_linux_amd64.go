@@ -67,11 +67,9 @@ func (c *birdCopy) start(b *BIRD) error {
 		}
 	}
 	for name, address := range b.Neighbours {
-		session, err := c.now.Neighbour(address)
-		if err != nil {
-			return fmt.Errorf("neighbour %s: %w", name, err)
+		if session, err := c.now.Neighbour(address); err == nil { // one without a session gets and sends nothing
+			c.from[name], c.names[session] = session, name
 		}
-		c.from[name], c.names[session] = session, name
 	}
 	text, err := c.initial.Ask(c.control, "show protocols all")
 	c.protocols = birdSessions(text, b.Neighbours)
@@ -89,7 +87,11 @@ func (c *birdCopy) Close() error {
 }
 
 func (c *birdCopy) Deliver(_ context.Context, from string, message []byte) (Effect, error) {
-	got, err := c.now.Deliver(c.from[from], message)
+	session, ok := c.from[from]
+	if !ok {
+		return Effect{}, fmt.Errorf("BIRD has no session with %s", from)
+	}
+	got, err := c.now.Deliver(session, message)
 	if err != nil {
 		return Effect{}, err
 	}

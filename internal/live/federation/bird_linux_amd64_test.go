@@ -5,7 +5,9 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
 )
@@ -43,7 +45,12 @@ func TestBIRDAmongOthers(t *testing.T) {
 		routers[name] = m
 	}
 	routers["bird"] = routerOf(t, bird, birdtest.AS, map[string]*birdtest.Neighbour{"a": a, "c": c})
-	n := start(t, routers, func(x, y string) bool { return list[x].imports[y] != nil })
+	notes := make(chan error, 10)
+	n := start(t, routers, func(x, y string) bool { return list[x].imports[y] != nil }, func(d *Domain) {
+		if d.Name == "bird" {
+			d.Note = func(err error) { notes <- err }
+		}
+	})
 	expect(t, n.check("a", "customer", announcement("198.51.102.0/24", asCustomer)), `customer > a: accepted+best-changed
 a > bird: accepted+best-changed
 bird > c: accepted+best-changed+origin-conflict
@@ -69,8 +76,8 @@ a > customer: no effect
 reset at bird by c > bird, for 0 bits of other domains
 `)
 	// Its origins, those of its static routes too.
-	id := identity("a")
-	o, err := AskOrigins(t.Context(), &id, n.peers["bird"])
+	asker := identity("a")
+	o, err := AskOrigins(t.Context(), &asker, n.peers["bird"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +90,24 @@ reset at bird by c > bird, for 0 bits of other domains
 	if o.Size() != 11 {
 		t.Errorf("%d origins", o.Size())
 	}
-	n.quiet()
 	if after := bird.Ask(t, "show route all"); after != before {
 		t.Error("BIRD's table has changed")
 	}
+	// BIRD has lost its session with c.
+	c.Close()
+	for strings.Count(bird.Ask(t, "show protocols"), "Established") > 1 {
+		time.Sleep(10 * time.Millisecond) // BIRD is about to notice
+	}
+	expect(t, n.check("a", "customer", announcement("198.51.102.0/24", asCustomer)), `customer > a: accepted+best-changed
+a > bird: accepted+best-changed
+`)
+	id := identity("bird")
+	_, err = (&Check{Self: &id, Domains: []*Peer{n.peers["bird"]}, Most: 9}).Run(t.Context(), "bird", "c", announcement("192.0.2.0/24", asC))
+	noted := <-notes
+	if err == nil || noted.Error() != "for bird: BIRD has no session with c" {
+		t.Errorf("%v, %v", err, noted)
+	}
+	n.quiet()
 }
 
 // Nine domains in a row, of which three have BIRD.

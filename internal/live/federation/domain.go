@@ -31,6 +31,7 @@ type Domain struct {
 	Router Router
 	Peers  []*Peer
 	Log    *Log
+	Note   func(error) // of what went wrong here, of which peers learn only that it did; nil is nobody
 
 	times     times
 	self      *Peer
@@ -128,6 +129,11 @@ func (d *Domain) handle(ctx context.Context, p *Peer, r *request) *answer {
 	var s status
 	if !errors.As(err, &s) {
 		s = statusFailed
+		if d.Note != nil {
+			d.mu.Lock() // it is called by one goroutine at a time
+			d.Note(fmt.Errorf("for %s: %w", p.Name, err))
+			d.mu.Unlock()
+		}
 	}
 	return &answer{Status: s}
 }
