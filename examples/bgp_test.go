@@ -115,7 +115,7 @@ func TestGoBGPPassesItsTestsInSecondBodies(t *testing.T) {
 		}
 		var results [2][]string
 		for i, bodies := range []string{"first", "second"} {
-			cmd := exec.Command(program, "live", "test", "--instrument", "./internal/pkg/table,./pkg/packet/bgp", "./"+pkg)
+			cmd := exec.Command(program, "live", "test", "--std=false", "--instrument", "github.com/osrg/gobgp/v4/internal/pkg/table,github.com/osrg/gobgp/v4/pkg/packet/bgp", "./"+pkg)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "BLOODHOUND_LIVE_BODIES="+bodies)
 			out, err := cmd.CombinedOutput()
 			for _, m := range verdict.FindAllSubmatch(out, -1) {
