@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/cursor"
@@ -111,6 +112,33 @@ func AppendMessage(b []byte, u *Update, size ASSize) ([]byte, error) {
 	}
 	be.PutUint16(b[start+len(marker):], uint16(len(b)-start))
 	return b, nil
+}
+
+// Pack spreads prefixes over as few UPDATEs as hold them. They are withdrawn if there are no attributes.
+func Pack(a *Attributes, prefixes []netip.Prefix) iter.Seq[*Update] {
+	return func(yield func(*Update) bool) {
+		most := MessageSize - HeaderSize - 4
+		if a != nil {
+			most -= len(AppendAttributes(nil, a, AS4))
+		}
+		for len(prefixes) > 0 {
+			n, size := 0, 0
+			for n < len(prefixes) {
+				if size += 1 + (prefixes[n].Bits()+7)/8; size > most {
+					break
+				}
+				n++
+			}
+			u := &Update{Attributes: a, Announced: prefixes[:n]}
+			if a == nil {
+				u = &Update{Withdrawn: prefixes[:n]}
+			}
+			if !yield(u) {
+				return
+			}
+			prefixes = prefixes[n:]
+		}
+	}
 }
 
 // ParseMessage reads the one message that is in b. A message of another type is ErrOther.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -28,7 +29,7 @@ const AS = 65001
 // Neighbour is a neighbour of BIRD, with a session that the test opened.
 type Neighbour struct {
 	Address        string // on the loopback interface
-	AS             uint16
+	AS             uint32
 	Import, Export string // what BIRD's configuration has behind these words
 
 	conn     net.Conn
@@ -178,10 +179,14 @@ func Message(kind byte, body []byte) []byte {
 }
 
 func (n *Neighbour) open() error {
-	body := binary.BigEndian.AppendUint16([]byte{4}, n.AS)
+	as2 := uint16(bgp.Transition)
+	if n.AS <= math.MaxUint16 {
+		as2 = uint16(n.AS)
+	}
+	body := binary.BigEndian.AppendUint16([]byte{4}, as2)
 	body = binary.BigEndian.AppendUint16(body, 240) // hold time
 	body = append(body, net.ParseIP(n.Address).To4()...)
-	capabilities := []byte{1, 4, 0, 1, 0, 1, 65, 4, 0, 0, byte(n.AS >> 8), byte(n.AS)} // IPv4 unicast, AS numbers of four bytes
+	capabilities := binary.BigEndian.AppendUint32([]byte{1, 4, 0, 1, 0, 1, 65, 4}, n.AS) // IPv4 unicast, AS numbers of four bytes
 	body = append(body, byte(len(capabilities)+2), 2, byte(len(capabilities)))
 	if _, err := n.conn.Write(Message(typeOpen, append(body, capabilities...))); err != nil {
 		return err
@@ -248,7 +253,7 @@ func (n *Neighbour) Update(t testing.TB, withdrawn, announced []netip.Prefix, be
 	t.Helper()
 	u := &bgp.Update{Withdrawn: withdrawn, Announced: announced}
 	if len(announced) > 0 {
-		u.Attributes = &bgp.Attributes{Path: bgp.Sequence(append([]uint32{uint32(n.AS)}, behind...)...), NextHop: netip.MustParseAddr(n.Address)}
+		u.Attributes = &bgp.Attributes{Path: bgp.Sequence(append([]uint32{n.AS}, behind...)...), NextHop: netip.MustParseAddr(n.Address)}
 	}
 	m, err := bgp.AppendMessage(nil, u, bgp.AS4)
 	if err != nil {
@@ -275,8 +280,9 @@ func (b *BIRD) Ask(t testing.TB, command string) string {
 		}
 		all = append(all, buffer[:n]...)
 		// A reply ends with a line of a code and a space; the first line is a greeting.
-		lines := strings.Split(strings.TrimSuffix(string(all), "\n"), "\n")
-		if last := lines[len(lines)-1]; len(lines) > 1 && all[len(all)-1] == '\n' && len(last) >= 5 && last[4] == ' ' && strings.Trim(last[:4], "0123456789") == "" {
+		end := len(all) - 1
+		begin := bytes.LastIndexByte(all[:end], '\n') + 1
+		if last := all[begin:end]; begin > 0 && all[end] == '\n' && len(last) >= 5 && last[4] == ' ' && len(bytes.Trim(last[:4], "0123456789")) == 0 {
 			return string(all)
 		}
 	}

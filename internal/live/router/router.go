@@ -188,16 +188,16 @@ func (r *Router) Ask(socket, line string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			answer := ""
+			var answer strings.Builder
 			for _, m := range o.Outputs {
 				if strings.HasPrefix(m.To, "client of ") {
-					answer += string(m.Data)
+					answer.Write(m.Data)
 				}
 			}
 			if o.Status != daemon.Done {
-				return answer, fmt.Errorf("the router ended when it was asked %q: status %d, signal %d", line, o.Status, o.Signal)
+				return answer.String(), fmt.Errorf("the router ended when it was asked %q: status %d, signal %d", line, o.Status, o.Signal)
 			}
-			return answer, nil
+			return answer.String(), nil
 		}
 	}
 	return "", fmt.Errorf("the router does not listen on the socket %s", socket)

@@ -42,6 +42,9 @@ func Table(routes []bgp.Route) *Origins {
 	return o
 }
 
+// Prefixes are those of the table, in order of address and length.
+func (o *Origins) Prefixes() []netip.Prefix { return o.prefixes }
+
 // Changes reports whether a route with a prefix and an origin changes where packets go: the table has the prefix, or one that it lies in, and the
 // longest of these has other origins. A less specific prefix takes nothing over. Routes without an origin change what they reach.
 func (o *Origins) Changes(p netip.Prefix, path bgp.Path) bool {

@@ -32,38 +32,11 @@ func (t *Table) Load() iter.Seq[*bgp.Update] {
 			byPath[r.Attributes] = append(byPath[r.Attributes], r.Prefix)
 		}
 		for _, a := range order {
-			for u := range pack(a, byPath[a]) {
+			for u := range bgp.Pack(a, byPath[a]) {
 				if !yield(u) {
 					return
 				}
 			}
-		}
-	}
-}
-
-// pack spreads prefixes over as few UPDATEs as hold them. They are withdrawn if there are no attributes.
-func pack(a *bgp.Attributes, prefixes []netip.Prefix) iter.Seq[*bgp.Update] {
-	return func(yield func(*bgp.Update) bool) {
-		most := bgp.MessageSize - bgp.HeaderSize - 4
-		if a != nil {
-			most -= len(bgp.AppendAttributes(nil, a, bgp.AS4))
-		}
-		for len(prefixes) > 0 {
-			n, size := 0, 0
-			for n < len(prefixes) {
-				if size += 1 + (prefixes[n].Bits()+7)/8; size > most {
-					break
-				}
-				n++
-			}
-			u := &bgp.Update{Attributes: a, Announced: prefixes[:n]}
-			if a == nil {
-				u = &bgp.Update{Withdrawn: prefixes[:n]}
-			}
-			if !yield(u) {
-				return
-			}
-			prefixes = prefixes[n:]
 		}
 	}
 }
@@ -199,7 +172,7 @@ func (t *Table) play(d *draws, s *step, yield func(Event) bool) bool {
 		}
 		a = t.path(k)
 	}
-	for u := range pack(a, prefixes) {
+	for u := range bgp.Pack(a, prefixes) {
 		if !yield(Event{s.timeUs, u}) {
 			return false
 		}
