@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -9,34 +10,53 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 )
 
-// blockBits is the length of the blocks of addresses in which a table is asked for: what a copy may write has a limit.
-const blockBits = 6
-
-// Table asks copies of BIRD for its best routes: their prefixes and origins.
-func (t Target) Table(control string) (routes []bgp.Route, err error) {
-	ask := func(which string) error {
-		r, err := t.Copy()
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		text, err := r.Ask(control, "show route primary "+which)
-		if err != nil {
-			return err
-		}
-		some, err := parse(text)
+// Table asks copies of BIRD for its best routes: their prefixes and origins. What a copy may write has a limit, so it asks for halves of what is too much.
+func (t Target) Table(control string) ([]bgp.Route, error) {
+	const blockBits = 2
+	routes, err := t.ask(control, fmt.Sprintf("where net.len < %d", blockBits))
+	for i := uint32(0); i < 1<<blockBits && err == nil; i++ {
+		var some []bgp.Route
+		some, err = t.block(control, at(i<<(32-blockBits), blockBits))
 		routes = append(routes, some...)
-		return err
 	}
-	if err := ask(fmt.Sprintf("where net.len < %d", blockBits)); err != nil {
+	return routes, err
+}
+
+// block asks for what lies in a block.
+func (t Target) block(control string, block netip.Prefix) ([]bgp.Route, error) {
+	const smallest = 8 // has at most as many prefixes as a copy can list
+	routes, err := t.ask(control, "in "+block.String())
+	if err == nil || block.Bits() == smallest {
+		return routes, err
+	}
+	// The halves do not have the block itself.
+	routes, err = t.ask(control, "where net = "+block.String())
+	if err != nil {
 		return nil, err
 	}
-	for i := range 1 << blockBits {
-		if err := ask("in " + at(uint32(i)<<(32-blockBits), blockBits).String()); err != nil {
+	a := block.Addr().As4()
+	first, length := binary.BigEndian.Uint32(a[:]), block.Bits()+1
+	for _, half := range []uint32{first, first | 1<<(32-length)} {
+		some, err := t.block(control, at(half, length))
+		if err != nil {
 			return nil, err
 		}
+		routes = append(routes, some...)
 	}
 	return routes, nil
+}
+
+func (t Target) ask(control, which string) ([]bgp.Route, error) {
+	r, err := t.Copy()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	text, err := r.Ask(control, "show route primary "+which)
+	if err != nil {
+		return nil, err
+	}
+	return parse(text)
 }
 
 // parse reads an answer to show route, whose lines are such as 192.0.2.0/24 unicast [feed 10:00:00.000 from 198.51.100.1] * (100) [AS64500i]. The AS is the

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -103,10 +104,13 @@ func (n *network) target(t *testing.T) Target {
 	return Target{Copy: fresh, From: n.customer.From(), To: n.internet.From()}
 }
 
+// times are when routes changed, which BIRD computes anew from two clocks, so that their last digit may differ.
+var times = regexp.MustCompile(`\d\d:\d\d:\d\d\.\d\d\d`)
+
 // digest is of all routes that BIRD itself has.
 func (n *network) digest(t *testing.T) string {
 	t.Helper()
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(n.Ask(t, "show route all"))))
+	return fmt.Sprintf("%x", sha256.Sum256(times.ReplaceAll([]byte(n.Ask(t, "show route all")), nil)))
 }
 
 // The provider's filter is missing, wrong in three ways, and right: copies of its BIRD find exactly the prefixes that brute force over table and lengths does, and
@@ -144,7 +148,7 @@ func TestThreeRouters(t *testing.T) {
 			if len(routes) != len(made.Routes) {
 				t.Errorf("%d routes of %d", len(routes), len(made.Routes))
 			}
-			want := oracle.Enumerate(imports, scenario.Announcement(), anycast, 24) // no filter takes longer ones
+			want := oracle.Leaks(imports, scenario.Announcement(), anycast)
 			c := leak.Compare(got.Leaks, want)
 			if c.Recall() != 1 || !c.FalseAlarms.Empty() || !got.Leaks.Equal(want) {
 				t.Errorf("missed %.300v, false alarms %.300v", c.Missed, c.FalseAlarms)

@@ -3,6 +3,7 @@ package probe
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"net/netip"
 	"slices"
 
@@ -25,16 +26,31 @@ func cut(table []netip.Prefix, limits []prefixset.Range) classes {
 	return slices.Compact(cuts)
 }
 
-// probes are the prefixes that stand for the classes, shorter ones first.
-func (c classes) probes() (list []netip.Prefix) {
-	for length := range prefixset.Lengths {
-		c.sweep(length, func(probe netip.Prefix, first, _ uint32) {
-			if at(first, length) == probe {
-				list = append(list, probe)
+// probes yields, for each length, the prefixes that stand for its classes.
+func (c classes) probes() iter.Seq[[]netip.Prefix] {
+	return func(yield func([]netip.Prefix) bool) {
+		for length := range prefixset.Lengths {
+			var list []netip.Prefix
+			c.sweep(length, func(probe netip.Prefix, first, _ uint32) {
+				if at(first, length) == probe {
+					list = append(list, probe)
+				}
+			})
+			if !yield(list) {
+				return
 			}
-		})
+		}
 	}
-	return list
+}
+
+// within are the cuts in some prefixes, which are cuts too: their classes are classes of all cuts.
+func (c classes) within(s prefixset.Set) (in classes) {
+	for _, p := range c {
+		if s.Contains(p) {
+			in = append(in, p)
+		}
+	}
+	return in
 }
 
 // set has all prefixes of the classes for whose probes a condition holds.
@@ -106,22 +122,13 @@ func at(address uint32, length int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4(a), length)
 }
 
-// order divides probes into those that lie in a limit, which are likely to be taken, and the others. A limit of all addresses is none.
-func order(probes []netip.Prefix, limits []prefixset.Range) [2][]netip.Prefix {
-	var near []prefixset.Range
+// near has what lies in limits. A limit of all addresses is none.
+func near(limits []prefixset.Range) prefixset.Set {
+	var list []prefixset.Range
 	for _, r := range limits {
 		if r.Prefix.Bits() > 0 {
-			near = append(near, prefixset.Range{Prefix: r.Prefix, Max: prefixset.Lengths - 1})
+			list = append(list, prefixset.Range{Prefix: r.Prefix, Max: prefixset.Lengths - 1})
 		}
 	}
-	within := prefixset.Of(near...)
-	var lists [2][]netip.Prefix
-	for _, p := range probes {
-		if within.Contains(p) {
-			lists[0] = append(lists[0], p)
-		} else {
-			lists[1] = append(lists[1], p)
-		}
-	}
-	return lists
+	return prefixset.Of(list...)
 }

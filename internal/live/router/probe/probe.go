@@ -5,6 +5,7 @@ package probe
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/leak"
@@ -114,42 +115,55 @@ const batch = 1 << 15
 // Run announces one prefix of each class, those within limits of the policy first, and collects the classes that can be taken over.
 func (t Target) Run(s Search) (*Result, error) {
 	classes := cut(s.Origins.Prefixes(), s.Limits)
+	first := near(s.Limits)
 	n := &Result{}
 	taken := map[netip.Prefix]bool{}
-	for _, list := range order(classes.probes(), s.Limits) {
-		for len(list) > 0 {
-			some := list[:min(batch, len(list))]
-			list = list[len(some):]
-			verdicts, err := t.Takes(s.Attributes, some)
-			if err != nil {
-				return nil, err
-			}
-			for i, p := range some {
-				if verdicts[i] {
-					taken[p] = true
-					if s.Found != nil && s.leak(p) {
-						s.Found(p)
-					}
-				}
-				if s.Judge == nil || s.Judge(bgp.Route{Prefix: p, Attributes: s.Attributes}) == verdicts[i] {
-					continue
-				}
-				d, err := t.disagreement(p, s.Attributes, verdicts[i])
-				if err != nil {
-					return nil, err
-				}
-				n.Disagreements = append(n.Disagreements, d)
-			}
-			n.Probes += len(some)
+	for list := range classes.within(first).probes() {
+		if err := t.try(s, list, n, taken); err != nil {
+			return nil, err
+		}
+	}
+	for list := range classes.probes() {
+		if err := t.try(s, slices.DeleteFunc(list, first.Contains), n, taken); err != nil {
+			return nil, err
 		}
 	}
 	n.Taken = len(taken)
-	n.Leaks = classes.set(func(p netip.Prefix) bool { return taken[p] && s.Origins.Changes(p, s.Attributes.Path) }).Minus(s.Excepted)
+	n.Leaks = classes.set(func(p netip.Prefix) bool { return taken[p] && s.leak(p) }).Minus(s.Excepted)
 	return n, nil
 }
 
+// try announces a list of prefixes, and adds what comes of them.
+func (t Target) try(s Search, list []netip.Prefix, n *Result, taken map[netip.Prefix]bool) error {
+	for some := range slices.Chunk(list, batch) {
+		verdicts, err := t.Takes(s.Attributes, some)
+		if err != nil {
+			return err
+		}
+		for i, p := range some {
+			if verdicts[i] {
+				taken[p] = true
+				if s.Found != nil && s.leak(p) && !s.Excepted.Contains(p) {
+					s.Found(p)
+				}
+			}
+			if s.Judge == nil || s.Judge(bgp.Route{Prefix: p, Attributes: s.Attributes}) == verdicts[i] {
+				continue
+			}
+			d, err := t.disagreement(p, s.Attributes, verdicts[i])
+			if err != nil {
+				return err
+			}
+			n.Disagreements = append(n.Disagreements, d)
+		}
+		n.Probes += len(some)
+	}
+	return nil
+}
+
+// leak reports whether a prefix changes its origin when it is taken.
 func (s Search) leak(p netip.Prefix) bool {
-	return s.Origins.Changes(p, s.Attributes.Path) && !s.Excepted.Contains(p)
+	return s.Origins.Changes(p, s.Attributes.Path)
 }
 
 // disagreement delivers the route alone to another copy, which gives the same verdict.
