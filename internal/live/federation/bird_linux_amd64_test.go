@@ -130,8 +130,8 @@ func TestNineDomains(t *testing.T) {
 		routers[name(i)] = list[name(i)]
 		if i == 3 || i == 5 || i == 6 {
 			as := uint16(first + i - 1)
-			before := &birdtest.Neighbour{Address: "127.0.0.2", AS: as - 1, Import: "all", Export: "all"}
-			after := &birdtest.Neighbour{Address: "127.0.0.3", AS: as + 1, Import: "all", Export: "all"}
+			before := &birdtest.Neighbour{Address: "127.0.0.2", AS: uint32(as) - 1, Import: "all", Export: "all"}
+			after := &birdtest.Neighbour{Address: "127.0.0.3", AS: uint32(as) + 1, Import: "all", Export: "all"}
 			bird := birdtest.StartIn(t, as, "", 10, before, after)
 			routers[name(i)] = routerOf(t, bird, uint32(as), map[string]*birdtest.Neighbour{name(i - 1): before, name(i + 1): after})
 		}

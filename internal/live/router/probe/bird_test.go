@@ -113,8 +113,8 @@ func (n *network) digest(t *testing.T) string {
 	return fmt.Sprintf("%x", sha256.Sum256(times.ReplaceAll([]byte(n.Ask(t, "show route all")), nil)))
 }
 
-// The provider's filter is missing, wrong in three ways, and right: copies of its BIRD find exactly the prefixes that brute force over table and lengths does, and
-// BIRD itself goes on undisturbed.
+// The provider's filter is missing, wrong in three ways, and right: copies of its BIRD find exactly the prefixes that the
+// oracle does, and BIRD itself goes on undisturbed.
 func TestThreeRouters(t *testing.T) {
 	made, scenario := generate(t)
 	oracle := leak.Table(made.Routes)

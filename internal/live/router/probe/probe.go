@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/leak"
@@ -106,7 +107,18 @@ func (d Disagreement) String() string {
 	if d.Taken {
 		verdicts = "the router accepts it, the policy rejects it"
 	}
-	return fmt.Sprintf("%v with path %v and communities %v: %s; message %x", d.Route.Prefix, d.Route.Attributes.Path, d.Route.Attributes.Communities, verdicts, d.Message)
+	var with []string
+	for _, segment := range d.Route.Attributes.Path {
+		for _, asn := range segment.ASNs {
+			with = append(with, fmt.Sprintf("AS%d", asn))
+		}
+	}
+	path := strings.Join(with, " ")
+	with = nil
+	for _, c := range d.Route.Attributes.Communities {
+		with = append(with, fmt.Sprintf("%d:%d", c>>16, c&0xffff))
+	}
+	return fmt.Sprintf("%v with path %s and communities %s: %s; message %x", d.Route.Prefix, path, strings.Join(with, ", "), verdicts, d.Message)
 }
 
 // batch is how many prefixes a copy gets.
