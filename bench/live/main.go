@@ -1,6 +1,7 @@
 // Command live compares how soon a bug behind rare conditions is found: by `bloodhound live test`, by random inputs, and by `go test -fuzz`, each for the same time on the same machine.
 //
 //	go run ./bench/live -time 60s
+//	go run ./bench/live -time 60s -handlers   # those of examples/handlers, with what each method covers
 package main
 
 import (
@@ -20,8 +21,13 @@ var needles = []string{"route", "text", "hash", "states", "filter"}
 
 func main() {
 	limit := flag.Duration("time", time.Minute, "for each method and needle")
+	handlers := flag.Bool("handlers", false, "compare with the handlers of examples/handlers")
 	flag.Parse()
-	if err := compare(*limit); err != nil {
+	run := compare
+	if *handlers {
+		run = compareHandlers
+	}
+	if err := run(*limit); err != nil {
 		fmt.Fprintln(os.Stderr, "live:", err)
 		os.Exit(1)
 	}
@@ -49,9 +55,9 @@ func compare(limit time.Duration) error {
 	if err := copyModule(dir); err != nil {
 		return err
 	}
-	tool := filepath.Join(dir, "bloodhound")
-	if out, err := exec.Command("go", "build", "-o", tool, "./cmd/bloodhound").CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	tool, err := build(dir)
+	if err != nil {
+		return err
 	}
 	solved, err := own(dir, limit, tool, "live", "test", "--run", "TestLive", ".")
 	if err != nil {
@@ -70,6 +76,15 @@ func compare(limit time.Duration) error {
 		fmt.Printf("| %s | %v | %v | %v |\n", n, solved[n], random[n], fuzzed)
 	}
 	return nil
+}
+
+// build builds the command in a folder.
+func build(dir string) (tool string, err error) {
+	tool = filepath.Join(dir, "bloodhound")
+	if out, err := exec.Command("go", "build", "-o", tool, "./cmd/bloodhound").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return tool, nil
 }
 
 // copyModule copies the needles to a folder: the fuzzer leaves files beside the tests.

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -180,7 +181,11 @@ func bh_sizeofElement[S ~[]T, T bh_any](S) uintptr {
 	if pkg == "main" {
 		path = pkg // as the linker calls it, whatever its folder
 	}
-	fmt.Fprintf(&b, "//go:linkname bh_Packages %s.Packages\nvar bh_Packages []string\n\nfunc init() { bh_Packages = append(bh_Packages, %q) }\n", runtime, path)
+	paths := strconv.Quote(path)
+	if pkg == "main" {
+		paths += `, "main"` // in a program; in its tests it has its path
+	}
+	fmt.Fprintf(&b, "//go:linkname bh_Packages %s.Packages\nvar bh_Packages []string\n\nfunc init() { bh_Packages = append(bh_Packages, %s) }\n", runtime, paths)
 	for _, c := range calls {
 		// The runtime keeps no pointer that it is given and returns none, so whatever is on the stack of a function stays there.
 		fmt.Fprintf(&b, "\n//go:noescape\n//go:linkname bh_%s %s.%s\nfunc bh_%s%s\n", c.name, runtime, c.name, c.name, c.signature)

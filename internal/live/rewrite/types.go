@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"hash/fnv"
 	"strconv"
+	"strings"
 )
 
 // scalar describes a type whose values have one shadow: an integer or a truth value.
@@ -174,14 +175,20 @@ func tagOf(sig *types.Signature) string {
 			b.WriteByte(')')
 		}
 		h := fnv.New32a()
-		h.Write(b.Bytes())
+		h.Write([]byte(synonyms.Replace(b.String())))
 		low = h.Sum32()>>16 | 1
 	}
 	return strconv.FormatUint(uint64(uint32(1+sig.Params().Len())<<20|uint32(sig.Results().Len()&15)<<16|low), 10)
 }
 
-// generic reports whether a type mentions a type parameter.
+// synonyms are names of one type.
+var synonyms = strings.NewReplacer("interface{}", "any", "byte", "uint8", "rune", "int32")
+
+// generic reports whether a type mentions a type parameter, or an alias, by which the same type is written otherwise.
 func generic(T types.Type) bool {
+	if a, ok := T.(*types.Alias); ok && a.Obj().Pkg() != nil {
+		return true
+	}
 	all := func(n int, at func(int) types.Type) bool {
 		for i := range n {
 			if generic(at(i)) {

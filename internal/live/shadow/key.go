@@ -18,7 +18,7 @@ func Key(site uint32, e *Expr, v uint64, keys []uint64, made bool) {
 	}
 	b := &current.builder
 	v &= bv.Mask(e.Width)
-	slices.Sort(keys)
+	Aside(func() { slices.Sort(keys) }) // by its first body
 	for _, k := range keys {
 		if Cond(site, v == k, b.Eq(e, b.Const(k, e.Width))) {
 			return
@@ -34,7 +34,7 @@ func Depends(s string) bool { return active() && memory.any(uintptr(data(s)), ui
 
 // KeyText decides which of the keys of a map, all of the length of s, s is. If it is none, and made is set, s is fixed.
 func KeyText(site uint32, s string, keys []string, made bool) {
-	slices.Sort(keys)
+	Aside(func() { slices.Sort(keys) }) // by its first body
 	for _, k := range keys {
 		if Cond(site, s == k, TextEqual(s, k)) {
 			return
@@ -88,13 +88,15 @@ func ordered(t reflect.Type, at unsafe.Pointer, n int) (list []unsafe.Pointer, o
 	for i := range n {
 		list = append(list, unsafe.Add(at, uintptr(i)*t.Size()))
 	}
-	slices.SortFunc(list, func(x, y unsafe.Pointer) int {
-		for _, f := range layout {
-			if c := cmp.Compare(f.bytes(x), f.bytes(y)); c != 0 {
-				return c
+	Aside(func() {
+		slices.SortFunc(list, func(x, y unsafe.Pointer) int {
+			for _, f := range layout {
+				if c := cmp.Compare(f.bytes(x), f.bytes(y)); c != 0 {
+					return c
+				}
 			}
-		}
-		return 0
+			return 0
+		})
 	})
 	return list, true
 }

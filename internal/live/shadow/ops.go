@@ -202,12 +202,15 @@ func Element(site uint32, p unsafe.Pointer, size uintptr, truth bool, i *Expr, v
 	}
 	wide := resize(i, signed, 64)
 	first := unsafe.Add(p, -int(v)*int(size))
+	// Elements with shadows have other values on other paths, where the choice must be the same expression.
 	counts := map[uint64]int{}
-	common := read(first, size)
+	common := uint64(0)
 	for k := range length {
-		x := read(unsafe.Add(first, k*int(size)), size)
-		if counts[x]++; counts[x] > counts[common] {
-			common = x
+		q := unsafe.Add(first, k*int(size))
+		if x := read(q, size); !memory.exactly(uintptr(q), size) {
+			if counts[x]++; counts[x] > counts[common] {
+				common = x
+			}
 		}
 	}
 	if length-counts[common] > choicesMax {

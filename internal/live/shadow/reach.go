@@ -148,9 +148,10 @@ func foreign(of any) bool {
 
 // Aside calls f, which is no part of the path: functions of the standard library that it calls may have second bodies.
 func Aside(f func()) {
+	on, was := On, recording
 	On, recording = false, false
 	f()
-	On, recording = true, true
+	On, recording = on, was
 }
 
 // Follows reports whether a package is instrumented; of none, "", it is not known.

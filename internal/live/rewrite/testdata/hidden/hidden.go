@@ -149,6 +149,10 @@ var Hiding = []Hidden{
 	}},
 	{"range over a number", func(m *message) bool { return turns(m.n>>24) == needle>>24 }},
 	{"callback", func(m *message) bool { return apply(m.n, func(x uint32) bool { return x == needle }) }},
+	{"names of one type", func(m *message) bool {
+		var a asker = asked{}
+		return a.ask(nil, byte(m.n))
+	}},
 	{"callback elsewhere", func(m *message) bool {
 		return slices.IndexFunc([]uint32{m.n}, func(x uint32) bool { return x == needle }) == 0
 	}},
@@ -287,3 +291,11 @@ func deep(n int, p *uint32) uint32 {
 	}
 	return *p
 }
+
+type asker interface {
+	ask(x interface{}, b byte) bool
+}
+
+type asked struct{}
+
+func (asked) ask(_ any, b uint8) bool { return b == needle>>24 }

@@ -1,0 +1,68 @@
+package examples
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
+)
+
+// explore runs `bloodhound live test` in a folder.
+func exploreHandler(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	tool := filepath.Join(t.TempDir(), "bloodhound")
+	if out, err := exec.Command("go", "build", "-o", tool, "../cmd/bloodhound").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(tool, append([]string{"live", "test"}, args...)...)
+	cmd.Dir = dir
+	out, _ := cmd.CombinedOutput() // a finding is an exit code
+	return string(out)
+}
+
+// The commands of examples/handlers/README.md find the seeded bugs.
+func TestHandlersDNS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("instruments packages of the standard library")
+	}
+	t.Setenv("HANDLER_TIME", "10m")
+	if out := exploreHandler(t, "handlers/dns", "--run", "TestAnswer"); !strings.Contains(out, "index out of range") {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestHandlersRaft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a module of its own: cd examples/handlers/raft && go test .")
+	}
+	const dir = "handlers/raft"
+	command := func(name string, args ...string) ([]byte, error) {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		return cmd.CombinedOutput()
+	}
+	if out, err := command("go", "mod", "download"); err != nil {
+		needs.Missing(t, "the modules of examples/handlers/raft", string(out))
+	}
+	for _, args := range [][]string{{"vet", "./..."}, {"test", "./..."}} {
+		if out, err := command("go", args...); err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+	}
+	seeded := t.TempDir()
+	if out, err := command("go", "run", "./seed", seeded); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("HANDLER_TIME", "10m")
+	instrument := []string{"--run", "TestStep", "--instrument", "./...", "--instrument", "go.etcd.io/raft/v3/..."}
+	right := exploreHandler(t, dir, instrument...)
+	if !strings.Contains(right, "no condition was left to negate") || !strings.Contains(right, "--- PASS: TestStep") {
+		t.Errorf("etcd's Raft as it is:\n%s", right)
+	}
+	wrong := exploreHandler(t, seeded, instrument...)
+	if !strings.Contains(wrong, "no condition was left to negate") || !strings.Contains(wrong, "live: commits only what the leader confirmed: type=0x3") {
+		t.Errorf("with the bug:\n%s", wrong)
+	}
+}
