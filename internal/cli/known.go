@@ -79,8 +79,9 @@ func (a *app) whereKnown(ctx context.Context, url string, p *project, f *report.
 	if _, err := os.Stat(filepath.Join(k.url, "log")); err != nil && !asked {
 		return nil, nil
 	}
-	there := false
+	there, name := false, ""
 	err := a.with(ctx, k.url, open.Existing, func(s store.Store) error {
+		name = s.String() // the URL may have a password
 		_, err := s.Read(ctx, records.FailuresOf(k.test)+string(k.failure), "", func(store.Entry) error { there = true; return nil })
 		return err
 	})
@@ -88,7 +89,7 @@ func (a *app) whereKnown(ctx context.Context, url string, p *project, f *report.
 	case err != nil:
 		return nil, err
 	case !there && url != "":
-		return nil, fmt.Errorf("%s has no failure %s of %s; a worker of the project takes it in", k.url, f.ID, p.testName())
+		return nil, fmt.Errorf("%s has no failure %s of %s; a worker of the project takes it in", name, f.ID, p.testName())
 	case !there:
 		return nil, nil
 	}

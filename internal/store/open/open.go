@@ -28,50 +28,91 @@ var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
 
 // Open opens the database of a URL. A server is asked on first use, so that a worker whose shared database is away can begin. Errors and names
 // of databases have no passwords.
-func Open(text string) (store.Store, error) {
+func Open(text string) (store.Store, error) { return opening{make: true}.open(text) }
+
+// Existing opens a database as Open does, but makes no folder where there is none: a name that is mistyped is no empty database.
+func Existing(text string) (store.Store, error) { return opening{}.open(text) }
+
+// opening is how databases are opened.
+type opening struct{ make bool } // what is missing
+
+func (o opening) open(text string) (store.Store, error) {
+	text = strings.TrimSpace(text)
 	if local, shared, ok := layers(text); ok {
-		return layered(local, shared)
+		return o.layered(local, shared)
 	}
-	kind := ""
-	if m := scheme.FindStringSubmatch(text); m != nil {
-		kind = strings.ToLower(m[1])
-	}
+	kind, rest := divide(text)
 	switch kind {
 	case "":
-		return folder(text)
+		return o.folder(text)
 	case "dir":
-		return folder(text[len("dir:"):])
+		return o.folder(rest)
 	case "memory":
-		if text != "memory:" {
+		if rest != "" {
 			return nil, errors.New("store: write memory: alone; it has no name")
 		}
 		return store.NewMemory(), nil
 	case "readonly":
-		s, err := Open(text[len("readonly:"):])
+		s, err := o.open(rest)
 		if err != nil {
 			return nil, err
 		}
 		return store.ReadOnly{Store: s}, nil
+	}
+	if !slices.Contains(servers, kind) {
+		return nil, fmt.Errorf("store: %q is no kind of database; it is %s. A folder whose name has a colon is dir:PATH", kind+":", Kinds)
+	}
+	if err := checkURL(kind, rest); err != nil {
+		return nil, err
+	}
+	text = kind + ":" + rest
+	switch kind {
 	case "postgres", "postgresql":
 		return opened(postgres.Open(text))
 	case "redis", "rediss":
 		return opened(redis.Open(text))
-	case "http", "https":
+	default:
 		token, err := remote.Token()
 		if err != nil {
 			return nil, err
 		}
 		return opened(remote.Open(text, token))
 	}
-	return nil, fmt.Errorf("store: %q is no kind of database; it is %s. A folder whose name has a colon is dir:PATH", kind+":", Kinds)
+}
+
+// servers are the schemes of databases on servers.
+var servers = []string{"postgres", "postgresql", "redis", "rediss", "http", "https"}
+
+// divide divides a name into its scheme, in lower case, and what stands behind the colon. A folder has none.
+func divide(text string) (kind, rest string) {
+	m := scheme.FindStringSubmatch(text)
+	if m == nil {
+		return "", text
+	}
+	return strings.ToLower(m[1]), text[len(m[0]):]
+}
+
+// checkURL refuses what stands behind the scheme of a server if a part of a password could be taken for the host or what follows it, and be shown.
+func checkURL(kind, rest string) error {
+	where, ok := strings.CutPrefix(rest, "//")
+	switch {
+	case !ok:
+		return fmt.Errorf("store: behind %s: stands no //; write %s://HOST:PORT", kind, kind)
+	case strings.Contains(where, "://"):
+		return fmt.Errorf("store: the URL of a %s store has another one in it; a store in front of it is LOCAL,URL, where LOCAL is a folder", kind)
+	}
+	if at := strings.IndexByte(where, '@'); strings.Count(where, "@") > 1 || strings.IndexAny(where, "/?#") < at && strings.ContainsAny(where, "/?#") {
+		return fmt.Errorf("store: the %s URL cannot be read: an @ stands only between password and host; write special characters as %%XX: @ is %%40, / is %%2F, ? is %%3F, # is %%23", kind)
+	}
+	return nil
 }
 
 // ForWorker opens the database of a URL for a process that must go on while it is away: one on a server gets a local one in front, in a folder.
 func ForWorker(text, folder string) (store.Store, error) {
+	text = strings.TrimSpace(text)
 	if _, _, ok := layers(text); !ok {
-		m := scheme.FindStringSubmatch(text)
-		if m != nil && !slices.Contains([]string{"dir", "memory", "readonly"}, strings.ToLower(m[1])) {
-			return layered(folder, text)
+		if kind, _ := divide(text); slices.Contains(servers, kind) {
+			return opening{make: true}.layered(folder, text)
 		}
 	}
 	return Open(text)
@@ -85,9 +126,22 @@ func opened[S store.Store](s S, err error) (store.Store, error) {
 	return s, nil
 }
 
-func folder(path string) (store.Store, error) {
-	if path == "" {
+// urlLike is what a URL with a slip looks like, which is no name of a folder: it may have a password, which the names of folders show.
+var urlLike = regexp.MustCompile(`(?i)://|//.*@|:.*@|^[^/]*@|^(postgres|postgresql|redis|rediss|http|https)(:|//)`)
+
+func (o opening) folder(path string) (store.Store, error) {
+	path = strings.TrimSpace(path)
+	switch {
+	case path == "":
 		return nil, fmt.Errorf("store: the name of a database is empty; it is %s", Kinds)
+	case urlLike.MatchString(path):
+		return nil, fmt.Errorf("store: this looks like a URL, but does not begin with the name of a kind, a colon and two slashes, so it would be a folder. A store is %s. A folder whose name has an @ is ./NAME", Kinds)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return nil, fmt.Errorf("store: %s is a file, and a store is a folder; bloodhound db import reads a file that db export has written", path)
+	}
+	if _, err := os.Stat(filepath.Join(path, "log")); !o.make && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("store: there is no database in %s", path)
 	}
 	return opened(store.OpenDir(path))
 }
@@ -98,12 +152,12 @@ func layers(text string) (local, shared string, ok bool) {
 	return local, shared, ok && !strings.Contains(local, "://") && !strings.HasPrefix(local, "readonly:")
 }
 
-func layered(local, shared string) (store.Store, error) {
-	l, err := Open(local)
+func (o opening) layered(local, shared string) (store.Store, error) {
+	l, err := o.open(local)
 	if err != nil {
 		return nil, err
 	}
-	s, err := Open(shared)
+	s, err := o.open(shared)
 	if err != nil {
 		l.Close()
 		return nil, err
@@ -117,6 +171,7 @@ func layered(local, shared string) (store.Store, error) {
 
 // place is a URL without its password, so that the same database has the same place when that changes; that of a folder is where it lies.
 func place(text string) string {
+	text = strings.TrimSpace(text)
 	if path := strings.TrimPrefix(text, "dir:"); !scheme.MatchString(path) {
 		if whole, err := filepath.Abs(path); err == nil {
 			return whole
@@ -133,18 +188,4 @@ func place(text string) string {
 	query.Del("password")
 	u.RawQuery = query.Encode()
 	return u.String()
-}
-
-// Existing opens a database as Open does, but makes no folder where there is none: a name that is mistyped is no empty database.
-func Existing(text string) (store.Store, error) {
-	for _, part := range strings.SplitN(text, ",", 2) {
-		path := strings.TrimPrefix(strings.TrimPrefix(part, "readonly:"), "dir:")
-		if scheme.MatchString(path) {
-			continue
-		}
-		if _, err := os.Stat(filepath.Join(path, "log")); errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("store: there is no database in %s", path)
-		}
-	}
-	return Open(text)
 }
