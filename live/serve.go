@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/attach"
 	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
@@ -58,20 +59,13 @@ func (s *Service) take(r attach.Request) (*checkpoint.Checkpoint, error) {
 	case r.Change != nil && s.Change == nil:
 		return nil, fmt.Errorf("the program takes no new configuration: set Change in its live.Service")
 	}
-	release := func() {}
+	p := &checkpoint.Plan{Prepare: s.Prepare, Run: func(input []byte) []byte { return s.explore(handler, r.Change, input) }, MemoryBytes: r.MemoryBytes}
 	shadow.Prepare()
 	if s.Hold != nil {
-		release = s.Hold()
+		p.Forked = sync.OnceFunc(s.Hold()) // a fork may fail before
+		defer p.Forked()
 	}
-	prepare := func() {
-		release()
-		if s.Prepare != nil {
-			s.Prepare()
-		}
-	}
-	c, err := checkpoint.Take(prepare, func(input []byte) []byte { return s.explore(handler, r.Change, input) }, r.MemoryBytes)
-	release()
-	return c, err
+	return checkpoint.Take(p)
 }
 
 // explore runs a handler in an explorer.

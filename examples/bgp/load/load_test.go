@@ -125,7 +125,7 @@ func candidates(s *policy.Scenario, in *policy.Policy, routes []bgp.Route) []net
 func TestBIRDTakesATable(t *testing.T) {
 	needs.Program(t, "bird")
 	needs.Program(t, "birdc")
-	if err := measure(bird, 2000, 1); err != nil {
+	if err := measure(bird, 2000, 1, 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/examples/bgp/load/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
 )
 
@@ -23,6 +25,7 @@ func main() {
 	router := flag.String("router", "gobgp", "gobgp or bird")
 	prefixes := flag.Int("prefixes", 319_355, "how many prefixes the table has")
 	seed := flag.Uint64("seed", 1, "of the table")
+	stay := flag.Duration("stay", 0, "when the table is loaded, send updates to it as fast as they are taken for so long, and print how many each second")
 	serve := flag.Int("serve", 0, "be GoBGP on this port, until standard input ends")
 	flag.Parse()
 	err := fmt.Errorf("unknown router %q: choose gobgp or bird", *router)
@@ -30,9 +33,9 @@ func main() {
 	case *serve > 0:
 		err = runGoBGP(*serve)
 	case *router == "gobgp":
-		err = measure(goBGP, *prefixes, *seed)
+		err = measure(goBGP, *prefixes, *seed, *stay)
 	case *router == "bird":
-		err = measure(bird, *prefixes, *seed)
+		err = measure(bird, *prefixes, *seed, *stay)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
@@ -48,7 +51,7 @@ type process struct {
 }
 
 // measure starts a router, sends it a table, and prints a line.
-func measure(start func(port int) (*process, error), prefixes int, seed uint64) error {
+func measure(start func(port int) (*process, error), prefixes int, seed uint64, stay time.Duration) error {
 	t, err := table.Generate(prefixes, seed)
 	if err != nil {
 		return err
@@ -109,7 +112,36 @@ func measure(start func(port int) (*process, error), prefixes int, seed uint64) 
 	}
 	fmt.Printf("%d prefixes in %d messages: %.1f s, %.1f s of CPU time, %.0f prefixes/s; resident %d MB, %d MB before, %d MB at most\n",
 		prefixes, messages, elapsed.Seconds(), cpu.Seconds(), float64(prefixes)/elapsed.Seconds(), after>>20, before>>20, peak>>20)
-	return nil
+	if stay == 0 {
+		return nil
+	}
+	return update(s, t, seed, stay)
+}
+
+// update sends updates to a table for a time, as fast as the router takes them, and prints how many it took each second.
+func update(s *speaker, t *table.Table, seed uint64, stay time.Duration) error {
+	const streamUs, rate = 900_000_000, 60
+	begin, second, sent := time.Now(), 1, 0
+	for {
+		seed++
+		events, err := t.Updates(seed, streamUs, rate)
+		if err != nil {
+			return err
+		}
+		for e := range events {
+			if err := s.update(e.Update); err != nil {
+				return err
+			}
+			sent++
+			switch elapsed := time.Since(begin); {
+			case elapsed > stay:
+				return s.flush()
+			case elapsed > time.Duration(second)*time.Second:
+				fmt.Printf("second %d: %d updates\n", second, sent)
+				sent, second = 0, int(elapsed/time.Second)+1
+			}
+		}
+	}
 }
 
 // freePort is a port of the loopback interface that was free a moment ago.
@@ -193,6 +225,9 @@ func goBGP(port int) (*process, error) {
 func runGoBGP(port int) error {
 	g, err := startGoBGP(port, table.Feed.ASN, nil)
 	if err != nil {
+		return err
+	}
+	if err := explore.Offer(g.server, table.Feed.ASN+1, netip.MustParseAddr("198.18.0.9")); err != nil {
 		return err
 	}
 	for s := bufio.NewScanner(os.Stdin); s.Scan(); {

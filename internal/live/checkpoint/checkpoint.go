@@ -14,6 +14,15 @@ import (
 // Run is what an explorer does with an input. Its result and what it prints go to the live process; nothing else of it does.
 type Run func(input []byte) (result []byte)
 
+// Plan says what is done in copies.
+type Plan struct {
+	Forked  func() // is called directly after the fork, both in the process and in the checkpoint
+	Prepare func() // is called once in the checkpoint
+	Run     Run    // is what explorers do; it runs in them alone
+	// MemoryBytes is how much memory a copy may have more than the process.
+	MemoryBytes uint64
+}
+
 // Status is how an explorer ended.
 type Status uint8
 

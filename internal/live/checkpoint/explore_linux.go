@@ -13,9 +13,7 @@ import (
 
 // explorers is what a checkpoint makes them by.
 type explorers struct {
-	prepare         func()
-	run             Run
-	memory          uint64 // how many bytes a copy may have more than the live process
+	*Plan
 	in, out, parent int
 	result          int // the number of the file that an explorer writes its result to
 }
@@ -27,8 +25,8 @@ func (e *explorers) serve() {
 	if err != nil && !errors.As(err, &code) {
 		code = unix.EINVAL
 	}
-	if step == 0 && e.prepare != nil {
-		e.prepare()
+	if step == 0 && e.Prepare != nil {
+		e.Prepare()
 	}
 	e.send([]byte{step, byte(code)})
 	if step != 0 {
@@ -155,7 +153,7 @@ func (e *explorers) explore(input []byte, result, log int) {
 	}
 	unix.CloseRange(3, uint(e.in-1), 0)
 	e.out = e.result
-	e.send(e.run(input))
+	e.send(e.Run(input))
 	exit(exitDone)
 }
 

@@ -47,7 +47,7 @@ func (e *explorers) bound() error {
 	if _, err := fmt.Sscan(string(text), &pages); err != nil {
 		return unix.EINVAL
 	}
-	most := pages*uint64(unix.Getpagesize()) + e.memory
+	most := pages*uint64(unix.Getpagesize()) + e.MemoryBytes
 	return unix.Setrlimit(unix.RLIMIT_AS, &unix.Rlimit{Cur: most, Max: most})
 }
 

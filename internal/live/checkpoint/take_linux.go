@@ -27,9 +27,8 @@ func errno(n uint32) error { return unix.Errno(n) }
 // taking is held while a checkpoint is made.
 var taking sync.Mutex
 
-// Take makes a checkpoint of this process. run is what its explorers do; it runs in them alone. The checkpoint calls prepare, unless it is nil, before it makes any. Each copy may have so
-// much memory more than this process (memoryBytes).
-func Take(prepare func(), run Run, memoryBytes uint64) (*Checkpoint, error) {
+// Take makes a checkpoint of this process.
+func Take(p *Plan) (*Checkpoint, error) {
 	taking.Lock()
 	defer taking.Unlock()
 	requestsRead, requests, err := os.Pipe()
@@ -48,7 +47,7 @@ func Take(prepare func(), run Run, memoryBytes uint64) (*Checkpoint, error) {
 		outcomes.Close()
 		return nil, err
 	}
-	e := explorers{prepare: prepare, run: run, memory: memoryBytes, in: int(requestsRead.Fd()), out: int(outcomesWrite.Fd()), parent: os.Getpid()}
+	e := explorers{Plan: p, in: int(requestsRead.Fd()), out: int(outcomesWrite.Fd()), parent: os.Getpid()}
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &wallNow); err != nil {
 		return failed(err)
 	}
@@ -56,6 +55,9 @@ func Take(prepare func(), run Run, memoryBytes uint64) (*Checkpoint, error) {
 		return failed(err)
 	}
 	pid, code, stoppedNs := fork(clockAddress())
+	if p.Forked != nil {
+		p.Forked()
+	}
 	if code != 0 {
 		return failed(fmt.Errorf("a checkpoint cannot be forked: %w", unix.Errno(code)))
 	}

@@ -3,7 +3,6 @@ package explore
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"flag"
 	"fmt"
 	"io"
@@ -34,11 +33,6 @@ var (
 	tries    = flag.Int("tries", 100_000, "how many random routes are tried beside a search")
 )
 
-// sessions is what testdata/server adds to GoBGP.
-type sessions interface {
-	Session(address netip.Addr, asn uint32, id netip.Addr) (receive func(message []byte) error, has func(prefix netip.Prefix) bool, err error)
-}
-
 // start starts GoBGP without a socket, with an import policy for a neighbour.
 func start(t *testing.T, asn uint32, in *policy.Policy, neighbour netip.Addr) sessions {
 	t.Helper()
@@ -68,26 +62,6 @@ func start(t *testing.T, asn uint32, in *policy.Policy, neighbour netip.Addr) se
 	return explorable
 }
 
-// neighbour is the customer's end of its session with the provider.
-type neighbour struct {
-	asn      uint32
-	address  netip.Addr
-	receive  func(message []byte) error
-	has      func(prefix netip.Prefix) bool
-	announce route // the last one
-	sent     bool
-	accepted bool
-}
-
-// route is what the customer announces.
-type route struct {
-	prefix, origin, community, med uint32
-	length                         uint8
-}
-
-// example is a route from which a search begins.
-var example = route{prefix: 0xc0000200, length: 24, origin: 64511, community: 1, med: 1}
-
 func connect(t *testing.T, s sessions, asn uint32, address netip.Addr) *neighbour {
 	t.Helper()
 	receive, has, err := s.Session(address, asn, address)
@@ -98,30 +72,6 @@ func connect(t *testing.T, s sessions, asn uint32, address netip.Addr) *neighbou
 }
 
 var customer = netip.MustParseAddr("198.18.0.3")
-
-// of is the route as the neighbour announces it: it comes first in its path.
-func (n *neighbour) of(r route) bgp.Route {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], r.prefix)
-	return bgp.Route{Prefix: netip.PrefixFrom(netip.AddrFrom4(b), int(r.length)).Masked(),
-		Attributes: &bgp.Attributes{Path: bgp.Sequence(n.asn, r.origin), NextHop: n.address, MED: &r.med, Communities: []bgp.Community{bgp.Community(r.community)}}}
-}
-
-// send announces a route to GoBGP, and looks whether it takes it. A length that no prefix has is none.
-func (n *neighbour) send(r route) {
-	n.announce, n.sent, n.accepted = r, false, false
-	if r.length > 32 {
-		return
-	}
-	a := n.of(r)
-	message, err := bgp.AppendMessage(nil, &bgp.Update{Attributes: a.Attributes, Announced: []netip.Prefix{a.Prefix}}, bgp.AS4)
-	if err != nil {
-		panic(err)
-	}
-	if n.receive(message) == nil {
-		n.sent, n.accepted = true, n.has(a.Prefix)
-	}
-}
 
 // withdraw takes the last route back.
 func (n *neighbour) withdraw(t *testing.T) {
@@ -136,15 +86,6 @@ func (n *neighbour) withdraw(t *testing.T) {
 	if err != nil || n.has(p) {
 		t.Fatalf("%v is not withdrawn: %v", p, err)
 	}
-}
-
-// symbolic makes a route an input of a search.
-func symbolic(r *route) {
-	live.Symbolic("prefix", &r.prefix)
-	live.Symbolic("length", &r.length)
-	live.Symbolic("origin", &r.origin)
-	live.Symbolic("community", &r.community)
-	live.Symbolic("MED", &r.med)
 }
 
 // TestImport explores what the provider takes from its customer with each of the filters. The check is that no accepted route changes the origin of a prefix in the table.

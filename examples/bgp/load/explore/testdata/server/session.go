@@ -59,3 +59,9 @@ func (s *BgpServer) Session(address netip.Addr, asn uint32, id netip.Addr) (rece
 	}
 	return receive, has, nil
 }
+
+// Hold waits until no message is handled and no operation is under way, and has others wait until it is released.
+func (s *BgpServer) Hold() (release func()) {
+	s.shared.mu.Lock()
+	return s.shared.mu.Unlock
+}
