@@ -29,7 +29,9 @@ func main() {
 	held.Lock()
 	var all [][]byte
 	prepared := 0
-	err := live.Serve(live.Service{Prepare: func() { prepared++ }, Handlers: map[string]func(){
+	var state sync.Mutex
+	hold := func() func() { state.Lock(); return state.Unlock }
+	err := live.Serve(live.Service{Hold: hold, Prepare: func() { state.Lock(); prepared++; state.Unlock() }, Handlers: map[string]func(){
 		"fine": func() { live.Check("it is prepared once", prepared == 1) },
 		"spin": on(func() {
 			for {
