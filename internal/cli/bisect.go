@@ -143,7 +143,7 @@ func (a *app) bisect(c *cobra.Command, f *flags, args []string, good, bad string
 func (b *bisector) between(ctx context.Context, good, bad string) (what string, list []string, err error) {
 	ids := map[string]string{}
 	for _, rev := range []string{good, bad} {
-		if ids[rev] = git(ctx, b.root, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"); ids[rev] == "" {
+		if ids[rev] = commitOf(ctx, b.root, rev); ids[rev] == "" {
 			return "", nil, &noCommitError{rev, b.root}
 		}
 	}

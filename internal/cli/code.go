@@ -37,10 +37,7 @@ func codeUnderTest(ctx context.Context, p *project, line string) records.Code {
 		c.Branch, c.Subject = git(ctx, dir, "symbolic-ref", "--short", "-q", "HEAD"), git(ctx, dir, "log", "-1", "--format=%s")
 		seconds, _ := strconv.ParseInt(git(ctx, dir, "log", "-1", "--format=%ct"), 10, 64)
 		c.CommitMs = seconds * 1000
-		if changes := git(ctx, dir, "diff", "HEAD"); changes != "" {
-			sum := sha256.Sum256([]byte(changes))
-			c.Dirty = hex.EncodeToString(sum[:8])
-		}
+		c.Dirty = dirtyDigest(ctx, dir)
 	}
 	for i := range p.spec.Nodes {
 		n := &p.spec.Nodes[i]
@@ -68,6 +65,21 @@ func codeUnderTest(ctx context.Context, p *project, line string) records.Code {
 		c.Line = "pr"
 	}
 	return c
+}
+
+// dirtyDigest is a digest of what differs from the commit of a folder's repository; empty if nothing does.
+func dirtyDigest(ctx context.Context, dir string) string {
+	changes := git(ctx, dir, "diff", "HEAD")
+	if changes == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(changes))
+	return hex.EncodeToString(sum[:8])
+}
+
+// commitOf is the commit of a revision of the repository that a folder lies in; empty if it has none.
+func commitOf(ctx context.Context, dir, revision string) string {
+	return git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 }
 
 // programOf is the file of a program that is named as a shell does.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,7 +26,8 @@ func (a *app) dbCompareVerb() *cobra.Command {
 		Use:   "compare",
 		Short: "Compare what a commit does with what another does, in Markdown",
 		Long: `Lists, for each test that was run on a commit, the failures that are new, fixed and unchanged since another commit, and the risk that is
-left of both. It reads the store alone; workers have made the runs.
+left of both. It reads the store alone; workers have made the runs. A commit stands for itself: runs with changes that are not committed
+count for this folder alone, while it has changes.
 Exit code 0: no failure is new; 1: one is; 5: a test was not run on one of the two commits, or none was run.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -45,14 +47,23 @@ type compareDocument struct {
 	Verb       string         `json:"verb"`
 	ExitCode   int            `json:"exit_code"`
 	Store      string         `json:"store"`
-	Code       string         `json:"code"` // commit
+	Code       string         `json:"code"`           // commit, or "COMMIT with changes"
+	Base       string         `json:"base,omitempty"` // commit that --base names
+	Unrun      []unrunCommit  `json:"commits_not_run,omitempty"`
 	Tests      []comparedTest `json:"tests"`
 	NotRun     []string       `json:"not_run,omitempty"` // names of tests that were run on the commit to compare with, and not on this one
+}
+
+// unrunCommit is one that was asked for, and on which no test was run.
+type unrunCommit struct {
+	Commit  string `json:"commit"`
+	Changed bool   `json:"only_with_changes,omitempty"` // there are runs of it with changes that are not committed
 }
 
 // comparedTest is a test on both commits.
 type comparedTest struct {
 	Name     string            `json:"name"`
+	Code     string            `json:"code"`           // commit, or "COMMIT with changes"
 	Base     string            `json:"base,omitempty"` // commit; empty if there is none to compare with
 	Failures []comparedFailure `json:"failures"`
 	Before   comparedRisk      `json:"base_risk"`
@@ -75,34 +86,52 @@ type comparedRisk struct {
 
 // compare prints what db compare finds out.
 func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code string) error {
-	commit := func(rev string) string {
-		return git(ctx, ".", "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
-	}
-	here := cmp.Or(commit(cmp.Or(code, "HEAD")), code)
-	if here == "" {
-		return mistaken(errors.New("this folder lies in no git repository; name the commit by --code"))
-	}
-	if base != "" {
-		base = cmp.Or(commit(base), base)
-	}
 	v := records.NewView()
 	if _, err := s.Read(ctx, "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
 		return err
 	}
-	doc := compareDocument{Bloodhound: Version(), Verb: "db compare", Store: s.String(), Code: here, ExitCode: check.ExitUnknown}
+	var here, dirty string
+	var err error
+	if code != "" {
+		here, err = revisionOf(ctx, v, "--code", code)
+	} else if here, dirty = commitOf(ctx, ".", "HEAD"), dirtyDigest(ctx, "."); here == "" {
+		err = mistaken(errors.New("this folder lies in no git repository; name the commit by --code"))
+	}
+	if err == nil && base != "" {
+		base, err = revisionOf(ctx, v, "--base", base)
+	}
+	if err != nil {
+		return err
+	}
 	pair := func(among []records.ID) (from, to records.ID) {
-		to = v.CodeOf(here, among)
+		to = cmp.Or(v.CodeOf(here, dirty, among), v.CodeOf(here, "", among))
+		if to == "" && dirty != "" {
+			to = v.WithChanges(here, among)
+		}
 		if base != "" {
-			return v.CodeOf(base, among), to
+			return v.CodeOf(base, "", among), to
 		}
 		return v.LastMain(to, among), to
 	}
-	last, _ := pair(v.CodesByAge())
+	all := v.CodesByAge()
+	last, this := pair(all)
+	doc := compareDocument{Bloodhound: Version(), Verb: "db compare", Store: s.String(), Code: here, Base: base, ExitCode: check.ExitUnknown}
+	if this != "" {
+		doc.Code = nameOf(v.Codes[this])
+	}
+	if this == "" {
+		doc.Unrun = append(doc.Unrun, unrunCommit{here, v.WithChanges(here, all) != ""})
+	}
+	baseRun := base == "" || last != ""
+	if !baseRun {
+		doc.Unrun = append(doc.Unrun, unrunCommit{base, v.WithChanges(base, all) != ""})
+	}
 	for _, t := range slices.SortedFunc(maps.Values(v.Tests), func(x, y *records.TestView) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) }) {
 		if t.Canary() {
 			continue
 		}
 		switch from, to := pair(v.CodesOf(t)); {
+		case !baseRun:
 		case to != "":
 			doc.Tests = append(doc.Tests, comparedOf(v, t, from, to))
 		case from != "" && v.Codes[from].Commit == v.Codes[last].Commit:
@@ -127,7 +156,7 @@ func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code
 }
 
 func comparedOf(v *records.View, t *records.TestView, from, to records.ID) comparedTest {
-	c := comparedTest{Name: t.Name, Before: comparedRiskOf(t, from), After: comparedRiskOf(t, to)}
+	c := comparedTest{Name: t.Name, Code: nameOf(v.Codes[to]), Before: comparedRiskOf(t, from), After: comparedRiskOf(t, to)}
 	if from != "" {
 		c.Base = v.Codes[from].Commit
 	}
@@ -172,11 +201,18 @@ const maxCompared = 50
 func (d *compareDocument) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Bloodhound: %s\n\n", asCode(shortOf(d.Code)))
+	for _, u := range d.Unrun {
+		how := "was not run"
+		if u.Changed {
+			how = "was run only with changes that are not committed"
+		}
+		fmt.Fprintf(&b, "Commit %s %s.\n\n", asCode(shortOf(u.Commit)), how)
+	}
 	for _, name := range d.NotRun {
 		fmt.Fprintf(&b, "**%s** was not run on this commit.\n\n", asCode(name))
 	}
 	if len(d.Tests) == 0 {
-		b.WriteString("No test was run on this commit.\n")
+		b.WriteString("No test is compared.\n")
 		return b.String()
 	}
 	for i := range d.Tests {
@@ -185,7 +221,11 @@ func (d *compareDocument) markdown() string {
 		if t.Base != "" {
 			with = "compared with " + asCode(shortOf(t.Base))
 		}
-		fmt.Fprintf(&b, "**%s**, %s\n\n", asCode(t.Name), with)
+		on := ""
+		if t.Code != d.Code {
+			on = " on " + asCode(shortOf(t.Code))
+		}
+		fmt.Fprintf(&b, "**%s**%s, %s\n\n", asCode(t.Name), on, with)
 		for _, change := range records.Changes {
 			list := t.of(change)
 			if len(list) == 0 && change == records.UnclearChange {
@@ -213,7 +253,54 @@ func (r comparedRisk) text() string {
 	return fmt.Sprintf("at most %.2g, by %s", r.Bound, report.Count(int(r.Runs), "run"))
 }
 
-func shortOf(commit string) string { return commit[:min(len(commit), 12)] }
+// withChanges follows the commit of a code that has changes.
+const withChanges = " with changes"
+
+// nameOf names a code by its commit.
+func nameOf(c *records.Code) string {
+	if c.Dirty != "" {
+		return c.Commit + withChanges
+	}
+	return c.Commit
+}
+
+// shortOf is the name of a code with few digits.
+func shortOf(name string) string {
+	commit, changed := strings.CutSuffix(name, withChanges)
+	commit = commit[:min(len(commit), 12)]
+	if changed {
+		return commit + withChanges
+	}
+	return commit
+}
+
+// minDigits is how many digits of a commit name it, as for git.
+const minDigits = 4
+
+// revisionOf is the commit that a flag names: one of the repository of this folder, or by its beginning one that the store knows. A whole digest is
+// taken as it is, since a shallow clone lacks commits.
+func revisionOf(ctx context.Context, v *records.View, flag, revision string) (string, error) {
+	if id := commitOf(ctx, ".", revision); id != "" {
+		return id, nil
+	}
+	known := slices.Collect(maps.Keys(v.Commits))
+	for _, c := range v.Codes {
+		known = append(known, c.Commit)
+	}
+	slices.Sort(known)
+	known = slices.DeleteFunc(slices.Compact(known), func(id string) bool { return len(revision) < minDigits || !strings.HasPrefix(id, revision) })
+	switch {
+	case len(known) == 1:
+		return known[0], nil
+	case len(known) > 1:
+		return "", mistaken(fmt.Errorf("%s %s: %d commits of the store begin so; give more digits", flag, revision, len(known)))
+	case wholeCommit.MatchString(revision):
+		return revision, nil
+	}
+	return "", mistaken(fmt.Errorf("%s %s: neither the repository of this folder nor the store has such a commit; fetch it by git, or give all digits of the commit", flag, revision))
+}
+
+var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // codeRunes bounds a text in a comparison.
 const codeRunes = 300

@@ -127,7 +127,7 @@ func commit(dir string) string {
 	ctx := context.Background()
 	head := git(ctx, dir, "rev-parse", "HEAD")
 	if head != "" && git(ctx, dir, "status", "--porcelain", "--untracked-files=no") != "" {
-		head += " with changes"
+		head += withChanges
 	}
 	return head
 }

@@ -1,7 +1,5 @@
 package records
 
-import "strings"
-
 // Change is what became of a failure from one code to another.
 type Change string
 
@@ -39,20 +37,25 @@ func (f *FailureView) Changed(from, to ID) Change {
 	return NoChange
 }
 
-// CodeOf is the newest code of a commit, which may be given by its beginning, among some that are in the order of their age; empty if there is none.
-func (v *View) CodeOf(commit string, among []ID) ID {
-	for _, id := range among {
-		if c := v.Codes[id]; c != nil && commit != "" && strings.HasPrefix(c.Commit, commit) {
-			return id
-		}
-	}
-	return ""
+// CodeOf is the newest code of a commit with the changes of a digest, none if that is empty, among some codes in the order of their age; empty if
+// there is none.
+func (v *View) CodeOf(commit, dirty string, among []ID) ID {
+	return v.newestCode(among, func(c *Code) bool { return c.Commit == commit && c.Dirty == dirty })
 }
 
-// LastMain is the newest code of the main line besides another, among some that are in the order of their age; empty if there is none.
+// WithChanges is the newest code of a commit with any changes, among some codes in the order of their age; empty if there is none.
+func (v *View) WithChanges(commit string, among []ID) ID {
+	return v.newestCode(among, func(c *Code) bool { return c.Commit == commit && c.Dirty != "" })
+}
+
+// LastMain is the newest code of the main line without changes besides another, among some codes in the order of their age; empty if there is none.
 func (v *View) LastMain(besides ID, among []ID) ID {
+	return v.newestCode(among, func(c *Code) bool { return c.Line == "main" && c.Dirty == "" && c != v.Codes[besides] })
+}
+
+func (v *View) newestCode(among []ID, is func(*Code) bool) ID {
 	for _, id := range among {
-		if c := v.Codes[id]; c != nil && c.Line == "main" && id != besides {
+		if c := v.Codes[id]; c != nil && is(c) {
 			return id
 		}
 	}
