@@ -78,6 +78,15 @@ func (a *app) with(ctx context.Context, url string, opens func(string) (store.St
 	return failed(err)
 }
 
+// noteDamages prints what reading a database has found damaged, and how many there are.
+func (a *app) noteDamages(s store.Store) []store.Damage {
+	list := store.Damages(s)
+	for _, d := range list {
+		a.note("%s is damaged: %s: %s; see bloodhound db fsck", s, d.What, d.Damage)
+	}
+	return list
+}
+
 // mistaken marks an error as the user's, within with.
 func mistaken(err error) error { return &exitError{check.ExitUsage, err} }
 
@@ -108,14 +117,20 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 			from, into := args[:len(args)-1], args[len(args)-1]
 			return a.with(ctx, into, open.Open, func(to store.Store) error {
 				doc := movedDocument{Bloodhound: Version(), Verb: "db merge", Store: to.String()}
+				damaged := 0
 				for _, url := range from {
 					if err := a.with(ctx, url, open.Existing, func(s store.Store) error {
 						m, err := store.Merge(ctx, to, s)
 						doc.Entries, doc.Blobs = doc.Entries+m.Entries, doc.Blobs+m.Blobs
+						damaged += len(a.noteDamages(s))
 						return err
 					}); err != nil {
 						return &exitError{codeOf(err), err}
 					}
+				}
+				a.noteDamages(to)
+				if damaged > 0 {
+					return &exitError{check.ExitEngine, fmt.Errorf("damaged parts could not be merged; %d entries and %d blobs were added to %s; bloodhound db fsck names the damage", doc.Entries, doc.Blobs, doc.Store)}
 				}
 				if f.json {
 					return a.printJSON(doc)
@@ -153,7 +168,7 @@ are base64. ` + "`bloodhound db import`" + ` reads the file.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
 				if output == "" {
-					return exportTo(c.Context(), a.json, s)
+					return a.whole(s, exportTo(c.Context(), a.json, s))
 				}
 				file, err := os.Create(output)
 				if err != nil {
@@ -163,13 +178,21 @@ are base64. ` + "`bloodhound db import`" + ` reads the file.`,
 				if closing := file.Close(); err == nil {
 					err = closing
 				}
-				return err
+				return a.whole(s, err)
 			})
 		},
 	}
 	f.flags(c)
 	c.Flags().VarP(fileFlag{&output}, "output", "o", "write this `file` instead of the standard output")
 	return c
+}
+
+// whole is the error of an export: one of a damaged database lacks something.
+func (a *app) whole(s store.Store, err error) error {
+	if len(a.noteDamages(s)) > 0 && err == nil {
+		return errors.New("the export lacks what is damaged")
+	}
+	return err
 }
 
 func exportTo(ctx context.Context, w io.Writer, s store.Store) error {
@@ -397,6 +420,9 @@ func collect(ctx context.Context, s store.Store, keep time.Duration, doc *gcDocu
 	}); err != nil {
 		return err
 	}
+	if list := store.Damages(s); len(list) > 0 { // what cannot be read may name blobs, and equal entries may be all that is left
+		return fmt.Errorf("%s is damaged: %s: %s; repair it first, see bloodhound db fsck; no entry that is stored more than once and no blob was removed", s, list[0].What, list[0].Damage)
+	}
 	for _, d := range slices.Sorted(maps.Keys(loose)) {
 		doc.Blobs++
 		doc.BlobBytes += loose[d]
@@ -433,16 +459,11 @@ func named(text []byte, loose map[store.Digest]int64) {
 
 // fsckDocument is the JSON document of db fsck.
 type fsckDocument struct {
-	Bloodhound string       `json:"bloodhound"`
-	Verb       string       `json:"verb"`
-	ExitCode   int          `json:"exit_code"`
-	Store      string       `json:"store"`
-	Damages    []damageLine `json:"damages"`
-}
-
-type damageLine struct {
-	What   string `json:"what"` // a file of a folder, a blob, a key
-	Damage string `json:"damage"`
+	Bloodhound string         `json:"bloodhound"`
+	Verb       string         `json:"verb"`
+	ExitCode   int            `json:"exit_code"`
+	Store      string         `json:"store"`
+	Damages    []store.Damage `json:"damages"`
 }
 
 func (a *app) dbFsckVerb() *cobra.Command {
@@ -455,8 +476,8 @@ The exit code is 3 if something is damaged.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
-				doc := fsckDocument{Bloodhound: Version(), Verb: "db fsck", Store: s.String(), Damages: []damageLine{}}
-				if err := store.Check(c.Context(), s, func(what, damage string) { doc.Damages = append(doc.Damages, damageLine{what, damage}) }); err != nil {
+				doc := fsckDocument{Bloodhound: Version(), Verb: "db fsck", Store: s.String(), Damages: []store.Damage{}}
+				if err := store.Check(c.Context(), s, func(what, damage string) { doc.Damages = append(doc.Damages, store.Damage{What: what, Damage: damage}) }); err != nil {
 					return err
 				}
 				if len(doc.Damages) > 0 {
@@ -492,6 +513,8 @@ type statDocument struct {
 	Kinds      []kindLine `json:"kinds"`
 	Blobs      int        `json:"blobs"`
 	BlobBytes  int64      `json:"blob_bytes"` // as they are stored
+	// Damages are those that reading has found: what lies behind them is not counted.
+	Damages []store.Damage `json:"damages,omitempty"`
 }
 
 // kindLine counts the entries whose keys have the same first part.
@@ -513,6 +536,7 @@ func (a *app) dbStatVerb() *cobra.Command {
 				if err := count(c.Context(), s, &doc); err != nil {
 					return err
 				}
+				doc.Damages = a.noteDamages(s)
 				if f.json {
 					return a.printJSON(doc)
 				}

@@ -61,6 +61,7 @@ func metricsOf(a *ask, state State) []*family {
 	entries := gauge("database_entries", "Entries of the database by kind.")
 	size := gauge("database_bytes", "Bytes of keys and values by kind.")
 	strange := gauge("database_strange_entries", "Entries that this version cannot read, by kind.")
+	damaged := gauge("database_damaged_segments", "Segments of the database of which a part cannot be read.")
 	workers := gauge("workers_alive", "Workers that recorded something in the last three minutes.")
 	runs := counter("runs_total", "Runs of all codes, by phase.")
 	events := counter("events_total", "Events of all runs.")
@@ -75,6 +76,7 @@ func metricsOf(a *ask, state State) []*family {
 	requests := gauge("requests_open", "Requests that no worker has answered.")
 
 	up.add(float64(btoi(state.Problem == "")))
+	damaged.add(float64(len(state.Damages)))
 	for _, kind := range slices.Sorted(maps.Keys(a.view.Held)) {
 		entries.add(float64(a.view.Held[kind].Entries), "kind", kind)
 		size.add(float64(a.view.Held[kind].Bytes), "kind", kind)
@@ -142,7 +144,7 @@ func metricsOf(a *ask, state State) []*family {
 		open += btoi(r.AtMs > 0 && len(r.Answers) == 0)
 	}
 	requests.add(float64(open))
-	return []*family{up, entries, size, strange, workers, runs, events, lost, seconds, features, failures, ok, last, risk, holdout, requests}
+	return []*family{up, entries, size, strange, damaged, workers, runs, events, lost, seconds, features, failures, ok, last, risk, holdout, requests}
 }
 
 // metrics serves what Prometheus reads.

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,8 @@ type State struct {
 	Reading   bool      `json:"reading"`    // not all was read yet
 	Problem   string    `json:"problem,omitempty"`
 	ProblemAt time.Time `json:"problem_at,omitzero"`
+	// Damages are what the store could not read of itself.
+	Damages []store.Damage `json:"damages,omitempty"`
 }
 
 // bundle is how many entries are taken under one lock.
@@ -77,7 +80,9 @@ func (m *Model) follow(ctx context.Context, now func() time.Time) {
 			return errSwept
 		}
 		m.set(func(s *State) bool {
-			news := came > 0 || s.Reading || s.Problem != ""
+			damages := store.Damages(m.store)
+			news := came > 0 || s.Reading || s.Problem != "" || !slices.Equal(damages, s.Damages)
+			s.Damages = damages
 			if came > 0 || s.Reading {
 				s.Changed = now()
 			}

@@ -158,3 +158,29 @@ func TestStoreOverHTTP(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Pages and metrics say that a part of the store is damaged.
+func TestDamage(t *testing.T) {
+	folder := t.TempDir()
+	db, err := store.OpenDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	test := records.Test{Name: "t", Definition: "d"}
+	if err := db.Add(t.Context(), test.Entry()); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, of(db))
+	if text, _ := get(t, s, "/metrics"); !strings.Contains(text, "bloodhound_database_damaged_segments 0\n") {
+		t.Error(text)
+	}
+	storetest.Damage(t, folder)
+	s = serve(t, of(db))
+	if text, _ := get(t, s, "/metrics"); !strings.Contains(text, "bloodhound_database_damaged_segments 1\n") {
+		t.Error(text)
+	}
+	if text, _ := get(t, s, "/"); !strings.Contains(text, "The database is damaged: log/") {
+		t.Error(text)
+	}
+}

@@ -82,6 +82,7 @@ type Worker struct {
 	packed  time.Time           // when it tried to pack spans last
 	owed    []store.Entry       // that the store could not take
 	failing bool                // at the last try
+	damages map[string]bool     // parts of the store of which it has noted that they are damaged
 	refused map[records.ID]bool // requests that are for others
 	began   time.Time
 }
@@ -132,7 +133,7 @@ func (w *Worker) Run(ctx context.Context) (*Result, error) {
 
 // register writes what the worker is and runs.
 func (w *Worker) register() error {
-	w.view, w.refused = records.NewView(), map[records.ID]bool{}
+	w.view, w.refused, w.damages = records.NewView(), map[records.ID]bool{}, map[string]bool{}
 	seeds := store.DigestOf([]byte(w.ID))
 	list := []store.Entry{w.Identity.Entry(w.ID), w.Env.Entry()}
 	prefixes := records.RequestPrefixes()
@@ -252,6 +253,12 @@ func (w *Worker) refresh(ctx context.Context) {
 		w.cursor = next
 	} else if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		w.note(fmt.Sprintf("the store cannot be read: %v", err))
+	}
+	for _, d := range store.Damages(w.Store) {
+		if !w.damages[d.What] {
+			w.damages[d.What] = true
+			w.note(fmt.Sprintf("the store is damaged: %s: %s; see bloodhound db fsck", d.What, d.Damage))
+		}
 	}
 	if !news {
 		return

@@ -525,3 +525,35 @@ func recorded(t *testing.T, s store.Store, r *Result) {
 		}
 	}
 }
+
+// A worker says once that a part of its store is damaged.
+func TestDamagedStore(t *testing.T) {
+	folder := t.TempDir()
+	for range 2 {
+		d, err := store.OpenDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Add(t.Context(), store.Entry{Key: "test/x"}); err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+	}
+	storetest.Damage(t, folder)
+	d, err := store.OpenDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	w := newWorker(d, "w", &fake{name: "t"})
+	notes := 0
+	w.Note = func(text string) { notes += strings.Count(text, "the store is damaged: log/") }
+	if err := w.register(); err != nil {
+		t.Fatal(err)
+	}
+	w.refresh(t.Context())
+	w.refresh(t.Context())
+	if notes != 2 {
+		t.Errorf("%d notes of two segments", notes)
+	}
+}

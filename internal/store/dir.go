@@ -38,6 +38,9 @@ type Dir struct {
 	name    string // of this process in segments
 
 	packer *Packer
+
+	found   sync.Mutex
+	damages map[string]string // of segments by name, as they were read last
 }
 
 // maxSegmentBytes is the size from which on a process begins another segment.
@@ -64,7 +67,7 @@ func OpenDir(path string) (*Dir, error) {
 			return nil, fmt.Errorf("store: %w", err)
 		}
 	}
-	d := &Dir{path: path, name: strings.ToLower(rand.Text()[:16]), packer: NewPacker()}
+	d := &Dir{path: path, name: strings.ToLower(rand.Text()[:16]), packer: NewPacker(), damages: map[string]string{}}
 	return d, nil
 }
 
@@ -200,12 +203,13 @@ type part struct {
 	err     error
 }
 
-// Read implements Store. Behind damage in a segment nothing of it is read; Check finds it.
+// Read implements Store. Behind damage in a segment nothing of it is read; Damages has it then.
 func (d *Dir) Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error) {
 	sizes, err := d.segments()
 	if err != nil {
 		return from, err
 	}
+	d.forget(sizes)
 	before, next := places(from), make(map[string]place, len(sizes))
 	var changed []string
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
@@ -272,6 +276,11 @@ func (d *Dir) readParts(ctx context.Context, prefix string, names []string, from
 
 // scan gives the entries of a segment from a place on, and returns the place behind them.
 func (d *Dir) scan(name string, from int64, each func(Entry) error) (at int64, damage, err error) {
+	defer func() {
+		if err == nil {
+			d.note(name, at, damage)
+		}
+	}()
 	f, err := os.Open(filepath.Join(d.path, logFolder, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return from, nil, nil // dropped by another process
@@ -301,6 +310,33 @@ func (d *Dir) scan(name string, from int64, each func(Entry) error) (at int64, d
 	}
 	whole, damage, err := Frames(b, each)
 	return from + int64(whole), damage, err
+}
+
+// note remembers the damage of a segment, or that it has none.
+func (d *Dir) note(name string, at int64, damage error) {
+	d.found.Lock()
+	defer d.found.Unlock()
+	delete(d.damages, name)
+	if damage != nil {
+		d.damages[name] = fmt.Sprintf("behind byte %d: %v; the entries before it are read", at, damage)
+	}
+}
+
+// forget leaves out the damage of segments that are gone.
+func (d *Dir) forget(sizes map[string]int64) {
+	d.found.Lock()
+	defer d.found.Unlock()
+	maps.DeleteFunc(d.damages, func(name, _ string) bool { _, there := sizes[name]; return !there })
+}
+
+// Damages lists the segments that were found damaged.
+func (d *Dir) Damages() (list []Damage) {
+	d.found.Lock()
+	defer d.found.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(d.damages)) {
+		list = append(list, Damage{filepath.Join(logFolder, name), d.damages[name]})
+	}
+	return list
 }
 
 // pollEvery is how often a folder is looked at for changes, and waitMost how long Wait waits for one.
@@ -566,14 +602,14 @@ func (d *Dir) Check(ctx context.Context, report func(what, damage string)) error
 	if err != nil {
 		return err
 	}
+	d.forget(sizes)
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {
-		at, damage, err := d.scan(name, 0, func(Entry) error { return ctx.Err() })
-		switch {
-		case err != nil:
+		if _, _, err := d.scan(name, 0, func(Entry) error { return ctx.Err() }); err != nil {
 			return err
-		case damage != nil:
-			report(filepath.Join(logFolder, name), fmt.Sprintf("behind byte %d: %v; the entries before it are read", at, damage))
 		}
+	}
+	for _, x := range d.Damages() {
+		report(x.What, x.Damage)
 	}
 	return checkBlobs(ctx, d, func(digest Digest) string {
 		return filepath.Join(blobFolder, string(digest[:2]), string(digest)+blobEnd)
@@ -608,6 +644,9 @@ func (d *Dir) copySegments(ctx context.Context, from *Dir) (entries int, err err
 	}
 	for _, name := range slices.Sorted(maps.Keys(theirs)) {
 		if theirs[name] <= have[name] {
+			if _, _, err := from.scan(name, 0, func(Entry) error { return ctx.Err() }); err != nil { // which may be damaged
+				return entries, err
+			}
 			continue
 		}
 		mine := int64(0)

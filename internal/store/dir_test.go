@@ -157,3 +157,51 @@ func TestDirTwice(t *testing.T) {
 		t.Fatalf("left: %q in %q", got, segments(t, path))
 	}
 }
+
+// holed makes a database of two segments, of which the first is damaged behind its first entry.
+func holed(t *testing.T) *store.Dir {
+	t.Helper()
+	path := t.TempDir()
+	for _, key := range []string{"a", "b"} {
+		d := openDir(t, path)
+		if err := d.Add(t.Context(), store.Entry{Key: key}); err != nil {
+			t.Fatal(err)
+		}
+		d.Close()
+		if key == "a" {
+			storetest.Damage(t, path)
+		}
+	}
+	return openDir(t, path)
+}
+
+// What a reader did not get since it is damaged, it learns from the database, also through others in front of it; and no longer when it is repaired.
+func TestDamages(t *testing.T) {
+	d := holed(t)
+	layered := store.NewLayered(store.NewMemory(), d, "")
+	defer layered.Close()
+	for _, s := range []store.Store{d, store.ReadOnly{Store: d}, layered} {
+		if got := storetest.All(t, s, ""); len(got) != 2 {
+			t.Errorf("%s: %q", s, got)
+		}
+		list := store.Damages(s)
+		if len(list) != 1 || !strings.Contains(list[0].What, "log/") || !strings.Contains(list[0].Damage, "behind byte 31") {
+			t.Errorf("%s: %q", s, list)
+		}
+	}
+	// A copy as long as the damaged segment is no reason not to see it.
+	copied := openDir(t, filepath.Join(t.TempDir(), "copy"))
+	if err := os.CopyFS(filepath.Join(copied.Path(), "log"), os.DirFS(filepath.Join(d.Path(), "log"))); err != nil {
+		t.Fatal(err)
+	}
+	again := openDir(t, d.Path())
+	if _, err := store.Merge(t.Context(), copied, again); err != nil || len(store.Damages(again)) != 1 {
+		t.Error(err, store.Damages(again))
+	}
+	if err := os.Remove(filepath.Join(d.Path(), store.Damages(d)[0].What)); err != nil {
+		t.Fatal(err)
+	}
+	if got := storetest.All(t, d, ""); len(got) != 1 || len(store.Damages(d)) != 0 {
+		t.Errorf("%q, %q", got, store.Damages(d))
+	}
+}

@@ -368,6 +368,16 @@ func (l *Layered) Check(ctx context.Context, report func(what, damage string)) e
 	return nil
 }
 
+// Damages lists those of both databases.
+func (l *Layered) Damages() (list []Damage) {
+	for _, s := range []Store{l.local, l.shared} {
+		for _, d := range Damages(s) {
+			list = append(list, Damage{s.String() + ": " + d.What, d.Damage})
+		}
+	}
+	return list
+}
+
 // PutBlob implements Store.
 func (l *Layered) PutBlob(ctx context.Context, b []byte) (Digest, error) {
 	d, err := l.local.PutBlob(ctx, b)

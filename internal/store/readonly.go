@@ -25,6 +25,9 @@ func (ReadOnly) PutBlob(context.Context, []byte) (Digest, error) { return "", Er
 // DropBlob implements Store.
 func (ReadOnly) DropBlob(context.Context, Digest) error { return ErrReadOnly }
 
+// Damages lists those of the database behind it.
+func (r ReadOnly) Damages() []Damage { return Damages(r.Store) }
+
 // Check checks the database behind it.
 func (r ReadOnly) Check(ctx context.Context, report func(what, damage string)) error {
 	return Check(ctx, r.Store, report)

@@ -298,6 +298,24 @@ func checkBlobs(ctx context.Context, s Store, name func(Digest) string, report f
 	})
 }
 
+// Damage is a part of a database that cannot be read.
+type Damage struct {
+	What   string `json:"what"` // a file of a folder, a blob, a key
+	Damage string `json:"damage"`
+}
+
+// damaged is a store that knows of damage.
+type damaged interface{ Damages() []Damage }
+
+// Damages lists what reading a database has found damaged, in what it read last. A store gives what it can read without an error: who needs all of it asks for
+// these, too.
+func Damages(s Store) []Damage {
+	if d, ok := s.(damaged); ok {
+		return d.Damages()
+	}
+	return nil
+}
+
 // Merged counts what a merge has added.
 type Merged struct {
 	Entries int `json:"entries"`

@@ -124,7 +124,7 @@ func (h *handler) read(w http.ResponseWriter, r *http.Request) error {
 		_, err := w.Write(frame)
 		return err
 	})
-	last := end{Cursor: next}
+	last := end{Cursor: next, Damages: store.Damages(h.s)}
 	if err != nil {
 		f := failureOf(err)
 		last.Error = &f

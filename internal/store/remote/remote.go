@@ -78,6 +78,8 @@ type Client struct {
 
 	mu   sync.Mutex
 	busy time.Time // until then the server wants no requests
+
+	damages []store.Damage // of the server's store
 }
 
 // Open reads the URL of a database: http:// or https://, with the path of the dashboard that serves it.
@@ -293,6 +295,8 @@ func (c *Client) Add(ctx context.Context, entries ...store.Entry) error {
 type end struct {
 	Cursor store.Cursor `json:"cursor"`
 	Error  *failure     `json:"error,omitempty"`
+	// Damages are those that the server's store has found.
+	Damages []store.Damage `json:"damages,omitempty"`
 }
 
 // readFrames gives the entries of a list, and returns its end.
@@ -347,10 +351,20 @@ func (c *Client) Read(ctx context.Context, prefix string, at store.Cursor, each 
 		})
 		if err == nil {
 			next = e.Cursor
+			c.mu.Lock()
+			c.damages = e.Damages
+			c.mu.Unlock()
 		}
 		return err
 	})
 	return next, err
+}
+
+// Damages lists what the server's store could not read when it was read last.
+func (c *Client) Damages() []store.Damage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.damages
 }
 
 // Wait implements store.Store.

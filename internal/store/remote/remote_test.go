@@ -327,3 +327,19 @@ func TestRestart(t *testing.T) {
 		t.Fatalf("%q", got)
 	}
 }
+
+// A client learns what the server's store could not read.
+func TestDamages(t *testing.T) {
+	d := dir(t, t.TempDir())
+	c := open(t, serve(t, remote.Handler(d, token)), token)
+	if err := c.Add(t.Context(), store.Entry{Key: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	if storetest.All(t, c, ""); len(store.Damages(c)) != 0 {
+		t.Error(store.Damages(c))
+	}
+	storetest.Damage(t, d.Path())
+	if storetest.All(t, c, ""); len(store.Damages(c)) != 1 {
+		t.Error(store.Damages(c))
+	}
+}

@@ -3,7 +3,10 @@ package storetest
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync/atomic"
+	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
@@ -35,3 +38,22 @@ func (f *Failing) Read(ctx context.Context, prefix string, from store.Cursor, ea
 
 // Close implements store.Store.
 func (*Failing) Close() error { return nil }
+
+// Damage writes something that is no entry behind those of each segment of a folder.
+func Damage(t testing.TB, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "log", "*.seg"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no segments", err)
+	}
+	for _, file := range files {
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteString("\xff\xff\xff\xff\xff\xff\xff\xff"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
