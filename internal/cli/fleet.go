@@ -25,6 +25,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
@@ -83,7 +84,7 @@ func (a *app) fleetVerb() *cobra.Command {
 		Long: `Runs campaigns of one or more projects, in turn, and keeps what it finds in a store, where other workers and the dashboard
 see it. It takes in what others have found, replays known failures on this code, and shrinks new ones. Any number of workers may
 use a store, on any number of machines; each may be killed at any time. SIGTERM ends a worker when it has written all that it knows.
-Exit code 0: no failure is known of this code; 1: one is; 5: a canary did not fail.`,
+Exit code 0: no failure is known of this code; 1: one is; 3: the store does not have all; 5: a canary did not fail.`,
 		Args: func(_ *cobra.Command, args []string) error { return noneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return a.fleet(c, f, w, args) },
 	}
@@ -136,6 +137,9 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 		return err
 	}
 	defer db.Close()
+	if err := refused(c.Context(), db); err != nil {
+		return err
+	}
 	host, _ := os.Hostname()
 	name := strings.ToLower(rand.Text()[:16])
 	worker := &fleet.Worker{Store: db, ID: records.ID(name), Projects: projects, Slice: w.slice, For: w.period, UntilRisk: w.untilRisk,
@@ -166,6 +170,8 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	switch {
 	case len(result.Failures) > 0:
 		a.code = check.ExitViolated
+	case result.Unsent != "" || result.Unwritten > 0:
+		a.code = check.ExitEngine
 	case len(result.Silent) > 0:
 		a.code = check.ExitUnknown
 	}
@@ -180,6 +186,20 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 		fmt.Fprintf(a.out, "  the canary %s did not fail: workers may find nothing\n", s)
 	}
 	return nil
+}
+
+// accessTime is how long a worker that starts asks its shared store whether that takes it. One that is away is not waited for.
+const accessTime = 5 * time.Second
+
+// refused is the error of a shared store that does not take the user.
+func refused(ctx context.Context, db store.Store) error {
+	l, ok := db.(*store.Layered)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, accessTime)
+	defer cancel()
+	return l.Refused(ctx)
 }
 
 // labelsOf reads NAME=VALUE.

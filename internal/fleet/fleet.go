@@ -82,6 +82,8 @@ type Worker struct {
 	packed  time.Time           // when it tried to pack spans last
 	owed    []store.Entry       // that the store could not take
 	failing bool                // at the last try
+	local   bool                // whether it has noted that the local store takes nothing
+	away    bool                // whether it has noted that the shared store is away
 	damages map[string]bool     // parts of the store of which it has noted that they are damaged
 	refused map[records.ID]bool // requests that are for others
 	began   time.Time
@@ -97,6 +99,8 @@ type Result struct {
 	Silent []string `json:"silent,omitempty"`
 	// Unwritten counts records that the store did not take.
 	Unwritten int `json:"unwritten,omitempty"`
+	// Unsent is why the shared store does not have all.
+	Unsent string `json:"unsent,omitempty"`
 }
 
 // Reasons why a worker ends.
@@ -193,14 +197,18 @@ func (w *Worker) end(ctx context.Context, reason string) (*Result, error) {
 		c.flushCounts()
 	}
 	w.write(bye.Entry(w.ID))
+	r := &Result{Reason: reason, Unwritten: len(w.owed)}
 	if l, ok := w.Store.(*store.Layered); ok {
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
 		defer cancel()
-		if err := l.Flush(flush); err != nil {
-			w.note(fmt.Sprintf("the shared store does not have all yet: %v; it gets the rest when a worker with the same local store runs again", err))
+		switch err := l.Flush(flush); {
+		case errors.Is(err, store.ErrLocal):
+			w.note(fmt.Sprintf("the shared store has all; %v", oneLine(err)))
+		case err != nil:
+			r.Unsent = oneLine(err)
+			w.note(fmt.Sprintf("the shared store does not have all yet: %s; it gets the rest when a worker with the same local store runs again", r.Unsent))
 		}
 	}
-	r := &Result{Reason: reason, Unwritten: len(w.owed)}
 	for _, c := range w.courses {
 		r.Runs += c.runs
 		if c.canary {
@@ -254,6 +262,7 @@ func (w *Worker) refresh(ctx context.Context) {
 	} else if ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		w.note(fmt.Sprintf("the store cannot be read: %v", err))
 	}
+	w.troubles()
 	for _, d := range store.Damages(w.Store) {
 		if !w.damages[d.What] {
 			w.damages[d.What] = true
@@ -267,6 +276,29 @@ func (w *Worker) refresh(ctx context.Context) {
 		c.adopt()
 	}
 }
+
+// troubles notes that the shared store is lost, or back, and the same of a local one in front of it, once each.
+func (w *Worker) troubles() {
+	l, ok := w.Store.(*store.Layered)
+	if !ok {
+		return
+	}
+	local, shared := l.Trouble()
+	if shared != nil && !w.away {
+		w.note(fmt.Sprintf("the shared store %s is lost: %s; what is found is kept in the local one", l.Shared(), oneLine(shared)))
+	} else if shared == nil && w.away {
+		w.note(fmt.Sprintf("the shared store %s is back", l.Shared()))
+	}
+	if local != nil && !w.local {
+		w.note(fmt.Sprintf("the local store takes nothing: %s; what is found goes to the shared one", oneLine(local)))
+	} else if local == nil && w.local {
+		w.note("the local store takes again what is found")
+	}
+	w.away, w.local = shared != nil, local != nil
+}
+
+// oneLine is the text of an error whose lines are joined.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // lookEvery is how often a worker takes in what others have written while it runs a test.
 const lookEvery = 10 * time.Second

@@ -557,3 +557,35 @@ func TestDamagedStore(t *testing.T) {
 		t.Errorf("%d notes of two segments", notes)
 	}
 }
+
+// A worker says once that its shared store is lost, why, and that it is back; and at its end that the store does not have all.
+func TestNotesOfSharedStore(t *testing.T) {
+	shared := &storetest.Failing{Store: store.NewMemory()}
+	l := store.NewLayered(store.NewMemory(), shared, "")
+	defer l.Close()
+	w := newWorker(l, "w", &fake{name: "t"})
+	var notes []string
+	w.Note = func(text string) { notes = append(notes, text) }
+	if err := w.register(); err != nil {
+		t.Fatal(err)
+	}
+	for _, down := range []bool{false, true, true, false, false, true} {
+		shared.Down.Store(down)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		for ctx.Err() == nil {
+			w.write(store.Entry{Key: "test/x"})
+			l.Flush(ctx)
+			w.refresh(ctx)
+			if _, trouble := l.Trouble(); (trouble != nil) == down {
+				break
+			}
+		}
+		cancel()
+	}
+	if len(notes) != 3 || !strings.Contains(notes[0], "is lost: away") || !strings.Contains(notes[1], "is back") || !strings.Contains(notes[2], "is lost") {
+		t.Errorf("%q", notes)
+	}
+	if r, err := w.end(t.Context(), Drained); err != nil || !strings.Contains(r.Unsent, "away") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,9 @@ type Layered struct {
 
 	mu      sync.Mutex
 	pending []Entry   // that the local database could not take
-	trouble error     // of the shared database
+	given   int       // how many of these the shared one has
+	unsent  error     // why the last copy to the shared database failed
+	unread  error     // why the last question to it failed
 	askFrom time.Time // before then the shared database is not asked: it was away, and it took long to learn that
 	owed    error     // of the local database
 	pushed  Cursor
@@ -87,11 +90,22 @@ func (l *Layered) copies(ctx context.Context) bool {
 
 func (l *Layered) String() string { return l.shared.String() + " behind " + l.local.String() }
 
-// Trouble is why the shared or the local database does not take what was added; nil if both do.
-func (l *Layered) Trouble() error {
+// Trouble is why the local database does not take what was added, and why the shared one is away; nil where it is not so.
+func (l *Layered) Trouble() (local, shared error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return errors.Join(l.owed, l.trouble)
+	return l.owed, cmp.Or(l.unsent, l.unread)
+}
+
+// Shared names the shared database.
+func (l *Layered) Shared() string { return l.shared.String() }
+
+// Refused asks the shared database whether it takes the user: ErrRefused. That it cannot be reached is no refusal.
+func (l *Layered) Refused(ctx context.Context) error {
+	if err := l.ask(ctx, func() error { return l.shared.Release(ctx, "access", l.holder) }); errors.Is(err, ErrRefused) {
+		return err
+	}
+	return nil
 }
 
 // Add implements Store.
@@ -143,7 +157,6 @@ func (l *Layered) copy(ctx context.Context) {
 		if l.copies(ctx) {
 			err := l.push(ctx)
 			l.mu.Lock()
-			l.trouble = err
 			if err != nil || len(l.pending) > 0 {
 				later = time.After(retryEvery)
 			}
@@ -163,6 +176,16 @@ func (l *Layered) copy(ctx context.Context) {
 func (l *Layered) push(ctx context.Context) error {
 	l.pushing.Lock()
 	defer l.pushing.Unlock()
+	err := l.pushAll(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil || ctx.Err() == nil {
+		l.unsent = err
+	}
+	return err
+}
+
+func (l *Layered) pushAll(ctx context.Context) error {
 	l.mu.Lock()
 	pending, from := slices.Clone(l.pending), l.pushed
 	l.mu.Unlock()
@@ -170,13 +193,16 @@ func (l *Layered) push(ctx context.Context) error {
 		err := l.local.Add(ctx, pending...)
 		l.mu.Lock()
 		if l.owed = err; err == nil {
-			l.pending = slices.Delete(l.pending, 0, len(pending))
+			l.pending, l.given = slices.Delete(l.pending, 0, len(pending)), 0
 		}
 		l.mu.Unlock()
 		if err != nil { // the shared one may take what the local one cannot
 			if err := l.shared.Add(ctx, pending...); err != nil {
 				return err
 			}
+			l.mu.Lock()
+			l.given = len(pending)
+			l.mu.Unlock()
 		}
 	}
 	if err := l.pushBlobs(ctx); err != nil {
@@ -194,7 +220,11 @@ func (l *Layered) push(ctx context.Context) error {
 	l.pushed = next
 	l.mu.Unlock()
 	if l.mark != "" {
-		return writeWhole(l.mark, []byte(next))
+		if err := writeWhole(l.mark, []byte(next)); err != nil { // the shared database has all; the next process copies it again
+			l.mu.Lock()
+			l.owed = cmp.Or(l.owed, err)
+			l.mu.Unlock()
+		}
 	}
 	return nil
 }
@@ -266,9 +296,9 @@ func (l *Layered) ask(ctx context.Context, call func() error) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trouble = nil
+	l.unread = nil
 	if err != nil && !errors.Is(err, ErrHeld) {
-		l.trouble = err
+		l.unread = err
 		l.askFrom = time.Now().Add((waitShare - 1) * time.Since(began))
 	}
 	return err
@@ -436,18 +466,24 @@ func (l *Layered) Release(ctx context.Context, name, holder string) error {
 	return errors.Join(l.local.Release(ctx, name, holder), l.ask(ctx, func() error { return l.shared.Release(ctx, name, holder) }))
 }
 
-// Flush copies all that was added to the shared database.
+// ErrLocal is the answer of Flush where the shared database has all, and the local one does not take what it lacks.
+var ErrLocal = errors.New("the local store lacks what it could not take")
+
+// Flush copies all that was added to the shared database, and brings what the local one lacks to that.
 func (l *Layered) Flush(ctx context.Context) error {
 	for {
 		err := l.push(ctx)
 		l.mu.Lock()
-		owed := len(l.pending)
+		owed, given, why := len(l.pending), l.given, l.owed
 		l.mu.Unlock()
 		if err != nil || owed == 0 {
 			return err
 		}
 		select {
 		case <-ctx.Done():
+			if owed == given {
+				return fmt.Errorf("%w: %w", ErrLocal, why)
+			}
 			return ctx.Err()
 		case <-time.After(retryEvery):
 		}

@@ -29,8 +29,8 @@ func TestLayeredSharedAway(t *testing.T) {
 	if got := storetest.All(t, l, ""); !slices.Equal(got, []string{"k = first"}) {
 		t.Fatalf("while it is away: %q", got)
 	}
-	if !errors.Is(l.Trouble(), storetest.ErrAway) {
-		t.Fatalf("trouble: %v", l.Trouble())
+	if local, shared := l.Trouble(); local != nil || !errors.Is(shared, storetest.ErrAway) {
+		t.Fatalf("trouble: %v, %v", local, shared)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -47,16 +47,23 @@ func TestLayeredSharedAway(t *testing.T) {
 	if b, err := shared.Blob(t.Context(), blob); err != nil || string(b) != "blob" {
 		t.Fatalf("the blob: %q, %v", b, err)
 	}
-	if l.Trouble() != nil {
-		t.Fatalf("trouble: %v", l.Trouble())
+	if local, shared := l.Trouble(); local != nil || shared != nil {
+		t.Fatalf("trouble: %v, %v", local, shared)
 	}
 	l.Close()
+}
+
+// full is a database that takes nothing while it is down, and can be read.
+type full struct{ *storetest.Failing }
+
+func (f full) Read(ctx context.Context, prefix string, from store.Cursor, each func(store.Entry) error) (store.Cursor, error) {
+	return f.Store.Read(ctx, prefix, from, each)
 }
 
 // While the local database is full, the shared one gets what is added, and the local one later.
 func TestLayeredLocalFull(t *testing.T) {
 	shared, local := &storetest.Failing{Store: store.NewMemory()}, &storetest.Failing{Store: store.NewMemory()}
-	l := store.NewLayered(local, shared, "")
+	l := store.NewLayered(full{local}, shared, "")
 	defer l.Close()
 	local.Down.Store(true)
 	storetest.Put(t, l, "first", "second")
@@ -67,6 +74,14 @@ func TestLayeredLocalFull(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 0)
 		l.Flush(ctx)
 		cancel()
+	}
+	soon, end := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer end()
+	if err := l.Flush(soon); !errors.Is(err, store.ErrLocal) || !errors.Is(err, storetest.ErrAway) {
+		t.Errorf("the shared one has all: %v", err)
+	}
+	if mine, theirs := l.Trouble(); !errors.Is(mine, storetest.ErrAway) || theirs != nil {
+		t.Errorf("trouble: %v, %v", mine, theirs)
 	}
 	local.Down.Store(false)
 	if err := l.Flush(t.Context()); err != nil {
@@ -154,3 +169,21 @@ func (c *counting) Add(ctx context.Context, entries ...store.Entry) error {
 }
 
 func (c *counting) Close() error { return nil }
+
+// A shared database that refuses the user is told from one that is away.
+func TestLayeredRefused(t *testing.T) {
+	for _, why := range []error{store.ErrRefused, storetest.ErrAway, nil} {
+		l := store.NewLayered(store.NewMemory(), &refusing{store.NewMemory(), why}, "")
+		if err := l.Refused(t.Context()); (err != nil) != (why == store.ErrRefused) {
+			t.Errorf("%v: %v", why, err)
+		}
+		l.Close()
+	}
+}
+
+type refusing struct {
+	store.Store
+	why error
+}
+
+func (r *refusing) Release(context.Context, string, string) error { return r.why }

@@ -33,6 +33,8 @@ var (
 	ErrHeld = errors.New("the lease is held by another")
 	// ErrNoBlob is the answer for a digest whose blob is not there.
 	ErrNoBlob = errors.New("the store has no such blob")
+	// ErrRefused is the answer of a server that does not take the user, the password or the token.
+	ErrRefused = errors.New("the server refuses access")
 	// ErrDamaged is the answer for a blob whose bytes are not those that were put.
 	ErrDamaged = errors.New("the blob is damaged")
 )

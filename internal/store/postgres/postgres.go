@@ -157,10 +157,14 @@ func (p *Postgres) do(ctx context.Context, limit time.Duration, f func(c call) e
 	if broken := (*lostError)(nil); errors.As(err, &broken) {
 		err = once()
 	}
-	if err != nil {
-		return fmt.Errorf("store: %s: %w", p.name, err)
+	var answer *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &answer) && strings.HasPrefix(answer.Code, "28"): // invalid authorization
+		return fmt.Errorf("store: %s: %w: %w", p.name, store.ErrRefused, err)
 	}
-	return nil
+	return fmt.Errorf("store: %s: %w", p.name, err)
 }
 
 // lostError is that of a connection that ended; another may do better.

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -170,6 +171,11 @@ func testSecrets(t *testing.T, server *storetest.Server) {
 		if text += fmt.Sprintf(" %v %+v", err, err); strings.Contains(text, word) || strings.Contains(text, word[:6]) {
 			t.Errorf("shown: %s", text)
 		}
+	}
+	wrong := open(t, "postgres://tester:"+word+"@"+address)
+	defer wrong.Close()
+	if err := wrong.Release(t.Context(), "l", "me"); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("a wrong password: %v", err)
 	}
 	if s := open(t, server.URL); strings.Contains(s.String(), storetest.Password) {
 		t.Errorf("shown: %s", s)

@@ -100,8 +100,14 @@ func (r *Redis) failed(err error) error {
 	if err == nil {
 		return nil
 	}
+	if refusal.MatchString(err.Error()) {
+		return fmt.Errorf("store: %s: %w: %w", r.name, store.ErrRefused, err)
+	}
 	return fmt.Errorf("store: %s: %w", r.name, err)
 }
+
+// refusal is how errors of a server begin that does not take the user or the password, or wants one.
+var refusal = regexp.MustCompile(`^(WRONGPASS|NOAUTH|NOPERM|ERR (invalid password|AUTH |Client sent AUTH))`)
 
 // prepare checks the version of what is there, once.
 func (r *Redis) prepare(ctx context.Context) error {

@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,6 +145,11 @@ func testSecrets(t *testing.T, server *storetest.Server) {
 		if text += fmt.Sprintf(" %v %+v", err, err); strings.Contains(text, word) || strings.Contains(text, word[:6]) {
 			t.Errorf("shown: %s", text)
 		}
+	}
+	wrong := open(t, "redis://:"+word+"@"+address)
+	defer wrong.Close()
+	if err := wrong.Release(t.Context(), "l", "me"); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("a wrong password: %v", err)
 	}
 	if s := open(t, server.URL); strings.Contains(s.String(), storetest.Password) {
 		t.Errorf("shown: %s", s)

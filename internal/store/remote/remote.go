@@ -214,9 +214,9 @@ func (c *Client) refused(answer *http.Response) error {
 		}
 		return f.err()
 	case c.token == "":
-		return fmt.Errorf("it wants a token; give it in %s, or a file with it in %s", TokenVariable, TokenFileVariable)
+		return fmt.Errorf("%w: it wants a token; give it in %s, or a file with it in %s", store.ErrRefused, TokenVariable, TokenFileVariable)
 	}
-	return fmt.Errorf("it does not take the token of %s or %s", TokenVariable, TokenFileVariable)
+	return fmt.Errorf("%w: it does not take the token of %s or %s", store.ErrRefused, TokenVariable, TokenFileVariable)
 }
 
 // call asks for an answer in JSON, within a time.

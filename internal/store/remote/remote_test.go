@@ -76,6 +76,9 @@ func use(ctx context.Context, s store.Store) map[string]error {
 
 // Without the token nothing is served, and no error shows it.
 func TestToken(t *testing.T) {
+	if err := open(t, serve(t, remote.Handler(store.NewMemory(), token)), "wr0ng").Release(t.Context(), "l", "me"); !errors.Is(err, store.ErrRefused) {
+		t.Error(err)
+	}
 	behind := store.NewMemory()
 	url := serve(t, remote.Handler(behind, token))
 	for given, want := range map[string]string{"": remote.TokenVariable, "wr0ng": "does not take the token", token + "x": "does not take the token", token[1:]: "does not take the token"} {
