@@ -144,7 +144,7 @@ func (b *bisector) between(ctx context.Context, good, bad string) (what string, 
 	ids := map[string]string{}
 	for _, rev := range []string{good, bad} {
 		if ids[rev] = commitOf(ctx, b.root, rev); ids[rev] == "" {
-			return "", nil, &noCommitError{rev, b.root}
+			return "", nil, fmt.Errorf("%s is no commit of %s", rev, b.root)
 		}
 	}
 	from, to := ids[good], ids[bad]
@@ -161,11 +161,6 @@ func (b *bisector) between(ctx context.Context, good, bad string) (what string, 
 	list = strings.Fields(git(ctx, b.root, "rev-list", "--first-parent", "--reverse", from+".."+to))
 	return what, append([]string{from}, list...), nil
 }
-
-// noCommitError is that of a revision that a repository lacks: another clone of it may have it.
-type noCommitError struct{ rev, root string }
-
-func (e *noCommitError) Error() string { return fmt.Sprintf("%s is no commit of %s", e.rev, e.root) }
 
 // halve finds the commits of which one changed the result: the first that differs from commits[0].
 func (b *bisector) halve(ctx context.Context, commits []string, introduced bool) ([]string, error) {
@@ -319,20 +314,27 @@ func (a *app) requestBisect(ctx context.Context, url, id string, args []string, 
 		if err != nil {
 			return mistaken(err)
 		}
+		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.ID, By: userName(), AtMs: time.Now().UnixMilli(), Good: good, Bad: bad}
+		if err := r.Check(); err != nil {
+			return mistaken(err)
+		}
 		// A name such as HEAD or main may stand for another commit where the worker is.
 		dir := "."
 		if len(args) > 0 {
 			dir = args[0]
 		}
-		commit := func(rev string) string {
-			if rev == "" {
-				return ""
-			}
-			return cmp.Or(git(ctx, dir, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}"), rev)
+		if at, err := os.Stat(dir); err == nil && !at.IsDir() {
+			dir = filepath.Dir(dir)
 		}
-		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.ID, By: userName(), AtMs: time.Now().UnixMilli(), Good: commit(good), Bad: commit(bad)}
-		if err := r.Check(); err != nil {
-			return mistaken(err)
+		for _, rev := range []*string{&r.Good, &r.Bad} {
+			if *rev == "" {
+				continue
+			}
+			id := commitOf(ctx, dir, *rev)
+			if id == "" {
+				return mistaken(fmt.Errorf("%s is no commit of the repository of %s; name the project's folder after the failure, or fetch the commit by git", *rev, dir))
+			}
+			*rev = id
 		}
 		if err := s.Add(ctx, r.Entry()); err != nil {
 			return err

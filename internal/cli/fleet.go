@@ -332,12 +332,7 @@ func (x *fleetProject) Bisect(ctx context.Context, file []byte, good, bad string
 	if err != nil {
 		return found, fmt.Errorf("%w: %w", fleet.ErrElsewhere, err)
 	}
-	found, err = b.find(ctx, good, cmp.Or(bad, "HEAD"))
-	var missing *noCommitError
-	if errors.As(err, &missing) {
-		err = fmt.Errorf("%w: %w", fleet.ErrElsewhere, err)
-	}
-	return found, err
+	return b.find(ctx, good, cmp.Or(bad, "HEAD"))
 }
 
 // here is a session and a failure of the store as the present code and configuration have them, alone or with its smallest run.

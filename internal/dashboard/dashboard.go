@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -230,10 +231,17 @@ func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) {
 		h.Set("X-Frame-Options", "SAMEORIGIN")
 	} else {
 		h.Set("Content-Type", "application/json")
-		h.Set("Content-Disposition", `attachment; filename="`+string(digest[:16])+`.json"`)
+		name := string(digest[:16])
+		if id := r.URL.Query().Get("id"); failureName.MatchString(id) {
+			name = id // as the command names it that replays the failure
+		}
+		h.Set("Content-Disposition", `attachment; filename="`+name+`.json"`)
 	}
 	w.Write(b)
 }
+
+// failureName is an id that is a part of a file's name.
+var failureName = regexp.MustCompile(`^[0-9a-f]{1,64}$`)
 
 // doctype is what the pages of runs begin with.
 const doctype = "<!doctype html>"

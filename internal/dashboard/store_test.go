@@ -3,7 +3,9 @@ package dashboard
 import (
 	"bufio"
 	"errors"
+	"html"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -182,5 +184,59 @@ func TestDamage(t *testing.T) {
 	}
 	if text, _ := get(t, s, "/"); !strings.Contains(text, "The database is damaged: log/") {
 		t.Error(text)
+	}
+}
+
+// A dashboard whose store is down as it starts says that alone, and nothing of what it cannot know.
+func TestStoreThatIsDownAtTheStart(t *testing.T) {
+	db := &storetest.Failing{Store: filled(t)}
+	db.Down.Store(true)
+	d := of(db)
+	s := serve(t, d)
+	for {
+		state, changed := d.model.State()
+		if state.Problem != "" {
+			break
+		}
+		<-changed
+	}
+	body, _ := get(t, s, "/")
+	if !strings.Contains(body, "The database does not answer since") {
+		t.Errorf("nothing says that the database is away:\n%.2000s", body)
+	}
+	for _, wrong := range []string{"still being read", "Start a worker", "No test", "0001-01-01", "read before"} {
+		if strings.Contains(body, wrong) {
+			t.Errorf("the page says %q of a database that nobody has read", wrong)
+		}
+	}
+}
+
+// A request for a commit shows which revisions it is about.
+func TestRevisionsOfRequests(t *testing.T) {
+	db := store.NewMemory()
+	r := records.Request{Kind: records.BisectRequest, Test: "t", Failure: "f", Good: "v1.4.0", By: "ann", AtMs: 1}
+	if err := db.Add(t.Context(), r.Entry()); err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := get(t, serve(t, of(db)), "/workers"); !strings.Contains(body, "v1.4.0..HEAD") {
+		t.Error("the page of workers does not show the revisions")
+	}
+}
+
+// The file of a failure is saved under the name that the command has which replays it.
+func TestNameOfTheFile(t *testing.T) {
+	s := serve(t, of(filled(t)))
+	body, _ := get(t, s, addresses()["failure"])
+	link := regexp.MustCompile(`href="(file\?digest=[^"]*)" download="([0-9a-f]+\.json)"`).FindStringSubmatch(body)
+	if link == nil || !strings.Contains(body, "bloodhound replay "+link[2]) {
+		t.Fatalf("%q", link)
+	}
+	path := "/" + html.UnescapeString(link[1])
+	if _, r := get(t, s, path); r.Header.Get("Content-Disposition") != `attachment; filename="`+link[2]+`"` {
+		t.Errorf("%s, want %s", r.Header.Get("Content-Disposition"), link[2])
+	}
+	digest, _, _ := strings.Cut(path, "&")
+	if _, r := get(t, s, digest+"&id=%22x%0d%0a"); !regexp.MustCompile(`^attachment; filename="[0-9a-f]{16}\.json"$`).MatchString(r.Header.Get("Content-Disposition")) {
+		t.Error(r.Header.Get("Content-Disposition"))
 	}
 }
