@@ -212,7 +212,7 @@ func TestFiles(t *testing.T) {
 	}
 	s := serve(t, of(db))
 	body, _ := get(t, s, "/failure?test="+string(testID)+"&id="+string(lostID))
-	m := regexp.MustCompile(`href="(file\?digest=[0-9a-f]{64})"`).FindStringSubmatch(body)
+	m := regexp.MustCompile(`href="(file\?digest=[0-9a-f]{64})&amp;id=[^"]*" download`).FindStringSubmatch(body)
 	if m == nil {
 		t.Fatal("the page names no file")
 	}
