@@ -115,6 +115,13 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
 			from, into := args[:len(args)-1], args[len(args)-1]
+			for _, url := range from { // before a folder is made for what they have
+				s, err := open.Existing(url)
+				if err != nil {
+					return err
+				}
+				s.Close()
+			}
 			return a.with(ctx, into, open.Open, func(to store.Store) error {
 				doc := movedDocument{Bloodhound: Version(), Verb: "db merge", Store: to.String()}
 				damaged := 0

@@ -87,6 +87,7 @@ func Open(text string) (*Redis, error) {
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.ContextTimeoutEnabled = true
 	o.MaxRetries = cmp.Or(o.MaxRetries, retries)
+	o.DialerRetries = 1 // a question is asked again as a whole
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, connectTime), cmp.Or(o.ReadTimeout, silence), cmp.Or(o.WriteTimeout, silence)
 	return &Redis{name: name.String(), prefix: "{" + prefix + "}:", c: client.NewClient(o), packer: store.NewPacker()}, nil
 }
@@ -99,6 +100,10 @@ func (r *Redis) key(parts ...string) string { return r.prefix + strings.Join(par
 func (r *Redis) failed(err error) error {
 	if err == nil {
 		return nil
+	}
+	var late interface{ Timeout() bool }
+	if strings.HasPrefix(r.name, "rediss:") && errors.As(err, &late) && late.Timeout() {
+		return fmt.Errorf("store: %s: %w; the port may not speak TLS: redis:// is without", r.name, err)
 	}
 	if refusal.MatchString(err.Error()) {
 		return fmt.Errorf("store: %s: %w: %w", r.name, store.ErrRefused, err)

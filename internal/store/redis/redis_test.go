@@ -3,6 +3,7 @@ package redis_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -153,5 +154,33 @@ func testSecrets(t *testing.T, server *storetest.Server) {
 	}
 	if s := open(t, server.URL); strings.Contains(s.String(), storetest.Password) {
 		t.Errorf("shown: %s", s)
+	}
+}
+
+// A port that answers nothing to TLS is asked twice, and the error says what may be wrong.
+func TestPortWithoutTLS(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var came atomic.Int64
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			came.Add(1)
+			defer c.Close()
+		}
+	}()
+	defer l.Close()
+	s := open(t, "rediss://"+l.Addr().String()+"?dial_timeout=50ms")
+	defer s.Close()
+	if err := s.Release(t.Context(), "l", "me"); err == nil || !strings.Contains(err.Error(), "may not speak TLS") {
+		t.Error(err)
+	}
+	if n := came.Load(); n > 2 {
+		t.Errorf("%d connections", n)
 	}
 }
