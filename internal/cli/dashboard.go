@@ -70,7 +70,7 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 			return err
 		}
 	}
-	db, err := open.Existing(storeNamed(f.store, open.Default))
+	db, err := open.Served(storeNamed(f.store, open.Default))
 	if err != nil {
 		return fmt.Errorf("%w; name one by --store, as workers do", err)
 	}

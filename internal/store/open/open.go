@@ -28,13 +28,16 @@ var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
 
 // Open opens the database of a URL. A server is asked on first use, so that a worker whose shared database is away can begin. Errors and names
 // of databases have no passwords.
-func Open(text string) (store.Store, error) { return opening{make: true}.open(text) }
+func Open(text string) (store.Store, error) { return opening{make: true, tables: true}.open(text) }
 
 // Existing opens a database as Open does, but makes no folder where there is none: a name that is mistyped is no empty database.
 func Existing(text string) (store.Store, error) { return opening{}.open(text) }
 
-// opening is how databases are opened.
-type opening struct{ make bool } // what is missing
+// Served opens a database for a dashboard: as Existing does, but one on a server is made, since workers may come by the dashboard alone.
+func Served(text string) (store.Store, error) { return opening{tables: true}.open(text) }
+
+// opening is what is made where it is missing.
+type opening struct{ make, tables bool } // folders; what a database has on a server
 
 func (o opening) open(text string) (store.Store, error) {
 	text = strings.TrimSpace(text)
@@ -53,7 +56,7 @@ func (o opening) open(text string) (store.Store, error) {
 		}
 		return store.NewMemory(), nil
 	case "readonly":
-		s, err := o.open(rest)
+		s, err := opening{}.open(rest)
 		if err != nil {
 			return nil, err
 		}
@@ -68,9 +71,17 @@ func (o opening) open(text string) (store.Store, error) {
 	text = kind + ":" + rest
 	switch kind {
 	case "postgres", "postgresql":
-		return opened(postgres.Open(text))
+		p, err := postgres.Open(text)
+		if err == nil {
+			p.Existing = !o.tables
+		}
+		return opened(p, err)
 	case "redis", "rediss":
-		return opened(redis.Open(text))
+		r, err := redis.Open(text)
+		if err == nil {
+			r.Existing = !o.tables
+		}
+		return opened(r, err)
 	default:
 		token, err := remote.Token()
 		if err != nil {
@@ -112,7 +123,7 @@ func ForWorker(text, folder string) (store.Store, error) {
 	text = strings.TrimSpace(text)
 	if _, _, ok := layers(text); !ok {
 		if kind, _ := divide(text); slices.Contains(servers, kind) {
-			return opening{make: true}.layered(folder, text)
+			return opening{make: true, tables: true}.layered(folder, text)
 		}
 	}
 	return Open(text)

@@ -17,6 +17,9 @@ import (
 func TestNames(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(remote.TokenVariable, "t0ken")
+	if s, err := open.Open("a"); err != nil || s.Close() != nil {
+		t.Fatal(err)
+	}
 	for url, want := range map[string]string{
 		"a": "a", "dir:b": "b", "./c:d": "./c:d", "dir:e:f": "e:f", "memory:": "memory:", "readonly:a": "readonly:a", "readonly:memory:": "readonly:memory:",
 		"postgres://u:secret@host/db": "postgres://host/db", "postgresql://u:secret@host:5433,other:5434/db?schema=s": "postgres://host:5433,other:5434/db?schema=s",
@@ -69,7 +72,7 @@ func TestNames(t *testing.T) {
 
 func TestExisting(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, url := range []string{"none", "dir:none", "readonly:none", "none,memory:", "memory:,none"} {
+	for _, url := range []string{"none", "dir:none", "readonly:none", "none,memory:", "memory:,none", "readonly:none"} {
 		if s, err := open.Existing(url); err == nil {
 			t.Errorf("%s is %s", url, s)
 		}

@@ -66,6 +66,8 @@ type Postgres struct {
 	schema string
 	pool   *pgxpool.Pool
 	packer *store.Packer
+	// Existing is that no tables are made: where there are none there is no database.
+	Existing bool
 
 	mu      sync.Mutex
 	era     string        // of the tables; "" until they were looked at
@@ -198,6 +200,9 @@ func (p *Postgres) prepare(ctx context.Context) (string, error) {
 	era, err := p.look(ctx, p.pool)
 	var answer *pgconn.PgError
 	if errors.As(err, &answer) && (answer.Code == "42P01" || answer.Code == "3F000") { // no such table, no such schema
+		if p.Existing {
+			return "", errors.New("there is no database in the schema " + p.schema)
+		}
 		err = pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtext($1))", "bloodhound "+p.schema); err != nil {
 				return err

@@ -43,7 +43,7 @@ func TestPostgres(t *testing.T) {
 		name string
 		run  func(*testing.T, *storetest.Server)
 	}{
-		{"LateCommit", testLateCommit}, {"NumbersAfterCrash", testNumbersAfterCrash}, {"Restart", testRestart}, {"OtherVersion", testOtherVersion}, {"Secrets", testSecrets},
+		{"LateCommit", testLateCommit}, {"Existing", testExisting}, {"NumbersAfterCrash", testNumbersAfterCrash}, {"Restart", testRestart}, {"OtherVersion", testOtherVersion}, {"Secrets", testSecrets},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
 	}
@@ -58,6 +58,28 @@ func connect(t *testing.T, server *storetest.Server) *pgx.Conn {
 	}
 	t.Cleanup(func() { conn.Close(context.Background()) })
 	return conn
+}
+
+// A reader makes no schema.
+func testExisting(t *testing.T, server *storetest.Server) {
+	url := fresh(server)
+	_, schema, _ := strings.Cut(url, "schema=")
+	s := open(t, url)
+	defer s.Close()
+	s.Existing = true
+	if _, err := s.Read(t.Context(), "", "", nil); err == nil || !strings.Contains(err.Error(), "there is no database") {
+		t.Error(err)
+	}
+	there := true
+	if err := connect(t, server).QueryRow(t.Context(), "SELECT to_regnamespace($1) IS NOT NULL", schema).Scan(&there); err != nil || there {
+		t.Error(there, err)
+	}
+	other := open(t, url)
+	defer other.Close()
+	storetest.Put(t, other, "v")
+	if got := storetest.All(t, s, ""); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
 }
 
 // A transaction that began first and ends last is read, and what came between is not read again.

@@ -51,6 +51,8 @@ type Redis struct {
 	prefix string
 	c      *client.Client
 	packer *store.Packer
+	// Existing is that no database is made.
+	Existing bool
 
 	mu    sync.Mutex
 	known bool // that the version is right
@@ -121,6 +123,11 @@ func (r *Redis) prepare(ctx context.Context) error {
 	r.mu.Unlock()
 	if err := ctx.Err(); err != nil || known {
 		return err
+	}
+	if r.Existing {
+		if n, err := r.c.Exists(ctx, r.key("version")).Result(); err != nil || n == 0 {
+			return r.failed(cmp.Or(err, errors.New("there is no database with this prefix")))
+		}
 	}
 	is, err := r.c.SetArgs(ctx, r.key("version"), version, client.SetArgs{Mode: "NX", Get: true}).Result()
 	if errors.Is(err, client.Nil) {

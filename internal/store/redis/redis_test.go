@@ -42,7 +42,7 @@ func TestRedis(t *testing.T) {
 		name string
 		run  func(*testing.T, *storetest.Server)
 	}{
-		{"Restart", testRestart}, {"OtherVersion", testOtherVersion}, {"Full", testFull}, {"Secrets", testSecrets},
+		{"Restart", testRestart}, {"Existing", testExisting}, {"OtherVersion", testOtherVersion}, {"Full", testFull}, {"Secrets", testSecrets},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
 	}
@@ -69,6 +69,27 @@ func testRestart(t *testing.T, server *storetest.Server) {
 	later := ""
 	if _, err := s.Read(t.Context(), "", from, func(e store.Entry) error { later += string(e.Value) + " "; return nil }); err != nil || !strings.Contains(later, "after") {
 		t.Fatalf("behind the cursor: %q, %v", later, err)
+	}
+}
+
+// A reader makes no keys.
+func testExisting(t *testing.T, server *storetest.Server) {
+	url := fresh(server)
+	s := open(t, url)
+	defer s.Close()
+	s.Existing = true
+	_, prefix, _ := strings.Cut(url, "prefix=")
+	if _, err := s.Read(t.Context(), "", "", nil); err == nil || !strings.Contains(err.Error(), "there is no database") {
+		t.Error(err)
+	}
+	if n, err := admin(t, server).Exists(t.Context(), "{"+prefix+"}:version").Result(); err != nil || n != 0 {
+		t.Error(n, err)
+	}
+	other := open(t, url)
+	defer other.Close()
+	storetest.Put(t, other, "v")
+	if got := storetest.All(t, s, ""); len(got) != 1 {
+		t.Errorf("%q", got)
 	}
 }
 
