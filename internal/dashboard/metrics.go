@@ -63,6 +63,7 @@ func metricsOf(a *ask, state State) []*family {
 	strange := gauge("database_strange_entries", "Entries that this version cannot read, by kind.")
 	damaged := gauge("database_damaged_segments", "Segments of the database of which a part cannot be read.")
 	workers := gauge("workers_alive", "Workers that recorded something in the last three minutes.")
+	paused := gauge("workers_paused", "Those of them that rest, as people ask for.")
 	runs := counter("runs_total", "Runs of all codes, by phase.")
 	events := counter("events_total", "Events of all runs.")
 	lost := counter("lost_runs_total", "Runs that the machine or the engine failed.")
@@ -84,7 +85,6 @@ func metricsOf(a *ask, state State) []*family {
 	for _, kind := range slices.Sorted(maps.Keys(a.view.Strange)) {
 		strange.add(float64(a.view.Strange[kind]), "kind", kind)
 	}
-	seen := map[records.ID]int64{}
 	for _, t := range testsOf(a.view) {
 		label := []string{"test", refOf(t).Name, "id", string(t.ID)} // two tests may have names that begin alike
 		with := func(more ...string) []string { return append(slices.Clone(label), more...) }
@@ -97,9 +97,6 @@ func metricsOf(a *ask, state State) []*family {
 				}
 				phases[phase].Add(s)
 				all.Add(s)
-			}
-			for id, s := range e.Shares {
-				seen[id] = max(seen[id], s.LastMs)
 			}
 		}
 		for _, phase := range slices.Sorted(maps.Keys(phases)) {
@@ -134,17 +131,15 @@ func metricsOf(a *ask, state State) []*family {
 			}
 		}
 	}
-	alive := 0
-	for id, at := range seen {
-		alive += btoi(a.alive(id, at))
-	}
+	alive := a.working()
 	workers.add(float64(alive))
+	paused.add(float64(alive * btoi(a.view.Paused())))
 	open := 0
 	for _, r := range a.view.Requests {
 		open += btoi(r.AtMs > 0 && len(r.Answers) == 0)
 	}
 	requests.add(float64(open))
-	return []*family{up, entries, size, strange, damaged, workers, runs, events, lost, seconds, features, failures, ok, last, risk, holdout, requests}
+	return []*family{up, entries, size, strange, damaged, workers, paused, runs, events, lost, seconds, features, failures, ok, last, risk, holdout, requests}
 }
 
 // metrics serves what Prometheus reads.

@@ -16,6 +16,7 @@ type Overview struct {
 	Failures []failureRow `json:"failures"`
 	Left     int          `json:"failures_left_out,omitempty"`
 	Alive    int          `json:"workers_alive"`
+	Paused   bool         `json:"paused"` // they rest, as people ask for
 	Runs     uint64       `json:"runs"`
 	Only     string       `json:"only,omitempty"` // the finding that is shown
 	Search   string       `json:"search,omitempty"`
@@ -78,14 +79,10 @@ const maxRows = 500
 func buildOverview(a *ask) (any, error) {
 	o := &Overview{Only: a.query.Get("finding"), Search: a.query.Get("q"), Sort: a.query.Get("sort")}
 	count := map[records.Finding]int{}
-	alive := map[records.ID]bool{}
 	for _, t := range testsOf(a.view) {
 		row, failures := rowOf(a.view, t)
 		for _, e := range t.Efforts {
 			o.Runs += e.Runs()
-			for id, s := range e.Shares {
-				alive[id] = alive[id] || a.alive(id, s.LastMs)
-			}
 		}
 		for _, f := range failures {
 			if f.State != records.Ignored && !row.Canary {
@@ -99,11 +96,7 @@ func buildOverview(a *ask) (any, error) {
 			o.Tests = append(o.Tests, row)
 		}
 	}
-	for _, is := range alive {
-		if is {
-			o.Alive++
-		}
-	}
+	o.Alive, o.Paused = a.working(), a.view.Paused()
 	for _, f := range records.Findings {
 		o.Findings = append(o.Findings, tally{f, count[f]})
 	}

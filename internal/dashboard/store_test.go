@@ -240,3 +240,25 @@ func TestNameOfTheFile(t *testing.T) {
 		t.Error(r.Header.Get("Content-Disposition"))
 	}
 }
+
+// A worker that is paused is alive on all pages, also if it has made no run.
+func TestPausedWorker(t *testing.T) {
+	db := store.NewMemory()
+	now := dashboardtest.Now.UnixMilli()
+	w := records.Worker{Host: "h", StartedMs: now - 3600_000}
+	seen := w
+	seen.SeenMs = now - 60_000
+	pause := records.Pause{On: true, By: "ann", AtMs: now - 1800_000}
+	if err := db.Add(t.Context(), seen.Entry("w"), w.Entry("w"), pause.Entry()); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, of(db))
+	for path, want := range map[string]string{
+		"/": "1 worker paused", "/workers": `<span class="state waiting">paused</span></td>`, "/metrics": "bloodhound_workers_alive 1\n", "/metrics?": "bloodhound_workers_paused 1\n",
+		"/api/v1/overview": `"workers_alive": 1`,
+	} {
+		if body, _ := get(t, s, path); !strings.Contains(strings.ReplaceAll(body, `":1`, `": 1`), want) {
+			t.Errorf("%s has no %s", path, want)
+		}
+	}
+}

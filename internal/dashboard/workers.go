@@ -27,6 +27,7 @@ type workerRow struct {
 	workerRef
 	*records.Worker
 	Alive   bool   `json:"alive"`
+	Paused  bool   `json:"paused"` // alive, and at rest as people ask for
 	FirstMs int64  `json:"first_ms,omitempty"`
 	LastMs  int64  `json:"last_ms,omitempty"`
 	Runs    uint64 `json:"runs"`
@@ -52,11 +53,30 @@ const silentAfter = 3 * time.Minute
 // ranges of the bars; one that is not here is all of the time.
 var ranges = map[string]time.Duration{"1h": time.Hour, "1d": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour}
 
+// working counts the workers that are alive.
+func (a *ask) working() (n int) {
+	seen := map[records.ID]int64{}
+	for id := range a.view.Workers {
+		seen[id] = 0
+	}
+	for _, t := range a.view.Tests {
+		for _, e := range t.Efforts {
+			for id, s := range e.Shares {
+				seen[id] = max(seen[id], s.LastMs)
+			}
+		}
+	}
+	for id, at := range seen {
+		n += btoi(a.alive(id, at))
+	}
+	return n
+}
+
 // alive reports whether a worker, which was seen last at a time, goes on.
 func (a *ask) alive(id records.ID, lastMs int64) bool {
 	w := a.view.Workers[id]
 	if w != nil {
-		lastMs = max(lastMs, w.StartedMs)
+		lastMs = max(lastMs, w.StartedMs, w.SeenMs)
 	}
 	return (w == nil || w.EndedMs == 0) && a.now.UnixMilli()-lastMs < silentAfter.Milliseconds()
 }
@@ -91,6 +111,7 @@ func buildWorkers(a *ask) (any, error) {
 	}
 	for id, r := range rows {
 		r.Alive = a.alive(id, r.LastMs)
+		r.Paused = r.Alive && v.Paused()
 		if r.Alive {
 			p.Alive++
 		}

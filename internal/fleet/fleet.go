@@ -310,13 +310,23 @@ func (w *Worker) look(ctx context.Context) {
 	}
 }
 
+// signEvery is how often a worker that is paused gives a sign of life.
+const signEvery = time.Minute
+
 // rest waits while people ask workers to.
 func (w *Worker) rest(ctx context.Context) {
 	if !w.view.Paused() {
 		return
 	}
 	w.note(strings.TrimSuffix(fmt.Sprintf("paused by %s: %s", w.view.Pause.By, w.view.Pause.Text), ": "))
+	var signed time.Time
 	for w.view.Paused() && w.over(ctx) == "" {
+		if time.Since(signed) >= signEvery {
+			signed = time.Now()
+			sign := w.Identity
+			sign.SeenMs = now()
+			w.write(sign.Entry(w.ID))
+		}
 		w.write() // what the store could not take
 		wait, cancel := context.WithTimeout(ctx, w.left(lookEvery))
 		if err := w.Store.Wait(wait, w.prefix, w.cursor); err != nil {

@@ -282,6 +282,9 @@ func TestPause(t *testing.T) {
 	if w.rest(t.Context()); !slices.Equal(notes, []string{"paused by ann: load test", "goes on, as bob asks for"}) {
 		t.Fatalf("%q", notes)
 	}
+	if viewOf(t, s).Workers["w1"].SeenMs == 0 {
+		t.Error("a worker that was paused gave no sign of life")
+	}
 	if e := viewOf(t, s).Test(w.courses[0].test).Efforts[w.courses[0].place]; e == nil || e.Runs() != runs {
 		t.Errorf("%d runs are not recorded: %+v", runs, e)
 	}

@@ -99,6 +99,7 @@ type Worker struct {
 	Labels     map[string]string `json:"labels,omitempty"` // pod, job, ...
 	CPUs       int               `json:"cpus,omitempty"`
 	StartedMs  int64             `json:"started_ms"`
+	SeenMs     int64             `json:"seen_ms,omitempty"` // a sign of life of a worker that is paused, and records nothing else
 	// EndedMs and Reason are set in what a worker records when it ends.
 	EndedMs int64  `json:"ended_ms,omitempty"`
 	Reason  string `json:"reason,omitempty"`

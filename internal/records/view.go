@@ -224,7 +224,7 @@ func (v *View) record(kind string, id [4]ID, value []byte) bool {
 		return read(value, func(e *Env) { v.Envs[id[0]] = e })
 	case kindWorker:
 		return read(value, func(w *Worker) {
-			if had := v.Workers[id[0]]; had != nil && had.EndedMs > w.EndedMs {
+			if had := v.Workers[id[0]]; had != nil && (had.EndedMs > w.EndedMs || had.EndedMs == w.EndedMs && had.SeenMs > w.SeenMs) {
 				return
 			}
 			v.Workers[id[0]] = w
