@@ -386,7 +386,7 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 					fmt.Fprintf(a.out, "%s %d entries of spans into %d\n", packed, doc.Spans, doc.Packs)
 				}
 				if doc.Counts > 0 {
-					fmt.Fprintf(a.out, "%s %d counts of runs for which later ones stand\n", did, doc.Counts)
+					fmt.Fprintf(a.out, "%s %d counts of runs and signs of life for which later ones stand\n", did, doc.Counts)
 				}
 				fmt.Fprintf(a.out, "%s %d entries that were stored more than once, and %d blobs to which nothing refers (%s)\n", did, doc.Entries, doc.Blobs, megabytes(doc.BlobBytes))
 				return nil

@@ -163,7 +163,7 @@ func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s := d.shell("error", r)
 	s.Title, s.Error = "This page cannot be made", err.Error()
 	code := http.StatusInternalServerError
-	if errors.Is(err, errNotThere) {
+	if errors.Is(err, errNotThere) || errors.Is(err, errNoPage) {
 		s.Title, code = "There is no such page", http.StatusNotFound
 	}
 	s.State, _ = d.model.State()
@@ -171,7 +171,12 @@ func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (d *Dashboard) missing(w http.ResponseWriter, r *http.Request) {
-	d.fail(w, r, fmt.Errorf("%s is %w", r.URL.Path, errNotThere))
+	err := fmt.Errorf("%s is %w", r.URL.Path, errNoPage)
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		answer(w, http.StatusNotFound, map[string]string{"error": err.Error()})
+		return
+	}
+	d.fail(w, r, err)
 }
 
 // api serves the data of a page as JSON.

@@ -284,7 +284,7 @@ func TestAPI(t *testing.T) {
 	get(t, s, "/")
 	for path, want := range map[string]string{
 		"overview": `"finding": "resolved"`, "test?id=" + string(testID): `"bound": `, "failure?test=" + string(testID) + "&id=" + string(lostID): `"replay": "bloodhound replay ` + lostName + `.json"`,
-		"workers": `"reason": "drained"`, "corpus?test=" + string(testID): `"mutation": "move a fault"`, "compare": `"features_of_both"`, "database": `"kind": "span"`, "status": `"reading": false`,
+		"workers": `"reason": "drained"`, "corpus?test=" + string(testID): `"mutation": "move a fault"`, "compare": `"spans": `, "no-such-page": `no page of the dashboard`, "database": `"kind": "span"`, "status": `"reading": false`,
 	} {
 		body, r := get(t, s, "/api/v1/"+path)
 		if !json.Valid([]byte(body)) || r.Header.Get("Content-Type") != "application/json" || !strings.Contains(body, want) {

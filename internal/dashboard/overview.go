@@ -78,6 +78,9 @@ const maxRows = 500
 
 func buildOverview(a *ask) (any, error) {
 	o := &Overview{Only: a.query.Get("finding"), Search: a.query.Get("q"), Sort: a.query.Get("sort")}
+	if !slices.Contains(records.Findings, records.Finding(o.Only)) {
+		o.Only = ""
+	}
 	count := map[records.Finding]int{}
 	for _, t := range testsOf(a.view) {
 		row, failures := rowOf(a.view, t)

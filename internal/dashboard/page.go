@@ -73,6 +73,9 @@ func eachFailure(v *records.View) (list []url.Values) {
 // errNotThere is the answer for a test or failure that the database does not have.
 var errNotThere = errors.New("not in the database")
 
+// errNoPage is the answer for a path that leads nowhere.
+var errNoPage = errors.New("no page of the dashboard")
+
 // testsOf lists the tests by name.
 func testsOf(v *records.View) (list []*records.TestView) {
 	for _, t := range v.Tests {

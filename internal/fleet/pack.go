@@ -24,7 +24,7 @@ type Packed struct {
 	Counts int `json:"dropped_counts"`
 }
 
-// Pack packs the spans of a database that ended before a time, and drops the counts for which later ones stand; dry only counts. It may be cut short, and several
+// Pack packs the spans of a database that ended before a time, and drops counts and signs of life for which later ones stand; dry only counts. It may be cut short, and several
 // may do it at once.
 func Pack(ctx context.Context, s store.Store, before time.Time, dry bool) (Packed, error) {
 	p, err := packEntries(ctx, s, before, dry)
@@ -39,11 +39,11 @@ func packEntries(ctx context.Context, s store.Store, before time.Time, dry bool)
 		return p, err
 	}
 	var old records.Superseded
-	if _, err = s.Read(ctx, records.CountedPrefix, "", func(e store.Entry) error { old.Take(e); return nil }); err != nil {
+	if _, err = s.Read(ctx, records.SupersededPrefix, "", func(e store.Entry) error { old.Take(e); return nil }); err != nil {
 		return p, err
 	}
 	if dry {
-		_, err = s.Read(ctx, records.CountedPrefix, "", func(e store.Entry) error {
+		_, err = s.Read(ctx, records.SupersededPrefix, "", func(e store.Entry) error {
 			if old.Is(e) {
 				p.Counts++
 			}
@@ -51,7 +51,7 @@ func packEntries(ctx context.Context, s store.Store, before time.Time, dry bool)
 		})
 		return p, err
 	}
-	p.Counts, err = s.Drop(ctx, records.CountedPrefix, old.Is)
+	p.Counts, err = s.Drop(ctx, records.SupersededPrefix, old.Is)
 	return p, err
 }
 

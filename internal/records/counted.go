@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
@@ -100,33 +101,51 @@ func later(a, b *Counted) *Counted {
 	return a
 }
 
-// CountedPrefix is that of all counts.
-const CountedPrefix = kindCounted + "/"
+// Superseded reports which records of workers later ones stand for: counts, and what workers say of themselves. It takes in all entries first.
+type Superseded struct {
+	counts  map[string]*Counted
+	workers map[string]*Worker
+}
 
-// Superseded reports which counts of workers later ones stand for. It takes in all entries first.
-type Superseded struct{ latest map[string]*Counted }
+// SupersededPrefix is that of the records that later ones may stand for.
+var SupersededPrefix = store.AnyOf(kindCounted+"/", kindWorker+"/")
 
 // Take takes in an entry.
 func (s *Superseded) Take(e store.Entry) {
-	if s.latest == nil {
-		s.latest = map[string]*Counted{}
+	if s.counts == nil {
+		s.counts, s.workers = map[string]*Counted{}, map[string]*Worker{}
 	}
-	if c := countedOf(e); c != nil {
-		s.latest[e.Key] = later(s.latest[e.Key], c)
+	if w := recordOf[Worker](e, kindWorker); w != nil {
+		s.workers[e.Key] = laterWorker(s.workers[e.Key], w)
+	}
+	if c := recordOf[Counted](e, kindCounted); c != nil {
+		s.counts[e.Key] = later(s.counts[e.Key], c)
 	}
 }
 
-// Is reports whether a later count than that of an entry was taken in.
+// Is reports whether a later record than that of an entry was taken in.
 func (s *Superseded) Is(e store.Entry) bool {
-	c := countedOf(e)
-	last := s.latest[e.Key]
+	if w := recordOf[Worker](e, kindWorker); w != nil {
+		last := s.workers[e.Key]
+		return last != nil && laterWorker(last, w) == last && compareJSON(w, last) != 0
+	}
+	c, last := recordOf[Counted](e, kindCounted), s.counts[e.Key]
 	return c != nil && last != nil && later(last, c) == last && compareJSON(c, last) != 0
 }
 
-func countedOf(e store.Entry) *Counted {
-	var c Counted
-	if json.Unmarshal(e.Value, &c) != nil {
+// recordOf is the record of an entry; nil if it is of another kind, or cannot be read.
+func recordOf[T any](e store.Entry, kind string) *T {
+	var r T
+	if !strings.HasPrefix(e.Key, kind+"/") || json.Unmarshal(e.Value, &r) != nil {
 		return nil
 	}
-	return &c
+	return &r
+}
+
+// laterWorker gives the one of two records of a worker that says more of its life.
+func laterWorker(a, b *Worker) *Worker {
+	if a == nil || b != nil && cmp.Or(cmp.Compare(a.EndedMs, b.EndedMs), cmp.Compare(a.SeenMs, b.SeenMs), compareJSON(a, b)) < 0 {
+		return b
+	}
+	return a
 }

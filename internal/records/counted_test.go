@@ -49,3 +49,31 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+// Of what a worker says of itself the last stands, in any order: that it has ended, or else when it gave a sign of life.
+func TestSignsOfLife(t *testing.T) {
+	list := []store.Entry{(&Worker{Host: "h"}).Entry("w1"), (&Worker{Host: "h", SeenMs: 60_000}).Entry("w1"), (&Worker{Host: "h", SeenMs: 120_000}).Entry("w1"), (&Worker{Host: "h", EndedMs: 90_000}).Entry("w1"),
+		(&Worker{Host: "h"}).Entry("w2"), (&Worker{Host: "h", SeenMs: 60_000}).Entry("w2")}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+		v := NewView()
+		var old Superseded
+		for _, e := range list {
+			v.Take(e)
+			old.Take(e)
+		}
+		if v.Workers["w1"].EndedMs != 90_000 || v.Workers["w2"].SeenMs != 60_000 {
+			t.Fatalf("%+v %+v", v.Workers["w1"], v.Workers["w2"])
+		}
+		kept := 0
+		for _, e := range list {
+			if !old.Is(e) {
+				kept++
+			}
+		}
+		if kept != 2 {
+			t.Fatalf("%d of %d records are the latest ones", kept, len(list))
+		}
+	}
+}

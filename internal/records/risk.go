@@ -79,7 +79,7 @@ func (t *TestView) Risks(code ID) []Risk {
 		case varying > 0:
 			r.Not = fmt.Sprintf("%d of %d runs of the holdout cannot be made again, so what they show is not a matter of their tapes alone", varying, runs)
 		case r.Bound == 1:
-			r.Not = fmt.Sprintf("%d runs of the holdout followed the last one that showed something new, and at least %d are needed", r.After, RunsFor(1, r.News))
+			r.Not = fmt.Sprintf("%d of the holdout's runs followed the last one that showed something new, and at least %d are needed", r.After, RunsFor(1, r.News))
 		}
 		risks = append(risks, *r)
 	}

@@ -86,8 +86,13 @@ func (e *Effort) Spans(yield func(*WorkerSpan) bool) {
 
 // Sum adds up spans.
 type Sum struct {
-	Spans, Runs, Violated, Events, Lost, Varying uint64
-	Ms                                           int64
+	Spans    uint64 `json:"spans"`
+	Runs     uint64 `json:"runs"`
+	Violated uint64 `json:"violated"`
+	Events   uint64 `json:"events"`
+	Lost     uint64 `json:"lost"`
+	Varying  uint64 `json:"varying"`
+	Ms       int64  `json:"ms"`
 }
 
 // Add adds other spans.
@@ -223,12 +228,7 @@ func (v *View) record(kind string, id [4]ID, value []byte) bool {
 	case kindEnv:
 		return read(value, func(e *Env) { v.Envs[id[0]] = e })
 	case kindWorker:
-		return read(value, func(w *Worker) {
-			if had := v.Workers[id[0]]; had != nil && (had.EndedMs > w.EndedMs || had.EndedMs == w.EndedMs && had.SeenMs > w.SeenMs) {
-				return
-			}
-			v.Workers[id[0]] = w
-		})
+		return read(value, func(w *Worker) { v.Workers[id[0]] = laterWorker(v.Workers[id[0]], w) })
 	case kindFound:
 		return read(value, func(f *Found) { v.effort(id).find(f) })
 	case kindCounted:
