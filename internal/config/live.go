@@ -31,6 +31,9 @@ type LiveNode struct {
 	Name     string
 	Socket   string   // absolute
 	Handlers []string // nil is all
+	// Restore is the command of a process that takes a snapshot of the one at Socket, in the folder Dir; nil is none.
+	Restore []string
+	Dir     string
 }
 
 // LoadLive reads a live.yaml. Mistakes in the file are an Errors.
@@ -70,6 +73,9 @@ func (r *Live) read(l *load.State, n *source.Node) {
 			continue
 		}
 		node := LiveNode{Name: e.Name, Socket: socket.File.Beside(path)}
+		if command := e.Value.Get("restore"); command != nil {
+			node.Restore, node.Dir = l.Argv(command, "nodes."+e.Name+".restore"), command.File.Dir
+		}
 		for _, h := range e.Value.Get("handlers").Scalars() {
 			node.Handlers = append(node.Handlers, h.Text)
 		}

@@ -17,12 +17,12 @@ func TestLive(t *testing.T) {
 		l, _, err := LoadLive(path)
 		return l, err
 	}
-	l, err := load("store: dir:x\ncheckpoint_every: 5s\nbudget: {cpus: 1.5, paths: 3, explore: 1m, path_time: 1s, memory_bytes: 10000000, cgroup: /g}\nnodes: {a: {socket: s, handlers: [h, i]}, b: {socket: /t}}\n")
+	l, err := load("store: dir:x\ncheckpoint_every: 5s\nbudget: {cpus: 1.5, paths: 3, explore: 1m, path_time: 1s, memory_bytes: 10000000, cgroup: /g}\nnodes: {a: {socket: s, handlers: [h, i]}, b: {socket: /t, restore: \"./kv -x 1\"}}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := LiveBudget{Explore: time.Minute, PathTime: time.Second, Paths: 3, CPUs: 1.5, MemoryBytes: 10_000_000, Cgroup: "/g"}
-	if l.Budget != want || l.Store != "dir:x" || l.CheckpointEvery != 5*time.Second || len(l.Nodes) != 2 || !filepath.IsAbs(l.Nodes[0].Socket) || len(l.Nodes[0].Handlers) != 2 || l.Nodes[1].Socket != "/t" {
+	if l.Budget != want || l.Store != "dir:x" || l.CheckpointEvery != 5*time.Second || len(l.Nodes) != 2 || !filepath.IsAbs(l.Nodes[0].Socket) || len(l.Nodes[0].Handlers) != 2 || l.Nodes[1].Socket != "/t" || len(l.Nodes[1].Restore) != 3 || l.Nodes[1].Dir == "" || l.Nodes[0].Restore != nil {
 		t.Errorf("%+v", l)
 	}
 	if l, err := load("nodes: {a: {socket: s}}\n"); err != nil || l.Budget.CPUs != 0.25 || l.CheckpointEvery != time.Minute {

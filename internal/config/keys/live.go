@@ -16,6 +16,7 @@ var Live = shape{Kind: schema.Section, Open: true, Fields: []field{
 	), Says: "Bounds of what exploring costs the machine."},
 	{Name: "nodes", Shape: namedWith(of(
 		field{Name: "socket", Shape: aText, Says: "Socket at which the process listens: its `BLOODHOUND_LIVE_SOCKET`."},
+		field{Name: "restore", Shape: command, Says: "Command that starts the program in another process, which takes a snapshot of the state of the one at `socket` and is explored in its place. The program gives and takes snapshots.", Default: "none; copies are made of the process itself"},
 		field{Name: "handlers", Shape: texts, Says: "Names of the handlers to explore.", Default: "all"},
 	)), Says: "Processes to explore, by name."},
 }}

@@ -13,8 +13,12 @@ import (
 // SocketVariable is the environment variable that names the socket of a live process.
 const SocketVariable = "BLOODHOUND_LIVE_SOCKET"
 
-// Request asks for a checkpoint.
+// RestoreVariable is the environment variable that names a file with the state of another process of the program: the process takes that state, and does nothing but give checkpoints.
+const RestoreVariable = "BLOODHOUND_LIVE_RESTORE"
+
+// Request asks for a checkpoint, or for a snapshot of the state.
 type Request struct {
+	Snapshot    bool   `json:"snapshot,omitempty"`
 	Handler     string `json:"handler"`          // what the explorers run; none if only the names of handlers are asked for
 	Change      []byte `json:"change,omitempty"` // a new configuration, which each explorer takes before
 	MemoryBytes uint64 `json:"memory_bytes"`     // how much memory a copy may have more than the live process
@@ -28,7 +32,13 @@ type Answer struct {
 	PID      int           `json:"pid"`
 	Paused   time.Duration `json:"paused_ns"` // for how long the live process stood still
 	Error    string        `json:"error,omitempty"`
+	// SnapshotBytes is the size of the snapshot that follows.
+	SnapshotBytes int `json:"snapshot_bytes,omitempty"`
 }
 
-// Take makes a checkpoint.
-type Take func(Request) (*checkpoint.Checkpoint, error)
+// Offer is what a process does for whoever explores it.
+type Offer struct {
+	About    Answer // what all answers say of the process
+	Take     func(Request) (*checkpoint.Checkpoint, error)
+	Snapshot func() (state []byte, paused time.Duration, err error)
+}

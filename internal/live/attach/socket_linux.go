@@ -19,6 +19,8 @@ const (
 	checkpointsMax = 4
 	// requestBytesMax bounds a request, with the configuration in it.
 	requestBytesMax = 64 << 20
+	// snapshotBytesMax bounds the state of a process.
+	snapshotBytesMax = 1 << 30
 	// requestTime is how long a live process waits for a request.
 	requestTime = 10 * time.Second
 )
@@ -44,8 +46,8 @@ func Listen(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// Serve answers requests until the listener is closed. about says what the answers say of the process, and take makes a checkpoint.
-func Serve(l *net.UnixListener, about Answer, take Take) error {
+// Serve answers requests until the listener is closed.
+func Serve(l *net.UnixListener, o *Offer) error {
 	places := make(chan struct{}, checkpointsMax)
 	for {
 		conn, err := l.AcceptUnix()
@@ -57,7 +59,7 @@ func Serve(l *net.UnixListener, about Answer, take Take) error {
 			select {
 			case places <- struct{}{}:
 				defer func() { <-places }()
-				serve(conn, about, take)
+				o.serve(conn)
 			default:
 				answer(conn, Answer{Error: fmt.Sprintf("the process has %d checkpoints already", checkpointsMax)})
 			}
@@ -65,7 +67,8 @@ func Serve(l *net.UnixListener, about Answer, take Take) error {
 	}
 }
 
-func serve(conn *net.UnixConn, about Answer, take Take) {
+func (o *Offer) serve(conn *net.UnixConn) {
+	about := o.About
 	if err := ours(conn); err != nil {
 		answer(conn, Answer{Error: err.Error()})
 		return
@@ -76,14 +79,19 @@ func serve(conn *net.UnixConn, about Answer, take Take) {
 	if err == nil {
 		err = json.Unmarshal(line, &r)
 	}
-	if err != nil || r.Handler == "" {
-		if err != nil {
-			about.Error = fmt.Sprintf("the request cannot be read: %v", err)
-		}
+	switch {
+	case err != nil:
+		about.Error = fmt.Sprintf("the request cannot be read: %v", err)
+		answer(conn, about)
+		return
+	case r.Snapshot:
+		o.snapshot(conn)
+		return
+	case r.Handler == "":
 		answer(conn, about)
 		return
 	}
-	c, err := take(r)
+	c, err := o.Take(r)
 	if err != nil {
 		about.Error = err.Error()
 		answer(conn, about)
@@ -97,6 +105,22 @@ func serve(conn *net.UnixConn, about Answer, take Take) {
 	if err == nil {
 		conn.SetReadDeadline(time.Time{})
 		conn.Read(make([]byte, 1)) // returns when the other side closes, or ends
+	}
+}
+
+// snapshot answers with the state of the process.
+func (o *Offer) snapshot(conn *net.UnixConn) {
+	about := o.About
+	state, paused, err := o.Snapshot()
+	switch {
+	case err != nil:
+		about.Error = err.Error()
+	case len(state) > snapshotBytesMax:
+		about.Error = fmt.Sprintf("the snapshot has %d bytes, and at most %d are taken", len(state), snapshotBytesMax)
+	}
+	about.Paused, about.SnapshotBytes = paused, len(state)
+	if answer(conn, about) == nil && about.Error == "" {
+		conn.Write(state)
 	}
 }
 
@@ -148,6 +172,27 @@ type Attached struct {
 
 // Close ends the checkpoint.
 func (a *Attached) Close() error { return errors.Join(a.Client.Close(), a.conn.Close()) }
+
+// Snapshot asks the process behind a socket for its state.
+func Snapshot(path string) (state []byte, about *Answer, err error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	a, err := ask(conn, Request{Snapshot: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	if a.SnapshotBytes > snapshotBytesMax {
+		return nil, nil, fmt.Errorf("the snapshot has %d bytes, and at most %d are taken", a.SnapshotBytes, snapshotBytesMax)
+	}
+	state = make([]byte, a.SnapshotBytes)
+	if _, err := io.ReadFull(conn, state); err != nil {
+		return nil, nil, fmt.Errorf("the snapshot is cut short: %w", err)
+	}
+	return state, &a.Answer, nil
+}
 
 // Ask asks the process behind a socket for a checkpoint. Without a handler it gives only the answer.
 func Ask(path string, r Request) (*Attached, error) {

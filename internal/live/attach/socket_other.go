@@ -15,7 +15,10 @@ var errSystem = errors.New("live processes can be explored on Linux alone")
 func Listen(string) (*net.UnixListener, error) { return nil, errSystem }
 
 // Serve is an error here.
-func Serve(*net.UnixListener, Answer, Take) error { return errSystem }
+func Serve(*net.UnixListener, *Offer) error { return errSystem }
+
+// Snapshot is an error here.
+func Snapshot(string) ([]byte, *Answer, error) { return nil, nil, errSystem }
 
 // Attached is a checkpoint of another process.
 type Attached struct {

@@ -11,11 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
 )
 
-func listen(t *testing.T, take Take) (path string) {
+func listen(t *testing.T, take func(Request) (*checkpoint.Checkpoint, error)) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "s")
 	l, err := Listen(path)
@@ -23,7 +24,8 @@ func listen(t *testing.T, take Take) (path string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go Serve(l, Answer{Handlers: []string{"a", "b"}, Program: "/p"}, take)
+	snapshot := func() ([]byte, time.Duration, error) { return []byte("the state"), time.Second, nil }
+	go Serve(l, &Offer{About: Answer{Handlers: []string{"a", "b"}, Program: "/p"}, Take: take, Snapshot: snapshot})
 	return path
 }
 
@@ -63,6 +65,9 @@ func TestStrangeRequests(t *testing.T) {
 	}
 	if a, err := Ask(path, Request{}); err != nil || a.Program != "/p" {
 		t.Error(a, err)
+	}
+	if state, about, err := Snapshot(path); err != nil || string(state) != "the state" || about.Paused != time.Second {
+		t.Error(state, about, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)

@@ -63,11 +63,11 @@ type exploring struct {
 // Explore takes a checkpoint of a process and explores a handler in it.
 func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*Explored, error) {
 	begun := time.Now()
-	from, err := attach.Ask(t.Node.Socket, attach.Request{Handler: t.Handler, Change: t.Change, MemoryBytes: b.MemoryBytes})
+	from, end, err := take(ctx, &t.Node, attach.Request{Handler: t.Handler, Change: t.Change, MemoryBytes: b.MemoryBytes})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Node.Name, err)
 	}
-	defer from.Close()
+	defer end()
 	if err := pace.join(from.PID); err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*E
 		run := x.run(f.Values())
 		x.Known = append(x.Known, has(&run, &f))
 	}
-	end := begun.Add(b.Explore)
+	until := begun.Add(b.Explore)
 	if !t.NoSearch && x.err == nil {
-		x.Result = search.Search(search.Options{Paths: b.Paths, Stop: func() bool { return x.err != nil || ctx.Err() != nil || time.Now().After(end) }}, x.run)
+		x.Result = search.Search(search.Options{Paths: b.Paths, Stop: func() bool { return x.err != nil || ctx.Err() != nil || time.Now().After(until) }}, x.run)
 	}
 	x.ResidentBytes, x.OwnBytes = memory(from.PID)
 	own := pace.checkpoint(from.PID)
@@ -96,6 +96,21 @@ func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*E
 		x.Pages /= n
 	}
 	return x.Explored, nil
+}
+
+// take gives a checkpoint of a process, or of another one that has restored a snapshot of its state, and what ends it.
+func take(ctx context.Context, n *config.LiveNode, q attach.Request) (from *attach.Attached, end func() error, err error) {
+	if n.Restore != nil {
+		r, err := restore(ctx, n, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r.Attached, r.Close, nil
+	}
+	if from, err = attach.Ask(n.Socket, q); err != nil {
+		return nil, nil, err
+	}
+	return from, from.Close, nil
 }
 
 // has reports whether a run shows a finding.

@@ -24,6 +24,7 @@ func TestHandlersThatMisbehave(t *testing.T) {
 		t.Skip("builds a program with another runtime")
 	}
 	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
 	program, socket := filepath.Join(dir, "strange"), filepath.Join(dir, "s")
 	if out, err := exec.Command("go", "run", "../../../cmd/bloodhound", "live", "build", "./testdata/strange", "--std=false", "-o", program).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -83,6 +84,44 @@ func TestHandlersThatMisbehave(t *testing.T) {
 		if _, err := Explore(context.Background(), &Task{Node: node, Handler: handler}, &budget, pace); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%s: %v", handler, err)
 		}
+	}
+	// A process that plain `go build` has made is explored in another one, which takes its state.
+	plain := exec.Command("go", "build", "-o", filepath.Join(dir, "plain"), "./testdata/strange")
+	if out, err := plain.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	other := exec.Command(filepath.Join(dir, "plain"), "another state")
+	other.Env = append(os.Environ(), attach.SocketVariable+"="+filepath.Join(dir, "o"))
+	if out, err = other.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer other.Wait()
+	defer other.Process.Kill()
+	bufio.NewReader(out).ReadString('\n')
+	from := config.LiveNode{Name: "o", Socket: filepath.Join(dir, "o"), Restore: []string{program}, Dir: dir}
+	x, err := Explore(context.Background(), &Task{Node: from, Handler: "state"}, &budget, pace)
+	if err != nil || len(x.Findings) != 1 || x.Findings[0].Values()[0] != 0xbeef || x.Left != "" {
+		t.Errorf("a restored state: %+v, %v", x, err)
+	}
+	for _, c := range []struct {
+		restore []string
+		problem string
+	}{
+		{[]string{"/no-such-program"}, "restore: "},
+		{[]string{"sh", "-c", "echo no state for me; exit 3"}, "has ended (exit status 3): no state for me"},
+		{[]string{filepath.Join(dir, "plain")}, "was not built by `bloodhound live build`"},
+		{nil, "give the node `restore`"},
+	} {
+		from.Restore = c.restore
+		if _, err := Explore(context.Background(), &Task{Node: from, Handler: "state"}, &budget, pace); err == nil || !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("restored by %q: %v", c.restore, err)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "bloodhound-live-*", "state")); len(left) > 0 {
+		t.Errorf("files are left: %q", left)
 	}
 	if _, err := Explore(context.Background(), &Task{Node: node, Handler: "fine", Change: []byte("x")}, &budget, pace); err == nil || !strings.Contains(err.Error(), "set Change in its live.Service") {
 		t.Error(err)
