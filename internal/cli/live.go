@@ -67,6 +67,7 @@ func before(c *cobra.Command, args []string) []string {
 
 type liveOptions struct {
 	pkg, run, leave string
+	env             []string // of the go command; nil is this process's
 	instrument, add []string
 	args            []string // of the tests' program
 	std, left       bool
@@ -165,7 +166,7 @@ func (a *app) instrument(ctx context.Context, o *liveOptions, p *goPackage, test
 		}
 		patterns = append(patterns, used...)
 	}
-	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: patterns, Tests: tests, Flags: flags, Leave: leave, Out: out})
+	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: patterns, Tests: tests, Flags: flags, Env: o.env, Leave: leave, Out: out})
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +182,13 @@ func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 	used := strings.TrimSpace(string(text))
 	if !slices.Contains(liveTried, goversion.Lang(used)) {
 		return nil, fmt.Errorf("instrumented code was not tried with %s: use one of %s, as by GOTOOLCHAIN=%s.0", used, strings.Join(liveTried, ", "), liveTried[len(liveTried)-1])
+	}
+	flags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
+	if err != nil {
+		return nil, failed(fmt.Errorf("`go env GOFLAGS`: %w", err))
+	}
+	if slices.Contains(strings.Fields(string(flags)), "-race") {
+		return nil, errors.New("the race detector does not know instrumented code, whose second bodies use the same memory: remove -race from GOFLAGS")
 	}
 	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,Name,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps", name)
 	var errs bytes.Buffer

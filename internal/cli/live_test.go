@@ -174,6 +174,21 @@ func TestLiveRefuses(t *testing.T) {
 			t.Errorf("exit code %d\n%s\n%s", code, out, notes)
 		}
 	})
+	t.Run("the race detector", func(t *testing.T) {
+		t.Setenv("GOFLAGS", "-race")
+		if code, _, notes := liveTest(t, module("m.go", "package m\n\nfunc F(x int) bool { return x != 9 }\n", "m_test.go", explores)); code != check.ExitUsage || !strings.Contains(notes, "remove -race from GOFLAGS") {
+			t.Errorf("exit code %d\n%s", code, notes)
+		}
+	})
+	t.Run("a program with C code", func(t *testing.T) {
+		dir := module("m.go", "package main\n\n// int f(int x) { return x; }\nimport \"C\"\n\nimport \"github.com/bloodhound-dst/bloodhound/live\"\n\nfunc main() { live.Serve(live.Service{}); C.f(1) }\n")
+		t.Chdir(dir)
+		t.Setenv("CGO_ENABLED", "1")
+		var o, e strings.Builder
+		if code := Main([]string{"live", "build"}, &o, &e); code != check.ExitUsage || !strings.Contains(e.String(), "m uses cgo: set CGO_ENABLED=0") {
+			t.Errorf("exit code %d\n%s", code, &e)
+		}
+	})
 	t.Run("the version of Go", func(t *testing.T) {
 		bin := t.TempDir()
 		if err := os.WriteFile(filepath.Join(bin, "go"), []byte("#!/bin/sh\necho go1.20.1\n"), 0o777); err != nil {

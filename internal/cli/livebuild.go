@@ -51,6 +51,9 @@ func (a *app) liveBuild(ctx context.Context, o *liveOptions, output string) erro
 	case !p.explores():
 		return fmt.Errorf("%s does not use %s: call live.Serve in it", p.ImportPath, livePackage)
 	}
+	if err := withoutC(ctx, p); err != nil {
+		return err
+	}
 	if output == "" {
 		output = filepath.Base(p.Dir)
 	}
@@ -59,6 +62,7 @@ func (a *app) liveBuild(ctx context.Context, o *liveOptions, output string) erro
 		return failed(err)
 	}
 	defer os.RemoveAll(out)
+	o.env = append(os.Environ(), "CGO_ENABLED=0")
 	rewritten, err := a.instrument(ctx, o, p, nil, out)
 	if err != nil {
 		return err
@@ -71,7 +75,7 @@ func (a *app) liveBuild(ctx context.Context, o *liveOptions, output string) erro
 		return failed(err)
 	}
 	build := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-tags", checkpoint.Tag, "-o", program}, rewritten.Flags, []string{p.ImportPath})...)
-	build.Dir, build.Env = p.Dir, append(os.Environ(), "CGO_ENABLED=0")
+	build.Dir, build.Env = p.Dir, o.env
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
 	}
@@ -81,6 +85,20 @@ func (a *app) liveBuild(ctx context.Context, o *liveOptions, output string) erro
 	}
 	if err := os.WriteFile(program+online.SitesSuffix, sites, 0o666); err != nil {
 		return failed(err)
+	}
+	return nil
+}
+
+// withoutC is an error if a program has C code in it: its threads and locks are not known to what makes a copy.
+func withoutC(ctx context.Context, p *goPackage) error {
+	list := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", p.ImportPath)
+	list.Dir = p.Dir
+	text, err := list.Output()
+	if err != nil {
+		return failed(fmt.Errorf("`go list -deps %s`: %w", p.ImportPath, err))
+	}
+	if names := strings.Fields(string(text)); len(names) > 0 {
+		return fmt.Errorf("a process with C code in it is not copied, and %s uses cgo: set CGO_ENABLED=0 if it does without, or explore the handler in a test (`bloodhound live test`)", names[0])
 	}
 	return nil
 }

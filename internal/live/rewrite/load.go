@@ -24,6 +24,7 @@ type Options struct {
 	Patterns []string       // packages that are rewritten, as the go command names them
 	Tests    []string       // those of them whose tests are rewritten, too: package paths
 	Flags    []string       // of the go command, such as -modfile
+	Env      []string       // of the go command; nil is this process's
 	Leave    *regexp.Regexp // functions that keep their first body only, by their full names; nil is none
 	Out      string         // the folder for the rewritten files
 }
@@ -97,6 +98,7 @@ func loadPackages(o Options) ([]*packages.Package, error) {
 	conf := &packages.Config{
 		Dir:        o.Dir,
 		BuildFlags: o.Flags,
+		Env:        o.Env,
 		Tests:      len(o.Tests) > 0,
 		Mode:       packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule,
 	}
