@@ -155,6 +155,10 @@ func TestLimitsOfSnapshots(t *testing.T) {
 	} {
 		limit := fmt.Sprint(c.limit, " ", c.amount)
 		got := s.explore(t, limit)
+		for more := 8; c.allows == boots && got.code == 3 && more <= 24; more += 8 { // Go's runtime has more threads on a busy machine
+			limit = fmt.Sprint(c.limit, " ", c.amount+more)
+			got = s.explore(t, limit)
+		}
 		ready := got.document.Campaign.Snapshots.Ready
 		switch {
 		case c.allows == none:
