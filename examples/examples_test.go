@@ -22,7 +22,7 @@ func configurations(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What a Compose file has is read with the configuration that names it; guides.yaml, reached.yaml and million.yaml are what a bench compares; live.yaml is read by TestLive.
+		// What a Compose file has is read with the configuration that names it; guides.yaml, reached.yaml and million.yaml are what a bench compares; live.yaml is another kind of file.
 		paths = append(paths, slices.DeleteFunc(found, func(path string) bool {
 			return slices.Contains([]string{"compose.yaml", "guides.yaml", "reached.yaml", "million.yaml", "live.yaml"}, filepath.Base(path))
 		})...)

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
 
 // kvServer builds and starts the server of examples/live, with some records. It gives a connection to it.
@@ -72,11 +70,6 @@ func TestLive(t *testing.T) {
 		t.Skip("builds a program with another runtime: Linux x86-64, and not with -short")
 	}
 	program, folder := bloodhound(t), t.TempDir()
-	for _, name := range []string{"live/live.yaml", "bgp/load/live.yaml"} {
-		if _, notes, err := config.LoadLive(name); err != nil || len(notes) > 0 {
-			t.Errorf("%s: %v, %v", name, notes, err)
-		}
-	}
 	server := kvServer(t, program, folder)
 	run := func(want int, args ...string) string {
 		t.Helper()

@@ -43,6 +43,11 @@ func TestLive(t *testing.T) {
 			t.Errorf("%q gives %+v, %v instead of %q", text, l, err, problem)
 		}
 	}
+	for _, name := range []string{"live/live.yaml", "bgp/load/live.yaml"} {
+		if _, notes, err := LoadLive(filepath.Join("..", "..", "examples", name)); err != nil || len(notes) > 0 {
+			t.Errorf("%s: %v, %v", name, notes, err)
+		}
+	}
 	if _, _, err := LoadLive(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "give the path of an existing file") {
 		t.Error(err)
 	}
