@@ -38,7 +38,7 @@ func TestBGPRoutersLoad(t *testing.T) {
 	}
 }
 
-// The script of the example, with two of the filters; all of them under make soak. Exit code 1 says that there are findings.
+// The script of the example. Exit code 1 says that there are findings.
 func TestBGPExplores(t *testing.T) {
 	if os.Getenv("BLOODHOUND_SOAK") == "" {
 		t.Skip("builds GoBGP and what it uses anew: make soak")
