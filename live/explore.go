@@ -8,7 +8,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sort"
-	"strings"
 	"testing"
 	"time"
 
@@ -162,15 +161,7 @@ func report(t testing.TB, r *search.Result, elapsed time.Duration) {
 		t.Logf("live: %d conditions were beyond the bound of a path", r.Dropped)
 	}
 	for _, f := range r.Findings {
-		var parts []string
-		for _, in := range f.Inputs {
-			parts = append(parts, fmt.Sprintf("%s=%#x", in.Name, in.Value))
-		}
-		where := ""
-		if f.Where != "" {
-			where = " at " + f.Where
-		}
-		t.Errorf("live: %s%s: %s (path %d, and %d more)", f.What, where, strings.Join(parts, " "), f.Path, f.Paths-1)
+		t.Errorf("live: %s (path %d, and %d more)", f, f.Path, f.Paths-1)
 	}
 }
 

@@ -96,7 +96,7 @@ func (s *Service) take(r attach.Request) (*checkpoint.Checkpoint, error) {
 	case handler == nil:
 		return nil, fmt.Errorf("there is no handler %s: name one of %s", r.Handler, slices.Sorted(maps.Keys(s.Handlers)))
 	case r.Change != nil && s.Change == nil:
-		return nil, fmt.Errorf("the program takes no new configuration: set Change in its live.Service")
+		return nil, errors.New("the program takes no new configuration: set Change in its live.Service")
 	}
 	p := &checkpoint.Plan{Prepare: s.Prepare, Run: func(input []byte) []byte { return s.explore(handler, r.Change, input) }, MemoryBytes: r.MemoryBytes}
 	shadow.Prepare()

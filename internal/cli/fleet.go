@@ -140,12 +140,10 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	if err := refused(c.Context(), db); err != nil {
 		return err
 	}
-	host, _ := os.Hostname()
-	name := strings.ToLower(rand.Text()[:16])
-	worker := &fleet.Worker{Store: db, ID: records.ID(name), Projects: projects, Slice: w.slice, For: w.period, UntilRisk: w.untilRisk,
-		Identity: records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()},
-		Env:      records.Env{Engine: string(first.p.spec.Engine), Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: machine(), Features: first.features()},
-		Note:     func(text string) { a.note("%s %s", time.Now().Format(time.TimeOnly), text) }}
+	id, identity := newWorker(labels)
+	worker := &fleet.Worker{Store: db, ID: id, Projects: projects, Slice: w.slice, For: w.period, UntilRisk: w.untilRisk,
+		Identity: identity, Env: envHere(string(first.p.spec.Engine), first.features()),
+		Note: func(text string) { a.note("%s %s", time.Now().Format(time.TimeOnly), text) }}
 	hook, err := newWebhook(w.webhook, worker.Note)
 	if err != nil {
 		return err
@@ -176,7 +174,7 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 		a.code = check.ExitUnknown
 	}
 	if f.json {
-		return a.printJSON(fleetDocument{Version(), "worker", a.code, name, db.String(), *result})
+		return a.printJSON(fleetDocument{Version(), "worker", a.code, string(id), db.String(), *result})
 	}
 	fmt.Fprintf(a.out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, report.Count(int(result.Runs), "run"), report.Count(result.Features, "feature"))
 	for _, s := range result.Failures {
@@ -403,6 +401,18 @@ func (x *fleetProject) features() []string {
 		return f.Features()
 	}
 	return nil
+}
+
+// newWorker is this process as a worker of a store.
+func newWorker(labels map[string]string) (records.ID, records.Worker) {
+	host, _ := os.Hostname()
+	return records.ID(strings.ToLower(rand.Text()[:16])),
+		records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()}
+}
+
+// envHere is what runs of an engine run on here.
+func envHere(engine string, features []string) records.Env {
+	return records.Env{Engine: engine, Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: machine(), Features: features}
 }
 
 // machine names the processor.

@@ -25,7 +25,7 @@ func (a *app) liveBuildVerb() *cobra.Command {
 		Short: "Build a program that can be explored while it runs",
 		Long: `Builds a program of Go with a second, instrumented body of each function, and a runtime that makes copies of the process. The program calls live.Serve, and
 BLOODHOUND_LIVE_SOCKET names a socket to it when it starts. Instrumented bodies run in copies alone: the process itself runs the code as it is.
-Beside the program it writes a list of the places of its code, FILE` + online.SitesSuffix + `, which reports name.`,
+Beside the program it writes a list of the places of its code by number, FILE` + online.SitesSuffix + `.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.pkg = "."

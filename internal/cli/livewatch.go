@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/live/online"
-	"github.com/bloodhound-dst/bloodhound/internal/live/search"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
@@ -78,7 +75,7 @@ func (a *app) liveWatch(ctx context.Context, o *liveWatchOptions) error {
 		return err
 	case found:
 		a.code = check.ExitViolated
-	case explored == 0 && ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) && explored == 0:
+	case explored == 0 && !errors.Is(ctx.Err(), context.Canceled):
 		a.code = check.ExitUnknown
 	}
 	return nil
@@ -103,10 +100,8 @@ func (a *app) liveRecorder(ctx context.Context, w *online.Watch, url string) (en
 	if err != nil {
 		return nil, err
 	}
-	host, _ := os.Hostname()
-	id := records.ID(strings.ToLower(rand.Text()[:16]))
-	identity := records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()}
-	env := records.Env{Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: machine()}
+	id, identity := newWorker(nil)
+	env := envHere(records.LiveEngine, nil)
 	if w.Recorder, err = online.NewRecorder(ctx, db, id, identity, env); err != nil {
 		return nil, errors.Join(fmt.Errorf("the store %s takes nothing: %w", db, err), db.Close())
 	}
@@ -143,19 +138,7 @@ func standingLine(s online.Standing) string {
 	case s.Gone:
 		word = "gone"
 	}
-	return word + " " + findingText(s.Finding)
-}
-
-func findingText(f search.Finding) string {
-	where := ""
-	if f.Where != "" {
-		where = " at " + f.Where
-	}
-	var parts []string
-	for _, in := range f.Inputs {
-		parts = append(parts, fmt.Sprintf("%s=%#x", in.Name, in.Value))
-	}
-	return fmt.Sprintf("%s%s: %s", f.What, where, strings.Join(parts, " "))
+	return word + " " + s.Finding.String()
 }
 
 func (a *app) liveTryVerb() *cobra.Command {
@@ -223,7 +206,7 @@ func (a *app) liveTry(ctx context.Context, file, change, name string) error {
 			case s.Gone:
 				word = "gone"
 			}
-			fmt.Fprintf(a.out, "  %s %s\n", word, findingText(s.Finding))
+			fmt.Fprintf(a.out, "  %s %s\n", word, s.Finding.String())
 		}
 		if then.Left != "" {
 			fmt.Fprintf(a.out, "  paths may be left with the change: %s\n", then.Left)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -32,15 +31,6 @@ func LiveTest(node, handler string) string { return "live/" + node + "/" + handl
 
 // Signature is what failures that are the same one have in common.
 func (f *LiveFailure) Signature() string { return strings.TrimSpace(f.What + " " + f.Where) }
-
-// Reason lists the inputs.
-func (f *LiveFailure) Reason() string {
-	var list []string
-	for _, in := range f.Inputs {
-		list = append(list, fmt.Sprintf("%s=%#x", in.Name, in.Value))
-	}
-	return strings.Join(list, " ")
-}
 
 // ParseLiveFailure reads the file of a failure. It is an error if the failure is another one than of a live process.
 func ParseLiveFailure(file []byte) (*LiveFailure, error) {

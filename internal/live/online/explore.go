@@ -5,10 +5,10 @@ package online
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +17,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
 	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
 	"github.com/bloodhound-dst/bloodhound/internal/live/search"
-	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
 )
 
 // Explored is what came of one checkpoint.
@@ -45,8 +44,6 @@ type Task struct {
 	Handler string
 	Change  []byte // a configuration that copies take; nil is none
 	Known   []search.Finding
-	// NoSearch has only Known tried.
-	NoSearch bool
 }
 
 // exploring is the state while one checkpoint is explored.
@@ -75,10 +72,10 @@ func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*E
 		Explored: &Explored{Node: t.Node.Name, Handler: t.Handler, Program: from.Program, Paused: from.Paused, Result: &search.Result{}}}
 	for _, f := range t.Known {
 		run := x.run(f.Values())
-		x.Known = append(x.Known, has(&run, &f))
+		x.Known = append(x.Known, slices.Contains(run.Failures, f.Failure()))
 	}
 	until := begun.Add(b.Explore)
-	if !t.NoSearch && x.err == nil {
+	if x.err == nil {
 		x.Result = search.Search(search.Options{Paths: b.Paths, Stop: func() bool { return x.err != nil || ctx.Err() != nil || time.Now().After(until) }}, x.run)
 	}
 	x.ResidentBytes, x.OwnBytes = memory(from.PID)
@@ -111,16 +108,6 @@ func take(ctx context.Context, n *config.LiveNode, q attach.Request) (from *atta
 		return nil, nil, err
 	}
 	return from, from.Close, nil
-}
-
-// has reports whether a run shows a finding.
-func has(run *search.Run, f *search.Finding) bool {
-	for _, g := range run.Failures {
-		if g.What == f.What && g.Where == f.Where {
-			return true
-		}
-	}
-	return false
 }
 
 // run has an explorer try values of the inputs.
@@ -245,12 +232,3 @@ func Handlers(n *config.LiveNode) ([]string, error) {
 
 // SitesSuffix is what follows the name of a program in that of the list of its sites, which lies beside it.
 const SitesSuffix = ".sites.json"
-
-// Sites are the places of the code of a program; none if they do not lie beside it.
-func Sites(program string) (sites []shadow.Site) {
-	text, err := os.ReadFile(program + SitesSuffix)
-	if err != nil || json.Unmarshal(text, &sites) != nil {
-		return nil
-	}
-	return sites
-}

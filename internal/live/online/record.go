@@ -27,7 +27,6 @@ type Recorder struct {
 
 // NewRecorder records this process as a worker.
 func NewRecorder(ctx context.Context, s store.Store, worker records.ID, w records.Worker, env records.Env) (*Recorder, error) {
-	env.Engine = records.LiveEngine
 	r := &Recorder{store: s, worker: worker, env: env, states: map[string]records.State{}, codes: map[string]records.ID{}}
 	return r, s.Add(ctx, w.Entry(worker), env.Entry())
 }
@@ -102,7 +101,7 @@ func (r *Recorder) record(ctx context.Context, t *Task, x *Explored, list []Stan
 			if err != nil {
 				return err
 			}
-			entries = append(entries, (&records.Failure{Signature: live.Signature(), Property: s.What, Reason: live.Reason(), Level: records.Raw, Decisions: len(s.Inputs), Tape: fmt.Sprintf("path %d", s.Path),
+			entries = append(entries, (&records.Failure{Signature: live.Signature(), Property: s.What, Reason: s.InputsText(), Level: records.Raw, Decisions: len(s.Inputs), Tape: fmt.Sprintf("path %d", s.Path),
 				Run: uint64(s.Path), Origin: "concolic", File: file, Worker: r.worker, Code: code, Env: r.env.ID(), AtMs: now}).Entry(test))
 		default:
 			result := records.Reproduced

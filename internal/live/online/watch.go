@@ -133,14 +133,14 @@ func (w *Watch) explore(ctx context.Context, t *watched) (found bool, err error)
 // Standings compares what was known before with what a checkpoint has shown.
 func Standings(known []search.Finding, x *Explored) (list []Standing) {
 	for i, f := range known {
-		again := slices.IndexFunc(x.Findings, func(g search.Finding) bool { return g.What == f.What && g.Where == f.Where })
+		again := slices.IndexFunc(x.Findings, func(g search.Finding) bool { return g.Failure() == f.Failure() })
 		if again >= 0 && !x.Known[i] { // other inputs show it now
 			f = x.Findings[again]
 		}
 		list = append(list, Standing{Finding: f, Gone: again < 0 && !x.Known[i]})
 	}
 	for _, g := range x.Findings {
-		if !slices.ContainsFunc(known, func(f search.Finding) bool { return g.What == f.What && g.Where == f.Where }) {
+		if !slices.ContainsFunc(known, func(f search.Finding) bool { return g.Failure() == f.Failure() }) {
 			list = append(list, Standing{Finding: g, New: true})
 		}
 	}

@@ -1,6 +1,11 @@
 package search
 
-import "github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+)
 
 // Run is what one call of a handler has left.
 type Run struct {
@@ -58,6 +63,27 @@ type Result struct {
 	Dropped int `json:"dropped"`
 	// Taken has the sides by site.
 	Taken []uint8 `json:"-"`
+}
+
+// Failure is what the finding is, whatever the inputs: findings with the same one are the same.
+func (f *Finding) Failure() Failure { return Failure{f.What, f.Where} }
+
+// String is a line for people.
+func (f Finding) String() string {
+	where := ""
+	if f.Where != "" {
+		where = " at " + f.Where
+	}
+	return fmt.Sprintf("%s%s: %s", f.What, where, f.InputsText())
+}
+
+// InputsText lists the inputs with their values.
+func (f *Finding) InputsText() string {
+	list := make([]string, len(f.Inputs))
+	for i, in := range f.Inputs {
+		list[i] = fmt.Sprintf("%s=%#x", in.Name, in.Value)
+	}
+	return strings.Join(list, " ")
 }
 
 // Values are those of the inputs.

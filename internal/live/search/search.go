@@ -364,7 +364,7 @@ func (s *searcher) note(run Run) {
 
 func (s *searcher) fail(run Run) {
 	for _, f := range run.Failures {
-		i := slices.IndexFunc(s.result.Findings, func(g Finding) bool { return g.What == f.What && g.Where == f.Where })
+		i := slices.IndexFunc(s.result.Findings, func(g Finding) bool { return g.Failure() == f })
 		if i >= 0 {
 			s.result.Findings[i].Paths++
 			continue
