@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -25,6 +26,7 @@ import (
 type flags struct {
 	compose   []string
 	config    string
+	engine    string
 	json      bool
 	seed      uint64
 	seeds     uint64
@@ -224,6 +226,7 @@ func (f *flags) where(c *cobra.Command) {
 func (f *flags) places(c *cobra.Command) {
 	c.Flags().Var(filesFlag{&f.compose}, "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
 	c.Flags().Var(fileFlag{&f.config}, "config", "read this configuration `file` instead of bloodhound.yaml")
+	c.Flags().StringVar(&f.engine, "engine", "", "run the world by this `engine`: "+strings.Join(engines.Names(), ", "))
 }
 
 func addSwitch(c *cobra.Command, on *bool, name, usage string) {

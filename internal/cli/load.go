@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -58,6 +59,17 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	}
 	if err != nil {
 		return nil, err
+	}
+	name := r.Engine
+	if f.engine != "" {
+		name = f.engine
+	}
+	why, err := engines.Choose(r.Spec, name)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		a.note("%s", why)
 	}
 	if !f.json {
 		a.briefNotes(r.Notes, argumentsOf(f, args))

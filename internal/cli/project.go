@@ -115,5 +115,8 @@ func argumentsOf(f *flags, args []string) string {
 	if f.config != "" {
 		b.WriteString(" --config " + shellQuote(f.config))
 	}
+	if f.engine != "" {
+		b.WriteString(" --engine " + shellQuote(f.engine))
+	}
 	return b.String()
 }

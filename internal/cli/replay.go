@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -285,6 +286,11 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 	if failure.Spec.Engine == world.InProcess {
 		return nil, nil, fmt.Errorf("%s: a failure of the world %q, whose nodes are Go code of a test: run go test -run '^%s$' -sim.replay=%s in the folder of its package", name, failure.Spec.Name,
 			strings.ReplaceAll(failure.Spec.Name, "/", "$/^"), failure.ID)
+	}
+	if f.engine != "" {
+		if _, err := engines.Choose(failure.Spec, f.engine); err != nil {
+			return nil, nil, err
+		}
 	}
 	if p != nil && !named && file && !sameNodes(p.spec, failure.Spec) {
 		a.note("note: %s is another project than the failure's, and is not used", p.config)

@@ -56,8 +56,10 @@ type Options struct {
 // Result is what a configuration says.
 type Result struct {
 	// File is the configuration, or the first Compose file where there is none.
-	File        string
-	Spec        *world.Spec
+	File string
+	Spec *world.Spec
+	// Engine is the one that the configuration asks for, by the name that users write.
+	Engine      string
 	Builds      []Build
 	Exploration Exploration
 	Output      Output
@@ -248,6 +250,7 @@ func (l *loader) build(top *source.Node) {
 	if l.Spec.Name == "" {
 		l.Spec.Name = filepath.Base(l.Spec.Dir)
 	}
+	l.result.Engine = source.ValueOr(top.Get("engine"), "native")
 	l.simulation(top.Get("simulation"))
 	l.settings(top)
 	networks.Declare(l.State, top)

@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
@@ -86,6 +87,15 @@ func TestModelsAreInTheRecord(t *testing.T) {
 }
 
 func TestEngineOfASpec(t *testing.T) {
+	spec := &world.Spec{Engine: world.VM}
+	if _, err := engines.Choose(spec, "native"); err != nil || spec.Engine != world.Native {
+		t.Errorf("the engine native is %q, %v", spec.Engine, err)
+	}
+	for _, name := range []string{"", world.InProcess, "no-such"} {
+		if _, err := engines.Choose(spec, name); err == nil || !strings.Contains(err.Error(), "native, vm, container, auto") {
+			t.Errorf("an engine %q can be chosen: %v", name, err)
+		}
+	}
 	for _, name := range []string{world.InProcess, "no-such"} {
 		if _, err := engines.For(&world.Spec{Engine: name}); err == nil {
 			t.Errorf("the command line has an engine %q", name)

@@ -7,7 +7,7 @@ import "slices"
 // Spec describes one world completely. It is stored in every failure file, so every part serialises to JSON.
 type Spec struct {
 	Name string `json:"name"`
-	// Engine names the engine that runs it: Native or InProcess.
+	// Engine names the engine that runs it: Native, VM, Container or InProcess.
 	Engine string `json:"engine,omitempty"`
 	// Dir is the project's folder, absolute: relative paths of volumes, scripts and roots start here.
 	Dir string `json:"dir"`
@@ -42,8 +42,10 @@ type Spec struct {
 
 // Engines.
 const (
-	Native    = ""       // programs of Linux
-	InProcess = "inproc" // Go code of a test, which alone can run it
+	Native    = ""          // programs of Linux
+	VM        = "vm"        // whatever a Linux kernel runs, in one virtual machine
+	Container = "container" // containers of Docker or Podman, in real time
+	InProcess = "inproc"    // Go code of a test, which alone can run it
 )
 
 // Linked gives the question whether two nodes, by their names, share a network.
