@@ -25,7 +25,8 @@ type Copy interface {
 
 // Router is a copy of a BGP daemon.
 type Router struct {
-	Pending *Reaction // what the daemon was about to do at the checkpoint
+	Pending *Reaction     // what the daemon was about to do at the checkpoint
+	CPU     time.Duration // of the copy, in all deliveries
 
 	copy    Copy
 	budget  daemon.Budget // of a delivery
@@ -121,6 +122,7 @@ func (r *Router) deliver(inputs []daemon.Input) (*Reaction, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.CPU += o.CPU
 	n := &Reaction{Status: o.Status, Signal: o.Signal, Code: o.Code, Refused: o.Refused, CPU: o.CPU,
 		Changes: map[netip.AddrPort]Changes{}, Stray: map[netip.AddrPort][]byte{}}
 	for _, m := range o.Logs {
@@ -188,6 +190,7 @@ func (r *Router) Ask(socket, line string) (string, error) {
 			if err != nil {
 				return "", err
 			}
+			r.CPU += o.CPU
 			var answer strings.Builder
 			for _, m := range o.Outputs {
 				if strings.HasPrefix(m.To, "client of ") {

@@ -3,56 +3,97 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"net/netip"
 	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
+	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/leak"
+	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
+	"github.com/bloodhound-dst/bloodhound/internal/live/router"
 )
 
-// Table asks copies of BIRD for its best routes: their prefixes and origins. What a copy may write has a limit, so it asks for halves of what is too much.
-func (t Target) Table(control string) ([]bgp.Route, error) {
-	const blockBits = 2
-	routes, err := t.ask(control, fmt.Sprintf("where net.len < %d", blockBits))
-	for i := uint32(0); i < 1<<blockBits && err == nil; i++ {
-		var some []bgp.Route
-		some, err = t.block(control, at(i<<(32-blockBits), blockBits))
-		routes = append(routes, some...)
-	}
-	return routes, err
+// region is a block of addresses, with who originates what in the table there.
+type region struct {
+	block             netip.Prefix
+	shortest, longest int           // lengths of the prefixes that it has
+	origins           *leak.Origins // of the prefixes of the block, and of those that it lies in
 }
 
-// block asks for what lies in a block.
-func (t Target) block(control string, block netip.Prefix) ([]bgp.Route, error) {
-	const smallest = 8 // has at most as many prefixes as a copy can list
-	routes, err := t.ask(control, "in "+block.String())
-	if err == nil || block.Bits() == smallest {
-		return routes, err
+func whole(o *leak.Origins) region {
+	return region{netip.PrefixFrom(netip.IPv4Unspecified(), 0), 0, prefixset.Lengths - 1, o}
+}
+
+// Lengths of the blocks of which copies of BIRD are asked. What a copy may write has a limit, so it is asked for halves of what is too much; a smallest block
+// has at most as many prefixes as a copy can list.
+const blockBits, smallestBits = 2, 8
+
+// regions asks copies of BIRD for its best routes, and yields a region when its routes are known.
+func (t Target) regions(s *Search) iter.Seq2[region, error] {
+	return func(yield func(region, error) bool) {
+		around, err := t.ask(fmt.Sprintf("show route primary where net.len < %d", smallestBits))
+		if err != nil {
+			yield(region{}, err)
+			return
+		}
+		outer := whole(leak.Table(around))
+		outer.longest = blockBits - 1
+		if !yield(outer, nil) {
+			return
+		}
+		for i := uint32(0); i < 1<<blockBits; i++ {
+			if !t.block(s, at(i<<(32-blockBits), blockBits), around, yield) {
+				return
+			}
+		}
+	}
+}
+
+// block yields what lies in a block.
+func (t Target) block(s *Search, block netip.Prefix, around []bgp.Route, yield func(region, error) bool) bool {
+	if err := s.stop(); err != nil {
+		return yield(region{}, err)
+	}
+	routes, err := t.ask("show route primary in " + block.String())
+	if err == nil || block.Bits() == smallestBits {
+		return yield(region{block, block.Bits(), prefixset.Lengths - 1, leak.Table(append(routes, covering(around, block)...))}, err)
 	}
 	// The halves do not have the block itself.
-	routes, err = t.ask(control, "where net = "+block.String())
-	if err != nil {
-		return nil, err
+	if !yield(region{block, block.Bits(), block.Bits(), leak.Table(covering(around, block))}, nil) {
+		return false
 	}
 	a := block.Addr().As4()
 	first, length := binary.BigEndian.Uint32(a[:]), block.Bits()+1
 	for _, half := range []uint32{first, first | 1<<(32-length)} {
-		some, err := t.block(control, at(half, length))
-		if err != nil {
-			return nil, err
+		if !t.block(s, at(half, length), around, yield) {
+			return false
 		}
-		routes = append(routes, some...)
 	}
-	return routes, nil
+	return true
 }
 
-func (t Target) ask(control, which string) ([]bgp.Route, error) {
+// covering are the routes to prefixes that a block lies in.
+func covering(routes []bgp.Route, block netip.Prefix) (list []bgp.Route) {
+	for _, r := range routes {
+		if r.Prefix.Bits() <= block.Bits() && r.Prefix.Contains(block.Addr()) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func (t Target) ask(question string) ([]bgp.Route, error) {
 	r, err := t.Copy()
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	text, err := r.Ask(control, "show route primary "+which)
+	defer t.end(r)
+	return askCopy(r, t.Control, question)
+}
+
+func askCopy(r *router.Router, control, question string) ([]bgp.Route, error) {
+	text, err := r.Ask(control, question)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package probe
 import (
 	"cmp"
 	"encoding/binary"
-	"iter"
 	"net/netip"
 	"slices"
 
@@ -14,11 +13,19 @@ import (
 // that each lies in is the same. A class is stood for by its first prefix.
 type classes []netip.Prefix // the cuts, in order of address and length
 
-// cut makes the prefixes of a table and those of limits the cuts.
-func cut(table []netip.Prefix, limits []prefixset.Range) classes {
-	cuts := slices.Clone(table)
+// cut makes a block, the prefixes of a table in it, and those in it by which limits tell prefixes apart the cuts.
+func cut(block netip.Prefix, table []netip.Prefix, limits []prefixset.Range) classes {
+	cuts := classes{block}
+	add := func(p netip.Prefix) {
+		if p.Bits() >= block.Bits() && block.Contains(p.Addr()) {
+			cuts = append(cuts, p)
+		}
+	}
+	for _, p := range table {
+		add(p)
+	}
 	for _, r := range limits {
-		cuts = append(cuts, r.Prefix)
+		add(r.Prefix)
 	}
 	slices.SortFunc(cuts, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
@@ -26,37 +33,20 @@ func cut(table []netip.Prefix, limits []prefixset.Range) classes {
 	return slices.Compact(cuts)
 }
 
-// probes yields, for each length, the prefixes that stand for its classes.
-func (c classes) probes() iter.Seq[[]netip.Prefix] {
-	return func(yield func([]netip.Prefix) bool) {
-		for length := range prefixset.Lengths {
-			var list []netip.Prefix
-			c.sweep(length, func(probe netip.Prefix, first, _ uint32) {
-				if at(first, length) == probe {
-					list = append(list, probe)
-				}
-			})
-			if !yield(list) {
-				return
-			}
+// probes are the prefixes of a length that stand for its classes.
+func (c classes) probes(length int) (list []netip.Prefix) {
+	c.sweep(length, func(probe netip.Prefix, first, _ uint32) {
+		if at(first, length) == probe {
+			list = append(list, probe)
 		}
-	}
+	})
+	return list
 }
 
-// within are the cuts in some prefixes, which are cuts too: their classes are classes of all cuts.
-func (c classes) within(s prefixset.Set) (in classes) {
-	for _, p := range c {
-		if s.Contains(p) {
-			in = append(in, p)
-		}
-	}
-	return in
-}
-
-// set has all prefixes of the classes for whose probes a condition holds.
-func (c classes) set(holds func(probe netip.Prefix) bool) prefixset.Set {
+// set has all prefixes of the classes of some lengths for whose probes a condition holds.
+func (c classes) set(shortest, longest int, holds func(probe netip.Prefix) bool) prefixset.Set {
 	var b prefixset.Builder
-	for length := range prefixset.Lengths {
+	for length := shortest; length <= longest; length++ {
 		verdicts := map[netip.Prefix]bool{}
 		c.sweep(length, func(probe netip.Prefix, first, last uint32) {
 			verdict, known := verdicts[probe]
@@ -120,15 +110,4 @@ func at(address uint32, length int) netip.Prefix {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], address)
 	return netip.PrefixFrom(netip.AddrFrom4(a), length)
-}
-
-// near has what lies in limits. A limit of all addresses is none.
-func near(limits []prefixset.Range) prefixset.Set {
-	var list []prefixset.Range
-	for _, r := range limits {
-		if r.Prefix.Bits() > 0 {
-			list = append(list, prefixset.Range{Prefix: r.Prefix, Max: prefixset.Lengths - 1})
-		}
-	}
-	return prefixset.Of(list...)
 }

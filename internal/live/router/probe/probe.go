@@ -3,10 +3,12 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/leak"
@@ -16,12 +18,22 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/router"
 )
 
-// Target is a router that runs, and two of its neighbours. A route that it takes and does not prefer, or that its export policy keeps from the second
-// neighbour, counts as one that it does not take.
+// Target is a router that runs, and two of its neighbours. A route that it takes and does not prefer, or that its export policy keeps from the neighbours that
+// are watched, counts as one that it does not take.
 type Target struct {
-	Copy func() (*router.Router, error) // a copy that has received nothing since the checkpoint
-	From netip.AddrPort                 // the neighbour as which routes are announced
-	To   netip.AddrPort                 // the neighbour that gets what the router takes
+	Copy    func() (*router.Router, error) // a copy that has received nothing since the checkpoint
+	Spent   func(time.Duration)            // is called with the CPU time of each copy at its end; nil is not
+	Control string                         // the name of BIRD's control socket, at which copies are asked for routes
+	From    netip.AddrPort                 // the neighbour as which routes are announced
+	To      netip.AddrPort                 // the neighbour that gets what the router takes; if it is not valid, any other than From
+}
+
+// end closes a copy.
+func (t Target) end(r *router.Router) {
+	r.Close()
+	if t.Spent != nil {
+		t.Spent(r.CPU)
+	}
 }
 
 // Messages are the UPDATEs that announce prefixes.
@@ -48,7 +60,7 @@ func (t Target) Takes(a *bgp.Attributes, prefixes []netip.Prefix) (taken []bool,
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer t.end(r)
 	// What the neighbour has announced already would not be announced to the other again.
 	if _, err := t.deliver(r, withdrawals); err != nil {
 		return nil, err
@@ -57,11 +69,20 @@ func (t Target) Takes(a *bgp.Attributes, prefixes []netip.Prefix) (taken []bool,
 	if err != nil {
 		return nil, err
 	}
-	changes := reaction.Changes[t.To]
 	for _, p := range prefixes {
-		taken = append(taken, changes[p] != nil)
+		taken = append(taken, slices.ContainsFunc(t.watched(reaction), func(c router.Changes) bool { return c[p] != nil }))
 	}
 	return taken, nil
+}
+
+// watched are the changes for the neighbours that are watched.
+func (t Target) watched(reaction *router.Reaction) (list []router.Changes) {
+	for to, changes := range reaction.Changes {
+		if to == t.To || !t.To.IsValid() && to != t.From {
+			list = append(list, changes)
+		}
+	}
+	return list
 }
 
 func (t Target) deliver(r *router.Router, messages []byte) (*router.Reaction, error) {
@@ -79,20 +100,23 @@ func (t Target) deliver(r *router.Router, messages []byte) (*router.Reaction, er
 
 // Search is what is looked for.
 type Search struct {
-	Origins    *leak.Origins
-	Attributes *bgp.Attributes      // of what the neighbour announces
-	Limits     []prefixset.Range    // of the router's policy: prefixes of one length that no limit and no prefix of the table tells apart share a verdict
-	Excepted   prefixset.Set        // may have several origins, such as the prefixes of anycast services
-	Found      func(netip.Prefix)   // is called for each probe that could be taken over, as it is found
-	Judge      func(bgp.Route) bool // another implementation of the policy, or nil
+	Origins   *leak.Origins               // of the table; nil asks copies for them
+	Announced []*bgp.Attributes           // what the neighbour announces prefixes with, one after the other
+	Limits    []prefixset.Range           // of the router's policy: prefixes of one length that no limit and no prefix of the table tells apart share a verdict
+	Excepted  prefixset.Set               // may have several origins, such as the prefixes of anycast services
+	Found     func(a int, p netip.Prefix) // is called for probes that could be taken over, as they are found, with the number of the attributes
+	Judge     func(bgp.Route) bool        // another implementation of the policy, or nil
+	Stop      func() bool                 // is asked before each copy; nil never stops
 }
 
 // Result is what was found.
 type Result struct {
+	Routes        int // prefixes of the table that were read
 	Probes        int
 	Taken         int
-	Leaks         prefixset.Set // what the neighbour could take over
+	Leaks         []prefixset.Set // what the neighbour could take over, by the number of the attributes
 	Disagreements []Disagreement
+	Stopped       bool // prefixes may be left
 }
 
 // Disagreement is a route that the router and the other implementation of its policy treat differently.
@@ -124,45 +148,102 @@ func (d Disagreement) String() string {
 // batch is how many prefixes a copy gets.
 const batch = 1 << 15
 
-// Run announces one prefix of each class, those within limits of the policy first, and collects the classes that can be taken over.
+// errStopped ends a search whose Stop says so.
+var errStopped = errors.New("stopped")
+
+// Run announces one prefix of each class and collects the classes that can be taken over. It begins with some prefixes of which a copy is asked what contains
+// them, before the table is read.
 func (t Target) Run(s Search) (*Result, error) {
-	classes := cut(s.Origins.Prefixes(), s.Limits)
-	first := near(s.Limits)
-	n := &Result{}
-	taken := map[netip.Prefix]bool{}
-	for list := range classes.within(first).probes() {
-		if err := t.try(s, list, n, taken); err != nil {
-			return nil, err
-		}
+	n := &Result{Leaks: make([]prefixset.Set, len(s.Announced))}
+	err := t.run(&s, n)
+	if err == errStopped {
+		n.Stopped, err = true, nil
 	}
-	for list := range classes.probes() {
-		if err := t.try(s, slices.DeleteFunc(list, first.Contains), n, taken); err != nil {
-			return nil, err
-		}
+	for i, leaks := range n.Leaks {
+		n.Leaks[i] = leaks.Minus(s.Excepted)
 	}
-	n.Taken = len(taken)
-	n.Leaks = classes.set(func(p netip.Prefix) bool { return taken[p] && s.leak(p) }).Minus(s.Excepted)
-	return n, nil
+	return n, err
 }
 
-// try announces a list of prefixes, and adds what comes of them.
-func (t Target) try(s Search, list []netip.Prefix, n *Result, taken map[netip.Prefix]bool) error {
+func (t Target) run(s *Search, n *Result) error {
+	if s.Origins != nil {
+		return t.region(s, whole(s.Origins), n)
+	}
+	if err := t.early(s, n); err != nil {
+		return err
+	}
+	for r, err := range t.regions(s) {
+		if err != nil {
+			return err
+		}
+		if err := t.region(s, r, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// region announces the prefixes of a region.
+func (t Target) region(s *Search, r region, n *Result) error {
+	classes := cut(r.block, r.origins.Prefixes(), s.Limits)
+	for _, p := range r.origins.Prefixes() {
+		if p.Bits() >= r.shortest && p.Bits() <= r.longest {
+			n.Routes++
+		}
+	}
+	var probes []netip.Prefix
+	for length := r.shortest; length <= r.longest; length++ {
+		probes = append(probes, classes.probes(length)...)
+	}
+	for i, a := range s.Announced {
+		leaks := map[netip.Prefix]bool{}
+		err := t.try(s, i, probes, n, func(p netip.Prefix) {
+			if r.origins.Changes(p, a.Path) {
+				leaks[p] = true
+				s.found(i, p)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		n.Leaks[i] = n.Leaks[i].Union(classes.set(r.shortest, r.longest, func(p netip.Prefix) bool { return leaks[p] }))
+	}
+	return nil
+}
+
+func (s *Search) found(i int, p netip.Prefix) {
+	if s.Found != nil && !s.Excepted.Contains(p) {
+		s.Found(i, p)
+	}
+}
+
+func (s *Search) stop() error {
+	if s.Stop != nil && s.Stop() {
+		return errStopped
+	}
+	return nil
+}
+
+// try announces a list of prefixes, and adds what comes of them. take is called for those that are taken.
+func (t Target) try(s *Search, i int, list []netip.Prefix, n *Result, take func(netip.Prefix)) error {
+	a := s.Announced[i]
 	for some := range slices.Chunk(list, batch) {
-		verdicts, err := t.Takes(s.Attributes, some)
+		if err := s.stop(); err != nil {
+			return err
+		}
+		verdicts, err := t.Takes(a, some)
 		if err != nil {
 			return err
 		}
 		for i, p := range some {
 			if verdicts[i] {
-				taken[p] = true
-				if s.Found != nil && s.leak(p) && !s.Excepted.Contains(p) {
-					s.Found(p)
-				}
+				n.Taken++
+				take(p)
 			}
-			if s.Judge == nil || s.Judge(bgp.Route{Prefix: p, Attributes: s.Attributes}) == verdicts[i] {
+			if s.Judge == nil || s.Judge(bgp.Route{Prefix: p, Attributes: a}) == verdicts[i] {
 				continue
 			}
-			d, err := t.disagreement(p, s.Attributes, verdicts[i])
+			d, err := t.disagreement(p, a, verdicts[i])
 			if err != nil {
 				return err
 			}
@@ -171,11 +252,6 @@ func (t Target) try(s Search, list []netip.Prefix, n *Result, taken map[netip.Pr
 		n.Probes += len(some)
 	}
 	return nil
-}
-
-// leak reports whether a prefix changes its origin when it is taken.
-func (s Search) leak(p netip.Prefix) bool {
-	return s.Origins.Changes(p, s.Attributes.Path)
 }
 
 // disagreement delivers the route alone to another copy, which gives the same verdict.
