@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/selftest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -36,16 +37,20 @@ func (a *app) doctorVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [PROGRAM [ARGUMENTS]]",
 		Short: "Check this machine, or run one program alone and name the system calls that it needs and that are not supported",
-		Long: `Without a program, reports what this machine offers, and runs a small world twice. --selftest also injects each kind of fault:
+		Long: `Without a program, reports what this machine offers to an engine, and runs a small world twice; then, which other engines can run worlds
+here, and what to do for those that cannot. --selftest also injects each kind of fault:
 a program must observe it, must not report it without the fault, and the ledger must count it as observed only then.
 
 With a program, runs it alone in a world without faults and names the system calls that it needs and that are not supported.
 A name is looked up in the PATH of a node, which is not yours; a path starts at the current folder.
-Exit code 1: the program crashed or its exit code is not 0; 4: the run does not repeat; 5: a system call was refused.`,
+Exit code 3: the engine cannot run worlds here. With a program, 1: the program crashed or its exit code is not 0; 4: the run does not repeat; 5: a system call was refused.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && selfTest {
 				return errors.New("--selftest runs programs of its own: leave out " + shellQuote(args[0]))
+			}
+			if c.Flags().Changed("engine") && (len(args) > 0 || selfTest) {
+				return errors.New("doctor runs programs by the engine native alone: leave out --engine")
 			}
 			if len(args) > 0 {
 				return a.doctorProgram(c, f, maxTime, args)
@@ -61,6 +66,7 @@ Exit code 1: the program crashed or its exit code is not 0; 4: the run does not 
 	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
 	f.document(c)
 	f.seedFlag(c, "`seed` of the tape (default: 1)")
+	c.Flags().StringVar(&f.engine, "engine", "native", "look at this `engine` closely: "+strings.Join(engines.Names(), ", "))
 	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it; under a minute")
 	c.Flags().Var(timeFlag{&maxTime}, "max-time", "virtual `time` after which the program is ended")
 	return c
@@ -77,22 +83,22 @@ type doctorDocument struct {
 }
 
 func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
-	eng, err := engineFor(&world.Spec{})
+	spec := &world.Spec{}
+	why, err := engines.Choose(spec, f.engine)
 	if err != nil {
-		return failed(err)
+		return err
 	}
-	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor"}
-	if d, ok := eng.(engine.Doctor); ok {
-		doc.Checks = d.Doctor()
+	if why != "" {
+		a.note("%s", why)
 	}
-	doc.Checks = append(doc.Checks, tryWorld(ctx))
+	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor", Checks: engineChecks(ctx, spec.Engine)}
 	shown := len(doc.Checks)
 	if !f.json {
 		for _, x := range doc.Checks {
 			printCheck(a.out, x)
 		}
 	}
-	if works := !slices.ContainsFunc(doc.Checks, lacking); works && selfTest {
+	if works := !slices.ContainsFunc(doc.Checks, engine.Check.Lacking); works && selfTest {
 		for i := range selftest.Cases {
 			x, err := trySelf(ctx, &selftest.Cases[i])
 			if err != nil {
@@ -104,7 +110,7 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 			}
 		}
 	}
-	if slices.ContainsFunc(doc.Checks, lacking) {
+	if slices.ContainsFunc(doc.Checks, engine.Check.Lacking) {
 		doc.ExitCode = check.ExitEngine
 	}
 	a.code = doc.ExitCode
@@ -112,8 +118,8 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 		return a.printJSON(doc)
 	}
 	switch {
-	case slices.ContainsFunc(doc.Checks[:shown], lacking):
-		fmt.Fprintln(a.out, "\nworlds cannot run here: see what is missing above")
+	case slices.ContainsFunc(doc.Checks[:shown], engine.Check.Lacking):
+		fmt.Fprintf(a.out, "\nworlds of the engine %s cannot run here: see what is missing above\n", f.engine)
 	case doc.ExitCode != 0:
 		fmt.Fprintln(a.out, "\nfault injection does not work correctly on this machine: please report this, with the lines above")
 	default:
@@ -122,7 +128,31 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 	return nil
 }
 
-func lacking(x engine.Check) bool { return x.Required && !x.OK }
+// engineChecks looks at one engine closely, and at the others in a line each.
+func engineChecks(ctx context.Context, asked string) (checks []engine.Check) {
+	var others []engine.Check
+	for _, r := range engines.Table() {
+		make := func() (engine.Engine, error) { return engineFor(&world.Spec{Engine: r.Spec}) }
+		if r.Spec != asked {
+			others = append(others, engines.Here(&r, make))
+			continue
+		}
+		eng, err := make()
+		if err != nil {
+			x := engines.Here(&r, make)
+			x.Required = true
+			checks = append(checks, x)
+			continue
+		}
+		if d, ok := eng.(engine.Doctor); ok {
+			checks = append(checks, d.Doctor()...)
+		}
+		if r.Spec == world.Native {
+			checks = append(checks, tryWorld(ctx))
+		}
+	}
+	return append(checks, others...)
+}
 
 // trySelf runs the worlds of one kind of fault.
 func trySelf(ctx context.Context, c *selftest.Case) (engine.Check, error) {

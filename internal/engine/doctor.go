@@ -10,6 +10,9 @@ type Check struct {
 	Remedy   string `json:"remedy,omitempty"` // what to do if it is missing
 }
 
+// Lacking reports whether the check stops every run.
+func (c Check) Lacking() bool { return c.Required && !c.OK }
+
 // Featured is an Engine that can name the features of this machine that a run depends on, and that it cannot hide.
 type Featured interface {
 	Features() []string

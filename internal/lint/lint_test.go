@@ -2,6 +2,7 @@ package lint
 
 import (
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -435,4 +436,22 @@ func receiver(d *ast.FuncDecl) string {
 // obvious are methods whose meaning an interface of the standard library has fixed.
 func obvious(d *ast.FuncDecl) bool {
 	return d.Recv != nil && slices.Contains([]string{"Error", "Unwrap", "String", "Write", "Read", "Close", "Len", "Less", "Swap", "Push", "Pop"}, d.Name.Name)
+}
+
+// CI vets darwin/arm64 alone: that is enough as long as no file is for one of the two processors of darwin only.
+func TestProcessorsOfDarwinHaveTheSameFiles(t *testing.T) {
+	on := func(arch string) *build.Context {
+		c := build.Default
+		c.GOOS, c.GOARCH, c.CgoEnabled = "darwin", arch, false
+		return &c
+	}
+	amd64, arm64 := on("amd64"), on("arm64")
+	for _, s := range append(sources(t), sourcesIn(t, "examples", "")...) {
+		folder, name := filepath.Split(filepath.Join("..", "..", filepath.FromSlash(s.path)))
+		one, err := amd64.MatchFile(folder, name)
+		other, err2 := arm64.MatchFile(folder, name)
+		if err != nil || err2 != nil || one != other {
+			t.Errorf("%s: in darwin/amd64 %v, in darwin/arm64 %v; vet darwin/amd64, too (Makefile)", s.path, one, other)
+		}
+	}
 }

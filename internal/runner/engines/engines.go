@@ -10,25 +10,41 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// row is an engine.
-type row struct {
+// Row is an engine. Its texts are cells of the tables in README.md and docs/platforms.md.
+type Row struct {
 	// Name is what users write, and Spec the value of world.Spec.Engine.
 	Name string
 	Spec string
+	// Runs says which programs (it is empty for an engine that this version does not have), Repeats how far two runs of a tape are equal, Costs what a run takes, and Needs what the machine must have.
+	Runs, Repeats, Costs, Needs string
+
 	make func() (engine.Engine, error)
+	// refuses names the part of a world that the engine cannot run, and is empty for a world that it can. Auto asks it; nil refuses nothing.
+	refuses func(spec *world.Spec) string
 }
 
 // Auto is the name that asks for the first engine that can run a world.
 const Auto = "auto"
 
-// table has the engines in the order in which Auto tries them. The last one runs in tests only.
-var table = []row{
-	{Name: "native", Spec: world.Native, make: newNative},
+// rows are engines in the order in which Auto tries them.
+type rows []Row
+
+var table = rows{
+	{Name: "native", Spec: world.Native, make: newNative,
+		Runs:    "unmodified programs for Linux x86-64: of this machine, or of container images",
+		Repeats: "every event of a run, on any machine",
+		Costs:   "about 6 µs a system call, and a few ms for a copy of a running world",
+		Needs:   "Linux on x86-64; no root, no KVM, no daemon"},
 	{Name: "vm", Spec: world.VM, make: notYet("vm")},
 	{Name: "container", Spec: world.Container, make: notYet("container")},
-	{Name: world.InProcess, Spec: world.InProcess, make: func() (engine.Engine, error) {
-		return nil, fmt.Errorf("its nodes are Go code of a test, which alone can run them: run `go test` with the test's flag -sim.replay")
-	}},
+	{Name: world.InProcess, Spec: world.InProcess,
+		Runs:    "Go code, in a Go test",
+		Repeats: "every event of a run, on any machine",
+		Costs:   "thousands of runs a second",
+		Needs:   "Go, on any system",
+		make: func() (engine.Engine, error) {
+			return nil, fmt.Errorf("its nodes are Go code of a test, which alone can run them: run `go test` with the test's flag -sim.replay")
+		}},
 }
 
 func notYet(name string) func() (engine.Engine, error) {
@@ -36,6 +52,9 @@ func notYet(name string) func() (engine.Engine, error) {
 		return nil, fmt.Errorf("this version does not have the engine %s; use --engine native", name)
 	}
 }
+
+// Table lists all engines, in the order in which Auto tries them. The last one runs in tests only.
+func Table() []Row { return slices.Clone(table) }
 
 // Names lists what users may ask for.
 func Names() []string {
@@ -48,17 +67,72 @@ func Names() []string {
 	return append(names, Auto)
 }
 
-// Choose sets the engine of a Spec to the one that users call name. For Auto it returns the name and the reason.
+// Choose sets the engine of a Spec to the one that users call name. For Auto it is the first one that this machine has and that
+// refuses no part of the world, and reason says why.
 func Choose(spec *world.Spec, name string) (reason string, err error) {
+	return table.choose(spec, name)
+}
+
+func (t rows) choose(spec *world.Spec, name string) (reason string, err error) {
+	var passed []string
+	for _, r := range t {
+		switch {
+		case r.Spec == world.InProcess:
+		case r.Name == name:
+			spec.Engine = r.Spec
+			return "", nil
+		case name == Auto:
+			if why := r.unfit(spec); why != "" {
+				passed = append(passed, r.Name+": "+why)
+				continue
+			}
+			spec.Engine = r.Spec
+			if len(passed) == 0 {
+				return "engine " + r.Name + ": the first of the table, and it can run this world", nil
+			}
+			return "engine " + r.Name + ", since those before it cannot run this world. " + strings.Join(passed, ". "), nil
+		}
+	}
 	if name == Auto {
-		name, reason = "native", "engine native: it is the first one"
+		return "", fmt.Errorf("no engine can run this world here:\n  %s\n`bloodhound doctor` says what each engine lacks", strings.Join(passed, "\n  "))
 	}
-	i := slices.IndexFunc(table, func(r row) bool { return r.Name == name && r.Spec != world.InProcess })
-	if i < 0 {
-		return "", fmt.Errorf("there is no engine %q; the engines are %s", name, strings.Join(Names(), ", "))
+	return "", fmt.Errorf("there is no engine %q; the engines are %s", name, strings.Join(Names(), ", "))
+}
+
+// unfit says why a world cannot be run by an engine on this machine, and is empty if it can.
+func (r *Row) unfit(spec *world.Spec) string {
+	if r.refuses != nil {
+		if why := r.refuses(spec); why != "" {
+			return why
+		}
 	}
-	spec.Engine = table[i].Spec
-	return reason, nil
+	if c := Here(r, r.make); !c.OK {
+		return c.Detail
+	}
+	return ""
+}
+
+// Here reports whether this machine can run worlds by an engine, which is made by make, and what to do if not.
+func Here(r *Row, make func() (engine.Engine, error)) engine.Check {
+	c := engine.Check{Name: "engine " + r.Name, OK: true, Detail: r.Runs}
+	if r.Spec == world.InProcess {
+		return c
+	}
+	eng, err := make()
+	if err != nil {
+		c.OK = false
+		c.Detail, c.Remedy, _ = strings.Cut(err.Error(), "\n")
+		return c
+	}
+	d, ok := eng.(engine.Doctor)
+	if !ok {
+		return c
+	}
+	checks := d.Doctor()
+	if i := slices.IndexFunc(checks, engine.Check.Lacking); i >= 0 {
+		c.OK, c.Detail, c.Remedy = false, checks[i].Name+": "+checks[i].Detail, checks[i].Remedy
+	}
+	return c
 }
 
 // For makes the engine that runs a Spec.
