@@ -3,14 +3,15 @@
 
 GO ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-LDFLAGS = -X github.com/bloodhound-dst/bloodhound/internal/cli.version=$(VERSION)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS = -X github.com/bloodhound-dst/bloodhound/internal/cli.version=$(VERSION) -X github.com/bloodhound-dst/bloodhound/internal/cli.revision=$(COMMIT)
 # How long one `make soak` may take.
 SOAK_TIMEOUT ?= 3h
 
 # How long the tests of one package may take: a busy machine is slow, not wrong.
 TEST_TIMEOUT ?= 20m
 
-.PHONY: build test lint soak bench clean
+.PHONY: build test lint soak bench release clean
 
 # Drivers and checks are this very program: without cgo it is static, and no library of the machine is a part of a run.
 build: ## bin/bloodhound
@@ -33,5 +34,8 @@ bench: build ## the table of bench/RESULTS.md, measured on this machine
 	$(GO) run ./bench -write bench/RESULTS.md
 	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check ./internal/check/isolation
 
+release: ## dist/: archives, packages and images of the commit, with checksums
+	$(GO) run ./release -o dist
+
 clean:
-	rm -rf bin
+	rm -rf bin dist

@@ -2,12 +2,17 @@
 package examples
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -35,6 +40,43 @@ func configurations(t *testing.T) []string {
 
 // expected is the first line of a mutant: the verdict that it must have.
 var expected = regexp.MustCompile(`^# Expected: (violated|unknown)\b.*\.\n`)
+
+// Editors complete and check the configurations by the schema: it accepts all that Bloodhound does.
+func TestSchemaAcceptsConfigurations(t *testing.T) {
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(config.JSONSchema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(config.SchemaURL, text); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile(config.SchemaURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range configurations(t) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v map[string]any
+		if err := yaml.Unmarshal(text, &v); err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
 
 func TestConfigurationsLoad(t *testing.T) {
 	for _, path := range configurations(t) {

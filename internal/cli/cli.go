@@ -7,18 +7,20 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/module"
 
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// version is set by the linker for releases; other builds name the commit that they were made from.
-var version = ""
+// version and revision, which is a commit, are set by the linker, for releases and by make. Other builds know what the go command has recorded.
+var version, revision = "", ""
 
 // Version names this build.
 func Version() string {
@@ -33,19 +35,44 @@ func Version() string {
 	if v == "" {
 		v = "(devel)"
 	}
-	revision, dirty := "", ""
+	at, dirty := "", ""
 	for _, s := range info.Settings {
 		switch {
 		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			revision = " " + s.Value[:12]
+			at = " " + s.Value[:12]
 		case s.Key == "vcs.modified" && s.Value == "true":
 			dirty = " with changes"
 		}
 	}
-	if revision != "" && strings.Contains(v, revision[1:]) {
+	if at != "" && strings.Contains(v, at[1:]) {
 		return v
 	}
-	return v + revision + dirty
+	return v + at + dirty
+}
+
+// buildOf names this build in full: its version, what it was made from, and the toolchain. `go install MODULE@VERSION` records no commit: then it
+// is the one in the version, or else the module's digest.
+func buildOf() string {
+	from := "commit " + revision
+	if info, ok := debug.ReadBuildInfo(); ok && revision == "" {
+		from = "commit unknown"
+		if rev, err := module.PseudoVersionRev(info.Main.Version); err == nil {
+			from = "commit " + rev
+		} else if info.Main.Sum != "" {
+			from = "module " + info.Main.Sum
+		}
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				from = "commit " + s.Value
+			}
+		}
+	}
+	return fmt.Sprintf("%s (%s, %s %s/%s)", Version(), from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Commands is the tree of verbs, for pages and completions that are made of it.
+func Commands() *cobra.Command {
+	return (&app{out: io.Discard, json: io.Discard, err: io.Discard}).root(nil)
 }
 
 // app is one use of the program.
@@ -138,7 +165,7 @@ func (a *app) root(args []string) *cobra.Command {
 clocks, random numbers and faults. The same tape gives the same run, so every bug that is found can be replayed.
 
 ` + exitCodes,
-		Version:       Version(),
+		Version:       buildOf(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -176,7 +203,7 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(), a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.liveVerb(), a.fleetVerb(), a.dashboardVerb(), a.checkVerb(), a.reportVerb(), a.initVerb(), a.configVerb(), a.imageVerb(), a.doctorVerb(), a.modelVerb(),
+	root.AddCommand(a.runVerb(), a.exploreVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(), a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.liveVerb(), a.fleetVerb(), a.dashboardVerb(), a.checkVerb(), a.reportVerb(), a.initVerb(), a.configVerb(), a.schemaVerb(), a.imageVerb(), a.doctorVerb(), a.modelVerb(),
 		a.workerVerb(), a.dbVerb())
 	return root
 }

@@ -1,16 +1,17 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
+	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
@@ -293,266 +294,102 @@ func keyTables() string {
 	return b.String()
 }
 
-// docs/schema/config.json says the same as the tables.
+// docs/schema has what `bloodhound schema` prints. Documents of tests are valid, and mistakes are not.
 func TestSchema(t *testing.T) {
-	b, err := json.MarshalIndent(jsonSchema(), "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "../../docs/schema/config.json", string(b)+"\n")
+	golden(t, "../../docs/schema/"+path.Base(SchemaURL), string(JSONSchema()))
 
-	text, err := os.ReadFile("../../docs/schema/config.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s map[string]any
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	documents := []string{"testdata/all/one.yaml", "testdata/all/two.yaml", "testdata/compat/bloodhound.yaml", "scaffold.yaml"}
-	for _, name := range documents {
-		if problem := validate(s, s, value(t, name)); problem != "" {
-			t.Errorf("%s is not valid: %s", name, problem)
+	s := compiled(t)
+	for _, name := range []string{"testdata/all/one.yaml", "testdata/all/two.yaml", "testdata/compat/bloodhound.yaml", "scaffold.yaml"} {
+		if err := s.Validate(value(t, name)); err != nil {
+			t.Errorf("%s is not valid: %v", name, err)
 		}
 	}
+	if !strings.HasPrefix(scaffold, "# yaml-language-server: $schema="+SchemaURL+"\n") {
+		t.Error("the first line of scaffold.yaml does not name the schema")
+	}
 	for _, name := range []string{"unknown", "types"} {
-		if validate(s, s, value(t, "testdata/errors/"+name+".yaml")) == "" {
+		if s.Validate(value(t, "testdata/errors/"+name+".yaml")) == nil {
 			t.Errorf("%s.yaml is valid", name)
 		}
 	}
 }
 
+// The schema knows what belongs into each section: another key there is refused.
+func TestSchemaRefusesUnknownKeys(t *testing.T) {
+	s := compiled(t)
+	tried := 0
+	for _, name := range []string{"testdata/all/one.yaml", "testdata/all/two.yaml"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc yaml.Node
+		if err := yaml.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		sections := map[*yaml.Node]string{}
+		visit(doc.Content[0], &keys.Bloodhound, "", "", func(parent *yaml.Node, _ int, key, _ string, _ *schema.Field) { sections[parent] = key })
+		for section, key := range sections {
+			before := section.Content
+			section.Content = append(slices.Clone(before), &yaml.Node{Kind: yaml.ScalarNode, Value: "no_such_key"}, &yaml.Node{Kind: yaml.ScalarNode, Value: "1"})
+			changed, err := yaml.Marshal(&doc)
+			section.Content = before
+			if err != nil {
+				t.Fatal(err)
+			}
+			tried++
+			if s.Validate(decoded(t, changed)) == nil {
+				t.Errorf("%s: no_such_key is valid beside %s", name, key)
+			}
+		}
+	}
+	if tried < 50 {
+		t.Errorf("only %d sections were tried", tried)
+	}
+}
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(JSONSchema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(SchemaURL, text); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(SchemaURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// value reads a file as an editor does that completes it.
 func value(t *testing.T, name string) any {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return decoded(t, text)
+}
+
+func decoded(t *testing.T, text []byte) any {
+	t.Helper()
 	var v map[string]any
 	if err := yaml.Unmarshal(text, &v); err != nil {
 		t.Fatal(err)
 	}
-	delete(v, "simulation") // its date is no JSON; the keys are compared by the golden file
 	b, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var j any
-	if err := json.Unmarshal(b, &j); err != nil {
+	j, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return j
-}
-
-type object = map[string]any
-
-func jsonSchema() object {
-	s := schemaOf(&keys.Bloodhound)
-	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["title"] = "bloodhound.yaml"
-	s["$defs"] = object{
-		"variable": object{"type": "string", "pattern": `\$`, "description": "a value with a variable in it"},
-		"node":     schemaOf(&keys.Service),
-	}
-	return s
-}
-
-func orVariable(s object) object {
-	return object{"anyOf": []any{s, object{"$ref": "#/$defs/variable"}}}
-}
-
-func schemaOf(s *schema.Shape) object {
-	if s.Empty {
-		full := *s
-		full.Empty = false
-		return object{"anyOf": []any{schemaOf(&full), object{"type": "null"}}}
-	}
-	bounded := func(kind string) object {
-		o := object{"type": kind, "minimum": s.Min}
-		if s.Max != 0 {
-			o["maximum"] = s.Max
-		}
-		return orVariable(o)
-	}
-	scalars := []any{"string", "number", "boolean"}
-	switch s.Kind {
-	case schema.Text, schema.Pattern, schema.Date, schema.Size:
-		return object{"type": scalars}
-	case schema.Word:
-		return orVariable(object{"enum": slices.Concat(s.Words, slices.Sorted(maps.Keys(s.Spellings)))})
-	case schema.Boolean:
-		return orVariable(object{"type": "boolean"})
-	case schema.Whole, schema.Unsigned:
-		return bounded("integer")
-	case schema.Number, schema.Millis:
-		return bounded("number")
-	case schema.Seconds:
-		return orVariable(object{"type": "number", "minimum": 0})
-	case schema.Rate:
-		return orVariable(object{"type": "number", "minimum": 0, "maximum": 1})
-	case schema.Duration:
-		return orVariable(object{"type": "string", "pattern": durationPattern})
-	case schema.Signed:
-		return orVariable(object{"type": "string", "pattern": "^[-+]?" + durationPattern[1:]})
-	case schema.Span:
-		one := orVariable(object{"type": "number", "minimum": 0})
-		return object{"anyOf": []any{one, object{"type": "array", "items": one, "minItems": 1, "maxItems": 2}}}
-	case schema.Variables:
-		return object{"anyOf": []any{
-			object{"type": "object", "additionalProperties": object{"type": append(scalars, "null")}},
-			object{"type": "array", "items": object{"type": "string"}}}}
-	case schema.Section:
-		if s == &keys.Service {
-			break
-		}
-	case schema.Dictionary:
-		item := schemaOf(s.Item)
-		if len(s.Item.Fields) > 0 && &s.Item.Fields[0] == &keys.Service.Fields[0] {
-			item = object{"$ref": "#/$defs/node"}
-		}
-		o := object{"type": "object", "additionalProperties": item}
-		if s.Names != nil {
-			o["propertyNames"] = object{"pattern": s.Names.String()}
-		}
-		return o
-	case schema.Sequence:
-		return object{"type": "array", "items": schemaOf(s.Item)}
-	case schema.Either:
-		var alts []any
-		for i := range s.Alts {
-			alts = append(alts, schemaOf(&s.Alts[i]))
-		}
-		return object{"anyOf": alts}
-	case schema.Anything:
-		return object{}
-	}
-	properties := object{}
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		if f.Refused != "" {
-			continue
-		}
-		p := schemaOf(&f.Shape)
-		p["description"] = strings.TrimSpace(f.Says + f.Idle)
-		if f.SpellingOf != "" {
-			p["description"] = "another spelling of " + f.SpellingOf
-		}
-		properties[f.Name] = p
-	}
-	o := object{"type": "object", "properties": properties, "additionalProperties": false}
-	if s.Open {
-		o["patternProperties"] = object{"^x-": object{}}
-	}
-	return o
-}
-
-const durationPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$`
-
-// validate is the part of JSON Schema that docs/schema/config.json uses. It returns the first problem.
-func validate(root, s object, v any) string {
-	if ref, ok := s["$ref"].(string); ok {
-		return validate(root, root["$defs"].(object)[strings.TrimPrefix(ref, "#/$defs/")].(object), v)
-	}
-	if alts, ok := s["anyOf"].([]any); ok {
-		var problems []string
-		for _, a := range alts {
-			p := validate(root, a.(object), v)
-			if p == "" {
-				return ""
-			}
-			problems = append(problems, p)
-		}
-		return strings.Join(problems, ", and ")
-	}
-	if words, ok := s["enum"].([]any); ok && !slices.Contains(words, v) {
-		return fmt.Sprintf("%v is not one of %v", v, words)
-	}
-	if problem := validateType(s, v); problem != "" {
-		return problem
-	}
-	switch v := v.(type) {
-	case string:
-		if p, ok := s["pattern"].(string); ok && !regexp.MustCompile(p).MatchString(v) {
-			return fmt.Sprintf("%q does not match %s", v, p)
-		}
-	case float64:
-		if least, ok := s["minimum"].(float64); ok && v < least {
-			return fmt.Sprintf("%v is below %v", v, least)
-		}
-		if most, ok := s["maximum"].(float64); ok && v > most {
-			return fmt.Sprintf("%v is above %v", v, most)
-		}
-	case []any:
-		items, _ := s["items"].(object)
-		for _, item := range v {
-			if p := validate(root, items, item); p != "" {
-				return p
-			}
-		}
-	case object:
-		return validateObject(root, s, v)
-	}
-	return ""
-}
-
-func validateType(s object, v any) string {
-	var types []any
-	switch t := s["type"].(type) {
-	case nil:
-		return ""
-	case string:
-		types = []any{t}
-	case []any:
-		types = t
-	}
-	is := map[bool]string{true: "integer", false: "number"}
-	var have []any
-	switch v := v.(type) {
-	case nil:
-		have = []any{"null"}
-	case bool:
-		have = []any{"boolean"}
-	case string:
-		have = []any{"string"}
-	case float64:
-		have = []any{"number", is[v == float64(int64(v))]}
-	case []any:
-		have = []any{"array"}
-	case object:
-		have = []any{"object"}
-	}
-	for _, h := range have {
-		if slices.Contains(types, h) {
-			return ""
-		}
-	}
-	return fmt.Sprintf("%v is not of type %v", v, types)
-}
-
-func validateObject(root, s, v object) string {
-	properties, _ := s["properties"].(object)
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if p, ok := properties[name].(object); ok {
-			if problem := validate(root, p, v[name]); problem != "" {
-				return name + ": " + problem
-			}
-			continue
-		}
-		if s["patternProperties"] != nil && strings.HasPrefix(name, "x-") {
-			continue
-		}
-		switch rest := s["additionalProperties"].(type) {
-		case bool:
-			if !rest {
-				return "unknown key " + name
-			}
-		case object:
-			if problem := validate(root, rest, v[name]); problem != "" {
-				return name + ": " + problem
-			}
-		}
-	}
-	return ""
 }
 
 // Each kind of fault has the keys under `faults` that its row in the table of package fault names.

@@ -63,7 +63,7 @@ var layers = [][]string{
 	{"sim"},
 	{"internal/cli"},
 	{"cmd/bloodhound"},
-	{"bench", "deploy", "internal/lint"},
+	{"bench", "deploy", "internal/lint", "release"},
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.

@@ -1,0 +1,385 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/spf13/cobra"
+	"golang.org/x/mod/modfile"
+	modzip "golang.org/x/mod/zip"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cli"
+	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
+)
+
+const tested = "0123456789abcdef0123456789abcdef01234567" // a commit
+
+var (
+	noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	src  = &source{root: "..", commit: tested, version: "v1.2.3-rc.1", time: noon}
+)
+
+// own is a program with a record of its modules: this test.
+func own(t *testing.T) []byte {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func TestVersions(t *testing.T) {
+	for _, c := range []struct{ exact, last, want string }{
+		{"v1.2.3", "v1.2.3", "v1.2.3"},
+		{"", "v1.2.3", "v1.2.4-0.20261128120000-0123456789ab"},
+		{"", "v1.2.3-rc.1", "v1.2.3-rc.1.0.20261128120000-0123456789ab"},
+		{"", "", "v0.0.0-20261128120000-0123456789ab"},
+		{"v1-of-many", "v1-of-many", "v0.0.0-20261128120000-0123456789ab"},
+	} {
+		if got := versionOf(c.exact, c.last, tested, noon); got != c.want {
+			t.Errorf("%q behind %q is %s, want %s", c.exact, c.last, got, c.want)
+		}
+	}
+}
+
+// dpkg orders versions as the module system does.
+func TestVersionsOfDebian(t *testing.T) {
+	dpkg := needs.Program(t, "dpkg")
+	order := []string{"v0.0.0-20261128120000-0123456789ab", "v0.1.0", "v1.2.3-0.20261128120000-0123456789ab", "v1.2.3-rc.1", "v1.2.3", "v1.10.0"}
+	for i := range order[1:] {
+		older, newer := debVersion(order[i]), debVersion(order[i+1])
+		if out, err := exec.Command(dpkg, "--compare-versions", older, "lt", newer).CombinedOutput(); err != nil {
+			t.Errorf("%s is not older than %s: %v %s", older, newer, err, out)
+		}
+	}
+}
+
+func TestCheckout(t *testing.T) {
+	dir := t.TempDir()
+	run := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=x", "-c", "user.email=x@example.org"}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_COMMITTER_DATE=2026-11-28T12:00:00Z", "GIT_CONFIG_GLOBAL=/dev/null")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "")
+	if _, err := checkout(dir); err == nil || !strings.Contains(err.Error(), "a release is made of a commit") {
+		t.Errorf("no repository: %v", err)
+	}
+	run("init", "-q")
+	run("commit", "-q", "--allow-empty", "-m", "x")
+	s, err := checkout(dir)
+	if err != nil || !s.time.Equal(noon) || !strings.HasPrefix(s.version, "v0.0.0-20261128120000-") {
+		t.Errorf("%+v, %v", s, err)
+	}
+	run("tag", "v2.0.0")
+	t.Setenv("SOURCE_DATE_EPOCH", "12")
+	s, err = checkout(dir)
+	if err != nil || s.time.Unix() != 12 || s.version != "v2.0.0" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	t.Setenv("SOURCE_DATE_EPOCH", "noon")
+	if _, err := checkout(dir); err == nil || !strings.Contains(err.Error(), `"noon"`) {
+		t.Errorf("SOURCE_DATE_EPOCH=noon: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "more"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checkout(dir); err == nil || !strings.Contains(err.Error(), "?? more") {
+		t.Errorf("a file that is not committed: %v", err)
+	}
+}
+
+func TestArchive(t *testing.T) {
+	files := []file{{"top/b/c", 0o755, []byte("run me")}, {"top/a", 0o644, []byte("read me")}, {"top/b/empty/", 0o1777, nil}}
+	once, err := tarGz(files, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(files)
+	if twice, _ := tarGz(files, noon); !bytes.Equal(once, twice) {
+		t.Error("two archives of the same files differ")
+	}
+	z, err := gzip.NewReader(bytes.NewReader(once))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, _ := io.ReadAll(r)
+		if !h.ModTime.Equal(noon) || h.Uid != 0 || h.Gid != 0 || h.Uname != "root" {
+			t.Errorf("%+v", h)
+		}
+		got = append(got, strings.TrimSpace(fs.FileMode(h.Mode).String()[1:]+" "+h.Name+" "+string(content)))
+	}
+	want := []string{"rwxr-xr-x top/", "rw-r--r-- top/a read me", "rwxr-xr-x top/b/", "rwxr-xr-x top/b/c run me", "rwxrwxrwx top/b/empty/"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// A package that dpkg installs, verifies and removes, in a file system of its own.
+func TestPackage(t *testing.T) {
+	dpkg := needs.Program(t, "dpkg")
+	bash, zsh, fish, err := completions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := manual(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &content{program: []byte("#!/bin/sh\necho odd\n"), license: []byte("do what you like\n"), third: []byte("theirs\n"), changes: []byte("# Changelog\n"), manual: pages, bash: bash, zsh: zsh, fish: fish}
+	d, err := debOf(src, target{"linux", architecture(t, dpkg)}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	once, err := d.build(noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if twice, _ := d.build(noon); !bytes.Equal(once, twice) {
+		t.Error("two packages of the same files differ")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, d.file())
+	if err := os.WriteFile(path, once, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("dpkg-deb", "--field", path, "Package", "Version").CombinedOutput(); err != nil || string(out) != "Package: bloodhound\nVersion: 1.2.3~rc.1\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if os.Getuid() != 0 {
+		t.Skip("dpkg installs as root alone")
+	}
+	root := filepath.Join(dir, "root")
+	for _, name := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "usr/bin"} {
+		if err := os.MkdirAll(filepath.Join(root, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	call := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(dpkg, append([]string{"--root=" + root}, args...)...)
+		cmd.Env = append(os.Environ(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("dpkg %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	call("--install", path)
+	if out := call("--verify", "bloodhound"); out != "" {
+		t.Errorf("dpkg --verify: %s", out)
+	}
+	if out, err := exec.Command(filepath.Join(root, "usr/bin/bloodhound")).Output(); err != nil || string(out) != "odd\n" {
+		t.Errorf("the program: %q, %v", out, err)
+	}
+	for _, name := range []string{"usr/share/man/man1/bloodhound-run.1.gz", "usr/share/bash-completion/completions/bloodhound", "usr/share/doc/bloodhound/changelog.gz"} {
+		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	call("--purge", "bloodhound")
+	filepath.WalkDir(root, func(path string, _ fs.DirEntry, _ error) error {
+		name := strings.TrimPrefix(path, root)
+		if !strings.HasPrefix(name, "/var/lib/dpkg") && !slices.Contains([]string{"", "/usr", "/usr/bin", "/var", "/var/lib", "/var/log", "/var/log/dpkg.log"}, name) {
+			t.Errorf("%s is left", name)
+		}
+		return nil
+	})
+}
+
+// architecture is that of this machine, in the words of Debian.
+func architecture(t *testing.T, dpkg string) string {
+	out, err := exec.Command(dpkg, "--print-architecture").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// There is a page for each verb that users see, and completions that a shell can read.
+func TestPages(t *testing.T) {
+	pages, err := manual(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		want = append(want, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "help" {
+				walk(sub)
+			}
+		}
+	}
+	walk(cli.Commands())
+	slices.Sort(want)
+	var got []string
+	for _, p := range pages {
+		got = append(got, p.name)
+		if !strings.Contains(string(p.content), `"Nov 2026" "Bloodhound v1.2.3-rc.1"`) || strings.Contains(string(p.content), "Auto generated") {
+			t.Errorf("the first lines of %s are\n%.300s", p.name, p.content)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+	bash, zsh, fish, err := completions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash", "-n")
+	cmd.Stdin = bytes.NewReader(bash)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("bash: %v\n%s", err, out)
+	}
+	if !strings.HasPrefix(string(zsh), "#compdef bloodhound\n") || !strings.Contains(string(fish), "complete -c bloodhound ") {
+		t.Errorf("%.100s\n%.100s", zsh, fish)
+	}
+}
+
+func TestBillOfMaterials(t *testing.T) {
+	text, err := bom(src, own(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bomDocument
+	if err := json.Unmarshal(text, &b); err != nil {
+		t.Fatal(err)
+	}
+	if b.Metadata.Timestamp != "2026-11-28T12:00:00Z" || b.Metadata.Component.PURL != "pkg:golang/github.com/bloodhound-dst/bloodhound@v1.2.3-rc.1" {
+		t.Errorf("%+v", b.Metadata)
+	}
+	refs := map[string]bool{}
+	for _, c := range b.Components {
+		if refs[c.Ref] || c.Version == "" || c.Name != "std" && (len(c.Properties) != 1 || !strings.HasPrefix(c.Properties[0].Value, "h1:")) {
+			t.Errorf("%+v", c)
+		}
+		refs[c.Ref] = true
+	}
+	if !slices.ContainsFunc(b.Components, func(c bomComponent) bool { return c.Name == "github.com/spf13/cobra" }) || len(b.Dependencies[0].DependsOn) != len(b.Components) {
+		t.Errorf("the modules are %v", refs)
+	}
+	if got := packageURL("github.com/Docker/CLI", "v29.0.0+incompatible"); got != "pkg:golang/github.com/docker/cli@v29.0.0%2Bincompatible" {
+		t.Error(got)
+	}
+}
+
+func TestLicenses(t *testing.T) {
+	text, err := licenses(src, own(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"\nGo 1.", "\ngithub.com/spf13/cobra v", "Apache License", "The Go Authors"} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("%q is missing in %d bytes", part, len(text))
+		}
+	}
+}
+
+func TestImage(t *testing.T) {
+	once, err := image(src, target{"linux", "arm64"}, []byte("program"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if twice, _ := image(src, target{"linux", "arm64"}, []byte("program")); !bytes.Equal(once, twice) {
+		t.Error("two images of the same program differ")
+	}
+	img, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(once)), nil }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := img.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Architecture != "arm64" || c.OS != "linux" || !c.Created.Equal(noon) || c.Config.User != "1000:1000" || c.Config.Labels["org.opencontainers.image.revision"] != tested {
+		t.Errorf("%+v", c)
+	}
+	if n := strings.Count(string(authorities()), "BEGIN CERTIFICATE"); n < 50 {
+		t.Errorf("%d authorities", n)
+	}
+}
+
+// The quickstart of an archive is a project that loads, and needs no Go.
+func TestQuickstart(t *testing.T) {
+	files, err := quickstart("../examples/quickstart", []byte("#!/bin/sh\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.content, f.mode); err != nil {
+			t.Fatal(err)
+		}
+		if text := string(f.content); strings.Contains(text, "go build") || strings.Contains(text, ".bloodhound/bin") {
+			t.Errorf("%s needs a build:\n%s", f.name, text)
+		}
+	}
+	for _, name := range []string{"bloodhound.yaml", "fixed.yaml"} {
+		r, err := config.Load(config.Options{Path: filepath.Join(dir, name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Builds) > 0 || len(r.Notes) > 0 || r.Spec.Nodes[0].Command[0] != "bin/kv" {
+			t.Errorf("%s: builds %v, notes %v, command %v", name, r.Builds, r.Notes, r.Spec.Nodes[0].Command)
+		}
+	}
+}
+
+// `go install MODULE@latest` refuses replacements, and files that no module may have.
+func TestModule(t *testing.T) {
+	text, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Replace) > 0 || len(f.Exclude) > 0 {
+		t.Errorf("go install MODULE@latest refuses a go.mod with %d replace and %d exclude lines", len(f.Replace), len(f.Exclude))
+	}
+	checked, err := modzip.CheckDir("..")
+	if err != nil || checked.SizeError != nil || len(checked.Invalid) > 0 {
+		t.Errorf("%v, %v, %v", err, checked.SizeError, checked.Invalid)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+)
+
+const modulePath = "github.com/bloodhound-dst/bloodhound"
+
+// target is a system that a program is built for, in the words of Go.
+type target struct{ os, arch string }
+
+func (t target) String() string { return t.os + "/" + t.arch }
+
+var targets = []target{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
+
+// source is the commit that a release is made of.
+type source struct {
+	root    string // of the checkout
+	commit  string
+	version string    // as `go install MODULE@COMMIT` calls it
+	time    time.Time // of all files of the release
+}
+
+// checkout reads what is checked out in the folder of the repository that dir lies in.
+func checkout(dir string) (*source, error) {
+	root, err := git(dir, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, fmt.Errorf("a release is made of a commit: %w", err)
+	}
+	changes, err := git(root, "status", "--porcelain")
+	if err != nil {
+		return nil, err
+	}
+	if changes != "" {
+		return nil, fmt.Errorf("files differ from the commit; commit them, or put them away by `git stash -u`:\n%s", changes)
+	}
+	s := &source{root: root}
+	if s.commit, err = git(root, "rev-parse", "HEAD"); err != nil {
+		return nil, err
+	}
+	seconds, err := git(root, "log", "-1", "--format=%ct")
+	if err != nil {
+		return nil, err
+	}
+	committed, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	s.time = time.Unix(committed, 0).UTC()
+	// A version that is not a tag follows the last tag; a checkout without tags has none, and then the version is that of a module without releases.
+	exact, _ := git(root, "describe", "--tags", "--exact-match", "--match", "v[0-9]*")
+	last, _ := git(root, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*")
+	s.version = versionOf(exact, last, s.commit, s.time)
+	if text := os.Getenv("SOURCE_DATE_EPOCH"); text != "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || seconds < 0 {
+			return nil, fmt.Errorf("SOURCE_DATE_EPOCH is %q; it must be a number of seconds since 1970", text)
+		}
+		s.time = time.Unix(seconds, 0).UTC()
+	}
+	return s, nil
+}
+
+// versionOf is the tag of a commit, or the pseudo-version behind its last tag (go.dev/ref/mod#pseudo-versions).
+func versionOf(exact, last, commit string, at time.Time) string {
+	if semver.IsValid(exact) {
+		return exact
+	}
+	if !semver.IsValid(last) {
+		last = ""
+	}
+	return module.PseudoVersion(cmp.Or(semver.Major(last), "v0"), last, at, commit[:12])
+}
+
+func git(dir string, args ...string) (string, error) {
+	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("git %s: %s", args[0], bytes.TrimSpace(exit.Stderr))
+	}
+	return strings.TrimSpace(string(out)), err
+}
+
+// build compiles a command of the source and returns the program. It has no path of this machine in it, no record of the state of the checkout
+// beyond the commit, and no C library.
+func (s *source) build(t target, pkg string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "bloodhound-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, filepath.Base(pkg))
+	cli := modulePath + "/internal/cli"
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
+		"-ldflags", fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.revision=%s", cli, s.version, cli, s.commit), "-o", file, pkg)
+	cmd.Dir = s.root
+	// GOFLAGS must not be empty: then the go command would look for it in its own file of settings.
+	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-trimpath")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+	}
+	return os.ReadFile(file)
+}
