@@ -163,7 +163,11 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 	default:
 		result.Standing, result.Reason = explore.Stale, "its tape now gives a different run, without the violation"
 	}
-	if !r.Summary.Repeat.Reproducible {
+	if r.Summary.Repeat.Once {
+		result.Standing, result.Reason = explore.Stale, "runs of its engine happen once, and this one did not show the violation"
+		return result, nil
+	}
+	if r.Summary.Repeat.Failed() {
 		result.Standing, result.Reason = explore.Varies, r.Summary.Repeat.Reason
 	}
 	if result.Standing == explore.Stale && c.Smallest == nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/container/hand"
 	"github.com/bloodhound-dst/bloodhound/internal/selftest"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 )
@@ -31,6 +32,9 @@ func driver(args []string, out io.Writer) int {
 			return check.ExitEngine
 		}
 		return check.ExitHolds
+	}
+	if len(args) > 0 && args[0] == hand.Verb {
+		return hand.Main(args[1:], os.Stdin, out, os.Stderr)
 	}
 	if len(args) != 1 {
 		fmt.Fprintln(out, "bloodhound driver: give the kind of the driver, and nothing else")

@@ -70,6 +70,9 @@ func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) err
 	if p.spec == nil {
 		defer os.RemoveAll(p.state)
 	}
+	if err := repeats(full.Spec, "bloodhound explain"); err != nil {
+		return err
+	}
 	failure := f.runOf(full)
 	known, err := a.whereKnown(c.Context(), url, p, full)
 	if err != nil {

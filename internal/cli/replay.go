@@ -166,6 +166,9 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 		if !f.json && f.runs > 1 {
 			fmt.Fprintf(a.out, "replay %d of %d: trace hash %s\n", run, f.runs, reply.Summary.Hash)
 		}
+		if reply.Summary.Repeat.Once {
+			return reply, status, nil
+		}
 		if first == nil {
 			first = reply
 			if reply.Summary.Hash != failure.Hash && len(explore.Violated(reply.Summary.Verdicts)) > 0 {
@@ -247,6 +250,10 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 			f.Verdict.Property), check.ExitUnknown
 	case status.Unrepeatable:
 		return report.Judgement(status, 1), check.ExitNotReproducible
+	case status.Once && there:
+		return "VIOLATED again, observed in another run: those of this engine happen once", check.ExitViolated
+	case status.Once && !status.Violated:
+		return "UNKNOWN: the violation was not observed again: runs of this engine happen once, and each has its own chance to show it; `--engine native` runs the tape", check.ExitUnknown
 	case there:
 		return fmt.Sprintf("VIOLATED again, in a run that has changed: its trace hash was %s and is %s", f.Hash, r.Summary.Hash), check.ExitViolated
 	case status.Violated:

@@ -103,7 +103,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 			if err := report.Story(a.out, story); err != nil {
 				return err
 			}
-			if story.File != "" {
+			if story.File != "" && !reply.Summary.Repeat.Once {
 				fmt.Fprintf(a.out, "  bloodhound shrink %s%s makes it smaller\n", story.ID, p.arguments)
 			}
 		}
@@ -124,11 +124,11 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	return nil
 }
 
-// confirmed replays a run that violates properties: they count as violated only if the run repeats.
+// confirmed replays a run that violates properties: they count as violated only if the run repeats, unless no run of the engine does.
 func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, r *explore.Reply, status *explore.Status, quiet bool) ([]check.Verdict, error) {
 	violated := explore.Violated(r.Summary.Verdicts)
-	if len(violated) == 0 {
-		return nil, nil
+	if len(violated) == 0 || r.Summary.Repeat.Once {
+		return violated, nil
 	}
 	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t}, quiet)
 	if err != nil {

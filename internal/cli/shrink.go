@@ -60,6 +60,9 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	if p.spec == nil {
 		defer os.RemoveAll(p.state)
 	}
+	if err := repeats(failure.Spec, "bloodhound shrink"); err != nil {
+		return err
+	}
 	s, err := openSession(failure.Spec, p.state)
 	if err != nil {
 		return p.lacking(args[0], failure, err)

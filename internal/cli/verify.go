@@ -70,6 +70,9 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := repeats(p.spec, "bloodhound verify"); err != nil {
+		return err
+	}
 	t, err := f.tape(c, p)
 	if err != nil {
 		return err

@@ -69,6 +69,9 @@ func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdic
 	default:
 		s.Replay = report.RunCommand(boot, seed, p.arguments)
 	}
+	if o.Repeat.Once {
+		s.Replay = strings.Replace(s.Replay, p.arguments, "", 1) + otherwise(p.arguments)
+	}
 	if err == nil {
 		err = report.SaveEvidence(p.state, id, o)
 	}
@@ -81,6 +84,9 @@ func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdic
 // shrinkAll makes the runs of failures smaller, each within its share of the time that is left. What cannot be shrunk
 // stays as it was found.
 func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []finding, b shrinkBudget, show *progress) {
+	if repeats(p.spec, "shrink") != nil {
+		return
+	}
 	end := time.Now().Add(b.time)
 	for i := range found {
 		if ctx.Err() != nil {

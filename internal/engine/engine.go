@@ -143,7 +143,12 @@ type LogLine struct {
 type Repeat struct {
 	Reproducible bool   `json:"reproducible"`
 	Reason       string `json:"reason,omitempty"` // the first reason why not
+	// Once says that no run of the engine repeats, so that what one shows was observed once: this is no failure.
+	Once bool `json:"once,omitempty"`
 }
+
+// Failed reports whether a run that was to be reproducible is not.
+func (r *Repeat) Failed() bool { return !r.Reproducible && !r.Once }
 
 // Unsupported is a system call that a program made and the engine refused.
 type Unsupported struct {

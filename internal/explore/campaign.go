@@ -242,7 +242,7 @@ func (c *collector) ended(r *result) {
 	ran := &Ran{Tape: r.job.Tape, Origin: r.job.Origin}
 	if r.reply != nil {
 		ran.Seen, ran.Summary, ran.Varies = r.reply.Seen, r.reply.Summary, r.differs
-		if !ran.Summary.Repeat.Reproducible {
+		if ran.Summary.Repeat.Failed() {
 			ran.Varies = ran.Summary.Repeat.Reason
 		}
 	}
@@ -303,7 +303,8 @@ func (c *collector) count(r *result) {
 		c.unable = true
 		c.note("runs begin at their boot from now on: " + why)
 	}
-	if !s.Repeat.Reproducible {
+	t.Once = t.Once || s.Repeat.Once
+	if s.Repeat.Failed() {
 		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, s.Repeat.Reason})
 	}
 	violated := Violated(s.Verdicts)
@@ -409,6 +410,10 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 			continue
 		}
 		violated := Violated(r.reply.Summary.Verdicts)
+		if r.reply.Summary.Repeat.Once { // a second run would be another one
+			results <- r
+			continue
+		}
 		if len(violated) > 0 || job.ID%ReplayEvery <= 2 || job.ID == baselineRun && job.Cover != nil {
 			second, lost := s.replay(replays, r)
 			violated = Violated(r.reply.Summary.Verdicts)

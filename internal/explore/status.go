@@ -16,6 +16,7 @@ type Status struct {
 	Violated     bool     `json:"violated"` // a violation that replayed
 	Failed       bool     `json:"failed"`   // the engine or the machine failed
 	Unrepeatable bool     `json:"unrepeatable"`
+	Once         bool     `json:"once,omitempty"`    // runs of the engine do not repeat: what they show was observed once
 	Unknown      []string `json:"unknown,omitempty"` // reasons why the verdict is unknown
 	// Notices do not change the judgement.
 	Notices []string `json:"notices,omitempty"`
@@ -76,7 +77,7 @@ func absent(spec *world.Spec, r *Summary) (kinds []string) {
 
 // StatusOfVerdicts judges one run by its verdicts and its end alone, whatever stands behind them.
 func StatusOfVerdicts(r *Summary) Status {
-	s := Status{Violated: len(Violated(r.Verdicts)) > 0, Unrepeatable: !r.Repeat.Reproducible}
+	s := Status{Violated: len(Violated(r.Verdicts)) > 0, Unrepeatable: r.Repeat.Failed(), Once: r.Repeat.Once}
 	for _, v := range r.Verdicts {
 		if v.Status == check.Unknown {
 			s.Unknown = append(s.Unknown, v.Property+": "+v.Reason)
@@ -95,7 +96,7 @@ func StatusOfVerdicts(r *Summary) Status {
 
 // Status judges the campaign; spec is the one of its runs.
 func (t *Totals) Status(spec *world.Spec) Status {
-	s := Status{Violated: len(t.Failures) > 0 || t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0}
+	s := Status{Violated: len(t.Failures) > 0 || t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0, Once: t.Once}
 	for _, c := range t.Committed {
 		switch c.Standing {
 		case StillFails:

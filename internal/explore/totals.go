@@ -62,6 +62,7 @@ type Totals struct {
 	MoreFailures uint64 `json:"more_failures,omitempty"`
 	// Unrepeatable counts runs that cannot be made again; FirstUnrepeatable is the first of them.
 	Unrepeatable      uint64        `json:"unrepeatable,omitempty"`
+	Once              bool          `json:"once,omitempty"` // runs of the engine do not repeat
 	FirstUnrepeatable *Unrepeatable `json:"first_unrepeatable,omitempty"`
 	Lost              []Lost        `json:"lost,omitempty"`
 	LostRuns          uint64        `json:"lost_runs,omitempty"`

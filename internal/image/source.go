@@ -234,8 +234,8 @@ func hasFile(archive, name string) bool {
 // errNoDaemon is that none listens.
 var errNoDaemon = errors.New("no Docker or Podman daemon answers")
 
-// sockets are where daemons listen, the one that the user names first.
-func sockets() []string {
+// Sockets are where Docker and Podman daemons of this machine listen, or those that the user names by DOCKER_HOST and CONTAINER_HOST.
+func Sockets() []string {
 	var all []string
 	for _, env := range []string{"DOCKER_HOST", "CONTAINER_HOST"} {
 		if u, err := url.Parse(os.Getenv(env)); err == nil && u.Scheme == "unix" {
@@ -263,7 +263,7 @@ type daemon struct {
 // findDaemon asks each daemon of this machine for an image (Docker Engine API, ImageInspect).
 func findDaemon(ctx context.Context, name string) (*daemon, error) {
 	missing := errNoDaemon
-	for _, socket := range sockets() {
+	for _, socket := range Sockets() {
 		d := &daemon{socket: socket, name: name, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		}}}}

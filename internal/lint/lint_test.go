@@ -39,13 +39,15 @@ var layers = [][]string{
 	{"internal/engine"},
 	{"internal/engine/director"},
 	{"internal/engine/inprocess"},
+	// The rooms of the container engine: the daemon, and what runs in its containers.
+	{"internal/engine/container/docker", "internal/engine/container/hand"},
 	// The rooms of the native engine: what kernel and machine share, with state machines of their own; the real machine, which what is
 	// pure must not import; the core of the kernel; calls, kinds of open files, /proc and /sys.
 	{"internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/fs", "internal/engine/native/net"},
 	{"internal/engine/native/host"},
 	{"internal/engine/native/kernel"},
 	{"internal/engine/native/linux"},
-	{"internal/engine/enginetest", "internal/engine/native", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
+	{"internal/engine/enginetest", "internal/engine/native", "internal/engine/container", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
 	{"internal/runner", "internal/view", "internal/pcapng", "check"},
 	{"internal/debug"},
 	{"internal/config/suggest", "internal/config/shell"},

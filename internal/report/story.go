@@ -71,7 +71,11 @@ func Story(w io.Writer, s StoryOf) error {
 	if s.Shrunk != nil {
 		b.WriteString("\n" + Shrunk(s.Shrunk))
 	}
-	b.WriteString("\nreplay\n")
+	if s.Outcome.Repeat.Once {
+		b.WriteString("\nobserved once: no run of this engine repeats. Its tape, on the native engine:\n")
+	} else {
+		b.WriteString("\nreplay\n")
+	}
 	if s.File != "" {
 		fmt.Fprintf(&b, "  %s\n  (stored in %s)\n", s.Replay, s.File)
 	} else {

@@ -134,6 +134,8 @@ func Judgement(s explore.Status, runs uint64) string {
 	switch {
 	case s.Failed:
 		return "FAILED: the engine or the machine failed; see above"
+	case s.Violated && s.Once:
+		return "VIOLATED, observed once: runs of this engine do not repeat"
 	case s.Violated:
 		return "VIOLATED"
 	case s.Unrepeatable:
@@ -141,7 +143,10 @@ func Judgement(s explore.Status, runs uint64) string {
 	case len(s.Unknown) > 0:
 		return "UNKNOWN: " + strings.Join(together(s.Unknown), "\n         ")
 	}
-	if runs == 1 {
+	switch {
+	case runs == 1 && s.Once:
+		return "all properties hold in this run, which was observed once"
+	case runs == 1:
 		return "all properties hold"
 	}
 	return fmt.Sprintf("all properties hold over %d runs", runs)
@@ -305,8 +310,11 @@ func ended(s *explore.Summary) string {
 }
 
 func repeat(r engine.Repeat) string {
-	if r.Reproducible {
+	switch {
+	case r.Reproducible:
 		return "reproducible"
+	case r.Once:
+		return "observed once: " + r.Reason
 	}
 	return "NOT reproducible: " + r.Reason
 }

@@ -1,0 +1,95 @@
+package container
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/container/hand"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// delivery has the kinds of faults that this engine delivers, with what they need of the kernel.
+var delivery = map[fault.Kind][]string{
+	fault.Partition: {hand.LacksFilter},
+	fault.SlowLink:  {hand.LacksFilter, hand.LacksNetem},
+	fault.Reset:     {hand.LacksReset},
+	fault.DNSFail:   {hand.LacksFilter},
+	fault.Drop:      {hand.LacksFilter},
+	fault.Delay:     {hand.LacksFilter, hand.LacksNetem},
+	fault.Duplicate: {hand.LacksFilter, hand.LacksNetem},
+	fault.Corrupt:   {hand.LacksFilter, hand.LacksNetem},
+	fault.Crash:     {},
+	fault.Restart:   {},
+	fault.Pause:     {},
+	fault.DiskFull:  {},
+}
+
+func delivers(k fault.Kind) bool { _, ok := delivery[k]; return ok }
+
+// kinds lists what this engine delivers, in the order of the table of faults.
+func kinds() (list []string) {
+	for _, k := range fault.Kinds() {
+		if delivers(k) {
+			list = append(list, string(k))
+		}
+	}
+	return list
+}
+
+// deliverable is a Spec without the rules of kinds that this engine does not deliver, and those kinds.
+func deliverable(spec *world.Spec) (*world.Spec, []string) {
+	var left []string
+	own := *spec
+	own.Faults.Rules = slices.Clone(spec.Faults.Rules)
+	for i := range own.Faults.Rules { // a rule keeps its number
+		r := &own.Faults.Rules[i]
+		if r.RatePPM == 0 || !spec.Faults.Enabled || fault.Known(fault.Kind(r.Kind)) && delivers(fault.Kind(r.Kind)) && len(r.At) == 0 {
+			continue
+		}
+		r.RatePPM = 0
+		if !slices.Contains(left, r.Kind) {
+			left = append(left, r.Kind)
+		}
+	}
+	return &own, left
+}
+
+func leftOut(kinds []string) string {
+	return fmt.Sprintf("not injected, since the container engine cannot: %s; --engine native injects them", strings.Join(kinds, ", "))
+}
+
+// undeliverable finds rules that the user has written and that this engine cannot follow.
+func undeliverable(spec *world.Spec) (all engine.Mistakes) {
+	for i := range spec.Faults.Rules {
+		r := &spec.Faults.Rules[i]
+		if !spec.Faults.Enabled || r.RatePPM == 0 || !r.ByUser || !fault.Known(fault.Kind(r.Kind)) {
+			continue
+		}
+		m := engine.Mistake{Part: engine.PartFault, Name: r.Kind}
+		switch {
+		case !delivers(fault.Kind(r.Kind)):
+			m.Problem = fmt.Sprintf("the container engine cannot inject %s: it injects %s", r.Kind, strings.Join(kinds(), ", "))
+		case len(r.At) > 0:
+			m.Problem = fmt.Sprintf("the container engine cannot inject %s at a system call: it does not see them", r.Kind)
+		default:
+			continue
+		}
+		m.Remedy = "leave the rule out, or use --engine native"
+		all = append(all, m)
+	}
+	return all
+}
+
+// lacking reports a fault that cannot be had for lack of a feature of the kernel.
+func lacking(kind, feature, why string) error {
+	return fmt.Errorf("the fault %s needs %s, which this kernel does not have for containers (%s); %s, leave the fault out, or use --engine native", kind, feature, why, remedies[feature])
+}
+
+var remedies = map[string]string{
+	hand.LacksFilter: "load it with `modprobe nf_tables`",
+	hand.LacksNetem:  "load it with `modprobe -a sch_htb sch_netem`",
+	hand.LacksReset:  "take a kernel with CONFIG_INET_DIAG_DESTROY",
+}
