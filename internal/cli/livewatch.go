@@ -119,11 +119,14 @@ func (a *app) liveReport(x *online.Explored, list []online.Standing) {
 	if x.Left != "" {
 		left = "paths may be left: " + x.Left
 	}
-	fmt.Fprintf(a.out, "%s/%s: paused %v; %s in %v (CPU %v), %d sides of %d branches; %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), report.Count(x.Paths, "path"),
+	fmt.Fprintf(a.out, "%s/%s: paused %v, ready after %v; %s in %v (CPU %v), %d sides of %d branches; %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), x.Ready.Round(time.Millisecond), report.Count(x.Paths, "path"),
 		x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), x.Sides, x.Sites, left)
 	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself, an explorer %s\n", megabytes(x.OwnBytes), megabytes(x.ResidentBytes), report.Count(x.Pages, "page"))
 	if x.Stuck > 0 {
 		fmt.Fprintf(a.out, "  %s waited until the time was over: for a lock, or for what only the process itself has\n", report.Count(x.Stuck, "path"))
+	}
+	if x.Starved > 0 {
+		fmt.Fprintf(a.out, "  %s got hardly any CPU time until the time was over: raise budget.path_time\n", report.Count(x.Starved, "path"))
 	}
 	for _, s := range list {
 		fmt.Fprintf(a.out, "  %s\n", standingLine(s))
@@ -185,15 +188,18 @@ func (a *app) liveTry(ctx context.Context, file, change, name string) error {
 	}
 	for _, h := range names {
 		now, err := online.Explore(ctx, &online.Task{Node: *node, Handler: h}, &l.Budget, pace)
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
 		if err != nil {
 			return err
 		}
 		then, err := online.Explore(ctx, &online.Task{Node: *node, Handler: h, Change: text, Known: now.Findings}, &l.Budget, pace)
-		if err != nil {
-			return err
-		}
 		if ctx.Err() != nil {
 			return errInterrupted
+		}
+		if err != nil {
+			return err
 		}
 		fmt.Fprintf(a.out, "%s/%s: as it is, %s and %s; with %s, %s and %s\n", node.Name, h, report.Count(now.Paths, "path"), report.Count(len(now.Findings), "finding"),
 			change, report.Count(then.Paths, "path"), report.Count(len(then.Findings), "finding"))

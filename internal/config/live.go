@@ -22,6 +22,7 @@ type LiveBudget struct {
 	Explore, PathTime time.Duration
 	Paths             int
 	CPUs              float64
+	CPUList           []int // numbers of CPUs; nil is as they are
 	MemoryBytes       uint64
 	Cgroup            string // folder of a control group; empty is none
 }
@@ -57,6 +58,9 @@ func (r *Live) read(l *load.State, n *source.Node) {
 		Explore: duration(b.Get("explore"), 20*time.Second), PathTime: duration(b.Get("path_time"), 2*time.Second),
 		Paths: int(source.ValueOr(b.Get("paths"), int64(10_000))), CPUs: source.ValueOr(b.Get("cpus"), 0.25),
 		MemoryBytes: uint64(source.ValueOr(b.Get("memory_bytes"), int64(512<<20))), Cgroup: source.ValueOr(b.Get("cgroup"), ""),
+	}
+	for _, c := range b.Get("cpu_list").Scalars() {
+		r.Budget.CPUList = append(r.Budget.CPUList, int(source.ValueOr(c, int64(0))))
 	}
 	nodes := n.Get("nodes")
 	if nodes == nil || len(nodes.Entries) == 0 {

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -17,12 +18,12 @@ func TestLive(t *testing.T) {
 		l, _, err := LoadLive(path)
 		return l, err
 	}
-	l, err := load("store: dir:x\ncheckpoint_every: 5s\nbudget: {cpus: 1.5, paths: 3, explore: 1m, path_time: 1s, memory_bytes: 10000000, cgroup: /g}\nnodes: {a: {socket: s, handlers: [h, i]}, b: {socket: /t, restore: \"./kv -x 1\"}}\n")
+	l, err := load("store: dir:x\ncheckpoint_every: 5s\nbudget: {cpus: 1.5, paths: 3, explore: 1m, path_time: 1s, memory_bytes: 10000000, cgroup: /g, cpu_list: [1, 3]}\nnodes: {a: {socket: s, handlers: [h, i]}, b: {socket: /t, restore: \"./kv -x 1\"}}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := LiveBudget{Explore: time.Minute, PathTime: time.Second, Paths: 3, CPUs: 1.5, MemoryBytes: 10_000_000, Cgroup: "/g"}
-	if l.Budget != want || l.Store != "dir:x" || l.CheckpointEvery != 5*time.Second || len(l.Nodes) != 2 || !filepath.IsAbs(l.Nodes[0].Socket) || len(l.Nodes[0].Handlers) != 2 || l.Nodes[1].Socket != "/t" || len(l.Nodes[1].Restore) != 3 || l.Nodes[1].Dir == "" || l.Nodes[0].Restore != nil {
+	want := LiveBudget{Explore: time.Minute, PathTime: time.Second, Paths: 3, CPUs: 1.5, MemoryBytes: 10_000_000, Cgroup: "/g", CPUList: []int{1, 3}}
+	if !reflect.DeepEqual(l.Budget, want) || l.Store != "dir:x" || l.CheckpointEvery != 5*time.Second || len(l.Nodes) != 2 || !filepath.IsAbs(l.Nodes[0].Socket) || len(l.Nodes[0].Handlers) != 2 || l.Nodes[1].Socket != "/t" || len(l.Nodes[1].Restore) != 3 || l.Nodes[1].Dir == "" || l.Nodes[0].Restore != nil {
 		t.Errorf("%+v", l)
 	}
 	if l, err := load("nodes: {a: {socket: s}}\n"); err != nil || l.Budget.CPUs != 0.25 || l.CheckpointEvery != time.Minute {
@@ -35,7 +36,8 @@ func TestLive(t *testing.T) {
 		"nodes: {}\n":                   "there is no node to explore",
 		"nodes: {a: {handlers: [h]}}\n": "node a has no socket",
 		"nodes: {a: }\n":                "nodes.a has no value",
-		"nodes: {a: {socket: s}}\nbudget: {cpus: 0}\n": "budget.cpus",
+		"nodes: {a: {socket: s}}\nbudget: {cpus: 0}\n":        "budget.cpus",
+		"nodes: {a: {socket: s}}\nbudget: {cpu_list: [-1]}\n": "budget.cpu_list",
 		"- a\n":                      "a configuration cannot be a list",
 		"nodes: {a: {socket: ''}}\n": "node a has no socket",
 	} {

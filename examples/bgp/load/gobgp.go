@@ -20,19 +20,30 @@ import (
 // loopback is where routers and their neighbour are.
 var loopback = netip.MustParseAddr("127.0.0.1")
 
+// neighbour is whom a router has a session with.
+type neighbour struct {
+	address netip.Addr
+	asn     uint32
+}
+
+// other is a neighbour that announces nothing.
+var other = neighbour{netip.MustParseAddr("127.0.0.2"), table.Feed.ASN + 2}
+
 // gobgp is a GoBGP server in this process.
 type gobgp struct{ server *server.BgpServer }
 
-// startGoBGP starts GoBGP with one neighbour on the loopback interface, and an import policy if there is one.
-func startGoBGP(port int, neighbour uint32, in *policy.Policy) (*gobgp, error) {
+// startGoBGP starts GoBGP on the loopback interface with neighbours, and an import policy for the first one if there is one.
+func startGoBGP(port int, neighbours []neighbour, in *policy.Policy) (*gobgp, error) {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "[global.config]\n  as = %d\n  router-id = %q\n  port = %d\n  local-address-list = [%q]\n", table.Local.ASN, table.Local.ID, port, loopback)
 	if in != nil {
 		fmt.Fprintf(&text, "[global.apply-policy.config]\n  import-policy-list = [%q]\n  default-import-policy = \"accept-route\"\n", in.Name)
 	}
-	fmt.Fprintf(&text, "[[neighbors]]\n  [neighbors.config]\n    neighbor-address = %q\n    peer-as = %d\n  [neighbors.transport.config]\n    passive-mode = true\n", loopback, neighbour)
+	for _, n := range neighbours {
+		fmt.Fprintf(&text, "[[neighbors]]\n  [neighbors.config]\n    neighbor-address = %q\n    peer-as = %d\n  [neighbors.transport.config]\n    passive-mode = true\n", n.address, n.asn)
+	}
 	if in != nil {
-		if err := in.GoBGP(&text, loopback); err != nil {
+		if err := in.GoBGP(&text, neighbours[0].address); err != nil {
 			return nil, err
 		}
 	}
@@ -68,6 +79,12 @@ func (g *gobgp) count() (int, error) {
 		return 0, err
 	}
 	return int(r.NumDestination), nil
+}
+
+// updates is how many UPDATEs it has received.
+func (g *gobgp) updates() (n int, err error) {
+	err = g.server.ListPeer(context.Background(), &api.ListPeerRequest{}, func(p *api.Peer) { n += int(p.State.Messages.Received.Update) })
+	return n, err
 }
 
 // prefixes are those of the table.

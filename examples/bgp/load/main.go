@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/bloodhound-dst/bloodhound/examples/bgp/load/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
 )
@@ -25,7 +27,13 @@ func main() {
 	router := flag.String("router", "gobgp", "gobgp or bird")
 	prefixes := flag.Int("prefixes", 319_355, "how many prefixes the table has")
 	seed := flag.Uint64("seed", 1, "of the table")
-	stay := flag.Duration("stay", 0, "when the table is loaded, send updates to it as fast as they are taken for so long, and print how many each second")
+	var o options
+	flag.DurationVar(&o.stay, "stay", 0, "when the table is loaded, send updates to it as fast as they are taken for so long, and print how many each second")
+	flag.StringVar(&o.compare, "compare", "", "send updates as fast as they are taken, in phases, in one of each pair of which this command runs, and print what it changes")
+	flag.IntVar(&o.pairs, "pairs", 8, "how many pairs -compare has")
+	flag.DurationVar(&o.phase, "phase", 30*time.Second, "how long a phase of -compare is")
+	flag.DurationVar(&o.replay, "replay", 0, "send updates at their times, 60 prefixes a second on average, for so long, and print how long GoBGP takes to announce them to another neighbour")
+	flag.StringVar(&o.cpu, "cpu", "", "the only CPU of the router, as taskset names it")
 	serve := flag.Int("serve", 0, "be GoBGP on this port, until standard input ends")
 	flag.Parse()
 	err := fmt.Errorf("unknown router %q: choose gobgp or bird", *router)
@@ -33,9 +41,9 @@ func main() {
 	case *serve > 0:
 		err = runGoBGP(*serve)
 	case *router == "gobgp":
-		err = measure(goBGP, *prefixes, *seed, *stay)
+		err = measure(goBGP, *prefixes, *seed, &o)
 	case *router == "bird":
-		err = measure(bird, *prefixes, *seed, *stay)
+		err = measure(bird, *prefixes, *seed, &o)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "load:", err)
@@ -43,15 +51,25 @@ func main() {
 	}
 }
 
+// options are what is done with a router when its table is loaded.
+type options struct {
+	stay, replay time.Duration
+	compare      string
+	pairs        int
+	phase        time.Duration
+	cpu          string
+}
+
 // process is a router in a process of its own.
 type process struct {
-	pid   int
-	count func() (int, error) // prefixes of its table
-	stop  func()
+	pid     int
+	count   func() (int, error) // prefixes of its table
+	updates func() (int, error) // UPDATEs that it has received; of BIRD the prefixes in them
+	stop    func()
 }
 
 // measure starts a router, sends it a table, and prints a line.
-func measure(start func(port int) (*process, error), prefixes int, seed uint64, stay time.Duration) error {
+func measure(start func(port int, cpu string) (*process, error), prefixes int, seed uint64, o *options) error {
 	t, err := table.Generate(prefixes, seed)
 	if err != nil {
 		return err
@@ -60,16 +78,24 @@ func measure(start func(port int) (*process, error), prefixes int, seed uint64, 
 	if err != nil {
 		return err
 	}
-	p, err := start(port)
+	p, err := start(port, o.cpu)
 	if err != nil {
 		return err
 	}
 	defer p.stop()
-	s, err := dial(net.JoinHostPort(loopback.String(), strconv.Itoa(port)), table.Feed.ASN, table.Feed.ID)
+	router := net.JoinHostPort(loopback.String(), strconv.Itoa(port))
+	s, err := dial(router, table.Feed.ASN, table.Feed.ID, loopback)
 	if err != nil {
 		return err
 	}
 	defer s.conn.Close()
+	var to *speaker
+	if o.replay > 0 {
+		if to, err = dial(router, other.asn, other.address, other.address); err != nil {
+			return err
+		}
+		defer to.conn.Close()
+	}
 	before, err := memory(p.pid, "VmRSS")
 	if err != nil {
 		return err
@@ -112,36 +138,15 @@ func measure(start func(port int) (*process, error), prefixes int, seed uint64, 
 	}
 	fmt.Printf("%d prefixes in %d messages: %.1f s, %.1f s of CPU time, %.0f prefixes/s; resident %d MB, %d MB before, %d MB at most\n",
 		prefixes, messages, elapsed.Seconds(), cpu.Seconds(), float64(prefixes)/elapsed.Seconds(), after>>20, before>>20, peak>>20)
-	if stay == 0 {
-		return nil
+	switch {
+	case o.replay > 0:
+		return replay(s, to, t, seed, o.replay)
+	case o.compare != "":
+		return compare(p, s, t, seed, o)
+	case o.stay > 0:
+		return stay(p, s, t, seed, o.stay)
 	}
-	return update(s, t, seed, stay)
-}
-
-// update sends updates to a table for a time, as fast as the router takes them, and prints how many it took each second.
-func update(s *speaker, t *table.Table, seed uint64, stay time.Duration) error {
-	const streamUs, rate = 900_000_000, 60
-	begin, second, sent := time.Now(), 1, 0
-	for {
-		seed++
-		events, err := t.Updates(seed, streamUs, rate)
-		if err != nil {
-			return err
-		}
-		for e := range events {
-			if err := s.update(e.Update); err != nil {
-				return err
-			}
-			sent++
-			switch elapsed := time.Since(begin); {
-			case elapsed > stay:
-				return s.flush()
-			case elapsed > time.Duration(second)*time.Second:
-				fmt.Printf("second %d: %d updates\n", second, sent)
-				sent, second = 0, int(elapsed/time.Second)+1
-			}
-		}
-	}
+	return nil
 }
 
 // freePort is a port of the loopback interface that was free a moment ago.
@@ -169,28 +174,21 @@ func memory(pid int, field string) (int64, error) {
 	return 0, fmt.Errorf("/proc/%d/status has no %s", pid, field)
 }
 
-// cpuTime is the time of a process on CPUs, of all its threads, with the usual 100 ticks a second (proc_pid_stat(5)).
+// cpuTime is the time of a process on CPUs, of all its threads (clock_getcpuclockid(3)).
 func cpuTime(pid int) (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	words := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	user, err := strconv.Atoi(words[11])
-	if err != nil {
-		return 0, err
-	}
-	system, err := strconv.Atoi(words[12])
-	return time.Duration(user+system) * 10 * time.Millisecond, err
+	var t unix.Timespec
+	const schedClock = 2 // of the clocks of processes: CPUCLOCK_SCHED
+	err := unix.ClockGettime(int32(^pid<<3|schedClock), &t)
+	return time.Duration(t.Nano()), err
 }
 
-// goBGP starts this program as GoBGP. It asks for the count by a line, and gets a line.
-func goBGP(port int) (*process, error) {
+// goBGP starts this program as GoBGP. It asks for a number by a line, and gets a line.
+func goBGP(port int, cpu string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "-serve", strconv.Itoa(port))
+	cmd := onCPU(cpu, self, "-serve", strconv.Itoa(port))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -204,26 +202,38 @@ func goBGP(port int) (*process, error) {
 		return nil, err
 	}
 	lines := bufio.NewReader(out)
-	count := func() (int, error) {
-		if _, err := io.WriteString(in, "count\n"); err != nil {
-			return 0, err
+	ask := func(what string) func() (int, error) {
+		return func() (int, error) {
+			if _, err := io.WriteString(in, what+"\n"); err != nil {
+				return 0, err
+			}
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return 0, err
+			}
+			return strconv.Atoi(strings.TrimSpace(line))
 		}
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			return 0, err
-		}
-		return strconv.Atoi(strings.TrimSpace(line))
 	}
 	stop := func() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	}
-	return &process{cmd.Process.Pid, count, stop}, nil
+	return &process{cmd.Process.Pid, ask("prefixes"), ask("updates"), stop}, nil
+}
+
+// onCPU is a command on a CPU of its own, with one thread of Go code at a time; without a CPU it is as usual.
+func onCPU(cpu string, name string, arguments ...string) *exec.Cmd {
+	if cpu == "" {
+		return exec.Command(name, arguments...)
+	}
+	c := exec.Command("taskset", slices.Concat([]string{"-c", cpu, name}, arguments)...) // which becomes the command
+	c.Env = append(os.Environ(), "GOMAXPROCS=1")
+	return c
 }
 
 // runGoBGP is the other end of goBGP.
 func runGoBGP(port int) error {
-	g, err := startGoBGP(port, table.Feed.ASN, nil)
+	g, err := startGoBGP(port, []neighbour{{loopback, table.Feed.ASN}, other}, nil)
 	if err != nil {
 		return err
 	}
@@ -232,6 +242,9 @@ func runGoBGP(port int) error {
 	}
 	for s := bufio.NewScanner(os.Stdin); s.Scan(); {
 		n, err := g.count()
+		if s.Text() == "updates" {
+			n, err = g.updates()
+		}
 		if err != nil {
 			return err
 		}
@@ -241,7 +254,7 @@ func runGoBGP(port int) error {
 }
 
 // bird starts BIRD with its files in a folder of its own.
-func bird(port int) (*process, error) {
+func bird(port int, cpu string) (*process, error) {
 	folder, err := os.MkdirTemp("", "bird")
 	if err != nil {
 		return nil, err
@@ -262,7 +275,7 @@ protocol bgp feed {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("bird", "-f", "-c", name, "-s", socket, "-P", filepath.Join(folder, "pid"))
+	cmd := onCPU(cpu, "bird", "-f", "-c", name, "-s", socket, "-P", filepath.Join(folder, "pid"))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		os.RemoveAll(folder)
@@ -287,5 +300,22 @@ protocol bgp feed {
 		cmd.Wait()
 		os.RemoveAll(folder)
 	}
-	return &process{cmd.Process.Pid, count, stop}, nil
+	// BIRD counts prefixes, and not messages: the first number of each of two lines.
+	updates := func() (n int, err error) {
+		out, err := exec.Command("birdc", "-s", socket, "show", "protocols", "all", "feed").CombinedOutput()
+		if err != nil {
+			return 0, fmt.Errorf("birdc: %w: %s", err, out)
+		}
+		for line := range strings.Lines(string(out)) {
+			if words := strings.Fields(line); len(words) > 2 && words[0] == "Import" && (words[1] == "updates:" || words[1] == "withdraws:") {
+				more, err := strconv.Atoi(words[2])
+				if err != nil {
+					return 0, err
+				}
+				n += more
+			}
+		}
+		return n, nil
+	}
+	return &process{cmd.Process.Pid, count, updates, stop}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
@@ -17,6 +18,7 @@ import (
 // Types of messages (RFC 4271, 4.1).
 const (
 	typeOpen         = 1
+	typeUpdate       = 2
 	typeNotification = 3
 	typeKeepalive    = 4
 )
@@ -24,19 +26,20 @@ const (
 // patience bounds how long a router may take to answer.
 const patience = time.Minute
 
-// speaker is the neighbour's end of a session, which only sends.
+// speaker is the neighbour's end of a session.
 type speaker struct {
-	conn net.Conn
-	w    *bufio.Writer
-	done chan error // what ended the session
+	conn     net.Conn
+	w        *bufio.Writer
+	done     chan error                        // what ended the session
+	received atomic.Pointer[func(*bgp.Update)] // what is done with UPDATEs that the router sends; nil is nothing
 }
 
-// dial opens a session to a router. One that is still starting refuses the connection, or resets it since it does not know its neighbour yet.
-func dial(router string, asn uint32, id netip.Addr) (*speaker, error) {
+// dial opens a session to a router, from an address. One that is still starting refuses the connection, or resets it since it does not know its neighbour yet.
+func dial(router string, asn uint32, id, from netip.Addr) (*speaker, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		s, err := connect(router, asn, id)
+		s, err := connect(router, asn, id, from)
 		if err == nil {
-			go s.discard()
+			go s.receive()
 			return s, nil
 		}
 		if errors.As(err, new(refusal)) || time.Now().After(deadline) {
@@ -50,8 +53,9 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-func connect(router string, asn uint32, id netip.Addr) (*speaker, error) {
-	conn, err := net.Dial("tcp4", router)
+func connect(router string, asn uint32, id, from netip.Addr) (*speaker, error) {
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	conn, err := d.Dial("tcp4", router)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +101,14 @@ func (s *speaker) open(asn uint32, id netip.Addr) error {
 }
 
 func (s *speaker) send(kind byte, body []byte) error {
-	b := binary.BigEndian.AppendUint16(bytes.Repeat([]byte{0xff}, 16), uint16(bgp.HeaderSize+len(body)))
-	s.w.Write(append(append(b, kind), body...))
+	s.w.Write(message(kind, body))
 	return s.w.Flush()
+}
+
+// message is a body with its header.
+func message(kind byte, body []byte) []byte {
+	b := binary.BigEndian.AppendUint16(bytes.Repeat([]byte{0xff}, 16), uint16(bgp.HeaderSize+len(body)))
+	return append(append(b, kind), body...)
 }
 
 func (s *speaker) read() (kind byte, body []byte, err error) {
@@ -116,12 +125,18 @@ func (s *speaker) read() (kind byte, body []byte, err error) {
 	return header[18], body, err
 }
 
-// discard reads what the router sends, so that it never waits.
-func (s *speaker) discard() {
+// receive reads what the router sends, so that it never waits.
+func (s *speaker) receive() {
 	for {
 		kind, body, err := s.read()
 		if kind == typeNotification {
 			err = fmt.Errorf("the router ended the session with code %x", body)
+		}
+		if f := s.received.Load(); err == nil && kind == typeUpdate && f != nil {
+			var u *bgp.Update
+			if u, err = bgp.ParseMessage(message(kind, body), bgp.AS4); err == nil {
+				(*f)(u)
+			}
 		}
 		if err != nil {
 			s.done <- err
@@ -136,6 +151,11 @@ func (s *speaker) update(u *bgp.Update) error {
 	if err != nil {
 		return err
 	}
+	return s.write(b)
+}
+
+// write sends the bytes of a message.
+func (s *speaker) write(b []byte) error {
 	if _, err := s.w.Write(b); err != nil {
 		select {
 		case why := <-s.done:

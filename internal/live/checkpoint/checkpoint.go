@@ -68,6 +68,21 @@ func Connect(requests, outcomes *os.File) *Client {
 	return &Client{requests: requests, outcomes: outcomes}
 }
 
+// Ready waits until the checkpoint is shut in and prepared, and takes inputs. It is called once.
+func (c *Client) Ready() error {
+	var ready [2]byte
+	if _, err := io.ReadFull(c.outcomes, ready[:]); err != nil {
+		return fmt.Errorf("the checkpoint ended before it was ready, perhaps in what prepares it: %w", err)
+	}
+	if ready[0] != 0 {
+		return fmt.Errorf("the checkpoint cannot be shut in (%s): %w", steps[min(int(ready[0]), len(steps)-1)], errno(uint32(ready[1])))
+	}
+	return nil
+}
+
+// steps name what shuts a checkpoint in, for errors; 0 is success.
+var steps = []string{"", "death signal", "priority", "shared memory", "bound of memory", "closing files", "filter of system calls"}
+
 // Files are the pipe for requests and that for outcomes.
 func (c *Client) Files() (requests, outcomes *os.File) { return c.requests, c.outcomes }
 

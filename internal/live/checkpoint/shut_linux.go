@@ -11,15 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steps name what shutIn does, for errors; 0 is success.
-var steps = []string{"", "death signal", "priority", "shared memory", "bound of memory", "closing files", "filter of system calls"}
-
-// shutIn takes all from this copy by which it could reach the live process or others. It reports the step that failed.
+// shutIn takes all from this copy by which it could reach the live process or others. It reports the step that failed, by its place in steps.
 func (e *explorers) shutIn() (step byte, err error) {
 	if err := endWith(e.parent); err != nil {
 		return 1, err
 	}
-	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, 19); err != nil {
+	if err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE, Nice: 19}, 0); err != nil {
 		return 2, err
 	}
 	if err := ownMemory(); err != nil {

@@ -4,7 +4,6 @@ package checkpoint
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"sync"
 	"time"
@@ -27,7 +26,7 @@ func errno(n uint32) error { return unix.Errno(n) }
 // taking is held while a checkpoint is made.
 var taking sync.Mutex
 
-// Take makes a checkpoint of this process.
+// Take makes a checkpoint of this process. It takes inputs when it is ready.
 func Take(p *Plan) (*Checkpoint, error) {
 	taking.Lock()
 	defer taking.Unlock()
@@ -68,16 +67,5 @@ func Take(p *Plan) (*Checkpoint, error) {
 	if err != nil {
 		return failed(err)
 	}
-	c := &Checkpoint{Client: Connect(requests, outcomes), PID: pid, Paused: time.Duration(stoppedNs), process: process}
-	// The checkpoint reports that it is shut in before it takes an input.
-	var ready [2]byte
-	if _, err := io.ReadFull(outcomes, ready[:]); err != nil {
-		c.Close()
-		return nil, fmt.Errorf("the checkpoint ended before it was ready, perhaps in what prepares it: %w", err)
-	}
-	if ready[0] != 0 {
-		c.Close()
-		return nil, fmt.Errorf("the checkpoint cannot be shut in (%s): %w", steps[min(int(ready[0]), len(steps)-1)], unix.Errno(ready[1]))
-	}
-	return c, nil
+	return &Checkpoint{Client: Connect(requests, outcomes), PID: pid, Paused: time.Duration(stoppedNs), process: process}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
@@ -26,10 +27,11 @@ type Explored struct {
 	*search.Result
 	Program string        // the file of the process
 	Paused  time.Duration // for how long the process stood still
+	Ready   time.Duration // from the request for a checkpoint until it took inputs
 	Took    time.Duration
 	CPU     time.Duration // of the explorers and the checkpoint
-	// Stuck counts runs that waited until their time was over.
-	Stuck int
+	// Stuck counts runs that waited until their time was over, and Starved those that the machine had hardly run by then.
+	Stuck, Starved int
 	// Pages is how many pages an explorer touched first or copied, on average.
 	Pages int
 	// ResidentBytes is the memory of the checkpoint at its end, and OwnBytes what of it no other process shares: pages that the process has written since.
@@ -64,12 +66,18 @@ func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*E
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Node.Name, err)
 	}
+	end = sync.OnceValue(end)
 	defer end()
+	defer context.AfterFunc(ctx, func() { end() })()
 	if err := pace.join(from.PID); err != nil {
 		return nil, err
 	}
+	if err := from.Ready(); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Node.Name, err)
+	}
+	ready := time.Since(begun)
 	x := &exploring{ctx: ctx, from: from, budget: b, pace: pace,
-		Explored: &Explored{Node: t.Node.Name, Handler: t.Handler, Program: from.Program, Paused: from.Paused, Result: &search.Result{}}}
+		Explored: &Explored{Node: t.Node.Name, Handler: t.Handler, Program: from.Program, Paused: from.Paused, Ready: ready, Result: &search.Result{}}}
 	for _, f := range t.Known {
 		run := x.run(f.Values())
 		x.Known = append(x.Known, slices.Contains(run.Failures, f.Failure()))
@@ -110,16 +118,27 @@ func take(ctx context.Context, n *config.LiveNode, q attach.Request) (from *atta
 	return from, from.Close, nil
 }
 
+// starving is how many times the time of a path an explorer is waited for at most that other programs leave no CPU to.
+const starving = 16
+
 // run has an explorer try values of the inputs.
 func (x *exploring) run(values []uint64) search.Run {
 	x.pace.wait(x.ctx, x.from.PID)
-	o, err := x.from.Try(search.AppendValues(nil, values), x.budget.PathTime)
-	if err != nil {
-		x.err = err
+	o := x.try(values, x.budget.PathTime)
+	for patience := 1; o != nil && o.Status == checkpoint.Stuck && 2*o.CPU < x.budget.PathTime; patience *= 4 { // it waits, or got little of a busy machine
+		if patience > starving {
+			x.Starved++
+			return search.Run{Ended: true}
+		}
+		var computes bool
+		if o, computes = x.watched(values, time.Duration(patience)*x.budget.PathTime); o != nil && o.Status == checkpoint.Stuck && !computes {
+			x.Stuck++
+			return search.Run{Ended: true}
+		}
+	}
+	if o == nil {
 		return search.Run{Ended: true}
 	}
-	x.pace.spent(o.CPU)
-	x.CPU += o.CPU
 	x.Pages += o.Faults
 	switch o.Status {
 	case checkpoint.Done:
@@ -132,15 +151,23 @@ func (x *exploring) run(values []uint64) search.Run {
 	case checkpoint.Crashed:
 		return search.Run{Ended: true, Failures: []search.Failure{{What: "crash: " + reason(o.Log)}}}
 	}
-	if 2*o.CPU < x.budget.PathTime && !x.computes(values) { // on a busy machine it may have got little of it
-		x.Stuck++
-		return search.Run{Ended: true}
-	}
 	return search.Run{Ended: true, Failures: []search.Failure{{What: fmt.Sprintf("the handler does not return within %v", x.budget.PathTime)}}}
 }
 
-// computes has an explorer try values again that did not return in time, and reports whether it computes then, rather than waits.
-func (x *exploring) computes(values []uint64) bool {
+// try has an explorer try values, and waits for it for a time. It gives nil when the checkpoint has ended.
+func (x *exploring) try(values []uint64, patience time.Duration) *checkpoint.Outcome {
+	o, err := x.from.Try(search.AppendValues(nil, values), patience)
+	if err != nil {
+		x.err = err
+		return nil
+	}
+	x.pace.spent(o.CPU)
+	x.CPU += o.CPU
+	return o
+}
+
+// watched is try, and reports whether the explorer computes, or would if it had a CPU, rather than waits.
+func (x *exploring) watched(values []uint64, patience time.Duration) (o *checkpoint.Outcome, computes bool) {
 	end := make(chan bool)
 	ended := make(chan bool)
 	looks, runs := 0, 0
@@ -150,7 +177,7 @@ func (x *exploring) computes(values []uint64) bool {
 			select {
 			case <-end:
 				return
-			case <-time.After(x.budget.PathTime / 20):
+			case <-time.After(patience / 20):
 				looks++
 				if running(x.from.PID) {
 					runs++
@@ -158,16 +185,10 @@ func (x *exploring) computes(values []uint64) bool {
 			}
 		}
 	}()
-	o, err := x.from.Try(search.AppendValues(nil, values), x.budget.PathTime)
+	o = x.try(values, patience)
 	close(end)
 	<-ended
-	if err != nil {
-		x.err = err
-		return false
-	}
-	x.pace.spent(o.CPU)
-	x.CPU += o.CPU
-	return 2*runs > looks
+	return o, 2*runs > looks
 }
 
 // running reports whether the explorer of a checkpoint runs, or could.

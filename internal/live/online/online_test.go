@@ -42,11 +42,11 @@ func TestHandlersThatMisbehave(t *testing.T) {
 	defer process.Process.Kill()
 	bufio.NewReader(out).ReadString('\n')
 
-	budget := config.LiveBudget{Explore: time.Hour, PathTime: 2 * time.Second, Paths: 100, CPUs: 100, MemoryBytes: 512 << 20}
+	budget := config.LiveBudget{Explore: time.Hour, PathTime: 500 * time.Millisecond, Paths: 100, CPUs: 100, MemoryBytes: 512 << 20}
 	pace := &Pace{cpus: 100, begun: time.Now()}
 	node := config.LiveNode{Name: "s", Socket: socket}
 	for handler, what := range map[string]string{
-		"fine": "", "spin": "the handler does not return within 2s", "waits": "", "memory": "crash: the copy needs more than budget.memory_bytes", "exit": "crash: it ended without a word", "panic": "panic: at the disco", "fatal": "crash: fatal error: sync: unlock of unlocked mutex",
+		"fine": "", "spin": "the handler does not return within 500ms", "waits": "", "memory": "crash: the copy needs more than budget.memory_bytes", "exit": "crash: it ended without a word", "panic": "panic: at the disco", "fatal": "crash: fatal error: sync: unlock of unlocked mutex",
 	} {
 		x, err := Explore(context.Background(), &Task{Node: node, Handler: handler}, &budget, pace)
 		if err != nil {

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"encoding/binary"
+	"iter"
 	"net/netip"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
@@ -12,6 +13,7 @@ import (
 type sessions interface {
 	Session(address netip.Addr, asn uint32, id netip.Addr) (receive func(message []byte) error, has func(prefix netip.Prefix) bool, err error)
 	Hold() (release func())
+	Origins() (count int, all iter.Seq2[netip.Prefix, uint32])
 }
 
 // neighbour is the customer's end of its session with the provider.

@@ -5,12 +5,8 @@ import (
 	"net/netip"
 	"os"
 
-	"github.com/osrg/gobgp/v4/api"
-	"github.com/osrg/gobgp/v4/pkg/apiutil"
-	gobgp "github.com/osrg/gobgp/v4/pkg/packet/bgp"
 	"github.com/osrg/gobgp/v4/pkg/server"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/live"
 )
 
@@ -28,11 +24,11 @@ func Offer(s *server.BgpServer, asn uint32, address netip.Addr) error {
 	return live.Serve(live.Service{
 		Hold: explorable.Hold,
 		Prepare: func() {
-			routes, err := routesOf(s)
-			if err != nil {
-				panic(err)
+			count, all := explorable.Origins()
+			known = newOrigins(count)
+			for p, origin := range all {
+				known.add(p, origin)
 			}
-			known = trie(routes)
 			receive, has, err := explorable.Session(address, asn, address)
 			if err != nil {
 				panic(err)
@@ -46,28 +42,4 @@ func Offer(s *server.BgpServer, asn uint32, address netip.Addr) error {
 			live.Check("the neighbour takes nothing over", !n.accepted || !known.changes(r.prefix, r.length, r.origin))
 		}},
 	})
-}
-
-// routesOf are the best routes of a table, as far as their origins go.
-func routesOf(s *server.BgpServer) (list []bgp.Route, err error) {
-	failed := s.ListPath(apiutil.ListPathRequest{TableType: api.TableType_TABLE_TYPE_GLOBAL, Family: gobgp.RF_IPv4_UC}, func(nlri gobgp.NLRI, paths []*apiutil.Path) {
-		p, ok := nlri.(*gobgp.IPAddrPrefix)
-		if !ok || len(paths) == 0 {
-			return
-		}
-		list = append(list, bgp.Route{Prefix: p.Prefix, Attributes: &bgp.Attributes{Path: pathOf(paths[0].Attrs)}})
-	})
-	return list, failed
-}
-
-// pathOf is the AS path of attributes.
-func pathOf(attributes []gobgp.PathAttributeInterface) (path bgp.Path) {
-	for _, a := range attributes {
-		if as, ok := a.(*gobgp.PathAttributeAsPath); ok {
-			for _, segment := range as.Value {
-				path = bgp.Sequence(segment.GetAS()...)
-			}
-		}
-	}
-	return path
 }

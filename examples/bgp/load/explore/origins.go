@@ -16,23 +16,36 @@ type node struct {
 	origin uint32   // 0 if its path has none
 }
 
+// nodesOfPrefix is about how many nodes a prefix of a full table has for itself. Room for them that is not used costs no memory.
+const nodesOfPrefix = 8
+
+// newOrigins has room for about so many prefixes.
+func newOrigins(prefixes int) *origins {
+	return &origins{nodes: make([]node, 1, 64+nodesOfPrefix*prefixes)}
+}
+
 func trie(routes []bgp.Route) *origins {
-	o := &origins{nodes: make([]node, 1)}
+	o := newOrigins(len(routes))
 	for _, r := range routes {
-		at := int32(0)
-		address := number(r.Prefix.Addr())
-		for bit := range r.Prefix.Bits() {
-			side := address >> (31 - bit) & 1
-			if o.nodes[at].child[side] == 0 {
-				o.nodes[at].child[side] = int32(len(o.nodes))
-				o.nodes = append(o.nodes, node{})
-			}
-			at = o.nodes[at].child[side]
-		}
-		o.nodes[at].known = true
-		o.nodes[at].origin, _ = r.Attributes.Path.Origin()
+		origin, _ := r.Attributes.Path.Origin()
+		o.add(r.Prefix, origin)
 	}
 	return o
+}
+
+// add gives a prefix an origin; 0 is none.
+func (o *origins) add(p netip.Prefix, origin uint32) {
+	at := int32(0)
+	address := number(p.Addr())
+	for bit := range p.Bits() {
+		side := address >> (31 - bit) & 1
+		if o.nodes[at].child[side] == 0 {
+			o.nodes[at].child[side] = int32(len(o.nodes))
+			o.nodes = append(o.nodes, node{})
+		}
+		at = o.nodes[at].child[side]
+	}
+	o.nodes[at].known, o.nodes[at].origin = true, origin
 }
 
 func number(a netip.Addr) uint32 {

@@ -144,6 +144,9 @@ func main() {
 	for range *checkpoints {
 		before, hit := digest(), hits.Load()
 		c, err := checkpoint.Take(&checkpoint.Plan{Run: explore, MemoryBytes: 1 << 30})
+		if err == nil {
+			err = c.Ready()
+		}
 		check(err)
 		if *hold {
 			check(out.Encode(map[string]int{"checkpoint": c.PID}))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"iter"
 	"net/netip"
 	"time"
 
@@ -58,6 +59,19 @@ func (s *BgpServer) Session(address netip.Addr, asn uint32, id netip.Addr) (rece
 		return false
 	}
 	return receive, has, nil
+}
+
+// Origins are the prefixes of the table, with the AS that each best route has as its origin; 0 is none.
+func (s *BgpServer) Origins() (count int, all iter.Seq2[netip.Prefix, uint32]) {
+	t, _ := s.globalRib.GetTable(bgp.RF_IPv4_UC)
+	bests := t.Bests(table.GLOBAL_RIB_NAME, 0)
+	return len(bests), func(yield func(netip.Prefix, uint32) bool) {
+		for _, path := range bests {
+			if p, ok := path.GetNlri().(*bgp.IPAddrPrefix); ok && !yield(p.Prefix, path.GetSourceAs()) {
+				return
+			}
+		}
+	}
 }
 
 // Hold waits until no message is handled and no operation is under way, and has others wait until it is released.
