@@ -66,7 +66,7 @@ Exit code 3: the engine cannot run worlds here. With a program, 1: the program c
 	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
 	f.document(c)
 	f.seedFlag(c, "`seed` of the tape (default: 1)")
-	c.Flags().StringVar(&f.engine, "engine", "native", "look at this `engine` closely: "+strings.Join(engines.Names(), ", "))
+	f.engineFlag(c, "native", "look at this `engine` closely: ")
 	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it; under a minute")
 	c.Flags().Var(timeFlag{&maxTime}, "max-time", "virtual `time` after which the program is ended")
 	return c

@@ -226,7 +226,12 @@ func (f *flags) where(c *cobra.Command) {
 func (f *flags) places(c *cobra.Command) {
 	c.Flags().Var(filesFlag{&f.compose}, "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
 	c.Flags().Var(fileFlag{&f.config}, "config", "read this configuration `file` instead of bloodhound.yaml")
-	c.Flags().StringVar(&f.engine, "engine", "", "run the world by this `engine`: "+strings.Join(engines.Names(), ", "))
+	f.engineFlag(c, "", "run the world by this `engine`: ")
+}
+
+func (f *flags) engineFlag(c *cobra.Command, without, usage string) {
+	c.Flags().StringVar(&f.engine, "engine", without, usage+strings.Join(engines.Names(), ", "))
+	c.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 func addSwitch(c *cobra.Command, on *bool, name, usage string) {

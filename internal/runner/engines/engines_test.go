@@ -5,9 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -50,6 +52,13 @@ func TestPagesHaveTheTable(t *testing.T) {
 		case old != want:
 			t.Errorf("the engines in %s are not those of the table; rewrite them with -update", page)
 		}
+	}
+}
+
+// A configuration takes the same names as the flag.
+func TestKeyHasTheNames(t *testing.T) {
+	if f := keys.Bloodhound.Field("engine"); !slices.Equal(f.Shape.Words, Names()) {
+		t.Errorf("the key engine takes %v, --engine %v", f.Shape.Words, Names())
 	}
 }
 
