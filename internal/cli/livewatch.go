@@ -115,6 +115,10 @@ func (a *app) liveRecorder(ctx context.Context, w *online.Watch, url string) (en
 
 // liveReport prints what came of a checkpoint.
 func (a *app) liveReport(x *online.Explored, list []online.Standing) {
+	if x.BIRD != nil {
+		a.liveReportBIRD(x, list)
+		return
+	}
 	left := "no condition was left to negate"
 	if x.Left != "" {
 		left = "paths may be left: " + x.Left
@@ -130,6 +134,23 @@ func (a *app) liveReport(x *online.Explored, list []online.Standing) {
 	}
 	for _, s := range list {
 		fmt.Fprintf(a.out, "  %s\n", standingLine(s))
+	}
+}
+
+// liveReportBIRD prints what came of a checkpoint of a BIRD.
+func (a *app) liveReportBIRD(x *online.Explored, list []online.Standing) {
+	left := "every prefix was tried"
+	if x.Left != "" {
+		left = "prefixes may be left: " + x.Left
+	}
+	fmt.Fprintf(a.out, "%s/%s: paused %v; %s in its table; %s tried, by %s, in %v (CPU %v); %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), report.Count(x.BIRD.Routes, "route"),
+		report.Count(x.Paths, "route"), report.Count(x.BIRD.Announcements, "announcement"), x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), left)
+	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself\n", megabytes(x.OwnBytes), megabytes(x.ResidentBytes))
+	for _, s := range list {
+		fmt.Fprintf(a.out, "  %s\n", standingLine(s))
+	}
+	if x.BIRD.More > 0 {
+		fmt.Fprintf(a.out, "  %s more, which are not listed\n", report.Count(x.BIRD.More, "range"))
 	}
 }
 
@@ -186,6 +207,10 @@ func (a *app) liveTry(ctx context.Context, file, change, name string) error {
 			return err
 		}
 	}
+	tried := "path"
+	if node.BIRD != nil {
+		tried = "route"
+	}
 	for _, h := range names {
 		now, err := online.Explore(ctx, &online.Task{Node: *node, Handler: h}, &l.Budget, pace)
 		if ctx.Err() != nil {
@@ -201,8 +226,8 @@ func (a *app) liveTry(ctx context.Context, file, change, name string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "%s/%s: as it is, %s and %s; with %s, %s and %s\n", node.Name, h, report.Count(now.Paths, "path"), report.Count(len(now.Findings), "finding"),
-			change, report.Count(then.Paths, "path"), report.Count(len(then.Findings), "finding"))
+		fmt.Fprintf(a.out, "%s/%s: as it is, %s and %s; with %s, %s and %s\n", node.Name, h, report.Count(now.Paths, tried), report.Count(len(now.Findings), "finding"),
+			change, report.Count(then.Paths, tried), report.Count(len(then.Findings), "finding"))
 		for _, s := range online.Standings(now.Findings, then) {
 			word := "stays"
 			switch {

@@ -108,14 +108,7 @@ func (r *Federation) read(l *load.State, n *source.Node) {
 		}
 		p.Prefixes = []prefixset.Range{{Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Max: 24}}
 		if list := e.Value.Get("prefixes"); list != nil {
-			p.Prefixes = nil
-			for _, x := range list.Scalars() {
-				prefixes, err := prefixset.ParseRange(x.Text)
-				if err != nil {
-					l.Fail(x.Position, "write a prefix of IPv4, and after it `ge LENGTH` or `le LENGTH` if longer ones are meant, too", "%v", err)
-				}
-				p.Prefixes = append(p.Prefixes, prefixes)
-			}
+			p.Prefixes = readRanges(l, list)
 		}
 		r.Peers = append(r.Peers, p)
 	}

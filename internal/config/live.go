@@ -6,6 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
 )
 
 // Live is a live.yaml: which processes are explored, and within which bounds.
@@ -30,11 +31,21 @@ type LiveBudget struct {
 // LiveNode is a process.
 type LiveNode struct {
 	Name     string
-	Socket   string   // absolute
+	Socket   string   // absolute; empty for a BIRD
 	Handlers []string // nil is all
 	// Restore is the command of a process that takes a snapshot of the one at Socket, in the folder Dir; nil is none.
 	Restore []string
 	Dir     string
+	BIRD    *LiveBIRD // nil is a process at Socket
+}
+
+// LiveBIRD is a running BIRD 2. Paths are absolute.
+type LiveBIRD struct {
+	Control string
+	PIDFile string            // empty: PID
+	PID     int               // 0: the process that listens at Control
+	Config  string            // empty: the file that BIRD was started with
+	Anycast []prefixset.Range // prefixes that may have several origins
 }
 
 // LoadLive reads a live.yaml. Mistakes in the file are an Errors.
@@ -64,15 +75,28 @@ func (r *Live) read(l *load.State, n *source.Node) {
 	}
 	nodes := n.Get("nodes")
 	if nodes == nil || len(nodes.Entries) == 0 {
-		l.Fail(n.Position, "add `nodes: {NAME: {socket: PATH}}`", "there is no node to explore")
+		l.Fail(n.Position, "add `nodes: {NAME: {socket: PATH}}`, or `nodes: {NAME: {bird: {control: PATH}}}`", "there is no node to explore")
 		return
 	}
 	for _, e := range nodes.Entries {
+		var handlers []string
+		for _, h := range e.Value.Get("handlers").Scalars() {
+			handlers = append(handlers, h.Text)
+		}
 		socket := e.Value.Get("socket")
+		if bird := e.Value.Get("bird"); bird != nil {
+			for _, other := range []string{"socket", "restore"} {
+				if n := e.Value.Get(other); n != nil {
+					l.Fail(n.Position, "remove `"+other+"`", "node %s is a BIRD, which has no %s", e.Name, other)
+				}
+			}
+			r.Nodes = append(r.Nodes, LiveNode{Name: e.Name, Handlers: handlers, BIRD: readBIRD(l, bird)})
+			continue
+		}
 		path := source.ValueOr(socket, "")
 		if path == "" {
 			if !e.Value.Bad && (socket == nil || !socket.Bad) {
-				l.Fail(e.Key.Position, "add `socket: PATH`, the path that the process has in BLOODHOUND_LIVE_SOCKET", "node %s has no socket", e.Name)
+				l.Fail(e.Key.Position, "add `socket: PATH`, the path that the process has in BLOODHOUND_LIVE_SOCKET, or `bird: {control: PATH}`", "node %s has no socket", e.Name)
 			}
 			continue
 		}
@@ -80,9 +104,37 @@ func (r *Live) read(l *load.State, n *source.Node) {
 		if command := e.Value.Get("restore"); command != nil {
 			node.Restore, node.Dir = l.Argv(command, "nodes."+e.Name+".restore"), command.File.Dir
 		}
-		for _, h := range e.Value.Get("handlers").Scalars() {
-			node.Handlers = append(node.Handlers, h.Text)
-		}
+		node.Handlers = handlers
 		r.Nodes = append(r.Nodes, node)
 	}
+}
+
+func readBIRD(l *load.State, n *source.Node) *LiveBIRD {
+	file := func(key string) string {
+		if s := source.ValueOr(n.Get(key), ""); s != "" {
+			return n.Get(key).File.Beside(s)
+		}
+		return ""
+	}
+	b := &LiveBIRD{Control: file("control"), PIDFile: file("pid_file"), PID: int(source.ValueOr(n.Get("pid"), int64(0))), Config: file("config"), Anycast: readRanges(l, n.Get("anycast"))}
+	switch {
+	case n.Bad:
+	case b.Control == "":
+		l.Fail(n.Position, "add `control: PATH`, the control socket of BIRD", "there is no control")
+	case b.PIDFile != "" && b.PID != 0:
+		l.Fail(n.Get("pid").Position, "remove one of them", "there are pid and pid_file")
+	}
+	return b
+}
+
+// readRanges reads a list of ranges of prefixes.
+func readRanges(l *load.State, n *source.Node) (list []prefixset.Range) {
+	for _, x := range n.Scalars() {
+		prefixes, err := prefixset.ParseRange(x.Text)
+		if err != nil {
+			l.Fail(x.Position, "write a prefix of IPv4, and after it `ge LENGTH` or `le LENGTH` if longer ones are meant, too", "%v", err)
+		}
+		list = append(list, prefixes)
+	}
+	return list
 }

@@ -29,6 +29,10 @@ func TestLive(t *testing.T) {
 	if l, err := load("nodes: {a: {socket: s}}\n"); err != nil || l.Budget.CPUs != 0.25 || l.CheckpointEvery != time.Minute {
 		t.Errorf("%+v, %v", l, err)
 	}
+	l, err = load("nodes: {a: {bird: {control: c, pid_file: /p, anycast: [192.0.2.0/24 le 32]}, handlers: [h]}}\n")
+	if err != nil || !filepath.IsAbs(l.Nodes[0].BIRD.Control) || l.Nodes[0].BIRD.PIDFile != "/p" || len(l.Nodes[0].BIRD.Anycast) != 1 || len(l.Nodes[0].Handlers) != 1 {
+		t.Errorf("%+v, %v", l, err)
+	}
 	for text, problem := range map[string]string{
 		"nodes: {a: {socket: s}}\nbudget: {cpu: 1}\n": `did you mean "cpus"?`,
 		"store: dir:x\n":                "there is no node to explore",
@@ -40,12 +44,16 @@ func TestLive(t *testing.T) {
 		"nodes: {a: {socket: s}}\nbudget: {cpu_list: [-1]}\n": "budget.cpu_list",
 		"- a\n":                      "a configuration cannot be a list",
 		"nodes: {a: {socket: ''}}\n": "node a has no socket",
+		"nodes: {a: {bird: {}}}\n":   "there is no control",
+		"nodes: {a: {bird: {control: c, pid: 1, pid_file: f}}}\n":     "there are pid and pid_file",
+		"nodes: {a: {bird: {control: c}, socket: s}}\n":               "node a is a BIRD, which has no socket",
+		"nodes: {a: {bird: {control: c, anycast: [192.0.2.1/24]}}}\n": "is no prefix of IPv4",
 	} {
 		if l, err := load(text); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q gives %+v, %v instead of %q", text, l, err, problem)
 		}
 	}
-	for _, name := range []string{"live/live.yaml", "bgp/load/live.yaml"} {
+	for _, name := range []string{"live/live.yaml", "bgp/load/live.yaml", "bgp/bird/live.yaml"} {
 		if _, notes, err := LoadLive(filepath.Join("..", "..", "examples", name)); err != nil || len(notes) > 0 {
 			t.Errorf("%s: %v, %v", name, notes, err)
 		}

@@ -18,6 +18,13 @@ var Live = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "nodes", Shape: namedWith(of(
 		field{Name: "socket", Shape: aText, Says: "Socket at which the process listens: its `BLOODHOUND_LIVE_SOCKET`."},
 		field{Name: "restore", Shape: command, Says: "Command that starts the program in another process, which takes a snapshot of the state of the one at `socket` and is explored in its place. The program gives and takes snapshots.", Default: "none; copies are made of the process itself"},
+		field{Name: "bird", Shape: of(
+			field{Name: "control", Shape: aText, Says: "BIRD's control socket (its option -s), at which copies are asked for routes."},
+			field{Name: "pid_file", Shape: aText, Says: "File with the number of BIRD's process (its option -P).", Default: "the process that listens at `control`"},
+			field{Name: "pid", Shape: wholeFrom(1), Says: "Number of BIRD's process, in place of `pid_file`."},
+			field{Name: "config", Shape: aText, Says: "BIRD's configuration, whose constants say what is tried.", Default: "the file that BIRD was started with"},
+			field{Name: "anycast", Shape: texts, Says: "Prefixes that may have several origins, such as `192.0.2.0/24 le 32`.", Default: "none"},
+		), Says: "A running BIRD 2, in place of `socket`. Its sessions with other ASes are the handlers, by the names of their protocols."},
 		field{Name: "handlers", Shape: texts, Says: "Names of the handlers to explore.", Default: "all"},
 	)), Says: "Processes to explore, by name."},
 }}

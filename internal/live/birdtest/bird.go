@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,6 +86,7 @@ func (n *Neighbour) Await(p netip.Prefix) {
 type BIRD struct {
 	PID     int
 	Control string // the name of its control socket
+	Config  string // the name of its configuration
 }
 
 // Start starts BIRD, of which checkpoints can be made, with filters (of its configuration's language) that its neighbours use, and a number of static routes: /24s from 16.0.0.0 on.
@@ -99,9 +101,9 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 	needs.Unfiltered(t)
 	program := needs.Program(t, "bird", "/usr/sbin/bird")
 	dir := t.TempDir()
-	port := freePort(t)
+	address, port := own()
 	var config strings.Builder
-	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local 127.0.0.1 port %d as %d; multihop; passive yes; hold time 240; }\n", filters, port, as)
+	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local %s port %d as %d; multihop; passive yes; hold time 240; }\n", filters, address, port, as)
 	for i, n := range neighbours {
 		fmt.Fprintf(&config, "protocol bgp session%d from neighbour { neighbor %s as %d; ipv4 { import %s; export %s; }; }\n", i, n.Address, n.AS, n.Import, n.Export)
 	}
@@ -114,7 +116,7 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 	if err := os.WriteFile(name, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := &BIRD{Control: filepath.Join(dir, "control")}
+	b := &BIRD{Control: filepath.Join(dir, "control"), Config: name}
 	cmd := exec.Command(program, "-f", "-c", name, "-s", b.Control, "-P", filepath.Join(dir, "pid"))
 	var log bytes.Buffer
 	cmd.Stderr = &log
@@ -130,7 +132,7 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 	})
 	b.PID = cmd.Process.Pid
 	for _, n := range neighbours {
-		n.dial(t, port)
+		n.dial(t, netip.AddrPortFrom(address, port))
 	}
 	for strings.Count(b.Ask(t, "show protocols"), "Established") != len(neighbours) {
 		time.Sleep(10 * time.Millisecond) // the sessions are about to be
@@ -138,22 +140,23 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 	return b
 }
 
-func freePort(t testing.TB) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+// started counts the BIRDs of this process.
+var started atomic.Uint32
+
+// own is an address of the loopback interface and a port that no other test uses: the address has the number of this process, and the port counts.
+func own() (netip.Addr, uint16) {
+	const first, many = 17900, 10000
+	id := uint32(os.Getpid())<<2 | 1 // numbers of processes have 22 bits (proc_sys_kernel(5))
+	return netip.AddrFrom4([4]byte{127, byte(id >> 16), byte(id >> 8), byte(id)}), uint16(first + started.Add(1)%many)
 }
 
 // dial opens the neighbour's session.
-func (n *Neighbour) dial(t testing.TB, port int) {
+func (n *Neighbour) dial(t testing.TB, bird netip.AddrPort) {
 	n.routes = map[netip.Prefix]bool{}
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(n.Address)}}
 	for try := 0; ; try++ {
 		var err error
-		if n.conn, err = dialer.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+		if n.conn, err = dialer.Dial("tcp", bird.String()); err == nil {
 			if err = n.open(); err == nil {
 				t.Cleanup(func() { n.conn.Close() })
 				go n.read()
@@ -186,7 +189,7 @@ func (n *Neighbour) open() error {
 	body := binary.BigEndian.AppendUint16([]byte{4}, as2)
 	body = binary.BigEndian.AppendUint16(body, 240) // hold time
 	body = append(body, net.ParseIP(n.Address).To4()...)
-	capabilities := binary.BigEndian.AppendUint32([]byte{1, 4, 0, 1, 0, 1, 65, 4}, n.AS) // IPv4 unicast, AS numbers of four bytes
+	capabilities := binary.BigEndian.AppendUint32([]byte{1, 4, 0, 1, 0, 1, 2, 0, 65, 4}, n.AS) // IPv4 unicast, route refresh, AS numbers of four bytes
 	body = append(body, byte(len(capabilities)+2), 2, byte(len(capabilities)))
 	if _, err := n.conn.Write(Message(typeOpen, append(body, capabilities...))); err != nil {
 		return err

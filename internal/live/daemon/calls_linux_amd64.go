@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
@@ -81,6 +82,10 @@ func (e *explorer) answer(r *unix.PtraceRegs) (int64, verdict) {
 		return e.known(fd, fail(unix.ECONNREFUSED)), answered
 	case unix.SYS_SOCKET:
 		return e.open(&file{name: "socket", kind: socket, family: uint16(r.Rdi), stream: r.Rsi&0xf == unix.SOCK_STREAM, connecting: true, flags: r.Rsi & unix.SOCK_NONBLOCK}, 0), answered
+	case unix.SYS_OPEN:
+		return e.openFile(number, r.Rdi, r.Rsi), answered
+	case unix.SYS_OPENAT:
+		return e.openFile(number, r.Rsi, r.Rdx), answered
 	case unix.SYS_CLOSE:
 		result := e.known(fd, 0)
 		e.close(fd)
@@ -162,7 +167,7 @@ func (e *explorer) stat(fd int, to uint64) int64 {
 		return fail(unix.EBADF)
 	}
 	s := make([]byte, 144) // struct stat
-	modes := map[kind]uint32{other: unix.S_IFCHR, regular: unix.S_IFREG, socket: unix.S_IFSOCK, pipe: unix.S_IFIFO}
+	modes := map[kind]uint32{other: unix.S_IFCHR, regular: unix.S_IFREG, given: unix.S_IFREG, socket: unix.S_IFSOCK, pipe: unix.S_IFIFO}
 	le.PutUint64(s[16:], 1) // links
 	le.PutUint32(s[24:], modes[f.kind]|0o600)
 	le.PutUint64(s[56:], pageBytes) // st_blksize
@@ -683,6 +688,41 @@ func (e *explorer) open(f *file, from int) int64 {
 		}
 	}
 	return fail(unix.EMFILE)
+}
+
+// openFile opens a file that was given to the copy, or a log once more. Others are refused.
+func (e *explorer) openFile(number, path, flags uint64) int64 {
+	name, failed := e.text(path)
+	if failed != 0 {
+		return fail(failed)
+	}
+	if data, ok := e.given[name]; ok && flags&unix.O_ACCMODE == unix.O_RDONLY {
+		return e.open(&file{name: name, kind: given, stream: true, input: data, end: true}, 0)
+	}
+	for _, f := range e.files {
+		if f.kind == regular && f.name == name && flags&unix.O_ACCMODE == unix.O_WRONLY && flags&unix.O_TRUNC == 0 {
+			return e.open(&file{name: name, kind: regular}, 0)
+		}
+	}
+	e.refuse(number)
+	return fail(unix.EPERM)
+}
+
+// text reads a text that ends with a zero.
+func (e *explorer) text(at uint64) (string, unix.Errno) {
+	const most = 4096 // PATH_MAX
+	var b []byte
+	for len(b) < most {
+		part := make([]byte, pageBytes-at%pageBytes) // the next page may not be there
+		if readMemory(e.pid, at, part) != nil {
+			return "", unix.EFAULT
+		}
+		if end := bytes.IndexByte(part, 0); end >= 0 {
+			return string(append(b, part[:end]...)), 0
+		}
+		b, at = append(b, part...), at+uint64(len(part))
+	}
+	return "", unix.ENAMETOOLONG
 }
 
 func (e *explorer) close(fd int) {

@@ -18,6 +18,7 @@ type explorer struct {
 	daemon  int    // the process id that it believes to have
 	number  uint64 // its process id in its namespace
 	files   map[int]*file
+	given   map[string][]byte // files that it can open
 	clock   clock
 	inputs  []Input
 	written int    // bytes of outputs and logs
@@ -66,6 +67,17 @@ func (c *Checkpoint) Copy() (y *Copy, err error) {
 		return y.explorer.begin(c)
 	})
 	return y, err
+}
+
+// Give gives the copy a file: it can open and read it by its name, such as a configuration that it has not read yet.
+func (y *Copy) Give(name string, data []byte) {
+	y.checkpoint.do(func() error {
+		if y.explorer.given == nil {
+			y.explorer.given = map[string][]byte{}
+		}
+		y.explorer.given[name] = data
+		return nil
+	})
 }
 
 // Deliver gives inputs to the copy until it waits and has none left, or its budget is used up, or it ends. A copy that has not waited then has ended.

@@ -40,6 +40,7 @@ type kind uint8
 const (
 	other kind = iota
 	regular
+	given // by Give
 	socket
 	pipe
 	epoll

@@ -38,6 +38,8 @@ type Explored struct {
 	ResidentBytes, OwnBytes int64
 	// Known says which of the failures that were given were there again.
 	Known []bool
+	// BIRD is what there is to say about a session of a BIRD; nil for a handler of Go code. Paths are routes that were tried.
+	BIRD *Probed
 }
 
 // Task is one handler of a live process, with what is wanted of it.
@@ -61,6 +63,13 @@ type exploring struct {
 
 // Explore takes a checkpoint of a process and explores a handler in it.
 func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*Explored, error) {
+	if t.Node.BIRD != nil {
+		x, err := exploreBIRD(ctx, t, b, pace)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", t.Node.Name, err)
+		}
+		return x, err
+	}
 	begun := time.Now()
 	from, end, err := take(ctx, &t.Node, attach.Request{Handler: t.Handler, Change: t.Change, MemoryBytes: b.MemoryBytes})
 	if err != nil {
@@ -244,6 +253,9 @@ func memory(pid int) (resident, own int64) {
 
 // Handlers are the names of those that a process has.
 func Handlers(n *config.LiveNode) ([]string, error) {
+	if n.BIRD != nil {
+		return birdHandlers(n)
+	}
 	a, err := attach.Ask(n.Socket, attach.Request{})
 	if err != nil {
 		return nil, fmt.Errorf("%s: no process answers at %s: %w; start it with BLOODHOUND_LIVE_SOCKET=%s", n.Name, n.Socket, errors.Unwrap(err), n.Socket)

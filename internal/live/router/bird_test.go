@@ -3,8 +3,10 @@
 package router
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -217,4 +219,40 @@ func TestMessagesThatHaveArrivedInPart(t *testing.T) {
 		}
 	}
 	n.peer.Await(netip.MustParsePrefix("203.0.113.0/24"))
+}
+
+// A copy that has taken another configuration filters by that; BIRD itself and other copies do not.
+func TestAChangedConfiguration(t *testing.T) {
+	n := start(t)
+	text, err := os.ReadFile(n.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := n.customer.Update(t, nil, prefixes("203.0.113.0/25"))
+	for _, c := range []struct{ old, new, says, heard string }{
+		{"203.0.113.0/24", "203.0.113.0/24+", "Reconfigured", "peer 65001 65002, upstream 65001 65001 65002"},
+		{"203.0.113.0/24", "203.0.113.0/33", "Invalid prefix", ""},
+		{"reject; }", "reject", "syntax error", ""},
+	} {
+		given, err := n.checkpoint.Copy()
+		if err != nil {
+			t.Fatal(err)
+		}
+		given.Give("/the change", bytes.Replace(text, []byte(c.old), []byte(c.new), 1))
+		r, err := New(given, daemon.Budget{Calls: 10000, CPU: 5 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if said, err := r.Ask(n.Control, `configure "/the change"`); err != nil || !strings.Contains(said, c.says) {
+			t.Errorf("%s: %q (%v)", c.new, said, err)
+		}
+		got := deliver(t, r, n.customer, update)
+		if heard := n.heard(got, "203.0.113.0/25"); heard != c.heard || got.Unread > 0 {
+			t.Errorf("%s: heard %q: %+v", c.new, heard, got)
+		}
+	}
+	if heard := n.heard(deliver(t, n.router(t), n.customer, update), "203.0.113.0/25"); heard != "" {
+		t.Errorf("a copy without the change: %s", heard)
+	}
 }

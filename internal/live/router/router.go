@@ -51,6 +51,7 @@ type Reaction struct {
 	Stray        map[netip.AddrPort][]byte  // bytes to neighbours that are no message
 	Log          string
 	Refused      map[string]int // calls that the copy may not make
+	Unread       int            // bytes that it has not read
 	CPU          time.Duration
 }
 
@@ -123,7 +124,7 @@ func (r *Router) deliver(inputs []daemon.Input) (*Reaction, error) {
 		return nil, err
 	}
 	r.CPU += o.CPU
-	n := &Reaction{Status: o.Status, Signal: o.Signal, Code: o.Code, Refused: o.Refused, CPU: o.CPU,
+	n := &Reaction{Status: o.Status, Signal: o.Signal, Code: o.Code, Refused: o.Refused, Unread: o.Unread, CPU: o.CPU,
 		Changes: map[netip.AddrPort]Changes{}, Stray: map[netip.AddrPort][]byte{}}
 	for _, m := range o.Logs {
 		n.Log += string(m.Data)

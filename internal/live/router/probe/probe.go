@@ -90,8 +90,12 @@ func (t Target) deliver(r *router.Router, messages []byte) (*router.Reaction, er
 	switch {
 	case err != nil:
 		return nil, err
+	case reaction.Status == daemon.Crashed:
+		return nil, &Crashed{reaction.Signal, reaction.Code, len(messages)}
 	case reaction.Status != daemon.Done:
 		return nil, fmt.Errorf("a copy of the router does not wait for more after %d bytes of UPDATEs (status %d, signal %d): raise its budget, or try fewer at once", len(messages), reaction.Status, reaction.Signal)
+	case reaction.Unread > 0:
+		return nil, fmt.Errorf("a copy of the router does not read %d bytes of UPDATEs of %v: it waits for something that no copy gets", reaction.Unread, t.From)
 	case len(reaction.Closed) > 0:
 		return nil, fmt.Errorf("a copy of the router closes its sessions with %v after UPDATEs of %v: %s", reaction.Closed, t.From, reaction.Log)
 	}
@@ -274,4 +278,18 @@ func Limits(p *policy.Policy) (list []prefixset.Range) {
 		list = append(list, s.Prefixes...)
 	}
 	return list
+}
+
+// Crashed is the error of a copy that ended by a signal or an exit.
+type Crashed struct {
+	Signal, Code int // of an exit if Signal is 0
+	Bytes        int // of the UPDATEs that it had got
+}
+
+func (c *Crashed) Error() string {
+	how := fmt.Sprintf("by signal %d", c.Signal)
+	if c.Signal == 0 {
+		how = fmt.Sprintf("with exit code %d", c.Code)
+	}
+	return fmt.Sprintf("the router ends %s after %d bytes of UPDATEs", how, c.Bytes)
 }
