@@ -180,3 +180,31 @@ func TestBranchesAreBounded(t *testing.T) {
 		t.Errorf("%d worlds are left", copies)
 	}
 }
+
+// A node's handler gets inputs that it has not seen, each in a copy of the world: what it sends goes to copies of the others, and each copy is judged at its end. The run itself is as it was.
+func TestInputsOfANodeInCopiesOfItsWorld(t *testing.T) {
+	spec := bank(t)
+	want := original(t, spec)
+	s := serve(t, spec, want)
+	out := gdb(t, s, `break transfer if number == 2
+continue
+delete
+python
+for amount in (1111, 2222, 3333):
+    gdb.execute("monitor branch 0")
+    gdb.execute("maintenance flush register-cache")
+    gdb.execute(f"set variable amount = {amount}")
+    gdb.execute("continue")
+end
+monitor branch 0
+maintenance flush register-cache
+continue
+`)
+	for _, amount := range []string{"1111", "2222", "3333"} {
+		if strings.Contains(answers(want), amount) {
+			t.Errorf("the recorded run has %s", amount)
+		}
+	}
+	has(t, out, "hit Breakpoint 1", "branch 1 begins", "the end of a branch: the answers are 10 1111", "branch 2 begins", "the end of a branch: the answers are 10 2222", "branch 3 begins",
+		"the end of a branch: the answers are 10 3333", "as it was")
+}
