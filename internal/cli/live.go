@@ -75,7 +75,7 @@ type liveOptions struct {
 
 // flags are those of verbs that build instrumented code.
 func (o *liveOptions) flags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&o.instrument, "instrument", []string{"./..."}, "the `packages` whose code is instrumented, as the go command names them")
+	c.Flags().StringSliceVar(&o.instrument, "instrument", nil, "the `packages` whose code is instrumented, as the go command names them (default: those in the package's folder)")
 	c.Flags().BoolVar(&o.std, "std", true, "instrument the plain packages of the standard library that the code uses, such as strings and net/netip")
 	c.Flags().StringArrayVar(&o.add, "add", nil, "`PACKAGE=FILE.go`: build a file as a part of a package of another module, for a handler that the package does not export")
 	c.Flags().StringVar(&o.leave, "leave", "", "do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute counts as not depending on inputs")
@@ -135,10 +135,12 @@ func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
 
 // instrument rewrites the code of a package and of those of the options, and notes how much of it.
 func (a *app) instrument(ctx context.Context, o *liveOptions, p *goPackage, tests []string, out string) (*rewrite.Result, error) {
-	patterns := append([]string{p.ImportPath}, o.instrument...)
+	patterns, err := o.patterns(p)
+	if err != nil {
+		return nil, err
+	}
 	var leave *regexp.Regexp
 	if o.leave != "" {
-		var err error
 		if leave, err = regexp.Compile(o.leave); err != nil {
 			return nil, fmt.Errorf("--leave: %w", err)
 		}
@@ -171,6 +173,25 @@ func (a *app) instrument(ctx context.Context, o *liveOptions, p *goPackage, test
 		return nil, err
 	}
 	return rewritten, a.liveSummary(rewritten, o.left)
+}
+
+// patterns name the packages that are instrumented, wherever the go command runs: folders are those of this process.
+func (o *liveOptions) patterns(p *goPackage) ([]string, error) {
+	if o.instrument == nil {
+		return []string{p.ImportPath, "./..."}, nil
+	}
+	list := []string{p.ImportPath}
+	for _, pattern := range o.instrument {
+		if pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") {
+			whole, err := filepath.Abs(pattern)
+			if err != nil {
+				return nil, failed(err)
+			}
+			pattern = whole
+		}
+		list = append(list, pattern)
+	}
+	return list, nil
 }
 
 // liveTarget finds the package, and refuses what cannot be explored.

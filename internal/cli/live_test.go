@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,27 @@ func TestLiveFindsKeysOfMaps(t *testing.T) {
 	}
 	if code != check.ExitViolated || strings.Count(out, "no condition was left to negate") != 2 {
 		t.Errorf("exit code %d\n%s", code, out)
+	}
+}
+
+// Folders of --instrument are those of the command, as those of --add are, and not those of the package.
+func TestFoldersOfInstrument(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &liveOptions{instrument: []string{".", "./kv/...", "../x", "example.com/a", "..."}}
+	got, err := o.patterns(&goPackage{ImportPath: "m/p"})
+	if want := []string{"m/p", here, here + "/kv/...", filepath.Join(filepath.Dir(here), "x"), "example.com/a", "..."}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, instead of %q", got, err, want)
+	}
+}
+
+func TestLiveRefusesAPatternThatMatchesNothing(t *testing.T) {
+	code, _, notes := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"), "--leave", `\.Strnig$`)
+	if code != check.ExitUsage || !strings.Contains(notes, `--leave: no function of the instrumented packages matches \.Strnig$`) {
+		t.Errorf("exit code %d\n%s", code, notes)
 	}
 }
 

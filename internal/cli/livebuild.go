@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
-	"github.com/bloodhound-dst/bloodhound/internal/live/online"
 )
 
 func (a *app) liveBuildVerb() *cobra.Command {
@@ -24,8 +23,7 @@ func (a *app) liveBuildVerb() *cobra.Command {
 		Use:   "build [PACKAGE]",
 		Short: "Build a program that can be explored while it runs",
 		Long: `Builds a program of Go with a second, instrumented body of each function, and a runtime that makes copies of the process. The program calls live.Serve, and
-BLOODHOUND_LIVE_SOCKET names a socket to it when it starts. Instrumented bodies run in copies alone: the process itself runs the code as it is.
-Beside the program it writes a list of the places of its code by number, FILE` + online.SitesSuffix + `.`,
+BLOODHOUND_LIVE_SOCKET names a socket to it when it starts. Instrumented bodies run in copies alone: the process itself runs the code as it is.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.pkg = "."
@@ -78,13 +76,6 @@ func (a *app) liveBuild(ctx context.Context, o *liveOptions, output string) erro
 	build.Dir, build.Env = p.Dir, o.env
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
-	}
-	sites, err := os.ReadFile(rewritten.Sites)
-	if err != nil {
-		return failed(err)
-	}
-	if err := os.WriteFile(program+online.SitesSuffix, sites, 0o666); err != nil {
-		return failed(err)
 	}
 	return nil
 }

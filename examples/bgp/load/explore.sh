@@ -4,4 +4,4 @@
 cd "$(dirname "$0")" || exit 2
 gobgp=github.com/osrg/gobgp/v4
 exec "${BLOODHOUND:-bloodhound}" live test --add $gobgp/pkg/server=explore/testdata/server/session.go --leave '\.String$|\.AddrPrefixOnlyCompare$' \
-	--instrument .,github.com/bloodhound-dst/bloodhound/internal/live/bgp,$gobgp/pkg/server,$gobgp/internal/pkg/table,$gobgp/pkg/packet/bgp,github.com/gaissmai/bart/... ./explore "$@"
+	--instrument ./explore,github.com/bloodhound-dst/bloodhound/internal/live/bgp,$gobgp/pkg/server,$gobgp/internal/pkg/table,$gobgp/pkg/packet/bgp,github.com/gaissmai/bart/... ./explore "$@"

@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Options say what to copy.
@@ -22,7 +24,7 @@ type Options struct {
 	Dir      string   // of the main module, or below it
 	Patterns []string // packages whose files will be replaced, as the go command names them
 	Added    []Added
-	Cache    string // the folder for copies, which stay
+	Cache    string // the folder for copies, of which those that were used last stay
 	Out      string // the folder for the second go.mod
 }
 
@@ -167,7 +169,8 @@ func copyModule(name, from, gomod string, added map[string][]byte, cache string)
 	}
 	to = filepath.Join(cache, fmt.Sprintf("%x", digest.Sum(nil)[:16]))
 	if _, err := os.Stat(to); err == nil {
-		return to, nil
+		now := time.Now()
+		return to, os.Chtimes(to, now, now)
 	}
 	if err := os.MkdirAll(cache, 0o777); err != nil {
 		return "", err
@@ -196,7 +199,38 @@ func copyModule(name, from, gomod string, added map[string][]byte, cache string)
 		}
 		return "", err
 	}
-	return to, nil
+	return to, prune(cache)
+}
+
+// Bounds of the copies.
+const (
+	copiesMax = 16
+	inUse     = time.Hour // after its last use, a copy may be one of a build that runs
+)
+
+// prune removes the copies that were used least lately, beyond a number, and what copying has left that was interrupted.
+func prune(cache string) error {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return err
+	}
+	var copies []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			copies = append(copies, info)
+		}
+	}
+	slices.SortFunc(copies, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	var errs []error
+	kept := 0
+	for _, c := range copies {
+		if (kept >= copiesMax || strings.HasPrefix(c.Name(), "new-")) && time.Since(c.ModTime()) > inUse {
+			errs = append(errs, os.RemoveAll(filepath.Join(cache, c.Name())))
+		} else {
+			kept++
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func copyFile(from, to string) error {

@@ -2,11 +2,13 @@ package modules
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const pflag = "github.com/spf13/pflag" // a module that this one needs, so it lies in the module cache
@@ -97,4 +99,40 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// Old copies go, but for those that were used last, or not long ago.
+func TestCopiesAreBounded(t *testing.T) {
+	cache := t.TempDir()
+	folder := func(name string, used time.Time) {
+		if err := os.Mkdir(filepath.Join(cache, name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(cache, name), used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	for i := range copiesMax + 5 {
+		folder(fmt.Sprintf("old%d", i), now.Add(-time.Duration(i+2)*time.Hour))
+	}
+	for i := range 3 {
+		folder(fmt.Sprintf("used%d", i), now)
+	}
+	folder("new-1", now.Add(-2*inUse))
+	folder("new-2", now)
+	if err := prune(cache); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	for _, e := range entries {
+		left[e.Name()] = true
+	}
+	if len(left) != copiesMax || !left["used2"] || !left["new-2"] || left["new-1"] || !left[fmt.Sprintf("old%d", copiesMax-5)] {
+		t.Errorf("%d are left: %v", len(left), left)
+	}
 }

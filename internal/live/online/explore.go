@@ -262,6 +262,3 @@ func Handlers(n *config.LiveNode) ([]string, error) {
 	}
 	return a.Handlers, nil
 }
-
-// SitesSuffix is what follows the name of a program in that of the list of its sites, which lies beside it.
-const SitesSuffix = ".sites.json"

@@ -54,6 +54,9 @@ type Left struct {
 	Reason string
 }
 
+// namedByLeave is why a function is left that Options.Leave matches.
+const namedByLeave = "named by --leave"
+
 // Rewrite loads packages, rewrites them, and writes the overlay.
 func Rewrite(o Options) (*Result, error) {
 	list, err := loadPackages(o)
@@ -80,6 +83,10 @@ func Rewrite(o Options) (*Result, error) {
 			return nil, err
 		}
 		r.Packages = append(r.Packages, summary)
+	}
+	named := func(p Package) bool { return p.Reasons[namedByLeave] > 0 }
+	if o.Leave != nil && !slices.ContainsFunc(r.Packages, named) {
+		return nil, fmt.Errorf("--leave: no function of the instrumented packages matches %s: names are such as net/netip.ParseAddr and (*example.com/kv.server).set", o.Leave)
 	}
 	for name, v := range map[string]any{r.Overlay: map[string]any{"Replace": overlay}, r.Sites: sites} {
 		data, err := json.Marshal(v)

@@ -203,7 +203,7 @@ func (f *file) decl(d *ast.FuncDecl, use *usage) function {
 		}
 	}
 	if f.pkg.scope.leaves(f.pkg.info.Defs[d.Name].(*types.Func)) {
-		r.reason = "named by --leave"
+		r.reason = namedByLeave
 		return r
 	}
 	r.reason = f.pkg.attempt(d.Pos(), func() {
