@@ -29,6 +29,8 @@ type Service struct {
 	// of itself: it may be built by plain `go build`. They may be left out.
 	Snapshot func() (state []byte, err error)
 	Restore  func(state []byte) error
+	// Router is for a BGP router that is a domain of a federation; nil for other programs.
+	Router *Router
 	// Change gives a copy a new configuration, before a handler is called, if the configuration is what `bloodhound live try` tries.
 	Change func(config []byte) error
 }
@@ -93,12 +95,17 @@ func (s *Service) take(r attach.Request) (*checkpoint.Checkpoint, error) {
 	switch {
 	case len(shadow.Packages) == 0:
 		return nil, errors.New("the program was not built by `bloodhound live build`: give the node `restore`, a command that starts one that was")
-	case handler == nil:
+	case r.Router && s.Router == nil:
+		return nil, errors.New("the program is no router that answers other domains: set Router in its live.Service")
+	case handler == nil && !r.Router:
 		return nil, fmt.Errorf("there is no handler %s: name one of %s", r.Handler, slices.Sorted(maps.Keys(s.Handlers)))
 	case r.Change != nil && s.Change == nil:
 		return nil, errors.New("the program takes no new configuration: set Change in its live.Service")
 	}
 	p := &checkpoint.Plan{Prepare: s.Prepare, Run: func(input []byte) []byte { return s.explore(handler, r.Change, input) }, MemoryBytes: r.MemoryBytes}
+	if r.Router {
+		p.Prepare, p.Run = nil, s.Router.answer
+	}
 	shadow.Prepare()
 	if s.Hold != nil {
 		p.Forked = sync.OnceFunc(s.Hold()) // a fork may fail before

@@ -82,6 +82,20 @@ func (d *ownDomain) peer(name string) *federation.Peer {
 	return nil
 }
 
+// router is this domain's router.
+func (d *ownDomain) router() federation.Router {
+	neighbours := map[string]netip.Addr{}
+	for _, p := range d.conf.Peers {
+		if p.Session.IsValid() {
+			neighbours[p.Name] = p.Session
+		}
+	}
+	if d.conf.Socket != "" {
+		return &federation.Service{ASN: d.conf.ASN, Socket: d.conf.Socket, Neighbours: neighbours}
+	}
+	return &federation.BIRD{ASN: d.conf.ASN, PIDFile: d.conf.PIDFile, Control: d.conf.Control, Neighbours: neighbours}
+}
+
 func (a *app) federate(ctx context.Context, file string) error {
 	d, err := a.ownDomain(file)
 	if err != nil {
@@ -92,21 +106,16 @@ func (a *app) federate(ctx context.Context, file string) error {
 		return err
 	}
 	defer log.Close()
-	bird := &federation.BIRD{ASN: d.conf.ASN, PIDFile: d.conf.PIDFile, Control: d.conf.Control, Neighbours: map[string]netip.Addr{}}
-	for _, p := range d.conf.Peers {
-		if p.Session.IsValid() {
-			bird.Neighbours[p.Name] = p.Session
-		}
-	}
+	router := d.router()
 	// What would make each check fail is better known now.
-	c, err := bird.Checkpoint(ctx)
+	c, err := router.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("no copy of the router can be made: %w", err)
 	}
 	if err := c.Close(); err != nil {
 		return failed(err)
 	}
-	domain, err := federation.NewDomain(d.self, d.conf.ASN, bird, d.peers, log)
+	domain, err := federation.NewDomain(d.self, d.conf.ASN, router, d.peers, log)
 	if err != nil {
 		return err
 	}

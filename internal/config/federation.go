@@ -23,6 +23,7 @@ type Federation struct {
 	Received string // absolute path
 	PIDFile  string // of BIRD, absolute
 	Control  string // of BIRD, absolute
+	Socket   string // of a program in Go, absolute; then there is no BIRD
 	Peers    []FederationPeer
 }
 
@@ -74,13 +75,19 @@ func (r *Federation) read(l *load.State, n *source.Node) {
 	l.Missing(n, "asn", "add `asn: NUMBER`", "there is no asn")
 	r.Log = n.File.Beside(source.ValueOr(n.Get("log"), "verdicts.log"))
 	r.Received = n.File.Beside(source.ValueOr(n.Get("received"), "received.log"))
-	if bird := n.Get("router").Get("bird"); bird != nil {
+	router := n.Get("router")
+	if service := router.Get("service"); service != nil {
+		r.Socket = file(service, "socket", "add `socket: PATH`, the path that the program has in BLOODHOUND_LIVE_SOCKET")
+		if bird := router.Get("bird"); bird != nil {
+			l.Fail(bird.Position, "remove one of them", "the router is a BIRD and a program in Go")
+		}
+	} else if bird := router.Get("bird"); bird != nil {
 		r.PIDFile = file(bird, "pid_file", "start BIRD with `-P FILE`, and add `pid_file: FILE`")
 		r.Control = file(bird, "control", "add `control: FILE`, the control socket of BIRD")
 	} else {
-		const remedy = "add `router: {bird: {pid_file: FILE, control: FILE}}`"
+		const remedy = "add `router: {bird: {pid_file: FILE, control: FILE}}`, or `router: {service: {socket: PATH}}`"
 		l.Missing(n, "router", remedy, "there is no router")
-		l.Missing(n.Get("router"), "bird", remedy, "the router has no kind")
+		l.Missing(router, "bird", remedy, "the router has no kind")
 	}
 	l.Missing(n, "peers", "add `peers: {NAME: {key: KEY, address: HOST:PORT}}`", "there is no peer")
 	for _, e := range n.Get("peers").EntriesOf() {

@@ -15,6 +15,9 @@ var Federation = shape{Kind: schema.Section, Open: true, Fields: []field{
 			field{Name: "pid_file", Shape: aText, Says: "File with the number of BIRD's process (its option -P)."},
 			field{Name: "control", Shape: aText, Says: "BIRD's control socket (its option -s)."},
 		), Says: "A running BIRD 2."},
+		field{Name: "service", Shape: of(
+			field{Name: "socket", Shape: aText, Says: "Socket at which the program listens: its `BLOODHOUND_LIVE_SOCKET`."},
+		), Says: "A running program in Go that offers a `live.Router`."},
 	), Says: "The router of which copies are made."},
 	{Name: "peers", Shape: namedWith(of(
 		field{Name: "key", Shape: aText, Says: "Public key, which `bloodhound live federate key` prints on the peer's side."},

@@ -19,6 +19,7 @@ const RestoreVariable = "BLOODHOUND_LIVE_RESTORE"
 // Request asks for a checkpoint, or for a snapshot of the state.
 type Request struct {
 	Snapshot    bool   `json:"snapshot,omitempty"`
+	Router      bool   `json:"router,omitempty"` // explorers answer questions to a router, and no handler runs
 	Handler     string `json:"handler"`          // what the explorers run; none if only the names of handlers are asked for
 	Change      []byte `json:"change,omitempty"` // a new configuration, which each explorer takes before
 	MemoryBytes uint64 `json:"memory_bytes"`     // how much memory a copy may have more than the live process

@@ -87,7 +87,7 @@ func (o *Offer) serve(conn *net.UnixConn) {
 	case r.Snapshot:
 		o.snapshot(conn)
 		return
-	case r.Handler == "":
+	case r.Handler == "" && !r.Router:
 		answer(conn, about)
 		return
 	}

@@ -101,7 +101,7 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 	needs.Unfiltered(t)
 	program := needs.Program(t, "bird", "/usr/sbin/bird")
 	dir := t.TempDir()
-	address, port := own()
+	address, port := Own()
 	var config strings.Builder
 	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local %s port %d as %d; multihop; passive yes; hold time 240; }\n", filters, address, port, as)
 	for i, n := range neighbours {
@@ -132,7 +132,7 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 	})
 	b.PID = cmd.Process.Pid
 	for _, n := range neighbours {
-		n.dial(t, netip.AddrPortFrom(address, port))
+		n.Dial(t, netip.AddrPortFrom(address, port))
 	}
 	for strings.Count(b.Ask(t, "show protocols"), "Established") != len(neighbours) {
 		time.Sleep(10 * time.Millisecond) // the sessions are about to be
@@ -143,20 +143,20 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 // started counts the BIRDs of this process.
 var started atomic.Uint32
 
-// own is an address of the loopback interface and a port that no other test uses: the address has the number of this process, and the port counts.
-func own() (netip.Addr, uint16) {
+// Own is an address of the loopback interface and a port that no other test uses: the address has the number of this process, and the port counts.
+func Own() (netip.Addr, uint16) {
 	const first, many = 17900, 10000
 	id := uint32(os.Getpid())<<2 | 1 // numbers of processes have 22 bits (proc_sys_kernel(5))
 	return netip.AddrFrom4([4]byte{127, byte(id >> 16), byte(id >> 8), byte(id)}), uint16(first + started.Add(1)%many)
 }
 
-// dial opens the neighbour's session.
-func (n *Neighbour) dial(t testing.TB, bird netip.AddrPort) {
+// Dial opens the neighbour's session with a router.
+func (n *Neighbour) Dial(t testing.TB, router netip.AddrPort) {
 	n.routes = map[netip.Prefix]bool{}
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(n.Address)}}
 	for try := 0; ; try++ {
 		var err error
-		if n.conn, err = dialer.Dial("tcp", bird.String()); err == nil {
+		if n.conn, err = dialer.Dial("tcp", router.String()); err == nil {
 			if err = n.open(); err == nil {
 				t.Cleanup(func() { n.conn.Close() })
 				go n.read()

@@ -85,6 +85,8 @@ func start(t testing.TB, routers map[string]Router, neighbours func(a, b string)
 			asn = r.asn
 		case *BIRD:
 			asn = r.ASN
+		case *Service:
+			asn = r.ASN
 		}
 		d, err := NewDomain(identity(name), asn, routers[name], peers, log)
 		if err != nil {

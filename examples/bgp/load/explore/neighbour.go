@@ -12,6 +12,8 @@ import (
 // sessions is what testdata/server adds to GoBGP.
 type sessions interface {
 	Session(address netip.Addr, asn uint32, id netip.Addr) (receive func(message []byte) error, has func(prefix netip.Prefix) bool, err error)
+	Deliver(from netip.Addr, message []byte, send func(to netip.Addr, message []byte)) (closed bool, err error)
+	Routes(p netip.Prefix, yield func(from netip.Addr, path []uint32, aggregated bool))
 	Hold() (release func())
 	Origins() (count int, all iter.Seq2[netip.Prefix, uint32])
 }

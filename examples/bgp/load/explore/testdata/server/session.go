@@ -1,9 +1,14 @@
 package server
 
 import (
+	"fmt"
 	"iter"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
+
+	"github.com/eapache/channels"
 
 	"github.com/osrg/gobgp/v4/internal/pkg/table"
 	"github.com/osrg/gobgp/v4/pkg/config/oc"
@@ -71,6 +76,96 @@ func (s *BgpServer) Origins() (count int, all iter.Seq2[netip.Prefix, uint32]) {
 				return
 			}
 		}
+	}
+}
+
+// Deliver has a copy of the server take a message of a neighbour with which a session is established, the way that recvMessageWithError and recvMessageloop go, and calls send for each message that it would then
+// write to a connection. closed says that the session with the neighbour is reset.
+func (s *BgpServer) Deliver(from netip.Addr, message []byte, send func(to netip.Addr, message []byte)) (closed bool, err error) {
+	peer := s.neighborMap[from]
+	if peer == nil || peer.State() != bgp.BGP_FSM_ESTABLISHED {
+		return false, fmt.Errorf("GoBGP has no session with %v", from)
+	}
+	for _, p := range s.neighborMap { // goroutines of the process read the channels that there were
+		p.fsm.outgoingCh = channels.NewInfiniteChannel()
+	}
+	families := peer.fsm.familyMap.Load().(map[bgp.Family]bgp.BGPAddPathMode)
+	options := &bgp.MarshallingOption{AddPath: families, Use2ByteAS: peer.fsm.twoByteAsTrans, ExtendedMessage: peer.fsm.extendedMessage.Load()}
+	header := &bgp.BGPHeader{}
+	if err := header.DecodeFromBytes(message[:min(len(message), bgp.BGP_HEADER_LENGTH)]); err != nil {
+		return true, nil
+	}
+	h, handling := peer.fsm.h, bgp.ERROR_HANDLING_NONE
+	m, err := bgp.ParseBGPBody(header, message[bgp.BGP_HEADER_LENGTH:], options)
+	if m == nil {
+		return true, nil
+	}
+	if err != nil {
+		handling = h.handlingError(m, err, peer.fsm.isTreatAsWithdraw)
+	}
+	update, isUpdate := m.Body.(*bgp.BGPUpdate)
+	if isUpdate && handling == bgp.ERROR_HANDLING_NONE {
+		if ok, err := bgp.ValidateUpdateMsg(update, families, peer.fsm.isEBGP, peer.fsm.isConfed, h.allowLoopback); !ok {
+			handling = h.handlingError(m, err, peer.fsm.isTreatAsWithdraw)
+		}
+	}
+	if handling == bgp.ERROR_HANDLING_SESSION_RESET {
+		return true, nil
+	}
+	if isUpdate {
+		table.UpdatePathAttrs4ByteAs(s.logger, update)
+	}
+	s.handleFSMMessage(peer, &fsmMsg{MsgType: fsmMsgBGPMessage, MsgData: m, handling: handling, timestamp: time.Now(), payload: message})
+	addresses := slices.SortedFunc(maps.Keys(s.neighborMap), netip.Addr.Compare)
+	for _, to := range addresses {
+		if err := s.neighborMap[to].sends(func(b []byte) { send(to, b) }); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// sends calls send for the messages of what is to go out, as sendMessageloop makes them.
+func (peer *peer) sends(send func(message []byte)) error {
+	var paths []*table.Path
+	for out := peer.fsm.outgoingCh; out.Len() > 0; {
+		if m, ok := (<-out.Out()).(*fsmOutgoingMsg); ok {
+			paths = append(paths, m.Paths...)
+		}
+	}
+	options := &bgp.MarshallingOption{AddPath: peer.fsm.familyMap.Load().(map[bgp.Family]bgp.BGPAddPathMode), ExtendedMessage: peer.fsm.extendedMessage.Load()}
+	for _, m := range table.CreateUpdateMsgFromPaths(paths, options) {
+		if peer.fsm.twoByteAsTrans {
+			table.UpdatePathAttrs2ByteAs(m.Body.(*bgp.BGPUpdate))
+			table.UpdatePathAggregator2ByteAs(m.Body.(*bgp.BGPUpdate))
+		}
+		b, err := m.Serialize(options)
+		if err != nil {
+			return err
+		}
+		send(b)
+	}
+	return nil
+}
+
+// Routes are the routes of the table to a prefix, the best one first: the neighbour that each is from, which is not valid for the server's own, and its path.
+func (s *BgpServer) Routes(p netip.Prefix, yield func(from netip.Addr, path []uint32, aggregated bool)) {
+	nlri, err := bgp.NewIPAddrPrefix(p)
+	if err != nil {
+		return
+	}
+	t, _ := s.globalRib.GetTable(bgp.RF_IPv4_UC)
+	d := t.GetDestination(nlri)
+	if d == nil {
+		return
+	}
+	for _, path := range d.GetAllKnownPathList() {
+		from := path.GetSource().Address
+		if path.IsLocal() {
+			from = netip.Addr{}
+		}
+		sequence := path.GetAsSeqList()
+		yield(from, sequence, len(path.GetAsList()) > len(sequence))
 	}
 }
 
