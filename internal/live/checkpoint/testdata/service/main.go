@@ -157,7 +157,11 @@ func main() {
 		}
 		for _, input := range append(flag.Args(), "") {
 			now := time.Now()
-			o, err := c.Try([]byte(input), 2*time.Second)
+			patience := time.Minute
+			if input == "loop" || input == "block" { // which do not end
+				patience = 2 * time.Second
+			}
+			o, err := c.Try([]byte(input), patience)
 			check(err)
 			line := map[string]any{"input": input, "status": o.Status, "result_bytes": len(o.Result), "log": string(o.Log), "faults": o.Faults, "pause_us": c.Paused.Microseconds(), "took_us": time.Since(now).Microseconds()}
 			if input == "" {
