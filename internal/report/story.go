@@ -63,7 +63,9 @@ func Story(w io.Writer, s StoryOf) error {
 	}
 	crashStory(&b, &s)
 	timeline(&b, &s)
-	momentsStory(&b, &s)
+	if !s.Outcome.Repeat.Once { // another run has other moments
+		momentsStory(&b, &s)
+	}
 	ledger(&b, &s.Outcome.Ledger)
 	fmt.Fprintf(&b, "\ntape\n  %s", s.Outcome.Tape.Name())
 	fmt.Fprintf(&b, ", %d decisions that were not the default, trace hash %s\n", len(s.Outcome.Decisions), s.Outcome.Hash)

@@ -228,6 +228,9 @@ func TestFaults(t *testing.T) {
 	if os.Getenv("BLOODHOUND_SOAK") == "" {
 		t.Skip("a minute of real time; BLOODHOUND_SOAK=1 runs it")
 	}
+	if _, err := os.Stat("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"); err != nil {
+		needs.Missing(t, "libfaketime", err)
+	}
 	imagetest.Daemon(t)
 	t.Setenv("BLOODHOUND_IMAGES", t.TempDir())
 	dir := t.TempDir()
@@ -251,6 +254,7 @@ nodes:
     command: redis-server --bind * --protected-mode no --replicaof cache 6379
     depends_on: {cache: {condition: service_healthy}}
   asks: {command: "sh -c 'while sleep 0.1; do getent hosts cache >/dev/null || echo no name; done'"}
+  reads: {command: "sh -c 'while sleep 0.1; do date +%Y >/dev/null; done'"}
   writes: {command: "sh -c 'while sleep 0.1; do head -c 8192 /dev/zero >>/var/x || echo again; done'"}
 workload:
   driver: redis
@@ -275,6 +279,8 @@ faults:
     - {kind: dns_fail, targets: [asks], rate: 0.05, max: 2, duration_ms: 2000}
     - {kind: disk_full, targets: [writes], rate: 0.05, max: 1, duration_ms: 4000}
     - {kind: drop, rate: 0.05}
+    - {kind: clock_skew, targets: [reads], rate: 0.05, max: 2, duration_ms: 2000}
+    - {kind: clock_jump, targets: [reads], rate: 0.05, max: 1}
 `)
 	write(t, filepath.Join(dir, "ask"), "#!/bin/sh\nredis-cli -h copy ping\n")
 	if err := os.Chmod(filepath.Join(dir, "ask"), 0o755); err != nil {

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ var delivery = map[fault.Kind][]string{
 	fault.Restart:   {},
 	fault.Pause:     {},
 	fault.DiskFull:  {},
+	fault.ClockSkew: {},
+	fault.ClockJump: {},
 }
 
 func delivers(k fault.Kind) bool { _, ok := delivery[k]; return ok }
@@ -46,7 +49,9 @@ func deliverable(spec *world.Spec) (*world.Spec, []string) {
 	own.Faults.Rules = slices.Clone(spec.Faults.Rules)
 	for i := range own.Faults.Rules { // a rule keeps its number
 		r := &own.Faults.Rules[i]
-		if r.RatePPM == 0 || !spec.Faults.Enabled || fault.Known(fault.Kind(r.Kind)) && delivers(fault.Kind(r.Kind)) && len(r.At) == 0 {
+		able := fault.Known(fault.Kind(r.Kind)) && delivers(fault.Kind(r.Kind)) && len(r.At) == 0 &&
+			(!isClock(fault.Kind(r.Kind)) || r.ByUser && faker() != "") // not every program bears libfaketime: the user must want it
+		if r.RatePPM == 0 || !spec.Faults.Enabled || able {
 			continue
 		}
 		r.RatePPM = 0
@@ -72,12 +77,15 @@ func undeliverable(spec *world.Spec) (all engine.Mistakes) {
 		switch {
 		case !delivers(fault.Kind(r.Kind)):
 			m.Problem = fmt.Sprintf("the container engine cannot inject %s: it injects %s", r.Kind, strings.Join(kinds(), ", "))
+		case isClock(fault.Kind(r.Kind)) && faker() == "":
+			m.Problem = fmt.Sprintf("%s needs libfaketime, which is not on this machine", r.Kind)
+			m.Remedy = "install it (`apt-get install libfaketime`), leave the rule out, or use --engine native"
 		case len(r.At) > 0:
 			m.Problem = fmt.Sprintf("the container engine cannot inject %s at a system call: it does not see them", r.Kind)
 		default:
 			continue
 		}
-		m.Remedy = "leave the rule out, or use --engine native"
+		m.Remedy = cmp.Or(m.Remedy, "leave the rule out, or use --engine native")
 		all = append(all, m)
 	}
 	return all

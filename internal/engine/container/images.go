@@ -20,8 +20,12 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// repository names the images that this engine has a daemon make. They stay there, for other runs.
-const repository = "bloodhound"
+// repository names the images that this engine has a daemon make, and imageLabel is on them. They stay there, for other runs. Podman looks
+// for a name without a registry in registries.
+const (
+	repository = "localhost/bloodhound"
+	imageLabel = "org.bloodhound.image"
+)
 
 // images has the daemon have the image of each node.
 func (w *World) images() (err error) {
@@ -102,7 +106,11 @@ func (w *World) load(tag string, write func(io.Writer) error) (string, error) {
 	r, pipe := io.Pipe()
 	go func() { pipe.CloseWithError(write(pipe)) }()
 	defer r.Close()
-	err := w.client.Call(w.ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "repo": {repository}, "tag": {tag}, "changes": {"LABEL " + repository + "=1"}}, io.Reader(r), nil)
+	var made struct{ Status string } // the identity of the image
+	err := w.client.Call(w.ctx, http.MethodPost, "/images/create", url.Values{"fromSrc": {"-"}, "changes": {"LABEL " + imageLabel + "=1"}}, io.Reader(r), &made)
+	if err == nil { // Podman does not follow a tag of the first call
+		err = w.client.Call(w.ctx, http.MethodPost, "/images/"+made.Status+"/tag", url.Values{"repo": {repository}, "tag": {tag}}, nil, nil)
+	}
 	if err != nil {
 		return "", fmt.Errorf("the daemon cannot make an image: %w", err)
 	}

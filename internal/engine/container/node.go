@@ -68,6 +68,7 @@ type node struct {
 	filledBy int   // the fault that has filled its disk
 	stopping stopping
 	faults   map[string]int // that its keeper has orders of, by key
+	clock    string         // the file with how far its date is ahead, empty if it is always right
 }
 
 // keeper is the connection to the hand of a node.
@@ -153,6 +154,9 @@ func (n *node) furnish() error {
 		{Type: "bind", Source: n.options.Self, Target: selfPath, ReadOnly: true},
 		{Type: "bind", Source: n.options.Self, Target: stopPath, ReadOnly: true},
 		{Type: "bind", Source: n.report.Name(), Target: reportPath},
+	}
+	if err := n.prepareClock(dir); err != nil {
+		return err
 	}
 	if err := n.volumes(); err != nil {
 		return err
@@ -338,7 +342,7 @@ func (n *node) hasGuests() bool {
 
 // environment is what every program of a node has, where the node does not say otherwise.
 func (n *node) environment(env []string) []string {
-	out := slices.Clone(env)
+	out := slices.Concat(env, n.clockEnvironment())
 	for _, kv := range []string{"ANTITHESIS_SDK_LOCAL_OUTPUT=" + sdkPath, "ANTITHESIS_OUTPUT_DIR=" + ownFolder, "ANTITHESIS_STOP_FAULTS=" + stopPath, "TZ=UTC"} {
 		name, _, _ := strings.Cut(kv, "=")
 		if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {

@@ -25,9 +25,10 @@ func labelled(label string) url.Values {
 
 // belongings are what a run has in the daemon.
 type belongings struct {
-	containers, networks, volumes []string
-	keepers, running              int
-	newest                        time.Time
+	keepers, nodes    []string // containers
+	networks, volumes []string
+	running           int // keepers
+	newest            time.Time
 }
 
 // belongingsOf lists what runs have in the daemon, by run.
@@ -49,9 +50,10 @@ func belongingsOf(ctx context.Context, c *docker.Client, label string) (map[stri
 	}
 	for _, l := range containers {
 		b := of(l.Labels, time.Unix(l.Created, 0))
-		b.containers = append(b.containers, l.ID)
-		if l.Labels[roleLabel] == keeperRole {
-			b.keepers++
+		if l.Labels[roleLabel] != keeperRole {
+			b.nodes = append(b.nodes, l.ID)
+		} else {
+			b.keepers = append(b.keepers, l.ID)
 			if l.State == "running" || l.State == "created" && time.Since(time.Unix(l.Created, 0)) < young {
 				b.running++
 			}
@@ -86,7 +88,7 @@ func belongingsOf(ctx context.Context, c *docker.Client, label string) (map[stri
 
 // orphaned reports whether the engine of a run is over: its keepers end with it.
 func (b *belongings) orphaned() bool {
-	if b.keepers == 0 {
+	if len(b.keepers) == 0 {
 		return time.Since(b.newest) > young
 	}
 	return b.running == 0
@@ -119,14 +121,19 @@ func remove(ctx context.Context, c *docker.Client, run string) error {
 	return all[run].remove(ctx, c)
 }
 
-func (b *belongings) remove(ctx context.Context, c *docker.Client) error {
-	errs := make(chan error, len(b.containers))
-	for _, id := range b.containers {
-		go func() { errs <- drop(ctx, c, "/containers/"+id, url.Values{"force": {"true"}, "v": {"true"}}) }()
-	}
-	var all error
-	for range b.containers {
-		all = errors.Join(all, <-errs)
+// remove removes nodes before the keepers whose networks they have.
+func (b *belongings) remove(ctx context.Context, c *docker.Client) (all error) {
+	for _, containers := range [][]string{b.nodes, b.keepers} {
+		errs := make(chan error, len(containers))
+		for _, id := range containers {
+			go func() {
+				c.Call(ctx, http.MethodPost, "/containers/"+id+"/kill", url.Values{"signal": {"KILL"}}, nil, nil) // or it has ended; some daemons wait before they remove one that runs
+				errs <- drop(ctx, c, "/containers/"+id, url.Values{"force": {"true"}, "v": {"true"}})
+			}()
+		}
+		for range containers {
+			all = errors.Join(all, <-errs)
+		}
 	}
 	for _, id := range b.networks {
 		all = errors.Join(all, drop(ctx, c, "/networks/"+id, nil))
@@ -137,7 +144,7 @@ func (b *belongings) remove(ctx context.Context, c *docker.Client) error {
 	return all
 }
 
-// Removals that another process has begun are waited for.
+// Removals that another process has begun, and the ends of containers, are waited for.
 const (
 	dropTries = 50
 	dropPause = 100 * time.Millisecond
@@ -151,7 +158,7 @@ func drop(ctx context.Context, c *docker.Client, path string, query url.Values) 
 			return nil
 		}
 		var refused *docker.Error
-		if !errors.As(err, &refused) || refused.Status != http.StatusConflict && refused.Status != http.StatusForbidden {
+		if !errors.As(err, &refused) {
 			break
 		}
 		select {

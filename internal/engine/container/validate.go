@@ -45,6 +45,9 @@ func (n *node) mistakes(static bool) (all engine.Mistakes) {
 	if n.spec.Root == world.NoRoot && n.spec.Image == nil && len(n.spec.Command) > 0 {
 		found(engine.PartRoot, "", "a container without files cannot run a program", "give the node an image or a root")
 	}
+	if n.lies() && !n.hasGlibc() {
+		found(engine.PartRoot, "", "its image does not have the C library of GNU, whose programs alone libfaketime gives another date", "name other targets for faults of the clock, or use --engine native")
+	}
 	for i := range n.World.spec.Faults.Rules {
 		r := &n.World.spec.Faults.Rules[i]
 		if r.Kind == string(fault.DiskFull) && r.ByUser && n.World.spec.Faults.Enabled && r.RatePPM > 0 && n.spec.Role == world.Server && n.spec.Image != nil && !n.hasNamed() && aims(r, n.spec.Name) {

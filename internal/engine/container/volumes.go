@@ -28,6 +28,9 @@ const (
 	fillBytes    = 128 << 20
 )
 
+// pageBytes is the unit of tmpfs's nr_blocks (tmpfs(5)). Podman takes the option size for a quota of a disk.
+const pageBytes = 4096
+
 // volumes lays out the files of a node besides its image.
 func (n *node) volumes() error {
 	if n.spec.Image == nil && n.spec.Root != world.NoRoot {
@@ -61,7 +64,7 @@ func (n *node) inMemory(name string) error {
 	case size == 0:
 		size = defaultBytes
 	}
-	return n.createVolume(name, map[string]string{"type": "tmpfs", "device": "tmpfs", "o": "size=" + strconv.FormatInt(size, 10)})
+	return n.createVolume(name, map[string]string{"type": "tmpfs", "device": "tmpfs", "o": "nr_blocks=" + strconv.FormatInt((size+pageBytes-1)/pageBytes, 10)})
 }
 
 func (n *node) createVolume(name string, options map[string]string) error {

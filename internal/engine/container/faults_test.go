@@ -1,0 +1,61 @@
+package container
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+func TestDeliverable(t *testing.T) {
+	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
+		{Kind: "partition", RatePPM: 1, ByUser: true}, {Kind: "fsync_fail", RatePPM: 1, ByUser: true}, {Kind: "power_loss", RatePPM: 1},
+		{Kind: "crash", RatePPM: 1, ByUser: true, At: []string{"write"}}, {Kind: "clock_skew", RatePPM: 1}, {Kind: "clog"},
+	}}}
+	own, left := deliverable(spec)
+	if got := strings.Join(left, " "); got != "fsync_fail power_loss crash clock_skew" {
+		t.Errorf("left out: %s", got)
+	}
+	if own.Faults.Rules[0].RatePPM != 1 || own.Faults.Rules[1].RatePPM != 0 || spec.Faults.Rules[1].RatePPM != 1 || len(own.Faults.Rules) != len(spec.Faults.Rules) {
+		t.Errorf("%+v of %+v", own.Faults.Rules, spec.Faults.Rules)
+	}
+	all := undeliverable(spec)
+	if len(all) != 2 || all[0].Name != "fsync_fail" || all[1].Name != "crash" || all[0].Remedy == "" {
+		t.Errorf("%+v", all)
+	}
+	if spec.Faults.Enabled = false; len(undeliverable(spec)) != 0 {
+		t.Error("faults that are off are refused")
+	}
+	for kind := range delivery {
+		if !fault.Known(kind) {
+			t.Errorf("there is no kind %s", kind)
+		}
+	}
+}
+
+func TestOrphaned(t *testing.T) {
+	now, long := time.Now(), time.Now().Add(-time.Hour)
+	for _, c := range []struct {
+		b    belongings
+		want bool
+	}{
+		{belongings{networks: []string{"n"}, newest: now}, false}, // a run that begins
+		{belongings{networks: []string{"n"}, newest: long}, true},
+		{belongings{keepers: []string{"a", "b"}, running: 1, newest: long}, false},
+		{belongings{keepers: []string{"a", "b"}, nodes: []string{"c"}, newest: now}, true},
+	} {
+		if got := c.b.orphaned(); got != c.want {
+			t.Errorf("%+v: %v", c.b, got)
+		}
+	}
+}
+
+func TestStatusOf(t *testing.T) {
+	for code, want := range map[int]int{0: 0, 3: 3 << 8, 128: 128 << 8, 137: 9, 139: 11, 255: 255 << 8} {
+		if got := statusOf(code); got != want {
+			t.Errorf("exit code %d is the wait status %#x, not %#x", code, got, want)
+		}
+	}
+}
