@@ -59,6 +59,12 @@ type Debug struct {
 // stateDir is the folder for the state of a project, beside its configuration.
 const stateDir = ".bloodhound"
 
+// Defaults where threads are switched in the code of programs. Runtimes such as Go's run one thread of user code for each CPU that they see.
+const (
+	defaultSwitchPPM  = 40_000
+	defaultSwitchCPUs = 4
+)
+
 func (l *loader) simulation(n *source.Node) {
 	s := l.Spec
 	s.MaxTimeNs = source.ValueOr(n.Get("max_time"), int64(60e9))
@@ -68,6 +74,15 @@ func (l *loader) simulation(n *source.Node) {
 		s.SetupNs = -1
 	}
 	s.Sched.PreemptPPM = source.ValueOr(n.Get("preempt_rate"), uint64(50_000))
+	switches := n.Get("switches")
+	s.Sched.Blocks = int(source.ValueOr(switches.Get("blocks"), int64(0)))
+	if s.Sched.Blocks > 0 {
+		s.Sched.SwitchPPM = source.ValueOr(switches.Get("rate"), uint64(defaultSwitchPPM))
+	}
+	s.Sched.CPUs = int(source.ValueOr(n.Get("cpus"), int64(0)))
+	if s.Sched.CPUs == 0 && s.Sched.Blocks > 0 {
+		s.Sched.CPUs = defaultSwitchCPUs
+	}
 	cost := n.Get("cost")
 	s.Cost = world.Cost{CallNs: source.ValueOr(cost.Get("call_ns"), int64(1000)), ClockReadNs: source.ValueOr(cost.Get("clock_read_ns"), int64(50))}
 	limits := n.Get("limits")

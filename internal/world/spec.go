@@ -87,6 +87,12 @@ type Sched struct {
 	// PreemptPPM is the chance, in parts per million and per epoch of a thread (a number of its own system
 	// calls), that the thread's priority changes in the middle of that epoch.
 	PreemptPPM uint64 `json:"preempt_ppm"`
+	// Blocks is how many blocks of the programs under test are watched at a time, at which a thread may be switched. 0 is none.
+	Blocks int `json:"blocks,omitempty"`
+	// SwitchPPM is the chance, in parts per million, that a thread which comes to such a block is switched there.
+	SwitchPPM uint64 `json:"switch_ppm,omitempty"`
+	// CPUs is how many CPUs programs see; 0 is 1. One thread runs at a time, however many there are.
+	CPUs int `json:"cpus,omitempty"`
 }
 
 const (

@@ -46,6 +46,11 @@ var simulation = of(
 	field{Name: "start", Shape: shape{Kind: schema.Date}, Says: "Date and time at which a run starts.", Default: "2025-01-01T00:00:00Z"},
 	field{Name: "wait_for_setup", Shape: aDuration, Says: "Time that setup waits for a program to report completion through an Antithesis SDK, before drivers and faults start. If none reports it in time, the run is `unknown`. `0s` does not wait.", Default: "30s, or a quarter of `max_time` if that is less, if a program has used an SDK by the time all servers are healthy. If none reports completion then, the run continues with a warning"},
 	field{Name: "preempt_rate", Shape: aRate, Says: "Probability, per epoch of its own system calls, that a thread loses its priority at one of them.", Default: "0.05"},
+	field{Name: "cpus", Shape: shape{Kind: schema.Whole, Min: 1, Max: 32}, Says: "Number of CPUs that programs see. One thread of the world runs at a time, however many there are.", Default: "1, or 4 with `switches.blocks`"},
+	field{Name: "switches", Shape: of(
+		field{Name: "blocks", Shape: shape{Kind: schema.Whole, Min: 0, Max: 4096}, Says: "Number of blocks of the programs under test that are watched at a time. A thread may be switched at them, in the midst of its own code. 0 is none: threads are switched at system calls.", Default: "0"},
+		field{Name: "rate", Shape: aRate, Says: "Probability that a thread is switched when it comes to a watched block; half of it, twice or eight times of it in sets of different sizes.", Default: "0.04"},
+	), Says: "Switches of threads between two system calls (docs/reference/exploration.md)."},
 	field{Name: "cost", Shape: of(
 		field{Name: "call_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per system call.", Default: "1000"},
 		field{Name: "clock_read_ns", Shape: wholeFrom(1), Says: "Virtual nanoseconds per clock read.", Default: "50"},

@@ -25,6 +25,10 @@ type Binary struct {
 	Places []uint64
 	// Original has the byte of the file at each place.
 	Original []byte
+	// Own are the numbers of the places in the program's own functions; none where they are not known from those of its runtime.
+	Own []uint32
+	// Shared are the numbers of the places in functions that have an atomic instruction: what such code shares is contended.
+	Shared   []uint32
 	Segments []Segment // what is executable
 	Entry    uint64
 	// Counters are those of a program that counts by itself which of its parts run: nothing else in the program is watched then.
@@ -64,12 +68,27 @@ func Analyse(file []byte) (*Binary, error) {
 	if len(functions) == 0 {
 		return nil, errNoFunctions
 	}
-	b.Places = f.places(functions)
+	var atomic []bool
+	b.Places, atomic = f.places(functions)
+	b.Own, b.Shared = b.within(functions, f.own(functions)), b.within(functions, atomic)
 	b.Original = make([]byte, len(b.Places))
 	for i, p := range b.Places {
 		b.Original[i] = file[b.Offset(p)]
 	}
 	return b, nil
+}
+
+// within are the numbers of the places in some of the functions.
+func (b *Binary) within(functions []function, some []bool) (list []uint32) {
+	at := 0
+	for i := range some {
+		for ; at < len(b.Places) && b.Places[at] < functions[i].end; at++ {
+			if some[i] && b.Places[at] >= functions[i].start {
+				list = append(list, uint32(at))
+			}
+		}
+	}
+	return list
 }
 
 // Offset is where the file has the byte of an address in a segment.

@@ -10,6 +10,7 @@ const breakpoint = 0xcc
 
 // body is what decoding a function from its entry to its end gave.
 type body struct {
+	atomic  bool     // one of its instructions has a LOCK prefix
 	clean   bool     // each byte belongs to an instruction, and each jump leads to the beginning of one
 	leaders []uint64 // addresses of blocks beside the entry
 	tables  []uint64 // addresses of data that may be tables of an indirect jump
@@ -31,8 +32,8 @@ type sweep struct {
 
 // places finds where breakpoints may stand in functions: at their entries, and at the beginnings of blocks. Of a function
 // that does not decode without doubt, or that code elsewhere refers to in its middle, there is the entry alone, and nothing
-// of one in which other code reads data.
-func (f *elfFile) places(functions []function) []uint64 {
+// of one in which other code reads data. atomic reports for each function whether one of its instructions is.
+func (f *elfFile) places(functions []function) (places []uint64, atomic []bool) {
 	s := sweep{f: f, fixed: f.Type.String() == "ET_EXEC"}
 	bodies := make([]body, len(functions))
 	for i, fn := range functions {
@@ -52,7 +53,6 @@ func (f *elfFile) places(functions []function) []uint64 {
 			untouchable[i] = true
 		}
 	}
-	var places []uint64
 	for i, fn := range functions {
 		if untouchable[i] || f.text(fn.start, fn.end)[0] == breakpoint {
 			continue
@@ -74,7 +74,24 @@ func (f *elfFile) places(functions []function) []uint64 {
 		}
 	}
 	slices.Sort(places)
-	return slices.Compact(places)
+	for i := range bodies {
+		atomic = append(atomic, bodies[i].atomic)
+	}
+	return slices.Compact(places), atomic
+}
+
+// isAtomic reports whether an instruction has a LOCK prefix (Intel SDM volume 2, 2.1.1).
+func isAtomic(in []byte) bool {
+	for _, b := range in {
+		switch b {
+		case 0xf0:
+			return true
+		case 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3:
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // body decodes a function.
@@ -96,6 +113,7 @@ func (s *sweep) body(fn function) body {
 		}
 		starts[at] = true
 		behind := at + in.length
+		out.atomic = out.atomic || isAtomic(text[at:behind])
 		pc := fn.start + uint64(behind)
 		switch in.flow {
 		case branch, jump:

@@ -21,6 +21,8 @@ import (
 type codeWatch struct {
 	Hits   []code.Hits   // of binaries that were met; their blocks are filled in at the end
 	Counts []*code.Tally // of each that counts by itself, else nil
+	Silent []bool        // of each: its coverage is not asked for
+	Points []bool        // of each: threads may be switched in it
 }
 
 // underTest reports whether a thread belongs to a server, and not to a driver or a check.
@@ -29,8 +31,8 @@ func (w *World) underTest(t *kernel.Thread) bool {
 	return !w.kernel.Nodes[t.Node].Driver && tag != 0 && w.director.Jobs[tag-1].Kind == director.JobMain
 }
 
-// watched gives the copy of a file with breakpoints to execute in its place, if its blocks are to be watched: the kernel asks at each exec and each map
-// of code. What counts by itself is executed as it is, and counts is its number.
+// watched gives the copy of a file with breakpoints to execute in its place, if its blocks are to be watched, or threads may be switched at them: the kernel
+// asks at each exec and each map of code. What counts by itself is executed as it is, and counts is its number.
 func (w *World) watched(t *kernel.Thread, path, real string, fd int, library bool) (inPlace machine.Code, counts int) {
 	c := &w.code
 	if !w.underTest(t) || real == linux.Self {
@@ -39,11 +41,20 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 	if !strings.HasPrefix(path, "/") {
 		path = real
 	}
-	choice := w.options.Code.Choice
-	if !choice.Watches(path, library) && (path == real || !choice.Watches(real, library)) {
+	watches := func(c code.Choice) bool { return c.Watches(path, library) || path != real && c.Watches(real, library) }
+	watch := w.options.Code
+	if watch != nil && !watches(watch.Choice) {
+		watch = nil
+	}
+	switches := w.spec.Sched.Blocks > 0 && watches(nil)
+	if watch == nil && !switches {
 		return nil, 0
 	}
-	copied, digest, err := host.Watch(fd, w.options.Code, w.real.Watched)
+	copied, digest, err := host.Watch(fd, watch, w.real.Watched)
+	if copied == nil && switches && watch != nil { // what is not asked for must not change the run
+		watch = nil
+		copied, digest, err = host.Watch(fd, nil, w.real.Watched)
+	}
 	if digest == "" {
 		return nil, 0
 	}
@@ -61,15 +72,30 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 			h.Source, held, tally = code.GoCover, nil, copied.Binary.NewTally()
 		}
 		i = len(c.Hits)
-		c.Hits, w.real.Watched, c.Counts = append(c.Hits, h), append(w.real.Watched, held), append(c.Counts, tally)
+		w.add(h, held, tally, watch == nil)
+		if held != nil && switches {
+			c.Points[i] = true
+			w.kernel.Handles.Codes[i] = held
+			w.kernel.LayIn(held)
+		}
 	}
 	switch {
+	case counting && c.Silent[i]:
+		return nil, 0
 	case counting:
 		return nil, i + 1
 	case copied == nil:
 		return nil, 0
 	}
 	return copied, 0
+}
+
+// add notes a binary: all lists have one more element.
+func (w *World) add(h code.Hits, copied *host.Watched, tally *code.Tally, silent bool) {
+	c := &w.code
+	c.Hits, c.Counts, c.Silent, c.Points = append(c.Hits, h), append(c.Counts, tally), append(c.Silent, silent), append(c.Points, false)
+	w.real.Watched = append(w.real.Watched, copied)
+	w.kernel.Handles.Codes = append(w.kernel.Handles.Codes, nil)
 }
 
 // edges takes a module of edges that a process announces; counts is its number, 0 where it is not recorded.
@@ -107,7 +133,7 @@ func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 		}
 		return i + 1
 	}
-	c.Hits, w.real.Watched, c.Counts = append(c.Hits, h), append(w.real.Watched, nil), append(c.Counts, code.NewEdges(h.Total))
+	w.add(h, nil, code.NewEdges(h.Total), false)
 	return len(c.Hits)
 }
 
@@ -144,6 +170,9 @@ func (w *World) codeHits() []code.Hits {
 	}
 	var list []code.Hits
 	for i, h := range w.code.Hits {
+		if w.code.Silent[i] {
+			continue
+		}
 		known := w.options.Code.State.Get(h.Digest)
 		if c := w.real.Watched[i]; c != nil {
 			h.Blocks = c.Hits()

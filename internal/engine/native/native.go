@@ -174,8 +174,11 @@ func (w *World) connect() {
 	if w.options.Dumps != "" {
 		k.Fatal = w.fatal
 	}
+	if w.options.Code != nil || w.spec.Sched.Blocks > 0 {
+		k.Code = w.watched
+	}
 	if w.options.Code != nil {
-		k.Code, k.Edges, k.Ending = w.watched, w.edges, w.counted
+		k.Edges, k.Ending = w.edges, w.counted
 	}
 	m.Action = func(id machine.ThreadID, sig int) ([32]byte, bool) { return linux.Action(k, id, sig) }
 	m.Random = func(id machine.ThreadID, b []byte) { linux.Random(k, id, b) }

@@ -7,6 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -20,6 +21,7 @@ type State struct {
 	Tape     tape.State
 	recorded
 	Executed []code.Blocks // by watched copy: the blocks whose breakpoints were hit
+	Points   []host.Points // by watched copy: where threads may be switched
 }
 
 // recorded is what a World keeps of its run, beside the kernel, the director and the tape.
@@ -36,7 +38,7 @@ type recorded struct {
 func (w *World) save() *State {
 	s := clone.Of(&State{Director: w.director.State, Tape: w.tape.State(), recorded: w.recorded})
 	s.Kernel = w.kernel.Save()
-	s.Executed = w.real.Executed()
+	s.Executed, s.Points = w.real.Executed(), w.real.Points()
 	return s
 }
 
@@ -48,8 +50,13 @@ func (w *World) load(s *State) {
 	w.tape.Restore(s.Tape)
 	w.recorded = s.recorded
 	for i, c := range w.real.Watched {
+		w.kernel.Handles.Codes = append(w.kernel.Handles.Codes, nil)
+		if w.code.Points[i] {
+			w.kernel.Handles.Codes[i] = c
+		}
 		if c != nil {
 			c.Resume(s.Executed[i])
+			c.SetPoints(s.Points[i])
 		}
 	}
 }

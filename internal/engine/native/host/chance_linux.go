@@ -244,7 +244,7 @@ func (m *Machine) trapped(t *thread, stop *machine.Stop) (ours, goesOn bool) {
 	at := t.load().Rip - 1
 	f := t.chance.find(t, at)
 	if f == nil {
-		return m.hit(t, siKernel), true
+		return m.hit(t, stop)
 	}
 	m.covers(t, at)
 	r := t.load()

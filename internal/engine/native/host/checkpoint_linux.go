@@ -112,6 +112,7 @@ type Checkpoint struct {
 	Lack    Lack            // what the machine did not give
 
 	executed []code.Blocks // while another world runs: the blocks of each of Watched that this one has executed
+	points   []Points      // likewise
 }
 
 // Enter makes c the world that runs. It must be called on the Tracer's thread.
@@ -130,6 +131,7 @@ func (c *Checkpoint) Enter() {
 	for i, w := range c.Watched {
 		if w != nil {
 			w.Resume(c.executed[i])
+			w.SetPoints(c.points[i])
 		}
 	}
 	for _, b := range c.Bases {
@@ -141,7 +143,22 @@ func (c *Checkpoint) leave() {
 	if c.Machine != nil {
 		c.Machine.watch.stop()
 	}
-	c.executed = c.Executed()
+	c.executed, c.points = c.Executed(), c.Points()
+}
+
+// Points are those of each of Watched.
+func (c *Checkpoint) Points() (list []Points) {
+	if c.Tracer.current != c {
+		return slices.Clone(c.points)
+	}
+	for _, w := range c.Watched {
+		var p Points
+		if w != nil {
+			p = w.Points()
+		}
+		list = append(list, p)
+	}
+	return list
 }
 
 // Executed are the blocks of each of Watched that the world has executed.

@@ -36,6 +36,7 @@ type Watched struct {
 	bytes  []byte    // the copy, which processes execute
 	wanted code.Bits // where breakpoints were set when the run began
 	stands code.Bits // where they are set now
+	points pointBits // see points_linux.go
 	first  uint64    // the first place, and the last
 	last   uint64
 	worlds int // that execute it: copies of one another, of which one runs at a time
@@ -80,13 +81,21 @@ func (w *Watched) set(covered code.Bits) {
 
 // poke sets a breakpoint where there is none, or takes it away.
 func (w *Watched) poke(i int) {
-	at := w.Binary.Offset(w.Binary.Places[i])
 	if w.stands.Has(i) {
 		w.stands.Clear(i)
-		w.bytes[at] = w.Binary.Original[i]
 	} else {
 		w.stands.Set(i)
+	}
+	w.lay(i)
+}
+
+// lay writes the byte of a place: a breakpoint if one is wanted there for anything.
+func (w *Watched) lay(i int) {
+	at := w.Binary.Offset(w.Binary.Places[i])
+	if w.stands.Has(i) || w.points.lies(i) {
 		w.bytes[at] = int3
+	} else {
+		w.bytes[at] = w.Binary.Original[i]
 	}
 }
 
@@ -130,8 +139,8 @@ type analysis struct {
 
 var errLeftOut = errors.New("it is not watched in this run")
 
-// Watch gives the copy of an open file, with breakpoints wherever watch.State does not say that the block is covered: one of
-// those that the world holds already, or one that Unwatch must be given in the end. The error is why nothing of the file
+// Watch gives the copy of an open file, with breakpoints wherever watch.State does not say that the block is covered, and with none if watch is
+// nil: one of those that the world holds already, or one that Unwatch must be given in the end. The error is why nothing of the file
 // can be watched; without a digest the file cannot be read. What counts by itself has no copy: Binary is all that it gives then.
 func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest string, err error) {
 	key, err := keyOf(fd)
@@ -156,12 +165,21 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 	if a.err != nil {
 		return nil, a.digest, a.err
 	}
-	known := watch.State.Get(a.digest)
-	switch {
-	case known != nil && known.Off != "":
-		return nil, a.digest, errors.New(known.Off)
-	case watch.Only != "" && watch.Only != a.digest:
-		return nil, "", errLeftOut
+	covered := code.NewBits(len(a.binary.Places))
+	if watch == nil {
+		for i := range covered {
+			covered[i] = ^uint64(0)
+		}
+	} else {
+		known := watch.State.Get(a.digest)
+		switch {
+		case known != nil && known.Off != "":
+			return nil, a.digest, errors.New(known.Off)
+		case watch.Only != "" && watch.Only != a.digest:
+			return nil, "", errLeftOut
+		case known != nil && known.Total == len(a.binary.Places):
+			covered = known.Quiet()
+		}
 	}
 	if a.binary.Counters != nil {
 		return &Watched{Binary: a.binary}, a.digest, nil
@@ -182,11 +200,8 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 			return nil, a.digest, err
 		}
 	}
-	var covered code.Bits
-	if known != nil && known.Total == len(a.binary.Places) {
-		covered = known.Quiet()
-	}
 	w.set(covered)
+	w.SetPoints(Points{})
 	w.worlds = 1
 	return w, a.digest, nil
 }
@@ -274,8 +289,10 @@ func newCopy(b *code.Binary, file []byte) (*Watched, error) {
 		return nil, os.NewSyscallError("mmap", err)
 	}
 	copy(bytes, file)
-	w := &Watched{Binary: b, fd: fd, bytes: bytes, wanted: code.NewBits(len(b.Places)), stands: code.NewBits(len(b.Places))}
-	if n := len(b.Places); n > 0 {
+	n := len(b.Places)
+	w := &Watched{Binary: b, fd: fd, bytes: bytes, wanted: code.NewBits(n), stands: code.NewBits(n),
+		points: pointBits{laid: code.NewBits(n), ever: code.NewBits(n)}}
+	if n > 0 {
 		w.first, w.last = b.Places[0], b.Places[n-1]
 	}
 	return w, nil
@@ -338,11 +355,11 @@ func (m *Machine) MapCode(id ThreadID, c machine.Code, addr, size, offset uint64
 	}
 }
 
-// hit deals with a trap of a thread that may have come to a breakpoint. It reports whether it had: then the file's
-// instruction is there again, and the thread is about to execute it.
-func (m *Machine) hit(t *thread, code int32) bool {
-	if t.code == nil || code != siKernel {
-		return false
+// hit deals with a trap of a thread that has come to an int3, perhaps a breakpoint. It reports whether it was one: then the file's
+// instruction is there again, and the thread is about to execute it. goesOn is false if it has come to a point, as stop says.
+func (m *Machine) hit(t *thread, stop *machine.Stop) (ours, goesOn bool) {
+	if t.code == nil {
+		return false, false
 	}
 	r := t.load()
 	at := r.Rip - 1
@@ -353,12 +370,13 @@ func (m *Machine) hit(t *thread, code int32) bool {
 		}
 		w := c.file
 		n, ok := w.Binary.Find(at - c.bias)
-		if !ok || !w.wanted.Has(n) || !m.shows(t, c, at) {
+		if !ok || !w.wanted.Has(n) && !w.points.ever.Has(n) || !m.shows(t, c, at) {
 			continue
 		}
 		if w.stands.Has(n) {
 			w.poke(n)
 		}
+		point := w.lift(n)
 		var b [1]byte
 		if transfer(unix.SYS_PROCESS_VM_READV, t.tid, at, b[:]) == 1 && b[0] == int3 {
 			m.setByte(t, at, w.Binary.Original[n]) // the process has its own copy of the page: it wrote to it
@@ -367,9 +385,13 @@ func (m *Machine) hit(t *thread, code int32) bool {
 		t.dirty = true
 		m.unforce(t, unix.SIGTRAP)
 		t.at = atStart
-		return true
+		if !point || m.walks {
+			return true, true
+		}
+		stop.Kind, stop.Code, stop.Place = machine.StopPoint, w, n
+		return true, false
 	}
-	return false
+	return false, false
 }
 
 // synchronous are the signals by which the processor reports mistakes: bit n-1 is signal n.
@@ -462,7 +484,7 @@ func (t *thread) unbroken(addr uint64, p []byte) {
 		}
 		places := c.file.Binary.Places
 		for n, _ := c.file.Binary.Find(from - c.bias); n < len(places) && places[n] < to-c.bias; n++ {
-			if b := &p[places[n]+c.bias-addr]; *b == int3 && c.file.wanted.Has(n) {
+			if b := &p[places[n]+c.bias-addr]; *b == int3 && (c.file.wanted.Has(n) || c.file.points.ever.Has(n)) {
 				*b = c.file.Binary.Original[n]
 			}
 		}

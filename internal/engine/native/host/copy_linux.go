@@ -32,7 +32,7 @@ func noCopy(reason string) error { return errors.New("cannot copy a world: " + r
 // Fork copies what is real of a world. The copy's threads stand where the original's do, which goes on as if nothing had happened.
 // It must be called on the Tracer's thread.
 func (c *Checkpoint) Fork() (_ *Checkpoint, err error) {
-	n := &Checkpoint{Tracer: c.Tracer, executed: c.Executed()}
+	n := &Checkpoint{Tracer: c.Tracer, executed: c.Executed(), points: c.Points()}
 	defer func() {
 		if err != nil {
 			n.Close()

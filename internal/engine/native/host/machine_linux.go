@@ -91,6 +91,8 @@ type Machine struct {
 	identities map[[2]uint32]identity
 	layout     *[64]component
 
+	walks bool // a thread executes some instructions (Walk), and is not stopped at points
+
 	// Debugger holds threads within their turns, if not nil.
 	Debugger machine.Debugger
 	// TrapsRefused is why the traps that it wants could not be set.

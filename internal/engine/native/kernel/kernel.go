@@ -79,9 +79,17 @@ func (k *Kernel) resume(t *Thread) {
 	page, node := vdso.Time, k.Nodes[t.Node]
 	if k.Held == 0 {
 		k.Turns++
+		k.points()
 		*page = machine.TimePage{NowNs: k.Now, RealNs: node.OffsetNs, MonoNs: node.BootNs, DriftPPB: node.DriftPPB, ReadCostNs: k.Cost.ClockReadNs}
 	}
 	k.M.Resume(t.ID, k.everyCall(t), &k.stop)
+	switched := uint64(0)
+	for k.stop.Kind == machine.StopPoint {
+		if switched = k.met(t); switched > 0 {
+			break
+		}
+		k.M.Resume(t.ID, k.everyCall(t), &k.stop)
+	}
 	if k.Held = 0; k.stop.Kind == machine.StopHeld {
 		k.Held = t.ID
 		return
@@ -131,6 +139,8 @@ func (k *Kernel) resume(t *Thread) {
 		k.Resched = true
 		t.SpinBreaks++
 		k.busy(t, max(s.LimitNs, min(s.LimitNs<<t.SpinBreaks, maxBusyNs)))
+	case machine.StopPoint:
+		k.switches(t, switched-1)
 	case machine.StopExit:
 		k.vanished(t)
 	}

@@ -17,6 +17,7 @@ import (
 // meaning of each method.
 type Machine interface {
 	Resume(id ThreadID, everyCall bool, stop *machine.Stop)
+	Walk(id ThreadID, instructions int)
 	Result(id ThreadID, v int64)
 	Restart(id ThreadID, nr uint64)
 	Native(id ThreadID) int64
@@ -76,6 +77,8 @@ type Handles struct {
 	VDSOs []*machine.VDSO
 	Bases []Base // by node
 	Blobs Blobs
+	// Codes are the copies of programs in which points may lie, in the order in which they came; nil for one that has none.
+	Codes []machine.Code
 }
 
 // Blobs are the bytes behind written files and shared memory.

@@ -29,6 +29,9 @@ func (k *Kernel) Rank(t *Thread) {
 	}
 }
 
+// CPUs is how many CPUs programs see. The threads of all of them run one at a time.
+func (k *Kernel) CPUs() int { return max(k.Sched.CPUs, 1) }
+
 // Ready puts a thread on the runnable list.
 func (s *State) Ready(t *Thread) {
 	t.State = Ready

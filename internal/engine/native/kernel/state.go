@@ -24,6 +24,7 @@ type State struct {
 	Events uint64
 	LastID map[string]int64 // last number given out, by kind
 
+	Points    Points
 	Nodes     []*Node
 	Shared    *fs.Shared // volumes that several nodes mount; nil if there are none
 	Threads   map[ThreadID]*Thread

@@ -594,7 +594,7 @@ func sysSchedGetaffinity(k *Kernel, t *Thread) Result {
 	if pid := int(int32(t.Call.Args[0])); pid != 0 && k.ThreadByTID(t.Node, pid) == nil {
 		return fail(unix.ESRCH)
 	}
-	if !k.OutU64(t, t.Call.Args[2], 1) {
+	if !k.OutU64(t, t.Call.Args[2], 1<<k.CPUs()-1) {
 		return fail(unix.EFAULT)
 	}
 	return 8
@@ -606,7 +606,7 @@ func sysSchedSetaffinity(k *Kernel, t *Thread) Result {
 	if !k.In(t, t.Call.Args[2], b[:size]) {
 		return fail(unix.EFAULT)
 	}
-	if b[0]&1 == 0 {
+	if binary.LittleEndian.Uint64(b[:])&(1<<k.CPUs()-1) == 0 {
 		return fail(unix.EINVAL)
 	}
 	return 0

@@ -215,6 +215,11 @@ func synth(k *Kernel, t *Thread, path string) synthNode {
 			return n
 		}
 	}
+	if n := k.CPUs(); n > 1 {
+		if n, ok := synthCPUs(n, path); ok {
+			return n
+		}
+	}
 	if s, ok := fixedSynth[path]; ok {
 		if setting, in := strings.CutPrefix(path, "/proc/sys/"); in {
 			if _, ok := writableSysctl(world.SysctlName(setting)); ok {

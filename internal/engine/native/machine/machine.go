@@ -25,6 +25,7 @@ const (
 	StopSpin                     // used its CPU time without a system call, or was interrupted
 	StopExit                     // gone
 	StopHeld                     // a debugger holds it within its turn
+	StopPoint                    // has come to a point, at which it may be switched (Code.Lay)
 )
 
 // Stop is a thread's next stop.
@@ -41,6 +42,8 @@ type Stop struct {
 	Unbuilt bool
 	Status  syscall.WaitStatus
 	LimitNs int64 // how much CPU time it could use, for StopSpin
+	Code    Code  // of a StopPoint
+	Place   int   // of a StopPoint: the number of the block in Code
 }
 
 // Regs are the registers of a thread.
@@ -72,6 +75,17 @@ type Image struct {
 // Code is a copy of a program's file, with breakpoints, that is executed or mapped in its place.
 type Code interface {
 	FD() int // an open file of this process
+
+	// Candidates are about n of the file's blocks, each once, as a number chooses them; those that may be contended are preferred.
+	Candidates(by uint64, n int) []uint32
+	// Address is where a block begins, as the file has it.
+	Address(place int) uint64
+	// Lay makes blocks points, and those that were points before no longer. A thread that comes to one stops there once in a turn.
+	Lay(points []uint32)
+	// Relay begins a turn.
+	Relay()
+	// Unlay takes one point away.
+	Unlay(place int)
 }
 
 // MemoryBounds bound how much memory of its own a process has, in bytes. Both are cheap to ask for.
