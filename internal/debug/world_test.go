@@ -43,7 +43,7 @@ func emptySpec(t *testing.T) *world.Spec {
 		}
 	})
 	return &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 3e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-		Sched: world.Sched{PreemptPPM: 300_000}, DefaultLink: world.Link{LatencyNs: 1e6, JitterNs: 1e6}}
+		Sched: world.Sched{PreemptPPM: 300_000, Blocks: 64, SwitchPPM: 100_000, CPUs: 4}, DefaultLink: world.Link{LatencyNs: 1e6, JitterNs: 1e6}}
 }
 
 // addNode adds a server to a world.

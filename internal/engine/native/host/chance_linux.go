@@ -279,6 +279,19 @@ func (c *chancePlaces) find(t *thread, at uint64) *code.Found {
 	return f
 }
 
+// in reports whether a page has such a breakpoint.
+func (c *chancePlaces) in(page uint64) bool {
+	if c == nil {
+		return false
+	}
+	for at := range c.at {
+		if at&^(pageSize-1) == page {
+			return true
+		}
+	}
+	return false
+}
+
 // restored puts the instructions' own bytes over breakpoints in what was read of a process' memory.
 func (c *chancePlaces) restored(addr uint64, p []byte) {
 	if c == nil {

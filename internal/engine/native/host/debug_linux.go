@@ -21,15 +21,19 @@ import (
 // runs. They are put where they are wanted just before a thread of the address space runs.
 
 // traps are the breakpoints that lie in one address space: the bytes that they hide, by address. Threads and vfork children share them.
-type traps struct{ hidden map[uint64]byte }
+type traps struct {
+	hidden map[uint64]byte
+	// pages are those that became the process' own by breakpoints: what changes in the file does not show there.
+	pages map[uint64]bool
+}
 
 func (s *traps) any() bool { return s != nil && len(s.hidden) > 0 }
 
 func (s *traps) copied() *traps {
-	if !s.any() {
+	if s == nil {
 		return nil
 	}
-	return &traps{maps.Clone(s.hidden)}
+	return &traps{maps.Clone(s.hidden), maps.Clone(s.pages)}
 }
 
 // restored puts the program's bytes over breakpoints in what was read of a process' memory.
@@ -47,7 +51,7 @@ func (s *traps) restored(addr uint64, p []byte) {
 // trapsOf makes the traps of a thread's address space.
 func (m *Machine) trapsOf(t *thread) *traps {
 	if t.traps == nil {
-		t.traps = &traps{hidden: map[uint64]byte{}}
+		t.traps = &traps{hidden: map[uint64]byte{}, pages: map[uint64]bool{}}
 		for _, o := range m.threads {
 			if o.space == t.space {
 				o.traps = t.traps
@@ -86,6 +90,44 @@ func (m *Machine) put(t *thread, wanted []uint64, except uint64) {
 		}
 		if m.setByte(t, at, int3) {
 			s.hidden[at] = b[0]
+			if page := at &^ (pageSize - 1); !t.chance.in(page) { // such a page was the process' own before
+				s.pages[page] = true
+			}
+		}
+	}
+}
+
+// pointed reports whether there are points in files of which the debugger's breakpoints have made pages the process' own.
+func (t *thread) pointed() bool {
+	return t.traps != nil && len(t.traps.pages) > 0 && t.code != nil &&
+		slices.ContainsFunc(t.code.list, func(c codeMap) bool { return c.file.points.used })
+}
+
+// follow has points lie in such pages as they do in the files.
+func (m *Machine) follow(t *thread) {
+	if !t.pointed() {
+		return
+	}
+	var now [pageSize]byte
+	for page := range t.traps.pages {
+		if t.see(page, now[:]) != len(now) {
+			continue
+		}
+		for i := range t.code.list {
+			c := &t.code.list[i]
+			from, to := max(page, c.from), min(page+pageSize, c.to)
+			if from >= to {
+				continue
+			}
+			b := c.file.Binary
+			for n, _ := b.Find(from - c.bias); n < len(b.Places) && b.Places[n] < to-c.bias; n++ {
+				at, want := b.Places[n]+c.bias, c.file.bytes[b.Offset(b.Places[n])]
+				if _, lies := t.traps.hidden[at]; lies {
+					t.traps.hidden[at] = want
+				} else if is := now[at-page]; is != want && (is == int3 || is == b.Original[n]) {
+					m.setByte(t, at, want)
+				}
+			}
 		}
 	}
 }
@@ -217,6 +259,7 @@ func (m *Machine) debugged(id ThreadID, t *thread, everyCall bool, stop *machine
 			steps = m.Debugger != nil && m.Debugger.Steps(id)
 			step = steps || slices.Contains(wanted.Breakpoints, pc)
 			m.put(t, wanted.Breakpoints, pc)
+			m.follow(t)
 		}
 		m.watch.running(t)
 		if step {
@@ -246,7 +289,7 @@ func (m *Machine) debugged(id ThreadID, t *thread, everyCall bool, stop *machine
 // undisturbed reports whether a thread that waits for the answer to a notified call can take it and run on as without a debugger: what is wanted of it lies in place,
 // and nothing where it begins. To bring it to a ptrace stop first costs as much as all else of a turn.
 func (m *Machine) undisturbed(id ThreadID, t *thread) bool {
-	if t.at != atAnswered && t.at != atPassed || t.held || t.queued != nil || m.Debugger == nil || m.Debugger.Asks(id) {
+	if t.at != atAnswered && t.at != atPassed || t.held || t.pointed() || t.queued != nil || m.Debugger == nil || m.Debugger.Asks(id) {
 		return false
 	}
 	var wanted machine.Traps

@@ -16,7 +16,8 @@ import (
 // pointBits are the points of a copy.
 type pointBits struct {
 	laid   code.Bits
-	ever   code.Bits   // that were laid since the copy was made: a process may have a page of its own with such a breakpoint
+	ever   code.Bits // that were laid since the copy was made: a process may have a page of its own with such a breakpoint
+	used   bool
 	lifted code.Blocks // of those that are laid: where a thread has been in this turn
 }
 
@@ -41,6 +42,7 @@ func (w *Watched) Lay(points []uint32) {
 	for _, i := range w.points.laid.Without(nil) {
 		w.Unlay(int(i))
 	}
+	w.points.used = w.points.used || len(points) > 0
 	for _, i := range points {
 		w.points.laid.Set(int(i))
 		w.points.ever.Set(int(i))

@@ -88,6 +88,7 @@ func (k *Kernel) resume(t *Thread) {
 		if switched = k.met(t); switched > 0 {
 			break
 		}
+		k.Turns++
 		k.M.Resume(t.ID, k.everyCall(t), &k.stop)
 	}
 	if k.Held = 0; k.stop.Kind == machine.StopHeld {
