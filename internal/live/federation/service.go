@@ -35,6 +35,9 @@ func (s *Service) Checkpoint(context.Context) (Copy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the router at %s: %w", s.Socket, err)
 	}
+	if err := a.Ready(); err != nil {
+		return nil, errors.Join(fmt.Errorf("the router at %s: %w", s.Socket, err), a.Close())
+	}
 	return &serviceCopy{service: s, at: a, known: map[netip.Prefix][]Route{}}, nil
 }
 
