@@ -11,7 +11,7 @@ dir=$(mktemp -d) || exit 2
 trap 'rm -rf "$dir"' EXIT
 ./build.sh "$dir/gobgp" || exit
 cat > "$dir/live.yaml" <<END
-budget: {${cpus}explore: 40s, memory_bytes: 2000000000${CGROUP:+, cgroup: $CGROUP}}
+budget: {${cpus}memory_bytes: 2000000000${CGROUP:+, cgroup: $CGROUP}}
 nodes:
   gobgp: {socket: $dir/socket}
 END
