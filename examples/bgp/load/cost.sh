@@ -22,10 +22,12 @@ if [ "$what" = replay ]; then
 	env -u BLOODHOUND_LIVE_SOCKET "$dir/gobgp" -replay 15m "$@" & without=$!
 	"$dir/gobgp" -replay 15m "$@" > "$dir/with" & with=$!
 	until [ -s "$dir/with" ]; do kill -0 $with || exit; sleep 1; done # it has its table
-	$live --for 15m > "$dir/log"
+	$live > "$dir/log" & live=$!
 	wait $without
-	echo "explored:"
 	wait $with
+	kill $live
+	wait $live
+	echo "explored:"
 	cat "$dir/with" "$dir/log"
 else
 	taskset -c 1 "$dir/gobgp" -cpu 0 -phase 60s -compare "$live --once" "$@"
