@@ -17,5 +17,8 @@ func main() {
 	if filepath.Base(os.Args[0]) == cli.RRName {
 		os.Exit(cli.RR(os.Args[1:], os.Stdout, os.Stderr))
 	}
+	if cli.IsGuest() {
+		os.Exit(cli.Guest(os.Stdout))
+	}
 	os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

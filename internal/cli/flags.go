@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -227,11 +228,39 @@ func (f *flags) places(c *cobra.Command) {
 	c.Flags().Var(filesFlag{&f.compose}, "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
 	c.Flags().Var(fileFlag{&f.config}, "config", "read this configuration `file` instead of bloodhound.yaml")
 	f.engineFlag(c, "", "run the world by this `engine`: ")
+	for _, v := range []struct{ name, variable, usage string }{
+		{"kernel", vm.KernelVariable, "engine vm: boot this kernel `file`, vmlinuz-VERSION"},
+		{"initrd", vm.InitrdVariable, "engine vm: unpack this cpio `file` in the guest first"},
+		{"base-image", vm.RootVariable, "engine vm: the `folder` whose files nodes have in the place of this machine's"},
+		{"qemu", vm.QEMUVariable, "engine vm: the `program` qemu-system-x86_64"},
+	} {
+		c.Flags().Var(variableFlag(v.variable), v.name, v.usage)
+	}
 }
 
 func (f *flags) engineFlag(c *cobra.Command, without, usage string) {
 	c.Flags().StringVar(&f.engine, "engine", without, usage+strings.Join(engines.Names(), ", "))
 	c.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines.Names(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// variableFlag is a flag that sets a variable of the environment, which processes that make the runs have, too.
+type variableFlag string
+
+func (v variableFlag) String() string { return "" }
+func (v variableFlag) Type() string   { return "string" }
+
+func (v variableFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	full, err := filepath.Abs(text)
+	if err != nil {
+		return err
+	}
+	if string(v) == vm.QEMUVariable && !strings.Contains(text, "/") { // a name to look up
+		full = text
+	}
+	return os.Setenv(string(v), full)
 }
 
 func addSwitch(c *cobra.Command, on *bool, name, usage string) {

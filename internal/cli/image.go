@@ -108,7 +108,7 @@ folder. Runs pull what they need; these verbs do it beforehand, and show and rem
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.imageLsVerb(), a.imagePullVerb(), a.imageGCVerb())
+	c.AddCommand(a.imageLsVerb(), a.imagePullVerb(), a.imagePullKernelVerb(), a.imageGCVerb())
 	return c
 }
 

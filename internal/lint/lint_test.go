@@ -38,7 +38,8 @@ var layers = [][]string{
 	{"internal/model"},
 	{"internal/engine"},
 	{"internal/engine/director"},
-	{"internal/engine/inprocess"},
+	{"internal/engine/inprocess", "internal/engine/vm/wire"},
+	{"internal/engine/vm/guest"},
 	// The rooms of the container engine: the daemon, and what runs in its containers.
 	{"internal/engine/container/docker", "internal/engine/container/hand"},
 	// The rooms of the native engine: what kernel and machine share, with state machines of their own; the real machine, which what is
@@ -47,7 +48,7 @@ var layers = [][]string{
 	{"internal/engine/native/host"},
 	{"internal/engine/native/kernel"},
 	{"internal/engine/native/linux"},
-	{"internal/engine/enginetest", "internal/engine/native", "internal/engine/container", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
+	{"internal/engine/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
 	{"internal/runner", "internal/view", "internal/pcapng", "check"},
 	{"internal/debug"},
 	{"internal/config/suggest", "internal/config/shell"},

@@ -35,7 +35,11 @@ var table = rows{
 		Repeats: "every event of a run, on any machine",
 		Costs:   "about 6 µs a system call, and a few ms for a copy of a running world",
 		Needs:   "Linux on x86-64; no root, no KVM, no daemon"},
-	{Name: "vm", Spec: world.VM, make: notYet("vm")},
+	{Name: "vm", Spec: world.VM, make: newVM,
+		Runs:    "whatever a Linux kernel runs: io_uring, kernel modules, other kernels",
+		Repeats: "every event of a run, with the same QEMU and kernel",
+		Costs:   "seconds to boot a world once, and an emulated CPU, 5 to 50 times as slow",
+		Needs:   "QEMU 7.2 or later and a kernel of Linux with its modules; no root, no KVM"},
 	{Name: "container", Spec: world.Container, make: newContainer, refuses: containerRefuses,
 		Runs:    "Compose stacks as containers of Docker or Podman, as they are in production",
 		Repeats: "nothing: what a run shows was observed once; its tape can be given to another engine",
@@ -49,12 +53,6 @@ var table = rows{
 		make: func() (engine.Engine, error) {
 			return nil, fmt.Errorf("its nodes are Go code of a test, which alone can run them: run `go test` with the test's flag -sim.replay")
 		}},
-}
-
-func notYet(name string) func() (engine.Engine, error) {
-	return func() (engine.Engine, error) {
-		return nil, fmt.Errorf("this version does not have the engine %s; use --engine native", name)
-	}
 }
 
 // Table lists all engines, in the order in which Auto tries them. The last one runs in tests only.

@@ -1,0 +1,38 @@
+package vm
+
+import (
+	"fmt"
+	"os/exec"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
+
+// Doctor reports what this machine offers to the engine, and what to do about what is missing.
+func (*Engine) Doctor() []engine.Check {
+	qemu := engine.Check{Name: "QEMU", Required: true, Remedy: "install it (apt-get install qemu-system-x86), or name it by --qemu"}
+	if path, err := findQEMU(); err != nil {
+		qemu.Detail = err.Error()
+	} else {
+		qemu.OK, qemu.Detail = true, path
+	}
+	guest := engine.Check{Name: "kernel of the virtual machine", Required: true, Remedy: "`bloodhound image pull-kernel` gets Debian's, and --kernel names another one"}
+	if k, err := findKernel(); err != nil {
+		guest.Detail = err.Error()
+	} else if _, err := k.load(); err != nil {
+		guest.Detail = err.Error()
+	} else {
+		guest.OK, guest.Detail = true, k.file
+	}
+	return []engine.Check{qemu, guest}
+}
+
+// PullKernel has apt-get bring Debian's kernel for virtual machines of clouds into a folder of the user's, which the engine then takes. It
+// returns the file.
+func PullKernel(report func(line string)) (string, error) {
+	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "", fmt.Errorf("a kernel is pulled by Debian's programs, and there is no %s here. On another machine, take the file of Debian's package linux-image-cloud-amd64, unpack it, and name its kernel by --kernel", program)
+		}
+	}
+	return pullDebian(report)
+}

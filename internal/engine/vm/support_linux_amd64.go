@@ -1,0 +1,59 @@
+package vm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// kinds are the faults that this engine injects.
+var kinds = []fault.Kind{fault.Partition, fault.Clog, fault.SlowLink, fault.Reset, fault.Delay, fault.Drop, fault.Duplicate, fault.Reorder, fault.Corrupt,
+	fault.Crash, fault.Restart, fault.Pause, fault.OOM, fault.DiskFull}
+
+func injects(r *world.FaultRule) bool {
+	return len(r.At) == 0 && slices.Contains(kinds, fault.Kind(r.Kind))
+}
+
+// supported is a Spec without faults of presets that this engine does not inject, with a warning if there are such.
+func supported(spec *world.Spec) (*world.Spec, []string) {
+	var left []string
+	rules := slices.Clone(spec.Faults.Rules)
+	for i := range rules {
+		if r := &rules[i]; r.RatePPM > 0 && !r.ByUser && !injects(r) && fault.Known(fault.Kind(r.Kind)) {
+			r.RatePPM = 0
+			if !slices.Contains(left, r.Kind) {
+				left = append(left, r.Kind)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return spec, nil
+	}
+	copied := *spec
+	copied.Faults.Rules = rules
+	return &copied, []string{fmt.Sprintf("the engine vm does not inject %s, which the preset of faults has", strings.Join(left, ", "))}
+}
+
+// Validate finds what a Spec asks for and this engine does not have.
+func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
+	var all engine.Mistakes
+	for i := range spec.Faults.Rules {
+		r := &spec.Faults.Rules[i]
+		if r.RatePPM == 0 || !r.ByUser || injects(r) || !fault.Known(fault.Kind(r.Kind)) {
+			continue
+		}
+		m := engine.Mistake{Part: engine.PartFault, Name: r.Kind, Problem: "the engine vm does not inject " + r.Kind, Remedy: "leave it out, or use --engine native"}
+		if len(r.At) > 0 {
+			m.Name, m.Problem = strings.Join(r.At, ","), "the engine vm injects no faults at system calls"
+		}
+		all = append(all, m)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package vm
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// program builds bloodhound, which is the guest's agent.
+func program(t *testing.T) engine.Options {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a virtual machine takes seconds to boot")
+	}
+	needs.Program(t, "qemu-system-x86_64")
+	if _, err := findKernel(); err != nil {
+		needs.Missing(t, "a kernel for virtual machines", err)
+	}
+	if self := os.Getenv("BLOODHOUND_TEST_PROGRAM"); self != "" {
+		return engine.Options{Self: self}
+	}
+	self := filepath.Join(t.TempDir(), "bloodhound")
+	if out, err := exec.Command("go", "build", "-o", self, "../../../cmd/bloodhound").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return engine.Options{Self: self}
+}
+
+// pair is a world of a server and a client that sends it packets.
+func pair(t *testing.T) *world.Spec {
+	return &world.Spec{Name: "pair", Engine: world.VM, Dir: t.TempDir(), StartUnixNs: 1767225600e9, MaxTimeNs: 3e9, TimeStepNs: 50e6,
+		DefaultLink: world.Link{LatencyNs: 500e3, JitterNs: 100e3}, Limits: world.Limits{WorldBytes: 512 << 20},
+		Faults: world.Faults{StopNs: 1500e6, SettleNs: 100e6},
+		Nodes: []world.Node{
+			{Name: "n1", Hostname: "n1", Role: world.Server, IPv4: "10.77.0.10", Root: world.HostRoot, Command: []string{"/bin/sh", "-c", "date; head -c 8 /dev/urandom | od -An -tx1; hostname; ls /tmp; while sleep 0.3; do date +%s.%N; done"}},
+			{Name: "load", Hostname: "load", Role: world.Client, IPv4: "10.77.0.11", Root: world.HostRoot},
+		}}
+}
+
+func run(t *testing.T, w engine.World) *engine.Outcome {
+	t.Helper()
+	reason, err := w.Advance(engine.Until{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := *w.Outcome()
+	if out.Reason = reason; reason != engine.Finished {
+		t.Errorf("the run ends by %s: %s", reason, out.Detail)
+	}
+	return &out
+}
+
+func lines(out *engine.Outcome) string {
+	var b strings.Builder
+	for _, l := range out.Log {
+		b.WriteString(l.Node + " " + l.Text + "\n")
+	}
+	return b.String()
+}
+
+// A world runs in a virtual machine, and a copy of it at the end of setup goes on as the world itself does. Another tape from there on gives
+// other random numbers, and so another run.
+func TestCopiesGoOnAsTheWorld(t *testing.T) {
+	o := program(t)
+	w, err := New().Boot(pair(t), tape.Tape{Seed: 1}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready {
+		t.Fatal(reason, err)
+	}
+	spec := w.(*World).spec
+	var copies []engine.World
+	for _, seed := range []uint64{1, 2} {
+		tp := tape.Tape{Seed: 1}
+		if seed != 1 {
+			tp = tape.FromReady(1, seed)
+		}
+		c, err := w.Fork(spec, tp, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		copies = append(copies, c)
+	}
+	own := run(t, w)
+	if text := lines(own); !strings.Contains(text, "n1 Thu Jan  1 00:00:0") || !strings.Contains(text, "n1 n1\n") || !strings.Contains(text, "n1 1767225600.") {
+		t.Errorf("the log is\n%s", text)
+	}
+	same, other := run(t, copies[0]), run(t, copies[1])
+	if same.Hash != own.Hash || lines(same) != lines(own) {
+		t.Errorf("a copy goes on otherwise:\n%s\n%s", lines(own), lines(same))
+	}
+	if other.Hash == own.Hash {
+		t.Error("another tape makes the same run")
+	}
+}
+
+// What a machine lacks is said with the remedy.
+func TestLacks(t *testing.T) {
+	dir := t.TempDir()
+	script := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	folder := func(name string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	folder("boot")
+	kernelFile := script("boot/vmlinuz-9.9-test", "")
+	for _, c := range []struct{ name, value, want string }{
+		{QEMUVariable, "/no/such/qemu", "there is no /no/such/qemu; install it"},
+		{QEMUVariable, script("true", "true"), "is no QEMU"},
+		{QEMUVariable, script("old", "echo QEMU emulator version 5.2.0"), "is QEMU 5.2, and the engine vm needs 7.2 or later"},
+		{KernelVariable, "/no/such/vmlinuz-1", "no such file or directory; --kernel names"},
+		{KernelVariable, kernelFile, "has no folder of modules lib/modules/9.9-test"},
+	} {
+		t.Setenv(QEMUVariable, "")
+		t.Setenv(KernelVariable, "")
+		t.Setenv(c.name, c.value)
+		var err error
+		if c.name == QEMUVariable {
+			_, err = findQEMU()
+		} else {
+			var k *kernel
+			if k, err = findKernel(); err == nil {
+				_, err = k.load()
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s=%s: %v; want %q", c.name, c.value, err, c.want)
+		}
+	}
+	folder("lib/modules/9.9-test")
+	if _, err := kernelOf(kernelFile).load(); err == nil || !strings.Contains(err.Error(), "lacks the module fuse") {
+		t.Errorf("a kernel without modules: %v", err)
+	}
+	script("lib/modules/9.9-test/fuse.ko.xz", "")
+	if _, err := kernelOf(kernelFile).load(); err == nil || !strings.Contains(err.Error(), "is compressed") {
+		t.Errorf("a kernel with compressed modules: %v", err)
+	}
+	t.Setenv(KernelVariable, kernelFile)
+	if checks := New().Doctor(); checks[1].OK || checks[1].Remedy == "" {
+		t.Errorf("the doctor finds %+v", checks)
+	}
+}
+
+// A fault that a user wrote and that this engine does not have is a mistake. One of a preset is left out.
+func TestFaultsThatItDoesNotHave(t *testing.T) {
+	spec := pair(t)
+	spec.Faults.Rules = []world.FaultRule{{Kind: "partition", RatePPM: 1}, {Kind: "power_loss", RatePPM: 1}}
+	if err := New().Validate(spec, engine.Options{}); err != nil {
+		t.Errorf("a preset is refused: %v", err)
+	}
+	left, warnings := supported(spec)
+	if left.Faults.Rules[0].RatePPM != 1 || left.Faults.Rules[1].RatePPM != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "power_loss") {
+		t.Errorf("%+v %q", left.Faults.Rules, warnings)
+	}
+	spec.Faults.Rules[1].ByUser = true
+	if err := New().Validate(spec, engine.Options{}); err == nil || !strings.Contains(err.Error(), "the engine vm does not inject power_loss") {
+		t.Errorf("a rule of a user: %v", err)
+	}
+}

@@ -1,0 +1,14 @@
+//go:build !linux || !amd64
+
+package engines
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+)
+
+func newVM() (engine.Engine, error) {
+	return nil, fmt.Errorf("the engine vm runs on Linux for x86-64, and this machine is %s on %s", runtime.GOOS, runtime.GOARCH)
+}
