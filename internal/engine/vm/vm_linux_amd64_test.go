@@ -91,7 +91,18 @@ func TestCopiesGoOnAsTheWorld(t *testing.T) {
 		defer c.Close()
 		copies = append(copies, c)
 	}
+	if reason, err := w.Advance(engine.Until{TimeNs: 800e6}); err != nil || reason != engine.ReachedUntil {
+		t.Fatal(reason, err)
+	}
+	later, err := w.Fork(spec, tape.Tape{Seed: 1}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Close()
 	own := run(t, w)
+	if out := run(t, later); out.Hash != own.Hash || lines(out) != lines(own) {
+		t.Errorf("a copy of a world that runs goes on otherwise:\n%s\n%s", lines(own), lines(out))
+	}
 	if text := lines(own); !strings.Contains(text, "n1 Thu Jan  1 00:00:0") || !strings.Contains(text, "n1 n1\n") || !strings.Contains(text, "n1 1767225600.") {
 		t.Errorf("the log is\n%s", text)
 	}
