@@ -269,10 +269,6 @@ func (w *writer) boxed(n ast.Node, v value, T types.Type) value {
 	}
 	s, isScalar := scalarOf(v.typ)
 	u, ok := T.Underlying().(*types.Interface)
-	if isScalar && ok && !u.Empty() {
-		w.lose(n, v)
-		return value{text: v.text, typ: v.typ, num: v.num}
-	}
 	box := w.temp("bh_any(" + v.text + ")")
 	if isScalar {
 		w.emit("bh_BoxNumber(&%s, %d, %s)", box, s.size(), v.s)

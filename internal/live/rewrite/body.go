@@ -34,6 +34,7 @@ type writer struct {
 	line    int
 	names   map[types.Object]string // shadow variables of those whose shadow is beside them
 	hoisted map[ast.Expr]value
+	called  ast.Expr // a method that is called, and does not become a function value
 	fn      *frame
 }
 
@@ -288,6 +289,8 @@ func (w *writer) enter(ft *ast.FuncType, recv *ast.FieldList) {
 	record := ""
 	if recv != nil || len(ft.Params.List) > 0 {
 		record = w.temp("bh_Enter(" + w.fn.tag + ")")
+	} else {
+		w.emit("bh_Enter(%s)", w.fn.tag) // who calls it by a value learns that its results have shadows
 	}
 	take := func(slot int, name *ast.Ident) {
 		obj := w.info.Defs[name]

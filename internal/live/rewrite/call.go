@@ -180,6 +180,7 @@ func (w *writer) callWith(c *ast.CallExpr, s *types.Signature, args []value, sta
 			return w.modelled(c, s, m, args, statement)
 		}
 	}
+	w.called = ast.Unparen(c.Fun)
 	fun := w.pure(c.Fun).text
 	if _, ok := ast.Unparen(c.Fun).(*ast.FuncLit); ok {
 		fun = "(" + fun + ")"
@@ -217,17 +218,21 @@ func (w *writer) callAny(c *ast.CallExpr, s *types.Signature, fun string, args [
 			args[i] = w.hold(a)
 		}
 	}
-	n := ""
+	n, method := "", ""
 	if _, literal := ast.Unparen(c.Fun).(*ast.FuncLit); literal {
 		w.emit("bh_Call(%s, %s)", tag, w.site(c, "lost"))
 	} else {
 		of := fun
 		if sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && w.info.Selections[sel] != nil && w.info.Selections[sel].Kind() == types.MethodVal {
-			of = w.pure(sel.X).text
+			of, method = w.pure(sel.X).text, sel.Sel.Name
 		}
 		n = w.temp("bh_CallValue(" + tag + ", " + w.site(c, "lost") + ", bh_any(" + of + "))")
 	}
 	w.passAll(c, args)
+	if method != "" {
+		of := w.pure(ast.Unparen(c.Fun).(*ast.SelectorExpr).X).text
+		w.emit("bh_PassHeld(bh_any(%s), %q)", of, method)
+	}
 	list := w.resultsOf(calling(c, fun, args), s, statement)
 	if n != "" {
 		var parts []string

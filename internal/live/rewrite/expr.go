@@ -211,7 +211,11 @@ func (w *writer) selector(e *ast.SelectorExpr) value {
 		return value{text: w.src(e), typ: T}
 	}
 	if sel.Kind() == types.MethodVal {
-		return value{text: w.located(e.X).text + "." + e.Sel.Name, typ: T}
+		x := w.located(e.X)
+		if w.called != e {
+			w.bind(e, sel, x)
+		}
+		return value{text: x.text + "." + e.Sel.Name, typ: T}
 	}
 	x := w.pure(e.X)
 	text := x.text + "." + e.Sel.Name
@@ -219,6 +223,20 @@ func (w *writer) selector(e *ast.SelectorExpr) value {
 		return w.lying(text, T)
 	}
 	return w.plain(text, T)
+}
+
+// bind counts the receiver of a method that becomes a function value: that has a copy of it, which shadows do not follow.
+func (w *writer) bind(e *ast.SelectorExpr, sel *types.Selection, x value) {
+	recv := sel.Obj().(*types.Func).Signature().Recv()
+	switch {
+	case isInterface(sel.Recv()):
+		w.emit("bh_LoseHeld(%s, bh_any(%s), %q)", w.site(e, "lost"), x.text, e.Sel.Name)
+	case recv == nil || isPointer(recv.Type()):
+	case isInterface(recv.Type()) || len(sel.Index()) > 1 || isPointer(x.typ): // of an embedded field, or of what a pointer leads to
+		w.loseAll(e, x)
+	default:
+		w.lose(e, x)
+	}
 }
 
 // located is an expression whose address is taken: an index in it is fixed.

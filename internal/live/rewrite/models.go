@@ -99,6 +99,7 @@ func (w *writer) modelled(c *ast.CallExpr, s *types.Signature, m model, args []v
 			args[i] = w.hold(args[i])
 		}
 	}
+	w.called = ast.Unparen(c.Fun)
 	call := w.pure(c.Fun).text + "(" + strings.TrimPrefix(texts(" ", args), " ") + ellipsis(c) + ")"
 	if m.before != nil {
 		w.emit("%s", m.before(w, c, args))

@@ -1,6 +1,9 @@
 package shadow
 
-import "unsafe"
+import (
+	"reflect"
+	"unsafe"
+)
 
 // Record has the shadows of the arguments, or of the results, of one call.
 type Record struct {
@@ -157,6 +160,114 @@ func PassMemory(i int, p unsafe.Pointer, n uintptr) {
 	if active() {
 		arguments.setMemory(i, p, n)
 	}
+}
+
+// PassHeld is the receiver of a method that is called by an interface: what that holds, or points to, if the method has a value for its receiver. The
+// compiler's own code copies it, from the memory that has its shadows. A method of an embedded field has another receiver, whose shadows are lost.
+func PassHeld(of any, method string) {
+	if !active() || of == nil {
+		return
+	}
+	t, p, byValue := receiverOf(of, method)
+	switch {
+	case !byValue || p == nil:
+	case !embeds(t):
+		arguments.setMemory(0, p, t.Size())
+	case held(t, p, 0):
+		current.Lost[arguments.site]++
+	}
+}
+
+// LoseHeld counts, at a site, a method of what an interface holds that becomes a function value, which has a copy of the receiver.
+func LoseHeld(site uint32, of any, method string) {
+	if !active() || of == nil {
+		return
+	}
+	if t, p, byValue := receiverOf(of, method); byValue && p != nil && held(t, p, 0) {
+		current.Lost[site]++
+	}
+}
+
+// receiverOf is the type and the memory of the value that an interface holds or points to. byValue is false if the method has a pointer for its receiver,
+// or if the interface holds a pointer of another kind.
+func receiverOf(of any, method string) (t reflect.Type, p unsafe.Pointer, byValue bool) {
+	t, p = reflect.TypeOf(of), Boxed(of)
+	if t.Kind() != reflect.Pointer {
+		return t, p, !direct(t)
+	}
+	t = t.Elem()
+	if method[0] < 'A' || method[0] > 'Z' { // reflect shows exported methods only
+		return t, p, true
+	}
+	key := methodOf{t, method}
+	known, ok := methods[key]
+	if !ok {
+		Aside(func() { _, known = t.MethodByName(method) })
+		methods[key] = known
+	}
+	return t, p, known
+}
+
+// methods has what receiverOf has found: whether a type that is no pointer has a method.
+var methods = map[methodOf]bool{}
+
+type methodOf struct {
+	of   reflect.Type
+	name string
+}
+
+// embeds reports whether a type may have methods of an embedded field.
+func embeds(t reflect.Type) (found bool) {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
+	Aside(func() {
+		for i := range t.NumField() {
+			found = found || t.Field(i).Anonymous
+		}
+	})
+	return found
+}
+
+// held reports whether a value, or what its embedded fields lead to, has shadows. What lies deep counts as having some.
+func held(t reflect.Type, p unsafe.Pointer, depth int) (found bool) {
+	const deepest = 4
+	switch {
+	case depth > deepest || memory.any(uintptr(p), t.Size()):
+		return true
+	case t.Kind() != reflect.Struct:
+		return false
+	}
+	type field struct {
+		t reflect.Type
+		p unsafe.Pointer
+	}
+	var embedded []field
+	Aside(func() {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			at := unsafe.Add(p, f.Offset)
+			switch {
+			case !f.Anonymous:
+			case f.Type.Kind() == reflect.Pointer:
+				if q := *(*unsafe.Pointer)(at); q != nil {
+					embedded = append(embedded, field{f.Type.Elem(), q})
+				}
+			case f.Type.Kind() == reflect.Interface:
+				if v := reflect.NewAt(f.Type, at).Elem().Elem(); v.IsValid() && v.Kind() == reflect.Pointer && !v.IsNil() {
+					embedded = append(embedded, field{v.Type().Elem(), v.UnsafePointer()})
+				} else if v.IsValid() && !direct(v.Type()) {
+					embedded = append(embedded, field{v.Type(), (*word)(at).data})
+				}
+			case f.Type.Kind() == reflect.Struct:
+				embedded = append(embedded, field{f.Type, at})
+			}
+		}
+	})
+	for _, f := range embedded {
+		found = found || held(f.t, f.p, depth+1)
+	}
+	return found
 }
 
 // Enter gives a function of a signature its arguments' shadows: nil if there are none.

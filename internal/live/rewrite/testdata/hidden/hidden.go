@@ -55,6 +55,30 @@ var Hiding = []Hidden{
 		f(m.list)
 		return write.String() == "need"
 	}},
+	{"a literal without parameters", func(m *message) bool { return given(func() uint32 { return m.n }) }},
+	{"a function without parameters in a variable", func(m *message) bool {
+		kept = m.n
+		f := ofKept
+		return given(f)
+	}},
+	{"a value's method, by an interface", func(m *message) bool { return number(held{n: m.n}) }},
+	{"a value's method, by an interface and a pointer", func(m *message) bool { return number(&held{n: m.n}) }},
+	{"a value's hidden method, by an interface and a pointer", func(m *message) bool { var a secretive = &held{n: m.n}; return a.number() == needle }},
+	{"a number's method, by an interface", func(m *message) bool { return number(counted(m.n)) }},
+	{"an embedded value's method, by an interface", func(m *message) bool { return number(holder{held: held{n: m.n}}) }},
+	{"an embedded value's method, by an interface and a pointer", func(m *message) bool { return number(&holder{held: held{n: m.n}}) }},
+	{"an embedded pointer's method, by an interface", func(m *message) bool { return number(pointer{held: &held{n: m.n}}) }},
+	{"an embedded interface's method, by an interface", func(m *message) bool { return number(wrapper{numbered: held{n: m.n}}) }},
+	{"a value's method as a function", func(m *message) bool { f := held{n: m.n}.Number; return given(f) }},
+	{"an interface's method as a function", func(m *message) bool { var a numbered = held{n: m.n}; f := a.Number; return given(f) }},
+	{"a method of a type", func(m *message) bool { f := held.Number; return f(held{n: m.n}) == needle }},
+	{"a method of an interface's type", func(m *message) bool { f := numbered.Number; return f(held{n: m.n}) == needle }},
+	{"a deferred method of a value", func(m *message) (found bool) {
+		defer func() { found = kept == needle }()
+		var k keeper = held{n: m.n}
+		defer k.Keep()
+		return false
+	}},
 	{"reader", func(m *message) bool {
 		var b [4]byte
 		bytes.NewReader(m.list).Read(b[:])
@@ -299,3 +323,47 @@ type asker interface {
 type asked struct{}
 
 func (asked) ask(_ any, b uint8) bool { return b == needle>>24 }
+
+// given calls a function value without parameters.
+//
+//go:noinline
+func given(f func() uint32) bool { return f() == needle }
+
+//go:noinline
+func number(a numbered) bool { return a.Number() == needle }
+
+type numbered interface{ Number() uint32 }
+type secretive interface{ number() uint32 }
+type keeper interface{ Keep() }
+
+type held struct {
+	pad uint64
+	n   uint32
+}
+
+func (h held) Number() uint32 { return h.n }
+func (h held) number() uint32 { return h.n }
+func (h held) Keep()          { kept = h.n }
+
+type counted uint32
+
+func (c counted) Number() uint32 { return uint32(c) }
+
+type holder struct {
+	pad uint32
+	held
+}
+
+type pointer struct {
+	pad uint32
+	*held
+}
+
+type wrapper struct {
+	pad uint32
+	numbered
+}
+
+var kept uint32
+
+func ofKept() uint32 { return kept }
