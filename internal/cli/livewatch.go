@@ -43,7 +43,7 @@ Exit code 0: the last checkpoints show no finding; 1: one does.`,
 	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that says which processes are explored")
 	c.Flags().StringVar(&o.store, "store", "", "the `URL` of a store for findings, in place of that of the file")
 	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler")
-	c.Flags().DurationVar(&o.period, "for", 0, "end after this `time`")
+	c.Flags().Var(timeFlag{&o.period}, "for", "end after this `time`")
 	return c
 }
 
@@ -75,6 +75,8 @@ func (a *app) liveWatch(ctx context.Context, o *liveWatchOptions) error {
 		return err
 	case found:
 		a.code = check.ExitViolated
+	case o.once && errors.Is(ctx.Err(), context.Canceled):
+		return errInterrupted
 	case explored == 0 && !errors.Is(ctx.Err(), context.Canceled):
 		a.code = check.ExitUnknown
 	}

@@ -23,6 +23,8 @@ const (
 	snapshotBytesMax = 1 << 30
 	// requestTime is how long a live process waits for a request.
 	requestTime = 10 * time.Second
+	// answerTime is how long an explorer waits for a live process, which answers directly after a fork, or when it has written a snapshot.
+	answerTime = time.Minute
 )
 
 // Listen listens at a socket that this user alone can connect to. It takes the place of one that nobody listens at.
@@ -212,6 +214,8 @@ func ask(conn *net.UnixConn, r Request) (*Attached, error) {
 	if err != nil {
 		return nil, err
 	}
+	conn.SetDeadline(time.Now().Add(answerTime))
+	defer conn.SetDeadline(time.Time{})
 	if _, err := conn.Write(append(text, '\n')); err != nil {
 		return nil, err
 	}
@@ -220,6 +224,9 @@ func ask(conn *net.UnixConn, r Request) (*Attached, error) {
 	var line []byte
 	for b := make([]byte, 1); ; {
 		if _, err := io.ReadFull(conn, b); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				return nil, fmt.Errorf("the live process gave no answer within %v: let it go on if it is stopped (kill -CONT), and see that its Hold returns", answerTime)
+			}
 			return nil, fmt.Errorf("the live process gave no answer: %w", err)
 		}
 		if b[0] == '\n' {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -257,8 +258,12 @@ func Handlers(n *config.LiveNode) ([]string, error) {
 		return birdHandlers(n)
 	}
 	a, err := attach.Ask(n.Socket, attach.Request{})
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return nil, fmt.Errorf("%s: no process answers at %s: %w; start it with BLOODHOUND_LIVE_SOCKET=%s", n.Name, n.Socket, dial.Err, n.Socket)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: no process answers at %s: %w; start it with BLOODHOUND_LIVE_SOCKET=%s", n.Name, n.Socket, errors.Unwrap(err), n.Socket)
+		return nil, fmt.Errorf("%s: %s: %w", n.Name, n.Socket, err)
 	}
 	return a.Handlers, nil
 }

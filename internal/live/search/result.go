@@ -68,13 +68,16 @@ type Result struct {
 // Failure is what the finding is, whatever the inputs: findings with the same one are the same.
 func (f *Finding) Failure() Failure { return Failure{f.What, f.Where} }
 
-// String is a line for people.
+// String is a line for people. What a program says of itself does not begin another one.
 func (f Finding) String() string {
-	where := ""
+	text := strings.ReplaceAll(f.What, "\n", `\n`)
 	if f.Where != "" {
-		where = " at " + f.Where
+		text += " at " + f.Where
 	}
-	return fmt.Sprintf("%s%s: %s", f.What, where, f.InputsText())
+	if len(f.Inputs) > 0 {
+		text += ": " + f.InputsText()
+	}
+	return text
 }
 
 // InputsText lists the inputs with their values.
