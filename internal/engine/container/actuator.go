@@ -215,6 +215,14 @@ func (w *World) ends(c fault.Cut) (from, to *node, ok bool) {
 	return from, to, from != to
 }
 
+// undo ends the fault that a node suffers under a key, if there is one, and counts the packets that it met.
+func (a actuator) undo(n *node, key string, order *hand.Order) {
+	if was := n.faults[key]; was != 0 {
+		a.met(was, a.ordered(n, order))
+	}
+	delete(n.faults, key)
+}
+
 // Block loses what comes from a node at the other end, where no program notices that it was sent.
 func (a actuator) Block(c fault.Cut, id int) {
 	from, to, ok := a.ends(c)
@@ -222,10 +230,7 @@ func (a actuator) Block(c fault.Cut, id int) {
 		return
 	}
 	key := "cut/" + from.spec.Name
-	if was := to.faults[key]; was != 0 {
-		a.met(was, a.ordered(to, &hand.Order{Regain: key}))
-	}
-	delete(to.faults, key)
+	a.undo(to, key, &hand.Order{Regain: key})
 	if id != 0 {
 		to.faults[key] = id
 		a.ordered(to, &hand.Order{Lose: &hand.Lose{Key: key, From: from.ips, PPM: 1e6}})
@@ -238,10 +243,7 @@ func (a actuator) Slow(c fault.Cut, on *fault.Action) {
 		return
 	}
 	key := "slow/" + to.spec.Name
-	if was := from.faults[key]; was != 0 {
-		a.met(was, a.ordered(from, &hand.Order{Unshape: key}))
-	}
-	delete(from.faults, key)
+	a.undo(from, key, &hand.Order{Unshape: key})
 	if on.ID != 0 {
 		from.faults[key] = on.ID
 		s := &on.Slow

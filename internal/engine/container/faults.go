@@ -3,7 +3,6 @@ package container
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -44,22 +43,10 @@ func kinds() (list []string) {
 
 // deliverable is a Spec without the rules of kinds that this engine does not deliver, and those kinds.
 func deliverable(spec *world.Spec) (*world.Spec, []string) {
-	var left []string
-	own := *spec
-	own.Faults.Rules = slices.Clone(spec.Faults.Rules)
-	for i := range own.Faults.Rules { // a rule keeps its number
-		r := &own.Faults.Rules[i]
-		able := fault.Known(fault.Kind(r.Kind)) && delivers(fault.Kind(r.Kind)) && len(r.At) == 0 &&
+	return fault.LeaveOut(spec, func(r *world.FaultRule) bool {
+		return !spec.Faults.Enabled || fault.Known(fault.Kind(r.Kind)) && delivers(fault.Kind(r.Kind)) && len(r.At) == 0 &&
 			(!isClock(fault.Kind(r.Kind)) || r.ByUser && faker() != "") // not every program bears libfaketime: the user must want it
-		if r.RatePPM == 0 || !spec.Faults.Enabled || able {
-			continue
-		}
-		r.RatePPM = 0
-		if !slices.Contains(left, r.Kind) {
-			left = append(left, r.Kind)
-		}
-	}
-	return &own, left
+	})
 }
 
 func leftOut(kinds []string) string {

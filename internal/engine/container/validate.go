@@ -3,6 +3,7 @@ package container
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -69,12 +70,7 @@ func (n *node) hasNamed() bool {
 
 // aims reports whether a rule is about a node.
 func aims(r *world.FaultRule, node string) bool {
-	for _, t := range r.Targets {
-		if t == node {
-			return true
-		}
-	}
-	return len(r.Targets) == 0
+	return len(r.Targets) == 0 || slices.Contains(r.Targets, node)
 }
 
 // Refuses names the first part of a Spec that this engine cannot have, and is empty if there is none.

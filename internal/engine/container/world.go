@@ -6,10 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,12 +54,6 @@ type World struct {
 	resets   int64 // connections that the fault that is being injected has ended
 	failure  error
 }
-
-// Limits of what an outcome keeps.
-const (
-	maxHistory      = 2_000_000
-	maxHistoryBytes = 256 << 20
-)
 
 func (w *World) now() int64 { return time.Since(w.began).Nanoseconds() }
 
@@ -178,24 +170,10 @@ func (w *World) deliver() (some bool, err error) {
 
 // over reports why the loop ends here; nothing if it does not.
 func (w *World) over(until engine.Until) engine.Reason {
-	d, now := w.director, w.now()
+	if reason := w.director.Over(until, w.events, w.now(), 0); reason != "" {
+		return reason
+	}
 	switch {
-	case d.Unstartable != "":
-		w.outcome.Detail = d.Unstartable
-		return engine.Unstartable
-	case d.Phase == director.PhaseOver:
-		return engine.Finished
-	case now >= w.spec.MaxTimeNs:
-		w.outcome.Detail = d.Unready()
-		return engine.MaxTime
-	case until.Event > 0 && w.events >= until.Event, until.TimeNs > 0 && now >= until.TimeNs:
-		return engine.ReachedUntil
-	case len(w.outcome.History) >= maxHistory:
-		w.outcome.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
-		return engine.Limit
-	case d.HistoryBytes > maxHistoryBytes:
-		w.outcome.Detail = fmt.Sprintf("the limit of %d MB in the history", maxHistoryBytes>>20)
-		return engine.Limit
 	case w.spec.Limits.WallMs > 0 && time.Since(w.started) > time.Duration(w.spec.Limits.WallMs)*time.Millisecond:
 		w.outcome.Detail = fmt.Sprintf("the limit of %d ms of real time", w.spec.Limits.WallMs)
 		return engine.Limit
@@ -365,16 +343,10 @@ const once = "a run of containers happens once, in real time"
 // Outcome reports what happened so far.
 func (w *World) Outcome() *engine.Outcome {
 	o := &w.outcome
-	o.Tape = w.tape.Tape()
+	w.director.Sum(w.tape)
 	o.Hash = hex.EncodeToString(w.sum[:16])
 	o.Repeat = engine.Repeat{Reason: once, Once: true}
 	o.Events, o.VirtualNs, o.WallNs = w.events, w.now(), time.Since(w.started).Nanoseconds()
-	o.Decisions, o.DecisionsNs = slices.Clone(w.tape.Decisions()), slices.Clone(w.tape.Times())
-	o.Draws, o.DrawsLost = slices.Clone(w.tape.Draws()), w.tape.DrawsLost()
-	o.Ledger = w.director.Plan.Ledger
-	o.Heals = slices.Clone(w.director.Heals)
-	o.NeverUp = w.director.NeverUp()
-	o.LogCounts = maps.Clone(w.director.Counts)
 	o.Machine = "containers of the daemon at " + w.client.Socket
 	return o
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"os"
@@ -22,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 )
 
 // maxNamesBytes bounds the names of a folder that are kept; more than these are kept as a digest.
@@ -74,47 +74,16 @@ func both(a, b iter.Seq[*fs.Inode]) iter.Seq[*fs.Inode] {
 	}
 }
 
-// digestCache has the digests that this process has computed: a campaign runs the same files thousands of times.
-var digestCache struct {
-	sync.Mutex
-	files map[string]digestEntry
-}
-
-type digestEntry struct {
-	size    int64
-	mtimeNs int64
-	sum     string
-}
-
-// digestOf hashes a file of the machine, unless this process has done so since it last changed.
+// digestOf is the digest of a file of the machine, or why there is none.
 func digestOf(path string) string {
-	st, err := os.Stat(path)
-	if err != nil {
+	sum, found := filedigest.Of(path)
+	switch {
+	case !found:
 		return "gone"
-	}
-	digestCache.Lock()
-	d, ok := digestCache.files[path]
-	digestCache.Unlock()
-	if ok && d.size == st.Size() && d.mtimeNs == st.ModTime().UnixNano() {
-		return d.sum
-	}
-	f, err := os.Open(path)
-	if err != nil {
+	case sum == "":
 		return "unreadable"
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "unreadable"
-	}
-	d = digestEntry{st.Size(), st.ModTime().UnixNano(), hex.EncodeToString(h.Sum(nil))}
-	digestCache.Lock()
-	defer digestCache.Unlock()
-	if digestCache.files == nil {
-		digestCache.files = map[string]digestEntry{}
-	}
-	digestCache.files[path] = d
-	return d.sum
+	return sum
 }
 
 // namesCache has the folders that this process has read.

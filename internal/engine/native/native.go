@@ -32,7 +32,6 @@ func New() *Engine { return &Engine{} }
 
 // Defaults of world.Limits.
 const (
-	defaultEvents    = 50_000_000
 	defaultSpinCPUMs = 2_000
 	defaultBytes     = 1 << 30
 	defaultMemory    = 4 << 30 // bytes

@@ -3,6 +3,7 @@
 package native
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -176,37 +177,16 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 // over reports why the loop ends here; nothing if it does not.
 func (w *World) over(until engine.Until) (engine.Reason, error) {
 	k, d := w.kernel, w.director
-	maxEvents := w.spec.Limits.Events
-	if maxEvents == 0 {
-		maxEvents = defaultEvents
-	}
 	switch {
 	case w.failure != nil:
 		return "", w.failure
 	case w.real.Lack.Err != nil:
 		return "", w.real.Lack.Err
-	case d.Unstartable != "":
-		w.outcome.Detail = d.Unstartable
-		return engine.Unstartable, nil
-	case d.Phase == director.PhaseOver:
-		return engine.Finished, nil
-	case k.Now >= w.spec.MaxTimeNs:
-		if d.Phase == director.PhaseSetup {
-			w.outcome.Detail = d.Unready()
-		}
-		return engine.MaxTime, nil
-	case until.Event > 0 && k.Events >= until.Event, until.TimeNs > 0 && k.Now >= until.TimeNs:
-		return engine.ReachedUntil, nil
-	case k.Events >= maxEvents:
-		w.outcome.Detail = fmt.Sprintf("the limit of %d events", maxEvents)
-		return engine.Limit, nil
-	case len(w.outcome.History) >= maxHistory:
-		w.outcome.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
-		return engine.Limit, nil
-	case d.HistoryBytes > maxHistoryBytes:
-		w.outcome.Detail = fmt.Sprintf("the limit of %d MB in the history", maxHistoryBytes>>20)
-		return engine.Limit, nil
-	case k.Exceeded() != "":
+	}
+	if reason := d.Over(until, k.Events, k.Now, cmp.Or(w.spec.Limits.Events, director.DefaultEvents)); reason != "" {
+		return reason, nil
+	}
+	if k.Exceeded() != "" {
 		w.outcome.Detail = k.Exceeded()
 		return engine.Limit, nil
 	}
@@ -335,13 +315,6 @@ func (w *World) notice() error {
 	return nil
 }
 
-// Limits of what an outcome keeps.
-const (
-	maxHistory = 2_000_000
-	// maxHistoryBytes bounds what drivers write about operations.
-	maxHistoryBytes = 256 << 20
-)
-
 // At is the position of the world in its run.
 func (w *World) At() (event uint64, timeNs int64) { return w.kernel.Events, w.kernel.Now }
 
@@ -359,16 +332,10 @@ func (w *World) collect() {
 		}
 	}
 	trace, strict := k.Sums()
-	o.Tape = w.tape.Tape()
+	w.director.Sum(w.tape)
 	o.Hash, o.StrictHash = hex.EncodeToString(trace[:16]), hex.EncodeToString(strict[:16])
 	o.Repeat = engine.Repeat{Reproducible: k.Unsafe == "", Reason: k.Unsafe}
 	o.Events, o.VirtualNs, o.WallNs = k.Events, k.Now, time.Since(w.started).Nanoseconds()
-	o.Decisions, o.DecisionsNs = slices.Clone(w.tape.Decisions()), slices.Clone(w.tape.Times())
-	o.Draws, o.DrawsLost = slices.Clone(w.tape.Draws()), w.tape.DrawsLost()
-	o.Ledger = w.director.Plan.Ledger
-	o.Heals = slices.Clone(w.director.Heals)
-	o.NeverUp = w.director.NeverUp()
-	o.LogCounts = maps.Clone(w.director.Counts)
 	o.Refused = nil
 	for _, r := range k.Refused {
 		o.Refused = append(o.Refused, engine.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count})

@@ -20,22 +20,12 @@ func injects(r *world.FaultRule) bool {
 
 // supported is a Spec without faults of presets that this engine does not inject, with a warning if there are such.
 func supported(spec *world.Spec) (*world.Spec, []string) {
-	var left []string
-	rules := slices.Clone(spec.Faults.Rules)
-	for i := range rules {
-		if r := &rules[i]; r.RatePPM > 0 && !r.ByUser && !injects(r) && fault.Known(fault.Kind(r.Kind)) {
-			r.RatePPM = 0
-			if !slices.Contains(left, r.Kind) {
-				left = append(left, r.Kind)
-			}
-		}
-	}
+	able := func(r *world.FaultRule) bool { return r.ByUser || injects(r) || !fault.Known(fault.Kind(r.Kind)) }
+	own, left := fault.LeaveOut(spec, able)
 	if len(left) == 0 {
-		return spec, nil
+		return own, nil
 	}
-	copied := *spec
-	copied.Faults.Rules = rules
-	return &copied, []string{fmt.Sprintf("the engine vm does not inject %s, which the preset of faults has", strings.Join(left, ", "))}
+	return own, []string{fmt.Sprintf("the engine vm does not inject %s, which the preset of faults has", strings.Join(left, ", "))}
 }
 
 // Validate finds what a Spec asks for and this engine does not have.

@@ -1,8 +1,6 @@
 package vm
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"os"
@@ -10,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -253,36 +250,4 @@ func (w *World) tree(i int) *tree {
 		return nil
 	}
 	return w.trees[i]
-}
-
-// digests are those of files that were read before, in all worlds of this process: a file whose size or date has changed is another one.
-var digests sync.Map
-
-type stamp struct {
-	name    string
-	size    int64
-	mtimeNs int64
-}
-
-func digestOf(name string) string {
-	info, err := os.Stat(name)
-	if err != nil {
-		return ""
-	}
-	key := stamp{name, info.Size(), info.ModTime().UnixNano()}
-	if sum, ok := digests.Load(key); ok {
-		return sum.(string)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return ""
-	}
-	sum := hex.EncodeToString(h.Sum(nil))
-	digests.Store(key, sum)
-	return sum
 }

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -8,23 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/clone"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
-)
-
-// Limits of what an outcome keeps, and of a run unless its Spec says otherwise.
-const (
-	maxHistory      = 2_000_000
-	maxHistoryBytes = 256 << 20
-	defaultEvents   = 50_000_000
 )
 
 // World is one run of the engine vm.
@@ -189,36 +182,11 @@ func (w *World) reseed() {
 
 // over reports why the loop ends here; nothing if it does not.
 func (w *World) over(until engine.Until) (engine.Reason, error) {
-	d := w.director
-	limit := func(format string, args ...any) (engine.Reason, error) {
-		w.Out.Detail = fmt.Sprintf(format, args...)
-		return engine.Limit, nil
-	}
-	most := w.spec.Limits.Events
-	if most == 0 {
-		most = defaultEvents
-	}
-	switch {
-	case w.failure != nil:
+	if w.failure != nil {
 		return "", w.failure
-	case d.Unstartable != "":
-		w.Out.Detail = d.Unstartable
-		return engine.Unstartable, nil
-	case d.Phase == director.PhaseOver:
-		return engine.Finished, nil
-	case w.NowNs >= w.spec.MaxTimeNs:
-		if d.Phase == director.PhaseSetup {
-			w.Out.Detail = d.Unready()
-		}
-		return engine.MaxTime, nil
-	case until.Event > 0 && w.Events >= until.Event, until.TimeNs > 0 && w.NowNs >= until.TimeNs:
-		return engine.ReachedUntil, nil
-	case w.Events >= most:
-		return limit("the limit of %d events", most)
-	case len(w.Out.History) >= maxHistory:
-		return limit("the limit of %d records in the history", maxHistory)
-	case d.HistoryBytes > maxHistoryBytes:
-		return limit("the limit of %d MB in the history", maxHistoryBytes>>20)
+	}
+	if reason := w.director.Over(until, w.Events, w.NowNs, cmp.Or(w.spec.Limits.Events, director.DefaultEvents)); reason != "" {
+		return reason, nil
 	}
 	select {
 	case <-w.options.Interrupt:
@@ -227,7 +195,8 @@ func (w *World) over(until engine.Until) (engine.Reason, error) {
 	}
 	if ms := w.spec.Limits.WallMs; ms > 0 && time.Since(w.started) > time.Duration(ms)*time.Millisecond {
 		w.Out.Repeat = engine.Repeat{Reason: "ended by the limit of real time"}
-		return limit("the limit of %d ms of real time", ms)
+		w.Out.Detail = fmt.Sprintf("the limit of %d ms of real time", ms)
+		return engine.Limit, nil
 	}
 	return "", nil
 }
@@ -402,20 +371,14 @@ func (w *World) Inspect() (engine.Inspection, error) { return nil, engine.ErrUns
 // Outcome reports what happened so far.
 func (w *World) Outcome() *engine.Outcome {
 	o := &w.Out
-	o.Tape = w.tape.Tape()
+	w.director.Sum(w.tape)
 	o.Hash = hex.EncodeToString(w.Sum[:16])
 	o.Repeat.Reproducible = o.Repeat.Reason == ""
 	o.Events, o.VirtualNs, o.WallNs = w.Events, w.NowNs, time.Since(w.started).Nanoseconds()
-	o.Decisions, o.DecisionsNs = slices.Clone(w.tape.Decisions()), slices.Clone(w.tape.Times())
-	o.Draws, o.DrawsLost = slices.Clone(w.tape.Draws()), w.tape.DrawsLost()
-	o.Ledger = w.director.Plan.Ledger
-	o.Heals = slices.Clone(w.director.Heals)
-	o.NeverUp = w.director.NeverUp()
-	o.LogCounts = clone.Of(w.director.Counts)
 	o.Machine = "vm: linux " + w.Kernel + " on an emulated x86-64"
 	o.Files = map[string]string{}
 	for name := range w.Files {
-		o.Files[name] = digestOf(name)
+		o.Files[name], _ = filedigest.Of(name)
 	}
 	for i := range w.spec.Nodes {
 		if img := w.spec.Nodes[i].Image; img != nil {

@@ -218,11 +218,10 @@ func (w *writer) callAny(c *ast.CallExpr, s *types.Signature, fun string, args [
 			args[i] = w.hold(a)
 		}
 	}
-	n, method := "", ""
+	n, of, method := "", fun, ""
 	if _, literal := ast.Unparen(c.Fun).(*ast.FuncLit); literal {
 		w.emit("bh_Call(%s, %s)", tag, w.site(c, "lost"))
 	} else {
-		of := fun
 		if sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && w.info.Selections[sel] != nil && w.info.Selections[sel].Kind() == types.MethodVal {
 			of, method = w.pure(sel.X).text, sel.Sel.Name
 		}
@@ -230,7 +229,6 @@ func (w *writer) callAny(c *ast.CallExpr, s *types.Signature, fun string, args [
 	}
 	w.passAll(c, args)
 	if method != "" {
-		of := w.pure(ast.Unparen(c.Fun).(*ast.SelectorExpr).X).text
 		w.emit("bh_PassHeld(bh_any(%s), %q)", of, method)
 	}
 	list := w.resultsOf(calling(c, fun, args), s, statement)

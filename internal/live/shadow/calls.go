@@ -217,17 +217,21 @@ type methodOf struct {
 }
 
 // embeds reports whether a type may have methods of an embedded field.
-func embeds(t reflect.Type) (found bool) {
-	if t.Kind() != reflect.Struct {
-		return false
+func embeds(t reflect.Type) bool {
+	known, ok := embedding[t]
+	if !ok && t.Kind() == reflect.Struct {
+		Aside(func() {
+			for i := range t.NumField() {
+				known = known || t.Field(i).Anonymous
+			}
+		})
+		embedding[t] = known
 	}
-	Aside(func() {
-		for i := range t.NumField() {
-			found = found || t.Field(i).Anonymous
-		}
-	})
-	return found
+	return known
 }
+
+// embedding has what embeds has found of structures.
+var embedding = map[reflect.Type]bool{}
 
 // held reports whether a value, or what its embedded fields lead to, has shadows. What lies deep counts as having some.
 func held(t reflect.Type, p unsafe.Pointer, depth int) (found bool) {

@@ -116,7 +116,7 @@ func (k *Kernel) met(t *Thread) uint64 {
 		k.lay(nil)
 	}
 	rate := max(k.Sched.SwitchPPM<<(2*p.focus())>>1, 1)
-	return k.Tape.Rare("switch/"+t.Name+"/"+k.place(t), uint64(1+len(switchSteps)*switchPauses), rate)
+	return k.Tape.Rare("switch/"+t.Name+"/"+k.place(), uint64(1+len(switchSteps)*switchPauses), rate)
 }
 
 // mostStops is how often threads stop at points before no more are watched of those that were chosen: it bounds what they cost.
@@ -126,13 +126,13 @@ func (k *Kernel) mostStops() int { return k.Sched.Blocks }
 func (k *Kernel) watched() int { return max(k.Sched.Blocks>>(2*k.State.Points.focus()), 1) }
 
 // place names the block at which a thread has stopped.
-func (k *Kernel) place(t *Thread) string {
+func (k *Kernel) place() string {
 	return strconv.FormatUint(k.stop.Code.Address(k.stop.Place), 16)
 }
 
 // switches has a thread that stands at a point yield.
 func (k *Kernel) switches(t *Thread, v uint64) {
-	k.Happen(k.Nodes[t.Node].Name, t.Name, "switch", int64(v), k.Proc(t).Path+"+0x"+k.place(t))
+	k.Happen(k.Nodes[t.Node].Name, t.Name, "switch", int64(v), k.Proc(t).Path+"+0x"+k.place())
 	k.M.Walk(t.ID, switchSteps[v%uint64(len(switchSteps))])
 	k.Resched = true
 	if pause := v / uint64(len(switchSteps)) % k.State.Points.longest(); pause > 0 {
