@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -305,6 +306,26 @@ func TestFaultRules(t *testing.T) {
 		if all := strings.Join(got, ", "); all != c.want {
 			t.Errorf("%s gives %s, want %s", c.faults, all, c.want)
 		}
+	}
+}
+
+// The moments of a rule may be a sentence or keys.
+func TestMomentsOfRules(t *testing.T) {
+	for _, c := range []struct{ sentence, mapping string }{
+		{"power_loss during fsync, fdatasync of *.wal", `{kind: power_loss, during: [fsync, fdatasync], path: "*.wal"}`},
+		{"crash after rename of *.snap after 5s", `{kind: crash, after_call: rename, path: "*.snap", after: 5s}`},
+		{"power_loss after reply nth 1..50", `{kind: power_loss, after_reply: true, nth: 1..50}`},
+		{"crash between fsync of *.tmp and rename of *.snap nth 7", `{kind: crash, between: fsync of *.tmp and rename of *.snap, nth: 7}`},
+		{"fsync_fail at fsync nth 3 rate 0.5", `{kind: fsync_fail, at: fsync, nth: 3, rate: 0.5}`},
+	} {
+		both := rules(t, "{rules: ['"+c.sentence+"', "+c.mapping+"]}")
+		if both[0].Text = ""; !reflect.DeepEqual(both[0], both[1]) {
+			t.Errorf("%s gives %+v, and %s %+v", c.sentence, both[0], c.mapping, both[1])
+		}
+	}
+	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nfaults: {rules: [crash during fsync]}")})
+	if r.Spec.Cost.SyncNs == 0 {
+		t.Error("an fsync takes no time, so nothing can happen during it")
 	}
 }
 

@@ -65,7 +65,7 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			if t.A != c.Node {
 				continue
 			}
-			v := src.Rare(t.Stream, 1+ways, r.RatePPM)
+			v := r.way(src, j, ways)
 			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Injected >= r.Max || !p.holds(r, t, m, c.Name, c.Path) {
 				continue
 			}
@@ -82,6 +82,23 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 		}
 	}
 	return harm
+}
+
+// way is what a rule draws for a call that it can harm in so many ways; 0 is nothing. A rule that asks for a number draws it at the first
+// call, and the way at the call of that number.
+func (r *Rule) way(src Chooser, t int, ways uint64) uint64 {
+	stream := r.Targets[t].Stream
+	if r.NthTo == 0 {
+		return src.Rare(stream, 1+ways, r.RatePPM)
+	}
+	c := &r.Counts[t]
+	if c.Met == 0 {
+		c.Drawn = src.Rare(stream, 1+r.numbers(), r.RatePPM)
+	}
+	if c.Met++; c.Drawn == 0 || c.Met != r.NthFrom+c.Drawn-1 {
+		return 0
+	}
+	return 1 + src.Rare(stream+"/way", ways, 0)
 }
 
 // ByID gives an active fault.

@@ -3,6 +3,7 @@ package fault
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,12 +14,20 @@ import (
 
 // Parse reads a rule written as a sentence:
 //
-//	KIND [on TARGETS] [at CALLS [of PATTERN]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [after D | after event N] [while ROLE] [when CONDITION]
+//	KIND [on TARGETS] [MOMENT [nth K[..K]]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [after D | after event N] [while ROLE] [when CONDITION]
 //
-// TARGETS and CALLS are lists joined by commas, R is from 0 to 1 or a percentage, D a duration such as 500ms, A how much of
+// MOMENT is one of
+//
+//	at CALLS [of PATTERN]
+//	during CALLS [of PATTERN]
+//	after CALLS [of PATTERN]
+//	after reply
+//	between CALLS [of PATTERN] and CALLS [of PATTERN]
+//
+// TARGETS and CALLS are lists joined by commas, K counts calls from 1 on, R is from 0 to 1 or a percentage, D a duration such as 500ms, A how much of
 // the fault there is: a duration, or for a drift a number of ppm such as 200ppm. The clauses
-// come in any order, but `when` is the last one: the condition is the rest. after and while are short for conditions;
-// several conditions must all be true. Without a rate, a rule with at, after, while or when injects at each
+// come in any order, but `when` is the last one: the condition is the rest. after with a time or an event, and while, are short for conditions;
+// several conditions must all be true. Without a rate, a rule with a moment, after, while or when injects at each
 // opportunity. Errors name the word.
 func Parse(text string) (world.FaultRule, error) {
 	s := sentence{words: strings.Fields(text)}
@@ -35,8 +44,8 @@ func Parse(text string) (world.FaultRule, error) {
 	rated := false
 	for word := s.next(); word != ""; word = s.next() {
 		clause := word
-		if word == "after" && len(s.words) > 0 && s.words[0] == "event" {
-			clause = "after event" // which may stand beside a duration
+		if word == "after" {
+			clause = s.afterWhat() // which may stand beside each other
 		}
 		if seen[clause] {
 			return r, fmt.Errorf("%q stands twice", clause)
@@ -46,14 +55,23 @@ func Parse(text string) (world.FaultRule, error) {
 		switch word {
 		case "on":
 			r.Targets, err = s.list("on", "the nodes or links that it affects")
-		case "at":
-			r.At, err = s.list("at", "system calls")
+		case "at", "during", "between":
+			err = s.moment(&r, world.Moment(strings.TrimPrefix(word, "at")))
 		case "of":
 			if len(r.At) == 0 && row.Place != OnCall {
-				err = fmt.Errorf("%q follows the system calls of `at`", "of")
+				err = fmt.Errorf("%q follows system calls", "of")
 				break
 			}
-			r.Path, err = s.need("of", "a pattern of file names, such as *.wal")
+			if r.Path != "" {
+				err = fmt.Errorf("%q stands twice", "of")
+				break
+			}
+			r.Path, err = s.need("of", patternNeed)
+		case "nth":
+			var text string
+			if text, err = s.need("nth", "the number of a call, or two: 1..200"); err == nil {
+				r.NthFrom, r.NthTo, err = ParseNth(text)
+			}
 		case "rate", "probability":
 			rated = true
 			r.RatePPM, err = s.rate()
@@ -83,9 +101,17 @@ func Parse(text string) (world.FaultRule, error) {
 		case "shape":
 			r.Shape, err = s.need("shape", "the shape of a partition, such as halves")
 		case "after":
-			var c string
-			c, err = s.after()
-			when = append(when, c)
+			switch clause {
+			case "after reply":
+				s.next()
+				err = s.moment(&r, world.AfterReply)
+			case "after a call":
+				err = s.moment(&r, world.AfterCall)
+			default:
+				var c string
+				c, err = s.after()
+				when = append(when, c)
+			}
 		case "while":
 			var role string
 			role, err = s.need("while", "a role, such as leader")
@@ -97,15 +123,15 @@ func Parse(text string) (world.FaultRule, error) {
 			when = append(when, strings.Join(s.words, " "))
 			s.words = nil
 		default:
-			err = fmt.Errorf("%q is no clause; there are on, at, of, rate, for, by, max, one way, shape, after, while and when", word)
+			err = fmt.Errorf("%q is no clause; there are on, at, during, after, between, of, nth, rate, for, by, max, one way, shape, while and when", word)
 		}
 		if err != nil {
 			return r, err
 		}
 	}
 	if !rated {
-		if len(when) == 0 && len(r.At) == 0 {
-			return r, fmt.Errorf("say how often to inject it: rate, or a moment by at, after, while or when")
+		if len(when) == 0 && !r.OnCalls() {
+			return r, fmt.Errorf("say how often to inject it: rate, or a moment by at, during, after, between, while or when")
 		}
 		r.RatePPM = tape.Certain
 	}
@@ -125,9 +151,12 @@ func Sentence(r *world.FaultRule) string {
 		}
 	}
 	clause(len(r.Targets) > 0, "on", strings.Join(r.Targets, ", "))
-	clause(len(r.At) > 0, "at", strings.Join(r.At, ", "))
+	clause(r.OnCalls(), momentWords[r.Moment], strings.Join(r.At, ", "))
 	clause(r.Path != "", "of", r.Path)
-	clause(r.RatePPM != tape.Certain || r.When == "" && len(r.At) == 0, "rate", strconv.FormatFloat(float64(r.RatePPM)/tape.Certain, 'f', -1, 64))
+	clause(r.Moment == world.Between, "and", strings.Join(r.Then, ", "))
+	clause(r.ThenPath != "", "of", r.ThenPath)
+	clause(r.NthTo > 0, "nth", nthOf(r.NthFrom, r.NthTo))
+	clause(r.RatePPM != tape.Certain || r.When == "" && !r.OnCalls(), "rate", strconv.FormatFloat(float64(r.RatePPM)/tape.Certain, 'f', -1, 64))
 	clause(r.MaxNs > 0, "for", spanOf(r.MinNs, r.MaxNs, func(ns int64) string { return time.Duration(ns).String() }))
 	clause(r.Most > 0, "by", spanOf(r.Least, r.Most, func(v int64) string {
 		if k := Kind(r.Kind); Known(k) && Of(k).Amount != nil && Of(k).Amount.PPM {
@@ -172,6 +201,45 @@ func After(ns int64) string {
 
 // AfterEvent is the condition that an event has happened.
 func AfterEvent(n uint64) string { return "event >= " + strconv.FormatUint(n, 10) }
+
+// momentWords begin the clause of a moment.
+var momentWords = map[world.Moment]string{world.Entering: "at", world.During: "during", world.AfterCall: "after", world.AfterReply: "after reply", world.Between: "between"}
+
+const patternNeed = "a pattern of file names, such as *.wal"
+
+// MaxNth bounds the number of a call that a rule asks for.
+const MaxNth = 1_000_000
+
+// ParseNth reads the number of a call, or the range that it is drawn from: 7, or 1..200.
+func ParseNth(text string) (from, to uint64, err error) {
+	first, last, two := strings.Cut(text, "..")
+	if !two {
+		last = first
+	}
+	from, err1 := strconv.ParseUint(first, 10, 64)
+	to, err2 := strconv.ParseUint(last, 10, 64)
+	if err1 != nil || err2 != nil || from < 1 || to < from || to > MaxNth {
+		return 0, 0, fmt.Errorf("%q is no number of a call from 1 to %d, and no range such as 1..200", text, MaxNth)
+	}
+	return from, to, nil
+}
+
+func nthOf(from, to uint64) string {
+	if from == to {
+		return strconv.FormatUint(from, 10)
+	}
+	return fmt.Sprintf("%d..%d", from, to)
+}
+
+// ParseBetween reads the two calls of Between into a rule: CALLS [of PATTERN] and CALLS [of PATTERN].
+func ParseBetween(r *world.FaultRule, text string) error {
+	s := sentence{words: strings.Fields(text)}
+	err := s.moment(r, world.Between)
+	if err == nil && len(s.words) > 0 {
+		return fmt.Errorf("%q is too much behind the two calls", strings.Join(s.words, " "))
+	}
+	return err
+}
 
 // sentence is what is left of a rule's text.
 type sentence struct{ words []string }
@@ -290,8 +358,51 @@ func (s *sentence) count(clause string) (int, error) {
 	return int(n), nil
 }
 
+// moment reads the calls of a moment into a rule.
+func (s *sentence) moment(r *world.FaultRule, m world.Moment) (err error) {
+	word := momentWords[m]
+	if r.OnCalls() {
+		return fmt.Errorf("%q stands beside %q, and a rule has one moment", word, momentWords[r.Moment])
+	}
+	if r.Moment = m; m == world.AfterReply {
+		return nil
+	}
+	if r.At, r.Path, err = s.calls(word); err != nil || m != world.Between {
+		return err
+	}
+	if s.next() != "and" {
+		return fmt.Errorf("%q is followed by two calls with `and` between them, such as: between fsync of *.tmp and rename of *.snap", word)
+	}
+	r.Then, r.ThenPath, err = s.calls("and")
+	return err
+}
+
+// calls reads a list of system calls, and the pattern of their files.
+func (s *sentence) calls(clause string) (calls []string, pattern string, err error) {
+	if calls, err = s.list(clause, "system calls"); err == nil && len(s.words) > 0 && s.words[0] == "of" {
+		s.next()
+		pattern, err = s.need("of", patternNeed)
+	}
+	return calls, pattern, err
+}
+
+// afterWhat names the clause that begins with after: what follows is an event, a reply, a call or a time.
+func (s *sentence) afterWhat() string {
+	switch {
+	case len(s.words) == 0:
+	case s.words[0] == "event" || s.words[0] == "reply":
+		return "after " + s.words[0]
+	case callName.MatchString(strings.TrimSuffix(s.words[0], ",")) || strings.Contains(s.words[0], ","):
+		return "after a call"
+	}
+	return "after"
+}
+
+// callName is what a system call may be named.
+var callName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
 func (s *sentence) after() (string, error) {
-	word, err := s.need("after", "a duration such as 5s, or `event` and a number")
+	word, err := s.need("after", "a duration such as 5s, `event` and a number, `reply`, or a system call")
 	if err != nil {
 		return "", err
 	}
@@ -301,7 +412,7 @@ func (s *sentence) after() (string, error) {
 	}
 	d, err := time.ParseDuration(word)
 	if err != nil || d < 0 {
-		return "", fmt.Errorf("%q is followed by a duration such as 5s or by %q and a number, not by %q", "after", "event", word)
+		return "", fmt.Errorf("%q is followed by a duration such as 5s, by %q and a number, by %q or by a system call, not by %q", "after", "event", "reply", word)
 	}
 	return After(d.Nanoseconds()), nil
 }

@@ -25,6 +25,13 @@ func TestSentences(t *testing.T) {
 			world.FaultRule{Kind: "pause", RatePPM: tape.Certain, When: `(event >= 1000) and (node == 'n1' or struck > 2)`}},
 		{"clock_skew rate 1% by 100ms..2s", world.FaultRule{Kind: "clock_skew", RatePPM: 10_000, Least: 100e6, Most: 2e9}},
 		{"clock_drift on n1 rate 1 by 200ppm", world.FaultRule{Kind: "clock_drift", RatePPM: tape.Certain, Targets: []string{"n1"}, Least: 200e3, Most: 200e3}},
+		{"power_loss during fsync of *.wal", world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain, Moment: world.During, At: []string{"fsync"}, Path: "*.wal"}},
+		{"crash after fsync, fdatasync of *.wal after 5s after event 7 rate 1%", world.FaultRule{Kind: "crash", RatePPM: 10_000, Moment: world.AfterCall,
+			At: []string{"fsync", "fdatasync"}, Path: "*.wal", When: "(time_s >= 5) and (event >= 7)"}},
+		{"power_loss after reply nth 3 while leader", world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain, Moment: world.AfterReply, NthFrom: 3, NthTo: 3, When: `role == "leader"`}},
+		{"crash between fsync, fdatasync of *.tmp and rename of *.snap max 1", world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Moment: world.Between, At: []string{"fsync", "fdatasync"},
+			Path: "*.tmp", Then: []string{"rename"}, ThenPath: "*.snap", Max: 1}},
+		{"crash at fsync of *.wal nth 1..200", world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync"}, Path: "*.wal", NthFrom: 1, NthTo: 200}},
 		{"drop rate 1 while role=leader", world.FaultRule{Kind: "drop", RatePPM: tape.Certain, When: `role == "leader"`}},
 	} {
 		c.want.ByUser = true
@@ -47,11 +54,19 @@ func TestBadSentences(t *testing.T) {
 		{"crash rate 1 max many", `followed by a number, not by "many"`},
 		{"crash on n1, rate", "how often"},
 		{"crash on n1,, rate 1", "joined by commas"},
-		{"crash of *.wal rate 1", "follows the system calls"},
+		{"crash of *.wal rate 1", "follows system calls"},
+		{"crash at fsync of a of b", `"of" stands twice`},
+		{"crash at fsync after reply", "a rule has one moment"},
+		{"crash between fsync of *.wal", "followed by two calls"},
+		{"crash between fsync and", "followed by system calls"},
+		{"crash at fsync nth 0", "no number of a call"},
+		{"crash at fsync nth 5..2", "no range such as 1..200"},
+		{"crash at fsync nth", "followed by the number of a call"},
 		{"crash rate 1 rate 1", `"rate" stands twice`},
 		{"crash rate 1 sometimes", `"sometimes" is no clause`},
 		{"crash one rate 1", `is followed by "way"`},
-		{"crash after noon", "followed by a duration"},
+		{"crash after 5 s", "followed by a duration"},
+		{"crash after", "followed by a duration"},
 		{"crash rate 1 by 5s", "has no amount"},
 		{"clock_skew rate 1 by 200ppm", "is no duration"},
 		{"clock_drift rate 1 by 5s", "is no drift"},
@@ -132,6 +147,12 @@ func TestBadConditions(t *testing.T) {
 		{world.FaultRule{When: strings.Repeat(" ", MaxConditionBytes) + "true"}, "the limit is"},
 		{world.FaultRule{At: []string{"write"}, Path: "[a"}, "no pattern"},
 		{world.FaultRule{Path: "*.wal"}, "name some with at"},
+		{world.FaultRule{At: []string{"fsync"}, Moment: world.Between, Then: []string{"rename"}, ThenPath: "[a"}, "no pattern"},
+		{world.FaultRule{At: []string{"fsync"}, Moment: world.Between}, `"between" needs system calls`},
+		{world.FaultRule{Moment: world.AfterCall}, `"after" needs system calls`},
+		{world.FaultRule{At: []string{"fsync"}, Moment: world.During}, "simulation.cost.sync_ns"},
+		{world.FaultRule{At: []string{"rename"}, Moment: world.During}, "rename does not wait for the disk"},
+		{world.FaultRule{NthFrom: 1, NthTo: 3}, `"nth" counts system calls`},
 	} {
 		c.rule.Kind, c.rule.RatePPM = "crash", 1
 		if _, err := New(threeNodes(c.rule)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -140,6 +161,9 @@ func TestBadConditions(t *testing.T) {
 	}
 	if _, err := New(threeNodes(world.FaultRule{Kind: "drop", RatePPM: 1, At: []string{"write"}})); err == nil {
 		t.Error("a fault of packets is injected at a system call")
+	}
+	if _, err := New(threeNodes(world.FaultRule{Kind: "fsync_fail", RatePPM: 1, Moment: world.AfterCall, At: []string{"fsync"}})); err == nil || !strings.Contains(err.Error(), `use "at"`) {
+		t.Errorf("a failure of calls is injected after one: %v", err)
 	}
 	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: "1 / struck > 100 and node[9:] == '' and event % struck == 0"}))
 	p.Step(tape.NewSource(tape.Tape{}), &Moment{})
@@ -153,8 +177,8 @@ func TestRulesAtCalls(t *testing.T) {
 	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync", "rename"}, Path: "*.wal", Max: 1, Targets: []string{"n1", "n2"}})
 	p := mustPlan(t, spec)
 	src := tape.NewSource(tape.Tape{Seed: 1})
-	if !reflect.DeepEqual(p.Entries(), []string{"fsync", "rename"}) {
-		t.Errorf("calls %v", p.Entries())
+	if want := []Watch{{Call: "fsync", Entered: true}, {Call: "rename", Entered: true}}; !reflect.DeepEqual(p.Watches(), want) {
+		t.Errorf("calls %v", p.Watches())
 	}
 	if a := p.Step(src, &Moment{}); a != nil {
 		t.Errorf("it injects once a time step: %+v", a)
@@ -274,6 +298,10 @@ func TestSentence(t *testing.T) {
 		"clock_drift rate 0.000001 by 200ppm..500000ppm",
 		"slow_disk on n1 by 5ms when operations > 100 and logs.elected < 2",
 		"write_fail of /data/* rate 1",
+		"power_loss on n1 during fsync of *.wal rate 0.1",
+		"power_loss after reply nth 1..50 for 500ms..3s",
+		"crash after rename of *.snap max 1 when time_s >= 5",
+		"crash between fsync, fdatasync of *.tmp and rename of *.snap nth 7",
 	} {
 		r, err := Parse(text)
 		if err != nil {

@@ -103,7 +103,9 @@ type Plan struct {
 	BeganNs   int64    // when it began
 	Active    []Action // injections that were started and not ended, by ID
 	LastID    int
-	Servers   []string // in the Spec's order
+	Pending   []Pending // injections that were drawn and have not begun
+	LastTurn  int       // the ID of the last of them
+	Servers   []string  // in the Spec's order
 	Clients   []string
 	// Unsupported are kinds with a rate above 0 that this package does not know.
 	Unsupported []Kind
@@ -128,7 +130,13 @@ type Rule struct {
 	When     string   // a condition, or empty
 	At       []string // system calls, or none
 	Path     string   // of the files that they are about
-	Injected int      // how often the rule was injected
+	Moment   world.Moment
+	Then     []string // for Between: the calls that end it
+	ThenPath string   // of the files that they are about
+	NthFrom  uint64   // the numbers of a call that it injects at one of; 0 is all calls
+	NthTo    uint64
+	Counts   []Count // by target, with NthTo
+	Injected int     // how often the rule was injected
 	Slow     Slow
 	Masked   bool // turned off in this run
 	Targets  []Target
@@ -169,9 +177,13 @@ func New(spec *world.Spec) (*Plan, error) {
 			p.Unsupported = append(p.Unsupported, kind)
 			continue
 		}
-		rule := Rule{Kind: kind, Row: rank(kind), Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path}
+		rule := Rule{Kind: kind, Row: rank(kind), Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path,
+			Moment: r.Moment, Then: r.Then, ThenPath: r.ThenPath, NthFrom: r.NthFrom, NthTo: r.NthTo}
 		if err := rule.check(); err != nil {
 			return nil, err
+		}
+		if rule.Moment == world.During && spec.Cost.SyncNs == 0 {
+			return nil, fmt.Errorf("fault %s: calls take no time at the disk, so there is no moment during one; set simulation.cost.sync_ns", kind)
 		}
 		if err := CheckShape(&r, p.Servers); err != nil {
 			return nil, fmt.Errorf("fault %s: %w", kind, err)
@@ -207,6 +219,7 @@ func New(spec *world.Spec) (*Plan, error) {
 			}
 			rule.Targets = append(rule.Targets, t)
 		}
+		rule.forget()
 		p.Rules = append(p.Rules, rule)
 		p.Ledger.entry(kind) // so that a kind that is never injected shows as 0
 	}
@@ -238,9 +251,7 @@ func (r *Rule) key() string {
 	if r.OneWay {
 		key += "-oneway"
 	}
-	if len(r.At) > 0 {
-		key += "@" + strings.Join(r.At, "+")
-	}
+	key += r.momentKey()
 	return key
 }
 
@@ -252,13 +263,16 @@ func (r *Rule) check() error {
 			return fmt.Errorf("fault %s: %w", r.Kind, err)
 		}
 	}
-	switch _, err := path.Match(r.Path, ""); {
-	case err != nil:
-		return fmt.Errorf("fault %s: %q is no pattern of file names: %w", r.Kind, r.Path, err)
-	case r.Path != "" && len(r.At) == 0 && row.Place != OnCall:
+	for _, pattern := range []string{r.Path, r.ThenPath} {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("fault %s: %q is no pattern of file names: %w", r.Kind, pattern, err)
+		}
+	}
+	if r.Path != "" && len(r.At) == 0 && row.Place != OnCall {
 		return fmt.Errorf("fault %s: files are matched at system calls; name some with at", r.Kind)
-	case len(r.At) > 0 && row.Place == OnPacket:
-		return fmt.Errorf("fault %s: it affects packets, not system calls", r.Kind)
+	}
+	if why := WrongMoment(row, r.Moment, r.At, r.Then, r.NthTo); why != "" {
+		return fmt.Errorf("fault %s: %s", r.Kind, why)
 	}
 	for _, call := range r.At {
 		if row.Call != nil && !slices.Contains(row.Call.Names, call) {
@@ -396,11 +410,11 @@ func (p *Plan) Step(src Chooser, m *Moment) []Action {
 	var started []Action
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if !r.perStep() {
+		if r.Masked || !r.PerStep() {
 			continue
 		}
 		for t := range r.Targets {
-			if a, ok := p.draw(src, r, &r.Targets[t], m, "", ""); ok {
+			if a, ok := p.draw(src, r, t, m, "", ""); ok {
 				started = append(started, a)
 			}
 		}
@@ -421,7 +435,7 @@ func First(spec *world.Spec, t tape.Tape, steps uint64) (step uint64, ok bool) {
 	for ; step < steps; step++ {
 		for i := range p.Rules {
 			r := &p.Rules[i]
-			if !r.perStep() {
+			if r.Masked || !r.PerStep() {
 				continue
 			}
 			for k := range r.Targets {
@@ -435,66 +449,41 @@ func First(spec *world.Spec, t tape.Tape, steps uint64) (step uint64, ok bool) {
 	return 0, false
 }
 
-// perStep reports whether a rule draws at each time step.
-func (r *Rule) perStep() bool { return Table[r.Row].PerStep() && len(r.At) == 0 && !r.Masked }
+// PerStep reports whether a rule draws at each time step.
+func (r *Rule) PerStep() bool { return Table[r.Row].PerStep() && !r.onCalls() }
+
+// onCalls is world.FaultRule.OnCalls.
+func (r *Rule) onCalls() bool { return len(r.At) > 0 || r.Moment == world.AfterReply }
 
 // drawn is what a rule draws for a target at one opportunity; 0 is nothing.
 func (r *Rule) drawn(src Chooser, t *Target) uint64 {
-	return src.Rare(t.Stream, 1+DurationSteps*r.shapes(t), r.RatePPM)
-}
-
-// Enter draws the injections of rules with at, as a program of a node enters a system call. files are what the call is
-// about, the new name first: a call meets one injection, whichever of them a rule names.
-func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string) []Action {
-	if !p.On {
-		return nil
-	}
-	var started []Action
-	for i := range p.Rules {
-		r := &p.Rules[i]
-		if r.Masked || Table[r.Row].Place == OnCall || len(r.At) == 0 {
-			continue
-		}
-		file, ok := r.meets(call, files)
-		if !ok {
-			continue
-		}
-		for t := range r.Targets {
-			if target := &r.Targets[t]; target.A != node && target.B != node && !slices.Contains(target.Members, node) {
-				continue
-			}
-			if a, ok := p.draw(src, r, &r.Targets[t], m, call, file); ok {
-				started = append(started, a)
-			}
-		}
-	}
-	return started
-}
-
-// Entries lists the system calls at which Enter may inject.
-func (p *Plan) Entries() []string {
-	var calls []string
-	for i := range p.Rules {
-		if Table[p.Rules[i].Row].Place != OnCall {
-			calls = append(calls, p.Rules[i].At...)
-		}
-	}
-	slices.Sort(calls)
-	return slices.Compact(calls)
+	return src.Rare(t.Stream, 1+DurationSteps*r.shapes(t)*r.places(), r.RatePPM)
 }
 
 // draw decides whether a rule injects into a target at one opportunity, and how.
-func (p *Plan) draw(src Chooser, r *Rule, t *Target, m *Moment, call, file string) (Action, bool) {
-	v := r.drawn(src, t)
-	if v == 0 || r.Max > 0 && r.Injected >= r.Max || p.busy(&Table[r.Row], t.Name) || !p.holds(r, t, m, call, file) {
+func (p *Plan) draw(src Chooser, r *Rule, t int, m *Moment, call, file string) (Action, bool) {
+	v := r.meet(src, t)
+	if v == 0 || !p.may(r, t, m, call, file) {
 		return Action{}, false
 	}
-	a := Action{Kind: r.Kind, Target: t.Name}
+	return p.inject(r, t, v, m), true
+}
+
+// may reports whether a rule can inject into a target now.
+func (p *Plan) may(r *Rule, t int, m *Moment, call, file string) bool {
+	target := &r.Targets[t]
+	return !(r.Max > 0 && r.Injected >= r.Max) && !p.busy(&Table[r.Row], target.Name) && p.holds(r, target, m, call, file)
+}
+
+// inject begins what a rule has drawn for a target.
+func (p *Plan) inject(r *Rule, t int, v uint64, m *Moment) Action {
+	target := &r.Targets[t]
+	a := Action{Kind: r.Kind, Target: target.Name}
 	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); Table[r.Row].UntilEnd {
 		a.DurationNs = max(p.MaxTimeNs-m.NowNs, 1)
 	}
-	p.aim(&a, r, t, (v-1)/DurationSteps)
-	return p.begin(a, r, m), true
+	p.aim(&a, r, target, (v-1)/DurationSteps%r.shapes(target))
+	return p.begin(a, r, m)
 }
 
 // begin numbers an injection of a rule and takes it among those under way.
@@ -504,6 +493,9 @@ func (p *Plan) begin(a Action, r *Rule, m *Moment) Action {
 	a.ID, a.Rule, a.StartNs = p.LastID, r.Number, m.NowNs
 	if !Table[r.Row].Instant {
 		p.Active = append(p.Active, a)
+	}
+	if Table[r.Row].Kills() {
+		p.Pending = slices.DeleteFunc(p.Pending, func(w Pending) bool { return w.Node == a.Node })
 	}
 	p.Ledger.plan(a.Kind, a.Rule)
 	return a
@@ -571,7 +563,7 @@ func (p *Plan) Down(id int, nowNs int64) {
 func (p *Plan) Heal(nowNs int64) []Action {
 	p.On = false
 	active := p.Active
-	p.Active = nil
+	p.Active, p.Pending = nil, nil
 	for _, a := range active {
 		p.Ledger.ended(a.ID, nowNs)
 	}
@@ -644,6 +636,9 @@ func (r *Rule) touches(from, to string) bool {
 func (p *Plan) Again() *Plan {
 	q := *p
 	q.Rules = slices.Clone(p.Rules)
+	for i := range q.Rules {
+		q.Rules[i].forget()
+	}
 	q.Ledger.Entries, q.Ledger.Rules = slices.Clone(p.Ledger.Entries), slices.Clone(p.Ledger.Rules)
 	return &q
 }

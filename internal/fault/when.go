@@ -139,16 +139,19 @@ func (r *Rule) meets(call string, files []string) (string, bool) {
 }
 
 // about reports whether a rule speaks of a call on a file.
-func (r *Rule) about(call, file string) bool {
-	if len(r.At) > 0 && !slices.Contains(r.At, call) {
+func (r *Rule) about(call, file string) bool { return matches(r.At, r.Path, call, file) }
+
+// matches reports whether a call is among some, if there are any, and its file fits a pattern, if there is one.
+func matches(calls []string, pattern, call, file string) bool {
+	if len(calls) > 0 && !slices.Contains(calls, call) {
 		return false
 	}
-	if r.Path == "" {
+	if pattern == "" {
 		return true
 	}
-	if !strings.Contains(r.Path, "/") {
+	if !strings.Contains(pattern, "/") {
 		file = path.Base(file)
 	}
-	ok, _ := path.Match(r.Path, file) // New has looked at the pattern
+	ok, _ := path.Match(pattern, file) // New has looked at the pattern
 	return ok
 }

@@ -618,11 +618,34 @@ type FaultRule struct {
 	ByUser bool `json:"by_user,omitempty"`
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.
 	When string `json:"when,omitempty"`
-	// At names system calls: the rule draws, and injects, as a program of the target enters one of them, and not once a
+	// At names system calls: the rule draws, and injects, where a program of the target makes one of them, and not once a
 	// time step. Path bounds that to calls on files: a pattern as of path.Match, of the last element if it has no slash.
 	At   []string `json:"at,omitempty"`
 	Path string   `json:"path,omitempty"`
+	// Moment says when that is; empty is as the program enters the call.
+	Moment Moment `json:"moment,omitempty"`
+	// Then and ThenPath are the calls that end what Between began.
+	Then     []string `json:"then,omitempty"`
+	ThenPath string   `json:"then_path,omitempty"`
+	// NthFrom and NthTo bound the number of the one call, counted from 1 in a run's chaos phase for each target, at which the
+	// rule injects; 0 is each call.
+	NthFrom uint64 `json:"nth_from,omitempty"`
+	NthTo   uint64 `json:"nth_to,omitempty"`
 }
+
+// Moment is when a FaultRule injects, if not at time steps.
+type Moment string
+
+const (
+	Entering   Moment = ""        // as a program enters one of the calls of At, before the call has any effect
+	During     Moment = "during"  // while one of the calls of At waits for the disk
+	AfterCall  Moment = "after"   // once one of the calls of At had its effect, before the program runs on
+	AfterReply Moment = "reply"   // once the first bytes of an answer to a client have left the target
+	Between    Moment = "between" // after one of the calls of At had its effect, and before one of Then has any
+)
+
+// OnCalls reports whether the rule injects at what programs do, and not at time steps.
+func (r *FaultRule) OnCalls() bool { return len(r.At) > 0 || r.Moment == AfterReply }
 
 // NodeRole is something that a node is at times, such as a leader. Conditions of fault rules ask for it. A Check that
 // passes says that the node has the role; without one, lines of its log show it: the role begins with one that matches Log

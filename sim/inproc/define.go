@@ -500,6 +500,9 @@ func possible(r *world.FaultRule) error {
 	case fault.MemoryPressure, fault.OOM:
 		return errors.New("the memory of nodes is that of this process; crash ends them")
 	}
+	if r.Moment != world.Entering {
+		return errors.New("worlds inside one process inject faults at calls, and not during, after or between them; write at")
+	}
 	for _, call := range r.At {
 		if !slices.Contains(callNames[1:], call) {
 			return fmt.Errorf("there is no call %q; calls are %s", call, strings.Join(callNames[1:firstEngine], ", "))

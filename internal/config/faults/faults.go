@@ -51,7 +51,7 @@ func Read(l *load.State, n *source.Node) {
 			l.Idle(p.Position, "faults.disk.profile", "no fault with a power loss has a rate above 0")
 		}
 	}
-	if fault.LosesPower(f) {
+	if fault.LosesPower(f) || slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Moment == world.During }) {
 		l.Spec.Cost.SyncNs = usualSyncNs
 	}
 	unstopped(l)

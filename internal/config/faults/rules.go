@@ -65,10 +65,58 @@ func sentence(l *load.State, n *source.Node, key string, roles []string) (world.
 		partShape(l, n.Position, &r, key)
 		hidden(l, n.Position, &r, key)
 	}
-	if len(l.Errs) == before && len(r.At) > 0 {
+	if len(l.Errs) == before && (r.OnCalls() || r.NthTo > 0) {
 		calls(l, n.Position, &r, key)
 	}
 	return r, len(l.Errs) == before
+}
+
+// moments are the keys of a rule that say at what programs do it injects.
+var moments = []string{"at", "during", "after_call", "after_reply", "between"}
+
+// moment reads where a rule injects, and gives the place of the key that says so; nil if there is none.
+func moment(l *load.State, n *source.Node, r *world.FaultRule, key string) (at *source.Node) {
+	for _, name := range moments {
+		written := n.Get(name)
+		switch {
+		case written == nil, name == "after_reply" && !source.ValueOr(written, false):
+			continue
+		case at != nil:
+			l.Fail(written.Position, "remove all but one of them", "%s has more than one of %s", key, strings.Join(moments, ", "))
+			return at
+		}
+		at = written
+		switch name {
+		case "between":
+			if err := fault.ParseBetween(r, written.Text); err != nil {
+				l.Fail(written.Position, "write it such as: fsync of *.tmp and rename of *.snap", "%s.between: %v", key, err)
+			}
+			if p := n.Get("path"); p != nil {
+				l.Fail(p.Position, "write the pattern behind the call: fsync of *.tmp and rename of *.snap", "%s.path stands beside `between`, which has two calls", key)
+			}
+			continue
+		case "after_reply":
+			r.Moment = world.AfterReply
+			continue
+		case "during":
+			r.Moment = world.During
+		case "after_call":
+			r.Moment = world.AfterCall
+		}
+		for _, c := range written.Scalars() {
+			r.At = append(r.At, c.Text)
+		}
+	}
+	if nth := n.Get("nth"); nth != nil {
+		var err error
+		if r.NthFrom, r.NthTo, err = fault.ParseNth(nth.Text); err != nil {
+			l.Fail(nth.Position, "write a number such as 7, or a range such as 1..200", "%s.nth: %v", key, err)
+		}
+		if at == nil {
+			at = nth
+		}
+	}
+	return at
 }
 
 // conditions are those of a rule, each of which must hold.
@@ -117,14 +165,12 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 		l.Missing(n, "kind", "add `kind:`, one of "+strings.Join(keys.FaultKinds, ", "), "%s has no kind", key)
 		return r, false
 	}
-	for _, c := range n.Get("at").Scalars() {
-		r.At = append(r.At, c.Text)
-	}
+	at := moment(l, n, &r, key)
 	when := conditions(l, n, &r, key, roles)
 	r.When = fault.All(when...)
 	switch {
 	case n.Has("rate"):
-	case len(when) > 0 || len(r.At) > 0:
+	case len(when) > 0 || r.OnCalls():
 		r.RatePPM = 1_000_000
 	default:
 		l.Missing(n, "rate", "add `rate:`, from 0 to 1", "%s has no rate", key)
@@ -153,12 +199,12 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 		r.Shape = s.Text
 		partShape(l, s.Position, &r, key)
 	}
-	switch at := n.Get("at"); {
-	case at != nil && len(r.At) == 0:
-		l.Fail(at.Position, "list system calls, such as fsync", "%s.at is empty", key)
-	case at != nil:
+	switch {
+	case at != nil && len(r.At) == 0 && r.Moment != world.AfterReply && !n.Has("nth"):
+		l.Fail(at.Position, "list system calls, such as fsync", "%s has an empty list of calls", key)
+	case at != nil && len(l.Errs) == before:
 		calls(l, at.Position, &r, key)
-	case r.Path != "" && fault.Of(fault.Kind(r.Kind)).Place != fault.OnCall:
+	case at == nil && r.Path != "" && fault.Of(fault.Kind(r.Kind)).Place != fault.OnCall:
 		l.Fail(n.Get("path").Position, "add `at:` with system calls", "%s.path applies to system calls, and there is no `at:`", key)
 	}
 	return r, len(l.Errs) == before
@@ -166,7 +212,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 
 // calls checks the system calls at which a rule injects, and the files.
 func calls(l *load.State, at source.Position, r *world.FaultRule, key string) {
-	for _, c := range r.At {
+	for _, c := range slices.Concat(r.At, r.Then) {
 		if !callName.MatchString(c) {
 			l.Fail(at, "write a name as strace prints it, such as fsync", "%s: %q is not the name of a system call", key, source.Shorten(c))
 		}
@@ -177,11 +223,13 @@ func calls(l *load.State, at source.Position, r *world.FaultRule, key string) {
 			l.Fail(at, "use some of "+strings.Join(row.Call.Names, ", ")+", or use another kind", "%s: %s cannot be injected into %s", key, r.Kind, c)
 		}
 	}
-	if row.Place == fault.OnPacket {
-		l.Fail(at, "remove the system calls, or use a kind that applies to nodes", "%s: %s applies to packets, and takes no system calls", key, r.Kind)
+	if why := fault.WrongMoment(row, r.Moment, r.At, r.Then, r.NthTo); why != "" {
+		l.Fail(at, "see docs/reference/faults.md for moments", "%s: %s: %s", key, r.Kind, why)
 	}
-	if _, err := path.Match(r.Path, ""); err != nil {
-		l.Fail(at, "write a pattern such as *.wal", "%s: %q is not a valid pattern for file names", key, source.Shorten(r.Path))
+	for _, pattern := range []string{r.Path, r.ThenPath} {
+		if _, err := path.Match(pattern, ""); err != nil {
+			l.Fail(at, "write a pattern such as *.wal", "%s: %q is not a valid pattern for file names", key, source.Shorten(pattern))
+		}
 	}
 	l.Places[load.Place{Part: engine.PartFault, Name: strings.Join(r.At, ",")}] = load.Location{Position: at, Key: key}
 }

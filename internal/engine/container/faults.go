@@ -67,8 +67,8 @@ func undeliverable(spec *world.Spec) (all engine.Mistakes) {
 		case isClock(fault.Kind(r.Kind)) && faker() == "":
 			m.Problem = fmt.Sprintf("%s needs libfaketime, which is not on this machine", r.Kind)
 			m.Remedy = "install it (`apt-get install libfaketime`), leave the rule out, or use --engine native"
-		case len(r.At) > 0:
-			m.Problem = fmt.Sprintf("the container engine cannot inject %s at a system call: it does not see them", r.Kind)
+		case r.OnCalls():
+			m.Problem = fmt.Sprintf("the container engine cannot inject %s at a system call or a reply: it does not see them", r.Kind)
 		default:
 			continue
 		}

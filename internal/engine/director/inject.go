@@ -42,16 +42,6 @@ func (d *Director) Moment() *fault.Moment {
 	return &d.moment
 }
 
-// Entering injects faults as a program of a node is about to make a system call, before the call has any effect.
-func (d *Director) Entering(node, call string, files ...string) error {
-	actions := d.Plan.Enter(d.tape, d.Moment(), node, call, files...)
-	if len(actions) == 0 {
-		return nil
-	}
-	d.Due = 0 // the ends of what has begun are to be waited for
-	return d.deliver(actions)
-}
-
 // Call draws the fault that a call on a disk meets.
 func (d *Director) Call(c *fault.Call) fault.Harm { return d.Plan.Call(d.tape, d.Moment(), c) }
 
@@ -64,8 +54,7 @@ func (d *Director) Begin(id int) error {
 	if !ok {
 		return nil
 	}
-	d.Due = 0
-	return d.deliver([]fault.Action{a})
+	return d.strike([]fault.Action{a})
 }
 
 // deliver performs injections. What was not delivered does not count.

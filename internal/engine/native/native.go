@@ -187,14 +187,13 @@ func (w *World) connect() {
 func (w *World) direct(setting *director.Setting) error {
 	w.director = setting.New(w.tape, actuator{w}, &w.outcome)
 	k := w.kernel
-	if unknown := linux.WatchCalls(k, setting.Faults().Entries()); len(unknown) > 0 {
+	if unknown := linux.WatchCalls(k, setting.Faults().Watches()); len(unknown) > 0 {
 		return fmt.Errorf("faults are injected at %s, at which worlds never stop", strings.Join(unknown, ", "))
 	}
-	k.Entering = func(node kernel.NodeID, call string, files []string) {
-		if err := w.director.Entering(w.spec.Nodes[node].Name, call, files...); err != nil && w.failure == nil {
-			w.failure = err
-		}
+	if setting.Faults().Replies() {
+		linux.WatchReplies(k)
 	}
+	k.Moments = moments{w}
 	return nil
 }
 

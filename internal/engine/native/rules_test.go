@@ -37,8 +37,13 @@ func ruled(t *testing.T, n1, n2 string, rules ...string) *world.Spec {
 // play runs a world and gives what each node printed, its happenings other than calls, and its outcome.
 func play(t *testing.T, spec *world.Spec) (logs map[string]string, happened []string, out *engine.Outcome) {
 	t.Helper()
+	return playSeed(t, spec, 5)
+}
+
+func playSeed(t *testing.T, spec *world.Spec, seed uint64) (logs map[string]string, happened []string, out *engine.Outcome) {
+	t.Helper()
 	logs = map[string]string{}
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: seed}, engine.Options{
 		Log: func(l engine.LogLine) { logs[l.Node] += l.Text + "\n" },
 		Observe: func(e *engine.Event) {
 			if e.Thread == "" {

@@ -54,13 +54,19 @@ func atCalls(r *world.FaultRule) (all engine.Mistakes) {
 	wrong := func(remedy, problem string, args ...any) {
 		all = append(all, engine.Mistake{Part: engine.PartFault, Name: strings.Join(r.At, ","), Problem: fmt.Sprintf(problem, args...), Remedy: remedy})
 	}
-	for _, call := range r.At {
-		if why := linux.Unwatched(call); why != "" {
-			wrong("name a call as strace shows it, such as fsync", "a rule cannot inject at %q: %s", call, why)
-		} else if r.Path != "" && !linux.AboutFiles(call) {
-			wrong("leave out the pattern of files, or name calls on files, such as fsync", "%s is not about a file whose name is known, so none matches %q", call, r.Path)
+	look := func(calls []string, pattern string, moment world.Moment) {
+		for _, call := range calls {
+			if why := linux.Unwatched(call); why != "" {
+				wrong("name a call as strace shows it, such as fsync", "a rule cannot inject at %q: %s", call, why)
+			} else if why := linux.Unreturned(call); why != "" && moment != world.Entering {
+				wrong("use `at`, or name another call", "a rule cannot inject after %q: %s", call, why)
+			} else if pattern != "" && !linux.AboutFiles(call) {
+				wrong("leave out the pattern of files, or name calls on files, such as fsync", "%s is not about a file whose name is known, so none matches %q", call, pattern)
+			}
 		}
 	}
+	look(r.At, r.Path, r.Moment)
+	look(r.Then, r.ThenPath, world.Entering)
 	return all
 }
 

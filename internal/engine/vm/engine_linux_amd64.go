@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/netip"
@@ -80,8 +81,8 @@ func (e *Engine) world(spec *world.Spec, t tape.Tape, o engine.Options) (*World,
 	if err != nil {
 		return nil, err
 	}
-	if calls := setting.Faults().Entries(); len(calls) > 0 {
-		return nil, fmt.Errorf("the engine vm injects no faults at system calls (%s); use --engine native", strings.Join(calls, ", "))
+	if p := setting.Faults(); len(p.Watches()) > 0 || p.Replies() {
+		return nil, errors.New("the engine vm injects no faults at system calls and replies; use --engine native")
 	}
 	w.Nodes = make([]nodeState, len(spec.Nodes))
 	w.Links = map[[2]int]wire.Link{}

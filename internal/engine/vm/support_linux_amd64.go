@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ var kinds = []fault.Kind{fault.Partition, fault.Clog, fault.SlowLink, fault.Rese
 	fault.Crash, fault.Restart, fault.Pause, fault.OOM, fault.DiskFull}
 
 func injects(r *world.FaultRule) bool {
-	return len(r.At) == 0 && slices.Contains(kinds, fault.Kind(r.Kind))
+	return !r.OnCalls() && slices.Contains(kinds, fault.Kind(r.Kind))
 }
 
 // supported is a Spec without faults of presets that this engine does not inject, with a warning if there are such.
@@ -37,8 +38,8 @@ func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
 			continue
 		}
 		m := engine.Mistake{Part: engine.PartFault, Name: r.Kind, Problem: "the engine vm does not inject " + r.Kind, Remedy: "leave it out, or use --engine native"}
-		if len(r.At) > 0 {
-			m.Name, m.Problem = strings.Join(r.At, ","), "the engine vm injects no faults at system calls"
+		if r.OnCalls() {
+			m.Name, m.Problem = cmp.Or(strings.Join(r.At, ","), r.Kind), "the engine vm injects no faults at system calls and replies"
 		}
 		all = append(all, m)
 	}

@@ -46,7 +46,7 @@ func newSpace(spec *world.Spec) (*space, error) {
 			continue
 		}
 		for _, target := range r.Targets {
-			t.add(dimension{stream: target.Stream, kind: r.Kind, rule: r.Number, steps: len(r.At) == 0 && fault.Of(r.Kind).PerStep(),
+			t.add(dimension{stream: target.Stream, kind: r.Kind, rule: r.Number, steps: r.PerStep(),
 				conditional: r.When != "", minNs: r.MinNs, maxNs: r.MaxNs})
 		}
 	}

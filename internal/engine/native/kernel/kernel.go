@@ -184,9 +184,8 @@ func (k *Kernel) enter(t *Thread, s *machine.Stop) {
 			return
 		}
 	}
-	if k.Watched != nil && k.Watched[t.Call.Nr] && !k.Nodes[t.Node].Driver {
-		k.Entering(t.Node, k.system.Calls[t.Call.Nr].Name, k.system.Subjects(k, t))
-		if t.State == Dead {
+	if k.Watched != nil && !k.Nodes[t.Node].Driver {
+		if k.entering(t); t.State == Dead {
 			return
 		}
 	}
@@ -216,7 +215,7 @@ func (k *Kernel) Slow() bool {
 func (k *Kernel) retry(t *Thread) bool {
 	t.Call.Again = true
 	k.attempt(t)
-	return !t.InCall && t.State == Ready
+	return !t.InCall && t.State == Ready && (k.Watched == nil || k.Nodes[t.Node].Paused == 0)
 }
 
 // attempt runs the handler of the call at which t stopped, and completes the call when it is over.
@@ -269,6 +268,9 @@ func (k *Kernel) complete(t *Thread, e *Syscall, r Result) {
 	}
 	k.M.Result(t.ID, int64(r))
 	k.record(t, e, int64(r))
+	if k.Watched != nil && r >= 0 && !k.Nodes[t.Node].Driver {
+		k.returned(t, e)
+	}
 }
 
 // maxFailed bounds the ways to fail that are kept.

@@ -126,9 +126,8 @@ type Kernel struct {
 	Leaks Leaks
 	// Seen is called when a program under test got a result that a fault has changed.
 	Seen func(ref net.FaultRef)
-	// Entering is called when a program under test is about to make a system call that WatchCalls named; files are what
-	// the call is about, the new name first. The thread may be gone afterwards.
-	Entering func(node NodeID, call string, files []string)
+	// Moments gets what programs under test do at which rules inject faults; nil if there are no such rules.
+	Moments Moments
 	// Overdue is called when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
 
@@ -136,7 +135,7 @@ type Kernel struct {
 	DiskFault func(c *fault.Call) fault.Harm
 
 	Caller  *Thread   // on whose behalf the tree is used now; nil if it is no thread's
-	Watched []bool    // calls that Entering sees, by number; nil if there are none
+	Watched []Watched // what Moments asks for of each call, by number; nil if it asks for nothing
 	Buf     []byte    // for what a handler reads of a file; valid until the next one needs it
 	Small   [256]byte // for structures that a call gives to a program
 

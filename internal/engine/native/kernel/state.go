@@ -112,6 +112,7 @@ type Node struct {
 	Harmed       bool                 // faults are injected into single calls on its disk: see Kernel.DiskFault
 	Slow         Slow                 // how slow its disk is
 	Torn         Torn                 // the write at which its power goes
+	Between      bool                 // a fault waits for its calls: see Moments.Counted
 	Stopping     Stopping             // the signal and the fault that ordered its main process to stop
 	Life         Life
 }
@@ -197,6 +198,12 @@ type Call struct {
 	Slow     int    // the fault because of which it waits for a disk, 0 none
 	Wall     bool   // its deadline is a time of CLOCK_REALTIME
 	Moved    int    // the fault that has moved that clock meanwhile, 0 none
+
+	Files    []string // what it is about, where a rule watches the call
+	Client   int      // 1 + the node to which it has sent the first bytes of an answer, 0 none
+	DiskNs   int64    // when the disk has done its work
+	StrikeNs int64    // when the fault Strike begins, before that
+	Strike   int      // see Moments.Waits; 0 none
 }
 
 // Proc is one process of a program.

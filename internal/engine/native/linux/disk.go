@@ -101,7 +101,7 @@ func sawSlow(k *Kernel, t *Thread) {
 // and the power may go before. f is the file, or nil for all of the disk.
 func written(k *Kernel, t *Thread, f *File) bool {
 	if t.Call.Again {
-		if t.Expired(k) {
+		if t.Written(k) {
 			sawSlow(k, t)
 			return true
 		}
@@ -115,12 +115,9 @@ func written(k *Kernel, t *Thread, f *File) bool {
 
 // awaitDisk makes a thread wait for the disk.
 func awaitDisk(k *Kernel, t *Thread) Result {
-	until := t.Call.Until
-	if !t.Call.Again {
-		until = kernel.SatAdd(k.Now, k.Cost.SyncNs)
-		if t.Call.Slow != 0 {
-			until = kernel.SatAdd(until, k.Node(t).Slow.Ns)
-		}
+	ns := k.Cost.SyncNs
+	if t.Call.Slow != 0 {
+		ns = kernel.SatAdd(ns, k.Node(t).Slow.Ns)
 	}
-	return k.Block(t, until, Key{Kind: kernel.KeyThread, ID: t.ID})
+	return k.AwaitDisk(t, ns)
 }

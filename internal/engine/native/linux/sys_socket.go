@@ -559,6 +559,9 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 			}
 		}
 		t.Call.Mix(data[:n])
+		if k.Watched != nil {
+			answers(k, t, id, n)
+		}
 		*m.done += int64(n)
 		if !stream || *m.done >= size {
 			if t.Call.Again { // else it is as it would have been without any fault
@@ -566,6 +569,13 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 			}
 			return Result(*m.done)
 		}
+	}
+}
+
+// answers notes in a call that it has sent the first bytes of an answer.
+func answers(k *Kernel, t *Thread, id net.SockID, n int) {
+	if to, ok := k.Net.Answered(id, n); ok {
+		t.Call.Client = int(to) + 1
 	}
 }
 

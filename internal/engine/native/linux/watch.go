@@ -9,22 +9,37 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
-// WatchCalls has Entering called for system calls. It returns the names of calls that it never sees.
-func WatchCalls(k *Kernel, names []string) (unknown []string) {
-	for _, name := range names {
-		if Unwatched(name) != "" {
-			unknown = append(unknown, name)
+// WatchCalls has the kernel report system calls. It returns the names of calls that it never sees.
+func WatchCalls(k *Kernel, calls []fault.Watch) (unknown []string) {
+	for _, w := range calls {
+		if Unwatched(w.Call) != "" {
+			unknown = append(unknown, w.Call)
 			continue
 		}
-		nr, _ := CallNumber(name)
-		if k.Watched == nil {
-			k.Watched = make([]bool, len(table))
+		nr, _ := CallNumber(w.Call)
+		watchAll(k)
+		for _, asked := range []struct {
+			asks bool
+			what kernel.Watched
+		}{{w.Entered, kernel.WatchEntering}, {w.Waits, kernel.WatchWaits}, {w.Returned, kernel.WatchReturned}} {
+			if asked.asks {
+				k.Watched[nr] |= asked.what
+			}
 		}
-		k.Watched[nr] = true
 	}
 	return unknown
+}
+
+// WatchReplies has the kernel report answers that leave nodes.
+func WatchReplies(k *Kernel) { watchAll(k) }
+
+func watchAll(k *Kernel) {
+	if k.Watched == nil {
+		k.Watched = make([]kernel.Watched, len(table))
+	}
 }
 
 // growing are the calls that ask for memory: they stop only where a rule needs them.
@@ -43,6 +58,17 @@ func Unwatched(name string) string {
 	}
 	if _, ok := CallNumber(name); !ok {
 		return "there is no such system call, or worlds do not have it"
+	}
+	return ""
+}
+
+// Unreturned says why nothing can happen after a call, or nothing.
+func Unreturned(name string) string {
+	switch name {
+	case "exit", "exit_group":
+		return "it does not return"
+	case "rt_sigaction", "brk", "mmap", "mprotect", "pkey_mprotect", "mremap":
+		return "the machine's kernel may execute it, and worlds do not see its end"
 	}
 	return ""
 }

@@ -56,6 +56,7 @@ type tcb struct {
 	EarlyFin                int64 // number of a FIN beyond a gap, or 0
 	Done                    bool  // the peer's FIN has been reached
 	Read                    int64 // bytes since the receive buffer last grew
+	Answered                int64 // what the program had taken as it sent the last answer: see State.Answered
 	Urgent                  uint8 // see urgent.go
 	UrgentByte              byte
 	UrgentSeq               int64

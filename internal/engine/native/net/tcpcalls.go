@@ -201,6 +201,22 @@ func (sk *sock) tcpSend(s *State, env Env, a SendArgs) (int, Errno) {
 	return len(data), OK
 }
 
+// Answered reports whether the n bytes that a program has just sent begin an answer: it has taken bytes of its peer since it sent
+// the answer before, and some of the n bytes have left the node. to is the peer's node.
+func (s *State) Answered(id SockID, n int) (to NodeID, ok bool) {
+	sk := s.sock(id)
+	if sk == nil || sk.TCP == nil {
+		return 0, false
+	}
+	t := sk.TCP
+	taken := t.RcvNxt - t.RcvBytes
+	if taken <= max(t.Answered, t.RcvISS+1) || t.SndNxt <= t.SndEnd-int64(n) {
+		return 0, false
+	}
+	t.Answered = taken
+	return t.Peer, true
+}
+
 func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, Errno) {
 	t := sk.TCP
 	t.TookData = false

@@ -1,0 +1,41 @@
+package director
+
+import "github.com/bloodhound-dst/bloodhound/internal/fault"
+
+// Entering injects faults as a program of a node is about to make a system call, before the call has any effect.
+func (d *Director) Entering(node, call string, files ...string) error {
+	return d.strike(d.Plan.Enter(d.tape, d.Moment(), node, call, files...))
+}
+
+// Returned injects faults when a system call of a program has had its effect, before the program runs on.
+func (d *Director) Returned(node, call string, files ...string) error {
+	return d.strike(d.Plan.Return(d.tape, d.Moment(), node, call, files...))
+}
+
+// Replied injects faults when the first bytes of an answer to a client have left a node.
+func (d *Director) Replied(node string) error {
+	return d.strike(d.Plan.Reply(d.tape, d.Moment(), node))
+}
+
+// Counted injects faults at a system call of a node that is between two that a rule names.
+func (d *Director) Counted(node string) error {
+	return d.strike(d.Plan.CountCall(d.Moment(), node))
+}
+
+// Waits draws the fault that begins while a system call waits for the disk: its ID for Strike, 0 for none, and how much of the wait
+// passes before, as a part of so many.
+func (d *Director) Waits(node, call string, files ...string) (id int, part, of int64) {
+	return d.Plan.Wait(d.tape, d.Moment(), node, call, files...)
+}
+
+// Strike injects the fault of an ID that Waits has drawn.
+func (d *Director) Strike(id int) error { return d.strike(d.Plan.Strike(d.Moment(), id)) }
+
+// strike delivers faults that begin in the middle of what a program does.
+func (d *Director) strike(actions []fault.Action) error {
+	if len(actions) == 0 {
+		return nil
+	}
+	d.Due = 0 // the ends of what has begun are to be waited for
+	return d.deliver(actions)
+}

@@ -1,0 +1,118 @@
+//go:build linux && amd64
+
+package native_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// keeper stores numbers in a file, synchronises every second one and answers each.
+const keeper = `import os, socket
+f = os.open('/log', os.O_CREAT | os.O_RDWR | os.O_APPEND)
+print('has', os.pread(f, 100, 0).decode(), flush=True)
+s = socket.create_server(('', 7000))
+while True:
+    c, _ = s.accept()
+    b = c.recv(1)
+    os.write(f, b)
+    if int(b) % 2 == 0: os.fsync(f)
+    c.sendall(b'ok')
+    c.close()
+`
+
+// asks sends numbers and prints which of them are acknowledged.
+const asks = `import socket, time
+time.sleep(0.2)
+for i in range(1, 5):
+    try:
+        with socket.create_connection(('n1', 7000), 0.3) as c: c.send(b'%d' % i); c.settimeout(0.3); print(i, c.recv(9).decode(), flush=True)
+    except OSError as e: print(i, type(e).__name__, flush=True)
+    time.sleep(1)
+`
+
+// kept is a world of a server n1 that keeps what a client n2 sends, under rules.
+func kept(t *testing.T, rules ...string) *world.Spec {
+	t.Helper()
+	s := ruled(t, keeper, asks, rules...)
+	s.Cost.SyncNs = 1e6
+	s.Nodes[1].Role = world.Client
+	return s
+}
+
+// A power loss right after a reply loses what was acknowledged and not synchronised, and nothing that was synchronised.
+func TestFaultsAfterReplies(t *testing.T) {
+	for _, c := range []struct{ rule, asks, keeps string }{
+		{"power_loss on n1 after reply for 500ms max 1", "1 ok\n2 ok\n3 ok\n4 ok\n", "has \nhas \n"},
+		{"power_loss on n1 after reply nth 2 for 500ms", "1 ok\n2 ok\n3 ok\n4 ok\n", "has \nhas 12\n"},
+		{"crash on n1 after reply for 500ms max 1", "1 ok\n2 ok\n3 ok\n4 ok\n", "has \nhas 1\n"},
+		{"crash on n1 at sendto for 500ms max 1", "1 \n2 ok\n3 ok\n4 ok\n", "has \nhas 1\n"},
+	} {
+		lost := false
+		for seed := uint64(1); seed < 9 && !lost; seed++ {
+			logs, _, out := playSeed(t, kept(t, c.rule), seed)
+			if logs["n2"] != c.asks || !out.Repeat.Reproducible || out.Ledger.Entries[0].Delivered != 1 {
+				t.Fatalf("%s: n2 printed\n%s%+v", c.rule, logs["n2"], out.Ledger)
+			}
+			lost = logs["n1"] == c.keeps
+			if !strings.HasPrefix(c.rule, "power_loss") || strings.Contains(c.rule, "nth 2") {
+				if !lost {
+					t.Errorf("%s: n1 printed\n%swant\n%s", c.rule, logs["n1"], c.keeps)
+				}
+				break
+			}
+		}
+		if !lost {
+			t.Errorf("%s: no seed of eight gave\n%s", c.rule, c.keeps)
+		}
+	}
+}
+
+// A fault after a call finds its effect done and the program not yet on its way; one between two calls finds the first done and the
+// second not; one during an fsync finds some of its bytes on the disk.
+func TestFaultsAfterDuringAndBetweenCalls(t *testing.T) {
+	const replacer = `import os, time
+print('begin', sorted(n for n in os.listdir('/data')), flush=True)
+f = os.open('/data/new', os.O_CREAT | os.O_RDWR)
+os.write(f, b'x' * 8192)
+os.fsync(f)
+print('synced', flush=True)
+for i in range(4): os.stat('/data')
+os.rename('/data/new', '/data/snap')
+print('renamed', flush=True)
+time.sleep(1000)
+`
+	for _, c := range []struct {
+		rule string
+		want []string // what n1 prints in the runs of some seeds
+	}{
+		{"crash on n1 after fsync of new for 500ms max 1", []string{"begin []\nbegin ['new']\nsynced\nrenamed\n"}},
+		{"power_loss on n1 after fsync of new for 500ms max 1", []string{"begin []\nbegin ['new']\nsynced\nrenamed\n"}},
+		{"crash on n1 after rename of snap for 500ms max 1", []string{"begin []\nsynced\nbegin ['snap']\nsynced\nrenamed\n"}},
+		{"power_loss on n1 during fsync of new for 500ms max 1", []string{"begin []\nbegin []\nsynced\nrenamed\n", "begin []\nbegin ['new']\nsynced\nrenamed\n"}},
+		{"power_loss on n1 between fsync of new and rename of snap for 500ms max 1", []string{"begin []\nbegin ['new']\nsynced\nrenamed\n", "begin []\nsynced\nbegin ['new']\nsynced\nrenamed\n"}},
+		{"pause on n1 after fsync for 500ms max 1", []string{"begin []\nsynced\nrenamed\n"}},
+		{"pause on n1 during fsync for 500ms max 1", []string{"begin []\nsynced\nrenamed\n"}},
+		{"crash on n1 after fsync nth 2 for 500ms", []string{"begin []\nsynced\nrenamed\n"}},
+	} {
+		seen := map[string]bool{}
+		for seed := uint64(1); seed <= 12 && len(seen) < len(c.want); seed++ {
+			spec := ruled(t, replacer, idle, c.rule)
+			spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Named, Source: "data", Target: "/data"}}
+			spec.Cost.SyncNs = 1e6
+			logs, _, out := playSeed(t, spec, seed)
+			if !slices.Contains(c.want, logs["n1"]) || !out.Repeat.Reproducible {
+				t.Errorf("%s, seed %d: n1 printed\n%s%+v", c.rule, seed, logs["n1"], out.Ledger)
+			}
+			seen[logs["n1"]] = true
+		}
+		for _, want := range c.want {
+			if !seen[want] {
+				t.Errorf("%s: no seed of twelve gave\n%s", c.rule, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Waiting are the system calls that wait for the disk, so that something can happen during them.
+var Waiting = []string{"fsync", "fdatasync", "sync", "syncfs", "msync"}
+
+// betweenCalls are the numbers of calls of a node after which a fault between two calls begins, counted from the end of the first.
+// They grow, so that windows of a few calls and of many are hit alike; a fault begins as the second call is entered at the latest.
+var betweenCalls = [...]int{1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597}
+
+// duringParts is how many moments of a waiting call a fault chooses from.
+const duringParts = 16
+
+// Count is how often a target has met what a rule with a range of numbers asks for.
+type Count struct {
+	Met   uint64
+	Drawn uint64 // at the first time: whether, how and at which number it injects
+}
+
+// Pending is an injection that was drawn and has not begun.
+type Pending struct {
+	ID     int // unique in a run, from 1 on
+	Rule   int // its place in Plan.Rules
+	Target int // its place among the rule's
+	Draw   uint64
+	Node   string // whose program has made the call
+	Call   string
+	File   string
+	// Left counts the calls that the node makes before a fault between two calls begins.
+	Left int
+}
+
+// WrongMoment says what is wrong with the moment and the number of a rule, or nothing. at and then are its calls.
+func WrongMoment(row *Row, moment world.Moment, at, then []string, nth uint64) string {
+	name := momentWords[moment]
+	switch onCalls := len(at) > 0 || moment == world.AfterReply; {
+	case moment != world.AfterReply && moment != world.Entering && len(at) == 0, moment == world.Between && len(then) == 0:
+		return fmt.Sprintf("%q needs system calls", name)
+	case onCalls && row.Place == OnPacket:
+		return "it affects packets, not system calls"
+	case moment != world.Entering && row.Place == OnCall:
+		return fmt.Sprintf("it is injected into calls themselves; use %q in place of %q", "at", name)
+	case nth > 0 && !onCalls && row.Place != OnCall:
+		return `"nth" counts system calls; name some with at, during, after or between`
+	}
+	for _, call := range at {
+		if moment == world.During && !slices.Contains(Waiting, call) {
+			return fmt.Sprintf("%s does not wait for the disk, so nothing can happen during it; calls that do are %s", call, strings.Join(Waiting, ", "))
+		}
+	}
+	return ""
+}
+
+// momentKey is the part of a stream's name that says at which calls a rule draws.
+func (r *Rule) momentKey() (key string) {
+	switch calls := strings.Join(r.At, "+"); {
+	case !r.onCalls():
+	case r.Moment == world.Entering:
+		key = "@" + calls
+	case r.Moment == world.AfterReply:
+		key = "@reply"
+	default:
+		key = "@" + string(r.Moment) + "-" + calls
+		if r.Moment == world.Between {
+			key += "-" + strings.Join(r.Then, "+")
+		}
+	}
+	if r.NthTo > 0 {
+		key += "-nth"
+	}
+	return key
+}
+
+// places counts the moments that a draw chooses from: parts of a wait, calls between two calls, numbers of a call.
+func (r *Rule) places() uint64 { return r.delays() * r.numbers() }
+
+func (r *Rule) delays() uint64 {
+	switch r.Moment {
+	case world.During:
+		return duringParts
+	case world.Between:
+		return uint64(len(betweenCalls))
+	}
+	return 1
+}
+
+// numbers counts the numbers of a call that a rule chooses from; 1 if it asks for none.
+func (r *Rule) numbers() uint64 { return r.NthTo - r.NthFrom + 1 }
+
+// delay is which of its delays a rule has drawn for a target, and number which of its numbers.
+func (r *Rule) delay(t *Target, v uint64) uint64 {
+	return (v - 1) / DurationSteps / r.shapes(t) % r.delays()
+}
+
+func (r *Rule) number(t *Target, v uint64) uint64 {
+	return (v - 1) / DurationSteps / r.shapes(t) / r.delays()
+}
+
+// meet is what a rule draws for a target at an opportunity; 0 is nothing. A rule that asks for a number draws at the first one.
+func (r *Rule) meet(src Chooser, t int) uint64 {
+	target := &r.Targets[t]
+	if r.NthTo == 0 {
+		return r.drawn(src, target)
+	}
+	c := &r.Counts[t]
+	if c.Met == 0 {
+		c.Drawn = r.drawn(src, target)
+	}
+	if c.Met++; c.Drawn > 0 && c.Met == r.NthFrom+r.number(target, c.Drawn) {
+		return c.Drawn
+	}
+	return 0
+}
+
+// forget makes a rule that asks for numbers count from the start.
+func (r *Rule) forget() {
+	if r.NthTo > 0 {
+		r.Counts = make([]Count, len(r.Targets))
+	}
+}
+
+// concerns reports whether a target has a node.
+func (t *Target) concerns(node string) bool {
+	return t.A == node || t.B == node || slices.Contains(t.Members, node)
+}
+
+// meeting visits the targets of rules of a moment that an act of a node is an opportunity for. files are what the call is about, the
+// new name first: a call meets one injection of a rule, whichever of them it names.
+func (p *Plan) meeting(moment world.Moment, node, call string, files []string, visit func(i, t int, file string)) {
+	if !p.On {
+		return
+	}
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if r.Masked || r.Moment != moment || !r.onCalls() || Table[r.Row].Place == OnCall {
+			continue
+		}
+		file, ok := r.meets(call, files)
+		if !ok {
+			continue
+		}
+		for t := range r.Targets {
+			if r.Targets[t].concerns(node) {
+				visit(i, t, file)
+			}
+		}
+	}
+}
+
+// strike draws the injections of the rules of a moment.
+func (p *Plan) strike(src Chooser, m *Moment, moment world.Moment, node, call string, files []string) (started []Action) {
+	p.meeting(moment, node, call, files, func(i, t int, file string) {
+		if a, ok := p.draw(src, &p.Rules[i], t, m, call, file); ok {
+			started = append(started, a)
+		}
+	})
+	return started
+}
+
+// Enter gives the injections that begin as a program of a node enters a system call.
+func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string) []Action {
+	started := p.strike(src, m, world.Entering, node, call, files)
+	return append(started, p.due(m, node, func(w *Pending) bool {
+		r := &p.Rules[w.Rule]
+		return slices.ContainsFunc(append(slices.Clone(files), ""), func(f string) bool { return matches(r.Then, r.ThenPath, call, f) })
+	})...)
+}
+
+// Return gives the injections that begin when a system call of a program has had its effect, and opens what is between it and
+// another one.
+func (p *Plan) Return(src Chooser, m *Moment, node, call string, files ...string) []Action {
+	p.meeting(world.Between, node, call, files, func(i, t int, file string) {
+		r := &p.Rules[i]
+		v := r.meet(src, t)
+		opened := slices.ContainsFunc(p.Pending, func(w Pending) bool { return w.Rule == i && w.Target == t && w.Node == node })
+		if v > 0 && !opened && p.may(r, t, m, call, file) {
+			p.wait(Pending{Rule: i, Target: t, Draw: v, Node: node, Call: call, File: file, Left: betweenCalls[r.delay(&r.Targets[t], v)]})
+		}
+	})
+	return p.strike(src, m, world.AfterCall, node, call, files)
+}
+
+// Reply gives the injections that begin once the first bytes of an answer to a client have left a node.
+func (p *Plan) Reply(src Chooser, m *Moment, node string) []Action {
+	return p.strike(src, m, world.AfterReply, node, "", nil)
+}
+
+// CountCall counts a call of a node while something is between two of its calls, and gives the injections that begin at it.
+func (p *Plan) CountCall(m *Moment, node string) []Action {
+	return p.due(m, node, func(w *Pending) bool {
+		w.Left--
+		return w.Left <= 0
+	})
+}
+
+// Opened reports whether an injection waits for calls of a node.
+func (p *Plan) Opened(node string) bool {
+	return slices.ContainsFunc(p.Pending, func(w Pending) bool { return w.Node == node && p.Rules[w.Rule].Moment == world.Between })
+}
+
+// Wait draws the injection that begins while a call waits for the disk, as its ID for Strike, and the part of the wait that passes before:
+// part of duringParts+1. The ID 0 is none. A call meets one injection, the earliest.
+func (p *Plan) Wait(src Chooser, m *Moment, node, call string, files ...string) (id int, part, of int64) {
+	var first Pending
+	p.meeting(world.During, node, call, files, func(i, t int, file string) {
+		r := &p.Rules[i]
+		v := r.meet(src, t)
+		if v == 0 || !p.may(r, t, m, call, file) {
+			return
+		}
+		if at := int64(r.delay(&r.Targets[t], v)) + 1; part == 0 || at < part {
+			part, first = at, Pending{Rule: i, Target: t, Draw: v, Node: node, Call: call, File: file}
+		}
+	})
+	if part == 0 {
+		return 0, 0, duringParts + 1
+	}
+	return p.wait(first), part, duringParts + 1
+}
+
+// Strike gives the injection of an ID, whose moment has come; none if it cannot begin any more.
+func (p *Plan) Strike(m *Moment, id int) []Action {
+	i := slices.IndexFunc(p.Pending, func(w Pending) bool { return w.ID == id })
+	if i < 0 {
+		return nil
+	}
+	w := p.Pending[i]
+	p.Pending = slices.Delete(p.Pending, i, i+1)
+	return p.release(w, m)
+}
+
+func (p *Plan) wait(w Pending) int {
+	p.LastTurn++
+	w.ID = p.LastTurn
+	p.Pending = append(p.Pending, w)
+	return w.ID
+}
+
+// due begins the injections between two calls of a node for which over holds.
+func (p *Plan) due(m *Moment, node string, over func(*Pending) bool) (started []Action) {
+	var come []Pending
+	left := p.Pending[:0]
+	for _, w := range p.Pending {
+		if w.Node == node && p.Rules[w.Rule].Moment == world.Between && over(&w) {
+			come = append(come, w)
+		} else {
+			left = append(left, w)
+		}
+	}
+	p.Pending = left
+	for _, w := range come {
+		started = append(started, p.release(w, m)...)
+	}
+	return started
+}
+
+func (p *Plan) release(w Pending, m *Moment) []Action {
+	if r := &p.Rules[w.Rule]; p.may(r, w.Target, m, w.Call, w.File) {
+		return []Action{p.inject(r, w.Target, w.Draw, m)}
+	}
+	return nil
+}
+
+// Watch is a system call at which rules may inject, and when.
+type Watch struct {
+	Call                     string
+	Entered, Waits, Returned bool
+}
+
+// Watches lists the system calls at which rules may inject, by name.
+func (p *Plan) Watches() (list []Watch) {
+	see := func(calls []string, note func(*Watch)) {
+		for _, call := range calls {
+			i, ok := slices.BinarySearchFunc(list, call, func(w Watch, name string) int { return strings.Compare(w.Call, name) })
+			if !ok {
+				list = slices.Insert(list, i, Watch{Call: call})
+			}
+			note(&list[i])
+		}
+	}
+	entered, waits, returned := func(w *Watch) { w.Entered = true }, func(w *Watch) { w.Waits = true }, func(w *Watch) { w.Returned = true }
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		switch {
+		case Table[r.Row].Place == OnCall:
+		case r.Moment == world.Entering:
+			see(r.At, entered)
+		case r.Moment == world.During:
+			see(r.At, waits)
+		default:
+			see(r.At, returned)
+			see(r.Then, entered)
+		}
+	}
+	return list
+}
+
+// Replies reports whether rules may inject after replies.
+func (p *Plan) Replies() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Moment == world.AfterReply })
+}
