@@ -24,7 +24,7 @@ func Write(w io.Writer, events []Event) error {
 }
 
 // Read reads what Write stored: records of JSON, one a line, or one array of them. Records that something else wrote, in the order in which they
-// happened, may lack number and time; their lines number them. Either all records of a file have numbers or none has. Errors name the line.
+// happened, may lack number and time; their lines number them. Marks are left out. Either all records of a file have numbers or none has. Errors name the line.
 func Read(r io.Reader) ([]Event, error) {
 	var events []Event
 	err := ReadEach(r, func(e *Event) error {
@@ -108,6 +108,9 @@ func (r *reading) add(record []byte, place int) (err error) {
 	}
 	if !numbered {
 		r.e.Number = uint64(place)
+	}
+	if r.e.Type.IsMark() {
+		return nil
 	}
 	return r.do(&r.e)
 }

@@ -18,9 +18,16 @@ const (
 	Ok     Type = "ok"     // the operation took effect and Output is its result
 	Fail   Type = "fail"   // proof that the operation did nothing
 	Info   Type = "info"   // unknown: it may take effect now, later or never
+	// Marks: where a driver is. They are no operations: Stamp gives them, and Read leaves them out.
+	Ready Type = "ready" // the driver is ready for faults
+	Done  Type = "done"  // its operations are over
+	Check Type = "check" // it begins to read back what the system has
 	// Broken stands for bytes of a driver that are no record; Error says why. A history with a Broken event cannot be judged.
 	Broken Type = "broken"
 )
+
+// IsMark reports whether records of a type say where a driver is, and are about no operation.
+func (t Type) IsMark() bool { return t == Ready || t == Done || t == Check }
 
 // Event is one record of a client.
 type Event struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,7 +40,9 @@ func TestParseRecords(t *testing.T) {
 		{"output of nothing", `{"client":"c","type":"ok","op":"get","output":"x","found":false}`, nil, `output "x" with "found": false`},
 		{"typo", `{"client":"c","type":"ok","op":"get","ouput":"x"}`, nil, `unknown field "ouput"`},
 		{"no type", `{"client":"c","op":"get"}`, nil, `no "type"`},
-		{"strange type", `{"client":"c","op":"get","type":"done"}`, nil, `"done" is not one of`},
+		{"strange type", `{"client":"c","op":"get","type":"finished"}`, nil, `"finished" is not one of`},
+		{"a mark about an operation", `{"client":"c","op":"get","type":"done"}`, nil, `"done" is about no operation`},
+		{"a mark with a result", `{"type":"check","found":false}`, nil, `"check" is about no operation`},
 		{"no client", `{"type":"ok","op":"get"}`, nil, `no "client"`},
 		{"no op", `{"type":"invoke","client":"c"}`, nil, `without "op"`},
 		{"cut", `{"client":"c","type":"o`, nil, "the record is cut"},
@@ -191,4 +194,27 @@ func FuzzParseRecords(f *testing.F) {
 			t.Fatalf("%+v became %+v, %v", events, got, err)
 		}
 	})
+}
+
+// Records that say where a driver is are no operations: a run takes them in, and a history leaves them out.
+func TestMarks(t *testing.T) {
+	const text = `{"type":"ready"}
+{"client":"a","type":"invoke","op":"get","key":"k"}
+{"client":"a","type":"ok"}
+{"type":"done","client":"a"}
+{"type":"check"}
+`
+	var types []Type
+	for _, e := range Stamp([]byte(text), 7, 8) {
+		if types = append(types, e.Type); e.Number != 7 || e.TimeNs != 8 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if want := []Type{Ready, Invoke, Ok, Done, Check}; !slices.Equal(types, want) {
+		t.Errorf("%q, not %q", types, want)
+	}
+	events, err := Read(strings.NewReader(text))
+	if err != nil || len(events) != 2 || events[0].Type != Invoke || events[0].Number != 2 || events[1].Number != 3 {
+		t.Errorf("%v, %v", events, err)
+	}
 }

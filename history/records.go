@@ -84,16 +84,23 @@ func (r *record) event() (Event, error) {
 	return e, e.complete(r.Output.given, r.Found != nil)
 }
 
+const types = "invoke, ok, fail, info, ready, done, check"
+
 // complete validates an event, and sets Found where the record does not: output and found report whether the record has these fields.
 func (e *Event) complete(output, found bool) error {
 	switch e.Type {
 	case Invoke, Ok, Fail, Info:
 	case Broken:
 		return nil
+	case Ready, Done, Check:
+		if *e != (Event{Number: e.Number, TimeNs: e.TimeNs, Client: e.Client, Type: e.Type}) || output || found {
+			return fmt.Errorf("a record of type %q is about no operation; leave out all other fields", e.Type)
+		}
+		return nil
 	case "":
-		return errors.New(`no "type"; it is one of invoke, ok, fail, info`)
+		return errors.New(`no "type"; it is one of ` + types)
 	default:
-		return fmt.Errorf("type %q is not one of invoke, ok, fail, info", e.Type)
+		return fmt.Errorf("type %q is not one of %s", e.Type, types)
 	}
 	if e.Client == "" {
 		return errors.New(`no "client"; it names the client that has the operation in flight`)
@@ -166,7 +173,8 @@ func parseRecords(p []byte) ([]Event, error) {
 }
 
 // Stamp reads the records that a client wrote with one write(2) to the file named by $BLOODHOUND_REPORT, and gives them the number and the
-// virtual time of that call, as a run of Bloodhound does. An unreadable record becomes a Broken event.
+// virtual time of that call, as a run of Bloodhound does. An unreadable record becomes a Broken event. The events may be marks, which are no part of
+// a history.
 func Stamp(p []byte, number uint64, timeNs int64) []Event {
 	events, err := parseRecords(p)
 	if err != nil {

@@ -47,6 +47,8 @@ type options struct {
 	mutation   string
 	// compactAfter is how old a revision of etcd is when it is compacted; 0 compacts nothing.
 	compactAfter time.Duration
+	// announces: the driver reports where it is, and reads every key when the world has settled.
+	announces bool
 }
 
 func main() {
@@ -62,6 +64,7 @@ func main() {
 	flag.StringVar(&o.mutation, "mutation", none, "a rule to break: retry, claim-fail, claim-ok, stale, only-reads, idle, same-client")
 	flag.DurationVar(&o.compactAfter, "compact-after", 0,
 		"etcd: compact revisions of this age, and read at the revision that the client saw last in transactions that write")
+	flag.BoolVar(&o.announces, "announces", false, "report where the driver is, and read every key when the world has settled; its workload needs 'announces: true'")
 	flag.Parse()
 	o.endpoints = strings.Split(*endpoints, ",")
 
@@ -82,6 +85,9 @@ func main() {
 }
 
 func run(o options, open func() store, to *report.Log) {
+	if o.announces {
+		to.Ready()
+	}
 	var clients sync.WaitGroup
 	for i := range o.clients {
 		share := o.operations / o.clients
@@ -101,6 +107,13 @@ func run(o options, open func() store, to *report.Log) {
 	clients.Wait()
 	close(done)
 	<-compactor
+	if o.announces {
+		to.ReadBack()
+		reader := &client{o: o, store: open(), report: to, label: "reader"}
+		for k := range o.keys {
+			reader.perform(o.endpoints[k%len(o.endpoints)], "get", fmt.Sprintf("k%d", k), "")
+		}
+	}
 }
 
 // answer is what a store said of an operation.

@@ -299,6 +299,9 @@ func doubt(spec *world.Spec, out *engine.Outcome, silent string) string {
 	if reason := undriven(spec, out.Drivers); reason != "" {
 		return reason
 	}
+	if reason := unready(spec, out); reason != "" {
+		return reason
+	}
 	if silent != "" { // what it could not find may be what it was to run
 		for _, d := range out.Drivers {
 			if d.Hidden != "" {
@@ -366,6 +369,18 @@ func atWork(spec *world.Spec, ends []engine.DriverEnd) string {
 	for _, w := range spec.Workloads {
 		if !slices.ContainsFunc(ends, func(d engine.DriverEnd) bool { return d.Workload == w.Name }) {
 			return fmt.Sprintf("the driver of workload %q did not end before the final checks; raise max_time or shorten the workload", w.Name)
+		}
+	}
+	return ""
+}
+
+// unready returns which driver that announces where it is was not ready in time, or nothing.
+func unready(spec *world.Spec, out *engine.Outcome) string {
+	for _, w := range spec.Workloads {
+		if w.Announces && !slices.ContainsFunc(out.Marks, func(m engine.Mark) bool {
+			return m.Workload == w.Name && m.Type != history.Check && m.TimeNs <= out.ReadyNs+w.ReadyNs
+		}) {
+			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; let it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, seconds(w.ReadyNs))
 		}
 	}
 	return ""

@@ -505,3 +505,30 @@ func TestRuns(t *testing.T) {
 		t.Errorf("a panic: %s", fmt.Sprint(v))
 	}
 }
+
+// A driver that announces where it is must be ready in time, or nothing holds.
+func TestADriverThatIsNotReady(t *testing.T) {
+	mark := func(typ history.Type, ns int64) engine.Mark {
+		return engine.Mark{Workload: "load", Type: typ, Event: 1, TimeNs: ns}
+	}
+	for name, c := range map[string]struct {
+		marks []engine.Mark
+		holds bool
+	}{
+		"in time":   {[]engine.Mark{mark(history.Ready, 3*second)}, true},
+		"done":      {[]engine.Mark{mark(history.Done, 3*second)}, true},
+		"late":      {[]engine.Mark{mark(history.Ready, 7*second), mark(history.Done, 8*second)}, false},
+		"never":     {nil, false},
+		"another's": {[]engine.Mark{{Workload: "other", Type: history.Ready, TimeNs: second}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec, out := good(t)
+			spec.Workloads[0].Announces, spec.Workloads[0].ReadyNs = true, 5*second
+			out.ReadyNs, out.Marks = second, c.marks
+			v := find(t, Judge(spec, out), "p")
+			if v.Status == Holds != c.holds || !c.holds && !strings.Contains(v.Reason, `"load" did not report "ready" within 5`) {
+				t.Errorf("%s: %s", v.Status, v.Reason)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -29,6 +30,8 @@ type Evidence struct {
 	Kinds      map[string]Tried `json:"kinds,omitempty"` // by the operation's name, in lower case
 	// Probes are those of properties before the final phase, by the property's name.
 	Probes map[string]Probed `json:"probes,omitempty"`
+	// ReadBack counts the operations by which drivers read back when the world had settled.
+	ReadBack Tried `json:"read_back,omitzero"`
 	// Untimed reports that it is not known what was under way at once, as in a history of sessions without times.
 	Untimed bool `json:"-"`
 }
@@ -40,10 +43,18 @@ type Tried struct {
 }
 
 // Injected counts the faults of a kind. DuringWork are those that were active between the first operation and the last return of
-// their run.
+// their run, without the operations by which drivers read back. Before are those that had ended before the first operation began.
 type Injected struct {
 	Faults     uint64 `json:"strikes"`
 	DuringWork uint64 `json:"during_work"`
+	Before     uint64 `json:"before,omitempty"`
+}
+
+// After counts the faults that began after the last return.
+func (n Injected) After() uint64 { return n.Faults - n.DuringWork - n.Before }
+
+func (n Injected) and(o Injected) Injected {
+	return Injected{n.Faults + o.Faults, n.DuringWork + o.DuringWork, n.Before + o.Before}
 }
 
 // Probed counts the probes of a property, and those of them that got an answer.
@@ -68,21 +79,32 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 			e.Probes[q.Property] = n
 		}
 	}
-	w := Collector{evidence: e}
+	w, back := Collector{evidence: e}, Collector{}
+	readBack, last := readBackFrom(out), int64(0)
 	for i := range out.History {
-		w.Add(&out.History[i])
+		h := &out.History[i]
+		if w.Add(h); h.Number <= readBack {
+			last = w.last
+		} else {
+			back.Add(h)
+		}
 	}
 	if e = w.evidence; w.count == 0 {
 		return e
 	}
+	for _, n := range back.evidence.Kinds {
+		e.ReadBack = Tried{e.ReadBack.Invoked + n.Invoked, e.ReadBack.Ok + n.Ok}
+	}
 	for i := range out.Ledger.Injections {
 		s := &out.Ledger.Injections[i]
-		n := e.Injected[string(s.Kind)]
-		n.Faults++
-		if s.StartNs <= w.last && (s.EndNs == 0 || max(s.EndNs, s.StartNs) >= w.first) {
-			n.DuringWork++
+		n := Injected{Faults: 1}
+		switch {
+		case s.EndNs != 0 && max(s.EndNs, s.StartNs) < w.first:
+			n.Before = 1
+		case s.StartNs <= last:
+			n.DuringWork = 1
 		}
-		e.Injected[string(s.Kind)] = n
+		e.Injected[string(s.Kind)] = e.Injected[string(s.Kind)].and(n)
 	}
 	for i := range out.Ledger.Entries {
 		x := &out.Ledger.Entries[i]
@@ -91,6 +113,25 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 		}
 	}
 	return e
+}
+
+// Faults sums up those of all kinds.
+func (e *Evidence) Faults() (all Injected) {
+	for _, n := range e.Injected {
+		all = all.and(n)
+	}
+	return all
+}
+
+// readBackFrom is the event at which the first driver began to read back, or one that never comes.
+func readBackFrom(out *engine.Outcome) uint64 {
+	event := uint64(math.MaxUint64)
+	for _, m := range out.Marks {
+		if m.Type == history.Check {
+			event = min(event, m.Event)
+		}
+	}
+	return event
 }
 
 // Collector counts the evidence of a history, event by event.
@@ -146,6 +187,7 @@ func (e *Evidence) try(kind string, n Tried) {
 func (e *Evidence) Add(o *Evidence) {
 	e.Rates += o.Rates
 	e.Concurrent += o.Concurrent
+	e.ReadBack = Tried{e.ReadBack.Invoked + o.ReadBack.Invoked, e.ReadBack.Ok + o.ReadBack.Ok}
 	if e.Kinds == nil {
 		e.Kinds, e.Injected, e.Probes = map[string]Tried{}, map[string]Injected{}, map[string]Probed{}
 	}
@@ -153,8 +195,7 @@ func (e *Evidence) Add(o *Evidence) {
 		e.try(kind, o.Kinds[kind])
 	}
 	for kind, n := range o.Injected {
-		was := e.Injected[kind]
-		e.Injected[kind] = Injected{was.Faults + n.Faults, was.DuringWork + n.DuringWork}
+		e.Injected[kind] = e.Injected[kind].and(n)
 	}
 	for property, n := range o.Probes {
 		was := e.Probes[property]
@@ -174,6 +215,9 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 		}
 	}
 	e.operations(add)
+	if t := e.ReadBack; t.Invoked > 0 {
+		add(share(t.Ok, t.Invoked), fmt.Sprintf("only %d of %d operations by which drivers read back succeeded, so little is known of what was left; look at their reasons, or raise faults.settle", t.Ok, t.Invoked))
+	}
 	if silent := silence(spec, nil, nil); silent != "" && len(e.Kinds) == 0 {
 		add(little, silent+": no property was judged by operations; report them as docs/reference/workloads.md shows")
 	}
@@ -182,14 +226,27 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	return unknown, warnings
 }
 
-// Missed lists the kinds of faults all of whose injections were before the first operation or after the last, where a check judges operations.
-func Missed(spec *world.Spec, e *Evidence) (kinds []string) {
+// meeting is the remedy where faults and operations do not meet.
+func meeting(spec *world.Spec) string {
+	if spec.Engine == world.InProcess {
+		return "let clients work longer, or let faults begin later (Settings.Warmup)"
+	}
+	remedy := "lengthen the workload, or move faults.start and faults.stop"
+	if slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver == "command" && !w.Announces }) {
+		remedy = "let the driver report when it is ready and done (`announces: true`), " + remedy
+	}
+	return remedy
+}
+
+// Missed lists the kinds of faults all of whose injections were before the first operation or after the last, where a check judges operations. The
+// remedy is the same for all.
+func Missed(spec *world.Spec, e *Evidence) (kinds []string, remedy string) {
 	for _, kind := range slices.Sorted(maps.Keys(e.Injected)) {
 		if e.Injected[kind].DuringWork == 0 && JudgesOperations(spec) {
 			kinds = append(kinds, kind)
 		}
 	}
-	return kinds
+	return kinds, meeting(spec)
 }
 
 // JudgesOperations reports whether a property's check judges what the operations of the workload returned.
@@ -268,25 +325,19 @@ func (e *Evidence) operations(add func(weight, string)) {
 }
 
 func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
-	var all Injected
+	all := e.Faults()
 	var missed []string
 	for _, kind := range slices.Sorted(maps.Keys(e.Injected)) {
 		n := e.Injected[kind]
-		all.Faults += n.Faults
-		all.DuringWork += n.DuringWork
 		if n.DuringWork == 0 {
 			missed = append(missed, fmt.Sprintf("all %d faults %s", n.Faults, kind))
 		}
 	}
 	const outside = "were active only before the first operation or after the last"
-	const longer = "lengthen the workload, or move faults.start and faults.stop"
+	longer := meeting(spec)
 	switch {
 	case all.Faults > 0 && all.DuringWork == 0 && e.Rates == 0:
-		w := little
-		if JudgesOperations(spec) {
-			w = tooLittle
-		}
-		add(w, fmt.Sprintf("all %d faults %s, so no operation met a fault; %s", all.Faults, outside, longer))
+		add(tooLittle, fmt.Sprintf("all %d faults %s (%d before, %d after), so no operation met a fault; %s", all.Faults, outside, all.Before, all.After(), longer))
 	case len(missed) > 0:
 		add(little, fmt.Sprintf("%s %s; %s", strings.Join(missed, " and "), outside, longer))
 	case share(all.DuringWork, all.Faults) > sufficient && e.Rates == 0:

@@ -26,6 +26,17 @@ func worked(n, every int, op string, injections ...fault.Injection) *engine.Outc
 	return out
 }
 
+// readBack makes the events from a number on those by which a driver reads back. Each ok-th operation of them succeeds.
+func readBack(out *engine.Outcome, from uint64, every int) *engine.Outcome {
+	out.Marks = []engine.Mark{{Workload: "load", Type: history.Ready, Event: 0}, {Workload: "load", Type: history.Check, Event: from}}
+	for i := range out.History {
+		if h := &out.History[i]; h.Number > from && h.Type == history.Ok && every == 0 {
+			h.Type = history.Fail
+		}
+	}
+	return out
+}
+
 // probed adds probes of the property p in the chaos phase, of which each ok-th gets an answer.
 func probed(out *engine.Outcome, n, every int) *engine.Outcome {
 	for i := range n {
@@ -65,12 +76,15 @@ func TestEnough(t *testing.T) {
 		{"a fault meets operations", outs{worked(20, 1, "get", crash(5*second, 6*second))}, world.Expression, "", ""},
 		{"a fault that lasts into the first operation", outs{worked(20, 1, "get", crash(0, 2*second))}, world.Expression, "", ""},
 		{"a fault that never ends", outs{worked(20, 1, "get", crash(second/2, 0))}, world.Expression, "", ""},
-		{"faults before and after", outs{worked(20, 1, "get", crash(0, second/2), crash(30*second, 31*second))}, world.Durability, "all 2 faults were active only before", ""},
+		{"faults before and after", outs{worked(20, 1, "get", crash(0, second/2), crash(30*second, 31*second))}, world.Durability, "all 2 faults were active only before the first operation or after the last (1 before, 1 after)", ""},
+		{"a fault between the work and the reading back", outs{readBack(worked(20, 1, "get", crash(18*second, 19*second)), 30, 1)}, world.Durability, "all 1 faults were active only before the first operation or after the last (0 before, 1 after)", ""},
+		{"a fault that meets operations before the reading back", outs{readBack(worked(20, 1, "get", crash(5*second, 6*second)), 30, 1)}, world.Durability, "", ""},
+		{"no reading back succeeded", outs{readBack(worked(2000, 1, "get", crash(5*second, 6*second)), 3990, 0)}, world.Durability, "only 0 of 5 operations by which drivers read back succeeded", ""},
 		{"faults before, and lost packets", outs{dropped}, world.Durability, "", "all 1 faults crash were active only before"},
 		{"only one run of a campaign", outs{worked(20, 1, "get", crash(0, second/2)), worked(20, 1, "get", crash(5*second, 6*second))}, world.Durability, "", ""},
 		{"one fault of 20", outs{worked(20, 1, "get", append(late, crash(5*second, 6*second))...)}, world.Durability, "", "only 1 of 20 faults were active between"},
 		{"one kind of fault outside", outs{worked(20, 1, "get", crash(5*second, 6*second), injection(fault.Pause, 30*second, 31*second))}, world.Durability, "", "all 1 faults pause were active only before"},
-		{"no check of operations", outs{worked(20, 1, "get", crash(0, second/2))}, world.HTTPCheck, "", "all 1 faults were active only before"},
+		{"no check of operations", outs{worked(20, 1, "get", crash(0, second/2))}, world.HTTPCheck, "all 1 faults were active only before the first operation or after the last (1 before, 0 after)", ""},
 		{"11 percent", outs{worked(90, 9, "get")}, world.Expression, "", ""},
 		{"8 percent", outs{worked(100, 12, "get")}, world.Expression, "", `only 9 of 100 operations "get" succeeded`},
 		{"8 percent of reads, all writes", outs{worked(100, 12, "get"), worked(900, 1, "put")}, world.Expression, "", `only 9 of 100 operations "get" succeeded`},

@@ -204,6 +204,14 @@ type DriverEnd struct {
 	Silent bool `json:"silent,omitempty"`
 }
 
+// Mark is a record by which the driver of a workload says where it is: history.Ready, Done or Check.
+type Mark struct {
+	Workload string       `json:"workload"`
+	Type     history.Type `json:"type"`
+	Event    uint64       `json:"event"`
+	TimeNs   int64        `json:"time_ns"`
+}
+
 // JobSighting is a line that reports a declared job.
 type JobSighting struct {
 	Property string        `json:"property"`
@@ -234,6 +242,7 @@ type Outcome struct {
 	History   []history.Event `json:"history,omitempty"`
 	Ledger    fault.Ledger    `json:"ledger"`
 	Drivers   []DriverEnd     `json:"drivers,omitempty"`
+	Marks     []Mark          `json:"marks,omitempty"` // of drivers that announce where they are, each once
 	Probes    []Probe         `json:"probes,omitempty"`
 	// ReadyNs is the virtual time at which setup was over: every server was up, and the workload began. Heals are those at
 	// which the last fault ended.

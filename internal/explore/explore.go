@@ -171,6 +171,7 @@ type Summary struct {
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
 	Refused    []engine.Unsupported `json:"refused,omitempty"`
 	Warnings   []string             `json:"warnings,omitempty"`
+	Marks      []engine.Mark        `json:"marks,omitempty"`
 	Verdicts   []check.Verdict      `json:"verdicts,omitempty"`
 	Machine    string               `json:"machine,omitempty"`
 	Reached    []coverage.Feature   `json:"reached,omitempty"`
@@ -197,7 +198,7 @@ func (o Operations) Open() uint64 { return o.Invoked - min(o.Invoked, o.Ok+o.Fai
 func Summarise(o *check.Judged) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
-		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings,
+		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings, Marks: o.Marks,
 		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs, Mistake: o.Mistake, Guide: o.Guide}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = countReasons(o.History)

@@ -154,9 +154,10 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
 		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.require_observed requires it)")
 	}
-	for _, kind := range check.Missed(spec, &t.Evidence) {
+	missed, remedy := check.Missed(spec, &t.Evidence)
+	for _, kind := range missed {
 		if named(spec, kind) {
-			s.Unknown = append(s.Unknown, "fault "+kind+" was never injected between the first operation and the last; lengthen the workload, or move faults.start and faults.stop")
+			s.Unknown = append(s.Unknown, "fault "+kind+" was never injected between the first operation and the last; "+remedy)
 		}
 	}
 	for _, reason := range check.Unhandled(spec, &t.Faults) {

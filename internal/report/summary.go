@@ -272,6 +272,12 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 			fmt.Fprintf(&b, "    %d/%d/%d %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
 		}
 	}
+	if n := s.Evidence.Faults(); n.DuringWork < n.Faults {
+		fmt.Fprintf(&b, "    %d of %d faults met no operation: %d ended before the first one began, %d began after the last one had returned\n", n.Faults-n.DuringWork, n.Faults, n.Before, n.After())
+	}
+	for _, m := range s.Marks {
+		fmt.Fprintf(&b, "  %14s  the driver of workload %q reported %s\n", Seconds(m.TimeNs), m.Workload, m.Type)
+	}
 	for i, v := range s.Verdicts {
 		why := because(v)
 		if i > 0 && v.Reason != "" && v.Reason == s.Verdicts[i-1].Reason {

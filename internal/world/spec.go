@@ -356,7 +356,11 @@ type Workload struct {
 	Mix        []Operation `json:"mix,omitempty"`
 	Command    []string    `json:"command,omitempty"` // driver command
 	Env        []string    `json:"env,omitempty"`
-	TimeoutNs  int64       `json:"timeout_ns,omitempty"` // per operation
+	// Announces says that the driver command reports where it is: faults begin when it is ready, and end when it is done, and it reads back when
+	// it is told to, by world.CheckLine. ReadyNs is how long faults wait for it.
+	Announces bool  `json:"announces,omitempty"`
+	ReadyNs   int64 `json:"ready_ns,omitempty"`
+	TimeoutNs int64 `json:"timeout_ns,omitempty"` // per operation
 	// SpecialPPM is the chance, in parts per million, that a key or a value is special: one of Dictionary, whose lines
 	// Special reads.
 	SpecialPPM uint64            `json:"special_ppm,omitempty"`

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"bufio"
 	crand "crypto/rand"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,24 @@ func (l *Log) Write(record any) {
 	if err != nil {
 		log.Fatalf("driver: report: %v", err)
 	}
+}
+
+// mark is a record that says where the driver is.
+type mark struct {
+	Type string `json:"type"`
+}
+
+// Ready reports that the driver is ready: faults begin.
+func (l *Log) Ready() { l.Write(mark{"ready"}) }
+
+// ReadBack reports that the operations of the driver are over, so that faults end, and waits until the world has settled. What the driver does
+// then is to read back.
+func (l *Log) ReadBack() {
+	l.Write(mark{"done"})
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		log.Fatalf("driver: no line says that the world has settled; its workload needs `announces: true`: %v", err)
+	}
+	l.Write(mark{"check"})
 }
 
 // Random is a source of random numbers of its own, seeded by the system, so that a tape decides what it gives.

@@ -30,6 +30,8 @@ var WorkloadKeys = of(
 		field{Name: "master", Shape: aText, Says: "redis: URL of the server, `redis://host:port`."},
 		field{Name: "replicas", Shape: texts, Says: "redis: URLs of additional servers."},
 		field{Name: "command", Shape: command, Says: "command: the program and its arguments."},
+		field{Name: "announces", Shape: aFlag, Says: "command: the driver reports where it is by the records `ready`, `done` and `check`. Faults begin when it is ready and end when it is done, and it reads back when the world has settled (docs/reference/workloads.md).", Default: "false"},
+		field{Name: "ready_timeout", Shape: aPositive, Says: "command, with `announces`: time that faults wait for the record `ready`. A run in which it does not come in time is `unknown`.", Default: "30s, or a quarter of `max_time` if that is less"},
 		field{Name: "template", Shape: aText, Says: "composer: a test template, or a folder of templates of which each tape picks one. A folder of the project is mounted in the node at /opt/antithesis/test/v1. An absolute path is one of the node.", Default: "/opt/antithesis/test/v1"},
 		field{Name: "qps", Shape: aNumber, Says: "Operations per second of virtual time, for all clients together. 0: each client sends its next operation after each reply.", Default: "0"},
 		field{Name: "operations_per_second", SpellingOf: "qps", Equal: true, Shape: aNumber},

@@ -67,7 +67,7 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	l.Remember(load.Place{Part: engine.PartWorkload, Name: w.Name}, n.Get("driver"), key)
 	l.OnlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
 	l.OnlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http sql etcd", "master": "redis", "replicas": "redis",
-		"command": "command", "environment": "command composer", "template": "composer",
+		"command": "command", "announces": "command", "ready_timeout": "command", "environment": "command composer", "template": "composer",
 		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd", "clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd", "options": "http redis sql etcd"})
 	w.Node = source.ValueOr(n.Get("node"), "")
 	if on := n.Get("node"); on != nil && l.Known(on.Position, key+".node", w.Node) && l.Node(w.Node).Spec.Role != world.Client {
@@ -133,8 +133,18 @@ func commandDriver(l *load.State, n *source.Node, w *world.Workload, key string)
 	if len(w.Command) == 0 && !n.Entry("command").IsBad() && !c.Entry("command").IsBad() {
 		l.Fail(n.Position, "add `command:`, a program that reports its operations to $BLOODHOUND_REPORT", "%s has no command", key)
 	}
+	w.Announces = source.ValueOr(c.Get("announces"), false)
+	if e := c.Get("ready_timeout"); e != nil && !w.Announces {
+		l.Fail(e.Position, "add `announces: true`, or remove it", "%s.config.ready_timeout: the driver does not report when it is ready", key)
+	}
+	if w.Announces {
+		w.ReadyNs = source.ValueOr(c.Get("ready_timeout"), min(readyNs, l.Spec.MaxTimeNs/4))
+	}
 	driverEnv(c, w)
 }
+
+// readyNs is how long faults wait for a driver that announces where it is; a quarter of max_time if that is less.
+const readyNs int64 = 30e9
 
 func driverEnv(c *source.Node, w *world.Workload) {
 	if e := c.Get("environment"); e != nil {

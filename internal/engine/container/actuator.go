@@ -390,5 +390,10 @@ func (w *World) reporter(text string) (node int, tag int64) {
 		return max(director.Checker(w.spec), 0), 0
 	}
 	n := w.named(w.spec.Workloads[i].Node)
-	return n.id, n.driver()
+	for _, p := range w.procs {
+		if p.node == n && p.kind == director.JobDriver && w.director.Jobs[p.tag-1].Index == i {
+			tag = p.tag
+		}
+	}
+	return n.id, tag
 }

@@ -57,6 +57,10 @@ type document struct {
 		}
 		Verdicts []struct{ Property, Status, Reason string }
 		Warnings []string
+		Marks    []struct {
+			Workload, Type string
+			TimeNs         int64 `json:"time_ns"`
+		}
 	}
 }
 
@@ -193,6 +197,46 @@ func TestRedisStack(t *testing.T) {
 	}
 	if len(d.Run.Faults) != 2 {
 		t.Errorf("%d kinds of faults", len(d.Run.Faults))
+	}
+}
+
+// Drivers announce where they are. Each is told to read back, and their records are told apart by their clients.
+func TestAnnounces(t *testing.T) {
+	imagetest.Daemon(t)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "driver.sh"), `
+say() { echo "$1" >> "$BLOODHOUND_REPORT"; }
+say '{"type":"ready","client":"'$1'/a"}'
+say '{"client":"'$1'/a","type":"invoke","op":"put","key":"'$1'","input":"1"}'
+sleep $2
+say '{"client":"'$1'/a","type":"ok"}'
+say '{"type":"done","client":"'$1'/a"}'
+read -r line
+test "$line" = check || exit 1
+say '{"type":"check","client":"'$1'/a"}'
+say '{"client":"'$1'/a","type":"invoke","op":"get","key":"'$1'"}'
+say '{"client":"'$1'/a","type":"ok","output":"1"}'
+`)
+	write(t, filepath.Join(dir, "bloodhound.yaml"), `
+simulation: {max_time: 20s}
+nodes: {n1: {command: sleep 100}}
+workloads:
+  - {name: one, driver: command, command: sh driver.sh one 0.2, config: {announces: true}}
+  - {name: two, driver: command, command: sh driver.sh two 0.7, config: {announces: true}}
+properties: [{name: linearizable, kind: safety, check: {type: linearizability, operations: [put, get]}}]
+faults: {settle: 500ms}
+`)
+	d := run(t, dir)
+	if d.ExitCode != 0 || d.Run == nil {
+		t.Fatalf("exit code %d: %s %s %+v", d.ExitCode, d.Judgement, d.Error, d.Run)
+	}
+	at := map[string]int64{}
+	for _, m := range d.Run.Marks {
+		at[m.Workload+" "+m.Type] = m.TimeNs
+	}
+	settled := at["two done"] + 500e6
+	if len(at) != 6 || at["one done"] > at["two done"] || at["one check"] < settled || at["two check"] < settled {
+		t.Errorf("%v", at)
 	}
 }
 

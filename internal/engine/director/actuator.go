@@ -81,10 +81,12 @@ type Launch struct {
 	Tag    int64 // of the job
 	Number int   // how many programs the node has had
 	Own    bool  // Argv are arguments of Bloodhound's own program
-	Argv   []string
-	Env    []string // that of the node, and what the job adds
-	Stdout string   // names of streams
-	Stderr string
+	// Ordered programs read lines from their standard input, which Order writes. Those that are Own may write answers there.
+	Ordered bool
+	Argv    []string
+	Env     []string // that of the node, and what the job adds
+	Stdout  string   // names of streams
+	Stderr  string
 }
 
 // StartError reports why a program could not be started.

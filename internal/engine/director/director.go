@@ -40,10 +40,13 @@ type State struct {
 	Quiet                  Quiet
 	Healed                 int64 // time of the last heal that no fault has followed, 0 if none
 	Probes                 []Probe
-	Prober                 int64   // the tag of the one that takes orders, 0 if there is none
-	Drivers                int     // drivers that still run
-	OwnReadyNs             int64   // when setup no longer waits for the drivers and the prober that come with Bloodhound; 0 as long as they are not started
-	Waiting                []int64 // by workload, the tag of a driver that waits for its order to begin, or 0
+	Prober                 int64       // the tag of the one that takes orders, 0 if there is none
+	Drivers                int         // drivers that still run
+	OwnReadyNs             int64       // when setup no longer waits for the drivers and the prober that come with Bloodhound; 0 as long as they are not started
+	Announcers             []Announcer // by workload, if one of the drivers announces where it is
+	ReadyEnd               int64       // when faults no longer wait for drivers to be ready
+	CheckEnd               int64       // when the final phase no longer waits for drivers that read back
+	Waiting                []int64     // by workload, the tag of a driver that waits for its order to begin, or 0
 	Started                bool
 	Live                   []int // jobs that are not done and have a deadline
 	Felt                   []Felt
@@ -111,7 +114,7 @@ type Director struct {
 func (s *Setting) New(tape Chooser, act Actuator, out *engine.Outcome) *Director {
 	spec := s.spec
 	d := &Director{Setting: s, tape: tape, act: act, out: out, State: State{Phase: PhaseSetup, Plan: s.plan.Again(), Nodes: make([]NodeState, len(spec.Nodes)), NextStep: never,
-		WarmupEnd: never, ChaosEnd: never, SettleEnd: never, SetupEnd: never, SetupLook: never, Probes: make([]Probe, len(spec.Properties)), RoleProbes: make([]RoleProbe, len(spec.Faults.Roles)),
+		WarmupEnd: never, ChaosEnd: never, SettleEnd: never, ReadyEnd: never, CheckEnd: never, SetupEnd: never, SetupLook: never, Probes: make([]Probe, len(spec.Properties)), RoleProbes: make([]RoleProbe, len(spec.Faults.Roles)),
 		Jobs: make([]Job, 0, 2*len(spec.Nodes))}}
 	d.effects = effects{act, d}
 	for i := range d.Probes {
@@ -146,7 +149,7 @@ func (d *Director) nextDue() int64 {
 	if !d.Started {
 		return 0
 	}
-	due := min(d.NextStep, d.WarmupEnd, d.ChaosEnd, d.SettleEnd, d.SetupEnd, d.SetupLook, d.Quiet.dueNs())
+	due := min(d.NextStep, d.WarmupEnd, d.ChaosEnd, d.SettleEnd, d.ReadyEnd, d.CheckEnd, d.SetupEnd, d.SetupLook, d.Quiet.dueNs())
 	if end, ok := d.Plan.NextEndNs(); ok {
 		due = min(due, end)
 	}

@@ -85,10 +85,15 @@ func (s *stage) KillLargest(node, id int) (Killed, bool) {
 	s.alive[s.d.Nodes[node].Main] = false
 	return Killed{PID: 7, Program: "/bin/server", Bytes: 1 << 20}, true
 }
-func (s *stage) Restarts(node, id int)                       {}
-func (s *stage) Rates()                                      { s.note("rates change") }
-func (s *stage) Ask(int, bool) (int, string, bool)           { return 0, "", false }
-func (s *stage) Order(proc int64, line []byte) bool          { return true }
+func (s *stage) Restarts(node, id int)             {}
+func (s *stage) Rates()                            { s.note("rates change") }
+func (s *stage) Ask(int, bool) (int, string, bool) { return 0, "", false }
+func (s *stage) Order(proc int64, line []byte) bool {
+	if s.d.Jobs[proc-1].Kind == JobDriver {
+		s.note("job %d reads %q", proc, line)
+	}
+	return true
+}
 func (s *stage) Watch(int, int64)                            {}
 func (s *stage) Life(int) Life                               { return Life{} }
 func (s *stage) Hidden(int) string                           { return "" }
@@ -146,6 +151,20 @@ func (s *stage) do(t *testing.T, line string) {
 		s.spec.Nodes = append(s.spec.Nodes, n)
 	case word == "workload":
 		s.spec.Workloads = append(s.spec.Workloads, world.Workload{Name: args[0], Driver: "command", Node: args[0], Command: []string{"drive"}})
+	case word == "announces":
+		l := &s.spec.Workloads[len(s.spec.Workloads)-1]
+		l.Announces, l.ReadyNs = true, duration(rest)
+	case word == "reports":
+		s.events++
+		s.d.Reported(&Notice{Event: s.events, TimeNs: s.now, Node: s.d.Jobs[number(0)-1].Node, Tag: number(0), Text: fmt.Appendf(nil, `{"type":%q}`+"\n", args[1])})
+		s.takeIn(t, nil)
+	case word == "outcome":
+		for _, m := range s.out.Marks {
+			s.note("mark of %s at event %d: %s", m.Workload, m.Event, m.Type)
+		}
+		for _, e := range s.out.History {
+			s.note("%s: %s", e.Type, e.Error)
+		}
 	case word == "fault":
 		r, err := fault.Parse(rest)
 		if err != nil {

@@ -457,10 +457,13 @@ func (d *Director) startDriver(kind JobKind, i int, l *world.Workload) (tag int6
 		env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1", "GOGC=400")
 	}
 	n := &d.spec.Nodes[node]
-	if tag, err = d.launchAs(&Launch{As: n, Own: own, Argv: argv, Env: slices.Concat(n.Env, env), Stdout: "stdout", Stderr: "stderr"}, Job{Kind: kind, Node: node, Index: i, Deadline: never}); err != nil {
+	if tag, err = d.launchAs(&Launch{As: n, Own: own, Ordered: own || l.Announces, Argv: argv, Env: slices.Concat(n.Env, env), Stdout: "stdout", Stderr: "stderr"}, Job{Kind: kind, Node: node, Index: i, Deadline: never}); err != nil {
 		return 0, err
 	}
 	d.Drivers++
+	if kind == JobDriver {
+		d.announced(tag, i)
+	}
 	return tag, nil
 }
 
@@ -513,6 +516,11 @@ func (d *Director) Exited(n *Notice) error {
 func (d *Director) DriverEnded(tag int64, end engine.DriverEnd) {
 	d.Drivers--
 	d.Quiet.release(tag)
+	for i := range d.Announcers {
+		if a := &d.Announcers[i]; a.Tag == tag {
+			a.Over = true
+		}
+	}
 	d.out.Drivers = append(d.out.Drivers, end)
 	d.Due = 0
 }

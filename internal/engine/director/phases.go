@@ -1,6 +1,8 @@
 package director
 
 import (
+	"slices"
+
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -11,6 +13,7 @@ const (
 	PhaseChaos  = "chaos"
 	PhaseHeal   = "heal" // the moment in which all faults end; a node that was signalled to stop is waited for
 	PhaseSettle = "settle"
+	PhaseCheck  = "check" // drivers that announce where they are read back
 	PhaseFinal  = "final"
 	PhaseOver   = "over"
 )
@@ -28,6 +31,8 @@ func (d *Director) turnPhase(now int64) error {
 		return d.endHeal(now)
 	case PhaseSettle:
 		return d.endSettle(now)
+	case PhaseCheck:
+		return d.endCheck(now)
 	case PhaseFinal:
 		d.endFinal()
 	}
@@ -57,13 +62,14 @@ func (d *Director) endSetup(now int64) error {
 func (d *Director) begin(now int64) error {
 	d.tape.Ready()
 	d.SetupEnd, d.SetupLook = never, never
-	d.ChaosEnd = d.spec.MaxTimeNs - max(d.spec.Faults.SettleNs, d.patience()) - d.reserve()
-	d.ChaosEnd = max(d.ChaosEnd, now+(d.spec.MaxTimeNs-now)/2) // where time is short, half of what is left
-	if d.spec.Faults.StopNs > 0 {
-		d.ChaosEnd = min(d.ChaosEnd, now+d.spec.Faults.StopNs)
+	for _, l := range d.spec.Workloads {
+		if l.Announces && (d.ReadyEnd == never || d.ReadyEnd < now+l.ReadyNs) {
+			d.ReadyEnd = now + l.ReadyNs
+		}
 	}
-	d.ChaosEnd = max(d.ChaosEnd, now+1)
-	d.WarmupEnd = min(now+d.spec.Faults.StartNs, d.ChaosEnd)
+	if d.ReadyEnd == never {
+		d.schedule(now)
+	}
 	d.enter(PhaseWarmup)
 	d.out.ReadyNs = max(now, 1) // 0 is that setup never ended
 	d.awaitLife(d.out.ReadyNs)
@@ -75,8 +81,23 @@ func (d *Director) begin(now int64) error {
 	return d.beginWorkload()
 }
 
+// schedule sets the ends of warmup and chaos. Their lengths count from now on.
+func (d *Director) schedule(now int64) {
+	d.ChaosEnd = d.spec.MaxTimeNs - max(d.spec.Faults.SettleNs, d.patience()) - d.readBack() - d.reserve()
+	d.ChaosEnd = max(d.ChaosEnd, now+(d.spec.MaxTimeNs-now)/2) // where time is short, half of what is left
+	if d.spec.Faults.StopNs > 0 {
+		d.ChaosEnd = min(d.ChaosEnd, now+d.spec.Faults.StopNs)
+	}
+	d.ChaosEnd = max(d.ChaosEnd, now+1)
+	d.WarmupEnd = min(now+d.spec.Faults.StartNs, d.ChaosEnd)
+}
+
 func (d *Director) endWarmup(now int64) {
-	if now < d.WarmupEnd {
+	if d.ReadyEnd != never && (now >= d.ReadyEnd || d.all(func(a *Announcer) bool { return a.Ready })) {
+		d.ReadyEnd = never
+		d.schedule(now)
+	}
+	if now < d.WarmupEnd && !d.allDone() {
 		return
 	}
 	d.WarmupEnd = never
@@ -89,7 +110,7 @@ func (d *Director) endWarmup(now int64) {
 }
 
 func (d *Director) endChaos(now int64) error {
-	if now < d.ChaosEnd && (d.Whole || d.Drivers > 0 || len(d.spec.Workloads) == 0 && !d.allEnded()) {
+	if now < d.ChaosEnd && (d.Whole || d.Drivers > 0 && !d.allDone() || len(d.spec.Workloads) == 0 && !d.allEnded()) {
 		return nil
 	}
 	d.ChaosEnd, d.NextStep = never, never
@@ -126,15 +147,36 @@ func (d *Director) endSettle(now int64) error {
 			return nil
 		}
 	}
-	if end := min(d.unsettled(), d.latest()); now < end {
+	latest := d.latest() - d.readBack()
+	if end := min(d.unsettled(), latest); now < end {
 		d.SettleEnd = end
 		return nil
 	}
-	if d.Drivers > 0 && now < d.latest() {
-		d.SettleEnd = min(now+d.look(), d.latest())
+	if d.Drivers > 0 && now < latest && !d.readersWait() {
+		d.SettleEnd = min(now+d.look(), latest)
 		return nil
 	}
 	d.SettleEnd = never
+	if slices.ContainsFunc(d.Announcers, func(a Announcer) bool { return a.Tag != 0 && !a.Over }) {
+		d.enter(PhaseCheck)
+		d.CheckEnd = d.latest()
+		d.tell()
+		return nil
+	}
+	return d.final(now)
+}
+
+// endCheck waits for the drivers, which read back.
+func (d *Director) endCheck(now int64) error {
+	if d.Drivers > 0 && now < d.CheckEnd {
+		return nil
+	}
+	d.CheckEnd = never
+	return d.final(now)
+}
+
+// final begins the checks of the end.
+func (d *Director) final(now int64) error {
 	d.enter(PhaseFinal)
 	for i := range d.spec.Properties {
 		if p := &d.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {

@@ -71,13 +71,16 @@ func (d *Director) asksProber() bool {
 
 func (d *Director) startProber(node int) (err error) {
 	n := &d.spec.Nodes[node]
-	d.Prober, err = d.launchAs(&Launch{As: n, Own: true, Argv: []string{"driver", "prober"}, Env: slices.Concat(n.Env, []string{"GOMAXPROCS=1"}), Stdout: "check", Stderr: "check"},
+	d.Prober, err = d.launchAs(&Launch{As: n, Own: true, Ordered: true, Argv: []string{"driver", "prober"}, Env: slices.Concat(n.Env, []string{"GOMAXPROCS=1"}), Stdout: "check", Stderr: "check"},
 		Job{Kind: JobProber, Node: node, Deadline: never})
 	return err
 }
 
 // Answered takes in what a prober has found.
 func (d *Director) Answered(n *Notice) error {
+	if d.Jobs[n.Tag-1].Kind != JobProber { // a driver that writes to its standard input
+		return nil
+	}
 	var a world.ProbeAnswer
 	in := json.NewDecoder(bytes.NewReader(n.Text))
 	in.DisallowUnknownFields()

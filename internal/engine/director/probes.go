@@ -77,7 +77,7 @@ const soonest = 10
 
 // probeSoon lets the checks run that look often: something has happened that they may show.
 func (d *Director) probeSoon() {
-	if d.Phase != PhaseWarmup && d.Phase != PhaseChaos && d.Phase != PhaseHeal && d.Phase != PhaseSettle {
+	if d.Phase != PhaseWarmup && d.Phase != PhaseChaos && d.Phase != PhaseHeal && d.Phase != PhaseSettle && d.Phase != PhaseCheck {
 		return
 	}
 	for i := range d.Probes {
@@ -156,7 +156,7 @@ func (d *Director) judge(j *Job, n *Notice, code int, output string) {
 				s.NextNs = never
 			}
 		}
-	case d.Phase == PhaseWarmup || d.Phase == PhaseChaos || d.Phase == PhaseSettle:
+	case d.Phase == PhaseWarmup || d.Phase == PhaseChaos || d.Phase == PhaseSettle || d.Phase == PhaseCheck:
 		s.NextNs = d.act.Now() + interval
 	case d.Phase == PhaseFinal && j.Phase != PhaseFinal:
 		s.NextNs = d.act.Now()

@@ -19,14 +19,22 @@ func (d *Director) Warn(text string) {
 // continue.
 func (d *Director) Reported(n *Notice) {
 	d.HistoryBytes += len(n.Text)
-	events := history.Stamp(n.Text, n.Event, n.TimeNs)
-	for i := range events {
-		if events[i].Type == history.Invoke {
+	var events []history.Event
+	for _, e := range history.Stamp(n.Text, n.Event, n.TimeNs) {
+		if e.Type.IsMark() {
+			wrong := d.mark(n.Tag, &e)
+			if wrong == "" {
+				continue
+			}
+			e = history.Event{Number: e.Number, TimeNs: e.TimeNs, Type: history.Broken, Error: fmt.Sprintf("%v: %s", history.ErrBroken, wrong)}
+		}
+		if e.Type == history.Invoke {
 			d.Operations++
 		}
+		events = append(events, e)
 	}
 	d.out.History = append(d.out.History, events...)
-	if n.Tag != 0 && !d.Jobs[n.Tag-1].Reported {
+	if n.Tag != 0 && len(events) > 0 && !d.Jobs[n.Tag-1].Reported {
 		j := &d.Jobs[n.Tag-1]
 		j.Reported = true
 		for i := range d.out.Drivers {

@@ -249,7 +249,7 @@ func (a actuator) Launch(l *director.Launch) (int64, error) {
 	}
 	start := linux.Launch{Node: kernel.NodeID(l.Node), Name: fmt.Sprint(l.Number), Argv: argv, Env: w.environment(l.As, env),
 		Dir: dir, User: cred, Tag: l.Tag, Stdout: l.Stdout, Stderr: l.Stderr, Bounded: l.Kind == director.JobProbe || l.Kind == director.JobProber,
-		Ordered: l.Own && l.Kind != director.JobProbe && l.Kind != director.JobRole, OOMAdj: l.As.Bounds.OOMScoreAdj, Main: l.Kind == director.JobMain, Rlimits: l.As.Bounds.Rlimits}
+		Ordered: l.Ordered, Answers: l.Own, OOMAdj: l.As.Bounds.OOMScoreAdj, Main: l.Kind == director.JobMain, Rlimits: l.As.Bounds.Rlimits}
 	if l.Kind.Asks() {
 		start.MostOutput = maxCheckOutput
 	}

@@ -56,10 +56,10 @@ type Launch struct {
 	Tag  int64 // comes back in the notice of its end
 	// Bounded makes a notice when the program computes without end (kernel.Spun), and does not make that the end of the run.
 	Bounded bool
-	// Ordered gives it a standard input that Order writes to; what it writes there comes back as notices.
-	Ordered bool
-	Stdout  string // names the streams of its log lines
-	Stderr  string
+	// Ordered gives it a standard input that Order writes to. With Answers, what it writes there comes back as notices, and its reads do not wait.
+	Ordered, Answers bool
+	Stdout           string // names the streams of its log lines
+	Stderr           string
 	// MostOutput is how many bytes of each stream are taken in; what it writes after that is lost. 0 is all.
 	MostOutput int
 
@@ -110,7 +110,11 @@ func Start(k *Kernel, l Launch) (*Proc, error) {
 		return nil, &StartError{l.Argv[0], "working directory " + l.Dir, e}
 	}
 	if l.Ordered {
-		f := k.NewFile(t, kernel.FileOrders, unix.O_RDWR|unix.O_NONBLOCK)
+		flags := unix.O_RDONLY
+		if l.Answers {
+			flags = unix.O_RDWR | unix.O_NONBLOCK
+		}
+		f := k.NewFile(t, kernel.FileOrders, flags)
 		f.Tag, f.Path = l.Tag, "/dev/orders"
 		k.Put(table, 0, f, false)
 		p.Orders = f.ID
