@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -316,6 +317,8 @@ func TestMomentsOfRules(t *testing.T) {
 		{"crash after rename of *.snap after 5s", `{kind: crash, after_call: rename, path: "*.snap", after: 5s}`},
 		{"power_loss after reply nth 1..50", `{kind: power_loss, after_reply: true, nth: 1..50}`},
 		{"crash between fsync of *.tmp and rename of *.snap nth 7", `{kind: crash, between: fsync of *.tmp and rename of *.snap, nth: 7}`},
+		{"crash in recovery max 1", `{kind: crash, in_recovery: true, max: 1}`},
+		{"partition in transfer rate 0.1", `{kind: partition, in_transfer: true, rate: 0.1}`},
 		{"fsync_fail at fsync nth 3 rate 0.5", `{kind: fsync_fail, at: fsync, nth: 3, rate: 0.5}`},
 	} {
 		both := rules(t, "{rules: ['"+c.sentence+"', "+c.mapping+"]}")
@@ -326,6 +329,56 @@ func TestMomentsOfRules(t *testing.T) {
 	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nfaults: {rules: [crash during fsync]}")})
 	if r.Spec.Cost.SyncNs == 0 {
 		t.Error("an fsync takes no time, so nothing can happen during it")
+	}
+}
+
+// The preset harsh has rules at moments and for majorities. What the user writes of a kind replaces them, and so does a world without
+// the servers that they need.
+func TestHarsh(t *testing.T) {
+	special := func(servers int, faults string) (kinds []string) {
+		nodes := "nodes: {n0: {command: x}"
+		for i := range servers - 1 {
+			nodes += fmt.Sprintf(", n%d: {command: x}", i+1)
+		}
+		r := loaded(t, Options{Path: project(t, "bloodhound.yaml\n"+nodes+"}\nfaults: "+faults)})
+		for i := range r.Spec.Faults.Rules {
+			rule := &r.Spec.Faults.Rules[i]
+			if rule.ByUser {
+				continue
+			}
+			if rule.OnCalls() || rule.Shape != "" {
+				kinds = append(kinds, strings.TrimSpace(rule.Kind+" "+string(rule.Moment)+" "+rule.Shape))
+			}
+		}
+		if _, err := fault.New(r.Spec); err != nil || r.Spec.Cost.SyncNs == 0 || !r.Spec.Faults.Swarm {
+			t.Errorf("%s: %v, %+v", faults, err, r.Spec.Cost)
+		}
+		return kinds
+	}
+	three := special(3, "{preset: harsh}")
+	for _, want := range []string{"partition transfer", "crash recovery", "crash  majority", "power_loss during", "power_loss reply majority", "disk_full"} {
+		if !slices.Contains(three, want) {
+			t.Errorf("harsh has no %q: %q", want, three)
+		}
+	}
+	if !reflect.DeepEqual(three, special(3, "{mode: harsh}")) {
+		t.Error("preset and mode differ")
+	}
+	for _, c := range []struct {
+		servers int
+		faults  string
+		gone    string
+	}{
+		{1, "{preset: harsh}", "majority"}, {1, "{preset: harsh}", "transfer"}, {2, "{preset: harsh}", "majority"},
+		{3, "{preset: harsh, disk: {full_probability: 0}}", "disk_full"},
+		{3, "{preset: harsh, rules: [crash after 5s max 1]}", "crash"},
+		{3, "{preset: harsh, clock: {enabled: false}}", "clock"},
+	} {
+		for _, kind := range special(c.servers, c.faults) {
+			if strings.Contains(kind, c.gone) {
+				t.Errorf("%d servers, %s: still %s", c.servers, c.faults, kind)
+			}
+		}
 	}
 }
 

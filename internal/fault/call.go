@@ -70,13 +70,13 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 				continue
 			}
 			harm = Harm{Kind: r.Kind, Rule: r.Number}
+			r.Injected++
 			if row.Call.Harm != nil {
 				row.Call.Harm(&harm, c, v-1)
 			}
 			if row.Inject != nil {
 				harm.ID = p.begin(Action{Kind: r.Kind, Target: t.Name, Node: t.A, DurationNs: duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps)}, r, m).ID
 			} else {
-				r.Injected++
 				p.Ledger.plan(r.Kind, r.Number)
 			}
 		}

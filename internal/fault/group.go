@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"math/bits"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,19 +20,28 @@ const (
 	Ring   = "ring"   // each node hears a majority, and no two hear the same one
 )
 
-// PartitionShapes lists the shapes, as configurations write them.
-var PartitionShapes = []string{Nodes, Links, Halves, Bridge, Ring}
+// Majority as the shape of a kind that halts nodes: at least a majority of a group of servers, at once.
+const Majority = "majority"
+
+// PartitionShapes lists the shapes of partitions, as configurations write them, and Shapes those of all kinds.
+var (
+	PartitionShapes = []string{Nodes, Links, Halves, Bridge, Ring}
+	Shapes          = append(slices.Clone(PartitionShapes), Majority)
+)
 
 // Grouped reports whether a shape parts a group of servers, and how many it needs at least.
 func Grouped(shape string) (least int, ok bool) {
 	switch shape {
 	case Halves:
 		return 2, true
-	case Bridge, Ring:
+	case Bridge, Ring, Majority:
 		return 3, true
 	}
 	return 0, false
 }
+
+// maxMajority bounds the servers of which a majority is chosen: each choice is one value of a draw.
+const maxMajority = 12
 
 // maxGroup bounds the servers of a group: each part of them is one value of a draw.
 const maxGroup = 32
@@ -40,7 +50,7 @@ const maxGroup = 32
 const maxShuffled = 7
 
 // aboutOneNode finds what a condition can only ask of a node or a link.
-var aboutOneNode = regexp.MustCompile(`\b(role|node|peer)\b`)
+var aboutOneNode = regexp.MustCompile(`\b(role|node|peer|up_s)\b`)
 
 // CheckShape finds what is wrong with the shape of a rule in a world with these servers.
 func CheckShape(r *world.FaultRule, servers []string) error {
@@ -48,10 +58,14 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 	switch {
 	case r.Shape == "":
 		return nil
-	case !Of(Kind(r.Kind)).Parts:
-		return fmt.Errorf("%s has no shape; partitions have", r.Kind)
-	case !slices.Contains(PartitionShapes, r.Shape):
-		return fmt.Errorf("there is no shape %q; shapes are %s", r.Shape, strings.Join(PartitionShapes, ", "))
+	case !slices.Contains(Shapes, r.Shape):
+		return fmt.Errorf("there is no shape %q; shapes are %s", r.Shape, strings.Join(Shapes, ", "))
+	case Of(Kind(r.Kind)).groups() && r.Shape != Majority:
+		return fmt.Errorf("%s has no shape %s; partitions have, and %s has %s", r.Kind, r.Shape, r.Kind, Majority)
+	case !Of(Kind(r.Kind)).groups() && !Of(Kind(r.Kind)).Parts:
+		return fmt.Errorf("%s has no shape; partitions, crashes, power losses, restarts and pauses have", r.Kind)
+	case Of(Kind(r.Kind)).Parts && r.Shape == Majority:
+		return fmt.Errorf("%s has no shape %s; use %s", r.Kind, r.Shape, Halves)
 	case !grouped && len(r.Targets) > 0:
 		return fmt.Errorf("shape %s stands for targets, and there are some; leave one of both out", r.Shape)
 	case !grouped:
@@ -68,7 +82,7 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 	for i, name := range members {
 		switch {
 		case !slices.Contains(servers, name):
-			return fmt.Errorf("shape %s parts servers, and %q is none", r.Shape, name)
+			return fmt.Errorf("shape %s affects servers, and %q is none", r.Shape, name)
 		case slices.Contains(members[:i], name):
 			return fmt.Errorf("%q stands twice", name)
 		}
@@ -76,8 +90,12 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 	switch {
 	case len(members) < least:
 		return fmt.Errorf("shape %s needs at least %d servers, and there are %d", r.Shape, least, len(members))
-	case len(members) > maxGroup:
-		return fmt.Errorf("shape %s parts at most %d servers, and there are %d; name some", r.Shape, maxGroup, len(members))
+	case len(members) > maxGroup, r.Shape == Majority && len(members) > maxMajority:
+		most := maxGroup
+		if r.Shape == Majority {
+			most = maxMajority
+		}
+		return fmt.Errorf("shape %s affects a group of at most %d servers, and there are %d; name some", r.Shape, most, len(members))
 	}
 	return nil
 }
@@ -98,8 +116,22 @@ func (r *Rule) groupShapes(t *Target) uint64 {
 		return r.ways() * (1<<(n-1) - 1)
 	case Bridge:
 		return r.ways() * n * (1<<(n-2) - 1)
+	case Majority:
+		return uint64(len(majorities(int(n))))
 	}
 	return factorial(min(n, maxShuffled) - 1)
+}
+
+// majorities are the sets of at least a majority of n members, one bit for each, the smallest first.
+func majorities(n int) (sets []uint64) {
+	for size := n/2 + 1; size <= n; size++ {
+		for set := range uint64(1) << n {
+			if bits.OnesCount64(set) == size {
+				sets = append(sets, set)
+			}
+		}
+	}
+	return sets
 }
 
 // ways is 2 where the direction of a cut is drawn.

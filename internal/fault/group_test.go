@@ -158,6 +158,11 @@ func TestWrongShapes(t *testing.T) {
 		want string
 	}{
 		{world.FaultRule{Kind: "clog", Shape: Halves}, 3, "clog has no shape"},
+		{world.FaultRule{Kind: "slow_disk", Shape: Majority}, 3, "slow_disk has no shape"},
+		{world.FaultRule{Kind: "crash", Shape: Ring}, 3, "crash has no shape ring"},
+		{world.FaultRule{Kind: "partition", Shape: Majority}, 3, "use halves"},
+		{world.FaultRule{Kind: "crash", Shape: Majority}, 2, "at least 3 servers"},
+		{world.FaultRule{Kind: "crash", Shape: Majority}, 13, "at most 12 servers"},
 		{world.FaultRule{Kind: "partition", Shape: "thirds"}, 3, `no shape "thirds"`},
 		{world.FaultRule{Kind: "partition", Shape: Links, Targets: []string{"n1"}}, 3, "stands for targets"},
 		{world.FaultRule{Kind: "partition", Shape: Bridge}, 2, "at least 3 servers, and there are 2"},
@@ -170,6 +175,52 @@ func TestWrongShapes(t *testing.T) {
 		c.rule.RatePPM = 1
 		if _, err := New(servers(c.n, c.rule)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.rule, err, c.want)
+		}
+	}
+}
+
+// A majority goes at once: each set of servers that is one is drawn, those that are down already are left out, and no second one goes before
+// they are back.
+func TestMajority(t *testing.T) {
+	r := world.FaultRule{Kind: "power_loss", Shape: Majority, RatePPM: tape.Certain, MinNs: 5e6, MaxNs: 5e6, Max: 2}
+	seen := map[string]int{}
+	for seed := range uint64(200) {
+		p := mustPlan(t, threeNodes(r, world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"n2"}, When: "time_s > 1"}))
+		src := tape.NewSource(tape.Tape{Seed: seed})
+		var nodes []string
+		for _, a := range p.Step(src, &Moment{}) {
+			if a.Kind != PowerLoss || a.Node != a.Target || a.DurationNs != 5e6 {
+				t.Fatalf("%+v", a)
+			}
+			nodes = append(nodes, a.Node)
+		}
+		seen[strings.Join(nodes, " ")]++
+		if a := p.Step(src, &Moment{NowNs: 1e6}); len(a) > 0 {
+			t.Fatalf("again before they are back: %+v", a)
+		}
+		p.Ended(10e6)
+		if p.Step(src, &Moment{NowNs: 20e6}); p.Rules[0].Injected != 2 {
+			t.Fatalf("injected %d times", p.Rules[0].Injected)
+		}
+		p.Ended(60e6)
+		if a := p.Step(src, &Moment{NowNs: 70e6}); len(a) > 0 {
+			t.Fatalf("more often than allowed: %+v", a)
+		}
+	}
+	want := []string{"n1 n2", "n1 n-3", "n2 n-3", "n1 n2 n-3"}
+	for _, nodes := range want {
+		if seen[nodes] < 20 {
+			t.Errorf("%q is drawn %d of 200 times", nodes, seen[nodes])
+		}
+	}
+	if len(seen) != len(want) {
+		t.Errorf("drawn %v", seen)
+	}
+	p := mustPlan(t, threeNodes(r))
+	p.Active = append(p.Active, Action{ID: 9, Kind: Crash, Target: "n1", Node: "n1", DurationNs: 1e9})
+	for _, a := range p.Step(tape.NewSource(tape.Tape{Seed: 1}), &Moment{}) {
+		if a.Node == "n1" {
+			t.Error("a server that is down loses its power")
 		}
 	}
 }

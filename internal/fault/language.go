@@ -23,6 +23,8 @@ import (
 //	after CALLS [of PATTERN]
 //	after reply
 //	between CALLS [of PATTERN] and CALLS [of PATTERN]
+//	in recovery
+//	in transfer
 //
 // TARGETS and CALLS are lists joined by commas, K counts calls from 1 on, R is from 0 to 1 or a percentage, D a duration such as 500ms, A how much of
 // the fault there is: a duration, or for a drift a number of ppm such as 200ppm. The clauses
@@ -57,6 +59,13 @@ func Parse(text string) (world.FaultRule, error) {
 			r.Targets, err = s.list("on", "the nodes or links that it affects")
 		case "at", "during", "between":
 			err = s.moment(&r, world.Moment(strings.TrimPrefix(word, "at")))
+		case "in":
+			switch what := s.next(); what {
+			case "recovery", "transfer":
+				err = s.moment(&r, world.Moment(what))
+			default:
+				err = fmt.Errorf("%q is followed by recovery or transfer, not by %q", "in", what)
+			}
 		case "of":
 			if len(r.At) == 0 && row.Place != OnCall {
 				err = fmt.Errorf("%q follows system calls", "of")
@@ -123,7 +132,7 @@ func Parse(text string) (world.FaultRule, error) {
 			when = append(when, strings.Join(s.words, " "))
 			s.words = nil
 		default:
-			err = fmt.Errorf("%q is no clause; there are on, at, during, after, between, of, nth, rate, for, by, max, one way, shape, while and when", word)
+			err = fmt.Errorf("%q is no clause; there are on, at, during, after, between, in, of, nth, rate, for, by, max, one way, shape, while and when", word)
 		}
 		if err != nil {
 			return r, err
@@ -131,7 +140,7 @@ func Parse(text string) (world.FaultRule, error) {
 	}
 	if !rated {
 		if len(when) == 0 && !r.OnCalls() {
-			return r, fmt.Errorf("say how often to inject it: rate, or a moment by at, during, after, between, while or when")
+			return r, fmt.Errorf("say how often to inject it: rate, or a moment by at, during, after, between, in, while or when")
 		}
 		r.RatePPM = tape.Certain
 	}
@@ -203,7 +212,8 @@ func After(ns int64) string {
 func AfterEvent(n uint64) string { return "event >= " + strconv.FormatUint(n, 10) }
 
 // momentWords begin the clause of a moment.
-var momentWords = map[world.Moment]string{world.Entering: "at", world.During: "during", world.AfterCall: "after", world.AfterReply: "after reply", world.Between: "between"}
+var momentWords = map[world.Moment]string{world.Entering: "at", world.During: "during", world.AfterCall: "after", world.AfterReply: "after reply", world.Between: "between",
+	world.InRecovery: "in recovery", world.InTransfer: "in transfer"}
 
 const patternNeed = "a pattern of file names, such as *.wal"
 
@@ -364,7 +374,7 @@ func (s *sentence) moment(r *world.FaultRule, m world.Moment) (err error) {
 	if r.OnCalls() {
 		return fmt.Errorf("%q stands beside %q, and a rule has one moment", word, momentWords[r.Moment])
 	}
-	if r.Moment = m; m == world.AfterReply {
+	if r.Moment = m; m.Alone() {
 		return nil
 	}
 	if r.At, r.Path, err = s.calls(word); err != nil || m != world.Between {

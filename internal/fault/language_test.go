@@ -85,6 +85,11 @@ func TestBadSentences(t *testing.T) {
 	}
 }
 
+// starts are when main programs have started, by node.
+type starts map[string]int64
+
+func (s starts) StartedNs(node string) (int64, bool) { ns, ok := s[node]; return ns, ok }
+
 func TestConditions(t *testing.T) {
 	moment := func(edit func(m *Moment)) *Moment {
 		m := &Moment{NowNs: 7e9, Event: 1000, Operations: 40, Logs: map[string]uint64{"elected": 2}, Roles: map[string][]string{"n1": {"leader"}}}
@@ -118,6 +123,10 @@ func TestConditions(t *testing.T) {
 		{"logs.elected == 2 and operations > 39", moment(nil), []string{"n1", "n2", "n-3"}},
 		{"logs.nothing > 0", moment(nil), nil},
 		{"active == 0", moment(nil), []string{"n1"}}, // then the first is under way
+		{"up_s > 2", moment(nil), nil},
+		{"up_s > 2", moment(func(m *Moment) {
+			m.Mains = starts{"n1": 4e9, "n2": 6e9}
+		}), []string{"n1"}},
 		{`node matches "^n[0-9]$"`, moment(nil), []string{"n1", "n2"}},
 	} {
 		p, err := New(threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: c.when, MinNs: 1, MaxNs: 1}))

@@ -15,6 +15,10 @@ var Waiting = []string{"fsync", "fdatasync", "sync", "syncfs", "msync"}
 // They grow, so that windows of a few calls and of many are hit alike; a fault begins as the second call is entered at the latest.
 var betweenCalls = [...]int{1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987, 1597}
 
+// recoveryCalls are the numbers of calls of a node, counted from its start, after which a fault in its recovery begins: the start of a
+// program makes some hundred.
+var recoveryCalls = [len(betweenCalls)]int{10, 30, 60, 100, 150, 200, 300, 400, 600, 800, 1200, 2000, 3000, 5000, 8000, 12000}
+
 // duringParts is how many moments of a waiting call a fault chooses from.
 const duringParts = 16
 
@@ -33,15 +37,15 @@ type Pending struct {
 	Node   string // whose program has made the call
 	Call   string
 	File   string
-	// Left counts the calls that the node makes before a fault between two calls begins.
+	// Left counts the calls that the node makes before a fault between two calls or in its recovery begins; 0 for others.
 	Left int
 }
 
 // WrongMoment says what is wrong with the moment and the number of a rule, or nothing. at and then are its calls.
 func WrongMoment(row *Row, moment world.Moment, at, then []string, nth uint64) string {
 	name := momentWords[moment]
-	switch onCalls := len(at) > 0 || moment == world.AfterReply; {
-	case moment != world.AfterReply && moment != world.Entering && len(at) == 0, moment == world.Between && len(then) == 0:
+	switch onCalls := len(at) > 0 || moment.Alone(); {
+	case !moment.Alone() && moment != world.Entering && len(at) == 0, moment == world.Between && len(then) == 0:
 		return fmt.Sprintf("%q needs system calls", name)
 	case onCalls && row.Place == OnPacket:
 		return "it affects packets, not system calls"
@@ -64,8 +68,8 @@ func (r *Rule) momentKey() (key string) {
 	case !r.onCalls():
 	case r.Moment == world.Entering:
 		key = "@" + calls
-	case r.Moment == world.AfterReply:
-		key = "@reply"
+	case r.Moment.Alone():
+		key = "@" + string(r.Moment)
 	default:
 		key = "@" + string(r.Moment) + "-" + calls
 		if r.Moment == world.Between {
@@ -85,7 +89,7 @@ func (r *Rule) delays() uint64 {
 	switch r.Moment {
 	case world.During:
 		return duringParts
-	case world.Between:
+	case world.Between, world.InRecovery:
 		return uint64(len(betweenCalls))
 	}
 	return 1
@@ -126,73 +130,99 @@ func (r *Rule) forget() {
 	}
 }
 
-// concerns reports whether a target has a node.
-func (t *Target) concerns(node string) bool {
+// concerns reports whether a target is about what a node does, or, if peer is not empty, about what is between the two.
+func (t *Target) concerns(node, peer string) bool {
+	switch {
+	case peer != "" && t.B != "":
+		return t.A == node && t.B == peer || !t.OneWay && t.A == peer && t.B == node
+	case peer != "" && t.concerns(peer, ""):
+		return true
+	}
 	return t.A == node || t.B == node || slices.Contains(t.Members, node)
 }
 
-// meeting visits the targets of rules of a moment that an act of a node is an opportunity for. files are what the call is about, the
-// new name first: a call meets one injection of a rule, whichever of them it names.
-func (p *Plan) meeting(moment world.Moment, node, call string, files []string, visit func(i, t int, file string)) {
+// act is something that a program of a node does.
+type act struct {
+	moment     world.Moment
+	node, peer string
+	call       string
+	files      []string // what the call is about, the new name first: it meets one injection of a rule, whichever of them that names
+}
+
+// meeting visits the targets of rules for which an act is an opportunity.
+func (p *Plan) meeting(a *act, visit func(i, t int, file string)) {
 	if !p.On {
 		return
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if r.Masked || r.Moment != moment || !r.onCalls() || Table[r.Row].Place == OnCall {
+		if r.Masked || r.Moment != a.moment || !r.onCalls() || Table[r.Row].Place == OnCall {
 			continue
 		}
-		file, ok := r.meets(call, files)
+		file, ok := r.meets(a.call, a.files)
 		if !ok {
 			continue
 		}
 		for t := range r.Targets {
-			if r.Targets[t].concerns(node) {
+			if r.Targets[t].concerns(a.node, a.peer) {
 				visit(i, t, file)
 			}
 		}
 	}
 }
 
-// strike draws the injections of the rules of a moment.
-func (p *Plan) strike(src Chooser, m *Moment, moment world.Moment, node, call string, files []string) (started []Action) {
-	p.meeting(moment, node, call, files, func(i, t int, file string) {
-		if a, ok := p.draw(src, &p.Rules[i], t, m, call, file); ok {
-			started = append(started, a)
-		}
+// strike draws the injections that begin at an act.
+func (p *Plan) strike(src Chooser, m *Moment, a *act) (started []Action) {
+	p.meeting(a, func(i, t int, file string) {
+		started = append(started, p.draw(src, &p.Rules[i], t, m, a.call, file)...)
 	})
 	return started
 }
 
+// await draws the injections that wait for calls of the node: at is their number for each delay.
+func (p *Plan) await(src Chooser, m *Moment, a *act, at []int) {
+	p.meeting(a, func(i, t int, file string) {
+		r := &p.Rules[i]
+		v := r.meet(src, t)
+		opened := slices.ContainsFunc(p.Pending, func(w Pending) bool { return w.Rule == i && w.Target == t && w.Node == a.node })
+		if v > 0 && !opened && p.may(r, t, m, a.call, file) {
+			p.wait(Pending{Rule: i, Target: t, Draw: v, Node: a.node, Call: a.call, File: file, Left: at[r.delay(&r.Targets[t], v)]})
+		}
+	})
+}
+
 // Enter gives the injections that begin as a program of a node enters a system call.
 func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string) []Action {
-	started := p.strike(src, m, world.Entering, node, call, files)
+	started := p.strike(src, m, &act{moment: world.Entering, node: node, call: call, files: files})
 	return append(started, p.due(m, node, func(w *Pending) bool {
 		r := &p.Rules[w.Rule]
-		return slices.ContainsFunc(append(slices.Clone(files), ""), func(f string) bool { return matches(r.Then, r.ThenPath, call, f) })
+		return r.Moment == world.Between && slices.ContainsFunc(append(slices.Clone(files), ""), func(f string) bool { return matches(r.Then, r.ThenPath, call, f) })
 	})...)
 }
 
 // Return gives the injections that begin when a system call of a program has had its effect, and opens what is between it and
 // another one.
 func (p *Plan) Return(src Chooser, m *Moment, node, call string, files ...string) []Action {
-	p.meeting(world.Between, node, call, files, func(i, t int, file string) {
-		r := &p.Rules[i]
-		v := r.meet(src, t)
-		opened := slices.ContainsFunc(p.Pending, func(w Pending) bool { return w.Rule == i && w.Target == t && w.Node == node })
-		if v > 0 && !opened && p.may(r, t, m, call, file) {
-			p.wait(Pending{Rule: i, Target: t, Draw: v, Node: node, Call: call, File: file, Left: betweenCalls[r.delay(&r.Targets[t], v)]})
-		}
-	})
-	return p.strike(src, m, world.AfterCall, node, call, files)
+	p.await(src, m, &act{moment: world.Between, node: node, call: call, files: files}, betweenCalls[:])
+	return p.strike(src, m, &act{moment: world.AfterCall, node: node, call: call, files: files})
 }
 
 // Reply gives the injections that begin once the first bytes of an answer to a client have left a node.
 func (p *Plan) Reply(src Chooser, m *Moment, node string) []Action {
-	return p.strike(src, m, world.AfterReply, node, "", nil)
+	return p.strike(src, m, &act{moment: world.AfterReply, node: node})
 }
 
-// CountCall counts a call of a node while something is between two of its calls, and gives the injections that begin at it.
+// Transfer gives the injections that begin while much is on its way from one server to another.
+func (p *Plan) Transfer(src Chooser, m *Moment, from, to string) []Action {
+	return p.strike(src, m, &act{moment: world.InTransfer, node: from, peer: to})
+}
+
+// Recover draws the injections that wait for calls of a node that is about to start again.
+func (p *Plan) Recover(src Chooser, m *Moment, node string) {
+	p.await(src, m, &act{moment: world.InRecovery, node: node}, recoveryCalls[:])
+}
+
+// CountCall counts a call of a node for whose calls an injection waits, and gives those that begin at it.
 func (p *Plan) CountCall(m *Moment, node string) []Action {
 	return p.due(m, node, func(w *Pending) bool {
 		w.Left--
@@ -202,14 +232,14 @@ func (p *Plan) CountCall(m *Moment, node string) []Action {
 
 // Opened reports whether an injection waits for calls of a node.
 func (p *Plan) Opened(node string) bool {
-	return slices.ContainsFunc(p.Pending, func(w Pending) bool { return w.Node == node && p.Rules[w.Rule].Moment == world.Between })
+	return slices.ContainsFunc(p.Pending, func(w Pending) bool { return w.Node == node && w.Left > 0 })
 }
 
 // Wait draws the injection that begins while a call waits for the disk, as its ID for Strike, and the part of the wait that passes before:
 // part of duringParts+1. The ID 0 is none. A call meets one injection, the earliest.
 func (p *Plan) Wait(src Chooser, m *Moment, node, call string, files ...string) (id int, part, of int64) {
 	var first Pending
-	p.meeting(world.During, node, call, files, func(i, t int, file string) {
+	p.meeting(&act{moment: world.During, node: node, call: call, files: files}, func(i, t int, file string) {
 		r := &p.Rules[i]
 		v := r.meet(src, t)
 		if v == 0 || !p.may(r, t, m, call, file) {
@@ -243,12 +273,12 @@ func (p *Plan) wait(w Pending) int {
 	return w.ID
 }
 
-// due begins the injections between two calls of a node for which over holds.
+// due begins the injections that wait for calls of a node and for which over holds.
 func (p *Plan) due(m *Moment, node string, over func(*Pending) bool) (started []Action) {
 	var come []Pending
 	left := p.Pending[:0]
 	for _, w := range p.Pending {
-		if w.Node == node && p.Rules[w.Rule].Moment == world.Between && over(&w) {
+		if w.Node == node && w.Left > 0 && over(&w) {
 			come = append(come, w)
 		} else {
 			left = append(left, w)
@@ -263,7 +293,7 @@ func (p *Plan) due(m *Moment, node string, over func(*Pending) bool) (started []
 
 func (p *Plan) release(w Pending, m *Moment) []Action {
 	if r := &p.Rules[w.Rule]; p.may(r, w.Target, m, w.Call, w.File) {
-		return []Action{p.inject(r, w.Target, w.Draw, m)}
+		return p.inject(r, w.Target, w.Draw, m)
 	}
 	return nil
 }
@@ -302,7 +332,7 @@ func (p *Plan) Watches() (list []Watch) {
 	return list
 }
 
-// Replies reports whether rules may inject after replies.
-func (p *Plan) Replies() bool {
-	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Moment == world.AfterReply })
+// Asks reports whether a rule has one of some moments.
+func (p *Plan) Asks(moments ...world.Moment) bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return slices.Contains(moments, r.Moment) })
 }

@@ -133,7 +133,7 @@ const a100 = 100e9
 func TestAfterReplies(t *testing.T) {
 	p := planOf(t, "crash on n1, n2 after reply when node == 'n2'")
 	src := tape.NewSource(tape.Tape{Seed: 1})
-	if !p.Replies() || len(p.Watches()) != 0 || p.Rules[0].PerStep() || p.Rules[0].Moment != world.AfterReply {
+	if !p.Asks(world.AfterReply) || len(p.Watches()) != 0 || p.Rules[0].PerStep() || p.Rules[0].Moment != world.AfterReply {
 		t.Errorf("rule %+v", p.Rules[0])
 	}
 	for _, node := range []string{"n1", "n-3", "n2"} {
@@ -142,6 +142,45 @@ func TestAfterReplies(t *testing.T) {
 		}
 		if a := p.Reply(src, &Moment{}, node); len(a) == 1 != (node == "n2") {
 			t.Errorf("%s: %+v", node, a)
+		}
+	}
+}
+
+// A fault in recovery begins at a call behind the start of its node, and at none where nothing starts.
+func TestInRecovery(t *testing.T) {
+	late := map[int]bool{}
+	for seed := range uint64(100) {
+		p := planOf(t, "crash on n1 in recovery rate 50%")
+		src := tape.NewSource(tape.Tape{Seed: seed})
+		if p.Recover(src, &Moment{}, "n2"); p.Opened("n2") {
+			t.Fatal("it is about another node")
+		}
+		p.Recover(src, &Moment{}, "n1")
+		for k := 1; p.Opened("n1"); k++ {
+			if len(p.Enter(src, &Moment{}, "n1", "rename", "/a", "/b")) > 0 {
+				t.Fatal("a call that no rule names ends the recovery")
+			}
+			if a := p.CountCall(&Moment{}, "n1"); len(a) == 1 {
+				late[k] = true
+			}
+		}
+	}
+	if len(late) < 10 || late[0] || !late[10] && !late[30] && !late[60] {
+		t.Errorf("it begins at calls %v", late)
+	}
+}
+
+// Something large between two servers is an opportunity for what affects one of them or their link.
+func TestInTransfer(t *testing.T) {
+	for _, c := range []struct {
+		rule string
+		want int
+	}{
+		{"partition on n1-n2 in transfer", 1}, {"partition on n1->n2 in transfer", 1}, {"partition on n2->n1 in transfer", 0}, {"partition on n2-n-3 in transfer", 0},
+		{"crash on n1 in transfer", 1}, {"crash on n2 in transfer", 1}, {"crash on n-3 in transfer", 0}, {"partition on n1 in transfer", 1},
+	} {
+		if a := planOf(t, c.rule).Transfer(tape.NewSource(tape.Tape{Seed: 1}), &Moment{}, "n1", "n2"); len(a) != c.want {
+			t.Errorf("%s: %+v", c.rule, a)
 		}
 	}
 }

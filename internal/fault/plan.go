@@ -414,9 +414,7 @@ func (p *Plan) Step(src Chooser, m *Moment) []Action {
 			continue
 		}
 		for t := range r.Targets {
-			if a, ok := p.draw(src, r, t, m, "", ""); ok {
-				started = append(started, a)
-			}
+			started = append(started, p.draw(src, r, t, m, "", "")...)
 		}
 	}
 	return started
@@ -453,7 +451,7 @@ func First(spec *world.Spec, t tape.Tape, steps uint64) (step uint64, ok bool) {
 func (r *Rule) PerStep() bool { return Table[r.Row].PerStep() && !r.onCalls() }
 
 // onCalls is world.FaultRule.OnCalls.
-func (r *Rule) onCalls() bool { return len(r.At) > 0 || r.Moment == world.AfterReply }
+func (r *Rule) onCalls() bool { return len(r.At) > 0 || r.Moment.Alone() }
 
 // drawn is what a rule draws for a target at one opportunity; 0 is nothing.
 func (r *Rule) drawn(src Chooser, t *Target) uint64 {
@@ -461,12 +459,12 @@ func (r *Rule) drawn(src Chooser, t *Target) uint64 {
 }
 
 // draw decides whether a rule injects into a target at one opportunity, and how.
-func (p *Plan) draw(src Chooser, r *Rule, t int, m *Moment, call, file string) (Action, bool) {
+func (p *Plan) draw(src Chooser, r *Rule, t int, m *Moment, call, file string) []Action {
 	v := r.meet(src, t)
 	if v == 0 || !p.may(r, t, m, call, file) {
-		return Action{}, false
+		return nil
 	}
-	return p.inject(r, t, v, m), true
+	return p.inject(r, t, v, m)
 }
 
 // may reports whether a rule can inject into a target now.
@@ -475,20 +473,31 @@ func (p *Plan) may(r *Rule, t int, m *Moment, call, file string) bool {
 	return !(r.Max > 0 && r.Injected >= r.Max) && !p.busy(&Table[r.Row], target.Name) && p.holds(r, target, m, call, file)
 }
 
-// inject begins what a rule has drawn for a target.
-func (p *Plan) inject(r *Rule, t int, v uint64, m *Moment) Action {
-	target := &r.Targets[t]
+// inject begins what a rule has drawn for a target: one injection, or one for each node of a group.
+func (p *Plan) inject(r *Rule, t int, v uint64, m *Moment) []Action {
+	target, row := &r.Targets[t], &Table[r.Row]
 	a := Action{Kind: r.Kind, Target: target.Name}
-	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); Table[r.Row].UntilEnd {
+	if a.DurationNs = duration(r.MinNs, r.MaxNs, (v-1)%DurationSteps); row.UntilEnd {
 		a.DurationNs = max(p.MaxTimeNs-m.NowNs, 1)
 	}
-	p.aim(&a, r, target, (v-1)/DurationSteps%r.shapes(target))
-	return p.begin(a, r, m)
+	shape := (v - 1) / DurationSteps % r.shapes(target)
+	r.Injected++
+	if r.Shape != Majority {
+		p.aim(&a, r, target, shape)
+		return []Action{p.begin(a, r, m)}
+	}
+	var started []Action
+	for i, name := range target.Members {
+		if majorities(len(target.Members))[shape]>>i&1 == 1 && !p.busy(row, name) {
+			a.Target, a.Group, a.Node = name, target.Name, name
+			started = append(started, p.begin(a, r, m))
+		}
+	}
+	return started
 }
 
 // begin numbers an injection of a rule and takes it among those under way.
 func (p *Plan) begin(a Action, r *Rule, m *Moment) Action {
-	r.Injected++
 	p.LastID++
 	a.ID, a.Rule, a.StartNs = p.LastID, r.Number, m.NowNs
 	if !Table[r.Row].Instant {

@@ -151,6 +151,9 @@ func (r *Row) PerStep() bool { return r.Place != OnPacket && r.Place != OnCall }
 // HasNode reports whether a kind is injected into servers, and not into links.
 func (r *Row) HasNode() bool { return r.Place >= OnNode }
 
+// groups reports whether faults of a kind can affect several nodes at once.
+func (r *Row) groups() bool { return r.Halts && r.Place == OnNode }
+
 // Lasts reports whether a rule may say how long faults of a kind, or the delays that it brings, last.
 func (r *Row) Lasts() bool { return r.Span.MaxNs > 0 }
 

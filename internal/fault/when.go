@@ -26,8 +26,15 @@ type Moment struct {
 	Operations uint64              // that clients have begun
 	Logs       map[string]uint64   // lines that match each of the Spec's log patterns
 	Roles      map[string][]string // node -> the roles that it has, in the order in which it took them on
+	Mains      Mains               // nil if none runs
 	// Conditions are those of the rules, compiled. One that is missing is compiled each time.
 	Conditions Conditions
+}
+
+// Mains are the main programs of nodes.
+type Mains interface {
+	// StartedNs gives when that of a node has started, if it runs.
+	StartedNs(node string) (ns int64, ok bool)
 }
 
 // Conditions are compiled, by their text.
@@ -60,6 +67,7 @@ func mustCompile(when string) *vm.Program {
 type question struct {
 	Event      int               `expr:"event"`
 	TimeS      float64           `expr:"time_s"` // since the chaos phase began
+	UpS        float64           `expr:"up_s"`   // since the main program of node has started, 0 if it does not run
 	Operations int               `expr:"operations"`
 	Logs       map[string]int    `expr:"logs"`
 	Roles      map[string]string `expr:"roles"` // the latest one by node; see severalRoles
@@ -106,6 +114,11 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations), Logs: map[string]int{}, Roles: map[string]string{},
 		Target: t.Name, Node: t.A, Peer: t.B, Role: latest(m.Roles[t.A]), Call: call, Path: file, Injected: r.Injected, Active: len(p.Active),
 		HasRole: m.hasRole, HasAny: m.hasAny}
+	if m.Mains != nil {
+		if ns, ok := m.Mains.StartedNs(t.A); ok {
+			q.UpS = float64(m.NowNs-ns) / 1e9
+		}
+	}
 	for _, node := range slices.Sorted(maps.Keys(m.Roles)) {
 		if held := m.Roles[node]; len(held) > 0 {
 			q.Roles[node] = latest(held)

@@ -646,10 +646,16 @@ const (
 	AfterCall  Moment = "after"   // once one of the calls of At had its effect, before the program runs on
 	AfterReply Moment = "reply"   // once the first bytes of an answer to a client have left the target
 	Between    Moment = "between" // after one of the calls of At had its effect, and before one of Then has any
+	// InRecovery is soon after the target has started again after a fault, and InTransfer while much is on its way from one server to another.
+	InRecovery Moment = "recovery"
+	InTransfer Moment = "transfer"
 )
 
+// Alone reports whether a moment names no calls.
+func (m Moment) Alone() bool { return m == AfterReply || m == InRecovery || m == InTransfer }
+
 // OnCalls reports whether the rule injects at what programs do, and not at time steps.
-func (r *FaultRule) OnCalls() bool { return len(r.At) > 0 || r.Moment == AfterReply }
+func (r *FaultRule) OnCalls() bool { return len(r.At) > 0 || r.Moment.Alone() }
 
 // NodeRole is something that a node is at times, such as a leader. Conditions of fault rules ask for it. A Check that
 // passes says that the node has the role; without one, lines of its log show it: the role begins with one that matches Log

@@ -42,6 +42,7 @@ func Read(l *load.State, n *source.Node) {
 			} else if ok {
 				f.Rules = append(f.Rules, r)
 			}
+			f.Rules = append(f.Rules, special(l, n, &fault.Table[i], rules)...)
 		}
 		f.Rules = append(f.Rules, rules...)
 		required(l, n.Get("require_observed"))

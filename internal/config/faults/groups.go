@@ -45,12 +45,9 @@ func groupRule(l *load.State, n *source.Node, row *fault.Row, rules []world.Faul
 	kind, k := string(row.Kind), &row.Keys
 	group := n.Get(k.Group)
 	r := world.FaultRule{Kind: kind, MinNs: row.Span.MinNs, MaxNs: row.Span.MaxNs}
-	for _, p := range presets[l.Spec.Faults.Mode] {
-		if p.Kind == kind && !slices.ContainsFunc(rules, func(o world.FaultRule) bool { return o.Kind == kind }) {
+	for _, p := range preset(l, kind, rules) {
+		if !p.OnCalls() && p.Shape == "" {
 			r = p
-			if row.PerStep() {
-				r.RatePPM = scale(r.RatePPM, l.Spec.TimeStepNs)
-			}
 		}
 	}
 	if group != nil && !source.ValueOr(group.Get("enabled"), true) {
@@ -80,6 +77,47 @@ func groupRule(l *load.State, n *source.Node, row *fault.Row, rules []world.Faul
 		}
 	}
 	return r, r.ByUser || r.RatePPM > 0
+}
+
+// preset are the rules that the preset has for a kind that the user has no rule for.
+func preset(l *load.State, kind string, written []world.FaultRule) (rules []world.FaultRule) {
+	if slices.ContainsFunc(written, func(o world.FaultRule) bool { return o.Kind == kind }) {
+		return nil
+	}
+	for _, r := range presets[l.Spec.Faults.Mode] {
+		if r.Kind != kind {
+			continue
+		}
+		if fault.Of(fault.Kind(kind)).PerStep() && !r.OnCalls() {
+			r.RatePPM = scale(r.RatePPM, l.Spec.TimeStepNs)
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
+
+// special are the rules of the preset for a kind at moments, and for groups of servers. A rate of the kind that the user has written replaces them.
+func special(l *load.State, n *source.Node, row *fault.Row, written []world.FaultRule) (rules []world.FaultRule) {
+	group := n.Get(row.Keys.Group)
+	if group.Has(row.Keys.Rate) || group != nil && !source.ValueOr(group.Get("enabled"), true) {
+		return nil
+	}
+	servers := 0
+	for _, d := range l.Nodes {
+		if d.Spec.Role == world.Server {
+			servers++
+		}
+	}
+	for _, r := range preset(l, string(row.Kind), written) {
+		least, _ := fault.Grouped(r.Shape)
+		if r.Moment == world.InTransfer {
+			least = 2
+		}
+		if (r.OnCalls() || r.Shape != "") && servers >= least {
+			rules = append(rules, r)
+		}
+	}
+	return rules
 }
 
 // shaped makes a rule for each shape of partitions that is written.

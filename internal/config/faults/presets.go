@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -10,8 +11,8 @@ const presetStepNs = 10_000_000
 
 // A preset injects faults into each of its targets at these rates. Three servers and a client have three nodes and six links, so
 // that moderate makes about 3 partitions, 1 crash and 1 pause in 30 virtual seconds of chaos, and chaos five times that.
-// What only breaks programs that made no such promise is in no preset: power losses, errors of disks, and wrong dates
-// beyond what a working NTP allows.
+// What only breaks programs that made no such promise is in none of them but harsh: power losses, full disks, and wrong dates
+// beyond what a working NTP allows. Errors of disks are in no preset.
 var presets = map[string][]world.FaultRule{
 	"calm": {
 		{Kind: "delay", RatePPM: 10_000, MinNs: 1e6, MaxNs: 10e6},
@@ -39,6 +40,46 @@ var presets = map[string][]world.FaultRule{
 		{Kind: "slow_disk", RatePPM: 300, MinNs: 500e6, MaxNs: 5e9, Least: 5e6, Most: 100e6},
 		{Kind: "clock_skew", RatePPM: 300, MinNs: 1e9, MaxNs: 10e9, Least: 10e6, Most: 500e6},
 	},
+	"harsh": parsed(
+		"partition rate 0.0001 for 1s..5s",
+		"partition in transfer rate 0.05 for 1s..5s",
+		"clog rate 0.00003 for 500ms..3s",
+		"slow_link rate 0.00003 for 1s..5s",
+		"delay rate 0.02 for 5ms..50ms",
+		"drop rate 0.005",
+		"reset rate 0.00003",
+		"crash rate 0.0001 for 500ms..3s",
+		"crash in recovery rate 0.2 for 100ms..1s",
+		"crash in transfer rate 0.02 for 500ms..3s",
+		"crash rate 0.00003 shape majority for 500ms..3s",
+		"power_loss rate 0.0001 for 500ms..3s",
+		"power_loss rate 0.0001 shape majority for 500ms..3s",
+		"power_loss in recovery rate 0.1 for 100ms..1s",
+		"power_loss during fsync, fdatasync, syncfs, msync nth 1..100 rate 0.3 for 500ms..3s",
+		"power_loss after reply nth 1..50 rate 0.2 for 500ms..3s",
+		"power_loss after reply nth 1..50 rate 0.3 shape majority for 500ms..3s",
+		"power_loss after rename, renameat, renameat2 nth 1..20 rate 0.2 for 500ms..3s",
+		"restart rate 0.00005 for 500ms..3s",
+		"pause rate 0.0001 for 100ms..2s",
+		"disk_full at rename, renameat, renameat2, unlink, unlinkat, fallocate rate 0.002 for 500ms..5s when up_s > 2", // at its start a program may refuse to run so
+		"slow_disk rate 0.0001 for 500ms..5s by 5ms..100ms",
+		"clock_skew rate 0.0001 for 1s..10s by 10ms..5s",
+		"clock_jump rate 0.00003 by 1s..60s",
+		"clock_jump after reply nth 1..200 rate 0.1 by 1s..60s",
+	),
+}
+
+// parsed reads rules that are ours.
+func parsed(sentences ...string) (rules []world.FaultRule) {
+	for _, text := range sentences {
+		r, err := fault.Parse(text)
+		if err != nil {
+			panic("preset: " + text + ": " + err.Error())
+		}
+		r.ByUser = false
+		rules = append(rules, r)
+	}
+	return rules
 }
 
 // scale turns a probability for presetStepNs into that for another step.

@@ -72,20 +72,28 @@ func sentence(l *load.State, n *source.Node, key string, roles []string) (world.
 }
 
 // moments are the keys of a rule that say at what programs do it injects.
-var moments = []string{"at", "during", "after_call", "after_reply", "between"}
+var moments = []string{"at", "during", "after_call", "after_reply", "between", "in_recovery", "in_transfer"}
+
+// aloneKeys are those of the moments without calls.
+var aloneKeys = map[string]world.Moment{"after_reply": world.AfterReply, "in_recovery": world.InRecovery, "in_transfer": world.InTransfer}
 
 // moment reads where a rule injects, and gives the place of the key that says so; nil if there is none.
 func moment(l *load.State, n *source.Node, r *world.FaultRule, key string) (at *source.Node) {
 	for _, name := range moments {
 		written := n.Get(name)
+		alone := aloneKeys[name]
 		switch {
-		case written == nil, name == "after_reply" && !source.ValueOr(written, false):
+		case written == nil, alone != "" && !source.ValueOr(written, false):
 			continue
 		case at != nil:
 			l.Fail(written.Position, "remove all but one of them", "%s has more than one of %s", key, strings.Join(moments, ", "))
 			return at
 		}
 		at = written
+		if alone != "" {
+			r.Moment = alone
+			continue
+		}
 		switch name {
 		case "between":
 			if err := fault.ParseBetween(r, written.Text); err != nil {
@@ -94,9 +102,6 @@ func moment(l *load.State, n *source.Node, r *world.FaultRule, key string) (at *
 			if p := n.Get("path"); p != nil {
 				l.Fail(p.Position, "write the pattern behind the call: fsync of *.tmp and rename of *.snap", "%s.path stands beside `between`, which has two calls", key)
 			}
-			continue
-		case "after_reply":
-			r.Moment = world.AfterReply
 			continue
 		case "during":
 			r.Moment = world.During
@@ -200,7 +205,7 @@ func rule(l *load.State, n *source.Node, key string, roles []string) (world.Faul
 		partShape(l, s.Position, &r, key)
 	}
 	switch {
-	case at != nil && len(r.At) == 0 && r.Moment != world.AfterReply && !n.Has("nth"):
+	case at != nil && len(r.At) == 0 && !r.Moment.Alone() && !n.Has("nth"):
 		l.Fail(at.Position, "list system calls, such as fsync", "%s has an empty list of calls", key)
 	case at != nil && len(l.Errs) == before:
 		calls(l, at.Position, &r, key)

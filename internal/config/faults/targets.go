@@ -55,7 +55,7 @@ func onlyTCP(l *load.State, n *world.Node) bool {
 	})
 }
 
-// partShape checks the shape of a partition.
+// partShape checks the shape of a fault.
 func partShape(l *load.State, at source.Position, r *world.FaultRule, key string) {
 	var servers []string
 	for _, d := range l.Nodes {

@@ -2,6 +2,7 @@
 package images
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func FromDockerfile(build *source.Node) bool {
 
 // builtName is what Compose calls the image of a service with a Dockerfile that names none.
 func builtName(l *load.State, d *load.Node) string {
-	return source.ValueOr(l.Composed.Get("name"), "") + "-" + l.ServiceOf(d)
+	return source.ValueOr(l.Composed.Get("name"), "") + "-" + cmp.Or(d.Of, d.Name)
 }
 
 // Command is what a node runs: its own entrypoint puts the image's command out of force, its own command does not touch

@@ -44,7 +44,7 @@ func kinds() (list []string) {
 // deliverable is a Spec without the rules of kinds that this engine does not deliver, and those kinds.
 func deliverable(spec *world.Spec) (*world.Spec, []string) {
 	return fault.LeaveOut(spec, func(r *world.FaultRule) bool {
-		return !spec.Faults.Enabled || fault.Known(fault.Kind(r.Kind)) && delivers(fault.Kind(r.Kind)) && len(r.At) == 0 &&
+		return !spec.Faults.Enabled || fault.Known(fault.Kind(r.Kind)) && delivers(fault.Kind(r.Kind)) && !r.OnCalls() &&
 			(!isClock(fault.Kind(r.Kind)) || r.ByUser && faker() != "") // not every program bears libfaketime: the user must want it
 	})
 }
@@ -68,7 +68,7 @@ func undeliverable(spec *world.Spec) (all engine.Mistakes) {
 			m.Problem = fmt.Sprintf("%s needs libfaketime, which is not on this machine", r.Kind)
 			m.Remedy = "install it (`apt-get install libfaketime`), leave the rule out, or use --engine native"
 		case r.OnCalls():
-			m.Problem = fmt.Sprintf("the container engine cannot inject %s at a system call or a reply: it does not see them", r.Kind)
+			m.Problem = fmt.Sprintf("the container engine cannot inject %s at what a program does, such as a system call or a reply: it does not see that", r.Kind)
 		default:
 			continue
 		}

@@ -144,6 +144,15 @@ func (d *Director) nodeID(name string) int {
 	return -1
 }
 
+// StartedNs gives when the main program of a node has started, if it runs.
+func (d *Director) StartedNs(node string) (int64, bool) {
+	i := d.nodeID(node)
+	if i < 0 || d.Nodes[i].Status != Running {
+		return 0, false
+	}
+	return d.Nodes[i].StartedNs, true
+}
+
 // nextDue is when the director next has something to do by itself.
 func (d *Director) nextDue() int64 {
 	if !d.Started {

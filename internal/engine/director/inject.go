@@ -38,7 +38,7 @@ func (d *Director) healIfCalm(now int64) {
 
 // Moment is what conditions of faults can ask about now. The next call overwrites it.
 func (d *Director) Moment() *fault.Moment {
-	d.moment = fault.Moment{NowNs: d.act.Now(), Event: d.act.Events(), Operations: d.Operations, Logs: d.Counts, Roles: d.Roles, Conditions: d.conditions}
+	d.moment = fault.Moment{NowNs: d.act.Now(), Event: d.act.Events(), Operations: d.Operations, Logs: d.Counts, Roles: d.Roles, Mains: d, Conditions: d.conditions}
 	return &d.moment
 }
 
@@ -153,6 +153,7 @@ func (e effects) BringUp(a *fault.Action) {
 		s.Healed = true
 	}
 	if s.downBy(a.ID) && len(d.spec.Nodes[i].Command) > 0 {
+		d.Plan.Recover(d.tape, d.Moment(), a.Node)
 		d.fail(d.startMain(i))
 	}
 }

@@ -17,7 +17,12 @@ func (d *Director) Replied(node string) error {
 	return d.strike(d.Plan.Reply(d.tape, d.Moment(), node))
 }
 
-// Counted injects faults at a system call of a node that is between two that a rule names.
+// Transfers injects faults while much is on its way from one server to another.
+func (d *Director) Transfers(from, to string) error {
+	return d.strike(d.Plan.Transfer(d.tape, d.Moment(), from, to))
+}
+
+// Counted injects faults at a system call of a node for whose calls they wait.
 func (d *Director) Counted(node string) error {
 	return d.strike(d.Plan.CountCall(d.Moment(), node))
 }

@@ -227,6 +227,9 @@ const maxCheckOutput = 256 << 10
 // Launch starts a program with the user and the working directory of l.As, which is the node but for them.
 func (a actuator) Launch(l *director.Launch) (int64, error) {
 	w := a.w
+	if l.Kind == director.JobMain {
+		w.kernel.Nodes[l.Node].Between = w.director.Plan.Opened(w.spec.Nodes[l.Node].Name) // a fault may wait for its recovery
+	}
 	if l.Kind == director.JobMain && l.Number == 0 {
 		if err := w.inheritVolumes(l.Node); err != nil {
 			return 0, err

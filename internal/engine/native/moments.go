@@ -26,6 +26,12 @@ func (m moments) Replied(node, client kernel.NodeID) {
 	}
 }
 
+func (m moments) Transfers(from, to kernel.NodeID) {
+	if m.w.spec.Nodes[to].Role == world.Server && from != to {
+		m.after(from, m.w.director.Transfers(m.name(from), m.name(to)))
+	}
+}
+
 func (m moments) Waits(node kernel.NodeID, call string, files []string) (id int, part, of int64) {
 	return m.w.director.Waits(m.name(node), call, files...)
 }

@@ -116,3 +116,68 @@ time.sleep(1000)
 		}
 	}
 }
+
+// A fault in recovery strikes a node that has just started again; a majority goes down at one moment; what is large is found on its way.
+func TestFaultsInRecoveryAndTransfer(t *testing.T) {
+	const starter = `import time
+print('begin', flush=True)
+for i in range(9): open('/x%d' % i, 'w').close()
+print('up', flush=True)
+time.sleep(1000)
+`
+	struck := 0
+	for seed := uint64(1); seed <= 12; seed++ {
+		logs, _, out := playSeed(t, ruled(t, starter, idle, "pause on n1 in recovery", "restart on n1 after 2s for 500ms max 1", "crash on n1 in recovery for 200ms max 1"), seed)
+		begins, ups := strings.Count(logs["n1"], "begin\n"), strings.Count(logs["n1"], "up\n")
+		if begins < 2 || begins > 3 || ups < 2 || !out.Repeat.Reproducible {
+			t.Fatalf("seed %d: n1 printed\n%s%+v", seed, logs["n1"], out.Ledger)
+		}
+		if begins == 3 && ups == 2 || begins == 2 && len(out.Ledger.Injections) > 2 {
+			struck++
+		}
+	}
+	if struck < 4 {
+		t.Errorf("%d of twelve restarts were struck in their recovery", struck)
+	}
+
+	spec := ruled(t, starter, starter, "power_loss shape majority for 500ms after 2s max 1")
+	spec.Nodes = append(spec.Nodes, spec.Nodes[0])
+	spec.Nodes[3].Name, spec.Nodes[3].Hostname, spec.Nodes[3].IPv4 = "n3", "n3", "10.77.0.12"
+	logs, _, out := playSeed(t, spec, 1)
+	down := 0
+	for _, i := range out.Ledger.Injections {
+		if i.StartNs == out.Ledger.Injections[0].StartNs && strings.Count(logs[i.Target], "begin\n") == 2 {
+			down++
+		}
+	}
+	if down < 2 || down != len(out.Ledger.Injections) {
+		t.Errorf("%d servers went down together: %+v\n%v", down, out.Ledger.Injections, logs)
+	}
+
+	const (
+		large = `import socket, time
+s = socket.create_server(('', 7000))
+while True:
+    c, _ = s.accept()
+    n = int(c.recv(9))
+    c.sendall(b'x' * n)
+    c.close()
+`
+		fetch = `import socket, time
+time.sleep(0.2)
+for n in (1000, 30000, 400000):
+    got = 0
+    with socket.create_connection(('n1', 7000)) as c:
+        c.settimeout(3)
+        c.send(b'%d' % n)
+        try:
+            while b := c.recv(1 << 16): got += len(b)
+        except OSError as e: pass
+    print(n, 'whole' if got == n else 'part', flush=True)
+`
+	)
+	logs, _, out = playSeed(t, ruled(t, large, fetch, "partition on n1-n2 in transfer for 9s max 1"), 1)
+	if logs["n2"] != "1000 whole\n30000 whole\n400000 part\n" || out.Ledger.Entries[0].Observed != 1 {
+		t.Errorf("n2 printed\n%s%+v", logs["n2"], out.Ledger)
+	}
+}

@@ -81,8 +81,8 @@ func (e *Engine) world(spec *world.Spec, t tape.Tape, o engine.Options) (*World,
 	if err != nil {
 		return nil, err
 	}
-	if p := setting.Faults(); len(p.Watches()) > 0 || p.Replies() {
-		return nil, errors.New("the engine vm injects no faults at system calls and replies; use --engine native")
+	if p := setting.Faults(); len(p.Watches()) > 0 || p.Asks(world.AfterReply, world.InRecovery, world.InTransfer) {
+		return nil, errors.New("the engine vm injects no faults at what programs do; use --engine native")
 	}
 	w.Nodes = make([]nodeState, len(spec.Nodes))
 	w.Links = map[[2]int]wire.Link{}

@@ -39,7 +39,7 @@ func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
 		}
 		m := engine.Mistake{Part: engine.PartFault, Name: r.Kind, Problem: "the engine vm does not inject " + r.Kind, Remedy: "leave it out, or use --engine native"}
 		if r.OnCalls() {
-			m.Name, m.Problem = cmp.Or(strings.Join(r.At, ","), r.Kind), "the engine vm injects no faults at system calls and replies"
+			m.Name, m.Problem = cmp.Or(strings.Join(r.At, ","), r.Kind), "the engine vm injects no faults at what programs do: system calls, replies, recoveries"
 		}
 		all = append(all, m)
 	}

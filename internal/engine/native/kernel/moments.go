@@ -15,6 +15,8 @@ type Moments interface {
 	Returned(node NodeID, call string, files []string)
 	// Replied is called when the first bytes of an answer have left a node for another one.
 	Replied(node, client NodeID)
+	// Transfers is called when much is on its way from a node to another one, since the last bytes that were sent.
+	Transfers(from, to NodeID)
 	// Counted is called at each call of a node that is Between.
 	Counted(node NodeID)
 }
@@ -49,6 +51,11 @@ func (k *Kernel) entering(t *Thread) {
 func (k *Kernel) returned(t *Thread, e *Syscall) {
 	if t.Call.Client != 0 {
 		if k.Moments.Replied(t.Node, NodeID(t.Call.Client-1)); t.State == Dead {
+			return
+		}
+	}
+	if t.Call.Bulk != 0 {
+		if k.Moments.Transfers(t.Node, NodeID(t.Call.Bulk-1)); t.State == Dead {
 			return
 		}
 	}

@@ -201,6 +201,7 @@ type Call struct {
 
 	Files    []string // what it is about, where a rule watches the call
 	Client   int      // 1 + the node to which it has sent the first bytes of an answer, 0 none
+	Bulk     int      // 1 + the node to which much is on its way since it has sent, 0 none
 	DiskNs   int64    // when the disk has done its work
 	StrikeNs int64    // when the fault Strike begins, before that
 	Strike   int      // see Moments.Waits; 0 none

@@ -560,7 +560,7 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 		}
 		t.Call.Mix(data[:n])
 		if k.Watched != nil {
-			answers(k, t, id, n)
+			sent(k, t, id, n)
 		}
 		*m.done += int64(n)
 		if !stream || *m.done >= size {
@@ -572,10 +572,13 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 	}
 }
 
-// answers notes in a call that it has sent the first bytes of an answer.
-func answers(k *Kernel, t *Thread, id net.SockID, n int) {
+// sent notes in a call that it has sent the first bytes of an answer, or that much is on its way.
+func sent(k *Kernel, t *Thread, id net.SockID, n int) {
 	if to, ok := k.Net.Answered(id, n); ok {
 		t.Call.Client = int(to) + 1
+	}
+	if to, ok := k.Net.Transfers(id); ok {
+		t.Call.Bulk = int(to) + 1
 	}
 }
 

@@ -20,7 +20,7 @@ func WatchCalls(k *Kernel, calls []fault.Watch) (unknown []string) {
 			continue
 		}
 		nr, _ := CallNumber(w.Call)
-		watchAll(k)
+		WatchAll(k)
 		for _, asked := range []struct {
 			asks bool
 			what kernel.Watched
@@ -33,10 +33,8 @@ func WatchCalls(k *Kernel, calls []fault.Watch) (unknown []string) {
 	return unknown
 }
 
-// WatchReplies has the kernel report answers that leave nodes.
-func WatchReplies(k *Kernel) { watchAll(k) }
-
-func watchAll(k *Kernel) {
+// WatchAll has the kernel report answers and transfers between nodes, and count the calls of nodes that are Between.
+func WatchAll(k *Kernel) {
 	if k.Watched == nil {
 		k.Watched = make([]kernel.Watched, len(table))
 	}

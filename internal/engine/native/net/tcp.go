@@ -57,6 +57,7 @@ type tcb struct {
 	Done                    bool  // the peer's FIN has been reached
 	Read                    int64 // bytes since the receive buffer last grew
 	Answered                int64 // what the program had taken as it sent the last answer: see State.Answered
+	Bulk                    bool  // much is on its way: see State.Transfers
 	Urgent                  uint8 // see urgent.go
 	UrgentByte              byte
 	UrgentSeq               int64

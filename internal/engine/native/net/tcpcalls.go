@@ -217,6 +217,26 @@ func (s *State) Answered(id SockID, n int) (to NodeID, ok bool) {
 	return t.Peer, true
 }
 
+// bulkBytes are so many that a program which has written them, and of which the peer has none yet, is sending something large.
+const bulkBytes = 64 << 10
+
+// Transfers reports whether much is on its way on a connection for the first time since less than half of that was. to is the peer's node.
+func (s *State) Transfers(id SockID) (to NodeID, ok bool) {
+	sk := s.sock(id)
+	if sk == nil || sk.TCP == nil {
+		return 0, false
+	}
+	t := sk.TCP
+	switch waits := t.SndEnd - t.SndUna; {
+	case waits < bulkBytes/2:
+		t.Bulk = false
+	case waits >= bulkBytes && !t.Bulk:
+		t.Bulk = true
+		return t.Peer, true
+	}
+	return 0, false
+}
+
 func (sk *sock) tcpRecv(s *State, env Env, limit, flags int) (Received, Errno) {
 	t := sk.TCP
 	t.TookData = false
