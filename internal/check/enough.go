@@ -25,6 +25,8 @@ type Evidence struct {
 	Injected map[string]Injected `json:"struck,omitempty"`
 	// Rates counts the faults that are not injected one by one: those of single packets and calls.
 	Rates uint64 `json:"rates,omitempty"`
+	// MissedRates are those in runs without an operation in the chaos phase.
+	MissedRates Injected `json:"missed_rates,omitzero"`
 	// Concurrent counts the operations that began while another one was under way.
 	Concurrent uint64           `json:"concurrent,omitempty"`
 	Kinds      map[string]Tried `json:"kinds,omitempty"` // by the operation's name, in lower case
@@ -108,15 +110,24 @@ func EvidenceOf(out *engine.Outcome) Evidence {
 	}
 	for i := range out.Ledger.Entries {
 		x := &out.Ledger.Entries[i]
-		if _, wanted := e.Injected[string(x.Kind)]; !wanted {
-			e.Rates += uint64(x.Delivered)
+		if _, oneByOne := e.Injected[string(x.Kind)]; oneByOne {
+			continue
+		}
+		switch {
+		case out.ChaosEndNs != 0 && out.ChaosEndNs < w.first:
+			e.MissedRates = e.MissedRates.and(Injected{Faults: x.Delivered, Before: x.Delivered})
+		case out.ChaosNs > last:
+			e.MissedRates = e.MissedRates.and(Injected{Faults: x.Delivered})
+		default:
+			e.Rates += x.Delivered
 		}
 	}
 	return e
 }
 
-// Faults sums up those of all kinds.
-func (e *Evidence) Faults() (all Injected) {
+// Faults sums up those of all kinds, but for Rates.
+func (e *Evidence) Faults() Injected {
+	all := e.MissedRates
 	for _, n := range e.Injected {
 		all = all.and(n)
 	}
@@ -186,6 +197,7 @@ func (e *Evidence) try(kind string, n Tried) {
 // Add takes in the evidence of another run.
 func (e *Evidence) Add(o *Evidence) {
 	e.Rates += o.Rates
+	e.MissedRates = e.MissedRates.and(o.MissedRates)
 	e.Concurrent += o.Concurrent
 	e.ReadBack = Tried{e.ReadBack.Invoked + o.ReadBack.Invoked, e.ReadBack.Ok + o.ReadBack.Ok}
 	if e.Kinds == nil {

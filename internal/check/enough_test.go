@@ -37,6 +37,14 @@ func readBack(out *engine.Outcome, from uint64, every int) *engine.Outcome {
 	return out
 }
 
+// rates is a run whose chaos phase lost packets.
+func rates(from, to int64) *engine.Outcome {
+	out := worked(20, 1, "get")
+	out.ChaosNs, out.ChaosEndNs = from, to
+	out.Ledger.Entries = []fault.Entry{{Kind: fault.Drop, Delivered: 7}}
+	return out
+}
+
 // probed adds probes of the property p in the chaos phase, of which each ok-th gets an answer.
 func probed(out *engine.Outcome, n, every int) *engine.Outcome {
 	for i := range n {
@@ -81,6 +89,10 @@ func TestEnough(t *testing.T) {
 		{"a fault that meets operations before the reading back", outs{readBack(worked(20, 1, "get", crash(5*second, 6*second)), 30, 1)}, world.Durability, "", ""},
 		{"no reading back succeeded", outs{readBack(worked(2000, 1, "get", crash(5*second, 6*second)), 3990, 0)}, world.Durability, "only 0 of 5 operations by which drivers read back succeeded", ""},
 		{"faults before, and lost packets", outs{dropped}, world.Durability, "", "all 1 faults crash were active only before"},
+		{"lost packets before the first operation", outs{rates(1, second/2)}, world.Durability, "all 7 faults were active only before the first operation or after the last (7 before, 0 after)", ""},
+		{"lost packets after the last operation", outs{rates(30*second, 0)}, world.Durability, "all 7 faults were active only before the first operation or after the last (0 before, 7 after)", ""},
+		{"lost packets meanwhile", outs{rates(second/2, 30*second)}, world.Durability, "", ""},
+		{"lost packets after the last operation of one run", outs{rates(30*second, 0), rates(second, 0)}, world.Durability, "", ""},
 		{"only one run of a campaign", outs{worked(20, 1, "get", crash(0, second/2)), worked(20, 1, "get", crash(5*second, 6*second))}, world.Durability, "", ""},
 		{"one fault of 20", outs{worked(20, 1, "get", append(late, crash(5*second, 6*second))...)}, world.Durability, "", "only 1 of 20 faults were active between"},
 		{"one kind of fault outside", outs{worked(20, 1, "get", crash(5*second, 6*second), injection(fault.Pause, 30*second, 31*second))}, world.Durability, "", "all 1 faults pause were active only before"},

@@ -92,7 +92,7 @@ type loader struct {
 
 // Load reads a configuration. Mistakes in files are an Errors; all errors are the user's.
 func Load(opts Options) (*Result, error) {
-	l := &loader{State: &load.State{Reader: source.NewReader(opts.Env), Spec: &world.Spec{}, Places: map[load.Place]load.Location{},
+	l := &loader{State: &load.State{Reader: source.NewReader(opts.Env), Spec: &world.Spec{}, Places: map[load.Place]load.Location{}, Groups: map[string]load.Group{},
 		Images: opts.Images, Dockerfiles: opts.Dockerfiles, Describe: opts.Describe}, result: &Result{}}
 	name, err := configFile(opts)
 	if err != nil {
@@ -215,6 +215,7 @@ func (l *loader) read(name string) (top *source.Node, isCompose bool, err error)
 		l.Fail(n.Position, "write `key: value` lines; `bloodhound init` creates an example", "a configuration cannot be %s", n.Kind)
 		return nil, false, nil
 	}
+	nodes.Count(l.State, n.Get("nodes"))
 	schema.Check(l.Reader, n, &keys.Bloodhound, false)
 	return n, false, nil
 }

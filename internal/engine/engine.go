@@ -246,18 +246,21 @@ type Outcome struct {
 	Probes    []Probe         `json:"probes,omitempty"`
 	// ReadyNs is the virtual time at which setup was over: every server was up, and the workload began. Heals are those at
 	// which the last fault ended.
-	ReadyNs   int64             `json:"ready_ns,omitempty"`
-	Heals     []int64           `json:"heals,omitempty"`
-	NeverUp   []string          `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
-	Jobs      []JobSighting     `json:"jobs,omitempty"`      // of properties that declare jobs
-	JobsLost  uint64            `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
-	Crashes   []Crash           `json:"crashes,omitempty"`
-	SDK       sdk.Record        `json:"sdk"` // what programs reported by an SDK of Antithesis
-	Refused   []Unsupported     `json:"refused,omitempty"`
-	Warnings  []string          `json:"warnings,omitempty"`
-	Log       []LogLine         `json:"log,omitempty"`
-	LogLost   uint64            `json:"log_lost,omitempty"` // lines after those that are kept
-	LogCounts map[string]uint64 `json:"log_counts,omitempty"`
+	ReadyNs int64 `json:"ready_ns,omitempty"`
+	// ChaosNs and ChaosEndNs are the virtual times between which faults were injected, 0 if they did not come.
+	ChaosNs    int64             `json:"chaos_ns,omitempty"`
+	ChaosEndNs int64             `json:"chaos_end_ns,omitempty"`
+	Heals      []int64           `json:"heals,omitempty"`
+	NeverUp    []string          `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
+	Jobs       []JobSighting     `json:"jobs,omitempty"`      // of properties that declare jobs
+	JobsLost   uint64            `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
+	Crashes    []Crash           `json:"crashes,omitempty"`
+	SDK        sdk.Record        `json:"sdk"` // what programs reported by an SDK of Antithesis
+	Refused    []Unsupported     `json:"refused,omitempty"`
+	Warnings   []string          `json:"warnings,omitempty"`
+	Log        []LogLine         `json:"log,omitempty"`
+	LogLost    uint64            `json:"log_lost,omitempty"` // lines after those that are kept
+	LogCounts  map[string]uint64 `json:"log_counts,omitempty"`
 	// Reached are the features that the engine saw the run reach, in the order of IDs, each once, if Options.Behaviour asks for them.
 	Reached []coverage.Feature `json:"reached,omitempty"`
 	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.

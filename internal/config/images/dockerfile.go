@@ -24,7 +24,7 @@ const dockerShmBytes = 64 << 20
 //
 // A service that names no image has only its Dockerfile, and what `docker compose build` has made of that, which is taken as it is.
 func builtImage(l *load.State, d *load.Node, own string) (*image.Image, string) {
-	service := cmp.Or(d.Of, d.Name)
+	service := l.ServiceOf(d)
 	name := cmp.Or(own, builtName(l, d))
 	dir := l.DirOf(d, "build")
 	policy := source.ValueOr(d.Value.Get("pull_policy"), "")
@@ -127,7 +127,7 @@ func contexts(l *load.State, n *source.Node) (map[string]build.Source, error) {
 		switch {
 		case isService:
 			services := slices.Concat(l.Nodes, l.LeftOut)
-			i := slices.IndexFunc(services, func(o *load.Node) bool { return cmp.Or(o.Of, o.Name) == service })
+			i := slices.IndexFunc(services, func(o *load.Node) bool { return l.ServiceOf(o) == service })
 			if i < 0 {
 				return nil, fmt.Errorf("build.additional_contexts: unknown service %q", service)
 			}

@@ -2,7 +2,6 @@
 package images
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -65,7 +64,7 @@ func FromDockerfile(build *source.Node) bool {
 
 // builtName is what Compose calls the image of a service with a Dockerfile that names none.
 func builtName(l *load.State, d *load.Node) string {
-	return source.ValueOr(l.Composed.Get("name"), "") + "-" + cmp.Or(d.Of, d.Name)
+	return source.ValueOr(l.Composed.Get("name"), "") + "-" + l.ServiceOf(d)
 }
 
 // Command is what a node runs: its own entrypoint puts the image's command out of force, its own command does not touch

@@ -11,9 +11,10 @@ import (
 var composeService = func() shape {
 	s := Service
 	s.Fields = slices.DeleteFunc(slices.Clone(Service.Fields), func(f schema.Field) bool {
-		return slices.Contains([]string{"root", "role", "clock", "replicas", "build", "extends"}, f.Name)
+		return slices.Contains([]string{"root", "role", "clock", "replicas", "count", "build", "extends"}, f.Name)
 	})
 	s.Fields = append(s.Fields,
+		field{Name: "count", Shape: anyShape, Refused: "write `scale:`, or `count:` for a node of bloodhound.yaml"},
 		field{Name: "build", Shape: anyOf(aText, dockerBuild), Says: "Builds the image from a Dockerfile, without a daemon, unless the image exists already (docs/reference/dockerfiles.md). Text is the context."},
 		field{Name: "extends", Shape: anyOf(aText, of(
 			field{Name: "service", Shape: aText, Says: "Service to extend."},

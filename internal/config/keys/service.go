@@ -96,6 +96,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	))), Says: "Not needed: nodes reach each other on all ports. A target or endpoint with the host `localhost` means the node that publishes its port."},
 	{Name: "profiles", Shape: texts, Says: "The node exists only if `COMPOSE_PROFILES` lists one of these profiles."},
 	{Name: "scale", Shape: shape{Kind: schema.Whole, Max: MaxNodes}, Says: "Number of nodes: NAME-1, NAME-2 and so on. NAME resolves to all of them in this order. As a target of faults, NAME means all of them.", Default: "1"},
+	{Name: "count", Shape: shape{Kind: schema.Whole, Min: 1, Max: MaxNodes}, Says: "Number of nodes: NAME1, NAME2 and so on, each with texts of its own: `{{.Name}}`, `{{.Index}}`, `{{.Count}}`, `{{.Peers}}`, `{{.Nodes}}` (docs/reference/config.md). NAME resolves to all of them, and means all of them as a target of faults.", Default: "one node, NAME, without templates"},
 	{Name: "replicas", SpellingOf: "scale", Shape: shape{Kind: schema.Whole, Max: MaxNodes}},
 	{Name: "image", Shape: aText, Says: "Container image of the node: files, entrypoint, command, environment, user, working directory, healthcheck, stop signal and volumes. Keys of the node take precedence. A name of a registry, or `oci:FOLDER[:NAME]`, `docker-archive:FILE[:NAME]`, `docker-daemon:NAME`. No effect with `root:`."},
 

@@ -161,6 +161,14 @@ func (l *State) ReplicasOf(name string) []*Node {
 	return replicas
 }
 
+// ServiceOf is the name of the service that a node comes from: a replica shares it with others.
+func (l *State) ServiceOf(d *Node) string {
+	if _, counted := l.Groups[d.Name]; counted || d.Of == "" {
+		return d.Name
+	}
+	return d.Of
+}
+
 // Members are the names of the nodes that a name stands for: of the replicas of a service, or itself.
 func (l *State) Members(name string) []string {
 	if l.Node(name) != nil {

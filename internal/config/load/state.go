@@ -40,7 +40,9 @@ type State struct {
 	// Describe asks no Images: a node has its image's name, and no setting of the image.
 	Describe bool
 
-	Nodes []*Node
+	// Groups are the nodes with `count`, by the names of the nodes that they stand for.
+	Groups map[string]Group
+	Nodes  []*Node
 	// LeftOut are nodes that no world has, by their profiles or a scale of 0. Others may be built from their images.
 	LeftOut []*Node
 	// Composed is the tree of the Compose files, nil without any.
@@ -113,10 +115,16 @@ func (f *Family) Gateway(n *Network, a netip.Addr) {
 	}
 }
 
+// Group is a node that stands for several, by `count`.
+type Group struct {
+	Name string
+	At   source.Position // its name
+}
+
 // Node is a node as it was written.
 type Node struct {
 	Name  string
-	Of    string          // the service that it is a replica of, or empty
+	Of    string          // the service that it is a replica of, or the node whose `count` stands for it, or empty
 	Index int             // which replica, from 1 on; also of a node of which there is one
 	Key   string          // nodes.NAME or services.NAME
 	At    source.Position // its name

@@ -1,7 +1,6 @@
 package nodes
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -52,7 +51,8 @@ func names(l *load.State, d *load.Node) {
 			d.Spec.Aliases = append(d.Spec.Aliases, name)
 		}
 	}
-	if c := d.Value.Get("container_name"); c != nil && d.Of != "" {
+	service := l.ServiceOf(d)
+	if c := d.Value.Get("container_name"); c != nil && service != d.Name {
 		l.Fail(c.Position, "remove it, or set `scale: 1`", "%s.container_name: %s stands for several nodes, which cannot share a name", key, d.Of)
 	} else if c != nil {
 		name := l.HostName(c, key+".container_name", d.Name)
@@ -65,8 +65,8 @@ func names(l *load.State, d *load.Node) {
 			}
 		}
 		add(name)
-	} else if project := projectName(l); project != "" && l.Composed.Get("services").Has(cmp.Or(d.Of, d.Name)) {
-		add(fmt.Sprintf("%s-%s-%d", project, cmp.Or(d.Of, d.Name), d.Index)) // what Compose calls the container
+	} else if project := projectName(l); project != "" && l.Composed.Get("services").Has(service) {
+		add(fmt.Sprintf("%s-%s-%d", project, service, d.Index)) // what Compose calls the container
 	}
 	networks.Of(l, d)
 	if name := d.Value.Get("domainname"); name != nil {

@@ -64,6 +64,10 @@ func replicate(l *load.State) {
 	var all []*load.Node
 	for _, d := range l.Nodes {
 		count := int(source.ValueOr(d.Value.Get("scale"), int64(1)))
+		if d.Of != "" && d.Value.Has("scale") {
+			l.Fail(l.PlaceOf(d, "scale"), "remove one of them", "%s: `scale:` and the `count:` of nodes.%s both say how many nodes there are", d.Key, d.Of)
+			count = 1
+		}
 		if count == 1 {
 			d.Index = 1
 			all = append(all, d)

@@ -164,7 +164,11 @@ func (b *builder) mapping(n *Node, y *yaml.Node, depth int) {
 			k = k.Alias
 		}
 		if k.Kind != yaml.ScalarNode {
-			b.Fail(at, "write a single word", "a key must be text")
+			remedy := "write a single word"
+			if k.Kind == yaml.MappingNode && len(k.Content) == 2 && strings.HasPrefix(k.Content[0].Value, ".") {
+				remedy = "put the text with the template into quotes: \"{{" + k.Content[0].Value + "}}\""
+			}
+			b.Fail(at, remedy, "a key must be text")
 			continue
 		}
 		if k.ShortTag() == "!!merge" {

@@ -102,6 +102,7 @@ func (d *Director) endWarmup(now int64) {
 	}
 	d.WarmupEnd = never
 	d.enter(PhaseChaos)
+	d.out.ChaosNs = max(now, 1)
 	d.Plan.Begin(d.tape, now)
 	if len(d.Plan.Rules) > 0 {
 		d.NextStep = now
@@ -115,6 +116,7 @@ func (d *Director) endChaos(now int64) error {
 	}
 	d.ChaosEnd, d.NextStep = never, never
 	d.enter(PhaseHeal)
+	d.out.ChaosEndNs = now
 	active := d.Plan.Heal(now)
 	if d.undo(active); d.err != nil {
 		return d.err
