@@ -36,6 +36,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
 	reasons(&b, t.Reasons)
 	ledger(&b, &t.Faults)
+	missed(&b, &t.Evidence)
 	properties(&b, t.Properties)
 	if t.Baseline.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Baseline }) {
 		b.WriteString("\nno property was violated in the baseline run (without faults)\n")
@@ -272,9 +273,7 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 			fmt.Fprintf(&b, "    %d/%d/%d %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
 		}
 	}
-	if n := s.Evidence.Faults(); n.DuringWork < n.Faults {
-		fmt.Fprintf(&b, "    %d of %d faults met no operation: %d ended before the first one began, %d began after the last one had returned\n", n.Faults-n.DuringWork, n.Faults, n.Before, n.After())
-	}
+	missed(&b, &s.Evidence)
 	for _, m := range s.Marks {
 		fmt.Fprintf(&b, "  %14s  the driver of workload %q reported %s\n", Seconds(m.TimeNs), m.Workload, m.Type)
 	}
@@ -295,6 +294,13 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// missed counts the faults that met no operation, if there are any.
+func missed(b *strings.Builder, e *check.Evidence) {
+	if n := e.Faults(); n.DuringWork < n.Faults {
+		fmt.Fprintf(b, "    %d of %d faults met no operation: %d ended before the first one began, %d began after the last one had returned\n", n.Faults-n.DuringWork, n.Faults, n.Before, n.After())
+	}
 }
 
 func ended(s *explore.Summary) string {

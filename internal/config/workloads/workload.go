@@ -139,6 +139,9 @@ func commandDriver(l *load.State, n *source.Node, w *world.Workload, key string)
 	}
 	if w.Announces {
 		w.ReadyNs = source.ValueOr(c.Get("ready_timeout"), min(readyNs, l.Spec.MaxTimeNs/4))
+		if w.ReadyNs >= l.Spec.MaxTimeNs {
+			l.Fail(c.Get("ready_timeout").Position, "set a shorter time, or raise `simulation: {max_time: ...}`", "%s.config.ready_timeout is not shorter than simulation.max_time", key)
+		}
 	}
 	driverEnv(c, w)
 }

@@ -60,6 +60,15 @@ func (d *Director) all(far func(a *Announcer) bool) bool {
 
 func (d *Director) allDone() bool { return d.all(func(a *Announcer) bool { return a.Done }) }
 
+// warnUnready warns of drivers that faults do not wait for any more.
+func (d *Director) warnUnready() {
+	for i, a := range d.Announcers {
+		if l := &d.spec.Workloads[i]; a.Tag != 0 && !a.Ready {
+			d.Warn(fmt.Sprintf("faults began before the driver of workload %q reported that it is ready", l.Name))
+		}
+	}
+}
+
 // readersWait reports whether drivers wait to be told to read back, and all others that announce where they are have ended.
 func (d *Director) readersWait() bool {
 	return d.allDone() && slices.ContainsFunc(d.Announcers, func(a Announcer) bool { return a.Done && !a.Over })

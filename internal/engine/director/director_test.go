@@ -159,6 +159,9 @@ func (s *stage) do(t *testing.T, line string) {
 		s.d.Reported(&Notice{Event: s.events, TimeNs: s.now, Node: s.d.Jobs[number(0)-1].Node, Tag: number(0), Text: fmt.Appendf(nil, `{"type":%q}`+"\n", args[1])})
 		s.takeIn(t, nil)
 	case word == "outcome":
+		for _, w := range s.out.Warnings {
+			s.note("warning: %s", w)
+		}
 		for _, m := range s.out.Marks {
 			s.note("mark of %s at event %d: %s", m.Workload, m.Event, m.Type)
 		}

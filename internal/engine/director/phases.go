@@ -96,6 +96,7 @@ func (d *Director) endWarmup(now int64) {
 	if d.ReadyEnd != never && (now >= d.ReadyEnd || d.all(func(a *Announcer) bool { return a.Ready })) {
 		d.ReadyEnd = never
 		d.schedule(now)
+		d.warnUnready()
 	}
 	if now < d.WarmupEnd && !d.allDone() {
 		return
