@@ -119,6 +119,9 @@ func (w *World) boot() error {
 		return err
 	}
 	w.machine = m
+	if err := m.mon.send("cont", nil); err != nil {
+		return err
+	}
 	kind, request, err := m.next(w.options.Interrupt)
 	if err != nil {
 		return w.ended(err)

@@ -60,15 +60,26 @@ func findQEMU() (path string, err error) {
 }
 
 // spawner starts processes on a thread that lasts as long as this process: their parent, whose death kills them, is the thread.
-var spawner = sync.OnceValue(func() chan func() {
-	calls := make(chan func())
+type spawner struct {
+	calls chan func()
+	loop  *mainLoop // of all that it starts
+}
+
+var theSpawner = sync.OnceValues(func() (*spawner, error) {
+	s := &spawner{calls: make(chan func())}
+	ready := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		for f := range calls {
+		listener, err := filterMain()
+		if err == nil {
+			s.loop = newMainLoop(listener)
+		}
+		ready <- err
+		for f := range s.calls {
 			f()
 		}
 	}()
-	return calls
+	return s, <-ready
 })
 
 // memory is a file that exists as long as a process has it open.
@@ -99,6 +110,7 @@ type plan struct {
 type machine struct {
 	plan
 	cmd    *exec.Cmd
+	pair   *threads
 	bell   int // our end of the socket
 	mon    *monitor
 	mem    *os.File // of QEMU's process
@@ -111,8 +123,12 @@ type machine struct {
 	closed bool
 }
 
-// start starts QEMU. With a state, the virtual machine stands still.
+// start starts QEMU. The virtual machine stands still.
 func start(p plan) (m *machine, err error) {
+	by, err := theSpawner()
+	if err != nil {
+		return nil, err
+	}
 	m = &machine{plan: p, bell: -1, ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
@@ -161,13 +177,13 @@ func start(p plan) (m *machine, err error) {
 		"-chardev", "socket,id=bell,fd=" + strconv.Itoa(first), "-device", fmt.Sprintf("isa-debugcon,iobase=%#x,chardev=bell", wire.Port),
 		"-chardev", "socket,id=mon,fd=" + strconv.Itoa(first+1), "-mon", "chardev=mon,mode=control",
 		"-chardev", "file,id=serial,append=on,path=" + at(2), "-serial", "chardev:serial",
-		"-kernel", p.kernel, "-initrd", at(4), "-append", p.append}
+		"-kernel", p.kernel, "-initrd", at(4), "-append", p.append, "-S"}
 	if len(p.extra) == 0 {
 		args = append(args, "-icount", fmt.Sprintf("shift=%d,sleep=off", icountShift))
 	}
 	args = append(args, p.extra...)
 	if p.state != nil {
-		args = append(args, "-S", "-incoming", "defer")
+		args = append(args, "-incoming", "defer")
 	}
 	m.cmd = exec.Command(p.qemu, args...)
 	m.cmd.ExtraFiles = files
@@ -175,7 +191,7 @@ func start(p plan) (m *machine, err error) {
 	var complaint limitedBuffer
 	m.cmd.Stderr = &complaint
 	done := make(chan error)
-	spawner() <- func() { done <- m.cmd.Start() }
+	by.calls <- func() { done <- m.cmd.Start() }
 	if err := <-done; err != nil {
 		return nil, fmt.Errorf("cannot start QEMU: %w", err)
 	}
@@ -187,8 +203,16 @@ func start(p plan) (m *machine, err error) {
 	if _, err := m.mon.execute("qmp_capabilities", nil, startWait); err != nil {
 		return nil, fmt.Errorf("QEMU does not start: %w %s", err, complaint.text())
 	}
+	if err := m.pairUp(by.loop); err != nil {
+		return nil, fmt.Errorf("QEMU's threads: %w", err)
+	}
 	if p.state != nil {
-		err := m.ignoreShared(p.private)
+		// By default QEMU announces the guest to its network in several rounds, by a timer of the host's time: the CPU would stand still until
+		// the main thread, which is held back, has seen it.
+		_, err := m.mon.execute("migrate-set-parameters", map[string]any{"announce-rounds": 1}, startWait)
+		if err == nil {
+			err = m.ignoreShared(p.private)
+		}
 		if err == nil {
 			_, err = m.mon.execute("migrate-incoming", map[string]any{"uri": "fd:" + strconv.Itoa(first+6)}, startWait)
 		}
@@ -214,6 +238,22 @@ func start(p plan) (m *machine, err error) {
 		return nil, fmt.Errorf("QEMU's memory: %w; with Yama, /proc/sys/kernel/yama/ptrace_scope must be 1 or less", err)
 	}
 	return m, m.locate()
+}
+
+// pairUp keeps the threads of QEMU in step.
+func (m *machine) pairUp(loop *mainLoop) error {
+	text, err := m.mon.execute("query-cpus-fast", nil, startWait)
+	if err != nil {
+		return err
+	}
+	var cpus []struct {
+		Thread int `json:"thread-id"`
+	}
+	if err := json.Unmarshal(text, &cpus); err != nil || len(cpus) != 1 {
+		return fmt.Errorf("QEMU reports %s as its one CPU", text)
+	}
+	m.pair, err = loop.add(m.cmd.Process.Pid, cpus[0].Thread)
+	return err
 }
 
 // narrow has a socket hold so little that the guest's CPU stands still while it rings.
@@ -407,6 +447,9 @@ func (m *machine) close() {
 		m.cmd.Process.Kill()
 		<-m.ended
 	}
+	if m.pair != nil {
+		m.pair.remove()
+	}
 	if m.bell >= 0 {
 		unix.Close(m.bell)
 	}
@@ -442,7 +485,7 @@ func (l *limitedBuffer) text() string {
 // monitor speaks QMP (QEMU's docs/interop/qmp-spec.txt).
 type monitor struct {
 	f       *os.File
-	owed    int // replies to what was sent without waiting
+	asked   int // by execute, so far
 	replies chan reply
 	events  chan string
 	once    sync.Once
@@ -454,6 +497,7 @@ type reply struct {
 		Desc string `json:"desc"`
 	} `json:"error"`
 	Event string `json:"event"`
+	ID    int    `json:"id"` // that of the request: 0 if nobody waits for the reply
 }
 
 func newMonitor(f *os.File) *monitor {
@@ -476,7 +520,7 @@ func newMonitor(f *os.File) *monitor {
 				case q.events <- r.Event:
 				default:
 				}
-			case r.Return != nil || r.Error != nil:
+			case r.ID != 0:
 				q.replies <- r
 			}
 		}
@@ -487,21 +531,23 @@ func newMonitor(f *os.File) *monitor {
 func (q *monitor) close() { q.once.Do(func() { q.f.Close() }) }
 
 // send asks for something, without waiting for the reply: while the guest's CPU stands still in a bell, QEMU answers nothing.
-func (q *monitor) send(command string, arguments any) error {
-	message := map[string]any{"execute": command}
+func (q *monitor) send(command string, arguments any) error { return q.write(0, command, arguments) }
+
+func (q *monitor) write(id int, command string, arguments any) error {
+	message := map[string]any{"execute": command, "id": id}
 	if arguments != nil {
 		message["arguments"] = arguments
 	}
 	if _, err := q.f.Write(append(wire.Encode(message), '\n')); err != nil {
 		return errEnded
 	}
-	q.owed++
 	return nil
 }
 
 // execute asks for something, and waits for the reply.
 func (q *monitor) execute(command string, arguments any, wait time.Duration) (json.RawMessage, error) {
-	if err := q.send(command, arguments); err != nil {
+	q.asked++
+	if err := q.write(q.asked, command, arguments); err != nil {
 		return nil, err
 	}
 	deadline := time.After(wait)
@@ -511,7 +557,7 @@ func (q *monitor) execute(command string, arguments any, wait time.Duration) (js
 			if !ok {
 				return nil, errEnded
 			}
-			if q.owed--; q.owed > 0 {
+			if r.ID != q.asked { // which came too late
 				continue
 			}
 			if r.Error != nil {

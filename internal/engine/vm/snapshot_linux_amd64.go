@@ -65,6 +65,7 @@ func (m *machine) stop() error {
 		<-m.mon.events
 	}
 	defer m.gather()()
+	defer m.pair.letThrough()()
 	if err := m.mon.send("stop", nil); err != nil {
 		return err
 	}

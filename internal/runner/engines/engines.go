@@ -37,7 +37,7 @@ var table = rows{
 		Needs:   "Linux on x86-64; no root, no KVM, no daemon"},
 	{Name: "vm", Spec: world.VM, make: newVM,
 		Runs:    "whatever a Linux kernel runs: io_uring, kernel modules, other kernels",
-		Repeats: "not yet for certain: runs with the same QEMU and kernel differ by nanoseconds now and then; `verify` shows how often",
+		Repeats: "every event of a run, with the same QEMU, kernel and version of Bloodhound",
 		Costs:   "seconds to boot a world once, and an emulated CPU, 5 to 50 times as slow",
 		Needs:   "QEMU 7.2 or later and a kernel of Linux with its modules; no root, no KVM"},
 	{Name: "container", Spec: world.Container, make: newContainer, refuses: containerRefuses,
