@@ -104,6 +104,8 @@ type Acts interface {
 	// FillDisk leaves a disk no room as long as id is not 0. SlowDisk lets its calls take so much longer.
 	FillDisk(node string, id int)
 	SlowDisk(node string, id int, ns int64)
+	// Disk gives the disk of a node a speed, from now on.
+	Disk(node string, speed Speed)
 	// Clock makes a node's clocks as wrong as the fault says, until RightClock.
 	Clock(a *Action)
 	RightClock(a *Action)

@@ -25,6 +25,7 @@ func (noEffects) Pressure(string, int, int64)      {}
 func (noEffects) Leak(*Action)                     {}
 func (noEffects) EndLeak(*Action)                  {}
 func (noEffects) FillDisk(string, int)             {}
+func (noEffects) Disk(string, Speed)               {}
 func (noEffects) SlowDisk(string, int, int64)      {}
 func (noEffects) Clock(*Action)                    {}
 func (noEffects) RightClock(*Action)               {}

@@ -586,9 +586,21 @@ type Faults struct {
 	// DiskProfile says what the nodes' file systems promise about what was not synchronised: ext4-ordered (also empty) or
 	// posix-minimal.
 	DiskProfile string `json:"disk_profile,omitempty"`
+	// DiskSpeed says how long calls on the servers' disks take: one of the speeds of package fault, DrawnSpeed, or nothing: then
+	// synchronisations take Cost.SyncNs, and all else no time.
+	DiskSpeed string `json:"disk_speed,omitempty"`
 	// Require makes a campaign unknown when one of these kinds was never observed.
 	Require []string `json:"require,omitempty"`
 }
+
+// Harsh is the preset that has the tape choose the speeds of disks, and DiskSpeedKey names them in the mistakes of a Spec.
+const (
+	Harsh        = "harsh"
+	DiskSpeedKey = "disk speed"
+)
+
+// DrawnSpeed as Faults.DiskSpeed has the tape choose the speed of each server's disk.
+const DrawnSpeed = "drawn"
 
 // Injects reports whether a rule gives a kind a rate above 0.
 func (f *Faults) Injects(kind string) bool {

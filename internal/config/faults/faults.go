@@ -6,6 +6,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -47,6 +48,12 @@ func Read(l *load.State, n *source.Node) {
 		f.Rules = append(f.Rules, rules...)
 		required(l, n.Get("require_observed"))
 		handling(l, n.Get("handling"))
+		speed := n.Get("disk").Get("speed")
+		if f.DiskSpeed = source.ValueOr(speed, ""); speed != nil {
+			l.Places[load.Place{Part: engine.PartFault, Name: world.DiskSpeedKey}] = load.Location{Position: speed.Position, Key: "faults.disk.speed"}
+		} else if f.Mode == world.Harsh {
+			f.DiskSpeed = world.DrawnSpeed
+		}
 		f.DiskProfile = source.ValueOr(n.Get("disk").Get("profile"), "")
 		if p := n.Get("disk").Get("profile"); p != nil && !fault.LosesPower(f) {
 			l.Idle(p.Position, "faults.disk.profile", "no fault with a power loss has a rate above 0")

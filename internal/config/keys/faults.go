@@ -43,6 +43,7 @@ var faults = of(
 	field{Name: "disk", Shape: of(
 		field{Name: "enabled", Shape: aFlag, Says: "`false`: turns off all faults of this group.", Default: "true"},
 		field{Name: "profile", Shape: oneOf("ext4-ordered", "posix-minimal"), Says: "Guarantees of the disk for unsynchronized writes at a power loss (docs/reference/faults.md).", Default: "ext4-ordered"},
+		field{Name: "speed", Shape: oneOf(fault.SpeedNames...), Says: "How long calls on the disks of servers take, from the chaos phase on: each fsync, and now and then a read or a write (docs/reference/faults.md). `drawn`: each tape chooses the speed of each disk. Without this key an fsync takes `simulation.cost.sync_ns`.", Default: "`drawn` with `mode: harsh`"},
 		field{Name: "write_fail_rate", Shape: aRate, Says: "Rate of writes that fail with EIO."},
 		field{Name: "read_fail_rate", Shape: aRate, Says: "Rate of reads that fail with EIO, from files that the node has written."},
 		field{Name: "partial_write_rate", Shape: aRate, Says: "Rate of short writes: the call returns fewer bytes than given."},

@@ -19,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/docker"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -52,6 +53,7 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 		procs: map[int64]*proc{}, rates: map[string]rated{}}
 	var left []string
 	w.spec, left = deliverable(spec)
+	w.spec, _ = fault.AnySpeed(w.spec)
 	if len(left) > 0 {
 		w.outcome.Warnings = append(w.outcome.Warnings, leftOut(left))
 	}

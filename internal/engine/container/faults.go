@@ -75,6 +75,9 @@ func undeliverable(spec *world.Spec) (all engine.Mistakes) {
 		m.Remedy = cmp.Or(m.Remedy, "leave the rule out, or use --engine native")
 		all = append(all, m)
 	}
+	if spec.Faults.Enabled && spec.Faults.DiskSpeed != "" && spec.Faults.Mode != world.Harsh {
+		all = append(all, engine.Mistake{Part: engine.PartFault, Name: world.DiskSpeedKey, Problem: "the container engine does not set the speed of disks", Remedy: "leave it out, or use --engine native"})
+	}
 	return all
 }
 

@@ -13,17 +13,21 @@ func TestDeliverable(t *testing.T) {
 	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
 		{Kind: "partition", RatePPM: 1, ByUser: true}, {Kind: "fsync_fail", RatePPM: 1, ByUser: true}, {Kind: "power_loss", RatePPM: 1},
 		{Kind: "crash", RatePPM: 1, ByUser: true, At: []string{"write"}}, {Kind: "clock_skew", RatePPM: 1}, {Kind: "clog"},
-	}}}
+		{Kind: "pause", RatePPM: 1, ByUser: true, Moment: world.AfterReply}, {Kind: "restart", RatePPM: 1, Moment: world.InRecovery},
+	}, DiskSpeed: "hdd"}}
 	own, left := deliverable(spec)
-	if got := strings.Join(left, " "); got != "fsync_fail power_loss crash clock_skew" {
+	if got := strings.Join(left, " "); got != "fsync_fail power_loss crash clock_skew pause restart" {
 		t.Errorf("left out: %s", got)
 	}
 	if own.Faults.Rules[0].RatePPM != 1 || own.Faults.Rules[1].RatePPM != 0 || spec.Faults.Rules[1].RatePPM != 1 || len(own.Faults.Rules) != len(spec.Faults.Rules) {
 		t.Errorf("%+v of %+v", own.Faults.Rules, spec.Faults.Rules)
 	}
 	all := undeliverable(spec)
-	if len(all) != 2 || all[0].Name != "fsync_fail" || all[1].Name != "crash" || all[0].Remedy == "" {
+	if len(all) != 4 || all[0].Name != "fsync_fail" || all[1].Name != "crash" || all[2].Name != "pause" || all[3].Name != world.DiskSpeedKey || all[0].Remedy == "" {
 		t.Errorf("%+v", all)
+	}
+	if spec.Faults.Mode = world.Harsh; len(undeliverable(spec)) != 3 {
+		t.Error("the speeds of disks of a preset are refused")
 	}
 	if spec.Faults.Enabled = false; len(undeliverable(spec)) != 0 {
 		t.Error("faults that are off are refused")

@@ -105,6 +105,11 @@ func (d *Director) endWarmup(now int64) {
 	d.enter(PhaseChaos)
 	d.out.ChaosNs = max(now, 1)
 	d.Plan.Begin(d.tape, now)
+	if speed := d.spec.Faults.DiskSpeed; speed != "" && d.spec.Faults.Enabled {
+		for i, s := range d.Plan.Disks(d.tape, speed) {
+			d.act.Disk(d.Plan.Servers[i], s)
+		}
+	}
 	if len(d.Plan.Rules) > 0 {
 		d.NextStep = now
 	}

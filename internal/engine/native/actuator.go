@@ -157,7 +157,8 @@ func (a actuator) Pressure(node string, id int, sinceNs int64) {
 	a.node(node).Pressure = kernel.Pressure{Fault: id, SinceNs: sinceNs}
 }
 
-func (a actuator) FillDisk(node string, id int) { a.node(node).FS.Full = id }
+func (a actuator) FillDisk(node string, id int)    { a.node(node).FS.Full = id }
+func (a actuator) Disk(node string, s fault.Speed) { a.node(node).Disk = s }
 func (a actuator) SlowDisk(node string, id int, ns int64) {
 	a.node(node).Slow = kernel.Slow{Ns: ns, Fault: id}
 }

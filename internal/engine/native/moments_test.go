@@ -3,6 +3,7 @@
 package native_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -179,5 +180,54 @@ for n in (1000, 30000, 400000):
 	logs, _, out = playSeed(t, ruled(t, large, fetch, "partition on n1-n2 in transfer for 9s max 1"), 1)
 	if logs["n2"] != "1000 whole\n30000 whole\n400000 part\n" || out.Ledger.Entries[0].Observed != 1 {
 		t.Errorf("n2 printed\n%s%+v", logs["n2"], out.Ledger)
+	}
+}
+
+// A disk with a speed takes its time for each fsync, and now and then for a read or a write, from the chaos phase on; one without takes what an
+// fsync costs and no more, and so does that of a tape without draws.
+func TestDisksTakeTheirTime(t *testing.T) {
+	const worker = `import os, time
+time.sleep(0.1)
+f = os.open('/x', os.O_CREAT | os.O_RDWR)
+took = {'write': [], 'fsync': [], 'read': []}
+for i in range(300):
+    for what in took:
+        t = time.monotonic()
+        if what == 'write': os.pwrite(f, b'y' * 10, 0)
+        elif what == 'fsync': os.fsync(f)
+        else: os.pread(f, 10, 0)
+        took[what].append(time.monotonic() - t)
+for what, list in took.items(): print(what, '%.1f %.1f' % (min(list) * 1e3, max(list) * 1e3), sum(t > 1e-4 for t in list), flush=True)
+time.sleep(1000)
+`
+	for _, c := range []struct {
+		speed             string
+		least, most, slow float64 // ms of an fsync, and reads and writes that wait
+	}{{"hdd", 4, 200, 3}, {"nvme", 0, 3, 1}, {"", 1, 1, 0}} {
+		spec := ruled(t, worker, idle, "crash on n2 rate 0.000001")
+		spec.Cost.SyncNs, spec.MaxTimeNs, spec.Faults.StopNs, spec.Faults.DiskSpeed = 1e6, 60e9, 40e9, c.speed
+		logs, _, out := playSeed(t, spec, 3)
+		var what string
+		var lines int
+		for line := range strings.Lines(logs["n1"]) {
+			var least, most, waits float64
+			if _, err := fmt.Sscanf(line, "%s %f %f %f", &what, &least, &most, &waits); err != nil {
+				t.Fatalf("%s: %q: %v", c.speed, line, err)
+			}
+			lines++
+			switch what {
+			case "fsync":
+				if least < c.least || least > c.least+0.5 || most < c.most-0.1 || most > c.most+1 {
+					t.Errorf("%s: an fsync takes from %v ms to %v ms, want %v to %v", c.speed, least, most, c.least, c.most)
+				}
+			default:
+				if waits < c.slow || waits > 40 {
+					t.Errorf("%s: %v of 300 calls wait: %s", c.speed, waits, line)
+				}
+			}
+		}
+		if lines != 3 || !out.Repeat.Reproducible {
+			t.Errorf("%s: %q", c.speed, logs["n1"])
+		}
 	}
 }

@@ -291,6 +291,7 @@ func (a actuator) FillDisk(node string, id int) {
 func (a actuator) Names(string, int, bool)     {}
 func (a actuator) Pressure(string, int, int64) {}
 func (a actuator) SlowDisk(string, int, int64) {}
+func (a actuator) Disk(string, fault.Speed)    {}
 func (a actuator) Clock(*fault.Action)         {}
 func (a actuator) RightClock(*fault.Action)    {}
 

@@ -23,6 +23,7 @@ func injects(r *world.FaultRule) bool {
 func supported(spec *world.Spec) (*world.Spec, []string) {
 	able := func(r *world.FaultRule) bool { return r.ByUser || injects(r) || !fault.Known(fault.Kind(r.Kind)) }
 	own, left := fault.LeaveOut(spec, able)
+	own, _ = fault.AnySpeed(own)
 	if len(left) == 0 {
 		return own, nil
 	}
@@ -42,6 +43,9 @@ func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
 			m.Name, m.Problem = cmp.Or(strings.Join(r.At, ","), r.Kind), "the engine vm injects no faults at what programs do: system calls, replies, recoveries"
 		}
 		all = append(all, m)
+	}
+	if spec.Faults.DiskSpeed != "" && spec.Faults.Mode != world.Harsh {
+		all = append(all, engine.Mistake{Part: engine.PartFault, Name: world.DiskSpeedKey, Problem: "the engine vm does not set the speed of disks", Remedy: "leave it out, or use --engine native"})
 	}
 	if len(all) > 0 {
 		return all

@@ -258,7 +258,7 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 
 // Watched are the streams whose draws a search varies, as patterns: when faults are injected and how, what a loss of power takes,
 // what packets suffer, and where threads are preempted.
-var Watched = []string{faults, "disk/**", "net/**/drop", "net/**/corrupt", "net/**/delay", "net/**/duplicate", "net/**/reorder", "sched/**"}
+var Watched = []string{faults, "disk/**", "speed/disk", "speed/disk/*", "net/**/drop", "net/**/corrupt", "net/**/delay", "net/**/duplicate", "net/**/reorder", "sched/**"}
 
 // faults are the streams of rules.
 const faults = "fault/**"

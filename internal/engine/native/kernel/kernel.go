@@ -237,7 +237,7 @@ func (k *Kernel) attempt(t *Thread) {
 		k.record(t, e, 0)
 		return
 	case Pending:
-		if t.Call.Signaled && !e.Deaf && t.Call.Slow == 0 {
+		if t.Call.Signaled && !e.Deaf && t.Call.Slow == 0 && t.Call.DiskNs == 0 {
 			if r, over := k.interrupt(t, e); over {
 				if r != Gone { // else it is made anew after the handler
 					k.complete(t, e, r)

@@ -5,6 +5,7 @@ package kernel
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -111,6 +112,7 @@ type Node struct {
 	Recovering   net.FaultRef         // the fault that ended its programs, until one has read what an earlier one left
 	Harmed       bool                 // faults are injected into single calls on its disk: see Kernel.DiskFault
 	Slow         Slow                 // how slow its disk is
+	Disk         fault.Speed          // how long calls on it take otherwise
 	Torn         Torn                 // the write at which its power goes
 	Between      bool                 // a fault waits for its calls: see Moments.Counted
 	Stopping     Stopping             // the signal and the fault that ordered its main process to stop

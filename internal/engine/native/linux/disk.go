@@ -73,21 +73,46 @@ func rot(k *Kernel, t *Thread, f *File, pos int64, bit int) unix.Errno {
 	return errno(k.Node(t).FS.Rot(env(k, t), f.Inode, pos+int64(bit/8), byte(1<<(bit%8))))
 }
 
-// slowed makes a thread wait for a slow disk before its call on a file does its work.
-func slowed(k *Kernel, t *Thread, f *File) (Result, bool) {
-	slow := k.Node(t).Slow
+// slowed makes a thread wait for its disk before its call on a file does its work. op is Read or Write.
+func slowed(k *Kernel, t *Thread, f *File, op fault.Op) (Result, bool) {
+	c, node := &t.Call, k.Node(t)
 	switch {
-	case t.Call.Slow != 0:
-		if !t.Expired(k) {
-			return k.Block(t, t.Call.Until, Key{Kind: kernel.KeyThread, ID: t.ID}), true
+	case c.Slow != 0 || c.DiskNs != 0: // it has begun to wait
+		if !t.Written(k) {
+			return k.Block(t, c.DiskNs, Key{Kind: kernel.KeyThread, ID: t.ID}), true
 		}
 		sawSlow(k, t)
 		return 0, false
-	case slow.Fault == 0 || f.Kind != kernel.FileInode || !k.Node(t).FS.OnDisk(f.Inode):
+	case node.Slow.Fault == 0 && node.Disk.ReadMostNs == 0, f.Kind != kernel.FileInode || !node.FS.OnDisk(f.Inode):
 		return 0, false
 	}
-	t.Call.Slow = slow.Fault
-	return k.Block(t, kernel.SatAdd(k.Now, slow.Ns), Key{Kind: kernel.KeyThread, ID: t.ID}), true
+	ns := stalled(k, node, op)
+	if c.Slow = node.Slow.Fault; c.Slow != 0 {
+		ns = kernel.SatAdd(ns, node.Slow.Ns)
+	} else if ns == 0 {
+		return 0, false
+	}
+	c.DiskNs = kernel.SatAdd(k.Now, ns)
+	return k.Block(t, c.DiskNs, Key{Kind: kernel.KeyThread, ID: t.ID}), true
+}
+
+// stalled draws how long a read or a write waits for a disk that has a speed: mostly not at all.
+func stalled(k *Kernel, node *kernel.Node, op fault.Op) int64 {
+	switch {
+	case node.Disk.ReadMostNs == 0:
+		return 0
+	case op == fault.Read:
+		return fault.Between(0, node.Disk.ReadMostNs, k.Tape.Rare("speed/"+node.Name+"/read", fault.SpeedSteps, fault.ReadWaitPPM))
+	}
+	return fault.Between(0, node.Disk.WriteMostNs, k.Tape.Rare("speed/"+node.Name+"/write", fault.SpeedSteps, fault.WriteWaitPPM))
+}
+
+// syncNs is how long a synchronisation takes.
+func syncNs(k *Kernel, node *kernel.Node) int64 {
+	if node.Disk.SyncMostNs == 0 {
+		return k.Cost.SyncNs
+	}
+	return fault.Between(node.Disk.SyncLeastNs, node.Disk.SyncMostNs, k.Tape.Rare("speed/"+node.Name+"/sync", fault.SpeedSteps, 0))
 }
 
 // sawSlow reports that a program has waited for a slow disk.
@@ -110,14 +135,16 @@ func written(k *Kernel, t *Thread, f *File) bool {
 	if n := k.Node(t); n.Slow.Fault != 0 && (f == nil || n.FS.OnDisk(f.Inode)) {
 		t.Call.Slow = n.Slow.Fault
 	}
-	return k.Cost.SyncNs == 0 && t.Call.Slow == 0
+	return k.Cost.SyncNs == 0 && t.Call.Slow == 0 && k.Node(t).Disk.SyncMostNs == 0
 }
 
 // awaitDisk makes a thread wait for the disk.
 func awaitDisk(k *Kernel, t *Thread) Result {
-	ns := k.Cost.SyncNs
-	if t.Call.Slow != 0 {
-		ns = kernel.SatAdd(ns, k.Node(t).Slow.Ns)
+	ns := int64(0)
+	if node := k.Node(t); !t.Call.Again {
+		if ns = syncNs(k, node); t.Call.Slow != 0 {
+			ns = kernel.SatAdd(ns, node.Slow.Ns)
+		}
 	}
 	return k.AwaitDisk(t, ns)
 }

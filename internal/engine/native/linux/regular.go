@@ -20,7 +20,7 @@ var inodeFile = Behaviour{
 		if f.Flags&unix.O_ACCMODE == unix.O_WRONLY {
 			return fail(unix.EBADF)
 		}
-		if r, waits := slowed(k, t, f); waits {
+		if r, waits := slowed(k, t, f, fault.Read); waits {
 			return r
 		}
 		return readContent(k, t, f, v, offset, content)
@@ -143,7 +143,7 @@ func content(k *Kernel, t *Thread, f *File, pos int64, n int) ([]byte, unix.Errn
 
 // writeFile writes bytes to a regular file.
 func writeFile(k *Kernel, t *Thread, f *File, data []byte, offset int64) Result {
-	if r, waits := slowed(k, t, f); waits {
+	if r, waits := slowed(k, t, f, fault.Write); waits {
 		return r
 	}
 	s := k.Node(t).FS
