@@ -135,7 +135,9 @@ type Node struct {
 	Root        string       `json:"root"`
 	Image       *Image       `json:"image,omitempty"`
 	Command     []string     `json:"command"`
-	Env         []string     `json:"env,omitempty"` // NAME=value, in order
+	Releases    [][]string   `json:"releases,omitempty"`  // commands of later releases of the program, the oldest first, of which a restart may bring one
+	Downgrade   bool         `json:"downgrade,omitempty"` // or an older one
+	Env         []string     `json:"env,omitempty"`       // NAME=value, in order
 	WorkingDir  string       `json:"working_dir"`
 	User        string       `json:"user,omitempty"` // name, uid, name:group or uid:gid; empty is root
 	Volumes     []Volume     `json:"volumes,omitempty"`

@@ -66,7 +66,7 @@ func Read(l *load.State, n *source.Node) {
 	completeTimes(l, n.Has("settle"))
 }
 
-// unstopped notes the keys about how a node stops where nothing stops it.
+// unstopped notes the keys about how a node stops, and what starts after that, where nothing stops it.
 func unstopped(l *load.State) {
 	if l.Spec.Faults.Enabled && l.Spec.Faults.Injects("restart") {
 		return
@@ -75,7 +75,7 @@ func unstopped(l *load.State) {
 		if d.Of != "" && i > 0 && l.Nodes[i-1].Of == d.Of {
 			continue // a replica of a service that is noted already
 		}
-		for _, key := range []string{"stop_signal", "stop_grace_period"} {
+		for _, key := range []string{"stop_signal", "stop_grace_period", "releases", "downgrade"} {
 			if d.Value.Has(key) {
 				l.Idle(d.Value.Entry(key).Key.Position, d.Key+"."+key, "only the fault `restart` uses it, and that fault has no rate above 0")
 			}

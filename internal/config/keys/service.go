@@ -19,6 +19,8 @@ var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, of(
 
 var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "command", Shape: command, Says: "Program and its arguments. Text is split into words without a shell. Relative paths start at `working_dir`."},
+	{Name: "releases", Shape: listOf(command), Says: "Other releases of the program, the oldest first: whole commands in place of `entrypoint` and `command`. The node starts with `command`; when the fault `restart` has stopped it, the tape chooses whether it starts again with the same release or with a later one, as in a rolling upgrade. The engine container does not have this key."},
+	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also bring an older release than the one before.", Default: "false"},
 	{Name: "entrypoint", Shape: command, Says: "Words in front of `command`."},
 	{Name: "build", Shape: anyOf(aText, texts, of(
 		field{Name: "command", Shape: command, Says: "Build program and its arguments."},

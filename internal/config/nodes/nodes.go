@@ -53,6 +53,7 @@ func buildNode(l *load.State, d *load.Node) {
 	if buildStep(l, d) && found {
 		n.Command = commandOf(l, d)
 	}
+	releases(l, d)
 	n.User = source.ValueOr(v.Get("user"), "")
 	if n.Image != nil && n.User == "" {
 		n.User = d.Image.Config.Config.User
@@ -94,6 +95,26 @@ func workingDir(l *load.State, d *load.Node) string {
 		return path.Join("/", p)
 	default:
 		return l.Under(l.DirOf(d, "working_dir"), p)
+	}
+}
+
+// releases reads the commands of later releases.
+func releases(l *load.State, d *load.Node) {
+	list := d.Value.Get("releases")
+	for i, item := range list.List() {
+		words := l.Argv(item, fmt.Sprintf("%s.releases[%d]", d.Key, i))
+		switch {
+		case len(words) == 0 || words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0):
+			if !item.Bad {
+				l.Fail(item.Position, "write the path or name of a program, and its arguments", "%s.releases[%d]: the name of the program is empty, or has a NUL character", d.Key, i)
+			}
+		default:
+			d.Spec.Releases = append(d.Spec.Releases, words)
+		}
+	}
+	d.Spec.Downgrade = source.ValueOr(d.Value.Get("downgrade"), false)
+	if down := d.Value.Get("downgrade"); down != nil && len(list.List()) == 0 {
+		l.Idle(down.Position, d.Key+".downgrade", "the node has no `releases`")
 	}
 }
 

@@ -46,6 +46,9 @@ func (n *node) mistakes(static bool) (all engine.Mistakes) {
 	if n.spec.Root == world.NoRoot && n.spec.Image == nil && len(n.spec.Command) > 0 {
 		found(engine.PartRoot, "", "a container without files cannot run a program", "give the node an image or a root")
 	}
+	if len(n.spec.Releases) > 0 {
+		found(engine.PartCommand, "", "the container engine starts a node with the same command each time, and has no releases", "leave `releases` out, or use --engine native")
+	}
 	if n.lies() && !n.hasGlibc() {
 		found(engine.PartRoot, "", "its image does not have the C library of GNU, whose programs alone libfaketime gives another date", "name other targets for faults of the clock, or use --engine native")
 	}

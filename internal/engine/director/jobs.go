@@ -35,6 +35,7 @@ type NodeState struct {
 	GraceNs   int64 // when it is killed if it has not stopped
 	Healed    bool  // that fault is over: it starts as soon as it is down
 	Up        bool  // it has come up once: see upNs
+	Release   int   // which of the node's releases runs, from 1 on; 0 is its command
 	Mains     int   // how often its main process was started
 	Alike     int   // how often that has ended in the same way, up to now
 	Life      uint64
@@ -137,8 +138,12 @@ func (d *Director) met(dep *world.Dependency) bool {
 
 func (d *Director) startMain(i int) error {
 	n, s := &d.spec.Nodes[i], &d.Nodes[i]
-	tag, err := d.launch(n, Job{Kind: JobMain, Node: i, Deadline: never}, n.Command, n.Env, "stdout", "stderr")
-	if err != nil && d.vanished(i, n.Command, err) {
+	command := n.Command
+	if s.Release > 0 {
+		command = n.Releases[s.Release-1]
+	}
+	tag, err := d.launch(n, Job{Kind: JobMain, Node: i, Deadline: never}, command, n.Env, "stdout", "stderr")
+	if err != nil && d.vanished(i, command, err) {
 		return nil
 	}
 	if err != nil {

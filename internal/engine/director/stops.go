@@ -68,6 +68,7 @@ func (d *Director) down(i int, how string) error {
 	d.Plan.Down(s.DownBy, d.act.Now())
 	d.Due = 0 // its end is to be waited for
 	d.probeSoon()
+	d.upgrade(i)
 	if !s.Healed {
 		return nil
 	}
@@ -80,6 +81,24 @@ func (d *Director) down(i int, how string) error {
 		d.heal(d.act.Now())
 	}
 	return nil
+}
+
+// upgrade chooses the release with which a node that was stopped starts again: 0 is the one that it had.
+func (d *Director) upgrade(i int) {
+	n, s := &d.spec.Nodes[i], &d.Nodes[i]
+	var others []int
+	for r := range len(n.Releases) + 1 {
+		if r > s.Release || n.Downgrade && r < s.Release {
+			others = append(others, r)
+		}
+	}
+	if len(others) == 0 {
+		return
+	}
+	if v := d.tape.Choose("release/"+n.Name, uint64(len(others))+1); v > 0 {
+		s.Release = others[v-1]
+		d.act.Happen(n.Name, "release", int64(s.Release), "")
+	}
 }
 
 // stopping reports whether a node was signalled to stop and has not stopped yet.

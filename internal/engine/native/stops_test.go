@@ -201,3 +201,35 @@ time.sleep(1000)
 		}
 	}
 }
+
+// A restart brings the release that runs, or a later one, or, with Downgrade, any.
+func TestRestartsBringReleases(t *testing.T) {
+	release := func(name string) []string {
+		return []string{"python3", "-c", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\nprint('" + name + "', flush=True)\ntime.sleep(1000)"}
+	}
+	for _, downgrade := range []bool{false, true} {
+		seen := map[string]bool{}
+		for seed := uint64(1); seed <= 10; seed++ {
+			spec := ruled(t, idle, idle, "restart on n1 rate 0.05 after 500ms for 100ms max 3")
+			n := &spec.Nodes[0]
+			n.Command, n.Releases, n.Downgrade = release("1"), [][]string{release("2"), release("3")}, downgrade
+			logs, _, out := playSeed(t, spec, seed)
+			seen[strings.ReplaceAll(logs["n1"], "\n", "")] = true
+			if !out.Repeat.Reproducible || len(out.Crashes) > 0 {
+				t.Fatalf("seed %d: %+v %+v", seed, out.Repeat, out.Crashes)
+			}
+		}
+		later, again, older := false, false, false
+		for text := range seen {
+			if len(text) < 2 || text[0] != '1' {
+				t.Fatalf("releases %q", text)
+			}
+			for i := 1; i < len(text); i++ {
+				later, again, older = later || text[i] > text[i-1], again || text[i] == text[i-1], older || text[i] < text[i-1]
+			}
+		}
+		if !later || !again || older != downgrade {
+			t.Errorf("with downgrade %v the releases were %v", downgrade, seen)
+		}
+	}
+}

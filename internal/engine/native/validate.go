@@ -117,6 +117,9 @@ func (x *inspection) node() error {
 	if len(x.n.Command) > 0 {
 		x.program(engine.PartCommand, "", x.n.Command[0], x.n.Env)
 	}
+	for _, command := range x.n.Releases {
+		x.program(engine.PartCommand, "", command[0], x.n.Env)
+	}
 	if x.n.Health != nil {
 		x.guest(engine.PartHealthcheck, "", x.n.Health.Command, nil)
 	}
