@@ -52,3 +52,12 @@ func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
 	}
 	return nil
 }
+
+// Refuses names the first part of a world that this engine does not have, and is empty for a world that it can run.
+func Refuses(spec *world.Spec) string {
+	if err := New().Validate(spec, engine.Options{}); err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return first
+	}
+	return ""
+}

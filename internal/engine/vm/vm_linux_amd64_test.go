@@ -198,4 +198,7 @@ func TestFaultsThatItDoesNotHave(t *testing.T) {
 	if err := New().Validate(spec, engine.Options{}); err == nil || !strings.Contains(err.Error(), "the engine vm does not inject power_loss") {
 		t.Errorf("a rule of a user: %v", err)
 	}
+	if why := Refuses(spec); !strings.Contains(why, "the engine vm does not inject power_loss") || strings.Contains(why, "\n") {
+		t.Errorf("what it refuses is %q", why)
+	}
 }

@@ -35,7 +35,7 @@ var table = rows{
 		Repeats: "every event of a run, on any machine",
 		Costs:   "about 6 µs a system call, and a few ms for a copy of a running world",
 		Needs:   "Linux on x86-64; no root, no KVM, no daemon"},
-	{Name: "vm", Spec: world.VM, make: newVM,
+	{Name: "vm", Spec: world.VM, make: newVM, refuses: vmRefuses,
 		Runs:    "whatever a Linux kernel runs: io_uring, kernel modules, other kernels",
 		Repeats: "every event of a run, with the same QEMU, kernel and version of Bloodhound",
 		Costs:   "seconds to boot a world once, and an emulated CPU, 5 to 50 times as slow",
