@@ -29,6 +29,7 @@ properties:
   - {name: p, kind: safety, check: {type: custom, script: ./check.sh}}
 output: {dir: out}
 debug: {trace_file: trace.txt}
+simulation: {cpus: 2}
 `, `compose.yaml
 services:
   db:
@@ -51,6 +52,7 @@ services:
 		{engine.Mistake{Node: "c", Part: engine.PartHealthcheck}, "bloodhound.yaml:12:51: nodes.c.healthcheck.test: P"},
 		{engine.Mistake{Node: "db", Part: engine.PartCommand}, "compose.yaml:3:14: services.db.command: P"},
 		{engine.Mistake{Part: engine.PartWorkload, Name: "w"}, "bloodhound.yaml:14:47: workload.command: P"},
+		{engine.Mistake{Part: engine.PartSimulation, Name: "cpus"}, "bloodhound.yaml:19:20: simulation.cpus: P"},
 		{engine.Mistake{Part: engine.PartProperty, Name: "p"}, "bloodhound.yaml:16:59: properties[0].check.script: P"},
 		{engine.Mistake{Node: "checker", Part: engine.PartWorkingDir}, "bloodhound.yaml: node checker: P\n  R"}, // of our own
 	} {

@@ -6,6 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -82,6 +83,9 @@ func (l *loader) simulation(n *source.Node) {
 	s.Sched.CPUs = int(source.ValueOr(n.Get("cpus"), int64(0)))
 	if s.Sched.CPUs == 0 && s.Sched.Blocks > 0 {
 		s.Sched.CPUs = defaultSwitchCPUs
+	}
+	for _, key := range []string{"switches", "cpus"} {
+		l.Remember(load.Place{Part: engine.PartSimulation, Name: key}, n.Get(key), "simulation."+key)
 	}
 	cost := n.Get("cost")
 	s.Cost = world.Cost{CallNs: source.ValueOr(cost.Get("call_ns"), int64(1000)), ClockReadNs: source.ValueOr(cost.Get("clock_read_ns"), int64(50))}

@@ -16,10 +16,11 @@ const (
 	PartWorkingDir  Part = "working_dir"
 	PartUser        Part = "user"
 	PartRoot        Part = "root"
-	PartVolume      Part = "volume"   // named by its target
-	PartWorkload    Part = "workload" // named by its name; belongs to no node
-	PartProperty    Part = "property" // so does this
-	PartFault       Part = "fault"    // a rule, named by its system calls, joined by commas
+	PartVolume      Part = "volume"     // named by its target
+	PartWorkload    Part = "workload"   // named by its name; belongs to no node
+	PartProperty    Part = "property"   // so does this
+	PartFault       Part = "fault"      // a rule, named by its system calls, joined by commas
+	PartSimulation  Part = "simulation" // a setting, named by its key
 )
 
 // Mistake is a part of a Spec that cannot be had on this machine: a program, a folder or a user that is not there.
@@ -57,4 +58,18 @@ type Validator interface {
 	// Validate returns Mistakes, which are the user's, or another error if the machine fails. Of the Options, Self
 	// counts.
 	Validate(spec *world.Spec, o Options) error
+}
+
+// Unscheduled are the settings of threads and CPUs in a Spec, which an engine that leaves both to a real kernel does not have. name is
+// that of the engine.
+func Unscheduled(spec *world.Spec, name string) (all Mistakes) {
+	for _, s := range []struct {
+		key   string
+		asked bool
+	}{{"switches", spec.Sched.Blocks > 0}, {"cpus", spec.Sched.CPUs > 0 && spec.Sched.Blocks == 0}} {
+		if s.asked {
+			all = append(all, Mistake{Part: PartSimulation, Name: s.key, Problem: "the engine " + name + " does not have simulation." + s.key, Remedy: "leave it out, or use --engine native"})
+		}
+	}
+	return all
 }

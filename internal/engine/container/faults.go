@@ -53,8 +53,9 @@ func leftOut(kinds []string) string {
 	return fmt.Sprintf("not injected, since the container engine cannot: %s; --engine native injects them", strings.Join(kinds, ", "))
 }
 
-// undeliverable finds rules that the user has written and that this engine cannot follow.
-func undeliverable(spec *world.Spec) (all engine.Mistakes) {
+// undeliverable finds settings and rules that the user has written and that this engine cannot follow.
+func undeliverable(spec *world.Spec) engine.Mistakes {
+	all := engine.Unscheduled(spec, "container")
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		if !spec.Faults.Enabled || r.RatePPM == 0 || !r.ByUser || !fault.Known(fault.Kind(r.Kind)) {

@@ -32,7 +32,7 @@ func supported(spec *world.Spec) (*world.Spec, []string) {
 
 // Validate finds what a Spec asks for and this engine does not have.
 func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
-	var all engine.Mistakes
+	all := engine.Unscheduled(spec, "vm")
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		if r.RatePPM == 0 || !r.ByUser || injects(r) || !fault.Known(fault.Kind(r.Kind)) {

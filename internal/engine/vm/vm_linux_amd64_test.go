@@ -198,6 +198,11 @@ func TestFaultsThatItDoesNotHave(t *testing.T) {
 	if err := New().Validate(spec, engine.Options{}); err == nil || !strings.Contains(err.Error(), "the engine vm does not inject power_loss") {
 		t.Errorf("a rule of a user: %v", err)
 	}
+	spec.Faults.Rules[1].ByUser, spec.Sched.CPUs = false, 4
+	if why := Refuses(spec); !strings.Contains(why, "the engine vm does not have simulation.cpus") {
+		t.Errorf("what it refuses is %q", why)
+	}
+	spec.Faults.Rules[1].ByUser, spec.Sched.CPUs = true, 0
 	if why := Refuses(spec); !strings.Contains(why, "the engine vm does not inject power_loss") || strings.Contains(why, "\n") {
 		t.Errorf("what it refuses is %q", why)
 	}
