@@ -45,6 +45,7 @@ var measurements = []measurement{
 	{"calls", (*bench).calls},
 	{"outside", (*bench).against},
 	{"quickstart", (*bench).quickstart},
+	{"engines", (*bench).engines},
 	{"redis-failover", (*bench).failover},
 	{"etcd", (*bench).etcd},
 	{"forks", (*bench).forks},

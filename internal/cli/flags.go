@@ -29,6 +29,7 @@ type flags struct {
 	config    string
 	engine    string
 	json      bool
+	async     bool
 	seed      uint64
 	seeds     uint64
 	timeout   time.Duration

@@ -29,6 +29,7 @@ func (a *app) runVerb() *cobra.Command {
 	f.oneTape(c)
 	f.tracing(c)
 	f.logsFlag(c)
+	addSwitch(c, &f.async, "async-vm", "engine vm: run in real time, and take orders of `bloodhound vm`")
 	addSwitch(c, &f.reached, "reached", "print the features that the run reached, by which a search compares runs")
 	c.Flags().Var(numberFlag{&f.until, 1, math.MaxUint64, "give the number of an event, 1 or more"},
 		"until", "stop after this `event`; the run is not judged then")
@@ -57,6 +58,11 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err
+	}
+	if f.async {
+		if err := p.inRealTime(); err != nil {
+			return err
+		}
 	}
 	t, err := f.tape(c, p)
 	if err != nil {

@@ -496,6 +496,36 @@ func (p *Plan) inject(r *Rule, t int, v uint64, m *Moment) []Action {
 	return started
 }
 
+// Now begins the injections of a rule that a person asks for, on each of its targets, with the shortest duration and the first shape.
+func (p *Plan) Now(spec *world.Spec, r world.FaultRule, m *Moment) ([]Action, error) {
+	own := *spec
+	r.RatePPM = 1_000_000
+	own.Faults = world.Faults{Enabled: true, Rules: []world.FaultRule{r}}
+	q, err := New(&own)
+	if err != nil {
+		return nil, err
+	}
+	rule := &q.Rules[0]
+	if len(r.Targets) == 0 {
+		return nil, fmt.Errorf("fault %s: name what it is to affect, such as: %s on %s", r.Kind, r.Kind, rule.Targets[0].Name)
+	}
+	if !rule.PerStep() || r.When != "" {
+		return nil, fmt.Errorf("fault %s: only a fault of nodes or links, without a moment or a condition, can begin now", r.Kind)
+	}
+	for t := range rule.Targets {
+		if name := rule.Targets[t].Name; p.busy(&Table[rule.Row], name) {
+			return nil, fmt.Errorf("fault %s: %s is affected already; wait for its end", r.Kind, name)
+		}
+	}
+	rule.Number = 0
+	p.Ledger.entry(rule.Kind)
+	var started []Action
+	for t := range rule.Targets {
+		started = append(started, p.inject(rule, t, 1, m)...)
+	}
+	return started, nil
+}
+
 // begin numbers an injection of a rule and takes it among those under way.
 func (p *Plan) begin(a Action, r *Rule, m *Moment) Action {
 	p.LastID++

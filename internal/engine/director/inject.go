@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // inject ends faults whose time is over, and begins those that a time step draws.
@@ -55,6 +56,19 @@ func (d *Director) Begin(id int) error {
 		return nil
 	}
 	return d.strike([]fault.Action{a})
+}
+
+// InjectNow injects a fault that a person asks for, whatever the tape draws.
+func (d *Director) InjectNow(r world.FaultRule) error {
+	actions, err := d.Plan.Now(d.spec, r, d.Moment())
+	if err != nil {
+		return err
+	}
+	if err := d.deliver(actions); err != nil {
+		return err
+	}
+	d.Due = 0 // the end of the fault may come before what was due
+	return d.act.Deliver()
 }
 
 // deliver performs injections. What was not delivered does not count.

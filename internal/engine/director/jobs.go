@@ -58,6 +58,11 @@ const (
 	Resting // waits for its restart
 )
 
+// String is a word for what a node is doing.
+func (s Status) String() string {
+	return [...]string{"waits for its dependencies", "runs", "has ended", "down", "waits for its restart"}[s]
+}
+
 // JobKind is what a program was started for.
 type JobKind uint8
 

@@ -109,7 +109,7 @@ func (w *World) boot() error {
 	if err != nil {
 		return err
 	}
-	p.bytes = w.engine.bytes(w.spec)
+	p.bytes, p.async = w.engine.bytes(w.spec), inRealTime()
 	if p.ram, err = blank(p.bytes); err != nil {
 		return err
 	}

@@ -104,6 +104,7 @@ type plan struct {
 	unread  int      // bytes of the bell that the guest has yet to write
 	head    bool     // the first of them were read
 	extra   []string // further arguments
+	async   bool     // the guest's time passes as this machine's does
 }
 
 // machine is a virtual machine that runs.
@@ -179,7 +180,11 @@ func start(p plan) (m *machine, err error) {
 		"-chardev", "file,id=serial,append=on,path=" + at(2), "-serial", "chardev:serial",
 		"-kernel", p.kernel, "-initrd", at(4), "-append", p.append, "-S"}
 	if len(p.extra) == 0 {
-		args = append(args, "-icount", fmt.Sprintf("shift=%d,sleep=off", icountShift))
+		sleep := "off"
+		if p.async {
+			sleep = "on"
+		}
+		args = append(args, "-icount", fmt.Sprintf("shift=%d,sleep=%s", icountShift, sleep))
 	}
 	args = append(args, p.extra...)
 	if p.state != nil {
@@ -203,8 +208,10 @@ func start(p plan) (m *machine, err error) {
 	if _, err := m.mon.execute("qmp_capabilities", nil, startWait); err != nil {
 		return nil, fmt.Errorf("QEMU does not start: %w %s", err, complaint.text())
 	}
-	if err := m.pairUp(by.loop); err != nil {
-		return nil, fmt.Errorf("QEMU's threads: %w", err)
+	if !p.async {
+		if err := m.pairUp(by.loop); err != nil {
+			return nil, fmt.Errorf("QEMU's threads: %w", err)
+		}
 	}
 	if p.state != nil {
 		// By default QEMU announces the guest to its network in several rounds, by a timer of the host's time: the CPU would stand still until

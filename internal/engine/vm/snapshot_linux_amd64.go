@@ -243,6 +243,9 @@ func lackOf(err error) error {
 
 // Fork copies the world.
 func (w *World) Fork(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
+	if inRealTime() {
+		return nil, engine.ErrUnsupported
+	}
 	if !w.Follows(t) {
 		return nil, errors.New("cannot copy a world for another tape, with which its run would have been another one")
 	}

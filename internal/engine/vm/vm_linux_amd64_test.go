@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +125,77 @@ func TestCopiesGoOnAsTheWorld(t *testing.T) {
 	}
 	if other.Hash == own.Hash {
 		t.Error("another tape makes the same run")
+	}
+}
+
+// A world in real time can be looked at, paused and harmed from outside. Its run counts as observed once.
+func TestOrders(t *testing.T) {
+	o := program(t)
+	socket := filepath.Join(t.TempDir(), SocketName)
+	if _, err := Ask(socket, Request{Do: AskStatus}); err == nil || !strings.Contains(err.Error(), "run --engine vm --async-vm") {
+		t.Errorf("without a world: %v", err)
+	}
+	t.Setenv(AsyncVariable, socket)
+	spec := pair(t)
+	spec.Faults.StopNs, spec.MaxTimeNs = 30e9, 60e9
+	stop := make(chan struct{})
+	o.Interrupt = stop
+	w, err := New().Boot(spec, tape.Tape{Seed: 1}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	ended := make(chan error)
+	go func() {
+		reason, err := w.Advance(engine.Until{})
+		if err == nil && reason != engine.Stopped {
+			err = fmt.Errorf("the run ends by %s", reason)
+		}
+		ended <- err
+	}()
+	order := func(r Request) *Status {
+		t.Helper()
+		for began := time.Now(); ; time.Sleep(20 * time.Millisecond) { // the socket is there as soon as the world runs
+			s, err := Ask(socket, r)
+			if err == nil {
+				return s
+			}
+			if time.Since(began) > time.Minute {
+				t.Fatal(err)
+			}
+		}
+	}
+	until := func(what string, is func(*Status) bool) {
+		t.Helper()
+		for began := time.Now(); !is(order(Request{Do: AskStatus})); {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("never %s: %+v", what, order(Request{Do: AskStatus}))
+			}
+		}
+	}
+	until("in chaos", func(s *Status) bool { return s.Phase == "chaos" })
+	first := order(Request{Do: Pause})
+	if again := order(Request{Do: AskStatus}); !again.Paused || again.VirtualNs != first.VirtualNs {
+		t.Errorf("a paused world goes on: %+v, then %+v", first, again)
+	}
+	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named", "power_loss on n1": "does not inject power_loss", "sneeze on n1": "no kind of fault",
+		"crash on n1 when event > 5": "can begin now"} {
+		if _, err := Ask(socket, Request{Do: Inject, Fault: rule}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", rule, err, want)
+		}
+	}
+	s := order(Request{Do: Inject, Fault: "crash on n1 for 300ms"})
+	if len(s.Faults) != 1 || s.Faults[0].EndNs != first.VirtualNs+300e6 || s.Nodes[0].State != "down" {
+		t.Errorf("a crash by hand: %+v", s)
+	}
+	order(Request{Do: Resume})
+	until("up again", func(s *Status) bool { return len(s.Faults) == 0 && s.Nodes[0].State == "runs" })
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if out := w.Outcome(); !out.Repeat.Once || len(out.Ledger.Entries) == 0 {
+		t.Errorf("the run counts as %+v", out.Repeat)
 	}
 }
 

@@ -37,6 +37,7 @@ type World struct {
 	opened  []opened
 	failure error // ends the run
 	closed  bool
+	hand    *hand // of a world that runs in real time
 }
 
 // state is what a World has become, without the director, the tape and the virtual machine: plain data, which a fork copies.
@@ -115,6 +116,9 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 	if w.Out.Reason != "" {
 		return w.Out.Reason, nil
 	}
+	if err := w.begun(); err != nil {
+		return "", err
+	}
 	if err := w.wake(); err != nil {
 		return "", err
 	}
@@ -166,7 +170,14 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		if !w.Seeded && d.Phase != director.PhaseSetup {
 			w.reseed()
 		}
-		if _, err := w.exchange(min(d.Due, w.spec.MaxTimeNs)); err != nil {
+		dueNs := min(d.Due, w.spec.MaxTimeNs)
+		if w.hand != nil {
+			if err := w.obey(); err != nil {
+				return "", err
+			}
+			dueNs = min(d.Due, w.NowNs+handStepNs)
+		}
+		if _, err := w.exchange(dueNs); err != nil {
 			return "", err
 		}
 	}
@@ -194,7 +205,9 @@ func (w *World) over(until engine.Until) (engine.Reason, error) {
 	default:
 	}
 	if ms := w.spec.Limits.WallMs; ms > 0 && time.Since(w.started) > time.Duration(ms)*time.Millisecond {
-		w.Out.Repeat = engine.Repeat{Reason: "ended by the limit of real time"}
+		if !w.Out.Repeat.Once {
+			w.Out.Repeat = engine.Repeat{Reason: "ended by the limit of real time"}
+		}
 		w.Out.Detail = fmt.Sprintf("the limit of %d ms of real time", ms)
 		return engine.Limit, nil
 	}
@@ -394,6 +407,7 @@ func (w *World) Close() error {
 		return nil
 	}
 	w.closed = true
+	w.hand.close()
 	if w.machine != nil {
 		w.machine.close()
 		w.machine.ram.Close()
