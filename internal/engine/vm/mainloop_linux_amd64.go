@@ -35,8 +35,11 @@ type threads struct {
 	through int      // while this is above 0, the main thread passes
 }
 
-// A thread whose CPU rests waits on a condition variable, which glibc does by this operation. Locks have another one.
-const futexWaitBitset = 9
+// A thread whose CPU rests waits on a condition variable, which glibc does by the second operation. Locks have the first one.
+const (
+	futexWait       = 0
+	futexWaitBitset = 9
+)
 
 // filterMain has the kernel report, to the descriptor that it returns, waits for events and on condition variables. It holds for this thread, and for
 // all that it starts.
@@ -121,7 +124,8 @@ func (l *mainLoop) pass(id uint64) {
 	unix.Syscall(unix.SYS_IOCTL, uintptr(l.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&p)))
 }
 
-// lookAgain lets main threads pass whose CPU has come to rest between its notification and the main thread's.
+// lookAgain lets main threads pass whose CPU has come to rest between its notification and the main thread's, or waits for a lock that the
+// main thread has.
 func (l *mainLoop) lookAgain() {
 	const pause = 2 * time.Millisecond
 	for range time.Tick(pause) {
@@ -157,7 +161,8 @@ func (t *threads) remove() {
 	t.call.Close()
 }
 
-// rests reports whether the CPU's thread waits on its condition variable (proc_pid_syscall(5)).
+// rests reports whether the CPU's thread waits on its condition variable or for a lock, and so executes nothing (proc_pid_syscall(5)). It waits for
+// no lock between its last instruction before a rest and the account of it.
 func (t *threads) rests() bool {
 	var text [64]byte
 	n, err := t.call.ReadAt(text[:], 0)
@@ -169,7 +174,7 @@ func (t *threads) rests() bool {
 		return false
 	}
 	operation, err := strconv.ParseUint(string(bytes.TrimPrefix(fields[2], []byte("0x"))), 16, 64)
-	return err == nil && operation&0x7f == futexWaitBitset
+	return err == nil && (operation&0x7f == futexWaitBitset || operation&0x7f == futexWait)
 }
 
 func (t *threads) release() {

@@ -121,6 +121,7 @@ type machine struct {
 	table  uint64   // physical address of the window's table
 	pages  [wire.Pages]uint64
 	ended  chan struct{}
+	hang   time.Duration // between two signs of the guest
 	closed bool
 }
 
@@ -130,7 +131,7 @@ func start(p plan) (m *machine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m = &machine{plan: p, bell: -1, ended: make(chan struct{})}
+	m = &machine{plan: p, bell: -1, ended: make(chan struct{}), hang: hangWait}
 	defer func() {
 		if err != nil {
 			m.close()
@@ -339,8 +340,8 @@ func (m *machine) receive(b []byte, interrupt <-chan struct{}) error {
 			return errInterrupted
 		default:
 		}
-		if time.Since(began) > hangWait {
-			return fmt.Errorf("the virtual machine gave no sign for %v of real time: its kernel hangs, or this machine is too busy; the last lines of its console:\n%s", hangWait, m.console())
+		if time.Since(began) > m.hang {
+			return fmt.Errorf("the virtual machine gave no sign for %v of real time: its kernel hangs, or this machine is too busy (use fewer --workers); the last lines of its console:\n%s", m.hang, m.console())
 		}
 	}
 	return nil
@@ -369,7 +370,7 @@ func (m *machine) next(interrupt <-chan struct{}) (kind int, request []byte, err
 	}
 	table := make([]byte, wire.TablePages)
 	if _, err := m.mem.ReadAt(table, m.place(m.table)); err != nil {
-		return 0, nil, fmt.Errorf("a request of the virtual machine: %w", err)
+		return 0, nil, m.lost(err)
 	}
 	request = make([]byte, min(binary.LittleEndian.Uint64(table[wire.TableRequest:]), wire.WindowBytes))
 	return int(binary.LittleEndian.Uint64(table[wire.TableKind:])), request, m.window(request, m.mem.ReadAt)
@@ -382,7 +383,7 @@ func (m *machine) find(table uint64) error {
 	}
 	page := make([]byte, wire.PageBytes)
 	if _, err := m.mem.ReadAt(page, m.place(table)); err != nil {
-		return fmt.Errorf("the window of the virtual machine: %w", err)
+		return m.lost(err)
 	}
 	m.table = table
 	for i := range m.pages {
@@ -391,12 +392,20 @@ func (m *machine) find(table uint64) error {
 	return nil
 }
 
+// lost explains an error of the guest's memory: that of a QEMU which has ended is gone.
+func (m *machine) lost(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrShortWrite) {
+		return errEnded
+	}
+	return fmt.Errorf("the memory of the virtual machine: %w", err)
+}
+
 // window reads or writes the window.
 func (m *machine) window(b []byte, access func([]byte, int64) (int, error)) error {
 	for i := 0; len(b) > 0; i++ {
 		n := min(len(b), wire.PageBytes)
 		if _, err := access(b[:n], m.place(m.pages[i])); err != nil {
-			return fmt.Errorf("the window of the virtual machine: %w", err)
+			return m.lost(err)
 		}
 		b = b[n:]
 	}
@@ -414,7 +423,7 @@ func (m *machine) answer(b []byte) error {
 	var size [8]byte
 	binary.LittleEndian.PutUint64(size[:], uint64(len(b)))
 	if _, err := m.mem.WriteAt(size[:], m.place(m.table)+wire.TableAnswer); err != nil {
-		return err
+		return m.lost(err)
 	}
 	rest := make([]byte, m.unread)
 	m.unread = 0
@@ -442,6 +451,15 @@ func (m *machine) printed(from int) []byte {
 	b := make([]byte, size-int64(from))
 	n, _ := m.serial.ReadAt(b, int64(from))
 	return b[:n]
+}
+
+// killedBy is the signal that has ended QEMU, or 0.
+func (m *machine) killedBy() syscall.Signal {
+	<-m.ended
+	if status, ok := m.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return status.Signal()
+	}
+	return 0
 }
 
 // close ends the virtual machine.

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,6 +126,56 @@ func TestCopiesGoOnAsTheWorld(t *testing.T) {
 	}
 	if other.Hash == own.Hash {
 		t.Error("another tape makes the same run")
+	}
+}
+
+// A guest that panics or hangs, and a QEMU that is killed, are errors that name the remedy.
+func TestGuestsThatFail(t *testing.T) {
+	o := program(t)
+	spec := pair(t)
+	spec.Nodes[0].Command[2] = "sleep 1; echo c > /proc/sysrq-trigger; sleep 100"
+	w, err := New().Boot(spec, tape.Tape{Seed: 1}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready {
+		t.Fatal(reason, err)
+	}
+	copied := func() *World {
+		c, err := w.Fork(spec, tape.Tape{Seed: 1}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if err := c.(*World).wake(); err != nil {
+			t.Fatal(err)
+		}
+		return c.(*World)
+	}
+	killed, stopped := copied(), copied()
+	killed.machine.cmd.Process.Kill()
+	stopped.machine.hang = 2 * time.Second
+	stopped.machine.cmd.Process.Signal(syscall.SIGSTOP)
+	for _, c := range []struct {
+		name  string
+		w     engine.World
+		wants []string
+	}{
+		{"a panic", w, []string{"as it does when it panics", "Kernel panic - not syncing: sysrq triggered crash", "this is its finding"}},
+		{"a kill", killed, []string{`the signal "killed"`, "use fewer --workers"}},
+		{"a hang", stopped, []string{"gave no sign for 2s", "use fewer --workers"}},
+	} {
+		_, err := c.w.Advance(engine.Until{})
+		if err == nil {
+			t.Errorf("%s goes unnoticed", c.name)
+			continue
+		}
+		for _, want := range c.wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v; want %q", c.name, err, want)
+			}
+		}
 	}
 }
 

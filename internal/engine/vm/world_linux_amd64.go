@@ -256,8 +256,11 @@ func (w *World) ended(err error) error {
 	if !errors.Is(err, errEnded) {
 		return err
 	}
-	return fmt.Errorf("the virtual machine has ended: its kernel has stopped, or QEMU has; the last lines of its console:\n%s\n"+
-		"if it says \"out of memory\", give it more by simulation.limits.world_memory_bytes", w.machine.console())
+	if s := w.machine.killedBy(); s != 0 {
+		return fmt.Errorf("QEMU was ended by the signal %q, which this machine's kernel sends where memory runs out: use fewer --workers, or less memory by simulation.limits.world_memory_bytes", s)
+	}
+	return fmt.Errorf("the kernel of the virtual machine has stopped, as it does when it panics; the last lines of its console:\n%s\n"+
+		"if they say that it was out of memory, give it more by simulation.limits.world_memory_bytes; if a program under test made it panic, this is its finding", w.machine.console())
 }
 
 // serve answers a request that is no turn.
