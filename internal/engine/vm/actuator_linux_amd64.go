@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -129,11 +128,26 @@ func (a actuator) KillNode(node int, by *fault.Action) {
 	a.do(wire.Act{Kind: wire.DoClear, Node: node})
 }
 
-func (a actuator) LosePower(int, *fault.Action, string) error {
-	return errors.New("the engine vm does not take the power of a node's disk away")
+// LosePower ends the programs of a node, and loses what its disk has not written. The tape decides whether the journal's running transaction is
+// part of that.
+func (a actuator) LosePower(node int, by *fault.Action, stream string) error {
+	a.endBy(node, by)
+	r, err := a.call(wire.Act{Kind: wire.DoCut, Node: node, On: a.w.tape.Choose(stream+"journal", 2) == 1})
+	if err == nil && r.Error != "" {
+		err = fmt.Errorf("the power of %s cannot be taken away: %s", a.w.spec.Nodes[node].Name, r.Error)
+	}
+	return err
 }
 
-func (a actuator) PowerOn(int) {}
+func (a actuator) PowerOn(node int) {
+	r, err := a.call(wire.Act{Kind: wire.DoRestore, Node: node})
+	if err == nil && r.Error != "" {
+		err = fmt.Errorf("%s does not get its power back: %s", a.w.spec.Nodes[node].Name, r.Error)
+	}
+	if err != nil && a.w.failure == nil {
+		a.w.failure = err
+	}
+}
 
 func (a actuator) Stop(node int, by *fault.Action, signal int) {
 	w := a.w

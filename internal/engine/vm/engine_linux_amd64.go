@@ -65,7 +65,13 @@ func (e *Engine) prepare(self string) (plan, error) {
 			if e.plan.initrd, err = memory("initrd"); err != nil {
 				return err
 			}
-			return lackOf(writeInitrd(e.plan.initrd, self, list))
+			var disk []byte
+			if mke2fs, ok := findMke2fs(); ok {
+				if disk, err = emptyDisk(mke2fs); err != nil {
+					return err
+				}
+			}
+			return lackOf(writeInitrd(e.plan.initrd, self, list, disk))
 		}()
 	})
 	return e.plan, e.err
@@ -152,6 +158,9 @@ func (w *World) boot() error {
 // setup is what the agent makes.
 func (w *World) setup() (*wire.Setup, error) {
 	s := &wire.Setup{StartUnixNs: w.spec.StartUnixNs}
+	if losesPower(w.spec) {
+		s.DiskBytes = diskBytes
+	}
 	for i := range w.spec.Nodes {
 		n, err := w.node(i)
 		if err != nil {

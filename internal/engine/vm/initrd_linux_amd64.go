@@ -12,7 +12,7 @@ import (
 )
 
 // writeInitrd writes the first files of the guest: this program as init, the libraries that it needs, and modules of the kernel.
-func writeInitrd(w io.Writer, self string, list []module) error {
+func writeInitrd(w io.Writer, self string, list []module, disk []byte) error {
 	if first := os.Getenv(InitrdVariable); first != "" { // the kernel unpacks one archive behind the other
 		content, err := os.ReadFile(first)
 		if err != nil {
@@ -63,5 +63,6 @@ func writeInitrd(w io.Writer, self string, list []module) error {
 		a.file(strings.TrimPrefix(wire.ModulesDir, "/")+m.name, m.content)
 	}
 	a.file(strings.TrimPrefix(wire.ModulesFile, "/"), names.Bytes())
+	a.file(strings.TrimPrefix(wire.DiskFile, "/"), disk)
 	return a.end()
 }

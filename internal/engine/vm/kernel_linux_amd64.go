@@ -16,6 +16,9 @@ import (
 // modules are those that the agent needs, unless the kernel has them built in.
 var modules = []string{"fuse", "overlay", "tun", "inet_diag", "tcp_diag"}
 
+// optional are those without which some faults are not there.
+var optional = []string{"loop", "ext4"}
+
 // kernel is a kernel with its modules.
 type kernel struct {
 	file    string
@@ -131,6 +134,13 @@ func (k *kernel) load() (list []module, err error) {
 	for _, name := range modules {
 		if err := add(name, "the engine vm"); err != nil {
 			return nil, err
+		}
+	}
+	for _, name := range optional {
+		if files[name] != "" {
+			if err := add(name, "a disk that loses its power"); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return list, nil

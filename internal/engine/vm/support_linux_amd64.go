@@ -13,10 +13,23 @@ import (
 
 // kinds are the faults that this engine injects.
 var kinds = []fault.Kind{fault.Partition, fault.Clog, fault.SlowLink, fault.Reset, fault.Delay, fault.Drop, fault.Duplicate, fault.Reorder, fault.Corrupt,
-	fault.Crash, fault.Restart, fault.Pause, fault.OOM, fault.DiskFull}
+	fault.Crash, fault.PowerLoss, fault.Restart, fault.Pause, fault.OOM, fault.DiskFull}
 
 func injects(r *world.FaultRule) bool {
-	return !r.OnCalls() && slices.Contains(kinds, fault.Kind(r.Kind))
+	return !r.OnCalls() && slices.Contains(kinds, fault.Kind(r.Kind)) && (fault.Kind(r.Kind) != fault.PowerLoss || canLosePower())
+}
+
+// canLosePower reports whether nodes can have disks.
+func canLosePower() bool {
+	_, ok := findMke2fs()
+	return ok
+}
+
+// losesPower reports whether a node's disk may lose its power in a world.
+func losesPower(spec *world.Spec) bool {
+	return spec.Faults.Enabled && slices.ContainsFunc(spec.Faults.Rules, func(r world.FaultRule) bool {
+		return fault.Kind(r.Kind) == fault.PowerLoss && r.RatePPM > 0 && injects(&r)
+	})
 }
 
 // supported is a Spec without faults of presets that this engine does not inject, with a warning if there are such.
@@ -41,6 +54,9 @@ func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
 		m := engine.Mistake{Part: engine.PartFault, Name: r.Kind, Problem: "the engine vm does not inject " + r.Kind, Remedy: "leave it out, or use --engine native"}
 		if r.OnCalls() {
 			m.Name, m.Problem = cmp.Or(strings.Join(r.At, ","), r.Kind), "the engine vm injects no faults at what programs do: system calls, replies, recoveries"
+		}
+		if fault.Kind(r.Kind) == fault.PowerLoss && !r.OnCalls() {
+			m.Problem, m.Remedy = "the engine vm makes the disks of nodes by mke2fs, which is not there", "install it (apt-get install e2fsprogs), leave the fault out, or use --engine native"
 		}
 		all = append(all, m)
 	}

@@ -129,6 +129,43 @@ func TestCopiesGoOnAsTheWorld(t *testing.T) {
 	}
 }
 
+// A loss of power takes what was not synchronised, and what lies in memory. The node goes on with its network and the rest of its disk.
+func TestPowerLoss(t *testing.T) {
+	o := program(t)
+	needs.Program(t, "mke2fs")
+	spec := pair(t)
+	spec.MaxTimeNs, spec.Faults.StopNs = 10e9, 4e9
+	spec.Faults.Enabled = true
+	spec.Faults.Rules = []world.FaultRule{{Kind: "power_loss", RatePPM: 1e6, Targets: []string{"n1"}, When: "time_s > 0.5", Max: 1, MinNs: 300e6, MaxNs: 300e6, ByUser: true}}
+	spec.Nodes[0].Command[2] = `mkdir -p /data; echo begins; cat /data/kept /data/lost 2>&1; ls /tmp; echo synchronised > /data/kept; sync /data/kept /data; echo gone > /data/lost; touch /tmp/gone; while sleep 0.2; do head -c 3 /data/kept >/dev/null; done`
+	w, err := New().Boot(spec, tape.Tape{Seed: 1}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready {
+		t.Fatal(reason, err)
+	}
+	const missing = "n1 cat: /data/lost: No such file or directory\n"
+	for journal, found := range []string{missing, ""} { // the tape decides whether the file's name was written before
+		c, err := w.Fork(spec, tape.Tape{Seed: 1, Edits: []tape.Edit{{Op: tape.Set, Stream: "disk/n1/1/journal", From: 0, Value: uint64(journal)}}}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		out := run(t, c)
+		text := lines(out)
+		first, again, _ := strings.Cut(strings.TrimPrefix(text, "n1 begins\n"), "n1 begins\n")
+		if !strings.HasPrefix(first, "n1 cat: /data/kept: No such file or directory\n"+missing) || !strings.HasPrefix(again, "n1 synchronised\n"+found) || found == "" && strings.Contains(again, missing) ||
+			strings.Contains(again, "gone") || strings.Contains(again, "begins") {
+			t.Errorf("the log is\n%s", text)
+		}
+		if e := out.Ledger.Entries; len(e) != 1 || e[0].Observed != 1 {
+			t.Errorf("the ledger has %+v", e)
+		}
+	}
+}
+
 // A guest that panics or hangs, and a QEMU that is killed, are errors that name the remedy.
 func TestGuestsThatFail(t *testing.T) {
 	o := program(t)
@@ -229,7 +266,7 @@ func TestOrders(t *testing.T) {
 	if again := order(Request{Do: AskStatus}); !again.Paused || again.VirtualNs != first.VirtualNs {
 		t.Errorf("a paused world goes on: %+v, then %+v", first, again)
 	}
-	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named", "power_loss on n1": "does not inject power_loss", "sneeze on n1": "no kind of fault",
+	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named", "clock_skew on n1": "does not inject clock_skew", "sneeze on n1": "no kind of fault",
 		"crash on n1 when event > 5": "can begin now"} {
 		if _, err := Ask(socket, Request{Do: Inject, Fault: rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", rule, err, want)
@@ -309,16 +346,16 @@ func TestLacks(t *testing.T) {
 // A fault that a user wrote and that this engine does not have is a mistake. One of a preset is left out.
 func TestFaultsThatItDoesNotHave(t *testing.T) {
 	spec := pair(t)
-	spec.Faults.Rules = []world.FaultRule{{Kind: "partition", RatePPM: 1}, {Kind: "power_loss", RatePPM: 1}}
+	spec.Faults.Rules = []world.FaultRule{{Kind: "partition", RatePPM: 1}, {Kind: "clock_skew", RatePPM: 1}}
 	if err := New().Validate(spec, engine.Options{}); err != nil {
 		t.Errorf("a preset is refused: %v", err)
 	}
 	left, warnings := supported(spec)
-	if left.Faults.Rules[0].RatePPM != 1 || left.Faults.Rules[1].RatePPM != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "power_loss") {
+	if left.Faults.Rules[0].RatePPM != 1 || left.Faults.Rules[1].RatePPM != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "clock_skew") {
 		t.Errorf("%+v %q", left.Faults.Rules, warnings)
 	}
 	spec.Faults.Rules[1].ByUser = true
-	if err := New().Validate(spec, engine.Options{}); err == nil || !strings.Contains(err.Error(), "the engine vm does not inject power_loss") {
+	if err := New().Validate(spec, engine.Options{}); err == nil || !strings.Contains(err.Error(), "the engine vm does not inject clock_skew") {
 		t.Errorf("a rule of a user: %v", err)
 	}
 	spec.Faults.Rules[1].ByUser, spec.Sched.CPUs = false, 4
@@ -326,7 +363,7 @@ func TestFaultsThatItDoesNotHave(t *testing.T) {
 		t.Errorf("what it refuses is %q", why)
 	}
 	spec.Faults.Rules[1].ByUser, spec.Sched.CPUs = true, 0
-	if why := Refuses(spec); !strings.Contains(why, "the engine vm does not inject power_loss") || strings.Contains(why, "\n") {
+	if why := Refuses(spec); !strings.Contains(why, "the engine vm does not inject clock_skew") || strings.Contains(why, "\n") {
 		t.Errorf("what it refuses is %q", why)
 	}
 }

@@ -454,6 +454,10 @@ func (a *agent) act(x *wire.Act) *wire.Result {
 	case wire.DoSeed:
 		seed(x.Bytes)
 		a.fabric.reseed(binary.LittleEndian.Uint64(x.Bytes))
+	case wire.DoCut:
+		return failed(a.cut(x.Node, x.On))
+	case wire.DoRestore:
+		return failed(a.restore(x.Node))
 	case wire.DoFill:
 		return failed(a.fill(x.Node, x.On))
 	case wire.DoSpill:
@@ -481,7 +485,7 @@ func (a *agent) setup(s *wire.Setup) error {
 	for _, own := range []bool{true, false} { // those that have the network of others come after them
 		for k := range s.Nodes {
 			if s.Nodes[k].NetOf == k == own {
-				if a.nodes[k], err = newNode(a, k, s.Nodes[k]); err != nil {
+				if a.nodes[k], err = newNode(a, k, s.Nodes[k], s.DiskBytes); err != nil {
 					return err
 				}
 			}
@@ -660,6 +664,9 @@ func seed(bytes []byte) {
 // fill leaves the disk of a node no room, or gives it back.
 func (a *agent) fill(node int, on bool) error {
 	dir := a.nodes[node].store()
+	if a.nodes[node].disk > 0 {
+		return fillFile(dir, on)
+	}
 	blocks := uint64(0) // no bound
 	if on {
 		var st unix.Statfs_t

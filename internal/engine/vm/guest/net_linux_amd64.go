@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -75,6 +76,7 @@ type fabric struct {
 	order  uint64
 	ask    bool // every packet is a request of its own
 	seed   uint64
+	dark   map[int]bool // nodes without power: nothing leaves or reaches them
 
 	poll, timer int
 	bell        *bell
@@ -89,7 +91,7 @@ type place struct {
 }
 
 func newFabric(b *bell, now func() int64, baseNs int64, met func(from, to, fault int)) (*fabric, error) {
-	f := &fabric{places: map[place]int{}, links: map[direction]*link{}, bell: b, now: now, baseNs: baseNs, met: met}
+	f := &fabric{places: map[place]int{}, links: map[direction]*link{}, dark: map[int]bool{}, bell: b, now: now, baseNs: baseNs, met: met}
 	var err error
 	if f.poll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, err
@@ -208,6 +210,13 @@ func addIPv6(name string, p netip.Prefix) error {
 	return nil
 }
 
+// darken takes the network of a node away, or gives it back.
+func (f *fabric) darken(node int, on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dark[node] = on
+}
+
 // set changes a direction.
 func (f *fabric) set(l wire.Link) {
 	f.mu.Lock()
@@ -283,6 +292,9 @@ func (f *fabric) take(from int, data []byte) {
 	at := &f.ports[from]
 	to, ok := f.places[place{at.net, dst}]
 	if !ok {
+		return
+	}
+	if f.dark[at.node] || f.dark[f.ports[to].node] {
 		return
 	}
 	k := f.link(at.node, f.ports[to].node)
@@ -376,6 +388,9 @@ func (f *fabric) reseed(seed uint64) {
 func (f *fabric) land() {
 	for now := f.now(); len(f.flying) > 0 && f.flying[0].dueNs <= now; {
 		p := heap.Pop(&f.flying).(packet)
+		if f.dark[f.ports[p.to].node] {
+			continue
+		}
 		unix.Write(f.ports[p.to].fd, p.data) // a queue that is full loses it, as a real one does
 	}
 }
@@ -400,8 +415,8 @@ func destination(p []byte) (dst netip.Addr, datagram, ok bool) {
 	return dst, false, false
 }
 
-// resetTCP ends the TCP connections of the network namespace of this thread whose other end is one of addrs (sock_diag(7)), and
-// reports how many there were.
+// resetTCP ends the TCP connections of the network namespace of this thread whose other end is one of addrs (sock_diag(7)), or all if that is
+// nil, and reports how many there were.
 func resetTCP(addrs []netip.Addr) (count int, err error) {
 	s, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
@@ -448,10 +463,8 @@ func resetTCP(addrs []netip.Addr) (count int, err error) {
 				} else {
 					other = netip.AddrFrom16([16]byte(id[20:36])).Unmap()
 				}
-				for _, a := range addrs {
-					if a == other {
-						found = append(found, append([]byte{m[0]}, id...))
-					}
+				if addrs == nil || slices.Contains(addrs, other) {
+					found = append(found, append([]byte{m[0]}, id...))
 				}
 			}
 		}

@@ -38,8 +38,10 @@ type node struct {
 	wire.Node
 	id    int
 	calls chan func()
-	init  int // its pid
-	netFD int // its network namespace
+	init  int   // its pid
+	netFD int   // its network namespace
+	disk  int64 // its size; 0: what programs write lies in memory
+	boots int   // how often it has had its power back
 }
 
 // do runs f on the node's thread.
@@ -49,8 +51,28 @@ func (n *node) do(f func()) {
 	<-done
 }
 
-func newNode(a *agent, id int, w wire.Node) (*node, error) {
-	n := &node{Node: w, id: id, calls: make(chan func()), netFD: -1}
+func newNode(a *agent, id int, w wire.Node, disk int64) (*node, error) {
+	n := &node{Node: w, id: id, netFD: -1, disk: disk}
+	if disk > 0 {
+		if err := emptyImage(n.image(), disk); err != nil {
+			return nil, err
+		}
+	}
+	return n, n.begin(a)
+}
+
+// again makes a node that has lost its power once more.
+func again(a *agent, old *node) (*node, error) {
+	n := &node{Node: old.Node, id: old.id, netFD: old.netFD, disk: old.disk, boots: old.boots + 1}
+	if err := copyImage(old.image(), n.image()); err != nil {
+		return nil, err
+	}
+	return n, n.begin(a)
+}
+
+// begin makes the node on a thread of its own.
+func (n *node) begin(a *agent) error {
+	n.calls = make(chan func())
 	var err error
 	go func() {
 		runtime.LockOSThread()
@@ -60,9 +82,9 @@ func newNode(a *agent, id int, w wire.Node) (*node, error) {
 	}()
 	n.do(func() { err = n.make(a) })
 	if err != nil {
-		return nil, fmt.Errorf("node %s: %w", w.Name, err)
+		return fmt.Errorf("node %s: %w", n.Name, err)
 	}
-	return n, nil
+	return nil
 }
 
 func (n *node) group() string        { return filepath.Join(groupsDir, "n"+strconv.Itoa(n.id)) }
@@ -82,22 +104,34 @@ func (n *node) make(a *agent) error {
 	if err := n.bound(); err != nil {
 		return err
 	}
-	if err := mountAt(n.store(), "tmpfs", "mode=755,nr_blocks=0", 0); err != nil {
+	if n.disk > 0 {
+		if err := n.mountDisk(); err != nil {
+			return err
+		}
+	} else if err := mountAt(n.store(), "tmpfs", "mode=755,nr_blocks=0", 0); err != nil {
 		return err
 	}
+	own := n.NetOf == n.id && n.boots == 0 // it makes a network
 	flags := unix.CLONE_FS | unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC
-	if n.NetOf == n.id {
+	if own {
 		flags |= unix.CLONE_NEWNET
 	}
 	if err := unix.Unshare(flags); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}
-	if n.NetOf != n.id {
-		if err := unix.Setns(a.nodes[n.NetOf].netFD, unix.CLONE_NEWNET); err != nil {
-			return fmt.Errorf("the network of another node: %w", err)
+	if !own {
+		fd := n.netFD
+		if fd < 0 {
+			fd = a.nodes[n.NetOf].netFD
+		}
+		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("the network that it has: %w", err)
 		}
 	}
 	var err error
+	if n.netFD >= 0 {
+		unix.Close(n.netFD)
+	}
 	if n.netFD, err = unix.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
 		return err
 	}
@@ -112,7 +146,7 @@ func (n *node) make(a *agent) error {
 			return err
 		}
 	}
-	if n.NetOf == n.id {
+	if own {
 		if err := n.network(a.fabric); err != nil {
 			return err
 		}
@@ -122,7 +156,7 @@ func (n *node) make(a *agent) error {
 			return err
 		}
 	}
-	root := filepath.Join(rootsDir, strconv.Itoa(n.id))
+	root := filepath.Join(rootsDir, n.place())
 	if err := n.furnish(root); err != nil {
 		return err
 	}
@@ -192,7 +226,15 @@ func (n *node) network(f *fabric) error {
 }
 
 // store is where what the node's programs write lies.
-func (n *node) store() string { return filepath.Join(disksDir, strconv.Itoa(n.id)) }
+func (n *node) store() string { return filepath.Join(disksDir, n.place()) }
+
+// place names the node's folders, which are others each time that it has its power back.
+func (n *node) place() string {
+	if n.boots == 0 {
+		return strconv.Itoa(n.id)
+	}
+	return fmt.Sprintf("%d.%d", n.id, n.boots)
+}
 
 // furnish lays out the files of the node below root.
 func (n *node) furnish(root string) error {
@@ -205,6 +247,9 @@ func (n *node) furnish(root string) error {
 		}
 	}
 	for _, dir := range []string{"/tmp", "/run", "/var/tmp"} {
+		if n.boots > 0 { // they lie in memory
+			os.RemoveAll(root + dir)
+		}
 		if err := os.MkdirAll(root+dir, 0o755); err != nil {
 			return err
 		}

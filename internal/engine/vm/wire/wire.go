@@ -32,6 +32,7 @@ const (
 const (
 	ModulesFile = "/modules"
 	ModulesDir  = "/lib/"
+	DiskFile    = "/disk" // pages of an empty disk, each behind its offset
 )
 
 // Magic begins every bell.
@@ -118,9 +119,11 @@ const (
 	DoLink    = "link"
 	DoReset   = "reset" // end the TCP connections of a direction; has a Result
 	DoOrder   = "order"
-	DoSeed    = "seed"  // mix bytes into the kernel's random numbers
-	DoFill    = "fill"  // leave a disk no room, or give it back
-	DoSpill   = "spill" // end the largest program of a node; has a Result
+	DoSeed    = "seed"    // mix bytes into the kernel's random numbers
+	DoCut     = "cut"     // take a node's power away; On: what is in the journal is written
+	DoRestore = "restore" // give a node its power back
+	DoFill    = "fill"    // leave a disk no room, or give it back
+	DoSpill   = "spill"   // end the largest program of a node; has a Result
 )
 
 // Act is one thing that the agent does.
@@ -145,7 +148,8 @@ type Setup struct {
 	StartUnixNs int64  `json:"start_unix_ns"`
 	Nodes       []Node `json:"nodes"`
 	Links       []Link `json:"links"`
-	Ask         bool   `json:"ask,omitempty"` // every packet is a request of its own
+	Ask         bool   `json:"ask,omitempty"`        // every packet is a request of its own
+	DiskBytes   int64  `json:"disk_bytes,omitempty"` // of each node, whose disk may lose its power; 0: what nodes write lies in memory
 }
 
 // Node is a machine of the world.
