@@ -512,3 +512,36 @@ func TestANodeThatIsPausedDoesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A rule may ask for the number of a call, or for a range of them that each tape chooses from; it cannot ask for what happens during, after or
+// between calls.
+func TestRulesAtNumbersOfCalls(t *testing.T) {
+	world := func(rule string) func(w *World) {
+		return func(w *World) {
+			w.Process("a", func(p *Process) {
+				for {
+					p.Sleep(10 * time.Millisecond)
+				}
+			})
+			w.Process("b", func(p *Process) { p.Sleep(time.Hour) })
+			w.Set(Settings{Chaos: time.Second})
+			w.Faults(rule)
+		}
+	}
+	seen := map[int]bool{}
+	for seed := range uint64(20) {
+		out := mustRun(t, mustNew(t, world("crash on a at sleep nth 5..9 for 10ms")), tape.Tape{Seed: seed})
+		if len(out.Ledger.Injections) != 1 {
+			t.Fatalf("seed %d: %+v", seed, out.Ledger)
+		}
+		seen[int(out.Ledger.Injections[0].StartNs/10e6)] = true
+	}
+	if len(seen) < 3 || len(seen) > 5 {
+		t.Errorf("it crashed at sleeps %v", seen)
+	}
+	for _, rule := range []string{"crash on a after reply", "crash on a during fsync", "crash on a between write and rename", "crash on a in recovery"} {
+		if _, err := newEngine("test", world(rule)); err == nil || !strings.Contains(err.Error(), "write at") {
+			t.Errorf("%s: %v", rule, err)
+		}
+	}
+}
