@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,14 +27,39 @@ func program(t *testing.T) engine.Options {
 	if _, err := findKernel(); err != nil {
 		needs.Missing(t, "a kernel for virtual machines", err)
 	}
-	if self := os.Getenv("BLOODHOUND_TEST_PROGRAM"); self != "" {
-		return engine.Options{Self: self}
-	}
-	self := filepath.Join(t.TempDir(), "bloodhound")
-	if out, err := exec.Command("go", "build", "-o", self, "../../../cmd/bloodhound").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	self, err := built()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return engine.Options{Self: self}
+}
+
+// programs is a folder that exists while tests run.
+var programs string
+
+var built = sync.OnceValues(func() (string, error) {
+	if self := os.Getenv("BLOODHOUND_TEST_PROGRAM"); self != "" {
+		return self, nil
+	}
+	self := filepath.Join(programs, "bloodhound")
+	out, err := exec.Command("go", "build", "-o", self, "../../../cmd/bloodhound").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return self, err
+})
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "bloodhound-vm-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		programs = dir
+		return m.Run()
+	}())
 }
 
 // pair is a world of a server and a client that sends it packets.
@@ -166,11 +192,12 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// A guest that panics or hangs, and a QEMU that is killed, are errors that name the remedy.
+// A guest that panics, since it has no memory left, or hangs, and a QEMU that is killed, are errors that name the remedy.
 func TestGuestsThatFail(t *testing.T) {
 	o := program(t)
 	spec := pair(t)
-	spec.Nodes[0].Command[2] = "sleep 1; echo c > /proc/sysrq-trigger; sleep 100"
+	spec.Limits.WorldBytes, spec.MaxTimeNs, spec.Faults.StopNs = leastBytes, 9e9, 8e9
+	spec.Nodes[0].Command[2] = "sleep 1; cat /dev/zero > /tmp/file"
 	w, err := New().Boot(spec, tape.Tape{Seed: 1}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +226,7 @@ func TestGuestsThatFail(t *testing.T) {
 		w     engine.World
 		wants []string
 	}{
-		{"a panic", w, []string{"as it does when it panics", "Kernel panic - not syncing: sysrq triggered crash", "this is its finding"}},
+		{"a panic", w, []string{"as it does when it panics", "Kernel panic - not syncing: Out of memory", "world_memory_bytes", "this is its finding"}},
 		{"a kill", killed, []string{`the signal "killed"`, "use fewer --workers"}},
 		{"a hang", stopped, []string{"gave no sign for 2s", "use fewer --workers"}},
 	} {

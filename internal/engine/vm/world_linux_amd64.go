@@ -329,6 +329,11 @@ func (w *World) notice(n *wire.Notice) error {
 	what := &director.Notice{TimeNs: n.NowNs, Node: n.Node, Proc: n.Proc, PID: n.PID, Program: n.Program, Tag: n.Tag, Status: n.Status, Stream: n.Stream, Text: n.Text}
 	what.Event = w.happen(e)
 	switch n.Kind {
+	case wire.Killed:
+		bound := w.spec.Nodes[n.Node].Bounds.MemoryBytes
+		text := fmt.Sprintf("Memory cgroup out of memory: Killed process %d (%s), the node's limit is %dkB", n.PID, n.Program, bound>>10)
+		d.Log(engine.LogLine{Position: engine.At(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: "kernel", Text: text}, n.Tag)
+		d.Warn(fmt.Sprintf("%s: its memory limit of %g MiB was reached, and %s was killed", e.Node, float64(bound)/(1<<20), n.Program))
 	case wire.Logged:
 		d.Log(engine.LogLine{Position: engine.At(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
 	case wire.Reported:

@@ -47,7 +47,7 @@ var bases = map[string]func(testing.TB) v1.Image{
 			r.Package(p)
 		}
 		r.Link("/usr/bin/python3", "python3.11")
-		return r.Image(v1.Config{Env: []string{path, "PIP_BREAK_SYSTEM_PACKAGES=1"}, Cmd: []string{"python3"}})
+		return r.Image(v1.Config{Env: []string{imagetest.Path, "PIP_BREAK_SYSTEM_PACKAGES=1"}, Cmd: []string{"python3"}})
 	},
 	"node:20": func(t testing.TB) v1.Image {
 		r := userland(t)
@@ -58,13 +58,13 @@ var bases = map[string]func(testing.TB) v1.Image{
 		}
 		r.Copy(filepath.Dir(filepath.Dir(npm)))
 		r.Link("/usr/bin/npm", npm)
-		return r.Image(v1.Config{Env: []string{path}, Cmd: []string{"node"}})
+		return r.Image(v1.Config{Env: []string{imagetest.Path}, Cmd: []string{"node"}})
 	},
 }
 
 // userland is what images of distributions have, as far as Dockerfiles use it.
 func userland(t testing.TB) *imagetest.Root {
-	r := shell(t)
+	r := imagetest.Shell(t)
 	for _, p := range []string{"env", "mv", "cp", "ln", "touch", "true", "test", "sed", "grep", "uname", "dirname", "basename", "id"} {
 		r.Program(p)
 	}

@@ -60,7 +60,7 @@ func TestTwoRoots(t *testing.T) {
 	}
 	worlds := []string{"static.yaml", "none.yaml"}
 	if needs.Has("redis-server") {
-		imagetest.Layout(t, filepath.Join(dir, "redis"), stacks["redis"](t))
+		imagetest.Layout(t, filepath.Join(dir, "redis"), imagetest.Stacks["redis"](t))
 		compose, err := os.ReadFile("testdata/images/redis/compose.yaml")
 		if err != nil {
 			t.Fatal(err)

@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			// layout makes an image out of Debian's packages, in an OCI layout folder: layout FOLDER KIND.
 			"layout": func(ts *testscript.TestScript, _ bool, args []string) {
-				imagetest.Layout(t, ts.MkAbs(args[0]), stacks[args[1]](t))
+				imagetest.Layout(t, ts.MkAbs(args[0]), imagetest.Stacks[args[1]](t))
 			},
 			// exits runs a command and compares its exit code: exits CODE COMMAND ARGUMENTS.
 			"exits": func(ts *testscript.TestScript, _ bool, args []string) {

@@ -39,6 +39,7 @@ type agent struct {
 	baseNs int64 // CLOCK_MONOTONIC at virtual time 0
 
 	poll, timer, wake int
+	kernelLog         int // /dev/kmsg
 	procs             map[int64]*proc
 	sources           map[int]*source // by descriptor
 
@@ -110,6 +111,7 @@ func furnish() error {
 	write("/proc/sys/vm/compact_unevictable_allowed", "0") // pinned pages stay where they are
 	write("/proc/sys/kernel/printk_ratelimit", "0")
 	write("/proc/sys/vm/overcommit_memory", "1")
+	write("/proc/sys/vm/panic_on_oom", "1") // a guest without memory must not pass for a program that ends
 	write("/proc/sys/fs/inotify/max_user_instances", "8192")
 	write("/proc/sys/net/core/somaxconn", "4096")
 	return nil
@@ -155,7 +157,13 @@ func (a *agent) begin() error {
 	if a.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
 		return err
 	}
-	for _, fd := range []int{a.timer, a.wake} {
+	if a.kernelLog, err = unix.Open("/dev/kmsg", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0); err != nil {
+		return fmt.Errorf("/dev/kmsg: %w", err)
+	}
+	if _, err := unix.Seek(a.kernelLog, 0, io.SeekEnd); err != nil {
+		return fmt.Errorf("/dev/kmsg: %w", err)
+	}
+	for _, fd := range []int{a.timer, a.wake, a.kernelLog} {
 		if err := a.watch(fd); err != nil {
 			return err
 		}
@@ -293,6 +301,9 @@ func (a *agent) ready(fd int) bool {
 	case a.wake:
 		unix.Read(fd, eight[:])
 		return false
+	case a.kernelLog:
+		a.readKernelLog()
+		return false
 	}
 	if s := a.sources[fd]; s != nil {
 		a.read(s)
@@ -398,6 +409,45 @@ func (a *agent) told(kind string, pid int, text []byte) {
 		a.note(n)
 	}
 	a.rouse()
+}
+
+// readKernelLog reports programs that the kernel has ended because of a bound of memory.
+func (a *agent) readKernelLog() {
+	record := make([]byte, 8<<10)
+	for {
+		n, err := unix.Read(a.kernelLog, record)
+		if err == unix.EPIPE { // records were overwritten: the next one is the oldest that is there
+			continue
+		}
+		if err != nil {
+			return
+		}
+		if x, ok := killed(string(record[:n])); ok {
+			a.note(x)
+		}
+	}
+}
+
+// killed reads a record of the kernel's log (dump_oom_summary in its mm/oom_kill.c).
+func killed(record string) (n wire.Notice, ok bool) {
+	_, text, _ := strings.Cut(record, ";")
+	text, _, _ = strings.Cut(text, "\n")
+	text, ok = strings.CutPrefix(text, "oom-kill:constraint=CONSTRAINT_MEMCG,")
+	if !ok {
+		return n, false
+	}
+	n.Kind = wire.Killed
+	for field := range strings.SplitSeq(text, ",") {
+		switch name, value, _ := strings.Cut(field, "="); name {
+		case "task_memcg":
+			fmt.Sscanf(value, "/n%d/j%d", &n.Node, &n.Tag)
+		case "task":
+			n.Program = value
+		case "pid":
+			n.PID, _ = strconv.Atoi(value)
+		}
+	}
+	return n, true
 }
 
 // met reports that a packet has met a fault.
@@ -512,11 +562,6 @@ func (a *agent) start(s *wire.Start) (pid int, err error) {
 	if err := os.MkdirAll(group, 0o755); err != nil {
 		return 0, err
 	}
-	dir, err := unix.Open(group, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(dir)
 	files, err := a.connect(p)
 	defer func() {
 		for _, fd := range slices.Compact(slices.Clone(files)) {
@@ -531,19 +576,21 @@ func (a *agent) start(s *wire.Start) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	n.do(func() { err = n.exec(p, files, dir) })
+	n.do(func() { err = n.exec(p, files) })
+	if err != nil {
+		return 0, err
+	}
+	if err := p.bound(group); err != nil {
+		unix.Kill(p.pid, unix.SIGKILL)
+		return 0, err
+	}
+	n.do(func() { err = unix.PtraceDetach(p.pid) })
 	if err != nil {
 		return 0, err
 	}
 	a.procs[p.Proc] = p
 	if err := a.watch(p.pidfd); err != nil {
 		return 0, err
-	}
-	if s.OOMAdj != 0 {
-		write(fmt.Sprintf("/proc/%d/oom_score_adj", p.pid), strconv.Itoa(s.OOMAdj))
-	}
-	for _, l := range s.Rlimits {
-		unix.Prlimit(p.pid, l.Resource, &unix.Rlimit{Cur: l.Soft, Max: l.Hard}, nil)
 	}
 	return p.pid, nil
 }
@@ -595,8 +642,8 @@ func (a *agent) listen(p *proc, fd int, stream string, answer bool) error {
 	return a.watch(fd)
 }
 
-// exec runs on the node's thread.
-func (n *node) exec(p *proc, files []uintptr, group int) error {
+// exec starts a program, which then stands before its first instruction. It runs on the node's thread.
+func (n *node) exec(p *proc, files []uintptr) error {
 	u, err := userOf(p.User, p.Groups)
 	if err != nil {
 		return err
@@ -610,11 +657,33 @@ func (n *node) exec(p *proc, files []uintptr, group int) error {
 			return err
 		}
 	}
-	attr := &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, UseCgroupFD: true, CgroupFD: group, PidFD: &p.pidfd,
+	attr := &syscall.ProcAttr{Dir: p.Dir, Env: p.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Ptrace: true, PidFD: &p.pidfd,
 		Credential: &syscall.Credential{Uid: u.uid, Gid: u.gid, Groups: u.groups}}}
 	p.pid, err = syscall.ForkExec(path, p.Argv, attr)
 	unix.Chdir("/")
+	if err == nil {
+		_, err = unix.Wait4(p.pid, nil, unix.WALL, nil)
+	}
 	return err
+}
+
+// bound puts a program into its control group, whose node may be paused, and sets its limits.
+func (p *proc) bound(group string) error {
+	if err := write(filepath.Join(group, "cgroup.procs"), strconv.Itoa(p.pid)); err != nil {
+		return err
+	}
+	limits := append([]wire.Rlimit{{Resource: unix.RLIMIT_NOFILE, Soft: 1024, Hard: 1 << 20}}, p.Rlimits...)
+	for _, l := range limits {
+		if err := unix.Prlimit(p.pid, l.Resource, &unix.Rlimit{Cur: l.Soft, Max: l.Hard}, nil); err != nil {
+			return fmt.Errorf("limit %d: %w", l.Resource, err)
+		}
+	}
+	if p.OOMAdj != 0 {
+		if err := write(fmt.Sprintf("/proc/%d/oom_score_adj", p.pid), strconv.Itoa(p.OOMAdj)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reset ends the connections of a direction, at the ends that the act names.

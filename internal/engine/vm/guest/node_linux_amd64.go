@@ -1,9 +1,11 @@
 package guest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -241,20 +243,18 @@ func (n *node) furnish(root string) error {
 	if err := overlay(filepath.Join(fuseDir, treeName(n.Tree)), n.store(), root); err != nil {
 		return err
 	}
-	for _, dir := range []string{"/proc", "/sys", "/dev", "/etc"} {
-		if err := os.MkdirAll(root+dir, 0o755); err != nil {
+	for _, dir := range []string{"/proc", "/sys", "/dev", "/etc", "/run", "/tmp", "/var/tmp"} {
+		at := within(root, dir)
+		if n.boots > 0 && slices.Contains([]string{"/run", "/tmp", "/var/tmp"}, dir) { // they lie in memory
+			os.RemoveAll(at)
+		}
+		if err := os.MkdirAll(at, 0o755); err != nil {
 			return err
 		}
-	}
-	for _, dir := range []string{"/tmp", "/run", "/var/tmp"} {
-		if n.boots > 0 { // they lie in memory
-			os.RemoveAll(root + dir)
-		}
-		if err := os.MkdirAll(root+dir, 0o755); err != nil {
-			return err
-		}
-		if dir != "/run" {
-			os.Chmod(root+dir, 0o1777)
+		if path.Base(dir) == "tmp" {
+			if err := unix.Chmod(at, 0o1777); err != nil {
+				return err
+			}
 		}
 	}
 	if err := mountAt(root+"/sys", "sysfs", "", unix.MS_RDONLY); err != nil {
@@ -273,10 +273,33 @@ func (n *node) furnish(root string) error {
 			return fmt.Errorf("volume %s: %w", n.Volumes[i].Target, err)
 		}
 	}
+	if err := os.MkdirAll(within(root, n.Dir), 0o755); err != nil {
+		return err
+	}
 	if n.ReadOnly {
 		return unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_RDONLY, "")
 	}
 	return nil
+}
+
+// within is where a path of a node lies below the node's root, whose links do not lead out of it.
+func within(root, name string) string {
+	at, err := unix.Open(root, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return root + name
+	}
+	defer unix.Close(at)
+	for there, rest := path.Join("/", name), ""; there != "/"; there, rest = path.Dir(there), path.Join(path.Base(there), rest) {
+		fd, err := unix.Openat2(at, there, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT})
+		if err != nil {
+			continue // what is there begins further up
+		}
+		defer unix.Close(fd)
+		if real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil {
+			return path.Join(real, rest)
+		}
+	}
+	return root + name
 }
 
 // put writes a file of the engine's own.
@@ -288,17 +311,13 @@ func put(root string, f *wire.File) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() { // a link to what the machine makes at run time
 		os.RemoveAll(path)
 	}
-	mode := os.FileMode(f.Mode)
-	if mode == 0 {
-		mode = 0o644
-	}
-	if err := os.WriteFile(path, f.Text, mode); err != nil {
+	if err := os.WriteFile(path, f.Text, 0o600); err != nil {
 		return err
 	}
-	if err := os.Chmod(path, mode); err != nil {
+	if err := os.Chown(path, f.UID, f.GID); err != nil {
 		return err
 	}
-	return os.Chown(path, f.UID, f.GID)
+	return unix.Chmod(path, cmp.Or(f.Mode, 0o644))
 }
 
 func (n *node) devices(root string) error {
@@ -368,7 +387,7 @@ func bind(source, target string, folder bool) error {
 }
 
 func (n *node) volume(root string, i int, v *wire.Volume) error {
-	target := root + v.Target
+	target := within(root, v.Target)
 	if v.File != nil {
 		f := *v.File
 		f.Path = filepath.Join(n.store(), "files", strconv.Itoa(i))
@@ -442,10 +461,10 @@ func overlay(lower, dir, target string) error {
 	if err := unix.Stat(lower, &info); err != nil {
 		return err
 	}
-	if err := os.Chmod(upper, os.FileMode(info.Mode&0o777)); err != nil {
+	if err := os.Chown(upper, int(info.Uid), int(info.Gid)); err != nil {
 		return err
 	}
-	if err := os.Chown(upper, int(info.Uid), int(info.Gid)); err != nil {
+	if err := unix.Chmod(upper, info.Mode&0o7777); err != nil {
 		return err
 	}
 	if err := unix.Mount("overlay", target, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", lower, upper, work)); err != nil {
@@ -459,13 +478,20 @@ func share(nodes []wire.Node) error {
 	for i := range nodes {
 		for _, v := range nodes[i].Volumes {
 			dir := filepath.Join(sharedDir, v.Shared)
-			if v.Shared == "" || v.Tree < 0 || v.Single {
+			if v.Shared == "" || v.Single {
 				continue
 			}
 			if _, err := os.Stat(dir); err == nil {
 				continue
 			}
-			if err := overlay(filepath.Join(fuseDir, treeName(v.Tree)), dir+".written", dir); err != nil {
+			lower := filepath.Join(fuseDir, treeName(v.Tree))
+			if v.Tree < 0 {
+				lower = within(filepath.Join(fuseDir, treeName(nodes[i].Tree)), v.Target)
+				if info, err := os.Stat(lower); !v.FromImage || err != nil || !info.IsDir() {
+					continue
+				}
+			}
+			if err := overlay(lower, dir+".written", dir); err != nil {
 				return err
 			}
 		}

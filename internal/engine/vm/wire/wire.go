@@ -79,7 +79,7 @@ const (
 	Asked    = "control"
 	Answered = "answer"
 	Exited   = "exit"
-	Kernel   = "kernel" // a line of the guest's kernel log
+	Killed   = "killed" // by the kernel, since the node has as much memory as it may have
 	Met      = "met"    // packets have met a fault
 )
 
@@ -159,12 +159,12 @@ type Node struct {
 	Domain   string   `json:"domain,omitempty"`
 	Tree     int      `json:"tree"`
 	ReadOnly bool     `json:"read_only,omitempty"`
+	Dir      string   `json:"dir,omitempty"` // is made if it is not there
 	Volumes  []Volume `json:"volumes,omitempty"`
 	NICs     []NIC    `json:"nics,omitempty"`
 	Files    []File   `json:"files,omitempty"`
-	MainInit bool     `json:"main_init,omitempty"` // its main program is process 1
-	NetOf    int      `json:"net_of"`              // the node whose network it has: itself, or another
-	Memory   int64    `json:"memory,omitempty"`    // bytes; 0 is no bound
+	NetOf    int      `json:"net_of"`           // the node whose network it has: itself, or another
+	Memory   int64    `json:"memory,omitempty"` // bytes; 0 is no bound
 	Tasks    int      `json:"tasks,omitempty"`
 	CPUPPM   int64    `json:"cpu_ppm,omitempty"`
 	ShmBytes int64    `json:"shm_bytes,omitempty"`
