@@ -144,6 +144,9 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 		return err
 	}
 	defer s.close()
+	if d.spec.Engine == world.VM {
+		return a.debugVM(c, s, d, o, address)
+	}
 	session, err := a.debugSession(c.Context(), s, d, o)
 	if err != nil {
 		return err

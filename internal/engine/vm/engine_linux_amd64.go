@@ -119,6 +119,10 @@ func (w *World) boot() error {
 	if p.ram, err = blank(p.bytes); err != nil {
 		return err
 	}
+	if w.recording != nil {
+		p.log, p.drive = w.recording.plan.log, w.recording.plan.drive
+		w.recording.plan = p
+	}
 	m, err := start(p)
 	if err != nil {
 		p.ram.Close()
@@ -128,9 +132,9 @@ func (w *World) boot() error {
 	if err := m.mon.send("cont", nil); err != nil {
 		return err
 	}
-	kind, request, err := m.next(w.options.Interrupt)
+	kind, request, err := w.next()
 	if err != nil {
-		return w.ended(err)
+		return err
 	}
 	if kind != wire.Turn {
 		return fmt.Errorf("the virtual machine begins with a request of kind %d", kind)

@@ -103,8 +103,10 @@ type plan struct {
 	state   *os.File // of the devices, with which it begins; nil boots
 	unread  int      // bytes of the bell that the guest has yet to write
 	head    bool     // the first of them were read
-	extra   []string // further arguments
 	async   bool     // the guest's time passes as this machine's does
+	log     *os.File // of QEMU's record and replay; nil for neither
+	drive   *os.File // where QEMU then keeps its snapshots
+	replay  bool
 }
 
 // machine is a virtual machine that runs.
@@ -168,26 +170,35 @@ func start(p plan) (m *machine, err error) {
 	if p.state != nil {
 		files = append(files, p.state)
 	}
+	if p.log != nil {
+		files = append(files, p.log, p.drive)
+	}
 	at := func(i int) string { return "/proc/self/fd/" + strconv.Itoa(first+i) }
 	share := "on"
 	if p.private {
 		share = "off"
 	}
 	args := []string{"-name", "bloodhound,debug-threads=on", "-machine", "q35,memory-backend=ram", "-m", strconv.FormatInt(p.bytes>>20, 10), "-smp", "1", "-accel", "tcg,thread=single",
-		"-rtc", "base=2020-01-01,clock=vm", "-cpu", "max,-rdrand,-rdseed", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+		"-rtc", "base=2020-01-01,clock=vm", "-cpu", "max,-rdrand,-rdseed", "-global", "apic-common.vapic=off", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
 		"-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", p.bytes, at(3), share),
 		"-chardev", "socket,id=bell,fd=" + strconv.Itoa(first), "-device", fmt.Sprintf("isa-debugcon,iobase=%#x,chardev=bell", wire.Port),
 		"-chardev", "socket,id=mon,fd=" + strconv.Itoa(first+1), "-mon", "chardev=mon,mode=control",
 		"-chardev", "file,id=serial,append=on,path=" + at(2), "-serial", "chardev:serial",
 		"-kernel", p.kernel, "-initrd", at(4), "-append", p.append, "-S"}
-	if len(p.extra) == 0 {
-		sleep := "off"
-		if p.async {
-			sleep = "on"
-		}
-		args = append(args, "-icount", fmt.Sprintf("shift=%d,sleep=%s", icountShift, sleep))
+	sleep := "off"
+	if p.async {
+		sleep = "on"
 	}
-	args = append(args, p.extra...)
+	icount := fmt.Sprintf("shift=%d,sleep=%s", icountShift, sleep)
+	if p.log != nil {
+		mode := "record"
+		if p.replay {
+			mode = "replay"
+		}
+		icount += fmt.Sprintf(",rr=%s,rrfile=%s,rrsnapshot=%s", mode, at(len(files)-2), firstSnapshot)
+		args = append(args, "-drive", "if=none,id=snapshots,format=qcow2,file="+at(len(files)-1))
+	}
+	args = append(args, "-icount", icount)
 	if p.state != nil {
 		args = append(args, "-incoming", "defer")
 	}
@@ -308,12 +319,15 @@ func (m *machine) locate() error {
 
 // place is where a physical address of the guest lies in QEMU's process: a PC has a gap below 4 GiB, if it has much memory (hw/i386/pc_q35.c).
 func (m *machine) place(physical uint64) int64 {
-	const most, low, gap = 0xb0000000, 2 << 30, 4 << 30
-	if m.bytes >= most && physical >= gap {
-		return m.base + int64(physical) - gap + low
+	const most, low = 0xb0000000, 2 << 30
+	if m.bytes >= most && physical >= highGap {
+		return m.base + int64(physical) - highGap + low
 	}
 	return m.base + int64(physical)
 }
+
+// highGap is where that memory goes on.
+const highGap = 4 << 30
 
 // errEnded is a virtual machine that is over.
 var errEnded = errors.New("the virtual machine has ended")
@@ -368,6 +382,11 @@ func (m *machine) next(interrupt <-chan struct{}) (kind int, request []byte, err
 			return 0, nil, err
 		}
 	}
+	return m.read()
+}
+
+// read reads the request in the window.
+func (m *machine) read() (kind int, request []byte, err error) {
 	table := make([]byte, wire.TablePages)
 	if _, err := m.mem.ReadAt(table, m.place(m.table)); err != nil {
 		return 0, nil, m.lost(err)
@@ -417,6 +436,16 @@ func (m *machine) answer(b []byte) error {
 	if len(b) > wire.WindowBytes {
 		return fmt.Errorf("an answer of %d bytes, which is more than %d", len(b), wire.WindowBytes)
 	}
+	if err := m.put(b); err != nil {
+		return err
+	}
+	rest := make([]byte, m.unread)
+	m.unread = 0
+	return m.receive(rest, nil)
+}
+
+// put writes an answer into the window.
+func (m *machine) put(b []byte) error {
 	if err := m.window(b, m.mem.WriteAt); err != nil {
 		return err
 	}
@@ -425,9 +454,7 @@ func (m *machine) answer(b []byte) error {
 	if _, err := m.mem.WriteAt(size[:], m.place(m.table)+wire.TableAnswer); err != nil {
 		return m.lost(err)
 	}
-	rest := make([]byte, m.unread)
-	m.unread = 0
-	return m.receive(rest, nil)
+	return nil
 }
 
 // console is the end of what the guest's kernel has printed.

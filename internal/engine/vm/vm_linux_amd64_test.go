@@ -1,10 +1,12 @@
 package vm
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -364,6 +367,11 @@ func TestLacks(t *testing.T) {
 	if _, err := kernelOf(kernelFile).load(); err == nil || !strings.Contains(err.Error(), "is compressed") {
 		t.Errorf("a kernel with compressed modules: %v", err)
 	}
+	t.Setenv(QEMUVariable, script("new", "echo QEMU emulator version 8.0.0"))
+	t.Setenv("PATH", dir)
+	if _, err := newRecording(); err == nil || !strings.Contains(err.Error(), "qemu-img, which is not there; install it (apt-get install qemu-utils)") {
+		t.Errorf("a machine without qemu-img: %v", err)
+	}
 	t.Setenv(KernelVariable, kernelFile)
 	if checks := New().Doctor(); checks[1].OK || checks[1].Remedy == "" {
 		t.Errorf("the doctor finds %+v", checks)
@@ -392,5 +400,37 @@ func TestFaultsThatItDoesNotHave(t *testing.T) {
 	spec.Faults.Rules[1].ByUser, spec.Sched.CPUs = true, 0
 	if why := Refuses(spec); !strings.Contains(why, "the engine vm does not inject clock_skew") || strings.Contains(why, "\n") {
 		t.Errorf("what it refuses is %q", why)
+	}
+}
+
+// Where a virtual machine goes backward, a bell breaks off anywhere, and another begins, or goes on behind its beginning.
+func TestBellsThatBreakOff(t *testing.T) {
+	ring := func(table uint64) []byte {
+		b := make([]byte, wire.BellBytes)
+		copy(b, wire.Magic[:])
+		binary.LittleEndian.PutUint64(b[8:], table)
+		return b
+	}
+	const first, second = 0x3f7000, 0x1234000
+	for off := range wire.BellBytes + 1 {
+		r := bellReader{most: 1 << 32}
+		var got []uint64
+		var said []byte
+		said = append(said, ring(first)[:off]...)
+		said = append(said, ring(second)...)
+		said = append(said, ring(second)[wire.HeadBytes+off%80:]...)
+		said = append(said, ring(first)...)
+		for _, c := range said {
+			if table, rung := r.take(c); rung {
+				got = append(got, table)
+			}
+		}
+		want := []uint64{second, first}
+		if off >= wire.HeadBytes {
+			want = []uint64{first, second, first}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("a bell that breaks off after %d bytes: got tables %#x, want %#x", off, got, want)
+		}
 	}
 }

@@ -32,6 +32,8 @@ type World struct {
 	director *director.Director
 	state
 
+	recording *Recording // nil unless the run is recorded
+
 	machine *machine  // nil where it has not begun to run
 	from    *snapshot // where it begins then
 	opened  []opened
@@ -220,18 +222,32 @@ func (w *World) exchange(dueNs int64) ([]wire.Result, error) {
 	w.Acts = nil
 	reply := wire.Encode(wire.Answer{Acts: acts, DueNs: dueNs})
 	for {
+		if w.recording != nil {
+			w.recording.note(reply, w.Events, w.NowNs)
+		}
 		if err := w.machine.answer(reply); err != nil {
 			return nil, w.ended(err)
 		}
-		kind, request, err := w.machine.next(w.options.Interrupt)
+		kind, request, err := w.next()
 		if err != nil {
-			return nil, w.ended(err)
+			return nil, err
 		}
 		if kind == wire.Turn {
 			return w.turn(request)
 		}
 		reply = w.serve(kind, request)
 	}
+}
+
+// next waits for the guest to ask.
+func (w *World) next() (kind int, request []byte, err error) {
+	if kind, request, err = w.machine.next(w.options.Interrupt); err != nil {
+		return 0, nil, w.ended(err)
+	}
+	if w.recording != nil {
+		w.recording.asked(kind, request)
+	}
+	return kind, request, nil
 }
 
 func (w *World) turn(request []byte) ([]wire.Result, error) {
@@ -416,6 +432,10 @@ func (w *World) Close() error {
 	}
 	w.closed = true
 	w.hand.close()
+	var err error
+	if w.recording != nil && w.machine != nil && w.failure == nil {
+		err = w.record()
+	}
 	if w.machine != nil {
 		w.machine.close()
 		w.machine.ram.Close()
@@ -424,5 +444,5 @@ func (w *World) Close() error {
 	for _, o := range w.opened {
 		o.f.Close()
 	}
-	return nil
+	return err
 }

@@ -23,6 +23,7 @@ type bell struct {
 	mu            sync.Mutex
 	table, window []byte
 	ring          [wire.BellBytes]byte
+	asked         uint64 // requests so far
 }
 
 func newBell() (*bell, error) {
@@ -78,6 +79,8 @@ func (b *bell) ask(kind int, request []byte) []byte {
 	copy(b.window, request)
 	binary.LittleEndian.PutUint64(b.table[wire.TableKind:], uint64(kind))
 	binary.LittleEndian.PutUint64(b.table[wire.TableRequest:], uint64(len(request)))
+	b.asked++
+	binary.LittleEndian.PutUint64(b.table[wire.TableNumber:], b.asked)
 	runtime.LockOSThread() // the right to use a port is a thread's
 	defer runtime.UnlockOSThread()
 	if _, _, errno := unix.Syscall(unix.SYS_IOPERM, wire.Port, 1, 1); errno != 0 {

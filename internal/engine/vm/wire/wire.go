@@ -21,10 +21,12 @@ const (
 	Pages       = 256
 	WindowBytes = Pages * PageBytes
 
-	// Places in the table: the kind of a request, the lengths of request and answer, and the physical addresses of the window's pages.
+	// Places in the table: the kind of a request, the lengths of request and answer, the number of the request, from 1 on, and the physical
+	// addresses of the window's pages.
 	TableKind    = 8
 	TableRequest = 16
 	TableAnswer  = 24
+	TableNumber  = 32
 	TablePages   = 64
 )
 

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/view"
+)
+
+// defaultVMSnapshots is how many snapshots QEMU keeps along a run. Each is as large as the memory that the guest uses.
+const defaultVMSnapshots = 4
+
+// debugVM records the run, makes it again in QEMU, and has QEMU serve gdb.
+func (a *app) debugVM(c *cobra.Command, s *session, d *debugged, o *debugOptions, address string) error {
+	for _, name := range []string{"process", "delve", "launch-json", "rr", "drivers", "snapshot-memory"} {
+		if c.Flags().Changed(name) {
+			return fmt.Errorf("--%s is of the native engine: with the engine vm, gdb debugs the whole virtual machine by QEMU's own server", name)
+		}
+	}
+	ctx := c.Context()
+	recording, run, err := a.recordVM(ctx, s, d)
+	if err != nil {
+		return err
+	}
+	defer recording.Close()
+	violation := violationOf(d, run)
+	at := o.at
+	if at == "" && violation != nil {
+		at = "violation"
+	}
+	first := recording.Find(0, run.ReadyNs)
+	last := first
+	switch at {
+	case "", "begin":
+	case "end":
+		last = recording.Find(0, 0)
+	default:
+		place, err := view.ParsePlace(at)
+		if err != nil {
+			return fmt.Errorf("--at: %w", err)
+		}
+		until, _, err := place.Until(violation, &run.Ledger)
+		if err != nil {
+			return fmt.Errorf("--at: %w", err)
+		}
+		last = recording.Find(until.Event, until.TimeNs)
+	}
+	replay, err := recording.Replay()
+	if err != nil {
+		return failed(err)
+	}
+	defer replay.Close()
+	snapshots := cmp.Or(int(o.snapshots), defaultVMSnapshots)
+	err = replay.Along(min(first, last), last, snapshots, ctx.Done())
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case errors.Is(err, vm.ErrDiverged):
+		return a.diverged(err)
+	case err != nil:
+		return failed(err)
+	}
+	a.note("the virtual machine stands at %s of the run", cmp.Or(at, "begin"))
+	listener, err := o.listener(address)
+	if err != nil {
+		return err
+	}
+	address = listener.Addr().String()
+	listener.Close() // QEMU takes it
+	if err := replay.Listen(address); err != nil {
+		return failed(err)
+	}
+	a.note("in gdb: target remote %s, behind file PROGRAM: gdb -ex 'target remote %[1]s' PROGRAM", address)
+	select {
+	case <-ctx.Done():
+	case err := <-replay.Diverged():
+		return a.diverged(err)
+	case <-replay.Ended():
+		a.note("QEMU has ended: gdb has ended it, or went beyond the end of the record")
+	}
+	return nil
+}
+
+func (a *app) diverged(err error) error {
+	a.code = check.ExitNotReproducible
+	a.note("%s", err)
+	return nil
+}
+
+// recordVM makes the run, with QEMU's record of it.
+func (a *app) recordVM(ctx context.Context, s *session, d *debugged) (*vm.Recording, *check.Judged, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	images, err := imagesOf(d.spec)
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	options, err := s.setup.JobOptions(&explore.Job{}, engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Images: images, Self: self, Interrupt: ctx.Done()})
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	recorder := vm.NewRecorder()
+	run, err := runner.Do(recorder, d.spec, d.tape, options, engine.Position{})
+	if err != nil {
+		recorder.Recording.Close()
+		if ctx.Err() != nil {
+			err = errInterrupted
+		}
+		return nil, nil, failed(err)
+	}
+	if d.failure != nil && d.failure.Hash != run.Hash {
+		a.note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", d.failure.Hash, run.Hash)
+	}
+	a.note("%s: %d events, %s of virtual time, trace hash %s", d.tape.Name(), run.Events, report.Seconds(run.VirtualNs), run.Hash)
+	return recorder.Recording, run, nil
+}
