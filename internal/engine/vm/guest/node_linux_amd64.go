@@ -434,6 +434,10 @@ func (n *node) volume(root string, i int, v *wire.Volume) error {
 			if err := os.WriteFile(dir, text, info.Mode().Perm()); err != nil {
 				return err
 			}
+			owner := info.Sys().(*syscall.Stat_t)
+			if err := os.Chown(dir, int(owner.Uid), int(owner.Gid)); err != nil {
+				return err
+			}
 		}
 		return bind(dir, target, false)
 	}
