@@ -30,9 +30,11 @@ type threads struct {
 	loop    *mainLoop
 	main    int
 	cpu     int
-	call    *os.File // the system call in which the CPU's thread is
+	stat    *os.File // of the CPU's thread
+	call    *os.File // the system call in which it is
 	held    uint64   // the notification in which the main thread waits, or 0
 	through int      // while this is above 0, the main thread passes
+	locked  int      // so many looks in a row the CPU's thread has waited for a lock
 }
 
 // A thread whose CPU rests waits on a condition variable, which glibc does by the second operation. Locks have the first one.
@@ -109,7 +111,7 @@ func (l *mainLoop) serve() {
 		case t != nil && int(n.pid) == t.cpu:
 			l.pass(n.id)
 			t.release()
-		case t != nil && n.nr == unix.SYS_PPOLL && t.through == 0 && !t.rests():
+		case t != nil && n.nr == unix.SYS_PPOLL && t.through == 0 && t.state() != rests:
 			t.held = n.id
 		default:
 			l.pass(n.id)
@@ -125,13 +127,25 @@ func (l *mainLoop) pass(id uint64) {
 }
 
 // lookAgain lets main threads pass whose CPU has come to rest between its notification and the main thread's, or waits for a lock that the
-// main thread has.
+// main thread has: nobody else has one for long.
 func (l *mainLoop) lookAgain() {
-	const pause = 2 * time.Millisecond
+	const (
+		pause = 2 * time.Millisecond
+		long  = 50
+	)
 	for range time.Tick(pause) {
 		l.mu.Lock()
 		for _, t := range l.threads {
-			if t.held != 0 && t.rests() {
+			if t.held == 0 {
+				continue
+			}
+			state := t.state()
+			if state == locks {
+				t.locked++
+			} else {
+				t.locked = 0
+			}
+			if state == rests || t.locked > long {
 				t.release()
 			}
 		}
@@ -141,11 +155,16 @@ func (l *mainLoop) lookAgain() {
 
 // add begins to hold back the main thread of a QEMU whose CPU has the thread cpu.
 func (l *mainLoop) add(main, cpu int) (*threads, error) {
-	call, err := os.Open(fmt.Sprintf("/proc/%d/task/%d/syscall", main, cpu))
+	stat, err := os.Open(fmt.Sprintf("/proc/%d/task/%d/stat", main, cpu))
 	if err != nil {
 		return nil, err
 	}
-	t := &threads{loop: l, main: main, cpu: cpu, call: call}
+	call, err := os.Open(fmt.Sprintf("/proc/%d/task/%d/syscall", main, cpu))
+	if err != nil {
+		stat.Close()
+		return nil, err
+	}
+	t := &threads{loop: l, main: main, cpu: cpu, stat: stat, call: call}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.threads[main], l.threads[cpu] = t, t
@@ -158,29 +177,52 @@ func (t *threads) remove() {
 	defer t.loop.mu.Unlock()
 	delete(t.loop.threads, t.main)
 	delete(t.loop.threads, t.cpu)
+	t.stat.Close()
 	t.call.Close()
 }
 
-// rests reports whether the CPU's thread waits on its condition variable or for a lock, and so executes nothing (proc_pid_syscall(5)). It waits for
-// no lock between its last instruction before a rest and the account of it.
-func (t *threads) rests() bool {
-	var text [64]byte
-	n, err := t.call.ReadAt(text[:], 0)
-	if n == 0 {
-		return err != nil // it has ended
+// The states of a CPU's thread.
+const (
+	runs = iota
+	locks
+	rests
+)
+
+// state is what the CPU's thread does: it runs, waits for a lock, or rests, waiting on its condition variable (proc_pid_syscall(5)). Only the main
+// thread ends a rest. A thread that it has woken up and that no CPU of this machine has taken up yet still shows the call in which it rested, but no
+// longer sleeps (proc_pid_stat(5)).
+func (t *threads) state() int {
+	var text [512]byte
+	n, err := t.stat.ReadAt(text[:], 0)
+	if n == 0 && err != nil {
+		return rests // it has ended
+	}
+	_, rest, _ := bytes.Cut(text[:n], []byte(") "))
+	if !bytes.HasPrefix(rest, []byte("S")) {
+		return runs
+	}
+	n, err = t.call.ReadAt(text[:], 0)
+	if n == 0 && err != nil {
+		return rests
 	}
 	fields := bytes.Fields(text[:n])
 	if len(fields) < 3 || string(fields[0]) != strconv.Itoa(unix.SYS_FUTEX) {
-		return false
+		return runs
 	}
 	operation, err := strconv.ParseUint(string(bytes.TrimPrefix(fields[2], []byte("0x"))), 16, 64)
-	return err == nil && (operation&0x7f == futexWaitBitset || operation&0x7f == futexWait)
+	switch {
+	case err == nil && operation&0x7f == futexWaitBitset:
+		return rests
+	case err == nil && operation&0x7f == futexWait:
+		return locks
+	}
+	return runs
 }
 
 func (t *threads) release() {
 	if t.held != 0 {
 		t.loop.pass(t.held)
-		t.held = 0
+		t.held, t.locked = 0, 0
 	}
 }
 
