@@ -35,6 +35,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/counters"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
@@ -287,8 +288,10 @@ type simulation struct {
 	quiet  inprocess.Engine
 	spec   *world.Spec
 	again  func(*report.Failure) string // the command that makes a run again
-	lines  *counters.Reader             // of executed code, if the strategy learns from it
-	stages stages                       // on which runs are made
+	// overlay is the file by which this program was built, for commands that build it again; empty if it was built as it stands.
+	overlay string
+	lines   *counters.Reader // of executed code, if the strategy learns from it
+	stages  stages           // on which runs are made
 	// schedules are those of the strategy enumerated, or nil.
 	schedules inprocess.Schedules
 }
@@ -321,11 +324,15 @@ func (c Campaign) run(ctx context.Context, name string, describe func(*inproc.Wo
 }
 
 func (c Campaign) open(name string, describe func(*inproc.World)) (*simulation, error) {
+	overlay, err := points.Check()
+	if err != nil {
+		return nil, err
+	}
 	e, err := inprocess.New(name, describe)
 	if err != nil {
 		return nil, err
 	}
-	s := &simulation{Campaign: c, name: name, engine: e, quiet: e.Quiet(), spec: e.Spec()}
+	s := &simulation{overlay: overlay, Campaign: c, name: name, engine: e, quiet: e.Quiet(), spec: e.Spec()}
 	for i := range s.spec.Properties {
 		if err := check.Validate(&s.spec.Properties[i]); err != nil {
 			return nil, fmt.Errorf("property %q: %w", s.spec.Properties[i].Name, err)

@@ -439,3 +439,14 @@ func TestAChangedRunIsTold(t *testing.T) {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 }
+
+// A world that asks for switches, in a program that was not built for them, is an error, and holds nothing.
+func TestSwitchesThatAreNotThere(t *testing.T) {
+	_, err := Campaign{Runs: 1, Dir: t.TempDir()}.Run(t.Context(), "world", func(w *inproc.World) {
+		w.Set(inproc.Settings{Switch: 0.1})
+		w.Process("n", func(p *inproc.Process) { p.Sleep(time.Second) })
+	})
+	if err == nil || !strings.Contains(err.Error(), "bloodhound test --actor-mode --switches") {
+		t.Error(err)
+	}
+}

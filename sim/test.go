@@ -38,7 +38,7 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	defer s.stages.close()
 	underWay(t)
 	s.again = func(f *report.Failure) string {
-		return fmt.Sprintf("go test -run '^%s$' -sim.replay=%s", strings.ReplaceAll(t.Name(), "/", "$/^"), f.ID)
+		return fmt.Sprintf("%s -sim.replay=%s", s.command(t), f.ID)
 	}
 	if id, _ := setting(flagReplay, envReplay); id != "" {
 		s.replay(t, id)
@@ -65,19 +65,28 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	case r.ExitCode == 0:
 		t.Log(r.text.String())
 	default:
-		t.Error(r.text.String() + r.seeds(t))
+		t.Error(r.text.String() + r.seeds(s.command(t)))
 	}
 }
 
+// command runs a test alone, built as this program is.
+func (s *simulation) command(t testing.TB) string {
+	command := "go test"
+	if s.overlay != "" {
+		command += " -overlay=" + s.overlay
+	}
+	return command + " -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$'"
+}
+
 // seeds lists the commands that make failures again whose tape is a seed alone.
-func (r *result) seeds(t testing.TB) string {
+func (r *result) seeds(command string) string {
 	if r.Totals == nil {
 		return ""
 	}
 	text := ""
 	for _, f := range r.Totals.Failures {
 		if len(f.Tape.Edits) == 0 {
-			text += fmt.Sprintf("\nseed %d: go test -run '^%s$' -sim.seed=%d", f.Tape.Seed, strings.ReplaceAll(t.Name(), "/", "$/^"), f.Tape.Seed)
+			text += fmt.Sprintf("\nseed %d: %s -sim.seed=%d", f.Tape.Seed, command, f.Tape.Seed)
 		}
 	}
 	return text

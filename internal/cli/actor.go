@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/standin"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/group"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -26,7 +27,7 @@ import (
 const simPackage = "github.com/bloodhound-dst/bloodhound/sim"
 
 // actorFlags are those that --actor-mode knows.
-var actorFlags = []string{"actor-mode", "seed", "seeds", "timeout", "workers", "strategy", "keep-going", "no-shrink", "shrink-runs", "json"}
+var actorFlags = []string{"actor-mode", "seed", "seeds", "timeout", "workers", "strategy", "keep-going", "no-shrink", "shrink-runs", "json", "switches"}
 
 // actorDocument is the JSON document of test --actor-mode.
 type actorDocument struct {
@@ -67,7 +68,15 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 		return failed(err)
 	}
 	defer os.RemoveAll(results)
-	test := exec.CommandContext(c.Context(), "go", slices.Concat([]string{"test", "-count=1", "-timeout=0"}, packages, further)...)
+	words := []string{"test", "-count=1", "-timeout=0"}
+	if f.switches {
+		overlay, err := a.switches(packages)
+		if err != nil {
+			return err
+		}
+		words = append(words, "-overlay="+overlay)
+	}
+	test := exec.CommandContext(c.Context(), "go", slices.Concat(words, packages, further)...)
 	test.Env = append(os.Environ(), f.actorEnvironment(c, results)...)
 	said := &endings{to: a.out, folders: folders, of: map[string]string{}}
 	test.Stdout, test.Stderr = said, a.err
@@ -102,6 +111,36 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 		a.printWorld(&doc.Worlds[i])
 	}
 	return unexplained
+}
+
+// maxChannels bounds the places of channels that are listed.
+const maxChannels = 5
+
+// switches makes the overlay with which goroutines of packages are switched at operations of sync and sync/atomic.
+func (a *app) switches(packages []string) (overlay string, err error) {
+	state, err := filepath.Abs(cmp.Or(os.Getenv("BLOODHOUND_STATE"), ".bloodhound"))
+	if err != nil {
+		return "", err
+	}
+	r, err := standin.Write(".", filepath.Join(state, "switches"), packages)
+	if err != nil {
+		return "", err
+	}
+	if r.Files == 0 {
+		return "", fmt.Errorf("--switches has no effect: of %s no file imports sync or sync/atomic, or has a go statement", strings.Join(packages, ", "))
+	}
+	fmt.Fprintf(a.err, "%d files of %d packages are built with switches: go test -overlay=%s\n", r.Files, r.Packages, r.Overlay)
+	for i, at := range r.Channels {
+		if i == maxChannels {
+			fmt.Fprintf(a.err, "  and %d more\n", len(r.Channels)-i)
+			break
+		}
+		if i == 0 {
+			io.WriteString(a.err, "a goroutine that waits for a channel stops its world, and the test ends with an error; channels are used at\n")
+		}
+		fmt.Fprintf(a.err, "  %s\n", at)
+	}
+	return r.Overlay, nil
 }
 
 // simulated lists the packages among some whose tests have worlds, and their folders.

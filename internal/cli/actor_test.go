@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -89,5 +91,48 @@ func TestActorsThatEndTheirProgram(t *testing.T) {
 	if code := Main([]string{"test", "--actor-mode", "./testdata/actors"}, &out, &said); code != check.ExitUnknown ||
 		!strings.Contains(out.String(), "internal/cli/testdata/actors: UNKNOWN: the test's program ended while its campaign was under way: exit status 3\n") {
 		t.Errorf("exit code %d\n%s\n%s", code, out.String(), said.String())
+	}
+}
+
+// Tests of code that has locks, atomics and goroutines are built with switches at them. A lost update is found and made again by the command that is printed; a
+// test that was built before its sources changed is an error.
+func TestActorsWithSwitches(t *testing.T) {
+	needs.Program(t, "go")
+	state := t.TempDir()
+	t.Setenv("BLOODHOUND_STATE", state)
+	var out, said bytes.Buffer
+	if code := Main([]string{"test", "--actor-mode", "--switches", "./testdata/switches"}, &out, &said); code != check.ExitViolated {
+		t.Fatalf("exit code %d\n%s\n%s", code, out.String(), said.String())
+	}
+	overlay := "-overlay=" + filepath.Join(state, "switches", "overlay.json")
+	again := regexp.MustCompile(`go test (\S+) -run '(\S+)' (-sim.replay=\w+)`).FindStringSubmatch(out.String())
+	for _, want := range []string{"TestForms in ", "each vote is counted for its name", "testdata/switches/tally.go:26 in switches.(*Tally).vote"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if again == nil || again[1] != overlay || again[2] != "^TestTally$" || !strings.Contains(said.String(), "go test "+overlay) {
+		t.Fatalf("%s\n%s", out.String(), said.String())
+	}
+	command := func() string {
+		text, err := exec.Command("go", "test", again[1], "-run", again[2], "./testdata/switches", again[3]).CombinedOutput()
+		if err == nil {
+			t.Error("a test with a failure passes")
+		}
+		return string(text)
+	}
+	if text := command(); !strings.Contains(text, " still shows\n") {
+		t.Error(text)
+	}
+	manifest := filepath.Join(state, "switches", "manifest.json")
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, bytes.Replace(text, []byte("tally.go\": \""), []byte("tally.go\": \"0"), 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if text := command(); !strings.Contains(text, "tally.go has changed since this program was built of a copy of its package") {
+		t.Error(text)
 	}
 }

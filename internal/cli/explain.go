@@ -179,7 +179,7 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 	}
 	for i, d := range o.Decisions {
 		if ns := o.DecisionsNs[i]; ns >= r.Jump.Before.AtNs && ns < r.Jump.After.AtNs {
-			e.Decided = append(e.Decided, report.Decided{Decision: d, AtNs: ns})
+			e.Decided = append(e.Decided, report.Decided{Decision: d, AtNs: ns, What: report.Switched(o, i)})
 		}
 	}
 	for _, f := range o.Ledger.Injections {

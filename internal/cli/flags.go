@@ -60,6 +60,7 @@ type flags struct {
 
 	around   uint64
 	noShrink bool
+	switches bool
 	fromBoot bool
 	// snapshotMemory is in bytes; nil was not given.
 	snapshotMemory *int64

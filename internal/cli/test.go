@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -24,10 +25,14 @@ func (a *app) testVerb() *cobra.Command {
 			if actors {
 				return a.actors(c, f, args)
 			}
+			if f.switches {
+				return errors.New("--switches needs --actor-mode; in worlds of programs simulation.switches.blocks has threads switched in their own code")
+			}
 			return a.explore(c, f, args, true)
 		},
 	}
 	addSwitch(c, &actors, "actor-mode", "run the tests of Go packages (default: ./...) that have worlds inside one process")
+	addSwitch(c, &f.switches, "switches", "with --actor-mode: switch goroutines at operations of sync and sync/atomic, too")
 	f.where(c)
 	f.campaign(c)
 	f.around = defaultAround

@@ -236,6 +236,8 @@ type Outcome struct {
 	Decisions  []tape.Decision `json:"decisions,omitempty"`
 	// DecisionsNs are the virtual times at which decisions were made, one for each, or none where the engine does not keep them.
 	DecisionsNs []int64 `json:"decisions_ns,omitempty"`
+	// Switches are the first MaxSwitches decisions to switch a thread in the midst of its own code.
+	Switches []Switch `json:"switches,omitempty"`
 	// Draws are those that Options.Draws asked for, and DrawsLost counts further ones, beyond what is kept.
 	Draws     []tape.Draws    `json:"draws,omitempty"`
 	DrawsLost uint64          `json:"draws_lost,omitempty"`
@@ -283,6 +285,24 @@ type Program struct {
 	File  string `json:"file,omitempty"`
 	Stamp string `json:"stamp,omitempty"`
 }
+
+// Switch is a decision to switch a thread in the midst of its own code.
+type Switch struct {
+	Stream string `json:"stream"` // that it was drawn from: each draw other than 0 is one switch
+	TimeNs int64  `json:"time_ns"`
+	Thread string `json:"thread"`
+	// Of a native program: the block at which the thread was stopped, and after how many further instructions it gave way.
+	Program      string `json:"program,omitempty"` // a path in the world
+	Address      uint64 `json:"address,omitempty"` // as the file has it
+	Instructions int    `json:"instructions,omitempty"`
+	// Place is where the thread was, where the engine knows the source.
+	Place sdk.Location `json:"place,omitzero"`
+	// ForNs is for how long the thread does not run; 0 until the others have had their turns.
+	ForNs int64 `json:"for_ns"`
+}
+
+// MaxSwitches bounds Outcome.Switches.
+const MaxSwitches = 1000
 
 // MaxPrograms bounds Outcome.Programs.
 const MaxPrograms = 100

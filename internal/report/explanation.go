@@ -28,6 +28,8 @@ type Explanation struct {
 type Decided struct {
 	tape.Decision
 	AtNs int64 `json:"at_ns"`
+	// What says what it means, if it switches a thread in the midst of its own code.
+	What string `json:"what,omitempty"`
 }
 
 // Pair is a run that holds, nearest to the one that fails, and the first events in which the two differ.
@@ -106,6 +108,9 @@ func moment(e *Explanation, replay string) string {
 	}
 	for _, d := range e.Decided {
 		fmt.Fprintf(&b, "  %14s  %s: draw %d is %d of %d\n", Seconds(d.AtNs), d.Stream, d.Index, d.Value, d.N)
+		if d.What != "" {
+			fmt.Fprintf(&b, "    %s\n", clip(d.What))
+		}
 	}
 	for _, f := range e.Faults {
 		fmt.Fprintf(&b, "  %14s  %s %s begins\n", Seconds(f.StartNs), f.Kind, f.Target)

@@ -25,9 +25,10 @@ const (
 	callHeal
 	callDeliver
 	callPanic
+	callSwitch
 
 	firstEngine = callTick
 )
 
 var callNames = []string{"", "send", "receive", "sleep", "spawn", "read", "write", "fsync", "rename", "unlink", "operation", "return", "turn",
-	"tick", "start", "exit", "phase", "fault", "end", "deliver", "panic"}
+	"tick", "start", "exit", "phase", "fault", "end", "deliver", "panic", "switch"}

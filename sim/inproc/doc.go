@@ -33,7 +33,8 @@
 // (deferred functions run), and it starts again by the function that started it. Its [Disk] keeps what was synchronised.
 //
 // Nodes must not use the real clock, goroutines, channels, locks, the order of maps, or random numbers other than their own. Package
-// sim runs a few tapes twice before each campaign and reports the first call that differs.
+// sim runs a few tapes twice before each campaign and reports the first call that differs. Goroutines, locks and atomics are possible
+// in code that is built for them (Settings.Switch).
 //
 // docs/reference/inproc.md is the manual.
 package inproc

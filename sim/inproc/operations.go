@@ -26,7 +26,7 @@ var ErrNotFound = errors.New("not found")
 // at a time. If the result of an operation is unknown, the client's further operations are recorded under another name, since the operation
 // may still be in flight. A smaller run may leave operations out: do is not called then.
 func (p *Process) Operation(op Op, do func() (output string, err error)) (string, error) {
-	p.own(callOperation)
+	p = p.own(callOperation)
 	r := p.run
 	if op.Kind == "" {
 		panic(fmt.Sprintf("inproc: an operation of %s has no Kind; name it, such as put or transfer", p.thread))

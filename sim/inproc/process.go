@@ -7,13 +7,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
 // ErrTimeout is the error of a Call that got no reply in time. Whether the other node has acted is unknown.
 var ErrTimeout = errors.New("no reply in time")
 
-// Process is a sequential program of a node. Only the program itself may call its methods.
+// Process is a sequential program of a node. Only the program itself may call its methods, and goroutines that it starts where `go` is switched (Settings.Switch).
 type Process struct {
 	*Node
 	thread    string
@@ -32,6 +33,10 @@ type Process struct {
 	operating string // the kind of the operation that is under way
 	retired   int    // how often it went on under another name
 	sched     tape.Stream
+	points    tape.Stream
+	spins     int   // points since the last wait
+	locks     int   // of the stand-ins for sync, that it holds
+	parkedNs  int64 // when it began to wait for one
 	dice      dice
 	goid      uint64 // where runs are compared
 }
@@ -47,6 +52,8 @@ const (
 	replied
 	synced
 	turned
+	switched // at a point
+	parked   // for a lock or another thread
 )
 
 // A preemption lets others run for preemptNs times a power of two.
@@ -59,8 +66,15 @@ const (
 func (r *run) spawn(n *Node, thread string, main func(*Process)) *Process {
 	p := &Process{Node: n, thread: thread, hash: hashText(thread)}
 	p.sched = r.src.Stream("sched/" + thread)
+	if points.Linked {
+		p.points = r.src.Stream(switchStream(thread))
+	}
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		p.yield = yield
+		if points.Linked {
+			points.Enter((*strand)(p))
+			defer points.Leave()
+		}
 		if r.strict != nil {
 			p.goid = goroutine()
 		}
@@ -157,18 +171,23 @@ func (r *run) rouse(p *Process) {
 
 // Sleep waits for a time by the node's clock.
 func (p *Process) Sleep(d time.Duration) {
-	p.own(callSleep)
+	p = p.own(callSleep)
 	r := p.run
 	r.event(callSleep, p.Node, p, int64(d), 0, 0, "")
 	p.suspend(sleeping, r.now+p.clock.span(int64(d)))
 }
 
-// own is enter for calls of a process, which must be the one that runs.
-func (p *Process) own(c call) {
-	if p.run.active == p.Node && p.run.current != p && !p.run.closed && !p.dying {
-		panic(fmt.Sprintf("inproc: %s by process %s while another process of node %s runs; use the Process that the function was given", callNames[c], p.thread, p.name))
+// own is enter for calls of a process, which must be the one that runs. It returns that one: in a goroutine of a program that was built with the stand-ins
+// for sync, which has no Process of its own, calls by any Process of the node are its.
+func (p *Process) own(c call) *Process {
+	if r := p.run; r.active == p.Node && r.current != p && !r.closed && !p.dying {
+		if !points.Linked || r.current == nil {
+			panic(fmt.Sprintf("inproc: %s by process %s while another process of node %s runs; use the Process that the function was given", callNames[c], p.thread, p.name))
+		}
+		p = r.current
 	}
 	p.enter(c)
+	return p
 }
 
 // Yield lets other programs run that can.
@@ -185,7 +204,7 @@ func (p *Process) Receive() Message {
 func (p *Process) ReceiveWithin(d time.Duration) (Message, bool) { return p.receive(max(d, 0)) }
 
 func (p *Process) receive(d time.Duration) (Message, bool) {
-	p.own(callReceive)
+	p = p.own(callReceive)
 	r := p.run
 	if p.inbox.len() > 0 {
 		m := p.Node.inbox.pop()
@@ -215,7 +234,7 @@ func (p *Process) received(m Message) Message {
 
 // Call sends a request to a node, and waits for the reply for a time by the node's clock. The error is [ErrTimeout].
 func (p *Process) Call(to string, request any, within time.Duration) (any, error) {
-	p.own(callSend)
+	p = p.own(callSend)
 	r := p.run
 	r.nextID++
 	p.call = r.nextID
@@ -240,7 +259,12 @@ func (n *Node) Reply(m Message, payload any) {
 
 // Spawn starts another process on the same node. It ends with its node, not with the process that started it.
 func (p *Process) Spawn(main func(*Process)) {
-	p.own(callSpawn)
+	p = p.own(callSpawn)
+	p.child(main)
+}
+
+// child starts a process of the same node.
+func (p *Process) child(main func(*Process)) {
 	thread := p.thread + "." + strconv.Itoa(p.children)
 	p.children++
 	p.run.event(callSpawn, p.Node, p, 0, 0, 0, thread)
@@ -250,7 +274,7 @@ func (p *Process) Spawn(main func(*Process)) {
 // Turn waits until the schedule gives this process a turn; without a schedule, for a drawn time of up to one tick. It returns false when the
 // chaos phase is over: a client then ends.
 func (p *Process) Turn() bool {
-	p.own(callTurn)
+	p = p.own(callTurn)
 	r := p.run
 	r.event(callTurn, p.Node, p, 0, 0, 0, "")
 	switch {

@@ -6,10 +6,12 @@ import (
 	"maps"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -45,8 +47,10 @@ type run struct {
 	nodes     []*Node
 	links     []link
 	threads   int
-	active    *Node    // whose code runs, nil between steps
-	current   *Process // that runs, nil while a machine is stepped
+	parked    map[unsafe.Pointer][]parking // who waits for what, of the stand-ins for sync
+	switchPPM uint64                       // see switchRate
+	active    *Node                        // whose code runs, nil between steps
+	current   *Process                     // that runs, nil while a machine is stepped
 	director  *director.Director
 	broken    bool      // an invariant was
 	schedule  *schedule // nil: messages have latencies
@@ -72,6 +76,9 @@ func (e *worldEngine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (eng
 }
 
 func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *strict) (*run, error) {
+	if spec.Sched.SwitchPPM > 0 && !points.Linked {
+		return nil, errUnlinked
+	}
 	lay, err := e.layoutOf(spec)
 	if err != nil {
 		return nil, err
@@ -242,6 +249,7 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 
 func (r *run) end(reason engine.Reason) engine.Reason {
 	r.ended = reason
+	r.stuck()
 	return reason
 }
 

@@ -145,11 +145,16 @@ func behind(left []string) string {
 	return "a goroutine was left behind that was started at " + slices.Min(left)
 }
 
-const ownPackage = "github.com/bloodhound-dst/bloodhound/sim/inproc."
+const (
+	ownPackage    = "github.com/bloodhound-dst/bloodhound/sim/inproc."
+	standIns      = "github.com/bloodhound-dst/bloodhound/sim/inproc/sync"
+	pointsPackage = "github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points."
+)
 
-// own distinguishes the functions of this package from those of its users; its tests are users.
+// own distinguishes the functions of this package, and of the stand-ins for sync, from those of its users; its tests are users.
 func own(function, file string) bool {
-	return strings.HasPrefix(function, ownPackage) && !strings.HasSuffix(file, "_test.go")
+	ours := strings.HasPrefix(function, ownPackage) || strings.HasPrefix(function, standIns) || strings.HasPrefix(function, pointsPackage)
+	return ours && !strings.HasSuffix(file, "_test.go")
 }
 
 // caller is the place of a user's call into this package.

@@ -343,6 +343,7 @@ func (w *World) collect() {
 	if w.options.Code != nil && !w.closed {
 		o.Code = w.codeHits()
 	}
+	o.Switches = slices.Clone(k.Switches)
 	o.Files = w.digests()
 	o.Machine = host.Describe()
 	if w.behaviour != nil {

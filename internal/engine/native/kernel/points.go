@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
@@ -116,7 +117,7 @@ func (k *Kernel) met(t *Thread) uint64 {
 		k.lay(nil)
 	}
 	rate := max(k.Sched.SwitchPPM<<(2*p.focus())>>1, 1)
-	return k.Tape.Rare("switch/"+t.Name+"/"+k.place(), uint64(1+len(switchSteps)*switchPauses), rate)
+	return k.Tape.Rare(k.switchStream(t), uint64(1+len(switchSteps)*switchPauses), rate)
 }
 
 // mostStops is how often threads stop at points before no more are watched of those that were chosen: it bounds what they cost.
@@ -124,6 +125,9 @@ func (k *Kernel) mostStops() int { return k.Sched.Blocks }
 
 // watched is how many blocks are watched at a time.
 func (k *Kernel) watched() int { return max(k.Sched.Blocks>>(2*k.State.Points.focus()), 1) }
+
+// switchStream is what a thread that has stopped at a block draws from.
+func (k *Kernel) switchStream(t *Thread) string { return "switch/" + t.Name + "/" + k.place() }
 
 // place names the block at which a thread has stopped.
 func (k *Kernel) place() string {
@@ -133,9 +137,17 @@ func (k *Kernel) place() string {
 // switches has a thread that stands at a point yield.
 func (k *Kernel) switches(t *Thread, v uint64) {
 	k.Happen(k.Nodes[t.Node].Name, t.Name, "switch", int64(v), k.Proc(t).Path+"+0x"+k.place())
-	k.M.Walk(t.ID, switchSteps[v%uint64(len(switchSteps))])
+	steps, pause := switchSteps[v%uint64(len(switchSteps))], v/uint64(len(switchSteps))%k.State.Points.longest()
+	s := engine.Switch{Stream: k.switchStream(t), TimeNs: k.Now, Thread: t.Name, Program: k.Proc(t).Path, Address: k.stop.Code.Address(k.stop.Place), Instructions: steps}
+	if pause > 0 {
+		s.ForNs = pauseNs << pause
+	}
+	if len(k.Switches) < engine.MaxSwitches {
+		k.Switches = append(k.Switches, s)
+	}
+	k.M.Walk(t.ID, steps)
 	k.Resched = true
-	if pause := v / uint64(len(switchSteps)) % k.State.Points.longest(); pause > 0 {
+	if pause > 0 {
 		t.BusyNs = k.Now + pauseNs<<pause
 		k.After(t.BusyNs, TimerBusy, t.ID, t.BusyNs)
 		return

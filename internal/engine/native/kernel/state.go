@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -26,6 +27,7 @@ type State struct {
 	LastID map[string]int64 // last number given out, by kind
 
 	Points    Points
+	Switches  []engine.Switch // the first engine.MaxSwitches
 	Nodes     []*Node
 	Shared    *fs.Shared // volumes that several nodes mount; nil if there are none
 	Threads   map[ThreadID]*Thread

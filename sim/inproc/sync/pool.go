@@ -1,0 +1,63 @@
+package sync
+
+import (
+	std "sync"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
+)
+
+// Pool is sync.Pool. In a world it is a stack that loses nothing during a run and is empty at its beginning, so that a run does not depend on the garbage
+// collector or on earlier runs.
+type Pool struct {
+	// New makes a value when the pool has none.
+	New func() any
+
+	mu   std.Mutex
+	run  any
+	list []any
+}
+
+// Get takes the value that was put last, or else one of New.
+func (p *Pool) Get() any {
+	points.Switch()
+	if v := p.take(); v != nil || p.New == nil {
+		return v
+	}
+	return p.New()
+}
+
+func (p *Pool) take() any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.enter()
+	n := len(p.list)
+	if n == 0 {
+		return nil
+	}
+	v := p.list[n-1]
+	p.list = p.list[:n-1]
+	return v
+}
+
+// Put gives a value to the pool.
+func (p *Pool) Put(v any) {
+	points.Switch()
+	if v == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.enter()
+	p.list = append(p.list, v)
+}
+
+// enter empties the pool if its values are those of another run.
+func (p *Pool) enter() {
+	var run any
+	if t := points.Here(); t != nil {
+		run = t.Run()
+	}
+	if p.run != run {
+		p.run, p.list = run, nil
+	}
+}
