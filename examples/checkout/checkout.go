@@ -1,4 +1,5 @@
-// Package checkout is a shop that keeps orders in a database and has them paid by a service: processes of package inproc, and fakes of package sim/fake. A shop that
+// Package checkout is a shop that keeps orders in a database and has them paid by a service: in a world of package inproc, with fakes of package sim/fake, and in an ordinary
+// test, with PostgreSQL, whose calls fail by package sdk. A shop that
 // tries a payment again without a key charges twice what was charged, though the service said that it had failed.
 package checkout
 
@@ -12,12 +13,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/sdk/httpfault"
 	"github.com/bloodhound-dst/bloodhound/sim/fake"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 const (
-	orders   = 5 // of each customer
+	each     = 5 // orders of a customer
 	attempts = 5 // of the shop, for each of its steps
 	pause    = 20 * time.Millisecond
 	patience = 5 * time.Second // of customers
@@ -29,7 +32,9 @@ type Options struct {
 	Keys bool
 	// Before and After are the chances that the service, and a commit of the database, fail before or after they took effect.
 	Before, After float64
-	Faults        []string
+	// Lost is the chance that the shop's request to the service, and that its answer, is lost.
+	Lost   float64
+	Faults []string
 }
 
 // order is what a customer wants.
@@ -50,7 +55,9 @@ func World(o Options) func(*inproc.World) {
 		fake.Database(w, "db", fake.DatabaseOptions{Failures: fake.Failures{Before: o.Before, After: o.After}})
 		fake.Service(w, "pay", payments(o))
 		w.Process("shop", func(p *inproc.Process) {
-			s := &shop{Process: p, db: fake.Open(p, "db"), web: fake.Client(p), keys: o.Keys}
+			web := fake.Client(p)
+			web.Transport = httpfault.Transport(web.Transport, "pay", p, httpfault.Route{Pattern: "POST /charges", Operation: "charge", Rates: sdk.Rates{Before: o.Lost, After: o.Lost}})
+			s := &shop{orders: rows{fake.Open(p, "db")}, web: web, keys: o.Keys, sleep: p.Sleep, log: p.Log}
 			for {
 				m := p.Receive()
 				p.Reply(m, s.sell(m.Payload.(order)))
@@ -93,12 +100,27 @@ func payments(o Options) fake.Catalogue {
 	}}
 }
 
+// orders is where a shop notes what becomes of an order.
+type orders interface {
+	note(o order, state string) error
+}
+
+// rows are the orders of a fake database.
+type rows struct{ db *fake.DB }
+
+func (r rows) note(o order, state string) error {
+	return r.db.Transact(fake.Serializable, func(tx *fake.Tx) error {
+		return tx.Put("orders", o.ID, fake.Row{"amount": strconv.Itoa(o.Amount), "state": state})
+	})
+}
+
 // shop sells.
 type shop struct {
-	*inproc.Process
-	db   *fake.DB
-	web  *http.Client
-	keys bool
+	orders
+	web   *http.Client
+	keys  bool
+	sleep func(time.Duration)
+	log   func(format string, args ...any)
 }
 
 // sell takes an order into the database, has it paid, and notes that. Each step is tried again until it is known to be done: what is written twice is written once.
@@ -112,7 +134,7 @@ func (s *shop) sell(o order) error {
 		err := errors.New("nothing was tried")
 		for i := 0; i < attempts && err != nil; i++ {
 			if i > 0 {
-				s.Sleep(pause << i)
+				s.sleep(pause << i)
 			}
 			err = step()
 		}
@@ -120,14 +142,8 @@ func (s *shop) sell(o order) error {
 			return err
 		}
 	}
-	s.Log("%s is paid", o.ID)
+	s.log("%s is paid", o.ID)
 	return nil
-}
-
-func (s *shop) note(o order, state string) error {
-	return s.db.Transact(fake.Serializable, func(tx *fake.Tx) error {
-		return tx.Put("orders", o.ID, fake.Row{"amount": strconv.Itoa(o.Amount), "state": state})
-	})
 }
 
 func (s *shop) pay(o order) error {
@@ -148,7 +164,7 @@ func (s *shop) pay(o order) error {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusCreated {
-		s.Log("charging %s: %s", o.ID, answer.Status)
+		s.log("charging %s: %s", o.ID, answer.Status)
 		return fmt.Errorf("the payment was answered %s", answer.Status)
 	}
 	return nil
@@ -157,7 +173,7 @@ func (s *shop) pay(o order) error {
 // customer orders, and looks at what was charged.
 func customer(p *inproc.Process) {
 	web := fake.Client(p)
-	for i := range orders {
+	for i := range each {
 		id := p.Name() + strconv.Itoa(i)
 		p.Operation(inproc.Op{Kind: "order", Key: id, Node: "shop"}, func() (string, error) {
 			answer, err := p.Call("shop", order{id, 10 + i}, patience)

@@ -26,6 +26,8 @@ var layers = [][]string{
 	{"internal/live/federation"},
 	{"live"},
 	{"internal/tape", "internal/image", "internal/store"},
+	{"sdk"},
+	{"sdk/sqlfault", "sdk/httpfault"},
 	{"tla/value", "internal/tla/syntax"},
 	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells", "internal/tla/symmetry", "internal/tla/visited"},
 	{"internal/tla/scope", "internal/tla/liveness"},
@@ -79,10 +81,11 @@ var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec",
 var inert = []string{"Major", "Minor", "Mkdev", "ErrnoName", "SignalName", "ByteSliceToString", "Errno", "Signal", "WaitStatus"}
 
 // public are the packages that users import, each with the rooms below it.
-var public = []string{"live", "sim", "check", "history", "tla", "examples"}
+var public = []string{"live", "sdk", "sim", "check", "history", "tla", "examples"}
 
 // insiders are files of examples that import internal packages, each with the reason.
 var insiders = map[string]string{
+	"examples/checkout/postgres_test.go":  "starts a server of PostgreSQL",
 	"examples/quickstart/kv/sim_test.go":  "computes how rare the bug is with the fault plans of its configuration, without the engine",
 	"examples/quickstart/kv/risk_test.go": "plants the bug with a known chance, and compares the bound of the risk with it",
 	"examples/examples_test.go":           "tests all examples by the command line",

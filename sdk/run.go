@@ -1,0 +1,217 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+// Run is one run of a test: the faults of its calls, and what it reports. Its methods may be called from any goroutine, but for FailNow, Fatal, Fatalf and Cleanup,
+// which only the goroutine of the test's function may call, as with testing.T.
+type Run struct {
+	ctx  context.Context
+	mu   sync.Mutex
+	src  *tape.Source
+	calm bool // no faults any more
+
+	counts   map[string]*Count
+	unseen   []string // kinds of faults that the program has not observed yet
+	story    []string
+	failures []string
+	cleanups []func()
+	done     bool
+	dir      string // for TempDir
+	dirs     int
+}
+
+// Count is what became of one kind of fault.
+type Count struct {
+	Asked     int // calls that might have failed so
+	Delivered int // that did
+	Observed  int // whose error the program looked at, or after which it called a wrapped dependency again
+}
+
+func newRun(ctx context.Context, t tape.Tape, dir string) *Run {
+	return &Run{ctx: ctx, src: tape.NewSource(t), counts: map[string]*Count{}, dir: dir}
+}
+
+// Mishap reports whether a fault happens now (Source).
+func (r *Run) Mishap(kind string, rate float64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.unseen {
+		r.count(k).Observed++
+	}
+	r.unseen = r.unseen[:0]
+	c := r.count(kind)
+	c.Asked++
+	// Draw i belongs to call i, whatever the phase.
+	if r.src.Rare("fault/"+kind, 2, max(1, uint64(rate*tape.Certain))) == 0 || rate == 0 || r.calm || r.done {
+		return false
+	}
+	c.Delivered++
+	r.unseen = append(r.unseen, kind)
+	r.note("fault %s at call %d", kind, c.Asked)
+	return true
+}
+
+// observed notes that the program has looked at the error of a fault.
+func (r *Run) observed(kind string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.unseen, kind); i >= 0 {
+		r.unseen = slices.Delete(r.unseen, i, i+1)
+		r.count(kind).Observed++
+	}
+}
+
+func (r *Run) count(kind string) *Count {
+	c := r.counts[kind]
+	if c == nil {
+		c = &Count{}
+		r.counts[kind] = c
+	}
+	return c
+}
+
+// note adds a line to the story of the run. The caller has the lock.
+func (r *Run) note(format string, args ...any) {
+	const most = 1000
+	if len(r.story) < most {
+		r.story = append(r.story, fmt.Sprintf(format, args...))
+	}
+}
+
+// Sleep waits for d (Source).
+func (r *Run) Sleep(d time.Duration) { time.Sleep(d) }
+
+// Choose draws a number from 0 to k-1, for inputs of the test. name is that of the choice. Shrinking prefers 0: let it stand for the simplest.
+func (r *Run) Choose(name string, k int) int {
+	if k < 1 {
+		panic(fmt.Sprintf("sdk: Choose(%q, %d); there must be something to choose from", name, k))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int(r.src.Choose("choice/"+name, uint64(k)))
+}
+
+// Quiet ends the faults. What the test checks afterwards must hold although earlier calls failed.
+func (r *Run) Quiet() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.calm {
+		r.calm = true
+		r.note("no more faults")
+	}
+}
+
+// Context is cancelled when the run ends.
+func (r *Run) Context() context.Context { return r.ctx }
+
+// Logf adds a line to the story, which is printed if the run fails.
+func (r *Run) Logf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.note(format, args...)
+}
+
+// Errorf reports that the run has failed, and goes on.
+func (r *Run) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+	r.note("failure: %s", r.failures[len(r.failures)-1])
+}
+
+// FailNow ends the run, which has failed.
+func (r *Run) FailNow() {
+	r.mu.Lock()
+	if len(r.failures) == 0 {
+		r.failures = append(r.failures, "FailNow was called")
+	}
+	r.mu.Unlock()
+	runtime.Goexit()
+}
+
+// Fatalf reports that the run has failed, and ends it.
+func (r *Run) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
+// Failed reports whether the run has failed.
+func (r *Run) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.failures) > 0
+}
+
+// Helper does nothing; libraries for tests call it.
+func (r *Run) Helper() {}
+
+// Cleanup has f called when the run ends, the last one first.
+func (r *Run) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
+
+// TempDir makes an empty folder, which is removed after the test.
+func (r *Run) TempDir() string {
+	r.dirs++
+	dir, err := os.MkdirTemp(r.dir, fmt.Sprintf("%d-", r.dirs))
+	if err != nil {
+		r.Fatalf("TempDir: %v", err)
+	}
+	return dir
+}
+
+// play makes a run of body.
+func play(t *testing.T, tp tape.Tape, body func(*Run)) *Run {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := newRun(ctx, tp, t.TempDir())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			for len(r.cleanups) > 0 {
+				last := len(r.cleanups) - 1
+				f := r.cleanups[last]
+				r.cleanups = r.cleanups[:last]
+				f()
+			}
+		}()
+		defer func() {
+			if p := recover(); p != nil {
+				r.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		body(r)
+	}()
+	<-ended
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done = true
+	return r
+}
+
+// text is what is printed of a run.
+func (r *Run) text() string { return strings.Join(r.story, "\n") + "\n" + ledger(r.counts) }
+
+// ledger prints what became of each kind of fault.
+func ledger(counts map[string]*Count) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-32s %10s %10s %10s\n", "faults", "asked", "delivered", "observed")
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		c := counts[kind]
+		fmt.Fprintf(&b, "%-32s %10d %10d %10d\n", kind, c.Asked, c.Delivered, c.Observed)
+	}
+	return b.String()
+}

@@ -1,0 +1,127 @@
+package sdk
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pays is a program that pays by a call, and tries again when it fails.
+func pays(r *Run, rates Rates, check func(charged int)) {
+	at := NewPoint("pay", "charge", rates)
+	charged := 0
+	for range 5 {
+		way := at.Way(r)
+		if way != Before {
+			charged++
+		}
+		if way != Before && way != After {
+			break
+		}
+		if err := at.Lost(r, way, nil); !errors.Is(err, io.ErrUnexpectedEOF) {
+			r.Fatalf("an error is %v", err)
+		}
+	}
+	r.Quiet()
+	check(charged)
+}
+
+// A bug that needs one fault is found, shrunk to it, and found again by the stored tape.
+func TestFailuresShrinkToTheirCause(t *testing.T) {
+	t.Chdir(t.TempDir())
+	twice := func(r *Run) {
+		pays(r, Rates{After: 0.1, Slow: 0.3, Delay: 1}, func(charged int) {
+			if charged > 1 {
+				r.Errorf("charged %d times", charged)
+			}
+		})
+	}
+	text, ok := Campaign{}.Search(t, twice)
+	if ok || !strings.Contains(text, "charged 2 times") || strings.Count(text, "fault pay_charge") != 1 || !strings.Contains(text, "choices to 1\n") {
+		t.Fatalf("the failure reads:\n%s", text)
+	}
+	_, file, _ := strings.Cut(text, "-sdk.replay=")
+	*flagReplay = strings.TrimSpace(file)
+	defer func() { *flagReplay = "" }()
+	if text, ok := (Campaign{}).Search(t, twice); ok || !strings.Contains(text, "charged 2 times") {
+		t.Errorf("the replay reads:\n%s", text)
+	}
+}
+
+// What proves nothing fails.
+func TestLittleEvidence(t *testing.T) {
+	holds := func(int) {}
+	for _, c := range []struct {
+		what string
+		body func(*Run)
+		want string
+	}{
+		{"no call", func(*Run) {}, "no call was made"},
+		{"no fault", func(r *Run) { pays(r, Rates{Before: 1e-6}, holds) }, "pay_charge_before never happened in 100 calls"},
+		{"nobody looks", func(r *Run) { NewPoint("pay", "charge", Rates{After: 0.5}).Way(r) }, "neither looked at an error"},
+		{"broken before", func(r *Run) { r.Errorf("broken") }, "fails without any fault"},
+		{"panic", func(r *Run) { pays(r, Rates{Before: 0.1}, func(int) { panic("at the disco") }) }, "at the disco"},
+		{"FailNow", func(r *Run) { r.FailNow() }, "fails without any fault"},
+	} {
+		if text, ok := (Campaign{}).Search(t, c.body); ok || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s", c.what, text)
+		}
+	}
+}
+
+// A run that holds when it is made again says so.
+func TestRunsThatDoNotRepeat(t *testing.T) {
+	runs := 0
+	text, ok := Campaign{}.Search(t, func(r *Run) {
+		if runs++; runs == 7 {
+			r.Errorf("by chance")
+		}
+	})
+	if ok || !strings.Contains(text, "held when its run was made again") || !strings.Contains(text, "-sdk.seed=6") {
+		t.Errorf("%s", text)
+	}
+}
+
+// Quiet ends the faults, and a bubble takes no time.
+func TestQuietAndBubbles(t *testing.T) {
+	began := time.Now()
+	Campaign{Runs: 20, Bubble: true}.Test(t, func(r *Run) {
+		at := NewPoint("db", "exec", Rates{Slow: 0.5, Delay: time.Hour})
+		for range 10 {
+			at.Way(r)
+		}
+		r.Quiet()
+		before := time.Now()
+		for range 100 {
+			if at.Way(r) != Fine {
+				r.Errorf("a fault after Quiet")
+			}
+		}
+		if time.Since(before) != 0 {
+			r.Errorf("a call after Quiet was slow")
+		}
+	})
+	if time.Since(began) > time.Hour {
+		t.Error("hours have passed")
+	}
+}
+
+// Cleanups run, the last one first, also when a run ends early; TempDir gives empty folders.
+func TestCleanup(t *testing.T) {
+	var order []string
+	Campaign{Runs: 1}.Search(t, func(r *Run) {
+		dir := r.TempDir()
+		if list, err := os.ReadDir(dir); err != nil || len(list) > 0 || dir == r.TempDir() {
+			r.Errorf("%s has %v, %v", dir, list, err)
+		}
+		r.Cleanup(func() { order = append(order, "first") })
+		r.Cleanup(func() { order = append(order, "last") })
+		r.Fatalf("over")
+	})
+	if strings.Join(order, " ") != "last first" {
+		t.Errorf("cleanups ran so: %v", order)
+	}
+}

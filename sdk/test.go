@@ -1,0 +1,189 @@
+package sdk
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+)
+
+var (
+	flagRuns   = flag.Int("sdk.runs", 0, "runs of a test")
+	flagSeed   = flag.String("sdk.seed", "", "make one run, with this seed")
+	flagReplay = flag.String("sdk.replay", "", "make the run of this tape, a file")
+)
+
+// Campaign says how a test is run. The zero Campaign plays 100 runs, or 10 with -short.
+type Campaign struct {
+	Runs int
+	// Bubble plays each run in a bubble of testing/synctest: time passes only while all goroutines wait, and the run takes none. Such a test must not wait for a network, a file or
+	// another process.
+	Bubble bool
+}
+
+// Test plays the default Campaign.
+func Test(t *testing.T, body func(*Run)) {
+	t.Helper()
+	Campaign{}.Test(t, body)
+}
+
+// Test plays body with many seeds. The first run has no fault. The test fails at the first run that does, which it makes again with fewer faults and prints; if a fault
+// of the test never happened in any run, if the program observed none of them, or if no call was made that could fail.
+func (c Campaign) Test(t *testing.T, body func(*Run)) {
+	t.Helper()
+	text, ok := c.Search(t, body)
+	if !ok {
+		t.Fatal(text)
+	}
+	t.Log(text)
+}
+
+// Search does the same, and leaves it to the caller to fail. text is what Test prints, and ok is false where it fails.
+func (c Campaign) Search(t *testing.T, body func(*Run)) (text string, ok bool) {
+	switch {
+	case *flagReplay != "":
+		text, err := os.ReadFile(*flagReplay)
+		if err != nil {
+			return err.Error(), false
+		}
+		tp, err := tape.Parse(string(text))
+		if err != nil {
+			return fmt.Sprintf("%s: %v", *flagReplay, err), false
+		}
+		return c.one(t, tp, body)
+	case *flagSeed != "":
+		seed, err := strconv.ParseUint(*flagSeed, 10, 64)
+		if err != nil {
+			return fmt.Sprintf("-sdk.seed=%s is no seed: a whole number from 0 on", *flagSeed), false
+		}
+		return c.one(t, tape.Tape{Seed: seed}, body)
+	}
+	runs := c.Runs
+	if runs == 0 {
+		runs = 100
+		if testing.Short() {
+			runs = 10
+		}
+	}
+	if *flagRuns > 0 {
+		runs = *flagRuns
+	}
+	total := map[string]*Count{}
+	for i := range runs {
+		tp := tape.Tape{Seed: uint64(i)}
+		if i == 0 {
+			tp.Edits = []tape.Edit{{Op: tape.Default, Stream: "fault/**", To: tape.End}}
+		}
+		r := c.play(t, tp, body)
+		switch {
+		case len(r.failures) > 0 && i == 0:
+			return "the test fails without any fault:\n" + strings.Join(r.story, "\n"), false
+		case len(r.failures) > 0:
+			return c.failure(t, tp, r, i, body), false
+		}
+		for kind, n := range r.counts {
+			sum := total[kind]
+			if sum == nil {
+				sum = &Count{}
+				total[kind] = sum
+			}
+			sum.Asked += n.Asked
+			sum.Delivered += n.Delivered
+			sum.Observed += n.Observed
+		}
+	}
+	missing := lacks(total)
+	text = fmt.Sprintf("%d runs hold\n%s%s", runs, ledger(total), strings.Join(missing, "\n"))
+	return text, len(missing) == 0
+}
+
+// lacks says why runs that held prove too little.
+func lacks(total map[string]*Count) (list []string) {
+	if len(total) == 0 {
+		return []string{"no call was made that could fail: pass the Run to the wrapper of a dependency, with a rate above 0"}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(total)) {
+		n := total[kind]
+		switch {
+		case n.Delivered == 0:
+			list = append(list, fmt.Sprintf("%s never happened in %d calls: raise its rate or the number of runs, or remove it", kind, n.Asked))
+		case n.Observed == 0:
+			list = append(list, fmt.Sprintf("%s happened %d times, and the program neither looked at an error of it nor made another call afterwards", kind, n.Delivered))
+		}
+	}
+	return list
+}
+
+// one makes a single run.
+func (c Campaign) one(t *testing.T, tp tape.Tape, body func(*Run)) (text string, ok bool) {
+	r := c.play(t, tp, body)
+	return r.text(), len(r.failures) == 0
+}
+
+func (c Campaign) play(t *testing.T, tp tape.Tape, body func(*Run)) (r *Run) {
+	if !c.Bubble {
+		return play(t, tp, body)
+	}
+	synctest.Test(t, func(t *testing.T) { r = play(t, tp, body) })
+	return r
+}
+
+// failure reports a run that failed, made as small as it can be.
+func (c Campaign) failure(t *testing.T, tp tape.Tape, r *Run, runs int, body func(*Run)) string {
+	first := len(r.src.Decisions())
+	name := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
+	if again := c.play(t, tp, body); len(again.failures) == 0 {
+		return fmt.Sprintf("%s\nseed %d failed, and held when its run was made again: something beside the faults decides, such as the order of goroutines\n"+
+			"make it again:  go test -run '%s' -sdk.seed=%d", r.text(), tp.Seed, name, tp.Seed)
+	}
+	tp, r, tries := c.shrink(t, tp, r, body)
+	file := filepath.Join(".bloodhound", "sdk", strings.ReplaceAll(t.Name(), "/", "-")+".tape")
+	err := os.MkdirAll(filepath.Dir(file), 0o755)
+	if err == nil {
+		err = os.WriteFile(file, []byte(tape.Format(tp)), 0o644)
+	}
+	if err != nil {
+		return fmt.Sprintf("%s\nthe tape of the failure cannot be stored: %v", r.text(), err)
+	}
+	return fmt.Sprintf("%s\nrun %d failed; shrunk in %d runs from %d choices to %d\nmake it again:  go test -run '%s' -sdk.replay=%s",
+		r.text(), runs+1, tries, first, len(r.src.Decisions()), name, file)
+}
+
+// shrink takes choices away while the run fails, at most 200 times: halves of them first, then smaller pieces (delta debugging; Zeller and Hildebrandt, 2002).
+func (c Campaign) shrink(t *testing.T, tp tape.Tape, r *Run, body func(*Run)) (tape.Tape, *Run, int) {
+	const most = 200
+	tries := 0
+	kept := r.src.Decisions()
+	with := func(list []tape.Decision) tape.Tape {
+		small := tape.Tape{Seed: tp.Seed, Edits: []tape.Edit{{Op: tape.Default, Stream: "**", To: tape.End}}}
+		for _, d := range list {
+			small.Edits = append(small.Edits, tape.Edit{Op: tape.Set, Stream: d.Stream, From: d.Index, Value: d.Value})
+		}
+		return small
+	}
+	for size := max(1, len(kept)/2); tries < most; {
+		smaller := false
+		for from := 0; from < len(kept) && tries < most; {
+			list := append(append([]tape.Decision(nil), kept[:from]...), kept[min(len(kept), from+size):]...)
+			tries++
+			if small := c.play(t, with(list), body); len(small.failures) > 0 {
+				tp, r, kept, smaller = with(list), small, list, true
+				continue
+			}
+			from += size
+		}
+		if size == 1 && !smaller {
+			break
+		}
+		size = max(1, size/2)
+	}
+	return tp, r, tries
+}
