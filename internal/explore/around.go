@@ -47,7 +47,7 @@ func (n *Neighbourhood) Around(i uint64) tape.Tape {
 			t.Edits = append(t.Edits, tape.Edit{Op: tape.Reseed, Stream: p.Stream, From: p.Index, Seed: seed})
 		}
 	case i%2 == 1:
-		reseed("net/**", "sched/**")
+		reseed("net/**", "sched/**", "switch/**")
 	default:
 		t.Seed = n.Smallest.Seed
 		for _, e := range n.Smallest.Edits {
@@ -55,7 +55,7 @@ func (n *Neighbourhood) Around(i uint64) tape.Tape {
 				t.Edits = append(t.Edits, e)
 			}
 		}
-		reseed("random/**", "net/**", "sched/**")
+		reseed("random/**", "net/**", "sched/**", "switch/**")
 	}
 	if i%2 == 1 {
 		return t
@@ -91,7 +91,7 @@ func (n *Neighbourhood) partings(same int) []tape.Decision {
 	var list []tape.Decision
 	at := map[string]int{}
 	for _, d := range slices.Concat(n.Stored[same:], n.Now[same:]) {
-		if !strings.HasPrefix(d.Stream, "net/") && !strings.HasPrefix(d.Stream, "sched/") {
+		if !strings.HasPrefix(d.Stream, "net/") && !strings.HasPrefix(d.Stream, "sched/") && !strings.HasPrefix(d.Stream, "switch/") {
 			continue
 		}
 		k, known := at[d.Stream]

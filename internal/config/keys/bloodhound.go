@@ -74,7 +74,7 @@ var exploration = of(
 	field{Name: "timeout", Shape: aPositive, Says: "Maximum real time of a campaign.", Default: "no limit"},
 	field{Name: "max_depth", Shape: wholeFrom(1), Says: "`bfs` and `dfs`: maximum number of edits of the base tape.", Default: "2"},
 	field{Name: "max_states", Shape: wholeFrom(1), Says: "`bfs` and `dfs`: maximum number of tapes.", Default: "no limit"},
-	field{Name: "streams", Shape: texts, Says: "`bfs` and `dfs`: edit only draws of these streams, such as `fault/**`.", Default: "faults, packets, disks and preemptions"},
+	field{Name: "streams", Shape: texts, Says: "`bfs` and `dfs`: edit only draws of these streams, such as `fault/**`.", Default: "faults, packets, disks, preemptions and switches"},
 	field{Name: "feedback_delay", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}, Says: "Number of runs that may be in progress when a tape is picked. Strategies other than `random` pick the tape of run i from the results of the runs up to i minus this number. Additional workers are idle.", Default: "8"},
 	field{Name: "snapshots", Shape: of(
 		field{Name: "max", Shape: wholeFrom(0), Says: "Maximum number of snapshots of a worker. 0: all runs begin at their boot.", Default: "24"},

@@ -254,7 +254,7 @@ func (m *draft) trade(a, b tape.Decision) {
 
 // preempt changes where threads are preempted: takes a preemption away, moves it, or adds some.
 func preempt(m *draft, _ *Entry) bool {
-	g := m.pick(m.dice, func(g *dimension) bool { return strings.HasPrefix(g.stream, "sched/") })
+	g := m.pick(m.dice, func(g *dimension) bool { return strings.HasPrefix(g.stream, schedule) || tape.Match(ownCode, g.stream) })
 	if g == nil {
 		return false
 	}
@@ -289,7 +289,11 @@ func reseed(m *draft, _ *Entry) bool {
 	seed := m.dice.bits()
 	steps := m.pick(m.dice, func(g *dimension) bool { return g.steps && g.rule > 0 })
 	if steps == nil || m.dice.chance(50) {
-		for _, p := range []string{"net/**", "sched/**"} {
+		patterns := []string{"net/**", schedule + "**"}
+		if m.switches {
+			patterns = append(patterns, "switch/**")
+		}
+		for _, p := range patterns {
 			m.override(tape.Edit{Op: tape.Reseed, Stream: p, Seed: seed})
 		}
 		return true

@@ -15,6 +15,7 @@ type space struct {
 	dimensions []dimension // of the Spec's rules, in their order, and then those of runs, in the order in which they were seen
 	at         map[string]int
 	stepNs     int64
+	switches   bool // threads may be switched in their own code
 }
 
 // maxDimensions bounds the streams that are known. Streams of connections come and go; the first are as good as any.
@@ -39,7 +40,7 @@ func newSpace(spec *world.Spec) (*space, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &space{at: map[string]int{}, stepNs: spec.TimeStepNs}
+	t := &space{at: map[string]int{}, stepNs: spec.TimeStepNs, switches: spec.Sched.SwitchPPM > 0}
 	for i := range plan.Rules {
 		r := &plan.Rules[i]
 		if fault.Of(r.Kind).Place == fault.OnPacket {
@@ -70,7 +71,7 @@ func (t *space) of(stream string) *dimension {
 // see takes in what a run drew.
 func (t *space) see(draws []tape.Draws) {
 	for _, d := range draws {
-		if isMask(d.Stream) {
+		if isMask(d.Stream) || tape.Match(blocks, d.Stream) {
 			continue
 		}
 		g := t.of(d.Stream)
@@ -83,6 +84,9 @@ func (t *space) see(draws []tape.Draws) {
 		g.n, g.end = max(g.n, d.N), max(g.end, d.To)
 	}
 }
+
+// blocks are the streams of switches at single blocks: other tapes watch others, and those of a run would leave no room for what they have in common.
+const blocks = "switch/*/*/*"
 
 // isMask reports whether a draw is one of those that turn rules off for a run: they are no opportunities.
 func isMask(stream string) bool {

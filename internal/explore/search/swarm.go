@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -122,82 +121,4 @@ func (d *dice) poisson(mean float64) int {
 		product *= d.unit()
 	}
 	return n
-}
-
-// priority is probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized Scheduler with
-// Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): each thread has a rank of its own, the thread of the highest rank that
-// can run does, and at each of pctDepth-1 calls, chosen among all of a run, a thread's priority drops. A bug that needs so many
-// orderings is found with a probability of at least 1/(threads * calls^(pctDepth-1)). Faults are those of random tapes.
-type priority struct {
-	learner
-	*space
-	row
-}
-
-const (
-	// pctDepth is the depth of the bugs that are looked for.
-	pctDepth = 3
-	// A draw of a thread's stream chooses a call and one of changes; the first places of these put the thread below those that
-	// dropped before, or above them.
-	changes, places = 4, 2
-	// maxThreads bounds the threads that get a rank, and lives how often those that a node starts anew get the same one.
-	maxThreads = 1024
-	lives      = 3
-)
-
-func newPriority(l learner, spec *world.Spec, random row) (*priority, error) {
-	t, err := newSpace(spec)
-	if err != nil {
-		return nil, err
-	}
-	return &priority{l, t, random}, nil
-}
-
-func (p *priority) Name() string { return Priority }
-func (p *priority) Learn(r *Run) {
-	if r.Seen != nil {
-		p.see(r.Draws)
-	}
-}
-func (p *priority) Standing() Standing { return Standing{Strategy: Priority} }
-
-const schedule = "sched/"
-
-func (p *priority) Next(run uint64) (Candidate, Answer) {
-	d := newDice(p.seed, run)
-	c := Candidate{Tape: p.row.tape(run), Origin: Origin{Strategy: Priority}}
-	var threads []*dimension
-	epochs := uint64(0)
-	for i := range p.dimensions {
-		if g := &p.dimensions[i]; len(threads) < maxThreads && tape.Match(schedule+"**", g.stream) {
-			threads = append(threads, g)
-			epochs += g.end
-		}
-	}
-	if epochs == 0 {
-		return c, Here // nothing is known of threads yet
-	}
-	slices.SortFunc(threads, func(a, b *dimension) int { return cmp.Compare(a.stream, b.stream) })
-	edits := []tape.Edit{{Op: tape.Default, Stream: schedule + "**", To: tape.End}}
-	for i := range threads {
-		k := i + d.below(len(threads)-i)
-		threads[i], threads[k] = threads[k], threads[i]
-		for life := range uint64(lives) {
-			edits = append(edits, tape.Edit{Op: tape.Set, Stream: "rank/" + threads[i].stream[len(schedule):], From: life, Value: uint64(len(threads) - i)})
-		}
-	}
-	for range pctDepth - 1 {
-		at := uint64(d.below(int(epochs)))
-		for _, g := range threads {
-			if at < g.end {
-				calls := (g.n - 1) / changes
-				v := 1 + uint64(d.below(int(calls))) + calls*uint64(d.below(places))
-				edits = append(edits, tape.Edit{Op: tape.Set, Stream: g.stream, From: at, Value: v})
-				break
-			}
-			at -= g.end
-		}
-	}
-	c.Tape.Edits = append(c.Tape.Edits, edits...)
-	return c, Here
 }

@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -83,5 +84,75 @@ func TestPriority(t *testing.T) {
 	}
 	if a, b := drops["sched/n2/0"], drops["sched/n1/0"]; a < 1700 || a > 1850 || b < 130 || b > 230 {
 		t.Errorf("drops are not spread by calls: %v", drops)
+	}
+}
+
+// With switches in the code of programs, three of eight runs have the seed and the ranks of a run whose points are known, and two drops at these points: half of
+// them at a block that several threads came to, and each of the rest as often as any other.
+func TestPriorityAtPoints(t *testing.T) {
+	spec := meeting()
+	spec.Sched.Blocks, spec.Sched.SwitchPPM = 64, 40_000
+	s, err := search.New(search.Priority, spec, 5, search.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	threads := []tape.Draws{{Stream: "sched/n1/0", To: 9, N: 1025}, {Stream: "sched/n1/0.1", To: 1, N: 1025}}
+	stops := []tape.Draws{{Stream: "switch/n1/0/401000", To: 3, N: 257}, {Stream: "switch/n1/0/402000", To: 1, N: 257}, {Stream: "switch/n1/0.1/402000", To: 4, N: 257}}
+	s.Learn(&search.Run{Number: 1000, Seen: &search.Seen{Draws: threads}})
+	kept := func(c search.Candidate) (list []tape.Edit) { // its edits without drops
+		for _, e := range c.Tape.Edits {
+			if e.Op != tape.Set || strings.HasPrefix(e.Stream, "rank/") {
+				list = append(list, e)
+			}
+		}
+		return list
+	}
+	scout, _ := s.Next(8)
+	s.Learn(&search.Run{Number: 8, Candidate: scout, Seen: &search.Seen{Draws: slices.Concat(threads, stops)}})
+	quiet := tape.Edit{Op: tape.Default, Stream: "switch/*/*/**", To: tape.End}
+	if !slices.Contains(scout.Tape.Edits, quiet) {
+		t.Errorf("a scout has switches: %v", scout.Tape.Edits)
+	}
+	drops, revisits := map[string]int{}, 0
+	const runs = 8000
+	for i := range uint64(runs) {
+		run := 16 + i
+		if run%8 == 0 {
+			continue // another scout
+		}
+		c, _ := s.Next(run)
+		if c.Origin.Parent == "" {
+			if slices.Contains(c.Tape.Edits, quiet) {
+				t.Fatalf("run %d has no switches: %v", run, c.Tape.Edits)
+			}
+			continue
+		}
+		revisits++
+		if c.Tape.Seed != scout.Tape.Seed || !slices.Equal(kept(c), kept(scout)) {
+			t.Fatalf("%v has not the seed and the ranks of %v", c.Tape, scout.Tape)
+		}
+		for _, e := range c.Tape.Edits[len(kept(c)):] {
+			if kind := (e.Value - 1) / 16; e.Value == 0 || kind != 0 && kind != 15 {
+				t.Fatalf("%+v is no drop", e)
+			}
+			drops[fmt.Sprint(e.Stream, " ", e.From)]++
+		}
+	}
+	if revisits != runs*3/8 {
+		t.Errorf("%d of %d runs drop at points", revisits, runs)
+	}
+	for _, d := range stops {
+		for i := d.From; i < d.To; i++ {
+			each := 2 * revisits / 2 / 8 // of the half that is spread over all 8 points
+			if strings.HasSuffix(d.Stream, "402000") {
+				each += 2 * revisits / 2 / 5
+			}
+			if n := drops[fmt.Sprint(d.Stream, " ", i)]; n < each*85/100 || n > each*115/100 {
+				t.Errorf("%d drops at %s %d, not some %d", n, d.Stream, i, each)
+			}
+		}
+	}
+	if notes := s.Standing().Notes; len(notes) != 1 || !strings.Contains(notes[0], "8 points in their own code") {
+		t.Error(notes)
 	}
 }

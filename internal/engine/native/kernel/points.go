@@ -38,7 +38,8 @@ const (
 // A switch is drawn as one number: after how many instructions the thread stops, and how it yields: by its priority, or for a time.
 const (
 	switchPauses = 16
-	pauseNs      = 4000 // twice that is the first pause, and each further one takes twice as long
+	dropsLow     = switchPauses - 1 // puts a strict thread below those that dropped before
+	pauseNs      = 4000             // twice that is the first pause, and each further one takes twice as long
 )
 
 // switchSteps are numbers of instructions: most blocks are short.
@@ -137,9 +138,9 @@ func (k *Kernel) place() string {
 // switches has a thread that stands at a point yield.
 func (k *Kernel) switches(t *Thread, v uint64) {
 	k.Happen(k.Nodes[t.Node].Name, t.Name, "switch", int64(v), k.Proc(t).Path+"+0x"+k.place())
-	steps, pause := switchSteps[v%uint64(len(switchSteps))], v/uint64(len(switchSteps))%k.State.Points.longest()
+	steps, kind := switchSteps[v%uint64(len(switchSteps))], v/uint64(len(switchSteps))
 	s := engine.Switch{Stream: k.switchStream(t), TimeNs: k.Now, Thread: t.Name, Program: k.Proc(t).Path, Address: k.stop.Code.Address(k.stop.Place), Instructions: steps}
-	if pause > 0 {
+	if pause := kind % k.State.Points.longest(); pause > 0 && !(t.Strict && kind == dropsLow) {
 		s.ForNs = pauseNs << pause
 	}
 	if len(k.Switches) < engine.MaxSwitches {
@@ -147,13 +148,13 @@ func (k *Kernel) switches(t *Thread, v uint64) {
 	}
 	k.M.Walk(t.ID, steps)
 	k.Resched = true
-	if pause > 0 {
-		t.BusyNs = k.Now + pauseNs<<pause
+	if s.ForNs > 0 {
+		t.BusyNs = k.Now + s.ForNs
 		k.After(t.BusyNs, TimerBusy, t.ID, t.BusyNs)
 		return
 	}
 	k.DropSeq++
-	if t.Prio = -k.DropSeq; t.Strict {
+	if t.Prio = -k.DropSeq; t.Strict && kind != dropsLow { // above those that dropped before
 		t.Prio = k.DropSeq
 	}
 }
