@@ -8,10 +8,15 @@ LDFLAGS = -X github.com/bloodhound-dst/bloodhound/internal/cli.version=$(VERSION
 # How long one `make soak` may take.
 SOAK_TIMEOUT ?= 3h
 
+# The trials of `make bench-bugs`, and its other flags, such as BUGS_FLAGS='--trials 3 --strategies coverage-guided'.
+BUGS_JOURNAL ?= bench-bugs.jsonl
+BUGS ?= $(shell cat bench/bugs/list)
+BUGS_FLAGS ?=
+
 # How long the tests of one package may take: a busy machine is slow, not wrong.
 TEST_TIMEOUT ?= 20m
 
-.PHONY: build test lint soak bench release clean
+.PHONY: build test lint soak bench bench-bugs release clean
 
 # Drivers and checks are this very program: without cgo it is static, and no library of the machine is a part of a run.
 build: ## bin/bloodhound
@@ -33,6 +38,9 @@ soak: build ## the whole matrix of the long tests
 bench: build ## the table of bench/RESULTS.md, measured on this machine
 	$(GO) run ./bench -write bench/RESULTS.md
 	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check ./internal/check/isolation
+
+bench-bugs: ## how soon each strategy finds each bug that bench/bugs/list names: many hours; started again, it goes on
+	$(GO) run ./bench/contest strategies $(BUGS) --journal $(BUGS_JOURNAL) $(if $(wildcard $(BUGS_JOURNAL)),--resume) --table $(BUGS_FLAGS)
 
 release: ## dist/: archives, packages and images of the commit, with checksums
 	$(GO) run ./release -o dist

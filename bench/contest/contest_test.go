@@ -81,3 +81,27 @@ faults:
 	}
 	return os.WriteFile(filepath.Join(dir, "bloodhound.yaml"), []byte(strings.ReplaceAll(text, "MODE", mode)), 0o666)
 }
+
+// The benchmark has the bug, a control and an explanation of each world that its list names, and each world only once.
+func TestBenchmark(t *testing.T) {
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "bench", "bugs", "list"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for _, folder := range strings.Fields(string(text)) {
+		if named[folder] {
+			t.Errorf("bench/bugs/list names %s twice", folder)
+		}
+		named[folder] = true
+		for _, name := range []string{"bloodhound.yaml", "fixed.yaml", "README.md"} {
+			if _, err := os.Stat(filepath.Join(root, folder, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if len(named) < 12 {
+		t.Errorf("bench/bugs/list names %d bugs, want at least 12", len(named))
+	}
+}

@@ -38,6 +38,7 @@ type strategyContest struct {
 	trials, runs, first uint64
 	timeout             time.Duration
 	names               string
+	table               bool
 }
 
 func (a *app) strategies() *cobra.Command {
@@ -58,6 +59,7 @@ func (a *app) strategies() *cobra.Command {
 	c.Flags().Uint64Var(&b.runs, "runs", 500, "how many runs a trial makes at most")
 	c.Flags().DurationVar(&b.timeout, "timeout", 0, "cut each trial off after this `time`; what it would have found is unknown then")
 	c.Flags().Uint64Var(&b.first, "seed", 1, "campaign `seed` of the first trial; the next trial has the next one")
+	c.Flags().BoolVar(&b.table, "table", false, "print the medians as a table in Markdown, too")
 	c.Flags().StringVar(&b.names, "strategies", "", "the `names` of the strategies, separated by commas; random is always among them (default: all)")
 	return c
 }
@@ -118,6 +120,9 @@ func (b *strategyContest) run(c *cobra.Command, args []string) error {
 		return errors.Join(b.printJSON(doc), err)
 	}
 	fmt.Fprint(b.out, comparisonText(&s, doc.Rows))
+	if b.table {
+		fmt.Fprint(b.out, "\n", tableText(&s, doc.Rows))
+	}
 	if doc.Missing > 0 {
 		fmt.Fprintf(b.out, "\n%d trials were not made: go on with --resume\n", doc.Missing)
 	}

@@ -47,6 +47,8 @@ type options struct {
 	mutation   string
 	// compactAfter is how old a revision of etcd is when it is compacted; 0 compacts nothing.
 	compactAfter time.Duration
+	// transactions: clients send transactions that read at a revision of the past, if there are compactions.
+	transactions bool
 	// announces: the driver reports where it is, and reads every key when the world has settled.
 	announces bool
 }
@@ -64,6 +66,7 @@ func main() {
 	flag.StringVar(&o.mutation, "mutation", none, "a rule to break: retry, claim-fail, claim-ok, stale, only-reads, idle, same-client")
 	flag.DurationVar(&o.compactAfter, "compact-after", 0,
 		"etcd: compact revisions of this age, and read at the revision that the client saw last in transactions that write")
+	flag.BoolVar(&o.transactions, "transactions", true, "etcd: send those transactions, if there are compactions")
 	flag.BoolVar(&o.announces, "announces", false, "report where the driver is, and read every key when the world has settled; its workload needs 'announces: true'")
 	flag.Parse()
 	o.endpoints = strings.Split(*endpoints, ",")
@@ -176,7 +179,7 @@ func (c *client) run(number, operations int) {
 			op, value = "put", fmt.Sprintf("v%d.%d", number, i)
 		case n < 11:
 			op = "delete"
-		case n < 15 && c.o.compactAfter > 0:
+		case n < 15 && c.o.transactions && c.o.compactAfter > 0:
 			op, value = "txn", fmt.Sprintf("v%d.%d", number, i)
 		}
 		if c.report.Skips(c.label, i) {

@@ -1,5 +1,5 @@
-// Command server answers GET and PUT of /kv/KEY from a database of one of several embedded stores. Every write is synchronised before its client gets an
-// answer, as far as the store does that.
+// Command server answers GET and PUT of /kv/KEY from a database of one of several embedded stores: those of stores.go, or with the build tag pogreb
+// that store, whose modules are in pogreb.mod. Every write is synchronised before its client gets an answer, as far as the store does that.
 package main
 
 import (
@@ -17,12 +17,10 @@ type store interface {
 	put(key string, value []byte) error
 }
 
-var opens = map[string]func() (store, error){"badger": openBadger, "bbolt": openBbolt, "buntdb": openBuntdb, "goleveldb": openGoleveldb}
-
 func main() {
-	name := flag.String("store", "", "badger, bbolt, buntdb or goleveldb")
+	name := flag.String("store", "", "one of the stores that the program was built with")
 	retry := flag.Bool("retry", false, "open a database that does not open again and again")
-	stop := flag.Bool("stop", false, "end as soon as a write fails, as PostgreSQL and MongoDB do")
+	stop := flag.Bool("stop", false, "end as soon as a write fails, as PostgreSQL and MongoDB do, or the database does not open")
 	flag.Parse()
 	open := opens[*name]
 	if open == nil {
@@ -33,11 +31,15 @@ func main() {
 	}
 	db, err := open()
 	for ; err != nil; db, err = open() {
-		if !*retry {
-			log.Fatal(err)
-		}
 		log.Print("the database does not open: ", err)
-		time.Sleep(200 * time.Millisecond)
+		switch {
+		case *retry:
+			time.Sleep(200 * time.Millisecond)
+		case *stop:
+			os.Exit(0)
+		default:
+			os.Exit(1)
+		}
 	}
 	http.HandleFunc("GET /kv/{key}", func(w http.ResponseWriter, r *http.Request) {
 		value, err := db.get(r.PathValue("key"))

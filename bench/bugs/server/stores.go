@@ -1,3 +1,5 @@
+//go:build !pogreb
+
 package main
 
 import (
@@ -10,6 +12,8 @@ import (
 	"github.com/tidwall/buntdb"
 	"go.etcd.io/bbolt"
 )
+
+var opens = map[string]func() (store, error){"badger": openBadger, "bbolt": openBbolt, "buntdb": openBuntdb, "goleveldb": openGoleveldb}
 
 type badgerStore struct{ *badger.DB }
 

@@ -1,7 +1,5 @@
 // Command driver publishes messages to a JetStream stream of three replicas, and at the end reads the whole stream. Each client has
 // a server of its own and speaks NATS' protocol itself, so that nothing is sent twice.
-//
-// An acknowledgement is ok; all else is info, since a message may be stored although no server acknowledges it.
 package main
 
 import (
@@ -14,14 +12,15 @@ import (
 	"log"
 	"math/rand/v2"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/bench/bugs/set"
 )
 
-const stream = "log"
+const stream = set.Key
 
 // noStream is JetStream's error code for a stream that does not exist.
 const noStream = 10059
@@ -37,41 +36,32 @@ func main() {
 	readUntil := flag.Duration("read-until", 75*time.Second, "when the driver gives up to read it")
 	flag.Parse()
 	begin := time.Now()
-	report, err := os.OpenFile(os.Getenv("BLOODHOUND_REPORT"), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	var skips []skip
-	if text := os.Getenv("BLOODHOUND_SKIP"); text != "" {
-		if err := json.Unmarshal([]byte(text), &skips); err != nil {
-			log.Fatalf("$BLOODHOUND_SKIP: %v", err)
-		}
-	}
+	report := set.Open()
 	addresses := strings.Split(*servers, ",")
 	create(addresses)
 
 	var clients sync.WaitGroup
 	for i, address := range addresses {
-		c := &client{label: fmt.Sprintf("c%d", i), address: address, timeout: *timeout, size: *size, report: report, skips: skips}
+		c := &client{Client: set.Client{Label: fmt.Sprintf("c%d", i), Node: address, Log: report}, timeout: *timeout, size: *size}
 		share := *count / len(addresses)
 		pause := time.Duration(float64(len(addresses)) / *rate * float64(time.Second))
-		clients.Go(func() { c.publish(share, pause) })
+		clients.Go(func() { c.Add(share, pause, c.publish) })
 	}
 	clients.Wait()
 
 	time.Sleep(time.Until(begin.Add(*readAfter)))
-	reader := &client{label: "reader", timeout: 5 * time.Second, report: report}
+	reader := &client{Client: set.Client{Label: "reader", Log: report}, timeout: 5 * time.Second}
 	for i := 0; time.Since(begin) < *readUntil; i++ {
-		reader.address = addresses[i%len(addresses)]
-		if reader.read() {
+		reader.Node = addresses[i%len(addresses)]
+		if reader.Read(reader.readAll) {
 			return
 		}
 		time.Sleep(time.Second)
 	}
 	if reader.lost {
 		// Servers that lead and have forgotten the stream have forgotten its messages.
-		reader.say(record{Type: "invoke", Op: "read", Key: stream})
-		reader.say(record{Type: "ok", Output: new("[]")})
+		reader.Node = ""
+		reader.Read(func() ([]string, error) { return []string{}, nil })
 	}
 }
 
@@ -92,93 +82,20 @@ func create(addresses []string) {
 	}
 }
 
-// skip is a row of operations that a client leaves out, from From on and before To, which 0 leaves open.
-type skip struct {
-	Client   string
-	From, To int
-}
-
-type record struct {
-	Client string  `json:"client"`
-	Type   string  `json:"type"`
-	Op     string  `json:"op,omitempty"`
-	Key    string  `json:"key,omitempty"`
-	Input  string  `json:"input,omitempty"`
-	Output *string `json:"output,omitempty"`
-	Error  string  `json:"error,omitempty"`
-	Node   string  `json:"node,omitempty"`
-}
-
 type client struct {
-	label, address string
-	timeout        time.Duration
-	size           int
-	report         io.Writer
-	skips          []skip
-	conn           *conn
-	open           int // operations whose outcome is unknown: each ends a name
-	lost           bool
+	set.Client
+	timeout time.Duration
+	size    int
+	conn    *conn
+	lost    bool
 }
 
-func (c *client) say(r record) {
-	r.Client = c.label
-	if c.open > 0 {
-		r.Client = fmt.Sprintf("%s.%d", c.label, c.open)
+func (c *client) publish(value string) error {
+	answer, err := c.request(stream+"."+c.Label, value+strings.Repeat(".", max(0, c.size-len(value))))
+	if err == nil && failure(answer) != 0 {
+		err = errors.New(string(answer))
 	}
-	text, err := json.Marshal(r)
-	if err == nil {
-		_, err = c.report.Write(append(text, '\n'))
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
-}
-
-func (c *client) skipped(k int) bool {
-	for _, s := range c.skips {
-		if s.Client == c.label && s.From <= k && (s.To == 0 || k < s.To) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *client) publish(count int, pause time.Duration) {
-	for k := range count {
-		time.Sleep(pause/2 + rand.N(pause))
-		if c.skipped(k) {
-			continue
-		}
-		value := fmt.Sprintf("%s-%d", c.label, k)
-		c.say(record{Type: "invoke", Op: "add", Key: stream, Input: value, Node: c.address})
-		answer, err := c.request(stream+"."+c.label, value+strings.Repeat(".", max(0, c.size-len(value))))
-		if err == nil && failure(answer) != 0 {
-			err = errors.New(string(answer))
-		}
-		if err != nil {
-			c.say(record{Type: "info", Error: err.Error()})
-			c.open++
-			continue
-		}
-		c.say(record{Type: "ok"})
-	}
-}
-
-// read reports what the whole stream has, and reports whether it got an answer for all of it.
-func (c *client) read() bool {
-	c.say(record{Type: "invoke", Op: "read", Key: stream, Node: c.address})
-	values, err := c.readAll()
-	if err != nil {
-		c.say(record{Type: "info", Error: err.Error()})
-		c.open++
-		return false
-	}
-	text, err := json.Marshal(values)
-	if err != nil {
-		log.Fatal(err)
-	}
-	c.say(record{Type: "ok", Output: new(string(text))})
-	return true
+	return err
 }
 
 func (c *client) readAll() ([]string, error) {
@@ -228,7 +145,7 @@ func (c *client) readAll() ([]string, error) {
 // request sends one message and waits for the answer; after an error the client connects anew.
 func (c *client) request(subject, payload string) ([]byte, error) {
 	if c.conn == nil {
-		conn, err := dial(c.address, c.timeout)
+		conn, err := dial(c.Node, c.timeout)
 		if err != nil {
 			return nil, err
 		}
