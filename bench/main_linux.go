@@ -46,6 +46,7 @@ var measurements = []measurement{
 	{"outside", (*bench).against},
 	{"quickstart", (*bench).quickstart},
 	{"engines", (*bench).engines},
+	{"switches", (*bench).switches},
 	{"redis-failover", (*bench).failover},
 	{"etcd", (*bench).etcd},
 	{"forks", (*bench).forks},

@@ -109,7 +109,7 @@ func moment(e *Explanation, replay string) string {
 	for _, d := range e.Decided {
 		fmt.Fprintf(&b, "  %14s  %s: draw %d is %d of %d\n", Seconds(d.AtNs), d.Stream, d.Index, d.Value, d.N)
 		if d.What != "" {
-			fmt.Fprintf(&b, "    %s\n", clip(d.What))
+			fmt.Fprintf(&b, "  %14s    %s\n", "", clip(d.What))
 		}
 	}
 	for _, f := range e.Faults {

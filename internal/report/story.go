@@ -280,7 +280,7 @@ func decisions(b *strings.Builder, s *StoryOf) {
 		}
 		fmt.Fprintf(b, "  %s%s: draw %d is %d of %d\n", decidedAt(s.Outcome, i), d.Stream, d.Index, d.Value, d.N)
 		if what := Switched(s.Outcome, i); what != "" {
-			fmt.Fprintf(b, "    %s\n", what)
+			fmt.Fprintf(b, "  %*s  %s\n", len(decidedAt(s.Outcome, i)), "", what)
 		}
 	}
 }

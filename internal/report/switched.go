@@ -12,7 +12,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
-// Switched says in words what a decision of a run means that switches a thread in the midst of its own code; empty of any other decision.
+// Switched says in words what a decision of a run means that switches a thread in the midst of its own code, and when it was made, where the run does not say
+// that of all decisions. Of any other decision it is empty.
 func Switched(o *check.Judged, decision int) string {
 	stream, before := o.Decisions[decision].Stream, 0
 	for _, d := range o.Decisions[:decision] {
@@ -38,7 +39,11 @@ func Switched(o *check.Judged, decision int) string {
 	if s.Program != "" {
 		where = nativePlace(o, s)
 	}
-	return fmt.Sprintf("%s: thread %s gives way %s, %s", Seconds(s.TimeNs), s.Thread, until, where)
+	text := fmt.Sprintf("thread %s gives way %s, %s", s.Thread, until, where)
+	if len(o.DecisionsNs) != len(o.Decisions) {
+		text = Seconds(s.TimeNs) + ": " + text
+	}
+	return text
 }
 
 // nativePlace is where a thread of a native program was switched: the function and the line, if the program's file on this machine has them, and the address.
