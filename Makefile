@@ -39,8 +39,10 @@ bench: build ## the table of bench/RESULTS.md, measured on this machine
 	$(GO) run ./bench -write bench/RESULTS.md
 	$(GO) test -run '^$$' -bench 'BesidePorcupine|HundredThousand|Transactions' -benchtime 1x ./internal/check ./internal/check/isolation
 
+# Runs read the program, so a journal goes on only with the same bytes at the same place.
 bench-bugs: ## how soon each strategy finds each bug that bench/bugs/list names: many hours; started again, it goes on
-	$(GO) run ./bench/contest strategies $(BUGS) --journal $(BUGS_JOURNAL) $(if $(wildcard $(BUGS_JOURNAL)),--resume) --table $(BUGS_FLAGS)
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -o bin/contest ./bench/contest
+	bin/contest strategies $(BUGS) --journal $(BUGS_JOURNAL) $(if $(wildcard $(BUGS_JOURNAL)),--resume) --table $(BUGS_FLAGS)
 
 release: ## dist/: archives, packages and images of the commit, with checksums
 	$(GO) run ./release -o dist
