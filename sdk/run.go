@@ -22,7 +22,8 @@ type Run struct {
 	ctx  context.Context
 	mu   sync.Mutex
 	src  *tape.Source
-	calm bool // no faults any more
+	by   *surroundings // decides in place of src, if there is one
+	calm bool          // no faults any more
 
 	counts   map[string]*Count
 	unseen   []string // kinds of faults that the program has not observed yet
@@ -41,22 +42,20 @@ type Count struct {
 	Observed  int // whose error the program looked at, or after which it called a wrapped dependency again
 }
 
-func newRun(ctx context.Context, t tape.Tape, dir string) *Run {
-	return &Run{ctx: ctx, src: tape.NewSource(t), counts: map[string]*Count{}, dir: dir}
-}
-
 // Mishap reports whether a fault happens now (Source).
 func (r *Run) Mishap(kind string, rate float64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, k := range r.unseen {
-		r.count(k).Observed++
+	for len(r.unseen) > 0 {
+		r.see(0)
 	}
-	r.unseen = r.unseen[:0]
 	c := r.count(kind)
 	c.Asked++
-	// Draw i belongs to call i, whatever the phase.
-	if r.src.Rare("fault/"+kind, 2, max(1, uint64(rate*tape.Certain))) == 0 || rate == 0 || r.calm || r.done {
+	if r.by != nil {
+		if !r.by.mishap(kind, rate) {
+			return false
+		}
+	} else if r.src.Rare("fault/"+kind, 2, max(1, uint64(rate*tape.Certain))) == 0 || rate == 0 || r.calm || r.done { // draw i belongs to call i, whatever the phase
 		return false
 	}
 	c.Delivered++
@@ -70,8 +69,17 @@ func (r *Run) observed(kind string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if i := slices.Index(r.unseen, kind); i >= 0 {
-		r.unseen = slices.Delete(r.unseen, i, i+1)
-		r.count(kind).Observed++
+		r.see(i)
+	}
+}
+
+// see notes that the program has observed one of r.unseen. The caller has the lock.
+func (r *Run) see(i int) {
+	kind := r.unseen[i]
+	r.unseen = slices.Delete(r.unseen, i, i+1)
+	r.count(kind).Observed++
+	if r.by != nil {
+		r.by.observed(kind)
 	}
 }
 
@@ -102,16 +110,25 @@ func (r *Run) Choose(name string, k int) int {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.by != nil {
+		return r.by.choose(name, k)
+	}
 	return int(r.src.Choose("choice/"+name, uint64(k)))
 }
 
-// Quiet ends the faults. What the test checks afterwards must hold although earlier calls failed.
+// Quiet ends the faults; in a world of Bloodhound, also those that the world injects. What the test checks afterwards must hold although earlier calls failed.
 func (r *Run) Quiet() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.calm {
-		r.calm = true
-		r.note("no more faults")
+	if r.calm {
+		return
+	}
+	r.calm = true
+	r.note("no more faults")
+	if r.by != nil {
+		if err := r.by.quiet(); err != nil {
+			panic(fmt.Sprintf("sdk: faults do not end: %v", err))
+		}
 	}
 }
 
@@ -173,10 +190,10 @@ func (r *Run) TempDir() string {
 }
 
 // play makes a run of body.
-func play(t *testing.T, tp tape.Tape, body func(*Run)) *Run {
+func play(t *testing.T, tp tape.Tape, by *surroundings, body func(*Run)) *Run {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r := newRun(ctx, tp, t.TempDir())
+	r := &Run{ctx: ctx, src: tape.NewSource(tp), by: by, counts: map[string]*Count{}, dir: t.TempDir()}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

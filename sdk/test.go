@@ -35,7 +35,7 @@ func Test(t *testing.T, body func(*Run)) {
 	Campaign{}.Test(t, body)
 }
 
-// Test plays body with many seeds. The first run has no fault. The test fails at the first run that does, which it makes again with fewer faults and prints; if a fault
+// Test plays body with many seeds; in a world of the engine native it plays it once, and the world's tape decides. The first run has no fault. The test fails at the first run that does, which it makes again with fewer faults and prints; if a fault
 // of the test never happened in any run, if the program observed none of them, or if no call was made that could fail.
 func (c Campaign) Test(t *testing.T, body func(*Run)) {
 	t.Helper()
@@ -49,6 +49,12 @@ func (c Campaign) Test(t *testing.T, body func(*Run)) {
 // Search does the same, and leaves it to the caller to fail. text is what Test prints, and ok is false where it fails.
 func (c Campaign) Search(t *testing.T, body func(*Run)) (text string, ok bool) {
 	switch {
+	case around() != nil:
+		r, err := around().play(t, body)
+		if err != nil {
+			return fmt.Sprintf("%s\nthe world does not record whether the test holds: %v", r.text(), err), false
+		}
+		return r.text(), true // the world judges it
 	case *flagReplay != "":
 		text, err := os.ReadFile(*flagReplay)
 		if err != nil {
@@ -130,9 +136,9 @@ func (c Campaign) one(t *testing.T, tp tape.Tape, body func(*Run)) (text string,
 
 func (c Campaign) play(t *testing.T, tp tape.Tape, body func(*Run)) (r *Run) {
 	if !c.Bubble {
-		return play(t, tp, body)
+		return play(t, tp, nil, body)
 	}
-	synctest.Test(t, func(t *testing.T) { r = play(t, tp, body) })
+	synctest.Test(t, func(t *testing.T) { r = play(t, tp, nil, body) })
 	return r
 }
 

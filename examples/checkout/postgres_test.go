@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,23 +107,33 @@ func (a to) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // shopDatabase is a database of PostgreSQL with the table of a shop. plain is the same without faults.
-func shopDatabase(t *testing.T) (c driver.Connector, plain *sql.DB) {
-	config, err := pgx.ParseConfig(storetest.Postgres(t).URL)
+func shopDatabase(t *testing.T, url string) (c driver.Connector, plain *sql.DB) {
+	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c = stdlib.GetConnector(*config)
 	plain = sql.OpenDB(c)
 	t.Cleanup(func() { plain.Close() })
-	if _, err := plain.Exec("CREATE TABLE orders (id text PRIMARY KEY, amount integer NOT NULL, state text NOT NULL)"); err != nil {
+	if _, err := plain.Exec("CREATE TABLE IF NOT EXISTS orders (id text PRIMARY KEY, amount integer NOT NULL, state text NOT NULL)"); err != nil {
 		t.Fatal(err)
 	}
 	return c, plain
 }
 
+// The same test in a world, where bloodhound.yaml runs it.
+func TestShopInWorld(t *testing.T) {
+	url := os.Getenv("CHECKOUT_DATABASE")
+	if url == "" {
+		t.Skip("CHECKOUT_DATABASE is not set")
+	}
+	c, plain := shopDatabase(t, url)
+	sdk.Test(t, sells(c, plain, os.Getenv("CHECKOUT_KEYS") != ""))
+}
+
 // A shop that names its payments charges once, whatever fails. One that does not charges twice after a lost answer.
 func TestShopOnPostgreSQL(t *testing.T) {
-	c, plain := shopDatabase(t)
+	c, plain := shopDatabase(t, storetest.Postgres(t).URL)
 	few := sdk.Campaign{Runs: 15}
 	few.Test(t, sells(c, plain, true))
 	t.Chdir(t.TempDir()) // where the failure is stored

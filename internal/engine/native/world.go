@@ -286,6 +286,8 @@ func (w *World) notice() error {
 			w.director.Told(noticeOf(n))
 		case kernel.Asked:
 			w.director.Asked(noticeOf(n))
+		case kernel.Wondered:
+			linux.Answer(k, n.Tag, []byte(w.director.Mishap(noticeOf(n))))
 		case kernel.Answered:
 			if err := w.director.Answered(noticeOf(n)); err != nil {
 				return err

@@ -10,7 +10,7 @@ import (
 )
 
 // Devices of /dev, as mem(4), null(4), random(4) and tty(4) number them. The last are the engine's own: the reports
-// of drivers, what SDKs write, and what drivers ask of the engine.
+// of drivers, what SDKs write, what drivers ask of the engine, and draws that programs ask for.
 const (
 	DevNull    = 1<<8 | 3
 	DevZero    = 1<<8 | 5
@@ -22,6 +22,7 @@ const (
 	DevSDK     = 240<<8 | 1
 	DevControl = 240<<8 | 2
 	DevEdges   = 240<<8 | 3
+	DevMishap  = 240<<8 | 4
 )
 
 // ReportPath is where a driver writes its reports.
@@ -122,7 +123,7 @@ func (s *State) fillDev(env *Env) error {
 		{"/dev/stdout", S_IFLNK | 0o777, 0, "/proc/self/fd/1"}, {"/dev/stderr", S_IFLNK | 0o777, 0, "/proc/self/fd/2"},
 		{"/dev/pts", S_IFDIR | 0o755, 0, ""}, {"/dev/bloodhound", S_IFDIR | 0o755, 0, ""}, {ReportPath, S_IFCHR | 0o666, DevReport, ""},
 		{SDKPath, S_IFCHR | 0o666, DevSDK, ""}, {world.ControlPath, S_IFCHR | 0o666, DevControl, ""},
-		{EdgesPath, S_IFCHR | 0o666, DevEdges, ""},
+		{EdgesPath, S_IFCHR | 0o666, DevEdges, ""}, {world.MishapPath, S_IFCHR | 0o666, DevMishap, ""},
 	} {
 		t, e := s.tail(env, rootInode, d.path)
 		if e == OK {

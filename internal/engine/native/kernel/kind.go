@@ -35,6 +35,7 @@ const (
 	FileControl                     // what drivers ask of the engine
 	FileOrders                      // what the world asks of a program, and the answers; Data is what it has not read yet
 	FileEdges                       // where modules of edges announce themselves
+	FileMishap                      // where programs ask for draws
 	FilePath                        // O_PATH
 	NumKinds
 )

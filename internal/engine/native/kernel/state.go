@@ -346,6 +346,8 @@ const (
 	Told       NoticeKind = "told"     // a line that an SDK wrote; Stream is cut where it has no end
 	Asked      NoticeKind = "asked"    // a line that a driver wrote to the control file
 	Answered   NoticeKind = "answered" // what a program wrote that has orders
+	// Wondered is a program that asks for a draw; Tag is the file from which it reads the answer.
+	Wondered NoticeKind = "wondered"
 	// Spun is a thread of a Bounded program that computes without end; Text says how.
 	Spun NoticeKind = "spun"
 	// PacketFault is a fault per packet: Program is its kind, Tag its rule, Stream is delivered or observed.
