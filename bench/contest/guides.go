@@ -138,6 +138,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 	})
 	doc := guidesDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Reached: comparison.Reached(&s, j.Done),
 		Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done), Missing: len(comparison.Missing(&s, j.Done))}
+	comparison.Correct(doc.Rows, doc.Reached, doc.Differences)
 	doc.Rarity = comparison.ByRarity(&s, doc.Rows)
 	violated := false
 	for i := range j.Done {

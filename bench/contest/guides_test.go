@@ -69,8 +69,8 @@ func TestGuides(t *testing.T) {
 	}
 	for _, want := range []string{
 		"2 trials of each strategy and target, campaign seeds 1 to 2, at most 60 runs each",
-		"modelfuzz:state does not beat random with any of these bugs.",
-		"| unsynced | random | 2 of 2 |",
+		"| modelfuzz:state | too few trials: 2 against 2; 10 of each are needed | unsynced |",
+		"| unsynced | random | 2 of 2 [16-100 %] |",
 		"conforms to TwoPhaseCommit.tla (2)",
 		"| correct | modelfuzz:state | 60 runs | states |",
 		"| coarse | modelfuzz:state | 60 runs | whole states |",
@@ -209,8 +209,8 @@ func TestGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 	}{
 		{"misspells", check.ExitUnknown, []string{"**2 trials say nothing, and are not counted:**", `seed 1: it says nothing: Step("Upp") at `, "testdata/mistaken/main.go:29: there is no operator Upp"}},
 		{"ignores", check.ExitUnknown, []string{"**2 trials found nothing, and could not judge all of their runs",
-			"and that is not known: conforms: unknown in 20 of 20 runs: ", "no event of the run was mapped to a step of the model", "| ignores | random | 0 of 1, 1 unknown |"}},
-		{"leaves", check.ExitHolds, []string{"| leaves | random | 0 of 1 |"}},
+			"and that is not known: conforms: unknown in 20 of 20 runs: ", "no event of the run was mapped to a step of the model", "| ignores | random | 0 of 1 [0-98 %], 1 unknown |"}},
+		{"leaves", check.ExitHolds, []string{"| leaves | random | 0 of 1 [0-98 %] |"}},
 	} {
 		file := filepath.Join(dir, "guides.yaml")
 		text := fmt.Sprintf("trials: 1\nruns: 20\nstrategies: ['coverage-guided:state']\ntargets: [{name: %s, package: %q, args: [%[1]s], correct: %[3]t}]\n",

@@ -140,8 +140,9 @@ func named(text string) ([]string, error) {
 	}
 	list := []string{search.Random}
 	for _, name := range strings.Split(text, ",") {
-		if name = strings.TrimSpace(name); !slices.Contains(search.Names, name) {
-			return nil, fmt.Errorf("--strategies: there is no strategy %q; there are %s", name, strings.Join(search.Names, ", "))
+		name = strings.TrimSpace(name)
+		if _, err := search.Parse(name); err != nil {
+			return nil, fmt.Errorf("--strategies: %w", err)
 		}
 		if !slices.Contains(list, name) {
 			list = append(list, name)
@@ -157,8 +158,9 @@ func makeTrial(ctx context.Context, s *comparison.Settings, of *cli.Subject, t t
 		return t, false, err
 	}
 	c.Runs, c.Timeout, c.FirstCPU = s.Runs, time.Duration(s.TimeoutNs), cpu
+	before := trial.WorkersCPU()
 	totals := c.Run(ctx)
-	t.Runs, t.WallNs = totals.Runs, totals.WallNs
+	t.Runs, t.WallNs, t.CPUNs = totals.Runs, totals.WallNs, int64(trial.WorkersCPU()-before)
 	switch {
 	case len(totals.Failures) > 0:
 		t.Found, t.Property = true, totals.Failures[0].Verdict.Property

@@ -127,26 +127,26 @@ func (g *guideTables) judged(b *table) {
 	if len(judged) == 0 {
 		return
 	}
-	b.WriteString("\n## Against random, what is lost first\n\nRuns until the first violation. A12 is the probability that a trial of the strategy needs fewer runs than one of random (0.5: no difference), p the chance\nof such a difference if there is none (two-sided rank-sum test; trials without a find have the worst rank). Variants are compared below. ")
+	b.WriteString("\n## Against random, what is lost first\n\nRuns until the first violation. A12 is the probability that a trial of the strategy needs fewer runs than one of random (0.5: no difference), p the chance\nof such a difference if there is none (two-sided rank-sum test; trials without a find have the worst rank), corrected by Holm's method for all comparisons of this report. Variants are compared below. ")
 	count, believed := 0, 0
 	for _, r := range judged {
-		if says := r.Against.Says; says != comparison.Nothing && says != comparison.Unknown {
+		switch r.Against.Says {
+		case comparison.Beats, comparison.Loses:
+			count, believed = count+1, believed+1
+		case comparison.Even:
 			count++
 		}
-		if says := r.Against.Says; says == comparison.Beats || says == comparison.Loses {
-			believed++
-		}
 	}
-	fmt.Fprintf(b, "A difference is believed if p < %v. These are %d\ncomparisons, of which %.0f would seem to differ by chance alone; %d do.\n\n", comparison.Significant, count, math.Ceil(comparison.Significant*float64(count)), believed)
-	b.head("strategy", "says", "bug", "A12", "p")
+	fmt.Fprintf(b, "A difference is believed if\nthe corrected p is below %v: the chance that any of these is by chance is smaller than that. Of %d comparisons of runs %d differ. `times` is random's median divided by that of the strategy. Brackets are 95 %% intervals.\n\n", comparison.Significant, count, believed)
+	b.head("strategy", "says", "bug", "A12", "corrected p", "times")
 	for _, r := range judged {
 		switch a := r.Against; a.Says {
-		case comparison.Unknown:
-			b.row(r.Strategy, a.Says+": "+a.Reason, r.Bug, "", "")
+		case comparison.Unknown, comparison.Few:
+			b.row(r.Strategy, a.Says+": "+a.Reason, r.Bug, "", "", "")
 		case comparison.Nothing:
-			b.row(r.Strategy, a.Says+": no trial of any strategy found it", r.Bug, "", "")
+			b.row(r.Strategy, a.Says+": no trial of any strategy found it", r.Bug, "", "", "")
 		default:
-			b.row(r.Strategy, a.Says, r.Bug, fmt.Sprintf("%.2f", a.A12), fmt.Sprintf("%.2g", a.P))
+			b.row(r.Strategy, a.Says, r.Bug, fmt.Sprintf("%.2f", a.A12), fmt.Sprintf("%.2g", a.Adjusted), times(a))
 		}
 	}
 	b.WriteString("\n")
@@ -165,13 +165,13 @@ func (g *guideTables) judged(b *table) {
 			}
 		}
 		n := func(k int) string { return fmt.Sprint(k) }
-		b.row(name, n(runs[comparison.Loses]), n(runs[comparison.Even]), n(runs[comparison.Beats]), n(runs[comparison.Nothing]+runs[comparison.Unknown]), n(cpu[comparison.Loses]), n(cpu[comparison.Even]), n(cpu[comparison.Beats]))
+		b.row(name, n(runs[comparison.Loses]), n(runs[comparison.Even]), n(runs[comparison.Beats]), n(runs[comparison.Nothing]+runs[comparison.Unknown]+runs[comparison.Few]), n(cpu[comparison.Loses]), n(cpu[comparison.Even]), n(cpu[comparison.Beats]))
 	}
 	b.WriteString("\n")
 	for _, name := range g.Settings.Strategies {
 		some, beats := false, false
 		for _, r := range rows {
-			if r.Strategy == name && r.Against != nil && r.Against.Says != comparison.Nothing && r.Against.Says != comparison.Unknown {
+			if r.Strategy == name && r.Against != nil && r.Against.Says != comparison.Nothing && r.Against.Says != comparison.Unknown && r.Against.Says != comparison.Few {
 				some, beats = true, beats || r.Against.Says == comparison.Beats
 			}
 		}
@@ -192,9 +192,9 @@ func (g *guideTables) first(b *table) {
 		return
 	}
 	b.WriteString("\n## First violation\n\nQuartiles over trials. What lies beyond the end of trials is `>`; CPU time is that of the process without its start, and is compared up to where it is known of\nall trials of both whether they had found something.\n\n")
-	b.head("bug", "strategy", "found", "by mutants", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median", "three quarters", "a run is worth", "A12, p in runs", "A12, p in CPU time", "violated")
+	b.head("bug", "strategy", "found", "by mutants", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median", "three quarters", "a run is worth", "A12, corrected p in runs", "A12, corrected p in CPU time", "violated")
 	for _, r := range g.Rows {
-		found := fmt.Sprintf("%d of %d", r.Found, r.Trials)
+		found := foundOf(&r)
 		beyond, later := fmt.Sprintf("> %d", g.Settings.Runs), ">"
 		if r.CutOff > 0 {
 			found, beyond, later = fmt.Sprintf("%s, %d cut off", found, r.CutOff), "?", "?"
@@ -209,26 +209,29 @@ func (g *guideTables) first(b *table) {
 		cells := []string{r.Bug, r.Strategy, found, mutants}
 		cells = append(cells, strings.Split(quartiles(r.Runs, beyond, "%.4g"), "\t")...)
 		cells = append(cells, strings.Split(quartiles(r.CPU, later, "%.3g"), "\t")...)
-		b.row(append(cells, worth(r.Rate), compared(r.Against), compared(r.AgainstCPU), violatedBy(r.Properties))...)
+		b.row(append(cells, worth(r.Rate, r.RateInterval), compared(r.Against), compared(r.AgainstCPU), violatedBy(r.Properties))...)
 	}
 }
 
 // worth is how many random tapes a run of a strategy is worth.
-func worth(rate *float64) string {
-	if rate == nil {
+func worth(rate *float64, i *comparison.Interval) string {
+	switch {
+	case rate == nil:
 		return ""
+	case i == nil:
+		return fmt.Sprintf("%.2f", *rate)
 	}
-	return fmt.Sprintf("%.2f", *rate)
+	return fmt.Sprintf("%.2f %s", *rate, bounds(i))
 }
 
 func compared(a *comparison.Against) string {
 	switch {
 	case a == nil:
 		return ""
-	case a.Says == comparison.Unknown || a.Says == comparison.Nothing:
+	case a.Says == comparison.Unknown || a.Says == comparison.Nothing || a.Says == comparison.Few:
 		return a.Says
 	}
-	return fmt.Sprintf("%.2f, %.2g", a.A12, a.P)
+	return fmt.Sprintf("%.2f, %.2g", a.A12, a.Adjusted)
 }
 
 // violatedBy lists what was violated, the most frequent first.
@@ -251,7 +254,7 @@ func (g *guideTables) rarity(b *table) {
 	b.WriteString("\n## By how rare the bug is under random\n\nCommon: half of random's trials find it in at most 100 runs; uncommon: in at most 1,000; rare: later or in fewer trials; unfound: in none. Variants are left out. A run is worth so\nmany random tapes: finds a run, divided by random's, in the geometric mean over the bugs; a bug that is not found counts as half found.\n\n")
 	b.head("class", "bugs", "strategy", "trials that found it", "a run is worth", "loses", "even", "beats")
 	for _, r := range g.Rarity {
-		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials), worth(r.Rate), fmt.Sprint(r.Says[comparison.Loses]), fmt.Sprint(r.Says[comparison.Even]), fmt.Sprint(r.Says[comparison.Beats]))
+		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials), worth(r.Rate, r.RateInterval), fmt.Sprint(r.Says[comparison.Loses]), fmt.Sprint(r.Says[comparison.Even]), fmt.Sprint(r.Says[comparison.Beats]))
 	}
 }
 
@@ -268,7 +271,7 @@ func (g *guideTables) reached(b *table) {
 		{"equal CPU time", func(r *comparison.Reach) map[string]comparison.Amount { return r.AfterCPU }, func(r *comparison.Reach) string { return fmt.Sprintf("%.3g s", r.CPUSeconds) }},
 	} {
 		fmt.Fprintf(b, "\n## What is reached after %s\n\nMedians and quartiles of different states of the model (as its view shows them, and whole), steps between them, guards seen true or false, and blocks of code;\nA12 is the probability that a trial reaches more than one of random. All strategies bear the cost of measuring.\n\n", part.title)
-		b.head("target", "strategy", "after", "measure", "quarter", "median", "three quarters", "A12, p", "says")
+		b.head("target", "strategy", "after", "measure", "quarter", "median", "three quarters", "A12, corrected p", "says")
 		for i := range g.Reached {
 			r := &g.Reached[i]
 			for _, m := range comparison.Measures {
@@ -361,7 +364,7 @@ func (g *guideTables) differences(b *table) {
 		return
 	}
 	b.WriteString("\n## Variants: abstractions, and what the published artifact has otherwise\n\nEach variant against the usual world, by the same strategy. A12 is the probability that a trial of the variant is better: needs fewer runs, or reaches more.\n\n")
-	b.head("variant", "of", "target", "strategy", "measure", "usual", "variant's", "found", "A12, p", "says")
+	b.head("variant", "of", "target", "strategy", "measure", "usual", "variant's", "found", "A12, corrected p", "says")
 	value := func(v *float64) string {
 		if v == nil {
 			return ">"

@@ -53,16 +53,20 @@ func unknown(trials int) string {
 func comparisonText(s *comparison.Settings, rows []comparison.Row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "bug\tstrategy\tfound\truns: quarter\tmedian\tthree quarters\tseconds: quarter\tmedian\tthree quarters\n")
+	fmt.Fprintf(w, "bug\tstrategy\tfound\truns: quarter\tmedian\tthree quarters\tseconds: quarter\tmedian\tthree quarters\tCPU seconds: median\n")
 	for _, r := range rows {
-		found, runs, seconds := fmt.Sprintf("%d of %d", r.Found, r.Trials), fmt.Sprintf("> %d", s.Runs), "-"
+		found, runs, seconds := foundOf(&r), fmt.Sprintf("> %d", s.Runs), "-"
 		if r.CutOff > 0 {
 			found, runs, seconds = fmt.Sprintf("%s, %d cut off", found, r.CutOff), "?", "?"
 		} else if r.Trials == 0 {
 			runs = "-"
 		}
 		found += unknown(r.Unknown)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Bug, r.Strategy, found, quartiles(r.Runs, runs, "%.4g"), quartiles(r.Seconds, seconds, "%.3g"))
+		cpu := "-"
+		if r.CPU.Median != nil {
+			cpu = fmt.Sprintf("%.3g", *r.CPU.Median)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Bug, r.Strategy, found, quartiles(r.Runs, runs, "%.4g"), quartiles(r.Seconds, seconds, "%.3g"), cpu)
 	}
 	w.Flush()
 	for _, r := range rows {
@@ -77,17 +81,19 @@ func comparisonText(s *comparison.Settings, rows []comparison.Row) string {
 	if len(judged) == 0 {
 		return b.String()
 	}
-	b.WriteString("\nruns until the first violation, against random; A12 is the probability that a trial needs fewer,\np the chance of such a difference if there is none (two-sided rank-sum test)\n\n")
+	b.WriteString("\nruns until the first violation, against random; A12 is the probability that a trial needs fewer,\np the chance of any such difference among all that are reported here if there is none (two-sided rank-sum test,\ncorrected by Holm's method), x how many times random's median is that of the strategy; brackets are 95 % intervals\n\n")
 	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	said := map[string]map[string]bool{} // by strategy
 	for _, r := range judged {
 		switch a := r.Against; a.Says {
 		case comparison.Unknown:
-			fmt.Fprintf(w, "%s\t%s: %s\t\t\t%s\n", r.Strategy, a.Says, a.Reason, r.Bug)
+			fmt.Fprintf(w, "%s\t%s: %s\t\t\t\t\t%s\n", r.Strategy, a.Says, a.Reason, r.Bug)
 		case comparison.Nothing:
-			fmt.Fprintf(w, "%s\t%s: no trial found anything\t\t\t%s\n", r.Strategy, a.Says, r.Bug)
+			fmt.Fprintf(w, "%s\t%s: no trial found anything\t\t\t\t\t%s\n", r.Strategy, a.Says, r.Bug)
+		case comparison.Few:
+			fmt.Fprintf(w, "%s\t%s: %s\t\t\t\t\t%s\n", r.Strategy, a.Says, a.Reason, r.Bug)
 		default:
-			fmt.Fprintf(w, "%s\t%s\tA12 %.2f\tp %.2g\t%s\n", r.Strategy, a.Says, a.A12, a.P, r.Bug)
+			fmt.Fprintf(w, "%s\t%s\tA12 %.2f\tp %.2g\truns x %s\tCPU x %s\t%s\n", r.Strategy, a.Says, a.A12, a.Adjusted, times(a), times(r.AgainstCPU), r.Bug)
 		}
 		if said[r.Strategy] == nil {
 			said[r.Strategy] = map[string]bool{}
@@ -99,7 +105,7 @@ func comparisonText(s *comparison.Settings, rows []comparison.Row) string {
 	for _, name := range s.Strategies {
 		switch says := said[name]; {
 		case says == nil || says[comparison.Beats]:
-		case says[comparison.Unknown]:
+		case says[comparison.Unknown] || says[comparison.Few]:
 			fmt.Fprintf(&b, "whether %s beats random with any of these bugs is unknown\n", name)
 		case !says[comparison.Even] && !says[comparison.Loses]:
 			fmt.Fprintf(&b, "nothing is shown of %s against random: no trial found anything\n", name)
@@ -110,6 +116,33 @@ func comparisonText(s *comparison.Settings, rows []comparison.Row) string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// foundOf is how many trials of a row found something, with the interval of that share.
+func foundOf(r *comparison.Row) string {
+	text := fmt.Sprintf("%d of %d", r.Found, r.Trials)
+	if r.Share != nil {
+		text += fmt.Sprintf(" [%.0f-%.0f %%]", 100*r.Share.Low, 100**r.Share.High)
+	}
+	return text
+}
+
+// times is how many times better than random's the median of a strategy is.
+func times(a *comparison.Against) string {
+	switch {
+	case a == nil || a.TimesInterval == nil:
+		return "?"
+	case a.Times == nil:
+		return "? " + bounds(a.TimesInterval)
+	}
+	return fmt.Sprintf("%.2g %s", *a.Times, bounds(a.TimesInterval))
+}
+
+func bounds(i *comparison.Interval) string {
+	if i.High == nil {
+		return fmt.Sprintf("[%.2g-]", i.Low)
+	}
+	return fmt.Sprintf("[%.2g-%.2g]", i.Low, *i.High)
 }
 
 // quartiles writes three values; beyond stands for those that no trial shows.

@@ -53,10 +53,14 @@ func OpenSubject(ctx context.Context, w io.Writer, name, journal string, seed ui
 	return &Subject{p, s, used}, nil
 }
 
-// Campaign is a campaign of one worker with a strategy.
+// Campaign is the campaign that explore makes with a strategy, by one worker.
 func (x *Subject) Campaign(strategy string, seed uint64) (*explore.Campaign, error) {
-	s, err := search.New(strategy, x.project.spec, seed, settingsOf(&x.project.search))
-	return &explore.Campaign{Setup: x.session.setup, Command: x.session.command, Seed: seed, Strategy: s, Workers: 1}, err
+	set := settingsOf(&x.project.search)
+	set.OneBoot = true
+	s, err := search.New(strategy, x.project.spec, seed, set)
+	setup := *x.session.setup
+	setup.Snapshots, _ = snapshotBudget(&flags{}, x.project)
+	return &explore.Campaign{Setup: &setup, Command: x.session.command, Seed: seed, Strategy: s, Workers: 1, BaselineFirst: true}, err
 }
 
 // Digest identifies what the project's runs depend on besides the files that they read, wherever its folder lies.

@@ -177,8 +177,8 @@ func (l *loader) searches(n *source.Node, strategy string) {
 			}
 		}
 	}
-	if strategy == "random" {
-		idle("the strategy random uses no feedback", "feedback_delay")
+	if strategy == "random" || strategy == "swarm" {
+		idle("the strategy "+strategy+" uses no feedback", "feedback_delay")
 	}
 	if strategy != "coverage-guided" {
 		idle(strategy+" tapes follow no feedback", "corpus", "prioritize_coverage", "prioritize_near_violation")

@@ -19,6 +19,8 @@ const DurationSteps = 16
 // Chooser is what a Plan draws from; *tape.Source is one.
 type Chooser interface {
 	Rare(stream string, n uint64, ratePPM uint64) uint64
+	// Given is 0 unless an edit of the tape says otherwise.
+	Given(stream string, n uint64) uint64
 }
 
 // Cut is one direction between two nodes on which nothing arrives.
@@ -370,7 +372,14 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 		}
 		return
 	}
-	if !p.Swarm {
+	swarm := p.Swarm
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		v := src.Given(RateStream(r.Number), RateChoices)
+		r.rated(v)
+		swarm = swarm && v == 0 // a tape with rates says itself what is off
+	}
+	if !swarm {
 		return
 	}
 	var kinds, masked []Kind
@@ -385,6 +394,33 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 	}
 	for i := range p.Rules {
 		p.Rules[i].Masked = len(masked) < len(kinds) && slices.Contains(masked, p.Rules[i].Kind)
+	}
+}
+
+// RateStream is the stream whose one draw chooses the rate of a rule for a run. No seed chooses one, only an edit does.
+func RateStream(rule int) string { return "fault/rate/" + strconv.Itoa(rule) }
+
+// OfRun reports whether the one draw of a stream is about a whole run, which rules are on and their rates, and not about one injection.
+func OfRun(stream string) bool {
+	return stream == calmStream || strings.HasPrefix(stream, "fault/swarm/") || strings.HasPrefix(stream, "fault/rate/")
+}
+
+// The values of a RateStream: 0 and RateAsIs leave the rate as it is, RateOff turns the rule off, and RateAsIs+k is 2^k times the rate.
+const (
+	RateOff     = 1
+	RateAsIs    = 8
+	RateChoices = 22
+)
+
+// rated changes the rate of a rule as the draw of its RateStream says. What always happens still does, or never.
+func (r *Rule) rated(v uint64) {
+	r.Masked = v == RateOff
+	switch {
+	case v <= RateOff || r.RatePPM == tape.Certain:
+	case v < RateAsIs:
+		r.RatePPM = max(r.RatePPM>>(RateAsIs-v), 1)
+	default:
+		r.RatePPM = min(r.RatePPM<<(v-RateAsIs), tape.Certain-1)
 	}
 }
 

@@ -347,3 +347,25 @@ func TestRestartLastsFromTheStop(t *testing.T) {
 		t.Errorf("it did not end: %+v", p.Active)
 	}
 }
+
+// A tape may set the rate of a rule for its run: off, lower or higher. What always happens does so at any rate, and without such an edit no seed changes a rate.
+func TestRatesOfATape(t *testing.T) {
+	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: 1000}, world.FaultRule{Kind: "drop", RatePPM: 1000}, world.FaultRule{Kind: "pause", RatePPM: tape.Certain})
+	for v, want := range map[uint64]uint64{0: 1000, RateAsIs: 1000, RateAsIs + 3: 8000, RateAsIs - 2: 250, RateOff + 1: 15, RateChoices - 1: tape.Certain - 1} {
+		p := mustPlan(t, spec)
+		var edits []tape.Edit
+		for rule := 1; rule <= 3; rule++ {
+			edits = append(edits, tape.Edit{Op: tape.Set, Stream: RateStream(rule), Value: v})
+		}
+		p.Begin(tape.NewSource(tape.Tape{Seed: v, Edits: edits}), 0)
+		if p.Rules[0].RatePPM != want || p.Packet(&Moment{}, "n1", "n2")[DropRate].PPM != want || p.Rules[2].RatePPM != tape.Certain {
+			t.Errorf("%d: %+v", v, p.Rules)
+		}
+	}
+	p := mustPlan(t, spec)
+	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Set, Stream: RateStream(2), Value: RateOff}, {Op: tape.Set, Stream: RateStream(3), Value: RateOff}}})
+	p.Begin(src, 0)
+	if started := p.Step(src, &Moment{}); len(started) > 0 || p.Packet(&Moment{}, "n1", "n2")[DropRate].PPM != 0 || p.Harms() {
+		t.Errorf("rules that are off inject: %+v", started)
+	}
+}

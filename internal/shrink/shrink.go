@@ -399,9 +399,9 @@ func (w *work) keep(is func(tape.Decision) bool) Case {
 	return Case{Bare(w.Tape, chosen(w.Run, is)), w.Cut}
 }
 
-// isFault distinguishes injected faults from other decisions, also from those that turn kinds of faults off.
+// isFault distinguishes injected faults from other decisions, also from those about all faults of a rule.
 func isFault(d tape.Decision) bool {
-	return strings.HasPrefix(d.Stream, "fault/") && !strings.HasPrefix(d.Stream, "fault/swarm/") && d.Stream != "fault/none"
+	return strings.HasPrefix(d.Stream, "fault/") && !fault.OfRun(d.Stream)
 }
 
 func isOther(d tape.Decision) bool { return !isFault(d) }

@@ -109,7 +109,7 @@ func amounts(values, base [][]float64, strategy string) map[string]Amount {
 		}
 		a := Amount{Quartiles: quartiles(values[k])}
 		if strategy != search.Random && len(base[k]) > 0 {
-			a.Against = against(less(values[k]), less(base[k])) // who reaches more is better
+			a.Against = against(less(values[k]), less(base[k]), words{Loses, Even, Beats}) // who reaches more is better
 		}
 		m[name] = a
 	}
@@ -198,6 +198,8 @@ type Rarity struct {
 	Says     map[string]int `json:"says,omitempty"` // against random, in runs, by bug
 	// Rate is the geometric mean of Row.Rate over the bugs of which it is known; absent if of none.
 	Rate *float64 `json:"rate,omitempty"`
+	// RateInterval is that of Rate, absent for random itself.
+	RateInterval *Interval `json:"rate_interval,omitempty"`
 }
 
 // ByRarity splits rows by how rare their bugs are. Variants do not count.
@@ -227,6 +229,7 @@ func ByRarity(s *Settings, rows []Row) []Rarity {
 		for _, strategy := range s.Strategies {
 			of := Rarity{Class: c, Strategy: strategy, Says: map[string]int{}}
 			sum, known := 0.0, 0
+			var sums []float64 // in drawn samples
 			for i := range rows {
 				r := &rows[i]
 				if r.Strategy != strategy || class[r.Bug] != c || variant[r.Bug] {
@@ -239,11 +242,23 @@ func ByRarity(s *Settings, rows []Row) []Rarity {
 				}
 				if r.Rate != nil {
 					sum, known = sum+math.Log(*r.Rate), known+1
+					for k, v := range r.rates {
+						if sums == nil {
+							sums = make([]float64, len(r.rates))
+						}
+						sums[k] += math.Log(v)
+					}
 				}
 			}
 			if known > 0 {
 				mean := math.Exp(sum / float64(known))
 				of.Rate = &mean
+				for k := range sums {
+					sums[k] = math.Exp(sums[k] / float64(known))
+				}
+				if sums != nil {
+					of.RateInterval = interval(rank.Middle(sums))
+				}
 			}
 			if len(of.Bugs) > 0 {
 				list = append(list, of)
@@ -279,7 +294,7 @@ const (
 // Differences compares variants with what they are variants of.
 func Differences(s *Settings, trials []Trial) []Difference {
 	var list []Difference
-	rows := Rows(s, trials)
+	rows := rows(s, trials)
 	for i := range s.Bugs {
 		v := &s.Bugs[i]
 		if v.Of == "" {
@@ -306,8 +321,7 @@ func Differences(s *Settings, trials []Trial) []Difference {
 			if len(own) == 0 || len(usual) == 0 {
 				continue
 			}
-			d.Against = against(own, usual)
-			d.Against.Says = map[string]string{Beats: Better, Loses: Worse, Even: Same}[d.Against.Says]
+			d.Against = against(own, usual, words{Worse, Same, Better})
 			list = append(list, d)
 		}
 	}

@@ -38,14 +38,15 @@ func TestWhatIsReached(t *testing.T) {
 		curve("random", 1, 1, 1, 5, 9), curve("random", 2, 1, 1, 6, 10), curve("random", 3, 1, 2, 7, 11),
 		// It reaches more in as many runs, and as each takes twice as long, less in as much time.
 		curve("a", 1, 2, 1, 5, 19), curve("a", 2, 2, 1, 6, 20), curve("a", 3, 2, 2, 7, 21),
-		{Bug: "right", Strategy: "a", Seed: 4, Failed: "it was lost"},
 	}
+	trials = append(times(4, trials...), Trial{Bug: "right", Strategy: "a", Seed: 4, Failed: "it was lost"})
 	rows := Reached(world(), trials)
-	if len(rows) != 2 || rows[1].Trials != 3 || rows[1].Failed != 1 || rows[0].Runs != 100 || rows[0].CPUSeconds != 100 {
+	Correct(nil, rows, nil)
+	if len(rows) != 2 || rows[1].Trials != 12 || rows[1].Failed != 1 || rows[0].Runs != 100 || rows[0].CPUSeconds != 100 {
 		t.Fatalf("%+v", rows)
 	}
 	random, a := rows[0].AfterRuns["states"], rows[1].AfterRuns["states"]
-	if value(t, random.Median) != 10 || random.Against != nil || value(t, a.Median) != 20 || a.Against.A12 != 1 || a.Against.P != 0.1 {
+	if value(t, random.Median) != 10 || random.Against != nil || value(t, a.Median) != 20 || a.Against.A12 != 1 || a.Against.Says != Beats {
 		t.Errorf("%+v, %+v", random, a)
 	}
 	// After 100 s it has made 50 runs: four ninths of the way from 10 to 100.
@@ -80,22 +81,22 @@ func TestCPUTimeIsComparedAsFarAsItIsKnown(t *testing.T) {
 	trial := func(strategy string, seed uint64, found bool, seconds float64) Trial {
 		return Trial{Bug: "bug", Strategy: strategy, Seed: seed, Found: found, Runs: 100, CPUNs: int64(seconds * 1e9), Property: "p"}
 	}
-	rows := Rows(s, []Trial{
+	rows := Rows(s, times(4,
 		trial("random", 1, true, 1), trial("random", 2, true, 8), trial("random", 3, false, 5),
-		trial("a", 1, true, 2), trial("a", 2, true, 3), trial("a", 3, true, 30)})
+		trial("a", 1, true, 2), trial("a", 2, true, 3), trial("a", 3, true, 30)))
 	random, a := rows[0], rows[1]
 	// One of random had found nothing after 5 s, and what it would have found by 8 s is not known.
-	if random.CPU.First != nil || random.CPU.Median != nil { // between 1 s and an unknown time
+	if value(t, random.CPU.First) != 1 || random.CPU.Median != nil {
 		t.Errorf("%+v", random.CPU)
 	}
-	if a.CPUSeconds != 5 || value(t, a.CPU.Median) != 3 || value(t, a.CPU.Third) != 16.5 {
+	if a.CPUSeconds != 5 || value(t, a.CPU.Median) != 3 || value(t, a.CPU.Third) != 30 {
 		t.Errorf("%+v, compared up to %v s", a.CPU, a.CPUSeconds)
 	}
 	// Up to 5 s: 1, -, - against 2, 3, -.
 	if got := a.AgainstCPU.A12; math.Abs(got-(2+2+1)/9.0) > 1e-9 {
 		t.Errorf("A12 %v", got)
 	}
-	if !reflect.DeepEqual(a.Properties, map[string]int{"p": 3}) {
+	if !reflect.DeepEqual(a.Properties, map[string]int{"p": 12}) {
 		t.Errorf("%v", a.Properties)
 	}
 }
@@ -171,12 +172,13 @@ func TestVariantsAreComparedWithTheirWorld(t *testing.T) {
 		more.Bug = "coarse"
 		all = append(all, more)
 	}
-	list := Differences(s, all)
+	list := Differences(s, times(2, all...))
+	Correct(nil, nil, list)
 	if len(list) != 2 {
 		t.Fatalf("%+v", list)
 	}
 	slow, coarse := list[0], list[1]
-	if slow.Against.Says != Worse || slow.Against.A12 != 0 || value(t, slow.Usual) != 3.5 || value(t, slow.Median) != 13.5 || slow.Found != "4 of 6 against 6 of 6" || slow.Measure != "runs" {
+	if slow.Against.Says != Worse || slow.Against.A12 != 0 || value(t, slow.Usual) != 3.5 || value(t, slow.Median) != 13.5 || slow.Found != "8 of 12 against 12 of 12" || slow.Measure != "runs" {
 		t.Errorf("%+v", slow)
 	}
 	if coarse.Against.Says != Better || value(t, coarse.Usual) != 12.5 || value(t, coarse.Median) != 42.5 || coarse.Measure != "whole states" {

@@ -69,6 +69,10 @@ type Row struct {
 	// Rate is the number of finds in all runs of all trials, divided by that of random: how many random tapes a run of the strategy is worth. No find counts as half
 	// a one. Absent if that is not known.
 	Rate *float64 `json:"rate,omitempty"`
+	// RateInterval is that of Rate, absent for random itself.
+	RateInterval *Interval `json:"rate_interval,omitempty"`
+	// Share is the interval of the probability that a trial finds something.
+	Share *Interval `json:"share_interval,omitempty"`
 	// Against random, of runs. Absent for random itself.
 	Against *Against `json:"against_random,omitempty"`
 	// AgainstCPU is the same of CPU time, up to CPUSeconds: so far it is known of all trials of both whether they had found something.
@@ -78,6 +82,21 @@ type Row struct {
 	Properties map[string]int `json:"properties,omitempty"`
 	// Story is the shortest schedule of a violation that was reported.
 	Story string `json:"story,omitempty"`
+
+	rates []float64 // Rate in drawn samples
+}
+
+// Interval has a value with a probability of rank.Confidence. An absent High lies beyond the end of trials.
+type Interval struct {
+	Low  float64  `json:"low"`
+	High *float64 `json:"high"`
+}
+
+func interval(i rank.Interval) *Interval {
+	if math.IsInf(i.High, 1) {
+		return &Interval{Low: i.Low}
+	}
+	return &Interval{i.Low, &i.High}
 }
 
 // Quartiles of a sample. Absent ones lie beyond the end of trials.
@@ -91,13 +110,27 @@ type Quartiles struct {
 type Against struct {
 	A12 float64 `json:"a12"` // the probability that a trial of the strategy needs fewer runs
 	P   float64 `json:"p"`   // of the two-sided rank-sum test
+	// Adjusted is P after the correction for all comparisons that are reported together (rank.Holm). It is 1 where nothing is compared.
+	Adjusted float64 `json:"p_adjusted"`
+	// Times is random's median divided by that of the strategy, with its interval: above 1 the strategy is better. Absent if both lie beyond the end of trials.
+	Times         *float64  `json:"times,omitempty"`
+	TimesInterval *Interval `json:"times_interval,omitempty"`
 	// Says is what A12 and P come to. They are 0.5 and 1 where nothing can be said.
 	Says   string `json:"says"`
-	Reason string `json:"reason,omitempty"` // why it is unknown
+	Reason string `json:"reason,omitempty"` // why it is unknown, or says nothing
+
+	compared bool // P is of a test, whose result Correct puts into words
+	words    words
 }
 
-// Significant is the p-value below which a difference is believed.
+// words are what a comparison may say.
+type words struct{ loses, even, beats string }
+
+// Significant is the corrected p-value below which a difference is believed.
 const Significant = 0.05
+
+// LeastTrials is how many trials each side of a comparison needs.
+const LeastTrials = 10
 
 // What is said of a comparison.
 const (
@@ -107,10 +140,18 @@ const (
 	// Nothing is said of a bug that no trial of any strategy found.
 	Nothing = "shows nothing"
 	Unknown = "unknown"
+	// Few means that one of both has fewer than LeastTrials.
+	Few = "too few trials"
 )
 
-// Rows are the results by bug and strategy, in the order of the settings.
+// Rows are the results by bug and strategy, in the order of the settings. Their comparisons are corrected for each other.
 func Rows(s *Settings, trials []Trial) []Row {
+	rows := rows(s, trials)
+	Correct(rows, nil, nil)
+	return rows
+}
+
+func rows(s *Settings, trials []Trial) []Row {
 	var rows []Row
 	for _, bug := range s.Bugs {
 		if bug.Correct {
@@ -128,18 +169,24 @@ func Rows(s *Settings, trials []Trial) []Row {
 				}
 			}
 			r.Properties, r.Story, r.Mutants = of.properties, of.story, of.mutants
-			r.Rate = rate(&of, &base)
+			if r.Trials > 0 {
+				r.Share = interval(rank.Share(r.Found, r.Trials))
+			}
+			if r.Rate = rate(&of, &base); r.Rate != nil && strategy != search.Random {
+				r.rates = rank.Rates(of.works, base.works)
+				r.RateInterval = interval(rank.Middle(r.rates))
+			}
 			switch cut := of.cutOff + base.cutOff; {
 			case strategy == search.Random:
 			case cut > 0:
-				r.Against = &Against{A12: 0.5, P: 1, Says: Unknown, Reason: cutOffReason(of.cutOff, base.cutOff)}
+				r.Against = nothing(Unknown, cutOffReason(of.cutOff, base.cutOff))
 			case len(of.runs) == 0 || len(base.runs) == 0:
 			case !found:
-				r.Against = &Against{A12: 0.5, P: 1, Says: Nothing}
+				r.Against = nothing(Nothing, "")
 			default:
-				r.Against = against(of.runs, base.runs)
+				r.Against = sooner(of.runs, base.runs, float64(s.Runs))
 				if known := knownCPU(trials, bug.Name, strategy, search.Random); known > 0 {
-					r.AgainstCPU, r.CPUSeconds = against(within(of.cpu, known), within(base.cpu, known)), known
+					r.AgainstCPU, r.CPUSeconds = sooner(within(of.cpu, known), within(base.cpu, known), known), known
 				}
 			}
 			rows = append(rows, r)
@@ -213,6 +260,7 @@ type measured struct {
 	unknown            int
 	found, mutants     int
 	made               uint64 // runs, of trials that count
+	works              []rank.Work
 	properties         map[string]int
 	story              string
 }
@@ -224,6 +272,7 @@ func sample(trials []Trial, bug, strategy string) (m measured) {
 		}
 		if t.Failed == "" {
 			m.made += t.Runs
+			m.works = append(m.works, rank.Work{Found: t.Found, Runs: t.Runs})
 		}
 		switch {
 		case t.Failed != "":
@@ -267,22 +316,66 @@ func quartiles(values []float64) Quartiles {
 	return Quartiles{of(0.25), of(0.5), of(0.75)}
 }
 
-func against(runs, base []float64) *Against {
-	a := &Against{A12: rank.A12(runs, base), P: rank.MannWhitney(runs, base), Says: Even}
-	switch {
-	case a.P >= Significant:
-	case a.A12 > 0.5:
-		a.Says = Beats
-	case a.A12 < 0.5:
-		a.Says = Loses
+// against compares samples in which small values are better, unless one of them has too few values. Correct says what it comes to.
+func against(own, base []float64, w words) *Against {
+	if n, m := len(own), len(base); min(n, m) < LeastTrials {
+		return nothing(Few, fmt.Sprintf("%d against %d; %d of each are needed", n, m, LeastTrials))
+	}
+	return &Against{A12: rank.A12(own, base), P: rank.MannWhitney(own, base), Adjusted: 1, compared: true, words: w}
+}
+
+// sooner is against for runs or seconds until the first violation, which trials looked for up to limit.
+func sooner(own, base []float64, limit float64) *Against {
+	a := against(own, base, words{Loses, Even, Beats})
+	if a.compared {
+		times, i := rank.MedianRatio(own, base, limit)
+		if a.TimesInterval = interval(i); !math.IsNaN(times) && !math.IsInf(times, 1) {
+			a.Times = &times
+		}
 	}
 	return a
+}
+
+func nothing(says, reason string) *Against {
+	return &Against{A12: 0.5, P: 1, Adjusted: 1, Says: says, Reason: reason}
+}
+
+// Correct puts into words what comparisons say that are reported together, corrected for how many they are.
+func Correct(rows []Row, reached []Reach, differences []Difference) {
+	var list []*Against
+	for i := range rows {
+		list = append(list, rows[i].Against, rows[i].AgainstCPU)
+	}
+	for i := range reached {
+		for _, m := range Measures {
+			list = append(list, reached[i].AfterRuns[m].Against, reached[i].AfterCPU[m].Against)
+		}
+	}
+	for i := range differences {
+		list = append(list, differences[i].Against)
+	}
+	list = slices.DeleteFunc(list, func(a *Against) bool { return a == nil || !a.compared })
+	var p []float64
+	for _, a := range list {
+		p = append(p, a.P)
+	}
+	for i, adjusted := range rank.Holm(p) {
+		a := list[i]
+		switch a.Adjusted = adjusted; {
+		case adjusted >= Significant:
+			a.Says = a.words.even
+		case a.A12 > 0.5:
+			a.Says = a.words.beats
+		default:
+			a.Says = a.words.loses
+		}
+	}
 }
 
 // Judged are the comparisons with random, those that were lost first and those that were won last. Those that say nothing come
 // between.
 func Judged(rows []Row) []Row {
-	order := []string{Loses, Even, Unknown, Nothing, Beats}
+	order := []string{Loses, Even, Few, Unknown, Nothing, Beats}
 	var list []Row
 	for _, r := range rows {
 		if r.Against != nil {

@@ -21,21 +21,39 @@ func trials(strategy string, runs ...uint64) []Trial {
 	return list
 }
 
+// times has so many copies of trials, with seeds of their own, so that there are enough of them for a verdict.
+func times(copies int, list ...Trial) []Trial {
+	var all []Trial
+	for k := range copies {
+		for _, t := range list {
+			t.Seed += uint64(1000 * k)
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
 func TestRows(t *testing.T) {
 	all := append(trials("random", 20, 30, 40, 50, 60, 100), trials("a", 1, 2, 3, 4, 5, 6)...)
 	all = append(all, trials("b", 25, 35, 45, 55, 100, 100)...)
 	all = append(all, trials("c", 90, 91, 100, 100, 100, 100)...)
-	all = append(all, Trial{Bug: "bug", Strategy: "a", Seed: 9, Failed: "no disk"})
+	all = append(times(2, all...), Trial{Bug: "bug", Strategy: "a", Seed: 9, Failed: "no disk"})
 	rows := Rows(settings(), all)
 	random, a, b, c := rows[0], rows[1], rows[2], rows[3]
-	if random.Against != nil || random.Found != 5 || *random.Runs.Median != 45 || *random.Seconds.First != 32.5 {
+	if random.Against != nil || random.Found != 10 || *random.Runs.Median != 45 || *random.Seconds.First != 30 {
 		t.Errorf("random %+v", random)
 	}
-	if a.Against.Says != Beats || a.Against.A12 != 1 || a.Failed != 1 || a.Trials != 6 {
+	if a.Against.Says != Beats || a.Against.A12 != 1 || a.Failed != 1 || a.Trials != 12 {
 		t.Errorf("a %+v %+v", a, a.Against)
 	}
-	if b.Against.Says != Even || c.Against.Says != Loses || c.Runs.Median != nil || c.Found != 2 {
+	if b.Against.Says != Even || c.Against.Says != Loses || c.Runs.Median != nil || c.Found != 4 {
 		t.Errorf("b %+v c %+v %+v", b.Against, c.Against, c)
+	}
+	if times := a.Against.Times; times == nil || *times != 45/3.5 || a.Against.TimesInterval.Low < 4 || *a.Against.TimesInterval.High > 60 {
+		t.Errorf("a is some 13 times as fast: %+v", a.Against)
+	}
+	if c.Against.Times == nil || *c.Against.Times != 0 || c.Against.TimesInterval.Low != 0 {
+		t.Errorf("half of c's trials find nothing: %+v", c.Against)
 	}
 	var order []string
 	for _, r := range Judged(rows) {
@@ -117,8 +135,9 @@ func TestWhatIsCutOffIsNotCompared(t *testing.T) {
 		}
 		return list
 	}
-	all := append(trials("random", 90, 91, 92, 93, 94, 95), cut("a")...)
-	all = append(all, trials("b", 1, 2, 3, 4, 5, 6)...)
+	b6 := times(2, trials("b", 1, 2, 3, 4, 5, 6)...)
+	all := append(times(2, trials("random", 90, 91, 92, 93, 94, 95)...), cut("a")...)
+	all = append(all, b6...)
 	rows := Rows(settings(), all)
 	a, b := rows[1], rows[2]
 	if a.CutOff != 3 || a.Trials != 3 || a.Found != 3 || a.Runs.Median != nil || a.Seconds.First != nil {
@@ -127,9 +146,47 @@ func TestWhatIsCutOffIsNotCompared(t *testing.T) {
 	if a.Against.Says != Unknown || a.Against.Reason != "3 of its trials cut off by the timeout" || b.Against.Says != Beats {
 		t.Errorf("a %+v b %+v", a.Against, b.Against)
 	}
-	b = Rows(settings(), append(cut("random"), trials("b", 1, 2, 3, 4, 5, 6)...))[2]
+	b = Rows(settings(), append(cut("random"), b6...))[2]
 	if b.Against.Says != Unknown || b.Against.Reason != "3 of random cut off by the timeout" {
 		t.Errorf("random is cut off: %+v", b.Against)
+	}
+}
+
+// Nine trials decide nothing, however clear they are; and one clear comparison among many alike may be chance.
+func TestWhatIsNoVerdict(t *testing.T) {
+	nine := func(strategy string, from uint64) []Trial {
+		var runs []uint64
+		for k := range uint64(LeastTrials - 1) {
+			runs = append(runs, from+k)
+		}
+		return trials(strategy, runs...)
+	}
+	few := append(nine("random", 80), nine("a", 1)...)
+	if a := Rows(settings(), few)[1].Against; a.Says != Few || a.Reason != "9 against 9; 10 of each are needed" || a.Times != nil {
+		t.Errorf("%+v", a)
+	}
+	s := settings()
+	s.Strategies = []string{"random", "a"}
+	base, own := trials("random", 10, 20, 30, 40, 50, 60, 70, 80, 90, 99), trials("a", 5, 6, 15, 16, 25, 26, 35, 42, 45, 48)
+	one := Rows(s, append(base, own...))[1].Against
+	if one.Says != Beats || one.Adjusted != one.P || one.P > Significant {
+		t.Fatalf("alone it differs: %+v", one)
+	}
+	var all []Trial
+	s.Bugs = nil
+	for _, name := range []string{"1", "2", "3", "4"} {
+		s.Bugs = append(s.Bugs, Bug{Name: name})
+		for _, x := range append(base, own...) {
+			x.Bug = name
+			if name != "1" && x.Strategy == "a" {
+				x.Runs = base[x.Seed-1].Runs
+			}
+			all = append(all, x)
+		}
+	}
+	rows := Rows(s, all)
+	if a := rows[1].Against; a.Says != Even || a.P != one.P || a.Adjusted != 4*a.P {
+		t.Errorf("among four: %+v", a)
 	}
 }
 
@@ -139,7 +196,7 @@ func TestNothingFoundShowsNothing(t *testing.T) {
 	if a := Rows(settings(), all)[1]; a.Against.Says != Nothing {
 		t.Errorf("%+v", a.Against)
 	}
-	all = append(all, trials("b", 100, 7)...)
+	all = times(5, append(all, trials("b", 100, 7)...)...)
 	if a := Rows(settings(), all)[1]; a.Against.Says != Even {
 		t.Errorf("%+v", a.Against)
 	}

@@ -70,6 +70,8 @@ func (b *branching) part(head uint64) int64 {
 }
 
 // newBranching makes the strategy of a row whose runs share their setup.
-func newBranching(spec *world.Spec, random row) *branching {
-	return &branching{tapes: tapes{Random, random.tape}, row: random, spec: spec}
+func newBranching(name string, spec *world.Spec, random row) *branching {
+	b := &branching{row: random, spec: spec}
+	b.tapes = tapes{name, b.row.tape}
+	return b
 }

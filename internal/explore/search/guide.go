@@ -41,7 +41,21 @@ type Plan struct {
 	Strategy string
 	Guide    string // empty: the strategy's own
 	Words    []string
+	// Unguided is a control of comparisons: of the strategy without its guide.
+	Unguided bool
+	// Rates has the random tapes of coverage-guided choose rates, as those of swarm do.
+	Rates bool
 }
+
+// Rates is the word of Plan.Rates.
+const Rates = "rates"
+
+// Unguided is the word of Plan.Unguided: wherever the strategy keeps a run because of what it reached, it keeps one of all runs so far, each equally likely. All
+// else is the same: how many runs are kept, and how they are changed.
+const Unguided = "unguided"
+
+// multiples are the words of random that multiply all rates, and the exponents of 2 that they stand for.
+var multiples = []string{"x1", "x2", "x4", "x8", "x16", "x32", "x64"}
 
 // Known reports whether there is a strategy of a name, which has neither guide nor words.
 func Known(strategy string) bool {
@@ -77,7 +91,15 @@ func Parse(name string) (Plan, error) {
 			return p, fmt.Errorf("%q: %s knows no %q; there are %s", name, p.Strategy, w, strings.Join(known, ", "))
 		case slices.Contains(p.Words[:i], w):
 			return p, fmt.Errorf("%q: %q is given twice", name, w)
+		case p.Strategy == Random && i > 0:
+			return p, fmt.Errorf("%q: rates are multiplied by one number", name)
 		}
+	}
+	if k := slices.Index(p.Words, Unguided); k >= 0 {
+		p.Words, p.Unguided = slices.Delete(p.Words, k, k+1), true
+	}
+	if k := slices.Index(p.Words, Rates); k >= 0 {
+		p.Words, p.Rates = slices.Delete(p.Words, k, k+1), true
 	}
 	return p, nil
 }
@@ -140,10 +162,12 @@ func (p *Plan) possible(spec *world.Spec) error {
 
 func wordsOf(strategy string) []string {
 	switch strategy {
+	case Random:
+		return multiples
 	case ModelFuzz:
-		return fuzzMutations
+		return append([]string{Unguided}, fuzzMutations...)
 	case Guided:
-		var list []string
+		list := []string{Unguided, Rates}
 		for i := range mutators {
 			list = append(list, mutators[i].kind)
 		}

@@ -81,19 +81,25 @@ func TestGuidesKeepWhatIsNewToThem(t *testing.T) {
 
 func TestNamesOfGuides(t *testing.T) {
 	for name, says := range map[string]string{
-		"luck":                         "there are random, coverage-guided",
-		"random:state":                 "the strategy random learns nothing, so it has no guide; use coverage-guided:state",
-		"modelfuzz:luck":               `unknown guide "luck"; there are trace, line, state, edge, combined`,
-		"modelfuzz:":                   `unknown guide ""`,
-		":state":                       "unknown strategy",
-		"modelfuzz+luck":               `modelfuzz knows no "luck"; there are swap-crashes, swap-choices`,
-		"random+future":                "takes no options",
-		"enumerated":                   "by Campaign.Schedules, and there are none",
-		"enumerated:state":             "learns nothing",
-		"coverage-guided+move+move":    "twice",
-		"coverage-guided:state+reseed": "",
-		"modelfuzz:edge+swap-counts":   "",
-		"":                             "",
+		"luck":                               "there are random, coverage-guided",
+		"random:state":                       "the strategy random learns nothing, so it has no guide; use coverage-guided:state",
+		"modelfuzz:luck":                     `unknown guide "luck"; there are trace, line, state, edge, combined`,
+		"modelfuzz:":                         `unknown guide ""`,
+		":state":                             "unknown strategy",
+		"modelfuzz+luck":                     `modelfuzz knows no "luck"; there are unguided, swap-crashes, swap-choices`,
+		"random+future":                      `random knows no "future"; there are x1, x2`,
+		"random+x2+x4":                       "by one number",
+		"swarm+x2":                           "takes no options",
+		"random+x8":                          "",
+		"coverage-guided+rates":              "",
+		"modelfuzz+unguided":                 "",
+		"coverage-guided:edge+unguided+move": "",
+		"enumerated":                         "by Campaign.Schedules, and there are none",
+		"enumerated:state":                   "learns nothing",
+		"coverage-guided+move+move":          "twice",
+		"coverage-guided:state+reseed":       "",
+		"modelfuzz:edge+swap-counts":         "",
+		"":                                   "",
 	} {
 		_, err := New(name, stepped(), 1, Settings{})
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {

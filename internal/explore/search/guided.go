@@ -48,7 +48,8 @@ type guided struct {
 	name     string
 	plan     Plan
 	mutators []mutator
-	seed     uint64
+	row
+	spec     *world.Spec
 	settings Settings
 
 	corpus []*Entry
@@ -56,6 +57,8 @@ type guided struct {
 	given  []Entry // of an earlier campaign, which are played first
 	runs   uint64
 	charge uint64 // the run at which energies were computed
+
+	passed []*Entry // without a guide: runs that were not kept
 
 	counts  map[uint64]*count
 	domains map[coverage.Domain]int // counts, by domain
@@ -84,7 +87,7 @@ type closeness struct {
 	entry *Entry
 }
 
-func newGuided(name string, p Plan, l learner, spec *world.Spec, seed uint64, s Settings) (*guided, error) {
+func newGuided(name string, p Plan, l learner, spec *world.Spec, random row, s Settings) (*guided, error) {
 	t, err := newSpace(spec)
 	if err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func newGuided(name string, p Plan, l learner, spec *world.Spec, seed uint64, s 
 	if !p.near() {
 		s.Coverage, s.Nearness = true, false
 	}
-	g := &guided{learner: l, space: t, name: name, plan: p, seed: seed, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	g := &guided{learner: l, space: t, name: name, plan: p, row: random, spec: spec, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
 	g.given = s.Corpus
 	for _, m := range mutators {
 		if len(p.Words) == 0 || slices.Contains(p.Words, m.kind) {
@@ -107,6 +110,9 @@ func (g *guided) Name() string { return g.name }
 // Watches implements Watcher.
 func (g *guided) Watches(d coverage.Domain) bool { return g.plan.Watches(d) }
 
+// Begins implements Timed.
+func (g *guided) Begins(c Calm) { g.knows(g.spec, c) }
+
 func (g *guided) Next(run uint64) (Candidate, Answer) {
 	if run < uint64(len(g.given)) {
 		e := g.given[run]
@@ -114,7 +120,7 @@ func (g *guided) Next(run uint64) (Candidate, Answer) {
 	}
 	run -= uint64(len(g.given))
 	d := newDice(g.seed, run)
-	plain := Candidate{Tape: row{g.seed, g.settings.OneBoot}.tape(run), Origin: Origin{Strategy: g.name}}
+	plain := Candidate{Tape: g.row.tape(run), Origin: Origin{Strategy: g.name}}
 	if run < 2*g.delay || d.chance(plainShare) {
 		return plain, Here
 	}
@@ -132,6 +138,9 @@ func (g *guided) Next(run uint64) (Candidate, Answer) {
 func (g *guided) parent(d *dice) *Entry {
 	if len(g.corpus) == 0 {
 		return nil
+	}
+	if g.plan.Unguided {
+		return g.corpus[d.below(len(g.corpus))]
 	}
 	if share := g.share(); share > 0 && d.chance(share) {
 		if e := g.closest(d); e != nil {
@@ -340,14 +349,33 @@ func (g *guided) Learn(r *Run) {
 			why = closer
 		}
 	}
-	if why == "" || r.Number == Baseline {
+	if r.Number == Baseline || why == "" && !g.plan.Unguided {
 		return
 	}
 	e := &Entry{Version: EntryVersion, Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape, Machine: r.Machine,
 		Injections: r.Injections, Near: near, since: g.runs, reached: g.rarest(r.Reached)}
+	if g.plan.Unguided {
+		if e = exchanged(&g.passed, e, newDice(g.seed, ^r.Number), why != ""); e == nil {
+			return
+		}
+		e.Why = "without a guide"
+	}
 	if g.keep(e) {
 		g.paid(&e.Origin)
 	}
+}
+
+// exchanged adds a run to those that were passed over, and takes one of them out, if one is to be kept; each is equally likely.
+func exchanged(passed *[]*Entry, e *Entry, d *dice, keeps bool) *Entry {
+	if *passed = append(*passed, e); !keeps && len(*passed) <= maxCorpus {
+		return nil
+	}
+	k := d.below(len(*passed))
+	e = (*passed)[k]
+	if *passed = slices.Delete(*passed, k, k+1); !keeps {
+		return nil
+	}
+	return e
 }
 
 // paid counts what was done to the parent of an entry that was kept.

@@ -41,6 +41,7 @@ type fuzz struct {
 	seed      uint64
 	mutations []string
 
+	passed  []*Entry  // without a guide: runs since it began anew
 	queue   []waiting // at most fuzzReseed: further ones would not be played before it is emptied
 	seen    map[uint64]bool
 	domains map[coverage.Domain]int
@@ -81,7 +82,7 @@ func (f *fuzz) Next(run uint64) (Candidate, Answer) {
 	plain := Candidate{Tape: RandomTape(f.seed, run), Origin: Origin{Strategy: f.name}}
 	at := run % fuzzReseed
 	if at == 0 {
-		f.queue = nil
+		f.queue, f.passed = nil, nil
 	}
 	if at < fuzzPopulation {
 		return plain, Here
@@ -183,10 +184,15 @@ func (f *fuzz) Learn(r *Run) {
 			}
 		}
 	}
-	if fresh == 0 {
+	if fresh == 0 && !f.plan.Unguided {
 		return
 	}
 	e := &Entry{Name: NameOf(r.Candidate.Tape), Tape: r.Candidate.Tape, Injections: r.Injections}
+	if f.plan.Unguided {
+		if e = exchanged(&f.passed, e, newDice(f.seed, ^r.Number), fresh > 0); e == nil {
+			return
+		}
+	}
 	d := newDice(f.seed, r.Number)
 	for mutants := fresh * (fuzzLeast + d.below(fuzzMost-fuzzLeast+1)); mutants > 0; mutants-- {
 		if len(f.queue) >= fuzzReseed {

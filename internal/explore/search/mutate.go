@@ -41,7 +41,7 @@ func (m *draft) set(stream string, i, value uint64) {
 	}
 }
 
-// inject adds a fault, also of a kind that the parent's run may have turned off.
+// inject adds a fault, also of a kind or rule that the parent's run may have turned off.
 func (m *draft) inject(g *dimension, i, value uint64) {
 	m.set(g.stream, i, value)
 	if g.kind == "" {
@@ -49,6 +49,10 @@ func (m *draft) inject(g *dimension, i, value uint64) {
 	}
 	if mask := maskOf(g.kind); slices.ContainsFunc(m.injections, func(s tape.Decision) bool { return s.Stream == mask }) {
 		m.set(mask, 0, 0)
+	}
+	rate := fault.RateStream(g.rule)
+	if slices.ContainsFunc(m.injections, func(s tape.Decision) bool { return s.Stream == rate && s.Value == fault.RateOff }) {
+		m.set(rate, 0, fault.RateOff+1) // with next to no others
 	}
 }
 

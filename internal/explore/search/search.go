@@ -8,6 +8,7 @@ package search
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
@@ -50,14 +51,28 @@ const bootEvery = 10
 type row struct {
 	seed    uint64
 	oneBoot bool // up to the end of setup, most have the choices of the first
+	// rules are those whose rates each tape sets, but the first. swarming means that it chooses them, and which rules are on.
+	rules    []rated
+	swarming bool
 }
 
-func (r row) tape(i uint64) tape.Tape {
-	t := RandomTape(r.seed, i)
-	if !r.oneBoot || i%bootEvery == 0 {
-		return t
+// strategy plays the row.
+func (r row) strategy(name string, spec *world.Spec) Strategy {
+	if r.oneBoot {
+		return newBranching(name, spec, r)
 	}
-	return tape.FromReady(r.seed, t.Seed)
+	return Tapes(name, r.tape)
+}
+
+func (r *row) tape(i uint64) tape.Tape {
+	t := RandomTape(r.seed, i)
+	if r.oneBoot && i%bootEvery != 0 {
+		t = tape.FromReady(r.seed, t.Seed)
+	}
+	if i > 0 {
+		t.Edits = append(t.Edits, r.rates(newDice(r.seed, i))...)
+	}
+	return t
 }
 
 // Seen is what a search learns of a run.
@@ -225,16 +240,19 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	if err != nil {
 		return nil, err
 	}
-	random := row{seed, s.OneBoot}
+	random := row{seed: seed, oneBoot: s.OneBoot}
 	learns := learner{cmp.Or(s.FeedbackDelay, DefaultFeedbackDelay)}
 	switch p.Strategy {
 	case Random:
-		if random.oneBoot {
-			return newBranching(spec, random), nil
+		if len(p.Words) > 0 {
+			random.rules = multiplied(spec, slices.Index(multiples, p.Words[0]))
 		}
-		return Tapes(Random, random.tape), nil
+		return random.strategy(name, spec), nil
 	case Guided:
-		return newGuided(name, p, learns, spec, seed, s)
+		if p.Rates {
+			random.swarm(spec, 0)
+		}
+		return newGuided(name, p, learns, spec, random, s)
 	case ModelFuzz:
 		return newFuzz(name, p, learns, spec, seed)
 	case Enumerated:
@@ -249,7 +267,7 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	case Breadth, Depth:
 		return newSystematic(name, learns, seed, s), nil
 	case Swarm:
-		return newSwarm(learns, spec, random)
+		return newSwarm(spec, random), nil
 	case Priority:
 		return newPriority(learns, spec, random)
 	}

@@ -2,7 +2,6 @@ package search
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -71,7 +70,7 @@ func (t *space) of(stream string) *dimension {
 // see takes in what a run drew.
 func (t *space) see(draws []tape.Draws) {
 	for _, d := range draws {
-		if isMask(d.Stream) || tape.Match(blocks, d.Stream) {
+		if fault.OfRun(d.Stream) || tape.Match(blocks, d.Stream) {
 			continue
 		}
 		g := t.of(d.Stream)
@@ -87,11 +86,6 @@ func (t *space) see(draws []tape.Draws) {
 
 // blocks are the streams of switches at single blocks: other tapes watch others, and those of a run would leave no room for what they have in common.
 const blocks = "switch/*/*/*"
-
-// isMask reports whether a draw is one of those that turn rules off for a run: they are no opportunities.
-func isMask(stream string) bool {
-	return stream == "fault/none" || strings.HasPrefix(stream, "fault/swarm/")
-}
 
 // maskOf is the stream that turns a kind off.
 func maskOf(k fault.Kind) string { return "fault/swarm/" + string(k) }

@@ -1,124 +1,105 @@
 package search
 
 import (
+	"cmp"
 	"math"
-	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// swarm gives each run a random subset of the rules, and each of those a rate of its own (Groce et al., "Swarm Testing", ISSTA
-// 2012): what a kind of fault hides by being everywhere shows where it is away. It learns from runs only how many opportunities
-// a rule has.
+// swarm is the strategy of random tapes of which each has a random subset of the rules, and each of those a rate of its own, from quiet to wild (Groce et
+// al., "Swarm Testing", ISSTA 2012). How many faults of a rule a run has is spread evenly on a logarithmic scale: those rates are seldom written down that reach
+// the most, and no one rate reaches all. Runs do not branch as those of random do: they would share their rates, and with many faults little lies before the first.
 type swarm struct {
-	learner
-	*space
+	tapes
 	row
-	rules []swarmRule
+	spec *world.Spec
 }
 
-// swarmRule is what is turned on and off together.
-type swarmRule struct {
-	number  int
-	kind    fault.Kind
-	ratePPM uint64
-	streams []string // patterns
+func newSwarm(spec *world.Spec, random row) *swarm {
+	s := &swarm{row: random, spec: spec}
+	s.row.swarm(spec, 0)
+	s.tapes = tapes{Swarm, s.row.tape}
+	return s
 }
 
-// factors are what rates are multiplied by. A rule that is on in one of two runs keeps its mean rate with them.
-var factors = []float64{0.25, 1, 1, 2, 4, 8}
+// Begins implements Timed.
+func (s *swarm) Begins(c Calm) { s.knows(s.spec, c) }
 
-func newSwarm(l learner, spec *world.Spec, random row) (*swarm, error) {
-	t, err := newSpace(spec)
+const (
+	offShare              = 12             // in percent: rules that are off in a run
+	leastFaults           = 1              // of a rule that draws at time steps, in a run on average
+	mostFaults            = 16             // of all targets together
+	leastCalls, mostCalls = 4_000, 256_000 // ppm of a rule that draws at calls, moments and packets
+	unknownSteps          = 1000           // time steps of a chaos phase whose length is unknown
+)
+
+// rated is a rule whose rate a tape sets.
+type rated struct {
+	number    int
+	low, high int // exponents of 2, by which the rate may be multiplied
+}
+
+// swarm has each tape choose rates, for a chaos phase of so many time steps; 0 is unknown.
+func (r *row) swarm(spec *world.Spec, steps int64) {
+	r.rules, r.swarming = nil, true
+	plan, err := fault.New(spec)
 	if err != nil {
-		return nil, err
+		return // the first run reports it
 	}
-	s := &swarm{learner: l, space: t, row: random}
+	for i := range plan.Rules {
+		rule := &plan.Rules[i]
+		o := rated{number: rule.Number}
+		switch rate := float64(rule.RatePPM); {
+		case rule.RatePPM == tape.Certain || rule.NthTo > 0:
+		case rule.PerStep():
+			o.low, o.high = exponents(rate*float64(cmp.Or(steps, unknownSteps))*float64(len(rule.Targets)), leastFaults*tape.Certain, mostFaults*tape.Certain)
+		default:
+			o.low, o.high = exponents(rate, leastCalls, mostCalls)
+		}
+		r.rules = append(r.rules, o)
+	}
+}
+
+// exponents are those of 2 by which a value stays within bounds. 0 is one of them.
+func exponents(value, least, most float64) (low, high int) {
+	low, high = int(math.Ceil(math.Log2(least/value))), int(math.Floor(math.Log2(most/value)))
+	return max(min(low, 0), fault.RateOff-fault.RateAsIs+1), min(max(high, 0), fault.RateChoices-1-fault.RateAsIs)
+}
+
+// multiplied are all rules of a Spec, with the same exponent.
+func multiplied(spec *world.Spec, exponent int) []rated {
+	var list []rated
 	for i := range spec.Faults.Rules {
-		r := &spec.Faults.Rules[i]
-		rule := swarmRule{number: i + 1, kind: fault.Kind(r.Kind), ratePPM: r.RatePPM}
-		if fault.Known(rule.kind) && fault.Of(rule.kind).Place == fault.OnPacket {
-			rule.streams = []string{"net/**/" + r.Kind}
-		}
-		for k := range t.dimensions {
-			if t.dimensions[k].rule == rule.number {
-				rule.streams = append(rule.streams, t.dimensions[k].stream)
-			}
-		}
-		if len(rule.streams) > 0 && spec.Faults.Enabled {
-			s.rules = append(s.rules, rule)
-		}
+		list = append(list, rated{i + 1, exponent, exponent})
 	}
-	return s, nil
+	return list
 }
 
-func (s *swarm) Name() string { return Swarm }
-func (s *swarm) Learn(r *Run) {
-	if r.Seen != nil {
-		s.see(r.Draws)
+// knows takes in how long the chaos phase is.
+func (r *row) knows(spec *world.Spec, c Calm) {
+	if r.swarming && spec.TimeStepNs > 0 {
+		r.swarm(spec, max((c.HealNs-c.ReadyNs-spec.Faults.StartNs)/spec.TimeStepNs, 1))
 	}
 }
-func (s *swarm) Standing() Standing { return Standing{Strategy: Swarm} }
 
-func (s *swarm) Next(run uint64) (Candidate, Answer) {
-	d := newDice(s.seed, run)
-	c := Candidate{Tape: s.row.tape(run), Origin: Origin{Strategy: Swarm}}
-	on := make([]bool, len(s.rules))
-	for i := range on {
-		on[i] = d.chance(50)
-	}
-	if len(on) > 0 && !slices.Contains(on, true) {
-		on[d.below(len(on))] = true
-	}
-	m := &draft{space: s.space, dice: d}
-	for i, r := range s.rules {
-		m.edits = append(m.edits, tape.Edit{Op: tape.Set, Stream: maskOf(r.kind), Value: 0})
-		factor := factors[d.below(len(factors))]
-		opportunities := s.opportunities(r.number)
-		if on[i] && (factor == 1 || opportunities == 0) {
-			continue // as the seed draws it
+// rates are the edits that set the rates of a run.
+func (r *row) rates(d *dice) []tape.Edit {
+	var edits []tape.Edit
+	on := false
+	for _, o := range r.rules {
+		v := uint64(fault.RateAsIs + o.low + d.below(o.high-o.low+1))
+		if r.swarming && d.chance(offShare) {
+			v = fault.RateOff
 		}
-		for _, p := range r.streams {
-			m.edits = append(m.edits, tape.Edit{Op: tape.Default, Stream: p, To: tape.End})
-		}
-		if !on[i] {
-			continue
-		}
-		mean := float64(r.ratePPM) / tape.Certain * float64(opportunities) * factor
-		for range min(d.poisson(mean), maxPerRule) {
-			g := s.pick(d, func(g *dimension) bool { return g.rule == r.number })
-			m.set(g.stream, uint64(d.below(int(g.end))), m.value(g))
-		}
+		on = on || v != fault.RateOff
+		edits = append(edits, tape.Edit{Op: tape.Set, Stream: fault.RateStream(o.number), Value: v})
 	}
-	c.Tape.Edits = append(c.Tape.Edits, m.edits...)
-	return c, Here
-}
-
-// maxPerRule bounds the faults that a swarm gives to a rule; rates beyond that are as good.
-const maxPerRule = 200
-
-// opportunities counts the draws of a rule in a run, as far as they are known.
-func (t *space) opportunities(rule int) uint64 {
-	n := uint64(0)
-	for i := range t.dimensions {
-		if g := &t.dimensions[i]; g.rule == rule && g.n > 1 {
-			n += g.end
-		}
+	if !on && len(edits) > 0 {
+		k := d.below(len(edits))
+		edits[k].Value = uint64(fault.RateAsIs + r.rules[k].low + d.below(r.rules[k].high-r.rules[k].low+1))
 	}
-	return n
-}
-
-// poisson gives a number of events whose mean is so much (Knuth, The Art of Computer Programming, 3.4.1), rounded above 500.
-func (d *dice) poisson(mean float64) int {
-	if mean > 500 {
-		return int(mean)
-	}
-	limit, n, product := math.Exp(-mean), 0, d.unit()
-	for product > limit {
-		n++
-		product *= d.unit()
-	}
-	return n
+	return edits
 }

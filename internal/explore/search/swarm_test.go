@@ -10,39 +10,43 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Each rule is off in about half of the runs, never all at once, and injects more or fewer faults than its rate says.
+// Each rule is off in some runs, never all at once, and runs have from few faults to many, whatever the rate of the rule.
 func TestSwarm(t *testing.T) {
-	spec := meeting()
-	for i := range spec.Faults.Rules {
-		spec.Faults.Rules[i].RatePPM = 40_000
-	}
-	s, err := search.New(search.Swarm, spec, 5, search.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const runs = 200
-	var counts []int
-	together := map[string]bool{}
-	for i := range uint64(runs) {
-		c, _ := s.Next(i)
-		r, _ := play(t, spec, c, i)
-		s.Learn(r)
-		n := 0
-		var kinds []string
-		for _, d := range r.Injections {
-			n++
-			kinds = append(kinds, strings.Split(d.Stream, "/")[1])
+	for _, ratePPM := range []uint64{40, 40_000} {
+		spec := meeting()
+		for i := range spec.Faults.Rules {
+			spec.Faults.Rules[i].RatePPM = ratePPM
 		}
-		slices.Sort(kinds)
-		together[strings.Join(slices.Compact(kinds), " ")] = true
-		counts = append(counts, n)
-	}
-	if len(together) != 8 {
-		t.Errorf("only these kinds were met together: %v", together)
-	}
-	slices.Sort(counts)
-	if few, many := counts[runs/10], counts[runs*9/10]; many < 4*max(few, 1) {
-		t.Errorf("runs have from %d to %d injections", few, many)
+		s, err := search.New(search.Swarm, spec, 5, search.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.(search.Timed).Begins(search.Calm{ReadyNs: 1, HealNs: 1 + spec.Faults.StartNs + 30*spec.TimeStepNs})
+		const runs = 300
+		var counts []int
+		together := map[string]bool{}
+		for i := range uint64(runs) {
+			c, _ := s.Next(i + 1)
+			r, _ := play(t, spec, c, i)
+			n := 0
+			var kinds []string
+			for _, d := range r.Injections {
+				if kind := strings.Split(d.Stream, "/")[1]; kind != "rate" {
+					n++
+					kinds = append(kinds, kind)
+				}
+			}
+			slices.Sort(kinds)
+			together[strings.Join(slices.Compact(kinds), " ")] = true
+			counts = append(counts, n)
+		}
+		if len(together) != 8 {
+			t.Errorf("at %d ppm only these kinds were met together: %v", ratePPM, together)
+		}
+		slices.Sort(counts)
+		if few, many := counts[runs/10], counts[runs*9/10]; many < 4*max(few, 1) {
+			t.Errorf("at %d ppm runs have from %d to %d injections", ratePPM, few, many)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -144,7 +145,7 @@ func (s *systematic) Learn(r *Run) {
 		s.note("run %d drew more than is kept: %d draws were not edited", r.Number, r.DrawsLost)
 	}
 	for _, d := range r.Draws {
-		if d.After == uint64(len(b.edits)) && !isMask(d.Stream) && s.edits(d.Stream) {
+		if d.After == uint64(len(b.edits)) && !fault.OfRun(d.Stream) && s.edits(d.Stream) {
 			b.rows = append(b.rows, d)
 			s.kept += (d.To - d.From) * (d.N - 1)
 		}
@@ -165,7 +166,7 @@ func (s *systematic) match(r *Run) {
 		return
 	}
 	for _, d := range r.Draws {
-		if isMask(d.Stream) {
+		if fault.OfRun(d.Stream) {
 			continue
 		}
 		if s.at == 0 && !slices.Contains(s.drawn, d.Stream) {
