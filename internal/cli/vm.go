@@ -19,6 +19,7 @@ func (a *app) vmVerb() *cobra.Command {
 		Short: "Look at a virtual machine that runs in real time, pause it, and inject faults by hand",
 		Long: `Gives orders to a world that ` + "`bloodhound run --engine vm --async-vm`" + ` runs in real time. Such a run happens once: nothing of it repeats.
 `,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 )
@@ -26,23 +25,21 @@ func findMke2fs() (string, bool) {
 
 // emptyDisk makes a file system ext4, the same each time, and gives its pages that have something: each behind its offset.
 func emptyDisk(mke2fs string) ([]byte, error) {
-	dir, err := os.MkdirTemp("", "bloodhound-disk-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	const id = "b100d000-0000-4000-8000-000000000001"
-	name := filepath.Join(dir, "disk")
-	c := exec.Command(mke2fs, "-q", "-F", "-t", "ext4", "-b", fmt.Sprint(wire.PageBytes), "-U", id, "-E", "hash_seed="+id+",lazy_itable_init=1,lazy_journal_init=1,nodiscard", name, fmt.Sprint(diskBytes/1024)+"k")
-	c.Env = append(os.Environ(), "E2FSPROGS_FAKE_TIME=1577836800")
-	if out, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", mke2fs, err, out)
-	}
-	f, err := os.Open(name)
+	f, err := memory("disk")
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if err := f.Truncate(diskBytes); err != nil {
+		return nil, err
+	}
+	const id = "b100d000-0000-4000-8000-000000000001"
+	c := exec.Command(mke2fs, "-q", "-F", "-t", "ext4", "-b", fmt.Sprint(wire.PageBytes), "-U", id, "-E", "hash_seed="+id+",lazy_itable_init=1,lazy_journal_init=1,nodiscard", "/proc/self/fd/3", fmt.Sprint(diskBytes/1024)+"k")
+	c.ExtraFiles = []*os.File{f}
+	c.Env = append(os.Environ(), "E2FSPROGS_FAKE_TIME=1577836800")
+	if out, err := c.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", mke2fs, err, out)
+	}
 	var pages []byte
 	page, zero := make([]byte, wire.PageBytes), make([]byte, wire.PageBytes)
 	for at := int64(0); at < diskBytes; at += wire.PageBytes {

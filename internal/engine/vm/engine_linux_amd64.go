@@ -49,6 +49,11 @@ func (*Engine) bytes(spec *world.Spec) int64 {
 func (e *Engine) prepare(self string) (plan, error) {
 	e.once.Do(func() {
 		e.err = func() error {
+			if folder := os.Getenv(RootVariable); folder != "" {
+				if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+					return fmt.Errorf("the files of nodes: %s is no folder; --base-image names one", folder)
+				}
+			}
 			var err error
 			if e.plan.qemu, err = findQEMU(); err != nil {
 				return err
@@ -60,6 +65,9 @@ func (e *Engine) prepare(self string) (plan, error) {
 			list, err := k.load()
 			if err != nil {
 				return err
+			}
+			if !isKernel(k.file) {
+				return fmt.Errorf("the kernel: %s is no kernel of Linux for x86-64; --kernel names a file vmlinuz-VERSION, which `bloodhound image pull-kernel` brings", k.file)
 			}
 			e.plan.kernel, e.plan.append = k.file, commandLine
 			if e.plan.initrd, err = memory("initrd"); err != nil {

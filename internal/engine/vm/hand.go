@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -68,6 +69,9 @@ const answerWait = 30 * time.Second
 // Ask gives an order to the world whose socket is at path.
 func Ask(path string, r Request) (*Status, error) {
 	c, err := net.Dial("unix", path)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("the world here belongs to another user: %w; give orders as the user who runs it", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("no world runs in real time here: %w; start one with `bloodhound run --engine vm --async-vm`", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,6 +61,18 @@ func findKernel() (*kernel, error) {
 		}
 	}
 	return nil, errNoKernel
+}
+
+// isKernel reports whether a file has the header of a kernel: of the boot protocol (Documentation/arch/x86/boot.rst), or of an ELF file.
+func isKernel(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [0x206]byte
+	n, _ := io.ReadFull(f, head[:])
+	return n == len(head) && string(head[0x202:]) == "HdrS" || n >= 4 && string(head[:4]) == "\x7fELF"
 }
 
 func kernelOf(file string) *kernel {

@@ -134,11 +134,11 @@ func start(p plan) (m *machine, err error) {
 		return nil, err
 	}
 	m = &machine{plan: p, bell: -1, ended: make(chan struct{}), hang: hangWait}
-	defer func() {
+	defer func(made *machine) {
 		if err != nil {
-			m.close()
+			made.close()
 		}
-	}()
+	}(m)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

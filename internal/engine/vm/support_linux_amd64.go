@@ -15,6 +15,14 @@ import (
 var kinds = []fault.Kind{fault.Partition, fault.Clog, fault.SlowLink, fault.Reset, fault.Delay, fault.Drop, fault.Duplicate, fault.Reorder, fault.Corrupt,
 	fault.Crash, fault.PowerLoss, fault.Restart, fault.Pause, fault.OOM, fault.DiskFull}
 
+func kindNames() string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
+
 func injects(r *world.FaultRule) bool {
 	return !r.OnCalls() && slices.Contains(kinds, fault.Kind(r.Kind)) && (fault.Kind(r.Kind) != fault.PowerLoss || canLosePower())
 }
@@ -32,15 +40,23 @@ func losesPower(spec *world.Spec) bool {
 	})
 }
 
-// supported is a Spec without faults of presets that this engine does not inject, with a warning if there are such.
+// supported is a Spec without faults of presets that this engine does not inject, with warnings if there are such.
 func supported(spec *world.Spec) (*world.Spec, []string) {
 	able := func(r *world.FaultRule) bool { return r.ByUser || injects(r) || !fault.Known(fault.Kind(r.Kind)) }
+	moments := slices.ContainsFunc(spec.Faults.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && r.OnCalls() && !able(&r) })
 	own, left := fault.LeaveOut(spec, able)
 	own, _ = fault.AnySpeed(own)
-	if len(left) == 0 {
-		return own, nil
+	var warnings []string
+	if moments {
+		warnings = append(warnings, "the engine vm injects no faults at what programs do, so the rules of the preset at such moments are left out")
 	}
-	return own, []string{fmt.Sprintf("the engine vm does not inject %s, which the preset of faults has", strings.Join(left, ", "))}
+	left = slices.DeleteFunc(left, func(kind string) bool {
+		return slices.Contains(kinds, fault.Kind(kind)) && (fault.Kind(kind) != fault.PowerLoss || canLosePower())
+	})
+	if len(left) > 0 {
+		warnings = append(warnings, fmt.Sprintf("the engine vm does not inject %s, which the preset of faults has", strings.Join(left, ", ")))
+	}
+	return own, warnings
 }
 
 // Validate finds what a Spec asks for and this engine does not have.

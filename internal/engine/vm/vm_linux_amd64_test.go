@@ -229,7 +229,7 @@ func TestGuestsThatFail(t *testing.T) {
 		w     engine.World
 		wants []string
 	}{
-		{"a panic", w, []string{"as it does when it panics", "Kernel panic - not syncing: Out of memory", "world_memory_bytes", "this is its finding"}},
+		{"no memory", w, []string{"has no memory left of its", "Kernel panic - not syncing: Out of memory", "world_memory_bytes"}},
 		{"a kill", killed, []string{`the signal "killed"`, "use fewer --workers"}},
 		{"a hang", stopped, []string{"gave no sign for 2s", "use fewer --workers"}},
 	} {
@@ -296,7 +296,7 @@ func TestOrders(t *testing.T) {
 	if again := order(Request{Do: AskStatus}); !again.Paused || again.VirtualNs != first.VirtualNs {
 		t.Errorf("a paused world goes on: %+v, then %+v", first, again)
 	}
-	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named", "clock_skew on n1": "does not inject clock_skew", "sneeze on n1": "no kind of fault",
+	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named", "clock_skew on n1": "does not inject clock_skew; it injects partition", "crash on n1 at fsync": "leave its moment out", "sneeze on n1": "no kind of fault",
 		"crash on n1 when event > 5": "can begin now"} {
 		if _, err := Ask(socket, Request{Do: Inject, Fault: rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", rule, err, want)
@@ -359,6 +359,14 @@ func TestLacks(t *testing.T) {
 			t.Errorf("%s=%s: %v; want %q", c.name, c.value, err, c.want)
 		}
 	}
+	if isKernel(kernelFile) || isKernel(dir) {
+		t.Error("a script and a folder are kernels")
+	}
+	t.Setenv(RootVariable, kernelFile)
+	if _, err := (&Engine{}).prepare(""); err == nil || !strings.Contains(err.Error(), "is no folder; --base-image names one") {
+		t.Errorf("a file as the files of nodes: %v", err)
+	}
+	t.Setenv(RootVariable, "")
 	folder("lib/modules/9.9-test")
 	if _, err := kernelOf(kernelFile).load(); err == nil || !strings.Contains(err.Error(), "lacks the module fuse") {
 		t.Errorf("a kernel without modules: %v", err)
