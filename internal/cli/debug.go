@@ -120,6 +120,9 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	if d.project.spec == nil {
 		defer os.RemoveAll(d.project.state)
 	}
+	if err := repeats(d.spec, "bloodhound debug"); err != nil {
+		return err
+	}
 	if d.only, err = o.only(d.spec); err != nil {
 		return err
 	}
@@ -247,9 +250,6 @@ func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged,
 
 // debugSession makes the run once as it is, and then stops a second one where the options say.
 func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debugOptions) (*debug.Session, error) {
-	if err := repeats(d.spec, "bloodhound debug"); err != nil {
-		return nil, err
-	}
 	eng, err := engineFor(d.spec)
 	if err != nil {
 		return nil, failed(err)

@@ -10,11 +10,16 @@ import (
 // Doctor reports what this machine offers to the engine, and what to do about what is missing.
 func (*Engine) Doctor() []engine.Check {
 	qemu := engine.Check{Name: "QEMU", Required: true, Remedy: "install it (apt-get install qemu-system-x86), or name it by --qemu"}
-	if path, err := findQEMU(); err != nil {
+	path, err := findQEMU()
+	if err != nil {
 		qemu.Detail = err.Error()
 	} else {
 		qemu.OK, qemu.Detail = true, path
 	}
+	img := engine.Check{Name: "qemu-img, for debug", Remedy: "install it (apt-get install qemu-utils)"}
+	img.Detail, img.OK = findQEMUImg(path)
+	mke2fs := engine.Check{Name: "mke2fs, for losses of power", Remedy: "install it (apt-get install e2fsprogs)"}
+	mke2fs.Detail, mke2fs.OK = findMke2fs()
 	guest := engine.Check{Name: "kernel of the virtual machine", Required: true, Remedy: "`bloodhound image pull-kernel` gets Debian's, and --kernel names another one"}
 	if k, err := findKernel(); err != nil {
 		guest.Detail = err.Error()
@@ -23,7 +28,7 @@ func (*Engine) Doctor() []engine.Check {
 	} else {
 		guest.OK, guest.Detail = true, k.file
 	}
-	return []engine.Check{qemu, guest}
+	return []engine.Check{qemu, guest, img, mke2fs}
 }
 
 // PullKernel has apt-get bring Debian's kernel for virtual machines of clouds into a folder of the user's, which the engine then takes. It

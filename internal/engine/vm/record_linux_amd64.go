@@ -67,16 +67,24 @@ func (r *Recorder) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine
 	return w, nil
 }
 
+// findQEMUImg looks for the program qemu-img, beside QEMU first.
+func findQEMUImg(qemu string) (string, bool) {
+	for _, name := range []string{filepath.Join(filepath.Dir(qemu), "qemu-img"), "qemu-img"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
 func newRecording() (*Recording, error) {
 	qemu, err := findQEMU()
 	if err != nil {
 		return nil, err
 	}
-	program := filepath.Join(filepath.Dir(qemu), "qemu-img")
-	if _, err := os.Stat(program); err != nil {
-		if program, err = exec.LookPath("qemu-img"); err != nil {
-			return nil, errors.New("QEMU's snapshots need its program qemu-img, which is not there; install it (apt-get install qemu-utils)")
-		}
+	program, ok := findQEMUImg(qemu)
+	if !ok {
+		return nil, errors.New("QEMU's snapshots need its program qemu-img, which is not there; install it (apt-get install qemu-utils)")
 	}
 	r := &Recording{}
 	if r.plan.log, err = memory("replay"); err == nil {
