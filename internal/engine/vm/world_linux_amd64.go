@@ -58,6 +58,7 @@ type state struct {
 	Acts    []wire.Act         // not yet sent
 	Seeded  bool               // with what the tape has after the end of setup
 	HeldAt  heldAt
+	Jitter  jitter          // of the schedule
 	Files   map[string]bool // that were read
 	Console int             // bytes of the guest's console that are part of Sum
 	Kernel  string
@@ -173,7 +174,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 		if !w.Seeded && d.Phase != director.PhaseSetup {
 			w.reseed()
 		}
-		dueNs := min(d.Due, w.spec.MaxTimeNs)
+		dueNs := min(d.Due, w.spec.MaxTimeNs, w.jitter())
 		if w.hand != nil {
 			if err := w.obey(); err != nil {
 				return "", err
