@@ -42,7 +42,7 @@ func register(durable bool) func(*inproc.World) {
 			}
 		})
 		w.Client("client", func(p *inproc.Process) {
-			for i := range 10 {
+			for i := range 20 { // so many that each run reads what it has written
 				value := fmt.Sprint("v", i)
 				p.Operation(inproc.Op{Kind: "put", Key: "k", Input: value}, func() (string, error) {
 					_, err := p.Call("server", value, 100*time.Millisecond)
