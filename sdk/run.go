@@ -32,7 +32,6 @@ type Run struct {
 	cleanups []func()
 	done     bool
 	dir      string // for TempDir
-	dirs     int
 }
 
 // Count is what became of one kind of fault.
@@ -181,8 +180,7 @@ func (r *Run) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
 // TempDir makes an empty folder, which is removed after the test.
 func (r *Run) TempDir() string {
-	r.dirs++
-	dir, err := os.MkdirTemp(r.dir, fmt.Sprintf("%d-", r.dirs))
+	dir, err := os.MkdirTemp(r.dir, "")
 	if err != nil {
 		r.Fatalf("TempDir: %v", err)
 	}

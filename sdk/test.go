@@ -168,20 +168,14 @@ func (c Campaign) shrink(t *testing.T, tp tape.Tape, r *Run, body func(*Run)) (t
 	const most = 200
 	tries := 0
 	kept := r.src.Decisions()
-	with := func(list []tape.Decision) tape.Tape {
-		small := tape.Tape{Seed: tp.Seed, Edits: []tape.Edit{{Op: tape.Default, Stream: "**", To: tape.End}}}
-		for _, d := range list {
-			small.Edits = append(small.Edits, tape.Edit{Op: tape.Set, Stream: d.Stream, From: d.Index, Value: d.Value})
-		}
-		return small
-	}
 	for size := max(1, len(kept)/2); tries < most; {
 		smaller := false
 		for from := 0; from < len(kept) && tries < most; {
 			list := append(append([]tape.Decision(nil), kept[:from]...), kept[min(len(kept), from+size):]...)
 			tries++
-			if small := c.play(t, with(list), body); len(small.failures) > 0 {
-				tp, r, kept, smaller = with(list), small, list, true
+			fewer := tape.Replay(tp.Seed, list)
+			if small := c.play(t, fewer, body); len(small.failures) > 0 {
+				tp, r, kept, smaller = fewer, small, list, true
 				continue
 			}
 			from += size

@@ -177,9 +177,10 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 	if r.Jump == nil || ctx.Err() != nil {
 		return e, nil
 	}
+	switches := report.SwitchesOf(o)
 	for i, d := range o.Decisions {
 		if ns := o.DecisionsNs[i]; ns >= r.Jump.Before.AtNs && ns < r.Jump.After.AtNs {
-			e.Decided = append(e.Decided, report.Decided{Decision: d, AtNs: ns, What: report.Switched(o, i)})
+			e.Decided = append(e.Decided, report.Decided{Decision: d, AtNs: ns, What: switches.Says(i)})
 		}
 	}
 	for _, f := range o.Ledger.Injections {

@@ -397,6 +397,17 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 	}
 }
 
+// Mishap draws whether a fault happens that the program of a node makes itself, at a rate in parts per million, and counts it. Draw i belongs to call i, whatever the
+// phase; 0 never happens.
+func (p *Plan) Mishap(src Chooser, kind Kind, node string, ratePPM uint64) bool {
+	hit := src.Rare("fault/"+string(kind)+"/"+node, 2, max(1, ratePPM)) != 0
+	if !hit || ratePPM == 0 || !p.On || p.Calm {
+		return false
+	}
+	p.Ledger.DeliveredPacket(kind, 0)
+	return true
+}
+
 // RateStream is the stream whose one draw chooses the rate of a rule for a run. No seed chooses one, only an edit does.
 func RateStream(rule int) string { return "fault/rate/" + strconv.Itoa(rule) }
 

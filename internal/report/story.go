@@ -269,7 +269,7 @@ func ledger(b *strings.Builder, l *fault.Ledger) {
 // decisions shows those that a person can follow, with the times at which they were made: of a run that was shrunk all, since nothing
 // else is left in it that chance has decided, and of another one the faults.
 func decisions(b *strings.Builder, s *StoryOf) {
-	shown := 0
+	shown, switches := 0, SwitchesOf(s.Outcome)
 	for i, d := range s.Outcome.Decisions {
 		if s.Shrunk == nil && !strings.HasPrefix(d.Stream, "fault/") {
 			continue
@@ -279,7 +279,7 @@ func decisions(b *strings.Builder, s *StoryOf) {
 			return
 		}
 		fmt.Fprintf(b, "  %s%s: draw %d is %d of %d\n", decidedAt(s.Outcome, i), d.Stream, d.Index, d.Value, d.N)
-		if what := Switched(s.Outcome, i); what != "" {
+		if what := switches.Says(i); what != "" {
 			fmt.Fprintf(b, "  %*s  %s\n", len(decidedAt(s.Outcome, i)), "", what)
 		}
 	}

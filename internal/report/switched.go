@@ -12,9 +12,24 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
-// Switched says in words what a decision of a run means that switches a thread in the midst of its own code, and when it was made, where the run does not say
-// that of all decisions. Of any other decision it is empty.
-func Switched(o *check.Judged, decision int) string {
+// Switches says in words what decisions of a run mean that switch a thread in the midst of its own code. It reads each program's names once.
+type Switches struct {
+	of    *check.Judged
+	named map[string]*named // by the program's path in the world; nil where there are no names
+}
+
+// named is a program with the names of its blocks.
+type named struct {
+	blocks *code.Binary
+	names  *code.Names
+}
+
+// SwitchesOf are those of a run.
+func SwitchesOf(o *check.Judged) *Switches { return &Switches{o, map[string]*named{}} }
+
+// Says is what a decision means, and when it was made, where the run does not say that of all decisions. Of any other decision it is empty.
+func (w *Switches) Says(decision int) string {
+	o := w.of
 	stream, before := o.Decisions[decision].Stream, 0
 	for _, d := range o.Decisions[:decision] {
 		if d.Stream == stream {
@@ -37,7 +52,7 @@ func Switched(o *check.Judged, decision int) string {
 	}
 	where := "at " + s.Place.String()
 	if s.Program != "" {
-		where = nativePlace(o, s)
+		where = w.nativePlace(s)
 	}
 	text := fmt.Sprintf("thread %s gives way %s, %s", s.Thread, until, where)
 	if len(o.DecisionsNs) != len(o.Decisions) {
@@ -47,41 +62,54 @@ func Switched(o *check.Judged, decision int) string {
 }
 
 // nativePlace is where a thread of a native program was switched: the function and the line, if the program's file on this machine has them, and the address.
-func nativePlace(o *check.Judged, s *engine.Switch) string {
+func (w *Switches) nativePlace(s *engine.Switch) string {
 	at := fmt.Sprintf("%s+0x%x", s.Program, s.Address)
 	if s.Instructions == 1 {
 		at = "1 instruction behind " + at
 	} else {
 		at = fmt.Sprintf("%d instructions behind %s", s.Instructions, at)
 	}
-	i := slices.IndexFunc(o.Programs, func(p engine.Program) bool { return p.Path == s.Program })
-	if i < 0 {
+	p, known := w.named[s.Program]
+	if !known {
+		p = readNames(w.of, s.Program)
+		w.named[s.Program] = p
+	}
+	if p == nil {
 		return at
+	}
+	place, ok := p.blocks.Find(s.Address)
+	f := slices.IndexFunc(p.names.Functions, func(f code.Function) bool { return f.First <= place && place < f.Last })
+	if !ok || f < 0 {
+		return at
+	}
+	in := "in " + p.names.Functions[f].Name
+	if lines := p.names.Lines(place); len(lines) > 0 {
+		in += fmt.Sprintf(" (%s:%d)", filepath.Base(lines[0].File), lines[0].Line)
+	}
+	return in + ", " + at
+}
+
+// readNames reads the names of a program of a run from its file on this machine, or is nil.
+func readNames(o *check.Judged, program string) *named {
+	i := slices.IndexFunc(o.Programs, func(p engine.Program) bool { return p.Path == program })
+	if i < 0 {
+		return nil
 	}
 	file, err := os.ReadFile(o.Programs[i].File)
 	if err != nil {
-		return at
+		return nil
 	}
 	b, err := code.Analyse(file)
 	if err != nil {
-		return at
+		return nil
 	}
-	place, ok := b.Find(s.Address)
 	var debug []byte
 	if name := code.DebugFile(file); name != "" {
 		debug, _ = os.ReadFile(name) // most machines have none
 	}
 	names, err := code.NewNames(b, file, debug)
-	if !ok || err != nil {
-		return at
+	if err != nil {
+		return nil
 	}
-	f := slices.IndexFunc(names.Functions, func(f code.Function) bool { return f.First <= place && place < f.Last })
-	if f < 0 {
-		return at
-	}
-	in := "in " + names.Functions[f].Name
-	if lines := names.Lines(place); len(lines) > 0 {
-		in += fmt.Sprintf(" (%s:%d)", filepath.Base(lines[0].File), lines[0].Line)
-	}
-	return in + ", " + at
+	return &named{b, names}
 }

@@ -58,12 +58,12 @@ func TestSwitchOfNativeProgram(t *testing.T) {
 		`^$`,
 		`^2\.000000s: thread n1/0\.1 gives way for 16µs, ` + in + `1 instruction behind ` + at,
 	} {
-		if got := Switched(o, k); !regexp.MustCompile(want).MatchString(got) {
+		if got := SwitchesOf(o).Says(k); !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%q is not %s", got, want)
 		}
 	}
 	o.Programs = nil
-	if got, want := Switched(o, 2), regexp.MustCompile(`gives way for 16µs, 1 instruction behind `+at); !want.MatchString(got) {
+	if got, want := SwitchesOf(o).Says(2), regexp.MustCompile(`gives way for 16µs, 1 instruction behind `+at); !want.MatchString(got) {
 		t.Errorf("%q is not %s", got, want)
 	}
 }

@@ -15,13 +15,9 @@ func (n *Node) Mishap(kind string, rate float64) bool {
 	if !(rate >= 0 && rate <= 1) || kind == "" {
 		panic(fmt.Sprintf("inproc: Mishap(%q, %v) on node %s; it needs a kind and a chance, from 0 to 1", kind, rate, n.name))
 	}
-	r := n.run
-	plan := r.director.Plan
-	// Draw i belongs to call i, whatever the phase.
-	if rate == 0 || r.src.Rare("fault/"+kind+"/"+n.name, 2, max(1, uint64(rate*tape.Certain))) == 0 || !plan.On || plan.Calm {
+	if r := n.run; rate == 0 || !r.director.Plan.Mishap(r.src, fault.Kind(kind), n.name, max(1, uint64(rate*tape.Certain))) {
 		return false
 	}
-	plan.Ledger.DeliveredPacket(fault.Kind(kind), 0)
 	n.mishap = &ref{kind: fault.Kind(kind), own: true}
 	return true
 }

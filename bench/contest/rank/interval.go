@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cause"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
 
@@ -16,43 +17,10 @@ const resamples = 2000
 // Interval is a range of a value. High may be +Inf, and Low 0, where the samples leave an end open.
 type Interval struct{ Low, High float64 }
 
-// Share is the interval of a probability of which so many of n trials show the event (Clopper and Pearson, "The Use of Confidence or Fiducial Limits
-// Illustrated in the Case of the Binomial", 1934): exact, and never too narrow. Without trials it is all from 0 to 1.
+// Share is the exact interval of a probability of which so many of n trials show the event. Without trials it is all from 0 to 1.
 func Share(found, n int) Interval {
-	const tail = (1 - Confidence) / 2
-	i := Interval{0, 1}
-	if found > 0 {
-		i.Low = root(func(p float64) bool { return 1-atMost(found-1, n, p) < tail })
-	}
-	if found < n {
-		i.High = root(func(p float64) bool { return atMost(found, n, p) > tail })
-	}
-	return i
-}
-
-// atMost is the probability of at most k events in n trials.
-func atMost(k, n int, p float64) float64 {
-	sum := 0.0
-	for i := range k + 1 {
-		a, _ := math.Lgamma(float64(n + 1))
-		b, _ := math.Lgamma(float64(i + 1))
-		c, _ := math.Lgamma(float64(n - i + 1))
-		sum += math.Exp(a - b - c + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
-	}
-	return sum
-}
-
-// root is where a condition that holds for small p ends, between 0 and 1.
-func root(holds func(p float64) bool) float64 {
-	low, high := 0.0, 1.0
-	for range 50 {
-		if middle := (low + high) / 2; holds(middle) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return (low + high) / 2
+	low, high := cause.Interval(found, n)
+	return Interval{low, high}
 }
 
 // MedianRatio is the median of base divided by that of x, and the interval of this ratio: the percentiles of samples that are drawn anew from both (Efron and

@@ -26,12 +26,9 @@ func (d *Director) Mishap(n *Notice) (answer string) {
 	}
 	switch {
 	case fields[0] == "mishap" && len(fields) == 3:
-		// Draw i belongs to call i, whatever the phase.
-		hit := d.tape.Rare("fault/"+fields[1]+"/"+node, 2, max(1, number)) != 0
-		if !hit || number == 0 || !d.Plan.On || d.Plan.Calm {
+		if !d.Plan.Mishap(d.tape, kind, node, number) {
 			return "0"
 		}
-		d.Plan.Ledger.DeliveredPacket(kind, 0)
 		d.act.Happen(node, "mishap", 0, fields[1])
 		return "1"
 	case fields[0] == "choose" && number > 0:

@@ -3,7 +3,6 @@ package vm
 import (
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 )
 
@@ -29,7 +28,7 @@ type jitter struct {
 // jitter has nodes stand still and go on, and gives the time at which it is due again.
 func (w *World) jitter() (dueNs int64) {
 	j := &w.Jitter
-	if !w.Seeded || w.director.Phase == director.PhaseSetup {
+	if !w.Seeded { // setup is not over
 		return w.spec.MaxTimeNs
 	}
 	if j.FromNs > 0 && !j.Still && w.NowNs >= j.FromNs {

@@ -23,8 +23,11 @@ func kindNames() string {
 	return strings.Join(names, ", ")
 }
 
-func injects(r *world.FaultRule) bool {
-	return !r.OnCalls() && slices.Contains(kinds, fault.Kind(r.Kind)) && (fault.Kind(r.Kind) != fault.PowerLoss || canLosePower())
+func injects(r *world.FaultRule) bool { return !r.OnCalls() && has(fault.Kind(r.Kind)) }
+
+// has reports whether this engine injects a kind of fault on this machine.
+func has(k fault.Kind) bool {
+	return slices.Contains(kinds, k) && (k != fault.PowerLoss || canLosePower())
 }
 
 // canLosePower reports whether nodes can have disks.
@@ -50,9 +53,7 @@ func supported(spec *world.Spec) (*world.Spec, []string) {
 	if moments {
 		warnings = append(warnings, "the engine vm injects no faults at what programs do, so the rules of the preset at such moments are left out")
 	}
-	left = slices.DeleteFunc(left, func(kind string) bool {
-		return slices.Contains(kinds, fault.Kind(kind)) && (fault.Kind(kind) != fault.PowerLoss || canLosePower())
-	})
+	left = slices.DeleteFunc(left, func(kind string) bool { return has(fault.Kind(kind)) })
 	if len(left) > 0 {
 		warnings = append(warnings, fmt.Sprintf("the engine vm does not inject %s, which the preset of faults has", strings.Join(left, ", ")))
 	}
