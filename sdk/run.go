@@ -30,6 +30,7 @@ type Run struct {
 	story    []string
 	failures []string
 	cleanups []func()
+	late     sync.WaitGroup // calls that are made later
 	done     bool
 	dir      string // for TempDir
 }
@@ -61,6 +62,13 @@ func (r *Run) Mishap(kind string, rate float64) bool {
 	r.unseen = append(r.unseen, kind)
 	r.note("fault %s at call %d", kind, c.Asked)
 	return true
+}
+
+// expect notes that a fault might happen.
+func (r *Run) expect(kind string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.count(kind)
 }
 
 // observed notes that the program has looked at the error of a fault.
@@ -102,6 +110,14 @@ func (r *Run) note(format string, args ...any) {
 // Sleep waits for d (Source).
 func (r *Run) Sleep(d time.Duration) { time.Sleep(d) }
 
+// Later does something after d, beside the caller. Quiet and the end of the run wait for it.
+func (r *Run) Later(d time.Duration, do func()) {
+	r.late.Go(func() {
+		time.Sleep(d)
+		do()
+	})
+}
+
 // Choose draws a number from 0 to k-1, for inputs of the test. name is that of the choice. Shrinking prefers 0: let it stand for the simplest.
 func (r *Run) Choose(name string, k int) int {
 	if k < 1 {
@@ -115,8 +131,9 @@ func (r *Run) Choose(name string, k int) int {
 	return int(r.src.Choose("choice/"+name, uint64(k)))
 }
 
-// Quiet ends the faults; in a world of Bloodhound, also those that the world injects. What the test checks afterwards must hold although earlier calls failed.
+// Quiet ends the faults, and waits for late calls; in a world of Bloodhound, it also ends those that the world injects. What the test checks afterwards must hold although earlier calls failed.
 func (r *Run) Quiet() {
+	defer r.late.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.calm {
@@ -196,6 +213,7 @@ func play(t *testing.T, tp tape.Tape, by *surroundings, body func(*Run)) *Run {
 	go func() {
 		defer close(ended)
 		defer func() {
+			r.late.Wait()
 			for len(r.cleanups) > 0 {
 				last := len(r.cleanups) - 1
 				f := r.cleanups[last]

@@ -16,7 +16,6 @@ package sdk
 
 import (
 	"errors"
-	"io"
 	"time"
 )
 
@@ -26,86 +25,6 @@ type Source interface {
 	// with a rate of 0, which never happens.
 	Mishap(kind string, rate float64) bool
 	Sleep(d time.Duration)
-}
-
-// Rates are the probabilities of what happens to a call in place of its success, each from 0 to 1.
-type Rates struct {
-	Before float64 // an error, and nothing was done
-	After  float64 // the same error, and it was done: the answer is lost
-	Late   float64 // the same error, and it is done after Delay
-	Twice  float64 // it is done twice
-	Slow   float64 // it is done, and takes Delay longer
-	// Delay is that of Late and Slow; 0 is 100 ms.
-	Delay time.Duration
-}
-
-// Way is what happens to a call.
-type Way uint8
-
-const (
-	Fine Way = iota
-	Before
-	After
-	Late
-	Twice
-	Slow
-	ways
-)
-
-var suffixes = [ways]string{Before: "_before", After: "_after", Late: "_late", Twice: "_twice", Slow: "_slow"}
-
-// Point is a call at which faults happen, for packages that wrap a dependency.
-type Point struct {
-	Delay time.Duration
-	rates [ways]float64
-	kinds [ways]string
-	off   bool
-}
-
-// NewPoint makes the point of an operation of a dependency, such as "commit" of "db". Its faults are db_commit_before, db_commit_after and so on. It panics if a rate is not
-// between 0 and 1.
-func NewPoint(dependency, operation string, r Rates) *Point {
-	p := &Point{Delay: r.Delay, rates: [ways]float64{Before: r.Before, After: r.After, Late: r.Late, Twice: r.Twice, Slow: r.Slow}, off: true}
-	if p.Delay == 0 {
-		p.Delay = 100 * time.Millisecond
-	}
-	for w, rate := range p.rates {
-		if !(rate >= 0 && rate <= 1) {
-			panic("sdk: the rate of " + dependency + "_" + operation + suffixes[w] + " is not between 0 and 1")
-		}
-		p.kinds[w] = dependency + "_" + operation + suffixes[w]
-		p.off = p.off && rate == 0
-	}
-	return p
-}
-
-// Way decides what happens to the next call, and waits if that is to be slow.
-func (p *Point) Way(s Source) Way {
-	if p.off {
-		return Fine
-	}
-	way := Fine
-	for w := Before; w < ways; w++ {
-		switch {
-		case p.rates[w] == 0:
-		case way != Fine:
-			s.Mishap(p.kinds[w], 0) // one happens, and the draws of the others must not shift if it is taken away
-		case s.Mishap(p.kinds[w], p.rates[w]):
-			way = w
-		}
-	}
-	if way == Slow {
-		s.Sleep(p.Delay)
-	}
-	return way
-}
-
-// Lost is the error of a call whose fault has way. It wraps cause, or io.ErrUnexpectedEOF without one: what a client sees whose connection ends.
-func (p *Point) Lost(s Source, way Way, cause error) error {
-	if cause == nil {
-		cause = io.ErrUnexpectedEOF
-	}
-	return &Error{kind: p.kinds[way], cause: cause, source: s}
 }
 
 // Error is the error of a call that a fault made. Its text does not reveal whether the call took effect.

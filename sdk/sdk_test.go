@@ -3,25 +3,27 @@ package sdk
 import (
 	"errors"
 	"io"
+	"math"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
 
 // pays is a program that pays by a call, and tries again when it fails.
 func pays(r *Run, rates Rates, check func(charged int)) {
-	at := NewPoint("pay", "charge", rates)
+	at := NewPoint(r, "pay", "charge", rates)
 	charged := 0
 	for range 5 {
-		way := at.Way(r)
-		if way != Before {
+		call := at.Call()
+		if call.Way != Before {
 			charged++
 		}
-		if way != Before && way != After {
+		if call.Way != Before && call.Way != After {
 			break
 		}
-		if err := at.Lost(r, way, nil); !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err := call.Error(nil); !errors.Is(err, io.ErrUnexpectedEOF) {
 			r.Fatalf("an error is %v", err)
 		}
 	}
@@ -61,7 +63,11 @@ func TestLittleEvidence(t *testing.T) {
 	}{
 		{"no call", func(*Run) {}, "no call was made"},
 		{"no fault", func(r *Run) { pays(r, Rates{Before: 1e-6}, holds) }, "pay_charge_before never happened in 100 calls"},
-		{"nobody looks", func(r *Run) { NewPoint("pay", "charge", Rates{After: 0.5}).Way(r) }, "neither looked at an error"},
+		{"no such call", func(r *Run) {
+			NewPoint(r, "pay", "refund", Rates{After: 0.5})
+			pays(r, Rates{Before: 0.1}, holds)
+		}, "pay_refund_after could not happen"},
+		{"nobody looks", func(r *Run) { NewPoint(r, "pay", "charge", Rates{After: 0.5}).Call() }, "neither looked at an error"},
 		{"broken before", func(r *Run) { r.Errorf("broken") }, "fails without any fault"},
 		{"panic", func(r *Run) { pays(r, Rates{Before: 0.1}, func(int) { panic("at the disco") }) }, "at the disco"},
 		{"FailNow", func(r *Run) { r.FailNow() }, "fails without any fault"},
@@ -89,14 +95,14 @@ func TestRunsThatDoNotRepeat(t *testing.T) {
 func TestQuietAndBubbles(t *testing.T) {
 	began := time.Now()
 	Campaign{Runs: 20, Bubble: true}.Test(t, func(r *Run) {
-		at := NewPoint("db", "exec", Rates{Slow: 0.5, Delay: time.Hour})
+		at := NewPoint(r, "db", "exec", Rates{Slow: 0.5, Delay: time.Hour})
 		for range 10 {
-			at.Way(r)
+			at.Call()
 		}
 		r.Quiet()
 		before := time.Now()
 		for range 100 {
-			if at.Way(r) != Fine {
+			if at.Call().Way != Fine {
 				r.Errorf("a fault after Quiet")
 			}
 		}
@@ -123,5 +129,53 @@ func TestCleanup(t *testing.T) {
 	})
 	if strings.Join(order, " ") != "last first" {
 		t.Errorf("cleanups ran so: %v", order)
+	}
+}
+
+// Quiet waits for late calls.
+func TestLateCalls(t *testing.T) {
+	Campaign{Runs: 5, Bubble: true}.Test(t, func(r *Run) {
+		at := NewPoint(r, "pay", "charge", Rates{Late: 0.5, Delay: time.Hour})
+		var charged atomic.Int64
+		for range 10 {
+			switch call := at.Call(); call.Way {
+			case Late:
+				at.Later(func() { charged.Add(1) })
+			default:
+				charged.Add(1)
+			}
+			time.Sleep(2 * time.Hour) // in the bubble: a late call is over
+		}
+		at.Call()
+		if r.Quiet(); charged.Load() != 10 {
+			r.Errorf("charged %d times", charged.Load())
+		}
+	})
+}
+
+// source is one that cannot make calls later, as a process of a world is.
+type source struct{}
+
+func (source) Mishap(string, float64) bool { return false }
+func (source) Sleep(time.Duration)         {}
+
+// What cannot be is refused, with the name of the fault.
+func TestRefused(t *testing.T) {
+	for want, make := range map[string]func(){
+		"rate 1.5 of db_exec_before is not": func() { NewPoint(source{}, "db", "exec", Rates{Before: 1.5}) },
+		"rate -1 of db_exec_503_after":      func() { NewPoint(source{}, "db", "exec", Rates{}, Answer{Name: "503", After: -1}) },
+		"rate NaN of db_bad_conn":           func() { NewFault(source{}, "db_bad_conn", math.NaN()) },
+		`"db_or der_late" is no name`:       func() { NewFault(source{}, "db_or der_late", 0) },
+		"nothing decides":                   func() { NewPoint(nil, "db", "exec", Rates{Before: 0.1}) },
+		"db_exec cannot be late here":       func() { NewPoint(source{}, "db", "exec", Rates{Late: 0.1}) },
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p == nil || !strings.Contains(p.(string), want) {
+					t.Errorf("not %q, but %v", want, p)
+				}
+			}()
+			make()
+		}()
 	}
 }

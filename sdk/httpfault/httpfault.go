@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/bloodhound-dst/bloodhound/sdk"
 )
@@ -42,81 +41,39 @@ type Answer struct {
 // route is a Route that is ready.
 type route struct {
 	*sdk.Point
-	operation string
-	cut       string
-	cutRate   float64
-	answers   []answer
-}
-
-type answer struct {
-	Answer
-	before, after string
+	cut     *sdk.Fault
+	answers []Answer
 }
 
 // faults are those of a service.
 type faults struct {
-	source sdk.Source
 	mux    *http.ServeMux
 	routes map[string]*route
 }
 
 func prepare(name string, source sdk.Source, list []Route) *faults {
-	f := &faults{source, http.NewServeMux(), map[string]*route{}}
+	f := &faults{http.NewServeMux(), map[string]*route{}}
 	for _, r := range list {
-		if r.Operation == "" || strings.ContainsAny(r.Operation, "/ *") {
-			panic(fmt.Sprintf("httpfault: the route %q of %s needs an operation, a word without slashes", r.Pattern, name))
+		if r.Operation == "" {
+			panic(fmt.Sprintf("httpfault: the route %q of %s needs an operation, its name in the ledger", r.Pattern, name))
 		}
-		ready := &route{Point: sdk.NewPoint(name, r.Operation, r.Rates), operation: r.Operation, cut: name + "_" + r.Operation + "_cut", cutRate: rate(r.CutBody)}
+		var answers []sdk.Answer
 		for _, a := range r.Answers {
 			if a.Status < 200 || a.Status > 999 {
 				panic(fmt.Sprintf("httpfault: %d of %s %s is no status of an answer", a.Status, name, r.Operation))
 			}
-			kind := name + "_" + r.Operation + "_" + strconv.Itoa(a.Status)
-			if a.Breach {
-				kind = name + "_" + r.Operation + "_breach_" + strconv.Itoa(a.Status)
-			}
-			rate(a.Before)
-			rate(a.After)
-			ready.answers = append(ready.answers, answer{a, kind + "_before", kind + "_after"})
+			answers = append(answers, sdk.Answer{Name: strconv.Itoa(a.Status), Before: a.Before, After: a.After, Breach: a.Breach})
 		}
 		f.mux.HandleFunc(r.Pattern, func(http.ResponseWriter, *http.Request) {})
-		f.routes[r.Pattern] = ready
+		f.routes[r.Pattern] = &route{sdk.NewPoint(source, name, r.Operation, r.Rates, answers...), sdk.NewFault(source, name+"_"+r.Operation+"_cut", r.CutBody), r.Answers}
 	}
 	return f
-}
-
-func rate(p float64) float64 {
-	if !(p >= 0 && p <= 1) {
-		panic(fmt.Sprintf("httpfault: the rate %v is not between 0 and 1", p))
-	}
-	return p
 }
 
 // of finds the route of a request, or nil.
 func (f *faults) of(r *http.Request) *route {
 	_, pattern := f.mux.Handler(r)
 	return f.routes[pattern]
-}
-
-// given decides which answer the service gives in place of its own, and whether it handles the request before. There is none if something else has happened (taken).
-func (r *route) given(s sdk.Source, taken bool) (a *answer, after bool) {
-	for i := range r.answers {
-		x := &r.answers[i]
-		for _, late := range []bool{false, true} {
-			kind, rate := x.before, x.Before
-			if late {
-				kind, rate = x.after, x.After
-			}
-			switch {
-			case rate == 0:
-			case taken || a != nil:
-				s.Mishap(kind, 0) // see Point.Way
-			case s.Mishap(kind, rate):
-				a, after = x, late
-			}
-		}
-	}
-	return a, after
 }
 
 // Transport makes requests by next (http.DefaultTransport if it is nil) that fail by the routes, as source decides. name is that of the service in the ledger. It
@@ -139,28 +96,29 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if at == nil {
 		return t.next.RoundTrip(r)
 	}
-	way := at.Way(t.source)
-	given, after := at.given(t.source, way != sdk.Fine)
-	switch {
-	case way == sdk.Before:
+	call := at.Call()
+	lost := func() (*http.Response, error) {
+		if call.Answer >= 0 {
+			return at.answers[call.Answer].response(r), nil
+		}
+		return nil, call.Error(nil)
+	}
+	switch call.Way {
+	case sdk.Before:
 		closeBody(r)
-		return nil, at.Lost(t.source, way, nil)
-	case way == sdk.Late:
+		return lost()
+	case sdk.Late:
 		later, err := copyOf(r)
 		if err != nil {
 			return nil, err
 		}
-		go func() {
-			time.Sleep(at.Delay)
+		at.Later(func() {
 			if answer, err := t.next.RoundTrip(later); err == nil {
 				drain(answer)
 			}
-		}()
-		return nil, at.Lost(t.source, way, nil)
-	case given != nil && !after:
-		closeBody(r)
-		return given.response(r), nil
-	case way == sdk.Twice:
+		})
+		return lost()
+	case sdk.Twice:
 		first, err := copyOf(r)
 		if err != nil {
 			return nil, err
@@ -173,13 +131,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case way == sdk.After:
+	case call.Way == sdk.After:
 		drain(answer)
-		return nil, at.Lost(t.source, way, nil)
-	case given != nil:
-		drain(answer)
-		return given.response(r), nil
-	case at.cutRate > 0 && t.source.Mishap(at.cut, at.cutRate):
+		return lost()
+	case at.cut.Happens(false):
 		return cut(answer)
 	}
 	return answer, nil
@@ -212,7 +167,7 @@ func copyOf(r *http.Request) (*http.Request, error) {
 	return twin, nil
 }
 
-func (a *answer) response(r *http.Request) *http.Response {
+func (a Answer) response(r *http.Request) *http.Response {
 	header := http.Header{}
 	maps.Copy(header, a.Header.Clone())
 	return &http.Response{
@@ -260,24 +215,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	way := at.Way(h.source)
-	given, after := at.given(h.source, way != sdk.Fine)
-	if way == sdk.Before {
-		panic(http.ErrAbortHandler)
-	}
-	if given != nil && !after {
-		given.write(w)
-		return
-	}
-	if way == sdk.After || given != nil {
-		h.next.ServeHTTP(nowhere{http.Header{}}, r)
-		if way == sdk.After {
+	call := at.Call()
+	if call.Way == sdk.Before || call.Way == sdk.After {
+		if call.Way == sdk.After {
+			h.next.ServeHTTP(nowhere{http.Header{}}, r)
+		}
+		if call.Answer < 0 {
 			panic(http.ErrAbortHandler)
 		}
-		given.write(w)
+		at.answers[call.Answer].write(w)
 		return
 	}
-	if at.cutRate > 0 && h.source.Mishap(at.cut, at.cutRate) {
+	if at.cut.Happens(false) {
 		whole := &kept{ResponseWriter: w, status: http.StatusOK}
 		h.next.ServeHTTP(whole, r)
 		w.Header().Set("Content-Length", strconv.Itoa(whole.body.Len()))
@@ -288,7 +237,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r)
 }
 
-func (a *answer) write(w http.ResponseWriter) {
+func (a Answer) write(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.Header.Clone())
 	w.WriteHeader(a.Status)
 	io.WriteString(w, a.Body)

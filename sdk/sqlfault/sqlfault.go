@@ -12,7 +12,6 @@ import (
 	"io"
 	"reflect"
 	"sync"
-	"time"
 
 	"github.com/bloodhound-dst/bloodhound/sdk"
 )
@@ -26,10 +25,8 @@ type Faults struct {
 
 // points are the calls that fail.
 type points struct {
-	source                                                             sdk.Source
 	connect, ping, begin, prepare, exec, query, rows, commit, rollback *sdk.Point
-	badConn                                                            string
-	badRate                                                            float64
+	badConn                                                            *sdk.Fault
 }
 
 // Wrap gives a connector for sql.OpenDB whose calls fail by f, as source decides. name is that of the database in the ledger. It panics at rates that
@@ -39,12 +36,12 @@ func Wrap(c driver.Connector, name string, f Faults, source sdk.Source) driver.C
 		if r.Twice != 0 && operation != "exec" || r.Late != 0 && operation != "exec" && operation != "commit" {
 			panic("sqlfault: " + operation + " of " + name + " cannot be late or twice: only exec can, and commit can be late")
 		}
-		return sdk.NewPoint(name, operation, r)
+		return sdk.NewPoint(source, name, operation, r)
 	}
 	return &connector{c, &points{
-		source: source, connect: at("connect", f.Connect), ping: at("ping", f.Ping), begin: at("begin", f.Begin), prepare: at("prepare", f.Prepare), exec: at("exec", f.Exec),
+		connect: at("connect", f.Connect), ping: at("ping", f.Ping), begin: at("begin", f.Begin), prepare: at("prepare", f.Prepare), exec: at("exec", f.Exec),
 		query: at("query", f.Query), rows: at("rows", f.Rows), commit: at("commit", f.Commit), rollback: at("rollback", f.Rollback),
-		badConn: name + "_bad_conn", badRate: f.BadConn,
+		badConn: sdk.NewFault(source, name+"_bad_conn", f.BadConn),
 	}}
 }
 
@@ -70,17 +67,17 @@ type connector struct {
 }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	way := c.connect.Way(c.source)
-	if way == sdk.Before {
-		return nil, c.connect.Lost(c.source, way, nil)
+	call := c.connect.Call()
+	if call.Way == sdk.Before {
+		return nil, call.Error(nil)
 	}
 	under, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if way == sdk.After {
+	if call.Way == sdk.After {
 		under.Close()
-		return nil, c.connect.Lost(c.source, way, nil)
+		return nil, call.Error(nil)
 	}
 	return &conn{Conn: under, points: c.points}, nil
 }
@@ -109,32 +106,31 @@ func (c *conn) call(ctx context.Context, p *sdk.Point, do func(context.Context) 
 	if c.gone {
 		return driver.ErrBadConn
 	}
-	if c.badRate > 0 && c.source.Mishap(c.badConn, c.badRate) {
+	if c.badConn.Happens(false) {
 		c.gone = true
 		return driver.ErrBadConn
 	}
-	way := p.Way(c.source)
-	switch way {
+	call := p.Call()
+	switch call.Way {
 	case sdk.Before:
 	case sdk.Late:
 		c.mu.Lock()
-		go func() {
+		p.Later(func() {
 			defer c.mu.Unlock()
-			time.Sleep(p.Delay)
 			do(context.WithoutCancel(ctx)) // it was sent: the caller's patience matters no more, nor does the result
-		}()
+		})
 	case sdk.Twice:
 		if err := do(ctx); err != nil {
 			return err
 		}
 		return do(ctx)
 	default:
-		if err := do(ctx); err != nil || way != sdk.After {
+		if err := do(ctx); err != nil || call.Way != sdk.After {
 			return err
 		}
 	}
 	c.gone = true
-	return p.Lost(c.source, way, nil)
+	return call.Error(nil)
 }
 
 // Close closes the connection, once late calls on it are over.
