@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"history"},
 	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage"},
 	{"internal/fault", "sdk"},
-	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault"},
+	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault"},
 	{"internal/model"},
 	{"internal/engine"},
 	{"internal/engine/director"},
@@ -81,6 +81,12 @@ var inert = []string{"Major", "Minor", "Mkdev", "ErrnoName", "SignalName", "Byte
 
 // public are the packages that users import, each with the rooms below it.
 var public = []string{"live", "sdk", "sim", "check", "history", "tla", "examples"}
+
+// wrapped are the libraries that a public package wraps: who uses it has them, and its signatures name their types.
+var wrapped = map[string][]string{
+	"sdk/grpcfault":  {"google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
+	"sdk/redisfault": {"github.com/redis/go-redis/v9"},
+}
 
 // insiders are files of examples that import internal packages, each with the reason.
 var insiders = map[string]string{
@@ -279,6 +285,9 @@ func foreigners(s *source) map[string]string {
 		name := path.Base(p)
 		if i := node.(*ast.ImportSpec); i.Name != nil {
 			name = i.Name.Name
+		}
+		if slices.Contains(wrapped[s.pkg], p) {
+			continue
 		}
 		if strings.HasPrefix(p, module+"internal/") || !strings.HasPrefix(p, module) && strings.Contains(strings.SplitN(p, "/", 2)[0], ".") {
 			foreign[name] = p

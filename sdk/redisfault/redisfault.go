@@ -1,0 +1,253 @@
+// Package redisfault has commands of go-redis fail as package sdk decides, by a hook. Besides lost commands and answers, the server may answer the errors of its catalogue, such as LOADING, and
+// errors that breach its contract, which are a class of their own.
+//
+// Faults of commands are above the tries of the client, which tries again by itself what fails on a connection (redis.Options.MaxRetries). Those of connections are below: an INCR
+// whose answer is lost is then made again.
+package redisfault
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/bloodhound-dst/bloodhound/sdk"
+)
+
+// Faults are the rates of each kind of call.
+type Faults struct {
+	Commands []Command
+	// Pipeline is of pipelines, Transaction of those between MULTI and EXEC, each as a whole.
+	Pipeline, Transaction sdk.Rates
+	// Dial is of new connections: refused before, or ended after they were made. It has no Late and Twice.
+	Dial sdk.Rates
+	// Connection is of what is written to a connection at once, a command or a pipeline, and of its answer. It has no Late and Twice.
+	Connection sdk.Rates
+}
+
+// Command is commands that fail alike, where they are no part of a pipeline.
+type Command struct {
+	// Names are those of the commands, such as "set" and "incrby"; none stands for all others.
+	Names []string
+	// Operation is its name in the ledger, such as "write".
+	Operation string
+	sdk.Rates
+	Answers []Answer
+}
+
+// Answer is an error that the server may answer in place of success.
+type Answer struct {
+	// Message begins with the code, in capital letters, such as "LOADING Redis is loading the dataset in memory".
+	Message string
+	// Before and After are the probabilities that it is answered before the command is executed, which then does not happen, and after.
+	Before, After float64
+	// Breach says that the server's contract has no such answer.
+	Breach bool
+}
+
+// reply is an error that a server answers (redis.Error).
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+// Hook is for AddHook of a client, before it has connections: its commands fail by f, as source decides. name is that of the server in the ledger. It panics at faults that cannot be.
+func Hook(name string, source sdk.Source, f Faults) redis.Hook {
+	h := &hook{commands: map[string]*command{}}
+	for _, c := range f.Commands {
+		if c.Operation == "" {
+			panic(fmt.Sprintf("redisfault: the commands %v of %s need an operation, their name in the ledger", c.Names, name))
+		}
+		var answers []sdk.Answer
+		for _, a := range c.Answers {
+			code, _, _ := strings.Cut(a.Message, " ")
+			if code == "" || code != strings.ToUpper(code) {
+				panic(fmt.Sprintf("redisfault: the answer %q of %s %s begins with no code, such as ERR or LOADING", a.Message, name, c.Operation))
+			}
+			answers = append(answers, sdk.Answer{Name: strings.ToLower(code), Before: a.Before, After: a.After, Breach: a.Breach})
+		}
+		p := &command{sdk.NewPoint(source, name, c.Operation, c.Rates, answers...), c.Answers}
+		for _, n := range c.Names {
+			if n != strings.ToLower(n) || h.commands[n] != nil {
+				panic(fmt.Sprintf("redisfault: %q of %s is no command in small letters, or it is there twice", n, name))
+			}
+			h.commands[n] = p
+		}
+		if len(c.Names) == 0 && h.others != nil {
+			panic(fmt.Sprintf("redisfault: two Commands of %s stand for all others", name))
+		} else if len(c.Names) == 0 {
+			h.others = p
+		}
+	}
+	for what, r := range map[string]sdk.Rates{"Dial": f.Dial, "Connection": f.Connection} {
+		if r.Late != 0 || r.Twice != 0 {
+			panic(fmt.Sprintf("redisfault: %s of %s cannot be late or twice; commands and pipelines can", what, name))
+		}
+	}
+	h.pipeline, h.transaction = sdk.NewPoint(source, name, "pipeline", f.Pipeline), sdk.NewPoint(source, name, "transaction", f.Transaction)
+	h.dial, h.connection = sdk.NewPoint(source, name, "dial", f.Dial), sdk.NewPoint(source, name, "connection", f.Connection)
+	return h
+}
+
+type hook struct {
+	commands                                map[string]*command
+	others                                  *command // or nil
+	pipeline, transaction, dial, connection *sdk.Point
+}
+
+type command struct {
+	*sdk.Point
+	answers []Answer
+}
+
+// ProcessHook makes a command (redis.Hook).
+func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		p := h.commands[cmd.Name()]
+		if p == nil {
+			p = h.others
+		}
+		if p == nil {
+			return next(ctx, cmd)
+		}
+		return do(ctx, p.Point, p.answers, []redis.Cmder{cmd}, func(ctx context.Context, list []redis.Cmder) error { return next(ctx, list[0]) })
+	}
+}
+
+// ProcessPipelineHook makes a pipeline (redis.Hook).
+func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, list []redis.Cmder) error {
+		p := h.pipeline
+		if len(list) > 0 && list[0].Name() == "multi" {
+			p = h.transaction
+		}
+		return do(ctx, p, nil, list, next)
+	}
+}
+
+// do makes commands at a point. What must not reach the caller is made with copies of them.
+func do(ctx context.Context, p *sdk.Point, answers []Answer, list []redis.Cmder, next func(context.Context, []redis.Cmder) error) error {
+	call := p.Call()
+	switch call.Way {
+	case sdk.Before:
+	case sdk.After:
+		twins := copyOf(list)
+		if err := next(ctx, twins); err != nil && err != redis.Nil {
+			for i, twin := range twins {
+				list[i].SetErr(twin.Err())
+			}
+			return err
+		}
+	case sdk.Late:
+		twins := copyOf(list)
+		p.Later(func() { next(context.WithoutCancel(ctx), twins) }) // nobody waits for its result
+	case sdk.Twice:
+		next(ctx, copyOf(list)) // the caller gets the second answer
+		return next(ctx, list)
+	default:
+		return next(ctx, list)
+	}
+	var cause error
+	if call.Answer >= 0 {
+		cause = reply(answers[call.Answer].Message)
+	}
+	err := call.Error(cause)
+	for _, cmd := range list {
+		cmd.SetErr(err)
+	}
+	return err
+}
+
+// copyOf is commands that their owner does not change.
+func copyOf(list []redis.Cmder) []redis.Cmder {
+	twins := make([]redis.Cmder, len(list))
+	for i, cmd := range list {
+		twins[i] = cmd.Clone()
+		for k, arg := range twins[i].Args() {
+			if b, ok := arg.([]byte); ok {
+				twins[i].Args()[k] = bytes.Clone(b)
+			}
+		}
+	}
+	return twins
+}
+
+// DialHook makes a connection (redis.Hook).
+func (h *hook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		call := h.dial.Call()
+		if call.Way == sdk.Before {
+			return nil, call.Error(nil)
+		}
+		under, err := next(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if call.Way == sdk.After {
+			under.Close()
+			return nil, call.Error(nil)
+		}
+		return &conn{Conn: under, point: h.connection}, nil
+	}
+}
+
+// conn is a connection that ends before something was written to it, or when the answer arrives.
+type conn struct {
+	net.Conn
+	point *sdk.Point
+	mu    sync.Mutex
+	lost  error // in place of the next answer
+	gone  bool  // it has ended
+}
+
+// Write sends a command (net.Conn).
+func (c *conn) Write(b []byte) (int, error) {
+	if err := c.ended(); err != nil {
+		return 0, err
+	}
+	call := c.point.Call()
+	if call.Way == sdk.Before || call.Way == sdk.After {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.lost = call.Error(nil)
+		if call.Way == sdk.Before {
+			return 0, c.end()
+		}
+	}
+	return c.Conn.Write(b)
+}
+
+// Read receives an answer (net.Conn).
+func (c *conn) Read(b []byte) (int, error) {
+	if err := c.ended(); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil && c.lost != nil {
+		return 0, c.end()
+	}
+	return n, err
+}
+
+// end ends the connection. The caller has the lock.
+func (c *conn) end() error {
+	c.gone = true
+	c.Conn.Close()
+	return c.lost
+}
+
+// ended is the error of a connection that has ended, or nil.
+func (c *conn) ended() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone {
+		return c.lost
+	}
+	return nil
+}
