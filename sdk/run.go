@@ -19,11 +19,12 @@ import (
 // Run is one run of a test: the faults of its calls, and what it reports. Its methods may be called from any goroutine, but for FailNow, Fatal, Fatalf and Cleanup,
 // which only the goroutine of the test's function may call, as with testing.T.
 type Run struct {
-	ctx  context.Context
-	mu   sync.Mutex
-	src  *tape.Source
-	by   *surroundings // decides in place of src, if there is one
-	calm bool          // no faults any more
+	ctx    context.Context
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	src    *tape.Source
+	by     *surroundings // decides in place of src, if there is one
+	calm   bool          // no faults any more
 
 	counts   map[string]*Count
 	unseen   []string // kinds of faults that the program has not observed yet
@@ -31,6 +32,7 @@ type Run struct {
 	failures []string
 	cleanups []func()
 	late     sync.WaitGroup // calls that are made later
+	watched  []*Progress
 	done     bool
 	dir      string // for TempDir
 }
@@ -146,6 +148,9 @@ func (r *Run) Quiet() {
 			panic(fmt.Sprintf("sdk: faults do not end: %v", err))
 		}
 	}
+	for _, p := range r.watched {
+		p.start()
+	}
 }
 
 // Context is cancelled when the run ends.
@@ -162,6 +167,11 @@ func (r *Run) Logf(format string, args ...any) {
 func (r *Run) Errorf(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.fail(format, args...)
+}
+
+// fail notes a failure. The caller has the lock.
+func (r *Run) fail(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 	r.note("failure: %s", r.failures[len(r.failures)-1])
 }
@@ -208,7 +218,7 @@ func (r *Run) TempDir() string {
 func play(t *testing.T, tp tape.Tape, by *surroundings, body func(*Run)) *Run {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	r := &Run{ctx: ctx, src: tape.NewSource(tp), by: by, counts: map[string]*Count{}, dir: t.TempDir()}
+	r := &Run{ctx: ctx, cancel: cancel, src: tape.NewSource(tp), by: by, counts: map[string]*Count{}, dir: t.TempDir()}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -231,6 +241,7 @@ func play(t *testing.T, tp tape.Tape, by *surroundings, body func(*Run)) *Run {
 	<-ended
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.endWatches()
 	r.done = true
 	return r
 }

@@ -179,3 +179,56 @@ func TestRefused(t *testing.T) {
 		}()
 	}
 }
+
+// What goes on again after the faults is progress; what hangs, ends early, or is never seen without faults, is none.
+func TestProgress(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		body func(*Run, *Point, *Progress)
+		want string
+	}{
+		{"goes on", func(r *Run, at *Point, p *Progress) {
+			r.Quiet()
+			for range 10 {
+				at.Call()
+				time.Sleep(50 * time.Second) // in the bubble
+				p.Step()
+			}
+		}, ""},
+		{"is done", func(r *Run, at *Point, p *Progress) {
+			r.Quiet()
+			at.Call()
+			p.Done()
+			time.Sleep(time.Hour) // in the bubble
+		}, ""},
+		{"hangs", func(r *Run, at *Point, p *Progress) {
+			r.Quiet()
+			p.Step()
+			<-r.Context().Done()
+		}, "orders makes no progress for 1m0s"},
+		{"ends early", func(r *Run, at *Point, p *Progress) {
+			p.Step() // too early
+			r.Quiet()
+		}, "orders made no progress after the faults"},
+		{"no end of faults", func(r *Run, at *Point, p *Progress) { p.Step() }, "call Quiet"},
+		{"hangs after a fault", func(r *Run, at *Point, p *Progress) {
+			lost := at.Call().Way == Before
+			r.Quiet()
+			p.Step()
+			if lost {
+				<-r.Context().Done()
+			}
+		}, "choices to 1"},
+	} {
+		t.Chdir(t.TempDir()) // where failures are stored
+		text, ok := Campaign{Runs: 50, Bubble: true}.Search(t, func(r *Run) {
+			at := NewPoint(r, "pay", "charge", Rates{Before: 0.2})
+			p := r.Progress("orders", time.Minute)
+			at.Call()
+			c.body(r, at, p)
+		})
+		if ok != (c.want == "") || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %s", c.what, text)
+		}
+	}
+}

@@ -51,7 +51,7 @@ var layers = [][]string{
 	{"internal/engine/native/linux"},
 	{"internal/engine/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
 	{"internal/runner", "internal/view", "internal/pcapng", "check"},
-	{"internal/debug"},
+	{"internal/debug", "sdk/truth"},
 	{"internal/config/suggest", "internal/config/shell"},
 	{"internal/config/source"},
 	{"internal/config/schema"},

@@ -1,0 +1,86 @@
+package sdk
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Progress watches that something goes on once the faults have ended.
+type Progress struct {
+	run    *Run
+	name   string
+	within time.Duration
+	steps  int         // since Quiet
+	timer  *time.Timer // from Quiet on
+}
+
+// Progress makes a watch of something that the program does again and again, or until it is done. The run fails if it makes no step after Quiet, or none for within at a time, by the clock
+// of the test: of its bubble, if it has one. The Context is cancelled then.
+func (r *Run) Progress(name string, within time.Duration) *Progress {
+	if within <= 0 {
+		panic(fmt.Sprintf("sdk: %s must go on within %v; it needs more time", name, within))
+	}
+	p := &Progress{run: r, name: name, within: within}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watched = append(r.watched, p)
+	if r.calm {
+		p.start()
+	}
+	return p
+}
+
+// Step notes that a step was made.
+func (p *Progress) Step() {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	if p.timer != nil {
+		p.steps++
+		p.timer.Reset(p.within)
+	}
+}
+
+// Done ends the watch: what was to be done is done.
+func (p *Progress) Done() {
+	p.Step()
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	p.stop()
+	p.run.watched = slices.DeleteFunc(p.run.watched, func(x *Progress) bool { return x == p })
+}
+
+// start watches from now on. The caller has the run's lock.
+func (p *Progress) start() {
+	p.timer = time.AfterFunc(p.within, func() {
+		p.run.mu.Lock()
+		defer p.run.mu.Unlock()
+		if !slices.Contains(p.run.watched, p) { // it ended meanwhile
+			return
+		}
+		p.run.fail("%s makes no progress for %v, though there are no more faults", p.name, p.within)
+		p.run.cancel()
+	})
+}
+
+// stop ends the timer. The caller has the run's lock.
+func (p *Progress) stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// endWatches judges the watches at the end of a run. The caller has the run's lock.
+func (r *Run) endWatches() {
+	for _, p := range r.watched {
+		p.stop()
+		switch {
+		case len(r.failures) > 0: // which may be why it ended early
+		case !r.calm:
+			r.fail("the progress of %s is unknown, since the faults have not ended: call Quiet", p.name)
+		case p.steps == 0:
+			r.fail("%s made no progress after the faults had ended", p.name)
+		}
+	}
+	r.watched = nil
+}
