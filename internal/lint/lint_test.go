@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"history"},
 	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage"},
 	{"internal/fault", "sdk"},
-	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault"},
+	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault", "sdk/contract"},
 	{"internal/model"},
 	{"internal/engine"},
 	{"internal/engine/director"},

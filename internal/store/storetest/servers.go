@@ -126,15 +126,7 @@ func Postgres(t testing.TB) *Server {
 	} else {
 		bin = filepath.Dir(needs.Program(t, "initdb"))
 	}
-	var as *syscall.Credential
-	if os.Getuid() == 0 {
-		as = &syscall.Credential{Uid: 65534, Gid: 65534} // nobody
-		if u, err := user.Lookup("postgres"); err == nil {
-			uid, _ := strconv.Atoi(u.Uid)
-			gid, _ := strconv.Atoi(u.Gid)
-			as.Uid, as.Gid = uint32(uid), uint32(gid)
-		}
-	}
+	as := servant("postgres")
 	s, folder := newServer(t, as)
 	data, word := filepath.Join(folder, "data"), filepath.Join(folder, "word")
 	if err := os.WriteFile(word, []byte(Password), 0o644); err != nil {
@@ -153,6 +145,48 @@ func Postgres(t testing.TB) *Server {
 		return exec.Command(filepath.Join(bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", port).Run() == nil
 	}
 	s.URL = fmt.Sprintf("postgres://tester:%s@%s/postgres", Password, s.address)
+	s.Start()
+	return s
+}
+
+// servant is who runs a server that does not run as root: a user of this name, or nobody. It is nil for others than root.
+func servant(name string) *syscall.Credential {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	as := &syscall.Credential{Uid: 65534, Gid: 65534} // nobody
+	if u, err := user.Lookup(name); err == nil {
+		uid, _ := strconv.Atoi(u.Uid)
+		gid, _ := strconv.Atoi(u.Gid)
+		as.Uid, as.Gid = uint32(uid), uint32(gid)
+	}
+	return as
+}
+
+// MariaDB starts Debian's MariaDB with an empty database, in which everyone may do everything. Its URL is a name of a data source of github.com/go-sql-driver/mysql. Who waits for
+// a lock gives up after a second.
+func MariaDB(t testing.TB) *Server {
+	t.Helper()
+	program, install := needs.Program(t, "mariadbd"), needs.Program(t, "mariadb-install-db")
+	as := servant("mysql")
+	s, folder := newServer(t, as)
+	data, socket := filepath.Join(folder, "data"), filepath.Join(folder, "socket")
+	setup := exec.Command(install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal")
+	setup.SysProcAttr, setup.Dir = process(as), folder
+	if out, err := setup.CombinedOutput(); err != nil {
+		t.Fatalf("mariadb-install-db: %v\n%s", err, out)
+	}
+	_, port, _ := net.SplitHostPort(s.address)
+	s.command = []string{program, "--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--port=" + port, "--socket=" + socket, "--skip-grant-tables",
+		"--skip-networking=0", "--innodb-lock-wait-timeout=1", "--innodb-flush-log-at-trx-commit=0", "--pid-file=" + filepath.Join(folder, "pid")}
+	s.ready = func() bool {
+		c, err := net.Dial("unix", socket)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}
+	s.URL = "root@tcp(" + s.address + ")/test"
 	s.Start()
 	return s
 }

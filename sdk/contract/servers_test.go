@@ -1,0 +1,401 @@
+package contract
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/mail"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+)
+
+// lies checks that the suite finds a fake that lies, and nothing else.
+func lies[D any](t *testing.T, clauses []Clause[D], want string, fake, real Place[D]) {
+	t.Helper()
+	r, err := Compare(t, "all", clauses, fake, real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(r.Broken, "\n")
+	if !strings.Contains(text, want) || strings.Count(text, "lying breaks") != len(r.Broken) || strings.Count(text, "the fake lies") != len(r.Broken) {
+		t.Error(text)
+	}
+}
+
+// memoryLog is a fake. Where it lies, it forgets who has not acknowledged what.
+type memoryLog struct {
+	entries []Entry
+	groups  map[string]int
+	pending map[[2]string][]Entry
+	lying   bool
+}
+
+func fakeLog(name string, lying bool) Place[Log] {
+	return Place[Log]{Name: name, With: func(_ testing.TB, play func(Log)) {
+		play(&memoryLog{groups: map[string]int{}, pending: map[[2]string][]Entry{}, lying: lying})
+	}}
+}
+
+func (l *memoryLog) Append(value string) error {
+	l.entries = append(l.entries, Entry{fmt.Sprint(len(l.entries)), value})
+	return nil
+}
+
+func (l *memoryLog) Next(group, consumer string, n int) ([]Entry, error) {
+	at := l.groups[group]
+	list := l.entries[at:min(at+n, len(l.entries))]
+	l.groups[group] = at + len(list)
+	who := [2]string{group, consumer}
+	l.pending[who] = append(l.pending[who], list...)
+	return list, nil
+}
+
+func (l *memoryLog) Again(group, consumer string, n int) ([]Entry, error) {
+	who := [2]string{group, consumer}
+	list := slices.Clone(l.pending[who])
+	if l.lying {
+		delete(l.pending, who)
+	}
+	return list[:min(n, len(list))], nil
+}
+
+func (l *memoryLog) Acknowledge(group string, entries ...Entry) error {
+	for who, list := range l.pending {
+		if who[0] == group {
+			l.pending[who] = slices.DeleteFunc(list, func(e Entry) bool { return slices.Contains(entries, e) })
+		}
+	}
+	return nil
+}
+
+// stream is one of Redis.
+type stream struct {
+	ctx context.Context
+	c   *redis.Client
+}
+
+func (s stream) Append(value string) error {
+	return s.c.XAdd(s.ctx, &redis.XAddArgs{Stream: "log", Values: []string{"v", value}}).Err()
+}
+
+func (s stream) read(group, consumer, from string, n int) (list []Entry, err error) {
+	err = s.c.XGroupCreateMkStream(s.ctx, "log", group, "0").Err()
+	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
+		return nil, err
+	}
+	streams, err := s.c.XReadGroup(s.ctx, &redis.XReadGroupArgs{Group: group, Consumer: consumer, Streams: []string{"log", from}, Count: int64(n), Block: -1}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	for _, s := range streams {
+		for _, m := range s.Messages {
+			list = append(list, Entry{m.ID, m.Values["v"].(string)})
+		}
+	}
+	return list, err
+}
+
+func (s stream) Next(group, consumer string, n int) ([]Entry, error) {
+	return s.read(group, consumer, ">", n)
+}
+
+func (s stream) Again(group, consumer string, n int) ([]Entry, error) {
+	return s.read(group, consumer, "0", n)
+}
+
+func (s stream) Acknowledge(group string, entries ...Entry) error {
+	for _, e := range entries {
+		if err := s.c.XAck(s.ctx, "log", group, e.ID).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestLogs(t *testing.T) {
+	options, err := redis.ParseURL(storetest.Redis(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	real := Place[Log]{Name: "redis", Real: true, With: func(t testing.TB, play func(Log)) {
+		if err := client.FlushDB(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		play(stream{t.Context(), client})
+	}}
+	Test(t, Logs(), fakeLog("fake", false), real)
+	lies(t, Logs(), `lying breaks "what is not acknowledged comes again": the entries that are not acknowledged of consumer a of group g: they are [], not ["1"]`, fakeLog("lying", true), real)
+}
+
+// mailbox is a fake server of SMTP. Where it lies, it takes the dot from no line.
+type mailbox struct {
+	mu    sync.Mutex
+	boxes map[string][]string
+	lying bool
+}
+
+func fakeMail(name string, lying bool) Place[Mail] {
+	return Place[Mail]{Name: name, With: func(t testing.TB, play func(Mail)) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		m := &mailbox{boxes: map[string][]string{}, lying: lying}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go m.serve(c)
+			}
+		}()
+		play(Mail{l.Addr().String(), func(to string) ([]string, error) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return slices.Clone(m.boxes[to]), nil
+		}})
+	}}
+}
+
+func (m *mailbox) serve(c net.Conn) {
+	defer c.Close()
+	text := textproto.NewConn(c)
+	from, to := false, []string(nil)
+	text.PrintfLine("220 fake")
+	for {
+		line, err := text.ReadLine()
+		if err != nil {
+			return
+		}
+		verb, rest, _ := strings.Cut(line, " ")
+		answer := "250 done"
+		switch strings.ToUpper(verb) {
+		case "EHLO", "HELO", "NOOP":
+		case "RSET":
+			from, to = false, nil
+		case "MAIL":
+			if from {
+				answer = "503 nested MAIL"
+			}
+			from = true
+		case "RCPT":
+			if !from {
+				answer = "503 no MAIL"
+				break
+			}
+			_, address, _ := strings.Cut(rest, "<")
+			address, _, _ = strings.Cut(address, ">")
+			to = append(to, address)
+		case "DATA":
+			if len(to) == 0 {
+				answer = "503 no RCPT"
+				break
+			}
+			text.PrintfLine("354 go on")
+			lines, err := text.ReadDotLines()
+			if err != nil {
+				return
+			}
+			if m.lying {
+				for i, l := range lines {
+					if strings.HasPrefix(l, ".") {
+						lines[i] = "." + l
+					}
+				}
+			}
+			m.mu.Lock()
+			for _, address := range to {
+				m.boxes[address] = append(m.boxes[address], strings.Join(lines[slices.Index(lines, "")+1:], "\n")+"\n")
+			}
+			m.mu.Unlock()
+			from, to = false, nil
+		case "QUIT":
+			text.PrintfLine("221 bye")
+			return
+		default:
+			answer = "500 what?"
+		}
+		text.PrintfLine("%s", answer)
+	}
+}
+
+// aiosmtpd is Debian's server of SMTP in Python, which writes mail into a folder.
+func aiosmtpd(t *testing.T) Place[Mail] {
+	program := needs.Program(t, "aiosmtpd")
+	var folder string
+	s := storetest.Program(t, func(address, dir string) []string {
+		folder = filepath.Join(dir, "mail")
+		return []string{program, "--nosetuid", "--listen", address, "--class", "aiosmtpd.handlers.Mailbox", folder}
+	})
+	return Place[Mail]{Name: "aiosmtpd", Real: true, With: func(_ testing.TB, play func(Mail)) {
+		play(Mail{strings.TrimPrefix(s.URL, "http://"), func(to string) (list []string, err error) {
+			files, err := filepath.Glob(filepath.Join(folder, "new", "*"))
+			for _, file := range files {
+				body, recipients, err := message(file)
+				if err != nil {
+					return nil, err
+				}
+				if slices.Contains(recipients, to) {
+					list = append(list, body)
+				}
+			}
+			return list, err
+		}})
+	}}
+}
+
+// message reads a message of aiosmtpd, which writes the recipients into a header.
+func message(file string) (body string, recipients []string, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", nil, err
+	}
+	defer f.Close()
+	m, err := mail.ReadMessage(bufio.NewReader(f))
+	if err != nil {
+		return "", nil, err
+	}
+	text, err := io.ReadAll(m.Body)
+	return strings.ReplaceAll(string(text), "\r\n", "\n"), strings.Split(m.Header.Get("X-RcptTo"), ", "), err
+}
+
+func TestMails(t *testing.T) {
+	real := aiosmtpd(t)
+	Test(t, Mails(), fakeMail("fake", false), real)
+	// The mailboxes of the real server stay, and each clause has recipients of its own: a server for each comparison.
+	lies(t, Mails(), `lying breaks "lines that begin with a dot keep it": dots@contract.test has ["..\n...\n..a\n"]`, fakeMail("lying", true), aiosmtpd(t))
+}
+
+// zone is a fake server of DNS. Where it lies, it compares names with their case.
+type zone struct{ lying bool }
+
+func fakeNames(name string, lying bool) Place[Names] {
+	return Place[Names]{Name: name, With: func(t testing.TB, play func(Names)) {
+		z := zone{lying}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		c, err := net.ListenPacket("udp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		go func() {
+			question := make([]byte, 512)
+			for {
+				n, from, err := c.ReadFrom(question)
+				if err != nil {
+					return
+				}
+				c.WriteTo(z.answer(question[:n]), from)
+			}
+		}()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				size := make([]byte, 2)
+				io.ReadFull(c, size)
+				question := make([]byte, int(size[0])<<8|int(size[1]))
+				io.ReadFull(c, question)
+				answer := z.answer(question)
+				c.Write(append([]byte{byte(len(answer) >> 8), byte(len(answer))}, answer...))
+				c.Close()
+			}
+		}()
+		play(Names{l.Addr().String()})
+	}}
+}
+
+func (z zone) answer(question []byte) []byte {
+	var q dnsmessage.Message
+	if q.Unpack(question) != nil || len(q.Questions) != 1 {
+		return nil
+	}
+	host := func(name string) dnsmessage.Name { return dnsmessage.MustNewName(name + ".contract.test.") }
+	records := map[string][]dnsmessage.ResourceBody{
+		"one.contract.test.":     {&dnsmessage.AResource{A: [4]byte{10, 0, 0, 1}}},
+		"two.contract.test.":     {&dnsmessage.AResource{A: [4]byte{10, 0, 0, 2}}, &dnsmessage.AResource{A: [4]byte{10, 0, 0, 3}}},
+		"alias.contract.test.":   {&dnsmessage.CNAMEResource{CNAME: host("one")}, &dnsmessage.AResource{A: [4]byte{10, 0, 0, 1}}},
+		"text.contract.test.":    {&dnsmessage.TXTResource{TXT: []string{"v=1; all"}}},
+		"contract.test.":         {&dnsmessage.MXResource{Pref: 10, MX: host("one")}},
+		"_x._tcp.contract.test.": {&dnsmessage.SRVResource{Priority: 5, Weight: 7, Port: 8080, Target: host("two")}},
+		"1.0.0.10.in-addr.arpa.": {&dnsmessage.PTRResource{PTR: host("one")}},
+	}
+	asked := q.Questions[0]
+	name := asked.Name.String()
+	if !z.lying {
+		name = strings.ToLower(name)
+	}
+	q.Response, q.Authoritative, q.Additionals = true, true, nil
+	if records[name] == nil {
+		q.RCode = dnsmessage.RCodeNameError
+	}
+	owner := asked.Name
+	for _, body := range records[name] {
+		header := dnsmessage.ResourceHeader{Name: owner, Class: dnsmessage.ClassINET, TTL: 60}
+		switch b := body.(type) {
+		case *dnsmessage.AResource:
+			header.Type = dnsmessage.TypeA
+		case *dnsmessage.CNAMEResource:
+			header.Type, owner = dnsmessage.TypeCNAME, b.CNAME
+		case *dnsmessage.TXTResource:
+			header.Type = dnsmessage.TypeTXT
+		case *dnsmessage.MXResource:
+			header.Type = dnsmessage.TypeMX
+		case *dnsmessage.SRVResource:
+			header.Type = dnsmessage.TypeSRV
+		case *dnsmessage.PTRResource:
+			header.Type = dnsmessage.TypePTR
+		}
+		if header.Type == asked.Type || header.Type == dnsmessage.TypeCNAME {
+			q.Answers = append(q.Answers, dnsmessage.Resource{Header: header, Body: body})
+		}
+	}
+	text, err := q.Pack()
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+func dnsmasq(t *testing.T) Place[Names] {
+	program := needs.Program(t, "dnsmasq")
+	s := storetest.Program(t, func(address, dir string) []string {
+		_, port, _ := net.SplitHostPort(address)
+		return []string{program, "--keep-in-foreground", "--conf-file=/dev/null", "--no-hosts", "--no-resolv", "--pid-file=" + filepath.Join(dir, "pid"), "--user=", "--group=",
+			"--listen-address=127.0.0.1", "--bind-interfaces", "--port=" + port, "--local=/contract.test/",
+			"--host-record=one.contract.test,10.0.0.1", "--host-record=two.contract.test,10.0.0.2", "--host-record=two.contract.test,10.0.0.3",
+			"--cname=alias.contract.test,one.contract.test", "--txt-record=text.contract.test,v=1; all", "--mx-host=contract.test,one.contract.test,10",
+			"--srv-host=_x._tcp.contract.test,two.contract.test,8080,5,7"}
+	})
+	return Place[Names]{Name: "dnsmasq", Real: true, With: func(_ testing.TB, play func(Names)) { play(Names{strings.TrimPrefix(s.URL, "http://")}) }}
+}
+
+func TestResolutions(t *testing.T) {
+	real := dnsmasq(t)
+	Test(t, Resolutions(), fakeNames("fake", false), real)
+	lies(t, Resolutions(), `lying breaks "names are compared without case"`, fakeNames("lying", true), real)
+}
