@@ -35,13 +35,17 @@ func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 	verdicts = append(verdicts, assertions(&out.SDK)...)
 	silent := silence(spec, out.History, out.Drivers)
 	reason := doubt(spec, out, silent)
+	idle := reason == ""
+	if idle {
+		reason = fruitless(spec, out.History)
+	}
 	for i := range verdicts {
 		why := reason
 		if why == "" && i < len(spec.Properties) && ofOperations(&spec.Properties[i].Check) {
 			why = silent
 		}
 		if why != "" && verdicts[i].Status == Holds {
-			verdicts[i].Status, verdicts[i].Reason = Unknown, why
+			verdicts[i].Status, verdicts[i].Reason, verdicts[i].Idle = Unknown, why, idle
 		}
 	}
 	return append(verdicts, wanted(&out.SDK)...)
@@ -248,6 +252,13 @@ func unknown(p *world.Property, format string, args ...any) Verdict {
 	return v
 }
 
+// idle is unknown because the run did too little.
+func idle(p *world.Property, format string, args ...any) Verdict {
+	v := unknown(p, format, args...)
+	v.Idle = true
+	return v
+}
+
 // maxNamesShown bounds the kinds of operations that a reason lists.
 const maxNamesShown = 10
 
@@ -309,7 +320,7 @@ func doubt(spec *world.Spec, out *engine.Outcome, silent string) string {
 			}
 		}
 	}
-	return idle(spec, out.History)
+	return ""
 }
 
 // unfinished returns why a run did not go through all its phases, or nothing if it did.
@@ -430,8 +441,8 @@ func workOf(spec *world.Spec, events []history.Event) work {
 	return w
 }
 
-// idle returns which workload got nothing done. A driver of the user's own may report no operations (see silence).
-func idle(spec *world.Spec, events []history.Event) string {
+// fruitless returns which workload got nothing done. A driver of the user's own may report no operations (see silence).
+func fruitless(spec *world.Spec, events []history.Event) string {
 	w := workOf(spec, events)
 	failed := func(shown string) string {
 		reason := "no operation of workload " + shown + " succeeded; look at the reasons of the failed operations"

@@ -87,7 +87,7 @@ func expressed(p *world.Property, ops []history.Operation, cut string) Verdict {
 		return unknown(p, "broken expression: %v", err)
 	}
 	if len(ops) == 0 {
-		return unknown(p, "no operation was reported")
+		return idle(p, "no operation was reported")
 	}
 	all := make([]ExprOp, len(ops))
 	var ended []ExprOp

@@ -64,7 +64,7 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	case w.open != "":
 		v.Reason = w.open
 	case w.judged == 0:
-		v.Reason = "no read had a result that could have been wrong"
+		v.Idle, v.Reason = true, "no read had a result that could have been wrong"
 	default:
 		v.Status = Holds
 	}

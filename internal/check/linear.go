@@ -61,7 +61,7 @@ func linearizable(p *world.Property, ops []history.Operation) Verdict {
 			"keys, fewer clients or a shorter workload", len(keys[exhausted]), exhausted, budget.Reached)
 	}
 	if reason := covered(p.Check.Operations, ops, keys); reason != "" {
-		return unknown(p, "%s", reason)
+		return idle(p, "%s", reason)
 	}
 	v.Status = Holds
 	return v

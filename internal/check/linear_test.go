@@ -154,6 +154,9 @@ func TestLinearizability(t *testing.T) {
 			case c.legal:
 				want = Holds
 			}
+			if strings.Contains(v.Reason, "could have been wrong") && !v.Idle || strings.Contains(v.Reason, "broken") && v.Idle {
+				t.Errorf("idle %v: %s", v.Idle, v.Reason)
+			}
 			if v.Status != want || !strings.Contains(v.Reason, c.unknown) {
 				t.Fatalf("%s: %s\n%s\nwant %s %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), want, c.unknown)
 			}

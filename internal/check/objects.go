@@ -117,13 +117,13 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 	case exhausted != "":
 		return unknown(p, "%s", exhausted)
 	case h.total == 0:
-		return unknown(p, "no operation of a %s was reported", p.Check.Model)
+		return idle(p, "no operation of a %s was reported", p.Check.Model)
 	case h.succeeded == 0 || h.succeeded*1_000_000 < h.total*minOkPPM:
-		return unknown(p, "only %d of %d operations succeeded", h.succeeded, h.total)
+		return idle(p, "only %d of %d operations succeeded", h.succeeded, h.total)
 	}
 	for _, name := range p.Check.Operations {
 		if !h.okOf[ob.verbs[strings.ToLower(name)]] {
-			return unknown(p, "no %s succeeded", name)
+			return idle(p, "no %s succeeded", name)
 		}
 	}
 	for _, acts := range h.keys {
@@ -133,7 +133,7 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 			return v
 		}
 	}
-	return unknown(p, "no result on any key could have been wrong: nothing was looked at after it was changed")
+	return idle(p, "no result on any key could have been wrong: nothing was looked at after it was changed")
 }
 
 // objectHistory is a history in terms of a model of objects.

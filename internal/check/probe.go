@@ -79,7 +79,7 @@ func safe(p *world.Property, out *engine.Outcome) Verdict {
 	case failed != nil:
 		v.Reason = "the check itself failed: " + sentence(failed)
 	case answered == 0:
-		v.Reason = fmt.Sprintf("none of %d probes got an answer", silent)
+		v.Idle, v.Reason = true, fmt.Sprintf("none of %d probes got an answer", silent)
 	case !last:
 		v.Reason = "the final check never ran"
 	default:

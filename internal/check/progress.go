@@ -79,9 +79,9 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verd
 	case missing != "":
 		return unknown(p, "%s", missing)
 	case len(attempts) == 0 && c.Jobs.Start != "":
-		return unknown(p, "neither an operation nor a job was seen")
+		return idle(p, "neither an operation nor a job was seen")
 	case len(attempts) == 0:
-		return unknown(p, "no operation was reported")
+		return idle(p, "no operation was reported")
 	case c.Jobs.Start != "" && jobs == 0:
 		return unknown(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
@@ -89,7 +89,7 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verd
 	case doubt != "":
 		return unknown(p, "%s", doubt)
 	case c.HangNs > 0 && !couldHang(c, spans, attempts, out.VirtualNs):
-		return unknown(p, "no operation was in flight for %s%s: none could be found to hang", seconds(c.HangNs), without)
+		return idle(p, "no operation was in flight for %s%s: none could be found to hang", seconds(c.HangNs), without)
 	}
 	v.Status = Holds
 	return v

@@ -81,11 +81,11 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 	}
 	for _, name := range p.Check.Operations {
 		if !succeeded[strings.ToLower(name)] {
-			return unknown(p, "no %s succeeded", name)
+			return idle(p, "no %s succeeded", name)
 		}
 	}
 	if !tested {
-		return unknown(p, "no key was read again after it had been read with a value: no value could have gone back")
+		return idle(p, "no key was read again after it had been read with a value: no value could have gone back")
 	}
 	v.Status = Holds
 	return v
@@ -153,7 +153,7 @@ func durable(p *world.Property, ops []history.Operation) Verdict {
 	}
 	switch {
 	case judgedKeys == 0:
-		return unknown(p, "no change was acknowledged")
+		return idle(p, "no change was acknowledged")
 	case unread != "":
 		return unknown(p, "key %q was changed and not read after its last change; read all keys at the end", unread)
 	}

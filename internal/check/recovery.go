@@ -84,7 +84,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 	case missing != "":
 		return unknown(p, "%s", missing)
 	case len(out.Heals) == 0:
-		return unknown(p, "there was no heal")
+		return idle(p, "there was no heal")
 	case p.Check.Jobs.Start != "" && jobs == 0:
 		return unknown(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:

@@ -72,11 +72,11 @@ func isolated(p *world.Property, level isolation.Level, ops []history.Operation)
 	case f.Answer == isolation.Undecided:
 		return unknown(p, "%s", f.Reason)
 	case len(txns) == 0:
-		return unknown(p, "no transaction was reported")
+		return idle(p, "no transaction was reported")
 	case committed*1_000_000 < len(txns)*minOkPPM || committed == 0:
-		return unknown(p, "only %d of %d transactions committed", committed, len(txns))
+		return idle(p, "only %d of %d transactions committed", committed, len(txns))
 	case reads == 0 || writes == 0:
-		return unknown(p, "the transactions that committed read %d values and wrote %d: no result could have been wrong", reads, writes)
+		return idle(p, "the transactions that committed read %d values and wrote %d: no result could have been wrong", reads, writes)
 	}
 	v.Status = Holds
 	return v

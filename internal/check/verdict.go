@@ -23,6 +23,8 @@ type Verdict struct {
 	Kind     string `json:"kind"`
 	Status   Status `json:"status"`
 	Reason   string `json:"reason,omitempty"`
+	// Idle means unknown because the run did too little: no result in it could have been wrong.
+	Idle bool `json:"idle,omitempty"`
 	// Event, Within and TimeNs are where the violation showed, for the story around it.
 	Event  uint64 `json:"event,omitempty"`
 	Within uint64 `json:"within,omitempty"`

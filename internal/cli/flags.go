@@ -316,7 +316,7 @@ func (f *flags) campaign(c *cobra.Command) {
 		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
 	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
 	f.workersFlag(c)
-	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or random)")
+	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or "+search.Default+")")
 	c.Flags().Var(numberFlag{&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"},
 		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
 	c.Flags().Var(fileFlag{&f.corpus}, "corpus", "coverage-guided: begin with the runs of the corpus in this `folder` (default: exploration.corpus, or none)")

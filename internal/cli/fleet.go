@@ -268,7 +268,7 @@ func (x *fleetProject) Code() records.Code { return x.code }
 // strategy is what was asked for; a fleet learns, if nothing was.
 func (x *fleetProject) strategy() string {
 	name := cmp.Or(x.f.strategy, x.p.search.Strategy, search.Guided)
-	if name == search.Random && x.f.strategy == "" {
+	if (name == search.Random || name == search.Default) && x.f.strategy == "" {
 		return search.Guided
 	}
 	return name

@@ -109,7 +109,7 @@ func atLeastOneMs(ns int64) int64 { return (ns + 999_999) / 1_000_000 }
 func (l *loader) settings(top *source.Node) {
 	n := top.Get("exploration")
 	e := &l.result.Exploration
-	e.Strategy = source.ValueOr(n.Get("strategy"), "random")
+	e.Strategy = source.ValueOr(n.Get("strategy"), "swarm")
 	l.searches(n, e.Strategy)
 	if s := n.Get("seed"); s != nil {
 		seed := s.Value.(uint64)

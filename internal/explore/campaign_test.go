@@ -337,6 +337,43 @@ func TestAPresetThatNeverInjectsMakesItUnknown(t *testing.T) {
 	}
 }
 
+func TestFewIdleRunsAreANote(t *testing.T) {
+	for name, test := range map[string]struct {
+		holds, idle, unknown int
+		want                 string // the beginning of why the campaign is unknown
+		note                 string
+	}{
+		"a quarter":      {75, 25, 0, "", "read, written: 25 of 100 runs did too little for a judgement, the first with seed 1: nothing read"},
+		"more":           {74, 26, 0, "read: unknown in 26 of 100 runs: nothing read", ""},
+		"another reason": {98, 1, 1, "read: unknown in 2 of 100 runs: budget", ""},
+		"all":            {0, 1, 0, "read: unknown in 1 of 1 runs: nothing read", ""},
+		"none is idle":   {10, 0, 0, "", ""},
+		"half":           {1, 1, 0, "read: unknown in 1 of 2 runs", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			totals := &Totals{}
+			add := func(n int, v check.Verdict) {
+				v.Property = "read"
+				other := v
+				other.Property = "written"
+				for range n {
+					totals.add(&Summary{Verdicts: []check.Verdict{v, other}}, tape.Tape{Seed: totals.Runs + 1})
+				}
+			}
+			add(test.idle, check.Verdict{Status: check.Unknown, Idle: true, Reason: "nothing read"})
+			add(test.unknown, check.Verdict{Status: check.Unknown, Reason: "budget"})
+			add(test.holds, check.Verdict{Status: check.Holds})
+			status := totals.Status(&world.Spec{Properties: []world.Property{{Name: "read", Check: world.Check{Type: world.Linearizability}}}})
+			if got := strings.Join(status.Unknown, "; "); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+				t.Errorf("unknown: %q", got)
+			}
+			if test.note != "" && !slices.Contains(status.Notices, test.note) || test.note == "" && slices.ContainsFunc(status.Notices, func(n string) bool { return strings.Contains(n, "too little") }) {
+				t.Errorf("notices: %q", status.Notices)
+			}
+		})
+	}
+}
+
 // Rules of a mapping that matched nothing in all runs are told; one that matched something in some run is not.
 func TestRulesThatMatchNothingAreTold(t *testing.T) {
 	rules := []world.ModelRule{{Log: "^a", Action: "A"}, {Crash: true, Node: "n1", Action: "B"}, {Operation: "put", Outcome: "ok", Action: "C"}}

@@ -119,6 +119,7 @@ func (t *Totals) Status(spec *world.Spec) Status {
 		s.Notices = append(s.Notices, "no property checks the results of operations; only crashes were checked")
 	}
 	s.Unknown = append(s.Unknown, t.unjudged()...)
+	s.Notices = append(s.Notices, t.idle()...)
 	if m := t.Mistake; m != "" && !slices.ContainsFunc(s.Unknown, func(u string) bool { return strings.Contains(u, m) }) {
 		s.Unknown = append(s.Unknown, "a world reported a step that its model does not have: "+m)
 	}

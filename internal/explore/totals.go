@@ -110,9 +110,11 @@ type PropertyTotal struct {
 	Holds    uint64 `json:"holds"`
 	Violated uint64 `json:"violated"`
 	Unknown  uint64 `json:"unknown"`
+	// Idle counts those of the unknown ones whose run did too little.
+	Idle uint64 `json:"idle,omitempty"`
 	// NotYet counts the runs in which what must happen in some run did not happen.
 	NotYet uint64 `json:"not_yet,omitempty"`
-	// Reason is that of the first verdict that is unknown or not yet, and Seed its run's.
+	// Reason is that of the first verdict that is unknown, of an idle run only if all are, or not yet, and Seed its run's.
 	Reason string `json:"reason,omitempty"`
 	Seed   uint64 `json:"seed,omitempty"`
 	// Tape is that run's, if it is more than its seed.
@@ -167,6 +169,15 @@ func (p *PropertyTotal) First() string {
 		return p.Tape.Name()
 	}
 	return tape.Tape{Seed: p.Seed}.Name()
+}
+
+// maxIdle is the share of a campaign's runs that may do too little for a property, 1 of so many.
+const maxIdle = 4
+
+// Unjudged reports whether runs in which the property is unknown make the campaign unknown: if the reason of any is another than
+// that the run did too little, or if more than a few did.
+func (p *PropertyTotal) Unjudged() bool {
+	return p.Unknown > p.Idle || p.Idle*maxIdle > p.Holds+p.Violated+p.Unknown+p.NotYet
 }
 
 // Never reports whether what must happen in some run happened in none.
@@ -345,12 +356,34 @@ func (t *Totals) Doubts() string {
 	return strings.Join(list, "; ")
 }
 
-// unjudged says which properties are unknown in some runs.
+// unjudged says which properties are unknown in runs that make the campaign unknown.
 func (t *Totals) unjudged() (list []string) {
-	for _, p := range t.Properties {
-		if p.Unknown > 0 {
+	for i := range t.Properties {
+		if p := &t.Properties[i]; p.Unjudged() {
 			list = append(list, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, p.Unknown, t.Runs, p.Reason))
 		}
+	}
+	return list
+}
+
+// idle says which properties could not be judged in runs that did too little, a line for those of the same runs.
+func (t *Totals) idle() (list []string) {
+	var names [][]string
+	var texts []string
+	for i := range t.Properties {
+		p := &t.Properties[i]
+		if p.Idle == 0 || p.Unjudged() {
+			continue
+		}
+		text := fmt.Sprintf("%d of %d runs did too little for a judgement, the first with %s: %s", p.Idle, t.Runs, p.First(), p.Reason)
+		k := slices.Index(texts, text)
+		if k < 0 {
+			k, texts, names = len(texts), append(texts, text), append(names, nil)
+		}
+		names[k] = append(names[k], p.Property)
+	}
+	for k, text := range texts {
+		list = append(list, strings.Join(names[k], ", ")+": "+text)
 	}
 	return list
 }
@@ -409,8 +442,11 @@ func (t *Totals) verdict(v *check.Verdict, tp tape.Tape) {
 			p.because(v.Reason, tp)
 		}
 	default:
-		if p.Unknown++; p.Unknown == 1 {
+		if p.Unknown == 0 || p.Unknown == p.Idle && !v.Idle {
 			p.because(v.Reason, tp)
+		}
+		if p.Unknown++; v.Idle {
+			p.Idle++
 		}
 	}
 }

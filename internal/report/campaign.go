@@ -62,7 +62,7 @@ func (c *CampaignOf) failuresOf(property string) []*explore.Failure {
 func (c *CampaignOf) ownUnknown() []string {
 	return slices.DeleteFunc(slices.Clone(c.Status.Unknown), func(reason string) bool {
 		return slices.ContainsFunc(c.Totals.Properties, func(p explore.PropertyTotal) bool {
-			return p.Unknown > 0 && strings.HasPrefix(reason, p.Property+": unknown in ") || p.Never() && strings.HasPrefix(reason, p.Property+": not in any of ")
+			return p.Unjudged() && strings.HasPrefix(reason, p.Property+": unknown in ") || p.Never() && strings.HasPrefix(reason, p.Property+": not in any of ")
 		})
 	})
 }

@@ -132,7 +132,7 @@ func (c *CampaignOf) junitTrouble(p *explore.PropertyTotal) (failure, err *junit
 	case p.Violated > 0:
 		text := fmt.Sprintf("violated in %s, and not again when they were replayed", often(p.Violated, runs))
 		return nil, &junitTrouble{"not reproducible", text, text}
-	case p.Unknown > 0:
+	case p.Unjudged():
 		text := fmt.Sprintf("unknown in %s, first with %s: %s", often(p.Unknown, runs), p.First(), Visible(p.Reason, pageLineRunes))
 		return nil, &junitTrouble{"unknown", text, text}
 	case p.Never():

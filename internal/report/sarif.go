@@ -102,7 +102,7 @@ func SARIF(w io.Writer, c CampaignOf) error {
 		call.Notifications = append(call.Notifications, sarifNotification{level, sarifText{Visible(text, pageLineRunes)}})
 	}
 	for _, p := range t.Properties {
-		if p.Unknown > 0 {
+		if p.Unjudged() {
 			call.Notifications = append(call.Notifications, sarifNotification{"warning",
 				sarifText{Visible(p.Property+" is unknown in "+often(p.Unknown, t.Runs)+": "+p.Reason, pageLineRunes)}})
 		}

@@ -89,7 +89,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 // standing prints how far a search came that is not random.
 func standing(b *strings.Builder, s *search.Standing) {
 	switch {
-	case s.Strategy == "" || s.Strategy == search.Random:
+	case s.Strategy == "" || s.Strategy == search.Random || s.Strategy == search.Swarm:
 		return
 	case s.Complete:
 		fmt.Fprintf(b, "  %s: all %d tapes with up to %d edits of the base tape\n", s.Strategy, s.States, s.Depth)

@@ -32,7 +32,10 @@ const (
 	Enumerated = "enumerated"
 )
 
-// Names lists the strategies; the first is the default.
+// Default is the strategy of campaigns that name none. In worlds inside one process, whose rules are the program's own, that is Random.
+const Default = Swarm
+
+// Names lists the strategies.
 var Names = []string{Random, Guided, Breadth, Depth, Swarm, Priority}
 
 // RandomTape is tape i of the row that belongs to a seed. Tape 0 is the seed itself, so that a campaign of one run is the run
