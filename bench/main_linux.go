@@ -56,6 +56,7 @@ var measurements = []measurement{
 	{"loaded", (*bench).loaded},
 	{"nodes", (*bench).nodes},
 	{"history", (*bench).history},
+	{"sdk", (*bench).sdk},
 }
 
 // errMissing is the error of a measurement whose program is not on this machine.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
 // pays is a program that pays by a call, and tries again when it fails.
@@ -41,7 +43,7 @@ func TestFailuresShrinkToTheirCause(t *testing.T) {
 			}
 		})
 	}
-	text, ok := Campaign{}.Search(t, twice)
+	text, ok := Campaign{Runs: 100}.Search(t, twice)
 	if ok || !strings.Contains(text, "charged 2 times") || strings.Count(text, "fault pay_charge") != 1 || !strings.Contains(text, "choices to 1\n") {
 		t.Fatalf("the failure reads:\n%s", text)
 	}
@@ -72,7 +74,7 @@ func TestLittleEvidence(t *testing.T) {
 		{"panic", func(r *Run) { pays(r, Rates{Before: 0.1}, func(int) { panic("at the disco") }) }, "at the disco"},
 		{"FailNow", func(r *Run) { r.FailNow() }, "fails without any fault"},
 	} {
-		if text, ok := (Campaign{}).Search(t, c.body); ok || !strings.Contains(text, c.want) {
+		if text, ok := (Campaign{Runs: 100}).Search(t, c.body); ok || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %s", c.what, text)
 		}
 	}
@@ -81,7 +83,7 @@ func TestLittleEvidence(t *testing.T) {
 // A run that holds when it is made again says so.
 func TestRunsThatDoNotRepeat(t *testing.T) {
 	runs := 0
-	text, ok := Campaign{}.Search(t, func(r *Run) {
+	text, ok := Campaign{Runs: 10}.Search(t, func(r *Run) {
 		if runs++; runs == 7 {
 			r.Errorf("by chance")
 		}
@@ -230,5 +232,20 @@ func TestProgress(t *testing.T) {
 		if ok != (c.want == "") || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %s", c.what, text)
 		}
+	}
+}
+
+// What a call costs whose faults are off, and one for which five are drawn.
+func BenchmarkOff(b *testing.B) {
+	some := Rates{Before: 0.1, After: 0.1, Late: 0.1, Twice: 0.1, Slow: 0.1}
+	quiet := &Run{src: tape.NewSource(tape.Tape{Seed: 1}), counts: map[string]*Count{}, calm: true}
+	for name, at := range map[string]*Point{"off": NewPoint(quiet, "db", "exec", Rates{}), "quiet": NewPoint(quiet, "db", "commit", some)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if at.Call().Way != Fine {
+					b.Fatal("a fault")
+				}
+			}
+		})
 	}
 }

@@ -312,12 +312,18 @@ func (always) Mishap(string, float64) bool { return true }
 func (always) Sleep(time.Duration)         {}
 func (always) Later(time.Duration, func()) {}
 
-func BenchmarkUnaryClient(b *testing.B) {
-	wrapped := grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "/a/b", Operation: "a"})
-	plain := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
-	for b.Loop() {
-		if err := wrapped(b.Context(), "/a/b", nil, nil, nil, plain); err != nil {
-			b.Fatal(err)
-		}
+func BenchmarkOff(b *testing.B) {
+	plain := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
+	nothing := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
+	for name, call := range map[string]grpc.UnaryClientInterceptor{"plain": plain, "wrapped": grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "/a/b", Operation: "a"})} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := call(b.Context(), "/a/b", nil, nil, nil, nothing); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

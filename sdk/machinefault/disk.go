@@ -43,6 +43,7 @@ type Disk struct {
 	open, read, write, sync, rename, remove *sdk.Point
 	short, full, power, lost, torn, forget  *sdk.Fault
 	capacity                                int64
+	keepsWrites, keepsNames                 bool // what is not durable may be lost
 
 	mu     sync.Mutex
 	down   bool
@@ -82,7 +83,7 @@ func NewDisk(folder, name string, f DiskFaults, source sdk.Source) *Disk {
 		panic(fmt.Sprintf("machinefault: the capacity of %s is negative", name))
 	}
 	return &Disk{
-		root: filepath.Clean(folder), capacity: f.CapacityBytes, nodes: map[string]*node{}, opened: map[*file]bool{},
+		root: filepath.Clean(folder), capacity: f.CapacityBytes, keepsWrites: f.Lost > 0 || f.Torn > 0, keepsNames: f.Forgotten > 0, nodes: map[string]*node{}, opened: map[*file]bool{},
 		open: at("open", f.Open), read: at("read", f.Read), write: at("write", f.Write), sync: at("sync", f.Sync), rename: at("rename", f.Rename), remove: at("remove", f.Remove),
 		short: fault("short_write", f.ShortWrite), full: fault("full", f.Full), power: fault("power_loss", f.PowerLoss),
 		lost: fault("lost", f.Lost), torn: fault("torn", f.Torn), forget: fault("forgotten", f.Forgotten),
@@ -254,9 +255,10 @@ func (d *Disk) Close() error {
 
 // move gives a file, or all below a folder, another name.
 func (d *Disk) move(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
+	if err := os.Rename(from, to); err != nil || from == to {
 		return err
 	}
+	delete(d.nodes, to)
 	for _, path := range slices.Sorted(maps.Keys(d.nodes)) {
 		if rest, below := strings.CutPrefix(path, from); below && (rest == "" || rest[0] == filepath.Separator) {
 			d.nodes[to+rest] = d.nodes[path]
@@ -270,6 +272,9 @@ func (d *Disk) move(from, to string) error {
 func (d *Disk) Rename(from, to string) error {
 	return d.call(d.rename, "rename", from, true, func() error {
 		from, to := d.path(from), d.path(to)
+		if !d.keepsNames {
+			return d.move(from, to)
+		}
 		old := change{nothing, nothing}
 		if info, err := os.Lstat(from); err != nil {
 			return err
@@ -303,7 +308,12 @@ func (d *Disk) Rename(from, to string) error {
 // Remove removes a file or an empty folder (machine.Files).
 func (d *Disk) Remove(name string) error {
 	return d.call(d.remove, "remove", name, true, func() error {
-		c, err := d.bury(d.path(name))
+		path := d.path(name)
+		if !d.keepsNames {
+			delete(d.nodes, path)
+			return os.Remove(path)
+		}
+		c, err := d.bury(path)
 		if err == nil {
 			d.names = append(d.names, c)
 		}
@@ -381,7 +391,7 @@ func (d *Disk) OpenFile(name string, flag int, perm fs.FileMode) (machine.File, 
 		f.node = d.nodes[path]
 		d.opened[f] = true
 		opened = f
-		if missing != nil {
+		if missing != nil && d.keepsNames {
 			d.names = append(d.names, change{func() error {
 				delete(d.nodes, path)
 				return os.Remove(path)

@@ -146,6 +146,10 @@ func (f *file) size() (int64, error) {
 
 // put writes, and keeps what was there before.
 func (f *file) put(b []byte, at int64) error {
+	if !f.disk.keepsWrites && f.disk.capacity == 0 {
+		_, err := f.under.WriteAt(b, at)
+		return err
+	}
 	size, err := f.size()
 	if err != nil {
 		return err
@@ -172,6 +176,9 @@ func (f *file) put(b []byte, at int64) error {
 
 // cut changes the size of the file, and keeps what was there before.
 func (f *file) cut(to int64) error {
+	if !f.disk.keepsWrites {
+		return f.under.Truncate(to)
+	}
 	size, err := f.size()
 	if err != nil {
 		return err

@@ -164,3 +164,18 @@ func TestRefused(t *testing.T) {
 		}()
 	}
 }
+
+func BenchmarkOff(b *testing.B) {
+	plain := func(context.Context, redis.Cmder) error { return nil }
+	wrapped := redisfault.Hook("cache", nil, redisfault.Faults{Commands: []redisfault.Command{{Names: []string{"get"}, Operation: "get"}}}).ProcessHook(plain)
+	for name, process := range map[string]redis.ProcessHook{"plain": plain, "wrapped": wrapped} {
+		b.Run(name, func(b *testing.B) {
+			cmd := redis.NewStringCmd(b.Context(), "get", "x")
+			for b.Loop() {
+				if err := process(b.Context(), cmd); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -230,7 +230,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func BenchmarkExec(b *testing.B) {
+func BenchmarkOff(b *testing.B) {
 	plain := &server{effects: map[string]int{}}
 	for name, c := range map[string]driver.Connector{"plain": plain, "wrapped": sqlfault.Wrap(plain, "db", sqlfault.Faults{}, nil)} {
 		b.Run(name, func(b *testing.B) {

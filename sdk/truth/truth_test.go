@@ -154,7 +154,7 @@ func TestStore(t *testing.T) {
 	}
 	sdk.Test(t, plays(0))
 	t.Chdir(t.TempDir()) // where the failure is stored
-	if text, ok := (sdk.Campaign{}).Search(t, plays(0.05)); ok || !strings.Contains(text, "is lost") {
+	if text, ok := (sdk.Campaign{Runs: 100}).Search(t, plays(0.05)); ok || !strings.Contains(text, "is lost") {
 		t.Errorf("%s", text)
 	}
 }
