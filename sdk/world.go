@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +73,7 @@ func (s *surroundings) quiet() error {
 func (s *surroundings) play(t *testing.T, body func(*Run)) (*Run, error) {
 	err := s.report(t.Name(), "invoke")
 	r := play(t, tape.Tape{}, s, body)
-	return r, errors.Join(err, s.judge(t.Name(), r.failures), s.report(t.Name(), "ok"))
+	return r, errors.Join(err, s.judge(t.Name(), r), s.report(t.Name(), "ok"))
 }
 
 // report writes a record of a test into the history of the world (docs/reference/workloads.md): a run of which it knows no operation shows nothing.
@@ -83,8 +85,17 @@ func (s *surroundings) report(test, kind string) error {
 	return add(os.Getenv("BLOODHOUND_REPORT"), line)
 }
 
-// judge reports whether a test holds, as an assertion of the world's.
-func (s *surroundings) judge(test string, failures []string) error {
+// judge reports whether a test holds, as an assertion of the world's, and for each fault that it names that it must happen in some run of a campaign.
+func (s *surroundings) judge(test string, r *Run) error {
+	err := assert(test, "always", "Always", test+" holds", len(r.failures) == 0, map[string]any{"failures": r.failures})
+	for _, kind := range slices.Sorted(maps.Keys(r.counts)) {
+		err = errors.Join(err, assert(test, "sometimes", "Sometimes", kind+" happens", r.counts[kind].Delivered > 0, map[string]any{"calls": r.counts[kind].Asked}))
+	}
+	return err
+}
+
+// assert writes an assertion of a test.
+func assert(test, kind, shown, message string, condition bool, details map[string]any) error {
 	type place struct {
 		Class    string `json:"class"`
 		Function string `json:"function"`
@@ -92,12 +103,10 @@ func (s *surroundings) judge(test string, failures []string) error {
 		Line     int    `json:"begin_line"`
 		Column   int    `json:"begin_column"`
 	}
-	message := test + " holds"
-	assertion := map[string]any{
-		"hit": true, "must_hit": true, "assert_type": "always", "display_type": "Always", "message": message, "id": message, "condition": len(failures) == 0,
-		"location": place{Function: test}, "details": map[string]any{"failures": failures},
-	}
-	line, err := json.Marshal(map[string]any{"antithesis_assert": assertion})
+	line, err := json.Marshal(map[string]any{"antithesis_assert": map[string]any{
+		"hit": true, "must_hit": true, "assert_type": kind, "display_type": shown, "message": message, "id": message, "condition": condition,
+		"location": place{Function: test}, "details": details,
+	}})
 	if err != nil {
 		return err
 	}
