@@ -9,8 +9,10 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/sdk"
@@ -21,24 +23,59 @@ type Faults struct {
 	Connect, Ping, Begin, Prepare, Exec, Query, Rows, Commit, Rollback sdk.Rates
 	// BadConn is the probability that a call on a connection fails with driver.ErrBadConn, before anything was sent.
 	BadConn float64
+	Answers []Answer
+}
+
+// Answer is an error of the server in place of success, after which the connection goes on.
+type Answer struct {
+	// Operation is begin, prepare, exec, query or commit.
+	Operation string
+	// Name is that of the error in the ledger, such as "40001".
+	Name string
+	// Err is the error of the driver, such as a *pgconn.PgError.
+	Err error
+	// Before and After are the probabilities that it is answered before the call is done, which then does not happen, and after.
+	Before, After float64
+	// Breach says that the server's contract has no such answer.
+	Breach bool
+	// Aborts says that a transaction cannot go on after it: its statements and its commit have the same error, and it is rolled back. So it is with all errors of PostgreSQL, and with
+	// deadlocks of MySQL. A commit that is not done always rolls back.
+	Aborts bool
 }
 
 // points are the calls that fail.
 type points struct {
 	connect, ping, begin, prepare, exec, query, rows, commit, rollback *sdk.Point
 	badConn                                                            *sdk.Fault
+	answers                                                            map[*sdk.Point][]Answer
 }
 
 // Wrap gives a connector for sql.OpenDB whose calls fail by f, as source decides. name is that of the database in the ledger. It panics at rates that
-// are not between 0 and 1, and at those of Late and Twice where they have no meaning.
+// are not between 0 and 1, at those of Late and Twice where they have no meaning, and at answers of other operations or without an error.
 func Wrap(c driver.Connector, name string, f Faults, source sdk.Source) driver.Connector {
+	for _, a := range f.Answers {
+		if !slices.Contains([]string{"begin", "prepare", "exec", "query", "commit"}, a.Operation) || a.Err == nil {
+			panic(fmt.Sprintf("sqlfault: the answer %q of %s needs an error, and one of the operations begin, prepare, exec, query and commit", a.Name, name))
+		}
+	}
+	given := map[*sdk.Point][]Answer{}
 	at := func(operation string, r sdk.Rates) *sdk.Point {
 		if r.Twice != 0 && operation != "exec" || r.Late != 0 && operation != "exec" && operation != "commit" {
 			panic("sqlfault: " + operation + " of " + name + " cannot be late or twice: only exec can, and commit can be late")
 		}
-		return sdk.NewPoint(source, name, operation, r)
+		var mine []Answer
+		var answers []sdk.Answer
+		for _, a := range f.Answers {
+			if a.Operation == operation {
+				mine, answers = append(mine, a), append(answers, sdk.Answer{Name: a.Name, Before: a.Before, After: a.After, Breach: a.Breach})
+			}
+		}
+		p := sdk.NewPoint(source, name, operation, r, answers...)
+		given[p] = mine
+		return p
 	}
 	return &connector{c, &points{
+		answers: given,
 		connect: at("connect", f.Connect), ping: at("ping", f.Ping), begin: at("begin", f.Begin), prepare: at("prepare", f.Prepare), exec: at("exec", f.Exec),
 		query: at("query", f.Query), rows: at("rows", f.Rows), commit: at("commit", f.Commit), rollback: at("rollback", f.Rollback),
 		badConn: sdk.NewFault(source, name+"_bad_conn", f.BadConn),
@@ -96,6 +133,8 @@ type conn struct {
 	*points
 	mu   sync.Mutex // of the driver's connection, which a late call may use beside Close
 	gone bool       // after a lost answer
+	tx   driver.Tx  // that is open, or nil
+	over error      // with which the transaction was aborted, or nil
 }
 
 // Unwrap returns the driver's connection, for sql.Conn.Raw.
@@ -106,11 +145,21 @@ func (c *conn) call(ctx context.Context, p *sdk.Point, do func(context.Context) 
 	if c.gone {
 		return driver.ErrBadConn
 	}
+	if c.over != nil && p != c.rollback {
+		err := c.over
+		if p == c.commit {
+			c.rollBack()
+		}
+		return err
+	}
 	if c.badConn.Happens(false) {
 		c.gone = true
 		return driver.ErrBadConn
 	}
 	call := p.Call()
+	if call.Answer >= 0 {
+		return c.answer(ctx, p, call, do)
+	}
 	switch call.Way {
 	case sdk.Before:
 	case sdk.Late:
@@ -131,6 +180,32 @@ func (c *conn) call(ctx context.Context, p *sdk.Point, do func(context.Context) 
 	}
 	c.gone = true
 	return call.Error(nil)
+}
+
+// answer gives the answer of a call in place of its own.
+func (c *conn) answer(ctx context.Context, p *sdk.Point, call sdk.Call, do func(context.Context) error) error {
+	a := c.answers[p][call.Answer]
+	if call.Way == sdk.After {
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	err := call.Error(a.Err)
+	switch {
+	case p == c.commit && call.Way == sdk.Before:
+		c.rollBack()
+	case a.Aborts && c.tx != nil && p != c.commit:
+		c.over = err
+	}
+	return err
+}
+
+// rollBack ends the server's transaction, which has ended for the program with another error.
+func (c *conn) rollBack() {
+	if c.tx.Rollback() != nil {
+		c.gone = true
+	}
+	c.tx, c.over = nil, nil
 }
 
 // Close closes the connection, once late calls on it are over.
@@ -209,6 +284,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	if err != nil {
 		return nil, err
 	}
+	c.tx = t
 	return &tx{t, c}, nil
 }
 
@@ -325,14 +401,20 @@ type tx struct {
 }
 
 func (t *tx) Commit() error {
-	return t.conn.call(context.Background(), t.conn.commit, func(context.Context) error { return t.Tx.Commit() })
+	return t.conn.call(context.Background(), t.conn.commit, func(context.Context) error {
+		t.conn.tx = nil
+		return t.Tx.Commit()
+	})
 }
 
 func (t *tx) Rollback() error {
 	if t.conn.gone { // the server rolls back what a lost connection has begun
 		return driver.ErrBadConn
 	}
-	return t.conn.call(context.Background(), t.conn.rollback, func(context.Context) error { return t.Tx.Rollback() })
+	return t.conn.call(context.Background(), t.conn.rollback, func(context.Context) error {
+		t.conn.tx, t.conn.over = nil, nil
+		return t.Tx.Rollback()
+	})
 }
 
 // stmt is a prepared statement.

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,7 @@ type server struct {
 	mu      sync.Mutex
 	effects map[string]int
 	open    int // connections
+	last    *session
 }
 
 func (s *server) effect(text string) {
@@ -34,7 +37,8 @@ func (s *server) Connect(context.Context) (driver.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open++
-	return &session{server: s}, nil
+	s.last = &session{server: s}
+	return s.last, nil
 }
 func (s *server) Driver() driver.Driver { return nil }
 
@@ -216,9 +220,59 @@ func TestPlainDriver(t *testing.T) {
 	}
 }
 
+// always has all faults happen that have a rate.
+type always struct{}
+
+func (always) Mishap(_ string, rate float64) bool { return rate > 0 }
+func (always) Sleep(time.Duration)                {}
+
+// A server that answers an error has done what the answer says, and its connection goes on.
+func TestAnswers(t *testing.T) {
+	conflict := errors.New("could not serialize access")
+	for _, c := range []struct {
+		name               string
+		a                  sqlfault.Answer
+		exec, next, commit error
+		effects            string
+	}{
+		{"commit", sqlfault.Answer{Operation: "commit", Before: 1}, nil, nil, conflict, ""},
+		{"commit, which is done", sqlfault.Answer{Operation: "commit", After: 1, Breach: true}, nil, nil, conflict, "a b"},
+		{"exec", sqlfault.Answer{Operation: "exec", Before: 1}, conflict, conflict, nil, ""},
+		{"exec, which is done", sqlfault.Answer{Operation: "exec", After: 1, Breach: true}, conflict, conflict, nil, "a b"},
+		{"exec, which aborts", sqlfault.Answer{Operation: "exec", After: 1, Aborts: true}, conflict, conflict, conflict, ""},
+	} {
+		s := &server{effects: map[string]int{}}
+		c.a.Name, c.a.Err = "40001", conflict
+		db := sql.OpenDB(sqlfault.Wrap(s, "db", sqlfault.Faults{Answers: []sqlfault.Answer{c.a}}, always{}))
+		db.SetMaxOpenConns(1)
+		for range 2 { // on the same connection
+			clear(s.effects)
+			tx, err := db.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, exec := tx.Exec("a")
+			_, next := tx.Exec("b")
+			commit := tx.Commit()
+			if !errors.Is(exec, c.exec) || !errors.Is(next, c.next) || !errors.Is(commit, c.commit) {
+				t.Errorf("%s: %v, %v, %v", c.name, exec, next, commit)
+			}
+			if commit != nil && sdk.Kind(commit) == "" {
+				t.Errorf("%s: %v names no fault", c.name, commit)
+			}
+			done := strings.Join(slices.Sorted(maps.Keys(s.effects)), " ")
+			if done != c.effects || s.open != 1 || s.last.in {
+				t.Errorf("%s: done is %q, %d connections are open, and a transaction is: %v", c.name, done, s.open, s.last.in)
+			}
+		}
+		db.Close()
+	}
+}
+
 // Rates that have no meaning are refused.
 func TestRefused(t *testing.T) {
-	for _, f := range []sqlfault.Faults{{Query: sdk.Rates{Twice: 0.1}}, {Ping: sdk.Rates{Late: 0.1}}, {Exec: sdk.Rates{Before: 1.5}}} {
+	for _, f := range []sqlfault.Faults{{Query: sdk.Rates{Twice: 0.1}}, {Ping: sdk.Rates{Late: 0.1}}, {Exec: sdk.Rates{Before: 1.5}}, {BadConn: -1},
+		{Answers: []sqlfault.Answer{{Operation: "rows", Err: io.EOF}}}, {Answers: []sqlfault.Answer{{Operation: "exec"}}}} {
 		func() {
 			defer func() {
 				if recover() == nil {
