@@ -67,6 +67,8 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 		return final(p, Paired(p, out.History, durable), cutOff(spec, out))
 	case t == world.Agreement: // while a driver is at work, nodes differ
 		return final(p, safe(p, out), atWork(spec, out.Drivers))
+	case t == world.AlertsCheck:
+		return quietly(spec, p, out)
 	case !t.Probes():
 		return History(p, out.History)
 	}

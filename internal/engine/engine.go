@@ -187,6 +187,8 @@ type Probe struct {
 	AfterHealNs int64  `json:"after_heal_ns,omitempty"`
 	ExitCode    int    `json:"exit_code"`
 	Output      string `json:"output,omitempty"`
+	// Scrapes are what an alerts check found.
+	Scrapes []world.Scraped `json:"scrapes,omitempty"`
 }
 
 // DriverEnd is how the process of a workload's driver ended. A driver that did not end by itself with exit code 0

@@ -100,11 +100,11 @@ func (s *StoryOf) turn() (good, shows *history.Operation) {
 	return good, shows
 }
 
-// lastPass is when a probe of the property passed last before the violation; event 0 if none did.
+// lastPass is when a probe of the property passed last before the violation; event 0 if none did. A scrape passes no judgement.
 func (s *StoryOf) lastPass() (event uint64, ns int64) {
 	for i := range s.Outcome.Probes {
 		p := &s.Outcome.Probes[i]
-		if p.Property == s.Verdict.Property && p.ExitCode == 0 && p.EndNs <= cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs) && p.Event > event {
+		if p.Property == s.Verdict.Property && p.ExitCode == 0 && len(p.Scrapes) == 0 && p.EndNs <= cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs) && p.Event > event {
 			event, ns = p.Event, p.EndNs
 		}
 	}

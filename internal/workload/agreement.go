@@ -151,7 +151,7 @@ func answerOf(c *world.Check, node string, deadline time.Time) (string, error) {
 		}
 		return reply.String(), nil
 	}
-	reply, err := askHTTP(endpoint, fill(c.Body), deadline)
+	reply, err := askHTTP(endpoint, fill(c.Body), maxValueBytes, deadline)
 	if reply == nil {
 		return "", err
 	}

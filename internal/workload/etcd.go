@@ -158,7 +158,7 @@ func (e *etcdDialect) call(cs *connections, target int, c *conn, path string, bo
 		}
 		return nil, info("sending: %v", err)
 	}
-	got, err := readReply(c, http.MethodPost)
+	got, err := readReply(c, http.MethodPost, maxValueBytes)
 	if err != nil || got.last || c.in.Buffered() > 0 {
 		cs.drop(target) // what else comes on it would be taken for the answer to the next request
 	}

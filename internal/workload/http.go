@@ -133,7 +133,7 @@ func (h *httpDialect) perform(cs *connections, target int, o *operation, deadlin
 		}
 		return info("sending: %v", err)
 	}
-	reply, err := readReply(c, method)
+	reply, err := readReply(c, method, maxValueBytes)
 	if err != nil || reply.last || c.in.Buffered() > 0 {
 		cs.drop(target) // what else comes on it would be taken for the answer to the next request
 	}
@@ -194,14 +194,11 @@ type httpReply struct {
 	last   bool // the connection cannot be used again
 }
 
-var (
-	errTooLong = fmt.Errorf("more than %d bytes", maxValueBytes)
-	// errNoEnd: a body that ends with its connection looks the same when a dying server cuts it.
-	errNoEnd = errors.New("its end cannot be told from a cut connection; the server must send Content-Length or chunks")
-)
+// errNoEnd: a body that ends with its connection looks the same when a dying server cuts it.
+var errNoEnd = errors.New("its end cannot be told from a cut connection; the server must send Content-Length or chunks")
 
-// readReply reads one reply. With an error and a reply, the body is not whole; with an error alone, there is none.
-func readReply(c *conn, method string) (*httpReply, error) {
+// readReply reads one reply, with a body up to a bound. With an error and a reply, the body is not whole; with an error alone, there is none.
+func readReply(c *conn, method string, maxBytes int) (*httpReply, error) {
 	request := &http.Request{Method: method}
 	for range maxInterim {
 		r, err := http.ReadResponse(c.in, request)
@@ -213,11 +210,11 @@ func readReply(c *conn, method string) (*httpReply, error) {
 			continue
 		}
 		reply := &httpReply{status: r.StatusCode, last: r.Close}
-		reply.body, err = io.ReadAll(io.LimitReader(r.Body, maxValueBytes+1))
+		reply.body, err = io.ReadAll(io.LimitReader(r.Body, int64(maxBytes)+1))
 		switch {
 		case err != nil:
-		case len(reply.body) > maxValueBytes:
-			err = errTooLong
+		case len(reply.body) > maxBytes:
+			err = fmt.Errorf("more than %d bytes", maxBytes)
 		case r.ContentLength < 0 && len(r.TransferEncoding) == 0:
 			err = errNoEnd
 		}

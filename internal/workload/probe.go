@@ -45,7 +45,11 @@ func prober(orders io.Reader, answers io.Writer) error {
 		}
 		go func() {
 			a := world.ProbeAnswer{ID: o.ID}
-			a.Code, a.Text = perform(&o.Check)
+			if o.Check.Type == world.AlertsCheck {
+				a.Code, a.Text, a.Scrapes = scrape(&o.Check)
+			} else {
+				a.Code, a.Text = perform(&o.Check)
+			}
 			text, err := json.Marshal(a)
 			if err == nil {
 				_, err = answers.Write(text)
@@ -75,8 +79,8 @@ func perform(c *world.Check) (int, string) {
 
 func statusOf(c *world.Check) int { return cmp.Or(c.ExpectStatus, http.StatusOK) }
 
-// askHTTP sends one request, a GET, or a POST of a body that is not empty. With an error and a reply, its body is not whole.
-func askHTTP(endpoint, body string, deadline time.Time) (*httpReply, error) {
+// askHTTP sends one request, a GET, or a POST of a body that is not empty, and reads a reply up to a bound. With an error and a reply, its body is not whole.
+func askHTTP(endpoint, body string, maxBytes int, deadline time.Time) (*httpReply, error) {
 	b, err := parseBase(endpoint)
 	if err != nil {
 		return nil, err
@@ -97,14 +101,14 @@ func askHTTP(endpoint, body string, deadline time.Time) (*httpReply, error) {
 	if _, err := conn.send(requestBytes(method, b.host, path, body), deadline); err != nil {
 		return nil, err
 	}
-	return readReply(conn, method)
+	return readReply(conn, method, maxBytes)
 }
 
 func probeHTTP(c *world.Check, deadline time.Time) (int, string) {
 	if _, err := parseBase(c.Endpoint); err != nil {
 		return world.ProbeFailed, err.Error()
 	}
-	reply, err := askHTTP(c.Endpoint, c.Body, deadline)
+	reply, err := askHTTP(c.Endpoint, c.Body, maxValueBytes, deadline)
 	if reply == nil {
 		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", c.Endpoint, err)
 	}

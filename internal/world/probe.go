@@ -33,4 +33,6 @@ type ProbeAnswer struct {
 	ID   int64  `json:"id"`
 	Code int    `json:"code"` // an exit code
 	Text string `json:"text"` // says why; of an agreement, several lines
+	// Scrapes are what an alerts check found, in the order of its targets.
+	Scrapes []Scraped `json:"scrapes,omitempty"`
 }

@@ -426,6 +426,8 @@ const (
 	SQLCheck   CheckType = "sql"
 	Custom     CheckType = "custom"
 	Agreement  CheckType = "agreement" // all nodes give the same answer in the final phase
+	// AlertsCheck scrapes metrics, on which rules of Prometheus are evaluated.
+	AlertsCheck CheckType = "alerts"
 )
 
 // NodePlace stands for the node's name in what an agreement asks.
@@ -437,7 +439,7 @@ const UnknownIfSilent = "unknown"
 // Probes reports whether a check runs programs inside the world.
 func (t CheckType) Probes() bool {
 	switch t {
-	case HTTPCheck, RedisCheck, SQLCheck, Custom, Agreement:
+	case HTTPCheck, RedisCheck, SQLCheck, Custom, Agreement, AlertsCheck:
 		return true
 	}
 	return false
@@ -483,6 +485,7 @@ type Check struct {
 	Jobs Jobs `json:"jobs,omitzero"` // progress, recovery
 	// Mapping reports which steps of a specification the events of a run are: model.
 	Mapping *Mapping `json:"mapping,omitempty"`
+	Alerts  *Alerts  `json:"alerts,omitempty"` // alerts
 	// IntervalNs is how often a probing check runs.
 	IntervalNs int64 `json:"interval_ns,omitempty"`
 }

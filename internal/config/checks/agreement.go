@@ -60,18 +60,26 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 	}
 }
 
-// agreeing reads which nodes must agree: those that are named, or all servers that other nodes do not wait for to end.
+// agreeing reads which nodes must agree.
 func agreeing(l *load.State, n *source.Node, c *world.Check, key string) {
+	c.Nodes = servers(l, n, key, "an agreement compares servers")
+	if len(c.Nodes) < 2 {
+		l.Fail(n.Position, "list at least two nodes: `nodes: [n1, n2]`", "%s: an agreement needs at least two nodes, and has %d", key, len(c.Nodes))
+	}
+}
+
+// servers reads the servers that `nodes` names, or all that other nodes do not wait for to end.
+func servers(l *load.State, n *source.Node, key, why string) (list []string) {
 	for _, e := range n.Get("nodes").List() {
 		for _, name := range l.Members(e.Text) {
 			switch {
 			case !l.Known(e.Position, key+".nodes", name):
-			case slices.Contains(c.Nodes, name):
+			case slices.Contains(list, name):
 				l.Fail(e.Position, "list each node once", "%s.nodes: %s is listed twice", key, name)
 			case l.Node(name).Spec.Role != world.Server:
-				l.Fail(e.Position, "list servers only", "%s.nodes: %s is a client, and an agreement compares servers", key, name)
+				l.Fail(e.Position, "list servers only", "%s.nodes: %s is a client, and %s", key, name, why)
 			}
-			c.Nodes = append(c.Nodes, name)
+			list = append(list, name)
 		}
 	}
 	if n.Get("nodes") == nil {
@@ -80,13 +88,11 @@ func agreeing(l *load.State, n *source.Node, c *world.Check, key string) {
 				return slices.ContainsFunc(o.Spec.DependsOn, func(dep world.Dependency) bool { return dep.Node == d.Name && dep.Condition == world.Completed })
 			})
 			if d.Spec.Role == world.Server && !step {
-				c.Nodes = append(c.Nodes, d.Name)
+				list = append(list, d.Name)
 			}
 		}
 	}
-	if len(c.Nodes) < 2 {
-		l.Fail(n.Position, "list at least two nodes: `nodes: [n1, n2]`", "%s: an agreement needs at least two nodes, and has %d", key, len(c.Nodes))
-	}
+	return list
 }
 
 // endpointOf checks what is asked for each node.

@@ -78,9 +78,10 @@ var checkKeys = map[string]string{
 	"operations": "linearizability monotonic progress recovery", "model": "linearizability isolation durability", "level": "isolation",
 	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
 	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
-	"failures": "progress", "hang": "progress", "grace": "progress", "during_faults": "progress", "keys": "recovery", "jobs": "progress recovery",
+	"failures": "progress", "hang": "progress", "grace": "progress alerts", "during_faults": "progress alerts", "keys": "recovery", "jobs": "progress recovery",
 	"spec": "model", "config": "model", "library": "model", "view": "model", "lines": "model", "left_out": "model", "events": "model",
-	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom",
+	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom alerts",
+	"rules": "alerts", "scrape": "alerts", "alerts": "alerts", "ignore": "alerts", "labels": "alerts",
 }
 
 func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string) {
@@ -92,7 +93,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 	}
 	l.OnlyFor(n, key, "type", string(c.Type), checkKeys)
 	switch {
-	case c.Type == world.Agreement:
+	case c.Type == world.Agreement || c.Type == world.AlertsCheck:
 	case c.Type.Probes():
 		c.IntervalNs = source.ValueOr(n.Get("interval"), int64(ProbeIntervalNs))
 	case c.Type == world.ProgressCheck || c.Type == world.RecoveryCheck:
@@ -151,6 +152,8 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		script(l, n, p, key)
 	case world.Agreement:
 		agreement(l, n, p, key)
+	case world.AlertsCheck:
+		alertsCheck(l, n, p, key)
 	case world.Expression, world.InvariantCheck:
 		c.Condition = strings.TrimSpace(source.ValueOr(n.Get("condition"), ""))
 		l.Missing(n, "condition", "add `condition:`, such as all(ops, .type != \"fail\")", "%s has no condition", key)

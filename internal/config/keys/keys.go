@@ -68,7 +68,7 @@ const maxValueBytes = 128 << 10
 
 // The words of checks.
 var (
-	CheckTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "model", "http", "redis", "sql", "custom", "agreement", "progress", "recovery"}
+	CheckTypes = []string{"linearizability", "isolation", "expression", "invariant", "monotonic", "durability", "model", "http", "redis", "sql", "custom", "agreement", "progress", "recovery", "alerts"}
 	models     = []string{"register", "kv", "key-value", "cas-register", "set", "queue", "lock", "counter", "append-list", "list-append", "rw-register"}
 	levels     = []string{"read-committed", "read-atomic", "causal", "snapshot-isolation", "strong-session-snapshot-isolation", "serializable", "strong-session-serializable", "strict-serializable"}
 	// RegistersOnly are the levels that are not judged over lists.

@@ -513,7 +513,7 @@ func (d *Director) Exited(n *Notice) error {
 		d.crash(n, j, false)
 		return d.hooked(n, j)
 	case JobProbe:
-		d.probed(j, n)
+		d.probed(j, n, nil)
 	case JobRole:
 		d.roleAsked(j, n)
 	case JobProber:

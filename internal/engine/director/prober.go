@@ -51,7 +51,7 @@ func (d *Director) order(j Job, c *world.Check) error {
 	d.Jobs = append(d.Jobs, j)
 	tag := int64(len(d.Jobs))
 	d.Live = append(d.Live, int(tag-1))
-	text, err := json.Marshal(world.ProbeOrder{ID: tag, Check: *c})
+	text, err := json.Marshal(world.ProbeOrder{ID: tag, Check: c.Probe()})
 	if err != nil {
 		return err
 	}
@@ -93,29 +93,30 @@ func (d *Director) Answered(n *Notice) error {
 	if !slices.Contains(d.Live, int(a.ID-1)) { // it came too late
 		return nil
 	}
-	return d.probeEnded(a.ID, a.Code, a.Text, n)
+	return d.probeEnded(&a, n)
 }
 
 // probeEnded ends what a prober did as if it had been a process of its own, which prints a text and exits.
-func (d *Director) probeEnded(tag int64, code int, text string, n *Notice) error {
+func (d *Director) probeEnded(a *world.ProbeAnswer, n *Notice) error {
+	tag := a.ID
 	d.Live = slices.DeleteFunc(d.Live, func(i int) bool { return i == int(tag-1) })
 	j := d.Jobs[tag-1]
-	for _, line := range strings.Split(text, "\n") {
+	for _, line := range strings.Split(a.Text, "\n") {
 		d.Log(engine.LogLine{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: d.spec.Nodes[j.Node].Name, Stream: streamOf(j.Kind), Text: line}, tag)
 	}
 	d.dismiss(j.Prober)
-	end := &Notice{Event: n.Event, TimeNs: n.TimeNs, Node: n.Node, Tag: tag, Status: code << 8}
+	end := &Notice{Event: n.Event, TimeNs: n.TimeNs, Node: n.Node, Tag: tag, Status: a.Code << 8}
 	if j.Kind == JobRole {
 		d.roleAsked(&j, end)
 	} else {
-		d.probed(&j, end)
+		d.probed(&j, end, a.Scrapes)
 	}
 	return nil
 }
 
 // unmade ends a probe that came to no end by itself: nothing follows from it.
 func (d *Director) unmade(tag int64, why string) error {
-	return d.probeEnded(tag, world.ProbeNotExecuted, why, &Notice{Event: d.act.Events(), TimeNs: d.act.Now(), Node: int(d.Jobs[tag-1].Node)})
+	return d.probeEnded(&world.ProbeAnswer{ID: tag, Code: world.ProbeNotExecuted, Text: why}, &Notice{Event: d.act.Events(), TimeNs: d.act.Now(), Node: int(d.Jobs[tag-1].Node)})
 }
 
 // overran ends a probe at its deadline. It has a shorter one of its own, so the prober is broken: others finish, no other begins.

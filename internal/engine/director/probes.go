@@ -43,7 +43,7 @@ func (d *Director) probe(now int64) error {
 		}
 		if code, text, ok := d.act.Ask(i, d.Phase == PhaseFinal); ok {
 			j := Job{Kind: JobProbe, Index: i, StartNs: now, Heal: s.Heal, Phase: d.Phase}
-			d.judge(&j, &Notice{Event: d.act.Events(), TimeNs: now}, code, text)
+			d.judge(&j, &Notice{Event: d.act.Events(), TimeNs: now}, engine.Probe{ExitCode: code, Output: text})
 			continue
 		}
 		node := Checker(d.spec)
@@ -83,7 +83,7 @@ func (d *Director) probeSoon() {
 	for i := range d.Probes {
 		s, p := &d.Probes[i], &d.spec.Properties[i]
 		switch {
-		case !d.probesOften(p):
+		case !d.probesOften(p) || p.Check.Type == world.AlertsCheck: // metrics are scraped at even times
 		case s.Running:
 			s.Again = true
 		default:
@@ -116,7 +116,7 @@ func Checker(spec *world.Spec) int {
 }
 
 // probed takes in the result of a check.
-func (d *Director) probed(j *Job, n *Notice) {
+func (d *Director) probed(j *Job, n *Notice, scrapes []world.Scraped) {
 	s := &d.Probes[j.Index]
 	code := n.Status >> 8
 	if n.Status&0x7f != 0 {
@@ -130,15 +130,15 @@ func (d *Director) probed(j *Job, n *Notice) {
 		output = d.besides(output, j.Node)
 	}
 	delete(d.LogTail, n.Tag)
-	d.judge(j, n, code, output)
+	d.judge(j, n, engine.Probe{ExitCode: code, Output: output, Scrapes: scrapes})
 }
 
 // judge records the result of a check, and decides when the next one follows.
-func (d *Director) judge(j *Job, n *Notice, code int, output string) {
+func (d *Director) judge(j *Job, n *Notice, found engine.Probe) {
 	s, p := &d.Probes[j.Index], &d.spec.Properties[j.Index]
 	s.Running, s.EndNs = false, d.act.Now()
-	d.out.Probes = append(d.out.Probes, engine.Probe{Property: p.Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs, EndNs: n.TimeNs,
-		AfterHealNs: j.Heal, ExitCode: code, Output: output})
+	found.Property, found.Phase, found.Event, found.StartNs, found.EndNs, found.AfterHealNs = p.Name, j.Phase, n.Event, j.StartNs, n.TimeNs, j.Heal
+	d.out.Probes = append(d.out.Probes, found)
 	interval := intervalOf(p)
 	if s.Again {
 		interval = max(interval/soonest, 1)
@@ -147,7 +147,7 @@ func (d *Director) judge(j *Job, n *Notice, code int, output string) {
 	case s.Hung != "":
 		s.NextNs = never
 	case p.Kind == world.Liveness:
-		if code == 0 && j.Heal == s.Heal {
+		if found.ExitCode == 0 && j.Heal == s.Heal {
 			s.Proven = true
 		}
 		if s.Heal != 0 && !s.Proven {
@@ -156,6 +156,8 @@ func (d *Director) judge(j *Job, n *Notice, code int, output string) {
 				s.NextNs = never
 			}
 		}
+	case p.Check.Type == world.AlertsCheck && d.Phase != PhaseFinal:
+		s.NextNs = max(j.StartNs+interval, d.act.Now())
 	case d.Phase == PhaseWarmup || d.Phase == PhaseChaos || d.Phase == PhaseSettle || d.Phase == PhaseCheck:
 		s.NextNs = d.act.Now() + interval
 	case d.Phase == PhaseFinal && j.Phase != PhaseFinal:

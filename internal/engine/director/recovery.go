@@ -159,7 +159,7 @@ func (d *Director) oncemore(l *world.Workload, most int) []world.Operation {
 	return append(reads, changes...)
 }
 
-// unsettled is how long the world is still to be watched after the last heal, for jobs to end or to show that they do not.
+// unsettled is how long the world is still to be watched after the last heal, for jobs to end or to show that they do not, and for alerts to fire.
 func (d *Director) unsettled() int64 {
 	end := int64(0)
 	heal := int64(0)
@@ -167,7 +167,7 @@ func (d *Director) unsettled() int64 {
 		heal = d.Heals[n-1]
 	}
 	for i := range d.spec.Properties {
-		if p := &d.spec.Properties[i]; p.Check.Jobs.Start != "" {
+		if p := &d.spec.Properties[i]; p.Check.Jobs.Start != "" || p.Check.Type == world.AlertsCheck {
 			end = max(end, heal+watched(p))
 		}
 	}
@@ -184,6 +184,8 @@ func watched(p *world.Property) int64 {
 		return timeoutOf(p)
 	case p.Check.Type == world.ProgressCheck:
 		return p.Check.GraceNs + p.Check.HangNs + min(p.Check.HangNs, beginNs)
+	case p.Check.Type == world.AlertsCheck:
+		return p.Check.GraceNs + p.Check.Alerts.WatchNs
 	case probes(p) && p.Kind == world.Liveness:
 		return timeoutOf(p)
 	}

@@ -1,0 +1,46 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/template"
+)
+
+// definitions are the variables that Prometheus gives templates of labels and annotations.
+const definitions = `{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}`
+
+// expand fills a template of a label or an annotation. What cannot be filled stays as it is written, with the reason.
+func expand(text string, of labels.Labels, value float64) string {
+	data := template.AlertTemplateData(of.Map(), map[string]string{}, "", promql.Sample{F: value, Metric: of})
+	nothing := func(context.Context, string, time.Time) (promql.Vector, error) {
+		return nil, fmt.Errorf("templates cannot query")
+	}
+	out, err := template.NewTemplateExpander(context.Background(), definitions+text, "alert", data, model.Time(0), nothing, nil, nil).Expand()
+	if err != nil {
+		return fmt.Sprintf("%s (%v)", text, err)
+	}
+	return out
+}
+
+// Summary is what an alert's annotations say, summary before description, or its expression.
+func (a *Alert) Summary() string {
+	for _, name := range []string{"summary", "message", "description"} {
+		if text := a.Rule.Annotations[name]; text != "" {
+			return expand(text, a.Labels, a.Value)
+		}
+	}
+	return a.Rule.Expr.String()
+}
+
+// Description is the annotation of that name, or nothing.
+func (a *Alert) Description() string {
+	if text := a.Rule.Annotations["description"]; text != "" {
+		return expand(text, a.Labels, a.Value)
+	}
+	return ""
+}
