@@ -41,7 +41,7 @@ func (a *app) guides() *cobra.Command {
 	b := &guidesContest{app: a}
 	c := &cobra.Command{
 		Use:   "guides FILE",
-		Short: "Compare what leads a search of worlds inside one process: time to known bugs, and what is reached",
+		Short: "Compare what leads a search: time to known bugs, and what is reached",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return errors.New("name a file that lists targets and strategies: contest guides FILE; bench/CONTEST.md has an example")
@@ -77,9 +77,10 @@ type guidesDocument struct {
 	Unknown     int                     `json:"unknown"` // trials that found nothing, and could not judge all of their runs
 }
 
-// target is a program that is ready for trials.
+// target is a program or a project that is ready for trials.
 type target struct {
 	targets.Target
+	project *cli.Subject // nil: a program
 	program string
 	dir     string // where it runs: the folder of its package
 	files   map[string]string
@@ -96,7 +97,8 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 	if err := within("workers", b.workers, 1, maxWorkers); err != nil {
 		return err
 	}
-	if _, err := exec.LookPath("go"); err != nil {
+	programs := slices.ContainsFunc(g.Targets, func(t targets.Target) bool { return t.Project == "" })
+	if _, err := exec.LookPath("go"); err != nil && programs {
 		return errors.New("contest guides builds programs of Go, and there is no go here; install it (https://go.dev/dl)")
 	}
 	work, err := claim(b.journal + guidesScratch)
@@ -108,14 +110,25 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 	targets := map[string]*target{}
 	built := builds{dir: work.dir, made: map[string]*target{}}
 	for i := range g.Targets {
-		t, err := built.target(c.Context(), &g.Targets[i], b.note)
+		t, err := b.ready(c.Context(), &built, &g.Targets[i], g.Seed)
 		if err != nil {
 			return err
+		}
+		if t.project != nil {
+			defer t.project.Close()
 		}
 		targets[t.Name] = t
 		own := t.Strategies
 		if own == nil {
 			own = g.Strategies
+		}
+		for _, name := range own { // one that cannot be used is a mistake now, and not after hours
+			if t.project == nil {
+				break
+			}
+			if _, err := t.project.Campaign(name, g.Seed); err != nil {
+				return fmt.Errorf("target %s: %w", t.Name, err)
+			}
 		}
 		bug := comparison.Bug{Name: t.Name, Spec: t.digest(), Files: t.files, Strategies: own, Correct: t.Correct, Of: t.Of, Variant: t.Variant}
 		if bug.Mapper, err = linesOf(t.Mapper); err != nil {
@@ -133,7 +146,10 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer j.Close()
-	err = b.makeTrials(c.Context(), &s, j, func(ctx context.Context, t trial.Trial, _ int) (trial.Trial, bool, error) {
+	err = b.makeTrials(c.Context(), &s, j, func(ctx context.Context, t trial.Trial, cpu int) (trial.Trial, bool, error) {
+		if of := targets[t.Bug]; of.project != nil {
+			return of.campaign(ctx, &s, t, cpu)
+		}
 		return targets[t.Bug].trial(ctx, &s, t, work.dir)
 	})
 	doc := guidesDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Reached: comparison.Reached(&s, j.Done),
@@ -192,9 +208,54 @@ func (b *guidesContest) write(doc *guidesDocument, tables *guideTables, text str
 	return nil
 }
 
+// ready builds a target.
+func (b *guidesContest) ready(ctx context.Context, built *builds, g *targets.Target, seed uint64) (*target, error) {
+	if g.Project == "" {
+		return built.target(ctx, g, b.note)
+	}
+	b.note("building " + g.Name)
+	notes := b.err
+	if b.asJSON {
+		notes = io.Discard
+	}
+	p, err := cli.OpenSubject(ctx, notes, g.Project, b.journal, seed)
+	if err != nil {
+		return nil, fmt.Errorf("target %s: %w", g.Name, err)
+	}
+	return &target{Target: *g, project: p, files: p.Files()}, nil
+}
+
+// campaign makes a trial of a project. A search that looks at neither the model nor blocks does not pay for them, unless they are measured.
+func (t *target) campaign(ctx context.Context, s *comparison.Settings, order trial.Trial, cpu int) (done trial.Trial, complete bool, err error) {
+	plan, err := search.Parse(order.Strategy)
+	if err != nil {
+		return order, false, err
+	}
+	c, err := t.project.Campaign(order.Strategy, order.Seed)
+	if err != nil {
+		return order, false, fmt.Errorf("target %s: %w", t.Name, err)
+	}
+	if !t.Correct && !plan.WatchesModel() {
+		t.project.Unguide(c)
+	}
+	if plan.WatchesBlocks() || t.Correct && t.Blocks {
+		t.project.CountBlocks(c)
+	}
+	c.Runs, c.Timeout, c.FirstCPU = s.Runs, time.Duration(s.TimeoutNs), cpu
+	done, complete = trial.OfProject(ctx, c, order, t.Correct)
+	if complete {
+		err = t.project.Changed()
+	}
+	return done, complete, err
+}
+
 // digest names what a target's trials depend on besides its program.
 func (t *target) digest() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v", t.Args, t.Correct))
+	world := ""
+	if t.project != nil {
+		world = t.project.Digest()
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %v %s %v", t.Args, t.Correct, world, t.Blocks))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
-	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 )
@@ -158,23 +157,6 @@ func makeTrial(ctx context.Context, s *comparison.Settings, of *cli.Subject, t t
 		return t, false, err
 	}
 	c.Runs, c.Timeout, c.FirstCPU = s.Runs, time.Duration(s.TimeoutNs), cpu
-	before := trial.WorkersCPU()
-	totals := c.Run(ctx)
-	t.Runs, t.WallNs, t.CPUNs = totals.Runs, totals.WallNs, int64(trial.WorkersCPU()-before)
-	switch {
-	case len(totals.Failures) > 0:
-		t.Found, t.Property = true, totals.Failures[0].Verdict.Property
-	case totals.Stopped == explore.Interrupted:
-		return t, false, nil
-	case totals.LostRuns > 0:
-		t.Failed = fmt.Sprintf("%s was lost: %s", totals.Lost[0], totals.Lost[0].Reason)
-	case totals.Unrepeatable > 0:
-		t.Failed = fmt.Sprintf("%s is not reproducible: %s", totals.FirstUnrepeatable, totals.FirstUnrepeatable.Reason)
-	case totals.Stopped == explore.TimedOut && totals.Runs < s.Runs:
-		t.CutOff = true
-	}
-	if !t.Found {
-		t.Unknown = totals.Doubts()
-	}
-	return t, true, nil
+	done, complete = trial.OfProject(ctx, c, t, false)
+	return done, complete, nil
 }

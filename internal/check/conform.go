@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"slices"
 	"strings"
@@ -44,13 +45,13 @@ func mapperOf(m *world.Mapping) (*model.Mapper, error) {
 	return c, nil
 }
 
-// followed follows a run in the specification of a property.
-func followed(spec *world.Spec, p *world.Property, out *engine.Outcome) (*model.Followed, error) {
-	c, err := mapperOf(p.Check.Mapping)
+// followed follows a run in the specification of a mapping.
+func followed(spec *world.Spec, m *world.Mapping, out *engine.Outcome) (*model.Followed, error) {
+	c, err := mapperOf(m)
 	if err != nil {
 		return nil, fmt.Errorf("the model cannot be loaded: %w", err)
 	}
-	f, err := c.Follow(happened(spec, out, c.Operations()))
+	f, err := c.Follow(happened(spec, out, c.Wants))
 	if err != nil {
 		return nil, fmt.Errorf("the run cannot be followed in the model: %w", err)
 	}
@@ -62,7 +63,7 @@ func modelled(spec *world.Spec, out *engine.Outcome) []coverage.Feature {
 	var list []coverage.Feature
 	for i := range spec.Properties {
 		if p := &spec.Properties[i]; p.Check.Type == world.Conformance {
-			if f, err := followed(spec, p, out); err == nil { // else its verdict returns why
+			if f, err := followed(spec, p.Check.Mapping, out); err == nil { // else its verdict returns why
 				list = append(list, f.Reached...)
 			}
 		}
@@ -70,9 +71,36 @@ func modelled(spec *world.Spec, out *engine.Outcome) []coverage.Feature {
 	return list
 }
 
+// guided follows a run in the model that only guides the search: what became of it there, and what it reached.
+func guided(spec *world.Spec, out *engine.Outcome) (*engine.Guided, []coverage.Feature) {
+	f, err := followed(spec, spec.Guide, out)
+	if err != nil {
+		return &engine.Guided{Failed: err.Error(), Tally: &coverage.Tally{Rules: make([]int, len(spec.Guide.Rules))}}, nil
+	}
+	g := &engine.Guided{Mapped: f.Tally.Mapped, Tally: &f.Tally}
+	switch {
+	case f.Err == nil:
+	case f.At != nil:
+		reason, _, _ := strings.Cut(f.Err.Error(), "\nin the state\n")
+		g.Left = reason + "; the event is " + strings.Join(whereLeft(spec.Guide, f), ", ") + "; correct the rule or the specification, unless the program is wrong"
+	default:
+		g.Left = f.Err.Error()
+	}
+	return g, f.Reached
+}
+
+// whereLeft is the event at which a run left a model, and the rule that mapped it.
+func whereLeft(m *world.Mapping, f *model.Followed) []string {
+	list := []string{fmt.Sprintf("%s (event %d) %s", seconds(f.At.TimeNs), f.At.Number, f.At)}
+	if f.By >= 0 {
+		list = append(list, "mapped by "+m.Place(f.By))
+	}
+	return list
+}
+
 // conforms judges that a run is one of a specification.
 func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
-	f, err := followed(spec, p, out)
+	f, err := followed(spec, p.Check.Mapping, out)
 	if err != nil {
 		return unknown(p, "%v", err)
 	}
@@ -87,11 +115,13 @@ func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict 
 		v.Status, v.Event, v.TimeNs = Violated, f.At.Number, f.At.TimeNs
 		reason, state, _ := strings.Cut(left.Error(), "\nin the state\n")
 		v.Reason = reason
-		v.Evidence = append([]string{fmt.Sprintf("%s (event %d) %s", seconds(f.At.TimeNs), f.At.Number, f.At), "the model was in the state"}, slices.Concat(indented(state), v.Evidence)...)
+		v.Evidence = slices.Concat(whereLeft(p.Check.Mapping, f), []string{"the model was in the state"}, indented(state), v.Evidence)
 	case f.Err != nil:
 		v.Reason = f.Err.Error()
 	case out.LogLost > 0:
 		v.Reason = fmt.Sprintf("%d lines of logs were not kept, and the run was followed up to there: %s", out.LogLost, &f.Tally)
+	case out.SDK.Unread > 0 && slices.ContainsFunc(p.Check.Mapping.Rules, func(r world.ModelRule) bool { return r.SDK != "" }):
+		v.Reason = fmt.Sprintf("%d lines of the SDK could not be read or were not kept, so events of the model may be missing; the first: %s", out.SDK.Unread, out.SDK.FirstUnread)
 	case len(out.Ledger.Injections) >= fault.MaxInjections:
 		v.Reason = "there were more faults than are kept, and the run was followed up to there"
 	default:
@@ -114,22 +144,37 @@ func indented(text string) (lines []string) {
 	return lines
 }
 
+// ordered is the order of a run's events without their times: lines of servers' logs without what varies in them, crashes, restarts and operations.
+func ordered(spec *world.Spec, out *engine.Outcome) coverage.Feature {
+	sum := fnv.New64a()
+	var text []byte
+	for _, e := range happened(spec, out, func(k model.EventKind) bool { return k == model.OperationEvent }) {
+		text = append(append(append(text[:0], e.Kind...), 0), e.Node...)
+		text = coverage.Template(append(text, 0), e.Line)
+		if e.Op != nil {
+			text = fmt.Append(text, e.Op.Client, " ", e.Op.Op, " ", e.Op.Type)
+		}
+		sum.Write(append(text, 0))
+	}
+	return coverage.Feature{ID: sum.Sum64(), Domain: coverage.Trace}
+}
+
 // happened are the events of a run that a model may know, in the order of their times.
-func happened(spec *world.Spec, out *engine.Outcome, operations bool) []model.Event {
+func happened(spec *world.Spec, out *engine.Outcome, wants func(model.EventKind) bool) []model.Event {
 	server := map[string]bool{}
 	for i := range spec.Nodes {
 		server[spec.Nodes[i].Name] = spec.Nodes[i].Role == world.Server
 	}
-	type ordered struct {
+	type ranked struct {
 		model.Event
 		rank int // of what has the same time: what has no number comes before what has one
 	}
-	var list []ordered
+	var list []ranked
 	last := uint64(0) // of the log, if it is not whole
 	for _, l := range out.Log {
 		last = max(last, l.Event)
 		if server[l.Node] && l.Stream != "engine" {
-			list = append(list, ordered{model.Event{Kind: model.LineEvent, Number: l.Event, TimeNs: l.TimeNs, Node: l.Node, Line: l.Text}, 1})
+			list = append(list, ranked{model.Event{Kind: model.LineEvent, Number: l.Event, TimeNs: l.TimeNs, Node: l.Node, Line: l.Text}, 1})
 		}
 	}
 	for i := range out.Ledger.Injections {
@@ -137,23 +182,36 @@ func happened(spec *world.Spec, out *engine.Outcome, operations bool) []model.Ev
 		if !server[s.Target] || !fault.Known(s.Kind) || fault.Of(s.Kind).Ends == fault.NoEnd {
 			continue
 		}
-		list = append(list, ordered{model.Event{Kind: model.CrashEvent, Number: s.Event, TimeNs: s.StartNs, Node: s.Target}, 1})
+		list = append(list, ranked{model.Event{Kind: model.CrashEvent, Number: s.Event, TimeNs: s.StartNs, Node: s.Target}, 1})
 		if fault.Of(s.Kind).Ends != fault.OutOfMemory && s.EndNs > s.StartNs && s.EndNs <= out.VirtualNs {
-			list = append(list, ordered{model.Event{Kind: model.RestartEvent, TimeNs: s.EndNs, Node: s.Target}, 0})
+			list = append(list, ranked{model.Event{Kind: model.RestartEvent, TimeNs: s.EndNs, Node: s.Target}, 0})
 		}
 	}
 	for i := range out.Crashes {
 		if c := &out.Crashes[i]; server[c.Node] && c.Kind != "sanitizer" {
-			list = append(list, ordered{model.Event{Kind: model.CrashEvent, Number: c.Event, TimeNs: c.TimeNs, Node: c.Node}, 1})
+			list = append(list, ranked{model.Event{Kind: model.CrashEvent, Number: c.Event, TimeNs: c.TimeNs, Node: c.Node}, 1})
 		}
 	}
-	if operations {
+	if wants(model.SDKEvent) {
+		for i := range out.SDK.Events {
+			if e := &out.SDK.Events[i]; server[e.Node] {
+				list = append(list, ranked{model.Event{Kind: model.SDKEvent, Number: e.Event, TimeNs: e.TimeNs, Node: e.Node, Line: strings.TrimSpace(e.Name + " " + e.Details)}, 1})
+			}
+		}
+	}
+	if wants(model.ProbeEvent) {
+		for i := range out.Probes {
+			p := &out.Probes[i]
+			list = append(list, ranked{model.Event{Kind: model.ProbeEvent, Number: p.Event, TimeNs: p.EndNs, Line: strings.TrimSpace(p.Property + " " + p.Output), Failed: p.ExitCode != 0}, 1})
+		}
+	}
+	if wants(model.OperationEvent) {
 		for i := range out.History {
 			h := &out.History[i]
-			list = append(list, ordered{model.Event{Kind: model.OperationEvent, Number: h.Number, TimeNs: h.TimeNs, Node: h.Node, Op: h}, 1})
+			list = append(list, ranked{model.Event{Kind: model.OperationEvent, Number: h.Number, TimeNs: h.TimeNs, Node: h.Node, Op: h}, 1})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b ordered) int {
+	slices.SortStableFunc(list, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), a.rank-b.rank, cmp.Compare(a.Number, b.Number))
 	})
 	events := make([]model.Event, 0, len(list))

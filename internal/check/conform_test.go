@@ -10,6 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -108,6 +109,81 @@ func TestConforms(t *testing.T) {
 				t.Errorf("%s: %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 			}
 		})
+	}
+}
+
+// Events that servers report by an SDK and results of probes become steps, too.
+func TestConformsByReportsAndProbes(t *testing.T) {
+	s := commitWorld()
+	m := s.Properties[0].Check.Mapping
+	m.Rules[0] = world.ModelRule{SDK: `^ready {"as":"(?P<who>\w+)"}$`, Action: "Prepare", Args: []string{"who"}}
+	m.Rules[3] = world.ModelRule{Probe: `^outcome of (?P<p>\w+) is (?P<what>\w+)`, Outcome: "ok", Action: "Learn", Args: []string{"p", "what"}}
+	out := logged("4 coordinator decide abort")
+	out.SDK.Events = []sdk.Event{
+		{Name: "ready", Sighting: sdk.Sighting{Event: 10, TimeNs: 1, Node: "p1", Details: `{"as":"p1"}`}},
+		{Name: "ready", Sighting: sdk.Sighting{Event: 11, TimeNs: 1, Node: "driver", Details: `{"as":"p2"}`}}, // no server
+	}
+	out.Probes = []engine.Probe{{Property: "outcome", Output: "of p1 is abort\n", Event: 60, EndNs: 6}}
+	v := Judge(s, out)[0]
+	if v.Status != Holds || v.Tally.Mapped != 3 {
+		t.Errorf("%s: %s, %s", v.Status, v.Reason, v.Tally)
+	}
+	out.Probes[0].ExitCode = 1
+	if v = Judge(s, out)[0]; v.Status != Unknown || !strings.Contains(v.Reason, "1 not modelled (probe of a client)") {
+		t.Errorf("a probe that fails matches a rule for those that do not: %s: %s", v.Status, v.Reason)
+	}
+	out.Probes[0] = engine.Probe{Property: "outcome", Output: "of p1 is commit", Event: 60, EndNs: 6}
+	if v = Judge(s, out)[0]; v.Status != Violated || !strings.Contains(v.Reason, `Learn("p1", "commit")`) || !strings.Contains(v.Evidence[0], "probe of outcome of p1 is commit") {
+		t.Errorf("%s: %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
+	}
+	out.Probes, out.SDK.Unread, out.SDK.FirstUnread = nil, 2, "x"
+	if v = Judge(s, out)[0]; v.Status != Unknown || !strings.Contains(v.Reason, "2 lines of the SDK could not be read or were not kept") {
+		t.Errorf("%s: %s", v.Status, v.Reason)
+	}
+}
+
+// A model that only guides judges nothing: where a run leaves it is reported with the event and the rule.
+func TestGuide(t *testing.T) {
+	s := commitWorld()
+	s.Guide, s.Properties = s.Properties[0].Check.Mapping, nil
+	s.Guide.Rules[2].At = "bloodhound.yaml:31"
+	judged := func(out *engine.Outcome, unwatched ...coverage.Domain) (*Judged, map[coverage.Domain]int) {
+		j, counts := &Judged{Outcome: *out}, map[coverage.Domain]int{}
+		j.Judge(s, true, unwatched...)
+		for _, f := range j.Reached {
+			counts[f.Domain]++
+		}
+		return j, counts
+	}
+	j, counts := judged(logged("1 p1 prepared", "2 coordinator vote p1 makes 1", "3 p2 prepared", "4 coordinator decide abort"))
+	if j.Guide == nil || j.Guide.Mapped != 4 || j.Guide.Left+j.Guide.Failed != "" || counts[coverage.ModelState] != 5 || counts[coverage.ModelEdge] != 4 || counts[coverage.Trace] != 1 {
+		t.Errorf("%+v %v", j.Guide, counts)
+	}
+	early := logged("1 p1 prepared", "2 coordinator decide commit", "3 p2 prepared")
+	j, counts = judged(early, coverage.Trace)
+	want := `step 2, Decide("commit"), is not one of the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6); the event is 0.000000 s (event 20) coordinator: decide commit, ` +
+		`mapped by bloodhound.yaml:31, events[2] (log: '^decide (?P<what>\w+)' of coordinator); correct the rule or the specification, unless the program is wrong`
+	if j.Guide.Left != want || counts[coverage.ModelState] != 2 || counts[coverage.Trace] != 0 {
+		t.Errorf("%+v %v", j.Guide, counts)
+	}
+	for _, v := range j.Verdicts {
+		if v.Status != Holds {
+			t.Errorf("%+v", v)
+		}
+	}
+	if j, _ = judged(logged("1 p1 nothing that is known")); j.Guide.Mapped != 0 || j.Guide.Tally.Rules[0] != 0 {
+		t.Errorf("%+v", j.Guide)
+	}
+}
+
+// The order of events has neither their times nor what varies in lines.
+func TestOrdered(t *testing.T) {
+	s := commitWorld()
+	first := ordered(s, logged("1 p1 took 5 ms", "2 p2 done", "3 driver x"))
+	for want, out := range map[bool]*engine.Outcome{true: logged("1 p1 took 77 ms", "9 p2 done"), false: logged("1 p2 done", "2 p1 took 5 ms")} {
+		if (ordered(s, out) == first) != want {
+			t.Errorf("the same order: want %v", want)
+		}
 	}
 }
 

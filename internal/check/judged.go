@@ -1,12 +1,14 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Judged is the record of a run with what was derived from it. Reached has also what the run reached in the models of its properties.
+// Judged is the record of a run with what was derived from it. Reached has also what the run reached in the models of its properties and of its guide.
 type Judged struct {
 	engine.Outcome
 	engine.Models
@@ -15,12 +17,19 @@ type Judged struct {
 	Near []coverage.Nearness `json:"near,omitempty"`
 }
 
-// Judge adds the verdicts, and, if a search asks for it, what guides the search.
-func (j *Judged) Judge(spec *world.Spec, behaviour bool) {
+// Judge adds the verdicts, and, if a search asks for it, what guides the search, but for domains that it does not watch.
+func (j *Judged) Judge(spec *world.Spec, behaviour bool, unwatched ...coverage.Domain) {
 	j.Verdicts = j.judge(spec)
+	var more []coverage.Feature
+	if spec.Guide != nil {
+		j.Guide, more = guided(spec, &j.Outcome)
+	}
 	if behaviour {
 		j.Near = Near(spec, &j.Outcome, j.Verdicts)
-		if more := modelled(spec, &j.Outcome); len(more) > 0 {
+		if spec.Engine != world.InProcess && !slices.Contains(unwatched, coverage.Trace) { // that engine knows the order itself
+			more = append(more, ordered(spec, &j.Outcome))
+		}
+		if more = append(more, modelled(spec, &j.Outcome)...); len(more) > 0 {
 			j.Reached = coverage.Sort(append(j.Reached, more...))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -67,16 +68,22 @@ var coverageFormats = map[string]coverageFormat{
 // completeCoverage takes from the configuration what the flags leave open.
 func (f *flags) completeCoverage(c *cobra.Command, p *project) error {
 	set := &p.result.Coverage
+	plan, err := search.Parse(cmp.Or(f.strategy, p.search.Strategy))
+	if err != nil {
+		return err
+	}
 	off := c.Flags().Changed("coverage") && !f.coverage
 	switch {
 	case off && f.thresholdGiven:
 		return errors.New("--coverage=false and --coverage-threshold exclude each other: without coverage there is no share of blocks; leave out one of them")
 	case off && f.since != "":
 		return errors.New("--coverage=false and --since exclude each other: without coverage nothing is known of the code that runs; leave out one of them")
+	case off && plan.WatchesBlocks():
+		return fmt.Errorf("--coverage=false: the guide %s learns of blocks of programs alone; leave out one of them", search.GuideLine)
 	case off:
 		return nil
 	}
-	f.coverage = f.coverage || set.Enabled || f.thresholdGiven || f.since != ""
+	f.coverage = f.coverage || set.Enabled || f.thresholdGiven || f.since != "" || plan.WatchesBlocks()
 	if f.coverage && !f.thresholdGiven && set.Threshold != nil {
 		f.threshold, f.thresholdGiven = *set.Threshold, true
 	}

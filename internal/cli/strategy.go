@@ -144,6 +144,9 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 // worldDigest distinguishes configurations, wherever their project lies.
 func worldDigest(spec *world.Spec) string {
 	here, err := moved(spec, "/project")
+	if err == nil { // a comment above a rule makes no other world
+		here.Unplace()
+	}
 	text, bad := json.Marshal(here)
 	if err = errors.Join(err, bad); err != nil {
 		panic("a Spec that is no JSON: " + err.Error())

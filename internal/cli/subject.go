@@ -63,6 +63,18 @@ func (x *Subject) Campaign(strategy string, seed uint64) (*explore.Campaign, err
 	return &explore.Campaign{Setup: &setup, Command: x.session.command, Seed: seed, Strategy: s, Workers: 1, BaselineFirst: true}, err
 }
 
+// Unguide has the runs of a campaign not followed in the model that only guides: a search does not pay for what it does not look at.
+func (x *Subject) Unguide(c *explore.Campaign) {
+	spec := *c.Setup.Spec
+	spec.Guide = nil
+	c.Setup.Spec = &spec
+}
+
+// CountBlocks has a campaign find out which blocks of programs its runs execute.
+func (x *Subject) CountBlocks(c *explore.Campaign) {
+	(&flags{coverage: true}).cover(c, x.project)
+}
+
 // Digest identifies what the project's runs depend on besides the files that they read, wherever its folder lies.
 func (x *Subject) Digest() string {
 	e := &x.project.search

@@ -52,14 +52,14 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 	if look != nil && look.Refused != "" {
 		return &explore.Reply{Look: look}
 	}
-	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Look: look}
+	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Measured: setup.Measured(out), Look: look}
 	if began.Event > 0 {
 		r.Began = &began
 	}
 	if why := w.snapshots.Refused; why != nil && !errors.Is(why, engine.ErrUnsupported) {
 		r.NoSnapshots = why.Error()
 	}
-	if setup.Learn { // the search has them
+	if setup.Learn || len(setup.Measure) > 0 { // the search has them
 		out.Draws, r.Summary.Reached, r.Summary.Near = nil, nil, nil
 	}
 	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {

@@ -260,6 +260,7 @@ func (l *loader) build(top *source.Node) {
 	networks.Links(l.State, top)
 	workloads.Read(l.State, top)
 	checks.Read(l.State, top)
+	l.Spec.Guide = checks.Guide(l.State, top.Get("exploration").Get("guide"), "exploration.guide")
 	l.patterns(top.Get("log_patterns"))
 	faults.Read(l.State, top.Get("faults"))
 	if ns := top.Get("simulation").Get("cost").Get("sync_ns"); ns != nil {

@@ -24,4 +24,6 @@ type Guided struct {
 	Mapped int    `json:"mapped"`           // steps that the world reported
 	Left   string `json:"left,omitempty"`   // why the model stopped following: a step that it does not allow, or too many states
 	Failed string `json:"failed,omitempty"` // why the model stopped following: the specification cannot be evaluated there
+	// Tally counts the events of a run that rules of a configuration map to steps; nil where the world reports its steps itself.
+	Tally *coverage.Tally `json:"tally,omitempty"`
 }

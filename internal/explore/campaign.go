@@ -66,6 +66,8 @@ type Ran struct {
 	// Seen and Summary are nil if the run was lost.
 	Seen    *search.Seen
 	Summary *Summary
+	// Measured are the features that Setup.Measure asks for.
+	Measured []coverage.Feature
 	// Varies is why the run cannot be made again; empty if it can, as far as is known.
 	Varies string
 }
@@ -241,7 +243,7 @@ func (c *collector) ended(r *result) {
 	}
 	ran := &Ran{Tape: r.job.Tape, Origin: r.job.Origin}
 	if r.reply != nil {
-		ran.Seen, ran.Summary, ran.Varies = r.reply.Seen, r.reply.Summary, r.differs
+		ran.Seen, ran.Summary, ran.Measured, ran.Varies = r.reply.Seen, r.reply.Summary, r.reply.Measured, r.differs
 		if ran.Summary.Repeat.Failed() {
 			ran.Varies = ran.Summary.Repeat.Reason
 		}

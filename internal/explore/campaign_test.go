@@ -374,23 +374,54 @@ func TestFewIdleRunsAreANote(t *testing.T) {
 	}
 }
 
-// Rules of a mapping that matched nothing in all runs are told; one that matched something in some run is not.
+// A campaign in which a rule of a mapping matched nothing is unknown, unless the rule is about what need not happen.
 func TestRulesThatMatchNothingAreTold(t *testing.T) {
-	rules := []world.ModelRule{{Log: "^a", Action: "A"}, {Crash: true, Node: "n1", Action: "B"}, {Operation: "put", Outcome: "ok", Action: "C"}}
-	spec := &world.Spec{Properties: []world.Property{{Name: "conforms", Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{Rules: rules}}}}}
+	rules := []world.ModelRule{{Log: "^a", Action: "A"}, {Crash: true, Node: "n1", Action: "B"}, {At: "bloodhound.yaml:7", Operation: "put", Outcome: "ok", Action: "C"},
+		{SDK: "rare", Action: "D", Optional: true}}
+	spec := &world.Spec{Guide: &world.Mapping{Rules: rules[2:]}, Properties: []world.Property{{Name: "conforms", Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{Rules: rules}}}}}
 	totals := &Totals{}
-	for _, matched := range [][]int{{0, 0, 0}, {3, 0, 0}} {
-		totals.add(&Summary{Verdicts: []check.Verdict{{Property: "conforms", Status: check.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
+	for _, matched := range [][]int{{0, 0, 0, 0}, {3, 0, 0, 0}} {
+		totals.add(&Summary{Guide: &engine.Guided{Mapped: 1, Tally: &coverage.Tally{Mapped: 1, Rules: []int{0, 1}}}, Verdicts: []check.Verdict{{Property: "conforms", Status: check.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
 	}
 	status := totals.Status(spec)
-	var told []string
-	for _, n := range status.Notices {
-		if strings.Contains(n, "matched no event") {
-			told = append(told, n)
-		}
+	told := func(list []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return !strings.Contains(n, "matched no event") })
 	}
-	if want := []string{"conforms: events[1] (crash of n1) matched no event of any run", "conforms: events[2] (operation: 'put' ok) matched no event of any run"}; !reflect.DeepEqual(told, want) {
-		t.Errorf("%q", told)
+	if want, got := []string{"conforms: events[1] (crash of n1) matched no event of any run"}, told(status.Notices); !reflect.DeepEqual(got, want) {
+		t.Errorf("notices %q", got)
+	}
+	const dead = "bloodhound.yaml:7, events[%d] (operation: 'put' ok) matched no event of any run; correct the pattern, run more tapes, or write `optional: true` if it need not match"
+	if want, got := []string{fmt.Sprintf("conforms: "+dead, 2), fmt.Sprintf("exploration.guide: "+dead, 0)}, told(status.Unknown); !reflect.DeepEqual(got, want) {
+		t.Errorf("unknown %q", got)
+	}
+}
+
+// A model by rules that does not guide makes a campaign unknown, with the first reason.
+func TestAGuideByRulesThatIsOfNoUse(t *testing.T) {
+	left := engine.Guided{Mapped: 2, Left: "step 2, Lead(n1), is not one of the model", Tally: &coverage.Tally{Mapped: 2, Rules: []int{2}}}
+	followed := engine.Guided{Mapped: 9, Tally: &coverage.Tally{Mapped: 9, Rules: []int{9}}}
+	idle := engine.Guided{Tally: &coverage.Tally{Others: 40, Rules: []int{0}}}
+	broken := engine.Guided{Failed: "the model cannot be loaded", Tally: &coverage.Tally{Rules: []int{0}}}
+	for _, c := range []struct {
+		runs []engine.Guided
+		want string // empty: of use
+	}{
+		{[]engine.Guided{followed, left}, ""},
+		{[]engine.Guided{idle, followed}, ""},
+		{[]engine.Guided{left, followed, left}, "was left in 2 of 3 runs; the first: seed 1: step 2, Lead(n1), is not one of the model"},
+		{[]engine.Guided{idle, idle}, "no event of any run is a step of the model that guides the search (0 mapped; 80 lines of logs are none): compare the rules of exploration.guide with the logs"},
+		{[]engine.Guided{broken, broken}, "could not be followed in 2 of 2 runs: the model cannot be loaded"},
+	} {
+		totals := &Totals{}
+		for i := range c.runs {
+			totals.add(&Summary{Guide: &c.runs[i]}, tape.Tape{Seed: uint64(i) + 1})
+		}
+		if got := totals.Guide.Useless(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+		if got := strings.Join(totals.Status(&world.Spec{}).Unknown, "\n"); !strings.Contains(got, c.want) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
 

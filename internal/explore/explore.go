@@ -32,6 +32,9 @@ type Setup struct {
 	// Binaries choose what is watched of the programs in runs whose job asks for it.
 	Binaries code.Choice `json:"binaries,omitempty"`
 
+	// Measure has each run reported with its features of these domains, whatever the search learns of.
+	Measure []coverage.Domain `json:"measure,omitempty"`
+
 	// Unwatched are the domains that the search does not learn of.
 	Unwatched []coverage.Domain `json:"unwatched,omitempty"`
 
@@ -49,12 +52,23 @@ const maxSent = 1 << 20
 // Options adds to those of a run what a search needs. A run that was asked for its behaviour reports all of it already.
 func (s *Setup) Options(o engine.Options) engine.Options {
 	if s.Learn {
-		if !o.Behaviour {
+		if !o.Behaviour && len(s.Measure) == 0 {
 			o.Unwatched = s.Unwatched
 		}
 		o.Behaviour, o.Draws = true, search.Watched
 	}
+	o.Behaviour = o.Behaviour || len(s.Measure) > 0
 	return o
+}
+
+// Measured are the features of a run that Measure asks for.
+func (s *Setup) Measured(o *check.Judged) (list []coverage.Feature) {
+	for _, f := range o.Reached {
+		if slices.Contains(s.Measure, f.Domain) {
+			list = append(list, coverage.Feature{ID: f.ID, Domain: f.Domain})
+		}
+	}
+	return list
 }
 
 // See takes from a run what a search learns of it, or nothing if there is none.
@@ -138,6 +152,8 @@ type Reply struct {
 	Summary   *Summary      `json:"summary,omitempty"`
 	Outcome   *check.Judged `json:"outcome,omitempty"`
 	Seen      *search.Seen  `json:"seen,omitempty"` // if the setup asks for it
+	// Measured are the features that Setup.Measure asks for.
+	Measured []coverage.Feature `json:"measured,omitempty"`
 	// Began is the snapshot at which the run began; nil is its boot.
 	Began *runner.Begin `json:"began,omitempty"`
 	// NoSnapshots is why the worker takes no snapshots.

@@ -58,6 +58,13 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 	if reason := check.Unjudged(spec, judged); reason != "" {
 		s.Unknown = append(s.Unknown, reason)
 	}
+	if g := r.Guide; g != nil && g.Tally != nil {
+		text := fmt.Sprintf("the model that guides the search: %s", g.Tally)
+		if why := g.Failed + g.Left; why != "" {
+			text += "; it follows the run no further: " + why
+		}
+		s.Notices = append(s.Notices, text)
+	}
 	if kinds := absent(spec, r); len(kinds) > 0 {
 		s.Notices = append(s.Notices, fmt.Sprintf("no fault of kind %s was planned: by `faults.swarm`, which `faults.mode` turns on, a tape goes without some kinds; take another seed, or write "+
 			"`swarm: false`", strings.Join(kinds, ", ")))
@@ -137,9 +144,8 @@ func (t *Totals) Status(spec *world.Spec) Status {
 		t.judgeFaults(spec, &s)
 	}
 	s.require(spec, &t.Evidence)
-	for i := range t.Properties {
-		s.Notices = append(s.Notices, t.Properties[i].unmatched(spec)...)
-	}
+	unmatched, notices := t.unmatched(spec)
+	s.Unknown, s.Notices = append(s.Unknown, unmatched...), append(s.Notices, notices...)
 	s.Notices = append(s.Notices, t.Replaced...)
 	s.Unknown = append(s.Unknown, t.Baseline.Unknown...)
 	s.Unknown = append(s.Unknown, t.Search.Unknown...)

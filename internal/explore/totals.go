@@ -293,10 +293,12 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 
 // GuideTotal counts results of runs in the models that guide a search.
 type GuideTotal struct {
-	Runs   uint64 `json:"runs"`
-	Idle   uint64 `json:"idle,omitempty"`   // runs that reported no step
-	Left   uint64 `json:"left,omitempty"`   // runs that took a step that the model does not allow, and were followed no further
-	Failed uint64 `json:"failed,omitempty"` // runs that were followed no further since the specification cannot be evaluated
+	Runs uint64 `json:"runs"`
+	// Tally counts the events of all runs that rules of a configuration map to steps; nil where worlds report their steps themselves.
+	Tally  *coverage.Tally `json:"tally,omitempty"`
+	Idle   uint64          `json:"idle,omitempty"`   // runs that reported no step
+	Left   uint64          `json:"left,omitempty"`   // runs that took a step that the model does not allow, and were followed no further
+	Failed uint64          `json:"failed,omitempty"` // runs that were followed no further since the specification cannot be evaluated
 	// Reason is that of the first of these, and Run its tape's name.
 	Reason string `json:"reason,omitempty"`
 	Run    string `json:"run,omitempty"`
@@ -304,8 +306,14 @@ type GuideTotal struct {
 
 func (t *GuideTotal) add(g *engine.Guided, tp tape.Tape) {
 	t.Runs++
+	if g.Tally != nil {
+		if t.Tally == nil {
+			t.Tally = &coverage.Tally{}
+		}
+		t.Tally.Add(g.Tally)
+	}
 	switch {
-	case g.Mapped == 0:
+	case g.Mapped == 0 && g.Failed == "":
 		t.Idle++
 	case g.Failed != "":
 		if t.Failed++; t.Failed == 1 { // it goes before those that have left the model
@@ -318,32 +326,49 @@ func (t *GuideTotal) add(g *engine.Guided, tp tape.Tape) {
 	}
 }
 
-// Useless is the reason why the models that guide the search do not guide it, or empty. That runs leave the model is no reason: the bug that is
-// searched for may do that.
+// Useless is the reason why the models that guide the search do not guide it, or empty. That runs leave the model is no reason in a world that reports its steps itself: the bug that is
+// searched for may do that. Where rules map logs to steps, a rule that does not fit is more likely, if most runs do.
 func (t *GuideTotal) Useless() string {
 	switch {
 	case t == nil:
 	case 2*t.Failed > t.Runs:
 		return fmt.Sprintf("the model that guides the search could not be followed in %d of %d runs: %s", t.Failed, t.Runs, t.Reason)
+	case t.Tally != nil && 2*t.Left > t.Runs:
+		return fmt.Sprintf("the model that guides the search was left in %d of %d runs; the first: %s: %s", t.Left, t.Runs, t.Run, t.Reason)
+	case t.Idle == t.Runs && t.Tally != nil:
+		return fmt.Sprintf("no event of any run is a step of the model that guides the search (%s): compare the rules of exploration.guide with the logs that `bloodhound run --logs` prints", t.Tally)
 	case t.Idle == t.Runs:
 		return "no run reported a step to the model that guides the search; call Follower.Step"
 	}
 	return ""
 }
 
-// unmatched reports rules of a mapping that have matched no event of any run.
-func (p *PropertyTotal) unmatched(spec *world.Spec) (list []string) {
-	i := slices.IndexFunc(spec.Properties, func(q world.Property) bool { return q.Name == p.Property })
-	if p.Tally == nil || i < 0 || spec.Properties[i].Check.Mapping == nil {
-		return nil
-	}
-	rules := spec.Properties[i].Check.Mapping.Rules
-	for k, n := range p.Tally.Rules {
-		if n == 0 && k < len(rules) {
-			list = append(list, fmt.Sprintf("%s: events[%d] (%s) matched no event of any run", p.Property, k, &rules[k]))
+// unmatched reports rules of mappings that have matched no event of any run. Without what they are for a model says less than it seems to, so that it is unknown, but
+// for rules about what need not happen.
+func (t *Totals) unmatched(spec *world.Spec) (unknown, notices []string) {
+	report := func(m *world.Mapping, tally *coverage.Tally, of string) {
+		if m == nil || tally == nil {
+			return
+		}
+		for k, n := range tally.Rules {
+			switch {
+			case n > 0 || k >= len(m.Rules) || m.Rules[k].Optional:
+			case m.Rules[k].Crash || m.Rules[k].Restart:
+				notices = append(notices, fmt.Sprintf("%s: %s matched no event of any run", of, m.Place(k)))
+			default:
+				unknown = append(unknown, fmt.Sprintf("%s: %s matched no event of any run; correct the pattern, run more tapes, or write `optional: true` if it need not match", of, m.Place(k)))
+			}
 		}
 	}
-	return list
+	for i := range t.Properties {
+		if k := slices.IndexFunc(spec.Properties, func(q world.Property) bool { return q.Name == t.Properties[i].Property }); k >= 0 {
+			report(spec.Properties[k].Check.Mapping, t.Properties[i].Tally, t.Properties[i].Property)
+		}
+	}
+	if t.Guide != nil {
+		report(spec.Guide, t.Guide.Tally, "exploration.guide")
+	}
+	return unknown, notices
 }
 
 // Doubts are the reasons why a campaign without a violation is weak evidence: properties that are unknown in some runs, and a guide that does

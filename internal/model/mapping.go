@@ -27,6 +27,8 @@ type EventKind string
 // Kinds of events.
 const (
 	LineEvent      EventKind = "log"
+	SDKEvent       EventKind = "sdk"
+	ProbeEvent     EventKind = "probe"
 	CrashEvent     EventKind = "crash"
 	RestartEvent   EventKind = "restart"
 	OperationEvent EventKind = "operation"
@@ -38,7 +40,8 @@ type Event struct {
 	Number uint64 // of the engine's event
 	TimeNs int64
 	Node   string
-	Line   string         // of a log
+	Line   string         // of a log; of an SDK, the event's name, a blank and its details; of a probe, its property's name, a blank and what it returned
+	Failed bool           // of a probe
 	Op     *history.Event // of an operation
 }
 
@@ -47,6 +50,10 @@ func (e *Event) String() string {
 	switch e.Kind {
 	case LineEvent:
 		return e.Node + ": " + e.Line
+	case SDKEvent:
+		return e.Node + ", by an SDK: " + e.Line
+	case ProbeEvent:
+		return "probe of " + e.Line
 	case OperationEvent:
 		return fmt.Sprintf("%s: %s %s %s", e.Op.Client, e.Op.Op, e.Op.Key, e.Op.Type)
 	}
@@ -62,9 +69,10 @@ type Mapper struct {
 
 type rule struct {
 	*world.ModelRule
-	log, node, operation *regexp.Regexp
-	args                 []*vm.Program
-	shows                []shown
+	text            *regexp.Regexp // of Log, SDK or Probe
+	node, operation *regexp.Regexp
+	args            []*vm.Program
+	shows           []shown
 }
 
 type shown struct {
@@ -162,15 +170,22 @@ func (b *ruleCompiler) arguments(key, name string, params []string, args []strin
 
 func (b *ruleCompiler) compile(m *world.ModelRule) rule {
 	r := rule{ModelRule: m}
-	r.log, r.operation = b.pattern("log", r.Log), b.pattern("operation", r.Operation)
+	key := "log"
+	switch {
+	case r.SDK != "":
+		key = "sdk"
+	case r.Probe != "":
+		key = "probe"
+	}
+	r.text, r.operation = b.pattern(key, r.Log+r.SDK+r.Probe), b.pattern("operation", r.Operation)
 	if r.Node != "" {
 		r.node = b.pattern("node", "^(?:"+r.Node+")$")
 	}
 	b.env = environment(&Event{Op: &history.Event{}})
-	if r.log != nil {
-		for _, g := range r.log.SubexpNames() {
+	if r.text != nil {
+		for _, g := range r.text.SubexpNames() {
 			if _, taken := b.env[g]; taken {
-				b.fail("log", "give the group another name", "the group %s has the name of what each event has", g)
+				b.fail(key, "give the group another name", "the group %s has the name of what each event has", g)
 			} else if g != "" {
 				b.env[g] = ""
 			}
@@ -210,12 +225,40 @@ func environment(e *Event) map[string]any {
 		env["client"], env["op"], env["key"], env["input"], env["output"], env["outcome"], env["found"] = o.Client, o.Op, o.Key, o.Input, o.Output, string(o.Type), o.Found
 		env["node"] = cmp.Or(e.Node, o.Node)
 	}
+	if e.Kind == ProbeEvent {
+		env["outcome"] = e.outcome()
+	}
 	return env
 }
 
-// Operations reports whether a rule is about operations.
-func (c *Mapper) Operations() bool {
-	return slices.ContainsFunc(c.rules, func(r rule) bool { return r.operation != nil })
+// outcome is that of a probe.
+func (e *Event) outcome() string {
+	if e.Failed {
+		return string(history.Fail)
+	}
+	return string(history.Ok)
+}
+
+// Wants reports whether a rule is about events of a kind.
+func (c *Mapper) Wants(k EventKind) bool {
+	return slices.ContainsFunc(c.rules, func(r rule) bool { return r.kind() == k })
+}
+
+// kind is that of the events that a rule is about.
+func (r *rule) kind() EventKind {
+	switch {
+	case r.Log != "":
+		return LineEvent
+	case r.SDK != "":
+		return SDKEvent
+	case r.Probe != "":
+		return ProbeEvent
+	case r.Crash:
+		return CrashEvent
+	case r.Restart:
+		return RestartEvent
+	}
+	return OperationEvent
 }
 
 // matches gives what an expression sees of an event that a rule is about, or nil.
@@ -223,32 +266,24 @@ func (r *rule) matches(e *Event) map[string]any {
 	if r.node != nil && !r.node.MatchString(e.Node) {
 		return nil
 	}
+	if e.Kind != r.kind() {
+		return nil
+	}
 	switch e.Kind {
-	case LineEvent:
-		if r.log == nil {
-			return nil
-		}
-		m := r.log.FindStringSubmatch(e.Line)
-		if m == nil {
+	case LineEvent, SDKEvent, ProbeEvent:
+		m := r.text.FindStringSubmatch(e.Line)
+		if m == nil || e.Kind == ProbeEvent && r.Outcome != "" && r.Outcome != e.outcome() {
 			return nil
 		}
 		env := environment(e)
-		for i, g := range r.log.SubexpNames() {
+		for i, g := range r.text.SubexpNames() {
 			if g != "" {
 				env[g] = m[i]
 			}
 		}
 		return env
-	case CrashEvent:
-		if !r.Crash {
-			return nil
-		}
-	case RestartEvent:
-		if !r.Restart {
-			return nil
-		}
 	case OperationEvent:
-		if r.operation == nil || !r.operation.MatchString(e.Op.Op) || r.Outcome != "" && r.Outcome != string(e.Op.Type) {
+		if !r.operation.MatchString(e.Op.Op) || r.Outcome != "" && r.Outcome != string(e.Op.Type) {
 			return nil
 		}
 	}
@@ -257,9 +292,10 @@ func (r *rule) matches(e *Event) map[string]any {
 
 // Followed is what became of the events of a run.
 type Followed struct {
-	// Err is that of Follower.End, and At the event that it is about: nil if it is about all of them.
+	// Err is that of Follower.End, and At the event that it is about: nil if it is about all of them. By is the rule that mapped it, -1 if there is none.
 	Err   error
 	At    *Event
+	By    int
 	Tally coverage.Tally
 	// Strange are a few events that no rule is about.
 	Strange []string
@@ -277,7 +313,7 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 		return nil, err
 	}
 	defer f.Release()
-	done, others, lines := &Followed{}, 0, 0
+	done, others, lines := &Followed{By: -1}, 0, 0
 	matched := make([]int, len(c.rules))
 	for i := range events {
 		e := &events[i]
@@ -288,34 +324,34 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 		if e.Kind == LineEvent {
 			lines++
 		}
-		known := false
+		known := -1
 		for k := range c.rules {
 			r := &c.rules[k]
 			env := r.matches(e)
 			if env == nil {
 				continue
 			}
-			known = true
+			known = k
 			matched[k]++
 			if err := r.step(f, env); err != nil {
 				return nil, fmt.Errorf("events[%d], at %s: %w", k, e, err)
 			}
 			break
 		}
-		if !known {
+		if known < 0 {
 			f.Unmodelled(string(e.Kind) + " of " + cmp.Or(e.Node, "a client"))
 			if len(done.Strange) < mostStrange {
 				done.Strange = append(done.Strange, e.String())
 			}
 		}
 		if f.Err() != nil {
-			done.At = e
+			done.At, done.By = e, known
 			break
 		}
 	}
 	done.Err, done.Tally = f.End(), *f.Tally()
 	done.Tally.Others, done.Tally.Rules = others, matched
-	if done.Err == nil && lines == 0 && others > 0 && slices.ContainsFunc(c.rules, func(r rule) bool { return r.log != nil }) {
+	if done.Err == nil && lines == 0 && others > 0 && c.Wants(LineEvent) {
 		done.Err = &Unknown{fmt.Sprintf("none of %d lines of the servers' logs is an event: lines: '%s' matches none", others, c.lines)}
 	}
 	done.Reached = slices.Clone(f.Reached())

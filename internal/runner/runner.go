@@ -58,7 +58,7 @@ func (r *Run) Record() *check.Judged {
 func (r *Run) Judge() *check.Judged {
 	j := r.Record()
 	if !r.cut(j) {
-		j.Judge(r.spec, r.options.Behaviour)
+		j.Judge(r.spec, r.options.Behaviour, r.options.Unwatched...)
 	}
 	return j
 }

@@ -2,7 +2,10 @@
 // what varies between two runs of one Spec is the tape.
 package world
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Spec describes one world completely. It is stored in every failure file, so every part serialises to JSON.
 type Spec struct {
@@ -33,7 +36,9 @@ type Spec struct {
 	Links       []Link     `json:"links,omitempty"`
 	Workloads   []Workload `json:"workloads,omitempty"`
 	Properties  []Property `json:"properties,omitempty"`
-	Faults      Faults     `json:"faults"`
+	// Guide follows each run in a specification and promises nothing: the states that runs reach there lead a search.
+	Guide  *Mapping `json:"guide,omitempty"`
+	Faults Faults   `json:"faults"`
 	// LogPatterns are counted over the logs of all nodes and shown in the report of a run.
 	LogPatterns []LogPattern `json:"log_patterns,omitempty"`
 	// Leaks re-enables sources of chance on purpose; only tests of the engine set it.
@@ -491,8 +496,8 @@ type Check struct {
 }
 
 // Mapping says which steps of a TLA+ specification the events of a run are. Events are the lines of the servers' logs that match Lines, crashes and
-// restarts of servers, and, if one of the rules is about operations, what the history has. The first rule that matches an event decides; an event that none
-// matches is counted as not modelled.
+// restarts of servers, and, if one of the rules is about them, operations of the history, events that servers reported by an SDK, and results of probes. The first
+// rule that matches an event decides; an event that none matches is counted as not modelled.
 type Mapping struct {
 	Spec    string      `json:"spec"`   // a file
 	Config  string      `json:"config"` // a file
@@ -503,19 +508,47 @@ type Mapping struct {
 	Rules   []ModelRule `json:"rules"`
 }
 
-// ModelRule is about events of one kind: of Log, Crash, Restart and Operation one is set. They become steps of Action, or are ignored for a reason. Arguments are
-// expressions over what the event has.
+// Unplace forgets where rules of mappings are written.
+func (s *Spec) Unplace() {
+	unplace := func(m *Mapping) {
+		for i := 0; m != nil && i < len(m.Rules); i++ {
+			m.Rules[i].At = ""
+		}
+	}
+	unplace(s.Guide)
+	for i := range s.Properties {
+		unplace(s.Properties[i].Check.Mapping)
+	}
+}
+
+// Place names a rule and where it is written.
+func (m *Mapping) Place(rule int) string {
+	r := &m.Rules[rule]
+	text := fmt.Sprintf("events[%d] (%s)", rule, r)
+	if r.At != "" {
+		text = r.At + ", " + text
+	}
+	return text
+}
+
+// ModelRule is about events of one kind: of Log, SDK, Probe, Crash, Restart and Operation one is set. They become steps of Action, or are ignored for a reason.
+// Arguments are expressions over what the event has.
 type ModelRule struct {
+	At        string   `json:"at,omitempty"`        // where the rule is written, as file:line
 	Log       string   `json:"log,omitempty"`       // a regular expression for lines of logs, whose named groups arguments can use
+	SDK       string   `json:"sdk,omitempty"`       // the same, for the name of an event, a blank and its details
+	Probe     string   `json:"probe,omitempty"`     // the same, for the name of a property, a blank and what a probe of it returned
 	Crash     bool     `json:"crash,omitempty"`     // a node is taken down by a fault, or its program breaks
 	Restart   bool     `json:"restart,omitempty"`   // it starts again after the fault
 	Operation string   `json:"operation,omitempty"` // a regular expression for the name of an operation
-	Outcome   string   `json:"outcome,omitempty"`   // of the operation: invoke, ok, fail or info
+	Outcome   string   `json:"outcome,omitempty"`   // of the operation: invoke, ok, fail or info; of the probe: ok or fail
 	Node      string   `json:"node,omitempty"`      // a regular expression for the whole name of the node; empty is all nodes
 	Action    string   `json:"action,omitempty"`
 	Args      []string `json:"args,omitempty"`
 	Ignore    string   `json:"ignore,omitempty"`
 	Shows     []Shown  `json:"shows,omitempty"`
+	// Optional: a campaign in which the rule matches nothing says nothing about the rule. Rules about crashes and restarts are optional, since faults decide whether there are any.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // String says which events the rule is about.
@@ -524,6 +557,10 @@ func (r *ModelRule) String() string {
 	switch {
 	case r.Log != "":
 		text = "log: '" + r.Log + "'"
+	case r.SDK != "":
+		text = "sdk: '" + r.SDK + "'"
+	case r.Probe != "":
+		text = "probe: '" + r.Probe + "'"
 	case r.Crash:
 		text = "crash"
 	case r.Restart:

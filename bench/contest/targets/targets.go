@@ -29,14 +29,17 @@ type Target struct {
 	Name string
 	// Package is what `go build` knows the program by, in the folder Dir: an import path, or a folder that begins with a dot.
 	Package, Dir string
-	Args         []string
-	Build        []string // further arguments of go build
-	Prepare      []string // a command that prints more of them
-	Cover        []string // packages whose blocks are counted
-	Correct      bool
-	Of, Variant  string
-	Mapper       []Mapped
-	Strategies   []string // nil: those of the file
+	// Project is the folder or file of a project in the place of a package, absolute, and Blocks has blocks of its programs counted.
+	Project     string
+	Blocks      bool
+	Args        []string
+	Build       []string // further arguments of go build
+	Prepare     []string // a command that prints more of them
+	Cover       []string // packages whose blocks are counted
+	Correct     bool
+	Of, Variant string
+	Mapper      []Mapped
+	Strategies  []string // nil: those of the file
 }
 
 // Mapped is a file that reports to the model what runs do: all of its lines, or those that match.
@@ -85,8 +88,24 @@ func (g *File) build(l *source.Reader, n *source.Node, dir, first string, known 
 	at := map[string]source.Position{}
 	for _, t := range n.Get("targets").List() {
 		l.Missing(t, "name", "write name: WORD", "a target has no name")
-		l.Missing(t, "package", "write package: ./FOLDER, or an import path", "a target has no package")
-		one := Target{Name: textOf(t, "name"), Package: textOf(t, "package"), Dir: dir, Args: textsOf(t, "args"), Build: textsOf(t, "build"), Prepare: textsOf(t, "prepare"), Cover: textsOf(t, "cover"),
+		project := textOf(t, "project")
+		switch {
+		case project == "":
+			l.Missing(t, "package", "write package: ./FOLDER, an import path, or project: FILE", "a target has no package")
+			if e := t.Get("blocks"); e != nil {
+				l.Fail(e.Position, "name packages by `cover:`", "blocks applies to projects only")
+			}
+		default:
+			for _, key := range []string{"package", "args", "build", "prepare", "cover"} {
+				if e := t.Get(key); e != nil {
+					l.Fail(e.Position, "remove it, or `project:`", "%s applies to packages only, and this target is a project", key)
+				}
+			}
+			if !filepath.IsAbs(project) {
+				project = filepath.Join(dir, project)
+			}
+		}
+		one := Target{Project: project, Blocks: source.ValueOr(t.Get("blocks"), false), Name: textOf(t, "name"), Package: textOf(t, "package"), Dir: dir, Args: textsOf(t, "args"), Build: textsOf(t, "build"), Prepare: textsOf(t, "prepare"), Cover: textsOf(t, "cover"),
 			Correct: source.ValueOr(t.Get("correct"), false), Of: textOf(t, "of"), Variant: textOf(t, "variant")}
 		if t.Has("strategies") {
 			one.Strategies = g.strategies(l, t.Get("strategies"), first, known)
@@ -172,7 +191,7 @@ func (t Target) each(words []string) []Target {
 			return filled
 		}
 		one := t
-		one.Name, one.Of = fill(t.Name), fill(t.Of)
+		one.Name, one.Of, one.Project = fill(t.Name), fill(t.Of), fill(t.Project)
 		one.Args, one.Build, one.Prepare = all(t.Args), all(t.Build), all(t.Prepare)
 		list = append(list, one)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,11 +18,18 @@ import (
 // mostLeftOut is the share of events that a model may leave out if the file does not say.
 const mostLeftOut = 0.05
 
-// conformance reads which steps of a specification the events of a run are.
-func conformance(l *load.State, n *source.Node, c *world.Check, key string) {
+// Guide reads the mapping of a model that guides the search; nil if there is none.
+func Guide(l *load.State, n *source.Node, key string) *world.Mapping {
+	if n == nil || n.Bad {
+		return nil
+	}
+	return mapping(l, n, key, 1)
+}
+
+// mapping reads which steps of a specification the events of a run are. leftOut is the share of events that may be left out if the file does not say.
+func mapping(l *load.State, n *source.Node, key string, leftOut float64) *world.Mapping {
 	before := len(l.Errs)
-	m := &world.Mapping{LeftOut: source.ValueOr(n.Get("left_out"), mostLeftOut)}
-	c.Mapping = m
+	m := &world.Mapping{LeftOut: source.ValueOr(n.Get("left_out"), leftOut)}
 	file := func(name, text string) string {
 		if text == "" {
 			return ""
@@ -54,7 +62,7 @@ func conformance(l *load.State, n *source.Node, c *world.Check, key string) {
 		m.Rules = append(m.Rules, modelRule(l, e, fmt.Sprintf("%s.events[%d]", key, i)))
 	}
 	if len(l.Errs) > before {
-		return
+		return m
 	}
 	_, err := model.Map(m)
 	for _, err := range apart(err) {
@@ -77,6 +85,7 @@ func conformance(l *load.State, n *source.Node, c *world.Check, key string) {
 		}
 		l.Fail(at, remedy, "%s: %v", where, err)
 	}
+	return m
 }
 
 // apart takes joined errors apart.
@@ -97,27 +106,33 @@ func patternText(n *source.Node) string {
 	return ""
 }
 
+// eventsOf are the keys that say which events a rule is about.
+var eventsOf = []string{"log", "sdk", "probe", "crash", "restart", "operation"}
+
 // modelRule reads which events are which steps.
 func modelRule(l *load.State, n *source.Node, key string) world.ModelRule {
-	r := world.ModelRule{Log: patternText(n.Get("log")), Crash: source.ValueOr(n.Get("crash"), false), Restart: source.ValueOr(n.Get("restart"), false), Operation: patternText(n.Get("operation")),
+	r := world.ModelRule{At: fmt.Sprintf("%s:%d", filepath.Base(n.File.Name), n.Line), Log: patternText(n.Get("log")), SDK: patternText(n.Get("sdk")), Probe: patternText(n.Get("probe")), Crash: source.ValueOr(n.Get("crash"), false), Restart: source.ValueOr(n.Get("restart"), false), Operation: patternText(n.Get("operation")),
 		Outcome: source.ValueOr(n.Get("outcome"), ""), Node: patternText(n.Get("node")), Action: strings.TrimSpace(source.ValueOr(n.Get("action"), "")), Args: n.Get("args").Words(),
-		Ignore: strings.TrimSpace(source.ValueOr(n.Get("ignore"), ""))}
+		Ignore: strings.TrimSpace(source.ValueOr(n.Get("ignore"), "")), Optional: source.ValueOr(n.Get("optional"), false)}
 	var about []string
-	for _, name := range []string{"log", "crash", "restart", "operation"} {
+	for _, name := range eventsOf {
 		if n.Has(name) {
 			about = append(about, name)
 		}
 	}
 	if len(about) != 1 {
-		l.Fail(n.Position, "set one of log, crash, restart and operation", "%s has %s, and needs exactly one of log, crash, restart and operation", key, orNothing(about))
+		choice := strings.Join(eventsOf[:len(eventsOf)-1], ", ") + " and " + eventsOf[len(eventsOf)-1]
+		l.Fail(n.Position, "set one of "+choice, "%s has %s, and needs exactly one of %s", key, orNothing(about), choice)
 	}
 	for _, name := range []string{"crash", "restart"} {
 		if e := n.Get(name); e != nil && !source.ValueOr(e, false) {
 			l.Fail(e.Position, "write true, or remove the rule", "%s.%s: false matches nothing", key, name)
 		}
 	}
-	if e := n.Get("outcome"); e != nil && !n.Has("operation") {
-		l.Fail(e.Position, "remove it", "%s.outcome applies to operations only", key)
+	if e := n.Get("outcome"); e != nil && !n.Has("operation") && !n.Has("probe") {
+		l.Fail(e.Position, "remove it", "%s.outcome applies to operations and probes only", key)
+	} else if e != nil && n.Has("probe") && r.Outcome != "ok" && r.Outcome != "fail" {
+		l.Fail(e.Position, "write ok or fail", "%s.outcome: %s is no result of a probe", key, r.Outcome)
 	}
 	switch {
 	case r.Action != "" && r.Ignore != "":

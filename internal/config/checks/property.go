@@ -133,7 +133,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		c.Keys = int(source.ValueOr(n.Get("keys"), int64(recoveryKeys)))
 		jobs(l, n.Get("jobs"), c, key+".jobs")
 	case world.Conformance:
-		conformance(l, n, c, key)
+		c.Mapping = mapping(l, n, key, mostLeftOut)
 	case world.HTTPCheck:
 		c.Endpoint = endpoint(l, n, "http", key)
 		c.Body = source.ValueOr(n.Get("body"), "")

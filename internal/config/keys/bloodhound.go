@@ -80,6 +80,7 @@ var exploration = of(
 		field{Name: "max", Shape: wholeFrom(0), Says: "Maximum number of snapshots of a worker. 0: all runs begin at their boot.", Default: "24"},
 		field{Name: "memory_bytes", Shape: wholeFrom(0), Says: "Maximum memory that the snapshots of a worker have together. 0: all runs begin at their boot.", Default: "a quarter of the host's memory, divided by the number of workers"},
 	), Says: "Bounds of snapshots (docs/reference/exploration.md). The least useful one is dropped first."},
+	field{Name: "guide", Shape: of(mappingKeys("")...), Says: "Model in which runs are followed, to lead a search. It promises nothing: a run that leaves it is no violation (docs/reference/guides.md#programs)."},
 	field{Name: "corpus", Shape: aText, Says: "`coverage-guided`: start with the corpus in this folder."},
 	field{Name: "prioritize_coverage", Shape: aFlag, Says: "`coverage-guided`: mutate runs that reached rare features, and ignore how close they came to a violation."},
 	field{Name: "prioritize_near_violation", Shape: aFlag, Says: "`coverage-guided`: prefer to mutate runs that came close to a violation. With both keys, the search alternates, as with neither."},

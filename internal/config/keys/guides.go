@@ -7,8 +7,10 @@ import (
 var guideTarget = of(
 	field{Name: "name", Shape: aText, Says: "Name of the target in tables."},
 	field{Name: "package", Shape: aText, Says: "Program: a main package that runs one campaign with sim.Campaign.Run. An import path, or a folder beside the file that starts with a dot."},
+	field{Name: "project", Shape: aText, Verbatim: true, Says: "In place of a package: the folder or file of a project whose world runs programs."},
+	field{Name: "blocks", Shape: aFlag, Says: "project: counts the blocks of programs that runs execute, in all trials of a correct target.", Default: "false"},
 	field{Name: "args", Shape: texts, Verbatim: true, Says: "Arguments of the operator."},
-	field{Name: "each", Shape: texts, Verbatim: true, Says: "Creates a target for each word. `{}` stands for the word in name, args, build, prepare and of."},
+	field{Name: "each", Shape: texts, Verbatim: true, Says: "Creates a target for each word. `{}` stands for the word in name, project, args, build, prepare and of."},
 	field{Name: "build", Shape: texts, Verbatim: true, Says: "Additional arguments of go build."},
 	field{Name: "prepare", Shape: texts, Verbatim: true, Says: "Command that runs in the package's folder before the build. Lines of its output that start with a dash are additional arguments of go build. {dir} is a folder for its files."},
 	field{Name: "cover", Shape: texts, Says: "Packages whose code coverage is measured. Without it, coverage does not guide the search."},

@@ -1,6 +1,8 @@
 package keys
 
 import (
+	"strings"
+
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 )
 
@@ -10,7 +12,7 @@ var property = of(
 	field{Name: "description", Shape: aText, Says: "Description for the report of a violation."},
 	field{Name: "timeout", Shape: aPositive, Says: "liveness, recovery: maximum time after the start and after each heal.", Default: "30s"},
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
-	field{Name: "check", Shape: of(
+	field{Name: "check", Shape: of(append([]field{
 		field{Name: "type", Shape: oneOf(CheckTypes...), Says: "Type of the check."},
 		field{Name: "operations", Shape: texts, Says: "linearizability, monotonic: operations to judge. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
 		field{Name: "model", Shape: oneOf(models...), Says: "linearizability: model of a key: register, cas-register, key-value (or kv), set, queue, lock, counter, append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.", Default: "kv; isolation: list-append"},
@@ -40,28 +42,7 @@ var property = of(
 			field{Name: "failed", Shape: aPattern, Verbatim: true, Says: "Line or event at which a job fails."},
 			field{Name: "across_nodes", Shape: aFlag, Says: "`true`: an id is the same job on all nodes.", Default: "false"},
 		), Says: "progress, recovery: jobs, recognized in logs of programs or in events of an Antithesis SDK."},
-		field{Name: "spec", Shape: aText, Says: "model: file of a TLA+ specification (docs/reference/model.md)."},
-		field{Name: "config", Shape: aText, Says: "model: configuration file of the specification.", Default: "the `.cfg` file of the same name"},
-		field{Name: "library", Shape: texts, Says: "model: folders of additional modules."},
-		field{Name: "view", Shape: aText, Says: "model: operator of the specification without arguments. A search compares its values instead of whole states.", Default: "the whole state"},
-		field{Name: "lines", Shape: aPattern, Verbatim: true, Says: "model: lines of the servers' logs that are events.", Default: "all"},
 		field{Name: "left_out", Shape: shape{Kind: schema.Number, Max: 1}, Says: "model: maximum share of events that are ignored or not modelled. Beyond it, the verdict is unknown.", Default: "0.05"},
-		field{Name: "events", Shape: listOf(of(
-			field{Name: "log", Shape: aPattern, Verbatim: true, Says: "Matches lines of logs. Arguments refer to its named groups, which are texts."},
-			field{Name: "crash", Shape: aFlag, Says: "`true`: a fault stops a node, or its program crashes."},
-			field{Name: "restart", Shape: aFlag, Says: "`true`: a node starts again after a crash."},
-			field{Name: "operation", Shape: aPattern, Verbatim: true, Says: "Matches the names of operations in the history."},
-			field{Name: "outcome", Shape: oneOf("invoke", "ok", "fail", "info"), Says: "operation: only events with this outcome.", Default: "all"},
-			field{Name: "node", Shape: aPattern, Verbatim: true, Says: "Only events of nodes whose full names match.", Default: "all"},
-			field{Name: "action", Shape: aText, Says: "Step of the specification that the event is: the name of an operator."},
-			field{Name: "args", Shape: listOf(aText), Verbatim: true, Says: "Arguments of the operator: expressions over `node`, `line`, the groups of `log`, and for operations `client`, `op`, `key`, `input`, `output`, `outcome`, `found`. `int(x)` is a number, `name(x)` a model value."},
-			field{Name: "ignore", Shape: aText, Says: "Instead of an action: reason why the event is no step."},
-			field{Name: "shows", Shape: listOf(of(
-				field{Name: "operator", Shape: aText, Says: "Operator of the specification."},
-				field{Name: "args", Shape: listOf(aText), Verbatim: true, Says: "Arguments of the operator."},
-				field{Name: "is", Shape: aText, Verbatim: true, Says: "Expected value of the operator."},
-			)), Says: "Values of operators after the step."},
-		)), Says: "model: rules that map events to steps. The first match decides. An event without a match counts as not modelled."},
 		field{Name: "rules", Shape: textOrAll, Says: "alerts: files of Prometheus rules, relative to the folder of this file."},
 		field{Name: "scrape", Shape: listOf(of(
 			field{Name: "job", Shape: aText, Says: "Label `job` of the metrics."},
@@ -71,5 +52,41 @@ var property = of(
 		field{Name: "alerts", Shape: texts, Says: "alerts: names of the alerts that are violations.", Default: "all"},
 		field{Name: "ignore", Shape: texts, Says: "alerts: names of alerts that are no violations."},
 		field{Name: "labels", Shape: namedWith(aText), Says: "alerts: labels that an alert must have to be a violation, such as `{severity: critical}`."},
-	), Says: "Check that judges the property."},
+	}, mappingKeys("model: ")...)...), Says: "Check that judges the property."},
 )
+
+// mappingKeys map events of runs to steps of a specification. about begins what is said of each.
+func mappingKeys(about string) []field {
+	says := func(text string) string {
+		if about == "" {
+			return strings.ToUpper(text[:1]) + text[1:]
+		}
+		return about + text
+	}
+	return []field{
+		field{Name: "spec", Shape: aText, Says: says("file of a TLA+ specification (docs/reference/model.md).")},
+		field{Name: "config", Shape: aText, Says: says("configuration file of the specification."), Default: "the `.cfg` file of the same name"},
+		field{Name: "library", Shape: texts, Says: says("folders of additional modules.")},
+		field{Name: "view", Shape: aText, Says: says("operator of the specification without arguments. A search compares its values instead of whole states."), Default: "the whole state"},
+		field{Name: "lines", Shape: aPattern, Verbatim: true, Says: says("lines of the servers' logs that are events."), Default: "all"},
+		field{Name: "events", Shape: listOf(of(
+			field{Name: "log", Shape: aPattern, Verbatim: true, Says: "Matches lines of logs. Arguments refer to its named groups, which are texts."},
+			field{Name: "sdk", Shape: aPattern, Verbatim: true, Says: "Matches events that servers report by an Antithesis SDK: the name of the event, a blank and its details."},
+			field{Name: "probe", Shape: aPattern, Verbatim: true, Says: "Matches results of probes: the name of the property, a blank and what the probe returned."},
+			field{Name: "crash", Shape: aFlag, Says: "`true`: a fault stops a node, or its program crashes."},
+			field{Name: "restart", Shape: aFlag, Says: "`true`: a node starts again after a crash."},
+			field{Name: "operation", Shape: aPattern, Verbatim: true, Says: "Matches the names of operations in the history."},
+			field{Name: "outcome", Shape: oneOf("invoke", "ok", "fail", "info"), Says: "operation, probe: only events with this outcome.", Default: "all"},
+			field{Name: "node", Shape: aPattern, Verbatim: true, Says: "Only events of nodes whose full names match.", Default: "all"},
+			field{Name: "action", Shape: aText, Says: "Step of the specification that the event is: the name of an operator."},
+			field{Name: "args", Shape: listOf(aText), Verbatim: true, Says: "Arguments of the operator: expressions over `node`, `line`, the groups of `log`, `sdk` or `probe`, for probes `outcome`, and for operations `client`, `op`, `key`, `input`, `output`, `outcome`, `found`. `int(x)` is a number, `name(x)` a model value."},
+			field{Name: "ignore", Shape: aText, Says: "Instead of an action: reason why the event is no step."},
+			field{Name: "optional", Shape: aFlag, Says: "`true`: the rule need not match anything. Otherwise a campaign in which it matches nothing is `unknown`, unless it is about crashes or restarts.", Default: "false"},
+			field{Name: "shows", Shape: listOf(of(
+				field{Name: "operator", Shape: aText, Says: "Operator of the specification."},
+				field{Name: "args", Shape: listOf(aText), Verbatim: true, Says: "Arguments of the operator."},
+				field{Name: "is", Shape: aText, Verbatim: true, Says: "Expected value of the operator."},
+			)), Says: "Values of operators after the step."},
+		)), Says: says("rules that map events to steps. The first match decides. An event without a match counts as not modelled.")},
+	}
+}

@@ -13,7 +13,7 @@ import (
 // such as coverage-guided:state, and words that change how the strategy works: modelfuzz:state+swap-counts.
 const (
 	GuideTrace    = "trace"    // the order of all events of a run
-	GuideLine     = "line"     // blocks of the code under test
+	GuideLine     = "line"     // blocks of the code under test: those that the Go compiler counts or, of programs, those that are watched
 	GuideState    = "state"    // states of the model, as its view shows them
 	GuideEdge     = "edge"     // steps of the model between them
 	GuideCombined = "combined" // all that runs report, but for the order of events, and how close they came to a violation
@@ -25,7 +25,7 @@ var guides = []string{GuideTrace, GuideLine, GuideState, GuideEdge, GuideCombine
 // guideDomains are the domains of each guide; combined has all but those of measured.
 var guideDomains = map[string][]coverage.Domain{
 	GuideTrace: {coverage.Trace},
-	GuideLine:  {coverage.Line},
+	GuideLine:  {coverage.Line, coverage.Code},
 	GuideState: {coverage.ModelState},
 	GuideEdge:  {coverage.ModelEdge},
 }
@@ -118,6 +118,9 @@ func (p *Plan) guide() string {
 	return GuideCombined
 }
 
+// WatchesBlocks reports whether a strategy learns of nothing but blocks of code, which a campaign must watch then.
+func (p *Plan) WatchesBlocks() bool { return p.Learns() && p.guide() == GuideLine }
+
 // Watches says which of the domains a strategy learns of. To count lines costs time, so a setting must ask for them.
 func (p *Plan) Watches(d coverage.Domain) bool {
 	switch g := p.guide(); {
@@ -151,11 +154,8 @@ func (p *Plan) possible(spec *world.Spec) error {
 		return nil
 	case p.Strategy == ModelFuzz:
 		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", ModelFuzz, Guided)
-	case p.NeedsModel() && slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type == world.Conformance }):
-	case p.NeedsModel():
-		return fmt.Errorf("the guide %s looks at what runs reach in a model, and no property follows them in one: add one whose check is of type model, or use %s", p.Guide, Guided)
-	case p.Guide != "" && p.Guide != GuideCombined:
-		return fmt.Errorf("the guide %s is for worlds inside one process; use %s", p.Guide, Guided)
+	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type == world.Conformance }):
+		return fmt.Errorf("the guide %s looks at what runs reach in a model, and they are followed in none: write exploration.guide, add a property whose check is of type model, or use %s", p.Guide, Guided)
 	}
 	return nil
 }

@@ -110,8 +110,7 @@ func TestNamesOfGuides(t *testing.T) {
 	native.Engine = ""
 	for name, says := range map[string]string{
 		"modelfuzz":             "worlds inside one process",
-		"coverage-guided:line":  "worlds inside one process",
-		"coverage-guided:state": "no property follows them in one: add one whose check is of type model",
+		"coverage-guided:state": "they are followed in none: write exploration.guide, add a property whose check is of type model",
 	} {
 		if _, err := New(name, native, 1, Settings{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s in another world: %v", name, err)
@@ -123,8 +122,11 @@ func TestNamesOfGuides(t *testing.T) {
 			t.Errorf("%s in a world that is followed in a model: %v", name, err)
 		}
 	}
-	if _, err := New("coverage-guided:combined", native, 1, Settings{}); err != nil {
-		t.Error(err)
+	native.Properties, native.Guide = nil, &world.Mapping{}
+	for _, name := range []string{"coverage-guided:state", "coverage-guided:edge", "coverage-guided:combined", "coverage-guided:trace", "coverage-guided:line"} {
+		if _, err := New(name, native, 1, Settings{}); err != nil {
+			t.Errorf("%s in a world with a guide: %v", name, err)
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package trial makes one campaign of a world inside one process as a comparison of strategies asks for it: by an order in a folder, next to which it leaves its answer.
-// The comparison itself is in bench/contest.
+// Package trial makes one campaign as a comparison of strategies asks for it: of a world inside one process by an order in a folder, next to which it leaves its
+// answer, or of a project, whose runs worker processes make. The comparison itself is in bench/contest.
 package trial
 
 import (
@@ -55,7 +55,7 @@ type Point struct {
 	Whole  int    `json:"whole"`  // states of the model, whatever the view
 	Edges  int    `json:"edges"`
 	Guards int    `json:"guards"`
-	Lines  int    `json:"lines,omitempty"` // blocks of code
+	Lines  int    `json:"lines,omitempty"` // blocks of code, of this program or of those of the world
 }
 
 // storyRuns bounds the runs that make the run of a trial smaller before its schedule is recorded.
@@ -195,6 +195,58 @@ type measure struct {
 
 // measuredDomains are those that a trial counts; others are too many, or say little.
 var measuredDomains = []coverage.Domain{coverage.ModelState, coverage.ModelWhole, coverage.ModelEdge, coverage.ModelGuard, coverage.Line}
+
+// OfProject makes a trial of a project's campaign. It is incomplete if ctx ended it.
+func OfProject(ctx context.Context, c *explore.Campaign, t Trial, measured bool) (done Trial, complete bool) {
+	m := &measure{on: measured, next: 1}
+	if measured {
+		c.Setup.Measure, c.KeepGoing = measuredDomains, true
+		c.Ran = func(r *explore.Ran) { m.take(r.Measured) }
+		c.Finished = func(totals *explore.Totals) {
+			if totals.Runs >= m.next {
+				m.spent(totals)
+			}
+		}
+	}
+	before := WorkersCPU()
+	totals := c.Run(ctx)
+	t.Runs, t.WallNs, t.CPUNs, t.Mutations = totals.Runs, totals.WallNs, int64(WorkersCPU()-before), totals.Search.Mutations
+	switch {
+	case len(totals.Failures) > 0:
+		t.Found, t.Property, t.Mutant = true, totals.Failures[0].Verdict.Property, totals.Failures[0].Origin.Parent != ""
+	case totals.Stopped == explore.Interrupted:
+		return t, false
+	case totals.LostRuns > 0:
+		t.Failed = fmt.Sprintf("%s was lost: %s", totals.Lost[0], totals.Lost[0].Reason)
+	case totals.Unrepeatable > 0:
+		t.Failed = fmt.Sprintf("%s is not reproducible: %s", totals.FirstUnrepeatable, totals.FirstUnrepeatable.Reason)
+	case totals.Stopped == explore.TimedOut && totals.Runs < c.Runs:
+		t.CutOff = true
+	}
+	if !t.Found {
+		t.Unknown = totals.Doubts()
+	}
+	if measured {
+		if k := len(m.points); totals.Runs > 0 && (k == 0 || m.points[k-1].Runs < totals.Runs) {
+			m.spent(totals)
+		}
+		for i := range m.points { // worker processes report what they have computed when they end
+			m.points[i].CPUNs = int64(float64(t.CPUNs) * float64(m.points[i].CPUNs) / float64(max(totals.RunWallNs, 1)))
+		}
+		t.Curve = m.points
+	}
+	return t, true
+}
+
+// spent adds a point to the curve of a project, with the real time of the runs so far in the place of CPU time.
+func (m *measure) spent(totals *explore.Totals) {
+	m.point(totals.Runs)
+	p := &m.points[len(m.points)-1]
+	p.CPUNs, p.Lines = totals.RunWallNs, 0
+	for i := range totals.Code {
+		p.Lines += totals.Code[i].Covered
+	}
+}
 
 // run makes a run of a trial.
 func (s *Subject) run(setup *explore.Setup, job *explore.Job, interrupt <-chan struct{}, m *measure) *explore.Reply {
