@@ -118,6 +118,45 @@ time.sleep(1000)
 	}
 }
 
+// An msync makes the pages durable that it names, and no others.
+func TestPowerLossAfterMsync(t *testing.T) {
+	const mapper = `import mmap, os, time
+page = 4096
+if os.path.exists('/data/a'):
+    print('has', ''.join(open('/data/a').read()[::page]), ''.join(open('/data/b').read()[::page]), flush=True)
+    time.sleep(1000)
+maps = []
+for name in 'ab':
+    f = os.open('/data/' + name, os.O_CREAT | os.O_RDWR)
+    os.write(f, b'x' * 3 * page)
+    os.fsync(f)
+    maps.append(mmap.mmap(f, 3 * page))
+for m in maps:
+    for i in range(3): m[i * page] = ord('y')
+maps[0].flush(page, page)
+print('synced', flush=True)
+time.sleep(1000)
+`
+	seen := map[string]bool{}
+	for seed := uint64(1); seed <= 12; seed++ {
+		spec := ruled(t, mapper, idle, "power_loss on n1 after msync for 500ms max 1")
+		spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Named, Source: "data", Target: "/data"}}
+		logs, _, out := playSeed(t, spec, seed)
+		has := strings.TrimPrefix(logs["n1"], "has ")
+		if len(has) != len("xyx xxx\n") || has[1] != 'y' || !out.Repeat.Reproducible {
+			t.Fatalf("seed %d: n1 printed\n%s%+v", seed, logs["n1"], out.Ledger)
+		}
+		for i, c := range has {
+			seen[fmt.Sprint(i, string(c))] = true
+		}
+	}
+	for i := range "xyx xxx" {
+		if i != 1 && i != 3 && (!seen[fmt.Sprint(i, "x")] || !seen[fmt.Sprint(i, "y")]) {
+			t.Errorf("character %d was the same after each power loss", i)
+		}
+	}
+}
+
 // A fault in recovery strikes a node that has just started again; a majority goes down at one moment; what is large is found on its way.
 func TestFaultsInRecoveryAndTransfer(t *testing.T) {
 	const starter = `import time

@@ -2,6 +2,7 @@ package fs
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 )
 
@@ -233,13 +234,33 @@ func (in *Inode) shadow(s *State, env *Env) Errno {
 	if e := env.Blobs.Create(id); e != OK {
 		return e
 	}
-	in.Unsynced.Shadow = id
-	return in.refreshShadow(s, env)
+	u := in.Unsynced
+	u.Shadow = id
+	if e := in.refreshShadow(s, env, 0, in.Size); e != OK {
+		return e
+	}
+	disk := maps.Clone(u.Failed)
+	if disk == nil {
+		disk = map[int64][]byte{}
+	}
+	for page, old := range u.Pages {
+		disk[page] = old[0].Data
+	}
+	for page, data := range disk {
+		whole := make([]byte, pageBytes)
+		copy(whole, data)
+		if size := min(pageBytes, in.Size-page*pageBytes); size > 0 {
+			if _, e := env.Blobs.WriteAt(id, whole[:size], page*pageBytes); e != OK {
+				return e
+			}
+		}
+	}
+	return OK
 }
 
-// refreshShadow makes all bytes of a mapped file durable. The engine does not know which of them a program has changed. It compares them,
+// refreshShadow makes the bytes of a mapped file durable from one offset to another. The engine does not know which of them a program has changed. It compares them,
 // since most have stayed as they are and reading costs a fraction of writing.
-func (in *Inode) refreshShadow(s *State, env *Env) Errno {
+func (in *Inode) refreshShadow(s *State, env *Env, from, to int64) Errno {
 	u := in.Unsynced
 	if e := env.Blobs.Truncate(u.Shadow, in.Size); e != OK {
 		return e
@@ -252,8 +273,8 @@ func (in *Inode) refreshShadow(s *State, env *Env) Errno {
 		return e
 	}
 	now, then := make([]byte, 64*pageBytes), make([]byte, 64*pageBytes)
-	for off := int64(0); off < in.Size; off += int64(len(now)) {
-		size := min(int64(len(now)), in.Size-off)
+	for off := from; off < min(to, in.Size); off += int64(len(now)) {
+		size := min(int64(len(now)), to-off, in.Size-off)
 		if e := read(in.Blob, now[:size], off); e != OK {
 			return e
 		}
@@ -343,7 +364,38 @@ func (s *State) SyncAll(env *Env) Errno {
 	return OK
 }
 
-// SyncMapped answers msync(2): all files that were mapped for writing become durable, which is more than was asked for.
+// SyncRange answers msync(2) of a part of a file: its bytes become durable, and the file's size as by fdatasync(2).
+func (s *State) SyncRange(env *Env, id InodeID, from, to int64) Errno {
+	in := s.Inodes[id]
+	if in == nil || !in.journals(s) || in.Unsynced == nil {
+		return OK
+	}
+	u := in.Unsynced
+	meta := u.Meta
+	if u.Shadow != 0 {
+		if e := in.refreshShadow(s, env, from, to); e != OK {
+			return e
+		}
+	}
+	for page, old := range u.Pages {
+		if page*pageBytes >= from && page*pageBytes < to {
+			for _, o := range old {
+				s.Journal.Bytes -= int64(len(o.Data))
+			}
+			delete(u.Pages, page)
+		}
+	}
+	if meta {
+		u.Sizes = nil
+		s.commitFor(env, id)
+	}
+	if in.Unsynced != nil {
+		in.forgetData(s, func(int64) bool { return false }) // lets go of it if all is durable
+	}
+	return OK
+}
+
+// SyncMapped makes all files durable that were mapped for writing.
 func (s *State) SyncMapped(env *Env) Errno {
 	for _, in := range s.unsynced() {
 		if in.Unsynced.Shadow != 0 {
@@ -374,7 +426,7 @@ func (in *Inode) syncData(s *State, env *Env) Errno {
 		return OK
 	}
 	if u.Shadow != 0 {
-		if e := in.refreshShadow(s, env); e != OK {
+		if e := in.refreshShadow(s, env, 0, in.Size); e != OK {
 			return e
 		}
 	}

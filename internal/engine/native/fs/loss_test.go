@@ -495,6 +495,48 @@ func TestPowerLossOfMaps(t *testing.T) {
 	}
 }
 
+// msync of some pages leaves the others of the file to be lost, and other files.
+func TestPowerLossBesideAnMsync(t *testing.T) {
+	env, blobs := testEnv(t.TempDir())
+	s, err := New(env, Config{Root: NoLayer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.StartJournal(Ext4Ordered)
+	for _, o := range []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 24, fill: 'x'}, {call: "create", a: "/b"}, {call: "write", a: "/b", n: 8, fill: 'x'}, {call: "sync"},
+		{call: "write", a: "/a", at: 16, n: 8, fill: 'z'}} {
+		if e := run(s, env, o); e != OK {
+			t.Fatal(o, e)
+		}
+	}
+	var ids [2]InodeID
+	for i, name := range []string{"/a", "/b"} {
+		p, _ := s.Walk(env, s.Root(), name, true)
+		c, e := s.Content(env, p.Inode, true)
+		if e != OK {
+			t.Fatal(e)
+		}
+		ids[i] = p.Inode
+		blobs.WriteAt(c.Blob, []byte(strings.Repeat("y", pageBytes)), 0)
+	}
+	c, _ := s.Content(env, ids[0], true)
+	blobs.WriteAt(c.Blob, []byte(strings.Repeat("y", pageBytes)), pageBytes)
+	if e := s.SyncRange(env, ids[0], pageBytes, 2*pageBytes); e != OK {
+		t.Fatal(e)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	if e := s.PowerLoss(env, 1, func(string, uint64) uint64 { return loseAll }); e != OK {
+		t.Fatal(e)
+	}
+	for i, want := range []string{"xxxxxxxxyyyyyyyyxxxxxxxx", "xxxxxxxx"} {
+		if got := sectors(content(s, env, ids[i])); got != want {
+			t.Errorf("file %d has %q, want %q", i, got, want)
+		}
+	}
+}
+
 var scripts = [][]step{
 	{{"create", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'x'}, {"fsync", "/a", "", 0, 0, 0}, {"write", "/a", "", 0, 2, 'y'},
 		{"rename", "/a", "/b", 0, 0, 0}, {"create", "/c", "", 0, 0, 0}},

@@ -321,7 +321,30 @@ func sysMsync(k *Kernel, t *Thread) Result {
 		if !written(k, t, nil) {
 			return awaitDisk(k, t)
 		}
-		return fsFail(k.Node(t).FS.SyncMapped(env(k, t)))
+		return fsFail(syncMapped(k, t, t.Call.Args[0], t.Call.Args[0]+(t.Call.Args[1]+4095)&^4095))
+	}
+	return 0
+}
+
+// syncMapped makes the files durable that are mapped between two addresses, those parts of them. munmap and mremap pass the engine by, so it asks the real map.
+func syncMapped(k *Kernel, t *Thread, from, to uint64) fs.Errno {
+	tree, space := k.Node(t).FS, k.Spaces[k.Proc(t).Space]
+	if !tree.Journal.On {
+		return 0
+	}
+	for line := range strings.Lines(k.M.Maps(t.ID)) {
+		m, ok := machine.ParseMap(line)
+		if !ok || !m.Shared || m.End <= from || m.Start >= to || !strings.HasPrefix(m.Name, "/") {
+			continue
+		}
+		f := space.Mapped(&m)
+		if f == nil { // of more maps than are noted
+			return tree.SyncMapped(env(k, t))
+		}
+		start, end := max(m.Start, from)-m.Start+m.Offset, min(m.End, to)-m.Start+m.Offset
+		if e := tree.SyncRange(env(k, t), f.File, int64(start), int64(end)); e != 0 {
+			return e
+		}
 	}
 	return 0
 }
