@@ -17,7 +17,7 @@ func (b *bench) sdk() ([]row, error) {
 	const count = 5
 	var rows []row
 	for _, p := range []struct{ folder, what, detail string }{
-		{"sdk", "a point of `sdk`", "a call for which five faults are drawn, and none happens"},
+		{"sdk", "a point of `sdk`", "after Quiet %.2f us; where five faults are drawn and none happens %.2f us"},
 		{"sdk/sqlfault", "a statement through `sdk/sqlfault`", "of a driver that does nothing"},
 		{"sdk/httpfault", "a request through `sdk/httpfault`", "to a transport that does nothing"},
 		{"sdk/grpcfault", "a call through `sdk/grpcfault`", "to an invoker that does nothing"},
@@ -53,7 +53,11 @@ func (b *bench) sdk() ([]row, error) {
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, row{p.what + ", faults off", fmt.Sprintf("%.3f us", off/1000), "2 us", fmt.Sprintf("%s: %.2f us", p.detail, quiet/1000)})
+			drawn, err := fastest("drawn")
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row{p.what + ", faults off", fmt.Sprintf("%.3f us", off/1000), "2 us", fmt.Sprintf(p.detail, quiet/1000, drawn/1000)})
 			continue
 		}
 		plain, err := fastest("plain")

@@ -39,7 +39,7 @@ type Run struct {
 
 // Count is what became of one kind of fault.
 type Count struct {
-	Asked     int // calls that might have failed so
+	Asked     int // calls that might have failed so, before Quiet
 	Delivered int // that did
 	Observed  int // whose error the program looked at, or after which it called a wrapped dependency again
 }
@@ -51,13 +51,16 @@ func (r *Run) Mishap(kind string, rate float64) bool {
 	for len(r.unseen) > 0 {
 		r.see(0)
 	}
+	if r.calm || r.done {
+		return false
+	}
 	c := r.count(kind)
 	c.Asked++
 	if r.by != nil {
 		if !r.by.mishap(kind, rate) {
 			return false
 		}
-	} else if r.src.Rare("fault/"+kind, 2, max(1, uint64(rate*tape.Certain))) == 0 || rate == 0 || r.calm || r.done { // draw i belongs to call i, whatever the phase
+	} else if r.src.Rare("fault/"+kind, 2, max(1, uint64(rate*tape.Certain))) == 0 || rate == 0 { // draw i belongs to call i
 		return false
 	}
 	c.Delivered++

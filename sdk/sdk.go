@@ -1,5 +1,6 @@
 // Package sdk decides which of the calls fail that a Go program makes to what it depends on, in tests. The packages below it wrap dependencies: sqlfault
-// a driver of database/sql, httpfault clients and servers of HTTP.
+// a driver of database/sql, httpfault clients and servers of HTTP, grpcfault those of gRPC, redisfault clients of go-redis, and machinefault files, clocks and memory. Package truth judges
+// what a program reads after calls that failed.
 //
 //	func TestShop(t *testing.T) {
 //		sdk.Test(t, func(r *sdk.Run) {

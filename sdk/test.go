@@ -120,7 +120,7 @@ func lacks(total map[string]*Count) (list []string) {
 		n := total[kind]
 		switch {
 		case n.Asked == 0:
-			list = append(list, fmt.Sprintf("%s could not happen, as no such call was made: make one, or remove its rate", kind))
+			list = append(list, fmt.Sprintf("%s could not happen, as no such call was made before Quiet: make one, or remove its rate", kind))
 		case n.Delivered == 0:
 			list = append(list, fmt.Sprintf("%s never happened in %d calls: raise its rate or the number of runs, or remove it", kind, n.Asked))
 		case n.Observed == 0:
