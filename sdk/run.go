@@ -48,7 +48,7 @@ type Count struct {
 func (r *Run) Mishap(kind string, rate float64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.unseen) > 0 {
+	for len(r.unseen) > 0 && rate > 0 { // else something has happened to the same call
 		r.see(0)
 	}
 	if r.calm || r.done {

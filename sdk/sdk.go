@@ -23,7 +23,7 @@ import (
 // Source decides which calls fail. A *Run is one in an ordinary test, and a *inproc.Process of package sim/inproc is one in a world.
 type Source interface {
 	// Mishap reports whether a fault happens now. kind is its name in the ledger, rate its probability, from 0 to 1. Each call is one draw of the kind, also one
-	// with a rate of 0, which never happens.
+	// with a rate of 0, which never happens, since another fault has happened to the same call of the program.
 	Mishap(kind string, rate float64) bool
 	Sleep(d time.Duration)
 }

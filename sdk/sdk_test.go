@@ -69,7 +69,7 @@ func TestLittleEvidence(t *testing.T) {
 			NewPoint(r, "pay", "refund", Rates{After: 0.5})
 			pays(r, Rates{Before: 0.1}, holds)
 		}, "pay_refund_after could not happen"},
-		{"nobody looks", func(r *Run) { NewPoint(r, "pay", "charge", Rates{After: 0.5}).Call() }, "neither looked at an error"},
+		{"nobody looks", func(r *Run) { NewPoint(r, "pay", "charge", Rates{After: 0.5, Twice: 0.1}).Call() }, "pay_charge_after happened"},
 		{"broken before", func(r *Run) { r.Errorf("broken") }, "fails without any fault"},
 		{"panic", func(r *Run) { pays(r, Rates{Before: 0.1}, func(int) { panic("at the disco") }) }, "at the disco"},
 		{"FailNow", func(r *Run) { r.FailNow() }, "fails without any fault"},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -19,7 +20,7 @@ import (
 // surroundings is the world of the engine native in which this program runs: its tape decides about faults, its ledger counts them.
 type surroundings struct {
 	mu   sync.Mutex
-	file *os.File
+	file io.ReadWriter
 }
 
 // around opens the world around this program. There is none outside, nor with engines that know no faults of programs.

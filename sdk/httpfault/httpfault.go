@@ -97,6 +97,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.next.RoundTrip(r)
 	}
 	call := at.Call()
+	cuts := at.cut.Happens(call.Way != sdk.Fine)
 	lost := func() (*http.Response, error) {
 		if call.Answer >= 0 {
 			return at.answers[call.Answer].response(r), nil
@@ -134,7 +135,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case call.Way == sdk.After:
 		drain(answer)
 		return lost()
-	case at.cut.Happens(false):
+	case cuts:
 		return cut(answer)
 	}
 	return answer, nil
@@ -216,6 +217,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	call := at.Call()
+	cuts := at.cut.Happens(call.Way != sdk.Fine)
 	if call.Way == sdk.Before || call.Way == sdk.After {
 		if call.Way == sdk.After {
 			h.next.ServeHTTP(nowhere{http.Header{}}, r)
@@ -226,7 +228,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		at.answers[call.Answer].write(w)
 		return
 	}
-	if at.cut.Happens(false) {
+	if cuts {
 		whole := &kept{ResponseWriter: w, status: http.StatusOK}
 		h.next.ServeHTTP(whole, r)
 		w.Header().Set("Content-Length", strconv.Itoa(whole.body.Len()))

@@ -94,7 +94,7 @@ func (d *Disk) path(name string) string { return filepath.Join(d.root, filepath.
 
 // call makes a call at a point. A change may meet a loss of power.
 func (d *Disk) call(p *sdk.Point, op, path string, changes bool, do func() error) error {
-	call, err := d.begin(p, changes)
+	call, _, err := d.begin(p, changes)
 	defer d.mu.Unlock()
 	if err == nil && call.Way != sdk.Before {
 		if err := do(); err != nil || call.Way != sdk.After {
@@ -108,18 +108,26 @@ func (d *Disk) call(p *sdk.Point, op, path string, changes bool, do func() error
 }
 
 // begin decides what happens to a call, and locks the disk. Its error is that of a disk without power.
-func (d *Disk) begin(p *sdk.Point, changes bool) (sdk.Call, error) {
+func (d *Disk) begin(p *sdk.Point, changes bool, faults ...*sdk.Fault) (call sdk.Call, happened *sdk.Fault, err error) {
 	if d.Down() {
 		d.mu.Lock()
-		return sdk.Call{}, ErrPower
+		return call, nil, ErrPower
 	}
-	out := changes && d.power.Happens(false)
-	call := p.Call() // which may wait: not under the lock
+	call = p.Call() // which may wait: not under the lock
+	for _, f := range faults {
+		if f.Happens(call.Way != sdk.Fine || happened != nil) {
+			happened = f
+		}
+	}
+	out := changes && d.power.Happens(call.Way != sdk.Fine || happened != nil)
 	d.mu.Lock()
-	if d.down = d.down || out; d.down {
-		return call, ErrPower
+	if d.down = d.down || out; !d.down {
+		return call, happened, nil
 	}
-	return call, nil
+	if out {
+		return call, nil, d.power.Error(ErrPower)
+	}
+	return call, nil, ErrPower
 }
 
 // Down reports whether the power is lost.

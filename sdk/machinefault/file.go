@@ -96,9 +96,7 @@ func (f *file) WriteAt(b []byte, at int64) (int, error) {
 // write writes where it is to be, and reports the end of what was written.
 func (f *file) write(b []byte, where func() (int64, error), wrote func(end int64)) (int, error) {
 	d := f.disk
-	full := d.full.Happens(false)
-	short := d.short.Happens(full)
-	call, err := d.begin(d.write, true)
+	call, fault, err := d.begin(d.write, true, d.full, d.short)
 	defer d.mu.Unlock()
 	failed := func(n int, err error) (int, error) {
 		return n, &fs.PathError{Op: "write", Path: f.name, Err: err}
@@ -114,9 +112,9 @@ func (f *file) write(b []byte, where func() (int64, error), wrote func(end int64
 		return failed(0, err)
 	case call.Way == sdk.Before:
 		return failed(0, call.Error(syscall.EIO))
-	case full:
-		return failed(0, d.full.Error(syscall.ENOSPC))
-	case short:
+	case fault == d.full:
+		return failed(0, fault.Error(syscall.ENOSPC))
+	case fault == d.short:
 		b = b[:len(b)/2]
 	}
 	at, err := where()
@@ -130,8 +128,8 @@ func (f *file) write(b []byte, where func() (int64, error), wrote func(end int64
 	switch {
 	case call.Way == sdk.After:
 		return failed(0, call.Error(syscall.EIO))
-	case short:
-		return failed(len(b), d.short.Error(syscall.EIO))
+	case fault == d.short:
+		return failed(len(b), fault.Error(syscall.EIO))
 	}
 	return len(b), nil
 }

@@ -152,11 +152,11 @@ func (c *conn) call(ctx context.Context, p *sdk.Point, do func(context.Context) 
 		}
 		return err
 	}
-	if c.badConn.Happens(false) {
+	call := p.Call()
+	if c.badConn.Happens(call.Way != sdk.Fine) {
 		c.gone = true
 		return driver.ErrBadConn
 	}
-	call := p.Call()
 	if call.Answer >= 0 {
 		return c.answer(ctx, p, call, do)
 	}
