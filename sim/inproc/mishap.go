@@ -15,7 +15,11 @@ func (n *Node) Mishap(kind string, rate float64) bool {
 	if !(rate >= 0 && rate <= 1) || kind == "" {
 		panic(fmt.Sprintf("inproc: Mishap(%q, %v) on node %s; it needs a kind and a chance, from 0 to 1", kind, rate, n.name))
 	}
-	if r := n.run; rate == 0 || !r.director.Plan.Mishap(r.src, fault.Kind(kind), n.name, max(1, uint64(rate*tape.Certain))) {
+	ratePPM := uint64(0) // also takes a draw, so that those of later calls do not shift
+	if rate > 0 {
+		ratePPM = max(1, uint64(rate*tape.Certain))
+	}
+	if r := n.run; !r.director.Plan.Mishap(r.src, fault.Kind(kind), n.name, ratePPM) {
 		return false
 	}
 	n.mishap = &ref{kind: fault.Kind(kind), own: true}
