@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage"},
 	{"internal/fault", "sdk"},
 	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault", "sdk/contract"},
-	{"internal/model", "internal/alerts"},
+	{"internal/model", "internal/alerts", "internal/incident"},
 	{"internal/engine"},
 	{"internal/engine/director"},
 	{"internal/engine/inprocess", "internal/engine/vm/wire"},

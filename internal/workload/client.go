@@ -26,6 +26,10 @@ type client struct {
 
 func (c *client) run() {
 	defer c.conns.close()
+	if len(c.schedule) > 0 {
+		c.err = c.play(c.schedule[c.number])
+		return
+	}
 	for k := 0; ; k++ {
 		if c.limit > 0 && k*c.clients+c.number >= c.limit || c.skip.Ends(c.name, k) {
 			return

@@ -97,7 +97,12 @@ func drive(kind string, getenv func(string) string, orders io.Reader, out io.Wri
 		return err
 	}
 	defer report.close()
-	if w.Skip, err = awaitOrder(orders); err != nil {
+	order, err := awaitOrder(orders)
+	if err != nil {
+		return err
+	}
+	w.Skip, w.Schedule = order.Skip, order.Schedule
+	if s, err = newSettings(&w); err != nil { // with the schedule
 		return err
 	}
 	seed, err := drawSeed()
@@ -110,20 +115,19 @@ func drive(kind string, getenv func(string) string, orders io.Reader, out io.Wri
 	return err
 }
 
-// awaitOrder waits until the driver may begin, which is at once where no order comes, and reports what its clients skip.
-func awaitOrder(orders io.Reader) ([]world.Skip, error) {
+// awaitOrder waits until the driver may begin, which is at once where no order comes.
+func awaitOrder(orders io.Reader) (o world.DriverOrder, err error) {
 	line, err := bufio.NewReader(orders).ReadBytes('\n')
 	if err == io.EOF && len(line) == 0 {
-		return nil, nil
+		return o, nil
 	}
-	var o world.DriverOrder
 	if err == nil {
 		err = json.Unmarshal(line, &o)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the order to begin cannot be read: %w", err)
+		return o, fmt.Errorf("the order to begin cannot be read: %w", err)
 	}
-	return o.Skip, nil
+	return o, nil
 }
 
 // drawSeed makes the one draw of a driver, after its order to begin: in a world it comes from the tape.
@@ -160,6 +164,7 @@ type settings struct {
 	words    []string        // the dictionary
 	verb     string          // how transactions write
 	once     bool            // it ends when each entry of the mix has succeeded
+	schedule [][]scheduled   // by client; without one, operations are drawn
 }
 
 // dialect is what http and redis drivers do not share.
@@ -279,6 +284,9 @@ func newSettings(w *world.Workload) (*settings, error) {
 	}
 	if s.weight == 0 {
 		return nil, fmt.Errorf("workload %q: no operation has a weight above 0", w.Name)
+	}
+	if err := s.plan(w, &k); err != nil {
+		return nil, err
 	}
 	var err error
 	s.dialect, err = k.dialect(w)

@@ -25,7 +25,8 @@ type ProbeOrder struct {
 
 // DriverOrder is what a driver that comes with Bloodhound reads before it begins, as a line of JSON.
 type DriverOrder struct {
-	Skip []Skip `json:"skip,omitempty"` // that of its Workload
+	Skip     []Skip      `json:"skip,omitempty"`     // that of its Workload
+	Schedule []Scheduled `json:"schedule,omitempty"` // that of its Workload
 }
 
 // ProbeAnswer is what it answers, in one write.

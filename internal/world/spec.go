@@ -373,9 +373,20 @@ type Workload struct {
 	SpecialPPM uint64            `json:"special_ppm,omitempty"`
 	Dictionary []string          `json:"dictionary,omitempty"`
 	Options    map[string]string `json:"options,omitempty"`
+	// Schedule has the operations, each at its time, in the place of a rate and a Mix; in the order of their times.
+	Schedule []Scheduled `json:"schedule,omitempty"`
 	// Once ends it when each operation of the mix has succeeded once; they are tried in turn.
 	Once bool   `json:"once,omitempty"`
 	Skip []Skip `json:"skip,omitempty"` // operations that clients leave out; a Cut sets it
+}
+
+// Scheduled is an operation of a schedule: what a line of its file is.
+type Scheduled struct {
+	AtMs   float64 `json:"at_ms"` // after the start of the workload
+	Client int     `json:"client"`
+	Op     string  `json:"op"`
+	Key    string  `json:"key"`
+	Value  string  `json:"value,omitempty"`
 }
 
 // Operation is one kind of operation in a workload's mix.

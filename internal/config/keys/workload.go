@@ -48,6 +48,7 @@ var WorkloadKeys = of(
 			field{Name: "value_size", Shape: anyOf(shape{Kind: schema.Whole, Max: maxValueBytes}, listOf(shape{Kind: schema.Whole, Max: maxValueBytes})), Says: "Length of written values in bytes. A value is never shorter than its unique part. `[a, b]`: a length from a to b; every second one is at a boundary (a, b, powers of two, one less and one more). Short values may repeat then.", Default: "the length of the unique part"},
 			field{Name: "path", Shape: aText, Says: "http: path below that of the target, with `{key}`.", Default: "/kv/{key}"},
 		)), Says: "Mix of operations.", Default: "reads and writes in equal shares"},
+		field{Name: "schedule", Shape: aText, Says: "http, redis, sql, etcd: file of operations, each with its time and its client, in the place of `qps`, `clients` and `operations` (docs/reference/import.md)."},
 		field{Name: "dictionary", Shape: of(
 			field{Name: "probability", Shape: aRate, Says: "Probability that a key, or the text after the unique part of a value, is from the dictionary.", Default: "0.05"},
 			field{Name: "file", Shape: aText, Says: "File with additional entries, one per line: text, or a JSON string such as `\"a\\u0000\"`, with `\"ab\"*100` for 100 repetitions. Empty lines and lines that start with `#` are ignored."},

@@ -68,7 +68,7 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	l.OnlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
 	l.OnlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http sql etcd", "master": "redis", "replicas": "redis",
 		"command": "command", "announces": "command", "ready_timeout": "command", "environment": "command composer", "template": "composer",
-		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd", "clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd", "options": "http redis sql etcd"})
+		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd", "clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd", "schedule": "http redis sql etcd", "options": "http redis sql etcd"})
 	w.Node = source.ValueOr(n.Get("node"), "")
 	if on := n.Get("node"); on != nil && l.Known(on.Position, key+".node", w.Node) && l.Node(w.Node).Spec.Role != world.Client {
 		l.Fail(on.Position, "set `role: client` for the node, or remove `node:` to use a new client", "%s.node: %s is a server, and drivers run on clients only", key, w.Node)
@@ -116,6 +116,7 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	}
 	mix(l, c.Get("operations"), &w, key+".config.operations")
 	dictionary(l, c.Get("dictionary"), &w, key+".config.dictionary")
+	schedule(l, c, &w, key+".config")
 	return w, true
 }
 

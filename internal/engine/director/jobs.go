@@ -436,7 +436,7 @@ func (d *Director) beginWorkload() error {
 
 // orderDriver has a driver that comes with Bloodhound begin. One that has ended takes no order, and its end is known.
 func (d *Director) orderDriver(tag int64, l *world.Workload) error {
-	text, err := json.Marshal(world.DriverOrder{Skip: l.Skip})
+	text, err := json.Marshal(world.DriverOrder{Skip: l.Skip, Schedule: l.Schedule})
 	if err != nil {
 		return err
 	}
@@ -459,7 +459,9 @@ func (d *Director) startDriver(kind JobKind, i int, l *world.Workload) (tag int6
 	}
 	own := l.Driver != "command"
 	if own {
-		text, err := json.Marshal(l)
+		begins := *l
+		begins.Schedule = nil // its order has it: an environment is bounded
+		text, err := json.Marshal(&begins)
 		if err != nil {
 			return 0, err
 		}

@@ -1,0 +1,162 @@
+// Package incident reads what was recorded while something went wrong in production: the requests of clients, and what befell the servers.
+package incident
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Formats of records.
+const (
+	Records    = "records"    // JSON lines of operations and faults
+	EDN        = "edn"        // a history of Jepsen
+	OTLP       = "otlp"       // traces of OpenTelemetry, as JSON
+	Kubernetes = "kubernetes" // kubectl get events -o json
+	AccessLog  = "access-log" // the common and the combined log format
+)
+
+// Formats are all of them.
+var Formats = []string{Records, EDN, OTLP, Kubernetes, AccessLog}
+
+// Operation is a request of a client.
+type Operation struct {
+	TimeNs int64 // since 1970, or since the beginning of the record
+	Client string
+	Op     string
+	Key    string
+	Value  string
+}
+
+// Fault is what befell a server.
+type Fault struct {
+	TimeNs int64
+	EndNs  int64 // 0: the record does not say when it ended
+	Kind   string
+	Server string // as the record names it
+	Why    string // the words of the record
+}
+
+// Timeline is what one or several records have, in the order of times.
+type Timeline struct {
+	Operations []Operation
+	Faults     []Fault
+	// Ignored counts what is neither an operation nor a fault, by what it is.
+	Ignored map[string]int
+}
+
+// LineError is a line that cannot be read.
+type LineError struct {
+	File   string
+	Line   int // 0: the file as a whole
+	Text   string
+	Remedy string
+}
+
+func (e *LineError) Error() string {
+	at := e.File
+	if e.Line > 0 {
+		at = fmt.Sprintf("%s:%d", e.File, e.Line)
+	}
+	return fmt.Sprintf("%s: %s; %s", at, e.Text, e.Remedy)
+}
+
+// Read reads one record. Without a format, its content shows it.
+func Read(file string, text []byte, format string) (*Timeline, error) {
+	if format == "" {
+		if format = Detect(text); format == "" {
+			return nil, &LineError{file, 1, "no format is recognised by the beginning of the file", "name it with --format " + strings.Join(Formats, ", --format ")}
+		}
+	}
+	t := &Timeline{Ignored: map[string]int{}}
+	var err error
+	switch format {
+	case Records:
+		err = t.records(file, text)
+	case EDN:
+		err = t.edn(file, text)
+	case OTLP:
+		err = t.otlp(file, text)
+	case Kubernetes:
+		err = t.kubernetes(file, text)
+	case AccessLog:
+		err = t.accessLog(file, text)
+	default:
+		return nil, fmt.Errorf("no format %q; there are %s", format, strings.Join(Formats, ", "))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(t.Operations)+len(t.Faults)+len(t.Ignored) == 0 {
+		return nil, &LineError{file, 0, "it has no record", "name the file that has the incident"}
+	}
+	return t, nil
+}
+
+// Detect recognises a format by the beginning of a file.
+func Detect(text []byte) string {
+	start := strings.TrimSpace(string(text[:min(len(text), 64<<10)]))
+	first, _, _ := strings.Cut(start, "\n")
+	var object map[string]json.RawMessage
+	switch {
+	case start == "":
+		return ""
+	case strings.HasPrefix(start, "{:") || strings.HasPrefix(start, "[{:") || strings.HasPrefix(start, "[\n{:") || strings.HasPrefix(start, "({:"):
+		return EDN
+	case strings.HasPrefix(start, "{"):
+		if json.Unmarshal([]byte(first), &object) == nil {
+			switch {
+			case object["resourceSpans"] != nil:
+				return OTLP
+			case object["items"] != nil:
+				return Kubernetes
+			case object["type"] != nil || object["op"] != nil || object["fault"] != nil:
+				return Records
+			}
+			return ""
+		}
+		if strings.Contains(start, `"resourceSpans"`) {
+			return OTLP
+		} else if strings.Contains(start, `"items"`) {
+			return Kubernetes
+		}
+	case logLine.MatchString(first):
+		return AccessLog
+	}
+	return ""
+}
+
+// Join merges timelines.
+func Join(list []*Timeline) *Timeline {
+	all := &Timeline{Ignored: map[string]int{}}
+	for _, t := range list {
+		all.Operations = append(all.Operations, t.Operations...)
+		all.Faults = append(all.Faults, t.Faults...)
+		for what, n := range t.Ignored {
+			all.Ignored[what] += n
+		}
+	}
+	slices.SortStableFunc(all.Operations, func(a, b Operation) int { return cmp.Compare(a.TimeNs, b.TimeNs) })
+	slices.SortStableFunc(all.Faults, func(a, b Fault) int { return cmp.Compare(a.TimeNs, b.TimeNs) })
+	return all
+}
+
+// IgnoredKinds are what was ignored, in order.
+func (t *Timeline) IgnoredKinds() []string { return slices.Sorted(maps.Keys(t.Ignored)) }
+
+// begin is an open fault that a later event ends.
+func (t *Timeline) begin(f Fault) { t.Faults = append(t.Faults, f) }
+
+// end ends the open fault of a server of one of these kinds. It reports whether there was one.
+func (t *Timeline) end(server string, atNs int64, kinds ...string) bool {
+	for i := len(t.Faults) - 1; i >= 0; i-- {
+		if f := &t.Faults[i]; f.Server == server && f.EndNs == 0 && slices.Contains(kinds, f.Kind) {
+			f.EndNs = max(atNs, f.TimeNs+1)
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package incident
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+)
+
+// Each format is recognised by its beginning, and gives operations and faults with their times.
+func TestFormats(t *testing.T) {
+	for _, c := range []struct {
+		name, text, want string
+	}{
+		{Records, `{"time_ns": 5, "client": "a", "type": "invoke", "op": "put", "key": "x", "input": "1"}
+
+{"time_ns": 6, "client": "a", "type": "ok", "op": "put", "key": "x"}
+{"time_ns": 7, "fault": "pause", "node": "n1", "for": "2s"}
+{"time_ns": 8, "fault": "crash", "node": "n2"}
+`, `5 a put x 1; pause n1 7..2000000007 pause; crash n2 8..0 crash; 1 results of operations and marks`},
+		{EDN, `{:type :invoke, :f :write, :value 3, :process 0, :time 10}
+{:type :info, :f :start-partition, :value nil, :process :nemesis, :time 11}
+{:type :ok, :f :write, :value 3, :process 0, :time 12}
+{:type :invoke, :f :read, :value nil, :process 1, :time 13}
+{:type :ok, :f :read, :value 3, :process 1, :time 14}
+`, `10 0 put 0 3; 13 1 get 0 ; 1 events of the nemesis; 2 results of operations`},
+		{Kubernetes, `{"kind": "List",
+"items": [
+ {"reason": "Started", "lastTimestamp": "1970-01-01T00:00:09Z", "involvedObject": {"kind": "Pod", "name": "p"}},
+ {"reason": "Killing", "lastTimestamp": "1970-01-01T00:00:01Z", "involvedObject": {"kind": "Pod", "name": "p"}},
+ {"reason": "NodeNotReady", "eventTime": "1970-01-01T00:00:02.5Z", "involvedObject": {"kind": "Node", "name": "w"}},
+ {"reason": "Started", "lastTimestamp": "1970-01-01T00:00:03Z", "involvedObject": {"kind": "Pod", "name": "other"}},
+ {"reason": "Pulled", "firstTimestamp": "1970-01-01T00:00:04Z", "involvedObject": {"kind": "Pod", "name": "p"}}
+]}`, `crash p 1000000000..9000000000 Killing; partition w 2500000000..0 NodeNotReady; 1 events Pulled; 1 events Started`},
+		{AccessLog, `10.0.0.1 - bob [01/Jan/1970:00:00:01 +0000] "GET /a?b=c HTTP/1.1" 200 12
+10.0.0.2 - - [01/Jan/1970:01:00:02 +0100] "POST /a HTTP/1.1" 503 - "-" "curl \"7\""
+10.0.0.2 - - [01/Jan/1970:00:00:03 +0000] "OPTIONS * HTTP/1.1" 200 0
+`, `1000000000 10.0.0.1 get /a?b=c ; 2000000000 10.0.0.2 put /a ; 1 requests of method OPTIONS`},
+		{OTLP, `{"resourceSpans": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]}, "scopeSpans": [{"spans": [
+ {"name": "GET", "kind": 3, "startTimeUnixNano": "7", "attributes": [{"key": "http.request.method", "value": {"stringValue": "GET"}}, {"key": "url.path", "value": {"stringValue": "/cart"}}]},
+ {"name": "set", "kind": 3, "startTimeUnixNano": "8", "attributes": [{"key": "db.operation.name", "value": {"stringValue": "SET"}}, {"key": "db.query.parameter.key", "value": {"stringValue": "k"}}, {"key": "n", "value": {"intValue": "3"}}]},
+ {"name": "work", "kind": 1, "startTimeUnixNano": "9"}]}]}]}`, `7 shop get /cart ; 8 shop put k ; 1 spans that are no request of a client`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Detect([]byte(c.text)); got != c.name {
+				t.Errorf("detected %q", got)
+			}
+			line, err := Read("file", []byte(c.text), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var parts []string
+			for _, o := range line.Operations {
+				parts = append(parts, fmt.Sprintf("%d %s %s %s %s", o.TimeNs, o.Client, o.Op, o.Key, o.Value))
+			}
+			for _, f := range line.Faults {
+				parts = append(parts, fmt.Sprintf("%s %s %d..%d %s", f.Kind, f.Server, f.TimeNs, f.EndNs, f.Why))
+			}
+			for _, what := range line.IgnoredKinds() {
+				parts = append(parts, fmt.Sprintf("%d %s", line.Ignored[what], what))
+			}
+			if got := strings.Join(parts, "; "); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What cannot be read is an error with its place and a remedy.
+func TestBroken(t *testing.T) {
+	for _, c := range []struct{ format, text, want string }{
+		{"", "hello\n", "file:1: no format is recognised by the beginning of the file; name it with --format records"},
+		{"", `{"a": 1}`, "no format is recognised"},
+		{"", "", "no format is recognised"},
+		{Records, "\n\n", "file: it has no record"},
+		{Records, "{\"type\": \"invoke\", \"op\": \"put\"}\n{\"type\": \n", "file:2: no line of JSON"},
+		{Records, "\n{\"type\": \"invoked\"}\n", "file:2: neither an operation nor a fault; write"},
+		{Records, `{"fault": "explosion", "node": "n1"}`, `file:1: no kind of fault is called "explosion"; docs/reference/faults.md`},
+		{Records, `{"fault": "crash", "node": "n1", "for": "-2s"}`, `file:1: "-2s" is no duration`},
+		{EDN, "{:type :invoke, :f :read, :process 0}\n{:type :ok", "file: line 2"},
+		{Kubernetes, "{\n\"items\": [\n{\"reason\": 3}]}", "file:3: json: cannot unmarshal number"},
+		{Kubernetes, `{"items": [{"reason": "Killing"}]}`, "file: items[0], Killing, has no time"},
+		{AccessLog, "1.1.1.1 - - [01/Jan/1970:00:00:01 +0000] \"GET / HTTP/1.1\" 200 1\nnonsense\n", "file:2: no line of the common or combined log format"},
+		{AccessLog, "1.1.1.1 - - [yesterday] \"GET / HTTP/1.1\" 200 1\n", `file:1: "yesterday" is no date`},
+		{OTLP, "{\"resourceSpans\": [\n]", "unexpected EOF"},
+		{OTLP, `{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "s"}]}]}]}`, `file: span "s" has no time`},
+		{"pcap", "x", `no format "pcap"; there are records`},
+	} {
+		if _, err := Read("file", []byte(c.text), c.format); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %q: %v, want %s", c.format, c.text, err, c.want)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	a := &Timeline{Operations: []Operation{{TimeNs: 3, Key: "c"}, {TimeNs: 1, Key: "a"}}, Ignored: map[string]int{"x": 1}}
+	b := &Timeline{Operations: []Operation{{TimeNs: 2, Key: "b"}}, Faults: []Fault{{TimeNs: 1}}, Ignored: map[string]int{"x": 2, "y": 1}}
+	all := Join([]*Timeline{a, b})
+	keys := ""
+	for _, o := range all.Operations {
+		keys += o.Key
+	}
+	if keys != "abc" || len(all.Faults) != 1 || !maps.Equal(all.Ignored, map[string]int{"x": 3, "y": 1}) {
+		t.Errorf("%+v", all)
+	}
+}

@@ -1,0 +1,31 @@
+package workload
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// A schedule is taken apart by its clients, and what no driver can play is refused.
+func TestSchedule(t *testing.T) {
+	of := func(driver string, list ...world.Scheduled) (*settings, error) {
+		return newSettings(&world.Workload{Name: "w", Driver: driver, Clients: 2, DurationNs: 1e9, Targets: []string{driver + "://n1:80"}, Schedule: list})
+	}
+	s, err := of("http", world.Scheduled{AtMs: 1.5, Client: 1, Op: "PUT", Key: "/a/b", Value: "v"}, world.Scheduled{AtMs: 2, Op: "get", Key: "k"}, world.Scheduled{AtMs: 2, Client: 1, Op: "delete", Key: "k"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := s.schedule[0], s.schedule[1]; len(a) != 1 || len(b) != 2 || a[0].entry.Kind != "get" || b[0].at != 1_500_000 || b[0].entry.Path != "/a/b" || b[0].value != "v" || b[1].key != "k" {
+		t.Errorf("%+v", s.schedule)
+	}
+	for want, list := range map[string][]world.Scheduled{
+		`operation 1 of the schedule: driver http plays no "incr"`:            {{Op: "incr"}},
+		"operation 2 of the schedule: it comes before the one above it":       {{AtMs: 2, Op: "get"}, {AtMs: 1, Op: "get"}},
+		"operation 1 of the schedule: client 2; there are the clients 0 to 1": {{Op: "get", Client: 2}},
+	} {
+		if _, err := of("http", list...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
