@@ -16,7 +16,7 @@ type Progress struct {
 }
 
 // Progress makes a watch of something that the program does again and again, or until it is done. The run fails if it makes no step after Quiet, or none for within at a time, by the clock
-// of the test: of its bubble, if it has one. The Context is cancelled then.
+// of the test: of its bubble, if it has one. The Context is cancelled then. If the run has not ended after within again, it hangs, and the program panics with the run's story.
 func (r *Run) Progress(name string, within time.Duration) *Progress {
 	if within <= 0 {
 		panic(fmt.Sprintf("sdk: %s must go on within %v; it needs more time", name, within))
@@ -60,6 +60,13 @@ func (p *Progress) start() {
 		}
 		p.run.fail("%s makes no progress for %v, though there are no more faults", p.name, p.within)
 		p.run.cancel()
+		p.timer = time.AfterFunc(p.within, func() {
+			p.run.mu.Lock()
+			defer p.run.mu.Unlock()
+			if slices.Contains(p.run.watched, p) {
+				panic("sdk: a run hangs; it does not end although its Context is cancelled\n" + p.run.text())
+			}
+		})
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -232,6 +233,29 @@ func TestProgress(t *testing.T) {
 		if ok != (c.want == "") || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %s", c.what, text)
 		}
+	}
+}
+
+// A run that hangs prints its story.
+func TestHang(t *testing.T) {
+	const here = "BLOODHOUND_SDK_HANGS"
+	if os.Getenv(here) != "" {
+		Campaign{Bubble: true}.Test(t, func(r *Run) {
+			lost := NewPoint(r, "pay", "charge", Rates{Before: 0.5}).Call().Way == Before
+			p := r.Progress("orders", time.Minute)
+			r.Quiet()
+			p.Step()
+			if lost {
+				<-make(chan bool)
+			}
+		})
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestHang$")
+	cmd.Env = append(os.Environ(), here+"=1")
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "a run hangs") || !strings.Contains(string(out), "fault pay_charge_before at call 1") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
