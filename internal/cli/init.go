@@ -3,8 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +16,8 @@ import (
 )
 
 func (a *app) initVerb() *cobra.Command {
-	return &cobra.Command{
+	template := ""
+	c := &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a bloodhound.yaml to start from",
 		Args:  oneArgument,
@@ -24,6 +28,9 @@ func (a *app) initVerb() *cobra.Command {
 			}
 			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 				return fmt.Errorf("%s is not a folder; name the one that the configuration is for", dir)
+			}
+			if template != "" {
+				return a.initTemplate(dir, template)
 			}
 			path := filepath.Join(dir, configName)
 			if _, err := os.Lstat(path); err == nil {
@@ -43,6 +50,32 @@ func (a *app) initVerb() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().StringVar(&template, "template", "", "write a `test` with a planted bug, with its programs: "+strings.Join(config.Templates(), ", "))
+	return c
+}
+
+// initTemplate writes the files of a template, and none if one of them is there already.
+func (a *app) initTemplate(dir, name string) error {
+	files := config.Template(name)
+	if !slices.Contains(config.Templates(), name) {
+		return fmt.Errorf("there is no template %q; there are %s", name, strings.Join(config.Templates(), ", "))
+	}
+	names := slices.Sorted(maps.Keys(files))
+	for _, n := range names {
+		path := filepath.Join(dir, n)
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%s exists already; name another folder", path)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	for _, n := range names {
+		if err := report.WriteFile(filepath.Join(dir, n), files[n]); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.out, "wrote %s: a test with a planted bug; run `bloodhound explore%s`\n", strings.Join(names, ", "), inFolder(dir))
+	return nil
 }
 
 func inFolder(dir string) string {

@@ -1,8 +1,10 @@
 package config
 
 import (
-	_ "embed"
+	"embed"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +15,39 @@ import (
 
 //go:embed scaffold.yaml
 var scaffold string
+
+//go:embed templates
+var templates embed.FS
+
+// Templates are the names of tests that `bloodhound init --template` writes. Each has a planted bug.
+func Templates() (names []string) {
+	list, err := fs.ReadDir(templates, "templates")
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Template is the files of a template, by name.
+func Template(name string) map[string][]byte {
+	dir := path.Join("templates", name)
+	list, err := fs.ReadDir(templates, dir)
+	if err != nil {
+		return nil
+	}
+	files := map[string][]byte{}
+	for _, e := range list {
+		text, err := fs.ReadFile(templates, path.Join(dir, e.Name()))
+		if err != nil {
+			panic(err)
+		}
+		files[e.Name()] = text
+	}
+	return files
+}
 
 // composeNames are the names of Compose files, in the order in which a folder is searched.
 var composeNames = []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"}
