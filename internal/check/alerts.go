@@ -71,9 +71,9 @@ func quietly(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 		v.Reason = "metrics were never scraped"
 	case len(answered) > 0 && !slices.ContainsFunc(values(answered), func(is bool) bool { return is }):
 		return unknownAfter(v, "all scrapes failed: "+silent)
-	case v.Status == Violated:
 	case !complete:
-		v.Reason = "the ledger does not list all faults, so it is unknown which alerts they explain"
+		return unknownAfter(v, "the ledger does not list all faults, so it is unknown which alerts they explain")
+	case v.Status == Violated:
 	case silent != "":
 		v.Reason = "no scrape succeeded of " + silent
 	case len(pending) > 0:
