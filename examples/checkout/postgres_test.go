@@ -72,7 +72,7 @@ func sells(c driver.Connector, plain *sql.DB, keys bool) func(*sdk.Run) {
 		server := httptest.NewServer(b)
 		defer server.Close()
 		lost := sdk.Rates{Before: 0.05, After: 0.05}
-		db := sql.OpenDB(sqlfault.Wrap(c, "db", sqlfault.Faults{Begin: sdk.Rates{Before: 0.02}, Exec: lost, Commit: lost, BadConn: 0.02}, r))
+		db := sql.OpenDB(sqlfault.Wrap(c, "db", sqlfault.Faults{Begin: sdk.Rates{Before: 0.05}, Exec: lost, Commit: lost, BadConn: 0.02}, r))
 		defer db.Close()
 		client := &http.Client{Transport: httpfault.Transport(to{server.Listener.Addr().String()}, "pay", r, httpfault.Route{Pattern: "POST /charges", Operation: "charge", Rates: lost,
 			Answers: []httpfault.Answer{{Status: http.StatusInternalServerError, Body: `{"error": "something went wrong"}`, Before: 0.05, After: 0.05}}})}
