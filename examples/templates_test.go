@@ -16,7 +16,7 @@ func TestTemplates(t *testing.T) {
 	}
 	needs.Program(t, "python3")
 	program := bloodhound(t)
-	for name, long := range map[string]bool{"http-service": false, "compose": true, "queue": true} {
+	for name, long := range map[string]bool{"http-service": false, "sql-service": false, "raft": true, "queue": true, "compose": true} {
 		t.Run(name, func(t *testing.T) {
 			if long && os.Getenv("BLOODHOUND_SOAK") == "" {
 				t.Skip("runs with BLOODHOUND_SOAK=1")
@@ -38,7 +38,7 @@ func TestTemplates(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			repaired := strings.NewReplacer("# f.flush", "f.flush", "# os.", "os.", "# folder", "folder", `open(LOG, "a")`, `open(LOG, "a", buffering=1)`).Replace(string(text))
+			repaired := strings.NewReplacer("# f.flush", "f.flush", "# os.", "os.", "# folder", "folder", "# db.", "db.", "# granted", "granted", `open(LOG, "a")`, `open(LOG, "a", buffering=1)`).Replace(string(text))
 			if err := os.WriteFile(dir+"/server.py", []byte(repaired), 0o666); err != nil {
 				t.Fatal(err)
 			}
