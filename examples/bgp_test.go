@@ -19,23 +19,13 @@ func bgpModule(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("a module of its own: cd examples/bgp/load && go test ./...")
 	}
-	download := exec.Command("go", "mod", "download")
-	download.Dir = "bgp/load"
-	if out, err := download.CombinedOutput(); err != nil {
-		needs.Missing(t, "the modules of examples/bgp/load", string(out))
-	}
-	return download.Dir
+	const dir = "bgp/load"
+	needs.Module(t, dir)
+	return dir
 }
 
 func TestBGPRoutersLoad(t *testing.T) {
-	dir := bgpModule(t)
-	for _, args := range [][]string{{"vet", "./..."}, {"test", "./..."}} {
-		cmd := exec.Command("go", args...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("go %v: %v\n%s", args, err, out)
-		}
-	}
+	needs.Module(t, bgpModule(t), []string{"vet", "./..."}, []string{"test", "./..."})
 }
 
 // The script of the example. Exit code 1 says that there are findings.

@@ -38,22 +38,10 @@ func TestHandlersRaft(t *testing.T) {
 		t.Skip("a module of its own: cd examples/handlers/raft && go test .")
 	}
 	const dir = "handlers/raft"
-	command := func(name string, args ...string) ([]byte, error) {
-		cmd := exec.Command(name, args...)
-		cmd.Dir = dir
-		return cmd.CombinedOutput()
-	}
-	if out, err := command("go", "mod", "download"); err != nil {
-		needs.Missing(t, "the modules of examples/handlers/raft", string(out))
-	}
-	for _, args := range [][]string{{"vet", "./..."}, {"test", "./..."}} {
-		if out, err := command("go", args...); err != nil {
-			t.Fatalf("go %v: %v\n%s", args, err, out)
-		}
-	}
 	seeded := t.TempDir()
-	if out, err := command("go", "run", "./seed", seeded); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	needs.Module(t, dir, []string{"vet", "./..."}, []string{"test", "./..."}, []string{"run", "./seed", seeded})
+	if t.Failed() {
+		return
 	}
 	t.Setenv("HANDLER_TIME", "10m")
 	instrument := []string{"--run", "TestStep", "--instrument", "./...", "--instrument", "go.etcd.io/raft/v3/..."}

@@ -57,7 +57,7 @@ func (a *app) initVerb() *cobra.Command {
 // initTemplate writes the files of a template, and none if one of them is there already.
 func (a *app) initTemplate(dir, name string) error {
 	files := config.Template(name)
-	if !slices.Contains(config.Templates(), name) {
+	if files == nil {
 		return fmt.Errorf("there is no template %q; there are %s", name, strings.Join(config.Templates(), ", "))
 	}
 	names := slices.Sorted(maps.Keys(files))

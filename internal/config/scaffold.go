@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,20 +32,33 @@ func Templates() (names []string) {
 	return names
 }
 
-// Template is the files of a template, by name.
+// borrowed are the programs that a template has of another one, whose cluster it runs in another way.
+var borrowed = map[string]string{"compose": "http-service/server.py"}
+
+// Template is the files of a template, by name; nil if there is no such template.
 func Template(name string) map[string][]byte {
+	if !slices.Contains(Templates(), name) {
+		return nil
+	}
 	dir := path.Join("templates", name)
 	list, err := fs.ReadDir(templates, dir)
 	if err != nil {
-		return nil
+		panic(err)
+	}
+	var paths []string
+	for _, e := range list {
+		paths = append(paths, path.Join(dir, e.Name()))
+	}
+	if file := borrowed[name]; file != "" {
+		paths = append(paths, path.Join("templates", file))
 	}
 	files := map[string][]byte{}
-	for _, e := range list {
-		text, err := fs.ReadFile(templates, path.Join(dir, e.Name()))
+	for _, p := range paths {
+		text, err := fs.ReadFile(templates, p)
 		if err != nil {
 			panic(err)
 		}
-		files[e.Name()] = text
+		files[path.Base(p)] = text
 	}
 	return files
 }

@@ -12,6 +12,7 @@ package contract
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func Test[D any](t *testing.T, clauses []Clause[D], places ...Place[D]) {
 // String says how many clauses each place keeps.
 func (r *Report) String() string {
 	var list []string
-	for _, name := range sorted(r.Kept) {
+	for _, name := range slices.Sorted(maps.Keys(r.Kept)) {
 		list = append(list, fmt.Sprintf("%s keeps %d clauses", name, r.Kept[name]))
 	}
 	return strings.Join(append(list, r.Absent...), "\n")
@@ -182,13 +183,4 @@ func choose[D any](deps string, places []Place[D]) (list []Place[D], err error) 
 		}
 	}
 	return list, nil
-}
-
-func sorted(m map[string]int) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -115,6 +115,11 @@ func Keys() []Clause[KeyValues] {
 // stored checks the value of a key; "-" is that it does not exist.
 func stored(s KeyValues, key, want string) error {
 	value, found, err := s.Get(key)
+	return valueIs(key, value, found, err, want)
+}
+
+// valueIs checks what a read of a key gave; "-" is that the key does not exist.
+func valueIs(key, value string, found bool, err error, want string) error {
 	if err != nil {
 		return fmt.Errorf("get %q: %w", key, err)
 	}
@@ -133,8 +138,12 @@ func listed(s KeyValues, prefix string, want ...string) error {
 		return fmt.Errorf("keys %q: %w", prefix, err)
 	}
 	slices.Sort(keys)
-	if !slices.Equal(keys, want) {
-		return fmt.Errorf("the keys that begin with %q are %q, not %q", prefix, keys, want)
+	return keysAre(prefix, keys, want)
+}
+
+func keysAre(prefix string, got, want []string) error {
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("the keys that begin with %q are %q, not %q", prefix, got, want)
 	}
 	return nil
 }

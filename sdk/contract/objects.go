@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -59,7 +58,7 @@ func Buckets() []Clause[Objects] {
 			for range 10 {
 				list, err := o.List("k", after, 7)
 				if err != nil || len(list) == 0 {
-					return errors.Join(err, sameKeys("k", got, want))
+					return errors.Join(err, keysAre("k", got, want))
 				}
 				if len(list) > 7 {
 					return fmt.Errorf("a list of at most 7 keys has %d", len(list))
@@ -98,16 +97,7 @@ func putAll(o Objects, names ...string) error {
 // object checks the body of an object; "-" is that there is none.
 func object(o Objects, key, want string) error {
 	body, found, err := o.Get(key)
-	if err != nil {
-		return fmt.Errorf("get %q: %w", key, err)
-	}
-	if !found {
-		body = []byte("-")
-	}
-	if !bytes.Equal(body, []byte(want)) {
-		return fmt.Errorf("object %q is %.40q, not %.40q", key, body, want)
-	}
-	return nil
+	return valueIs(key, string(body), found, err, want)
 }
 
 func keys(o Objects, prefix, after string, n int, want ...string) error {
@@ -115,12 +105,5 @@ func keys(o Objects, prefix, after string, n int, want ...string) error {
 	if err != nil {
 		return fmt.Errorf("list %q: %w", prefix, err)
 	}
-	return sameKeys(prefix, got, want)
-}
-
-func sameKeys(prefix string, got, want []string) error {
-	if !slices.Equal(got, want) {
-		return fmt.Errorf("the keys that begin with %q are %q, not %q", prefix, got, want)
-	}
-	return nil
+	return keysAre(prefix, got, want)
 }

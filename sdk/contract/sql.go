@@ -38,12 +38,10 @@ type sqlTx struct {
 // text writes a statement for the server.
 func (s *SQL) text(statement string) string {
 	statement = strings.ReplaceAll(statement, "TABLE", s.Table)
-	for _, n := range []string{"$1", "$2"} {
-		if !s.Dollar {
-			statement = strings.ReplaceAll(statement, n, "?")
-		}
+	if s.Dollar {
+		return statement
 	}
-	return statement
+	return strings.NewReplacer("$1", "?", "$2", "?").Replace(statement)
 }
 
 func (t *sqlTx) Get(key string) (string, bool, error) {

@@ -107,16 +107,7 @@ func put(d Database, level sql.IsolationLevel, pairs ...string) error {
 // holds checks what a transaction reads of a key; "-" is that it does not exist.
 func holds(tx Tx, key, want string) error {
 	value, found, err := tx.Get(key)
-	if err != nil {
-		return err
-	}
-	if !found {
-		value = "-"
-	}
-	if value != want {
-		return fmt.Errorf("key %q is %q, not %q", key, value, want)
-	}
-	return nil
+	return valueIs(key, value, found, err, want)
 }
 
 func commits(d Database, level sql.IsolationLevel) error {

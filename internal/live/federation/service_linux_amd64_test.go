@@ -180,11 +180,7 @@ func TestGoBGPAndBIRD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	download := exec.Command("go", "mod", "download")
-	download.Dir = load
-	if out, err := download.CombinedOutput(); err != nil {
-		needs.Missing(t, "the modules of examples/bgp/load", string(out))
-	}
+	needs.Module(t, load)
 	program := filepath.Join(t.TempDir(), "domain")
 	build := exec.Command("./build.sh", program, "domain")
 	build.Dir, build.Env = load, append(os.Environ(), "BLOODHOUND="+command(t))
