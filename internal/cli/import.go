@@ -206,21 +206,50 @@ func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
 	}
 	p.clients = len(clients)
 	for _, f := range t.Faults {
-		node := cmp.Or(i.nodes[f.Server], f.Server)
-		if !slices.ContainsFunc(spec.Nodes, func(n world.Node) bool { return n.Name == node && n.Role == world.Server }) {
-			p.strangers[f.Server]++
-			t.Ignored[fmt.Sprintf("faults of %q, which is no server of this world", f.Server)]++
+		target, stranger := p.target(spec, f, i.nodes)
+		if stranger != "" {
+			p.strangers[stranger]++
+			t.Ignored[fmt.Sprintf("faults of %q, which is no server of this world", stranger)]++
 			continue
 		}
 		lasts := cmp.Or(f.EndNs, p.endNs) - f.TimeNs
 		why := f.Why + " " + f.Server
+		if f.Peer != "" {
+			why += " and " + f.Peer
+		}
 		if f.EndNs == 0 {
 			why += ", whose end is not recorded"
 		}
-		p.rules = append(p.rules, importedRule{fmt.Sprintf("%s on %s after %s for %s max 1", f.Kind, node, time.Duration(p.at(f.TimeNs)).Round(time.Millisecond),
-			max(time.Duration(lasts).Round(time.Millisecond), time.Second/10)), why})
+		by := ""
+		if f.AmountNs > 0 {
+			by = " by " + time.Duration(f.AmountNs).String()
+		}
+		p.rules = append(p.rules, importedRule{fmt.Sprintf("%s on %s after %s for %s%s max 1", f.Kind, target, time.Duration(p.at(f.TimeNs)).Round(time.Millisecond),
+			max(time.Duration(lasts).Round(time.Millisecond), time.Second/10), by), why})
 	}
 	return p
+}
+
+// target is what a rule calls the server or link of a fault; or the server that this world does not have.
+func (p *play) target(spec *world.Spec, f incident.Fault, nodes map[string]string) (target, stranger string) {
+	for _, server := range []string{f.Server, f.Peer} {
+		if server == "" {
+			continue
+		}
+		node := cmp.Or(nodes[server], server)
+		if !slices.ContainsFunc(spec.Nodes, func(n world.Node) bool { return n.Name == node && n.Role == world.Server }) {
+			return "", server
+		}
+		switch {
+		case target == "":
+			target = node
+		case f.OneWay:
+			target += "->" + node
+		default:
+			target += "-" + node
+		}
+	}
+	return target, ""
 }
 
 func (p *play) extend(ns int64) {

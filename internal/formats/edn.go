@@ -35,8 +35,18 @@ const (
 // write that repeats the value has no output. Without :f, a value that is a transaction makes it a txn. A history has :process in
 // all events or in none: then each completion must belong to one operation in flight only, by its :f and :value. Errors name the line.
 func ReadEDN(r io.Reader, keyed bool, do func(*history.Event) error) error {
+	return readEDN(r, newJepsen(keyed, do))
+}
+
+// ReadEDNWithNemesis reads a history as ReadEDN does without keyed, and what the nemesis did as well.
+func ReadEDNWithNemesis(r io.Reader, do func(*history.Event) error, nemesis func(NemesisEvent)) error {
+	j := newJepsen(false, do)
+	j.nemesis = nemesis
+	return readEDN(r, j)
+}
+
+func readEDN(r io.Reader, j *jepsen) error {
 	p := &ednParser{r: bufio.NewReader(r), line: 1, atoms: map[string]ednForm{}}
-	j := newJepsen(keyed, do)
 	end := byte(0)
 	for {
 		c, err := p.skip()

@@ -17,6 +17,7 @@ import (
 type jepsen struct {
 	keyed   bool
 	do      func(*history.Event) error
+	nemesis func(NemesisEvent) // may be nil
 	count   int                // events so far
 	invoked map[string]ednForm // by client, the value of the operation in flight
 	buf     []byte
@@ -25,6 +26,13 @@ type jepsen struct {
 	named   bool              // events have a :process
 	first   bool              // no event was read yet
 	flying  []flying          // without :process: operations in flight
+}
+
+// NemesisEvent is an event of Jepsen's nemesis, which injects faults: a call of it, or the end of a call.
+type NemesisEvent struct {
+	TimeNs int64
+	F      string
+	Value  json.RawMessage // keywords as texts, sets as arrays, nil as null
 }
 
 type flying struct {
@@ -58,6 +66,9 @@ func (j *jepsen) add(form ednForm) error {
 func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	process := m.get("process")
 	if ednText(process) == "nemesis" {
+		if j.nemesis != nil {
+			j.nemesis(NemesisEvent{timeOf(m), ednText(m.get("f")), appendJSON(nil, m.get("value"))})
+		}
 		return e, true, nil
 	}
 	if j.first {
@@ -84,9 +95,7 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	case m.get("f") != nil || e.Type == history.Invoke || !j.named:
 		return e, false, errors.New("no :f, the kind of operation")
 	}
-	if n, ok := m.get("time").(ednNumber); ok {
-		e.TimeNs, _ = strconv.ParseInt(string(n), 10, 64)
-	}
+	e.TimeNs = timeOf(m)
 	if m.get("error") != nil {
 		e.Error = ednText(m.get("error"))
 	}
@@ -137,6 +146,13 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 		e.Key = "" // the invoke names it
 	}
 	return e, false, nil
+}
+
+func timeOf(m ednMap) (ns int64) {
+	if n, ok := m.get("time").(ednNumber); ok {
+		ns, _ = strconv.ParseInt(string(n), 10, 64)
+	}
+	return ns
 }
 
 // text is ednText without memory of its own for what is put together.

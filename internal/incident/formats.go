@@ -62,11 +62,9 @@ func (t *Timeline) records(file string, text []byte) error {
 
 func known(kind string) bool { return slices.Contains(fault.Kinds(), fault.Kind(kind)) }
 
-// nemesisEvent is what Jepsen's nemesis did.
-var nemesisEvent = regexp.MustCompile(`:process\s+:nemesis`)
-
 func (t *Timeline) edn(file string, text []byte) error {
-	err := formats.ReadEDN(bytes.NewReader(text), false, func(e *history.Event) error {
+	n := nemesis{timeline: t}
+	err := formats.ReadEDNWithNemesis(bytes.NewReader(text), func(e *history.Event) error {
 		if e.Type != history.Invoke {
 			t.Ignored["results of operations"]++
 			return nil
@@ -74,13 +72,11 @@ func (t *Timeline) edn(file string, text []byte) error {
 		op := map[string]string{"read": "get", "write": "put"}[e.Op]
 		t.Operations = append(t.Operations, Operation{e.TimeNs, e.Client, cmp.Or(op, e.Op), cmp.Or(e.Key, "0"), e.Input})
 		return nil
-	})
-	if n := len(nemesisEvent.FindAll(text, -1)); n > 0 {
-		t.Ignored["events of the nemesis"] = n
-	}
+	}, n.event)
 	if err != nil {
 		return &LineError{file, 0, err.Error(), "correct it, or name another --format"}
 	}
+	n.end()
 	return nil
 }
 

@@ -37,7 +37,11 @@ type Fault struct {
 	EndNs  int64 // 0: the record does not say when it ended
 	Kind   string
 	Server string // as the record names it
-	Why    string // the words of the record
+	// Peer is the other end of a link that is cut; without it, a partition cuts all links of the server. OneWay cuts what Server sends to Peer.
+	Peer     string
+	OneWay   bool
+	AmountNs int64  // how far a clock is off; 0: the record does not say
+	Why      string // the words of the record
 }
 
 // Timeline is what one or several records have, in the order of times.

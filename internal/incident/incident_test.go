@@ -23,7 +23,7 @@ func TestFormats(t *testing.T) {
 {:type :ok, :f :write, :value 3, :process 0, :time 12}
 {:type :invoke, :f :read, :value nil, :process 1, :time 13}
 {:type :ok, :f :read, :value 3, :process 1, :time 14}
-`, `10 0 put 0 3; 13 1 get 0 ; 1 events of the nemesis; 2 results of operations`},
+`, `10 0 put 0 3; 13 1 get 0 ; 1 calls start-partition of the nemesis; 2 results of operations`},
 		{Kubernetes, `{"kind": "List",
 "items": [
  {"reason": "Started", "lastTimestamp": "1970-01-01T00:00:09Z", "involvedObject": {"kind": "Pod", "name": "p"}},
@@ -49,21 +49,89 @@ func TestFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var parts []string
-			for _, o := range line.Operations {
-				parts = append(parts, fmt.Sprintf("%d %s %s %s %s", o.TimeNs, o.Client, o.Op, o.Key, o.Value))
-			}
-			for _, f := range line.Faults {
-				parts = append(parts, fmt.Sprintf("%s %s %d..%d %s", f.Kind, f.Server, f.TimeNs, f.EndNs, f.Why))
-			}
-			for _, what := range line.IgnoredKinds() {
-				parts = append(parts, fmt.Sprintf("%d %s", line.Ignored[what], what))
-			}
-			if got := strings.Join(parts, "; "); got != c.want {
+			if got := summary(line); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 		})
 	}
+}
+
+// Calls of a nemesis become faults of the nodes that their results name, until a call ends them.
+func TestNemesis(t *testing.T) {
+	const ask = "{:type :info, :process :nemesis, :time %d, :f %s, :value %s}\n"
+	for _, c := range []struct {
+		name  string
+		calls []string // name, value as it began, value as it ended
+		want  string
+	}{
+		{"kill and start", []string{
+			":kill", ":one", `{"n2" :killed, "n1" :killed}`,
+			":kill", ":one", `{"n1" :killed}`,
+			":start", ":all", `{"n1" :started, "n2" :already-running, "n3" :already-running}`},
+			"crash n1 1..5 nemesis kill; crash n2 1..5 nemesis kill"},
+		{"pause and resume", []string{":pause", ":majority", `{"n1" nil}`, ":resume", ":all", `{"n1" "", "n2" ""}`}, "pause n1 1..3 nemesis pause"},
+		{"partition", []string{
+			":start-partition", ":majority", `[:isolated {"n1" #{"n3"}, "n2" #{"n3"}, "n3" #{"n1" "n2"}}]`,
+			":stop-partition", "nil", ":network-healed"},
+			"partition n1-n3 1..3 nemesis start-partition; partition n2-n3 1..3 nemesis start-partition"},
+		{"partition of one direction", []string{":start", "nil", `[:isolated {"n1" #{"n2"}}]`}, "partition n2->n1 1..0 nemesis start"},
+		{"start and stop of nodes", []string{
+			":start-killer", "nil", `{"n1" [:killed "mongod"]}`, ":stop-killer", "nil", `{"n1" :restarted}`,
+			":start", "nil", `{"n2" :paused}`, ":stop", "nil", `{"n2" :resumed}`},
+			"crash n1 1..3 nemesis start-killer; pause n2 5..7 nemesis start"},
+		{"clocks", []string{
+			":bump-clock", `{"n1" -2500}`, `{"n1" -2500}`,
+			":bump-clock", `{"n1" 1, "n2" 10}`, `{"n1" 1}`,
+			":check-clock-offsets", "nil", "nil",
+			":reset-clock", "nil", "nil"},
+			"clock_skew n1 1..3 by 2500ms nemesis bump-clock; clock_skew n1 3..7 by 1ms nemesis bump-clock; 1 calls check-clock-offsets of the nemesis"},
+		{"what is not known", []string{":truncate", "nil", `{"n1" {:file "/a"}}`, ":stop", "nil", `:nothing`, ":heal", "nil", "nil"},
+			"1 calls heal of the nemesis; 1 calls stop of the nemesis; 1 calls truncate of the nemesis"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := ""
+			for i := 0; i < len(c.calls); i += 3 {
+				text += fmt.Sprintf(ask, i/3*2, c.calls[i], c.calls[i+1]) + fmt.Sprintf(ask, i/3*2+1, c.calls[i], c.calls[i+2])
+			}
+			line, err := Read("file", []byte(text), EDN)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := summary(line); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+	once, err := Read("file", []byte(`{:type :info, :process :nemesis, :time 4, :f :kill, :value {"n1" :killed}}
+{:type :info, :process :nemesis, :time 9, :f :start, :value {"n1" :started}}`), EDN)
+	if err != nil || summary(once) != "crash n1 4..9 nemesis kill" {
+		t.Errorf("calls that are recorded once: %v %v", once, err)
+	}
+}
+
+// summary is a timeline as one line.
+func summary(line *Timeline) string {
+	var parts []string
+	for _, o := range line.Operations {
+		parts = append(parts, fmt.Sprintf("%d %s %s %s %s", o.TimeNs, o.Client, o.Op, o.Key, o.Value))
+	}
+	for _, f := range line.Faults {
+		target, by := f.Server, ""
+		switch {
+		case f.OneWay:
+			target += "->" + f.Peer
+		case f.Peer != "":
+			target += "-" + f.Peer
+		}
+		if f.AmountNs > 0 {
+			by = fmt.Sprintf("by %dms ", f.AmountNs/1e6)
+		}
+		parts = append(parts, fmt.Sprintf("%s %s %d..%d %s%s", f.Kind, target, f.TimeNs, f.EndNs, by, f.Why))
+	}
+	for _, what := range line.IgnoredKinds() {
+		parts = append(parts, fmt.Sprintf("%d %s", line.Ignored[what], what))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // What cannot be read is an error with its place and a remedy.
