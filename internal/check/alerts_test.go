@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/alerts"
+	_ "github.com/bloodhound-dst/bloodhound/internal/alerts/prometheus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -42,6 +44,23 @@ func scrapesOf(count int, serves ...func(i int) string) (probes []engine.Probe) 
 		probes = append(probes, q)
 	}
 	return probes
+}
+
+func quietQueue() *world.Property {
+	return &world.Property{Name: "quiet", Kind: world.Safety, Check: world.Check{Type: world.AlertsCheck, IntervalNs: 10 * second,
+		Alerts: &world.Alerts{Files: []world.RuleFile{{Name: "rules.yaml", Text: queueRules}}}}}
+}
+
+// A program that does not evaluate rules must not find that they hold.
+func TestAlertsWithoutEvaluation(t *testing.T) {
+	evaluate := alerts.Evaluate
+	alerts.Evaluate = nil
+	defer func() { alerts.Evaluate = evaluate }()
+	calm := func(int) string { return "queue_jobs 3\n" }
+	v := quietly(&world.Spec{}, quietQueue(), &engine.Outcome{Probes: scrapesOf(12, calm), VirtualNs: 120 * second, ReadyNs: 1})
+	if v.Status != Unknown || !strings.Contains(v.Reason, "run the world by the command line") {
+		t.Errorf("%s: %s", v.Status, v.Reason)
+	}
 }
 
 func TestAlerts(t *testing.T) {
@@ -111,13 +130,12 @@ func TestAlerts(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			p := world.Property{Name: "quiet", Kind: world.Safety, Check: world.Check{Type: world.AlertsCheck, IntervalNs: 10 * second,
-				Alerts: &world.Alerts{Files: []world.RuleFile{{Name: "rules.yaml", Text: queueRules}}}}}
+			p := quietQueue()
 			out := &engine.Outcome{Probes: scrapesOf(12, c.serves...), VirtualNs: 120 * second, ReadyNs: 1}
 			if c.spoil != nil {
 				c.spoil(&p.Check, out)
 			}
-			v := quietly(&world.Spec{StartUnixNs: 1735689600_000_000_000}, &p, out)
+			v := quietly(&world.Spec{StartUnixNs: 1735689600_000_000_000}, p, out)
 			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) {
 				t.Errorf("%s: %s, want %s: %s", v.Status, v.Reason, c.want, c.reason)
 			}

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -201,6 +202,32 @@ func TestImportsPointOneWay(t *testing.T) {
 				t.Errorf("%s: %s must not import %s, which is beside it or above it", s.at(node), s.pkg, to)
 			}
 		}
+	}
+}
+
+// What users import does not link the query engine of Prometheus: internal/alerts/prometheus belongs to programs that read configurations.
+func TestUsersLinkNoQueryEngine(t *testing.T) {
+	list := func(packages ...string) []string {
+		t.Helper()
+		cmd := exec.Command("go", append([]string{"list", "-deps"}, packages...)...)
+		cmd.Dir = filepath.Join("..", "..")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return !strings.HasPrefix(p, "github.com/prometheus/") })
+	}
+	var packages []string
+	for _, name := range public {
+		if name != "examples" {
+			packages = append(packages, "./"+name+"/...")
+		}
+	}
+	if linked := list(packages...); len(linked) > 0 {
+		t.Errorf("public packages depend on %s", strings.Join(linked, ", "))
+	}
+	if len(list("./internal/alerts/prometheus")) == 0 {
+		t.Error("nor does internal/alerts/prometheus, so this test finds nothing")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/alerts"
+	"github.com/bloodhound-dst/bloodhound/internal/alerts/prometheus"
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
@@ -84,10 +84,10 @@ func scrape(l *load.State, n *source.Node, key string) world.Scrape {
 // judgedAlerts checks the rules, and that those which are to be judged are there and can fire.
 func judgedAlerts(l *load.State, n *source.Node, c *world.Check, key string) {
 	a := c.Alerts
-	rules, err := alerts.Read(a)
+	rules, err := prometheus.Read(a)
 	for _, err := range apart(err) {
 		remedy := "correct the file"
-		var wrong *alerts.FileError
+		var wrong *prometheus.FileError
 		if errors.As(err, &wrong) {
 			remedy = wrong.Remedy
 		}
@@ -117,10 +117,10 @@ func judgedAlerts(l *load.State, n *source.Node, c *world.Check, key string) {
 	if judged == 0 {
 		l.Fail(n.Position, "correct `alerts`, `ignore` or `labels`", "%s: none of the %d alerts of the rules is judged", key, len(names))
 	}
-	longest, name := alerts.LongestFor(rules)
+	longest, name := prometheus.LongestFor(rules)
 	if longest.Nanoseconds() >= l.Spec.MaxTimeNs {
 		l.Fail(n.Position, fmt.Sprintf("raise simulation.max_time, or write `ignore: [%s]`", name), "%s: the alert %s is pending for %s before it fires, and a run ends after %s", key, name, longest, time.Duration(l.Spec.MaxTimeNs))
 	}
 	a.WatchNs = longest.Nanoseconds() + 2*c.IntervalNs
-	a.Keep, a.All = alerts.Keep(rules)
+	a.Keep, a.All = prometheus.Keep(rules)
 }

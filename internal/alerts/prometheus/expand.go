@@ -1,4 +1,4 @@
-package alerts
+package prometheus
 
 import (
 	"context"
@@ -27,20 +27,20 @@ func expand(text string, of labels.Labels, value float64) string {
 	return out
 }
 
-// Summary is what an alert's annotations say, summary before description, or its expression.
-func (a *Alert) Summary() string {
+// summary is what an alert's annotations say, summary before description, or its expression.
+func (a *alert) summary() string {
 	for _, name := range []string{"summary", "message", "description"} {
-		if text := a.Rule.Annotations[name]; text != "" {
-			return expand(text, a.Labels, a.Value)
+		if text := a.rule.Annotations[name]; text != "" {
+			return expand(text, a.labels, a.value)
 		}
 	}
-	return a.Rule.Expr.String()
+	return a.rule.Expr
 }
 
-// Description is the annotation of that name, or nothing.
-func (a *Alert) Description() string {
-	if text := a.Rule.Annotations["description"]; text != "" {
-		return expand(text, a.Labels, a.Value)
+// description is the annotation of that name, or nothing.
+func (a *alert) description() string {
+	if text := a.rule.Annotations["description"]; text != "" {
+		return expand(text, a.labels, a.value)
 	}
 	return ""
 }

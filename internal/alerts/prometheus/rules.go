@@ -1,6 +1,6 @@
-// Package alerts evaluates alerting rules of Prometheus on the metrics that programs of a world serve. PromQL is parsed and evaluated by Prometheus itself; here
+// Package prometheus evaluates alerting rules of Prometheus on the metrics that programs of a world serve. PromQL is parsed and evaluated by Prometheus itself; here
 // are the files of rules, the series of one run, and the life of an alert: inactive, pending, firing.
-package alerts
+package prometheus
 
 import (
 	"errors"
@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/bloodhound-dst/bloodhound/internal/alerts"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -38,14 +39,12 @@ func (e *FileError) Error() string {
 
 // Rule is a rule that is evaluated: an alert, or a record.
 type Rule struct {
-	File, Group string
-	Alert       string // empty: it records
+	alerts.Rule // Alert is empty where it records
 	Record      string
-	For         time.Duration
 	Labels      map[string]string
 	Annotations map[string]string
-	Expr        parser.Expr
 	Judged      bool // of an alert: a violation where it fires
+	expr        parser.Expr
 }
 
 // Name is the rule's alert or record.
@@ -113,7 +112,8 @@ func read(f world.RuleFile) ([]Rule, []error) {
 				with = map[string]string{}
 			}
 			maps.Copy(with, r.Labels)
-			rules = append(rules, Rule{File: f.Name, Group: g.Name, Alert: r.Alert, Record: r.Record, For: time.Duration(r.For), Labels: with, Annotations: r.Annotations, Expr: expr})
+			rules = append(rules, Rule{Rule: alerts.Rule{File: f.Name, Group: g.Name, Alert: r.Alert, Expr: expr.String(), For: time.Duration(r.For)},
+				Record: r.Record, Labels: with, Annotations: r.Annotations, expr: expr})
 		}
 	}
 	if len(rules) == 0 && len(mistakes) == 0 {
@@ -125,7 +125,7 @@ func read(f world.RuleFile) ([]Rule, []error) {
 // Keep lists the metrics that the rules ask for, which scrapes must keep. `all` is set where a rule selects metrics without naming one.
 func Keep(rules []Rule) (names []string, all bool) {
 	for i := range rules {
-		for _, m := range selectors(rules[i].Expr) {
+		for _, m := range selectors(rules[i].expr) {
 			name := metricOf(m)
 			switch {
 			case name == "":
