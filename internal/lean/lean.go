@@ -1,6 +1,6 @@
 // Package lean keeps what only the command line needs from being set up in drivers: a world starts this program as driver and
 // as prober in each run, and most of what such a process did was to compile the JSON schemas of Compose files, the
-// expressions of image names, and the tables of keys.
+// expressions of image names and the tables of keys, and to register the metrics of the query engine of Prometheus.
 package lean
 
 import (
@@ -35,6 +35,26 @@ var (
 	calls task
 	//go:linkname engines github.com/bloodhound-dst/bloodhound/internal/engine/native..inittask
 	engines task
+	//go:linkname records github.com/bloodhound-dst/bloodhound/internal/records..inittask
+	records task
+	//go:linkname redis github.com/bloodhound-dst/bloodhound/internal/store/redis..inittask
+	redis task
+	//go:linkname postgres github.com/bloodhound-dst/bloodhound/internal/store/postgres..inittask
+	postgres task
+	//go:linkname debuggers github.com/bloodhound-dst/bloodhound/internal/debug..inittask
+	debuggers task
+	//go:linkname dashboards github.com/bloodhound-dst/bloodhound/internal/dashboard..inittask
+	dashboards task
+	//go:linkname metrics github.com/prometheus/client_golang/prometheus..inittask
+	metrics task
+	//go:linkname processes github.com/prometheus/procfs..inittask
+	processes task
+	//go:linkname annotations github.com/prometheus/prometheus/template..inittask
+	annotations task
+	//go:linkname queries github.com/prometheus/prometheus/promql/parser..inittask
+	queries task
+	//go:linkname documents go.yaml.in/yaml/v2..inittask
+	documents task
 )
 
 // Packages are set up in the order of their paths, as far as their imports are: this one, which imports little, comes before
@@ -44,7 +64,7 @@ func init() {
 	if !guest && (len(os.Args) != 3 || os.Args[1] != "driver" || os.Args[2] == "selftest") {
 		return
 	}
-	for _, t := range []*task{&schemas, &references, &digests, &templates, &builtins, &images, &keys, &reports, &calls, &engines} {
+	for _, t := range []*task{&schemas, &references, &digests, &templates, &builtins, &images, &keys, &reports, &calls, &engines, &records, &redis, &postgres, &debuggers, &dashboards, &metrics, &processes, &annotations, &queries, &documents} {
 		t.state = done
 	}
 }
