@@ -57,17 +57,18 @@ func evaluate(a *world.Alerts, scrapes []alerts.Scrape) (*alerts.Evaluation, err
 	}
 	e := begin(rules)
 	out := &alerts.Evaluation{}
+	var active []*alert
 	for i := range scrapes {
 		out.Scrapes++
-		active, err := e.step(&scrapes[i])
-		if err != nil {
+		if active, err = e.step(&scrapes[i]); err != nil {
 			out.Mistake = err.Error()
 			return out, nil
 		}
-		if out.Firing, out.Pending = first(active, true), first(active, false); out.Firing != nil {
+		if out.Firing = first(active, true); out.Firing != nil {
 			break
 		}
 	}
+	out.Pending = first(active, false)
 	for i := range rules {
 		if r := &rules[i]; r.Judged {
 			judged := r.Rule

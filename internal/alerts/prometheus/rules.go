@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -58,9 +59,9 @@ func Read(a *world.Alerts) ([]Rule, error) {
 	var rules []Rule
 	var mistakes []error
 	for _, f := range a.Files {
-		list, errs := read(f)
-		rules = append(rules, list...)
-		mistakes = append(mistakes, errs...)
+		file := parsed(f)
+		rules = append(rules, file.rules...)
+		mistakes = append(mistakes, file.mistakes...)
 	}
 	if len(mistakes) > 0 {
 		return nil, errors.Join(mistakes...)
@@ -69,6 +70,35 @@ func Read(a *world.Alerts) ([]Rule, error) {
 		rules[i].Judged = a.Judges(rules[i].Alert, rules[i].Labels)
 	}
 	return rules, nil
+}
+
+// file is a file of rules as it was read, which nobody changes.
+type file struct {
+	rules    []Rule
+	mistakes []error
+}
+
+// maxKept is how many files are kept as they were read: a process judges many runs by the same few.
+const maxKept = 64
+
+var (
+	keeping sync.Mutex
+	kept    = map[world.RuleFile]file{}
+)
+
+// parsed reads a file, once.
+func parsed(f world.RuleFile) file {
+	keeping.Lock()
+	defer keeping.Unlock()
+	got, ok := kept[f]
+	if !ok {
+		if len(kept) == maxKept {
+			clear(kept)
+		}
+		got.rules, got.mistakes = read(f)
+		kept[f] = got
+	}
+	return got
 }
 
 func read(f world.RuleFile) ([]Rule, []error) {
