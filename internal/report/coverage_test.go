@@ -29,17 +29,9 @@ int main(int argc, char **argv) {
 }
 `
 
-// coverageOf is a campaign that has run main of a program, and half of its code.
-func coverageOf(t *testing.T, flags ...string) (of report.CoverageOf, state *code.State) {
+// analysed are the blocks of a program, and their names.
+func analysed(t *testing.T, program string) (*code.Binary, *code.Names) {
 	t.Helper()
-	dir := t.TempDir()
-	source, program := filepath.Join(dir, "a b.c"), filepath.Join(dir, "program")
-	if err := os.WriteFile(source, []byte(covered), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("cc", append(flags, "-O0", "-o", program, source)...).CombinedOutput(); err != nil {
-		needs.Missing(t, "cc", err, string(out))
-	}
 	file, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +44,21 @@ func coverageOf(t *testing.T, flags ...string) (of report.CoverageOf, state *cod
 	if err != nil {
 		t.Fatal(err)
 	}
+	return b, names
+}
+
+// coverageOf is a campaign that has run main of a program, and half of its code.
+func coverageOf(t *testing.T, flags ...string) (of report.CoverageOf, state *code.State) {
+	t.Helper()
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "a b.c"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(covered), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cc", append(flags, "-O0", "-o", program, source)...).CombinedOutput(); err != nil {
+		needs.Missing(t, "cc", err, string(out))
+	}
+	b, names := analysed(t, program)
 	h := code.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: len(b.Places)}
 	for _, f := range names.Functions {
 		if f.Name == "main" {
@@ -239,14 +246,7 @@ func TestCoverageOfGo(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", flags, err, out)
 		}
-		file, err := os.ReadFile(program)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := code.Analyse(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b, _ := analysed(t, program)
 		h := code.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: b.Total()}
 		unit := "blocks"
 		if b.Counters != nil {

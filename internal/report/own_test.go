@@ -62,18 +62,7 @@ func TestOwnCode(t *testing.T) {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			program := filepath.Join(dir, "program")
-			file, err := os.ReadFile(program)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := code.Analyse(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			names, err := code.NewNames(b, file, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b, names := analysed(t, program)
 			h := code.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: b.Total()}
 			want := 0
 			for _, f := range names.Functions { // all that is its own has run

@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -28,18 +29,7 @@ func TestSwitchOfNativeProgram(t *testing.T) {
 	if out, err := exec.Command("gcc", "-g", "-O1", "-o", program, program+".c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	file, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := code.Analyse(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := code.NewNames(b, file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, names := analysed(t, program)
 	i := slices.IndexFunc(names.Functions, func(f code.Function) bool { return f.Name == "deposit" })
 	address := b.Places[names.Functions[i].First]
 	stream := fmt.Sprintf("switch/n1/0.1/%x", address)
@@ -58,12 +48,12 @@ func TestSwitchOfNativeProgram(t *testing.T) {
 		`^$`,
 		`^2\.000000s: thread n1/0\.1 gives way for 16µs, ` + in + `1 instruction behind ` + at,
 	} {
-		if got := SwitchesOf(o).Says(k); !regexp.MustCompile(want).MatchString(got) {
+		if got := report.SwitchesOf(o).Says(k); !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("%q is not %s", got, want)
 		}
 	}
 	o.Programs = nil
-	if got, want := SwitchesOf(o).Says(2), regexp.MustCompile(`gives way for 16µs, 1 instruction behind `+at); !want.MatchString(got) {
+	if got, want := report.SwitchesOf(o).Says(2), regexp.MustCompile(`gives way for 16µs, 1 instruction behind `+at); !want.MatchString(got) {
 		t.Errorf("%q is not %s", got, want)
 	}
 }
