@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -30,12 +29,12 @@ func (b *bench) switches() ([]row, error) {
 			spec := *loaded.Spec
 			sched.PreemptPPM = spec.Sched.PreemptPPM
 			spec.Sched = sched
-			before := cpuSeconds()
+			before := trial.CPU()
 			o, err := engine.Run(native.New(), &spec, tape.Tape{Seed: seed + 1}, engine.Options{Dir: b.dir, Self: b.program})
 			if err != nil {
 				return nil, err
 			}
-			took := cpuSeconds() - before
+			took := (trial.CPU() - before).Seconds()
 			if i == 0 {
 				first = took
 			}
@@ -52,16 +51,4 @@ func (b *bench) switches() ([]row, error) {
 		show(1, fmt.Sprintf("`fixed.yaml` with %d blocks watched and no switch, to the same without (4 CPUs are seen)", blocks), "1.3"),
 		show(2, fmt.Sprintf("the same with switches at a rate of %.2f, which are other runs", float64(ratePPM)/tape.Certain), ""),
 	}, nil
-}
-
-// cpuSeconds is the CPU time that this process and those that it has waited for have used.
-func cpuSeconds() float64 {
-	sum := 0.0
-	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
-		var u unix.Rusage
-		if unix.Getrusage(who, &u) == nil {
-			sum += float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
-		}
-	}
-	return sum
 }
