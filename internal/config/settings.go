@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
@@ -109,7 +110,7 @@ func atLeastOneMs(ns int64) int64 { return (ns + 999_999) / 1_000_000 }
 func (l *loader) settings(top *source.Node) {
 	n := top.Get("exploration")
 	e := &l.result.Exploration
-	e.Strategy = source.ValueOr(n.Get("strategy"), "swarm")
+	e.Strategy = source.ValueOr(n.Get("strategy"), keys.DefaultStrategy)
 	l.searches(n, e.Strategy)
 	if s := n.Get("seed"); s != nil {
 		seed := s.Value.(uint64)

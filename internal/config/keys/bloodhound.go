@@ -67,7 +67,7 @@ var simulation = of(
 )
 
 var exploration = of(
-	field{Name: "strategy", Shape: oneOf("random", "coverage-guided", "bfs", "dfs", "swarm", "pct"), Says: "Search strategy (docs/reference/exploration.md).", Default: "swarm"},
+	field{Name: "strategy", Shape: oneOf(Strategies...), Says: "Search strategy (docs/reference/exploration.md).", Default: DefaultStrategy},
 	field{Name: "seed", Shape: shape{Kind: schema.Unsigned}, Says: "Seed of the campaign.", Default: "1"},
 	field{Name: "parallel_workers", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}, Says: "Number of parallel runs.", Default: "one per CPU"},
 	field{Name: "workers", SpellingOf: "parallel_workers", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}},

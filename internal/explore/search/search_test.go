@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
@@ -160,5 +161,15 @@ func TestTheCorpusStaysBounded(t *testing.T) {
 	}
 	if n := s.Standing(); n.Corpus != 1000 || n.Features != 3000 || n.Near[0].Distance != 1.0/3001 {
 		t.Errorf("%+v", n)
+	}
+}
+
+// Configurations name the strategies that are here, and what they leave out is the default.
+func TestStrategiesOfConfigurations(t *testing.T) {
+	if !slices.Equal(keys.Strategies, search.Names) {
+		t.Errorf("keys of configurations name %q, and strategies are %q", keys.Strategies, search.Names)
+	}
+	if keys.DefaultStrategy != search.Default {
+		t.Errorf("the default of configurations is %s, and of campaigns %s", keys.DefaultStrategy, search.Default)
 	}
 }
