@@ -72,6 +72,7 @@ type guidesDocument struct {
 	Rarity      []comparison.Rarity     `json:"rarity"`
 	Differences []comparison.Difference `json:"differences"`
 	Mutations   []comparison.Changes    `json:"mutations"`
+	Guides      []comparison.Changes    `json:"guides"`
 	Missing     int                     `json:"missing"` // trials that were not made
 	CutOff      int                     `json:"cut_off"` // trials that the timeout ended before their last run
 	Unknown     int                     `json:"unknown"` // trials that found nothing, and could not judge all of their runs
@@ -153,7 +154,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		return targets[t.Bug].trial(ctx, &s, t, work.dir)
 	})
 	doc := guidesDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Reached: comparison.Reached(&s, j.Done),
-		Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done), Missing: len(comparison.Missing(&s, j.Done))}
+		Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done), Guides: comparison.Guides(&s, j.Done), Missing: len(comparison.Missing(&s, j.Done))}
 	comparison.Correct(doc.Rows, doc.Reached, doc.Differences)
 	doc.Rarity = comparison.ByRarity(&s, doc.Rows)
 	violated := false
@@ -172,7 +173,7 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		doc.ExitCode = check.ExitViolated
 	}
 	b.code = doc.ExitCode
-	tables := guideTables{Settings: &s, Rows: doc.Rows, Reached: doc.Reached, Rarity: doc.Rarity, Differences: doc.Differences, Mutations: doc.Mutations,
+	tables := guideTables{Settings: &s, Rows: doc.Rows, Reached: doc.Reached, Rarity: doc.Rarity, Differences: doc.Differences, Mutations: doc.Mutations, Guides: doc.Guides,
 		Failed: trialsThat(j.Done, func(t *trial.Trial) bool { return t.Failed != "" }), Hung: trialsThat(j.Done, func(t *trial.Trial) bool { return t.Hung != "" }),
 		Unknown: unknown, Missing: doc.Missing, CutOff: doc.CutOff}
 	text := tables.markdown()

@@ -76,6 +76,8 @@ func TestGuides(t *testing.T) {
 		"| coarse | modelfuzz:state | 60 runs | whole states |",
 		"| coarse view | correct | coarse | modelfuzz:state | whole states |",
 		"| modelfuzz:state | swap-choices |",
+		"| coverage-guided+bandit | future |",
+		"| coverage-guided+bandit | edge |",
 		"| unsynced | 3 |", // lines that match
 		"- unsynced: `Deliver(",
 		"Crash(",

@@ -22,6 +22,7 @@ type guideTables struct {
 	Rarity      []comparison.Rarity
 	Differences []comparison.Difference
 	Mutations   []comparison.Changes
+	Guides      []comparison.Changes
 	Failed      []trial.Trial
 	Missing     int           // trials that were not made
 	CutOff      int           // trials that the timeout ended
@@ -363,8 +364,8 @@ func (g *guideTables) differences(b *table) {
 	if len(g.Differences) == 0 {
 		return
 	}
-	b.WriteString("\n## Variants: abstractions, and what the published artifact has otherwise\n\nEach variant against the usual world, by the same strategy. A12 is the probability that a trial of the variant is better: needs fewer runs, or reaches more.\n\n")
-	b.head("variant", "of", "target", "strategy", "measure", "usual", "variant's", "found", "A12, corrected p", "says")
+	b.WriteString("\n## Variants\n\nEach variant of a world against the usual one, by the same strategy, and each strategy against the one without its last option. A12 is the probability that a trial of the variant is better: needs fewer runs, or\nreaches more. x is the usual median of runs divided by the variant's.\n\n")
+	b.head("variant", "of", "target", "strategy", "measure", "usual", "variant's", "x", "found", "A12, corrected p", "says")
 	value := func(v *float64) string {
 		if v == nil {
 			return ">"
@@ -372,17 +373,26 @@ func (g *guideTables) differences(b *table) {
 		return fmt.Sprintf("%.4g", *v)
 	}
 	for _, d := range g.Differences {
-		b.row(d.Variant, d.Of, d.Bug, d.Strategy, d.Measure, value(d.Usual), value(d.Median), d.Found, compared(d.Against), d.Against.Says)
+		x := ""
+		if d.Against.TimesInterval != nil {
+			x = times(d.Against)
+		}
+		b.row(d.Variant, d.Of, d.Bug, d.Strategy, d.Measure, value(d.Usual), value(d.Median), x, d.Found, compared(d.Against), d.Against.Says)
 	}
 }
 
 func (g *guideTables) mutations(b *table) {
-	if len(g.Mutations) == 0 {
+	changes(b, g.Mutations, "Mutations", "How often a change of a run, alone or with others, led to something that was new to the guide (to combined, where a bandit chooses guides).", "mutation")
+	changes(b, g.Guides, "Guides that bandits chose", "How often a mutant of an entry in the corpus of a guide led to something that was new to combined.", "guide")
+}
+
+func changes(b *table, list []comparison.Changes, title, says, kind string) {
+	if len(list) == 0 {
 		return
 	}
-	b.WriteString("\n## Mutations\n\nHow often a change of a run, alone or with others, led to something that was new to the guide.\n\n")
-	b.head("strategy", "mutation", "mutants", "led to something new", "share")
-	for _, m := range g.Mutations {
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n", title, says)
+	b.head("strategy", kind, "mutants", "led to something new", "share")
+	for _, m := range list {
 		b.row(m.Strategy, m.Kind, fmt.Sprint(m.Made), fmt.Sprint(m.Kept), fmt.Sprintf("%.2f %%", 100*float64(m.Kept)/float64(max(m.Made, 1))))
 	}
 }

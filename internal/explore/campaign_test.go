@@ -206,19 +206,21 @@ func TestASearchThatLearnsDoesNotDependOnWorkers(t *testing.T) {
 	spec := fakeSpec(enginetest.Meeting)
 	spec.TimeStepNs = 10e6
 	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "pause", RatePPM: 5_000, MinNs: 5e6, MaxNs: 50e6, ByUser: true})
-	var want string
-	for _, workers := range []int{1, 2, 5} {
-		c := campaign(t, spec, 150, workers)
-		c.KeepGoing = true
-		c.Strategy = guided(t, spec)
-		totals := c.Run(context.Background())
-		if s := totals.Search; totals.Runs != 150 || totals.Violated == 0 || totals.Failures[0].Origin.Parent == "" || s.Corpus == 0 || s.Features == 0 {
-			t.Fatalf("%s", stable(totals))
-		}
-		if got := stable(totals); want == "" {
-			want = got
-		} else if got != want {
-			t.Errorf("%d workers\n%s\none worker\n%s", workers, got, want)
+	for _, name := range []string{search.Guided, search.Guided + "+" + search.Bandit} {
+		var want string
+		for _, workers := range []int{1, 2, 5} {
+			c := campaign(t, spec, 150, workers)
+			c.KeepGoing = true
+			c.Strategy = searching(t, name, spec, search.Settings{})
+			totals := c.Run(context.Background())
+			if s := totals.Search; totals.Runs != 150 || totals.Violated == 0 || totals.Failures[0].Origin.Parent == "" || s.Corpus == 0 || s.Features == 0 {
+				t.Fatalf("%s: %s", name, stable(totals))
+			}
+			if got := stable(totals); want == "" {
+				want = got
+			} else if got != want {
+				t.Errorf("%s: %d workers\n%s\none worker\n%s", name, workers, got, want)
+			}
 		}
 	}
 }
@@ -256,7 +258,12 @@ func guided(t *testing.T, spec *world.Spec, delay ...uint64) search.Strategy {
 	if len(delay) > 0 {
 		set.FeedbackDelay = delay[0]
 	}
-	s, err := search.New(search.Guided, spec, 1, set)
+	return searching(t, search.Guided, spec, set)
+}
+
+func searching(t *testing.T, name string, spec *world.Spec, set search.Settings) search.Strategy {
+	t.Helper()
+	s, err := search.New(name, spec, 1, set)
 	if err != nil {
 		t.Fatal(err)
 	}

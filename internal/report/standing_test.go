@@ -18,3 +18,19 @@ func TestStandingTellsWhatWasReachedAndNear(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// A summary has what a bandit chose, and how often that paid.
+func TestStandingHasTheArmsOfABandit(t *testing.T) {
+	s := search.Standing{Strategy: "coverage-guided+bandit", Mutations: []search.Mutations{{Kind: "add", Made: 9, Kept: 2}, {Kind: "drop", Made: 4}}, Guides: []search.Mutations{{Kind: "edge", Made: 8, Kept: 3}}}
+	for strategy, want := range map[string]string{
+		"coverage-guided+bandit": "  mutations that led to something new: add 2 of 9, drop 0 of 4\n  guides that led to something new: edge 3 of 8\n",
+		"coverage-guided":        "",
+	} {
+		var b strings.Builder
+		s.Strategy = strategy
+		standing(&b, &s)
+		if _, got, _ := strings.Cut(b.String(), "\n"); got != want {
+			t.Errorf("%s: %q, want %q", strategy, got, want)
+		}
+	}
+}

@@ -108,8 +108,23 @@ func standing(b *strings.Builder, s *search.Standing) {
 	for _, n := range near[:min(len(near), summaryNear)] {
 		fmt.Fprintf(b, "  nearest to a violation: %s, %.3f: %s\n", n.Name, n.Distance, Visible(n.Says, maxReachedText))
 	}
+	if p, _ := search.Parse(s.Strategy); p.Bandit {
+		paid(b, "mutations", s.Mutations)
+		paid(b, "guides", s.Guides)
+	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(b, "  %s\n", n)
+	}
+}
+
+// paid prints what a bandit chose among: how many mutants it chose each for, and how many of those reached something new.
+func paid(b *strings.Builder, arms string, list []search.Mutations) {
+	var texts []string
+	for _, m := range list {
+		texts = append(texts, fmt.Sprintf("%s %d of %d", m.Kind, m.Kept, m.Made))
+	}
+	if len(texts) > 0 {
+		fmt.Fprintf(b, "  %s that led to something new: %s\n", arms, strings.Join(texts, ", "))
 	}
 }
 

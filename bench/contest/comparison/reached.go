@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/rank"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
@@ -268,19 +269,20 @@ func ByRarity(s *Settings, rows []Row) []Rarity {
 	return list
 }
 
-// Difference is how a variant of a world compares with that world, by one strategy.
+// Difference is how a variant of a world compares with that world, by one strategy; or how a strategy with a further option compares with the strategy without
+// it, in one world.
 type Difference struct {
 	Bug      string `json:"bug"`
-	Of       string `json:"of"`
+	Of       string `json:"of"` // the world, or the strategy
 	Variant  string `json:"variant"`
-	Strategy string `json:"strategy"`
+	Strategy string `json:"strategy"` // with the option, if that is the variant
 	// Of a world with a bug: runs until the first violation; of a correct one: whole states of the model after equal runs.
 	Measure string `json:"measure"`
-	// Usual is the median of the world, Median that of the variant; absent beyond the end of trials.
+	// Usual is the median of what is varied, Median that of the variant; absent beyond the end of trials.
 	Usual  *float64 `json:"usual"`
 	Median *float64 `json:"median"`
-	Found  string   `json:"found,omitempty"` // how many trials did, of the variant and of the world
-	// Against: A12 is the probability that a trial of the variant is better, and Says compares it with the world.
+	Found  string   `json:"found,omitempty"` // how many trials did, of the variant and of what is varied
+	// Against: A12 is the probability that a trial of the variant is better, and Says compares it with what is varied.
 	Against *Against `json:"against_usual,omitempty"`
 }
 
@@ -291,58 +293,72 @@ const (
 	Same   = "no difference shown"
 )
 
-// Differences compares variants with what they are variants of.
+// Differences compares variants of worlds with these worlds, and strategies with their options but the last.
 func Differences(s *Settings, trials []Trial) []Difference {
 	var list []Difference
 	rows := rows(s, trials)
+	add := func(d Difference, correct bool, own, usual side) {
+		says := words{Worse, Same, Better}
+		var mine, theirs []float64
+		if correct {
+			d.Measure = Measures[1]
+			mine, theirs = reachedWhole(trials, own, usual)
+			d.Against = against(less(mine), less(theirs), says)
+		} else {
+			d.Measure = "runs"
+			a, b := sample(trials, own.bug, own.strategy), sample(trials, usual.bug, usual.strategy)
+			if a.cutOff+b.cutOff > 0 {
+				return
+			}
+			mine, theirs = a.runs, b.runs
+			d.Found = foundText(rows, own) + " against " + foundText(rows, usual)
+			d.Against = sooner(mine, theirs, float64(s.Runs), says)
+		}
+		if len(mine) == 0 || len(theirs) == 0 {
+			return
+		}
+		d.Median, d.Usual = quartiles(mine).Median, quartiles(theirs).Median
+		list = append(list, d)
+	}
+	for i := range s.Bugs {
+		if v := &s.Bugs[i]; v.Of != "" {
+			for _, strategy := range s.of(v) {
+				add(Difference{Bug: v.Name, Of: v.Of, Variant: v.Variant, Strategy: strategy}, v.Correct, side{v.Name, strategy}, side{v.Of, strategy})
+			}
+		}
+	}
 	for i := range s.Bugs {
 		v := &s.Bugs[i]
-		if v.Of == "" {
-			continue
-		}
 		for _, strategy := range s.of(v) {
-			d := Difference{Bug: v.Name, Of: v.Of, Variant: v.Variant, Strategy: strategy}
-			var own, usual []float64
-			if v.Correct {
-				d.Measure = Measures[1]
-				own, usual = reachedWhole(trials, v.Name, v.Of, strategy)
-				d.Median, d.Usual = quartiles(own).Median, quartiles(usual).Median
-				own, usual = less(own), less(usual)
-			} else {
-				d.Measure = "runs"
-				a, b := sample(trials, v.Name, strategy), sample(trials, v.Of, strategy)
-				if a.cutOff+b.cutOff > 0 {
-					continue
-				}
-				own, usual = a.runs, b.runs
-				d.Median, d.Usual = quartiles(own).Median, quartiles(usual).Median
-				d.Found = foundText(rows, v.Name, strategy) + " against " + foundText(rows, v.Of, strategy)
+			k := strings.LastIndex(strategy, "+")
+			if k < 0 || strategy[:k] == search.Random || !slices.Contains(s.of(v), strategy[:k]) {
+				continue // all are compared with random
 			}
-			if len(own) == 0 || len(usual) == 0 {
-				continue
-			}
-			d.Against = against(own, usual, words{Worse, Same, Better})
-			list = append(list, d)
+			add(Difference{Bug: v.Name, Of: strategy[:k], Variant: strategy[k:], Strategy: strategy}, v.Correct, side{v.Name, strategy}, side{v.Name, strategy[:k]})
 		}
 	}
 	return list
 }
 
+// side is one side of a comparison.
+type side struct{ bug, strategy string }
+
 // foundText says how many trials of a row have found something.
-func foundText(rows []Row, bug, strategy string) string {
+func foundText(rows []Row, of side) string {
 	for i := range rows {
-		if r := &rows[i]; r.Bug == bug && r.Strategy == strategy {
+		if r := &rows[i]; r.Bug == of.bug && r.Strategy == of.strategy {
 			return fmt.Sprintf("%d of %d", r.Found, r.Trials)
 		}
 	}
 	return "none"
 }
 
-// reachedWhole has the whole states that trials of two worlds have reached after as many runs as all of them have made.
-func reachedWhole(trials []Trial, a, b, strategy string) (own, usual []float64) {
+// reachedWhole has the whole states that trials of two sides have reached after as many runs as all of them have made.
+func reachedWhole(trials []Trial, a, b side) (own, usual []float64) {
 	runs := uint64(math.MaxUint64)
 	mine := func(t *Trial) bool {
-		return t.Strategy == strategy && (t.Bug == a || t.Bug == b) && t.Failed == "" && len(t.Curve) > 0
+		of := side{t.Bug, t.Strategy}
+		return (of == a || of == b) && t.Failed == "" && len(t.Curve) > 0
 	}
 	for i := range trials {
 		if t := &trials[i]; mine(t) {
@@ -355,7 +371,7 @@ func reachedWhole(trials []Trial, a, b, strategy string) (own, usual []float64) 
 			continue
 		}
 		whole := reachedAt(t, float64(runs), func(p *Point) float64 { return float64(p.Runs) })[1]
-		if t.Bug == a {
+		if (side{t.Bug, t.Strategy}) == a {
 			own = append(own, whole)
 		} else {
 			usual = append(usual, whole)
@@ -372,6 +388,15 @@ type Changes struct {
 
 // Mutations are the changes that strategies have made, by strategy and kind.
 func Mutations(s *Settings, trials []Trial) []Changes {
+	return changes(s, trials, func(t *Trial) []search.Mutations { return t.Mutations })
+}
+
+// Guides are the mutants of strategies that choose among guides, by strategy and guide.
+func Guides(s *Settings, trials []Trial) []Changes {
+	return changes(s, trials, func(t *Trial) []search.Mutations { return t.Guides })
+}
+
+func changes(s *Settings, trials []Trial, of func(*Trial) []search.Mutations) []Changes {
 	var list []Changes
 	for _, strategy := range s.Strategies {
 		var order []string
@@ -380,7 +405,7 @@ func Mutations(s *Settings, trials []Trial) []Changes {
 			if trials[i].Strategy != strategy {
 				continue
 			}
-			for _, m := range trials[i].Mutations {
+			for _, m := range of(&trials[i]) {
 				sum := sums[m.Kind]
 				if sum == nil {
 					sum = &search.Mutations{Kind: m.Kind}

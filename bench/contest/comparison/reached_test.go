@@ -1,8 +1,10 @@
 package comparison
 
 import (
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -183,6 +185,30 @@ func TestVariantsAreComparedWithTheirWorld(t *testing.T) {
 	}
 	if coarse.Against.Says != Better || value(t, coarse.Usual) != 12.5 || value(t, coarse.Median) != 42.5 || coarse.Measure != "whole states" {
 		t.Errorf("%+v", coarse)
+	}
+}
+
+// A strategy with an option is compared with the one without it, where both are; all are compared with random as it is.
+func TestOptionsAreComparedWithTheStrategyWithoutThem(t *testing.T) {
+	s := &Settings{Bugs: []Bug{{Name: "bug"}, {Name: "right", Correct: true}}, Strategies: []string{"random", "random+x2", "a", "a+b", "a+b+c", "d+e"}, Trials: 12, Runs: 100}
+	var all []Trial
+	for seed := range uint64(12) {
+		for i, strategy := range s.Strategies {
+			all = append(all, Trial{Bug: "bug", Strategy: strategy, Seed: seed + 1, Runs: 90 - 10*uint64(i) + seed%3, Found: true}, curve(strategy, seed+1, 1, 1, 2, 10+int(seed)))
+		}
+	}
+	list := Differences(s, all)
+	Correct(nil, nil, list)
+	var got []string
+	for _, d := range list {
+		got = append(got, fmt.Sprint(d.Bug, " ", d.Strategy, " of ", d.Of, ": ", d.Variant, " ", d.Against.Says))
+	}
+	want := []string{"bug a+b of a: +b better", "bug a+b+c of a+b: +c better", "right a+b of a: +b no difference shown", "right a+b+c of a+b: +c no difference shown"}
+	if !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
+	}
+	if x := list[0].Against.Times; x == nil || *x != 71.0/61 || list[0].Against.TimesInterval == nil {
+		t.Errorf("%+v", list[0].Against)
 	}
 }
 

@@ -184,9 +184,9 @@ func rows(s *Settings, trials []Trial) []Row {
 			case !found:
 				r.Against = nothing(Nothing, "")
 			default:
-				r.Against = sooner(of.runs, base.runs, float64(s.Runs))
+				r.Against = sooner(of.runs, base.runs, float64(s.Runs), words{Loses, Even, Beats})
 				if known := knownCPU(trials, bug.Name, strategy, search.Random); known > 0 {
-					r.AgainstCPU, r.CPUSeconds = sooner(within(of.cpu, known), within(base.cpu, known), known), known
+					r.AgainstCPU, r.CPUSeconds = sooner(within(of.cpu, known), within(base.cpu, known), known, words{Loses, Even, Beats}), known
 				}
 			}
 			rows = append(rows, r)
@@ -325,8 +325,8 @@ func against(own, base []float64, w words) *Against {
 }
 
 // sooner is against for runs or seconds until the first violation, which trials looked for up to limit.
-func sooner(own, base []float64, limit float64) *Against {
-	a := against(own, base, words{Loses, Even, Beats})
+func sooner(own, base []float64, limit float64, w words) *Against {
+	a := against(own, base, w)
 	if a.compared {
 		times, i := rank.MedianRatio(own, base, limit)
 		if a.TimesInterval = interval(i); !math.IsNaN(times) && !math.IsInf(times, 1) {

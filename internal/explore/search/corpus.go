@@ -34,9 +34,25 @@ type Entry struct {
 
 	since   uint64 // how many runs the search had learned of
 	reached []uint64
-	chosen  int     // how often it was a parent
-	energy  float64 // see Entry.charge
+	chosen  int // how often it was a parent
+	corpora int // how many it is in
 }
+
+// corpus is what one guide keeps.
+type corpus struct {
+	guide  string
+	most   int // entries; a new one takes the place of the one with the least power
+	held   []held
+	charge uint64 // the run at which energies were computed
+}
+
+// held is an entry in the corpus of a guide, which it is worth energy to.
+type held struct {
+	*Entry
+	energy float64 // see guided.energy
+}
+
+func (h *held) power() float64 { return h.energy / float64(1+h.chosen) }
 
 // NameOf names a tape by what is in it.
 func NameOf(t tape.Tape) string {

@@ -45,7 +45,12 @@ type Plan struct {
 	Unguided bool
 	// Rates has the random tapes of coverage-guided choose rates, as those of swarm do.
 	Rates bool
+	// Bandit has coverage-guided learn which mutations lead to something new and, unless a guide is named, which guides.
+	Bandit bool
 }
+
+// Bandit is the word of Plan.Bandit.
+const Bandit = "bandit"
 
 // Rates is the word of Plan.Rates.
 const Rates = "rates"
@@ -101,6 +106,9 @@ func Parse(name string) (Plan, error) {
 	if k := slices.Index(p.Words, Rates); k >= 0 {
 		p.Words, p.Rates = slices.Delete(p.Words, k, k+1), true
 	}
+	if k := slices.Index(p.Words, Bandit); k >= 0 {
+		p.Words, p.Bandit = slices.Delete(p.Words, k, k+1), true
+	}
 	return p, nil
 }
 
@@ -118,18 +126,32 @@ func (p *Plan) guide() string {
 	return GuideCombined
 }
 
+// guides are those that a strategy chooses among: the one that leads it, or all for a bandit.
+func (p *Plan) guides() []string {
+	if p.Bandit && p.Guide == "" && !p.Unguided {
+		return guides
+	}
+	return []string{p.guide()}
+}
+
 // WatchesBlocks reports whether a strategy learns of nothing but blocks of code, which a campaign must watch then.
 func (p *Plan) WatchesBlocks() bool { return p.Learns() && p.guide() == GuideLine }
 
 // Watches says which of the domains a strategy learns of. To count lines costs time, so a setting must ask for them.
 func (p *Plan) Watches(d coverage.Domain) bool {
-	switch g := p.guide(); {
-	case g != GuideCombined:
-		return slices.Contains(guideDomains[g], d)
-	case d == coverage.Line:
-		return p.Guide != ""
+	list := p.guides()
+	if d == coverage.Line && p.Guide == "" && len(list) == 1 && list[0] == GuideCombined {
+		return false
 	}
-	return !slices.Contains(measured, d)
+	return slices.ContainsFunc(list, func(g string) bool { return shows(g, d) })
+}
+
+// shows reports whether a domain is one of a guide.
+func shows(guide string, d coverage.Domain) bool {
+	if guide == GuideCombined {
+		return !slices.Contains(measured, d)
+	}
+	return slices.Contains(guideDomains[guide], d)
 }
 
 // NeedsModel reports whether a strategy can learn nothing from runs that are followed in no model.
@@ -167,7 +189,7 @@ func wordsOf(strategy string) []string {
 	case ModelFuzz:
 		return append([]string{Unguided}, fuzzMutations...)
 	case Guided:
-		list := []string{Unguided, Rates}
+		list := []string{Unguided, Rates, Bandit}
 		for i := range mutators {
 			list = append(list, mutators[i].kind)
 		}

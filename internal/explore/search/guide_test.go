@@ -53,24 +53,24 @@ func TestGuidesKeepWhatIsNewToThem(t *testing.T) {
 		}
 		s := make1(t, name).(*guided)
 		for i, d := range domains {
-			before := len(s.corpus)
+			before := len(s.byName)
 			f := coverage.New(d, "x")
 			s.Learn(told(s, uint64(2*i), Candidate{Tape: tape.Tape{Seed: uint64(i)}}, f))
-			if kept := len(s.corpus) > before; kept != slices.Contains(keeps, d) {
+			if kept := len(s.byName) > before; kept != slices.Contains(keeps, d) {
 				t.Errorf("%s: a new feature of domain %s is kept: %v", name, d, kept)
 			}
-			before = len(s.corpus)
+			before = len(s.byName)
 			s.Learn(told(s, uint64(2*i+1), Candidate{Tape: tape.Tape{Seed: 100 + uint64(i)}}, f))
-			if len(s.corpus) > before {
+			if len(s.byName) > before {
 				t.Errorf("%s: a feature of domain %s is new twice", name, d)
 			}
 		}
 		// How close a run came to a violation is a guide of its own.
 		r := told(s, 99, Candidate{Tape: tape.Tape{Seed: 99}})
 		r.Near = []coverage.Nearness{{Name: "p", Distance: 0.5}}
-		before := len(s.corpus)
+		before := len(s.byName)
 		s.Learn(r)
-		if kept := len(s.corpus) > before; kept != (guide == "" || guide == GuideCombined) {
+		if kept := len(s.byName) > before; kept != (guide == "" || guide == GuideCombined) {
 			t.Errorf("%s: a run that came close is kept: %v", name, kept)
 		}
 		if s.Name() != name || s.Standing().Strategy != name {

@@ -15,7 +15,7 @@ import (
 
 // Bounds of what a guided search keeps.
 const (
-	maxCorpus   = 1000    // entries; a new one takes the place of the one with the least energy
+	maxCorpus   = 1000    // entries, of all guides
 	maxFeatures = 1 << 20 // distinct ones that are counted
 	maxNear     = 256     // names of distances
 	nearest     = 4       // entries kept for each name
@@ -52,19 +52,22 @@ type guided struct {
 	spec     *world.Spec
 	settings Settings
 
-	corpus []*Entry
-	byName map[string]*Entry
-	given  []Entry // of an earlier campaign, which are played first
-	runs   uint64
-	charge uint64 // the run at which energies were computed
+	corpora []corpus // one, or one of each guide that a bandit chooses among
+	byName  map[string]*Entry
+	given   []Entry // of an earlier campaign, which are played first
+	runs    uint64
+
+	// With the word bandit: what is known of mutators and of the guides of corpora, in their order.
+	changes, leads bandit
 
 	passed []*Entry // without a guide: runs that were not kept
 
 	counts  map[uint64]*count
 	domains map[coverage.Domain]int // counts, by domain
 	near    []approach              // by name
-	made    map[string]*Mutations
-	crowded bool // there were more features than maxFeatures
+	made    map[string]*Mutations   // by kind
+	led     map[string]*Mutations   // by guide
+	crowded bool                    // there were more features than maxFeatures
 
 	came []*Entry
 	left []string
@@ -95,12 +98,20 @@ func newGuided(name string, p Plan, l learner, spec *world.Spec, random row, s S
 	if !p.near() {
 		s.Coverage, s.Nearness = true, false
 	}
-	g := &guided{learner: l, space: t, name: name, plan: p, row: random, spec: spec, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	g := &guided{learner: l, space: t, name: name, plan: p, row: random, spec: spec, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}, led: map[string]*Mutations{}}
 	g.given = s.Corpus
 	for _, m := range mutators {
 		if len(p.Words) == 0 || slices.Contains(p.Words, m.kind) {
 			g.mutators = append(g.mutators, m)
 		}
+	}
+	guides := p.guides()
+	for _, guide := range guides {
+		g.corpora = append(g.corpora, corpus{guide: guide, most: maxCorpus / len(guides)})
+		g.leads = append(g.leads, arm{name: guide})
+	}
+	for i := range g.mutators {
+		g.changes = append(g.changes, arm{name: g.mutators[i].kind})
 	}
 	return g, nil
 }
@@ -124,46 +135,63 @@ func (g *guided) Next(run uint64) (Candidate, Answer) {
 	if run < 2*g.delay || d.chance(plainShare) {
 		return plain, Here
 	}
-	parent := g.parent(d)
-	if parent == nil {
+	from := g.from(d)
+	if from == nil {
 		return plain, Here
 	}
-	if c, ok := g.mutate(d, parent); ok {
-		return c, Here
+	parent, led := g.parent(d, from)
+	c, ok := g.mutate(d, parent, from)
+	if !ok {
+		return plain, Here
 	}
-	return plain, Here
+	if led && len(g.corpora) > 1 {
+		c.Origin.Guide = from.guide
+	}
+	return c, Here
 }
 
-// parent chooses the entry that is changed.
-func (g *guided) parent(d *dice) *Entry {
-	if len(g.corpus) == 0 {
-		return nil
+// from chooses the corpus in which a parent is chosen; nil if all are empty.
+func (g *guided) from(d *dice) *corpus {
+	filled := func(i int) bool { return len(g.corpora[i].held) > 0 }
+	if len(g.corpora) == 1 {
+		if !filled(0) {
+			return nil
+		}
+		return &g.corpora[0]
 	}
+	if order := g.leads.order(d, filled); len(order) > 0 {
+		return &g.corpora[order[0]]
+	}
+	return nil
+}
+
+// parent chooses the entry that is changed. It is led by the guide of the corpus, or else by how close the entry came to a violation.
+func (g *guided) parent(d *dice, c *corpus) (parent *Entry, led bool) {
 	if g.plan.Unguided {
-		return g.corpus[d.below(len(g.corpus))]
+		return c.held[d.below(len(c.held))].Entry, false
 	}
 	if share := g.share(); share > 0 && d.chance(share) {
 		if e := g.closest(d); e != nil {
-			return e
+			return e, false
 		}
 	}
-	if g.charge == 0 || g.runs >= g.charge+uint64(max(chargeEvery, len(g.corpus)/chargeShare)) {
-		g.charge = g.runs
-		for _, e := range g.corpus {
-			e.energy = g.energy(e)
+	if c.charge == 0 || g.runs >= c.charge+uint64(max(chargeEvery, len(c.held)/chargeShare)) {
+		c.charge = g.runs
+		for i := range c.held {
+			c.held[i].energy = g.energy(c.held[i].Entry, c)
 		}
 	}
 	sum := 0.0
-	for _, e := range g.corpus {
-		sum += e.power()
+	for i := range c.held {
+		sum += c.held[i].power()
 	}
 	at := d.unit() * sum
-	for _, e := range g.corpus {
-		if at -= e.power(); at < 0 {
-			return e
+	for i := range c.held {
+		if at -= c.held[i].power(); at < 0 {
+			return c.held[i].Entry, true
 		}
 	}
-	return g.corpus[len(g.corpus)-1]
+	return c.held[len(c.held)-1].Entry, true
 }
 
 // share is the part of parents that are chosen by how close they came, in percent.
@@ -193,14 +221,14 @@ func (g *guided) closest(d *dice) *Entry {
 	return best[min(d.below(nearest), d.below(nearest), len(best)-1)].entry
 }
 
-// energy sums, over the domains of features, how rare those of the entry are. The logarithm keeps one domain with a thousand
+// energy sums, over the domains of features that a guide shows, how rare those of the entry are. The logarithm keeps one domain with a thousand
 // rare features, which are noise as often as not, from drowning all others.
-func (g *guided) energy(e *Entry) float64 {
+func (g *guided) energy(e *Entry, in *corpus) float64 {
 	var domains []coverage.Domain
 	var sums []float64
 	for _, id := range e.reached {
 		c := g.counts[id]
-		if c == nil {
+		if c == nil || !g.concerns(in, c.domain) {
 			continue
 		}
 		k := slices.Index(domains, c.domain)
@@ -221,19 +249,18 @@ func (g *guided) energy(e *Entry) float64 {
 	return energy
 }
 
-func (e *Entry) power() float64 { return e.energy / float64(1+e.chosen) }
-
-// mutate changes an entry once or a few times.
-func (g *guided) mutate(d *dice, parent *Entry) (Candidate, bool) {
+// mutate changes an entry once or a few times. Mates are of the corpus in which the parent was chosen.
+func (g *guided) mutate(d *dice, parent *Entry, from *corpus) (Candidate, bool) {
 	if len(parent.Tape.Edits) >= maxEdits {
 		return Candidate{}, false
 	}
 	m := &draft{space: g.space, dice: d, seed: parent.Tape.Seed, edits: slices.Clone(parent.Tape.Edits), injections: slices.Clone(parent.Injections)}
 	o := Origin{Strategy: g.name, Parent: parent.Name}
 	for changes := 1 + trailing(d); changes > 0; changes-- {
+		choose := g.chooser(d)
 		for range 10 {
-			k := g.choose(d)
-			mate := g.corpus[d.below(len(g.corpus))]
+			k := choose()
+			mate := from.held[d.below(len(from.held))].Entry
 			if k.mated && (mate == parent || o.Mate != "" && o.Mate != mate.Name) || !k.apply(m, mate) {
 				continue
 			}
@@ -261,19 +288,36 @@ func trailing(d *dice) int {
 	return k
 }
 
-// choose chooses a way to change a run among those that the world has: one without a schedule has no choices of steps.
-func (g *guided) choose(d *dice) *mutator {
+// chooser chooses ways to change a run, one after the other until one can be made, among those that the world has: one without a schedule has no choices
+// of steps. A bandit names each way once: of one that cannot be made it learns nothing, and would try it again and again.
+func (g *guided) chooser(d *dice) func() *mutator {
 	scheduled := g.scheduled()
-	fits := func(m *mutator) bool { return scheduled || !m.scheduled }
+	fits := func(i int) bool { return scheduled || !g.mutators[i].scheduled }
+	if !g.plan.Bandit {
+		return func() *mutator { return g.weighted(d, fits) }
+	}
+	left := g.changes.order(d, fits)
+	return func() *mutator {
+		if len(left) == 0 {
+			return &unfit
+		}
+		k := &g.mutators[left[0]]
+		left = left[1:]
+		return k
+	}
+}
+
+// weighted chooses among mutators by their weights.
+func (g *guided) weighted(d *dice, fits func(i int) bool) *mutator {
 	sum := 0
 	for i := range g.mutators {
-		if fits(&g.mutators[i]) {
+		if fits(i) {
 			sum += g.mutators[i].weight
 		}
 	}
 	at := d.below(max(sum, 1))
 	for i := range g.mutators {
-		if !fits(&g.mutators[i]) {
+		if !fits(i) {
 			continue
 		}
 		if at -= g.mutators[i].weight; at < 0 {
@@ -289,16 +333,41 @@ var unfit = mutator{kind: "none", apply: func(*draft, *Entry) bool { return fals
 // played counts what was done to the parent of a run. Mutants that are not run, since the campaign ends before them, do not
 // count: how many of those there are depends on the number of workers.
 func (g *guided) played(o *Origin) {
-	for _, kind := range strings.Split(o.Mutation, ", ") {
-		if !slices.ContainsFunc(mutators, func(m mutator) bool { return m.kind == kind }) {
-			continue
-		}
-		m := g.made[kind]
+	count := func(counts map[string]*Mutations, kind string) {
+		m := counts[kind]
 		if m == nil {
 			m = &Mutations{Kind: kind}
-			g.made[kind] = m
+			counts[kind] = m
 		}
 		m.Made++
+	}
+	for _, kind := range kindsOf(o) {
+		count(g.made, kind)
+	}
+	if o.Guide != "" {
+		count(g.led, o.Guide)
+	}
+}
+
+// kindsOf lists the kinds of mutations that made a tape, one as often as it was chosen.
+func kindsOf(o *Origin) []string {
+	return slices.DeleteFunc(strings.Split(o.Mutation, ", "), func(kind string) bool {
+		return !slices.ContainsFunc(mutators, func(m mutator) bool { return m.kind == kind })
+	})
+}
+
+// learn has the bandits learn from a mutant.
+func (g *guided) learn(o *Origin, paid bool) {
+	kinds := kindsOf(o)
+	if len(kinds) == 0 {
+		return
+	}
+	g.changes.learn(kinds, paid)
+	if o.Guide != "" {
+		g.leads.learn([]string{o.Guide}, paid)
+	}
+	if paid {
+		g.paid(o)
 	}
 }
 
@@ -322,6 +391,7 @@ func (g *guided) Learn(r *Run) {
 	}
 	why := ""
 	fresh := 0
+	news := make([]bool, len(g.corpora)) // whether the run is new to the guide of each corpus
 	for _, id := range r.Reached {
 		c := g.counts[id]
 		switch {
@@ -335,6 +405,7 @@ func (g *guided) Learn(r *Run) {
 		}
 		if c.runs++; c.runs == 1 {
 			fresh++
+			g.newTo(news, c.domain)
 		}
 	}
 	if fresh > 0 {
@@ -345,9 +416,16 @@ func (g *guided) Learn(r *Run) {
 		near = nil
 	}
 	for _, n := range near {
-		if closer := g.closer(n); closer != "" && why == "" {
+		closer := g.closer(n)
+		if closer != "" && why == "" {
 			why = closer
 		}
+		if closer != "" {
+			g.newTo(news, "")
+		}
+	}
+	if g.plan.Bandit {
+		g.learn(&r.Candidate.Origin, news[len(news)-1]) // to the guide combined, whoever kept the parent: to trace nearly all runs are new
 	}
 	if r.Number == Baseline || why == "" && !g.plan.Unguided {
 		return
@@ -358,11 +436,24 @@ func (g *guided) Learn(r *Run) {
 		if e = exchanged(&g.passed, e, newDice(g.seed, ^r.Number), why != ""); e == nil {
 			return
 		}
-		e.Why = "without a guide"
+		e.Why, news[0] = "without a guide", true
 	}
-	if g.keep(e) {
+	if g.keep(e, news) && !g.plan.Bandit {
 		g.paid(&e.Origin)
 	}
+}
+
+// newTo notes the corpora to whose guides a feature of a domain is new.
+func (g *guided) newTo(news []bool, d coverage.Domain) {
+	for i := range g.corpora {
+		news[i] = news[i] || g.concerns(&g.corpora[i], d)
+	}
+}
+
+// concerns reports whether the guide of a corpus shows a domain. A search with one guide learns of no other domains; among several, combined has what is of
+// no known domain.
+func (g *guided) concerns(c *corpus, d coverage.Domain) bool {
+	return len(g.corpora) == 1 || shows(c.guide, d)
 }
 
 // exchanged adds a run to those that were passed over, and takes one of them out, if one is to be kept; each is equally likely.
@@ -385,6 +476,9 @@ func (g *guided) paid(o *Origin) {
 			m.Kept++
 		}
 	}
+	if m := g.led[o.Guide]; m != nil {
+		m.Kept++
+	}
 }
 
 // Know implements Adopter.
@@ -400,7 +494,14 @@ func (g *guided) Know(features []uint64) {
 func (g *guided) Adopt(e Entry, reached []uint64) {
 	g.Know(reached)
 	e.since, e.reached = g.runs, g.rarest(reached)
-	g.keep(&e)
+	news := make([]bool, len(g.corpora))
+	g.newTo(news, "")
+	for _, id := range reached {
+		if c := g.counts[id]; c != nil {
+			g.newTo(news, c.domain)
+		}
+	}
+	g.keep(&e, news)
 }
 
 // rarest are the features of a run that the fewest runs have reached: at most maxHeld.
@@ -437,16 +538,22 @@ func (g *guided) closer(n coverage.Nearness) string {
 	return "closest to " + n.Name + ": " + n.Says
 }
 
-// keep adds an entry to the corpus, and reports whether it did.
-func (g *guided) keep(e *Entry) bool {
+// keep adds an entry to the corpora to whose guides it is new, and reports whether there was room in any.
+func (g *guided) keep(e *Entry, news []bool) bool {
 	if g.byName[e.Name] != nil {
 		return false
 	}
-	e.energy = g.energy(e)
-	if len(g.corpus) >= maxCorpus && !g.evict() {
+	for i := range g.corpora {
+		c := &g.corpora[i]
+		if news[i] && (len(c.held) < c.most || g.evict(c)) {
+			c.held = append(c.held, held{e, g.energy(e, c)})
+			e.corpora++
+		}
+	}
+	if e.corpora == 0 {
 		return false
 	}
-	g.corpus, g.came = append(g.corpus, e), append(g.came, e)
+	g.came = append(g.came, e)
 	g.byName[e.Name] = e
 	for _, n := range e.Near {
 		g.approach(n, e)
@@ -477,25 +584,28 @@ func (g *guided) approach(n coverage.Nearness, e *Entry) {
 	a.best = a.best[:min(len(a.best), nearest)]
 }
 
-// evict removes the entry with the least power that is not among the closest, if there is one.
-func (g *guided) evict() bool {
+// evict removes the entry with the least power from a corpus that is not among the closest, if there is one.
+func (g *guided) evict(c *corpus) bool {
 	worst := -1
-	for i, e := range g.corpus {
-		if (worst < 0 || e.power() < g.corpus[worst].power()) && !g.isNear(e) {
+	for i := range c.held {
+		if (worst < 0 || c.held[i].power() < c.held[worst].power()) && !g.isNear(c.held[i].Entry) {
 			worst = i
 		}
 	}
 	if worst < 0 {
 		return false
 	}
-	name := g.corpus[worst].Name
-	delete(g.byName, name)
-	if k := slices.IndexFunc(g.came, func(e *Entry) bool { return e.Name == name }); k >= 0 {
+	e := c.held[worst].Entry
+	c.held = slices.Delete(c.held, worst, worst+1)
+	if e.corpora--; e.corpora > 0 {
+		return true
+	}
+	delete(g.byName, e.Name)
+	if k := slices.Index(g.came, e); k >= 0 {
 		g.came = slices.Delete(g.came, k, k+1)
 	} else {
-		g.left = append(g.left, name)
+		g.left = append(g.left, e.Name)
 	}
-	g.corpus = slices.Delete(g.corpus, worst, worst+1)
 	return true
 }
 
@@ -513,7 +623,7 @@ func (g *guided) Changes() (came []*Entry, left []string) {
 }
 
 func (g *guided) Standing() Standing {
-	s := Standing{Strategy: g.name, Corpus: len(g.corpus), Features: len(g.counts), Domains: maps.Clone(g.domains)}
+	s := Standing{Strategy: g.name, Corpus: len(g.byName), Features: len(g.counts), Domains: maps.Clone(g.domains)}
 	for _, a := range g.near {
 		if len(a.best) > 0 {
 			s.Near = append(s.Near, a.best[0].Nearness)
@@ -522,6 +632,11 @@ func (g *guided) Standing() Standing {
 	for _, k := range mutators {
 		if m := g.made[k.kind]; m != nil {
 			s.Mutations = append(s.Mutations, *m)
+		}
+	}
+	for _, guide := range guides {
+		if m := g.led[guide]; m != nil {
+			s.Guides = append(s.Guides, *m)
 		}
 	}
 	if g.crowded {

@@ -127,6 +127,8 @@ type Origin struct {
 	Mate   string `json:"mate,omitempty"`
 	// Mutation is what was done to the parent, in words.
 	Mutation string `json:"mutation,omitempty"`
+	// Guide is the one in whose corpus the parent was chosen, where a bandit chooses among guides.
+	Guide string `json:"guide,omitempty"`
 }
 
 // Answer is what a Strategy says when it is asked for a tape.
@@ -187,8 +189,10 @@ type Standing struct {
 	States uint64 `json:"states,omitempty"`
 	// Complete means that all tapes up to Depth were enumerated.
 	Complete bool `json:"complete,omitempty"`
-	// Mutations counts by kind how often a mutant became an entry of the corpus, of how many that were played.
+	// Mutations counts by kind how often a mutant became an entry of the corpus, of how many that were played. A bandit chooses among these kinds.
 	Mutations []Mutations `json:"mutations,omitempty"`
+	// Guides counts the same by the guide in whose corpus the parent was chosen, where a bandit chooses among guides.
+	Guides []Mutations `json:"guides,omitempty"`
 	// Unknown are reasons why what was played is not what was asked for.
 	Unknown []string `json:"unknown,omitempty"`
 	// Notes are what the user should know of the search.
@@ -199,7 +203,7 @@ type Standing struct {
 type Mutations struct {
 	Kind string `json:"kind"`
 	Made uint64 `json:"made"` // and played
-	Kept uint64 `json:"kept"` // in the corpus
+	Kept uint64 `json:"kept"` // in the corpus; of a bandit: those that paid
 }
 
 func (s Standing) String() string {

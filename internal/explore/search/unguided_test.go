@@ -18,7 +18,7 @@ func TestUnguided(t *testing.T) {
 			}
 			s.Learn(r)
 		}
-		for _, e := range g.corpus {
+		for _, e := range g.corpora[0].held {
 			kept[name] = append(kept[name], e.Run)
 		}
 	}

@@ -37,6 +37,7 @@ type Trial struct {
 	// Curve is what was reached, of a trial that measures it.
 	Curve     []Point            `json:"curve,omitempty"`
 	Mutations []search.Mutations `json:"mutations,omitempty"`
+	Guides    []search.Mutations `json:"guides,omitempty"`
 	// Story is the schedule of the smallest run of the violation, such as Deliver(n1, 9) . Crash(n1), where it was asked for.
 	Story string `json:"story,omitempty"`
 	// Hung is what the program was doing when it was cut off, if that was not its campaign.
@@ -130,7 +131,7 @@ func (s *Subject) trial(ctx context.Context, o *Order) (*explore.Totals, *Trial,
 	began := cpuTime()
 	m.began = began
 	totals := c.Run(ctx)
-	t := &Trial{Strategy: o.Strategy, Seed: o.Seed, Runs: totals.Runs, WallNs: totals.WallNs, CPUNs: int64(cpuTime() - began), Mutations: totals.Search.Mutations}
+	t := &Trial{Strategy: o.Strategy, Seed: o.Seed, Runs: totals.Runs, WallNs: totals.WallNs, CPUNs: int64(cpuTime() - began), Mutations: totals.Search.Mutations, Guides: totals.Search.Guides}
 	switch {
 	case totals.Stopped == explore.Interrupted:
 		return nil, nil, ctx.Err()
@@ -210,7 +211,7 @@ func OfProject(ctx context.Context, c *explore.Campaign, t Trial, measured bool)
 	}
 	before := WorkersCPU()
 	totals := c.Run(ctx)
-	t.Runs, t.WallNs, t.CPUNs, t.Mutations = totals.Runs, totals.WallNs, int64(WorkersCPU()-before), totals.Search.Mutations
+	t.Runs, t.WallNs, t.CPUNs, t.Mutations, t.Guides = totals.Runs, totals.WallNs, int64(WorkersCPU()-before), totals.Search.Mutations, totals.Search.Guides
 	switch {
 	case len(totals.Failures) > 0:
 		t.Found, t.Property, t.Mutant = true, totals.Failures[0].Verdict.Property, totals.Failures[0].Origin.Parent != ""
