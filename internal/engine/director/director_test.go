@@ -192,6 +192,10 @@ func (s *stage) do(t *testing.T, line string) {
 	case word == "line":
 		_, text, _ := strings.Cut(rest, " ")
 		s.d.Log(engine.LogLine{TimeNs: s.now, Node: args[0], Text: text}, 0)
+	case word == "tells": // by an SDK
+		s.events++
+		s.d.Told(&Notice{Event: s.events, TimeNs: s.now, Node: s.d.nodeID(args[0]), Text: []byte(args[1])})
+		s.takeIn(t, nil)
 	case word == "answer":
 		text, err := json.Marshal(world.ProbeAnswer{ID: number(0), Code: int(number(1))})
 		if err != nil {

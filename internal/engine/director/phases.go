@@ -40,6 +40,7 @@ func (d *Director) turnPhase(now int64) error {
 }
 
 func (d *Director) endSetup(now int64) error {
+	d.SetupLook = never // what still waits for a time says so below
 	for i := range d.Nodes {
 		if d.awaited(i) {
 			return nil
