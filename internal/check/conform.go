@@ -173,7 +173,7 @@ func happened(spec *world.Spec, out *engine.Outcome, wants func(model.EventKind)
 	last := uint64(0) // of the log, if it is not whole
 	for _, l := range out.Log {
 		last = max(last, l.Event)
-		if server[l.Node] && l.Stream != "engine" {
+		if server[l.Node] && l.Stream != "engine" && (l.Stream != "sdk" || !wants(model.SDKEvent)) { // what an SDK reports is in the log, too
 			list = append(list, ranked{model.Event{Kind: model.LineEvent, Number: l.Event, TimeNs: l.TimeNs, Node: l.Node, Line: l.Text}, 1})
 		}
 	}

@@ -123,6 +123,9 @@ func TestConformsByReportsAndProbes(t *testing.T) {
 		{Name: "ready", Sighting: sdk.Sighting{Event: 10, TimeNs: 1, Node: "p1", Details: `{"as":"p1"}`}},
 		{Name: "ready", Sighting: sdk.Sighting{Event: 11, TimeNs: 1, Node: "driver", Details: `{"as":"p2"}`}}, // no server
 	}
+	for _, e := range out.SDK.Events { // engines log them, too
+		out.Log = append(out.Log, engine.LogLine{Position: engine.At(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: e.Name + " " + e.Details})
+	}
 	out.Probes = []engine.Probe{{Property: "outcome", Output: "of p1 is abort\n", Event: 60, EndNs: 6}}
 	v := Judge(s, out)[0]
 	if v.Status != Holds || v.Tally.Mapped != 3 {

@@ -123,7 +123,7 @@ func probeHTTP(c *world.Check, deadline time.Time) (int, string) {
 			return world.ProbeViolated, fmt.Sprintf("%s: body %q instead of %q", c.Endpoint, clip(body), c.ExpectBody)
 		}
 	}
-	return world.ProbeHolds, fmt.Sprintf("%s: status %d", c.Endpoint, reply.status)
+	return world.ProbeHolds, fmt.Sprintf("%s: status %d, body %q", c.Endpoint, reply.status, clip(strings.TrimSpace(string(reply.body))))
 }
 
 // askRedis sends one command.
