@@ -1,0 +1,1 @@
+s/if canVote && r.raftLog.isUpToDate(m.Index, m.LogTerm) {/if canVote {/
