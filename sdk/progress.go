@@ -58,7 +58,7 @@ func (p *Progress) start() {
 		if !slices.Contains(p.run.watched, p) { // it ended meanwhile
 			return
 		}
-		p.run.fail("%s makes no progress for %v, though there are no more faults", p.name, p.within)
+		p.run.fail(fmt.Sprintf("%s makes no progress for %v, though there are no more faults", p.name, p.within))
 		p.run.cancel()
 		p.timer = time.AfterFunc(p.within, func() {
 			p.run.mu.Lock()
@@ -84,9 +84,9 @@ func (r *Run) endWatches() {
 		switch {
 		case len(r.failures) > 0: // which may be why it ended early
 		case !r.calm:
-			r.fail("the progress of %s is unknown, since the faults have not ended: call Quiet", p.name)
+			r.fail("the progress of " + p.name + " is unknown, since the faults have not ended: call Quiet")
 		case p.steps == 0:
-			r.fail("%s made no progress after the faults had ended", p.name)
+			r.fail(p.name + " made no progress after the faults had ended")
 		}
 	}
 	r.watched = nil

@@ -65,7 +65,7 @@ func (r *Run) Mishap(kind string, rate float64) bool {
 	}
 	c.Delivered++
 	r.unseen = append(r.unseen, kind)
-	r.note("fault %s at call %d", kind, c.Asked)
+	r.note(fmt.Sprintf("fault %s at call %d", kind, c.Asked))
 	return true
 }
 
@@ -105,10 +105,10 @@ func (r *Run) count(kind string) *Count {
 }
 
 // note adds a line to the story of the run. The caller has the lock.
-func (r *Run) note(format string, args ...any) {
+func (r *Run) note(text string) {
 	const most = 1000
 	if len(r.story) < most {
-		r.story = append(r.story, fmt.Sprintf(format, args...))
+		r.story = append(r.story, text)
 	}
 }
 
@@ -161,22 +161,24 @@ func (r *Run) Context() context.Context { return r.ctx }
 
 // Logf adds a line to the story, which is printed if the run fails.
 func (r *Run) Logf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...) // not under the lock, which the text of an injected error takes
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.note(format, args...)
+	r.note(text)
 }
 
 // Errorf reports that the run has failed, and goes on.
 func (r *Run) Errorf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...) // as in Logf
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.fail(format, args...)
+	r.fail(text)
 }
 
 // fail notes a failure. The caller has the lock.
-func (r *Run) fail(format string, args ...any) {
-	r.failures = append(r.failures, fmt.Sprintf(format, args...))
-	r.note("failure: %s", r.failures[len(r.failures)-1])
+func (r *Run) fail(text string) {
+	r.failures = append(r.failures, text)
+	r.note("failure: " + text)
 }
 
 // FailNow ends the run, which has failed.

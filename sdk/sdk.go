@@ -17,6 +17,8 @@ package sdk
 
 import (
 	"errors"
+	"runtime"
+	"strings"
 	"time"
 )
 
@@ -51,8 +53,25 @@ func (e *Error) Error() string {
 
 // Unwrap returns what a real client would see.
 func (e *Error) Unwrap() error {
-	e.seen()
+	if !asksForItself() {
+		e.seen()
+	}
 	return e.cause
+}
+
+// asksForItself reports whether Unwrap is called by package database/sql, which looks at each error for driver.ErrBadConn: the program has not seen it yet.
+func asksForItself() bool {
+	var pcs [8]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])]) // without Callers, this function and Unwrap
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "errors.") {
+			return strings.HasPrefix(f.Function, "database/sql.")
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // Kind returns the name of the fault that made err, for tests, or "". A program under test must not call it.

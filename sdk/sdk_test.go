@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -73,6 +74,19 @@ func TestLittleEvidence(t *testing.T) {
 		{"nobody looks", func(r *Run) { NewPoint(r, "pay", "charge", Rates{After: 0.5, Twice: 0.1}).Call() }, "pay_charge_after happened"},
 		{"broken before", func(r *Run) { r.Errorf("broken") }, "fails without any fault"},
 		{"panic", func(r *Run) { pays(r, Rates{Before: 0.1}, func(int) { panic("at the disco") }) }, "at the disco"},
+		{"an injected error in a text", func(r *Run) {
+			at := NewPoint(r, "pay", "charge", Rates{Before: 0.5})
+			if call := at.Call(); call.Way == Before {
+				r.Logf("charging: %v", call.Error(nil))
+				r.Fatalf("cannot charge: %v", fmt.Errorf("the bank: %w", call.Error(nil)))
+			}
+		}, "cannot charge: the bank: unexpected EOF (a fault of the test)"},
+		{"a panic with an injected error", func(r *Run) {
+			at := NewPoint(r, "pay", "charge", Rates{Before: 0.5})
+			if call := at.Call(); call.Way == Before {
+				panic(call.Error(nil))
+			}
+		}, "panic: unexpected EOF (a fault of the test)"},
 		{"FailNow", func(r *Run) { r.FailNow() }, "fails without any fault"},
 	} {
 		if text, ok := (Campaign{Runs: 100}).Search(t, c.body); ok || !strings.Contains(text, c.want) {

@@ -270,6 +270,34 @@ func TestAnswers(t *testing.T) {
 }
 
 // Rates that have no meaning are refused.
+// database/sql looks at each error for itself. That is not the program's look.
+func TestDroppedErrors(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		faults sqlfault.Faults
+		call   func(*sql.DB)
+	}{
+		{"db_exec_before", sqlfault.Faults{Exec: sdk.Rates{Before: 0.3}}, func(db *sql.DB) { _, _ = db.Exec("a") }},
+		{"db_begin_before", sqlfault.Faults{Begin: sdk.Rates{Before: 0.3}}, func(db *sql.DB) { _, _ = db.Begin() }},
+		{"db_commit_after", sqlfault.Faults{Commit: sdk.Rates{After: 0.3}}, func(db *sql.DB) {
+			tx, err := db.Begin()
+			if err == nil {
+				_ = tx.Commit()
+			}
+		}},
+	} {
+		text, ok := sdk.Campaign{Runs: 50}.Search(t, func(r *sdk.Run) {
+			db := sql.OpenDB(sqlfault.Wrap(&server{effects: map[string]int{}}, "db", c.faults, r))
+			defer db.Close()
+			c.call(db)
+			r.Quiet()
+		})
+		if ok || !strings.Contains(text, c.what+" happened") || !strings.Contains(text, "neither looked at an error of it") {
+			t.Errorf("%s: %s", c.what, text)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for _, f := range []sqlfault.Faults{{Query: sdk.Rates{Twice: 0.1}}, {Ping: sdk.Rates{Late: 0.1}}, {Exec: sdk.Rates{Before: 1.5}}, {BadConn: -1},
 		{Answers: []sqlfault.Answer{{Operation: "rows", Err: io.EOF}}}, {Answers: []sqlfault.Answer{{Operation: "exec"}}}} {
