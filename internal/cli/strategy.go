@@ -45,7 +45,11 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 		}
 	}
 	set.OneBoot = !f.fromBoot
-	return search.New(name, p.spec, seed, set)
+	s, err := search.New(name, p.spec, seed, set)
+	if err != nil && f.strategy == "" {
+		return nil, p.result.Mistake("exploration.strategy", err.Error(), "docs/reference/guides.md lists guides and words")
+	}
+	return s, err
 }
 
 // begins reports whether a strategy begins with a corpus.

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
@@ -111,7 +113,15 @@ func (l *loader) settings(top *source.Node) {
 	n := top.Get("exploration")
 	e := &l.result.Exploration
 	e.Strategy = source.ValueOr(n.Get("strategy"), keys.DefaultStrategy)
-	l.searches(n, e.Strategy)
+	base := e.Strategy // without a guide and words, which package search knows
+	if i := strings.IndexAny(base, ":+"); i >= 0 {
+		base = base[:i]
+	}
+	if s := n.Get("strategy"); s != nil && !s.Bad && !slices.Contains(keys.Strategies, base) {
+		l.Fail(s.Position, suggest.From(base, keys.Strategies), "exploration.strategy: unknown value %q", e.Strategy)
+	}
+	l.Remember(load.Place{Part: "exploration.strategy"}, n.Get("strategy"), "exploration.strategy")
+	l.searches(n, base)
 	if s := n.Get("seed"); s != nil {
 		seed := s.Value.(uint64)
 		e.Seed = &seed

@@ -67,7 +67,7 @@ var simulation = of(
 )
 
 var exploration = of(
-	field{Name: "strategy", Shape: oneOf(Strategies...), Says: "Search strategy (docs/reference/exploration.md).", Default: DefaultStrategy},
+	field{Name: "strategy", Shape: shape{Kind: schema.Word, Words: Strategies, Open: true}, Says: "Search strategy (docs/reference/exploration.md), which may be followed by a guide and words (docs/reference/guides.md), such as `coverage-guided:state`.", Default: DefaultStrategy},
 	field{Name: "seed", Shape: shape{Kind: schema.Unsigned}, Says: "Seed of the campaign.", Default: "1"},
 	field{Name: "parallel_workers", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}, Says: "Number of parallel runs.", Default: "one per CPU"},
 	field{Name: "workers", SpellingOf: "parallel_workers", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}},
