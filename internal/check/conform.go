@@ -51,7 +51,7 @@ func followed(spec *world.Spec, m *world.Mapping, out *engine.Outcome) (*model.F
 	if err != nil {
 		return nil, fmt.Errorf("the model cannot be loaded: %w", err)
 	}
-	f, err := c.Follow(happened(spec, out, c.Wants))
+	f, err := c.Follow(Happened(spec, out, c.Wants))
 	if err != nil {
 		return nil, fmt.Errorf("the run cannot be followed in the model: %w", err)
 	}
@@ -148,7 +148,7 @@ func indented(text string) (lines []string) {
 func ordered(spec *world.Spec, out *engine.Outcome) coverage.Feature {
 	sum := fnv.New64a()
 	var text []byte
-	for _, e := range happened(spec, out, func(k model.EventKind) bool { return k == model.OperationEvent }) {
+	for _, e := range Happened(spec, out, func(k model.EventKind) bool { return k == model.OperationEvent }) {
 		text = append(append(append(text[:0], e.Kind...), 0), e.Node...)
 		text = coverage.Template(append(text, 0), e.Line)
 		if e.Op != nil {
@@ -159,8 +159,8 @@ func ordered(spec *world.Spec, out *engine.Outcome) coverage.Feature {
 	return coverage.Feature{ID: sum.Sum64(), Domain: coverage.Trace}
 }
 
-// happened are the events of a run that a model may know, in the order of their times.
-func happened(spec *world.Spec, out *engine.Outcome, wants func(model.EventKind) bool) []model.Event {
+// Happened are the events of a run that a model may know, in the order of their times.
+func Happened(spec *world.Spec, out *engine.Outcome, wants func(model.EventKind) bool) []model.Event {
 	server := map[string]bool{}
 	for i := range spec.Nodes {
 		server[spec.Nodes[i].Name] = spec.Nodes[i].Role == world.Server

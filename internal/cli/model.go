@@ -59,7 +59,7 @@ func (a *app) modelVerb() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
 	}
-	c.AddCommand(a.modelCheckVerb(), a.modelTraceVerb())
+	c.AddCommand(a.modelCheckVerb(), a.modelTraceVerb(), a.modelProposeVerb())
 	return c
 }
 
