@@ -8,8 +8,6 @@ FOLDER = sys.argv[1]
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
     def path_of(self):
         return os.path.join(FOLDER, urllib.parse.quote(self.path.removeprefix("/kv/"), safe=""))
 
