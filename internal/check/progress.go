@@ -131,7 +131,7 @@ func (s rowSubject) String() string {
 }
 
 // eachRow goes through the ends of attempts and calls visit with each row of failures that grows, until it says false. It counts
-// the attempts that count, of each subject that was tried.
+// the attempts outside of the spans, of each subject that was tried. A success ends a row wherever it lies.
 func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *streak, a *attempt) bool) map[rowSubject]int {
 	ends := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return !a.ended })
 	slices.SortStableFunc(ends, func(a, b attempt) int { return cmp.Compare(a.toNs, b.toNs) })
@@ -139,7 +139,7 @@ func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *str
 	counted := map[rowSubject]int{}
 	for i := range ends {
 		a := &ends[i]
-		excused := !a.ok && touches(spans, a.fromNs, a.toNs)
+		excused := touches(spans, a.fromNs, a.toNs)
 		about := []rowSubject{{a.kind, ""}}
 		if a.key != "" {
 			about = append(about, rowSubject{a.kind, a.key})
@@ -148,13 +148,15 @@ func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *str
 			}
 		}
 		for _, s := range about {
+			outside := 1
 			if excused {
-				counted[s] += 0
-				continue
+				outside = 0
 			}
-			counted[s]++
+			counted[s] += outside
 			if a.ok {
 				delete(rows, s)
+			}
+			if a.ok || excused {
 				continue
 			}
 			r := rows[s]
@@ -188,10 +190,19 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 	if found != nil {
 		return found, when, ""
 	}
+	succeeded := map[string]bool{}
+	for i := range attempts {
+		succeeded[attempts[i].kind] = succeeded[attempts[i].kind] || attempts[i].ok
+	}
 	for _, a := range attempts {
-		if n, seen := counted[rowSubject{kind: a.kind}]; seen && n == 0 {
-			return nil, 0, fmt.Sprintf("every %s overlapped a fault, so none was judged; set during_faults, begin with a warmup, or let faults rest", a.kind)
+		if n, seen := counted[rowSubject{kind: a.kind}]; seen && n == 0 && !succeeded[a.kind] {
+			return nil, 0, fmt.Sprintf("every %s failed, and overlapped a fault or the grace, so none was judged; set during_faults, make the grace shorter, begin with a warmup, or let faults rest", a.kind)
 		}
+	}
+	shorter := ""
+	if c.GraceNs > 0 {
+		without += " and its grace"
+		shorter = ", the grace shorter"
 	}
 	most := 0
 	for _, n := range counted {
@@ -200,8 +211,8 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 	jobs := counted[rowSubject{kind: jobKind}]
 	switch {
 	case most < c.Failures:
-		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d attempts%s; make failures smaller or the workload longer",
-			c.Failures, most, without)
+		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d attempts%s; make failures smaller%s or the workload longer",
+			c.Failures, most, without, shorter)
 	case c.Jobs.Start != "" && c.HangNs == 0 && jobs < c.Failures:
 		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; make failures smaller, or add hang", c.Failures, jobs, without)
 	}

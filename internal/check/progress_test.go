@@ -87,6 +87,7 @@ func TestProgress(t *testing.T) {
 	jobs := world.Check{Failures: 3, HangNs: 10e9, Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}
 	with := func(c world.Check, change func(*world.Check)) world.Check { change(&c); return c }
 	const enough = "0:get(z) 0.01:get(z)! 0.02:get(z) 0.03:get(z)! 0.04:get(z) 0.05:get(z)! " // to see three failures in a row
+	const later = "20:get(z) 20.01:get(z)! 20.02:get(z) 20.03:get(z)! 20.04:get(z) 20.05:get(z)! "
 	for _, c := range []struct {
 		name, text string
 		check      world.Check
@@ -108,9 +109,15 @@ func TestProgress(t *testing.T) {
 		{"a fault excuses", enough + "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)") + "6:put(a) 7:put(a)!", row, Holds, ""},
 		{"but not when asked", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.DuringFaults = true }), Violated, "every put"},
 		{"a fault does not end a row", fails(2, 1, "put(a)") + "3:#6 " + fails(2, 4, "put(a)") + fails(1, 8, "put(a)"), row, Violated, "every put failed 3 times"},
-		{"grace", enough + "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 6, "put(a)") + "10:put(a) 11:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Holds, ""},
+		{"grace", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 6, "put(a)") + "10:put(a) 11:put(a)! " + later, with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Holds, ""},
 		{"grace is over", "0:put(a) 0.5:put(a)! 0.9:#5 " + fails(3, 10, "put(a)"), with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Violated, "every put"},
-		{"grace after the start", enough + fails(3, 0, "put(a)") + "5:put(a) 6:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Holds, ""},
+		{"grace after the start", fails(3, 0, "put(a)") + "5:put(a) 6:put(a)! " + later, with(row, func(c *world.Check) { c.GraceNs = 4e9 }), Holds, ""},
+		{"grace over all failures", fails(9, 0, "put(a)") + later, with(row, func(c *world.Check) { c.GraceNs = 10e9 }), Unknown, "every put failed, and overlapped a fault or the grace"},
+		{"grace over the whole run", enough + fails(9, 1, "put(a)") + "10:put(a) 10.1:put(a)!", with(row, func(c *world.Check) { c.GraceNs = 36000e9 }), Unknown,
+			"no kind of operation, key or job had more than 0 attempts without a fault and its grace; make failures smaller, the grace shorter or"},
+		{"grace over most of the run", enough + fails(9, 1, "get(a)") + "10:get(z) 10.1:get(z)! 11:get(a) 11.1:get(a)/ 12:end", with(row, func(c *world.Check) { c.GraceNs = 9.6e9 }), Unknown,
+			"had more than 2 attempts"},
+		{"setup within the grace", "0:create 0.1:create! " + later, with(row, func(c *world.Check) { c.GraceNs = 1e9 }), Holds, ""},
 		{"two without a key are not four", enough + fails(2, 1, "put"), row, Holds, ""},
 		{"three without a key", fails(3, 1, "put"), row, Violated, "every put failed 3 times"},
 		{"too few to fail so often", "0:get(a) 1:get(a)! " + fails(2, 2, "put(b)"), row, Unknown, "3 failures in a row were not possible: no kind of operation, key or job had more than 2 attempts"},
@@ -122,7 +129,7 @@ func TestProgress(t *testing.T) {
 		{"a name that nobody has", enough + "9:end", with(row, func(c *world.Check) { c.Operations = []string{"get", "gett"} }), Unknown, `no operation "gett" was seen; there were get`},
 		{"a name that nobody has hides nothing", fails(3, 1, "put(a)"), with(row, func(c *world.Check) { c.Operations = []string{"put", "gett"} }), Violated, "every put"},
 		{"only names that nobody has", enough, with(row, func(c *world.Check) { c.Operations = []string{"puts"} }), Unknown, `no operation "puts" was seen`},
-		{"all within faults", "0:#50 " + fails(2, 1, "put(a)"), row, Unknown, "every put overlapped a fault"},
+		{"all within faults", "0:#50 " + fails(2, 1, "put(a)"), row, Unknown, "every put failed, and overlapped a fault"},
 		{"nothing at all", "5:end", row, Unknown, "no operation was reported"},
 		{"broken", "1:put(a) 2:put(a)", row, Unknown, "broken history"},
 

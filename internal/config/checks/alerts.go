@@ -26,7 +26,7 @@ func alertsCheck(l *load.State, n *source.Node, p *world.Property, key string) {
 	}
 	c := &p.Check
 	c.IntervalNs = source.ValueOr(n.Get("interval"), int64(scrapeIntervalNs))
-	c.GraceNs = source.ValueOr(n.Get("grace"), int64(0))
+	c.GraceNs = grace(l, n, key)
 	c.DuringFaults = source.ValueOr(n.Get("during_faults"), false)
 	a := &world.Alerts{Names: n.Get("alerts").Words(), Ignored: n.Get("ignore").Words()}
 	c.Alerts = a

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
@@ -121,7 +122,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		performed(l, n.Get("operations"), key+".operations")
 		c.Failures = int(source.ValueOr(n.Get("failures"), int64(0)))
 		c.HangNs = source.ValueOr(n.Get("hang"), int64(0))
-		c.GraceNs = source.ValueOr(n.Get("grace"), int64(0))
+		c.GraceNs = grace(l, n, key)
 		c.DuringFaults = source.ValueOr(n.Get("during_faults"), false)
 		if !n.Has("failures") && !n.Has("hang") {
 			l.Missing(n, "failures", "add `failures: 20`, `hang: 10s`, or both", "%s has neither failures nor hang", key)
@@ -162,6 +163,15 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 			l.Fail(e.Position, "write an expression, such as all(ops, .type != \"fail\")", "%s.condition is empty", key)
 		}
 	}
+}
+
+// grace reads the time after the start and after faults in which nothing counts, which must leave something of a run.
+func grace(l *load.State, n *source.Node, key string) int64 {
+	ns := source.ValueOr(n.Get("grace"), int64(0))
+	if ns > 0 && ns >= l.Spec.MaxTimeNs {
+		l.Fail(n.Get("grace").Position, "make the grace shorter, or raise simulation.max_time", "%s.grace: nothing counts in the first %s, and a run ends after %s", key, time.Duration(ns), time.Duration(l.Spec.MaxTimeNs))
+	}
+	return ns
 }
 
 // jobs reads how jobs are declared.
