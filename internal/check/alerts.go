@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/alerts"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -19,7 +20,6 @@ func quietly(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	}
 	v := verdict(p)
 	probes := slices.DeleteFunc(probesOf(p, out), func(q engine.Probe) bool { return len(q.Scrapes) == 0 && q.ExitCode == world.ProbeHolds })
-	v.Probes = len(probes)
 	spans, complete := excused(&p.Check, out)
 	var scrapes []alerts.Scrape
 	for i := range probes {
@@ -28,6 +28,9 @@ func quietly(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 			break
 		}
 		within := slices.ContainsFunc(spans, func(s span) bool { return s.fromNs <= q.StartNs && q.StartNs <= s.toNs })
+		if !within {
+			v.Probes++
+		}
 		scrapes = append(scrapes, alerts.Scrape{AtMs: (spec.StartUnixNs + q.StartNs) / 1e6, Targets: q.Scrapes, Excused: within})
 	}
 	e, err := alerts.Evaluate(p.Check.Alerts, scrapes)
@@ -58,6 +61,8 @@ func quietly(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 		a := e.Pending
 		v.Reason = fmt.Sprintf("alert %s was pending at the end, for %s of %s; let the run last longer, by faults.settle and simulation.max_time", a.Alert,
 			seconds(last().StartNs-(a.SinceMs*1e6-spec.StartUnixNs)), a.For)
+	case v.Probes == 0:
+		v.Reason = fmt.Sprintf("all %d evaluations were while a fault lasted, or in the grace of %s after one or the start; make the grace shorter, let faults rest, or raise simulation.max_time", len(scrapes), time.Duration(p.Check.GraceNs))
 	default:
 		if v.Reason = couldNotFire(e.Judged, undisturbedMs(scrapes)*1e6); v.Reason == "" {
 			v.Status = Holds

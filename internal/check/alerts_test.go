@@ -77,6 +77,11 @@ func TestAlerts(t *testing.T) {
 	faultFrom := func(fromS, toS int64) fault.Ledger {
 		return fault.Ledger{Injections: []fault.Injection{{Kind: fault.Crash, Target: "n1", StartNs: fromS * second, EndNs: toS * second}}}
 	}
+	rule := func(expr string) func(*world.Check, *engine.Outcome) {
+		return func(c *world.Check, _ *engine.Outcome) {
+			c.Alerts.Files[0].Text = "groups: [{name: a, rules: [{alert: A, expr: '" + expr + "'}]}]"
+		}
+	}
 	cases := []struct {
 		name   string
 		spoil  func(*world.Check, *engine.Outcome)
@@ -121,6 +126,20 @@ func TestAlerts(t *testing.T) {
 			c.GraceNs, c.Alerts.Names = 5*second, []string{"QueueDown"}
 			o.Probes = o.Probes[:8]
 		}, []func(int) string{calm}, Unknown, "alert QueueDown could not fire: it is pending for 30s, and the longest time without a fault was 20"},
+		{"a grace as long as the run", func(c *world.Check, _ *engine.Outcome) { c.GraceNs = 36000 * second }, []func(int) string{calm, from(3, 9, 9)}, Unknown,
+			"all 12 evaluations were while a fault lasted, or in the grace of 10h0m0s"},
+		{"a window without two samples", rule(`rate(queue_jobs[1s]) > 100`), []func(int) string{calm}, Unknown, "alert A could not fire: rate(queue_jobs[1s]) never had a value"},
+		{"a window with two samples", rule(`rate(queue_jobs{job="queue"}[25s]) > 100`), []func(int) string{calm}, Holds, ""},
+		{"an offset before the run", rule(`queue_jobs offset 1h > 5`), []func(int) string{calm}, Unknown, "queue_jobs offset 1h never had a value"},
+		{"an offset within the run", rule(`queue_jobs offset 30s > 5`), []func(int) string{calm}, Holds, ""},
+		{"a subquery", rule(`max_over_time((rate(queue_errors_total{code="500"}[25s]) > 5)[1m:10s]) > 5`), []func(int) string{calm}, Holds, ""},
+		{"a subquery before the run", rule(`quantile_over_time(0.9, (queue_jobs > 5)[1m:10s] offset 1h) > 5`), []func(int) string{calm}, Unknown,
+			"quantile_over_time(0.9, (queue_jobs)[1m:10s] offset 1h) never had a value"},
+		{"one side of an or", rule(`rate(queue_jobs[1s]) > 100 or queue_jobs > 5`), []func(int) string{calm}, Holds, ""},
+		{"a window within absent", rule(`absent_over_time(queue_jobs[1s]) and queue_jobs > 5`), []func(int) string{calm}, Holds, ""},
+		{"an alert that no rule has", rule(`ALERTS{alertname="Nope"} == 1`), []func(int) string{calm}, Unknown, `no rule has an alert that ALERTS{alertname="Nope"} selects`},
+		{"an alert that was not active", rule(`ALERTS{alertname=~"A|B",alertstate="firing"} == 1`), []func(int) string{calm}, Holds, ""},
+		{"the state of alerts", rule(`ALERTS_FOR_STATE{alertname="Nope"} > 1`), []func(int) string{calm}, Unknown, "metric ALERTS_FOR_STATE never existed"},
 		{"not the text format", nil, []func(int) string{func(int) string { return "queue_jobs{ 1\n" }}, Unknown, "n1:80 serves what is not the text format of Prometheus"},
 		{"broken off", func(_ *world.Check, o *engine.Outcome) { o.Probes[4].Scrapes, o.Probes[4].ExitCode = nil, 126 }, []func(int) string{calm}, Unknown, "a scrape came to no end"},
 		{"never scraped", func(_ *world.Check, o *engine.Outcome) { o.Probes = nil }, []func(int) string{calm}, Unknown, "metrics were never scraped"},
@@ -138,6 +157,9 @@ func TestAlerts(t *testing.T) {
 			v := quietly(&world.Spec{StartUnixNs: 1735689600_000_000_000}, p, out)
 			if v.Status != c.want || !strings.Contains(v.Reason, c.reason) {
 				t.Errorf("%s: %s, want %s: %s", v.Status, v.Reason, c.want, c.reason)
+			}
+			if c.want == Holds && v.Probes == 0 {
+				t.Error("nothing was judged")
 			}
 			if c.want == Violated && (v.Event == 0 || len(v.Evidence) < 3) {
 				t.Errorf("no evidence: %+v", v)

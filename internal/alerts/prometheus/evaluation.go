@@ -32,6 +32,8 @@ type evaluation struct {
 	targets map[string]map[*series]bool // by target, what its last scrape had
 	written map[*series]bool            // what rules wrote in the last step
 	active  map[string]*alert
+	unseen  []string        // by rule, of judged alerts: why the alert could not have fired so far
+	gave    map[string]bool // selectors, with the calls around them, that had a value in a step
 }
 
 // alert is pending or firing.
@@ -72,7 +74,7 @@ func evaluate(a *world.Alerts, scrapes []alerts.Scrape) (*alerts.Evaluation, err
 	for i := range rules {
 		if r := &rules[i]; r.Judged {
 			judged := r.Rule
-			judged.Unseen = e.unseen(r.expr)
+			judged.Unseen = e.unseen[i]
 			out.Judged = append(out.Judged, judged)
 		}
 	}
@@ -91,6 +93,7 @@ func first(active []*alert, firing bool) *alerts.Alert {
 
 func begin(rules []Rule) *evaluation {
 	return &evaluation{rules: rules, memory: newMemory(), targets: map[string]map[*series]bool{}, written: map[*series]bool{}, active: map[string]*alert{},
+		unseen: slices.Repeat([]string{"no metrics were scraped"}, len(rules)), gave: map[string]bool{},
 		engine: promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: maxTime, LookbackDelta: lookback, EnableAtModifier: true, EnableNegativeOffset: true,
 			NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() }})} // Prometheus' default of evaluation_interval
 }
@@ -107,6 +110,14 @@ func (e *evaluation) step(scrape *alerts.Scrape) ([]*alert, error) {
 	for i := range e.rules {
 		if err := e.rule(i, scrape, now, seen); err != nil {
 			return nil, fmt.Errorf("rule %s of %s: %w", e.rules[i].Name(), e.rules[i].File, err)
+		}
+	}
+	for i := range e.rules {
+		if r := &e.rules[i]; r.Judged && e.unseen[i] != "" {
+			var err error
+			if e.unseen[i], err = e.missing(r.expr, scrape.AtMs, func(expr string) string { return expr }); err != nil {
+				return nil, fmt.Errorf("rule %s of %s: %w", r.Name(), r.File, err)
+			}
 		}
 	}
 	maps.DeleteFunc(e.active, func(key string, _ *alert) bool { return !seen[key] })
@@ -137,7 +148,7 @@ func (e *evaluation) scraped(atMs int64, s *world.Scraped) error {
 // rule evaluates a rule. It enters the series that it writes into now, and the keys of its active alerts into seen.
 func (e *evaluation) rule(number int, scrape *alerts.Scrape, now map[*series]bool, seen map[string]bool) error {
 	r, atMs := &e.rules[number], scrape.AtMs
-	vector, err := e.query(r, atMs)
+	vector, err := e.query(r.Expr, atMs)
 	if err != nil {
 		return err
 	}
@@ -191,8 +202,8 @@ func named(l labels.Labels, name string) labels.Labels {
 	return labels.NewBuilder(l).Set(labels.MetricName, name).Labels()
 }
 
-func (e *evaluation) query(r *Rule, atMs int64) (promql.Vector, error) {
-	q, err := e.engine.NewInstantQuery(context.Background(), e.memory, nil, r.Expr, time.UnixMilli(atMs))
+func (e *evaluation) query(expr string, atMs int64) (promql.Vector, error) {
+	q, err := e.engine.NewInstantQuery(context.Background(), e.memory, nil, expr, time.UnixMilli(atMs))
 	if err != nil {
 		return nil, err
 	}
@@ -215,61 +226,138 @@ func (e *evaluation) query(r *Rule, atMs int64) (promql.Vector, error) {
 	return nil, fmt.Errorf("it gives a %s and no vector", result.Value.Type())
 }
 
-// unseen returns why an expression could have had no result in this run, or nothing: a metric that it needs never existed. Either side of an `or` is enough, the right side of an `unless` is not needed, and absent() looks for what is not there.
-func (e *evaluation) unseen(n parser.Expr) string {
+// missing returns why an expression could have had no result so far, or nothing: a selector in it never gave a value. Either side of an `or` is enough, the right side of an `unless` is
+// not needed, and absent() looks for what is not there. `around` writes the calls around an expression by which a selector of a range has a value.
+func (e *evaluation) missing(n parser.Expr, atMs int64, around func(expr string) string) (string, error) {
 	switch x := n.(type) {
 	case *parser.VectorSelector:
-		return e.missing(x.LabelMatchers)
+		return e.silent(x, around(wider(x).String()), around(x.String()), atMs)
+	case *parser.MatrixSelector:
+		of := x.VectorSelector.(*parser.VectorSelector)
+		wide := *x
+		wide.VectorSelector = wider(of)
+		return e.silent(of, around(wide.String()), around(x.String()), atMs)
+	case *parser.SubqueryExpr:
+		return e.missing(x.Expr, atMs, func(expr string) string {
+			return around("(" + expr + ")" + strings.TrimPrefix(x.String(), x.Expr.String()))
+		})
 	case *parser.BinaryExpr:
-		left, right := e.unseen(x.LHS), e.unseen(x.RHS)
-		switch {
-		case x.Op == parser.LUNLESS:
-			return left
-		case x.Op == parser.LOR && (left == "" || right == ""):
-			return ""
-		case left != "":
-			return left
+		left, err := e.missing(x.LHS, atMs, around)
+		if err != nil || x.Op == parser.LUNLESS {
+			return left, err
 		}
-		return right
+		right, err := e.missing(x.RHS, atMs, around)
+		if err != nil || x.Op == parser.LOR && (left == "" || right == "") {
+			return "", err
+		}
+		return cmp.Or(left, right), nil
 	case *parser.Call:
 		if x.Func.Name == "absent" || x.Func.Name == "absent_over_time" {
-			return ""
+			return "", nil
 		}
 	}
+	reason := ""
 	for child := range parser.ChildrenIter(n) {
-		if sub, ok := child.(parser.Expr); ok {
-			if why := e.unseen(sub); why != "" {
-				return why
-			}
+		sub, ok := child.(parser.Expr)
+		if !ok {
+			continue
 		}
+		with := around
+		if call, ok := n.(*parser.Call); ok && sub.Type() == parser.ValueTypeMatrix {
+			with = func(expr string) string { return around(calling(call, sub, expr)) }
+		}
+		why, err := e.missing(sub, atMs, with)
+		if err != nil {
+			return "", err
+		}
+		reason = cmp.Or(reason, why)
 	}
-	return ""
+	return reason, nil
 }
 
-// missing returns why a selector never selected anything. Labels that a program gives its metrics may have any values, since some values, such as codes of errors, are rare; but it must
-// have such labels. Labels of targets must match.
-func (e *evaluation) missing(matchers []*labels.Matcher) string {
+// calling writes a call with an expression in the place of one of its arguments.
+func calling(call *parser.Call, place parser.Expr, expr string) string {
+	var args []string
+	for _, a := range call.Args {
+		if a == place {
+			args = append(args, expr)
+		} else {
+			args = append(args, a.String())
+		}
+	}
+	return call.Func.Name + "(" + strings.Join(args, ", ") + ")"
+}
+
+// silent returns why a selector never gave a value. It is evaluated with the calls around it, less strictly, until it has given one; `text` is how the user wrote these.
+func (e *evaluation) silent(s *parser.VectorSelector, wide, text string, atMs int64) (string, error) {
+	if metricOf(s.LabelMatchers) == "ALERTS" { // whether an alert was active is the question
+		return e.nobody(s), nil
+	}
+	if !e.gave[wide] {
+		vector, err := e.query(wide, atMs)
+		if err != nil {
+			return "", err
+		}
+		e.gave[wide] = len(vector) > 0
+	}
+	if e.gave[wide] {
+		return "", nil
+	}
+	return cmp.Or(e.never(s.LabelMatchers), fmt.Sprintf("%s never had a value: there were too few samples in its window, or none at its offset", text)), nil
+}
+
+// nobody returns that a selector of ALERTS asks for an alert that no rule has, or nothing.
+func (e *evaluation) nobody(s *parser.VectorSelector) string {
+	var names []*labels.Matcher
+	for _, m := range s.LabelMatchers {
+		if m.Name == labels.AlertName {
+			names = append(names, m)
+		}
+	}
+	if slices.ContainsFunc(e.rules, func(r Rule) bool {
+		return r.Alert != "" && matches(labels.FromStrings(labels.AlertName, r.Alert), names)
+	}) {
+		return ""
+	}
+	return fmt.Sprintf("no rule has an alert that %s selects", s)
+}
+
+// targeted reports whether a matcher is about the metric's name or a label of targets, which must match.
+func targeted(m *labels.Matcher) bool {
+	return m.Name == "job" || m.Name == "instance" || m.Name == labels.MetricName
+}
+
+// wider is a selector for which the labels that a program gives its metrics may have any values, since some values, such as codes of errors, are rare; but the metrics must have
+// such labels.
+func wider(s *parser.VectorSelector) *parser.VectorSelector {
+	wide := *s
+	wide.LabelMatchers = nil
+	for _, m := range s.LabelMatchers {
+		switch {
+		case targeted(m):
+			wide.LabelMatchers = append(wide.LabelMatchers, m)
+		case !m.Matches(""):
+			wide.LabelMatchers = append(wide.LabelMatchers, labels.MustNewMatcher(labels.MatchNotEqual, m.Name, ""))
+		}
+	}
+	return &wide
+}
+
+// never returns which part of a selector, as wide as wider makes it, has matched nothing at any time.
+func (e *evaluation) never(matchers []*labels.Matcher) string {
 	name := metricOf(matchers)
 	among := e.memory.list
 	if name != "" {
 		among = e.memory.byName[name]
-	}
-	if name == "ALERTS" { // whether an alert was active is the question
-		return ""
 	}
 	if len(among) == 0 {
 		return fmt.Sprintf("metric %s never existed", name)
 	}
 	var rest []*labels.Matcher
 	for _, m := range matchers {
-		if target := m.Name == "job" || m.Name == "instance"; target || m.Name == labels.MetricName {
+		if targeted(m) {
 			rest = append(rest, m)
-			continue
-		}
-		if m.Matches("") {
-			continue
-		}
-		if !slices.ContainsFunc(among, func(s *series) bool { return s.labels.Get(m.Name) != "" }) {
+		} else if !m.Matches("") && !slices.ContainsFunc(among, func(s *series) bool { return s.labels.Get(m.Name) != "" }) {
 			return fmt.Sprintf("%s never had a label %q", name, m.Name)
 		}
 	}
