@@ -130,29 +130,42 @@ func (s rowSubject) String() string {
 	return fmt.Sprintf("every %s", s.kind)
 }
 
+// subjects are what rows an attempt belongs to.
+func (a *attempt) subjects() []rowSubject {
+	about := []rowSubject{{a.kind, ""}}
+	if a.key != "" {
+		about = append(about, rowSubject{a.kind, a.key})
+		if a.kind != jobKind { // a job and a key may have one name
+			about = append(about, rowSubject{"", a.key})
+		}
+	}
+	return about
+}
+
+// tally counts the ended attempts at a subject, and those of them outside of spans.
+type tally struct {
+	all, outside int
+	succeeded    bool
+}
+
 // eachRow goes through the ends of attempts and calls visit with each row of failures that grows, until it says false. It counts
-// the attempts outside of the spans, of each subject that was tried. A success ends a row wherever it lies.
-func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *streak, a *attempt) bool) map[rowSubject]int {
+// the attempts at each subject that was tried. A success ends a row wherever it lies.
+func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *streak, a *attempt) bool) map[rowSubject]tally {
 	ends := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return !a.ended })
 	slices.SortStableFunc(ends, func(a, b attempt) int { return cmp.Compare(a.toNs, b.toNs) })
 	rows := map[rowSubject]*streak{}
-	counted := map[rowSubject]int{}
+	counted := map[rowSubject]tally{}
 	for i := range ends {
 		a := &ends[i]
 		excused := touches(spans, a.fromNs, a.toNs)
-		about := []rowSubject{{a.kind, ""}}
-		if a.key != "" {
-			about = append(about, rowSubject{a.kind, a.key})
-			if a.kind != jobKind { // a job and a key may have one name
-				about = append(about, rowSubject{"", a.key})
+		for _, s := range a.subjects() {
+			n := counted[s]
+			n.all++
+			if !excused {
+				n.outside++
 			}
-		}
-		for _, s := range about {
-			outside := 1
-			if excused {
-				outside = 0
-			}
-			counted[s] += outside
+			n.succeeded = n.succeeded || a.ok
+			counted[s] = n
 			if a.ok {
 				delete(rows, s)
 			}
@@ -190,13 +203,15 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 	if found != nil {
 		return found, when, ""
 	}
-	succeeded := map[string]bool{}
 	for i := range attempts {
-		succeeded[attempts[i].kind] = succeeded[attempts[i].kind] || attempts[i].ok
-	}
-	for _, a := range attempts {
-		if n, seen := counted[rowSubject{kind: a.kind}]; seen && n == 0 && !succeeded[a.kind] {
-			return nil, 0, fmt.Sprintf("every %s failed, and overlapped a fault or the grace, so none was judged; set during_faults, make the grace shorter, begin with a warmup, or let faults rest", a.kind)
+		for _, s := range attempts[i].subjects() {
+			switch n := counted[s]; {
+			case n.all == 0 || n.succeeded:
+			case n.outside == 0 && s.key == "":
+				return nil, 0, fmt.Sprintf("%s failed, and overlapped a fault or the grace, so none was judged; set during_faults, make the grace shorter, begin with a warmup, or let faults rest", s)
+			case n.all >= c.Failures && n.outside > 0:
+				return nil, 0, fmt.Sprintf("%s failed all of %d times, but only %d of these did not overlap a fault or the grace; make failures or the grace smaller, or let faults rest", s, n.all, n.outside)
+			}
 		}
 	}
 	shorter := ""
@@ -206,9 +221,9 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 	}
 	most := 0
 	for _, n := range counted {
-		most = max(most, n)
+		most = max(most, n.outside)
 	}
-	jobs := counted[rowSubject{kind: jobKind}]
+	jobs := counted[rowSubject{kind: jobKind}].outside
 	switch {
 	case most < c.Failures:
 		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d attempts%s; make failures smaller%s or the workload longer",
