@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/incident"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -62,6 +63,12 @@ faults at theirs. docs/reference/import.md has the formats.`,
 }
 
 func (a *app) importRecords(i *importing, args []string) error {
+	switch {
+	case filepath.Base(i.out) != i.out || i.out == ".":
+		return fmt.Errorf("--out %s: import writes beside the configuration; write a name without a slash, and the folder of the configuration with --world", shellQuote(i.out))
+	case i.lead < 0:
+		return fmt.Errorf("--lead %s is below 0; write how long servers take to come up", i.lead)
+	}
 	var list []*incident.Timeline
 	for _, name := range args {
 		text, err := regular.Read(name, maxRecordBytes)
@@ -75,6 +82,9 @@ func (a *app) importRecords(i *importing, args []string) error {
 		list = append(list, t)
 	}
 	t := incident.Join(list)
+	if err := t.Check(); err != nil {
+		return err
+	}
 	if len(t.Operations)+len(t.Faults) == 0 {
 		return fmt.Errorf("%s: no operation and no fault is recorded; %d records mean something else: %s", strings.Join(args, ", "), total(t.Ignored), counted(t))
 	}
@@ -102,7 +112,8 @@ func (a *app) importRecords(i *importing, args []string) error {
 	}
 	schedule := filepath.Join(filepath.Dir(base), i.out+".jsonl")
 	project := filepath.Join(filepath.Dir(base), i.out+".yaml")
-	for _, name := range []string{schedule, project} {
+	files := []string{schedule, project}
+	for _, name := range files {
 		if _, err := os.Lstat(name); err == nil {
 			return fmt.Errorf("%s exists already; remove it first, or choose another name with --out", name)
 		}
@@ -111,6 +122,31 @@ func (a *app) importRecords(i *importing, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", base, err)
 	}
+	if err := p.write(schedule, project, out); err != nil {
+		for _, name := range files { // none of them was there before
+			os.Remove(name)
+		}
+		return err
+	}
+	fmt.Fprintf(a.out, "%d operations of %d clients and %d faults within %s\n", len(p.operations), p.clients, len(p.rules), time.Duration(p.endNs-p.startNs).Round(time.Millisecond))
+	for _, r := range p.rules {
+		fmt.Fprintf(a.out, "  %s (%s)\n", r.sentence, r.why)
+	}
+	for _, what := range t.IgnoredKinds() {
+		fmt.Fprintf(a.out, "not imported: %d %s\n", t.Ignored[what], what)
+	}
+	if p.unmet > 0 {
+		fmt.Fprintf(a.out, "warning: %d faults begin after the last operation, so no request meets them, and a verdict about their kinds is unknown; import the requests of that time, too\n", p.unmet)
+	}
+	if p.short {
+		fmt.Fprintf(a.out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n", base, p.lastsFor())
+	}
+	fmt.Fprintf(a.out, "wrote %s: run `bloodhound explore %s`\n", project, shellQuote(project))
+	return nil
+}
+
+// write writes the operations and the configuration, and reads both.
+func (p *play) write(schedule, project string, text []byte) error {
 	if len(p.operations) > 0 {
 		var lines bytes.Buffer
 		for _, o := range p.operations {
@@ -124,20 +160,12 @@ func (a *app) importRecords(i *importing, args []string) error {
 			return err
 		}
 	}
-	if err := report.WriteFile(project, out); err != nil {
+	if err := report.WriteFile(project, text); err != nil {
 		return err
 	}
 	if _, err := read(config.Options{Path: project, Describe: true}); err != nil {
 		return fmt.Errorf("the incident does not fit this configuration: %w", err)
 	}
-	fmt.Fprintf(a.out, "%d operations of %d clients and %d faults within %s\n", len(p.operations), p.clients, len(p.rules), time.Duration(p.endNs-p.startNs).Round(time.Millisecond))
-	for _, r := range p.rules {
-		fmt.Fprintf(a.out, "  %s (%s)\n", r.sentence, r.why)
-	}
-	for _, what := range t.IgnoredKinds() {
-		fmt.Fprintf(a.out, "not imported: %d %s\n", t.Ignored[what], what)
-	}
-	fmt.Fprintf(a.out, "wrote %s: run `bloodhound explore %s`\n", project, shellQuote(project))
 	return nil
 }
 
@@ -168,22 +196,18 @@ type play struct {
 	operations     []world.Scheduled
 	clients        int
 	rules          []importedRule
+	untilNs        int64          // when the last fault has ended
+	short          bool           // the workload may end before it; project has it last longer where a key of the configuration can
+	unmet          int            // faults that begin after the last operation
 	strangers      map[string]int // faults of servers that are no nodes
 }
 
 type importedRule struct{ sentence, why string }
 
 func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
-	p := &play{timeline: t, lead: i.lead, maxTimeNs: spec.MaxTimeNs, settleNs: spec.Faults.SettleNs, strangers: map[string]int{}}
+	p := &play{timeline: t, startNs: t.Begin.Ns, endNs: t.Until().Ns, lead: i.lead, maxTimeNs: spec.MaxTimeNs, settleNs: spec.Faults.SettleNs, strangers: map[string]int{}}
 	if k := slices.IndexFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver != "command" && w.Driver != "composer" }); k >= 0 {
 		p.workload = &spec.Workloads[k]
-	}
-	for k := range t.Operations {
-		p.extend(t.Operations[k].TimeNs)
-	}
-	for k := range t.Faults {
-		p.extend(t.Faults[k].TimeNs)
-		p.extend(t.Faults[k].EndNs)
 	}
 	for k := range spec.Properties {
 		c := &spec.Properties[k].Check
@@ -212,7 +236,14 @@ func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
 			t.Ignored[fmt.Sprintf("faults of %q, which is no server of this world", stranger)]++
 			continue
 		}
-		lasts := cmp.Or(f.EndNs, p.endNs) - f.TimeNs
+		lasts, clause := max(cmp.Or(f.EndNs, p.endNs)-f.TimeNs, leastNs), ""
+		if fault.Of(fault.Kind(f.Kind)).Lasts() {
+			clause = " for " + time.Duration(lasts).Round(time.Millisecond).String()
+		}
+		p.untilNs = max(p.untilNs, p.at(f.TimeNs)+lasts)
+		if n := len(p.operations); n > 0 && float64(p.at(f.TimeNs)) > p.operations[n-1].AtMs*1e6 {
+			p.unmet++
+		}
 		why := f.Why + " " + f.Server
 		if f.Peer != "" {
 			why += " and " + f.Peer
@@ -220,13 +251,15 @@ func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
 		if f.EndNs == 0 {
 			why += ", whose end is not recorded"
 		}
-		by := ""
 		if f.AmountNs > 0 {
-			by = " by " + time.Duration(f.AmountNs).String()
+			clause += " by " + time.Duration(f.AmountNs).String()
 		}
-		p.rules = append(p.rules, importedRule{fmt.Sprintf("%s on %s after %s for %s%s max 1", f.Kind, target, time.Duration(p.at(f.TimeNs)).Round(time.Millisecond),
-			max(time.Duration(lasts).Round(time.Millisecond), time.Second/10), by), why})
+		p.rules = append(p.rules, importedRule{fmt.Sprintf("%s on %s after %s%s max 1", f.Kind, target, time.Duration(p.at(f.TimeNs)).Round(time.Millisecond), clause), why})
 	}
+	lasts := func(w world.Workload) bool {
+		return w.Driver != "command" && w.Operations == 0 && w.DurationNs >= p.untilNs
+	}
+	p.short = len(p.rules) > 0 && len(p.operations) == 0 && len(spec.Workloads) > 0 && !slices.ContainsFunc(spec.Workloads, lasts)
 	return p
 }
 
@@ -252,14 +285,9 @@ func (p *play) target(spec *world.Spec, f incident.Fault, nodes map[string]strin
 	return target, ""
 }
 
-func (p *play) extend(ns int64) {
-	if ns == 0 {
-		return
-	}
-	if p.startNs == 0 || ns < p.startNs {
-		p.startNs = ns
-	}
-	p.endNs = max(p.endNs, ns)
+// lastsFor is a duration of the workload in which the last fault ends.
+func (p *play) lastsFor() string {
+	return (time.Duration(p.untilNs).Round(time.Second) + time.Second).String()
 }
 
 // at is a time of the records, after the start of the workload.
@@ -296,6 +324,9 @@ func (p *play) check(base string) error {
 	return nil
 }
 
+// leastNs is how long a fault lasts at least.
+const leastNs = 100_000_000
+
 // quietNs is what an imported run has to spare after its faults.
 const quietNs = 30_000_000_000
 
@@ -321,6 +352,14 @@ func (p *play) project(base []byte, from, schedule string) ([]byte, error) {
 			remove(c, key)
 		}
 		set(c, "schedule", scalar(schedule))
+		if last := p.operations[len(p.operations)-1]; float64(p.untilNs) > last.AtMs*1e6 {
+			set(c, "duration", scalar(p.lastsFor()))
+		}
+	} else if w := valueOf(top, "workload"); p.short && w != nil && p.workload != nil && p.workload.Operations == 0 {
+		c := child(w, "config")
+		remove(c, "duration_seconds")
+		set(c, "duration", scalar(p.lastsFor()))
+		p.short = false
 	}
 	faults := &yaml.Node{Kind: yaml.MappingNode}
 	set(faults, "start", scalar("0s"))

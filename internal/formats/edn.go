@@ -38,9 +38,10 @@ func ReadEDN(r io.Reader, keyed bool, do func(*history.Event) error) error {
 	return readEDN(r, newJepsen(keyed, do))
 }
 
-// ReadEDNWithNemesis reads a history as ReadEDN does without keyed, and what the nemesis did as well.
-func ReadEDNWithNemesis(r io.Reader, do func(*history.Event) error, nemesis func(NemesisEvent)) error {
-	j := newJepsen(false, do)
+// ReadEDNWithNemesis reads a history as ReadEDN does, and what the nemesis did as well. It gives the line of each event, and each must have a :time.
+func ReadEDNWithNemesis(r io.Reader, keyed bool, do func(line int, e *history.Event) error, nemesis func(NemesisEvent) error) error {
+	var j *jepsen
+	j = newJepsen(keyed, func(e *history.Event) error { return do(j.line, e) })
 	j.nemesis = nemesis
 	return readEDN(r, j)
 }
@@ -72,7 +73,7 @@ func readEDN(r io.Reader, j *jepsen) error {
 			return nil
 		}
 		line := p.line
-		p.bytes = 0
+		j.line, p.bytes = line, 0
 		form, dropped, err := p.unlessDropped(c)
 		if err != nil {
 			return p.wrap(err)

@@ -2,6 +2,7 @@ package formats
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +18,10 @@ import (
 type jepsen struct {
 	keyed   bool
 	do      func(*history.Event) error
-	nemesis func(NemesisEvent) // may be nil
-	count   int                // events so far
-	invoked map[string]ednForm // by client, the value of the operation in flight
+	nemesis func(NemesisEvent) error // may be nil
+	line    int                      // of EDN, where the event begins
+	count   int                      // events so far
+	invoked map[string]ednForm       // by client, the value of the operation in flight
 	buf     []byte
 	keys    map[string]string // by client, of the operation in flight
 	last    history.Event     // here, so that none needs memory of its own
@@ -30,6 +32,7 @@ type jepsen struct {
 
 // NemesisEvent is an event of Jepsen's nemesis, which injects faults: a call of it, or the end of a call.
 type NemesisEvent struct {
+	Line   int
 	TimeNs int64
 	F      string
 	Value  json.RawMessage // keywords as texts, sets as arrays, nil as null
@@ -65,11 +68,15 @@ func (j *jepsen) add(form ednForm) error {
 
 func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	process := m.get("process")
+	at, timed := timeOf(m)
+	if j.nemesis != nil && (!timed || at < 0) {
+		return e, false, fmt.Errorf(":time is %s; it is a number of nanoseconds from 0 on, of less than 2^63", cmp.Or(ednText(m.get("time")), "nil"))
+	}
 	if ednText(process) == "nemesis" {
 		if j.nemesis != nil {
-			j.nemesis(NemesisEvent{timeOf(m), ednText(m.get("f")), appendJSON(nil, m.get("value"))})
+			err = j.nemesis(NemesisEvent{j.line, at, ednText(m.get("f")), appendJSON(nil, m.get("value"))})
 		}
-		return e, true, nil
+		return e, true, err
 	}
 	if j.first {
 		j.named, j.first = process != nil, false
@@ -95,7 +102,7 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	case m.get("f") != nil || e.Type == history.Invoke || !j.named:
 		return e, false, errors.New("no :f, the kind of operation")
 	}
-	e.TimeNs = timeOf(m)
+	e.TimeNs = at
 	if m.get("error") != nil {
 		e.Error = ednText(m.get("error"))
 	}
@@ -148,11 +155,14 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	return e, false, nil
 }
 
-func timeOf(m ednMap) (ns int64) {
-	if n, ok := m.get("time").(ednNumber); ok {
-		ns, _ = strconv.ParseInt(string(n), 10, 64)
+// timeOf is the :time of an event, and whether it has one that can be read.
+func timeOf(m ednMap) (ns int64, ok bool) {
+	n, ok := m.get("time").(ednNumber)
+	if !ok {
+		return 0, false
 	}
-	return ns
+	ns, err := strconv.ParseInt(string(n), 10, 64)
+	return ns, err == nil
 }
 
 // text is ednText without memory of its own for what is put together.

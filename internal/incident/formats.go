@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,16 +16,18 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
-// record is a line of JSON: an event of a history, or a fault.
-type record struct {
-	history.Event
-	Fault string `json:"fault"`
-	For   string `json:"for"`
+// importable are the kinds of faults that a record may name: all but those that befall packets one by one.
+func importable() []fault.Kind {
+	return fault.KindsOf(func(r *fault.Row) bool { return r.Place != fault.OnPacket })
 }
 
-// records reads lines of histories (docs/reference/workloads.md), and of faults: {"time_ns": N, "fault": "crash", "node": "n1", "for": "2s"}.
+// faultForm is what a line of a fault looks like.
+const faultForm = `{"time_ns": 0, "fault": "crash", "node": "n1", "for": "2s"}`
+
+// records reads lines of histories (docs/reference/workloads.md), and of faults.
 func (t *Timeline) records(file string, text []byte) error {
 	line := 0
 	for row := range bytes.Lines(text) {
@@ -31,53 +35,145 @@ func (t *Timeline) records(file string, text []byte) error {
 		if row = bytes.TrimSpace(row); len(row) == 0 {
 			continue
 		}
-		var r record
-		if err := json.Unmarshal(row, &r); err != nil {
+		var head struct {
+			TimeNs *int64          `json:"time_ns"`
+			Fault  json.RawMessage `json:"fault"`
+			Type   json.RawMessage `json:"type"`
+		}
+		if err := json.Unmarshal(row, &head); err != nil {
 			return &LineError{file, line, "no line of JSON: " + err.Error(), "correct it, or name another --format"}
 		}
 		switch {
-		case r.Fault != "":
-			if !known(r.Fault) {
-				return &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "docs/reference/faults.md lists the kinds"}
-			}
-			f := Fault{TimeNs: r.TimeNs, Kind: r.Fault, Server: r.Node, Why: r.Fault}
-			if r.For != "" {
-				d, err := time.ParseDuration(r.For)
-				if err != nil || d <= 0 {
-					return &LineError{file, line, fmt.Sprintf("%q is no duration", r.For), `write it as "2s"`}
-				}
-				f.EndNs = f.TimeNs + d.Nanoseconds()
+		case head.Fault == nil && head.Type == nil:
+			return &LineError{file, line, "neither an operation nor a fault", `write {"time_ns": 0, "client": "c0", "type": "invoke", "op": "put", "key": "k", "input": "v"} or ` + faultForm}
+		case head.TimeNs != nil && *head.TimeNs < 0:
+			return &LineError{file, line, fmt.Sprintf("time_ns is %d", *head.TimeNs), "count nanoseconds from 1970, or from the beginning of the record"}
+		}
+		if head.Fault != nil {
+			f, err := faultOf(file, line, row)
+			if err != nil {
+				return err
 			}
 			t.begin(f)
-		case r.Type == history.Invoke && r.Op != "":
-			t.Operations = append(t.Operations, Operation{r.TimeNs, r.Client, r.Op, r.Key, r.Input})
-		case r.Type == history.Ok || r.Type == history.Fail || r.Type == history.Info || r.Type.IsMark():
+			t.part(Stamp{Ns: f.TimeNs, File: file, Line: line})
+			t.part(Stamp{Ns: max(f.TimeNs, f.EndNs), File: file, Line: line})
+			continue
+		}
+		var at Stamp
+		if head.TimeNs != nil {
+			at = Stamp{Ns: *head.TimeNs, File: file, Line: line}
+		}
+		e := history.Stamp(row, uint64(line), at.Ns)[0]
+		switch {
+		case e.Type == history.Broken:
+			return &LineError{file, line, e.Error, "docs/reference/workloads.md has the fields of a record"}
+		case e.Type != history.Invoke:
 			t.Ignored["results of operations and marks"]++
+			t.saw(at)
+		case head.TimeNs == nil:
+			return &LineError{file, line, "an invoke without time_ns", "add when it began, in nanoseconds"}
 		default:
-			return &LineError{file, line, "neither an operation nor a fault", `write {"time_ns": 0, "client": "c0", "type": "invoke", "op": "put", "key": "k", "input": "v"} or {"time_ns": 0, "fault": "crash", "node": "n1", "for": "2s"}`}
+			t.Operations = append(t.Operations, Operation{e.TimeNs, e.Client, e.Op, e.Key, e.Input})
+			t.part(at)
 		}
 	}
 	return nil
 }
 
-func known(kind string) bool { return slices.Contains(fault.Kinds(), fault.Kind(kind)) }
+// faultOf reads a line of a fault.
+func faultOf(file string, line int, row []byte) (Fault, error) {
+	var r struct {
+		TimeNs *int64 `json:"time_ns"`
+		Fault  string `json:"fault"`
+		Node   string `json:"node"`
+		For    string `json:"for"`
+	}
+	in := json.NewDecoder(bytes.NewReader(row))
+	in.DisallowUnknownFields()
+	err := in.Decode(&r)
+	if err == nil {
+		err = keys.Unique(row)
+	}
+	kind := fault.Kind(r.Fault)
+	switch {
+	case err != nil:
+		return Fault{}, &LineError{file, line, strings.TrimPrefix(err.Error(), "json: "), "write a fault as " + faultForm}
+	case !fault.Known(kind):
+		return Fault{}, &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "docs/reference/faults.md lists the kinds"}
+	case !slices.Contains(importable(), kind):
+		return Fault{}, &LineError{file, line, r.Fault + " befalls packets one by one, and a fault of an incident is one event", "write another kind: " + listed(importable())}
+	case r.TimeNs == nil:
+		return Fault{}, &LineError{file, line, "a fault without time_ns", "add when it began, in nanoseconds"}
+	case r.Node == "":
+		return Fault{}, &LineError{file, line, "a fault without node", "add the server that it befell"}
+	}
+	f := Fault{TimeNs: *r.TimeNs, Kind: r.Fault, Server: r.Node, Why: r.Fault}
+	lasts := fault.Of(kind).Lasts()
+	if r.For != "" {
+		d, err := time.ParseDuration(r.For)
+		switch {
+		case err != nil || d <= 0 || d.Nanoseconds() > math.MaxInt64-f.TimeNs:
+			return Fault{}, &LineError{file, line, fmt.Sprintf("%q is no duration", r.For), `write it as "2s"`}
+		case !lasts:
+			return Fault{}, &LineError{file, line, r.Fault + " has no duration", `remove "for"`}
+		}
+		f.EndNs = f.TimeNs + d.Nanoseconds()
+	} else if !lasts {
+		f.EndNs = f.TimeNs + 1
+	}
+	return f, nil
+}
+
+func listed(kinds []fault.Kind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
 
 func (t *Timeline) edn(file string, text []byte) error {
-	n := nemesis{timeline: t}
-	err := formats.ReadEDNWithNemesis(bytes.NewReader(text), func(e *history.Event) error {
+	n := nemesis{timeline: t, file: file}
+	err := formats.ReadEDNWithNemesis(bytes.NewReader(text), keyed(text), func(line int, e *history.Event) error {
+		at := Stamp{Ns: e.TimeNs, File: file, Line: line}
 		if e.Type != history.Invoke {
 			t.Ignored["results of operations"]++
+			t.saw(at)
 			return nil
 		}
 		op := map[string]string{"read": "get", "write": "put"}[e.Op]
 		t.Operations = append(t.Operations, Operation{e.TimeNs, e.Client, cmp.Or(op, e.Op), cmp.Or(e.Key, "0"), e.Input})
+		t.part(at)
 		return nil
 	}, n.event)
+	if err == nil {
+		err = n.end()
+	}
+	var placed *LineError
+	if errors.As(err, &placed) {
+		return placed
+	}
 	if err != nil {
 		return &LineError{file, 0, err.Error(), "correct it, or name another --format"}
 	}
-	n.end()
 	return nil
+}
+
+// keyed reports whether reads and writes of a history name their keys as jepsen.independent does: each value is a pair of a key and the value proper.
+func keyed(text []byte) bool {
+	pairs := 0
+	err := formats.ReadEDN(bytes.NewReader(text), false, func(e *history.Event) error {
+		if e.Type != history.Invoke || e.Op != "read" && e.Op != "write" {
+			return nil
+		}
+		var pair []json.RawMessage
+		if e.Key != "" || json.Unmarshal([]byte(e.Input), &pair) != nil || len(pair) != 2 {
+			return errors.New("a value that is no pair")
+		}
+		pairs++
+		return nil
+	})
+	return err == nil && pairs > 0
 }
 
 // logLine is a line of the common or the combined log format (httpd.apache.org/docs/current/logs.html).
@@ -98,14 +194,27 @@ func (t *Timeline) accessLog(file string, text []byte) error {
 		if err != nil {
 			return &LineError{file, line, fmt.Sprintf("%q is no date", m[2]), "write it as 10/Oct/2000:13:55:36 -0700"}
 		}
+		ns, ok := sinceEpoch(at)
+		if !ok {
+			return &LineError{file, line, fmt.Sprintf("%q is no time from 1970 to 2262", m[2]), "correct or remove it"}
+		}
 		op := operationOf[m[3]]
+		stamp := Stamp{Ns: ns, File: file, Line: line}
 		if op == "" {
 			t.Ignored["requests of method "+m[3]]++
+			t.saw(stamp)
 			continue
 		}
-		t.Operations = append(t.Operations, Operation{at.UnixNano(), m[1], op, m[4], ""})
+		t.Operations = append(t.Operations, Operation{ns, m[1], op, m[4], ""})
+		t.part(stamp)
 	}
 	return nil
+}
+
+// sinceEpoch are the nanoseconds since 1970, if 63 bits can have them.
+func sinceEpoch(at time.Time) (ns int64, ok bool) {
+	s := at.Unix()
+	return at.UnixNano(), s >= 0 && s < math.MaxInt64/1_000_000_000
 }
 
 // operationOf are the operations that methods of HTTP stand for.
@@ -114,14 +223,11 @@ var operationOf = map[string]string{"GET": "get", "PUT": "put", "POST": "put", "
 // events is a list of Kubernetes' events.
 type events struct {
 	Items []struct {
-		Reason         string     `json:"reason"`
-		Message        string     `json:"message"`
-		Count          int        `json:"count"`
-		FirstTimestamp *time.Time `json:"firstTimestamp"`
-		EventTime      *time.Time `json:"eventTime"`
-		LastTimestamp  *time.Time `json:"lastTimestamp"`
+		Reason         string `json:"reason"`
+		FirstTimestamp string `json:"firstTimestamp"` // of RFC 3339; nothing for null
+		EventTime      string `json:"eventTime"`
+		LastTimestamp  string `json:"lastTimestamp"`
 		InvolvedObject struct {
-			Kind string `json:"kind"`
 			Name string `json:"name"`
 		} `json:"involvedObject"`
 	} `json:"items"`
@@ -140,29 +246,41 @@ func (t *Timeline) kubernetes(file string, text []byte) error {
 		return broken(file, text, err, "write the output of `kubectl get events -o json`")
 	}
 	type event struct {
-		at             int64
+		at             Stamp
 		reason, server string
 	}
 	var sorted []event
 	for i, e := range list.Items {
-		at := e.EventTime
-		for _, other := range []*time.Time{e.LastTimestamp, e.FirstTimestamp} {
-			if at == nil || at.IsZero() {
-				at = other
+		what := fmt.Sprintf("items[%d], %s,", i, e.Reason)
+		var at time.Time
+		for _, text := range []string{e.EventTime, e.LastTimestamp, e.FirstTimestamp} {
+			if text == "" || !at.IsZero() {
+				continue
+			}
+			var err error
+			if at, err = time.Parse(time.RFC3339, text); err != nil {
+				return &LineError{file, 0, fmt.Sprintf("%s has the time %q", what, text), "write it as 2006-01-02T15:04:05Z"}
 			}
 		}
-		if at == nil || at.IsZero() {
-			return &LineError{file, 0, fmt.Sprintf("items[%d], %s, has no time", i, e.Reason), "remove it, or add eventTime"}
+		if at.IsZero() {
+			return &LineError{file, 0, what + " has no time", "remove it, or add eventTime"}
 		}
-		sorted = append(sorted, event{at.UnixNano(), e.Reason, e.InvolvedObject.Name})
+		ns, ok := sinceEpoch(at)
+		if !ok {
+			return &LineError{file, 0, fmt.Sprintf("%s is of %s, which is no time from 1970 to 2262", what, at.Format(time.RFC3339)), "correct or remove it"}
+		}
+		sorted = append(sorted, event{Stamp{Ns: ns, File: file, What: fmt.Sprintf("items[%d]", i)}, e.Reason, e.InvolvedObject.Name})
 	}
-	slices.SortStableFunc(sorted, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(sorted, func(a, b event) int { return cmp.Compare(a.at.Ns, b.at.Ns) })
 	for _, e := range sorted {
 		if kind := begins[e.reason]; kind != "" {
-			t.begin(Fault{TimeNs: e.at, Kind: kind, Server: e.server, Why: e.reason})
-		} else if kinds := ends[e.reason]; kinds == nil || !t.end(e.server, e.at, kinds...) {
+			t.begin(Fault{TimeNs: e.at.Ns, Kind: kind, Server: e.server, Why: e.reason})
+		} else if kinds := ends[e.reason]; kinds == nil || !t.end(e.server, e.at.Ns, kinds...) {
 			t.Ignored["events "+e.reason]++
+			t.saw(e.at)
+			continue
 		}
+		t.part(e.at)
 	}
 	return nil
 }
@@ -176,7 +294,7 @@ type traces struct {
 		ScopeSpans []struct {
 			Spans []struct {
 				Name       string      `json:"name"`
-				Kind       int         `json:"kind"`
+				Kind       any         `json:"kind"` // a number, or its name
 				Start      string      `json:"startTimeUnixNano"`
 				Attributes []attribute `json:"attributes"`
 			} `json:"spans"`
@@ -202,8 +320,8 @@ func first(list []attribute, names ...string) string {
 	return ""
 }
 
-// clientSpan is SPAN_KIND_CLIENT.
-const clientSpan = 3
+// ofClient reports whether the kind of a span is SPAN_KIND_CLIENT, which is 3.
+func ofClient(kind any) bool { return kind == 3.0 || kind == "SPAN_KIND_CLIENT" }
 
 func (t *Timeline) otlp(file string, text []byte) error {
 	in := json.NewDecoder(bytes.NewReader(text))
@@ -217,20 +335,23 @@ func (t *Timeline) otlp(file string, text []byte) error {
 			for _, scope := range r.ScopeSpans {
 				for _, s := range scope.Spans {
 					at, err := strconv.ParseInt(s.Start, 10, 64)
-					if err != nil {
+					if err != nil || at <= 0 {
 						return &LineError{file, 0, fmt.Sprintf("span %q has no time: startTimeUnixNano is %q", s.Name, s.Start), "write nanoseconds since 1970, as text"}
 					}
+					stamp := Stamp{Ns: at, File: file, What: fmt.Sprintf("span %q", s.Name)}
 					op := operationOf[first(s.Attributes, "http.request.method", "http.method")]
 					key := first(s.Attributes, "url.path", "http.target")
 					if op == "" {
 						op = dbOperations[strings.ToLower(first(s.Attributes, "db.operation.name", "db.operation"))]
 						key = first(s.Attributes, "db.query.parameter.key", "db.collection.name", "db.statement")
 					}
-					if s.Kind != clientSpan || op == "" || key == "" {
+					if !ofClient(s.Kind) || op == "" || key == "" {
 						t.Ignored["spans that are no request of a client"]++
+						t.saw(stamp)
 						continue
 					}
 					t.Operations = append(t.Operations, Operation{at, service, op, key, ""})
+					t.part(stamp)
 				}
 			}
 		}

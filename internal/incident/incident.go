@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Formats of records.
@@ -50,6 +51,71 @@ type Timeline struct {
 	Faults     []Fault
 	// Ignored counts what is neither an operation nor a fault, by what it is.
 	Ignored map[string]int
+	// Begin and End are the first and the last of operations, faults and ends of faults; Last is the last of all records.
+	Begin, End, Last Stamp
+}
+
+// Stamp is when something was recorded, and where.
+type Stamp struct {
+	Ns   int64 // as of Operation
+	File string
+	Line int    // 0: What says where
+	What string // such as items[3]
+}
+
+func (s Stamp) String() string {
+	at := time.Duration(s.Ns).String()
+	if s.Ns > 1e17 { // a record of years is a date
+		at = time.Unix(0, s.Ns).UTC().Format(time.RFC3339Nano)
+	}
+	return place(s.File, s.Line, s.What) + " at " + at
+}
+
+func place(file string, line int, what string) string {
+	if line > 0 {
+		file = fmt.Sprintf("%s:%d", file, line)
+	}
+	if what != "" {
+		file += ": " + what
+	}
+	return file
+}
+
+// saw notes a record, and part one that is part of the incident.
+func (t *Timeline) saw(s Stamp) {
+	if t.Last.File == "" || s.Ns > t.Last.Ns {
+		t.Last = s
+	}
+}
+
+func (t *Timeline) part(s Stamp) {
+	t.saw(s)
+	if t.Begin.File == "" || s.Ns < t.Begin.Ns {
+		t.Begin = s
+	}
+	if t.End.File == "" || s.Ns > t.End.Ns {
+		t.End = s
+	}
+}
+
+// Until is the end of the incident: a fault whose end is not recorded lasts to the last record of all.
+func (t *Timeline) Until() Stamp {
+	if t.Last.Ns > t.End.Ns && slices.ContainsFunc(t.Faults, func(f Fault) bool { return f.EndNs == 0 }) {
+		return t.Last
+	}
+	return t.End
+}
+
+// longest bounds how long an incident lasts.
+const longest = 24 * time.Hour
+
+// Check returns an error if the incident lasts too long to be played, which a record of another day or of another clock makes it.
+func (t *Timeline) Check() error {
+	first, last := t.Begin, t.Until()
+	if apart := time.Duration(last.Ns - first.Ns); apart > longest {
+		return fmt.Errorf("%s and %s lie %s apart, and an incident lasts %s at most; remove the records that are none of it, or have all files count from the same moment", first, last, apart, longest)
+	}
+	return nil
 }
 
 // LineError is a line that cannot be read.
@@ -61,11 +127,7 @@ type LineError struct {
 }
 
 func (e *LineError) Error() string {
-	at := e.File
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s:%d", e.File, e.Line)
-	}
-	return fmt.Sprintf("%s: %s; %s", at, e.Text, e.Remedy)
+	return fmt.Sprintf("%s: %s; %s", place(e.File, e.Line, ""), e.Text, e.Remedy)
 }
 
 // Read reads one record. Without a format, its content shows it.
@@ -139,6 +201,11 @@ func Join(list []*Timeline) *Timeline {
 	for _, t := range list {
 		all.Operations = append(all.Operations, t.Operations...)
 		all.Faults = append(all.Faults, t.Faults...)
+		if t.Begin.File != "" {
+			all.part(t.Begin)
+			all.part(t.End)
+		}
+		all.saw(t.Last)
 		for what, n := range t.Ignored {
 			all.Ignored[what] += n
 		}

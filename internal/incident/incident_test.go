@@ -17,7 +17,9 @@ func TestFormats(t *testing.T) {
 {"time_ns": 6, "client": "a", "type": "ok", "op": "put", "key": "x"}
 {"time_ns": 7, "fault": "pause", "node": "n1", "for": "2s"}
 {"time_ns": 8, "fault": "crash", "node": "n2"}
-`, `5 a put x 1; pause n1 7..2000000007 pause; crash n2 8..0 crash; 1 results of operations and marks`},
+{"time_ns": 8, "fault": "fsync_fail", "node": "n2"}
+{"time_ns": 9, "client": "a", "type": "invoke", "op": "put", "key": 7, "input": 2}
+`, `5 a put x 1; 9 a put 7 2; pause n1 7..2000000007 pause; crash n2 8..0 crash; fsync_fail n2 8..9 fsync_fail; 1 results of operations and marks`},
 		{EDN, `{:type :invoke, :f :write, :value 3, :process 0, :time 10}
 {:type :info, :f :start-partition, :value nil, :process :nemesis, :time 11}
 {:type :ok, :f :write, :value 3, :process 0, :time 12}
@@ -38,7 +40,7 @@ func TestFormats(t *testing.T) {
 `, `1000000000 10.0.0.1 get /a?b=c ; 2000000000 10.0.0.2 put /a ; 1 requests of method OPTIONS`},
 		{OTLP, `{"resourceSpans": [{"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]}, "scopeSpans": [{"spans": [
  {"name": "GET", "kind": 3, "startTimeUnixNano": "7", "attributes": [{"key": "http.request.method", "value": {"stringValue": "GET"}}, {"key": "url.path", "value": {"stringValue": "/cart"}}]},
- {"name": "set", "kind": 3, "startTimeUnixNano": "8", "attributes": [{"key": "db.operation.name", "value": {"stringValue": "SET"}}, {"key": "db.query.parameter.key", "value": {"stringValue": "k"}}, {"key": "n", "value": {"intValue": "3"}}]},
+ {"name": "set", "kind": "SPAN_KIND_CLIENT", "startTimeUnixNano": "8", "attributes": [{"key": "db.operation.name", "value": {"stringValue": "SET"}}, {"key": "db.query.parameter.key", "value": {"stringValue": "k"}}, {"key": "n", "value": {"intValue": "3"}}]},
  {"name": "work", "kind": 1, "startTimeUnixNano": "9"}]}]}]}`, `7 shop get /cart ; 8 shop put k ; 1 spans that are no request of a client`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,21 +143,106 @@ func TestBroken(t *testing.T) {
 		{"", `{"a": 1}`, "no format is recognised"},
 		{"", "", "no format is recognised"},
 		{Records, "\n\n", "file: it has no record"},
-		{Records, "{\"type\": \"invoke\", \"op\": \"put\"}\n{\"type\": \n", "file:2: no line of JSON"},
-		{Records, "\n{\"type\": \"invoked\"}\n", "file:2: neither an operation nor a fault; write"},
+		{Records, "{\"time_ns\": 1, \"client\": \"a\", \"type\": \"invoke\", \"op\": \"put\"}\n{\"type\": \n", "file:2: no line of JSON"},
+		{Records, "\n{\"op\": \"put\"}\n", "file:2: neither an operation nor a fault; write"},
+		{Records, "\n{\"type\": \"invoked\"}\n", `file:2: broken history: type "invoked" is not one of invoke`},
+		{Records, `{"client": "a", "type": "invoke", "op": "put"}`, "file:1: an invoke without time_ns; add"},
+		{Records, `{"time_ns": 1, "client": "a", "type": "invoke", "op": "put", "kye": "k"}`, `file:1: broken history: json: unknown field "kye"`},
+		{Records, `{"time_ns": -1, "fault": "crash", "node": "n1"}`, "file:1: time_ns is -1; count"},
+		{Records, `{"fault": "crash", "node": "n1"}`, "file:1: a fault without time_ns; add"},
+		{Records, `{"time_ns": 1, "fault": "crash"}`, "file:1: a fault without node; add"},
+		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "fr": "2s"}`, `file:1: unknown field "fr"; write a fault as {"time_ns": 0,`},
+		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "node": "n2"}`, `file:1: the key "node" stands twice in an object; write`},
+		{Records, `{"time_ns": 1, "fault": "drop", "node": "n1"}`, "file:1: drop befalls packets one by one, and a fault of an incident is one event; write another kind: partition, clog,"},
+		{Records, `{"time_ns": 1, "fault": "reset", "node": "n1", "for": "2s"}`, `file:1: reset has no duration; remove "for"`},
+		{Records, `{"time_ns": 9223372036854775807, "fault": "crash", "node": "n1", "for": "2s"}`, `file:1: "2s" is no duration`},
 		{Records, `{"fault": "explosion", "node": "n1"}`, `file:1: no kind of fault is called "explosion"; docs/reference/faults.md`},
-		{Records, `{"fault": "crash", "node": "n1", "for": "-2s"}`, `file:1: "-2s" is no duration`},
-		{EDN, "{:type :invoke, :f :read, :process 0}\n{:type :ok", "file: line 2"},
+		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "for": "-2s"}`, `file:1: "-2s" is no duration`},
+		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok", "file: line 2"},
+		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok, :f :read, :process 0}", "file: line 2: :time is nil; it is a number"},
+		{EDN, "{:type :invoke, :f :read, :process 0, :time 99999999999999999999}", "file: line 1: :time is 99999999999999999999; it is a number"},
+		{EDN, "{:type :info, :f :kill, :process :nemesis, :time -1}", "file: line 1: :time is -1; it is a number"},
+		{EDN, "\n{:type :info, :f :bump, :value {\"n1\" -9e18}, :process :nemesis, :time 1}", "file:2: bump of n1 by -9000000000000000000 ms, which are more than 292 years; correct"},
 		{Kubernetes, "{\n\"items\": [\n{\"reason\": 3}]}", "file:3: json: cannot unmarshal number"},
 		{Kubernetes, `{"items": [{"reason": "Killing"}]}`, "file: items[0], Killing, has no time"},
+		{Kubernetes, `{"items": [{"reason": "Killing", "eventTime": null, "lastTimestamp": "yesterday"}]}`, `file: items[0], Killing, has the time "yesterday"; write it as 2006-01-02T15:04:05Z`},
+		{Kubernetes, `{"items": [{"reason": "Killing", "lastTimestamp": "9999-12-31T23:59:59Z"}]}`, "file: items[0], Killing, is of 9999-12-31T23:59:59Z, which is no time from 1970 to 2262; correct"},
 		{AccessLog, "1.1.1.1 - - [01/Jan/1970:00:00:01 +0000] \"GET / HTTP/1.1\" 200 1\nnonsense\n", "file:2: no line of the common or combined log format"},
 		{AccessLog, "1.1.1.1 - - [yesterday] \"GET / HTTP/1.1\" 200 1\n", `file:1: "yesterday" is no date`},
 		{OTLP, "{\"resourceSpans\": [\n]", "unexpected EOF"},
+		{AccessLog, "1.1.1.1 - - [01/Jan/9999:00:00:01 +0000] \"GET / HTTP/1.1\" 200 1\n", `file:1: "01/Jan/9999:00:00:01 +0000" is no time from 1970 to 2262`},
 		{OTLP, `{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "s"}]}]}]}`, `file: span "s" has no time`},
+		{OTLP, `{"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "s", "startTimeUnixNano": "0"}]}]}]}`, `file: span "s" has no time: startTimeUnixNano is "0"; write`},
 		{"pcap", "x", `no format "pcap"; there are records`},
 	} {
 		if _, err := Read("file", []byte(c.text), c.format); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %q: %v, want %s", c.format, c.text, err, c.want)
+		}
+	}
+}
+
+// The values of Jepsen's tests with independent keys are pairs of a key and the value proper; where one read or write has no pair, the values are whole.
+func TestKeyed(t *testing.T) {
+	const rest = `
+{:type :ok, :f :write, :value [1 5], :process 0, :time 2}
+{:type :invoke, :f :cas, :value [2 [5 6]], :process 0, :time 3}
+{:type :fail, :f :cas, :value [2 [5 6]], :process 0, :time 4}
+{:type :invoke, :f :read, :value %s, :process 1, :time 5}
+{:type :ok, :f :read, :value [1 5], :process 1, :time 6}`
+	for value, want := range map[string]string{
+		"[1 nil]": "1 0 put 1 5; 3 0 cas 2 6; 5 1 get 1 ; 3 results of operations",
+		"nil":     "1 0 put 0 [1,5]; 3 0 cas 0 [5,6]; 5 1 get 0 ; 3 results of operations",
+	} {
+		line, err := Read("file", []byte("{:type :invoke, :f :write, :value [1 5], :process 0, :time 1}"+fmt.Sprintf(rest, value)), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := summary(line); got != want {
+			t.Errorf("a read of %s\ngot  %s\nwant %s", value, got, want)
+		}
+	}
+}
+
+// An incident lasts from its first operation or fault to its last; a fault whose end is not recorded lasts to the last record of all. What lies years apart is no incident.
+func TestUntil(t *testing.T) {
+	const day = 24 * 3600_000_000_000
+	of := func(name, text string) *Timeline {
+		line, err := Read(name, []byte(text), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	const put = `{"time_ns": 5, "client": "a", "type": "invoke", "op": "put", "key": "x", "input": "1"}
+{"time_ns": 9, "client": "a", "type": "ok"}
+`
+	for name, c := range map[string]struct {
+		text string
+		want int64
+	}{
+		"results alone":          {put, 5},
+		"a fault that ends":      {put + `{"time_ns": 6, "fault": "crash", "node": "n1", "for": "1ns"}`, 7},
+		"a fault without an end": {put + `{"time_ns": 6, "fault": "crash", "node": "n1"}`, 9},
+	} {
+		all := Join([]*Timeline{of("f", c.text)})
+		if first, last := all.Begin, all.Until(); first.Ns != 5 || first.String() != "f:1 at 5ns" || last.Ns != c.want || all.Check() != nil {
+			t.Errorf("%s: %s to %s, %v", name, first, last, all.Check())
+		}
+	}
+	log := "1.1.1.1 - - [%s +0000] \"GET / HTTP/1.1\" 200 1\n"
+	years := Join([]*Timeline{of("a.log", fmt.Sprintf(log, "01/Jan/2036:00:00:00")+fmt.Sprintf(log, "01/Jan/2026:00:00:09"))})
+	if err := years.Check(); err == nil || err.Error() != "a.log:2 at 2026-01-01T00:00:09Z and a.log:1 at 2036-01-01T00:00:00Z lie 87647h59m51s apart, and an incident lasts 24h0m0s at most; "+
+		"remove the records that are none of it, or have all files count from the same moment" {
+		t.Error(err)
+	}
+	clocks := Join([]*Timeline{of("a.log", fmt.Sprintf(log, "01/Jan/2026:00:00:09")), of("b", put)})
+	if err := clocks.Check(); err == nil || !strings.HasPrefix(err.Error(), "b:1 at 5ns and a.log:1 at 2026-01-01T00:00:09Z lie ") {
+		t.Error(err)
+	}
+	for end, good := range map[int64]bool{4 + day: true, 5 + day: false} {
+		text := put + fmt.Sprintf(`{"time_ns": %d, "fault": "reset", "node": "n1"}`, end)
+		if err := Join([]*Timeline{of("f", text)}).Check(); (err == nil) != good {
+			t.Errorf("%d: %v", end, err)
 		}
 	}
 }

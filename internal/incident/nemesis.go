@@ -2,6 +2,7 @@ package incident
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -15,31 +16,34 @@ import (
 // one of them is read, too.
 type nemesis struct {
 	timeline *Timeline
+	file     string
 	began    *formats.NemesisEvent
 }
 
-func (n *nemesis) event(e formats.NemesisEvent) {
+func (n *nemesis) event(e formats.NemesisEvent) error {
+	began := n.began
 	switch {
-	case n.began == nil:
+	case began == nil:
 		n.began = &e
-	case n.began.F == e.F:
+	case began.F == e.F:
 		n.began = nil
-		n.did(e)
+		return n.did(e)
 	default:
-		n.did(*n.began)
 		n.began = &e
+		return n.did(*began)
 	}
+	return nil
 }
 
-func (n *nemesis) end() {
-	if n.began != nil {
-		n.did(*n.began)
-		n.began = nil
+func (n *nemesis) end() error {
+	if n.began == nil {
+		return nil
 	}
+	return n.did(*n.began)
 }
 
 // did reads one call. Tests name their nemeses, as in :kill-node and :stop-partition-halves, so it looks for words of the name and at the form of the value.
-func (n *nemesis) did(e formats.NemesisEvent) {
+func (n *nemesis) did(e formats.NemesisEvent) error {
 	words := strings.FieldsFunc(strings.ToLower(e.F), func(c rune) bool { return c == '-' || c == '_' })
 	is := func(any ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(any, w) })
@@ -52,6 +56,9 @@ func (n *nemesis) did(e formats.NemesisEvent) {
 	case is("bump"):
 		for _, server := range slices.Sorted(maps.Keys(nodes)) {
 			if ms, ok := nodes[server].(float64); ok {
+				if math.Abs(ms) >= math.MaxInt64/1e6 {
+					return &LineError{n.file, e.Line, fmt.Sprintf("%s of %s by %.0f ms, which are more than 292 years", e.F, server, ms), "correct or remove it"}
+				}
 				n.timeline.end(server, e.TimeNs, "clock_skew")
 				n.begin(e, Fault{Kind: "clock_skew", Server: server, AmountNs: int64(math.Abs(ms) * 1e6)})
 				known = true
@@ -73,9 +80,14 @@ func (n *nemesis) did(e formats.NemesisEvent) {
 	case is("resume", "start", "restart", "stop") && len(nodes) > 0:
 		known = n.endAll(e.TimeNs, nodes, "pause", "crash")
 	}
-	if !known {
-		n.timeline.Ignored["calls "+e.F+" of the nemesis"]++
+	at := Stamp{Ns: e.TimeNs, File: n.file, Line: e.Line}
+	if known {
+		n.timeline.part(at)
+		return nil
 	}
+	n.timeline.Ignored["calls "+e.F+" of the nemesis"]++
+	n.timeline.saw(at)
+	return nil
 }
 
 func (n *nemesis) begin(e formats.NemesisEvent, f Fault) {

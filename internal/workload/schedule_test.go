@@ -1,8 +1,11 @@
 package workload
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -27,5 +30,27 @@ func TestSchedule(t *testing.T) {
 		if _, err := of("http", list...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// A workload lasts as long as its duration says, though its last operation has returned.
+func TestScheduleLasts(t *testing.T) {
+	const lasts = 200 * time.Millisecond
+	s, err := newSettings(&world.Workload{Name: "w", Driver: "http", DurationNs: lasts.Nanoseconds(), Targets: []string{refusing(t)}, Schedule: []world.Scheduled{{Op: "get", Key: "k"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "report")
+	if err := os.WriteFile(name, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	report, err := openReport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer report.close()
+	start := time.Now()
+	if counts, err := s.run(1, report); err != nil || counts.fail != 1 || time.Since(start) < lasts {
+		t.Errorf("%+v, %v within %s", counts, err, time.Since(start))
 	}
 }

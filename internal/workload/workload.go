@@ -319,6 +319,9 @@ func (s *settings) run(seed uint64, report *reporter) (counts, error) {
 		})
 	}
 	all.Wait()
+	if len(s.schedule) > 0 {
+		time.Sleep(s.duration - time.Since(start)) // faults may come after the last operation
+	}
 	var sum counts
 	var err error
 	for i := range clients {

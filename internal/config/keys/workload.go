@@ -35,7 +35,7 @@ var WorkloadKeys = of(
 		field{Name: "template", Shape: aText, Says: "composer: a test template, or a folder of templates of which each tape picks one. A folder of the project is mounted in the node at /opt/antithesis/test/v1. An absolute path is one of the node.", Default: "/opt/antithesis/test/v1"},
 		field{Name: "qps", Shape: aNumber, Says: "Operations per second of virtual time, for all clients together. 0: each client sends its next operation after each reply.", Default: "0"},
 		field{Name: "operations_per_second", SpellingOf: "qps", Equal: true, Shape: aNumber},
-		field{Name: "duration", Shape: aPositive, Says: "Duration of the workload.", Default: "half of max_time, less if faults.settle needs the time"},
+		field{Name: "duration", Shape: aPositive, Says: "Duration of the workload. With `schedule`, the least duration.", Default: "half of max_time, less if faults.settle needs the time; with `schedule`, up to a second after the last operation"},
 		field{Name: "duration_seconds", SpellingOf: "duration", Equal: true, Shape: shape{Kind: schema.Seconds, Min: 1}},
 		field{Name: "clients", Shape: shape{Kind: schema.Whole, Min: 1, Max: 10_000}, Says: "Number of clients, each with one operation in flight. composer: maximum number of parallel drivers; each tape picks a number up to this.", Default: "4"},
 		field{Name: "max_operations", Shape: wholeFrom(1), Says: "Maximum number of operations.", Default: "no limit"},

@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// scheduleTailNs is how long a workload lasts after its last scheduled operation.
+// scheduleTailNs is how long a workload lasts at least after its last scheduled operation.
 const scheduleTailNs = 1_000_000_000
 
 // schedule reads the file of a workload's operations, one a line.
@@ -18,7 +18,7 @@ func schedule(l *load.State, c *source.Node, w *world.Workload, key string) {
 	if n == nil || n.Bad {
 		return
 	}
-	for _, name := range []string{"qps", "clients", "max_operations", "operations", "dictionary", "duration"} {
+	for _, name := range []string{"qps", "clients", "max_operations", "operations", "dictionary"} {
 		if e := c.Entry(name); e != nil {
 			l.Fail(e.Key.Position, "remove it", "%s.%s has no effect with a schedule", key, e.Key.Text)
 		}
