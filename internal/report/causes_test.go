@@ -54,6 +54,31 @@ func TestTheCauseIsInTheStory(t *testing.T) {
 	}
 }
 
+// Jumps of clocks last until the end of chaos. They must not displace what happened nearer to the violation.
+func TestLastingFaultsDisplaceNoNearerOnes(t *testing.T) {
+	s := lostLongAgo()
+	s.Outcome.Ledger.Injections = nil
+	for i := range int64(2 * StoryInjections) {
+		s.Outcome.Ledger.Injections = append(s.Outcome.Ledger.Injections, fault.Injection{Kind: fault.ClockJump, Target: "n1", StartNs: i * 1e8, EndNs: 49e9, Observed: 700})
+	}
+	s.Outcome.Ledger.Injections = append(s.Outcome.Ledger.Injections, fault.Injection{Kind: fault.PowerLoss, Target: "n2", StartNs: 20e9, EndNs: 21e9, Observed: 720},
+		fault.Injection{Kind: fault.ClockJump, Target: "n2", StartNs: 24e9, EndNs: 49e9, Observed: 730}, fault.Injection{Kind: fault.PowerLoss, Target: "n1", StartNs: 26e9, EndNs: 27e9, Observed: 740})
+	var b strings.Builder
+	if err := Story(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"power_loss n2 begins", "power_loss n2 ends", "clock_jump n2 begins", "(left out: 22 faults further from the violation)"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, b.String())
+		}
+	}
+	for _, not := range []string{"power_loss n1", "clock_jump n2 ends"} {
+		if strings.Contains(b.String(), not) {
+			t.Errorf("%q is in\n%s", not, b.String())
+		}
+	}
+}
+
 // crashed is the end of a program by a signal.
 func crashed() StoryOf {
 	frame := func(f, file string, line int) engine.Frame {

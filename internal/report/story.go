@@ -193,6 +193,9 @@ func timeline(b *strings.Builder, s *StoryOf) {
 	entries = slices.Insert(entries, len(early)+len(before), entry{at, fmt.Sprintf("%-10s %s", "=======>", s.Verdict.Property+" is violated")})
 	for _, f := range injections {
 		entries = append(entries, entry{f.StartNs, fmt.Sprintf("%-10s %s %s begins%s", "fault", f.Kind, f.Target, seen(f))})
+		if fault.Known(f.Kind) && fault.Of(f.Kind).UntilEnd {
+			continue
+		}
 		entries = append(entries, entry{f.EndNs, fmt.Sprintf("%-10s %s %s ends", "fault", f.Kind, f.Target)})
 	}
 	slices.SortStableFunc(entries, func(x, y entry) int {
@@ -209,7 +212,7 @@ func timeline(b *strings.Builder, s *StoryOf) {
 		fmt.Fprintf(b, "  (%d lines of the last %s before the violation are left out)\n", skipped, duration(StoryLogNs))
 	}
 	if farther > 0 {
-		fmt.Fprintf(b, "  (%s further away left out)\n", isAre(farther, "fault"))
+		fmt.Fprintf(b, "  (left out: %s further from the violation)\n", Count(farther, "fault"))
 	}
 	for i, e := range entries {
 		if i > 0 && e.atNs-entries[i-1].atNs >= StoryLogNs {
@@ -219,16 +222,9 @@ func timeline(b *strings.Builder, s *StoryOf) {
 	}
 }
 
-// isAre writes a number of things that are left out.
-func isAre(n int, word string) string {
-	if n == 1 {
-		return "1 " + word + " is"
-	}
-	return Count(n, word) + " are"
-}
-
 // causes are the faults that may have led to a violation: all, if there are no more than limit, or else the nearest ones, those first that
-// a program has seen. Those that began after it are none.
+// a program has seen. Those that began after it are none. A fault that lasts until the end of chaos, such as a jump of a clock, is as near as its begin: it
+// did what it does then.
 func causes(o *check.Judged, atNs int64, limit int) (list []fault.Injection, left int) {
 	keep := nearest[fault.Injection]{limit: limit}
 	for i, f := range o.Ledger.Injections {
@@ -236,6 +232,9 @@ func causes(o *check.Judged, atNs int64, limit int) (list []fault.Injection, lef
 			continue
 		}
 		distance := max(atNs-f.EndNs, 0)
+		if fault.Known(f.Kind) && fault.Of(f.Kind).UntilEnd {
+			distance = atNs - f.StartNs
+		}
 		if f.Observed == 0 {
 			distance += 1 << 61
 		}
