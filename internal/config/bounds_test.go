@@ -49,6 +49,27 @@ func TestWrongBounds(t *testing.T) {
 	wrongNode(t, "oom_score_adj: 1001", "from -1000 to 1000")
 }
 
+// A rate of 0 in a rule is a mistake, but where it turns off what a preset has.
+func TestRulesOfRateZero(t *testing.T) {
+	for text, want := range map[string]bool{
+		"rules: [crash on n1 rate 0]":                                true,
+		"rules: [{kind: crash, rate: 0}]":                            true,
+		"rules: [power_loss between rename and fsync rate 0]":        true,
+		"rules: [crash on n1 rate 0.1, crash on n1 when time_s > 5]": false,
+		"{preset: moderate, rules: [crash rate 0]}":                  false,
+		"{preset: moderate, rules: [power_loss rate 0]}":             true,
+		"{process: {crash_probability: 0}}":                          false,
+	} {
+		if text[0] != '{' {
+			text = "{" + text + "}"
+		}
+		r := loaded(t, Options{Path: filepath.Join(project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nfaults: "+text+"\n"), "bloodhound.yaml")})
+		if got := noted(r, "its rate is 0, so it never injects"); got != want {
+			t.Errorf("%s: noted is %t; %v", text, got, r.Notes)
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
 	dir := project(t, `bloodhound.yaml
 nodes:

@@ -38,6 +38,9 @@ func writtenRules(l *load.State, n *source.Node, roles []string) []world.FaultRu
 		if r.Most == 0 {
 			amount(l, nil, "", &r)
 		}
+		if r.RatePPM == 0 && !slices.ContainsFunc(presets[l.Spec.Faults.Mode], func(p world.FaultRule) bool { return p.Kind == r.Kind }) {
+			l.Idle(item.Position, key, "its rate is 0, so it never injects; write a higher rate, or remove the rule")
+		}
 		rules = append(rules, r)
 	}
 	return rules
