@@ -159,7 +159,11 @@ func (t *Totals) Status(spec *world.Spec) Status {
 // that the Spec requires, must have been observed by a program under test. Kinds that a preset added give a notice.
 func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
-		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.require_observed requires it)")
+		why := "faults that are asked for by name must take effect"
+		if slices.ContainsFunc(spec.Faults.Require, func(kind string) bool { return strings.HasPrefix(reason, kind+" ") }) {
+			why = "faults.require_observed requires it"
+		}
+		s.Unknown = append(s.Unknown, "fault "+reason+" ("+why+")")
 	}
 	missed, remedy := check.Missed(spec, &t.Evidence)
 	for _, kind := range missed {

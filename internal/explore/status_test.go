@@ -55,7 +55,11 @@ func TestWhatProvesNothing(t *testing.T) {
 			out.Ledger.Injections = []fault.Injection{injection(fault.Crash, 0), injection(fault.Pause, 5*second)}
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
 		}, "fault crash was never injected between the first operation and the last", false},
-		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 }, "fault crash was planned 2 times, delivered 2 times and never observed", false},
+		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 }, "makes an operation of a driver fail and the node runs again (faults that are asked for by name must take effect)", false},
+		{"a fault that nobody observed and that is required", func(spec *world.Spec, out *check.Judged) {
+			spec.Faults.Require = []string{"crash"}
+			out.Ledger.Entries[0].Observed = 0
+		}, "makes an operation of a driver fail and the node runs again (faults.require_observed requires it)", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := &world.Spec{MaxTimeNs: 60 * second, Workloads: []world.Workload{{Name: "load", Driver: "command"}},

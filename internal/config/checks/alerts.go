@@ -114,7 +114,10 @@ func judgedAlerts(l *load.State, n *source.Node, c *world.Check, key string) {
 			}
 		}
 	}
-	if judged == 0 {
+	switch {
+	case len(names) == 0:
+		l.Fail(n.Get("rules").Position, "add a rule with `alert:`, or name another file", "%s.rules: there is no alert in the rules", key)
+	case judged == 0:
 		l.Fail(n.Position, "correct `alerts`, `ignore` or `labels`", "%s: none of the %d alerts of the rules is judged", key, len(names))
 	}
 	longest, name := prometheus.LongestFor(rules)
