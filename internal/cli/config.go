@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -115,6 +116,13 @@ func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
 	r, err := read(o)
 	if err != nil {
 		return err
+	}
+	if eng, err := engineFor(r.Spec); err == nil { // a machine without the engine can read configurations for others
+		if v, ok := eng.(engine.RuleValidator); ok {
+			if mistakes := v.ValidateRules(r.Spec); len(mistakes) > 0 {
+				return r.Locate(mistakes)
+			}
+		}
 	}
 	for i := range r.Spec.Nodes {
 		for k := range r.Spec.Nodes[i].Volumes {

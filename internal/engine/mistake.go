@@ -60,6 +60,11 @@ type Validator interface {
 	Validate(spec *world.Spec, o Options) error
 }
 
+// RuleValidator is an Engine that finds rules of faults which can never inject, by the Spec alone.
+type RuleValidator interface {
+	ValidateRules(spec *world.Spec) Mistakes
+}
+
 // Unscheduled are the settings of threads and CPUs in a Spec, which an engine that leaves both to a real kernel does not have. name is
 // that of the engine.
 func Unscheduled(spec *world.Spec, name string) (all Mistakes) {

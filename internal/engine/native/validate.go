@@ -26,7 +26,7 @@ import (
 
 // Validate lays out each node of a Spec and looks in its tree for the programs, folders and users that the Spec names.
 // Nothing runs.
-func (*Engine) Validate(spec *world.Spec, o engine.Options) error {
+func (e *Engine) Validate(spec *world.Spec, o engine.Options) error {
 	var all engine.Mistakes
 	for i := range spec.Nodes {
 		x := &inspection{World: &World{spec: spec, options: o, real: &host.Checkpoint{Tracer: &host.Tracer{}}}, n: &spec.Nodes[i]}
@@ -40,13 +40,18 @@ func (*Engine) Validate(spec *world.Spec, o engine.Options) error {
 		}
 		all = append(all, x.mistakes...)
 	}
-	for i := range spec.Faults.Rules {
-		all = append(all, atCalls(&spec.Faults.Rules[i])...)
-	}
-	if len(all) > 0 {
+	if all = append(all, e.ValidateRules(spec)...); len(all) > 0 {
 		return all
 	}
 	return nil
+}
+
+// ValidateRules finds the rules of faults that name system calls at which a world never injects.
+func (*Engine) ValidateRules(spec *world.Spec) (all engine.Mistakes) {
+	for i := range spec.Faults.Rules {
+		all = append(all, atCalls(&spec.Faults.Rules[i])...)
+	}
+	return all
 }
 
 // atCalls finds the system calls at which a rule can never inject.
