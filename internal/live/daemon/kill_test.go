@@ -52,6 +52,10 @@ func unharmed(t *testing.T, l *live, how string, blocked string) {
 		t.Error(got)
 	}
 	s, err := status(l.cmd.Process.Pid)
+	for tries := 0; err == nil && s["SigBlk"] != blocked && tries < 1000; tries++ { // while the daemon's handler runs, its signal is blocked
+		time.Sleep(time.Millisecond)
+		s, err = status(l.cmd.Process.Pid)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
