@@ -108,6 +108,7 @@ var mutators = []mutator{
 	{kind: "duration", weight: 8, apply: duration},
 	{kind: "shape", weight: 6, apply: shape},
 	{kind: "swap", weight: 5, apply: swap},
+	{kind: "sequence", weight: 10, apply: sequence},
 	{kind: "preempt", weight: 5, apply: preempt},
 	{kind: "packets", weight: 5, apply: packets},
 	{kind: "reseed", weight: 8, apply: reseed},
