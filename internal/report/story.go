@@ -193,7 +193,7 @@ func timeline(b *strings.Builder, s *StoryOf) {
 	entries = slices.Insert(entries, len(early)+len(before), entry{at, fmt.Sprintf("%-10s %s", "=======>", s.Verdict.Property+" is violated")})
 	for _, f := range injections {
 		entries = append(entries, entry{f.StartNs, fmt.Sprintf("%-10s %s %s begins%s", "fault", f.Kind, f.Target, seen(f))})
-		if fault.Known(f.Kind) && fault.Of(f.Kind).UntilEnd {
+		if untilEnd(f) {
 			continue
 		}
 		entries = append(entries, entry{f.EndNs, fmt.Sprintf("%-10s %s %s ends", "fault", f.Kind, f.Target)})
@@ -222,6 +222,9 @@ func timeline(b *strings.Builder, s *StoryOf) {
 	}
 }
 
+// untilEnd reports whether a fault lasts until the end of chaos.
+func untilEnd(f fault.Injection) bool { return fault.Known(f.Kind) && fault.Of(f.Kind).UntilEnd }
+
 // causes are the faults that may have led to a violation: all, if there are no more than limit, or else the nearest ones, those first that
 // a program has seen. Those that began after it are none. A fault that lasts until the end of chaos, such as a jump of a clock, is as near as its begin: it
 // did what it does then.
@@ -232,7 +235,7 @@ func causes(o *check.Judged, atNs int64, limit int) (list []fault.Injection, lef
 			continue
 		}
 		distance := max(atNs-f.EndNs, 0)
-		if fault.Known(f.Kind) && fault.Of(f.Kind).UntilEnd {
+		if untilEnd(f) {
 			distance = atNs - f.StartNs
 		}
 		if f.Observed == 0 {

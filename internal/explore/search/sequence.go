@@ -22,9 +22,10 @@ func sequence(m *draft, _ *Entry) bool {
 	of := func(kind fault.Kind) func(*dimension) bool {
 		return func(g *dimension) bool { return g.rule > 0 && g.kind == kind }
 	}
+	has := func(ok func(*dimension) bool) bool { return len(m.fitting(ok)) > 0 }
 	var list [][2]fault.Kind
 	for _, s := range sequences {
-		if m.has(of(s[0])) && m.has(of(s[1])) {
+		if has(of(s[0])) && has(of(s[1])) {
 			list = append(list, s)
 		}
 	}
@@ -34,7 +35,7 @@ func sequence(m *draft, _ *Entry) bool {
 	s := list[m.dice.below(len(list))]
 	first := m.pick(m.dice, of(s[0]))
 	second := m.pick(m.dice, of(s[1]))
-	if same := func(g *dimension) bool { return of(s[1])(g) && touches(g.stream, first.stream) }; m.has(same) && m.dice.chance(70) {
+	if same := func(g *dimension) bool { return of(s[1])(g) && touches(g.stream, first.stream) }; has(same) && m.dice.chance(70) {
 		second = m.pick(m.dice, same)
 	}
 	i, v := uint64(m.dice.below(int(first.end))), m.value(first)
@@ -52,16 +53,6 @@ func (m *draft) soonAfter(g *dimension, i, v uint64, o *dimension) uint64 {
 		i += m.span(g, v)
 	}
 	return min(i+uint64(m.dice.below(nearSteps)), o.end-1)
-}
-
-// has reports whether pick finds a dimension.
-func (t *space) has(ok func(*dimension) bool) bool {
-	for i := range t.dimensions {
-		if g := &t.dimensions[i]; g.n > 1 && g.end > 0 && ok(g) {
-			return true
-		}
-	}
-	return false
 }
 
 // touches reports whether the targets of two streams, nodes or links, have a node in common.

@@ -90,14 +90,19 @@ const blocks = "switch/*/*/*"
 // maskOf is the stream that turns a kind off.
 func maskOf(k fault.Kind) string { return "fault/swarm/" + string(k) }
 
-// pick chooses a dimension that satisfies a condition, each equally likely, or nil.
-func (t *space) pick(d *dice, ok func(*dimension) bool) *dimension {
-	var fit []int
+// fitting are the places of the dimensions that satisfy a condition and have something to choose.
+func (t *space) fitting(ok func(*dimension) bool) (fit []int) {
 	for i := range t.dimensions {
-		if t.dimensions[i].n > 1 && t.dimensions[i].end > 0 && ok(&t.dimensions[i]) {
+		if g := &t.dimensions[i]; g.n > 1 && g.end > 0 && ok(g) {
 			fit = append(fit, i)
 		}
 	}
+	return fit
+}
+
+// pick chooses a dimension that satisfies a condition, each equally likely, or nil.
+func (t *space) pick(d *dice, ok func(*dimension) bool) *dimension {
+	fit := t.fitting(ok)
 	if len(fit) == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package propose
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -40,7 +41,7 @@ func ReadLogs(names, texts []string) *Logs {
 		base := filepath.Base(names[i])
 		l.node(names[i], strings.TrimSuffix(base, filepath.Ext(base)), lines, len(texts))
 	}
-	slices.SortStableFunc(l.Events, func(a, b model.Event) int { return int(min(1, max(-1, a.TimeNs-b.TimeNs))) })
+	slices.SortStableFunc(l.Events, func(a, b model.Event) int { return cmp.Compare(a.TimeNs, b.TimeNs) })
 	for i := range l.Events {
 		l.Events[i].Number = uint64(i + 1)
 	}
