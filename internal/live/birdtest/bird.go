@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -263,6 +264,15 @@ func (n *Neighbour) Update(t testing.TB, withdrawn, announced []netip.Prefix, be
 		t.Fatal(err)
 	}
 	return m
+}
+
+// times are when routes changed, which BIRD computes anew from two clocks, so that their last digit may differ.
+var times = regexp.MustCompile(`\d\d:\d\d:\d\d\.\d\d\d`)
+
+// Table is what BIRD itself prints of all its routes, without the times.
+func (b *BIRD) Table(t testing.TB) string {
+	t.Helper()
+	return times.ReplaceAllString(b.Ask(t, "show route all"), "")
 }
 
 // Ask asks BIRD itself over its control socket.

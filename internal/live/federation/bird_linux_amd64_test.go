@@ -33,7 +33,7 @@ func TestBIRDAmongOthers(t *testing.T) {
 	known := netip.MustParsePrefix("192.0.2.0/24")
 	c.Send(t, c.Update(t, nil, []netip.Prefix{known}, asD))
 	a.Await(known)
-	before := bird.Ask(t, "show route all")
+	before := bird.Table(t)
 	list := map[string]*model{
 		"a":        {asn: asB, imports: anything("bird", "customer"), table: []held{learnt("bird", "192.0.2.0/24", birdtest.AS, asC, asD)}},
 		"c":        {asn: asC, imports: anything("bird"), table: []held{own("198.51.102.0/24"), learnt("d", "192.0.2.0/24", asD)}, prefer: map[string]int{"bird": 1}},
@@ -90,7 +90,7 @@ reset at bird by c > bird, for 0 bits of other domains
 	if o.Size() != 11 {
 		t.Errorf("%d origins", o.Size())
 	}
-	if after := bird.Ask(t, "show route all"); after != before {
+	if after := bird.Table(t); after != before {
 		t.Error("BIRD's table has changed")
 	}
 	// BIRD has lost its session with c.

@@ -114,7 +114,7 @@ func (n *network) heard(r *Reaction, prefix string) string {
 // What a copy's table did with a list of messages shows in what it sends to the other neighbours, and in its answer to show route.
 func TestReactionsOfBIRD(t *testing.T) {
 	n := start(t)
-	before, received := n.Ask(t, "show route all"), n.peer.Received()+n.upstream.Received()
+	before, received := n.Table(t), n.peer.Received()+n.upstream.Received()
 	for range 2 { // each copy begins at the checkpoint
 		r := n.router(t)
 		for _, step := range []struct {
@@ -147,7 +147,7 @@ func TestReactionsOfBIRD(t *testing.T) {
 			}
 		}
 	}
-	if after := n.Ask(t, "show route all"); after != before {
+	if after := n.Table(t); after != before {
 		t.Error("BIRD's table has changed")
 	}
 	if got := n.peer.Received() + n.upstream.Received(); got != received {
