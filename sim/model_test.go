@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,12 +19,15 @@ import (
 // counting loads a specification of a counter that goes up to a limit.
 func counting(t *testing.T) *inproc.Specification {
 	t.Helper()
+	return loaded(t, "Counter", "EXTENDS Naturals\nCONSTANT Limit\nVARIABLE n\nInit == n = 0\nUp == n < Limit /\\ n' = n + 1\nBy(k) == n' = n + k\nTotal == n\nNext == Up", "INIT Init\nNEXT Next\nCONSTANT Limit = 40\n")
+}
+
+// loaded writes a module and its configuration, and loads them.
+func loaded(t *testing.T, name, module, configuration string) *inproc.Specification {
+	t.Helper()
 	dir := t.TempDir()
-	spec, config := filepath.Join(dir, "Counter.tla"), filepath.Join(dir, "Counter.cfg")
-	for file, text := range map[string]string{
-		spec:   "---- MODULE Counter ----\nEXTENDS Naturals\nCONSTANT Limit\nVARIABLE n\nInit == n = 0\nUp == n < Limit /\\ n' = n + 1\nBy(k) == n' = n + k\nTotal == n\nNext == Up\n====\n",
-		config: "INIT Init\nNEXT Next\nCONSTANT Limit = 40\n",
-	} {
+	spec, config := filepath.Join(dir, name+".tla"), filepath.Join(dir, name+".cfg")
+	for file, text := range map[string]string{spec: "---- MODULE " + name + " ----\n" + module + "\n====\n", config: configuration} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -233,6 +237,41 @@ func TestMistakesInWhatModelsAreTold(t *testing.T) {
 		r := run(t, Campaign{Runs: 20, Seed: 4}, world(false, c.tell))
 		if r.ExitCode != c.code || !strings.Contains(r.text.String(), c.says) {
 			t.Errorf("%s: exit code %d, and not %d with %q\n%s", name, r.ExitCode, c.code, c.says, r.text.String())
+		}
+	}
+}
+
+// A search that is guided by guards comes closer, run by run, to a step that random tapes do not reach.
+func TestGuardsGuide(t *testing.T) {
+	m := loaded(t, "Doors", "EXTENDS Naturals\nVARIABLE open\nInit == open = 0\nOpen == open < 60 /\\ open' = open + 1\nShut == open' = 0\nPass == open = 60 /\\ open' = open\nNext == Open \\/ Shut \\/ Pass", "INIT Init\nNEXT Next\n")
+	doors := func(w *inproc.World) {
+		f := w.Guide(m)
+		w.Process("thief", func(p *inproc.Process) {
+			for open := 0; p.Turn(); {
+				switch {
+				case open == 60:
+				case p.Choose(4) == 0:
+					f.Step("Shut")
+					open = 0
+				default:
+					f.Step("Open")
+					open++
+				}
+			}
+		})
+		w.Set(inproc.Settings{Schedule: &inproc.Schedule{Steps: 100}, Settle: -1})
+	}
+	distance := func(strategy string, seed uint64) float64 {
+		near := run(t, Campaign{Runs: 2000, Seed: seed, Strategy: strategy}, doors).Totals.Search.Near
+		i := slices.IndexFunc(near, func(n coverage.Nearness) bool { return n.Name == "guide: Pass possible" })
+		if i < 0 {
+			t.Fatalf("%s, seed %d: the distances are %v", strategy, seed, near)
+		}
+		return near[i].Distance
+	}
+	for seed := range uint64(4) {
+		if with, without := distance("coverage-guided:guard", seed+1), distance("coverage-guided:guard+unguided", seed+1); with >= without {
+			t.Errorf("seed %d: the distance is %v, and %v without the guide", seed+1, with, without)
 		}
 	}
 }

@@ -45,37 +45,36 @@ func mapperOf(m *world.Mapping) (*model.Mapper, error) {
 	return c, nil
 }
 
-// followed follows a run in the specification of a mapping.
-func followed(spec *world.Spec, m *world.Mapping, out *engine.Outcome) (*model.Followed, error) {
+// followed follows a run in the specification of a mapping, and measures how close it came to what that has if it is asked for.
+func followed(spec *world.Spec, m *world.Mapping, out *engine.Outcome, measure bool) (*model.Followed, error) {
 	c, err := mapperOf(m)
 	if err != nil {
 		return nil, fmt.Errorf("the model cannot be loaded: %w", err)
 	}
-	f, err := c.Follow(Happened(spec, out, c.Wants))
+	f, err := c.Follow(Happened(spec, out, c.Wants), measure)
 	if err != nil {
 		return nil, fmt.Errorf("the run cannot be followed in the model: %w", err)
 	}
 	return f, nil
 }
 
-// modelled is what a run reached in the specifications of its properties: states, steps between them, and guards.
-func modelled(spec *world.Spec, out *engine.Outcome) []coverage.Feature {
-	var list []coverage.Feature
+// modelled is what a run reached in the specifications of its properties: states, steps between them, and guards; and how close it came to what they have besides.
+func modelled(spec *world.Spec, out *engine.Outcome, measure bool) (reached []coverage.Feature, near []coverage.Nearness) {
 	for i := range spec.Properties {
 		if p := &spec.Properties[i]; p.Check.Type == world.Conformance {
-			if f, err := followed(spec, p.Check.Mapping, out); err == nil { // else its verdict returns why
-				list = append(list, f.Reached...)
+			if f, err := followed(spec, p.Check.Mapping, out, measure); err == nil { // else its verdict returns why
+				reached, near = append(reached, f.Reached...), append(near, coverage.Within(p.Name, f.Near)...)
 			}
 		}
 	}
-	return list
+	return reached, near
 }
 
-// guided follows a run in the model that only guides the search: what became of it there, and what it reached.
-func guided(spec *world.Spec, out *engine.Outcome) (*engine.Guided, []coverage.Feature) {
-	f, err := followed(spec, spec.Guide, out)
+// guided follows a run in the model that only guides the search: what became of it there, and what it reached or came close to.
+func guided(spec *world.Spec, out *engine.Outcome, measure bool) (*engine.Guided, *model.Followed) {
+	f, err := followed(spec, spec.Guide, out, measure)
 	if err != nil {
-		return &engine.Guided{Failed: err.Error(), Tally: &coverage.Tally{Rules: make([]int, len(spec.Guide.Rules))}}, nil
+		return &engine.Guided{Failed: err.Error(), Tally: &coverage.Tally{Rules: make([]int, len(spec.Guide.Rules))}}, &model.Followed{}
 	}
 	g := &engine.Guided{Mapped: f.Tally.Mapped, Tally: &f.Tally}
 	switch {
@@ -86,7 +85,7 @@ func guided(spec *world.Spec, out *engine.Outcome) (*engine.Guided, []coverage.F
 	default:
 		g.Left = f.Err.Error()
 	}
-	return g, f.Reached
+	return g, f
 }
 
 // whereLeft is the event at which a run left a model, and the rule that mapped it.
@@ -100,7 +99,7 @@ func whereLeft(m *world.Mapping, f *model.Followed) []string {
 
 // conforms judges that a run is one of a specification.
 func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
-	f, err := followed(spec, p.Check.Mapping, out)
+	f, err := followed(spec, p.Check.Mapping, out, false)
 	if err != nil {
 		return unknown(p, "%v", err)
 	}

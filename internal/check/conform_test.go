@@ -179,6 +179,34 @@ func TestGuide(t *testing.T) {
 	}
 }
 
+// A search learns how close a run came to what the model has besides: here two votes of three are there for a commit, and nobody has learnt of one.
+func TestNearInModels(t *testing.T) {
+	out := logged("1 p1 prepared", "2 coordinator vote p1 makes 1", "3 p2 prepared", "4 coordinator vote p2 makes 2")
+	s := commitWorld()
+	s.Guide = s.Properties[0].Check.Mapping
+	j := &Judged{Outcome: *out}
+	j.Judge(s, true)
+	near := map[string]coverage.Nearness{}
+	for _, n := range j.Near {
+		near[n.Name] = n
+	}
+	for _, of := range []string{"guide", "conforms"} {
+		if n := near[of+": Decide possible"]; n.Distance != 0 || n.Domain != coverage.ModelGoal || n.Says != "it was" {
+			t.Errorf("%+v", n)
+		}
+		if n := near[of+": Learn possible"]; n.Distance <= 0 || n.Distance >= 1 || n.Says != "decision = what was false" {
+			t.Errorf("%+v", n)
+		}
+		if n := near[of+": Agreed false"]; n.Distance <= 0 || n.Distance >= 1 {
+			t.Errorf("%+v", n)
+		}
+	}
+	j = &Judged{Outcome: *out}
+	if j.Judge(s, true, coverage.ModelGoal); len(j.Near) > 0 {
+		t.Errorf("measured though nothing learns of it: %v", j.Near)
+	}
+}
+
 // The order of events has neither their times nor what varies in lines.
 func TestOrdered(t *testing.T) {
 	s := commitWorld()
@@ -212,7 +240,8 @@ func TestModelled(t *testing.T) {
 	s := commitWorld()
 	count := func() map[coverage.Domain]int {
 		counts := map[coverage.Domain]int{}
-		for _, f := range modelled(s, out) {
+		reached, _ := modelled(s, out, false)
+		for _, f := range reached {
 			counts[f.Domain]++
 		}
 		return counts

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -13,26 +14,32 @@ type Judged struct {
 	engine.Outcome
 	engine.Models
 	Verdicts []Verdict `json:"verdicts,omitempty"`
-	// Near is how close the run came to violating its properties.
+	// Near is how close the run came to violating its properties, and to what the models that follow it have besides.
 	Near []coverage.Nearness `json:"near,omitempty"`
 }
 
 // Judge adds the verdicts, and, if a search asks for it, what guides the search, but for domains that it does not watch.
 func (j *Judged) Judge(spec *world.Spec, behaviour bool, unwatched ...coverage.Domain) {
 	j.Verdicts = j.judge(spec)
+	measure := behaviour && !slices.Contains(unwatched, coverage.ModelGoal)
 	var more []coverage.Feature
+	var near []coverage.Nearness
 	if spec.Guide != nil {
-		j.Guide, more = guided(spec, &j.Outcome)
+		var f *model.Followed
+		j.Guide, f = guided(spec, &j.Outcome, measure)
+		more, near = f.Reached, coverage.Within("guide", f.Near)
 	}
-	if behaviour {
-		j.Near = Near(spec, &j.Outcome, j.Verdicts)
-		if spec.Engine != world.InProcess && !slices.Contains(unwatched, coverage.Trace) { // that engine knows the order itself
-			more = append(more, ordered(spec, &j.Outcome))
-		}
-		if more = append(more, modelled(spec, &j.Outcome)...); len(more) > 0 {
-			j.Reached = coverage.Sort(append(j.Reached, more...))
-		}
+	if !behaviour {
+		return
 	}
+	if spec.Engine != world.InProcess && !slices.Contains(unwatched, coverage.Trace) { // that engine knows the order itself
+		more = append(more, ordered(spec, &j.Outcome))
+	}
+	reached, close := modelled(spec, &j.Outcome, measure)
+	if more = append(more, reached...); len(more) > 0 {
+		j.Reached = coverage.Sort(append(j.Reached, more...))
+	}
+	j.Near = slices.Concat(Near(spec, &j.Outcome, j.Verdicts), near, close, j.Models.Near)
 }
 
 // judge gives the verdicts, each with the tally of the model that followed the run for its property.

@@ -193,7 +193,7 @@ func followProposal(m *world.Mapping, events []model.Event, p *propose.Proposal)
 			wanted = append(wanted, e)
 		}
 	}
-	f, err := c.Follow(wanted)
+	f, err := c.Follow(wanted, false)
 	if err != nil {
 		return fmt.Sprintf("CANNOT BE FOLLOWED: %v\nCorrect the arguments of the rule, or the values of constants in %s.", err, m.Config), check.ExitUnknown, nil
 	}

@@ -25,13 +25,14 @@ const (
 	ModelWhole Domain = "model-whole" // a whole state, where the model has a view: measured, and guides nothing
 	ModelEdge  Domain = "model-edge"  // a step by an action from one state to another, as the view shows them
 	ModelGuard Domain = "model-guard" // a guard of an action that was true, or false
+	ModelGoal  Domain = "model-goal"  // how close a run came to what it has not reached there: distances, and no features
 
 	Trace Domain = "trace" // the order of all events of a run: few runs have the same
 	Line  Domain = "line"  // a block of Go code that the compiler counts
 )
 
 // Domains are all of them.
-var Domains = []Domain{Message, Connection, Errno, Log, Fault, Assertion, Code, State, ModelState, ModelWhole, ModelEdge, ModelGuard, Trace, Line}
+var Domains = []Domain{Message, Connection, Errno, Log, Fault, Assertion, Code, State, ModelState, ModelWhole, ModelEdge, ModelGuard, ModelGoal, Trace, Line}
 
 // Feature is one thing that a run reached. Two runs that reach it have the same ID for it.
 type Feature struct {
@@ -68,4 +69,14 @@ type Nearness struct {
 	Name     string  `json:"name"`
 	Distance float64 `json:"distance"`
 	Says     string  `json:"says"` // for people: longest recovery 9.1 s of 10 s
+	// Domain is ModelGoal, or empty of all that is no model's.
+	Domain Domain `json:"domain,omitempty"`
+}
+
+// Within gives distances of a model the name of what it follows the run for.
+func Within(name string, list []Nearness) []Nearness {
+	for i := range list {
+		list[i].Name = name + ": " + list[i].Name
+	}
+	return list
 }

@@ -301,18 +301,23 @@ type Followed struct {
 	Strange []string
 	// Reached are the features that Follower.Reached gives.
 	Reached []coverage.Feature
+	// Near is what Follower.Near gives.
+	Near []coverage.Nearness
 }
 
 // mostStrange bounds Followed.Strange.
 const mostStrange = 3
 
-// Follow follows events in their order.
-func (c *Mapper) Follow(events []Event) (*Followed, error) {
+// Follow follows events in their order, and measures how close the run came to what the specification has if that is asked for.
+func (c *Mapper) Follow(events []Event, measure bool) (*Followed, error) {
 	f, err := c.model.Follow()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Release()
+	if measure {
+		f.Measure()
+	}
 	done, others, lines := &Followed{By: -1}, 0, 0
 	matched := make([]int, len(c.rules))
 	for i := range events {
@@ -354,7 +359,7 @@ func (c *Mapper) Follow(events []Event) (*Followed, error) {
 	if done.Err == nil && lines == 0 && others > 0 && c.Wants(LineEvent) {
 		done.Err = &Unknown{fmt.Sprintf("none of %d lines of the servers' logs is an event: lines: '%s' matches none", others, c.lines)}
 	}
-	done.Reached = slices.Clone(f.Reached())
+	done.Reached, done.Near = slices.Clone(f.Reached()), f.Near()
 	return done, nil
 }
 

@@ -57,6 +57,8 @@ type Model struct {
 	view *eval.Operator
 	o    Options
 	idle sync.Pool // of followers
+	// goals compiles, once, what a search may try to reach.
+	goals func() (*eval.Goals, error)
 }
 
 // Load reads a specification and its configuration file.
@@ -74,7 +76,7 @@ func Load(file, config string, o Options) (*Model, error) {
 
 // New makes a model of a specification.
 func New(spec *tla.Spec, o Options) (*Model, error) {
-	m := &Model{spec: spec, o: o}
+	m := &Model{spec: spec, o: o, goals: sync.OnceValues(func() (*eval.Goals, error) { return eval.GoalsOf(spec) })}
 	if m.o.MostStates <= 0 {
 		m.o.MostStates = mostStates
 	}
@@ -200,6 +202,8 @@ type Follower struct {
 	unseen       bool   // the present state was not looked at yet
 	reached      table[struct{}]
 	features     []coverage.Feature
+	measures     bool      // in this run
+	near         *nearness // nil before any run is measured
 }
 
 // action is one of the specification, with what of its guards was met in all runs of a follower.
@@ -282,7 +286,7 @@ func (f *Follower) Restart() {
 	for _, a := range f.actions {
 		clear(a.told)
 	}
-	f.view, f.came, f.unseen = 0, 0, true
+	f.view, f.came, f.unseen, f.measures = 0, 0, true, false
 }
 
 // begin makes the states that runs begin with.
@@ -722,6 +726,9 @@ func (f *Follower) look() {
 		f.reach(coverage.ModelEdge, splitmix.Mix(splitmix.Mix(f.view^edgeSeed)^f.came^fp))
 	}
 	f.view = fp
+	if f.measures {
+		f.near.take(f.memory, p)
+	}
 }
 
 const (

@@ -28,6 +28,7 @@ type World struct {
 	followers []*model.Follower
 	guides    []*model.Follower // those of followers that promise nothing
 	unguided  bool              // see inprocess.Engine.Unguided
+	measured  bool              // how close the run comes to what specifications have
 	faults    []world.FaultRule
 	props     []world.Property
 	after     []func(*Step)

@@ -99,7 +99,7 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 	if o.Behaviour {
 		r.reached = map[uint64]coverage.Feature{}
 	}
-	r.def.unguided = e.unguided
+	r.def.unguided, r.def.measured = e.unguided, o.Behaviour && !slices.Contains(o.Unwatched, coverage.ModelGoal)
 	e.define(&r.def)
 	if err := r.matches(); err != nil {
 		return nil, err
@@ -370,7 +370,7 @@ func (r *run) Outcome() *engine.Outcome {
 
 // Models implements engine.Modelled.
 func (r *run) Models() engine.Models {
-	return engine.Models{Tallies: r.tallies(), Mistake: r.mistaken(), Guide: r.guided()}
+	return engine.Models{Tallies: r.tallies(), Mistake: r.mistaken(), Guide: r.guided(), Near: r.near()}
 }
 
 // Close implements engine.World. Processes that have not ended do now.

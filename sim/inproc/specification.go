@@ -149,7 +149,7 @@ func (w *World) Model(name string, s *Specification) *Follower {
 		return &Follower{follower: &model.Follower{}}
 	}
 	f := own.follower
-	w.followers = append(w.followers, f)
+	w.follows(f)
 	w.promise(promise{name: name, kind: world.Invariant, follower: f, holds: func() error {
 		if f.Err() == nil {
 			return nil
@@ -176,8 +176,17 @@ func (w *World) Guide(s *Specification) *Follower {
 		w.mistake("the model of a guide: %v", err)
 		return &Follower{follower: &model.Follower{}}
 	}
-	w.followers, w.guides = append(w.followers, own.follower), append(w.guides, own.follower)
+	w.follows(own.follower)
+	w.guides = append(w.guides, own.follower)
 	return own
+}
+
+// follows adds a follower of the run.
+func (w *World) follows(f *model.Follower) {
+	w.followers = append(w.followers, f)
+	if w.measured {
+		f.Measure()
+	}
 }
 
 // mistaken is the first mistake in what followers were given; empty if there is none.
@@ -217,6 +226,20 @@ func (r *run) guided() *engine.Guided {
 func (r *run) follow(list []coverage.Feature) []coverage.Feature {
 	for _, f := range r.def.followers {
 		list = append(list, f.Reached()...)
+	}
+	return list
+}
+
+// near is how close the run came to what its specifications have besides what it reached.
+func (r *run) near() []coverage.Nearness {
+	var list []coverage.Nearness
+	for i := range r.def.checks {
+		if c := &r.def.checks[i]; c.follower != nil {
+			list = append(list, coverage.Within(c.name, c.follower.Near())...)
+		}
+	}
+	for _, f := range r.def.guides {
+		list = append(list, coverage.Within("guide", f.Near())...)
 	}
 	return list
 }

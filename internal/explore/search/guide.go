@@ -16,11 +16,13 @@ const (
 	GuideLine     = "line"     // blocks of the code under test: those that the Go compiler counts or, of programs, those that are watched
 	GuideState    = "state"    // states of the model, as its view shows them
 	GuideEdge     = "edge"     // steps of the model between them
+	GuideWhole    = "whole"    // states of the model, whatever its view shows
+	GuideGuard    = "guard"    // guards of the model that were true or false, and how close runs came to others
 	GuideCombined = "combined" // all that runs report, but for the order of events, and how close they came to a violation
 )
 
 // guides lists the names of guides.
-var guides = []string{GuideTrace, GuideLine, GuideState, GuideEdge, GuideCombined}
+var guides = []string{GuideTrace, GuideLine, GuideState, GuideEdge, GuideWhole, GuideGuard, GuideCombined}
 
 // guideDomains are the domains of each guide; combined has all but those of measured.
 var guideDomains = map[string][]coverage.Domain{
@@ -28,13 +30,15 @@ var guideDomains = map[string][]coverage.Domain{
 	GuideLine:  {coverage.Line, coverage.Code},
 	GuideState: {coverage.ModelState},
 	GuideEdge:  {coverage.ModelEdge},
+	GuideWhole: {coverage.ModelWhole, coverage.ModelState}, // without a view there are only the latter
+	GuideGuard: {coverage.ModelGuard, coverage.ModelGoal},
 }
 
 // measured are domains that would drown all others: whole states behind a view, and the order of events, which no two runs share.
 var measured = []coverage.Domain{coverage.ModelWhole, coverage.Trace}
 
 // modelDomains are those of runs that are followed in a model.
-var modelDomains = []coverage.Domain{coverage.ModelState, coverage.ModelWhole, coverage.ModelEdge, coverage.ModelGuard}
+var modelDomains = []coverage.Domain{coverage.ModelState, coverage.ModelWhole, coverage.ModelEdge, coverage.ModelGuard, coverage.ModelGoal}
 
 // Plan is what the name of a strategy says.
 type Plan struct {
@@ -146,7 +150,7 @@ func (p *Plan) Watches(d coverage.Domain) bool {
 	return slices.ContainsFunc(list, func(g string) bool { return shows(g, d) })
 }
 
-// shows reports whether a domain is one of a guide.
+// shows reports whether a domain is one of a guide; that of distances to violations has no name.
 func shows(guide string, d coverage.Domain) bool {
 	if guide == GuideCombined {
 		return !slices.Contains(measured, d)
@@ -157,7 +161,7 @@ func shows(guide string, d coverage.Domain) bool {
 // NeedsModel reports whether a strategy can learn nothing from runs that are followed in no model.
 func (p *Plan) NeedsModel() bool {
 	g := p.guide()
-	return p.Learns() && (g == GuideState || g == GuideEdge)
+	return p.Learns() && slices.Contains([]string{GuideState, GuideEdge, GuideWhole, GuideGuard}, g)
 }
 
 // WatchesModel reports whether a strategy learns what runs reach in a model.
@@ -165,8 +169,8 @@ func (p *Plan) WatchesModel() bool {
 	return p.Learns() && slices.ContainsFunc(modelDomains, p.Watches)
 }
 
-// near reports whether a strategy learns how close runs came to a violation: a guide of one kind knows that kind alone.
-func (p *Plan) near() bool { return p.guide() == GuideCombined }
+// near reports whether a strategy learns from distances at all.
+func (p *Plan) near() bool { return p.Watches("") || p.Watches(coverage.ModelGoal) }
 
 // possible is an error if a guide cannot work in a world.
 func (p *Plan) possible(spec *world.Spec) error {

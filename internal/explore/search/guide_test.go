@@ -1,6 +1,7 @@
 package search
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,8 @@ func TestGuidesKeepWhatIsNewToThem(t *testing.T) {
 		GuideLine:     {coverage.Line},
 		GuideState:    {coverage.ModelState},
 		GuideEdge:     {coverage.ModelEdge},
+		GuideWhole:    {coverage.ModelWhole, coverage.ModelState},
+		GuideGuard:    {coverage.ModelGuard},
 		GuideCombined: {coverage.Line, coverage.ModelState, coverage.ModelEdge, coverage.ModelGuard, coverage.Log},
 	} {
 		name := Guided
@@ -65,16 +68,31 @@ func TestGuidesKeepWhatIsNewToThem(t *testing.T) {
 				t.Errorf("%s: a feature of domain %s is new twice", name, d)
 			}
 		}
-		// How close a run came to a violation is a guide of its own.
-		r := told(s, 99, Candidate{Tape: tape.Tape{Seed: 99}})
-		r.Near = []coverage.Nearness{{Name: "p", Distance: 0.5}}
-		before := len(s.byName)
-		s.Learn(r)
-		if kept := len(s.byName) > before; kept != (guide == "" || guide == GuideCombined) {
-			t.Errorf("%s: a run that came close is kept: %v", name, kept)
+		// How close a run came to a violation, and to what a model has besides, is of the guide combined; the latter also of guard.
+		for i, n := range []coverage.Nearness{{Name: "p", Distance: 0.5}, {Name: "guide: Lead", Distance: 0.5, Domain: coverage.ModelGoal}} {
+			r := told(s, uint64(98+i), Candidate{Tape: tape.Tape{Seed: uint64(98 + i)}})
+			r.Near = []coverage.Nearness{n}
+			before := len(s.byName)
+			s.Learn(r)
+			if kept := len(s.byName) > before; kept != (guide == "" || guide == GuideCombined || guide == GuideGuard && i == 1) {
+				t.Errorf("%s: a run that came close to %s is kept: %v", name, n.Name, kept)
+			}
 		}
 		if s.Name() != name || s.Standing().Strategy != name {
 			t.Errorf("%s is called %s and %s", name, s.Name(), s.Standing().Strategy)
+		}
+	}
+}
+
+// Parents are chosen by distances only where runs differ in them.
+func TestDistancesThatNeverChangeLeadNowhere(t *testing.T) {
+	g := make1(t, Guided).(*guided)
+	for i, distance := range []float64{0.5, 0.5, 0.5, 0.4} {
+		r := told(g, uint64(i), Candidate{Tape: tape.Tape{Seed: uint64(i)}}, coverage.New(coverage.Log, fmt.Sprint(i)))
+		r.Near = []coverage.Nearness{{Name: "p", Distance: distance}}
+		g.Learn(r)
+		if e := g.closest(newDice(1, uint64(i))); (e != nil) != (distance == 0.4) {
+			t.Errorf("after the distance %v a parent is chosen by it: %v", distance, e != nil)
 		}
 	}
 }
@@ -83,7 +101,7 @@ func TestNamesOfGuides(t *testing.T) {
 	for name, says := range map[string]string{
 		"luck":                               "there are random, coverage-guided",
 		"random:state":                       "the strategy random learns nothing, so it has no guide; use coverage-guided:state",
-		"modelfuzz:luck":                     `unknown guide "luck"; there are trace, line, state, edge, combined`,
+		"modelfuzz:luck":                     `unknown guide "luck"; there are trace, line, state, edge, whole, guard, combined`,
 		"modelfuzz:":                         `unknown guide ""`,
 		":state":                             "unknown strategy",
 		"modelfuzz+luck":                     `modelfuzz knows no "luck"; there are unguided, swap-crashes, swap-choices`,

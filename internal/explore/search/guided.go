@@ -65,6 +65,8 @@ type guided struct {
 	counts  map[uint64]*count
 	domains map[coverage.Domain]int // counts, by domain
 	near    []approach              // by name
+	first   map[string]float64      // distances of the first runs, by name
+	varies  map[string]bool         // names whose distance is not the same in all runs
 	made    map[string]*Mutations   // by kind
 	led     map[string]*Mutations   // by guide
 	crowded bool                    // there were more features than maxFeatures
@@ -98,7 +100,7 @@ func newGuided(name string, p Plan, l learner, spec *world.Spec, random row, s S
 	if !p.near() {
 		s.Coverage, s.Nearness = true, false
 	}
-	g := &guided{learner: l, space: t, name: name, plan: p, row: random, spec: spec, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}, led: map[string]*Mutations{}}
+	g := &guided{learner: l, space: t, name: name, plan: p, row: random, spec: spec, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, first: map[string]float64{}, varies: map[string]bool{}, made: map[string]*Mutations{}, led: map[string]*Mutations{}}
 	g.given = s.Corpus
 	for _, m := range mutators {
 		if len(p.Words) == 0 || slices.Contains(p.Words, m.kind) {
@@ -205,14 +207,23 @@ func (g *guided) share() int {
 	return nearShare
 }
 
-// closest chooses among the entries that came closest to something that was not reached yet.
+// closest chooses among the entries that came closest to something that was not reached yet: a violation or, as often, what a model has besides. A distance that was the
+// same in all runs leads nowhere.
 func (g *guided) closest(d *dice) *Entry {
-	var open []*approach
+	var violations, goals []*approach
 	for i := range g.near {
 		a := &g.near[i]
-		if len(a.best) > 0 && a.best[0].Distance > 0 && a.best[0].Distance < 1 {
-			open = append(open, a)
+		switch {
+		case len(a.best) == 0 || a.best[0].Distance <= 0 || a.best[0].Distance >= 1 || !g.varies[a.name]:
+		case a.best[0].Domain == coverage.ModelGoal:
+			goals = append(goals, a)
+		default:
+			violations = append(violations, a)
 		}
+	}
+	open := violations
+	if len(open) == 0 || len(goals) > 0 && d.below(2) == 0 {
+		open = goals
 	}
 	if len(open) == 0 {
 		return nil
@@ -411,17 +422,19 @@ func (g *guided) Learn(r *Run) {
 	if fresh > 0 {
 		why = fmt.Sprintf("%d features for the first time", fresh)
 	}
-	near := r.Near
-	if !g.plan.near() {
-		near = nil
-	}
+	near := slices.DeleteFunc(slices.Clone(r.Near), func(n coverage.Nearness) bool { return !g.plan.Watches(n.Domain) })
 	for _, n := range near {
+		if d, known := g.first[n.Name]; known && d != n.Distance {
+			g.varies[n.Name] = true
+		} else if !known && len(g.first) < maxNear {
+			g.first[n.Name] = n.Distance
+		}
 		closer := g.closer(n)
 		if closer != "" && why == "" {
 			why = closer
 		}
 		if closer != "" {
-			g.newTo(news, "")
+			g.newTo(news, n.Domain)
 		}
 	}
 	if g.plan.Bandit {

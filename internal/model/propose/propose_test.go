@@ -120,7 +120,7 @@ func follow(t *testing.T, p *Proposal, file string, events []model.Event) *model
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := c.Follow(events)
+	f, err := c.Follow(events, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 	if c.assigning && n.next {
 		c.fail(p, e.Position(), "a primed variable stands in the initial predicate, which has no next state")
 	}
-	return c.guard(e, at, n.truth(at), next)
+	return c.guard(e, at, n.truth(at), c.missing(e, p), next)
 }
 
 // conjunct compiles what follows the first conjunct. As in TLC, it is a test once all variables have their values: it does not matter in how many ways it is
@@ -433,7 +433,7 @@ func (c *compiler) again(e syntax.Expr, at *scope.Where, variable int, test func
 	initial := c.assigning
 	holds := func(x *ctx) bool { return test(x, x.m.goal(initial)[variable]) }
 	if c.compares {
-		return c.guard(e, at, holds, next)
+		return c.guard(e, at, holds, nil, next)
 	}
 	return func(x *ctx) bool { return holds(x) && next(x) }
 }
@@ -533,7 +533,7 @@ func (c *compiler) assignSame(e syntax.Expr, p place, next act) act {
 	}
 	test := c.unchanged(e, p).test
 	if c.compares {
-		return c.guard(e, c.at(e, p), test, next)
+		return c.guard(e, c.at(e, p), test, nil, next)
 	}
 	return func(x *ctx) bool { return test(x) && next(x) }
 }

@@ -196,6 +196,7 @@ type compiler struct {
 	// any next state of that module, whatever ours may be (Specifying Systems, section 17.8). Each has a number behind those of the variables; -1: it is none.
 	enabling map[*scope.Def]int
 	draws    bool // something depends on chance
+	measures bool // of guards, how far they are from being true
 	compares bool // also what gives a variable a value that it has already counts as a condition
 }
 

@@ -13,18 +13,20 @@ import (
 // counted is an action of the next-state relation whose conditions are counted.
 type counted struct {
 	*Action
-	act act
+	act    act
+	guards int // how many conditions it has
 }
 
-// counting compiles the next-state relation, with what the configuration demands of steps, such that its conditions are counted.
-func (s *Spec) counting() (actions []counted, guards []*placed, size int, err error) {
+// counting compiles the next-state relation, with what the configuration demands of steps, such that its conditions are counted; measured: such that also what is
+// missing of them is measured, and what gives a variable a value that it has already is no condition.
+func (s *Spec) counting(measured bool) (actions []counted, guards []*placed, size int, err error) {
 	s.compiling.Lock()
 	defer s.compiling.Unlock()
 	c := s.compiler
 	err = failure.Catch(func() {
 		_, size = c.alone(func() node {
-			c.guards, c.compares = &guards, true
-			defer func() { c.guards, c.compares = nil, false }()
+			c.guards, c.compares, c.measures = &guards, !measured, measured
+			defer func() { c.guards, c.compares, c.measures = nil, false, false }()
 			last := act(func(x *ctx) bool { return x.m.emit() })
 			for _, name := range slices.Backward(s.config.ActionConstraints) {
 				n := s.named(name)
@@ -33,7 +35,10 @@ func (s *Spec) counting() (actions []counted, guards []*placed, size int, err er
 			k := 0
 			for _, n := range s.relation {
 				c.actionsOf(n, func(_ string, _ []node, _ syntax.Expr, _ scope.Where, build func(act) act) {
-					actions = append(actions, counted{&s.Actions[k], build(last)})
+					before := len(guards)
+					a := counted{&s.Actions[k], build(last), 0}
+					a.guards = len(guards) - before
+					actions = append(actions, a)
 					k++
 				})
 			}
@@ -59,7 +64,7 @@ type Tried struct {
 // Tried finds out for each action which of its conditions were false in some states, which enter gives in turn. First come the actions of which most
 // conditions were true before.
 func (ev *Evaluator) Tried(states int, enter func(i int) State) (tried []Tried, err error) {
-	actions, guards, size, err := ev.spec.counting()
+	actions, guards, size, err := ev.spec.counting(false)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,8 @@ type Guard struct {
 // placed is a guard with its number, which is known when all are.
 type placed struct {
 	Guard
-	number int
+	number  int
+	measure measure // of what is missing; nil where nobody asks
 }
 
 // guarded counts how far the way to a step went, and which guards were met on it.
@@ -49,6 +50,8 @@ type guarded struct {
 	which int     // that one
 	// falsified has, if it is not nil, the most guards that were true before each that was false; -1: it never was.
 	falsified []int
+	// near has the least distance of the guard that was false behind most others; it is set where guards are measured.
+	near float64
 }
 
 // GuardsSeen records, for each guard of an operator, whether it was ever false (1), ever true (2), both (3) or never reached (0).
@@ -109,8 +112,8 @@ func (s *Spec) operator(name string, action bool) (op *Operator, err error) {
 	return op, err
 }
 
-// guard makes a condition of an action one that is counted.
-func (c *compiler) guard(e syntax.Expr, at *scope.Where, test func(*ctx) bool, next act) act {
+// guard makes a condition of an action one that is counted, and measured if missing is not nil.
+func (c *compiler) guard(e syntax.Expr, at *scope.Where, test func(*ctx) bool, missing measure, next act) act {
 	if c.guards == nil {
 		return func(x *ctx) bool { return test(x) && next(x) }
 	}
@@ -118,7 +121,7 @@ func (c *compiler) guard(e syntax.Expr, at *scope.Where, test func(*ctx) bool, n
 	if !ok {
 		span = syntax.Span{First: at.Pos, Last: at.Pos}
 	}
-	here := &placed{Guard: Guard{at.Source.File, at.Source.Module, span, at.Source.Excerpt(span)}}
+	here := &placed{Guard: Guard{at.Source.File, at.Source.Module, span, at.Source.Excerpt(span)}, measure: missing}
 	*c.guards = append(*c.guards, here)
 	return func(x *ctx) bool {
 		g := x.m.guarded
@@ -127,7 +130,11 @@ func (c *compiler) guard(e syntax.Expr, at *scope.Where, test func(*ctx) bool, n
 		}
 		if !test(x) {
 			g.seen[here.number] |= 1
-			if g.deep > g.best {
+			if here.measure != nil && g.deep >= g.best {
+				if d := here.measure(x); g.deep > g.best || d < g.near {
+					g.best, g.which, g.near = g.deep, here.number, d
+				}
+			} else if g.deep > g.best {
 				g.best, g.which = g.deep, here.number
 			}
 			if g.falsified != nil {
