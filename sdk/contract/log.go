@@ -10,19 +10,32 @@ import (
 // Log is a log to which entries are appended and that groups of consumers read, such as a topic of Kafka with one partition, or a stream of Redis.
 type Log interface {
 	Append(value string) error
-	// Next gives up to n entries that no consumer of the group has got, from the beginning of the log on. It does not wait for some.
+	// Next gives up to n entries, from the beginning of the log on, that no consumer of the group has got; under AcksUpTo a consumer that takes over from another one begins with
+	// the first that is not acknowledged. It does not wait for some.
 	Next(group, consumer string, n int) ([]Entry, error)
 	// Again gives up to n entries that the consumer has got and not acknowledged, as after its restart.
 	Again(group, consumer string, n int) ([]Entry, error)
+	// Acknowledge is called by the consumer that has got the entries.
 	Acknowledge(group string, entries ...Entry) error
 }
 
 // Entry is one of a Log. Its ID is the log's own.
 type Entry struct{ ID, Value string }
 
-// Logs are the clauses of a Log.
-func Logs() []Clause[Log] {
-	return []Clause[Log]{
+// Acks is what a log knows of the entries that a group has acknowledged.
+type Acks uint8
+
+const (
+	// AcksUpTo is one position for a group: an acknowledgement covers the entries before it, too, and one consumer of the group reads at a time, as those of consumer groups of
+	// Kafka read a partition (https://kafka.apache.org/documentation/#intro_consumers).
+	AcksUpTo Acks = iota
+	// AcksEach is each entry by itself: the consumers of a group share the entries, as those of groups of Redis' streams (https://redis.io/docs/latest/develop/data-types/streams/).
+	AcksEach
+)
+
+// Logs are the clauses of a Log: those that all keep, and those of what it knows of acknowledgements.
+func Logs(acks Acks) []Clause[Log] {
+	all := []Clause[Log]{
 		{"entries come in the order in which they were appended", func(l Log) error {
 			return errors.Join(appends(l, "1", "2", "1", "3"), next(l, "g", "a", 10, "1", "2", "1", "3"))
 		}},
@@ -33,24 +46,17 @@ func Logs() []Clause[Log] {
 		{"no more entries come than were asked for", func(l Log) error {
 			return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 2, "1", "2"), next(l, "g", "a", 2, "3"), next(l, "g", "a", 2))
 		}},
-		{"an entry goes to one consumer of a group", func(l Log) error {
-			return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 1, "1"), next(l, "g", "b", 1, "2"), next(l, "g", "a", 10, "3"), next(l, "g", "b", 10))
+		{"what a consumer has acknowledged goes to no other of its group", func(l Log) error {
+			return errors.Join(appends(l, "1", "2", "3"), done(l, "g", "a", 1, "1"), done(l, "g", "b", 1, "2"), done(l, "g", "a", 10, "3"), next(l, "g", "b", 10))
 		}},
 		{"each group gets all entries", func(l Log) error {
-			return errors.Join(appends(l, "1"), next(l, "g", "a", 10, "1"), appends(l, "2"), next(l, "h", "a", 10, "1", "2"), next(l, "g", "a", 10, "2"))
+			return errors.Join(appends(l, "1"), next(l, "g", "a", 10, "1"), appends(l, "2"), done(l, "h", "a", 10, "1", "2"), next(l, "g", "a", 10, "2"))
 		}},
 		{"what is not acknowledged comes again", func(l Log) error {
-			return errors.Join(appends(l, "1", "2"), next(l, "g", "a", 1, "1"), next(l, "g", "b", 1, "2"), again(l, "g", "a", "1"), again(l, "g", "a", "1"), again(l, "g", "b", "2"))
+			return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 2, "1", "2"), again(l, "g", "a", "1", "2"), again(l, "g", "a", "1", "2"), next(l, "g", "a", 10, "3"), again(l, "g", "a", "1", "2", "3"))
 		}},
 		{"what is acknowledged does not come again", func(l Log) error {
-			if err := appends(l, "1", "2", "3"); err != nil {
-				return err
-			}
-			got, err := l.Next("g", "a", 10)
-			if err != nil || len(got) != 3 {
-				return fmt.Errorf("%d entries, not 3: %w", len(got), err)
-			}
-			return errors.Join(l.Acknowledge("g", got[0], got[2]), again(l, "g", "a", "2"), next(l, "g", "a", 10), l.Acknowledge("g", got[0]), again(l, "g", "a", "2"))
+			return acknowledged(l, []int{0, 1}, "3")
 		}},
 		{"IDs differ", func(l Log) error {
 			if err := appends(l, "1", "1", "1"); err != nil {
@@ -63,6 +69,26 @@ func Logs() []Clause[Log] {
 			return err
 		}},
 	}
+	switch acks {
+	case AcksUpTo:
+		return append(all,
+			Clause[Log]{"an acknowledgement covers the entries before it", func(l Log) error {
+				return acknowledged(l, []int{1}, "3")
+			}},
+			Clause[Log]{"a consumer that takes over gets what is not acknowledged", func(l Log) error {
+				return errors.Join(appends(l, "1", "2", "3"), done(l, "g", "a", 1, "1"), next(l, "g", "a", 1, "2"), next(l, "g", "b", 10, "2", "3"))
+			}})
+	case AcksEach:
+		return append(all,
+			Clause[Log]{"an acknowledgement covers its entry alone", func(l Log) error {
+				return acknowledged(l, []int{0, 2, 0}, "2")
+			}},
+			Clause[Log]{"an entry goes to one consumer of a group", func(l Log) error {
+				return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 1, "1"), next(l, "g", "b", 1, "2"), next(l, "g", "a", 10, "3"), next(l, "g", "b", 10),
+					again(l, "g", "a", "1", "3"), again(l, "g", "b", "2"))
+			}})
+	}
+	panic(fmt.Sprintf("contract: no clauses for Acks(%d); there are AcksUpTo and AcksEach", acks))
 }
 
 func appends(l Log, values ...string) error {
@@ -82,6 +108,32 @@ func next(l Log, group, consumer string, n int, want ...string) error {
 func again(l Log, group, consumer string, want ...string) error {
 	got, err := l.Again(group, consumer, 10)
 	return same("the entries that are not acknowledged", group, consumer, got, err, want)
+}
+
+// done has a consumer get entries and acknowledge them.
+func done(l Log, group, consumer string, n int, want ...string) error {
+	got, err := l.Next(group, consumer, n)
+	if err := same("the next entries", group, consumer, got, err, want); err != nil {
+		return err
+	}
+	return l.Acknowledge(group, got...)
+}
+
+// acknowledged has a consumer get three entries and acknowledge some, one by one; left are those that come again.
+func acknowledged(l Log, some []int, left ...string) error {
+	if err := appends(l, "1", "2", "3"); err != nil {
+		return err
+	}
+	got, err := l.Next("g", "a", 10)
+	if err := same("the next entries", "g", "a", got, err, []string{"1", "2", "3"}); err != nil {
+		return err
+	}
+	for _, i := range some {
+		if err := l.Acknowledge("g", got[i]); err != nil {
+			return fmt.Errorf("acknowledge: %w", err)
+		}
+	}
+	return errors.Join(again(l, "g", "a", left...), next(l, "g", "a", 10), again(l, "g", "a", left...))
 }
 
 func same(what, group, consumer string, got []Entry, err error, want []string) error {

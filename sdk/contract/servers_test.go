@@ -36,7 +36,7 @@ func lies[D any](t *testing.T, clauses []Clause[D], want string, fake, real Plac
 	}
 }
 
-// memoryLog is a fake. Where it lies, it forgets who has not acknowledged what.
+// memoryLog is a fake of AcksEach. Where it lies, it forgets who has not acknowledged what.
 type memoryLog struct {
 	entries []Entry
 	groups  map[string]int
@@ -78,6 +78,60 @@ func (l *memoryLog) Acknowledge(group string, entries ...Entry) error {
 		if who[0] == group {
 			l.pending[who] = slices.DeleteFunc(list, func(e Entry) bool { return slices.Contains(entries, e) })
 		}
+	}
+	return nil
+}
+
+// offsetLog is a fake of AcksUpTo. Where it lies, a consumer that takes over begins behind what the last one got.
+type offsetLog struct {
+	entries []Entry
+	groups  map[string]*offsets
+	lying   bool
+}
+
+type offsets struct {
+	committed, next int
+	owner           string
+}
+
+func fakeOffsets(name string, lying bool) Place[Log] {
+	return Place[Log]{Name: name, With: func(_ testing.TB, play func(Log)) { play(&offsetLog{nil, map[string]*offsets{}, lying}) }}
+}
+
+func (l *offsetLog) group(name, consumer string) *offsets {
+	g := l.groups[name]
+	if g == nil {
+		g = &offsets{}
+		l.groups[name] = g
+	}
+	if g.owner != consumer && !l.lying {
+		g.next = g.committed
+	}
+	g.owner = consumer
+	return g
+}
+
+func (l *offsetLog) Append(value string) error {
+	l.entries = append(l.entries, Entry{fmt.Sprint(len(l.entries)), value})
+	return nil
+}
+
+func (l *offsetLog) Next(group, consumer string, n int) ([]Entry, error) {
+	g := l.group(group, consumer)
+	list := l.entries[g.next:min(g.next+n, len(l.entries))]
+	g.next += len(list)
+	return list, nil
+}
+
+func (l *offsetLog) Again(group, consumer string, n int) ([]Entry, error) {
+	g := l.group(group, consumer)
+	return l.entries[g.committed:min(g.committed+n, g.next)], nil
+}
+
+func (l *offsetLog) Acknowledge(group string, entries ...Entry) error {
+	for _, e := range entries {
+		g := l.groups[group]
+		g.committed = max(g.committed, slices.Index(l.entries, e)+1)
 	}
 	return nil
 }
@@ -139,8 +193,43 @@ func TestLogs(t *testing.T) {
 		}
 		play(stream{t.Context(), client})
 	}}
-	Test(t, Logs(), fakeLog("fake", false), real)
-	lies(t, Logs(), `lying breaks "what is not acknowledged comes again": the entries that are not acknowledged of consumer a of group g: they are [], not ["1"]`, fakeLog("lying", true), real)
+	Test(t, Logs(AcksEach), fakeLog("fake", false), real)
+	lies(t, Logs(AcksEach), `lying breaks "what is not acknowledged comes again": the entries that are not acknowledged of consumer a of group g: they are [], not ["1" "2"]`, fakeLog("lying", true), real)
+}
+
+func TestLogsOfOffsets(t *testing.T) {
+	for name, c := range map[string]struct {
+		acks   Acks
+		place  Place[Log]
+		broken []string
+	}{
+		"true":           {AcksUpTo, fakeOffsets("fake", false), nil},
+		"lost":           {AcksUpTo, fakeOffsets("fake", true), []string{"a consumer that takes over gets what is not acknowledged"}},
+		"each as one":    {AcksUpTo, fakeLog("fake", false), []string{"an acknowledgement covers the entries before it", "a consumer that takes over gets what is not acknowledged"}},
+		"one as of each": {AcksEach, fakeOffsets("fake", false), []string{"an acknowledgement covers its entry alone", "an entry goes to one consumer of a group"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := Compare(t, "fake", Logs(c.acks), c.place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var broken []string
+			for _, line := range r.Broken {
+				broken = append(broken, strings.Split(line, `"`)[1])
+			}
+			if !slices.Equal(broken, c.broken) {
+				t.Errorf("%s", strings.Join(r.Broken, "\n"))
+			}
+		})
+	}
+}
+
+// The same suite holds on consumer groups by Kafka's protocol, which takes minutes to build.
+func TestLogsOnKafka(t *testing.T) {
+	if os.Getenv("BLOODHOUND_SOAK") == "" {
+		t.Skip("builds a client and a server of Kafka's protocol: set BLOODHOUND_SOAK=1")
+	}
+	needs.Module(t, "testdata/kafka", []string{"vet", "."}, []string{"test", "-count=1", "-sdk.deps=fake", "."})
 }
 
 // mailbox is a fake server of SMTP. Where it lies, it takes the dot from no line.
