@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
 // Limits.
@@ -134,7 +136,7 @@ func parseRecord(line []byte) (e Event, numbered bool, err error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return Event{}, false, errors.New("the record is cut: write a whole record with one write(2)")
 		}
-		return Event{}, false, err
+		return Event{}, false, keys.Plain(err)
 	}
 	if d.More() {
 		return Event{}, false, errors.New("two records on one line; end each with a newline")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"reflect"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -30,6 +32,7 @@ type Run struct {
 	unseen   []string // kinds of faults that the program has not observed yet
 	story    []string
 	failures []string
+	mistake  string // in the use of these packages; one of failures
 	cleanups []func()
 	late     sync.WaitGroup // calls that are made later
 	watched  []*Progress
@@ -238,7 +241,11 @@ func play(t *testing.T, tp tape.Tape, by *surroundings, body func(*Run)) *Run {
 		}()
 		defer func() {
 			if p := recover(); p != nil {
-				r.Errorf("panic: %v\n%s", p, debug.Stack())
+				if r.mistake = mistake(p); r.mistake != "" {
+					r.Errorf("%s", r.mistake)
+				} else {
+					r.Errorf("panic: %v\n%s", p, debug.Stack())
+				}
 			}
 		}()
 		body(r)
@@ -249,6 +256,36 @@ func play(t *testing.T, tp tape.Tape, by *surroundings, body func(*Run)) *Run {
 	r.endWatches()
 	r.done = true
 	return r
+}
+
+// mistake is the text of a panic by which a function of these packages refuses what it was given, behind the place of its call; empty for other panics.
+// It is called where the panic is recovered.
+func mistake(panicked any) string {
+	text, ok := panicked.(string)
+	if !ok {
+		return ""
+	}
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	panicking, ours := false, false
+	for {
+		f, more := frames.Next()
+		path, own := strings.CutPrefix(f.Function, reflect.TypeFor[Run]().PkgPath())
+		own = own && (path[0] == '.' || path[0] == '/') && !strings.HasSuffix(f.File, "_test.go")
+		switch {
+		case f.Function == "runtime.gopanic":
+			panicking = true
+		case panicking && own:
+			ours = true
+		case panicking && ours:
+			return fmt.Sprintf("%s:%d: %s", filepath.Base(f.File), f.Line, text)
+		case panicking:
+			return ""
+		}
+		if !more {
+			return ""
+		}
+	}
 }
 
 // text is what is printed of a run.

@@ -90,6 +90,8 @@ func (c Campaign) Search(t *testing.T, body func(*Run)) (text string, ok bool) {
 		}
 		r := c.play(t, tp, body)
 		switch {
+		case r.mistake != "":
+			return r.mistake, false
 		case len(r.failures) > 0 && i == 0:
 			return "the test fails without any fault:\n" + strings.Join(r.story, "\n"), false
 		case len(r.failures) > 0:

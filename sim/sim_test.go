@@ -174,6 +174,20 @@ func TestWhatIsNotSeenIsNotKnown(t *testing.T) {
 	if r.ExitCode != check.ExitUnknown || !strings.Contains(r.text.String(), "disk_full") {
 		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
+	for rule, remedy := range map[string]string{
+		"disk_full on server after 1000s":          "the chaos phase ended before the time or event that it waits for: write an earlier `after`",
+		"disk_full on server after event 1000000":  "the chaos phase ended before the time or event that it waits for: write an earlier `after`",
+		"disk_full on server after 1ms when false": "",
+	} {
+		r = run(t, Campaign{}, func(w *inproc.World) {
+			register(true)(w)
+			w.Faults(rule)
+		})
+		text := r.text.String()
+		if r.ExitCode != check.ExitUnknown || !strings.Contains(text, "fault disk_full was planned 0 times") || strings.Count(text, "the chaos phase ended") != 2*strings.Count(remedy, "the chaos phase ended") || !strings.Contains(text, remedy) {
+			t.Errorf("%s: exit code %d:\n%s", rule, r.ExitCode, text)
+		}
+	}
 	r = run(t, Campaign{}, func(w *inproc.World) {
 		w.Client("client", func(p *inproc.Process) { p.Sleep(time.Second) })
 		w.Linearizable("key-value")

@@ -55,6 +55,7 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 		judged = append(judged, v.Property)
 	}
 	s.require(spec, &r.Evidence)
+	s.Notices = append(s.Notices, awaited(r)...)
 	if reason := check.Unjudged(spec, judged); reason != "" {
 		s.Unknown = append(s.Unknown, reason)
 	}
@@ -75,11 +76,27 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 // absent are the kinds of faults that the user wrote and that a run went without, perhaps by its swarm.
 func absent(spec *world.Spec, r *Summary) (kinds []string) {
 	for _, e := range r.Faults {
-		if spec.Faults.Swarm && e.Planned == 0 && slices.ContainsFunc(spec.Faults.Rules, func(f world.FaultRule) bool { return f.ByUser && f.RatePPM > 0 && f.Kind == string(e.Kind) }) {
+		if spec.Faults.Swarm && e.Planned == 0 && e.Unreached == 0 && slices.ContainsFunc(spec.Faults.Rules, func(f world.FaultRule) bool { return f.ByUser && f.RatePPM > 0 && f.Kind == string(e.Kind) }) {
 			kinds = append(kinds, string(e.Kind))
 		}
 	}
 	return kinds
+}
+
+// awaited names the faults of a run whose time had not come at the end of its chaos phase, by rule where a kind has several.
+func awaited(r *Summary) (list []string) {
+	for i := range r.FaultRules {
+		if why := r.FaultRules[i].Awaits(); why != "" {
+			list = append(list, fmt.Sprintf("fault %q: %s", r.FaultRules[i].Text, why))
+		}
+	}
+	for i := range r.Faults {
+		e := &r.Faults[i]
+		if why := e.Awaits(); why != "" && !slices.ContainsFunc(r.FaultRules, func(x fault.RuleEntry) bool { return x.Kind == e.Kind }) {
+			list = append(list, fmt.Sprintf("fault %s: %s", e.Kind, why))
+		}
+	}
+	return list
 }
 
 // StatusOfVerdicts judges one run by its verdicts and its end alone, whatever stands behind them.

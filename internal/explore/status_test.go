@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,5 +120,24 @@ func TestAKindThatASwarmLeavesOut(t *testing.T) {
 		if got := strings.Contains(strings.Join(s.Notices, "\n"), "no fault of kind crash was planned"); got != c.want {
 			t.Errorf("%+v: %q", c, s.Notices)
 		}
+	}
+}
+
+// A run names the faults whose time its chaos phase did not reach, by rule where a kind has several.
+func TestAwaited(t *testing.T) {
+	late := func(kind fault.Kind) fault.Entry { return fault.Entry{Kind: kind, Unreached: 1} }
+	s := StatusOf(&world.Spec{}, &Summary{
+		Faults: []fault.Entry{late(fault.Pause), late(fault.Crash), {Kind: fault.Restart}, {Kind: fault.Partition, Planned: 1, Unreached: 1}},
+		FaultRules: []fault.RuleEntry{{Rule: 1, Text: "crash after 20s", Entry: late(fault.Crash)}, {Rule: 2, Text: "crash rate 1%", Entry: fault.Entry{Kind: fault.Crash}},
+			{Rule: 3, Text: "partition after 9s", Entry: late(fault.Partition)}, {Rule: 4, Text: "partition rate 1%", Entry: fault.Entry{Kind: fault.Partition, Planned: 1}}},
+	})
+	var names []string
+	for _, n := range s.Notices {
+		if name, _, ok := strings.Cut(n, ": the chaos phase ended before"); ok {
+			names = append(names, name)
+		}
+	}
+	if want := []string{`fault "crash after 20s"`, `fault "partition after 9s"`, "fault pause"}; !slices.Equal(names, want) {
+		t.Errorf("%q in %q", names, s.Notices)
 	}
 }

@@ -50,6 +50,8 @@ type Entry struct {
 	// FirstObserved is the number of the first event whose result a program under test would not have seen
 	// without this kind of fault; 0 if there is none.
 	FirstObserved uint64 `json:"first_observed,omitempty"`
+	// Unreached counts the runs whose chaos phase ended before the time or the event that a rule waits for.
+	Unreached uint64 `json:"unreached,omitempty"`
 }
 
 // RuleEntry counts what became of one rule.

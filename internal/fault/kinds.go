@@ -6,6 +6,9 @@ func (e *Entry) Unseen() string {
 		return ""
 	}
 	row := Of(e.Kind)
+	if why := e.Awaits(); why != "" {
+		return "; " + why
+	}
 	switch {
 	case row.Datagrams:
 		return "; only datagrams (UDP) are affected by it, because TCP hides it from programs"
@@ -17,9 +20,17 @@ func (e *Entry) Unseen() string {
 	return ""
 }
 
+// Awaits explains why nothing was planned whose time had not come; empty where there is nothing to say.
+func (e *Entry) Awaits() string {
+	if e.Planned > 0 || e.Unreached == 0 {
+		return ""
+	}
+	return "the chaos phase ended before the time or event that it waits for: write an earlier `after`, or have the chaos phase last longer (the workload, faults.stop, max_time)"
+}
+
 // Unseen explains why no program may have observed what a rule does; empty where there is nothing to say.
 func (e *RuleEntry) Unseen() string {
-	if Known(e.Kind) && Of(e.Kind).Place == OnPacket && e.Planned == 0 {
+	if Known(e.Kind) && Of(e.Kind).Place == OnPacket && e.Planned == 0 && e.Awaits() == "" {
 		return "; where several rules of a kind apply to a packet, the one with the highest rate counts"
 	}
 	return e.Entry.Unseen()

@@ -122,4 +122,5 @@ func (e *Entry) add(o *Entry) {
 	e.Delivered += o.Delivered
 	e.Observed += o.Observed
 	e.Handled += o.Handled
+	e.Unreached += o.Unreached
 }

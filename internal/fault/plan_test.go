@@ -369,3 +369,24 @@ func TestRatesOfATape(t *testing.T) {
 		t.Errorf("rules that are off inject: %+v", started)
 	}
 }
+
+// The ledger has what waits for a time or an event that the chaos phase did not reach.
+func TestUnreached(t *testing.T) {
+	for when, want := range map[string]uint64{
+		After(6e9): 1, After(5e9): 0, AfterEvent(8): 1, AfterEvent(7): 0, All(After(1), AfterEvent(8)): 1, All(After(6e9), `target == "n1"`): 1,
+		"time_s > 5.5": 1, "time_s > 6 && true": 1, "time_s > 6 or event > 1": 0, "time_s > operations": 0, "operations > 9": 0, "": 0,
+	} {
+		p, err := New(threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: when}, world.FaultRule{Kind: "crash", RatePPM: 1}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Begin(tape.NewSource(tape.Tape{}), 10e9)
+		p.Unreached(&Moment{NowNs: 15e9, Event: 7})
+		if e, r := p.Ledger.Entries[0], p.Ledger.Rules[0]; e.Unreached != want || r.Unreached != want || (e.Awaits() != "") != (want == 1) || p.Ledger.Rules[1].Unreached != 0 {
+			t.Errorf("%q: %+v", when, p.Ledger)
+		}
+		if p.Ledger.plan(Crash, 2); p.Ledger.Entries[0].Awaits() != "" || (p.Ledger.Rules[0].Awaits() != "") != (want == 1) {
+			t.Errorf("%q, and another rule strikes: %+v", when, p.Ledger)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
 )
 
@@ -136,6 +137,51 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 		return false
 	}
 	return result.(bool)
+}
+
+// Unreached counts in the ledger the rules whose conditions wait for a time or an event beyond a moment, the end of the chaos phase.
+func (p *Plan) Unreached(m *Moment) {
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if r.When == "" || r.Masked {
+			continue
+		}
+		program := m.Conditions[r.When]
+		if program == nil {
+			program = mustCompile(r.When)
+		}
+		if waits(program.Node(), float64(m.NowNs-p.BeganNs)/1e9, float64(m.Event)) {
+			p.Ledger.each(r.Kind, r.Number, func(e *Entry) { e.Unreached++ })
+		}
+	}
+}
+
+// waits reports whether a condition demands a time or an event that has not come.
+func waits(n ast.Node, timeS, event float64) bool {
+	b, ok := n.(*ast.BinaryNode)
+	if !ok {
+		return false
+	}
+	name, _ := b.Left.(*ast.IdentifierNode)
+	switch b.Operator {
+	case "and", "&&":
+		return waits(b.Left, timeS, event) || waits(b.Right, timeS, event)
+	case ">=", ">":
+		if name == nil {
+			return false
+		}
+		var least float64
+		switch v := b.Right.(type) {
+		case *ast.IntegerNode:
+			least = float64(v.Value)
+		case *ast.FloatNode:
+			least = v.Value
+		default:
+			return false
+		}
+		return name.Value == "time_s" && least > timeS || name.Value == "event" && least > event
+	}
+	return false
 }
 
 func clamp(n uint64) int { return int(min(n, math.MaxInt)) }

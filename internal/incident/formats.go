@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -41,7 +42,11 @@ func (t *Timeline) records(file string, text []byte) error {
 			Type   json.RawMessage `json:"type"`
 		}
 		if err := json.Unmarshal(row, &head); err != nil {
-			return &LineError{file, line, "no line of JSON: " + err.Error(), "correct it, or name another --format"}
+			text := keys.Plain(err).Error()
+			if !json.Valid(row) {
+				text = "no line of JSON: " + text
+			}
+			return &LineError{file, line, text, "correct it, or name another --format"}
 		}
 		switch {
 		case head.Fault == nil && head.Type == nil:
@@ -97,7 +102,7 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 	kind := fault.Kind(r.Fault)
 	switch {
 	case err != nil:
-		return Fault{}, &LineError{file, line, strings.TrimPrefix(err.Error(), "json: "), "write a fault as " + faultForm}
+		return Fault{}, &LineError{file, line, keys.Plain(err).Error(), "write a fault as " + faultForm}
 	case !fault.Known(kind):
 		return Fault{}, &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "docs/reference/faults.md lists the kinds"}
 	case !slices.Contains(importable(), kind):
@@ -243,7 +248,7 @@ var (
 func (t *Timeline) kubernetes(file string, text []byte) error {
 	var list events
 	if err := json.Unmarshal(text, &list); err != nil {
-		return broken(file, text, err, "write the output of `kubectl get events -o json`")
+		return broken(file, text, 0, err, "write the output of `kubectl get events -o json`")
 	}
 	type event struct {
 		at             Stamp
@@ -325,10 +330,22 @@ func ofClient(kind any) bool { return kind == 3.0 || kind == "SPAN_KIND_CLIENT" 
 
 func (t *Timeline) otlp(file string, text []byte) error {
 	in := json.NewDecoder(bytes.NewReader(text))
-	for in.More() { // one document, or one a line, as a collector's file exporter writes them
+	for { // one document, or one a line, as a collector's file exporter writes them
 		var list traces
-		if err := in.Decode(&list); err != nil {
-			return broken(file, text, err, "write OTLP as JSON: an object with resourceSpans")
+		var document json.RawMessage
+		begin := in.InputOffset()
+		err := in.Decode(&document)
+		switch err {
+		case io.EOF:
+			return nil
+		case nil:
+			begin = in.InputOffset() - int64(len(document))
+			err = json.Unmarshal(document, &list)
+		default:
+			err = json.Unmarshal(text[begin:], &document) // whose offset counts from there
+		}
+		if err != nil {
+			return broken(file, text, begin, err, "write OTLP as JSON: an object with resourceSpans")
 		}
 		for _, r := range list.ResourceSpans {
 			service := cmp.Or(first(r.Resource.Attributes, "service.instance.id", "service.name"), "client")
@@ -356,19 +373,18 @@ func (t *Timeline) otlp(file string, text []byte) error {
 			}
 		}
 	}
-	return nil
 }
 
 // dbOperations are the operations that the names of databases' requests stand for.
 var dbOperations = map[string]string{"get": "get", "range": "get", "set": "put", "put": "put", "del": "delete", "delete": "delete"}
 
-// broken is an error of JSON, with its line.
-func broken(file string, text []byte, err error, remedy string) error {
+// broken is an error of JSON in a text that begins at an offset of the file, with its line.
+func broken(file string, text []byte, begin int64, err error, remedy string) error {
 	line := 0
 	if at := offsetOf(err); at > 0 {
-		line = 1 + bytes.Count(text[:min(int(at), len(text))], []byte("\n"))
+		line = 1 + bytes.Count(text[:min(int(begin+at), len(text))], []byte("\n"))
 	}
-	return &LineError{file, line, err.Error(), remedy}
+	return &LineError{file, line, keys.Plain(err).Error(), remedy}
 }
 
 func offsetOf(err error) int64 {

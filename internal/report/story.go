@@ -260,9 +260,15 @@ func ledger(b *strings.Builder, l *fault.Ledger) {
 	b.WriteString("\nfaults                     planned  delivered   observed\n")
 	for _, e := range l.Entries {
 		fmt.Fprintf(b, "  %-22s %9d  %9d  %9d\n", e.Kind, e.Planned, e.Delivered, e.Observed)
+		if why := e.Awaits(); why != "" {
+			fmt.Fprintf(b, "    %s\n", why)
+		}
 		for i := range l.Rules {
 			if r := &l.Rules[i]; r.Kind == e.Kind {
 				fmt.Fprintf(b, "    %9d %9d  %9d   %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
+				if why := r.Awaits(); why != "" && e.Awaits() == "" {
+					fmt.Fprintf(b, "      %s\n", why)
+				}
 			}
 		}
 	}
