@@ -12,17 +12,21 @@ import (
 
 var benchmark = regexp.MustCompile(`(?m)^BenchmarkOff/(\w+)\S*\s+\d+\s+([0-9.]+) ns/op`)
 
-// sdk compares calls of dependencies that package sdk wraps, with faults off, with the same calls without.
+// sdk compares calls of dependencies that package sdk wraps, with faults off or counted, with the same calls without.
 func (b *bench) sdk() ([]row, error) {
 	const count = 5
 	var rows []row
 	for _, p := range []struct{ folder, what, detail string }{
 		{"sdk", "a point of `sdk`", "after Quiet %.2f us; where five faults are drawn and none happens %.2f us"},
-		{"sdk/sqlfault", "a statement through `sdk/sqlfault`", "of a driver that does nothing"},
-		{"sdk/httpfault", "a request through `sdk/httpfault`", "to a transport that does nothing"},
-		{"sdk/grpcfault", "a call through `sdk/grpcfault`", "to an invoker that does nothing"},
-		{"sdk/redisfault", "a command through `sdk/redisfault`", "to a client that does nothing"},
-		{"sdk/machinefault", "a write through `sdk/machinefault`", "of 100 bytes to a file"},
+		{"sdk/sqlfault", "a statement through `sdk/sqlfault`, faults off", "of a driver that does nothing"},
+		{"sdk/httpfault", "a request through `sdk/httpfault`, faults off", "to a transport that does nothing"},
+		{"sdk/grpcfault", "a call through `sdk/grpcfault`, faults off", "to an invoker that does nothing"},
+		{"sdk/redisfault", "a command through `sdk/redisfault`, faults off", "to a client that does nothing"},
+		{"sdk/sqlcount", "a statement through `sdk/sqlcount`", "of a driver that does nothing"},
+		{"sdk/httpcount", "a request through `sdk/httpcount`", "to a transport that does nothing"},
+		{"sdk/grpcfault/grpccount", "a call through `sdk/grpcfault/grpccount`", "to an invoker that does nothing"},
+		{"sdk/rediscount", "a command through `sdk/rediscount`", "to a client that does nothing"},
+		{"sdk/machinefault", "a write through `sdk/machinefault`, faults off", "of 100 bytes to a file"},
 	} {
 		cmd := exec.Command("go", "test", "-run", "^$", "-bench", "Off", "-count", strconv.Itoa(count), ".")
 		cmd.Dir = p.folder
@@ -68,7 +72,7 @@ func (b *bench) sdk() ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row{p.what + ", faults off, beyond one without", fmt.Sprintf("%.2f us", (wrapped-plain)/1000), "2 us",
+		rows = append(rows, row{p.what + ", beyond one without", fmt.Sprintf("%.2f us", (wrapped-plain)/1000), "2 us",
 			fmt.Sprintf("%s: %.2f and %.2f us, the fastest of %d", p.detail, wrapped/1000, plain/1000, count)})
 	}
 	return rows, nil

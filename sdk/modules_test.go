@@ -19,9 +19,9 @@ import (
 // Package grpcfault is a module of its own, so that users of package sdk do not depend on gRPC.
 func TestModuleOfGRPC(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a module of its own: cd sdk/grpcfault && go test .")
+		t.Skip("a module of its own: cd sdk/grpcfault && go test ./...")
 	}
-	needs.Module(t, "grpcfault", []string{"vet", "."}, []string{"test", "."})
+	needs.Module(t, "grpcfault", []string{"vet", "./..."}, []string{"test", "./..."})
 }
 
 // A mistake in the use of these packages is the failure of the test, in one line with the place of the call.

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/sdk/grpcfault/internal/methods"
 )
 
 // Method is unary calls that fail alike.
@@ -61,10 +62,10 @@ type point struct {
 	answers       []Answer
 }
 
-// points are those of a service, by the names of methods.
-type points map[string]*point
-
-func newPoint(source sdk.Source, service, operation string, r sdk.Rates, list []Answer) *point {
+func newPoint(source sdk.Source, service, method, operation string, r sdk.Rates, list []Answer) *point {
+	if operation == "" {
+		panic(fmt.Sprintf("grpcfault: %s needs an operation, its name in the ledger", method))
+	}
 	var answers []sdk.Answer
 	for _, a := range list {
 		if a.Code == codes.OK {
@@ -75,41 +76,16 @@ func newPoint(source sdk.Source, service, operation string, r sdk.Rates, list []
 	return &point{Point: sdk.NewPoint(source, service, operation, r, answers...), answers: list}
 }
 
-// add enters a point by the name of its methods.
-func (ps points) add(name, operation string, make func() *point) {
-	parts := strings.Split(name, "/")
-	switch {
-	case name != "*" && (len(parts) != 3 || parts[0] != "" || parts[1] == "" || parts[2] == ""):
-		panic(fmt.Sprintf("grpcfault: %q is no method: write /SERVICE/METHOD, /SERVICE/* or *", name))
-	case operation == "":
-		panic(fmt.Sprintf("grpcfault: %s needs an operation, its name in the ledger", name))
-	case ps[name] != nil:
-		panic(fmt.Sprintf("grpcfault: %s is there twice", name))
-	}
-	ps[name] = make()
-}
-
-// of finds the point of a method, or nil.
-func (ps points) of(method string) *point {
-	if p := ps[method]; p != nil {
-		return p
-	}
-	if p := ps[method[:strings.LastIndexByte(method, '/')+1]+"*"]; p != nil {
-		return p
-	}
-	return ps["*"]
-}
-
-func unary(service string, source sdk.Source, methods []Method) points {
-	ps := points{}
-	for _, m := range methods {
-		ps.add(m.Name, m.Operation, func() *point { return newPoint(source, service, m.Operation, m.Rates, m.Answers) })
+func unary(service string, source sdk.Source, list []Method) methods.Table[point] {
+	ps := methods.Table[point]{}
+	for _, m := range list {
+		ps.Add(m.Name, newPoint(source, service, m.Name, m.Operation, m.Rates, m.Answers))
 	}
 	return ps
 }
 
-func streaming(service string, source sdk.Source, streams []Stream) points {
-	ps := points{}
+func streaming(service string, source sdk.Source, streams []Stream) methods.Table[point] {
+	ps := methods.Table[point]{}
 	for _, s := range streams {
 		for _, r := range []sdk.Rates{s.Rates, s.Send, s.Receive} {
 			if r.Late != 0 || r.Twice != 0 {
@@ -119,11 +95,9 @@ func streaming(service string, source sdk.Source, streams []Stream) points {
 		if s.Send.After != 0 {
 			panic(fmt.Sprintf("grpcfault: Send of the stream %s has no After: whether the other side got a message is not known before it answers; use Receive", s.Operation))
 		}
-		ps.add(s.Name, s.Operation, func() *point {
-			p := newPoint(source, service, s.Operation, s.Rates, s.Answers)
-			p.send, p.receive = sdk.NewPoint(source, service, s.Operation+"_send", s.Send), sdk.NewPoint(source, service, s.Operation+"_receive", s.Receive)
-			return p
-		})
+		p := newPoint(source, service, s.Name, s.Operation, s.Rates, s.Answers)
+		p.send, p.receive = sdk.NewPoint(source, service, s.Operation+"_send", s.Send), sdk.NewPoint(source, service, s.Operation+"_receive", s.Receive)
+		ps.Add(s.Name, p)
 	}
 	return ps
 }
@@ -156,11 +130,11 @@ func (p *point) failure(c sdk.Call) error {
 	return &failure{c.Error(s.Err()), s}
 }
 
-// UnaryClient intercepts the unary calls of a client, which fail by the methods, as source decides. service is its name in the ledger. It panics at methods that cannot be.
-func UnaryClient(service string, source sdk.Source, methods ...Method) grpc.UnaryClientInterceptor {
-	ps := unary(service, source, methods)
+// UnaryClient intercepts the unary calls of a client, which fail by the list, as source decides. service is its name in the ledger. It panics at methods that cannot be.
+func UnaryClient(service string, source sdk.Source, list ...Method) grpc.UnaryClientInterceptor {
+	ps := unary(service, source, list)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		p := ps.of(method)
+		p := ps.Of(method)
 		if p == nil {
 			return invoke(ctx, method, req, reply, cc, opts...)
 		}
@@ -218,10 +192,10 @@ func silent(opts []grpc.CallOption) []grpc.CallOption {
 }
 
 // UnaryServer intercepts the unary calls that a server handles, as UnaryClient does.
-func UnaryServer(service string, source sdk.Source, methods ...Method) grpc.UnaryServerInterceptor {
-	ps := unary(service, source, methods)
+func UnaryServer(service string, source sdk.Source, list ...Method) grpc.UnaryServerInterceptor {
+	ps := unary(service, source, list)
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-		p := ps.of(info.FullMethod)
+		p := ps.Of(info.FullMethod)
 		if p == nil {
 			return handle(ctx, req)
 		}
@@ -251,7 +225,7 @@ func UnaryServer(service string, source sdk.Source, methods ...Method) grpc.Unar
 func StreamClient(service string, source sdk.Source, streams ...Stream) grpc.StreamClientInterceptor {
 	ps := streaming(service, source, streams)
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		p := ps.of(method)
+		p := ps.Of(method)
 		if p == nil {
 			return open(ctx, desc, cc, method, opts...)
 		}
@@ -361,7 +335,7 @@ func StreamServer(service string, source sdk.Source, streams ...Stream) grpc.Str
 	}
 	ps := streaming(service, source, streams)
 	return func(srv any, under grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-		p := ps.of(info.FullMethod)
+		p := ps.Of(info.FullMethod)
 		if p == nil {
 			return handle(srv, under)
 		}

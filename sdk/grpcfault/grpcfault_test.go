@@ -78,8 +78,14 @@ func (c *counter) FullDuplexCall(s grpc.BidiStreamingServer[pb.StreamingOutputCa
 	}
 }
 
+// host is a test, or a run.
+type host interface {
+	Cleanup(func())
+	Fatalf(format string, args ...any)
+}
+
 // serve starts the service, with options, and gives a client of it.
-func serve(r *sdk.Run, server []grpc.ServerOption, client ...grpc.DialOption) (*counter, pb.TestServiceClient) {
+func serve(r host, server []grpc.ServerOption, client ...grpc.DialOption) (*counter, pb.TestServiceClient) {
 	c := &counter{effects: map[string]int{}}
 	s := grpc.NewServer(server...)
 	pb.RegisterTestServiceServer(s, c)

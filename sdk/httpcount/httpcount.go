@@ -1,5 +1,5 @@
 // Package httpcount counts, in a program in production, what HTTP services answer, and which answers breach their contracts. It passes every request and answer through and injects
-// nothing. Package httpfault reads the counts and has a test play what they have. This package imports only the standard library, and not package testing.
+// nothing. Package httpfault reads the counts and has a test play what they have. This package imports nothing outside the standard library and this module, and not package testing.
 package httpcount
 
 import (
@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"strconv"
 	"sync/atomic"
+
+	"github.com/bloodhound-dst/bloodhound/internal/counts"
 )
 
 // Operation is requests that are counted together, and what the service documents about their answers.
@@ -35,39 +37,34 @@ const (
 
 // Counter counts calls of operations. Its methods may be called at the same time. It serves the counts so far as JSON (http.Handler).
 type Counter struct {
+	all        counts.Counter
 	mux        *http.ServeMux        // only finds patterns
 	operations map[string]*operation // by pattern
 }
 
 type operation struct {
-	Operation
-	documented       [statuses]bool
-	calls, lost, cut atomic.Uint64
-	answers          [statuses]atomic.Uint64
-	unparsable       [statuses]atomic.Uint64
+	*counts.Operation
+	documented [statuses]bool
+	json       bool
 }
 
 // New makes a Counter. It panics at operations that cannot be.
 func New(operations ...Operation) *Counter {
-	c := &Counter{http.NewServeMux(), map[string]*operation{}}
-	names := map[string]bool{}
+	c := &Counter{mux: http.NewServeMux(), operations: map[string]*operation{}}
 	for _, o := range operations {
-		switch {
-		case o.Name == "":
-			panic(fmt.Sprintf("httpcount: the operation of %q needs a name", o.Pattern))
-		case names[o.Name]:
-			panic(fmt.Sprintf("httpcount: two operations are named %s; each needs a name of its own", o.Name))
-		case len(o.Statuses) == 0:
+		if len(o.Statuses) == 0 {
 			panic(fmt.Sprintf("httpcount: %s has no documented status, so that every answer would be a breach: list its Statuses, those of success included", o.Name))
 		}
-		names[o.Name] = true
-		at := &operation{Operation: o}
+		at := &operation{json: o.JSON}
+		var documented []string
 		for _, s := range o.Statuses {
 			if s < 100 || s >= statuses {
 				panic(fmt.Sprintf("httpcount: %d of %s is no status of HTTP", s, o.Name))
 			}
 			at.documented[s] = true
+			documented = append(documented, strconv.Itoa(s))
 		}
+		at.Operation = c.all.Add(o.Name, documented...)
 		c.mux.HandleFunc(o.Pattern, func(http.ResponseWriter, *http.Request) {})
 		c.operations[o.Pattern] = at
 	}
@@ -96,10 +93,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case at == nil || errors.Is(r.Context().Err(), context.Canceled):
 	case err != nil:
-		at.calls.Add(1)
-		at.lost.Add(1)
+		at.Call()
+		at.Lost()
 	default:
-		at.calls.Add(1)
+		at.Call()
 		at.answered(r, answer)
 	}
 	return answer, err
@@ -112,16 +109,16 @@ func (o *operation) answered(r *http.Request, answer *http.Response) {
 		status = 0 // a transport of the program's own makes it: HTTP cannot write it
 	}
 	if !o.documented[status] || status >= 400 {
-		o.answers[status].Add(1)
+		o.Answer(strconv.Itoa(status))
 		return
 	}
 	if r.Method == http.MethodHead || status == http.StatusSwitchingProtocols {
 		return // it has no body, or is a connection
 	}
-	parse := o.JSON && status >= 200 && status < 300 && status != http.StatusNoContent && status != http.StatusResetContent && answer.Header.Get("Content-Encoding") == ""
+	parse := o.json && status >= 200 && status < 300 && status != http.StatusNoContent && status != http.StatusResetContent && answer.Header.Get("Content-Encoding") == ""
 	if answer.Body == nil || answer.Body == http.NoBody {
 		if parse {
-			o.unparsable[status].Add(1)
+			o.Unparsable(strconv.Itoa(status))
 		}
 		return
 	}
@@ -153,9 +150,9 @@ func (b *body) Read(p []byte) (int, error) {
 	case err == nil:
 		b.taken.Store(false)
 	case err != io.EOF && b.ctx.Err() == nil:
-		b.at.cut.Add(1)
+		b.at.Cut()
 	case err == io.EOF && b.parse && !b.parses(len(b.kept) < maxKeptBytes):
-		b.at.unparsable[b.status].Add(1)
+		b.at.Unparsable(strconv.Itoa(b.status))
 	}
 	return n, err
 }
@@ -163,7 +160,7 @@ func (b *body) Read(p []byte) (int, error) {
 // Close closes the body (io.Closer). What was read of it may show that the rest cannot make it JSON.
 func (b *body) Close() error {
 	if b.taken.CompareAndSwap(false, true) && b.parse && !b.parses(false) {
-		b.at.unparsable[b.status].Add(1)
+		b.at.Unparsable(strconv.Itoa(b.status))
 	}
 	return b.ReadCloser.Close()
 }
@@ -178,107 +175,8 @@ func (b *body) parses(whole bool) bool {
 	return !wrong
 }
 
-// Counts are what was counted, by the names of operations.
-type Counts struct {
-	Operations map[string]Count `json:"operations"`
-}
-
-// Count is what became of the calls of an operation since the program's start. Calls that are in none of the rest succeeded.
-type Count struct {
-	Calls    uint64         `json:"calls"`
-	Lost     uint64         `json:"lost"`     // without an answer, such as at a connection that ends
-	Failures map[int]uint64 `json:"failures"` // documented ones, by status
-	Breaches Breaches       `json:"breaches"`
-}
-
-// Breaches are answers that the contract of the service excludes.
-type Breaches struct {
-	Statuses   map[int]uint64 `json:"statuses"`   // undocumented ones
-	Cut        uint64         `json:"cut"`        // bodies that ended with an error
-	Unparsable map[int]uint64 `json:"unparsable"` // bodies that are not JSON, by status
-}
-
-// Counts returns the counts so far.
-func (c *Counter) Counts() Counts {
-	all := Counts{map[string]Count{}}
-	for _, o := range c.operations {
-		n := Count{Lost: o.lost.Load(), Failures: map[int]uint64{}, Breaches: Breaches{Statuses: map[int]uint64{}, Cut: o.cut.Load(), Unparsable: map[int]uint64{}}}
-		for s := range statuses {
-			if k := o.answers[s].Load(); k > 0 && o.documented[s] {
-				n.Failures[s] = k
-			} else if k > 0 {
-				n.Breaches.Statuses[s] = k
-			}
-			if k := o.unparsable[s].Load(); k > 0 {
-				n.Breaches.Unparsable[s] = k
-			}
-		}
-		n.Calls = o.calls.Load() // last: a call is counted before what became of it
-		all.Operations[o.Name] = n
-	}
-	return all
-}
-
 // ServeHTTP answers with the counts so far as JSON (http.Handler).
-func (c *Counter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	text, err := json.MarshalIndent(c.Counts(), "", "  ")
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(text, '\n'))
-}
+func (c *Counter) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.all.ServeHTTP(w, r) }
 
-// Read reads what a Counter serves. Errors name the operation, and the remedy.
-func Read(r io.Reader) (Counts, error) {
-	var c Counts
-	d := json.NewDecoder(r)
-	d.DisallowUnknownFields()
-	err := d.Decode(&c)
-	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			err = errors.New("something follows them")
-		}
-	}
-	if err == nil && len(c.Operations) == 0 {
-		err = errors.New("they have no operation")
-	}
-	if err != nil {
-		return Counts{}, fmt.Errorf("httpcount: the counts cannot be read: %w; store the JSON that a Counter serves, unchanged", err)
-	}
-	for name, n := range c.Operations {
-		if err := n.check(); err != nil {
-			return Counts{}, fmt.Errorf("httpcount: the counts of %s cannot be: %w; store those of one Counter, unchanged", name, err)
-		}
-	}
-	return c, nil
-}
-
-// check reports counts that no Counter makes.
-func (n Count) check() error {
-	rest := n.Calls
-	take := func(k uint64) bool {
-		fits := k <= rest
-		rest -= min(k, rest)
-		return fits
-	}
-	fits := take(n.Lost) && take(n.Breaches.Cut)
-	var seen []int
-	for _, class := range []map[int]uint64{n.Failures, n.Breaches.Statuses, n.Breaches.Unparsable} {
-		for status, k := range class {
-			switch {
-			case status < 0 || status >= statuses:
-				return fmt.Errorf("%d is no status of HTTP", status)
-			case slices.Contains(seen, status):
-				return fmt.Errorf("the status %d is in two classes", status)
-			}
-			seen = append(seen, status)
-			fits = take(k) && fits
-		}
-	}
-	if !fits {
-		return fmt.Errorf("more went wrong than the %d calls", n.Calls)
-	}
-	return nil
-}
+// MarshalJSON gives the counts so far (json.Marshaler).
+func (c *Counter) MarshalJSON() ([]byte, error) { return c.all.MarshalJSON() }

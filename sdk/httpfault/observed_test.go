@@ -132,7 +132,7 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 
 // Rates are shares of calls, with a lower bound; what production has not seen does not happen.
 func TestObserved(t *testing.T) {
-	counts := `{"operations": {"charge": {"calls": 1000, "lost": 400, "failures": {"503": 1, "429": 0}, "breaches": {"statuses": {"418": 300}, "cut": 200, "unparsable": {"200": 2}}}}}`
+	counts := `{"operations": {"charge": {"calls": 1000, "lost": 400, "failures": {"503": 1, "429": 0}, "breaches": {"codes": {"418": 300}, "cut": 200, "unparsable": {"200": 2}}}}}`
 	routes, err := httpfault.Observed(strings.NewReader(counts), httpfault.Route{Pattern: "POST /charges", Operation: "charge", Rates: sdk.Rates{Before: 1, Slow: 0.1}, Answers: []httpfault.Answer{
 		{Status: 429, Before: 1}, {Status: 503, Body: "later", After: 1}}})
 	if err != nil || len(routes) != 1 {
@@ -151,19 +151,19 @@ func TestObserved(t *testing.T) {
 
 // Counts that do not fit the routes are errors with a remedy.
 func TestObservedRefuses(t *testing.T) {
-	const counts = `{"operations": {"charge": {"calls": 9, "failures": {"503": 1}, "breaches": {"statuses": {"418": 1}}}, "odd": {"calls": 9, "breaches": {"statuses": {"101": 1}}}, "refund": {"calls": 0}}}`
+	const counts = `{"operations": {"charge": {"calls": 9, "failures": {"503": 1}, "breaches": {"codes": {"418": 1}}}, "odd": {"calls": 9, "breaches": {"codes": {"101": 1}}}, "refund": {"calls": 0}}}`
 	for _, c := range []struct {
 		counts string
 		route  httpfault.Route
 		want   string
 	}{
-		{counts, httpfault.Route{Operation: "list"}, `did not count the operation "list", but charge, odd, refund: correct the Operation`},
+		{counts, httpfault.Route{Operation: "list"}, `did not count the operation "list", but charge, odd, refund: correct the name`},
 		{counts, httpfault.Route{Operation: "refund"}, "no call of refund, so there are no rates: count for longer"},
 		{counts, httpfault.Route{Operation: "odd"}, "odd: production counted the status 101, which no test can play: take it out"},
-		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 418}}}, "charge: the status 418 is documented in the route and a breach in production: let both"},
-		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503, Breach: true}}}, "503 is a breach in the route and documented in production: let both"},
-		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503}, {Status: 503}}}, "two answers 503, and production only counts statuses: leave one"},
-		{counts[:50], httpfault.Route{Operation: "charge"}, "unexpected EOF; store the JSON that a Counter serves"},
+		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 418}}}, "charge: the answer 418 is documented in the test and a breach in production: let both"},
+		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503, Breach: true}}}, "503 is a breach in the test and documented in production: let both"},
+		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503}, {Status: 503}}}, "two answers 503, the numbers 1 and 2, and production only counts codes: leave one"},
+		{counts[:50], httpfault.Route{Operation: "charge"}, "end at byte 50, in their middle; store the JSON that a Counter serves"},
 	} {
 		if routes, err := httpfault.Observed(strings.NewReader(c.counts), c.route); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c.route, routes, err)

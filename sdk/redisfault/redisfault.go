@@ -8,6 +8,7 @@ package redisfault
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/bloodhound-dst/bloodhound/internal/counts"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
@@ -47,6 +49,21 @@ type Answer struct {
 	Before, After float64
 	// Breach says that the server's contract has no such answer.
 	Breach bool
+	// Mistyped says that the answer is no error, but a reply of another type than the command's, with the name "reply" in the ledger. Message is then what the client says, such as
+	// "redis: can't parse int reply", which is no redis.Error.
+	Mistyped bool
+}
+
+// name is that of an answer in the ledger, or "".
+func (a Answer) name() string {
+	if a.Mistyped {
+		return counts.Reply
+	}
+	code, _, _ := strings.Cut(a.Message, " ")
+	if code != strings.ToUpper(code) {
+		return ""
+	}
+	return strings.ToLower(code)
 }
 
 // reply is an error that a server answers (redis.Error).
@@ -64,11 +81,10 @@ func Hook(name string, source sdk.Source, f Faults) redis.Hook {
 		}
 		var answers []sdk.Answer
 		for _, a := range c.Answers {
-			code, _, _ := strings.Cut(a.Message, " ")
-			if code == "" || code != strings.ToUpper(code) {
+			if a.name() == "" {
 				panic(fmt.Sprintf("redisfault: the answer %q of %s %s begins with no code, such as ERR or LOADING", a.Message, name, c.Operation))
 			}
-			answers = append(answers, sdk.Answer{Name: strings.ToLower(code), Before: a.Before, After: a.After, Breach: a.Breach})
+			answers = append(answers, sdk.Answer{Name: a.name(), Before: a.Before, After: a.After, Breach: a.Breach})
 		}
 		p := &command{sdk.NewPoint(source, name, c.Operation, c.Rates, answers...), c.Answers}
 		for _, n := range c.Names {
@@ -153,7 +169,11 @@ func do(ctx context.Context, p *sdk.Point, answers []Answer, list []redis.Cmder,
 	}
 	var cause error
 	if call.Answer >= 0 {
-		cause = reply(answers[call.Answer].Message)
+		if a := answers[call.Answer]; a.Mistyped {
+			cause = errors.New(a.Message)
+		} else {
+			cause = reply(a.Message)
+		}
 	}
 	err := call.Error(cause)
 	for _, cmd := range list {

@@ -1,0 +1,123 @@
+// Package grpccount counts, in a program in production, what services answer over gRPC, and which answers breach their contracts. It passes every call through and injects nothing. Package
+// grpcfault reads the counts and has a test play what they have. This package imports only gRPC beside the standard library and this project, and not package testing.
+package grpccount
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk/grpcfault/internal/methods"
+)
+
+// Operation is calls, or streams, that are counted together, and what the service documents about their answers.
+type Operation struct {
+	// Name is that of the operation in the counts, such as "charge", and of the Operation of a grpcfault.Method or grpcfault.Stream.
+	Name string
+	// Method is that of calls, "/shop.Payments/Charge"; all methods of a service, "/shop.Payments/*"; or "*", all. The most specific one counts.
+	Method string
+	// Codes are those that the service documents, beside OK. Others count as breaches, but for Unavailable and DeadlineExceeded, which clients make of lost calls: where they are not
+	// documented, the call is lost.
+	Codes []codes.Code
+}
+
+// Counter counts calls of operations. Its methods may be called at the same time. It serves the counts so far as JSON (http.Handler).
+type Counter struct {
+	all     counts.Counter
+	methods methods.Table[counts.Operation]
+}
+
+// New makes a Counter. It panics at operations that cannot be.
+func New(operations ...Operation) *Counter {
+	c := &Counter{methods: methods.Table[counts.Operation]{}}
+	for _, o := range operations {
+		var documented []string
+		for _, code := range o.Codes {
+			if code == codes.OK || code > codes.Unauthenticated {
+				panic(fmt.Sprintf("grpccount: the code %d of %s is no error of gRPC; leave it out", code, o.Name))
+			}
+			documented = append(documented, code.String())
+		}
+		c.methods.Add(o.Method, c.all.Add(o.Name, documented...))
+	}
+	return c
+}
+
+// UnaryClient intercepts the unary calls of a client, and counts those of the operations. A call that the program itself cancels does not count.
+func (c *Counter) UnaryClient() grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		err := invoke(ctx, method, req, reply, cc, opts...)
+		if at := c.methods.Of(method); at != nil {
+			count(ctx, at, err)
+		}
+		return err
+	}
+}
+
+// StreamClient intercepts the streams of a client, and counts those of the operations, each as one call when it ends. A stream that the program leaves before its end does not count.
+func (c *Counter) StreamClient() grpc.StreamClientInterceptor {
+	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+		under, err := open(ctx, desc, cc, method, opts...)
+		at := c.methods.Of(method)
+		switch {
+		case at == nil:
+			return under, err
+		case err != nil:
+			count(ctx, at, err)
+			return nil, err
+		}
+		return &stream{ClientStream: under, ctx: ctx, at: at, one: !desc.ServerStreams}, nil
+	}
+}
+
+type stream struct {
+	grpc.ClientStream
+	ctx  context.Context // of the program; that of the stream is cancelled at its end
+	at   *counts.Operation
+	one  bool // the server answers one message, at the end
+	once sync.Once
+}
+
+// RecvMsg receives a message (grpc.ClientStream).
+func (s *stream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	switch {
+	case err == io.EOF, err == nil && s.one:
+		s.once.Do(func() { count(s.ctx, s.at, nil) })
+	case err != nil:
+		s.once.Do(func() { count(s.ctx, s.at, err) })
+	}
+	return err
+}
+
+// count counts a call that has ended.
+func count(ctx context.Context, at *counts.Operation, err error) {
+	if err != nil && ctx.Err() == context.Canceled {
+		return
+	}
+	code := status.Code(err)
+	if code == codes.Unknown || code > codes.Unauthenticated {
+		code = status.FromContextError(err).Code() // other interceptors return errors of contexts; the rest stays Unknown
+	}
+	at.Call()
+	switch {
+	case code == codes.OK:
+	case (code == codes.Unavailable || code == codes.DeadlineExceeded) && !at.Documents(code.String()):
+		at.Lost()
+	default:
+		at.Answer(code.String())
+	}
+}
+
+// ServeHTTP answers with the counts so far as JSON (http.Handler).
+func (c *Counter) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.all.ServeHTTP(w, r) }
+
+// MarshalJSON gives the counts so far (json.Marshaler).
+func (c *Counter) MarshalJSON() ([]byte, error) { return c.all.MarshalJSON() }

@@ -1,0 +1,68 @@
+package grpcfault
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk"
+)
+
+// Observed gives methods the rates of what a service answered in production. from is the JSON that a grpccount.Counter serves, whose operations are those of the methods.
+//
+// Lost calls become the rates Before and After. Documented failures and undocumented codes become Answers, the latter as breaches. An answer that a method has with the same code keeps
+// its message. What production has not seen gets the rate 0. Late, Twice, Slow and Delay, which counts do not show, stay.
+//
+// A rate is the share of the operation's calls, but at least 0.05. A client cannot know whether a call that failed was handled: half of the share is Before, half After, each at least
+// 0.05.
+func Observed(from io.Reader, list ...Method) ([]Method, error) {
+	list = slices.Clone(list)
+	return list, observe(from, len(list), func(i int) (string, *sdk.Rates, *[]Answer) {
+		return list[i].Operation, &list[i].Rates, &list[i].Answers
+	})
+}
+
+// ObservedStreams gives streams their rates as Observed does methods. Send and Receive stay.
+func ObservedStreams(from io.Reader, list ...Stream) ([]Stream, error) {
+	list = slices.Clone(list)
+	return list, observe(from, len(list), func(i int) (string, *sdk.Rates, *[]Answer) {
+		return list[i].Operation, &list[i].Rates, &list[i].Answers
+	})
+}
+
+// observe reads counts, and sets the rates and answers of k operations.
+func observe(from io.Reader, k int, of func(i int) (string, *sdk.Rates, *[]Answer)) error {
+	all, err := counts.Read(from)
+	if err != nil {
+		return fmt.Errorf("grpcfault: %w", err)
+	}
+	for i := range k {
+		operation, rates, answers := of(i)
+		n, err := all.Of(operation)
+		if err != nil {
+			return fmt.Errorf("grpcfault: %w", err)
+		}
+		rates.Before, rates.After = n.Half(n.Lost), n.Half(n.Lost)
+		if *answers, err = counts.Answers(n, *answers, observed, played); err != nil {
+			return fmt.Errorf("grpcfault: %s: %w", operation, err)
+		}
+	}
+	return nil
+}
+
+func observed(a *Answer) (string, counts.Rates) {
+	return a.Code.String(), counts.Rates{Before: &a.Before, After: &a.After, Breach: &a.Breach}
+}
+
+// played is the answer of a code that the method has not.
+func played(code string, unparsable bool) (Answer, error) {
+	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
+		if c.String() == code && !unparsable {
+			return Answer{Code: c, Message: "as in production"}, nil
+		}
+	}
+	return Answer{}, fmt.Errorf("production counted the code %s, which gRPC has not: store the JSON of a grpccount.Counter", code)
+}

@@ -1,0 +1,154 @@
+// Package rediscount counts, in a program in production, what a server of Redis answers to go-redis, and which answers breach its contract. It passes every command through and injects nothing.
+// Package redisfault reads the counts and has a test play what they have. This package imports only go-redis beside the standard library and this module, and not package testing.
+package rediscount
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/bloodhound-dst/bloodhound/internal/counts"
+)
+
+// Operation is commands that are counted together, and the errors that the server documents for them.
+type Operation struct {
+	// Name is that of the operation in the counts, such as "write", and of the Operation of a redisfault.Command. "pipeline" and "transaction" are taken.
+	Name string
+	// Commands are the names of the commands in small letters, such as "set"; none stands for all others.
+	Commands []string
+	// Codes are the errors that the server documents, such as "LOADING". Errors with other codes count as breaches, and those without one as the code OTHER.
+	Codes []string
+}
+
+// Counter counts commands. Its methods may be called at the same time. It serves the counts so far as JSON (http.Handler).
+type Counter struct {
+	all                   counts.Counter
+	commands              map[string]*counts.Operation
+	others                *counts.Operation // or nil
+	pipeline, transaction *counts.Operation
+}
+
+// New makes a Counter. It panics at operations that cannot be.
+func New(operations ...Operation) *Counter {
+	c := &Counter{commands: map[string]*counts.Operation{}}
+	c.pipeline, c.transaction = c.all.Add("pipeline"), c.all.Add("transaction")
+	for _, o := range operations {
+		at := c.all.Add(o.Name, o.Codes...)
+		for _, n := range o.Commands {
+			if n != strings.ToLower(n) || c.commands[n] != nil {
+				panic(fmt.Sprintf("rediscount: %q of %s is no command in small letters, or it is there twice", n, o.Name))
+			}
+			c.commands[n] = at
+		}
+		if len(o.Commands) == 0 && c.others != nil {
+			panic(fmt.Sprintf("rediscount: %s is the second operation that stands for all other commands; name those of one", o.Name))
+		} else if len(o.Commands) == 0 {
+			c.others = at
+		}
+	}
+	return c
+}
+
+// Hook is for AddHook of a client. Calls are counted above the client's own tries. A command of a pipeline counts for its operation where the server has answered it; the pipeline or
+// transaction as a whole is a call of the operation that is named so, and lost if its connection ended. A call that the program itself cancels does not count.
+func (c *Counter) Hook() redis.Hook { return hook{c} }
+
+type hook struct{ *Counter }
+
+// DialHook makes a connection (redis.Hook).
+func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook makes a command (redis.Hook).
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if at := h.of(cmd); at != nil && !own(ctx, err) {
+			at.Call()
+			count(at, err)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook makes a pipeline (redis.Hook).
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, list []redis.Cmder) error {
+		whole, commands := h.pipeline, list
+		if len(list) > 1 && list[0].Name() == "multi" {
+			whole, commands = h.transaction, list[1:len(list)-1]
+		}
+		err := next(ctx, list)
+		if own(ctx, err) {
+			return err
+		}
+		whole.Call()
+		for _, cmd := range commands {
+			err := cmd.Err()
+			if lost(err) {
+				whole.Lost()
+				break
+			}
+			if at := h.of(cmd); at != nil {
+				at.Call()
+				count(at, err)
+			}
+			if mistyped(err) {
+				break // the client closes the connection, and gives the other commands the same error
+			}
+		}
+		return err
+	}
+}
+
+func (c *Counter) of(cmd redis.Cmder) *counts.Operation {
+	if at := c.commands[cmd.Name()]; at != nil {
+		return at
+	}
+	return c.others
+}
+
+// own reports whether a call failed by what the program itself did.
+func own(ctx context.Context, err error) bool {
+	return err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, redis.ErrClosed))
+}
+
+// count counts what became of a command, which itself is counted.
+func count(at *counts.Operation, err error) {
+	switch {
+	case err == nil || errors.Is(err, redis.Nil) || errors.Is(err, redis.TxFailedErr): // no error of the server
+	case lost(err):
+		at.Lost()
+	case mistyped(err):
+		at.Unparsable(counts.Reply)
+	default:
+		e, _ := errors.AsType[redis.Error](err) // which is neither lost nor mistyped
+		code, _, _ := strings.Cut(e.Error(), " ")
+		if code != strings.ToUpper(code) {
+			code = counts.Other
+		}
+		at.Answer(code)
+	}
+}
+
+// mistyped reports whether the client could not parse a reply.
+func mistyped(err error) bool {
+	_, number := errors.AsType[*strconv.NumError](err)
+	return number || err != nil && strings.HasPrefix(err.Error(), "redis: can't parse ")
+}
+
+// lost reports whether a command has no reply.
+func lost(err error) bool {
+	_, replied := errors.AsType[redis.Error](err)
+	return err != nil && !replied && !mistyped(err)
+}
+
+// ServeHTTP answers with the counts so far as JSON (http.Handler).
+func (c *Counter) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.all.ServeHTTP(w, r) }
+
+// MarshalJSON gives the counts so far (json.Marshaler).
+func (c *Counter) MarshalJSON() ([]byte, error) { return c.all.MarshalJSON() }
