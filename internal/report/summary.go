@@ -106,11 +106,11 @@ func standing(b *strings.Builder, s *search.Standing) {
 	near := slices.DeleteFunc(slices.Clone(s.Near), func(n coverage.Nearness) bool { return n.Distance >= 1 || n.Distance <= 0 })
 	slices.SortStableFunc(near, func(a, b coverage.Nearness) int { return cmp.Compare(a.Distance, b.Distance) })
 	for _, n := range near[:min(len(near), summaryNear)] {
-		what := "a violation"
+		nearest := "nearest to a violation"
 		if n.Domain == coverage.ModelGoal {
-			what = "what the model has besides"
+			nearest = "nearest in the model"
 		}
-		fmt.Fprintf(b, "  nearest to %s: %s, %.3f: %s\n", what, n.Name, n.Distance, Visible(n.Says, maxReachedText))
+		fmt.Fprintf(b, "  %s: %s, %.3f: %s\n", nearest, n.Name, n.Distance, Visible(n.Says, maxReachedText))
 	}
 	if p, _ := search.Parse(s.Strategy); p.Bandit {
 		paid(b, "mutations", s.Mutations)

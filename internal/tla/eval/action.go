@@ -91,6 +91,9 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 	if c.assigning && n.next {
 		c.fail(p, e.Position(), "a primed variable stands in the initial predicate, which has no next state")
 	}
+	if test := n.truth(at); c.measures && n.fresh { // PrintT(x) is no condition that a step could lack
+		return func(x *ctx) bool { return test(x) && next(x) }
+	}
 	return c.guard(e, at, n.truth(at), c.missing(e, p), next)
 }
 

@@ -89,7 +89,7 @@ type interrupted struct{}
 // tick is called wherever evaluations loop, so that none continues for long after the check that it is part of was stopped.
 func (m *machine) tick() {
 	t := m.tlc
-	if t.Ticks++; t.Ticks&0xfff == 0 && t.Pause != nil && t.Pause() {
+	if t.Ticks++; t.Ticks&0xfff == 0 && (t.Pause != nil && t.Pause() || t.budget > 0 && t.Ticks >= t.budget) {
 		panic(interrupted{})
 	}
 }

@@ -340,7 +340,11 @@ func kept(n node) node {
 		if v := cell.Load(); v != nil {
 			return *v
 		}
+		t := c.m.tlc
+		ticks, budget := t.Ticks, t.budget
+		t.budget = 0 // who evaluates a constant first needs no more of it than others
 		v := eval(c)
+		t.Ticks, t.budget = ticks, budget
 		cell.Store(&v)
 		return v
 	}

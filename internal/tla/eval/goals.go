@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
@@ -58,17 +59,32 @@ type Distance struct {
 	Value float64
 	// Guard is the condition that keeps an action from a step, which of all ways to take one is the nearest; nil for an invariant, and where the goal is reached.
 	Guard *Guard
+	// Err is why the distance is not known, or only of some of the ways: the goal cannot be evaluated, or that takes too long.
+	Err error
 }
 
+var errTooLong = errors.New("its quantifiers have too many members")
+
 // Distances measures how far a state is from each goal: of an action, the part of its conditions that are not true yet, in their order (the approach level of
-// Wegener, Baresel and Sthamer, "Evolutionary test environment for automatic structural testing", 2001), with what the first of them is missing. A goal that cannot be evaluated
-// in the state has distance 1. The steps have effects on what TLCSet keeps, so that a run must be followed by another evaluator.
-func (ev *Evaluator) Distances(s State, g *Goals) []Distance {
-	all := make([]Distance, len(g.Names))
+// Wegener, Baresel and Sthamer, "Evolutionary test environment for automatic structural testing", 2001), with what the first of them is missing. Steps have effects on what TLCSet
+// keeps, so that a run must be followed by another evaluator. It looks at most at so many members of sets for each goal, and
+// returns how many they were in all.
+func (ev *Evaluator) Distances(s State, g *Goals, most uint32) (all []Distance, members int) {
+	all = make([]Distance, len(g.Names))
 	for i := range all {
 		all[i].Value = 1
 	}
-	m := ev.x.m
+	t, m := &ev.TLC, ev.x.m
+	begin := func() { t.Ticks, t.budget = 0, most }
+	ended := func(d *Distance, err error) {
+		if err == ErrStop {
+			err = errTooLong
+		}
+		if err != nil && d.Err == nil {
+			d.Err = err
+		}
+		members += int(t.Ticks)
+	}
 	met := guarded{seen: make([]uint8, len(g.guards))}
 	slots := make([]value.Value, g.size)
 	for i, a := range g.actions {
@@ -81,27 +97,27 @@ func (ev *Evaluator) Distances(s State, g *Goals) []Distance {
 		clear(slots)
 		met.best, met.deep, m.guarded = -1, 0, &met
 		reached := false
+		begin()
 		err := ev.enumerate(a.act, &ctx{slots: slots, m: m}, enumeration{f: func(State) error { reached = true; return ErrStop }, at: &a.at, action: a.Name})
 		m.guarded = nil
+		ended(d, err)
 		switch {
-		case err != nil:
 		case reached:
 			*d = Distance{}
 		case met.best >= 0:
 			behind := max(0, a.guards-met.best-1)
 			if far := (float64(behind) + lack(met.near)) / float64(behind+met.best+1); far < d.Value {
-				*d = Distance{far, &g.guards[met.which].Guard}
+				d.Value, d.Guard = far, &g.guards[met.which].Guard
 			}
 		}
 	}
 	for i, broken := range g.broken {
 		before := m.enter(s, nil)
 		clear(slots)
+		begin()
 		d := &all[len(all)-len(g.broken)+i]
-		if ev.run(func() { d.Value = lack(broken(&ctx{slots: slots, m: m})) }) != nil {
-			d.Value = 1
-		}
+		ended(d, ev.run(func() { d.Value = lack(broken(&ctx{slots: slots, m: m})) }))
 		m.leave(before)
 	}
-	return all
+	return all, members
 }

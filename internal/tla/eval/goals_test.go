@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,7 +50,8 @@ Empty == \A s \in Servers : s \in votes => ~(term > 6 /\ Len(log) > 1)
 		t.Helper()
 		for _, s := range states {
 			if s[0] == value.Int(term) && s[1].String() == votes && s[2].String() == log {
-				return ev.Distances(s, goals)
+				all, _ := ev.Distances(s, goals, 0)
+				return all
 			}
 		}
 		t.Fatalf("there is no state %d %s %s", term, votes, log)
@@ -83,6 +85,43 @@ Empty == \A s \in Servers : s \in votes => ~(term > 6 /\ Len(log) > 1)
 	}
 }
 
+// What cannot be evaluated, or only in a long time, has no distance, or that of what was looked at; the error says so.
+func TestDistancesThatCannotBeMeasured(t *testing.T) {
+	spec, err := specification(t, `---- MODULE Wide ----
+EXTENDS Naturals, TLC
+VARIABLE n
+Init == n = 0
+Far == \E a, b, c, d, e, f \in 1..12 : a + b + c + d + e + f + n = 100 /\ n' = n
+Near == PrintT("x") /\ n = 3 /\ n' = n
+Next == Far \/ Near
+Subsets == \A s \in SUBSET (1..25) : n < 1
+Texts == n < "a"
+Divided == 7 \div n > 1
+====
+`, "INIT Init NEXT Next\nINVARIANTS Subsets Texts Divided\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	goals, err := GoalsOf(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const most = 1 << 13
+	all, members := NewEvaluator(spec).Distances(State{value.Int(0)}, goals, most)
+	for i, c := range []struct {
+		value float64
+		says  string
+	}{{58. / (58 + 59), "too many members"}, {3. / 7, ""}, {1, "too many members"}, {1, "an integer is needed"}, {1, "no division by 0"}} {
+		d := all[i]
+		if math.Abs(d.Value-c.value) > 1e-9 || (d.Err == nil) != (c.says == "") || d.Err != nil && !strings.Contains(d.Err.Error(), c.says) {
+			t.Errorf("%s: %v, %v", goals.Names[i], d.Value, d.Err)
+		}
+	}
+	if members < most || members > 3*most {
+		t.Errorf("%d members", members)
+	}
+}
+
 // agree tests that the distance to a goal is 0 in those of some states in which it is reached, and counts them.
 func agree(t *testing.T, spec *Spec, goals *Goals, states []State) map[string]int {
 	t.Helper()
@@ -103,7 +142,8 @@ func agree(t *testing.T, spec *Spec, goals *Goals, states []State) map[string]in
 			}
 			reached[f.Name] = !holds
 		}
-		for i, d := range ev.Distances(s, goals) {
+		all, _ := ev.Distances(s, goals, 0)
+		for i, d := range all {
 			name := goals.Names[i]
 			if d.Value == 0 {
 				zeros[name]++

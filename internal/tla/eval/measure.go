@@ -119,9 +119,9 @@ func (c *compiler) measuredApply(e *syntax.Apply, p place, want bool, at *scope.
 	case builtin && e.Name == "=>" && len(e.Args) == 2: // as ~a \/ b
 		return join([]measure{c.measured(e.Args[0], p, !want), c.measured(e.Args[1], p, want)}, !want)
 	case builtin && e.Name == "=" && want, builtin && e.Name == "#" && !want:
-		return c.compared(e, p, differing)
+		return c.compared(e, p, want, differing)
 	case builtin && e.Name == `\in` && want:
-		return c.compared(e, p, outside)
+		return c.compared(e, p, want, outside)
 	case builtin:
 		return nil
 	}
@@ -157,19 +157,17 @@ func (c *compiler) ordered(e *syntax.Apply, p place, want bool) measure {
 		strict := missing
 		missing = func(a, b value.Int) value.Int { return strict(a, b) + 1 }
 	}
-	return c.compared(e, p, func(a, b value.Value) float64 {
-		v, ok := a.(value.Int)
-		w, too := b.(value.Int)
-		if !ok || !too {
-			return unmet
-		}
-		return lack(float64(max(0, missing(v, w))))
-	})
+	return c.compared(e, p, want, func(a, b value.Value) float64 { return lack(float64(missing(a.(value.Int), b.(value.Int)))) })
 }
 
-func (c *compiler) compared(e *syntax.Apply, p place, distance func(a, b value.Value) float64) measure {
+// compared is the measure of a comparison that is not what it is wanted to be.
+func (c *compiler) compared(e *syntax.Apply, p place, want bool, distance func(a, b value.Value) float64) measure {
 	n, at := c.all(e.Args, p), c.at(e, p)
+	test := c.expr(e, p).truth(at)
 	return func(x *ctx) float64 {
+		if test(x) == want {
+			return 0
+		}
 		a, b := n[0].eval(x), n[1].eval(x)
 		x.m.at = at
 		return distance(a, b)
@@ -179,7 +177,7 @@ func (c *compiler) compared(e *syntax.Apply, p place, distance func(a, b value.V
 // lack maps a number of things that are missing to less than unmet.
 func lack(missing float64) float64 { return missing / (missing + 1) }
 
-// differing is how much is to change for two values to be equal.
+// differing is how much is to change for two values to be equal; 0 if they are.
 func differing(a, b value.Value) float64 {
 	if value.Equal(a, b) {
 		return 0
@@ -235,9 +233,6 @@ const mostNear = 64
 
 // outside is how much is to change for a value to be a member of a set: of the nearest of the first members.
 func outside(v, set value.Value) float64 {
-	if value.Contains(set, v) {
-		return 0
-	}
 	if n, exact := value.Count(set); !exact || n > mostNear {
 		return unmet
 	}

@@ -24,6 +24,7 @@ type registers struct {
 	inside     *machine    // of the function or set, given by a rule, that is being evaluated
 	Pause      func() bool // reports, now and then, whether the evaluation is to end
 	Ticks      uint32
+	budget     uint32 // the evaluation ends after so many ticks; 0: it does not
 	// behaviour is the one that led to the present state, which is its last.
 	Behaviour func(cur State) ([]State, error)
 	// counterexample is what POSTCONDITION may ask for.
