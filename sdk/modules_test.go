@@ -36,7 +36,8 @@ func TestMistakes(t *testing.T) {
 		"sdk: the rate -1 of pay_charge_after is not": func(r *sdk.Run) {
 			httpfault.Transport(nil, "pay", r, httpfault.Route{Pattern: "/", Operation: "charge", Rates: sdk.Rates{After: -1}})
 		},
-		"httpfault: the route \"/\" of pay needs an operation": func(r *sdk.Run) { httpfault.Handler(nil, "pay", r, httpfault.Route{Pattern: "/"}) },
+		"httpfault: the route \"/\" of pay needs an operation":        func(r *sdk.Run) { httpfault.Handler(nil, "pay", r, httpfault.Route{Pattern: "/"}) },
+		"httpfault: pay charge: the Pattern is missing: write one of": func(r *sdk.Run) { httpfault.Handler(nil, "pay", r, httpfault.Route{Operation: "charge"}) },
 		"redisfault: the commands [get] of cache need an operation": func(r *sdk.Run) {
 			redisfault.Hook("cache", r, redisfault.Faults{Commands: []redisfault.Command{{Names: []string{"get"}}}})
 		},

@@ -45,6 +45,8 @@ type Count struct {
 	Asked     int // calls that might have failed so, before Quiet
 	Delivered int // that did
 	Observed  int // whose error the program looked at, or after which it called a wrapped dependency again
+
+	hoped float64 // how often it should have been delivered, by its rates
 }
 
 // Mishap reports whether a fault happens now (Source).
@@ -59,6 +61,7 @@ func (r *Run) Mishap(kind string, rate float64) bool {
 	}
 	c := r.count(kind)
 	c.Asked++
+	c.hoped += rate
 	if r.by != nil {
 		if !r.by.mishap(kind, rate) {
 			return false

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,15 +107,18 @@ func (c Campaign) Search(t *testing.T, body func(*Run)) (text string, ok bool) {
 			sum.Asked += n.Asked
 			sum.Delivered += n.Delivered
 			sum.Observed += n.Observed
+			if i > 0 {
+				sum.hoped += n.hoped
+			}
 		}
 	}
-	missing := lacks(total)
+	missing := lacks(total, runs)
 	text = fmt.Sprintf("%d runs hold\n%s%s", runs, ledger(total), strings.Join(missing, "\n"))
 	return text, len(missing) == 0
 }
 
 // lacks says why runs that held prove too little.
-func lacks(total map[string]*Count) (list []string) {
+func lacks(total map[string]*Count, runs int) (list []string) {
 	if len(total) == 0 {
 		return []string{"no call was made that could fail: pass the Run to the wrapper of a dependency, with a rate above 0"}
 	}
@@ -123,8 +127,14 @@ func lacks(total map[string]*Count) (list []string) {
 		switch {
 		case n.Asked == 0:
 			list = append(list, fmt.Sprintf("%s could not happen, as no such call was made before Quiet: make one, or remove its rate", kind))
+		case n.Delivered == 0 && runs == 1:
+			list = append(list, fmt.Sprintf("%s never happened, as the first run has no fault: play more runs", kind))
+		case n.Delivered == 0 && n.hoped == 0:
+			list = append(list, fmt.Sprintf("%s never happened, as other faults left it no call: lower their rates, or remove it", kind))
 		case n.Delivered == 0:
-			list = append(list, fmt.Sprintf("%s never happened in %d calls: raise its rate or the number of runs, or remove it", kind, n.Asked))
+			// With so many runs, all kinds happen with a probability of 99 %, if this one is the rarest.
+			enough := max(2*float64(runs), math.Ceil(float64(runs)*math.Log(100*float64(len(total)))/n.hoped))
+			list = append(list, fmt.Sprintf("%s never happened in %d calls: play more runs, such as sdk.Campaign{Runs: %.0f}, or raise its rate, or remove it", kind, n.Asked, enough))
 		case n.Observed == 0:
 			list = append(list, fmt.Sprintf("%s happened %d times, and the program neither looked at an error of it nor made another call afterwards", kind, n.Delivered))
 		}

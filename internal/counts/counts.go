@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/bloodhound-dst/bloodhound/internal/keys"
 )
 
 const (
@@ -28,7 +30,10 @@ const (
 )
 
 // Counter counts calls of operations. Its methods may be called at the same time, but for Add.
-type Counter struct{ operations map[string]*Operation }
+type Counter struct {
+	By         string // the package that counts, which panics of Add name
+	operations map[string]*Operation
+}
 
 // Operation counts calls of one operation. Its methods may be called at the same time.
 type Operation struct {
@@ -43,16 +48,16 @@ type Operation struct {
 func (c *Counter) Add(name string, documented ...string) *Operation {
 	switch {
 	case name == "":
-		panic("counts: an operation has no name; name each, as in the test that reads the counts")
+		panic(c.By + ": an operation has no name; name each, as in the test that reads the counts")
 	case c.operations[name] != nil:
-		panic(fmt.Sprintf("counts: two operations are named %s; each needs a name of its own", name))
+		panic(fmt.Sprintf("%s: two operations are named %s; each needs a name of its own", c.By, name))
 	case c.operations == nil:
 		c.operations = map[string]*Operation{}
 	}
 	o := &Operation{documented: map[string]bool{}, answers: map[string]uint64{}, unparsable: map[string]uint64{}}
 	for _, code := range documented {
 		if !word(code) {
-			panic(fmt.Sprintf("counts: %q of %s is no code: write at most %d letters, digits, _, - and dots", code, name, maxCodeBytes))
+			panic(fmt.Sprintf("%s: %q of %s is no code: write at most %d letters, digits, _, - and dots", c.By, code, name, maxCodeBytes))
 		}
 		o.documented[code] = true
 	}
@@ -163,11 +168,19 @@ func Read(r io.Reader) (Counts, error) {
 		err = fmt.Errorf("at byte %d: %w", e.Offset, err)
 	} else if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = fmt.Errorf("they end at byte %d, in their middle", len(text))
+	} else {
+		err = keys.Plain(err)
 	}
 	if err == nil {
 		if _, more := d.Token(); more != io.EOF {
 			err = errors.New("something follows them")
 		}
+	}
+	if err == nil {
+		err = keys.Unique(text)
+	}
+	if err == nil {
+		err = keys.Spelled(text, c)
 	}
 	if err == nil && len(c.Operations) == 0 {
 		err = errors.New("they have no operation")

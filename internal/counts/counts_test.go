@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +50,9 @@ func TestBadCounts(t *testing.T) {
 		`{}`:                                   "no operation",
 		`{"operations": {}} {}`:                "something follows",
 		`{"operation": {}}`:                    `unknown field "operation"`,
-		`{"operations": {"a": {"calls": -1}}}`: "cannot unmarshal",
+		`{"operations": {"a": {"calls": -1}}}`: `calls" is -1, and must be a whole number from 0 on`,
+		`{"operations": {"a": {"calls": 1, "calls": 40}}}`:                                               `the key "calls" stands twice`,
+		`{"operations": {"a": {"Calls": 40}}}`:                                                           `the key "Calls" is written "calls"`,
 		`{"operations": {"a": {"calls": 1, "lost": 2}}}`:                                                 "the counts of a cannot be: more went wrong than the 1 calls",
 		`{"operations": {"a": {"calls": 9, "lost": 5, "breaches": {"cut": 18446744073709551615}}}}`:      "more went wrong than the 9 calls",
 		`{"operations": {"a": {"calls": 9, "failures": {"two words": 1}}}}`:                              `"two words" is no code`,
@@ -56,6 +60,49 @@ func TestBadCounts(t *testing.T) {
 	} {
 		if _, err := counts.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "unchanged") {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Each kind gets its share of all calls although those before it take calls, and shares that are too much are in proportion.
+func TestShares(t *testing.T) {
+	type answer struct {
+		code          string
+		before, after float64
+		breach        bool
+	}
+	for text, want := range map[string][]float64{
+		`{"calls": 100, "lost": 20, "failures": {"503": 1}, "breaches": {"cut": 7}}`: {0.1, 0.1, 0.05, 0.05, 0.07},
+		`{"calls": 10, "lost": 10}`:                                                        {0.4, 0.4, 0},
+		`{"calls": 100, "lost": 90, "failures": {"503": 1, "500": 9}}`:                    {0.327, 0.327, 0.036, 0.036, 0.036, 0.036, 0},
+		`{"calls": 100, "lost": 90, "failures": {"503": 0}, "breaches": {"cut": 10}}`:      {0.36, 0.36, 0.08},
+		`{"calls": 100, "failures": {"503": 0}, "breaches": {"codes": {"a": 2, "b": 40}}}`: {0, 0, 0.05, 0.05, 0.2, 0.2, 0},
+	} {
+		all, err := counts.Read(strings.NewReader(`{"operations": {"a": ` + text + `}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after, cut float64
+		list, wrong, err := counts.Play(all.Operations["a"], counts.Rates{Before: &before, After: &after}, &cut, nil,
+			func(a *answer) (string, counts.Rates) {
+				return a.code, counts.Rates{Before: &a.before, After: &a.after, Breach: &a.breach}
+			},
+			func(code string, _ bool) (answer, error) { return answer{code: code}, nil })
+		if err != nil || !wrong {
+			t.Fatalf("%v, %v", wrong, err)
+		}
+		rates := []float64{before, after}
+		for _, a := range list {
+			rates = append(rates, a.before, a.after)
+		}
+		var got []float64
+		left := 1.0
+		for _, rate := range append(rates, cut) {
+			got = append(got, math.Round(1000*rate*left)/1000)
+			left -= rate * left
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, not %v", text, got, want)
 		}
 	}
 }
@@ -69,7 +116,7 @@ func TestNoTestingInProduction(t *testing.T) {
 	for pkg := range strings.Lines(string(out)) {
 		pkg = strings.TrimSpace(pkg)
 		own, mine := strings.CutPrefix(pkg, "github.com/bloodhound-dst/bloodhound/")
-		if pkg == "testing" || pkg == "flag" || mine && own != "internal/counts" && own != "internal/sqlcalls" && !strings.HasSuffix(own, "count") {
+		if pkg == "testing" || pkg == "flag" || mine && own != "internal/counts" && own != "internal/keys" && own != "internal/routes" && own != "internal/sqlcalls" && !strings.HasSuffix(own, "count") {
 			t.Errorf("a package that counts imports %s", pkg)
 		}
 	}

@@ -7,9 +7,13 @@ import (
 	"strings"
 )
 
-// least is the smallest rate of what production has seen, however rare it is there: of 100 runs that make one call each, and the first of which has no fault, a fault with this rate
-// happens in at least one with a probability of 99 %, if no other fault takes the call.
-const least = 0.05
+const (
+	// least is the smallest share of the calls of what production has seen, however rare it is there: of 100 runs that make one call each, and the first of which has no fault, a fault with
+	// this share happens in at least one with a probability of 99 %.
+	least = 0.05
+	// most is the largest share of the calls of an operation that fail: the others let the program go on.
+	most = 0.8
+)
 
 // Of is the count of an operation that a test plays.
 func (c Counts) Of(operation string) (Count, error) {
@@ -24,40 +28,47 @@ func (c Counts) Of(operation string) (Count, error) {
 	return n, nil
 }
 
-// Rate is the rate of what became of k calls: 0 if it never happened, and else the share of the calls, but at least 0.05.
-func (n Count) Rate(k uint64) float64 { return n.part(k, 1) }
-
-// Half is half of the share in place of all of it, for the rates before and after a call is done, which a client cannot tell apart.
-func (n Count) Half(k uint64) float64 { return n.part(k, 2) }
-
-func (n Count) part(k uint64, parts float64) float64 {
-	if k == 0 {
-		return 0
-	}
-	return max(least, float64(k)/float64(n.Calls)/parts)
+// Nothing is the error where nothing went wrong in production with operations, and the test has no rates of its own.
+func Nothing(operations []string) error {
+	return fmt.Errorf("production saw nothing go wrong with %s, so there is nothing to play: count for longer, or choose rates in the test in place of Observed", strings.Join(operations, ", "))
 }
 
-// Rates is where an answer of a test keeps what counts decide.
+// Rates is where a fault of a test keeps what counts decide.
 type Rates struct {
 	Before, After *float64
-	Breach        *bool
+	Breach        *bool // of an answer
 }
 
-// Answers gives the answers of an operation in a test, of the fault package's type A, the rates of n, and appends those that the test has not listed. of is the code and the rates of an
-// answer, and fresh makes one for a code that is not listed, or that stands for an answer of another form. Answers that production has not seen get the rate 0. It is an error if an answer
-// is documented in the test and a breach in production, or the reverse, or if two have one code.
-func Answers[A any](n Count, listed []A, of func(*A) (string, Rates), fresh func(code string, unparsable bool) (A, error)) ([]A, error) {
+// Play gives the faults of an operation in a test the rates of n, and reports whether any is above 0: lost calls, answers that are cut (nil for a dependency that has none), and listed
+// answers, of the fault package's type A. It appends the answers that the test has not listed. of is the code and the rates of an answer, and fresh makes one for a code that is not
+// listed, or that stands for an answer of another form. Answers that production has not seen get the rate 0. It is an error if the test sets what the counts decide, if an answer is
+// documented in the test and a breach in production, or the reverse, or if two have one code.
+//
+// A call meets the kinds in this order: lost, answers, cut. Each rate is of the calls that those before it leave, so that each kind gets its share of all.
+func Play[A any](n Count, lost Rates, cut *float64, listed []A, of func(*A) (string, Rates), fresh func(code string, unparsable bool) (A, error)) ([]A, bool, error) {
+	if err := unset("", lost); err != nil {
+		return nil, false, err
+	}
+	switch {
+	case cut == nil && n.Breaches.Cut > 0:
+		return nil, false, fmt.Errorf("production counted %d answers that were cut, which are of HTTP: store the JSON of the Counter of this dependency", n.Breaches.Cut)
+	case cut != nil && *cut != 0:
+		return nil, false, decided("CutBody", *cut)
+	}
 	listed = slices.Clone(listed)
 	at := map[string]int{}
 	for i := range listed {
 		code, r := of(&listed[i])
+		if err := unset(" of the answer "+code, r); err != nil {
+			return nil, false, err
+		}
 		if first, twice := at[code]; !twice {
 			at[code] = i
 		} else if n.Failures[code]+n.Breaches.Codes[code]+n.Breaches.Unparsable[code] > 0 {
-			return nil, fmt.Errorf("the test has two answers %s, the numbers %d and %d, and production only counts codes: leave one", code, first+1, i+1)
+			return nil, false, fmt.Errorf("the test has two answers %s, the numbers %d and %d, and production only counts codes: leave one", code, first+1, i+1)
 		}
-		*r.Before, *r.After = 0, 0
 	}
+	seen := map[int]uint64{} // by the number of the answer
 	for class, counts := range []map[string]uint64{n.Failures, n.Breaches.Codes, n.Breaches.Unparsable} {
 		for _, code := range slices.Sorted(maps.Keys(counts)) {
 			if counts[code] == 0 {
@@ -68,19 +79,72 @@ func Answers[A any](n Count, listed []A, of func(*A) (string, Rates), fresh func
 			if !known {
 				a, err := fresh(code, class == 2)
 				if err != nil {
-					return nil, err
+					return nil, false, err
 				}
 				i, listed = len(listed), append(listed, a)
 				_, r := of(&listed[i])
 				*r.Breach = breach
 			}
-			_, r := of(&listed[i])
-			if *r.Breach != breach {
+			if _, r := of(&listed[i]); *r.Breach != breach {
 				in := map[bool]string{false: "documented", true: "a breach"}
-				return nil, fmt.Errorf("the answer %s is %s in the test and %s in production: let both have the same contract", code, in[*r.Breach], in[breach])
+				return nil, false, fmt.Errorf("the answer %s is %s in the test and %s in production: let both have the same contract", code, in[*r.Breach], in[breach])
 			}
-			*r.Before, *r.After = n.Half(counts[code]), n.Half(counts[code])
+			seen[i] = counts[code]
 		}
 	}
-	return listed, nil
+	kinds := n.half(nil, n.Lost, lost)
+	for i := range listed {
+		_, r := of(&listed[i])
+		kinds = n.half(kinds, seen[i], r)
+	}
+	if n.Breaches.Cut > 0 {
+		kinds = append(kinds, kind{cut, n.share(n.Breaches.Cut)})
+	}
+	scale(kinds)
+	return listed, len(kinds) > 0, nil
+}
+
+// unset reports rates of a test that counts decide.
+func unset(what string, r Rates) error {
+	if *r.Before != 0 {
+		return decided("Before"+what, *r.Before)
+	}
+	if *r.After != 0 {
+		return decided("After"+what, *r.After)
+	}
+	return nil
+}
+
+func decided(what string, rate float64) error {
+	return fmt.Errorf("the test sets %s to %v, and the counts decide it: leave it 0, or change it in what Observed returns", what, rate)
+}
+
+// kind is a kind of fault that has happened in production.
+type kind struct {
+	rate  *float64
+	share float64 // of the calls
+}
+
+// half gives each of two kinds, which production cannot tell apart, half of k calls.
+func (n Count) half(kinds []kind, k uint64, r Rates) []kind {
+	if k == 0 {
+		return kinds
+	}
+	return append(kinds, kind{r.Before, n.share(k) / 2}, kind{r.After, n.share(k) / 2})
+}
+
+func (n Count) share(k uint64) float64 { return float64(k) / float64(n.Calls) }
+
+// scale gives kinds the rates by which each gets its share of the calls, but at least 0.05, or in proportion where these are more than 0.8 of the calls.
+func scale(kinds []kind) {
+	var sum float64
+	for _, k := range kinds {
+		sum += max(least, k.share)
+	}
+	left := 1.0
+	for _, k := range kinds {
+		share := max(least, k.share) * min(1, most/sum)
+		*k.rate = share / left
+		left -= share
+	}
 }

@@ -16,39 +16,51 @@ import (
 // Lost calls become the rates Before and After. Documented failures and undocumented codes become Answers, the latter as breaches. An answer that a method has with the same code keeps
 // its message. What production has not seen gets the rate 0. Late, Twice, Slow and Delay, which counts do not show, stay.
 //
-// A rate is the share of the operation's calls, but at least 0.05. A client cannot know whether a call that failed was handled: half of the share is Before, half After, each at least
-// 0.05.
+// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8 of the calls. A rate is of the calls that the kinds before it
+// leave. A client cannot know whether a call that failed was handled: half of the share is Before, half After, each at least 0.05.
+//
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other rates: there is nothing to play.
 func Observed(from io.Reader, list ...Method) ([]Method, error) {
 	list = slices.Clone(list)
-	return list, observe(from, len(list), func(i int) (string, *sdk.Rates, *[]Answer) {
-		return list[i].Operation, &list[i].Rates, &list[i].Answers
+	return list, observe(from, len(list), func(i int) (string, *sdk.Rates, *[]Answer, bool) {
+		return list[i].Operation, &list[i].Rates, &list[i].Answers, own(list[i].Rates)
 	})
 }
 
 // ObservedStreams gives streams their rates as Observed does methods. Send and Receive stay.
 func ObservedStreams(from io.Reader, list ...Stream) ([]Stream, error) {
 	list = slices.Clone(list)
-	return list, observe(from, len(list), func(i int) (string, *sdk.Rates, *[]Answer) {
-		return list[i].Operation, &list[i].Rates, &list[i].Answers
+	return list, observe(from, len(list), func(i int) (string, *sdk.Rates, *[]Answer, bool) {
+		s := &list[i]
+		return s.Operation, &s.Rates, &s.Answers, own(s.Rates) || own(s.Send) || own(s.Receive)
 	})
 }
 
-// observe reads counts, and sets the rates and answers of k operations.
-func observe(from io.Reader, k int, of func(i int) (string, *sdk.Rates, *[]Answer)) error {
+// own reports whether the test has rates of its own.
+func own(r sdk.Rates) bool { return r != sdk.Rates{Delay: r.Delay} }
+
+// observe reads counts, and sets the rates and answers of k operations. of gives those, and whether the test has rates of its own for them.
+func observe(from io.Reader, k int, of func(i int) (string, *sdk.Rates, *[]Answer, bool)) error {
 	all, err := counts.Read(from)
 	if err != nil {
 		return fmt.Errorf("grpcfault: %w", err)
 	}
+	var names []string
+	playing := false
 	for i := range k {
-		operation, rates, answers := of(i)
+		operation, rates, answers, own := of(i)
 		n, err := all.Of(operation)
 		if err != nil {
 			return fmt.Errorf("grpcfault: %w", err)
 		}
-		rates.Before, rates.After = n.Half(n.Lost), n.Half(n.Lost)
-		if *answers, err = counts.Answers(n, *answers, observed, played); err != nil {
+		var wrong bool
+		if *answers, wrong, err = counts.Play(n, counts.Rates{Before: &rates.Before, After: &rates.After}, nil, *answers, observed, played); err != nil {
 			return fmt.Errorf("grpcfault: %s: %w", operation, err)
 		}
+		names, playing = append(names, operation), playing || own || wrong
+	}
+	if !playing && k > 0 {
+		return fmt.Errorf("grpcfault: %w", counts.Nothing(names))
 	}
 	return nil
 }

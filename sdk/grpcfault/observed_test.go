@@ -78,26 +78,26 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 	}
 }
 
-// Rates are shares of calls, with a lower bound.
+// Rates give each kind its share of the calls, with a lower bound.
 func TestObserved(t *testing.T) {
-	counts := `{"operations": {"charge": {"calls": 1000, "lost": 400, "failures": {"ResourceExhausted": 1}, "breaches": {"codes": {"DataLoss": 300}}}}}`
-	answers := []grpcfault.Answer{{Code: codes.ResourceExhausted, Message: "later", Before: 1}, {Code: codes.Aborted, After: 1}}
-	methods, err := grpcfault.Observed(strings.NewReader(counts), grpcfault.Method{Name: "*", Operation: "charge", Rates: sdk.Rates{Before: 1, Slow: 0.1}, Answers: answers})
+	counts := `{"operations": {"charge": {"calls": 1000, "lost": 400, "failures": {"ResourceExhausted": 1}, "breaches": {"codes": {"DataLoss": 100}}}}}`
+	answers := []grpcfault.Answer{{Code: codes.ResourceExhausted, Message: "later"}, {Code: codes.Aborted}}
+	methods, err := grpcfault.Observed(strings.NewReader(counts), grpcfault.Method{Name: "*", Operation: "charge", Rates: sdk.Rates{Slow: 0.1}, Answers: answers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	streams, err := grpcfault.ObservedStreams(strings.NewReader(counts), grpcfault.Stream{Name: "*", Operation: "charge", Rates: sdk.Rates{Before: 1}, Send: sdk.Rates{Before: 0.1}, Answers: answers})
+	streams, err := grpcfault.ObservedStreams(strings.NewReader(counts), grpcfault.Stream{Name: "*", Operation: "charge", Send: sdk.Rates{Before: 0.1}, Answers: answers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "[{ResourceExhausted later 0.05 0.05 false} {Aborted  0 0 false} {DataLoss as in production 0.15 0.15 true}]"
-	if got := fmt.Sprint(methods); got != "[{* charge {0.2 0.2 0 0 0.1 0s} "+want+"}]" {
+	const want = "[{ResourceExhausted later 0.08333333333333333 0.09090909090909091 false} {Aborted  0 0 false} {DataLoss as in production 0.1 0.11111111111111112 true}]"
+	if got := fmt.Sprint(methods); got != "[{* charge {0.2 0.25 0 0 0.1 0s} "+want+"}]" {
 		t.Errorf("the methods are %s", got)
 	}
-	if got := fmt.Sprint(streams); got != "[{* charge {0.2 0.2 0 0 0 0s} {0.1 0 0 0 0 0s} {0 0 0 0 0 0s} "+want+"}]" {
+	if got := fmt.Sprint(streams); got != "[{* charge {0.2 0.25 0 0 0 0s} {0.1 0 0 0 0 0s} {0 0 0 0 0 0s} "+want+"}]" {
 		t.Errorf("the streams are %s", got)
 	}
-	if answers[0].Before != 1 {
+	if len(answers) != 2 || answers[0].Before != 0 {
 		t.Error("the answers of the caller changed")
 	}
 }
@@ -114,6 +114,9 @@ func TestObservedRefuses(t *testing.T) {
 		{counts, grpcfault.Method{Operation: "refund"}, "no call of refund, so there are no rates: count for longer"},
 		{counts, grpcfault.Method{Operation: "odd"}, "odd: production counted the code 503, which gRPC has not: store the JSON of a grpccount.Counter"},
 		{counts, grpcfault.Method{Operation: "charge", Answers: []grpcfault.Answer{{Code: codes.DataLoss}}}, "charge: the answer DataLoss is documented in the test and a breach in production: let both"},
+		{counts, grpcfault.Method{Operation: "charge", Rates: sdk.Rates{Before: 1.5}}, "grpcfault: charge: the test sets Before to 1.5, and the counts decide it"},
+		{`{"operations": {"charge": {"calls": 9, "breaches": {"cut": 1}}}}`, grpcfault.Method{Operation: "charge"}, "counted 1 answers that were cut, which are of HTTP: store"},
+		{`{"operations": {"charge": {"calls": 9}}}`, grpcfault.Method{Operation: "charge"}, "nothing go wrong with charge, so there is nothing to play"},
 		{counts[:50], grpcfault.Method{Operation: "charge"}, "end at byte 50, in their middle; store the JSON"},
 	} {
 		if methods, err := grpcfault.Observed(strings.NewReader(c.counts), c.method); err == nil || !strings.Contains(err.Error(), c.want) {

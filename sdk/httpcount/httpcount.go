@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/internal/routes"
 )
 
 // Operation is requests that are counted together, and what the service documents about their answers.
@@ -38,8 +40,7 @@ const (
 // Counter counts calls of operations. Its methods may be called at the same time. It serves the counts so far as JSON (http.Handler).
 type Counter struct {
 	all        counts.Counter
-	mux        *http.ServeMux        // only finds patterns
-	operations map[string]*operation // by pattern
+	operations routes.Table[operation]
 }
 
 type operation struct {
@@ -50,23 +51,24 @@ type operation struct {
 
 // New makes a Counter. It panics at operations that cannot be.
 func New(operations ...Operation) *Counter {
-	c := &Counter{mux: http.NewServeMux(), operations: map[string]*operation{}}
+	c := &Counter{all: counts.Counter{By: "httpcount"}}
 	for _, o := range operations {
-		if len(o.Statuses) == 0 {
-			panic(fmt.Sprintf("httpcount: %s has no documented status, so that every answer would be a breach: list its Statuses, those of success included", o.Name))
+		if !slices.ContainsFunc(o.Statuses, func(s int) bool { return s < 400 }) {
+			panic(fmt.Sprintf("httpcount: %s has no documented status of success, so that every success would be a breach: list all of its Statuses, such as 200", o.Name))
 		}
 		at := &operation{json: o.JSON}
 		var documented []string
 		for _, s := range o.Statuses {
 			if s < 100 || s >= statuses {
-				panic(fmt.Sprintf("httpcount: %d of %s is no status of HTTP", s, o.Name))
+				panic(fmt.Sprintf("httpcount: %d of %s is no status of HTTP; those have three digits, from 100 on", s, o.Name))
 			}
 			at.documented[s] = true
 			documented = append(documented, strconv.Itoa(s))
 		}
 		at.Operation = c.all.Add(o.Name, documented...)
-		c.mux.HandleFunc(o.Pattern, func(http.ResponseWriter, *http.Request) {})
-		c.operations[o.Pattern] = at
+		if err := c.operations.Add(o.Pattern, at); err != nil {
+			panic(fmt.Sprintf("httpcount: %s: %v", o.Name, err))
+		}
 	}
 	return c
 }
@@ -87,8 +89,7 @@ type transport struct {
 
 // RoundTrip makes a request (http.RoundTripper).
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, pattern := t.mux.Handler(r)
-	at := t.operations[pattern]
+	at := t.operations.Of(r)
 	answer, err := t.next.RoundTrip(r)
 	switch {
 	case at == nil || errors.Is(r.Context().Err(), context.Canceled):

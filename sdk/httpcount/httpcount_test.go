@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -216,21 +217,23 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// Operations that cannot be are refused.
+// Operations that cannot be are refused, in one line with the package, the operation and the remedy.
 func TestRefused(t *testing.T) {
 	good := httpcount.Operation{Name: "a", Pattern: "/", Statuses: []int{200}}
-	for what, list := range map[string][]httpcount.Operation{
-		"no name":      {{Pattern: "/", Statuses: []int{200}}},
-		"one name":     {good, {Name: "a", Pattern: "/b", Statuses: []int{200}}},
-		"no statuses":  {{Name: "a", Pattern: "/"}},
-		"a status":     {{Name: "a", Pattern: "/", Statuses: []int{2000}}},
-		"one pattern":  {good, {Name: "b", Pattern: "/", Statuses: []int{200}}},
-		"a bad method": {{Name: "a", Pattern: "POST charges", Statuses: []int{200}}},
+	for want, list := range map[string][]httpcount.Operation{
+		"httpcount: an operation has no name; name each":                          {{Pattern: "/", Statuses: []int{200}}},
+		"httpcount: two operations are named a; each needs":                       {good, {Name: "a", Pattern: "/b", Statuses: []int{200}}},
+		"httpcount: a has no documented status of success":                        {{Name: "a", Pattern: "/"}},
+		"httpcount: c has no documented status of success, so that":               {{Name: "c", Pattern: "/", Statuses: []int{503}}},
+		"httpcount: 2000 of a is no status of HTTP; those have":                   {{Name: "a", Pattern: "/", Statuses: []int{200, 2000}}},
+		`httpcount: b: the pattern "/" is there twice: leave one`:                 {good, {Name: "b", Pattern: "/", Statuses: []int{200}}},
+		`httpcount: a: the pattern "POST charges" is none of http.ServeMux (pars`: {{Name: "a", Pattern: "POST charges", Statuses: []int{200}}},
+		"httpcount: a: the Pattern is missing: write one":                         {{Name: "a", Statuses: []int{200}}},
 	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("%s is taken", what)
+				if text := fmt.Sprint(recover()); !strings.HasPrefix(text, want) || strings.Contains(text, "\n") {
+					t.Errorf("%s, not %s", text, want)
 				}
 			}()
 			httpcount.New(list...)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/routes"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
@@ -45,14 +46,9 @@ type route struct {
 	answers []Answer
 }
 
-// faults are those of a service.
-type faults struct {
-	mux    *http.ServeMux
-	routes map[string]*route
-}
-
-func prepare(name string, source sdk.Source, list []Route) *faults {
-	f := &faults{http.NewServeMux(), map[string]*route{}}
+// prepare makes the routes of a service.
+func prepare(name string, source sdk.Source, list []Route) *routes.Table[route] {
+	f := &routes.Table[route]{}
 	for _, r := range list {
 		if r.Operation == "" {
 			panic(fmt.Sprintf("httpfault: the route %q of %s needs an operation, its name in the ledger", r.Pattern, name))
@@ -64,16 +60,12 @@ func prepare(name string, source sdk.Source, list []Route) *faults {
 			}
 			answers = append(answers, sdk.Answer{Name: strconv.Itoa(a.Status), Before: a.Before, After: a.After, Breach: a.Breach})
 		}
-		f.mux.HandleFunc(r.Pattern, func(http.ResponseWriter, *http.Request) {})
-		f.routes[r.Pattern] = &route{sdk.NewPoint(source, name, r.Operation, r.Rates, answers...), sdk.NewFault(source, name+"_"+r.Operation+"_cut", r.CutBody), r.Answers}
+		at := &route{sdk.NewPoint(source, name, r.Operation, r.Rates, answers...), sdk.NewFault(source, name+"_"+r.Operation+"_cut", r.CutBody), r.Answers}
+		if err := f.Add(r.Pattern, at); err != nil {
+			panic(fmt.Sprintf("httpfault: %s %s: %v", name, r.Operation, err))
+		}
 	}
 	return f
-}
-
-// of finds the route of a request, or nil.
-func (f *faults) of(r *http.Request) *route {
-	_, pattern := f.mux.Handler(r)
-	return f.routes[pattern]
 }
 
 // Transport makes requests by next (http.DefaultTransport if it is nil) that fail by the routes, as source decides. name is that of the service in the ledger. It
@@ -87,12 +79,12 @@ func Transport(next http.RoundTripper, name string, source sdk.Source, routes ..
 
 type transport struct {
 	next http.RoundTripper
-	*faults
+	*routes.Table[route]
 }
 
 // RoundTrip makes a request (http.RoundTripper).
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	at := t.of(r)
+	at := t.Of(r)
 	if at == nil {
 		return t.next.RoundTrip(r)
 	}
@@ -206,12 +198,12 @@ func Handler(next http.Handler, name string, source sdk.Source, routes ...Route)
 
 type handler struct {
 	next http.Handler
-	*faults
+	*routes.Table[route]
 }
 
 // ServeHTTP handles a request (http.Handler).
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	at := h.of(r)
+	at := h.Of(r)
 	if at == nil {
 		h.next.ServeHTTP(w, r)
 		return

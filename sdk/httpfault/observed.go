@@ -3,10 +3,13 @@ package httpfault
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
 // unparsable is the answer that Observed gives in place of a body that was not JSON. Bodies are not recorded in production.
@@ -18,26 +21,52 @@ var unparsable = Answer{Header: http.Header{"Content-Type": {"application/json"}
 // breaches. An answer that a route has with the same status keeps its header and body; others have none, but for bodies that are not JSON. What production has not seen gets the rate 0.
 // Late, Twice, Slow and Delay, which counts do not show, stay.
 //
-// A rate is the share of the operation's calls, but at least 0.05. A client cannot know whether a call that failed was handled: half of the share is Before, half After, each
-// at least 0.05.
+// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8 of the calls. A rate is of the calls that the kinds before it
+// leave. A client cannot know whether a call that failed was handled: half of the share is Before, half After, each at least 0.05.
+//
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other rates: there is nothing to play.
 func Observed(from io.Reader, routes ...Route) ([]Route, error) {
 	all, err := counts.Read(from)
 	if err != nil {
 		return nil, fmt.Errorf("httpfault: %w", err)
 	}
 	var list []Route
+	var names []string
+	playing := false
 	for _, r := range routes {
 		n, err := all.Of(r.Operation)
 		if err != nil {
 			return nil, fmt.Errorf("httpfault: %w", err)
 		}
-		r.Before, r.After, r.CutBody = n.Half(n.Lost), n.Half(n.Lost), n.Rate(n.Breaches.Cut)
-		if r.Answers, err = counts.Answers(n, r.Answers, observed, fresh); err != nil {
+		if err := check(n); err != nil {
 			return nil, fmt.Errorf("httpfault: %s: %w", r.Operation, err)
 		}
-		list = append(list, r)
+		own := r.Rates != (sdk.Rates{Delay: r.Delay})
+		var wrong bool
+		if r.Answers, wrong, err = counts.Play(n, counts.Rates{Before: &r.Before, After: &r.After}, &r.CutBody, r.Answers, observed, fresh); err != nil {
+			return nil, fmt.Errorf("httpfault: %s: %w", r.Operation, err)
+		}
+		list, names, playing = append(list, r), append(names, r.Operation), playing || own || wrong
+	}
+	if !playing && len(list) > 0 {
+		return nil, fmt.Errorf("httpfault: %w", counts.Nothing(names))
 	}
 	return list, nil
+}
+
+// check reports counts that no httpcount.Counter makes.
+func check(n counts.Count) error {
+	for _, code := range slices.Sorted(maps.Keys(n.Failures)) {
+		if s, err := strconv.Atoi(code); err == nil && s < 400 {
+			return fmt.Errorf("production counted the status %s as a failure, and failures are from 400 on: store the JSON of an httpcount.Counter, unchanged", code)
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(n.Breaches.Unparsable)) {
+		if s, err := strconv.Atoi(code); err != nil || s < 200 || s > 299 || s == http.StatusNoContent || s == http.StatusResetContent {
+			return fmt.Errorf("production counted a body of the status %s that is no JSON, and only successes with a body are parsed: store the JSON of an httpcount.Counter, unchanged", code)
+		}
+	}
+	return nil
 }
 
 func observed(a *Answer) (string, counts.Rates) {

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -130,22 +132,64 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 	}
 }
 
-// Rates are shares of calls, with a lower bound; what production has not seen does not happen.
+// Rates give each kind its share of the calls, with a lower bound; what production has not seen does not happen.
 func TestObserved(t *testing.T) {
-	counts := `{"operations": {"charge": {"calls": 1000, "lost": 400, "failures": {"503": 1, "429": 0}, "breaches": {"codes": {"418": 300}, "cut": 200, "unparsable": {"200": 2}}}}}`
-	routes, err := httpfault.Observed(strings.NewReader(counts), httpfault.Route{Pattern: "POST /charges", Operation: "charge", Rates: sdk.Rates{Before: 1, Slow: 0.1}, Answers: []httpfault.Answer{
-		{Status: 429, Before: 1}, {Status: 503, Body: "later", After: 1}}})
+	counts := `{"operations": {"charge": {"calls": 1000, "lost": 200, "failures": {"503": 1, "429": 0}, "breaches": {"codes": {"418": 200}, "cut": 200, "unparsable": {"200": 2}}}}}`
+	routes, err := httpfault.Observed(strings.NewReader(counts), httpfault.Route{Pattern: "POST /charges", Operation: "charge", Rates: sdk.Rates{Slow: 0.1}, Answers: []httpfault.Answer{
+		{Status: 429}, {Status: 503, Body: "later"}}})
 	if err != nil || len(routes) != 1 {
 		t.Fatalf("%v, %v", routes, err)
 	}
 	r := routes[0]
-	want := []string{"429 \"\" 0 0 false", "503 \"later\" 0.05 0.05 false", "418 \"\" 0.15 0.15 true", "200 \"<html>\" 0.05 0.05 true"}
+	want := []string{"429 \"\" 0 0 false", "503 \"later\" 0.05 0.05 false", "418 \"\" 0.1 0.1 true", "200 \"<html>\" 0.05 0.05 true"}
+	left := 1.0 // of the calls
+	share := func(rate float64) float64 {
+		s := rate * left
+		left -= s
+		return math.Round(s*1e6) / 1e6
+	}
+	before, after := share(r.Before), share(r.After)
 	var got []string
 	for _, a := range r.Answers {
-		got = append(got, fmt.Sprintf("%d %q %v %v %v", a.Status, a.Body, a.Before, a.After, a.Breach))
+		got = append(got, fmt.Sprintf("%d %q %v %v %v", a.Status, a.Body, share(a.Before), share(a.After), a.Breach))
 	}
-	if r.Rates != (sdk.Rates{Before: 0.2, After: 0.2, Slow: 0.1}) || r.CutBody != 0.2 || !slices.Equal(got, want) {
-		t.Errorf("the rates are %+v, %v, and the answers\n%s", r.Rates, r.CutBody, strings.Join(got, "\n"))
+	if cut := share(r.CutBody); before != 0.1 || after != 0.1 || r.Slow != 0.1 || cut != 0.2 || !slices.Equal(got, want) {
+		t.Errorf("the shares are %v, %v, %v, and the answers\n%s", before, after, cut, strings.Join(got, "\n"))
+	}
+}
+
+// Of a service with many codes, each happens, in as many runs as the failure of too few names.
+func TestManyCodes(t *testing.T) {
+	var failures []string
+	for code := range 30 {
+		failures = append(failures, fmt.Sprintf(`"%d": 1`, 400+code))
+	}
+	routes, err := httpfault.Observed(strings.NewReader(`{"operations": {"charge": {"calls": 100, "failures": {`+strings.Join(failures, ",")+`}}}}`), httpfault.Route{Pattern: "/", Operation: "charge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	play := func(runs int) (string, bool) {
+		return sdk.Campaign{Runs: runs}.Search(t, func(r *sdk.Run) {
+			client := &http.Client{Transport: httpfault.Transport(direct{http.NotFoundHandler()}, "pay", r, routes...)}
+			for range 3 {
+				if answer, err := client.Get("http://pay/"); err == nil {
+					answer.Body.Close()
+				}
+			}
+		})
+	}
+	text, ok := play(50)
+	_, after, found := strings.Cut(text, "play more runs, such as sdk.Campaign{Runs: ")
+	if ok || !found {
+		t.Fatalf("50 runs meet 60 kinds: %s", text)
+	}
+	number, _, _ := strings.Cut(after, "}")
+	enough, err := strconv.Atoi(number)
+	if err != nil || enough > 400 {
+		t.Fatalf("%d runs are asked for, %v", enough, err)
+	}
+	if text, ok := play(enough); !ok {
+		t.Errorf("%d runs are too few: %s", enough, text)
 	}
 }
 
@@ -163,10 +207,22 @@ func TestObservedRefuses(t *testing.T) {
 		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 418}}}, "charge: the answer 418 is documented in the test and a breach in production: let both"},
 		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503, Breach: true}}}, "503 is a breach in the test and documented in production: let both"},
 		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503}, {Status: 503}}}, "two answers 503, the numbers 1 and 2, and production only counts codes: leave one"},
+		{counts, httpfault.Route{Operation: "charge", Rates: sdk.Rates{Before: 1.5}}, "httpfault: charge: the test sets Before to 1.5, and the counts decide it: leave it 0, or change"},
+		{counts, httpfault.Route{Operation: "charge", Rates: sdk.Rates{After: 0.3}}, "the test sets After to 0.3, and"},
+		{counts, httpfault.Route{Operation: "charge", CutBody: 0.3}, "the test sets CutBody to 0.3, and"},
+		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 429, Before: 0.3}}}, "the test sets Before of the answer 429 to 0.3, and"},
+		{`{"operations": {"charge": {"calls": 40}}}`, httpfault.Route{Operation: "charge"}, "httpfault: production saw nothing go wrong with charge, so there is nothing to play: count for longer"},
+		{`{"operations": {"charge": {"calls": 40, "failures": {"200": 1}}}}`, httpfault.Route{Operation: "charge"}, "charge: production counted the status 200 as a failure, and failures are from 400 on: store"},
+		{`{"operations": {"charge": {"calls": 40, "breaches": {"unparsable": {"503": 1}}}}}`, httpfault.Route{Operation: "charge"}, "a body of the status 503 that is no JSON, and only successes"},
 		{counts[:50], httpfault.Route{Operation: "charge"}, "end at byte 50, in their middle; store the JSON that a Counter serves"},
 	} {
 		if routes, err := httpfault.Observed(strings.NewReader(c.counts), c.route); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c.route, routes, err)
 		}
+	}
+	// A service that is well may have faults that counts do not show.
+	well := `{"operations": {"charge": {"calls": 40}}}`
+	if routes, err := httpfault.Observed(strings.NewReader(well), httpfault.Route{Operation: "charge", Rates: sdk.Rates{Twice: 0.1}}); err != nil || len(routes) != 1 || routes[0].Twice != 0.1 {
+		t.Errorf("%v, %v", routes, err)
 	}
 }

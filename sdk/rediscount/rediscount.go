@@ -35,7 +35,7 @@ type Counter struct {
 
 // New makes a Counter. It panics at operations that cannot be.
 func New(operations ...Operation) *Counter {
-	c := &Counter{commands: map[string]*counts.Operation{}}
+	c := &Counter{all: counts.Counter{By: "rediscount"}, commands: map[string]*counts.Operation{}}
 	c.pipeline, c.transaction = c.all.Add("pipeline"), c.all.Add("transaction")
 	for _, o := range operations {
 		at := c.all.Add(o.Name, o.Codes...)

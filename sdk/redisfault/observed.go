@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
 // Observed gives faults the rates of what a server answered in production. from is the JSON that a rediscount.Counter serves, whose operations are those of f.Commands.
@@ -15,33 +16,57 @@ import (
 // as breaches. An answer that f has with the same code keeps its message. What production has not seen gets the rate 0. Dial, Connection, Late, Twice, Slow and Delay, which counts do not
 // show, stay, as do Pipeline and Transaction where production made none.
 //
-// A rate is the share of the operation's calls, but at least 0.05. A client cannot know whether a command that failed was executed: half of the share is Before, half After, each at
-// least 0.05.
+// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8 of the calls. A rate is of the calls that the kinds before it
+// leave. A client cannot know whether a command that failed was executed: half of the share is Before, half After, each at least 0.05.
+//
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other rates: there is nothing to play.
 func Observed(from io.Reader, f Faults) (Faults, error) {
 	all, err := counts.Read(from)
 	if err != nil {
 		return Faults{}, fmt.Errorf("redisfault: %w", err)
 	}
 	f.Commands = slices.Clone(f.Commands)
+	var names []string
+	playing := own(f.Pipeline) || own(f.Transaction) || own(f.Dial) || own(f.Connection)
+	play := func(operation string, n counts.Count, r *sdk.Rates, answers []Answer) ([]Answer, error) {
+		playing = playing || own(*r)
+		answers, wrong, err := counts.Play(n, counts.Rates{Before: &r.Before, After: &r.After}, nil, answers, observed, fresh)
+		if err != nil {
+			return nil, fmt.Errorf("redisfault: %s: %w", operation, err)
+		}
+		names, playing = append(names, operation), playing || wrong
+		return answers, nil
+	}
 	for i := range f.Commands {
 		c := &f.Commands[i]
 		n, err := all.Of(c.Operation)
 		if err != nil {
 			return Faults{}, fmt.Errorf("redisfault: %w", err)
 		}
-		c.Before, c.After = n.Half(n.Lost), n.Half(n.Lost)
-		if c.Answers, err = counts.Answers(n, c.Answers, observed, fresh); err != nil {
-			return Faults{}, fmt.Errorf("redisfault: %s: %w", c.Operation, err)
+		if c.Answers, err = play(c.Operation, n, &c.Rates, c.Answers); err != nil {
+			return Faults{}, err
 		}
 	}
-	if n := all.Operations["pipeline"]; n.Calls > 0 {
-		f.Pipeline.Before, f.Pipeline.After = n.Half(n.Lost), n.Half(n.Lost)
+	for i, r := range []*sdk.Rates{&f.Pipeline, &f.Transaction} {
+		operation := []string{"pipeline", "transaction"}[i]
+		n := all.Operations[operation]
+		if n.Calls == 0 {
+			continue
+		}
+		if answers, err := play(operation, n, r, nil); err != nil {
+			return Faults{}, err
+		} else if len(answers) > 0 {
+			return Faults{}, fmt.Errorf("redisfault: production counted answers of %s, which is only lost as a whole: store the JSON of a rediscount.Counter, unchanged", operation)
+		}
 	}
-	if n := all.Operations["transaction"]; n.Calls > 0 {
-		f.Transaction.Before, f.Transaction.After = n.Half(n.Lost), n.Half(n.Lost)
+	if !playing && len(names) > 0 {
+		return Faults{}, fmt.Errorf("redisfault: %w", counts.Nothing(names))
 	}
 	return f, nil
 }
+
+// own reports whether the test has rates of its own.
+func own(r sdk.Rates) bool { return r != sdk.Rates{Delay: r.Delay} }
 
 func observed(a *Answer) (string, counts.Rates) {
 	code := strings.ToUpper(a.name())

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -78,15 +79,19 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 	}
 }
 
-// Rates are shares of calls, with a lower bound. Pipelines that production did not make stay.
+// Rates give each kind its share of the calls, with a lower bound. Pipelines that production did not make stay.
 func TestObserved(t *testing.T) {
-	f, err := redisfault.Observed(strings.NewReader(`{"operations": {"write": {"calls": 1000, "lost": 400, "failures": {"LOADING": 1}, "breaches": {"codes": {"OOM": 300}, "unparsable": {"reply": 2}}}, "transaction": {"calls": 10, "lost": 10}}}`),
-		redisfault.Faults{Commands: []redisfault.Command{{Operation: "write", Rates: sdk.Rates{Before: 1, Slow: 0.1}, Answers: []redisfault.Answer{{Message: "LOADING later", Before: 1}, {Message: "BUSY", After: 1}}}},
+	f, err := redisfault.Observed(strings.NewReader(`{"operations": {"write": {"calls": 1000, "lost": 400, "failures": {"LOADING": 1}, "breaches": {"codes": {"OOM": 3}, "unparsable": {"reply": 2}}}, "transaction": {"calls": 10, "lost": 4}}}`),
+		redisfault.Faults{Commands: []redisfault.Command{{Operation: "write", Rates: sdk.Rates{Slow: 0.1}, Answers: []redisfault.Answer{{Message: "LOADING later"}, {Message: "BUSY"}}}},
 			Pipeline: sdk.Rates{Before: 0.7}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{[{[] write {0.2 0.2 0 0 0.1 0s} [{LOADING later 0.05 0.05 false false} {BUSY 0 0 false false} {OOM as in production 0.15 0.15 true false} {redis: can't parse the reply, as in production 0.05 0.05 true true}]}] {0.7 0 0 0 0 0s} {0.5 0.5 0 0 0 0s} {0 0 0 0 0 0s} {0 0 0 0 0 0s}}`
+	want := `{[{[] write {0.2 0.25 0 0 0.1 0s} [{LOADING later 0.083 0.091 false false} {BUSY 0 0 false false} {OOM as in production 0.1 0.111 true false} {redis: can't parse the reply, as in production 0.125 0.143 true true}]}] {0.7 0 0 0 0 0s} {0.2 0.25 0 0 0 0s} {0 0 0 0 0 0s} {0 0 0 0 0 0s}}`
+	answers := f.Commands[0].Answers
+	for i, a := range answers {
+		answers[i].Before, answers[i].After = math.Round(1000*a.Before)/1000, math.Round(1000*a.After)/1000
+	}
 	if text := fmt.Sprint(f); text != want {
 		t.Errorf("the faults are\n%s, not\n%s", text, want)
 	}
@@ -104,6 +109,9 @@ func TestObservedRefuses(t *testing.T) {
 		{counts, redisfault.Command{Operation: "read"}, "no call of read, so there are no rates: count for longer"},
 		{counts, redisfault.Command{Operation: "odd"}, "odd: production counted the error oom, whose code has small letters"},
 		{counts, redisfault.Command{Operation: "write", Answers: []redisfault.Answer{{Message: "OOM full"}}}, "write: the answer OOM is documented in the test and a breach in production: let both"},
+		{counts, redisfault.Command{Operation: "write", Rates: sdk.Rates{Before: 1.5}}, "redisfault: write: the test sets Before to 1.5, and the counts decide it"},
+		{`{"operations": {"write": {"calls": 9}, "pipeline": {"calls": 9}}}`, redisfault.Command{Operation: "write"}, "nothing go wrong with write, pipeline, so there is nothing to play"},
+		{`{"operations": {"write": {"calls": 9}, "pipeline": {"calls": 9, "failures": {"OOM": 1}}}}`, redisfault.Command{Operation: "write"}, "answers of pipeline, which is only lost as a whole: store"},
 		{counts[:50], redisfault.Command{Operation: "write"}, "end at byte 50, in their middle; store the JSON"},
 	} {
 		if f, err := redisfault.Observed(strings.NewReader(c.counts), redisfault.Faults{Commands: []redisfault.Command{c.command}}); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -38,7 +38,7 @@ func New(code func(error) string, operations ...Operation) *Counter {
 	if code == nil {
 		code = codeOf
 	}
-	c := &Counter{code: code}
+	c := &Counter{all: counts.Counter{By: "sqlcount"}, code: code}
 	for _, o := range operations {
 		at := sqlcalls.Of(o.Name)
 		switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/counts"
 	"github.com/bloodhound-dst/bloodhound/internal/sqlcalls"
+	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
 // Observed gives faults the rates of what a database answered in production. from is the JSON that a sqlcount.Counter serves.
@@ -17,8 +18,11 @@ import (
 // makes those that f has not listed: it sets Err, and Aborts where the database ends transactions by it. Answers that production has not seen get the rate 0. BadConn, Late,
 // Twice, Slow and Delay, which counts do not show, stay, as do operations that were not counted.
 //
-// A rate is the share of the operation's calls, but at least 0.05. A client cannot know whether a call that failed was done: half of the share is Before, half After, each at least
-// 0.05. Take out what the test does not call, such as f.Ping: it would fail because it never happens.
+// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8 of the calls. A rate is of the calls that the kinds before it
+// leave. A client cannot know whether a call that failed was done: half of the share is Before, half After, each at least 0.05. Take out what
+// the test does not call, such as f.Ping: it would fail because it never happens.
+//
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other rates: there is nothing to play.
 func Observed(from io.Reader, f Faults, answer func(code string) Answer) (Faults, error) {
 	all, err := counts.Read(from)
 	if err != nil {
@@ -26,15 +30,19 @@ func Observed(from io.Reader, f Faults, answer func(code string) Answer) (Faults
 	}
 	rates := f.rates()
 	var calls uint64
+	var names []string
+	playing := f.BadConn != 0
+	for _, r := range rates {
+		playing = playing || *r != sdk.Rates{Delay: r.Delay}
+	}
 	for _, name := range slices.Sorted(maps.Keys(all.Operations)) {
 		o, n := sqlcalls.Of(name), all.Operations[name]
 		if calls += n.Calls; o < 0 {
 			return Faults{}, fmt.Errorf("sqlfault: production counted the operation %q, but those of databases are %v: store the JSON of a sqlcount.Counter", name, sqlcalls.Names)
 		}
-		rates[o].Before, rates[o].After = n.Half(n.Lost), n.Half(n.Lost)
 		rest := slices.DeleteFunc(slices.Clone(f.Answers), func(a Answer) bool { return a.Operation == name })
 		mine := slices.DeleteFunc(slices.Clone(f.Answers), func(a Answer) bool { return a.Operation != name })
-		mine, err := counts.Answers(n, mine, observed, func(code string, unparsable bool) (Answer, error) {
+		mine, wrong, err := counts.Play(n, counts.Rates{Before: &rates[o].Before, After: &rates[o].After}, nil, mine, observed, func(code string, unparsable bool) (Answer, error) {
 			a := answer(code)
 			a.Operation, a.Name, a.Breach = name, code, false
 			if a.Err == nil || unparsable || !slices.Contains(sqlcalls.Answering, o) {
@@ -46,9 +54,18 @@ func Observed(from io.Reader, f Faults, answer func(code string) Answer) (Faults
 			return Faults{}, fmt.Errorf("sqlfault: %s: %w", name, err)
 		}
 		f.Answers = append(rest, mine...)
+		if playing = playing || wrong; n.Calls > 0 {
+			names = append(names, name)
+		}
 	}
 	if calls == 0 {
 		return Faults{}, errors.New("sqlfault: production made no call, so there are no rates: count for longer")
+	}
+	for _, a := range f.Answers {
+		playing = playing || a.Before != 0 || a.After != 0
+	}
+	if !playing {
+		return Faults{}, fmt.Errorf("sqlfault: %w", counts.Nothing(names))
 	}
 	return f, nil
 }

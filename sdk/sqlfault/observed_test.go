@@ -107,25 +107,25 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 	}
 }
 
-// Rates are shares of calls, with a lower bound. Operations that were not counted stay.
+// Rates give each kind its share of the calls, with a lower bound. Operations that were not counted stay.
 func TestObserved(t *testing.T) {
 	odd := errors.New("odd")
-	f, err := sqlfault.Observed(strings.NewReader(`{"operations": {"exec": {"calls": 1000, "lost": 400, "failures": {"40001": 1}, "breaches": {"codes": {"58030": 300}}}, "rows": {"calls": 100, "lost": 2}, "ping": {}}}`),
-		sqlfault.Faults{Exec: sdk.Rates{Before: 1, Late: 0.1}, Ping: sdk.Rates{Before: 1}, Begin: sdk.Rates{Before: 0.7}, BadConn: 0.3,
-			Answers: []sqlfault.Answer{{Operation: "exec", Name: "40001", Err: odd, Before: 1}, {Operation: "exec", Name: "1", Err: odd, After: 1}, {Operation: "commit", Name: "40001", Err: odd, After: 1}}}, pgError)
+	f, err := sqlfault.Observed(strings.NewReader(`{"operations": {"exec": {"calls": 1000, "lost": 400, "failures": {"40001": 1}, "breaches": {"codes": {"58030": 200}}}, "rows": {"calls": 10, "lost": 4}, "ping": {}}}`),
+		sqlfault.Faults{Exec: sdk.Rates{Late: 0.1}, Begin: sdk.Rates{Before: 0.7}, BadConn: 0.3,
+			Answers: []sqlfault.Answer{{Operation: "exec", Name: "40001", Err: odd}, {Operation: "exec", Name: "1", Err: odd}, {Operation: "commit", Name: "40001", Err: odd, After: 1}}}, pgError)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, a := range f.Answers {
-		got = append(got, fmt.Sprint(a.Operation, " ", a.Name, " ", a.Before, " ", a.After, " ", a.Breach, " ", a.Aborts, " ", a.Err == odd))
+		got = append(got, fmt.Sprintf("%s %s %.3f %.3f %v %v %v", a.Operation, a.Name, a.Before, a.After, a.Breach, a.Aborts, a.Err == odd))
 	}
-	want := []string{"commit 40001 0 1 false false true", "exec 40001 0.05 0.05 false false true", "exec 1 0 0 false false true", "exec 58030 0.15 0.15 true true false"}
+	want := []string{"commit 40001 0.000 1.000 false false true", "exec 40001 0.083 0.091 false false true", "exec 1 0.000 0.000 false false true", "exec 58030 0.200 0.250 true true false"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the answers are\n%s", strings.Join(got, "\n"))
 	}
 	f.Answers = nil
-	if text := fmt.Sprintf("%+v", f); text != fmt.Sprintf("%+v", sqlfault.Faults{Exec: sdk.Rates{Before: 0.2, After: 0.2, Late: 0.1}, Rows: sdk.Rates{Before: 0.05, After: 0.05}, Begin: sdk.Rates{Before: 0.7}, BadConn: 0.3}) {
+	if text := fmt.Sprintf("%+v", f); text != fmt.Sprintf("%+v", sqlfault.Faults{Exec: sdk.Rates{Before: 0.2, After: 0.25, Late: 0.1}, Rows: sdk.Rates{Before: 0.2, After: 0.25}, Begin: sdk.Rates{Before: 0.7}, BadConn: 0.3}) {
 		t.Errorf("the faults are %s", text)
 	}
 }
@@ -141,6 +141,8 @@ func TestObservedRefuses(t *testing.T) {
 		{`{"operations": {"exec": {}}}`, "made no call, so there are no rates: count for longer", sqlfault.Answer{}},
 		{`{"operations": {"ping": {"calls": 9, "failures": {"58030": 1}}}}`, "ping: production counted the error 58030, which no test can play", sqlfault.Answer{}},
 		{breach, "exec: the answer 58030 is documented in the test and a breach in production: let both", sqlfault.Answer{Operation: "exec", Name: "58030"}},
+		{breach, "sqlfault: exec: the test sets Before of the answer 58030 to 1.5, and the counts decide it", sqlfault.Answer{Operation: "exec", Name: "58030", Breach: true, Before: 1.5}},
+		{`{"operations": {"commit": {}, "exec": {"calls": 9}}}`, "nothing go wrong with exec, so there is nothing to play", sqlfault.Answer{}},
 		{breach[:30], "end at byte 30, in their middle; store the JSON that a Counter serves", sqlfault.Answer{}},
 	} {
 		if f, err := sqlfault.Observed(strings.NewReader(c.counts), sqlfault.Faults{Answers: []sqlfault.Answer{c.answer}}, pgError); err == nil || !strings.Contains(err.Error(), c.want) {

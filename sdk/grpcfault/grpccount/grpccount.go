@@ -36,7 +36,7 @@ type Counter struct {
 
 // New makes a Counter. It panics at operations that cannot be.
 func New(operations ...Operation) *Counter {
-	c := &Counter{methods: methods.Table[counts.Operation]{}}
+	c := &Counter{all: counts.Counter{By: "grpccount"}, methods: methods.Table[counts.Operation]{}}
 	for _, o := range operations {
 		var documented []string
 		for _, code := range o.Codes {
