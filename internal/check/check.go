@@ -391,7 +391,7 @@ func atWork(spec *world.Spec, ends []engine.DriverEnd) string {
 func unready(spec *world.Spec, out *engine.Outcome) string {
 	for _, w := range spec.Workloads {
 		if w.Announces && !slices.ContainsFunc(out.Marks, func(m engine.Mark) bool {
-			return m.Workload == w.Name && m.Type != history.Check && m.TimeNs <= out.ReadyNs+w.ReadyNs
+			return m.Workload == w.Name && m.Type == history.Ready && m.TimeNs <= out.ReadyNs+w.ReadyNs
 		}) {
 			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; let it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, seconds(w.ReadyNs))
 		}

@@ -518,7 +518,7 @@ func TestADriverThatIsNotReady(t *testing.T) {
 		holds bool
 	}{
 		"in time":   {[]engine.Mark{mark(history.Ready, 3*second)}, true},
-		"done":      {[]engine.Mark{mark(history.Done, 3*second)}, true},
+		"done":      {[]engine.Mark{mark(history.Done, 3*second)}, false},
 		"late":      {[]engine.Mark{mark(history.Ready, 7*second), mark(history.Done, 8*second)}, false},
 		"never":     {nil, false},
 		"another's": {[]engine.Mark{{Workload: "other", Type: history.Ready, TimeNs: second}}, false},
