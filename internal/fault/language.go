@@ -365,6 +365,9 @@ func (s *sentence) count(clause string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is followed by a number, not by %q", clause, word)
 	}
+	if n == 0 {
+		return 0, fmt.Errorf("%q is followed by a number from 1 on; leave it out where there is no limit", clause)
+	}
 	return int(n), nil
 }
 

@@ -51,6 +51,7 @@ func TestBadSentences(t *testing.T) {
 		{"crash rate", "followed by a number"},
 		{"crash rate 0.0000001", "below one in a million"},
 		{"crash rate 1 for 3s..1s", `"3s..1s" is no duration`},
+		{"crash rate 1 max 0", `"max" is followed by a number from 1 on`},
 		{"crash rate 1 max many", `followed by a number, not by "many"`},
 		{"crash on n1, rate", "how often"},
 		{"crash on n1,, rate 1", "joined by commas"},
