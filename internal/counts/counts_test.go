@@ -74,7 +74,7 @@ func TestShares(t *testing.T) {
 	for text, want := range map[string][]float64{
 		`{"calls": 100, "lost": 20, "failures": {"503": 1}, "breaches": {"cut": 7}}`: {0.1, 0.1, 0.05, 0.05, 0.07},
 		`{"calls": 10, "lost": 10}`:                                                        {0.4, 0.4, 0},
-		`{"calls": 100, "lost": 90, "failures": {"503": 1, "500": 9}}`:                    {0.327, 0.327, 0.036, 0.036, 0.036, 0.036, 0},
+		`{"calls": 100, "lost": 90, "failures": {"503": 1, "500": 9}}`:                     {0.327, 0.327, 0.036, 0.036, 0.036, 0.036, 0},
 		`{"calls": 100, "lost": 90, "failures": {"503": 0}, "breaches": {"cut": 10}}`:      {0.36, 0.36, 0.08},
 		`{"calls": 100, "failures": {"503": 0}, "breaches": {"codes": {"a": 2, "b": 40}}}`: {0, 0, 0.05, 0.05, 0.2, 0.2, 0},
 	} {
