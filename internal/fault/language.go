@@ -95,7 +95,9 @@ func Parse(text string) (world.FaultRule, error) {
 			if row.Place == OnPacket {
 				return r, fmt.Errorf("%s affects packets, which are not counted, so %q means nothing", r.Kind, "max")
 			}
-			r.Max, err = s.count("max")
+			if r.Max, err = s.count("max"); err == nil && r.Max == 0 {
+				err = fmt.Errorf("%q is followed by a number from 1 on; leave it out where there is no limit", "max")
+			}
 		case "one":
 			if s.next() != "way" {
 				return r, fmt.Errorf("%q is followed by %q", "one", "way")
@@ -364,9 +366,6 @@ func (s *sentence) count(clause string) (int, error) {
 	n, err := strconv.ParseUint(word, 10, 31)
 	if err != nil {
 		return 0, fmt.Errorf("%q is followed by a number, not by %q", clause, word)
-	}
-	if n == 0 {
-		return 0, fmt.Errorf("%q is followed by a number from 1 on; leave it out where there is no limit", clause)
 	}
 	return int(n), nil
 }
