@@ -52,20 +52,34 @@ func TestWrongBounds(t *testing.T) {
 // A rate of 0 in a rule is a mistake, but where it turns off what a preset has.
 func TestRulesOfRateZero(t *testing.T) {
 	for text, want := range map[string]bool{
-		"rules: [crash on n1 rate 0]":                                true,
-		"rules: [{kind: crash, rate: 0}]":                            true,
-		"rules: [power_loss between rename and fsync rate 0]":        true,
-		"rules: [crash on n1 rate 0.1, crash on n1 when time_s > 5]": false,
-		"{preset: moderate, rules: [crash rate 0]}":                  false,
-		"{preset: moderate, rules: [power_loss rate 0]}":             true,
-		"{process: {crash_probability: 0}}":                          false,
+		"{rules: [crash on n1 rate 0, pause rate 0.1]}":                true,
+		"{rules: [{kind: crash, rate: 0}, pause rate 0.1]}":            true,
+		"{process: {pause_probability: 0.1}, rules: [crash rate 0]}":   true,
+		"{enabled: false, rules: [crash rate 0]}":                      true,
+		"{rules: [crash on n1 rate 0.1, crash on n1 when time_s > 5]}": false,
+		"{preset: moderate, rules: [crash rate 0]}":                    false,
+		"{preset: moderate, rules: [power_loss rate 0]}":               true,
+		"{process: {crash_probability: 0}}":                            false,
 	} {
-		if text[0] != '{' {
-			text = "{" + text + "}"
-		}
 		r := loaded(t, Options{Path: filepath.Join(project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nfaults: "+text+"\n"), "bloodhound.yaml")})
 		if got := noted(r, "its rate is 0, so it never injects"); got != want {
 			t.Errorf("%s: noted is %t; %v", text, got, r.Notes)
+		}
+	}
+}
+
+// Rules that inject nothing are refused where nothing else does.
+func TestRulesThatInjectNothing(t *testing.T) {
+	for _, text := range []string{
+		"{rules: [crash on n1 rate 0]}",
+		"{rules: [crash at fsync nth 3 rate 0, pause rate 0]}",
+		"{rules: [{kind: crash, rate: 0}]}",
+		"{process: {crash_probability: 0}, rules: [power_loss between rename and fsync rate 0]}",
+	} {
+		dir := project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nfaults: "+text+"\n")
+		_, err := Load(Options{Path: filepath.Join(dir, "bloodhound.yaml"), Images: anyImage})
+		if err == nil || !strings.Contains(err.Error(), "bloodhound.yaml:2:") || !strings.Contains(err.Error(), "the rate of all faults is 0") || !strings.Contains(err.Error(), "^") {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -46,6 +46,7 @@ func Read(l *load.State, n *source.Node) {
 			f.Rules = append(f.Rules, special(l, n, &fault.Table[i], rules)...)
 		}
 		f.Rules = append(f.Rules, rules...)
+		powerless(l, n.Get("rules"))
 		required(l, n.Get("require_observed"))
 		handling(l, n.Get("handling"))
 		speed := n.Get("disk").Get("speed")
@@ -64,6 +65,15 @@ func Read(l *load.State, n *source.Node) {
 	}
 	unstopped(l)
 	completeTimes(l, n.Has("settle"))
+}
+
+// powerless refuses written rules where neither they nor any other can inject: properties would hold over runs without a fault.
+func powerless(l *load.State, n *source.Node) {
+	f := &l.Spec.Faults
+	if len(l.Errs) > 0 || len(n.List()) == 0 || !f.Enabled || slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 }) {
+		return
+	}
+	l.Fail(n.List()[0].Position, "write a rate above 0; for runs without faults, write `enabled: false`", "faults.rules: the rate of all faults is 0, so none is ever injected")
 }
 
 // unstopped notes the keys about how a node stops, and what starts after that, where nothing stops it.
