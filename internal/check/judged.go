@@ -35,11 +35,11 @@ func (j *Judged) Judge(spec *world.Spec, behaviour bool, unwatched ...coverage.D
 	if spec.Engine != world.InProcess && !slices.Contains(unwatched, coverage.Trace) { // that engine knows the order itself
 		more = append(more, ordered(spec, &j.Outcome))
 	}
-	reached, close := modelled(spec, &j.Outcome, measure)
+	reached, nearer := modelled(spec, &j.Outcome, measure)
 	if more = append(more, reached...); len(more) > 0 {
 		j.Reached = coverage.Sort(append(j.Reached, more...))
 	}
-	j.Near = slices.Concat(Near(spec, &j.Outcome, j.Verdicts), near, close, j.Models.Near)
+	j.Near = slices.Concat(Near(spec, &j.Outcome, j.Verdicts), near, nearer, j.Models.Near)
 }
 
 // judge gives the verdicts, each with the tally of the model that followed the run for its property.

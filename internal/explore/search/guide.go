@@ -160,8 +160,7 @@ func shows(guide string, d coverage.Domain) bool {
 
 // NeedsModel reports whether a strategy can learn nothing from runs that are followed in no model.
 func (p *Plan) NeedsModel() bool {
-	g := p.guide()
-	return p.Learns() && slices.Contains([]string{GuideState, GuideEdge, GuideWhole, GuideGuard}, g)
+	return p.Learns() && slices.ContainsFunc(guideDomains[p.guide()], func(d coverage.Domain) bool { return slices.Contains(modelDomains, d) })
 }
 
 // WatchesModel reports whether a strategy learns what runs reach in a model.

@@ -70,7 +70,7 @@ func (c *compiler) act(e syntax.Expr, p place, next act) act {
 		return c.actCase(e, p, next, at)
 	case *syntax.Let:
 		q, begin := c.let(e.Units, p)
-		return actBegun(c.act(e.Body, q, next), begin)
+		return emptied(c.act(e.Body, q, next), begin)
 	case *syntax.Action:
 		if e.Angle {
 			same := c.unchanged(e.Subscript, p).test
@@ -109,18 +109,6 @@ func (c *compiler) conjunct(e syntax.Expr, p place, next act) act {
 	return func(x *ctx) bool {
 		if x.m.complete(initial) {
 			return test(x) && next(x)
-		}
-		return a(x)
-	}
-}
-
-func actBegun(a act, slots []int) act {
-	if len(slots) == 0 {
-		return a
-	}
-	return func(x *ctx) bool {
-		for _, s := range slots {
-			x.slots[s] = nil
 		}
 		return a(x)
 	}
@@ -282,7 +270,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *scope.Where)
 	c.arity(op, len(op.Params), u)
 	to, begin := c.given(op.Params, q, u)
 	defer c.within(op, u.at)()
-	return c.record(op, u, actBegun(c.act(op.Body, to, next), begin))
+	return c.record(op, u, emptied(c.act(op.Body, to, next), begin))
 }
 
 // constant reports whether a definition is a constant.

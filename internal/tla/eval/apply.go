@@ -317,8 +317,11 @@ func (c *compiler) given(params []syntax.Param, q place, u call) (place, []int) 
 }
 
 // emptied empties slots before it evaluates.
-func emptied(eval func(*ctx) value.Value, slots []int) func(*ctx) value.Value {
-	return func(x *ctx) value.Value {
+func emptied[F ~func(*ctx) T, T any](eval F, slots []int) F {
+	if len(slots) == 0 {
+		return eval
+	}
+	return func(x *ctx) T {
 		for _, s := range slots {
 			x.slots[s] = nil
 		}
@@ -351,12 +354,7 @@ func begun(n node, slots []int) node {
 	}
 	n.eval = emptied(eval, slots)
 	if test != nil {
-		n.test = func(x *ctx) bool {
-			for _, s := range slots {
-				x.slots[s] = nil
-			}
-			return test(x)
-		}
+		n.test = emptied(test, slots)
 	}
 	return n
 }

@@ -136,9 +136,9 @@ func (l *assembly) steps(init, next []part) {
 		c.assigning = true
 		a := act(emit)
 		for i := len(init) - 1; i > 0; i-- {
-			a = actBegun(c.conjunct(init[i].expr, init[i].place, a), init[i].begin)
+			a = emptied(c.conjunct(init[i].expr, init[i].place, a), init[i].begin)
 		}
-		a = actBegun(c.act(init[0].expr, init[0].place, a), init[0].begin)
+		a = emptied(c.act(init[0].expr, init[0].place, a), init[0].begin)
 		c.assigning = false
 		s.init, s.start = a, scope.Where{Source: init[0].place.scope.File(), Pos: init[0].expr.Position()}
 	}
@@ -305,7 +305,7 @@ func isConjunction(e syntax.Expr) bool {
 // actionsOf are the actions of a part of the specification's formula.
 func (c *compiler) actionsOf(n part, found func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act)) {
 	c.actions(n.expr, n.place, "Next", nil, func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act) {
-		found(name, args, e, at, func(next act) act { return actBegun(build(next), n.begin) })
+		found(name, args, e, at, func(next act) act { return emptied(build(next), n.begin) })
 	})
 }
 
@@ -348,7 +348,7 @@ func (c *compiler) actions(e syntax.Expr, p place, name string, args []node, fou
 		to, begin := c.given(d.Params, q, u)
 		end := c.within(d, u.at)
 		c.actions(d.Body, to, d.Name, c.constants(d.Params, to), func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act) {
-			found(name, args, e, at, func(next act) act { return c.record(d, u, actBegun(build(next), begin)) })
+			found(name, args, e, at, func(next act) act { return c.record(d, u, emptied(build(next), begin)) })
 		})
 		end()
 		of(d).reached--

@@ -593,12 +593,7 @@ func (c *compiler) letIn(e *syntax.Let, p place) node {
 	}
 	n := node{eval: emptied(body.eval, begin)}
 	if body.test != nil {
-		n.test = func(x *ctx) bool {
-			for _, s := range begin {
-				x.slots[s] = nil
-			}
-			return body.test(x)
-		}
+		n.test = emptied(body.test, begin)
 	}
 	if body.except != nil {
 		n.excepts, n.except = body.excepts, emptied(body.except, begin)

@@ -64,7 +64,7 @@ func (c *compiler) measured(e syntax.Expr, p place, want bool) measure {
 		}
 	case *syntax.Let:
 		q, begin := c.let(e.Units, p)
-		return begunMeasure(c.measured(e.Body, q, want), begin)
+		return emptied(c.measured(e.Body, q, want), begin)
 	case *syntax.Apply:
 		if m := c.measuredApply(e, p, want, at); m != nil {
 			return m
@@ -134,7 +134,7 @@ func (c *compiler) measuredApply(e *syntax.Apply, p place, want bool, at *scope.
 	}
 	defer func() { of(d).reached-- }()
 	to, begin := c.given(d.Params, q, u)
-	return begunMeasure(c.measured(d.Body, to, want), begin)
+	return emptied(c.measured(d.Body, to, want), begin)
 }
 
 // ordered is the measure of a comparison of numbers; nil for all else.
@@ -228,32 +228,18 @@ func unequal(a, b []value.Value) float64 {
 	return sum
 }
 
-// mostNear bounds the members that outside looks at.
+// mostNear bounds the sets whose members outside looks at.
 const mostNear = 64
 
-// outside is how much is to change for a value to be a member of a set: of the nearest of the first members.
+// outside is how much is to change for a value to be a member of a set: the nearest one, if the set is small.
 func outside(v, set value.Value) float64 {
 	if n, exact := value.Count(set); !exact || n > mostNear {
 		return unmet
 	}
-	least, seen := float64(unmet), 0
+	least := float64(unmet)
 	value.Each(set, func(w value.Value) bool {
 		least = min(least, differing(v, w))
-		seen++
-		return seen < mostNear
+		return true
 	})
 	return least
-}
-
-// begunMeasure empties slots before.
-func begunMeasure(m measure, slots []int) measure {
-	if len(slots) == 0 {
-		return m
-	}
-	return func(x *ctx) float64 {
-		for _, s := range slots {
-			x.slots[s] = nil
-		}
-		return m(x)
-	}
 }

@@ -129,7 +129,7 @@ func (c *compiler) ways(e syntax.Expr, p place) (count ways, many bool) {
 	case *syntax.Let:
 		q, begin := c.let(e.Units, p)
 		if body, many := c.ways(e.Body, q); many {
-			return waysBegun(body, begin), true
+			return emptied(body, begin), true
 		}
 	case *syntax.Apply:
 		if count := c.waysOf(e, p); count != nil {
@@ -188,18 +188,6 @@ func (c *compiler) branches(e syntax.Expr, p place) bool {
 	}
 	_, many := c.ways(e, p)
 	return many
-}
-
-func waysBegun(count ways, slots []int) ways {
-	if len(slots) == 0 {
-		return count
-	}
-	return func(x *ctx) int {
-		for _, s := range slots {
-			x.slots[s] = nil
-		}
-		return count(x)
-	}
 }
 
 // waysOfCase is ways of CASE; nil if the count cannot be more than 1.
@@ -265,7 +253,7 @@ func (c *compiler) waysOf(e *syntax.Apply, p place) ways {
 	to, begin := c.given(d.Params, q, u)
 	defer c.within(d, u.at)()
 	if body, many := c.ways(d.Body, to); many {
-		return waysBegun(body, begin)
+		return emptied(body, begin)
 	}
 	return nil
 }
