@@ -16,6 +16,9 @@ const (
 	MaxFileBytes = 1 << 30
 	// maxPlaces bounds the places of one binary; blocks beyond them are left out, entries of functions last.
 	maxPlaces = 4 << 20
+	// maxSegments bounds the executable segments of a file, and maxSections its sections of code in each.
+	maxSegments = 64
+	maxSections = 4096
 )
 
 // Binary is an ELF file and where its blocks begin.
@@ -116,7 +119,8 @@ func (b *Binary) Find(addr uint64) (int, bool) { return slices.BinarySearch(b.Pl
 type elfFile struct {
 	*elf.File
 	bytes    []byte
-	segments []Segment
+	segments []Segment // what is mapped executable
+	code     []Segment // the part of it that holds code
 }
 
 func open(file []byte) (*elfFile, error) {
@@ -130,21 +134,54 @@ func open(file []byte) (*elfFile, error) {
 			e.segments = append(e.segments, Segment{p.Vaddr, p.Off, min(p.Filesz, uint64(len(file))-p.Off)})
 		}
 	}
-	if len(e.segments) == 0 {
+	if len(e.segments) == 0 || len(e.segments) > maxSegments {
 		return nil, errNotELF
 	}
 	slices.SortFunc(e.segments, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+	e.code = e.codeSections()
 	return e, nil
 }
 
-// text is the code between two addresses, nil if they are not in one executable segment.
+// codeSections lists the sections that hold code. Linkers may put read-only data into the same segment (ld -z noseparate-code, gold, lld
+// --no-rosegment). A file without sections tells nothing of that: its segments count as a whole.
+func (f *elfFile) codeSections() (list []Segment) {
+	const wanted = elf.SHF_ALLOC | elf.SHF_EXECINSTR
+	for _, s := range f.Sections {
+		if s.Flags&wanted != wanted || s.Type == elf.SHT_NOBITS {
+			continue
+		}
+		for _, segment := range f.segments {
+			from, to := max(s.Addr, segment.Addr), min(s.Addr+s.Size, segment.Addr+segment.Size)
+			if from < to && len(list) < maxSections {
+				list = append(list, Segment{from, segment.Offset + from - segment.Addr, to - from})
+			}
+		}
+	}
+	if len(list) == 0 {
+		return f.segments
+	}
+	slices.SortFunc(list, func(a, b Segment) int { return cmp.Compare(a.Addr, b.Addr) })
+	return list
+}
+
+// text is the code between two addresses, nil if they are not in one piece of code.
 func (f *elfFile) text(from, to uint64) []byte {
-	for _, s := range f.segments {
+	for _, s := range f.code {
 		if from >= s.Addr && from < to && to-s.Addr <= s.Size {
 			return f.bytes[s.Offset+from-s.Addr : s.Offset+to-s.Addr]
 		}
 	}
 	return nil
+}
+
+// piece is the piece of code around an address, empty if there is none.
+func (f *elfFile) piece(addr uint64) Segment {
+	for _, s := range f.code {
+		if addr-s.Addr < s.Size {
+			return s
+		}
+	}
+	return Segment{}
 }
 
 // at is what a file has at an address, in any segment, up to that segment's end.

@@ -191,15 +191,18 @@ type Found struct {
 	Instruction
 	Offset uint64               // in the file
 	Bytes  [MaxInstruction]byte // the instruction
+	Likely bool                 // it lies among code, and what is around it looks like code; of unproven ones only
 }
 
 // ChanceVersion changes when Chance finds others than before in a file.
-const ChanceVersion = 2
+const ChanceVersion = 3
 
-// Findings are what Chance has found in a file.
+// Findings are the instructions of a file that no run repeats, in order.
 type Findings struct {
-	Segments []Segment // that were looked through
-	Found    []Found   // in order
+	Segments []Segment // that were searched
+	Found    []Found   // proven to be code: a breakpoint there changes no data
+	// Unproven are bytes that look like such instructions where nothing proves that they are code.
+	Unproven []Found
 }
 
 // Covers reports whether all code of a part of a file was looked through, where programs map it in pages.
@@ -221,48 +224,59 @@ func Chance(file []byte) *Findings {
 	if err != nil {
 		return &Findings{}
 	}
-	var found []Found
-	var functions []function
-	for _, s := range f.segments {
-		text := file[s.Offset : s.Offset+s.Size]
+	var proofs *proofs
+	out := &Findings{Segments: f.segments}
+	for _, segment := range f.segments {
+		text := file[segment.Offset : segment.Offset+segment.Size]
 		list := candidates(text, allOpcodes, mostInFile)
 		if len(list) == mostInFile {
 			return &Findings{}
 		}
 		slices.SortFunc(list, func(a, b Found) int { return cmp.Compare(a.Offset, b.Offset) })
-		in, from, came := -1, 0, arrived // where decoding of a function has come to
 		for _, c := range list {
-			if functions == nil {
-				functions = append(f.functions(), function{})
-				slices.SortFunc(functions, func(a, b function) int { return cmp.Compare(a.start, b.start) })
-			}
-			addr := c.Offset + s.Addr
-			i, ok := slices.BinarySearchFunc(functions, addr, func(fn function, a uint64) int { return cmp.Compare(fn.start, a) })
-			if !ok {
-				i--
-			}
-			fn := functions[i]
-			body := f.text(fn.start, fn.end)
-			if c.Kind == XBEGIN && f.text(addr+uint64(c.Length)+uint64(c.Disp), addr+uint64(c.Length)+uint64(c.Disp)+1) == nil {
+			addr := c.Offset + segment.Addr
+			if target := addr + uint64(c.Length) + uint64(c.Disp); c.Kind == XBEGIN && f.text(target, target+1) == nil {
 				continue
 			}
-			if i != in {
-				in, from, came = i, 0, arrived
+			if proofs == nil {
+				proofs = newProofs(f)
 			}
-			switch {
-			case addr >= fn.end || addr-fn.start > maxSweep:
-				came = lost
-			case came != lost:
-				from, came = arrives(body, from, int(addr-fn.start))
-			}
-			if came == arrived || came == lost && (likely(text, c) || begins(text, c)) {
-				c.Offset += s.Offset
-				found = append(found, c)
+			switch in, known := proofs.judge(c, addr); {
+			case known == proven:
+				in.Offset += segment.Offset
+				out.Found = append(out.Found, in)
+			case known == unknown && !settled(text, c):
+				c.Likely = f.text(addr, addr+1) != nil && (likely(text, c) || begins(text, c))
+				if c.Offset += segment.Offset; c.Likely || c.Kind.Varies() {
+					out.Unproven = append(out.Unproven, c)
+				}
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b Found) int { return cmp.Compare(a.Offset, b.Offset) })
-	return &Findings{f.segments, found}
+	sortFound(out.Found)
+	sortFound(out.Unproven)
+	return out
+}
+
+// settled reports whether an instruction gives what never changes, by the code before it.
+func settled(text []byte, c Found) bool {
+	return c.Kind == LSL && !selects(text, c) || c.Kind == XGETBV && asksEnabled(text, c)
+}
+
+// selects reports whether code before an LSL names the segment by which Linux shows the number of the CPU (asm/segment.h). Of other segments LSL
+// gives what never changes.
+func selects(text []byte, c Found) bool {
+	const cpuNode = "\x7b\x00\x00\x00"
+	return bytes.Contains(text[max(0, int(c.Offset)-lead):c.Offset], []byte(cpuNode))
+}
+
+func sortFound(list []Found) {
+	slices.SortFunc(list, func(a, b Found) int { return cmp.Compare(a.Offset, b.Offset) })
+}
+
+// prefixes counts the bytes before the opcode of an instruction of chance.
+func (f *Found) prefixes() int {
+	return slices.IndexFunc(f.Bytes[:], func(b byte) bool { return b == 0x0f || b == 0xc7 })
 }
 
 // InCode finds the instructions in code that is in no file. Those of which it is not sure are left out, and those by which compilers learn
@@ -271,21 +285,32 @@ func InCode(text []byte) (found []Found, looked int) {
 	list := candidates(text, madeOpcodes, MostInCode)
 	looked = len(list)
 	return slices.DeleteFunc(list, func(c Found) bool {
-		switch target := int64(c.Offset) + int64(c.Length) + c.Disp; c.Kind {
-		case RDRAND, RDSEED, RDPID, XSAVE, XSAVEC, XSAVEOPT, UMWAIT:
-		case XBEGIN:
-			if target < 0 || target >= int64(len(text)) {
-				return true
-			}
-		case XGETBV:
-			if before := text[:c.Offset]; slices.ContainsFunc(zeroECX, func(code []byte) bool { return bytes.HasSuffix(before, code) }) {
-				return true
-			}
-		default:
+		switch target := int64(c.Offset) + int64(c.Length) + c.Disp; {
+		case !c.Kind.Varies():
+			return true
+		case c.Kind == XBEGIN && (target < 0 || target >= int64(len(text))):
+			return true
+		case c.Kind == XGETBV && asksEnabled(text, c):
 			return true
 		}
 		return !likely(text, c) && !begins(text, c)
 	}), looked
+}
+
+// Varies reports whether an instruction gives other results from run to run on one machine. The others tell of the machine itself, apart from the number of
+// the processor.
+func (k Kind) Varies() bool {
+	switch k {
+	case RDRAND, RDSEED, RDPID, XSAVE, XSAVEC, XSAVEOPT, UMWAIT, XBEGIN, XGETBV:
+		return true
+	}
+	return false
+}
+
+// asksEnabled reports whether an XGETBV follows an instruction that has it ask what is enabled, which never changes.
+func asksEnabled(text []byte, c Found) bool {
+	before := text[:c.Offset]
+	return slices.ContainsFunc(zeroECX, func(code []byte) bool { return bytes.HasSuffix(before, code) })
 }
 
 // zeroECX are instructions that put 0 into ECX: xor, sub, mov.
@@ -343,7 +368,6 @@ const (
 	lead        = 64 // how far before it decoding begins
 	follow      = 16 // how many instructions must follow, if control does not go elsewhere
 	minBlank    = 16
-	maxSweep    = 16 << 10 // how far into a function it is decoded from its start
 )
 
 // likely reports whether what looks like an instruction is one, where nothing lists functions: x86 code falls into step after few

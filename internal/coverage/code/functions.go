@@ -1,6 +1,7 @@
 package code
 
 import (
+	"bytes"
 	"cmp"
 	"debug/elf"
 	"debug/gosym"
@@ -11,39 +12,58 @@ import (
 )
 
 // function is a range of code that is entered at its first address.
-type function struct{ start, end uint64 }
+type function struct {
+	start, end uint64
+	// unwound says that compilers describe all of the range as code: unwinding tables and Go's own do, symbols do not. GHC keeps tables in the
+	// middle of what its symbols call a function.
+	unwound bool
+}
 
 // functions are those that the file lists, in order, without overlaps. Symbols, unwinding tables and Go's own tables are
 // asked: a stripped file of C, C++ or Rust still has the second, one of Go the third.
 func (f *elfFile) functions() []function {
 	var list []function
-	add := func(start, end uint64) {
+	add := func(start, end uint64, unwound bool) {
 		if f.text(start, end) != nil {
-			list = append(list, function{start, end})
+			list = append(list, function{start, end, unwound})
 		}
 	}
 	for _, s := range f.functionSymbols() {
 		if !copied(s.Name) {
-			add(s.Value, s.Value+s.Size)
+			add(s.Value, s.Value+s.Size, false)
 		}
 	}
 	for _, fde := range f.unwinding() {
-		add(fde.start, fde.end)
+		add(fde.start, fde.end, true)
 	}
 	if table := f.goTable(); table != nil {
 		for i := range table.Funcs {
-			add(table.Funcs[i].Entry, table.Funcs[i].End)
+			add(table.Funcs[i].Entry, table.Funcs[i].End, true)
 		}
 	}
 	list = slices.DeleteFunc(list, func(fn function) bool { return f.inPLT(fn.start) })
+	return apart(list)
+}
+
+// apart orders functions, and has each end where the next begins. Of those that begin at one address, the longest counts.
+func apart(list []function) (all []function) {
 	slices.SortFunc(list, func(a, b function) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 	})
-	list = slices.CompactFunc(list, func(a, b function) bool { return a.start == b.start })
-	for i := range len(list) - 1 {
-		list[i].end = min(list[i].end, list[i+1].start)
+	for i := 0; i < len(list); {
+		fn, described := list[i], uint64(0)
+		for ; i < len(list) && list[i].start == fn.start; i++ {
+			if list[i].unwound {
+				described = max(described, list[i].end)
+			}
+		}
+		if i < len(list) {
+			fn.end = min(fn.end, list[i].start)
+		}
+		fn.unwound = described >= fn.end
+		all = append(all, fn)
 	}
-	return list
+	return all
 }
 
 // functionSymbols are the symbols of functions that the file itself has.
@@ -225,27 +245,69 @@ func (f *elfFile) unwinding() []function {
 		to := from + e.value(c.pointers)
 		// What a signal handler returns to is not called, and unwinders look at its bytes.
 		if c.ok && !c.signal && e.ok && from < to {
-			list = append(list, function{from, to})
+			list = append(list, function{from, to, true})
 		}
 	}
 	return list
 }
 
-// goTableData is the table of functions that each Go program carries, and its address; nil if there is none.
+// goTableData finds the table of functions that each Go program carries; data is nil if there is none. The system's linker, which links
+// programs that use C, puts it into a section among other data.
 func (f *elfFile) goTableData() (addr uint64, data []byte) {
-	var s *elf.Section
 	for _, name := range []string{".gopclntab", ".data.rel.ro.gopclntab"} {
-		if s == nil {
-			s = f.Section(name)
+		if s := f.Section(name); s != nil {
+			return s.Addr, f.sectionData(s)
 		}
 	}
-	if s == nil || s.Type == elf.SHT_NOBITS {
-		return 0, nil
+	for _, name := range []string{".data.rel.ro", ".rodata"} {
+		s := f.Section(name)
+		if s == nil {
+			continue
+		}
+		b := f.sectionData(s)
+		for at := 0; at+minGoTable <= len(b); at += goTableAlign {
+			i := bytes.Index(b[at:], goTableStart)
+			if i < 0 {
+				break
+			}
+			if at += i &^ (goTableAlign - 1); isGoTable(b[at:]) {
+				return s.Addr + uint64(at), b[at:]
+			}
+		}
 	}
-	if data = f.at(s.Addr); uint64(len(data)) < s.Size || s.Size < 64 {
-		return 0, nil
+	return 0, nil
+}
+
+// A table of Go's functions begins with its version, two zeros, the alignment of code and the size of a pointer (runtime.pcHeader). All versions
+// since Go 1.16 have three bytes in common.
+const (
+	minGoTable   = 64
+	goTableAlign = 32
+)
+
+var goTableStart = []byte{0xff, 0xff, 0xff, 0, 0, 1, 8}
+
+func isGoTable(b []byte) bool {
+	if len(b) < minGoTable || !bytes.Equal(b[1:8], goTableStart) {
+		return false
 	}
-	return s.Addr, data[:s.Size]
+	switch binary.LittleEndian.Uint32(b) {
+	case goTable116, goTable118, goTable120:
+		return true
+	}
+	return false
+}
+
+// sectionData is what a file has of a section that programs load, nil if it is cut off.
+func (f *elfFile) sectionData(s *elf.Section) []byte {
+	if s.Type == elf.SHT_NOBITS || s.Size < minGoTable {
+		return nil
+	}
+	data := f.at(s.Addr)
+	if uint64(len(data)) < s.Size {
+		return nil
+	}
+	return data[:s.Size]
 }
 
 // goTable reads the table of functions of a Go program, nil if there is none.

@@ -94,8 +94,61 @@ func isAtomic(in []byte) bool {
 	return false
 }
 
+// reached decodes a function that may have data in its middle: only what control leads to counts.
+func (s *sweep) reached(fn function) body {
+	text := s.f.text(fn.start, fn.end)
+	way := stretch{base: fn.start, text: text, marks: make([]mark, len(text))}
+	way.descend(0)
+	out := body{clean: true}
+	for at, m := range way.marks {
+		if m&begun == 0 {
+			continue
+		}
+		in := decode(text[at:])
+		behind := at + in.length
+		out.clean = out.clean && !way.overlaps(at, behind)
+		out.atomic = out.atomic || isAtomic(text[at:behind])
+		s.refer(in, fn.start+uint64(behind))
+		if in.flow != branch && in.flow != jump {
+			continue
+		}
+		places := []int64{int64(behind) + in.target}
+		if in.flow == branch {
+			places = append(places, int64(behind))
+		}
+		for _, place := range places {
+			if place > 0 && place < int64(len(text)) && way.marks[place] == begun && text[place] != breakpoint {
+				out.leaders = append(out.leaders, fn.start+uint64(place))
+			}
+		}
+	}
+	slices.Sort(out.leaders)
+	out.leaders = slices.Compact(out.leaders)
+	return out
+}
+
+// refer notes the place of code that an instruction names as data, where pc is the end of the instruction. If what it names is no code, ok is true,
+// and table is its address.
+func (s *sweep) refer(in inst, pc uint64) (table uint64, ok bool) {
+	if !in.data || !in.relative && !s.fixed {
+		return 0, false
+	}
+	target := uint64(in.disp)
+	if in.relative {
+		target += pc
+	}
+	if s.f.text(target, target+1) == nil {
+		return target, true
+	}
+	s.references = append(s.references, reference{target, in.address})
+	return 0, false
+}
+
 // body decodes a function.
 func (s *sweep) body(fn function) body {
+	if !fn.unwound {
+		return s.reached(fn)
+	}
 	text := s.f.text(fn.start, fn.end)
 	if cap(s.starts) < len(text) {
 		s.starts = make([]bool, 2*len(text))
@@ -104,7 +157,6 @@ func (s *sweep) body(fn function) body {
 	clear(starts)
 	out := body{clean: true}
 	indirect := false
-	var data []reference
 	for at := 0; at < len(text); {
 		in := decode(text[at:])
 		if in.flow == bad {
@@ -134,22 +186,11 @@ func (s *sweep) body(fn function) body {
 		case away:
 			indirect = true
 		}
-		if in.data {
-			target := uint64(in.disp)
-			if in.relative {
-				target += pc
-			}
-			if in.relative || s.fixed {
-				if s.f.text(target, target+1) != nil {
-					data = append(data, reference{target, in.address})
-				} else if len(out.tables) < maxTables {
-					out.tables = append(out.tables, target)
-				}
-			}
+		if table, ok := s.refer(in, pc); ok && len(out.tables) < maxTables {
+			out.tables = append(out.tables, table)
 		}
 		at = behind
 	}
-	s.references = append(s.references, data...)
 	if out.clean && indirect {
 		for _, table := range out.tables {
 			out.leaders = append(out.leaders, s.targets(table, fn, starts)...)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -24,8 +25,9 @@ import (
 
 // chancePlaces are where such breakpoints are set in one address space. Threads and vfork children share them.
 type chancePlaces struct {
-	at    map[uint64]*code.Found
-	spans [][2]uint64 // of the maps that hold them
+	at       map[uint64]*code.Found
+	spans    [][2]uint64 // of the maps that hold them
+	suspects []*suspect  // see suspects_linux.go
 }
 
 // maxChancePlaces bounds the breakpoints in one address space: a program that maps files again and again must not fill memory.
@@ -38,6 +40,9 @@ func (c *chancePlaces) copied() *chancePlaces {
 	n := &chancePlaces{at: make(map[uint64]*code.Found, len(c.at)), spans: append([][2]uint64(nil), c.spans...)}
 	for a, f := range c.at {
 		n.at[a] = f
+	}
+	for _, s := range c.suspects {
+		n.suspects = append(n.suspects, s.copied())
 	}
 	return n
 }
@@ -83,8 +88,8 @@ func chanceIn(fd int, changes bool) (*code.Findings, error) {
 }
 
 // TrapChance puts breakpoints at the instructions of chance in a map that a thread's process has just made of a part of a file: fd is an
-// open file with the same bytes. changes says that the world writes to it. It reports the first instruction at which none could
-// be put, or "", and whether all code of that part was looked through.
+// open file with the same bytes. changes says that the world writes to it. Where nothing proves that bytes are such an instruction, it watches
+// their pages instead. It reports the first instruction that it could not trap, or "", and whether all code of that part was searched.
 func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool) {
 	if m.leaks.Instructions {
 		return "", true
@@ -94,8 +99,35 @@ func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offs
 	if err != nil {
 		return "", false
 	}
-	return m.trapAll(t, found.Found, addr, size, offset), found.Covers(offset, size, pageSize)
+	untrapped = m.trapAll(t, found.Found, addr, size, offset)
+	if name := m.suspectAll(t, found.Unproven, changes, addr, size, offset); untrapped == "" {
+		untrapped = name
+	}
+	return untrapped, found.Covers(offset, size, pageSize)
 }
+
+// trappable reports whether an instruction needs a breakpoint on this machine: the processor may trap it by itself, for Linux or for the engine.
+func (m *Machine) trappable(kind code.Kind) bool {
+	switch kind {
+	case code.SGDT, code.SIDT, code.SLDT, code.STR, code.SMSW:
+		return !preventsUserMode()
+	case code.CPUID:
+		return !m.cpuidTraps
+	}
+	return true
+}
+
+// preventsUserMode reports whether processor and kernel have user-mode instruction prevention (UMIP): sgdt, sidt, sldt, str and smsw trap, and
+// Linux answers them with constants (arch/x86/kernel/umip.c).
+var preventsUserMode = sync.OnceValue(func() bool {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(info)) {
+		if name, flags, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "flags" {
+			return slices.Contains(strings.Fields(flags), "umip")
+		}
+	}
+	return false
+})
 
 // Bounds of what is looked at of the code that a program has made.
 const (
@@ -189,26 +221,32 @@ func (m *Machine) trapAll(t *thread, found []code.Found, addr, size, offset uint
 	span := false
 	for i := range found {
 		f := &found[i]
-		if f.Offset < offset || f.Offset >= offset+size {
+		if f.Offset < offset || f.Offset >= offset+size || !m.trappable(f.Kind) {
 			continue
 		}
-		at := addr + f.Offset - offset
-		var b [code.MaxInstruction]byte
-		if n := t.see(at, b[:f.Length]); n != f.Length || string(b[1:n]) != string(f.Bytes[1:n]) {
-			continue // another file is there than the one that was looked through
+		trapped, there := m.trap(t, f, addr+f.Offset-offset)
+		span = span || trapped
+		if there && !trapped && untrapped == "" {
+			untrapped = f.Kind.String()
 		}
-		if len(m.placesOf(t).at) >= maxChancePlaces || !m.setByte(t, at, int3) {
-			if untrapped == "" {
-				untrapped = f.Kind.String()
-			}
-			continue
-		}
-		t.chance.at[at], span = f, true
 	}
 	if span {
 		t.chance.spans = append(t.chance.spans, [2]uint64{addr, addr + size})
 	}
 	return untrapped
+}
+
+// trap puts a breakpoint at an instruction. there is false if something else is at that address than what was searched.
+func (m *Machine) trap(t *thread, f *code.Found, at uint64) (trapped, there bool) {
+	var b [code.MaxInstruction]byte
+	if n := t.see(at, b[:f.Length]); n != f.Length || string(b[1:n]) != string(f.Bytes[1:n]) {
+		return false, false
+	}
+	if len(m.placesOf(t).at) >= maxChancePlaces || !m.setByte(t, at, int3) {
+		return false, true
+	}
+	t.chance.at[at] = f
+	return true, true
 }
 
 // placesOf makes a thread's places, which all threads of its process share.
@@ -320,6 +358,15 @@ func (c *chancePlaces) hidden(addr uint64, p []byte) {
 		for i := range uint64(f.Length) {
 			if at >= addr && at-addr+i < uint64(len(p)) && p[at-addr] == int3 {
 				p[at-addr+i] = int3
+			}
+		}
+	}
+	for _, s := range c.suspects {
+		for _, f := range s.window.Open() {
+			for i := range uint64(f.Length) {
+				if at := f.Offset + i; at >= addr && at-addr < uint64(len(p)) && p[at-addr] == f.Bytes[i] {
+					p[at-addr] = int3
+				}
 			}
 		}
 	}

@@ -99,6 +99,9 @@ type Machine struct {
 	TrapsRefused error
 	// Random fills a buffer from a thread's stream of random bytes.
 	Random func(id ThreadID, b []byte)
+	// Unproven notes that a thread's program executes code near bytes that look like an instruction of chance, and that nothing shows whether
+	// they are one.
+	Unproven func(id ThreadID, name string)
 	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler.
 	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
 	// Lack notes what the machine does not give; it may be nil.
@@ -254,6 +257,9 @@ func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *machine.S
 		t.queued = nil
 		return
 	}
+	if t.chance != nil && len(t.chance.suspects) > 0 {
+		m.closeSuspects(t)
+	}
 	debugged := m.Debugger != nil || t.traps.any()
 	if t.spinLoop != nil {
 		if debugged {
@@ -333,6 +339,8 @@ const (
 	siKernel  = 0x80
 	trapBreak = 1 // TRAP_BRKPT: what x86 says of a single step over a call
 	trapTrace = 2 // TRAP_TRACE
+	// accessError is SEGV_ACCERR: the map is there, and does not permit what the thread does.
+	accessError = 2
 )
 
 // Results from eRestartSys to eRestartNoHand are of calls that a signal has interrupted, and that are made again if there is
@@ -378,6 +386,11 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *machine.Stop) bool
 	case syscall.SIGSEGV:
 		if reason == siKernel && (m.timestamp(t) || m.identified(t)) {
 			return false
+		}
+		if reason == accessError {
+			if ours, stopped := m.arrived(t, stop); ours {
+				return stopped
+			}
 		}
 		return reason > 0
 	case syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL, syscall.SIGTRAP, syscall.SIGSYS:
@@ -759,9 +772,10 @@ func (m *Machine) WriteParts(id ThreadID, parts ...machine.Part) int {
 }
 
 // Maps reads the real /proc/PID/maps of a thread's process: by the thread, since a main thread that has ended has no memory any more.
+// Pages that the engine watches look as the program has mapped them.
 func (m *Machine) Maps(id ThreadID) string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", m.get(id).tid))
-	return string(b)
+	t := m.get(id)
+	return t.chance.unwatched(t.realMaps())
 }
 
 // MapFlags reads /proc/PID/smaps, which walks all of the process' pages.

@@ -1,0 +1,276 @@
+//go:build linux && amd64
+
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+)
+
+// Bytes may look like an instruction of chance where nothing in their file proves that they are code: hand-written assembly without the size of
+// its functions, a compiler's tables among its code, constants in an executable segment. A breakpoint would change what the program
+// reads there. So their pages lose the permission to be executed instead, and reading them stays as it was. The thread that comes to such a page
+// executes it in single steps, and where it goes shows what is code (code.Window): what is proven gets a breakpoint. When all is
+// decided, the page is as the program has mapped it.
+
+// suspect is a range of such pages.
+type suspect struct {
+	from, to uint64
+	prot     uint64 // as the program has mapped them
+	file     string // what is mapped there, as a line of maps tells it: device, inode and name
+	offset   uint64 // of from in that file
+	window   *code.Window
+	steps    int  // that threads have taken there
+	open     bool // the pages can be executed, although not all is decided
+}
+
+// Bounds of what is watched in this way.
+const (
+	maxSuspects  = 1024 // of one address space
+	suspectSteps = 4096 // in one range
+	suspectLead  = 4096 // how many bytes of code around a range are decoded
+)
+
+func (s *suspect) copied() *suspect {
+	c := *s
+	c.window = s.window.Clone()
+	return &c
+}
+
+// holds reports whether the instruction at an address may lie in the range.
+func (s *suspect) holds(at uint64) bool {
+	return at+code.MaxInstruction > s.from && at < s.to
+}
+
+// shows reports whether a line of maps is of the file in which the range lies.
+func (s *suspect) shows(line string) bool {
+	m, ok := machine.ParseMap(line)
+	return ok && fileOf(line) == s.file && m.Offset-m.Start == s.offset-s.from
+}
+
+// suspectAll watches the pages of the unproven instructions in a part of a file that was just mapped. It reports the first instruction that cannot be
+// watched, or "". Code that the world has written is searched where it lies in memory (MadeChance).
+func (m *Machine) suspectAll(t *thread, unproven []code.Found, changes bool, addr, size, offset uint64) (unwatched string) {
+	var here []code.Found
+	for _, f := range unproven {
+		if !changes && f.Offset >= offset && f.Offset < offset+size && m.trappable(f.Kind) {
+			f.Offset += addr - offset
+			here = append(here, f)
+		}
+	}
+	if len(here) == 0 {
+		return ""
+	}
+	maps := t.realMaps()
+	for i := 0; i < len(here); {
+		from := pageDown(here[i].Offset)
+		n := 1
+		for i+n < len(here) && pageDown(here[i+n].Offset) == from {
+			n++
+		}
+		if !m.watchRange(t, maps, from, from+pageSize, slices.Clone(here[i:i+n])) && unwatched == "" {
+			unwatched = here[i].Kind.String()
+		}
+		i += n
+	}
+	return unwatched
+}
+
+// watchRange takes the permission to execute from some pages.
+func (m *Machine) watchRange(t *thread, maps string, from, to uint64, unproven []code.Found) bool {
+	line := lineAt(maps, from)
+	around, ok := machine.ParseMap(line)
+	places := m.placesOf(t)
+	places.suspects = slices.DeleteFunc(places.suspects, func(s *suspect) bool { return s.from < to && s.to > from })
+	if !ok || to > around.End || len(places.suspects) >= maxSuspects {
+		return false
+	}
+	start := max(around.Start, from-suspectLead)
+	text := make([]byte, min(around.End, to+suspectLead)-start)
+	if t.see(start, text) != len(text) {
+		return false
+	}
+	t.traps.restored(start, text)
+	t.unbroken(start, text)
+	t.chance.restored(start, text)
+	s := &suspect{from: from, to: to, prot: around.Prot(), file: fileOf(line), offset: from - around.Start + around.Offset, window: code.NewWindow(start, text, unproven), open: true}
+	if !m.permit(t, s, false) {
+		return false
+	}
+	places.suspects = append(places.suspects, s)
+	return true
+}
+
+// permit gives the permission to execute the pages of a range, or takes it.
+func (m *Machine) permit(t *thread, s *suspect, open bool) bool {
+	if s.open == open {
+		return true
+	}
+	prot := s.prot
+	if !open {
+		prot &^= unix.PROT_EXEC
+	}
+	s.open = open
+	return m.execute(t, unix.SYS_MPROTECT, s.from, s.to-s.from, prot) == 0
+}
+
+// arrived deals with a thread that may not execute the page that it has come to, if that is the engine's doing. stopped reports that stop is
+// how the thread's way there ended.
+func (m *Machine) arrived(t *thread, stop *machine.Stop) (ours, stopped bool) {
+	if t.chance == nil || len(t.chance.suspects) == 0 {
+		return false, false
+	}
+	fault := binary.LittleEndian.Uint64(stop.Info[16:])
+	at := t.load().Rip
+	i := slices.IndexFunc(t.chance.suspects, func(s *suspect) bool {
+		return !s.open && fault >= s.from && fault < s.to && fault-at < code.MaxInstruction
+	})
+	if i < 0 {
+		return false, false
+	}
+	s := t.chance.suspects[i]
+	if line := lineAt(t.realMaps(), s.from); !s.shows(line) {
+		t.chance.drop(s) // the program has mapped something else there
+		return false, false
+	}
+	m.unforce(t, unix.SIGSEGV)
+	if !m.permit(t, s, true) {
+		return false, false
+	}
+	t.at = atStart
+	m.watch.continues()
+	return true, m.stepThrough(t, s, stop)
+}
+
+// stepThrough steps through the pages of a range until the thread leaves them, or stops, or all is decided there.
+func (m *Machine) stepThrough(t *thread, s *suspect, stop *machine.Stop) (stopped bool) {
+	for {
+		at := t.load().Rip
+		if !s.holds(at) {
+			m.permit(t, s, false)
+			return false
+		}
+		for _, f := range s.window.Arrive(at) {
+			if trapped, there := m.trap(t, &f, f.Offset); trapped {
+				t.chance.spans = append(t.chance.spans, [2]uint64{s.from, s.to + code.MaxInstruction})
+			} else if there {
+				m.unproven(t, &f)
+			}
+		}
+		if len(s.window.Open()) == 0 {
+			t.chance.drop(s)
+			return false
+		}
+		ok := s.steps < suspectSteps
+		if s.steps++; ok {
+			ok, stopped = m.step(t, stop)
+		}
+		if stopped {
+			return true // the range stays open until the thread runs on
+		}
+		if !ok && t.load().Rip == at { // too many steps, or an instruction that cannot be executed in one
+			for _, f := range s.window.Open() {
+				if f.Likely {
+					m.unproven(t, &f)
+				}
+			}
+			t.chance.drop(s)
+			return false
+		}
+	}
+}
+
+// closeSuspects takes the permission to execute the ranges that a stop has left open.
+func (m *Machine) closeSuspects(t *thread) {
+	if t.chance == nil || t.at != atStart && t.at != atAnswered {
+		return
+	}
+	for _, s := range t.chance.suspects {
+		if s.open && !s.holds(t.load().Rip) {
+			m.permit(t, s, false)
+		}
+	}
+}
+
+// unproven reports an instruction that is neither trapped nor watched any more.
+func (m *Machine) unproven(t *thread, f *code.Found) {
+	if m.Unproven != nil && f.Kind.Varies() {
+		m.Unproven(t.id, f.Kind.String())
+	}
+}
+
+func (c *chancePlaces) drop(s *suspect) {
+	c.suspects = slices.DeleteFunc(c.suspects, func(o *suspect) bool { return o == s })
+}
+
+// realMaps are the lines of the real /proc/PID/maps.
+func (t *thread) realMaps() string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", t.tid))
+	return string(b)
+}
+
+// lineAt finds the line of maps that holds an address.
+func lineAt(maps string, addr uint64) string {
+	for line := range strings.Lines(maps) {
+		if m, ok := machine.ParseMap(line); ok && addr >= m.Start && addr < m.End {
+			return line
+		}
+	}
+	return ""
+}
+
+// fileOf names what a line of maps shows: the device, inode and name of a file.
+func fileOf(line string) string {
+	fields := strings.SplitN(line, " ", 4) // range, permissions, offset, the rest
+	if len(fields) < 4 {
+		return ""
+	}
+	return fields[3]
+}
+
+// unwatched shows lines of maps as they would be if no range were watched.
+func (c *chancePlaces) unwatched(maps string) string {
+	if c == nil || len(c.suspects) == 0 {
+		return maps
+	}
+	var lines []string
+	for line := range strings.Lines(maps) {
+		m, ok := machine.ParseMap(line)
+		if ok && !m.Executable && slices.ContainsFunc(c.suspects, func(s *suspect) bool {
+			return m.Start >= s.from && m.End <= s.to && s.shows(line)
+		}) {
+			before, after, _ := strings.Cut(line, " ")
+			line = before + " " + after[:2] + "x" + after[3:]
+		}
+		if n := len(lines); n > 0 && ok {
+			line, lines = joined(lines[n-1], line, lines)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "")
+}
+
+// joined makes one line of two that lie side by side in memory and in their file, and takes the first from the list.
+func joined(first, second string, lines []string) (string, []string) {
+	a, ok := machine.ParseMap(first)
+	b, _ := machine.ParseMap(second)
+	switch {
+	case !ok, a.End != b.Start, a.Prot() != b.Prot(), a.Shared != b.Shared, fileOf(first) != fileOf(second):
+		return second, lines
+	case a.Offset+a.End-a.Start != b.Offset:
+		return second, lines
+	}
+	start, rest, _ := strings.Cut(first, "-")
+	_, after, _ := strings.Cut(rest, " ")
+	_, end, _ := strings.Cut(second, "-")
+	end, _, _ = strings.Cut(end, " ")
+	return start + "-" + end + " " + after, lines[:len(lines)-1]
+}
