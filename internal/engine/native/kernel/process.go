@@ -128,13 +128,22 @@ func (k *Kernel) mourn(p, parent *Proc) {
 	if status&0x7f != 0 {
 		code, value = 2, status&0x7f // CLD_KILLED
 	}
-	if p.ExitSignal != 0 {
-		k.SignalProc(parent, Signal{Number: p.ExitSignal, Code: int32(code), PID: p.PID, UID: p.Cred.UID, Status: value, Child: true})
+	if sig := p.exitSignal(parent); IsSignal(sig) {
+		k.SignalProc(parent, Signal{Number: sig, Code: int32(code), PID: p.PID, UID: p.Cred.UID, Status: value, Child: true})
 	}
 	if p.ExitSignal == int(unix.SIGCHLD) && (act.Handler == SigIgnore || act.Flags&saNoCldWait != 0) {
 		k.Reap(p)
 	}
 	k.Wake(Key{Kind: KeyChild, ID: parent.ID}, AllEvents)
+}
+
+// exitSignal is what the end of p sends to its parent, which may be no signal at all. A parent that has executed another program
+// since does not know which signal the old one asked for (do_notify_parent of linux/kernel/signal.c).
+func (p *Proc) exitSignal(parent *Proc) int {
+	if p.ParentExecs != parent.Execs {
+		return int(unix.SIGCHLD)
+	}
+	return p.ExitSignal
 }
 
 // tellParent reports a stop or a continue (waitpid(2): WUNTRACED, WCONTINUED).
@@ -165,6 +174,7 @@ func (k *Kernel) orphan(p *Proc) {
 			continue
 		}
 		c.Parent = 0
+		c.ExitSignal = int(unix.SIGCHLD)
 		if heir != nil {
 			c.Parent = heir.ID
 			heir.Children = append(heir.Children, c.ID)

@@ -47,6 +47,9 @@ type Signal struct {
 	Child   bool // fields of SIGCHLD
 }
 
+// IsSignal reports whether a number is that of a signal. 0, which asks kill(2) for a check, is not.
+func IsSignal(n int) bool { return n >= 1 && n <= NumSignals }
+
 // SignalBit is a signal in a mask.
 func SignalBit(sig int) uint64 { return 1 << (sig - 1) }
 

@@ -241,7 +241,8 @@ type Proc struct {
 	Continued   bool
 	Zombie      bool
 	Status      int // as wait4 reports it
-	ExitSignal  int
+	ExitSignal  int // 0 to 255: only that of a signal sends one
+	ParentExecs int // how many programs its parent had executed when it was made
 	DeathSignal int
 	Subreaper   bool
 	Unkillable  bool // process 1: signals without a handler do nothing

@@ -318,6 +318,7 @@ func afterExec(k *Kernel, t *Thread, p *Proc, exe program, argv, env []string, o
 	p.Path, p.Argv, p.Env = exe.real, argv, env
 	p.Auxv = k.M.Auxv(t.ID)
 	p.Execs++
+	p.ExitSignal = int(unix.SIGCHLD)
 	for i := range p.Actions {
 		if p.Actions[i].Handler != kernel.SigIgnore {
 			p.Actions[i] = kernel.Action{}
@@ -438,7 +439,11 @@ func sysVfork(k *Kernel, t *Thread) Result {
 
 func sysClone(k *Kernel, t *Thread) Result {
 	a := &t.Call.Args
-	return cloneThread(k, t, cloneArgs{flags: a[0] &^ 0xff, exitSignal: int(a[0] & 0xff), stack: a[1], parentTID: a[2], childTID: a[3], tls: a[4], pidfd: a[2]})
+	flags, signal := uint64(uint32(a[0]))&^exitSignalMask, int(a[0]&exitSignalMask)
+	if flags&unix.CLONE_PIDFD != 0 && flags&unix.CLONE_PARENT_SETTID != 0 { // both would be written to the same place
+		return fail(unix.EINVAL)
+	}
+	return cloneThread(k, t, cloneArgs{flags: flags, exitSignal: signal, stack: a[1], parentTID: a[2], childTID: a[3], tls: a[4], pidfd: a[2]})
 }
 
 func sysClone3(k *Kernel, t *Thread) Result {
@@ -449,9 +454,12 @@ func sysClone3(k *Kernel, t *Thread) Result {
 	if size > 4096 {
 		return fail(unix.E2BIG)
 	}
-	b := make([]byte, max(size, 88))
+	b := make([]byte, max(size, cloneArgsBytes))
 	if !k.Peek(t, t.Call.Args[0], b[:size]) {
 		return fail(unix.EFAULT)
+	}
+	if slices.ContainsFunc(b[cloneArgsBytes:], func(c byte) bool { return c != 0 }) { // of a Linux that does not exist
+		return fail(unix.E2BIG)
 	}
 	u := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	c := cloneArgs{flags: u(0), pidfd: u(1), childTID: u(2), parentTID: u(3), exitSignal: int(u(4)), stack: u(5), tls: u(7)}
@@ -469,6 +477,12 @@ func sysClone3(k *Kernel, t *Thread) Result {
 	return cloneThread(k, t, c)
 }
 
+// exitSignalMask is what clone(2) takes of its flags as the exit signal (CSIGNAL); cloneArgsBytes is the size of struct clone_args.
+const (
+	exitSignalMask = 0xff
+	cloneArgsBytes = 88
+)
+
 type cloneArgs struct {
 	flags                                  uint64
 	exitSignal                             int
@@ -483,11 +497,12 @@ func cloneThread(k *Kernel, t *Thread, c cloneArgs) Result {
 		k.Now += forkCostNs
 	}
 	switch {
-	case f&namespaceFlags != 0:
+	case f&(namespaceFlags|unix.CLONE_NEWTIME) != 0:
 		return k.Refuse(t, "clone(namespaces)", unix.EPERM)
 	case f&unix.CLONE_SIGHAND != 0 && f&unix.CLONE_VM == 0, f&unix.CLONE_THREAD != 0 && f&unix.CLONE_SIGHAND == 0,
 		f&unix.CLONE_PIDFD != 0 && f&(unix.CLONE_DETACHED|unix.CLONE_THREAD) != 0,
-		f&unix.CLONE_CLEAR_SIGHAND != 0 && f&unix.CLONE_SIGHAND != 0:
+		f&unix.CLONE_CLEAR_SIGHAND != 0 && f&unix.CLONE_SIGHAND != 0,
+		f&unix.CLONE_PARENT != 0 && k.Proc(t).Unkillable:
 		return fail(unix.EINVAL)
 	case f>>33 != 0: // CLONE_INTO_CGROUP and newer
 		return fail(unix.EINVAL)
@@ -504,7 +519,14 @@ func cloneThread(k *Kernel, t *Thread, c cloneArgs) Result {
 	node := k.Node(t)
 	child := &Thread{ID: k.NewID("thread"), Node: t.Node, Comm: t.Comm, Name: t.Name + "." + itoa(t.Forks), Nice: t.Nice, Policy: t.Policy,
 		SlackNs: t.SlackNs, BaseSlackNs: t.SlackNs}
+	pidfd, r := reservePidfd(k, t, c)
+	if r < 0 {
+		return r
+	}
 	if e := k.M.Clone(t.ID, child.ID, f&0xffffffff, c.stack, c.tls); e != 0 {
+		if pidfd != nil {
+			k.CloseFD(parent, int(r))
+		}
 		return fail(unix.Errno(e))
 	}
 	t.Forks++
@@ -526,11 +548,10 @@ func cloneThread(k *Kernel, t *Thread, c cloneArgs) Result {
 	if f&unix.CLONE_CHILD_SETTID != 0 {
 		k.OutU32(child, c.childTID, uint32(child.TID))
 	}
-	if f&unix.CLONE_PIDFD != 0 {
-		file := k.NewFile(t, kernel.FilePID, unix.O_RDWR)
-		file.Obj = child.Proc
-		if fd := k.Opened(t, file, unix.O_CLOEXEC); fd >= 0 {
-			k.OutU32(t, c.pidfd, uint32(fd))
+	if pidfd != nil {
+		pidfd.Obj = child.Proc
+		if f&unix.CLONE_FILES == 0 { // the copy of the table has it, which Linux fills in later
+			k.CloseFD(k.Procs[child.Proc], int(r))
 		}
 	}
 	if f&unix.CLONE_CLEAR_SIGHAND != 0 {
@@ -543,6 +564,23 @@ func cloneThread(k *Kernel, t *Thread, c cloneArgs) Result {
 		k.Resched = true
 	}
 	return Result(child.TID)
+}
+
+// reservePidfd opens the descriptor that CLONE_PIDFD asks for, and tells the program: where that fails, there is no new process.
+func reservePidfd(k *Kernel, t *Thread, c cloneArgs) (*File, Result) {
+	if c.flags&unix.CLONE_PIDFD == 0 {
+		return nil, 0
+	}
+	file := k.NewFile(t, kernel.FilePID, unix.O_RDWR)
+	fd := k.Opened(t, file, unix.O_CLOEXEC)
+	if fd < 0 {
+		return nil, fd
+	}
+	if !k.OutU32(t, c.pidfd, uint32(fd)) {
+		k.CloseFD(k.Proc(t), int(fd))
+		return nil, fail(unix.EFAULT)
+	}
+	return file, fd
 }
 
 // clearHandlers resets all handlers, for CLONE_CLEAR_SIGHAND, which the real clone(2) does not have.
@@ -581,11 +619,11 @@ func forkProc(k *Kernel, t, child *Thread, parent *Proc, c cloneArgs) {
 	p := &Proc{
 		ID: k.NewID("proc"), Node: parent.Node, PID: child.TID, PGID: parent.PGID, SID: parent.SID, Parent: parent.ID,
 		Threads: []kernel.ThreadID{child.ID}, Leader: child.ID, Path: parent.Path, Argv: parent.Argv, Env: parent.Env, Auxv: parent.Auxv,
-		Umask: parent.Umask, Cred: parent.Cred, Actions: parent.Actions, ExitSignal: c.exitSignal, Dumpable: parent.Dumpable,
+		Umask: parent.Umask, Cred: parent.Cred, Actions: parent.Actions, ExitSignal: c.exitSignal, ParentExecs: parent.Execs, Dumpable: parent.Dumpable,
 		NoNewPrivs: parent.NoNewPrivs, Personality: parent.Personality, Limits: parent.Limits, OOMAdj: parent.OOMAdj, Login: parent.Login, StartNs: k.Now, Tag: parent.Tag, Bounded: parent.Bounded,
 	}
 	if f&unix.CLONE_PARENT != 0 {
-		p.Parent, p.ExitSignal = parent.Parent, parent.ExitSignal
+		p.Parent, p.ExitSignal, p.ParentExecs = parent.Parent, parent.ExitSignal, parent.ParentExecs
 	}
 	p.Cred.Groups = slices.Clone(parent.Cred.Groups)
 	child.Proc = p.ID
