@@ -4,6 +4,7 @@ package native_test
 
 import (
 	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 
@@ -39,6 +40,30 @@ func TestChanceIsOnTheTape(t *testing.T) {
 			t.Errorf("another seed shows the same:\n%q", other)
 		}
 	})
+}
+
+// A program whose file asks for addresses between the engine's pages does not start: nothing there is looked through.
+func TestNoProgramBetweenTheEnginesPages(t *testing.T) {
+	needCompiler(t)
+	const source = `
+void _start(void) {
+	unsigned long v;
+	__asm__ volatile("rdrand %0" : "=r"(v));
+	__asm__ volatile("syscall" : : "a"(1), "D"(1), "S"(&v), "d"(8) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall" : : "a"(60), "D"(0));
+}
+`
+	file := filepath.Join(t.TempDir(), "between.c")
+	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []string{"0x7ffffa002000", "0x7ffffa040000"} {
+		program := compile(t, file, "-nostdlib", "-static", "-fno-pic", "-mcmodel=large", "-Wl,-Ttext-segment="+place)
+		log, out := run(t, aloneSpec(program), 1)
+		if len(log) > 0 || len(out.Crashes) != 1 || out.Crashes[0].Signal != "SIGSEGV" {
+			t.Errorf("at %s it printed %q and ended by %+v", place, texts(log, ""), out.Crashes)
+		}
+	}
 }
 
 // Which parts of the processor's state count as in use changes with each switch of the real kernel: many runs, with all CPUs busy, must

@@ -416,11 +416,16 @@ func (m *Machine) furnish(t *thread, img machine.Image) syscall.Errno {
 	if fd < 0 {
 		return syscall.Errno(-fd)
 	}
-	const fixed = 0x100000 // MAP_FIXED_NOREPLACE
+	const (
+		free  = 0x100000 // MAP_FIXED_NOREPLACE
+		none  = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
+		fixed = unix.MAP_FIXED
+	)
 	for _, a := range [][6]uint64{
+		{machine.VDSOText, machine.EngineBytes, unix.PROT_NONE, none | unix.MAP_NORESERVE | free, ^uint64(0), 0},
 		{machine.VDSOText, machine.VDSOTextBytes, unix.PROT_READ | unix.PROT_EXEC, unix.MAP_PRIVATE | fixed, uint64(fd), 0},
 		{machine.TimePageAt, machine.SharedBytes, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | fixed, uint64(fd), machine.VDSOTextBytes},
-		{machine.PrivatePage, machine.PrivatePageBytes, unix.PROT_READ | unix.PROT_WRITE, unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | fixed, ^uint64(0), 0},
+		{machine.PrivatePage, machine.PrivatePageBytes, unix.PROT_READ | unix.PROT_WRITE, none | fixed, ^uint64(0), 0},
 	} {
 		v := m.execute(t, unix.SYS_MMAP, a[:]...)
 		if v < 0 {

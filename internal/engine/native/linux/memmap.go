@@ -141,10 +141,12 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	if size == 0 || offset%4096 != 0 {
 		return fail(unix.EINVAL)
 	}
-	if flags&(unix.MAP_FIXED|unix.MAP_FIXED_NOREPLACE) != 0 {
-		if r, reserved := reserved(k, t, a[0], size); reserved {
-			return r
-		}
+	switch {
+	case !machine.Reserved(a[0], (size+4095)&^4095):
+	case flags&unix.MAP_FIXED_NOREPLACE != 0:
+		return fail(unix.EEXIST)
+	case flags&unix.MAP_FIXED != 0:
+		return refuseReserved(k, t)
 	}
 	var f *File
 	if flags&unix.MAP_ANONYMOUS == 0 {
@@ -268,7 +270,11 @@ func reserved(k *Kernel, t *Thread, addr, size uint64) (Result, bool) {
 	if !machine.Reserved(addr, (size+4095)&^4095) {
 		return 0, false
 	}
-	return k.Refuse(t, CallName(t.Call.Nr)+"(the engine's pages)", unix.EPERM), true
+	return refuseReserved(k, t), true
+}
+
+func refuseReserved(k *Kernel, t *Thread) Result {
+	return k.Refuse(t, CallName(t.Call.Nr)+"(the engine's pages)", unix.EPERM)
 }
 
 // sysMunmap sees what ends above the place of all that the kernel has chosen a place for.
@@ -442,11 +448,16 @@ func sysShmat(k *Kernel, t *Thread) Result {
 		}
 	}
 	size := uint64(s.Size+4095) &^ 4095
-	if r, reserved := reserved(k, t, addr, size); reserved {
-		return r
+	if addr != 0 {
+		if r, reserved := reserved(k, t, addr, size); reserved {
+			return r
+		}
 	}
 	r := mapFD(k, t, k.Handles.Blobs.FD(fs.BlobID(s.Blob)), addr, size, prot, mapFlags, 0, true)
-	if r < 0 {
+	switch {
+	case r == -Result(unix.EEXIST): // what is mapped already is replaced with SHM_REMAP alone
+		return fail(unix.EINVAL)
+	case r < 0:
 		return r
 	}
 	s.Attach++

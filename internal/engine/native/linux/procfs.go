@@ -678,7 +678,7 @@ func procMaps(k *Kernel, t *Thread, p *Proc) string {
 	var last uint64             // where the real map begins that was read last
 	for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
 		m, ok := machine.ParseMap(line)
-		if !ok {
+		if !ok || m.Barred() {
 			continue
 		}
 		name, dev, inode := m.Name, uint64(0), fs.InodeID(0)

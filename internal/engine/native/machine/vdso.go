@@ -12,6 +12,10 @@ const (
 	ScratchArea = TimePageAt + PageBytes
 	PrivatePage = 0x7ffffa100000
 
+	// EngineBytes is the size of the range from VDSOText on that the engine has for itself. What lies between its pages is mapped
+	// without access, so that the kernel chooses no place there for a program.
+	EngineBytes = PrivatePage + PrivatePageBytes - VDSOText
+
 	PageBytes        = 4096
 	VDSOTextBytes    = PageBytes
 	ScratchBytes     = 64 << 10
@@ -30,11 +34,14 @@ const (
 // anything there: the engine's calls are made from these pages.
 func Reserved(addr, size uint64) bool {
 	end := addr + size
-	return addr < PrivatePage+PrivatePageBytes && (end > VDSOText || end < addr)
+	return addr < VDSOText+EngineBytes && (end > VDSOText || end < addr)
 }
 
-// Engine reports whether a range of addresses is nothing but pages of the engine.
-func Engine(start, end uint64) bool { return start >= VDSOText && end <= PrivatePage+PrivatePageBytes }
+// Engine reports whether a range of addresses is nothing but pages of the engine, and what lies between them.
+func Engine(start, end uint64) bool { return start >= VDSOText && end <= VDSOText+EngineBytes }
+
+// Barred reports whether a map is one that keeps programs out of the addresses between the engine's pages. No program sees it.
+func (m *RealMap) Barred() bool { return Engine(m.Start, m.End) && m.Prot() == 0 }
 
 // TimePage is what a node's clock reads work on (struct timepage of host/vdso/vdso.c).
 type TimePage struct {
