@@ -23,19 +23,22 @@ var update = flag.Bool("update", false, "rewrite what scripts compare with")
 // The command line of the scripts is the real one on the fake engine; worker processes are this program again.
 func TestMain(m *testing.M) {
 	warnsRoot = func() bool { return os.Getenv("FAKE_ROOT") != "" }
-	testscript.Main(m, map[string]func(){
-		"bloodhound": func() {
-			engineFor = func(*world.Spec) (engine.Engine, error) { return inspector{enginetest.New()}, nil }
-			os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
-		},
-		// bloodhound-without-engine is the program on a machine that has no engine.
-		"bloodhound-without-engine": func() {
-			engineFor = func(*world.Spec) (engine.Engine, error) {
-				return nil, errors.New("no engine for this machine; use another one")
-			}
-			os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
-		},
-	})
+	testscript.Main(m, scripted)
+}
+
+// scripted are the programs that scripts execute, by name.
+var scripted = map[string]func(){
+	"bloodhound": func() {
+		engineFor = func(*world.Spec) (engine.Engine, error) { return inspector{enginetest.New()}, nil }
+		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+	},
+	// bloodhound-without-engine is the program on a machine that has no engine.
+	"bloodhound-without-engine": func() {
+		engineFor = func(*world.Spec) (engine.Engine, error) {
+			return nil, errors.New("no engine for this machine; use another one")
+		}
+		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+	},
 }
 
 // inspector is the fake engine on a machine that has no program whose name begins with no-such, and no user nobody-here.

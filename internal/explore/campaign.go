@@ -77,6 +77,7 @@ type result struct {
 	job     *Job
 	reply   *Reply // nil if the run was lost or cut short
 	lost    string
+	broken  bool // lost by a panic
 	deaths  []string
 	differs string // in what the replay was another run
 	// unproven is the property of a violation whose replay was cut short.
@@ -142,7 +143,7 @@ func (c *Campaign) begin() *collector {
 	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil {
 		c.Note(fmt.Sprintf("%d of %d workers are idle: %s runs at most %d worlds at once, which is the setting exploration.feedback_delay", idle, t.Workers, feed.strategy.Name(), delay))
 	}
-	return &collector{campaign: c, totals: t, waiting: map[uint64]*result{}, feeder: feed}
+	return &collector{campaign: c, totals: t, waiting: map[uint64]*result{}, stacks: map[string]string{}, feeder: feed}
 }
 
 // startWorkers starts workers that take jobs until there are no more. The channel of results is closed when all have ended.
@@ -207,7 +208,8 @@ type collector struct {
 	last     *uint64 // the earliest violation: no run after it counts
 	done     bool
 	lostRow  int
-	unable   bool // no snapshots can be taken
+	stacks   map[string]string // of panics, each with the first run in which it came
+	unable   bool              // no snapshots can be taken
 	feeder   *feeder
 	programs programs
 
@@ -284,12 +286,7 @@ func (c *collector) count(r *result) {
 	c.died(r)
 	switch {
 	case r.lost != "":
-		t.lose(Lost{r.job.ID, r.job.Tape, r.lost})
-		c.note(fmt.Sprintf("%s is lost: %s", r.job, r.lost))
-		if c.lostRow++; c.lostRow >= MaxConsecutiveLost {
-			c.note(fmt.Sprintf("%d runs in a row were lost: giving up", c.lostRow))
-			c.done = true
-		}
+		c.lose(r)
 		return
 	case r.reply == nil: // cut short
 		if r.unproven != "" {
@@ -329,6 +326,26 @@ func (c *collector) count(r *result) {
 	c.done = c.stops(r)
 	if c.campaign.Finished != nil {
 		c.campaign.Finished(t)
+	}
+}
+
+// lose counts a run that the engine or the machine has failed, and decides whether the campaign goes on. A panic ends a run for what
+// its programs did, so that after a run that succeeded there is hope for further ones.
+func (c *collector) lose(r *result) {
+	t := c.totals
+	t.lose(Lost{r.job.ID, r.job.Tape, r.lost})
+	first, stack, _ := strings.Cut(r.lost, "\n")
+	if like := c.stacks[stack]; r.broken && like != "" {
+		c.note(fmt.Sprintf("%s is lost, with the stack of %s: %s", r.job, like, first))
+	} else {
+		c.note(fmt.Sprintf("%s is lost: %s", r.job, r.lost))
+	}
+	if r.broken && c.stacks[stack] == "" {
+		c.stacks[stack] = r.job.String()
+	}
+	if c.lostRow++; c.lostRow >= MaxConsecutiveLost && (!r.broken || t.Runs == 0) {
+		c.note(fmt.Sprintf("%d runs in a row were lost: giving up", c.lostRow))
+		c.done = true
 	}
 }
 
@@ -505,6 +522,7 @@ func (s *slot) do(ctx context.Context, r *result) (reply *Reply, lost string) {
 		case err == nil && reply.Unstarted && ctx.Err() != nil:
 			return nil, ""
 		case err == nil && reply.Error != "":
+			r.broken = reply.Broken
 			return nil, reply.Error
 		case err == nil && reply.Summary == nil:
 			return nil, "the worker's answer has no summary"
@@ -536,8 +554,11 @@ func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
 		s.worker = w
 	}
 	reply, err := s.worker.Do(ctx, job, s.limit, nil)
-	if err != nil {
+	switch {
+	case err != nil:
 		s.worker = nil
+	case reply.Last:
+		s.close()
 	}
 	return reply, err
 }

@@ -469,6 +469,34 @@ func TestADeadWorkerCostsOneRun(t *testing.T) {
 	}
 }
 
+// A panic is the failure of the run in which it came, with its stack. The worker process ends by itself, and its runs go on in another.
+func TestAPanicCostsOneRun(t *testing.T) {
+	const runs = 40
+	c := campaign(t, fakeSpec(enginetest.Break), runs, 2)
+	var notes []string
+	c.Note = func(s string) { notes = append(notes, s) }
+	totals := c.Run(context.Background())
+	if totals.LostRuns < runs/4 || totals.Runs < runs/4 || totals.Runs+totals.LostRuns != runs || totals.Deaths != 0 || !totals.Status(c.Setup.Spec).Failed {
+		t.Errorf("%s", stable(totals))
+	}
+	if stacks := strings.Count(strings.Join(notes, "\n"), "enginetest.Engine.Boot"); stacks != 1 || len(notes) != int(totals.LostRuns) {
+		t.Errorf("%d stacks in %d notes:\n%s", stacks, len(notes), strings.Join(notes, "\n"))
+	}
+	for _, part := range []string{"the fake engine is broken", "report this bug", "enginetest.Engine.Boot enginetest.go:"} {
+		if reason := totals.Lost[0].Reason; !strings.Contains(reason, part) {
+			t.Errorf("%q is not in %q", part, reason)
+		}
+	}
+}
+
+// Where all runs end by a panic, a campaign gives up.
+func TestPanicsWithoutARunThatSucceeds(t *testing.T) {
+	c := campaign(t, fakeSpec(enginetest.Break+":always"), 40, 2)
+	if totals := c.Run(context.Background()); totals.LostRuns != MaxConsecutiveLost || totals.Runs != 0 {
+		t.Errorf("%s", stable(totals))
+	}
+}
+
 func TestAHungWorkerIsKilled(t *testing.T) {
 	c := campaign(t, fakeSpec(enginetest.Hang), 1, 1)
 	w, err := StartWorker(c.Command, c.Setup, 0)

@@ -147,6 +147,8 @@ type Reply struct {
 	ID       uint64    `json:"id"`
 	Progress *Progress `json:"progress,omitempty"`
 	Error    string    `json:"error,omitempty"` // the engine or the machine failed
+	// Broken means that the Error is that of a panic (engine.Broken).
+	Broken bool `json:"broken,omitempty"`
 	// Unstarted means that the Error is that of a program that could not be started.
 	Unstarted bool          `json:"unstarted,omitempty"`
 	Summary   *Summary      `json:"summary,omitempty"`
@@ -160,6 +162,8 @@ type Reply struct {
 	NoSnapshots string `json:"no_snapshots,omitempty"`
 	// Look is what the run has shown, if the job asks for it. A run that was refused an answer was not made to its end, and has no Summary.
 	Look *view.Answer `json:"look,omitempty"`
+	// Last says that the worker process ends after this answer.
+	Last bool `json:"last,omitempty"`
 }
 
 // Progress is how far a run has come.

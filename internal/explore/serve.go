@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // InterruptGrace is how long a world may take to end after an interrupt before its worker is killed.
@@ -75,10 +78,13 @@ func Serve(in io.Reader, out io.Writer, run Runner, abandon func()) error {
 	}()
 	for job := range jobs {
 		progress := func(p Progress) { send(&Reply{ID: job.ID, Progress: &p}) }
-		reply := run(&setup, job, progress, interrupt)
+		reply := contained(run, &setup, job, progress, interrupt)
 		reply.ID = job.ID
 		if err := send(reply); err != nil {
 			return err
+		}
+		if reply.Last {
+			return nil
 		}
 	}
 	select {
@@ -89,8 +95,20 @@ func Serve(in io.Reader, out io.Writer, run Runner, abandon func()) error {
 	}
 }
 
+// contained does one job. A panic is the failure of that run alone. What it has left is unknown, so this process takes no more jobs.
+func contained(run Runner, setup *Setup, job *Job, progress func(Progress), interrupt <-chan struct{}) (reply *Reply) {
+	defer func() {
+		if value := recover(); value != nil {
+			reply = Failed(engine.NewBroken(value, debug.Stack()))
+			reply.Last = true
+		}
+	}()
+	return run(setup, job, progress, interrupt)
+}
+
 // Failed is the Reply of a run that the engine or the machine failed.
 func Failed(err error) *Reply {
 	unstarted := slices.ContainsFunc([]error{syscall.ENOENT, syscall.EACCES, syscall.ETXTBSY}, func(e error) bool { return errors.Is(err, e) })
-	return &Reply{Error: err.Error(), Unstarted: unstarted}
+	var broken *engine.Broken
+	return &Reply{Error: err.Error(), Broken: errors.As(err, &broken), Unstarted: unstarted}
 }

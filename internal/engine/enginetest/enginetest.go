@@ -41,6 +41,8 @@ const (
 	Die = "die"
 	// DieOnce ends the process if the file that its argument names does not exist yet, and makes it.
 	DieOnce = "die-once"
+	// Break makes the engine itself panic on every second tape, or, with an argument, on all.
+	Break = "break"
 	// Hang never comes back on every second tape, not even when interrupted.
 	Hang = "hang"
 	// Slow waits to be interrupted, or, with an argument, for so many milliseconds of real time.
@@ -127,6 +129,9 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 			f.Close()
 			os.Exit(98)
 		}
+	}
+	if always, on := w.mode(Break); on && (odd || always != "") {
+		panic("the fake engine is broken")
 	}
 	if _, on := w.mode(Hang); on && odd {
 		select {}

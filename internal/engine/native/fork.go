@@ -33,7 +33,9 @@ func (w *World) Fork(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wo
 	}
 	var c *World
 	var err error
-	w.do(func() { c, err = w.fork(spec, t, o) })
+	if broken := w.do(func() { c, err = w.fork(spec, t, o) }); broken != nil {
+		err = broken
+	}
 	if err != nil {
 		return nil, host.Explain(err)
 	}
@@ -61,11 +63,16 @@ func (w *World) fork(spec *world.Spec, t tape.Tape, o engine.Options) (*World, e
 	if err != nil {
 		return nil, err
 	}
+	made := false
+	defer func() {
+		if !made { // also after a panic
+			real.Close()
+			real.Tracer.End()
+		}
+	}()
 	c := &World{spec: spec, options: o, shared: w.shared, memoryBytes: w.memoryBytes, started: time.Now(), tape: tape.NewSource(t), real: real, stackCode: w.stackCode}
 	c.connect()
 	if err := c.direct(setting); err != nil {
-		real.Close()
-		real.Tracer.End()
 		return nil, err
 	}
 	before := allocated()
@@ -73,6 +80,7 @@ func (w *World) fork(spec *world.Spec, t tape.Tape, o engine.Options) (*World, e
 	s.Tape.Tape = t
 	c.load(s)
 	c.stateBytes = allocated() - before
+	made = true
 	return c, nil
 }
 

@@ -166,7 +166,9 @@ func (x stopped) ask(question func(*kernel.Kernel) error) (err error) {
 	if x.w.closed {
 		return errors.New("the world is closed")
 	}
-	x.w.do(func() { err = question(x.w.kernel) })
+	if broken := x.w.do(func() { err = question(x.w.kernel) }); broken != nil {
+		return broken
+	}
 	return err
 }
 

@@ -65,7 +65,9 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 	w := &World{spec: spec, tape: tape.NewSource(t), options: o, real: &host.Checkpoint{Tracer: host.NewTracer()}, started: time.Now()}
 	w.tape.Watch(o.Draws)
 	var err error
-	w.do(func() { err = w.boot() })
+	if broken := w.do(func() { err = w.boot() }); broken != nil {
+		err = broken
+	}
 	if err != nil {
 		w.Close()
 		return nil, host.Explain(err)
@@ -73,12 +75,23 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 	return w, nil
 }
 
-// do runs f on the world's thread.
-func (w *World) do(f func()) {
-	w.real.Tracer.Do(func() {
+// do runs f on the world's thread. After a panic, which it returns, this world does nothing any more.
+func (w *World) do(f func()) error {
+	if w.broken != nil {
+		return w.broken
+	}
+	broken := w.real.Tracer.Do(func() {
 		w.real.Enter()
 		f()
 	})
+	if broken == nil {
+		return nil
+	}
+	if w.kernel != nil {
+		broken.Doing = w.kernel.Doing()
+	}
+	w.broken = broken
+	return broken
 }
 
 func (w *World) boot() error {
@@ -302,13 +315,20 @@ func (w *World) addNode(n *world.Node) error {
 	return w.furnishNode(node, n)
 }
 
-// Close ends the world. None of its files and processes is left behind.
+// Close ends the world. None of its files and processes is left behind. Where that fails, it panics: the processes end with this
+// one, and with nothing less.
 func (w *World) Close() error {
 	if w.closed {
 		return nil
 	}
 	w.closed = true
-	w.do(w.real.Close)
+	broken := w.real.Tracer.Do(func() {
+		w.real.Enter()
+		w.real.Close()
+	})
 	w.real.Tracer.End()
+	if broken != nil {
+		panic(broken)
+	}
 	return nil
 }

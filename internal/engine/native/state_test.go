@@ -107,7 +107,7 @@ func TestStateIsData(t *testing.T) {
 	type copied struct{ kept, twin *State }
 	var copies []copied
 	got := play(t, spec, options, stops, func(w *World) {
-		w.do(func() {
+		broken := w.do(func() {
 			c := copied{w.save(), w.save()}
 			copies = append(copies, c)
 			goOn := w.save()
@@ -126,6 +126,9 @@ func TestStateIsData(t *testing.T) {
 			}
 			w.load(goOn)
 		})
+		if broken != nil {
+			t.Fatal(broken)
+		}
 	})
 	if len(copies) < 95 {
 		t.Errorf("the state was copied only %d times", len(copies))
@@ -153,9 +156,9 @@ func TestStateHasEveryField(t *testing.T) {
 		typ     reflect.Type
 		besides string
 	}{
-		{reflect.TypeFor[World](), "spec options shared memoryBytes stateBytes started tape kernel director recorded debugger stackCode real failure closed"},
+		{reflect.TypeFor[World](), "spec options shared memoryBytes stateBytes started tape kernel director recorded debugger stackCode real failure broken closed"},
 		{reflect.TypeFor[director.Director](), "State Setting tape act effects out moment err"},
-		{reflect.TypeFor[kernel.Kernel](), "State M Tape Handles Cost Sched Limits Absent Observe Capture Code Executes Edges Ending Fatal Leaks Seen Moments Overdue DiskFault Caller Watched Buf Small system stop tree programs hash strict"},
+		{reflect.TypeFor[kernel.Kernel](), "State M Tape Handles Cost Sched Limits Absent Observe Capture Code Executes Edges Ending Fatal Leaks Seen Moments Overdue DiskFault Caller Watched Buf Small system stop running handling tree programs hash strict"},
 	} {
 		var names []string
 		for i := range c.typ.NumField() {

@@ -44,6 +44,7 @@ type World struct {
 	// What is real, or ends the run.
 	real    *host.Checkpoint
 	failure error // of a fault that was injected in the middle of a call
+	broken  error // the panic that ended it, an *engine.Broken
 	closed  bool
 }
 
@@ -52,13 +53,16 @@ func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
 	if until.Within > 0 {
 		return "", engine.ErrUnsupported
 	}
-	w.do(func() {
+	broken := w.do(func() {
 		over := w.outcome.Reason != ""
 		if reason, err = w.advance(until); err == nil && !over && reason.Ends() {
 			linux.EndLines(w.kernel)
 			err = w.notice()
 		}
 	})
+	if broken != nil {
+		return "", broken
+	}
 	if reason.Ends() {
 		w.outcome.Reason = reason
 	}
@@ -320,9 +324,14 @@ func (w *World) notice() error {
 // At is the position of the world in its run.
 func (w *World) At() (event uint64, timeNs int64) { return w.kernel.Events, w.kernel.Now }
 
-// Outcome reports what happened so far.
+// Outcome reports what happened so far. Where that breaks the world it panics, as half an Outcome would look like a whole one.
 func (w *World) Outcome() *engine.Outcome {
-	w.do(w.collect)
+	if w.broken != nil { // as Advance has reported
+		return &w.outcome
+	}
+	if broken := w.do(w.collect); broken != nil {
+		panic(broken)
+	}
 	return &w.outcome
 }
 

@@ -4,11 +4,13 @@ package host
 
 import (
 	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
@@ -39,16 +41,20 @@ func NewTracer() *Tracer {
 	return t
 }
 
-// Do runs f on the Tracer's thread, and hands a panic in it over to the caller.
-func (t *Tracer) Do(f func()) {
-	done := make(chan any)
+// Do runs f on the Tracer's thread. A panic in it is returned, and the thread goes on: worlds that share it are not affected.
+func (t *Tracer) Do(f func()) *engine.Broken {
+	done := make(chan *engine.Broken)
 	t.work <- func() {
-		defer func() { done <- recover() }()
+		var broken *engine.Broken
+		defer func() {
+			if value := recover(); value != nil {
+				broken = engine.NewBroken(value, debug.Stack())
+			}
+			done <- broken
+		}()
 		f()
 	}
-	if p := <-done; p != nil {
-		panic(p)
-	}
+	return <-done
 }
 
 // End ends the thread when the last of the worlds that have it has called End.

@@ -33,8 +33,9 @@ func noCopy(reason string) error { return errors.New("cannot copy a world: " + r
 // It must be called on the Tracer's thread.
 func (c *Checkpoint) Fork() (_ *Checkpoint, err error) {
 	n := &Checkpoint{Tracer: c.Tracer, executed: c.Executed(), points: c.Points()}
+	made := false
 	defer func() {
-		if err != nil {
+		if !made { // also after a panic
 			n.Close()
 		}
 	}()
@@ -72,6 +73,7 @@ func (c *Checkpoint) Fork() (_ *Checkpoint, err error) {
 		}
 	}
 	c.Tracer.users++
+	made = true
 	return n, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
@@ -55,22 +56,29 @@ const (
 // Step runs one thread for one turn, if one can run. Threads that merely yield or poll run only if lazyToo is set:
 // the caller lets time pass first, where there is something to wait for.
 func (k *Kernel) Step(lazyToo bool) Progress {
+	var t *Thread
 	if k.Held != 0 {
-		k.resume(k.Threads[k.Held])
-		return Ran
-	}
-	t := k.pick(lazyToo)
-	if t == nil {
+		t = k.Threads[k.Held]
+	} else if t = k.pick(lazyToo); t == nil {
 		return Idle
 	}
-	if t.InCall && !k.retry(t) {
-		return Ran
-	}
-	if !k.deliver(t) {
-		return Ran
+	k.running = t
+	k.turn(t)
+	k.running = nil
+	return Ran
+}
+
+// turn is what a thread does until it gives way.
+func (k *Kernel) turn(t *Thread) {
+	if k.Held == 0 {
+		if t.InCall && !k.retry(t) {
+			return
+		}
+		if !k.deliver(t) {
+			return
+		}
 	}
 	k.resume(t)
-	return Ran
 }
 
 // resume lets a thread run in user space to its next stop and deals with that.
@@ -220,7 +228,12 @@ func (k *Kernel) retry(t *Thread) bool {
 
 // attempt runs the handler of the call at which t stopped, and completes the call when it is over.
 func (k *Kernel) attempt(t *Thread) {
-	e := &k.system.Calls[t.Call.Nr]
+	k.handling = &k.system.Calls[t.Call.Nr]
+	k.answer(t, k.handling)
+	k.handling = nil
+}
+
+func (k *Kernel) answer(t *Thread, e *Syscall) {
 	var r Result
 	if e.Handle == nil {
 		r = k.Refuse(t, e.Name, unix.ENOSYS)
@@ -347,6 +360,35 @@ func (s *State) Exceeded() string {
 
 // CallName is the name of the call at which a thread stopped.
 func (k *Kernel) CallName(t *Thread) string { return k.system.Calls[t.Call.Nr].Name }
+
+// Doing describes, for people, what the kernel is at, after a panic: the call that it answers, with its thread.
+func (k *Kernel) Doing() string {
+	when := fmt.Sprintf("after event %d, at %d ns of virtual time", k.Events, k.Now)
+	t, call := k.running, k.handling
+	if t == nil {
+		return "its own work between the turns of threads " + when
+	}
+	who := fmt.Sprintf("thread %s (tid %d) of node %s", t.Name, t.TID, k.Nodes[t.Node].Name)
+	if p := k.Procs[t.Proc]; p != nil {
+		who += ", which executes " + p.Path
+	}
+	if call == nil && t.InCall {
+		call = &k.system.Calls[t.Call.Nr]
+	}
+	if call == nil {
+		return "a turn of " + who + ", " + when
+	}
+	args := make([]string, len(t.Call.Args))
+	for i, a := range t.Call.Args {
+		if args[i] = fmt.Sprintf("%#x", a); int64(a) > -maxShownNumber && int64(a) < maxShownNumber {
+			args[i] = strconv.FormatInt(int64(a), 10)
+		}
+	}
+	return fmt.Sprintf("the call %s(%s) of %s, %s", call.Name, strings.Join(args, ", "), who, when)
+}
+
+// maxShownNumber is from where on an argument of a call is shown as an address.
+const maxShownNumber = 1 << 16
 
 // maxShown bounds how many waiting threads Blocked names.
 const maxShown = 8

@@ -141,6 +141,8 @@ type Kernel struct {
 
 	system   *System
 	stop     machine.Stop
+	running  *Thread  // whose turn it is; copies are made between turns, where it is nil
+	handling *Syscall // that is being answered to it, nil where none is
 	tree     fs.Env   // see env
 	programs programs // its Programs
 	hash     hasher
