@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -40,6 +41,31 @@ func TestChanceIsOnTheTape(t *testing.T) {
 			t.Errorf("another seed shows the same:\n%q", other)
 		}
 	})
+}
+
+// A program that moves its code, or has more of it, is answered there as well, or the run cannot be repeated. Nothing else about
+// it changes.
+func TestMovedCode(t *testing.T) {
+	needCompiler(t)
+	program := compile(t, "testdata/ways/moved.c")
+	for way := 0; ; way++ {
+		show := func() ([]string, *engine.Outcome) {
+			log, out := run(t, aloneSpec(program, strconv.Itoa(way)), 1)
+			return texts(log, ""), out
+		}
+		first, a := show()
+		second, b := show()
+		t.Logf("%d: %q %+v", way, first, a.Repeat)
+		if len(a.Crashes) == 1 && a.Crashes[0].ExitCode == 2 && way > 0 {
+			return
+		}
+		if len(a.Crashes) > 0 || len(first) == 0 {
+			t.Fatalf("%d: %q %+v", way, first, a.Crashes)
+		}
+		if d := difference(first, second); a.Repeat.Reproducible && (d != "" || a.Hash != b.Hash) {
+			t.Errorf("%d: two runs of one tape differ (hashes %s %s):\n%s", way, a.Hash, b.Hash, d)
+		}
+	}
 }
 
 // A program whose file asks for addresses between the engine's pages does not start: nothing there is looked through.

@@ -27,6 +27,7 @@ import (
 type chancePlaces struct {
 	at       map[uint64]*code.Found
 	spans    [][2]uint64 // of the maps that hold them
+	code     []span      // all that was made executable and not writable: apart, and in order
 	suspects []*suspect  // see suspects_linux.go
 }
 
@@ -37,7 +38,7 @@ func (c *chancePlaces) copied() *chancePlaces {
 	if c == nil {
 		return nil
 	}
-	n := &chancePlaces{at: make(map[uint64]*code.Found, len(c.at)), spans: append([][2]uint64(nil), c.spans...)}
+	n := &chancePlaces{at: make(map[uint64]*code.Found, len(c.at)), spans: slices.Clone(c.spans), code: slices.Clone(c.code)}
 	for a, f := range c.at {
 		n.at[a] = f
 	}
@@ -99,6 +100,7 @@ func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offs
 	if err != nil {
 		return "", false
 	}
+	m.placesOf(t).executable(addr, addr+size)
 	untrapped = m.trapAll(t, found.Found, addr, size, offset)
 	if name := m.suspectAll(t, found.Unproven, changes, addr, size, offset); untrapped == "" {
 		untrapped = name
@@ -143,8 +145,9 @@ func (m *Machine) MadeChance(id ThreadID, from, to uint64) (name string, tooMuch
 	if m.leaks.Instructions {
 		return "", false
 	}
-	looked := 0
-	return m.madeChance(m.get(id), from, to, &looked)
+	t, looked := m.get(id), 0
+	m.placesOf(t).executable(from, to)
+	return m.madeChance(t, from, to, &looked)
 }
 
 // madeChance is MadeChance; looked counts the places that look like such an instruction.
@@ -249,12 +252,12 @@ func (m *Machine) trap(t *thread, f *code.Found, at uint64) (trapped, there bool
 	return true, true
 }
 
-// placesOf makes a thread's places, which all threads of its process share.
+// placesOf makes a thread's places, which all threads of its address space share.
 func (m *Machine) placesOf(t *thread) *chancePlaces {
 	if t.chance == nil {
 		t.chance = &chancePlaces{at: map[uint64]*code.Found{}}
 		for _, o := range m.threads {
-			if o.tgid == t.tgid {
+			if o.space == t.space {
 				o.chance = t.chance
 			}
 		}

@@ -319,6 +319,19 @@ func (c *codeMaps) add(m codeMap) {
 	c.list = append(c.list, m)
 }
 
+// moved notes that what lay in a range of addresses has come to another.
+func (c *codeMaps) moved(from, to, size uint64) {
+	if c == nil {
+		return
+	}
+	for _, m := range slices.Clone(c.list) {
+		if m.from < from+size && m.to > from {
+			first, end := max(m.from, from), min(m.to, from+size)
+			c.add(codeMap{first - from + to, end - from + to, m.bias - from + to, m.file})
+		}
+	}
+}
+
 // copied are the maps of a forked process.
 func (c *codeMaps) copied() *codeMaps {
 	if c == nil {
@@ -344,7 +357,7 @@ func (m *Machine) MapCode(id ThreadID, c machine.Code, addr, size, offset uint64
 			if t.code == nil {
 				t.code = &codeMaps{} // threads that were there before share it from now on
 				for _, o := range m.threads {
-					if o.tgid == t.tgid {
+					if o.space == t.space {
 						o.code = t.code
 					}
 				}

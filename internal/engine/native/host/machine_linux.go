@@ -309,6 +309,11 @@ func (m *Machine) decode(t *thread, status syscall.WaitStatus, stop *machine.Sto
 	case event == unix.PTRACE_EVENT_SECCOMP:
 		t.at = atCall
 		m.call(t, stop)
+		if t.sparesCode(stop) {
+			t.at = atLet
+			m.watch.continues()
+			return false
+		}
 		return true
 	case event != 0:
 		panic(fmt.Sprintf("host: unexpected ptrace event %d", event))

@@ -205,8 +205,7 @@ func filter(memory, notify bool) []unix.SockFilter {
 	}
 	p.equal(unix.SYS_MPROTECT, "code", "")
 	p.equal(unix.SYS_MMAP, "map", "")
-	p.low(3) // mremap: what is moved to a place of the program's choice
-	p.when(unix.BPF_JSET, unix.MREMAP_FIXED, "trace", "allow")
+	p.jump("trace") // mremap, which may move code
 	p.label("map")
 	p.low(3)
 	p.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB)
@@ -216,6 +215,7 @@ func filter(memory, notify bool) []unix.SockFilter {
 	p.when(unix.BPF_JSET, unix.PROT_EXEC, "trace", "allow")
 	p.label("advice")
 	p.low(2)
+	p.equal(unix.MADV_DONTNEED, "trace", "") // of code, it drops breakpoints
 	p.among(machine.Advice, "allow")
 	p.jump("trace")
 

@@ -196,7 +196,7 @@ func (m *Machine) step(t *thread, stop *machine.Stop) (ok, stopped bool) {
 		return true, false
 	}
 	stopped = m.decode(t, status, stop)
-	if t.at == atCall {
+	if t.at == atCall || t.at == atLet {
 		t.unflag()
 	}
 	return false, stopped

@@ -54,6 +54,9 @@ type Machine interface {
 	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
 	MapCode(id ThreadID, w machine.Code, addr, size, offset uint64)
 	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool)
+	Executes(id ThreadID, addr, size uint64) bool
+	TrapAgain(id ThreadID, addr, size uint64) (untrapped string)
+	Remap(id ThreadID) (result int64, untrapped, made string, tooMuch bool)
 	MadeChance(id ThreadID, from, to uint64) (name string, tooMuch bool)
 	AllMadeChance(id ThreadID) (name string, tooMuch bool)
 }

@@ -90,10 +90,15 @@ func addPrograms(k *Kernel, t *Thread, s *kernel.Space, programs ...program) {
 // the world writes to the file. It reports whether all code there was looked through.
 func trapChance(k *Kernel, t *Thread, fd int, changes bool, addr, size, offset uint64) (whole bool) {
 	name, whole := k.M.TrapChance(t.ID, fd, changes, addr, size, offset)
+	cannotTrap(k, t, name)
+	return whole
+}
+
+// cannotTrap takes the name of an instruction at which no breakpoint could be put, "" for none.
+func cannotTrap(k *Kernel, t *Thread, name string) {
 	if name != "" {
 		k.Unrepeatable("%s maps code that may execute %s where it cannot be trapped", k.Proc(t).Path, name)
 	}
-	return whole
 }
 
 // maxMadeAtOnce bounds the code that is looked through as it is made executable, which some programs do again and again. What is larger
@@ -295,8 +300,10 @@ func sysMadvise(k *Kernel, t *Thread) Result {
 		return r
 	}
 	switch int(a[2]) {
-	case unix.MADV_FREE: // What it does depends on the machine's memory; MADV_DONTNEED is one legal outcome.
-		return Result(k.M.Execute(t.ID, unix.SYS_MADVISE, a[0], a[1], unix.MADV_DONTNEED))
+	case unix.MADV_FREE, unix.MADV_DONTNEED: // What the former does depends on the machine's memory; the latter is one legal outcome.
+		r := k.M.Execute(t.ID, unix.SYS_MADVISE, a[0], a[1], unix.MADV_DONTNEED)
+		cannotTrap(k, t, k.M.TrapAgain(t.ID, a[0], a[1])) // Linux drops pages before the first that it cannot, too
+		return Result(r)
 	case unix.MADV_MERGEABLE, unix.MADV_UNMERGEABLE: // pages are never merged: other worlds would see how long a write takes
 		return 0
 	case unix.MADV_HWPOISON, madvSoftOffline:

@@ -56,6 +56,12 @@ func sysMremap(k *Kernel, t *Thread) Result {
 			return r
 		}
 	}
+	if k.M.Executes(t.ID, a[0], a[1]) {
+		r, untrapped, made, tooMuch := k.M.Remap(t.ID)
+		cannotTrap(k, t, untrapped)
+		k.MadeUnsafe(t, made, tooMuch)
+		return Result(r)
+	}
 	return kernel.Passed
 }
 
