@@ -28,9 +28,13 @@ const (
 	SLDT                     //
 	STR                      //
 	SMSW                     //
+	FNSTENV                  // where x87 executed its last instruction, which a switch of the machine's kernel may set to 0; also the next two
+	FNSAVE                   //
+	FXSAVE                   //
 )
 
-var kindNames = [...]string{"", "rdrand", "rdseed", "rdpid", "lsl", "cpuid", "xgetbv", "xsave", "xsaveopt", "xsavec", "xbegin", "umwait", "sgdt", "sidt", "sldt", "str", "smsw"}
+var kindNames = [...]string{"", "rdrand", "rdseed", "rdpid", "lsl", "cpuid", "xgetbv", "xsave", "xsaveopt", "xsavec", "xbegin", "umwait", "sgdt", "sidt", "sldt", "str", "smsw",
+	"fnstenv", "fnsave", "fxsave"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -78,7 +82,7 @@ func Recognise(b []byte) (in Instruction, ok bool) {
 			in.FS, in.GS = false, true
 		case p == 0x26, p == 0x2e, p == 0x36, p == 0x3e:
 		case p&0xf0 == 0x40:
-			if rex = p; at+1 >= len(b) || b[at+1] != 0x0f {
+			if rex = p; at+1 >= len(b) || b[at+1] != 0x0f && !isX87(b[at+1]) {
 				return in, false // REX counts right before the opcode alone
 			}
 		default:
@@ -91,6 +95,18 @@ opcode:
 		in.Kind, in.Length = XBEGIN, at+6
 		in.Disp = int64(int32(uint32(b[at+2]) | uint32(b[at+3])<<8 | uint32(b[at+4])<<16 | uint32(b[at+5])<<24))
 		return in, true
+	}
+	if len(b) >= at+2 && isX87(b[at]) {
+		if b[at+1]>>3&7 != 6 || b[at+1]>>6 == 3 {
+			return in, false
+		}
+		if in.Kind = FNSTENV; b[at] == 0xdd {
+			in.Kind = FNSAVE
+		}
+		in.Reg = 6 | int(rex>>2&1)<<3
+		n, ok := in.operand(b[at+1:], rex)
+		in.Length = at + 1 + n
+		return in, ok && in.Length <= MaxInstruction
 	}
 	if len(b) < at+2 || b[at] != 0x0f {
 		return in, false
@@ -114,6 +130,8 @@ opcode:
 		in.Kind = RDSEED
 	case op == 0xc7 && reg == 4 && memory && !repeat && !repeatNot && !in.Narrow:
 		in.Kind = XSAVEC
+	case op == 0xae && reg == 0 && memory && !repeat && !repeatNot && !in.Narrow:
+		in.Kind = FXSAVE
 	case op == 0xae && reg == 4 && memory && !repeat && !repeatNot && !in.Narrow:
 		in.Kind = XSAVE
 	case op == 0xae && reg == 6 && memory && !repeat && !repeatNot && !in.Narrow:
@@ -143,6 +161,13 @@ opcode:
 	in.Length = at + 2 + n
 	return in, ok && in.Length <= MaxInstruction
 }
+
+// isX87 reports whether an opcode is one of those with FNSTENV and FNSAVE.
+func isX87(opcode byte) bool { return opcode == 0xd9 || opcode == 0xdd }
+
+// tellsX87 reports whether an instruction stores the pointers of x87. Bytes that look like one are too many to be watched, and compilers make FXSAVE
+// as a program runs, to save registers of which only they read: so those count alone that are proven.
+func (k Kind) tellsX87() bool { return k == FNSTENV || k == FNSAVE || k == FXSAVE }
 
 // operand decodes ModRM and what belongs to it; it returns their length.
 func (in *Instruction) operand(b []byte, rex byte) (n int, ok bool) {
@@ -195,7 +220,7 @@ type Found struct {
 }
 
 // ChanceVersion changes when Chance finds others than before in a file.
-const ChanceVersion = 3
+const ChanceVersion = 4
 
 // Findings are the instructions of a file that no run repeats, in order.
 type Findings struct {
@@ -232,6 +257,7 @@ func Chance(file []byte) *Findings {
 		if len(list) == mostInFile {
 			return &Findings{}
 		}
+		list = append(list, candidates(text, x87Opcodes, mostOfX87)...)
 		slices.SortFunc(list, func(a, b Found) int { return cmp.Compare(a.Offset, b.Offset) })
 		for _, c := range list {
 			addr := c.Offset + segment.Addr
@@ -245,7 +271,7 @@ func Chance(file []byte) *Findings {
 			case known == proven:
 				in.Offset += segment.Offset
 				out.Found = append(out.Found, in)
-			case known == unknown && !settled(text, c):
+			case known == unknown && !settled(text, c) && !c.Kind.tellsX87():
 				c.Likely = f.text(addr, addr+1) != nil && (likely(text, c) || begins(text, c))
 				if c.Offset += segment.Offset; c.Likely || c.Kind.Varies() {
 					out.Unproven = append(out.Unproven, c)
@@ -276,7 +302,7 @@ func sortFound(list []Found) {
 
 // prefixes counts the bytes before the opcode of an instruction of chance.
 func (f *Found) prefixes() int {
-	return slices.IndexFunc(f.Bytes[:], func(b byte) bool { return b == 0x0f || b == 0xc7 })
+	return slices.IndexFunc(f.Bytes[:], func(b byte) bool { return b == 0x0f || b == 0xc7 || isX87(b) })
 }
 
 // InCode finds the instructions in code that is in no file. Those of which it is not sure are left out, and those by which compilers learn
@@ -324,6 +350,7 @@ func begins(text []byte, c Found) bool {
 // Bounds of the places that are looked at, in one file and in one piece of code: a program may consist of nothing else.
 const (
 	mostInFile = 1 << 18
+	mostOfX87  = 1 << 20
 	MostInCode = 1 << 14
 )
 
@@ -359,6 +386,7 @@ func candidates(text []byte, opcodes [][]byte, most int) (list []Found) {
 // What instructions begin with behind their prefixes: those that InCode is about, and the others.
 var (
 	madeOpcodes = [][]byte{{0x0f, 0xc7}, {0x0f, 0xae}, {0xc7, 0xf8}, {0x0f, 0x01, 0xd0}}
+	x87Opcodes  = [][]byte{{0xd9}, {0xdd}}
 	allOpcodes  = append([][]byte{{0x0f, 0x00}, {0x0f, 0x01}, {0x0f, 0x03}, {0x0f, 0xa2}}, madeOpcodes[:3]...)
 )
 

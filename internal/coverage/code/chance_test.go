@@ -34,6 +34,10 @@ func TestRecognise(t *testing.T) {
 		{"\xc7\xf8\x10\x00\x00\x00", Instruction{Kind: XBEGIN, Length: 6, Disp: 16, Register: no}},
 		{"\x66\x0f\xae\xf1", Instruction{Kind: UMWAIT, Length: 4, Narrow: true, Reg: 6, Register: 1}},
 		{"\x64\x0f\x01\x04\x25\x10\x00\x00\x00", Instruction{Kind: SGDT, Length: 9, Register: no, Base: no, Index: no, Scale: 1, Disp: 16, FS: true}},
+		{"\xd9\x74\x24\xd8", Instruction{Kind: FNSTENV, Length: 4, Reg: 6, Register: no, Base: 4, Index: no, Scale: 1, Disp: -40}},
+		{"\x66\x41\xd9\x31", Instruction{Kind: FNSTENV, Length: 4, Narrow: true, Reg: 6, Register: no, Base: 9, Index: no}},
+		{"\xdd\x35\x10\x00\x00\x00", Instruction{Kind: FNSAVE, Length: 6, Reg: 6, Register: no, Base: no, Index: no, Disp: 16, Relative: true}},
+		{"\x48\x0f\xae\x00", Instruction{Kind: FXSAVE, Length: 4, Wide: true, Reg: 0, Register: no, Base: 0, Index: no}},
 	} {
 		if c.want.Register != no || c.want.Kind == CPUID || c.want.Kind == XGETBV || c.want.Kind == XBEGIN {
 			c.want.Base, c.want.Index = no, no
@@ -51,6 +55,10 @@ func TestRecognise(t *testing.T) {
 		"\x0f\xc7\x0e",         // cmpxchg8b
 		"\x48\x0f\xae\x08",     // fxrstor64
 		"\x0f\xae\xf0",         // mfence
+		"\xd9\xf0",             // f2xm1
+		"\xd9\x3c\x24",         // fnstcw
+		"\xdd\x3c\x24",         // fnstsw
+		"\xf3\x0f\xae\xc0",     // rdfsbase
 		"\x0f\xae\xe8",         // lfence
 		"\x66\x0f\xae\x30",     // clwb
 		"\x66\x0f\xae\x38",     // clflushopt
@@ -70,8 +78,8 @@ func TestRecognise(t *testing.T) {
 // What the analysis finds in files of this machine is what another disassembler finds, but for what lies in data.
 func TestChanceAsObjdumpFindsIt(t *testing.T) {
 	needs.Program(t, "objdump")
-	mnemonic := regexp.MustCompile(`^\s*([0-9a-f]+):\s+(?:(?:data16|rex\.W|addr32) )*(rdrand|rdseed|rdpid|cpuid|xgetbv|xsavec?(?:opt)?(?:64)?)\b`)
-	for _, pattern := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libgcc_s.so.1", "/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"} {
+	mnemonic := regexp.MustCompile(`^\s*([0-9a-f]+):\s+(?:(?:data16|rex\.W|addr32) )*(rdrand|rdseed|rdpid|cpuid|xgetbv|xsavec?(?:opt)?(?:64)?|fnstenv|fnsave|fxsave(?:64)?)\b`)
+	for _, pattern := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libgcc_s.so.1", "/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/lib/x86_64-linux-gnu/libm.so.6"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			text, err := exec.Command("objdump", "-d", "--no-show-raw-insn", file).Output()
@@ -101,7 +109,7 @@ func TestChanceAsObjdumpFindsIt(t *testing.T) {
 			var ours []uint64
 			for _, c := range Chance(content).Found {
 				for _, s := range f.segments {
-					if c.Offset-s.Offset < s.Size && c.Kind <= XSAVEC && c.Kind != LSL {
+					if c.Offset-s.Offset < s.Size && (c.Kind <= XSAVEC && c.Kind != LSL || c.Kind.tellsX87()) {
 						ours = append(ours, c.Offset-s.Offset+s.Addr)
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -88,6 +89,23 @@ void _start(void) {
 		log, out := run(t, aloneSpec(program), 1)
 		if len(log) > 0 || len(out.Crashes) != 1 || out.Crashes[0].Signal != "SIGSEGV" {
 			t.Errorf("at %s it printed %q and ended by %+v", place, texts(log, ""), out.Crashes)
+		}
+	}
+}
+
+// Where x87 executed its last instruction looks the same whether the machine's kernel has switched threads since or not.
+func TestPointersOfX87DoNotShowSwitches(t *testing.T) {
+	needCompiler(t)
+	for _, flags := range [][]string{nil, {"-static"}} {
+		log, out := run(t, aloneSpec(compile(t, "testdata/leaks/x87.c", flags...)), 1)
+		lines := texts(log, "")
+		if len(lines) != 32 || !out.Repeat.Reproducible {
+			t.Fatalf("%d lines, %+v %+v", len(lines), out.Repeat, out.Crashes)
+		}
+		for i := 0; i < len(lines); i += 2 {
+			if strings.Replace(lines[i], "now", "later", 1) != lines[i+1] {
+				t.Errorf("it printed\n%s\n%s", lines[i], lines[i+1])
+			}
 		}
 	}
 }

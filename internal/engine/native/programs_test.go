@@ -42,7 +42,7 @@ func compile(t *testing.T, source string, flags ...string) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
 	args := append([]string{"-O1", "-pthread", "-w", "-o", program, source}, flags...)
-	if out, err := exec.Command("cc", append(args, "-lrt")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cc", append(args, "-lrt", "-lm")...).CombinedOutput(); err != nil {
 		t.Fatalf("cc %s: %v\n%s", source, err, out)
 	}
 	return program

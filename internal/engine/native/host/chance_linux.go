@@ -490,6 +490,10 @@ func (m *Machine) emulate(t *thread, in *code.Instruction) bool {
 		if !m.save(t, in, place(r, in)) {
 			return false
 		}
+	case code.FNSTENV, code.FNSAVE, code.FXSAVE:
+		if !m.saveX87(t, in, place(r, in)) {
+			return false
+		}
 	case code.XBEGIN: // every transaction aborts, as if it had been interrupted
 		r.Rax = 0
 		next += uint64(in.Disp)

@@ -52,9 +52,11 @@ func (m *Machine) XState(id ThreadID) []byte {
 	area := make([]byte, maxXStateBytes)
 	iov := unix.Iovec{Base: &area[0], Len: uint64(len(area))}
 	if ptrace(unix.PTRACE_GETREGSET, t.tid, ntX86Xstate, uintptr(unsafe.Pointer(&iov))) == 0 {
+		steadyPointers(area)
 		return dump.OneForm(area[:iov.Len], components())
 	}
 	if ptrace(unix.PTRACE_GETFPREGS, t.tid, 0, uintptr(unsafe.Pointer(&area[0]))) == 0 {
+		steadyPointers(area)
 		return area[:512]
 	}
 	return nil

@@ -21,7 +21,10 @@ import (
 
 // The layout of an XSAVE area.
 const (
-	fxControl  = 0   // of x87: control word, status, tags, opcode, and the last instruction and operand
+	fxControl  = 0 // of x87: control word, status, tags, opcode, and the last instruction and operand
+	fxStatus   = 2
+	fxTags     = 4   // a bit for each register that is not empty
+	fxOpcode   = 6   // of the last instruction, before its address and that of its operand
 	fxMXCSR    = 24  // with its mask
 	fxStack    = 32  // of x87
 	fxXMM      = 160 // sixteen registers
@@ -77,6 +80,7 @@ func (m *Machine) extended(t *thread) *extended {
 	s := &extended{area: make([]byte, maxExtended), enabled: xcr0(), components: m.components()}
 	area := unix.Iovec{Base: &s.area[0], Len: uint64(len(s.area))}
 	ptrace(unix.PTRACE_GETREGSET, t.tid, ntX86XState, uintptr(unsafe.Pointer(&area)))
+	steadyPointers(s.area)
 	return s
 }
 
@@ -228,6 +232,9 @@ func (m *Machine) steadyFrame(t *thread, asynchronous bool) {
 	size := min(uint64(binary.LittleEndian.Uint32(s.area[fxMagic+16:])), maxExtended)
 	if size > xsaveEnd {
 		m.readAt(t, at+xsaveEnd, s.area[xsaveEnd:size])
+	}
+	if steadyPointers(s.area) {
+		m.writeAt(t, at+fxOpcode, s.area[fxOpcode:fxMXCSR])
 	}
 	s.enabled = binary.LittleEndian.Uint64(s.area[fxMagic+8:])
 	for _, hole := range s.holes(size) {
