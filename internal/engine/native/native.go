@@ -176,6 +176,7 @@ func (w *World) connect() {
 		k.Capture = w.capture
 	}
 	k.Overdue = w.overdue
+	k.Halts = w.halts
 	k.Absent = w.absent
 	k.Seen = w.observed
 	k.DiskFault = func(c *fault.Call) fault.Harm {

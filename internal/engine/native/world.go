@@ -43,8 +43,9 @@ type World struct {
 
 	// What is real, or ends the run.
 	real    *host.Checkpoint
-	failure error // of a fault that was injected in the middle of a call
-	broken  error // the panic that ended it, an *engine.Broken
+	failure error         // of a fault that was injected in the middle of a call
+	broken  error         // the panic that ended it, an *engine.Broken
+	halted  engine.Reason // why the run has to end now, found in the middle of a call
 	closed  bool
 }
 
@@ -186,6 +187,8 @@ func (w *World) over(until engine.Until) (engine.Reason, error) {
 		return "", w.failure
 	case w.real.Lack.Err != nil:
 		return "", w.real.Lack.Err
+	case w.halted != "":
+		return w.halted, nil
 	}
 	if reason := d.Over(until, k.Events, k.Now, cmp.Or(w.spec.Limits.Events, director.DefaultEvents)); reason != "" {
 		return reason, nil
@@ -216,6 +219,14 @@ const (
 	patientTurns = 100
 	spinStepNs   = 1000
 )
+
+// halts looks at what lies outside the world in the midst of a call. If it is to end, it ends after that call.
+func (w *World) halts() bool {
+	if w.halted == "" {
+		w.halted = w.outside()
+	}
+	return w.halted != ""
+}
 
 // outside looks at the real clock and at an interrupt: neither has any effect on a run that continues.
 func (w *World) outside() engine.Reason {

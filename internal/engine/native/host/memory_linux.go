@@ -42,6 +42,7 @@ func (m *Machine) LimitMemory(bytes int64, blobs *Blobs) {
 	w := m.watch
 	w.began, w.beganBytes = machineWide(), ownBytes(os.Getpid())
 	w.blobs = blobs
+	m.Held(false) // what it holds later is compared with this
 	w.limitBytes.Store(bytes)
 }
 

@@ -208,7 +208,7 @@ func filter(memory, notify bool) []unix.SockFilter {
 	p.jump("trace") // mremap, which may move code
 	p.label("map")
 	p.low(3)
-	p.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB)
+	p.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB|machine.Populating)
 	p.equal(unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, "code", "trace")
 	p.label("code") // calls that make memory executable are noted
 	p.low(2)

@@ -34,6 +34,13 @@ const (
 	maxLoop   = 16_384
 )
 
+// A thread that takes new memory as it is stepped is in no spin loop. One instruction may take a huge page, and the world's limit of memory
+// is only checked between looks, so a look ends after growthSteps instructions at most beyond mostGrowthBytes.
+const (
+	growthSteps     = 16
+	mostGrowthBytes = 16 << 20
+)
+
 // interrupted deals with an interruption by the watchdog. It reports whether stop was filled; if not, the thread continues.
 func (m *Machine) interrupted(t *thread, s interruption, stop *machine.Stop) bool {
 	if s == noInterruption {
@@ -86,7 +93,11 @@ func (m *Machine) enterSpinLoop(t *thread, longest int, stop *machine.Stop) (fou
 	// The first round finds the loop's length, and what memory it looks at.
 	rounds := []machine.Regs{*t.load()}
 	touched := operands{known: map[uint64]x86asm.Inst{}, places: map[uint64]bool{}}
+	heldBytes := ownBytes(t.tid)
 	for {
+		if len(rounds)%growthSteps == 0 && ownBytes(t.tid) > heldBytes+mostGrowthBytes {
+			return false, false
+		}
 		touched.note(m, t)
 		if ok, stopped := m.step(t, stop); !ok {
 			return false, stopped

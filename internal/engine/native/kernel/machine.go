@@ -120,6 +120,9 @@ type Kernel struct {
 	Executes func(t *Thread, path, real string, fd int)
 	// Edges gets each module of edges that a process announces; it returns what Module.Counts shall be, or 0. It may be nil.
 	Edges func(t *Thread, a *Announced) (counts int)
+	// Halts reports whether the run is to end, in the midst of a call that takes long: it was interrupted, or is beyond its real time or
+	// the memory that it may take of the machine.
+	Halts func() bool
 	// Ending is called when a process is about to lose its memory, by its end or by an exec.
 	Ending func(p *Proc)
 	// Fatal is called when a signal, whose siginfo is what a handler would be given, is about to end the process of a thread with

@@ -177,14 +177,14 @@ func mapAnonymous(k *Kernel, t *Thread, zero bool, size, prot, flags uint64) Res
 	case flags&unix.MAP_HUGETLB != 0: // the machine's, if it has any
 		return fail(unix.ENOMEM)
 	case flags&0xf == unix.MAP_PRIVATE:
-		if prot&unix.PROT_EXEC == 0 && !zero {
+		if prot&unix.PROT_EXEC == 0 && !zero && flags&machine.Populating == 0 {
 			return kernel.Passed
 		}
-		r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], size, prot, flags|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+		r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], size, prot, flags&^machine.Populating|unix.MAP_ANONYMOUS, ^uint64(0), 0))
 		if r >= 0 && prot&unix.PROT_EXEC != 0 {
 			madeCode(k, t, uint64(r), size, true)
 		}
-		return r
+		return populateMap(k, t, r, size, prot, flags)
 	case flags&0xf != unix.MAP_SHARED:
 		return fail(unix.EINVAL)
 	}
@@ -209,7 +209,7 @@ func mapShared(k *Kernel, t *Thread, size, prot, flags uint64) Result {
 			madeCode(k, t, uint64(r), size, true)
 		}
 	}
-	return r
+	return populateMap(k, t, r, size, prot, flags)
 }
 
 func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int64) Result {
@@ -256,7 +256,7 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where the engine does not see it
 		recovers(k, t, f)
 	}
-	return r
+	return populateMap(k, t, r, size, prot, flags)
 }
 
 // mapFD maps one of the engine's own files into a thread's process.
@@ -265,7 +265,7 @@ func mapFD(k *Kernel, t *Thread, fd int, addr, size, prot, flags, offset uint64,
 	if r < 0 {
 		return Result(r)
 	}
-	v := k.M.Execute(t.ID, unix.SYS_MMAP, addr, size, prot, flags&^(unix.MAP_DENYWRITE|unix.MAP_EXECUTABLE|unix.MAP_LOCKED), uint64(r), offset)
+	v := k.M.Execute(t.ID, unix.SYS_MMAP, addr, size, prot, flags&^(unix.MAP_DENYWRITE|unix.MAP_EXECUTABLE|machine.Populating), uint64(r), offset)
 	k.M.Execute(t.ID, unix.SYS_CLOSE, uint64(r))
 	return Result(v)
 }
@@ -296,6 +296,9 @@ const madvSoftOffline = 101
 // sysMadvise sees advice that the real kernel is not asked for, and advice on what lies where the engine's pages are.
 func sysMadvise(k *Kernel, t *Thread) Result {
 	a := &t.Call.Args
+	if size := (a[1] + 4095) &^ 4095; a[0]%4096 != 0 || size < a[1] || a[0]+size < a[0] {
+		return fail(unix.EINVAL)
+	}
 	if r, reserved := reserved(k, t, a[0], a[1]); reserved {
 		return r
 	}
@@ -308,6 +311,8 @@ func sysMadvise(k *Kernel, t *Thread) Result {
 		return 0
 	case unix.MADV_HWPOISON, madvSoftOffline:
 		return fail(unix.EPERM)
+	case unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE:
+		return populate(k, t, a[0], a[1], a[2])
 	}
 	if machine.Advised(uint32(a[2])) {
 		if slices.Contains(machine.ForkAdvice, uint32(a[2])) {

@@ -49,6 +49,10 @@ func charge(k *Kernel, t *Thread) {
 		if a[2]&unix.PROT_WRITE != 0 {
 			m.Ask(a[1])
 		}
+	case unix.SYS_MADVISE:
+		if a[2] == unix.MADV_POPULATE_READ || a[2] == unix.MADV_POPULATE_WRITE {
+			m.Ask(a[1])
+		}
 	case unix.SYS_MREMAP:
 		if a[2] > a[1] {
 			m.Ask(a[2] - a[1])

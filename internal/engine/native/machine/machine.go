@@ -101,8 +101,11 @@ type MemoryBounds struct {
 var Advice = []uint32{
 	unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_WILLNEED, unix.MADV_DONTNEED, unix.MADV_REMOVE,
 	unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP, unix.MADV_COLD,
-	unix.MADV_PAGEOUT, unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE,
+	unix.MADV_PAGEOUT,
 }
+
+// Populating are the flags of mmap(2) by which Linux gives a map its pages at once, before the call returns.
+const Populating = unix.MAP_POPULATE | unix.MAP_LOCKED
 
 // ForkAdvice are further ones. They change what a fork copies, and so whether a world can be copied.
 var ForkAdvice = []uint32{unix.MADV_DONTFORK, unix.MADV_DOFORK, unix.MADV_WIPEONFORK, unix.MADV_KEEPONFORK}
