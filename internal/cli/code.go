@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -94,18 +93,13 @@ func programOf(dir, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// fileDigest is a digest of a file's bytes; empty if it cannot be read.
+// fileDigest is a short digest of a file's bytes, or its size and date if it is too large to hash; empty if it cannot be read.
 func fileDigest(path string) string {
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
+	sum, _ := filedigest.Of(path, nil)
+	if filedigest.Hashed(sum) {
+		return sum[:min(len(sum), 16)]
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return ""
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	return sum
 }
 
 // maxCommits bounds how far back a worker records which commit follows which.

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -66,14 +64,8 @@ func outputOf(path string) (output, bool) {
 	if err != nil || !info.Mode().IsRegular() {
 		return output{}, false
 	}
-	in, err := os.Open(path)
-	if err != nil {
-		return output{}, false
-	}
-	defer in.Close()
-	sum := sha256.New()
-	n, err := io.Copy(sum, in)
-	return output{n, hex.EncodeToString(sum.Sum(nil))}, err == nil
+	sum, _ := filedigest.Of(path, nil)
+	return output{info.Size(), sum}, sum != ""
 }
 
 // wrote remembers a file that a flag or a key had written. Where that cannot be stored, a later run may see the file, and

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -247,12 +248,17 @@ func (f *Failure) Changes(o *check.Judged) []string {
 		now, ok := o.Files[p]
 		switch {
 		case now == then && ok:
+			if !filedigest.Hashed(now) {
+				perhaps = append(perhaps, p+" is too large to hash, or the run ended first: it has the size and date that it had")
+			}
 		case strings.HasSuffix(p, "/"):
 			if ok {
 				list = append(list, "the folder "+p+" has changed: "+namesChanged(then, now))
 			}
 		case !ok:
 			perhaps = append(perhaps, p+" was opened then and is not now")
+		case filedigest.Hashed(then) != filedigest.Hashed(now):
+			perhaps = append(perhaps, p+" was hashed in one of the two runs only, so it may have changed")
 		default:
 			list = append(list, p+" has changed")
 		}

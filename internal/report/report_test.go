@@ -334,6 +334,20 @@ func TestFailureFile(t *testing.T) {
 	if got := f.Changes(o); got != nil {
 		t.Errorf("changes of the same run: %q", got)
 	}
+	large := func(files map[string]string) []string {
+		now, then := *o, *f
+		now.Machine, now.Files, then.Files = f.Machine, files, map[string]string{"/a": "unhashed: 5 bytes, changed at 1"}
+		return then.Changes(&now)
+	}
+	for sum, want := range map[string]string{
+		"unhashed: 5 bytes, changed at 1": "/a is too large to hash, or the run ended first: it has the size and date that it had",
+		"unhashed: 5 bytes, changed at 2": "/a has changed",
+		"11":                              "/a was hashed in one of the two runs only, so it may have changed",
+	} {
+		if got := large(map[string]string{"/a": sum}); !reflect.DeepEqual(got, []string{want}) {
+			t.Errorf("a large file that is %q now: %q, want %q", sum, got, want)
+		}
+	}
 
 	g := *f
 	g.ID = f.ID[:4] + "00000000"

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,7 @@ const maxNamesBytes = 4 << 10
 // engine.Outcome).
 func (w *World) digests() map[string]string {
 	out := map[string]string{}
+	stop := w.hashingEnds()
 	for i, node := range w.kernel.Nodes {
 		if node.FS == nil {
 			continue
@@ -40,7 +42,7 @@ func (w *World) digests() map[string]string {
 		}
 		for _, file := range node.FS.Touched() {
 			if out[file] == "" && !strings.HasPrefix(file, imageScheme) {
-				out[file] = digestOf(file)
+				out[file] = digestOf(file, stop)
 			}
 		}
 		inodes := maps.Values(node.FS.Inodes)
@@ -74,9 +76,15 @@ func both(a, b iter.Seq[*fs.Inode]) iter.Seq[*fs.Inode] {
 	}
 }
 
+// hashingEnds tells when hashing files has to end: with an interrupt, and with the run's real time.
+func (w *World) hashingEnds() func() bool {
+	limit := time.Duration(w.spec.Limits.WallMs) * time.Millisecond
+	return filedigest.Ends(w.options.Interrupt, filedigest.EndOf(w.started, limit))
+}
+
 // digestOf is the digest of a file of the machine, or why there is none.
-func digestOf(path string) string {
-	sum, found := filedigest.Of(path)
+func digestOf(path string, stop func() bool) string {
+	sum, found := filedigest.Of(path, stop)
 	switch {
 	case !found:
 		return "gone"
@@ -141,7 +149,7 @@ func (w *World) executes(t *kernel.Thread, shown, real string, fd int) {
 	}
 	p := engine.Program{Path: shown}
 	if name := host.RealName(fd); strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "/memfd:") {
-		p.File, p.Stamp = name, stampOf(name, fd)
+		p.File, p.Stamp = name, stampOf(name, fd, w.hashingEnds())
 	}
 	if !slices.Contains(w.outcome.Programs, p) {
 		w.outcome.Programs = append(w.outcome.Programs, p)
@@ -149,13 +157,13 @@ func (w *World) executes(t *kernel.Thread, shown, real string, fd int) {
 }
 
 // stampOf distinguishes an open program from others: by its digest, as long as its name leads to it.
-func stampOf(name string, fd int) string {
+func stampOf(name string, fd int, stop func() bool) string {
 	var open, named unix.Stat_t
 	if unix.Fstat(fd, &open) != nil {
 		return ""
 	}
 	if unix.Stat(name, &named) == nil && named == open {
-		return digestOf(name)
+		return digestOf(name, stop)
 	}
 	return fmt.Sprintf("inode %d of %d bytes, changed at %d", open.Ino, open.Size, open.Mtim.Nano())
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -73,5 +74,34 @@ func TestFilesOfAnOutcome(t *testing.T) {
 	}
 	if got := run()[dir+"/"]; !strings.HasPrefix(got, "sha256:") || len(got) > 100 {
 		t.Errorf("of a folder with many names, %q is kept", got)
+	}
+}
+
+// A file that is too large to hash keeps no run from its end: it has its size and date, whether it was opened or executed.
+func TestFilesOfAnOutcomeThatAreTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"opened", "executed"} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte("#!/bin/sh\nexit 3\n"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, 8<<40); err != nil {
+			t.Skip(err)
+		}
+	}
+	s := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Root: "host", WorkingDir: dir,
+			Command: []string{"/bin/sh", "-c", "exec 3<opened; head -c 9 <&3; ./executed"}}}}
+	o, err := engine.Run(native.New(), s, tape.Tape{Seed: 1}, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"opened", "executed"} {
+		if got, ok := o.Files[filepath.Join(dir, name)]; !ok || filedigest.Hashed(got) {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+	if len(o.Crashes) != 1 || o.Crashes[0].ExitCode != 3 {
+		t.Errorf("crashes %+v", o.Crashes)
 	}
 }

@@ -421,8 +421,10 @@ func (w *World) Outcome() *engine.Outcome {
 	o.Events, o.VirtualNs, o.WallNs = w.Events, w.NowNs, time.Since(w.started).Nanoseconds()
 	o.Machine = "vm: linux " + w.Kernel + " on an emulated x86-64"
 	o.Files = map[string]string{}
+	limit := time.Duration(w.spec.Limits.WallMs) * time.Millisecond
+	stop := filedigest.Ends(w.options.Interrupt, filedigest.EndOf(w.started, limit))
 	for name := range w.Files {
-		o.Files[name], _ = filedigest.Of(name)
+		o.Files[name], _ = filedigest.Of(name, stop)
 	}
 	for i := range w.spec.Nodes {
 		if img := w.spec.Nodes[i].Image; img != nil {
