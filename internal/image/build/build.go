@@ -182,6 +182,10 @@ type work struct {
 	stages  [2]map[int]*state // what stages are in the end: planned, and done
 	folders map[string]*folder
 	images  map[string]*state
+
+	meta     []string // see metaArgs
+	expanded int64    // bytes that variables have become
+	exposed  int      // ports that EXPOSE has named
 }
 
 func (w *work) close() {

@@ -23,6 +23,7 @@ type dockerfile struct {
 	text   []byte
 	meta   []instructions.ArgCommand
 	stages []instructions.Stage
+	fresh  [2][]instructions.Stage // as commands gives them
 	lex    *shell.Lex
 }
 
@@ -37,6 +38,13 @@ func parseDockerfile(name string, content []byte) (*dockerfile, error) {
 	}
 	if len(f.stages) == 0 {
 		return nil, &Error{File: name, Text: "it has no FROM", Remedy: "begin with FROM and the image to start with, or FROM scratch"}
+	}
+	number := len(f.meta)
+	for i := range f.stages {
+		st := &f.stages[i]
+		if number += 1 + len(st.Commands); number > maxInstructions {
+			return nil, f.at(st.Location, "part it into several images", "more than %d instructions up to the end of this stage, the limit", maxInstructions)
+		}
 	}
 	return f, nil
 }
@@ -64,13 +72,22 @@ func located(name string, err error) error {
 	return e
 }
 
-// commands are the instructions of a stage, which no other code has expanded.
-func (f *dockerfile) commands(i int) ([]instructions.Command, error) {
-	fresh, err := parseDockerfile(f.name, f.text)
-	if err != nil {
-		return nil, err
+// commands are the instructions of a stage, which no other code has expanded. They are given once for planning and once for doing.
+func (f *dockerfile) commands(i int, do bool) ([]instructions.Command, error) {
+	fresh := &f.fresh[0]
+	if do {
+		fresh = &f.fresh[1]
 	}
-	return fresh.stages[i].Commands, nil
+	if *fresh == nil {
+		again, err := parseDockerfile(f.name, f.text)
+		if err != nil {
+			return nil, err
+		}
+		*fresh = again.stages
+	}
+	commands := (*fresh)[i].Commands
+	(*fresh)[i].Commands = nil
+	return commands, nil
 }
 
 // target is the stage that is asked for.
@@ -117,19 +134,27 @@ var platformArgs = []string{"BUILDPLATFORM=linux/amd64", "BUILDOS=linux", "BUILD
 
 // metaArgs are the variables that FROM lines know: those of ARG before the first of them.
 func (w *work) metaArgs() ([]string, error) {
+	if w.meta != nil {
+		return w.meta, nil
+	}
 	env := append(slices.Clone(platformArgs), "TARGETSTAGE="+w.targetName())
 	for i := range w.file.meta {
 		c := w.file.meta[i]
 		c.Args = slices.Clone(c.Args)
-		if err := c.Expand(func(word string) (string, error) { return w.word(word, env) }); err != nil {
-			return nil, w.file.at(c.Location(), "", "ARG: %v", err)
+		known := w.scope(env)
+		if err := c.Expand(func(word string) (string, error) { return w.word(word, known) }); err != nil {
+			return nil, w.explain(err, c.Location(), "ARG")
 		}
 		for _, a := range c.Args {
 			if v, ok := w.argument(a, env); ok {
 				env = set(env, a.Key, v)
 			}
 		}
+		if err := checkVariables(env); err != nil {
+			return nil, w.explain(err, c.Location(), "ARG")
+		}
 	}
+	w.meta = env
 	return env, nil
 }
 
@@ -149,12 +174,6 @@ func (w *work) argument(a instructions.KeyValuePairOptional, known []string) (st
 		return *a.Value, true
 	}
 	return get(known, a.Key)
-}
-
-// word expands variables.
-func (w *work) word(word string, env []string) (string, error) {
-	out, _, err := w.file.lex.ProcessWord(word, environment(env))
-	return out, err
 }
 
 // get looks a variable up in NAME=value lines.
@@ -195,6 +214,3 @@ func text(v any) string {
 	}
 	return string(b)
 }
-
-// environment is NAME=value lines as BuildKit's shell takes them.
-func environment(env []string) shell.EnvGetter { return shell.EnvsFromSlice(env) }

@@ -31,7 +31,7 @@ func (w *work) stage(i int, do bool) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	commands, err := w.triggers(i, s)
+	commands, err := w.triggers(i, s, do)
 	if err != nil {
 		return nil, err
 	}
@@ -55,16 +55,17 @@ func (w *work) from(i int, do bool) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	base, err := w.word(st.BaseName, meta)
+	known := w.scope(meta)
+	base, err := w.word(st.BaseName, known)
 	if err != nil {
-		return nil, w.file.at(st.Location, "", "FROM: %v", err)
+		return nil, w.explain(err, st.Location, "FROM")
 	}
 	if base == "" {
 		return nil, w.file.at(st.Location, "give the ARG before FROM a default, or a value in `build.args`", "FROM %s names no image: a variable of it is empty", st.BaseName)
 	}
-	platform, err := w.word(st.Platform, meta)
+	platform, err := w.word(st.Platform, known)
 	if err != nil {
-		return nil, w.file.at(st.Location, "", "FROM: %v", err)
+		return nil, w.explain(err, st.Location, "FROM")
 	}
 	if platform != "" && platform != image.HostPlatform && !strings.HasPrefix(platform, image.HostPlatform+"/") {
 		return nil, w.file.at(st.Location, "build for "+image.HostPlatform, "programs for %s do not run here", platform)
@@ -136,7 +137,7 @@ func (w *work) image(name string, find func() (*image.Image, error)) (*state, er
 }
 
 // triggers are a stage's instructions, behind those that its image has kept for it by ONBUILD.
-func (w *work) triggers(i int, s *state) ([]instructions.Command, error) {
+func (w *work) triggers(i int, s *state, do bool) ([]instructions.Command, error) {
 	st := &w.file.stages[i]
 	kept := s.config.Config.OnBuild
 	s.config.Config.OnBuild = nil
@@ -152,7 +153,7 @@ func (w *work) triggers(i int, s *state) ([]instructions.Command, error) {
 		}
 		all = append(all, c)
 	}
-	own, err := w.file.commands(i)
+	own, err := w.file.commands(i, do)
 	return append(all, own...), err
 }
 
@@ -165,18 +166,28 @@ type steps struct {
 	hasCmd bool // this stage has set it
 }
 
-// env is what variables of an instruction mean.
+// env are the variables of an instruction, as NAME=value lines.
 func (s *steps) env() []string {
 	env := slices.Clone(s.state.args)
+	places := map[string]int{}
+	for i, line := range env {
+		name, _, _ := strings.Cut(line, "=")
+		places[name] = i
+	}
 	for _, line := range s.state.config.Config.Env {
-		k, v, _ := strings.Cut(line, "=")
-		env = set(env, k, v)
+		name, value, _ := strings.Cut(line, "=")
+		i, ok := places[name]
+		if !ok {
+			i = len(env)
+			places[name], env = i, append(env, "")
+		}
+		env[i] = name + "=" + value
 	}
 	return env
 }
 
 func (s *steps) expand(c instructions.Command) error {
-	env := s.env()
+	env := s.scope(s.env())
 	one := func(word string) (string, error) { return s.word(word, env) }
 	if e, ok := c.(instructions.SupportsSingleWordExpansion); ok {
 		if err := e.Expand(one); err != nil {
@@ -221,10 +232,12 @@ func (s *steps) instruction(c instructions.Command) error {
 				s.state.args = set(s.state.args, a.Key, v)
 			}
 		}
+		return checkVariables(s.state.args, config.Env)
 	case *instructions.EnvCommand:
 		for _, kv := range c.Env {
 			config.Env = set(config.Env, kv.Key, kv.Value)
 		}
+		return checkVariables(s.state.args, config.Env)
 	case *instructions.LabelCommand:
 		if config.Labels == nil {
 			config.Labels = map[string]string{}
@@ -331,8 +344,9 @@ var portSpec = regexp.MustCompile(`^(\d+)(?:-(\d+))?(?:/(\w+))?$`)
 
 func (s *steps) expose(c *instructions.ExposeCommand) error {
 	config := &s.state.config.Config
+	env := s.scope(s.env())
 	for _, word := range c.Ports {
-		words, err := s.words(word)
+		words, err := s.words(word, env)
 		if err != nil {
 			return err
 		}
@@ -349,6 +363,9 @@ func (s *steps) expose(c *instructions.ExposeCommand) error {
 			if first < 1 || last > 65535 || first > last {
 				return &Error{Text: fmt.Sprintf("EXPOSE %s is no port", p), Remedy: "ports are 1 to 65535"}
 			}
+			if s.exposed += last - first + 1; s.exposed > maxPorts {
+				return &Error{Text: fmt.Sprintf("EXPOSE names more than %d ports, the limit", maxPorts), Remedy: "name those that the image's program listens on"}
+			}
 			if config.ExposedPorts == nil {
 				config.ExposedPorts = map[string]struct{}{}
 			}
@@ -358,11 +375,6 @@ func (s *steps) expose(c *instructions.ExposeCommand) error {
 		}
 	}
 	return nil
-}
-
-// words expands variables, and parts the result at its blanks.
-func (s *steps) words(word string) ([]string, error) {
-	return s.file.lex.ProcessWords(word, environment(s.env()))
 }
 
 // record is what the store keeps of a step.
