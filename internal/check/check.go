@@ -28,8 +28,10 @@ import (
 // Judge gives a verdict on each property of the Spec, in its order, and then on those that hold for every program.
 func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 	var verdicts []Verdict
+	left := firstRefused(out.Crashes)
 	for i := range spec.Properties {
-		verdicts = append(verdicts, judge(spec, &spec.Properties[i], out))
+		p := &spec.Properties[i]
+		verdicts = append(verdicts, excuse(p, judge(spec, p, out), left))
 	}
 	verdicts = append(verdicts, crashes(out.Crashes)...)
 	verdicts = append(verdicts, assertions(&out.SDK)...)
@@ -297,6 +299,9 @@ func invoked(events []history.Event) map[string]bool {
 
 // doubt is the first reason why this run can prove that nothing holds, or empty. silent is what silence says of the run.
 func doubt(spec *world.Spec, out *engine.Outcome, silent string) string {
+	if left := firstRefused(out.Crashes); left != nil {
+		return refused(left)
+	}
 	if reason := unfinished(spec, out); reason != "" {
 		return reason
 	}

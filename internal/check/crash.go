@@ -57,13 +57,16 @@ func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) 
 		if !belongs(c) {
 			continue
 		}
-		count++
-		end := fmt.Sprintf("exit code %d", c.ExitCode)
-		if c.Signal != "" {
-			end = c.Signal
+		if c.Refusal != nil {
+			if v.Status == Holds {
+				v.Status, v.Reason, v.Refusal = Unknown, refused(&c), c.Refusal
+			}
+			continue
 		}
+		count++
+		end := ending(&c)
 		if count == 1 {
-			v.Status, v.Event, v.Within, v.TimeNs = Violated, c.Event, c.Within, c.TimeNs
+			v.Status, v.Event, v.Within, v.TimeNs, v.Refusal = Violated, c.Event, c.Within, c.TimeNs, nil
 			v.Reason = fmt.Sprintf("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end)
 		}
 		if count > maxEvidence {
@@ -81,4 +84,39 @@ func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) 
 		v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", count-maxEvidence))
 	}
 	return v
+}
+
+// ending is how a program ended, in words.
+func ending(c *engine.Crash) string {
+	if c.Signal != "" {
+		return c.Signal
+	}
+	return fmt.Sprintf("exit code %d", c.ExitCode)
+}
+
+// refused says why the end of a program is nothing that it can be blamed for: on Linux its call might have succeeded.
+func refused(c *engine.Crash) string {
+	return fmt.Sprintf("%s on %s ended with %s because %s; %s", c.Program, c.Node, ending(c), c.Refusal, engine.RefusalRemedy())
+}
+
+// firstRefused is the first end of a program for a call that the engine refused, or nil.
+func firstRefused(list []engine.Crash) *engine.Crash {
+	for i := range list {
+		if list[i].Refusal != nil {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// excuse takes back a violation that the end of a program for a refused call may have brought about: that something does not work any more
+// since then. What was wrong before, and what a check of safety has found, stays a violation.
+func excuse(p *world.Property, v Verdict, left *engine.Crash) Verdict {
+	liveness := p.Kind == world.Liveness || p.Check.Type == world.ProgressCheck || p.Check.Type == world.RecoveryCheck
+	if left == nil || v.Status != Violated || !liveness || v.TimeNs != 0 && v.TimeNs < left.TimeNs {
+		return v
+	}
+	u := unknown(p, "%s. Since then: %s", refused(left), v.Reason)
+	u.Probes, u.Refusal = v.Probes, left.Refusal
+	return u
 }

@@ -25,6 +25,8 @@ type Verdict struct {
 	Reason   string `json:"reason,omitempty"`
 	// Idle means unknown because the run did too little: no result in it could have been wrong.
 	Idle bool `json:"idle,omitempty"`
+	// Refusal is the refused call that made the verdict unknown, if one did: another engine may give a verdict.
+	Refusal *engine.Refusal `json:"refusal,omitempty"`
 	// Event, Within and TimeNs are where the violation showed, for the story around it.
 	Event  uint64 `json:"event,omitempty"`
 	Within uint64 `json:"within,omitempty"`

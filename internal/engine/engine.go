@@ -174,6 +174,8 @@ type Crash struct {
 	// ended though it should run on).
 	Kind  string   `json:"kind"`
 	Lines []string `json:"lines,omitempty"` // the last lines of its log
+	// Refusal is the call for which it ended, if the engine refused one and it did nothing afterwards but leave.
+	Refusal *Refusal `json:"refusal,omitempty"`
 }
 
 // Probe is one execution of a probing check inside the world.

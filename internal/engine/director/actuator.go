@@ -134,6 +134,7 @@ type Notice struct {
 	ByFault bool
 	Stream  string
 	Text    []byte
+	Refusal *engine.Refusal // of a program that ended on its way out of a call that the engine refused
 }
 
 // Chooser is the tape.

@@ -78,7 +78,8 @@ func (d *Director) crash(n *Notice, j *Job, main bool) {
 	}
 	node := &d.spec.Nodes[j.Node]
 	told := d.toldToEnd(n)
-	c := engine.Crash{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: d.LogTail[n.Tag]}
+	c := engine.Crash{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: d.LogTail[n.Tag],
+		Refusal: n.Refusal}
 	if sig := n.Status & 0x7f; sig != 0 {
 		c.Dump = d.act.Dump(n.Proc, sig)
 	}

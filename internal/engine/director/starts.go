@@ -61,6 +61,11 @@ func (d *Director) lived(n *Notice, i, code int) {
 		return
 	}
 	d.Stuck = true
+	if r := n.Refusal; r != nil {
+		s.Stuck = fmt.Sprintf("%s never comes up: its main process %s has ended %d times in the same way, with exit code %d, after %s; %s",
+			spec.Name, n.Program, s.Alike, code, r, engine.RefusalRemedy())
+		return
+	}
 	s.Stuck = fmt.Sprintf("%s never comes up: its main process %s has ended %d times in the same way, with exit code %d%s, and has seen nothing of other nodes that could change; mend its command, or what it needs on this node",
 		spec.Name, n.Program, s.Alike, code, d.besides(saying(s.Said), i))
 }
@@ -140,13 +145,16 @@ func (d *Director) stuck(i int) string {
 	return ""
 }
 
-// unstartable ends a run in which a server can never come up. Exits of that server are the reason, and no findings.
+// unstartable ends a run in which a server can never come up. Exits of that server are the reason, and no findings. Those for a refused call
+// stay: they are no findings anyhow, and say what was refused.
 func (d *Director) unstartable() string {
 	var why []string
 	for i := range d.Nodes {
 		s := &d.Nodes[i]
 		if s.Stuck != "" {
-			d.out.Crashes = slices.DeleteFunc(d.out.Crashes, func(c engine.Crash) bool { return c.Node == d.spec.Nodes[i].Name && c.Kind == "exit" })
+			d.out.Crashes = slices.DeleteFunc(d.out.Crashes, func(c engine.Crash) bool {
+				return c.Node == d.spec.Nodes[i].Name && c.Kind == "exit" && c.Refusal == nil
+			})
 		}
 		if text := d.stuck(i); text != "" && (s.Stuck != "" || d.Phase == PhaseSetup && d.awaited(i)) && !slices.Contains(why, text) {
 			why = append(why, text)

@@ -308,5 +308,5 @@ func (w *World) environment(n *world.Node, env []string) []string {
 // noticeOf is a notice of the kernel as the Director takes it.
 func noticeOf(n *kernel.Notice) *director.Notice {
 	return &director.Notice{Event: n.Event, TimeNs: n.TimeNs, Node: int(n.Node), Proc: int64(n.Proc), PID: n.PID, Program: n.Program, Tag: n.Tag, Status: n.Status,
-		ByFault: n.ByFault, Stream: n.Stream, Text: n.Text}
+		ByFault: n.ByFault, Stream: n.Stream, Text: n.Text, Refusal: n.Refusal}
 }

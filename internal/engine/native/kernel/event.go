@@ -80,6 +80,7 @@ func (k *Kernel) record(t *Thread, e *Syscall, result int64) {
 	b = binary.LittleEndian.AppendUint64(b, t.Clocks)
 	b = append(b, c.Detail...)
 	k.hash.h.Write(b)
+	k.follows(t, result)
 	if l := &k.Nodes[t.Node].Life; l.Tag != 0 {
 		k.system.Recorded(k, l, t, result)
 	}

@@ -323,26 +323,6 @@ func (s *State) Unrepeatable(format string, args ...any) {
 // MarkUnrepeatable is unsafe for the world around the kernel.
 func (s *State) MarkUnrepeatable(reason string) { s.Unrepeatable("%s", reason) }
 
-// Refuse answers a call that the engine does not support and notes it for the report. what names the call with
-// its operation, such as fcntl(F_NOTIFY).
-func (s *State) Refuse(t *Thread, what string, e unix.Errno) Result {
-	node, program := s.Nodes[t.Node].Name, s.Procs[t.Proc].Path
-	name := unix.ErrnoName(e)
-	for i := range s.Refused {
-		r := &s.Refused[i]
-		if r.Call == what && r.Program == program && r.Node == node && r.Errno == name {
-			r.Count++
-			return fail(e)
-		}
-	}
-	if len(s.Refused) < maxRefused {
-		s.Refused = append(s.Refused, Refused{node, program, what, name, 1})
-	}
-	return fail(e)
-}
-
-const maxRefused = 1000
-
 // Proc gives the process of a thread.
 func (s *State) Proc(t *Thread) *Proc { return s.Procs[t.Proc] }
 

@@ -111,7 +111,7 @@ func (k *Kernel) EndProcess(p *Proc, status int, byFault bool) {
 	k.DropRoot(p)
 	k.orphan(p)
 	k.Notices = append(k.Notices, Notice{Kind: Exited, Event: k.Events, TimeNs: k.Now, Node: p.Node, Proc: p.ID, PID: p.PID, Program: p.Path,
-		Tag: p.Tag, Status: status, ByFault: byFault || p.Condemned != 0})
+		Tag: p.Tag, Status: status, ByFault: byFault || p.Condemned != 0, Refusal: p.Refusal})
 	k.Wake(Key{Kind: KeyPidFD, ID: p.ID}, unix.EPOLLIN)
 	parent := k.Procs[p.Parent]
 	if parent == nil || parent.Zombie {

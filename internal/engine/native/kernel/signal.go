@@ -122,7 +122,7 @@ func (k *Kernel) SignalProc(p *Proc, s Signal) {
 	if p.Zombie {
 		return
 	}
-	if !k.prepare(p, s.Number) {
+	if !k.prepare(p, &s) {
 		return
 	}
 	var taker *Thread
@@ -151,7 +151,7 @@ func (k *Kernel) SignalProc(p *Proc, s Signal) {
 // SignalThread sends a signal to one thread.
 func (k *Kernel) SignalThread(t *Thread, s Signal) {
 	p := k.Proc(t)
-	if t.State == Dead || p.Zombie || !k.prepare(p, s.Number) {
+	if t.State == Dead || p.Zombie || !k.prepare(p, &s) {
 		return
 	}
 	blocked := k.Mask(t)&SignalBit(s.Number) != 0
@@ -169,11 +169,13 @@ func (k *Kernel) SignalThread(t *Thread, s Signal) {
 
 // prepare does what a signal does at once, before it is taken: SIGCONT and stops cancel each other, SIGKILL needs
 // no taker. It reports whether the signal must still be queued.
-func (k *Kernel) prepare(p *Proc, sig int) bool {
+func (k *Kernel) prepare(p *Proc, s *Signal) bool {
+	sig := s.Number
 	switch {
 	case sig == 0, p.Unkillable && (unix.Signal(sig) == unix.SIGKILL || unix.Signal(sig) == unix.SIGSTOP):
 		return false
 	case unix.Signal(sig) == unix.SIGKILL:
+		p.signalled(s, true)
 		k.EndProcess(p, int(unix.SIGKILL), false)
 		return false
 	case unix.Signal(sig) == unix.SIGCONT:
@@ -339,11 +341,13 @@ func (k *Kernel) deliver(t *Thread) bool {
 				return false
 			}
 			k.Happen(k.Node(t).Name, t.Name, "signal", int64(s.Number), "ends "+p.Path)
+			p.signalled(&s, true)
 			k.fatal(t, s.Number, s.Info())
 			k.EndProcess(p, s.Number, false)
 			return false
 		}
 		k.Happen(k.Node(t).Name, t.Name, "signal", int64(s.Number), "")
+		p.signalled(&s, false)
 		k.Taken(p, s.Number)
 		if act.Flags&saResetHand != 0 {
 			p.Actions[s.Number] = Action{}
@@ -418,6 +422,7 @@ func (k *Kernel) fault(t *Thread, s *machine.Stop) {
 	p := k.Proc(t)
 	act := p.Actions[s.Signal]
 	k.Happen(k.Node(t).Name, t.Name, "fault", int64(s.Signal), "")
+	p.breaks()
 	if s.Unbuilt || act.Handler == SigDefault || act.Handler == SigIgnore || k.M.Sigmask(t.ID)&SignalBit(s.Signal) != 0 {
 		k.M.Ignore(t.ID)
 		k.fatal(t, s.Signal, s.Info)

@@ -265,6 +265,8 @@ type Proc struct {
 	Bounded     bool        // likewise
 	Orders      FileID      // of a program that was launched with Ordered
 	Execs       int
+	Refusal     *engine.Refusal // the last call that was refused, while only calls of the way out have followed
+	Broken      bool            // it has met a failure of its own: what is refused later is not why it ends
 }
 
 // Cred is the virtual identity of a process.
@@ -329,12 +331,6 @@ type ShmSegment struct {
 	AtNs, DtNs, CtNs int64
 }
 
-// Refused counts a call that was answered with an error because the engine does not support it.
-type Refused struct {
-	Node, Program, Call, Errno string
-	Count                      uint64
-}
-
 // NoticeKind says what a Notice is about.
 type NoticeKind string
 
@@ -377,6 +373,7 @@ type Notice struct {
 	ByFault bool
 	Stream  string
 	Text    []byte
+	Refusal *engine.Refusal // of a process that ended on its way out of a call that was refused
 }
 
 // NewID gives out the next number of a kind of object.

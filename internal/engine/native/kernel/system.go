@@ -23,6 +23,9 @@ type System struct {
 	Charge func(k *Kernel, t *Thread)
 	// Recorded sees each event of a call on a node whose Life is asked for.
 	Recorded func(k *Kernel, l *Life, t *Thread, result int64)
+	// WayOut reports whether a call that has ended may be one of the way out of a process: it takes in nothing that the process could
+	// go on with, and begins nothing.
+	WayOut func(k *Kernel, t *Thread, result int64) bool
 	// ThreadEnds runs while the memory of a thread that ends is still there, ProcessEnds while the descriptors of a process are.
 	ThreadEnds  func(k *Kernel, t *Thread)
 	ProcessEnds func(k *Kernel, p *Proc)

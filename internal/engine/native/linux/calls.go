@@ -44,7 +44,7 @@ func CallName(nr uint64) string {
 func init() {
 	system.Kinds = behaviours
 	system.Synth = func(k *Kernel) fs.Synth { return &synths{k} }
-	system.Subjects, system.Charge, system.Recorded = subjects, charge, lives
+	system.Subjects, system.Charge, system.Recorded, system.WayOut = subjects, charge, lives, leaves
 	system.ThreadEnds, system.ProcessEnds = robustExit, semExit
 	for nr := range table {
 		table[nr].Name = "call_" + itoa(nr)

@@ -319,6 +319,7 @@ func afterExec(k *Kernel, t *Thread, p *Proc, exe program, argv, env []string, o
 	p.Auxv = k.M.Auxv(t.ID)
 	p.Execs++
 	p.ExitSignal = int(unix.SIGCHLD)
+	p.Refusal, p.Broken = nil, false
 	for i := range p.Actions {
 		if p.Actions[i].Handler != kernel.SigIgnore {
 			p.Actions[i] = kernel.Action{}
@@ -931,6 +932,7 @@ func await(k *Kernel, t *Thread, by, id int, options uint64) (*Proc, int, Result
 func reaped(k *Kernel, t *Thread, p *Proc, options uint64) {
 	if p.Zombie {
 		sawKilled(k, p)
+		k.Inherit(t, p)
 		k.Reap(p)
 	} else {
 		p.Reported = true
