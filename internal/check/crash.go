@@ -96,7 +96,12 @@ func ending(c *engine.Crash) string {
 
 // refused says why the end of a program is nothing that it can be blamed for: on Linux its call might have succeeded.
 func refused(c *engine.Crash) string {
-	return fmt.Sprintf("%s on %s ended with %s because %s; %s", c.Program, c.Node, ending(c), c.Refusal, engine.RefusalRemedy())
+	r := c.Refusal
+	call := fmt.Sprintf("its call %s (%s)", r.Call, r.Errno)
+	if r.PID != c.PID {
+		call = fmt.Sprintf("the call %s (%s) of %s, pid %d, which it waited for", r.Call, r.Errno, r.Program, r.PID)
+	}
+	return fmt.Sprintf("%s on %s ended with %s because the engine refused %s; %s", c.Program, c.Node, ending(c), call, engine.RefusalRemedy())
 }
 
 // firstRefused is the first end of a program for a call that the engine refused, or nil.

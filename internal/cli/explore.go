@@ -19,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // defaultSeeds is the length of a campaign without bounds.
@@ -87,11 +88,10 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err := p.build(x.ctx, a); err != nil {
 		return err
 	}
-	x.s, err = p.open(f.html, f.pagesFolder(), f.junit, f.sarif, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
-	if err != nil {
+	if err := x.open(); err != nil {
 		return err
 	}
-	defer x.s.close()
+	defer func() { x.s.close() }()
 	x.show = newProgress(a.err, plain, f.json)
 	x.watch()
 	x.began, x.timeout = time.Now(), x.campaign.Timeout
@@ -101,11 +101,37 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		}
 	}
 	totals := x.search()
+	if len(totals.Failures) == 0 && p.moveOn(a, totals.Refusal) {
+		if totals, err = x.searchAgain(c); err != nil {
+			return err
+		}
+	}
 	if !f.noShrink {
 		x.shrinkFound()
 	}
 	x.show.end()
 	return x.finish(c.Name(), totals)
+}
+
+// open makes the session of the campaign's runs.
+func (x *exploration) open() (err error) {
+	f, p := x.f, x.p
+	x.s, err = p.open(f.html, f.pagesFolder(), f.junit, f.sarif, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
+	return err
+}
+
+// searchAgain begins the campaign anew, by another engine.
+func (x *exploration) searchAgain(c *cobra.Command) (*explore.Totals, error) {
+	x.show.end()
+	x.s.close()
+	if err := x.open(); err != nil {
+		return nil, err
+	}
+	if err := x.prepare(c); err != nil {
+		return nil, err
+	}
+	x.watch()
+	return x.search(), nil
 }
 
 // prepare makes the campaign, and finds mistakes that would show only when it has ended.
@@ -139,6 +165,7 @@ func (x *exploration) prepare(c *cobra.Command) (err error) {
 func (x *exploration) watch() {
 	c := x.campaign
 	c.Setup, c.Command = x.s.setup, x.s.command
+	c.EndsRefused = x.p.movesOn() && engineLacks(x.p.spec, world.VM) == ""
 	c.Setup.Snapshots = x.snapshots(x.f, x.p, c.Workers)
 	x.f.cover(c, x.p)
 	c.Behaviours = x.f.html != ""

@@ -82,6 +82,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 		sources = append(sources, within(r.Spec.Dir, name))
 	}
 	p := &project{
+		auto:       name == engines.Auto,
 		sources:    sources,
 		spec:       r.Spec,
 		result:     r,

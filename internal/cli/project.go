@@ -27,6 +27,7 @@ type project struct {
 	spec   *world.Spec
 	result *config.Result
 	config string // the file
+	auto   bool   // the engine is the one that can run the world
 	// sources are the files that make the configuration, from the project's folder on.
 	sources []string
 	state   string // the state folder, absolute

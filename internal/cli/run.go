@@ -79,11 +79,21 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer func() { s.close() }()
 	if job.Dumps, err = s.dumpsFolder(); err != nil {
 		return err
 	}
 	reply, err := a.oneRun(c.Context(), s, job, f.json)
+	if err == nil && p.moveOn(a, refusalOf(reply.Summary)) {
+		s.close()
+		if s, err = p.open(traceFile(job)); err != nil {
+			return err
+		}
+		if job.Dumps, err = s.dumpsFolder(); err != nil {
+			return err
+		}
+		reply, err = a.oneRun(c.Context(), s, job, f.json)
+	}
 	if err != nil {
 		return err
 	}

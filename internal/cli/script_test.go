@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "rewrite what scripts compare with")
 
 // The command line of the scripts is the real one on the fake engine; worker processes are this program again.
 func TestMain(m *testing.M) {
+	engineLacks = func(*world.Spec, string) string { return os.Getenv("FAKE_VM_LACKS") }
 	warnsRoot = func() bool { return os.Getenv("FAKE_ROOT") != "" }
 	testscript.Main(m, scripted)
 }

@@ -24,7 +24,7 @@ type Refusal struct {
 
 // String says what was refused.
 func (r *Refusal) String() string {
-	return fmt.Sprintf("the engine refused the call %s of %s on %s, pid %d (%s)", r.Call, r.Program, r.Node, r.PID, r.Errno)
+	return fmt.Sprintf("the engine refused the call %s (%s) of %s on %s, pid %d", r.Call, r.Errno, r.Program, r.Node, r.PID)
 }
 
 // RefusalRemedy says which engine runs a call that was refused.

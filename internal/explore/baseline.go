@@ -41,6 +41,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	mistaken := r.reply != nil && r.reply.Summary.Mistake != ""
 	if r.reply != nil && !mistaken {
 		t.Baseline.Done = true
+		t.refuse(r.reply.Summary)
 		col.feeder.begins(r.reply.Outcome)
 		for _, v := range r.reply.Summary.Verdicts {
 			if v.Status == check.Unknown {

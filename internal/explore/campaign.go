@@ -38,7 +38,9 @@ type Campaign struct {
 	Workers   int
 	FirstCPU  int  // the place among the machine's CPUs of the first worker's; the others follow
 	KeepGoing bool // go on after a violation
-	FromBoot  bool // all runs begin at their boot, and at no snapshot
+	// EndsRefused ends the campaign with the first run in which a program leaves for a call that the engine refuses.
+	EndsRefused bool
+	FromBoot    bool // all runs begin at their boot, and at no snapshot
 	// Behaviours has Totals.Curve count what runs reach, whatever the Strategy learns.
 	Behaviours    bool
 	BaselineFirst bool // begin with a run without faults, if there are any
@@ -268,6 +270,9 @@ func (c *collector) flush() {
 // stops reports whether the campaign ends with this run.
 func (c *collector) stops(r *result) bool {
 	if r.reply != nil && (r.reply.Summary.Mistake != "" || r.reply.Summary.Reason == engine.Unstartable) {
+		return true
+	}
+	if c.campaign.EndsRefused && r.reply != nil && Refusal(r.reply.Summary.Verdicts) != nil {
 		return true
 	}
 	return !c.campaign.KeepGoing && r.reply != nil && (r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0)

@@ -254,6 +254,16 @@ func Shown(verdicts []check.Verdict, signature string) *check.Verdict {
 	return nil
 }
 
+// Refusal is the first refused call that made a verdict unknown, or nil.
+func Refusal(verdicts []check.Verdict) *engine.Refusal {
+	for i := range verdicts {
+		if r := verdicts[i].Refusal; r != nil && verdicts[i].Status == check.Unknown {
+			return r
+		}
+	}
+	return nil
+}
+
 // Violated returns the violated verdicts.
 func Violated(verdicts []check.Verdict) []check.Verdict {
 	var v []check.Verdict

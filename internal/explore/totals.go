@@ -53,9 +53,11 @@ type Totals struct {
 	Faults     fault.Ledger         `json:"faults"`
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
 	Refused    []engine.Unsupported `json:"refused,omitempty"`
-	Warnings   []Warning            `json:"warnings,omitempty"`
-	Properties []PropertyTotal      `json:"properties,omitempty"`
-	Failures   []*Failure           `json:"failures,omitempty"`
+	// Refusal is the first refused call for which a program left.
+	Refusal    *engine.Refusal `json:"refusal,omitempty"`
+	Warnings   []Warning       `json:"warnings,omitempty"`
+	Properties []PropertyTotal `json:"properties,omitempty"`
+	Failures   []*Failure      `json:"failures,omitempty"`
 	// Committed are the failures that were kept with the project and replayed before the campaign.
 	Committed []Committed `json:"committed,omitempty"`
 	// MoreFailures counts violations of signatures beyond MaxFailures.
@@ -273,6 +275,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 		t.LogCounts[name] += n
 	}
 	t.Refused = MergeRefused(t.Refused, s.Refused)
+	t.refuse(s)
 	for _, w := range s.Warnings {
 		t.warn(w)
 	}
@@ -426,6 +429,12 @@ func MergeRefused(list, more []engine.Unsupported) []engine.Unsupported {
 		}
 	}
 	return list
+}
+
+func (t *Totals) refuse(s *Summary) {
+	if t.Refusal == nil {
+		t.Refusal = Refusal(s.Verdicts)
+	}
 }
 
 func (t *Totals) warn(text string) {

@@ -57,6 +57,8 @@ const (
 	Appends = "appends"
 	// Refuse lets the first server make a call that the engine refuses, and says that the run cannot repeat.
 	Refuse = "refuse"
+	// Leave lets the first server end for a call that was refused, unless the world is for the engine vm.
+	Leave = "leave"
 	// Opaque shows nothing of a stopped world.
 	Opaque = "opaque"
 )
@@ -335,6 +337,12 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 			w.log(w.server, "panic: index out of range [7]")
 			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{"panic: index out of range [7]"}})
+		}
+		if _, on := w.mode(Leave); on && w.done == 10 && w.spec.Engine != world.VM {
+			w.log(w.server, "io_uring: Function not implemented")
+			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
+				Program: "/bin/fake", PID: 1, ExitCode: 1, Kind: "exit", Refusal: &engine.Refusal{Call: "io_uring_setup", Errno: "ENOSYS",
+					Node: w.server, Program: "/bin/fake", PID: 1, Thread: w.server + "/0", Event: w.out.Events, TimeNs: w.now}})
 		}
 		if _, on := w.mode(Refuse); on && w.done == 10 {
 			w.out.Refused = []engine.Unsupported{{Node: w.server, Program: "/bin/fake", Call: "io_uring_setup", Errno: "ENOSYS", Count: 1}}

@@ -38,7 +38,7 @@ var table = rows{
 	{Name: "vm", Spec: world.VM, make: newVM, refuses: vmRefuses,
 		Runs:    "whatever a Linux kernel runs: io_uring, kernel modules, other kernels",
 		Repeats: "every event of a run, with the same QEMU, kernel and version of Bloodhound",
-		Costs:   "seconds to boot a world once, and an emulated CPU: some 100 times the CPU time of `native` for a run of the quickstart",
+		Costs:   "seconds to boot a world once, and an emulated CPU: " + engine.VMCost + " for a run of the quickstart",
 		Needs:   "QEMU 7.2 or later and a kernel of Linux with its modules; no root, no KVM"},
 	{Name: "container", Spec: world.Container, make: newContainer, refuses: containerRefuses,
 		Runs:    "Compose stacks as containers of Docker or Podman, as they are in production",
@@ -99,6 +99,22 @@ func (t rows) choose(spec *world.Spec, name string) (reason string, err error) {
 		return "", fmt.Errorf("no engine can run this world here:\n  %s\n`bloodhound doctor` says what each engine lacks", strings.Join(passed, "\n  "))
 	}
 	return "", fmt.Errorf("there is no engine %q; the engines are %s", name, strings.Join(Names(), ", "))
+}
+
+// Lacks says why this machine cannot run a world by the engine that users call name, with what to do about it; empty if it can.
+func Lacks(spec *world.Spec, name string) string {
+	for i := range table {
+		r := &table[i]
+		if r.Name != name {
+			continue
+		}
+		why := r.unfit(spec)
+		if c := Here(r, r.make); why == c.Detail && c.Remedy != "" {
+			why += "; " + c.Remedy
+		}
+		return why
+	}
+	return "there is no such engine"
 }
 
 // unfit says why a world cannot be run by an engine on this machine, and is empty if it can.
