@@ -74,13 +74,14 @@ func buildOf() string {
 
 // Commands is the tree of verbs, for pages and completions that are made of it.
 func Commands() *cobra.Command {
-	return (&app{out: io.Discard, json: io.Discard, err: io.Discard}).root(nil)
+	return (&app{out: io.Discard, json: io.Discard, raw: io.Discard, err: io.Discard}).root(nil)
 }
 
 // app is one use of the program.
 type app struct {
 	out  io.Writer // results, as text
 	json io.Writer // the one document of --json
+	raw  io.Writer // bytes of a file that was asked for, as they are
 	err  io.Writer // progress, notes and errors
 	code int
 	// misused means that the flags could not be read.
@@ -105,16 +106,32 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 		args = append(args[:1:1], doubleDashes(args[1:])...)
 	}
 	out := &results{to: stdout}
-	a := &app{out: &report.PrintableWriter{To: out}, json: out, err: stderr}
+	a := &app{out: &report.PrintableWriter{To: out}, json: out, raw: out, err: stderr}
+	flush := func() {}
+	if os.Getenv(workflowVariable) == "true" && (len(args) == 0 || args[0] != workerName) {
+		text, notes := newWorkflowLogs(out, stderr)
+		a.out, a.json, a.err = &report.PrintableWriter{To: text}, workflowJSON{out}, notes
+		if !isRegular(stdout) {
+			a.raw = text
+		}
+		flush = func() { text.flush(); notes.flush() }
+		defer flush()
+		defer func() {
+			if problem := recover(); problem != nil {
+				code = notes.recovered(problem)
+			}
+		}()
+	}
 	root := a.root(args)
 	verb, err := root.ExecuteContextC(ctx)
+	flush()
 	if out.lost != nil {
 		err = out.lost
 	}
 	if err == nil {
 		return a.code
 	}
-	fmt.Fprintf(stderr, "bloodhound: %s\n", report.Printable(err.Error()))
+	fmt.Fprintf(a.err, "bloodhound: %s\n", report.Printable(err.Error()))
 	if a.wantsJSON(verb, args) && !a.printed {
 		a.printJSON(newErrorDocument(verb, err))
 	}

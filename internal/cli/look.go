@@ -215,7 +215,7 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 	}
 	if name, _ := l.bytes(); name != "" {
 		if l.output == "" {
-			return copyOut(a.json, r.Out)
+			return copyOut(a.raw, r.Out)
 		}
 		if err := keepOutput(r.Out, l.output); err != nil {
 			return failed(report.DiskError(err, filepath.Dir(l.output)))

@@ -51,6 +51,8 @@ const (
 	BootError = "boot-error"
 	// Panic lets the first server end with a report of a panic.
 	Panic = "panic"
+	// Says lets the first server write the line that its argument is, and crash with it.
+	Says = "says"
 	// Opens reads the file that its argument names.
 	Opens = "opens"
 	// Appends has a process that has made as many worlds as its argument says change the file that Opens names.
@@ -343,6 +345,11 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 1, Kind: "exit", Refusal: &engine.Refusal{Call: "io_uring_setup", Errno: "ENOSYS",
 					Node: w.server, Program: "/bin/fake", PID: 1, Thread: w.server + "/0", Event: w.out.Events, TimeNs: w.now}})
+		}
+		if text, on := w.mode(Says); on && w.done == 10 {
+			w.log(w.server, text)
+			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
+				Program: text, PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{text}})
 		}
 		if _, on := w.mode(Refuse); on && w.done == 10 {
 			w.out.Refused = []engine.Unsupported{{Node: w.server, Program: "/bin/fake", Call: "io_uring_setup", Errno: "ENOSYS", Count: 1}}
