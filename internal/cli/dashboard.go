@@ -23,6 +23,7 @@ const tokenVariable = "BLOODHOUND_DASHBOARD_TOKEN"
 // Bounds of the dashboard's server.
 const (
 	headerTime     = 10 * time.Second
+	idleTime       = 2 * time.Minute // between two requests of a connection
 	maxHeaderBytes = 64 << 10
 	drainTime      = 3 * time.Second
 )
@@ -60,9 +61,8 @@ Without a token it listens on loopback addresses alone.`,
 }
 
 func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
-	guard := dashboard.Guard{Header: f.header, Hosts: f.hosts}
-	var err error
-	if guard.Token, err = f.token(); err != nil {
+	guard, err := f.guard()
+	if err != nil {
 		return err
 	}
 	if f.export == "" {
@@ -90,6 +90,13 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 	return a.serve(ctx, d, f.listen)
 }
 
+// guard decides by the flags who sees the dashboard.
+func (f *dashboardFlags) guard() (g dashboard.Guard, err error) {
+	g = dashboard.Guard{Header: f.header, Hosts: f.hosts, Guesses: dashboard.NewGuesses(time.Now)}
+	g.Token, err = f.token()
+	return g, err
+}
+
 // token is that of the file, or of the variable; empty if there is none.
 func (f *dashboardFlags) token() (string, error) {
 	if f.tokenFile == "" {
@@ -102,6 +109,12 @@ func (f *dashboardFlags) token() (string, error) {
 	return token, nil
 }
 
+// serverOf bounds what a client can do to the server before a handler sees its request. The handler bounds bodies and answers.
+func serverOf(ctx context.Context, h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeaderBytes,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+}
+
 // serve serves a dashboard until ctx ends.
 func (a *app) serve(ctx context.Context, d *dashboard.Dashboard, address string) error {
 	l, err := net.Listen("tcp", address)
@@ -110,8 +123,7 @@ func (a *app) serve(ctx context.Context, d *dashboard.Dashboard, address string)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	server := &http.Server{Handler: d.Handler(ctx), ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeaderBytes,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
+	server := serverOf(ctx, d.Handler(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	fmt.Fprintf(a.out, "http://%s shows %s; Ctrl-C ends it\n", l.Addr(), d.Store)

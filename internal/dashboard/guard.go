@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Guard decides who sees the dashboard.
@@ -23,6 +25,10 @@ type Guard struct {
 	Header string
 	// Hosts are names of this machine, besides localhost and addresses, that requests may use where everyone is let in.
 	Hosts []string
+	// Guesses slows down who guesses the token; nil does not.
+	Guesses *Guesses
+
+	patience patience
 }
 
 // MinToken is the length of the shortest token that is accepted.
@@ -37,6 +43,7 @@ const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect
 func (g *Guard) around(inner http.Handler) http.Handler {
 	origin := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.patience.hurry(w)
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -86,19 +93,26 @@ func equal(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// allows reports whether a request may see more than the login form.
-func (g *Guard) allows(r *http.Request) bool {
-	if g.open() || g.Header != "" && r.Header.Get(g.Header) != "" {
-		return true
+// allows reports whether a request may see more than the login form. If wait is not 0, its network has guessed the token too often, and may try again then.
+func (g *Guard) allows(r *http.Request) (yes bool, wait time.Duration) {
+	token, bears := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	right := false
+	if bears && g.Token != "" { // also of who is let in by a header: what is mounted takes the token alone
+		right = equal(token, g.Token)
+		if wait := g.Guesses.Judge(r.RemoteAddr, right); wait > 0 {
+			return false, wait
+		}
 	}
-	if g.Token == "" {
-		return false
-	}
-	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
-		return equal(token, g.Token)
+	switch {
+	case g.open() || g.Header != "" && r.Header.Get(g.Header) != "":
+		return true, 0
+	case g.Token == "":
+		return false, 0
+	case bears:
+		return right, 0
 	}
 	c, err := r.Cookie(cookieName)
-	return err == nil && equal(c.Value, g.cookie())
+	return err == nil && equal(c.Value, g.cookie()), 0
 }
 
 // user is who a reverse proxy says that it is; empty if there is none.
@@ -112,35 +126,60 @@ func (g *Guard) user(r *http.Request) string {
 // known lets only those in whom the guard allows. People get the login form in place of a page.
 func (d *Dashboard) known(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		allowed, wait := d.Guard.allows(r)
 		switch {
-		case d.Guard.allows(r):
+		case allowed:
+			d.Guard.patience.relax(w, r)
 			serve(w, r)
+		case wait > 0:
+			w.Header().Set("Connection", "close")
+			http.Error(w, tooManyGuesses(w, wait), http.StatusTooManyRequests)
 		case r.Method == http.MethodGet && d.Guard.Token != "" && strings.Contains(r.Header.Get("Accept"), "text/html"):
-			d.loginForm(w, r, "")
+			d.loginForm(w, r, http.StatusUnauthorized, "")
 		default:
+			w.Header().Set("Connection", "close") // a body that nobody reads ends with it
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "a token is needed", http.StatusUnauthorized)
 		}
 	}
 }
 
+// tooManyGuesses tells a client when it may try again (RFC 9110, 10.2.3), and returns the words for people.
+func tooManyGuesses(w http.ResponseWriter, wait time.Duration) string {
+	seconds := int((wait + time.Second - 1) / time.Second)
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return fmt.Sprintf("Too many wrong tokens came from your network. Try again in %d s.", seconds)
+}
+
 // loginForm shows nothing of the database.
-func (d *Dashboard) loginForm(w http.ResponseWriter, r *http.Request, problem string) {
-	d.write(w, http.StatusUnauthorized, &shell{Name: "login", Title: "Log in", Now: d.Now(), Live: true, Error: problem, query: r.URL.Query()})
+func (d *Dashboard) loginForm(w http.ResponseWriter, r *http.Request, status int, problem string) {
+	w.Header().Set("Connection", "close")
+	d.write(w, status, &shell{Name: "login", Title: "Log in", Now: d.Now(), Live: true, Error: problem, query: r.URL.Query()})
 }
 
 func (d *Dashboard) loginPage(w http.ResponseWriter, r *http.Request) {
-	if d.Guard.allows(r) {
+	if allowed, _ := d.Guard.allows(r); allowed {
 		redirect(w, "./")
 		return
 	}
-	d.loginForm(w, r, "")
+	d.loginForm(w, r, http.StatusUnauthorized, "")
 }
 
 func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxFormBytes)
-	if d.Guard.Token == "" || !equal(r.PostFormValue("token"), d.Guard.Token) {
-		d.loginForm(w, r, "That is not the token.")
+	if err := r.ParseForm(); err != nil {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "the form cannot be read", http.StatusBadRequest)
+		return
+	}
+	right := d.Guard.Token != "" && equal(r.PostForm.Get("token"), d.Guard.Token)
+	if wait := d.Guard.Guesses.Judge(r.RemoteAddr, right); wait > 0 {
+		problem := tooManyGuesses(w, wait)
+		d.loginForm(w, r, http.StatusTooManyRequests, problem)
+		return
+	}
+	if !right {
+		d.loginForm(w, r, http.StatusUnauthorized, "That is not the token.")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: d.Guard.cookie(), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
