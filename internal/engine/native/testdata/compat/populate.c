@@ -13,20 +13,48 @@
 #endif
 #define MIB (1UL << 20)
 
+static const char *name(int e) {
+	if (e == 0)
+		return "fine";
+	if (e == EINVAL)
+		return "EINVAL";
+	if (e == ENOMEM)
+		return "ENOMEM";
+	if (e == EFAULT)
+		return "EFAULT";
+	return strerror(e);
+}
+
 static void advise(const char *what, char *p, unsigned long size) {
 	for (int advice = MADV_POPULATE_READ; advice <= MADV_POPULATE_WRITE; advice++) {
 		errno = 0;
 		int r = madvise(p, size, advice);
-		printf("%s %d: %d %s\n", what, advice, r, strerror(errno));
+		printf("%s %d: %d %s\n", what, advice, r, name(errno));
 	}
+}
+
+// filled counts the pages that have anything in them.
+static int filled(const char *p, unsigned long size) {
+	int n = 0;
+	for (unsigned long at = 0; at < size; at += 4096) {
+		int any = 0;
+		for (int i = 0; i < 4096; i += 64)
+			if (p[at + i] != 0)
+				any = 1;
+		n += any;
+	}
+	return n;
 }
 
 static void map(const char *what, int prot, int flags, int fd, unsigned long size) {
 	errno = 0;
 	char *p = mmap(NULL, size, prot, flags, fd, 0);
-	printf("%s: %s %s", what, p == MAP_FAILED ? "no" : "yes", strerror(errno));
+	printf("%s: %s %s", what, p == MAP_FAILED ? "no" : "yes", name(errno));
 	if (p != MAP_FAILED && prot & PROT_READ) printf(" %d", p[0]);
-	if (p != MAP_FAILED && prot & PROT_WRITE) p[size - 1] = 1, printf(" %d", p[size - 1]);
+	if (p != MAP_FAILED && prot & PROT_WRITE) {
+		p[size - 64] = 1;
+		printf(" %d", filled(p, size));
+	}
 	printf("\n");
 }
 
