@@ -65,19 +65,13 @@ func chanceIn(fd int, changes bool) (*code.Findings, error) {
 	if found, ok := chances.files[key]; ok && !changes {
 		return found, nil
 	}
-	kept := !changes && key.size >= leastKept
-	var found *code.Findings
-	if kept {
-		found = findings.read(key)
+	find := searchFile
+	if !changes && key.size >= leastKept {
+		find = searchOnce
 	}
-	if found == nil {
-		file, err := contents(fd, key.size)
-		if err != nil {
-			return nil, err
-		}
-		if found = code.Chance(file); kept {
-			findings.write(key, found)
-		}
+	found, err := find(fd, key)
+	if err != nil {
+		return nil, err
 	}
 	if !changes {
 		if chances.files == nil {
@@ -85,6 +79,33 @@ func chanceIn(fd int, changes bool) (*code.Findings, error) {
 		}
 		chances.files[key] = found
 	}
+	return found, nil
+}
+
+// searchFile searches an open file.
+func searchFile(fd int, key fileKey) (*code.Findings, error) {
+	file, err := contents(fd, key.size)
+	if err != nil {
+		return nil, err
+	}
+	return code.Chance(file), nil
+}
+
+// searchOnce searches an open file, unless one of the user's runs has searched it before.
+func searchOnce(fd int, key fileKey) (*code.Findings, error) {
+	if found := findings.read(keptByStat(key)); found != nil {
+		return found, nil
+	}
+	file, err := contents(fd, key.size)
+	if err != nil {
+		return nil, err
+	}
+	found := findings.read(keptByDigest(file))
+	if found == nil {
+		found = code.Chance(file)
+		findings.write(keptByDigest(file), found)
+	}
+	findings.write(keptByStat(key), found)
 	return found, nil
 }
 

@@ -27,13 +27,22 @@ type findingsCache struct{}
 
 var findings findingsCache
 
-// path is where findings in a file are kept; "" if there is no place. The file is the same as long as its key is.
-func (findingsCache) path(key fileKey) string {
+// findingsKey names a file whose findings are kept.
+type findingsKey string
+
+// keptByStat names a file that is the same as long as its key is: it need not be read.
+func keptByStat(key fileKey) findingsKey { return findingsKey(fmt.Sprintf("%+v", key)) }
+
+// keptByDigest names a file by its bytes: `go build` gives a program that it did not build again a new time.
+func keptByDigest(file []byte) findingsKey { return findingsKey(code.Digest(file)) }
+
+// path is where findings in a file are kept; "" if there is no place.
+func (findingsCache) path(key findingsKey) string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %+v", code.ChanceVersion, key))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", code.ChanceVersion, key))
 	return filepath.Join(cache, "bloodhound", "instructions", hex.EncodeToString(sum[:16]))
 }
 
@@ -47,7 +56,7 @@ func elsewhere(f func()) {
 	<-done
 }
 
-func (c findingsCache) read(key fileKey) (found *code.Findings) {
+func (c findingsCache) read(key findingsKey) (found *code.Findings) {
 	elsewhere(func() {
 		b, err := os.ReadFile(c.path(key))
 		if kept := (code.Findings{}); err == nil && gob.NewDecoder(bytes.NewReader(b)).Decode(&kept) == nil {
@@ -58,7 +67,7 @@ func (c findingsCache) read(key fileKey) (found *code.Findings) {
 }
 
 // write keeps what was found. Where that is not possible, it is found again.
-func (c findingsCache) write(key fileKey, found *code.Findings) {
+func (c findingsCache) write(key findingsKey, found *code.Findings) {
 	elsewhere(func() {
 		path := c.path(key)
 		var b bytes.Buffer

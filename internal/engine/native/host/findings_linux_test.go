@@ -42,24 +42,35 @@ func TestFindingsAreKept(t *testing.T) {
 	}
 	find(false)
 	list := kept()
-	if len(list) != 1 {
-		t.Fatalf("%v is kept", list)
+	if len(list) != 2 {
+		t.Fatalf("%v is kept, not findings by stat and by digest", list)
 	}
 	for _, content := range []string{"", "nonsense"} {
 		if got := find(false); !reflect.DeepEqual(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
-		if err := os.WriteFile(list[0], []byte(content), 0o600); err != nil {
-			t.Fatal(err)
+		for _, path := range list {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if got := find(false); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	findings.write(key, &code.Findings{})
-	chances.files = nil
-	if found, err := chanceIn(int(self.Fd()), false); err != nil || len(found.Found) != 0 {
-		t.Errorf("what is kept is not read: %v, %v", found, err)
+	file, err := contents(int(self.Fd()), key.size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []findingsKey{keptByStat(key), keptByDigest(file)} {
+		for _, path := range kept() {
+			os.Remove(path)
+		}
+		findings.write(place, &code.Findings{})
+		chances.files = nil
+		if found, err := chanceIn(int(self.Fd()), false); err != nil || len(found.Found) != 0 {
+			t.Errorf("what is kept as %s is not read: %v, %v", place, found, err)
+		}
 	}
 	chances.files = nil
 	t.Setenv("XDG_CACHE_HOME", "/proc/none")
