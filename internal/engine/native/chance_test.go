@@ -4,6 +4,7 @@ package native_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -140,6 +141,42 @@ func TestStateInUseRepeats(t *testing.T) {
 		}
 		if len(hashes) != 1 {
 			t.Errorf("%d runs of one tape have the hashes %v", runs, hashes)
+		}
+	}
+}
+
+// Code that changes in its file while a program executes it, and is gone when the program ends, is searched all the same. The program
+// sees nothing of that.
+func TestWrittenCode(t *testing.T) {
+	needCompiler(t)
+	program := compile(t, "testdata/ways/written.c")
+	before := func(code string) string {
+		b := []byte(code)
+		for i := range b {
+			b[i]--
+		}
+		return string(b)
+	}
+	// rdrand rax; ret, and imul rax, rax; ret
+	chance, plain := before("\x48\x0f\xc7\xf0\xc3"), before("\x48\x0f\xaf\xc0\xc3")
+	for way := 0; ; way++ {
+		folder := t.TempDir()
+		outside := exec.Command(program, strconv.Itoa(way), plain)
+		outside.Dir = folder
+		want, err := outside.CombinedOutput()
+		if outside.ProcessState.ExitCode() == 2 && way > 0 {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%d, outside: %v\n%s", way, err, want)
+		}
+		log, out := run(t, aloneSpec(program, strconv.Itoa(way), plain), 1)
+		if d := difference(strings.Split(strings.TrimSpace(string(want)), "\n"), texts(log, "")); d != "" || !out.Repeat.Reproducible || len(out.Crashes) > 0 {
+			t.Errorf("%d: %+v, %+v\n%s", way, out.Repeat, out.Crashes, d)
+		}
+		log, out = run(t, aloneSpec(program, strconv.Itoa(way), chance), 1)
+		if out.Repeat.Reproducible || !strings.Contains(out.Repeat.Reason, "rdrand") || len(out.Crashes) > 0 {
+			t.Errorf("%d, with rdrand: %+v, %+v\n%q", way, out.Repeat, out.Crashes, texts(log, ""))
 		}
 	}
 }

@@ -195,6 +195,7 @@ func (w *World) connect() {
 	}
 	m.Action = func(id machine.ThreadID, sig int) ([32]byte, bool) { return linux.Action(k, id, sig) }
 	m.Random = func(id machine.ThreadID, b []byte) { linux.Random(k, id, b) }
+	m.Made = func(id machine.ThreadID, name string, tooMuch bool) { k.MadeUnsafe(k.Threads[id], name, tooMuch) }
 	m.Unproven = func(id machine.ThreadID, name string) {
 		k.Unrepeatable("%s executes code beside bytes that may be the instruction %s, and nothing shows whether they are", k.Proc(k.Threads[id]).Path, name)
 	}

@@ -4,6 +4,8 @@ package host
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -22,6 +24,8 @@ type Blobs struct {
 	// left are blobs that no name leads to any more and programs may map still: as long as one does, their memory is there.
 	left map[fs.BlobID]*blob
 	tidy int // how many of them the last Sweep has kept
+	// code are the blobs of which processes map code, stale those of them that calls have changed since takeStale.
+	code, stale map[fs.BlobID]bool
 	lack *Lack
 }
 
@@ -39,7 +43,8 @@ func (f *blob) release() {
 
 // NewBlobs makes an empty store. A resource that the machine refuses is noted in lack, which may be nil.
 func NewBlobs(lack *Lack) *Blobs {
-	return &Blobs{open: map[fs.BlobID]*blob{}, lent: map[fs.BlobID]bool{}, left: map[fs.BlobID]*blob{}, lack: lack}
+	return &Blobs{open: map[fs.BlobID]*blob{}, lent: map[fs.BlobID]bool{}, left: map[fs.BlobID]*blob{}, lack: lack,
+		code: map[fs.BlobID]bool{}, stale: map[fs.BlobID]bool{}}
 }
 
 // Create makes an empty blob. EMFILE where this process can open no more files.
@@ -147,7 +152,7 @@ func (b *Blobs) Fork(lack *Lack, mapped map[fs.BlobID]bool) (*Blobs, error) {
 		}
 		n.left[id] = c
 	}
-	n.tidy = len(n.left)
+	n.tidy, n.code, n.stale = len(n.left), maps.Clone(b.code), maps.Clone(b.stale)
 	return n, nil
 }
 
@@ -174,6 +179,7 @@ func (b *Blobs) WriteAt(id fs.BlobID, p []byte, off int64) (int, fs.Errno) {
 	if err != nil {
 		return 0, number(err)
 	}
+	b.changes(id)
 	n, err := unix.Pwrite(fd, p, off)
 	b.lack.note("a write to a file in memory", err)
 	return count(n, err)
@@ -185,6 +191,7 @@ func (b *Blobs) Truncate(id fs.BlobID, size int64) fs.Errno {
 	if err != nil {
 		return number(err)
 	}
+	b.changes(id)
 	return number(unix.Ftruncate(fd, size))
 }
 
@@ -194,7 +201,27 @@ func (b *Blobs) PunchHole(id fs.BlobID, off, size int64) fs.Errno {
 	if err != nil {
 		return number(err)
 	}
+	b.changes(id)
 	return number(unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size))
+}
+
+// watchCode has changes of a blob by calls noted from now on, as long as it has a name.
+func (b *Blobs) watchCode(id fs.BlobID) { b.code[id] = true }
+
+func (b *Blobs) changes(id fs.BlobID) {
+	if b.code[id] {
+		b.stale[id] = true
+	}
+}
+
+// takeStale gives the blobs with code that calls have changed since the last time, in order.
+func (b *Blobs) takeStale() []fs.BlobID {
+	if len(b.stale) == 0 {
+		return nil
+	}
+	list := slices.Sorted(maps.Keys(b.stale))
+	clear(b.stale)
+	return list
 }
 
 // copyBytes is how much CopyFromBase moves at once where the real kernel does not do it alone.
@@ -292,6 +319,7 @@ func (b *Blobs) Free(id fs.BlobID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.open, id)
+	delete(b.code, id)
 	if b.lent[id] {
 		delete(b.lent, id)
 		b.left[id] = f

@@ -119,7 +119,7 @@ func (p *copying) prepare() error {
 			}
 			return cmp.Compare(order(a), order(b))
 		})
-		text := p.from.Maps(threads[0].id)
+		text := threads[0].realMaps()
 		if text == "" {
 			return noCopy("the maps of a process cannot be read")
 		}
@@ -305,7 +305,7 @@ func (p *copying) handlers(first, o, n *thread) error {
 
 // remap has the maps of memfds in an address space that a thread was just forked in lead to the memfds of the copy.
 func (p *copying) remap(s *addressSpace, n *thread) error {
-	if p.to.Maps(n.id) != s.text {
+	if n.realMaps() != s.text {
 		return noCopy("a program has memory that a fork leaves out (MADV_DONTFORK)")
 	}
 	o, vdso := s.threads[0], n.vdso

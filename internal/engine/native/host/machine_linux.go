@@ -91,6 +91,8 @@ type Machine struct {
 	identities map[[2]uint32]identity
 	layout     *[64]component
 
+	written map[int64]*writtenFile // by blob: see written_linux.go
+
 	walks bool // a thread executes some instructions (Walk), and is not stopped at points
 
 	// Debugger holds threads within their turns, if not nil.
@@ -102,6 +104,8 @@ type Machine struct {
 	// Unproven notes that a thread's program executes code near bytes that look like an instruction of chance, and that nothing shows whether
 	// they are one.
 	Unproven func(id ThreadID, name string)
+	// Made notes an instruction of chance in code that a thread's program has changed in a file, or more such code than can be searched.
+	Made func(id ThreadID, name string, tooMuch bool)
 	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler.
 	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
 	// Lack notes what the machine does not give; it may be nil.
@@ -135,7 +139,7 @@ func NewMachine(tracer *Tracer, leaks Leaks, spinCPUMs int64, reference bool) (*
 		unix.Close(fd)
 		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
-	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, tracer: tracer, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, written: map[int64]*writtenFile{}, stubFD: fd, tracer: tracer, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
 	m.watch = startWatchdog(spinCPUMs)
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()
@@ -153,7 +157,7 @@ func (m *Machine) sibling() (*Machine, error) {
 	}
 	n := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, tracer: m.tracer, loop: m.loop, vdsoOffset: m.vdsoOffset, leaks: m.leaks, ignored: m.ignored,
 		watch: &watchdog{owner: m.watch.owner, limitNs: m.watch.limitNs}, let: m.let, Stops: m.Stops, vdsoAround: m.vdsoAround, cpuidTraps: m.cpuidTraps,
-		identities: m.identities, layout: m.layout, Slow: m.Slow}
+		written: copyWritten(m.written), identities: m.identities, layout: m.layout, Slow: m.Slow}
 	m.tracer.machines = append(m.tracer.machines, n)
 	return n, nil
 }
@@ -259,6 +263,9 @@ func (m *Machine) resume(id ThreadID, t *thread, everyCall bool, stop *machine.S
 	}
 	if t.chance != nil && len(t.chance.suspects) > 0 {
 		m.closeSuspects(t)
+	}
+	if m.watch.blobs != nil && len(m.watch.blobs.stale) > 0 {
+		m.shutStale()
 	}
 	debugged := m.Debugger != nil || t.traps.any()
 	if t.spinLoop != nil {
@@ -394,6 +401,9 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *machine.Stop) bool
 		}
 		if reason == accessError {
 			if ours, stopped := m.arrived(t, stop); ours {
+				return stopped
+			}
+			if ours, stopped := m.touched(t, stop); ours {
 				return stopped
 			}
 		}
@@ -732,7 +742,11 @@ func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
 }
 
 func (m *Machine) writeAt(t *thread, addr uint64, p []byte) int {
-	return transfer(unix.SYS_PROCESS_VM_WRITEV, t.tid, addr, p)
+	n := transfer(unix.SYS_PROCESS_VM_WRITEV, t.tid, addr, p)
+	if n < len(p) && m.unguard(t, addr, uint64(len(p))) {
+		n = transfer(unix.SYS_PROCESS_VM_WRITEV, t.tid, addr, p)
+	}
+	return n
 }
 
 func transfer(nr uintptr, tid int, addr uint64, p []byte) int {
@@ -755,12 +769,13 @@ const maxParts = 4
 func (m *Machine) WriteParts(id ThreadID, parts ...machine.Part) int {
 	var local [maxParts]unix.Iovec
 	var remote [maxParts][2]uint64
-	n := 0
+	n, total := 0, 0
 	for _, p := range parts {
 		if len(p.Data) > 0 {
 			local[n] = unix.Iovec{Base: &p.Data[0], Len: uint64(len(p.Data))}
 			remote[n] = [2]uint64{p.Addr, uint64(len(p.Data))}
 			n++
+			total += len(p.Data)
 			if m.Debugger != nil {
 				m.Debugger.Wrote(id, p.Addr, len(p.Data))
 			}
@@ -769,18 +784,32 @@ func (m *Machine) WriteParts(id ThreadID, parts ...machine.Part) int {
 	if n == 0 {
 		return 0
 	}
-	v, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(m.get(id).tid), uintptr(unsafe.Pointer(&local)), uintptr(n), uintptr(unsafe.Pointer(&remote)), uintptr(n), 0)
+	t := m.get(id)
+	v, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(t.tid), uintptr(unsafe.Pointer(&local)), uintptr(n), uintptr(unsafe.Pointer(&remote)), uintptr(n), 0)
+	if len(m.written) > 0 && (e != 0 || int(v) < total) {
+		return m.writeEach(t, parts)
+	}
 	if e != 0 {
 		return 0
 	}
 	return int(v)
 }
 
+func (m *Machine) writeEach(t *thread, parts []machine.Part) (total int) {
+	for _, p := range parts {
+		n := m.writeAt(t, p.Addr, p.Data)
+		if total += n; n < len(p.Data) {
+			break
+		}
+	}
+	return total
+}
+
 // Maps reads the real /proc/PID/maps of a thread's process: by the thread, since a main thread that has ended has no memory any more.
 // Pages that the engine watches look as the program has mapped them.
 func (m *Machine) Maps(id ThreadID) string {
 	t := m.get(id)
-	return t.chance.unwatched(t.realMaps())
+	return m.shownWritten(t.space, t.chance.unwatched(t.realMaps()))
 }
 
 // MapFlags reads /proc/PID/smaps, which walks all of the process' pages.

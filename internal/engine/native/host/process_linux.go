@@ -506,6 +506,7 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	c := &thread{id: child, tid: tid, tgid: t.tgid, space: t.space, gadget: t.gadget, vdso: t.vdso, code: t.code, chance: t.chance, traps: t.traps, listener: t.listener}
 	if flags&unix.CLONE_VM == 0 {
 		c.space = m.newSpace()
+		m.forkedWritten(t.space, c.space)
 		c.code, c.chance, c.traps = t.code.copied(), t.chance.copied(), t.traps.copied()
 	}
 	if flags&unix.CLONE_THREAD == 0 {

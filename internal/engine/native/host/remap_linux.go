@@ -13,8 +13,8 @@ import (
 )
 
 // Breakpoints lie in the process' own copies of pages. madvise(2) can drop such a copy, so that the page is read from the file again, and
-// mremap(2) can move it, or have a map show more of its file. Both calls stop the thread. What touches no code goes to the kernel at
-// once: the world does not learn of it.
+// mremap(2) can move it, or have a map show more of its file; mprotect(2) can have a program write to it. These calls stop the thread. What
+// touches no code goes to the kernel at once: the world does not learn of it.
 
 // span is a range of addresses.
 type span struct{ from, to uint64 }
@@ -67,16 +67,17 @@ func (t *thread) sparesCode(stop *machine.Stop) bool {
 	case stop.Foreign || end < a[0] || end > machine.EngineFrom:
 		return false
 	case stop.Nr == unix.SYS_MADVISE && uint32(a[2]) == unix.MADV_DONTNEED:
+	case stop.Nr == unix.SYS_MPROTECT && !t.vdso.StopsGrowth && a[2]&unix.PROT_EXEC == 0:
 	case stop.Nr == unix.SYS_MREMAP && !t.vdso.StopsGrowth && a[3]&unix.MREMAP_FIXED == 0:
 	default:
 		return false
 	}
-	return !t.chance.executes(pageDown(a[0]), pageUp(end))
+	return !t.chance.executes(pageDown(a[0]), max(pageUp(end), a[0]+1)) // an mremap of no bytes is one of a whole map
 }
 
 // Executes reports whether there may be code in a range of addresses of a thread's process.
 func (m *Machine) Executes(id ThreadID, addr, size uint64) bool {
-	return m.get(id).chance.executes(pageDown(addr), pageUp(addr+size))
+	return m.get(id).chance.executes(pageDown(addr), max(pageUp(addr+size), addr+1))
 }
 
 // TrapAgain puts breakpoints where they were in a range of addresses, whose pages may have been read from their files again. It
@@ -119,10 +120,15 @@ func (m *Machine) Remap(id ThreadID) (result int64, untrapped, made string, tooM
 			c.drop(s)
 		}
 	}
+	whole := size
+	if whole == 0 { // the map is to be there twice
+		whole = newSize
+	}
+	m.quieten(t, from, from+whole)
 	if result = m.Native(id); result < 0 || m.leaks.Instructions {
 		return result, "", "", false
 	}
-	to, common := uint64(result), min(size, newSize)
+	to, common := uint64(result), min(whole, newSize)
 	c.executable(to, to+newSize)
 	c.spans = append(c.spans, [2]uint64{to, to + newSize})
 	moved := map[uint64]*code.Found{}
@@ -133,9 +139,11 @@ func (m *Machine) Remap(id ThreadID) (result int64, untrapped, made string, tooM
 	}
 	maps.Copy(c.at, moved)
 	t.code.moved(from, to, common)
-	untrapped = m.TrapAgain(id, from, size)
-	if newSize > size {
-		made, tooMuch = m.MadeChance(id, to+size, to+newSize)
+	untrapped = m.TrapAgain(id, from, whole)
+	m.MapWritten(id, to, newSize)
+	m.movedWritten(t.space, from, to, common)
+	if newSize > whole {
+		made, tooMuch = m.MadeChance(id, to+whole, to+newSize)
 	}
 	return result, untrapped, made, tooMuch
 }

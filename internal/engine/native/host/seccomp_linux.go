@@ -203,10 +203,8 @@ func filter(memory, notify bool) []unix.SockFilter {
 	if memory {
 		p.jump("trace")
 	}
-	p.equal(unix.SYS_MPROTECT, "code", "")
-	p.equal(unix.SYS_MMAP, "map", "")
-	p.jump("trace") // mremap, which may move code
-	p.label("map")
+	p.equal(unix.SYS_MMAP, "", "trace") // mprotect and mremap may be of code
+
 	p.low(3)
 	p.do(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, 0xf|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB|machine.Populating)
 	p.equal(unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, "code", "trace")

@@ -56,6 +56,8 @@ type Machine interface {
 	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool)
 	Executes(id ThreadID, addr, size uint64) bool
 	TrapAgain(id ThreadID, addr, size uint64) (untrapped string)
+	MapWritten(id ThreadID, addr, size uint64)
+	Protect(id ThreadID, addr, size, prot uint64) int64
 	Remap(id ThreadID) (result int64, untrapped, made string, tooMuch bool)
 	MadeChance(id ThreadID, from, to uint64) (name string, tooMuch bool)
 	AllMadeChance(id ThreadID) (name string, tooMuch bool)

@@ -79,6 +79,9 @@ func addPrograms(k *Kernel, t *Thread, s *kernel.Space, programs ...program) {
 			madeCode(k, t, m.Start, m.End-m.Start, m.Writable)
 		default:
 			changes := k.Nodes[t.Node].FS.Get(programs[i].file).Blob != 0
+			if changes {
+				k.M.MapWritten(t.ID, m.Start, m.End-m.Start)
+			}
 			if whole := trapChance(k, t, programs[i].fd, changes, m.Start, m.End-m.Start, m.Offset); !whole || changes || m.Writable {
 				madeCode(k, t, m.Start, m.End-m.Start, m.Writable || whole)
 			}
@@ -207,6 +210,7 @@ func mapShared(k *Kernel, t *Thread, size, prot, flags uint64) Result {
 		addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: kernel.KeyBlob, ID: int64(id)}, Anon: true})
 		if prot&unix.PROT_EXEC != 0 {
 			madeCode(k, t, uint64(r), size, true)
+			k.M.MapWritten(t.ID, uint64(r), size)
 		}
 	}
 	return populateMap(k, t, r, size, prot, flags)
@@ -246,6 +250,9 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 		if !whole || changes || prot&unix.PROT_WRITE != 0 {
 			madeCode(k, t, uint64(r), size, whole || prot&unix.PROT_WRITE != 0)
 		}
+	}
+	if r >= 0 && object.Kind == kernel.KeyBlob && (shared || prot&unix.PROT_EXEC != 0) {
+		k.M.MapWritten(t.ID, uint64(r), size)
 	}
 	if r >= 0 {
 		addFile(k, t.Node, k.Spaces[k.Proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode, k.M.RealName(fd), object)
@@ -472,6 +479,7 @@ func sysShmat(k *Kernel, t *Thread) Result {
 	case r < 0:
 		return r
 	}
+	k.M.MapWritten(t.ID, uint64(r), size)
 	s.Attach++
 	s.Last, s.AtNs = k.Proc(t).PID, k.RealNs(k.Node(t))
 	addRegion(k, t, kernel.Region{Start: uint64(r), Size: size, Object: Key{Kind: kernel.KeyBlob, ID: s.Blob}, Seg: s.ID})

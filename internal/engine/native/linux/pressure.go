@@ -77,11 +77,14 @@ func sysMprotect(k *Kernel, t *Thread) Result {
 		}
 	}
 	if a := &t.Call.Args; a[2]&unix.PROT_EXEC != 0 {
-		r := Result(k.M.Execute(t.ID, unix.SYS_MPROTECT, a[0], a[1], a[2]))
+		r := Result(k.M.Protect(t.ID, a[0], a[1], a[2]))
 		if r == 0 {
 			madeCode(k, t, a[0], a[1], a[2]&unix.PROT_WRITE != 0) // later it may be gone, or other code
 		}
 		return r
+	}
+	if a := &t.Call.Args; k.M.Executes(t.ID, a[0], a[1]) {
+		return Result(k.M.Protect(t.ID, a[0], a[1], a[2]))
 	}
 	return kernel.Passed
 }
