@@ -123,10 +123,10 @@ func (w *walker) openTmpfile(path string, flags int, mode uint32) (Opened, Errno
 	if e != OK {
 		return Opened{}, e
 	}
-	dir := s.inode(p.Inode)
-	if !dir.isDir() {
+	if p.Inode == 0 || !s.inode(p.Inode).isDir() { // a magic link may lead to a pipe
 		return Opened{}, ENOTDIR
 	}
+	dir := s.inode(p.Inode)
 	if e := dir.writable(s); e != OK {
 		return Opened{}, e
 	}

@@ -521,7 +521,7 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 		args.Cred = *m.cred
 	}
 	for {
-		want := size - *m.done
+		want := max(size-*m.done, 0) // another thread may have made the list shorter while the call waited
 		if stream {
 			want = min(want, sendPieceBytes)
 		}
@@ -624,7 +624,7 @@ func receive(k *Kernel, t *Thread, f *File, m message) (net.Received, Result) {
 		}
 	}
 	for {
-		got, ne := k.Net.Recv(netEnv{k}, id, int(size-*m.done), m.flags|unix.MSG_DONTWAIT*kernel.Bit(nonblocking))
+		got, ne := k.Net.Recv(netEnv{k}, id, int(max(size-*m.done, 0)), m.flags|unix.MSG_DONTWAIT*kernel.Bit(nonblocking))
 		switch {
 		case ne == net.EAGAIN:
 			timeout, _ := k.Net.Timeouts(id)
