@@ -220,7 +220,7 @@ type Found struct {
 }
 
 // ChanceVersion changes when Chance finds others than before in a file.
-const ChanceVersion = 4
+const ChanceVersion = 5
 
 // Findings are the instructions of a file that no run repeats, in order.
 type Findings struct {
@@ -230,16 +230,29 @@ type Findings struct {
 	Unproven []Found
 }
 
-// Covers reports whether all code of a part of a file was looked through, where programs map it in pages.
-func (f *Findings) Covers(offset, size, page uint64) bool {
-	for at := offset; at < offset+size; {
-		i := slices.IndexFunc(f.Segments, func(s Segment) bool { return s.Offset&^(page-1) <= at && at < (s.Offset+s.Size+page-1)&^(page-1) })
+// Part is a part of a file.
+type Part struct{ Offset, Size uint64 }
+
+// Unsearched lists what was not looked through of a part of a file, where programs map it in pages.
+func (f *Findings) Unsearched(offset, size, page uint64) (rest []Part) {
+	at, end := offset, offset+size
+	for at < end {
+		next := end // where a segment begins
+		i := slices.IndexFunc(f.Segments, func(s Segment) bool {
+			from, to := s.Offset&^(page-1), (s.Offset+s.Size+page-1)&^(page-1)
+			if from > at {
+				next = min(next, from)
+			}
+			return from <= at && at < to
+		})
 		if i < 0 {
-			return false
+			rest = append(rest, Part{at, next - at})
+			at = next
+			continue
 		}
 		at = (f.Segments[i].Offset + f.Segments[i].Size + page - 1) &^ (page - 1)
 	}
-	return true
+	return rest
 }
 
 // Chance finds the instructions of these kinds in a file's executable segments. A file that is no program has none. It is a pure function
@@ -399,26 +412,22 @@ const (
 )
 
 // likely reports whether what looks like an instruction is one, where nothing lists functions: x86 code falls into step after few
-// instructions, wherever decoding begins, and what is no code does not decode for long.
+// instructions, wherever decoding begins, and what is no code does not decode for long. Tables are full of zeros, which decode, and fall into
+// step at once: those ways count for nothing, and most of the others must be left.
 func likely(text []byte, c Found) bool {
-	from, yes, all := int(c.Offset), 0, 0
-	begin := max(0, from-lead)
-	for start := begin; start <= from-lead/4; start++ {
-		all++
-		if _, came := arrives(text, start, from); came == arrived {
-			yes++
-		}
+	from := int(c.Offset)
+	var ways [4]int // by arrival
+	for start := max(0, from-lead); start <= from-lead/4; start++ {
+		_, came := arrives(text, start, from)
+		ways[came]++
 	}
 	if from < lead/2 { // at the very beginning
-		yes, all = 0, 1
-		if _, came := arrives(text, 0, from); came == arrived {
-			yes = 1
-		}
+		_, came := arrives(text, 0, from)
+		ways = [4]int{}
+		ways[came]++
 	}
-	if all == 0 || 10*yes < 7*all {
-		return false
-	}
-	return follows(text, c)
+	all := ways[arrived] + ways[missed] + ways[lost]
+	return all > 0 && 10*ways[arrived] >= 7*all && 2*all >= ways[blank] && follows(text, c)
 }
 
 // follows reports whether code continues from an instruction.
@@ -451,11 +460,15 @@ const (
 	lost arrival = iota // it met what is no code
 	missed
 	arrived
+	blank // it met zeros
 )
 
 // arrives decodes from a place on, and reports whether it comes to another, and to which one it has come.
 func arrives(text []byte, at, to int) (int, arrival) {
 	for at < to {
+		if text[at] == 0 && at+1 < to && text[at+1] == 0 {
+			return at, blank // compilers do not write this instruction, add %al, (%rax)
+		}
 		in := decode(text[at:])
 		if in.flow == bad {
 			return at, lost

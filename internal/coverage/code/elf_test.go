@@ -6,6 +6,7 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -66,8 +67,28 @@ func TestHostileFiles(t *testing.T) {
 		if len(found.Found) != c.found {
 			t.Errorf("%s: %d instructions, want %d", name, len(found.Found), c.found)
 		}
-		if whole := found.Covers(0x1000, 4096, 4096); whole != (c.found > 0) {
-			t.Errorf("%s: all was looked through: %v", name, whole)
+		if rest := found.Unsearched(0x1000, 4096, 4096); (len(rest) == 0) != (c.found > 0) {
+			t.Errorf("%s: not looked through: %v", name, rest)
+		}
+	}
+}
+
+// What programs map beside the segments that were searched is told, in pages.
+func TestUnsearched(t *testing.T) {
+	found := &Findings{Segments: []Segment{{Offset: 0x1100, Size: 0x1000}, {Offset: 0x5000, Size: 0x800}, {Offset: 0x6000, Size: 1}}}
+	for _, c := range []struct {
+		offset, size uint64
+		want         []Part
+	}{
+		{0x1000, 0x2000, nil},
+		{0x5000, 0x2000, nil},
+		{0, 0x1000, []Part{{0, 0x1000}}},
+		{0, 0x8000, []Part{{0, 0x1000}, {0x3000, 0x2000}, {0x7000, 0x1000}}},
+		{0x2000, 0x1000, nil},
+		{0x7000, 0, nil},
+	} {
+		if got := found.Unsearched(c.offset, c.size, 0x1000); !slices.Equal(got, c.want) {
+			t.Errorf("%#x at %#x: %#x, want %#x", c.size, c.offset, got, c.want)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type Blobs struct {
 	tidy int // how many of them the last Sweep has kept
 	// code are the blobs of which processes map code, stale those of them that calls have changed since takeStale.
 	code, stale map[fs.BlobID]bool
-	lack *Lack
+	lack        *Lack
 }
 
 // blob is a memfd. Worlds that are copies of one another share it until one of them writes to it.

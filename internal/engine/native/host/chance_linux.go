@@ -5,6 +5,7 @@ package host
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ type chancePlaces struct {
 	spans    [][2]uint64 // of the maps that hold them
 	code     []span      // all that was made executable and not writable: apart, and in order
 	suspects []*suspect  // see suspects_linux.go
+	files    []searchedMap
+	pages    map[uint64]uint64 // digests of the pages of files in which the engine has set or taken anything
 }
 
 // maxChancePlaces bounds the breakpoints in one address space: a program that maps files again and again must not fill memory.
@@ -38,7 +41,8 @@ func (c *chancePlaces) copied() *chancePlaces {
 	if c == nil {
 		return nil
 	}
-	n := &chancePlaces{at: make(map[uint64]*code.Found, len(c.at)), spans: slices.Clone(c.spans), code: slices.Clone(c.code)}
+	n := &chancePlaces{at: make(map[uint64]*code.Found, len(c.at)), spans: slices.Clone(c.spans), code: slices.Clone(c.code),
+		files: slices.Clone(c.files), pages: maps.Clone(c.pages)}
 	for a, f := range c.at {
 		n.at[a] = f
 	}
@@ -111,22 +115,29 @@ func searchOnce(fd int, key fileKey) (*code.Findings, error) {
 
 // TrapChance puts breakpoints at the instructions of chance in a map that a thread's process has just made of a part of a file: fd is an
 // open file with the same bytes. changes says that the world writes to it. Where nothing proves that bytes are such an instruction, it watches
-// their pages instead. It reports the first instruction that it could not trap, or "", and whether all code of that part was searched.
-func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool) {
+// their pages instead. It reports the first instruction that it could not trap, or "", and what of the map was not searched.
+func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, rest []machine.Span) {
 	if m.leaks.Instructions {
-		return "", true
+		return "", nil
 	}
 	t := m.get(id)
 	found, err := chanceIn(fd, changes)
 	if err != nil {
-		return "", false
+		return "", []machine.Span{{From: addr, To: addr + size}}
 	}
 	m.placesOf(t).executable(addr, addr+size)
 	untrapped = m.trapAll(t, found.Found, addr, size, offset)
 	if name := m.suspectAll(t, found.Unproven, changes, addr, size, offset); untrapped == "" {
 		untrapped = name
 	}
-	return untrapped, found.Covers(offset, size, pageSize)
+	for _, part := range found.Unsearched(offset, size, pageSize) {
+		from := addr + part.Offset - offset
+		rest = append(rest, machine.Span{From: from, To: from + part.Size})
+	}
+	if !changes {
+		m.searched(t, addr, size, offset, rest)
+	}
+	return untrapped, rest
 }
 
 // trappable reports whether an instruction needs a breakpoint on this machine: the processor may trap it by itself, for Linux or for the engine.
@@ -203,40 +214,53 @@ func (m *Machine) madeChance(t *thread, from, to uint64, looked *int) (name stri
 	return "", false
 }
 
-// AllMadeChance is MadeChance of all memory in which a thread's process may execute anything. It reports too much of that, too.
+// AllMadeChance is MadeChance of all memory in which a thread's process may execute anything, but for what its files have there. It reports
+// too much of that, too.
 func (m *Machine) AllMadeChance(id ThreadID) (name string, tooMuch bool) {
 	if m.leaks.Instructions {
 		return "", false
 	}
 	all, looked := uint64(0), 0
 	for line := range strings.Lines(m.Maps(id)) {
-		var from, to uint64
-		var rights string
-		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); n != 3 || rights[2] != 'x' || machine.Engine(from, to) || from > machine.LastAddress {
+		l, ok := machine.ParseMap(line)
+		if !ok || !l.Executable || machine.Engine(l.Start, l.End) || l.Start > machine.LastAddress {
 			continue
 		}
-		if all += to - from; all > madeMost {
+		if all += l.End - l.Start; all > madeMost {
 			return "", true
 		}
-		for from < to {
-			pages := make([]dump.Page, min((to-from)/pageSize, madeAtOnce))
-			if !m.Pages(id, from, pages) {
-				return "", true
-			}
-			for i := 0; i < len(pages); {
-				n := 1
-				for i+n < len(pages) && (pages[i+n] == dump.Absent) == (pages[i] == dump.Absent) {
-					n++
-				}
-				if start := from + uint64(i)*pageSize; pages[i] != dump.Absent {
-					if name, tooMuch = m.madeChance(m.get(id), start, start+uint64(n)*pageSize, &looked); name != "" || tooMuch {
-						return name, tooMuch
-					}
-				}
-				i += n
-			}
-			from += uint64(len(pages)) * pageSize
+		if name, tooMuch = m.madeInMap(m.get(id), &l, fileOf(line), &looked); name != "" || tooMuch {
+			return name, tooMuch
 		}
+	}
+	return "", false
+}
+
+// madeInMap is MadeChance of the pages of one map that are in memory.
+func (m *Machine) madeInMap(t *thread, l *machine.RealMap, file string, looked *int) (name string, tooMuch bool) {
+	for from := l.Start; from < l.End; {
+		pages := make([]dump.Page, min((l.End-from)/pageSize, madeAtOnce))
+		if !m.Pages(t.id, from, pages) {
+			return "", true
+		}
+		address := func(i int) uint64 { return from + uint64(i)*pageSize }
+		wanted := make([]bool, len(pages)+1)
+		for i, p := range pages {
+			wanted[i] = p != dump.Absent && !t.asSearched(l, file, address(i), p)
+		}
+		for i := 0; i < len(pages); i++ {
+			first := i
+			for wanted[i] {
+				i++
+			}
+			if first == i {
+				continue
+			}
+			if name, tooMuch = m.madeChance(t, address(first), address(i), looked); name != "" || tooMuch {
+				return name, tooMuch
+			}
+		}
+		from = address(len(pages))
 	}
 	return "", false
 }

@@ -53,7 +53,7 @@ type Machine interface {
 	XState(id ThreadID) []byte
 	Pages(id ThreadID, addr uint64, pages []dump.Page) bool
 	MapCode(id ThreadID, w machine.Code, addr, size, offset uint64)
-	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, whole bool)
+	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, rest []machine.Span)
 	Executes(id ThreadID, addr, size uint64) bool
 	TrapAgain(id ThreadID, addr, size uint64) (untrapped string)
 	MapWritten(id ThreadID, addr, size uint64)

@@ -82,19 +82,22 @@ func addPrograms(k *Kernel, t *Thread, s *kernel.Space, programs ...program) {
 			if changes {
 				k.M.MapWritten(t.ID, m.Start, m.End-m.Start)
 			}
-			if whole := trapChance(k, t, programs[i].fd, changes, m.Start, m.End-m.Start, m.Offset); !whole || changes || m.Writable {
-				madeCode(k, t, m.Start, m.End-m.Start, m.Writable || whole)
-			}
+			mapCode(k, t, programs[i].fd, changes, m.Writable, m.Start, m.End-m.Start, m.Offset)
 		}
 	}
 }
 
-// trapChance has a thread trap at instructions whose results no run repeats, in a part of a file that it has mapped. changes says that
-// the world writes to the file. It reports whether all code there was looked through.
-func trapChance(k *Kernel, t *Thread, fd int, changes bool, addr, size, offset uint64) (whole bool) {
-	name, whole := k.M.TrapChance(t.ID, fd, changes, addr, size, offset)
+// mapCode has a thread trap at instructions whose results no run repeats, in a part of a file that it has mapped. changes says that
+// the world writes to the file, writable that the program may write to the map.
+func mapCode(k *Kernel, t *Thread, fd int, changes, writable bool, addr, size, offset uint64) {
+	name, rest := k.M.TrapChance(t.ID, fd, changes, addr, size, offset)
 	cannotTrap(k, t, name)
-	return whole
+	for _, r := range rest {
+		madeCode(k, t, r.From, r.To-r.From, writable)
+	}
+	if changes || writable {
+		madeCode(k, t, addr, size, true)
+	}
 }
 
 // cannotTrap takes the name of an instruction at which no breakpoint could be put, "" for none.
@@ -246,10 +249,7 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 	}
 	if r >= 0 && prot&unix.PROT_EXEC != 0 {
 		changes := object.Kind != kernel.KeyBase
-		whole := trapChance(k, t, chanceFD, changes, uint64(r), (size+4095)&^4095, uint64(offset))
-		if !whole || changes || prot&unix.PROT_WRITE != 0 {
-			madeCode(k, t, uint64(r), size, whole || prot&unix.PROT_WRITE != 0)
-		}
+		mapCode(k, t, chanceFD, changes, prot&unix.PROT_WRITE != 0, uint64(r), (size+4095)&^4095, uint64(offset))
 	}
 	if r >= 0 && object.Kind == kernel.KeyBlob && (shared || prot&unix.PROT_EXEC != 0) {
 		k.M.MapWritten(t.ID, uint64(r), size)

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Span is a range of addresses.
+type Span struct{ From, To uint64 }
+
 // RealMap is one line of the real /proc/PID/maps.
 type RealMap struct {
 	Start, End, Offset uint64
