@@ -38,12 +38,13 @@ var servers = []server{
 	{"redis", "../../../../examples/redis-failover", []string{"redis-server", "redis-sentinel"}, 200, 1},
 	{"etcd", "../../../../examples/etcd", []string{"etcd"}, 100, 1},
 	{"nginx", "testdata/nginx", []string{"nginx"}, 150, 2},
-	{"postgres", "testdata/postgres", []string{"/usr/lib/postgresql/*/bin/postgres", "psql"}, 20, 1},
+	{"postgres", "testdata/postgres", []string{"/usr/lib/postgresql/*/bin/postgres", "psql"}, 21, 1},
 	{"python", "testdata/python", []string{"/usr/bin/python3"}, 150, 2},
 	{"jvm", "testdata/jvm", []string{"java", "javac"}, 120, 1},
 	{"nats", "testdata/nats", []string{"/usr/bin/python3"}, 60, 1},
 	{"sshd", "testdata/sshd", []string{"sshd", "ssh", "scp", "sftp", "ssh-keygen"}, 7, 1},
 	{"mosquitto", "testdata/mosquitto", []string{"mosquitto", "mosquitto_pub", "gcc"}, 30, 1},
+	{"haskell", "testdata/haskell", []string{"hledger-web", "rustc", "curl"}, 22, 1},
 	{"memcached", "testdata/memcached", []string{"memcached", "haproxy", "/usr/bin/python3"}, 120, 1},
 }
 
