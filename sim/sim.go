@@ -36,6 +36,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
@@ -292,6 +293,9 @@ type simulation struct {
 	overlay string
 	lines   *counters.Reader // of executed code, if the strategy learns from it
 	stages  stages           // on which runs are made
+	// suspects are runs that may have started goroutines outside the world.
+	suspects suspects
+	alone    string // the pattern of -run that selects this test alone; empty if there is none
 	// schedules are those of the strategy enumerated, or nil.
 	schedules inprocess.Schedules
 }
@@ -361,6 +365,7 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 	o.Pulse = &w.Pulse
 	err = errGoexit
 	s.stages.do(func() { // of which a function of the world may end the goroutine
+		before := stray.Now()
 		run, failed := runner.Boot(e, spec, t, o)
 		if failed != nil {
 			err = failed
@@ -369,6 +374,9 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 		defer run.Close()
 		if err = run.Advance(engine.Position{}); err != nil {
 			return
+		}
+		if before.Suspicious() {
+			s.suspects.add(spec, t)
 		}
 		story = run.World.(inprocess.World).Story()
 		w.rest() // to judge a run takes no step, and has limits of its own
@@ -435,12 +443,17 @@ func (s *simulation) campaign(ctx context.Context) (*result, error) {
 	defer cancel()
 	for i := range s.Doubles {
 		t := search.RandomTape(s.Seed, uint64(i))
+		before := stray.Now()
 		d, err := s.diverge(within, t, 2)
 		if err != nil {
 			return nil, err
 		}
+		if before.Suspicious() {
+			s.suspects.add(s.spec, t)
+		}
 		if d != nil {
-			r.diverged(d, t)
+			s.seek(ctx, 0, true)
+			r.diverged(d, t, s.strays())
 			return r, nil
 		}
 	}
@@ -470,10 +483,12 @@ func (s *simulation) campaign(ctx context.Context) (*result, error) {
 	}
 	if u := r.Totals.FirstUnrepeatable; u != nil {
 		if d, err := s.diverge(ctx, u.Tape, divergeRuns); err == nil && d != nil {
-			r.diverged(d, u.Tape)
+			r.diverged(d, u.Tape, "")
 		}
 	}
 	r.Status = r.Totals.Status(s.spec)
+	s.seek(ctx, time.Since(began)/seekShare, true)
+	s.strayed(r)
 	r.ExitCode = r.Status.ExitCode()
 	return r, report.Summary(&r.text, r.Totals, r.Status)
 }
@@ -485,10 +500,13 @@ func (s *simulation) diverge(ctx context.Context, t tape.Tape, runs int) (*inpro
 	return s.engine.Diverge(s.spec, t, runs, engine.Options{Interrupt: ctx.Done(), Pulse: &w.Pulse})
 }
 
-// diverged reports the first difference between runs of a tape.
-func (r *result) diverged(d *inprocess.Divergence, t tape.Tape) {
+// diverged reports the first difference between runs of a tape, and the goroutines that may be its cause.
+func (r *result) diverged(d *inprocess.Divergence, t tape.Tape, strays string) {
 	r.Diverged, r.ExitCode = d.Error(), check.ExitNotReproducible
 	r.Status.Unrepeatable = true
+	if strays != "" {
+		r.Diverged += "\n  " + strings.ReplaceAll(strays, "\n", "\n  ")
+	}
 	fmt.Fprintf(&r.text, "not reproducible: %s: %s\n\n", t.Name(), r.Diverged)
 }
 

@@ -37,8 +37,9 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	}
 	defer s.stages.close()
 	underWay(t)
+	s.alone = pattern(t.Name())
 	s.again = func(f *report.Failure) string {
-		return fmt.Sprintf("%s -sim.replay=%s", s.command(t), f.ID)
+		return fmt.Sprintf("%s -sim.replay=%s", s.command(), f.ID)
 	}
 	if id, _ := setting(flagReplay, envReplay); id != "" {
 		s.replay(t, id)
@@ -65,18 +66,21 @@ func (c Campaign) Test(t testing.TB, describe func(*inproc.World)) {
 	case r.ExitCode == 0:
 		t.Log(r.text.String())
 	default:
-		t.Error(r.text.String() + r.seeds(s.command(t)))
+		t.Error(r.text.String() + r.seeds(s.command()))
 	}
 }
 
 // command runs a test alone, built as this program is.
-func (s *simulation) command(t testing.TB) string {
+func (s *simulation) command() string {
 	command := "go test"
 	if s.overlay != "" {
 		command += " -overlay=" + s.overlay
 	}
-	return command + " -run '^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$'"
+	return command + " -run " + s.alone
 }
+
+// pattern is the one of -run that selects a test alone, as a word of the shell.
+func pattern(name string) string { return "'^" + strings.ReplaceAll(name, "/", "$/^") + "$'" }
 
 // seeds lists the commands that make failures again whose tape is a seed alone.
 func (r *result) seeds(command string) string {
@@ -106,6 +110,9 @@ func (s *simulation) one(t testing.TB, tp tape.Tape) {
 	}
 	t.Logf("%s: trace hash %s, %d events, %s of virtual time, %s", tp.Name(), out.Hash, out.Events, report.Seconds(out.VirtualNs), out.Reason)
 	s.judge(t, out)
+	if s.seek(t.Context(), 0, true); s.strays() != "" {
+		t.Errorf("not reproducible: %s", s.strays())
+	}
 }
 
 // judge fails the test for each violated property and each reason why the verdict is unknown, and logs the rest.
@@ -175,7 +182,7 @@ func (s *simulation) load(id string) (*report.Failure, error) {
 
 // foreign is the error for a failure that another test has found.
 func (s *simulation) foreign(f *report.Failure, err error) error {
-	return fmt.Errorf("failure %s is of the test %s, and this one is %s: run go test -run '^%s$' with the same flag (%w)", f.ID, f.Spec.Name, s.name, strings.ReplaceAll(f.Spec.Name, "/", "$/^"), err)
+	return fmt.Errorf("failure %s is of the test %s, and this one is %s: run go test -run %s with the same flag (%w)", f.ID, f.Spec.Name, s.name, pattern(f.Spec.Name), err)
 }
 
 // standing reports that a stored failure still occurs; empty if it does not.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -69,6 +70,7 @@ func (r *run) spawn(n *Node, thread string, main func(*Process)) *Process {
 	if points.Linked {
 		p.points = r.src.Stream(switchStream(thread))
 	}
+	stray.Coroutine()
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
 		p.yield = yield
 		if points.Linked {
@@ -76,7 +78,8 @@ func (r *run) spawn(n *Node, thread string, main func(*Process)) *Process {
 			defer points.Leave()
 		}
 		if r.strict != nil {
-			p.goid = goroutine()
+			p.goid = stray.Goroutine()
+			r.strict.own[p.goid] = true
 		}
 		clean := false
 		defer func() {
@@ -89,7 +92,11 @@ func (r *run) spawn(n *Node, thread string, main func(*Process)) *Process {
 		if p.dead { // before its first step
 			panic(killed{})
 		}
-		main(p)
+		if r.watched {
+			stray.Watching(func() { main(p) })
+		} else {
+			main(p)
+		}
 		clean = true
 	})
 	n.threads = append(n.threads, p)

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -65,6 +66,7 @@ type run struct {
 	failure error  // of the engine, or of its user's description
 	limit   string // that was reached
 	strict  *strict
+	watched bool                        // see stray.Watching
 	reached map[uint64]coverage.Feature // nil: not recorded
 	began   time.Time
 	closed  bool
@@ -83,7 +85,7 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 	if err != nil {
 		return nil, err
 	}
-	r := &run{engine: e, lay: lay, spec: spec, opts: o, src: tape.NewSource(t), strict: s, maxEvents: spec.Limits.Events, began: time.Now()}
+	r := &run{engine: e, lay: lay, spec: spec, opts: o, src: tape.NewSource(t), strict: s, maxEvents: spec.Limits.Events, began: time.Now(), watched: stray.Watched()}
 	if r.maxEvents == 0 {
 		r.maxEvents = defaultEvents
 	}
@@ -119,9 +121,6 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 	r.director = lay.setting.New(r.src, actuator{run: r}, &r.out)
 	r.event(callPhase, nil, nil, 0, 0, 0, director.PhaseSetup)
 	r.direct()
-	if s != nil {
-		s.begin(r)
-	}
 	return r, nil
 }
 

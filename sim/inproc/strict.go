@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -21,10 +21,11 @@ import (
 type strict struct {
 	steps   []step
 	facts   map[string]fact
-	loop    uint64 // the goroutine of the run
-	stray   string // the first call of a goroutine of the program's own
-	changed string // the first message that was changed on its way
-	before  map[string]int
+	loop    uint64          // the goroutine of the run
+	stray   string          // the first call of a goroutine of the program's own
+	changed string          // the first message that was changed on its way
+	own     map[uint64]bool // the numbers of goroutines that run code of the world
+	before  map[uint64]living
 	left    []string // where goroutines were started that are still there
 }
 
@@ -46,7 +47,11 @@ type step struct {
 // maxSteps bounds the events that are compared.
 const maxSteps = 200_000
 
-func (s *strict) begin(r *run) { s.loop = goroutine() }
+func newStrict() *strict {
+	s := &strict{loop: stray.Goroutine(), before: goroutines()}
+	s.own = map[uint64]bool{s.loop: true}
+	return s
+}
 
 // note keeps an event.
 func (s *strict) note(r *run, c call, n *Node, p *Process, arg, result int64, digest, clocks uint64, detail string) {
@@ -72,7 +77,7 @@ func (s *strict) enter(r *run, n *Node, p *Process, what string) {
 	if p != nil {
 		want = p.goid
 	}
-	if s.stray == "" && want != 0 && goroutine() != want {
+	if s.stray == "" && want != 0 && stray.Goroutine() != want {
 		at := "at " + starter()
 		if l := caller(); l.File != "" {
 			at = "at " + l.String()
@@ -90,30 +95,47 @@ func (s *strict) received(r *run, n *Node, m *Message) {
 	}
 }
 
+// end looks for goroutines that the run has left behind: those that its own goroutines started, and that these started. Others belong to other tests.
 func (s *strict) end(r *run) {
-	for where, n := range goroutines() {
-		if n > s.before[where] {
-			s.left = append(s.left, where)
+	all := goroutines()
+	for found := true; found; {
+		found = false
+		for id, g := range all {
+			if _, old := s.before[id]; old || s.own[id] || !s.own[g.by] {
+				continue
+			}
+			s.own[id], found = true, true
+			if !g.coroutine {
+				s.left = append(s.left, g.place)
+			}
 		}
 	}
 }
 
-// goroutine is the number of the present goroutine.
-func goroutine() uint64 {
-	var b [40]byte
-	text := bytes.TrimPrefix(b[:runtime.Stack(b[:], false)], []byte("goroutine "))
-	n, _ := strconv.ParseUint(string(text[:max(bytes.IndexByte(text, ' '), 0)]), 10, 64)
-	return n
+// living is a goroutine that has not ended.
+type living struct {
+	by        uint64 // the number of the goroutine that started it
+	place     string // where
+	coroutine bool
 }
 
-// goroutines counts those of this process by the place that has started them, but for coroutines.
-func goroutines() map[string]int {
+// goroutines are those of this process, by their numbers.
+func goroutines() map[uint64]living {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
-	list := map[string]int{}
-	for _, one := range strings.Split(string(b), "\n\n") {
-		if by := startedBy(one); by != "" && !strings.HasSuffix(by, " in iter.Pull") && !strings.Contains(by, " in iter.Pull[") {
-			list[by]++
+	list := map[uint64]living{}
+	for one := range strings.SplitSeq(string(b), "\n\n") {
+		place := startedBy(one)
+		if place == "" {
+			continue
+		}
+		id, _, _ := strings.Cut(strings.TrimPrefix(one, "goroutine "), " ")
+		_, by, _ := strings.Cut(one[strings.LastIndex(one, "\ncreated by "):], " in goroutine ")
+		by, _, _ = strings.Cut(by, "\n")
+		g := living{place: place, coroutine: strings.HasSuffix(place, " in iter.Pull") || strings.Contains(place, " in iter.Pull[")}
+		g.by, _ = strconv.ParseUint(by, 10, 64)
+		if n, err := strconv.ParseUint(id, 10, 64); err == nil {
+			list[n] = g
 		}
 	}
 	return list
@@ -235,7 +257,7 @@ func (e *worldEngine) Diverge(spec *world.Spec, t tape.Tape, runs int, o engine.
 	var first *strict
 	d := &inprocess.Divergence{}
 	for ; d.Runs < max(runs, 2); d.Runs++ {
-		s := &strict{before: goroutines()}
+		s := newStrict()
 		r, err := e.boot(spec, t, o, s)
 		if err != nil {
 			return nil, err

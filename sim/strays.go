@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Suspicious runs, during which the process started goroutines that may be theirs, are made again under an execution trace, until one of them shows
+// goroutines that ran outside the world. That takes some milliseconds a run, and others' goroutines make runs suspicious as well.
+const (
+	maxSuspects = 64
+	// seekShare is the part of a campaign's time that may be spent on it, as a divisor. A few runs are always made.
+	seekShare = 100
+	seekRuns  = 2
+)
+
+// suspect is a suspicious run.
+type suspect struct {
+	spec *world.Spec
+	tape tape.Tape
+}
+
+// suspects are the suspicious runs of a simulation, and what is known of them.
+type suspects struct {
+	sync.Mutex
+	list []suspect // the first ones, and then the last ones
+	seen int
+	// found are the goroutines of the first run that has any.
+	found []stray.Group
+	of    tape.Tape
+	// hidden is why it could not be found out; nil if it could.
+	hidden error
+}
+
+func (s *suspects) add(spec *world.Spec, t tape.Tape) {
+	s.Lock()
+	defer s.Unlock()
+	if s.seen++; len(s.list) < maxSuspects {
+		s.list = append(s.list, suspect{spec, t})
+		return
+	}
+	const first = maxSuspects / 2
+	s.list[first+s.seen%(maxSuspects-first)] = suspect{spec, t}
+}
+
+// seek looks for goroutines outside the world in suspicious runs, and forgets these.
+func (s *simulation) seek(ctx context.Context, budget time.Duration, timers bool) {
+	x := &s.suspects
+	x.Lock()
+	defer x.Unlock()
+	list := x.list
+	x.list, x.seen = nil, 0
+	began := time.Now()
+	for i := range list {
+		if len(x.found) > 0 || ctx.Err() != nil || i >= seekRuns && time.Since(began) > budget {
+			break
+		}
+		x.found, x.hidden = s.watched(list[i], stray.Watch)
+		x.of = list[i].tape
+	}
+	if timers && len(list) > 0 && len(x.found) == 0 && x.hidden == nil {
+		x.found, x.hidden = s.watched(list[0], stray.WatchTimers)
+		x.of = list[0].tape
+	}
+}
+
+// watched makes a run again while its goroutines are watched.
+func (s *simulation) watched(x suspect, by func(func()) ([]stray.Group, error)) (found []stray.Group, err error) {
+	w := watch(s.Hang, func() { s.hang(x.tape) })
+	defer w.rest()
+	s.stages.do(func() {
+		found, err = by(func() {
+			run, failed := runner.Boot(s.quiet, x.spec, x.tape, engine.Options{Pulse: &w.Pulse})
+			if failed != nil {
+				return
+			}
+			defer run.Close()
+			// An error was reported when the run was made before.
+			_ = run.Advance(engine.Position{})
+		})
+	})
+	return found, err
+}
+
+// strays describes the goroutines that ran outside the world, and how to bring them in; empty if there were none.
+func (s *simulation) strays() string {
+	s.suspects.Lock()
+	defer s.suspects.Unlock()
+	list := s.suspects.found
+	if len(list) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	count := 0
+	kinds := map[stray.Kind]bool{}
+	for _, g := range list {
+		count += g.Count
+		kinds[g.Kind] = true
+	}
+	fmt.Fprintf(&b, "%s ran outside the world: the tape does not decide when, and bugs that depend on it stay hidden", goroutines(count))
+	for i, g := range list {
+		if i == maxPlaces {
+			fmt.Fprintf(&b, "\n  and at %d more places", len(list)-i)
+			break
+		}
+		switch {
+		case g.Kind == stray.Timer:
+			fmt.Fprintf(&b, "\n  %d by time.AfterFunc, called at %s", g.Count, g.Place)
+		case g.Within != "":
+			fmt.Fprintf(&b, "\n  %d started by %s, called at %s", g.Count, g.Within, g.Place)
+		default:
+			fmt.Fprintf(&b, "\n  %d started at %s", g.Count, g.Place)
+		}
+	}
+	for _, r := range []struct {
+		kind   stray.Kind
+		remedy string
+	}{
+		{stray.Process, s.switched()},
+		{stray.Machine, "only goroutines of a Process can run in the world: describe a node that has some by World.Process instead of World.Machine, and start none in other functions"},
+		{stray.Module, "modules of the module cache stay as they are: copy the module into a folder, name the folder by a replace directive in go.mod, and " + s.switched()},
+		{stray.Standard, "goroutines of the standard library cannot run in a world: use Spawn, Sleep and messages of the Process, or package sim/fake, instead"},
+		{stray.Timer, "time.AfterFunc counts real time: let the Process Spawn another one that sleeps"},
+	} {
+		if kinds[r.kind] {
+			b.WriteString("\n  " + r.remedy)
+		}
+	}
+	return b.String()
+}
+
+// maxPlaces bounds the places that are listed.
+const maxPlaces = 10
+
+func goroutines(n int) string {
+	if n == 1 {
+		return "1 goroutine"
+	}
+	return fmt.Sprintf("%d goroutines", n)
+}
+
+// switched says how go statements of processes become a part of the world.
+func (s *simulation) switched() string {
+	switch {
+	case s.overlay != "":
+		return "this program was built with switches, but not the files of these go statements: cgo may have written them"
+	case s.alone == "":
+		return "run the world in a test that calls Campaign.Test, by: bloodhound test --actor-mode --switches"
+	}
+	return "run them in the world by: bloodhound test --actor-mode --switches . -- -run " + s.alone
+}
+
+// strayed puts what is known of goroutines outside the world into the result of a campaign.
+func (s *simulation) strayed(r *result) {
+	text := s.strays()
+	switch {
+	case text == "" && s.suspects.hidden != nil:
+		r.Status.Notices = append(r.Status.Notices, fmt.Sprintf("whether goroutines ran outside the world is unknown: %v", s.suspects.hidden))
+	case text == "":
+	case r.Status.Violated || r.Status.Failed:
+		fmt.Fprintf(&r.text, "note: in %s, %s\n\n", s.suspects.of.Name(), text)
+	default:
+		r.Status.Unrepeatable = true
+		r.Diverged = text
+		fmt.Fprintf(&r.text, "not reproducible: in %s, %s\n\n", s.suspects.of.Name(), text)
+	}
+}
