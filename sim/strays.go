@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -156,7 +157,17 @@ func (s *simulation) switched() string {
 	case s.alone == "":
 		return "run the world in a test that calls Campaign.Test, by: bloodhound test --actor-mode --switches"
 	}
-	return "run them in the world by: bloodhound test --actor-mode --switches . -- -run " + s.alone
+	return fmt.Sprintf("run them in the world by: bloodhound test --actor-mode --switches %s -- -run %s", testPackage(), s.alone)
+}
+
+// testPackage is the package whose tests this program has, as the go command names it.
+func testPackage() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if path, ok := strings.CutSuffix(info.Path, ".test"); ok {
+			return path
+		}
+	}
+	return "."
 }
 
 // strayed puts what is known of goroutines outside the world into the result of a campaign.

@@ -94,6 +94,31 @@ func TestActorsThatEndTheirProgram(t *testing.T) {
 	}
 }
 
+// Goroutines of code that was not built with switches run outside the world. The report says so, with the command that builds it so.
+func TestActorsWithoutSwitches(t *testing.T) {
+	needs.Program(t, "go")
+	t.Setenv("BLOODHOUND_STATE", t.TempDir())
+	var out, said bytes.Buffer
+	code := Main([]string{"test", "--actor-mode", "--seeds", "50", "./testdata/switches"}, &out, &said)
+	if code != check.ExitNotReproducible {
+		t.Fatalf("exit code %d\n%s\n%s", code, out.String(), said.String())
+	}
+	for _, want := range []string{"2 started at ", "testdata/switches/tally.go:36 in switches.(*Tally).All", "1 started at ", "tally.go:41 in switches.(*Tally).All",
+		"switches: NOT REPRODUCIBLE: 3 goroutines ran outside the world"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+	command := regexp.MustCompile(`bloodhound (test --actor-mode --switches \S+ -- -run) '(\^TestTally\$)'`).FindStringSubmatch(out.String())
+	if command == nil {
+		t.Fatalf("no command in\n%s", out.String())
+	}
+	out.Reset()
+	if code := Main(append(strings.Fields(command[1]), command[2]), &out, &said); code != check.ExitViolated || strings.Contains(out.String(), "outside the world") {
+		t.Errorf("exit code %d\n%s\n%s", code, out.String(), said.String())
+	}
+}
+
 // Tests of code that has locks, atomics and goroutines are built with switches at them. A lost update is found and made again by the command that is printed; a
 // test that was built before its sources changed is an error.
 func TestActorsWithSwitches(t *testing.T) {
@@ -106,7 +131,10 @@ func TestActorsWithSwitches(t *testing.T) {
 	}
 	overlay := "-overlay=" + filepath.Join(state, "switches", "overlay.json")
 	again := regexp.MustCompile(`go test (\S+) -run '(\S+)' (-sim.replay=\w+)`).FindStringSubmatch(out.String())
-	for _, want := range []string{"TestForms in ", "each vote is counted for its name", "testdata/switches/tally.go:26 in switches.(*Tally).vote"} {
+	if strings.Contains(out.String(), "outside the world") {
+		t.Errorf("goroutines that were built with switches run outside the world:\n%s", out.String())
+	}
+	for _, want := range []string{"switches: all properties hold over 1000 runs", "each vote is counted for its name", "testdata/switches/tally.go:26 in switches.(*Tally).vote"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing", want)
 		}
