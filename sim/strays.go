@@ -54,7 +54,7 @@ func (s *suspects) add(spec *world.Spec, t tape.Tape) {
 }
 
 // seek looks for goroutines outside the world in suspicious runs, and forgets these.
-func (s *simulation) seek(ctx context.Context, budget time.Duration, timers bool) {
+func (s *simulation) seek(ctx context.Context, budget time.Duration) {
 	x := &s.suspects
 	x.Lock()
 	defer x.Unlock()
@@ -68,7 +68,7 @@ func (s *simulation) seek(ctx context.Context, budget time.Duration, timers bool
 		x.found, x.hidden = s.watched(list[i], stray.Watch)
 		x.of = list[i].tape
 	}
-	if timers && len(list) > 0 && len(x.found) == 0 && x.hidden == nil {
+	if len(list) > 0 && len(x.found) == 0 && x.hidden == nil {
 		x.found, x.hidden = s.watched(list[0], stray.WatchTimers)
 		x.of = list[0].tape
 	}
@@ -92,13 +92,17 @@ func (s *simulation) watched(x suspect, by func(func()) ([]stray.Group, error)) 
 	return found, err
 }
 
-// strays describes the goroutines that ran outside the world, and how to bring them in; empty if there were none.
-func (s *simulation) strays() string {
+// strays describes the goroutines that ran outside the world, and how to bring them in; empty if none were found. The doubt says why some may have
+// run all the same; empty if there is none.
+func (s *simulation) strays() (text, doubt string) {
 	s.suspects.Lock()
 	defer s.suspects.Unlock()
 	list := s.suspects.found
-	if len(list) == 0 {
-		return ""
+	switch {
+	case len(list) == 0 && s.suspects.hidden != nil:
+		return "", fmt.Sprintf("whether goroutines ran outside the world is unknown: %v", s.suspects.hidden)
+	case len(list) == 0:
+		return "", ""
 	}
 	var b strings.Builder
 	count := 0
@@ -136,7 +140,7 @@ func (s *simulation) strays() string {
 			b.WriteString("\n  " + r.remedy)
 		}
 	}
-	return b.String()
+	return b.String(), ""
 }
 
 // maxPlaces bounds the places that are listed.
@@ -172,10 +176,10 @@ func testPackage() string {
 
 // strayed puts what is known of goroutines outside the world into the result of a campaign.
 func (s *simulation) strayed(r *result) {
-	text := s.strays()
+	text, doubt := s.strays()
 	switch {
-	case text == "" && s.suspects.hidden != nil:
-		r.Status.Notices = append(r.Status.Notices, fmt.Sprintf("whether goroutines ran outside the world is unknown: %v", s.suspects.hidden))
+	case doubt != "":
+		r.Status.Notices = append(r.Status.Notices, doubt)
 	case text == "":
 	case r.Status.Violated || r.Status.Failed:
 		fmt.Fprintf(&r.text, "note: in %s, %s\n\n", s.suspects.of.Name(), text)

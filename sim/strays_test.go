@@ -49,7 +49,7 @@ func machine(act func()) func(*inproc.World) {
 type ticking struct{ act func() }
 
 func (ticking) Receive(*inproc.Node, inproc.Message) {}
-func (m ticking) Tick(*inproc.Node)                   { m.act() }
+func (m ticking) Tick(*inproc.Node)                  { m.act() }
 
 // lineOf is the number of the line of this file that ends in a mark.
 func lineOf(t *testing.T, mark string) string {

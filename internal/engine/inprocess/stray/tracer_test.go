@@ -33,13 +33,13 @@ func traced(t *testing.T, rounds int, pause time.Duration) []byte {
 		}
 	})
 	for range rounds {
-		time.Sleep(pause)
+		time.Sleep(pause) // so that the trace has several generations
 		all.Go(func() {
 			data, err := os.ReadFile("tracer_test.go")
 			if err != nil || len(data) == 0 {
 				t.Error(err)
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // a wait that the trace records
 		})
 		next()
 		fired := make(chan struct{})
