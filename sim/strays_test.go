@@ -80,7 +80,12 @@ func (g *group) start(f func()) {
 
 // Goroutines that code of a world starts by itself are found, however long they live and whoever starts them, with their place and what to do.
 func TestGoroutinesOutsideTheWorldAreFound(t *testing.T) {
-	const command, machines, standard, timer = "bloodhound test --actor-mode --switches", "by World.Process instead of World.Machine", "package sim/fake", "counts real time"
+	const (
+		command  = "bloodhound test --actor-mode --switches"
+		machines = "by World.Process instead of World.Machine"
+		standard = "package sim/fake"
+		timer    = "counts real time"
+	)
 	for _, c := range []struct {
 		name, mark, remedy string
 		world              func(t *testing.T) func(*inproc.World)
