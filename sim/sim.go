@@ -16,6 +16,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -365,7 +366,7 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 	o.Pulse = &w.Pulse
 	err = errGoexit
 	s.stages.do(func() { // of which a function of the world may end the goroutine
-		before := stray.Now()
+		before := s.suspects.begin()
 		run, failed := runner.Boot(e, spec, t, o)
 		if failed != nil {
 			err = failed
@@ -375,9 +376,7 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 		if err = run.Advance(engine.Position{}); err != nil {
 			return
 		}
-		if before.Suspicious() {
-			s.suspects.add(spec, t)
-		}
+		s.suspects.end(before, spec, t)
 		story = run.World.(inprocess.World).Story()
 		w.rest() // to judge a run takes no step, and has limits of its own
 		out = run.Judge()
@@ -448,13 +447,13 @@ func (s *simulation) campaign(ctx context.Context) (*result, error) {
 		if err != nil {
 			return nil, err
 		}
-		if before.Suspicious() {
+		if before.Suspicious(stray.Now()) {
 			s.suspects.add(s.spec, t)
 		}
 		if d != nil {
 			s.seek(ctx, 0)
-			text, _ := s.strays()
-			r.diverged(d, t, text)
+			text, doubt := s.strays()
+			r.diverged(d, t, cmp.Or(text, doubt))
 			return r, nil
 		}
 	}

@@ -35,6 +35,7 @@ type suspects struct {
 	sync.Mutex
 	list []suspect // the first ones, and then the last ones
 	seen int
+	last stray.Mark // the end of the run before
 	// found are the goroutines of the first run that has any.
 	found []stray.Group
 	of    tape.Tape
@@ -51,6 +52,27 @@ func (s *suspects) add(spec *world.Spec, t tape.Tape) {
 	}
 	const first = maxSuspects / 2
 	s.list[first+s.seen%(maxSuspects-first)] = suspect{spec, t}
+}
+
+// begin returns the mark from which on goroutines count for a run. Timers of the run before may have started some since its end.
+func (s *suspects) begin() stray.Mark {
+	s.Lock()
+	defer s.Unlock()
+	if s.last == (stray.Mark{}) {
+		return stray.Now()
+	}
+	return s.last
+}
+
+// end notes the end of a run.
+func (s *suspects) end(from stray.Mark, spec *world.Spec, t tape.Tape) {
+	now := stray.Now()
+	if from.Suspicious(now) {
+		s.add(spec, t)
+	}
+	s.Lock()
+	defer s.Unlock()
+	s.last = now
 }
 
 // seek looks for goroutines outside the world in suspicious runs, and forgets these.
