@@ -450,6 +450,10 @@ func (s *simulation) campaign(ctx context.Context) (*result, error) {
 		if before.Suspicious(stray.Now()) {
 			s.suspects.add(s.spec, t)
 		}
+		if d != nil && d.Left {
+			s.suspects.left = cmp.Or(s.suspects.left, d.Cause)
+			continue
+		}
 		if d != nil {
 			s.seek(ctx, 0)
 			text, doubt := s.strays()

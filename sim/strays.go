@@ -36,6 +36,7 @@ type suspects struct {
 	list []suspect // the first ones, and then the last ones
 	seen int
 	last stray.Mark // the end of the run before
+	left string     // what was seen of goroutines that had not ended with their run; empty if nothing was
 	// found are the goroutines of the first run that has any.
 	found []stray.Group
 	of    tape.Tape
@@ -121,6 +122,8 @@ func (s *simulation) strays() (text, doubt string) {
 	defer s.suspects.Unlock()
 	list := s.suspects.found
 	switch {
+	case len(list) == 0 && s.suspects.left != "":
+		return s.suspects.left + "; " + s.switched(), ""
 	case len(list) == 0 && s.suspects.hidden != nil:
 		return "", fmt.Sprintf("whether goroutines ran outside the world is unknown: %v", s.suspects.hidden)
 	case len(list) == 0:
@@ -163,6 +166,9 @@ func (s *simulation) strays() (text, doubt string) {
 		if kinds[r.kind] {
 			b.WriteString("\n  " + r.remedy)
 		}
+	}
+	if s.suspects.left != "" {
+		b.WriteString("\n  seen besides: " + s.suspects.left)
 	}
 	return b.String(), ""
 }

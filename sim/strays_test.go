@@ -308,7 +308,9 @@ func TestGoroutinesDuringATrace(t *testing.T) {
 		go close(done)
 		<-done
 	}))
-	if !strings.Contains(r.text.String(), "whether goroutines ran outside the world is unknown") {
+	// A goroutine that has not quite ended with its run is seen without a trace.
+	seen := r.ExitCode == check.ExitNotReproducible && strings.Contains(r.text.String(), "left behind")
+	if !seen && !strings.Contains(r.text.String(), "whether goroutines ran outside the world is unknown") {
 		t.Errorf("exit code %d:\n%s", r.ExitCode, r.text.String())
 	}
 }

@@ -280,7 +280,7 @@ func (e *worldEngine) Diverge(spec *world.Spec, t tape.Tape, runs int, o engine.
 		case s.changed != "":
 			d.Cause = s.changed
 		case len(s.left) > 0:
-			d.Cause = behind(s.left)
+			d.Cause, d.Left = behind(s.left), true
 		}
 		if first == nil {
 			first = s
@@ -298,7 +298,7 @@ func (e *worldEngine) Diverge(spec *world.Spec, t tape.Tape, runs int, o engine.
 			if a != &ended && b != &ended && a.same(b) {
 				continue
 			}
-			d.Event = uint64(i) + 1
+			d.Event, d.Left = uint64(i)+1, false
 			d.First, d.Second = shown(a, b)
 			if i > 0 {
 				d.Before = first.steps[i-1].text()
@@ -308,7 +308,7 @@ func (e *worldEngine) Diverge(spec *world.Spec, t tape.Tape, runs int, o engine.
 		}
 		if part, one := parts(first.facts, s.facts); part != nil {
 			d.Runs++
-			d.Event, d.First, d.Second = part.event, part.text, "nothing of it"
+			d.Event, d.First, d.Second, d.Left = part.event, part.text, "nothing of it", false
 			if !one {
 				d.First, d.Second = d.Second, d.First
 			}

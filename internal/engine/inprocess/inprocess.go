@@ -87,6 +87,8 @@ type Divergence struct {
 	Before string
 	// Cause is what else was seen: a goroutine that the program started, a message that was changed after it was sent.
 	Cause string
+	// Left reports that nothing was seen but goroutines that had not ended with their run.
+	Left bool
 }
 
 // Error describes the difference.
