@@ -10,6 +10,8 @@ import (
 )
 
 func init() {
+	// bloodhound-native is the program on the native engine.
+	scripted["bloodhound-native"] = func() { os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr)) }
 	// bloodhound-with-a-bug is the program on the native engine, of which the handler of sync(2) trusts a number that it should not.
 	scripted["bloodhound-with-a-bug"] = func() {
 		linux.NewSystem().Calls[unix.SYS_SYNC].Handle = func(_ *kernel.Kernel, t *kernel.Thread) kernel.Result {

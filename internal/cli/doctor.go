@@ -29,6 +29,10 @@ const (
 	doctorMaxTime   = 10 * time.Second // virtual
 	doctorStartUnix = 1_700_000_000
 	doctorLogLines  = 10
+	// A program that ends uncleanly before this virtual time has not begun its work.
+	doctorAtOnce = time.Second
+	// The conclusion about such a program quotes so many of its last lines.
+	doctorQuoted = 3
 )
 
 func (a *app) doctorVerb() *cobra.Command {
@@ -80,6 +84,8 @@ type doctorDocument struct {
 	Checks     []engine.Check   `json:"checks,omitempty"`
 	Program    []string         `json:"program,omitempty"`
 	Run        *explore.Summary `json:"run,omitempty"`
+	// Conclusion is the answer about the program's system calls; there is none if one was refused, which Run lists.
+	Conclusion string `json:"conclusion,omitempty"`
 }
 
 func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
@@ -308,6 +314,9 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 		return err
 	}
 	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor", Program: args, Run: reply.Summary}
+	if len(reply.Summary.Refused) == 0 {
+		doc.Conclusion = doctorConclusion(args[0], &reply.Outcome.Outcome)
+	}
 	status := explore.StatusOfVerdicts(reply.Summary)
 	if len(reply.Summary.Refused) > 0 {
 		status.Unknown = append(status.Unknown, "system calls were refused")
@@ -330,10 +339,58 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 	if err := report.Run(a.out, seed, reply.Summary); err != nil {
 		return err
 	}
-	if len(reply.Summary.Refused) == 0 {
-		fmt.Fprintf(a.out, "\nevery system call of %s is supported, as far as this run went\n", args[0])
+	if doc.Conclusion != "" {
+		fmt.Fprintf(a.out, "\n%s\n", doc.Conclusion)
 	}
 	return nil
+}
+
+// doctorConclusion says what a run without refused calls shows about the system calls of a program. A program that ended
+// uncleanly did not make the calls of its work, so their support is unknown.
+func doctorConclusion(program string, out *engine.Outcome) string {
+	crash := uncleanEnd(out.Crashes)
+	if crash == nil {
+		return fmt.Sprintf("every system call of %s is supported, as far as this run went", program)
+	}
+	if crash.Kind == "crash" { // perhaps of a process that the program started
+		program = crash.Program
+	}
+	end := fmt.Sprintf("%s exited with code %d", program, crash.ExitCode)
+	if crash.Signal != "" {
+		end = fmt.Sprintf("%s was ended by %s", program, crash.Signal)
+	}
+	end += fmt.Sprintf(" after %s of virtual time", report.Seconds(crash.TimeNs))
+	if crash.TimeNs >= doctorAtOnce.Nanoseconds() {
+		return end + ": its system calls until then are supported, later ones were not tried"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, before it did anything: this run does not show which of its system calls are supported\n", end)
+	if n := len(out.Log); n > 0 {
+		b.WriteString("  it wrote last:\n")
+		for _, l := range out.Log[max(n-doctorQuoted, 0):] {
+			fmt.Fprintf(&b, "    %s\n", l.Text)
+		}
+	} else {
+		b.WriteString("  it wrote nothing\n")
+	}
+	b.WriteString("  start it as in production: bloodhound doctor PROGRAM ARGUMENTS")
+	return b.String()
+}
+
+// uncleanEnd is how the main process of a world of one node ended, or else the first fatal signal of another process.
+func uncleanEnd(crashes []engine.Crash) *engine.Crash {
+	var signal *engine.Crash
+	for i := range crashes {
+		switch c := &crashes[i]; c.Kind {
+		case "exit", "panic":
+			return c
+		case "crash":
+			if signal == nil {
+				signal = c
+			}
+		}
+	}
+	return signal
 }
 
 func withSignal(s string) string {
