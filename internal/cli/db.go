@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -28,13 +29,13 @@ import (
 func (a *app) dbVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
-		Short: "Merge, export, import, clean, check and compare what workers write, and pause these",
+		Short: "Merge, export, import, clean, check, upgrade and compare what workers write, and pause these",
 		Long: `A database has what workers write. It is ` + open.Kinds + `.
 The token of a dashboard is in BLOODHOUND_STORE_TOKEN, or in a file that BLOODHOUND_STORE_TOKEN_FILE names.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.dbMergeVerb(), a.dbExportVerb(), a.dbImportVerb(), a.dbGCVerb(), a.dbFsckVerb(), a.dbStatVerb(), a.dbCompareVerb(), a.dbPauseVerb(), a.dbContinueVerb())
+	c.AddCommand(a.dbMergeVerb(), a.dbExportVerb(), a.dbImportVerb(), a.dbGCVerb(), a.dbFsckVerb(), a.dbStatVerb(), a.dbCompareVerb(), a.dbUpgradeVerb(), a.dbPauseVerb(), a.dbContinueVerb())
 	return c
 }
 
@@ -151,8 +152,13 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 	return c
 }
 
-// exportFormat is the first line of an export.
-const exportFormat = "bloodhound database 1"
+// exportFormat is the first line of an export; the number at its end is the version.
+const (
+	exportWords   = "bloodhound database "
+	exportVersion = 1
+)
+
+var exportFormat = exportWords + strconv.Itoa(exportVersion)
 
 // exportLine is one of an export: the first has the format, the others a blob or an entry each. Blobs stand before entries, which may name them.
 type exportLine struct {
@@ -303,6 +309,9 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 			return mistaken(fmt.Errorf("%s:%d: %s; what came before is in %s", name, n, text, s))
 		}
 		switch {
+		case n == 1 && laterExport(l.Format):
+			return mistaken(fmt.Errorf("%s is a file of db export in the form %q, and this bloodhound reads %q; a later bloodhound wrote it: import it with that one, or a later one",
+				name, l.Format, exportFormat))
 		case n == 1 && (err != nil || l.Format != exportFormat):
 			return mistaken(fmt.Errorf("%s is no file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))
 		case n == 1:
@@ -332,6 +341,58 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 			}
 		}
 	}
+}
+
+// laterExport reports whether the first line of an export names a version that this program does not know. Its other fields may
+// be unknown, too.
+func laterExport(format string) bool {
+	digits, ok := strings.CutPrefix(format, exportWords)
+	version, err := strconv.Atoi(digits)
+	return ok && err == nil && version > exportVersion
+}
+
+// upgradeDocument is the JSON document of db upgrade.
+type upgradeDocument struct {
+	Bloodhound string `json:"bloodhound"`
+	Verb       string `json:"verb"`
+	Store      string `json:"store"`
+	store.Upgraded
+}
+
+func (a *app) dbUpgradeVerb() *cobra.Command {
+	var f dbFlags
+	c := &cobra.Command{
+		Use:   "upgrade",
+		Short: "Bring a database to the version that this program writes",
+		Long: `A folder that an earlier Bloodhound made may be of an earlier version. upgrade changes it in place; doing so again changes nothing. It may be
+interrupted: the database stays readable, and the same command goes on. Databases on servers are upgraded by the program that serves them.
+A database of a later version than this program's is refused by all verbs.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+				doc := upgradeDocument{Bloodhound: Version(), Verb: "db upgrade", Store: s.String()}
+				var err error
+				if doc.Upgraded, err = store.Upgrade(c.Context(), s); errors.Is(err, store.ErrNoUpgrade) {
+					return mistaken(fmt.Errorf("%s cannot be upgraded: %w; upgrade folders by their path", s, err))
+				}
+				if err != nil {
+					return err
+				}
+				switch {
+				case f.json:
+					return a.printJSON(doc)
+				case doc.From == doc.To:
+					fmt.Fprintf(a.out, "%s is of version %d: there is nothing to do\n", s, doc.To)
+				default:
+					fmt.Fprintf(a.out, "%s was of version %d and is of version %d\n", s, doc.From, doc.To)
+				}
+				return nil
+			})
+		},
+	}
+	f.flags(c)
+	f.document(c)
+	return c
 }
 
 // gcDocument is the JSON document of db gc.

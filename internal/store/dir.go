@@ -27,6 +27,7 @@ import (
 //	log/NAME.seg          entries (see segment.go)
 //	blob/ab/DIGEST.zst    blobs, compressed
 //	lease/NAME            leases, changed under a lock
+//	bloodhound-store      the version of all this (see version.go)
 //	.gitignore            of everything
 type Dir struct {
 	path string
@@ -54,8 +55,19 @@ const (
 	blobEnd     = ".zst"
 )
 
-// OpenDir opens the database in a folder, which is made if it is missing.
+// OpenDir opens the database in a folder, which is made if it is missing. ErrVersion: a later program wrote it.
 func OpenDir(path string) (*Dir, error) {
+	if _, err := readVersion(path); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(filepath.Join(path, logFolder)); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(path, 0o777); err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+		if err := writeVersion(path, len(upgrades)); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range []string{logFolder, blobFolder, leaseFolder} {
 		if err := os.MkdirAll(filepath.Join(path, name), 0o777); err != nil {
 			return nil, fmt.Errorf("store: %w", err)
@@ -304,6 +316,9 @@ func (d *Dir) scan(name string, from int64, each func(Entry) error) (at int64, d
 			if len(b) < len(segmentMagic) && strings.HasPrefix(segmentMagic, string(b)) {
 				return 0, nil, nil
 			}
+			if version, later := laterSegment(b); later {
+				return 0, nil, fmt.Errorf("store: %w", errLater(filepath.Join(d.path, logFolder, name), version, segmentVersion))
+			}
 			return 0, errors.New("it is no segment"), nil
 		}
 		b, from = b[len(segmentMagic):], int64(len(segmentMagic))
@@ -442,6 +457,9 @@ func (d *Dir) dropOf(ctx context.Context, name string, drop func(Entry) bool) (i
 	return n, nil
 }
 
+// beforeRename is where a test ends the process, while a file is written but has no name yet.
+var beforeRename = func(name string) {}
+
 // writeWhole makes a file that is there as a whole or not at all, and durable.
 func writeWhole(name string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
@@ -459,6 +477,7 @@ func writeWhole(name string, b []byte) error {
 	if closing := f.Close(); err == nil {
 		err = closing
 	}
+	beforeRename(name)
 	if err == nil {
 		err = os.Rename(f.Name(), name)
 	}

@@ -40,3 +40,6 @@ func (ReadOnly) Lease(context.Context, string, string, time.Duration) (Lease, er
 
 // Release implements Store.
 func (ReadOnly) Release(context.Context, string, string) error { return ErrReadOnly }
+
+// Upgrade implements upgradable.
+func (ReadOnly) Upgrade(context.Context) (Upgraded, error) { return Upgraded{}, ErrReadOnly }

@@ -19,8 +19,11 @@ const MaxFrameBytes = MaxKeyBytes + MaxValueBytes + binary.MaxVarintLen64
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// segmentMagic begins each segment, with the version of its form.
-const segmentMagic = "bloodhound segment 1\n"
+// segmentVersion is the version of the form of a segment and of the entries in it.
+const segmentVersion = 1
+
+// segmentMagic begins each segment.
+const segmentMagic = segmentWords + "1\n"
 
 // AppendFrame appends the frame of an entry.
 func AppendFrame(b []byte, e *Entry) []byte {
