@@ -85,6 +85,10 @@ func readCorpus(dir string) ([]search.Entry, error) {
 			return nil, fmt.Errorf("%w; remove it from the corpus", err)
 		}
 		var e search.Entry
+		if version := keys.Version(text, "corpus_version"); version > search.EntryVersion {
+			return nil, fmt.Errorf("%s is of version %d, and this bloodhound reads version %d; a later bloodhound wrote it: use that one, or remove the file",
+				path, version, search.EntryVersion)
+		}
 		if err := keys.Decode(text, &e); err != nil {
 			return nil, fmt.Errorf("%s is no entry of a corpus: %w; remove it", path, err)
 		}

@@ -121,3 +121,11 @@ func TestNoTestingInProduction(t *testing.T) {
 		}
 	}
 }
+
+// Counts of a later version of the module are told from those that somebody has changed.
+func TestLaterCounts(t *testing.T) {
+	const text = `{"counts_version": 2, "operations": [{"name": "get", "calls": 3}]}`
+	if _, err := counts.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "a later version of the module wrote them") {
+		t.Error(err)
+	}
+}

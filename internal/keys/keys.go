@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Twice is a key that an object has twice.
@@ -51,6 +53,36 @@ func Unique(text []byte) error {
 		}
 	}
 	return nil
+}
+
+// Version reads a number that an object of JSON has by a key, whatever else it has: the version of its form, say, before a reader of
+// that form takes it. It is 0 if there is none.
+func Version(text []byte, key string) int {
+	var fields map[string]json.RawMessage
+	version := 0
+	if json.Unmarshal(text, &fields) != nil || json.Unmarshal(fields[key], &version) != nil {
+		return 0
+	}
+	return version
+}
+
+// Unknown names a field of an object of JSON, however deep, that a value of the type of into does not have: a later program may have
+// written it. It is "" if there is none. into is overwritten.
+func Unknown(text []byte, into any) string {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		return ""
+	}
+	name, ok := strings.CutPrefix(err.Error(), "json: unknown field ")
+	if !ok {
+		return ""
+	}
+	if plain, err := strconv.Unquote(name); err == nil {
+		return plain
+	}
+	return name
 }
 
 // Decode is json.Unmarshal, of a text whose objects have each key once.

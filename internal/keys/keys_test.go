@@ -106,3 +106,23 @@ func TestUniqueAsByTokens(t *testing.T) {
 		t.Errorf("%d of the texts have a key twice", found)
 	}
 }
+
+// The version is read whatever the other fields are, and a field that the reader does not know is named.
+func TestVersionAndUnknown(t *testing.T) {
+	for text, want := range map[string]int{`{"v": 3, "x": [1, {}]}`: 3, `{"x": 1}`: 0, `{"v": "3"}`: 0, `[3]`: 0, `{"v": 3`: 0} {
+		if got := Version([]byte(text), "v"); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+	type inner struct {
+		A int `json:"a"`
+	}
+	type outer struct {
+		In []inner `json:"in"`
+	}
+	for text, want := range map[string]string{`{"in": [{"a": 1}]}`: "", `{"in": [{"a": 1, "b\"c": 2}]}`: `b"c`, `{"more": 1, "in": 7}`: "more", `{"in": 7}`: ""} {
+		if got := Unknown([]byte(text), new(outer)); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

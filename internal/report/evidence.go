@@ -73,11 +73,15 @@ func LoadEvidence(state string, f *Failure) (*Evidence, error) {
 		return nil, err
 	}
 	e := new(Evidence)
+	if version := keys.Version(b, "evidence_version"); version != EvidenceVersion {
+		return nil, fmt.Errorf("%w: %s is of version %d, and this bloodhound reads version %d",
+			ErrNoEvidence, path, version, EvidenceVersion)
+	}
 	if err := keys.Decode(b, e); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNoEvidence, path, err)
 	}
-	if e.Version != EvidenceVersion || e.Outcome == nil || e.ID != f.ID || e.Hash != f.Hash {
-		return nil, fmt.Errorf("%w: %s belongs to another run, or another version of this program", ErrNoEvidence, path)
+	if e.Outcome == nil || e.ID != f.ID || e.Hash != f.Hash {
+		return nil, fmt.Errorf("%w: %s belongs to another run", ErrNoEvidence, path)
 	}
 	return e, nil
 }

@@ -24,9 +24,33 @@ import (
 // Versions of the formats that a failure file depends on.
 const (
 	FailureVersion = 1
-	// TraceVersion changes when equal runs get another trace hash than before.
+	// TraceVersion changes when equal runs get another trace hash than before; traceRules tells why.
 	TraceVersion = 5
 )
+
+// traceRules has, for each TraceVersion after the first, the rule of runs that it changed.
+var traceRules = map[int]string{
+	2: "fault rules draw at calls, packets and roles, and a run has a warmup",
+	3: "programs do not see what Bloodhound writes into the folder of a project",
+	4: "the engine answers instructions such as rdrand, rdpid and xsave",
+	5: "drivers, probes and checks have a root with nothing of the machine",
+}
+
+// traceChange explains why the trace hashes of a file cannot be compared with those of this program; "" if they can.
+func traceChange(then, now int) string {
+	if then == now {
+		return ""
+	}
+	text := fmt.Sprintf("the trace version was %d and is %d, so hashes cannot be compared", then, now)
+	if then > now {
+		return text + ": a later bloodhound wrote the file"
+	}
+	var rules []string
+	for v := then + 1; v <= now; v++ {
+		rules = append(rules, traceRules[v])
+	}
+	return text + "; since then: " + strings.Join(rules, "; ")
+}
 
 // maxFailureBytes bounds the file of a failure that is read.
 const maxFailureBytes = 1 << 30
@@ -61,6 +85,9 @@ type Failure struct {
 	Smallest *Smallest `json:"smallest,omitempty"`
 	// Explanation is of the run that it names by its hash.
 	Explanation *Explanation `json:"explanation,omitempty"`
+
+	// unknown is a field of the file that this program does not know.
+	unknown string
 }
 
 // Smallest is a smaller run of a failure.
@@ -155,9 +182,18 @@ func Load(state, name string) (*Failure, error) {
 // Parse reads a failure from the content of a file of a name.
 func Parse(path string, b []byte) (*Failure, error) {
 	f := new(Failure)
-	if err := keys.Decode(b, f); err != nil {
+	if version := keys.Version(b, "failure_version"); version > FailureVersion { // whose fields may be of other types
+		f.Version = version
+		var writer struct {
+			Bloodhound string `json:"bloodhound"`
+		}
+		if json.Unmarshal(b, &writer) == nil {
+			f.Bloodhound = writer.Bloodhound
+		}
+	} else if err := keys.Decode(b, f); err != nil {
 		return nil, fmt.Errorf("%s: not a failure file: %w", path, err)
 	}
+	f.unknown = keys.Unknown(b, new(Failure))
 	switch {
 	case f.Version == 0:
 		return nil, fmt.Errorf("%s: not a failure file: it has no failure_version", path)
@@ -240,8 +276,11 @@ func relocated(from map[string]string, oldDir, dir string) map[string]string {
 // differ or follow from that. An empty list means that the same run is due.
 func (f *Failure) Changes(o *check.Judged) []string {
 	var list, perhaps []string
-	if f.TraceVersion != TraceVersion {
-		list = append(list, fmt.Sprintf("the trace version was %d and is %d: hashes cannot be compared", f.TraceVersion, TraceVersion))
+	if change := traceChange(f.TraceVersion, TraceVersion); change != "" {
+		list = append(list, change)
+	}
+	if f.unknown != "" {
+		list = append(list, fmt.Sprintf("the file has the field %q, which this bloodhound does not know and leaves out: a later one wrote it (%s)", f.unknown, f.Bloodhound))
 	}
 	for _, p := range slices.Sorted(maps.Keys(f.Files)) {
 		then := f.Files[p]

@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// textVersion is the first line of a tape's text form.
+// textVersion is the first line of a tape's text form; the number is its version.
 const textVersion = "tape 1"
+
+// knownVersion is that number.
+const knownVersion = 1
 
 // maxEdits bounds the edits that Parse accepts.
 const maxEdits = 1 << 22
@@ -83,7 +86,11 @@ func Parse(text string) (Tape, error) {
 		switch state {
 		case 0:
 			if strings.Join(words, " ") != textVersion {
-				return Tape{}, fmt.Errorf("line %d: a tape starts with the line %q, not with %q", i+1, textVersion, line)
+				err := fmt.Errorf("line %d: a tape starts with the line %q, not with %q", i+1, textVersion, line)
+				if laterText(words) {
+					err = fmt.Errorf("%w; a later bloodhound wrote it: use that one, or a later one", err)
+				}
+				return Tape{}, err
 			}
 		case 1:
 			if len(words) != 2 || words[0] != "seed" {
@@ -108,6 +115,15 @@ func Parse(text string) (Tape, error) {
 		return Tape{}, fmt.Errorf("a tape has at least two lines, %q and \"seed N\"", textVersion)
 	}
 	return t, nil
+}
+
+// laterText reports whether the words of a first line name a version that this program does not know.
+func laterText(words []string) bool {
+	if len(words) != 2 || words[0] != "tape" {
+		return false
+	}
+	version, err := strconv.Atoi(words[1])
+	return err == nil && version > knownVersion
 }
 
 func parseEdit(w []string) (Edit, error) {

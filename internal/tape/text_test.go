@@ -79,3 +79,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A tape of a later version is told from a text that is no tape.
+func TestLaterText(t *testing.T) {
+	if _, err := Parse("tape 2\nseeds 1 2 3\n"); err == nil || !strings.Contains(err.Error(), "a later bloodhound wrote it") {
+		t.Error(err)
+	}
+	for _, text := range []string{"tape\nseed 1\n", "tape x\nseed 1\n", "tape 0\nseed 1\n", "tapes 2\nseed 1\n", "2\n"} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), `starts with the line "tape 1"`) || strings.Contains(err.Error(), "later") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
