@@ -74,11 +74,15 @@ type bisector struct {
 
 // newBisector needs a project in a repository.
 func (a *app) newBisector(ctx context.Context, f *flags, p *project, failure *report.Failure, show *progress) (*bisector, error) {
-	b := &bisector{app: a, f: f, p: p, failure: failure, root: git(ctx, p.spec.Dir, "rev-parse", "--show-toplevel"), show: show}
-	if b.root == "" {
-		return nil, fmt.Errorf("%s lies in no git repository", p.spec.Dir)
+	root, err := gitAsOwner(ctx, p.spec.Dir, "rev-parse", "--show-toplevel") // its commits are checked out
+	if err != nil && ofAnotherOwner(ctx, p.spec.Dir) {
+		return nil, fmt.Errorf("%s lies in a repository of another owner, and to check out its commits may execute commands of its configuration; "+
+			"if you trust it, allow it: git config --global --add safe.directory FOLDER", p.spec.Dir)
 	}
-	return b, nil
+	if err != nil {
+		return nil, fmt.Errorf("%s lies in no git repository: %w", p.spec.Dir, err)
+	}
+	return &bisector{app: a, f: f, p: p, failure: failure, root: strings.TrimSpace(root), show: show}, nil
 }
 
 // find finds the commit.

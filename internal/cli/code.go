@@ -19,15 +19,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// git runs git in a folder and gives what it prints, without the end of the line; empty if it fails.
-func git(ctx context.Context, dir string, args ...string) string {
-	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(out))
-}
-
 // codeUnderTest names the state of what a project runs: its commit and what differs from it, or else its programs; and its images.
 func codeUnderTest(ctx context.Context, p *project, line string) records.Code {
 	dir := p.spec.Dir

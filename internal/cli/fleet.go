@@ -238,6 +238,9 @@ func (a *app) fleetProject(ctx context.Context, f *flags, w *fleetFlags, arg str
 	}
 	x := &fleetProject{app: a, f: f, p: p, session: s, canary: canary, workers: int(cmp.Or(f.workers, 1))}
 	s.setup.Snapshots = a.snapshots(f, p, x.workers)
+	if why := noCommit(ctx, p.spec.Dir); why != "" {
+		a.note("%s", why)
+	}
 	x.code = codeUnderTest(ctx, p, w.line)
 	return x, nil
 }

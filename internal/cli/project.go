@@ -50,6 +50,8 @@ type project struct {
 	saveSeeds  bool   // output.save_interesting_seeds
 	summary    bool   // output.summary_report
 
+	commitNoted bool // that the commit cannot be read was reported, if it cannot
+
 	steps []config.Build // run on the host before the first run
 }
 

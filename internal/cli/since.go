@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -41,18 +39,11 @@ const maxChangedBlocks = 4096
 // know yet, and shall not ignore, has changed as a whole.
 func changesSince(ctx context.Context, dir, revision string) (*changes, error) {
 	git := func(dir string, args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		out, err := cmd.Output()
+		out, err := gitOutput(ctx, dir, args...)
 		if err != nil {
-			line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
-			if line == "" {
-				line = err.Error()
-			}
-			return "", fmt.Errorf("--since %s: git cannot list what has changed: %s; give a revision of the repository that %s lies in", revision, line, dir)
+			return "", fmt.Errorf("--since %s: git cannot list what has changed: %w; give a revision of the repository that %s lies in", revision, err, dir)
 		}
-		return string(out), nil
+		return out, nil
 	}
 	top, err := git(dir, "rev-parse", "--show-toplevel")
 	if err != nil {

@@ -54,6 +54,12 @@ func (p *project) newFailure(signature string, o *check.Judged, v check.Verdict,
 // then says how to make the run again from its tape.
 func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
 	f := p.newFailure(signature, o, v, origin)
+	if f.Commit == "" && !p.commitNoted {
+		p.commitNoted = true
+		if why := noCommit(context.Background(), p.spec.Dir); why != "" {
+			a.note("%s", why)
+		}
+	}
 	id := f.ID
 	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
 	if known, err := report.Load(p.state, report.FailurePath(p.state, id)); err == nil && known.Hash == f.Hash {
