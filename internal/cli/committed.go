@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -131,6 +132,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 	run := func(t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
 		return c.again(ctx, pool, t, cut)
 	}
+	began := filedigest.Now()
 	r, violation, err := run(small.Tape, cut)
 	if err != nil {
 		return nil, err
@@ -144,7 +146,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 			if err != nil {
 				return nil, err
 			}
-			if d := explore.Differs(r.Summary, again.Summary); d != "" {
+			if d := differ(began, r, again); d != "" {
 				result.Standing, result.Reason = explore.Varies, "its replay differs: "+d
 				return result, nil
 			}

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -149,7 +152,7 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 // replays makes the run of a failure as often as a flag says, until one differs from the first. A violation by a changed run is made
 // twice at least: it counts only if that run repeats.
 func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure *report.Failure, f *flags) (first *explore.Reply, status explore.Status, err error) {
-	runs := f.runs
+	runs, began := f.runs, filedigest.Now()
 	for run := uint64(1); run <= runs; run++ {
 		if job.Dumps = ""; run == 1 {
 			if job.Dumps, err = s.dumpsFolder(); err != nil {
@@ -176,7 +179,7 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 			}
 			continue
 		}
-		if d := explore.Differs(first.Summary, reply.Summary); d != "" {
+		if d := differ(began, first, reply); d != "" {
 			status.Unrepeatable = true
 			first.Summary.Repeat = engine.Repeat{Reason: fmt.Sprintf("replay %d differs from the first: %s", run, d)}
 			break
@@ -228,14 +231,34 @@ func (a *app) printChanges(changes []string) {
 		return
 	}
 	fmt.Fprintln(a.out, "\nother changes")
+	printChanges(a.out, changes)
+}
+
+// printChanges prints a list of changes, as far as a person reads it.
+func printChanges(w io.Writer, changes []string) {
 	for i, change := range changes {
 		if i == changesShown {
-			fmt.Fprintf(a.out, "  ... and %d more\n", len(changes)-i)
+			fmt.Fprintf(w, "  ... and %d more\n", len(changes)-i)
 			break
 		}
-		fmt.Fprintf(a.out, "  %s\n", change)
+		fmt.Fprintf(w, "  %s\n", change)
 	}
 }
+
+// differ tells how the second of two runs of a tape is another one, and which files changed since the first began; empty if both are equal.
+func differ(began time.Time, first, second *explore.Reply) string {
+	d := explore.Differs(first.Summary, second.Summary)
+	if d == "" || first.Outcome == nil || second.Outcome == nil {
+		return d
+	}
+	if list := filedigest.Meanwhile(began, first.Outcome.Files, second.Outcome.Files); len(list) > 0 {
+		d += "; changed meanwhile, which may be why: " + report.Some(list, maxFilesNamed)
+	}
+	return d
+}
+
+// maxFilesNamed bounds the changed files that a line names.
+const maxFilesNamed = 5
 
 // judgeReplay compares a replay with what was stored.
 func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text string, code int) {

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -83,6 +84,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if job.Dumps, err = s.dumpsFolder(); err != nil {
 		return err
 	}
+	began := filedigest.Now()
 	reply, err := a.oneRun(c.Context(), s, job, f.json)
 	if err == nil && p.moveOn(a, refusalOf(reply.Summary)) {
 		s.close()
@@ -103,7 +105,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		wrote(p.spec, doc.Trace)
 	}
 	status := explore.StatusOf(p.spec, reply.Summary)
-	violated, err := a.confirmed(c.Context(), s, t, reply, &status, f.json)
+	violated, err := a.confirmed(c.Context(), s, t, began, reply, &status, f.json)
 	if err != nil {
 		return err
 	}
@@ -140,17 +142,17 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	return nil
 }
 
-// confirmed replays a run that violates properties: they count as violated only if the run repeats, unless no run of the engine does.
-func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, r *explore.Reply, status *explore.Status, quiet bool) ([]check.Verdict, error) {
+// confirmed replays a run that began at a time and violates properties: they count as violated only if the run repeats, unless no run of the engine does.
+func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, began time.Time, r *explore.Reply, status *explore.Status, quiet bool) ([]check.Verdict, error) {
 	violated := explore.Violated(r.Summary.Verdicts)
 	if len(violated) == 0 || r.Summary.Repeat.Once {
 		return violated, nil
 	}
-	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t}, quiet)
+	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t, Full: true}, quiet)
 	if err != nil {
 		return nil, fmt.Errorf("the replay of a violation: %w", err)
 	}
-	d := explore.Differs(r.Summary, again.Summary)
+	d := differ(began, r, again)
 	if d == "" {
 		return violated, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -63,6 +64,8 @@ type differences struct {
 	Before []string `json:"before,omitempty"`
 	// Summary is what differs of the runs as a whole.
 	Summary string `json:"summary,omitempty"`
+	// Changes are files of this machine or the project that changed while the runs were made.
+	Changes []string `json:"changes,omitempty"`
 }
 
 func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
@@ -88,13 +91,15 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 
 	doc := verifyDocument{Bloodhound: Version(), Verb: "verify", Tape: t}
 	var first *explore.Summary
+	var files map[string]string // of the first run
+	began := filedigest.Now()
 	reference := filepath.Join(s.setup.Scratch, "trace-1")
 	for run := uint64(1); run <= f.runs && doc.Difference == nil; run++ {
 		file := reference
 		if run > 1 {
 			file = filepath.Join(s.setup.Scratch, "trace-2")
 		}
-		job := &explore.Job{ID: run, Tape: t, Progress: !f.json, Trace: &explore.Trace{File: file, Format: "text"}}
+		job := &explore.Job{ID: run, Tape: t, Full: true, Progress: !f.json, Trace: &explore.Trace{File: file, Format: "text"}}
 		reply, err := a.oneRun(c.Context(), s, job, f.json)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)
@@ -109,7 +114,7 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 			fmt.Fprintf(a.out, "run %d of %d: trace hash %s, %d events, %.2fs\n", run, f.runs, now.Hash, now.Events, float64(now.WallNs)/1e9)
 		}
 		if run == 1 {
-			first = now
+			first, files = now, reply.Outcome.Files
 			doc.Hash, doc.Events, doc.VirtualNs = now.Hash, now.Events, now.VirtualNs
 			for _, v := range explore.Violated(now.Verdicts) {
 				doc.Violated = append(doc.Violated, v.Property)
@@ -131,6 +136,7 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 				doc.Difference = &differences{}
 			}
 			doc.Difference.Run, doc.Difference.Summary = run, d
+			doc.Difference.Changes = filedigest.Meanwhile(began, files, reply.Outcome.Files)
 		}
 	}
 	doc.judge()
@@ -175,6 +181,10 @@ func (d *verifyDocument) print(w io.Writer) {
 		}
 		if x.Event == 0 {
 			fmt.Fprintln(w, "  the traces are equal event by event; the difference is in no field of an event")
+		}
+		if len(x.Changes) > 0 {
+			fmt.Fprintln(w, "\nchanged meanwhile, which may be why")
+			printChanges(w, x.Changes)
 		}
 		fmt.Fprintln(w)
 	}

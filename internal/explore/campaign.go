@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -59,6 +60,8 @@ type Campaign struct {
 	Kept func(came []*search.Entry, left []string)
 	// Note is called for what the user should know while the campaign runs.
 	Note func(string)
+
+	began time.Time // by the clock of files
 }
 
 // Ran is a run of a campaign that has ended.
@@ -91,6 +94,7 @@ type result struct {
 // Run runs the campaign until it is done or ctx ends.
 func (c *Campaign) Run(ctx context.Context) *Totals {
 	began := time.Now()
+	c.began = filedigest.Now()
 	// The end of the timeout interrupts runs, but not the replay of a violation that was found in time.
 	outer := ctx
 	ctx, stop := context.WithCancel(outer)

@@ -10,6 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 )
 
 // Parting is where the traces of two runs of one tape part.
@@ -108,7 +111,7 @@ func parting(r *result, scratch string, do func(*Job) (*Reply, string)) string {
 	}
 	defer os.RemoveAll(dir)
 	traced := func(j Job, name string) (*Reply, string) {
-		j.Trace, j.Full = &Trace{File: filepath.Join(dir, name), Format: "text", Late: !j.FromBoot}, false
+		j.Trace, j.Full = &Trace{File: filepath.Join(dir, name), Format: "text", Late: !j.FromBoot}, true
 		reply, lost := do(&j)
 		if reply == nil && lost == "" {
 			lost = "it was cut short"
@@ -143,6 +146,9 @@ func parting(r *result, scratch string, do func(*Job) (*Reply, string)) string {
 	return fmt.Sprintf("the first event that differs is number %d: %s, then %s", p.Event, side(p.First), side(p.Other))
 }
 
+// maxFilesNamed bounds the changed files that the difference of two runs names.
+const maxFilesNamed = 5
+
 // maxEventText bounds how much of an event's text is shown, in bytes.
 const maxEventText = 400
 
@@ -153,7 +159,7 @@ func clipped(line string) string {
 	return line
 }
 
-// parting names the first event in which the replay of a run differs. It does so for one run of a worker: what makes one run differ
+// parting names the first event in which the replay of a run differs, and the files that have changed since the campaign began. It does so for one run of a worker: what makes one run differ
 // does so with many.
 func (s *slot) parting(ctx context.Context, r *result) string {
 	c := s.campaign
@@ -161,7 +167,16 @@ func (s *slot) parting(ctx context.Context, r *result) string {
 		return ""
 	}
 	s.parted = true
-	return "; " + parting(r, c.Setup.Scratch, func(j *Job) (*Reply, string) {
-		return s.do(ctx, &result{job: j})
+	var files map[string]string // of the last of the runs
+	text := "; " + parting(r, c.Setup.Scratch, func(j *Job) (*Reply, string) {
+		reply, lost := s.do(ctx, &result{job: j})
+		if reply != nil && reply.Outcome != nil {
+			files = reply.Outcome.Files
+		}
+		return reply, lost
 	})
+	if list := filedigest.Meanwhile(c.began, files, files); len(list) > 0 {
+		text += "; perhaps since " + strings.Join(list[:min(len(list), maxFilesNamed)], ", ")
+	}
+	return text
 }

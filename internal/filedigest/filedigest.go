@@ -31,12 +31,13 @@ var known struct {
 }
 
 type entry struct {
-	size    int64
-	mtimeNs int64
-	sum     string
+	size     int64
+	mtimeNs  int64
+	changeNs int64 // of the inode: a file that takes the place of another may have its size and date
+	sum      string
 }
 
-// Of gives the SHA-256 of a file, unless this process has computed it since the file's size or its date last changed. A file beyond
+// Of gives the SHA-256 of a file, unless this process has computed it since the file's size, its date or its inode last changed. A file beyond
 // MaxBytes, or one whose hashing stop ends, has its size and its date instead (see Hashed). stop may be nil. The sum of a file that
 // cannot be read, or is no regular one, is empty, and found is false if there is no such file.
 func Of(path string, stop func() bool) (sum string, found bool) {
@@ -44,11 +45,11 @@ func Of(path string, stop func() bool) (sum string, found bool) {
 	if err != nil {
 		return "", false
 	}
-	size, mtimeNs := st.Size(), st.ModTime().UnixNano()
+	size, mtimeNs, changeNs := st.Size(), st.ModTime().UnixNano(), changeTime(st).UnixNano()
 	known.Lock()
 	e, ok := known.files[path]
 	known.Unlock()
-	if ok && e.size == size && e.mtimeNs == mtimeNs {
+	if ok && e.size == size && e.mtimeNs == mtimeNs && e.changeNs == changeNs {
 		return e.sum, true
 	}
 	f, err := regular.Open(path)
@@ -72,7 +73,7 @@ func Of(path string, stop func() bool) (sum string, found bool) {
 	if known.files == nil {
 		known.files = map[string]entry{}
 	}
-	known.files[path] = entry{size, mtimeNs, sum}
+	known.files[path] = entry{size, mtimeNs, changeNs, sum}
 	return sum, true
 }
 

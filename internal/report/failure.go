@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
@@ -275,68 +273,17 @@ func relocated(from map[string]string, oldDir, dir string) map[string]string {
 // the folders that it listed, the machine; last, files that only one of the two runs opened, which may be why the runs
 // differ or follow from that. An empty list means that the same run is due.
 func (f *Failure) Changes(o *check.Judged) []string {
-	var list, perhaps []string
+	var list []string
 	if change := traceChange(f.TraceVersion, TraceVersion); change != "" {
 		list = append(list, change)
 	}
 	if f.unknown != "" {
 		list = append(list, fmt.Sprintf("the file has the field %q, which this bloodhound does not know and leaves out: a later one wrote it (%s)", f.unknown, f.Bloodhound))
 	}
-	for _, p := range slices.Sorted(maps.Keys(f.Files)) {
-		then := f.Files[p]
-		now, ok := o.Files[p]
-		switch {
-		case now == then && ok:
-			if !filedigest.Hashed(now) {
-				perhaps = append(perhaps, p+" is too large to hash, or the run ended first: it has the size and date that it had")
-			}
-		case strings.HasSuffix(p, "/"):
-			if ok {
-				list = append(list, "the folder "+p+" has changed: "+namesChanged(then, now))
-			}
-		case !ok:
-			perhaps = append(perhaps, p+" was opened then and is not now")
-		case filedigest.Hashed(then) != filedigest.Hashed(now):
-			perhaps = append(perhaps, p+" was hashed in one of the two runs only, so it may have changed")
-		default:
-			list = append(list, p+" has changed")
-		}
-	}
-	for _, p := range slices.Sorted(maps.Keys(o.Files)) {
-		if _, ok := f.Files[p]; !ok && !strings.HasSuffix(p, "/") {
-			perhaps = append(perhaps, p+" is opened now and was not then")
-		}
-	}
+	changed, perhaps := filedigest.Changes(f.Files, o.Files)
+	list = append(list, changed...)
 	if f.Machine != o.Machine {
 		list = append(list, fmt.Sprintf("the machine was %q and is %q", f.Machine, o.Machine))
 	}
 	return append(list, perhaps...)
-}
-
-// maxNamesShown bounds the names of a folder that are listed.
-const maxNamesShown = 5
-
-// namesChanged says how two contents of a folder differ, as an Outcome has them.
-func namesChanged(then, now string) string {
-	const many = "sha256:"
-	if strings.HasPrefix(then, many) || strings.HasPrefix(now, many) {
-		return "names were added, removed or changed; the run lists them"
-	}
-	missing := func(from, in string) (names []string) {
-		there := strings.Split(in, "/")
-		for _, name := range strings.Split(from, "/") {
-			if name != "" && !slices.Contains(there, name) {
-				names = append(names, name)
-			}
-		}
-		return names
-	}
-	var parts []string
-	if added := missing(now, then); len(added) > 0 {
-		parts = append(parts, Some(added, maxNamesShown)+" added")
-	}
-	if removed := missing(then, now); len(removed) > 0 {
-		parts = append(parts, Some(removed, maxNamesShown)+" removed")
-	}
-	return strings.Join(parts, ", ") + "; the run lists the names in it"
 }

@@ -42,7 +42,7 @@ func (w *World) digests() map[string]string {
 		}
 		for _, file := range node.FS.Touched() {
 			if out[file] == "" && !strings.HasPrefix(file, imageScheme) {
-				out[file] = digestOf(file, stop)
+				out[file] = filedigest.Text(file, stop)
 			}
 		}
 		inodes := maps.Values(node.FS.Inodes)
@@ -80,18 +80,6 @@ func both(a, b iter.Seq[*fs.Inode]) iter.Seq[*fs.Inode] {
 func (w *World) hashingEnds() func() bool {
 	limit := time.Duration(w.spec.Limits.WallMs) * time.Millisecond
 	return filedigest.Ends(w.options.Interrupt, filedigest.EndOf(w.started, limit))
-}
-
-// digestOf is the digest of a file of the machine, or why there is none.
-func digestOf(path string, stop func() bool) string {
-	sum, found := filedigest.Of(path, stop)
-	switch {
-	case !found:
-		return "gone"
-	case sum == "":
-		return "unreadable"
-	}
-	return sum
 }
 
 // namesCache has the folders that this process has read.
@@ -163,7 +151,7 @@ func stampOf(name string, fd int, stop func() bool) string {
 		return ""
 	}
 	if unix.Stat(name, &named) == nil && named == open {
-		return digestOf(name, stop)
+		return filedigest.Text(name, stop)
 	}
 	return fmt.Sprintf("inode %d of %d bytes, changed at %d", open.Ino, open.Size, open.Mtim.Nano())
 }

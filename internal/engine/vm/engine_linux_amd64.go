@@ -23,7 +23,9 @@ import (
 type Engine struct {
 	once sync.Once
 	plan plan // of all virtual machines of this process
-	err  error
+	// files are those of this machine that each virtual machine is made of, without this program, whose version a run knows.
+	files []string
+	err   error
 }
 
 // shared is the one Engine of this process: its worlds have the same first files.
@@ -70,6 +72,13 @@ func (e *Engine) prepare(self string) (plan, error) {
 				return fmt.Errorf("the kernel: %s is no kernel of Linux for x86-64; --kernel names a file vmlinuz-VERSION, which `bloodhound image pull-kernel` brings", k.file)
 			}
 			e.plan.kernel, e.plan.append = k.file, commandLine
+			e.files = []string{e.plan.qemu, k.file}
+			if first := os.Getenv(InitrdVariable); first != "" {
+				e.files = append(e.files, first)
+			}
+			for _, m := range list {
+				e.files = append(e.files, m.file)
+			}
 			if e.plan.initrd, err = memory("initrd"); err != nil {
 				return err
 			}
@@ -122,6 +131,9 @@ func (w *World) boot() error {
 	p, err := w.engine.prepare(w.options.Self)
 	if err != nil {
 		return err
+	}
+	for _, name := range w.engine.files {
+		w.note(name)
 	}
 	p.bytes, p.async = w.engine.bytes(w.spec), inRealTime()
 	if p.ram, err = blank(p.bytes); err != nil {

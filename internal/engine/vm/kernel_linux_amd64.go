@@ -90,6 +90,7 @@ func kernelOf(file string) *kernel {
 // module is the file of a module.
 type module struct {
 	name    string
+	file    string // on this machine
 	content []byte
 }
 
@@ -141,7 +142,7 @@ func (k *kernel) load() (list []module, err error) {
 				return err
 			}
 		}
-		list = append(list, module{name + ".ko", content})
+		list = append(list, module{name + ".ko", file, content})
 		return nil
 	}
 	for _, name := range modules {

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -440,5 +442,63 @@ func TestBellsThatBreakOff(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("a bell that breaks off after %d bytes: got tables %#x, want %#x", off, got, want)
 		}
+	}
+}
+
+// A run knows the files of this machine that it is made of: kernel, QEMU, what the guest read, and the names in folders that it listed. What has
+// changed before another run is named.
+func TestFilesOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	data, folder := filepath.Join(dir, "data"), filepath.Join(dir, "folder")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(data, "one")
+	write(filepath.Join(folder, "a"), "")
+	files := func() map[string]string {
+		t.Helper()
+		spec := pair(t)
+		spec.Nodes = spec.Nodes[:1]
+		spec.Nodes[0].Command = []string{"/bin/sh", "-c", "cat /given/data; ls /given/folder; sleep 60"}
+		spec.Nodes[0].Volumes = []world.Volume{{Kind: world.Bind, Source: dir, Target: "/given"}}
+		w, err := New().Boot(spec, tape.Tape{Seed: 1}, program(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		out := run(t, w)
+		if text := lines(out); !strings.Contains(text, "a\n") {
+			t.Fatalf("the log is\n%s", text)
+		}
+		return out.Files
+	}
+	before := files()
+	for _, name := range append([]string{data, "/bin/sh"}, New().files...) {
+		real, err := filepath.EvalSymlinks(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := cmp.Or(before[name], before[real]); len(sum) != 64 {
+			t.Errorf("%s has no digest: %q", name, sum)
+		}
+	}
+	if names := before[folder+"/"]; names != "a" {
+		t.Errorf("the folder has %q", names)
+	}
+	if changed, perhaps := filedigest.Changes(before, files()); len(changed)+len(perhaps) > 0 {
+		t.Errorf("nothing has changed: %q, %q", changed, perhaps)
+	}
+	write(data, "two")
+	write(filepath.Join(folder, "b"), "")
+	changed, perhaps := filedigest.Changes(before, files())
+	want := []string{data + " has changed", "the folder " + folder + "/ has changed: b added; the run lists the names in it"}
+	if !slices.Equal(changed, want) || len(perhaps) > 0 {
+		t.Errorf("changed %q, perhaps %q; want %q", changed, perhaps, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"strings"
 	"time"
 
@@ -58,9 +59,10 @@ type state struct {
 	Acts    []wire.Act         // not yet sent
 	Seeded  bool               // with what the tape has after the end of setup
 	HeldAt  heldAt
-	Jitter  jitter          // of the schedule
-	Files   map[string]bool // that were read
-	Console int             // bytes of the guest's console that are part of Sum
+	Jitter  jitter            // of the schedule
+	Files   map[string]bool   // that were read
+	Folders map[string]string // names in those that were listed, as engine.Outcome has them
+	Console int               // bytes of the guest's console that are part of Sum
 	Kernel  string
 }
 
@@ -96,6 +98,26 @@ func (w *World) note(name string) {
 		w.Files = map[string]bool{}
 	}
 	w.Files[name] = true
+}
+
+// maxNamesBytes bounds the names of a folder that are kept; more than these are kept as a digest.
+const maxNamesBytes = 4 << 10
+
+// listed keeps the names of a folder of this machine that was listed.
+func (w *World) listed(folder string, names []wire.Name) {
+	var list []string
+	for _, n := range names {
+		list = append(list, n.Name)
+	}
+	text := strings.Join(list, "/")
+	if len(text) > maxNamesBytes {
+		sum := sha256.Sum256([]byte(text))
+		text = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	if w.Folders == nil {
+		w.Folders = map[string]string{}
+	}
+	w.Folders[strings.TrimRight(folder, "/")+"/"] = text
 }
 
 // Advance runs the world.
@@ -302,6 +324,9 @@ func (w *World) serve(kind int, request []byte) []byte {
 			return wire.AppendNames(nil, noEntry, nil)
 		}
 		errno, names := t.list(r.Path)
+		if errno == 0 && t.img == nil && !t.empty {
+			w.listed(t.full(r.Path), names)
+		}
 		return wire.AppendNames(nil, errno, names[min(int(r.Offset), len(names)):])
 	case wire.Read:
 		errno, b := w.read(wire.ParseFileRequest(request))
@@ -424,8 +449,9 @@ func (w *World) Outcome() *engine.Outcome {
 	limit := time.Duration(w.spec.Limits.WallMs) * time.Millisecond
 	stop := filedigest.Ends(w.options.Interrupt, filedigest.EndOf(w.started, limit))
 	for name := range w.Files {
-		o.Files[name], _ = filedigest.Of(name, stop)
+		o.Files[name] = filedigest.Text(name, stop)
 	}
+	maps.Copy(o.Files, w.Folders)
 	for i := range w.spec.Nodes {
 		if img := w.spec.Nodes[i].Image; img != nil {
 			o.Files["image:"+img.Name] = img.ID
