@@ -220,7 +220,7 @@ type Found struct {
 }
 
 // ChanceVersion changes when Chance finds others than before in a file.
-const ChanceVersion = 5
+const ChanceVersion = 6
 
 // Findings are the instructions of a file that no run repeats, in order.
 type Findings struct {
@@ -413,7 +413,7 @@ const (
 
 // likely reports whether what looks like an instruction is one, where nothing lists functions: x86 code falls into step after few
 // instructions, wherever decoding begins, and what is no code does not decode for long. Tables are full of zeros, which decode, and fall into
-// step at once: those ways count for nothing, and most of the others must be left.
+// step at once, and so do the operands of long nops: such ways count for nothing, and enough of the others must be left.
 func likely(text []byte, c Found) bool {
 	from := int(c.Offset)
 	var ways [4]int // by arrival
@@ -427,7 +427,7 @@ func likely(text []byte, c Found) bool {
 		ways[came]++
 	}
 	all := ways[arrived] + ways[missed] + ways[lost]
-	return all > 0 && 10*ways[arrived] >= 7*all && 2*all >= ways[blank] && follows(text, c)
+	return all > 0 && 2*ways[arrived] >= all && 2*all >= ways[blank] && follows(text, c)
 }
 
 // follows reports whether code continues from an instruction.
