@@ -152,6 +152,9 @@ func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, began time
 	if err != nil {
 		return nil, fmt.Errorf("the replay of a violation: %w", err)
 	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("the replay of a violation: %w", errInterrupted)
+	}
 	d := differ(began, r, again)
 	if d == "" {
 		return violated, nil

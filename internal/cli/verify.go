@@ -104,6 +104,9 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)
 		}
+		if c.Context().Err() != nil {
+			return fmt.Errorf("run %d: %w", run, errInterrupted)
+		}
 		now := reply.Summary
 		doc.Runs++
 		doc.WallNs = append(doc.WallNs, now.WallNs)
