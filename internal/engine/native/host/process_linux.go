@@ -167,7 +167,7 @@ func (m *Machine) Exec(id ThreadID, img machine.Image, others []ThreadID) syscal
 	}
 	path := m.ownFile(started)
 	block, at := argBlock(path, img.Argv, img.Env)
-	size := uint64(len(block))
+	size, space := uint64(len(block)), t.space
 	// The strings go to a place of their own: they may be larger than any scratch area.
 	base := m.execute(t, unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if base < 0 {
@@ -195,6 +195,9 @@ func (m *Machine) Exec(id ThreadID, img machine.Image, others []ThreadID) syscal
 		m.execute(t, unix.SYS_MUNMAP, uint64(base), size)
 		return errno
 	}
+	if sharer := m.sharer(t, space); sharer != nil { // the strings lie in its memory too, which goes on
+		m.aside(sharer, func() int64 { return m.execute(sharer, unix.SYS_MUNMAP, uint64(base), size) })
+	}
 	t.vdso = img.VDSO
 	if t.queued != nil { // there is no program to furnish
 		t.loaded, t.dirty, t.at, t.auxv = false, false, atStart, nil
@@ -204,6 +207,16 @@ func (m *Machine) Exec(id ThreadID, img machine.Image, others []ThreadID) syscal
 		t.queued = unloadable() // there is no way back, and what is there must not run
 	}
 	return 0
+}
+
+// sharer gives a thread that has an address space together with t, nil if t is alone there.
+func (m *Machine) sharer(t *thread, space int) *thread {
+	for _, o := range m.threads {
+		if o != t && o.executesIn(space) {
+			return o
+		}
+	}
+	return nil
 }
 
 // mapped is the file that is mapped as the program.
@@ -497,6 +510,8 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 	flags &^= ownCloneFlags
 	if flags&unix.CLONE_THREAD == 0 {
 		flags |= unix.CLONE_PARENT // a child of this process: one wait reaps it for good
+		// Descriptors are the engine's. The real ones of an execve, which closes them in the new program, would stay in the other process.
+		flags &^= unix.CLONE_FILES
 	}
 	tid, errno := m.clone(t, flags, stack, tls)
 	if errno != 0 {

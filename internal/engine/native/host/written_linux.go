@@ -77,11 +77,16 @@ func (r *codeRange) isOpen(chunk uint64) bool { return r.allOpen || r.open[chunk
 // runner gives a thread that can execute calls in an address space, nil if the space is gone.
 func (m *Machine) runner(space int) *thread {
 	for _, t := range m.threads {
-		if t.space == space && !t.ended && t.tid < nowhere && (t.queued == nil || t.queued.Kind != machine.StopExit) {
+		if t.executesIn(space) {
 			return t
 		}
 	}
 	return nil
+}
+
+// executesIn reports whether a thread is in an address space and can execute calls.
+func (t *thread) executesIn(space int) bool {
+	return t.space == space && !t.ended && t.tid < nowhere && (t.queued == nil || t.queued.Kind != machine.StopExit)
 }
 
 // permitPart gives a permission back to a part of a range, or takes it, wherever the range is still mapped.
