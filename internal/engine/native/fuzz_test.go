@@ -254,7 +254,7 @@ func (f fuzzing) run(t *testing.T, seed int) fuzzed {
 	}
 	lines := texts(printed, "stdout")
 	if len(lines) == 0 || lines[len(lines)-1] != "done" {
-		t.Fatalf("the program did not come to its end:\n%q", lines)
+		t.Fatalf("the program did not come to its end; the last events:\n%s", strings.Join(events[max(0, len(events)-12):], "\n"))
 	}
 	came := fuzzed{out.Hash, out.Repeat.Reason, map[string]callCount{}, events}
 	for _, line := range lines {

@@ -21,6 +21,7 @@
 #include "table.h"
 
 enum { EXECUTED = 77, FINISHED = 42 }; /* exit codes */
+#define MAX_POPULATED (1UL << 30)      /* bytes of a map */
 
 static pid_t parent;
 static char home[64];         /* the working directory of a child */
@@ -116,6 +117,7 @@ static int spares(int nr, long v[ARGUMENTS]) {
 	case SYS_rt_sigaction: return (int)v[0] != SIGUSR1; /* which wakes a thread that waits */
 	case SYS_mmap:
 		if (outside_arena(v) && !one_in(60)) v[3] &= ~(long)MAP_FIXED;
+		if ((uint64_t)v[1] > MAX_POPULATED) v[3] &= ~(long)(MAP_POPULATE | MAP_LOCKED); /* the world would end by its limit of memory */
 		return 1;
 	case SYS_shmat:
 		if (outside_arena(v) && !one_in(60)) v[2] &= ~(long)SHM_REMAP;
