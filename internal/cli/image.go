@@ -132,7 +132,7 @@ func (a *app) imageLsVerb() *cobra.Command {
 		Use:   "ls",
 		Short: "List the images of the store",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := openImages()
 			if err != nil {
 				return failed(err)
@@ -144,7 +144,9 @@ func (a *app) imageLsVerb() *cobra.Command {
 			doc := imagesDocument{Bloodhound: Version(), Verb: "image ls", Images: []imageLine{}}
 			for _, r := range refs {
 				line := imageLine{Reference: r}
-				if img, err := s.Image(r.ID); err != nil {
+				if img, err := s.Image(c.Context(), r.ID); c.Context().Err() != nil {
+					return errInterrupted
+				} else if err != nil {
 					line.Error = err.Error()
 				} else {
 					line.Files, line.SizeBytes = img.Tree.Len(), img.Bytes
@@ -218,16 +220,19 @@ func (a *app) imageGCVerb() *cobra.Command {
 		Use:   "gc",
 		Short: "Remove from the store what no name leads to any more",
 		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := openImages()
 			if err != nil {
 				return failed(err)
 			}
-			c, err := s.Collect(all)
+			removed, err := s.Collect(c.Context(), all)
+			if c.Context().Err() != nil {
+				return errInterrupted
+			}
 			if err != nil {
 				return failed(err)
 			}
-			fmt.Fprintf(a.out, "removed %d images, %d layers and %d files: %s\n", c.Images, c.Layers, c.Files, megabytes(c.Bytes))
+			fmt.Fprintf(a.out, "removed %d images, %d layers and %d files: %s\n", removed.Images, removed.Layers, removed.Files, megabytes(removed.Bytes))
 			return nil
 		},
 	}

@@ -78,12 +78,13 @@ func layerOf(t *testing.T, archive []byte) v1.Layer {
 
 func imageFrom(t *testing.T, archives ...[]byte) v1.Image {
 	t.Helper()
-	img := empty.Image
+	var layers []v1.Layer
 	for _, a := range archives {
-		var err error
-		if img, err = mutate.AppendLayers(img, layerOf(t, a)); err != nil {
-			t.Fatal(err)
-		}
+		layers = append(layers, layerOf(t, a))
+	}
+	img, err := mutate.AppendLayers(empty.Image, layers...) // at once: each call adds a wrapper, which looks at all layers again
+	if err != nil {
+		t.Fatal(err)
 	}
 	file, err := img.ConfigFile()
 	if err != nil {
@@ -667,17 +668,17 @@ func TestStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Collect(false); !errors.Is(err, errBusy) {
+	if _, err := s.Collect(context.Background(), false); !errors.Is(err, errBusy) {
 		t.Errorf("a collection beside another process: %v", err)
 	}
 	other.Close()
-	if c, err := s.Collect(false); err != nil || c != (Collected{}) {
+	if c, err := s.Collect(context.Background(), false); err != nil || c != (Collected{}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if err := os.Remove(s.referencePath(host+"/two", HostPlatform)); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := s.Collect(false); err != nil || c.Images != 1 || c.Layers != 1 || c.Files != 1 || c.Bytes == 0 {
+	if c, err := s.Collect(context.Background(), false); err != nil || c.Images != 1 || c.Layers != 1 || c.Files != 1 || c.Bytes == 0 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	// A content that the disk has lost is fetched again.
@@ -685,13 +686,13 @@ func TestStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.images = map[string]*Image{}
-	if _, err := s.Image(one.ID); err == nil {
+	if _, err := s.Image(context.Background(), one.ID); err == nil {
 		t.Error("an image without its content was used")
 	}
 	if img, err := get("/one"); err != nil || img.Tree.Lookup("a") == nil {
 		t.Errorf("%v", err)
 	}
-	if c, err := s.Collect(true); err != nil || c.Images != 1 {
+	if c, err := s.Collect(context.Background(), true); err != nil || c.Images != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if _, err := s.Find(host+"/one", HostPlatform); !errors.Is(err, os.ErrNotExist) {

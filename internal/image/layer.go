@@ -48,7 +48,6 @@ const MaxLayerBytes = 64 << 30
 
 // Further bounds of what is unpacked. A larger image is refused: it is one that eats disks.
 const (
-	maxEntries   = 4 << 20
 	maxNameBytes = 4096
 	maxLinkBytes = 4096
 	// suspectBytes and suspectRatio: a layer that unpacks to more than this many bytes, and to more than this many times its
@@ -61,9 +60,10 @@ const (
 type keep func(r io.Reader) (digest string, size int64, err error)
 
 // unpack reads a layer's archive to its end. compressed reports how many bytes of the compressed layer were read so far, or is nil.
-func unpack(r io.Reader, compressed func() int64, keep keep) (*Layer, string, error) {
+// It counts into the size of the image that the layer belongs to.
+func unpack(r io.Reader, compressed func() int64, keep keep, of *size) (*Layer, string, error) {
 	sum := sha256.New()
-	counted := &counter{r: io.TeeReader(r, sum), compressed: compressed}
+	counted := &counter{r: io.TeeReader(r, sum), compressed: compressed, mostBytes: MaxLayerBytes}
 	archive := tar.NewReader(counted)
 	l := &Layer{}
 	seen := map[string]int{} // path -> entry
@@ -75,15 +75,15 @@ func unpack(r io.Reader, compressed func() int64, keep keep) (*Layer, string, er
 		if err != nil {
 			return nil, "", fmt.Errorf("the archive is broken: %w", err)
 		}
-		if len(l.Entries) == maxEntries {
-			return nil, "", fmt.Errorf("more than %d names in one layer", maxEntries)
-		}
 		e, err := entryOf(h, seen, l)
 		if err != nil {
 			return nil, "", err
 		}
 		if e == nil {
 			continue
+		}
+		if err := of.add(e); err != nil {
+			return nil, "", err
 		}
 		if e.Kind == File && e.First == "" {
 			if e.Digest, e.Size, err = keep(&contents{archive, counted}); err != nil {
@@ -109,6 +109,7 @@ type counter struct {
 	n          int64
 	contents   int64 // of files: a sparse one has more bytes than the archive holds
 	compressed func() int64
+	mostBytes  int64
 }
 
 func (c *counter) Read(p []byte) (int, error) {
@@ -122,8 +123,8 @@ func (c *counter) Read(p []byte) (int, error) {
 
 // most refuses an archive that unpacks to too many bytes.
 func (c *counter) most(unpacked int64) error {
-	if unpacked > MaxLayerBytes {
-		return fmt.Errorf("the layer unpacks to more than %d bytes", int64(MaxLayerBytes))
+	if unpacked > c.mostBytes {
+		return fmt.Errorf("the layer unpacks to more than %d bytes", c.mostBytes)
 	}
 	if c.compressed != nil && unpacked > suspectBytes && unpacked > suspectRatio*max(c.compressed(), 1) {
 		return fmt.Errorf("the layer unpacks to more than %d times its size (%d bytes from %d): this is an archive made to fill disks", suspectRatio, unpacked, c.compressed())

@@ -58,7 +58,7 @@ func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Opti
 			return nil, fmt.Errorf("image %s is not in the store, and its pull_policy is never; `bloodhound image pull %s` brings it", text, text)
 		}
 		if err == nil && (policy == Never || isCurrent(ctx, source, ref)) {
-			img, err := s.Image(ref.ID)
+			img, err := s.Image(ctx, ref.ID)
 			if err == nil || policy == Never {
 				return img, err
 			}
@@ -68,7 +68,7 @@ func (s *Store) Get(ctx context.Context, text, dir string, policy Policy, o Opti
 	if err != nil {
 		return nil, err
 	}
-	return s.Image(ref.ID)
+	return s.Image(ctx, ref.ID)
 }
 
 // isCurrent reports whether a reference needs no pull: one of a registry, which is asked once, and one of a daemon that has the
@@ -103,7 +103,7 @@ func (s *Store) Pull(ctx context.Context, text, dir string, o Options) (*Referen
 	case Layout:
 		img, err = fromLayout(source, platform)
 	case Archive:
-		img, err = fromArchive(source)
+		img, err = fromArchive(ctx, source)
 	case Daemon:
 		var d *daemon
 		var remove func()
@@ -131,18 +131,24 @@ const maxConfigBytes = 16 << 20
 
 // take unpacks an image, and then points its reference at it.
 func (s *Store) take(ctx context.Context, text string, img v1.Image, platform *v1.Platform, o Options) (*Reference, error) {
+	manifest, err := img.Manifest()
+	if err != nil {
+		return nil, fmt.Errorf("its manifest: %w", err)
+	}
+	if err := checkLayers(len(manifest.Layers)); err != nil {
+		return nil, err
+	}
+	if n := manifest.Config.Size; n < 0 || n > maxConfigBytes { // go-containerregistry reads -1 as "of any size"
+		return nil, fmt.Errorf("its configuration has %d bytes, and %d is the limit", n, maxConfigBytes)
+	}
 	raw, err := img.RawConfigFile()
 	if err != nil {
 		return nil, fmt.Errorf("its configuration: %w", explainDisk(err))
 	}
 	if len(raw) > maxConfigBytes {
-		return nil, fmt.Errorf("its configuration has %d bytes", len(raw))
+		return nil, fmt.Errorf("its configuration has %d bytes, and %d is the limit", len(raw), maxConfigBytes)
 	}
 	id := algorithm + hexDigest(raw)
-	manifest, err := img.Manifest()
-	if err != nil {
-		return nil, fmt.Errorf("its manifest: %w", err)
-	}
 	os.Remove(s.path("partial", manifest.Config.Digest.String()))
 	if manifest.Config.Digest.String() != id {
 		return nil, fmt.Errorf("its configuration has the digest %s, its manifest says %s", id, manifest.Config.Digest)
@@ -158,7 +164,7 @@ func (s *Store) take(ctx context.Context, text string, img v1.Image, platform *v
 	if p := config.Platform(); p == nil || !p.Satisfies(v1.Platform{OS: platform.OS, Architecture: platform.Architecture}) {
 		return nil, fmt.Errorf("it is for %s, not for %s; name one for this machine, or another --platform", p, platform)
 	}
-	if _, err := s.Image(id); err != nil {
+	if _, err := s.Image(ctx, id); err != nil {
 		if err := s.unpackImage(ctx, text, img, &config, o); err != nil {
 			return nil, err
 		}
@@ -186,10 +192,14 @@ func (s *Store) unpackImage(ctx context.Context, text string, img v1.Image, conf
 	if len(layers) != len(config.RootFS.DiffIDs) {
 		return fmt.Errorf("it has %d layers, its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
 	}
+	var all size
 	for i, l := range layers {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		want := config.RootFS.DiffIDs[i].String()
 		p := Progress{Image: text, Layer: i + 1, Layers: len(layers)}
-		if err := s.layerOf(ctx, l, want, p, o.Progress); err != nil {
+		if err := s.layerOf(ctx, l, want, p, o.Progress, &all); err != nil {
 			return fmt.Errorf("layer %d of %d (%s): %w", i+1, len(layers), want, explainDisk(err))
 		}
 	}
@@ -204,7 +214,7 @@ func explainDisk(err error) error {
 }
 
 // layerOf unpacks a layer, unless the store has it.
-func (s *Store) layerOf(ctx context.Context, l v1.Layer, diff string, p Progress, report func(Progress)) error {
+func (s *Store) layerOf(ctx context.Context, l v1.Layer, diff string, p Progress, report func(Progress), of *size) error {
 	if report == nil {
 		report = func(Progress) {}
 	}
@@ -213,16 +223,26 @@ func (s *Store) layerOf(ctx context.Context, l v1.Layer, diff string, p Progress
 	} else {
 		p.Size = -1
 	}
-	if _, err := s.layer(diff); err == nil {
+	if known, err := s.layer(ctx, diff); err == nil {
+		for i := range known.Entries {
+			if err := of.add(&known.Entries[i]); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	before := *of
 	digest, err := l.Digest()
 	if err != nil {
 		return err
 	}
 	var failed error
 	for range attempts {
-		if failed = s.unpackLayer(ctx, l, diff, p, report); failed == nil {
+		of.entries, of.nameBytes = before.entries, before.nameBytes
+		if failed = s.unpackLayer(ctx, l, diff, p, report, of); failed == nil {
 			os.Remove(s.path("partial", digest.String()))
 			p.Unpacked = true
 			report(p)
@@ -249,7 +269,7 @@ type contentError struct{ error }
 
 func (e *contentError) Unwrap() error { return e.error }
 
-func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, diff string, p Progress, report func(Progress)) error {
+func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, diff string, p Progress, report func(Progress), of *size) error {
 	body, err := l.Compressed()
 	if err != nil {
 		return err
@@ -261,7 +281,7 @@ func (s *Store) unpackLayer(ctx context.Context, l v1.Layer, diff string, p Prog
 		return in.blame(err)
 	}
 	defer done()
-	layer, got, err := unpack(plain, func() int64 { return in.n }, s.keepFile)
+	layer, got, err := unpack(plain, func() int64 { return in.n }, s.keepFile, of)
 	if err != nil {
 		return in.blame(err)
 	}

@@ -85,7 +85,7 @@ func imageOf(desc *remote.Descriptor, platform *v1.Platform) (v1.Image, error) {
 		if len(fit) == 0 {
 			return nil, fmt.Errorf("there is no image for %s; there is %s", platform, list(others))
 		}
-		return choose(index, fit[:1], platform, "")
+		return choose(index, fit[:1], platform, "", nil, 0)
 	}
 	return desc.Image()
 }

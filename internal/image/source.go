@@ -88,6 +88,9 @@ const HostPlatform = "linux/amd64"
 
 // fromLayout finds an image in an OCI layout folder: the one of the asked name, or the only one.
 func fromLayout(s Source, platform *v1.Platform) (v1.Image, error) {
+	if err := checkSmall(filepath.Join(s.Path, "index.json")); err != nil {
+		return nil, err
+	}
 	index, err := layout.ImageIndexFromPath(s.Path)
 	if err != nil {
 		return nil, fmt.Errorf("%s is no OCI layout: %w", s.Path, err)
@@ -110,14 +113,35 @@ func fromLayout(s Source, platform *v1.Platform) (v1.Image, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s has no image %q; it has %s", s.Path, s.Reference, list(names))
 	}
-	return choose(index, found, platform, fmt.Sprintf("%s has several images, %s; name one, as in oci:%s:NAME", s.Path, list(names), s.Path))
+	img, err := choose(index, found, platform, fmt.Sprintf("%s has several images, %s; name one, as in oci:%s:NAME", s.Path, list(names), s.Path),
+		func(d v1.Hash) error { return checkBlob(s.Path, d) }, 0)
+	if err != nil {
+		return nil, err
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return nil, fmt.Errorf("its manifest: %w", err)
+	}
+	return img, checkBlob(s.Path, m.Config.Digest)
 }
 
-// choose takes the image of a platform out of descriptors, through the indexes among them. several is the error if two fit.
-func choose(index v1.ImageIndex, found []v1.Descriptor, platform *v1.Platform, several string) (v1.Image, error) {
+// maxIndexes bounds indexes in indexes.
+const maxIndexes = 8
+
+// choose takes the image of a platform out of descriptors, through the indexes among them. several is the error if two fit. check, which
+// may be nil, is asked before a manifest is read.
+func choose(index v1.ImageIndex, found []v1.Descriptor, platform *v1.Platform, several string, check func(v1.Hash) error, depth int) (v1.Image, error) {
+	if depth > maxIndexes {
+		return nil, fmt.Errorf("more than %d indexes in one another", maxIndexes)
+	}
 	var images []v1.Image
 	var others []string
 	for _, d := range found {
+		if check != nil {
+			if err := check(d.Digest); err != nil {
+				return nil, err
+			}
+		}
 		switch {
 		case d.MediaType.IsIndex():
 			inner, err := index.ImageIndex(d.Digest)
@@ -128,7 +152,7 @@ func choose(index v1.ImageIndex, found []v1.Descriptor, platform *v1.Platform, s
 			if err != nil {
 				return nil, err
 			}
-			img, err := choose(inner, m.Manifests, platform, several)
+			img, err := choose(inner, m.Manifests, platform, several, check, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -160,14 +184,27 @@ func list(names []string) string {
 }
 
 // fromArchive finds an image in a file of `docker save`, or in an OCI layout that was packed with tar.
-func fromArchive(s Source) (v1.Image, error) {
-	open := func() (io.ReadCloser, error) { return openArchive(s.Path) }
+func fromArchive(ctx context.Context, s Source) (v1.Image, error) {
+	open := func() (io.ReadCloser, error) { return openArchive(ctx, s.Path) }
+	listed, err := listArchive(open)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		if _, err := os.Stat(s.Path); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s is no archive of `docker save`: %w", s.Path, err)
+	}
+	if err := listed.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Path, err)
+	}
 	manifest, err := tarball.LoadManifest(open)
 	if err != nil {
 		if _, err := os.Stat(s.Path); err != nil {
 			return nil, err
 		}
-		if hasFile(s.Path, "oci-layout") {
+		if hasFile(open, "oci-layout") {
 			return nil, fmt.Errorf("%s is a packed OCI layout; unpack it, and name the folder: oci:FOLDER", s.Path)
 		}
 		return nil, fmt.Errorf("%s is no archive of `docker save`: %w", s.Path, err)
@@ -194,27 +231,31 @@ func fromArchive(s Source) (v1.Image, error) {
 }
 
 // openArchive reads what tar has packed, also where gzip has compressed that, as `docker load` does.
-func openArchive(path string) (io.ReadCloser, error) {
+func openArchive(ctx context.Context, path string) (io.ReadCloser, error) {
 	f, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	b := bufio.NewReader(f)
+	read := &countedReader{r: f}
+	b := bufio.NewReader(read)
 	from := io.Reader(b)
 	if magic, err := b.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b { // RFC 1952, 2.3.1
-		if from, err = gzip.NewReader(b); err != nil {
+		plain, err := gzip.NewReader(b)
+		if err != nil {
 			f.Close()
 			return nil, err
 		}
+		from = bombless(plain, func() int64 { return read.n })
 	}
+	from = Until(ctx, from)
 	return struct {
 		io.Reader
 		io.Closer
 	}{from, f}, nil
 }
 
-func hasFile(archive, name string) bool {
-	f, err := openArchive(archive)
+func hasFile(open func() (io.ReadCloser, error), name string) bool {
+	f, err := open()
 	if err != nil {
 		return false
 	}
@@ -315,7 +356,7 @@ func (d *daemon) export(ctx context.Context, dir string) (img v1.Image, remove f
 	remove = func() { os.Remove(f.Name()) }
 	_, err = io.Copy(f, answer.Body)
 	if err = errors.Join(err, f.Close()); err == nil {
-		img, err = fromArchive(Source{Transport: Archive, Path: f.Name()})
+		img, err = fromArchive(ctx, Source{Transport: Archive, Path: f.Name()})
 	}
 	if err != nil {
 		remove()

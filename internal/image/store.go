@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/gob"
 	"encoding/hex"
@@ -151,20 +152,20 @@ func (s *Store) References() ([]Reference, error) {
 }
 
 // Image loads an image by its id, once: all worlds share it, and it must not be changed.
-func (s *Store) Image(id string) (*Image, error) {
+func (s *Store) Image(ctx context.Context, id string) (*Image, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if img := s.images[id]; img != nil {
 		return img, nil
 	}
-	img, err := s.load(id)
+	img, err := s.load(ctx, id)
 	if err == nil {
 		s.images[id] = img
 	}
 	return img, err
 }
 
-func (s *Store) load(id string) (*Image, error) {
+func (s *Store) load(ctx context.Context, id string) (*Image, error) {
 	raw, err := os.ReadFile(s.path("images", hexOf(id)))
 	if err != nil {
 		return nil, fmt.Errorf("image %s is not in the store: %w", id, err)
@@ -176,9 +177,12 @@ func (s *Store) load(id string) (*Image, error) {
 	if err := json.Unmarshal(raw, &img.Config); err != nil {
 		return nil, fmt.Errorf("the configuration of image %s: %w", id, err)
 	}
+	if err := checkLayers(len(img.Config.RootFS.DiffIDs)); err != nil {
+		return nil, fmt.Errorf("image %s: %w", id, err)
+	}
 	var layers []*Layer
 	for _, diff := range img.Config.RootFS.DiffIDs {
-		l, err := s.layer(diff.String())
+		l, err := s.layer(ctx, diff.String())
 		if err != nil {
 			return nil, fmt.Errorf("layer %s of image %s: %w", diff, id, err)
 		}
@@ -194,7 +198,7 @@ func (s *Store) load(id string) (*Image, error) {
 func (s *Store) layerPath(diff string) string { return s.path("layers", hexOf(diff)) }
 
 // A layer's index begins with the digest of the rest, so that one that a crash of this machine has cut is not believed.
-func (s *Store) layer(diff string) (*Layer, error) {
+func (s *Store) layer(ctx context.Context, diff string) (*Layer, error) {
 	b, err := os.ReadFile(s.layerPath(diff))
 	if err != nil {
 		return nil, err
@@ -210,6 +214,9 @@ func (s *Store) layer(diff string) (*Layer, error) {
 		return nil, errDamaged
 	}
 	for i := range l.Entries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if e := &l.Entries[i]; e.Kind == File {
 			if st, err := os.Stat(s.File(e.Digest)); err != nil || st.Size() != e.Size {
 				return nil, errDamaged
@@ -315,7 +322,7 @@ type Collected struct {
 var errBusy = errors.New("another bloodhound uses the store of images; try again when it has ended")
 
 // Collect removes what no reference leads to; with all, the references too. No other process may use the store meanwhile.
-func (s *Store) Collect(all bool) (c Collected, err error) {
+func (s *Store) Collect(ctx context.Context, all bool) (c Collected, err error) {
 	if err := unix.Flock(int(s.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return c, errBusy
 	}
@@ -345,7 +352,10 @@ func (s *Store) Collect(all bool) (c Collected, err error) {
 		}
 		for _, diff := range config.RootFS.DiffIDs {
 			used[diff.Hex] = true
-			l, err := s.layer(diff.String())
+			l, err := s.layer(ctx, diff.String())
+			if ctx.Err() != nil { // nothing may go only because its layer was not read
+				return c, ctx.Err()
+			}
 			if err != nil {
 				continue
 			}

@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (a *LayerWriter) Add(e *Entry, content io.Reader) error {
 }
 
 // AddLayer unpacks a layer that fill writes into the store, like one that was pulled, and returns its diff id.
-func (s *Store) AddLayer(fill func(*LayerWriter) error) (string, error) {
+func (s *Store) AddLayer(ctx context.Context, fill func(*LayerWriter) error) (string, error) {
 	r, w := io.Pipe()
 	filled := make(chan error, 1)
 	go func() {
@@ -82,7 +83,7 @@ func (s *Store) AddLayer(fill func(*LayerWriter) error) (string, error) {
 		w.CloseWithError(err)
 		filled <- err
 	}()
-	l, diff, err := unpack(r, nil, s.keepFile)
+	l, diff, err := unpack(Until(ctx, r), nil, s.keepFile, &size{})
 	r.Close()
 	if failed := <-filled; failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
 		err = failed
@@ -90,17 +91,19 @@ func (s *Store) AddLayer(fill func(*LayerWriter) error) (string, error) {
 	if err != nil {
 		return "", explainDisk(err)
 	}
-	if _, err := s.layer(diff); err == nil {
+	if _, err := s.layer(ctx, diff); err == nil {
 		return diff, nil
 	}
 	return diff, explainDisk(s.writeLayer(diff, l))
 }
 
 // Layer is a layer of the store.
-func (s *Store) Layer(diff string) (*Layer, error) { return s.layer(diff) }
+func (s *Store) Layer(ctx context.Context, diff string) (*Layer, error) {
+	return s.layer(ctx, diff)
+}
 
 // AddImage keeps the configuration of an image whose layers the store has, under a name that keeps both from being collected.
-func (s *Store) AddImage(name string, config *v1.ConfigFile) (*Image, error) {
+func (s *Store) AddImage(ctx context.Context, name string, config *v1.ConfigFile) (*Image, error) {
 	raw, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
@@ -109,7 +112,7 @@ func (s *Store) AddImage(name string, config *v1.ConfigFile) (*Image, error) {
 	if err := s.write(s.path("images", hexOf(id)), raw); err != nil {
 		return nil, explainDisk(err)
 	}
-	img, err := s.Image(id)
+	img, err := s.Image(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +183,7 @@ func (s *Store) forget(used map[string]bool) error {
 
 // Unpack reads an archive of tar to its end, with all bounds of layers, and keeps its contents. compressed reports how many bytes of
 // what it was compressed to were read so far.
-func (s *Store) Unpack(r io.Reader, compressed func() int64) (*Layer, error) {
-	l, _, err := unpack(r, compressed, s.keepFile)
+func (s *Store) Unpack(ctx context.Context, r io.Reader, compressed func() int64) (*Layer, error) {
+	l, _, err := unpack(Until(ctx, r), compressed, s.keepFile, &size{})
 	return l, explainDisk(err)
 }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -55,7 +56,7 @@ func (n *node) hasGlibc() bool {
 	if n.spec.Image == nil || n.options.Images == nil {
 		return true
 	}
-	img, err := n.options.Images.Image(n.spec.Image.ID)
+	img, err := n.options.Images.Image(context.Background(), n.spec.Image.ID)
 	return err != nil || slices.ContainsFunc(loaders, func(file string) bool { return img.Tree.Lookup(file) != nil })
 }
 

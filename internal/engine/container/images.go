@@ -3,6 +3,7 @@ package container
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
@@ -90,7 +91,7 @@ func (w *World) nodeImage(i *world.Image) (string, error) {
 	if w.options.Images == nil {
 		return "", fmt.Errorf("the daemon does not have the image %s, and there is no store to take it from; `docker pull %s`", i.Name, i.Name)
 	}
-	img, err := w.options.Images.Image(i.ID)
+	img, err := w.options.Images.Image(context.Background(), i.ID)
 	if err != nil {
 		return "", fmt.Errorf("image %s: %w; `bloodhound image pull %s` gets it", i.Name, err, i.Name)
 	}

@@ -101,14 +101,14 @@ func TestLayers(t *testing.T) {
 			saw, layer := run(base, "set -e; mkdir -p /opt;"+c.script+"; "+look)
 			layers := []*image.Layer{}
 			for _, h := range base.Config.RootFS.DiffIDs {
-				l, err := store.Layer(h.String())
+				l, err := store.Layer(context.Background(), h.String())
 				if err != nil {
 					t.Fatal(err)
 				}
 				layers = append(layers, l)
 			}
 			// As an archive and back, which is how it comes into the store.
-			diff, err := store.AddLayer(func(w *image.LayerWriter) error {
+			diff, err := store.AddLayer(context.Background(), func(w *image.LayerWriter) error {
 				for i := range layer.Entries {
 					e := &layer.Entries[i]
 					var content bytes.Buffer
@@ -128,7 +128,7 @@ func TestLayers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			own, err := store.Layer(diff)
+			own, err := store.Layer(context.Background(), diff)
 			if err != nil {
 				t.Fatal(err)
 			}

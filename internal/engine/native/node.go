@@ -3,6 +3,7 @@
 package native
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -158,7 +159,7 @@ func (w *World) root(n *world.Node) (host.Layer, error) {
 	case n.Image != nil && w.options.Images == nil:
 		return host.Layer{}, fmt.Errorf("node %s: there is no store of images to take %s from", n.Name, n.Image.Name)
 	case n.Image != nil:
-		img, err := w.options.Images.Image(n.Image.ID)
+		img, err := w.options.Images.Image(context.Background(), n.Image.ID)
 		if err != nil {
 			return host.Layer{}, fmt.Errorf("node %s: image %s: %w", n.Name, n.Image.Name, err)
 		}

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -227,7 +228,7 @@ func (w *World) root(n *world.Node) (tree, error) {
 	case n.Image != nil && w.options.Images == nil:
 		return tree{}, fmt.Errorf("there is no store of images to take %s from", n.Image.Name)
 	case n.Image != nil:
-		img, err := w.options.Images.Image(n.Image.ID)
+		img, err := w.options.Images.Image(context.Background(), n.Image.ID)
 		return tree{img: img, files: w.options.Images.File}, err
 	case n.HasMachineFiles() || n.Root == world.NoRoot && len(n.Command) == 0: // our own drivers may need libraries
 		return tree{root: machine, machine: true}, nil

@@ -146,7 +146,7 @@ func (cp *copying) unpack(l *layer, f *files, e *image.Entry, o owner) (bool, er
 	if head, _ := b.Peek(tarBlock); !isTar(head) {
 		return false, nil
 	}
-	unpacked, err := l.Store.Unpack(b, func() int64 { return in.n })
+	unpacked, err := l.Store.Unpack(l.ctx, b, func() int64 { return in.n })
 	if err != nil {
 		return true, &Error{Text: fmt.Sprintf("%s: %v", e.Path, err), Remedy: "COPY leaves an archive as it is"}
 	}

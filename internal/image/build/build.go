@@ -138,7 +138,7 @@ func (b *Builder) Build(ctx context.Context, r *Request) (*image.Image, error) {
 	}
 	key := digest("image", planned.key, text(planned.config), text(r.Labels))
 	if id, err := w.Store.Built(key); err == nil && !r.NoCache && len(r.Uncached) == 0 {
-		if img, err := w.Store.Image(string(id)); err == nil {
+		if img, err := w.Store.Image(ctx, string(id)); err == nil {
 			return img, w.Store.Refer(name(r), img.ID)
 		}
 	}
@@ -146,7 +146,7 @@ func (b *Builder) Build(ctx context.Context, r *Request) (*image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := w.Store.AddImage(name(r), done.image(r.Labels))
+	img, err := w.Store.AddImage(ctx, name(r), done.image(r.Labels))
 	if err != nil {
 		return nil, err
 	}

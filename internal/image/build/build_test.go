@@ -329,7 +329,7 @@ func TestCache(t *testing.T) {
 	}
 
 	// A collection keeps the image that a name leads to, and lets go of what only led to it.
-	if _, err := b.store.Collect(false); err != nil {
+	if _, err := b.store.Collect(context.Background(), false); err != nil {
 		t.Fatal(err)
 	}
 	if again := count("after a collection", 0, nil); again.ID != first.ID {
@@ -451,7 +451,7 @@ func TestContextsHold(t *testing.T) {
 	if _, err := b.try(nil); err == nil || !strings.Contains(err.Error(), "abs/passwd is not there") {
 		t.Errorf("%v", err)
 	}
-	w := &work{Builder: &Builder{Store: b.store}, request: &Request{Context: b.dir}, file: &dockerfile{}, folders: map[string]*folder{}}
+	w := &work{ctx: t.Context(), Builder: &Builder{Store: b.store}, request: &Request{Context: b.dir}, file: &dockerfile{}, folders: map[string]*folder{}}
 	f, err := w.folder(b.dir)
 	if err != nil {
 		t.Fatal(err)

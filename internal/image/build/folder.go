@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -37,6 +38,7 @@ type files struct {
 
 // folder is a context: a folder of this machine, as a tree. Nothing is ever opened through a link that leads out of the folder.
 type folder struct {
+	ctx     context.Context // of the build
 	dir     string
 	root    *os.Root
 	files   files
@@ -44,8 +46,12 @@ type folder struct {
 	ignored *patternmatcher.PatternMatcher
 }
 
-// maxContext bounds the names of a context.
-const maxContext = 2 << 20
+// Bounds of a context: its names, the length of one (PATH_MAX), and the patterns of its .dockerignore.
+const (
+	maxContext        = 2 << 20
+	maxNameBytes      = 4096
+	maxIgnorePatterns = 4096
+)
 
 // stateFolder is where runs keep their own files: no part of a context, but its bin.
 const stateFolder = ".bloodhound"
@@ -59,13 +65,16 @@ func (w *work) folder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, &Error{File: dir, Text: "the context is no folder that can be read: " + err.Error()}
 	}
-	f := &folder{dir: dir, root: root, digests: map[string]string{}}
+	f := &folder{ctx: w.ctx, dir: dir, root: root, digests: map[string]string{}}
 	w.folders[dir] = f
 	if err := f.ignore(w, dir == w.request.Context); err != nil {
 		return nil, err
 	}
 	l := &image.Layer{}
 	if err := f.walk(l); err != nil {
+		if w.ctx.Err() != nil {
+			return nil, w.ctx.Err()
+		}
 		return nil, &Error{File: dir, Text: "the context cannot be read: " + err.Error(), Remedy: "exclude what is not needed in .dockerignore"}
 	}
 	f.files = files{tree: image.NewTree(l), digest: f.digest, open: f.open, missing: f.missing}
@@ -93,6 +102,9 @@ func (f *folder) ignore(w *work, main bool) error {
 			return &Error{File: name, Text: err.Error()}
 		}
 		patterns, err := ignorefile.ReadAll(strings.NewReader(string(b)))
+		if len(patterns) > maxIgnorePatterns {
+			err = fmt.Errorf("%d patterns, and %d is the limit", len(patterns), maxIgnorePatterns)
+		}
 		if err == nil && len(patterns) > 0 {
 			f.ignored, err = patternmatcher.New(patterns)
 		}
@@ -108,8 +120,14 @@ func (f *folder) ignore(w *work, main bool) error {
 func (f *folder) walk(l *image.Layer) error {
 	matches := map[string]patternmatcher.MatchInfo{}
 	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if f.ctx.Err() != nil {
+			return f.ctx.Err()
+		}
 		if name == "." {
 			return err
+		}
+		if len(name) > maxNameBytes {
+			return fmt.Errorf("%.40s... has a name of more than %d bytes", name, maxNameBytes)
 		}
 		dir, base := path.Split(name)
 		if path.Base(dir) == stateFolder && base != "bin" {
@@ -202,8 +220,12 @@ func (f *folder) digest(e *image.Entry) (string, error) {
 		return "", err
 	}
 	defer r.Close()
+	if e.Size > image.MaxLayerBytes {
+		text := fmt.Sprintf("%s has %d bytes, and a layer may have %d", e.Path, e.Size, int64(image.MaxLayerBytes))
+		return "", &Error{Text: text, Remedy: "exclude it in .dockerignore"}
+	}
 	sum := sha256.New()
-	if _, err := io.Copy(sum, io.LimitReader(r, e.Size+1)); err != nil {
+	if _, err := io.Copy(sum, image.Until(f.ctx, io.LimitReader(r, e.Size+1))); err != nil {
 		return "", err
 	}
 	f.digests[e.Path] = hex.EncodeToString(sum.Sum(nil))
@@ -220,7 +242,7 @@ func (f *folder) open(e *image.Entry) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &steady{r: r, sum: sha256.New(), want: want, name: e.Path}, nil
+	return &steady{r: r, ctx: f.ctx, sum: sha256.New(), want: want, name: e.Path}, nil
 }
 
 // regular opens a file that may have become something else since it was listed.
@@ -239,11 +261,15 @@ func (f *folder) regular(name string) (*os.File, error) {
 // steady is a file that must not change while it is copied.
 type steady struct {
 	r          io.ReadCloser
+	ctx        context.Context
 	sum        hash.Hash
 	want, name string
 }
 
 func (s *steady) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := s.r.Read(p)
 	s.sum.Write(p[:n])
 	if errors.Is(err, io.EOF) && hex.EncodeToString(s.sum.Sum(nil)) != s.want {

@@ -26,7 +26,7 @@ type layer struct {
 
 // write lets change fill the layer and returns its diff id.
 func (l *layer) write(change func(*layer) error) (string, error) {
-	return l.Store.AddLayer(func(w *image.LayerWriter) error {
+	return l.Store.AddLayer(l.ctx, func(w *image.LayerWriter) error {
 		l.out, l.made = w, map[string]image.Kind{}
 		return change(l)
 	})
@@ -47,7 +47,7 @@ func (w *work) treeOf(s *state) (*image.Tree, error) {
 func (w *work) layersOf(s *state) ([]*image.Layer, error) {
 	var layers []*image.Layer
 	for _, diff := range s.layers {
-		l, err := w.Store.Layer(diff)
+		l, err := w.Store.Layer(w.ctx, diff)
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +156,7 @@ func (l *layer) put(e *image.Entry, content func() (io.ReadCloser, error)) error
 		return err
 	}
 	defer r.Close()
-	return l.out.Add(e, r)
+	return l.out.Add(e, image.Until(l.ctx, r))
 }
 
 // owner is whom files belong to.

@@ -174,7 +174,7 @@ func (m *mount) file(s *steps, at string, mode uint32, uid, gid int, content io.
 	if !s.do {
 		return nil
 	}
-	digest, n, err := s.Store.Keep(content)
+	digest, n, err := s.Store.Keep(image.Until(s.ctx, content))
 	m.layer.Entries = append(m.layer.Entries, image.Entry{Path: at, Kind: image.File, Mode: mode, UID: uid, GID: gid, Size: n, Digest: digest, MtimeNs: epoch})
 	return err
 }
@@ -191,7 +191,7 @@ func (m *mount) graft(s *steps, f *files, from string) error {
 				return err
 			}
 			defer r.Close()
-			if n.Digest, n.Size, err = s.Store.Keep(r); err != nil {
+			if n.Digest, n.Size, err = s.Store.Keep(image.Until(s.ctx, r)); err != nil {
 				return err
 			}
 		}
@@ -252,7 +252,7 @@ func (s *steps) cache(one *mount, m *instructions.Mount, inputs *[]string) error
 	}
 	one.cache = cmp.Or(m.CacheID, path.Clean(m.Target))
 	if i := slices.IndexFunc(s.state.caches, func(c cached) bool { return c.ID == one.cache }); i >= 0 {
-		l, err := s.Store.Layer(s.state.caches[i].Diff)
+		l, err := s.Store.Layer(s.ctx, s.state.caches[i].Diff)
 		if err != nil {
 			return err
 		}
@@ -330,7 +330,7 @@ func (l *layer) run(c *instructions.RunCommand, cmd *Command, mounts []mount) er
 				return &Error{Text: fmt.Sprintf("the command leaves more than %d GiB of files", image.MaxLayerBytes>>30)}
 			}
 			var err error
-			if e.Digest, e.Size, err = l.Store.Keep(content); err != nil {
+			if e.Digest, e.Size, err = l.Store.Keep(image.Until(l.ctx, content)); err != nil {
 				return err
 			}
 		}
@@ -396,7 +396,7 @@ func (l *layer) keepCaches(mounts []mount, layers []*image.Layer) error {
 			continue
 		}
 		f := &files{tree: tree, owned: true, open: func(e *image.Entry) (io.ReadCloser, error) { return os.Open(l.Store.File(e.Digest)) }}
-		diff, err := l.Store.AddLayer(func(w *image.LayerWriter) error {
+		diff, err := l.Store.AddLayer(l.ctx, func(w *image.LayerWriter) error {
 			inner := &layer{steps: l.steps, before: l.before, out: w, made: map[string]image.Kind{}, links: true}
 			root := *tree.Lookup(m.target)
 			root.Path = ""

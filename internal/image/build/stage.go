@@ -391,6 +391,10 @@ func (s *steps) effect(c instructions.Command, inputs []string, change func(*lay
 	if !s.do {
 		return nil
 	}
+	if len(before.layers) >= image.MaxLayers {
+		text := fmt.Sprintf("the image already has %d layers, the limit", image.MaxLayers)
+		return &Error{Text: text, Remedy: "join instructions, or copy files from another stage"}
+	}
 	if !s.uncached() && s.recall(key) {
 		return nil
 	}
@@ -428,11 +432,11 @@ func (s *steps) recall(key string) bool {
 	if !ok || json.Unmarshal([]byte(rest), &r) != nil {
 		return false
 	}
-	if _, err := s.Store.Layer(diff); err != nil {
+	if _, err := s.Store.Layer(s.ctx, diff); err != nil {
 		return false
 	}
 	for _, c := range r.Caches {
-		if _, err := s.Store.Layer(c.Diff); err != nil {
+		if _, err := s.Store.Layer(s.ctx, c.Diff); err != nil {
 			return false
 		}
 	}
