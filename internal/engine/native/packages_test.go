@@ -51,7 +51,7 @@ func (p debianPackage) files(t *testing.T, folder string) (list []string) {
 		names = strings.Fields(string(out))
 	} else {
 		unpacked := filepath.Join(folder, p.name)
-		get := exec.Command("sh", "-c", `mkdir -p "$1" && cd "$1" && apt-get -q download "$2" && dpkg-deb -x ./*.deb . && rm ./*.deb`, "sh", unpacked, p.name)
+		get := exec.Command("sh", "-c", `mkdir -p -m 755 "$1" && cd "$1" && apt-get -q download "$2" && dpkg-deb -x ./*.deb . && rm ./*.deb`, "sh", unpacked, p.name)
 		if out, err := get.CombinedOutput(); err != nil {
 			t.Fatalf("%s is not installed, and cannot be downloaded: %v\n%s", p.name, err, out)
 		}
@@ -65,7 +65,7 @@ func (p debianPackage) files(t *testing.T, folder string) (list []string) {
 			continue
 		}
 		if f, err := elf.Open(name); err == nil {
-			if f.Machine == elf.EM_X86_64 && (f.Type == elf.ET_EXEC || f.Type == elf.ET_DYN) {
+			if f.Machine == elf.EM_X86_64 && f.Class == elf.ELFCLASS64 && (f.Type == elf.ET_EXEC || f.Type == elf.ET_DYN) {
 				list = append(list, name)
 			}
 			f.Close()
@@ -90,11 +90,7 @@ func TestPackagesReadTheirBytes(t *testing.T) {
 	}
 	program := compile(t, "testdata/packages/bytes.c")
 	stepper := compile(t, "testdata/packages/steps.c")
-	folder, err := filepath.Abs("testdata/packages/.bloodhound")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
+	folder := filepath.Join(filepath.Dir(program), "unpacked") // worlds see the program's folder
 	table := []string{"| package | files | instructions: proven, open | bytes compared | differ: plain, with coverage, with switches | executed, with breakpoint |", "|---|---|---|---|---|---|"}
 	total := packageRow{compared: map[string]int{}, changed: map[string]int{}}
 	only := os.Getenv("BLOODHOUND_PACKAGES")
