@@ -86,7 +86,7 @@ func Parse(text string) (Tape, error) {
 		switch state {
 		case 0:
 			if strings.Join(words, " ") != textVersion {
-				err := fmt.Errorf("line %d: a tape starts with the line %q, not with %q", i+1, textVersion, line)
+				err := fmt.Errorf("line %d: a tape starts with the line %q, not with %q", i+1, textVersion, shorten(line))
 				if laterText(words) {
 					err = fmt.Errorf("%w; a later bloodhound wrote it: use that one, or a later one", err)
 				}
@@ -94,7 +94,7 @@ func Parse(text string) (Tape, error) {
 			}
 		case 1:
 			if len(words) != 2 || words[0] != "seed" {
-				return Tape{}, fmt.Errorf("line %d: expected \"seed N\", not %q", i+1, line)
+				return Tape{}, fmt.Errorf("line %d: expected \"seed N\", not %q", i+1, shorten(line))
 			}
 			if t.Seed, err = number(words[1]); err != nil {
 				return Tape{}, fmt.Errorf("line %d: %w", i+1, err)
@@ -130,7 +130,7 @@ func parseEdit(w []string) (Edit, error) {
 	var e Edit
 	var err error
 	bad := func(form string) (Edit, error) {
-		return Edit{}, fmt.Errorf("expected %q, not %q", form, strings.Join(w, " "))
+		return Edit{}, fmt.Errorf("expected %q, not %q", form, shorten(strings.Join(w, " ")))
 	}
 	switch Op(w[0]) {
 	case Set:
@@ -158,7 +158,7 @@ func parseEdit(w []string) (Edit, error) {
 		}
 		if to != "" {
 			if e.To, err = number(to); err == nil && e.To <= e.From {
-				return Edit{}, fmt.Errorf("the range %s is empty: draws go from the first number up to, but not including, the second", w[2])
+				return Edit{}, fmt.Errorf("the range %s is empty: draws go from the first number up to, but not including, the second", shorten(w[2]))
 			}
 		}
 	case Reseed:
@@ -174,7 +174,7 @@ func parseEdit(w []string) (Edit, error) {
 		switch {
 		case len(rest) == 2 && rest[0] == "after" && strings.HasSuffix(rest[1], "ns"):
 			if e.AfterNs, err = strconv.ParseInt(strings.TrimSuffix(rest[1], "ns"), 10, 64); err != nil || e.AfterNs <= 0 {
-				return Edit{}, fmt.Errorf("%q is no virtual time: give a number of ns above 0, such as 1500000000ns", rest[1])
+				return Edit{}, fmt.Errorf("%q is no virtual time: give a number of ns above 0, such as 1500000000ns", shorten(rest[1]))
 			}
 		case len(rest) > 0:
 			return bad(form)
@@ -184,7 +184,7 @@ func parseEdit(w []string) (Edit, error) {
 		}
 		e.Seed, err = number(w[4])
 	default:
-		return Edit{}, fmt.Errorf("%q is no edit; edits are set, default and reseed", w[0])
+		return Edit{}, fmt.Errorf("%q is no edit; edits are set, default and reseed", shorten(w[0]))
 	}
 	if err != nil {
 		return Edit{}, err
@@ -195,9 +195,18 @@ func parseEdit(w []string) (Edit, error) {
 func number(s string) (uint64, error) {
 	v, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a number from 0 to 2^64-1", s)
+		return 0, fmt.Errorf("%q is not a number from 0 to 2^64-1", shorten(s))
 	}
 	return v, nil
+}
+
+// shorten cuts what an error quotes: a line may be as long as the file.
+func shorten(s string) string {
+	const most = 100
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return s
 }
 
 // splitLine splits a line into words; a word that starts with a quote is a Go string, a # starts a comment.
@@ -211,11 +220,11 @@ func splitLine(line string) ([]string, error) {
 		if line[0] == '"' {
 			quoted, err := strconv.QuotedPrefix(line)
 			if err != nil {
-				return nil, fmt.Errorf("a quoted name does not end: %s", line)
+				return nil, fmt.Errorf("a quoted name does not end: %s", shorten(line))
 			}
 			word, err := strconv.Unquote(quoted)
 			if err != nil {
-				return nil, fmt.Errorf("%s is not a valid quoted name", quoted)
+				return nil, fmt.Errorf("%s is not a valid quoted name", shorten(quoted))
 			}
 			words = append(words, word)
 			line = line[len(quoted):]

@@ -129,7 +129,7 @@ type Node struct {
 	Key   string          // nodes.NAME or services.NAME
 	At    source.Position // its name
 	Value *source.Node
-	Ports []Port
+	Ports []Ports
 	Image *image.Image // nil without one
 	Nets  []Want       // the networks it is on, in the order of its interfaces
 	// Everywhere: it is on all networks there are. offline: it is on none.
@@ -139,8 +139,8 @@ type Node struct {
 	Spec world.Node
 }
 
-// Port is a port of a node that a port of this machine stands for.
-type Port struct{ Published, Target int }
+// Ports are ports of a node that ports of this machine stand for, the first ones and how many.
+type Ports struct{ Published, Target, Count int }
 
 // called reports whether a node has a name, on some network at least.
 func (d *Node) called(name string) bool {

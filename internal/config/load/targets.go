@@ -107,8 +107,8 @@ func (l *State) published(at source.Position, key, written string, u *url.URL) (
 	}
 	for _, d := range l.Nodes {
 		for _, p := range d.Ports {
-			if p.Published == number {
-				u.Host = net.JoinHostPort(d.Name, strconv.Itoa(p.Target))
+			if i := number - p.Published; i >= 0 && i < p.Count {
+				u.Host = net.JoinHostPort(d.Name, strconv.Itoa(p.Target+i))
 				l.Note(at, key, "%s means %s, which publishes port %d, since localhost is the node itself", written, u.Host, number)
 				return u.String(), true
 			}

@@ -144,9 +144,7 @@ func ports(l *load.State, d *load.Node) {
 			l.Fail(item.Position, `write "8080:80"`, "%s: not a published port and a port of the node", key)
 			continue
 		}
-		for i := 0; i <= t[1]-t[0]; i++ {
-			d.Ports = append(d.Ports, load.Port{Published: p[0] + i, Target: t[0] + i})
-		}
+		d.Ports = append(d.Ports, load.Ports{Published: p[0], Target: t[0], Count: t[1] - t[0] + 1})
 	}
 }
 

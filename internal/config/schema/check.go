@@ -79,6 +79,10 @@ func (c *checker) fill(n *source.Node, path string) bool {
 		c.Fail(n.Position, "set the variable in the environment or in .env, or write $$ for a dollar sign", "%s: %v", path, err)
 		return false
 	}
+	if !c.Fill(n.Position, filled) {
+		n.Bad = true
+		return false
+	}
 	for _, name := range unset {
 		c.Note(n.Position, path, "variable %s is not set, so it is empty; %s, or $$ for a dollar sign", name, source.SetRemedy([]string{name}))
 	}

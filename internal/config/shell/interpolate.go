@@ -10,7 +10,13 @@ import (
 // maxNesting bounds defaults inside defaults: ${A:-${B:-...}}.
 const maxNesting = 16
 
-var ErrDollar = errors.New("a dollar sign without a variable")
+// MaxBytes bounds a text with its variables filled in: a variable may hold others many times.
+const MaxBytes = 4 << 20
+
+var (
+	ErrDollar = errors.New("a dollar sign without a variable")
+	ErrLong   = fmt.Errorf("more than %d MiB with its variables filled in", MaxBytes>>20)
+)
 
 // Interpolate fills variables into a text with Compose's rules: $NAME and ${NAME}; ${NAME:-default} where NAME is unset
 // or empty and ${NAME-default} where it is unset; ${NAME:?message} and ${NAME?message}, which are errors then;
@@ -54,10 +60,17 @@ func (in *interpolation) run(text string, depth int) (filled, rest string, err e
 			if err != nil {
 				return "", "", err
 			}
+			if b.Len()+len(value) > MaxBytes {
+				return "", "", ErrLong
+			}
 			b.WriteString(value)
 			text = after
 		case name != "":
-			b.WriteString(in.plain(name))
+			value := in.plain(name)
+			if b.Len()+len(value) > MaxBytes {
+				return "", "", ErrLong
+			}
+			b.WriteString(value)
 			text = text[len(name):]
 		default:
 			return "", "", ErrDollar

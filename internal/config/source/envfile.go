@@ -44,6 +44,9 @@ func (r *Reader) EnvFile(name string, content []byte, lookup func(string) (strin
 		for _, name := range unset {
 			r.Note(at, key, "variable %s is not set, so it is empty; for a literal dollar sign put the value in single quotes", name)
 		}
+		if !r.Fill(at, text) {
+			return vars
+		}
 		if set {
 			own[key] = text
 		}

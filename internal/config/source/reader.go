@@ -17,6 +17,23 @@ type Reader struct {
 	Surveying bool
 
 	dotEnvs map[string]map[string]string // by the names of the files
+	filled  int                          // bytes, see Fill
+}
+
+// maxFilledBytes bounds all values of a configuration, with their variables filled in.
+const maxFilledBytes = 64 << 20
+
+// Fill counts a text that was filled in, and reports whether all such texts are within their bound. The first that is not is a mistake.
+func (r *Reader) Fill(at Position, text string) bool {
+	before := r.filled
+	r.filled += len(text)
+	if r.filled <= maxFilledBytes {
+		return true
+	}
+	if before <= maxFilledBytes {
+		r.Fail(at, "use shorter variables, or in fewer places", "all values have more than %d MiB with their variables filled in", maxFilledBytes>>20)
+	}
+	return false
 }
 
 // NewReader makes a Reader with an environment; nil is that of this process.

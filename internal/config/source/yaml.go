@@ -11,11 +11,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of one file. Aliases are copied where they are used, so the number of values is bounded after that.
+// Limits of one file. Aliases and merged keys are copied where they are used, so the number of values is bounded after that.
 const (
 	MaxFileBytes = 1 << 20
 	MaxValues    = 100_000
 	MaxDepth     = 64
+	MaxKeys      = 4096 // of one mapping, with those that it merges: keys are looked for one after the other
 )
 
 // plainTags are the tags that say no more than a value says by itself.
@@ -156,6 +157,10 @@ func (b *builder) reject(n *Node, remedy, format string, args ...any) *Node {
 }
 
 func (b *builder) mapping(n *Node, y *yaml.Node, depth int) {
+	if len(y.Content)/2 > MaxKeys {
+		b.tooManyKeys(n)
+		return
+	}
 	var merged []*Entry
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		k, v := y.Content[i], y.Content[i+1]
@@ -183,10 +188,21 @@ func (b *builder) mapping(n *Node, y *yaml.Node, depth int) {
 	}
 	// What is in the mapping itself wins, then earlier merges (https://yaml.org/type/merge.html).
 	for _, e := range merged {
-		if n.Entry(e.Name) == nil {
-			n.Entries = append(n.Entries, e)
+		if n.Entry(e.Name) != nil {
+			continue
 		}
+		if len(n.Entries) == MaxKeys {
+			b.tooManyKeys(n)
+			return
+		}
+		n.Entries = append(n.Entries, e)
 	}
+}
+
+// tooManyKeys ends the building of the file, as the bound of all values does.
+func (b *builder) tooManyKeys(n *Node) {
+	b.full = true
+	b.reject(n, "use fewer keys", "more than %d keys in one mapping", MaxKeys)
 }
 
 // merge returns the entries of `<<: *anchor` or `<<: [*a, *b]`.
@@ -200,6 +216,11 @@ func (b *builder) merge(y *yaml.Node, depth int) []*Entry {
 	case v.Kind == List:
 		var all []*Entry
 		for _, item := range v.Items {
+			if b.size += len(item.Entries); b.size > MaxValues { // merged keys that are there already also take time
+				b.full = true
+				b.reject(item, "merge fewer anchors", "more than %d values, with those of anchors counted at each merge", MaxValues)
+				return nil
+			}
 			if item.Kind != Mapping && !item.Bad {
 				b.reject(item, "merge anchors of mappings", "a merge key must hold mappings, not %s", item.Kind)
 			}

@@ -149,12 +149,22 @@ func namedVolume(l *load.State, d *load.Node, at source.Position, key string, v 
 	return true
 }
 
+// maxMounts bounds the mounts of a node: each is compared with those before it.
+const maxMounts = 4096
+
 func mount(l *load.State, d *load.Node, at source.Position, key string, v world.Volume) {
 	if !path.IsAbs(v.Target) || path.Clean(v.Target) == "/" {
 		l.Fail(at, "write an absolute path below /, such as /data", "%s: %q is not a valid mount target", key, v.Target)
 		return
 	}
 	v.Target = path.Clean(v.Target)
+	if len(d.Spec.Volumes) >= maxMounts {
+		if len(d.Spec.Volumes) == maxMounts { // one more, so that this is said once
+			d.Spec.Volumes = append(d.Spec.Volumes, v)
+			l.Fail(at, "mount fewer folders", "%s: node %s has more than %d mounts", key, d.Name, maxMounts)
+		}
+		return
+	}
 	for _, other := range d.Spec.Volumes {
 		if other.Target == v.Target {
 			l.Fail(at, "remove one of them", "%s: there are two mounts at %s", key, v.Target)

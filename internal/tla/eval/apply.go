@@ -287,8 +287,17 @@ func drawnOnce(name string, eval func(*ctx) value.Value) func(*ctx) value.Value 
 	}
 }
 
+// maxNested bounds how deep expressions may be in each other when those of definitions stand in the places of their uses.
+const maxNested = 40_000
+
+// maxBodies bounds the bodies that are compiled in the places of their uses. Definitions that use each other twice, and so on, double them.
+const maxBodies = 1 << 20
+
 // depthOf counts how deep the compiler is in a definition's body.
 func (c *compiler) depthOf(d *scope.Def, u call) {
+	if c.bodies++; c.bodies > maxBodies {
+		c.failAt(u.at, "definitions use each other in more than %d places: use %s fewer times, or give its value a name with LET", maxBodies, d.Name)
+	}
 	if of(d).reached++; of(d).reached > 60 {
 		c.failAt(u.at, "%s uses itself: declare it by RECURSIVE", d.Name)
 	}

@@ -188,6 +188,8 @@ type compiler struct {
 	born      int
 	via       *scope.Use                      // of the operator whose body is compiled
 	reached   map[*scope.Source]*scope.Source // by way of it
+	nested    int                             // expressions around what is being compiled, also of the definitions that use it
+	bodies    int                             // of operators that were compiled, once for each use
 	remembers int                             // definitions whose values are remembered
 	whole     bool                            // a formula of steps is compiled, which is only evaluated where both states are complete
 	recorded  map[scope.Where]bool            // operators whose applications are recorded for properties
@@ -373,8 +375,12 @@ func evalAll(c *ctx, nodes []node) []value.Value {
 
 // expr compiles an expression.
 func (c *compiler) expr(e syntax.Expr, p place) node {
+	if c.nested++; c.nested > maxNested {
+		c.fail(p, e.Position(), "expressions, with those of definitions that they use, are more than %d deep in each other", maxNested)
+	}
 	live := len(c.live)
 	n := c.compile(e, p)
+	c.nested--
 	c.live = c.live[:live]
 	switch e.(type) {
 	case *syntax.Number, *syntax.String:

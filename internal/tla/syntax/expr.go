@@ -13,7 +13,11 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 		}
 	}()
 	defer p.deeper(begin)()
+	beside := p.height
+	p.height = 0
+	defer func() { p.height = max(p.height, beside) }()
 	e = p.operand()
+	p.higher(begin)
 	for row := 1; ; row++ {
 		t := p.peek()
 		f, ok := infix[t.text]
@@ -33,6 +37,7 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 		}
 		p.spans[e] = Span{begin, p.tokens[p.at-2].last} // up to the operator
 		e = join(t, e, p.binary(f, t.text))
+		p.higher(t.pos)
 	}
 }
 
@@ -93,6 +98,7 @@ func (p *parser) postfixes(e Expr) Expr {
 		default:
 			return e
 		}
+		p.higher(t.pos)
 	}
 }
 
@@ -369,6 +375,7 @@ func (p *parser) subscript(arguments bool) Expr {
 }
 
 func (p *parser) postfixOnce(e Expr) Expr {
+	p.higher(p.peek().pos)
 	if p.accept(".") {
 		return &Field{e.Position(), e, p.name("a field").Text}
 	}

@@ -143,6 +143,9 @@ type reached struct{ line, byteAt, column int }
 
 var moduleHead = regexp.MustCompile(`-{4,}[ \t]*MODULE\b`)
 
+// maxTokens bounds a module, whose tokens take much more memory than its text.
+const maxTokens = 4 << 20
+
 // lex gives the tokens of the first module of a text with those within it. The text before and after is no TLA+.
 func lex(file, source string) ([]token, *lexer, error) {
 	l := &lexer{file: file, lines: strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")}
@@ -161,6 +164,9 @@ func lex(file, source string) ([]token, *lexer, error) {
 		t, err := l.next()
 		if err != nil {
 			return nil, l, err
+		}
+		if len(l.list) == maxTokens {
+			return nil, l, l.fail(t.pos, "the module has more than %d words and symbols: put data into files of JSON lines", maxTokens)
 		}
 		l.list = append(l.list, t)
 		switch {

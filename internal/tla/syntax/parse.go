@@ -48,6 +48,7 @@ type parser struct {
 	columns []int // of the bullets of the junction lists around: what is at or left of the innermost ends its item
 	facts   bool  // steps of proofs are expressions here
 	depth   int
+	height  int // of the highest expression that was read within the one being read
 	spans   map[Expr]Span
 }
 
@@ -73,6 +74,17 @@ func (p *parser) fail(at Pos, format string, args ...any) {
 
 // deepest is how deep expressions and modules may be in each other, and how many operators may stand in a row.
 const deepest = 10_000
+
+// highest is how high the tree of an expression may be. Operators in a row make it as high as brackets in each other do, and whoever walks it
+// needs a part of the stack for each.
+const highest = 3 * deepest
+
+// higher counts one more level above all that was read of an expression.
+func (p *parser) higher(at Pos) {
+	if p.height++; p.height > highest {
+		p.fail(at, "there are more than %d operators and brackets in and behind each other: define names for parts of the expression", highest)
+	}
+}
 
 // deeper counts how deep the parser is; what it gives ends that.
 func (p *parser) deeper(at Pos) (end func()) {
