@@ -3,6 +3,7 @@ package code
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 )
 
@@ -67,7 +68,12 @@ func Recognise(b []byte) (in Instruction, ok bool) {
 		if at >= len(b) || at >= MaxInstruction {
 			return in, false
 		}
-		switch p := b[at]; {
+		p := b[at]
+		if !prefix(p) {
+			break
+		}
+		rex = 0 // the processor passes over REX that is not right before the opcode
+		switch {
 		case p == 0x66:
 			in.Narrow = true
 		case p == 0x67:
@@ -80,21 +86,13 @@ func Recognise(b []byte) (in Instruction, ok bool) {
 			in.FS, in.GS = true, false
 		case p == 0x65:
 			in.FS, in.GS = false, true
-		case p == 0x26, p == 0x2e, p == 0x36, p == 0x3e:
-		case p&0xf0 == 0x40:
-			if rex = p; at+1 >= len(b) || b[at+1] != 0x0f && !isX87(b[at+1]) {
-				return in, false // REX counts right before the opcode alone
-			}
-		default:
-			goto opcode
+		case isREX(p):
+			rex = p
 		}
 	}
-opcode:
 	in.Wide = rex&8 != 0
-	if len(b) >= at+6 && b[at] == 0xc7 && b[at+1] == 0xf8 && !in.Narrow {
-		in.Kind, in.Length = XBEGIN, at+6
-		in.Disp = int64(int32(uint32(b[at+2]) | uint32(b[at+3])<<8 | uint32(b[at+4])<<16 | uint32(b[at+5])<<24))
-		return in, true
+	if len(b) >= at+2 && b[at] == 0xc7 && b[at+1] == 0xf8 {
+		return in.transaction(b, at+2)
 	}
 	if len(b) >= at+2 && isX87(b[at]) {
 		if b[at+1]>>3&7 != 6 || b[at+1]>>6 == 3 {
@@ -160,6 +158,23 @@ opcode:
 	n, ok := in.operand(b[at+2:], rex)
 	in.Length = at + 2 + n
 	return in, ok && in.Length <= MaxInstruction
+}
+
+// transaction decodes the distance of XBEGIN, which is at a place of b.
+func (in Instruction) transaction(b []byte, at int) (Instruction, bool) {
+	size := 4
+	if in.Narrow && !in.Wide {
+		size = 2
+	}
+	if in.Kind, in.Length = XBEGIN, at+size; in.Length > min(len(b), MaxInstruction) {
+		return in, false
+	}
+	if size == 2 {
+		in.Disp = int64(int16(binary.LittleEndian.Uint16(b[at:])))
+	} else {
+		in.Disp = int64(int32(binary.LittleEndian.Uint32(b[at:])))
+	}
+	return in, true
 }
 
 // isX87 reports whether an opcode is one of those with FNSTENV and FNSAVE.
@@ -285,7 +300,7 @@ func Chance(file []byte) *Findings {
 				in.Offset += segment.Offset
 				out.Found = append(out.Found, in)
 			case known == unknown && !settled(text, c) && !c.Kind.tellsX87():
-				c.Likely = f.text(addr, addr+1) != nil && (likely(text, c) || begins(text, c))
+				c.Likely = f.text(addr, addr+1) != nil && looksLikeCode(text, c)
 				if c.Offset += segment.Offset; c.Likely || c.Kind.Varies() {
 					out.Unproven = append(out.Unproven, c)
 				}
@@ -332,8 +347,24 @@ func InCode(text []byte) (found []Found, looked int) {
 		case c.Kind == XGETBV && asksEnabled(text, c):
 			return true
 		}
-		return !likely(text, c) && !begins(text, c)
+		return !looksLikeCode(text, c)
 	}), looked
+}
+
+// looksLikeCode reports whether bytes that look like an instruction are likely to be one, where nothing lists functions. What looks like its first
+// prefixes may be the end of the instruction before.
+func looksLikeCode(text []byte, c Found) bool {
+	for end := int(c.Offset) + c.Length; ; c.Offset++ {
+		in, ok := Recognise(text[c.Offset:])
+		if ok = ok && int(c.Offset)+in.Length == end; ok {
+			if c.Instruction = in; likely(text, c) || begins(text, c) {
+				return true
+			}
+		}
+		if !prefix(text[c.Offset]) {
+			return false
+		}
+	}
 }
 
 // Varies reports whether an instruction gives other results from run to run on one machine. The others tell of the machine itself, apart from the number of
@@ -405,9 +436,9 @@ var (
 
 // Bounds of what is looked at around an instruction.
 const (
-	maxPrefixes = 4
-	lead        = 64 // how far before it decoding begins
-	follow      = 16 // how many instructions must follow, if control does not go elsewhere
+	maxPrefixes = MaxInstruction - 2 // of the shortest opcode
+	lead        = 64                 // how far before it decoding begins
+	follow      = 16                 // how many instructions must follow, if control does not go elsewhere
 	minBlank    = 16
 )
 
@@ -449,10 +480,22 @@ func follows(text []byte, c Found) bool {
 	return true
 }
 
-// prefix reports whether a byte is one that instructions of these kinds have before their opcodes.
+// prefix reports whether a byte is one that instructions of these kinds may have before their opcodes. Many change nothing, and the processor
+// takes them all the same.
 func prefix(b byte) bool {
-	return b&0xf0 == 0x40 || b == 0x66 || b == 0xf2 || b == 0xf3 || b == 0x64 || b == 0x65
+	switch b {
+	case 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf2, 0xf3:
+		return true
+	}
+	return isREX(b)
 }
+
+// Prefixes counts the bytes before the opcode of the instruction at the start of b.
+func Prefixes(b []byte) int {
+	return max(0, slices.IndexFunc(b, func(c byte) bool { return !prefix(c) }))
+}
+
+func isREX(b byte) bool { return b&0xf0 == 0x40 }
 
 type arrival uint8
 

@@ -122,7 +122,7 @@ func (s *stretch) judge(c Found, addr uint64) (Found, verdict) {
 		return c, unknown
 	}
 	in, ok := Recognise(s.text[start:])
-	if !ok || in.Kind != c.Kind || start+in.Length != end {
+	if !ok || start+in.Length != end { // a prefix may make it another one than its bytes alone
 		return c, disproven
 	}
 	c.Instruction, c.Offset = in, c.Offset+uint64(start)-uint64(at)

@@ -410,6 +410,9 @@ func (c *chancePlaces) hidden(addr uint64, p []byte) {
 		}
 	}
 	for _, s := range c.suspects {
+		if s.changed {
+			continue
+		}
 		for _, f := range s.window.Open() {
 			for i := range uint64(f.Length) {
 				if at := f.Offset + i; at >= addr && at-addr < uint64(len(p)) && p[at-addr] == f.Bytes[i] {

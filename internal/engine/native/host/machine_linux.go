@@ -3,6 +3,7 @@
 package host
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -417,14 +418,15 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *machine.Stop) bool
 // timestamp answers a trapped rdtsc or rdtscp from virtual time: one tick is one nanosecond.
 func (m *Machine) timestamp(t *thread) bool {
 	r := t.load()
-	var code [3]byte
-	n := t.see(r.Rip, code[:])
-	var size uint64
-	switch {
-	case n >= 2 && code[0] == 0x0f && code[1] == 0x31:
-		size = 2
-	case n >= 3 && code[0] == 0x0f && code[1] == 0x01 && code[2] == 0xf9:
-		size = 3
+	var b [code.MaxInstruction]byte
+	text := b[:t.see(r.Rip, b[:])]
+	at := code.Prefixes(text)
+	size := uint64(at)
+	switch text = text[at:]; {
+	case bytes.HasPrefix(text, []byte{0x0f, 0x31}):
+		size += 2
+	case bytes.HasPrefix(text, []byte{0x0f, 0x01, 0xf9}):
+		size += 3
 		r.Rcx = 0 // TSC_AUX: CPU 0, node 0
 	default:
 		return false
@@ -462,7 +464,11 @@ func (m *Machine) Fault(id ThreadID, sig int) {
 	var info [128]byte
 	ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&info)))
 	t.flush()
-	m.enterHandler(t, sig, false)
+	entered := m.enterHandler(t, sig, false)
+	memory := sig == int(unix.SIGSEGV) || sig == int(unix.SIGBUS)
+	if entered && (!memory || binary.LittleEndian.Uint32(info[8:]) == siKernel) {
+		m.writeAt(t, t.load().Rsp+frameFault, make([]byte, 8)) // of the last fault before, which may be one of the engine's
+	}
 	if t.queued != nil && t.queued.Unbuilt {
 		t.queued.Info = info
 	}

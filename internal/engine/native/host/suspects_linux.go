@@ -30,6 +30,7 @@ type suspect struct {
 	window   *code.Window
 	steps    int  // that threads have taken there
 	open     bool // the pages can be executed, although not all is decided
+	changed  bool // the program has made them writable, or not executable: they are not watched
 }
 
 // Bounds of what is watched in this way.
@@ -131,7 +132,7 @@ func (m *Machine) arrived(t *thread, stop *machine.Stop) (ours, stopped bool) {
 	fault := binary.LittleEndian.Uint64(stop.Info[16:])
 	at := t.load().Rip
 	i := slices.IndexFunc(t.chance.suspects, func(s *suspect) bool {
-		return !s.open && fault >= s.from && fault < s.to && fault-at < code.MaxInstruction
+		return !s.open && !s.changed && fault >= s.from && fault < s.to && fault-at < code.MaxInstruction
 	})
 	if i < 0 {
 		return false, false
@@ -169,16 +170,16 @@ func (m *Machine) stepThrough(t *thread, s *suspect, stop *machine.Stop) (stoppe
 			t.chance.drop(s)
 			return false
 		}
-		ok := s.steps < suspectSteps
-		if s.steps++; ok {
+		tooMany, ok := s.steps >= suspectSteps, false
+		if s.steps++; !tooMany {
 			ok, stopped = m.step(t, stop)
 		}
 		if stopped {
-			return true // the range stays open until the thread runs on
+			return true // the range stays open until a thread runs on
 		}
 		if !ok && t.load().Rip == at { // too many steps, or an instruction that cannot be executed in one
 			for _, f := range s.window.Open() {
-				if f.Likely {
+				if f.Likely || !tooMany {
 					m.unproven(t, &f)
 				}
 			}
@@ -188,15 +189,49 @@ func (m *Machine) stepThrough(t *thread, s *suspect, stop *machine.Stop) (stoppe
 	}
 }
 
-// closeSuspects takes the permission to execute the ranges that a stop has left open.
+// closeSuspects takes the permission to execute the ranges that a stop has left open. A thread that is in one comes to it anew.
 func (m *Machine) closeSuspects(t *thread) {
-	if t.chance == nil || t.at != atStart && t.at != atAnswered {
-		return
-	}
 	for _, s := range t.chance.suspects {
-		if s.open && !s.holds(t.load().Rip) {
+		if s.open && !s.changed {
 			m.permit(t, s, false)
 		}
+	}
+}
+
+// protectSuspects has ranges watched whose protection the program has changed.
+func (m *Machine) protectSuspects(t *thread, from, to uint64) {
+	if t.chance == nil {
+		return
+	}
+	for _, s := range slices.Clone(t.chance.suspects) {
+		if s.from >= to || s.to <= from {
+			continue
+		}
+		lines := t.realMaps()
+		line := lineAt(lines, s.from)
+		l, ok := machine.ParseMap(line)
+		if !ok || !s.shows(line) {
+			t.chance.drop(s)
+			continue
+		}
+		if s.changed = l.Writable || !l.Executable; s.changed {
+			s.open = true
+			continue
+		}
+		// The program may have written to the pages.
+		open := slices.DeleteFunc(slices.Clone(s.window.Open()), func(f code.Found) bool {
+			var b [code.MaxInstruction]byte
+			return t.see(f.Offset, b[:f.Length]) != f.Length || string(b[:f.Length]) != string(f.Bytes[:f.Length])
+		})
+		t.chance.drop(s)
+		if len(open) == 0 {
+			continue
+		}
+		if !m.watchRange(t, lines, s.from, s.to, open) {
+			m.unproven(t, &open[0])
+			continue
+		}
+		t.chance.suspects[len(t.chance.suspects)-1].steps = s.steps
 	}
 }
 
@@ -245,7 +280,7 @@ func (c *chancePlaces) unwatched(maps string) string {
 	for line := range strings.Lines(maps) {
 		m, ok := machine.ParseMap(line)
 		if ok && !m.Executable && slices.ContainsFunc(c.suspects, func(s *suspect) bool {
-			return m.Start >= s.from && m.End <= s.to && s.shows(line)
+			return !s.changed && m.Start >= s.from && m.End <= s.to && s.shows(line)
 		}) {
 			before, after, _ := strings.Cut(line, " ")
 			line = before + " " + after[:2] + "x" + after[3:]

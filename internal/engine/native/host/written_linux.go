@@ -349,6 +349,7 @@ func (m *Machine) Protect(id ThreadID, addr, size, prot uint64) int64 {
 	m.quieten(t, addr, pageUp(addr+size))
 	r := m.execute(t, unix.SYS_MPROTECT, addr, size, prot)
 	m.MapWritten(id, addr, size)
+	m.protectSuspects(t, addr, pageUp(addr+size))
 	return r
 }
 
