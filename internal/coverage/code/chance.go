@@ -447,15 +447,20 @@ const (
 // step at once, and so do the operands of long nops: such ways count for nothing, and enough of the others must be left.
 func likely(text []byte, c Found) bool {
 	from := int(c.Offset)
+	var known [lead]arrival
+	came := known[:min(from, lead)]
+	arrivals(text, from, came)
 	var ways [4]int // by arrival
-	for start := max(0, from-lead); start <= from-lead/4; start++ {
-		_, came := arrives(text, start, from)
-		ways[came]++
-	}
 	if from < lead/2 { // at the very beginning
-		_, came := arrives(text, 0, from)
-		ways = [4]int{}
-		ways[came]++
+		came = came[:min(1, len(came))]
+		if from == 0 {
+			ways[arrived]++
+		}
+	} else {
+		came = came[:len(came)-lead/4+1]
+	}
+	for _, a := range came {
+		ways[a]++
 	}
 	all := ways[arrived] + ways[missed] + ways[lost]
 	return all > 0 && 2*ways[arrived] >= all && 2*all >= ways[blank] && follows(text, c)
@@ -506,20 +511,26 @@ const (
 	blank // it met zeros
 )
 
-// arrives decodes from a place on, and reports whether it comes to another, and to which one it has come.
-func arrives(text []byte, at, to int) (int, arrival) {
-	for at < to {
-		if text[at] == 0 && at+1 < to && text[at+1] == 0 {
-			return at, blank // compilers do not write this instruction, add %al, (%rax)
+// arrivals reports how decoding comes to a place from each of the last ones before it.
+func arrivals(text []byte, end int, came []arrival) {
+	first := end - len(came)
+	for i := len(came) - 1; i >= 0; i-- {
+		at := first + i
+		if text[at] == 0 && at+1 < end && text[at+1] == 0 {
+			came[i] = blank // compilers do not write this instruction, add %al, (%rax)
+			continue
 		}
 		in := decode(text[at:])
-		if in.flow == bad {
-			return at, lost
+		next := at + in.length
+		switch {
+		case in.flow == bad:
+			came[i] = lost
+		case next < end:
+			came[i] = came[next-first]
+		case next == end:
+			came[i] = arrived
+		default:
+			came[i] = missed
 		}
-		at += in.length
 	}
-	if at == to {
-		return at, arrived
-	}
-	return at, missed
 }

@@ -143,10 +143,11 @@ type proofs struct {
 	loose     []uint64   // entries whose ends are not known, in order
 	objects   []function // data among the code
 	done      map[uint64]*stretch
+	left      uint64 // how many more bytes of code without a known end may be decoded
 }
 
 func newProofs(f *elfFile) *proofs {
-	p := &proofs{f: f, functions: f.functions(), done: map[uint64]*stretch{}}
+	p := &proofs{f: f, functions: f.functions(), done: map[uint64]*stretch{}, left: maxLooseBytes}
 	p.loose = append(p.loose, f.Entry)
 	for _, table := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
 		for _, s := range Symbols(f.File, f.bytes, table) {
@@ -177,8 +178,12 @@ func before(list []function, addr uint64) (function, bool) {
 	return list[i], true
 }
 
-// maxLoose bounds how far code of which no end is known is decoded.
-const maxLoose = 64 << 10
+// Bounds of decoding where no end of the code is known: how far it goes from one entry, and in one file. What is decoded from several entries
+// overlaps, so a file that lists entries everywhere would keep it busy for hours.
+const (
+	maxLoose      = 64 << 10
+	maxLooseBytes = 32 << 20
+)
 
 // at gives the decoded code around an address, nil if none is known there.
 func (p *proofs) at(addr uint64) *stretch {
@@ -204,8 +209,14 @@ func (p *proofs) at(addr uint64) *stretch {
 	if i < 0 || p.loose[i] < from || addr-p.loose[i] > maxLoose {
 		return nil
 	}
-	entry := p.loose[i]
-	return p.decoded(function{start: entry, end: min(to, entry+2*maxLoose)})
+	fn := function{start: p.loose[i], end: min(to, p.loose[i]+2*maxLoose)}
+	if s := p.done[fn.start]; s == nil {
+		if fn.end-fn.start > p.left {
+			return nil
+		}
+		p.left -= fn.end - fn.start
+	}
+	return p.decoded(fn)
 }
 
 func (p *proofs) decoded(fn function) *stretch {

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -278,19 +279,45 @@ func (c *chancePlaces) unwatched(maps string) string {
 	}
 	var lines []string
 	for line := range strings.Lines(maps) {
-		m, ok := machine.ParseMap(line)
-		if ok && !m.Executable && slices.ContainsFunc(c.suspects, func(s *suspect) bool {
-			return !s.changed && m.Start >= s.from && m.End <= s.to && s.shows(line)
-		}) {
-			before, after, _ := strings.Cut(line, " ")
-			line = before + " " + after[:2] + "x" + after[3:]
+		for _, part := range c.cut(line) {
+			if n := len(lines); n > 0 {
+				part, lines = joined(lines[n-1], part, lines)
+			}
+			lines = append(lines, part)
 		}
-		if n := len(lines); n > 0 && ok {
-			line, lines = joined(lines[n-1], line, lines)
-		}
-		lines = append(lines, line)
 	}
 	return strings.Join(lines, "")
+}
+
+// cut makes several lines of one that shows ranges that are watched, and those executable: Linux shows ranges side by side as one.
+func (c *chancePlaces) cut(line string) (parts []string) {
+	m, ok := machine.ParseMap(line)
+	if !ok || m.Executable {
+		return []string{line}
+	}
+	var here []*suspect
+	for _, s := range c.suspects {
+		if !s.changed && !s.open && s.from >= m.Start && s.to <= m.End && s.shows(line) {
+			here = append(here, s)
+		}
+	}
+	slices.SortFunc(here, func(a, b *suspect) int { return cmp.Compare(a.from, b.from) })
+	_, permissions, _ := strings.Cut(line, " ")
+	add := func(from, to uint64, executable string) {
+		if from < to {
+			part := permissions[:2] + executable + permissions[3:5]
+			offset := m.Offset + from - m.Start
+			parts = append(parts, fmt.Sprintf("%08x-%08x %s%08x %s", from, to, part, offset, fileOf(line)))
+		}
+	}
+	at := m.Start
+	for _, s := range here {
+		add(at, s.from, "-")
+		add(s.from, s.to, "x")
+		at = s.to
+	}
+	add(at, m.End, "-")
+	return parts
 }
 
 // joined makes one line of two that lie side by side in memory and in their file, and takes the first from the list.
