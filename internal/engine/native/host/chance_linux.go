@@ -192,6 +192,7 @@ func (m *Machine) madeChance(t *thread, from, to uint64, looked *int) (name stri
 	b := make([]byte, min(madeAtOnce, to-from))
 	for at := from; at < to; {
 		n, _ := memory.ReadAt(b[:min(uint64(len(b)), to-at)], int64(at))
+		t.chance.hidden(at, b[:n]) // while breakpoints lie there: a block may begin with such an instruction
 		t.traps.restored(at, b[:n])
 		t.unbroken(at, b[:n])
 		t.chance.hidden(at, b[:n])
