@@ -88,3 +88,24 @@ func TestPrefixesOfChance(t *testing.T) {
 		}
 	}
 }
+
+// Code that begins behind the no-ops of an assembler is seen, whatever lies before them.
+func TestCodeBehindPadding(t *testing.T) {
+	long := []byte{0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}
+	for _, c := range []struct {
+		pads int
+		want int
+	}{{5, 1}, {2, 1}, {1, 0}} {
+		text := make([]byte, 64)
+		for i := range text {
+			text[i] = 0x06 // no instruction
+		}
+		for range c.pads {
+			text = append(text, long...)
+		}
+		text = append(text, 0x0f, 0xc7, 0xf0, 0x73, 0xfb, 0xc3)
+		if found, _ := InCode(text); len(found) != c.want {
+			t.Errorf("behind %d no-ops: %+v", c.pads, found)
+		}
+	}
+}

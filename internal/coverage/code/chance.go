@@ -235,7 +235,7 @@ type Found struct {
 }
 
 // ChanceVersion changes when Chance finds others than before in a file.
-const ChanceVersion = 6
+const ChanceVersion = 7
 
 // Findings are the instructions of a file that no run repeats, in order.
 type Findings struct {
@@ -386,9 +386,34 @@ func asksEnabled(text []byte, c Found) bool {
 // zeroECX are instructions that put 0 into ECX: xor, sub, mov.
 var zeroECX = [][]byte{{0x31, 0xc9}, {0x33, 0xc9}, {0x29, 0xc9}, {0x2b, 0xc9}, {0xb9, 0, 0, 0, 0}}
 
-// begins reports whether nothing was written before an instruction, and code follows: a file that lists no functions begins anywhere.
+// begins reports whether nothing was written before an instruction, or no-ops alone, and code follows: a file that lists no functions begins
+// anywhere.
 func begins(text []byte, c Found) bool {
-	return c.Offset >= minBlank && filler(text[c.Offset-minBlank:c.Offset]) && follows(text, c)
+	if c.Offset < minBlank || !follows(text, c) {
+		return false
+	}
+	return filler(text[c.Offset-minBlank:c.Offset]) || padded(text, int(c.Offset))
+}
+
+// padded reports whether the no-ops with which assemblers align code end at a place. The long ones hold zeros, so decoding that begins in
+// the middle of one tells nothing.
+func padded(text []byte, end int) bool {
+	for start := max(0, end-minBlank-MaxInstruction); start <= end-minBlank; start++ {
+		at := start
+		for at < end && noOperation(text[at:]) {
+			at += decode(text[at:]).length
+		}
+		if at == end {
+			return true
+		}
+	}
+	return false
+}
+
+// noOperation reports whether an instruction is one of those that do nothing.
+func noOperation(b []byte) bool {
+	opcode := b[Prefixes(b):]
+	return decode(b).flow == next && (opcode[0] == 0x90 || len(opcode) > 1 && opcode[0] == 0x0f && opcode[1] == 0x1f)
 }
 
 // Bounds of the places that are looked at, in one file and in one piece of code: a program may consist of nothing else.
@@ -450,7 +475,7 @@ func likely(text []byte, c Found) bool {
 	var known [lead]arrival
 	came := known[:min(from, lead)]
 	arrivals(text, from, came)
-	var ways [4]int // by arrival
+	var ways [4]int    // by arrival
 	if from < lead/2 { // at the very beginning
 		came = came[:min(1, len(came))]
 		if from == 0 {

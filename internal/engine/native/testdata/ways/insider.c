@@ -114,12 +114,12 @@ static void skip(int signo, siginfo_t *info, void *context) {
 static void in_after_trap(void) {
 	struct sigaction a = {.sa_sigaction = skip, .sa_flags = SA_SIGINFO};
 	sigaction(SIGTRAP, &a, 0);
-	show("%lx\n", after_trap(HIDDEN(after_trap)));
+	show("%d\n", after_trap(HIDDEN(after_trap)) != 0);
 }
 static void in_signalled(void) {
 	struct sigaction a = {.sa_sigaction = skip, .sa_flags = SA_SIGINFO};
 	sigaction(SIGILL, &a, 0);
-	show("%lx\n", signalled(HIDDEN(signalled)));
+	show("%d\n", signalled(HIDDEN(signalled)) != 0);
 }
 static void in_protected(void) {
 	show("%d\n", mprotect(protected_page, PAGE, RX));
@@ -172,7 +172,7 @@ static void over_division(int signo, siginfo_t *info, void *context) {
 static void in_divided(void) {
 	struct sigaction a = {.sa_sigaction = over_division, .sa_flags = SA_SIGINFO};
 	sigaction(SIGFPE, &a, 0);
-	show("%lx\n", divided(0));
+	show("%d\n", divided(0) != 0);
 }
 static void in_shown(void) { /* maps look as the program has made them */
 	char line[600];
