@@ -35,6 +35,7 @@ struct thread {
 };
 static struct thread threads[THREADS];
 static __thread struct thread *me;
+static int in_engine;            /* whether addresses of the engine's pages are drawn: runs that write there need not repeat */
 static char *arena;              /* where maps come and go */
 static pid_t child_pids[8];      /* of processes that this one has made */
 static uint64_t attached[8];     /* addresses of System V's shared memory */
@@ -158,8 +159,9 @@ static uint64_t clone_flags(void) {
 /* Memory that comes and goes. */
 
 static uint64_t bad_address(void) {
-	return PICK(0, 1, 8, 0xfff, 0x7ffffa000000, 0x7ffffa010000, 0x7ffffa100000, -4096LL, -1, 0x400000, 0xffffffffff600000,
-		0x7ffffffff000, 0x7ffffffffff8, LLONG_MIN, 0x800000000000);
+	if (in_engine && one_in(5)) return PICK(0x7ffffa000000, 0x7ffffa010000, 0x7ffffa100000);
+	return PICK(0, 1, 8, 0xfff, -4096LL, -1, 0x400000, 0xffffffffff600000, 0x7ffffffff000, 0x7ffffffffff8, LLONG_MIN,
+		0x800000000000);
 }
 static uint64_t place(void) {
 	if (one_in(16)) return one_in(2) ? bad_address() : limit();

@@ -358,7 +358,7 @@ int main(int argc, char **argv) {
 	uint64_t seed = strtoull(argv[1], NULL, 10), total = 0;
 	int children = atoi(argv[2]), n = atoi(argv[3]), finished = 0, exited = 0, killed = 0, hung = 0;
 	char start[32];
-	parent = getpid();
+	parent = getpid(), in_engine = seed % 4 == 0;
 	umask(0), getcwd(start, sizeof start);
 	seen = mmap(NULL, MAX_NR * sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	tids = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
