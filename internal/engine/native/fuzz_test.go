@@ -140,6 +140,10 @@ func TestGrammarOfCalls(t *testing.T) {
 			}
 			for i, o := range outcomes[1:] {
 				first := outcomes[0]
+				if o.unrepeatable != first.unrepeatable {
+					t.Errorf("run %d (reference %q) need not repeat because %q, and the first because %q", i+2, references[i+1], o.unrepeatable,
+						first.unrepeatable)
+				}
 				if o.hash != first.hash && o.unrepeatable == "" && first.unrepeatable == "" {
 					t.Errorf("the trace hash of run %d (reference %q) is %s, and of the first %s%s", i+2, references[i+1], o.hash, first.hash,
 						differenceOf(first.events, o.events))
