@@ -280,13 +280,19 @@ func (c *chancePlaces) unwatched(maps string) string {
 	var lines []string
 	for line := range strings.Lines(maps) {
 		for _, part := range c.cut(line) {
-			if n := len(lines); n > 0 {
+			if n := len(lines); n > 0 && c.splits(part) {
 				part, lines = joined(lines[n-1], part, lines)
 			}
 			lines = append(lines, part)
 		}
 	}
 	return strings.Join(lines, "")
+}
+
+// splits reports whether a line of maps begins where a range that is watched does, or ends: Linux shows other lines apart for reasons of its own.
+func (c *chancePlaces) splits(line string) bool {
+	m, ok := machine.ParseMap(line)
+	return ok && slices.ContainsFunc(c.suspects, func(s *suspect) bool { return m.Start == s.from || m.Start == s.to })
 }
 
 // cut makes several lines of one that shows ranges that are watched, and those executable: Linux shows ranges side by side as one.

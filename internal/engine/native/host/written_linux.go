@@ -431,13 +431,19 @@ func (m *Machine) shownWritten(space int, text string) string {
 		l, ok := machine.ParseMap(line)
 		if f := m.written[l.Blob]; ok && f != nil {
 			line = f.shown(space, &l, line)
-		}
-		if n := len(lines); n > 0 && ok {
-			line, lines = joined(lines[n-1], line, lines)
+			if n := len(lines); n > 0 && f.splits(space, l.Start) {
+				line, lines = joined(lines[n-1], line, lines)
+			}
 		}
 		lines = append(lines, line)
 	}
 	return strings.Join(lines, "")
+}
+
+// splits reports whether the engine has divided a map of the file at an address: Linux shows other lines apart for reasons of its own.
+func (f *writtenFile) splits(space int, at uint64) bool {
+	return slices.ContainsFunc(f.code, func(r *codeRange) bool { return r.space == space && at > r.from && at < r.to }) ||
+		slices.ContainsFunc(f.guards, func(g guard) bool { return g.space == space && at >= g.from && at <= g.to })
 }
 
 func (f *writtenFile) shown(space int, l *machine.RealMap, line string) string {
