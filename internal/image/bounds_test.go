@@ -84,10 +84,9 @@ func TestPullEndsBetweenLayers(t *testing.T) {
 	}
 }
 
-// Each call that reads layers ends soon after its context, wherever that happens.
-func TestCallsEndWithTheirContext(t *testing.T) {
-	base := t.TempDir()
-	img := imageFrom(t, layers(t, 40)...)
+// writeBoth writes an image to base as the layout "layout" and as the archive "app.tar".
+func writeBoth(t *testing.T, base string, img v1.Image) {
+	t.Helper()
 	path, err := layout.Write(filepath.Join(base, "layout"), empty.Index)
 	if err == nil {
 		err = path.AppendImage(img)
@@ -99,6 +98,13 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Each call that reads layers ends soon after its context, wherever that happens.
+func TestCallsEndWithTheirContext(t *testing.T) {
+	base := t.TempDir()
+	img := imageFrom(t, layers(t, 40)...)
+	writeBoth(t, base, img)
 	from := store(t)
 	ref, err := from.Pull(context.Background(), "oci:layout", base, Options{})
 	if err != nil {
@@ -169,17 +175,7 @@ func TestTooManyLayers(t *testing.T) {
 		many = append(many, archive)
 	}
 	img := imageFrom(t, many...)
-	path, err := layout.Write(filepath.Join(base, "layout"), empty.Index)
-	if err == nil {
-		err = path.AppendImage(img)
-	}
-	tag, tagErr := name.NewTag("app:1")
-	if err = errors.Join(err, tagErr); err == nil {
-		err = tarball.WriteToFile(filepath.Join(base, "app.tar"), tag, img)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	writeBoth(t, base, img)
 	host := serve(t, nil)
 	push(t, host+"/app", img)
 	for _, from := range []string{"oci:layout", "docker-archive:app.tar", host + "/app"} {

@@ -81,8 +81,8 @@ type packageRow struct {
 	executed, executedTrapped int            // places of instructions of chance that its command executes, and those with a breakpoint
 }
 
-// All bytes of the read-only segments of two hundred Debian packages read in a world as they are in their files, but for proven instructions;
-// and what their commands execute of instructions of chance has a breakpoint. A slice takes the packages of the tests' own programs.
+// Programs in worlds read all bytes of the read-only segments of two hundred Debian packages as their files have them, except at breakpoints. Each
+// instruction of chance that the packages' commands execute has a breakpoint. BLOODHOUND_PACKAGES="gpg curl" picks packages.
 func TestPackagesReadTheirBytes(t *testing.T) {
 	needCompiler(t)
 	if os.Getenv("BLOODHOUND_SOAK") == "" {

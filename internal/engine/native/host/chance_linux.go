@@ -31,7 +31,7 @@ type chancePlaces struct {
 	code     []span      // all that was made executable and not writable: apart, and in order
 	suspects []*suspect  // see suspects_linux.go
 	files    []searchedMap
-	pages    map[uint64]uint64 // digests of the pages of files in which the engine has set or taken anything
+	pages    map[uint64]uint64 // digests of the pages of files that the engine has touched
 }
 
 // maxChancePlaces bounds the breakpoints in one address space: a program that maps files again and again must not fill memory.
@@ -41,11 +41,8 @@ func (c *chancePlaces) copied() *chancePlaces {
 	if c == nil {
 		return nil
 	}
-	n := &chancePlaces{at: make(map[uint64]*code.Found, len(c.at)), spans: slices.Clone(c.spans), code: slices.Clone(c.code),
+	n := &chancePlaces{at: maps.Clone(c.at), spans: slices.Clone(c.spans), code: slices.Clone(c.code),
 		files: slices.Clone(c.files), pages: maps.Clone(c.pages)}
-	for a, f := range c.at {
-		n.at[a] = f
-	}
 	for _, s := range c.suspects {
 		n.suspects = append(n.suspects, s.copied())
 	}
@@ -215,8 +212,8 @@ func (m *Machine) madeChance(t *thread, from, to uint64, looked *int) (name stri
 	return "", false
 }
 
-// AllMadeChance is MadeChance of all memory in which a thread's process may execute anything, but for what its files have there. It reports
-// too much of that, too.
+// AllMadeChance searches all memory that a thread's process may execute, as MadeChance does, except for pages that still have their file's
+// content. It also reports too much such memory.
 func (m *Machine) AllMadeChance(id ThreadID) (name string, tooMuch bool) {
 	if m.leaks.Instructions {
 		return "", false
@@ -237,7 +234,7 @@ func (m *Machine) AllMadeChance(id ThreadID) (name string, tooMuch bool) {
 	return "", false
 }
 
-// madeInMap is MadeChance of the pages of one map that are in memory.
+// madeInMap searches those pages of one map that are in memory.
 func (m *Machine) madeInMap(t *thread, l *machine.RealMap, file string, looked *int) (name string, tooMuch bool) {
 	for from := l.Start; from < l.End; {
 		pages := make([]dump.Page, min((l.End-from)/pageSize, madeAtOnce))

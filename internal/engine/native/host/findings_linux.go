@@ -36,7 +36,7 @@ func keptByStat(key fileKey) findingsKey { return findingsKey(fmt.Sprintf("%+v",
 // keptByDigest names a file by its bytes: `go build` gives a program that it did not build again a new time.
 func keptByDigest(file []byte) findingsKey { return findingsKey(code.Digest(file)) }
 
-// path is where findings in a file are kept; "" if there is no place.
+// path names the file that keeps findings; "" if the user has no folder for caches.
 func (findingsCache) path(key findingsKey) string {
 	cache, err := os.UserCacheDir()
 	if err != nil {

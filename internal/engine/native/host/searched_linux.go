@@ -24,7 +24,7 @@ type searchedMap struct {
 // maxSearchedMaps bounds the maps that are known in one address space.
 const maxSearchedMaps = 4096
 
-// searched notes that a map of a file was searched, but for a rest, and what its pages have in which the engine has set or watches anything.
+// searched notes that a map of a file was searched except for a rest, and digests the pages that the engine has touched.
 func (m *Machine) searched(t *thread, addr, size, offset uint64, rest []machine.Span) {
 	c := m.placesOf(t)
 	c.files = slices.DeleteFunc(c.files, func(f searchedMap) bool { return f.from < addr+size && f.to > addr })
@@ -40,31 +40,36 @@ func (m *Machine) searched(t *thread, addr, size, offset uint64, rest []machine.
 		}
 		from = r.To
 	}
-	for at := range c.at {
-		c.keepPage(t, pageDown(at), addr, addr+size)
-	}
-	for _, s := range c.suspects {
-		c.keepPage(t, s.from, addr, addr+size)
-	}
-}
-
-// pageSeed is that of the digests of pages, which never leave this process.
-var pageSeed = maphash.MakeSeed()
-
-// keepPage notes what a page has apart from breakpoints, if it lies in a range and is not known.
-func (c *chancePlaces) keepPage(t *thread, page, from, to uint64) {
-	if page < pageDown(from) || page >= to {
-		return
-	}
 	if c.pages == nil {
 		c.pages = map[uint64]uint64{}
 	}
-	if sum, ok := t.pageSum(page); ok {
-		c.pages[page] = sum
+	for page := range c.touchedPages(addr, addr+size) {
+		if sum, ok := t.pageSum(page); ok {
+			c.pages[page] = sum
+		}
 	}
 }
 
-// pageSum is a digest of what the program has in a page.
+// touchedPages are the pages of a range in which the engine has set breakpoints, or which it watches.
+func (c *chancePlaces) touchedPages(from, to uint64) map[uint64]bool {
+	pages := map[uint64]bool{}
+	for at := range c.at {
+		if page := pageDown(at); page >= pageDown(from) && page < to {
+			pages[page] = true
+		}
+	}
+	for _, s := range c.suspects {
+		if s.from >= pageDown(from) && s.from < to {
+			pages[s.from] = true
+		}
+	}
+	return pages
+}
+
+// pageSeed seeds the digests of pages, which never leave this process.
+var pageSeed = maphash.MakeSeed()
+
+// pageSum digests the program's content of a page, without breakpoints.
 func (t *thread) pageSum(page uint64) (uint64, bool) {
 	var b [pageSize]byte
 	if t.see(page, b[:]) != len(b) {

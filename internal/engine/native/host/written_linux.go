@@ -152,7 +152,7 @@ func (m *Machine) MapWritten(id ThreadID, addr, size uint64) {
 			r := &codeRange{mapRange: mapRange{t.space, l.Blob, from, to, offset, l.Prot()}, allOpen: true}
 			f.code = append(f.code, r)
 			if m.noteShared(f, r) || to-from > maxOpenUnsearched {
-				m.shut(r, ^uint64(0))
+				m.shutAll(r)
 			}
 		}
 		if f != nil {
@@ -207,19 +207,14 @@ func (r *codeRange) cut(from, to uint64) *codeRange {
 	return &c
 }
 
-// shut takes the permission to execute a chunk of a range, or, for the last number that there is, all of it.
+// shutAll takes the permission to execute a range.
+func (m *Machine) shutAll(r *codeRange) {
+	r.allOpen, r.open = false, map[uint64]bool{}
+	m.permitPart(&r.mapRange, r.from, r.to, unix.PROT_EXEC, false)
+}
+
+// shut takes the permission to execute a chunk of a range of which not all is open.
 func (m *Machine) shut(r *codeRange, chunk uint64) {
-	if chunk == ^uint64(0) || r.allOpen {
-		first, end := chunks(r.offset, r.to-r.from)
-		r.open = map[uint64]bool{}
-		for i := first; r.allOpen && chunk != ^uint64(0) && i < end; i++ {
-			r.open[i] = i != chunk
-		}
-		if r.allOpen = false; chunk == ^uint64(0) {
-			m.permitPart(&r.mapRange, r.from, r.to, unix.PROT_EXEC, false)
-			return
-		}
-	}
 	delete(r.open, chunk)
 	start, end := part(chunk, r.from, r.to, r.offset)
 	m.permitPart(&r.mapRange, start, end, unix.PROT_EXEC, false)
@@ -231,7 +226,7 @@ func (m *Machine) shutChunks(f *writtenFile, first, end uint64) {
 		from, to := chunks(r.offset, r.to-r.from)
 		from, to = max(from, first), min(to, end)
 		if r.allOpen && from < to {
-			m.shut(r, ^uint64(0))
+			m.shutAll(r)
 		}
 		for chunk := from; chunk < to && len(r.open) > 0; chunk++ {
 			if r.open[chunk] {
