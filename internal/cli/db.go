@@ -343,8 +343,8 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 	}
 }
 
-// laterExport reports whether the first line of an export names a version that this program does not know. Its other fields may
-// be unknown, too.
+// laterExport reports whether the first line of an export names a version that this program does not know. Then its other fields may
+// also be unknown.
 func laterExport(format string) bool {
 	digits, ok := strings.CutPrefix(format, exportWords)
 	version, err := strconv.Atoi(digits)

@@ -31,7 +31,7 @@ const (
 	doctorLogLines  = 10
 	// A program that ends uncleanly before this virtual time has not begun its work.
 	doctorAtOnce = time.Second
-	// The conclusion about such a program quotes so many of its last lines.
+	// doctorQuoted bounds the last lines of such a program that the conclusion quotes.
 	doctorQuoted = 3
 )
 

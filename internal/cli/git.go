@@ -238,7 +238,7 @@ var (
 	sha256Form   = regexp.MustCompile(`(?im)^\s*objectformat\s*=\s*"?sha256`)
 )
 
-// config is the configuration of a git directory of our own. Of that of the repository it has the form of its objects and references alone.
+// config configures a git directory of our own. It copies only the format of objects and references from the repository's configuration.
 func (g gitFolders) config() (string, error) {
 	theirs, err := regular.Read(filepath.Join(g.common, "config"), maxConfigBytes)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

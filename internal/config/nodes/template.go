@@ -115,7 +115,7 @@ var unknownName = regexp.MustCompile(`<([^>]*)>: can't evaluate field`)
 
 const templateNames = "use .Name, .Index, .Count, .Peers or .Nodes"
 
-// filled is the text of a template for one member. It reports whether there is no mistake in it.
+// filled executes a template for one member, and reports whether it succeeded.
 func (f *filler) filled(n *source.Node, m *member, path string) (string, bool) {
 	text := &filledText{filler: f}
 	t, known := f.templates[n]

@@ -230,7 +230,7 @@ func (g *part) events(see func(thread uint64, kind byte, a *[maxArguments]uint64
 	return nil
 }
 
-// frames are those of a stack, the innermost one first.
+// frames lists a stack's frames, innermost first.
 func (g *part) frames(stack uint64) []frame {
 	var list []frame
 	for _, p := range g.stacks[stack] {
