@@ -148,7 +148,7 @@ func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, began time
 	if len(violated) == 0 || r.Summary.Repeat.Once {
 		return violated, nil
 	}
-	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t, Full: true}, quiet)
+	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t, Full: true, Contrast: true}, quiet)
 	if err != nil {
 		return nil, fmt.Errorf("the replay of a violation: %w", err)
 	}
@@ -159,9 +159,28 @@ func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, began time
 	if d == "" {
 		return violated, nil
 	}
+	reads, err := a.readsCode(ctx, s, t, r.Summary, quiet)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the second replay of a violation: %w", err)
+	case reads:
+		d = explore.ReadsCode + ": " + d
+	}
 	status.Violated, status.Unrepeatable = false, true
 	r.Summary.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + d}
 	return nil, nil
+}
+
+// readsCode reports whether a run is the same when it is made once more, after other breakpoints have made another run of it.
+func (a *app) readsCode(ctx context.Context, s *session, t tape.Tape, first *explore.Summary, quiet bool) (bool, error) {
+	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t, Full: true, FromBoot: true}, quiet)
+	if err == nil && ctx.Err() != nil {
+		err = errInterrupted
+	}
+	if err != nil {
+		return false, err
+	}
+	return explore.Differs(first, again.Summary) == "", nil
 }
 
 // printRun prints a run, apart from its violations.

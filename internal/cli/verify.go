@@ -23,7 +23,8 @@ func (a *app) verifyVerb() *cobra.Command {
 		Use:   "verify [FOLDER or FILE]",
 		Short: "Make the same run several times and compare the traces",
 		Long: `Runs one tape several times, each in a process of its own, and compares the whole traces. It prints the first event that
-differs, from both runs. Only repetition is judged: a run that violates properties gives exit code 0 if it repeats, and verify
+differs, from both runs. Every second run has other breakpoints in the programs' code, so that a program that reads its own code
+shows. Only repetition is judged: a run that violates properties gives exit code 0 if it repeats, and verify
 names the properties.`,
 		Args: oneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, f, args) },
@@ -64,6 +65,8 @@ type differences struct {
 	Before []string `json:"before,omitempty"`
 	// Summary is what differs of the runs as a whole.
 	Summary string `json:"summary,omitempty"`
+	// ReadsCode says that a program reads its own code: without other breakpoints in it, the run is the same once more.
+	ReadsCode bool `json:"reads_code,omitempty"`
 	// Changes are files of this machine or the project that changed while the runs were made.
 	Changes []string `json:"changes,omitempty"`
 }
@@ -99,7 +102,7 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 		if run > 1 {
 			file = filepath.Join(s.setup.Scratch, "trace-2")
 		}
-		job := &explore.Job{ID: run, Tape: t, Full: true, Progress: !f.json, Trace: &explore.Trace{File: file, Format: "text"}}
+		job := &explore.Job{ID: run, Tape: t, Full: true, Progress: !f.json, Contrast: run%2 == 0, Trace: &explore.Trace{File: file, Format: "text"}}
 		reply, err := a.oneRun(c.Context(), s, job, f.json)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)
@@ -140,6 +143,11 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 			}
 			doc.Difference.Run, doc.Difference.Summary = run, d
 			doc.Difference.Changes = filedigest.Meanwhile(began, files, reply.Outcome.Files)
+			if job.Contrast {
+				if doc.Difference.ReadsCode, err = a.readsCode(c.Context(), s, t, first, f.json); err != nil {
+					return fmt.Errorf("run 1 once more: %w", err)
+				}
+			}
 		}
 	}
 	doc.judge()
@@ -153,6 +161,8 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 
 func (d *verifyDocument) judge() {
 	switch {
+	case d.Difference != nil && d.Difference.ReadsCode:
+		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1: %s", d.Difference.Run, explore.ReadsCode)
 	case d.Difference != nil:
 		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1", d.Difference.Run)
 	case d.Reason != "":

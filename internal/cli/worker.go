@@ -114,7 +114,7 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 		return out, began, look, errors.Join(err, finish(out))
 	}
 	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: engine.At(job.Until), Along: job.Along, PartNs: job.PartNs,
-		FromBoot: job.FromBoot || job.Trace != nil && !job.Trace.Late || job.Dumps != "" || job.Capture != ""}) // these begin at the boot
+		FromBoot: job.FromBoot || job.Contrast || job.Trace != nil && !job.Trace.Late || job.Dumps != "" || job.Capture != ""}) // these begin at the boot
 	return out, began, nil, errors.Join(err, finish(out))
 }
 

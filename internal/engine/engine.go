@@ -105,6 +105,9 @@ type Options struct {
 	Unwatched []coverage.Domain
 	// Draws asks for Outcome.Draws of the streams that match one of these patterns.
 	Draws []string
+	// Contrast has programs read other bytes of their own code, wherever the engine changes them, than they do in a run without it. If
+	// the two differ, a program reads its code, and what it finds there is not what it would find outside.
+	Contrast bool
 	// Dumps is a folder for core files of programs under test that a fatal signal ends, and asks for Crash.Dump. Empty asks for neither.
 	Dumps string
 	// Interrupt, if not nil, ends the run soon after it is closed.

@@ -85,6 +85,7 @@ type result struct {
 	broken  bool // lost by a panic
 	deaths  []string
 	differs string // in what the replay was another run
+	reads   bool   // it was, because a program reads its own code
 	// unproven is the property of a violation whose replay was cut short.
 	unproven string
 	// moved are the binaries that make another run when their blocks are watched.
@@ -453,6 +454,9 @@ func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Jo
 				r.reply = nil
 			case second != nil:
 				r.differs = Differs(r.reply.Summary, second.Summary)
+				if r.reads {
+					r.differs = ReadsCode + ": " + r.differs
+				}
 				if b := r.reply.Began; b != nil && r.differs != "" {
 					r.differs += fmt.Sprintf("; the first of the two began at a snapshot of event %d (explore --from-boot does without)", b.Event)
 				}

@@ -116,7 +116,7 @@ func (s *Setup) watch(j *Job) (*code.Watch, error) {
 func (s *Setup) JobOptions(j *Job, o engine.Options) (engine.Options, error) {
 	watch, err := s.watch(j)
 	o.Code = watch
-	o.Behaviour, o.Dumps = j.Behaviour, j.Dumps
+	o.Behaviour, o.Dumps, o.Contrast = j.Behaviour, j.Dumps, j.Contrast
 	return s.Options(o), err
 }
 
@@ -127,20 +127,36 @@ func (j *Job) bare() *Job {
 	return &b
 }
 
+// again is the job of a replay: without breakpoints, and from its boot. That of a campaign's first run and of each violation shows whether a
+// program reads its own code.
+func (r *result) again() *Job {
+	j := r.job.bare()
+	j.Contrast = j.ID == 0 || len(Violated(r.reply.Summary.Verdicts)) > 0
+	return j
+}
+
 // replay makes a run again, without breakpoints. If that is another run, which repeats, and so does the one with them, then the
 // breakpoints are to blame: it is the run without them that counts.
 func replay(r *result, do func(*Job) (*Reply, string)) (second *Reply, lost string) {
-	second, lost = do(r.job.bare())
-	if r.job.Cover == nil || second == nil || Differs(r.reply.Summary, second.Summary) == "" {
+	again := r.again()
+	second, lost = do(again)
+	if second == nil || Differs(r.reply.Summary, second.Summary) == "" {
 		return second, lost
 	}
-	third, lost := do(r.job.bare())
+	if r.job.Cover == nil {
+		if again.Contrast {
+			plain, _ := do(r.job.bare())
+			r.reads = plain != nil && Differs(r.reply.Summary, plain.Summary) == ""
+		}
+		return second, lost
+	}
+	third, lost := do(again)
 	if third == nil || Differs(second.Summary, third.Summary) != "" {
 		return third, lost
 	}
 	watched := *r.job
 	watched.FromBoot = true
-	if again, lost := do(&watched); again == nil || Differs(again.Summary, second.Summary) == "" {
+	if first, lost := do(&watched); first == nil || Differs(first.Summary, second.Summary) == "" {
 		return second, lost // something else has changed
 	}
 	r.moved = moved(r, second, do)
@@ -169,6 +185,9 @@ func moved(r *result, bare *Reply, do func(*Job) (*Reply, string)) (digests []st
 	}
 	return digests
 }
+
+// ReadsCode is why a run differs if other breakpoints in the programs' code make another run of it (see engine.Options.Contrast).
+const ReadsCode = "a program reads its own code, in which the engine has breakpoints"
 
 const movedBy = "breakpoints in it change the run: it reads its own code"
 

@@ -122,6 +122,8 @@ type Job struct {
 	Trace     *Trace `json:"trace,omitempty"`
 	// FromBoot asks for a run that begins at no snapshot and takes none.
 	FromBoot bool `json:"from_boot,omitempty"`
+	// Contrast asks for a run from its boot in which programs that read their own code see other bytes (see engine.Options).
+	Contrast bool `json:"contrast,omitempty"`
 	// Along asks for snapshots along the run: tapes that differ from this one late will follow.
 	Along bool `json:"along,omitempty"`
 	// PartNs asks for a snapshot a little before this virtual time, from which on the tapes of further runs differ from this one.

@@ -123,7 +123,7 @@ func parting(r *result, scratch string, do func(*Job) (*Reply, string)) string {
 		first, lost = traced(*r.job, "first")
 	}
 	if lost == "" {
-		_, lost = traced(*r.job.bare(), "boot")
+		_, lost = traced(*r.again(), "boot")
 	}
 	if lost != "" {
 		return "the first event that differs is not known, as the run could not be made again: " + lost

@@ -50,10 +50,10 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 	if watch == nil && !switches {
 		return nil, 0
 	}
-	copied, digest, err := host.Watch(fd, watch, w.real.Watched)
+	copied, digest, err := host.Watch(fd, watch, w.real.Watched, w.real.Machine.Mark())
 	if copied == nil && switches && watch != nil { // what is not asked for must not change the run
 		watch = nil
-		copied, digest, err = host.Watch(fd, nil, w.real.Watched)
+		copied, digest, err = host.Watch(fd, nil, w.real.Watched, w.real.Machine.Mark())
 	}
 	if digest == "" {
 		return nil, 0

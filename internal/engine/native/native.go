@@ -107,6 +107,7 @@ func (w *World) boot() error {
 	if err != nil {
 		return err
 	}
+	m.Contrast = w.options.Contrast
 	w.real.Machine = m
 	if w.memoryBytes = w.spec.Limits.WorldBytes; w.memoryBytes == 0 {
 		w.memoryBytes = defaultMemory

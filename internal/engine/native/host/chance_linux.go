@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,12 +22,13 @@ import (
 
 // Some instructions give results that no run repeats: random numbers, the number of the CPU, which parts of the processor's state are
 // in use (a switch of the real kernel changes that at its own time). Linux cannot trap them. So they are found in the
-// files that programs map executable, an int3 takes the place of each in the process' own copy of the page, and the engine
+// files that programs map executable, a breakpoint takes the place of each in the process' own copy of the page, and the engine
 // answers the thread that comes to one: from the tape, or as a CPU would that is always the first one.
 
 // chancePlaces are where such breakpoints are set in one address space. Threads and vfork children share them.
 type chancePlaces struct {
 	at       map[uint64]*code.Found
+	mark     byte        // what they are
 	spans    [][2]uint64 // of the maps that hold them
 	code     []span      // all that was made executable and not writable: apart, and in order
 	suspects []*suspect  // see suspects_linux.go
@@ -41,7 +43,7 @@ func (c *chancePlaces) copied() *chancePlaces {
 	if c == nil {
 		return nil
 	}
-	n := &chancePlaces{at: maps.Clone(c.at), spans: slices.Clone(c.spans), code: slices.Clone(c.code),
+	n := &chancePlaces{at: maps.Clone(c.at), mark: c.mark, spans: slices.Clone(c.spans), code: slices.Clone(c.code),
 		files: slices.Clone(c.files), pages: maps.Clone(c.pages)}
 	for _, s := range c.suspects {
 		n.suspects = append(n.suspects, s.copied())
@@ -123,8 +125,13 @@ func (m *Machine) TrapChance(id ThreadID, fd int, changes bool, addr, size, offs
 		return "", []machine.Span{{From: addr, To: addr + size}}
 	}
 	m.placesOf(t).executable(addr, addr+size)
-	untrapped = m.trapAll(t, found.Found, addr, size, offset)
-	if name := m.suspectAll(t, found.Unproven, changes, addr, size, offset); untrapped == "" {
+	proven := found.Found
+	var spared []code.Found
+	if m.Contrast && !changes {
+		proven, spared = nil, proven
+	}
+	untrapped = m.trapAll(t, proven, addr, size, offset)
+	if name := m.suspectAll(t, spared, found.Unproven, changes, addr, size, offset); untrapped == "" {
 		untrapped = name
 	}
 	for _, part := range found.Unsearched(offset, size, pageSize) {
@@ -288,7 +295,7 @@ func (m *Machine) trap(t *thread, f *code.Found, at uint64) (trapped, there bool
 	if n := t.see(at, b[:f.Length]); n != f.Length || string(b[1:n]) != string(f.Bytes[1:n]) {
 		return false, false
 	}
-	if len(m.placesOf(t).at) >= maxChancePlaces || !m.setByte(t, at, int3) {
+	if len(m.placesOf(t).at) >= maxChancePlaces || !m.setByte(t, at, m.Mark()) {
 		return false, true
 	}
 	t.chance.at[at] = f
@@ -298,7 +305,7 @@ func (m *Machine) trap(t *thread, f *code.Found, at uint64) (trapped, there bool
 // placesOf makes a thread's places, which all threads of its address space share.
 func (m *Machine) placesOf(t *thread) *chancePlaces {
 	if t.chance == nil {
-		t.chance = &chancePlaces{at: map[uint64]*code.Found{}}
+		t.chance = &chancePlaces{at: map[uint64]*code.Found{}, mark: m.Mark()}
 		for _, o := range m.threads {
 			if o.space == t.space {
 				o.chance = t.chance
@@ -320,22 +327,41 @@ func (m *Machine) setByte(t *thread, at uint64, v byte) bool {
 	return ptrace(unix.PTRACE_POKETEXT, t.tid, uintptr(place), *(*uintptr)(unsafe.Pointer(&word))) == 0
 }
 
-// trapped deals with an int3 of the engine at which a thread has trapped. It reports whether it was one.
+// Mark is what the breakpoints of a run are.
+func (m *Machine) Mark() byte {
+	if m.Contrast {
+		return hlt
+	}
+	return int3
+}
+
+// trapSignal is the signal with which a thread stops at a breakpoint.
+func (m *Machine) trapSignal() syscall.Signal {
+	if m.Contrast {
+		return unix.SIGSEGV
+	}
+	return unix.SIGTRAP
+}
+
+// trapped deals with a breakpoint of the engine at which a thread has trapped. It reports whether it was one.
 func (m *Machine) trapped(t *thread, stop *machine.Stop) (ours, goesOn bool) {
 	if int32(binary.LittleEndian.Uint32(stop.Info[8:])) != siKernel {
 		return false, false
 	}
-	at := t.load().Rip - 1
+	at := t.load().Rip
+	if !m.Contrast {
+		at--
+	}
 	f := t.chance.find(t, at)
 	if f == nil {
-		return m.hit(t, stop)
+		return m.hit(t, at, stop)
 	}
 	m.covers(t, at)
 	r := t.load()
 	r.Rip = at
 	t.dirty = true
 	if m.emulate(t, &f.Instruction) {
-		m.unforce(t, unix.SIGTRAP)
+		m.unforce(t, m.trapSignal())
 		t.at = atStart
 		m.watch.continues()
 		return true, true
@@ -357,7 +383,7 @@ func (c *chancePlaces) find(t *thread, at uint64) *code.Found {
 	f := c.at[at]
 	var b [16]byte
 	n := t.see(at, b[:f.Length])
-	if n != f.Length || b[0] != int3 || string(b[1:n]) != string(f.Bytes[1:n]) {
+	if n != f.Length || b[0] != c.mark || string(b[1:n]) != string(f.Bytes[1:n]) {
 		return nil
 	}
 	return f
@@ -387,7 +413,7 @@ func (c *chancePlaces) restored(addr uint64, p []byte) {
 			continue
 		}
 		for at, f := range c.at {
-			if at >= addr && at < end && p[at-addr] == int3 {
+			if at >= addr && at < end && p[at-addr] == c.mark {
 				p[at-addr] = f.Bytes[0]
 			}
 		}
@@ -395,15 +421,15 @@ func (c *chancePlaces) restored(addr uint64, p []byte) {
 	}
 }
 
-// hidden puts int3 all over the instructions at which breakpoints are set: what is behind a prefix looks like an instruction of its own.
+// hidden puts breakpoints all over the instructions at which they are set: what is behind a prefix looks like an instruction of its own.
 func (c *chancePlaces) hidden(addr uint64, p []byte) {
 	if c == nil {
 		return
 	}
 	for at, f := range c.at {
 		for i := range uint64(f.Length) {
-			if at >= addr && at-addr+i < uint64(len(p)) && p[at-addr] == int3 {
-				p[at-addr+i] = int3
+			if at >= addr && at-addr+i < uint64(len(p)) && p[at-addr] == c.mark {
+				p[at-addr+i] = c.mark
 			}
 		}
 	}
@@ -411,10 +437,10 @@ func (c *chancePlaces) hidden(addr uint64, p []byte) {
 		if s.changed {
 			continue
 		}
-		for _, f := range s.window.Open() {
+		for _, f := range slices.Concat(s.spared, s.window.Open()) {
 			for i := range uint64(f.Length) {
 				if at := f.Offset + i; at >= addr && at-addr < uint64(len(p)) && p[at-addr] == f.Bytes[i] {
-					p[at-addr] = int3
+					p[at-addr] = c.mark
 				}
 			}
 		}

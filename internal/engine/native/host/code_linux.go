@@ -26,8 +26,12 @@ import (
 // thread that hits a place first puts the file's byte back for all of them, by one store into the page cache, and continues. So a block
 // costs one stop a run, a block of which nothing is to be learned costs nothing, and no process gets private pages.
 
-// int3 is the breakpoint instruction.
-const int3 = 0xcc
+// What a breakpoint is: int3, behind which the thread stops, or in runs that contrast with those (Machine.Contrast) hlt, at which
+// it stops, because only Linux may execute it.
+const (
+	int3 = 0xcc
+	hlt  = 0xf4
+)
 
 // Watched is a copy of a program's file with breakpoints.
 type Watched struct {
@@ -39,7 +43,8 @@ type Watched struct {
 	points pointBits // see points_linux.go
 	first  uint64    // the first place, and the last
 	last   uint64
-	worlds int // that execute it: copies of one another, of which one runs at a time
+	mark   byte // what its breakpoints are
+	worlds int  // that execute it: copies of one another, of which one runs at a time
 }
 
 // FD is the file to execute or map instead of the original one.
@@ -93,9 +98,22 @@ func (w *Watched) poke(i int) {
 func (w *Watched) lay(i int) {
 	at := w.Binary.Offset(w.Binary.Places[i])
 	if w.stands.Has(i) || w.points.lies(i) {
-		w.bytes[at] = int3
+		w.bytes[at] = w.mark
 	} else {
 		w.bytes[at] = w.Binary.Original[i]
+	}
+}
+
+// paint makes breakpoints of a kind of those that lie in the copy and of those to come.
+func (w *Watched) paint(mark byte) {
+	if w.mark == mark {
+		return
+	}
+	w.mark = mark
+	for i := range w.Binary.Places {
+		if w.stands.Has(i) || w.points.lies(i) {
+			w.lay(i)
+		}
 	}
 }
 
@@ -141,8 +159,9 @@ var errLeftOut = errors.New("it is not watched in this run")
 
 // Watch gives the copy of an open file, with breakpoints wherever watch.State does not say that the block is covered, and with none if watch is
 // nil: one of those that the world holds already, or one that Unwatch must be given in the end. The error is why nothing of the file
-// can be watched; without a digest the file cannot be read. What counts by itself has no copy: Binary is all that it gives then.
-func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest string, err error) {
+// can be watched; without a digest the file cannot be read. What counts by itself has no copy: Binary is all that it gives then. mark is what
+// the breakpoints are.
+func Watch(fd int, watch *code.Watch, held []*Watched, mark byte) (w *Watched, digest string, err error) {
 	key, err := keyOf(fd)
 	if err != nil {
 		return nil, "", err
@@ -200,6 +219,7 @@ func Watch(fd int, watch *code.Watch, held []*Watched) (w *Watched, digest strin
 			return nil, a.digest, err
 		}
 	}
+	w.paint(mark)
 	w.set(covered)
 	w.SetPoints(Points{})
 	w.worlds = 1
@@ -368,14 +388,13 @@ func (m *Machine) MapCode(id ThreadID, c machine.Code, addr, size, offset uint64
 	}
 }
 
-// hit deals with a trap of a thread that has come to an int3, perhaps a breakpoint. It reports whether it was one: then the file's
+// hit deals with a trap of a thread that has come to what is perhaps a breakpoint in a copy. It reports whether it was one: then the file's
 // instruction is there again, and the thread is about to execute it. goesOn is false if it has come to a point, as stop says.
-func (m *Machine) hit(t *thread, stop *machine.Stop) (ours, goesOn bool) {
+func (m *Machine) hit(t *thread, at uint64, stop *machine.Stop) (ours, goesOn bool) {
 	if t.code == nil {
 		return false, false
 	}
 	r := t.load()
-	at := r.Rip - 1
 	for i := len(t.code.list) - 1; i >= 0; i-- {
 		c := &t.code.list[i]
 		if at < c.from || at >= c.to {
@@ -391,12 +410,12 @@ func (m *Machine) hit(t *thread, stop *machine.Stop) (ours, goesOn bool) {
 		}
 		point := w.lift(n)
 		var b [1]byte
-		if transfer(unix.SYS_PROCESS_VM_READV, t.tid, at, b[:]) == 1 && b[0] == int3 {
+		if transfer(unix.SYS_PROCESS_VM_READV, t.tid, at, b[:]) == 1 && b[0] == w.mark {
 			m.setByte(t, at, w.Binary.Original[n]) // the process has its own copy of the page: it wrote to it
 		}
 		r.Rip = at
 		t.dirty = true
-		m.unforce(t, unix.SIGTRAP)
+		m.unforce(t, m.trapSignal())
 		t.at = atStart
 		if !point || m.walks {
 			return true, true
@@ -456,12 +475,12 @@ func (m *Machine) shows(t *thread, c *codeMap, at uint64) bool {
 		}
 	}
 	b := make([]byte, to-from)
-	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, from, b) != len(b) || b[at-from] != int3 {
+	if transfer(unix.SYS_PROCESS_VM_READV, t.tid, from, b) != len(b) || b[at-from] != c.file.mark {
 		return false
 	}
 	offset := c.file.Binary.Offset(at-c.bias) - (at - from)
 	for i, v := range b {
-		if is := c.file.bytes[offset+uint64(i)]; is != v && is != int3 && v != int3 {
+		if is := c.file.bytes[offset+uint64(i)]; is != v && is != c.file.mark && v != c.file.mark {
 			return m.mapsCopy(t, at) // the process may have written near by
 		}
 	}
@@ -497,7 +516,7 @@ func (t *thread) unbroken(addr uint64, p []byte) {
 		}
 		places := c.file.Binary.Places
 		for n, _ := c.file.Binary.Find(from - c.bias); n < len(places) && places[n] < to-c.bias; n++ {
-			if b := &p[places[n]+c.bias-addr]; *b == int3 && (c.file.wanted.Has(n) || c.file.points.ever.Has(n)) {
+			if b := &p[places[n]+c.bias-addr]; *b == c.file.mark && (c.file.wanted.Has(n) || c.file.points.ever.Has(n)) {
 				*b = c.file.Binary.Original[n]
 			}
 		}
@@ -529,6 +548,6 @@ func (m *Machine) stepped(t *thread, stop *machine.Stop) (ours, goesOn bool) {
 	if ptrace(unix.PTRACE_GETSIGINFO, t.tid, 0, uintptr(unsafe.Pointer(&stop.Info))) != syscall.Errno(0) {
 		return false, false
 	}
-	stop.Kind, stop.Signal = machine.StopSignal, int(unix.SIGTRAP)
+	stop.Kind, stop.Signal = machine.StopSignal, int(m.trapSignal())
 	return m.trapped(t, stop)
 }

@@ -96,6 +96,9 @@ type Machine struct {
 
 	walks bool // a thread executes some instructions (Walk), and is not stopped at points
 
+	// Contrast has programs read other bytes of their code than they do in a run without it: their own, where the engine can do without
+	// breakpoints, and other breakpoints where it cannot. It is set before there is a thread.
+	Contrast bool
 	// Debugger holds threads within their turns, if not nil.
 	Debugger machine.Debugger
 	// TrapsRefused is why the traps that it wants could not be set.
@@ -158,7 +161,7 @@ func (m *Machine) sibling() (*Machine, error) {
 	}
 	n := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, tracer: m.tracer, loop: m.loop, vdsoOffset: m.vdsoOffset, leaks: m.leaks, ignored: m.ignored,
 		watch: &watchdog{owner: m.watch.owner, limitNs: m.watch.limitNs}, let: m.let, Stops: m.Stops, vdsoAround: m.vdsoAround, cpuidTraps: m.cpuidTraps,
-		written: copyWritten(m.written), identities: m.identities, layout: m.layout, Slow: m.Slow}
+		written: copyWritten(m.written), identities: m.identities, layout: m.layout, Slow: m.Slow, Contrast: m.Contrast}
 	m.tracer.machines = append(m.tracer.machines, n)
 	return n, nil
 }
@@ -384,6 +387,8 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *machine.Stop) bool
 			t.unflag()
 			return false
 		}
+	}
+	if sig == m.trapSignal() {
 		if ours, goesOn := m.trapped(t, stop); ours {
 			return !goesOn
 		}

@@ -95,7 +95,7 @@ func (m *Machine) TrapAgain(id ThreadID, addr, size uint64) (untrapped string) {
 		if t.see(at, b) != f.Length || string(b) != string(f.Bytes[:f.Length]) {
 			continue
 		}
-		if !m.setByte(t, at, int3) && (untrapped == "" || f.Kind.String() < untrapped) {
+		if !m.setByte(t, at, m.Mark()) && (untrapped == "" || f.Kind.String() < untrapped) {
 			untrapped = f.Kind.String()
 		}
 	}
@@ -117,6 +117,7 @@ func (m *Machine) Remap(id ThreadID) (result int64, untrapped, made string, tooM
 			for _, f := range s.window.Open() {
 				m.unproven(t, &f)
 			}
+			m.trapSpared(t, s)
 			c.drop(s)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/arch/x86/x86asm"
@@ -188,14 +189,17 @@ func (m *Machine) step(t *thread, stop *machine.Stop) (ok, stopped bool) {
 		*stop = machine.Stop{Kind: machine.StopExit, Status: status}
 		return false, true
 	}
-	if int(status>>8) == int(unix.SIGTRAP) {
-		t.at = atStart
+	sig := syscall.Signal(status >> 8)
+	if sig == m.trapSignal() {
 		if ours, goesOn := m.stepped(t, stop); ours {
 			if !goesOn {
 				return false, true
 			}
 			return m.step(t, stop)
 		}
+	}
+	if sig == unix.SIGTRAP {
+		t.at = atStart
 		switch r := t.load(); {
 		case op == opInt3: // the program's own
 			return false, m.decode(t, status, stop)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -29,20 +30,23 @@ type suspect struct {
 	file     string // what is mapped there, as a line of maps tells it: device, inode and name
 	offset   uint64 // of from in that file
 	window   *code.Window
-	steps    int  // that threads have taken there
-	open     bool // the pages can be executed, although not all is decided
-	changed  bool // the program has made them writable, or not executable: they are not watched
+	spared   []code.Found // proven instructions without a breakpoint, where Contrast is set; their offsets are addresses
+	steps    int          // that threads have taken there
+	open     bool         // the pages can be executed, although not all is decided
+	changed  bool         // the program has made them writable, or not executable: they are not watched
 }
 
 // Bounds of what is watched in this way.
 const (
 	maxSuspects  = 1024 // of one address space
 	suspectSteps = 4096 // in one range
+	sparedSteps  = 1024 // in one where all instructions are proven
 	suspectLead  = 4096 // how many bytes of code around a range are decoded
 )
 
 func (s *suspect) copied() *suspect {
 	c := *s
+	c.spared = slices.Clone(s.spared)
 	c.window = s.window.Clone()
 	return &c
 }
@@ -58,37 +62,70 @@ func (s *suspect) shows(line string) bool {
 	return ok && fileOf(line) == s.file && m.Offset-m.Start == s.offset-s.from
 }
 
-// suspectAll watches the pages of the unproven instructions in a part of a file that was just mapped. It reports the first instruction that cannot be
-// watched, or "". Code that the world has written is searched where it lies in memory (MadeChance).
-func (m *Machine) suspectAll(t *thread, unproven []code.Found, changes bool, addr, size, offset uint64) (unwatched string) {
-	var here []code.Found
-	for _, f := range unproven {
-		if !changes && f.Offset >= offset && f.Offset < offset+size && m.trappable(f.Kind) {
-			f.Offset += addr - offset
-			here = append(here, f)
-		}
-	}
-	if len(here) == 0 {
+// suspectAll watches the pages of the unproven instructions in a part of a file that was just mapped, and those of proven ones that are to be
+// spared a breakpoint. It reports the first instruction that can be neither watched nor trapped, or "". Code that the world has written is
+// searched where it lies in memory (MadeChance).
+func (m *Machine) suspectAll(t *thread, spared, unproven []code.Found, changes bool, addr, size, offset uint64) (lost string) {
+	if changes {
 		return ""
 	}
-	maps := t.realMaps()
-	for i := 0; i < len(here); {
-		from := pageDown(here[i].Offset)
-		n := 1
-		for i+n < len(here) && pageDown(here[i+n].Offset) == from {
-			n++
+	pages := map[uint64]*suspect{}
+	page := func(f code.Found) *suspect {
+		from := pageDown(f.Offset)
+		if pages[from] == nil {
+			pages[from] = &suspect{from: from, to: from + pageSize}
 		}
-		if !m.watchRange(t, maps, from, from+pageSize, slices.Clone(here[i:i+n])) && unwatched == "" {
-			unwatched = here[i].Kind.String()
-		}
-		i += n
+		return pages[from]
 	}
-	return unwatched
+	here := func(list []code.Found, note func(code.Found)) {
+		for _, f := range list {
+			if f.Offset >= offset && f.Offset < offset+size && m.trappable(f.Kind) {
+				f.Offset += addr - offset
+				note(f)
+			}
+		}
+	}
+	open := map[*suspect][]code.Found{}
+	here(spared, func(f code.Found) { s := page(f); s.spared = append(s.spared, f) })
+	here(unproven, func(f code.Found) { s := page(f); open[s] = append(open[s], f) })
+	if len(pages) == 0 {
+		return ""
+	}
+	lines := t.realMaps()
+	for _, from := range slices.Sorted(maps.Keys(pages)) {
+		s := pages[from]
+		if m.watchRange(t, lines, s.from, s.to, s.spared, open[s]) {
+			continue
+		}
+		name := m.trapSpared(t, s)
+		if len(open[s]) > 0 {
+			name = open[s][0].Kind.String()
+		}
+		if lost == "" {
+			lost = name
+		}
+	}
+	return lost
 }
 
-// watchRange takes the permission to execute from some pages.
-func (m *Machine) watchRange(t *thread, maps string, from, to uint64, unproven []code.Found) bool {
-	line := lineAt(maps, from)
+// trapSpared puts breakpoints at the instructions of a range that were spared one. It reports the first at which none could be put, or "".
+func (m *Machine) trapSpared(t *thread, s *suspect) (untrapped string) {
+	for i := range s.spared {
+		f := &s.spared[i]
+		trapped, there := m.trap(t, f, f.Offset)
+		if trapped {
+			t.chance.spans = append(t.chance.spans, [2]uint64{s.from, s.to + code.MaxInstruction})
+		} else if there && untrapped == "" {
+			untrapped = f.Kind.String()
+		}
+	}
+	s.spared = nil
+	return untrapped
+}
+
+// watchRange takes the permission to execute from some pages, because of instructions of chance in them.
+func (m *Machine) watchRange(t *thread, lines string, from, to uint64, spared, unproven []code.Found) bool {
+	line := lineAt(lines, from)
 	around, ok := machine.ParseMap(line)
 	places := m.placesOf(t)
 	places.suspects = slices.DeleteFunc(places.suspects, func(s *suspect) bool { return s.from < to && s.to > from })
@@ -103,7 +140,7 @@ func (m *Machine) watchRange(t *thread, maps string, from, to uint64, unproven [
 	t.traps.restored(start, text)
 	t.unbroken(start, text)
 	t.chance.restored(start, text)
-	s := &suspect{from: from, to: to, prot: around.Prot(), file: fileOf(line), offset: from - around.Start + around.Offset, window: code.NewWindow(start, text, unproven), open: true}
+	s := &suspect{from: from, to: to, prot: around.Prot(), file: fileOf(line), offset: from - around.Start + around.Offset, window: code.NewWindow(start, text, unproven), spared: spared, open: true}
 	if !m.permit(t, s, false) {
 		return false
 	}
@@ -167,12 +204,19 @@ func (m *Machine) stepThrough(t *thread, s *suspect, stop *machine.Stop) (stoppe
 				m.unproven(t, &f)
 			}
 		}
-		if len(s.window.Open()) == 0 {
+		if len(s.window.Open()) == 0 && len(s.spared) == 0 {
 			t.chance.drop(s)
 			return false
 		}
-		tooMany, ok := s.steps >= suspectSteps, false
-		if s.steps++; !tooMany {
+		tooMany, ok := s.steps >= s.most(), false
+		s.steps++
+		switch i := slices.IndexFunc(s.spared, func(f code.Found) bool { return f.Offset == at }); {
+		case tooMany:
+		case i >= 0:
+			if ok = m.emulate(t, &s.spared[i].Instruction); ok {
+				t.dirty = true
+			}
+		default:
 			ok, stopped = m.step(t, stop)
 		}
 		if stopped {
@@ -184,10 +228,21 @@ func (m *Machine) stepThrough(t *thread, s *suspect, stop *machine.Stop) (stoppe
 					m.unproven(t, &f)
 				}
 			}
+			if name := m.trapSpared(t, s); name != "" && m.Unproven != nil {
+				m.Unproven(t.id, name)
+			}
 			t.chance.drop(s)
 			return false
 		}
 	}
+}
+
+// most is how many steps threads may take in a range.
+func (s *suspect) most() int {
+	if len(s.window.Open()) == 0 {
+		return sparedSteps
+	}
+	return suspectSteps
 }
 
 // closeSuspects takes the permission to execute the ranges that a stop has left open. A thread that is in one comes to it anew.
@@ -220,16 +275,21 @@ func (m *Machine) protectSuspects(t *thread, from, to uint64) {
 			continue
 		}
 		// The program may have written to the pages.
-		open := slices.DeleteFunc(slices.Clone(s.window.Open()), func(f code.Found) bool {
+		overwritten := func(f code.Found) bool {
 			var b [code.MaxInstruction]byte
 			return t.see(f.Offset, b[:f.Length]) != f.Length || string(b[:f.Length]) != string(f.Bytes[:f.Length])
-		})
+		}
+		open := slices.DeleteFunc(slices.Clone(s.window.Open()), overwritten)
+		spared := slices.DeleteFunc(slices.Clone(s.spared), overwritten)
 		t.chance.drop(s)
-		if len(open) == 0 {
+		if len(open) == 0 && len(spared) == 0 {
 			continue
 		}
-		if !m.watchRange(t, lines, s.from, s.to, open) {
-			m.unproven(t, &open[0])
+		if !m.watchRange(t, lines, s.from, s.to, spared, open) {
+			m.trapSpared(t, s)
+			for _, f := range open {
+				m.unproven(t, &f)
+			}
 			continue
 		}
 		t.chance.suspects[len(t.chance.suspects)-1].steps = s.steps
