@@ -37,6 +37,8 @@ const (
 	Broken = "broken"
 	// Chance gives one event another result each time a world runs.
 	Chance = "chance"
+	// ReadsCode has the first server crash unless the engine contrasts the run with another (see engine.Options).
+	ReadsCode = "reads-code"
 	// Die ends the process on every second tape.
 	Die = "die"
 	// DieOnce ends the process if the file that its argument names does not exist yet, and makes it.
@@ -345,6 +347,11 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 1, Kind: "exit", Refusal: &engine.Refusal{Call: "io_uring_setup", Errno: "ENOSYS",
 					Node: w.server, Program: "/bin/fake", PID: 1, Thread: w.server + "/0", Event: w.out.Events, TimeNs: w.now}})
+		}
+		if _, on := w.mode(ReadsCode); on && w.done == 10 && !w.opts.Contrast {
+			w.log(w.server, "panic: the code differs from its digest")
+			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
+				Program: "/bin/fake", PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{"panic: the code differs from its digest"}})
 		}
 		if text, on := w.mode(Says); on && w.done == 10 {
 			w.log(w.server, text)

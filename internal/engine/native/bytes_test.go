@@ -73,6 +73,12 @@ func printedIn(t *testing.T, mode string, seed uint64, argv ...string) ([]string
 	if m.watch {
 		options.Code = &code.Watch{Choice: []string{"*"}, State: &code.State{}}
 	}
+	return printedOf(t, spec, seed, options)
+}
+
+// printedOf gives the lines that the programs of a world print, and how the run ended.
+func printedOf(t *testing.T, spec *world.Spec, seed uint64, options engine.Options) ([]string, *engine.Outcome) {
+	t.Helper()
 	var log []engine.LogLine
 	options.Log = func(l engine.LogLine) { log = append(log, l) }
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: seed}, options)
@@ -106,6 +112,31 @@ func TestConstantsAreNotChanged(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// A program that reads its own code makes another run when the engine marks instructions in another way, and only then.
+func TestContrastShowsWhoReadsItsCode(t *testing.T) {
+	needCompiler(t)
+	for _, layout := range []string{"separate", "noseparate static"} {
+		program := linkedAs(t, "testdata/bytes/self.c", layout)
+		for _, how := range []string{"ignore", "sum", "check", "fork", "hot"} {
+			for mode, m := range modes {
+				var hashes, printed []string
+				for _, contrast := range []bool{false, true, false} {
+					spec := aloneSpec(program, how)
+					spec.Sched = m.sched
+					lines, out := printedOf(t, spec, 1, engine.Options{Contrast: contrast})
+					if !out.Repeat.Reproducible || len(out.Crashes) > 0 {
+						t.Fatalf("%s, %s, %s: %+v %+v", layout, how, mode, out.Repeat, out.Crashes)
+					}
+					hashes, printed = append(hashes, out.Hash), append(printed, strings.Join(lines, ", "))
+				}
+				if hashes[0] != hashes[2] || (hashes[0] == hashes[1]) != (how == "ignore") {
+					t.Errorf("%s, %s, %s: hashes %q, printed %q", layout, how, mode, hashes, printed)
+				}
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"syscall"
@@ -99,6 +100,7 @@ type Machine struct {
 	// Contrast has programs read other bytes of their code than they do in a run without it: their own, where the engine can do without
 	// breakpoints, and other breakpoints where it cannot. It is set before there is a thread.
 	Contrast bool
+	sparing  map[filePlace]int // steps that threads have taken where instructions are spared a breakpoint
 	// Debugger holds threads within their turns, if not nil.
 	Debugger machine.Debugger
 	// TrapsRefused is why the traps that it wants could not be set.
@@ -143,7 +145,7 @@ func NewMachine(tracer *Tracer, leaks Leaks, spinCPUMs int64, reference bool) (*
 		unix.Close(fd)
 		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
-	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, written: map[int64]*writtenFile{}, stubFD: fd, tracer: tracer, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, written: map[int64]*writtenFile{}, sparing: map[filePlace]int{}, stubFD: fd, tracer: tracer, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
 	m.watch = startWatchdog(spinCPUMs)
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()
@@ -161,7 +163,7 @@ func (m *Machine) sibling() (*Machine, error) {
 	}
 	n := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, tracer: m.tracer, loop: m.loop, vdsoOffset: m.vdsoOffset, leaks: m.leaks, ignored: m.ignored,
 		watch: &watchdog{owner: m.watch.owner, limitNs: m.watch.limitNs}, let: m.let, Stops: m.Stops, vdsoAround: m.vdsoAround, cpuidTraps: m.cpuidTraps,
-		written: copyWritten(m.written), identities: m.identities, layout: m.layout, Slow: m.Slow, Contrast: m.Contrast}
+		written: copyWritten(m.written), identities: m.identities, layout: m.layout, Slow: m.Slow, Contrast: m.Contrast, sparing: maps.Clone(m.sparing)}
 	m.tracer.machines = append(m.tracer.machines, n)
 	return n, nil
 }

@@ -40,7 +40,7 @@ type suspect struct {
 const (
 	maxSuspects  = 1024 // of one address space
 	suspectSteps = 4096 // in one range
-	sparedSteps  = 1024 // in one where all instructions are proven
+	sparedSteps  = 1024 // in one where all instructions are proven, of all processes together
 	suspectLead  = 4096 // how many bytes of code around a range are decoded
 )
 
@@ -50,6 +50,15 @@ func (s *suspect) copied() *suspect {
 	c.window = s.window.Clone()
 	return &c
 }
+
+// filePlace is a place in a file.
+type filePlace struct {
+	file   string
+	offset uint64
+}
+
+// place is where a range begins in its file.
+func (s *suspect) place() filePlace { return filePlace{s.file, s.offset} }
 
 // holds reports whether the instruction at an address may lie in the range.
 func (s *suspect) holds(at uint64) bool {
@@ -141,7 +150,7 @@ func (m *Machine) watchRange(t *thread, lines string, from, to uint64, spared, u
 	t.unbroken(start, text)
 	t.chance.restored(start, text)
 	s := &suspect{from: from, to: to, prot: around.Prot(), file: fileOf(line), offset: from - around.Start + around.Offset, window: code.NewWindow(start, text, unproven), spared: spared, open: true}
-	if !m.permit(t, s, false) {
+	if len(unproven) == 0 && m.sparing[s.place()] >= sparedSteps || !m.permit(t, s, false) {
 		return false
 	}
 	places.suspects = append(places.suspects, s)
@@ -208,8 +217,14 @@ func (m *Machine) stepThrough(t *thread, s *suspect, stop *machine.Stop) (stoppe
 			t.chance.drop(s)
 			return false
 		}
-		tooMany, ok := s.steps >= s.most(), false
+		tooMany, ok := s.steps >= suspectSteps, false
+		if len(s.window.Open()) == 0 {
+			tooMany = m.sparing[s.place()] >= sparedSteps
+		}
 		s.steps++
+		if len(s.spared) > 0 {
+			m.sparing[s.place()]++
+		}
 		switch i := slices.IndexFunc(s.spared, func(f code.Found) bool { return f.Offset == at }); {
 		case tooMany:
 		case i >= 0:
@@ -235,14 +250,6 @@ func (m *Machine) stepThrough(t *thread, s *suspect, stop *machine.Stop) (stoppe
 			return false
 		}
 	}
-}
-
-// most is how many steps threads may take in a range.
-func (s *suspect) most() int {
-	if len(s.window.Open()) == 0 {
-		return sparedSteps
-	}
-	return suspectSteps
 }
 
 // closeSuspects takes the permission to execute the ranges that a stop has left open. A thread that is in one comes to it anew.
