@@ -147,9 +147,9 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer j.Close()
-	err = b.makeTrials(c.Context(), &s, j, func(ctx context.Context, t trial.Trial, cpu int) (trial.Trial, bool, error) {
+	err = b.makeTrials(c.Context(), &s, j, func(ctx context.Context, t trial.Trial) (trial.Trial, bool, error) {
 		if of := targets[t.Bug]; of.project != nil {
-			return of.campaign(ctx, &s, t, cpu)
+			return of.campaign(ctx, &s, t)
 		}
 		return targets[t.Bug].trial(ctx, &s, t, work.dir)
 	})
@@ -227,7 +227,7 @@ func (b *guidesContest) ready(ctx context.Context, built *builds, g *targets.Tar
 }
 
 // campaign makes a trial of a project. A search that looks at neither the model nor blocks does not pay for them, unless they are measured.
-func (t *target) campaign(ctx context.Context, s *comparison.Settings, order trial.Trial, cpu int) (done trial.Trial, complete bool, err error) {
+func (t *target) campaign(ctx context.Context, s *comparison.Settings, order trial.Trial) (done trial.Trial, complete bool, err error) {
 	plan, err := search.Parse(order.Strategy)
 	if err != nil {
 		return order, false, err
@@ -242,7 +242,7 @@ func (t *target) campaign(ctx context.Context, s *comparison.Settings, order tri
 	if plan.WatchesBlocks() || t.Correct && t.Blocks {
 		t.project.CountBlocks(c)
 	}
-	c.Runs, c.Timeout, c.FirstCPU = s.Runs, time.Duration(s.TimeoutNs), cpu
+	c.Runs, c.Timeout = s.Runs, time.Duration(s.TimeoutNs)
 	done, complete = trial.OfProject(ctx, c, order, t.Correct)
 	if complete {
 		err = t.project.Changed()

@@ -114,17 +114,17 @@ func exitCode(err error, done []trial.Trial, open int) (int, error) {
 
 // makeTrials makes those that a journal lacks, several at once.
 func (a *app) makeTrials(ctx context.Context, s *comparison.Settings, j *comparison.Journal,
-	one func(ctx context.Context, t trial.Trial, cpu int) (done trial.Trial, complete bool, err error)) error {
+	one func(ctx context.Context, t trial.Trial) (done trial.Trial, complete bool, err error)) error {
 	left := comparison.Missing(s, j.Done)
 	total := len(left) + len(j.Done)
 	next := make(chan trial.Trial)
 	var mu sync.Mutex
 	var first error
 	var all sync.WaitGroup
-	for cpu := range int(a.workers) {
+	for range int(a.workers) {
 		all.Go(func() {
 			for t := range next {
-				done, complete, err := one(ctx, t, cpu)
+				done, complete, err := one(ctx, t)
 				mu.Lock()
 				if err == nil && complete {
 					err = j.Add(done)

@@ -100,8 +100,8 @@ func (b *strategyContest) run(c *cobra.Command, args []string) error {
 	if !b.asJSON {
 		fmt.Fprint(b.out, settingsText(&s))
 	}
-	err = b.makeTrials(c.Context(), &s, j, func(ctx context.Context, t trial.Trial, cpu int) (trial.Trial, bool, error) {
-		done, complete, err := makeTrial(ctx, &s, bugs[t.Bug], t, cpu)
+	err = b.makeTrials(c.Context(), &s, j, func(ctx context.Context, t trial.Trial) (trial.Trial, bool, error) {
+		done, complete, err := makeTrial(ctx, &s, bugs[t.Bug], t)
 		if err == nil && complete {
 			err = bugs[t.Bug].Changed()
 		}
@@ -151,12 +151,12 @@ func named(text string) ([]string, error) {
 }
 
 // makeTrial makes one campaign. It is incomplete if ctx ended it.
-func makeTrial(ctx context.Context, s *comparison.Settings, of *cli.Subject, t trial.Trial, cpu int) (done trial.Trial, complete bool, err error) {
+func makeTrial(ctx context.Context, s *comparison.Settings, of *cli.Subject, t trial.Trial) (done trial.Trial, complete bool, err error) {
 	c, err := of.Campaign(t.Strategy, t.Seed)
 	if err != nil {
 		return t, false, err
 	}
-	c.Runs, c.Timeout, c.FirstCPU = s.Runs, time.Duration(s.TimeoutNs), cpu
+	c.Runs, c.Timeout = s.Runs, time.Duration(s.TimeoutNs)
 	done, complete = trial.OfProject(ctx, c, t, false)
 	return done, complete, nil
 }

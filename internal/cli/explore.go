@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -329,9 +331,10 @@ func (p *project) complete(c *explore.Campaign) {
 	}
 }
 
-// workersOf is how many worlds run at once: what a flag says, or else the configuration, or else one for each CPU.
+// workersOf is how many worlds run at once: what a flag says, or else the configuration, or else one for each CPU that this process may use, as far
+// as the quota of its control group goes (GOMAXPROCS).
 func (p *project) workersOf(flag int) int {
-	return cmp.Or(flag, p.workers, max(len(explore.CPUs()), 1))
+	return cmp.Or(flag, p.workers, max(min(len(cpus.Allowed()), runtime.GOMAXPROCS(0)), 1))
 }
 
 // snapshots bounds those of each worker.

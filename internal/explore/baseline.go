@@ -33,7 +33,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	}
 	jobs <- job
 	close(jobs)
-	c.serve(runs, replays, -1, jobs, results)
+	c.serve(runs, replays, jobs, results)
 	r := <-results
 	t := col.totals
 	col.met(r)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
@@ -37,7 +38,6 @@ type Campaign struct {
 	Runs      uint64 // how many; 0 is no bound
 	Timeout   time.Duration
 	Workers   int
-	FirstCPU  int  // the place among the machine's CPUs of the first worker's; the others follow
 	KeepGoing bool // go on after a violation
 	// EndsRefused ends the campaign with the first run in which a program leaves for a call that the engine refuses.
 	EndsRefused bool
@@ -157,14 +157,9 @@ func (c *Campaign) begin() *collector {
 func (c *Campaign) startWorkers(runs, replays context.Context, count int, jobs <-chan *Job) <-chan *result {
 	results := make(chan *result)
 	var workers sync.WaitGroup
-	cpus := CPUs()
-	for k := range count {
-		cpu := -1
-		if len(cpus) > 0 {
-			cpu = cpus[(c.FirstCPU+k)%len(cpus)]
-		}
+	for range count {
 		workers.Go(func() {
-			c.serve(runs, replays, cpu, jobs, results)
+			c.serve(runs, replays, jobs, results)
 		})
 	}
 	go func() {
@@ -428,8 +423,8 @@ func (c *collector) note(text string) {
 
 // serve is one worker's life: it takes jobs until there are no more, on worker processes that are replaced when
 // they die or are old. The end of runs interrupts runs, the end of replays the replays of violations too.
-func (c *Campaign) serve(runs, replays context.Context, cpu int, jobs <-chan *Job, results chan<- *result) {
-	s := slot{campaign: c, cpu: cpu, limit: RunTime(c.Setup.Spec)}
+func (c *Campaign) serve(runs, replays context.Context, jobs <-chan *Job, results chan<- *result) {
+	s := slot{campaign: c, limit: RunTime(c.Setup.Spec)}
 	defer s.close()
 	for job := range jobs {
 		r := &result{job: job}
@@ -504,16 +499,25 @@ func (s *slot) pause(ctx context.Context) bool {
 type slot struct {
 	paused   time.Duration // the last pause, since the last run that succeeded
 	campaign *Campaign
-	cpu      int
 	limit    time.Duration
 	worker   *Worker
-	parted   bool // parting was called for a run
+	place    *cpus.Place // where the worker runs
+	parted   bool        // parting was called for a run
 }
 
 func (s *slot) close() {
 	if s.worker != nil {
 		s.worker.Close()
 		s.worker = nil
+	}
+	s.leave()
+}
+
+// leave gives the worker's CPU to others.
+func (s *slot) leave() {
+	if s.place != nil {
+		s.place.Leave()
+		s.place = nil
 	}
 }
 
@@ -556,12 +560,14 @@ func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
 	if here := s.campaign.Here; here != nil {
 		return here(s.campaign.Setup, job, func(Progress) {}, ctx.Done()), nil
 	}
-	if s.worker != nil && s.worker.Runs >= RunsPerWorker {
+	if s.worker != nil && (s.worker.Runs >= RunsPerWorker || s.place.Better()) {
 		s.close()
 	}
 	if s.worker == nil {
-		w, err := StartWorker(s.campaign.Command, s.campaign.Setup, s.cpu)
+		s.place = cpus.Take()
+		w, err := StartWorker(s.campaign.Command, s.campaign.Setup, s.place.CPU)
 		if err != nil {
+			s.leave()
 			return nil, err
 		}
 		s.worker = w
@@ -570,6 +576,7 @@ func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
 	switch {
 	case err != nil:
 		s.worker = nil
+		s.leave()
 	case reply.Last:
 		s.close()
 	}

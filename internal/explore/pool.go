@@ -15,13 +15,8 @@ type Pool struct {
 func NewPool(setup *Setup, command Command, workers int) *Pool {
 	c := &Campaign{Setup: setup, Command: command}
 	p := &Pool{free: make(chan *slot, workers), size: workers}
-	cpus := CPUs()
-	for k := range workers {
-		cpu := -1
-		if len(cpus) > 0 {
-			cpu = cpus[k%len(cpus)]
-		}
-		p.free <- &slot{campaign: c, cpu: cpu, limit: RunTime(setup.Spec)}
+	for range workers {
+		p.free <- &slot{campaign: c, limit: RunTime(setup.Spec)}
 	}
 	return p
 }

@@ -31,21 +31,6 @@ func reap(cmd *exec.Cmd) {
 	cmd.Wait()
 }
 
-// CPUs lists the CPUs that this process may run on.
-func CPUs() []int {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
-		return nil
-	}
-	var list []int
-	for cpu := 0; len(list) < set.Count(); cpu++ {
-		if set.IsSet(cpu) {
-			list = append(list, cpu)
-		}
-	}
-	return list
-}
-
 type start struct {
 	cmd  *exec.Cmd
 	cpu  int

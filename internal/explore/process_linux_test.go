@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
@@ -88,8 +89,8 @@ func TestAKilledCampaignLeavesNoWorker(t *testing.T) {
 }
 
 func TestWorkersArePinnedAndInGroupsOfTheirOwn(t *testing.T) {
-	cpus := CPUs()
-	cpu := cpus[len(cpus)-1]
+	allowed := cpus.Allowed()
+	cpu := allowed[len(allowed)-1]
 	w, err := StartWorker(func() *exec.Cmd { return exec.Command("cat") }, &Setup{}, cpu)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +104,7 @@ func TestWorkersArePinnedAndInGroupsOfTheirOwn(t *testing.T) {
 	if group, err := unix.Getpgid(pid); err != nil || group != pid {
 		t.Errorf("worker is in process group %d, %v; want its own, %d", group, err, pid)
 	}
-	if now := CPUs(); len(now) != len(cpus) {
-		t.Errorf("starting a worker pinned us too: %v, before %v", now, cpus)
+	if now := cpus.Allowed(); len(now) != len(allowed) {
+		t.Errorf("starting a worker pinned us too: %v, before %v", now, allowed)
 	}
 }

@@ -2,10 +2,7 @@
 
 package explore
 
-import (
-	"os/exec"
-	"runtime"
-)
+import "os/exec"
 
 func isolate(*exec.Cmd) {}
 
@@ -16,15 +13,6 @@ func kill(cmd *exec.Cmd) {
 }
 
 func reap(cmd *exec.Cmd) { cmd.Wait() }
-
-// CPUs numbers the CPUs of this machine.
-func CPUs() []int {
-	list := make([]int, runtime.NumCPU())
-	for i := range list {
-		list[i] = i
-	}
-	return list
-}
 
 // startPinned starts cmd; pinning is not possible here.
 func startPinned(cmd *exec.Cmd, _ int) error { return cmd.Start() }

@@ -1,0 +1,184 @@
+// Package cpus places processes that each keep one CPU busy, such as the workers of a campaign: on the CPU that has the fewest of this user's
+// so far, and among several of those on the one that was idle most.
+package cpus
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// None is the CPU of a place where processes are bound to none: the system does not say which there are.
+const None = -1
+
+const (
+	firstLook = 50 * time.Millisecond // for which the first place measures how idle the CPUs are
+	lookAgain = 2 * time.Second       // after which Better measures it again
+)
+
+// enoughIdle is which part of its time a CPU must have been idle for a process to move there.
+const enoughIdle = 0.6
+
+// Chooser gives places away. All of a user's processes that have one share what they know by files in a folder.
+type Chooser struct {
+	seats seats
+	load  func() load
+	sleep func(time.Duration)
+	now   func() time.Time
+
+	mu     sync.Mutex
+	last   load // the newest that Better, or the first place, has looked at
+	looked time.Time
+	idle   map[int]float64 // parts of the time before that
+}
+
+// Place is the right to keep one CPU busy.
+type Place struct {
+	CPU     int // or None
+	chooser *Chooser
+	seat    seat
+}
+
+// seats are what the user's processes have taken of each CPU.
+type seats interface {
+	// among has f see how many seats of each of some CPUs are taken, and takes the one that f chooses, unless that is None.
+	among(cpus []int, f func(taken map[int]int) int) seat
+}
+
+// seat is one that was taken.
+type seat interface{ leave() }
+
+// load is how many ticks of a clock each CPU was idle, and how many there were, since the machine has started.
+type load map[int]struct{ idle, all uint64 }
+
+// since tells which part of its time each CPU was idle between two looks.
+func (now load) since(before load) map[int]float64 {
+	idle := map[int]float64{}
+	for cpu, n := range now {
+		if b, ok := before[cpu]; ok && n.all > b.all && n.idle >= b.idle {
+			idle[cpu] = float64(n.idle-b.idle) / float64(n.all-b.all)
+		}
+	}
+	return idle
+}
+
+// Take gives a place on one of the CPUs that this process may run on.
+func (c *Chooser) Take() *Place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	allowed := Allowed()
+	if len(allowed) == 0 {
+		return &Place{CPU: None, chooser: c}
+	}
+	if len(allowed) > 1 && c.last == nil {
+		c.look()
+		c.sleep(firstLook)
+		c.look()
+	}
+	p := &Place{CPU: None, chooser: c}
+	p.seat = c.seats.among(allowed, func(taken map[int]int) int {
+		p.CPU = slices.MinFunc(allowed, func(a, b int) int {
+			switch {
+			case taken[a] != taken[b]:
+				return taken[a] - taken[b]
+			case c.idle[a] > c.idle[b]:
+				return -1
+			case c.idle[a] < c.idle[b]:
+				return 1
+			}
+			return 0
+		})
+		return p.CPU
+	})
+	return p
+}
+
+// look measures how idle the CPUs were since the last look.
+func (c *Chooser) look() {
+	now := c.load()
+	c.idle, c.last, c.looked = now.since(c.last), now, c.now()
+}
+
+// Better reports whether the process of a place would do better on another CPU, which is idle and has fewer of this user's. It looks every two
+// seconds at most; who moves leaves the place and takes another.
+func (p *Place) Better() bool {
+	c := p.chooser
+	if p.CPU == None {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now().Sub(c.looked) >= lookAgain {
+		c.look()
+	}
+	var idle []int
+	for _, cpu := range Allowed() {
+		if cpu != p.CPU && c.idle[cpu] >= enoughIdle {
+			idle = append(idle, cpu)
+		}
+	}
+	if len(idle) == 0 {
+		return false
+	}
+	better := false
+	c.seats.among(append(idle, p.CPU), func(taken map[int]int) int {
+		better = slices.ContainsFunc(idle, func(cpu int) bool { return taken[cpu] < taken[p.CPU] })
+		return None
+	})
+	if better { // what was measured says nothing of the time after the move
+		c.idle = nil
+		c.looked = c.now()
+	}
+	return better
+}
+
+// Leave gives a place back.
+func (p *Place) Leave() {
+	if p.seat != nil {
+		p.seat.leave()
+		p.seat = nil
+	}
+}
+
+// ofThisProcess counts the seats that this process has taken, where no files can.
+type ofThisProcess struct {
+	mu    sync.Mutex
+	taken map[int]int
+}
+
+func (o *ofThisProcess) among(cpus []int, f func(map[int]int) int) seat {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	cpu := f(o.taken)
+	if cpu == None {
+		return nil
+	}
+	o.taken[cpu]++
+	return ownSeat{o, cpu}
+}
+
+type ownSeat struct {
+	of  *ofThisProcess
+	cpu int
+}
+
+func (s ownSeat) leave() {
+	s.of.mu.Lock()
+	defer s.of.mu.Unlock()
+	s.of.taken[s.cpu]--
+}
+
+// newChooser makes a chooser whose seats lie in a folder, or in this process if there is none.
+func newChooser(dir string) *Chooser {
+	c := &Chooser{load: readLoad, sleep: time.Sleep, now: time.Now}
+	if c.seats = seatsIn(dir); c.seats == nil {
+		c.seats = &ofThisProcess{taken: map[int]int{}}
+	}
+	return c
+}
+
+// chooser is this process' one.
+var chooser = sync.OnceValue(func() *Chooser { return newChooser(runtimeDir()) })
+
+// Take gives a place on one of the CPUs that this process may run on.
+func Take() *Place { return chooser().Take() }

@@ -1,0 +1,168 @@
+package cpus
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Allowed lists the CPUs that this process may run on, ascending (sched_getaffinity(2)): those of its cpuset, in a container.
+func Allowed() []int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
+		return nil
+	}
+	var list []int
+	for cpu := 0; len(list) < set.Count(); cpu++ {
+		if set.IsSet(cpu) {
+			list = append(list, cpu)
+		}
+	}
+	return list
+}
+
+// readLoad reads /proc/stat (proc_stat(5)). A CPU that is not there counts as neither idle nor busy.
+func readLoad() load {
+	file, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return load{}
+	}
+	return parseLoad(file)
+}
+
+func parseLoad(stat []byte) load {
+	const idle, ioWait, guest = 3, 4, 8 // guest times are part of user's
+	l := load{}
+	lines := bufio.NewScanner(bytes.NewReader(stat))
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 2 || !strings.HasPrefix(fields[0], "cpu") {
+			continue
+		}
+		cpu, err := strconv.Atoi(fields[0][len("cpu"):])
+		if err != nil {
+			continue
+		}
+		of := l[cpu]
+		for i, field := range fields[1:] {
+			n, _ := strconv.ParseUint(field, 10, 64)
+			if i < guest {
+				of.all += n
+			}
+			if i == idle || i == ioWait {
+				of.idle += n
+			}
+		}
+		l[cpu] = of
+	}
+	return l
+}
+
+// runtimeDir is a folder that this user alone can write to, for as long as the machine runs: below XDG_RUNTIME_DIR, or the system's temporary
+// folder. It is empty if there is none: a folder of that name that is another user's, or that others may write to, is not used.
+func runtimeDir() string {
+	name := "bloodhound"
+	base := os.Getenv("XDG_RUNTIME_DIR")
+	if base == "" || !filepath.IsAbs(base) {
+		base, name = os.TempDir(), fmt.Sprintf("bloodhound-%d", os.Geteuid())
+	}
+	dir := filepath.Join(base, name, "cpus")
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		os.Mkdir(d, 0o700)
+		if !ownAlone(d) {
+			return ""
+		}
+	}
+	return dir
+}
+
+// ownAlone reports whether a path is a folder, and no link to one, that belongs to this user and that nobody else may write to.
+func ownAlone(dir string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(dir, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && st.Mode&0o022 == 0
+}
+
+// files are seats as files of a folder: the lock on cpu-N.K is seat K of CPU N (flock(2)). The system gives back those of a process that has ended.
+type files struct{ dir string }
+
+func seatsIn(dir string) seats {
+	if dir == "" {
+		return nil
+	}
+	return files{dir}
+}
+
+// maxSeats bounds the seats of one CPU.
+const maxSeats = 256
+
+// Who counts seats holds the lock of the folder, for it takes free ones for a moment.
+const (
+	lockTries = 100
+	lockPause = time.Millisecond
+)
+
+func (d files) among(cpus []int, f func(map[int]int) int) seat {
+	if whole, _ := d.lock("lock", lockTries); whole != nil {
+		defer whole.Close()
+	}
+	taken := map[int]int{}
+	free := map[int]int{} // the first seat that is free, counted from 1
+	for _, cpu := range cpus {
+		// Seats are left in any order: behind as many free ones in a row there is none that is taken.
+		const row = 8
+		for k, gap := 0, 0; k < maxSeats && gap < row; k++ {
+			file, held := d.lock(seatName(cpu, k), 1)
+			if held {
+				taken[cpu]++
+				gap = 0
+				continue
+			}
+			if file == nil {
+				break
+			}
+			file.Close()
+			if gap++; free[cpu] == 0 {
+				free[cpu] = k + 1
+			}
+		}
+	}
+	cpu := f(taken)
+	if cpu == None || free[cpu] == 0 {
+		return nil
+	}
+	if file, _ := d.lock(seatName(cpu, free[cpu]-1), 1); file != nil {
+		return fileSeat{file}
+	}
+	return nil
+}
+
+func seatName(cpu, k int) string { return fmt.Sprintf("cpu-%d.%d", cpu, k) }
+
+// lock locks a file of the folder, which it makes. Without a file, held tells that it is locked by another, and not that there can be none.
+func (d files) lock(name string, tries int) (file *os.File, held bool) {
+	fd, err := unix.Open(filepath.Join(d.dir, name), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, false
+	}
+	for try := range tries {
+		if try > 0 {
+			time.Sleep(lockPause)
+		}
+		if err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return os.NewFile(uintptr(fd), name), false
+		}
+	}
+	unix.Close(fd)
+	return nil, err == unix.EWOULDBLOCK
+}
+
+type fileSeat struct{ file *os.File }
+
+func (s fileSeat) leave() { s.file.Close() }
