@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -29,12 +29,12 @@ func (b *bench) switches() ([]row, error) {
 			spec := *loaded.Spec
 			sched.PreemptPPM = spec.Sched.PreemptPPM
 			spec.Sched = sched
-			before := trial.CPU()
+			before := cpus.Used()
 			o, err := engine.Run(native.New(), &spec, tape.Tape{Seed: seed + 1}, engine.Options{Dir: b.dir, Self: b.program})
 			if err != nil {
 				return nil, err
 			}
-			took := (trial.CPU() - before).Seconds()
+			took := (cpus.Used() - before).Seconds()
 			if i == 0 {
 				first = took
 			}

@@ -240,7 +240,7 @@ func (x *exploration) shrinkFound() {
 	b := x.f.shrinkBudget(x.campaign.Workers)
 	ctx := x.ctx
 	if x.timeout > 0 { // it bounds all
-		b.time = min(b.time, x.left())
+		b.time = min(cmp.Or(b.time, x.left()), x.left())
 		bounded, cancel := context.WithTimeout(ctx, x.left())
 		defer cancel()
 		ctx = bounded

@@ -68,6 +68,7 @@ type flags struct {
 	explainRuns    uint64
 	explainTime    time.Duration
 	shrinkTime     time.Duration
+	shrinkCPU      time.Duration
 }
 
 // maxWorkers bounds --workers, as it does exploration.parallel_workers.
@@ -343,7 +344,8 @@ func (f *flags) snapshotFlag(c *cobra.Command) {
 func (f *flags) shrinking(c *cobra.Command) {
 	c.Flags().Var(numberFlag{&f.shrinkRuns, 1, math.MaxInt32, "give the number of runs that shrinking may make, 1 or more"},
 		"shrink-runs", fmt.Sprintf("maximum number of runs to shrink one failure (default: %d)", defaultShrinkRuns))
-	c.Flags().Var(timeFlag{&f.shrinkTime}, "shrink-time", fmt.Sprintf("maximum time to shrink all failures (default: %s)", defaultShrinkTime))
+	c.Flags().Var(timeFlag{&f.shrinkCPU}, "shrink-cpu", fmt.Sprintf("maximum CPU time of the runs that shrink all failures (default: %s)", defaultShrinkCPU))
+	c.Flags().Var(timeFlag{&f.shrinkTime}, "shrink-time", "maximum real time to shrink all failures (default: none)")
 }
 
 func (f *flags) originalFlag(c *cobra.Command) {

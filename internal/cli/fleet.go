@@ -315,7 +315,7 @@ func (x *fleetProject) Shrink(ctx context.Context, file []byte, within time.Dura
 		return s, err
 	}
 	show := newProgress(x.err, true, true)
-	if _, err := x.shrinkFailure(ctx, x.session, f, shrinkBudget{x.workers, defaultShrinkRuns, within}, show); err != nil {
+	if _, err := x.shrinkFailure(ctx, x.session, f, shrinkBudget{workers: x.workers, runs: defaultShrinkRuns, time: within}, show); err != nil {
 		return s, err
 	}
 	s.Decisions, s.Minimal = f.Smallest.Shrunk.To.Decisions, f.Smallest.Shrunk.Minimal

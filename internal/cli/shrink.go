@@ -18,7 +18,7 @@ import (
 // Budgets of shrinking that are not set.
 const (
 	defaultShrinkRuns = 1000
-	defaultShrinkTime = time.Minute // of all failures of a campaign together
+	defaultShrinkCPU  = 2 * time.Minute // of all failures of a campaign together
 )
 
 func (a *app) shrinkVerb() *cobra.Command {
@@ -117,18 +117,20 @@ func (p *project) store(name string, f *report.Failure) (path string, err error)
 // shrinkBudget bounds the shrinking of a failure.
 type shrinkBudget struct {
 	workers int
-	runs    int
-	time    time.Duration
+	runs    int           // for one failure
+	cpu     time.Duration // CPU time of all runs
+	time    time.Duration // 0 is no bound
 }
 
 func (f *flags) shrinkBudget(workers int) shrinkBudget {
-	b := shrinkBudget{workers, defaultShrinkRuns, defaultShrinkTime}
+	b := shrinkBudget{workers: workers, runs: defaultShrinkRuns, cpu: defaultShrinkCPU}
 	if f.shrinkRuns > 0 {
 		b.runs = int(f.shrinkRuns)
 	}
-	if f.shrinkTime > 0 {
-		b.time = f.shrinkTime
+	if f.shrinkCPU > 0 {
+		b.cpu = f.shrinkCPU
 	}
+	b.time = f.shrinkTime
 	return b
 }
 
@@ -138,7 +140,7 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 	setup.Spec = failure.Spec
 	pool := explore.NewPool(&setup, s.command, b.workers)
 	defer pool.Close()
-	search := &shrink.Search{Spec: failure.Spec, Try: tries(pool, failure.Signature), Workers: b.workers, MaxRuns: b.runs, MaxTime: b.time,
+	search := &shrink.Search{Spec: failure.Spec, Try: tries(pool, failure.Signature), Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
 		Progress: func(p shrink.Progress) {
 			show.show(func(elapsed time.Duration) string {
 				return fmt.Sprintf("shrinking %s (%s): %d runs in %s; %d faults, %d operations, %d decisions are left", failure.ID, p.Stage,
@@ -169,8 +171,8 @@ func tries(pool *explore.Pool, signature string) shrink.Try {
 			return nil, err
 		}
 		if v := explore.Shown(reply.Summary.Verdicts, signature); v != nil && reply.Outcome != nil {
-			return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: *v}, nil
+			return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: *v, CPUNs: reply.CPUNs}, nil
 		}
-		return &shrink.Run{}, nil
+		return &shrink.Run{CPUNs: reply.CPUNs}, nil
 	}
 }

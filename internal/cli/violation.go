@@ -87,13 +87,13 @@ func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdic
 	return s, f
 }
 
-// shrinkAll makes the runs of failures smaller, each within its share of the time that is left. What cannot be shrunk
+// shrinkAll makes the runs of failures smaller, each within its share of the budget that is left. What cannot be shrunk
 // stays as it was found.
 func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []finding, b shrinkBudget, show *progress) {
 	if repeats(p.spec, "shrink") != nil {
 		return
 	}
-	end := time.Now().Add(b.time)
+	left, end := b.cpu, time.Now().Add(b.time)
 	for i := range found {
 		if ctx.Err() != nil {
 			return
@@ -103,7 +103,11 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 			continue
 		}
 		before := f.file.Smallest
-		b.time = max(time.Until(end)/time.Duration(len(found)-i), time.Millisecond)
+		rest := time.Duration(len(found) - i)
+		b.cpu = max(left/rest, time.Millisecond)
+		if b.time > 0 {
+			b.time = max(time.Until(end)/rest, time.Millisecond)
+		}
 		r, err := a.shrinkFailure(ctx, s, f.file, b, show)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -111,6 +115,7 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 			}
 			continue
 		}
+		left -= time.Duration(r.Shrunk.CPUNs)
 		if err := report.Write(f.story.File, f.file); err != nil {
 			show.note(fmt.Sprintf("bloodhound: failure %s is not shrunk: its smallest run could not be stored: %v", f.ID, err))
 			f.file.Smallest = before

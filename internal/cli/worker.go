@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -45,14 +46,16 @@ type worker struct{ snapshots runner.Snapshots }
 
 // do runs one world to its end and judges it.
 func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
+	before := cpus.Used()
 	out, began, look, err := w.run(setup, job, progress, interrupt)
 	if err != nil {
 		return explore.Failed(err)
 	}
+	used := cpus.Used() - before
 	if look != nil && look.Refused != "" {
 		return &explore.Reply{Look: look}
 	}
-	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Measured: setup.Measured(out), Look: look}
+	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Measured: setup.Measured(out), Look: look, CPUNs: int64(used)}
 	if began.Event > 0 {
 		r.Began = &began
 	}

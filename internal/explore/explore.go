@@ -164,6 +164,8 @@ type Reply struct {
 	NoSnapshots string `json:"no_snapshots,omitempty"`
 	// Look is what the run has shown, if the job asks for it. A run that was refused an answer was not made to its end, and has no Summary.
 	Look *view.Answer `json:"look,omitempty"`
+	// CPUNs is the CPU time that the worker and the programs of its worlds took for the job, as far as they have ended; 0 if it is not known.
+	CPUNs int64 `json:"cpu_ns,omitempty"`
 	// Last says that the worker process ends after this answer.
 	Last bool `json:"last,omitempty"`
 }

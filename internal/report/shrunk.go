@@ -31,7 +31,11 @@ func shrunkEnd(s *shrink.Shrunk) string {
 	if s.Minimal {
 		return "1-minimal (without any one of its decisions the failure is gone)"
 	}
-	return fmt.Sprintf("stopped before it was proven minimal (%s)", s.End)
+	end := fmt.Sprintf("stopped before it was proven minimal (%s)", s.End)
+	if n := s.To.Decisions; n > 0 {
+		end += fmt.Sprintf("; %d of its %s are known to be needed", s.Needed, Count(n, "decision"))
+	}
+	return end
 }
 
 // ShrunkSize is one measure of a run before and after.

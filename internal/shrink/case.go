@@ -30,6 +30,8 @@ type Run struct {
 	Same    bool
 	Outcome *check.Judged
 	Verdict check.Verdict
+	// CPUNs is the CPU time that the run took, also of one that does not show the failure; 0 if it is not known.
+	CPUNs int64
 }
 
 // Try makes the run of a Case. It is called by several goroutines at once. An error is one of the engine or the machine,

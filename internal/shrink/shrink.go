@@ -23,8 +23,9 @@ type Search struct {
 	Spec    *world.Spec // uncut
 	Try     Try
 	Workers int // runs at once
-	// MaxRuns and MaxTime bound the search; 0 is no bound.
+	// MaxRuns, MaxCPU and MaxTime bound the search; 0 is no bound. CPU time is that of the runs, as Try counts it.
 	MaxRuns int
+	MaxCPU  time.Duration
 	MaxTime time.Duration
 	// Progress is called after each step, by one goroutine at a time.
 	Progress func(Progress)
@@ -49,6 +50,10 @@ type Shrunk struct {
 	From Size `json:"from"`
 	To   Size `json:"to"`
 	Runs int  `json:"runs"`
+	// CPUNs is the CPU time of the runs; 0 if it was not counted.
+	CPUNs int64 `json:"cpu_ns,omitempty"`
+	// Needed are the decisions of the smallest run of which each was tried alone and could not go.
+	Needed int `json:"needed,omitempty"`
 	// Minimal means that no single decision of the tape can be taken away: each was tried, and the failure was gone.
 	Minimal bool `json:"minimal"`
 	// End says why a search ended that did not prove this; empty if it did.
@@ -70,14 +75,14 @@ const slackNs = 250_000_000
 
 // Shrink makes the run of a Case smaller. The error is ErrGone, ErrBare, ErrVaries, or one of the first run's.
 func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
-	w := &work{Search: s, ctx: ctx, outer: ctx, began: time.Now(), lost: map[[sha256.Size]byte]bool{}, deaf: map[string]bool{}}
+	w := &work{Search: s, outer: ctx, lost: map[[sha256.Size]byte]bool{}, deaf: map[string]bool{},
+		budget: budget{ctx: ctx, maxRuns: s.MaxRuns, maxCPU: s.MaxCPU, maxTime: s.MaxTime, began: time.Now()}}
 	if s.MaxTime > 0 {
 		var cancel context.CancelFunc
 		w.ctx, cancel = context.WithTimeout(ctx, s.MaxTime)
 		defer cancel()
 	}
-	first, err := s.Try(ctx, from, true)
-	w.runs++
+	first, err := w.try(ctx, from, true)
 	switch {
 	case err != nil:
 		return nil, err
@@ -86,8 +91,8 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 	}
 	start := sizeOf(s.Spec, &from.Cut, first.Outcome)
 	bare := Case{Bare(from.Tape, first.Outcome.Decisions), from.Cut}
-	run, err := s.Try(ctx, bare, false)
-	w.runs++
+	w.start = start
+	run, err := w.try(ctx, bare, false)
 	switch {
 	case err != nil:
 		return nil, err
@@ -99,7 +104,8 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 	w.accept(bare, run)
 	w.proven, w.provenRun = bare, run
 	w.reduce()
-	r := &Result{w.proven, w.provenRun, Shrunk{From: start, To: sizeOf(s.Spec, &w.proven.Cut, w.provenRun.Outcome), Runs: w.runs, Minimal: w.minimal}}
+	r := &Result{w.proven, w.provenRun, Shrunk{From: start, To: sizeOf(s.Spec, &w.proven.Cut, w.provenRun.Outcome), Runs: w.runs, CPUNs: int64(w.cpu),
+		Needed: w.needed(), Minimal: w.minimal}}
 	if !r.Minimal {
 		r.End = w.why()
 	}
@@ -109,8 +115,10 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 // work is a search under way.
 type work struct {
 	*Search
-	ctx   context.Context // ends with the budget
+	budget
+	turn
 	outer context.Context
+	start Size // of the run that is shrunk
 	// Case and Run are the smallest so far.
 	Case
 	*Run
@@ -118,32 +126,15 @@ type work struct {
 	proven    Case
 	provenRun *Run
 	provenAt  int // runs made by then
-	runs      int
-	began     time.Time
 	stage     string
 	lost      map[[sha256.Size]byte]bool // Cases that are known not to show the failure
 	deaf      map[string]bool            // clients whose driver leaves nothing out
 	leapt     int                        // faults of the run from which no leap led on
-	leaps     int                        // runs that were leaps
-	leapTime  time.Duration
-	varies    bool // a smaller run did not repeat
+	leaps     float64                    // the part of the budget that leaps have used
+	varies    bool                       // a smaller run did not repeat
 	minimal   bool
-
-	smaller    int       // runs made when the last smaller one was found
-	bounded    bool      // the stage may be left before its end
-	stageRuns  int       // runs at which the stage is left; 0 is none
-	stageUntil time.Time // likewise; zero is none
-	cut        bool      // a stage of this round was left before its end
+	cut       bool // a stage of this round was left before its end
 }
-
-// A stage gets a share of what is left of the budget, one stageShare-th, and is left when that many runs of the whole budget, one
-// idleShare-th, have found nothing smaller: what comes after it shall have its turn. A later round goes on where it was, since Cases that are
-// known not to fail cost nothing.
-const (
-	stageShare = 3
-	idleShare  = 10
-	leastIdle  = 20 // runs
-)
 
 // proofEvery is the number of runs after which a smaller run is made again, also within a stage: whatever ends the search, no more than these runs are lost.
 const proofEvery = 10
@@ -160,10 +151,11 @@ rounds:
 			{"time", func() { w.end(slackNs) }},
 			{"decisions other than faults", w.noise},
 			{"faults", w.faults},
-			{"decisions", w.decisions},
+			{"many decisions", w.many},
 			{"fewer faults at other moments", w.leap},
 			{"operations", w.operations},
 			{"nodes", w.nodes},
+			{"decisions", w.decisions},
 			{"durations", w.durations},
 			{"time", func() { w.end(0) }},
 			{"single decisions", w.singles},
@@ -189,64 +181,63 @@ rounds:
 }
 
 // enter begins a stage, which may be bounded.
-func (w *work) enter(stage string, bounded bool) {
-	w.stage, w.bounded, w.stageRuns, w.stageUntil, w.smaller = stage, bounded, 0, time.Time{}, w.runs
-	if !bounded {
-		return
-	}
-	if w.MaxRuns > 0 {
-		w.stageRuns = w.runs + max((w.MaxRuns-w.runs)/stageShare, 1)
-	}
-	if end, ok := w.ctx.Deadline(); ok {
-		w.stageUntil = time.Now().Add(time.Until(end) / stageShare)
-	}
-}
+func (w *work) enter(stage string, bounded bool) { w.stage, w.turn = stage, w.begin(bounded) }
 
-// What part of the budget at most is kept for the proof that no single decision can go: one in so many.
-const (
-	proofRuns = 16
-	proofTime = 4
-)
-
-// late reports whether the rest of the budget is what that proof takes: a run for each decision, and one from its boot, which takes the
-// longest, for what it has come to.
-func (w *work) late() bool {
-	runs := len(w.Outcome.Decisions) + 1 + 3*max(w.Workers, 1)
-	if w.MaxRuns > 0 && w.MaxRuns-w.runs <= min(runs, w.MaxRuns/proofRuns) {
-		return true
-	}
-	end, ok := w.ctx.Deadline()
-	return ok && time.Until(end) < min(time.Duration(runs)*time.Since(w.began)/time.Duration(w.runs), w.MaxTime/proofTime)
-}
+// late reports whether the rest of the budget is what the proof takes that no single decision can go: a run for each decision, and one from its
+// boot, which takes the longest, for what it has come to.
+func (w *work) late() bool { return w.budget.late(len(w.Outcome.Decisions) + 1 + 3*max(w.Workers, 1)) }
 
 func (w *work) size() Size { return sizeOf(w.Spec, &w.Cut, w.Outcome) }
 
-// spent reports whether the budget of the search is used up.
-func (w *work) spent() bool { return w.ctx.Err() != nil || w.MaxRuns > 0 && w.runs >= w.MaxRuns }
-
 // over reports whether the stage is to be left.
 func (w *work) over() bool {
-	return w.spent() || w.varies || w.bounded && w.late() || w.stageRuns > 0 && (w.runs >= w.stageRuns || w.runs-w.smaller >= max(w.MaxRuns/idleShare, leastIdle)) ||
-		!w.stageUntil.IsZero() && time.Now().After(w.stageUntil)
+	return w.spent() || w.varies || w.bounded && w.late() || w.budget.over(&w.turn)
 }
 
 // why says what ended the search before its end.
 func (w *work) why() string {
-	switch {
-	case w.varies:
+	if w.varies {
 		return "a smaller run did not repeat"
-	case w.MaxRuns > 0 && w.runs >= w.MaxRuns:
-		return fmt.Sprintf("the budget of %d runs ended", w.MaxRuns)
-	case errors.Is(w.ctx.Err(), context.DeadlineExceeded):
-		return fmt.Sprintf("the budget of %s ended", w.MaxTime.Round(time.Millisecond))
 	}
-	return "interrupted"
+	return w.budget.why()
+}
+
+// try makes a run, at the cost of the budget.
+func (w *work) try(ctx context.Context, c Case, proof bool) (*Run, error) {
+	r, err := w.Try(ctx, c, proof)
+	w.paid(r)
+	return r, err
+}
+
+func (w *work) paid(r *Run) {
+	w.runs++
+	if r != nil {
+		w.cpu += time.Duration(r.CPUNs)
+	}
+}
+
+// grown reports whether a run is larger than the one that is to be shrunk: what it has in the place of a decision that is gone is no gain then.
+func (w *work) grown(r *Run) bool {
+	now := sizeOf(w.Spec, &w.Cut, r.Outcome)
+	return now.Operations > w.start.Operations || now.Faults > w.start.Faults || now.Decisions > w.start.Decisions
+}
+
+// needed counts the decisions of the smallest run without which, one at a time, the failure is gone.
+func (w *work) needed() (n int) {
+	list := w.provenRun.Outcome.Decisions
+	for i := range list {
+		if w.lost[key(Case{Bare(w.proven.Tape, slices.Delete(slices.Clone(list), i, i+1)), w.proven.Cut})] {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *work) accept(c Case, r *Run) {
 	// Edits that the run did not use are no part of it.
 	c.Tape = Bare(c.Tape, r.Outcome.Decisions)
-	w.Case, w.Run, w.smaller = c, r, w.runs
+	w.Case, w.Run = c, r
+	w.turn.idle, w.turn.runsBy = w.part(), w.runs
 }
 
 // replay makes the smallest run again, if it is a new one, before it is believed. If it comes out differently the
@@ -258,8 +249,7 @@ func (w *work) replay() bool {
 	case w.Run == w.provenRun:
 		return true
 	}
-	again, err := w.Try(w.outer, w.Case, true) // also when the budget has ended
-	w.runs++
+	again, err := w.try(w.outer, w.Case, true) // also when the budget has ended
 	if err != nil {
 		return false
 	}
@@ -276,17 +266,15 @@ func (w *work) replay() bool {
 // its place, or -1.
 func (w *work) first(n int, nth func(i int) Case, good func(*Run) bool) int {
 	type tried struct {
-		run *Run
-		err error
+		made bool
+		run  *Run
+		err  error
 	}
 	batch := max(w.Workers, 1)
 	for at := 0; at < n && !w.over(); at += batch {
 		here := min(batch, n-at)
 		if w.MaxRuns > 0 {
 			here = min(here, w.MaxRuns-w.runs)
-		}
-		if w.stageRuns > 0 {
-			here = min(here, w.stageRuns-w.runs)
 		}
 		now := make([]Case, here)
 		for i := range now {
@@ -298,16 +286,21 @@ func (w *work) first(n int, nth func(i int) Case, good func(*Run) bool) int {
 			if w.lost[key(now[i])] {
 				continue
 			}
-			w.runs++
+			results[i].made = true
 			all.Go(func() {
 				results[i].run, results[i].err = w.Try(w.ctx, now[i], false)
 			})
 		}
 		all.Wait()
+		for _, r := range results {
+			if r.made {
+				w.paid(r.run)
+			}
+		}
 		for i, r := range results {
 			switch {
 			case r.err != nil && w.ctx.Err() != nil:
-			case r.run == nil || !r.run.Same || good != nil && !good(r.run):
+			case r.run == nil || !r.run.Same || w.grown(r.run) || good != nil && !good(r.run):
 				w.lost[key(now[i])] = true
 			default:
 				w.accept(now[i], r.run)
@@ -342,23 +335,18 @@ func key(c Case) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// rows takes away rows of n things, long ones first, until no single one of them can go. without is the Case without
-// things from to to-1 of those that are there now.
-func (w *work) rows(n func() int, without func(from, to int) Case, good func(*Run) bool) {
-	for length := n(); length > 0 && !w.over(); length /= 2 {
-		for gone := true; gone && !w.over(); {
-			gone = false
-			for from := 0; from < n(); {
-				things, start := n(), from
-				i := w.first((things-from+length-1)/length, func(i int) Case {
-					return without(start+i*length, min(start+(i+1)*length, things))
-				}, good)
-				if i < 0 {
-					break
-				}
-				gone = length == 1 // after which those before it may go, too
-				from += i * length // where now stands what followed
+// each takes away single things of n until none of them can go. without is the Case without one of those that are there now.
+func (w *work) each(n func() int, without func(i int) Case, good func(*Run) bool) {
+	for gone := true; gone && !w.over(); {
+		gone = false
+		for from := 0; from < n(); {
+			start := from
+			i := w.first(n()-from, func(i int) Case { return without(start + i) }, good)
+			if i < 0 {
+				break
 			}
+			gone = true // after which those before it may go, too
+			from += i   // where now stands what followed
 		}
 	}
 }
@@ -420,7 +408,9 @@ func (w *work) noise() {
 	if !slices.ContainsFunc(w.Outcome.Decisions, isOther) {
 		return
 	}
-	if w.any([]Case{w.keep(isFault)}, nil) == 0 {
+	plain, bounded := w.keep(isFault), w.keep(isFault)
+	bounded.Cut.Skip = w.bounds()
+	if w.any([]Case{plain, bounded}, nil) >= 0 {
 		return
 	}
 	w.groups(func(d tape.Decision) string {
@@ -444,15 +434,14 @@ func (w *work) faults() {
 			return group(d)
 		})
 	}
-	w.some(isFault)
+	w.some(isFault, 0)
 }
 
 // Leaps: how many runs may look for fewer faults from each number of faults on, and how many draws of its stream an injected fault
 // is moved by at most.
 const (
 	maxLeaps     = 96
-	leapBatch    = 8 // between looks at the time
-	leapShare    = 4 // what part of the budget leaps may take: one in so many
+	leapBatch    = 8 // between looks at the budget
 	leapDraws    = 32
 	maxLeapCount = 32 // faults; runs with more of them have no use for leaps
 )
@@ -460,8 +449,6 @@ const (
 // leap looks for a failing run with fewer faults when none of them can just go: some of them, at moments nearby and of
 // other durations. It comes before operations are taken away, while many of them can still see what is wrong.
 func (w *work) leap() {
-	began := time.Now()
-	defer func() { w.leapTime += time.Since(began) }()
 	for !w.over() {
 		injections, others := chosen(w.Run, isFault), chosen(w.Run, isOther)
 		n := len(injections)
@@ -469,12 +456,6 @@ func (w *work) leap() {
 			return
 		}
 		fewer := func(r *Run) bool { return len(chosen(r, isFault)) < n }
-		tries := maxLeaps
-		if w.MaxRuns > 0 {
-			tries = min(tries, w.MaxRuns/leapShare-w.leaps)
-		}
-		left := w.MaxTime/leapShare - w.leapTime
-		timely := func() bool { return w.MaxTime == 0 || time.Since(began) < left }
 		leap := func(i int) Case {
 			to := moved(injections, i)
 			if i%2 == 1 {
@@ -483,10 +464,10 @@ func (w *work) leap() {
 			return Case{Bare(w.Tape, append(to, others...)), w.Cut}
 		}
 		led := false
-		for i := 0; i < tries && !led && timely(); i += leapBatch {
-			before := w.runs
-			led = w.first(min(leapBatch, tries-i), func(k int) Case { return leap(i + k) }, fewer) >= 0
-			w.leaps += w.runs - before
+		for i := 0; i < maxLeaps && !led && w.leaps < 1.0/leapShare; i += leapBatch {
+			before := w.part()
+			led = w.first(min(leapBatch, maxLeaps-i), func(k int) Case { return leap(i + k) }, fewer) >= 0
+			w.leaps += w.part() - before
 		}
 		if !led {
 			w.leapt = n
@@ -544,40 +525,46 @@ func (w *work) groups(name func(tape.Decision) string) {
 		}
 		return list
 	}
-	w.rows(func() int { return len(names()) }, func(from, to int) Case {
-		gone := names()[from:to]
-		return w.keep(func(d tape.Decision) bool { return !slices.Contains(gone, name(d)) })
+	w.lessen(names, func(gone map[string]bool) Case {
+		return w.keep(func(d tape.Decision) bool { return !gone[name(d)] })
+	}, nil, 0)
+}
+
+// many takes away many decisions at once, with few tries: operations that are left out give the rest another meaning.
+func (w *work) many() { w.some(isOther, manyTries) }
+
+// manyTries is how many runs in a row that do not fail end that.
+const manyTries = 8
+
+func (w *work) decisions() { w.some(isOther, 0) }
+
+// singles proves that no single decision can go, or takes away those that can.
+func (w *work) singles() {
+	w.each(func() int { return len(w.Outcome.Decisions) }, func(i int) Case {
+		return Case{Bare(w.Tape, slices.Delete(slices.Clone(w.Outcome.Decisions), i, i+1)), w.Cut}
 	}, nil)
 }
 
-func (w *work) decisions() { w.some(isOther) }
-
-// singles proves that no single decision can go, or takes away those that can.
-func (w *work) singles() { w.some(func(tape.Decision) bool { return true }) }
-
-// some takes away rows of those decisions for which is holds.
-func (w *work) some(is func(tape.Decision) bool) {
-	w.rows(func() int { return len(chosen(w.Run, is)) }, func(from, to int) Case {
-		i := -1
-		return w.keep(func(d tape.Decision) bool {
-			if !is(d) {
-				return true
-			}
-			i++
-			return i < from || i >= to
-		})
-	}, nil)
+// some takes away those decisions for which is holds. It gives up after so many tries in a row that led nowhere, if that is not 0.
+func (w *work) some(is func(tape.Decision) bool, inVain int) {
+	name := func(d tape.Decision) string { return fmt.Sprintf("%s %d", d.Stream, d.Index) }
+	w.lessen(func() []string {
+		var list []string
+		for _, d := range chosen(w.Run, is) {
+			list = append(list, name(d))
+		}
+		return list
+	}, func(gone map[string]bool) Case {
+		return w.keep(func(d tape.Decision) bool { return !is(d) || !gone[name(d)] })
+	}, nil, inVain)
 }
 
 // fewClients is how many clients are taken away one by one; of more of them, rows.
 const fewClients = 8
 
-// operations takes away the operations of whole clients, and then rows of them. Clients of a driver that does not leave out
-// what it is told to are left alone.
-func (w *work) operations() {
-	plainCase, plainRun := w.Case, w.Run
-	last := map[string]int{}
-	var clients []string
+// hearing lists the clients of the run whose driver may leave operations out, and the number of the last operation of each.
+func (w *work) hearing() (clients []string, last map[string]int) {
+	last = map[string]int{}
 	for _, o := range operations(&w.Cut, w.Outcome.History) {
 		if w.deaf[o.client] {
 			continue
@@ -587,16 +574,28 @@ func (w *work) operations() {
 		}
 		last[o.client] = o.k
 	}
+	return clients, last
+}
+
+// bounds has clients end after their last operation of the run: what they would do later must not come earlier instead.
+func (w *work) bounds() []world.Skip {
+	clients, last := w.hearing()
+	skip := slices.Clone(w.Cut.Skip)
+	for _, c := range clients {
+		skip = append(skip, world.Skip{Client: c, From: last[c] + 1})
+	}
+	return without(skip, nil)
+}
+
+// operations takes away the operations of whole clients, and then more of them. Clients of a driver that does not leave out
+// what it is told to are left alone.
+func (w *work) operations() {
+	clients, _ := w.hearing()
 	if len(clients) == 0 {
 		return
 	}
-	// What a client would do later must not come earlier instead.
 	bounded := w.Case
-	bounded.Cut.Skip = slices.Clone(w.Cut.Skip)
-	for _, c := range clients {
-		bounded.Cut.Skip = append(bounded.Cut.Skip, world.Skip{Client: c, From: last[c] + 1})
-	}
-	bounded.Cut.Skip = without(bounded.Cut.Skip, nil)
+	bounded.Cut.Skip = w.bounds()
 	if !slices.Equal(bounded.Cut.Skip, w.Cut.Skip) && w.any([]Case{bounded}, nil) < 0 {
 		return
 	}
@@ -607,23 +606,28 @@ func (w *work) operations() {
 		}
 	}
 	w.dropClients(clients, less)
-	hears := func(o operation) bool { return !w.deaf[o.client] }
-	if !slices.ContainsFunc(clients, func(c string) bool { return !w.deaf[c] }) {
-		w.Case, w.Run = plainCase, plainRun // without rows that say nothing
-		return
-	}
-	w.rows(func() int {
-		return len(slices.DeleteFunc(operations(&w.Cut, w.Outcome.History), func(o operation) bool { return !hears(o) }))
-	}, func(from, to int) Case {
-		i := -1
-		return w.leaveOut(func(o operation) bool {
-			if !hears(o) {
-				return false
+	w.forgetDeaf()
+	name := func(o operation) string { return fmt.Sprintf("%s %d", o.client, o.k) }
+	w.lessen(func() []string {
+		var list []string
+		for _, o := range operations(&w.Cut, w.Outcome.History) {
+			if !w.deaf[o.client] {
+				list = append(list, name(o))
 			}
-			i++
-			return from <= i && i < to
-		})
-	}, less)
+		}
+		return list
+	}, func(gone map[string]bool) Case {
+		return w.leaveOut(func(o operation) bool { return gone[name(o)] })
+	}, less, 0)
+}
+
+// forgetDeaf takes back what clients were told that do not listen.
+func (w *work) forgetDeaf() {
+	c := w.Case
+	c.Cut.Skip = slices.DeleteFunc(slices.Clone(w.Cut.Skip), func(s world.Skip) bool { return w.deaf[s.Client] })
+	if len(c.Cut.Skip) < len(w.Cut.Skip) {
+		w.any([]Case{c}, nil)
+	}
 }
 
 // leaveOut is the case without some operations.
@@ -665,10 +669,9 @@ func (w *work) dropClients(clients []string, less func(*Run) bool) {
 		}
 		return list
 	}
-	w.rows(func() int { return len(left()) }, func(from, to int) Case {
-		gone := left()[from:to]
-		return w.leaveOut(func(o operation) bool { return slices.Contains(gone, o.client) })
-	}, less)
+	w.lessen(left, func(gone map[string]bool) Case {
+		return w.leaveOut(func(o operation) bool { return gone[o.client] })
+	}, less, 0)
 }
 
 // eventIn is how evidence cites an event.
@@ -726,8 +729,7 @@ func countOperations(r *Run, client string) int {
 func (w *work) nodes() {
 	needed := false
 	calm := func(cut world.Cut) bool {
-		r, err := w.Try(w.ctx, Case{Bare(w.Tape, nil), cut}, false)
-		w.runs++
+		r, err := w.try(w.ctx, Case{Bare(w.Tape, nil), cut}, false)
 		return err == nil && !r.Same
 	}
 	if len(w.Outcome.Decisions) > 0 && calm(w.Cut) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
@@ -44,7 +45,7 @@ func try(spec *world.Spec, runs *atomic.Int64) Try {
 		}
 		for _, v := range out.Verdicts {
 			if v.Status == check.Violated && v.Property == "linearizable" {
-				return &Run{true, out, v}, nil
+				return &Run{Same: true, Outcome: out, Verdict: v}, nil
 			}
 		}
 		return &Run{}, nil
@@ -317,5 +318,57 @@ func TestFewerFaultsAtOtherMoments(t *testing.T) {
 	}
 	if r.To.Faults != 1 || !r.Minimal {
 		t.Errorf("%d faults are left: %+v", r.To.Faults, r.Outcome.Ledger.Injections)
+	}
+}
+
+// What has more operations, faults or decisions than the run that is to be shrunk does not count as smaller, whatever it lacks.
+func TestTheResultDoesNotGrow(t *testing.T) {
+	const operations, decisions = 100, 5
+	s := &Search{Spec: &world.Spec{}, Workers: 2, Try: func(_ context.Context, c Case, _ bool) (*Run, error) {
+		o := &check.Judged{}
+		for i := range uint64(decisions) {
+			if d := (tape.Decision{Stream: "net/delay", Index: i, N: 2, Value: 1}); slices.ContainsFunc(c.Tape.Edits, func(e tape.Edit) bool { return e.Op == tape.Set && e.From == i }) || len(c.Tape.Edits) == 0 {
+				o.Decisions = append(o.Decisions, d)
+			}
+		}
+		for i := range operations + 10*(decisions-len(o.Decisions)) { // a driver that does not listen
+			o.History = append(o.History, history.Event{Number: uint64(i + 1), Client: "c", Type: history.Invoke, Op: "put"})
+		}
+		return &Run{Same: true, Outcome: o}, nil
+	}}
+	r, err := s.Shrink(t.Context(), Case{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.To.Operations > r.From.Operations || r.To.Decisions > r.From.Decisions {
+		t.Errorf("%+v became %+v", r.From, r.To)
+	}
+}
+
+// CPU time bounds a search as runs do, and the result says so, and which decisions are known to be needed.
+func TestABudgetOfCPUTime(t *testing.T) {
+	spec := lossy(enginetest.LostWrite)
+	var runs atomic.Int64
+	inner := try(spec, &runs)
+	s := &Search{Spec: spec, MaxCPU: 40 * time.Second, Try: func(ctx context.Context, c Case, proof bool) (*Run, error) {
+		r, err := inner(ctx, c, proof)
+		if r != nil {
+			r.CPUNs = int64(time.Second)
+		}
+		return r, err
+	}}
+	r, err := s.Shrink(t.Context(), Case{Tape: failing(t, spec, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := runs.Load(); r.End != "the budget of 40s of CPU time ended" || n < 40 || n > 42 || r.Shrunk.CPUNs != n*int64(time.Second) {
+		t.Errorf("end %q after %d runs, %s of CPU time", r.End, n, time.Duration(r.Shrunk.CPUNs))
+	}
+	s.MaxCPU = time.Hour
+	if r, err = s.Shrink(t.Context(), Case{Tape: failing(t, spec, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Minimal || r.Needed != r.To.Decisions || r.Needed == 0 {
+		t.Errorf("minimal %v, %d of %d decisions are needed", r.Minimal, r.Needed, r.To.Decisions)
 	}
 }

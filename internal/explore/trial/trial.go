@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/counters"
+	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -128,10 +129,10 @@ func (s *Subject) trial(ctx context.Context, o *Order) (*explore.Totals, *Trial,
 	c.Here = func(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
 		return s.run(setup, job, interrupt, m)
 	}
-	began := cpuTime()
+	began := cpus.UsedHere()
 	m.began = began
 	totals := c.Run(ctx)
-	t := &Trial{Strategy: o.Strategy, Seed: o.Seed, Runs: totals.Runs, WallNs: totals.WallNs, CPUNs: int64(cpuTime() - began), Mutations: totals.Search.Mutations, Guides: totals.Search.Guides}
+	t := &Trial{Strategy: o.Strategy, Seed: o.Seed, Runs: totals.Runs, WallNs: totals.WallNs, CPUNs: int64(cpus.UsedHere() - began), Mutations: totals.Search.Mutations, Guides: totals.Search.Guides}
 	switch {
 	case totals.Stopped == explore.Interrupted:
 		return nil, nil, ctx.Err()
@@ -209,9 +210,9 @@ func OfProject(ctx context.Context, c *explore.Campaign, t Trial, measured bool)
 			}
 		}
 	}
-	before := WorkersCPU()
+	before := cpus.UsedByChildren()
 	totals := c.Run(ctx)
-	t.Runs, t.WallNs, t.CPUNs, t.Mutations, t.Guides = totals.Runs, totals.WallNs, int64(WorkersCPU()-before), totals.Search.Mutations, totals.Search.Guides
+	t.Runs, t.WallNs, t.CPUNs, t.Mutations, t.Guides = totals.Runs, totals.WallNs, int64(cpus.UsedByChildren()-before), totals.Search.Mutations, totals.Search.Guides
 	switch {
 	case len(totals.Failures) > 0:
 		t.Found, t.Property, t.Mutant = true, totals.Failures[0].Verdict.Property, totals.Failures[0].Origin.Parent != ""
@@ -285,7 +286,7 @@ func (m *measure) point(runs uint64) {
 		}
 	}
 	count := func(d coverage.Domain) int { return len(m.seen[d]) }
-	p := Point{Runs: runs, CPUNs: int64(cpuTime() - m.began), States: count(coverage.ModelState), Whole: count(coverage.ModelWhole), Edges: count(coverage.ModelEdge),
+	p := Point{Runs: runs, CPUNs: int64(cpus.UsedHere() - m.began), States: count(coverage.ModelState), Whole: count(coverage.ModelWhole), Edges: count(coverage.ModelEdge),
 		Guards: count(coverage.ModelGuard), Lines: count(coverage.Line)}
 	if p.Whole == 0 {
 		p.Whole = p.States

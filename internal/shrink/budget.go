@@ -1,0 +1,98 @@
+package shrink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// budget is what a search may use, and has used.
+type budget struct {
+	ctx     context.Context // ends with the time
+	maxRuns int             // 0 is no bound, as of the others
+	maxCPU  time.Duration
+	maxTime time.Duration
+	began   time.Time
+
+	runs int
+	cpu  time.Duration
+}
+
+// part is which part of the budget is used up: 1 is all of it.
+func (b *budget) part() float64 {
+	used := 0.0
+	if b.maxRuns > 0 {
+		used = max(used, float64(b.runs)/float64(b.maxRuns))
+	}
+	if b.maxCPU > 0 {
+		used = max(used, float64(b.cpu)/float64(b.maxCPU))
+	}
+	if b.maxTime > 0 {
+		used = max(used, float64(time.Since(b.began))/float64(b.maxTime))
+	}
+	return used
+}
+
+// ofOneRun is which part of the budget a run takes, as those did that were made.
+func (b *budget) ofOneRun() float64 { return b.part() / float64(max(b.runs, 1)) }
+
+// spent reports whether the budget is used up.
+func (b *budget) spent() bool {
+	return b.ctx.Err() != nil || b.maxRuns > 0 && b.runs >= b.maxRuns || b.maxCPU > 0 && b.cpu >= b.maxCPU
+}
+
+// why says what ended a search before its end.
+func (b *budget) why() string {
+	switch {
+	case b.maxRuns > 0 && b.runs >= b.maxRuns:
+		return fmt.Sprintf("the budget of %d runs ended", b.maxRuns)
+	case b.maxCPU > 0 && b.cpu >= b.maxCPU:
+		return fmt.Sprintf("the budget of %s of CPU time ended", b.maxCPU.Round(time.Millisecond))
+	case errors.Is(b.ctx.Err(), context.DeadlineExceeded):
+		return fmt.Sprintf("the budget of %s ended", b.maxTime.Round(time.Millisecond))
+	}
+	return "interrupted"
+}
+
+// A stage gets a share of what is left of the budget, one stageShare-th, and is left when one idleShare-th of the whole budget, and no fewer runs than
+// leastIdle, have found nothing smaller: what comes after it shall have its turn. A later round goes on where it was, since Cases that are
+// known not to fail cost nothing.
+const (
+	stageShare = 3
+	idleShare  = 10
+	leastIdle  = 10 // runs
+	// proofShare is what part of the budget at most is kept for the proof that no single decision can go: one in so many.
+	proofShare = 8
+	// leapShare is what part leaps may take.
+	leapShare = 4
+)
+
+// turn is the share of the budget of one stage.
+type turn struct {
+	bounded bool
+	until   float64 // the part of the budget at which it is left
+	idle    float64 // the part that was used when the last smaller run was found
+	runsBy  int     // those made by then
+}
+
+// begin begins a stage, which may be bounded.
+func (b *budget) begin(bounded bool) turn {
+	part := b.part()
+	return turn{bounded, part + (1-part)/stageShare, part, b.runs}
+}
+
+// over reports whether a stage is to be left for the next one. Of a search without bounds, none is.
+func (b *budget) over(t *turn) bool {
+	part := b.part()
+	if !t.bounded || part == 0 {
+		return false
+	}
+	return part >= t.until || part-t.idle >= 1.0/idleShare && b.runs-t.runsBy >= leastIdle
+}
+
+// late reports whether what is left of the budget is what so many more runs take, or the share that is kept for them.
+func (b *budget) late(runs int) bool {
+	part := b.part()
+	return part > 0 && 1-part <= min(float64(runs)*b.ofOneRun(), 1.0/proofShare)
+}
