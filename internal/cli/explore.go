@@ -397,7 +397,7 @@ func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []part {
 	if news := l.fresh(t, elapsed); news != "" {
 		parts = append(parts, part{"new: " + news, green})
 	}
-	parts = append(parts, part{fmt.Sprintf("%.1f runs/s", float64(t.Runs)/max(elapsed.Seconds(), 1e-3)), noColour},
+	parts = append(parts, part{report.Rate(float64(t.Runs), max(int64(elapsed), 1e6)) + " runs/s", noColour},
 		part{time.Duration(t.VirtualNs).Round(time.Second).String() + " of virtual time", grey}, part{t.Search.String(), grey})
 	if t.LostRuns > 0 {
 		parts = slices.Insert(parts, 2, part{fmt.Sprintf("%d lost", t.LostRuns), red})

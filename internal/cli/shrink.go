@@ -171,8 +171,8 @@ func tries(pool *explore.Pool, signature string) shrink.Try {
 			return nil, err
 		}
 		if v := explore.Shown(reply.Summary.Verdicts, signature); v != nil && reply.Outcome != nil {
-			return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: *v, CPUNs: reply.CPUNs}, nil
+			return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: *v, CPUNs: reply.CPU.Ns()}, nil
 		}
-		return &shrink.Run{CPUNs: reply.CPUNs}, nil
+		return &shrink.Run{CPUNs: reply.CPU.Ns()}, nil
 	}
 }

@@ -46,16 +46,16 @@ type worker struct{ snapshots runner.Snapshots }
 
 // do runs one world to its end and judges it.
 func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) *explore.Reply {
-	before := cpus.Used()
+	own, programs := cpus.UsedHere(), cpus.UsedByChildren()
 	out, began, look, err := w.run(setup, job, progress, interrupt)
 	if err != nil {
 		return explore.Failed(err)
 	}
-	used := cpus.Used() - before
+	used := explore.CPU{EngineNs: int64(cpus.UsedHere() - own), ProgramsNs: int64(cpus.UsedByChildren() - programs)}
 	if look != nil && look.Refused != "" {
 		return &explore.Reply{Look: look}
 	}
-	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Measured: setup.Measured(out), Look: look, CPUNs: int64(used)}
+	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Measured: setup.Measured(out), Look: look, CPU: used}
 	if began.Event > 0 {
 		r.Began = &began
 	}

@@ -164,10 +164,25 @@ type Reply struct {
 	NoSnapshots string `json:"no_snapshots,omitempty"`
 	// Look is what the run has shown, if the job asks for it. A run that was refused an answer was not made to its end, and has no Summary.
 	Look *view.Answer `json:"look,omitempty"`
-	// CPUNs is the CPU time that the worker and the programs of its worlds took for the job, as far as they have ended; 0 if it is not known.
-	CPUNs int64 `json:"cpu_ns,omitempty"`
+	// CPU is what the job took.
+	CPU CPU `json:"cpu,omitzero"`
 	// Last says that the worker process ends after this answer.
 	Last bool `json:"last,omitempty"`
+}
+
+// CPU is CPU time, as far as the system counts it: 0 where it does not.
+type CPU struct {
+	EngineNs   int64 `json:"engine_ns"`   // of the workers
+	ProgramsNs int64 `json:"programs_ns"` // of the programs of their worlds that have ended, in user and kernel mode
+}
+
+// Ns is the sum, in nanoseconds.
+func (c CPU) Ns() int64 { return c.EngineNs + c.ProgramsNs }
+
+// Add adds what another job took.
+func (c *CPU) Add(o CPU) {
+	c.EngineNs += o.EngineNs
+	c.ProgramsNs += o.ProgramsNs
 }
 
 // Progress is how far a run has come.

@@ -35,6 +35,7 @@ type Totals struct {
 	// WallNs is the real time of the campaign; RunWallNs the sum over its runs.
 	WallNs    int64           `json:"wall_ns"`
 	RunWallNs int64           `json:"run_wall_ns"`
+	CPU       CPU             `json:"cpu"` // of its runs, without replays
 	Workers   int             `json:"workers"`
 	Search    search.Standing `json:"search"` // how far it came
 	// FeedbackDelay is that of the search, in runs; 0 if it learns nothing from runs. A campaign repeats with the same one alone.

@@ -157,7 +157,7 @@ type countView struct {
 // CampaignPage writes a campaign as one HTML file that needs nothing else.
 func CampaignPage(w io.Writer, c CampaignOf) error {
 	t := c.Totals
-	v := campaignView{CampaignOf: &c, Judgement: Judgement(c.Status, t.Runs), Troubles: c.troubles(), PerSecond: rate(float64(t.Runs), t.WallNs), Open: t.Operations.Open()}
+	v := campaignView{CampaignOf: &c, Judgement: Judgement(c.Status, t.Runs), Troubles: c.troubles(), PerSecond: Rate(float64(t.Runs), t.WallNs), Open: t.Operations.Open()}
 	v.Class = "unknown"
 	switch {
 	case c.Status.Failed, c.Status.Violated, c.Status.Unrepeatable:

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +26,10 @@ const SummaryRefused = 20
 func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "campaign of seed %d: %d runs, %s of virtual time in %s on %d workers (%s runs/s)\n", t.Seed, t.Runs,
-		duration(t.VirtualNs), duration(t.WallNs), t.Workers, rate(float64(t.Runs), t.WallNs))
+		duration(t.VirtualNs), duration(t.WallNs), t.Workers, Rate(float64(t.Runs), t.WallNs))
+	if ns := t.CPU.Ns(); ns > 0 && t.Runs > 0 {
+		fmt.Fprintf(&b, "  CPU time: %s s a run, of which the programs took %d %%\n", twoDigits(float64(ns)/1e9/float64(t.Runs)), 100*t.CPU.ProgramsNs/ns)
+	}
 	if t.Stopped != "" {
 		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
 	}
@@ -197,7 +201,7 @@ func operations(b *strings.Builder, o explore.Operations, virtualNs, wallNs int6
 	}
 	share := func(n uint64) float64 { return 100 * float64(n) / float64(o.Invoked) }
 	fmt.Fprintf(b, "  operations: %d (%s per virtual second, %s per real second): %.1f %% ok, %.1f %% fail, %.1f %% info, %.1f %% never returned\n",
-		o.Invoked, rate(float64(o.Invoked), virtualNs), rate(float64(o.Invoked), wallNs),
+		o.Invoked, Rate(float64(o.Invoked), virtualNs), Rate(float64(o.Invoked), wallNs),
 		share(o.Ok), share(o.Fail), share(o.Info), share(o.Open()))
 }
 
@@ -369,15 +373,23 @@ func duration(ns int64) string {
 	return d.Round(10 * time.Microsecond).String()
 }
 
-func rate(n float64, ns int64) string {
+// Rate is how many of n there were a second, in so many nanoseconds.
+func Rate(n float64, ns int64) string {
 	if ns <= 0 {
 		return "0"
 	}
-	r := n / (float64(ns) / 1e9)
-	if r >= 100 {
-		return fmt.Sprintf("%.0f", r)
+	return twoDigits(n / (float64(ns) / 1e9))
+}
+
+// twoDigits is a number with two digits that count, or its whole part if that has more.
+func twoDigits(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
 	}
-	return fmt.Sprintf("%.1f", r)
+	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
 // Verdicts prints verdicts one by one, each with its evidence.
