@@ -43,8 +43,12 @@ func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 	}
 	for i := range verdicts {
 		why := reason
-		if why == "" && i < len(spec.Properties) && ofOperations(&spec.Properties[i].Check) {
-			why = silent
+		if why == "" && silent != "" && i < len(spec.Properties) && ofOperations(&spec.Properties[i].Check) {
+			if judgesReported(&spec.Properties[i].Check) {
+				verdicts[i].LeftOut = append(verdicts[i].LeftOut, silent)
+			} else {
+				why = silent
+			}
 		}
 		if why != "" && verdicts[i].Status == Holds {
 			verdicts[i].Status, verdicts[i].Reason, verdicts[i].Idle = Unknown, why, idle
@@ -410,6 +414,17 @@ func ofOperations(c *world.Check) bool {
 		return c.Mapping != nil && slices.ContainsFunc(c.Mapping.Rules, func(r world.ModelRule) bool { return r.Operation != "" })
 	}
 	return !c.Type.Probes() && c.Jobs == (world.Jobs{})
+}
+
+// judgesReported reports whether a check promises something of the operations that were reported, whatever else there was:
+// that they have an order, or that what they wrote is there. A driver that reported nothing is named beside it. Others
+// promise something of all that a workload does, unless the user chooses operations.
+func judgesReported(c *world.Check) bool {
+	switch c.Type {
+	case world.Linearizability, world.Isolation, world.Monotonic, world.Durability:
+		return true
+	}
+	return len(c.Operations) > 0
 }
 
 // work counts what each workload reported. Clients of the drivers that come with Bloodhound are named after their

@@ -187,24 +187,34 @@ func TestSilentDriver(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		silence func(*world.Spec, *engine.Outcome)
-		reason  string // of the check of operations
+		status  Status // of the check of operations
+		reason  string
+		leftOut string
 		warning string
 	}{
-		"alone":                   {alone, "no operation of put, get was reported", `workload "load" reported no operation`},
-		"beside another workload": {beside, `workload "own" reported no operation`, ""},
-		"beside another script":   {besideOwn, `workload "own" reported no operation`, ""},
+		"alone": {alone, Unknown, "no operation of put, get was reported", `workload "load" reported no operation`,
+			`workload "load" reported no operation`},
+		"beside another workload": {beside, Holds, "", `workload "own" reported no operation`, ""},
+		"beside another script":   {besideOwn, Holds, "", `workload "own" reported no operation`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec, out := good(t)
 			c.silence(spec, out)
 			verdicts := Judge(spec, out)
-			want := "p=unknown healthy=holds pong=holds script=holds no crash by a signal=holds no panic=holds " +
+			want := "p=" + string(c.status) + " healthy=holds pong=holds script=holds no crash by a signal=holds no panic=holds " +
 				"no sanitizer report=holds no unexpected exit=holds"
 			if got := statuses(verdicts); got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 			if !strings.Contains(verdicts[0].Reason, c.reason) {
 				t.Errorf("reason %q, want %q", verdicts[0].Reason, c.reason)
+			}
+			if got := strings.Join(verdicts[0].LeftOut, "; "); got != c.leftOut {
+				t.Errorf("left out: %q, want %q", got, c.leftOut)
+			}
+			spec.Properties[0].Check = world.Check{Type: world.Expression, Condition: "true"} // it speaks of all operations
+			if v := Judge(spec, out)[0]; v.Status != Unknown || len(v.LeftOut) > 0 {
+				t.Errorf("an expression %s, and %q was left out", v.Status, v.LeftOut)
 			}
 			e := EvidenceOf(out)
 			if unknown, warnings := Enough(spec, &e); len(unknown) > 0 || c.warning == "" && strings.Contains(strings.Join(warnings, "\n"), "reported no operation") ||

@@ -42,26 +42,33 @@ func linearizable(p *world.Property, ops []history.Operation) Verdict {
 		}
 		return unknown(p, "%v", noModel(p.Check.Model))
 	}
-	keys, failed, reason := perKey(p.Check.Operations, ops)
+	h, reason := perKey(&p.Check, ops)
 	if reason != "" {
 		return unknown(p, "%s", reason)
 	}
+	v.LeftOut = h.left.lines()
 	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 	var exhausted string
-	for _, name := range bySize(keys) {
-		switch search(keys[name], budget) {
+	for _, name := range bySize(h.keys) {
+		switch search(h.keys[name], budget) {
 		case linear.Illegal:
-			return refuted(v, name, keys[name], failed)
+			return refuted(v, name, h.keys[name], h.failed)
 		case linear.Undecided:
 			exhausted = name
 		}
 	}
-	if exhausted != "" {
-		return unknown(p, "budget: the order of %d operations on key %q was not decided within %s; use more "+
-			"keys, fewer clients or a shorter workload", len(keys[exhausted]), exhausted, budget.Reached)
+	switch {
+	case exhausted != "":
+		v.Reason = fmt.Sprintf("budget: the order of %d operations on key %q was not decided within %s; use more "+
+			"keys, fewer clients or a shorter workload", len(h.keys[exhausted]), exhausted, budget.Reached)
+		return v
+	case h.left.unjudged(&p.Check, len(h.keys)) != "":
+		v.Reason = h.left.unjudged(&p.Check, len(h.keys))
+		return v
 	}
-	if reason := covered(p.Check.Operations, ops, keys); reason != "" {
-		return idle(p, "%s", reason)
+	if reason := h.covered(p.Check.Operations, ops); reason != "" {
+		v.Idle, v.Reason = true, reason
+		return v
 	}
 	v.Status = Holds
 	return v
@@ -106,77 +113,93 @@ func judged(list []string) (map[kind]bool, string) {
 	return set, ""
 }
 
+// registers is a history in terms of the model, by key. failed are the operations that did nothing, for explanations.
+type registers struct {
+	keys   map[string][]placed
+	failed []history.Operation
+	left   leftOut
+}
+
 // perKey puts the operations in terms of the model. An operation that certainly did nothing is left out, and so is a
-// read whose result is unknown or not judged. What changes a key is always in, judged or not. What failed comes back
-// beside them, for explanations.
-func perKey(list []string, ops []history.Operation) (keys map[string][]placed, failed []history.Operation, reason string) {
-	set, reason := judged(list)
+// read whose result is unknown or not judged. What changes a key is always in, judged or not. A key that an operation
+// without a model may have changed is left out as a whole: keys are independent of each other, the operations on one
+// are not. Only the user can say that such an operation changes nothing, by the list of operations.
+func perKey(c *world.Check, ops []history.Operation) (h registers, reason string) {
+	set, reason := judged(c.Operations)
 	if reason != "" {
-		return nil, nil, reason
+		return h, reason
 	}
-	keys = map[string][]placed{}
+	h.keys, h.left = map[string][]placed{}, newLeftOut()
 	sizes := sizeOfKeys(ops)
-	strange := map[string]history.Operation{} // the first operation without a model, by key
+	strange := map[string]*history.Operation{} // the first operation without a model, by key
 	for i := range ops {
 		o := &ops[i]
 		k := kindOf(o.Op)
+		if k == unmodelled {
+			switch {
+			case o.Type == history.Fail:
+				h.failed = append(h.failed, *o)
+			case len(c.Operations) > 0:
+				h.left.otherOps[o.Op]++
+			default:
+				notice(strange, o)
+			}
+			continue
+		}
+		if !h.left.chooses(c, o) {
+			continue
+		}
 		if o.Type == history.Fail {
-			failed = append(failed, *o)
+			h.failed = append(h.failed, *o)
 			continue
 		}
 		if k == read && (o.Type != history.Ok || !set[read]) {
 			continue
 		}
-		if k == unmodelled {
-			for _, key := range touched(*o) {
-				if _, seen := strange[key]; !seen {
-					strange[key] = *o
-				}
-			}
+		if _, left := h.left.keys[o.Key]; left {
 			continue
 		}
 		p, err := place(o, set[k])
 		if err != nil {
-			return nil, nil, fmt.Sprintf("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+			h.left.keys[o.Key] = broken(o, err, sizes[o.Key])
+			continue
 		}
-		if keys[o.Key] == nil {
-			keys[o.Key] = make([]placed, 0, sizes[o.Key])
+		if h.keys[o.Key] == nil {
+			h.keys[o.Key] = make([]placed, 0, sizes[o.Key])
 		}
-		keys[o.Key] = append(keys[o.Key], p)
+		h.keys[o.Key] = append(h.keys[o.Key], p)
 	}
-	if reason := lists(keys); reason != "" {
-		return nil, nil, reason
-	}
-	for _, key := range slices.Sorted(maps.Keys(strange)) {
-		// Without a key it may have changed all of them.
-		if _, shared := keys[key]; shared || key == "" && len(keys) > 0 {
-			o := strange[key]
-			return nil, nil, fmt.Sprintf("operation %q has no model, and it may have changed key %q at event %d", o.Op, key, o.Call)
+	for key, ops := range h.keys {
+		if reason := holdsList(key, ops); reason != "" {
+			h.left.keys[key] = omission{"it holds a list, which is `model: append-list`", reason, sizes[key]}
 		}
 	}
-	return keys, failed, ""
+	h.left.foreign(c, strange, sizes, "operation %q has no model", func(key string) bool { return h.keys[key] != nil })
+	for key := range h.left.keys {
+		delete(h.keys, key)
+	}
+	return h, ""
 }
 
-// lists returns which key holds a list, if one does: a key that was appended to and whose reads return JSON arrays. The model of this check
-// appends text to text.
-func lists(keys map[string][]placed) string {
+// holdsList explains that a key holds a list, if it does: it was appended to, and a read returned a JSON array. The model of
+// this check appends text to text.
+func holdsList(key string, ops []placed) string {
 	isArray := func(text string) bool { return strings.HasPrefix(text, "[") && json.Valid([]byte(text)) }
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		grows, array, text := false, "", false
-		for i := range keys[key] {
-			switch p := &keys[key][i]; {
-			case p.call.kind == grow || p.call.kind == write:
-				grows = grows || p.call.kind == grow
-				text = text || strings.HasPrefix(p.call.value, "[")
-			case p.reply.known && isArray(p.reply.value):
-				array = p.reply.value
-			}
-		}
-		if grows && array != "" && !text {
-			return fmt.Sprintf("key %q is appended to, and a read returned the list %s; name `model: append-list`, as this one joins texts", key, shorten(array))
+	grows, array, text := false, "", false
+	for i := range ops {
+		switch p := &ops[i]; {
+		case p.call.kind == grow || p.call.kind == write:
+			grows = grows || p.call.kind == grow
+			text = text || strings.HasPrefix(p.call.value, "[")
+		case p.reply.known && isArray(p.reply.value):
+			array = p.reply.value
 		}
 	}
-	return ""
+	if !grows || array == "" || text {
+		return ""
+	}
+	return fmt.Sprintf("key %q is appended to, and a read returned the list %s; name `model: append-list`, as this one joins texts",
+		key, shorten(array))
 }
 
 // sizeOfKeys counts operations by key. Long histories are judged much faster where nothing has to grow.
@@ -479,14 +502,14 @@ func asOps(ops []placed) ([]linear.Op, []*placed) {
 }
 
 // covered checks what a verdict of "holds" rests on; it returns the reason why the history proves too little.
-func covered(list []string, ops []history.Operation, keys map[string][]placed) string {
+func (h *registers) covered(list []string, ops []history.Operation) string {
 	set, _ := judged(list)
 	var total, ok uint64
 	succeeded := map[kind]bool{}
 	for i := range ops {
 		o := &ops[i]
 		k := kindOf(o.Op)
-		if !set[k] {
+		if !set[k] || !h.left.judges(o.Key) {
 			continue
 		}
 		total++
@@ -508,8 +531,8 @@ func covered(list []string, ops []history.Operation, keys map[string][]placed) s
 			return fmt.Sprintf("no %s succeeded", op)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if exercised(tighten(keys[key])) {
+	for _, key := range slices.Sorted(maps.Keys(h.keys)) {
+		if exercised(tighten(h.keys[key])) {
 			return ""
 		}
 	}

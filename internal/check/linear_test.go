@@ -258,7 +258,8 @@ func TestMutants(t *testing.T) {
 			if err != nil || c.unknown != "" {
 				continue
 			}
-			keys, _, reason := perKey(c.list, ops)
+			h, reason := perKey(&world.Check{Operations: c.list}, ops)
+			keys := h.keys
 			if reason != "" {
 				t.Fatal(reason)
 			}
@@ -487,7 +488,8 @@ func shownOperations(t *testing.T, events []history.Event) []history.Operation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, _, _ := perKey(nil, ops)
+	h, _ := perKey(&world.Check{}, ops)
+	keys := h.keys
 	for _, name := range bySize(keys) {
 		if search(keys[name], plenty()) != linear.Illegal {
 			continue
@@ -630,7 +632,8 @@ func TestBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, _, _ := perKey(nil, ops)
+	h, _ := perKey(&world.Check{}, ops)
+	keys := h.keys
 	for range 2 {
 		b := linear.NewBudget(50_000, MaxBytes, MaxWall)
 		if got := search(keys["k"], b); got != linear.Undecided || !strings.Contains(b.Reached, "steps") {

@@ -98,76 +98,90 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 	if err := ob.knows(p); err != nil {
 		return unknown(p, "%v", err)
 	}
-	h, reason := ob.read(p, ops)
-	if reason != "" {
-		return unknown(p, "%s", reason)
-	}
+	h := ob.read(&p.Check, ops)
+	v := verdict(p)
+	v.LeftOut = h.left.lines()
 	budget := linear.NewBudget(MaxSteps, MaxBytes, MaxWall)
 	exhausted := ""
 	for _, key := range slices.Sorted(maps.Keys(h.keys)) {
 		switch answer, c := ob.decide(h.keys[key], budget); answer {
 		case linear.Illegal:
-			return ob.refuted(verdict(p), key, h.keys[key], c)
+			return ob.refuted(v, key, h.keys[key], c)
 		case linear.Undecided:
 			exhausted = fmt.Sprintf("budget: the order of %d operations on %s %q was not decided within %s; use more keys, fewer clients or "+
 				"a shorter workload", len(h.keys[key]), p.Check.Model, key, budget.Reached)
 		}
 	}
+	unjudged := h.left.unjudged(&p.Check, len(h.keys))
 	switch {
 	case exhausted != "":
-		return unknown(p, "%s", exhausted)
+		v.Reason = exhausted
+	case unjudged != "":
+		v.Reason = unjudged
+	default:
+		if v.Reason = ob.thin(p, &h); v.Reason != "" {
+			v.Idle = true
+			break
+		}
+		v.Status = Holds
+	}
+	return v
+}
+
+// thin is why a legal history proves too little, or nothing.
+func (ob *object) thin(p *world.Property, h *objectHistory) string {
+	switch {
 	case h.total == 0:
-		return idle(p, "no operation of a %s was reported", p.Check.Model)
+		return fmt.Sprintf("no operation of a %s was reported", p.Check.Model)
 	case h.succeeded == 0 || h.succeeded*1_000_000 < h.total*minOkPPM:
-		return idle(p, "only %d of %d operations succeeded", h.succeeded, h.total)
+		return fmt.Sprintf("only %d of %d operations succeeded", h.succeeded, h.total)
 	}
 	for _, name := range p.Check.Operations {
 		if !h.okOf[ob.verbs[strings.ToLower(name)]] {
-			return idle(p, "no %s succeeded", name)
+			return fmt.Sprintf("no %s succeeded", name)
 		}
 	}
 	for _, acts := range h.keys {
 		if tested(acts) {
-			v := verdict(p)
-			v.Status = Holds
-			return v
+			return ""
 		}
 	}
-	return idle(p, "no result on any key could have been wrong: nothing was looked at after it was changed")
+	return "no result on any key could have been wrong: nothing was looked at after it was changed"
 }
 
 // objectHistory is a history in terms of a model of objects.
 type objectHistory struct {
 	keys             map[string][]act
+	left             leftOut
 	total, succeeded int           // operations that are judged, and those of them that succeeded
 	okOf             map[verb]bool // that succeeded
 }
 
-// read puts operations in terms of the model, or returns why that cannot be done.
-func (ob *object) read(p *world.Property, ops []history.Operation) (h objectHistory, reason string) {
+// read puts operations in terms of the model. Keys on which that cannot be done are left out.
+func (ob *object) read(c *world.Check, ops []history.Operation) objectHistory {
 	judges := map[verb]bool{}
-	for _, name := range p.Check.Operations {
+	for _, name := range c.Operations {
 		judges[ob.verbs[strings.ToLower(name)]] = true
 	}
-	all := len(p.Check.Operations) == 0
-	h = objectHistory{keys: map[string][]act{}, okOf: map[verb]bool{}}
+	all := len(c.Operations) == 0
+	h := objectHistory{keys: map[string][]act{}, left: newLeftOut(), okOf: map[verb]bool{}}
 	sizes := sizeOfKeys(ops)
-	strange := map[string]history.Operation{}
+	strange := map[string]*history.Operation{}
 	for i := range ops {
 		o := &ops[i]
 		w := ob.verbs[strings.ToLower(o.Op)]
 		if w == foreign {
-			if _, seen := strange[o.Key]; !seen && o.Type != history.Fail {
-				strange[o.Key] = *o
+			switch {
+			case o.Type == history.Fail:
+			case !all:
+				h.left.otherOps[o.Op]++
+			case strange[o.Key] == nil:
+				strange[o.Key] = o
 			}
 			continue
 		}
-		if all || judges[w] {
-			h.total++
-			if o.Type == history.Ok {
-				h.succeeded++
-				h.okOf[w] = true
-			}
+		if !h.left.chooses(c, o) || h.left.keys[o.Key].reason != "" {
+			continue
 		}
 		looks := w == look || w == has
 		if o.Type == history.Fail || looks && (o.Type != history.Ok || !all && !judges[w]) {
@@ -179,19 +193,29 @@ func (ob *object) read(p *world.Property, ops []history.Operation) (h objectHist
 			a.to, a.known = int64(o.Return), all || judges[w] || ob == objects["queue"]
 		}
 		if err := ob.place(&a); err != nil {
-			return h, fmt.Sprintf("broken history: %s %q by client %s at event %d: %v", o.Op, o.Key, o.Client, o.Call, err)
+			h.left.keys[o.Key] = broken(o, err, sizes[o.Key])
+			continue
 		}
 		if h.keys[o.Key] == nil {
 			h.keys[o.Key] = make([]act, 0, sizes[o.Key])
 		}
 		h.keys[o.Key] = append(h.keys[o.Key], a)
 	}
-	for _, key := range slices.Sorted(maps.Keys(strange)) {
-		if _, shared := h.keys[key]; shared || key == "" && len(h.keys) > 0 {
-			return h, fmt.Sprintf("operation %q is none of a %s, and it may have changed key %q at event %d", strange[key].Op, p.Check.Model, key, strange[key].Call)
+	h.left.foreign(c, strange, sizes, "operation %q is none of a "+c.Model, func(key string) bool { return h.keys[key] != nil })
+	for key := range h.left.keys {
+		delete(h.keys, key)
+	}
+	for i := range ops {
+		o := &ops[i]
+		if w := ob.verbs[strings.ToLower(o.Op)]; w != foreign && (all || judges[w]) && h.left.judges(o.Key) {
+			h.total++
+			if o.Type == history.Ok {
+				h.succeeded++
+				h.okOf[w] = true
+			}
 		}
 	}
-	return h, ""
+	return h
 }
 
 // tested reports whether some result could have been wrong because of another operation that changed the key.

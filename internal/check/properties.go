@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,24 +28,38 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 		op    history.Operation
 		value *big.Rat // nil: missing
 	}
-	keys := map[string][]reading{}
+	keys, left := map[string][]reading{}, newLeftOut()
 	there, succeeded := map[string]bool{}, map[string]bool{} // by kind of operation
-	for _, o := range ops {
+	for i := range ops {
+		o := &ops[i]
 		there[o.Op] = true
-		if o.Type != history.Ok || !looks(o.Op) {
+		if !looks(o.Op) || !left.chooses(&p.Check, o) || o.Type != history.Ok {
 			continue
 		}
-		succeeded[strings.ToLower(o.Op)] = true
-		r := reading{op: o}
+		if omitted, is := left.keys[o.Key]; is {
+			omitted.ops++
+			left.keys[o.Key] = omitted
+			continue
+		}
+		r := reading{op: *o}
 		if o.Found || o.Output != "" {
 			value, ok := decimal(o.Output)
 			if !ok {
-				return unknown(p, "key %q holds %s at event %d, which is no number", o.Key, shorten(o.Output), o.Return)
+				left.keys[o.Key] = omission{"it holds what is no number", fmt.Sprintf("key %q holds %s at event %d, which is no number",
+					o.Key, shorten(o.Output), o.Return), len(keys[o.Key]) + 1}
+				delete(keys, o.Key)
+				continue
 			}
 			r.value = value
 		}
 		keys[o.Key] = append(keys[o.Key], r)
 	}
+	for _, readings := range keys {
+		for i := range readings {
+			succeeded[strings.ToLower(readings[i].op.Op)] = true
+		}
+	}
+	v.LeftOut = left.lines()
 	less := func(x, y *big.Rat) bool { return y != nil && (x == nil || x.Cmp(y) < 0) }
 	tested := false
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -76,16 +91,18 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 			}
 		}
 	}
-	if missing := unseen(p.Check.Operations, there); missing != "" {
-		return unknown(p, "%s", missing)
+	if v.Reason = cmp.Or(unseen(p.Check.Operations, there), left.unjudged(&p.Check, len(keys))); v.Reason != "" {
+		return v
 	}
 	for _, name := range p.Check.Operations {
 		if !succeeded[strings.ToLower(name)] {
-			return idle(p, "no %s succeeded", name)
+			v.Idle, v.Reason = true, fmt.Sprintf("no %s succeeded", name)
+			return v
 		}
 	}
 	if !tested {
-		return idle(p, "no key was read again after it had been read with a value: no value could have gone back")
+		v.Idle, v.Reason = true, "no key was read again after it had been read with a value: no value could have gone back"
+		return v
 	}
 	v.Status = Holds
 	return v
@@ -121,44 +138,57 @@ func durable(p *world.Property, ops []history.Operation) Verdict {
 	default:
 		return unknown(p, "no model %q for durability; there are register, key-value, set, append-list", p.Check.Model)
 	}
-	keys := m.perKey(ops)
+	left := newLeftOut()
+	keys := m.perKey(&p.Check, &left, ops)
 	judgedKeys, unread := 0, ""
+	v := verdict(p)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		k := keys[key]
-		changedOtherwise := m.verbs == nil && k.strange != nil && kindOf(k.strange.Op) != unmodelled // by incr or cas, which this check cannot follow
-		if k.acknowledged == 0 && !changedOtherwise {
+		if k.acknowledged == 0 && k.strange == nil {
 			continue
 		}
 		if k.strange != nil {
-			return unknown(p, "operation %q has no model, and it may have changed key %q at event %d", k.strange.Op, key, k.strange.Call)
+			reason := fmt.Sprintf("operation %q has no model", k.strange.Op)
+			left.keys[key] = omission{reason, fmt.Sprintf("%s, and it may have changed key %q at event %d", reason, key, k.strange.Call), k.ops}
+			continue
 		}
 		last := k.lastLooks()
 		for _, o := range last {
 			lost, text, err := m.lost(k.changes, o)
-			if err != nil {
+			if err != nil && m.budget.Reached != "" {
 				return unknown(p, "%v", err)
 			}
+			if err != nil {
+				left.keys[key] = omission{"what a read of it returned is not of the model", err.Error(), k.ops}
+				break
+			}
 			if lost != nil {
-				v := verdict(p)
 				v.Status, v.Event, v.TimeNs = Violated, o.Return, o.ReturnTimeNs
 				v.Reason = fmt.Sprintf("key %q: %s", key, text)
 				v.Evidence = []string{m.described(*lost), m.described(o)}
+				v.LeftOut = left.lines()
 				return v
 			}
+		}
+		if _, omitted := left.keys[key]; omitted {
+			continue
 		}
 		judgedKeys++
 		if len(last) == 0 && unread == "" {
 			unread = key
 		}
 	}
-	switch {
+	v.LeftOut = left.lines()
+	switch unjudged := left.unjudged(&p.Check, judgedKeys); {
+	case unjudged != "":
+		v.Reason = unjudged
 	case judgedKeys == 0:
-		return idle(p, "no change was acknowledged")
+		v.Idle, v.Reason = true, "no change was acknowledged"
 	case unread != "":
-		return unknown(p, "key %q was changed and not read after its last change; read all keys at the end", unread)
+		v.Reason = fmt.Sprintf("key %q was changed and not read after its last change; read all keys at the end", unread)
+	default:
+		v.Status = Holds
 	}
-	v := verdict(p)
-	v.Status = Holds
 	return v
 }
 
@@ -190,18 +220,23 @@ type stored struct {
 	changes, looks []history.Operation
 	strange        *history.Operation // the first operation without a model
 	end            uint64             // the return of the last change that returned
-	again          uint64             // the first change by clients that try everything again after the last heal; 0 if there was none
+	ops            int
+	again          uint64 // the first change by clients that try everything again after the last heal; 0 if there was none
 	acknowledged   int
 }
 
-func (m *storage) perKey(ops []history.Operation) map[string]*stored {
+func (m *storage) perKey(c *world.Check, left *leftOut, ops []history.Operation) map[string]*stored {
 	keys := map[string]*stored{}
 	for i, o := range ops {
+		if !left.chooses(c, &ops[i]) {
+			continue
+		}
 		k := keys[o.Key]
 		if k == nil {
 			k = &stored{}
 			keys[o.Key] = k
 		}
+		k.ops++
 		switch verb := m.sort(o.Op); {
 		case isRecovery(o.Client) && verb != look && verb != has: // what was acknowledged before need not be there afterwards
 			if k.again == 0 {
@@ -323,7 +358,7 @@ func unexplained(changes []history.Operation, look history.Operation, b *linear.
 		}
 		ops = append(ops, p)
 	}
-	if reason := lists(map[string][]placed{look.Key: ops}); reason != "" {
+	if reason := holdsList(look.Key, ops); reason != "" {
 		return nil, "", errors.New(reason)
 	}
 	switch search(ops, b) {

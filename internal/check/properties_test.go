@@ -18,6 +18,8 @@ var propertyHistories = []struct {
 	name        string
 	model, cond string
 	operations  string
+	keys        string // patterns
+	leftOut     string // of a verdict that holds
 	short, want string // want: holds, violated, or part of the reason why it is unknown
 	reason      string
 }{
@@ -56,6 +58,10 @@ var propertyHistories = []struct {
 	{kind: world.Monotonic, name: "a name that nobody has", operations: "get,gett", short: "a:get a!1 a:get a!2", want: `no operation "gett" was seen; there were get`},
 	{kind: world.Monotonic, name: "an operation that never succeeds", operations: "get,incr", short: "a:get a!1 a:get a!2 b:incr b/", want: "no incr succeeded"},
 	{kind: world.Monotonic, name: "no number", short: "a:get a!x", want: "no number"},
+	{kind: world.Monotonic, name: "no number on another key", short: "a:get a!1 a:get a!2 a:get(j) a!x a:get(j) a!x", want: "holds", leftOut: `key "j" with 2 operations: it holds what is no number`},
+	{kind: world.Monotonic, name: "a key that is chosen is no number", keys: "*", short: "a:get a!1 a:get a!2 a:get(j) a!x", want: `key "j" holds "x" at event 6, which is no number`},
+	{kind: world.Monotonic, name: "chosen keys", keys: "k*", short: "a:get a!1 a:get a!2 a:get(j) a!x", want: "holds", leftOut: "key \"j\" with 1 operation, which `keys` does not choose"},
+	{kind: world.Monotonic, name: "no such key", keys: "x*", short: "a:get a!1 a:get a!2", want: `no key matches x*; there were key "k"`},
 	{kind: world.Monotonic, name: "a giant", short: "a:get a!1e999999999", want: "no number"},
 	{kind: world.Monotonic, name: "one read", short: "a:get a!1", want: "no value could have gone back"},
 
@@ -70,12 +76,13 @@ var propertyHistories = []struct {
 	{kind: world.Durability, name: "a delete that found nothing", short: "a:put=1 a! a:delete a!0 b:get b!-", want: "violated", reason: `put "1" was acknowledged`},
 	{kind: world.Durability, name: "a delete of something", short: "a:put=1 a! a:delete a!1 b:get b!-", want: "holds"},
 	{kind: world.Durability, name: "a read in between says nothing", short: "a:put=1 a! b:get b!- a:put=2 a! b:get b!2", want: "holds"},
+	{kind: world.Durability, name: "excluded keys", keys: "!j", short: "a:put=1 a! b:get b!1 a:put(j)=1 a!", want: "holds", leftOut: "key \"j\" with 1 operation, which `keys` does not choose"},
 	{kind: world.Durability, name: "not read", short: "a:put=1 a! b:get b!1 a:put(j)=1 a!", want: `key "j" was changed and not read`},
 	{kind: world.Durability, name: "nothing acknowledged", short: "a:put=1 a? b:get b!1", want: "no change was acknowledged"},
 	{kind: world.Durability, name: "another change", short: "a:put=1 a! a:INCR a!2 b:get b!2", want: `"INCR" has no model`},
 	{kind: world.Durability, name: "another change alone", short: "a:INCR a!1 a:INCR a!2 b:get b!1", want: `"INCR" has no model`},
-	{kind: world.Durability, name: "another change of another key", short: "a:put=1 a! b:get b!1 a:cas(j)=2 a!true b:get(j) b!-", want: `"cas" has no model, and it may have changed key "j"`},
-	{kind: world.Durability, name: "a request that changes nothing, of another key", short: "a:put=1 a! b:get b!1 a:ping(j) a!", want: "holds"},
+	{kind: world.Durability, name: "another change of another key", short: "a:put=1 a! b:get b!1 a:cas(j)=2 a!true b:get(j) b!-", want: "holds", leftOut: `key "j" with 2 operations: operation "cas" has no model`},
+	{kind: world.Durability, name: "a request that changes nothing, of another key", short: "a:put=1 a! b:get b!1 a:ping(j) a!", want: "holds", leftOut: `key "j" with 1 operation: operation "ping" has no model`},
 	{kind: world.Durability, name: "lost, and changed again after the heal", short: "a:put=1 a! r:get r!- r:put=2 r! r:get r!2", want: "violated", reason: `put "1" was acknowledged`},
 	{kind: world.Durability, name: "there, and changed again after the heal", short: "a:put=1 a! r:get r!1 r:put=2 r! r:get r!2", want: "holds"},
 	{kind: world.Durability, name: "not read before it was changed again after the heal", short: "a:put=1 a! r:put=2 r! r:get r!2", want: `key "k" was changed and not read`},
@@ -126,6 +133,9 @@ func TestPropertiesOfHistories(t *testing.T) {
 	for _, c := range propertyHistories {
 		t.Run(string(c.kind)+"/"+c.model+c.name, func(t *testing.T) {
 			p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Model: c.model, Condition: c.cond}}
+			if c.keys != "" {
+				p.Check.KeyPatterns = strings.Split(c.keys, ",")
+			}
 			if c.operations != "" {
 				p.Check.Operations = strings.Split(c.operations, ",")
 			}
@@ -143,6 +153,9 @@ func TestPropertiesOfHistories(t *testing.T) {
 			}
 			if v.Status != want || !strings.Contains(v.Reason, c.reason) {
 				t.Fatalf("%s: %s\n%s\nwant %s %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), want, c.reason)
+			}
+			if got := strings.Join(v.LeftOut, "; "); v.Status == Holds && got != c.leftOut {
+				t.Fatalf("left out: %q, want %q", got, c.leftOut)
 			}
 			if v.Status == Violated && c.kind != world.Expression && c.name != "false at the end only" && (v.Event == 0 || len(v.Evidence) == 0) {
 				t.Fatalf("a violation without place or evidence: %+v", v)

@@ -23,6 +23,8 @@ type Verdict struct {
 	Kind     string `json:"kind"`
 	Status   Status `json:"status"`
 	Reason   string `json:"reason,omitempty"`
+	// LeftOut names what was not judged of what the property speaks of, in words; the verdict is about the rest.
+	LeftOut []string `json:"left_out,omitempty"`
 	// Idle means unknown because the run did too little: no result in it could have been wrong.
 	Idle bool `json:"idle,omitempty"`
 	// Refusal is the refused call that made the verdict unknown, if one did: another engine may give a verdict.

@@ -497,7 +497,9 @@ type Check struct {
 	GraceNs      int64 `json:"grace_ns,omitempty"`
 	DuringFaults bool  `json:"during_faults,omitempty"`
 	// Keys is how many keys a recovery check tries after the last heal.
-	Keys int  `json:"keys,omitempty"`
+	Keys int `json:"keys,omitempty"`
+	// KeyPatterns choose the keys that are judged: linearizability, monotonic, durability. Without any, these are all that can be.
+	KeyPatterns []string `json:"key_patterns,omitempty"`
 	Jobs Jobs `json:"jobs,omitzero"` // progress, recovery
 	// Mapping reports which steps of a specification the events of a run are: model.
 	Mapping *Mapping `json:"mapping,omitempty"`
