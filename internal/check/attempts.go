@@ -17,6 +17,7 @@ type attempt struct {
 	kind   string // of the operation; jobKind for jobs
 	key    string // of the operation; the id of a job
 	client string // who tried; the node of a job
+	node   string // that the operation asked, as its driver reported it
 	fromNs int64
 	toNs   int64 // when it ended; until when it was seen to be under way if it did not
 	ended  bool
@@ -40,7 +41,7 @@ func attemptsOf(p *world.Property, out *engine.Outcome, abandonedNs int64) ([]at
 		if len(p.Check.Operations) > 0 && !slices.ContainsFunc(p.Check.Operations, func(name string) bool { return strings.EqualFold(name, o.Op) }) {
 			continue
 		}
-		a := attempt{kind: strings.ToLower(o.Op), key: o.Key, client: o.Client, fromNs: o.CallTimeNs, toNs: out.VirtualNs, event: o.Call, how: "never returned"}
+		a := attempt{kind: strings.ToLower(o.Op), key: o.Key, client: o.Client, node: o.Node, fromNs: o.CallTimeNs, toNs: out.VirtualNs, event: o.Call, how: "never returned"}
 		if o.Type != history.Info || o.ReturnTimeNs > 0 {
 			a.toNs, a.ended, a.ok, a.how = o.ReturnTimeNs, true, o.Type == history.Ok, string(o.Type)
 			if o.Return != history.Pending {
@@ -121,10 +122,13 @@ func (a *attempt) String() string {
 // span is a time from the one to the other, both in virtual nanoseconds.
 type span struct{ fromNs, toNs int64 }
 
-// faulty are the times in which faults lasted, each with so much time after it, in order and without overlaps. It reports
-// whether the ledger lists all faults.
-func faulty(l *fault.Ledger, graceNs int64) (spans []span, complete bool) {
+// faulty are the times in which faults lasted, each with so much time after it, in order and without overlaps, but for those
+// of some kinds. It reports whether the ledger lists all faults.
+func faulty(l *fault.Ledger, graceNs int64, but ...string) (spans []span, complete bool) {
 	for _, s := range l.Injections {
+		if slices.Contains(but, string(s.Kind)) {
+			continue
+		}
 		spans = append(spans, span{s.StartNs, max(s.StartNs, s.EndNs) + graceNs})
 	}
 	return merged(spans), len(l.Injections) < fault.MaxInjections

@@ -60,7 +60,7 @@ func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	switch t := p.Check.Type; {
 	case t == world.ProgressCheck:
-		return progressing(p, out, abandoned(spec, out.Drivers))
+		return progressing(spec, p, out, abandoned(spec, out.Drivers))
 	case t == world.RecoveryCheck:
 		return recovered(spec, p, out)
 	case t == world.Conformance:
@@ -78,7 +78,10 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 	case !t.Probes():
 		return History(p, out.History)
 	}
-	if p.Kind == world.Liveness {
+	switch {
+	case p.Kind == world.Liveness && p.Tolerant():
+		return withstands(spec, p, out)
+	case p.Kind == world.Liveness:
 		return live(spec, p, out)
 	}
 	return safe(p, out)
@@ -135,7 +138,7 @@ func History(p *world.Property, events []history.Event) Verdict {
 	if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
 		return unknown(p, "the time goes back at event %d, or some events have none, so hanging operations cannot be found", at)
 	}
-	return progressing(p, &engine.Outcome{History: events, VirtualNs: end}, 0)
+	return progressing(nil, p, &engine.Outcome{History: events, VirtualNs: end}, 0)
 }
 
 // ByOperations reports whether checks of a type judge the operations of a history, and nothing else of a run.

@@ -50,7 +50,7 @@ func Near(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) []coverage.
 			n.ambiguous(p, ops)
 			n.harmed(spec, p, ops, &out.Ledger)
 		case t.Probes() && p.Kind == world.Liveness:
-			n.liveness(p, out)
+			n.liveness(spec, p, out)
 		}
 	}
 	for i := range out.SDK.Guidance {
@@ -80,13 +80,20 @@ func (n *nearness) add(p *world.Property, measure string, sign float64, format s
 
 // liveness is the longest time after the start or a heal until a probe succeeded, over the timeout. What a fault or the end of
 // the run cut short took at least until then.
-func (n *nearness) liveness(p *world.Property, out *engine.Outcome) {
+func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Outcome) {
 	probes := probesOf(p, out)
 	if len(probes) == 0 {
 		return
 	}
 	timeout := timeoutOf(p)
 	longest := int64(0)
+	if p.Tolerant() {
+		if t, err := toleranceOf(spec, p, out); err == nil {
+			longest = t.gap(probes, t.endpoint(spec, p.Check.Endpoint))
+			n.add(p, "longest recovery", float64(longest)/float64(timeout), "the check failed for %s of %s while %s", seconds(longest), seconds(timeout), t.what)
+		}
+		return
+	}
 	for _, w := range undisturbed(out, timeout) {
 		w.fill(probes)
 		switch {
@@ -124,10 +131,13 @@ func (n *nearness) progress(spec *world.Spec, p *world.Property, out *engine.Out
 		return
 	}
 	c := &p.Check
-	spans, _ := excused(c, out)
+	allowed, _, err := allowanceOf(spec, p, out)
+	if err != nil {
+		return // the verdict says why
+	}
 	if c.Failures > 0 {
 		longest, who := 0, ""
-		eachRow(spans, attempts, func(s rowSubject, r *streak, a *attempt) bool {
+		eachRow(allowed, attempts, func(s rowSubject, r *streak, a *attempt) bool {
 			if r.count > longest {
 				longest, who = r.count, s.String()
 			}
@@ -139,7 +149,7 @@ func (n *nearness) progress(spec *world.Spec, p *world.Property, out *engine.Out
 		longest, who := int64(0), ""
 		for i := range attempts {
 			a := &attempts[i]
-			for _, s := range between(spans, a.fromNs, a.toNs) {
+			for _, s := range allowed.counted(a) {
 				if d := s.toNs - s.fromNs; d > longest {
 					longest, who = d, a.subject()
 				}

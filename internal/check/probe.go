@@ -182,7 +182,12 @@ type window struct {
 	last   *engine.Probe
 }
 
-func (w *window) the() string { return strings.Replace(w.name, "a ", "the ", 1) }
+func (w *window) the() string {
+	if rest, ok := strings.CutPrefix(w.name, "a "); ok {
+		return "the " + rest
+	}
+	return w.name
+}
 
 // steady reports whether packets or calls suffer as long as there are faults at all.
 func steady(f *world.Faults) bool {

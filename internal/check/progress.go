@@ -48,25 +48,22 @@ func (s *streak) evidence() []string {
 
 // progressing judges that nothing is stuck: no kind of operation, key or job fails so many times in a row, and none
 // hangs for so long. What overlaps a fault, or the grace after it, is not counted: it neither adds to a row nor ends it
-// by failing. Where drivers broke down, abandonedNs is when the last one was over; otherwise it is 0.
-func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verdict {
+// by failing. Where drivers broke down, abandonedNs is when the last one was over; otherwise it is 0. A history alone has no
+// Spec.
+func progressing(spec *world.Spec, p *world.Property, out *engine.Outcome, abandonedNs int64) Verdict {
 	v := verdict(p)
 	attempts, jobs, err := attemptsOf(p, out, abandonedNs)
 	if err != nil {
 		return unknown(p, "%v", err)
 	}
 	c := &p.Check
-	spans, complete := excused(c, out)
-	without := " without a fault"
-	if c.DuringFaults {
-		without = ""
-	}
-	if !complete {
-		return unknown(p, "the ledger does not list all faults, so it is unknown which attempts overlapped one")
+	allowed, without, err := allowanceOf(spec, p, out)
+	if err != nil {
+		return unknown(p, "%v", err)
 	}
 	missing := unseen(c.Operations, invoked(out.History))
-	stuck, when := longHang(c, spans, attempts, without)
-	row, at, doubt := longRow(c, spans, attempts, without)
+	stuck, when := longHang(c, allowed, attempts, without)
+	row, at, doubt := longRow(c, allowed, attempts, without)
 	switch {
 	case row != nil && (stuck == nil || at <= when):
 		v.Status, v.TimeNs, v.Event = Violated, at, row.event
@@ -88,7 +85,7 @@ func progressing(p *world.Property, out *engine.Outcome, abandonedNs int64) Verd
 		return unknown(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
 	case doubt != "":
 		return unknown(p, "%s", doubt)
-	case c.HangNs > 0 && !couldHang(c, spans, attempts, out.VirtualNs):
+	case c.HangNs > 0 && !couldHang(c, allowed, attempts, out.VirtualNs):
 		return idle(p, "no operation was in flight for %s%s: none could be found to hang", seconds(c.HangNs), without)
 	}
 	v.Status = Holds
@@ -101,7 +98,7 @@ func excused(c *world.Check, out *engine.Outcome) (spans []span, complete bool) 
 	if c.DuringFaults {
 		return nil, true
 	}
-	spans, complete = faulty(&out.Ledger, c.GraceNs)
+	spans, complete = faulty(&out.Ledger, c.GraceNs, c.Despite...)
 	if c.GraceNs > 0 {
 		spans = merged(append(spans, span{0, out.ReadyNs + c.GraceNs}))
 	}
@@ -142,7 +139,7 @@ func (a *attempt) subjects() []rowSubject {
 	return about
 }
 
-// tally counts the ended attempts at a subject, and those of them outside of spans.
+// tally counts the ended attempts at a subject, and those of them that count.
 type tally struct {
 	all, outside int
 	succeeded    bool
@@ -150,14 +147,14 @@ type tally struct {
 
 // eachRow goes through the ends of attempts and calls visit with each row of failures that grows, until it says false. It counts
 // the attempts at each subject that was tried. A success ends a row wherever it lies.
-func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *streak, a *attempt) bool) map[rowSubject]tally {
+func eachRow(allowed allowance, attempts []attempt, visit func(s rowSubject, row *streak, a *attempt) bool) map[rowSubject]tally {
 	ends := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return !a.ended })
 	slices.SortStableFunc(ends, func(a, b attempt) int { return cmp.Compare(a.toNs, b.toNs) })
 	rows := map[rowSubject]*streak{}
 	counted := map[rowSubject]tally{}
 	for i := range ends {
 		a := &ends[i]
-		excused := touches(spans, a.fromNs, a.toNs)
+		excused := allowed.covers(a)
 		for _, s := range a.subjects() {
 			n := counted[s]
 			n.all++
@@ -186,13 +183,13 @@ func eachRow(spans []span, attempts []attempt, visit func(s rowSubject, row *str
 }
 
 // longRow finds the first row of failures that is too long, and why the attempts say too little if there is none.
-func longRow(c *world.Check, spans []span, attempts []attempt, without string) (*finding, int64, string) {
+func longRow(c *world.Check, allowed allowance, attempts []attempt, without string) (*finding, int64, string) {
 	if c.Failures <= 0 {
 		return nil, 0, ""
 	}
 	var found *finding
 	var when int64
-	counted := eachRow(spans, attempts, func(s rowSubject, r *streak, a *attempt) bool {
+	counted := eachRow(allowed, attempts, func(s rowSubject, r *streak, a *attempt) bool {
 		if r.count < c.Failures {
 			return true
 		}
@@ -235,7 +232,7 @@ func longRow(c *world.Check, spans []span, attempts []attempt, without string) (
 }
 
 // longHang finds what was under way for too long first.
-func longHang(c *world.Check, spans []span, attempts []attempt, without string) (*finding, int64) {
+func longHang(c *world.Check, allowed allowance, attempts []attempt, without string) (*finding, int64) {
 	if c.HangNs <= 0 {
 		return nil, 0
 	}
@@ -243,7 +240,10 @@ func longHang(c *world.Check, spans []span, attempts []attempt, without string) 
 	var when int64
 	for i := range attempts {
 		a := &attempts[i]
-		for _, s := range between(spans, a.fromNs, a.toNs) {
+		if a.toNs-a.fromNs < c.HangNs {
+			continue
+		}
+		for _, s := range allowed.counted(a) {
 			if s.toNs-s.fromNs < c.HangNs {
 				continue
 			}
@@ -258,8 +258,8 @@ func longHang(c *world.Check, spans []span, attempts []attempt, without string) 
 }
 
 // couldHang reports whether something was under way in a time that is long enough to see it hang, and early enough in it.
-func couldHang(c *world.Check, spans []span, attempts []attempt, endNs int64) bool {
-	for _, s := range between(spans, 0, endNs) {
+func couldHang(c *world.Check, allowed allowance, attempts []attempt, endNs int64) bool {
+	for _, s := range allowed.rest(endNs) {
 		if s.toNs-s.fromNs >= c.HangNs && slices.ContainsFunc(attempts, func(a attempt) bool { return a.fromNs <= s.toNs-c.HangNs && a.toNs >= s.fromNs }) {
 			return true
 		}

@@ -44,7 +44,6 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 // kind of operation succeeds, each key that was tried, and each job. Where the next fault begins first, a heal promises nothing.
 // After the last heal, all that the run has ever done must be seen to work.
 func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
-	v := verdict(p)
 	attempts, jobs, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
 	if err != nil {
 		return unknown(p, "%v", err)
@@ -58,25 +57,21 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 		last := w.heal && i == len(windows)-1
 		things := tried(p, attempts, w.fromNs, w.endNs)
 		for _, g := range things {
-			if disturbed || !complete || out.VirtualNs < w.endNs || !g.stuck(w.fromNs, w.endNs) {
-				continue
+			if !disturbed && complete && out.VirtualNs >= w.endNs && g.stuck(w.fromNs, w.endNs) {
+				return g.unrecovered(p, w)
 			}
-			v.Status, v.TimeNs = Violated, w.endNs
-			v.Reason = fmt.Sprintf("%s did not succeed within %s after %s at %s", g.name, seconds(timeout), w.the(), seconds(w.fromNs))
-			if g.lost != "" {
-				v.Reason += ": " + g.lost
-			}
-			v.Evidence = append(v.Evidence, fmt.Sprintf("%d tries within %s after %s", len(g.tries), seconds(timeout), w.the()))
-			for k := range g.tries {
-				if k < maxStreakShown || k == len(g.tries)-1 {
-					v.Evidence = append(v.Evidence, g.tries[k].String())
-				}
-				v.Event = g.tries[k].event
-			}
-			return v
 		}
 		if last {
 			doubt = unproven(things, attempts, w, complete)
+		}
+	}
+	if p.Tolerant() {
+		v, ok := recoveredMeanwhile(spec, p, out, attempts)
+		if v.Status == Violated {
+			return v
+		}
+		if doubt == "" && !ok {
+			return v
 		}
 	}
 	missing := unseen(p.Check.Operations, invoked(out.History))
@@ -92,7 +87,74 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 	case doubt != "":
 		return unknown(p, "%s", doubt)
 	}
+	v := verdict(p)
 	v.Status = Holds
+	return v
+}
+
+// recoveredMeanwhile judges that things work again while faults last that are no excuse: within the timeout after the moment
+// from which on the condition of the property was true. It reports whether there was such a time.
+func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *engine.Outcome, attempts []attempt) (v Verdict, ok bool) {
+	t, err := toleranceOf(spec, p, out)
+	switch {
+	case err != nil:
+		return unknown(p, "%v", err), false
+	case !t.complete:
+		return unknown(p, "the ledger does not list all faults, so it is unknown when %s", t.what), false
+	}
+	timeout := timeoutOf(p)
+	for _, s := range t.times(out.ReadyNs, out.VirtualNs, nil) {
+		w := window{name: "a moment from which on " + t.what, fromNs: s.fromNs, endNs: s.fromNs + timeout}
+		if w.endNs > s.toNs {
+			continue
+		}
+		ok = true
+		reached := map[[2]string]bool{} // by who tried and whom it asked
+		var owed []attempt
+		for i := range attempts {
+			a := &attempts[i]
+			if a.fromNs > w.endNs {
+				break
+			}
+			who := [2]string{a.client, a.node}
+			if _, known := reached[who]; !known {
+				_, reached[who] = t.whole(w.fromNs, w.endNs, t.asked(a))
+			}
+			if reached[who] {
+				owed = append(owed, *a)
+			}
+		}
+		for _, g := range tried(p, owed, w.fromNs, w.endNs) {
+			if g.stuck(w.fromNs, w.endNs) {
+				v := g.unrecovered(p, w)
+				members, _ := t.whole(w.fromNs, w.endNs, nil)
+				v.Evidence = append(t.evidence(members, w.fromNs, w.endNs, out), v.Evidence...)
+				return v, true
+			}
+		}
+	}
+	if !ok {
+		return idle(p, "there was no time of %s throughout which %s", seconds(timeout), t.what), false
+	}
+	return verdict(p), true
+}
+
+// unrecovered is the violation by a thing that does not work again within a window.
+func (g *again) unrecovered(p *world.Property, w window) Verdict {
+	v := verdict(p)
+	timeout := seconds(w.endNs - w.fromNs)
+	v.Status, v.TimeNs = Violated, w.endNs
+	v.Reason = fmt.Sprintf("%s did not succeed within %s after %s at %s", g.name, timeout, w.the(), seconds(w.fromNs))
+	if g.lost != "" {
+		v.Reason += ": " + g.lost
+	}
+	v.Evidence = append(v.Evidence, fmt.Sprintf("%d tries within %s after %s", len(g.tries), timeout, w.the()))
+	for k := range g.tries {
+		if k < maxStreakShown || k == len(g.tries)-1 {
+			v.Evidence = append(v.Evidence, g.tries[k].String())
+		}
+		v.Event = g.tries[k].event
+	}
 	return v
 }
 

@@ -38,6 +38,7 @@ type judging struct {
 	monotonic  bool
 	durability bool
 	operations []string
+	keys       []string // patterns
 	properties []string // names of those of the configuration; all if there are none
 	keyed      bool
 	edn        bool
@@ -79,6 +80,7 @@ Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5:
 	addSwitch(c, &j.monotonic, "monotonic", "judge that values never go back")
 	addSwitch(c, &j.durability, "durability", "judge that what was acknowledged is there at the end")
 	c.Flags().StringSliceVar(&j.operations, "operations", nil, "judge the results of these `operations` only")
+	c.Flags().StringSliceVar(&j.keys, "keys", nil, "judge only the keys that match these `patterns`; * and ? are wildcards, a leading ! excludes")
 	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge by the property of this `name` only; may be given several times")
 	addSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of a key and the value proper, as of jepsen.independent")
 	addSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
@@ -230,7 +232,7 @@ func (j *judging) judgeOne(p *world.Property, h *recorded) check.Verdict {
 func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	p := world.Property{Name: "linearizability", Kind: world.Safety}
 	k := &p.Check
-	k.Operations = j.operations
+	k.Operations, k.KeyPatterns = j.operations, j.keys
 	if j.model == "mutex" { // as Knossos and elle-cli name it
 		j.model = "lock"
 	}
@@ -257,7 +259,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	}
 	switch {
 	case slices.Contains(check.WorkloadModels, j.model):
-		for _, flag := range []string{"isolation", "expression", "invariant", "monotonic", "durability", "operations"} {
+		for _, flag := range []string{"isolation", "expression", "invariant", "monotonic", "durability", "operations", "keys"} {
 			if set(flag) {
 				return nil, fmt.Errorf("--%s: the model %s judges alone; leave it out", flag, j.model)
 			}
@@ -280,13 +282,16 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		p.Name, k.Type = "monotonic", world.Monotonic
 	case j.durability:
 		p.Name, k.Type, k.Model = "durability", world.Durability, j.model
-	case set("model") || set("operations"):
+	case set("model") || set("operations") || set("keys"):
 		k.Type, k.Model = world.Linearizability, j.model
 	default:
 		return nil, nil
 	}
 	if len(k.Operations) > 0 && k.Type != world.Linearizability && k.Type != world.Monotonic {
 		return nil, fmt.Errorf("--operations: %s judges all operations; leave it out", p.Name)
+	}
+	if len(k.KeyPatterns) > 0 && k.Type != world.Linearizability && k.Type != world.Monotonic && k.Type != world.Durability {
+		return nil, fmt.Errorf("--keys: %s judges all keys; leave it out", p.Name)
 	}
 	if set("model") && k.Model != j.model {
 		return nil, fmt.Errorf("--model: %s has no model; leave it out", p.Name)

@@ -123,6 +123,9 @@ type PropertyTotal struct {
 	// Tape is that run's, if it is more than its seed.
 	Tape   *tape.Tape `json:"tape,omitempty"`
 	Probes uint64     `json:"probes,omitempty"`
+	// LeftOut is what the first of Partial runs did not judge of what the property speaks of.
+	LeftOut []string `json:"left_out,omitempty"`
+	Partial uint64   `json:"partial,omitempty"`
 	// Tally counts the events of all runs, of a property that follows runs in a model.
 	Tally *coverage.Tally `json:"tally,omitempty"`
 	// Examples are the first runs with each verdict.
@@ -461,6 +464,11 @@ func (t *Totals) verdict(v *check.Verdict, tp tape.Tape) {
 	p := &t.Properties[i]
 	p.Probes += uint64(v.Probes)
 	p.example(v, tp)
+	if len(v.LeftOut) > 0 {
+		if p.Partial++; p.Partial == 1 {
+			p.LeftOut = v.LeftOut
+		}
+	}
 	if v.Tally != nil {
 		if p.Tally == nil {
 			p.Tally = &coverage.Tally{}

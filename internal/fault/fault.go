@@ -71,6 +71,9 @@ type Injection struct {
 	StartNs  int64  `json:"start_ns"`
 	EndNs    int64  `json:"end_ns"`
 	Observed uint64 `json:"observed,omitempty"` // event number
+	// Node is the affected node, and Cuts are the directions on which a kind on links lies.
+	Node string `json:"node,omitempty"`
+	Cuts []Cut  `json:"cuts,omitempty"`
 }
 
 // Ledger is the account of all faults of a run. Per-packet kinds are counted in Entries alone; Injections lists the

@@ -25,8 +25,8 @@ type Chooser interface {
 
 // Cut is one direction between two nodes on which nothing arrives.
 type Cut struct {
-	From string
-	To   string
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // Action is one injection that an engine performs.

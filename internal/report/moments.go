@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
 // Bounds of the moments of a failure.
@@ -63,7 +64,7 @@ func (s *StoryOf) Moments() (list []Moment) {
 	faults, _ := causes(o, atNs, MomentFaults)
 	for i := range o.Ledger.Injections {
 		f := &o.Ledger.Injections[i]
-		if slices.Contains(faults, *f) {
+		if slices.ContainsFunc(faults, func(g fault.Injection) bool { return g.ID == f.ID && g.Event == f.Event && g.Target == f.Target }) {
 			add("fault", fmt.Sprintf("%s %s begins", f.Kind, f.Target), fmt.Sprintf("'fault %d'", i+1), f.Event, f.StartNs)
 		}
 	}

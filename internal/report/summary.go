@@ -238,6 +238,10 @@ func properties(b *strings.Builder, list []explore.PropertyTotal) {
 		if p.Tally != nil {
 			fmt.Fprintf(b, "    events: %s\n", p.Tally)
 		}
+		if p.Partial > 0 {
+			fmt.Fprintf(b, "    judged in part in %s; left out in the first of them:\n", often(p.Partial, p.Holds+p.Violated+p.Unknown+p.NotYet))
+			leftOut(b, "      ", p.LeftOut)
+		}
 		if p.Unknown > 0 {
 			fmt.Fprintf(b, "    unknown, first with %s: %s\n", p.First(), p.Reason)
 		}
@@ -309,6 +313,10 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 		if v.Tally != nil {
 			fmt.Fprintf(&b, "            events: %s\n", v.Tally)
 		}
+		if len(v.LeftOut) > 0 {
+			b.WriteString("            left out:\n")
+			leftOut(&b, "              ", v.LeftOut)
+		}
 	}
 	logCounts(&b, s.LogCounts)
 	refused(&b, s.Refused)
@@ -317,6 +325,20 @@ func Run(w io.Writer, t uint64, s *explore.Summary) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// maxLeftOutShown bounds the lines about what was not judged.
+const maxLeftOutShown = 8
+
+// leftOut lists what a verdict is not about.
+func leftOut(b *strings.Builder, indent string, lines []string) {
+	for i, line := range lines {
+		if i == maxLeftOutShown {
+			fmt.Fprintf(b, "%s... and %d more\n", indent, len(lines)-i)
+			break
+		}
+		fmt.Fprintf(b, "%s%s\n", indent, clip(line))
+	}
 }
 
 // missed counts the faults that met no operation, if there are any.
@@ -403,6 +425,10 @@ func Verdicts(w io.Writer, list []check.Verdict) error {
 				break
 			}
 			fmt.Fprintf(&b, "      %s\n", line)
+		}
+		if len(v.LeftOut) > 0 {
+			b.WriteString("      left out:\n")
+			leftOut(&b, "        ", v.LeftOut)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

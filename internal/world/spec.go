@@ -5,6 +5,8 @@ package world
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // Spec describes one world completely. It is stored in every failure file, so every part serialises to JSON.
@@ -486,7 +488,12 @@ type Check struct {
 	Expect       string    `json:"expect,omitempty"`    // redis: the reply
 	Script       []string  `json:"script,omitempty"`    // custom: argv, run on the checker's node
 	Condition    string    `json:"condition,omitempty"` // expression, invariant
-	// Nodes are asked by an agreement. Pattern is a regular expression: its groups, or what it matches, are what must agree.
+	// While and Despite say which faults are no excuse for a property of liveness, progress or recovery. While is a condition
+	// (Connected) on Nodes: as long as it is true the property must hold, whatever faults lie elsewhere. Faults of the kinds in
+	// Despite excuse nothing anywhere.
+	While   string   `json:"while,omitempty"`
+	Despite []string `json:"despite,omitempty"`
+	// Nodes are asked by an agreement, or are those that While is about. Pattern is a regular expression: its groups, or what it matches, are what must agree.
 	Nodes      []string `json:"nodes,omitempty"`
 	Pattern    string   `json:"pattern,omitempty"`
 	Unanswered string   `json:"unanswered,omitempty"` // violated (also empty) or UnknownIfSilent
@@ -506,6 +513,31 @@ type Check struct {
 	Alerts  *Alerts  `json:"alerts,omitempty"` // alerts
 	// IntervalNs is how often a probing check runs.
 	IntervalNs int64 `json:"interval_ns,omitempty"`
+}
+
+// Tolerant reports whether a property must hold while some faults last, and not only without any.
+func (p *Property) Tolerant() bool { return p.Check.While != "" || len(p.Check.Despite) > 0 }
+
+// Connected reads a condition on a group of n nodes: "majority connected", "all connected", or a number and "connected". It is
+// how many of the nodes must be up, and connected with each other.
+func Connected(condition string, n int) (least int, err error) {
+	amount, rest, _ := strings.Cut(strings.TrimSpace(condition), " ")
+	if strings.TrimSpace(rest) != "connected" {
+		return 0, fmt.Errorf("%q is no condition; write majority connected, all connected, or a number such as 2 connected", condition)
+	}
+	switch amount {
+	case "majority":
+		return n/2 + 1, nil
+	case "all":
+		return n, nil
+	}
+	if least, err = strconv.Atoi(amount); err != nil || least < 1 {
+		return 0, fmt.Errorf("%q is no condition; write majority connected, all connected, or a number such as 2 connected", condition)
+	}
+	if least > n {
+		return 0, fmt.Errorf("%d of %d nodes are never connected", least, n)
+	}
+	return least, nil
 }
 
 // Mapping says which steps of a TLA+ specification the events of a run are. Events are the lines of the servers' logs that match Lines, crashes and

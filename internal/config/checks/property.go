@@ -79,7 +79,7 @@ var checkKeys = map[string]string{
 	"operations": "linearizability monotonic progress recovery", "model": "linearizability isolation durability", "level": "isolation",
 	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
 	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
-	"failures": "progress", "hang": "progress", "grace": "progress alerts", "during_faults": "progress alerts", "keys": "recovery", "jobs": "progress recovery",
+	"failures": "progress", "hang": "progress", "grace": "progress alerts", "during_faults": "progress alerts", "keys": "recovery linearizability monotonic durability", "jobs": "progress recovery",
 	"spec": "model", "config": "model", "library": "model", "view": "model", "lines": "model", "left_out": "model", "events": "model",
 	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom alerts",
 	"rules": "alerts", "scrape": "alerts", "alerts": "alerts", "ignore": "alerts", "labels": "alerts",
@@ -109,6 +109,9 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 	switch c.Type {
 	case world.Linearizability:
 		operationsOf(l, n, p, key)
+		judgedKeys(l, n.Get("keys"), c, key)
+	case world.Durability:
+		judgedKeys(l, n.Get("keys"), c, key)
 	case world.Isolation:
 		c.Level = source.ValueOr(n.Get("level"), "serializable")
 		if c.Model == "list-append" && slices.Contains(keys.RegistersOnly, c.Level) {
@@ -116,6 +119,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		}
 	case world.Monotonic:
 		operationsOf(l, n, p, key)
+		judgedKeys(l, n.Get("keys"), c, key)
 		performed(l, n.Get("operations"), key+".operations")
 	case world.ProgressCheck:
 		operationsOf(l, n, p, key)
@@ -132,6 +136,9 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		operationsOf(l, n, p, key)
 		performed(l, n.Get("operations"), key+".operations")
 		c.Keys = int(source.ValueOr(n.Get("keys"), int64(recoveryKeys)))
+		if e := n.Get("keys"); e != nil && e.Kind != source.Scalar {
+			l.Fail(e.Position, "write a number, such as `keys: 10`", "%s.keys of a recovery check is how many keys it tries", key)
+		}
 		jobs(l, n.Get("jobs"), c, key+".jobs")
 	case world.Conformance:
 		c.Mapping = mapping(l, n, key, mostLeftOut)
@@ -222,6 +229,26 @@ func modelOf(l *load.State, n *source.Node, c *world.Check, key string) {
 func operationsOf(l *load.State, n *source.Node, p *world.Property, key string) {
 	p.Check.Operations = n.Get("operations").Words()
 	l.Remember(load.Place{Part: engine.PartProperty, Name: p.Name}, n.Get("operations"), key+".operations")
+}
+
+// judgedKeys reads which keys a check judges.
+func judgedKeys(l *load.State, n *source.Node, c *world.Check, key string) {
+	if n == nil {
+		return
+	}
+	if n.Kind == source.Scalar {
+		l.Fail(n.Position, "write a list of keys or patterns, such as `keys: [\"user*\"]`", "%s.keys of a %s check is a list", key, c.Type)
+		return
+	}
+	c.KeyPatterns = n.Words()
+	for _, e := range n.Scalars() {
+		if e.Text == "" || e.Text == "!" {
+			l.Fail(e.Position, "write a key or a pattern, such as `user*`", "%s.keys: %q matches nothing", key, e.Text)
+		}
+	}
+	if len(c.KeyPatterns) == 0 {
+		l.Fail(n.Position, "write a list of keys or patterns, or remove it", "%s.keys is empty", key)
+	}
 }
 
 // performed refuses names that no workload gives to an operation. Of drivers that choose their operations themselves

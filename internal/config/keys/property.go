@@ -14,7 +14,7 @@ var property = of(
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
 	field{Name: "check", Shape: of(append([]field{
 		field{Name: "type", Shape: oneOf(CheckTypes...), Says: "Type of the check."},
-		field{Name: "operations", Shape: texts, Says: "linearizability, monotonic: operations to judge. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
+		field{Name: "operations", Shape: texts, Says: "linearizability, monotonic: operations to judge. linearizability: all others are promised to change no judged key, or are part of the model. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
 		field{Name: "model", Shape: oneOf(models...), Says: "linearizability: model of a key: register, cas-register, key-value (or kv), set, queue, lock, counter, append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.", Default: "kv; isolation: list-append"},
 		field{Name: "level", Shape: oneOf(levels...), Says: "isolation: isolation level that transactions must satisfy.", Default: "serializable"},
 		field{Name: "endpoint", Shape: aText, Says: "http: a URL, or a path on the server of the first http workload. redis: `redis://host:port`. sql: `postgres://user:password@host:port/name` or `mysql://...`. agreement: one of these, with `{node}` in place of the node."},
@@ -35,7 +35,7 @@ var property = of(
 		field{Name: "hang", Shape: aPositive, Says: "progress: duration of an operation or job that is a violation.", Default: "no limit"},
 		field{Name: "grace", Shape: aDuration, Says: "progress, alerts: time after the start and after each fault in which failures, durations and alerts do not count.", Default: "0s"},
 		field{Name: "during_faults", Shape: aFlag, Says: "progress, alerts: `true` also counts failures, durations and alerts during faults.", Default: "false"},
-		field{Name: "keys", Shape: shape{Kind: schema.Whole, Min: 1, Max: 1000}, Says: "recovery: number of keys to try after the last heal, drawn from all used keys.", Default: "10"},
+		field{Name: "keys", Shape: anyOf(shape{Kind: schema.Whole, Min: 1, Max: 1000}, texts), Says: "recovery: number of keys to try after the last heal, drawn from all used keys. linearizability, monotonic, durability: a list of the keys to judge; all of them must be judgeable. `*` and `?` are wildcards. A leading `!` excludes.", Default: "recovery: 10; else all that can be judged"},
 		field{Name: "jobs", Shape: of(
 			field{Name: "start", Shape: aPattern, Verbatim: true, Says: "Line or event at which a job starts. The first group of the pattern is the id of the job. Without a group there is one job."},
 			field{Name: "done", Shape: aPattern, Verbatim: true, Says: "Line or event at which a job succeeds."},

@@ -27,8 +27,12 @@ func probes(p *world.Property) bool { return p.Check.Type.Probes() }
 // probesOften lists the properties that are probed while faults are injected and after; an agreement is judged in the end alone, and so is a function
 // that does not say what comes true.
 func (d *Director) probesOften(p *world.Property) bool {
-	return !d.inProcess && probes(p) && p.Kind != world.Liveness && p.Check.Type != world.Agreement
+	return !d.inProcess && probes(p) && !waitsForHeals(p) && p.Check.Type != world.Agreement
 }
+
+// waitsForHeals reports whether a property is probed after the start and after heals alone, until it has proven itself. One that
+// must hold while some faults last is probed all the time.
+func waitsForHeals(p *world.Property) bool { return p.Kind == world.Liveness && !p.Tolerant() }
 
 // probe starts the checks that are due.
 func (d *Director) probe(now int64) error {
@@ -38,7 +42,7 @@ func (d *Director) probe(now int64) error {
 			continue
 		}
 		s.NextNs = never
-		if s.Hung != "" || p.Kind == world.Liveness && (s.Heal == 0 || s.Proven) {
+		if s.Hung != "" || waitsForHeals(p) && (s.Heal == 0 || s.Proven) {
 			continue
 		}
 		if code, text, ok := d.act.Ask(i, d.Phase == PhaseFinal); ok {
@@ -143,13 +147,13 @@ func (d *Director) judge(j *Job, n *Notice, found engine.Probe) {
 	if s.Again {
 		interval = max(interval/soonest, 1)
 	}
+	if p.Kind == world.Liveness && found.ExitCode == 0 && j.Heal == s.Heal {
+		s.Proven = true
+	}
 	switch {
 	case s.Hung != "":
 		s.NextNs = never
-	case p.Kind == world.Liveness:
-		if found.ExitCode == 0 && j.Heal == s.Heal {
-			s.Proven = true
-		}
+	case waitsForHeals(p):
 		if s.Heal != 0 && !s.Proven {
 			s.NextNs = d.act.Now() + interval
 			if d.Phase == PhaseFinal {
