@@ -77,6 +77,8 @@ func TestVerdicts(t *testing.T) {
 		{"checks/deaf.yaml", 20, false, violated, "python3"},
 		{"checks/lazy.yaml", 20, false, violated, "python3"},
 		{"checks/stuck.yaml", 20, false, violated, "python3"},
+		{"checks/leader.yaml", 2, false, holds, "python3"},
+		{"checks/leaderless.yaml", 6, false, violated, "python3"},
 		{"conformance", 6, false, holds, "python3"},
 		{"conformance/majority.yaml", 6, false, violated, "python3"},
 		{"checks/agreement.yaml", 6, false, holds, "redis-server"},

@@ -40,7 +40,7 @@ func toleranceOf(spec *world.Spec, p *world.Property, out *engine.Outcome) (*tol
 		n := &spec.Nodes[i]
 		place[n.Name] = i
 		t.names, t.nodes = append(t.names, n.Name), append(t.nodes, nil)
-		if len(n.Command) == 0 {
+		if n.Role == world.Server && len(n.Command) == 0 {
 			t.nodes[i] = append(t.nodes[i], span{0, math.MaxInt64}) // shrinking has taken it out
 		}
 	}

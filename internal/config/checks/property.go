@@ -81,7 +81,8 @@ var checkKeys = map[string]string{
 	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
 	"failures": "progress", "hang": "progress", "grace": "progress alerts", "during_faults": "progress alerts", "keys": "recovery linearizability monotonic durability", "jobs": "progress recovery",
 	"spec": "model", "config": "model", "library": "model", "view": "model", "lines": "model", "left_out": "model", "events": "model",
-	"nodes": "agreement", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom alerts",
+	"nodes": "agreement progress recovery http redis sql custom", "while": "progress recovery http redis sql custom",
+	"despite": "progress recovery http redis sql custom alerts", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom alerts",
 	"rules": "alerts", "scrape": "alerts", "alerts": "alerts", "ignore": "alerts", "labels": "alerts",
 }
 
@@ -170,7 +171,49 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 			l.Fail(e.Position, "write an expression, such as all(ops, .type != \"fail\")", "%s.condition is empty", key)
 		}
 	}
+	tolerance(l, n, p, key)
 }
+
+// tolerance reads which faults are no excuse for a property.
+func tolerance(l *load.State, n *source.Node, p *world.Property, key string) {
+	c := &p.Check
+	on := n.Get("while")
+	c.While = strings.Join(strings.Fields(source.ValueOr(on, "")), " ")
+	for _, e := range n.Get("despite").Scalars() {
+		c.Despite = append(c.Despite, e.Text)
+	}
+	if e := n.Get("nodes"); e != nil && on == nil && c.Type != world.Agreement {
+		l.Fail(e.Position, "add `while: majority connected`, or remove it", "%s.nodes: only `while` is about a group of nodes", key)
+	}
+	first := on
+	if first == nil {
+		first = n.Get("despite")
+	}
+	switch waits := p.Kind == world.Liveness || c.Type == world.ProgressCheck || c.Type == world.RecoveryCheck; {
+	case first == nil:
+		return
+	case !waits && c.Type != world.AlertsCheck:
+		l.Fail(first.Position, "use `kind: liveness`, or remove it", "%s: a property of kind %s has no excuse for faults", key, p.Kind)
+		return
+	case c.DuringFaults:
+		l.Fail(n.Get("during_faults").Position, "remove one of the two", "%s: with during_faults no fault is an excuse, so there is nothing to state", key)
+		return
+	case on == nil:
+		return
+	}
+	c.Nodes = servers(l, n, key, "a group is one of servers")
+	switch _, err := world.Connected(c.While, len(c.Nodes)); {
+	case err != nil:
+		l.Fail(on.Position, "write `while: majority connected`", "%s.while: %v", key, err)
+	case len(c.Nodes) > maxGroup:
+		l.Fail(on.Position, "name the nodes that must agree by `nodes:`", "%s.while: a group has at most %d nodes, and this one has %d", key, maxGroup, len(c.Nodes))
+	case len(c.Nodes) == 0:
+		l.Fail(on.Position, "add `nodes:`", "%s.while: there is no server", key)
+	}
+}
+
+// maxGroup bounds the nodes of which a majority is looked for.
+const maxGroup = 32
 
 // grace reads the time after the start and after faults in which nothing counts, which must leave something of a run.
 func grace(l *load.State, n *source.Node, key string) int64 {
