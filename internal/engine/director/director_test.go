@@ -179,6 +179,9 @@ func (s *stage) do(t *testing.T, line string) {
 		f.Roles = append(f.Roles, world.NodeRole{Node: args[0], Name: args[1], Log: args[2]})
 	case word == "eventually":
 		s.spec.Properties = append(s.spec.Properties, world.Property{Name: args[0], Kind: world.Liveness, TimeoutNs: duration(args[1]), Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})
+	case word == "withstands":
+		s.spec.Properties = append(s.spec.Properties, world.Property{Name: args[0], Kind: world.Liveness, TimeoutNs: duration(args[1]),
+			Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9, While: "majority connected"}})
 	case word == "always":
 		s.spec.Properties = append(s.spec.Properties, world.Property{Name: args[0], Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})
 	case word == "draw":
@@ -210,6 +213,10 @@ func (s *stage) do(t *testing.T, line string) {
 	case word == "ledger":
 		for _, e := range s.d.Plan.Ledger.Entries {
 			s.note("%s: planned %d, delivered %d, observed %d", e.Kind, e.Planned, e.Delivered, e.Observed)
+		}
+	case word == "injections":
+		for _, i := range s.d.Plan.Ledger.Injections {
+			s.note("%s %s from %s to %s: node %q, cuts %v", i.Kind, i.Target, time.Duration(i.StartNs), time.Duration(i.EndNs), i.Node, i.Cuts)
 		}
 	default:
 		t.Fatalf("%q is nothing that a scenario has", line)
