@@ -2,13 +2,16 @@ package workload
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -31,46 +34,111 @@ func probeAgreement(c *world.Check) (int, string) {
 	if len(c.Nodes) < 2 {
 		return world.ProbeFailed, "an agreement needs two nodes"
 	}
+	answers := make([]answer, len(c.Nodes))
 	var order []string // distinct answers, as they came
-	nodes := map[string][]string{}
-	answers := make([]string, len(c.Nodes))
-	var silent []string
-	lines := make([]string, len(c.Nodes))
+	nodes, parts := map[string][]string{}, map[string][]string{}
+	var silent, strange []string
 	for i, node := range c.Nodes {
-		answer, err := answerOf(c, node, time.Now().Add(agreementTimeout))
-		if err == nil && pattern != nil {
-			answer, err = extract(pattern, answer)
+		a := &answers[i]
+		if a.text, a.silent = answerOf(c, node, time.Now().Add(agreementTimeout)); a.silent == nil && a.text == "" {
+			a.silent = errors.New("an empty answer")
 		}
-		if err == nil && answer == "" {
-			err = errors.New("an empty answer")
-		}
-		if err != nil {
+		if a.silent != nil {
 			silent = append(silent, node)
-			lines[i] = fmt.Sprintf("%s has no answer: %s", node, clip(oneLine(err.Error())))
 			continue
 		}
-		if nodes[answer] == nil {
-			order = append(order, answer)
+		found := []string{a.text}
+		if pattern != nil {
+			if found = extract(pattern, a.text); found == nil {
+				a.strange = true
+				strange = append(strange, node)
+				continue
+			}
 		}
-		nodes[answer] = append(nodes[answer], node)
-		answers[i] = answer
+		a.text = strings.Join(found, " ")
+		// What the parts are counts, too: two groups may have the text of one.
+		a.key = fmt.Sprintf("%q", found)
+		if nodes[a.key] == nil {
+			order = append(order, a.key)
+			parts[a.key] = found
+		}
+		nodes[a.key] = append(nodes[a.key], node)
 	}
-	show := excerpt(order)
+	text := func(key string) string { return strings.Join(parts[key], " ") }
+	show := excerpt(order, text)
+	var lines []string
 	for i, node := range c.Nodes {
-		if answers[i] != "" {
-			lines[i] = fmt.Sprintf("%s says %q", node, show(answers[i]))
+		switch a := &answers[i]; {
+		case a.silent != nil:
+			lines = append(lines, fmt.Sprintf("%s has no answer: %s", node, clip(oneLine(a.silent.Error()))))
+		case a.strange:
+			lines = append(lines, fmt.Sprintf("%s says %q, which does not match %s", node, clip(a.text), pattern))
+		default:
+			lines = append(lines, fmt.Sprintf("%s says %q", node, show(a.key)))
 		}
+	}
+	var wrong []string
+	if len(silent) > 0 {
+		wrong = append(wrong, strings.Join(silent, ", ")+" did not answer")
+	}
+	if len(strange) > 0 {
+		answer := "the answer of "
+		if len(strange) > 1 {
+			answer = "the answers of "
+		}
+		verb := map[bool]string{true: "does", false: "do"}[len(strange) == 1]
+		wrong = append(wrong, fmt.Sprintf("%s%s %s not match %s", answer, strings.Join(strange, ", "), verb, pattern))
+	}
+	if len(order) > 1 {
+		headline := differ(order, nodes, show)
+		lines = append(lines, differences(order, nodes, parts)...)
+		return world.ProbeViolated, headline + "\n" + strings.Join(lines, "\n")
 	}
 	details := "\n" + strings.Join(lines, "\n")
 	switch {
-	case len(order) > 1:
-		return world.ProbeViolated, differ(order, nodes, show) + details
-	case len(silent) > 0 && c.Unanswered != world.UnknownIfSilent:
-		return world.ProbeViolated, strings.Join(silent, ", ") + " did not answer" + details
-	case len(silent) > 0:
-		return world.ProbeNoAnswer, strings.Join(silent, ", ") + " did not answer" + details
+	case len(wrong) > 0 && c.Unanswered != world.UnknownIfSilent:
+		return world.ProbeViolated, strings.Join(wrong, "; ") + details
+	case len(wrong) > 0:
+		return world.ProbeNoAnswer, strings.Join(wrong, "; ") + details
 	}
-	return world.ProbeHolds, fmt.Sprintf("%d nodes say %q", len(c.Nodes), clip(order[0]))
+	return world.ProbeHolds, fmt.Sprintf("%d nodes say %q", len(c.Nodes), clip(text(order[0])))
+}
+
+// answer is what one node says: nothing, something that does not match the pattern, or something to compare.
+type answer struct {
+	text    string
+	silent  error
+	strange bool
+	key     string // of what must agree
+}
+
+// differences compares the answer that most nodes gave with each other one, line by line and decoded. Short answers, which are
+// shown whole, need none.
+func differences(order []string, nodes, parts map[string][]string) (lines []string) {
+	long := func(key string) bool {
+		return len(decoded(parts[key])) > 1 || len(strings.Join(parts[key], " ")) > maxShown
+	}
+	if !slices.ContainsFunc(order, long) && !slices.ContainsFunc(order, func(key string) bool { return slices.ContainsFunc(parts[key], readable) }) {
+		return nil
+	}
+	most := decoded(parts[order[0]])
+	for _, key := range order[1:] {
+		verb := map[bool]string{true: "lacks (-) or has besides (+)", false: "lack (-) or have besides (+)"}[len(nodes[key]) == 1]
+		lines = append(lines, fmt.Sprintf("compared with %s, %s %s:", strings.Join(nodes[order[0]], ", "), strings.Join(nodes[key], ", "), verb))
+		found, more := difference(most, decoded(parts[key]))
+		for _, line := range found {
+			lines = append(lines, "  "+line)
+		}
+		if more > 0 {
+			lines = append(lines, fmt.Sprintf("  and %d more lines", more))
+		}
+	}
+	return lines
+}
+
+// readable reports whether a text is better read decoded.
+func readable(text string) bool {
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
 // differ names the nodes that differ from what most say, or each answer with its nodes.
@@ -91,13 +159,16 @@ func differ(order []string, nodes map[string][]string, show func(string) string)
 	return "the nodes differ: " + strings.Join(parts, "; ")
 }
 
-// excerpt shows what is too long to be shown whole from a little before the place at which the answers part.
-func excerpt(answers []string) func(string) string {
-	if len(answers) < 2 {
-		return clip
+// excerpt shows what is too long to be shown whole from a little before the place at which the answers part. Answers go by keys.
+func excerpt(order []string, text func(key string) string) func(key string) string {
+	whole := func(key string) string { return clip(text(key)) }
+	if len(order) < 2 {
+		return whole
 	}
-	first, same, long := answers[0], len(answers[0]), false
-	for _, a := range answers {
+	first := text(order[0])
+	same, long := len(first), false
+	for _, key := range order {
+		a := text(key)
 		long = long || len(a) > maxShown
 		n := 0
 		for n < min(same, len(a)) && a[n] == first[n] {
@@ -107,9 +178,9 @@ func excerpt(answers []string) func(string) string {
 	}
 	from := same - maxShown/3
 	if !long || from <= 0 {
-		return clip
+		return whole
 	}
-	return func(a string) string { return "..." + clip(a[from:]) }
+	return func(key string) string { return "..." + clip(text(key)[from:]) }
 }
 
 // answerOf asks about one node.
@@ -149,6 +220,9 @@ func answerOf(c *world.Check, node string, deadline time.Time) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		if reply.kind == '*' && !reply.null && c.Pattern == "" {
+			return asJSON(reply), nil // joined by blanks, one element with a blank would be two
+		}
 		return reply.String(), nil
 	}
 	reply, err := askHTTP(endpoint, fill(c.Body), maxValueBytes, deadline)
@@ -164,16 +238,38 @@ func answerOf(c *world.Check, node string, deadline time.Time) (string, error) {
 	return strings.TrimSpace(string(reply.body)), nil
 }
 
-// extract is the part of an answer that must be the same: all capture groups of the pattern, or what it matches.
-func extract(pattern *regexp.Regexp, answer string) (string, error) {
+// extract are the parts of an answer that must be the same: all capture groups of the pattern, or what it matches. It is nil
+// where nothing matches.
+func extract(pattern *regexp.Regexp, answer string) []string {
 	m := pattern.FindStringSubmatch(answer)
-	switch {
-	case m == nil:
-		return "", fmt.Errorf("%q does not match %s", clip(answer), pattern)
-	case len(m) == 1:
-		return m[0], nil
+	if len(m) > 1 {
+		return m[1:]
 	}
-	return strings.Join(m[1:], " "), nil
+	return m
+}
+
+// asJSON writes an array of a redis server so that different arrays have different texts.
+func asJSON(r *respReply) string {
+	switch {
+	case r.null:
+		return "null"
+	case r.kind == '*':
+		var items []string
+		for i := range r.items {
+			items = append(items, asJSON(&r.items[i]))
+		}
+		return "[" + strings.Join(items, ",") + "]"
+	case r.kind == ':':
+		return r.text
+	}
+	if !utf8.ValidString(r.text) {
+		return strconv.Quote(r.text) // JSON would make one character of all that is no text
+	}
+	text, err := json.Marshal(r.text)
+	if err != nil {
+		panic("workload: a text is no JSON: " + err.Error())
+	}
+	return string(text)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

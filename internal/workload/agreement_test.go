@@ -1,14 +1,17 @@
 package workload
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +50,13 @@ func TestAgreement(t *testing.T) {
 		{"what matters agrees", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `rev=(\d+)`}, world.ProbeHolds, `3 nodes say "7"`},
 		{"a whole match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `rev=\d+`}, world.ProbeHolds, `3 nodes say "rev=7"`},
 		{"a body", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Body: " {node}!", Pattern: `n\d!`}, world.ProbeViolated, `the nodes differ: n1 says "n1!"; n2 says "n2!"; n3 says "n3!"`},
-		{"no match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `term`}, world.ProbeViolated, `n1, n2, n3 did not answer`},
+		{"no match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `term`}, world.ProbeViolated, `the answers of n1, n2, n3 do not match term`},
+		{"one does not match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `(rev=7) id=[13]`}, world.ProbeViolated, `the answer of n2 does not match (rev=7) id=[13]`},
+		{"one does not match, excused", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `(rev=7) id=[13]`, Unanswered: "unknown"}, world.ProbeNoAnswer, `the answer of n2 does not match`},
+		{"one does not match, one is silent", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n4"}, Pattern: `(rev=7) id=1`}, world.ProbeViolated,
+			`n4 did not answer; the answer of n2 does not match (rev=7) id=1`},
+		{"an empty match is an answer", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `rev=7(x*)`}, world.ProbeHolds, `3 nodes say ""`},
+		{"groups", world.Check{Script: []string{"/bin/echo", "{node}"}, Nodes: []string{"n 1", "n  1"}, Pattern: `^(\S+ ?)( *\d)$`}, world.ProbeViolated, `the nodes differ`},
 		{"silent", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n4"}, Pattern: "rev=7"}, world.ProbeViolated, "n4 did not answer"},
 		{"silent and excused", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n4"}, Pattern: "rev=7", Unanswered: "unknown"}, world.ProbeNoAnswer, "n4 did not answer"},
 		{"silent, excused, and the others differ", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n4"}, Unanswered: "unknown"}, world.ProbeViolated,
@@ -63,6 +72,8 @@ func TestAgreement(t *testing.T) {
 		{"no script", world.Check{Script: []string{filepath.Join(dir, "none")}, Nodes: three}, world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"redis", world.Check{Endpoint: "redis://" + redis, Command: []string{"GET", "x"}, Nodes: three}, world.ProbeHolds, `3 nodes say "(nil)"`},
 		{"redis, one differs", world.Check{Endpoint: "redis://" + redis, Command: []string{"ECHO", "{node}"}, Nodes: []string{"n1", "n1", "n2"}}, world.ProbeViolated, `the nodes differ: n1, n1 say "n1"; n2 says "n2"`},
+		{"redis, arrays that look alike", world.Check{Endpoint: "redis://" + redis, Command: []string{"CONFIG", "GET", "{node}"}, Nodes: []string{"maxmemory", "maxclients"}}, world.ProbeViolated,
+			`the nodes differ: maxmemory says "[\"maxmemory\",\"0\"]"; maxclients says`},
 		{"redis, the same mistake", world.Check{Endpoint: "redis://" + redis, Command: []string{"NONSENSE"}, Nodes: three}, world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"one node", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1"}}, world.ProbeFailed, "an agreement needs two nodes"},
 		{"broken pattern", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: "("}, world.ProbeFailed, "error parsing"},
@@ -79,6 +90,121 @@ func TestAgreement(t *testing.T) {
 				t.Errorf("exit code %d: %s\nwant %d: %s", code, out.String(), c.code, c.line)
 			}
 		})
+	}
+}
+
+// TestDifferences: answers are compared line by line, and values decoded.
+func TestDifferences(t *testing.T) {
+	kvs := func(list ...string) string { return `{"header":{"term":"2"},"kvs":[` + strings.Join(list, ",") + `]}` }
+	kv := func(key, value string) string {
+		encoded := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+		return fmt.Sprintf(`{"key":%q,"value":%q,"version":1}`, encoded(key), encoded(value))
+	}
+	alice, bob, carol := kv("alice", "one"), kv("bob01", "two"), kv("carol", "three")
+	for _, c := range []struct {
+		name          string
+		first, second []string
+		want          string
+	}{
+		{"a value that is missing", []string{kvs(alice, bob, carol)}, []string{kvs(alice, carol)},
+			`- kvs[]: {key: "Ym9iMDE=" (base64 of "bob01"), value: "dHdv" (base64 of "two"), version: 1}`},
+		{"a value that differs", []string{kvs(alice, bob)}, []string{kvs(alice, kv("bob01", "old"))},
+			`- kvs[]: {key: "Ym9iMDE=" (base64 of "bob01"), value: "dHdv" (base64 of "two"), version: 1}` + "\n" +
+				`+ kvs[]: {key: "Ym9iMDE=" (base64 of "bob01"), value: "b2xk" (base64 of "old"), version: 1}`},
+		{"a field", []string{`{"leader":"n1","term":7}`}, []string{`{"term":8,"leader":"n1"}`}, "- term: 7\n+ term: 8"},
+		{"the order of fields", []string{`{"a":1,"b":2}`}, []string{`{"b":2,"a":1}`}, ""},
+		{"rows", []string{"1|a\n2|b\n3|c"}, []string{"1|a\n3|c\n4|d"}, "- 2|b\n+ 4|d"},
+		{"what follows a value", []string{`[1],"count":1}`}, []string{`[1],"count":2}`}, `- ,"count":1}` + "\n" + `+ ,"count":2}`},
+		{"a list of redis", []string{`["a","b"]`}, []string{`["a","c"]`}, `- []: "b"` + "\n" + `+ []: "c"`},
+		{"words that are no base64", []string{`{"a":"word"}`}, []string{`{"a":"wordword"}`}, `- a: "word"` + "\n" + `+ a: "wordword"`},
+		{"large numbers", []string{`{"a":12345678901234567890}`}, []string{`{"a":12345678901234567891}`}, "- a: 12345678901234567890\n+ a: 12345678901234567891"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lines, more := difference(decoded(c.first), decoded(c.second))
+			if got := strings.Join(lines, "\n"); got != c.want || more != 0 {
+				t.Errorf("%s\nand %d more, want\n%s", got, more, c.want)
+			}
+		})
+	}
+	long := strings.Repeat("x\n", 3000)
+	if lines, more := difference(decoded([]string{long + "a"}), decoded([]string{long + "b"})); len(lines) != 2 || more != 0 {
+		t.Errorf("what is behind the last line that is compared does not differ: %q", lines)
+	}
+	if lines, more := difference(nil, strings.Split(long, "\n")); len(lines) != maxDiffLines || more != 3001-maxDiffLines {
+		t.Errorf("%d lines and %d more", len(lines), more)
+	}
+}
+
+// TestDifferencesAgainstBruteForce: without the lines that it lists, two answers are the same, and there is no shorter list.
+func TestDifferencesAgainstBruteForce(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		some := func() (lines []string) {
+			for range r.IntN(6) {
+				lines = append(lines, string(rune('a'+r.IntN(3))))
+			}
+			return lines
+		}
+		first, second := some(), some()
+		lines, _ := difference(first, second)
+		shortest := len(first) + len(second)
+		for a := range 1 << len(first) {
+			for b := range 1 << len(second) {
+				if x, y := chosen(first, a), chosen(second, b); slices.Equal(x, y) {
+					shortest = min(shortest, len(first)+len(second)-2*len(x))
+				}
+			}
+		}
+		if len(lines) != shortest {
+			t.Fatalf("%q and %q: %q, and %d are enough", first, second, lines, shortest)
+		}
+		count := map[string]int{}
+		for _, line := range first {
+			count["- "+line]++
+		}
+		for _, line := range second {
+			count["+ "+line]++
+		}
+		for _, line := range lines {
+			if count[line]--; count[line] < 0 {
+				t.Fatalf("%q and %q: %q", first, second, lines)
+			}
+		}
+	}
+}
+
+func chosen(lines []string, set int) (list []string) {
+	for i, line := range lines {
+		if set>>i&1 == 1 {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// TestAgreementShowsDifferences: a node that lacks a value is shown with that value, and nodes that did not answer or do not match
+// are shown beside it.
+func TestAgreementShowsDifferences(t *testing.T) {
+	answers := map[string]string{"n1": `{"kvs":[{"key":"Ym9iMDE="},{"key":"YWxpY2U="}]}`, "n2": `{"kvs":[{"key":"YWxpY2U="}]}`, "n3": `{"kvs":[{"key":"Ym9iMDE="},{"key":"YWxpY2U="}]}`,
+		"n4": "starting"}
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/n5" {
+			w.WriteHeader(503)
+		}
+		io.WriteString(w, answers[strings.TrimPrefix(r.URL.Path, "/")])
+	}))
+	defer web.Close()
+	code, text := probeAgreement(&world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n3", "n4", "n5"}, Pattern: `"kvs":(.*)\}`, Unanswered: "unknown"})
+	want := `the nodes differ: n1, n3 say "[{\"key\":\"Ym9iMDE=\"},{\"key\":\"YWxpY2U=\"}]"; n2 says "[{\"key\":\"YWxpY2U=\"}]"
+n1 says "[{\"key\":\"Ym9iMDE=\"},{\"key\":\"YWxpY2U=\"}]"
+n2 says "[{\"key\":\"YWxpY2U=\"}]"
+n3 says "[{\"key\":\"Ym9iMDE=\"},{\"key\":\"YWxpY2U=\"}]"
+n4 says "starting", which does not match "kvs":(.*)\}
+n5 has no answer: status 503 instead of 200
+compared with n1, n3, n2 lacks (-) or has besides (+):
+  - []: {key: "Ym9iMDE=" (base64 of "bob01")}`
+	if code != world.ProbeViolated || text != want {
+		t.Errorf("%d: %s\nwant\n%s", code, text, want)
 	}
 }
 
