@@ -14,7 +14,7 @@ var property = of(
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
 	field{Name: "check", Shape: of(append([]field{
 		field{Name: "type", Shape: oneOf(CheckTypes...), Says: "Type of the check."},
-		field{Name: "operations", Shape: texts, Says: "linearizability, monotonic: operations to judge. linearizability: all others are promised to change no judged key, or are part of the model. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
+		field{Name: "operations", Shape: texts, Says: "linearizability, monotonic: operations to judge. linearizability: operations that the model does not know then change no judged key. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
 		field{Name: "model", Shape: oneOf(models...), Says: "linearizability: model of a key: register, cas-register, key-value (or kv), set, queue, lock, counter, append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.", Default: "kv; isolation: list-append"},
 		field{Name: "level", Shape: oneOf(levels...), Says: "isolation: isolation level that transactions must satisfy.", Default: "serializable"},
 		field{Name: "endpoint", Shape: aText, Says: "http: a URL, or a path on the server of the first http workload. redis: `redis://host:port`. sql: `postgres://user:password@host:port/name` or `mysql://...`. agreement: one of these, with `{node}` in place of the node."},

@@ -189,7 +189,7 @@ func (d *Director) endCheck(now int64) error {
 func (d *Director) final(now int64) error {
 	d.enter(PhaseFinal)
 	for i := range d.spec.Properties {
-		if p := &d.spec.Properties[i]; probes(p) && p.Kind != world.Liveness {
+		if p := &d.spec.Properties[i]; probes(p) && !waitsForHeals(p) {
 			d.Probes[i].NextNs = now
 		}
 	}
