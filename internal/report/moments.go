@@ -64,7 +64,9 @@ func (s *StoryOf) Moments() (list []Moment) {
 	faults, _ := causes(o, atNs, MomentFaults)
 	for i := range o.Ledger.Injections {
 		f := &o.Ledger.Injections[i]
-		if slices.ContainsFunc(faults, func(g fault.Injection) bool { return g.ID == f.ID && g.Event == f.Event && g.Target == f.Target }) {
+		if slices.ContainsFunc(faults, func(g fault.Injection) bool {
+			return g.ID == f.ID && g.Kind == f.Kind && g.Target == f.Target && g.StartNs == f.StartNs
+		}) {
 			add("fault", fmt.Sprintf("%s %s begins", f.Kind, f.Target), fmt.Sprintf("'fault %d'", i+1), f.Event, f.StartNs)
 		}
 	}
