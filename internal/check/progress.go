@@ -89,6 +89,13 @@ func progressing(spec *world.Spec, p *world.Property, out *engine.Outcome, aband
 		return idle(p, "no operation was in flight for %s%s: none could be found to hang", seconds(c.HangNs), without)
 	}
 	v.Status = Holds
+	if lasted, _ := faulty(&out.Ledger, 0); p.Tolerant() {
+		for i := range attempts {
+			if a := &attempts[i]; a.ok && !free(lasted, a.fromNs, a.toNs) && !allowed.covers(a) {
+				v.Withstood++
+			}
+		}
+	}
 	return v
 }
 

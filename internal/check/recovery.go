@@ -65,14 +65,13 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 			doubt = unproven(things, attempts, w, complete)
 		}
 	}
+	withstood := uint64(0)
 	if p.Tolerant() {
 		v, ok := recoveredMeanwhile(spec, p, out, attempts)
-		if v.Status == Violated {
+		if v.Status == Violated || doubt == "" && !ok {
 			return v
 		}
-		if doubt == "" && !ok {
-			return v
-		}
+		withstood = v.Withstood
 	}
 	missing := unseen(p.Check.Operations, invoked(out.History))
 	switch {
@@ -88,7 +87,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 		return unknown(p, "%s", doubt)
 	}
 	v := verdict(p)
-	v.Status = Holds
+	v.Status, v.Withstood = Holds, withstood
 	return v
 }
 
@@ -103,6 +102,8 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *engine.Outcome
 		return unknown(p, "the ledger does not list all faults, so it is unknown when %s", t.what), false
 	}
 	timeout := timeoutOf(p)
+	v = verdict(p)
+	lasted, _ := faulty(&out.Ledger, 0)
 	for _, s := range t.times(out.ReadyNs, out.VirtualNs, nil) {
 		w := window{name: "a moment from which on " + t.what, fromNs: s.fromNs, endNs: s.fromNs + timeout}
 		if w.endNs > s.toNs {
@@ -132,11 +133,14 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *engine.Outcome
 				return v, true
 			}
 		}
+		if !free(lasted, w.fromNs, w.endNs) {
+			v.Withstood++
+		}
 	}
 	if !ok {
 		return idle(p, "there was no time of %s throughout which %s", seconds(timeout), t.what), false
 	}
-	return verdict(p), true
+	return v, true
 }
 
 // unrecovered is the violation by a thing that does not work again within a window.

@@ -374,6 +374,7 @@ func withstands(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdic
 	}
 	slices.Sort(begins)
 	proven, unsure := 0, ""
+	lasted, _ := faulty(&out.Ledger, 0)
 	for _, from := range slices.Compact(begins) {
 		to := from + timeout
 		if from < out.ReadyNs || from > last || to > last {
@@ -387,6 +388,9 @@ func withstands(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdic
 		switch {
 		case w.proof != nil:
 			proven++
+			if !free(lasted, from, to) {
+				v.Withstood++
+			}
 		case !t.complete:
 			unsure = "the ledger does not list all faults, so it is unknown while which of them the check failed"
 		case w.count == 0:

@@ -116,6 +116,12 @@ func TestLivenessWhileConnected(t *testing.T) {
 			}
 		})
 	}
+	for faults, want := range map[string]bool{"crash n3 10..30": true, "clock_skew n1 10..12": false} {
+		spec, p := trio(world.Check{Type: world.Custom, While: "all connected", Nodes: []string{"n1", "n2"}}, world.Liveness)
+		if v := judge(spec, p, checked(t, nil, faults)); v.Status != Holds || v.Withstood > 0 != want {
+			t.Errorf("%s: %s, withstood %d", faults, v.Status, v.Withstood)
+		}
+	}
 	spec, p := trio(world.Check{Type: world.Custom}, world.Liveness)
 	if v := live(spec, p, checked(t, [][2]int64{{10, 30}}, "crash n3 10..30")); v.Status == Violated {
 		t.Errorf("without `while`, a fault is no longer an excuse: %s", v.Reason)
@@ -210,8 +216,12 @@ func TestWorkloadsWhileConnected(t *testing.T) {
 			spec.Workloads = append(spec.Workloads, world.Workload{Name: "other", Driver: "command", Node: "client2"})
 			out := &engine.Outcome{Reason: engine.Finished, ReadyNs: second, VirtualNs: 60 * second, Ledger: faultsOf(t, c.faults...),
 				Heals: []int64{40 * second}, History: asking(c.node, c.from, c.to), Drivers: []engine.DriverEnd{{Workload: "load"}, {Workload: "other"}}}
-			if v := judge(spec, p, out); v.Status != c.want {
+			v := judge(spec, p, out)
+			if v.Status != c.want {
 				t.Fatalf("%s: %s\n%s\nwant %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), c.want)
+			}
+			if met := c.name == "nothing fails" || c.name == "recovers"; met && v.Withstood == 0 {
+				t.Fatal("it withstood no fault")
 			}
 		})
 	}

@@ -37,6 +37,9 @@ type Verdict struct {
 	Evidence []string `json:"evidence,omitempty"`
 	// Probes counts how often a probing check ran.
 	Probes int `json:"probes,omitempty"`
+	// Withstood counts what showed that a property holds although faults last: times of its timeout, operations and jobs that
+	// met faults which are no excuse.
+	Withstood uint64 `json:"withstood,omitempty"`
 	// Tally counts what became of the run's events, of a property that follows it in a model.
 	Tally *coverage.Tally `json:"tally,omitempty"`
 }

@@ -153,6 +153,9 @@ func (t *Totals) Status(spec *world.Spec) Status {
 		s.Notices = append(s.Notices, fmt.Sprintf("the model that guides the search was not followed to the end in %d of %d runs; the first: %s: %s", g.Left+g.Failed, g.Runs, g.Run, g.Reason))
 	}
 	for _, p := range t.Properties {
+		if text := p.InPart(); text != "" {
+			s.Notices = append(s.Notices, text)
+		}
 		if p.Never() {
 			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: not in any of %d runs: %s", p.Property, t.Runs, p.Reason))
 		}
@@ -186,6 +189,14 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	for _, kind := range missed {
 		if named(spec, kind) {
 			s.Unknown = append(s.Unknown, "fault "+kind+" was never injected between the first operation and the last; "+remedy)
+		}
+	}
+	for i := range spec.Properties {
+		p := &spec.Properties[i]
+		k := slices.IndexFunc(t.Properties, func(o PropertyTotal) bool { return o.Property == p.Name })
+		if p.Tolerant() && k >= 0 && t.Properties[k].Holds > 0 && t.Properties[k].Withstood == 0 {
+			s.Notices = append(s.Notices, p.Name+": no fault lasted in which the property had to hold nevertheless (while, despite), so the runs say no more than without them; "+
+				"let faults last longer, or be rarer")
 		}
 	}
 	for _, reason := range check.Unhandled(spec, &t.Faults) {

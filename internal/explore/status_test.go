@@ -141,3 +141,23 @@ func TestAwaited(t *testing.T) {
 		t.Errorf("%q in %q", names, s.Notices)
 	}
 }
+
+// A property that must hold although some faults last, and that never met one, gets a notice; what runs left out is kept.
+func TestWhatRunsWithstood(t *testing.T) {
+	spec := &world.Spec{Faults: world.Faults{Enabled: true}, Properties: []world.Property{{Name: "p", Kind: world.Liveness, Check: world.Check{Type: world.Custom, While: "majority connected"}}}}
+	for _, withstood := range []uint64{0, 3} {
+		totals := &Totals{Runs: 2}
+		for run := range uint64(2) {
+			totals.verdict(&check.Verdict{Property: "p", Status: check.Holds, Withstood: withstood * run, LeftOut: []string{"one", "two"}}, tape.Tape{Seed: run})
+		}
+		if got := strings.Contains(strings.Join(totals.Status(spec).Notices, "\n"), "p: no fault lasted in which the property had to hold nevertheless"); got != (withstood == 0) {
+			t.Errorf("withstood %d: %q", withstood, totals.Status(spec).Notices)
+		}
+		if want := "p: judged in part in 2 of 2 runs; left out in the first: one; two"; !slices.Contains(totals.Status(spec).Notices, want) {
+			t.Errorf("%q has no %q", totals.Status(spec).Notices, want)
+		}
+		if p := totals.Properties[0]; p.Partial != 2 || len(p.LeftOut) != 2 || p.Withstood != withstood {
+			t.Errorf("%+v", p)
+		}
+	}
+}

@@ -126,6 +126,8 @@ type PropertyTotal struct {
 	// LeftOut is what the first of Partial runs did not judge of what the property speaks of.
 	LeftOut []string `json:"left_out,omitempty"`
 	Partial uint64   `json:"partial,omitempty"`
+	// Withstood is the sum of that of the verdicts.
+	Withstood uint64 `json:"withstood,omitempty"`
 	// Tally counts the events of all runs, of a property that follows runs in a model.
 	Tally *coverage.Tally `json:"tally,omitempty"`
 	// Examples are the first runs with each verdict.
@@ -184,6 +186,20 @@ const maxIdle = 4
 // that the run did too little, or if more than a few did.
 func (p *PropertyTotal) Unjudged() bool {
 	return p.Unknown > p.Idle || p.Idle*maxIdle > p.Holds+p.Violated+p.Unknown+p.NotYet
+}
+
+// InPart says what some runs did not judge of what the property speaks of, or nothing.
+func (p *PropertyTotal) InPart() string {
+	if p.Partial == 0 {
+		return ""
+	}
+	const most = 5
+	list := p.LeftOut
+	more := ""
+	if len(list) > most {
+		list, more = list[:most], fmt.Sprintf("; and %d more", len(list)-most)
+	}
+	return fmt.Sprintf("%s: judged in part in %d of %d runs; left out in the first: %s%s", p.Property, p.Partial, p.Holds+p.Violated+p.Unknown+p.NotYet, strings.Join(list, "; "), more)
 }
 
 // Never reports whether what must happen in some run happened in none.
@@ -463,6 +479,7 @@ func (t *Totals) verdict(v *check.Verdict, tp tape.Tape) {
 	}
 	p := &t.Properties[i]
 	p.Probes += uint64(v.Probes)
+	p.Withstood += v.Withstood
 	p.example(v, tp)
 	if len(v.LeftOut) > 0 {
 		if p.Partial++; p.Partial == 1 {

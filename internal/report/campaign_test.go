@@ -52,6 +52,15 @@ func written(t *testing.T, write func(io.Writer, CampaignOf) error, c CampaignOf
 	return b.String()
 }
 
+// A property that was judged in part passes, and says what was left out.
+func TestJUnitNamesWhatWasLeftOut(t *testing.T) {
+	c := clean()
+	c.Totals.Properties = []explore.PropertyTotal{{Property: "p", Holds: 3, Partial: 1, LeftOut: []string{`key "l" with 1 operation: operation "rpush" has no model`}}}
+	if text := written(t, JUnit, c); !strings.Contains(text, `<system-out>p: judged in part in 1 of 3 runs; left out in the first: key &#34;l&#34; with 1 operation`) {
+		t.Error(text)
+	}
+}
+
 func TestJUnit(t *testing.T) {
 	golden(t, "junit.xml", written(t, JUnit, mixed()))
 	ok := written(t, JUnit, clean())

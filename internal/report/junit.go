@@ -44,6 +44,7 @@ type (
 		Time    string        `xml:"time,attr"`
 		Failure *junitTrouble `xml:"failure"`
 		Error   *junitTrouble `xml:"error"`
+		Out     string        `xml:"system-out,omitempty"`
 	}
 	junitTrouble struct {
 		Type    string `xml:"type,attr"`
@@ -61,7 +62,7 @@ func JUnit(w io.Writer, c CampaignOf) error {
 		{"seed", strconv.FormatUint(t.Seed, 10)}, {"runs", strconv.FormatUint(t.Runs, 10)},
 		{"virtual_ns", strconv.FormatInt(t.VirtualNs, 10)}, {"exit_code", strconv.Itoa(c.ExitCode)}, {"bloodhound", Visible(c.Bloodhound, pageValueRunes)}}}
 	add := func(name string, failure, err *junitTrouble) {
-		suite.Cases = append(suite.Cases, junitCase{class, Visible(name, pageLineRunes), "0", failure, err})
+		suite.Cases = append(suite.Cases, junitCase{Class: class, Name: Visible(name, pageLineRunes), Time: "0", Failure: failure, Error: err})
 		suite.Tests++
 		if failure != nil {
 			suite.Failures++
@@ -73,6 +74,7 @@ func JUnit(w io.Writer, c CampaignOf) error {
 	for _, p := range t.Properties {
 		failure, err := c.junitTrouble(&p)
 		add(p.Property, failure, err)
+		suite.Cases[len(suite.Cases)-1].Out = Visible(p.InPart(), pageLineRunes)
 	}
 	for i := range t.Committed {
 		k := &t.Committed[i]

@@ -238,10 +238,6 @@ func properties(b *strings.Builder, list []explore.PropertyTotal) {
 		if p.Tally != nil {
 			fmt.Fprintf(b, "    events: %s\n", p.Tally)
 		}
-		if p.Partial > 0 {
-			fmt.Fprintf(b, "    judged in part in %s; left out in the first of them:\n", often(p.Partial, p.Holds+p.Violated+p.Unknown+p.NotYet))
-			leftOut(b, "      ", p.LeftOut)
-		}
 		if p.Unknown > 0 {
 			fmt.Fprintf(b, "    unknown, first with %s: %s\n", p.First(), p.Reason)
 		}

@@ -507,7 +507,7 @@ type Check struct {
 	Keys int `json:"keys,omitempty"`
 	// KeyPatterns choose the keys that are judged: linearizability, monotonic, durability. Without any, these are all that can be.
 	KeyPatterns []string `json:"key_patterns,omitempty"`
-	Jobs Jobs `json:"jobs,omitzero"` // progress, recovery
+	Jobs        Jobs     `json:"jobs,omitzero"` // progress, recovery
 	// Mapping reports which steps of a specification the events of a run are: model.
 	Mapping *Mapping `json:"mapping,omitempty"`
 	Alerts  *Alerts  `json:"alerts,omitempty"` // alerts
