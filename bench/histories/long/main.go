@@ -1,7 +1,9 @@
-// Command long writes a long history that holds, for measurements: operations of twenty clients at once, on a thousand registers or, as
-// transactions, on lists that change every hundred transactions.
+// Command long writes a long history that holds, for measurements: operations of many clients at once, on a thousand registers or, as
+// transactions, on lists. As in Elle's generator, a list retires after so many appends and another key replaces it; one transaction in a
+// hundred fails, and the outcome of one in two hundred is unknown, after which its client continues under another name.
 //
 //	go run ./bench/histories/long -model register -format records -operations 1000000 >long.jsonl
+//	go run ./bench/histories/long -model list-append -format edn -appends 200 -operations 1000000 >long.edn
 package main
 
 import (
@@ -10,21 +12,20 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 )
 
-const clients = 20
-
 func main() {
 	model := flag.String("model", "register", "what the operations are on: register or list-append")
 	format := flag.String("format", "records", "of the events: records or edn")
 	operations := flag.Int("operations", 1_000_000, "how many there are")
+	clients := flag.Int("clients", 20, "how many there are at once")
+	appends := flag.Int("appends", 50, "list-append: after how many of them a list retires")
 	flag.Parse()
-	g := generator{r: rand.New(rand.NewPCG(1, 1)), registers: map[string]string{}, lists: map[int][]int{}}
+	g := generator{r: rand.New(rand.NewPCG(1, 1)), registers: map[string]string{}, lists: map[int][]byte{}, appends: *appends}
 	begin, end := g.access, g.accessed
 	if *model == "list-append" {
 		begin, end = g.transaction, g.committed
@@ -34,17 +35,24 @@ func main() {
 	if *format == "edn" {
 		write = func(e *history.Event) error { return edn(out, e) }
 	}
-	var open [clients]*history.Event
+	open := make([]*history.Event, *clients)
+	names := make([]int, *clients)
+	for c := range names {
+		names[c] = c
+	}
 	for number, begun, under := uint64(1), 0, 0; begun < *operations || under > 0; {
-		c := g.r.IntN(clients)
+		c := g.r.IntN(*clients)
 		e := open[c]
 		switch {
 		case e != nil:
 			open[c], e.Type = nil, history.Ok
 			end(e)
+			if e.Type == history.Info {
+				names[c] += *clients
+			}
 			under--
 		case begun < *operations:
-			e = &history.Event{Client: strconv.Itoa(c), Type: history.Invoke}
+			e = &history.Event{Client: strconv.Itoa(names[c]), Type: history.Invoke}
 			begin(e)
 			open[c] = e
 			begun++
@@ -68,10 +76,18 @@ func main() {
 // generator has what the operations are on. Each takes effect when it returns.
 type generator struct {
 	r         *rand.Rand
-	written   int // values; each is another one
-	begun     int // transactions
+	written   int // values of registers; each is another one
 	registers map[string]string
-	lists     map[int][]int
+	appends   int            // after which a list retires
+	live      [10]list       // those that transactions access
+	named     int            // lists so far
+	lists     map[int][]byte // by key, the elements and commas between them
+}
+
+// list is one that transactions access.
+type list struct {
+	key      int
+	appended int // values so far, of transactions that were begun
 }
 
 func (g *generator) access(e *history.Event) {
@@ -91,35 +107,54 @@ func (g *generator) accessed(e *history.Event) {
 }
 
 func (g *generator) transaction(e *history.Event) {
-	const changed, keys = 100, 20
-	g.begun++
-	var accesses []string
-	for range 1 + g.r.IntN(3) {
-		key := g.begun/changed*5 + g.r.IntN(keys)
+	const most = 5 // accesses
+	b := []byte("[")
+	for i := range 1 + g.r.IntN(most) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		l := &g.live[g.r.IntN(len(g.live))]
+		if l.key == 0 || l.appended == g.appends {
+			g.named++
+			*l = list{key: g.named}
+		}
 		if g.r.IntN(2) == 0 {
-			accesses = append(accesses, fmt.Sprintf(`["r",%d,null]`, key))
+			b = fmt.Appendf(b, `["r",%d,null]`, l.key)
 			continue
 		}
-		g.written++
-		accesses = append(accesses, fmt.Sprintf(`["append",%d,%d]`, key, g.written))
+		l.appended++
+		b = fmt.Appendf(b, `["append",%d,%d]`, l.key, l.appended)
 	}
-	e.Op, e.Input = "txn", "["+strings.Join(accesses, ",")+"]"
+	e.Op, e.Input = "txn", string(append(b, ']'))
 }
 
 func (g *generator) committed(e *history.Event) {
+	switch n := g.r.IntN(200); {
+	case n == 0:
+		if e.Type = history.Info; g.r.IntN(2) == 0 {
+			return
+		}
+	case n < 3:
+		e.Type = history.Fail
+		return
+	}
 	accesses := strings.Split(strings.TrimSuffix(strings.TrimPrefix(e.Input, "[["), "]]"), "],[")
 	for i, a := range accesses {
 		fields := strings.Split(a, ",")
 		key, _ := strconv.Atoi(fields[1]) // transaction wrote it
+		l := g.lists[key]
 		if fields[0] == `"append"` {
-			value, _ := strconv.Atoi(fields[2]) // the same
-			g.lists[key] = append(slices.Clip(g.lists[key]), value)
+			if len(l) > 0 {
+				l = append(l, ',')
+			}
+			g.lists[key] = append(l, fields[2]...)
 			continue
 		}
-		fields[2] = strings.ReplaceAll(fmt.Sprint(g.lists[key]), " ", ",")
-		accesses[i] = strings.Join(fields, ",")
+		accesses[i] = fmt.Sprintf(`%s,%s,[%s]`, fields[0], fields[1], l)
 	}
-	e.Input, e.Output = "", "[["+strings.Join(accesses, "],[")+"]]"
+	if e.Type == history.Ok {
+		e.Input, e.Output = "", "[["+strings.Join(accesses, "],[")+"]]"
+	}
 }
 
 // edn writes an event as Jepsen does.

@@ -48,55 +48,93 @@ func (g *graph) add(from int32, e edge) {
 	}
 }
 
-// components numbers the strongly connected components, with the edges of the allowed kinds (Tarjan, SIAM J. Comput.
-// 1972, without recursion).
+// components numbers the strongly connected components, with the edges of the allowed kinds.
 func (g *graph) components(allowed [pass + 1]bool) (of []int32, sizes []int32) {
-	n := len(g.out)
+	counts := make([]int32, len(g.out))
+	for v, out := range g.out {
+		for _, e := range out {
+			if allowed[e.kind] {
+				counts[v]++
+			}
+		}
+	}
+	a := newArrows(counts)
+	for v, out := range g.out {
+		for _, e := range slices.Backward(out) {
+			if allowed[e.kind] {
+				a.add(int32(v), e.to)
+			}
+		}
+	}
+	return a.components()
+}
+
+// arrows are edges without what they say.
+type arrows struct {
+	begins []int32 // by node, where its edges begin
+	to     []int32
+}
+
+// newArrows has room for so many edges of each node. All of them must be added.
+func newArrows(counts []int32) arrows {
+	begins := make([]int32, len(counts)+1)
+	end := int32(0)
+	for v, n := range counts {
+		end += n
+		begins[v] = end // add goes back from there
+	}
+	begins[len(counts)] = end
+	return arrows{begins, make([]int32, end)}
+}
+
+// add adds an edge before those of its node that were added so far.
+func (a *arrows) add(from, to int32) {
+	a.begins[from]--
+	a.to[a.begins[from]] = to
+}
+
+// components numbers the strongly connected components (Tarjan, SIAM J. Comput. 1972, without recursion).
+func (a *arrows) components() (of []int32, sizes []int32) {
+	n := len(a.begins) - 1
 	of = make([]int32, n)
 	index, low := make([]int32, n), make([]int32, n)
 	for i := range of {
 		of[i] = -1
 	}
-	type frame struct {
-		node int32
-		next int
-	}
+	type frame struct{ node, next int32 }
 	var calls []frame
 	var stack []int32
 	counter := int32(0)
-	for root := range n {
+	begin := func(v int32) {
+		counter++
+		index[v], low[v] = counter, counter
+		stack = append(stack, v)
+		calls = append(calls, frame{v, a.begins[v]})
+	}
+	for root := range int32(n) {
 		if index[root] != 0 {
 			continue
 		}
-		calls = append(calls[:0], frame{int32(root), 0})
+		begin(root)
 		for len(calls) > 0 {
 			f := &calls[len(calls)-1]
 			v := f.node
-			if f.next == 0 {
-				counter++
-				index[v], low[v] = counter, counter
-				stack = append(stack, v)
-			}
 			descended := false
-			for f.next < len(g.out[v]) {
-				e := g.out[v][f.next]
+			for end := a.begins[v+1]; f.next < end; {
+				to := a.to[f.next]
 				f.next++
-				if !allowed[e.kind] {
-					continue
-				}
-				if index[e.to] == 0 {
-					calls = append(calls, frame{e.to, 0})
+				if index[to] == 0 {
+					begin(to)
 					descended = true
 					break
 				}
-				if of[e.to] < 0 {
-					low[v] = min(low[v], index[e.to])
+				if of[to] < 0 {
+					low[v] = min(low[v], index[to])
 				}
 			}
 			if descended {
 				continue
 			}
-			f.next = max(f.next, 1) // a node without edges is not begun again
 			if low[v] == index[v] {
 				c := int32(len(sizes))
 				sizes = append(sizes, 0)

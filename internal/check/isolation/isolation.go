@@ -99,11 +99,14 @@ type Finding struct {
 }
 
 // Lists judges transactions over lists: writes append, reads return the whole list.
-func Lists(txns []Txn, level Level, b *linear.Budget) Finding {
+func Lists(txns []Txn, level Level, b *linear.Budget) Finding { return logOf(txns).Judge(level, b) }
+
+// Judge judges the transactions of a log. Those of a Finding are their numbers.
+func (l *ListLog) Judge(level Level, b *linear.Budget) Finding {
 	if OfRegisters(level) || !slices.Contains(Levels, level) {
 		return Finding{Reason: fmt.Sprintf("no level %q for lists; there are read-committed, snapshot-isolation, serializable, strict-serializable", level)}
 	}
-	return newLists(txns).judge(level, b)
+	return newLists(l).judge(level, b)
 }
 
 // Registers judges transactions over registers.

@@ -9,18 +9,20 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
 )
 
-// place of an append: which transaction made it, and which of its appends to that key it is.
-type place struct {
+// appended is an append: which transaction made it, and which of its appends to that key it is.
+type appended struct {
 	txn   int32
 	nth   int32
 	total int32 // appends of that transaction to that key
-	read  bool  // the append is in the longest list that was read
+	at    int32 // where it is in the longest list that was read; unread if it is not there
 }
+
+const unread = -1
 
 // own is what one transaction has done to a key so far.
 type own struct {
 	txn     int // its number, from 1
-	appends []string
+	appends []value
 }
 
 // view is a read of a key: how many elements others had put into the list.
@@ -29,32 +31,29 @@ type view struct {
 	length   int32
 }
 
-type lists struct {
-	txns    []Txn
-	names   []string // of keys
-	keys    map[string]int32
-	writers []map[string]place // by key and value
-	orders  [][]string         // by key: the longest list that was read
-	places  [][]place          // by key: of its elements
-	own     []own              // by key: of the transaction that is looked at
-	in      []bool             // transactions that certainly committed
-	views   []view
+// longest is the longest list that was read from a key.
+type longest struct {
+	list    int32 // of the log
+	reader  int32
+	values  []value
+	appends []int32 // of these values
 }
 
-func newLists(txns []Txn) *lists { return &lists{txns: txns, keys: map[string]int32{}} }
+type lists struct {
+	*ListLog
+	places  *appendTable
+	appends []appended
+	longest []longest // by key
+	own     []own     // by key: of the transaction that is looked at
+	in      []bool    // transactions that certainly committed
+	views   []view
+	// tails are, by key, the transactions that appended what no transaction read, in their order.
+	tails [][]int32
+}
 
-func (l *lists) key(name string) int32 {
-	k, seen := l.keys[name]
-	if !seen {
-		k = int32(len(l.names))
-		l.keys[name] = k
-		l.names = append(l.names, name)
-		l.writers = append(l.writers, map[string]place{})
-		l.orders = append(l.orders, nil)
-		l.places = append(l.places, nil)
-		l.own = append(l.own, own{})
-	}
-	return k
+func newLists(log *ListLog) *lists {
+	keys := len(log.keys.texts)
+	return &lists{ListLog: log, longest: make([]longest, keys), own: make([]own, keys), tails: make([][]int32, keys)}
 }
 
 // ownOf is what a transaction has done to a key so far.
@@ -66,34 +65,45 @@ func (l *lists) ownOf(k int32, txn int) *own {
 	return o
 }
 
-func (l *lists) wrong(anomaly string, txns []int, format string, args ...any) Finding {
-	return Finding{Answer: Violated, Anomaly: anomaly, Txns: txns, Reason: anomaly + ": " + fmt.Sprintf(format, args...)}
+// appendOf is what is known of an append.
+func (l *lists) appendOf(a listAccess) *appended { return &l.appends[l.places.find(a.key, a.what)] }
+
+func (l *lists) wrong(anomaly string, txns []int, format string, args ...any) *Finding {
+	return &Finding{Answer: Violated, Anomaly: anomaly, Txns: txns, Reason: anomaly + ": " + fmt.Sprintf(format, args...)}
 }
 
 // index finds who appended what.
 func (l *lists) index() *Finding {
+	count := 0
+	for _, a := range l.accesses {
+		if a.length == appending {
+			count++
+		}
+	}
+	l.places, l.appends = newAppendTable(count), make([]appended, 0, count)
 	for i := range l.txns {
 		again := false // it appends to a key several times
-		for _, a := range l.txns[i].Accesses {
-			k := l.key(a.Key)
-			if !a.Write {
+		for _, a := range l.of(i) {
+			if a.length != appending {
 				continue
 			}
-			if p, seen := l.writers[k][a.Value]; seen {
-				return &Finding{Reason: fmt.Sprintf("value %q was appended twice to key %q, by %s and by %s; append each value once", a.Value, a.Key,
-					&l.txns[p.txn], &l.txns[i])}
+			slot := l.places.slot(a.key, a.what)
+			if slot.next != 0 {
+				return &Finding{Reason: fmt.Sprintf("value %q was appended twice to key %q, by %s and by %s; append each value once", l.values.text(a.what),
+					l.keys.texts[a.key], l.words(int(l.appends[slot.next-1].txn)), l.words(i))}
 			}
-			o := l.ownOf(k, i)
-			l.writers[k][a.Value] = place{txn: int32(i), nth: int32(len(o.appends)), total: 1}
-			o.appends = append(o.appends, a.Value)
+			o := l.ownOf(a.key, i)
+			l.appends = append(l.appends, appended{txn: int32(i), nth: int32(len(o.appends)), total: 1, at: unread})
+			*slot = appendSlot{a.key, a.what, int32(len(l.appends))}
+			o.appends = append(o.appends, a.what)
 			again = again || len(o.appends) > 1
 		}
-		for _, a := range l.txns[i].Accesses {
-			if a.Write && again {
-				k := l.keys[a.Key]
-				p := l.writers[k][a.Value]
-				p.total = int32(len(l.ownOf(k, i).appends))
-				l.writers[k][a.Value] = p
+		if !again {
+			continue
+		}
+		for _, a := range l.of(i) {
+			if a.length == appending {
+				l.appendOf(a).total = int32(len(l.ownOf(a.key, i).appends))
 			}
 		}
 	}
@@ -104,100 +114,141 @@ func (l *lists) index() *Finding {
 func (l *lists) read() *Finding {
 	l.in = make([]bool, len(l.txns))
 	clear(l.own)
-	reader := make([]int, len(l.names)) // who read the longest list
+	for k := range l.longest {
+		l.longest[k].list = -1
+	}
 	for i := range l.txns {
-		t := &l.txns[i]
-		if t.Fate != Committed {
+		if t := &l.txns[i]; !t.there || t.fate != Committed {
 			continue
 		}
 		l.in[i] = true
-		for _, a := range t.Accesses {
-			k := l.keys[a.Key]
-			o := l.ownOf(k, i)
-			if a.Write {
-				o.appends = append(o.appends, a.Value)
+		for _, a := range l.of(i) {
+			o := l.ownOf(a.key, i)
+			if a.length == appending {
+				o.appends = append(o.appends, a.what)
 				continue
 			}
-			if f := l.readList(i, k, &a, o, reader); f != nil {
+			if f := l.readList(i, a, o); f != nil {
 				return f
 			}
 		}
 	}
-	return l.orderly(reader)
+	return l.orderly()
 }
 
-// readList looks at what transaction i read of key k.
-func (l *lists) readList(i int, k int32, a *Access, o *own, reader []int) *Finding {
-	t := &l.txns[i]
-	n := len(a.List) - len(o.appends)
-	if n < 0 || !slices.Equal(a.List[n:], o.appends) {
-		f := l.wrong("internal", []int{i}, "%s read %s of key %q, which does not end with its own %s", t, show(a.List), a.Key, show(o.appends))
-		return &f
+// fewAccesses bounds the accesses of a transaction that are compared with each other.
+const fewAccesses = 16
+
+// readList looks at what transaction i read.
+func (l *lists) readList(i int, a listAccess, o *own) *Finding {
+	list, key := l.ListLog.read(a), l.keys.texts[a.key]
+	n := len(list) - len(o.appends)
+	if n < 0 || !slices.Equal(list[n:], o.appends) {
+		return l.wrong("internal", []int{i}, "%s read %s of key %q, which does not end with its own %s", l.words(i), l.show(list), key, l.show(o.appends))
 	}
-	longest := l.orders[k]
-	for at, v := range a.List[:n] {
-		var p place
-		ok := at < len(longest) && longest[at] == v // as nearly always: its place is known
-		if ok {
-			p = l.places[k][at]
-		} else {
-			p, ok = l.writers[k][v]
+	known := &l.longest[a.key]
+	looked := 0 // so many elements were looked at when another transaction read them
+	if known.list == int32(a.what) && len(l.of(i)) <= fewAccesses {
+		looked = min(n, len(known.values))
+		if f := l.again(i, a, known, looked, n); f != nil {
+			return f
 		}
+	}
+	for at := looked; at < n; at++ {
+		v := list[at]
+		w := int32(-1)
+		if at < len(known.values) && known.values[at] == v { // as nearly always
+			w = known.appends[at]
+		} else {
+			w = l.places.find(a.key, v)
+		}
+		if w < 0 {
+			return l.wrong("G1a", []int{i}, "%s read %q in key %q, which nobody had appended", l.words(i), l.values.text(v), key)
+		}
+		p := &l.appends[w]
 		switch {
-		case !ok:
-			f := l.wrong("G1a", []int{i}, "%s read %q in key %q, which nobody had appended", t, v, a.Key)
-			return &f
 		case int(p.txn) == i:
-			f := l.wrong("internal", []int{i}, "%s read its own %q in key %q at another place than it had appended it", t, v, a.Key)
-			return &f
-		case l.txns[p.txn].Fate == Aborted:
-			f := l.wrong("G1a", []int{int(p.txn), i}, "%s read %q in key %q, which %s had appended, and that failed", t, v, a.Key, &l.txns[p.txn])
-			return &f
+			return l.ownElsewhere(i, a, v)
+		case l.txns[p.txn].fate == Aborted:
+			return l.wrong("G1a", []int{int(p.txn), i}, "%s read %q in key %q, which %s had appended, and that failed", l.words(i), l.values.text(v), key,
+				l.words(int(p.txn)))
 		case at == n-1 && p.nth < p.total-1:
-			f := l.wrong("G1b", []int{int(p.txn), i}, "%s read key %q up to %q, in the middle of the appends of %s", t, a.Key, v, &l.txns[p.txn])
-			return &f
+			return l.amid(i, a, p, v)
 		}
 		l.in[p.txn] = true
 	}
-	short, long := a.List, longest
-	if len(short) > len(long) {
-		short, long = long, short
+	if shared := min(len(list), len(known.values)); known.list != int32(a.what) && !slices.Equal(list[:shared], known.values[:shared]) {
+		return l.wrong("incompatible order", []int{int(known.reader), i}, "%s read %s of key %q, and %s read %s: no order of the appends explains both",
+			l.words(i), l.show(list), key, l.words(int(known.reader)), l.show(known.values))
 	}
-	if !slices.Equal(long[:len(short)], short) {
-		f := l.wrong("incompatible order", []int{reader[k], i}, "%s read %s of key %q, and %s read %s: no order of the appends explains both", t,
-			show(a.List), a.Key, &l.txns[reader[k]], show(longest))
-		return &f
-	}
-	if len(a.List) > len(longest) {
-		l.orders[k], reader[k] = a.List, i
-		for _, v := range a.List[len(longest):] {
-			l.places[k] = append(l.places[k], l.writers[k][v])
+	if len(list) > len(known.values) {
+		for at := len(known.values); at < len(list); at++ {
+			w := l.places.find(a.key, list[at])
+			if known.appends = append(known.appends, w); l.appends[w].at == unread {
+				l.appends[w].at = int32(at)
+			}
 		}
+		known.list, known.reader, known.values = int32(a.what), int32(i), list
 	}
-	l.views = append(l.views, view{int32(i), k, int32(n)})
+	l.views = append(l.views, view{int32(i), a.key, int32(n)})
 	return nil
 }
 
+// again looks at a read of so many elements that another transaction had read before: what may be wrong is that the reader appended one of them,
+// or that the last one, if all n are among them, is not its transaction's last.
+func (l *lists) again(i int, a listAccess, known *longest, looked, n int) *Finding {
+	first := int32(looked)
+	for _, b := range l.of(i) {
+		if b.length == appending && b.key == a.key {
+			if at := l.appendOf(b).at; at != unread {
+				first = min(first, at)
+			}
+		}
+	}
+	if int(first) < looked {
+		return l.ownElsewhere(i, a, known.values[first])
+	}
+	if looked == n && n > 0 {
+		if p := &l.appends[known.appends[n-1]]; p.nth < p.total-1 {
+			return l.amid(i, a, p, known.values[n-1])
+		}
+	}
+	return nil
+}
+
+func (l *lists) ownElsewhere(i int, a listAccess, v value) *Finding {
+	return l.wrong("internal", []int{i}, "%s read its own %q in key %q at another place than it had appended it", l.words(i), l.values.text(v),
+		l.keys.texts[a.key])
+}
+
+// amid: a read ends in the middle of the appends of a transaction.
+func (l *lists) amid(i int, a listAccess, p *appended, v value) *Finding {
+	return l.wrong("G1b", []int{int(p.txn), i}, "%s read key %q up to %q, in the middle of the appends of %s", l.words(i), l.keys.texts[a.key],
+		l.values.text(v), l.words(int(p.txn)))
+}
+
 // orderly finds a longest list that no order of the appends explains.
-func (l *lists) orderly(reader []int) *Finding {
-	for k, order := range l.orders {
-		next := map[int32]int32{} // by transaction
-		seen := map[string]bool{}
-		for at, v := range order {
-			p := l.places[k][at]
-			if seen[v] {
-				f := l.wrong("incompatible order", []int{reader[k]}, "%s read %q twice in key %q, where it was appended once", &l.txns[reader[k]], v, l.names[k])
-				return &f
+func (l *lists) orderly() *Finding {
+	for k := range l.longest {
+		order := &l.longest[k]
+		var next map[int32]int32 // by transaction, of those that appended several times
+		for at, w := range order.appends {
+			p := &l.appends[w]
+			if int(p.at) != at {
+				return l.wrong("incompatible order", []int{int(order.reader)}, "%s read %q twice in key %q, where it was appended once",
+					l.words(int(order.reader)), l.values.text(order.values[at]), l.keys.texts[k])
 			}
-			seen[v] = true
 			if p.nth != next[p.txn] {
-				f := l.wrong("incompatible order", []int{reader[k], int(p.txn)}, "%s read the appends of %s to key %q in another order than they were made, or not all", &l.txns[reader[k]],
-					&l.txns[p.txn], l.names[k])
-				return &f
+				return l.wrong("incompatible order", []int{int(order.reader), int(p.txn)},
+					"%s read the appends of %s to key %q in another order than they were made, or not all", l.words(int(order.reader)),
+					l.words(int(p.txn)), l.keys.texts[k])
 			}
-			next[p.txn]++
-			p.read = true
-			l.writers[k][v] = p
+			if p.total > 1 {
+				if next == nil {
+					next = map[int32]int32{}
+				}
+				next[p.txn]++
+			}
 		}
 	}
 	return nil
@@ -210,23 +261,32 @@ func (l *lists) judge(level Level, b *linear.Budget) Finding {
 	if f := l.read(); f != nil {
 		return *f
 	}
-	g, crowded := l.graph(level == StrictSerializable)
-	edges := 0
-	for _, out := range g.out {
-		edges += len(out)
-	}
-	if !b.SpendAll(edges) {
+	crowded := l.unread()
+	timed := level == StrictSerializable
+	arcs, ok := l.dependencies(timed, b)
+	if !ok {
 		return Finding{Reason: "budget: more dependencies than " + b.Reached}
 	}
 	// Without any cycle there is none of the kinds that the levels are about.
-	if level != ReadCommitted && g.cycle(kinds(ww, wr, rw, pass, clock)) == nil {
+	of, sizes := arcs.components()
+	nodes := len(of)
+	if len(sizes) == nodes {
 		return Finding{Answer: Holds}
 	}
+	// A cycle is among transactions of one component.
+	g, original := l.graph(timed, nodes, func(v int32) bool { return sizes[of[v]] > 1 })
+	arcs = arrows{}
+	found := func(anomaly string, cycle []step) Finding {
+		for i := range cycle {
+			cycle[i].from, cycle[i].to = original[cycle[i].from], original[cycle[i].to]
+		}
+		return l.explain(anomaly, cycle)
+	}
 	if c := g.cycle(kinds(ww)); c != nil {
-		return l.explain("G0", c)
+		return found("G0", c)
 	}
 	if c := g.cycle(kinds(ww, wr)); c != nil {
-		return l.explain("G1c", c)
+		return found("G1c", c)
 	}
 	if level == ReadCommitted {
 		return Finding{Answer: Holds}
@@ -245,92 +305,231 @@ func (l *lists) judge(level Level, b *linear.Budget) Finding {
 		if count > 1 {
 			name = "G-nonadjacent"
 		}
-		return l.explain(name, c)
+		return found(name, c)
 	}
 	if level == SnapshotIsolation {
 		// A serial order is one of snapshots too.
 		if !crowded || g.cycle(kinds(ww, wr, rw, pass)) == nil {
 			return Finding{Answer: Holds}
 		}
-		return l.crowded(g, b)
+		all, _ := l.graph(timed, nodes, func(int32) bool { return true })
+		return l.crowded(all, b)
 	}
 	if c := g.cycle(kinds(ww, wr, rw, pass)); c != nil {
-		return l.explain("G2", c)
+		return found("G2", c)
 	}
-	if level == StrictSerializable {
+	if timed {
 		if c := g.cycle(kinds(ww, wr, rw, pass, clock)); c != nil {
-			return l.explain("a cycle in time", c)
+			return found("a cycle in time", c)
 		}
 	}
 	return Finding{Answer: Holds}
 }
 
-// graph has the dependencies of all that committed. crowded reports whether several transactions appended to the same key
-// what no transaction read, so that their order is not known.
-func (l *lists) graph(timed bool) (g *graph, crowded bool) {
-	g = newGraph(len(l.txns))
-	tails := make([]int32, len(l.names)) // the helper node before what was appended and not read
-	unread := make([]map[int32]bool, len(l.names))
-	for k, order := range l.orders {
-		tails[k] = -1
-		for i := 1; i < len(order); i++ {
-			g.add(l.places[k][i-1].txn, edge{l.places[k][i].txn, ww, int32(k), int32(i - 1), int32(i)})
-		}
-	}
+// unread finds what was appended and not read. crowded reports whether several transactions appended so to one key, so that their order is not
+// known.
+func (l *lists) unread() (crowded bool) {
 	for i := range l.txns {
 		if !l.in[i] {
 			continue
 		}
-		for _, a := range l.txns[i].Accesses {
-			if !a.Write {
+		for _, a := range l.of(i) {
+			if a.length != appending || l.appendOf(a).at != unread {
 				continue
 			}
-			k := l.keys[a.Key]
-			order := l.orders[k]
-			if l.writers[k][a.Value].read || unread[k][int32(i)] {
-				continue
+			tail := &l.tails[a.key]
+			if n := len(*tail); n == 0 || (*tail)[n-1] != int32(i) {
+				*tail = append(*tail, int32(i))
+				crowded = crowded || n > 0
 			}
-			if unread[k] == nil {
-				unread[k] = map[int32]bool{}
-				tails[k] = g.node()
-			}
-			unread[k][int32(i)] = true
-			g.add(tails[k], edge{int32(i), pass, k, 0, 0})
-			if len(order) > 0 {
-				g.add(l.places[k][len(order)-1].txn, edge{int32(i), ww, k, int32(len(order) - 1), -1})
+		}
+	}
+	return crowded
+}
+
+// edges calls a function for each dependency of what committed, and returns how many nodes they are between: transactions, and then helpers. A helper
+// stands before what was appended to a key and not read; others stand for moments, which say which transactions had returned before others began.
+func (l *lists) edges(timed bool, add func(from int32, e edge)) (nodes int) {
+	nodes = len(l.txns)
+	for k := range l.longest {
+		key, order := int32(k), l.longest[k].appends
+		for i := 1; i < len(order); i++ {
+			add(l.appends[order[i-1]].txn, edge{l.appends[order[i]].txn, ww, key, int32(i - 1), int32(i)})
+		}
+	}
+	helpers := make([]int32, len(l.tails))
+	for k, tail := range l.tails {
+		if len(tail) == 0 {
+			continue
+		}
+		helpers[k] = int32(nodes)
+		nodes++
+		last := int32(len(l.longest[k].appends) - 1)
+		for _, t := range tail {
+			add(helpers[k], edge{t, pass, int32(k), 0, 0})
+			if last >= 0 {
+				add(l.appends[l.longest[k].appends[last]].txn, edge{t, ww, int32(k), last, -1})
 			}
 		}
 	}
 	for _, v := range l.views {
-		order := l.orders[v.key]
+		order, tail := l.longest[v.key].appends, l.tails[v.key]
 		if v.length > 0 {
-			g.add(l.places[v.key][v.length-1].txn, edge{v.txn, wr, v.key, v.length - 1, 0})
+			add(l.appends[order[v.length-1]].txn, edge{v.txn, wr, v.key, v.length - 1, 0})
 		}
 		switch {
 		case int(v.length) < len(order):
-			g.add(v.txn, edge{l.places[v.key][v.length].txn, rw, v.key, v.length, 0})
-		case tails[v.key] >= 0 && !unread[v.key][v.txn]:
-			g.add(v.txn, edge{tails[v.key], rw, v.key, v.length, 0})
-		case tails[v.key] >= 0:
+			add(v.txn, edge{l.appends[order[v.length]].txn, rw, v.key, v.length, 0})
+		case len(tail) == 0:
+		case !contains(tail, v.txn):
+			add(v.txn, edge{helpers[v.key], rw, v.key, v.length, 0})
+		default:
 			// The reader is one of those that follow; an edge to itself through the helper would be a cycle of nothing.
-			for t := range unread[v.key] {
-				g.add(v.txn, edge{t, rw, v.key, v.length, 0})
+			for _, t := range tail {
+				add(v.txn, edge{t, rw, v.key, v.length, 0})
 			}
 		}
 	}
-	for k := range unread {
-		crowded = crowded || len(unread[k]) > 1
-	}
 	if timed {
-		addTime(g, l.txns, l.in)
+		nodes = l.moments(nodes, add)
 	}
+	return nodes
+}
+
+func contains(sorted []int32, x int32) bool {
+	_, ok := slices.BinarySearch(sorted, x)
+	return ok
+}
+
+// moments adds which transactions had returned before others began. Helpers from the given node on stand for moments before some of them began and
+// after others had returned.
+func (l *lists) moments(nodes int, add func(from int32, e edge)) int {
+	var open returns
+	now := int32(nodes)
+	nodes++
+	fresh := true // nothing comes after now yet
+	for _, i := range l.calls() {
+		for len(open) > 0 && open[0].at < l.txns[i].call {
+			if !fresh {
+				add(now, edge{to: int32(nodes), kind: clock})
+				now, fresh = int32(nodes), true
+				nodes++
+			}
+			add(open.take().txn, edge{to: now, kind: clock})
+		}
+		add(now, edge{to: i, kind: clock})
+		fresh = false
+		if t := &l.txns[i]; t.fate == Committed {
+			open.put(moment{t.ret, i})
+		}
+	}
+	return nodes
+}
+
+// calls are the transactions that are in, by their calls.
+func (l *lists) calls() []int32 {
+	list := make([]int32, 0, len(l.txns))
+	for i, in := range l.in {
+		if in {
+			list = append(list, int32(i))
+		}
+	}
+	byCall := func(x, y int32) int { return cmp.Compare(l.txns[x].call, l.txns[y].call) }
+	if !slices.IsSortedFunc(list, byCall) {
+		slices.SortFunc(list, byCall)
+	}
+	return list
+}
+
+// moment is when a transaction returned.
+type moment struct {
+	at  uint64
+	txn int32
+}
+
+// returns is a heap of those that are to come, the next one first.
+type returns []moment
+
+func (h *returns) put(m moment) {
+	*h = append(*h, m)
+	list := *h
+	for i := len(list) - 1; i > 0 && list[i].at < list[(i-1)/2].at; i = (i - 1) / 2 {
+		list[i], list[(i-1)/2] = list[(i-1)/2], list[i]
+	}
+}
+
+func (h *returns) take() moment {
+	list := *h
+	first, last := list[0], len(list)-1
+	list[0] = list[last]
+	list = list[:last]
+	*h = list
+	for i := 0; ; {
+		child := 2*i + 1
+		if child+1 < last && list[child+1].at < list[child].at {
+			child++
+		}
+		if child >= last || list[i].at <= list[child].at {
+			return first
+		}
+		list[i], list[child] = list[child], list[i]
+		i = child
+	}
+}
+
+// dependencies are all edges, as no more than where they lead, if the budget has room for them.
+func (l *lists) dependencies(timed bool, b *linear.Budget) (arcs arrows, ok bool) {
+	var counts []int32
+	all := 0
+	nodes := l.edges(timed, func(from int32, e edge) {
+		for int(from) >= len(counts) {
+			counts = append(counts, make([]int32, max(len(l.txns), len(counts)/2))...)
+		}
+		if from != e.to {
+			counts[from]++
+			all++
+		}
+	})
+	if !b.SpendAll(all) {
+		return arcs, false
+	}
+	for len(counts) < nodes {
+		counts = append(counts, 0)
+	}
+	arcs = newArrows(counts[:nodes])
+	l.edges(timed, func(from int32, e edge) {
+		if from != e.to {
+			arcs.add(from, e.to)
+		}
+	})
+	return arcs, true
+}
+
+// graph has the dependencies among some of the nodes. original gives what its nodes stand for, whose order they have.
+func (l *lists) graph(timed bool, nodes int, among func(int32) bool) (g *graph, original []int32) {
+	number := make([]int32, nodes)
+	g = newGraph(0)
+	for v := range int32(nodes) {
+		number[v] = -1
+		if among(v) {
+			number[v] = g.node()
+			original = append(original, v)
+			if int(v) < len(l.txns) {
+				g.real = len(g.out)
+			}
+		}
+	}
+	l.edges(timed, func(from int32, e edge) {
+		if from, e.to = number[from], number[e.to]; from >= 0 && e.to >= 0 {
+			g.add(from, e)
+		}
+	})
 	for _, out := range g.out {
-		// Maps have no order, and the cycle that is shown must be the same each time.
 		slices.SortStableFunc(out, func(x, y edge) int {
 			return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.to, y.to), cmp.Compare(x.key, y.key), cmp.Compare(x.a, y.a))
 		})
 	}
-	return g, crowded
+	return g, original
 }
 
 // addTime returns which transactions had returned before others began, through helper nodes that stand for moments.
@@ -390,13 +589,13 @@ func twice(g *graph) *graph {
 
 // crowded decides snapshot isolation where the order of some appends is free.
 func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
-	p := newPlan(len(l.txns), len(l.names))
+	p := newPlan(len(l.txns), len(l.keys.texts))
 	p.snapshot = true
 	copy(p.in, l.in)
 	for i := range l.txns {
-		for _, a := range l.txns[i].Accesses {
-			if a.Write {
-				p.writes[i] = append(p.writes[i], l.keys[a.Key])
+		for _, a := range l.of(i) {
+			if a.length == appending {
+				p.writes[i] = append(p.writes[i], a.key)
 			}
 		}
 		slices.Sort(p.writes[i])
@@ -431,37 +630,38 @@ func (l *lists) crowded(g *graph, b *linear.Budget) Finding {
 	return Finding{Reason: "budget: no order of the appends that nobody read was found within " + b.Reached}
 }
 
-func show(list []string) string {
+// show is a list in words.
+func (l *lists) show(list []value) string {
 	const shown = 12
 	if len(list) > shown {
-		return fmt.Sprintf("[... %s] (%d elements)", strings.Join(list[len(list)-shown:], " "), len(list))
+		return fmt.Sprintf("[... %s] (%d elements)", strings.Join(l.texts(list[len(list)-shown:]), " "), len(list))
 	}
-	return "[" + strings.Join(list, " ") + "]"
+	return "[" + strings.Join(l.texts(list), " ") + "]"
 }
 
 // explain says a cycle in words.
 func (l *lists) explain(anomaly string, cycle []step) Finding {
 	f := Finding{Answer: Violated, Anomaly: anomaly}
 	value := func(key, at int32) string {
-		if at < 0 || int(at) >= len(l.orders[key]) {
+		if at < 0 || int(at) >= len(l.longest[key].values) {
 			return "a value that nobody read"
 		}
-		return fmt.Sprintf("%q", l.orders[key][at])
+		return fmt.Sprintf("%q", l.values.text(l.longest[key].values[at]))
 	}
-	return finish(f, l.txns, cycle, func(s step, from, to string) string {
+	return finish(f, len(l.txns), l.words, cycle, func(s step, from, to string) string {
 		switch s.kind {
 		case ww:
-			return fmt.Sprintf("%s appended %s to key %q, and %s appended %s behind it", from, value(s.key, s.a), l.names[s.key], to, value(s.key, s.b))
+			return fmt.Sprintf("%s appended %s to key %q, and %s appended %s behind it", from, value(s.key, s.a), l.keys.texts[s.key], to, value(s.key, s.b))
 		case wr:
-			return fmt.Sprintf("%s appended %s to key %q, and %s read it", from, value(s.key, s.a), l.names[s.key], to)
+			return fmt.Sprintf("%s appended %s to key %q, and %s read it", from, value(s.key, s.a), l.keys.texts[s.key], to)
 		}
-		return fmt.Sprintf("%s read key %q with %d elements, and %s appended %s behind them", from, l.names[s.key], s.a, to, value(s.key, s.a))
+		return fmt.Sprintf("%s read key %q with %d elements, and %s appended %s behind them", from, l.keys.texts[s.key], s.a, to, value(s.key, s.a))
 	})
 }
 
-// finish puts a cycle into words: helper nodes are left out.
-func finish(f Finding, txns []Txn, cycle []step, say func(s step, from, to string) string) Finding {
-	n := int32(len(txns))
+// finish puts a cycle of transactions, of which there are so many, into words: helper nodes are left out.
+func finish(f Finding, txns int, words func(txn int) string, cycle []step, say func(s step, from, to string) string) Finding {
+	n := int32(txns)
 	// Begin at a transaction.
 	for i := range cycle {
 		if cycle[i].from < n {
@@ -497,7 +697,7 @@ func finish(f Finding, txns []Txn, cycle []step, say func(s step, from, to strin
 		f.Reason = f.Anomaly + ": " + f.Steps[0]
 	}
 	for k, t := range f.Txns {
-		f.Steps = append(f.Steps, fmt.Sprintf("T%d is %s", k+1, &txns[t]))
+		f.Steps = append(f.Steps, fmt.Sprintf("T%d is %s", k+1, words(t)))
 	}
 	return f
 }

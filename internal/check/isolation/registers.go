@@ -474,7 +474,7 @@ func (p *plan) fold(cycle []step) []step {
 
 func (r *registers) explain(anomaly string, cycle []step, n int32) Finding {
 	f := Finding{Answer: Violated, Anomaly: anomaly}
-	return finish(f, r.txns, cycle, func(s step, from, to string) string {
+	return finish(f, len(r.txns), func(t int) string { return r.txns[t].String() }, cycle, func(s step, from, to string) string {
 		key := r.names[s.key]
 		switch {
 		case s.kind == session:
