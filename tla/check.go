@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -20,15 +19,12 @@ const mostCompared = 1 << 24
 // collisions estimates how likely two states had one fingerprint.
 func (c *checker) collisions() (e Collisions) {
 	e.Calculated = float64(c.r.Distinct) * float64(c.r.Generated-c.r.Distinct) / math.Exp2(64)
-	if n := len(c.known.Keys); n < 2 || n > mostCompared {
+	if n := c.known.Len(); n < 2 || n > mostCompared {
 		return e
 	}
-	sorted := slices.Sorted(slices.Values(c.known.Keys))
-	closest := uint64(math.MaxUint64)
-	for i, fp := range sorted[1:] {
-		closest = min(closest, fp-sorted[i])
+	if closest := c.known.Closest(); c.known.Err() == nil {
+		e.Observed = 1 / float64(closest)
 	}
-	e.Observed = 1 / float64(closest)
 	return e
 }
 
@@ -41,11 +37,11 @@ type checker struct {
 	began  time.Time
 	told   time.Time
 	asked  time.Time // when _PERIODIC was evaluated
-	memory []metrics.Sample
+	memory memory
 	paused int
 
-	known    visited.Fingerprints // of each state that was seen
-	parent   []int32              // -1: an initial state
+	known    visited.Fingerprints  // of each state that was seen
+	parent   visited.Column[int32] // -1: an initial state
 	queue    visited.Queue
 	starts   int                         // of the states are initial
 	key      func(State) (uint64, error) // distinguishes states
@@ -79,7 +75,7 @@ type checker struct {
 func newChecker(spec *Spec, o Options) *checker {
 	now := time.Now()
 	c := &checker{spec: spec, ev: eval.NewEvaluator(spec), o: o, r: &Report{}, began: now, told: now, asked: now, at: -1}
-	c.memory = []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	c.memory = newMemory()
 	for i := range spec.Actions {
 		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
 	}
@@ -101,6 +97,7 @@ func Check(spec *Spec, o Options) (*Report, error) {
 		c.r.Viewed = spec.Viewed()
 	}
 	c.key = c.keys(c.ev)
+	c.useDisk()
 	err := c.asserted(c.all())
 	if err == nil || errors.Is(err, eval.ErrStop) {
 		err = c.post()
@@ -126,10 +123,10 @@ func (c *checker) asserted(err error) error {
 }
 
 // left counts the states whose successors are not all known.
-func (c *checker) left() int { return len(c.known.Keys) - c.expanded }
+func (c *checker) left() int { return c.known.Len() - c.expanded }
 
 // queued counts the states whose successors were not looked for.
-func (c *checker) queued() int { return len(c.known.Keys) - int(c.at) - 1 }
+func (c *checker) queued() int { return c.known.Len() - int(c.at) - 1 }
 
 // finished reports whether all states were seen.
 func (c *checker) finished() bool {
@@ -152,12 +149,12 @@ func (c *checker) all() error {
 	if err := c.ev.Initial(func(s State) error { return c.visit(s, -1) }); err != nil || !c.finished() {
 		return err
 	}
-	c.r.Initial, c.starts = c.r.Distinct, len(c.known.Keys)
+	c.r.Initial, c.starts = c.r.Distinct, c.known.Len()
 	c.level = 1
-	last := int32(len(c.known.Keys)) // the states before it are at this level or less
-	for c.at = 0; int(c.at) < len(c.known.Keys); c.at++ {
+	last := int32(c.known.Len()) // the states before it are at this level or less
+	for c.at = 0; int(c.at) < c.known.Len(); c.at++ {
 		if c.at == last {
-			c.level, last = c.level+1, int32(len(c.known.Keys))
+			c.level, last = c.level+1, int32(c.known.Len())
 		}
 		if c.o.Depth > 0 && c.level >= c.o.Depth {
 			c.r.Stopped = fmt.Sprintf("behaviours were followed for %d states, as asked for", c.o.Depth)
@@ -262,10 +259,8 @@ func (c *checker) full() bool {
 	if c.o.Distinct > 0 && c.r.Distinct >= c.o.Distinct {
 		c.r.Stopped = fmt.Sprintf("there are %d distinct states, and the check was to end at %d", c.r.Distinct, c.o.Distinct)
 	}
-	if c.o.MemoryBytes > 0 {
-		if metrics.Read(c.memory); c.memory[0].Value.Uint64() > c.o.MemoryBytes {
-			c.r.Stopped = fmt.Sprintf("the memory of %d MB is used up", c.o.MemoryBytes>>20)
-		}
+	if c.o.MemoryBytes > 0 && c.r.Stopped == "" {
+		c.fit()
 	}
 	if eval.PartsOf(c.spec).Periodic != nil && c.r.Stopped == "" && now.Sub(c.asked) >= periodicEvery {
 		c.asked = now
@@ -273,7 +268,7 @@ func (c *checker) full() bool {
 	}
 	if c.o.Progress != nil && now.Sub(c.told) > time.Second {
 		c.told = now
-		if c.known.Keys != nil {
+		if c.known.Len() > 0 {
 			c.r.Left = c.left()
 		}
 		c.o.Progress(c.r)
@@ -307,7 +302,9 @@ func (c *checker) violated(v *Violation) error {
 
 // expand finds the successors of a state.
 func (c *checker) expand() error {
-	c.from, c.some = c.queue.Take(int(c.at)), false
+	if c.from, c.some = c.queue.Take(int(c.at)), false; c.queue.Err() != nil {
+		return c.broken(c.queue.Err())
+	}
 	if c.graph != nil {
 		c.graph.Begin(c.is, c.from)
 	}
@@ -411,6 +408,10 @@ func (c *checker) visit(s State, action int) error {
 	if err != nil {
 		return err
 	}
+	if c.known.Len() == visited.MostNumbered {
+		c.r.Stopped = fmt.Sprintf("there are %d states, the most that a check distinguishes", visited.MostNumbered)
+		return eval.ErrStop
+	}
 	id, isNew := int32(-1), true
 	if c.taken = false; out == nil {
 		if id, isNew, err = c.take(s, action); err != nil {
@@ -482,7 +483,9 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	if err != nil {
 		return 0, false, err
 	}
-	id, isNew = c.known.Add(fp)
+	if id, isNew = c.known.Add(fp); c.known.Err() != nil {
+		return 0, false, c.broken(c.known.Err())
+	}
 	if c.o.Reached != nil {
 		r := Reached{From: int(c.at) + 1, To: int(id) + 1, State: s, New: isNew}
 		if action >= 0 {
@@ -493,7 +496,7 @@ func (c *checker) take(s State, action int) (id int32, isNew bool, err error) {
 	if !isNew {
 		return id, false, nil
 	}
-	c.parent = append(c.parent, c.at)
+	c.parent.Append(c.at)
 	c.r.Depth = c.level + 1
 	c.queue.Put(s)
 	if c.graph != nil && len(eval.PartsOf(c.spec).Symmetry) > 0 {
@@ -542,19 +545,33 @@ func (c *checker) upTo(s State, action int) ([]Step, error) {
 	if action < 0 {
 		return c.shown([]Step{{State: slices.Clone(s)}}), nil
 	}
-	trace, err := c.replay(c.way(c.at))
+	way, err := c.way(c.at)
+	if err != nil {
+		return nil, err
+	}
+	trace, err := c.replay(way)
 	return c.shown(append(trace, Step{Action: &c.spec.Actions[action], State: slices.Clone(s)})), err
 }
 
 // trace is a shortest behaviour to a state, found again by the fingerprints on its way.
-func (c *checker) trace(id int32) ([]Step, error) { return c.walk(c.way(id)) }
+func (c *checker) trace(id int32) ([]Step, error) {
+	way, err := c.way(id)
+	if err != nil {
+		return nil, err
+	}
+	return c.walk(way)
+}
 
 // way has the numbers of the states on a shortest behaviour to one.
-func (c *checker) way(id int32) (way []int32) {
-	for ; id >= 0; id = c.parent[id] {
-		way = append([]int32{id}, way...)
+func (c *checker) way(id int32) (way []int32, err error) {
+	for id >= 0 {
+		way = append(way, id)
+		if id, err = c.parent.At(int(id)); err != nil {
+			return nil, err
+		}
 	}
-	return way
+	slices.Reverse(way)
+	return way, nil
 }
 
 // walk is replay, with what ALIAS says.
@@ -565,9 +582,9 @@ func (c *checker) walk(way []int32) ([]Step, error) {
 
 // behaviour is the way to the present state, with one that it leads to if that is being looked at.
 func (c *checker) behaviour(cur State) ([]State, error) {
-	way := c.way(c.at)
-	if len(way) == 0 {
-		return []State{cur}, nil
+	way, err := c.way(c.at)
+	if err != nil || len(way) == 0 {
+		return []State{cur}, err
 	}
 	steps, err := c.replay(way)
 	return eval.StatesTo(steps, cur), err
@@ -589,7 +606,11 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 			if err != nil {
 				return err
 			}
-			if fp == c.known.Keys[way[len(steps)]] {
+			wanted, err := c.known.Key(way[len(steps)])
+			if err != nil {
+				return err
+			}
+			if fp == wanted {
 				steps = append(steps, Step{Action: action, State: slices.Clone(s)})
 				return eval.ErrStop
 			}

@@ -10,6 +10,7 @@ type Options struct {
 	Depth       int             // states in a behaviour; 0: no limit
 	Time        time.Duration   // 0: no limit
 	MemoryBytes uint64          // of the heap of this process; 0: no limit
+	Disk        string          // a folder for states beyond MemoryBytes; empty: the check stops there
 	Continue    bool            // do not stop at the first violation
 	Progress    func(*Report)   // is called about once a second
 	Print       func(string)    // receives the output of Print and PrintT of module TLC

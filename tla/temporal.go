@@ -155,7 +155,7 @@ func (c *checker) compare() error {
 	}); err != nil {
 		return err
 	}
-	most := leastCompared + len(c.known.Keys)
+	most := leastCompared + c.known.Len()
 	at := 0
 	for ; at < len(queue) && at < most && c.unlike == nil; at++ {
 		list, err := c.alike(ev, queue[at])
@@ -263,7 +263,10 @@ func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
 			ev.TLC.Level = len(steps) + 1
 			fp, err := ev.Viewed(s)
 			ev.TLC.Level = max(len(steps), 1)
-			if err != nil || fp != c.known.Keys[to] || !fits(s) {
+			if err != nil {
+				return err
+			}
+			if wanted, err := c.known.Key(to); err != nil || fp != wanted || !fits(s) {
 				return err
 			}
 			steps = append(steps, Step{Action: action, State: slices.Clone(s)})

@@ -32,7 +32,8 @@ type modelling struct {
 	depth      uint64
 	seed       uint64
 	states     uint64
-	memoryMB   uint64
+	memory     memoryFlags
+	disk       string
 	timeout    time.Duration
 	workers    string
 	userFile   string
@@ -42,10 +43,7 @@ type modelling struct {
 	tlc        string
 }
 
-const (
-	defaultMemoryMB = 4096
-	walkedDepth     = 100 // states of a simulated behaviour
-)
+const walkedDepth = 100 // states of a simulated behaviour
 
 func (a *app) modelVerb() *cobra.Command {
 	c := &cobra.Command{
@@ -64,13 +62,15 @@ func (a *app) modelVerb() *cobra.Command {
 }
 
 func (a *app) modelCheckVerb() *cobra.Command {
-	m := &modelling{memoryMB: defaultMemoryMB, seed: 1}
+	m := &modelling{seed: 1}
 	c := &cobra.Command{
 		Use:   "check SPEC.tla",
 		Short: "Check a TLA+ specification as TLC does",
 		Long: `Goes through all states of a specification, breadth first, and checks what its configuration file (SPEC.cfg, as of
 TLC) names: invariants, properties, deadlock. With --simulate it walks behaviours at random instead. TLC's options with
 one dash, such as -config, -deadlock, -simulate and -difftrace, mean the same here.
+
+States that the memory has no room for go to the disk, into files that end with the check.
 
 Exit code 0 means that there is no error, 1 that there is a behaviour that breaks a property, 2 that the specification
 or its configuration is wrong, 4 that TLC, asked by --tlc, has another answer, 5 that a limit was reached or a property
@@ -91,7 +91,8 @@ cannot be judged.`,
 	f.Var(numberFlag{&m.depth, 1, math.MaxInt32, "give a number of states, 1 or more"}, "depth", fmt.Sprintf("how many states a behaviour has at most (default: no limit; simulate: %d)", walkedDepth))
 	f.Var(seedFlag{&m.seed}, "seed", "simulate: `seed` of the behaviours")
 	f.Var(numberFlag{&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
-	f.Var(numberFlag{&m.memoryMB, 16, math.MaxInt32, "give a number of megabytes, 16 or more"}, "memory-mb", "stop when so much memory is in use")
+	m.memory.add(f, "use so much memory, a `size` such as 2GiB, and the disk beyond that (default: three quarters of what is available)")
+	f.Var(folderFlag{&m.disk}, "metadir", "the `folder` for states that memory has no room for (default: that of temporary files)")
 	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
 	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
 	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")
@@ -290,11 +291,15 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 		defer f.Close()
 		said = f
 	}
-	o := tla.Options{Distinct: int(m.states), Time: m.timeout, MemoryBytes: m.memoryMB << 20, Continue: m.goOn, Stop: c.Context().Done(),
+	memory, err := m.memory.bytes()
+	if err != nil {
+		return nil, err
+	}
+	o := tla.Options{Distinct: int(m.states), Time: m.timeout, MemoryBytes: uint64(memory), Disk: scratchFolder(m.disk), Continue: m.goOn, Stop: c.Context().Done(),
 		Print: func(text string) { fmt.Fprintln(said, text) }}
 	// States live long: looking through all of them seldom is twice as fast, as long as there is room.
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(int64(m.memoryMB) << 20)
+	debug.SetMemoryLimit(memory)
 	if m.simulate {
 		if m.dump.file != "" {
 			return nil, errors.New("--dump: a simulation does not know all states; leave out --simulate, or dump counterexamples by --dumpTrace")

@@ -22,8 +22,8 @@ import (
 var (
 	idleSwitches = map[string]string{
 		"modelcheck":          "it is what this verb does",
-		"cleanup":             "no states are kept on disk",
-		"gzip":                "no states are kept on disk",
+		"cleanup":             "files of states end with the check",
+		"gzip":                "files of states are not compressed",
 		"nowarning":           "there are no warnings",
 		"terse":               "values are printed in full",
 		"debug":               "it is for TLC's own code",
@@ -33,11 +33,10 @@ var (
 		"noTEBin":             "no specification of a trace is written",
 	}
 	idleValues = map[string]string{
-		"metadir":    "no states are kept on disk",
 		"checkpoint": "there are no checkpoints",
 		"fp":         "there is one kind of fingerprints",
-		"fpbits":     "fingerprints are in memory",
-		"fpmem":      "--memory-mb bounds the memory",
+		"fpbits":     "fingerprints are in one table",
+		"fpmem":      "--memory bounds the memory",
 		"lncheck":    "temporal properties are checked once, at the end",
 		"maxSetSize": "sets that are spelled out have at most 4,000,000 members",
 	}
@@ -145,6 +144,19 @@ func (f nameFlag) Set(text string) error {
 	}
 	*f.name = text
 	return nil
+}
+
+// folderFlag is the value of a flag that names a folder.
+type folderFlag struct{ name *string }
+
+func (folderFlag) Type() string     { return "folder" }
+func (f folderFlag) String() string { return value(f.name) }
+func (f folderFlag) Set(text string) error {
+	err := foldersFlag{new([]string)}.Set(text)
+	if err == nil {
+		*f.name = text
+	}
+	return err
 }
 
 // foldersFlag is the value of a flag that names folders, one each time that it is given.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -26,12 +25,12 @@ type tracing struct {
 	environment []string
 	position    string
 	end         string
-	memoryMB    uint64
+	memory      memoryFlags
 	timeout     time.Duration
 }
 
 func (a *app) modelTraceVerb() *cobra.Command {
-	m := &tracing{memoryMB: defaultMemoryMB}
+	m := &tracing{}
 	c := &cobra.Command{
 		Use:   "trace SPEC.tla [LOG.ndjson]",
 		Short: "Validate a recorded log against a trace specification",
@@ -63,7 +62,7 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; may be given several times")
 	f.Var(nameFlag{&m.position}, "position", "the variable or operator that is the `name` of the log's next item; level is the number of the state (default: what the log is indexed by)")
 	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property says, or that the position is behind the log)")
-	f.Var(numberFlag{&m.memoryMB, 16, math.MaxInt32, "give a number of megabytes, 16 or more"}, "memory-mb", "stop when so much memory is in use")
+	m.memory.add(f, "stop when so much memory is in use, a `size` such as 2GiB (default: three quarters of what is available)")
 	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
 	return c
 }
@@ -145,8 +144,12 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 		out = io.Discard
 	}
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(int64(m.memoryMB) << 20)
-	v, err := tla.Validate(spec, tla.Options{Time: m.timeout, MemoryBytes: m.memoryMB << 20, Stop: c.Context().Done(), Print: func(text string) { fmt.Fprintln(out, text) },
+	memory, err := m.memory.bytes()
+	if err != nil {
+		return err
+	}
+	debug.SetMemoryLimit(memory)
+	v, err := tla.Validate(spec, tla.Options{Time: m.timeout, MemoryBytes: uint64(memory), Stop: c.Context().Done(), Print: func(text string) { fmt.Fprintln(out, text) },
 		Progress: func(r *tla.Report) { a.note("Progress: %d states, the longest behaviour has %d", r.Distinct, r.Depth) }}, tla.Reading{Position: m.position, End: m.end})
 	if err != nil {
 		if len(v.Behaviour) > 0 {

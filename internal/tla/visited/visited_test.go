@@ -34,8 +34,8 @@ func TestFingerprintsAreNumbered(t *testing.T) {
 		if id, isNew := f.Add(key); id != want || isNew == known {
 			t.Fatalf("%d gets %d, new: %t, and not %d", key, id, isNew, want)
 		}
-		if f.Keys[want] != key {
-			t.Fatalf("number %d is %d, and not %d", want, f.Keys[want], key)
+		if got, err := f.Key(want); got != key || err != nil {
+			t.Fatalf("number %d is %d, %v, and not %d", want, got, err, key)
 		}
 	}
 }

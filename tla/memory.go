@@ -1,0 +1,132 @@
+package tla
+
+import (
+	"errors"
+	"fmt"
+	"runtime/metrics"
+
+	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/visited"
+)
+
+// memory measures the heap of this process.
+type memory struct {
+	samples []metrics.Sample
+	spilled uint64 // the garbage collection that was looked at last, from 1 on
+	tight   int    // so many collections in a row left too much
+	disk    *visited.Disk
+}
+
+func newMemory() memory {
+	return memory{samples: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}}
+}
+
+// read gives the bytes of all objects, of those that the last garbage collection left, and the number of that collection, from 1 on.
+func (m *memory) read() (all, live, cycle uint64) {
+	metrics.Read(m.samples)
+	return m.samples[0].Value.Uint64(), m.samples[1].Value.Uint64(), m.samples[2].Value.Uint64() + 1
+}
+
+const (
+	// spillAbove is the part of the memory that may be alive before states go to the disk, as a percentage: the collector needs the rest.
+	spillAbove = 50
+	// fullAbove is the part that may be alive after tightAtMost collections in a row, before each of which all that can be on the disk went there.
+	fullAbove   = 85
+	tightAtMost = 3
+	// overflowAbove is what all objects may take, garbage too, before the check stops at once.
+	overflowAbove = 115
+	// fewParents are not worth a write.
+	fewParents = 1 << 16
+	// fingerprintsPart of the memory is for fingerprints: one in so many.
+	fingerprintsPart = 4
+	// bytesAFingerprint is what one takes in memory at most, with its places in tables that are half empty, and the state before it.
+	bytesAFingerprint = 40
+)
+
+// useDisk has states go to the disk beyond the memory, if there is one for them.
+func (c *checker) useDisk() {
+	if c.o.Disk == "" || c.o.MemoryBytes == 0 {
+		return
+	}
+	c.memory.disk = visited.NewDisk(c.o.Disk, c.interrupted)
+	c.known.Limit(int(c.o.MemoryBytes/fingerprintsPart/bytesAFingerprint), c.memory.disk)
+	c.queue.Limit(c.memory.disk)
+}
+
+// interrupted reports whether the check is to stop.
+func (c *checker) interrupted() bool {
+	select {
+	case <-c.o.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// fit moves states to the disk where memory gets short, and stops the check where that does not help.
+func (c *checker) fit() {
+	all, live, cycle := c.memory.read()
+	m, limit := &c.memory, c.o.MemoryBytes
+	if m.disk == nil {
+		if all > limit {
+			c.r.Stopped = fmt.Sprintf("the memory of %s is used up%s", size(limit), remedy)
+		}
+		return
+	}
+	if c.known.Spilled() && c.parent.InMemory() >= fewParents {
+		if err := c.parent.Spill(m.disk); err != nil {
+			c.broken(err)
+			return
+		}
+	}
+	if all > limit/100*overflowAbove {
+		c.r.Stopped = c.beyond()
+	}
+	if cycle == m.spilled {
+		return // what went to the disk is seen by the next collection only
+	}
+	m.spilled = cycle
+	if live > limit/100*fullAbove {
+		m.tight++
+	} else {
+		m.tight = 0
+	}
+	if live > limit/100*spillAbove {
+		c.queue.Spill(int(c.at))
+	}
+	if m.tight == tightAtMost {
+		c.r.Stopped = c.beyond()
+	}
+}
+
+const remedy = "; give more by --memory, or bound the model by a CONSTRAINT or --depth"
+
+// beyond says what memory has no room for though states are on the disk.
+func (c *checker) beyond() string {
+	what := "what an evaluation holds at once"
+	if c.graph != nil {
+		what = fmt.Sprintf("the graph that temporal properties need, with %d steps so far,", c.graph.Edges())
+	}
+	return fmt.Sprintf("the memory of %s is used up: states go to the disk, but %s does not%s", size(c.o.MemoryBytes), what, remedy)
+}
+
+// broken ends the check for a reason that is no mistake of the specification.
+func (c *checker) broken(err error) error {
+	if errors.Is(err, visited.ErrStopped) {
+		c.r.Stopped = "it was interrupted"
+	} else {
+		c.r.Stopped = err.Error()
+	}
+	return eval.ErrStop
+}
+
+// size is a number of bytes in words.
+func size(bytes uint64) string {
+	switch {
+	case bytes >= 1<<30 && bytes%(1<<30) == 0:
+		return fmt.Sprintf("%d GiB", bytes>>30)
+	case bytes >= 10<<30:
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
+}
