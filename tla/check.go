@@ -75,7 +75,7 @@ type checker struct {
 func newChecker(spec *Spec, o Options) *checker {
 	now := time.Now()
 	c := &checker{spec: spec, ev: eval.NewEvaluator(spec), o: o, r: &Report{}, began: now, told: now, asked: now, at: -1}
-	c.memory = newMemory()
+	c.memory.read = newHeap()
 	for i := range spec.Actions {
 		c.r.Actions = append(c.r.Actions, ActionCount{Action: &spec.Actions[i]})
 	}
@@ -91,7 +91,11 @@ func newChecker(spec *Spec, o Options) *checker {
 // Check visits every reachable state, breadth first, and then checks the temporal properties on the graph of states. The error is a mistake of the specification: an
 // expression that has no value; Report.Behaviour leads to it.
 func Check(spec *Spec, o Options) (*Report, error) {
-	c := newChecker(spec, o)
+	return newChecker(spec, o).check()
+}
+
+func (c *checker) check() (*Report, error) {
+	spec := c.spec
 	if len(eval.PartsOf(spec).Properties) > 0 {
 		c.graph, c.is = liveness.NewGraph(eval.PartsOf(spec).Times, spec.Viewed()), c.oracle(c.ev)
 		c.r.Viewed = spec.Viewed()

@@ -9,22 +9,24 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tla/visited"
 )
 
-// memory measures the heap of this process.
+// memory is what a check knows of the heap of this process.
 type memory struct {
-	samples []metrics.Sample
-	spilled uint64 // the garbage collection that was looked at last, from 1 on
-	tight   int    // so many collections in a row left too much
-	disk    *visited.Disk
+	read   func() heap
+	looked uint64 // the garbage collection that was looked at last, from 1 on
+	tight  int    // so many collections in a row left too much
+	disk   *visited.Disk
 }
 
-func newMemory() memory {
-	return memory{samples: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}}
-}
+// heap has the bytes of all objects, of those that the last garbage collection left, and the number of that collection, from 1 on.
+type heap struct{ all, live, collection uint64 }
 
-// read gives the bytes of all objects, of those that the last garbage collection left, and the number of that collection, from 1 on.
-func (m *memory) read() (all, live, cycle uint64) {
-	metrics.Read(m.samples)
-	return m.samples[0].Value.Uint64(), m.samples[1].Value.Uint64(), m.samples[2].Value.Uint64() + 1
+// newHeap gives a function that measures the heap.
+var newHeap = func() func() heap {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}
+	return func() heap {
+		metrics.Read(samples)
+		return heap{samples[0].Value.Uint64(), samples[1].Value.Uint64(), samples[2].Value.Uint64() + 1}
+	}
 }
 
 const (
@@ -65,10 +67,10 @@ func (c *checker) interrupted() bool {
 
 // fit moves states to the disk where memory gets short, and stops the check where that does not help.
 func (c *checker) fit() {
-	all, live, cycle := c.memory.read()
 	m, limit := &c.memory, c.o.MemoryBytes
+	h := m.read()
 	if m.disk == nil {
-		if all > limit {
+		if h.all > limit {
 			c.r.Stopped = fmt.Sprintf("the memory of %s is used up%s", size(limit), remedy)
 		}
 		return
@@ -79,19 +81,19 @@ func (c *checker) fit() {
 			return
 		}
 	}
-	if all > limit/100*overflowAbove {
+	if h.all > limit/100*overflowAbove {
 		c.r.Stopped = c.beyond()
 	}
-	if cycle == m.spilled {
+	if h.collection == m.looked {
 		return // what went to the disk is seen by the next collection only
 	}
-	m.spilled = cycle
-	if live > limit/100*fullAbove {
+	m.looked = h.collection
+	if h.live > limit/100*fullAbove {
 		m.tight++
 	} else {
 		m.tight = 0
 	}
-	if live > limit/100*spillAbove {
+	if h.live > limit/100*spillAbove {
 		c.queue.Spill(int(c.at))
 	}
 	if m.tight == tightAtMost {

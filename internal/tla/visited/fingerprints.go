@@ -26,7 +26,7 @@ const MostNumbered = math.MaxInt32
 func (f *Fingerprints) Limit(most int, d *Disk) { f.most, f.disk = max(most, leastInMemory), d }
 
 // leastInMemory is how many fingerprints are in memory before they go to the disk.
-const leastInMemory = 1 << 12
+const leastInMemory = 1 << 8
 
 // Err is why fingerprints could not be written or read; then what Add and Find answer is not to be used.
 func (f *Fingerprints) Err() error { return f.err }
