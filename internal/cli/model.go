@@ -92,7 +92,7 @@ cannot be judged.`,
 	f.Var(seedFlag{&m.seed}, "seed", "simulate: `seed` of the behaviours")
 	f.Var(numberFlag{&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
 	m.memory.add(f, "use so much memory, a `size` such as 2GiB, and the disk beyond that (default: three quarters of what is available)")
-	f.Var(folderFlag{&m.disk}, "metadir", "the `folder` for states that memory has no room for (default: that of temporary files)")
+	f.Var(fileFlag{&m.disk}, "metadir", "the `folder` for states that memory has no room for (default: that of temporary files)")
 	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
 	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
 	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")

@@ -146,19 +146,6 @@ func (f nameFlag) Set(text string) error {
 	return nil
 }
 
-// folderFlag is the value of a flag that names a folder.
-type folderFlag struct{ name *string }
-
-func (folderFlag) Type() string     { return "folder" }
-func (f folderFlag) String() string { return value(f.name) }
-func (f folderFlag) Set(text string) error {
-	err := foldersFlag{new([]string)}.Set(text)
-	if err == nil {
-		*f.name = text
-	}
-	return err
-}
-
 // foldersFlag is the value of a flag that names folders, one each time that it is given.
 type foldersFlag struct{ names *[]string }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -146,8 +147,11 @@ func TestDiskFails(t *testing.T) {
 		}
 		return f.Err()
 	}
-	if err := fill(NewDisk(t.TempDir()+"/none", never)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder that is not there: %v", err)
+	if err := fill(NewDisk(t.TempDir()+"/made", never)); err != nil {
+		t.Errorf("a folder that is made: %v", err)
+	}
+	if err := fill(NewDisk("/dev/null/none", never)); err == nil || !strings.Contains(err.Error(), "/dev/null/none") {
+		t.Errorf("a folder that cannot be made: %v", err)
 	}
 	if err := fill(NewDisk(t.TempDir(), func() bool { return true })); !errors.Is(err, ErrStopped) {
 		t.Errorf("it was to stop: %v", err)
@@ -158,7 +162,7 @@ func TestDiskFails(t *testing.T) {
 	}
 	defer full.Close()
 	f := &file{f: full, disk: NewDisk("/full", never)}
-	if err := f.append([]byte{1}); err == nil || err.Error() != "the disk of /full is full, with 0 MB of states on it" {
+	if err := f.append([]byte{1}); err == nil || !strings.HasPrefix(err.Error(), "the disk of /full is full, with 0 MB of states on it; ") {
 		t.Errorf("a full disk: %v", err)
 	}
 }
