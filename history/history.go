@@ -42,9 +42,13 @@ type Event struct {
 	Expect string `json:"expect,omitempty"` // cas: the value that Input may replace
 	Output string `json:"output,omitempty"`
 	// Found distinguishes an empty value from a missing key in the output of a get.
-	Found bool   `json:"found,omitempty"`
-	Error string `json:"error,omitempty"`
-	Node  string `json:"node,omitempty"` // the server that got the request, if the client knows it
+	Found bool `json:"found,omitempty"`
+	// NoInput and NoExpect distinguish null from an empty text: a write of null leaves the key without a value, and a cas that expects
+	// null replaces nothing but a missing value.
+	NoInput  bool   `json:"no_input,omitempty"`
+	NoExpect bool   `json:"no_expect,omitempty"`
+	Error    string `json:"error,omitempty"`
+	Node     string `json:"node,omitempty"` // the server that got the request, if the client knows it
 }
 
 // Operation is an invoke paired with its completion. Return is Pending if the completion is info or missing.
@@ -56,6 +60,8 @@ type Operation struct {
 	Expect       string `json:"expect,omitempty"`
 	Output       string `json:"output,omitempty"`
 	Found        bool   `json:"found,omitempty"`
+	NoInput      bool   `json:"no_input,omitempty"`
+	NoExpect     bool   `json:"no_expect,omitempty"`
 	Type         Type   `json:"type"` // Ok, Fail or Info
 	Error        string `json:"error,omitempty"`
 	Node         string `json:"node,omitempty"`

@@ -107,7 +107,7 @@ func (p *Pairing) pair(e *Event) error {
 		}
 		c.op, c.open = len(p.ops), true
 		p.ops = append(p.ops, Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect,
-			Node: e.Node, Type: Info, Call: e.Number, CallTimeNs: e.TimeNs, Return: Pending})
+			NoInput: e.NoInput, NoExpect: e.NoExpect, Node: e.Node, Type: Info, Call: e.Number, CallTimeNs: e.TimeNs, Return: Pending})
 		return nil
 	}
 	if !c.open {

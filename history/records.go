@@ -30,11 +30,13 @@ var ErrBroken = errors.New("broken history")
 type text struct {
 	value string
 	given bool // present and not null
+	null  bool
 }
 
 func (t *text) UnmarshalJSON(p []byte) error {
 	switch {
 	case bytes.Equal(p, []byte("null")):
+		t.null = true
 		return nil
 	case p[0] == '"':
 		t.given = true
@@ -60,6 +62,9 @@ type record struct {
 	Found  *bool   `json:"found"`
 	Error  string  `json:"error"`
 	Node   string  `json:"node"`
+	// Write spells a null input or expect so.
+	NoInput  bool `json:"no_input"`
+	NoExpect bool `json:"no_expect"`
 }
 
 // IsRead reports whether operations of a kind read one value and change nothing: get and read.
@@ -82,6 +87,9 @@ func (r *record) event() (Event, error) {
 	}
 	if r.Found != nil {
 		e.Found = *r.Found
+	}
+	if e.Type == Invoke && !IsRead(e.Op) {
+		e.NoInput, e.NoExpect = r.NoInput || r.Input.null, r.NoExpect || r.Expect.null
 	}
 	return e, e.complete(r.Output.given, r.Found != nil)
 }
@@ -109,6 +117,9 @@ func (e *Event) complete(output, found bool) error {
 	}
 	if e.Op == "" && e.Type == Invoke {
 		return errors.New(`an invoke without "op"; it is the kind of operation, such as put or get`)
+	}
+	if e.NoInput && e.Input != "" || e.NoExpect && e.Expect != "" {
+		return errors.New(`a record with "no_input" has no input, and one with "no_expect" no expect`)
 	}
 	// A completion may leave out its op: then only its invoke says whether it is a read.
 	mayRead := e.Type == Ok && (IsRead(e.Op) || e.Op == "")
