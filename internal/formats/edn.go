@@ -4,6 +4,7 @@ package formats
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,9 +14,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/values"
 )
 
 const (
@@ -28,21 +31,31 @@ const (
 )
 
 // ReadEDN reads a history as Jepsen stores it (history.edn): maps with :type, :process, :f and :value, one after the
-// other or in one vector or list. Events are numbered in their order. With keyed, each value is a pair of a key and the value
-// proper, as jepsen.independent writes them; otherwise the key is that of :key, if there is one.
+// other or in one vector or list. Events are numbered in their order, and that must be the order of :index, if they have one: else the error is
+// ErrUnordered. With keyed, each value is a pair of a key and the value proper, as jepsen.independent writes them; otherwise the key is that
+// of :key, if there is one.
 //
-// What the nemesis did is left out. Lists become JSON, keywords texts. A :cas has [old new] as its value. The completion of a
-// write that repeats the value has no output. Without :f, a value that is a transaction makes it a txn. A history has :process in
-// all events or in none: then each completion must belong to one operation in flight only, by its :f and :value. Errors name the line.
+// What the nemesis did is left out. Values, keys and processes are spelt as package values has it, so that those are alike that Clojure's =
+// takes for equal; nil is no value, or null in a list. A :cas has [old new] as its value. The completion of a write that repeats the value
+// has no output. Without :f, a value that is a transaction makes it a txn. A history has :process in all events or in none: then each
+// completion must belong to one operation in flight only, by its :f and :value. Fields that are not named here may have anything. Errors
+// name the line.
 func ReadEDN(r io.Reader, keyed bool, do func(*history.Event) error) error {
 	return readEDN(r, newJepsen(keyed, do))
 }
 
-// ReadEDNWithNemesis reads a history as ReadEDN does, and what the nemesis did as well. It gives the line of each event, and each must have a :time.
+// ReadEDNInOrder reads a history as ReadEDN does, and sorts its events by :index first. It keeps them all until the end of the file.
+func ReadEDNInOrder(r io.Reader, keyed bool, do func(*history.Event) error) error {
+	j := newJepsen(keyed, do)
+	j.sorts = true
+	return readEDN(r, j)
+}
+
+// ReadEDNWithNemesis reads a history as ReadEDNInOrder does, and what the nemesis did as well. It gives the line of each event, and each must have a :time.
 func ReadEDNWithNemesis(r io.Reader, keyed bool, do func(line int, e *history.Event) error, nemesis func(NemesisEvent) error) error {
 	var j *jepsen
 	j = newJepsen(keyed, func(e *history.Event) error { return do(j.line, e) })
-	j.nemesis = nemesis
+	j.nemesis, j.sorts = nemesis, true
 	return readEDN(r, j)
 }
 
@@ -55,7 +68,7 @@ func readEDN(r io.Reader, j *jepsen) error {
 		case err == io.EOF && end != 0:
 			return fmt.Errorf("line %d: the vector of events does not end", p.line)
 		case err == io.EOF:
-			return nil
+			return j.end()
 		case err != nil:
 			return p.wrap(err)
 		case (c == '[' || c == '(') && end == 0 && j.count == 0:
@@ -70,10 +83,9 @@ func readEDN(r io.Reader, j *jepsen) error {
 			} else if err != io.EOF {
 				return p.wrap(err)
 			}
-			return nil
+			return j.end()
 		}
-		line := p.line
-		j.line, p.bytes = line, 0
+		j.line, p.bytes = p.line, 0
 		form, dropped, err := p.unlessDropped(c)
 		if err != nil {
 			return p.wrap(err)
@@ -82,7 +94,7 @@ func readEDN(r io.Reader, j *jepsen) error {
 			continue
 		}
 		if err := j.add(form); err != nil {
-			return fmt.Errorf("line %d: %w", line, err)
+			return j.placed(err)
 		}
 	}
 }
@@ -103,13 +115,23 @@ func (p *ednParser) unlessDropped(c byte) (form ednForm, dropped bool, err error
 	return form, false, err
 }
 
-// Forms of EDN. Numbers keep their spelling.
+// Forms of EDN. Two forms are equal exactly if they are spelt alike.
 type (
-	ednForm    any // nil, bool, string, ednKeyword, ednNumber, ednList, ednMap
+	ednForm    any // nil, bool, string, or one of these
 	ednKeyword string
-	ednNumber  string
+	ednSymbol  string
+	ednChar    string
+	ednNumber  string // in its shortest spelling: 1, 1.0, 1M, 1/2
+	ednName    string // the key of an object of JSON, where all keys are texts
 	ednList    []ednForm
+	ednSet     []ednForm
 	ednMap     []ednForm // keys and values in turn
+	ednTagged  struct {
+		tag   string
+		value ednForm
+	}
+	// ednStrange has no value that could be compared. It may stand where nobody reads it.
+	ednStrange struct{ why string }
 )
 
 // mapOf makes a map of keys and values in turn. No key may stand twice, for what counts then is not known.
@@ -123,16 +145,17 @@ func mapOf(list ednList) (ednForm, error) {
 		seen = make(map[string]bool, len(list)/2)
 	}
 	for i := 0; i < len(list); i += 2 {
-		name := ednText(list[i])
-		twice := seen[name]
-		for k := 0; k < i && seen == nil && !twice; k += 2 {
-			twice = ednText(list[k]) == name
+		twice := false
+		if seen == nil {
+			for k := 0; k < i && !twice; k += 2 {
+				twice = equal(list[k], list[i])
+			}
+		} else {
+			name := spell(list[i])
+			twice, seen[name] = seen[name], true
 		}
 		if twice {
-			return nil, fmt.Errorf("%q stands twice in a map", name)
-		}
-		if seen != nil {
-			seen[name] = true
+			return nil, fmt.Errorf("%s stands twice in a map", shown(list[i]))
 		}
 	}
 	return ednMap(list), nil
@@ -147,8 +170,29 @@ func (m ednMap) get(name ednKeyword) ednForm {
 	return nil
 }
 
-// ednText is a value as a text: that of a string or keyword, the spelling of a number, JSON for the rest, nothing for nil.
-func ednText(f ednForm) string {
+// has reports whether a map has a key, with nil too.
+func (m ednMap) has(name ednKeyword) bool {
+	for i := 0; i+1 < len(m); i += 2 {
+		if m[i] == ednForm(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// untagged is a form without its tags: #jepsen.history.Op{...} is a map.
+func untagged(f ednForm) ednForm {
+	for {
+		t, is := f.(ednTagged)
+		if !is {
+			return f
+		}
+		f = t.value
+	}
+}
+
+// word is the name of a keyword, symbol or text, and otherwise the spelling of a form: for what is no value of the history.
+func word(f ednForm) string {
 	switch v := f.(type) {
 	case nil:
 		return ""
@@ -156,63 +200,60 @@ func ednText(f ednForm) string {
 		return v
 	case ednKeyword:
 		return string(v)
+	case ednSymbol:
+		return string(v)
 	case ednNumber:
 		return string(v)
 	}
-	return string(appendJSON(nil, f))
+	return string(appendPlain(nil, f))
 }
 
-// appendJSON appends a form as JSON has it.
-func appendJSON(b []byte, f ednForm) []byte {
+// appendPlain appends a form as JSON that has no kinds of its own for keywords and sets.
+func appendPlain(b []byte, f ednForm) []byte {
 	switch v := f.(type) {
 	case nil:
-		return append(b, "null"...)
+		return append(b, values.Null...)
 	case bool:
 		return strconv.AppendBool(b, v)
-	case string:
-		return appendText(b, v)
-	case ednKeyword:
-		return appendText(b, string(v))
 	case ednNumber:
-		return append(b, v...)
+		if isJSONNumber(v) {
+			return append(b, v...)
+		}
+		return values.AppendQuoted(b, string(v))
+	case ednSet:
+		return appendPlain(b, ednList(v))
+	case ednTagged:
+		return appendPlain(b, v.value)
 	case ednList:
 		b = append(b, '[')
 		for i := range v {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = appendJSON(b, v[i])
+			b = appendPlain(b, v[i])
 		}
 		return append(b, ']')
 	case ednMap:
 		m := map[string]ednForm{}
 		for i := 0; i+1 < len(v); i += 2 {
-			m[ednText(v[i])] = v[i+1]
+			m[word(v[i])] = v[i+1]
 		}
+		b = append(b, '{')
 		for i, name := range slices.Sorted(maps.Keys(m)) {
-			b = append(appendText(append(b, "{,"[min(i, 1)]), name), ':')
-			b = appendJSON(b, m[name])
-		}
-		if len(m) == 0 {
-			b = append(b, '{')
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendPlain(append(values.AppendQuoted(b, name), ':'), m[name])
 		}
 		return append(b, '}')
+	case ednChar:
+		return values.AppendQuoted(b, string(v))
+	case ednName:
+		return values.AppendQuoted(b, string(v))
+	case ednStrange:
+		return values.AppendQuoted(b, v.why)
 	}
-	panic(fmt.Sprintf("history: a form of EDN that is none: %T", f))
-}
-
-// appendText appends a text as JSON has it.
-func appendText(b []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, err := json.Marshal(text)
-			if err != nil {
-				panic(fmt.Sprintf("formats: a text that is no JSON: %v", err)) // Marshal takes every text
-			}
-			return append(b, quoted...)
-		}
-	}
-	return append(append(append(b, '"'), text...), '"')
+	return values.AppendQuoted(b, word(f))
 }
 
 type ednParser struct {
@@ -290,44 +331,138 @@ func (p *ednParser) form(c byte, depth int) (ednForm, error) {
 		if err != nil {
 			return nil, err
 		}
-		return mapOf(list)
+		m, err := mapOf(list)
+		if err != nil && depth > 0 {
+			return ednStrange{err.Error()}, nil
+		}
+		return m, err
 	case '"':
 		return p.text()
 	case ']', ')', '}':
 		return nil, fmt.Errorf("%q closes nothing", c)
-	case '\\':
-		err := p.word()
-		w := string(p.buf)
-		if len(w) > 1 {
-			if named, ok := map[string]string{"newline": "\n", "space": " ", "tab": "\t", "return": "\r"}[w]; ok {
-				w = named
-			}
-		}
-		return w, err
-	case '#':
-		c, err := p.next()
-		switch {
-		case err != nil:
+	case '^': // what describes the next value
+		if err := p.value(depth + 1); err != nil {
 			return nil, err
-		case c == '{':
-			return p.list('}', depth)
-		case c == '_': // the next value does not count
-			if err := p.value(depth + 1); err != nil {
-				return nil, err
-			}
-		default: // a tag: the value stands for itself
-			p.back(c)
-			if err := p.word(); err != nil {
-				return nil, err
-			}
+		}
+		c, err := p.skip()
+		if err != nil {
+			return nil, err
+		}
+		return p.form(c, depth+1)
+	case '\\':
+		if err := p.word(); err != nil {
+			return nil, err
+		}
+		return character(string(p.buf)), nil
+	case '#':
+		return p.dispatch(depth)
+	}
+	p.back(c)
+	return p.atom()
+}
+
+// dispatch reads what follows a #.
+func (p *ednParser) dispatch(depth int) (ednForm, error) {
+	c, err := p.next()
+	if err != nil {
+		return nil, err
+	}
+	switch c {
+	case '{':
+		list, err := p.list('}', depth)
+		return ednSet(list), err
+	case '_': // the next value does not count
+		if err := p.value(depth + 1); err != nil {
+			return nil, err
 		}
 		if c, err = p.skip(); err != nil {
 			return nil, err
 		}
 		return p.form(c, depth+1)
+	case '#', '\'': // ##NaN, #'var
+		if err := p.word(); err != nil {
+			return nil, err
+		}
+		switch name := "#" + string(c) + string(p.buf); name {
+		case "##NaN", "##Inf", "##-Inf":
+			return ednNumber(name), nil
+		default:
+			return ednStrange{name + " is no value of EDN"}, nil
+		}
+	case '"':
+		return ednStrange{"a regular expression is equal to none"}, p.pattern()
+	case '<':
+		return ednStrange{"#<...> is an object that was not written as EDN"}, p.angles()
 	}
 	p.back(c)
-	return p.atom()
+	if err := p.word(); err != nil {
+		return nil, err
+	}
+	tag, readable := string(p.buf), utf8.Valid(p.buf)
+	if c, err = p.skip(); err != nil {
+		return nil, err
+	}
+	value, err := p.form(c, depth+1)
+	switch {
+	case err != nil:
+		return nil, err
+	case tag == "object":
+		return ednStrange{"#object[...] is an object that was not written as EDN"}, nil
+	case !readable:
+		return ednStrange{"a tag that is not UTF-8"}, nil
+	}
+	return ednTagged{tag, value}, nil
+}
+
+// pattern reads on behind the last quote of a regular expression.
+func (p *ednParser) pattern() error {
+	for {
+		c, err := p.next()
+		if err != nil || c == '"' {
+			return err
+		}
+		if c == '\\' {
+			if _, err := p.next(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// angles reads on behind the end of #<...>, as Clojure 1.6 and earlier wrote objects.
+func (p *ednParser) angles() error {
+	for open := 1; open > 0; {
+		c, err := p.next()
+		switch {
+		case err != nil:
+			return err
+		case c == '<':
+			open++
+		case c == '>':
+			open--
+		}
+	}
+	return nil
+}
+
+// characterNames are the characters that EDN names.
+var characterNames = map[string]string{"newline": "\n", "space": " ", "tab": "\t", "return": "\r", "formfeed": "\f", "backspace": "\b"}
+
+// character is the value of a word behind a backslash.
+func character(w string) ednForm {
+	if named, ok := characterNames[w]; ok {
+		return ednChar(named)
+	}
+	if utf8.RuneCountInString(w) == 1 && utf8.ValidString(w) {
+		return ednChar(w)
+	}
+	if n, err := strconv.ParseUint(w[1:], 16, 16); err == nil && w[0] == 'u' && len(w) == 5 && !utf16.IsSurrogate(rune(n)) {
+		return ednChar(rune(n))
+	}
+	if n, err := strconv.ParseUint(w[1:], 8, 8); err == nil && w[0] == 'o' {
+		return ednChar(rune(n))
+	}
+	return ednStrange{excerpt([]byte(`\`+w)) + " is no character"}
 }
 
 // value reads one value and drops it.
@@ -375,52 +510,98 @@ func (p *ednParser) list(end byte, depth int) (ednList, error) {
 	}
 }
 
-func (p *ednParser) text() (string, error) {
+func (p *ednParser) text() (ednForm, error) {
 	p.buf = p.buf[:0]
+	wrong := ""
 	for {
 		c, err := p.next()
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		switch c {
-		case '"':
-			if !utf8.Valid(p.buf) {
-				return "", errors.New("a text that is not UTF-8")
-			}
+		switch {
+		case c == '"' && wrong != "":
+			return ednStrange{wrong}, nil
+		case c == '"' && !utf8.Valid(p.buf):
+			return ednStrange{"a text that is not UTF-8"}, nil
+		case c == '"':
 			return string(p.buf), nil
-		case '\\':
-			if c, err = p.next(); err != nil {
-				return "", err
+		case c == '\\':
+			if err := p.escape(&wrong); err != nil {
+				return nil, err
 			}
-			switch c {
-			case 'n':
-				c = '\n'
-			case 't':
-				c = '\t'
-			case 'r':
-				c = '\r'
-			case '"', '\\':
-			case 'u':
-				var hex [4]byte
-				for i := range hex {
-					if hex[i], err = p.next(); err != nil {
-						return "", err
-					}
-				}
-				n, err := strconv.ParseUint(string(hex[:]), 16, 16)
-				if err != nil {
-					return "", fmt.Errorf(`\u%s is no character`, hex[:])
-				}
-				p.buf = utf8.AppendRune(p.buf, rune(n))
-				continue
-			default:
-				return "", fmt.Errorf(`\%c in a text`, c)
-			}
-			p.buf = append(p.buf, c)
 		default:
 			p.buf = append(p.buf, c)
 		}
 	}
+}
+
+// escapes are the letters that may stand behind a backslash in a text.
+var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f', '"': '"', '\\': '\\'}
+
+// escape reads what stands behind a backslash in a text. What it cannot mean it says in wrong.
+func (p *ednParser) escape(wrong *string) error {
+	c, err := p.next()
+	if err != nil {
+		return err
+	}
+	plain, known := escapes[c]
+	switch {
+	case known:
+		p.buf = append(p.buf, plain)
+	case c == 'u':
+		first, ok, err := p.unit()
+		if err != nil {
+			return err
+		}
+		r := rune(first)
+		if utf16.IsSurrogate(r) { // half of a character; the other half must follow
+			ahead, _ := p.r.Peek(2)
+			if ok = ok && string(ahead) == `\u`; ok {
+				p.next()
+				p.next() // both were there
+				second, is, err := p.unit()
+				if err != nil {
+					return err
+				}
+				r = utf16.DecodeRune(r, rune(second))
+				ok = is && r != utf8.RuneError
+			}
+		}
+		if !ok {
+			*wrong = `a \u in a text that is no character`
+		}
+		p.buf = utf8.AppendRune(p.buf, r)
+	case c >= '0' && c <= '7':
+		n := rune(c - '0')
+		for range 2 {
+			ahead, _ := p.r.Peek(1)
+			if len(ahead) == 0 || ahead[0] < '0' || ahead[0] > '7' {
+				break
+			}
+			p.next() // it was there
+			n = n*8 + rune(ahead[0]-'0')
+		}
+		p.buf = utf8.AppendRune(p.buf, n)
+	default:
+		*wrong = fmt.Sprintf(`\%c in a text`, c)
+	}
+	return nil
+}
+
+// unit reads the four digits behind \u, and reports whether they are.
+func (p *ednParser) unit() (n uint64, ok bool, err error) {
+	var hex [4]byte
+	for i := range hex {
+		if hex[i], err = p.next(); err != nil {
+			return 0, false, err
+		}
+		if hex[i] == '"' { // the text ends here
+			p.back('"')
+			return 0, false, nil
+		}
+	}
+	n, wrong := strconv.ParseUint(string(hex[:]), 16, 16)
+	return n, wrong == nil, nil
 }
 
 // word reads up to white space or a bracket, into buf.
@@ -449,9 +630,6 @@ func (p *ednParser) word() error {
 			return errTooLong
 		}
 	}
-	if !utf8.Valid(p.buf) {
-		return errors.New("a word that is not UTF-8")
-	}
 	return nil
 }
 
@@ -477,12 +655,15 @@ func (p *ednParser) atom() (ednForm, error) {
 			return f, nil
 		}
 	}
+	if !utf8.Valid(p.buf) {
+		return ednStrange{"a word that is not UTF-8"}, nil
+	}
 	w := string(p.buf)
-	f, err := atom(w)
-	if err == nil && !once && len(p.atoms) < maxAtoms {
+	f := atom(w)
+	if !once && len(p.atoms) < maxAtoms {
 		p.atoms[w] = f
 	}
-	return f, err
+	return f, nil
 }
 
 // isInteger reports whether a word is spelt as JSON spells positive integers.
@@ -495,44 +676,79 @@ func isInteger(w string) bool {
 	return len(w) <= maxDigits && (w[0] != '0' || len(w) == 1)
 }
 
-// atom is a word's value. Numbers become such as JSON has; ratios and other symbols become texts.
-func atom(w string) (ednForm, error) {
+// atom is a word's value.
+func atom(w string) ednForm {
 	switch w {
 	case "nil":
-		return nil, nil
+		return nil
 	case "true":
-		return true, nil
+		return true
 	case "false":
-		return false, nil
+		return false
 	}
 	if w[0] == ':' {
 		if len(w) == 1 {
-			return nil, errors.New("a keyword without a name")
+			return ednStrange{"a keyword without a name"}
 		}
-		return ednKeyword(w[1:]), nil
+		return ednKeyword(w[1:])
 	}
 	digits := strings.TrimLeft(w, "+-")
-	if digits == "" || digits[0] < '0' || digits[0] > '9' {
-		return w, nil
+	if digits == "" || digits[0] < '0' || digits[0] > '9' || len(w)-len(digits) > 1 {
+		return ednSymbol(w)
 	}
 	if isInteger(w) {
-		return ednNumber(w), nil
+		return ednNumber(w)
 	}
 	if len(w) > maxDigits {
-		return nil, fmt.Errorf("a number of more than %d digits", maxDigits)
+		return ednStrange{fmt.Sprintf("a number of more than %d digits", maxDigits)}
 	}
-	if n, ok := new(big.Int).SetString(strings.TrimSuffix(w, "N"), 10); ok {
-		return ednNumber(n.String()), nil
+	if n, ok := numberOf(w, digits); ok {
+		return ednNumber(n)
 	}
-	f, err := strconv.ParseFloat(strings.TrimSuffix(w, "M"), 64)
-	if err != nil {
-		if strings.Contains(w, "/") {
-			return w, nil
+	return ednStrange{excerpt([]byte(w)) + " is no number"}
+}
+
+// numberOf is the shortest spelling of a number. Integers, with N or without it, are equal by value, and so are floats, decimals (M) and
+// ratios; a number of one kind is equal to none of another, as in Clojure.
+func numberOf(w, digits string) (string, bool) {
+	const plain = "0123456789"
+	switch text := strings.TrimSuffix(digits, "N"); {
+	case strings.Trim(text, plain) == "" && (text[0] != '0' || text == "0"):
+		n, ok := new(big.Int).SetString(strings.TrimSuffix(w, "N"), 10)
+		return n.String(), ok
+	case strings.Contains(digits, "/"):
+		n, ok := new(big.Rat).SetString(w)
+		if strings.Trim(digits, plain+"/") != "" || !ok {
+			return "", false
 		}
-		return nil, fmt.Errorf("%s is no number", excerpt([]byte(w)))
+		return n.RatString(), true // Clojure has 4/2 for the integer 2
+	}
+	body, decimal := strings.CutSuffix(w, "M")
+	whole := digits[:len(digits)-len(strings.TrimLeft(digits, plain))]
+	f, err := strconv.ParseFloat(body, 64)
+	if err != nil && !decimal || strings.Trim(body, plain+"+-.eE") != "" || len(whole) > 1 && whole[0] == '0' {
+		return "", false
+	}
+	if decimal {
+		n := values.Number(strings.TrimPrefix(body, "+"))
+		return n + "M", !strings.ContainsAny(n, "E+") && n != ""
+	}
+	if f == 0 {
+		return "0.0", true // 0.0 = -0.0
 	}
 	text, err := json.Marshal(f)
-	return ednNumber(text), err
+	if err != nil {
+		return "", false
+	}
+	if !bytes.ContainsAny(text, ".e") {
+		text = append(text, ".0"...)
+	}
+	return string(text), true
+}
+
+// isJSONNumber reports whether JSON spells a number alike.
+func isJSONNumber(n ednNumber) bool {
+	return n[0] != '#' && n[len(n)-1] != 'M' && strings.IndexByte(string(n), '/') < 0
 }
 
 const excerptBytes = 120

@@ -12,22 +12,41 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/values"
 )
+
+// ErrUnordered: the events of a file do not come in the order of their :index.
+var ErrUnordered = errors.New("the events are not in the order of their indices")
 
 // jepsen makes events of the maps in which Jepsen records them.
 type jepsen struct {
 	keyed   bool
+	json    bool // the maps are objects of JSON, and errors name their fields so
+	sorts   bool // events are kept, and made in the order of their indices at the end
 	do      func(*history.Event) error
 	nemesis func(NemesisEvent) error // may be nil
 	line    int                      // of EDN, where the event begins
 	count   int                      // events so far
-	invoked map[string]ednForm       // by client, the value of the operation in flight
+	invoked map[string]string        // by client, the value of the operation in flight
+	keys    map[string]string        // by client, of the operation in flight
 	buf     []byte
-	keys    map[string]string // by client, of the operation in flight
-	last    history.Event     // here, so that none needs memory of its own
-	named   bool              // events have a :process
-	first   bool              // no event was read yet
-	flying  []flying          // without :process: operations in flight
+	speller speller
+	last    history.Event // here, so that none needs memory of its own
+	named   bool          // events have a :process
+	first   bool          // no event was read yet
+	flying  []flying      // without :process: operations in flight
+
+	indexed   bool  // an event had an :index
+	index     int64 // the last one
+	unindexed bool  // an event that is kept has none
+	unsorted  []indexedEvent
+}
+
+// indexedEvent is an event that waits for those of lower indices.
+type indexedEvent struct {
+	index int64
+	line  int
+	event ednMap
 }
 
 // NemesisEvent is an event of Jepsen's nemesis, which injects faults: a call of it, or the end of a call.
@@ -45,16 +64,78 @@ type flying struct {
 }
 
 func newJepsen(keyed bool, do func(*history.Event) error) *jepsen {
-	return &jepsen{keyed: keyed, do: do, invoked: map[string]ednForm{}, keys: map[string]string{}, first: true}
+	return &jepsen{keyed: keyed, do: do, invoked: map[string]string{}, keys: map[string]string{}, first: true}
+}
+
+// placed is an error about the current event with its line, where it is EDN.
+func (j *jepsen) placed(err error) error {
+	if j.json {
+		return err
+	}
+	return fmt.Errorf("line %d: %w", j.line, err)
+}
+
+// field is the name of a field, as the file spells it.
+func (j *jepsen) field(name string) string {
+	if j.json {
+		return strconv.Quote(name)
+	}
+	return ":" + name
 }
 
 // add takes one event.
 func (j *jepsen) add(form ednForm) error {
-	m, ok := form.(ednMap)
-	if !ok {
+	m, ok := untagged(form).(ednMap)
+	if strange, is := untagged(form).(ednStrange); is {
+		return errors.New(strange.why)
+	}
+	if !ok && j.json {
+		return errors.New(`not an object; each event is one, such as {"type": "invoke", "process": 0, "f": "read", "value": null}`)
+	} else if !ok {
 		return errors.New("not a map; each event is one, such as {:type :invoke, :process 0, :f :read, :value nil}")
 	}
+	text, indexed := m.get("index").(ednNumber)
+	index, err := strconv.ParseInt(string(text), 10, 64)
+	indexed = indexed && err == nil
+	switch {
+	case j.sorts:
+		if len(j.unsorted) > history.MaxEvents {
+			return fmt.Errorf("more than %d events, the limit of a history", history.MaxEvents)
+		}
+		j.unindexed = j.unindexed || !indexed
+		j.unsorted = append(j.unsorted, indexedEvent{index, j.line, m})
+		return nil
+	case indexed && j.indexed && index <= j.index:
+		return ErrUnordered
+	case indexed:
+		j.indexed, j.index = true, index
+	}
+	return j.make(m)
+}
+
+// end makes the events that were kept. Where some have no index, they stay in the order of the file.
+func (j *jepsen) end() error {
+	if !j.unindexed {
+		slices.SortStableFunc(j.unsorted, func(x, y indexedEvent) int { return cmp.Compare(x.index, y.index) })
+	}
+	for i, e := range j.unsorted {
+		j.line = e.line
+		if i > 0 && e.index == j.unsorted[i-1].index && !j.unindexed {
+			return j.placed(fmt.Errorf("two events have the %s %d", j.field("index"), e.index))
+		}
+		if err := j.make(e.event); err != nil {
+			return j.placed(err)
+		}
+	}
+	return nil
+}
+
+// make makes one event.
+func (j *jepsen) make(m ednMap) error {
 	e, skip, err := j.event(m)
+	if err == nil {
+		err = j.speller.err
+	}
 	if err != nil || skip {
 		return err
 	}
@@ -70,11 +151,11 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	process := m.get("process")
 	at, timed := timeOf(m)
 	if j.nemesis != nil && (!timed || at < 0) {
-		return e, false, fmt.Errorf(":time is %s; it is a number of nanoseconds from 0 on, of less than 2^63", cmp.Or(ednText(m.get("time")), "nil"))
+		return e, false, fmt.Errorf("%s is %s; it is a number of nanoseconds from 0 on, of less than 2^63", j.field("time"), cmp.Or(word(m.get("time")), "missing"))
 	}
-	if ednText(process) == "nemesis" {
+	if word(process) == "nemesis" {
 		if j.nemesis != nil {
-			err = j.nemesis(NemesisEvent{j.line, at, ednText(m.get("f")), appendJSON(nil, m.get("value"))})
+			err = j.nemesis(NemesisEvent{j.line, at, word(m.get("f")), appendPlain(nil, m.get("value"))})
 		}
 		return e, true, err
 	}
@@ -82,15 +163,19 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 		j.named, j.first = process != nil, false
 	}
 	if j.named != (process != nil) {
-		return e, false, errors.New("some events have a :process and others have none")
+		return e, false, fmt.Errorf("some events have a %s and others have none", j.field("process"))
 	}
-	e.Client = ednText(process)
+	e.Client = j.spelled(process)
 	kind, _ := m.get("type").(ednKeyword)
 	e.Type = history.Type(kind)
 	switch e.Type {
 	case history.Invoke, history.Ok, history.Fail, history.Info:
 	default:
-		return e, false, fmt.Errorf(":type is %s, not one of :invoke, :ok, :fail, :info", ednText(m.get("type")))
+		types := ":invoke, :ok, :fail, :info"
+		if j.json {
+			types = `"invoke", "ok", "fail", "info"`
+		}
+		return e, false, fmt.Errorf("%s is %s, not one of %s", j.field("type"), cmp.Or(word(m.get("type")), "missing"), types)
 	}
 	value := m.get("value")
 	op, ok := m.get("f").(ednKeyword)
@@ -100,25 +185,18 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	case m.get("f") == nil && isTransaction(value):
 		e.Op = "txn"
 	case m.get("f") != nil || e.Type == history.Invoke || !j.named:
-		return e, false, errors.New("no :f, the kind of operation")
+		return e, false, fmt.Errorf("no %s, the kind of operation", j.field("f"))
 	}
 	e.TimeNs = at
 	if m.get("error") != nil {
-		e.Error = ednText(m.get("error"))
+		e.Error = word(m.get("error"))
 	}
-	e.Key = ednText(m.get("key"))
+	if key := m.get("key"); key != nil {
+		e.Key = j.spelled(key)
+	}
 	if j.keyed && value != nil {
-		pair, ok := value.(ednList)
-		ok = ok && len(pair) == 2
-		if key, named := j.keys[e.Client]; !ok && named && j.named && e.Type == history.Ok && history.IsRead(e.Op) {
-			pair, ok = ednList{ednKeyword(key), value}, true // a read of the key that its invoke names
-		}
-		if !ok {
-			return e, false, fmt.Errorf("value %s is no pair of key and value", excerpt([]byte(ednText(value))))
-		}
-		e.Key, value = ednText(pair[0]), pair[1]
-		if e.Type == history.Invoke {
-			j.keys[e.Client] = e.Key
+		if value, err = j.unkeyed(&e, value); err != nil {
+			return e, false, err
 		}
 	}
 	if !j.named {
@@ -127,32 +205,62 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 		}
 	}
 	if e.Op == "cas" {
-		pair, ok := value.(ednList)
-		if ok && len(pair) == 2 {
-			e.Expect, e.Input = ednText(pair[0]), ednText(pair[1])
-		} else if e.Type == history.Invoke {
-			return e, false, fmt.Errorf("the value of a cas is [old new], not %s", excerpt([]byte(ednText(value))))
-		}
-		if e.Type == history.Ok {
-			e.Output = "true"
-		}
-		return e, false, nil
+		return e, false, j.swap(&e, value)
 	}
-	text := j.text(value)
+	text := ""
+	if value != nil {
+		text = j.value(e.Op, value)
+	}
 	if e.Type == history.Invoke {
-		j.invoked[e.Client] = value
-		e.Input = text
+		j.invoked[e.Client] = text
+		e.Input, e.NoInput = text, value == nil && m.has("value") && !history.IsRead(e.Op)
 		return e, false, nil
 	}
 	before := j.invoked[e.Client]
 	delete(j.invoked, e.Client)
-	if e.Type == history.Ok && (e.Op == "txn" || history.IsRead(e.Op) || text != ednText(before)) {
+	if e.Type == history.Ok && (e.Op == "txn" || history.IsRead(e.Op) || text != before) {
 		e.Output, e.Found = text, value != nil
 	}
 	if e.Type != history.Ok && j.keyed && value == nil {
 		e.Key = "" // the invoke names it
 	}
 	return e, false, nil
+}
+
+// unkeyed takes the key of a pair of a key and a value.
+func (j *jepsen) unkeyed(e *history.Event, value ednForm) (ednForm, error) {
+	pair, ok := untagged(value).(ednList)
+	ok = ok && len(pair) == 2
+	if key, named := j.keys[e.Client]; !ok && named && j.named && e.Type == history.Ok && history.IsRead(e.Op) {
+		e.Key = key // a read of the key that its invoke names
+		return value, nil
+	}
+	if !ok {
+		return nil, fmt.Errorf("value %s is no pair of key and value", shown(value))
+	}
+	if e.Key = j.spelled(pair[0]); e.Type == history.Invoke {
+		j.keys[e.Client] = e.Key
+	}
+	return pair[1], nil
+}
+
+// swap reads the value of a cas.
+func (j *jepsen) swap(e *history.Event, value ednForm) error {
+	pair, ok := untagged(value).(ednList)
+	if ok && len(pair) == 2 {
+		if e.NoExpect = pair[0] == nil; !e.NoExpect {
+			e.Expect = j.spelled(pair[0])
+		}
+		if e.NoInput = pair[1] == nil; !e.NoInput {
+			e.Input = j.spelled(pair[1])
+		}
+	} else if e.Type == history.Invoke {
+		return fmt.Errorf("the value of a cas is [old new], not %s", shown(value))
+	}
+	if e.Type == history.Ok {
+		e.Output = "true"
+	}
+	return nil
 }
 
 // timeOf is the :time of an event, and whether it has one that can be read.
@@ -165,12 +273,24 @@ func timeOf(m ednMap) (ns int64, ok bool) {
 	return ns, err == nil
 }
 
-// text is ednText without memory of its own for what is put together.
-func (j *jepsen) text(f ednForm) string {
-	if _, is := f.(ednList); !is {
-		return ednText(f)
+// spelled is the spelling of a form that may be seen by checks.
+func (j *jepsen) spelled(f ednForm) string {
+	switch v := f.(type) { // as nearly all are
+	case ednNumber:
+		return string(v)
+	case string:
+		return values.TextOfEDN(v)
 	}
-	j.buf = appendJSON(j.buf[:0], f)
+	j.buf = j.speller.append(j.buf[:0], f)
+	return string(j.buf)
+}
+
+// value is the spelling of an operation's value.
+func (j *jepsen) value(op string, f ednForm) string {
+	if op != "txn" {
+		return j.spelled(f)
+	}
+	j.buf = j.speller.transaction(j.buf[:0], f)
 	return string(j.buf)
 }
 
@@ -188,7 +308,7 @@ func (j *jepsen) name(e *history.Event, value ednForm) error {
 			continue
 		}
 		if found >= 0 {
-			return fmt.Errorf("this %s may complete %s or %s: give all events a :process", e.Op, j.flying[found].client, f.client)
+			return fmt.Errorf("this %s may complete %s or %s: give all events a %s", e.Op, j.flying[found].client, f.client, j.field("process"))
 		}
 		found = i
 	}
@@ -203,16 +323,18 @@ func (j *jepsen) name(e *history.Event, value ednForm) error {
 // completes reports whether a completion with a value can be that of an invoke: it repeats the value, has one where there was none
 // to repeat, or fills in what a transaction read.
 func completes(asked, got ednForm, t history.Type) bool {
-	if asked == nil || got == nil && t != history.Ok || ednText(asked) == ednText(got) {
+	if asked == nil || got == nil && t != history.Ok || equal(asked, got) {
 		return true
 	}
 	if !isTransaction(asked) || !isTransaction(got) {
 		return false
 	}
-	a, g := asked.(ednList), got.(ednList)
-	return slices.EqualFunc(a, g, func(x, y ednForm) bool {
+	return slices.EqualFunc(asked.(ednList), got.(ednList), func(x, y ednForm) bool {
 		a, g := x.(ednList), y.(ednList)
-		return ednText(a[0]) == ednText(g[0]) && ednText(a[1]) == ednText(g[1]) && (ednText(a[0]) == "r" || ednText(a[2:]) == ednText(g[2:]))
+		if word(a[0]) != word(g[0]) || !equal(a[1], g[1]) {
+			return false
+		}
+		return word(a[0]) == "r" || equal(a[2:], g[2:])
 	})
 }
 
@@ -227,7 +349,7 @@ func isTransaction(value ednForm) bool {
 		if !ok || len(row) < 2 || len(row) > 3 {
 			return false
 		}
-		switch ednText(row[0]) {
+		switch word(row[0]) {
 		case "r", "w", "append":
 		default:
 			return false
@@ -288,17 +410,28 @@ func JSONOf(start []byte) JSONKind {
 	}
 }
 
-// ReadJepsenJSON reads a history as ReadEDN does, of maps in JSON: one array, or one map after the other.
+// ReadJepsenJSON reads a history as ReadEDN does, of maps in JSON: one array, or one map after the other. Values are equal as package values has it for JSON.
 func ReadJepsenJSON(r io.Reader, keyed bool, do func(*history.Event) error) error {
+	return readJepsenJSON(r, newJepsen(keyed, do))
+}
+
+// ReadJepsenJSONInOrder reads a history as ReadJepsenJSON does, and sorts its events by "index" first.
+func ReadJepsenJSONInOrder(r io.Reader, keyed bool, do func(*history.Event) error) error {
 	j := newJepsen(keyed, do)
-	return keys.Elements(r, history.MaxRecordBytes, func(raw json.RawMessage) error {
+	j.sorts = true
+	return readJepsenJSON(r, j)
+}
+
+func readJepsenJSON(r io.Reader, j *jepsen) error {
+	j.json = true
+	err := keys.Elements(r, history.MaxRecordBytes, func(raw json.RawMessage) error {
 		form, err := formOf(raw)
 		if err != nil {
 			return err
 		}
 		if m, ok := form.(ednMap); ok {
 			for i := 0; i < len(m); i += 2 {
-				name := ednKeyword(m[i].(string))
+				name := ednKeyword(m[i].(ednName))
 				m[i] = name
 				if text, ok := m[i+1].(string); ok && (name == "type" || name == "f") {
 					m[i+1] = ednKeyword(text)
@@ -307,6 +440,10 @@ func ReadJepsenJSON(r io.Reader, keyed bool, do func(*history.Event) error) erro
 		}
 		return j.add(form)
 	})
+	if err != nil {
+		return err
+	}
+	return j.end()
 }
 
 // formOf is a value of JSON as one of EDN.
@@ -317,13 +454,17 @@ func formOf(raw json.RawMessage) (ednForm, error) {
 	value = func(t json.Token) (ednForm, error) {
 		switch v := t.(type) {
 		case json.Number:
-			return atom(v.String())
+			return ednNumber(values.Number(v.String())), nil
 		case json.Delim:
 			list := ednList{}
 			for d.More() {
 				t, err := d.Token()
 				if err != nil {
 					return nil, err
+				}
+				if name, is := t.(string); is && v == '{' && len(list)%2 == 0 {
+					list = append(list, ednName(name))
+					continue
 				}
 				f, err := value(t)
 				if err != nil {
@@ -335,7 +476,7 @@ func formOf(raw json.RawMessage) (ednForm, error) {
 				return nil, err
 			}
 			if v == '{' {
-				return mapOf(list)
+				return ednMap(list), nil // keys.Elements has looked for a key that stands twice
 			}
 			return list, nil
 		}

@@ -192,13 +192,13 @@ func TestJepsenJSON(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		`[{"type":"ok"}`: "no :f",
+		`[{"type":"ok"}`: `no "f"`,
 		`[{"type":"invoke","process":1,"f":"r"}] 7`:                                                             "something follows",
 		`[{"type":"invoke","process":1,"process":2,"f":"r"}]`:                                                   "stands twice",
 		`[{"type":"invoke","process":1,"f":"read"},{"type":"ok","process":1,"f":"read","value":{"a":1,"a":2}}]`: "stands twice",
 		`[{"type":"invoke","f":"read"},{"type":"invoke","f":"read"},{"type":"ok","f":"read","value":1}]`:        "may complete operation 1 or operation 2",
 		`[{"type":"invoke","f":"add","value":1},{"type":"ok","f":"add","value":2}]`:                             "completes nothing",
-		`[7]`: "not a map",
+		`[7]`: "not an object",
 		``:    "empty",
 	} {
 		if _, err := gather(ReadJepsenJSON, strings.NewReader(in), false); err == nil || !strings.Contains(err.Error(), want) {
@@ -218,8 +218,8 @@ func TestWithoutProcess(t *testing.T) {
 	const want = `operation 1 ok [1,2]
 operation 2 info 1
 operation 3 ok 2
-operation 6 ok [["r","x",null],["append","y",2]][["r","x",[1]],["append","y",2]]
-operation 7 info [["r","z",null]]`
+operation 6 ok [["r",":x",null],["append",":y",2]][["r",":x",[1]],["append",":y",2]]
+operation 7 info [["r",":z",null]]`
 	if got := told(t, events); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
