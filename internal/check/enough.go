@@ -36,6 +36,8 @@ type Evidence struct {
 	ReadBack Tried `json:"read_back,omitzero"`
 	// Untimed reports that it is not known what was under way at once, as in a history of sessions without times.
 	Untimed bool `json:"-"`
+	// Recorded reports that a history from a file is judged, whose workload and faults are not known.
+	Recorded bool `json:"-"`
 }
 
 // Tried counts the operations of a kind.
@@ -356,6 +358,11 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 		add(little, fmt.Sprintf("only %d of %d faults were active between the first operation and the last; %s", all.DuringWork, all.Faults, longer))
 	}
 	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, world.Linearizability, world.Isolation) {
+		const alone = "no two operations were under way at once, so their order was never in question"
+		if e.Recorded {
+			add(little, alone+"; record clients that work at the same time")
+			return
+		}
 		remedy := "give the workload more clients"
 		if slices.ContainsFunc(spec.Workloads, func(w world.Workload) bool { return w.RatePerS > 0 }) {
 			remedy = "raise the workload's `qps`, which all its clients share, or give it more clients"
@@ -363,7 +370,7 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 		if all.Faults == 0 && e.Rates == 0 {
 			remedy += ", and inject faults: without them, most bugs do not show"
 		}
-		add(little, "no two operations were under way at once, so their order was never in question; "+remedy)
+		add(little, alone+"; "+remedy)
 	}
 }
 

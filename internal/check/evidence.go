@@ -272,11 +272,21 @@ func asked(p placed) string {
 	case write, grow:
 		return p.op.Op + " " + shorten(p.call.value)
 	case cas:
-		return fmt.Sprintf("%s from %s to %s", p.op.Op, shorten(p.call.expect), shorten(p.call.value))
+		return fmt.Sprintf("%s from %s to %s", p.op.Op, orNothing(p.call.expect, p.call.noExpect), orNothing(p.call.value, p.call.noValue))
 	case incr:
 		return fmt.Sprintf("%s by %d", p.op.Op, p.call.delta)
 	}
+	if p.op.NoInput && kindOf(p.op.Op) == write {
+		return p.op.Op + " nothing"
+	}
 	return p.op.Op
+}
+
+func orNothing(value string, none bool) string {
+	if none {
+		return "nothing"
+	}
+	return shorten(value)
 }
 
 func outcome(p placed) string {

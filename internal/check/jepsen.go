@@ -92,6 +92,21 @@ func unreadable(o *history.Operation, format string, args ...any) workload {
 	return workload{open: fmt.Sprintf("broken history: the %s of client %s at event %d: ", o.Op, o.Client, o.Call) + fmt.Sprintf(format, args...)}
 }
 
+// balance is a number of an account. EDN has decimals beside its integers, 10M, of which JSON has the text.
+type balance string
+
+func (b *balance) UnmarshalJSON(p []byte) error {
+	text := string(p)
+	if decimal, is := strings.CutSuffix(strings.Trim(text, `"`), "M"); is {
+		text = decimal
+	}
+	*b = balance(text)
+	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		return fmt.Errorf("%s is no number", p)
+	}
+	return nil
+}
+
 // bank: each read returns a map of accounts to balances.
 func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 	var accounts []string
@@ -102,7 +117,7 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		if o.Type != history.Ok || !history.IsRead(o.Op) {
 			continue
 		}
-		var balances map[string]*json.Number
+		var balances map[string]*balance
 		if err := json.Unmarshal([]byte(o.Output), &balances); err != nil || balances == nil {
 			unread = unreadable(o, "%s is no map of accounts to balances", shorten(o.Output))
 			continue
@@ -117,7 +132,7 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 			if balances[name] == nil {
 				return violation([]*history.Operation{o}, "account %s has no balance", name)
 			}
-			n, ok := new(big.Int).SetString(balances[name].String(), 10)
+			n, ok := new(big.Int).SetString(string(*balances[name]), 10)
 			if !ok {
 				unread = unreadable(o, "the balance %s is no integer", *balances[name])
 				continue
@@ -240,9 +255,9 @@ func forkAccesses(o *history.Operation, writer map[string]string) (got map[strin
 		if len(row) < 2 || len(row) > 3 {
 			return because(unreadable(o, "an access has a kind, a key and a value"))
 		}
-		kind, key, v := plain(row[0]), plain(row[1]), ""
+		kind, key, v := strings.TrimPrefix(plain(row[0]), ":"), plain(row[1]), ""
 		if len(row) == 3 && row[2] != "null" {
-			v = row[2]
+			v = plain(row[2])
 		}
 		switch kind {
 		case "w":
@@ -284,10 +299,10 @@ func setFull(ops []history.Operation) (w workload) {
 		o := &ops[i]
 		switch {
 		case o.Op == "add" && o.Type != history.Fail:
-			e := added[place{o.Key, o.Input}]
+			e := added[place{o.Key, putIn(o)}]
 			if e == nil {
 				e = &element{added: o}
-				added[place{o.Key, o.Input}] = e
+				added[place{o.Key, putIn(o)}] = e
 			}
 			if o.Type == history.Ok && (e.known == 0 || o.Return < e.known) {
 				e.known = o.Return
@@ -374,12 +389,13 @@ func comments(ops []history.Operation) (w workload) {
 		if called[o.Key] == nil {
 			called[o.Key] = map[string]uint64{}
 		}
-		if _, twice := called[o.Key][o.Input]; twice {
-			return unreadable(o, "value %s is written twice", o.Input)
+		value := putIn(o)
+		if _, twice := called[o.Key][value]; twice {
+			return unreadable(o, "value %s is written twice", value)
 		}
-		called[o.Key][o.Input] = o.Call
+		called[o.Key][value] = o.Call
 		if o.Type == history.Ok {
-			returned[o.Key] = append(returned[o.Key], written{o, o.Input})
+			returned[o.Key] = append(returned[o.Key], written{o, value})
 		}
 	}
 	for _, list := range returned {

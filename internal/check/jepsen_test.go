@@ -66,7 +66,7 @@ func TestWorkloads(t *testing.T) {
 		{LongFork, reads("[[:r 0 1]]", "[[:r 0 2]]"), WorkloadLimits{}, Unknown, "two values"},
 		{LongFork, did(":write", "[[:w 0 1]]") + did(":write", "[[:w 0 2]]"), WorkloadLimits{}, Unknown, "written twice"},
 		{LongFork, did(":write", "[[:w 0 1]]") + reads("[[:r 0 3]]", "[[:r 0 3]]"), WorkloadLimits{}, Unknown, "was written"},
-		{LongFork, reads("7"), WorkloadLimits{}, Unknown, "no JSON array"},
+		{LongFork, reads("7"), WorkloadLimits{}, Unknown, "no list of accesses"},
 		{SetFull, did(":add", "1") + reads("[1]"), WorkloadLimits{}, Holds, ""},
 		{SetFull, did(":add", "1") + reads("[]", "[1]"), WorkloadLimits{}, Holds, ""},
 		{SetFull, did(":add", "1") + reads("[1]", "[]"), WorkloadLimits{}, Violated, "lost"},

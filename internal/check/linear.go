@@ -238,7 +238,8 @@ func touched(o history.Operation) []string {
 }
 
 func place(o *history.Operation, isJudged bool) (placed, error) {
-	p := placed{op: o, from: int64(o.Call), to: forever, call: call{kind: kindOf(o.Op), value: o.Input, expect: o.Expect}}
+	p := placed{op: o, from: int64(o.Call), to: forever, call: call{kind: changeOf(o), value: o.Input, expect: o.Expect,
+		noValue: o.NoInput, noExpect: o.NoExpect}}
 	if o.Return != history.Pending {
 		p.to = int64(o.Return)
 		if isJudged {
@@ -260,7 +261,10 @@ func place(o *history.Operation, isJudged bool) (placed, error) {
 			return p, fmt.Errorf(`output %q; the output of a cas is "true" (it swapped) or "false" (the value was another)`, o.Output)
 		}
 	case remove:
-		if p.reply.known && o.Output != "" && o.Output != "0" && o.Output != "1" {
+		if kindOf(o.Op) == write { // of null
+			p.reply.value = ""
+		}
+		if p.reply.value != "" && p.reply.value != "0" && p.reply.value != "1" {
 			return p, fmt.Errorf(`output %q; the output of a delete is empty, "0" (the key did not exist) or "1"`, o.Output)
 		}
 	}
@@ -486,6 +490,12 @@ func asOps(ops []placed) ([]linear.Op, []*placed) {
 		}
 		if r.found {
 			b.what |= 1 << 9
+		}
+		if c.noValue {
+			b.what |= 1 << 10
+		}
+		if c.noExpect {
+			b.what |= 1 << 11
 		}
 		at := b.hash() & mask
 		for index[at] != none && briefs[index[at]-1] != b {

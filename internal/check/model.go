@@ -39,6 +39,15 @@ func kindOf(op string) kind {
 	return unmodelled
 }
 
+// changeOf is the kind of an operation. A write of null leaves its key as a delete does.
+func changeOf(o *history.Operation) kind {
+	k := kindOf(o.Op)
+	if k == write && o.NoInput {
+		return remove
+	}
+	return k
+}
+
 func (k kind) String() string {
 	return [...]string{"unmodelled", "write", "read", "delete", "incr", "cas", "append"}[k]
 }
@@ -55,6 +64,8 @@ type call struct {
 	value  string // write, cas: what to store; append: what to add at the end
 	expect string // cas: what it may replace
 	delta  int64  // incr
+	// noValue and noExpect are of a cas that stores null, or replaces nothing but a missing value.
+	noValue, noExpect bool
 }
 
 // reply is what an operation learned. When known is false, only its effect is part of the model: no answer shows the
@@ -88,11 +99,14 @@ func step(s state, c call, r reply) (bool, state) {
 		text := strconv.FormatInt(sum, 10)
 		return !r.known || r.value == "" || r.value == text, state{true, text}
 	case cas:
-		matches := s.found && s.value == c.expect
+		matches := s.found && !c.noExpect && s.value == c.expect || !s.found && c.noExpect
 		if r.known && r.value != strconv.FormatBool(matches) {
 			return false, s
 		}
-		if matches {
+		switch {
+		case matches && c.noValue:
+			return true, state{}
+		case matches:
 			return true, state{true, c.value}
 		}
 		return true, s

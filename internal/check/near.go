@@ -240,8 +240,11 @@ func (n *nearness) reads(p *world.Property, ops []history.Operation) {
 	writers := map[value][]*history.Operation{}
 	for i := range ops {
 		o := &ops[i]
-		switch k := kindOf(o.Op); {
+		switch k := changeOf(o); {
 		case o.Type == history.Fail:
+		case k == cas && o.NoInput:
+			v := value{key: o.Key}
+			writers[v] = append(writers[v], o)
 		case k == write || k == cas:
 			v := value{o.Key, o.Input, true}
 			writers[v] = append(writers[v], o)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/values"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -167,6 +168,7 @@ func (ob *object) read(c *world.Check, ops []history.Operation) objectHistory {
 	h := objectHistory{keys: map[string][]act{}, left: newLeftOut(), okOf: map[verb]bool{}}
 	sizes := sizeOfKeys(ops)
 	strange := map[string]*history.Operation{}
+	null, empty := map[string]*history.Operation{}, map[string]*history.Operation{} // of a queue, by key: null was put in, and a take found nothing
 	for i := range ops {
 		o := &ops[i]
 		w := ob.verbs[strings.ToLower(o.Op)]
@@ -196,10 +198,22 @@ func (ob *object) read(c *world.Check, ops []history.Operation) objectHistory {
 			h.left.keys[o.Key] = broken(o, err, sizes[o.Key])
 			continue
 		}
+		if ob == objects["queue"] && w == put && o.NoInput {
+			null[o.Key] = o
+		}
+		if a.none {
+			empty[o.Key] = o
+		}
 		if h.keys[o.Key] == nil {
 			h.keys[o.Key] = make([]act, 0, sizes[o.Key])
 		}
 		h.keys[o.Key] = append(h.keys[o.Key], a)
+	}
+	for key, put := range null {
+		if took := empty[key]; took != nil {
+			h.left.keys[key] = omission{"null was put in, and a result that found nothing may have taken it",
+				fmt.Sprintf("null was put in at event %d, and the %s at event %d may have taken it or have found the queue empty", put.Call, took.Op, took.Call), sizes[key]}
+		}
 	}
 	h.left.foreign(c, strange, sizes, "operation %q is none of a "+c.Model, func(key string) bool { return h.keys[key] != nil })
 	for key := range h.left.keys {
@@ -216,6 +230,14 @@ func (ob *object) read(c *world.Check, ops []history.Operation) objectHistory {
 		}
 	}
 	return h
+}
+
+// putIn is the value that an operation puts into a set, list or queue, takes or looks for. Null is a value too.
+func putIn(o *history.Operation) string {
+	if o.NoInput {
+		return values.Null
+	}
+	return o.Input
 }
 
 // tested reports whether some result could have been wrong because of another operation that changed the key.
@@ -323,17 +345,20 @@ func (a *act) outcome() string {
 	return text
 }
 
-// elements reads a list of values: a JSON array. Its texts and numbers are values as drivers write them.
+// elements reads a list of values: a JSON array, or a set or a tagged list of EDN. Its texts and numbers are values as drivers write them: a text
+// is the value that is spelt so.
 func elements(text string) ([]string, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	if list, ok := plainElements(text); ok {
-		return list, nil
+	if text[0] == '#' {
+		text = untagged(text)
 	}
 	var raw []json.RawMessage
-	if err := json.Unmarshal([]byte(text), &raw); err != nil {
-		return nil, fmt.Errorf("output %s is no list; write it as a JSON array", shorten(text))
+	if list, ok := scanElements(text, unquoted); ok {
+		return list, nil
+	} else if json.Unmarshal([]byte(text), &raw) != nil {
+		return nil, noList(text)
 	}
 	list := make([]string, len(raw))
 	for i, r := range raw {
@@ -352,8 +377,37 @@ func elements(text string) ([]string, error) {
 	return list, nil
 }
 
-// plainElements reads an array of plain values, as nearly all are, in one pass. It answers no where it is not sure.
-func plainElements(text string) (list []string, ok bool) {
+func noList(text string) error {
+	return fmt.Errorf("output %s is no list; write it as [1,2]", shorten(text))
+}
+
+// untagged is a list of EDN without its tag: #{1,2}, a set, and #queue [1,2] are [1,2].
+func untagged(text string) string {
+	if rest, isSet := strings.CutPrefix(text, "#{"); isSet && strings.HasSuffix(rest, "}") {
+		return "[" + rest[:len(rest)-1] + "]"
+	}
+	if _, list, ok := strings.Cut(text, " "); ok && list != "" && (list[0] == '[' || list[0] == '#') {
+		if list[0] == '#' {
+			return untagged(list)
+		}
+		return list
+	}
+	return text
+}
+
+// unquoted is a value of JSON without the quotes of a text, which has no escapes.
+func unquoted(raw string) string {
+	if raw[0] == '"' {
+		return raw[1 : len(raw)-1]
+	}
+	return raw
+}
+
+// plainElements are the values of an array, each spelt as plain spells it, if all are plain.
+func plainElements(text string) (list []string, ok bool) { return scanElements(text, plain) }
+
+// scanElements reads an array of plain values, as nearly all are, in one pass. It answers no where it is not sure.
+func scanElements(text string, spell func(raw string) string) (list []string, ok bool) {
 	s := plainScan{text: text}
 	list = make([]string, 0, strings.Count(text, ",")+1)
 	ok = s.array(func() bool {
@@ -361,7 +415,7 @@ func plainElements(text string) (list []string, ok bool) {
 		if !s.value() {
 			return false
 		}
-		list = append(list, plain(text[from:s.at]))
+		list = append(list, spell(text[from:s.at]))
 		return true
 	})
 	return list, ok && s.at == len(text)
@@ -433,7 +487,10 @@ func (s *plainScan) value() bool {
 		for s.next() >= '0' && s.next() <= '9' {
 			s.at++
 		}
-		return s.at > digits && (s.text[digits] != '0' || s.at == digits+1)
+		if s.at == digits || s.text[digits] == '0' && s.at > digits+1 {
+			return false
+		}
+		return c != '-' || s.text[digits] != '0' // -0 is 0
 	}
 	for _, word := range [...]string{"null", "true", "false"} {
 		if strings.HasPrefix(s.text[from:], word) {
@@ -481,6 +538,7 @@ func yesNo(output string) (string, error) {
 }
 
 func placeSet(a *act) (err error) {
+	a.value = putIn(a.op)
 	if !a.known {
 		return nil
 	}
@@ -654,7 +712,10 @@ func contains(big, small []string, ordered bool) bool {
 
 func placeQueue(a *act) error {
 	switch {
-	case a.verb == put || a.op.Type != history.Ok:
+	case a.verb == put:
+		a.value = putIn(a.op)
+		return nil
+	case a.op.Type != history.Ok:
 		return nil
 	case a.op.Output == "" && !a.op.Found:
 		a.value, a.none = "", true
@@ -994,6 +1055,8 @@ func stepCounter(s string, a *act) (string, bool) {
 func placeList(a *act) (err error) {
 	if a.verb == look {
 		a.items, err = elements(a.op.Output)
+	} else {
+		a.value = putIn(a.op)
 	}
 	return err
 }

@@ -113,6 +113,7 @@ const maxDigits = 1000
 
 // decimal reads a decimal number. Exponents would let a short text be a number of many megabytes.
 func decimal(text string) (*big.Rat, bool) {
+	text = strings.TrimSuffix(text, "M") // a decimal of EDN
 	if len(text) > maxDigits || strings.Trim(text, "-+.0123456789") != "" {
 		return nil, false
 	}
@@ -230,6 +231,11 @@ func (m *storage) perKey(c *world.Check, left *leftOut, ops []history.Operation)
 	for i, o := range ops {
 		if !left.chooses(c, &ops[i]) {
 			continue
+		}
+		if m.verbs != nil {
+			o.Input = putIn(&o)
+		} else if kindOf(o.Op) == write && changeOf(&o) == remove {
+			o.Op, o.Output = "delete", ""
 		}
 		k := keys[o.Key]
 		if k == nil {

@@ -115,7 +115,7 @@ var propertyHistories = []struct {
 	{kind: world.Isolation, name: "failed", short: `a:txn=[["append","x",1]] a/ b:txn=[] b![["r","x",[1]]]`, want: "violated", reason: "G1a"},
 	{kind: world.Isolation, name: "unknown", short: `a:txn=[["append","x",1]] a? b:txn=[["r","x"],["append","y",1]] b![["r","x",[1]],["append","y",1]]`, want: "holds"},
 	{kind: world.Isolation, name: "none", short: "a:put=1 a!", want: "no transaction"},
-	{kind: world.Isolation, name: "no array", short: "a:txn=x a!x", want: "no JSON array"},
+	{kind: world.Isolation, name: "no array", short: "a:txn=x a!x", want: "no list of accesses"},
 	{kind: world.Isolation, name: "writes left out", short: `a:txn=[["append","x",1],["r","y"]] a![["r","y",[]]]`, want: "repeat all of them"},
 	{kind: world.Isolation, name: "another write", short: `a:txn=[["append","x",1]] a![["append","x",2]]`, want: "access 1 is"},
 	{kind: world.Isolation, name: "wrong access", short: `a:txn=[["w","x",1]] a![["w","x",1]]`, want: "none of this model"},

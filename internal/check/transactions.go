@@ -8,6 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/values"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -136,7 +137,7 @@ type knownList struct {
 func (k knownLists) elements(key, text string) ([]string, error) {
 	before := k[key]
 	if strings.Contains(text, `"`) || len(text) < 2 {
-		return elements(text) // a text may have commas of its own
+		return listed(text) // a text may have commas of its own
 	}
 	if n := len(text) - 1; len(before.text) >= len(text) && before.text[:n] == text[:n] && (before.text[n] == ',' || before.text[n] == ']') {
 		count := strings.Count(text, ",") + 1
@@ -154,7 +155,7 @@ func (k knownLists) elements(key, text string) ([]string, error) {
 	}
 	list, ok := plainElements(text)
 	if !ok {
-		return elements(text)
+		return listed(text)
 	}
 	if len(text) > len(before.text) {
 		k[key] = knownList{text, list}
@@ -195,7 +196,7 @@ func transaction(o *history.Operation, lists bool, known knownLists) (isolation.
 		}
 		for i, row := range asked {
 			for k := range min(len(row), len(rows[i]), 3) {
-				if plain(row[k]) != plain(rows[i][k]) && (k < 2 || plain(row[0]) != "r") {
+				if row[k] != rows[i][k] && (k < 2 || plain(row[0]) != "r") && plain(row[k]) != plain(rows[i][k]) {
 					return t, fmt.Errorf("access %d is %s in the input and %s in the output", i+1, row, rows[i])
 				}
 			}
@@ -245,7 +246,7 @@ func accessRows(text string) (rows [][]string, err error) {
 	}
 	var raw [][]json.RawMessage
 	if json.Unmarshal([]byte(text), &raw) != nil {
-		return nil, fmt.Errorf("%s is no JSON array of accesses such as [\"append\",\"x\",1]", shorten(text))
+		return nil, fmt.Errorf("%s is no list of accesses such as [\"append\",\"x\",1]", shorten(text))
 	}
 	for _, fields := range raw {
 		row := make([]string, len(fields))
@@ -281,17 +282,21 @@ func plainRows(text string) (rows [][]string, ok bool) {
 	return rows, ok && s.at == len(text)
 }
 
-// plain is a JSON value as drivers mean it: a text is itself, all else its spelling.
-func plain(raw string) string {
-	if raw[0] != '"' {
-		return raw
+// plain is the spelling by which a JSON value is compared: a text that can be taken for nothing else is itself.
+func plain(raw string) string { return values.OfJSON(raw) }
+
+// listed are the values of a JSON array, each spelt as plain spells it.
+func listed(text string) ([]string, error) {
+	if list, ok := plainElements(text); ok {
+		return list, nil
 	}
-	if !strings.Contains(raw, `\\`) {
-		return raw[1 : len(raw)-1]
+	var raw []json.RawMessage
+	if json.Unmarshal([]byte(text), &raw) != nil {
+		return nil, noList(text)
 	}
-	var s string
-	if json.Unmarshal([]byte(raw), &s) != nil {
-		return raw
+	list := make([]string, len(raw))
+	for i, r := range raw {
+		list[i] = plain(string(r))
 	}
-	return s
+	return list, nil
 }

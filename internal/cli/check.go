@@ -48,6 +48,8 @@ type judging struct {
 	groupSize  int
 	limits     check.WorkloadLimits
 	inSessions bool // the history has sessions and no times
+	inOrder    bool // the events are sorted by their indices
+	typed      bool // the values are spelt with their types
 }
 
 func (a *app) checkVerb() *cobra.Command {
@@ -196,14 +198,19 @@ func (j *judging) judge(file string, properties []world.Property) (verdicts []ch
 	byEvents := slices.ContainsFunc(properties, func(p world.Property) bool { return !check.ByOperations(p.Check.Type) })
 	// The memory of a long history is what bounds its length: it is not to be there twice before the collector looks.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	j.inOrder = file == "-" // which cannot be read again
 	h, err := j.read(file, byEvents)
+	if errors.Is(err, formats.ErrUnordered) {
+		j.inOrder = true
+		h, err = j.read(file, byEvents)
+	}
 	if err != nil {
 		return nil, 0, e, err
 	}
 	for i := range properties {
 		verdicts = append(verdicts, guarded(&properties[i], h, j.judgeOne))
 	}
-	h.evidence.Untimed = j.inSessions
+	h.evidence.Untimed, h.evidence.Recorded = j.inSessions, true
 	return verdicts, h.length, h.evidence, nil
 }
 
@@ -221,6 +228,8 @@ func (j *judging) judgeOne(p *world.Property, h *recorded) check.Verdict {
 		}
 	case !check.ByOperations(p.Check.Type):
 		return check.History(p, h.events)
+	case j.typed:
+		judge = check.Typed
 	}
 	if h.ops != nil {
 		return judge(p, h.ops)
@@ -505,12 +514,21 @@ func (j *judging) readEach(name string, do func(*history.Event) error) error {
 		}
 		return do(e)
 	}
+	readEDN, readJSON := formats.ReadEDN, formats.ReadJepsenJSON
+	if j.inOrder {
+		readEDN, readJSON = formats.ReadEDNInOrder, formats.ReadJepsenJSONInOrder
+	}
+	j.typed = format == formatEDN || format == formatJepsen || format == formatLog
 	var err error
 	switch format {
 	case formatEDN:
-		err = formats.ReadEDN(b, j.keyed, ofJepsen)
+		err = readEDN(b, j.keyed, ofJepsen)
 	case formatJepsen:
-		err = formats.ReadJepsenJSON(b, j.keyed, ofJepsen)
+		err = readJSON(b, j.keyed, ofJepsen)
+	case formatLog:
+		err = formats.ReadJepsenLog(b, do)
+	case formatPorcupine:
+		err = formats.ReadPorcupine(b, do)
 	case formatRecords:
 		err = history.ReadEach(b, do)
 	default:
@@ -537,15 +555,17 @@ func each(events []history.Event, do func(*history.Event) error) error {
 
 // Formats of histories that are none in sessions.
 const (
-	formatRecords = "records"
-	formatEDN     = "edn"
-	formatJepsen  = "jepsen-json"
-	formatCobra   = "cobra"
+	formatRecords   = "records"
+	formatEDN       = "edn"
+	formatJepsen    = "jepsen-json"
+	formatLog       = "jepsen-log"
+	formatPorcupine = "porcupine"
+	formatCobra     = "cobra"
 )
 
 // formatNames are the words of --format.
 func formatNames() []string {
-	list := []string{formatRecords, formatEDN, formatJepsen}
+	list := []string{formatRecords, formatEDN, formatJepsen, formatLog, formatPorcupine}
 	for _, f := range formats.Formats {
 		list = append(list, string(f))
 	}
@@ -571,6 +591,12 @@ func (j *judging) formatOf(name string, b *bufio.Reader) string {
 	}
 	if f := formats.FormatOf(start); f != "" {
 		return string(f)
+	}
+	switch {
+	case formats.IsJepsenLog(start):
+		return formatLog
+	case formats.IsPorcupine(start):
+		return formatPorcupine
 	}
 	if looksLikeEDN(start) {
 		return formatEDN

@@ -60,7 +60,7 @@ func ReadEDNWithNemesis(r io.Reader, keyed bool, do func(line int, e *history.Ev
 }
 
 func readEDN(r io.Reader, j *jepsen) error {
-	p := &ednParser{r: bufio.NewReader(r), line: 1, atoms: map[string]ednForm{}}
+	p := newEDNParser(r)
 	end := byte(0)
 	for {
 		c, err := p.skip()
@@ -263,6 +263,10 @@ type ednParser struct {
 	buf   []byte             // of the text or word that is being read
 	open  []ednForm          // the values of the lists that are being read
 	atoms map[string]ednForm // words, of which long histories have few
+}
+
+func newEDNParser(r io.Reader) *ednParser {
+	return &ednParser{r: bufio.NewReader(r), line: 1, atoms: map[string]ednForm{}}
 }
 
 func (p *ednParser) wrap(err error) error {

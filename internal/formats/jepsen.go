@@ -35,6 +35,7 @@ type jepsen struct {
 	named   bool          // events have a :process
 	first   bool          // no event was read yet
 	flying  []flying      // without :process: operations in flight
+	refused bool          // the event is a cas that found another value
 
 	indexed   bool  // an event had an :index
 	index     int64 // the last one
@@ -258,7 +259,7 @@ func (j *jepsen) swap(e *history.Event, value ednForm) error {
 		return fmt.Errorf("the value of a cas is [old new], not %s", shown(value))
 	}
 	if e.Type == history.Ok {
-		e.Output = "true"
+		e.Output = strconv.FormatBool(!j.refused)
 	}
 	return nil
 }

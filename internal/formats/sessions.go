@@ -150,7 +150,11 @@ func (s *sessions) events(zero bool) ([]history.Event, error) {
 					kind = `["w",`
 				}
 				b = append(b, kind...)
-				b = strconv.AppendQuote(b, a.key) // keys are digits, letters and underscores
+				if isInteger(a.key) {
+					b = append(b, a.key...)
+				} else {
+					b = strconv.AppendQuote(b, a.key) // keys are digits, letters and underscores
+				}
 				b = append(b, ',')
 				if a.value == "" || zero && !a.write && a.value == initial && !written[a.key] {
 					b = append(b, "null"...)

@@ -67,20 +67,20 @@ func cobra(words ...any) []byte {
 }
 
 func TestSessions(t *testing.T) {
-	const two = "session 1 ok [[\"w\",\"0\",1]]\nsession 2 ok [[\"r\",\"0\",1],[\"r\",\"1\",null]]\nsession 1 ok [[\"w\",\"1\",2]]"
+	const two = "session 1 ok [[\"w\",0,1]]\nsession 2 ok [[\"r\",0,1],[\"r\",1,null]]\nsession 1 ok [[\"w\",1,2]]"
 	stored := bincode([][][][4]uint64{{{{1, 0, 1, 1}}, {{1, 1, 2, 1}, {1, 1, 9, 0}}}, {{{0, 0, 1, 1}, {0, 1, 0, 1}}}})
 	for _, c := range []struct {
 		format   Format
 		in, want string
 	}{
 		{Plume, "w(0,1,1,1)\nr(0,1,2,7)\nw(1,2,1,2)\nr(1,0,2,7)\n", two},
-		{Plume, "w(0,0,1,1)\nr(0,00,2,2)", "session 1 ok [[\"w\",\"0\",0]]\nsession 2 ok [[\"r\",\"0\",0]]"},
-		{Plume, "w(0,5,3,-1)\nr(0,5,3,-1)\nw(0,1,3,1)", "aborted write 1 fail [[\"w\",\"0\",5]]\nsession 3 ok [[\"w\",\"0\",1]]"},
-		{Awdit, "w 0 1\n-----\nw 1 2\n=====\nr 0 1\n r  1 0 ", "session 1 ok [[\"w\",\"0\",1]]\nsession 2 ok [[\"r\",\"0\",1],[\"r\",\"1\",0]]\nsession 1 ok [[\"w\",\"1\",2]]"},
+		{Plume, "w(0,0,1,1)\nr(0,00,2,2)", "session 1 ok [[\"w\",0,0]]\nsession 2 ok [[\"r\",0,0]]"},
+		{Plume, "w(0,5,3,-1)\nr(0,5,3,-1)\nw(0,1,3,1)", "aborted write 1 fail [[\"w\",0,5]]\nsession 3 ok [[\"w\",0,1]]"},
+		{Awdit, "w 0 1\n-----\nw 1 2\n=====\nr 0 1\n r  1 0 ", "session 1 ok [[\"w\",0,1]]\nsession 2 ok [[\"r\",0,1],[\"r\",1,0]]\nsession 1 ok [[\"w\",1,2]]"},
 		{DBCop, "// one\n[x:=1] [y:=2]!\n---\n[x==1 y==? z==0]", "session 1 ok [[\"w\",\"x\",1]]\nsession 2 ok [[\"r\",\"x\",1],[\"r\",\"y\",null],[\"r\",\"z\",null]]\nsession 1 fail [[\"w\",\"y\",2]]"},
 		{DBCopJS, `[[{"events":[{"Write":{"variable":0,"version":1}}],"committed":true}],[{"events":[{"Read":{"variable":0,"version":null}}],"committed":false}]]`,
-			"session 1 ok [[\"w\",\"0\",1]]\nsession 2 fail [[\"r\",\"0\",null]]"},
-		{DBCopJS, `{"params":{"id":0},"data":[[{"events":[{"Write":{"variable":0,"version":1}}],"committed":true}]]}`, "session 1 ok [[\"w\",\"0\",1]]"},
+			"session 1 ok [[\"w\",0,1]]\nsession 2 fail [[\"r\",0,null]]"},
+		{DBCopJS, `{"params":{"id":0},"data":[[{"events":[{"Write":{"variable":0,"version":1}}],"committed":true}]]}`, "session 1 ok [[\"w\",0,1]]"},
 		{Bincode, string(stored), two},
 	} {
 		events, err := ReadSessions(strings.NewReader(c.in), c.format)
@@ -115,7 +115,7 @@ func TestCobra(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := told(t, events), "T1 ok [[\"w\",\"4\",77],[\"r\",\"6\",null]]\nT2 ok [[\"r\",\"4\",77]]"; got != want {
+	if got, want := told(t, events), "T1 ok [[\"w\",4,77],[\"r\",6,null]]\nT2 ok [[\"r\",4,77]]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for n := 1; n < len(one); n++ {

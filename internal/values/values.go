@@ -145,9 +145,19 @@ func appendJSON(b []byte, value any) []byte {
 // maxPlainDigits bounds the whole numbers that are spelt digit by digit; longer ones have an exponent.
 const maxPlainDigits = 1000
 
+// isShortest reports whether a number is an integer, as nearly all are, and not too long.
+func isShortest(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c == '.' || c == 'e' || c == 'E' {
+			return false
+		}
+	}
+	return text != "-0" && len(text) <= maxPlainDigits
+}
+
 // Number spells a decimal number by its value: 1, 1.0 and 10e-1 are 1. What is no number stays as it is.
 func Number(text string) string {
-	if text != "-0" && len(text) <= maxPlainDigits && strings.IndexAny(text, ".eE") < 0 {
+	if isShortest(text) {
 		return text
 	}
 	rest, negative := strings.CutPrefix(text, "-")
