@@ -219,13 +219,22 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	}
 	before := j.invoked[e.Client]
 	delete(j.invoked, e.Client)
-	if e.Type == history.Ok && (e.Op == "txn" || history.IsRead(e.Op) || text != before) {
+	if e.Type == history.Ok && (answers(e.Op) || text != before) {
 		e.Output, e.Found = text, value != nil
 	}
 	if e.Type != history.Ok && j.keyed && value == nil {
 		e.Key = "" // the invoke names it
 	}
 	return e, false, nil
+}
+
+// answers reports whether an operation has a result, which may be the very value that it asked with.
+func answers(op string) bool {
+	switch op {
+	case "txn", "contains", "has":
+		return true
+	}
+	return history.IsRead(op)
 }
 
 // unkeyed takes the key of a pair of a key and a value.
