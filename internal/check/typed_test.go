@@ -29,6 +29,7 @@ type language struct {
 	open   string // around all events
 	close  string
 	read   func(in string) ([]history.Event, error)
+	plain  bool // clients are texts, and events stand in their order
 }
 
 var edn = &language{
@@ -88,7 +89,7 @@ func jsonEvent(fields [][2]string) string {
 }
 
 // pieces are texts that look like other values, or do so when they are joined.
-var pieces = []string{`""`, `"1"`, `"a"`, `"tr"`, `"ue"`, `"true"`, `":a"`, `"["`, `"2]"`, `"\""`, `"null"`, `"-"`}
+var pieces = []string{`""`, `"1"`, `"a"`, `"tr"`, `"ue"`, `"true"`, `":a"`, `"{"`, `"2}"`, `"\""`, `"null"`, `"-"`}
 
 type readingOf func(io.Reader, bool, func(*history.Event) error) error
 
@@ -254,7 +255,7 @@ func (t *typed) write(r *rand.Rand, l *language, moves []move) string {
 	for i := range moves {
 		m := &moves[i]
 		process := strconv.Itoa(i)
-		if i%3 == 2 {
+		if i%3 == 2 && !l.plain {
 			process = strconv.Quote(strconv.Itoa(i - 1)) // the process "1" is not 1
 		}
 		event := func(at int, kind string, done bool) {
@@ -277,7 +278,7 @@ func (t *typed) write(r *rand.Rand, l *language, moves []move) string {
 		}
 	}
 	slices.SortFunc(lines, func(x, y line) int { return x.at - y.at })
-	if r.IntN(4) == 0 {
+	if r.IntN(4) == 0 && !l.plain {
 		r.Shuffle(len(lines), func(a, b int) { lines[a], lines[b] = lines[b], lines[a] })
 	}
 	var b strings.Builder

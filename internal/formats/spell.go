@@ -81,7 +81,8 @@ func (s *speller) inside(b []byte, f ednForm) []byte {
 	case bool:
 		return strconv.AppendBool(b, v)
 	case ednNumber:
-		if isJSONNumber(v) {
+		// The numbers of JSON are equal by value, and those of EDN by their kind too, so only integers are such.
+		if strings.IndexAny(string(v), "./eM#") < 0 {
 			return append(b, v...)
 		}
 		return values.AppendQuoted(b, string(v))
