@@ -29,6 +29,7 @@ type jepsen struct {
 	count   int                      // events so far
 	invoked map[string]string        // by client, the value of the operation in flight
 	keys    map[string]string        // by client, of the operation in flight
+	names   map[string]string        // clients and keys
 	buf     []byte
 	speller speller
 	last    history.Event // here, so that none needs memory of its own
@@ -65,7 +66,7 @@ type flying struct {
 }
 
 func newJepsen(keyed bool, do func(*history.Event) error) *jepsen {
-	return &jepsen{keyed: keyed, do: do, invoked: map[string]string{}, keys: map[string]string{}, first: true}
+	return &jepsen{keyed: keyed, do: do, invoked: map[string]string{}, keys: map[string]string{}, names: map[string]string{}, first: true}
 }
 
 // placed is an error about the current event with its line, where it is EDN.
@@ -166,7 +167,7 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	if j.named != (process != nil) {
 		return e, false, fmt.Errorf("some events have a %s and others have none", j.field("process"))
 	}
-	e.Client = j.spelled(process)
+	e.Client = j.name(process)
 	kind, _ := m.get("type").(ednKeyword)
 	e.Type = history.Type(kind)
 	switch e.Type {
@@ -193,7 +194,7 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 		e.Error = word(m.get("error"))
 	}
 	if key := m.get("key"); key != nil {
-		e.Key = j.spelled(key)
+		e.Key = j.name(key)
 	}
 	if j.keyed && value != nil {
 		if value, err = j.unkeyed(&e, value); err != nil {
@@ -201,7 +202,7 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 		}
 	}
 	if !j.named {
-		if err := j.name(&e, value); err != nil {
+		if err := j.find(&e, value); err != nil {
 			return e, false, err
 		}
 	}
@@ -248,7 +249,7 @@ func (j *jepsen) unkeyed(e *history.Event, value ednForm) (ednForm, error) {
 	if !ok {
 		return nil, fmt.Errorf("value %s is no pair of key and value", shown(value))
 	}
-	if e.Key = j.spelled(pair[0]); e.Type == history.Invoke {
+	if e.Key = j.name(pair[0]); e.Type == history.Invoke {
 		j.keys[e.Client] = e.Key
 	}
 	return pair[1], nil
@@ -304,9 +305,25 @@ func (j *jepsen) value(op string, f ednForm) string {
 	return string(j.buf)
 }
 
-// name finds whose event it is where none has a :process. Each operation is a client of its own, since it is not known which of
+// name is the spelling of a form that may occur again.
+func (j *jepsen) name(f ednForm) string {
+	if n, is := f.(ednNumber); is {
+		return string(n)
+	}
+	j.buf = j.speller.append(j.buf[:0], f)
+	name, known := j.names[string(j.buf)]
+	if !known {
+		name = string(j.buf)
+		if len(j.names) < maxAtoms {
+			j.names[name] = name
+		}
+	}
+	return name
+}
+
+// find finds whose event it is where none has a :process. Each operation is a client of its own, since it is not known which of
 // them one client did.
-func (j *jepsen) name(e *history.Event, value ednForm) error {
+func (j *jepsen) find(e *history.Event, value ednForm) error {
 	if e.Type == history.Invoke {
 		e.Client = fmt.Sprintf("operation %d", j.count+1)
 		j.flying = append(j.flying, flying{e.Client, e.Op + " " + e.Key, value})
