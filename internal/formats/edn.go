@@ -161,25 +161,6 @@ func mapOf(list ednList) (ednForm, error) {
 	return ednMap(list), nil
 }
 
-func (m ednMap) get(name ednKeyword) ednForm {
-	for i := 0; i+1 < len(m); i += 2 {
-		if m[i] == ednForm(name) {
-			return m[i+1]
-		}
-	}
-	return nil
-}
-
-// has reports whether a map has a key, with nil too.
-func (m ednMap) has(name ednKeyword) bool {
-	for i := 0; i+1 < len(m); i += 2 {
-		if m[i] == ednForm(name) {
-			return true
-		}
-	}
-	return false
-}
-
 // untagged is a form without its tags: #jepsen.history.Op{...} is a map.
 func untagged(f ednForm) ednForm {
 	for {

@@ -46,9 +46,41 @@ type jepsen struct {
 
 // indexedEvent is an event that waits for those of lower indices.
 type indexedEvent struct {
-	index int64
-	line  int
-	event ednMap
+	index  int64
+	line   int
+	fields fields
+}
+
+// fields are those of an event that are read.
+type fields struct {
+	process, kind, f, value, key, err, time, index ednForm
+
+	hasValue bool // which may be nil
+}
+
+func fieldsOf(m ednMap) (f fields) {
+	for i := 0; i+1 < len(m); i += 2 {
+		name, _ := m[i].(ednKeyword)
+		switch name {
+		case "process":
+			f.process = m[i+1]
+		case "type":
+			f.kind = m[i+1]
+		case "f":
+			f.f = m[i+1]
+		case "value":
+			f.value, f.hasValue = m[i+1], true
+		case "key":
+			f.key = m[i+1]
+		case "error":
+			f.err = m[i+1]
+		case "time":
+			f.time = m[i+1]
+		case "index":
+			f.index = m[i+1]
+		}
+	}
+	return f
 }
 
 // NemesisEvent is an event of Jepsen's nemesis, which injects faults: a call of it, or the end of a call.
@@ -96,7 +128,8 @@ func (j *jepsen) add(form ednForm) error {
 	} else if !ok {
 		return errors.New("not a map; each event is one, such as {:type :invoke, :process 0, :f :read, :value nil}")
 	}
-	text, indexed := m.get("index").(ednNumber)
+	f := fieldsOf(m)
+	text, indexed := f.index.(ednNumber)
 	index, err := strconv.ParseInt(string(text), 10, 64)
 	indexed = indexed && err == nil
 	switch {
@@ -105,14 +138,14 @@ func (j *jepsen) add(form ednForm) error {
 			return fmt.Errorf("more than %d events, the limit of a history", history.MaxEvents)
 		}
 		j.unindexed = j.unindexed || !indexed
-		j.unsorted = append(j.unsorted, indexedEvent{index, j.line, m})
+		j.unsorted = append(j.unsorted, indexedEvent{index, j.line, f})
 		return nil
 	case indexed && j.indexed && index <= j.index:
 		return ErrUnordered
 	case indexed:
 		j.indexed, j.index = true, index
 	}
-	return j.make(m)
+	return j.make(&f)
 }
 
 // end makes the events that were kept. Where some have no index, they stay in the order of the file.
@@ -120,12 +153,13 @@ func (j *jepsen) end() error {
 	if !j.unindexed {
 		slices.SortStableFunc(j.unsorted, func(x, y indexedEvent) int { return cmp.Compare(x.index, y.index) })
 	}
-	for i, e := range j.unsorted {
+	for i := range j.unsorted {
+		e := &j.unsorted[i]
 		j.line = e.line
 		if i > 0 && e.index == j.unsorted[i-1].index && !j.unindexed {
 			return j.placed(fmt.Errorf("two events have the %s %d", j.field("index"), e.index))
 		}
-		if err := j.make(e.event); err != nil {
+		if err := j.make(&e.fields); err != nil {
 			return j.placed(err)
 		}
 	}
@@ -133,8 +167,8 @@ func (j *jepsen) end() error {
 }
 
 // make makes one event.
-func (j *jepsen) make(m ednMap) error {
-	e, skip, err := j.event(m)
+func (j *jepsen) make(f *fields) error {
+	e, skip, err := j.event(f)
 	if err == nil {
 		err = j.speller.err
 	}
@@ -149,15 +183,15 @@ func (j *jepsen) make(m ednMap) error {
 	return j.do(&j.last)
 }
 
-func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
-	process := m.get("process")
-	at, timed := timeOf(m)
+func (j *jepsen) event(f *fields) (e history.Event, skip bool, err error) {
+	process, value := f.process, f.value
+	at, timed := timeOf(f.time)
 	if j.nemesis != nil && (!timed || at < 0) {
-		return e, false, fmt.Errorf("%s is %s; it is a number of nanoseconds from 0 on, of less than 2^63", j.field("time"), cmp.Or(word(m.get("time")), "missing"))
+		return e, false, fmt.Errorf("%s is %s; it is a number of nanoseconds from 0 on, of less than 2^63", j.field("time"), cmp.Or(word(f.time), "missing"))
 	}
 	if word(process) == "nemesis" {
 		if j.nemesis != nil {
-			err = j.nemesis(NemesisEvent{j.line, at, word(m.get("f")), appendPlain(nil, m.get("value"))})
+			err = j.nemesis(NemesisEvent{j.line, at, word(f.f), appendPlain(nil, value)})
 		}
 		return e, true, err
 	}
@@ -168,7 +202,7 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 		return e, false, fmt.Errorf("some events have a %s and others have none", j.field("process"))
 	}
 	e.Client = j.name(process)
-	kind, _ := m.get("type").(ednKeyword)
+	kind, _ := f.kind.(ednKeyword)
 	e.Type = history.Type(kind)
 	switch e.Type {
 	case history.Invoke, history.Ok, history.Fail, history.Info:
@@ -177,23 +211,22 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 		if j.json {
 			types = `"invoke", "ok", "fail", "info"`
 		}
-		return e, false, fmt.Errorf("%s is %s, not one of %s", j.field("type"), cmp.Or(word(m.get("type")), "missing"), types)
+		return e, false, fmt.Errorf("%s is %s, not one of %s", j.field("type"), cmp.Or(word(f.kind), "missing"), types)
 	}
-	value := m.get("value")
-	op, ok := m.get("f").(ednKeyword)
+	op, ok := f.f.(ednKeyword)
 	switch {
 	case ok && op != "":
 		e.Op = string(op)
-	case m.get("f") == nil && isTransaction(value):
+	case f.f == nil && isTransaction(value):
 		e.Op = "txn"
-	case m.get("f") != nil || e.Type == history.Invoke || !j.named:
+	case f.f != nil || e.Type == history.Invoke || !j.named:
 		return e, false, fmt.Errorf("no %s, the kind of operation", j.field("f"))
 	}
 	e.TimeNs = at
-	if m.get("error") != nil {
-		e.Error = word(m.get("error"))
+	if f.err != nil {
+		e.Error = word(f.err)
 	}
-	if key := m.get("key"); key != nil {
+	if key := f.key; key != nil {
 		e.Key = j.name(key)
 	}
 	if j.keyed && value != nil {
@@ -215,7 +248,7 @@ func (j *jepsen) event(m ednMap) (e history.Event, skip bool, err error) {
 	}
 	if e.Type == history.Invoke {
 		j.invoked[e.Client] = text
-		e.Input, e.NoInput = text, value == nil && m.has("value") && !history.IsRead(e.Op)
+		e.Input, e.NoInput = text, value == nil && f.hasValue && !history.IsRead(e.Op)
 		return e, false, nil
 	}
 	before := j.invoked[e.Client]
@@ -275,8 +308,8 @@ func (j *jepsen) swap(e *history.Event, value ednForm) error {
 }
 
 // timeOf is the :time of an event, and whether it has one that can be read.
-func timeOf(m ednMap) (ns int64, ok bool) {
-	n, ok := m.get("time").(ednNumber)
+func timeOf(f ednForm) (ns int64, ok bool) {
+	n, ok := f.(ednNumber)
 	if !ok {
 		return 0, false
 	}

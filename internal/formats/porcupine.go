@@ -81,17 +81,17 @@ func ReadJepsenLog(r io.Reader, do func(*history.Event) error) error {
 		if err != nil {
 			return err
 		}
-		event := ednMap{ednKeyword("process"), process, ednKeyword("type"), ednKeyword(m[2]), ednKeyword("f"), ednKeyword(m[3])}
+		event := fields{process: process, kind: ednKeyword(m[2]), f: ednKeyword(m[3])}
 		if pair, isPair := value.(ednList); m[2] == "fail" && m[3] == "cas" && isPair && len(pair) == 2 {
-			event[3] = ednKeyword(history.Ok)
+			event.kind = ednKeyword(history.Ok)
 			j.refused = true
 		}
 		if reason, is := value.(ednKeyword); is && (m[2] == "info" || m[2] == "fail") {
-			event = append(event, ednKeyword("error"), reason)
+			event.err = reason
 		} else {
-			event = append(event, ednKeyword("value"), value)
+			event.value, event.hasValue = value, true
 		}
-		err = j.make(event)
+		err = j.make(&event)
 		j.refused = false
 		return err
 	})

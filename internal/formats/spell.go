@@ -82,7 +82,7 @@ func (s *speller) inside(b []byte, f ednForm) []byte {
 		return strconv.AppendBool(b, v)
 	case ednNumber:
 		// The numbers of JSON are equal by value, and those of EDN by their kind too, so only integers are such.
-		if strings.IndexAny(string(v), "./eM#") < 0 {
+		if isWhole(v) {
 			return append(b, v...)
 		}
 		return values.AppendQuoted(b, string(v))
@@ -101,6 +101,16 @@ func (s *speller) inside(b []byte, f ednForm) []byte {
 		return s.object(b, v)
 	}
 	return values.AppendQuoted(b, string(s.append(nil, f)))
+}
+
+// isWhole reports whether a number is an integer.
+func isWhole(n ednNumber) bool {
+	for i := range len(n) {
+		if c := n[i]; (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *speller) object(b []byte, m ednMap) []byte {
