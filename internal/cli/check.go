@@ -58,7 +58,7 @@ func (a *app) checkVerb() *cobra.Command {
 		Use:   "check FILE|ID [FOLDER or FILE]",
 		Short: "Judge a history, or a failure that was stored, without running",
 		Long: `Judges a history that another program has recorded: a file of JSON lines (docs/reference/workloads.md has the records), of
-Jepsen's EDN or the same in JSON, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT and Cobra store them (docs/reference/checks.md has
+Jepsen's EDN or the same in JSON, of Porcupine's tests, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT, Cobra and Viper store them (docs/reference/checks.md has
 the formats); - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
 or a folder or file after it, the properties of that configuration judge it.
 
@@ -250,8 +250,8 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 	if j.format != "" && !slices.Contains(formatNames(), j.format) {
 		return nil, fmt.Errorf("--format: no format %q; there are %s", j.format, strings.Join(formatNames(), ", "))
 	}
-	if j.format == formatCobra {
-		return nil, errors.New("--format cobra: name the folder of the logs, without --format")
+	if j.format == formatCobra || j.format == formatViper {
+		return nil, fmt.Errorf("--format %s: name the folder of the logs, without --format", j.format)
 	}
 	for flag, model := range map[string]string{"total-amount": check.Bank, "allow-negative-balances": check.Bank, "group-size": check.LongFork} {
 		if set(flag) && j.model != model {
@@ -561,6 +561,7 @@ const (
 	formatLog       = "jepsen-log"
 	formatPorcupine = "porcupine"
 	formatCobra     = "cobra"
+	formatViper     = "viper"
 )
 
 // formatNames are the words of --format.
@@ -569,7 +570,7 @@ func formatNames() []string {
 	for _, f := range formats.Formats {
 		list = append(list, string(f))
 	}
-	return append(list, formatCobra)
+	return append(list, formatCobra, formatViper)
 }
 
 // formatOf is the format of a file: the one that is asked for, or recognized by its name and by how it begins.
@@ -612,11 +613,15 @@ func (j *judging) readFolder(name string) ([]history.Event, error) {
 		return formats.ReadSessions(f, formats.Bincode)
 	}
 	folder := os.DirFS(name)
+	if formats.IsViper(folder) {
+		j.inSessions = true
+		return formats.ReadViper(folder)
+	}
 	if logs, _ := fs.Glob(folder, "*.log"); len(logs) > 0 {
 		j.inSessions = true
 		return formats.ReadCobra(folder)
 	}
-	return nil, errors.New("it is a folder without history.bincode or the *.log of Cobra; name a history, and the folder after it")
+	return nil, errors.New("it is a folder without history.bincode, the *.log of Cobra or the J*.log of Viper; name a history, and the folder after it")
 }
 
 // looksLikeEDN distinguishes a history of Jepsen's from lines of JSON: its maps begin with a keyword.

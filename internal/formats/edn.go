@@ -183,6 +183,8 @@ func word(f ednForm) string {
 		return string(v)
 	case ednSymbol:
 		return string(v)
+	case ednName:
+		return string(v)
 	case ednNumber:
 		return string(v)
 	}
@@ -228,8 +230,6 @@ func appendPlain(b []byte, f ednForm) []byte {
 		}
 		return append(b, '}')
 	case ednChar:
-		return values.AppendQuoted(b, string(v))
-	case ednName:
 		return values.AppendQuoted(b, string(v))
 	case ednStrange:
 		return values.AppendQuoted(b, v.why)
