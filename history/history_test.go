@@ -26,6 +26,10 @@ func TestParseRecords(t *testing.T) {
 			[]Event{{Client: "c", Type: Ok, Output: "x", Found: true}}, ""},
 		{"null is not found", `{"client":"c","type":"ok","op":"get","output":null}`,
 			[]Event{{Client: "c", Type: Ok, Op: "get"}}, ""},
+		{"null as an input and an expect", `{"client":"c","type":"invoke","op":"cas","key":"k","expect":null,"input":null}`,
+			[]Event{{Client: "c", Type: Invoke, Op: "cas", Key: "k", NoInput: true, NoExpect: true}}, ""},
+		{"a read asks for nothing", `{"client":"c","type":"invoke","op":"get","input":null}`, []Event{{Client: "c", Type: Invoke, Op: "get"}}, ""},
+		{"a completion repeats nothing", `{"client":"c","type":"ok","op":"put","input":null}`, []Event{{Client: "c", Type: Ok, Op: "put"}}, ""},
 		{"found says it", `{"client":"c","type":"ok","op":"read","found":true}`,
 			[]Event{{Client: "c", Type: Ok, Op: "read", Found: true}}, ""},
 		{"a lost read has no result", `{"client":"c","type":"info","op":"get","output":"x"}`,
@@ -38,6 +42,7 @@ func TestParseRecords(t *testing.T) {
 			[]Event{{Client: "a", Type: Ok}}, ""},
 
 		{"output of nothing", `{"client":"c","type":"ok","op":"get","output":"x","found":false}`, nil, `output "x" with "found": false`},
+		{"null and an input", `{"client":"c","type":"invoke","op":"put","input":"x","no_input":true}`, nil, "has no input"},
 		{"typo", `{"client":"c","type":"ok","op":"get","ouput":"x"}`, nil, `unknown field "ouput"`},
 		{"no type", `{"client":"c","op":"get"}`, nil, `no "type"`},
 		{"strange type", `{"client":"c","op":"get","type":"finished"}`, nil, `"finished" is not one of`},
@@ -132,6 +137,7 @@ func TestFiles(t *testing.T) {
 		{Number: 3, TimeNs: 30, Client: "a", Type: Invoke, Op: "get", Key: "<k>"},
 		{Number: 4, TimeNs: 40, Client: "a", Type: Ok, Op: "get", Key: "<k>", Found: true, Node: "n1"},
 		{Number: 9, TimeNs: 90, Type: Broken, Error: "broken history: why"},
+		{Number: 10, TimeNs: 91, Client: "b", Type: Invoke, Op: "cas", Key: "k", NoInput: true, NoExpect: true},
 	}
 	var b bytes.Buffer
 	if err := Write(&b, events); err != nil {

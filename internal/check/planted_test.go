@@ -300,3 +300,27 @@ func TestPlantedBank(t *testing.T) {
 		}
 	}
 }
+
+// TestJoinedTexts: a register joins texts only, and one of lists is named by its model.
+func TestJoinedTexts(t *testing.T) {
+	for lines, want := range map[string]string{
+		`write "1"; append "2"; read "12"`:     "",
+		`append ""; append ":a"; read ":a"`:    "",
+		`append "tr"; append "ue"; read true`:  "is no text",
+		`append 1; read 1`:                     "is no text",
+		`append :a; read nil`:                  "is no text",
+		`append 1; append 2; read [1 2]`:       "model: append-list",
+		`append "tr"; append "ue"; read "tr"`:  "no order",
+		`append "tr"; append "ue"; read "tru"`: "no order",
+	} {
+		var b strings.Builder
+		for i, op := range strings.Split(lines, "; ") {
+			f, value, _ := strings.Cut(op, " ")
+			fmt.Fprintf(&b, "{:process %[1]d :type :invoke :f :%[2]s :value %[3]s} {:process %[1]d :type :ok :f :%[2]s :value %[3]s}\n", i, f, value)
+		}
+		v := judgeTyped(t, edn, overRegisters, b.String())
+		if (v.Status == Holds) != (want == "") || !strings.Contains(v.Reason, want) {
+			t.Errorf("%s: %s, %s; want %q", lines, v.Status, v.Reason, want)
+		}
+	}
+}
