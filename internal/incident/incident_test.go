@@ -163,7 +163,7 @@ func TestBroken(t *testing.T) {
 		{Records, `{"fault": "explosion", "node": "n1"}`, `file:1: no kind of fault is called "explosion"; docs/reference/faults.md`},
 		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "for": "-2s"}`, `file:1: "-2s" is no duration`},
 		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok", "file: line 2"},
-		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok, :f :read, :process 0}", "file: line 2: :time is nil; it is a number"},
+		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok, :f :read, :process 0}", "file: line 2: :time is missing; it is a number"},
 		{EDN, "{:type :invoke, :f :read, :process 0, :time 99999999999999999999}", "file: line 1: :time is 99999999999999999999; it is a number"},
 		{EDN, "{:type :info, :f :kill, :process :nemesis, :time -1}", "file: line 1: :time is -1; it is a number"},
 		{EDN, "\n{:type :info, :f :bump, :value {\"n1\" -9e18}, :process :nemesis, :time 1}", "file:2: bump of n1 by -9000000000000000000 ms, which are more than 292 years; correct"},

@@ -20,7 +20,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // layers lists all packages from the bottom up, each with the rooms below it that have no line of their own. A package imports
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
-	{"internal/keys"},
+	{"internal/keys", "internal/values"},
 	{"internal/needs", "internal/regular", "sdk/machine", "internal/counts", "internal/routes", "internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
@@ -75,7 +75,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/records", "internal/splitmix", "internal/keys", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/engine/director", "internal/explore/search", "internal/records", "internal/splitmix", "internal/keys", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}
