@@ -230,7 +230,7 @@ func touched(o history.Operation) []string {
 			if len(row) < 2 {
 				return []string{""}
 			}
-			keys = append(keys, plain(row[1]))
+			keys = append(keys, asKey(row[1]))
 		}
 		return keys
 	}

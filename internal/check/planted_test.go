@@ -324,3 +324,26 @@ func TestJoinedTexts(t *testing.T) {
 		}
 	}
 }
+
+// TestTransactionsBesideRegisters: a transaction may have changed the register of its key, whatever type that has.
+func TestTransactionsBesideRegisters(t *testing.T) {
+	for _, l := range []*language{edn, jsonOfJepsen} {
+		for v := range l.values {
+			key := l.values[v][0]
+			var b strings.Builder
+			for i, op := range [][2]string{{"write", l.values[0][0]}, {"txn", l.list([]string{l.list([]string{l.kind("w"), key, l.values[1][0]})})}, {"read", l.values[0][0]}} {
+				for at, kind := range []string{"invoke", "ok"} {
+					fields := [][2]string{{"index", strconv.Itoa(2*i + at)}, {"process", strconv.Itoa(i)}, {"type", kind}, {"f", op[0]}, {"value", op[1]}}
+					if op[0] != "txn" {
+						fields = append(fields, [2]string{"key", key})
+					}
+					b.WriteString(l.event(fields))
+				}
+			}
+			text := l.open + b.String() + l.close
+			if got := judgeTyped(t, l, overRegisters, text); got.Status != Unknown {
+				t.Errorf("%s, although a transaction wrote key %s\n%s", got.Status, key, text)
+			}
+		}
+	}
+}

@@ -285,6 +285,15 @@ func plainRows(text string) (rows [][]string, ok bool) {
 // plain is the spelling by which a JSON value is compared: a text that can be taken for nothing else is itself.
 func plain(raw string) string { return values.OfJSON(raw) }
 
+// asKey is the key of an access as other operations name it, which have texts for keys.
+func asKey(raw string) string {
+	var text string
+	if raw[0] == '"' && json.Unmarshal([]byte(raw), &text) == nil {
+		return text
+	}
+	return plain(raw)
+}
+
 // listed are the values of a JSON array, each spelt as plain spells it.
 func listed(text string) ([]string, error) {
 	if list, ok := plainElements(text); ok {
