@@ -92,14 +92,11 @@ func unreadable(o *history.Operation, format string, args ...any) workload {
 	return workload{open: fmt.Sprintf("broken history: the %s of client %s at event %d: ", o.Op, o.Client, o.Call) + fmt.Sprintf(format, args...)}
 }
 
-// balance is a number of an account. EDN has decimals beside its integers, 10M, of which JSON has the text.
+// balance is a number of an account. EDN has decimals and floats beside its integers, of which JSON has the spelling: "10M".
 type balance string
 
 func (b *balance) UnmarshalJSON(p []byte) error {
-	text := string(p)
-	if decimal, is := strings.CutSuffix(strings.Trim(text, `"`), "M"); is {
-		text = decimal
-	}
+	text := strings.TrimSuffix(strings.Trim(string(p), `"`), "M")
 	*b = balance(text)
 	if text == "" || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
 		return fmt.Errorf("%s is no number", p)
