@@ -484,6 +484,17 @@ func ReadJepsenJSONInOrder(r io.Reader, keyed bool, do func(*history.Event) erro
 
 func readJepsenJSON(r io.Reader, j *jepsen) error {
 	j.json = true
+	keywords := map[string]ednForm{} // of which long histories have few
+	keyword := func(name string) ednForm {
+		f, known := keywords[name]
+		if !known {
+			f = ednKeyword(name)
+			if len(keywords) < maxAtoms {
+				keywords[name] = f
+			}
+		}
+		return f
+	}
 	err := keys.Elements(r, history.MaxRecordBytes, func(raw json.RawMessage) error {
 		form, err := formOf(raw)
 		if err != nil {
@@ -491,10 +502,10 @@ func readJepsenJSON(r io.Reader, j *jepsen) error {
 		}
 		if m, ok := form.(ednMap); ok {
 			for i := 0; i < len(m); i += 2 {
-				name := ednKeyword(m[i].(ednName))
-				m[i] = name
+				name := string(m[i].(ednName))
+				m[i] = keyword(name)
 				if text, ok := m[i+1].(string); ok && (name == "type" || name == "f") {
-					m[i+1] = ednKeyword(text)
+					m[i+1] = keyword(text)
 				}
 			}
 		}
