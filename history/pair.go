@@ -40,6 +40,8 @@ var errUnordered = errors.New("events out of order")
 // Pairing is Pair for events that are added one by one in the order of their numbers. It does not keep them.
 type Pairing struct {
 	ops     []Operation
+	each    func(number int, o *Operation) // if set, no operation is kept
+	invoked int
 	clients map[string]*flight
 	any     bool   // an event was added
 	last    uint64 // its number
@@ -53,11 +55,19 @@ func NewPairing(operations int) *Pairing {
 	return &Pairing{ops: make([]Operation, 0, operations), clients: map[string]*flight{}}
 }
 
+// NewPairingEach returns a Pairing that keeps no operation, and calls a function for each as soon as its completion is known: with its number, from 0 on
+// in the order of the invokes. Operations without a completion come last, when Operations is called, which then returns none. The function may use the
+// operation until it returns. An error of the Pairing is known at the end only.
+func NewPairingEach(each func(number int, o *Operation)) *Pairing {
+	return &Pairing{each: each, clients: map[string]*flight{}}
+}
+
 // flight is the operation that a client has in flight.
 type flight struct {
-	op      int  // index into ops
-	open    bool // invoked, not completed
-	retired bool // after an info
+	number  int       // of the operation
+	own     Operation // itself, where the Pairing keeps none
+	open    bool      // invoked, not completed
+	retired bool      // after an info
 }
 
 // Add adds one event.
@@ -85,7 +95,27 @@ func (p *Pairing) Operations() ([]Operation, error) {
 	if err := cmp.Or(p.unordered, p.unread, p.contradiction); err != nil {
 		return nil, err
 	}
+	if p.each != nil {
+		var open []*flight
+		for _, c := range p.clients {
+			if c.open {
+				open = append(open, c)
+			}
+		}
+		slices.SortFunc(open, func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
+		for _, c := range open {
+			p.each(c.number, &c.own)
+		}
+	}
 	return p.ops, nil
+}
+
+// operation is the one that a client has in flight, or had last.
+func (p *Pairing) operation(c *flight) *Operation {
+	if p.each != nil {
+		return &c.own
+	}
+	return &p.ops[c.number]
 }
 
 func (p *Pairing) pair(e *Event) error {
@@ -97,24 +127,28 @@ func (p *Pairing) pair(e *Event) error {
 	if c.retired {
 		return fmt.Errorf("%w: client %s goes on at event %d, but the operation it invoked at event %d ended with info and may "+
 			"still be in flight; so continue as a new client (such as %s.1)", ErrBroken, e.Client, e.Number,
-			p.ops[c.op].Call, e.Client)
+			p.operation(c).Call, e.Client)
 	}
 	if e.Type == Invoke {
 		if c.open {
 			return fmt.Errorf("%w: client %s invokes %s at event %d while its %s of event %d is in flight; "+
 				"a client has one operation in flight, and no two drivers share a client's name", ErrBroken,
-				e.Client, e.Op, e.Number, p.ops[c.op].Op, p.ops[c.op].Call)
+				e.Client, e.Op, e.Number, p.operation(c).Op, p.operation(c).Call)
 		}
-		c.op, c.open = len(p.ops), true
-		p.ops = append(p.ops, Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect,
-			NoInput: e.NoInput, NoExpect: e.NoExpect, Node: e.Node, Type: Info, Call: e.Number, CallTimeNs: e.TimeNs, Return: Pending})
+		c.number, c.open = p.invoked, true
+		p.invoked++
+		if p.each == nil {
+			p.ops = append(p.ops, Operation{})
+		}
+		*p.operation(c) = Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect,
+			NoInput: e.NoInput, NoExpect: e.NoExpect, Node: e.Node, Type: Info, Call: e.Number, CallTimeNs: e.TimeNs, Return: Pending}
 		return nil
 	}
 	if !c.open {
 		return fmt.Errorf("%w: client %s reports %s at event %d without an operation in flight; write "+
 			"invoke before the request is sent", ErrBroken, e.Client, e.Type, e.Number)
 	}
-	o := &p.ops[c.op]
+	o := p.operation(c)
 	if err := same(o, e); err != nil {
 		return err
 	}
@@ -125,6 +159,10 @@ func (p *Pairing) pair(e *Event) error {
 	}
 	if e.Type != Info {
 		o.Return = e.Number
+	}
+	if p.each != nil {
+		p.each(c.number, o)
+		c.own = Operation{Call: o.Call}
 	}
 	return nil
 }

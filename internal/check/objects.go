@@ -441,6 +441,24 @@ func (s *plainScan) space() {
 	}
 }
 
+// end goes over space and then the given byte, if it is next.
+func (s *plainScan) end(c byte) bool {
+	if s.space(); s.next() != c {
+		return false
+	}
+	s.at++
+	return true
+}
+
+// word goes over a word, if it is next.
+func (s *plainScan) word(w string) bool {
+	if !strings.HasPrefix(s.text[s.at:], w) {
+		return false
+	}
+	s.at += len(w)
+	return true
+}
+
 // array reads an array, each item by the function.
 func (s *plainScan) array(item func() bool) bool {
 	if s.next() != '[' {

@@ -21,63 +21,84 @@ const (
 // isolated judges the transactions of a history. Those are the operations named txn; input and output are JSON arrays of
 // their accesses, [["append","x",1],["r","x",[1]]], as Jepsen writes them.
 func isolated(p *world.Property, level isolation.Level, ops []history.Operation) Verdict {
-	v := verdict(p)
-	judge := isolation.Lists
 	switch p.Check.Model {
 	case "", ListAppend:
+		t := NewListTransactions(len(ops))
+		for i := range ops {
+			t.Add(i, &ops[i])
+		}
+		return t.judge(p, level)
 	case RWRegister:
-		judge = isolation.Registers
 	default:
 		return unknown(p, "%v", noTransactions(p.Check.Model))
 	}
 	txns := make([]isolation.Txn, 0, len(ops))
 	from := make([]*history.Operation, 0, len(ops))
-	known := knownLists{}
-	committed, reads, writes := 0, 0, 0
+	var count counts
 	for i := range ops {
 		o := &ops[i]
-		if !strings.EqualFold(o.Op, "txn") {
+		if !isTransaction(o) {
 			continue
 		}
-		t, err := transaction(o, p.Check.Model != RWRegister, known)
+		t, err := transaction(o)
 		if err != nil {
-			return unknown(p, "broken history: the transaction of client %s at event %d: %v", o.Client, o.Call, err)
+			return unknown(p, "%v", brokenTransaction(o, err))
 		}
 		txns, from = append(txns, t), append(from, o)
-		if t.Fate != isolation.Committed {
+		if count.all++; t.Fate != isolation.Committed {
 			continue
 		}
-		committed++
+		count.committed++
 		for _, a := range t.Accesses {
 			if a.Write {
-				writes++
-			} else if a.Found || len(a.List) > 0 {
-				reads++
+				count.writes++
+			} else if a.Found {
+				count.reads++
 			}
 		}
 	}
-	f := judge(txns, level, linear.NewBudget(MaxSteps, MaxBytes, MaxWall))
+	f := isolation.Registers(txns, level, linear.NewBudget(MaxSteps, MaxBytes, MaxWall))
+	return isolationVerdict(p, f, count, func(t int) (*history.Operation, string) { return from[t], accesses(from[t]) })
+}
+
+// isTransaction reports whether an operation is a transaction.
+func isTransaction(o *history.Operation) bool { return strings.EqualFold(o.Op, "txn") }
+
+func brokenTransaction(o *history.Operation, err error) error {
+	return fmt.Errorf("broken history: the transaction of client %s at event %d: %w", o.Client, o.Call, err)
+}
+
+// counts say how much there was to judge.
+type counts struct {
+	all, committed int
+	reads, writes  int // of transactions that committed; reads of something
+}
+
+// isolationVerdict is the verdict of a finding. describe gives a transaction, of which the clients and times count, and its accesses in words.
+func isolationVerdict(p *world.Property, f isolation.Finding, count counts, describe func(txn int) (*history.Operation, string)) Verdict {
+	v := verdict(p)
 	switch {
 	case f.Answer == isolation.Violated:
 		v.Status, v.Reason = Violated, f.Reason
 		v.Evidence = f.Steps
 		for i, t := range f.Txns {
-			if from[t].Return != history.Pending && from[t].Return > v.Event {
-				v.Event, v.TimeNs = from[t].Return, from[t].ReturnTimeNs
+			o, words := describe(t)
+			if o.Return != history.Pending && o.Return > v.Event {
+				v.Event, v.TimeNs = o.Return, o.ReturnTimeNs
 			}
 			if i < maxEvidence {
-				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s", seconds(from[t].CallTimeNs), from[t].Call, from[t].Client, accesses(from[t])))
+				v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s", seconds(o.CallTimeNs), o.Call, o.Client, words))
 			}
 		}
 		return v
 	case f.Answer == isolation.Undecided:
 		return unknown(p, "%s", f.Reason)
-	case len(txns) == 0:
+	case count.all == 0:
 		return idle(p, "no transaction was reported")
-	case committed*1_000_000 < len(txns)*minOkPPM || committed == 0:
-		return idle(p, "only %d of %d transactions committed", committed, len(txns))
-	case reads == 0 || writes == 0:
-		return idle(p, "the transactions that committed read %d values and wrote %d: no result could have been wrong", reads, writes)
+	case count.committed*1_000_000 < count.all*minOkPPM || count.committed == 0:
+		return idle(p, "only %d of %d transactions committed", count.committed, count.all)
+	case count.reads == 0 || count.writes == 0:
+		return idle(p, "the transactions that committed read %d values and wrote %d: no result could have been wrong", count.reads, count.writes)
 	}
 	v.Status = Holds
 	return v
@@ -114,125 +135,122 @@ func noTransactions(model string) error {
 
 // accesses is what a transaction did, as it was reported.
 func accesses(o *history.Operation) string {
-	const shown = 300
 	text := o.Output
 	if o.Type != history.Ok || text == "" {
 		text = o.Input
 	}
-	if len(text) > shown {
-		return text[:shown] + "..."
+	if len(text) > shownOfAccesses {
+		return text[:shownOfAccesses] + "..."
 	}
 	return text
 }
 
-// knownLists has the longest list of each key that was read so far. Most lists are the beginning of another one, and share its memory.
-type knownLists map[string]knownList
+// shownOfAccesses bounds the bytes of a transaction's accesses that evidence has.
+const shownOfAccesses = 300
 
-type knownList struct {
-	text  string
-	items []string
-}
-
-// elements reads a list that was read from a key.
-func (k knownLists) elements(key, text string) ([]string, error) {
-	before := k[key]
-	if strings.Contains(text, `"`) || len(text) < 2 {
-		return listed(text) // a text may have commas of its own
-	}
-	if n := len(text) - 1; len(before.text) >= len(text) && before.text[:n] == text[:n] && (before.text[n] == ',' || before.text[n] == ']') {
-		count := strings.Count(text, ",") + 1
-		if text == "[]" {
-			count = 0
-		}
-		return before.items[:count:count], nil
-	}
-	if n := len(before.text) - 1; n > 1 && len(text) > n && before.text[:n] == text[:n] && text[n] == ',' {
-		if more, ok := plainElements("[" + text[n+1:]); ok {
-			before = knownList{text, append(before.items, more...)}
-			k[key] = before
-			return before.items[:len(before.items):len(before.items)], nil
-		}
-	}
-	list, ok := plainElements(text)
-	if !ok {
-		return listed(text)
-	}
-	if len(text) > len(before.text) {
-		k[key] = knownList{text, list}
-	}
-	return list, nil
-}
-
-// transaction reads one transaction. Its reads are in its output, its writes in its input too.
-func transaction(o *history.Operation, lists bool, known knownLists) (isolation.Txn, error) {
-	t := isolation.Txn{Client: o.Client, Call: o.Call, Return: o.Return}
-	text := o.Input
+// fateOf is the fate of a transaction, and the text that has its accesses: its reads are in its output, its writes in its input too.
+func fateOf(o *history.Operation) (fate isolation.Fate, text string, err error) {
+	text = o.Input
 	switch o.Type {
 	case history.Ok:
 		text = o.Output
 	case history.Fail:
-		t.Fate = isolation.Aborted
+		fate = isolation.Aborted
 	default:
-		t.Fate = isolation.Unknown
+		fate = isolation.Unknown
 	}
 	if text == "" {
 		text = o.Input
 		if o.Type == history.Ok {
-			return t, fmt.Errorf("no output; it repeats the accesses, with the values that were read")
+			err = fmt.Errorf("no output; it repeats the accesses, with the values that were read")
 		}
 	}
-	rows, err := accessRows(text)
+	return fate, text, err
+}
+
+// sameAccesses returns why an output does not repeat the accesses of an input, where those are given. Writes that the output leaves out would look as if
+// no transaction had made them.
+func sameAccesses(asked, rows [][]string) error {
+	if len(asked) > 0 && len(asked) != len(rows) {
+		return fmt.Errorf("the output has %d accesses and the input %d; repeat all of them", len(rows), len(asked))
+	}
+	for i, row := range asked {
+		for k := range min(len(row), len(rows[i]), 3) {
+			if row[k] != rows[i][k] && (k < 2 || plain(row[0]) != "r") && plain(row[k]) != plain(rows[i][k]) {
+				return fmt.Errorf("access %d is %s in the input and %s in the output", i+1, row, rows[i])
+			}
+		}
+	}
+	return nil
+}
+
+// rowsOf are the accesses of a transaction, as they are spelt.
+func rowsOf(o *history.Operation) (fate isolation.Fate, rows [][]string, err error) {
+	fate, text, err := fateOf(o)
 	if err != nil {
-		return t, err
+		return fate, nil, err
+	}
+	if rows, err = accessRows(text); err != nil {
+		return fate, nil, err
 	}
 	if o.Type == history.Ok && o.Input != "" {
 		asked, err := accessRows(o.Input)
+		if err == nil {
+			err = sameAccesses(asked, rows)
+		}
+		if err != nil {
+			return fate, nil, err
+		}
+	}
+	return fate, rows, nil
+}
+
+// fieldsOf are the kind, the key and the value of an access; the value is empty where it is nothing.
+func fieldsOf(row []string) (kind, key, value string, err error) {
+	if len(row) < 2 || len(row) > 3 {
+		return "", "", "", fmt.Errorf("an access has a kind, a key and a value")
+	}
+	if len(row) == 3 && row[2] != "null" {
+		value = row[2]
+	}
+	return plain(row[0]), row[1], value, nil
+}
+
+func withoutValue(kind, key string) error {
+	return fmt.Errorf("%s of key %q without a value", kind, plain(key))
+}
+
+func noAccess(kind string) error {
+	return fmt.Errorf("access %q is none of this model: %s has r and append, %s has r and w", kind, ListAppend, RWRegister)
+}
+
+// transaction reads one transaction over registers.
+func transaction(o *history.Operation) (isolation.Txn, error) {
+	t := isolation.Txn{Client: o.Client, Call: o.Call, Return: o.Return}
+	fate, rows, err := rowsOf(o)
+	if err != nil {
+		return t, err
+	}
+	t.Fate = fate
+	t.Accesses = make([]isolation.Access, 0, len(rows))
+	for _, row := range rows {
+		kind, key, value, err := fieldsOf(row)
 		if err != nil {
 			return t, err
 		}
-		// Writes that the output leaves out would look as if no transaction had made them.
-		if len(asked) > 0 && len(asked) != len(rows) {
-			return t, fmt.Errorf("the output has %d accesses and the input %d; repeat all of them", len(rows), len(asked))
-		}
-		for i, row := range asked {
-			for k := range min(len(row), len(rows[i]), 3) {
-				if row[k] != rows[i][k] && (k < 2 || plain(row[0]) != "r") && plain(row[k]) != plain(rows[i][k]) {
-					return t, fmt.Errorf("access %d is %s in the input and %s in the output", i+1, row, rows[i])
-				}
-			}
-		}
-	}
-	t.Accesses = make([]isolation.Access, 0, len(rows))
-	for _, row := range rows {
-		if len(row) < 2 || len(row) > 3 {
-			return t, fmt.Errorf("an access has a kind, a key and a value")
-		}
-		kind, key := plain(row[0]), plain(row[1])
-		a := isolation.Access{Key: key}
-		value := ""
-		if len(row) == 3 && row[2] != "null" {
-			value = row[2]
-		}
-		switch {
-		case kind == "r":
-			if value == "" {
-				break
-			}
-			if a.Found = true; !lists {
+		a := isolation.Access{Key: plain(key)}
+		switch kind {
+		case "r":
+			if a.Found = value != ""; a.Found {
 				a.Value = plain(value)
-				break
 			}
-			var err error
-			if a.List, err = known.elements(key, value); err != nil {
-				return t, err
-			}
-		case kind == "append" && lists || kind == "w" && !lists:
+		case "w":
 			if value == "" {
-				return t, fmt.Errorf("%s of key %q without a value", kind, key)
+				return t, withoutValue(kind, key)
 			}
 			a.Write, a.Value = true, plain(value)
 		default:
-			return t, fmt.Errorf("access %q is none of this model: %s has r and append, %s has r and w", kind, ListAppend, RWRegister)
+			return t, noAccess(kind)
 		}
 		t.Accesses = append(t.Accesses, a)
 	}
@@ -246,7 +264,7 @@ func accessRows(text string) (rows [][]string, err error) {
 	}
 	var raw [][]json.RawMessage
 	if json.Unmarshal([]byte(text), &raw) != nil {
-		return nil, fmt.Errorf("%s is no list of accesses such as [\"append\",\"x\",1]", shorten(text))
+		return nil, fmt.Errorf("%s is no JSON array of accesses such as [\"append\",\"x\",1]", shorten(text))
 	}
 	for _, fields := range raw {
 		row := make([]string, len(fields))

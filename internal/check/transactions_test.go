@@ -4,45 +4,116 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 )
 
-// TestKnownLists: lists that share memory are those that stand there, also after others grew.
-func TestKnownLists(t *testing.T) {
+// TestListTransactions: transactions that share memory are those that were reported, whatever their spelling, also after lists grew. What they are is
+// what encoding/json reads.
+func TestListTransactions(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	words := []string{"1", "2", "12", "-3", "null", "true", `"a"`, `"a,b"`, `"x\"y"`, "1.5"}
-	known := knownLists{}
-	type read struct {
-		text string
-		got  []string
-	}
-	var reads []read
-	grown := []string{}
-	for range 20_000 {
-		switch {
-		case r.IntN(40) == 0:
-			grown = nil
-		case r.IntN(2) == 0:
-			grown = append(grown, words[min(r.IntN(len(words)), r.IntN(len(words)))])
+	words := []string{"1", "2", "12", "-3", "null", "true", `"a"`, `"a,b"`, `"a]"`, `"x\"y"`, "1.5", "3000000000", "007", `"7"`, "[1,2]"}
+	word := func() string { return words[min(r.IntN(len(words)), r.IntN(len(words)))] }
+	all := NewListTransactions(0)
+	var want []string
+	grown := map[string][]string{}
+	quick := 0
+	for number := range 20_000 {
+		var asked, got []string
+		for range r.IntN(4) {
+			key := []string{"1", `"1"`, `"k"`, `"a\"b"`, "[2]"}[min(r.IntN(5), r.IntN(5))]
+			comma := []string{",", ",", ",", ", "}[r.IntN(4)]
+			switch {
+			case r.IntN(40) == 0:
+				grown[key] = nil
+			case r.IntN(2) == 0:
+				grown[key] = append(grown[key], word())
+			}
+			if r.IntN(3) == 0 {
+				access := fmt.Sprintf(`["append"%s%s,%s]`, comma, key, word())
+				asked, got = append(asked, access), append(got, access)
+				continue
+			}
+			list := slices.Clone(grown[key][:r.IntN(len(grown[key])+1)])
+			if len(list) > 0 && r.IntN(10) == 0 {
+				list[r.IntN(len(list))] = "8"
+			}
+			asked = append(asked, fmt.Sprintf(`["r",%s,null]`, key))
+			got = append(got, fmt.Sprintf(`["r",%s,%s[%s]]`, key, comma[1:], strings.Join(list, comma)))
+			if r.IntN(20) == 0 {
+				got[len(got)-1] = fmt.Sprintf(`["r",%s]`, key)
+			}
 		}
-		list := slices.Clone(grown[:r.IntN(len(grown)+1)])
-		if len(list) > 0 && r.IntN(10) == 0 {
-			list[r.IntN(len(list))] = "7"
+		o := history.Operation{Client: "c", Op: "txn", Type: history.Ok, Call: uint64(2 * number), Return: uint64(2*number + 1),
+			Input: "[" + strings.Join(asked, ",") + "]", Output: "[" + strings.Join(got, ",") + "]"}
+		switch r.IntN(30) {
+		case 0:
+			o.Input = ""
+		case 1:
+			o.Input = "[]"
+		case 2:
+			o.Input = strings.Replace(o.Input, "1", "2", 1)
+		case 3:
+			o.Output = strings.Replace(o.Output, "]", "", 1)
 		}
-		text := "[" + strings.Join(list, []string{",", ",", ", "}[r.IntN(3)]) + "]"
-		got, err := known.elements("k", text)
+		n, ok := all.plain(o.Output)
+		all.log.Drop()
+		if ok {
+			quick++
+		}
+		readsBefore, writesBefore := all.count.reads, all.count.writes
+		err := all.add(number, &o)
+		slow := NewListTransactions(0)
+		m, slowErr := slow.rows(&o)
+		if fmt.Sprint(err) != fmt.Sprint(slowErr) {
+			t.Fatalf("%s -> %s: %v, want %v", o.Input, o.Output, err, slowErr)
+		}
 		if err != nil {
-			t.Fatal(err)
+			all.log.Drop()
+			want = append(want, "")
+			continue
 		}
-		reads = append(reads, read{text, got})
+		if ok && n != m || all.count.reads-readsBefore != m.reads || all.count.writes-writesBefore != m.writes {
+			t.Fatalf("%s: %+v, want %+v", o.Output, n, m)
+		}
+		slow.log.Add(0, "c", isolation.Committed, 0, 1)
+		want = append(want, allOf(slow.log, 0))
 	}
-	for _, x := range reads {
-		want, err := elements(x.text)
-		if err != nil || len(want) != len(x.got) || len(want) > 0 && !reflect.DeepEqual(want, x.got) {
-			t.Fatalf("%s became %q, want %q: %v", x.text, x.got, want, err)
+	for number, text := range want {
+		if text == "" {
+			continue
+		}
+		if got := allOf(all.log, number); got != text {
+			t.Fatalf("transaction %d became %s, want %s", number, got, text)
+		}
+	}
+	if quick < 5000 {
+		t.Fatalf("only %d texts were read quickly", quick)
+	}
+}
+
+// allOf are the accesses of a transaction.
+func allOf(log *isolation.ListLog, number int) string {
+	var all []isolation.ListAccess
+	log.Accesses(number, func(a isolation.ListAccess) { all = append(all, a) })
+	return fmt.Sprintf("%#v", all)
+}
+
+// TestWordsOfTransactions: evidence has accesses as they are reported.
+func TestWordsOfTransactions(t *testing.T) {
+	for _, text := range []string{
+		`[["append","x",1],["r","x",[1]]]`,
+		`[["r",5,null],["r","a\"b",[]],["append",5,"v"]]`,
+		`[["r","k",[1,2,3,"a,b",true]]]`,
+	} {
+		all := NewListTransactions(1)
+		all.Add(0, &history.Operation{Client: "c", Op: "txn", Type: history.Ok, Output: text})
+		if got := all.words(0); all.broken != nil || got != text {
+			t.Errorf("%s became %s: %v", text, got, all.broken)
 		}
 	}
 }

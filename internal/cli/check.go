@@ -185,8 +185,10 @@ func unlessInterrupted(ctx context.Context, work func() error) error {
 	}
 }
 
-// recorded is a history from a file: its operations, or its events where there is more to look at.
+// recorded is a history from a file: its transactions over lists where nothing else is asked for, its operations, or its events where there is more to
+// look at.
 type recorded struct {
+	lists    *check.ListTransactions
 	ops      []history.Operation
 	events   []history.Event
 	length   int // in events
@@ -199,10 +201,10 @@ func (j *judging) judge(file string, properties []world.Property) (verdicts []ch
 	// The memory of a long history is what bounds its length: it is not to be there twice before the collector looks.
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	j.inOrder = file == "-" // which cannot be read again
-	h, err := j.read(file, byEvents)
+	h, err := j.readFor(file, properties, byEvents)
 	if errors.Is(err, formats.ErrUnordered) {
 		j.inOrder = true
-		h, err = j.read(file, byEvents)
+		h, err = j.readFor(file, properties, byEvents)
 	}
 	if err != nil {
 		return nil, 0, e, err
@@ -214,8 +216,20 @@ func (j *judging) judge(file string, properties []world.Property) (verdicts []ch
 	return verdicts, h.length, h.evidence, nil
 }
 
+// readFor reads a history as its properties need it.
+func (j *judging) readFor(file string, properties []world.Property, byEvents bool) (*recorded, error) {
+	h, err := j.readLists(file, properties)
+	if h == nil && err == nil {
+		return j.read(file, byEvents)
+	}
+	return h, err
+}
+
 // judgeOne judges a history by one property. One that has sessions and no times is judged by what needs no time.
 func (j *judging) judgeOne(p *world.Property, h *recorded) check.Verdict {
+	if h.lists != nil {
+		return h.lists.Judge(p)
+	}
 	judge := check.Operations
 	switch workload := slices.Contains(check.WorkloadModels, p.Check.Model); {
 	case j.inSessions && (workload || !check.ByOperations(p.Check.Type)):
@@ -436,27 +450,72 @@ func firstFrame(stack []byte) string {
 	return "no stack"
 }
 
+// readLists reads the transactions of a file, and nothing else of it, if all properties are about transactions over lists. It gives nothing where the
+// history is another one, or needs a second look at its events.
+func (j *judging) readLists(name string, properties []world.Property) (*recorded, error) {
+	size, ok := sizeOfFile(name)
+	if !ok || len(properties) == 0 || slices.ContainsFunc(properties, func(p world.Property) bool { return !check.OverLists(&p) }) {
+		return nil, nil
+	}
+	lists := check.NewListTransactions(min(eventsOf(name, size), history.MaxEvents) / 2)
+	h := &recorded{lists: lists}
+	_, err := j.paired(name, h, history.NewPairingEach(lists.Add))
+	if err != nil || h.length == 0 || j.inSessions {
+		j.inSessions = false
+		if errors.Is(err, errUnpaired) {
+			err = nil
+		}
+		return nil, err
+	}
+	return h, nil
+}
+
+// sizeOfFile is the size of a file that can be read again.
+func sizeOfFile(name string) (bytes int64, ok bool) {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() || name == "-" {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+// errUnpaired: the events of a history make no operations.
+var errUnpaired = errors.New("events without operations")
+
+// paired reads a history by its operations, and what else is recorded of it.
+func (j *judging) paired(name string, h *recorded, pairing *history.Pairing) ([]history.Operation, error) {
+	var collector check.Collector
+	err := j.readEach(name, func(e *history.Event) error {
+		h.length++
+		pairing.Add(e)
+		collector.Add(e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	ops, err := pairing.Operations()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnpaired, err)
+	}
+	h.evidence = collector.Evidence()
+	return ops, nil
+}
+
 // read reads a history. Of a file it keeps the operations alone, where the check needs no events: those take as
 // much memory again.
 func (j *judging) read(name string, byEvents bool) (*recorded, error) {
-	h := &recorded{}
-	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && name != "-" && !byEvents {
-		pairing := history.NewPairing(min(eventsOf(name, info.Size()), history.MaxEvents) / 2)
-		var collector check.Collector
-		err := j.readEach(name, func(e *history.Event) error {
-			h.length++
-			pairing.Add(e)
-			collector.Add(e)
-			return nil
-		})
-		if err != nil {
+	if size, ok := sizeOfFile(name); ok && !byEvents {
+		h := &recorded{}
+		ops, err := j.paired(name, h, history.NewPairing(min(eventsOf(name, size), history.MaxEvents)/2))
+		if err != nil && !errors.Is(err, errUnpaired) {
 			return nil, err
 		}
-		if h.ops, err = pairing.Operations(); err == nil && len(h.ops) > 0 {
-			h.evidence = collector.Evidence()
+		if h.ops = ops; len(ops) > 0 {
 			return h, nil
 		}
 	}
+	h := &recorded{}
 	err := j.readEach(name, func(e *history.Event) error {
 		h.events = append(h.events, *e)
 		return nil

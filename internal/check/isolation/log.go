@@ -2,6 +2,7 @@ package isolation
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,13 +35,13 @@ type listAccess struct {
 	length int32 // of the beginning; appending for an append
 }
 
-const appending = -1
+const (
+	appending       = -1
+	noList    value = math.MaxUint32 // of a read that returned nothing, which is -1 outside
+)
 
 // NewListLog returns an empty log with room for so many transactions.
 func NewListLog(transactions int) *ListLog { return &ListLog{txns: make([]listTxn, 0, transactions)} }
-
-// Len is how many transactions there may be, by the highest number.
-func (l *ListLog) Len() int { return len(l.txns) }
 
 // Key numbers a key.
 func (l *ListLog) Key(name string) int32 { return l.keys.number(name) }
@@ -74,7 +75,7 @@ func (l *ListLog) Append(key int32, v string) {
 	l.accesses = append(l.accesses, listAccess{key, l.values.number(v), appending})
 }
 
-// Read adds a read that returned so many values of a list. Those of no list are none.
+// Read adds a read that returned so many values of a list. The list is -1 and the length 0 if it returned nothing.
 func (l *ListLog) Read(key, list int32, length int) {
 	l.accesses = append(l.accesses, listAccess{key, value(list), int32(length)})
 }
@@ -93,14 +94,30 @@ func (l *ListLog) Add(number int, client string, fate Fate, call, ret uint64) {
 	l.begun = len(l.accesses)
 }
 
-// Accesses calls a function for each access of a transaction: an append of a value, or a read of a list.
-func (l *ListLog) Accesses(number int, do func(key string, appended string, list []string, isAppend bool)) {
+// ListAccess is an access of a transaction in a log: an append of a value, or a read of a list, which is nil if nothing was read.
+type ListAccess struct {
+	Key, Value string
+	List       []string
+	Append     bool
+}
+
+// Transaction gives the client of a transaction and when it was called and returned.
+func (l *ListLog) Transaction(number int) (client string, call, ret uint64) {
+	t := &l.txns[number]
+	return l.clients.texts[t.client], t.call, t.ret
+}
+
+// Accesses calls a function for each access of a transaction.
+func (l *ListLog) Accesses(number int, do func(ListAccess)) {
 	for _, a := range l.of(number) {
-		if a.length == appending {
-			do(l.keys.texts[a.key], l.values.text(a.what), nil, true)
-			continue
+		access := ListAccess{Key: l.keys.texts[a.key], Append: a.length == appending}
+		switch {
+		case access.Append:
+			access.Value = l.values.text(a.what)
+		case a.what != noList:
+			access.List = l.texts(l.read(a))
 		}
-		do(l.keys.texts[a.key], "", l.texts(l.read(a)), false)
+		do(access)
 	}
 }
 
