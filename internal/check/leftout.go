@@ -181,6 +181,16 @@ func (l *leftOut) unjudged(c *world.Check, judged int) string {
 	return ""
 }
 
+// blame finishes a verdict that what was judged proves too little: the run did too little, unless more could have been judged but for what was
+// left out.
+func (l *leftOut) blame(v *Verdict) {
+	if l.any() {
+		v.Reason = l.first() + "; of the other keys, " + v.Reason
+		return
+	}
+	v.Idle = true
+}
+
 // lines are what was left out, in words.
 func (l *leftOut) lines() (list []string) {
 	byReason := map[string][]string{}

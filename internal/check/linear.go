@@ -67,7 +67,8 @@ func linearizable(p *world.Property, ops []history.Operation) Verdict {
 		return v
 	}
 	if reason := h.covered(p.Check.Operations, ops); reason != "" {
-		v.Idle, v.Reason = true, reason
+		v.Reason = reason
+		h.left.blame(&v)
 		return v
 	}
 	v.Status = Holds

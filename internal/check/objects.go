@@ -121,7 +121,7 @@ func objectsHold(p *world.Property, ob *object, ops []history.Operation) Verdict
 		v.Reason = unjudged
 	default:
 		if v.Reason = ob.thin(p, &h); v.Reason != "" {
-			v.Idle = true
+			h.left.blame(&v)
 			break
 		}
 		v.Status = Holds
