@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -158,7 +159,7 @@ func TestDiskFails(t *testing.T) {
 	}
 	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
 	if err != nil {
-		t.Skip("no /dev/full here:", err)
+		needs.Missing(t, "/dev/full", err)
 	}
 	defer full.Close()
 	f := &file{f: full, disk: NewDisk("/full", never)}
