@@ -137,11 +137,13 @@ func (p *Pairing) pair(e *Event) error {
 		}
 		c.number, c.open = p.invoked, true
 		p.invoked++
-		if p.each == nil {
-			p.ops = append(p.ops, Operation{})
-		}
-		*p.operation(c) = Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect,
+		o := Operation{Client: e.Client, Op: e.Op, Key: e.Key, Input: e.Input, Expect: e.Expect,
 			NoInput: e.NoInput, NoExpect: e.NoExpect, Node: e.Node, Type: Info, Call: e.Number, CallTimeNs: e.TimeNs, Return: Pending}
+		if p.each != nil {
+			c.own = o
+		} else {
+			p.ops = append(p.ops, o)
+		}
 		return nil
 	}
 	if !c.open {
