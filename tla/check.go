@@ -68,6 +68,7 @@ type checker struct {
 
 	expanded int // states whose successors are all known
 
+	allowed  bool // some step, by the action constraints
 	taken    bool // the state that is visited is new, and no constraint leaves it out
 	unqueued int  // states that were taken, and whose successors would not have been looked for
 }
@@ -304,6 +305,18 @@ func (c *checker) violated(v *Violation) error {
 	return eval.ErrStop
 }
 
+// constrained is the action constraint that leaves out the step from s to next, or nil.
+func (c *checker) constrained(s, next State) (*eval.Formula, error) {
+	constraints := eval.PartsOf(c.spec).ActionConstraints
+	if len(constraints) == 0 {
+		return nil, nil
+	}
+	out, err := c.holds(constraints, s, next)
+	c.allowed = c.allowed || out == nil && err == nil
+	c.r.Barred = !c.allowed
+	return out, err
+}
+
 // expand finds the successors of a state.
 func (c *checker) expand() error {
 	if c.from, c.some = c.queue.Take(int(c.at)), false; c.queue.Err() != nil {
@@ -404,7 +417,7 @@ func (c *checker) visit(s State, action int) error {
 	}
 	out, err := c.remain(eval.PartsOf(c.spec).Constraints, c.constraintReads, s, changed)
 	if err == nil && out == nil && action >= 0 {
-		out, err = c.holds(eval.PartsOf(c.spec).ActionConstraints, c.from, s)
+		out, err = c.constrained(c.from, s)
 	}
 	if err == nil && out == nil && len(c.missing) > 0 {
 		err = c.possible(s, action)

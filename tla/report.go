@@ -38,6 +38,7 @@ type Report struct {
 	Actions    []ActionCount
 	Complete   bool   // all reachable states were found
 	Stopped    string // the limit that ended the check, or ByExit; empty: it is complete, or a violation ended it
+	Barred     bool   // there were steps, and the action constraints left out all of them
 	Walked     int    // behaviours of a simulation that reached their end, or the depth that was asked for
 	Violations []*Violation
 	// Behaviour leads to the error that ended the check. If an action does not give all variables a value, they are nil in its last state.

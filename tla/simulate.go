@@ -148,7 +148,7 @@ func (w *walk) step() (bool, error) {
 			if err != nil || f != nil {
 				return err
 			}
-			if f, err := w.holds(eval.PartsOf(w.spec).ActionConstraints, last, next); err != nil || f != nil {
+			if f, err := w.constrained(last, next); err != nil || f != nil {
 				return err
 			}
 			times := w.ev.Times()

@@ -4,8 +4,10 @@
 //
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
 //	go run ./bench/tlc -jar tla2tools.jar [-from N] -random 10000 > bench/tlc/random/testdata/random.txt
+//	go run ./bench/tlc -jar tla2tools.jar -cases bench/tlc/cases/testdata/cases.txt
 //
-// The second form writes what TLC finds in specifications made at random, which the tests of package tla compare with their own answers.
+// The second form writes what TLC finds in specifications made at random, which the tests of package tla compare with their own answers. The third adds TLC's answers
+// to the cases of a file that have none.
 //
 // CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/raft uses. Rates are per second of CPU time, of
 // all threads: that of the Java virtual machine has its start, its compiler and its garbage collector in it, as ours has the collector.
@@ -42,10 +44,18 @@ func main() {
 	only := flag.String("only", "", "measure rows whose name has this `text`")
 	specifications := flag.Int("random", 0, "write the answers of TLC for so many specifications made at random")
 	from := flag.Int("from", 0, "with -random: the number of the first of them")
+	casesFile := flag.String("cases", "", "add TLC's answers to the cases of this `file` that have none")
 	flag.Parse()
-	if (flag.NArg() != 1 && *specifications == 0) || *jar == "" {
-		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT, or tlc -jar JAR -random N")
+	if (flag.NArg() != 1 && *specifications == 0 && *casesFile == "") || *jar == "" {
+		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT, or tlc -jar JAR -random N, or tlc -jar JAR -cases FILE")
 		os.Exit(2)
+	}
+	if *casesFile != "" {
+		if err := record(filepath.SplitList(*jar), *casesFile); err != nil {
+			fmt.Fprintln(os.Stderr, "tlc:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	if *specifications > 0 {
 		if err := answers(filepath.SplitList(*jar), *from, *from+*specifications, os.Stdout); err != nil {

@@ -356,6 +356,8 @@ func judged(r *tla.Report, m *modelling) (string, int) {
 		return fmt.Sprintf("VIOLATED: %s", report.Count(len(r.Violations), "error")), check.ExitViolated
 	case m.simulate && r.Stopped != "" && r.Stopped != tla.ByExit && r.Generated > 0 && r.Walked < max(int(m.number), 1):
 		return fmt.Sprintf("UNKNOWN: %s walked to the end: %s", of(r.Walked, int(m.number)), r.Stopped), check.ExitUnknown
+	case r.Stopped == "" && r.Barred:
+		return "UNKNOWN: the action constraints leave out all steps: no step was checked", check.ExitUnknown
 	case m.simulate && len(r.Unchecked) == 0 && r.Generated > 0:
 		return "No error has been found in the behaviours that were walked" + because(r) + ".", check.ExitHolds
 	case r.Stopped != "" && r.Complete:

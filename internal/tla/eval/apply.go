@@ -93,10 +93,17 @@ func (c *compiler) use(d *scope.Def, q place, u call) node {
 			return c.invoke(c.operator(d.Body, around, len(d.Params)), u)
 		}
 		c.arity(d, 0, u)
-		if i := c.freed(d, around); c.primed && i >= 0 {
+		i := c.freed(d, around)
+		if c.primed && i >= 0 {
 			return c.next(i, d.Name, u.at)
 		}
 		n := c.expr(d.Body, around)
+		if d.StandsIn && c.variableOf(d.Body, around) < 0 {
+			n.freed = true
+		}
+		if i >= 0 {
+			n.level = max(n.level, stateLevel) // its next value may be another one, even if this one is constant
+		}
 		if d.Steady && n.level > constantLevel {
 			c.failAt(u.at, "the value of the constant %s of an instance depends on the state: it must be constant, since the instanced module has variables or actions", d.Name)
 		}
@@ -188,23 +195,22 @@ func (c *compiler) next(i int, name string, at *scope.Where) node {
 	return n
 }
 
-// freed is the number of the next value, within ENABLED, of what stands for a variable of another module and is none of ours; -1 for all else.
+// freed is the number of the next value, within ENABLED, of what stands for a variable of the module around it and is none of ours; -1 for all else.
 func (c *compiler) freed(d *scope.Def, around place) int {
-	if c.enabling == nil || !d.StandsIn || len(d.Params) > 0 {
+	if c.enabling == nil || !d.StandsIn || len(d.Params) > 0 || !d.Encloses(c.enabling.scope) {
 		return -1
 	}
-	i, known := c.enabling[d]
+	next := c.enabling.next
+	i, known := next[d]
 	if !known {
-		c.enabling[d] = -1 // while that is found out
+		next[d] = -1 // while that is found out
 		if i = -1; c.variableOf(d.Body, around) < 0 {
-			if n, _ := c.alone(func() node { return c.expr(d.Body, around) }); n.level > constantLevel {
-				i = len(c.variables)
-				for _, k := range c.enabling {
-					i = max(i, k+1)
-				}
+			i = len(c.variables)
+			for _, k := range next {
+				i = max(i, k+1)
 			}
 		}
-		c.enabling[d] = i
+		next[d] = i
 	}
 	return i
 }
@@ -215,7 +221,7 @@ func (c *compiler) alone(f func() node) (node, int) {
 	c.depth, c.size, c.live, c.primed, c.assigning, c.active, c.whole = 0, []int{0}, nil, false, false, nil, false
 	defer func() {
 		c.depth, c.size, c.live, c.primed, c.assigning, c.active, c.whole = around.depth, around.size, around.live, around.primed, around.assigning, around.active, around.whole
-		c.via, c.reached = around.via, around.reached
+		c.via, c.reached, c.enabling = around.via, around.reached, around.enabling
 	}()
 	n := f()
 	return n, c.size[0]
@@ -223,8 +229,8 @@ func (c *compiler) alone(f func() node) (node, int) {
 
 // definition is an operator without parameters. If it is constant it is evaluated once, however often it is used.
 func (c *compiler) definition(d *scope.Def, q place, u call) node {
-	if of(d).constant != nil && q.inst == nil {
-		return *of(d).constant
+	if k := of(d).constant; k != nil && q.inst == nil && (!k.freed || c.enabling == nil) {
+		return *k
 	}
 	compile := func() node {
 		if d.Bounds != nil {
@@ -237,7 +243,7 @@ func (c *compiler) definition(d *scope.Def, q place, u call) node {
 	}
 	if q.inst == nil && q.env == nil && !of(d).varies {
 		end := c.using(d.Name, nil, nil) // the value is that of all uses
-		n, size := c.alone(compile)
+		n, size := c.alone(func() node { c.enabling = nil; return compile() })
 		end()
 		if n.level == constantLevel && !n.self {
 			eval := n.eval
@@ -245,9 +251,12 @@ func (c *compiler) definition(d *scope.Def, q place, u call) node {
 			if n.fresh {
 				once = drawnOnce(d.Name, once)
 			}
-			k := kept(node{eval: once})
+			k := kept(node{eval: once, freed: n.freed})
 			of(d).constant = &k
-			return k
+			if !n.freed || c.enabling == nil {
+				return k
+			}
+			return compile()
 		}
 		of(d).varies = true
 		of(d).costly = n.level == stateLevel && !n.fresh && !n.self && !n.next && (d.Bounds != nil || costly(d.Body))
@@ -397,14 +406,15 @@ func (c *compiler) recursive(d *scope.Def, q place, u call) node {
 			s := &special{def: d, prime: prime}
 			of(d).shared[at] = s
 			_, s.size = c.alone(func() node {
-				c.primed = prime
+				c.primed, c.enabling = prime, nil
 				c.special(s, q)
 				return node{}
 			})
 		}
-		s := of(d).shared[at]
-		n := c.enterAt(s, args, u.at, -1)
-		return n.of(node{level: s.body.level, fresh: s.body.fresh, self: s.body.eval == nil})
+		if s := of(d).shared[at]; !s.body.freed || c.enabling == nil {
+			n := c.enterAt(s, args, u.at, -1)
+			return n.of(node{level: s.body.level, fresh: s.body.fresh, freed: s.body.freed, self: s.body.eval == nil})
+		}
 	}
 	s := &special{def: d, env: q.env, inst: q.inst, ops: ops, prime: c.primed, depth: c.depth + 1}
 	c.begin()

@@ -79,6 +79,7 @@ type node struct {
 	inner int  // the number of the innermost name around that it uses: 0 if none, at least that if it binds names itself
 	reach int  // 0 if it uses no name that is bound around it; else the larger, the further out the name is bound
 	fresh bool // must be evaluated each time: it has effects, or chance
+	freed bool // uses what stands for a variable of another module and is none of ours: within ENABLED it has a next value of its own
 	self  bool // calls a recursive operator that is being compiled
 	next  bool // asks for the next state
 	known value.Value
@@ -194,12 +195,17 @@ type compiler struct {
 	whole     bool                            // a formula of steps is compiled, which is only evaluated where both states are complete
 	recorded  map[scope.Where]bool            // operators whose applications are recorded for properties
 	guards    *[]*placed                      // of the action that is being compiled for Step; nil: they are not counted
-	// enabling has, within ENABLED, the next values of what stands for a variable of another module and is none of ours: ENABLED A there asks whether there is
-	// any next state of that module, whatever ours may be (Specifying Systems, section 17.8). Each has a number behind those of the variables; -1: it is none.
-	enabling map[*scope.Def]int
-	draws    bool // something depends on chance
-	measures bool // of guards, how far they are from being true
-	compares bool // also what gives a variable a value that it has already counts as a condition
+	enabling  *enabling                       // the ENABLED that is being compiled, or nil
+	draws     bool                            // something depends on chance
+	measures  bool                            // of guards, how far they are from being true
+	compares  bool                            // also what gives a variable a value that it has already counts as a condition
+}
+
+// enabling is an ENABLED that is being compiled: ENABLED A in an instanced module asks whether there is any next state of that module, whatever ours may be
+// (Specifying Systems, section 17.8).
+type enabling struct {
+	scope *scope.Scope       // of the ENABLED
+	next  map[*scope.Def]int // numbers, behind those of our variables, of next values of what stands for a variable there and is none of ours; -1: it is ours
 }
 
 func newCompiler(l *scope.Loader, logs *ndjson.Logs) *compiler {
@@ -323,6 +329,7 @@ func (n node) of(parts ...node) node {
 		n.reach = max(n.reach, p.reach)
 		n.inner = max(n.inner, p.inner)
 		n.fresh = n.fresh || p.fresh
+		n.freed = n.freed || p.freed
 		n.self = n.self || p.self
 		n.next = n.next || p.next
 		n.height = max(n.height, p.height)

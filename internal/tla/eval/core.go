@@ -399,12 +399,12 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 	if c.primed {
 		c.fail(p, e.Position(), "ENABLED cannot be primed")
 	}
-	assigning, whole, enabling := c.assigning, c.whole, c.enabling
-	c.assigning, c.whole, c.enabling = false, false, map[*scope.Def]int{}
+	assigning, whole, around := c.assigning, c.whole, c.enabling
+	c.assigning, c.whole, c.enabling = false, false, &enabling{p.scope, map[*scope.Def]int{}}
 	born := c.born
 	a := c.act(e, p, func(*ctx) bool { return true })
-	count := len(c.variables) + len(c.enabling)
-	c.assigning, c.whole, c.enabling = assigning, whole, enabling
+	count := len(c.variables) + len(c.enabling.next)
+	c.assigning, c.whole, c.enabling = assigning, whole, around
 	n := testNode(func(x *ctx) bool {
 		notes := x.m.anything()
 		found := apart(x, a, count)

@@ -40,7 +40,8 @@ func (c *compiler) reference(e *env) node {
 			return c.expr(e.expr, e.place)
 		}
 		slot, fill := e.slot, e.lazy.eval
-		n := node{level: e.lazy.level, height: e.lazy.height, reach: max(reach(e.born), e.lazy.reach), inner: e.lazy.inner, fresh: e.lazy.fresh, self: e.lazy.self, next: e.lazy.next}
+		n := node{level: e.lazy.level, height: e.lazy.height, reach: max(reach(e.born), e.lazy.reach), inner: e.lazy.inner}
+		n.fresh, n.freed, n.self, n.next = e.lazy.fresh, e.lazy.freed, e.lazy.self, e.lazy.next
 		if hops == 0 {
 			n.eval = func(x *ctx) value.Value {
 				if v := x.slots[slot]; v != nil {

@@ -69,7 +69,8 @@ type Scope struct {
 	instancer   *Scope                    // of an instance: the place of its INSTANCE
 	Source      *Source
 	Assumptions []assumption
-	replaces    bool // it is of an instance in which a constant or variable stands for something else
+	replaces    bool         // it is of an instance in which a constant or variable stands for something else
+	replaced    *replacement // of an instance: of its constants and variables
 }
 
 // inner is a module within a module.
@@ -81,6 +82,11 @@ type inner struct {
 // Foreign reports whether the names of a scope depend on what stands for a constant or variable of an instanced module.
 func (s *Scope) Foreign() bool {
 	return s != nil && (s.replaces || s.Up.Foreign() || s.instancer.Foreign())
+}
+
+// Encloses reports whether a scope is within the instance that a definition is of, such as one that stands for a variable there.
+func (d *Def) Encloses(s *Scope) bool {
+	return s != nil && d.home != nil && d.home.replaced != nil && (s.replaced == d.home.replaced || d.Encloses(s.Up) || d.Encloses(s.instancer))
 }
 
 // varies reports whether a module has variables, or definitions that are not constant whatever stands for its variables. Only expressions of constant level may stand for the
@@ -411,7 +417,7 @@ func (l *Loader) scopeOf(tree *syntax.Module, around *Scope, r *replacement, beg
 	}
 	s := begin()
 	if r != nil {
-		s.instancer = r.place.Scope
+		s.instancer, s.replaced = r.place.Scope, r
 	}
 	known[tree] = s
 	l.Scopes = append(l.Scopes, s)
