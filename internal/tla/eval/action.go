@@ -126,17 +126,20 @@ func (c *compiler) assigns(e syntax.Expr, p place) bool {
 	return level >= actionLevel
 }
 
+// resume continues with what follows an action that may be within itself.
+func (x *ctx) resume() bool {
+	last := len(x.m.then) - 1
+	then := x.m.then[last]
+	x.m.then = x.m.then[:last]
+	found := then(x)
+	x.m.then = append(x.m.then, then)
+	return found
+}
+
 // forAll makes a body true for each member of a set, one after the other.
 func (c *compiler) forAll(e *syntax.Quantified, p place, next act, at *scope.Where) act {
 	q, list, _ := c.loops(e.Bounds, p, at)
-	body := c.act(e.Body, q, func(x *ctx) bool {
-		last := len(x.m.then) - 1
-		then := x.m.then[last]
-		x.m.then = x.m.then[:last]
-		found := then(x)
-		x.m.then = append(x.m.then, then)
-		return found
-	})
+	body := c.act(e.Body, q, (*ctx).resume)
 	initial := c.assigning
 	var test func(*ctx) bool // of what follows the first conjunct: see conjunct
 	if c.enabling == nil && c.guards == nil {
@@ -258,7 +261,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *scope.Where)
 		return nil
 	}
 	if op.Recursive && len(op.Params) > 0 {
-		return c.value(e, p, next)
+		return c.recursiveAct(e, p, op, q, u, next)
 	}
 	if len(op.Params) == 0 && c.constant(e, op, p) {
 		return nil // one condition, which is evaluated once

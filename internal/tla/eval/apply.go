@@ -377,26 +377,17 @@ func begun(n node, slots []int) node {
 	return n
 }
 
-// recursive is the use of an operator that calls itself: its body is compiled once for the operators that it gets as arguments, and each call
-// has a frame.
+// recursive is the use of an operator that calls itself: its body is compiled once for what it is given, and each call has a frame.
 func (c *compiler) recursive(d *scope.Def, q place, u call) node {
-	var ops []*closure
-	var args []node
-	for i, param := range d.Params {
-		if param.Arity > 0 {
-			ops = append(ops, c.operator(u.args[i], u.from, param.Arity))
-		} else {
-			args = append(args, c.expr(u.args[i], u.from))
-		}
-	}
+	args, to := c.recursiveArguments(d, q, u, false)
 	for _, s := range slices.Backward(c.active) {
-		if s.def == d && s.env == q.env && s.inst == q.inst && s.prime == c.primed && sameOperators(s.ops, ops) {
-			n := c.enter(s, args, u.at)
+		if s.is(d, q, args) && s.prime == c.primed {
+			n := c.enter(s, args.values, u.at)
 			n.self = true
 			return n
 		}
 	}
-	if len(ops) == 0 && q.env == nil && q.inst == nil && !c.assigning && (c.enabling == nil || !c.primed) {
+	if args.none() && q.env == nil && q.inst == nil && !c.assigning && (c.enabling == nil || !c.primed) {
 		at := 0
 		if c.primed {
 			at = 1
@@ -412,31 +403,23 @@ func (c *compiler) recursive(d *scope.Def, q place, u call) node {
 			})
 		}
 		if s := of(d).shared[at]; !s.body.freed || c.enabling == nil {
-			n := c.enterAt(s, args, u.at, -1)
+			n := c.enterAt(s, args.values, u.at, -1)
 			return n.of(node{level: s.body.level, fresh: s.body.fresh, freed: s.body.freed, self: s.body.eval == nil})
 		}
 	}
-	s := &special{def: d, env: q.env, inst: q.inst, ops: ops, prime: c.primed, depth: c.depth + 1}
+	s := &special{def: d, env: q.env, inst: q.inst, args: args, prime: c.primed, depth: c.depth + 1}
 	c.begin()
 	born := c.born
-	c.special(s, q)
+	c.special(s, to)
 	s.size = c.end()
-	n := c.enter(s, args, u.at).of(s.body.closed(born))
+	n := c.enter(s, args.values, u.at).of(s.body.closed(born))
 	n.self = len(c.active) > 0 && n.self
 	return n
 }
 
 // special compiles the body of a recursive operator. Its frame is open.
 func (c *compiler) special(s *special, q place) {
-	k := 0
-	for _, param := range s.def.Params {
-		if param.Arity > 0 {
-			q = c.bind(q, param.Text, binding{slot: -1, op: s.ops[k]})
-			k++
-			continue
-		}
-		q, _ = c.name(q, param.Text)
-	}
+	q = c.recursiveParameters(s, q)
 	c.active = append(c.active, s)
 	defer c.using(s.def.Name, nil, s)()
 	s.body = c.expr(s.def.Body, q)

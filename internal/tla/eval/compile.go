@@ -3,7 +3,7 @@
 //
 //   - spec.go, configure.go, assemble.go: from a module and a configuration to a Spec
 //   - compile.go, expressions.go, apply.go, names.go, core.go, native.go: expressions
-//   - action.go, early.go, ways.go: actions, and how often TLC counts what they find
+//   - action.go, action_recursive.go, early.go, ways.go: actions, and how often TLC counts what they find
 //   - temporal.go: temporal formulas to those of package liveness
 //   - remember.go, unchanged.go, witness.go: what need not be evaluated again
 //   - evaluator.go, step.go, steps.go, position.go, refusals.go: what searches ask
@@ -37,7 +37,7 @@ const (
 type machine struct {
 	cur, nxt []value.Value
 	at       *scope.Where      // of the operation that was begun last, for errors
-	then     []func(*ctx) bool // what follows the members of a \A in an action
+	then     []func(*ctx) bool // what follows the members of a \A in an action, and the recursive operators around
 	goals    [][]value.Value   // next states that compositions are compared with
 	between  []around          // compositions that are being taken
 	middles  [][]middle        // and the states between their steps
@@ -124,16 +124,18 @@ type closure struct {
 	def    *scope.Def
 }
 
-// special is a recursive operator, compiled for operators that it was given.
+// special is a recursive operator, compiled for what it was given.
 type special struct {
-	def   *scope.Def
-	env   *env
-	inst  *env
-	ops   []*closure
-	prime bool
-	depth int // of its frame
-	size  int
-	body  node
+	def      *scope.Def
+	env      *env
+	inst     *env
+	args     recursiveArguments
+	prime    bool
+	depth    int // of its frame
+	size     int
+	body     node
+	act      act // its body, if that is an action
+	enabling *enabling
 }
 
 // place is where the names of an expression are looked up: parameters and bound names, parameters of instances, names of the module.
@@ -185,6 +187,7 @@ type compiler struct {
 	size      []int   // slots of each open frame
 	live      []bound // the slots of names that are bound around what is being compiled, and perhaps of more
 	active    []*special
+	acting    []*special  // those whose bodies are being compiled as actions
 	counts    []*counting // functions and operators whose ways are being compiled
 	born      int
 	via       *scope.Use                      // of the operator whose body is compiled

@@ -400,14 +400,18 @@ func (c *compiler) enabled(e syntax.Expr, p place) node {
 		c.fail(p, e.Position(), "ENABLED cannot be primed")
 	}
 	assigning, whole, around := c.assigning, c.whole, c.enabling
-	c.assigning, c.whole, c.enabling = false, false, &enabling{p.scope, map[*scope.Def]int{}}
+	c.assigning, c.whole = false, false
+	if c.enabling == nil || c.enabling.scope != p.scope {
+		c.enabling = &enabling{p.scope, map[*scope.Def]int{}}
+	}
+	free := c.enabling
 	born := c.born
 	a := c.act(e, p, func(*ctx) bool { return true })
-	count := len(c.variables) + len(c.enabling.next)
+	variables := len(c.variables)
 	c.assigning, c.whole, c.enabling = assigning, whole, around
 	n := testNode(func(x *ctx) bool {
 		notes := x.m.anything()
-		found := apart(x, a, count)
+		found := apart(x, a, variables+len(free.next))
 		notes()
 		return found
 	})

@@ -107,9 +107,9 @@ func (r *resolver) unit(u syntax.Unit) {
 		r.expr(u.Body, r.params(u.Params, nil), false)
 		r.current = ""
 	case *syntax.Function:
-		r.expr(u.Body, r.bounds(u.Bounds, nil), false)
+		r.expr(u.Body, r.bounds(u.Bounds, nil, false), false)
 	case *syntax.Instance:
-		r.substitutions(u, nil)
+		r.substitutions(u, nil, false)
 	case syntax.Assumption:
 		r.expr(u.Body, nil, false)
 	case syntax.Theorem:
@@ -119,10 +119,10 @@ func (r *resolver) unit(u syntax.Unit) {
 	}
 }
 
-func (r *resolver) substitutions(u *syntax.Instance, k *known) {
+func (r *resolver) substitutions(u *syntax.Instance, k *known, at bool) {
 	k = r.params(u.Params, k)
 	for _, w := range u.Substitutions {
-		r.argument(w.Value, -1, k, false)
+		r.argument(w.Value, -1, k, at)
 	}
 }
 
@@ -152,10 +152,10 @@ func (r *resolver) params(list []syntax.Param, k *known) *known {
 	return k
 }
 
-func (r *resolver) bounds(list []syntax.Bound, k *known) *known {
+func (r *resolver) bounds(list []syntax.Bound, k *known, at bool) *known {
 	for _, b := range list {
 		if b.Set != nil {
-			r.expr(b.Set, k, false)
+			r.expr(b.Set, k, at)
 		}
 	}
 	for _, b := range list {
@@ -182,17 +182,17 @@ func (r *resolver) expr(e syntax.Expr, k *known, at bool) {
 	case *syntax.Junction:
 		r.all(e.Items, k, at)
 	case *syntax.Quantified:
-		r.expr(e.Body, r.bounds(e.Bounds, k), at)
+		r.expr(e.Body, r.bounds(e.Bounds, k, at), at)
 	case *syntax.Choose:
-		r.expr(e.Body, r.bounds([]syntax.Bound{e.Bound}, k), at)
+		r.expr(e.Body, r.bounds([]syntax.Bound{e.Bound}, k, at), at)
 	case *syntax.SetEnum:
 		r.all(e.Items, k, at)
 	case *syntax.SetFilter:
-		r.expr(e.Body, r.bounds([]syntax.Bound{e.Bound}, k), at)
+		r.expr(e.Body, r.bounds([]syntax.Bound{e.Bound}, k, at), at)
 	case *syntax.SetMap:
-		r.expr(e.Body, r.bounds(e.Bounds, k), at)
+		r.expr(e.Body, r.bounds(e.Bounds, k, at), at)
 	case *syntax.FunctionOf:
-		r.expr(e.Body, r.bounds(e.Bounds, k), at)
+		r.expr(e.Body, r.bounds(e.Bounds, k, at), at)
 	case *syntax.FunctionSet:
 		r.all([]syntax.Expr{e.Domain, e.Range}, k, at)
 	case *syntax.Index:
@@ -263,9 +263,9 @@ func (r *resolver) let(units []syntax.Unit, k *known, at bool) *known {
 			define(u.Name, len(u.Params))
 		case *syntax.Function:
 			k = r.bind(k, u.Name, 0)
-			r.expr(u.Body, r.bounds(u.Bounds, k), at)
+			r.expr(u.Body, r.bounds(u.Bounds, k, at), at)
 		case *syntax.Instance:
-			r.substitutions(u, k)
+			r.substitutions(u, k, at)
 			define(u.Name, -1)
 		}
 	}
