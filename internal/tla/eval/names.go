@@ -2,7 +2,6 @@ package eval
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
@@ -144,6 +143,15 @@ func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
 	return nil
 }
 
+// standing is a parameter as its argument, which is evaluated each time.
+func (c *compiler) standing(arity int, arg syntax.Expr, from place) binding {
+	if arity > 0 {
+		return binding{slot: -1, op: c.operator(arg, from, arity)}
+	}
+	n := c.expr(arg, from)
+	return binding{slot: -1, always: &n, expr: arg, place: from}
+}
+
 // lookup finds what a name stands for, and where its definition's names are looked up. Core operators have no definition: nil.
 func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
 	within := p.scope
@@ -157,6 +165,9 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
 				d = b.op.def
 			}
 		}
+		if b := p.env.find(s.Text); d == nil && first && b != nil && b.op == nil && b.expr != nil { // a definition of LET
+			d = &scope.Def{Kind: scope.Operator, Name: s.Text, Body: b.expr, Place: b.place.site()}
+		}
 		if d == nil {
 			if first {
 				d = within.Find(s.Text)
@@ -167,7 +178,7 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
 		if d == nil {
 			c.fail(p, s.Pos, "%s is not defined", s.Text)
 		}
-		if d.Kind == scope.Operator && d.Body != nil && len(d.Params) == 0 { // Inv!2 is a part of what Inv stands for
+		if d.Kind == scope.Operator && d.Body != nil { // Inv!2 is a part of the definition of Inv
 			return c.part(d, q, a, i, p)
 		}
 		if d.Kind != scope.Instance || d.Inner == nil {
@@ -177,18 +188,10 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
 			c.fail(p, s.Pos, "%s needs %s, and has %d", s.Text, syntax.Arguments(len(d.Params)), len(s.Args))
 		}
 		for i, param := range d.Params {
-			key := d.Keys[param.Text]
-			arg := s.Args[i]
-			var b binding
-			if param.Arity > 0 {
-				b = binding{slot: -1, op: c.operator(arg, p, param.Arity)}
-			} else {
-				n := c.expr(arg, p)
-				b = binding{slot: -1, always: &n, expr: arg, place: p}
-			}
+			b := c.standing(param.Arity, s.Args[i], p)
 			c.born++
 			b.born, b.depth = c.born, c.depth
-			q.inst = &env{key, q.inst, b}
+			q.inst = &env{d.Keys[param.Text], q.inst, b}
 		}
 		within, first = d.Inner, false
 		instances = append(instances, d)
@@ -212,69 +215,6 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
 		}
 	}
 	return d, q
-}
-
-// part finds the part of a definition that numbers select, an item of a list, an argument, a branch; or the one that has a label.
-func (c *compiler) part(d *scope.Def, q place, a *syntax.Apply, at int, from place) (*scope.Def, place) {
-	numbers := []string{}
-	for _, s := range a.Path[at+1:] {
-		numbers = append(numbers, s.Text)
-	}
-	e := d.Body
-	q = place{env: placeAt(d.Place).env, inst: q.inst, scope: d.Place.Scope}
-	for _, number := range append(numbers, a.Name) {
-		if l := labelled(e, number); l != nil {
-			e = l.Inner
-			continue
-		}
-		e, q = c.through(e, q)
-		k, err := strconv.Atoi(number)
-		parts := partsOf(e)
-		if err != nil || k < 1 || k > len(parts) {
-			c.fail(from, a.Pos, "%s!%s selects no part of what %s stands for", d.Name, number, d.Name)
-		}
-		e = parts[k-1]
-	}
-	part := &scope.Def{Kind: scope.Operator, Name: d.Name + "!" + a.Name, At: scope.Where{Source: c.file(q), Pos: e.Position()}, Body: e, Place: q.site()}
-	of(part).varies = true
-	return part, q
-}
-
-// labelled finds the expression with a label. It looks not into those that bind names or have another label.
-func labelled(e syntax.Expr, label string) *syntax.Paren {
-	if p, ok := e.(*syntax.Paren); ok {
-		switch p.Label {
-		case "":
-			return labelled(p.Inner, label)
-		case label:
-			return p
-		}
-		return nil
-	}
-	for _, part := range partsOf(e) {
-		if p := labelled(part, label); p != nil {
-			return p
-		}
-	}
-	return nil
-}
-
-func partsOf(e syntax.Expr) []syntax.Expr {
-	switch e := e.(type) {
-	case *syntax.Junction:
-		return e.Items
-	case *syntax.Apply:
-		return e.Args
-	case *syntax.If:
-		return []syntax.Expr{e.Cond, e.Then, e.Else}
-	case *syntax.SetEnum:
-		return e.Items
-	case *syntax.Tuple:
-		return e.Items
-	case *syntax.Let:
-		return partsOf(e.Body)
-	}
-	return nil
 }
 
 // let binds the definitions of a LET. It gives the slots that are to be emptied when the LET begins.

@@ -109,7 +109,8 @@ type (
 		Name string
 		Args []Expr
 	}
-	// Step is one instance on the way to an operator.
+	// Step is one instance on the way to an operator, or a selector of a part of a definition: a number, <<, >>, a label, or "(" with the values of
+	// bound names.
 	Step struct {
 		Name
 		Args []Expr
@@ -129,6 +130,7 @@ type (
 		Pos
 		And   bool
 		Items []Expr
+		Infix bool
 	}
 	// Quantified is \A, \E, \AA, \EE.
 	Quantified struct {
@@ -217,11 +219,13 @@ type (
 		Pos
 		Items []Expr
 	}
-	// Paren is an expression in parentheses, kept where they distinguish two meanings: (A \X B) \X C. Or it is one with a label: name:: e.
+	// Paren is an expression in parentheses, kept where they distinguish two meanings: (A \X B) \X C. Or it is one with a label: name:: e, or
+	// name(x, y):: e within what binds x and y.
 	Paren struct {
 		Pos
-		Inner Expr
-		Label string
+		Inner  Expr
+		Label  string
+		Params []Param
 	}
 	// Product is A \X B \X C.
 	Product struct {

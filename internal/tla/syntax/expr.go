@@ -46,10 +46,10 @@ func join(op token, a, b Expr) Expr {
 	switch op.text {
 	case `/\`, `\/`:
 		and := op.text == `/\`
-		if j, ok := a.(*Junction); ok && j.And == and {
-			return &Junction{j.Pos, and, append(j.Items, b)}
+		if j, ok := a.(*Junction); ok && j.And == and && j.Infix {
+			return &Junction{j.Pos, and, append(j.Items, b), true}
 		}
-		return &Junction{a.Position(), and, []Expr{a, b}}
+		return &Junction{a.Position(), and, []Expr{a, b}, true}
 	case `\X`:
 		if x, ok := a.(*Product); ok {
 			return &Product{x.Pos, append(x.Sets, b)}
@@ -141,7 +141,7 @@ func (p *parser) primary() Expr {
 	return nil
 }
 
-// applied is a name with its way through instances and its arguments. Selectors of parts of an expression stand in proofs only.
+// applied is a name with its arguments, and with what is before it: instances on the way to it, or the definition that it selects a part of.
 func (p *parser) applied() Expr {
 	t := p.take()
 	a := &Apply{Pos: t.pos, Name: t.text}
@@ -150,9 +150,9 @@ func (p *parser) applied() Expr {
 			p.take()
 			a.Args = p.arguments()
 		}
-		if p.is("::") && len(a.Args) == 0 && len(a.Path) == 0 {
+		if params, ok := a.names(); ok && p.is("::") {
 			p.take()
-			return &Paren{Pos: t.pos, Inner: p.expr(), Label: a.Name}
+			return &Paren{Pos: t.pos, Inner: p.expr(), Label: a.Name, Params: params}
 		}
 		if !p.is("!") {
 			return a
@@ -162,12 +162,34 @@ func (p *parser) applied() Expr {
 			continue
 		}
 		a.Path = append(a.Path, Step{Name{a.Pos, a.Name}, a.Args})
-		n := p.take()
-		a.Pos, a.Name, a.Args = t.pos, n.text, nil
-		if n.kind == symbol && (infix[n.text] == fixity{}) && (postfix[n.text] == fixity{}) && !p.facts {
-			p.fail(n.pos, "%s is no name: parts of expressions cannot be selected outside of proofs", n)
-		}
+		a.Pos, a.Name, a.Args = t.pos, p.selector(), nil
 	}
+}
+
+// names are the arguments as parameters of a label, if that is what they may be.
+func (a *Apply) names() (params []Param, ok bool) {
+	for _, arg := range a.Args {
+		n, isName := arg.(*Apply)
+		if !isName || len(n.Path)+len(n.Args) > 0 {
+			return nil, false
+		}
+		params = append(params, Param{Name: Name{n.Pos, n.Name}})
+	}
+	return params, len(a.Path) == 0
+}
+
+// selector is what stands after !: a name, or which part of a definition.
+func (p *parser) selector() string {
+	if p.is("(") { // the arguments follow
+		return "("
+	}
+	n := p.take()
+	switch _, prefixed := prefix[n.text]; {
+	case n.kind != symbol, p.facts, n.is("<<", ">>", "@"), prefixed:
+	case infix[n.text] == fixity{} && postfix[n.text] == fixity{}:
+		p.fail(n.pos, "%s selects no part of a definition: a number, <<, >>, a label and (values for bound names) do", n)
+	}
+	return n.text
 }
 
 func (p *parser) arguments() []Expr {
