@@ -299,7 +299,7 @@ func Replace(f, x Value, change func(Value) Value) Value {
 		}
 		return f
 	case Applicable:
-		return Replace(f.Spelled(), x, change)
+		return exceptOf(f, x, change)
 	}
 	Fail("%s is %s, not a function: EXCEPT cannot change it", Short(f), AKind(f))
 	return nil

@@ -200,8 +200,16 @@ type compiler struct {
 	guards    *[]*placed                      // of the action that is being compiled for Step; nil: they are not counted
 	enabling  *enabling                       // the ENABLED that is being compiled, or nil
 	draws     bool                            // something depends on chance
-	measures  bool                            // of guards, how far they are from being true
-	compares  bool                            // also what gives a variable a value that it has already counts as a condition
+	// coreOperators are those of the language that are arguments.
+	coreOperators map[coreKey]*closure
+	measures      bool // of guards, how far they are from being true
+	compares      bool // also what gives a variable a value that it has already counts as a condition
+}
+
+// coreKey names an operator of the language.
+type coreKey struct {
+	name  string
+	arity int
 }
 
 // enabling is an ENABLED that is being compiled: ENABLED A in an instanced module asks whether there is any next state of that module, whatever ours may be

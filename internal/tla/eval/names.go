@@ -133,7 +133,10 @@ func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
 				d = instead
 				q = place{inst: q.inst, scope: d.Place.Scope}
 			}
-			if d != nil && d.Kind == scope.Operator && len(d.Params) != arity {
+			if d == nil {
+				return c.coreOperator(a, p, arity)
+			}
+			if d.Kind == scope.Operator && len(d.Params) != arity {
 				c.fail(p, a.Pos, "the operator %s takes %s, where one of %d is needed", a.Name, syntax.Arguments(len(d.Params)), arity)
 			}
 			return &closure{name: a.Name, def: d, place: q}
@@ -141,6 +144,30 @@ func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
 	}
 	c.fail(p, arg.Position(), "an operator of %s is needed here: its name, or a LAMBDA", syntax.Arguments(arity))
 	return nil
+}
+
+// coreOperator is an operator of the language as an argument: what it makes of its operands.
+func (c *compiler) coreOperator(a *syntax.Apply, p place, arity int) *closure {
+	key := coreKey{a.Name, arity}
+	if known := c.coreOperators[key]; known != nil {
+		return known
+	}
+	op := &closure{name: a.Name, place: place{scope: p.scope}}
+	var operands []syntax.Expr
+	for i := range arity {
+		name := string(rune('1' + i)) // no name of TLA+ is a number
+		op.params = append(op.params, syntax.Param{Name: syntax.Name{Pos: a.Pos, Text: name}})
+		operands = append(operands, &syntax.Apply{Pos: a.Pos, Name: name})
+	}
+	op.body = &syntax.Apply{Pos: a.Pos, Name: a.Name, Args: operands}
+	if and := a.Name == `/\`; (and || a.Name == `\/`) && arity == 2 {
+		op.body = &syntax.Junction{Pos: a.Pos, And: and, Items: operands}
+	}
+	if c.coreOperators == nil {
+		c.coreOperators = map[coreKey]*closure{}
+	}
+	c.coreOperators[key] = op
+	return op
 }
 
 // standing is a parameter as its argument, which is evaluated each time.

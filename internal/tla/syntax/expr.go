@@ -3,8 +3,7 @@ package syntax
 // expr reads a whole expression.
 func (p *parser) expr() Expr { return p.binary(fixity{}, "") }
 
-// binary reads operands with the infix operators between them that bind tighter than the operator left of them. A prefix operator takes
-// its operand first where the two bind equally, so it comes here as one that groups to the left.
+// binary reads operands with the infix operators between them that bind tighter than the operator left of them.
 func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 	begin := p.peek().pos
 	defer func() {
@@ -16,7 +15,7 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 	beside := p.height
 	p.height = 0
 	defer func() { p.height = max(p.height, beside) }()
-	e = p.operand()
+	e = p.operand(left, leftOp)
 	p.higher(begin)
 	for row := 1; ; row++ {
 		t := p.peek()
@@ -26,10 +25,10 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 		}
 		switch {
 		case leftOp == "" || f.low > left.high:
-		case f.high < left.low || f.left && t.text == leftOp || left.prefix || leftOp == `\X` && t.text == `\X`:
+		case f.high < left.low || !left.prefix && f.left && t.text == leftOp || leftOp == `\X` && t.text == `\X`:
 			return e
 		default:
-			p.fail(t.pos, "%s and %s bind equally: put one of them in parentheses", leftOp, t.text)
+			p.conflict(t, leftOp)
 		}
 		p.take()
 		if row > deepest {
@@ -59,10 +58,18 @@ func join(op token, a, b Expr) Expr {
 	return &Apply{Pos: op.pos, Name: op.text, Args: []Expr{a, b}}
 }
 
+// conflict fails at an operator that may not stand beside the one left of it.
+func (p *parser) conflict(at token, left string) {
+	p.fail(at.pos, "%s and %s bind equally: put one of them in parentheses", left, at.text)
+}
+
 // operand is what is between infix operators, with its prefix and postfix operators.
-func (p *parser) operand() Expr {
+func (p *parser) operand(left fixity, leftOp string) Expr {
 	t := p.peek()
 	if f, ok := prefix[t.text]; ok && (t.kind == symbol || t.kind == keyword) {
+		if t.text == "-" && left.low > f.high {
+			p.fail(t.pos, "%s binds more tightly than the - behind it: put the negative number in parentheses", leftOp)
+		}
 		p.take()
 		op := t.text
 		if op == "-" {
@@ -71,10 +78,10 @@ func (p *parser) operand() Expr {
 		f.prefix = true
 		return &Apply{Pos: t.pos, Name: op, Args: []Expr{p.binary(f, t.text)}}
 	}
-	return p.postfixes(p.primary())
+	return p.postfixes(p.primary(), left, leftOp)
 }
 
-func (p *parser) postfixes(e Expr) Expr {
+func (p *parser) postfixes(e Expr, left fixity, leftOp string) Expr {
 	for {
 		t := p.peek()
 		if t.kind != symbol {
@@ -93,6 +100,9 @@ func (p *parser) postfixes(e Expr) Expr {
 			p.take()
 			e = &Field{e.Position(), e, f.text}
 		case postfix[t.text] != fixity{}:
+			if left.prefix && left.high >= postfix[t.text].low {
+				p.conflict(t, leftOp)
+			}
 			p.take()
 			e = &Apply{Pos: e.Position(), Name: t.text, Args: []Expr{e}}
 		default:
@@ -329,7 +339,9 @@ func (p *parser) marked() Expr {
 		p.take()
 		return &At{t.pos}
 	}
-	if _, ok := infix[t.text]; ok && p.raw(1).is("(") { // +(1, 2)
+	_, between := infix[t.text]
+	_, behind := postfix[t.text]
+	if (between || behind) && p.raw(1).is("(") { // +(1, 2), ^*(R)
 		return p.applied()
 	}
 	p.unexpected("here: an expression is")

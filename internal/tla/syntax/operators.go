@@ -1,7 +1,8 @@
 package syntax
 
 // fixity says where an operator is written, how tightly it binds, from low to high, and whether a op b op c is (a op b) op c. An operator whose
-// range overlaps another's must be parenthesised beside it. (Lamport, Specifying Systems, table 6; TLA+ Version 2.)
+// range overlaps another's must be parenthesised beside it. (Lamport, Specifying Systems, table 6; TLA+ Version 2. SUBSET, UNION and DOMAIN bind as in SANY, more
+// tightly than in that table.)
 type fixity struct {
 	low, high    int
 	left, prefix bool
@@ -31,7 +32,7 @@ var infix = map[string]fixity{
 
 var prefix = map[string]fixity{
 	"ENABLED": between(4, 15), "UNCHANGED": between(4, 15), "[]": between(4, 15), "<>": between(4, 15), "~": at(4),
-	"SUBSET": at(8), "UNION": at(8), "DOMAIN": at(9), "-": at(12), "-.": at(12),
+	"SUBSET": between(10, 13), "UNION": between(10, 13), "DOMAIN": between(10, 13), "-": at(12), "-.": at(12),
 }
 
 var postfix = map[string]fixity{"'": at(15), "^+": at(15), "^*": at(15), "^#": at(15)}
@@ -40,7 +41,7 @@ var postfix = map[string]fixity{"'": at(15), "^+": at(15), "^*": at(15), "^#": a
 var same = map[string]string{
 	"/=": "#", "=<": `\leq`, "<=": `\leq`, ">=": `\geq`, `\land`: `/\`, `\lor`: `\/`, `\lnot`: "~", `\neg`: "~", `\equiv`: "<=>",
 	`\intersect`: `\cap`, `\union`: `\cup`, `\circ`: `\o`, `\times`: `\X`, "(+)": `\oplus`, "(-)": `\ominus`, "(.)": `\odot`, "(/)": `\oslash`,
-	`(\X)`: `\otimes`,
+	`(\X)`: `\otimes`, `\forall`: `\A`, `\exists`: `\E`,
 
 	"≜": "==", "∈": `\in`, "∉": `\notin`, "∧": `/\`, "∨": `\/`, "¬": "~", "⇒": "=>", "⟺": "<=>", "⇔": "<=>", "≡": "<=>", "≠": "#",
 	"≤": `\leq`, "≥": `\geq`, "∀": `\A`, "∃": `\E`, "⟨": "<<", "⟩": ">>", "□": "[]", "◇": "<>", "→": "->", "←": "<-", "↦": "|->",
