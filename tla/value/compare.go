@@ -48,7 +48,8 @@ func AKind(v Value) string {
 }
 
 func incomparable(a, b Value) {
-	Fail("the %s %s cannot be compared with the %s %s", Kind(a), Short(a), Kind(b), Short(b))
+	message := fmt.Sprintf("the %s %s cannot be compared with the %s %s", Kind(a), Short(a), Kind(b), Short(b))
+	panic(&Error{Message: message, incomparable: true})
 }
 
 // Short is a value in at most about 200 characters. A fraction has its place: what is wrong with it is wrong there.

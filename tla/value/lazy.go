@@ -198,7 +198,7 @@ func Finite(set Value) bool {
 		return finite
 	}
 	switch s := set.(type) {
-	case *Set, *Interval:
+	case *Set, *Interval, *mixed:
 		return true
 	case *Infinite:
 		return false

@@ -21,6 +21,9 @@ const large = 1 << 16
 
 // Union is a \cup b.
 func Union(a, b Value) Value {
+	if m, ok := a.(*mixed); ok && Size(b) == 0 {
+		return m
+	}
 	if Size(a) > large || Size(b) > large {
 		return &combined{A: a, B: b, Op: `\cup`}
 	}
@@ -107,6 +110,9 @@ func (f *Function) With(x, v Value, have bool) Value {
 
 // Intersection is a \cap b.
 func Intersection(a, b Value) Value {
+	if m, ok := a.(*mixed); ok {
+		return m.filter(func(v Value) bool { return Contains(b, v) })
+	}
 	na, nb := Size(a), Size(b)
 	if na > large && nb > large {
 		return &combined{A: a, B: b, Op: `\cap`}
@@ -119,6 +125,9 @@ func Intersection(a, b Value) Value {
 
 // Difference is a \ b.
 func Difference(a, b Value) Value {
+	if m, ok := a.(*mixed); ok {
+		return m.filter(func(v Value) bool { return !Contains(b, v) })
+	}
 	if Size(a) > large {
 		return &combined{A: a, B: b, Op: `\`}
 	}

@@ -22,6 +22,8 @@ import (
 type Error struct {
 	Message  string
 	Asserted string // what an Assert says whose condition is false
+
+	incomparable bool // two values are of kinds that cannot be compared
 }
 
 func (e *Error) Error() string { return e.Message }

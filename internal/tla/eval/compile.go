@@ -430,7 +430,11 @@ func (c *compiler) compile(e syntax.Expr, p place) node {
 		return c.choose(e, p, at)
 	case *syntax.SetEnum:
 		items := c.all(e.Items, p)
-		return node{eval: func(x *ctx) value.Value { list := evalAll(x, items); x.m.at = at; return value.NewSet(list) }}.of(items...)
+		return node{eval: func(x *ctx) value.Value {
+			list := evalAll(x, items)
+			x.m.at = at
+			return value.Enumerated(list, func() []value.Value { return evalAll(x, items) })
+		}}.of(items...)
 	case *syntax.SetFilter:
 		return c.setFilter(e, p, at)
 	case *syntax.SetMap:
@@ -522,7 +526,7 @@ func (c *compiler) setMap(e *syntax.SetMap, p place, at *scope.Where) node {
 	born := c.born
 	q, each, sets := c.bounds(e.Bounds, p, at)
 	body := c.expr(e.Body, q)
-	return node{eval: func(x *ctx) value.Value {
+	images := func(x *ctx) []value.Value {
 		var items []value.Value
 		each(x, func() bool {
 			items = append(items, library.Settled(body.eval(x)))
@@ -533,8 +537,12 @@ func (c *compiler) setMap(e *syntax.SetMap, p place, at *scope.Where) node {
 			}
 			return true
 		})
+		return items
+	}
+	return node{eval: func(x *ctx) value.Value {
+		items := images(x)
 		x.m.at = at
-		return value.NewSet(items)
+		return value.Enumerated(items, func() []value.Value { return images(x) })
 	}}.of(append(sets, body.closed(born))...)
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/tla/config"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
-	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/ndjson"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
@@ -35,7 +34,7 @@ func evaluate(module, expression string) (result string) {
 		if err != nil {
 			panic(failure.Of(err))
 		}
-		result = library.Settled(v).String()
+		result = v.String()
 	})
 	if err != nil {
 		return "error: " + strings.Split(err.Error(), "\n")[0]

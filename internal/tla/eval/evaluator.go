@@ -67,7 +67,7 @@ func (ev *Evaluator) run(f func()) (err error) {
 }
 
 func (ev *Evaluator) value(n node) (v value.Value, err error) {
-	err = ev.run(func() { v = n.eval(ev.x) })
+	err = ev.run(func() { v = library.Settled(n.eval(ev.x)) })
 	return v, err
 }
 
