@@ -57,6 +57,7 @@ type checker struct {
 	invariantReads, constraintReads [][]uint64
 
 	missing []*eval.Formula // what is under _POSSIBLE and was not met yet
+	counts  []int           // how often each of what is under _POSSIBLE was met; -1: it was not looked for; nil: nobody asks
 
 	visits int   // states that were found, one or several times at once
 	at     int32 // whose successors are being found
@@ -82,7 +83,14 @@ func newChecker(spec *Spec, o Options) *checker {
 	}
 	for i := range eval.PartsOf(spec).Possible {
 		c.missing = append(c.missing, &eval.PartsOf(spec).Possible[i])
+		if eval.PartsOf(spec).Counted {
+			c.counts = append(c.counts, -1)
+		}
 	}
+	if c.counts != nil {
+		c.ev.TLC.Possible = c.counted
+	}
+	c.ev.TLC.Seen = c.before
 	c.invariantReads, c.constraintReads = make([][]uint64, len(eval.PartsOf(spec).Invariants)), make([][]uint64, len(eval.PartsOf(spec).Constraints))
 	c.ev.TLC.Print, c.ev.TLC.Named, c.ev.TLC.Level, c.ev.TLC.Pause = o.Print, c.named, 1, c.full
 	c.ev.TLC.Behaviour, c.successor = c.behaviour, c.follows
@@ -208,26 +216,58 @@ func (c *checker) post() error {
 	return nil
 }
 
-// possible looks for what the configuration names under _POSSIBLE in a state that is reached, or in the step to it.
-func (c *checker) possible(s State, action int) error {
-	for i := 0; i < len(c.missing); {
-		f := c.missing[i]
-		so, err := false, error(nil)
-		if !f.Next {
-			so, err = c.ev.Holds(f, s, nil)
-		} else if action >= 0 {
-			so, err = c.ev.Holds(f, c.from, s)
+// possible looks for what the configuration names under _POSSIBLE in a state that is reached, or in the step to it if the action constraints allow that.
+func (c *checker) possible(s State, action int, allowed bool) error {
+	all := eval.PartsOf(c.spec).Possible
+	for i := range all {
+		f := &all[i]
+		missing := slices.Index(c.missing, f)
+		if missing < 0 && c.counts == nil || f.Next && (action < 0 || !allowed) {
+			continue
 		}
+		from, next := s, State(nil)
+		if f.Next {
+			from, next = c.from, s
+		}
+		met, err := c.ev.Holds(f, from, next)
 		if err != nil {
 			return c.within(err, s, action)
 		}
-		if so {
-			c.missing = slices.Delete(c.missing, i, i+1)
-		} else {
-			i++
+		if met && missing >= 0 {
+			c.missing = slices.Delete(c.missing, missing, missing+1)
+		}
+		if c.counts != nil {
+			c.counts[i] = max(c.counts[i], 0)
+			if met {
+				c.counts[i] += c.ev.Times()
+			}
 		}
 	}
 	return nil
+}
+
+// counted is the register in which TLC counts what is under _POSSIBLE, by names; nil: nothing was looked for.
+func (c *checker) counted() value.Value {
+	var names, counts []value.Value
+	for i, n := range c.counts {
+		if n >= 0 {
+			names, counts = append(names, value.Text(eval.PartsOf(c.spec).Possible[i].Name)), append(counts, value.Int(n))
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return value.FunctionOf(names, counts)
+}
+
+// before reports whether a state was found before.
+func (c *checker) before(s State) bool {
+	fp, err := c.reaching(s, c.key)
+	if err != nil {
+		return false
+	}
+	_, found := c.known.Find(fp)
+	return found
 }
 
 // impossible notes what was named under _POSSIBLE and not met among all states.
@@ -416,11 +456,12 @@ func (c *checker) visit(s State, action int) error {
 		changed = eval.ChangedIn(c.from, s)
 	}
 	out, err := c.remain(eval.PartsOf(c.spec).Constraints, c.constraintReads, s, changed)
-	if err == nil && out == nil && action >= 0 {
+	in := out == nil // by the constraints of states
+	if err == nil && in && action >= 0 {
 		out, err = c.constrained(c.from, s)
 	}
-	if err == nil && out == nil && len(c.missing) > 0 {
-		err = c.possible(s, action)
+	if err == nil && in && (len(c.missing) > 0 || c.counts != nil) {
+		err = c.possible(s, action, out == nil)
 	}
 	if err != nil {
 		return err

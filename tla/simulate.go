@@ -53,7 +53,7 @@ func Simulate(spec *Spec, o Options, sim Simulation) (*Report, error) {
 	for _, f := range c.missing {
 		c.r.Unchecked = append(c.r.Unchecked, Unchecked{f.Name, errors.New("a simulation does not visit all states")})
 	}
-	c.missing = nil
+	c.missing, c.counts, c.ev.TLC.Possible, c.ev.TLC.Seen = nil, nil, nil, nil
 	c.ev.TLC.Random, c.ev.TLC.Simulating = w.chance.draw, true
 	c.ev.TLC.Behaviour = func(cur State) ([]State, error) { return eval.StatesTo(w.steps, cur), nil }
 	err := c.asserted(w.failed(w.all(sim)))
@@ -140,6 +140,8 @@ func (w *walk) step() (bool, error) {
 		w.order[i], w.order[k] = w.order[k], w.order[i]
 		action := &w.spec.Actions[w.order[i]]
 		w.found = 0
+		w.ev.TLC.Deferred = nil
+		deferred := w.ev.TLC.Deferred
 		err := w.ev.Successors(last, action, func(next State) error {
 			some = true
 			w.ev.TLC.Level = len(w.steps) + 1
@@ -155,6 +157,7 @@ func (w *walk) step() (bool, error) {
 			w.found += times
 			if w.chance.below(w.found) < times {
 				w.picked = append(w.picked[:0], next...)
+				deferred = w.ev.TLC.Deferred
 			}
 			return nil
 		})
@@ -164,7 +167,7 @@ func (w *walk) step() (bool, error) {
 		if w.found > 0 {
 			w.r.Actions[w.order[i]].Generated++
 			w.steps = append(w.steps, Step{Action: action, State: slices.Clone(w.picked)})
-			return true, nil
+			return true, w.ev.Evaluate(deferred)
 		}
 	}
 	if !some && w.spec.CheckDeadlock {

@@ -39,6 +39,7 @@ func assemble(loader *scope.Loader, root *scope.Scope, logs *ndjson.Logs, config
 	l.symmetries()
 	l.s.size = l.c.size[0]
 	l.s.draws = l.c.draws
+	l.s.parts.Counted = l.c.registered
 	l.s.Notes = l.Notes
 	return l.s
 }

@@ -177,29 +177,30 @@ func of(d *scope.Def) *compiled {
 }
 
 type compiler struct {
-	loader    *scope.Loader
-	logs      *ndjson.Logs
-	variables []*scope.Def
-	primed    bool
-	assigning bool // Init: what is not primed gets its value
-	targets   int  // how often a variable that gets a value was met
-	depth     int
-	size      []int   // slots of each open frame
-	live      []bound // the slots of names that are bound around what is being compiled, and perhaps of more
-	active    []*special
-	acting    []*special  // those whose bodies are being compiled as actions
-	counts    []*counting // functions and operators whose ways are being compiled
-	born      int
-	via       *scope.Use                      // of the operator whose body is compiled
-	reached   map[*scope.Source]*scope.Source // by way of it
-	nested    int                             // expressions around what is being compiled, also of the definitions that use it
-	bodies    int                             // of operators that were compiled, once for each use
-	remembers int                             // definitions whose values are remembered
-	whole     bool                            // a formula of steps is compiled, which is only evaluated where both states are complete
-	recorded  map[scope.Where]bool            // operators whose applications are recorded for properties
-	guards    *[]*placed                      // of the action that is being compiled for Step; nil: they are not counted
-	enabling  *enabling                       // the ENABLED that is being compiled, or nil
-	draws     bool                            // something depends on chance
+	loader     *scope.Loader
+	logs       *ndjson.Logs
+	variables  []*scope.Def
+	primed     bool
+	assigning  bool // Init: what is not primed gets its value
+	targets    int  // how often a variable that gets a value was met
+	depth      int
+	size       []int   // slots of each open frame
+	live       []bound // the slots of names that are bound around what is being compiled, and perhaps of more
+	active     []*special
+	acting     []*special  // those whose bodies are being compiled as actions
+	counts     []*counting // functions and operators whose ways are being compiled
+	born       int
+	via        *scope.Use                      // of the operator whose body is compiled
+	reached    map[*scope.Source]*scope.Source // by way of it
+	nested     int                             // expressions around what is being compiled, also of the definitions that use it
+	bodies     int                             // of operators that were compiled, once for each use
+	remembers  int                             // definitions whose values are remembered
+	whole      bool                            // a formula of steps is compiled, which is only evaluated where both states are complete
+	recorded   map[scope.Where]bool            // operators whose applications are recorded for properties
+	guards     *[]*placed                      // of the action that is being compiled for Step; nil: they are not counted
+	enabling   *enabling                       // the ENABLED that is being compiled, or nil
+	draws      bool                            // something depends on chance
+	registered bool                            // something reads a register that is named by a text
 	// coreOperators are those of the language that are arguments.
 	coreOperators map[coreKey]*closure
 	measures      bool // of guards, how far they are from being true

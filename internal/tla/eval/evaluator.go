@@ -71,6 +71,14 @@ func (ev *Evaluator) value(n node) (v value.Value, err error) {
 	return v, err
 }
 
+// Evaluate calls what evaluates something later, if that is not nil.
+func (ev *Evaluator) Evaluate(later func()) error {
+	if later == nil {
+		return nil
+	}
+	return ev.run(later)
+}
+
 // Initial calls f with each initial state, until f returns an error. The state is valid during the call: f copies what it keeps.
 func (ev *Evaluator) Initial(f func(State) error) error {
 	if ev.spec.init == nil {

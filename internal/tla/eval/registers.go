@@ -1,7 +1,9 @@
 package eval
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
@@ -14,6 +16,7 @@ type registers struct {
 	Simulating bool
 	Exit       bool // the specification wants the check to end: TLCSet("exit", TRUE)
 	values     map[int64]value.Value
+	named      map[string]value.Value // whose names begin with namedRegister
 	Level      int
 	Named      func(name string) value.Value
 	Print      func(string)
@@ -27,9 +30,21 @@ type registers struct {
 	budget     uint32 // the evaluation ends after so many ticks; 0: it does not
 	// behaviour is the one that led to the present state, which is its last.
 	Behaviour func(cur State) ([]State, error)
+	// Possible counts how often each of what is under _POSSIBLE was met; nil: nobody counts.
+	Possible func() value.Value
+	// Seen reports whether a state is one that was found before.
+	Seen func(State) bool
+	// Deferred evaluates what TLCDefer was given last; nil: nothing.
+	Deferred func()
 	// counterexample is what POSTCONDITION may ask for.
 	Counterexample func() value.Value
 }
+
+// Registers whose names begin with this are set by TLCSet. The one of possible counts what is under _POSSIBLE.
+const (
+	namedRegister = "s:"
+	possible      = namedRegister + "_possible"
+)
 
 func printed(c *compiler, d *scope.Def, u call, of int, result func([]value.Value) value.Value) node {
 	c.arity(d, of, u)
@@ -89,7 +104,14 @@ func counterExample(c *compiler, d *scope.Def, u call) node {
 // getOr is what a register has, or a value if nothing was put there.
 func (r *registers) getOr(key, other value.Value, m *machine, at *scope.Where) value.Value {
 	m.at = at
-	if k, ok := key.(value.Int); ok && r.values[int64(k)] == nil {
+	unset := false
+	switch k := key.(type) {
+	case value.Int:
+		unset = r.values[int64(k)] == nil
+	case *value.String:
+		unset = strings.HasPrefix(k.Text, namedRegister) && r.register(k.Text) == nil
+	}
+	if unset {
 		return library.Settled(other)
 	}
 	return r.get(key)
@@ -128,6 +150,10 @@ func (r *registers) get(key value.Value) value.Value {
 		switch k.Text {
 		case "stats":
 			return r.statistics()
+		case "all":
+			return r.all()
+		case "all:named":
+			return r.allNamed()
 		case "level":
 			return value.Int(r.Level)
 		case "config":
@@ -143,10 +169,47 @@ func (r *registers) get(key value.Value) value.Value {
 				return v
 			}
 		}
-		value.Fail("TLCGet(%s) is not supported: there are level, stats, diameter, distinct, queue, generated, duration, config, and numbers", k)
+		if strings.HasPrefix(k.Text, namedRegister) {
+			if v := r.register(k.Text); v != nil {
+				return v
+			}
+			value.Fail("TLCGet(%s): no TLCSet has set this register", value.Short(key))
+		}
+		value.Fail("TLCGet(%s) is not supported: there are level, stats, diameter, distinct, queue, generated, duration, config, all, all:named, numbers, and names that begin with s:", k)
 	}
 	value.Fail("TLCGet needs a number or a string, and not %s", value.Short(key))
 	return nil
+}
+
+// register is what a register with a name has; nil: nothing.
+func (r *registers) register(name string) value.Value {
+	if name == possible && r.Possible != nil {
+		return r.Possible()
+	}
+	return r.named[name]
+}
+
+// all is TLCGet("all"): of each register with a number what each worker has in it, of which there is one.
+func (r *registers) all() value.Value {
+	var numbers, values []value.Value
+	for _, n := range slices.Sorted(maps.Keys(r.values)) {
+		numbers, values = append(numbers, value.Int(n)), append(values, value.NewTuple([]value.Value{r.values[n]}))
+	}
+	return value.FunctionOf(numbers, values)
+}
+
+// allNamed is TLCGet("all:named"): the same of registers with names.
+func (r *registers) allNamed() value.Value {
+	names := slices.Collect(maps.Keys(r.named))
+	if r.Possible != nil && r.Possible() != nil {
+		names = append(names, possible)
+	}
+	slices.Sort(names)
+	var keys, values []value.Value
+	for _, name := range slices.Compact(names) {
+		keys, values = append(keys, value.Text(name)), append(values, value.NewTuple([]value.Value{r.register(name)}))
+	}
+	return value.FunctionOf(keys, values)
 }
 
 // statistics is TLCGet("stats"): all that is counted.
@@ -175,11 +238,19 @@ func configurationOf(mode string) value.Value {
 func (r *registers) set(key, v value.Value) {
 	k, ok := key.(value.Int)
 	if !ok {
-		if s, ok := key.(*value.String); ok && s.Text == "exit" {
+		s, ok := key.(*value.String)
+		switch {
+		case ok && s.Text == "exit":
 			r.Exit = r.Exit || v == value.Value(value.Bool(true))
-			return
+		case ok && strings.HasPrefix(s.Text, namedRegister):
+			if r.named == nil {
+				r.named = map[string]value.Value{}
+			}
+			r.named[s.Text] = v
+		default:
+			value.Fail("TLCSet(%s, ...) is not supported: a register is a number, or a text that begins with s:", value.Short(key))
 		}
-		value.Fail("TLCSet(%s, ...) is not supported: the register is a number", value.Short(key))
+		return
 	}
 	if r.values == nil {
 		r.values = map[int64]value.Value{}
@@ -207,6 +278,45 @@ func sortSeq(c *compiler, d *scope.Def, u call) node {
 		})
 		return value.NewTuple(items)
 	}}.of(s, n)
+}
+
+// reads notes that a register is read. Its name may be known only when it is.
+func (c *compiler) reads(key node) {
+	_, number := key.known.(value.Int)
+	name, text := key.known.(*value.String)
+	c.registered = c.registered || !number && !text || text && (name.Text == "all:named" || name.Text == possible)
+}
+
+// deferred is TLCDefer(e): true, and e is evaluated once a simulation takes the step; in a check it is not.
+func deferred(c *compiler, d *scope.Def, u call) node {
+	c.arity(d, 1, u)
+	e, around := c.expr(u.args[0], u.from), c.around()
+	return node{fresh: true, eval: func(x *ctx) value.Value {
+		if t := x.m.tlc; t.Simulating {
+			held := x.held(around)
+			t.Deferred = func() { e.eval(held) }
+		}
+		return value.Bool(true)
+	}}.of(e)
+}
+
+// pickSuccessor is PickSuccessor(e): a question whether to take a step that leads to another state, if e is false. Nobody is there to be asked.
+func pickSuccessor(c *compiler, d *scope.Def, u call) node {
+	c.arity(d, 1, u)
+	e := c.expr(u.args[0], u.from)
+	guard, at := e.truth(c.at(u.args[0], u.from)), u.at
+	n := testNode(func(x *ctx) bool {
+		m := x.m
+		seen := m.tlc.Seen != nil && len(m.nxt) > 0 && m.complete(false) && m.tlc.Seen(m.nxt)
+		if seen || guard(x) || len(m.nxt) == 0 || !m.complete(false) {
+			return true
+		}
+		m.at = at
+		value.Fail("PickSuccessor asks which steps to take, and nobody can be asked here: give it a condition that is true, or leave it out")
+		return false
+	}, e)
+	n.fresh, n.level, n.next = true, max(n.level, actionLevel), true
+	return n
 }
 
 // chance gives a number below n: of the simulation, or else of a sequence that is the same for each check.

@@ -50,6 +50,7 @@ type Parts struct {
 	Assumptions       []Formula
 	Postconditions    []Formula
 	Possible          []Formula // states, or steps, one of which is to be met: _POSSIBLE
+	Counted           bool      // the specification asks how often those were met
 	Periodic          *Formula  // false is a mistake, whatever else it is
 	Symmetry          []map[*value.Model]value.Value
 	Fairness          []liveness.Fairness

@@ -81,6 +81,7 @@ var specials = map[string]map[string]compiles{
 		"TLCGet": func(c *compiler, d *scope.Def, u call) node {
 			c.arity(d, 1, u)
 			key := c.expr(u.args[0], u.from)
+			c.reads(key)
 			at := u.at
 			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
 				k := key.eval(x)
@@ -105,6 +106,7 @@ var specials = map[string]map[string]compiles{
 		"TLCGetOrDefault": func(c *compiler, d *scope.Def, u call) node {
 			c.arity(d, 2, u)
 			args := c.all(u.args, u.from)
+			c.reads(args[0])
 			at := u.at
 			return node{fresh: true, level: actionLevel, eval: func(x *ctx) value.Value {
 				return x.m.tlc.getOr(args[0].eval(x), args[1].eval(x), x.m, at)
@@ -124,8 +126,10 @@ var specials = map[string]map[string]compiles{
 				return old
 			}}.of(key, val, other, n)
 		},
-		"AssertError": assertError,
-		"Trace":       trace,
+		"AssertError":   assertError,
+		"PickSuccessor": pickSuccessor,
+		"TLCDefer":      deferred,
+		"Trace":         trace,
 	},
 	"Folds": {
 		"MapThenFoldSet": mapThenFoldSet,

@@ -104,7 +104,7 @@ func StatesTo(steps []Step, cur State) []State {
 // Another is an evaluator for what is looked at again, with the registers of this one.
 func (ev *Evaluator) Another() *Evaluator {
 	other := NewEvaluator(ev.spec)
-	other.TLC = registers{values: ev.TLC.values, Named: ev.TLC.Named}
+	other.TLC = registers{values: ev.TLC.values, named: ev.TLC.named, Named: ev.TLC.Named, Possible: ev.TLC.Possible, Seen: ev.TLC.Seen}
 	return other
 }
 

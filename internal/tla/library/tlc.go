@@ -19,10 +19,10 @@ var tlcModule = map[string]*Builtin{
 }
 
 var tlcextModule = map[string]*Builtin{
-	"AssertEq": {Compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
-	"TLCDefer": nil, "PickSuccessor": nil, "TLCEvalDefinition": nil,
-	"ToTrace": {One: toTrace},
-	"TLCNoOp": {One: func(v value.Value) value.Value { return v }},
+	"AssertEq":          {Compare: func(a, b value.Value) bool { return value.Equal(a, b) }},
+	"TLCEvalDefinition": nil,
+	"ToTrace":           {One: toTrace},
+	"TLCNoOp":           {One: func(v value.Value) value.Value { return v }},
 	"TLCModelValue": {One: func(v value.Value) value.Value {
 		s, ok := v.(*value.String)
 		if !ok {
