@@ -114,6 +114,31 @@ func TestEndlessEvaluation(t *testing.T) {
 	}
 }
 
+// TestEndlessSymmetry stops a check under SYMMETRY over nine model values, whose 362,880 permutations take long for each state.
+func TestEndlessSymmetry(t *testing.T) {
+	for _, permutations := range []string{"Permutations(S)", `Permutations(S) \cup Permutations({s \in S : TRUE})`} {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "M.tla")
+		text := "---- MODULE M ----\nEXTENDS TLC\nCONSTANT S\nVARIABLE x\nInit == x \\in [S -> {0, 1}]\nNext == x' = x\nSym == " + permutations + "\n===="
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		config, err := ParseConfig("M.cfg", "INIT Init NEXT Next SYMMETRY Sym CONSTANT S = {a, b, c, d, e, f, g, h, i}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := Load(file, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := make(chan struct{})
+		close(stop)
+		if r, err := Check(spec, Options{Stop: stop}); err != nil || r.Stopped == "" || r.Distinct > 0 {
+			t.Errorf("%s: %d states, %v, stopped by %q", permutations, r.Distinct, err, r.Stopped)
+		}
+	}
+}
+
 // TestAliasOfEachState asks an ALIAS for the level and the behaviour of each state of a counterexample.
 func TestAliasOfEachState(t *testing.T) {
 	dir := t.TempDir()

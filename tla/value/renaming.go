@@ -6,29 +6,44 @@ type Renaming struct {
 	ways  int
 	names map[*Model][]uint64 // what stands for a model value in each way, by its fingerprint
 	known map[Value][]uint64  // of values by their address; nil: nothing in it is renamed
+	most  int                 // of known
 	sum   []uint64
+	tick  func() // is called every so often, and may panic
+	done  int    // of ways, since then
 }
 
-const mostKnown = 1 << 17
+// Ways are ways to exchange model values for each other. Several goroutines may use them at once.
+type Ways struct {
+	count int
+	names map[*Model][]uint64
+}
 
-// NewRenaming takes the ways, each from model values to others.
-func NewRenaming(ways []map[*Model]Value) *Renaming {
-	r := &Renaming{ways: len(ways), names: map[*Model][]uint64{}, known: map[Value][]uint64{}, sum: make([]uint64, len(ways))}
-	for _, way := range ways {
-		for from := range way {
-			r.names[from] = nil
+// NewWays makes so many ways to exchange models; image is the number of what stands for one of them in one way.
+func NewWays(models []*Model, count int, image func(way, model int) int) *Ways {
+	w := &Ways{count, map[*Model][]uint64{}}
+	for i, m := range models {
+		names := make([]uint64, count)
+		for way := range names {
+			names[way] = models[image(way, i)].hash
 		}
+		w.names[m] = names
 	}
-	for from := range r.names {
-		for _, way := range ways {
-			fp := from.hash
-			if to, ok := way[from]; ok {
-				fp = to.Fingerprint()
-			}
-			r.names[from] = append(r.names[from], fp)
-		}
-	}
-	return r
+	return w
+}
+
+// What is known of values may take so many fingerprints.
+const (
+	mostKnown        = 1 << 17
+	mostFingerprints = 1 << 24
+)
+
+// ticksEvery is how many ways lie between two calls of a Renaming's tick.
+const ticksEvery = 1 << 15
+
+// NewRenaming finds fingerprints in some ways. It calls tick every so often.
+func NewRenaming(ways *Ways, tick func()) *Renaming {
+	most := min(mostKnown, mostFingerprints/max(ways.count, 1))
+	return &Renaming{ways: ways.count, names: ways.names, known: map[Value][]uint64{}, most: max(most, 8), sum: make([]uint64, ways.count), tick: tick}
 }
 
 // Least is the least of Hash of the values as they are and as they are in each way.
@@ -68,7 +83,7 @@ func (r *Renaming) of(v Value) []uint64 {
 			return hashes
 		}
 		hashes := r.composite(v)
-		if len(r.known) >= mostKnown {
+		if len(r.known) >= r.most {
 			clear(r.known)
 		}
 		r.known[v] = hashes
@@ -105,6 +120,10 @@ func (r *Renaming) composite(v Value) []uint64 {
 	}
 	if !some {
 		return nil
+	}
+	if r.done += r.ways; r.done > ticksEvery {
+		r.done = 0
+		r.tick()
 	}
 	hashes := make([]uint64, r.ways)
 	at := func(list [][]uint64, items []Value, i, way int) uint64 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -176,7 +177,7 @@ func TestTwins(t *testing.T) {
 		names := map[*Model]Value{ModelValue("m0"): ModelValue("m1"), ModelValue("m1"): ModelValue("m2"), ModelValue("m2"): ModelValue("m0")}
 		if got := Renamed(a, names); canon(got, nil) != canon(a, names) {
 			report("Renamed", got)
-		} else if ways := (NewRenaming([]map[*Model]Value{names})); ways.Least([]Value{a, b}) != min(Hash([]Value{a, b}), Hash([]Value{got, Renamed(b, names)})) {
+		} else if ways := (renamingBy(names)); ways.Least([]Value{a, b}) != min(Hash([]Value{a, b}), Hash([]Value{got, Renamed(b, names)})) {
 			report("Renaming", "not the least of Hash and of Hash of Renamed")
 		}
 		sets(t, seed, s, r)
@@ -489,4 +490,19 @@ func TestReplace(t *testing.T) {
 	if changed < 300 || kept < 300 {
 		t.Errorf("%d functions changed, and %d did not", changed, kept)
 	}
+}
+
+// renamingBy is a Renaming with one way.
+func renamingBy(names map[*Model]Value) *Renaming {
+	var models []*Model
+	for from, to := range names {
+		models = append(models, from, to.(*Model))
+	}
+	image := func(_, i int) int {
+		if to, ok := names[models[i]]; ok {
+			return slices.Index(models, to.(*Model))
+		}
+		return i
+	}
+	return NewRenaming(NewWays(models, 1, image), func() {})
 }

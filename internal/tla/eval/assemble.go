@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/tla/config"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/ndjson"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/symmetry"
@@ -205,18 +206,45 @@ func (l *assembly) views() {
 
 // symmetries evaluates SYMMETRY, which needs no state.
 func (l *assembly) symmetries() {
-	s := l.s
 	for _, name := range l.config.Symmetry {
 		e, at := l.definition(name, l.named(name))
-		n := l.c.expr(e, l.place)
-		s.size = l.c.size[0]
-		v, err := NewEvaluator(s).value(n)
-		if err != nil {
-			panic(failure.Of(err))
-		}
-		l.Located(at, func() { s.parts.Symmetry = append(s.parts.Symmetry, symmetry.Permutations(v)...) })
+		l.symmetry(e, l.place, at)
 	}
-	s.parts.Symmetry = symmetry.Group(s.parts.Symmetry)
+}
+
+// symmetry evaluates a set of permutations. Those of Permutations(S) are as many as a check may have time for: two make all of them.
+func (l *assembly) symmetry(e syntax.Expr, p place, at scope.Where) {
+	s := l.s
+	inner, q := l.c.through(e, p)
+	if a, ok := inner.(*syntax.Apply); ok {
+		if a.Name == `\cup` && len(a.Path) == 0 && len(a.Args) == 2 {
+			l.symmetry(a.Args[0], q, at)
+			l.symmetry(a.Args[1], q, at)
+			return
+		}
+		d, _ := l.c.lookup(a, q)
+		if d != nil && d.Given() == nil && d.Kind == scope.Native && d.Native == library.Modules["TLC"]["Permutations"] && len(a.Args) == 1 {
+			members := l.constant(a.Args[0], q)
+			l.Located(at, func() {
+				library.Permutable(members)
+				s.parts.Symmetry = append(s.parts.Symmetry, symmetry.Generators(value.Explicit(members).Items)...)
+			})
+			return
+		}
+	}
+	v := l.constant(e, p)
+	l.Located(at, func() { s.parts.Symmetry = append(s.parts.Symmetry, symmetry.Permutations(v)...) })
+}
+
+// constant evaluates an expression that needs no state.
+func (l *assembly) constant(e syntax.Expr, p place) value.Value {
+	n := l.c.expr(e, p)
+	l.s.size = l.c.size[0]
+	v, err := NewEvaluator(l.s).value(n)
+	if err != nil {
+		panic(failure.Of(err))
+	}
+	return v
 }
 
 // part is a conjunct of a specification's formula.

@@ -93,3 +93,10 @@ func (m *machine) tick() {
 		panic(interrupted{})
 	}
 }
+
+// pause ends the evaluation if the check that it is part of was stopped. It is for what takes long without a tick.
+func (m *machine) pause() {
+	if t := m.tlc; t.Pause != nil && t.Pause() {
+		panic(interrupted{})
+	}
+}

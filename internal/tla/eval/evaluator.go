@@ -218,7 +218,7 @@ func (ev *Evaluator) fingerprint(s State) uint64 {
 		return value.Hash(seen)
 	}
 	if ev.renaming == nil {
-		ev.renaming = value.NewRenaming(ev.spec.parts.Symmetry)
+		ev.renaming = value.NewRenaming(ev.spec.waysOfSymmetry(ev.x.m.pause), ev.x.m.pause)
 	}
 	return ev.renaming.Least(seen)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tla/liveness"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/ndjson"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/symmetry"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -34,6 +35,9 @@ type Spec struct {
 	config   *config.Config
 	relation []part // that the actions are parts of
 
+	grouping sync.Mutex  // guards ways
+	ways     *value.Ways // that SYMMETRY makes; nil: not known yet
+
 	compiling sync.Mutex // guards what compiles operators later
 	compiler  *compiler
 	root      *scope.Scope
@@ -49,14 +53,24 @@ type Parts struct {
 	ActionConstraints []Formula
 	Assumptions       []Formula
 	Postconditions    []Formula
-	Possible          []Formula // states, or steps, one of which is to be met: _POSSIBLE
-	Counted           bool      // the specification asks how often those were met
-	Periodic          *Formula  // false is a mistake, whatever else it is
-	Symmetry          []map[*value.Model]value.Value
+	Possible          []Formula                      // states, or steps, one of which is to be met: _POSSIBLE
+	Counted           bool                           // the specification asks how often those were met
+	Periodic          *Formula                       // false is a mistake, whatever else it is
+	Symmetry          []map[*value.Model]value.Value // permutations that make all of SYMMETRY
 	Fairness          []liveness.Fairness
 	Assumed           *liveness.Formula // what the specification says of behaviours besides fairness; nil: nothing
 	Atoms             []Formula         // of temporal formulas
 	Times             []liveness.When   // when each is evaluated
+}
+
+// waysOfSymmetry makes the group of SYMMETRY, once. It calls tick every so often, which may panic.
+func (s *Spec) waysOfSymmetry(tick func()) *value.Ways {
+	s.grouping.Lock()
+	defer s.grouping.Unlock()
+	if s.ways == nil {
+		s.ways = symmetry.GroupOf(s.parts.Symmetry, tick).Ways()
+	}
+	return s.ways
 }
 
 // PartsOf gives the parts of a specification. It is no method, since Spec has a public alias and Parts has none.

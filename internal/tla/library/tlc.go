@@ -37,12 +37,17 @@ var tlcextModule = map[string]*Builtin{
 // permutations is the set of functions from a set onto itself.
 func permutations(s value.Value) value.Value {
 	domain := value.Explicit(s)
-	if n := len(domain.Items); n > 9 {
-		value.Fail("Permutations of %d members are too many", n)
-	}
+	Permutable(domain)
 	var list []value.Value
 	orders(domain.Items, func(order []value.Value) { list = append(list, value.NewFunction(domain, order)) })
 	return value.NewSet(list)
+}
+
+// Permutable fails for a set that has too many permutations.
+func Permutable(s value.Value) {
+	if n := value.Size(s); n > 9 {
+		value.Fail("Permutations of %d members are too many", n)
+	}
 }
 
 // orders gives the items in each order.

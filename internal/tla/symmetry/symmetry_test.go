@@ -26,7 +26,11 @@ func TestGroup(t *testing.T) {
 			}
 			generators = append(generators, way)
 		}
-		all := Group(generators)
+		group := GroupOf(generators, func() {})
+		var all []map[*value.Model]value.Value
+		for i := range group.Len() {
+			all = append(all, group.Way(i))
+		}
 		var want, got []string
 		image := func(way map[*value.Model]value.Value) string {
 			s := ""
@@ -61,13 +65,13 @@ func TestGroup(t *testing.T) {
 			t.Fatalf("case %d: the group of %v has %d members, and not %d", n, generators, len(got), len(want))
 		}
 		state := []value.Value{models[r.IntN(4)], value.NewSet([]value.Value{models[r.IntN(4)], models[r.IntN(4)]}), value.Int(r.IntN(3))}
-		least := value.NewRenaming(all).Least(state)
+		least := value.NewRenaming(group.Ways(), func() {}).Least(state)
 		for _, way := range all {
 			var other []value.Value
 			for _, v := range state {
 				other = append(other, value.Renamed(v, way))
 			}
-			if fp := value.NewRenaming(all).Least(other); fp != least {
+			if fp := value.NewRenaming(group.Ways(), func() {}).Least(other); fp != least {
 				t.Fatalf("case %d: %v and %v have two fingerprints under %v", n, state, other, all)
 			}
 		}
