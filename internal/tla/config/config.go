@@ -62,6 +62,46 @@ var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": tr
 	"PROPERTIES": true, "CONSTRAINT": true, "CONSTRAINTS": true, "ACTION_CONSTRAINT": true, "ACTION_CONSTRAINTS": true, "SYMMETRY": true,
 	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "POSTCONDITIONS": true, "_POSSIBLE": true, "_PERIODIC": true, "_RL_REWARD": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
 
+// Meant says which statement a name may have been meant as, as the end of a sentence; it is empty if the name resembles none.
+func Meant(name string) string {
+	best, least := "", 3
+	for statement := range statements {
+		most := 2
+		if len(statement) < 6 {
+			most = 1
+		}
+		n := distance(strings.ToUpper(name), statement)
+		if n <= most && (n < least || n == least && statement < best) {
+			best, least = statement, n
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return ": is " + best + " meant?"
+}
+
+// distance is how many characters must be added, left out or changed to make one word of another.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for k := range len(b) {
+			change := before
+			if a[i] != b[k] {
+				change++
+			}
+			before = row[k+1]
+			row[k+1] = min(change, row[k]+1, row[k+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
 // MaxBytes bounds the bytes of a module, and of a configuration.
 const MaxBytes = 64 << 20
 
@@ -120,6 +160,9 @@ func Parse(file, text string) (*Config, error) {
 	for i := 0; i < len(tokens); {
 		head := tokens[i]
 		if !statements[head.Text] {
+			if meant := Meant(head.Text); meant != "" {
+				return nil, fail(head, "%s is no statement of a configuration%s", head.Text, meant)
+			}
 			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION, _POSSIBLE, _PERIODIC, _RL_REWARD and CHECK_DEADLOCK", head.Text)
 		}
 		i++
@@ -141,8 +184,11 @@ func (c *Config) statement(head syntax.Token, body []syntax.Token, fail func(syn
 		return c.constants(body, fail)
 	}
 	if head.Text == "CHECK_DEADLOCK" {
-		if len(body) != 1 || body[0].Text != "TRUE" && body[0].Text != "FALSE" {
+		switch {
+		case len(body) == 0 || body[0].Text != "TRUE" && body[0].Text != "FALSE":
 			return fail(head, "CHECK_DEADLOCK is TRUE or FALSE")
+		case len(body) > 1:
+			return fail(body[1], "%s is no statement of a configuration%s", body[1].Text, Meant(body[1].Text))
 		}
 		c.NoDeadlock = body[0].Text == "FALSE"
 		return nil
@@ -152,7 +198,7 @@ func (c *Config) statement(head syntax.Token, body []syntax.Token, fail func(syn
 		case len(body) == 0:
 			return fail(head, "%s needs a name", head.Text)
 		case len(body) > 1:
-			return fail(body[1], "%s needs one name, and %s is no statement of a configuration", head.Text, body[1].Text)
+			return fail(body[1], "%s needs one name, and %s is no statement of a configuration%s", head.Text, body[1].Text, Meant(body[1].Text))
 		case *one != "":
 			return fail(head, "%s is given twice", head.Text)
 		}
@@ -161,7 +207,15 @@ func (c *Config) statement(head syntax.Token, body []syntax.Token, fail func(syn
 		return nil
 	}
 	names := c.list(head.Text)
-	for _, t := range body {
+	for i, t := range body {
+		if t.Text != "," && !t.Name {
+			for _, before := range body[:i] {
+				if meant := Meant(before.Text); meant != "" {
+					return fail(before, "%s is no statement of a configuration%s", before.Text, meant)
+				}
+			}
+			return fail(t, "%s has a list of names, and %s is none", head.Text, t.Text)
+		}
 		if t.Text != "," {
 			c.places[t.Text] = t.Pos
 			*names = append(*names, t.Text)
@@ -253,6 +307,8 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 			}
 			a.Value = v
 			i += n
+		case Meant(a.Name) != "":
+			return fail(body[i-1], "%s is no statement of a configuration%s", a.Name, Meant(a.Name))
 		default:
 			return fail(body[i-1], "%s needs = and a value, or <- and the name of an operator", a.Name)
 		}

@@ -18,6 +18,7 @@ import (
 // assemble makes the specification that a configuration chooses from a module.
 func assemble(loader *scope.Loader, root *scope.Scope, logs *ndjson.Logs, config *config.Config) *Spec {
 	l := &assembly{Loader: loader, root: root, config: config, place: place{scope: root}}
+	l.misspelt()
 	l.configure()
 	l.c = newCompiler(loader, logs)
 	l.s = &Spec{Variables: l.Variables, CheckDeadlock: !config.NoDeadlock, compiler: l.c, root: root, config: config}
@@ -35,7 +36,10 @@ func assemble(loader *scope.Loader, root *scope.Scope, logs *ndjson.Logs, config
 	for _, name := range config.Properties {
 		b.property(name, l.reference(name), l.place, nil)
 	}
+	always := len(l.s.parts.Invariants) // of properties: as in TLC, they are looked at after those under INVARIANT
 	l.formulas()
+	invariants := l.s.parts.Invariants
+	l.s.parts.Invariants = slices.Concat(invariants[always:], invariants[:always])
 	l.views()
 	l.symmetries()
 	l.s.size = l.c.size[0]
@@ -43,6 +47,19 @@ func assemble(loader *scope.Loader, root *scope.Scope, logs *ndjson.Logs, config
 	l.s.parts.Counted = l.c.registered
 	l.s.Notes = l.Notes
 	return l.s
+}
+
+// misspelt looks for a statement of the configuration that was taken for one of the names before it, since it is misspelt.
+func (l *assembly) misspelt() {
+	c := l.config
+	for _, list := range [][]string{c.Invariants, c.Properties, c.Constraints, c.ActionConstraints, c.Symmetry, c.Possible, c.Postconditions} {
+		for _, name := range list {
+			if meant := config.Meant(name); meant != "" && l.root.Find(name) == nil {
+				at := l.named(name)
+				l.Fail(at, "%s is no statement of a configuration%s", name, meant)
+			}
+		}
+	}
 }
 
 // definition is the use of an operator that is named at a place, and where it is defined.
