@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 
@@ -122,5 +124,9 @@ func Load(file string, from *config.Config, library ...string) (*Spec, error) {
 		}
 		s = assemble(l, root, logs, from)
 	})
+	var wrong *syntax.Error
+	if at := l.Untranslated(); at != nil && errors.As(err, &wrong) { // what is missing may be in the translation
+		wrong.Message += fmt.Sprintf(" (the algorithm in PlusCal at %s was never translated to TLA+)", at)
+	}
 	return s, err
 }

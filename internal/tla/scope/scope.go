@@ -233,6 +233,7 @@ type Loader struct {
 	Variables      []string
 	VariableDefs   []*Def
 	Notes          []string
+	untranslated   *Where // an algorithm in PlusCal that is a comment only
 }
 
 // NewLoader is a loader of modules from folders. Those of unsaved are given as text, by name.
@@ -329,6 +330,12 @@ func (l *Loader) parse(name string, s *Source) *parsed {
 	s.Module, s.Spans = name, tree.Spans
 	p := &parsed{tree, s}
 	l.parsed[name] = p
+	if a := plusCalOf(s); a != nil && l.untranslated == nil {
+		l.notePlusCal(a)
+		if a.untranslated {
+			l.untranslated = &a.at
+		}
+	}
 	return p
 }
 
