@@ -48,7 +48,7 @@ func TestPlusCal(t *testing.T) {
 	begin, end := strings.Index(translated, "\\* BEGIN"), strings.Index(translated, "====")
 	empty := translated[:begin] + "\\* BEGIN TRANSLATION\n\\* END TRANSLATION\n===="
 	for _, c := range []struct {
-		what, text            string
+		what, text           string
 		none, missing, stale bool
 	}{
 		{what: "as it was translated", text: translated},
