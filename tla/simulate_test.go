@@ -122,3 +122,34 @@ Missing(n) == n.field
 		t.Errorf("%v", err)
 	}
 }
+
+// TestDeferred evaluates what TLCDefer is given for the steps that a simulation takes, and in a check not at all.
+func TestDeferred(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "M.tla")
+	text := "---- MODULE M ----\nEXTENDS Naturals, TLC, TLCExt\nVARIABLE x\nInit == x = 0\nNext == \\E i \\in 1..9 : x' = i /\\ TLCDefer(TLCSet(7, i))\n" +
+		"Last == TLCGetOrDefault(7, x) = x\nNone == TLCGetOrDefault(7, 0) = 0\n===="
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	load := func(invariant string) *Spec {
+		config, err := ParseConfig("M.cfg", "INIT Init NEXT Next INVARIANT "+invariant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := Load(file, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return spec
+	}
+	if r, err := Simulate(load("Last"), Options{}, Simulation{Number: 1, Depth: 20}); err != nil || len(r.Violations) > 0 || r.Generated != 20 {
+		t.Errorf("a simulation: %d states, %v, %v", r.Generated, r.Violations, err)
+	}
+	if r, err := Simulate(load("None"), Options{}, Simulation{Number: 1, Depth: 20}); err != nil || len(r.Violations) == 0 {
+		t.Errorf("a simulation that defers nothing: %v", err)
+	}
+	if r, err := Check(load("None"), Options{}); err != nil || len(r.Violations) > 0 {
+		t.Errorf("a check: %v, %v", r.Violations, err)
+	}
+}
