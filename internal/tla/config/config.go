@@ -315,6 +315,7 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 		for _, old := range c.assignments {
 			switch {
 			case old.Name != a.Name || old.Module != a.Module:
+			case (old.Operator == "") != (a.Operator == ""): // as in TLC, the operator stands in the place of the value
 			case len(old.Arguments) > 0 && len(old.Arguments) == len(a.Arguments): // the first that fits is taken
 			case len(old.Arguments) > 0 && len(a.Arguments) > 0:
 				return fail(syntax.Token{Pos: a.Pos}, "%s is given values for %s here, and for %d at line %d", a.Name, syntax.Arguments(len(a.Arguments)), len(old.Arguments), old.Pos.Line)
