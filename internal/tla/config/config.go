@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -316,6 +317,7 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 			switch {
 			case old.Name != a.Name || old.Module != a.Module:
 			case (old.Operator == "") != (a.Operator == ""): // as in TLC, the operator stands in the place of the value
+			case old.Value != nil && a.Value != nil && len(old.Arguments)+len(a.Arguments) == 0 && sameValue(old.Value, a.Value):
 			case len(old.Arguments) > 0 && len(old.Arguments) == len(a.Arguments): // the first that fits is taken
 			case len(old.Arguments) > 0 && len(a.Arguments) > 0:
 				return fail(syntax.Token{Pos: a.Pos}, "%s is given values for %s here, and for %d at line %d", a.Name, syntax.Arguments(len(a.Arguments)), len(old.Arguments), old.Pos.Line)
@@ -326,6 +328,25 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 		c.assignments = append(c.assignments, a)
 	}
 	return nil
+}
+
+// sameValue reports whether two values stand in the text alike.
+func sameValue(a, b syntax.Expr) bool {
+	switch a := a.(type) {
+	case *syntax.Number:
+		b, ok := b.(*syntax.Number)
+		return ok && a.Text == b.Text
+	case *syntax.String:
+		b, ok := b.(*syntax.String)
+		return ok && a.Text == b.Text
+	case *syntax.Apply:
+		b, ok := b.(*syntax.Apply)
+		return ok && a.Name == b.Name
+	case *syntax.SetEnum:
+		b, ok := b.(*syntax.SetEnum)
+		return ok && slices.EqualFunc(a.Items, b.Items, sameValue)
+	}
+	return false
 }
 
 // arguments reads (value, ...), and gives how many tokens that are.

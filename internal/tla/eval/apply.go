@@ -195,16 +195,17 @@ func (c *compiler) next(i int, name string, at *scope.Where) node {
 	return n
 }
 
-// freed is the number of the next value, within ENABLED, of what stands for a variable of the module around it and is none of ours; -1 for all else.
+// freed is the number of the next value, within ENABLED, of what stands for a variable of the module around it and is none of ours, or is ours and stands for
+// two; -1 for all else.
 func (c *compiler) freed(d *scope.Def, around place) int {
-	if c.enabling == nil || !d.StandsIn || len(d.Params) > 0 || !d.Encloses(c.enabling.scope) {
+	if c.enabling == nil || !d.StandsIn || len(d.Params) > 0 || !d.Encloses(c.enabling.scope) || around.inst.find(d.Instance()) != nil {
 		return -1
 	}
 	next := c.enabling.next
 	i, known := next[d]
 	if !known {
 		next[d] = -1 // while that is found out
-		if i = -1; c.variableOf(d.Body, around) < 0 {
+		if i = -1; c.standsForMany(d, around) {
 			i = len(c.variables)
 			for _, k := range next {
 				i = max(i, k+1)
@@ -213,6 +214,22 @@ func (c *compiler) freed(d *scope.Def, around place) int {
 		next[d] = i
 	}
 	return i
+}
+
+// standsForMany reports whether the next value of what stands for a variable is another one than that of a variable of ours: it is none, or it stands for
+// a second variable of its module, too.
+func (c *compiler) standsForMany(d *scope.Def, around place) bool {
+	i := c.variableOf(d.Body, around)
+	if i < 0 {
+		return true
+	}
+	for _, other := range d.Replaced() {
+		if other != d && other.StandsIn && len(other.Params) == 0 &&
+			c.variableOf(other.Body, place{inst: around.inst, scope: other.Place.Scope}) == i {
+			return true
+		}
+	}
+	return false
 }
 
 // alone compiles in a frame of its own that nothing is around.

@@ -220,6 +220,9 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
 			b.born, b.depth = c.born, c.depth
 			q.inst = &env{d.Keys[param.Text], q.inst, b}
 		}
+		if c.enabling != nil && first && d.Encloses(c.enabling.scope) && !d.Encloses(p.scope) { // an argument of ENABLED, from outside of the instance
+			q.inst = &env{name: d.Instance(), up: q.inst}
+		}
 		within, first = d.Inner, false
 		instances = append(instances, d)
 	}

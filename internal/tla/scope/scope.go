@@ -84,9 +84,48 @@ func (s *Scope) Foreign() bool {
 	return s != nil && (s.replaces || s.Up.Foreign() || s.instancer.Foreign())
 }
 
-// Encloses reports whether a scope is within the instance that a definition is of, such as one that stands for a variable there.
+// instance is what makes an instance one: that which a definition has, or else is of; nil if there is none.
+func (d *Def) instance() *replacement {
+	s := d.home
+	if d.Kind == Instance {
+		s = d.Inner
+	}
+	if s == nil {
+		return nil
+	}
+	return s.replaced
+}
+
+// partOf reports whether a scope is within an instance.
+func (s *Scope) partOf(r *replacement) bool {
+	return s != nil && (s.replaced == r || s.Up.partOf(r) || s.instancer.partOf(r))
+}
+
+// Encloses reports whether a scope is within the instance that a definition has, or is of.
 func (d *Def) Encloses(s *Scope) bool {
-	return s != nil && d.home != nil && d.home.replaced != nil && (s.replaced == d.home.replaced || d.Encloses(s.Up) || d.Encloses(s.instancer))
+	r := d.instance()
+	return r != nil && s.partOf(r)
+}
+
+// Instance names the instance that a definition has, or is of; it is empty if there is none.
+func (d *Def) Instance() string {
+	if r := d.instance(); r != nil {
+		return fmt.Sprintf("instance %p", r)
+	}
+	return ""
+}
+
+// Replaced are the definitions beside one of an instance that stand for something of its module.
+func (d *Def) Replaced() (list []*Def) {
+	if d.home == nil {
+		return nil
+	}
+	for _, other := range d.home.Names {
+		if other.Kind == Substituted {
+			list = append(list, other)
+		}
+	}
+	return list
 }
 
 // varies reports whether a module has variables, or definitions that are not constant whatever stands for its variables. Only expressions of constant level may stand for the
