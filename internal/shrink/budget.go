@@ -62,8 +62,10 @@ const (
 	stageShare = 3
 	idleShare  = 10
 	leastIdle  = 10 // runs
-	// proofShare is what part of the budget at most is kept for the proof that no single decision can go: one in so many.
+	// proofShare is what part of the budget at most is kept for the proof that no single decision can go: one in so many, and if that is too
+	// little, leastProof.
 	proofShare = 8
+	leastProof = 16
 	// leapShare is what part leaps may take.
 	leapShare = 4
 )
@@ -91,8 +93,12 @@ func (b *budget) over(t *turn) bool {
 	return part >= t.until || part-t.idle >= 1.0/idleShare && b.runs-t.runsBy >= leastIdle
 }
 
-// late reports whether what is left of the budget is what so many more runs take, or the share that is kept for them.
+// late reports whether what is left of the budget is what so many more runs take, or where these are too many, the little that is kept then: so large
+// a run is better made smaller than proven minimal.
 func (b *budget) late(runs int) bool {
-	part := b.part()
-	return part > 0 && 1-part <= min(float64(runs)*b.ofOneRun(), 1.0/proofShare)
+	part, needed := b.part(), float64(runs)*b.ofOneRun()
+	if needed > 1.0/proofShare {
+		needed = 1.0 / leastProof
+	}
+	return part > 0 && 1-part <= needed
 }

@@ -152,8 +152,9 @@ rounds:
 			{"decisions other than faults", w.noise},
 			{"faults", w.faults},
 			{"many decisions", w.many},
-			{"fewer faults at other moments", w.leap},
+			{"half of the operations", w.halve},
 			{"operations", w.operations},
+			{"fewer faults at other moments", w.leap},
 			{"nodes", w.nodes},
 			{"decisions", w.decisions},
 			{"durations", w.durations},
@@ -514,6 +515,9 @@ func (w *work) instead(injections []tape.Decision, i int) []tape.Decision {
 	return []tape.Decision{d}
 }
 
+// groupTries is how many tries in a row with groups of decisions may lead nowhere: single ones are tried after that.
+const groupTries = 6
+
 // groups takes away all decisions of a group, for each group that has a name.
 func (w *work) groups(name func(tape.Decision) string) {
 	names := func() []string {
@@ -527,7 +531,7 @@ func (w *work) groups(name func(tape.Decision) string) {
 	}
 	w.lessen(names, func(gone map[string]bool) Case {
 		return w.keep(func(d tape.Decision) bool { return !gone[name(d)] })
-	}, nil, 0)
+	}, nil, groupTries)
 }
 
 // many takes away many decisions at once, with few tries: operations that are left out give the rest another meaning.
@@ -629,6 +633,33 @@ func (w *work) forgetDeaf() {
 		w.any([]Case{c}, nil)
 	}
 }
+
+// halve takes away the later half of the operations of all clients, or the earlier one, or what is left of the two in between, as long as the
+// failure stays: each time, runs take half as long.
+func (w *work) halve() {
+	for !w.over() {
+		all := slices.DeleteFunc(operations(&w.Cut, w.Outcome.History), func(o operation) bool { return w.deaf[o.client] })
+		if len(all) < fewOperations {
+			return
+		}
+		cut := func(from, to int) Case {
+			gone := map[operation]bool{}
+			for _, o := range all[from:to] {
+				gone[o] = true
+			}
+			c := w.leaveOut(func(o operation) bool { return gone[o] })
+			c.Cut.Skip = without(append(w.bounds(), c.Cut.Skip...), nil)
+			return c
+		}
+		half, quarter := len(all)/2, len(all)/4
+		if w.any([]Case{cut(half, len(all)), cut(0, half), cut(quarter, quarter+half)}, func(r *Run) bool { return fewer(r, w.Run) }) < 0 {
+			return
+		}
+	}
+}
+
+// fewOperations are so few that halving them makes no run shorter that counts.
+const fewOperations = 16
 
 // leaveOut is the case without some operations.
 func (w *work) leaveOut(gone func(operation) bool) Case {
