@@ -399,12 +399,12 @@ func Rate(n float64, ns int64) string {
 	return twoDigits(n / (float64(ns) / 1e9))
 }
 
-// twoDigits is a number with two digits that count, or its whole part if that has more.
+// twoDigits is a number with two digits that count, or more if its whole part has more.
 func twoDigits(v float64) string {
 	switch {
 	case v >= 100:
 		return fmt.Sprintf("%.0f", v)
-	case v >= 10:
+	case v >= 1:
 		return fmt.Sprintf("%.1f", v)
 	}
 	return strconv.FormatFloat(v, 'g', 2, 64)
