@@ -23,11 +23,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/bench/tlc/random"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
@@ -45,6 +47,8 @@ func main() {
 	specifications := flag.Int("random", 0, "write the answers of TLC for so many specifications made at random")
 	from := flag.Int("from", 0, "with -random: the number of the first of them")
 	casesFile := flag.String("cases", "", "add TLC's answers to the cases of this `file` that have none")
+	family := flag.String("family", "modules", "with -random: modules or behaviours")
+	keep := flag.String("keep", "", "with -random: compare with this check, and keep what differs in this `folder`")
 	flag.Parse()
 	if (flag.NArg() != 1 && *specifications == 0 && *casesFile == "") || *jar == "" {
 		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT, or tlc -jar JAR -random N, or tlc -jar JAR -cases FILE")
@@ -58,7 +62,12 @@ func main() {
 		return
 	}
 	if *specifications > 0 {
-		if err := answers(filepath.SplitList(*jar), *from, *from+*specifications, os.Stdout); err != nil {
+		i := slices.IndexFunc(random.Families, func(f random.Family) bool { return f.Name == *family })
+		if i < 0 {
+			fmt.Fprintf(os.Stderr, "tlc: -family: %q is neither modules nor behaviours\n", *family)
+			os.Exit(2)
+		}
+		if err := answers(filepath.SplitList(*jar), &random.Families[i], *from, *from+*specifications, *keep, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "tlc:", err)
 			os.Exit(1)
 		}

@@ -15,7 +15,7 @@ const Root = "T"
 
 // Make has the files of the specification of a number, by name.
 func Make(number uint64) map[string]string {
-	g := &maker{chance: splitmix.Mix(number + 1), files: map[string]string{}}
+	g := &maker{dice: dice{splitmix.Mix(number + 1)}, files: map[string]string{}}
 	for i := range 2 + g.below(4) {
 		g.module(string(rune('A' + i)))
 	}
@@ -25,19 +25,11 @@ func Make(number uint64) map[string]string {
 
 // maker makes one specification.
 type maker struct {
-	chance       uint64
+	dice
 	files        map[string]string
 	modules      []*module
 	parametrized bool // an instance has parameters
 }
-
-func (g *maker) below(n int) int {
-	g.chance += splitmix.Gamma
-	return int(splitmix.Mix(g.chance) % uint64(n))
-}
-
-// often is true in so many of a hundred cases.
-func (g *maker) often(percent int) bool { return g.below(100) < percent }
 
 // name is something that an expression can use: of integers, with parameters that are integers.
 type name struct {

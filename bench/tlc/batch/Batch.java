@@ -11,6 +11,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Timer;
+import java.util.TimerTask;
 
 import tlc2.TLC;
 import tlc2.TLCGlobals;
@@ -20,11 +22,14 @@ import util.UniqueString;
 
 /**
  * Runs TLC for one specification after the other in one Java virtual machine. Each line of the input has the options of a run and the path of its module without
- * the extension, apart by tabs. What TLC writes with -tool follows a line "@@@ PATH".
+ * the extension, apart by tabs. What TLC writes with -tool follows a line "@@@ PATH". The argument is how many seconds a run may take, 0 for any number: the program
+ * ends behind a line "@@@ late" when that is over.
  */
 public class Batch {
 	public static void main(String[] args) throws Exception {
 		PrintStream out = System.out;
+		long limit = Long.parseLong(args[0]) * 1000;
+		Timer timer = new Timer(true);
 		Path states = Files.createTempDirectory("tlc");
 		BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
 		for (String line; (line = in.readLine()) != null;) {
@@ -39,6 +44,17 @@ public class Batch {
 			ToolIO.out = written;
 			ToolIO.err = written;
 			forget();
+			TimerTask late = new TimerTask() {
+				@Override
+				public void run() {
+					out.println("\n@@@ late");
+					out.flush();
+					Runtime.getRuntime().halt(0);
+				}
+			};
+			if (limit > 0) {
+				timer.schedule(late, limit);
+			}
 			try {
 				TLC tlc = new TLC();
 				if (tlc.handleParameters(run.toArray(new String[0]))) {
@@ -48,8 +64,11 @@ public class Batch {
 			} catch (Throwable t) {
 				t.printStackTrace(written);
 			}
+			if (limit > 0 && !late.cancel()) {
+				Thread.sleep(Long.MAX_VALUE); // the machine ends
+			}
 			written.flush();
-			out.println("@@@ " + path);
+			out.println("\n@@@ " + path);
 			out.println(text.toString("UTF-8"));
 			out.flush();
 			try (var files = Files.walk(states)) {
