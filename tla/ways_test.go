@@ -2,6 +2,8 @@ package tla
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -95,6 +97,78 @@ Next == x = 0 /\ (%s) /\ x' \in 1..2 /\ s' = s
 		}
 		if r, err := Check(spec, Options{}); err != nil || r.Generated != c.generated {
 			t.Errorf("Init == %s, condition %s: %d states generated, %v; want %d", c.init, c.condition, r.Generated, err, c.generated)
+		}
+	}
+}
+
+// TestGeneratedByConstants has the counts of TLC where a condition is constant: a definition of the specification it evaluates once, before it looks for states, and
+// what a LET, an argument or an instance says in each place anew.
+func TestGeneratedByConstants(t *testing.T) {
+	files := map[string]string{
+		"A": "EXTENDS Naturals\nCONSTANT k\nSome == \\E i \\in 1..3 : i >= k\nTwice == Some /\\ Some",
+		"B": "EXTENDS Naturals, E\nVARIABLE v\nSome == \\E i \\in 1..3 : i >= v",
+		"D": "EXTENDS Naturals\nVARIABLE x\nSome == \\E i \\in 1..3 : i >= x",
+		"E": "EXTENDS Naturals\nEver == \\E i \\in 1..3 : i >= 2",
+		"F": "EXTENDS Naturals\nSome == \\E i \\in 1..3 : i >= 2",
+		"G": "EXTENDS Naturals\nVARIABLE w\nW == INSTANCE B WITH v <- 1\nAgain == W!Some\nO == INSTANCE F\nFree == O!Some",
+	}
+	const module = `EXTENDS Naturals, E
+VARIABLE x
+I == INSTANCE A WITH k <- 2
+J(z) == INSTANCE A WITH k <- z
+K(z) == INSTANCE F
+L == INSTANCE F
+V == INSTANCE B WITH v <- 0
+U == INSTANCE B WITH v <- x
+X == INSTANCE D WITH x <- 1
+N == INSTANCE G WITH w <- x
+Own == \E i \in 1..3 : i >= 2
+Called(c) == c
+Init == x = 0
+Next == x = 0 /\ (%s) /\ x' \in 1..2`
+	for _, c := range []struct {
+		condition string
+		generated int
+	}{
+		{`Own`, 3},
+		{`Ever`, 3},
+		{`LET P == \E i \in 1..3 : i >= 2 IN P`, 5},
+		{`Called(\E i \in 1..3 : i >= 2)`, 5},
+		{`Called(I!Some)`, 3},
+		{`I!Some`, 3},
+		{`I!Twice`, 3},
+		{`\A n \in 1..2 : I!Some`, 3},
+		{`x = 0 => I!Some`, 3},
+		{`J(2)!Some`, 5},
+		{`J(2)!Twice`, 9},
+		{`K(1)!Some`, 5},
+		{`L!Some`, 3},
+		{`V!Some`, 3},
+		{`U!Some`, 7},
+		{`U!Ever`, 3},
+		{`X!Some`, 7}, // it has the name of a variable
+		{`N!Again`, 3},
+		{`N!W!Some`, 3},
+		{`N!Free`, 3},
+	} {
+		config, err := ParseConfig("M.cfg", "INIT Init NEXT Next CHECK_DEADLOCK FALSE")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files["M"] = fmt.Sprintf(module, c.condition)
+		dir := t.TempDir()
+		for name, text := range files {
+			text = "---- MODULE " + name + " ----\n" + text + "\n====\n"
+			if err := os.WriteFile(filepath.Join(dir, name+".tla"), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		spec, err := Load(filepath.Join(dir, "M.tla"), config)
+		if err != nil {
+			t.Fatal(c.condition, err)
+		}
+		if r, err := Check(spec, Options{}); err != nil || r.Generated != c.generated {
+			t.Errorf("%s: %d states generated, %v; want %d", c.condition, r.Generated, err, c.generated)
 		}
 	}
 }

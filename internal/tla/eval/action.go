@@ -263,7 +263,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *scope.Where)
 	if op.Recursive && len(op.Params) > 0 {
 		return c.recursiveAct(e, p, op, q, u, next)
 	}
-	if len(op.Params) == 0 && c.constant(e, op, p) {
+	if len(op.Params) == 0 && c.evaluated(e, op, p) {
 		return nil // one condition, which is evaluated once
 	}
 	if of(op).reached++; of(op).reached > 60 {
@@ -274,15 +274,6 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *scope.Where)
 	to, begin := c.given(op.Params, q, u)
 	defer c.within(op, u.at)()
 	return c.record(op, u, emptied(c.act(op.Body, to, next), begin))
-}
-
-// constant reports whether a definition is a constant.
-func (c *compiler) constant(e *syntax.Apply, op *scope.Def, p place) bool {
-	if syntax.Primes(op.Body) {
-		return false
-	}
-	var n node
-	return failure.Catch(func() { c.alone(func() node { n = c.expr(e, p); return n }) }) == nil && n.level == constantLevel && !n.self
 }
 
 // middle is a state between the steps of a composition, and how often it is generated.

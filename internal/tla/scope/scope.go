@@ -71,6 +71,24 @@ type Scope struct {
 	Assumptions []assumption
 	replaces    bool         // it is of an instance in which a constant or variable stands for something else
 	replaced    *replacement // of an instance: of its constants and variables
+	module      *module
+}
+
+// module is what the scopes of one module share.
+type module struct {
+	instanced  bool // by any INSTANCE
+	parameters bool // it has constants or variables, or extends what has
+}
+
+// Reevaluated reports whether TLC evaluates what a definition says wherever it is used, even if it is constant: a definition of a module that is instanced and has
+// constants or variables. Others it evaluates once, before it looks for states. What is used by way of a named instance is a definition of the module with the
+// INSTANCE.
+func (d *Def) Reevaluated() bool {
+	s := d.Place.Scope
+	if d.Kind == Instance {
+		s = d.home
+	}
+	return s != nil && s.module != nil && s.module.instanced && s.module.parameters
 }
 
 // inner is a module within a module.
@@ -269,6 +287,7 @@ type Loader struct {
 	natives        map[string]*Scope         // those that are part of this package
 	origins        map[originKey]*origin
 	withParameters map[*syntax.Module]bool // known of replaceable
+	modules        map[*syntax.Module]*module
 	Variables      []string
 	VariableDefs   []*Def
 	Notes          []string
@@ -278,7 +297,7 @@ type Loader struct {
 // NewLoader is a loader of modules from folders. Those of unsaved are given as text, by name.
 func NewLoader(unsaved map[string]string, folders ...string) *Loader {
 	return &Loader{folders: folders, unsaved: unsaved, parsed: map[string]*parsed{}, extended: map[*syntax.Module]*Scope{}, natives: map[string]*Scope{},
-		origins: map[originKey]*origin{}, withParameters: map[*syntax.Module]bool{}}
+		origins: map[originKey]*origin{}, withParameters: map[*syntax.Module]bool{}, modules: map[*syntax.Module]*module{}}
 }
 
 // Trees are the modules that were read, in the order of their names.
@@ -381,6 +400,7 @@ func (l *Loader) parse(name string, s *Source) *parsed {
 // replacement of the constants and variables of a module that is instanced.
 type replacement struct {
 	given  map[string]substitution
+	root   string                    // the module that is instanced
 	place  Site                      // around the INSTANCE
 	scopes map[*syntax.Module]*Scope // of the module, and of those that it extends: one each, too
 	other  bool                      // something stands for a constant or variable that is not that itself
@@ -446,6 +466,10 @@ func (l *Loader) Module(name string, at Where, around *Scope, r *replacement) *S
 
 // scopeOf is the scope of a module within the scope around it, if any: that of an instance, or that of the module as it is.
 func (l *Loader) scopeOf(tree *syntax.Module, around *Scope, r *replacement, begin func() *Scope, extends func(*Scope)) *Scope {
+	if l.modules[tree] == nil {
+		l.modules[tree] = &module{parameters: l.replaceable(tree, around)}
+	}
+	l.modules[tree].instanced = l.modules[tree].instanced || r != nil && r.root == tree.Name
 	known := l.extended
 	if around != nil {
 		if around.within == nil {
@@ -462,6 +486,7 @@ func (l *Loader) scopeOf(tree *syntax.Module, around *Scope, r *replacement, beg
 		return s
 	}
 	s := begin()
+	s.module = l.modules[tree]
 	if r != nil {
 		s.instancer, s.replaced = r.place.Scope, r
 	}
@@ -663,7 +688,7 @@ func (l *Loader) Instance(s *Scope, u *syntax.Instance, outer Site, at func(synt
 			around.Scope.Names[p.Text] = &Def{Kind: Parameter, Name: keys[p.Text], At: at(p.Pos), Params: make([]syntax.Param, p.Arity)}
 		}
 	}
-	r := &replacement{given: map[string]substitution{}, place: around, scopes: map[*syntax.Module]*Scope{}, used: map[string]bool{}}
+	r := &replacement{given: map[string]substitution{}, root: u.Module.Text, place: around, scopes: map[*syntax.Module]*Scope{}, used: map[string]bool{}}
 	for _, w := range u.Substitutions {
 		r.given[w.Text] = substitution{w.Value, at(w.Pos)}
 	}
