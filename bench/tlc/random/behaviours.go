@@ -580,7 +580,8 @@ func (b *behaviours) action(m *part) {
 		add("")
 	case 9: // an argument that is an operator
 		m.line("%s(F(_)) == \\E i \\in 0..1 : F(i) /\\ %s", a, withNumber("i").changed(1))
-		call, within = fmt.Sprintf("%s(LAMBDA j : %s)", a, e.with("j", number).of(truth, 1)), true
+		// With a variable in it, TLC fails where it asks whether the action is enabled.
+		call, within = fmt.Sprintf("%s(LAMBDA j : %s)", a, b.in(m, constantLevel).with("j", number).of(truth, 1)), true
 		add("")
 	case 10:
 		if m.hasProcesses() {

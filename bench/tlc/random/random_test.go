@@ -56,4 +56,3 @@ func TestRandom(t *testing.T) {
 		t.Errorf("%d of %d specifications have a violation: fewer than half", violated, count)
 	}
 }
-
