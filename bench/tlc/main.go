@@ -5,9 +5,10 @@
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
 //	go run ./bench/tlc -jar tla2tools.jar [-from N] -random 10000 > bench/tlc/random/testdata/random.txt
 //	go run ./bench/tlc -jar tla2tools.jar -cases bench/tlc/cases/testdata/cases.txt
+//	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] -models FOLDER > bench/tlc/models/testdata/models.txt
 //
-// The second form writes what TLC finds in specifications made at random, which the tests of package tla compare with their own answers. The third adds TLC's answers
-// to the cases of a file that have none.
+// The second form writes what TLC finds in specifications made at random, the fourth what it finds in the models of a folder. Tests compare both with their own
+// answers. The third adds TLC's answers to the cases of a file that have none.
 //
 // CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/raft uses. Rates are per second of CPU time, of
 // all threads: that of the Java virtual machine has its start, its compiler and its garbage collector in it, as ours has the collector.
@@ -48,11 +49,20 @@ func main() {
 	from := flag.Int("from", 0, "with -random: the number of the first of them")
 	casesFile := flag.String("cases", "", "add TLC's answers to the cases of this `file` that have none")
 	family := flag.String("family", "modules", "with -random: modules or behaviours")
+	folder := flag.String("models", "", "write the answers of TLC for the models of this `folder`")
+	limit := flag.Int("limit", 60, "with -models: the `seconds` that one may take")
 	keep := flag.String("keep", "", "with -random: compare with this check, and keep what differs in this `folder`")
 	flag.Parse()
-	if (flag.NArg() != 1 && *specifications == 0 && *casesFile == "") || *jar == "" {
-		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT, or tlc -jar JAR -random N, or tlc -jar JAR -cases FILE")
+	if (flag.NArg() != 1 && *specifications == 0 && *folder == "" && *casesFile == "") || *jar == "" {
+		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT, or tlc -jar JAR and -random N, -cases FILE or -models FOLDER")
 		os.Exit(2)
+	}
+	if *folder != "" {
+		if err := table(filepath.SplitList(*jar), *folder, *only, *limit, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "tlc:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	if *casesFile != "" {
 		if err := record(filepath.SplitList(*jar), *casesFile); err != nil {

@@ -14,7 +14,7 @@ import (
 const perBatch = 500
 
 // answers writes what TLC finds in specifications of a family, from one number up to another, a line each. Where this check has another answer, the folder of a
-// number keeps its files, and standard error has both answers.
+// number keeps its files and TLC's answer, and standard error has both.
 func answers(jars []string, family *random.Family, from, end int, keep string, to io.Writer) error {
 	differ := 0
 	for first := from; first < end; first += perBatch {
@@ -34,6 +34,7 @@ func answers(jars []string, family *random.Family, from, end int, keep string, t
 			}
 			differ++
 			fmt.Fprintf(os.Stderr, "%d: %v, TLC %v; %v\n", first+i, got, want, why)
+			files["answer"] = want.String()
 			if err := random.Write(files, fmt.Sprintf("%s/%d", keep, first+i)); err != nil {
 				return err
 			}

@@ -28,6 +28,14 @@ type Model struct {
 
 // Run runs TLC for each model, with one worker, and gives its answers in the same order. What TLC has no time for, where a limit in seconds is given, is nil.
 func Run(jars []string, models []Model, limit int) ([]*tlc.Opinion, error) {
+	var class []string
+	for _, jar := range jars {
+		path, err := filepath.Abs(jar)
+		if err != nil {
+			return nil, err
+		}
+		class = append(class, path)
+	}
 	dir, err := os.MkdirTemp("", "batch")
 	if err != nil {
 		return nil, err
@@ -40,7 +48,7 @@ func Run(jars []string, models []Model, limit int) ([]*tlc.Opinion, error) {
 	var answers []*tlc.Opinion
 	for len(answers) < len(models) {
 		list := models[len(answers):min(len(models), len(answers)+perMachine)]
-		more, err := machine(jars, source, dir, list, limit)
+		more, err := machine(class, source, dir, list, limit)
 		if err != nil {
 			return nil, err
 		}
