@@ -63,9 +63,9 @@ type checker struct {
 	at     int32 // whose successors are being found
 	from   State
 	some   bool // it has one
-	action int  // by which successors are being found
 
 	successor func(State) error // follows
+	ends      func()            // composed
 
 	expanded int // states whose successors are all known
 
@@ -93,7 +93,7 @@ func newChecker(spec *Spec, o Options) *checker {
 	c.ev.TLC.Seen = c.before
 	c.invariantReads, c.constraintReads = make([][]uint64, len(eval.PartsOf(spec).Invariants)), make([][]uint64, len(eval.PartsOf(spec).Constraints))
 	c.ev.TLC.Print, c.ev.TLC.Named, c.ev.TLC.Level, c.ev.TLC.Pause = o.Print, c.named, 1, c.full
-	c.ev.TLC.Behaviour, c.successor = c.behaviour, c.follows
+	c.ev.TLC.Behaviour, c.successor, c.ends = c.behaviour, c.follows, c.composed
 	return c
 }
 
@@ -365,13 +365,14 @@ func (c *checker) expand() error {
 	if c.graph != nil {
 		c.graph.Begin(c.is, c.from)
 	}
-	for i := range c.spec.Actions {
-		c.action = i
-		err := c.ev.Successors(c.from, &c.spec.Actions[i], c.successor)
-		c.composed(i)
-		if err != nil || !c.finished() {
-			return c.failed(err, &c.spec.Actions[i])
+	err := c.ev.AllSuccessors(c.from, c.successor, c.ends)
+	c.composed()
+	if err != nil || !c.finished() {
+		var action *Action
+		if len(c.spec.Actions) > 0 {
+			action = &c.spec.Actions[c.ev.Acting()]
 		}
+		return c.failed(err, action)
 	}
 	if !c.some && c.spec.CheckDeadlock {
 		trace, err := c.trace(c.at)
@@ -392,15 +393,17 @@ func (c *checker) expand() error {
 // follows takes in a state that the present action leads to.
 func (c *checker) follows(next State) error {
 	c.some = true
-	c.composed(c.action)
-	err := c.visit(next, c.action)
+	c.composed()
+	err := c.visit(next, c.ev.Acting())
 	c.ev.Composed() // of properties, which generate nothing
 	return err
 }
 
-// composed counts the states between the steps of compositions.
-func (c *checker) composed(action int) {
-	c.generated(action, c.ev.Composed())
+// composed counts the states between the steps of compositions of the present action.
+func (c *checker) composed() {
+	if n := c.ev.Composed(); n > 0 {
+		c.generated(c.ev.Acting(), n)
+	}
 }
 
 // failed adds to an error of the specification how its place was reached.

@@ -162,15 +162,15 @@ func (l *assembly) steps(init, next []part) {
 		s.init, s.start = a, scope.Where{Source: init[0].place.scope.File(), Pos: init[0].expr.Position()}
 	}
 	s.relation = next
-	for _, n := range next {
-		c.actionsOf(n, func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act) {
-			span, ok := at.Source.Spans[e]
-			if !ok {
-				span = syntax.Span{First: at.Pos, Last: at.Pos}
-			}
-			s.Actions = append(s.Actions, Action{name, at.Source.Module, at.Source.File, span, build(emit), args, at})
-		})
-	}
+	r := nextRelation{compiler: c, found: func(a leaf) act {
+		span, ok := a.at.Source.Spans[a.expr]
+		if !ok {
+			span = syntax.Span{First: a.at.Pos, Last: a.at.Pos}
+		}
+		s.Actions = append(s.Actions, Action{a.name, a.at.Source.Module, a.at.Source.File, span, len(s.Actions), a.args, a.at})
+		return emit
+	}}
+	s.next = r.of(next)
 }
 
 // formulas compiles what the configuration demands of states and of steps.
@@ -346,74 +346,4 @@ func (c *compiler) conjuncts(e syntax.Expr, p place) (parts []conjunct) {
 func isConjunction(e syntax.Expr) bool {
 	j, ok := e.(*syntax.Junction)
 	return ok && j.And
-}
-
-// actionsOf are the actions of a part of the specification's formula.
-func (c *compiler) actionsOf(n part, found func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act)) {
-	c.actions(n.expr, n.place, "Next", nil, func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act) {
-		found(name, args, e, at, func(next act) act { return emptied(build(next), n.begin) })
-	})
-}
-
-// actions finds the parts of a next-state relation, and reports how each is compiled before what follows it.
-func (c *compiler) actions(e syntax.Expr, p place, name string, args []node, found func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act)) {
-	at := scope.Where{Source: c.file(p), Pos: e.Position()}
-	switch x := e.(type) {
-	case *syntax.Paren:
-		c.actions(x.Inner, p, name, args, found)
-		return
-	case *syntax.Junction:
-		if !x.And {
-			for _, item := range x.Items {
-				c.actions(item, p, name, args, found)
-			}
-			return
-		}
-	case *syntax.Quantified:
-		if x.Kind == `\E` {
-			born := c.born
-			q, list, _ := c.loops(x.Bounds, p, &at)
-			early, here := c.early(x.Body, q, list, born), at
-			c.actions(x.Body, q, name, args, func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act) {
-				found(name, args, e, at, func(next act) act {
-					return some(list, early, &here, build(next))
-				})
-			})
-			return
-		}
-	case *syntax.Apply:
-		if len(x.Path) == 0 && p.env.find(x.Name) == nil && p.scope.Find(x.Name) == nil {
-			break
-		}
-		d, q, u := c.operatorOf(x, p)
-		if d == nil || d.Recursive {
-			break
-		}
-		c.depthOf(d, u)
-		c.arity(d, len(d.Params), u)
-		to, begin := c.given(d.Params, q, u)
-		end := c.within(d, u.at)
-		c.actions(d.Body, to, d.Name, c.constants(d.Params, to), func(name string, args []node, e syntax.Expr, at scope.Where, build func(act) act) {
-			found(name, args, e, at, func(next act) act { return c.record(d, u, emptied(build(next), begin)) })
-		})
-		end()
-		of(d).reached--
-		return
-	}
-	found(name, args, e, at, func(next act) act { return c.act(e, p, next) })
-}
-
-// constants are the parameters of an operator, if their values depend on no state.
-func (c *compiler) constants(params []syntax.Param, to place) (list []node) {
-	for _, param := range params {
-		if param.Arity > 0 {
-			return nil
-		}
-		n := c.expr(&syntax.Apply{Pos: param.Pos, Name: param.Text}, to)
-		if n.level > constantLevel || n.fresh {
-			return nil
-		}
-		list = append(list, n)
-	}
-	return list
 }

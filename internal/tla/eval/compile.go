@@ -42,6 +42,9 @@ type machine struct {
 	between  []around          // compositions that are being taken
 	middles  [][]middle        // and the states between their steps
 	composed int               // how many of those were generated
+	ends     func()            // is called where an action has generated some; may be nil
+	only     int               // the number of the action that is looked for, or every
+	acting   int               // the number of the action that is being evaluated
 	emit     func() bool       // is called for each successor; true ends the search
 	times    int               // how often TLC would generate the successor that is being found: see ways
 	once     int               // how many successors were found since the innermost condition that is true in several ways, in one of them

@@ -28,15 +28,14 @@ type enumeration struct {
 	f       func(State) error // gets them
 	stopped error             // what it returned
 	initial bool              // else successors
-	action  string            // that leads to them
-	part    string            // of what the action is one
+	action  string            // that leads to them; empty: the one of the next-state relation that is being evaluated
 	at      *scope.Where
 }
 
 // NewEvaluator makes an evaluator.
 func NewEvaluator(s *Spec) *Evaluator {
 	ev := &Evaluator{spec: s}
-	ev.x = &ctx{slots: make([]value.Value, s.size), m: &machine{tlc: &ev.TLC}}
+	ev.x = &ctx{slots: make([]value.Value, s.size), m: &machine{tlc: &ev.TLC, only: every}}
 	ev.x.m.emit = ev.emit
 	return ev
 }
@@ -92,9 +91,39 @@ func (ev *Evaluator) Initial(f func(State) error) error {
 	return ev.enumerate(ev.spec.init, ev.x, enumeration{f: f, initial: true, at: &ev.spec.start})
 }
 
-// Successors calls f with each state that action may lead to from s, until f returns an error. A state may come more than once, and is
+// Successors calls f with each state that an action may lead to from s, until f returns an error. A state may come more than once, and is
 // valid during the call: f copies what it keeps.
 func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) error {
+	return ev.successors(s, action.number, action.number, f)
+}
+
+// AllSuccessors is Successors of all actions, in the order in which TLC takes them. Acting is the one that leads to a state. ends is called where an action has
+// generated states between the steps of compositions.
+func (ev *Evaluator) AllSuccessors(s State, f func(State) error, ends func()) error {
+	m := ev.x.m
+	m.ends = ends
+	defer func() { m.ends = nil }()
+	if !ev.spec.draws {
+		return ev.successors(s, every, 0, f)
+	}
+	stopped := false
+	each := func(next State) error {
+		err := f(next)
+		stopped = err != nil
+		return err
+	}
+	for i := range ev.spec.Actions {
+		if err := ev.successors(s, i, i, each); err != nil || stopped {
+			return err
+		}
+	}
+	return nil
+}
+
+func (ev *Evaluator) successors(s State, only, first int, f func(State) error) error {
+	if len(ev.spec.Actions) == 0 {
+		return nil
+	}
 	m := ev.x.m
 	m.cur = s
 	if len(m.nxt) != len(s) {
@@ -103,11 +132,16 @@ func (ev *Evaluator) Successors(s State, action *Action, f func(State) error) er
 	clear(m.nxt)
 	m.composed = 0
 	m.begins()
+	m.only, m.acting = only, first
 	if ev.spec.draws { // chance is the same again where a behaviour is printed, or compared
-		ev.TLC.drawn = value.Hash(s) + uint64(action.Span.First.Line)<<32 + uint64(action.Span.First.Column)
+		span := ev.spec.Actions[first].Span
+		ev.TLC.drawn = value.Hash(s) + uint64(span.First.Line)<<32 + uint64(span.First.Column)
 	}
-	return ev.enumerate(action.act, ev.x, enumeration{f: f, action: action.Name, part: " of the next-state relation", at: &action.at})
+	return ev.enumerate(ev.spec.next, ev.x, enumeration{f: f})
 }
+
+// Acting is the number of the action that leads to the state that Successors has found, or that is being evaluated.
+func (ev *Evaluator) Acting() int { return ev.x.m.acting }
 
 // Times is how often TLC would generate the state that Successors has found.
 func (ev *Evaluator) Times() int { return ev.x.m.times }
@@ -162,11 +196,16 @@ func (ev *Evaluator) emit() bool {
 	m.counted += m.times
 	for _, v := range so {
 		if v == nil {
-			m.at = e.at
 			ev.Partial = slices.Clone(so)
 			what := "The initial state is not completely specified by the initial predicate."
-			if !e.initial {
-				what = "Successor state is not completely specified by action " + e.action + e.part + "."
+			switch m.at = e.at; {
+			case e.initial:
+			case e.action != "":
+				what = "Successor state is not completely specified by action " + e.action + "."
+			default:
+				a := &ev.spec.Actions[m.acting]
+				m.at = &a.at
+				what = "Successor state is not completely specified by action " + a.Name + " of the next-state relation."
 			}
 			ev.incomplete(so, what)
 		}

@@ -48,7 +48,7 @@ Act == v' = 1 /\ w' \in {v, 2}
 			c := newCompiler(l, &ndjson.Logs{})
 			n := c.expr(e, place{scope: root})
 			a := c.act(e, place{scope: root}, func(x *ctx) bool { return x.m.emit() })
-			s := &Spec{Variables: l.Variables, size: c.size[0]}
+			s := &Spec{Variables: l.Variables, Actions: []Action{{Name: "A"}}, next: a, size: c.size[0]}
 			ev := NewEvaluator(s)
 			ev.x.m.cur, ev.x.m.nxt = State{value.Int(1), value.Text("w")}, State{value.Int(2), nil}
 			asked := 0
@@ -58,7 +58,7 @@ Act == v' = 1 /\ w' \in {v, 2}
 				_ = ev.run(func() { _, _ = library.Settled(v).String(), v.Fingerprint() })
 			}
 			asked = 0
-			_ = ev.Successors(State{value.Int(1), value.Text("w")}, &Action{Name: "A", act: a}, func(State) error { return nil })
+			_ = ev.Successors(State{value.Int(1), value.Text("w")}, &s.Actions[0], func(State) error { return nil })
 		})
 		if err != nil && err.Error() == "" {
 			t.Error("an error without words")

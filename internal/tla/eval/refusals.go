@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
-	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
-	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -32,15 +30,16 @@ func (s *Spec) counting(measured bool) (actions []counted, guards []*placed, siz
 				n := s.named(name)
 				last = c.act(n.expr, n.place, last)
 			}
-			k := 0
-			for _, n := range s.relation {
-				c.actionsOf(n, func(_ string, _ []node, _ syntax.Expr, _ scope.Where, build func(act) act) {
-					before := len(guards)
-					a := counted{&s.Actions[k], build(last), 0}
-					a.guards = len(guards) - before
-					actions = append(actions, a)
-					k++
-				})
+			before := 0
+			r := nextRelation{compiler: c, found: func(leaf) act {
+				before = len(guards)
+				return last
+			}, compiled: func(a leaf) {
+				actions = append(actions, counted{&s.Actions[a.number], nil, len(guards) - before})
+			}}
+			next := r.of(s.relation)
+			for i := range actions {
+				actions[i].act = alone(next, i)
 			}
 			for i, g := range guards {
 				g.number = i

@@ -29,6 +29,7 @@ type Spec struct {
 	parts Parts
 	init  act
 	start scope.Where // of the initial predicate
+	next  act         // all actions
 	size  int
 	view  *node
 	alias *node
@@ -84,7 +85,7 @@ type Action struct {
 	Module string
 	File   string
 	Span   syntax.Span
-	act    act
+	number int
 	args   []node // of the definition; none if they are not known before a state is
 	at     scope.Where
 }

@@ -1,0 +1,150 @@
+package eval
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
+)
+
+// nextRelation compiles a next-state relation, which is divided in actions by \/, \E and the operators that it uses. All of them are one act, which takes them in the order
+// of TLC: for each member of an \E all actions under it.
+type nextRelation struct {
+	*compiler
+	found    func(a leaf) act // an action, and how it goes on with a successor
+	compiled func(a leaf)     // may be nil
+	count    int              // of actions
+}
+
+// leaf is an action of a next-state relation.
+type leaf struct {
+	number int
+	name   string // of the definition
+	args   []node // of the definition
+	expr   syntax.Expr
+	at     scope.Where
+}
+
+// every is the number that stands for all actions.
+const every = -1
+
+// of compiles the parts of a specification's formula that are next-state relations.
+func (r *nextRelation) of(parts []part) act {
+	var acts []act
+	for _, n := range parts {
+		acts = append(acts, emptied(r.actions(n.expr, n.place, leaf{name: "Next"}, false), n.begin))
+	}
+	return first(acts)
+}
+
+// first takes one act after the other until one ends the search.
+func first(acts []act) act {
+	if len(acts) == 1 {
+		return acts[0]
+	}
+	return func(x *ctx) bool {
+		for _, a := range acts {
+			if a(x) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// actions compiles a part of the relation. Within whole TLC knows no actions: it takes the part as one of them.
+func (r *nextRelation) actions(e syntax.Expr, p place, around leaf, whole bool) act {
+	c := r.compiler
+	at := scope.Where{Source: c.file(p), Pos: e.Position()}
+	switch x := e.(type) {
+	case *syntax.Paren:
+		return r.actions(x.Inner, p, around, whole)
+	case *syntax.Junction:
+		if !x.And {
+			var acts []act
+			for _, item := range x.Items {
+				acts = append(acts, r.actions(item, p, around, whole))
+			}
+			return first(acts)
+		}
+	case *syntax.Quantified:
+		if x.Kind == `\E` {
+			born, from := c.born, r.count
+			q, list, _ := c.loops(x.Bounds, p, &at)
+			for _, l := range list {
+				whole = whole || l.set.level > constantLevel
+			}
+			early := c.early(x.Body, q, list, born)
+			return only(from, r, some(list, early, &at, r.actions(x.Body, q, around, whole)))
+		}
+	case *syntax.Apply:
+		if len(x.Path) == 0 && p.env.find(x.Name) == nil && p.scope.Find(x.Name) == nil {
+			break
+		}
+		d, q, u := c.operatorOf(x, p)
+		if d == nil || d.Recursive {
+			break
+		}
+		c.depthOf(d, u)
+		defer func() { of(d).reached-- }()
+		c.arity(d, len(d.Params), u)
+		to, begin := c.given(d.Params, q, u)
+		defer c.within(d, u.at)()
+		around.name, around.args = d.Name, c.constants(d.Params, to)
+		return c.record(d, u, emptied(r.actions(d.Body, to, around, whole), begin))
+	}
+	around.number, around.expr, around.at = r.count, e, at
+	r.count++
+	a := c.act(e, p, r.found(around))
+	if r.compiled != nil {
+		r.compiled(around)
+	}
+	number := around.number
+	return func(x *ctx) bool {
+		m := x.m
+		if m.only != every && m.only != number {
+			return false
+		}
+		m.acting = number
+		found := a(x)
+		if m.composed > 0 && m.ends != nil {
+			m.ends()
+		}
+		return found
+	}
+}
+
+// alone is one action of a relation, by its number.
+func alone(relation act, number int) act {
+	return func(x *ctx) bool {
+		before := x.m.only
+		x.m.only = number
+		found := relation(x)
+		x.m.only = before
+		return found
+	}
+}
+
+// only passes over an act whose actions, which begin with a number, are not the one that is looked for.
+func only(from int, r *nextRelation, a act) act {
+	end := r.count
+	return func(x *ctx) bool {
+		if o := x.m.only; o != every && (o < from || o >= end) {
+			return false
+		}
+		return a(x)
+	}
+}
+
+// constants are the parameters of an operator, if their values depend on no state.
+func (c *compiler) constants(params []syntax.Param, to place) (list []node) {
+	for _, param := range params {
+		if param.Arity > 0 {
+			return nil
+		}
+		n := c.expr(&syntax.Apply{Pos: param.Pos, Name: param.Text}, to)
+		if n.level > constantLevel || n.fresh {
+			return nil
+		}
+		list = append(list, n)
+	}
+	return list
+}
