@@ -172,3 +172,59 @@ Next == x = 0 /\ (%s) /\ x' \in 1..2`
 		}
 	}
 }
+
+// TestGeneratedByArguments has the counts of TLC where arguments are conditions. It evaluates those between Next and the actions before it looks for states, if all of an
+// operator's are constant, and others in each place anew.
+func TestGeneratedByArguments(t *testing.T) {
+	const module = `---- MODULE M ----
+EXTENDS Naturals
+VARIABLE x
+---- MODULE A ----
+EXTENDS Naturals
+VARIABLE v
+Go(c) == c /\ v = 0 /\ v' = 1
+Op(F(_), k) == F(k) /\ v = 0 /\ v' = k
+Named == Go(TRUE \/ 1 = 1)
+====
+I == INSTANCE A WITH v <- x
+If(c, a) == c /\ x = 0 /\ a
+Op(F(_), k) == F(k) /\ x = 0 /\ x' = k
+Twice(F(_)) == F(1) /\ F(2) /\ x = 0 /\ x' = 1
+C == 1
+Yes(k) == k > 0 \/ k > 1
+Go(c) == c /\ x = 0 /\ x' = 1
+Named == Go(TRUE \/ C = 1)
+Init == x = 0
+Next == %s
+====
+`
+	for _, c := range []struct {
+		next      string
+		generated int
+	}{
+		{`Go(TRUE \/ C = 1)`, 2},
+		{`Go(x = 0 \/ x < 3)`, 3},
+		{`Named`, 2},
+		{`If(TRUE \/ C = 1, x' = 1)`, 3},
+		{`\E k \in 1..2 : Go(k > 0 \/ k > 1)`, 3},
+		{`\E k \in 1..(2 - x) : Go(k > 0 \/ k > 1)`, 4},
+		{`Op(LAMBDA k : k > 0 \/ k < 5, 1)`, 2},
+		{`Op(LAMBDA k : k > x \/ k < 5, 1)`, 3},
+		{`Op(Yes, 2)`, 2},
+		{`Op(Yes, 2 - x)`, 3},
+		{`\E k \in 1..2 : Op(Yes, k)`, 3},
+		{`Twice(Yes)`, 2},
+		{`I!Go(TRUE \/ C = 1)`, 2},
+		{`I!Op(Yes, 2)`, 2},
+		{`I!Named`, 3},
+		{`LET k == C IN Go(k = 1 \/ k = 1)`, 2},
+		{`LET G(k) == Go(k = 1 \/ k = 1) IN G(1)`, 2},
+		{`LET k == C IN Op(Yes, k)`, 2},
+		{`x = 0 /\ Go(TRUE \/ C = 1)`, 3},
+		{`Go(\E k \in 1..3 : k > 1)`, 2},
+	} {
+		if _, r := mustCheck(t, fmt.Sprintf(module, c.next), "INIT Init NEXT Next CHECK_DEADLOCK FALSE"); r.Generated != c.generated {
+			t.Errorf("%s: %d states generated; want %d", c.next, r.Generated, c.generated)
+		}
+	}
+}

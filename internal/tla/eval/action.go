@@ -257,7 +257,7 @@ func (c *compiler) actApply(e *syntax.Apply, p place, next act, at *scope.Where)
 		return nil
 	}
 	op, q, u := c.operatorOf(e, p)
-	if op == nil {
+	if op == nil || p.settled(e) {
 		return nil
 	}
 	if op.Recursive && len(op.Params) > 0 {
@@ -389,6 +389,12 @@ func (c *compiler) operatorOf(e *syntax.Apply, p place) (*scope.Def, place, call
 		}
 	}
 	return nil, q, u
+}
+
+// settled reports whether an expression uses what TLC has a value of before it looks for states.
+func (p place) settled(e *syntax.Apply) bool {
+	b := p.env.find(e.Name)
+	return len(e.Path) == 0 && b != nil && b.settled
 }
 
 // target is the variable that an expression gives its value: x' of an action, x of an initial predicate.

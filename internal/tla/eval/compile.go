@@ -116,6 +116,8 @@ type binding struct {
 	op     *closure
 	expr   syntax.Expr // as which it was given, to look through it
 	place  place
+	// TLC has the value of what was given before it looks for states: a condition is true in one way.
+	settled bool
 }
 
 // closure is an operator with what is around it.

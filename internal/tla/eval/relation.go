@@ -50,7 +50,8 @@ func first(acts []act) act {
 	}
 }
 
-// actions compiles a part of the relation. Within whole TLC knows no actions: it takes the part as one of them.
+// actions compiles a part of the relation. Within whole TLC knows no actions: it takes the part as one of them. Elsewhere it evaluates the arguments of operators
+// before it looks for states, if all of them are constant, so that a condition among them is true in one way.
 func (r *nextRelation) actions(e syntax.Expr, p place, around leaf, whole bool) act {
 	c := r.compiler
 	at := scope.Where{Source: c.file(p), Pos: e.Position()}
@@ -75,6 +76,9 @@ func (r *nextRelation) actions(e syntax.Expr, p place, around leaf, whole bool) 
 			early := c.early(x.Body, q, list, born)
 			return only(from, r, some(list, early, &at, r.actions(x.Body, q, around, whole)))
 		}
+	case *syntax.Let:
+		q, begin := c.let(x.Units, p)
+		return emptied(r.actions(x.Body, q, around, whole), begin)
 	case *syntax.Apply:
 		if len(x.Path) == 0 && p.env.find(x.Name) == nil && p.scope.Find(x.Name) == nil {
 			break
@@ -89,6 +93,12 @@ func (r *nextRelation) actions(e syntax.Expr, p place, around leaf, whole bool) 
 		to, begin := c.given(d.Params, q, u)
 		defer c.within(d, u.at)()
 		around.name, around.args = d.Name, c.constants(d.Params, to)
+		if whole = whole || !c.steady(d.Params, to); !whole {
+			for _, param := range d.Params {
+				to.env.find(param.Text).settled = true
+			}
+		}
+		whole = whole || d.Place.Scope.Instanced()
 		return c.record(d, u, emptied(r.actions(d.Body, to, around, whole), begin))
 	}
 	around.number, around.expr, around.at = r.count, e, at
@@ -147,4 +157,34 @@ func (c *compiler) constants(params []syntax.Param, to place) (list []node) {
 		list = append(list, n)
 	}
 	return list
+}
+
+// steady reports whether all that was given for some parameters is constant.
+func (c *compiler) steady(params []syntax.Param, to place) bool {
+	for _, param := range params {
+		e, p := syntax.Expr(&syntax.Apply{Pos: param.Pos, Name: param.Text}), to
+		if op := to.env.find(param.Text).op; op != nil && op.def == nil {
+			e, p = op.body, op.place
+			for _, q := range op.params {
+				p = c.hide(p, q.Text)
+			}
+		} else if op != nil {
+			if e, p = op.def.Body, placeAt(op.def.Place); e == nil {
+				continue // an operator of the language or of a standard module
+			}
+			for _, q := range op.def.Params {
+				p = c.hide(p, q.Text)
+			}
+		}
+		if c.levelOf(e, p) > constantLevel {
+			return false
+		}
+	}
+	return true
+}
+
+// levelOf is the level of an expression.
+func (c *compiler) levelOf(e syntax.Expr, p place) int {
+	n, _ := c.alone(func() node { return c.expr(e, p) })
+	return n.level
 }

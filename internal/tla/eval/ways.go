@@ -242,7 +242,7 @@ func (c *compiler) waysOf(e *syntax.Apply, p place) ways {
 	}
 	d, q, u := c.operatorOf(e, p)
 	switch {
-	case d == nil || len(d.Params) == 0 && (d.Recursive || c.evaluated(e, d, p)):
+	case d == nil || p.settled(e) || len(d.Params) == 0 && (d.Recursive || c.evaluated(e, d, p)):
 		return nil
 	case d.Recursive:
 		return c.waysOfRecursive(d, q, u)

@@ -146,6 +146,9 @@ func (d *Def) Replaced() (list []*Def) {
 	return list
 }
 
+// Instanced reports whether a scope is that of an instance, in which something stands for constants or variables.
+func (s *Scope) Instanced() bool { return s != nil && s.instancer != nil }
+
 // varies reports whether a module has variables, or definitions that are not constant whatever stands for its variables. Only expressions of constant level may stand for the
 // constants of such a module (Specifying Systems, section 17.8).
 func (s *Scope) varies() bool {
