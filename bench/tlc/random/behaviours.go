@@ -821,13 +821,15 @@ func (b *behaviours) instance(m, other *part) {
 	}
 	// A variable is another one, or a constant, or an expression.
 	direct := true
-	var changes []string
+	var taken []string
+	instead := map[string]string{} // variables for variables
 	for _, v := range other.variables {
-		free := slices.DeleteFunc(slices.Clone(m.variables), func(w symbol) bool { return w.kind != v.kind || slices.Contains(changes, w.text) })
+		free := slices.DeleteFunc(slices.Clone(m.variables), func(w symbol) bool { return w.kind != v.kind || slices.Contains(taken, w.text) })
 		switch i := b.below(100); {
 		case i < 60 && len(free) > 0:
 			w := free[b.below(len(free))]
-			changes = append(changes, w.text)
+			taken = append(taken, w.text)
+			instead[v.text] = w.text
 			if w.text != v.text || b.often(30) {
 				with = append(with, v.text+" <- "+w.text)
 			}
@@ -854,10 +856,11 @@ func (b *behaviours) instance(m, other *part) {
 		if s.level == constantLevel {
 			s.level = stateLevel
 		}
-		if s.changes != nil {
-			s.changes = changes
-			if !direct {
-				s.changes = []string{}
+		changes := s.changes
+		s.changes = nil
+		for _, v := range changes {
+			if direct {
+				s.changes = append(s.changes, instead[v])
 			}
 		}
 		m.symbols = append(m.symbols, s)
