@@ -228,3 +228,39 @@ Next == %s
 		}
 	}
 }
+
+// TestGeneratedByParts has the counts of TLC where a condition is a part of a definition, which it evaluates in each place anew, even if it is constant.
+func TestGeneratedByParts(t *testing.T) {
+	const module = `---- MODULE M ----
+EXTENDS Naturals
+VARIABLE x
+---- MODULE A ----
+EXTENDS Naturals
+CONSTANT k
+VARIABLE v
+D == (1 = 1 \/ TRUE) /\ 2 = 2
+K == (k = 1 \/ TRUE) /\ 2 = 2
+====
+I == INSTANCE A WITH v <- x, k <- 1
+J(z) == INSTANCE A WITH v <- x, k <- z
+D == (1 = 1 \/ TRUE) /\ 2 = 2
+L == lab:: (1 = 1 \/ TRUE)
+Q == \A i \in 1..2 : in(i):: i > 0 \/ i > 1
+Act == (1 = 1 \/ TRUE) /\ x = 0 /\ x' = 1
+P(a) == (a = 1 \/ a = a) /\ TRUE
+Init == x = 0
+Next == x = 0 /\ (%s) /\ x' = 1
+====
+`
+	for _, c := range []struct {
+		condition string
+		generated int
+	}{
+		{`D`, 2}, {`D!1`, 3}, {`D!1!1`, 2}, {`L`, 2}, {`L!lab`, 3}, {`Q!(2)`, 3}, {`Q!in(2)`, 3}, {`Act!1`, 3}, {`P(1)!1`, 3}, {`P(x)!1`, 2},
+		{`I!K`, 2}, {`I!D!1`, 3}, {`I!K!1`, 3}, {`J(1)!D!1`, 3}, {`J(1)!K!1`, 3},
+	} {
+		if _, r := mustCheck(t, fmt.Sprintf(module, c.condition), "INIT Init NEXT Next CHECK_DEADLOCK FALSE"); r.Generated != c.generated {
+			t.Errorf("%s: %d states generated; want %d", c.condition, r.Generated, c.generated)
+		}
+	}
+}

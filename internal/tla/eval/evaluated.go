@@ -9,9 +9,11 @@ import (
 )
 
 // evaluated reports whether TLC evaluates a definition without parameters once, before it looks for states, so that it is one condition, however many ways there are for it
-// to be true. It does so with constants alone, of the specification and not of a LET, and not with those that instances make in each place anew.
+// to be true. It does so with constants alone, of the specification and not of a LET, and not with parts of definitions and those that instances make in each place anew.
 func (c *compiler) evaluated(e *syntax.Apply, op *scope.Def, p place) bool {
 	switch b := p.env.find(e.Name); {
+	case op.Part:
+		return false
 	case len(e.Path) > 0:
 		for i, s := range e.Path {
 			if len(s.Args) > 0 {

@@ -39,7 +39,7 @@ func (c *compiler) part(d *scope.Def, q place, a *syntax.Apply, at int, from pla
 		s.expr = &syntax.Let{Pos: s.expr.Position(), Units: s.units, Body: s.expr}
 	}
 	where := scope.Where{Source: c.file(s.place), Pos: s.expr.Position()}
-	part := &scope.Def{Kind: scope.Operator, Name: d.Name + "!" + a.Name, At: where, Params: s.last, Body: s.expr, Place: s.place.site()}
+	part := &scope.Def{Kind: scope.Operator, Name: d.Name + "!" + a.Name, At: where, Params: s.last, Body: s.expr, Place: s.place.site(), Part: true}
 	of(part).varies = true
 	return part, s.place
 }

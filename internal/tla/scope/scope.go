@@ -48,6 +48,7 @@ type Def struct {
 	Index     int              // variable
 	Value     value.Value      // constant
 	StandsIn  bool             // substituted: for a variable
+	Part      bool             // operator: what a selection such as F!2 names of another one
 	Steady    bool             // substituted: for a constant of a module that is not constant itself
 	Origin    *origin          // what a configuration may put something else in the place of; nil: nothing
 	unit      *syntax.Instance // instance: its declaration
