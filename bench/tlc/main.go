@@ -4,11 +4,12 @@
 //
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
 //	go run ./bench/tlc -jar tla2tools.jar [-from N] -random 10000 > bench/tlc/random/testdata/random.txt
+//	go run ./bench/tlc -jar tla2tools.jar -family behaviours -random 20000 > answers; go run ./bench/tlc -family behaviours -table answers > bench/tlc/random/testdata/behaviours.txt
 //	go run ./bench/tlc -jar tla2tools.jar -cases bench/tlc/cases/testdata/cases.txt
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] -models FOLDER > bench/tlc/models/testdata/models.txt
 //
-// The second form writes what TLC finds in specifications made at random, the fourth what it finds in the models of a folder. Tests compare both with their own
-// answers. The third adds TLC's answers to the cases of a file that have none.
+// The second form writes what TLC finds in specifications made at random, the third a table of it with digests, the last what it finds in the models of a folder. Tests compare both with their own
+// answers. The fourth adds TLC's answers to the cases of a file that have none.
 //
 // CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/raft uses. Rates are per second of CPU time, of
 // all threads: that of the Java virtual machine has its start, its compiler and its garbage collector in it, as ours has the collector.
@@ -51,8 +52,21 @@ func main() {
 	family := flag.String("family", "modules", "with -random: modules or behaviours")
 	folder := flag.String("models", "", "write the answers of TLC for the models of this `folder`")
 	limit := flag.Int("limit", 60, "with -models: the `seconds` that one may take")
+	summed := flag.String("table", "", "write the table of the -family, of the answers in this `file`, which -random has written from number 0 on")
 	keep := flag.String("keep", "", "with -random: compare with this check, and keep what differs in this `folder`")
 	flag.Parse()
+	i := slices.IndexFunc(random.Families, func(f random.Family) bool { return f.Name == *family })
+	if i < 0 {
+		fmt.Fprintf(os.Stderr, "tlc: -family: %q is neither modules nor behaviours\n", *family)
+		os.Exit(2)
+	}
+	if *summed != "" {
+		if err := summarize(&random.Families[i], *summed, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "tlc:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if (flag.NArg() != 1 && *specifications == 0 && *folder == "" && *casesFile == "") || *jar == "" {
 		fmt.Fprintln(os.Stderr, "usage: tlc -jar JAR[:JAR] [-raft FOLDER] CHECKOUT, or tlc -jar JAR and -random N, -cases FILE or -models FOLDER")
 		os.Exit(2)
@@ -72,11 +86,6 @@ func main() {
 		return
 	}
 	if *specifications > 0 {
-		i := slices.IndexFunc(random.Families, func(f random.Family) bool { return f.Name == *family })
-		if i < 0 {
-			fmt.Fprintf(os.Stderr, "tlc: -family: %q is neither modules nor behaviours\n", *family)
-			os.Exit(2)
-		}
 		if err := answers(filepath.SplitList(*jar), &random.Families[i], *from, *from+*specifications, *keep, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "tlc:", err)
 			os.Exit(1)

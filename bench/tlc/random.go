@@ -6,12 +6,30 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/bench/tlc/random"
 )
 
 // perBatch is how many specifications are written and compared at once.
 const perBatch = 500
+
+// summarize writes the table of a family: of answers that were written to a file, from number 0 on.
+func summarize(family *random.Family, file string, to io.Writer) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var list []random.Answer
+	for line := range strings.Lines(string(text)) {
+		a, err := random.ParseAnswer(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		list = append(list, a)
+	}
+	return family.WriteTable(to, list)
+}
 
 // answers writes what TLC finds in specifications of a family, from one number up to another, a line each. Where this check has another answer, the folder of a
 // number keeps its files and TLC's answer, and standard error has both.

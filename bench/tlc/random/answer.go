@@ -55,15 +55,12 @@ func Of(o *tlc.Opinion) Answer {
 	return Answer{Kind: Holds, Generated: o.Generated, Distinct: o.Distinct}
 }
 
-// Agree compares an answer of package tla with TLC's. TLC reports no numbers where an initial state breaks something, does not name everything, and names a property
-// of initial states by a part of it, and one that an instance defines by its name there.
+// Agree compares an answer of package tla with TLC's. TLC does not name everything, and names a property of initial states by a part of it, and one that an
+// instance defines by its name there.
 func Agree(ours, theirs Answer) bool {
 	part := theirs.Kind == string(tla.InitialViolated) || theirs.Kind == string(tla.StepViolated) && strings.Contains(theirs.Name, "!")
 	if theirs.Name == "" || part && ours.Kind == theirs.Kind {
 		ours.Name = theirs.Name
-	}
-	if theirs.Generated == 0 && theirs.Kind == ours.Kind {
-		ours.Generated, ours.Distinct = 0, 0
 	}
 	return ours == theirs
 }
@@ -106,7 +103,11 @@ func Check(files map[string]string) (Answer, error) {
 	}
 	a := Answer{Kind: Holds, Generated: r.Generated, Distinct: r.Distinct}
 	if len(r.Violations) > 0 {
-		a.Kind, a.Name = string(r.Violations[0].Kind), strings.TrimSpace(r.Violations[0].Name)
+		v := r.Violations[0]
+		a.Kind, a.Name = string(v.Kind), strings.TrimSpace(v.Name)
+		if v.Kind == tla.AssumptionViolated || v.Kind == tla.InitialViolated || v.Kind == tla.InvariantViolated && len(v.Trace) == 1 {
+			a.Generated, a.Distinct = 0, 0 // TLC has no numbers where an initial state breaks something
+		}
 	} else if len(r.Unchecked) > 0 {
 		return Answer{Kind: Failed}, fmt.Errorf("%s is not checked: %w", r.Unchecked[0].Name, r.Unchecked[0].Why)
 	}
@@ -117,10 +118,12 @@ func Check(files map[string]string) (Answer, error) {
 type Family struct {
 	Name string
 	Make func(number uint64) map[string]string
+	// Differ are the numbers of those of which TLC has another answer, and why.
+	Differ map[int]string
 }
 
 // Families are all of them.
-var Families = []Family{{"modules", Make}, {"behaviours", Behaviours}}
+var Families = []Family{{"modules", Make, nil}, {"behaviours", Behaviours, behavioursDiffer}}
 
 // TLC is what TLC finds in the specifications from one number up to another.
 func (f *Family) TLC(jars []string, from, end int) ([]Answer, error) {
