@@ -12,7 +12,7 @@ import (
 )
 
 // perBatch is how many specifications are written and compared at once.
-const perBatch = 500
+const perBatch = 1000
 
 // summarize writes the table of a family: of answers that were written to a file, from number 0 on.
 func summarize(family *random.Family, file string, to io.Writer) error {

@@ -164,6 +164,9 @@ func Ask(jars []string, folder string, list []Model, limit int) (rows []Row, err
 	var runs []batch.Model
 	for _, m := range list {
 		run := batch.Model{Spec: filepath.Join(folder, m.Spec), Config: filepath.Join(folder, m.Config)}
+		if filepath.Ext(m.Config) == ".tla" {
+			run.Config = filepath.Base(m.Config) // TLC finds no configuration in a module that has a path
+		}
 		if m.NoDeadlock {
 			run.Options = []string{"-deadlock"}
 		}
