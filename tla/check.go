@@ -92,7 +92,7 @@ func newChecker(spec *Spec, o Options) *checker {
 	}
 	c.ev.TLC.Seen = c.before
 	c.invariantReads, c.constraintReads = make([][]uint64, len(eval.PartsOf(spec).Invariants)), make([][]uint64, len(eval.PartsOf(spec).Constraints))
-	c.ev.TLC.Print, c.ev.TLC.Named, c.ev.TLC.Level, c.ev.TLC.Pause = o.Print, c.named, 1, c.full
+	c.ev.TLC.Print, c.ev.TLC.Named, c.ev.TLC.Level, c.ev.TLC.Pause = o.Print, c.named, 0, c.full
 	c.ev.TLC.Behaviour, c.successor, c.ends = c.behaviour, c.follows, c.composed
 	return c
 }
@@ -159,7 +159,7 @@ func (c *checker) all() error {
 			}
 		}
 	}
-	if err := c.ev.Initial(func(s State) error { return c.visit(s, -1) }); err != nil || !c.finished() {
+	if err := c.ev.Initial(c.starting); err != nil || !c.finished() {
 		return err
 	}
 	c.r.Initial, c.starts = c.r.Distinct, c.known.Len()
@@ -186,6 +186,14 @@ func (c *checker) all() error {
 	c.r.Complete = true
 	c.r.Collisions = c.collisions()
 	return c.temporal()
+}
+
+// starting takes in an initial state, which has level 1. Before there is one, the level is 0.
+func (c *checker) starting(s State) error {
+	c.ev.TLC.Level = 1
+	err := c.visit(s, -1)
+	c.ev.TLC.Level = 0
+	return err
 }
 
 // post evaluates POSTCONDITION, which may ask for the first counterexample: after all states, a violation, or what a simulation has walked.
@@ -663,7 +671,7 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 		return func(s State) error {
 			ev.TLC.Level = len(steps) + 1
 			fp, err := fingerprint(s)
-			ev.TLC.Level = max(len(steps), 1)
+			ev.TLC.Level = len(steps)
 			if err != nil {
 				return err
 			}
@@ -678,7 +686,7 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 			return nil
 		}
 	}
-	ev.TLC.Level = 1
+	ev.TLC.Level = 0
 	if err := ev.Initial(look(nil)); err != nil {
 		return nil, err
 	}

@@ -81,8 +81,9 @@ func (w *walk) all(sim Simulation) error {
 		return w.violated(&Violation{Kind: AssumptionViolated, Name: f.Name, Back: -1})
 	}
 	var initial []State
-	w.ev.TLC.Level = 1
 	if err := w.ev.Initial(func(s State) error {
+		w.ev.TLC.Level = 1
+		defer func() { w.ev.TLC.Level = 0 }()
 		out, err := w.holds(eval.PartsOf(w.spec).Constraints, s, nil)
 		if err == nil && out == nil {
 			initial = append(initial, slices.Clone(s))

@@ -262,7 +262,7 @@ func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
 		return func(s State) error {
 			ev.TLC.Level = len(steps) + 1
 			fp, err := ev.Viewed(s)
-			ev.TLC.Level = max(len(steps), 1)
+			ev.TLC.Level = len(steps)
 			if err != nil {
 				return err
 			}
@@ -273,7 +273,7 @@ func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
 			return eval.ErrStop
 		}
 	}
-	ev.TLC.Level = 1
+	ev.TLC.Level = 0
 	if err := ev.Initial(look(nil, way[0], func(State) bool { return true })); err != nil {
 		return nil, 0, err
 	}

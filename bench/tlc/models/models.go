@@ -211,13 +211,8 @@ func Check(folder string, m Model, most int) (random.Answer, error) {
 	switch {
 	case err != nil:
 		return failed, err
-	case len(r.Violations) > 0:
-		v := r.Violations[0]
-		return random.Answer{Kind: string(v.Kind), Name: strings.TrimSpace(v.Name), Generated: r.Generated, Distinct: r.Distinct}, nil
-	case r.Stopped != "":
+	case r.Stopped != "" && len(r.Violations) == 0:
 		return random.Answer{Kind: Late, Generated: r.Generated, Distinct: r.Distinct}, errors.New(r.Stopped)
-	case len(r.Unchecked) > 0:
-		return failed, fmt.Errorf("%s is not checked: %w", r.Unchecked[0].Name, r.Unchecked[0].Why)
 	}
-	return random.Answer{Kind: random.Holds, Generated: r.Generated, Distinct: r.Distinct}, nil
+	return random.Reported(r)
 }

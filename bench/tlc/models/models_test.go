@@ -3,6 +3,7 @@ package models
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/bench/tlc/random"
@@ -32,7 +33,7 @@ func TestModels(t *testing.T) {
 		if row.NoDeadlock {
 			name += ", no deadlock"
 		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(strings.ReplaceAll(name, "/", "_"), func(t *testing.T) {
 			is, err := digest(folder, row.Model)
 			if err != nil {
 				t.Fatal(err)
@@ -41,16 +42,20 @@ func TestModels(t *testing.T) {
 				t.Fatalf("the files of %s are not those that TLC was asked about: the digest is %s, not %s", row.Spec, is, row.Digest)
 			}
 			if row.Kind == Late {
-				t.Skip("TLC had no answer in time")
+				return // there is nothing to compare with
 			}
 			t.Chdir(t.TempDir()) // some write files
 			got, why := Check(folder, row.Model, 2*row.Distinct+1000)
+			want := row.Answer
+			if want.Kind == random.Endless {
+				want = random.Answer{Kind: random.Failed}
+			}
 			reason := differs[name]
-			switch same := random.Agree(got, row.Answer); {
+			switch same := random.Agree(got, want); {
 			case same && reason != "":
 				t.Errorf("the answers are the same, although %s", reason)
 			case !same && reason == "":
-				t.Errorf("%v, and TLC %v; %v", got, row.Answer, why)
+				t.Errorf("%v, and TLC %v; %v", got, want, why)
 			case same:
 				agree++
 			}

@@ -55,10 +55,9 @@ func Of(o *tlc.Opinion) Answer {
 	return Answer{Kind: Holds, Generated: o.Generated, Distinct: o.Distinct}
 }
 
-// Agree compares an answer of package tla with TLC's. TLC does not name everything, and names a property of initial states by a part of it, and one that an
-// instance defines by its name there.
+// Agree compares an answer of package tla with TLC's. TLC does not name everything, and names properties of initial states and of steps by parts of them.
 func Agree(ours, theirs Answer) bool {
-	part := theirs.Kind == string(tla.InitialViolated) || theirs.Kind == string(tla.StepViolated) && strings.Contains(theirs.Name, "!")
+	part := theirs.Kind == string(tla.InitialViolated) || theirs.Kind == string(tla.StepViolated)
 	if theirs.Name == "" || part && ours.Kind == theirs.Kind {
 		ours.Name = theirs.Name
 	}
@@ -101,14 +100,20 @@ func Check(files map[string]string) (Answer, error) {
 	if err != nil {
 		return Answer{Kind: Failed}, err
 	}
+	return Reported(r)
+}
+
+// Reported is what a report says, and why it is Failed.
+func Reported(r *tla.Report) (Answer, error) {
 	a := Answer{Kind: Holds, Generated: r.Generated, Distinct: r.Distinct}
-	if len(r.Violations) > 0 {
+	switch {
+	case len(r.Violations) > 0:
 		v := r.Violations[0]
 		a.Kind, a.Name = string(v.Kind), strings.TrimSpace(v.Name)
 		if v.Kind == tla.AssumptionViolated || v.Kind == tla.InitialViolated || v.Kind == tla.InvariantViolated && len(v.Trace) == 1 {
 			a.Generated, a.Distinct = 0, 0 // TLC has no numbers where an initial state breaks something
 		}
-	} else if len(r.Unchecked) > 0 {
+	case len(r.Unchecked) > 0:
 		return Answer{Kind: Failed}, fmt.Errorf("%s is not checked: %w", r.Unchecked[0].Name, r.Unchecked[0].Why)
 	}
 	return a, nil

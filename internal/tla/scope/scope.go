@@ -634,7 +634,7 @@ func (l *Loader) unit(s *Scope, u syntax.Unit, r *replacement, outer Site, at fu
 	case *syntax.Instance:
 		l.Instance(s, u, outer, at)
 	case syntax.Assumption:
-		if r == nil {
+		if r == nil && !u.Axiom {
 			s.Assumptions = append(s.Assumptions, assumption{u.Text, u.Body, outer, at(u.Pos)})
 		}
 		if u.Text != "" {

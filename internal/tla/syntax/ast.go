@@ -65,10 +65,11 @@ type (
 		Name
 		Value Expr
 	}
-	// Assumption is ASSUME, with its name if it has one.
+	// Assumption is ASSUME, with its name if it has one. An AXIOM is not checked.
 	Assumption struct {
 		Name
-		Body Expr
+		Body  Expr
+		Axiom bool
 	}
 	// Theorem is THEOREM with its name if it has one; Body is nil where it is a sequent (ASSUME ... PROVE). Proofs are not kept.
 	Theorem struct {

@@ -204,7 +204,7 @@ func (p *parser) units() []Unit {
 		return []Unit{Variables{p.names("a variable")}}
 	case t.is("ASSUME", "ASSUMPTION", "AXIOM"):
 		p.take()
-		return []Unit{Assumption{p.named(t.pos), p.expr()}}
+		return []Unit{Assumption{p.named(t.pos), p.expr(), t.is("AXIOM")}}
 	case t.is("THEOREM", "LEMMA", "PROPOSITION", "COROLLARY"):
 		p.take()
 		th := Theorem{Name: p.named(t.pos)}
