@@ -32,6 +32,8 @@ lint: ## formatting, vet on all systems, and the rules of internal/lint
 	GOOS=linux GOARCH=arm64 $(GO) vet ./...
 	$(GO) test ./internal/lint
 
+# BLOODHOUND_TLC_JAR=JAR has TLC check again what its recorded answers are for, 20,000 random specifications among others;
+# BLOODHOUND_TLC_MODELS=FOLDER names the models of TLC's own tests. Both are paths from the root of the file system.
 soak: build ## the whole matrix of the long tests
 	BLOODHOUND_SOAK=1 $(GO) test -count=1 -timeout $(SOAK_TIMEOUT) ./...
 

@@ -173,7 +173,7 @@ func (c *checker) all() error {
 			c.r.Stopped = fmt.Sprintf("behaviours were followed for %d states, as asked for", c.o.Depth)
 			return nil
 		}
-		if c.at%64 == 0 && c.full() {
+		if (c.at%64 == 0 || c.ev.TLC.Exit) && c.full() {
 			return nil
 		}
 		c.ev.TLC.Level = c.level

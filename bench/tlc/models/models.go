@@ -211,7 +211,7 @@ func Check(folder string, m Model, most int) (random.Answer, error) {
 	switch {
 	case err != nil:
 		return failed, err
-	case r.Stopped != "" && len(r.Violations) == 0:
+	case r.Stopped != "" && r.Stopped != tla.ByExit && len(r.Violations) == 0:
 		return random.Answer{Kind: Late, Generated: r.Generated, Distinct: r.Distinct}, errors.New(r.Stopped)
 	}
 	return random.Reported(r)
