@@ -21,6 +21,7 @@ func assemble(loader *scope.Loader, root *scope.Scope, logs *ndjson.Logs, config
 	l.misspelt()
 	l.configure()
 	l.c = newCompiler(loader, logs)
+	l.settle()
 	l.s = &Spec{Variables: l.Variables, CheckDeadlock: !config.NoDeadlock, compiler: l.c, root: root, config: config}
 	l.assume()
 	init, next, rest := l.behaviours()

@@ -269,3 +269,16 @@ func (l *assembly) constantOf(e syntax.Expr, at scope.Where) value.Value {
 	}
 	return nil
 }
+
+// settle refuses an operator that depends on a state where it stands for a constant.
+func (l *assembly) settle() {
+	for _, a := range config.Assignments(l.config) {
+		d := l.root.Names[a.Name]
+		if a.Operator == "" || a.Module != "" || d == nil || d.Kind != scope.Constant || len(d.Params) > 0 {
+			continue
+		}
+		if other := d.Given(); other != nil && other.Kind == scope.Operator && other.Body != nil && l.c.levelOf(other.Body, placeAt(other.Place)) > constantLevel {
+			l.Fail(l.in(a.Pos), "%s <- %s: the operator depends on a state, and %s is a constant", a.Name, a.Operator, a.Name)
+		}
+	}
+}
