@@ -176,11 +176,37 @@ func (c *compiler) steady(params []syntax.Param, to place) bool {
 				p = c.hide(p, q.Text)
 			}
 		}
-		if c.levelOf(e, p) > constantLevel {
+		if c.levelOf(e, p) > constantLevel || c.selectsVariable(e, p) {
 			return false
 		}
 	}
 	return true
+}
+
+// selectsVariable reports whether an expression has a part of a definition of an instance that names a variable of the instanced module. SANY does not ask what stands for
+// that variable.
+func (c *compiler) selectsVariable(e syntax.Expr, p place) bool {
+	found := false
+	surveyor{c}.survey(e, p, map[syntax.Expr]bool{}, func(x syntax.Expr, q place) {
+		a, ok := x.(*syntax.Apply)
+		if !ok || len(a.Path) == 0 || found {
+			return
+		}
+		d, r, _ := c.operatorOf(a, q)
+		if d == nil || !d.Part || !d.Place.Scope.Instanced() {
+			return
+		}
+		for _, param := range d.Params {
+			r = c.hide(r, param.Text)
+		}
+		surveyor{c}.survey(d.Body, r, map[syntax.Expr]bool{}, func(y syntax.Expr, s place) {
+			if b, ok := y.(*syntax.Apply); ok && len(b.Path) == 0 && s.env.find(b.Name) == nil {
+				v := s.scope.Find(b.Name)
+				found = found || v != nil && v.Kind == scope.Substituted && v.StandsIn
+			}
+		})
+	})
+	return found
 }
 
 // levelOf is the level of an expression.
