@@ -185,8 +185,11 @@ VARIABLE v
 Go(c) == c /\ v = 0 /\ v' = 1
 Op(F(_), k) == F(k) /\ v = 0 /\ v' = k
 Named == Go(TRUE \/ 1 = 1)
+Of == (v = v \/ TRUE) /\ TRUE
+Free == (1 = 1 \/ TRUE) /\ TRUE
 ====
 I == INSTANCE A WITH v <- x
+K == INSTANCE A WITH v <- 0
 If(c, a) == c /\ x = 0 /\ a
 Op(F(_), k) == F(k) /\ x = 0 /\ x' = k
 Twice(F(_)) == F(1) /\ F(2) /\ x = 0 /\ x' = 1
@@ -222,6 +225,8 @@ Next == %s
 		{`LET k == C IN Op(Yes, k)`, 2},
 		{`x = 0 /\ Go(TRUE \/ C = 1)`, 3},
 		{`Go(\E k \in 1..3 : k > 1)`, 2},
+		{`Go(K!Of!1)`, 3}, // SANY does not ask what stands for the variable
+		{`Go(K!Free!1)`, 2},
 	} {
 		if _, r := mustCheck(t, fmt.Sprintf(module, c.next), "INIT Init NEXT Next CHECK_DEADLOCK FALSE"); r.Generated != c.generated {
 			t.Errorf("%s: %d states generated; want %d", c.next, r.Generated, c.generated)
