@@ -1,6 +1,9 @@
 package random
 
-const namesAnother = "two temporal properties are violated, and TLC names the other one"
+const (
+	namesAnother = "two temporal properties are violated, and TLC names the other one"
+	levelOfPart  = "an argument of Next has a part of a definition that names an instance's variable: SANY's level of it, by which TLC counts its ways, is another one"
+)
 
 // behavioursDiffer are specifications of Behaviours of which TLC has another answer, and why.
 var behavioursDiffer = map[int]string{
@@ -11,5 +14,7 @@ var behavioursDiffer = map[int]string{
 	14863: namesAnother,
 	16007: namesAnother,
 	17453: namesAnother,
-	17258: "an argument of Next has a part of a definition behind an instance's variable, which SANY takes for a state function: TLC evaluates it in each state, and counts its ways",
+	17258: levelOfPart,
+	511:   levelOfPart,
+	5913:  levelOfPart,
 }
