@@ -264,7 +264,7 @@ func accessRows(text string) (rows [][]string, err error) {
 	}
 	var raw [][]json.RawMessage
 	if json.Unmarshal([]byte(text), &raw) != nil {
-		return nil, fmt.Errorf("%s is no JSON array of accesses such as [\"append\",\"x\",1]", shorten(text))
+		return nil, fmt.Errorf("%s is no list of accesses such as [\"append\",\"x\",1]", shorten(text))
 	}
 	for _, fields := range raw {
 		row := make([]string, len(fields))
