@@ -37,6 +37,7 @@ type jepsen struct {
 	first   bool          // no event was read yet
 	flying  []flying      // without :process: operations in flight
 	refused bool          // the event is a cas that found another value
+	missed  int           // events since the last one that quickTransaction read
 
 	indexed   bool  // an event had an :index
 	index     int64 // the last one
@@ -175,6 +176,11 @@ func (j *jepsen) make(f *fields) error {
 	if err != nil || skip {
 		return err
 	}
+	return j.give(e)
+}
+
+// give numbers an event and gives it away.
+func (j *jepsen) give(e history.Event) error {
 	if j.count++; j.count > history.MaxEvents {
 		return fmt.Errorf("more than %d events, the limit of a history", history.MaxEvents)
 	}
@@ -344,9 +350,14 @@ func (j *jepsen) name(f ednForm) string {
 		return string(n)
 	}
 	j.buf = j.speller.append(j.buf[:0], f)
-	name, known := j.names[string(j.buf)]
+	return j.shared(j.buf)
+}
+
+// shared is the text of a name that may occur again.
+func (j *jepsen) shared(text []byte) string {
+	name, known := j.names[string(text)]
 	if !known {
-		name = string(j.buf)
+		name = string(text)
 		if len(j.names) < maxAtoms {
 			j.names[name] = name
 		}

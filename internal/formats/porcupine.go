@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -103,7 +104,7 @@ func ReadJepsenLog(r io.Reader, do func(*history.Event) error) error {
 
 // formOfEDN is the form that a text has.
 func formOfEDN(text string) (ednForm, error) {
-	p := newEDNParser(strings.NewReader(text))
+	p := newEDNParser(bufio.NewReader(strings.NewReader(text)))
 	c, err := p.skip()
 	if err == io.EOF {
 		return nil, nil

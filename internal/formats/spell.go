@@ -159,14 +159,14 @@ func (s *speller) transaction(b []byte, f ednForm) []byte {
 	return append(b, ']')
 }
 
-// accessKind is the kind of an access: append, r or w. Knossos' transactions over registers have :read and :write.
+// accessKind is the kind of an access: append, r or w.
 func accessKind(f ednForm) string {
-	switch w := word(f); w {
-	case "read":
-		return "r"
-	case "write":
-		return "w"
-	default:
-		return w
+	w := word(f)
+	if short, known := shortKinds[w]; known {
+		return short
 	}
+	return w
 }
+
+// shortKinds are the usual kinds of accesses where Knossos' transactions over registers have others.
+var shortKinds = map[string]string{"read": "r", "write": "w"}
