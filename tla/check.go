@@ -478,7 +478,7 @@ func (c *checker) visit(s State, action int) error {
 		return err
 	}
 	if c.known.Len() == visited.MostNumbered {
-		c.r.Stopped = fmt.Sprintf("there are %d states, the most that a check distinguishes", visited.MostNumbered)
+		c.r.Stopped = fmt.Sprintf("the limit of %d distinct states is reached", visited.MostNumbered)
 		return eval.ErrStop
 	}
 	id, isNew := int32(-1), true

@@ -101,7 +101,7 @@ func (c *checker) fit() {
 	}
 }
 
-const remedy = "; give more by --memory, or bound the model by a CONSTRAINT or --depth"
+const remedy = "; raise --memory, or bound the model with a CONSTRAINT or --depth"
 
 // beyond says what memory has no room for though states are on the disk.
 func (c *checker) beyond() string {

@@ -358,7 +358,7 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 		add(little, fmt.Sprintf("only %d of %d faults were active between the first operation and the last; %s", all.DuringWork, all.Faults, longer))
 	}
 	if len(e.Kinds) > 0 && e.Concurrent == 0 && !e.Untimed && judges(spec, world.Linearizability, world.Isolation) {
-		const alone = "no two operations were under way at once, so their order was never in question"
+		const alone = "no two operations overlapped, so no ordering bug could show"
 		if e.Recorded {
 			add(little, alone+"; record clients that work at the same time")
 			return

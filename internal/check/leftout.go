@@ -142,8 +142,8 @@ func (l *leftOut) foreign(c *world.Check, strange map[string]*history.Operation,
 			continue
 		}
 		reason := fmt.Sprintf(what+", and no key", everywhere.Op)
-		detail := fmt.Sprintf("%s: it may have changed key %q at event %d; if it changes no key that is to be judged, list what is "+
-			"judged by `operations`", reason, key, everywhere.Call)
+		detail := fmt.Sprintf("%s: it may have changed key %q at event %d; if it changes no key that is to be judged, list the operations to "+
+			"judge in `operations`", reason, key, everywhere.Call)
 		l.keys[key] = omission{reason, detail, n}
 	}
 }

@@ -41,7 +41,7 @@ func TestKeysThatCannotBeJudged(t *testing.T) {
 		{name: "a violation beside it", short: bad + "a:rpush(l)=1 a!", want: "violated", leftOut: `key "l" with 1 operation: operation "rpush" has no model`},
 		{name: "a violation on it", short: good + "a:put(l)=1 a! a:rename(l) a! b:get(l) b!2", want: "holds", leftOut: `key "l" with 3 operations: operation "rename" has no model`},
 		{name: "nothing else", short: "a:put=1 a! a:rename a! b:get b!1", want: `operation "rename" has no model, and it may have changed key "k" at event 3`},
-		{name: "of all keys", short: good + "a:flushall() a!", want: `operation "flushall" has no model, and no key: it may have changed key "k" at event 5; if it changes no key that is to be judged, list what is judged by ` + "`operations`"},
+		{name: "of all keys", short: good + "a:flushall() a!", want: `operation "flushall" has no model, and no key: it may have changed key "k" at event 5; if it changes no key that is to be judged, list the operations to judge in ` + "`operations`"},
 		{name: "it failed", short: good + "a:rename a/", want: "holds"},
 		{name: "the user says that it changes nothing", operations: "put,get", short: good + "a:touch a! a:flushall() a!", want: "holds",
 			leftOut: "1 operation \"flushall\", which `operations` does not choose; 1 operation \"touch\", which `operations` does not choose"},

@@ -135,6 +135,8 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 			unsure = "the ledger does not list all faults, so it is unknown whether the heals lasted"
 		case w.ran == 0:
 			unsure = "the check itself failed: " + sentence(w.last)
+		case w.missed(p, probes):
+			unsure = w.tooRare()
 		default:
 			what := "the last fault ended"
 			if !w.heal {
@@ -180,6 +182,28 @@ type window struct {
 	ran    int           // those of them that could be executed
 	proof  *engine.Probe // the first success that came in time
 	last   *engine.Probe
+}
+
+// missed reports whether the property may have come true in the window with no probe to see it, because probes are rare for so short a window: the last
+// one that failed began long before its end, and the next one succeeded.
+func (w *window) missed(p *world.Property, probes []engine.Probe) bool {
+	const near = 10 // one in so many parts of the window is near enough to its end
+	short := (w.endNs - w.fromNs) / near
+	if w.last == nil || p.Check.IntervalNs <= short || w.endNs-w.last.StartNs <= short {
+		return false
+	}
+	for i := range probes {
+		if q := &probes[i]; q.StartNs > w.last.StartNs && q.ExitCode >= 0 {
+			return q.ExitCode == world.ProbeHolds
+		}
+	}
+	return false
+}
+
+// tooRare is why a window with such a gap proves nothing.
+func (w *window) tooRare() string {
+	return fmt.Sprintf("the check failed last at %s, %s before the timeout ended, and succeeded the next time; lower its interval, or raise the timeout",
+		seconds(w.last.StartNs), seconds(w.endNs-w.last.StartNs))
 }
 
 func (w *window) the() string {

@@ -45,7 +45,7 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 		if o.Found || o.Output != "" {
 			value, ok := decimal(o.Output)
 			if !ok {
-				left.keys[o.Key] = omission{"it holds what is no number", fmt.Sprintf("key %q holds %s at event %d, which is no number",
+				left.keys[o.Key] = omission{"it holds a value that is not a number", fmt.Sprintf("key %q holds %s at event %d, which is no number",
 					o.Key, shorten(o.Output), o.Return), len(keys[o.Key]) + 1}
 				delete(keys, o.Key)
 				continue

@@ -58,7 +58,7 @@ var propertyHistories = []struct {
 	{kind: world.Monotonic, name: "a name that nobody has", operations: "get,gett", short: "a:get a!1 a:get a!2", want: `no operation "gett" was seen; there were get`},
 	{kind: world.Monotonic, name: "an operation that never succeeds", operations: "get,incr", short: "a:get a!1 a:get a!2 b:incr b/", want: "no incr succeeded"},
 	{kind: world.Monotonic, name: "no number", short: "a:get a!x", want: "no number"},
-	{kind: world.Monotonic, name: "no number on another key", short: "a:get a!1 a:get a!2 a:get(j) a!x a:get(j) a!x", want: "holds", leftOut: `key "j" with 2 operations: it holds what is no number`},
+	{kind: world.Monotonic, name: "no number on another key", short: "a:get a!1 a:get a!2 a:get(j) a!x a:get(j) a!x", want: "holds", leftOut: `key "j" with 2 operations: it holds a value that is not a number`},
 	{kind: world.Monotonic, name: "a key that is chosen is no number", keys: "*", short: "a:get a!1 a:get a!2 a:get(j) a!x", want: `key "j" holds "x" at event 6, which is no number`},
 	{kind: world.Monotonic, name: "chosen keys", keys: "k*", short: "a:get a!1 a:get a!2 a:get(j) a!x", want: "holds", leftOut: "key \"j\" with 1 operation, which `keys` does not choose"},
 	{kind: world.Monotonic, name: "no such key", keys: "x*", short: "a:get a!1 a:get a!2", want: `no key matches x*; there were key "k"`},

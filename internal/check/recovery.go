@@ -138,7 +138,7 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *engine.Outcome
 		}
 	}
 	if !ok {
-		return idle(p, "there was no time of %s throughout which %s", seconds(timeout), t.what), false
+		return idle(p, "there was no period of %s throughout which %s", seconds(timeout), t.what), false
 	}
 	return v, true
 }

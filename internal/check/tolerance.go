@@ -53,7 +53,7 @@ func toleranceOf(spec *world.Spec, p *world.Property, out *engine.Outcome) (*tol
 		for _, name := range p.Check.Nodes {
 			at, known := place[name]
 			if !known {
-				return nil, fmt.Errorf("`nodes` has %q, and the world does not", name)
+				return nil, fmt.Errorf("`nodes` lists %q, which is not in the world", name)
 			}
 			t.group = append(t.group, at)
 		}
@@ -138,7 +138,7 @@ func (t *tolerance) condition(p *world.Property) string {
 		text = fmt.Sprintf("%d of %d nodes were up and connected with each other", t.least, len(t.group))
 	}
 	if len(p.Check.Despite) > 0 {
-		text += ", whatever " + strings.Join(p.Check.Despite, ", ") + " did"
+		text += ", ignoring " + strings.Join(p.Check.Despite, ", ")
 	}
 	return text
 }
@@ -344,7 +344,7 @@ func allowanceOf(spec *world.Spec, p *world.Property, out *engine.Outcome) (e al
 	case c.DuringFaults:
 		return faultTimes(spans), "", nil
 	case len(c.Despite) > 0:
-		return faultTimes(spans), " without a fault but " + strings.Join(c.Despite, ", "), nil
+		return faultTimes(spans), " without a fault other than " + strings.Join(c.Despite, ", "), nil
 	}
 	return faultTimes(spans), " without a fault", nil
 }
@@ -392,16 +392,18 @@ func withstands(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdic
 				v.Withstood++
 			}
 		case !t.complete:
-			unsure = "the ledger does not list all faults, so it is unknown while which of them the check failed"
+			unsure = "the ledger does not list all faults, so it is unknown during which faults the check failed"
 		case w.count == 0:
 			unsure = fmt.Sprintf("no run of the check began and ended from %s to %s; let it give up sooner, or raise the timeout", seconds(from), seconds(to))
 		case w.ran == 0:
 			unsure = "the check itself failed: " + sentence(w.last)
 		case w.last.StartNs < from+timeout/2:
 			unsure = fmt.Sprintf("the check ran too rarely from %s to %s; let it give up sooner, lower its interval, or raise the timeout", seconds(from), seconds(to))
+		case w.missed(p, probes):
+			unsure = w.tooRare()
 		default:
 			v.Status, v.Event, v.TimeNs = Violated, w.last.Event, w.last.EndNs
-			v.Reason = fmt.Sprintf("not for %s although %s: %s", seconds(timeout), t.what, firstLine(w.last.Output))
+			v.Reason = fmt.Sprintf("did not hold for %s although %s: %s", seconds(timeout), t.what, firstLine(w.last.Output))
 			v.Evidence = append(t.evidence(members, from, to, out), fmt.Sprintf("%d probes failed in that time, the last one:", w.count), sentence(w.last))
 			return v
 		}
@@ -413,7 +415,7 @@ func withstands(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdic
 	case unsure != "":
 		v.Reason = unsure
 	case proven == 0:
-		v.Idle, v.Reason = true, fmt.Sprintf("there was no time of %s throughout which %s", seconds(timeout), t.what)
+		v.Idle, v.Reason = true, fmt.Sprintf("there was no period of %s throughout which %s", seconds(timeout), t.what)
 	default:
 		v.Status = Holds
 	}

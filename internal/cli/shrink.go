@@ -68,6 +68,7 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 		return p.lacking(args[0], failure, err)
 	}
 	defer s.close()
+	known := failure.Smallest
 	if f.original {
 		failure.Smallest = nil
 	}
@@ -88,6 +89,9 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	case err != nil:
 		return failed(err)
 	}
+	if f.original && a.keepsSmaller(c.Context(), s, failure, known) && !f.json {
+		fmt.Fprintf(a.out, "the smallest run that was known is smaller than what the original run came to, and is kept\n")
+	}
 	path, err := p.store(args[0], failure)
 	if err != nil {
 		return err
@@ -101,6 +105,24 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	}
 	fmt.Fprintf(a.out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n", report.Shrunk(shrunk), shellQuote(args[0]), argumentsOf(f, args[1:]), path)
 	return nil
+}
+
+// keepsSmaller gives a failure the smallest run back that was known before its original run was shrunk again, if that is smaller and still shows the
+// failure.
+func (a *app) keepsSmaller(ctx context.Context, s *session, failure *report.Failure, known *report.Smallest) bool {
+	if known == nil || !known.Shrunk.To.Less(failure.Smallest.Shrunk.To) {
+		return false
+	}
+	setup := *s.setup
+	setup.Spec = failure.Spec
+	pool := explore.NewPool(&setup, s.command, 1)
+	defer pool.Close()
+	again, err := tries(pool, failure.Signature)(ctx, shrink.Case{Tape: known.Tape, Cut: known.Cut}, true)
+	if err != nil || !again.Same {
+		return false
+	}
+	failure.Smallest = known
+	return true
 }
 
 // store writes a failure where a command has found it: in the file that it named, or in the state folder by its id.

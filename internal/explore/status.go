@@ -195,8 +195,8 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		p := &spec.Properties[i]
 		k := slices.IndexFunc(t.Properties, func(o PropertyTotal) bool { return o.Property == p.Name })
 		if p.Tolerant() && k >= 0 && t.Properties[k].Holds > 0 && t.Properties[k].Withstood == 0 {
-			s.Notices = append(s.Notices, p.Name+": no fault lasted in which the property had to hold nevertheless (while, despite), so the runs say no more than without them; "+
-				"let faults last longer, or be rarer")
+			s.Notices = append(s.Notices, p.Name+": the property never had to hold during a fault, so `while` and `despite` made no difference; "+
+				"make faults last longer, or make them rarer")
 		}
 	}
 	for _, reason := range check.Unhandled(spec, &t.Faults) {

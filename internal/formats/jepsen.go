@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -130,10 +131,10 @@ func (j *jepsen) add(form ednForm) error {
 		return errors.New("not a map; each event is one, such as {:type :invoke, :process 0, :f :read, :value nil}")
 	}
 	f := fieldsOf(m)
-	text, indexed := f.index.(ednNumber)
-	index, err := strconv.ParseInt(string(text), 10, 64)
-	indexed = indexed && err == nil
+	index, indexed, err := j.indexOf(f.index)
 	switch {
+	case err != nil:
+		return err
 	case j.sorts:
 		if len(j.unsorted) > history.MaxEvents {
 			return fmt.Errorf("more than %d events, the limit of a history", history.MaxEvents)
@@ -147,6 +148,23 @@ func (j *jepsen) add(form ednForm) error {
 		j.indexed, j.index = true, index
 	}
 	return j.make(&f)
+}
+
+// indexOf is the index of an event, if it has one. An index by which events cannot be sorted is an error: their order would be another one.
+func (j *jepsen) indexOf(form ednForm) (index int64, indexed bool, err error) {
+	if form == nil {
+		return 0, false, nil
+	}
+	if text, ok := form.(ednNumber); ok {
+		if index, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+			return index, true, nil
+		}
+		const exact = 1 << 53 // below which a float has each whole number
+		if v, err := strconv.ParseFloat(string(text), 64); err == nil && v == math.Trunc(v) && math.Abs(v) < exact {
+			return int64(v), true, nil
+		}
+	}
+	return 0, false, fmt.Errorf("%s is no whole number of 64 bits, and events are sorted by it", j.field("index"))
 }
 
 // end makes the events that were kept. Where some have no index, they stay in the order of the file.

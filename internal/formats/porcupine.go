@@ -14,7 +14,7 @@ import (
 
 var (
 	startsPorcupine = regexp.MustCompile(`^\s*\{:process \d+, :type :invoke, :f :(get|put|append), :key "`)
-	logLine         = regexp.MustCompile(`\bjepsen\.util - +(\S+)[ \t]+:(invoke|ok|fail|info)[ \t]+:(\S+)[ \t]*(.*)$`)
+	logLine         = regexp.MustCompile(`\bjepsen\.util - +(\S+)[ \t]+:(\w+)[ \t]+:(\S+)[ \t]*(.*)$`)
 )
 
 // IsPorcupine recognises by a file's beginning a map of texts as Porcupine's tests have it.

@@ -144,6 +144,15 @@ func TestIndices(t *testing.T) {
 		if _, err := gather(c.all, strings.NewReader(strings.Replace(c.in, "3", "2", 1)), false); err == nil || !strings.Contains(err.Error(), "two events have the") {
 			t.Errorf("an index twice: %v", err)
 		}
+		// An index may be a float that is whole. One by which nothing can be sorted is an error.
+		for index, wanted := range map[string]string{"3.0": "", "3.5": "no whole number", `"3"`: "no whole number", "123456789012345678901234": "no whole number"} {
+			in := strings.NewReplacer(":index 3", ":index "+index, `"index":3`, `"index":`+index).Replace(c.in)
+			for _, read := range []reader{c.quick, c.all} {
+				if _, err := gather(read, strings.NewReader(in), false); wanted == "" && err != nil && !errors.Is(err, ErrUnordered) || wanted != "" && (err == nil || !strings.Contains(err.Error(), wanted)) {
+					t.Errorf("index %s: %v", index, err)
+				}
+			}
+		}
 		// Where an event has no index, the file has the order.
 		mixed := strings.NewReplacer("{:index 0 ", "{", `{"index":0,`, "{").Replace(c.in)
 		if _, err := gather(c.all, strings.NewReader(mixed), false); err != nil {

@@ -7,6 +7,7 @@
 package shrink
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -47,6 +48,11 @@ type Size struct {
 	Decisions  int    `json:"decisions"`
 	Events     uint64 `json:"events"`
 	VirtualNs  int64  `json:"virtual_ns"`
+}
+
+// Less reports whether a run of this size is smaller than another: it has fewer faults, or as many and fewer operations, or then fewer decisions.
+func (s Size) Less(o Size) bool {
+	return cmp.Or(cmp.Compare(s.Faults, o.Faults), cmp.Compare(s.Operations, o.Operations), cmp.Compare(s.Decisions, o.Decisions)) < 0
 }
 
 // sizeOf measures the run of a Case of spec.

@@ -123,8 +123,8 @@ func differences(order []string, nodes, parts map[string][]string) (lines []stri
 	}
 	most := decoded(parts[order[0]])
 	for _, key := range order[1:] {
-		verb := map[bool]string{true: "lacks (-) or has besides (+)", false: "lack (-) or have besides (+)"}[len(nodes[key]) == 1]
-		lines = append(lines, fmt.Sprintf("compared with %s, %s %s:", strings.Join(nodes[order[0]], ", "), strings.Join(nodes[key], ", "), verb))
+		verb := map[bool]string{true: "lacks (-) or adds (+)", false: "lack (-) or add (+)"}[len(nodes[key]) == 1]
+		lines = append(lines, fmt.Sprintf("compared with %s: %s %s:", strings.Join(nodes[order[0]], ", "), strings.Join(nodes[key], ", "), verb))
 		found, more := difference(most, decoded(parts[key]))
 		for _, line := range found {
 			lines = append(lines, "  "+line)

@@ -201,7 +201,7 @@ n2 says "[{\"key\":\"YWxpY2U=\"}]"
 n3 says "[{\"key\":\"Ym9iMDE=\"},{\"key\":\"YWxpY2U=\"}]"
 n4 says "starting", which does not match "kvs":(.*)\}
 n5 has no answer: status 503 instead of 200
-compared with n1, n3, n2 lacks (-) or has besides (+):
+compared with n1, n3: n2 lacks (-) or adds (+):
   - []: {key: "Ym9iMDE=" (base64 of "bob01")}`
 	if code != world.ProbeViolated || text != want {
 		t.Errorf("%d: %s\nwant\n%s", code, text, want)

@@ -217,7 +217,7 @@ func (l *lists) again(i int, a listAccess, known *longest, looked, n int) *Findi
 }
 
 func (l *lists) ownElsewhere(i int, a listAccess, v value) *Finding {
-	return l.wrong("internal", []int{i}, "%s read its own %q in key %q at another place than it had appended it", l.words(i), l.values.text(v),
+	return l.wrong("internal", []int{i}, "%s read its own %q in key %q at a different position from where it appended it", l.words(i), l.values.text(v),
 		l.keys.texts[a.key])
 }
 
@@ -240,7 +240,7 @@ func (l *lists) orderly() *Finding {
 			}
 			if p.nth != next[p.txn] {
 				return l.wrong("incompatible order", []int{int(order.reader), int(p.txn)},
-					"%s read the appends of %s to key %q in another order than they were made, or not all", l.words(int(order.reader)),
+					"%s read the appends of %s to key %q out of order, or only some of them", l.words(int(order.reader)),
 					l.words(int(p.txn)), l.keys.texts[k])
 			}
 			if p.total > 1 {

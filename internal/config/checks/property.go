@@ -138,7 +138,7 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		performed(l, n.Get("operations"), key+".operations")
 		c.Keys = int(source.ValueOr(n.Get("keys"), int64(recoveryKeys)))
 		if e := n.Get("keys"); e != nil && e.Kind != source.Scalar {
-			l.Fail(e.Position, "write a number, such as `keys: 10`", "%s.keys of a recovery check is how many keys it tries", key)
+			l.Fail(e.Position, "write a number, such as `keys: 10`", "%s.keys of a recovery check must be the number of keys to try", key)
 		}
 		jobs(l, n.Get("jobs"), c, key+".jobs")
 	case world.Conformance:
@@ -183,7 +183,7 @@ func tolerance(l *load.State, n *source.Node, p *world.Property, key string) {
 		c.Despite = append(c.Despite, e.Text)
 	}
 	if e := n.Get("nodes"); e != nil && on == nil && c.Type != world.Agreement {
-		l.Fail(e.Position, "add `while: majority connected`, or remove it", "%s.nodes: only `while` is about a group of nodes", key)
+		l.Fail(e.Position, "add `while: majority connected`, or remove it", "%s.nodes has no effect without `while`", key)
 	}
 	first := on
 	if first == nil {
@@ -193,15 +193,15 @@ func tolerance(l *load.State, n *source.Node, p *world.Property, key string) {
 	case first == nil:
 		return
 	case !waits && c.Type != world.AlertsCheck:
-		l.Fail(first.Position, "use `kind: liveness`, or remove it", "%s: a property of kind %s has no excuse for faults", key, p.Kind)
+		l.Fail(first.Position, "use `kind: liveness`, or remove it", "%s: faults never excuse a property of kind %s", key, p.Kind)
 		return
 	case c.DuringFaults:
-		l.Fail(n.Get("during_faults").Position, "remove one of the two", "%s: with during_faults no fault is an excuse, so there is nothing to state", key)
+		l.Fail(n.Get("during_faults").Position, "remove one of the two", "%s: with during_faults no fault is an excuse anyway", key)
 		return
 	case on == nil:
 		return
 	}
-	c.Nodes = servers(l, n, key, "a group is one of servers")
+	c.Nodes = servers(l, n, key, "a group consists of servers")
 	switch _, err := world.Connected(c.While, len(c.Nodes)); {
 	case err != nil:
 		l.Fail(on.Position, "write `while: majority connected`", "%s.while: %v", key, err)

@@ -14,7 +14,7 @@ var property = of(
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
 	field{Name: "check", Shape: of(append([]field{
 		field{Name: "type", Shape: oneOf(CheckTypes...), Says: "Type of the check."},
-		field{Name: "operations", Shape: texts, Says: "linearizability, monotonic: operations to judge. linearizability: operations that the model does not know then change no judged key. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
+		field{Name: "operations", Shape: texts, Says: "linearizability, monotonic: operations to judge. linearizability: operations without a model are then assumed to change no judged key. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
 		field{Name: "model", Shape: oneOf(models...), Says: "linearizability: model of a key: register, cas-register, key-value (or kv), set, queue, lock, counter, append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.", Default: "kv; isolation: list-append"},
 		field{Name: "level", Shape: oneOf(levels...), Says: "isolation: isolation level that transactions must satisfy.", Default: "serializable"},
 		field{Name: "endpoint", Shape: aText, Says: "http: a URL, or a path on the server of the first http workload. redis: `redis://host:port`. sql: `postgres://user:password@host:port/name` or `mysql://...`. agreement: one of these, with `{node}` in place of the node."},
@@ -26,7 +26,7 @@ var property = of(
 			field{Name: "body", Shape: aText, Says: "http: expected body, without white space at both ends."},
 		)), Says: "redis: expected reply. sql: expected rows, with `|` between columns. http, agreement with http: a mapping.", Default: "PONG for PING"},
 		field{Name: "script", Shape: command, Says: "custom: program and arguments, run on a client node. Exit code 0: the property holds. 1: it does not. agreement: a program that prints the answer of `{node}`."},
-		field{Name: "while", Shape: aText, Says: "liveness, progress, recovery: `majority connected`, `all connected`, or a number such as `2 connected`. The property must also hold while faults last, as long as so many of `nodes` are up and connected with each other.", Default: "no fault lasts"},
+		field{Name: "while", Shape: aText, Says: "liveness, progress, recovery: `majority connected`, `all connected`, or a number such as `2 connected`. The property must also hold during faults, as long as that many of `nodes` are up and connected with each other.", Default: "no fault lasts"},
 		field{Name: "despite", Shape: listOf(oneOf(FaultKinds...)), Says: "liveness, progress, recovery, alerts: kinds of faults that are no excuse, wherever they lie."},
 		field{Name: "nodes", Shape: texts, Says: "agreement: nodes to ask. `while`: nodes of the group.", Default: "all servers that no other node waits for to complete"},
 		field{Name: "pattern", Shape: aPattern, Verbatim: true, Says: "agreement: regular expression. Its groups, or the whole match, must be equal on all nodes.", Default: "the whole answer"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/tla/config"
+	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
@@ -265,7 +266,11 @@ func (l *assembly) constantOf(e syntax.Expr, at scope.Where) value.Value {
 		for _, i := range e.Items {
 			items = append(items, l.constantOf(i, at))
 		}
-		return value.NewSet(items)
+		var set value.Value
+		if err := failure.CatchValue(func() { set = value.NewSet(items) }); err != nil {
+			l.Fail(at, "a set in the configuration cannot have these elements together: %v", err)
+		}
+		return set
 	}
 	return nil
 }

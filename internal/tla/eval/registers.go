@@ -312,7 +312,7 @@ func pickSuccessor(c *compiler, d *scope.Def, u call) node {
 			return true
 		}
 		m.at = at
-		value.Fail("PickSuccessor asks which steps to take, and nobody can be asked here: give it a condition that is true, or leave it out")
+		value.Fail("PickSuccessor asks which steps to take, which is not possible here: give it a condition that is true, or leave it out")
 		return false
 	}, e)
 	n.fresh, n.level, n.next = true, max(n.level, actionLevel), true

@@ -53,7 +53,7 @@ func (f *file) append(b []byte) error {
 	f.size += int64(n)
 	f.disk.bytes += int64(n)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("the disk of %s is full, with %d MB of states on it; name another folder by --metadir, or give more by --memory", f.disk.folder, f.disk.bytes>>20)
+		return fmt.Errorf("the disk of %s is full, with %d MB of states on it; choose another folder with --metadir, or raise --memory", f.disk.folder, f.disk.bytes>>20)
 	}
 	if err != nil {
 		return fmt.Errorf("states cannot be written to %s: %w", f.disk.folder, err)
