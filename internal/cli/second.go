@@ -53,6 +53,8 @@ func (a *app) secondOpinion(ctx context.Context, m *modelling, file string, r *t
 	}
 	switch {
 	case len(d.Differences) > 0:
+	case len(o.Violations) > 0 && len(r.Violations) == 0:
+		return d, nil
 	case len(o.Violations) > 0:
 		fmt.Fprintf(out, "%s has the same answer: a violation of %s.\n", o.Version, tlc.Names(o.Violations))
 		return d, nil

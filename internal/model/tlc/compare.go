@@ -24,6 +24,8 @@ func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 			aside = append(aside, fmt.Sprintf("TLC generated %d states, and this check %d", o.Generated, r.Generated))
 		}
 		return differences, aside
+	case len(ours) == 0 && len(r.Unchecked) > 0:
+		return nil, []string{"TLC found a violation, " + Names(theirs) + ", and this check has not checked all properties"}
 	case len(ours) == 0:
 		return []string{"TLC found a violation, " + Names(theirs) + ", and this check none"}, nil
 	case len(theirs) == 0:

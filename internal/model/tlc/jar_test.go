@@ -121,6 +121,7 @@ func TestCompare(t *testing.T) {
 		{"holds", &tla.Report{Generated: 97, Distinct: 16, Depth: 9}, "the longest of the shortest behaviours has 8 states in TLC, and 9 here", ""},
 		{"holds", broken(tla.InvariantViolated, "NotSolved", trace), "this check found a violation, invariant NotSolved, and TLC none", ""},
 		{"invariant", &tla.Report{Generated: 97, Distinct: 16, Depth: 8}, "TLC found a violation, invariant NotSolved, and this check none", ""},
+		{"temporal", &tla.Report{Generated: 97, Distinct: 16, Depth: 8, Unchecked: []tla.Unchecked{{Name: "Four"}}}, "", "TLC found a violation, temporal property Four, and this check has not checked all properties"},
 		{"invariant", broken(tla.InvariantViolated, "NotSolved", trace), "", ""},
 		{"invariant", broken(tla.InvariantViolated, "NotSolved", trace[:6]), "the shortest counterexample has 7 states in TLC, and 6 here", ""},
 		{"invariant", broken(tla.InvariantViolated, "Sound", trace), "this check found the violation invariant Sound, and TLC invariant NotSolved", ""},
