@@ -313,11 +313,16 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 	if err != nil {
 		return err
 	}
+	unsure, err := a.contrasted(c.Context(), s, tape.Tape{Seed: seed}, reply.Summary, f.json)
+	if err != nil {
+		return err
+	}
 	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor", Program: args, Run: reply.Summary}
 	if len(reply.Summary.Refused) == 0 {
 		doc.Conclusion = doctorConclusion(args[0], &reply.Outcome.Outcome)
 	}
 	status := explore.StatusOfVerdicts(reply.Summary)
+	status.Violated = status.Violated && !unsure
 	if len(reply.Summary.Refused) > 0 {
 		status.Unknown = append(status.Unknown, "system calls were refused")
 	}
@@ -343,6 +348,31 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 		fmt.Fprintf(a.out, "\n%s\n", doc.Conclusion)
 	}
 	return nil
+}
+
+// contrasted makes a run once more with other breakpoints in the program's code. If that is another run, the first one does not count as
+// reproducible, and what it violates is not the program's fault.
+func (a *app) contrasted(ctx context.Context, s *session, t tape.Tape, first *explore.Summary, quiet bool) (differs bool, err error) {
+	if !first.Repeat.Reproducible {
+		return false, nil
+	}
+	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t, Contrast: true}, quiet)
+	if err == nil && ctx.Err() != nil {
+		err = errInterrupted
+	}
+	if err != nil {
+		return false, err
+	}
+	d := explore.Differs(first, again.Summary)
+	if d == "" {
+		return false, nil
+	}
+	reads, err := a.readsCode(ctx, s, t, first, quiet)
+	if reads {
+		d = explore.ReadsCode + ": " + d
+	}
+	first.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + d}
+	return true, err
 }
 
 // doctorConclusion says what a run without refused calls shows about the system calls of a program. A program that ended
