@@ -54,8 +54,9 @@ type State struct {
 	Unstartable            string // why the run ends because of that
 	LogBytes, HistoryBytes int    // what programs have printed, and drivers have written about operations
 
-	LogTail map[int64][]string // last lines of each process' log, by tag
-	Counts  map[string]uint64  // of lines that match the Spec's log patterns
+	LogTail map[int64][]string    // last lines of each process' log, by tag
+	Panics  map[int64]PanicReport // the last of each process, by tag
+	Counts  map[string]uint64     // of lines that match the Spec's log patterns
 	// What conditions of faults ask about.
 	Operations uint64              // that clients have begun
 	Roles      map[string][]string // of nodes, in the order in which they took them on

@@ -204,7 +204,7 @@ func (d *Director) hookFailed(i int, how string) {
 func (d *Director) hooked(n *Notice, j *Job) error {
 	s := &d.Nodes[j.Node]
 	tail := d.LogTail[n.Tag]
-	delete(d.LogTail, n.Tag)
+	d.forgetLog(n.Tag)
 	if s.Hook != n.Tag {
 		return nil
 	}
@@ -270,7 +270,7 @@ func (d *Director) checkHealth(i int) error {
 func (d *Director) healthChecked(i int, n *Notice) error {
 	s, h := &d.Nodes[i], d.spec.Nodes[i].Health
 	tail := d.LogTail[n.Tag]
-	delete(d.LogTail, n.Tag)
+	d.forgetLog(n.Tag)
 	s.Checking = false
 	if s.Status != Running {
 		return nil

@@ -3,6 +3,7 @@ package director
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -15,6 +16,10 @@ const (
 	maxLogLines = 20_000
 	maxLogBytes = 64 << 20
 	crashLines  = 40
+	// panicLines are the first lines of a report of a panic: what went wrong, and the thread in which it did. Those of other threads follow.
+	panicLines = 20
+	// panicEndsNs is how soon a program ends after such a report, in virtual time. One that goes on has recovered.
+	panicEndsNs = 1_000_000_000
 	maxCrashes  = 1_000
 )
 
@@ -51,6 +56,7 @@ func (d *Director) Log(l engine.LogLine, tag int64) {
 		}
 		tail := append(d.LogTail[tag], l.Text)
 		d.LogTail[tag] = tail[max(0, len(tail)-crashLines):]
+		d.reportOfPanic(&l, tag)
 	}
 	for i, p := range d.patterns {
 		if name := d.spec.LogPatterns[i].Name; p.MatchString(l.Text) {
@@ -71,6 +77,46 @@ func (d *Director) Log(l engine.LogLine, tag int64) {
 
 var logFull = fmt.Sprintf("the log of this run is longer than what is kept, %d lines and %d MiB of text; the first lines are shown", maxLogLines, maxLogBytes>>20)
 
+// PanicReport is the beginning of what a language prints when a program breaks.
+type PanicReport struct {
+	TimeNs int64
+	Lines  []string
+}
+
+// reportOfPanic keeps the beginning of a report of a panic, which may have more lines than are kept of the end of a log.
+func (d *Director) reportOfPanic(l *engine.LogLine, tag int64) {
+	if panicLine.MatchString(l.Text) {
+		if d.Panics == nil {
+			d.Panics = map[int64]PanicReport{}
+		}
+		d.Panics[tag] = PanicReport{l.TimeNs, []string{l.Text}}
+	} else if r, begun := d.Panics[tag]; begun && len(r.Lines) < panicLines {
+		r.Lines = append(r.Lines, l.Text)
+		d.Panics[tag] = r
+	}
+}
+
+// lastLog is what a process that has ended wrote last: the beginning of its report of a panic, if it ended with one, and its last lines.
+func (d *Director) lastLog(n *Notice) (lines []string, panicked bool) {
+	tail := d.LogTail[n.Tag]
+	r, begun := d.Panics[n.Tag]
+	if !begun || n.TimeNs-r.TimeNs > panicEndsNs {
+		return tail, slices.ContainsFunc(tail, panicLine.MatchString)
+	}
+	if slices.Contains(tail, r.Lines[0]) || len(tail) < crashLines {
+		return tail, true
+	}
+	const between = "..."
+	lines = append(slices.Clone(r.Lines), between)
+	return append(lines, tail[len(lines):]...), true
+}
+
+// forgetLog drops what is kept of the log of a process that has ended.
+func (d *Director) forgetLog(tag int64) {
+	delete(d.LogTail, tag)
+	delete(d.Panics, tag)
+}
+
 // crash decides whether the end of a process is a failure of the program.
 func (d *Director) crash(n *Notice, j *Job, main bool) {
 	if n.ByFault || j.Kind.Asks() {
@@ -78,7 +124,8 @@ func (d *Director) crash(n *Notice, j *Job, main bool) {
 	}
 	node := &d.spec.Nodes[j.Node]
 	told := d.toldToEnd(n)
-	c := engine.Crash{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: d.LogTail[n.Tag],
+	lines, panicked := d.lastLog(n)
+	c := engine.Crash{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: lines,
 		Refusal: n.Refusal}
 	if sig := n.Status & 0x7f; sig != 0 {
 		c.Dump = d.act.Dump(n.Proc, sig)
@@ -91,10 +138,8 @@ func (d *Director) crash(n *Notice, j *Job, main bool) {
 		if !main {
 			return
 		}
-		for _, line := range c.Lines {
-			if panicLine.MatchString(line) {
-				c.Kind = "panic"
-			}
+		if panicked {
+			c.Kind = "panic"
 		}
 		switch {
 		case c.ExitCode == 0:

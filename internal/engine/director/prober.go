@@ -148,7 +148,7 @@ func (d *Director) proberEnded(n *Notice) error {
 	if tail := d.LogTail[n.Tag]; len(tail) > 0 {
 		why += ": " + tail[len(tail)-1]
 	}
-	delete(d.LogTail, n.Tag)
+	d.forgetLog(n.Tag)
 	for _, i := range slices.Clone(d.Live) {
 		if d.Jobs[i].Prober == n.Tag {
 			if err := d.unmade(int64(i+1), why); err != nil {

@@ -133,7 +133,7 @@ func (d *Director) probed(j *Job, n *Notice, scrapes []world.Scraped) {
 	case code != world.ProbeHolds && code != world.ProbeViolated:
 		output = d.besides(output, j.Node)
 	}
-	delete(d.LogTail, n.Tag)
+	d.forgetLog(n.Tag)
 	d.judge(j, n, engine.Probe{ExitCode: code, Output: output, Scrapes: scrapes})
 }
 

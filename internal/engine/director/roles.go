@@ -59,7 +59,7 @@ func (d *Director) roleAsked(j *Job, n *Notice) {
 	s, r := &d.RoleProbes[j.Index], &d.spec.Faults.Roles[j.Index]
 	s.Running = false
 	s.NextNs = d.act.Now() + max(r.Check.IntervalNs, 1)
-	delete(d.LogTail, n.Tag)
+	d.forgetLog(n.Tag)
 	d.setRole(r, n.Status == 0)
 	d.act.RoleChanged(r.Node)
 }
