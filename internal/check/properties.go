@@ -167,6 +167,9 @@ func durable(p *world.Property, ops []history.Operation) Verdict {
 				v.Status, v.Event, v.TimeNs = Violated, o.Return, o.ReturnTimeNs
 				v.Reason = fmt.Sprintf("key %q: %s", key, text)
 				v.Evidence = []string{m.described(*lost), m.described(o)}
+				if line := m.countMissing(k.changes, o); line != "" {
+					v.Evidence = append(v.Evidence, line)
+				}
 				v.LeftOut = left.lines()
 				return v
 			}
@@ -298,6 +301,46 @@ func (m *storage) lost(changes []history.Operation, look history.Operation) (los
 	}
 	lost, text = replaced(changes, look, m.sort)
 	return lost, text, nil
+}
+
+// maxMissingShown bounds the missing elements that evidence names.
+const maxMissingShown = 5
+
+// countMissing says how many of the acknowledged elements of a set or list are missing in what was read at the end, if they are several.
+func (m *storage) countMissing(changes []history.Operation, o history.Operation) string {
+	if m.verbs == nil {
+		return ""
+	}
+	items, err := elements(o.Output)
+	if err != nil {
+		return ""
+	}
+	there, removed, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, v := range items {
+		there[v] = true
+	}
+	for _, c := range changes {
+		if m.sort(c.Op) == take {
+			removed[c.Input] = true // perhaps for good
+		}
+	}
+	var gone []string
+	for _, c := range changes {
+		if m.sort(c.Op) != put || c.Type != history.Ok || removed[c.Input] || seen[c.Input] {
+			continue
+		}
+		if seen[c.Input] = true; !there[c.Input] {
+			gone = append(gone, shorten(c.Input))
+		}
+	}
+	if len(gone) < 2 {
+		return ""
+	}
+	named := strings.Join(gone[:min(len(gone), maxMissingShown)], ", ")
+	if len(gone) > maxMissingShown {
+		named += ", ..."
+	}
+	return fmt.Sprintf("%d of %d acknowledged elements are missing: %s", len(gone), len(seen), named)
 }
 
 // described is an operation as evidence of a loss.

@@ -280,6 +280,30 @@ func TestDurabilityInWords(t *testing.T) {
 	}
 }
 
+// Of several elements that are missing, the evidence says how many, of how many, and which.
+func TestMissingElementsAreCounted(t *testing.T) {
+	var ops []history.Operation
+	at := uint64(0)
+	do := func(op, input, output string) {
+		ops = append(ops, history.Operation{Client: "a", Op: op, Key: "k", Input: input, Output: output, Found: output != "", Type: history.Ok, Call: at + 1, Return: at + 2})
+		at += 2
+	}
+	for i := range 10 {
+		do("add", fmt.Sprint(i), "")
+	}
+	do("remove", "9", "")
+	do("read", "", "[0,2,4,5]")
+	p := &world.Property{Check: world.Check{Type: world.Durability, Model: "set"}}
+	v := durable(p, ops)
+	if want := "5 of 9 acknowledged elements are missing: \"1\", \"3\", \"6\", \"7\", \"8\""; v.Status != Violated || v.Evidence[len(v.Evidence)-1] != want {
+		t.Errorf("%s, %q", v.Status, v.Evidence)
+	}
+	ops[len(ops)-1].Output = "[0,1,2,3,4,5,6,7]"
+	if v = durable(p, ops); v.Status != Violated || len(v.Evidence) != 2 {
+		t.Errorf("one is missing: %s, %q", v.Status, v.Evidence)
+	}
+}
+
 // The first violation is reported with all lines of its output, as long as they are not too many.
 func TestLinesOfAProbe(t *testing.T) {
 	state := "no step of the model\nin the state\n/\\ a = 1\n/\\ b = " + strings.Repeat("x", 2*maxOutputShown)
