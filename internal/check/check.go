@@ -37,8 +37,8 @@ func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 	verdicts = append(verdicts, assertions(&out.SDK)...)
 	silent := silence(spec, out.History, out.Drivers)
 	reason := doubt(spec, out, silent)
-	idle := reason == ""
-	if idle {
+	idle := reason == "" || reason == atWork(spec, out.Drivers) // a driver that is late has done too little, and nothing else is wrong
+	if reason == "" {
 		reason = fruitless(spec, out.History)
 	}
 	for i := range verdicts {
