@@ -14,6 +14,7 @@ const None = -1
 const (
 	firstLook = 50 * time.Millisecond // for which the first place measures how idle the CPUs are
 	lookAgain = 2 * time.Second       // after which Better measures it again
+	settled   = 10 * time.Second      // which a process has had its CPU before it may move: a move has a price
 )
 
 // enoughIdle is which part of its time a CPU must have been idle for a process to move there.
@@ -37,6 +38,7 @@ type Place struct {
 	CPU     int // or None
 	chooser *Chooser
 	seat    seat
+	taken   time.Time
 }
 
 // seats are what the user's processes have taken of each CPU.
@@ -75,7 +77,7 @@ func (c *Chooser) Take() *Place {
 		c.sleep(firstLook)
 		c.look()
 	}
-	p := &Place{CPU: None, chooser: c}
+	p := &Place{CPU: None, chooser: c, taken: c.now()}
 	p.seat = c.seats.among(allowed, func(taken map[int]int) int {
 		p.CPU = slices.MinFunc(allowed, func(a, b int) int {
 			switch {
@@ -110,6 +112,9 @@ func (p *Place) Better() bool {
 	defer c.mu.Unlock()
 	if c.now().Sub(c.looked) >= lookAgain {
 		c.look()
+	}
+	if c.now().Sub(p.taken) < settled {
+		return false
 	}
 	var idle []int
 	for _, cpu := range Allowed() {

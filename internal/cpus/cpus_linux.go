@@ -65,17 +65,19 @@ func parseLoad(stat []byte) load {
 	return l
 }
 
-// runtimeDir is a folder that this user alone can write to, for as long as the machine runs: below XDG_RUNTIME_DIR, or the system's temporary
-// folder. It is empty if there is none: a folder of that name that is another user's, or that others may write to, is not used.
+// runtimeDir is a folder that this user alone can write to: below XDG_RUNTIME_DIR, or the user's cache folder. It is empty if there is none: a
+// folder of that name that is another user's, or that others may write to, is not used.
 func runtimeDir() string {
-	name := "bloodhound"
 	base := os.Getenv("XDG_RUNTIME_DIR")
 	if base == "" || !filepath.IsAbs(base) {
-		base, name = os.TempDir(), fmt.Sprintf("bloodhound-%d", os.Geteuid())
+		var err error
+		if base, err = os.UserCacheDir(); err != nil {
+			return ""
+		}
 	}
-	dir := filepath.Join(base, name, "cpus")
+	dir := filepath.Join(base, "bloodhound", "cpus")
+	os.MkdirAll(dir, 0o700)
 	for _, d := range []string{filepath.Dir(dir), dir} {
-		os.Mkdir(d, 0o700)
 		if !ownAlone(d) {
 			return ""
 		}

@@ -92,9 +92,9 @@ func probeAgreement(c *world.Check) (int, string) {
 	if len(order) > 1 {
 		headline := differ(order, nodes, show)
 		lines = append(lines, differences(order, nodes, parts)...)
-		return world.ProbeViolated, headline + "\n" + strings.Join(lines, "\n")
+		return world.ProbeViolated, headline + below(lines)
 	}
-	details := "\n" + strings.Join(lines, "\n")
+	details := below(lines)
 	switch {
 	case len(wrong) > 0 && c.Unanswered != world.UnknownIfSilent:
 		return world.ProbeViolated, strings.Join(wrong, "; ") + details
@@ -102,6 +102,14 @@ func probeAgreement(c *world.Check) (int, string) {
 		return world.ProbeNoAnswer, strings.Join(wrong, "; ") + details
 	}
 	return world.ProbeHolds, fmt.Sprintf("%d nodes say %q", len(c.Nodes), clip(text(order[0])))
+}
+
+// below are the lines below a headline, as many as are kept.
+func below(lines []string) string {
+	if more := len(lines) - maxAnswerLines; more > 0 {
+		lines = append(slices.Clone(lines[:maxAnswerLines]), fmt.Sprintf("and %d more lines", more))
+	}
+	return "\n" + strings.Join(lines, "\n")
 }
 
 // answer is what one node says: nothing, something that does not match the pattern, or something to compare.
@@ -125,7 +133,7 @@ func differences(order []string, nodes, parts map[string][]string) (lines []stri
 	for _, key := range order[1:] {
 		verb := map[bool]string{true: "lacks (-) or adds (+)", false: "lack (-) or add (+)"}[len(nodes[key]) == 1]
 		lines = append(lines, fmt.Sprintf("compared with %s: %s %s:", strings.Join(nodes[order[0]], ", "), strings.Join(nodes[key], ", "), verb))
-		found, more := difference(most, decoded(parts[key]))
+		found, more := difference(most, decoded(parts[key]), max(maxDiffLines/(len(order)-1), leastDiffLines))
 		for _, line := range found {
 			lines = append(lines, "  "+line)
 		}

@@ -120,17 +120,17 @@ func TestDifferences(t *testing.T) {
 		{"large numbers", []string{`{"a":12345678901234567890}`}, []string{`{"a":12345678901234567891}`}, "- a: 12345678901234567890\n+ a: 12345678901234567891"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			lines, more := difference(decoded(c.first), decoded(c.second))
+			lines, more := difference(decoded(c.first), decoded(c.second), maxDiffLines)
 			if got := strings.Join(lines, "\n"); got != c.want || more != 0 {
 				t.Errorf("%s\nand %d more, want\n%s", got, more, c.want)
 			}
 		})
 	}
 	long := strings.Repeat("x\n", 3000)
-	if lines, more := difference(decoded([]string{long + "a"}), decoded([]string{long + "b"})); len(lines) != 2 || more != 0 {
+	if lines, more := difference(decoded([]string{long + "a"}), decoded([]string{long + "b"}), maxDiffLines); len(lines) != 2 || more != 0 {
 		t.Errorf("what is behind the last line that is compared does not differ: %q", lines)
 	}
-	if lines, more := difference(nil, strings.Split(long, "\n")); len(lines) != maxDiffLines || more != 3001-maxDiffLines {
+	if lines, more := difference(nil, strings.Split(long, "\n"), maxDiffLines); len(lines) != maxDiffLines || more != 3001-maxDiffLines {
 		t.Errorf("%d lines and %d more", len(lines), more)
 	}
 }
@@ -146,7 +146,7 @@ func TestDifferencesAgainstBruteForce(t *testing.T) {
 			return lines
 		}
 		first, second := some(), some()
-		lines, _ := difference(first, second)
+		lines, _ := difference(first, second, maxDiffLines)
 		shortest := len(first) + len(second)
 		for a := range 1 << len(first) {
 			for b := range 1 << len(second) {
@@ -225,6 +225,26 @@ func TestSaysNo(t *testing.T) {
 	} {
 		if got := saysNo(c.err); got != c.want {
 			t.Errorf("%v: %v", c.err, got)
+		}
+	}
+}
+
+// What a verdict prints has the headline in it, whatever the number of nodes and of differences: only the last lines of a check's output are kept.
+func TestTheHeadlineOfADifferenceIsKept(t *testing.T) {
+	const kept = 40 // lines, of package director
+	for _, n := range []int{2, 3, 60} {
+		var order []string
+		nodes, parts := map[string][]string{}, map[string][]string{}
+		var lines []string
+		for i := range n {
+			key := fmt.Sprint(i)
+			order, nodes[key] = append(order, key), []string{"n" + key}
+			parts[key] = []string{"{" + strings.Repeat(fmt.Sprintf(`"a%d": %d, `, i, i), 50) + `"b": 1}`}
+			lines = append(lines, "n"+key+" says something")
+		}
+		all := "the nodes differ" + below(append(lines, differences(order, nodes, parts)...))
+		if got := strings.Count(all, "\n") + 1; got > kept {
+			t.Errorf("%d nodes: %d lines", n, got)
 		}
 	}
 }

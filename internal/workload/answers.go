@@ -13,7 +13,9 @@ import (
 
 // Bounds of how answers are compared and shown.
 const (
-	maxDiffLines    = 20   // of one node
+	maxDiffLines    = 20   // of all nodes together, but for the least of each
+	leastDiffLines  = 3    // of one node
+	maxAnswerLines  = 36   // of a verdict: no more are kept of what a check prints
 	maxDecodedLines = 2000 // of one answer; what follows is compared as one line
 	maxLeafBytes    = 120  // a value that is longer is taken apart
 )
@@ -130,10 +132,11 @@ func fromBase64(text string) (string, bool) {
 	return string(plain), true
 }
 
-// difference lists the lines that one answer has and another one lacks: - of the first, + of the second, in their order.
-func difference(first, second []string) (lines []string, more int) {
+// difference lists the lines that one answer has and another one lacks: - of the first, + of the second, in their order, up to a number of them. more counts
+// the others.
+func difference(first, second []string, most int) (lines []string, more int) {
 	add := func(sign, line string) {
-		if len(lines) == maxDiffLines {
+		if len(lines) == most {
 			more++
 			return
 		}
