@@ -92,48 +92,39 @@ func TestEndlessEvaluation(t *testing.T) {
 		`LET RECURSIVE F(_) F(n) == IF n = 0 THEN 1 ELSE F(n - 1) + F(n - 1) IN F(60) = 0`,
 		`Len([i \in 1..1000000 |-> \E j \in 1..1000000 : i + j < 0]) = 0`,
 	} {
-		dir := t.TempDir()
-		file := filepath.Join(dir, "M.tla")
-		text := "---- MODULE M ----\nEXTENDS Naturals, Sequences\nVARIABLE x\nInit == x = 0 /\\ " + endless + "\nNext == x' = x\n===="
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		config, err := ParseConfig("M.cfg", "INIT Init NEXT Next")
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec, err := Load(file, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stop := make(chan struct{})
-		close(stop)
-		if r, err := Check(spec, Options{Stop: stop}); err != nil || r.Stopped == "" {
+		r, err := stopped(t, "---- MODULE M ----\nEXTENDS Naturals, Sequences\nVARIABLE x\nInit == x = 0 /\\ "+endless+"\nNext == x' = x\n====", "INIT Init NEXT Next")
+		if err != nil || r.Stopped == "" {
 			t.Errorf("%s: %v, stopped by %q", endless, err, r.Stopped)
 		}
 	}
 }
 
+// stopped checks a module that is told to stop before it begins.
+func stopped(t *testing.T, module, configuration string) (*Report, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "M.tla")
+	if err := os.WriteFile(file, []byte(module), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	config, err := ParseConfig("M.cfg", configuration)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := Load(file, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	close(stop)
+	return Check(spec, Options{Stop: stop})
+}
+
 // TestEndlessSymmetry stops a check under SYMMETRY over nine model values, whose 362,880 permutations take long for each state.
 func TestEndlessSymmetry(t *testing.T) {
 	for _, permutations := range []string{"Permutations(S)", `Permutations(S) \cup Permutations({s \in S : TRUE})`} {
-		dir := t.TempDir()
-		file := filepath.Join(dir, "M.tla")
-		text := "---- MODULE M ----\nEXTENDS TLC\nCONSTANT S\nVARIABLE x\nInit == x \\in [S -> {0, 1}]\nNext == x' = x\nSym == " + permutations + "\n===="
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		config, err := ParseConfig("M.cfg", "INIT Init NEXT Next SYMMETRY Sym CONSTANT S = {a, b, c, d, e, f, g, h, i}")
-		if err != nil {
-			t.Fatal(err)
-		}
-		spec, err := Load(file, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stop := make(chan struct{})
-		close(stop)
-		if r, err := Check(spec, Options{Stop: stop}); err != nil || r.Stopped == "" || r.Distinct > 0 {
+		r, err := stopped(t, "---- MODULE M ----\nEXTENDS TLC\nCONSTANT S\nVARIABLE x\nInit == x \\in [S -> {0, 1}]\nNext == x' = x\nSym == "+permutations+"\n====",
+			"INIT Init NEXT Next SYMMETRY Sym CONSTANT S = {a, b, c, d, e, f, g, h, i}")
+		if err != nil || r.Stopped == "" || r.Distinct > 0 {
 			t.Errorf("%s: %d states, %v, stopped by %q", permutations, r.Distinct, err, r.Stopped)
 		}
 	}

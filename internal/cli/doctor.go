@@ -367,12 +367,7 @@ func (a *app) contrasted(ctx context.Context, s *session, t tape.Tape, first *ex
 	if d == "" {
 		return false, nil
 	}
-	reads, err := a.readsCode(ctx, s, t, first, quiet)
-	if reads {
-		d = explore.ReadsCode + ": " + d
-	}
-	first.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + d}
-	return true, err
+	return true, a.notRepeated(ctx, s, t, first, d, quiet)
 }
 
 // doctorConclusion says what a run without refused calls shows about the system calls of a program. A program that ended

@@ -159,16 +159,24 @@ func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, began time
 	if d == "" {
 		return violated, nil
 	}
-	reads, err := a.readsCode(ctx, s, t, r.Summary, quiet)
-	switch {
-	case err != nil:
+	if err := a.notRepeated(ctx, s, t, r.Summary, d, quiet); err != nil {
 		return nil, fmt.Errorf("the second replay of a violation: %w", err)
-	case reads:
-		d = explore.ReadsCode + ": " + d
 	}
 	status.Violated, status.Unrepeatable = false, true
-	r.Summary.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + d}
 	return nil, nil
+}
+
+// notRepeated notes that a run with other breakpoints differs from the first one, and whether that is because a program reads its own code.
+func (a *app) notRepeated(ctx context.Context, s *session, t tape.Tape, first *explore.Summary, difference string, quiet bool) error {
+	reads, err := a.readsCode(ctx, s, t, first, quiet)
+	if err != nil {
+		return err
+	}
+	if reads {
+		difference = explore.ReadsCode + ": " + difference
+	}
+	first.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + difference}
+	return nil
 }
 
 // readsCode reports whether a run is the same when it is made once more, after other breakpoints have made another run of it.
