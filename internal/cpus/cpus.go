@@ -14,7 +14,7 @@ const None = -1
 const (
 	firstLook = 50 * time.Millisecond // for which the first place measures how idle the CPUs are
 	lookAgain = 2 * time.Second       // after which Better measures it again
-	settled   = 10 * time.Second      // which a process has had its CPU before it may move: a move has a price
+	settled   = 10 * time.Second      // for which a process stays on its CPU before it may move: a move costs its snapshots
 )
 
 // enoughIdle is which part of its time a CPU must have been idle for a process to move there.

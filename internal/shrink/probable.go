@@ -71,8 +71,8 @@ func (p needs) copied() needs {
 	return c
 }
 
-// lessen takes away things, all at once if it can, until each that is left was tried alone. all names those that there are now, and without is the Case without some of
-// them. It gives up after so many tries in a row that led nowhere, if inVain is not 0.
+// lessen removes things, all at once if it can, until each one left has been tried alone. all lists the names of the present ones, and without returns the
+// Case without some of them. If inVain is not 0, it gives up after that many failed tries in a row.
 func (w *work) lessen(all func() []string, without func(gone map[string]bool) Case, good func(*Run) bool, inVain int) {
 	if everything := all(); len(everything) > 1 {
 		w.any([]Case{without(set(everything))}, good)

@@ -53,7 +53,7 @@ func Read(file string) (rows []Row, err error) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		fields := strings.SplitN(lines.Text(), "\t", 5)
 		if len(fields) < 5 {
-			return nil, fmt.Errorf("%s: %q is no row", file, lines.Text())
+			return nil, fmt.Errorf("%s: %q is not a row", file, lines.Text())
 		}
 		answer, err := random.ParseAnswer(fields[4])
 		if err != nil {

@@ -26,7 +26,7 @@ func (d *dice) below(n int) int {
 	return int(splitmix.Mix(d.chance) % uint64(n))
 }
 
-// often is true in so many of a hundred cases.
+// often is true in the given percentage of cases.
 func (d *dice) often(percent int) bool { return d.below(100) < percent }
 
 func (d *dice) one(list ...string) string { return list[d.below(len(list))] }

@@ -96,7 +96,7 @@ func ReadTable(text string) (answers []Answer, summaries []Summary, err error) {
 		}
 		var s Summary
 		if _, err := fmt.Sscan(line, &s.From, &s.Count, &s.Holding, &s.Violated, &s.Failing, &s.Generated, &s.Distinct, &s.Specifications, &s.Answers); err != nil {
-			return nil, nil, fmt.Errorf("%q is no line of a table: %w", line, err)
+			return nil, nil, fmt.Errorf("%q is not a line of a table: %w", line, err)
 		}
 		summaries = append(summaries, s)
 	}
