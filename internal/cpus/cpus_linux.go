@@ -147,9 +147,9 @@ func (d files) among(cpus []int, f func(map[int]int) int) seat {
 
 func seatName(cpu, k int) string { return fmt.Sprintf("cpu-%d.%d", cpu, k) }
 
-// lock locks a file of the folder, which it makes. Without a file, held tells that it is locked by another, and not that there can be none.
+// lock locks a file of the folder. Without a file, held tells that it is locked by another, and not that there can be none.
 func (d files) lock(name string, tries int) (file *os.File, held bool) {
-	fd, err := unix.Open(filepath.Join(d.dir, name), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	fd, err := d.open(name)
 	if err != nil {
 		return nil, false
 	}
@@ -163,6 +163,42 @@ func (d files) lock(name string, tries int) (file *os.File, held bool) {
 	}
 	unix.Close(fd)
 	return nil, err == unix.EWOULDBLOCK
+}
+
+// turn implements seats. The first of those who wait holds the lock next-N until it has the lock turn-N. Whoever ends a
+// turn and wants another one must wait for next-N, too, and so cannot overtake the others.
+func (d files) turn(cpu int) (end func()) {
+	next := d.wait(fmt.Sprintf("next-%d", cpu))
+	if next == nil {
+		return nil
+	}
+	defer next.Close()
+	turn := d.wait(fmt.Sprintf("turn-%d", cpu))
+	if turn == nil {
+		return nil
+	}
+	return func() { turn.Close() }
+}
+
+// wait waits for the lock of a file of the folder. It returns nil if there can be no such file.
+func (d files) wait(name string) *os.File {
+	fd, err := d.open(name)
+	if err != nil {
+		return nil
+	}
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Flock(fd, unix.LOCK_EX)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil
+	}
+	return os.NewFile(uintptr(fd), name)
+}
+
+// open opens a file of the folder, which it makes.
+func (d files) open(name string) (fd int, err error) {
+	return unix.Open(filepath.Join(d.dir, name), unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 }
 
 type fileSeat struct{ file *os.File }

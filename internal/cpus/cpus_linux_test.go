@@ -2,31 +2,39 @@ package cpus
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// holder is an environment variable with which this test program takes a seat in a folder, says so, and keeps it until its input ends.
+// holder is an environment variable with which this test program takes a seat in a folder, and then a turn on its CPU, says so each time,
+// and keeps both until its input ends.
 const holder = "CPUS_TEST_HOLDER"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(holder); dir != "" {
 		p := newChooser(dir).Take()
 		fmt.Println(p.CPU)
+		go func() {
+			p.Turn(context.Background())
+			fmt.Println(p.CPU)
+		}()
 		bufio.NewReader(os.Stdin).ReadByte()
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
 
-// hold has another process take a seat, and returns its CPU and how to kill it.
-func hold(t *testing.T, dir string) (cpu int, kill func()) {
+// hold has another process take a seat, and the turn as well if it is told to. It returns the CPU and how to kill the process.
+func hold(t *testing.T, dir string, turn bool) (cpu int, kill func()) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), holder+"="+dir)
@@ -51,8 +59,14 @@ func hold(t *testing.T, dir string) (cpu int, kill func()) {
 		}
 	}
 	t.Cleanup(kill)
-	if _, err := fmt.Fscan(out, &cpu); err != nil {
-		t.Fatal(err)
+	lines := 1
+	if turn {
+		lines = 2
+	}
+	for range lines {
+		if _, err := fmt.Fscan(out, &cpu); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return cpu, kill
 }
@@ -88,7 +102,7 @@ func TestProcessesShareEvenly(t *testing.T) {
 	taken := map[int]int{}
 	var kills []func()
 	for range 3 * len(allowed) {
-		cpu, kill := hold(t, dir)
+		cpu, kill := hold(t, dir, false)
 		taken[cpu]++
 		kills = append(kills, func() { taken[cpu]--; kill() })
 	}
@@ -100,7 +114,7 @@ func TestProcessesShareEvenly(t *testing.T) {
 	kills[0]()
 	kills[1]()
 	for range 2 {
-		cpu, _ := hold(t, dir)
+		cpu, _ := hold(t, dir, false)
 		taken[cpu]++
 	}
 	for _, cpu := range allowed {
@@ -214,4 +228,54 @@ func TestParseLoad(t *testing.T) {
 	if len(l) != 2 || l[0].idle != 45 || l[0].all != 72 || l[11].idle != 1 || l[11].all != 4 {
 		t.Errorf("%+v", l)
 	}
+}
+
+// Places that share a CPU work in turns, each of them, and whoever is killed ends its turn.
+func TestTurns(t *testing.T) {
+	if len(Allowed()) == 0 {
+		t.Skip("no CPUs to choose from")
+	}
+	for _, dir := range []string{t.TempDir(), ""} {
+		c := newChooser(dir)
+		const places, turns = 5, 20
+		var working atomic.Int32
+		var all sync.WaitGroup
+		for range places {
+			all.Go(func() {
+				p := &Place{CPU: Allowed()[0], chooser: c}
+				for range turns {
+					end := p.Turn(t.Context())
+					if n := working.Add(1); n != 1 {
+						t.Errorf("in %q: %d places of one CPU work at once", dir, n)
+					}
+					time.Sleep(100 * time.Microsecond)
+					working.Add(-1)
+					end()
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+func TestTurnOfAKilledProcess(t *testing.T) {
+	dir := t.TempDir()
+	cpu, kill := hold(t, dir, true)
+	c := newChooser(dir)
+	p := &Place{CPU: cpu, chooser: c}
+	c.patience = 10 * time.Millisecond
+	p.Turn(t.Context())() // in vain
+	if !p.alone {
+		t.Fatal("a place got the turn that another process has")
+	}
+	c.patience = time.Hour
+	p = &Place{CPU: cpu, chooser: c}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.Turn(ctx)()
+	if p.alone {
+		t.Error("a place whose campaign has ended counts as one that waited in vain")
+	}
+	kill()
+	p.Turn(t.Context())()
 }

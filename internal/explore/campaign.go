@@ -573,7 +573,9 @@ func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
 		}
 		s.worker = w
 	}
+	end := s.place.Turn(ctx)
 	reply, err := s.worker.Do(ctx, job, s.limit, nil)
+	end()
 	switch {
 	case err != nil:
 		s.worker = nil
