@@ -75,12 +75,12 @@ func TestAction(t *testing.T) {
 	if code != 1 || !strings.Contains(log, "violated: linearizable") || !strings.Contains(log, "campaign of seed 4") {
 		t.Errorf("exit code %d of\n%s", code, log)
 	}
-	for _, want := range []string{"exit-code=1\n", "output=buggy project/bloodhound-report\n", "### Bloodhound: exit code 1", "    VIOLATED"} {
+	for _, want := range []string{"exit-code=1\n", "output=buggy project/bloodhound-report\n", "### Bloodhound: VIOLATED", "**linearizable is violated**", "exit code 1."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("GitHub does not get %q but\n%s", want, said)
 		}
 	}
-	has("buggy project/bloodhound-report", "campaign.html", "junit.xml", "bloodhound.sarif", "log.txt", "????????????.html", "????????????.json")
+	has("buggy project/bloodhound-report", "comment.md", "campaign.html", "junit.xml", "bloodhound.sarif", "log.txt", "????????????.html", "????????????.json")
 
 	if _, code, said = action(t, dir, bloodhound, "INPUT_FOLDER=healthy", "INPUT_SEEDS=30", "INPUT_OUTPUT=out", "INPUT_CONFIG=bloodhound.yaml"); code != 0 || !strings.Contains(said, "exit-code=0\n") {
 		t.Errorf("exit code %d, and %s", code, said)

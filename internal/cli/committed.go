@@ -98,7 +98,7 @@ func (a *app) replayCommitted(ctx context.Context, s *session, list []committed,
 		st, err := list[i].stand(ctx, s.setup.Spec, pool)
 		switch {
 		case ctx.Err() != nil:
-			return nil, errInterrupted
+			return all, errInterrupted
 		case err != nil:
 			return nil, failed(fmt.Errorf("%s: %w", list[i].file, err))
 		}

@@ -78,6 +78,9 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		return err
 	}
 	x := &exploration{app: a, ctx: c.Context(), f: f, p: p}
+	if err := x.completeBudget(c); err != nil {
+		return err
+	}
 	if err := x.prepare(c); err != nil {
 		return err
 	}
@@ -118,7 +121,7 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 // open makes the session of the campaign's runs.
 func (x *exploration) open() (err error) {
 	f, p := x.f, x.p
-	x.s, err = p.open(f.html, f.pagesFolder(), f.junit, f.sarif, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
+	x.s, err = p.open(f.html, f.pagesFolder(), f.junit, f.sarif, f.comment, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
 	return err
 }
 
@@ -141,6 +144,9 @@ func (x *exploration) prepare(c *cobra.Command) (err error) {
 	f, p := x.f, x.p
 	x.campaign = &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, FromBoot: f.fromBoot, BaselineFirst: true}
 	p.complete(x.campaign)
+	if f.budget > 0 {
+		x.campaign.Retries = budgetRetries
+	}
 	if x.campaign.Strategy, err = x.strategyOf(f, p, x.campaign.Seed); err != nil {
 		return err
 	}
@@ -208,10 +214,16 @@ func (x *exploration) left() time.Duration {
 
 // replayKept replays the committed failures, and searches near those that are stale.
 func (x *exploration) replayKept(kept []committed) (err error) {
-	if x.all, err = x.replayCommitted(x.ctx, x.s, kept, x.campaign.Workers, x.show); err != nil {
+	ctx, cancel := x.knownUntil()
+	defer cancel()
+	x.all, err = x.replayCommitted(ctx, x.s, kept, x.campaign.Workers, x.show)
+	if err != nil && x.ctx.Err() == nil && ctx.Err() != nil {
+		x.all, err = append(x.all, unplayed(kept[len(x.all):])...), nil
+	}
+	if err != nil {
 		return err
 	}
-	x.near = searchAround(x.ctx, x.all, x.f.around, *x.campaign, x.left)
+	x.near = searchAround(ctx, x.all, x.f.around, *x.campaign, x.left)
 	x.show.end()
 	if x.f.json {
 		return nil
@@ -223,7 +235,7 @@ func (x *exploration) replayKept(kept []committed) (err error) {
 func (x *exploration) search() *explore.Totals {
 	totals := &explore.Totals{Seed: x.campaign.Seed, Workers: x.campaign.Workers}
 	if x.campaign.KeepGoing || !anyFails(x.all, x.near) {
-		x.campaign.Timeout = x.left()
+		x.campaign.Timeout = x.searchTime()
 		totals = x.campaign.Run(x.ctx)
 	}
 	for i := range x.all {
@@ -276,6 +288,7 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	doc := campaignDocument{Bloodhound: Version(), Verb: verb, ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
 	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc, x.writePages(x.ctx, p, x.s, f.pagesFolder(), x.found)))
+	late = append(late, x.saveComment(&doc))
 	err := errors.Join(late...)
 	if err != nil {
 		doc.Error, doc.ExitCode, err = err.Error(), check.ExitEngine, failed(err)

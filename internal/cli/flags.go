@@ -33,6 +33,8 @@ type flags struct {
 	seed      uint64
 	seeds     uint64
 	timeout   time.Duration
+	budget    time.Duration // of test, for builds
+	comment   string
 	workers   uint64
 	keepGoing bool
 	strategy  string

@@ -252,7 +252,7 @@ func (f *flags) checkReports() error {
 		}
 		byPath[path] = r.flag
 	}
-	return nil
+	return writable("--comment", f.comment)
 }
 
 // saveReports writes the files that flags ask for.

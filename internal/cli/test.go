@@ -22,6 +22,9 @@ func (a *app) testVerb() *cobra.Command {
 			return oneArgument(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if actors && (f.budget > 0 || f.comment != "") {
+				return errors.New("--budget and --comment are for worlds of programs; with --actor-mode, --timeout bounds the tests")
+			}
 			if actors {
 				return a.actors(c, f, args)
 			}
@@ -35,6 +38,7 @@ func (a *app) testVerb() *cobra.Command {
 	addSwitch(c, &f.switches, "switches", "with --actor-mode: switch goroutines at operations of sync and sync/atomic, too")
 	f.where(c)
 	f.campaign(c)
+	f.budgetFlags(c)
 	f.around = defaultAround
 	c.Flags().Var(numberFlag{&f.around, 0, math.MaxInt32, "give the number of tapes to run near a stale failure, or 0 for none"},
 		"around", "how many `tapes` to run near a committed failure that is stale")

@@ -244,6 +244,9 @@ func TestPanicDoesNotCommandTheRunner(t *testing.T) {
 	}
 }
 
+// codeSpan is code within a line of Markdown.
+var codeSpan = regexp.MustCompile("`[^`]*`")
+
 // The script of the action says what it has to say in commands of its own, whatever characters are in it, and what programs wrote is text in the log and code in
 // the summary.
 func TestActionIsNotCommanded(t *testing.T) {
@@ -258,10 +261,21 @@ func TestActionIsNotCommanded(t *testing.T) {
 	if l.read(log); len(l.commands) > 0 || l.token != "" || code != 1 || !strings.Contains(log, "::error::x") {
 		t.Errorf("exit code %d, commands %q, waits for %q:\n%s", code, l.commands, l.token, log)
 	}
+	fenced, found := false, 0
 	for line := range strings.SplitSeq(said, "\n") {
-		if strings.Contains(line, "error") && !strings.HasPrefix(line, "    ") {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if !strings.Contains(line, "error") {
+			continue
+		}
+		found++
+		if prose := codeSpan.ReplaceAllString(line, ""); !fenced && strings.Contains(prose, "error") {
 			t.Errorf("the summary has outside of code: %s", line)
 		}
+	}
+	if found == 0 {
+		t.Errorf("the summary does not say what the program wrote:\n%s", said)
 	}
 	for _, folder := range []string{"no\n::set-env name=PATH::/x", "no%0A::error::x", "no\r::error::x"} {
 		log, code, said := action(t, dir, bloodhound, "INPUT_FOLDER="+folder)

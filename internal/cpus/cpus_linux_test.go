@@ -248,7 +248,7 @@ func TestTurns(t *testing.T) {
 					if n := working.Add(1); n != 1 {
 						t.Errorf("in %q: %d places of one CPU work at once", dir, n)
 					}
-					time.Sleep(100 * time.Microsecond)
+					time.Sleep(100 * time.Microsecond) // the others could begin a turn meanwhile
 					working.Add(-1)
 					end()
 				}

@@ -45,7 +45,9 @@ type Campaign struct {
 	// Behaviours has Totals.Curve count what runs reach, whatever the Strategy learns.
 	Behaviours    bool
 	BaselineFirst bool // begin with a run without faults, if there are any
-	Command       Command
+	// Retries is how often a run is made again whose violation did not replay; 0 is never.
+	Retries int
+	Command Command
 	// Here, if it is not nil, makes runs in this process and not in workers of Command: for engines whose worlds can do no harm to it.
 	Here Runner
 	// Code asks runs for the blocks of programs that they execute, if it is not nil.
@@ -88,6 +90,8 @@ type result struct {
 	reads   bool   // it was, because a program reads its own code
 	// unproven is the property of a violation whose replay was cut short.
 	unproven string
+	// unsteady is a violation that did not replay and was tried again.
+	unsteady *Unsteady
 	// moved are the binaries that make another run when their blocks are watched.
 	moved []string
 }
@@ -312,6 +316,9 @@ func (c *collector) count(r *result) {
 	if s.Repeat.Failed() {
 		t.unrepeatable(Unrepeatable{r.job.ID, r.job.Tape, s.Repeat.Reason})
 	}
+	if r.unsteady != nil && len(t.Unsteady) < MaxFailures {
+		t.Unsteady = append(t.Unsteady, r.unsteady)
+	}
 	violated := Violated(s.Verdicts)
 	switch {
 	case r.differs != "" && !s.Repeat.Reproducible: // as the engine said
@@ -459,6 +466,7 @@ func (c *Campaign) serve(runs, replays context.Context, jobs <-chan *Job, result
 				if r.differs != "" && r.reply.Summary.Repeat.Reproducible && second.Summary.Repeat.Reproducible {
 					r.differs += s.parting(replays, r)
 				}
+				s.retry(replays, r)
 			}
 		}
 		results <- r

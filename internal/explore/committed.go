@@ -16,6 +16,8 @@ const (
 	Stale Standing = "stale"
 	// Varies: the run does not repeat, though nothing is known to have changed.
 	Varies Standing = "not reproducible"
+	// Unplayed: the time for replays was over before its turn.
+	Unplayed Standing = "not replayed"
 )
 
 // Committed is the result of a failure that was kept with its project, which a campaign replays first.

@@ -121,12 +121,15 @@ func StatusOfVerdicts(r *Summary) Status {
 // Status judges the campaign; spec is the one of its runs.
 func (t *Totals) Status(spec *world.Spec) Status {
 	s := Status{Violated: len(t.Failures) > 0 || t.Violated > 0, Failed: t.LostRuns > 0, Unrepeatable: t.Unrepeatable > 0, Once: t.Once}
+	s.Violated = s.Violated || slices.ContainsFunc(t.Unsteady, (*Unsteady).Confirmed)
 	for _, c := range t.Committed {
 		switch c.Standing {
 		case StillFails:
 			s.Violated = true
 		case Varies:
 			s.Unrepeatable = true
+		case Unplayed:
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s was not replayed: %s", c.File, c.Reason))
 		case Stale:
 			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired, or replace it by one that is found anew", c.File, c.Reason))
 		}

@@ -63,6 +63,8 @@ type Totals struct {
 	Committed []Committed `json:"committed,omitempty"`
 	// MoreFailures counts violations of signatures beyond MaxFailures.
 	MoreFailures uint64 `json:"more_failures,omitempty"`
+	// Unsteady are violations that did not replay and were tried again, the first MaxFailures.
+	Unsteady []*Unsteady `json:"unsteady,omitempty"`
 	// Unrepeatable counts runs that cannot be made again; FirstUnrepeatable is the first of them.
 	Unrepeatable      uint64        `json:"unrepeatable,omitempty"`
 	Once              bool          `json:"once,omitempty"` // runs of the engine do not repeat

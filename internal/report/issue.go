@@ -18,13 +18,19 @@ func Issue(s StoryOf) (string, error) {
 	if err := Story(&story, s); err != nil {
 		return "", err
 	}
-	fence := "```"
-	for _, run := range backticks.FindAllString(story.String(), -1) {
-		fence = strings.Repeat("`", max(len(fence), len(run)+1))
-	}
+	fence := fenceOf(story.String())
 	title := strings.Join(strings.Fields(Printable(fmt.Sprintf("%s is violated: %s", s.Verdict.Property, s.Verdict.Reason))), " ")
 	if runes := []rune(title); len(runes) > maxTitle {
 		title = string(runes[:maxTitle-3]) + "..."
 	}
 	return fmt.Sprintf("# %s\n\nThe run repeats: `%s`\n\n%stext\n%s\n%s\n", title, s.Replay, fence, strings.TrimRight(Printable(story.String()), "\n"), fence), nil
+}
+
+// fenceOf is a fence that no line of a text ends.
+func fenceOf(text string) string {
+	fence := "```"
+	for _, run := range backticks.FindAllString(text, -1) {
+		fence = strings.Repeat("`", max(len(fence), len(run)+1))
+	}
+	return fence
 }

@@ -63,6 +63,9 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if u := t.FirstUnrepeatable; u != nil {
 		fmt.Fprintf(&b, "\n%s not reproducible; the first: %s: %s\n", were(t.Unrepeatable), u, u.Reason)
 	}
+	for _, u := range t.Unsteady {
+		fmt.Fprintf(&b, "\n%s\n", u)
+	}
 	if len(t.Committed) > 0 {
 		b.WriteString("\ncommitted failures\n")
 		for _, k := range t.Committed {
