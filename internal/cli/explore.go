@@ -283,6 +283,7 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	if x.campaign.Code != nil {
 		late = append(late, f.saveCoverage(p, x.campaign.Code, totals))
 	}
+	totals.StateBytes = bytesIn(p.state)
 	status := totals.Status(p.spec)
 	f.judgeCoverage(p.result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
 	doc := campaignDocument{Bloodhound: Version(), Verb: verb, ExitCode: status.ExitCode(),

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -122,4 +124,18 @@ func argumentsOf(f *flags, args []string) string {
 		b.WriteString(" --engine " + shellQuote(f.engine))
 	}
 	return b.String()
+}
+
+// bytesIn is what the files in a folder have on the disk, about. Files that come and go meanwhile, or cannot be seen, do not count.
+func bytesIn(dir string) (total int64) {
+	filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return nil
+		}
+		if info, err := entry.Info(); err == nil {
+			total += info.Size()
+		}
+		return nil
+	})
+	return total
 }

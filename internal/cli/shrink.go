@@ -162,7 +162,7 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 	setup.Spec = failure.Spec
 	pool := explore.NewPool(&setup, s.command, b.workers)
 	defer pool.Close()
-	search := &shrink.Search{Spec: failure.Spec, Try: tries(pool, failure.Signature), Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
+	search := &shrink.Search{Spec: failure.Spec, Found: &failure.Tape, Try: tries(pool, failure.Signature), Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
 		Progress: func(p shrink.Progress) {
 			show.show(func(elapsed time.Duration) string {
 				return fmt.Sprintf("shrinking %s (%s): %d runs in %s; %d faults, %d operations, %d decisions are left", failure.ID, p.Stage,

@@ -59,6 +59,7 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 	if began.Event > 0 {
 		r.Began = &began
 	}
+	r.Memory = explore.Memory{WorldBytes: out.MemoryBytes, SnapshotBytes: w.snapshots.Bytes(), LimitBytes: w.snapshots.MemoryBytes}
 	if why := w.snapshots.Refused; why != nil && !errors.Is(why, engine.ErrUnsupported) {
 		r.NoSnapshots = why.Error()
 	}

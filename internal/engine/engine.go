@@ -231,16 +231,18 @@ type JobSighting struct {
 
 // Outcome is the record of a run: what the engine knows. What is derived from it above, such as verdicts, is not in it.
 type Outcome struct {
-	Tape       tape.Tape       `json:"tape"`
-	Reason     Reason          `json:"reason"`
-	Detail     string          `json:"detail,omitempty"` // which limit, which threads are deadlocked
-	Hash       string          `json:"hash"`             // trace hash, hex
-	StrictHash string          `json:"strict_hash,omitempty"`
-	Repeat     Repeat          `json:"repeat"`
-	Events     uint64          `json:"events"`
-	VirtualNs  int64           `json:"virtual_ns"`
-	WallNs     int64           `json:"wall_ns"`
-	Decisions  []tape.Decision `json:"decisions,omitempty"`
+	Tape       tape.Tape `json:"tape"`
+	Reason     Reason    `json:"reason"`
+	Detail     string    `json:"detail,omitempty"` // which limit, which threads are deadlocked
+	Hash       string    `json:"hash"`             // trace hash, hex
+	StrictHash string    `json:"strict_hash,omitempty"`
+	Repeat     Repeat    `json:"repeat"`
+	Events     uint64    `json:"events"`
+	VirtualNs  int64     `json:"virtual_ns"`
+	WallNs     int64     `json:"wall_ns"`
+	// MemoryBytes is the most memory of the machine that the world was seen to take, about, or 0 if nobody looked. Like WallNs it differs from run to run.
+	MemoryBytes int64           `json:"memory_bytes,omitempty"`
+	Decisions   []tape.Decision `json:"decisions,omitempty"`
 	// DecisionsNs are the virtual times at which decisions were made, one for each, or none where the engine does not keep them.
 	DecisionsNs []int64 `json:"decisions_ns,omitempty"`
 	// Switches are the first MaxSwitches decisions to switch a thread in the midst of its own code.

@@ -306,6 +306,7 @@ func (c *collector) count(r *result) {
 	c.lostRow = 0
 	s := r.reply.Summary
 	t.CPU.Add(r.reply.CPU)
+	t.Memory.add(r.reply.Memory)
 	t.add(s, r.job.Tape)
 	t.Snapshots.add(r.reply)
 	if why := r.reply.NoSnapshots; why != "" && !c.unable {

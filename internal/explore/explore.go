@@ -165,7 +165,8 @@ type Reply struct {
 	// Look is what the run has shown, if the job asks for it. A run that was refused an answer was not made to its end, and has no Summary.
 	Look *view.Answer `json:"look,omitempty"`
 	// CPU is what the job took.
-	CPU CPU `json:"cpu,omitzero"`
+	CPU    CPU    `json:"cpu,omitzero"`
+	Memory Memory `json:"memory,omitzero"`
 	// Last says that the worker process ends after this answer.
 	Last bool `json:"last,omitempty"`
 }

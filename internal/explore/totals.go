@@ -44,6 +44,9 @@ type Totals struct {
 	CodeFile      string      `json:"code_file,omitempty"` // the report of it
 	// Snapshots counts the runs that began at a snapshot.
 	Snapshots SnapshotTotals `json:"snapshots,omitzero"`
+	Memory    Memory         `json:"memory,omitzero"`
+	// StateBytes is what the project's state folder has on the disk after the campaign, 0 if nobody looked.
+	StateBytes int64 `json:"state_bytes,omitempty"`
 	// Replaced says which programs were others from some run on.
 	Replaced   []string             `json:"replaced,omitempty"`
 	Operations Operations           `json:"operations"`
@@ -100,6 +103,18 @@ func (t *SnapshotTotals) add(r *Reply) {
 		t.Later++
 	}
 	t.SavedNs += r.Began.SavedNs
+}
+
+// Memory is what was seen of the memory of worlds and snapshots; of a campaign, the most of any world and any worker.
+type Memory struct {
+	WorldBytes    int64 `json:"world_bytes,omitempty"`    // of a world that runs
+	SnapshotBytes int64 `json:"snapshot_bytes,omitempty"` // of all snapshots of a worker
+	LimitBytes    int64 `json:"limit_bytes,omitempty"`    // what these may have together; 0 is no bound
+}
+
+func (m *Memory) add(o Memory) {
+	m.WorldBytes, m.SnapshotBytes = max(m.WorldBytes, o.WorldBytes), max(m.SnapshotBytes, o.SnapshotBytes)
+	m.LimitBytes = max(m.LimitBytes, o.LimitBytes)
 }
 
 // Warning is a warning of runs, with the number of runs that gave it.

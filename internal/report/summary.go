@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
 // SummaryRefused is the number of refused calls that a summary lists.
@@ -36,6 +37,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if s := &t.Snapshots; s.Ready+s.Later > 0 {
 		fmt.Fprintf(&b, "  %d of %d runs began at a snapshot, %d of them at the end of setup, which saved %s\n", s.Ready+s.Later, t.Runs, s.Ready, duration(s.SavedNs))
 	}
+	stored(&b, t)
 	standing(&b, &t.Search)
 	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
 	reasons(&b, t.Reasons)
@@ -91,6 +93,24 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	fmt.Fprintf(&b, "\n%s\n", Judgement(status, t.Runs))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// stored prints what a campaign took of the machine's memory and disk, as far as it is known.
+func stored(b *strings.Builder, t *explore.Totals) {
+	var parts []string
+	m := &t.Memory
+	if m.WorldBytes > 0 {
+		parts = append(parts, fmt.Sprintf("a world took up to %s", runner.SizeText(m.WorldBytes)))
+	}
+	if m.SnapshotBytes > 0 && m.LimitBytes > 0 {
+		parts = append(parts, fmt.Sprintf("the snapshots of a worker up to %s of at most %s", runner.SizeText(m.SnapshotBytes), runner.SizeText(m.LimitBytes)))
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(b, "  memory: %s\n", strings.Join(parts, ", "))
+	}
+	if t.StateBytes > 0 {
+		fmt.Fprintf(b, "  disk: .bloodhound has %s\n", runner.SizeText(t.StateBytes))
+	}
 }
 
 // standing prints how far a search came that is not random.

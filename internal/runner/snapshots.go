@@ -272,7 +272,7 @@ func (s *Snapshots) latest(w *Work) (best *snapshot) {
 
 // take keeps a copy of a world.
 func (s *Snapshots) take(e engine.Engine, of engine.World, w *Work, ready bool, wall time.Duration) {
-	for len(s.list) >= s.Most || len(s.list) > 0 && s.MemoryBytes > 0 && s.bytes()+s.mean() > s.MemoryBytes {
+	for len(s.list) >= s.Most || len(s.list) > 0 && s.MemoryBytes > 0 && s.Bytes()+s.mean() > s.MemoryBytes {
 		s.drop()
 	}
 	for roomy, ok := e.(engine.Roomy); ok && !roomy.Room(); s.drop() {
@@ -303,7 +303,7 @@ func (s *Snapshots) fit() {
 				o.bytes = sized.Bytes()
 			}
 		}
-		if s.bytes() <= s.MemoryBytes {
+		if s.Bytes() <= s.MemoryBytes {
 			break
 		}
 		if last := s.list[0]; len(s.list) == 1 {
@@ -315,7 +315,7 @@ func (s *Snapshots) fit() {
 			s.refuse(fmt.Errorf("a snapshot of this world has %s, and the snapshots of a worker may have %s together; %s", SizeText(last.bytes), SizeText(s.MemoryBytes), MemoryRemedy))
 			break
 		}
-		for len(s.list) > 1 && s.bytes() > s.MemoryBytes { // the others have more then, of what they shared with it
+		for len(s.list) > 1 && s.Bytes() > s.MemoryBytes { // the others have more then, of what they shared with it
 			s.drop()
 		}
 	}
@@ -330,8 +330,8 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 }
 
-// bytes is how much memory all snapshots have, of which those that were not measured count as others do.
-func (s *Snapshots) bytes() (total int64) {
+// Bytes is how much memory all snapshots have, of which those that were not measured count as others do.
+func (s *Snapshots) Bytes() (total int64) {
 	mean := s.mean()
 	for _, o := range s.list {
 		total += cmp.Or(o.bytes, mean)

@@ -20,7 +20,9 @@ import (
 
 // Search is the shrinking of one run.
 type Search struct {
-	Spec    *world.Spec // uncut
+	Spec *world.Spec // uncut
+	// Found is the tape that was found, with which faults can be injected at other moments. Without it, that is not tried.
+	Found   *tape.Tape
 	Try     Try
 	Workers int // runs at once
 	// MaxRuns, MaxCPU and MaxTime bound the search; 0 is no bound. CPU time is that of the runs, as Try counts it.
@@ -131,6 +133,7 @@ type work struct {
 	deaf      map[string]bool            // clients whose driver leaves nothing out
 	leapt     int                        // faults of the run from which no leap led on
 	leaps     float64                    // the part of the budget that leaps have used
+	renewals  uint64                     // runs in which the failure was sought anew
 	varies    bool                       // a smaller run did not repeat
 	minimal   bool
 	cut       bool // a stage of this round was left before its end
@@ -149,10 +152,10 @@ rounds:
 			do   func()
 		}{
 			{"time", func() { w.end(slackNs) }},
+			{"half of the operations", w.halve}, // first: all runs after it take half as long
 			{"decisions other than faults", w.noise},
 			{"faults", w.faults},
 			{"many decisions", w.many},
-			{"half of the operations", w.halve},
 			{"operations", w.operations},
 			{"fewer faults at other moments", w.leap},
 			{"nodes", w.nodes},
@@ -637,6 +640,7 @@ func (w *work) forgetDeaf() {
 // halve takes away the later half of the operations of all clients, or the earlier one, or what is left of the two in between, as long as the
 // failure stays: each time, runs take half as long.
 func (w *work) halve() {
+	less := func(r *Run) bool { return fewer(r, w.Run) }
 	for !w.over() {
 		all := slices.DeleteFunc(operations(&w.Cut, w.Outcome.History), func(o operation) bool { return w.deaf[o.client] })
 		if len(all) < fewOperations {
@@ -652,11 +656,55 @@ func (w *work) halve() {
 			return c
 		}
 		half, quarter := len(all)/2, len(all)/4
-		if w.any([]Case{cut(half, len(all)), cut(0, half), cut(quarter, quarter+half)}, func(r *Run) bool { return fewer(r, w.Run) }) < 0 {
+		if w.any([]Case{cut(half, len(all)), cut(0, half), cut(quarter, quarter+half)}, less) >= 0 {
+			continue
+		}
+		beginning := func(part int) world.Cut { return cut(len(all)/part, len(all)).Cut }
+		if len(all) < renewedOperations || !w.renew(beginning, less) {
 			return
 		}
 	}
 }
+
+// Renewals: from how many operations on a failure is sought anew, and in how many runs each time.
+const (
+	renewedOperations = 40
+	maxRenewals       = 56
+)
+
+// renewedParts are the parts of the operations, one in so many, among which a failure is sought anew: as many runs of each as take the same time. The less a run
+// does, the less likely it fails, but it takes less time in the same proportion, and gains more.
+var renewedParts = []int{8, 8, 8, 8, 4, 4, 2}
+
+// renew looks for the failure with fewer operations and faults at other moments, as a campaign would: what depends on the moment of a fault is gone
+// with any operation before it, and comes back at another moment. All other chance is that of the tape that was found.
+func (w *work) renew(beginning func(part int) world.Cut, less func(*Run) bool) bool {
+	if w.Found == nil {
+		return false
+	}
+	anew := func(cut world.Cut) Case {
+		cut.EndNs = 0
+		w.renewals++
+		t := tape.Tape{Seed: w.Found.Seed}
+		// Of two edits that give a draw another seed, the later one counts; rates that the tape sets stay.
+		t.Edits = append(slices.Clone(w.Found.Edits), tape.Edit{Op: tape.Reseed, Stream: faultStreams, Ready: true, Seed: w.renewals})
+		return Case{t, cut}
+	}
+	for i := 0; i < maxRenewals && !w.over(); i += len(renewedParts) {
+		var cases []Case
+		for _, part := range renewedParts {
+			cases = append(cases, anew(beginning(part)))
+		}
+		if w.any(cases, less) >= 0 {
+			w.end(slackNs)
+			return true
+		}
+	}
+	return false
+}
+
+// faultStreams are the streams of faults that rules draw.
+const faultStreams = "fault/**"
 
 // fewOperations are so few that halving them makes no run shorter that counts.
 const fewOperations = 16

@@ -3,6 +3,8 @@ package shrink
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -370,5 +372,65 @@ func TestABudgetOfCPUTime(t *testing.T) {
 	}
 	if !r.Minimal || r.Needed != r.To.Decisions || r.Needed == 0 {
 		t.Errorf("minimal %v, %d of %d decisions are needed", r.Minimal, r.Needed, r.To.Decisions)
+	}
+}
+
+// fitting makes runs that show the failure only where the moments of their faults fit the number of operations: one in six sets of moments
+// does, and another one for half as many operations.
+func fitting(spec *world.Spec) Try {
+	attempt := try(spec, new(atomic.Int64))
+	return func(ctx context.Context, c Case, proof bool) (*Run, error) {
+		r, err := attempt(ctx, c, proof)
+		if err != nil || !r.Same {
+			return r, err
+		}
+		moments := fnv.New32()
+		for _, d := range chosen(r, isFault) {
+			fmt.Fprintln(moments, d.Stream, d.Index)
+		}
+		if moments.Sum32()%6 != uint32(bits.Len(uint(countOperations(r, ""))))%6 {
+			return &Run{}, nil
+		}
+		return r, nil
+	}
+}
+
+// A failure that depends on the moments of faults, and so is gone with half of the operations, is found anew among these.
+func TestFewerOperationsWithFaultsAtOtherMoments(t *testing.T) {
+	spec := lossy(enginetest.LostWrite)
+	spec.Workloads[0].Operations = 400
+	var found tape.Tape
+	for seed := uint64(1); ; seed++ {
+		found = tape.Tape{Seed: seed}
+		r, err := fitting(spec)(t.Context(), Case{Tape: found}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Same && len(r.Outcome.Ledger.Injections) >= 35 { // about as many as others have
+			break
+		}
+	}
+	left := map[bool]int{} // when operations have been halved
+	for _, renews := range []bool{true, false} {
+		s := &Search{Spec: spec, Try: fitting(spec), Workers: 2, MaxRuns: 150}
+		if renews {
+			s.Found = &found
+		}
+		left[renews] = 400
+		s.Progress = func(p Progress) {
+			if p.Stage == "half of the operations" {
+				left[renews] = min(left[renews], p.Size.Operations)
+			}
+		}
+		r, err := s.Shrink(t.Context(), Case{Tape: found})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.To.Faults > r.From.Faults || r.To.Decisions > r.From.Decisions {
+			t.Errorf("it has grown from %+v to %+v", r.From, r.To)
+		}
+	}
+	if left[true] > 60 || left[false] < 3*left[true] {
+		t.Errorf("%d operations are left, and %d where nothing is found anew; want at most 60, and three times as many", left[true], left[false])
 	}
 }

@@ -85,7 +85,7 @@ func play(t *testing.T, spec *world.Spec, o engine.Options, stops []uint64, at f
 		at(b.(*World))
 	}
 	out := *b.Outcome()
-	out.WallNs = 0
+	out.WallNs, out.MemoryBytes = 0, 0
 	return &out
 }
 

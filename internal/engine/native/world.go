@@ -242,7 +242,9 @@ func (w *World) outside() engine.Reason {
 		return engine.Limit
 	}
 	w.real.Machine.Tidy()
-	if limit := w.memoryBytes; w.real.Machine.Held(false) > limit && w.real.Machine.Held(true) > limit {
+	held := w.real.Machine.Held(false)
+	w.outcome.MemoryBytes = max(w.outcome.MemoryBytes, held)
+	if limit := w.memoryBytes; held > limit && w.real.Machine.Held(true) > limit {
 		w.outcome.Detail = fmt.Sprintf("the limit of %d MB of the machine's memory that the world may take (simulation.limits.world_memory_bytes)", limit>>20)
 		w.kernel.MarkUnrepeatable("ended by the limit of the world's memory, which depends on the machine")
 		return engine.Limit
