@@ -168,6 +168,9 @@ func (c *client) run(number, operations int) {
 	pause := time.Duration(float64(c.o.clients) / c.o.ratePerS * float64(time.Second))
 	next := time.Now().Add(time.Duration(rnd.Int64N(int64(pause))))
 	for i := range operations {
+		if c.report.Ends(c.label, i) {
+			return
+		}
 		time.Sleep(time.Until(next))
 		next = next.Add(pause)
 		key := fmt.Sprintf("k%d", rnd.IntN(c.o.keys))

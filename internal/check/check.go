@@ -54,6 +54,9 @@ func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 			verdicts[i].Status, verdicts[i].Reason, verdicts[i].Idle = Unknown, why, idle
 		}
 	}
+	if out.Length != nil {
+		curtail(spec, out, verdicts)
+	}
 	return append(verdicts, wanted(&out.SDK)...)
 }
 

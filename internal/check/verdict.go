@@ -27,6 +27,8 @@ type Verdict struct {
 	LeftOut []string `json:"left_out,omitempty"`
 	// Idle means unknown because the run did too little: no result in it could have been wrong.
 	Idle bool `json:"idle,omitempty"`
+	// Short means unknown because the run has less than its full length: a campaign judges by its other runs.
+	Short bool `json:"short,omitempty"`
 	// Refusal is the refused call that made the verdict unknown, if one did: another engine may give a verdict.
 	Refusal *engine.Refusal `json:"refusal,omitempty"`
 	// Event, Within and TimeNs are where the violation showed, for the story around it.

@@ -39,20 +39,22 @@ type flags struct {
 	keepGoing bool
 	strategy  string
 	maxDepth  uint64
-	corpus    string
-	runs      uint64
-	tapeFile  string
-	bootSeed  uint64
-	trace     string
-	logs      bool
-	reached   bool
-	html      string
-	markdown  string
-	junit     string
-	sarif     string
-	format    string
-	until     uint64
-	original  bool
+	// fullLength asks for runs of full length only.
+	fullLength bool
+	corpus     string
+	runs       uint64
+	tapeFile   string
+	bootSeed   uint64
+	trace      string
+	logs       bool
+	reached    bool
+	html       string
+	markdown   string
+	junit      string
+	sarif      string
+	format     string
+	until      uint64
+	original   bool
 
 	coverage       bool
 	since          string
@@ -323,6 +325,7 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(numberFlag{&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"},
 		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
 	c.Flags().Var(fileFlag{&f.corpus}, "corpus", "coverage-guided: begin with the runs of the corpus in this `folder` (default: exploration.corpus, or none)")
+	addSwitch(c, &f.fullLength, "full-length", "swarm: give all runs their full length (default: exploration.length)")
 	addSwitch(c, &f.keepGoing, "keep-going", "continue after the first violation")
 	c.Flags().Var(fileFlag{&f.html}, "html", "write an HTML page of the campaign to this `file`")
 	c.Flags().Var(fileFlag{&f.junit}, "junit", "write the verdicts as JUnit XML to this `file`")

@@ -280,7 +280,7 @@ func (x *fleetProject) strategy() string {
 // Strategy implements fleet.Project.
 func (x *fleetProject) Strategy(seed uint64) (search.Strategy, error) {
 	set := settingsOf(&x.p.search)
-	set.OneBoot = true
+	set.OneBoot, set.FullLength = true, true // what a database says of risk counts runs that are alike
 	return search.New(x.strategy(), x.p.spec, seed, set)
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	configkeys "github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -45,6 +46,8 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 		}
 	}
 	set.OneBoot = !f.fromBoot
+	set.FullLength = set.FullLength || f.fullLength
+	set.Runs = cmp.Or(f.seeds, p.seeds)
 	s, err := search.New(name, p.spec, seed, set)
 	if err != nil && f.strategy == "" {
 		return nil, p.result.Mistake("exploration.strategy", err.Error(), "docs/reference/guides.md lists guides and words")
@@ -60,7 +63,7 @@ func begins(name string) bool {
 
 func settingsOf(x *config.Exploration) search.Settings {
 	return search.Settings{MaxDepth: int(x.MaxDepth), MaxStates: uint64(x.MaxStates), Streams: x.Streams, FeedbackDelay: uint64(x.FeedbackDelay),
-		Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}
+		FullLength: x.Length == configkeys.FullLength, Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}
 }
 
 const (

@@ -25,6 +25,7 @@ type Exploration struct {
 	MaxStates               int64     `json:"max_states,omitempty"`
 	Streams                 []string  `json:"streams,omitempty"`
 	FeedbackDelay           int64     `json:"feedback_delay,omitempty"` // runs; 0 is the default
+	Length                  string    `json:"length,omitempty"`         // one of keys.Lengths; empty is the default
 	Snapshots               Snapshots `json:"snapshots,omitzero"`
 	Corpus                  string    `json:"corpus,omitempty"` // absolute; empty is none
 	PrioritizeCoverage      bool      `json:"prioritize_coverage,omitempty"`
@@ -130,6 +131,7 @@ func (l *loader) settings(top *source.Node) {
 	e.TimeoutNs = source.ValueOr(n.Get("timeout"), int64(0))
 	e.MaxDepth = source.ValueOr(n.Get("max_depth"), int64(0))
 	e.MaxStates = source.ValueOr(n.Get("max_states"), int64(0))
+	e.Length = source.ValueOr(n.Get("length"), "")
 	e.FeedbackDelay = source.ValueOr(n.Get("feedback_delay"), int64(0))
 	for name, to := range map[string]**int64{"max": &e.Snapshots.Max, "memory_bytes": &e.Snapshots.MemoryBytes} {
 		if v := n.Get("snapshots").Get(name); v != nil && !v.Bad {
@@ -188,8 +190,14 @@ func (l *loader) searches(n *source.Node, strategy string) {
 			}
 		}
 	}
-	if strategy == "random" || strategy == "swarm" {
-		idle("the strategy "+strategy+" uses no feedback", "feedback_delay")
+	switch {
+	case strategy == "random":
+		idle("the strategy random uses no feedback", "feedback_delay")
+	case strategy == "swarm" && source.ValueOr(n.Get("length"), "") == keys.FullLength:
+		idle("the strategy swarm uses feedback for the length of runs alone", "feedback_delay")
+	}
+	if strategy != "swarm" {
+		idle("only swarm has runs of other lengths, and the strategy is "+strategy, "length")
 	}
 	if strategy != "coverage-guided" {
 		idle(strategy+" tapes follow no feedback", "corpus", "prioritize_coverage", "prioritize_near_violation")

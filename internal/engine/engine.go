@@ -262,6 +262,7 @@ type Outcome struct {
 	ChaosNs    int64             `json:"chaos_ns,omitempty"`
 	ChaosEndNs int64             `json:"chaos_end_ns,omitempty"`
 	Heals      []int64           `json:"heals,omitempty"`
+	Length     *world.Length     `json:"length,omitempty"`    // what the tape took away from the run's full length; nil is nothing
 	NeverUp    []string          `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
 	Jobs       []JobSighting     `json:"jobs,omitempty"`      // of properties that declare jobs
 	JobsLost   uint64            `json:"jobs_lost,omitempty"` // further ones, beyond what is kept

@@ -79,7 +79,7 @@ func (s *Setup) See(o *check.Judged) *search.Seen {
 	if s.sent == nil {
 		s.sent = map[uint64]bool{}
 	}
-	seen := &search.Seen{Near: o.Near, Injections: search.InjectionsOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
+	seen := &search.Seen{Events: o.Events, Near: o.Near, Injections: search.InjectionsOf(o.Decisions), Draws: o.Draws, DrawsLost: o.DrawsLost}
 	for _, f := range o.Reached {
 		if slices.Contains(s.Unwatched, f.Domain) {
 			continue

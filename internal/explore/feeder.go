@@ -1,9 +1,14 @@
 package explore
 
 import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // feeder asks a strategy for tapes, and lets it learn from runs when the feedback delay is over: in run order, and each time before the
@@ -36,8 +41,45 @@ func (f *feeder) timed() search.Timed {
 // begins reports the run without faults to a strategy that uses its times.
 func (f *feeder) begins(calm *check.Judged) {
 	if timed := f.timed(); timed != nil && calm != nil && calm.ReadyNs > 0 && len(calm.Heals) > 0 {
-		timed.Begins(search.Calm{ReadyNs: calm.ReadyNs, HealNs: calm.Heals[0]})
+		timed.Begins(search.Calm{ReadyNs: calm.ReadyNs, ChaosNs: calm.ChaosNs, HealNs: calm.Heals[0], Clients: clientsOf(calm), Drained: drained(calm)})
 	}
+}
+
+// drained reports whether the faults of a run ended with the work of its drivers.
+func drained(o *check.Judged) bool {
+	for i := range o.Drivers {
+		d := &o.Drivers[i]
+		done := slices.ContainsFunc(o.Marks, func(m engine.Mark) bool {
+			return m.Workload == d.Workload && m.Type == history.Done && m.TimeNs <= o.ChaosEndNs
+		})
+		if !done && d.TimeNs > o.ChaosEndNs {
+			return false
+		}
+	}
+	return len(o.Drivers) > 0
+}
+
+// clientsOf counts the operations of the clients that read nothing after the faults: what clients read back must be read however short the run.
+func clientsOf(o *check.Judged) []search.Client {
+	at := map[string]int{}
+	var list []search.Client
+	later := map[string]bool{}
+	for i := range o.History {
+		h := &o.History[i]
+		if h.Type != history.Invoke {
+			continue
+		}
+		name := world.ClientName(h.Client)
+		k, known := at[name]
+		if !known {
+			k = len(list)
+			at[name] = k
+			list = append(list, search.Client{Name: name})
+		}
+		list[k].Operations++
+		later[name] = later[name] || h.TimeNs > o.ChaosEndNs && history.IsRead(h.Op)
+	}
+	return slices.DeleteFunc(list, func(c search.Client) bool { return later[c.Name] })
 }
 
 // counted takes in a run that has ended. Runs come in order.

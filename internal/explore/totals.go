@@ -132,6 +132,8 @@ type PropertyTotal struct {
 	Unknown  uint64 `json:"unknown"`
 	// Idle counts those of the unknown ones whose run did too little.
 	Idle uint64 `json:"idle,omitempty"`
+	// Short counts the runs of less than their full length that say nothing of the property. They are none of the unknown ones.
+	Short uint64 `json:"short,omitempty"`
 	// NotYet counts the runs in which what must happen in some run did not happen.
 	NotYet uint64 `json:"not_yet,omitempty"`
 	// Reason is that of the first verdict that is unknown, of an idle run only if all are, or not yet, and Seed its run's.
@@ -495,6 +497,10 @@ func (t *Totals) verdict(v *check.Verdict, tp tape.Tape) {
 		t.Properties = append(t.Properties, PropertyTotal{Property: v.Property, Kind: v.Kind})
 	}
 	p := &t.Properties[i]
+	if v.Short {
+		p.Short++
+		return
+	}
 	p.Probes += uint64(v.Probes)
 	p.Withstood += v.Withstood
 	p.example(v, tp)

@@ -143,9 +143,28 @@ func standing(b *strings.Builder, s *search.Standing) {
 		paid(b, "mutations", s.Mutations)
 		paid(b, "guides", s.Guides)
 	}
+	if text := lengths(s.Lengths); text != "" {
+		fmt.Fprintf(b, "  lengths: %s\n", text)
+	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(b, "  %s\n", n)
 	}
+}
+
+// lengths says how many runs of each length there were; nothing if all were whole.
+func lengths(list []search.LengthTotal) string {
+	var texts []string
+	short := false
+	for i := range list {
+		if l := &list[i]; l.Runs > 0 {
+			texts = append(texts, fmt.Sprintf("%s %d", l.Length, l.Runs))
+			short = short || i > 0
+		}
+	}
+	if !short {
+		return ""
+	}
+	return strings.Join(texts, ", ")
 }
 
 // paid prints what a bandit chose among: how many mutants it chose each for, and how many of those reached something new.

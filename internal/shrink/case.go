@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -57,7 +56,12 @@ func (s Size) Less(o Size) bool {
 
 // sizeOf measures the run of a Case of spec.
 func sizeOf(spec *world.Spec, cut *world.Cut, o *check.Judged) Size {
-	s := Size{Decisions: len(o.Decisions), Events: o.Events, VirtualNs: o.VirtualNs}
+	s := Size{Events: o.Events, VirtualNs: o.VirtualNs}
+	for _, d := range o.Decisions {
+		if !world.OfLength(d.Stream) {
+			s.Decisions++
+		}
+	}
 	for _, e := range o.Ledger.Entries {
 		s.Faults += e.Planned
 	}
@@ -65,7 +69,7 @@ func sizeOf(spec *world.Spec, cut *world.Cut, o *check.Judged) Size {
 	for i := range o.History {
 		if h := &o.History[i]; h.Type == history.Invoke {
 			s.Operations++
-			clients[clientOf(h.Client)] = true
+			clients[world.ClientName(h.Client)] = true
 		}
 	}
 	s.Clients = len(clients)
@@ -91,22 +95,6 @@ func Bare(t tape.Tape, decisions []tape.Decision) tape.Tape {
 	return bare
 }
 
-// clientOf is the name of a client without what it adds when it goes on after an operation with an unknown end.
-func clientOf(name string) string {
-	head, tail, ok := cutLast(name, ".")
-	if _, err := strconv.Atoi(tail); ok && err == nil {
-		return head
-	}
-	return name
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
-}
-
 // operation is one that a client did: number k of it, also counting those that it left out.
 type operation struct {
 	client string
@@ -124,7 +112,7 @@ func operations(cut *world.Cut, h []history.Event) []operation {
 		if h[i].Type != history.Invoke {
 			continue
 		}
-		c := clientOf(h[i].Client)
+		c := world.ClientName(h[i].Client)
 		k := next[c]
 		for w.Skips(c, k) && !w.Ends(c, k) {
 			k++

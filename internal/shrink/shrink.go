@@ -189,7 +189,7 @@ func (w *work) enter(stage string, bounded bool) { w.stage, w.turn = stage, w.be
 
 // late reports whether the rest of the budget is what the proof takes that no single decision can go: a run for each decision, and one from its
 // boot, which takes the longest, for what it has come to.
-func (w *work) late() bool { return w.budget.late(len(w.Outcome.Decisions) + 1 + 3*max(w.Workers, 1)) }
+func (w *work) late() bool { return w.budget.late(len(removable(w.Run)) + 1 + 3*max(w.Workers, 1)) }
 
 func (w *work) size() Size { return sizeOf(w.Spec, &w.Cut, w.Outcome) }
 
@@ -228,13 +228,19 @@ func (w *work) grown(r *Run) bool {
 
 // needed counts the decisions of the smallest run without which, one at a time, the failure is gone.
 func (w *work) needed() (n int) {
-	list := w.provenRun.Outcome.Decisions
-	for i := range list {
-		if w.lost[key(Case{Bare(w.proven.Tape, slices.Delete(slices.Clone(list), i, i+1)), w.proven.Cut})] {
+	for i := range removable(w.provenRun) {
+		if w.lost[key(lacking(w.proven, w.provenRun, i))] {
 			n++
 		}
 	}
 	return n
+}
+
+// lacking is a Case whose run is r, without the i-th decision that may go.
+func lacking(c Case, r *Run, i int) Case {
+	gone := removable(r)[i]
+	c.Tape = Bare(c.Tape, chosen(r, func(d tape.Decision) bool { return d != gone }))
+	return c
 }
 
 func (w *work) accept(c Case, r *Run) {
@@ -386,9 +392,9 @@ func chosen(r *Run, is func(tape.Decision) bool) []tape.Decision {
 	return list
 }
 
-// keep is the Case of the present one's decisions for which is holds.
+// keep is the Case of the present one's decisions for which is holds, and of its length.
 func (w *work) keep(is func(tape.Decision) bool) Case {
-	return Case{Bare(w.Tape, chosen(w.Run, is)), w.Cut}
+	return Case{Bare(w.Tape, chosen(w.Run, func(d tape.Decision) bool { return isLength(d) || is(d) })), w.Cut}
 }
 
 // isFault distinguishes injected faults from other decisions, also from those about all faults of a rule.
@@ -396,7 +402,15 @@ func isFault(d tape.Decision) bool {
 	return strings.HasPrefix(d.Stream, "fault/") && !fault.OfRun(d.Stream)
 }
 
-func isOther(d tape.Decision) bool { return !isFault(d) }
+// isLength reports whether a decision makes the run shorter: without it, the run would grow.
+func isLength(d tape.Decision) bool { return world.OfLength(d.Stream) }
+
+func isOther(d tape.Decision) bool { return !isFault(d) && !isLength(d) }
+
+// removable are the decisions that may go.
+func removable(r *Run) []tape.Decision {
+	return chosen(r, func(d tape.Decision) bool { return !isLength(d) })
+}
 
 // kindOf is the part of a stream's name that says what its draws decide.
 func kindOf(d tape.Decision) string {
@@ -454,7 +468,7 @@ const (
 // other durations. It comes before operations are taken away, while many of them can still see what is wrong.
 func (w *work) leap() {
 	for !w.over() {
-		injections, others := chosen(w.Run, isFault), chosen(w.Run, isOther)
+		injections, others := chosen(w.Run, isFault), chosen(w.Run, func(d tape.Decision) bool { return !isFault(d) })
 		n := len(injections)
 		if n < 2 || n > maxLeapCount || n == w.leapt {
 			return
@@ -525,7 +539,7 @@ const groupTries = 6
 func (w *work) groups(name func(tape.Decision) string) {
 	names := func() []string {
 		var list []string
-		for _, d := range w.Outcome.Decisions {
+		for _, d := range removable(w.Run) {
 			if n := name(d); n != "" && !slices.Contains(list, n) {
 				list = append(list, n)
 			}
@@ -547,9 +561,7 @@ func (w *work) decisions() { w.some(isOther, 0) }
 
 // singles proves that no single decision can go, or takes away those that can.
 func (w *work) singles() {
-	w.each(func() int { return len(w.Outcome.Decisions) }, func(i int) Case {
-		return Case{Bare(w.Tape, slices.Delete(slices.Clone(w.Outcome.Decisions), i, i+1)), w.Cut}
-	}, nil)
+	w.each(func() int { return len(removable(w.Run)) }, func(i int) Case { return lacking(w.Case, w.Run, i) }, nil)
 }
 
 // some takes away those decisions for which is holds. It gives up after so many tries in a row that led nowhere, if that is not 0.
@@ -808,10 +820,10 @@ func countOperations(r *Run, client string) int {
 func (w *work) nodes() {
 	needed := false
 	calm := func(cut world.Cut) bool {
-		r, err := w.try(w.ctx, Case{Bare(w.Tape, nil), cut}, false)
+		r, err := w.try(w.ctx, Case{Bare(w.Tape, chosen(w.Run, isLength)), cut}, false)
 		return err == nil && !r.Same
 	}
-	if len(w.Outcome.Decisions) > 0 && calm(w.Cut) {
+	if len(removable(w.Run)) > 0 && calm(w.Cut) {
 		needed = true
 	}
 	for i := range w.Spec.Nodes {

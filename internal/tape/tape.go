@@ -9,6 +9,7 @@ package tape
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 )
@@ -306,6 +307,17 @@ func (s *Source) next(c *cursor, stream string, n uint64, ratePPM uint64, chance
 
 // Given draws from stream a value in [0, n) that is 0 unless an edit sets it, whatever the seed: for what no chance decides.
 func (s *Source) Given(stream string, n uint64) uint64 { return s.value(stream, n, 0, false) }
+
+// Named lists the streams below a prefix of which an edit sets a draw, each once, in the order of the edits.
+func (s *Source) Named(prefix string) []string {
+	var list []string
+	for _, e := range s.tape.Edits {
+		if e.Op == Set && strings.HasPrefix(e.Stream, prefix) && !slices.Contains(list, e.Stream) {
+			list = append(list, e.Stream)
+		}
+	}
+	return list
+}
 
 // Stream is a stream at hand, for those who draw from it often: its name is looked up once.
 type Stream struct {

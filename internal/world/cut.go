@@ -1,6 +1,10 @@
 package world
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Cut is what shrinking takes away from a Spec so that a smaller run shows the same failure. What stays keeps its names,
 // addresses, streams of the tape and times.
@@ -20,6 +24,16 @@ type Skip struct {
 	Client string `json:"client"`
 	From   int    `json:"from"`
 	To     int    `json:"to,omitempty"`
+}
+
+// ClientName is the name of a client without what it adds when it goes on after an operation with an unknown end: load/c0 of load/c0.2.
+func ClientName(name string) string {
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		if _, err := strconv.Atoi(name[i+1:]); err == nil {
+			return name[:i]
+		}
+	}
+	return name
 }
 
 // Apply returns a Spec without what c takes away; spec stays as it is.

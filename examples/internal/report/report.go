@@ -55,6 +55,16 @@ func (l *Log) Skips(client string, k int) bool {
 	return false
 }
 
+// Ends says whether operation k of a client and all later ones are left out: then the client is done.
+func (l *Log) Ends(client string, k int) bool {
+	for _, s := range l.skip {
+		if s.Client == client && s.From <= k && s.To == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Write writes a record by one write(2), at which the engine stamps it.
 func (l *Log) Write(record any) {
 	line, err := json.Marshal(record)

@@ -75,7 +75,8 @@ var exploration = of(
 	field{Name: "max_depth", Shape: wholeFrom(1), Says: "`bfs` and `dfs`: maximum number of edits of the base tape.", Default: "2"},
 	field{Name: "max_states", Shape: wholeFrom(1), Says: "`bfs` and `dfs`: maximum number of tapes.", Default: "no limit"},
 	field{Name: "streams", Shape: texts, Says: "`bfs` and `dfs`: edit only draws of these streams, such as `fault/**`.", Default: "faults, packets, disks, preemptions and switches"},
-	field{Name: "feedback_delay", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}, Says: "Number of runs that may be in progress when a tape is picked. Strategies other than `random` pick the tape of run i from the results of the runs up to i minus this number. Additional workers are idle.", Default: "8"},
+	field{Name: "feedback_delay", Shape: shape{Kind: schema.Whole, Min: 1, Max: 4096}, Says: "Number of runs that may be in progress when a tape is picked. Strategies other than `random` pick the tape of run i from the results of the runs up to i minus this number. Additional workers are idle.", Default: "8, of `swarm` 32"},
+	field{Name: "length", Shape: shape{Kind: schema.Word, Words: Lengths}, Says: "`swarm`: `vary` also plays short runs, in which clients do less and faults end sooner, where these can be judged; `full` gives all runs their full length (docs/reference/exploration.md#lengths-of-runs).", Default: "vary"},
 	field{Name: "snapshots", Shape: of(
 		field{Name: "max", Shape: wholeFrom(0), Says: "Maximum number of snapshots of a worker. 0: all runs begin at their boot.", Default: "24"},
 		field{Name: "memory_bytes", Shape: wholeFrom(0), Says: "Maximum memory that the snapshots of a worker have together. 0: all runs begin at their boot.", Default: "a quarter of the host's memory, divided by the number of workers"},

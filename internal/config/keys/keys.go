@@ -81,6 +81,12 @@ var (
 	}
 )
 
+// Lengths are the values of exploration.length: runs of several lengths, and FullLength alone.
+var Lengths = []string{"vary", FullLength}
+
+// FullLength gives all runs their full length.
+const FullLength = "full"
+
 // Strategies are the names of search strategies, and DefaultStrategy is that of campaigns that name none. Package search, which is above this one, has the strategies.
 var Strategies = []string{"random", "coverage-guided", "bfs", "dfs", DefaultStrategy, "pct"}
 

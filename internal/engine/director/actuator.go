@@ -141,6 +141,8 @@ type Notice struct {
 type Chooser interface {
 	fault.Chooser
 	Choose(stream string, n uint64) uint64
+	// Named lists the streams below a prefix of which an edit of the tape sets a draw.
+	Named(prefix string) []string
 	// Ready notes that setup is over.
 	Ready()
 }

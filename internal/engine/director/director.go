@@ -40,13 +40,14 @@ type State struct {
 	Quiet                  Quiet
 	Healed                 int64 // time of the last heal that no fault has followed, 0 if none
 	Probes                 []Probe
-	Prober                 int64       // the tag of the one that takes orders, 0 if there is none
-	Drivers                int         // drivers that still run
-	OwnReadyNs             int64       // when setup no longer waits for the drivers and the prober that come with Bloodhound; 0 as long as they are not started
-	Announcers             []Announcer // by workload, if one of the drivers announces where it is
-	ReadyEnd               int64       // when faults no longer wait for drivers to be ready
-	CheckEnd               int64       // when the final phase no longer waits for drivers that read back
-	Waiting                []int64     // by workload, the tag of a driver that waits for its order to begin, or 0
+	Prober                 int64        // the tag of the one that takes orders, 0 if there is none
+	Drivers                int          // drivers that still run
+	OwnReadyNs             int64        // when setup no longer waits for the drivers and the prober that come with Bloodhound; 0 as long as they are not started
+	Announcers             []Announcer  // by workload, if one of the drivers announces where it is
+	ReadyEnd               int64        // when faults no longer wait for drivers to be ready
+	CheckEnd               int64        // when the final phase no longer waits for drivers that read back
+	Waiting                []int64      // by workload, the tag of a driver that waits for its order to begin, or 0
+	Length                 world.Length // what the tape takes away from the run's full length
 	Started                bool
 	Live                   []int // jobs that are not done and have a deadline
 	Felt                   []Felt

@@ -26,6 +26,7 @@ type stage struct {
 	Actuator // nil: what no scenario asks for
 	spec     world.Spec
 	edits    []tape.Edit
+	tape     *tape.Source
 	d        *Director
 	out      engine.Outcome
 	now      int64
@@ -51,6 +52,11 @@ func (s *stage) Happen(node, call string, result int64, detail string) uint64 {
 func (s *stage) Launch(l *Launch) (int64, error) {
 	kinds := []string{"", "main", "driver", "health", "probe", "role", "recovery", "prober", "hook"}
 	s.note("start job %d on %s: %s %s", l.Tag, s.name(l.Node), kinds[l.Kind], strings.Join(l.Argv, " "))
+	for _, e := range l.Env {
+		if skip, ok := strings.CutPrefix(e, "BLOODHOUND_SKIP="); ok {
+			s.note("job %d skips %s", l.Tag, skip)
+		}
+	}
 	s.alive[l.Tag] = true
 	return l.Tag, nil
 }
@@ -160,6 +166,10 @@ func (s *stage) do(t *testing.T, line string) {
 		s.d.Reported(&Notice{Event: s.events, TimeNs: s.now, Node: s.d.Jobs[number(0)-1].Node, Tag: number(0), Text: fmt.Appendf(nil, `{"type":%q}`+"\n", args[1])})
 		s.takeIn(t, nil)
 	case word == "outcome":
+		s.d.Sum(s.tape)
+		if l := s.out.Length; l != nil {
+			s.note("length: %+v", *l)
+		}
 		for _, w := range s.out.Warnings {
 			s.note("warning: %s", w)
 		}
@@ -245,7 +255,8 @@ func (s *stage) until(t *testing.T, ns int64) {
 			t.Fatal(err)
 		}
 		s.alive, s.stopping = map[int64]bool{}, map[int]Stopping{}
-		s.d = setting.New(tape.NewSource(tape.Tape{Edits: append([]tape.Edit{{Op: tape.Default, Stream: "**"}}, s.edits...)}), s, &s.out)
+		s.tape = tape.NewSource(tape.Tape{Edits: append([]tape.Edit{{Op: tape.Default, Stream: "**"}}, s.edits...)})
+		s.d = setting.New(s.tape, s, &s.out)
 	}
 	for turns := 0; s.d.Due <= ns; turns++ {
 		if turns == 10_000 {

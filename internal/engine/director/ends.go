@@ -59,4 +59,7 @@ func (d *Director) Sum(t *tape.Source) {
 	o.Heals = slices.Clone(d.Heals)
 	o.NeverUp = d.NeverUp()
 	o.LogCounts = maps.Clone(d.Counts)
+	if l := d.Length; !l.Full() {
+		o.Length = &l
+	}
 }

@@ -416,7 +416,7 @@ func (d *Director) beginWorkload() error {
 		return nil
 	}
 	for i := range d.spec.Workloads {
-		l := &d.spec.Workloads[i]
+		l := d.workload(i)
 		if l.Driver == "command" {
 			if _, err := d.startDriver(JobDriver, i, l); err != nil {
 				return err

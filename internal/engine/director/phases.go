@@ -62,6 +62,7 @@ func (d *Director) endSetup(now int64) error {
 // begin ends the setup: the workload begins.
 func (d *Director) begin(now int64) error {
 	d.tape.Ready()
+	d.drawLength()
 	d.SetupEnd, d.SetupLook = never, never
 	for _, l := range d.spec.Workloads {
 		if l.Announces && (d.ReadyEnd == never || d.ReadyEnd < now+l.ReadyNs) {
@@ -90,7 +91,10 @@ func (d *Director) schedule(now int64) {
 		d.ChaosEnd = min(d.ChaosEnd, now+d.spec.Faults.StopNs)
 	}
 	d.ChaosEnd = max(d.ChaosEnd, now+1)
-	d.WarmupEnd = min(now+d.spec.Faults.StartNs, d.ChaosEnd)
+	d.WarmupEnd = min(now+d.spec.Faults.StartNs+d.Length.CalmNs, d.ChaosEnd)
+	if most := d.Length.ChaosNs; most > 0 {
+		d.ChaosEnd = min(d.ChaosEnd, d.WarmupEnd+most)
+	}
 }
 
 func (d *Director) endWarmup(now int64) {

@@ -30,7 +30,11 @@ type branching struct {
 // Calm is the run without faults, which shares its setup with most others.
 type Calm struct {
 	ReadyNs int64 // the end of setup
-	HealNs  int64 // the end of the chaos phase
+	ChaosNs int64 // the beginning of the chaos phase
+	HealNs  int64 // its end
+	// Clients are those that read nothing after it, and Drained reports that it ended because drivers had done all that they were to do.
+	Clients []Client
+	Drained bool
 }
 
 // Timed is a Strategy that uses the virtual times of the run without faults. It is given them before the first tape, if there is such a run.

@@ -86,6 +86,7 @@ type Seen struct {
 	Near    []coverage.Nearness `json:"near,omitempty"`
 	// Injections are the decisions about faults that are drawn by rules, in the order in which they were made: the first MaxInjections.
 	Injections []tape.Decision `json:"strikes,omitempty"`
+	Events     uint64          `json:"events,omitempty"`
 	// Draws is what could be varied.
 	Draws     []tape.Draws `json:"draws,omitempty"`
 	DrawsLost uint64       `json:"draws_lost,omitempty"`
@@ -193,6 +194,8 @@ type Standing struct {
 	Mutations []Mutations `json:"mutations,omitempty"`
 	// Guides counts the same by the guide in whose corpus the parent was chosen, where a bandit chooses among guides.
 	Guides []Mutations `json:"guides,omitempty"`
+	// Lengths counts runs by their length, where a search chooses it.
+	Lengths []LengthTotal `json:"lengths,omitempty"`
 	// Unknown are reasons why what was played is not what was asked for.
 	Unknown []string `json:"unknown,omitempty"`
 	// Notes are what the user should know of the search.
@@ -225,9 +228,12 @@ type Settings struct {
 	FeedbackDelay uint64
 	// OneBoot has most random tapes make the same choices up to the end of setup, so that their runs may begin there; the rest keep bugs of
 	// starting within reach.
-	OneBoot   bool
-	MaxDepth  int    // bfs and dfs: edits of a tape
-	MaxStates uint64 // bfs and dfs: tapes
+	OneBoot bool
+	// FullLength gives all runs of swarm their full length, and so does a campaign of few Runs; 0 is no bound.
+	FullLength bool
+	Runs       uint64
+	MaxDepth   int    // bfs and dfs: edits of a tape
+	MaxStates  uint64 // bfs and dfs: tapes
 	// Streams are patterns of those that bfs and dfs edit; none are all that are Watched.
 	Streams []string
 	// Of coverage-guided: how parents are preferred.
@@ -274,7 +280,7 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 	case Breadth, Depth:
 		return newSystematic(name, learns, seed, s), nil
 	case Swarm:
-		return newSwarm(spec, random), nil
+		return newSwarm(spec, random, s), nil
 	case Priority:
 		return newPriority(learns, spec, random)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -12,21 +13,110 @@ import (
 // swarm is the strategy of random tapes of which each has a random subset of the rules, and each of those a rate of its own, from quiet to wild (Groce et
 // al., "Swarm Testing", ISSTA 2012). How many faults of a rule a run has is spread evenly on a logarithmic scale: those rates are seldom written down that reach
 // the most, and no one rate reaches all. Runs do not branch as those of random do: they would share their rates, and with many faults little lies before the first.
+// Runs have different lengths, where a shorter run can be judged.
 type swarm struct {
-	tapes
 	row
-	spec *world.Spec
+	spec    *world.Spec
+	delay   uint64
+	lengths *lengths  // nil where all runs have their full length
+	rates   [][]rated // the rules of runs of each class of length
+	begun   bool
+	plain   bool // a run of full length has had the rates of the Spec
 }
 
-func newSwarm(spec *world.Spec, random row) *swarm {
-	s := &swarm{row: random, spec: spec}
-	s.row.swarm(spec, 0)
-	s.tapes = tapes{Swarm, s.row.tape}
-	return s
+func newSwarm(spec *world.Spec, random row, s Settings) *swarm {
+	w := &swarm{row: random, spec: spec, delay: cmp.Or(s.FeedbackDelay, lengthDelay), lengths: newLengths(spec, &s)}
+	w.row.swarm(spec, 0)
+	return w
 }
+
+func (s *swarm) Name() string { return Swarm }
+
+// FeedbackDelay is 0 where runs have their full length: nothing else is learned.
+func (s *swarm) FeedbackDelay() uint64 {
+	if s.lengths == nil {
+		return 0
+	}
+	return s.delay
+}
+
+// Watches implements Watcher: to the order of events nearly every run is new.
+func (s *swarm) Watches(d coverage.Domain) bool { return shows(GuideCombined, d) && d != "" }
 
 // Begins implements Timed.
-func (s *swarm) Begins(c Calm) { s.knows(s.spec, c) }
+func (s *swarm) Begins(c Calm) {
+	s.knows(s.spec, c)
+	if s.lengths == nil || !s.lengths.begins(s.spec, c) {
+		s.lengths = nil
+		return
+	}
+	s.begun = true
+	for class := range s.lengths.arms {
+		short := s.row
+		if class != fullLength {
+			short.swarm(s.spec, s.lengths.steps>>class)
+		}
+		s.rates = append(s.rates, short.rules)
+	}
+}
+
+// lengthSeed gives lengths dice of their own.
+const lengthSeed = 0x6c656e677468
+
+// first is the number of the tape of the first run, where that is a short one: tape 0, the campaign's seed itself, is the first of full length.
+const first = 1<<32 + 1
+
+func (s *swarm) Next(run uint64) (Candidate, Answer) {
+	c := Candidate{Origin: Origin{Strategy: Swarm}}
+	if !s.begun {
+		s.lengths = nil // there was no run without faults
+	}
+	if s.lengths != nil && s.lengths.first == inVain {
+		s.lengths = nil
+	}
+	if s.lengths == nil {
+		c.Tape = s.row.tape(s.number(run))
+		return c, Here
+	}
+	d := newDice(s.seed^lengthSeed, run)
+	class, known := s.lengths.class(run, s.delay, d)
+	if !known {
+		return c, Wait
+	}
+	number := cmp.Or(run, first)
+	if class == fullLength {
+		number = s.number(run)
+	}
+	short := s.row
+	short.rules = s.rates[class]
+	c.Tape = short.tape(number)
+	c.Tape.Edits = append(c.Tape.Edits, s.lengths.edits(class, d)...)
+	return c, Here
+}
+
+// number is that of the tape of a run of full length.
+func (s *swarm) number(run uint64) uint64 {
+	if s.plain {
+		return run
+	}
+	s.plain = true
+	return 0
+}
+
+// Learn implements Strategy.
+func (s *swarm) Learn(r *Run) {
+	if s.lengths != nil {
+		s.lengths.learn(r)
+	}
+}
+
+func (s *swarm) Standing() Standing {
+	st := Standing{Strategy: Swarm}
+	if s.lengths != nil {
+		st.Lengths = s.lengths.totals()
+	}
+	return st
+}
 
 const (
 	offShare              = 12             // in percent: rules that are off in a run

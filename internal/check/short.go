@@ -1,0 +1,22 @@
+package check
+
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// tooShort is the reason of a verdict that a run of less than its full length does not give.
+const tooShort = "the run has less than its full length, in which the property means something else"
+
+// curtail takes back what a run of less than its full length does not show. The verdicts begin with those of the Spec's properties.
+func curtail(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) {
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch {
+		case i < len(spec.Properties) && !spec.Properties[i].AnyLength():
+			*v = Verdict{Property: v.Property, Kind: v.Kind, Status: Unknown, Reason: tooShort, Short: true}
+		case v.Status == Unknown && v.Refusal == nil && out.Reason == engine.Finished:
+			v.Short = true
+		}
+	}
+}
