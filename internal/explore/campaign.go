@@ -113,6 +113,7 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 	col := c.begin()
 	t := col.totals
 	col.done = !c.baseline(runs, ctx, col)
+	c.begun(col)
 	jobs := make(chan *Job)
 	results := c.startWorkers(runs, ctx, t.Workers, jobs)
 	c.hand(runs, col, jobs, results, func() { t.WallNs = time.Since(began).Nanoseconds() })
@@ -151,10 +152,22 @@ func (c *Campaign) begin() *collector {
 	}
 	c.Setup = &setup
 	t.Search, t.FeedbackDelay = feed.strategy.Standing(), delay
-	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil {
-		c.Note(fmt.Sprintf("%d of %d workers are idle: %s runs at most %d worlds at once, which is the setting exploration.feedback_delay", idle, t.Workers, feed.strategy.Name(), delay))
-	}
 	return &collector{campaign: c, totals: t, waiting: map[uint64]*result{}, stacks: map[string]string{}, feeder: feed}
+}
+
+// begun follows the run without faults: a strategy may have nothing to learn in this world.
+func (c *Campaign) begun(col *collector) {
+	t, strategy := col.totals, col.feeder.strategy
+	delay := strategy.FeedbackDelay()
+	if delay != t.FeedbackDelay {
+		setup := *c.Setup
+		setup.Learn = delay > 0 || c.Behaviours
+		c.Setup, t.FeedbackDelay = &setup, delay
+	}
+	_, timed := strategy.(search.Timed)
+	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil && (!timed || t.Baseline.Done) {
+		c.Note(fmt.Sprintf("%d of %d workers are idle: %s runs at most %d worlds at once, which is the setting exploration.feedback_delay", idle, t.Workers, strategy.Name(), delay))
+	}
 }
 
 // startWorkers starts workers that take jobs until there are no more. The channel of results is closed when all have ended.

@@ -97,9 +97,22 @@ func (c *Client) skipped(k int) bool {
 	return false
 }
 
+// ended reports whether the client leaves out value k and all that follow.
+func (c *Client) ended(k int) bool {
+	for _, s := range c.Log.skips {
+		if s.Client == c.Label && s.From <= k && s.To == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Add adds so many values by add, one after each pause on average.
 func (c *Client) Add(count int, pause time.Duration, add func(value string) error) {
 	for k := range count {
+		if c.ended(k) {
+			return
+		}
 		time.Sleep(pause/2 + rand.N(pause))
 		if c.skipped(k) {
 			continue

@@ -20,7 +20,7 @@ const (
 	// leastRuns is how many runs a campaign has at least that also has short ones: who asks for a few wants them whole.
 	leastRuns = 16
 	// leastDurations is how many faults, one after the other and of the longest rule's mean duration, have room in the chaos phase of a short run.
-	leastDurations = 4
+	leastDurations = 8
 	// leastChaosNs bounds that phase too.
 	leastChaosNs = 1e9
 	// leadTimes is how many times as long as the workload before it that phase is: what all runs need would cost the most otherwise.
