@@ -51,7 +51,7 @@ func TestShortRuns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "bloodhound.yaml"), fmt.Appendf(nil, longWorld, here, dir), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, code := call(t, program, "explore", "--json", "--seeds", "16", dir)
+	out, code := call(t, program, "explore", "--json", "--no-shrink", "--seeds", "16", dir)
 	var doc struct {
 		Campaign struct {
 			Search struct {

@@ -202,9 +202,22 @@ func (p *PropertyTotal) First() string {
 const maxIdle = 4
 
 // Unjudged reports whether runs in which the property is unknown make the campaign unknown: if the reason of any is another than
-// that the run did too little, or if more than a few did.
+// that the run did too little, or if more than a few did, or if all were too short.
 func (p *PropertyTotal) Unjudged() bool {
-	return p.Unknown > p.Idle || p.Idle*maxIdle > p.Holds+p.Violated+p.Unknown+p.NotYet
+	return p.tooShort() || p.Unknown > p.Idle || p.Idle*maxIdle > p.Holds+p.Violated+p.Unknown+p.NotYet
+}
+
+// tooShort reports whether no run could judge the property because of their length.
+func (p *PropertyTotal) tooShort() bool {
+	return p.Short > 0 && p.Holds+p.Violated+p.Unknown+p.NotYet == 0
+}
+
+// Doubt says in how many runs the property is unknown where that makes the campaign unknown, and why in the first.
+func (p *PropertyTotal) Doubt() (runs uint64, reason string) {
+	if p.tooShort() {
+		return p.Short, "short runs do not show it, and there were no others; make more runs, or add --full-length"
+	}
+	return p.Unknown, p.Reason
 }
 
 // InPart says what some runs did not judge of what the property speaks of, or nothing.
@@ -427,7 +440,8 @@ func (t *Totals) Doubts() string {
 func (t *Totals) unjudged() (list []string) {
 	for i := range t.Properties {
 		if p := &t.Properties[i]; p.Unjudged() {
-			list = append(list, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, p.Unknown, t.Runs, p.Reason))
+			runs, reason := p.Doubt()
+			list = append(list, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, runs, t.Runs, reason))
 		}
 	}
 	return list

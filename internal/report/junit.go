@@ -135,7 +135,12 @@ func (c *CampaignOf) junitTrouble(p *explore.PropertyTotal) (failure, err *junit
 		text := fmt.Sprintf("violated in %s, and not again when they were replayed", often(p.Violated, runs))
 		return nil, &junitTrouble{"not reproducible", text, text}
 	case p.Unjudged():
-		text := fmt.Sprintf("unknown in %s, first with %s: %s", often(p.Unknown, runs), p.First(), Visible(p.Reason, pageLineRunes))
+		unknown, reason := p.Doubt()
+		first := ""
+		if p.Unknown > 0 {
+			first = ", first with " + p.First()
+		}
+		text := fmt.Sprintf("unknown in %s%s: %s", often(unknown, runs), first, Visible(reason, pageLineRunes))
 		return nil, &junitTrouble{"unknown", text, text}
 	case p.Never():
 		text := "not in any run: " + Visible(p.Reason, pageLineRunes)

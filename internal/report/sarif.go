@@ -103,8 +103,9 @@ func SARIF(w io.Writer, c CampaignOf) error {
 	}
 	for _, p := range t.Properties {
 		if p.Unjudged() {
+			unknown, reason := p.Doubt()
 			call.Notifications = append(call.Notifications, sarifNotification{"warning",
-				sarifText{Visible(p.Property+" is unknown in "+often(p.Unknown, t.Runs)+": "+p.Reason, pageLineRunes)}})
+				sarifText{Visible(p.Property+" is unknown in "+often(unknown, t.Runs)+": "+reason, pageLineRunes)}})
 		}
 		if p.Never() {
 			call.Notifications = append(call.Notifications, sarifNotification{"warning",

@@ -280,6 +280,9 @@ func properties(b *strings.Builder, list []explore.PropertyTotal) {
 		if p.Tally != nil {
 			fmt.Fprintf(b, "    events: %s\n", p.Tally)
 		}
+		if p.Short > 0 {
+			fmt.Fprintf(b, "    short runs do not count: %d\n", p.Short)
+		}
 		if p.Unknown > 0 {
 			fmt.Fprintf(b, "    unknown, first with %s: %s\n", p.First(), p.Reason)
 		}

@@ -214,8 +214,8 @@ func (l *lengths) learn(r *Run) {
 	a.news += fresh
 }
 
-// edits give a run a length of a class.
-func (l *lengths) edits(class int, d *dice) []tape.Edit {
+// edits give a run a length of a class, and perhaps vary other things. The first short run is nothing but short: it shows what that saves.
+func (l *lengths) edits(run uint64, class int, d *dice) []tape.Edit {
 	if class == fullLength {
 		return nil
 	}
@@ -226,12 +226,12 @@ func (l *lengths) edits(class int, d *dice) []tape.Edit {
 	chaos := max(l.steps>>class, 1)
 	set(world.ChaosStream, 2*chaos) // faults keep clients from their work, and the phase ends when all is done
 	later := int64(0)
-	if d.chance(laterShare) {
+	if run != firstShort && d.chance(laterShare) {
 		later = int64(d.below(int(l.steps - chaos + 1)))
 		set(world.CalmStream, later)
 	}
 	acting := len(l.clients)
-	if d.chance(fewerShare) {
+	if run != firstShort && d.chance(fewerShare) {
 		acting = (acting + 1) / 2
 	}
 	first := d.below(len(l.clients))

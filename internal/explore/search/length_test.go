@@ -88,6 +88,9 @@ func TestLengths(t *testing.T) {
 			t.Fatalf("after %d runs %.0f of %.0f are of full length", i+1, full, cost)
 		}
 		for _, e := range tp.Edits {
+			if i == 0 && e.Stream == world.CalmStream || i == 0 && e.Stream == world.OperationsPrefix+"c0" && e.Value < 30 {
+				t.Errorf("the first run is not only short: %+v", e)
+			}
 			if client, ok := strings.CutPrefix(e.Stream, world.OperationsPrefix); ok && (class == fullLength || e.Value > map[string]uint64{"c0": 1001, "c1": 501}[client]) {
 				t.Errorf("run %d of class %d: %+v", i, class, e)
 			}

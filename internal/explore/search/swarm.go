@@ -90,7 +90,7 @@ func (s *swarm) Next(run uint64) (Candidate, Answer) {
 	short := s.row
 	short.rules = s.rates[class]
 	c.Tape = short.tape(number)
-	c.Tape.Edits = append(c.Tape.Edits, s.lengths.edits(class, d)...)
+	c.Tape.Edits = append(c.Tape.Edits, s.lengths.edits(run, class, d)...)
 	return c, Here
 }
 
