@@ -66,7 +66,7 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 				continue
 			}
 			v := r.way(src, j, ways)
-			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Injected >= r.Max || !p.holds(r, t, m, c.Name, c.Path) {
+			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Injected >= r.Max || r.spares(t, m) || !p.holds(r, t, m, c.Name, c.Path) {
 				continue
 			}
 			harm = Harm{Kind: r.Kind, Rule: r.Number}

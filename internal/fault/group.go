@@ -50,7 +50,7 @@ const maxGroup = 32
 const maxShuffled = 7
 
 // aboutOneNode finds what a condition can only ask of a node or a link.
-var aboutOneNode = regexp.MustCompile(`\b(role|node|peer|up_s)\b`)
+var aboutOneNode = regexp.MustCompile(`\b(role|node|peer|up_s|ready_s)\b`)
 
 // CheckShape finds what is wrong with the shape of a rule in a world with these servers.
 func CheckShape(r *world.FaultRule, servers []string) error {

@@ -14,7 +14,7 @@ import (
 
 // Parse reads a rule written as a sentence:
 //
-//	KIND [on TARGETS] [MOMENT [nth K[..K]]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [after D | after event N] [while ROLE] [when CONDITION]
+//	KIND [on TARGETS] [MOMENT [nth K[..K]]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [from start] [after D | after event N] [while ROLE] [when CONDITION]
 //
 // MOMENT is one of
 //
@@ -109,6 +109,11 @@ func Parse(text string) (world.FaultRule, error) {
 				return r, fmt.Errorf("%s affects nodes, which have no direction, so %q means nothing", r.Kind, "one way")
 			}
 			r.OneWay = true
+		case "from":
+			if s.next() != "start" {
+				return r, fmt.Errorf("%q is followed by %q", "from", "start")
+			}
+			r.FromStart = true
 		case "shape":
 			r.Shape, err = s.need("shape", "the shape of a partition, such as halves")
 		case "after":
@@ -134,7 +139,7 @@ func Parse(text string) (world.FaultRule, error) {
 			when = append(when, strings.Join(s.words, " "))
 			s.words = nil
 		default:
-			err = fmt.Errorf("%q is no clause; there are on, at, during, after, between, in, of, nth, rate, for, by, max, one way, shape, while and when", word)
+			err = fmt.Errorf("%q is no clause; there are on, at, during, after, between, in, of, nth, rate, for, by, max, one way, shape, from start, while and when", word)
 		}
 		if err != nil {
 			return r, err
@@ -178,6 +183,7 @@ func Sentence(r *world.FaultRule) string {
 	clause(r.Max > 0, "max", strconv.Itoa(r.Max))
 	clause(r.OneWay, "one way", "")
 	clause(r.Shape != "", "shape", r.Shape)
+	clause(r.FromStart, "from start", "")
 	clause(r.When != "", "when", r.When)
 	return strings.Join(words, " ")
 }

@@ -32,6 +32,7 @@ func TestSentences(t *testing.T) {
 		{"crash between fsync, fdatasync of *.tmp and rename of *.snap max 1", world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Moment: world.Between, At: []string{"fsync", "fdatasync"},
 			Path: "*.tmp", Then: []string{"rename"}, ThenPath: "*.snap", Max: 1}},
 		{"crash at fsync of *.wal nth 1..200", world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync"}, Path: "*.wal", NthFrom: 1, NthTo: 200}},
+		{"crash from start rate 1%", world.FaultRule{Kind: "crash", RatePPM: 10_000, FromStart: true}},
 		{"drop rate 1 while role=leader", world.FaultRule{Kind: "drop", RatePPM: tape.Certain, When: `role == "leader"`}},
 	} {
 		c.want.ByUser = true
@@ -67,6 +68,7 @@ func TestBadSentences(t *testing.T) {
 		{"crash rate 1 sometimes", `"sometimes" is no clause`},
 		{"crash one rate 1", `is followed by "way"`},
 		{"crash after 5 s", "followed by a duration"},
+		{"crash rate 1% from the start", `"from" is followed by "start"`},
 		{"crash after", "followed by a duration"},
 		{"crash rate 1 by 5s", "has no amount"},
 		{"clock_skew rate 1 by 200ppm", "is no duration"},
@@ -90,6 +92,11 @@ func TestBadSentences(t *testing.T) {
 type starts map[string]int64
 
 func (s starts) StartedNs(node string) (int64, bool) { ns, ok := s[node]; return ns, ok }
+
+// ReadyNs has nodes be ready a second later.
+func (s starts) ReadyNs(node string) (int64, bool) { ns, ok := s[node]; return ns + 1e9, ok }
+
+func (s starts) NeverReady(node string) bool { _, ok := s[node]; return !ok }
 
 func TestConditions(t *testing.T) {
 	moment := func(edit func(m *Moment)) *Moment {
@@ -127,6 +134,10 @@ func TestConditions(t *testing.T) {
 		{"up_s > 2", moment(nil), nil},
 		{"up_s > 2", moment(func(m *Moment) {
 			m.Mains = starts{"n1": 4e9, "n2": 6e9}
+		}), []string{"n1"}},
+		{"ready_s == 0", moment(nil), []string{"n1", "n2", "n-3"}},
+		{"ready_s == 2", moment(func(m *Moment) {
+			m.Mains = starts{"n1": m.NowNs - 3e9, "n2": m.NowNs - 2e9}
 		}), []string{"n1"}},
 		{`node matches "^n[0-9]$"`, moment(nil), []string{"n1", "n2"}},
 	} {

@@ -140,6 +140,7 @@ type Rule struct {
 	Counts   []Count // by target, with NthTo
 	Injected int     // how often the rule was injected
 	Slow     Slow
+	Spares   bool // nodes that have not been ready in this run: see spares
 	Masked   bool // turned off in this run
 	Targets  []Target
 }
@@ -190,6 +191,7 @@ func New(spec *world.Spec) (*Plan, error) {
 		if err := CheckShape(&r, p.Servers); err != nil {
 			return nil, fmt.Errorf("fault %s: %w", kind, err)
 		}
+		rule.Spares = spec.RulesVersion >= world.FairFaults && sparing(&r)
 		rule.MinNs, rule.MaxNs, rule.Least, rule.Most = r.MinNs, r.MaxNs, r.Least, r.Most
 		rule.bounds(&Table[rule.Row])
 		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {
@@ -517,7 +519,7 @@ func (p *Plan) draw(src Chooser, r *Rule, t int, m *Moment, call, file string) [
 // may reports whether a rule can inject into a target now.
 func (p *Plan) may(r *Rule, t int, m *Moment, call, file string) bool {
 	target := &r.Targets[t]
-	return !(r.Max > 0 && r.Injected >= r.Max) && !p.busy(&Table[r.Row], target.Name) && p.holds(r, target, m, call, file)
+	return !(r.Max > 0 && r.Injected >= r.Max) && !p.busy(&Table[r.Row], target.Name) && !r.spares(target, m) && p.holds(r, target, m, call, file)
 }
 
 // inject begins what a rule has drawn for a target: one injection, or one for each node of a group.
@@ -682,7 +684,11 @@ func (p *Plan) Packet(m *Moment, from, to string) Rates {
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if Table[r.Row].Place != OnPacket || r.Masked || !r.touches(from, to) || r.When != "" && !p.holds(r, &Target{Name: from + "->" + to, A: from, B: to}, m, "", "") {
+		if Table[r.Row].Place != OnPacket || r.Masked || !r.touches(from, to) {
+			continue
+		}
+		way := &Target{Name: from + "->" + to, A: from, B: to}
+		if r.spares(way, m) || r.When != "" && !p.holds(r, way, m, "", "") {
 			continue
 		}
 		if rate := &rates[Table[r.Row].Rate]; r.RatePPM > rate.PPM {

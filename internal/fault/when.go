@@ -36,6 +36,10 @@ type Moment struct {
 type Mains interface {
 	// StartedNs gives when that of a node has started, if it runs.
 	StartedNs(node string) (ns int64, ok bool)
+	// ReadyNs gives when a node was ready for the first time since then, if it has been.
+	ReadyNs(node string) (ns int64, ok bool)
+	// NeverReady reports whether a node is a server that has not been ready in this run, and may still become so.
+	NeverReady(node string) bool
 }
 
 // Conditions are compiled, by their text.
@@ -67,8 +71,9 @@ func mustCompile(when string) *vm.Program {
 // question is what a condition sees: a Moment, and the rule and target that it is asked for.
 type question struct {
 	Event      int               `expr:"event"`
-	TimeS      float64           `expr:"time_s"` // since the chaos phase began
-	UpS        float64           `expr:"up_s"`   // since the main program of node has started, 0 if it does not run
+	TimeS      float64           `expr:"time_s"`  // since the chaos phase began
+	UpS        float64           `expr:"up_s"`    // since the main program of node has started, 0 if it does not run
+	ReadyS     float64           `expr:"ready_s"` // since node was ready for the first time after that start, 0 if it has not been
 	Operations int               `expr:"operations"`
 	Logs       map[string]int    `expr:"logs"`
 	Roles      map[string]string `expr:"roles"` // the latest one by node; see severalRoles
@@ -118,6 +123,9 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 	if m.Mains != nil {
 		if ns, ok := m.Mains.StartedNs(t.A); ok {
 			q.UpS = float64(m.NowNs-ns) / 1e9
+		}
+		if ns, ok := m.Mains.ReadyNs(t.A); ok {
+			q.ReadyS = float64(m.NowNs-ns) / 1e9
 		}
 	}
 	for _, node := range slices.Sorted(maps.Keys(m.Roles)) {

@@ -14,6 +14,8 @@ type Spec struct {
 	Name string `json:"name"`
 	// Engine names the engine that runs it: Native, VM, Container or InProcess.
 	Engine string `json:"engine,omitempty"`
+	// RulesVersion is the version of the rules by which a tape makes a run of the Spec: see RulesNow.
+	RulesVersion int `json:"rules_version,omitempty"`
 	// Dir is the project's folder, absolute: relative paths of volumes, scripts and roots start here.
 	Dir string `json:"dir"`
 	// StartUnixNs is CLOCK_REALTIME at the start of a run, in nanoseconds since 1970.
@@ -46,6 +48,15 @@ type Spec struct {
 	// Leaks re-enables sources of chance on purpose; only tests of the engine set it.
 	Leaks []string `json:"leaks,omitempty"`
 }
+
+// Versions of the rules of runs. A Spec keeps its version in failure files, so that an old failure replays as it was recorded. One without a
+// version has the rules before FairFaults.
+const (
+	// FairFaults spares a node until it has been ready once from faults that are drawn by a rate (FaultRule.FromStart).
+	FairFaults = 1
+	// RulesNow is the version of new Specs.
+	RulesNow = FairFaults
+)
 
 // Engines.
 const (
@@ -139,28 +150,30 @@ type Node struct {
 	// SearchDomains are put behind names that do not resolve.
 	SearchDomains []string `json:"search_domains,omitempty"`
 	// Root is HostRoot, NoRoot or an absolute folder. An Image goes before it.
-	Root        string       `json:"root"`
-	Image       *Image       `json:"image,omitempty"`
-	Command     []string     `json:"command"`
-	Releases    [][]string   `json:"releases,omitempty"`  // commands of later releases of the program, the oldest first, of which a restart may bring one
-	Downgrade   bool         `json:"downgrade,omitempty"` // or an older one
-	Env         []string     `json:"env,omitempty"`       // NAME=value, in order
-	WorkingDir  string       `json:"working_dir"`
-	User        string       `json:"user,omitempty"` // name, uid, name:group or uid:gid; empty is root
-	Volumes     []Volume     `json:"volumes,omitempty"`
-	ExtraHosts  []Host       `json:"extra_hosts,omitempty"`
-	DependsOn   []Dependency `json:"depends_on,omitempty"`
-	Health      *Healthcheck `json:"health,omitempty"`
-	PostStart   []Hook       `json:"post_start,omitempty"` // run once, in this order, when the main process has started for the first time
-	Restart     Restart      `json:"restart"`
-	StopSignal  string       `json:"stop_signal,omitempty"`   // the signal by which the fault restart stops the main process; empty is SIGTERM
-	StopGraceNs int64        `json:"stop_grace_ns,omitempty"` // and how long it has for that
-	Clock       Clock        `json:"clock"`
-	Bounds      Bounds       `json:"bounds,omitzero"`
-	Init        Init         `json:"init,omitempty"`
-	ReadOnly    bool         `json:"read_only,omitempty"` // nothing but volumes and folders in memory can be written
-	Groups      []string     `json:"groups,omitempty"`    // further groups of User, by name or number
-	Sysctls     []Sysctl     `json:"sysctls,omitempty"`   // settings of its kernel, in order of names
+	Root       string       `json:"root"`
+	Image      *Image       `json:"image,omitempty"`
+	Command    []string     `json:"command"`
+	Releases   [][]string   `json:"releases,omitempty"`  // commands of later releases of the program, the oldest first, of which a restart may bring one
+	Downgrade  bool         `json:"downgrade,omitempty"` // or an older one
+	Env        []string     `json:"env,omitempty"`       // NAME=value, in order
+	WorkingDir string       `json:"working_dir"`
+	User       string       `json:"user,omitempty"` // name, uid, name:group or uid:gid; empty is root
+	Volumes    []Volume     `json:"volumes,omitempty"`
+	ExtraHosts []Host       `json:"extra_hosts,omitempty"`
+	DependsOn  []Dependency `json:"depends_on,omitempty"`
+	Health     *Healthcheck `json:"health,omitempty"`
+	// Ports are the TCP ports that the configuration names for the node. One without a healthcheck is ready when it listens on all of them.
+	Ports       []int    `json:"ports,omitempty"`
+	PostStart   []Hook   `json:"post_start,omitempty"` // run once, in this order, when the main process has started for the first time
+	Restart     Restart  `json:"restart"`
+	StopSignal  string   `json:"stop_signal,omitempty"`   // the signal by which the fault restart stops the main process; empty is SIGTERM
+	StopGraceNs int64    `json:"stop_grace_ns,omitempty"` // and how long it has for that
+	Clock       Clock    `json:"clock"`
+	Bounds      Bounds   `json:"bounds,omitzero"`
+	Init        Init     `json:"init,omitempty"`
+	ReadOnly    bool     `json:"read_only,omitempty"` // nothing but volumes and folders in memory can be written
+	Groups      []string `json:"groups,omitempty"`    // further groups of User, by name or number
+	Sysctls     []Sysctl `json:"sysctls,omitempty"`   // settings of its kernel, in order of names
 }
 
 // Init says what process 1 of a node is.
@@ -717,6 +730,9 @@ type FaultRule struct {
 	BandwidthBytes int64 `json:"bandwidth_bytes,omitempty"`
 	// Max bounds how often the rule injects in one run; 0 is no bound.
 	Max int `json:"max,omitempty"`
+	// FromStart has a rule that draws by a rate also affect nodes that have not been ready yet, from FairFaults on. Rules with
+	// NthTo, the moment InRecovery or a rate of 1 do so anyway.
+	FromStart bool `json:"from_start,omitempty"`
 	// ByUser distinguishes a rule that the user wrote from one that a preset added.
 	ByUser bool `json:"by_user,omitempty"`
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.

@@ -109,6 +109,7 @@ var faults = of(
 		field{Name: "nth", Shape: aText, Says: "Number of the call, answer, recovery or transfer at which the fault is injected, counted for each target from 1 on, or a range such as `1..200`, from which each tape chooses one."},
 		field{Name: "after", Shape: aDuration, Says: "Time in the chaos phase before the first injection.", Default: "0s"},
 		field{Name: "after_event", Shape: aWhole, Says: "First event of the run at which the fault may be injected.", Default: "0"},
+		field{Name: "from_start", Shape: aFlag, Says: "`true`: a rate below 1 also affects nodes that have not been ready yet (docs/reference/faults.md).", Default: "false"},
 		field{Name: "while", Shape: aText, Says: "Only nodes with this role (`roles`)."},
 		field{Name: "when", Shape: aText, Verbatim: true, Says: "Only while this condition is true (docs/reference/faults.md)."},
 	))), Says: "Single faults, as sentences, such as `crash on n1 at fsync while leader max 1`, or as mappings (docs/reference/faults.md)."},

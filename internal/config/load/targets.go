@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // ExpectedBody is the body that an answer must have, or nothing where any will do.
@@ -85,6 +86,7 @@ func (l *State) ServerURL(at source.Position, scheme, key, written string) (stri
 		return u.String(), true
 	}
 	if l.resolves(host) {
+		l.listens(host, u)
 		return u.String(), true
 	}
 	l.Fail(at, suggest.From(host, l.NodeNames()), "%s: unknown node %q", key, source.Shorten(host))
@@ -92,12 +94,36 @@ func (l *State) ServerURL(at source.Position, scheme, key, written string) (stri
 }
 
 // resolves reports whether a name is that of a node, alone or with the name of a network behind it.
-func (l *State) resolves(host string) bool {
+func (l *State) resolves(host string) bool { return len(l.calledBy(host)) > 0 }
+
+// calledBy gives the nodes to which a name resolves.
+func (l *State) calledBy(host string) (list []*Node) {
 	short := host
 	if i := strings.LastIndexByte(host, '.'); i > 0 && l.Network(host[i+1:]) != nil {
 		short = host[:i]
 	}
-	return slices.ContainsFunc(l.Nodes, func(d *Node) bool { return d.called(host) || d.called(short) })
+	for _, d := range l.Nodes {
+		if d.called(host) || d.called(short) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// usualPorts are the ports of URLs that name none.
+var usualPorts = map[string]int{"http": 80, "redis": 6379, "postgres": 5432, "postgresql": 5432, "mysql": 3306}
+
+// listens notes that the servers of a name are expected to listen on the port of a URL.
+func (l *State) listens(host string, u *url.URL) {
+	port := usualPorts[u.Scheme]
+	if p := u.Port(); p != "" {
+		port, _ = strconv.Atoi(p)
+	}
+	for _, d := range l.calledBy(host) {
+		if d.Spec.Role == world.Server && port != 0 && !slices.Contains(d.Spec.Ports, port) {
+			d.Spec.Ports = append(d.Spec.Ports, port)
+		}
+	}
 }
 
 func (l *State) published(at source.Position, key, written string, u *url.URL) (string, bool) {
@@ -109,6 +135,7 @@ func (l *State) published(at source.Position, key, written string, u *url.URL) (
 		for _, p := range d.Ports {
 			if i := number - p.Published; i >= 0 && i < p.Count {
 				u.Host = net.JoinHostPort(d.Name, strconv.Itoa(p.Target+i))
+				l.listens(d.Name, u)
 				l.Note(at, key, "%s means %s, which publishes port %d, since localhost is the node itself", written, u.Host, number)
 				return u.String(), true
 			}

@@ -35,6 +35,7 @@ func (a actuator) Now() int64                        { return a.now() }
 func (a actuator) Events() uint64                    { return a.events }
 func (a actuator) Deliver() error                    { _, err := a.deliver(); return err }
 func (a actuator) Starting(int) bool                 { return false } // healthchecks say so
+func (a actuator) AwaitReady(int, bool)              {}
 func (a actuator) Ask(int, bool) (int, string, bool) { return 0, "", false }
 func (a actuator) Watch(int, int64)                  {}
 func (a actuator) Life(int) director.Life            { return director.Life{Open: true} }

@@ -30,6 +30,10 @@ type Actuator interface {
 	// Starting reports whether a main process is still at its first work, where the engine can say so without a healthcheck.
 	Starting(node int) bool
 
+	// AwaitReady has the engine report when programs of a node begin to listen, and its first answer to a client (Listens, AnsweredClient),
+	// from the start of its main process on, or no longer. An engine that cannot see them reports nothing.
+	AwaitReady(node int, on bool)
+
 	// KillNode ends the programs of a node by a fault, or, if it is nil, as the main process takes them along. LosePower ends them
 	// and takes what its disk has not made durable, of which streams of the tape say how much; PowerOn lets the disk be used again.
 	KillNode(node int, by *fault.Action)

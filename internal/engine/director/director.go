@@ -75,6 +75,7 @@ type Setting struct {
 	inProcess  bool // clients are their own drivers, and checks are functions
 	Whole      bool // the chaos phase lasts until its end, also when all drivers have ended
 	changes    bool // what packets suffer may change within the chaos phase
+	spares     bool // and when a node becomes ready
 }
 
 // Prepare resolves the faults and patterns of a Spec. Its errors are the user's.
@@ -83,7 +84,7 @@ func Prepare(spec *world.Spec) (*Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Setting{spec: spec, plan: plan, conditions: plan.Conditions(), jobs: compileJobs(spec), inProcess: spec.Engine == world.InProcess, changes: plan.Changes()}
+	s := &Setting{spec: spec, plan: plan, conditions: plan.Conditions(), jobs: compileJobs(spec), inProcess: spec.Engine == world.InProcess, changes: plan.Changes(), spares: plan.Spares()}
 	for i := range spec.Faults.Roles {
 		s.roles = append(s.roles, compileRole(&spec.Faults.Roles[i]))
 	}

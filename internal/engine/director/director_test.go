@@ -65,6 +65,7 @@ func (s *stage) Running(int) []int64                 { return nil }
 func (s *stage) Kill(proc int64)                     { s.note("kill process %d", proc) }
 func (s *stage) KillTagged(tag int64)                { s.note("kill job %d", tag) }
 func (s *stage) Starting(int) bool                   { return false }
+func (s *stage) AwaitReady(int, bool)                {}
 func (s *stage) KillNode(node int, by *fault.Action) { s.note("kill %s", s.name(node)) }
 func (s *stage) LosePower(node int, by *fault.Action, stream string) error {
 	s.note("cut the power of %s, which keeps what %s draws", s.name(node), stream)
@@ -156,6 +157,22 @@ func (s *stage) do(t *testing.T, line string) {
 			n.Restart = world.Restart{Mode: world.RestartMode(args[1])}
 		}
 		s.spec.Nodes = append(s.spec.Nodes, n)
+	case word == "rules":
+		s.spec.RulesVersion = int(number(0))
+	case word == "ports":
+		n := &s.spec.Nodes[len(s.spec.Nodes)-1]
+		for i := range args {
+			n.Ports = append(n.Ports, int(number(i)))
+		}
+	case word == "healthcheck":
+		s.spec.Nodes[len(s.spec.Nodes)-1].Health = &world.Healthcheck{Command: []string{"check"}, IntervalNs: duration(rest)}
+	case word == "listens":
+		s.d.Listens(s.d.nodeID(args[0]), int(number(1)))
+	case word == "answers":
+		s.d.AnsweredClient(s.d.nodeID(args[0]))
+	case word == "ready":
+		ns, ok := s.d.ReadyNs(args[0])
+		s.note("ready %v since %s, never ready %v", ok, time.Duration(ns), s.d.NeverReady(args[0]))
 	case word == "workload":
 		s.spec.Workloads = append(s.spec.Workloads, world.Workload{Name: args[0], Driver: "command", Node: args[0], Command: []string{"drive"}})
 	case word == "announces":

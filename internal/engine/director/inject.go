@@ -21,7 +21,7 @@ func (d *Director) inject(now int64) error {
 		return d.err
 	}
 	d.NextStep = d.act.Now() + max(d.spec.TimeStepNs, 1) // what has started just now may have taken time
-	if d.changes {
+	if d.changes || d.spares && d.someNeverReady() {
 		d.act.Rates()
 	}
 	if err := d.deliver(d.Plan.Step(d.tape, d.Moment())); err != nil {
@@ -143,6 +143,7 @@ func (e effects) TakeDown(a *fault.Action) {
 		return
 	}
 	s := &d.Nodes[i]
+	d.ranLong(i, d.act.Now())
 	s.Status, s.Healthy, s.NextNs, s.DownBy = Crashed, false, never, a.ID
 	if row.Ends == fault.Unplugged {
 		s.Losses++

@@ -20,6 +20,9 @@ type NodeState struct {
 	Healthy   bool
 	Fails     int // health checks that failed in a row
 	StartedNs int64
+	ReadyNs   int64 // when it was ready for the first time since then, 0 if it has not been
+	Listening []int // the ports that the configuration names and that it listens on, as long as it is not ready
+	WasReady  bool  // once in the run
 	NextNs    int64 // when to start (again), or to check its health; never if not planned
 	Checking  bool
 	Hooks     int    // commands of post_start that are over
@@ -159,6 +162,7 @@ func (d *Director) startMain(i int) error {
 	defer d.settleFelt()
 	s.Status, s.Main, s.StartedNs, s.Fails = Running, d.Jobs[tag-1].Proc, d.act.Now(), 0
 	s.Healthy = n.Health == nil
+	d.awaitReady(i)
 	s.NextNs = never
 	if n.Health != nil {
 		s.NextNs = d.act.Now() + firstCheck(n.Health)
@@ -279,6 +283,7 @@ func (d *Director) healthChecked(i int, n *Notice) error {
 	s.Sick = ""
 	if n.Status == 0 {
 		s.Fails, s.Healthy, s.Up = 0, true, true
+		d.becameReady(i, d.act.Now())
 	} else {
 		s.Sick = sickness(n.Status, tail)
 		s.Fails++
@@ -539,6 +544,9 @@ func (d *Director) DriverEnded(tag int64, end engine.DriverEnd) {
 
 func (d *Director) mainEnded(n *Notice, j *Job) error {
 	s, spec := &d.Nodes[j.Node], &d.spec.Nodes[j.Node]
+	if s.Main == n.Proc {
+		d.ranLong(j.Node, n.TimeNs)
+	}
 	if s.StopBy != 0 && s.Main == n.Proc {
 		return d.obeyed(n, j)
 	}

@@ -26,6 +26,14 @@ func (m moments) Replied(node, client kernel.NodeID) {
 	}
 }
 
+func (m moments) Listens(node kernel.NodeID, port int) { m.w.director.Listens(int(node), port) }
+
+func (m moments) Answers(node, client kernel.NodeID) {
+	if m.w.spec.Nodes[client].Role == world.Client {
+		m.w.director.AnsweredClient(int(node))
+	}
+}
+
 func (m moments) Transfers(from, to kernel.NodeID) {
 	if m.w.spec.Nodes[to].Role == world.Server && from != to {
 		m.after(from, m.w.director.Transfers(m.name(from), m.name(to)))

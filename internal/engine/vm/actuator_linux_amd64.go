@@ -57,6 +57,7 @@ func (a actuator) call(x wire.Act) (wire.Result, error) {
 func (a actuator) Now() int64                        { return a.w.NowNs }
 func (a actuator) Events() uint64                    { return a.w.Events }
 func (a actuator) Starting(int) bool                 { return false } // healthchecks say so
+func (a actuator) AwaitReady(int, bool)              {}
 func (a actuator) Ask(int, bool) (int, string, bool) { return 0, "", false }
 func (a actuator) Hidden(int) string                 { return "" }
 func (a actuator) Dump(int64, int) *engine.Dump      { return nil }

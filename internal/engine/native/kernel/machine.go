@@ -134,7 +134,7 @@ type Kernel struct {
 	Leaks Leaks
 	// Seen is called when a program under test got a result that a fault has changed.
 	Seen func(ref net.FaultRef)
-	// Moments gets what programs under test do at which rules inject faults; it is asked where Watched is not nil.
+	// Moments gets what programs under test do at which rules inject faults; it is asked where Watched is not nil, or a node AwaitsReady.
 	Moments Moments
 	// Overdue is called when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)

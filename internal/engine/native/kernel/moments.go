@@ -19,6 +19,10 @@ type Moments interface {
 	Transfers(from, to NodeID)
 	// Counted is called at each call of a node that is Between.
 	Counted(node NodeID)
+	// Listens and Answers are called for a node that is AwaitsReady: when one of its programs begins to listen on a TCP port that others can
+	// reach, and when one has answered another node. Neither ends programs.
+	Listens(node NodeID, port int)
+	Answers(node, client NodeID)
 }
 
 // Watched is what Moments asks for of a call.

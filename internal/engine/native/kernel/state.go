@@ -117,6 +117,7 @@ type Node struct {
 	Disk         fault.Speed          // how long calls on it take otherwise
 	Torn         Torn                 // the write at which its power goes
 	Between      bool                 // a fault waits for its calls: see Moments.Counted
+	AwaitsReady  bool                 // its main process runs and is not ready: see Moments.Listens
 	Stopping     Stopping             // the signal and the fault that ordered its main process to stop
 	Life         Life
 }

@@ -269,7 +269,13 @@ func sysBind(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 }
 
 func sysListen(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
-	return netFail(k.Net.Listen(netEnv{k}, id, int(int32(t.Call.Args[1])), netCred(k, t)))
+	e := k.Net.Listen(netEnv{k}, id, int(int32(t.Call.Args[1])), netCred(k, t))
+	if e == net.OK && k.Nodes[t.Node].AwaitsReady {
+		if port := k.Net.Serves(id); port != 0 {
+			k.Moments.Listens(t.Node, port)
+		}
+	}
+	return netFail(e)
 }
 
 func sysAccept(k *Kernel, t *Thread) Result  { return accept(k, t, 0) }
@@ -559,7 +565,7 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 			}
 		}
 		t.Call.Mix(data[:n])
-		if k.Watched != nil {
+		if k.Watched != nil || k.Nodes[t.Node].AwaitsReady {
 			sent(k, t, id, n)
 		}
 		*m.done += int64(n)
@@ -576,6 +582,9 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 func sent(k *Kernel, t *Thread, id net.SockID, n int) {
 	if to, ok := k.Net.Answered(id, n); ok {
 		t.Call.Client = int(to) + 1
+		if k.Nodes[t.Node].AwaitsReady {
+			k.Moments.Answers(t.Node, kernel.NodeID(to))
+		}
 	}
 	if to, ok := k.Net.Transfers(id); ok {
 		t.Call.Bulk = int(to) + 1

@@ -217,6 +217,15 @@ func (s *State) Answered(id SockID, n int) (to NodeID, ok bool) {
 	return t.Peer, true
 }
 
+// Serves gives the port of a TCP socket that listens, if other nodes can reach it; 0 if not.
+func (s *State) Serves(id SockID) (port int) {
+	sk := s.sock(id)
+	if sk == nil || sk.TCP == nil || sk.TCP.State != listen || sk.Local.IP.isLoopback() {
+		return 0
+	}
+	return int(sk.Local.Port)
+}
+
 // bulkBytes are so many that a program which has written them, and of which the peer has none yet, is sending something large.
 const bulkBytes = 64 << 10
 
