@@ -72,7 +72,7 @@ func (p *project) take(f *report.Failure, file string) (c committed, err error) 
 		}
 	}
 	takeImages(f.Spec, p.spec)
-	c.reconfigured = !sameSpec(p.spec, f.Spec)
+	c.reconfigured = !sameSpec(p.spec.UnderRules(f.Spec.RulesVersion), f.Spec)
 	return c, nil
 }
 
@@ -186,7 +186,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 
 // again runs a tape. It gives the violation that was stored, else the first one.
 func (c *committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
-	r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, Full: true, FromBoot: true})
+	r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, RulesVersion: &c.Spec.RulesVersion, Full: true, FromBoot: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -233,7 +233,7 @@ func (x *exploration) replayKept(kept []committed) (err error) {
 
 // search runs the campaign, unless a committed failure fails already.
 func (x *exploration) search() *explore.Totals {
-	totals := &explore.Totals{Seed: x.campaign.Seed, Workers: x.campaign.Workers}
+	totals := &explore.Totals{Seed: x.campaign.Seed, RulesVersion: x.p.spec.RulesVersion, Workers: x.campaign.Workers}
 	if x.campaign.KeepGoing || !anyFails(x.all, x.near) {
 		x.campaign.Timeout = x.searchTime()
 		totals = x.campaign.Run(x.ctx)

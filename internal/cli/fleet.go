@@ -345,7 +345,7 @@ func (x *fleetProject) here(file []byte) (*session, *report.Failure, error) {
 	if _, err := x.p.take(f, ""); err != nil {
 		return nil, nil, err
 	}
-	f.Spec = x.p.spec
+	f.Spec = x.p.spec.UnderRules(f.Spec.RulesVersion)
 	own, setup := *x.session, *x.session.setup
 	own.setup, setup.Spec = &setup, f.Small().Spec
 	return &own, f, nil

@@ -384,7 +384,7 @@ func (p *project) lacking(name string, failure *report.Failure, err error) error
 		return err
 	case p.spec == nil:
 		return fmt.Errorf("%s: %w\n  or name the project, whose programs are then built first: bloodhound replay %s FOLDER", name, err, shellQuote(name))
-	case sameSpec(p.spec, failure.Spec):
+	case sameSpec(p.spec.UnderRules(failure.Spec.RulesVersion), failure.Spec):
 		return p.result.Locate(list)
 	}
 	return fmt.Errorf("%s: %w\n  %s has changed since this failure was stored, which still needs it", name, err, p.config)

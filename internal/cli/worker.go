@@ -74,6 +74,9 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 
 func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (out *check.Judged, began runner.Begin, look *view.Answer, err error) {
 	spec := setup.Spec
+	if job.RulesVersion != nil {
+		spec = spec.UnderRules(*job.RulesVersion)
+	}
 	if job.Cut != nil {
 		spec = job.Cut.Apply(spec)
 	}

@@ -142,7 +142,7 @@ func (c *Campaign) Run(ctx context.Context) *Totals {
 
 // begin makes the collector, and asks workers for what the strategy learns.
 func (c *Campaign) begin() *collector {
-	t := &Totals{Seed: c.Seed, Workers: max(c.Workers, 1)}
+	t := &Totals{Seed: c.Seed, RulesVersion: c.Setup.Spec.RulesVersion, Workers: max(c.Workers, 1)}
 	feed := newFeeder(c)
 	setup := *c.Setup
 	delay := feed.strategy.FeedbackDelay()

@@ -105,6 +105,8 @@ type Job struct {
 	Tape tape.Tape `json:"tape"`
 	// Cut is what the run leaves out of the Spec, if it is not nil.
 	Cut *world.Cut `json:"cut,omitempty"`
+	// RulesVersion is the version of the rules of the run, if it is not nil: that of a failure which an earlier program has stored.
+	RulesVersion *int `json:"rules_version,omitempty"`
 	// Until stops the run after this many events, if it is not 0; its properties are not judged then.
 	Until uint64 `json:"until,omitempty"`
 	// Full asks for the whole Outcome; without it only a run with a violation sends it.

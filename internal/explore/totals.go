@@ -26,12 +26,14 @@ const (
 
 // Totals is what is known of a campaign so far: sums over its runs, in run order.
 type Totals struct {
-	Seed      uint64   `json:"seed"`
-	Runs      uint64   `json:"runs"`     // finished and judged
-	Baseline  Baseline `json:"calm"`     // the run without faults before them
-	Violated  uint64   `json:"violated"` // runs with a violation that replayed
-	Events    uint64   `json:"events"`
-	VirtualNs int64    `json:"virtual_ns"`
+	Seed uint64 `json:"seed"`
+	// RulesVersion is the version of the rules of its runs (world.Spec).
+	RulesVersion int      `json:"rules_version,omitempty"`
+	Runs         uint64   `json:"runs"`     // finished and judged
+	Baseline     Baseline `json:"calm"`     // the run without faults before them
+	Violated     uint64   `json:"violated"` // runs with a violation that replayed
+	Events       uint64   `json:"events"`
+	VirtualNs    int64    `json:"virtual_ns"`
 	// WallNs is the real time of the campaign; RunWallNs the sum over its runs.
 	WallNs    int64           `json:"wall_ns"`
 	RunWallNs int64           `json:"run_wall_ns"`

@@ -141,7 +141,7 @@ func (w *Work) key(ready bool) string {
 			}
 		}
 	}
-	b, err := json.Marshal([]any{cut, o.Behaviour, o.Unwatched, o.Draws, watched})
+	b, err := json.Marshal([]any{cut, w.Spec.RulesVersion, o.Behaviour, o.Unwatched, o.Draws, watched})
 	if err != nil {
 		panic("runner: " + err.Error()) // plain data
 	}

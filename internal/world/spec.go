@@ -66,6 +66,22 @@ const (
 	InProcess = "inproc"    // Go code of a test, which alone can run it
 )
 
+// UnderRules is the Spec as one of another version of the rules.
+func (s *Spec) UnderRules(version int) *Spec {
+	if s.RulesVersion == version {
+		return s
+	}
+	other := *s
+	other.RulesVersion = version
+	if version < FairFaults { // which knew no ports
+		other.Nodes = slices.Clone(s.Nodes)
+		for i := range other.Nodes {
+			other.Nodes[i].Ports = nil
+		}
+	}
+	return &other
+}
+
 // Linked gives the question whether two nodes, by their names, share a network.
 func (s *Spec) Linked() func(a, b string) bool {
 	if len(s.Networks) == 0 {
