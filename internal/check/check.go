@@ -29,11 +29,16 @@ import (
 func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 	var verdicts []Verdict
 	left := firstRefused(out.Crashes)
+	stops := stopsByDesign(spec, out)
 	for i := range spec.Properties {
 		p := &spec.Properties[i]
-		verdicts = append(verdicts, excuse(p, judge(spec, p, out), left))
+		seen := out
+		if waits(p) {
+			seen = stops.asFaults(out)
+		}
+		verdicts = append(verdicts, stops.excuse(p, excuse(p, judge(spec, p, seen), left)))
 	}
-	verdicts = append(verdicts, crashes(out.Crashes)...)
+	verdicts = append(verdicts, crashes(spec, out.Crashes)...)
 	verdicts = append(verdicts, assertions(&out.SDK)...)
 	silent := silence(spec, out.History, out.Drivers)
 	reason := doubt(spec, out, silent)

@@ -12,10 +12,10 @@ import (
 type promise struct{ kind, property string }
 
 var builtin = []promise{
-	{"crash", "no crash by a signal"},
-	{"panic", "no panic"},
+	{"crash", world.NoSignal},
+	{"panic", world.NoPanic},
 	{"sanitizer", "no sanitizer report"},
-	{"exit", "no unexpected exit"},
+	{"exit", world.NoExit},
 }
 
 // Promised reports whether anything was judged beside the promises of every program: by a property of the Spec, or by an
@@ -36,7 +36,8 @@ func Unjudged(spec *world.Spec, names []string) string {
 }
 
 // crashes judges the properties that need no configuration. The engine lists no crash that a fault made.
-func crashes(list []engine.Crash) []Verdict {
+func crashes(spec *world.Spec, list []engine.Crash) []Verdict {
+	list = slices.DeleteFunc(slices.Clone(list), func(c engine.Crash) bool { return byDesign(spec, &c) })
 	var verdicts []Verdict
 	known := map[string]bool{}
 	for _, b := range builtin {
@@ -68,6 +69,7 @@ func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) 
 		if count == 1 {
 			v.Status, v.Event, v.Within, v.TimeNs, v.Refusal = Violated, c.Event, c.Within, c.TimeNs, nil
 			v.Reason = fmt.Sprintf("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end)
+			v.Proposal = propose(&c)
 		}
 		if count > maxEvidence {
 			continue
@@ -114,11 +116,15 @@ func firstRefused(list []engine.Crash) *engine.Crash {
 	return nil
 }
 
+// waits reports whether a property promises that something works again or goes on, which a node that is down may keep from coming true.
+func waits(p *world.Property) bool {
+	return p.Kind == world.Liveness || p.Check.Type == world.ProgressCheck || p.Check.Type == world.RecoveryCheck
+}
+
 // excuse takes back a violation that the end of a program for a refused call may have brought about: that something does not work any more
 // since then. What was wrong before, and what a check of safety has found, stays a violation.
 func excuse(p *world.Property, v Verdict, left *engine.Crash) Verdict {
-	liveness := p.Kind == world.Liveness || p.Check.Type == world.ProgressCheck || p.Check.Type == world.RecoveryCheck
-	if left == nil || v.Status != Violated || !liveness || v.TimeNs != 0 && v.TimeNs < left.TimeNs {
+	if left == nil || v.Status != Violated || !waits(p) || v.TimeNs != 0 && v.TimeNs < left.TimeNs {
 		return v
 	}
 	u := unknown(p, "%s. Since then: %s", refused(left), v.Reason)

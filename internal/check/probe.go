@@ -258,7 +258,8 @@ func (w *window) fill(probes []engine.Probe) {
 // interrupted reports whether a fault began within the window, and whether the ledger lists enough to say no.
 func interrupted(l fault.Ledger, w window) (disturbed, complete bool) {
 	for _, s := range l.Injections {
-		if s.StartNs >= w.fromNs && s.StartNs < w.endNs { // one that begins in the moment of the heal comes after it
+		down := s.ID == stopID && s.EndNs > w.fromNs
+		if (s.StartNs >= w.fromNs || down) && s.StartNs < w.endNs { // one that begins in the moment of the heal comes after it
 			return true, true
 		}
 	}

@@ -37,6 +37,8 @@ type Verdict struct {
 	TimeNs int64  `json:"time_ns,omitempty"`
 	// Evidence are the operations, lines or values that prove it, in words.
 	Evidence []string `json:"evidence,omitempty"`
+	// Proposal is set where a program ended by itself while it lacked something: how a configuration says that it does so by design.
+	Proposal *Proposal `json:"proposal,omitempty"`
 	// Probes counts how often a probing check ran.
 	Probes int `json:"probes,omitempty"`
 	// Withstood counts what showed that a property holds although faults last: times of its timeout, operations and jobs that

@@ -177,6 +177,11 @@ type Crash struct {
 	// ended though it should run on).
 	Kind  string   `json:"kind"`
 	Lines []string `json:"lines,omitempty"` // the last lines of its log
+	// Main says that it was the main process of its node, and UpNs when the restart policy has started that again, 0 if it has not.
+	Main bool  `json:"main,omitempty"`
+	UpNs int64 `json:"up_ns,omitempty"`
+	// During are the kinds of faults that the node suffered then, or had until shortly before.
+	During []string `json:"during,omitempty"`
 	// Refusal is the call for which it ended, if the engine refused one and it did nothing afterwards but leave.
 	Refusal *Refusal `json:"refusal,omitempty"`
 }

@@ -153,6 +153,12 @@ func (r *Row) PerStep() bool { return r.Place != OnPacket && r.Place != OnCall }
 // HasNode reports whether a kind is injected into servers, and not into links.
 func (r *Row) HasNode() bool { return r.Place >= OnNode }
 
+// Lacks reports whether faults of a kind keep a program from what it needs of its machine: room, memory, or a disk that does what it is told.
+// Some programs stop by design then.
+func (r *Row) Lacks() bool {
+	return r.Place == OnCall && r.Ends == NoEnd && r.Kind != ReadCorrupt || r.Kind == DiskFull || r.Kind == MemoryPressure || r.Kind == OOM
+}
+
 // groups reports whether faults of a kind can affect several nodes at once.
 func (r *Row) groups() bool { return r.Halts && r.Place == OnNode }
 

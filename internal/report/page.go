@@ -189,7 +189,7 @@ func Page(w io.Writer, p PageOf) error {
 	v.Crashed = p.crash()
 	v.Logs, v.LogsLeft = p.logs(f, lanes)
 	v.Operations = v.operations(f, ops)
-	v.Evidence, v.EvidenceLeft = first(p.Verdict.Evidence, PageEvidence)
+	v.Evidence, v.EvidenceLeft = first(slices.Concat(p.Verdict.Evidence, ByDesign(p.Spec, &p.Verdict)), PageEvidence)
 	v.Injections, v.InjectionsLeft = injectionsIn(p.Outcome.Ledger.Injections, 0, max(p.Outcome.VirtualNs, f.atNs), PageInjections)
 	v.Decisions, v.DecisionsLeft = first(faultsFirst(p.Outcome), PageDecisions)
 	v.TapeLines, v.TapeLeft = first(strings.Split(strings.TrimSpace(tape.Format(p.Outcome.Tape)), "\n"), PageTapeLines)

@@ -61,6 +61,7 @@ func Story(w io.Writer, s StoryOf) error {
 			fmt.Fprintf(&b, "  %s\n", clip(line))
 		}
 	}
+	designStory(&b, &s)
 	crashStory(&b, &s)
 	timeline(&b, &s)
 	if !s.Outcome.Repeat.Once { // another run has other moments

@@ -43,6 +43,8 @@ type Spec struct {
 	// Guide follows each run in a specification and promises nothing: the states that runs reach there lead a search.
 	Guide  *Mapping `json:"guide,omitempty"`
 	Faults Faults   `json:"faults"`
+	// Allow says how programs of all nodes may end by themselves; each has a Property.
+	Allow []Allowance `json:"allow,omitempty"`
 	// LogPatterns are counted over the logs of all nodes and shown in the report of a run.
 	LogPatterns []LogPattern `json:"log_patterns,omitempty"`
 	// Leaks re-enables sources of chance on purpose; only tests of the engine set it.
@@ -179,17 +181,18 @@ type Node struct {
 	DependsOn  []Dependency `json:"depends_on,omitempty"`
 	Health     *Healthcheck `json:"health,omitempty"`
 	// Ports are the TCP ports that the configuration names for the node. One without a healthcheck is ready when it listens on all of them.
-	Ports       []int    `json:"ports,omitempty"`
-	PostStart   []Hook   `json:"post_start,omitempty"` // run once, in this order, when the main process has started for the first time
-	Restart     Restart  `json:"restart"`
-	StopSignal  string   `json:"stop_signal,omitempty"`   // the signal by which the fault restart stops the main process; empty is SIGTERM
-	StopGraceNs int64    `json:"stop_grace_ns,omitempty"` // and how long it has for that
-	Clock       Clock    `json:"clock"`
-	Bounds      Bounds   `json:"bounds,omitzero"`
-	Init        Init     `json:"init,omitempty"`
-	ReadOnly    bool     `json:"read_only,omitempty"` // nothing but volumes and folders in memory can be written
-	Groups      []string `json:"groups,omitempty"`    // further groups of User, by name or number
-	Sysctls     []Sysctl `json:"sysctls,omitempty"`   // settings of its kernel, in order of names
+	Ports       []int       `json:"ports,omitempty"`
+	PostStart   []Hook      `json:"post_start,omitempty"` // run once, in this order, when the main process has started for the first time
+	Restart     Restart     `json:"restart"`
+	StopSignal  string      `json:"stop_signal,omitempty"`   // the signal by which the fault restart stops the main process; empty is SIGTERM
+	StopGraceNs int64       `json:"stop_grace_ns,omitempty"` // and how long it has for that
+	Clock       Clock       `json:"clock"`
+	Bounds      Bounds      `json:"bounds,omitzero"`
+	Init        Init        `json:"init,omitempty"`
+	ReadOnly    bool        `json:"read_only,omitempty"` // nothing but volumes and folders in memory can be written
+	Allow       []Allowance `json:"allow,omitempty"`     // how its programs may end by themselves
+	Groups      []string    `json:"groups,omitempty"`    // further groups of User, by name or number
+	Sysctls     []Sysctl    `json:"sysctls,omitempty"`   // settings of its kernel, in order of names
 }
 
 // Init says what process 1 of a node is.

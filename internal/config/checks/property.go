@@ -30,6 +30,10 @@ func Read(l *load.State, top *source.Node) {
 	probes := false
 	for i, n := range top.Get("properties").List() {
 		key := fmt.Sprintf("properties[%d]", i)
+		if n.Has("allow") {
+			allow(l, n, key)
+			continue
+		}
 		p, ok := property(l, n, key)
 		if slices.ContainsFunc(l.Spec.Properties, func(o world.Property) bool { return o.Name == p.Name && p.Name != "" }) {
 			l.Fail(n.Get("name").Position, "give each property a unique name", "%s: another property has the name %q", key, p.Name)
@@ -43,6 +47,30 @@ func Read(l *load.State, top *source.Node) {
 	if probes {
 		l.Checker()
 	}
+}
+
+// allow reads how programs may break a promise of every program.
+func allow(l *load.State, n *source.Node, key string) {
+	name := strings.TrimSpace(source.ValueOr(n.Get("name"), ""))
+	if !slices.Contains(world.Promises, name) {
+		l.Fail(n.Entry("allow").Key.Position, "name it "+strings.Join(world.Promises, ", ")+", or write `allow` into a node",
+			"%s.allow: a property named %q makes no promise about the ends of programs", key, source.Shorten(name))
+		return
+	}
+	for _, other := range []string{"kind", "check", "timeout", "timeout_ms", "description"} {
+		if e := n.Entry(other); e != nil {
+			l.Fail(e.Key.Position, "remove it", "%s.%s stands beside `allow`, and what every program promises is known", key, e.Key.Text)
+		}
+	}
+	list := l.Allowances(n.Get("allow"), key+".allow")
+	for i := range list {
+		if list[i].Panic == "" && name == world.NoPanic {
+			l.Fail(n.Get("allow").Position, "add `panic: TEXT`", "%s.allow has no text of a panic, and allows none without", key)
+			return
+		}
+		list[i].Property = name
+	}
+	l.Spec.Allow = append(l.Spec.Allow, list...)
 }
 
 func property(l *load.State, n *source.Node, key string) (world.Property, bool) {

@@ -6,10 +6,20 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 )
 
+// allowance is a way in which a program may end by itself.
+var allowance = of(
+	field{Name: "exit", Shape: listOf(shape{Kind: schema.Whole, Max: 1e6}), Says: "Exit codes. A program that a signal has ended has 128 and the number of the signal.", Default: "any, with `panic`"},
+	field{Name: "panic", Shape: aPattern, Verbatim: true, Says: "Regular expression, or text, in one of the last lines of the program's log or in its report of a panic. Without this key, a panic is never allowed.", Default: "any end that is no panic"},
+	field{Name: "while", Shape: anyOf(oneOf(FaultKinds...), listOf(oneOf(FaultKinds...))), Says: "Kinds of faults of which one affects the node, or did in the 5 seconds before.", Default: "at any time"},
+)
+
+var allowances = anyOf(allowance, listOf(allowance))
+
 var property = of(
 	field{Name: "name", Shape: aText, Says: "Unique name of the property in reports."},
 	field{Name: "kind", Shape: oneOf("safety", "liveness", "invariant", "progress", "recovery"), Says: "safety, invariant: the property always holds. An expression of kind invariant is evaluated at every event. liveness: the property holds within `timeout` after the start and after each heal. progress, recovery: the check of the same name."},
 	field{Name: "description", Shape: aText, Says: "Description for the report of a violation."},
+	field{Name: "allow", Shape: allowances, Says: "Only with the name `no unexpected exit`, `no panic` or `no crash by a signal`, which every program promises, and without `kind` and `check`: ways in which a program of any node may end by design, as `allow` of a node."},
 	field{Name: "timeout", Shape: aPositive, Says: "liveness, recovery: maximum time after the start and after each heal.", Default: "30s"},
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
 	field{Name: "check", Shape: of(append([]field{

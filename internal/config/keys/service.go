@@ -79,6 +79,7 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "disable", Shape: aFlag, Says: "Turns the check off.", Default: "false"},
 	), Says: "Command that checks whether the node is healthy."},
 	{Name: "restart", Shape: aText, Says: "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:N`. The faults `crash` and `restart` start a node again with every policy.", Default: "no"},
+	{Name: "allow", Shape: allowances, Says: "Ways in which programs of the node may end by themselves by design, such as `{exit: [1], panic: \"no space left\", while: disk_full}`: such an end is no violation (docs/reference/checks.md). All that a mapping says must be true."},
 	{Name: "hostname", Shape: aText, Says: "Host name of the node. It resolves to the node.", Default: "the name of the node"},
 	{Name: "container_name", Shape: aText, Says: "Additional name that resolves to the node."},
 	{Name: "networks", Shape: shape{Kind: schema.Either, Empty: true, Alts: []shape{texts, {Kind: schema.Dictionary, Item: &attachment, Names: NodeName}}}, Says: "Networks of the node: a list of names, or a mapping with options.", Default: "`default`; for clients all networks"},

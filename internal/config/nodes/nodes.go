@@ -67,6 +67,7 @@ func buildNode(l *load.State, d *load.Node) {
 	postStart(l, d)
 	rememberParts(l, d)
 	n.Restart = restart(l, v.Get("restart"), key+".restart")
+	n.Allow = l.Allowances(v.Get("allow"), key+".allow")
 	n.StopSignal = signal(l, v.Get("stop_signal"), key+".stop_signal")
 	if d.Image != nil && !v.Has("stop_signal") { // Docker, too, does without one of an image that it does not know
 		n.StopSignal = world.SignalName(world.SignalNumber(d.Image.Config.Config.StopSignal))

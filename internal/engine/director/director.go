@@ -57,6 +57,7 @@ type State struct {
 
 	LogTail map[int64][]string    // last lines of each process' log, by tag
 	Panics  map[int64]PanicReport // the last of each process, by tag
+	Harmed  []Harmed              // the last time that a call on the disk of a node has met each kind of fault
 	Counts  map[string]uint64     // of lines that match the Spec's log patterns
 	// What conditions of faults ask about.
 	Operations uint64              // that clients have begun

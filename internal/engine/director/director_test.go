@@ -237,6 +237,10 @@ func (s *stage) do(t *testing.T, line string) {
 		s.takeIn(t, nil)
 	case word == "call":
 		s.check(t, s.d.Entering(args[0], args[1], args[2:]...))
+	case word == "ends":
+		for _, c := range s.out.Crashes {
+			s.note("%s ended at %s with exit code %d during %v, and ran again at %s", c.Node, time.Duration(c.TimeNs), c.ExitCode, c.During, time.Duration(c.UpNs))
+		}
 	case word == "ledger":
 		for _, e := range s.d.Plan.Ledger.Entries {
 			s.note("%s: planned %d, delivered %d, observed %d", e.Kind, e.Planned, e.Delivered, e.Observed)

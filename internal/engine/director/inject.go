@@ -44,7 +44,13 @@ func (d *Director) Moment() *fault.Moment {
 }
 
 // Call draws the fault that a call on a disk meets.
-func (d *Director) Call(c *fault.Call) fault.Harm { return d.Plan.Call(d.tape, d.Moment(), c) }
+func (d *Director) Call(c *fault.Call) fault.Harm {
+	h := d.Plan.Call(d.tape, d.Moment(), c)
+	if h.Kind != "" {
+		d.harmed(c.Node, h.Kind)
+	}
+	return h
+}
 
 // Packet gives the faults that packets of a direction suffer now.
 func (d *Director) Packet(from, to string) fault.Rates { return d.Plan.Packet(d.Moment(), from, to) }

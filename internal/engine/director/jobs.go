@@ -162,6 +162,7 @@ func (d *Director) startMain(i int) error {
 	defer d.settleFelt()
 	s.Status, s.Main, s.StartedNs, s.Fails = Running, d.Jobs[tag-1].Proc, d.act.Now(), 0
 	s.Healthy = n.Health == nil
+	d.upAgain(i)
 	d.awaitReady(i)
 	s.NextNs = never
 	if n.Health != nil {

@@ -126,7 +126,7 @@ func (d *Director) crash(n *Notice, j *Job, main bool) {
 	told := d.toldToEnd(n)
 	lines, panicked := d.lastLog(n)
 	c := engine.Crash{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: lines,
-		Refusal: n.Refusal}
+		Main: main, During: d.during(node.Name, n.TimeNs), Refusal: n.Refusal}
 	if sig := n.Status & 0x7f; sig != 0 {
 		c.Dump = d.act.Dump(n.Proc, sig)
 	}
