@@ -118,31 +118,32 @@ type Plan struct {
 
 // Rule is a rule of the Spec, resolved to its targets.
 type Rule struct {
-	Kind     Kind
-	Row      int // its kind's place in the Table
-	Number   int // its place among the rules of the Spec, from 1 on
-	RatePPM  uint64
-	MinNs    int64
-	MaxNs    int64
-	Least    int64 // of the Amount of its injections
-	Most     int64
-	OneWay   bool
-	Shape    string // of a partition: see PartitionShapes; empty is Nodes and Links
-	Max      int
-	When     string   // a condition, or empty
-	At       []string // system calls, or none
-	Path     string   // of the files that they are about
-	Moment   world.Moment
-	Then     []string // for Between: the calls that end it
-	ThenPath string   // of the files that they are about
-	NthFrom  uint64   // the numbers of a call that it injects at one of; 0 is all calls
-	NthTo    uint64
-	Counts   []Count // by target, with NthTo
-	Injected int     // how often the rule was injected
-	Slow     Slow
-	Spares   bool // nodes that have not been ready in this run: see spares
-	Masked   bool // turned off in this run
-	Targets  []Target
+	Kind      Kind
+	Row       int // its kind's place in the Table
+	Number    int // its place among the rules of the Spec, from 1 on
+	RatePPM   uint64
+	MinNs     int64
+	MaxNs     int64
+	Least     int64 // of the Amount of its injections
+	Most      int64
+	OneWay    bool
+	Shape     string // of a partition: see PartitionShapes; empty is Nodes and Links
+	Max       int
+	When      string   // a condition, or empty
+	At        []string // system calls, or none
+	Path      string   // of the files that they are about
+	Moment    world.Moment
+	Then      []string // for Between: the calls that end it
+	ThenPath  string   // of the files that they are about
+	NthFrom   uint64   // the numbers of a call that it injects at one of; 0 is all calls
+	NthTo     uint64
+	Counts    []Count // by target, with NthTo
+	Injected  int     // how often the rule was injected
+	Slow      Slow
+	Spares    bool // nodes that have not been ready in this run: see spares
+	AsksReady bool // its condition asks for how long a node has been ready
+	Masked    bool // turned off in this run
+	Targets   []Target
 }
 
 // Target is one node or link that a rule may affect.
@@ -192,6 +193,7 @@ func New(spec *world.Spec) (*Plan, error) {
 			return nil, fmt.Errorf("fault %s: %w", kind, err)
 		}
 		rule.Spares = spec.RulesVersion >= world.FairFaults && sparing(&r)
+		rule.AsksReady = slices.Contains(Asked(r.When).Names, "ready_s")
 		rule.MinNs, rule.MaxNs, rule.Least, rule.Most = r.MinNs, r.MaxNs, r.Least, r.Most
 		rule.bounds(&Table[rule.Row])
 		if rule.Slow = (Slow{r.LatencyNs, r.JitterNs, r.BandwidthBytes}); kind == SlowLink && rule.Slow == (Slow{}) {

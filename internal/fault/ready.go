@@ -29,6 +29,11 @@ func (r *Rule) spares(t *Target, m *Moment) bool {
 	return slices.ContainsFunc(t.Members, m.Mains.NeverReady)
 }
 
+// AsksReady reports whether it matters when nodes become ready.
+func (p *Plan) AsksReady() bool {
+	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Spares || r.AsksReady })
+}
+
 // Spares reports whether what packets suffer may change when a node becomes ready.
 func (p *Plan) Spares() bool {
 	return slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Spares && Table[r.Row].Place == OnPacket })

@@ -124,7 +124,7 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 		if ns, ok := m.Mains.StartedNs(t.A); ok {
 			q.UpS = float64(m.NowNs-ns) / 1e9
 		}
-		if ns, ok := m.Mains.ReadyNs(t.A); ok {
+		if ns, ok := m.Mains.ReadyNs(t.A); ok && r.AsksReady {
 			q.ReadyS = float64(m.NowNs-ns) / 1e9
 		}
 	}

@@ -31,10 +31,21 @@ type stopping = director.Stopping
 // rated are the faults per packet of a direction, as keepers have them.
 type rated = fault.Rates
 
-func (a actuator) Now() int64                        { return a.now() }
-func (a actuator) Events() uint64                    { return a.events }
-func (a actuator) Deliver() error                    { _, err := a.deliver(); return err }
-func (a actuator) Starting(int) bool                 { return false } // healthchecks say so
+func (a actuator) Now() int64        { return a.now() }
+func (a actuator) Events() uint64    { return a.events }
+func (a actuator) Deliver() error    { _, err := a.deliver(); return err }
+func (a actuator) Starting(int) bool { return false } // healthchecks say so
+// Listening asks the keeper of the node's network.
+func (a actuator) Listening(node int) []int {
+	n := a.nodes[node]
+	answer, err := n.lender().hand.order(&hand.Order{Listening: true})
+	if err != nil {
+		a.director.Warn(fmt.Sprintf("node %s: on which ports it listens is not known: %v", n.spec.Name, err))
+		return nil
+	}
+	return answer.Ports
+}
+
 func (a actuator) AwaitReady(int, bool)              {}
 func (a actuator) Ask(int, bool) (int, string, bool) { return 0, "", false }
 func (a actuator) Watch(int, int64)                  {}

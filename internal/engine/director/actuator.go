@@ -31,8 +31,10 @@ type Actuator interface {
 	Starting(node int) bool
 
 	// AwaitReady has the engine report when programs of a node begin to listen, and its first answer to a client (Listens, AnsweredClient),
-	// from the start of its main process on, or no longer. An engine that cannot see them reports nothing.
+	// from the start of its main process on, or no longer. An engine that does not see them as they happen reports nothing, and Listening
+	// gives the TCP ports on which programs of a node listen now and that other nodes can reach.
 	AwaitReady(node int, on bool)
+	Listening(node int) (ports []int)
 
 	// KillNode ends the programs of a node by a fault, or, if it is nil, as the main process takes them along. LosePower ends them
 	// and takes what its disk has not made durable, of which streams of the tape say how much; PowerOn lets the disk be used again.

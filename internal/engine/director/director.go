@@ -57,6 +57,7 @@ type State struct {
 
 	LogTail map[int64][]string    // last lines of each process' log, by tag
 	Panics  map[int64]PanicReport // the last of each process, by tag
+	LookNs  int64                 // when engines that have to be asked are asked again which nodes listen
 	Harmed  []Harmed              // the last time that a call on the disk of a node has met each kind of fault
 	Counts  map[string]uint64     // of lines that match the Spec's log patterns
 	// What conditions of faults ask about.
@@ -77,6 +78,7 @@ type Setting struct {
 	Whole      bool // the chaos phase lasts until its end, also when all drivers have ended
 	changes    bool // what packets suffer may change within the chaos phase
 	spares     bool // and when a node becomes ready
+	looks      bool // it matters when nodes become ready, and the engine has to be asked
 }
 
 // Prepare resolves the faults and patterns of a Spec. Its errors are the user's.
@@ -85,7 +87,8 @@ func Prepare(spec *world.Spec) (*Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Setting{spec: spec, plan: plan, conditions: plan.Conditions(), jobs: compileJobs(spec), inProcess: spec.Engine == world.InProcess, changes: plan.Changes(), spares: plan.Spares()}
+	s := &Setting{spec: spec, plan: plan, conditions: plan.Conditions(), jobs: compileJobs(spec), inProcess: spec.Engine == world.InProcess, changes: plan.Changes(), spares: plan.Spares(),
+		looks: plan.AsksReady() && (spec.Engine == world.VM || spec.Engine == world.Container)}
 	for i := range spec.Faults.Roles {
 		s.roles = append(s.roles, compileRole(&spec.Faults.Roles[i]))
 	}

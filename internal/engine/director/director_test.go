@@ -23,17 +23,18 @@ var update = flag.Bool("update", false, "rewrite what scenarios expect")
 
 // stage is an engine without any program: it writes down what the Director asks for, and when.
 type stage struct {
-	Actuator // nil: what no scenario asks for
-	spec     world.Spec
-	edits    []tape.Edit
-	tape     *tape.Source
-	d        *Director
-	out      engine.Outcome
-	now      int64
-	events   uint64
-	alive    map[int64]bool
-	stopping map[int]Stopping
-	text     strings.Builder
+	Actuator  // nil: what no scenario asks for
+	spec      world.Spec
+	edits     []tape.Edit
+	tape      *tape.Source
+	d         *Director
+	out       engine.Outcome
+	now       int64
+	events    uint64
+	alive     map[int64]bool
+	stopping  map[int]Stopping
+	listening []int // where every node listens, of an engine that is asked
+	text      strings.Builder
 }
 
 func (s *stage) note(format string, args ...any) {
@@ -66,6 +67,7 @@ func (s *stage) Kill(proc int64)                     { s.note("kill process %d",
 func (s *stage) KillTagged(tag int64)                { s.note("kill job %d", tag) }
 func (s *stage) Starting(int) bool                   { return false }
 func (s *stage) AwaitReady(int, bool)                {}
+func (s *stage) Listening(int) []int                 { return s.listening }
 func (s *stage) KillNode(node int, by *fault.Action) { s.note("kill %s", s.name(node)) }
 func (s *stage) LosePower(node int, by *fault.Action, stream string) error {
 	s.note("cut the power of %s, which keeps what %s draws", s.name(node), stream)
@@ -166,6 +168,10 @@ func (s *stage) do(t *testing.T, line string) {
 		}
 	case word == "healthcheck":
 		s.spec.Nodes[len(s.spec.Nodes)-1].Health = &world.Healthcheck{Command: []string{"check"}, IntervalNs: duration(rest)}
+	case word == "engine":
+		s.spec.Engine = rest
+	case word == "listening":
+		s.listening = append(s.listening, int(number(0)))
 	case word == "listens":
 		s.d.Listens(s.d.nodeID(args[0]), int(number(1)))
 	case word == "answers":

@@ -21,6 +21,7 @@ func (d *Director) inject(now int64) error {
 		return d.err
 	}
 	d.NextStep = d.act.Now() + max(d.spec.TimeStepNs, 1) // what has started just now may have taken time
+	d.lookReady()
 	if d.changes || d.spares && d.someNeverReady() {
 		d.act.Rates()
 	}

@@ -50,6 +50,26 @@ func (d *Director) AnsweredClient(i int) {
 	}
 }
 
+// lookEveryNs is how often engines are asked that do not report when nodes listen.
+const lookEveryNs = 100_000_000
+
+// lookReady asks the engine which nodes listen that are not ready yet, where it does not report that by itself.
+func (d *Director) lookReady() {
+	now := d.act.Now()
+	if !d.looks || now < d.LookNs {
+		return
+	}
+	d.LookNs = now + lookEveryNs
+	for i := range d.Nodes {
+		if d.spec.Nodes[i].Role != world.Server || !d.awaitsReady(i) {
+			continue
+		}
+		for _, port := range d.act.Listening(i) {
+			d.Listens(i, port)
+		}
+	}
+}
+
 // awaitsReady reports whether a node runs, and what its programs do shows that it is ready.
 func (d *Director) awaitsReady(i int) bool {
 	s := &d.Nodes[i]

@@ -89,6 +89,8 @@ func (a actuator) LosePower(node int, by *fault.Action, stream string) (err erro
 	return err
 }
 
+func (a actuator) Listening(int) []int { return nil } // Listens says so
+
 func (a actuator) AwaitReady(node int, on bool) { a.k().Nodes[node].AwaitsReady = on }
 
 func (a actuator) PowerOn(node int) { linux.PowerOn(a.k(), kernel.NodeID(node)) }

@@ -108,6 +108,18 @@ func (a actuator) Kill(proc int64) {
 
 func (a actuator) KillTagged(tag int64) { a.do(wire.Act{Kind: wire.DoKillTag, Tag: tag}) }
 
+// Listening asks the guest's kernel.
+func (a actuator) Listening(node int) []int {
+	r, err := a.call(wire.Act{Kind: wire.DoPorts, Node: node})
+	if err == nil && r.Error != "" {
+		err = fmt.Errorf("the ports of %s cannot be read: %s", a.w.spec.Nodes[node].Name, r.Error)
+	}
+	if err != nil && a.w.failure == nil {
+		a.w.failure = err
+	}
+	return r.Ports
+}
+
 // endBy has the programs of a node end by a fault, and reports whether there are any.
 func (a actuator) endBy(node int, by *fault.Action) (any bool) {
 	for i := range a.w.Procs {

@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine/listening"
 )
 
 // Verb is the driver's kind that names this package on the command line of bloodhound. It is followed by Keep, Hold or Run.
@@ -49,6 +51,8 @@ type Order struct {
 	Reset []string `json:"reset,omitempty"`
 	// Arrived asks how many packets have arrived.
 	Arrived bool `json:"arrived,omitempty"`
+	// Listening asks on which TCP ports programs listen that other nodes can reach.
+	Listening bool `json:"listening,omitempty"`
 	// Counts asks how many packets each Lose and Shape has met.
 	Counts bool `json:"counts,omitempty"`
 	// Fill fills the file systems of these folders, until Empty.
@@ -87,6 +91,7 @@ type Answer struct {
 	ID     int               `json:"id"`
 	Count  int64             `json:"count,omitempty"`
 	Counts map[string]int64  `json:"counts,omitempty"`
+	Ports  []int             `json:"ports,omitempty"`
 	Lacks  map[string]string `json:"lacks,omitempty"` // what this kernel cannot do, with its error
 	Error  string            `json:"error,omitempty"`
 }
@@ -183,6 +188,8 @@ func follow(n *network, o *Order, a *Answer) (err error) {
 		a.Count, err = n.reset(o.Reset)
 	case o.Arrived:
 		a.Count, err = n.arrived()
+	case o.Listening:
+		a.Ports, err = listening.Ports("/proc/self/net")
 	case o.Counts:
 		a.Counts, err = n.counts()
 	case len(o.Fill) > 0:

@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine/listening"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 )
 
@@ -510,6 +511,11 @@ func (a *agent) act(x *wire.Act) *wire.Result {
 		return failed(a.restore(x.Node))
 	case wire.DoFill:
 		return failed(a.fill(x.Node, x.On))
+	case wire.DoPorts:
+		ports, err := listening.Ports(fmt.Sprintf("/proc/%d/net", a.nodes[x.Node].init))
+		r := failed(err)
+		r.Ports = ports
+		return r
 	case wire.DoSpill:
 		return a.spill(x.Node)
 	default:

@@ -71,6 +71,7 @@ type Result struct {
 	PID     int    `json:"pid,omitempty"`
 	Program string `json:"program,omitempty"`
 	Bytes   int64  `json:"bytes,omitempty"`
+	Ports   []int  `json:"ports,omitempty"`
 }
 
 // Kinds of Notices.
@@ -125,6 +126,7 @@ const (
 	DoCut     = "cut"     // take a node's power away; On: what is in the journal is written
 	DoRestore = "restore" // give a node its power back
 	DoFill    = "fill"    // leave a disk no room, or give it back
+	DoPorts   = "ports"   // tell on which ports a node listens; has a Result
 	DoSpill   = "spill"   // end the largest program of a node; has a Result
 )
 
