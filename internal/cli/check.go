@@ -415,7 +415,10 @@ func (j *judging) again(p *project, failure *report.Failure, args []string, own 
 	if err != nil {
 		return nil, 0, weight, err
 	}
-	properties := own
+	properties, was := own, failure.Spec
+	if p.spec != nil {
+		was = was.Allowing(p.spec)
+	}
 	if len(own) == 0 {
 		all, file := failure.Spec.Properties, args[0]
 		if p.spec != nil {
@@ -425,7 +428,7 @@ func (j *judging) again(p *project, failure *report.Failure, args []string, own 
 			return nil, 0, weight, err
 		}
 	}
-	return check.Again(failure.Spec, properties, e.Outcome), len(e.Outcome.History), check.EvidenceOf(&e.Outcome.Outcome), nil
+	return check.Again(was, properties, e.Outcome), len(e.Outcome.History), check.EvidenceOf(&e.Outcome.Outcome), nil
 }
 
 // guarded judges a history from a file. A check that breaks on it says nothing about the history.

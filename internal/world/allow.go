@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -53,6 +54,20 @@ func (a *Allowance) String() string {
 		parts = append(parts, "while: ["+strings.Join(a.While, ", ")+"]")
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// Allowing is the Spec with the allowances of another, those of nodes by their names.
+func (s *Spec) Allowing(now *Spec) *Spec {
+	other := *s
+	other.Allow, other.Nodes = now.Allow, slices.Clone(s.Nodes)
+	for i := range other.Nodes {
+		n := &other.Nodes[i]
+		n.Allow = nil
+		if at := slices.IndexFunc(now.Nodes, func(m Node) bool { return m.Name == n.Name }); at >= 0 {
+			n.Allow = now.Nodes[at].Allow
+		}
+	}
+	return &other
 }
 
 // Wrong says what is wrong with an Allowance, and how to mend it; nothing if it can be used.

@@ -6,9 +6,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 )
 
+var exitCode = shape{Kind: schema.Whole, Min: 1, Max: 255}
+
 // allowance is a way in which a program may end by itself.
 var allowance = of(
-	field{Name: "exit", Shape: listOf(shape{Kind: schema.Whole, Max: 1e6}), Says: "Exit codes. A program that a signal has ended has 128 and the number of the signal.", Default: "any, with `panic`"},
+	field{Name: "exit", Shape: anyOf(exitCode, listOf(exitCode)), Says: "Exit codes. A program that a signal has ended has 128 and the number of the signal.", Default: "any, with `panic`"},
 	field{Name: "panic", Shape: aPattern, Verbatim: true, Says: "Regular expression, or text, in one of the last lines of the program's log or in its report of a panic. Without this key, a panic is never allowed.", Default: "any end that is no panic"},
 	field{Name: "while", Shape: anyOf(oneOf(FaultKinds...), listOf(oneOf(FaultKinds...))), Says: "Kinds of faults of which one affects the node, or did in the 5 seconds before.", Default: "at any time"},
 )

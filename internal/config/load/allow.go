@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -17,8 +18,11 @@ func (l *State) Allowances(n *source.Node, key string) (list []world.Allowance) 
 		items, named = n.Items, func(i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 	}
 	for i, item := range items {
+		if refused(item) {
+			continue
+		}
 		a := world.Allowance{Panic: patternOf(item), While: item.Get("while").Words()}
-		for _, code := range item.Get("exit").List() {
+		for _, code := range item.Get("exit").Scalars() {
 			a.Exit = append(a.Exit, int(source.ValueOr(code, int64(0))))
 		}
 		if why, remedy := a.Wrong(); why != "" {
@@ -28,6 +32,13 @@ func (l *State) Allowances(n *source.Node, key string) (list []world.Allowance) 
 		list = append(list, a)
 	}
 	return list
+}
+
+// refused reports whether a value of an allowance is wrong, which was reported.
+func refused(n *source.Node) bool {
+	return n.Bad || slices.ContainsFunc(n.EntriesOf(), func(e *source.Entry) bool {
+		return e.Value == nil || e.Value.Bad || slices.ContainsFunc(e.Value.Items, func(item *source.Node) bool { return item.Bad })
+	})
 }
 
 // patternOf is the text of the regular expression of an allowance.
