@@ -43,13 +43,14 @@ type Property struct {
 
 // Test is a definition of a test: one configuration of a project.
 type Test struct {
-	Name       string     `json:"name"`
-	Definition string     `json:"definition"` // digest of the configuration, whatever folder it lies in
-	Config     string     `json:"config,omitempty"`
-	Strategy   string     `json:"strategy,omitempty"`
-	Properties []Property `json:"properties,omitempty"`
-	Canary     bool       `json:"canary,omitempty"` // it must fail: if it does not, workers do not find what they should
-	AtMs       int64      `json:"at_ms"`            // when it was recorded first; milliseconds since 1970
+	Name         string     `json:"name"`
+	Definition   string     `json:"definition"` // digest of the configuration, whatever folder it lies in
+	Config       string     `json:"config,omitempty"`
+	Strategy     string     `json:"strategy,omitempty"`
+	Properties   []Property `json:"properties,omitempty"`
+	RulesVersion int        `json:"rules_version,omitempty"` // of its runs: see world.Spec
+	Canary       bool       `json:"canary,omitempty"`        // it must fail: if it does not, workers do not find what they should
+	AtMs         int64      `json:"at_ms"`                   // when it was recorded first; milliseconds since 1970
 }
 
 // Code is a state of the programs under test.
