@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,7 +20,8 @@ func byDesign(spec *world.Spec, c *engine.Crash) bool {
 	if slices.ContainsFunc(spec.Allow, allows) {
 		return true
 	}
-	return slices.ContainsFunc(spec.Nodes, func(n world.Node) bool { return n.Name == c.Node && slices.ContainsFunc(n.Allow, allows) })
+	at := slices.IndexFunc(spec.Nodes, func(n world.Node) bool { return n.Name == c.Node })
+	return at >= 0 && slices.ContainsFunc(spec.Nodes[at].Allow, allows)
 }
 
 func allowed(a *world.Allowance, c *engine.Crash) bool {
@@ -27,6 +29,7 @@ func allowed(a *world.Allowance, c *engine.Crash) bool {
 	if a.Property != "" && (broken < 0 || builtin[broken].property != a.Property) {
 		return false
 	}
+	suffered := func(kind string) bool { return slices.Contains(c.During, kind) }
 	code := c.ExitCode
 	if c.Signal != "" {
 		code = 128 + world.SignalNumber(c.Signal)
@@ -38,7 +41,7 @@ func allowed(a *world.Allowance, c *engine.Crash) bool {
 		return false
 	case a.Panic == "" && c.Kind == "panic":
 		return false
-	case len(a.While) > 0 && !slices.ContainsFunc(a.While, func(kind string) bool { return slices.Contains(c.During, kind) }):
+	case len(a.While) > 0 && !slices.ContainsFunc(a.While, suffered):
 		return false
 	case a.Panic == "":
 		return len(a.Exit) > 0
@@ -62,13 +65,14 @@ func stopsByDesign(spec *world.Spec, out *engine.Outcome) (list stops) {
 // stopID is the ID of what stands for such an end in a ledger. Faults count from 1.
 const stopID = 0
 
-// asFaults is an outcome in which a node that had stopped and was started again had a crash meanwhile: as after one, what was under way does
-// not count.
+// asFaults is an outcome in which a node that had stopped and was started again had a crash meanwhile: as after one,
+// what was under way does not count.
 func (l stops) asFaults(out *engine.Outcome) *engine.Outcome {
 	var list []fault.Injection
 	for i := range l {
 		if c := &l[i]; c.UpNs > 0 {
-			list = append(list, fault.Injection{ID: stopID, Kind: fault.Crash, Target: c.Node, Node: c.Node, Event: c.Event, StartNs: c.TimeNs, EndNs: c.UpNs})
+			list = append(list, fault.Injection{ID: stopID, Kind: fault.Crash, Target: c.Node, Node: c.Node, Event: c.Event,
+				StartNs: c.TimeNs, EndNs: c.UpNs})
 		}
 	}
 	if len(list) == 0 {
@@ -76,11 +80,13 @@ func (l stops) asFaults(out *engine.Outcome) *engine.Outcome {
 	}
 	seen := *out
 	seen.Ledger.Injections = append(slices.Clone(out.Ledger.Injections), list...)
-	slices.SortStableFunc(seen.Ledger.Injections, func(a, b fault.Injection) int { return int(min(max(a.StartNs-b.StartNs, -1), 1)) })
+	byStart := func(a, b fault.Injection) int { return cmp.Compare(a.StartNs, b.StartNs) }
+	slices.SortStableFunc(seen.Ledger.Injections, byStart)
 	return &seen
 }
 
-// excuse takes back a violation of a property that waits for something, since a node that had stopped was not started again.
+// excuse takes back a violation of a property that waits for something, since a node that had stopped was not started
+// again.
 func (l stops) excuse(p *world.Property, v Verdict) Verdict {
 	if v.Status != Violated || !waits(p) {
 		return v
@@ -90,8 +96,9 @@ func (l stops) excuse(p *world.Property, v Verdict) Verdict {
 		if c.UpNs > 0 || v.TimeNs != 0 && v.TimeNs < c.TimeNs {
 			continue
 		}
-		u := unknown(p, "%s ended with %s at %s, which its configuration allows, and nothing started it again; give it `restart: on-failure`. Since then: %s",
-			c.Node, ending(c), seconds(c.TimeNs), v.Reason)
+		const why = "%s ended with %s at %s, which its configuration allows, and nothing started it again; " +
+			"give it `restart: on-failure`. Since then: %s"
+		u := unknown(p, why, c.Node, ending(c), seconds(c.TimeNs), v.Reason)
 		u.Probes = v.Probes
 		return u
 	}
@@ -106,12 +113,14 @@ type Proposal struct {
 }
 
 // lacks are the texts of errors by which programs say what they lack.
-var lacks = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|input/output error|cannot allocate memory|out of memory|too many open files|read-only file system`)
+var lacks = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|input/output error|` +
+	`cannot allocate memory|out of memory|too many open files|read-only file system`)
 
 // maxProposedText bounds the text of a panic that a proposal quotes.
 const maxProposedText = 80
 
-// propose gives the Allowance for an end during a fault that kept the program from something, or nil if it ended during none.
+// propose gives the Allowance for an end during a fault that kept the program from something, or nil if it ended
+// during none.
 func propose(c *engine.Crash) *Proposal {
 	a := world.Allowance{}
 	for _, kind := range c.During {

@@ -13,9 +13,12 @@ import (
 // Everything that an allowance says must be true of an end.
 func TestAllowedEnds(t *testing.T) {
 	full := []string{"disk_full"}
-	exit := engine.Crash{Kind: "exit", Node: "n1", ExitCode: 1, Lines: []string{"log: No space left on device", "bye"}, During: []string{"crash", "disk_full"}}
-	panicked := engine.Crash{Kind: "panic", Node: "n1", ExitCode: 2, Lines: []string{"panic: write /wal: no space left on device", "", "goroutine 1 [running]:"}, During: full}
-	aborted := engine.Crash{Kind: "crash", Node: "n1", Signal: "SIGABRT", Lines: []string{"PANIC:  could not write to file"}, During: full}
+	exit := engine.Crash{Kind: "exit", Node: "n1", ExitCode: 1,
+		Lines: []string{"log: No space left on device", "bye"}, During: []string{"crash", "disk_full"}}
+	panicked := engine.Crash{Kind: "panic", Node: "n1", ExitCode: 2,
+		Lines: []string{"panic: write /wal: no space left on device", "", "goroutine 1 [running]:"}, During: full}
+	aborted := engine.Crash{Kind: "crash", Node: "n1", Signal: "SIGABRT",
+		Lines: []string{"PANIC:  could not write to file"}, During: full}
 	segfault := engine.Crash{Kind: "crash", Node: "n1", Signal: "SIGSEGV", Lines: []string{"no space left"}, During: full}
 	for _, c := range []struct {
 		name  string
@@ -39,8 +42,10 @@ func TestAllowedEnds(t *testing.T) {
 		{"nothing", exit, world.Allowance{While: full}, false},
 		{"a promise", exit, world.Allowance{Property: world.NoExit, Exit: []int{1}}, true},
 		{"another promise", exit, world.Allowance{Property: world.NoPanic, Panic: "No space"}, false},
-		{"a sanitizer", engine.Crash{Kind: "sanitizer", Node: "n1", Lines: []string{"no space left"}}, world.Allowance{Panic: "no space"}, false},
-		{"a refused call", engine.Crash{Kind: "exit", Node: "n1", ExitCode: 1, Refusal: &engine.Refusal{}}, world.Allowance{Exit: []int{1}}, false},
+		{"a sanitizer", engine.Crash{Kind: "sanitizer", Node: "n1", Lines: []string{"no space left"}},
+			world.Allowance{Panic: "no space"}, false},
+		{"a refused call", engine.Crash{Kind: "exit", Node: "n1", ExitCode: 1, Refusal: &engine.Refusal{}},
+			world.Allowance{Exit: []int{1}}, false},
 	} {
 		spec := &world.Spec{Nodes: []world.Node{{Name: "n1", Allow: []world.Allowance{c.allow}}, {Name: "n2"}}}
 		if c.allow.Property != "" {
@@ -63,12 +68,16 @@ func TestProposedAllowances(t *testing.T) {
 		end  engine.Crash
 		want string
 	}{
-		{engine.Crash{Kind: "exit", ExitCode: 1, Lines: []string{"open: No space left on device", "bye"}, During: []string{"crash", "disk_full"}},
+		{engine.Crash{Kind: "exit", ExitCode: 1, Lines: []string{"open: No space left on device", "bye"},
+			During: []string{"crash", "disk_full"}},
 			`allow: {exit: [1], panic: "No space left on device", while: disk_full}`},
-		{engine.Crash{Kind: "exit", ExitCode: 75, During: []string{"write_fail", "fsync_fail"}}, `allow: {exit: [75], while: [write_fail, fsync_fail]}`},
-		{engine.Crash{Kind: "panic", ExitCode: 2, Lines: []string{"panic: sync(wal) [5]", "", "goroutine 1"}, During: []string{"fsync_fail"}},
+		{engine.Crash{Kind: "exit", ExitCode: 75, During: []string{"write_fail", "fsync_fail"}},
+			`allow: {exit: [75], while: [write_fail, fsync_fail]}`},
+		{engine.Crash{Kind: "panic", ExitCode: 2, Lines: []string{"panic: sync(wal) [5]", "", "goroutine 1"},
+			During: []string{"fsync_fail"}},
 			`allow: {panic: "panic: sync\\(wal\\) \\[5\\]", while: fsync_fail}`},
-		{engine.Crash{Kind: "crash", Signal: "SIGABRT", Lines: []string{"PANIC:  x: Input/output error"}, During: []string{"fsync_fail"}},
+		{engine.Crash{Kind: "crash", Signal: "SIGABRT", Lines: []string{"PANIC:  x: Input/output error"},
+			During: []string{"fsync_fail"}},
 			`allow: {exit: [134], panic: "Input/output error", while: fsync_fail}`},
 		{engine.Crash{Kind: "exit", ExitCode: 1, During: []string{"crash", "partition", "read_corrupt"}}, ""},
 		{engine.Crash{Kind: "crash", Signal: "SIGSEGV", During: []string{"disk_full"}}, ""},
@@ -84,19 +93,27 @@ func TestProposedAllowances(t *testing.T) {
 	}
 }
 
-// A node that stopped by design counts as crashed until it is started again, and one that is not excuses what waits for it.
+// A node that stopped by design counts as crashed until it is started again, and one that is not excuses what waits
+// for it.
 func TestStopsByDesignAreJudgedAsCrashes(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server, Allow: []world.Allowance{{Exit: []int{1}}}}}}
 	stop := engine.Crash{Position: engine.At(7), Kind: "exit", Main: true, Node: "n1", ExitCode: 1, TimeNs: 5e9}
-	out := &engine.Outcome{Ledger: fault.Ledger{Injections: []fault.Injection{{ID: 1, Kind: fault.DiskFull, Node: "n1", StartNs: 4e9, EndNs: 6e9}, {ID: 2, Kind: fault.Crash, Node: "n1", StartNs: 9e9, EndNs: 10e9}}}}
+	out := &engine.Outcome{Ledger: fault.Ledger{Injections: []fault.Injection{
+		{ID: 1, Kind: fault.DiskFull, Node: "n1", StartNs: 4e9, EndNs: 6e9},
+		{ID: 2, Kind: fault.Crash, Node: "n1", StartNs: 9e9, EndNs: 10e9},
+	}}}
 
 	again := stop
 	again.UpNs = 8e9
 	out.Crashes = []engine.Crash{again}
 	list := stopsByDesign(spec, out)
 	seen := list.asFaults(out)
-	if s := seen.Ledger.Injections; len(s) != 3 || s[1].Kind != fault.Crash || s[1].StartNs != 5e9 || s[1].EndNs != 8e9 || len(out.Ledger.Injections) != 2 {
+	s := seen.Ledger.Injections
+	if len(s) != 3 || s[1].Kind != fault.Crash || s[1].StartNs != 5e9 || s[1].EndNs != 8e9 {
 		t.Errorf("%+v", s)
+	}
+	if len(out.Ledger.Injections) != 2 {
+		t.Error("the outcome itself has changed")
 	}
 	late := window{fromNs: 7e9, endNs: 8500e6}
 	if disturbed, _ := interrupted(seen.Ledger, late); !disturbed {
@@ -112,16 +129,19 @@ func TestStopsByDesignAreJudgedAsCrashes(t *testing.T) {
 	}
 	out.Crashes = []engine.Crash{stop}
 	list = stopsByDesign(spec, out)
-	if got := list.excuse(liveness, v); got.Status != Unknown || !strings.Contains(got.Reason, "restart: on-failure") || !strings.Contains(got.Reason, "it hangs") {
+	got := list.excuse(liveness, v)
+	if got.Status != Unknown || !strings.Contains(got.Reason, "restart: on-failure") || !strings.Contains(got.Reason, "it hangs") {
 		t.Errorf("%+v", got)
 	}
-	for name, got := range map[string]Verdict{"safety": list.excuse(safety, v), "earlier": list.excuse(liveness, Verdict{Status: Violated, TimeNs: 4e9})} {
+	earlier := list.excuse(liveness, Verdict{Status: Violated, TimeNs: 4e9})
+	for name, got := range map[string]Verdict{"safety": list.excuse(safety, v), "earlier": earlier} {
 		if got.Status != Violated {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 	verdicts := Judge(spec, out)
-	if at := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Property == world.NoExit }); at < 0 || verdicts[at].Status == Violated {
+	at := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Property == world.NoExit })
+	if at < 0 || verdicts[at].Status == Violated {
 		t.Errorf("%+v", verdicts)
 	}
 }

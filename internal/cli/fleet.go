@@ -258,7 +258,8 @@ func (p *project) testID() records.ID { return records.TestID(p.testName()) }
 
 // Test implements fleet.Project.
 func (x *fleetProject) Test() records.Test {
-	t := records.Test{Name: x.p.testName(), Definition: worldDigest(x.p.spec), Config: strings.Join(x.p.sources, " "), Strategy: x.strategy(), RulesVersion: x.p.spec.RulesVersion, Canary: x.canary, AtMs: time.Now().UnixMilli()}
+	t := records.Test{Name: x.p.testName(), Definition: worldDigest(x.p.spec), Config: strings.Join(x.p.sources, " "), Strategy: x.strategy(),
+		RulesVersion: x.p.spec.RulesVersion, Canary: x.canary, AtMs: time.Now().UnixMilli()}
 	for _, q := range x.p.spec.Properties {
 		t.Properties = append(t.Properties, records.Property{Name: q.Name, Kind: string(q.Kind)})
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// Faults of a rate spare a node until it was ready once, and failures from before that rule replay without it. project/failures was
-// recorded by a version that did not have it, of the program in slow.c.
+// Faults of a rate spare a node until it was ready once, and failures from before that rule replay without it.
+// project/failures was recorded by a version that did not have it, of the program in slow.c.
 func TestReadiness(t *testing.T) { scriptsBeside(t, filepath.Join("testdata", "ready")) }
 
-// A program that stops by design when its disk is full is a violation until its configuration says so, by the line that the report has.
+// A program that stops by design when its disk is full is a violation until its configuration says so, by the line
+// that the report has.
 func TestStopsByDesign(t *testing.T) { scriptsBeside(t, filepath.Join("testdata", "allow")) }
 
 // scriptsBeside runs the scripts of a folder, each in a copy of it.

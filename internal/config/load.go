@@ -92,7 +92,8 @@ type loader struct {
 
 // Load reads a configuration. Mistakes in files are an Errors; all errors are the user's.
 func Load(opts Options) (*Result, error) {
-	l := &loader{State: &load.State{Reader: source.NewReader(opts.Env), Spec: &world.Spec{RulesVersion: world.RulesNow}, Places: map[load.Place]load.Location{}, Groups: map[string]load.Group{},
+	l := &loader{State: &load.State{Reader: source.NewReader(opts.Env),
+		Spec: &world.Spec{RulesVersion: world.RulesNow}, Places: map[load.Place]load.Location{}, Groups: map[string]load.Group{},
 		Images: opts.Images, Dockerfiles: opts.Dockerfiles, Describe: opts.Describe}, result: &Result{}}
 	name, err := configFile(opts)
 	if err != nil {

@@ -7,16 +7,17 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// sparing reports whether a rule leaves nodes alone until they have been ready once. A rule that draws by a rate does, unless it asks for
-// the first start: by FromStart, by the number of a call, by a condition on readiness, or because it follows another fault.
+// sparing reports whether a rule leaves nodes alone until they have been ready once. A rule that draws by a rate
+// does, unless it asks for the first start: by FromStart, by the number of a call, by a condition on readiness, or
+// because it follows another fault.
 func sparing(r *world.FaultRule) bool {
 	byRate := r.RatePPM < tape.Certain
 	asks := r.FromStart || r.NthTo > 0 || r.Moment == world.InRecovery || slices.Contains(Asked(r.When).Names, "ready_s")
 	return byRate && !asks
 }
 
-// spares reports whether a rule leaves a target alone now: of a link either end, of a group any member has not been ready yet. The rule has
-// drawn all the same, so that its later draws stay where they are.
+// spares reports whether a rule leaves a target alone now: of a link either end, of a group any member has not been
+// ready yet. The rule has drawn all the same, so that its later draws stay where they are.
 func (r *Rule) spares(t *Target, m *Moment) bool {
 	if !r.Spares || m.Mains == nil {
 		return false

@@ -25,7 +25,8 @@ func TestRatesSpareNodesThatWereNeverReady(t *testing.T) {
 		{"a rate with a condition", world.FaultRule{Kind: "crash", RatePPM: often, When: "up_s >= 0"}, true},
 		{"a rate from the start", world.FaultRule{Kind: "crash", RatePPM: often, FromStart: true}, false},
 		{"a rate with a condition on readiness", world.FaultRule{Kind: "crash", RatePPM: often, When: "ready_s == 0"}, false},
-		{"the number of a call", world.FaultRule{Kind: "crash", RatePPM: often, At: []string{"fsync"}, NthFrom: 1, NthTo: 1}, false},
+		{"the number of a call", world.FaultRule{Kind: "crash", RatePPM: often, At: []string{"fsync"}, NthFrom: 1, NthTo: 1},
+			false},
 		{"always", world.FaultRule{Kind: "crash", RatePPM: tape.Certain}, false},
 	} {
 		for _, version := range []int{0, world.FairFaults} {

@@ -9,14 +9,16 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// ByDesign says how a configuration allows the end of a program that lacked something, if the verdict is about one; nothing otherwise.
+// ByDesign says how a configuration allows the end of a program that lacked something, if the verdict is about one;
+// nothing otherwise.
 func ByDesign(spec *world.Spec, v *check.Verdict) []string {
 	p := v.Proposal
 	if p == nil {
 		return nil
 	}
 	lines := []string{
-		fmt.Sprintf("%s ended during %s, or shortly after. If it stops then by design, add to node %s:", p.Node, strings.Join(p.Kinds, ", "), p.Node),
+		fmt.Sprintf("%s ended during %s, or shortly after. If it stops then by design, add to node %s:",
+			p.Node, strings.Join(p.Kinds, ", "), p.Node),
 		"    " + p.Line,
 	}
 	staysDown := func(n world.Node) bool {

@@ -18,18 +18,20 @@ const (
 // Promises are these names.
 var Promises = []string{NoSignal, NoPanic, NoExit}
 
-// Allowance is a way in which a program ends by itself by design, such as a database that stops when its disk is full: such an end breaks no
-// promise. All that it says must be true of the end.
+// Allowance is a way in which a program ends by itself by design, such as a database that stops when its disk is
+// full: such an end breaks no promise. All that it says must be true of the end.
 type Allowance struct {
-	// Property is the promise that such an end does not break. It is empty where the node has the Allowance: then it is any of them.
+	// Property is the promise that such an end does not break. It is empty where the node has the Allowance: then it is
+	// any of them.
 	Property string `json:"property,omitempty"`
-	// Exit are exit codes; a program that a signal has ended has 128 and the signal's number. Without any, each will do, but the only signal
-	// is then SIGABRT, by which programs end themselves.
+	// Exit are exit codes; a program that a signal has ended has 128 and the signal's number. Without any, each will do,
+	// but the only signal is then SIGABRT, by which programs end themselves.
 	Exit []int `json:"exit,omitempty"`
-	// Panic is a regular expression that matches one of the last lines of the program's log, or of its report of a panic. Without it the end
-	// is no panic.
+	// Panic is a regular expression that matches one of the last lines of the program's log, or of its report of a
+	// panic. Without it the end is no panic.
 	Panic string `json:"panic,omitempty"`
-	// While are kinds of faults of which the node suffered one, or had until shortly before. Without any, it may end at any time.
+	// While are kinds of faults of which the node suffered one, or had until shortly before. Without any, it may end at
+	// any time.
 	While []string `json:"while,omitempty"`
 }
 
@@ -77,7 +79,8 @@ func (a *Allowance) Wrong() (why, remedy string) {
 	}
 	for _, code := range a.Exit {
 		if code < 1 || code > 255 {
-			return fmt.Sprintf("exit: %d is no exit code of a failure", code), "write codes from 1 to 255; 0 is never a violation, and a signal is 128 and its number"
+			why = fmt.Sprintf("exit: %d is no exit code of a failure", code)
+			return why, "write codes from 1 to 255; 0 is never a violation, and a signal is 128 and its number"
 		}
 	}
 	if _, err := regexp.Compile(a.Panic); err != nil {

@@ -36,8 +36,9 @@ func (l *State) Allowances(n *source.Node, key string) (list []world.Allowance) 
 
 // refused reports whether a value of an allowance is wrong, which was reported.
 func refused(n *source.Node) bool {
+	bad := func(n *source.Node) bool { return n == nil || n.Bad }
 	return n.Bad || slices.ContainsFunc(n.EntriesOf(), func(e *source.Entry) bool {
-		return e.Value == nil || e.Value.Bad || slices.ContainsFunc(e.Value.Items, func(item *source.Node) bool { return item.Bad })
+		return bad(e.Value) || slices.ContainsFunc(e.Value.Items, bad)
 	})
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
-// shortlyNs is how long after a fault a program may still end because of it: at its next write, or when it has tried again for some time.
+// shortlyNs is how long after a fault a program may still end because of it: at its next write, or when it has tried
+// again for some time.
 const shortlyNs = 5_000_000_000
 
 // Harmed is when a call on the disk of a node has last met a kind of fault.
@@ -39,7 +40,8 @@ func (d *Director) during(node string, nowNs int64) (kinds []string) {
 	}
 	for i := range d.Plan.Ledger.Injections {
 		s := &d.Plan.Ledger.Injections[i]
-		touches := s.Node == node || slices.ContainsFunc(s.Cuts, func(c fault.Cut) bool { return c.From == node || c.To == node })
+		cutOff := slices.ContainsFunc(s.Cuts, func(c fault.Cut) bool { return c.From == node || c.To == node })
+		touches := s.Node == node || cutOff
 		if touches && s.StartNs <= nowNs && nowNs-s.EndNs <= shortlyNs {
 			suffers[s.Kind] = true
 		}

@@ -6,10 +6,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Whether a node is ready decides which faults it meets (fault.Plan spares a node until it has been ready once) and what the condition
-// ready_s is. A healthcheck decides it where there is one. Otherwise a node is ready when it listens on the ports that the configuration
-// names for it, or on any port if it names none; when it answers a client; or when its main process has run for so long that it seems to need
-// neither.
+// Whether a node is ready decides which faults it meets (fault.Plan spares a node until it has been ready once) and
+// what the condition ready_s is. A healthcheck decides it where there is one. Otherwise a node is ready when it
+// listens on the ports that the configuration names for it, or on any port if it names none; when it answers a
+// client; or when its main process has run for so long that it seems to need neither.
 const (
 	// listenNs is how long that is in virtual time, in which computing takes no time.
 	listenNs = 1_000_000_000

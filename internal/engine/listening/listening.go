@@ -18,8 +18,8 @@ import (
 // listens is the state TCP_LISTEN in the tables of the kernel (proc_pid_net(5)).
 const listens = "0A"
 
-// Ports gives the TCP ports, in order, on which programs listen that other machines can reach. folder is /proc/PID/net of a process of the
-// namespace. A kernel without IPv6 has no table of it.
+// Ports gives the TCP ports, in order, on which programs listen that other machines can reach. folder is
+// /proc/PID/net of a process of the namespace. A kernel without IPv6 has no table of it.
 func Ports(folder string) ([]int, error) {
 	var ports []int
 	for _, table := range []string{"tcp", "tcp6"} {
@@ -50,7 +50,8 @@ func Ports(folder string) ([]int, error) {
 	return ports, nil
 }
 
-// listener reads a line of a table: its second word is the local address and port, in hexadecimal digits, and the fourth the state.
+// listener reads a line of a table: its second word is the local address and port, in hexadecimal digits, and the
+// fourth the state.
 func listener(line string) (port int, ok bool, err error) {
 	words := strings.Fields(line)
 	if len(words) < 4 || words[3] != listens {

@@ -9,7 +9,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// A node is ready when it listens where it is expected to, when it answers a client, or after a second, and a condition can ask for that.
+// A node is ready when it listens where it is expected to, when it answers a client, or after a second, and a
+// condition can ask for that.
 func TestWhenNodesAreReady(t *testing.T) {
 	const asked = 200e6 // when n2 asks n1 for the first time
 	for _, c := range []struct {
