@@ -41,6 +41,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
+	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -424,6 +425,7 @@ func (s *simulation) reply(setup *explore.Setup, job *explore.Job, interrupt <-c
 		look(out)
 	}
 	r := &explore.Reply{ID: job.ID, Summary: explore.Summarise(out), Seen: setup.See(out)}
+	r.Summary.Templates = loglines.Keys(setup.Spec, out.Log)
 	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
 		r.Outcome = out
 	}
@@ -536,7 +538,7 @@ func (s *simulation) failureID(signature string, t tape.Tape) string {
 // found shrinks a failure, stores it, and prints its story.
 func (s *simulation) found(ctx context.Context, r *result, f *explore.Failure, o *check.Judged) {
 	file := report.NewFailure(f.ID, f.Signature, version, "", s.spec, o, f.Verdict)
-	file.Origin = &f.Origin
+	file.Origin, file.Background = &f.Origin, f.Background
 	var notes []string
 	if s.ShrinkRuns > 0 {
 		search := &shrink.Search{Spec: s.spec, Workers: max(s.Workers, 1), MaxRuns: s.ShrinkRuns, Try: s.try(f.Signature)}
@@ -590,7 +592,7 @@ func (s *simulation) printStory(w io.Writer, f *report.Failure, path string) (st
 	if err != nil {
 		return "", err
 	}
-	of := report.StoryOf{Spec: small.Spec, Outcome: out, Verdict: small.Verdict, ID: f.ID, File: path, Replay: s.again(f)}
+	of := report.StoryOf{Spec: small.Spec, Outcome: out, Verdict: small.Verdict, ID: f.ID, File: path, Replay: s.again(f), Background: f.Background}
 	if f.Smallest != nil {
 		of.Shrunk = &f.Smallest.Shrunk
 	}

@@ -307,7 +307,7 @@ func (a *app) printCommitted(p *project, all []standing) error {
 			path = within(here, path)
 		}
 		story := report.StoryOf{Spec: p.spec, Outcome: st.outcome, Verdict: *st.Verdict, ID: st.ID, File: path,
-			Replay: "bloodhound replay " + shellQuote(path) + p.arguments}
+			Replay: "bloodhound replay " + shellQuote(path) + p.arguments, Background: st.file.Background}
 		if small := st.file.Smallest; small != nil {
 			story.Shrunk = &small.Shrunk
 		}

@@ -192,7 +192,7 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 		return // near a committed failure
 	}
 	x.addDumps(x.ctx, x.p, x.s, failure.ID, x.p.spec, failure.Tape, o)
-	story, file := x.keep(x.p, failure.Signature, o, failure.Verdict, &failure.Origin)
+	story, file := x.keep(x.p, failure.Signature, o, failure.Verdict, failure)
 	x.found = append(x.found, finding{failure, story, file})
 	switch {
 	case x.f.noShrink && !x.f.json:

@@ -293,7 +293,7 @@ func (x *fleetProject) Campaign() *explore.Campaign {
 
 // File implements fleet.Project.
 func (x *fleetProject) File(found *explore.Failure, o *check.Judged) ([]byte, error) {
-	return x.p.newFailure(found.Signature, o, found.Verdict, &found.Origin).Content()
+	return x.p.newFailure(found.Signature, o, found.Verdict, found).Content()
 }
 
 // Replay implements fleet.Project.

@@ -216,7 +216,8 @@ func (a *app) printStory(f *flags, args []string, failure, full *report.Failure,
 
 // storyOf is the story of a failure's violation, with the command that replays it.
 func (f *flags) storyOf(args []string, failure, full *report.Failure, o *check.Judged, v check.Verdict) report.StoryOf {
-	story := report.StoryOf{Spec: failure.Spec, Outcome: o, Verdict: v, ID: failure.ID, Replay: "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])}
+	story := report.StoryOf{Spec: failure.Spec, Outcome: o, Verdict: v, ID: failure.ID, Replay: "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:]),
+		Background: full.Background}
 	if failure != full {
 		story.Shrunk = &full.Smallest.Shrunk
 	}

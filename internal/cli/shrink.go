@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,7 +118,7 @@ func (a *app) keepsSmaller(ctx context.Context, s *session, failure *report.Fail
 	setup.Spec = failure.Spec
 	pool := explore.NewPool(&setup, s.command, 1)
 	defer pool.Close()
-	again, err := tries(pool, failure.Signature)(ctx, shrink.Case{Tape: known.Tape, Cut: known.Cut}, true)
+	again, err := tries(pool, failure.Signature, nil)(ctx, shrink.Case{Tape: known.Tape, Cut: known.Cut}, true)
 	if err != nil || !again.Same {
 		return false
 	}
@@ -162,7 +163,10 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 	setup.Spec = failure.Spec
 	pool := explore.NewPool(&setup, s.command, b.workers)
 	defer pool.Close()
-	search := &shrink.Search{Spec: failure.Spec, Found: &failure.Tape, Try: tries(pool, failure.Signature), Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
+	if failure.Background == nil {
+		failure.Background = &explore.Background{}
+	}
+	search := &shrink.Search{Spec: failure.Spec, Found: &failure.Tape, Try: tries(pool, failure.Signature, failure.Background), Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
 		Progress: func(p shrink.Progress) {
 			show.show(func(elapsed time.Duration) string {
 				return fmt.Sprintf("shrinking %s (%s): %d runs in %s; %d faults, %d operations, %d decisions are left", failure.ID, p.Stage,
@@ -185,8 +189,9 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 	return r, nil
 }
 
-// tries makes runs on a pool and says which of them show a failure.
-func tries(pool *explore.Pool, signature string) shrink.Try {
+// tries makes runs on a pool and says which of them show a failure. The others belong to its background, if it has one.
+func tries(pool *explore.Pool, signature string, background *explore.Background) shrink.Try {
+	var mu sync.Mutex
 	return func(ctx context.Context, c shrink.Case, proof bool) (*shrink.Run, error) {
 		reply, err := pool.Do(ctx, &explore.Job{Tape: c.Tape, Cut: &c.Cut, FromBoot: proof, Along: true})
 		if err != nil {
@@ -194,6 +199,11 @@ func tries(pool *explore.Pool, signature string) shrink.Try {
 		}
 		if v := explore.Shown(reply.Summary.Verdicts, signature); v != nil && reply.Outcome != nil {
 			return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: *v, CPUNs: reply.CPU.Ns()}, nil
+		}
+		if background != nil {
+			mu.Lock()
+			background.Add(reply.Summary)
+			mu.Unlock()
 		}
 		return &shrink.Run{CPUNs: reply.CPU.Ns()}, nil
 	}

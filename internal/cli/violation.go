@@ -11,7 +11,6 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -43,17 +42,20 @@ type finding struct {
 	file  *report.Failure
 }
 
-// newFailure is the file of a violation that a run of this project has shown here and now.
-func (p *project) newFailure(signature string, o *check.Judged, v check.Verdict, origin *search.Origin) *report.Failure {
+// newFailure is the file of a violation that a run of this project has shown here and now; found is nil if no campaign found it.
+func (p *project) newFailure(signature string, o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
 	f := report.NewFailure(p.failureID(signature, o.Tape), signature, Version(), p.config, p.spec, o, v)
-	f.System, f.Commit, f.Origin = system(), commit(p.spec.Dir), origin
+	f.System, f.Commit = system(), commit(p.spec.Dir)
+	if found != nil {
+		f.Origin, f.Background = &found.Origin, found.Background
+	}
 	return f
 }
 
 // keep stores a violation and returns what its story is made of. A disk that is full loses nothing: the story
 // then says how to make the run again from its tape.
-func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdict, origin *search.Origin) (report.StoryOf, *report.Failure) {
-	f := p.newFailure(signature, o, v, origin)
+func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdict, found *explore.Failure) (report.StoryOf, *report.Failure) {
+	f := p.newFailure(signature, o, v, found)
 	if f.Commit == "" && !p.commitNoted {
 		p.commitNoted = true
 		if why := noCommit(context.Background(), p.spec.Dir); why != "" {
@@ -61,7 +63,7 @@ func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdic
 		}
 	}
 	id := f.ID
-	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id}
+	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id, Background: f.Background}
 	if known, err := report.Load(p.state, report.FailurePath(p.state, id)); err == nil && known.Hash == f.Hash {
 		f.Smallest = known.Smallest // found again: what shrinking has come to stays
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
@@ -56,6 +57,7 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 		return &explore.Reply{Look: look}
 	}
 	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Measured: setup.Measured(out), Look: look, CPU: used}
+	r.Summary.Templates = loglines.Keys(setup.Spec, out.Log)
 	if began.Event > 0 {
 		r.Began = &began
 	}

@@ -160,6 +160,8 @@ type Unsupported struct {
 	Call    string `json:"call"` // with the operation, where a call has several: fcntl(F_NOTIFY)
 	Errno   string `json:"errno"`
 	Count   uint64 `json:"count"`
+	// LastNs is the virtual time of the last one in a run, 0 if unknown.
+	LastNs int64 `json:"last_ns,omitempty"`
 }
 
 // Crash is an unexpected end of a program in the world.
@@ -264,16 +266,21 @@ type Outcome struct {
 	// which the last fault ended.
 	ReadyNs int64 `json:"ready_ns,omitempty"`
 	// ChaosNs and ChaosEndNs are the virtual times between which faults were injected, 0 if they did not come.
-	ChaosNs    int64             `json:"chaos_ns,omitempty"`
-	ChaosEndNs int64             `json:"chaos_end_ns,omitempty"`
-	Heals      []int64           `json:"heals,omitempty"`
-	Length     *world.Length     `json:"length,omitempty"`    // what the tape took away from the run's full length; nil is nothing
-	NeverUp    []string          `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
-	Jobs       []JobSighting     `json:"jobs,omitempty"`      // of properties that declare jobs
-	JobsLost   uint64            `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
-	Crashes    []Crash           `json:"crashes,omitempty"`
-	SDK        sdk.Record        `json:"sdk"` // what programs reported by an SDK of Antithesis
-	Refused    []Unsupported     `json:"refused,omitempty"`
+	ChaosNs    int64         `json:"chaos_ns,omitempty"`
+	ChaosEndNs int64         `json:"chaos_end_ns,omitempty"`
+	Heals      []int64       `json:"heals,omitempty"`
+	Length     *world.Length `json:"length,omitempty"`    // what the tape took away from the run's full length; nil is nothing
+	NeverUp    []string      `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
+	Jobs       []JobSighting `json:"jobs,omitempty"`      // of properties that declare jobs
+	JobsLost   uint64        `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
+	Crashes    []Crash       `json:"crashes,omitempty"`
+	SDK        sdk.Record    `json:"sdk"` // what programs reported by an SDK of Antithesis
+	Refused    []Unsupported `json:"refused,omitempty"`
+	// DiskChanges are changes of files of nodes under test around faults, where the engine sees them.
+	DiskChanges []DiskChange `json:"disk_changes,omitempty"`
+	// Unanswered are the events at which a driver reported ok although it had read nothing from another node since it began the
+	// operation; the first MaxUnanswered of them, where the engine knows.
+	Unanswered []uint64          `json:"unanswered,omitempty"`
 	Warnings   []string          `json:"warnings,omitempty"`
 	Log        []LogLine         `json:"log,omitempty"`
 	LogLost    uint64            `json:"log_lost,omitempty"` // lines after those that are kept
@@ -319,6 +326,9 @@ type Switch struct {
 
 // MaxSwitches bounds Outcome.Switches.
 const MaxSwitches = 1000
+
+// MaxUnanswered bounds Outcome.Unanswered.
+const MaxUnanswered = 1000
 
 // MaxPrograms bounds Outcome.Programs.
 const MaxPrograms = 100

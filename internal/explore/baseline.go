@@ -41,6 +41,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	mistaken := r.reply != nil && r.reply.Summary.Mistake != ""
 	if r.reply != nil && !mistaken {
 		t.Baseline.Done = true
+		t.Background.calm(r.reply.Summary)
 		t.refuse(r.reply.Summary)
 		col.feeder.begins(r.reply.Outcome)
 		for _, v := range r.reply.Summary.Verdicts {

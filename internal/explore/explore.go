@@ -223,6 +223,8 @@ type Summary struct {
 	Mistake    string               `json:"mistake,omitempty"`
 	Guide      *engine.Guided       `json:"guide,omitempty"`
 	Evidence   check.Evidence       `json:"evidence"`
+	// Templates are those of the run's log (loglines.Keys), for a Background.
+	Templates []uint64 `json:"templates,omitempty"`
 }
 
 // Operations counts the operations of clients by their results. Open ones never returned.

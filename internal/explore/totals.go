@@ -85,6 +85,8 @@ type Totals struct {
 	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, or empty.
 	Stopped string `json:"stopped,omitempty"`
 	Machine string `json:"machine,omitempty"`
+	// Background goes into the files of failures, and not into documents of a campaign.
+	Background Background `json:"-"`
 }
 
 // SnapshotTotals counts the runs of a campaign that did not begin at their boot.
@@ -252,6 +254,8 @@ type Failure struct {
 	Hash      string        `json:"hash"`
 	// Near is the committed failure near whose tape the run was found; empty for one of the campaign itself.
 	Near string `json:"near,omitempty"`
+	// Background is the campaign's, which continues to grow.
+	Background *Background `json:"-"`
 	// Shrunk is what came of shrinking its run, if that was done.
 	Shrunk *shrink.Shrunk `json:"shrunk,omitempty"`
 }
@@ -319,6 +323,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 	t.Operations.Fail += s.Operations.Fail
 	t.Operations.Info += s.Operations.Info
 	t.Evidence.Add(&s.Evidence)
+	t.Background.Add(s)
 	t.Reasons = mergeReasons(t.Reasons, s.Reasons)
 	t.Load.Add(s.Load)
 	t.Faults.Add(&fault.Ledger{Entries: s.Faults, Rules: s.FaultRules})
@@ -563,7 +568,7 @@ func (t *Totals) fail(job *Job, s *Summary, v check.Verdict) (*Failure, bool) {
 		t.MoreFailures++
 		return nil, false
 	}
-	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Baseline: job.ID == baselineRun, Tape: job.Tape, Origin: job.Origin, Verdict: v, Hash: s.Hash}
+	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Baseline: job.ID == baselineRun, Tape: job.Tape, Origin: job.Origin, Verdict: v, Hash: s.Hash, Background: &t.Background}
 	t.Failures = append(t.Failures, f)
 	return f, true
 }

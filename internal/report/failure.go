@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
@@ -81,6 +82,8 @@ type Failure struct {
 	Spec   *world.Spec `json:"spec"`
 	// Smallest is the run that is left after shrinking.
 	Smallest *Smallest `json:"smallest,omitempty"`
+	// Background describes the other runs of the campaign that found the failure.
+	Background *explore.Background `json:"background,omitempty"`
 	// Explanation is of the run that it names by its hash.
 	Explanation *Explanation `json:"explanation,omitempty"`
 

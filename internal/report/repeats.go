@@ -56,10 +56,11 @@ func alike(text string) string { return numbers.ReplaceAllString(text, "#") }
 
 // foldView is a row in place of others.
 type foldView struct {
-	Group int
-	Count int
-	ToNs  int64
-	Like  string // what it is like
+	Group  int
+	Count  int
+	Rounds int
+	ToNs   int64
+	Like   string // what it is like
 }
 
 // folder gives rows their places in folds: of each lane, such as a node or a client, by itself.
@@ -95,7 +96,7 @@ func (f *folder) fold(toNs func(row int) int64) (group map[int]int, before map[i
 			if r.Period > 1 {
 				like = "the " + Count(r.Period, "row") + " above"
 			}
-			before[rows[0]] = foldView{number, len(rows), toNs(rows[len(rows)-1]), strings.TrimSpace(like + " of " + lane)}
+			before[rows[0]] = foldView{number, len(rows), r.Rounds, toNs(rows[len(rows)-1]), strings.TrimSpace(like + " of " + lane)}
 		}
 	}
 	return group, before

@@ -3,12 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -24,6 +23,9 @@ const (
 	StoryDecisions     = 12
 	StoryInjections    = 20
 	StoryEvidenceLines = 40
+	StoryUnusual       = 10 // lines of logs that other runs do not have
+	StoryChanges       = 6  // of files, before and after each fault and within each operation
+	StoryOperations    = 8  // that the evidence names
 )
 
 // StoryOf is what a story of a violation is made of.
@@ -38,6 +40,8 @@ type StoryOf struct {
 	Found bool
 	// Shrunk means that this is the smallest run of its failure, and how it came about.
 	Shrunk *shrink.Shrunk
+	// Background describes other runs of the world; nil if nothing is known of any.
+	Background *explore.Background
 }
 
 // Story prints a violation: the property, what was observed, the logs of all nodes and the faults around it in
@@ -62,8 +66,12 @@ func Story(w io.Writer, s StoryOf) error {
 		}
 	}
 	designStory(&b, &s)
+	unusual := unusualLines(&s)
+	unusualStory(&b, &s, unusual)
 	crashStory(&b, &s)
-	timeline(&b, &s)
+	timeline(&b, &s, unusual)
+	replicasStory(&b, &s)
+	blameStory(&b, &s)
 	if !s.Outcome.Repeat.Once { // another run has other moments
 		momentsStory(&b, &s)
 	}
@@ -148,79 +156,6 @@ func promise(s *StoryOf, v check.Verdict) string {
 		}
 	}
 	return "no program under test crashes, panics or ends unexpectedly"
-}
-
-// entry is a line of the timeline; ties keep the order in which lines were added.
-type entry struct {
-	atNs int64
-	text string
-}
-
-// timeline interleaves logs of all nodes, faults and the violation itself in virtual time. Faults are listed wherever they lie, with what
-// was logged as they began: the cause of a violation may be long past.
-func timeline(b *strings.Builder, s *StoryOf) {
-	at := s.Verdict.TimeNs
-	if at == 0 {
-		at = s.Outcome.VirtualNs
-	}
-	injections, farther := causes(s.Outcome, at, StoryInjections)
-	var before, after []engine.LogLine
-	var early []engine.LogLine // of faults before that
-	told := make([]int, len(injections))
-	for _, l := range s.Outcome.Log {
-		switch {
-		case l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs && (l.Event <= s.Verdict.Event || s.Verdict.Event == 0 && l.TimeNs <= at):
-			before = append(before, l)
-		case l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs:
-			if len(after) < StoryLinesAfter {
-				after = append(after, l)
-			}
-		case l.TimeNs < at:
-			for i := range injections {
-				if f := &injections[i]; l.TimeNs >= f.StartNs && l.TimeNs <= f.StartNs+StoryLogNs && told[i] < StoryLinesFault {
-					told[i]++
-					early = append(early, l)
-					break
-				}
-			}
-		}
-	}
-	skipped := max(len(before)-StoryLinesBefore, 0)
-	before = before[skipped:]
-	var entries []entry
-	for _, l := range append(append(early, before...), after...) {
-		entries = append(entries, entry{l.TimeNs, fmt.Sprintf("%-10s %s", l.Node, clip(l.Text))})
-	}
-	entries = slices.Insert(entries, len(early)+len(before), entry{at, fmt.Sprintf("%-10s %s", "=======>", s.Verdict.Property+" is violated")})
-	for _, f := range injections {
-		entries = append(entries, entry{f.StartNs, fmt.Sprintf("%-10s %s %s begins%s", "fault", f.Kind, f.Target, seen(f))})
-		if untilEnd(f) {
-			continue
-		}
-		entries = append(entries, entry{f.EndNs, fmt.Sprintf("%-10s %s %s ends", "fault", f.Kind, f.Target)})
-	}
-	slices.SortStableFunc(entries, func(x, y entry) int {
-		switch {
-		case x.atNs < y.atNs:
-			return -1
-		case x.atNs > y.atNs:
-			return 1
-		}
-		return 0
-	})
-	b.WriteString("\nfaults, and logs around them and the violation, in virtual time\n")
-	if skipped > 0 {
-		fmt.Fprintf(b, "  (%d lines of the last %s before the violation are left out)\n", skipped, duration(StoryLogNs))
-	}
-	if farther > 0 {
-		fmt.Fprintf(b, "  (left out: %s further from the violation)\n", Count(farther, "fault"))
-	}
-	for i, e := range entries {
-		if i > 0 && e.atNs-entries[i-1].atNs >= StoryLogNs {
-			fmt.Fprintf(b, "  %14s\n", "...")
-		}
-		fmt.Fprintf(b, "  %14s  %s\n", Seconds(e.atNs), e.text)
-	}
 }
 
 // untilEnd reports whether a fault lasts until the end of chaos.

@@ -62,6 +62,7 @@ type State struct {
 	Counts  map[string]uint64     // of lines that match the Spec's log patterns
 	// What conditions of faults ask about.
 	Operations uint64              // that clients have begun
+	Invoked    map[string]uint64   // the events at which operations under way began, by client
 	Roles      map[string][]string // of nodes, in the order in which they took them on
 	RoleProbes []RoleProbe
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
@@ -31,6 +32,7 @@ func (d *Director) Reported(n *Notice) {
 		if e.Type == history.Invoke {
 			d.Operations++
 		}
+		d.answered(n.Node, &e)
 		events = append(events, e)
 	}
 	d.out.History = append(d.out.History, events...)
@@ -44,6 +46,32 @@ func (d *Director) Reported(n *Notice) {
 		}
 	}
 	d.failed(n.Node, events)
+}
+
+// receiver is an engine that knows what drivers read from connections.
+type receiver interface {
+	// Received is the last event at which a driver on a node read bytes from a connection to another node.
+	Received(node int) uint64
+}
+
+// answered notes operations that a driver reports as ok although it has read nothing from another node since their begin.
+func (d *Director) answered(node int, e *history.Event) {
+	act, knows := d.act.(receiver)
+	if !knows {
+		return
+	}
+	if e.Type == history.Invoke {
+		if d.Invoked == nil {
+			d.Invoked = map[string]uint64{}
+		}
+		d.Invoked[e.Client] = e.Number
+		return
+	}
+	invoked, known := d.Invoked[e.Client]
+	delete(d.Invoked, e.Client)
+	if known && e.Type == history.Ok && act.Received(node) < invoked && len(d.out.Unanswered) < engine.MaxUnanswered {
+		d.out.Unanswered = append(d.out.Unanswered, e.Number)
+	}
 }
 
 // Overflowed takes in that the engine has not read the rest of what a check prints.

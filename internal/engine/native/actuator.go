@@ -212,9 +212,24 @@ func (a actuator) Dump(proc int64, signal int) *engine.Dump {
 	return a.w.dumps.take(kernel.ProcID(proc), signal)
 }
 
-func (a actuator) Injected(f *fault.Action) { a.w.injected(*f) }
-func (a actuator) Undone(*fault.Action)     {}
-func (a actuator) RoleChanged(node string)  { a.w.roleChanged(node) }
+func (a actuator) Injected(f *fault.Action) {
+	a.struck(f)
+	a.w.injected(*f)
+}
+
+func (a actuator) Undone(f *fault.Action) { a.struck(f) }
+
+// struck keeps the changes of files around the begin or end of a fault of one node.
+func (a actuator) struck(f *fault.Action) {
+	if f.Node != "" {
+		a.node(f.Node).Changes.Strike()
+	}
+}
+
+// Received is the last event at which a driver on a node read bytes from a connection to another node.
+func (a actuator) Received(node int) uint64 { return a.k().Nodes[node].Received }
+
+func (a actuator) RoleChanged(node string) { a.w.roleChanged(node) }
 
 func (a actuator) Logged(l engine.LogLine) {
 	if a.w.options.Log != nil {

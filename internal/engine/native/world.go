@@ -362,12 +362,13 @@ func (w *World) collect() {
 	o.Events, o.VirtualNs, o.WallNs = k.Events, k.Now, time.Since(w.started).Nanoseconds()
 	o.Refused = nil
 	for _, r := range k.Refused {
-		o.Refused = append(o.Refused, engine.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count})
+		o.Refused = append(o.Refused, engine.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count, LastNs: r.LastNs})
 	}
 	if w.options.Code != nil && !w.closed {
 		o.Code = w.codeHits()
 	}
 	o.Switches = slices.Clone(k.Switches)
+	o.DiskChanges = k.DiskChanges()
 	o.Files = w.digests()
 	o.Machine = host.Describe()
 	if w.behaviour != nil {

@@ -2,6 +2,7 @@ package fs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,6 +64,36 @@ func (s *State) Missing(id InodeID, loss int, from, to int64) {
 	if to > in.Size {
 		in.lost(loss).Size = true
 	}
+}
+
+// Loss is what a power loss has taken from a file, or from a folder.
+type Loss struct {
+	Inode InodeID
+	Pages int      // of a file: how many have other bytes
+	Size  int64    // of a file: what is left
+	Names []string // of a folder: those that lead elsewhere, sorted
+}
+
+// Losses lists what a power loss has taken, by number of the inode.
+func (s *State) Losses(id int) (list []Loss) {
+	for _, in := range s.Inodes {
+		if l := in.Lost; l != nil && l.ID == id {
+			list = append(list, Loss{in.ID, len(l.Pages), in.Size, slices.Sorted(maps.Keys(l.Names))})
+		}
+	}
+	slices.SortFunc(list, func(a, b Loss) int { return cmp.Compare(a.Inode, b.Inode) })
+	return list
+}
+
+// UnsyncedSizes are the sizes of the files with changes that the disk may not have.
+func (s *State) UnsyncedSizes() map[InodeID]int64 {
+	sizes := map[InodeID]int64{}
+	for id, in := range s.Inodes {
+		if in.Unsynced != nil {
+			sizes[id] = in.Size
+		}
+	}
+	return sizes
 }
 
 // TakeNoticed gives the faults whose effects were seen since the last call.

@@ -84,6 +84,9 @@ func (k *Kernel) record(t *Thread, e *Syscall, result int64) {
 	if l := &k.Nodes[t.Node].Life; l.Tag != 0 {
 		k.system.Recorded(k, l, t, result)
 	}
+	if e.Changes != ChangesNothing || e.Receives {
+		k.system.Changed(k, t, e, result)
+	}
 	b = binary.LittleEndian.AppendUint64(b, c.IP)
 	for _, a := range c.Args {
 		b = binary.LittleEndian.AppendUint64(b, a)

@@ -12,6 +12,7 @@ import (
 type Refused struct {
 	Node, Program, Call, Errno string
 	Count                      uint64
+	LastNs                     int64
 }
 
 const maxRefused = 1000
@@ -30,11 +31,12 @@ func (s *State) Refuse(t *Thread, what string, e unix.Errno) Result {
 		r := &s.Refused[i]
 		if r.Call == what && r.Program == p.Path && r.Node == node && r.Errno == name {
 			r.Count++
+			r.LastNs = s.Now
 			return fail(e)
 		}
 	}
 	if len(s.Refused) < maxRefused {
-		s.Refused = append(s.Refused, Refused{node, p.Path, what, name, 1})
+		s.Refused = append(s.Refused, Refused{node, p.Path, what, name, 1, s.Now})
 	}
 	return fail(e)
 }

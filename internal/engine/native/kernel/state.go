@@ -120,6 +120,8 @@ type Node struct {
 	AwaitsReady  bool                 // its main process runs and is not ready: see Moments.Listens
 	Stopping     Stopping             // the signal and the fault that ordered its main process to stop
 	Life         Life
+	Changes      Changes
+	Received     uint64 // the last event at which a driver read bytes from a connection to another node
 }
 
 // Stopping is an order to the main process of a node to stop.

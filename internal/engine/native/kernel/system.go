@@ -23,6 +23,8 @@ type System struct {
 	Charge func(k *Kernel, t *Thread)
 	// Recorded sees each event of a call on a node whose Life is asked for.
 	Recorded func(k *Kernel, l *Life, t *Thread, result int64)
+	// Changed sees each event of a call that Changes files, or Receives.
+	Changed func(k *Kernel, t *Thread, e *Syscall, result int64)
 	// WayOut reports whether a call that has ended may be one of the way out of a process: it takes in nothing that the process could
 	// go on with, and begins nothing.
 	WayOut func(k *Kernel, t *Thread, result int64) bool
@@ -30,6 +32,18 @@ type System struct {
 	ThreadEnds  func(k *Kernel, t *Thread)
 	ProcessEnds func(k *Kernel, p *Proc)
 }
+
+// Changing says what a call changes of a disk, and where its arguments say so.
+type Changing uint8
+
+const (
+	ChangesNothing    Changing = iota
+	ChangesNames               // of files: the arguments are paths
+	ChangesAtPosition          // the open file of the first argument, before its position
+	ChangesAtOffset            // the same file at the offset of the fourth argument
+	ChangesSize                // the same file, to the size of the second argument
+	ChangesDurable             // what of the same file lasts
+)
 
 // Restart says what SA_RESTART means for a call that a handler has interrupted (signal(7)).
 type Restart uint8
@@ -56,6 +70,8 @@ type Syscall struct {
 	Neutral     bool                       // says nothing about whether a thread makes progress
 	Holds       bool                       // may wait for the file of its first argument
 	Deaf        bool                       // waits for a disk: no signal ends that
+	Receives    bool                       // takes bytes from the open file of its first argument
+	Changes     Changing
 	Abandon     func(k *Kernel, t *Thread) // runs when a thread gives the call up: a signal interrupts it, or ends the thread
 }
 

@@ -44,7 +44,7 @@ func CallName(nr uint64) string {
 func init() {
 	system.Kinds = behaviours
 	system.Synth = func(k *Kernel) fs.Synth { return &synths{k} }
-	system.Subjects, system.Charge, system.Recorded, system.WayOut = subjects, charge, lives, leaves
+	system.Subjects, system.Charge, system.Recorded, system.Changed, system.WayOut = subjects, charge, lives, changed, leaves
 	system.ThreadEnds, system.ProcessEnds = robustExit, semExit
 	for nr := range table {
 		table[nr].Name = "call_" + itoa(nr)
@@ -272,6 +272,21 @@ func mark() {
 	for _, nr := range []int{unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITE64, unix.SYS_PWRITEV,
 		unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDFILE, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE} {
 		table[nr].Descriptor = true
+	}
+	for _, nr := range []int{unix.SYS_READ, unix.SYS_READV, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG} {
+		table[nr].Receives = true
+	}
+	for change, calls := range map[kernel.Changing][]int{
+		kernel.ChangesNames: {unix.SYS_OPEN, unix.SYS_OPENAT, unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_UNLINK, unix.SYS_UNLINKAT,
+			unix.SYS_LINK, unix.SYS_LINKAT, unix.SYS_TRUNCATE},
+		kernel.ChangesAtPosition: {unix.SYS_WRITE, unix.SYS_WRITEV},
+		kernel.ChangesAtOffset:   {unix.SYS_PWRITE64, unix.SYS_PWRITEV, unix.SYS_PWRITEV2},
+		kernel.ChangesSize:       {unix.SYS_FTRUNCATE},
+		kernel.ChangesDurable:    {unix.SYS_FSYNC, unix.SYS_FDATASYNC},
+	} {
+		for _, nr := range calls {
+			table[nr].Changes = change
+		}
 	}
 	table[unix.SYS_FUTEX].Abandon = futexForget
 	for _, nr := range []int{unix.SYS_OPEN, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_CREAT} {

@@ -745,6 +745,7 @@ func LosePower(k *Kernel, id kernel.NodeID, loss int, choose fs.Choose) error {
 		k.Net.NodeDown(netEnv{k}, n.Net, k.Cause) // no peer is notified: others wait for answers that never come
 	}
 	KillNode(k, id)
+	sizes := n.FS.UnsyncedSizes()
 	if e := n.FS.PowerLoss(k.TreeEnv(n), loss, choose); e != fs.OK {
 		return fmt.Errorf("node %s: the image of its disk: %w", n.Name, e)
 	}
@@ -752,6 +753,7 @@ func LosePower(k *Kernel, id kernel.NodeID, loss int, choose fs.Choose) error {
 		n.FS.Missing(n.Torn.Inode, loss, n.Torn.From, n.Torn.To)
 		n.Torn = kernel.Torn{}
 	}
+	lost(k, n, loss, sizes)
 	k.WakeTreeWatchers(n)
 	return nil
 }

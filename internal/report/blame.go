@@ -1,0 +1,305 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// hint is something in a run that may be to blame for a violation, with the evidence. It is no verdict.
+type hint struct {
+	Who  string // system, driver, configuration or Bloodhound
+	What string
+}
+
+// Who may be to blame.
+const (
+	blameSystem        = "system"
+	blameDriver        = "driver"
+	blameConfiguration = "configuration"
+	blameBloodhound    = "Bloodhound"
+)
+
+// blameNs is how long before a violation a refused call may have to do with it, in virtual time.
+const blameNs = 2_000_000_000
+
+// maxHints bounds the hints of each kind.
+const maxHints = 4
+
+// hints are what may be to blame for a violation, what is not the system first: as long as that is in question, the system is too.
+func hints(s *StoryOf) (list []hint) {
+	operations := operationsOf(s)
+	for _, some := range [][]hint{configurationHints(s), bloodhoundHints(s), driverHints(s, operations), diskHints(s, operations)} {
+		list = append(list, some[:min(len(some), maxHints)]...)
+	}
+	return list
+}
+
+// blameStory prints the hints.
+func blameStory(b *strings.Builder, s *StoryOf) {
+	list := hints(s)
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\nwhat may be to blame (hints, no verdict)\n")
+	for _, h := range list {
+		fmt.Fprintf(b, "  %-13s  %s\n", h.Who, h.What)
+	}
+}
+
+// configurationHints say that the property does not hold without faults either.
+func configurationHints(s *StoryOf) (list []hint) {
+	if s.Background != nil {
+		if text := s.Background.Calm[s.Verdict.Property]; text != "" && text != string(check.Holds) && text != string(check.NotYet) {
+			list = append(list, hint{blameConfiguration, "in the run without faults the property is " + clip(text)})
+		}
+	}
+	first := firstFault(s.Outcome)
+	if first == 0 {
+		if len(s.Outcome.Ledger.Entries) > 0 {
+			list = append(list, hint{blameConfiguration, "no fault was injected in this run: the property, its driver or the system's settings may be wrong"})
+		}
+		return list
+	}
+	failed, passed := 0, 0
+	for i := range s.Outcome.Probes {
+		p := &s.Outcome.Probes[i]
+		switch {
+		case p.Property != s.Verdict.Property || p.EndNs >= first || p.StartNs < s.Outcome.ReadyNs:
+		case p.ExitCode == world.ProbeHolds:
+			passed++
+		default:
+			failed++
+		}
+	}
+	if failed > 0 {
+		list = append(list, hint{blameConfiguration, fmt.Sprintf("before the first fault began, at %s, %d of %d probes of the property failed already",
+			Seconds(first), failed, failed+passed)})
+	}
+	return list
+}
+
+// firstFault is when the first fault was delivered, 0 if none was.
+func firstFault(o *check.Judged) int64 {
+	first := int64(0)
+	for i := range o.Ledger.Injections {
+		if at := o.Ledger.Injections[i].StartNs; first == 0 || at < first {
+			first = at
+		}
+	}
+	for i := range o.DiskChanges {
+		if c := &o.DiskChanges[i]; c.Fault != "" && (first == 0 || c.TimeNs < first) {
+			first = c.TimeNs
+		}
+	}
+	if first == 0 && slices.ContainsFunc(o.Ledger.Entries, func(e fault.Entry) bool { return e.Delivered > 0 }) {
+		first = max(o.ChaosNs, 1)
+	}
+	return first
+}
+
+// bloodhoundHints name calls that Bloodhound refused shortly before the violation: outside of worlds they succeed.
+func bloodhoundHints(s *StoryOf) (list []hint) {
+	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
+	for i := range s.Outcome.Refused {
+		r := &s.Outcome.Refused[i]
+		if r.LastNs > 0 && r.LastNs <= at && at-r.LastNs <= blameNs {
+			list = append(list, hint{blameBloodhound, fmt.Sprintf("%s before, at %s, it refused %s of %s on %s (%s), which worlds do not support",
+				duration(at-r.LastNs), Seconds(r.LastNs), r.Call, clip(r.Program), r.Node, r.Errno)})
+		}
+	}
+	return list
+}
+
+// driverHints name operations of the evidence that a driver cannot know the result of, and drivers that failed.
+func driverHints(s *StoryOf, operations []history.Operation) (list []hint) {
+	o := s.Outcome
+	for i := range operations {
+		op := &operations[i]
+		if op.Type == history.Ok && slices.Contains(o.Unanswered, op.Return) {
+			list = append(list, hint{blameDriver, fmt.Sprintf("it reported %s by %s as ok at %s, and had read nothing from another node since the operation began",
+				clip(requestText(op)), op.Client, Seconds(op.ReturnTimeNs))})
+		}
+	}
+	for i := range o.Drivers {
+		if d := &o.Drivers[i]; d.ExitCode != 0 || d.Signal != "" {
+			list = append(list, hint{blameDriver, clip(strings.TrimSpace(fmt.Sprintf("that of workload %s ended with exit code %d %s at %s: %s", d.Workload, d.ExitCode, d.Signal,
+				Seconds(d.TimeNs), d.Said)))})
+		}
+	}
+	return list
+}
+
+// diskHints say what a node did with its files that fits the violation: it relied on what was not durable, continued after a failed
+// call, or wrote over what it had written.
+func diskHints(s *StoryOf, operations []history.Operation) (list []hint) {
+	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
+	for _, node := range changedNodes(s.Outcome.DiskChanges) {
+		d := disk{node: node, operations: operations, injections: s.Outcome.Ledger.Injections}
+		for i := range s.Outcome.DiskChanges {
+			if c := &s.Outcome.DiskChanges[i]; c.Node == node && c.TimeNs <= at {
+				d.add(c)
+			}
+		}
+		list = append(list, d.hints...)
+	}
+	return list
+}
+
+// changedNodes are the nodes whose files changed, in order.
+func changedNodes(changes []engine.DiskChange) (nodes []string) {
+	for i := range changes {
+		if !slices.Contains(nodes, changes[i].Node) {
+			nodes = append(nodes, changes[i].Node)
+		}
+	}
+	return nodes
+}
+
+// disk follows the changes of a node's files.
+type disk struct {
+	node       string
+	operations []history.Operation
+	injections []fault.Injection
+	files      map[string]*followed
+	sought     []string // files that were not there
+	hints      []hint
+}
+
+// followed is what is known of a file so far.
+type followed struct {
+	wrote   *engine.DiskChange // the last write
+	synced  int64              // when it was last synchronised with success
+	failed  *engine.DiskChange // the last call that failed, or wrote too little
+	told    bool               // that the node continued after it
+	appends uint64             // calls that wrote behind each other, as long as all did
+	mixed   bool               // one wrote elsewhere
+	end     int64              // of what was written
+}
+
+func (d *disk) system(format string, arguments ...any) {
+	d.hints = append(d.hints, hint{blameSystem, fmt.Sprintf(format, arguments...)})
+}
+
+// add takes in the next change.
+func (d *disk) add(c *engine.DiskChange) {
+	if d.files == nil {
+		d.files = map[string]*followed{}
+	}
+	f := d.files[c.Path]
+	if f == nil {
+		f = &followed{}
+		d.files[c.Path] = f
+	}
+	switch {
+	case c.Errno == "ENOENT": // it looks for what is not there
+		if f.wrote == nil {
+			d.missing(c)
+		}
+	case c.Call == engine.Lost:
+		d.lost(f, c)
+		f.failed = nil
+	case c.Errno != "" || c.Short > 0:
+		f.failed, f.told = c, false
+	case syncs(c):
+		f.synced = max(c.LastNs, c.TimeNs)
+		d.continued(f, c)
+	case strings.Contains(c.Call, "write"):
+		d.overwrote(f, c)
+		f.wrote, f.end = c, max(f.end, c.To)
+		d.continued(f, c)
+	case opens(c) || c.Call == "ftruncate":
+		*f = followed{end: c.To}
+	}
+}
+
+// lost is a power loss that took something from a file.
+func (d *disk) lost(f *followed, c *engine.DiskChange) {
+	if f.wrote == nil || c.Old != "" {
+		return
+	}
+	last := max(f.wrote.LastNs, f.wrote.TimeNs)
+	text := fmt.Sprintf("%s had written to %s at %s", d.node, clip(c.Path), Seconds(last))
+	switch {
+	case f.failed != nil && syncs(f.failed):
+		text += fmt.Sprintf("; %s of it failed at %s", f.failed.Call, Seconds(f.failed.TimeNs))
+	case f.synced < f.wrote.TimeNs:
+		text += " and not synchronised it since"
+	}
+	text += fmt.Sprintf("; the power loss at %s took some of that back", Seconds(c.TimeNs))
+	from := f.wrote.TimeNs
+	if f.failed != nil {
+		from = min(from, f.failed.TimeNs)
+	}
+	for i := range d.operations {
+		op := &d.operations[i]
+		if op.Type == history.Ok && op.ReturnTimeNs >= from && op.ReturnTimeNs <= c.TimeNs {
+			text += fmt.Sprintf(", although %s by %s had ended with %s at %s", strings.TrimSpace(op.Op+" "+op.Key)+given(op), op.Client, outcome(op), Seconds(op.ReturnTimeNs))
+			break
+		}
+	}
+	d.system("%s", text)
+}
+
+// afterFaultNs is how long after a fault a node is busy with its start.
+const afterFaultNs = 1_000_000_000
+
+// missing is a file that a node looks for after a fault, in a folder of its own, and that is not there.
+func (d *disk) missing(c *engine.DiskChange) {
+	k := slices.IndexFunc(d.injections, func(f fault.Injection) bool {
+		return f.Node == d.node && f.EndNs <= c.TimeNs && c.TimeNs-f.EndNs <= afterFaultNs
+	})
+	if k < 0 || slices.Contains(d.sought, c.Path) {
+		return
+	}
+	d.sought = append(d.sought, c.Path)
+	d.system("after the %s %s looks for %s, which is not there (at %s)", d.injections[k].Kind, d.node, clip(c.Path), Seconds(c.TimeNs))
+}
+
+// continued is a successful call on a file on which an earlier one has failed.
+func (d *disk) continued(f *followed, c *engine.DiskChange) {
+	if f.failed == nil || f.told {
+		return
+	}
+	f.told = true
+	d.system("%s continues to use %s at %s (%s), although %s", d.node, clip(c.Path), Seconds(c.TimeNs), callRange(c), failure(f.failed))
+}
+
+// failure says how a call failed.
+func failure(c *engine.DiskChange) string {
+	if c.Short > 0 {
+		return fmt.Sprintf("a write at %s had stopped after %d of %d bytes, at byte %d", Seconds(c.TimeNs), c.To-c.From, c.Short, c.To)
+	}
+	return fmt.Sprintf("%s of it had failed at %s (%s)", c.Call, Seconds(c.TimeNs), c.Errno)
+}
+
+// callRange is a call with what it wrote.
+func callRange(c *engine.DiskChange) string {
+	if strings.Contains(c.Call, "write") {
+		return fmt.Sprintf("%s from byte %d on", c.Call, c.From)
+	}
+	return c.Call
+}
+
+// leastAppends is how many calls in a row write behind each other where a file is a log.
+const leastAppends = 3
+
+// overwrote notices a write over what was appended before.
+func (d *disk) overwrote(f *followed, c *engine.DiskChange) {
+	switch {
+	case f.wrote == nil || c.From >= f.end:
+		f.appends += max(c.Calls, 1)
+		return
+	case !f.mixed && f.appends >= leastAppends:
+		d.system("%s writes to %s from byte %d on, at %s, over what it had appended there: it had written up to byte %d", d.node, clip(c.Path), c.From,
+			Seconds(c.TimeNs), f.end)
+	}
+	f.mixed = true
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+)
+
+// changesAround chooses the changes of files that a story shows, up to the violation: the last ones before each fault of a node and
+// the first ones after its end, those within the operations of the evidence, and all that failed or were lost.
+func changesAround(all []engine.DiskChange, injections []fault.Injection, operations []history.Operation, at int64) (list []engine.DiskChange) {
+	show := map[int]bool{}
+	around := func(node string, begin, end int64) {
+		before, after := 0, 0
+		for i := len(all) - 1; i >= 0 && before < StoryChanges; i-- {
+			if c := &all[i]; c.Node == node && c.TimeNs <= begin && c.Call != engine.Lost {
+				show[i] = true
+				before++
+			}
+		}
+		for i := 0; i < len(all) && after < StoryChanges; i++ {
+			if c := &all[i]; c.Node == node && c.TimeNs >= end && c.TimeNs > begin {
+				show[i] = true
+				after++
+			}
+		}
+	}
+	for i := range injections {
+		if f := &injections[i]; f.Node != "" {
+			around(f.Node, f.StartNs, f.EndNs)
+		}
+	}
+	for i := range all {
+		if c := &all[i]; c.Call == engine.Lost || c.Errno != "" || c.Short > 0 {
+			show[i] = true
+		} else if c.Fault != "" {
+			around(c.Node, c.TimeNs, c.TimeNs)
+		}
+	}
+	for k := range operations {
+		op, within := &operations[k], 0
+		for i := range all {
+			if c := &all[i]; c.Event > op.Call && c.Event < op.Return && within < StoryChanges {
+				show[i] = true
+				within++
+			}
+		}
+	}
+	shown := 0
+	for i := len(all) - 1; i >= 0 && shown < maxChangesShown; i-- {
+		if show[i] && all[i].TimeNs <= at {
+			shown++
+			list = append(list, all[i])
+		}
+	}
+	slices.SortStableFunc(list, func(a, b engine.DiskChange) int { return cmp.Compare(a.Event, b.Event) })
+	return list
+}
+
+// withoutTemporary leaves out how files came about that were renamed then. The renaming tells how much they had, and whether that
+// was synchronised.
+func withoutTemporary(all []engine.DiskChange) (list []engine.DiskChange) {
+	out := make([]bool, len(all)) // which are left out
+	list = slices.Clone(all)
+	for i := range list {
+		c := &list[i]
+		if !strings.HasPrefix(c.Call, "rename") || c.Errno != "" || c.Old == "" {
+			continue
+		}
+		var made []int
+		size, synced, plain, begun := int64(0), false, true, false
+		for j := i - 1; j >= 0; j-- {
+			m := &list[j]
+			if m.Node != c.Node || m.Path != c.Old {
+				continue
+			}
+			plain = plain && m.Errno == "" && m.Fault == "" && m.Short == 0 && m.Call != engine.Lost && m.Old == ""
+			synced = synced || syncs(m)
+			size = max(size, m.To)
+			made = append(made, j)
+			if begun = opens(m); begun {
+				break
+			}
+		}
+		if !plain || !begun || size == 0 {
+			continue
+		}
+		c.To, c.Durable = size, synced
+		for _, j := range made {
+			out[j] = true
+		}
+	}
+	kept := list[:0]
+	for i := range list {
+		if !out[i] {
+			kept = append(kept, list[i])
+		}
+	}
+	return kept
+}
+
+func syncs(c *engine.DiskChange) bool { return c.Call == "fsync" || c.Call == "fdatasync" }
+func opens(c *engine.DiskChange) bool { return c.Call == "open" || c.Call == "openat" }
+
+// maxChangesShown bounds the changes of files in a story, the last ones before the violation.
+const maxChangesShown = 60
+
+// changeEntry is a change of a file as a line of a timeline.
+func changeEntry(c *engine.DiskChange) entry {
+	text := changeText(c)
+	if c.Fault != "" {
+		return entry{c.TimeNs, c.Event, "fault", fmt.Sprintf("%s %s: %s", c.Fault, c.Node, text), ""}
+	}
+	key := ""
+	if c.Errno == "" && c.Short == 0 && c.Call != engine.Lost {
+		key = "file " + c.Call + " " + c.Path
+	}
+	return entry{c.TimeNs, c.Event, c.Node, "| " + text, key}
+}
+
+// changeText says what a change was.
+func changeText(c *engine.DiskChange) string {
+	path := clip(c.Path)
+	text := c.Call + " " + path
+	switch {
+	case c.Call == engine.Lost && c.Old != "":
+		return "the power loss took back what became of the name " + path
+	case c.Call == engine.Lost && c.From != c.To && c.From < c.To:
+		return fmt.Sprintf("the power loss left %d of the %d bytes of %s", c.From, c.To, path) + pages(c, " and the old content of ")
+	case c.Call == engine.Lost:
+		return "the power loss took back the content of " + pages(c, "") + " of " + path
+	case opens(c):
+		if text = c.Call + " " + path; c.Errno == "" {
+			text += " and empty it"
+		}
+	case c.Old != "":
+		text = fmt.Sprintf("%s %s to %s", c.Call, clip(c.Old), path)
+		if c.Durable {
+			text += fmt.Sprintf(", with %d bytes, synchronised", c.To)
+		} else if c.To > 0 {
+			text += fmt.Sprintf(", with %d bytes, not synchronised", c.To)
+		}
+	case c.Short > 0:
+		text += fmt.Sprintf(" at byte %d: only %d of %d bytes are written", c.From, c.To-c.From, c.Short)
+	case c.Call == "ftruncate" || c.Call == "truncate":
+		text += fmt.Sprintf(" to %d bytes", c.To)
+	case strings.Contains(c.Call, "write") && c.Errno == "":
+		text += fmt.Sprintf(" bytes %d to %d", c.From, c.To)
+	}
+	if c.Errno != "" {
+		text += " fails: " + c.Errno
+	}
+	if c.Calls > 1 {
+		text += fmt.Sprintf(" (%d calls, until %s)", c.Calls, Seconds(c.LastNs))
+	}
+	return text
+}
+
+func pages(c *engine.DiskChange, before string) string {
+	if c.Pages == 0 {
+		return ""
+	}
+	return before + Count(c.Pages, "page")
+}

@@ -1,0 +1,255 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+)
+
+// entry is a line of the timeline. Entries of the same time are in the order of events, and then in the order in which they were added.
+type entry struct {
+	atNs  int64
+	event uint64
+	lane  string // who says or does something
+	text  string
+	key   string // what repetitions of the entry have in common; empty if it is never folded
+}
+
+// timeline interleaves faults, the operations of the evidence, logs of all nodes, changes of files and the violation itself in virtual
+// time. Faults are listed wherever they lie, with what was logged as they began: the cause of a violation may be long past.
+func timeline(b *strings.Builder, s *StoryOf, unusual []unusualLine) {
+	at := s.Verdict.TimeNs
+	if at == 0 {
+		at = s.Outcome.VirtualNs
+	}
+	injections, farther := causes(s.Outcome, at, StoryInjections)
+	operations := operationsOf(s)
+	entries, left := logEntries(s, at, injections, unusual)
+	entries = append(entries, entry{at, cmp.Or(s.Verdict.Event, s.Outcome.Events), "=======>", s.Verdict.Property + " is violated", ""})
+	for i := range injections {
+		entries = append(entries, faultEntries(&injections[i])...)
+	}
+	changes := changesAround(withoutTemporary(s.Outcome.DiskChanges), injections, operations, at)
+	if len(s.Outcome.DiskChanges) == 0 {
+		entries = append(entries, callFaults(s, at)...)
+	}
+	for i := range changes {
+		entries = append(entries, changeEntry(&changes[i]))
+	}
+	for i := range operations {
+		entries = append(entries, operationEntries(&operations[i])...)
+	}
+	slices.SortStableFunc(entries, func(x, y entry) int {
+		return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.event, y.event))
+	})
+	b.WriteString("\nwhat happened, in virtual time: faults, operations of the evidence, logs")
+	if len(changes) > 0 {
+		b.WriteString(", changes of files")
+	}
+	b.WriteByte('\n')
+	if left > 0 {
+		fmt.Fprintf(b, "  (%d lines of the last %s before the violation are left out)\n", left, duration(StoryLogNs))
+	}
+	if farther > 0 {
+		fmt.Fprintf(b, "  (left out: %s further from the violation)\n", Count(farther, "fault"))
+	}
+	printEntries(b, entries)
+}
+
+// printEntries prints a timeline, with repetitions folded.
+func printEntries(b *strings.Builder, entries []entry) {
+	var f folder
+	for i := range entries {
+		if entries[i].key == "" { // what repeats before it and after it stays apart
+			for _, lane := range f.lanes {
+				f.row(lane, "", i)
+			}
+			continue
+		}
+		f.row(entries[i].lane, entries[i].key, i)
+	}
+	group, folds := f.fold(func(row int) int64 { return entries[row].atNs })
+	last := int64(0)
+	for i, e := range entries {
+		fold, begins := folds[i]
+		if group[i] != 0 && !begins {
+			continue
+		}
+		if i > 0 && e.atNs-last >= StoryLogNs {
+			fmt.Fprintf(b, "  %14s\n", "...")
+		}
+		if last = e.atNs; begins {
+			fmt.Fprintf(b, "  %14s  %-10s (%s, until %s)\n", Seconds(e.atNs), e.lane, times(fold), Seconds(fold.ToNs))
+			last = fold.ToNs
+			continue
+		}
+		fmt.Fprintf(b, "  %14s  %-10s %s\n", Seconds(e.atNs), e.lane, e.text)
+	}
+}
+
+// times says how often a row, or several, come again.
+func times(f foldView) string {
+	if f.Rounds == f.Count {
+		return fmt.Sprintf("this line again, %d times", f.Count)
+	}
+	return fmt.Sprintf("these %d lines again, %d times", f.Count/f.Rounds, f.Rounds)
+}
+
+// logEntries are the lines of logs in a timeline: those around the violation and at the begin of each fault, and unusual ones
+// wherever they lie. left counts the lines before the violation that there was no room for.
+func logEntries(s *StoryOf, at int64, injections []fault.Injection, unusual []unusualLine) (list []entry, left int) {
+	log := s.Outcome.Log
+	always := map[int]bool{}
+	for i := range unusual {
+		always[unusual[i].Line] = true
+	}
+	told := make([]int, len(injections))
+	var before []int // lines, of which there is room for some
+	after := 0
+	add := func(i int) { list = append(list, logEntry(&log[i])) }
+	for i := range log {
+		l := &log[i]
+		near := l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs
+		switch {
+		case near && (l.Event <= s.Verdict.Event || s.Verdict.Event == 0 && l.TimeNs <= at):
+			before = append(before, i)
+		case near:
+			if after++; after <= StoryLinesAfter {
+				add(i)
+			}
+		case always[i]:
+			add(i)
+		case l.TimeNs < at:
+			for k := range injections {
+				if f := &injections[k]; l.TimeNs >= f.StartNs && l.TimeNs <= f.StartNs+StoryLogNs && told[k] < StoryLinesFault {
+					told[k]++
+					add(i)
+					break
+				}
+			}
+		}
+	}
+	kept := lastLines(log, before, always)
+	for _, i := range kept {
+		add(i)
+	}
+	return list, len(before) - len(kept)
+}
+
+// lastLines are the last of some lines for which a story has room. Lines that repeat others take no room, as they are folded.
+func lastLines(log []engine.LogLine, lines []int, always map[int]bool) []int {
+	var f folder
+	for row, i := range lines {
+		f.row(log[i].Node, logEntry(&log[i]).key, row)
+	}
+	group, _ := f.fold(func(int) int64 { return 0 })
+	room, first := StoryLinesBefore, len(lines)
+	for first > 0 && (room > 0 || group[first-1] != 0) {
+		if first--; group[first] == 0 {
+			room--
+		}
+	}
+	var kept []int
+	for row, i := range lines {
+		if row >= first || always[i] {
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}
+
+func logEntry(l *engine.LogLine) entry {
+	return entry{l.TimeNs, l.Event, l.Node, clip(l.Text), l.Stream + " " + loglines.Template(l.Text)}
+}
+
+// faultEntries are the begin and the end of a fault.
+func faultEntries(f *fault.Injection) []entry {
+	list := []entry{{f.StartNs, f.Event, "fault", fmt.Sprintf("%s %s begins%s", f.Kind, f.Target, seen(*f)), ""}}
+	if untilEnd(*f) {
+		return list
+	}
+	return append(list, entry{f.EndNs, 0, "fault", fmt.Sprintf("%s %s ends", f.Kind, f.Target), ""})
+}
+
+// callFaults are the faults of single calls, which a ledger does not list, by the decisions that injected them.
+func callFaults(s *StoryOf, at int64) (list []entry) {
+	o := s.Outcome
+	if len(o.DecisionsNs) != len(o.Decisions) {
+		return nil
+	}
+	for i, d := range o.Decisions {
+		rest, ok := strings.CutPrefix(d.Stream, "fault/")
+		kind, target, _ := strings.Cut(rest, "/")
+		if !ok || !fault.Known(fault.Kind(kind)) || fault.Of(fault.Kind(kind)).Place != fault.OnCall || o.DecisionsNs[i] > at || len(list) == StoryInjections {
+			continue
+		}
+		list = append(list, entry{o.DecisionsNs[i], 0, "fault", fmt.Sprintf("%s %s: one call", kind, target), ""})
+	}
+	return list
+}
+
+// operationsOf are the operations that the evidence names, the last ones if there are many.
+func operationsOf(s *StoryOf) (list []history.Operation) {
+	operations, err := history.Pair(s.Outcome.History)
+	if err != nil {
+		return nil
+	}
+	named := namedEvents(s.Verdict.Evidence)
+	for i := range operations {
+		if named[operations[i].Call] || named[operations[i].Return] {
+			list = append(list, operations[i])
+		}
+	}
+	return list[max(0, len(list)-StoryOperations):]
+}
+
+// operationEntries are the begin and the end of an operation.
+func operationEntries(op *history.Operation) []entry {
+	const lane = "client"
+	request := strings.TrimSpace(op.Op+" "+op.Key) + given(op) + " by " + op.Client
+	begins := entry{op.CallTimeNs, op.Call, lane, clip(request + " begins"), ""}
+	switch {
+	case op.Type == history.Info:
+		begins.text = clip(request + " begins; its outcome is unknown: " + orElse(op.Error, "no reason given"))
+		return []entry{begins}
+	case op.Return == history.Pending:
+		begins.text = clip(request + " begins, and never returns")
+		return []entry{begins}
+	}
+	return []entry{begins, {op.ReturnTimeNs, op.Return, lane, clip(request + ": " + outcome(op)), ""}}
+}
+
+// storyValueRunes bounds the values in a story's timeline.
+const storyValueRunes = 30
+
+func given(op *history.Operation) string {
+	text := ""
+	if op.Expect != "" {
+		text += ` from "` + Visible(op.Expect, storyValueRunes) + `"`
+	}
+	if op.Input != "" {
+		text += ` "` + Visible(op.Input, storyValueRunes) + `"`
+	}
+	return text
+}
+
+// outcome is how an operation ended.
+func outcome(op *history.Operation) string {
+	text := string(op.Type)
+	switch {
+	case op.Output != "" || op.Found:
+		text += `, "` + Visible(op.Output, storyValueRunes) + `"`
+	case op.Type == history.Ok && history.IsRead(op.Op):
+		text += ", nothing"
+	}
+	if op.Error != "" {
+		text += " (" + op.Error + ")"
+	}
+	return text
+}

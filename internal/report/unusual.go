@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// unusualLine is a line of a log that few other runs have.
+type unusualLine struct {
+	loglines.Unusual
+	*engine.LogLine
+}
+
+// unusualLines are the lines of programs under test, up to the violation, that few other runs of the campaign have, the rarest first.
+func unusualLines(s *StoryOf) (list []unusualLine) {
+	if s.Background == nil || s.Background.Logs.Runs == 0 {
+		return nil
+	}
+	clients := map[string]bool{}
+	for i := range s.Spec.Nodes {
+		clients[s.Spec.Nodes[i].Name] = s.Spec.Nodes[i].Role != world.Server
+	}
+	log := s.Outcome.Log
+	wanted := func(l *engine.LogLine) bool {
+		return !clients[l.Node] && strings.TrimSpace(l.Text) != "" && (s.Verdict.Event == 0 || l.Event <= s.Verdict.Event)
+	}
+	for _, u := range s.Background.Logs.Unusual(s.Spec, log, wanted) {
+		if len(list) == StoryUnusual {
+			break
+		}
+		list = append(list, unusualLine{u, &log[u.Line]})
+	}
+	return list
+}
+
+// unusualStory prints them.
+func unusualStory(b *strings.Builder, s *StoryOf, list []unusualLine) {
+	if len(list) == 0 {
+		return
+	}
+	logs := &s.Background.Logs
+	fmt.Fprintf(b, "\nunusual lines of logs, compared with %s of this world in which all properties hold\n", Count(int(logs.Runs), "run"))
+	for _, u := range list {
+		how := "in no other run"
+		switch {
+		case u.Runs > 0:
+			how = fmt.Sprintf("in %d of them", u.Runs)
+		case logs.Full:
+			how = "in few of them, if any"
+		}
+		if u.Times > 1 {
+			how += fmt.Sprintf("; here %d times", u.Times)
+		}
+		fmt.Fprintf(b, "  %14s  %-10s %s  (%s)\n", Seconds(u.TimeNs), u.Node, clip(u.Text), how)
+	}
+}
