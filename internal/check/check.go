@@ -535,50 +535,55 @@ func unsupported(spec *world.Spec) []string {
 	return kinds
 }
 
-// Unobserved returns for each kind of fault that the user named, or that Require lists, that no run of a campaign showed
-// its effect to a program under test. Such a campaign proves nothing about that kind: its verdict is unknown. Where the
-// user named a kind by several rules, each of them must have been observed. The ledgers are those of its runs, or their sum.
-func Unobserved(spec *world.Spec, ledgers []fault.Ledger) []string {
+// Untested says which faults a campaign proves nothing about, by the ledgers of its runs or their sum. Missing are those that make it
+// unknown: kinds that Require lists and that no program under test observed, and kinds that the user named and that were never delivered. Where the
+// user named a kind by several rules, each of them counts. Unseen are kinds that the user named and that were delivered, but never observed.
+func Untested(spec *world.Spec, ledgers []fault.Ledger) (missing, unseen []string) {
 	if !spec.Faults.Enabled {
-		return nil
+		return nil, nil
 	}
 	var sum fault.Ledger
 	for i := range ledgers {
 		sum.Add(&ledgers[i])
 	}
-	var reasons []string
-	account := func(what string, e *fault.Entry, why string) {
-		if e.Observed == 0 {
-			reasons = append(reasons, fmt.Sprintf("%s was planned %d times, delivered %d times and never observed by a program under test%s", what,
-				e.Planned, e.Delivered, why))
+	account := func(what string, e *fault.Entry, required bool) {
+		text := fmt.Sprintf("%s was planned %d times, delivered %d times and never observed by a program under test%s", what, e.Planned, e.Delivered, e.Unseen())
+		switch {
+		case e.Observed > 0:
+		case required || e.Delivered == 0:
+			missing = append(missing, text)
+		default:
+			unseen = append(unseen, text)
 		}
 	}
-	wanted := slices.Clone(spec.Faults.Require)
+	entry := func(kind string) *fault.Entry {
+		if k := slices.IndexFunc(sum.Entries, func(e fault.Entry) bool { return string(e.Kind) == kind }); k >= 0 {
+			return &sum.Entries[k]
+		}
+		return &fault.Entry{Kind: fault.Kind(kind)}
+	}
+	var told []string
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		switch {
-		case !r.ByUser || r.RatePPM == 0:
+		case !r.ByUser || r.RatePPM == 0 || slices.Contains(spec.Faults.Require, r.Kind) || slices.Contains(told, r.Kind):
 		case !fault.Several(spec, fault.Kind(r.Kind)):
-			wanted = append(wanted, r.Kind)
+			told = append(told, r.Kind)
+			account(r.Kind, entry(r.Kind), false)
 		default:
 			e := fault.RuleEntry{Entry: fault.Entry{Kind: fault.Kind(r.Kind)}}
 			if k := slices.IndexFunc(sum.Rules, func(e fault.RuleEntry) bool { return e.Rule == i+1 }); k >= 0 {
 				e = sum.Rules[k]
 			}
-			account(fmt.Sprintf("%q", fault.Sentence(r)), &e.Entry, e.Unseen())
+			account(fmt.Sprintf("%q", fault.Sentence(r)), &e.Entry, false)
 		}
 	}
-	for i, kind := range wanted {
-		if slices.Contains(wanted[:i], kind) {
-			continue
+	for i, kind := range spec.Faults.Require {
+		if !slices.Contains(spec.Faults.Require[:i], kind) {
+			account(kind, entry(kind), true)
 		}
-		e := fault.Entry{Kind: fault.Kind(kind)}
-		if k := slices.IndexFunc(sum.Entries, func(e fault.Entry) bool { return string(e.Kind) == kind }); k >= 0 {
-			e = sum.Entries[k]
-		}
-		account(kind, &e, e.Unseen())
 	}
-	return reasons
+	return missing, unseen
 }
 
 // Unhandled returns for each kind of fault that the Spec ties to a sign of its handling, and whose sign no run of a

@@ -454,35 +454,39 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-func TestUnobserved(t *testing.T) {
+func TestUntested(t *testing.T) {
 	spec := &world.Spec{Faults: world.Faults{Enabled: true, Require: []string{"pause"}, Rules: []world.FaultRule{
 		{Kind: "partition", RatePPM: 1, ByUser: true}, {Kind: "crash", RatePPM: 1, ByUser: true}, {Kind: "drop", RatePPM: 1},
-		{Kind: "delay", ByUser: true}, {Kind: "partition", RatePPM: 2, ByUser: true},
+		{Kind: "delay", ByUser: true}, {Kind: "partition", RatePPM: 2, ByUser: true}, {Kind: "partition", RatePPM: 3, ByUser: true},
+		{Kind: "restart", RatePPM: 1, ByUser: true},
 	}}}
 	ledgers := []fault.Ledger{
 		{Entries: []fault.Entry{{Kind: fault.Partition, Planned: 2, Delivered: 2, Observed: 1}, {Kind: fault.Crash, Planned: 3, Delivered: 2}},
 			Rules: []fault.RuleEntry{{Rule: 1, Entry: fault.Entry{Kind: fault.Partition, Planned: 2, Delivered: 2, Observed: 1}}}},
 		{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1}},
-			Rules: []fault.RuleEntry{{Rule: 5, Entry: fault.Entry{Kind: fault.Partition, Planned: 2, Delivered: 1}}}},
+			Rules: []fault.RuleEntry{{Rule: 5, Entry: fault.Entry{Kind: fault.Partition, Planned: 2, Delivered: 1}}, {Rule: 6, Entry: fault.Entry{Kind: fault.Partition, Planned: 4}}}},
 	}
-	want := []string{`"partition rate 0.000002" was planned 2 times, delivered 1 times and never observed by a program under test`,
-		"pause was planned 0 times, delivered 0 times and never observed by a program under test",
-		"crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts where a server that starts again reads its files, where another server talks to the affected node, or where it makes an operation of a driver fail and the node runs again"}
-	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q", got)
+	missing := []string{`"partition rate 0.000003" was planned 4 times, delivered 0 times and never observed by a program under test`,
+		"restart was planned 0 times, delivered 0 times and never observed by a program under test",
+		"pause was planned 0 times, delivered 0 times and never observed by a program under test"}
+	const crash = "crash was planned 4 times, delivered 2 times and never observed by a program under test; it counts where a server that starts again reads its files, where another server talks to the affected node, or where it makes an operation of a driver fail and the node runs again"
+	unseen := []string{crash, `"partition rate 0.000002" was planned 2 times, delivered 1 times and never observed by a program under test`}
+	check := func(what string, wantMissing, wantUnseen []string) {
+		t.Helper()
+		if m, u := Untested(spec, ledgers); !reflect.DeepEqual(m, wantMissing) || !reflect.DeepEqual(u, wantUnseen) {
+			t.Errorf("%s: missing %q, unseen %q", what, m, u)
+		}
 	}
+	check("named by the user", missing, unseen)
+	spec.Faults.Require = append(spec.Faults.Require, "crash")
+	check("required", append(missing, crash), unseen[1:])
 	spec.Faults.Require, spec.Faults.Rules = []string{"duplicate", "reset", "dns_fail"}, nil
 	ledgers = []fault.Ledger{{Entries: []fault.Entry{{Kind: fault.Reset, Planned: 3}, {Kind: fault.DNSFail, Planned: 2, Delivered: 2}}}}
-	want = []string{"duplicate was planned 0 times, delivered 0 times and never observed by a program under test; only datagrams (UDP) are affected by it, because TCP hides it from programs",
+	check("with reasons", []string{"duplicate was planned 0 times, delivered 0 times and never observed by a program under test; only datagrams (UDP) are affected by it, because TCP hides it from programs",
 		"reset was planned 3 times, delivered 0 times and never observed by a program under test; there was never a connection to reset",
-		"dns_fail was planned 2 times, delivered 2 times and never observed by a program under test; programs that remember names, or write addresses, never ask"}
-	if got := Unobserved(spec, ledgers); !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q", got)
-	}
+		"dns_fail was planned 2 times, delivered 2 times and never observed by a program under test; programs that remember names, or write addresses, never ask"}, nil)
 	spec.Faults.Enabled = false
-	if got := Unobserved(spec, ledgers); got != nil {
-		t.Errorf("faults are off: %q", got)
-	}
+	check("faults are off", nil, nil)
 }
 
 // TestRuns judges whole runs of the fake engine: the bug is found in the runs that it breaks, and in no other.

@@ -240,8 +240,8 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	return unknown, warnings
 }
 
-// meeting is the remedy where faults and operations do not meet.
-func meeting(spec *world.Spec) string {
+// Meeting is the remedy where faults and operations do not meet.
+func Meeting(spec *world.Spec) string {
 	if spec.Engine == world.InProcess {
 		return "let clients work longer, or let faults begin later (Settings.Warmup)"
 	}
@@ -260,7 +260,7 @@ func Missed(spec *world.Spec, e *Evidence) (kinds []string, remedy string) {
 			kinds = append(kinds, kind)
 		}
 	}
-	return kinds, meeting(spec)
+	return kinds, Meeting(spec)
 }
 
 // JudgesOperations reports whether a property's check judges what the operations of the workload returned.
@@ -348,7 +348,7 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 		}
 	}
 	const outside = "were active only before the first operation or after the last"
-	longer := meeting(spec)
+	longer := Meeting(spec)
 	switch {
 	case all.Faults > 0 && all.DuringWork == 0 && e.Rates == 0:
 		add(tooLittle, fmt.Sprintf("all %d faults %s (%d before, %d after), so no operation met a fault; %s", all.Faults, outside, all.Before, all.After(), longer))

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,6 +64,7 @@ type exploration struct {
 	s        *session
 	campaign *explore.Campaign
 	show     *progress
+	line     *campaignLine
 	began    time.Time
 	timeout  time.Duration // of the whole; 0 is none
 	found    []finding
@@ -178,10 +180,9 @@ func (x *exploration) watch() {
 	x.f.cover(c, x.p)
 	c.Behaviours = x.f.html != ""
 	c.Note, c.Kept, c.Found = x.show.note, x.keepCorpus(x.p, x.show), x.keepFailure
-	line := campaignLine{runs: c.Runs, timeout: c.Timeout}
-	c.Finished = func(t *explore.Totals) {
-		x.show.showParts(func(elapsed time.Duration) []part { return line.parts(t, elapsed) })
-	}
+	x.line = &campaignLine{runs: c.Runs, timeout: c.Timeout}
+	c.UnderWay = x.line.underWay
+	c.Finished = func(t *explore.Totals) { x.line.finished(t, time.Since(x.show.began)) }
 }
 
 // keepFailure stores a failure and prints it.
@@ -236,7 +237,9 @@ func (x *exploration) search() *explore.Totals {
 	totals := &explore.Totals{Seed: x.campaign.Seed, RulesVersion: x.p.spec.RulesVersion, Workers: x.campaign.Workers}
 	if x.campaign.KeepGoing || !anyFails(x.all, x.near) {
 		x.campaign.Timeout = x.searchTime()
+		stop := x.show.every(x.line.now)
 		totals = x.campaign.Run(x.ctx)
+		stop()
 	}
 	for i := range x.all {
 		totals.Committed = append(totals.Committed, x.all[i].Committed)
@@ -390,6 +393,52 @@ type campaignLine struct {
 	last    explore.Point // when something new was shown last
 	news    string
 	newsAt  time.Duration
+
+	mu    sync.Mutex
+	first explore.FirstRun // how far the first run has come, as long as none has ended
+	known []part           // of the runs that have ended
+	at    time.Duration    // when the last of them ended
+}
+
+// underWay takes in how far a run has come.
+func (l *campaignLine) underWay(u *explore.FirstRun) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.first = *u
+}
+
+// finished takes in that a run has ended.
+func (l *campaignLine) finished(t *explore.Totals, elapsed time.Duration) {
+	parts := l.parts(t, elapsed)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known, l.at = parts, elapsed
+}
+
+// longRun is how long no run has ended before a line says so.
+const longRun = 5 * time.Second
+
+// now is the line of a campaign at any time.
+func (l *campaignLine) now(elapsed time.Duration) []part {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch u := &l.first; {
+	case l.known != nil && elapsed-l.at < longRun:
+		return l.known
+	case l.known != nil:
+		return append(slices.Clone(l.known[:2]), part{"the last run ended " + (elapsed - l.at).Round(time.Second).String() + " ago", noColour})
+	case u.Events == 0:
+		return []part{{"starting the world", bold}, {elapsed.Round(time.Second).String(), noColour}}
+	case u.Baseline:
+		return append([]part{{"baseline run (without faults)", bold}}, far(u, elapsed)...)
+	default:
+		return append([]part{{"first run", bold}}, far(u, elapsed)...)
+	}
+}
+
+func far(u *explore.FirstRun, elapsed time.Duration) []part {
+	return []part{{fmt.Sprintf("%d events", u.Events), noColour}, {report.Seconds(u.VirtualNs) + " of virtual time", noColour},
+		{elapsed.Round(time.Second).String(), noColour}}
 }
 
 // newsStay is how long a progress line shows what is new.

@@ -16,7 +16,8 @@ import (
 // How often progress is shown: as a line that changes on a terminal, as further lines elsewhere.
 const (
 	terminalInterval = 200 * time.Millisecond
-	plainInterval    = 10 * time.Second
+	plainInterval    = 5 * time.Second
+	firstInterval    = time.Second // until the first line, of work that takes long
 )
 
 // progress shows how far long work has come. It is safe for concurrent use.
@@ -52,6 +53,34 @@ func newProgress(w io.Writer, plain, quiet bool) *progress {
 
 // fallbackColumns is how wide a terminal is that does not report its width.
 const fallbackColumns = 80
+
+// every has a line shown while work is under way, also when nothing happens, the first one soon. The function that it returns ends
+// that.
+func (p *progress) every(parts func(elapsed time.Duration) []part) (stop func()) {
+	p.mu.Lock()
+	if !p.terminal {
+		p.shown = time.Now().Add(firstInterval - plainInterval)
+	}
+	p.mu.Unlock()
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(terminalInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				p.showParts(parts)
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
 
 // part is a piece of a line of progress. Parts are divided by commas; what is not important is left out first where there is no room.
 type part struct {

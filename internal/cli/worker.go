@@ -58,7 +58,7 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 	}
 	r := &explore.Reply{Summary: explore.Summarise(out), Seen: setup.See(out), Measured: setup.Measured(out), Look: look, CPU: used}
 	r.Summary.Templates = loglines.Keys(setup.Spec, out.Log)
-	if began.Event > 0 {
+	if r.StartNs = began.StartNs; began.Event > 0 {
 		r.Began = &began
 	}
 	r.Memory = explore.Memory{WorldBytes: out.MemoryBytes, SnapshotBytes: w.snapshots.Bytes(), LimitBytes: w.snapshots.MemoryBytes}

@@ -265,17 +265,19 @@ type Outcome struct {
 	// ReadyNs is the virtual time at which setup was over: every server was up, and the workload began. Heals are those at
 	// which the last fault ended.
 	ReadyNs int64 `json:"ready_ns,omitempty"`
-	// ChaosNs and ChaosEndNs are the virtual times between which faults were injected, 0 if they did not come.
-	ChaosNs    int64         `json:"chaos_ns,omitempty"`
-	ChaosEndNs int64         `json:"chaos_end_ns,omitempty"`
-	Heals      []int64       `json:"heals,omitempty"`
-	Length     *world.Length `json:"length,omitempty"`    // what the tape took away from the run's full length; nil is nothing
-	NeverUp    []string      `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
-	Jobs       []JobSighting `json:"jobs,omitempty"`      // of properties that declare jobs
-	JobsLost   uint64        `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
-	Crashes    []Crash       `json:"crashes,omitempty"`
-	SDK        sdk.Record    `json:"sdk"` // what programs reported by an SDK of Antithesis
-	Refused    []Unsupported `json:"refused,omitempty"`
+	// ChaosNs and ChaosEndNs are the virtual times between which faults were injected, 0 if they did not come, and ChaosEndEvent
+	// is the last event before the end.
+	ChaosNs       int64         `json:"chaos_ns,omitempty"`
+	ChaosEndNs    int64         `json:"chaos_end_ns,omitempty"`
+	ChaosEndEvent uint64        `json:"chaos_end_event,omitempty"`
+	Heals         []int64       `json:"heals,omitempty"`
+	Length        *world.Length `json:"length,omitempty"`    // what the tape took away from the run's full length; nil is nothing
+	NeverUp       []string      `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
+	Jobs          []JobSighting `json:"jobs,omitempty"`      // of properties that declare jobs
+	JobsLost      uint64        `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
+	Crashes       []Crash       `json:"crashes,omitempty"`
+	SDK           sdk.Record    `json:"sdk"` // what programs reported by an SDK of Antithesis
+	Refused       []Unsupported `json:"refused,omitempty"`
 	// DiskChanges are changes of files of nodes under test around faults, where the engine sees them.
 	DiskChanges []DiskChange `json:"disk_changes,omitempty"`
 	// Unanswered are the events at which a driver reported ok although it had read nothing from another node since it began the

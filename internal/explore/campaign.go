@@ -56,6 +56,9 @@ type Campaign struct {
 	Ran func(*Ran)
 	// Finished is called after each run, in run order; it must not keep the Totals.
 	Finished func(*Totals)
+	// UnderWay is called now and then while the first run of each worker is under way, and in the run without faults: before Finished
+	// has anything to tell. Workers call it at the same time.
+	UnderWay func(*FirstRun)
 	// Found is called for the first run of each distinct failure, with its whole Outcome.
 	Found func(*Failure, *check.Judged)
 	// Kept is called when the corpus of the Strategy changes, if it is a search.Keeper.
@@ -64,6 +67,12 @@ type Campaign struct {
 	Note func(string)
 
 	began time.Time // by the clock of files
+}
+
+// FirstRun is how far one of the first runs has come.
+type FirstRun struct {
+	Baseline bool // it is the run without faults
+	Progress
 }
 
 // Ran is a run of a campaign that has ended.
@@ -318,10 +327,8 @@ func (c *collector) count(r *result) {
 	}
 	c.lostRow = 0
 	s := r.reply.Summary
-	t.CPU.Add(r.reply.CPU)
-	t.Memory.add(r.reply.Memory)
+	t.took(r.reply)
 	t.add(s, r.job.Tape)
-	t.Snapshots.add(r.reply)
 	if why := r.reply.NoSnapshots; why != "" && !c.unable {
 		c.unable = true
 		c.note("runs begin at their boot from now on: " + why)
@@ -449,6 +456,7 @@ func (c *Campaign) serve(runs, replays context.Context, jobs <-chan *Job, result
 	s := slot{campaign: c, limit: RunTime(c.Setup.Spec)}
 	defer s.close()
 	for job := range jobs {
+		job.Progress = c.UnderWay != nil && (job.ID == baselineRun || job.ID < uint64(max(c.Workers, 1)))
 		r := &result{job: job}
 		r.reply, r.lost = s.do(runs, r)
 		if r.reply == nil {
@@ -596,7 +604,11 @@ func (s *slot) try(ctx context.Context, job *Job) (*Reply, error) {
 		s.worker = w
 	}
 	end := s.place.Turn(ctx)
-	reply, err := s.worker.Do(ctx, job, s.limit, nil)
+	reply, err := s.worker.Do(ctx, job, s.limit, func(p Progress) {
+		if tell := s.campaign.UnderWay; tell != nil {
+			tell(&FirstRun{job.ID == baselineRun, p})
+		}
+	})
 	end()
 	switch {
 	case err != nil:

@@ -169,6 +169,8 @@ type Reply struct {
 	// CPU is what the job took.
 	CPU    CPU    `json:"cpu,omitzero"`
 	Memory Memory `json:"memory,omitzero"`
+	// StartNs is the real time that the run took to the end of setup, 0 if it began at a snapshot, or that is not known.
+	StartNs int64 `json:"start_ns,omitempty"`
 	// Last says that the worker process ends after this answer.
 	Last bool `json:"last,omitempty"`
 }
@@ -223,6 +225,8 @@ type Summary struct {
 	Mistake    string               `json:"mistake,omitempty"`
 	Guide      *engine.Guided       `json:"guide,omitempty"`
 	Evidence   check.Evidence       `json:"evidence"`
+	// TailEvents are those after the end of the chaos phase.
+	TailEvents uint64 `json:"tail_events,omitempty"`
 	// Templates are those of the run's log (loglines.Keys), for a Background.
 	Templates []uint64 `json:"templates,omitempty"`
 }
@@ -248,6 +252,9 @@ func Summarise(o *check.Judged) *Summary {
 	s.Reasons = countReasons(o.History)
 	s.Load = loadOf(o.History)
 	s.Evidence = check.EvidenceOf(&o.Outcome)
+	if o.ChaosEndEvent > 0 {
+		s.TailEvents = o.Events - o.ChaosEndEvent
+	}
 	return s
 }
 

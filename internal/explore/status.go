@@ -20,6 +20,8 @@ type Status struct {
 	Unknown      []string `json:"unknown,omitempty"` // reasons why the verdict is unknown
 	// Notices do not change the judgement.
 	Notices []string `json:"notices,omitempty"`
+	// Cheaper are hints at what would make the runs of a campaign cheaper.
+	Cheaper []string `json:"cheaper,omitempty"`
 }
 
 // ExitCode is the code of a judgement. Where several apply, the precedence is 3, 1, 4, 5, 0.
@@ -175,18 +177,24 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	if t.Stopped == Interrupted {
 		s.Unknown = append(s.Unknown, "the campaign was interrupted")
 	}
+	s.Cheaper = t.Cheaper(spec)
 	return s
 }
 
-// judgeFaults is the judgement that only a campaign as a whole allows: every kind of fault that the user named, or
-// that the Spec requires, must have been observed by a program under test. Kinds that a preset added give a notice.
+// judgeFaults is the judgement that only a campaign as a whole allows. It is unknown if no operation met a fault, if a kind that the user
+// named was never delivered, or if one that the Spec requires was never observed by a program under test. Kinds that a preset
+// added and that were never delivered are listed as not tested.
 func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
-	for _, reason := range check.Unobserved(spec, []fault.Ledger{t.Faults}) {
-		why := "faults that are asked for by name must take effect"
+	missing, unseen := check.Untested(spec, []fault.Ledger{t.Faults})
+	for _, reason := range missing {
+		why := "a kind that the configuration names must be delivered"
 		if slices.ContainsFunc(spec.Faults.Require, func(kind string) bool { return strings.HasPrefix(reason, kind+" ") }) {
 			why = "faults.require_observed requires it"
 		}
 		s.Unknown = append(s.Unknown, "fault "+reason+" ("+why+")")
+	}
+	for _, reason := range unseen {
+		s.Notices = append(s.Notices, "fault "+reason+" (faults.require_observed makes that a reason for unknown)")
 	}
 	missed, remedy := check.Missed(spec, &t.Evidence)
 	for _, kind := range missed {
@@ -206,7 +214,7 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		s.Unknown = append(s.Unknown, "fault "+reason+" (faults.handling asks for it)")
 	}
 	delivered, preset := uint64(0), 0
-	var never, rare []string
+	var untested, rare []string
 	for _, e := range t.Faults.Entries {
 		delivered += e.Delivered
 		if e.Delivered > 0 && e.Delivered < rareDelivered && t.Runs >= rareRuns {
@@ -218,18 +226,22 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		preset++
 		switch {
 		case e.Observed > 0:
-		case e.Planned == 0:
-			never = append(never, string(e.Kind))
+		case e.Delivered == 0:
+			untested = append(untested, fmt.Sprintf("%s (planned %d times%s)", e.Kind, e.Planned, e.Unseen()))
 		default:
 			s.Notices = append(s.Notices, fmt.Sprintf("fault %s of the preset was planned %d times, delivered %d times and never observed%s",
 				e.Kind, e.Planned, e.Delivered, e.Unseen()))
 		}
 	}
+	met := t.Evidence.Faults()
 	switch {
 	case delivered == 0 && preset > 0 && check.JudgesOperations(spec):
 		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault was injected in any of %d runs, although %s asks for faults; lengthen the workload, or run more tapes", t.Runs, asking(spec)))
-	case len(never) > 0:
-		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults of the preset were never planned: %s", strings.Join(never, ", ")))
+	case len(untested) > 0:
+		s.Notices = append(s.Notices, "not tested: kinds of faults of the preset that were never delivered: "+strings.Join(untested, ", "))
+	}
+	if delivered > 0 && met.Faults == 0 && t.Evidence.Rates == 0 && check.JudgesOperations(spec) {
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no run of %d had operations and faults: %d faults were delivered in runs without operations; %s", t.Runs, delivered, check.Meeting(spec)))
 	}
 	if len(rare) > 0 {
 		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults were hardly ever delivered in %d runs: %s; run more tapes (--seeds), or write a rule with a higher rate", t.Runs, strings.Join(rare, ", ")))

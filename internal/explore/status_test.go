@@ -56,7 +56,10 @@ func TestWhatProvesNothing(t *testing.T) {
 			out.Ledger.Injections = []fault.Injection{injection(fault.Crash, 0), injection(fault.Pause, 5*second)}
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
 		}, "fault crash was never injected between the first operation and the last", false},
-		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 }, "makes an operation of a driver fail and the node runs again (faults that are asked for by name must take effect)", false},
+		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 }, "", false},
+		{"a fault that was never delivered", func(_ *world.Spec, out *check.Judged) {
+			out.Ledger.Entries[0].Observed, out.Ledger.Entries[0].Delivered = 0, 0
+		}, "(a kind that the configuration names must be delivered)", false},
 		{"a fault that nobody observed and that is required", func(spec *world.Spec, out *check.Judged) {
 			spec.Faults.Require = []string{"crash"}
 			out.Ledger.Entries[0].Observed = 0
@@ -158,6 +161,64 @@ func TestWhatRunsWithstood(t *testing.T) {
 		}
 		if p := totals.Properties[0]; p.Partial != 2 || len(p.LeftOut) != 2 || p.Withstood != withstood {
 			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// Kinds of a preset that were never delivered are listed as not tested, and a kind that the user named and that nobody saw is a notice.
+func TestKindsThatAreNotTested(t *testing.T) {
+	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}, {Kind: "pause", RatePPM: 1}, {Kind: "reset", RatePPM: 1}}}}
+	totals := &Totals{Runs: 2, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1, Delivered: 1}, {Kind: fault.Pause}, {Kind: fault.Reset, Planned: 3}}}}
+	s := totals.Status(spec)
+	notices := strings.Join(s.Notices, "\n")
+	for _, want := range []string{
+		"not tested: kinds of faults of the preset that were never delivered: pause (planned 0 times), reset (planned 3 times; there was never a connection to reset)",
+		"fault crash was planned 1 times, delivered 1 times and never observed by a program under test",
+	} {
+		if !strings.Contains(notices, want) {
+			t.Errorf("no %q in %q", want, notices)
+		}
+	}
+	if strings.Contains(strings.Join(s.Unknown, "\n"), "fault crash") {
+		t.Errorf("unknown: %q", s.Unknown)
+	}
+}
+
+// Runs with faults and without operations, beside runs with operations and without faults, show nothing of operations under faults.
+func TestNoRunHadOperationsUnderFaults(t *testing.T) {
+	spec := &world.Spec{Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability}}},
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}}}}
+	const reason = "no run of 2 had operations and faults: 1 faults were delivered in runs without operations"
+	totals := &Totals{Runs: 2, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1, Delivered: 1, Observed: 1}}}}
+	if s := totals.Status(spec); !strings.Contains(strings.Join(s.Unknown, "\n"), reason) {
+		t.Errorf("%q", s.Unknown)
+	}
+	totals.Evidence.Injected = map[string]check.Injected{"crash": {Faults: 1, DuringWork: 1}}
+	if s := totals.Status(spec); strings.Contains(strings.Join(s.Unknown, "\n"), reason) {
+		t.Errorf("with one that met an operation: %q", s.Unknown)
+	}
+}
+
+// One late driver in thirteen runs leaves the judgement of the other twelve, and four do not.
+func TestALateDriverInOneRunOfMany(t *testing.T) {
+	for _, c := range []struct {
+		late    int
+		unknown bool
+	}{{1, false}, {3, false}, {4, true}} {
+		totals := &Totals{Runs: 13}
+		for i := range 13 {
+			v := &check.Verdict{Property: "p", Status: check.Holds}
+			if i < c.late {
+				v = &check.Verdict{Property: "p", Status: check.Unknown, Idle: true, Reason: "the driver came late"}
+			}
+			totals.verdict(v, tape.Tape{Seed: uint64(i)})
+		}
+		s := totals.Status(&world.Spec{Properties: []world.Property{{Name: "p", Kind: world.Safety}}})
+		if got := strings.Contains(strings.Join(s.Unknown, "\n"), "the driver came late"); got != c.unknown {
+			t.Errorf("%d of 13 late: unknown %q", c.late, s.Unknown)
+		}
+		if got := strings.Contains(strings.Join(s.Notices, "\n"), "of 13 runs did too little"); got == c.unknown {
+			t.Errorf("%d of 13 late: notices %q", c.late, s.Notices)
 		}
 	}
 }

@@ -35,11 +35,16 @@ type Totals struct {
 	Events       uint64   `json:"events"`
 	VirtualNs    int64    `json:"virtual_ns"`
 	// WallNs is the real time of the campaign; RunWallNs the sum over its runs.
-	WallNs    int64           `json:"wall_ns"`
-	RunWallNs int64           `json:"run_wall_ns"`
-	CPU       CPU             `json:"cpu"` // of its runs, without replays
-	Workers   int             `json:"workers"`
-	Search    search.Standing `json:"search"` // how far it came
+	WallNs    int64 `json:"wall_ns"`
+	RunWallNs int64 `json:"run_wall_ns"`
+	CPU       CPU   `json:"cpu"` // of its runs, without replays
+	// StartNs is the real time that runs which began at their boot took to the end of setup, and Starts is their number. TailEvents
+	// are the events of all runs after their chaos phase.
+	StartNs    int64           `json:"start_ns,omitempty"`
+	Starts     uint64          `json:"starts,omitempty"`
+	TailEvents uint64          `json:"tail_events,omitempty"`
+	Workers    int             `json:"workers"`
+	Search     search.Standing `json:"search"` // how far it came
 	// FeedbackDelay is that of the search, in runs; 0 if it learns nothing from runs. A campaign repeats with the same one alone.
 	FeedbackDelay uint64      `json:"feedback_delay,omitempty"`
 	Code          []CodeTotal `json:"code,omitempty"`
@@ -95,6 +100,17 @@ type SnapshotTotals struct {
 	Later uint64 `json:"later"`
 	// SavedNs is how long the runs that took the snapshots needed from their boot to there.
 	SavedNs int64 `json:"saved_ns"`
+}
+
+// took adds the time that a run took.
+func (t *Totals) took(r *Reply) {
+	t.CPU.Add(r.CPU)
+	t.Memory.add(r.Memory)
+	t.Snapshots.add(r)
+	if r.StartNs > 0 {
+		t.StartNs += r.StartNs
+		t.Starts++
+	}
 }
 
 func (t *SnapshotTotals) add(r *Reply) {
@@ -317,6 +333,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 	t.Runs++
 	t.Events += s.Events
 	t.VirtualNs += s.VirtualNs
+	t.TailEvents += s.TailEvents
 	t.RunWallNs += s.WallNs
 	t.Operations.Invoked += s.Operations.Invoked
 	t.Operations.Ok += s.Operations.Ok

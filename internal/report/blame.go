@@ -175,13 +175,14 @@ type disk struct {
 
 // followed is what is known of a file so far.
 type followed struct {
-	wrote   *engine.DiskChange // the last write
-	synced  int64              // when it was last synchronised with success
-	failed  *engine.DiskChange // the last call that failed, or wrote too little
-	told    bool               // that the node continued after it
-	appends uint64             // calls that wrote behind each other, as long as all did
-	mixed   bool               // one wrote elsewhere
-	end     int64              // of what was written
+	wrote    *engine.DiskChange // the last write
+	synced   int64              // when it was last synchronised with success
+	failed   *engine.DiskChange // the last call that failed, or wrote too little
+	told     bool               // that the node continued after it
+	unsynced *engine.DiskChange // the last synchronisation that failed
+	appends  uint64             // calls that wrote behind each other, as long as all did
+	mixed    bool               // one wrote elsewhere
+	end      int64              // of what was written
 }
 
 func (d *disk) system(format string, arguments ...any) {
@@ -205,9 +206,14 @@ func (d *disk) add(c *engine.DiskChange) {
 		}
 	case c.Call == engine.Lost:
 		d.lost(f, c)
-		f.failed = nil
+		f.failed, f.unsynced = nil, nil
 	case c.Errno != "" || c.Short > 0:
-		f.failed, f.told = c, false
+		if f.failed == nil || f.told {
+			f.failed, f.told = c, false
+		}
+		if syncs(c) {
+			f.unsynced = c
+		}
 	case syncs(c):
 		f.synced = max(c.LastNs, c.TimeNs)
 		d.continued(f, c)
@@ -215,7 +221,10 @@ func (d *disk) add(c *engine.DiskChange) {
 		d.overwrote(f, c)
 		f.wrote, f.end = c, max(f.end, c.To)
 		d.continued(f, c)
-	case opens(c) || c.Call == "ftruncate":
+	case c.Call == "ftruncate":
+		d.cut(f, c)
+		*f = followed{end: c.To}
+	case opens(c):
 		*f = followed{end: c.To}
 	}
 }
@@ -225,27 +234,39 @@ func (d *disk) lost(f *followed, c *engine.DiskChange) {
 	if f.wrote == nil || c.Old != "" {
 		return
 	}
-	last := max(f.wrote.LastNs, f.wrote.TimeNs)
-	text := fmt.Sprintf("%s had written to %s at %s", d.node, clip(c.Path), Seconds(last))
+	from := f.wrote.TimeNs
+	text := fmt.Sprintf("%s had written to %s at %s", d.node, clip(c.Path), Seconds(max(f.wrote.LastNs, f.wrote.TimeNs)))
 	switch {
-	case f.failed != nil && syncs(f.failed):
-		text += fmt.Sprintf("; %s of it failed at %s", f.failed.Call, Seconds(f.failed.TimeNs))
+	case f.unsynced != nil:
+		from = f.unsynced.TimeNs
+		text = fmt.Sprintf("%s of %s failed on %s at %s", f.unsynced.Call, clip(c.Path), d.node, Seconds(from))
 	case f.synced < f.wrote.TimeNs:
 		text += " and not synchronised it since"
 	}
-	text += fmt.Sprintf("; the power loss at %s took some of that back", Seconds(c.TimeNs))
+	d.system("%s; the power loss at %s took content of the file back%s", text, Seconds(c.TimeNs), d.although(from, c.TimeNs))
+}
+
+// cut is a truncation that takes away what the node had written.
+func (d *disk) cut(f *followed, c *engine.DiskChange) {
+	if f.wrote == nil || f.mixed || c.To >= f.end {
+		return
+	}
 	from := f.wrote.TimeNs
 	if f.failed != nil {
-		from = min(from, f.failed.TimeNs)
+		from = f.failed.TimeNs
 	}
+	d.system("%s cuts %s to %d bytes at %s, where it had written up to byte %d%s", d.node, clip(c.Path), c.To, Seconds(c.TimeNs), f.end, d.although(from, c.TimeNs))
+}
+
+// although names an operation of the evidence that ended between two times, with a result that what happens at the second one belies.
+func (d *disk) although(fromNs, toNs int64) string {
 	for i := range d.operations {
 		op := &d.operations[i]
-		if op.Type == history.Ok && op.ReturnTimeNs >= from && op.ReturnTimeNs <= c.TimeNs {
-			text += fmt.Sprintf(", although %s by %s had ended with %s at %s", strings.TrimSpace(op.Op+" "+op.Key)+given(op), op.Client, outcome(op), Seconds(op.ReturnTimeNs))
-			break
+		if op.Type == history.Ok && op.ReturnTimeNs >= fromNs && op.ReturnTimeNs <= toNs {
+			return fmt.Sprintf(", although %s by %s had ended with %s at %s", strings.TrimSpace(op.Op+" "+op.Key)+given(op), op.Client, outcome(op), Seconds(op.ReturnTimeNs))
 		}
 	}
-	d.system("%s", text)
+	return ""
 }
 
 // afterFaultNs is how long after a fault a node is busy with its start.

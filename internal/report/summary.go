@@ -28,9 +28,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "campaign of seed %d: %d runs, %s of virtual time in %s on %d workers (%s runs/s)\n", t.Seed, t.Runs,
 		duration(t.VirtualNs), duration(t.WallNs), t.Workers, Rate(float64(t.Runs), t.WallNs))
-	if ns := t.CPU.Ns(); ns > 0 && t.Runs > 0 {
-		fmt.Fprintf(&b, "  CPU time: %s s a run, of which the programs took %d %%\n", twoDigits(float64(ns)/1e9/float64(t.Runs)), 100*t.CPU.ProgramsNs/ns)
-	}
+	costs(&b, t)
 	if t.Stopped != "" {
 		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
 	}
@@ -58,6 +56,12 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	}
 	for _, n := range status.Notices {
 		fmt.Fprintf(&b, "\nnote: %s\n", n)
+	}
+	if len(status.Cheaper) > 0 {
+		b.WriteString("\nwhat would make a run cheaper\n")
+		for _, text := range status.Cheaper {
+			fmt.Fprintf(&b, "  %s\n", text)
+		}
 	}
 	if t.LostRuns > 0 {
 		fmt.Fprintf(&b, "\n%s lost to the engine or the machine; the first: %s: %s\n", were(t.LostRuns), t.Lost[0], t.Lost[0].Reason)
@@ -111,6 +115,19 @@ func stored(b *strings.Builder, t *explore.Totals) {
 	if t.StateBytes > 0 {
 		fmt.Fprintf(b, "  disk: .bloodhound has %s\n", runner.SizeText(t.StateBytes))
 	}
+}
+
+// costs says where the time of runs went.
+func costs(b *strings.Builder, t *explore.Totals) {
+	c, known := t.Costs()
+	if !known {
+		return
+	}
+	fmt.Fprintf(b, "  CPU time: %s s a run; programs %d %%, engine %d %%", twoDigits(float64(c.RunNs)/1e9), c.Programs, 100-c.Programs)
+	if c.Start >= 0 {
+		fmt.Fprintf(b, "; the start of worlds, in %s, took %d %% of the time of runs", Count(int(t.Starts), "run"), c.Start)
+	}
+	b.WriteByte('\n')
 }
 
 // standing prints how far a search came that is not random.

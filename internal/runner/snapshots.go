@@ -89,6 +89,8 @@ type Begin struct {
 	Event   uint64 `json:"event"`
 	Ready   bool   `json:"ready,omitempty"` // the end of setup
 	SavedNs int64  `json:"saved_ns"`        // how long the run that took the snapshot needed from its boot to there
+	// StartNs is how long a run that began at its boot needed to the end of setup; 0 if that is not known.
+	StartNs int64 `json:"start_ns,omitempty"`
 }
 
 // Work is one run to be made.
@@ -178,7 +180,7 @@ func (s *Snapshots) try(e engine.Engine, w *Work) (*check.Judged, Begin, error) 
 		}
 	}
 	defer r.Close()
-	if err := s.advance(e, r, w, begin); err != nil {
+	if err := s.advance(e, r, w, &begin); err != nil {
 		return nil, begin, err
 	}
 	j := r.Judge()
@@ -199,11 +201,11 @@ func (s *Snapshots) fork(w *Work) (*Run, Begin) {
 	}
 	from.uses++
 	from.floor = s.floor
-	return r, Begin{from.event, from.ready, from.wall.Nanoseconds()}
+	return r, Begin{Event: from.event, Ready: from.ready, SavedNs: from.wall.Nanoseconds()}
 }
 
 // advance runs a world to its end, and takes snapshots.
-func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error {
+func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) error {
 	r.until = w.Until
 	until := engine.Until{Position: w.Until, TimeNs: w.Spec.EndNs}
 	take := func(ready bool) (cost time.Duration) {
@@ -226,6 +228,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin Begin) error
 		if r.Reason, err = r.World.Advance(ready); err != nil || r.Reason != engine.Ready {
 			return err
 		}
+		begin.StartNs = time.Since(r.began).Nanoseconds()
 		take(true)
 	}
 	if _, now := r.World.At(); s.Refused == nil && !s.notAlong && now < w.partAt() {

@@ -127,7 +127,7 @@ func (d *Director) endChaos(now int64) error {
 	}
 	d.ChaosEnd, d.NextStep = never, never
 	d.enter(PhaseHeal)
-	d.out.ChaosEndNs = now
+	d.out.ChaosEndNs, d.out.ChaosEndEvent = now, d.act.Events()
 	d.Plan.Unreached(d.Moment())
 	active := d.Plan.Heal(now)
 	if d.undo(active); d.err != nil {
