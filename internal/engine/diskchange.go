@@ -1,5 +1,7 @@
 package engine
 
+import "strings"
+
 // DiskChange is a change that programs of a node made to a file on its disk, or tried to make, or a loss that a power loss
 // caused. Calls of the same name on one file that follow each other are one change.
 type DiskChange struct {
@@ -30,3 +32,8 @@ type DiskChange struct {
 
 // Lost is the Call of a DiskChange that a power loss caused.
 const Lost = "power loss"
+
+// Removes reports whether a name is gone with the change.
+func (c *DiskChange) Removes() bool {
+	return c.Errno == "" && (strings.HasPrefix(c.Call, "unlink") || strings.HasPrefix(c.Call, "rename"))
+}

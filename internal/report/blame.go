@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -148,6 +149,9 @@ func diskHints(s *StoryOf, operations []history.Operation) (list []hint) {
 				d.add(c)
 			}
 		}
+		if len(d.sought) == 1 { // a program that looks for many is one that can do without
+			d.system("%s", d.sought[0].text)
+		}
 		list = append(list, d.hints...)
 	}
 	return list
@@ -169,13 +173,17 @@ type disk struct {
 	operations []history.Operation
 	injections []fault.Injection
 	files      map[string]*followed
-	sought     []string // files that were not there
+	sought     []sought
 	hints      []hint
 }
+
+// sought is a file that a node looked for after a fault, and that was not there.
+type sought struct{ path, text string }
 
 // followed is what is known of a file so far.
 type followed struct {
 	wrote    *engine.DiskChange // the last write
+	writes   []*engine.DiskChange
 	synced   int64              // when it was last synchronised with success
 	failed   *engine.DiskChange // the last call that failed, or wrote too little
 	told     bool               // that the node continued after it
@@ -193,6 +201,10 @@ func (d *disk) system(format string, arguments ...any) {
 func (d *disk) add(c *engine.DiskChange) {
 	if d.files == nil {
 		d.files = map[string]*followed{}
+	}
+	if c.Removes() {
+		d.removed(c)
+		return
 	}
 	f := d.files[c.Path]
 	if f == nil {
@@ -220,6 +232,7 @@ func (d *disk) add(c *engine.DiskChange) {
 	case strings.Contains(c.Call, "write"):
 		d.overwrote(f, c)
 		f.wrote, f.end = c, max(f.end, c.To)
+		f.writes = append(f.writes, c)
 		d.continued(f, c)
 	case c.Call == "ftruncate":
 		d.cut(f, c)
@@ -235,7 +248,10 @@ func (d *disk) lost(f *followed, c *engine.DiskChange) {
 		return
 	}
 	from := f.wrote.TimeNs
-	text := fmt.Sprintf("%s had written to %s at %s", d.node, clip(c.Path), Seconds(max(f.wrote.LastNs, f.wrote.TimeNs)))
+	if k := slices.IndexFunc(f.writes, func(w *engine.DiskChange) bool { return w.To > c.From }); k >= 0 && c.To > c.From { // the first that is lost
+		from = f.writes[k].TimeNs
+	}
+	text := fmt.Sprintf("%s had written to %s from %s to %s", d.node, clip(c.Path), Seconds(from), Seconds(max(f.wrote.LastNs, f.wrote.TimeNs)))
 	switch {
 	case f.unsynced != nil:
 		from = f.unsynced.TimeNs
@@ -272,16 +288,29 @@ func (d *disk) although(fromNs, toNs int64) string {
 // afterFaultNs is how long after a fault a node is busy with its start.
 const afterFaultNs = 1_000_000_000
 
+// removed is a folder with files that the node had written, which it takes away.
+func (d *disk) removed(c *engine.DiskChange) {
+	folder := orElse(c.Old, c.Path) + "/"
+	for path, f := range d.files {
+		if f.wrote != nil && strings.HasPrefix(path, folder) {
+			d.system("%s takes the folder %s away at %s (%s), with files that it had written%s", d.node, clip(orElse(c.Old, c.Path)), Seconds(c.TimeNs), c.Call,
+				d.although(0, c.TimeNs))
+			break
+		}
+	}
+	maps.DeleteFunc(d.files, func(path string, _ *followed) bool { return strings.HasPrefix(path, folder) || path+"/" == folder })
+}
+
 // missing is a file that a node looks for after a fault, in a folder of its own, and that is not there.
 func (d *disk) missing(c *engine.DiskChange) {
 	k := slices.IndexFunc(d.injections, func(f fault.Injection) bool {
 		return f.Node == d.node && f.EndNs <= c.TimeNs && c.TimeNs-f.EndNs <= afterFaultNs
 	})
-	if k < 0 || slices.Contains(d.sought, c.Path) {
+	if k < 0 || slices.ContainsFunc(d.sought, func(x sought) bool { return x.path == c.Path }) {
 		return
 	}
-	d.sought = append(d.sought, c.Path)
-	d.system("after the %s %s looks for %s, which is not there (at %s)", d.injections[k].Kind, d.node, clip(c.Path), Seconds(c.TimeNs))
+	d.sought = append(d.sought, sought{c.Path, fmt.Sprintf("after the %s %s looks for %s, which is not there (at %s)", d.injections[k].Kind, d.node, clip(c.Path),
+		Seconds(c.TimeNs))})
 }
 
 // continued is a successful call on a file on which an earlier one has failed.

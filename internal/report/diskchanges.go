@@ -12,7 +12,8 @@ import (
 )
 
 // changesAround chooses the changes of files that a story shows, up to the violation: the last ones before each fault of a node and
-// the first ones after its end, those within the operations of the evidence, and all that failed or were lost.
+// the first ones after its end, those within the operations of the evidence, all that failed or were lost, and the last names that were
+// taken away.
 func changesAround(all []engine.DiskChange, injections []fault.Injection, operations []history.Operation, at int64) (list []engine.DiskChange) {
 	show := map[int]bool{}
 	around := func(node string, begin, end int64) {
@@ -49,6 +50,13 @@ func changesAround(all []engine.DiskChange, injections []fault.Injection, operat
 				show[i] = true
 				within++
 			}
+		}
+	}
+	removals := map[string]int{}
+	for i := len(all) - 1; i >= 0 && len(injections) > 0; i-- {
+		if c := &all[i]; c.Removes() && c.TimeNs <= at && c.TimeNs >= injections[0].StartNs && removals[c.Node] < StoryChanges {
+			show[i] = true
+			removals[c.Node]++
 		}
 	}
 	shown := 0

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +20,7 @@ const (
 	StoryLogNs         = 2_000_000_000 // virtual time of the logs before and after the violation
 	StoryLinesBefore   = 30
 	StoryLinesAfter    = 10
-	StoryLinesFault    = 3 // after the begin of each fault that lies before that
+	StoryLinesFault    = 5 // after the begin of each fault that lies before that
 	StoryLineRunes     = 160
 	StoryDecisions     = 12
 	StoryInjections    = 20
@@ -55,6 +57,7 @@ func Story(w io.Writer, s StoryOf) error {
 	if v.Event > 0 || v.TimeNs > 0 {
 		fmt.Fprintf(&b, "            at %s of virtual time, event %d of %d\n", Seconds(v.TimeNs), v.Event, s.Outcome.Events)
 	}
+	programsStory(&b, s.Spec)
 	if len(v.Evidence) > 0 {
 		b.WriteString("\nevidence\n")
 		for i, line := range v.Evidence {
@@ -66,6 +69,7 @@ func Story(w io.Writer, s StoryOf) error {
 		}
 	}
 	designStory(&b, &s)
+	failedStory(&b, &s)
 	unusual := unusualLines(&s)
 	unusualStory(&b, &s, unusual)
 	crashStory(&b, &s)
@@ -94,6 +98,30 @@ func Story(w io.Writer, s StoryOf) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// programsStory says what the nodes under test run, in a line for those that run the same.
+func programsStory(b *strings.Builder, spec *world.Spec) {
+	head := "programs"
+	told := map[string]bool{}
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		if told[n.Name] || n.Role != world.Server || len(n.Command) == 0 {
+			continue
+		}
+		names := []string{n.Name}
+		for _, group := range replicas(spec) {
+			if slices.Contains(group, n.Name) {
+				names = group
+			}
+		}
+		for _, name := range names {
+			told[name] = true
+		}
+		program := strings.Join(append([]string{filepath.Base(n.Command[0])}, n.Command[1:]...), " ")
+		fmt.Fprintf(b, "  %-9s %s: %s\n", head, strings.Join(names, ", "), clip(program))
+		head = ""
+	}
 }
 
 func orElse(s, otherwise string) string {

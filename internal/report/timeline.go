@@ -101,18 +101,17 @@ func times(f foldView) string {
 	return fmt.Sprintf("these %d lines again, %d times", f.Count/f.Rounds, f.Rounds)
 }
 
-// logEntries are the lines of logs in a timeline: those around the violation and at the begin of each fault, and unusual ones
-// wherever they lie. left counts the lines before the violation that there was no room for.
+// logEntries are the lines of logs in a timeline: those around the violation, the rarest of this run after each fault and between the
+// last one and the violation, and unusual ones wherever they lie. left counts the lines before the violation that there was no room for.
 func logEntries(s *StoryOf, at int64, injections []fault.Injection, unusual []unusualLine) (list []entry, left int) {
 	log := s.Outcome.Log
 	always := map[int]bool{}
 	for i := range unusual {
 		always[unusual[i].Line] = true
 	}
-	told := make([]int, len(injections))
-	var before []int // lines, of which there is room for some
-	after := 0
-	add := func(i int) { list = append(list, logEntry(&log[i])) }
+	after := make([][]int, len(injections)+1) // lines after each fault, and after all of them
+	var before []int                          // lines before the violation, of which there is room for some
+	later := 0
 	for i := range log {
 		l := &log[i]
 		near := l.TimeNs >= at-StoryLogNs && l.TimeNs <= at+StoryLogNs
@@ -120,26 +119,68 @@ func logEntries(s *StoryOf, at int64, injections []fault.Injection, unusual []un
 		case near && (l.Event <= s.Verdict.Event || s.Verdict.Event == 0 && l.TimeNs <= at):
 			before = append(before, i)
 		case near:
-			if after++; after <= StoryLinesAfter {
-				add(i)
+			if later++; later <= StoryLinesAfter {
+				list = append(list, logEntry(l))
 			}
-		case always[i]:
-			add(i)
 		case l.TimeNs < at:
-			for k := range injections {
-				if f := &injections[k]; l.TimeNs >= f.StartNs && l.TimeNs <= f.StartNs+StoryLogNs && told[k] < StoryLinesFault {
-					told[k]++
-					add(i)
-					break
-				}
+			if k := belongs(l, injections); k >= 0 {
+				after[k] = append(after[k], i)
 			}
 		}
 	}
 	kept := lastLines(log, before, always)
-	for _, i := range kept {
-		add(i)
+	left = len(before) - len(kept)
+	count := templatesOf(log)
+	for _, lines := range after {
+		kept = append(kept, rarest(log, lines, count, always)...)
 	}
-	return list, len(before) - len(kept)
+	for _, i := range kept {
+		list = append(list, logEntry(&log[i]))
+	}
+	return list, left
+}
+
+// belongs gives the fault after whose begin a line was written, or the number of faults for a line after all of them; -1 for a line
+// before all.
+func belongs(l *engine.LogLine, injections []fault.Injection) int {
+	began := false
+	for k := range injections {
+		f := &injections[k]
+		if l.TimeNs >= f.StartNs && l.TimeNs <= f.EndNs+StoryLogNs {
+			return k
+		}
+		began = began || l.TimeNs >= f.StartNs
+	}
+	if began {
+		return len(injections)
+	}
+	return -1
+}
+
+// templatesOf counts how often a log has lines of each template.
+func templatesOf(log []engine.LogLine) map[string]int {
+	count := map[string]int{}
+	for i := range log[:min(len(log), maxTemplates)] {
+		count[loglines.Template(log[i].Text)]++
+	}
+	return count
+}
+
+// maxTemplates bounds the lines of a log that are compared with each other.
+const maxTemplates = 50_000
+
+// rarest chooses the lines of the templates that a run has fewest of, and those that are shown in any case.
+func rarest(log []engine.LogLine, lines []int, count map[string]int, always map[int]bool) (list []int) {
+	byCount := slices.Clone(lines)
+	slices.SortStableFunc(byCount, func(a, b int) int {
+		return cmp.Compare(count[loglines.Template(log[a].Text)], count[loglines.Template(log[b].Text)])
+	})
+	for n, i := range byCount {
+		if n < StoryLinesFault || always[i] {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // lastLines are the last of some lines for which a story has room. Lines that repeat others take no room, as they are folded.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -13,6 +14,7 @@ import (
 type unusualLine struct {
 	loglines.Unusual
 	*engine.LogLine
+	more int // further lines of the same message
 }
 
 // unusualLines are the lines of programs under test, up to the violation, that few other runs of the campaign have, the rarest first.
@@ -29,13 +31,25 @@ func unusualLines(s *StoryOf) (list []unusualLine) {
 		return !clients[l.Node] && strings.TrimSpace(l.Text) != "" && (s.Verdict.Event == 0 || l.Event <= s.Verdict.Event)
 	}
 	for _, u := range s.Background.Logs.Unusual(s.Spec, log, wanted) {
-		if len(list) == StoryUnusual {
-			break
+		line := unusualLine{u, &log[u.Line], 0}
+		if k := slices.IndexFunc(list, line.follows); k >= 0 {
+			list[k].more++
+			continue
 		}
-		list = append(list, unusualLine{u, &log[u.Line]})
+		if len(list) < StoryUnusual {
+			list = append(list, line)
+		}
 	}
 	return list
 }
+
+// follows reports whether a line belongs to a message that begins with another one: as many runs have it, and it was written at the same time.
+func (u unusualLine) follows(first unusualLine) bool {
+	return u.Node == first.Node && u.Runs == first.Runs && u.TimeNs >= first.TimeNs && u.TimeNs-first.TimeNs <= oneMessageNs && u.Line > first.Line
+}
+
+// oneMessageNs is how long the writing of a message of several lines takes, in virtual time.
+const oneMessageNs = 100_000
 
 // unusualStory prints them.
 func unusualStory(b *strings.Builder, s *StoryOf, list []unusualLine) {
@@ -54,6 +68,9 @@ func unusualStory(b *strings.Builder, s *StoryOf, list []unusualLine) {
 		}
 		if u.Times > 1 {
 			how += fmt.Sprintf("; here %d times", u.Times)
+		}
+		if u.more > 0 {
+			how += fmt.Sprintf("; and %s after it", Count(u.more, "line"))
 		}
 		fmt.Fprintf(b, "  %14s  %-10s %s  (%s)\n", Seconds(u.TimeNs), u.Node, clip(u.Text), how)
 	}

@@ -54,7 +54,8 @@ type receiver interface {
 	Received(node int) uint64
 }
 
-// answered notes operations that a driver reports as ok although it has read nothing from another node since their begin.
+// answered notes operations that a driver reports as ok although it has read nothing from another node since their begin. An operation whose
+// begin and end are reported one after the other was reported when it was over.
 func (d *Director) answered(node int, e *history.Event) {
 	act, knows := d.act.(receiver)
 	if !knows {
@@ -69,7 +70,7 @@ func (d *Director) answered(node int, e *history.Event) {
 	}
 	invoked, known := d.Invoked[e.Client]
 	delete(d.Invoked, e.Client)
-	if known && e.Type == history.Ok && act.Received(node) < invoked && len(d.out.Unanswered) < engine.MaxUnanswered {
+	if known && e.Type == history.Ok && e.Number > invoked+1 && act.Received(node) < invoked && len(d.out.Unanswered) < engine.MaxUnanswered {
 		d.out.Unanswered = append(d.out.Unanswered, e.Number)
 	}
 }

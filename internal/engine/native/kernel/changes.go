@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"cmp"
 	"path"
 	"slices"
 
@@ -14,14 +15,17 @@ import (
 const (
 	changesAround = 24  // before and after each fault
 	maxChanges    = 720 // around all faults; the first ones are dropped
+	maxRemovals   = 40  // of names, wherever they lie; the first ones are dropped
 )
 
 // Changes are the latest changes of a node's files, and those around faults. They are no part of the trace.
 type Changes struct {
 	Recent []Change
 	Kept   []Change
-	After  int  // how many further changes belong to the last fault
-	Apart  bool // a fault divides the next change from the last one
+	// Removals are the latest changes that took a name away.
+	Removals []Change
+	After    int  // how many further changes belong to the last fault
+	Apart    bool // a fault divides the next change from the last one
 }
 
 // Change is a change of a file with its number.
@@ -56,6 +60,12 @@ func (c *Changes) Continues(inode fs.InodeID, call string, from, to, nowNs int64
 // Note takes a change in. One that a fault was injected into is kept, with those around it.
 func (c *Changes) Note(x Change) {
 	c.Apart = false
+	if x.Removes() {
+		if len(c.Removals) >= maxRemovals {
+			c.Removals = append(c.Removals[:0], c.Removals[1:]...)
+		}
+		c.Removals = append(c.Removals, x)
+	}
 	if c.After > 0 {
 		c.After--
 		c.keep(x)
@@ -91,9 +101,17 @@ func (c *Changes) keep(list ...Change) {
 // DiskChanges are those around the faults of all nodes, in their order.
 func (s *State) DiskChanges() (list []engine.DiskChange) {
 	for _, n := range s.Nodes {
-		for i := range n.Changes.Kept {
-			list = append(list, n.Changes.Kept[i].DiskChange)
+		kept := map[uint64]bool{}
+		first := len(list)
+		for _, some := range [][]Change{n.Changes.Kept, n.Changes.Removals} {
+			for i := range some {
+				if c := &some[i].DiskChange; !kept[c.Event] || !c.Removes() {
+					kept[c.Event] = true
+					list = append(list, *c)
+				}
+			}
 		}
+		slices.SortStableFunc(list[first:], func(a, b engine.DiskChange) int { return cmp.Compare(a.Event, b.Event) })
 	}
 	return list
 }
