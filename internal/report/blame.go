@@ -37,7 +37,8 @@ const maxHints = 4
 // hints are what may be to blame for a violation, what is not the system first: as long as that is in question, the system is too.
 func hints(s *StoryOf) (list []hint) {
 	operations := operationsOf(s)
-	for _, some := range [][]hint{configurationHints(s), bloodhoundHints(s), driverHints(s, operations), diskHints(s, operations)} {
+	met := underWay(s)
+	for _, some := range [][]hint{configurationHints(s), bloodhoundHints(s), driverHints(s, operations), diskHints(s, operations, met)} {
 		list = append(list, some[:min(len(some), maxHints)]...)
 	}
 	return list
@@ -140,10 +141,10 @@ func driverHints(s *StoryOf, operations []history.Operation) (list []hint) {
 
 // diskHints say what a node did with its files that fits the violation: it relied on what was not durable, continued after a failed
 // call, or wrote over what it had written.
-func diskHints(s *StoryOf, operations []history.Operation) (list []hint) {
+func diskHints(s *StoryOf, operations, met []history.Operation) (list []hint) {
 	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
 	for _, node := range changedNodes(s.Outcome.DiskChanges) {
-		d := disk{node: node, operations: operations, injections: s.Outcome.Ledger.Injections}
+		d := disk{node: node, operations: operations, met: met, injections: s.Outcome.Ledger.Injections}
 		for i := range s.Outcome.DiskChanges {
 			if c := &s.Outcome.DiskChanges[i]; c.Node == node && c.TimeNs <= at {
 				d.add(c)
@@ -170,9 +171,11 @@ func changedNodes(changes []engine.DiskChange) (nodes []string) {
 // disk follows the changes of a node's files.
 type disk struct {
 	node       string
-	operations []history.Operation
+	operations []history.Operation // of the evidence
+	met        []history.Operation // those that were under way as a call failed
 	injections []fault.Injection
 	files      map[string]*followed
+	latest     *engine.DiskChange // the last call that failed
 	sought     []sought
 	hints      []hint
 }
@@ -220,6 +223,9 @@ func (d *disk) add(c *engine.DiskChange) {
 		d.lost(f, c)
 		f.failed, f.unsynced = nil, nil
 	case c.Errno != "" || c.Short > 0:
+		if d.latest = c; c.Errno == "" {
+			d.latest = nil
+		}
 		if f.failed == nil || f.told {
 			f.failed, f.told = c, false
 		}
@@ -288,8 +294,15 @@ func (d *disk) although(fromNs, toNs int64) string {
 // afterFaultNs is how long after a fault a node is busy with its start.
 const afterFaultNs = 1_000_000_000
 
-// removed is a folder with files that the node had written, which it takes away.
+// cleanUpNs is how long after a call failed a removal may be part of dealing with that.
+const cleanUpNs = 1_000_000
+
+// removed is a removal right after a failed call, or one of a folder with files that the node had written.
 func (d *disk) removed(c *engine.DiskChange) {
+	if failed := d.latest; failed != nil && strings.HasPrefix(c.Call, "unlink") && c.TimeNs-failed.TimeNs <= cleanUpNs {
+		d.latest = nil
+		d.system("%s removes %s at %s, right after %s of %s had failed (%s)", d.node, clip(c.Path), Seconds(c.TimeNs), failed.Call, clip(failed.Path), failed.Errno)
+	}
 	folder := orElse(c.Old, c.Path) + "/"
 	for path, f := range d.files {
 		if f.wrote != nil && strings.HasPrefix(path, folder) {
@@ -319,7 +332,19 @@ func (d *disk) continued(f *followed, c *engine.DiskChange) {
 		return
 	}
 	f.told = true
-	d.system("%s continues to use %s at %s (%s), although %s", d.node, clip(c.Path), Seconds(c.TimeNs), callRange(c), failure(f.failed))
+	d.system("%s continues to use %s at %s (%s), although %s%s", d.node, clip(c.Path), Seconds(c.TimeNs), callRange(c), failure(f.failed), d.acknowledged(f.failed))
+}
+
+// acknowledged names an operation that was under way as a call failed, and ended well.
+func (d *disk) acknowledged(c *engine.DiskChange) string {
+	for _, list := range [][]history.Operation{d.operations, d.met} {
+		for i := range list {
+			if op := &list[i]; op.Type == history.Ok && op.Input != "" && during(op, c) {
+				return fmt.Sprintf("; %s by %s, which was under way then, ended with %s", strings.TrimSpace(op.Op+" "+op.Key)+given(op), op.Client, outcome(op))
+			}
+		}
+	}
+	return ""
 }
 
 // failure says how a call failed.

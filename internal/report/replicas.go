@@ -34,13 +34,14 @@ const maxParting = 4
 
 // replicasStory prints where replicas differ first: in their answers, and in lines of logs that one of them alone has written.
 func replicasStory(b *strings.Builder, s *StoryOf) {
-	var lines []string
+	var lines []string // each begins with its time, which is aligned
 	if text := answersPart(s); text != "" {
 		lines = append(lines, text)
 	}
 	for _, group := range replicas(s.Spec) {
 		lines = append(lines, logsPart(s, group)...)
 	}
+	slices.Sort(lines)
 	if len(lines) == 0 {
 		return
 	}

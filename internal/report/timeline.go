@@ -29,7 +29,7 @@ func timeline(b *strings.Builder, s *StoryOf, unusual []unusualLine) {
 		at = s.Outcome.VirtualNs
 	}
 	injections, farther := causes(s.Outcome, at, StoryInjections)
-	operations := operationsOf(s)
+	operations := append(operationsOf(s), underWay(s)...)
 	entries, left := logEntries(s, at, injections, unusual)
 	entries = append(entries, entry{at, cmp.Or(s.Verdict.Event, s.Outcome.Events), "=======>", s.Verdict.Property + " is violated", ""})
 	for i := range injections {
@@ -125,6 +125,8 @@ func logEntries(s *StoryOf, at int64, injections []fault.Injection, unusual []un
 		case l.TimeNs < at:
 			if k := belongs(l, injections); k >= 0 {
 				after[k] = append(after[k], i)
+			} else if always[i] {
+				list = append(list, logEntry(l))
 			}
 		}
 	}
@@ -140,21 +142,26 @@ func logEntries(s *StoryOf, at int64, injections []fault.Injection, unusual []un
 	return list, left
 }
 
-// belongs gives the fault after whose begin a line was written, or the number of faults for a line after all of them; -1 for a line
-// before all.
+// belongs gives the fault after whose begin a line was written, or the number of faults for a later line of a node that one has hit;
+// -1 for any other line.
 func belongs(l *engine.LogLine, injections []fault.Injection) int {
-	began := false
+	hit := false
 	for k := range injections {
 		f := &injections[k]
 		if l.TimeNs >= f.StartNs && l.TimeNs <= f.EndNs+StoryLogNs {
 			return k
 		}
-		began = began || l.TimeNs >= f.StartNs
+		hit = hit || l.TimeNs >= f.StartNs && hits(f, l.Node)
 	}
-	if began {
+	if hit {
 		return len(injections)
 	}
 	return -1
+}
+
+// hits reports whether a fault affects a node.
+func hits(f *fault.Injection, node string) bool {
+	return f.Node == node || f.Target == node || slices.ContainsFunc(f.Cuts, func(c fault.Cut) bool { return c.From == node || c.To == node })
 }
 
 // templatesOf counts how often a log has lines of each template.
@@ -248,6 +255,30 @@ func operationsOf(s *StoryOf) (list []history.Operation) {
 		}
 	}
 	return list[max(0, len(list)-StoryOperations):]
+}
+
+// underWay are further operations, those that were under way as a fault was injected into a call.
+func underWay(s *StoryOf) (list []history.Operation) {
+	operations, err := history.Pair(s.Outcome.History)
+	if err != nil {
+		return nil
+	}
+	named := namedEvents(s.Verdict.Evidence)
+	for i := range operations {
+		op := &operations[i]
+		if named[op.Call] || named[op.Return] || len(list) == StoryOperations {
+			continue
+		}
+		if slices.ContainsFunc(s.Outcome.DiskChanges, func(c engine.DiskChange) bool { return c.Fault != "" && during(op, &c) }) {
+			list = append(list, *op)
+		}
+	}
+	return list
+}
+
+// during reports whether a change of a file was made while an operation was under way.
+func during(op *history.Operation, c *engine.DiskChange) bool {
+	return c.Event > op.Call && c.Event < op.Return
 }
 
 // operationEntries are the begin and the end of an operation.
