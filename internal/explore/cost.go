@@ -14,8 +14,11 @@ const (
 	costlyProbes = 50 // probes for each 100 operations
 )
 
-// leastCost is the CPU time of a run below which there is nothing to save.
-const leastCost = 50_000_000
+// Below leastCost of CPU time a run, or leastTotal of a campaign, there is nothing to save.
+const (
+	leastCost  = 50_000_000
+	leastTotal = 5_000_000_000
+)
 
 // Costs says where the CPU time of a campaign's runs went.
 type Costs struct {
@@ -40,7 +43,7 @@ func (t *Totals) Costs() (c Costs, known bool) {
 // Cheaper lists what would make runs cheaper, by what they were measured to spend their time on.
 func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 	c, known := t.Costs()
-	if !known || c.RunNs < leastCost {
+	if !known || c.RunNs < leastCost || t.CPU.Ns() < leastTotal {
 		return nil
 	}
 	add := func(format string, arguments ...any) { list = append(list, fmt.Sprintf(format, arguments...)) }

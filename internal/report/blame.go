@@ -250,10 +250,16 @@ func (d *disk) add(c *engine.DiskChange) {
 
 // lost is a power loss that took something from a file.
 func (d *disk) lost(f *followed, c *engine.DiskChange) {
-	if f.wrote == nil || c.Old != "" {
+	if f.wrote == nil {
 		return
 	}
 	from := f.wrote.TimeNs
+	if c.Old != "" {
+		d.system("%s had written to %s from %s on; the power loss at %s undid the last change of that name, which was not durable%s", d.node, clip(c.Path),
+			Seconds(f.writes[0].TimeNs), Seconds(c.TimeNs), d.although(f.writes[0].TimeNs, c.TimeNs))
+		*f = followed{}
+		return
+	}
 	if k := slices.IndexFunc(f.writes, func(w *engine.DiskChange) bool { return w.To > c.From }); k >= 0 && c.To > c.From { // the first that is lost
 		from = f.writes[k].TimeNs
 	}

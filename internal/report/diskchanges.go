@@ -137,7 +137,7 @@ func changeText(c *engine.DiskChange) string {
 	text := c.Call + " " + path
 	switch {
 	case c.Call == engine.Lost && c.Old != "":
-		return "the power loss took back what became of the name " + path
+		return "the power loss undid the last change of the name " + path
 	case c.Call == engine.Lost && c.From != c.To && c.From < c.To:
 		return fmt.Sprintf("the power loss left %d of the %d bytes of %s", c.From, c.To, path) + pages(c, " and the old content of ")
 	case c.Call == engine.Lost:

@@ -164,6 +164,11 @@ func TestWhatMayBeToBlame(t *testing.T) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
 			s.Outcome.DiskChanges = []engine.DiskChange{change(2*second-10, "write", engine.DiskChange{To: 100}), change(5*second, engine.Lost, engine.DiskChange{From: 40, To: 100})}
 		}, "system         n1 had written to /log from 2.000000s to 2.000000s and not synchronised it since; the power loss at 5.000000s took content of the file back, " + acknowledged},
+		{"a name that was not durable", func(s *StoryOf) {
+			s.Outcome.Ledger.Injections = []fault.Injection{power}
+			s.Outcome.DiskChanges = []engine.DiskChange{change(2*second-10, "write", engine.DiskChange{To: 100}), change(5*second, engine.Lost, engine.DiskChange{Old: "log"}),
+				change(6*second, "ftruncate", engine.DiskChange{})}
+		}, "system         n1 had written to /log from 2.000000s on; the power loss at 5.000000s undid the last change of that name, which was not durable, " + acknowledged},
 		{"an fsync that failed", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
 			s.Outcome.DiskChanges = []engine.DiskChange{change(second, "write", engine.DiskChange{To: 100}), change(second+10, "fsync", engine.DiskChange{Errno: "EIO", Fault: "fsync_fail"}),

@@ -14,7 +14,7 @@ var faults = of(
 	field{Name: "start", SpellingOf: "warmup", Equal: true, Shape: aDuration},
 	field{Name: "stop", Shape: aPositive, Says: "Time after setup at which fault injection ends.", Default: "the end of the workload"},
 	field{Name: "settle", Shape: aPositive, Says: "Quiet period between the last heal and the final checks.", Default: "10s, or the longest liveness timeout if max_time has room for it"},
-	field{Name: "require_observed", Shape: anyOf(aFlag, listOf(oneOf(FaultKinds...))), Says: "Kinds of faults that must take effect at least once, else the campaign is `unknown`. `true`: all kinds, also those of a preset.", Default: "the kinds with a key of their own"},
+	field{Name: "require_observed", Shape: anyOf(aFlag, listOf(oneOf(FaultKinds...))), Says: "Kinds of faults that a program must observe at least once, else the campaign is `unknown`. `true`: all kinds, also those of a preset. Other kinds with a key of their own must be delivered.", Default: "none"},
 	field{Name: "network", Shape: of(
 		field{Name: "enabled", Shape: aFlag, Says: "`false`: turns off all faults of this group.", Default: "true"},
 		field{Name: "drop_rate", Shape: aRate, Says: "Rate of lost packets: TCP retransmits them, UDP datagrams are lost."},

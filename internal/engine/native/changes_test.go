@@ -77,7 +77,9 @@ func TestWhatAPowerLossTakesIsAChange(t *testing.T) {
 		if c.Pages == 0 && c.From >= c.To && c.Old == "" || c.Path == "" {
 			t.Errorf("it took nothing: %+v", c)
 		}
-		if !slices.ContainsFunc(out.Ledger.Injections, func(f fault.Injection) bool { return f.Kind == fault.PowerLoss && f.StartNs <= c.TimeNs && c.TimeNs <= f.EndNs }) {
+		if !slices.ContainsFunc(out.Ledger.Injections, func(f fault.Injection) bool {
+			return f.Kind == fault.PowerLoss && f.StartNs <= c.TimeNs && c.TimeNs <= f.EndNs
+		}) {
 			t.Errorf("no power loss at %d: %+v", c.TimeNs, c)
 		}
 	}
