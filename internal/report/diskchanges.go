@@ -54,7 +54,7 @@ func changesAround(all []engine.DiskChange, injections []fault.Injection, operat
 	}
 	removals := map[string]int{}
 	for i := len(all) - 1; i >= 0 && len(injections) > 0; i-- {
-		if c := &all[i]; c.Removes() && c.TimeNs <= at && c.TimeNs >= injections[0].StartNs && removals[c.Node] < StoryChanges {
+		if c := &all[i]; c.Removes() && c.TimeNs <= at && c.TimeNs >= injections[0].StartNs && removals[c.Node] < StoryRemovals {
 			show[i] = true
 			removals[c.Node]++
 		}
@@ -125,7 +125,11 @@ func changeEntry(c *engine.DiskChange) entry {
 		return entry{c.TimeNs, c.Event, "fault", fmt.Sprintf("%s %s: %s", c.Fault, c.Node, text), ""}
 	}
 	key := ""
-	if c.Errno == "" && c.Short == 0 && c.Call != engine.Lost {
+	switch {
+	case c.Errno != "" || c.Short != 0 || c.Call == engine.Lost:
+	case strings.HasPrefix(c.Call, "unlink"):
+		key = "file unlink"
+	default:
 		key = "file " + c.Call + " " + c.Path
 	}
 	return entry{c.TimeNs, c.Event, c.Node, "| " + text, key}

@@ -27,6 +27,7 @@ const (
 	StoryEvidenceLines = 40
 	StoryUnusual       = 10 // lines of logs that other runs do not have
 	StoryChanges       = 6  // of files, before and after each fault and within each operation
+	StoryRemovals      = 18 // of names, for each node
 	StoryOperations    = 8  // that the evidence names
 )
 

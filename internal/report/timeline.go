@@ -190,8 +190,10 @@ func rarest(log []engine.LogLine, lines []int, count map[string]int, always map[
 	return list
 }
 
-// lastLines are the last of some lines for which a story has room. Lines that repeat others take no room, as they are folded.
+// lastLines are the last of some lines for which a story has room. Lines that repeat others take no room, as they are folded. Of a
+// message of many lines, such as a banner, the first and the last ones are kept.
 func lastLines(log []engine.LogLine, lines []int, always map[int]bool) []int {
+	lines = shortened(log, lines, always)
 	var f folder
 	for row, i := range lines {
 		f.row(log[i].Node, logEntry(&log[i]).key, row)
@@ -209,6 +211,42 @@ func lastLines(log []engine.LogLine, lines []int, always map[int]bool) []int {
 			kept = append(kept, i)
 		}
 	}
+	return kept
+}
+
+// How many lines of a message are kept, where it has more.
+const (
+	messageBegin = 3
+	messageEnd   = 2
+)
+
+// shortened leaves out the midst of messages: of lines that a node writes one directly after the other.
+func shortened(log []engine.LogLine, lines []int, always map[int]bool) (kept []int) {
+	message := map[string][]int{} // the one that a node has begun, the lines of it
+	var order []string
+	end := func(node string) {
+		m := message[node]
+		for k, i := range m {
+			if k < messageBegin || k >= len(m)-messageEnd || always[i] {
+				kept = append(kept, i)
+			}
+		}
+		delete(message, node)
+	}
+	for _, i := range lines {
+		l := &log[i]
+		if m := message[l.Node]; len(m) > 0 && l.TimeNs-log[m[len(m)-1]].TimeNs > oneMessageNs {
+			end(l.Node)
+		}
+		if !slices.Contains(order, l.Node) {
+			order = append(order, l.Node)
+		}
+		message[l.Node] = append(message[l.Node], i)
+	}
+	for _, node := range order {
+		end(node)
+	}
+	slices.Sort(kept)
 	return kept
 }
 

@@ -110,6 +110,19 @@ func TestRepetitionsAreFolded(t *testing.T) {
 	tells(t, s.text(t), []string{"tick 0", "(this line again, 20 times, until 8.020000s)", "tick 21", "(this line again, 22 times, until 8.043000s)"}, nil)
 }
 
+// Of a banner, the first and the last lines are shown, so that there is room for what came before it.
+func TestBannersAreShortened(t *testing.T) {
+	s := lossStory()
+	s.log(8*second, "n1", "exits: cannot write its log")
+	for i := range 60 {
+		s.log(8*second+second/2+int64(i)*1000, "n1", "banner "+strings.Repeat("ab"[i%2:i%2+1], i+1))
+	}
+	s.log(8*second+second/2+10_000, "n2", "meanwhile")
+	text := s.text(t)
+	tells(t, text, []string{"exits: cannot write its log", "banner a\n", "banner bb\n", "banner aaa\n", "banner " + strings.Repeat("b", 60) + "\n", "meanwhile",
+		"(55 lines of the last 2s before the violation are left out)"}, []string{"banner bbbb\n"})
+}
+
 // A fault of a single call stands in the timeline: by the call where the engine has it, and else by its decision.
 func TestFaultsOfCallsAreInTheTimeline(t *testing.T) {
 	s := lossStory()
