@@ -18,10 +18,10 @@ import (
 // changed notes what a finished call of a program under test has changed of its node's files, and when a driver received
 // bytes from another node.
 func changed(k *Kernel, t *Thread, e *kernel.Syscall, result int64) {
-	node := k.Node(t)
-	if t.State == kernel.Dead {
+	if t.State == kernel.Dead || k.Tables[k.Proc(t).Table] == nil {
 		return
 	}
+	node := k.Node(t)
 	if node.Driver {
 		if e.Receives && result > 0 && fromOthers(k, t) {
 			node.Received = k.Events
