@@ -96,9 +96,9 @@ func printEntries(b *strings.Builder, entries []entry) {
 // times says how often a row, or several, come again.
 func times(f foldView) string {
 	if f.Rounds == f.Count {
-		return fmt.Sprintf("this line again, %d times", f.Count)
+		return fmt.Sprintf("%d times more", f.Count)
 	}
-	return fmt.Sprintf("these %d lines again, %d times", f.Count/f.Rounds, f.Rounds)
+	return fmt.Sprintf("these %d lines %d times more", f.Count/f.Rounds, f.Rounds)
 }
 
 // logEntries are the lines of logs in a timeline: those around the violation, the rarest of this run after each fault and between the

@@ -104,10 +104,10 @@ func TestRepetitionsAreFolded(t *testing.T) {
 		s.log(at+1, "n2", "no answer")
 	}
 	text := s.text(t)
-	tells(t, text, []string{"8.000000s  n1         tick 0\n       8.001000s  n1         (this line again, 43 times, until 8.043000s)",
-		"n2         (these 2 lines again, 2 times, until 8.502000s)"}, []string{"tick 1", "ask 1"})
+	tells(t, text, []string{"8.000000s  n1         tick 0\n       8.001000s  n1         (43 times more, until 8.043000s)",
+		"n2         (these 2 lines 2 times more, until 8.502000s)"}, []string{"tick 1", "ask 1"})
 	s.Outcome.Ledger.Injections = []fault.Injection{{ID: 1, Kind: fault.Crash, Target: "n3", Node: "n3", StartNs: 8*second + 20_500_000, EndNs: 8*second + 20_600_000}}
-	tells(t, s.text(t), []string{"tick 0", "(this line again, 20 times, until 8.020000s)", "tick 21", "(this line again, 22 times, until 8.043000s)"}, nil)
+	tells(t, s.text(t), []string{"tick 0", "(20 times more, until 8.020000s)", "tick 21", "(22 times more, until 8.043000s)"}, nil)
 }
 
 // Of a banner, the first and the last lines are shown, so that there is room for what came before it.
