@@ -33,7 +33,14 @@ type DiskChange struct {
 // Lost is the Call of a DiskChange that a power loss caused.
 const Lost = "power loss"
 
-// Removes reports whether a name is gone with the change.
+// Removes reports whether a name is gone with the change. That a file takes the place of another one, as a.tmp that of a, removes
+// nothing.
 func (c *DiskChange) Removes() bool {
-	return c.Errno == "" && (strings.HasPrefix(c.Call, "unlink") || strings.HasPrefix(c.Call, "rename"))
+	switch {
+	case c.Errno != "":
+		return false
+	case strings.HasPrefix(c.Call, "rename"):
+		return !strings.HasPrefix(c.Old, c.Path)
+	}
+	return strings.HasPrefix(c.Call, "unlink")
 }

@@ -245,6 +245,9 @@ func (d *disk) add(c *engine.DiskChange) {
 		*f = followed{end: c.To}
 	case opens(c):
 		*f = followed{end: c.To}
+	case c.Old != "": // another file
+		*f = followed{}
+		delete(d.files, c.Old)
 	}
 }
 
