@@ -132,9 +132,9 @@ func logEntries(s *StoryOf, at int64, injections []fault.Injection, unusual []un
 	}
 	kept := lastLines(log, before, always)
 	left = len(before) - len(kept)
-	count := templatesOf(log)
+	times := commonness(log)
 	for _, lines := range after {
-		kept = append(kept, rarest(log, lines, count, always)...)
+		kept = append(kept, rarest(lines, times, always)...)
 	}
 	for _, i := range kept {
 		list = append(list, logEntry(&log[i]))
@@ -164,25 +164,28 @@ func hits(f *fault.Injection, node string) bool {
 	return f.Node == node || f.Target == node || slices.ContainsFunc(f.Cuts, func(c fault.Cut) bool { return c.From == node || c.To == node })
 }
 
-// templatesOf counts how often a log has lines of each template.
-func templatesOf(log []engine.LogLine) map[string]int {
-	count := map[string]int{}
-	for i := range log[:min(len(log), maxTemplates)] {
-		count[loglines.Template(log[i].Text)]++
+// commonness says of each line of a log how often the log has such lines.
+func commonness(log []engine.LogLine) []int {
+	log = log[:min(len(log), maxTemplates)]
+	templates, times, count := make([]string, len(log)), make([]int, len(log)), map[string]int{}
+	for i := range log {
+		templates[i] = loglines.Template(log[i].Text)
+		count[templates[i]]++
 	}
-	return count
+	for i, t := range templates {
+		times[i] = count[t]
+	}
+	return times
 }
 
-// maxTemplates bounds the lines of a log that are compared with each other.
+// maxTemplates bounds the lines of a log that are compared with each other: those that an engine keeps are fewer.
 const maxTemplates = 50_000
 
-// rarest chooses the lines of the templates that a run has fewest of, and those that are shown in any case.
-func rarest(log []engine.LogLine, lines []int, count map[string]int, always map[int]bool) (list []int) {
-	byCount := slices.Clone(lines)
-	slices.SortStableFunc(byCount, func(a, b int) int {
-		return cmp.Compare(count[loglines.Template(log[a].Text)], count[loglines.Template(log[b].Text)])
-	})
-	for n, i := range byCount {
+// rarest chooses the lines that a run has fewest of, and those that are shown in any case.
+func rarest(lines []int, times []int, always map[int]bool) (list []int) {
+	rare := slices.DeleteFunc(slices.Clone(lines), func(i int) bool { return i >= len(times) })
+	slices.SortStableFunc(rare, func(a, b int) int { return cmp.Compare(times[a], times[b]) })
+	for n, i := range rare {
 		if n < StoryLinesFault || always[i] {
 			list = append(list, i)
 		}
