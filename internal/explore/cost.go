@@ -48,8 +48,8 @@ func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 	}
 	add := func(format string, arguments ...any) { list = append(list, fmt.Sprintf(format, arguments...)) }
 	if c.Start >= costlyStart && t.Runs >= 2 && 2*t.Starts > t.Runs {
-		add("%d of %d runs began at their boot, and %d %% of the time of runs is the start: let runs begin at snapshots (leave out --from-boot, raise --snapshot-memory), "+
-			"and make more runs with each worker", t.Starts, t.Runs, c.Start)
+		add("%d of %d runs began at their boot, and %d %% of the time of runs is the start: "+
+			"let runs begin at snapshots (leave out --from-boot, raise --snapshot-memory)", t.Starts, t.Runs, c.Start)
 	}
 	if t.Events > 0 && 100*t.TailEvents/t.Events >= costlyTail {
 		text := fmt.Sprintf("%d %% of the events come after the chaos phase", 100*t.TailEvents/t.Events)
@@ -68,9 +68,11 @@ func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 	each := fmt.Sprintf("%d operations a run, and %d events", t.Operations.Invoked/t.Runs, t.Events/t.Runs)
 	switch {
 	case c.Programs >= costlyShare:
-		add("the programs take %d %% of the CPU time (%s): fewer operations, smaller data, or an optimised build make a run cheaper", c.Programs, each)
+		add("the programs take %d %% of the CPU time (%s): "+
+			"fewer operations, smaller data, or an optimised build make a run cheaper", c.Programs, each)
 	case 100-c.Programs >= costlyShare:
-		add("the engine takes %d %% of the CPU time, for system calls (%s): fewer operations, less idle polling and fewer log lines make a run cheaper", 100-c.Programs, each)
+		add("the engine takes %d %% of the CPU time, for system calls (%s): "+
+			"fewer operations, less idle polling and fewer log lines make a run cheaper", 100-c.Programs, each)
 	}
 	return list
 }

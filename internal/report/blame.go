@@ -132,8 +132,8 @@ func driverHints(s *StoryOf, operations []history.Operation) (list []hint) {
 	}
 	for i := range o.Drivers {
 		if d := &o.Drivers[i]; d.ExitCode != 0 || d.Signal != "" {
-			list = append(list, hint{blameDriver, clip(strings.TrimSpace(fmt.Sprintf("that of workload %s ended with exit code %d %s at %s: %s", d.Workload, d.ExitCode, d.Signal,
-				Seconds(d.TimeNs), d.Said)))})
+			text := fmt.Sprintf("the one of workload %s ended with exit code %d %s at %s: %s", d.Workload, d.ExitCode, d.Signal, Seconds(d.TimeNs), d.Said)
+			list = append(list, hint{blameDriver, clip(text)})
 		}
 	}
 	return list
@@ -223,8 +223,9 @@ func (d *disk) add(c *engine.DiskChange) {
 		d.lost(f, c)
 		f.failed, f.unsynced = nil, nil
 	case c.Errno != "" || c.Short > 0:
-		if d.latest = c; c.Errno == "" {
-			d.latest = nil
+		d.latest = nil
+		if c.Errno != "" {
+			d.latest = c
 		}
 		if f.failed == nil || f.told {
 			f.failed, f.told = c, false
