@@ -1,5 +1,7 @@
 package fault
 
+import "slices"
+
 // Op is what a call does to a node's disk.
 type Op uint8
 
@@ -112,13 +114,13 @@ func (p *Plan) ByID(id int) (Action, bool) {
 }
 
 // Calls reports whether calls on the disk of a node may meet faults.
-func (p *Plan) Calls(node string) bool {
+func (p *Plan) Calls(node string, kinds ...Kind) bool {
 	if !p.On {
 		return false
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if Table[r.Row].Place == OnCall && !r.Masked && r.touches(node, node) {
+		if Table[r.Row].Place == OnCall && !r.Masked && r.touches(node, node) && (len(kinds) == 0 || slices.Contains(kinds, Table[r.Row].Kind)) {
 			return true
 		}
 	}

@@ -9,7 +9,8 @@ var (
 	writing = []string{"write", "pwrite64", "writev", "pwritev", "pwritev2"}
 	moving  = []string{"sendfile", "splice", "copy_file_range"}
 	reading = []string{"read", "pread64", "readv", "preadv", "preadv2"}
-	syncing = []string{"fsync", "fdatasync", "syncfs"}
+	syncing = []string{"fsync", "fdatasync", "syncfs", "msync"}
+	mapping = []string{"mmap"} // at the first access to a page of a map
 )
 
 // downUnseen says what shows the end of programs that are killed.
@@ -103,7 +104,7 @@ var Table = []Row{
 	{Kind: ReadFail, Place: OnCall, Keys: Keys{"disk", "read_fail_rate", ""},
 		Says:  "a read from a disk fails with EIO",
 		Shows: "the program gets EIO",
-		Call:  &CallRow{Names: slices.Concat(reading, moving), Meets: reads}},
+		Call:  &CallRow{Names: slices.Concat(reading, moving, mapping), Meets: reads}},
 	{Kind: PartialWrite, Place: OnCall, Keys: Keys{"disk", "partial_write_rate", ""},
 		Says:  "a write to a disk takes from one to all but one of its bytes",
 		Shows: "the program gets that number",
@@ -128,7 +129,7 @@ var Table = []Row{
 	{Kind: ReadCorrupt, Place: OnCall, Keys: Keys{"disk", "read_corrupt_rate", ""},
 		Says:  "a bit of what is read has rotted: it is flipped on the disk, and stays so until it is written again",
 		Shows: "a program reads it",
-		Call: &CallRow{Names: slices.Concat(reading, moving), Meets: reads,
+		Call: &CallRow{Names: slices.Concat(reading, moving, mapping), Meets: reads,
 			Ways: func(c *Call) uint64 { return uint64(c.Bytes) * 8 },
 			Harm: func(h *Harm, _ *Call, way uint64) { h.Bit = int(way) }}},
 	{Kind: DiskFull, Place: OnDisk, Keys: Keys{"disk", "full_probability", "full_duration_ms"}, Span: Span{500e6, 5e9},

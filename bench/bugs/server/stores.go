@@ -1,4 +1,4 @@
-//go:build !pogreb
+//go:build !pogreb && !badger4
 
 package main
 

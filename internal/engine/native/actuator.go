@@ -161,7 +161,7 @@ func (a actuator) Pressure(node string, id int, sinceNs int64) {
 	a.node(node).Pressure = kernel.Pressure{Fault: id, SinceNs: sinceNs}
 }
 
-func (a actuator) FillDisk(node string, id int)    { a.node(node).FS.Full = id }
+func (a actuator) FillDisk(node string, id int)    { linux.FillDisk(a.k(), a.node(node), id) }
 func (a actuator) Disk(node string, s fault.Speed) { a.node(node).Disk = s }
 func (a actuator) SlowDisk(node string, id int, ns int64) {
 	a.node(node).Slow = kernel.Slow{Ns: ns, Fault: id}
@@ -176,6 +176,7 @@ func (a actuator) Rates() {
 	nodes := a.w.spec.Nodes
 	for i := range nodes {
 		a.k().Nodes[i].Harmed = a.w.director.Plan.Calls(nodes[i].Name)
+		a.k().Nodes[i].ReadsHarmed = a.w.director.Plan.Calls(nodes[i].Name, fault.ReadFail, fault.ReadCorrupt)
 		for j := range nodes {
 			if i == j {
 				continue

@@ -195,6 +195,9 @@ func (w *World) connect() {
 		k.Edges, k.Ending = w.edges, w.counted
 	}
 	m.Action = func(id machine.ThreadID, sig int) ([32]byte, bool) { return linux.Action(k, id, sig) }
+	m.Barred = func(id machine.ThreadID, addr, size uint64, by machine.Access) machine.Admission {
+		return linux.Barred(k, id, addr, size, by)
+	}
 	m.Random = func(id machine.ThreadID, b []byte) { linux.Random(k, id, b) }
 	m.Made = func(id machine.ThreadID, name string, tooMuch bool) { k.MadeUnsafe(k.Threads[id], name, tooMuch) }
 	m.Unproven = func(id machine.ThreadID, name string) {

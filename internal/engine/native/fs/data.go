@@ -14,6 +14,7 @@ func (s *State) ReadAt(env *Env, id InodeID, p []byte, off int64) (int, Errno) {
 		return 0, OK
 	}
 	p = p[:min(int64(len(p)), in.Size-off)]
+	in.warm(off, off+int64(len(p)))
 	in.tell(s, IN_ACCESS)
 	switch {
 	case in.Blob != 0:
@@ -72,7 +73,7 @@ func (s *State) Rot(env *Env, id InodeID, off int64, bits byte) Errno {
 		return e
 	}
 	in.account(s, in.allocate(off/pageBytes, off/pageBytes+1))
-	return OK
+	return in.saw(env, off, off+1)
 }
 
 // Size is the size of an inode.
@@ -236,11 +237,6 @@ func (s *State) Content(env *Env, id InodeID, owned bool) (Content, Errno) {
 	if owned || in.Layer == NoLayer {
 		if e := in.own(s, env); e != OK {
 			return Content{}, e
-		}
-		if owned {
-			if e := in.shadow(s, env); e != OK {
-				return Content{}, e
-			}
 		}
 		if owned && !in.Mapped && in.inMemory(s) {
 			s.MappedMemory = append(s.MappedMemory, id)

@@ -2,7 +2,6 @@ package fs
 
 import (
 	"bytes"
-	"maps"
 	"slices"
 )
 
@@ -81,8 +80,8 @@ type Unsynced struct {
 	// Failed has what the disk holds of pages that count as clean because a synchronisation failed (see FailSync); nil is
 	// zeros. A page is never here and in Pages.
 	Failed map[int64][]byte
-	// Shadow holds the durable bytes of a file that programs have mapped for writing, whose writes the engine does not see.
-	Shadow BlobID
+	// Seen holds the bytes of a file that programs store into through maps, as they were at the last look (mapped.go).
+	Seen BlobID
 }
 
 // OldPage is one earlier content of a page; nil is zeros.
@@ -90,6 +89,8 @@ type OldPage struct {
 	Data  []byte
 	Until int64 // the number of the change that ended it
 	Cut   bool  // that change is one of Changes: a truncation, not a write
+	// Stored says that the change was made through a map: a file may have grown since, and the page not have been written.
+	Stored bool
 }
 
 // OldSize is one earlier size of a file.
@@ -175,6 +176,9 @@ func (in *Inode) noteData(s *State, env *Env, off, end, size int64, cut bool) Er
 	if !in.journals(s) {
 		return OK
 	}
+	if e := in.observe(s, env, off, end); e != OK {
+		return e
+	}
 	j, u := &s.Journal, in.unsynced()
 	s.atomically()
 	if cut {
@@ -225,83 +229,18 @@ func (in *Inode) has(page int64) bool {
 	return i < len(in.Extents) && in.Extents[i].From <= page
 }
 
-// shadow keeps the durable bytes of a file that is about to be mapped for writing.
-func (in *Inode) shadow(s *State, env *Env) Errno {
-	if !in.journals(s) || in.unsynced().Shadow != 0 {
-		return OK
-	}
-	id := env.NewBlob()
-	if e := env.Blobs.Create(id); e != OK {
-		return e
-	}
-	u := in.Unsynced
-	u.Shadow = id
-	if e := in.refreshShadow(s, env, 0, in.Size); e != OK {
-		return e
-	}
-	disk := maps.Clone(u.Failed)
-	if disk == nil {
-		disk = map[int64][]byte{}
-	}
-	for page, old := range u.Pages {
-		disk[page] = old[0].Data
-	}
-	for page, data := range disk {
-		whole := make([]byte, pageBytes)
-		copy(whole, data)
-		if size := min(pageBytes, in.Size-page*pageBytes); size > 0 {
-			if _, e := env.Blobs.WriteAt(id, whole[:size], page*pageBytes); e != OK {
-				return e
-			}
-		}
-	}
-	return OK
-}
-
-// refreshShadow makes the bytes of a mapped file durable from one offset to another. The engine does not know which of them a program has changed. It compares them,
-// since most have stayed as they are and reading costs a fraction of writing.
-func (in *Inode) refreshShadow(s *State, env *Env, from, to int64) Errno {
-	u := in.Unsynced
-	if e := env.Blobs.Truncate(u.Shadow, in.Size); e != OK {
-		return e
-	}
-	read := func(id BlobID, p []byte, off int64) Errno {
-		n, e := env.Blobs.ReadAt(id, p, off)
-		if e == OK {
-			clear(p[n:])
-		}
-		return e
-	}
-	now, then := make([]byte, 64*pageBytes), make([]byte, 64*pageBytes)
-	for off := from; off < min(to, in.Size); off += int64(len(now)) {
-		size := min(int64(len(now)), to-off, in.Size-off)
-		if e := read(in.Blob, now[:size], off); e != OK {
-			return e
-		}
-		if e := read(u.Shadow, then[:size], off); e != OK {
-			return e
-		}
-		if bytes.Equal(now[:size], then[:size]) {
-			continue
-		}
-		if _, e := env.Blobs.WriteAt(u.Shadow, now[:size], off); e != OK {
-			return e
-		}
-	}
-	return OK
-}
-
 // Sync answers fsync(2), and fdatasync(2) with dataOnly, for an inode.
 func (s *State) Sync(env *Env, id InodeID, dataOnly bool) Errno {
 	in := s.inode(id)
+	if e := in.observe(s, env, 0, in.Size); e != OK {
+		return e
+	}
 	in.Dirty = false
 	if !in.journals(s) {
 		return OK
 	}
 	commit := !dataOnly || in.isDir() || in.Unsynced != nil && in.Unsynced.Meta // the data of a directory are its names
-	if e := in.syncData(s, env); e != OK {
-		return e
-	}
+	in.syncData(s)
 	if commit {
 		s.commitFor(env, id)
 	}
@@ -316,26 +255,63 @@ func (s *State) commitFor(env *Env, id InodeID) {
 // FailSync is an fsync(2) whose writes fail. As on Linux the pages count as clean all the same: the page cache
 // keeps the new bytes and no later fsync writes them, unless they are written again. The disk keeps what it had, and zeros
 // where the file has grown.
-func (s *State) FailSync(env *Env, id InodeID) {
+func (s *State) FailSync(env *Env, id InodeID) Errno {
+	return s.FailRange(env, id, 0, maxFileBytes)
+}
+
+// FailRange is FailSync for an msync(2) of a part of a file.
+func (s *State) FailRange(env *Env, id InodeID, from, to int64) Errno {
 	in := s.inode(id)
 	in.SyncErrors++
 	s.SyncErrors++
+	if e := in.observe(s, env, from, to); e != OK {
+		return e
+	}
 	in.Dirty = false
 	if in.Unsynced == nil {
-		return
+		return OK
 	}
 	s.commitFor(env, id) // so that no truncation can come back
+	if in.Unsynced != nil {
+		in.clean(s, from, to, true)
+	}
+	return OK
+}
+
+// clean drops the earlier contents of the pages of a range, which the disk has as they are, or, with failed, as they were. The file has at
+// least the size up to which it was written. Its changes of metadata must be durable.
+func (in *Inode) clean(s *State, from, to int64, failed bool) {
 	u := in.Unsynced
-	if u == nil {
-		return
-	}
-	if u.Failed == nil {
-		u.Failed = map[int64][]byte{}
-	}
 	for page, old := range u.Pages {
-		u.Failed[page] = old[0].Data
+		if (page+1)*pageBytes <= from || page*pageBytes >= to {
+			continue
+		}
+		if failed {
+			if u.Failed == nil {
+				u.Failed = map[int64][]byte{}
+			}
+			u.Failed[page] = old[0].Data
+		}
+		for _, o := range old {
+			s.Journal.Bytes -= int64(len(o.Data))
+		}
+		delete(u.Pages, page)
 	}
-	in.forgetData(s, func(int64) bool { return true })
+	written := min(to, in.Size)
+	var sizes []OldSize // in which the file may be found
+	for i, o := range u.Sizes {
+		next := in.Size
+		if i+1 < len(u.Sizes) {
+			next = u.Sizes[i+1].Size
+		}
+		if written < in.Size && next > written {
+			o.Size = max(o.Size, written)
+			sizes = append(sizes, o)
+		}
+	}
+	u.Sizes = sizes
+	in.Dirty = len(u.Pages) > 0 || len(u.Sizes) > 0
+	in.forgetData(s, func(int64) bool { return false }) // lets go of it if all is durable
 }
 
 // Changed lists the files that were changed since they were synchronised last, by number.
@@ -352,57 +328,37 @@ func (s *State) Changed() []InodeID {
 
 // SyncAll answers sync(2) and syncfs(2).
 func (s *State) SyncAll(env *Env) Errno {
+	if e := s.ObserveAll(env); e != OK {
+		return e
+	}
 	for _, id := range s.Changed() {
 		s.inode(id).Dirty = false
 	}
 	for _, in := range s.unsynced() {
-		if e := in.syncData(s, env); e != OK {
-			return e
-		}
+		in.syncData(s)
 	}
 	s.commit(env, func(*Change) bool { return true })
 	return OK
 }
 
-// SyncRange answers msync(2) of a part of a file: its bytes become durable, and the file's size as by fdatasync(2).
+// SyncRange answers msync(2) of a part of a file: its bytes become durable, and the file's size up to there, as by fdatasync(2).
 func (s *State) SyncRange(env *Env, id InodeID, from, to int64) Errno {
-	in := s.Inodes[id]
-	if in == nil || !in.journals(s) || in.Unsynced == nil {
+	in := s.inode(id)
+	if e := in.observe(s, env, from, to); e != OK {
+		return e
+	}
+	if !in.journals(s) {
+		in.Dirty = false
 		return OK
 	}
-	u := in.Unsynced
-	meta := u.Meta
-	if u.Shadow != 0 {
-		if e := in.refreshShadow(s, env, from, to); e != OK {
-			return e
-		}
+	if in.Unsynced == nil {
+		return OK
 	}
-	for page, old := range u.Pages {
-		if page*pageBytes >= from && page*pageBytes < to {
-			for _, o := range old {
-				s.Journal.Bytes -= int64(len(o.Data))
-			}
-			delete(u.Pages, page)
-		}
-	}
-	if meta {
-		u.Sizes = nil
+	if in.Unsynced.Meta {
 		s.commitFor(env, id)
 	}
 	if in.Unsynced != nil {
-		in.forgetData(s, func(int64) bool { return false }) // lets go of it if all is durable
-	}
-	return OK
-}
-
-// SyncMapped makes all files durable that were mapped for writing.
-func (s *State) SyncMapped(env *Env) Errno {
-	for _, in := range s.unsynced() {
-		if in.Unsynced.Shadow != 0 {
-			if e := s.Sync(env, in.ID, true); e != OK {
-				return e
-			}
-		}
+		in.clean(s, from, to, false)
 	}
 	return OK
 }
@@ -420,18 +376,10 @@ func (s *State) unsynced() []*Inode {
 }
 
 // syncData makes the bytes of a file durable.
-func (in *Inode) syncData(s *State, env *Env) Errno {
-	u := in.Unsynced
-	if u == nil {
-		return OK
+func (in *Inode) syncData(s *State) {
+	if in.Unsynced != nil {
+		in.forgetData(s, func(int64) bool { return true })
 	}
-	if u.Shadow != 0 {
-		if e := in.refreshShadow(s, env, 0, in.Size); e != OK {
-			return e
-		}
-	}
-	in.forgetData(s, func(int64) bool { return true })
-	return OK
 }
 
 // forgetData drops the earlier contents and sizes that ended by a change for which ended holds.
@@ -452,7 +400,7 @@ func (in *Inode) forgetData(s *State, ended func(seq int64) bool) {
 		}
 	}
 	u.Sizes = slices.DeleteFunc(u.Sizes, func(o OldSize) bool { return ended(o.Until) })
-	if len(u.Pages) == 0 && len(u.Sizes) == 0 && len(u.Failed) == 0 && !u.Meta && u.Shadow == 0 {
+	if len(u.Pages) == 0 && len(u.Sizes) == 0 && len(u.Failed) == 0 && !u.Meta && u.Seen == 0 {
 		in.Unsynced = nil
 	}
 }

@@ -106,6 +106,9 @@ func (s *State) TakeNoticed() []int {
 // PowerLoss leaves what a disk holds after the power went, one of the legal images of the journal's profile, and empties
 // what lies in memory. All programs of the node must be gone. id is the number of the loss.
 func (s *State) PowerLoss(env *Env, id int, choose Choose) Errno {
+	if e := s.ObserveAll(env); e != OK {
+		return e
+	}
 	j := &s.Journal
 	j.On = false // the image is made by calls that would be noted
 	full := s.Full
@@ -126,6 +129,7 @@ func (s *State) PowerLoss(env *Env, id int, choose Choose) Errno {
 	j.Changes, j.Flushes, j.Bytes = nil, nil, 0
 	s.emptyMemory()
 	s.recount(env)
+	s.chill()
 	return OK
 }
 
@@ -228,10 +232,10 @@ const sectorBytes = 512
 func (in *Inode) loseData(s *State, env *Env, id int, cut int64, choose Choose) Errno {
 	l := losing{s: s, env: env, in: in, u: in.Unsynced, id: id, cut: cut, choose: choose, who: fmt.Sprintf("file/%d", in.ID)}
 	in.Unsynced = nil
-	if l.u.Shadow != 0 {
-		defer env.Blobs.Free(l.u.Shadow)
+	if l.u.Seen != 0 {
+		env.Blobs.Free(l.u.Seen)
 	}
-	if s.Inodes[in.ID] == nil || len(l.u.Pages) == 0 && len(l.u.Sizes) == 0 && len(l.u.Failed) == 0 && l.u.Shadow == 0 {
+	if s.Inodes[in.ID] == nil || len(l.u.Pages) == 0 && len(l.u.Sizes) == 0 && len(l.u.Failed) == 0 {
 		return OK
 	}
 	for _, f := range s.Journal.Flushes {
@@ -260,9 +264,6 @@ func (in *Inode) loseData(s *State, env *Env, id int, cut int64, choose Choose) 
 		if e := l.put(page, image); e != OK {
 			return e
 		}
-	}
-	if e := l.mapped(); e != OK {
-		return e
 	}
 	if size != present {
 		in.lost(id).Size = true
@@ -364,8 +365,10 @@ func (l *losing) page(page int64, grown bool, written int64) Errno {
 	}
 	from, to := l.span(old)
 	if grown && l.s.Journal.Profile == Ext4Ordered {
-		for from < to && old[from].seq <= written {
-			from++
+		for i := from; i < to && old[i].seq <= written; i++ {
+			if !l.u.Pages[page][i].Stored {
+				from = i + 1
+			}
 		}
 	}
 	states := make([][]byte, 0, to-from+1) // newest first
@@ -455,34 +458,6 @@ func (in *Inode) restore(s *State, env *Env, page int64, image []byte) Errno {
 	return e
 }
 
-// mapped chooses the pages that programs may have written by a map: the disk has them as they were synchronised last, or
-// as they are.
-func (l *losing) mapped() Errno {
-	if l.u.Shadow == 0 || l.way == keepAll {
-		return OK
-	}
-	in, blobs := l.in, l.env.Blobs
-	now, then := make([]byte, pageBytes), make([]byte, pageBytes)
-	for page := int64(0); page*pageBytes < in.Size; page++ {
-		clear(now)
-		clear(then)
-		if _, e := blobs.ReadAt(in.Blob, now, page*pageBytes); e != OK {
-			return e
-		}
-		if _, e := blobs.ReadAt(l.u.Shadow, then, page*pageBytes); e != OK {
-			return e
-		}
-		if bytes.Equal(now, then) || l.way >= loseSome && l.choose(fmt.Sprintf("%s/map/%d", l.who, page), 2) == 0 {
-			continue
-		}
-		in.lost(l.id).Pages[page] = true
-		if _, e := blobs.WriteAt(in.Blob, then[:min(pageBytes, in.Size-page*pageBytes)], page*pageBytes); e != OK {
-			return e
-		}
-	}
-	return OK
-}
-
 // emptyMemory clears the trees that lie in memory. Mounts below them stay, and the directories that lead there.
 func (s *State) emptyMemory() {
 	kept := map[InodeID]bool{rootInode: true}
@@ -558,7 +533,7 @@ func (s *State) recount(env *Env) {
 		if in.Synth != "" {
 			continue
 		}
-		in.Flocks, in.Locks, in.Watches, in.Refs, in.Held, in.Mapped, in.Tmpfile = nil, nil, nil, 0, 0, false, false
+		in.Flocks, in.Locks, in.Watches, in.Refs, in.Held, in.Mapped, in.Stores, in.Tmpfile = nil, nil, nil, 0, 0, false, false, false
 		names, ok := reached[id]
 		if !ok && in.Unseen > 0 { // it has a name that no program has looked at yet
 			in.Nlink = 0
@@ -579,5 +554,5 @@ func (s *State) recount(env *Env) {
 		in.Nlink = len(names)
 		in.Parent, in.Name = names[0].dir, names[0].at
 	}
-	s.Instances, s.Ready = map[int64]*Inotify{}, nil
+	s.Instances, s.Ready, s.ByBlob = map[int64]*Inotify{}, nil, nil
 }

@@ -475,13 +475,17 @@ func TestPowerLossOfMaps(t *testing.T) {
 		}
 		p, _ := s.Walk(env, s.Root(), "/a", true)
 		c, e := s.Content(env, p.Inode, true)
+		if e == OK {
+			s.NoteShared(p.Inode)
+			e = s.Storable(env, p.Inode)
+		}
 		if e != OK {
 			t.Fatal(e)
 		}
 		blobs.WriteAt(c.Blob, []byte(strings.Repeat("y", pageBytes)), 0)
 		want := "xxxxxxxx"
 		if synced {
-			if e := s.SyncMapped(env); e != OK {
+			if e := s.Sync(env, p.Inode, true); e != OK {
 				t.Fatal(e)
 			}
 			want = "yyyyyyyy"
@@ -513,6 +517,10 @@ func TestPowerLossBesideAnMsync(t *testing.T) {
 	for i, name := range []string{"/a", "/b"} {
 		p, _ := s.Walk(env, s.Root(), name, true)
 		c, e := s.Content(env, p.Inode, true)
+		if e == OK {
+			s.NoteShared(p.Inode)
+			e = s.Storable(env, p.Inode)
+		}
 		if e != OK {
 			t.Fatal(e)
 		}

@@ -137,13 +137,15 @@ func (in *Inode) discard(s *State, env *Env) {
 	}
 	if u := in.Unsynced; u != nil {
 		in.forgetData(s, func(int64) bool { return true })
-		if u.Shadow != 0 {
-			env.Blobs.Free(u.Shadow)
+		if u.Seen != 0 {
+			env.Blobs.Free(u.Seen)
 		}
 		in.Unsynced = nil
 	}
 	if in.Blob != 0 {
 		env.Blobs.Free(in.Blob)
+		delete(s.ByBlob, in.Blob)
+		in.Stores = false
 		in.account(s, -in.pages())
 	}
 	in.Blob, in.Extents, in.Layer, in.Path, in.Size = 0, nil, NoLayer, "", 0
@@ -163,6 +165,11 @@ func (in *Inode) resize(s *State, env *Env, size int64) Errno {
 	}
 	if e := env.Blobs.Truncate(in.Blob, size); e != OK {
 		return e
+	}
+	if u := in.Unsynced; u != nil && u.Seen != 0 {
+		if e := env.Blobs.Truncate(u.Seen, size); e != OK {
+			return e
+		}
 	}
 	if size < in.Size {
 		in.account(s, -in.release((size+pageBytes-1)/pageBytes, maxFileBytes))
@@ -201,7 +208,8 @@ func (in *Inode) writeAt(s *State, env *Env, p []byte, off int64) (int, Errno) {
 	end = off + int64(n)
 	in.account(s, in.allocate(off/pageBytes, (end+pageBytes-1)/pageBytes))
 	in.Size = max(in.Size, end)
-	return n, OK
+	in.warm(off, end)
+	return n, in.saw(env, off, end)
 }
 
 // punch makes a range of a regular file read as zeros.
@@ -214,6 +222,11 @@ func (in *Inode) punch(s *State, env *Env, off, size int64, keepAllocated bool) 
 	}
 	if e := env.Blobs.PunchHole(in.Blob, off, size); e != OK {
 		return e
+	}
+	if u := in.Unsynced; u != nil && u.Seen != 0 {
+		if e := env.Blobs.PunchHole(u.Seen, off, size); e != OK {
+			return e
+		}
 	}
 	if !keepAllocated {
 		from, to := (off+pageBytes-1)/pageBytes, (off+size)/pageBytes

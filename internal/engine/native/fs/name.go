@@ -288,6 +288,11 @@ func (s *State) Rename(env *Env, fromAt InodeID, from string, toAt InodeID, to s
 	if e := o.dir.mayRename(s, env, n.dir, a, b, exchange); e != OK {
 		return e
 	}
+	if b != nil && !exchange { // its stores so far come with it
+		if e := a.observe(s, env, 0, a.Size); e != OK {
+			return e
+		}
+	}
 	s.Cookie++
 	s.atomically()
 	n.dir.noteName(s, n.name)

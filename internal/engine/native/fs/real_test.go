@@ -109,6 +109,14 @@ func (m memory) CopyFromBase(id BlobID, base Base, layer int, path string, size 
 	m.blobs[id] = b[:n]
 	return e
 }
+func (m memory) NextData(id BlobID, off int64) int64 {
+	for ; off < int64(len(m.blobs[id])); off++ {
+		if m.blobs[id][off] != 0 {
+			return off
+		}
+	}
+	return -1
+}
 func (m memory) Free(id BlobID) { delete(m.blobs, id) }
 
 // noSynth has empty /proc and /sys.

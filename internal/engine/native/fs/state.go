@@ -36,6 +36,8 @@ type State struct {
 	Linked     map[Origin]InodeID // files that have several names in their layer
 	// MappedMemory are files of the node's memory that are or were mapped for writing.
 	MappedMemory []InodeID
+	// ByBlob are the files on the disk that programs map shared, by their blobs.
+	ByBlob map[BlobID]InodeID
 	// Member is the node's number among those that share volumes.
 	Member int
 	// Over are mounts of this node in folders that nodes share, by the folder and the name.
@@ -130,6 +132,7 @@ type Inode struct {
 
 	Blob    BlobID   // content of a regular file that was written, 0 if none
 	Extents []Extent // allocated pages of the blob
+	Chilled []Extent // pages that lie on the disk and not in the page cache: a power loss has emptied that
 
 	Unsynced *Unsynced // what is not durable of a regular file
 	// SyncErrors counts the synchronisations of the inode that failed.
@@ -148,6 +151,7 @@ type Inode struct {
 	Memory    bool   // made by memfd_create(2)
 	Seals     int    // F_SEAL_WRITE and the like, of such a file
 	Mapped    bool   // was mapped for writing: not all writes are seen here
+	Stores    bool   // lies on the disk, and programs may store into a map of it (mapped.go)
 	Served    bool   // made by the engine: no fault is injected into it
 	Dirty     bool   // was changed since it was synchronised last
 	Life      int    // State.Life, or Shared.Life, when it was written last

@@ -205,6 +205,15 @@ func (b *Blobs) PunchHole(id fs.BlobID, off, size int64) fs.Errno {
 	return number(unix.Fallocate(fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, size))
 }
 
+// NextData finds the first byte at or behind an offset that is no part of a hole, -1 if there is none.
+func (b *Blobs) NextData(id fs.BlobID, off int64) int64 {
+	at, err := unix.Seek(b.fd(id), off, unix.SEEK_DATA)
+	if err != nil {
+		return -1
+	}
+	return at
+}
+
 // watchCode has changes of a blob by calls noted from now on, as long as it has a name.
 func (b *Blobs) watchCode(id fs.BlobID) { b.code[id] = true }
 

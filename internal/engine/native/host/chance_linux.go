@@ -31,6 +31,7 @@ type chancePlaces struct {
 	mark     byte        // what they are
 	spans    [][2]uint64 // of the maps that hold them
 	code     []span      // all that was made executable and not writable: apart, and in order
+	watched  []span      // see Watch: apart, and in order
 	suspects []*suspect  // see suspects_linux.go
 	files    []searchedMap
 	pages    map[uint64]uint64 // digests of the pages of files that the engine has touched
@@ -44,7 +45,7 @@ func (c *chancePlaces) copied() *chancePlaces {
 		return nil
 	}
 	n := &chancePlaces{at: maps.Clone(c.at), mark: c.mark, spans: slices.Clone(c.spans), code: slices.Clone(c.code),
-		files: slices.Clone(c.files), pages: maps.Clone(c.pages)}
+		watched: slices.Clone(c.watched), files: slices.Clone(c.files), pages: maps.Clone(c.pages)}
 	for _, s := range c.suspects {
 		n.suspects = append(n.suspects, s.copied())
 	}

@@ -114,6 +114,8 @@ type Machine struct {
 	Made func(id ThreadID, name string, tooMuch bool)
 	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler.
 	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
+	// Barred decides about an access to some addresses of a thread's process that a permission is lacking for; it may be nil.
+	Barred func(id ThreadID, addr, size uint64, by machine.Access) machine.Admission
 	// Lack notes what the machine does not give; it may be nil.
 	Lack *Lack
 	// Slow is why stops may cost twice as much as they could, or nil.
@@ -412,6 +414,9 @@ func (m *Machine) signal(t *thread, sig syscall.Signal, stop *machine.Stop) bool
 				return stopped
 			}
 			if ours, stopped := m.touched(t, stop); ours {
+				return stopped
+			}
+			if ours, stopped := m.barred(t, stop); ours {
 				return stopped
 			}
 		}
@@ -748,6 +753,9 @@ func (m *Machine) Write(id ThreadID, addr uint64, p []byte) int {
 
 func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
 	n := transfer(unix.SYS_PROCESS_VM_READV, t.tid, addr, p)
+	if n < len(p) && m.hidden(t, addr, uint64(len(p))) {
+		n = t.see(addr, p)
+	}
 	t.traps.restored(addr, p[:n])
 	t.unbroken(addr, p[:n])
 	t.chance.restored(addr, p[:n])
@@ -756,7 +764,7 @@ func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
 
 func (m *Machine) writeAt(t *thread, addr uint64, p []byte) int {
 	n := transfer(unix.SYS_PROCESS_VM_WRITEV, t.tid, addr, p)
-	if n < len(p) && m.unguard(t, addr, uint64(len(p))) {
+	if n < len(p) && (m.unguard(t, addr, uint64(len(p))) || m.admit(t, addr, uint64(len(p)))) {
 		n = transfer(unix.SYS_PROCESS_VM_WRITEV, t.tid, addr, p)
 	}
 	return n
@@ -799,7 +807,7 @@ func (m *Machine) WriteParts(id ThreadID, parts ...machine.Part) int {
 	}
 	t := m.get(id)
 	v, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(t.tid), uintptr(unsafe.Pointer(&local)), uintptr(n), uintptr(unsafe.Pointer(&remote)), uintptr(n), 0)
-	if len(m.written) > 0 && (e != 0 || int(v) < total) {
+	if (len(m.written) > 0 || m.Barred != nil) && (e != 0 || int(v) < total) {
 		return m.writeEach(t, parts)
 	}
 	if e != 0 {

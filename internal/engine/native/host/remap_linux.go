@@ -24,42 +24,21 @@ const maxCodeSpans = 1024
 
 // executable notes that a range of addresses was made executable. It counts as code from then on, whatever is mapped there later.
 func (c *chancePlaces) executable(from, to uint64) {
-	from, to = pageDown(from), pageUp(to)
-	i, _ := slices.BinarySearchFunc(c.code, from, func(s span, from uint64) int {
-		if s.to < from {
-			return -1
-		}
-		return 1
-	})
-	j := i
-	for ; j < len(c.code) && c.code[j].from <= to; j++ {
-		from, to = min(from, c.code[j].from), max(to, c.code[j].to)
-	}
-	c.code = slices.Replace(c.code, i, j, span{from, to})
-	if len(c.code) > maxCodeSpans {
-		c.code = []span{{c.code[0].from, c.code[len(c.code)-1].to}}
-	}
+	c.code = withSpan(c.code, from, to)
 }
 
 // executes reports whether there may be code in a range of addresses.
 func (c *chancePlaces) executes(from, to uint64) bool {
-	if c == nil {
-		return false
-	}
-	_, found := slices.BinarySearchFunc(c.code, from, func(s span, from uint64) int {
-		switch {
-		case s.to <= from:
-			return -1
-		case s.from >= to:
-			return 1
-		}
-		return 0
-	})
-	return found
+	return c != nil && overlaps(c.code, from, to)
+}
+
+// watches reports whether the kernel wants to know of changes of maps in a range of addresses.
+func (c *chancePlaces) watches(from, to uint64) bool {
+	return c != nil && overlaps(c.watched, from, to)
 }
 
 // sparesCode reports whether the call at which a thread has stopped is one of those calls, and touches neither code nor the engine's
-// pages.
+// pages, nor what the kernel watches.
 func (t *thread) sparesCode(stop *machine.Stop) bool {
 	a := &stop.Args
 	end := a[0] + a[1]
@@ -72,7 +51,8 @@ func (t *thread) sparesCode(stop *machine.Stop) bool {
 	default:
 		return false
 	}
-	return !t.chance.executes(pageDown(a[0]), max(pageUp(end), a[0]+1)) // an mremap of no bytes is one of a whole map
+	from, to := pageDown(a[0]), max(pageUp(end), a[0]+1) // an mremap of no bytes is one of a whole map
+	return !t.chance.executes(from, to) && (stop.Nr == unix.SYS_MADVISE || !t.chance.watches(from, to))
 }
 
 // Executes reports whether there may be code in a range of addresses of a thread's process.

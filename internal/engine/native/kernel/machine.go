@@ -59,6 +59,8 @@ type Machine interface {
 	MapWritten(id ThreadID, addr, size uint64)
 	Protect(id ThreadID, addr, size, prot uint64) int64
 	Remap(id ThreadID) (result int64, untrapped, made string, tooMuch bool)
+	Permit(id ThreadID, from, to, prot uint64)
+	Watch(id ThreadID, from, to uint64)
 	MadeChance(id ThreadID, from, to uint64) (name string, tooMuch bool)
 	AllMadeChance(id ThreadID) (name string, tooMuch bool)
 }

@@ -113,6 +113,7 @@ type Node struct {
 	FIFOs        map[fs.InodeID]int64 // open named pipes
 	Recovering   net.FaultRef         // the fault that ended its programs, until one has read what an earlier one left
 	Harmed       bool                 // faults are injected into single calls on its disk: see Kernel.DiskFault
+	ReadsHarmed  bool                 // among them are reads that fail, or find other bytes
 	Slow         Slow                 // how slow its disk is
 	Disk         fault.Speed          // how long calls on it take otherwise
 	Torn         Torn                 // the write at which its power goes
@@ -295,6 +296,7 @@ type Space struct {
 	Break    uint64     // the last end of the heap that it asked for, on nodes whose memory is bounded
 	Regions  []Region
 	Files    []FileMap // the later hides the earlier
+	Bars     []Bar     // parts of maps to which the real map lacks a permission
 	Made     bool      // the program may execute what was not looked through as it was mapped
 	Unforked bool      // a fork leaves out or clears some of its memory, or may do so
 }
@@ -308,6 +310,20 @@ type FileMap struct {
 	Path       string // when it was mapped
 	Real       string // what the real /proc/PID/maps calls it
 	Object     Key    // names it where the map is shared
+	// Description is the open file that was mapped. As long as it is open it knows which of the file's failed synchronisations were
+	// reported, and SyncErrors afterwards.
+	Description FileID
+	SyncErrors  int
+	ReadOnly    bool // that file is: to Linux such a map is a private one (VM_SHARED of mm.h)
+}
+
+// Bar is a part of a shared map of a file to which the program lacks a permission that it has asked for (linux/barrier.go).
+type Bar struct {
+	Start, End  uint64
+	Prot, Taken uint64 // what the program has asked for, and what of it is lacking
+	File        fs.InodeID
+	Blob        int64
+	Offset      int64 // of Start in the file
 }
 
 // Region is one shared mapping.

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -41,11 +42,12 @@ func addRegion(k *Kernel, t *Thread, r kernel.Region) {
 }
 
 // addFile notes that a file was mapped.
-func addFile(k *Kernel, node kernel.NodeID, s *kernel.Space, start, end uint64, file fs.InodeID, real string, object Key) {
-	s.Files = slices.DeleteFunc(s.Files, func(o kernel.FileMap) bool { return o.Start >= start && o.End <= end })
+func addFile(k *Kernel, node kernel.NodeID, s *kernel.Space, f kernel.FileMap) {
+	s.Files = slices.DeleteFunc(s.Files, func(o kernel.FileMap) bool { return o.Start >= f.Start && o.End <= f.End })
 	if len(s.Files) < maxRegions {
 		tree := k.Nodes[node].FS
-		s.Files = append(s.Files, kernel.FileMap{Start: start, End: end, File: file, Dev: tree.Stat(file).Dev, Path: nameOf(tree, file), Real: real, Object: object})
+		f.Dev, f.Path = tree.Stat(f.File).Dev, nameOf(tree, f.File)
+		s.Files = append(s.Files, f)
 	}
 }
 
@@ -71,7 +73,7 @@ func addPrograms(k *Kernel, t *Thread, s *kernel.Space, programs ...program) {
 			i = -1
 		}
 		if i >= 0 {
-			addFile(k, t.Node, s, m.Start, m.End, programs[i].file, m.Name, Key{})
+			addFile(k, t.Node, s, kernel.FileMap{Start: m.Start, End: m.End, File: programs[i].file, Real: m.Name})
 		}
 		switch {
 		case !m.Executable:
@@ -136,6 +138,7 @@ func copySpace(k *Kernel, id kernel.SpaceID) kernel.SpaceID {
 	c := newSpace(k, old.Node, old.Exe)
 	c.Modules = slices.Clone(old.Modules)
 	c.Counts, c.ExecNs, c.Break, c.Regions, c.Files = old.Counts, old.ExecNs, old.Break, slices.Clone(old.Regions), slices.Clone(old.Files)
+	c.Bars = slices.Clone(old.Bars)
 	c.Made, c.Unforked = old.Made, old.Unforked
 	for _, r := range c.Regions {
 		if seg := k.Segs[r.Seg]; seg != nil {
@@ -255,15 +258,43 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 		k.M.MapWritten(t.ID, uint64(r), size)
 	}
 	if r >= 0 {
-		addFile(k, t.Node, k.Spaces[k.Proc(t).Space], uint64(r), uint64(r)+(size+4095)&^4095, f.Inode, k.M.RealName(fd), object)
+		addFile(k, t.Node, k.Spaces[k.Proc(t).Space], kernel.FileMap{Start: uint64(r), End: uint64(r) + (size+4095)&^4095, File: f.Inode,
+			Real: k.M.RealName(fd), Object: object, Description: f.ID, SyncErrors: f.SyncErrors,
+			ReadOnly: mode == unix.O_RDONLY})
 	}
 	if r >= 0 && shared {
+		if e := noteShared(k, t, f, object, uint64(r), (size+4095)&^4095, prot); e != 0 {
+			return fail(e)
+		}
 		addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: object})
 	}
 	if r >= 0 && prot&unix.PROT_READ != 0 { // it will be read, where the engine does not see it
 		recovers(k, t, f)
+		if shared {
+			k.Node(t).FS.LookAt(f.Inode, offset, offset+int64(size))
+		}
 	}
 	return populateMap(k, t, r, size, prot, flags)
+}
+
+// noteShared notes a shared map of a file.
+func noteShared(k *Kernel, t *Thread, f *File, object Key, addr, size, prot uint64) unix.Errno {
+	tree := k.Node(t).FS
+	if object.Kind != kernel.KeyBlob || !tree.Lasting(f.Inode) {
+		return 0
+	}
+	tree.NoteShared(f.Inode)
+	if f.Flags&unix.O_ACCMODE == unix.O_RDWR {
+		if prot&unix.PROT_WRITE == 0 {
+			k.M.Watch(t.ID, addr, addr+size) // mprotect may make it writable
+		} else if e := tree.Storable(env(k, t), f.Inode); e != fs.OK {
+			return errno(e)
+		}
+	}
+	if tree.Full != 0 || k.Node(t).ReadsHarmed {
+		bar(k, t)
+	}
+	return 0
 }
 
 // mapFD maps one of the engine's own files into a thread's process.
@@ -334,42 +365,73 @@ func sysMadvise(k *Kernel, t *Thread) Result {
 // to machine.
 func sysArchPrctl(k *Kernel, t *Thread) Result { return fail(unix.EINVAL) }
 
+// sysMsync makes the files durable that are mapped in a range, those parts of them. As on Linux, a part of the range that is not mapped is an
+// error after the others were written, and a file whose synchronisation fails ends the call.
 func sysMsync(k *Kernel, t *Thread) Result {
 	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
 		return fail(unix.EINVAL)
 	}
 	// The real kernel knows what is mapped. It is asked beside the call, since a call that waits for the disk begins again.
-	if r := k.M.Execute(t.ID, unix.SYS_MSYNC, t.Call.Args[0], t.Call.Args[1], t.Call.Args[2]); r < 0 {
-		return Result(r)
+	r := Result(k.M.Execute(t.ID, unix.SYS_MSYNC, t.Call.Args[0], t.Call.Args[1], t.Call.Args[2]))
+	if t.Call.Args[2]&unix.MS_SYNC == 0 || r < 0 && r != fail(unix.ENOMEM) {
+		return r
 	}
-	if t.Call.Args[2]&unix.MS_SYNC != 0 {
-		if !written(k, t, nil) {
-			return awaitDisk(k, t)
-		}
-		return fsFail(syncMapped(k, t, t.Call.Args[0], t.Call.Args[0]+(t.Call.Args[1]+4095)&^4095))
+	if !written(k, t, nil) {
+		return awaitDisk(k, t)
 	}
-	return 0
+	if failed := syncMapped(k, t, t.Call.Args[0], t.Call.Args[0]+(t.Call.Args[1]+4095)&^4095); failed != 0 {
+		return failed
+	}
+	return r
 }
 
-// syncMapped makes the files durable that are mapped between two addresses, those parts of them. munmap and mremap pass the engine by, so it asks the real map.
-func syncMapped(k *Kernel, t *Thread, from, to uint64) fs.Errno {
+// syncMapped makes what is mapped between two addresses durable. munmap and mremap pass the engine by, so it asks the real map, which
+// names the bytes.
+func syncMapped(k *Kernel, t *Thread, from, to uint64) Result {
 	tree, space := k.Node(t).FS, k.Spaces[k.Proc(t).Space]
-	if !tree.Journal.On {
+	if len(tree.ByBlob) == 0 {
 		return 0
 	}
 	for line := range strings.Lines(k.M.Maps(t.ID)) {
 		m, ok := machine.ParseMap(line)
-		if !ok || !m.Shared || m.End <= from || m.Start >= to || !strings.HasPrefix(m.Name, "/") {
+		if !ok || !m.Shared || m.End <= from || m.Start >= to || m.Blob == 0 {
 			continue
 		}
+		id := tree.FileOf(fs.BlobID(m.Blob))
 		f := space.Mapped(&m)
-		if f == nil { // of more maps than are noted
-			return tree.SyncMapped(env(k, t))
+		if id == 0 || f != nil && f.ReadOnly {
+			continue
 		}
 		start, end := max(m.Start, from)-m.Start+m.Offset, min(m.End, to)-m.Start+m.Offset
-		if e := tree.SyncRange(env(k, t), f.File, int64(start), int64(end)); e != 0 {
-			return e
+		if r := syncPart(k, t, f, id, int64(start), int64(end)); r != 0 {
+			return r
 		}
+	}
+	return 0
+}
+
+// syncPart makes a part of a file durable by a map, of which f may be nil if it is not noted. It fails as fsync does (sync): the error goes to the
+// description that was mapped, once, whether or not it is still open.
+func syncPart(k *Kernel, t *Thread, f *kernel.FileMap, id fs.InodeID, from, to int64) Result {
+	tree := k.Node(t).FS
+	before := tree.Get(id).SyncErrors
+	seen := &before
+	if f != nil {
+		seen = &f.SyncErrors
+		if open := k.Files[f.Description]; open != nil {
+			seen = &open.SyncErrors
+		}
+	}
+	if tree.Unwritten(env(k, t), id, from, to) && harm(k, t, id, fault.Sync, from, 0).Kind != "" {
+		if e := tree.FailRange(env(k, t), id, from, to); e != fs.OK {
+			return fsFail(e)
+		}
+	} else if e := tree.SyncRange(env(k, t), id, from, to); e != fs.OK {
+		return fsFail(e)
+	}
+	if n := tree.Get(id).SyncErrors; n != *seen {
+		*seen = n
+		return fail(unix.EIO)
 	}
 	return 0
 }

@@ -41,7 +41,9 @@ func sysBrk(k *Kernel, t *Thread) Result {
 	return kernel.Passed
 }
 
-func sysMremap(k *Kernel, t *Thread) Result {
+func sysMremap(k *Kernel, t *Thread) Result { return changesMaps(k, t, mremap) }
+
+func mremap(k *Kernel, t *Thread) Result {
 	a := &t.Call.Args
 	if r, reserved := reserved(k, t, a[0], a[1]); reserved {
 		return r
@@ -65,7 +67,9 @@ func sysMremap(k *Kernel, t *Thread) Result {
 	return kernel.Passed
 }
 
-func sysMprotect(k *Kernel, t *Thread) Result {
+func sysMprotect(k *Kernel, t *Thread) Result { return changesMaps(k, t, mprotect) }
+
+func mprotect(k *Kernel, t *Thread) Result {
 	if r, reserved := reserved(k, t, t.Call.Args[0], t.Call.Args[1]); reserved {
 		return r
 	}
@@ -74,6 +78,11 @@ func sysMprotect(k *Kernel, t *Thread) Result {
 			if r, starved := starved(k, t, fail(unix.ENOMEM)); starved {
 				return r
 			}
+		}
+	}
+	if a := &t.Call.Args; a[2]&unix.PROT_WRITE != 0 {
+		if e := storable(k, t, a[0], (a[1]+4095)&^4095); e != 0 {
+			return fail(e)
 		}
 	}
 	if a := &t.Call.Args; a[2]&unix.PROT_EXEC != 0 {

@@ -676,6 +676,7 @@ func procMaps(k *Kernel, t *Thread, p *Proc) string {
 	var list []shownMap
 	var flags map[uint64]string // of the real maps, once they are needed
 	var last uint64             // where the real map begins that was read last
+	wasBarred := false          // that one
 	for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
 		m, ok := machine.ParseMap(line)
 		if !ok || m.Barred() {
@@ -703,19 +704,21 @@ func procMaps(k *Kernel, t *Thread, p *Proc) string {
 			}
 			name, _ = tree.Below(k.Proc(t).Root, name)
 		}
-		now := shownMap{m.Start, m.End, m.Offset, strings.Fields(line)[1], name, dev, inode, m.Blob}
+		access, barred := shownAs(space, &m, strings.Fields(line)[1])
+		now := shownMap{m.Start, m.End, m.Offset, access, name, dev, inode, m.Blob}
 		before := last
 		last = m.Start
 		n := len(list)
 		more := n > 0 && list[n-1].continues(&now)
-		if more && flags == nil {
+		if more && flags == nil && !barred && !wasBarred {
 			flags = k.M.MapFlags(p.Threads[0])
 		}
-		if more && flags[before] == flags[last] {
+		if more && (barred || wasBarred || flags[before] == flags[last]) {
 			list[n-1].end = now.end
 		} else {
 			list = append(list, now)
 		}
+		wasBarred = barred
 	}
 	var b strings.Builder
 	for _, m := range list {

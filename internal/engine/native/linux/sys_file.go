@@ -46,7 +46,7 @@ func sysTruncate(k *Kernel, t *Thread) Result {
 	if r := grow(k, t, id, size); r != 0 {
 		return r
 	}
-	return fsFail(k.Node(t).FS.TruncatePath(env(k, t), id, size))
+	return makesHoles(k, t, fsFail(k.Node(t).FS.TruncatePath(env(k, t), id, size)))
 }
 
 func sysFtruncate(k *Kernel, t *Thread) Result {
@@ -63,7 +63,7 @@ func sysFtruncate(k *Kernel, t *Thread) Result {
 	if r := grow(k, t, f.Inode, size); r != 0 {
 		return r
 	}
-	return fsFail(k.Node(t).FS.Truncate(env(k, t), f.Inode, size))
+	return makesHoles(k, t, fsFail(k.Node(t).FS.Truncate(env(k, t), f.Inode, size)))
 }
 
 // truncateServed answers truncation of what is open and no file of a disk.
@@ -100,7 +100,7 @@ func sysFallocate(k *Kernel, t *Thread) Result {
 			return r
 		}
 	}
-	return fsFail(k.Node(t).FS.Fallocate(env(k, t), f.Inode, mode, off, size))
+	return makesHoles(k, t, fsFail(k.Node(t).FS.Fallocate(env(k, t), f.Inode, mode, off, size)))
 }
 
 // sysFsync answers fsync(2) and fdatasync(2).
@@ -122,6 +122,9 @@ func sysFsync(k *Kernel, t *Thread) Result {
 // asks (errseq_t of Linux since 4.13).
 func sync(k *Kernel, t *Thread, f *File, dataOnly bool) Result {
 	s := k.Node(t).FS
+	if e := s.Observe(env(k, t), f.Inode, 0, s.Size(f.Inode)); e != fs.OK {
+		return fsFail(e)
+	}
 	if h := harm(k, t, f.Inode, fault.Sync, 0, 0); h.Kind != "" {
 		s.FailSync(env(k, t), f.Inode)
 	} else if e := s.Sync(env(k, t), f.Inode, dataOnly); e != fs.OK {
@@ -153,6 +156,9 @@ func sysSyncfs(k *Kernel, t *Thread) Result {
 	s := k.Node(t).FS
 	if f.Inode == 0 || !s.Lasting(f.Inode) {
 		return 0
+	}
+	if e := s.ObserveAll(env(k, t)); e != fs.OK {
+		return fsFail(e)
 	}
 	for _, id := range s.Changed() { // each may fail, and the others are written all the same
 		if h := harm(k, t, id, fault.Sync, 0, 0); h.Kind != "" {

@@ -46,6 +46,24 @@ type Stop struct {
 	Place   int   // of a StopPoint: the number of the block in Code
 }
 
+// Admission is what becomes of an access for which a permission is lacking.
+type Admission uint8
+
+const (
+	NotBarred Admission = iota // the program has not got it
+	Admitted                   // nothing hinders it any more
+	Refused                    // it fails as a bus error
+)
+
+// Access says who accesses memory that is barred.
+type Access uint8
+
+const (
+	ByProgram Access = iota
+	ByCall           // the engine, which stores the result of a call
+	ByLook           // the engine, which reads and changes nothing by that
+)
+
 // Regs are the registers of a thread.
 type Regs = unix.PtraceRegs
 
