@@ -176,6 +176,7 @@ func (a actuator) Rates() {
 	nodes := a.w.spec.Nodes
 	for i := range nodes {
 		a.k().Nodes[i].Harmed = a.w.director.Plan.Calls(nodes[i].Name)
+		linux.SyncsFail(a.k(), a.k().Nodes[i], a.w.director.Plan.Calls(nodes[i].Name, fault.FsyncFail))
 		a.k().Nodes[i].ReadsHarmed = a.w.director.Plan.Calls(nodes[i].Name, fault.ReadFail, fault.ReadCorrupt)
 		for j := range nodes {
 			if i == j {

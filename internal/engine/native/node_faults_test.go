@@ -78,10 +78,13 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 		{world.FaultRule{Kind: "partial_write", RatePPM: 100_000}, "write.py", "all", []string{"part"}},
 		{world.FaultRule{Kind: "read_fail", RatePPM: 100_000}, "read.py", "same", []string{"Input/output error"}},
 		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "fsync.py", "ok, ok, ok, ok, ok", []string{"Input/output error, ok, Input/output error, ok, ok"}},
+		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "mapsync.c", "clean ok; ok, ok; ok, ok, ok", []string{"clean ok; Input/output error, ok; Input/output error, ok, ok"}},
 		{world.FaultRule{Kind: "torn_write", RatePPM: 50_000, MinNs: 20e6, MaxNs: 50e6}, "torn.py", "whole", []string{"torn"}},
 		{world.FaultRule{Kind: "read_corrupt", RatePPM: 100_000, Max: 1}, "read.py", "same", []string{"wrong bits: 1"}},
 		{world.FaultRule{Kind: "disk_full", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "full.py", "made: file, folder, link; wrote 8192, 4096; rewrote 8192; in memory 4096; room",
 			[]string{"made: No space left on device, No space left on device, No space left on device; wrote No space left on device, 2048; rewrote 8192; in memory 4096; no room"}},
+		{world.FaultRule{Kind: "disk_full", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "mapfull.c", "hole stored, old stored, allocated stored, read",
+			[]string{"hole bus error, old stored, allocated stored, Bad address"}},
 		{world.FaultRule{Kind: "slow_disk", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 5e6, Most: 20e6}, "slow.py", "fast",
 			[]string{"write slow", "read slow", "fsync slow"}},
 		{world.FaultRule{Kind: "clock_skew", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 50e6, Most: 500e6}, "clock.py", "right", []string{"ahead", "behind"}},
@@ -90,7 +93,7 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			[]string{"mmap: Cannot allocate memory", "malloc: Cannot allocate memory", "sbrk: Cannot allocate memory", "mremap: Cannot allocate memory", "mprotect: Cannot allocate memory"}},
 		{world.FaultRule{Kind: "oom", RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6}, "oom.py", "ended 0", []string{"killed 9", "low memory"}},
 	} {
-		t.Run(c.rule.Kind, func(t *testing.T) {
+		t.Run(c.rule.Kind+" "+c.program, func(t *testing.T) {
 			kind := fault.Kind(c.rule.Kind)
 			said, _ := told(t, alone(t, c.program))
 			for _, line := range said {
@@ -133,6 +136,28 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 				t.Errorf("the program on the other node printed %q", said)
 			}
 		})
+	}
+}
+
+// A page of a map that is not in the page cache, which a power loss has emptied, comes from the disk: that may fail. What programs have read
+// or written since does not, and nothing does before a power loss.
+func TestFailedReadsOfMaps(t *testing.T) {
+	power := world.FaultRule{Kind: "power_loss", RatePPM: 100_000, Max: 1, MinNs: 100e6, MaxNs: 100e6, Targets: []string{"n1"}}
+	reads := world.FaultRule{Kind: "read_fail", RatePPM: 300_000, Targets: []string{"n1"}}
+	said, out := told(t, alone(t, "mapread.c", reads))
+	if slices.ContainsFunc(said, func(line string) bool { return line != "read" }) || entryOf(out, fault.ReadFail).Planned == 0 {
+		t.Errorf("with all in the page cache the program printed %q; the ledger says %+v", said, entryOf(out, fault.ReadFail))
+	}
+	spec := alone(t, "mapread.c", power, reads)
+	said, out = told(t, spec)
+	if e := entryOf(out, fault.ReadFail); e.Observed == 0 || !slices.Contains(said, "bus error") || !slices.Contains(said, "read") {
+		t.Errorf("the program printed %q, and the ledger says %+v", said, e)
+	}
+	if slices.ContainsFunc(said, func(line string) bool { return line != "read" && line != "bus error" }) {
+		t.Errorf("the program printed %q", said)
+	}
+	if _, again := told(t, spec); again.Hash != out.Hash {
+		t.Errorf("the same tape made two runs: %s and %s", out.Hash, again.Hash)
 	}
 }
 

@@ -237,6 +237,7 @@ func (s *State) Sync(env *Env, id InodeID, dataOnly bool) Errno {
 	}
 	in.Dirty = false
 	if !in.journals(s) {
+		in.syncData(s)
 		return OK
 	}
 	commit := !dataOnly || in.isDir() || in.Unsynced != nil && in.Unsynced.Meta // the data of a directory are its names
@@ -347,14 +348,11 @@ func (s *State) SyncRange(env *Env, id InodeID, from, to int64) Errno {
 	if e := in.observe(s, env, from, to); e != OK {
 		return e
 	}
-	if !in.journals(s) {
+	if in.Unsynced == nil {
 		in.Dirty = false
 		return OK
 	}
-	if in.Unsynced == nil {
-		return OK
-	}
-	if in.Unsynced.Meta {
+	if in.journals(s) && in.Unsynced.Meta {
 		s.commitFor(env, id)
 	}
 	if in.Unsynced != nil {

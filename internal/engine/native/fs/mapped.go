@@ -17,13 +17,21 @@ func (s *State) Storable(env *Env, id InodeID) Errno {
 	if in.Stores || !in.lasting(s) {
 		return OK
 	}
-	if in.journals(s) {
-		if e := in.remember(s, env); e != OK {
-			return e
-		}
-	}
 	in.Stores = true
+	if in.journals(s) || s.SyncsFail {
+		return in.remember(s, env)
+	}
 	return OK
+}
+
+// MayFailSyncs notes whether synchronisations of files may fail: that matters for what is dirty alone. Files into which programs store are
+// looked at although no power loss is possible.
+func (s *State) MayFailSyncs(env *Env, may bool) Errno {
+	s.SyncsFail = may
+	if !may {
+		return OK
+	}
+	return s.ObserveAll(env)
 }
 
 // NoteShared notes that a program maps a file of the disk shared.
@@ -88,6 +96,9 @@ func (in *Inode) observe(s *State, env *Env, from, to int64) Errno {
 	u := in.Unsynced
 	if u == nil || u.Seen == 0 {
 		in.Dirty = true // whatever the programs have done
+		if s.SyncsFail {
+			return in.remember(s, env)
+		}
 		return OK
 	}
 	from, to = from/pageBytes*pageBytes, min(to, in.Size)
@@ -144,7 +155,7 @@ func (in *Inode) observe(s *State, env *Env, from, to int64) Errno {
 func (in *Inode) noteStore(s *State, env *Env, page int64, then, now []byte) Errno {
 	u := in.Unsynced
 	var old []byte
-	if len(bytes.Trim(then, "\x00")) > 0 {
+	if in.journals(s) && len(bytes.Trim(then, "\x00")) > 0 {
 		old = bytes.Clone(then)
 	}
 	if disk, failed := u.Failed[page]; failed { // it is dirty again

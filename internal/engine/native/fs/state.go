@@ -36,6 +36,8 @@ type State struct {
 	Linked     map[Origin]InodeID // files that have several names in their layer
 	// MappedMemory are files of the node's memory that are or were mapped for writing.
 	MappedMemory []InodeID
+	// SyncsFail says that synchronisations may fail, see MayFailSyncs.
+	SyncsFail bool
 	// ByBlob are the files on the disk that programs map shared, by their blobs.
 	ByBlob map[BlobID]InodeID
 	// Member is the node's number among those that share volumes.

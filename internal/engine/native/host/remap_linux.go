@@ -121,7 +121,7 @@ func (m *Machine) Remap(id ThreadID) (result int64, untrapped, made string, tooM
 	maps.Copy(c.at, moved)
 	t.code.moved(from, to, common)
 	untrapped = m.TrapAgain(id, from, whole)
-	m.MapWritten(id, to, newSize)
+	m.MapWritten(id, to, newSize, true)
 	m.movedWritten(t.space, from, to, common)
 	if newSize > whole {
 		made, tooMuch = m.MadeChance(id, to+whole, to+newSize)

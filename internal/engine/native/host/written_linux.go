@@ -126,9 +126,10 @@ func (m *Machine) spacesNow() []int {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// MapWritten notes that maps of blobs were made in a range of addresses, or that their protection has changed.
-func (m *Machine) MapWritten(id ThreadID, addr, size uint64) {
-	if m.leaks.Instructions {
+// MapWritten notes that maps of blobs were made in a range of addresses, or that their protection has changed. executable says that they may be
+// code.
+func (m *Machine) MapWritten(id ThreadID, addr, size uint64, executable bool) {
+	if m.leaks.Instructions || !executable && len(m.written) == 0 {
 		return
 	}
 	t := m.get(id)
@@ -343,7 +344,7 @@ func (m *Machine) Protect(id ThreadID, addr, size, prot uint64) int64 {
 	t := m.get(id)
 	m.quieten(t, addr, pageUp(addr+size))
 	r := m.execute(t, unix.SYS_MPROTECT, addr, size, prot)
-	m.MapWritten(id, addr, size)
+	m.MapWritten(id, addr, size, true)
 	m.protectSuspects(t, addr, pageUp(addr+size))
 	return r
 }

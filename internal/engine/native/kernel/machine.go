@@ -56,7 +56,7 @@ type Machine interface {
 	TrapChance(id ThreadID, fd int, changes bool, addr, size, offset uint64) (untrapped string, rest []machine.Span)
 	Executes(id ThreadID, addr, size uint64) bool
 	TrapAgain(id ThreadID, addr, size uint64) (untrapped string)
-	MapWritten(id ThreadID, addr, size uint64)
+	MapWritten(id ThreadID, addr, size uint64, executable bool)
 	Protect(id ThreadID, addr, size, prot uint64) int64
 	Remap(id ThreadID) (result int64, untrapped, made string, tooMuch bool)
 	Permit(id ThreadID, from, to, prot uint64)

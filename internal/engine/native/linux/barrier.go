@@ -31,6 +31,13 @@ func FillDisk(k *Kernel, node *Node, id int) {
 	barAll(k, node)
 }
 
+// SyncsFail notes whether synchronisations on a node's disk may fail.
+func SyncsFail(k *Kernel, node *Node, may bool) {
+	if may != node.FS.SyncsFail {
+		node.FS.MayFailSyncs(k.TreeEnv(node), may)
+	}
+}
+
 // barAll bars parts of the maps of all processes of a node.
 func barAll(k *Kernel, n *Node) {
 	if len(n.FS.ByBlob) == 0 {

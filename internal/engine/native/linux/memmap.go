@@ -82,7 +82,7 @@ func addPrograms(k *Kernel, t *Thread, s *kernel.Space, programs ...program) {
 		default:
 			changes := k.Nodes[t.Node].FS.Get(programs[i].file).Blob != 0
 			if changes {
-				k.M.MapWritten(t.ID, m.Start, m.End-m.Start)
+				k.M.MapWritten(t.ID, m.Start, m.End-m.Start, true)
 			}
 			mapCode(k, t, programs[i].fd, changes, m.Writable, m.Start, m.End-m.Start, m.Offset)
 		}
@@ -216,7 +216,7 @@ func mapShared(k *Kernel, t *Thread, size, prot, flags uint64) Result {
 		addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: kernel.KeyBlob, ID: int64(id)}, Anon: true})
 		if prot&unix.PROT_EXEC != 0 {
 			madeCode(k, t, uint64(r), size, true)
-			k.M.MapWritten(t.ID, uint64(r), size)
+			k.M.MapWritten(t.ID, uint64(r), size, true)
 		}
 	}
 	return populateMap(k, t, r, size, prot, flags)
@@ -255,7 +255,7 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 		mapCode(k, t, chanceFD, changes, prot&unix.PROT_WRITE != 0, uint64(r), (size+4095)&^4095, uint64(offset))
 	}
 	if r >= 0 && object.Kind == kernel.KeyBlob && (shared || prot&unix.PROT_EXEC != 0) {
-		k.M.MapWritten(t.ID, uint64(r), size)
+		k.M.MapWritten(t.ID, uint64(r), size, prot&unix.PROT_EXEC != 0)
 	}
 	if r >= 0 {
 		addFile(k, t.Node, k.Spaces[k.Proc(t).Space], kernel.FileMap{Start: uint64(r), End: uint64(r) + (size+4095)&^4095, File: f.Inode,
@@ -541,7 +541,7 @@ func sysShmat(k *Kernel, t *Thread) Result {
 	case r < 0:
 		return r
 	}
-	k.M.MapWritten(t.ID, uint64(r), size)
+	k.M.MapWritten(t.ID, uint64(r), size, false)
 	s.Attach++
 	s.Last, s.AtNs = k.Proc(t).PID, k.RealNs(k.Node(t))
 	addRegion(k, t, kernel.Region{Start: uint64(r), Size: size, Object: Key{Kind: kernel.KeyBlob, ID: s.Blob}, Seg: s.ID})
