@@ -139,8 +139,8 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// A page of a map that is not in the page cache, which a power loss has emptied, comes from the disk: that may fail. What programs have read
-// or written since does not, and nothing does before a power loss.
+// A page of a map that is not in the page cache comes from the disk, and that may fail: after a power loss, and after a crash, when Linux may have
+// dropped it. What programs have read or written since does not fail, and nothing does before.
 func TestFailedReadsOfMaps(t *testing.T) {
 	power := world.FaultRule{Kind: "power_loss", RatePPM: 100_000, Max: 1, MinNs: 100e6, MaxNs: 100e6, Targets: []string{"n1"}}
 	reads := world.FaultRule{Kind: "read_fail", RatePPM: 300_000, Targets: []string{"n1"}}
@@ -148,16 +148,20 @@ func TestFailedReadsOfMaps(t *testing.T) {
 	if slices.ContainsFunc(said, func(line string) bool { return line != "read" }) || entryOf(out, fault.ReadFail).Planned == 0 {
 		t.Errorf("with all in the page cache the program printed %q; the ledger says %+v", said, entryOf(out, fault.ReadFail))
 	}
-	spec := alone(t, "mapread.c", power, reads)
-	said, out = told(t, spec)
-	if e := entryOf(out, fault.ReadFail); e.Observed == 0 || !slices.Contains(said, "bus error") || !slices.Contains(said, "read") {
-		t.Errorf("the program printed %q, and the ledger says %+v", said, e)
-	}
-	if slices.ContainsFunc(said, func(line string) bool { return line != "read" && line != "bus error" }) {
-		t.Errorf("the program printed %q", said)
-	}
-	if _, again := told(t, spec); again.Hash != out.Hash {
-		t.Errorf("the same tape made two runs: %s and %s", out.Hash, again.Hash)
+	crash := power
+	crash.Kind = "crash"
+	for _, ends := range []world.FaultRule{power, crash} {
+		spec := alone(t, "mapread.c", ends, reads)
+		said, out = told(t, spec)
+		if e := entryOf(out, fault.ReadFail); e.Observed == 0 || !slices.Contains(said, "bus error") || !slices.Contains(said, "read") {
+			t.Errorf("after a %s the program printed %q, and the ledger says %+v", ends.Kind, said, e)
+		}
+		if slices.ContainsFunc(said, func(line string) bool { return line != "read" && line != "bus error" }) {
+			t.Errorf("after a %s the program printed %q", ends.Kind, said)
+		}
+		if _, again := told(t, spec); again.Hash != out.Hash {
+			t.Errorf("after a %s the same tape made two runs: %s and %s", ends.Kind, out.Hash, again.Hash)
+		}
 	}
 }
 

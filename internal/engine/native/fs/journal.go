@@ -403,6 +403,31 @@ func (in *Inode) forgetData(s *State, ended func(seq int64) bool) {
 	}
 }
 
+// flush drops what a file's data was before a rename over another file brought it to the disk.
+func (in *Inode) flush(s *State, seq int64) {
+	u := in.Unsynced
+	for page, old := range u.Pages {
+		gone := flushed(old, seq)
+		for _, o := range old[:gone] {
+			s.Journal.Bytes -= int64(len(o.Data))
+		}
+		u.Pages[page] = slices.Delete(old, 0, gone)
+	}
+	u.Sizes = slices.DeleteFunc(u.Sizes, func(o OldSize) bool { return o.Until <= seq })
+	in.forgetData(s, func(int64) bool { return false })
+}
+
+// flushed counts the earlier contents of a page that can not come back after a rename over another file, which the change seq made. Such a rename
+// writes what has no place on the disk yet (ext4_alloc_da_blocks of Linux). A store into a page that has one is no part of that.
+func flushed(old []OldPage, seq int64) (gone int) {
+	for i, o := range old {
+		if o.Until <= seq && (!o.Stored || i == 0 && o.Data == nil) {
+			gone = i + 1
+		}
+	}
+	return gone
+}
+
 // commit makes the changes durable for which durable holds.
 func (s *State) commit(env *Env, durable func(*Change) bool) {
 	j := &s.Journal
@@ -420,7 +445,7 @@ func (s *State) commit(env *Env, durable func(*Change) bool) {
 		// What a flush brought along is durable now, and what a durable truncation ended can never come back.
 		for _, f := range j.Flushes {
 			if in := s.Inodes[f.Inode]; in != nil && in.Unsynced != nil {
-				in.forgetData(s, func(seq int64) bool { return seq <= f.Seq })
+				in.flush(s, f.Seq)
 			}
 		}
 		j.Flushes = nil

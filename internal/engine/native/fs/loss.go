@@ -293,6 +293,8 @@ type losing struct {
 type ended struct {
 	seq int64
 	cut bool // by a change of metadata: as long as that is not durable, nothing behind it is
+	// stays says that a rename over another file has not brought the change to the disk (flushed).
+	stays bool
 }
 
 // span gives the states that the disk may have: from the first to the last, where len(old) is the present one.
@@ -303,7 +305,7 @@ func (l *losing) span(old []ended) (from, to int) {
 	}
 	for i, o := range old {
 		switch {
-		case o.cut && o.seq <= l.cut, o.seq <= l.flushed:
+		case o.cut && o.seq <= l.cut, o.seq <= l.flushed && !o.stays:
 			from = i + 1
 		case o.cut && to == len(old):
 			to = i
@@ -336,7 +338,7 @@ func (l *losing) size() (size, durable, written int64) {
 	old := make([]ended, len(l.u.Sizes))
 	sizes := make([]int64, len(old)+1)
 	for i, o := range l.u.Sizes {
-		old[i], sizes[i] = ended{o.Until, o.Cut}, o.Size
+		old[i], sizes[i] = ended{seq: o.Until, cut: o.Cut}, o.Size
 	}
 	sizes[len(old)] = l.in.Size
 	from, to := l.span(old)
@@ -360,8 +362,9 @@ func (l *losing) size() (size, durable, written int64) {
 // before the change written, or more.
 func (l *losing) page(page int64, grown bool, written int64) Errno {
 	old := make([]ended, len(l.u.Pages[page]))
+	gone := flushed(l.u.Pages[page], l.flushed)
 	for i, o := range l.u.Pages[page] {
-		old[i] = ended{o.Until, o.Cut}
+		old[i] = ended{o.Until, o.Cut, i >= gone}
 	}
 	from, to := l.span(old)
 	if grown && l.s.Journal.Profile == Ext4Ordered {

@@ -255,6 +255,36 @@ func (s *State) chill() {
 	}
 }
 
+// Evict notes that the page cache has dropped what it held of a file from before the last end of its node's programs: Linux drops pages that the
+// disk has as they are whenever it likes. It does so once.
+func (s *State) Evict(env *Env, id InodeID) {
+	in := s.inode(id)
+	if !s.FromBefore(id) || in.Evicted == s.Life || !in.lasting(s) {
+		return
+	}
+	in.Evicted = s.Life
+	in.observe(s, env, 0, in.Size)
+	u := in.Unsynced
+	switch {
+	case u == nil && in.Dirty: // nobody knows which pages
+	case u == nil:
+		in.Chilled = []Extent{{0, (in.Size + pageBytes - 1) / pageBytes}}
+	default:
+		in.Chilled = nil
+		for page := int64(0); page*pageBytes < in.Size; page++ {
+			_, failed := u.Failed[page]
+			if failed || len(u.Pages[page]) > 0 {
+				continue
+			}
+			if n := len(in.Chilled); n > 0 && in.Chilled[n-1].To == page {
+				in.Chilled[n-1].To++
+			} else {
+				in.Chilled = append(in.Chilled, Extent{page, page + 1})
+			}
+		}
+	}
+}
+
 // Warm notes that a range of a file has come into the page cache.
 func (s *State) Warm(id InodeID, from, to int64) { s.inode(id).warm(from, to) }
 

@@ -156,6 +156,7 @@ type Inode struct {
 	Stores    bool   // lies on the disk, and programs may store into a map of it (mapped.go)
 	Served    bool   // made by the engine: no fault is injected into it
 	Dirty     bool   // was changed since it was synchronised last
+	Evicted   int    // State.Life when the page cache dropped what it held of it last
 	Life      int    // State.Life, or Shared.Life, when it was written last
 	Refs      int    // open files, working directories and other holders
 	Held      int    // changes in the journal that may bring it back

@@ -291,6 +291,9 @@ func noteShared(k *Kernel, t *Thread, f *File, object Key, addr, size, prot uint
 			return errno(e)
 		}
 	}
+	if k.Node(t).ReadsHarmed {
+		tree.Evict(env(k, t), f.Inode)
+	}
 	if tree.Full != 0 || k.Node(t).ReadsHarmed {
 		bar(k, t)
 	}
