@@ -247,7 +247,7 @@ func changesMaps(k *Kernel, t *Thread, call func(*Kernel, *Thread) Result) Resul
 	return r
 }
 
-// makesHoles executes a call that may take pages from a file that is mapped.
+// makesHoles follows a call that may have taken pages from a file that is mapped, and returns its result.
 func makesHoles(k *Kernel, t *Thread, r Result) Result {
 	if n := k.Node(t); n.FS.Full != 0 {
 		barAll(k, n)

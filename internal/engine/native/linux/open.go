@@ -60,6 +60,14 @@ func sysOpenat2(k *Kernel, t *Thread) Result {
 }
 
 func open(k *Kernel, t *Thread, dirfd int, addr uint64, flags int, mode uint32, resolve fs.Resolve) Result {
+	r := openPath(k, t, dirfd, addr, flags, mode, resolve)
+	if flags&unix.O_TRUNC != 0 {
+		return makesHoles(k, t, r)
+	}
+	return r
+}
+
+func openPath(k *Kernel, t *Thread, dirfd int, addr uint64, flags int, mode uint32, resolve fs.Resolve) Result {
 	if t.Call.Aux != 0 {
 		return openWait(k, t, k.Files[t.Call.Aux])
 	}
