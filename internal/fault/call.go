@@ -120,7 +120,9 @@ func (p *Plan) Calls(node string, kinds ...Kind) bool {
 	}
 	for i := range p.Rules {
 		r := &p.Rules[i]
-		if Table[r.Row].Place == OnCall && !r.Masked && r.touches(node, node) && (len(kinds) == 0 || slices.Contains(kinds, Table[r.Row].Kind)) {
+		row := &Table[r.Row]
+		asked := len(kinds) == 0 || slices.Contains(kinds, row.Kind)
+		if asked && row.Place == OnCall && !r.Masked && r.touches(node, node) {
 			return true
 		}
 	}

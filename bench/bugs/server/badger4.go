@@ -12,7 +12,8 @@ var opens = map[string]func() (store, error){"badger4": openBadger4}
 
 type badger4Store struct{ *badger.DB }
 
-// openBadger4 opens a database with the defaults of its release, but for small tables and logs, as there is little data.
+// openBadger4 opens a database with the defaults of its release, but for small tables and logs, as there is little
+// data.
 func openBadger4() (store, error) {
 	options := badger.DefaultOptions("/data").WithMemTableSize(1 << 20).WithValueLogFileSize(2 << 20).WithNumCompactors(2)
 	db, err := badger.Open(options.WithValueThreshold(1 << 10).WithBlockCacheSize(1 << 20).WithLogger(nil))

@@ -62,7 +62,8 @@ type Blobs interface {
 	PunchHole(id BlobID, off, size int64) Errno
 	// CopyFromBase fills an empty blob with the first size bytes of a base file.
 	CopyFromBase(id BlobID, base Base, layer int, path string, size int64) Errno
-	// NextData finds the first byte at or behind an offset that is no part of a hole, -1 if there is none. What lies in no hole may be zeros.
+	// NextData finds the first byte at or behind an offset that is no part of a hole, -1 if there is none. What
+	// lies in no hole may be zeros.
 	NextData(id BlobID, off int64) int64
 	Free(id BlobID)
 }

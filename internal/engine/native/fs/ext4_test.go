@@ -12,14 +12,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"golang.org/x/sys/unix"
 )
 
-// What a real ext4 leaves is compared with what the model allows. A loop device lies on a file: what is in that file at a moment is what a disk
-// would have without power. The kernel writes pages back when it likes, so the test has it do so at random moments, by sync_file_range(2) of
-// single pages, and has it commit its journal. Sectors of a page are never torn that way, and requests are not reordered in a disk's own cache.
+// What a real ext4 leaves is compared with what the model allows. A loop device lies on a file: what is in that
+// file at a moment is what a disk would have without power. The kernel writes pages back when it likes, so the test
+// has it do so at random moments, by sync_file_range(2) of single pages, and has it commit its journal. Sectors of
+// a page are never torn that way, and requests are not reordered in a disk's own cache.
 
-// Its default since Linux 5.6, dioread_nolock, is not compared: there a file that has grown may have zeros where it was written, also after a rename.
+// Its default since Linux 5.6, dioread_nolock, is not compared: there a file that has grown may have zeros where it
+// was written, also after a rename.
 
 // mapScripts are stores, synchronisations, truncations and renames of files with a few pages.
 func mapScripts() [][]step {
@@ -29,6 +32,8 @@ func mapScripts() [][]step {
 	truncate := func(n int) step { return step{call: "truncate", a: "/a", n: n} }
 	fsync, sync := step{call: "fsync", a: "/a"}, step{call: "sync"}
 	other := []step{{call: "create", a: "/b"}, {call: "fsync", a: "/b"}}
+	another := []step{{call: "create", a: "/t"}, {call: "write", a: "/t", n: 8, fill: 't'}}
+	rename := step{call: "rename", a: "/t", b: "/a"}
 	var list [][]step
 	for _, script := range [][]step{
 		{store(0, 'x'), store(8, 'y')},
@@ -45,8 +50,8 @@ func mapScripts() [][]step {
 		{store(0, 'x'), {call: "write", a: "/a", at: 0, n: 1, fill: 'w'}, store(0, 'z')},
 		append([]step{store(0, 'x'), store(8, 'y')}, other...),
 		append(slices.Clone(other[:1]), store(0, 'x'), msync(0)),
-		{{call: "create", a: "/t"}, {call: "write", a: "/t", n: 8, fill: 't'}, {call: "store", a: "/t", n: 1, fill: 'x'}, {call: "rename", a: "/t", b: "/a"}},
-		{{call: "create", a: "/t"}, {call: "write", a: "/t", n: 8, fill: 't'}, {call: "rename", a: "/t", b: "/a"}, {call: "store", a: "/a", n: 1, fill: 'x'}},
+		append(slices.Clone(another), step{call: "store", a: "/t", n: 1, fill: 'x'}, rename),
+		append(slices.Clone(another), rename, store(0, 'x')),
 	} {
 		list = append(list, append(slices.Clone(base), script...))
 	}
@@ -71,15 +76,16 @@ func newExt4(t *testing.T) *ext4 {
 	}
 	dir, err := os.MkdirTemp("/dev/shm", "ext4-")
 	if err != nil {
-		t.Skip(err)
+		needs.Missing(t, "/dev/shm", err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	x := &ext4{t: t, dir: dir}
 	x.must(os.WriteFile(dir+"/new", nil, 0o600))
 	x.must(os.Truncate(dir+"/new", 16<<20))
-	make := exec.Command("mkfs.ext4", "-q", "-b", "4096", "-J", "size=4", "-N", "32", "-E", "lazy_itable_init=0,nodiscard,root_owner=0:0", dir+"/new")
+	make := exec.Command("mkfs.ext4", "-q", "-b", "4096", "-J", "size=4", "-N", "32",
+		"-E", "lazy_itable_init=0,nodiscard,root_owner=0:0", dir+"/new")
 	if out, err := make.CombinedOutput(); err != nil {
-		t.Skipf("mkfs.ext4: %v: %s", err, out)
+		needs.Missing(t, "mkfs.ext4", err, string(out))
 	}
 	x.empty, err = os.ReadFile(dir + "/new")
 	x.must(err)
@@ -98,9 +104,10 @@ func (x *ext4) must(err error) {
 // mount mounts a file on a loop device, which goes with the mount.
 func (x *ext4) mount(file, at string) {
 	x.t.Helper()
-	out, err := exec.Command("mount", "-o", "loop,data=ordered,commit=3600,auto_da_alloc,dioread_lock", x.dir+"/"+file, x.dir+"/"+at).CombinedOutput()
+	const options = "loop,data=ordered,commit=3600,auto_da_alloc,dioread_lock"
+	out, err := exec.Command("mount", "-o", options, x.dir+"/"+file, x.dir+"/"+at).CombinedOutput()
 	if err != nil {
-		x.t.Skipf("mount: %v: %s", err, out)
+		needs.Missing(x.t, "an ext4 on a loop device", err, string(out))
 	}
 }
 
@@ -108,7 +115,8 @@ func (x *ext4) unmount(at string) {
 	x.must(unix.Unmount(x.dir+"/"+at, 0))
 }
 
-// image runs a script and gives what a power loss at its end leaves, where pages and the journal were written at the moments that r chooses.
+// image runs a script and gives what a power loss at its end leaves, where pages and the journal were written at
+// the moments that r chooses.
 func (x *ext4) image(script []step, r *rand.Rand) string {
 	x.must(os.WriteFile(x.dir+"/disk", x.empty, 0o600))
 	x.mount("disk", "mount")
@@ -165,7 +173,8 @@ func (x *ext4) mapped(name string) []byte {
 	x.must(err)
 	if len(x.maps[name]) != int(st.Size()) {
 		x.forget(name)
-		x.maps[name], err = unix.Mmap(int(x.files[name].Fd()), 0, int(st.Size()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		const prot = unix.PROT_READ | unix.PROT_WRITE
+		x.maps[name], err = unix.Mmap(int(x.files[name].Fd()), 0, int(st.Size()), prot, unix.MAP_SHARED)
 		x.must(err)
 	}
 	return x.maps[name]
@@ -179,7 +188,8 @@ func (x *ext4) run(o step) {
 	case "create":
 		x.files[o.a], err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	case "write":
-		for at := o.at; at < o.at+o.n && err == nil; { // page by page: the kernel writes as one what came as one (large folios)
+		// Page by page: the kernel writes as one what came as one (large folios).
+		for at := o.at; at < o.at+o.n && err == nil; {
 			n := min(o.at+o.n, (at/pageSectors+1)*pageSectors) - at
 			_, err = f.WriteAt([]byte(strings.Repeat(string(o.fill), n*sectorBytes)), int64(at*sectorBytes))
 			at += n
@@ -231,7 +241,8 @@ func (x *ext4) background(r *rand.Rand) {
 	}
 }
 
-// whole reports whether each page of each file of an image is as it was at some moment: an image that no disk has torn.
+// whole reports whether each page of each file of an image is as it was at some moment: an image that no disk has
+// torn.
 func whole(script []step, image string) bool {
 	versions := map[string]bool{}
 	for n := range script {
@@ -241,7 +252,9 @@ func whole(script []step, image string) bool {
 			}
 		}
 	}
-	return !slices.ContainsFunc(pagesOf(image), func(page string) bool { return strings.Trim(page, ".") != "" && !versions[page] })
+	return !slices.ContainsFunc(pagesOf(image), func(page string) bool {
+		return strings.Trim(page, ".") != "" && !versions[page]
+	})
 }
 
 func pagesOf(image string) (pages []string) {
@@ -254,7 +267,8 @@ func pagesOf(image string) (pages []string) {
 	return pages
 }
 
-// Each image that ext4 leaves is one of the model's, and each of the model's in which no page is torn is one that ext4 leaves.
+// Each image that ext4 leaves is one of the model's, and each of the model's in which no page is torn is one that
+// ext4 leaves.
 func TestCrashImagesOfExt4(t *testing.T) {
 	x := newExt4(t)
 	const least, tries = 12, 150 // of a script
@@ -283,7 +297,8 @@ func TestCrashImagesOfExt4(t *testing.T) {
 		}
 		reached += all - len(missing)
 		if len(missing) > 0 {
-			t.Logf("%v\next4 has left %v in %d tries, and never %q", script[3:], slices.Sorted(maps.Keys(got)), tries, slices.Sorted(maps.Keys(missing)))
+			t.Logf("%v\next4 has left %v in %d tries, and never %q", script[3:],
+				slices.Sorted(maps.Keys(got)), tries, slices.Sorted(maps.Keys(missing)))
 		}
 	}
 	t.Logf("%d runs on ext4; of %d images of the model without torn pages it has left %d", left, images, reached)

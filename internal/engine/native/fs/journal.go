@@ -80,7 +80,8 @@ type Unsynced struct {
 	// Failed has what the disk holds of pages that count as clean because a synchronisation failed (see FailSync); nil is
 	// zeros. A page is never here and in Pages.
 	Failed map[int64][]byte
-	// Seen holds the bytes of a file that programs store into through maps, as they were at the last look (mapped.go).
+	// Seen holds the bytes of a file that programs store into through maps, as they were at the last look
+	// (mapped.go).
 	Seen BlobID
 }
 
@@ -89,7 +90,8 @@ type OldPage struct {
 	Data  []byte
 	Until int64 // the number of the change that ended it
 	Cut   bool  // that change is one of Changes: a truncation, not a write
-	// Stored says that the change was made through a map: a file may have grown since, and the page not have been written.
+	// Stored says that the change was made through a map: a file may have grown since, and the page not have been
+	// written.
 	Stored bool
 }
 
@@ -279,8 +281,8 @@ func (s *State) FailRange(env *Env, id InodeID, from, to int64) Errno {
 	return OK
 }
 
-// clean drops the earlier contents of the pages of a range, which the disk has as they are, or, with failed, as they were. The file has at
-// least the size up to which it was written. Its changes of metadata must be durable.
+// clean drops the earlier contents of the pages of a range, which the disk has as they are, or, with failed, as
+// they were. The file has at least the size up to which it was written. Its changes of metadata must be durable.
 func (in *Inode) clean(s *State, from, to int64, failed bool) {
 	u := in.Unsynced
 	for page, old := range u.Pages {
@@ -342,7 +344,8 @@ func (s *State) SyncAll(env *Env) Errno {
 	return OK
 }
 
-// SyncRange answers msync(2) of a part of a file: its bytes become durable, and the file's size up to there, as by fdatasync(2).
+// SyncRange answers msync(2) of a part of a file: its bytes become durable, and the file's size up to there, as by
+// fdatasync(2).
 func (s *State) SyncRange(env *Env, id InodeID, from, to int64) Errno {
 	in := s.inode(id)
 	if e := in.observe(s, env, from, to); e != OK {
@@ -417,8 +420,9 @@ func (in *Inode) flush(s *State, seq int64) {
 	in.forgetData(s, func(int64) bool { return false })
 }
 
-// flushed counts the earlier contents of a page that can not come back after a rename over another file, which the change seq made. Such a rename
-// writes what has no place on the disk yet (ext4_alloc_da_blocks of Linux). A store into a page that has one is no part of that.
+// flushed counts the earlier contents of a page that can not come back after a rename over another file, which the
+// change seq made. Such a rename writes what has no place on the disk yet (ext4_alloc_da_blocks of Linux). A store
+// into a page that has one is no part of that.
 func flushed(old []OldPage, seq int64) (gone int) {
 	for i, o := range old {
 		if o.Until <= seq && (!o.Stored || i == 0 && o.Data == nil) {

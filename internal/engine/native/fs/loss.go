@@ -536,7 +536,8 @@ func (s *State) recount(env *Env) {
 		if in.Synth != "" {
 			continue
 		}
-		in.Flocks, in.Locks, in.Watches, in.Refs, in.Held, in.Mapped, in.Stores, in.Tmpfile = nil, nil, nil, 0, 0, false, false, false
+		in.Flocks, in.Locks, in.Watches, in.Refs, in.Held = nil, nil, nil, 0, 0
+		in.Mapped, in.Stores, in.Tmpfile = false, false, false
 		names, ok := reached[id]
 		if !ok && in.Unseen > 0 { // it has a name that no program has looked at yet
 			in.Nlink = 0

@@ -133,7 +133,8 @@ func run(s *State, env *Env, o step) Errno {
 		e = s.FailSync(env, id)
 	case "store", "unseen store":
 		if e = mapped(s, env, id); e == OK {
-			_, e = env.Blobs.WriteAt(s.inode(id).Blob, []byte(strings.Repeat(string(o.fill), o.n*sectorBytes)), int64(o.at*sectorBytes))
+			stored := []byte(strings.Repeat(string(o.fill), o.n*sectorBytes))
+			_, e = env.Blobs.WriteAt(s.inode(id).Blob, stored, int64(o.at*sectorBytes))
 		}
 		if o.call == "store" && e == OK {
 			e = s.Observe(env, id, 0, s.Size(id))
@@ -688,10 +689,12 @@ func TestCrashImages(t *testing.T) {
 	}
 }
 
-// Stores by maps are as writes: the disk has them or not, sector by sector, in any order, and msync makes pages of them durable. What the engine
-// has not looked at between two stores, or between a store and another call, is left out, and no illegal image is made.
+// Stores by maps are as writes: the disk has them or not, sector by sector, in any order, and msync makes pages of
+// them durable. What the engine has not looked at between two stores, or between a store and another call, is left
+// out, and no illegal image is made.
 func TestCrashImagesOfMaps(t *testing.T) {
-	base := []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 10, fill: 'a'}, {call: "truncate", a: "/a", n: 24}, {call: "sync"}}
+	base := []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 10, fill: 'a'},
+		{call: "truncate", a: "/a", n: 24}, {call: "sync"}}
 	for p, name := range map[Profile]string{Ext4Ordered: "ext4-ordered", PosixMinimal: "posix-minimal"} {
 		compared := 0
 		for seed := range uint64(40) {
@@ -716,7 +719,8 @@ func TestCrashImagesOfMaps(t *testing.T) {
 	}
 }
 
-// mapScript makes some calls and stores behind a base, in which the file /a has three pages, the last of which is a hole.
+// mapScript makes some calls and stores behind a base, in which the file /a has three pages, the last of which is a
+// hole.
 func mapScript(seed uint64, base []step, store string) []step {
 	r := rand.New(rand.NewPCG(seed, 2))
 	script, size, settled, other := slices.Clone(base), 24, true, false
@@ -758,7 +762,8 @@ func mapScript(seed uint64, base []step, store string) []step {
 func TestFailedMsync(t *testing.T) {
 	base := []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 16, fill: 'a'}, {call: "sync"}}
 	store := func(at int, fill byte) step { return step{call: "store", a: "/a", at: at, n: 1, fill: fill} }
-	failing, msync, fsync := step{call: "failing msync", a: "/a", n: 8}, step{call: "msync", a: "/a", n: 8}, step{call: "fsync", a: "/a"}
+	failing, msync := step{call: "failing msync", a: "/a", n: 8}, step{call: "msync", a: "/a", n: 8}
+	fsync, write := step{call: "fsync", a: "/a"}, step{call: "write", a: "/a", at: 1, n: 1, fill: 'z'}
 	for _, c := range []struct {
 		script []step
 		images []string
@@ -766,7 +771,7 @@ func TestFailedMsync(t *testing.T) {
 		{[]step{store(0, 'x'), store(8, 'y'), failing, fsync}, []string{"/a aaaaaaaayaaaaaaa"}},
 		{[]step{store(0, 'x'), store(8, 'y'), failing, msync}, []string{"/a aaaaaaaaaaaaaaaa", "/a aaaaaaaayaaaaaaa"}},
 		{[]step{store(0, 'x'), failing, store(1, 'z'), msync}, []string{"/a xzaaaaaaaaaaaaaa"}},
-		{[]step{store(0, 'x'), failing, step{call: "write", a: "/a", at: 1, n: 1, fill: 'z'}, msync}, []string{"/a xzaaaaaaaaaaaaaa"}},
+		{[]step{store(0, 'x'), failing, write, msync}, []string{"/a xzaaaaaaaaaaaaaa"}},
 	} {
 		for _, p := range []Profile{Ext4Ordered, PosixMinimal} {
 			got := slices.Sorted(maps.Keys(sampled(t, p, append(slices.Clone(base), c.script...), 1<<16)))

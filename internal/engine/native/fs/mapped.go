@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Programs store into MAP_SHARED maps of files without a call. Observe compares such a file with its bytes at the last look, and notes
-// each page that differs as a write would have been noted (journal.go). It looks before whatever depends on the stores: a synchronisation,
-// a call that changes the file, a rename over another file, a power loss. What a page held between two looks and not at one of them is no
-// state that a crash image may have.
+// Programs store into MAP_SHARED maps of files without a call. Observe compares such a file with its bytes at the
+// last look, and notes each page that differs as a write would have been noted (journal.go). It looks before
+// whatever depends on the stores: a synchronisation, a call that changes the file, a rename over another file, a
+// power loss. What a page held between two looks and not at one of them is no state that a crash image may have.
 
 // Storable notes that programs may store into a map of a file from now on.
 func (s *State) Storable(env *Env, id InodeID) Errno {
@@ -24,8 +24,8 @@ func (s *State) Storable(env *Env, id InodeID) Errno {
 	return OK
 }
 
-// MayFailSyncs notes whether synchronisations of files may fail: that matters for what is dirty alone. Files into which programs store are
-// looked at although no power loss is possible.
+// MayFailSyncs notes whether synchronisations of files may fail: that matters for what is dirty alone. Files into
+// which programs store are looked at although no power loss is possible.
 func (s *State) MayFailSyncs(env *Env, may bool) Errno {
 	s.SyncsFail = may
 	if !may {
@@ -215,8 +215,9 @@ func (s *State) FileOf(blob BlobID) InodeID { return s.ByBlob[blob] }
 // LookAt notes that a program maps a range of a file to read it: it may see what a power loss has taken.
 func (s *State) LookAt(id InodeID, from, to int64) { s.inode(id).noticeData(s, from, to) }
 
-// Holes are the pages of a range, [from, to), that take no room on the disk: a store into one of them needs some. What a program has only read
-// through a map, or set to zeros there, is not among them if the machine has given the page memory.
+// Holes are the pages of a range, [from, to), that take no room on the disk: a store into one of them needs some.
+// What a program has only read through a map, or set to zeros there, is not among them if the machine has given the
+// page memory.
 func (s *State) Holes(env *Env, id InodeID, from, to int64) (holes []Extent) {
 	in := s.inode(id)
 	in.observe(s, env, from*pageBytes, to*pageBytes)
@@ -255,8 +256,8 @@ func (s *State) chill() {
 	}
 }
 
-// Evict notes that the page cache has dropped what it held of a file from before the last end of its node's programs: Linux drops pages that the
-// disk has as they are whenever it likes. It does so once.
+// Evict notes that the page cache has dropped what it held of a file from before the last end of its node's
+// programs: Linux drops pages that the disk has as they are whenever it likes. It does so once.
 func (s *State) Evict(env *Env, id InodeID) {
 	in := s.inode(id)
 	if !s.FromBefore(id) || in.Evicted == s.Life || !in.lasting(s) {

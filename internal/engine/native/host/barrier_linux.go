@@ -13,16 +13,19 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
-// The kernel bars parts of shared maps of files, where an access may fail although the memory is there: a store that finds no room on a disk,
-// a first load that a disk does not answer. The real map loses a permission, the thread that comes there stops, and the kernel decides.
+// The kernel bars parts of shared maps of files, where an access may fail although the memory is there: a store
+// that finds no room on a disk, a first load that a disk does not answer. The real map loses a permission, the
+// thread that comes there stops, and the kernel decides.
 
-// Permit gives a part of a map of a thread's process another protection than its program has asked for, or that one again.
+// Permit gives a part of a map of a thread's process another protection than its program has asked for, or that one
+// again.
 func (m *Machine) Permit(id ThreadID, from, to, prot uint64) {
 	t := m.runner(m.get(id).space)
 	m.aside(t, func() int64 { return m.execute(t, unix.SYS_MPROTECT, from, to-from, prot) })
 }
 
-// Watch has a thread's process stop from now on where it moves what is mapped in a range of addresses, or changes its protection.
+// Watch has a thread's process stop from now on where it moves what is mapped in a range of addresses, or changes
+// its protection.
 func (m *Machine) Watch(id ThreadID, from, to uint64) {
 	c := m.placesOf(m.get(id))
 	c.watched = withSpan(c.watched, from, to)
@@ -62,8 +65,8 @@ func overlaps(list []span, from, to uint64) bool {
 	return found
 }
 
-// barred deals with a thread that may not access an address, if the kernel has barred it. stopped reports that the thread has to deal with a
-// SIGBUS, which stop has then; otherwise it goes on.
+// barred deals with a thread that may not access an address, if the kernel has barred it. stopped reports that the
+// thread has to deal with a SIGBUS, which stop has then; otherwise it goes on.
 func (m *Machine) barred(t *thread, stop *machine.Stop) (ours, stopped bool) {
 	if m.Barred == nil {
 		return false, false
@@ -111,7 +114,8 @@ func (m *Machine) bus(t *thread, addr uint64, stop *machine.Stop) {
 	}
 }
 
-// admit has the kernel decide about what a call writes for a thread. It reports whether anything has become accessible.
+// admit has the kernel decide about what a call writes for a thread. It reports whether anything has become
+// accessible.
 func (m *Machine) admit(t *thread, addr, size uint64) bool {
 	return m.Barred != nil && m.Barred(t.id, addr, size, machine.ByCall) == machine.Admitted
 }

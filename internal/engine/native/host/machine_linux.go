@@ -114,7 +114,8 @@ type Machine struct {
 	Made func(id ThreadID, name string, tooMuch bool)
 	// Action gives a signal's action as rt_sigaction(2) takes it, if it has a handler.
 	Action func(id ThreadID, sig int) (action [32]byte, ok bool)
-	// Barred decides about an access to some addresses of a thread's process that a permission is lacking for; it may be nil.
+	// Barred decides about an access to some addresses of a thread's process that a permission is lacking for; it
+	// may be nil.
 	Barred func(id ThreadID, addr, size uint64, by machine.Access) machine.Admission
 	// Lack notes what the machine does not give; it may be nil.
 	Lack *Lack

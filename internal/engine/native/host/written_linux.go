@@ -126,8 +126,8 @@ func (m *Machine) spacesNow() []int {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// MapWritten notes that maps of blobs were made in a range of addresses, or that their protection has changed. executable says that they may be
-// code.
+// MapWritten notes that maps of blobs were made in a range of addresses, or that their protection has changed.
+// executable says that they may be code.
 func (m *Machine) MapWritten(id ThreadID, addr, size uint64, executable bool) {
 	if m.leaks.Instructions || !executable && len(m.written) == 0 {
 		return

@@ -310,14 +310,15 @@ type FileMap struct {
 	Path       string // when it was mapped
 	Real       string // what the real /proc/PID/maps calls it
 	Object     Key    // names it where the map is shared
-	// Description is the open file that was mapped. As long as it is open it knows which of the file's failed synchronisations were
-	// reported, and SyncErrors afterwards.
+	// Description is the open file that was mapped. As long as it is open it knows which of the file's failed
+	// synchronisations were reported, and SyncErrors afterwards.
 	Description FileID
 	SyncErrors  int
 	ReadOnly    bool // that file is: to Linux such a map is a private one (VM_SHARED of mm.h)
 }
 
-// Bar is a part of a shared map of a file to which the program lacks a permission that it has asked for (linux/barrier.go).
+// Bar is a part of a shared map of a file to which the program lacks a permission that it has asked for
+// (linux/barrier.go).
 type Bar struct {
 	Start, End  uint64
 	Prot, Taken uint64 // what the program has asked for, and what of it is lacking

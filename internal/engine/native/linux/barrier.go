@@ -14,13 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// An access to a shared map of a file may fail as a bus error (mmap(2)): a store into a hole while the disk is full, and the first access to a
-// page that lies on the disk alone while reads may fail. Such parts of maps are barred: the real map lacks a permission, and Barred decides when
-// a program comes there. Without these faults nothing is barred, and maps cost nothing.
+// An access to a shared map of a file may fail as a bus error (mmap(2)): a store into a hole while the disk is
+// full, and the first access to a page that lies on the disk alone while reads may fail. Such parts of maps are
+// barred: the real map lacks a permission, and Barred decides when a program comes there. Without these faults
+// nothing is barred, and maps cost nothing.
 
 const (
 	maxBars = 4096 // of one address space: further parts are not barred, and accesses to them succeed
-	// coldBytes is how much of a file is read in at once where a program comes to a page of it: Linux maps so much around a fault.
+	// coldBytes is how much of a file is read in at once where a program comes to a page of it: Linux maps so much
+	// around a fault.
 	coldBytes = 64 << 10
 	pageSize  = 4096
 )
@@ -75,20 +77,24 @@ func bar(k *Kernel, t *Thread) {
 		}
 		add := func(parts []fs.Extent, taken uint64) {
 			for _, x := range parts {
-				b := kernel.Bar{Start: m.Start + uint64(x.From)*pageSize - m.Offset, End: m.Start + uint64(x.To)*pageSize - m.Offset, Prot: m.Prot(), Taken: taken, File: id, Blob: m.Blob}
-				b.Offset = int64(m.Offset + b.Start - m.Start)
-				if len(space.Bars) < maxBars {
-					space.Bars = append(space.Bars, b)
-					k.M.Permit(t.ID, b.Start, b.End, b.Prot&^taken)
+				if len(space.Bars) == maxBars {
+					return
 				}
+				b := kernel.Bar{Prot: m.Prot(), Taken: taken, File: id, Blob: m.Blob, Offset: x.From * pageSize}
+				b.Start = m.Start + uint64(b.Offset) - m.Offset
+				b.End = b.Start + uint64(x.To-x.From)*pageSize
+				space.Bars = append(space.Bars, b)
+				k.M.Permit(t.ID, b.Start, b.End, b.Prot&^taken)
 			}
 		}
 		from, to := int64(m.Offset)/pageSize, int64(m.Offset+m.End-m.Start)/pageSize
+		var cold []fs.Extent
 		if n.ReadsHarmed {
-			add(n.FS.Cold(id, from, to), m.Prot())
+			cold = n.FS.Cold(id, from, to)
+			add(cold, m.Prot())
 		}
 		if n.FS.Full != 0 && m.Writable {
-			add(n.FS.Holes(env(k, t), id, from, to), unix.PROT_WRITE)
+			add(without(n.FS.Holes(env(k, t), id, from, to), cold), unix.PROT_WRITE)
 		}
 	}
 	for _, b := range space.Bars {
@@ -96,19 +102,56 @@ func bar(k *Kernel, t *Thread) {
 	}
 }
 
+// without takes ranges, taken, from other ones.
+func without(list, taken []fs.Extent) (left []fs.Extent) {
+	for _, x := range list {
+		for _, y := range taken {
+			if y.To <= x.From || y.From >= x.To {
+				continue
+			}
+			if y.From > x.From {
+				left = append(left, fs.Extent{From: x.From, To: y.From})
+			}
+			x.From = min(y.To, x.To)
+		}
+		if x.From < x.To {
+			left = append(left, x)
+		}
+	}
+	return left
+}
+
 // unbar gives back what was barred of the maps of a thread's process.
 func unbar(k *Kernel, t *Thread) {
 	space := k.Spaces[k.Proc(t).Space]
-	for len(space.Bars) > 0 {
-		b := space.Bars[0]
-		lift(k, t, space, 0, b.Start, b.End)
+	if len(space.Bars) == 0 {
+		return
 	}
+	for line := range strings.Lines(k.M.Maps(t.ID)) {
+		m, ok := machine.ParseMap(line)
+		if !ok || m.Blob == 0 {
+			continue
+		}
+		for i := range space.Bars {
+			if b := &space.Bars[i]; b.Start < m.End && b.End > m.Start && isBarred(b, &m) {
+				k.M.Permit(t.ID, max(m.Start, b.Start), min(m.End, b.End), b.Prot)
+			}
+		}
+	}
+	space.Bars = nil
 }
 
-// barredAs finds the part of a bar that is still mapped as it was barred, in the real map that holds an address. munmap passes the engine by.
+// isBarred reports whether a real map is still of the file of a bar, and lacks what that takes.
+func isBarred(b *kernel.Bar, m *machine.RealMap) bool {
+	place := int64(m.Offset) - int64(m.Start)
+	return m.Blob == b.Blob && m.Prot() == b.Prot&^b.Taken && place == b.Offset-int64(b.Start)
+}
+
+// barredAs finds the part of a bar that is still mapped as it was barred, in the real map that holds an address.
+// munmap passes the engine by.
 func barredAs(k *Kernel, t *Thread, b *kernel.Bar, addr uint64) (from, to uint64, ok bool) {
 	m, ok := machine.MapAt(k.M.Maps(t.ID), addr)
-	if !ok || m.Blob != b.Blob || m.Prot() != b.Prot&^b.Taken || int64(m.Offset)-int64(m.Start) != b.Offset-int64(b.Start) {
+	if !ok || !isBarred(b, &m) {
 		return 0, 0, false
 	}
 	return max(m.Start, b.Start), min(m.End, b.End), true
@@ -156,26 +199,20 @@ func Barred(k *Kernel, id kernel.ThreadID, addr, size uint64, by machine.Access)
 		return machine.NotBarred
 	}
 	space, answer := k.Spaces[k.Proc(t).Space], machine.NotBarred
-	for end := addr + size; addr < end; {
-		i := slices.IndexFunc(space.Bars, func(b kernel.Bar) bool { return b.Start < end && b.End > addr })
-		if i < 0 {
-			return answer
-		}
-		b := space.Bars[i]
-		addr = max(addr, b.Start)
-		reads := b.Taken&unix.PROT_READ != 0
+	for end := addr + size; addr < end && len(space.Bars) > 0; {
 		if by == machine.ByLook {
-			if reads {
+			if slices.ContainsFunc(space.Bars, func(b kernel.Bar) bool {
+				return b.Start < end && b.End > addr && b.Taken&unix.PROT_READ != 0
+			}) {
 				return machine.Refused
 			}
-			addr = b.End
-			continue
+			break
 		}
-		if _, _, ok := barredAs(k, t, &b, addr); !ok {
-			space.Bars = slices.Delete(space.Bars, i, i+1)
-			continue
+		i, at := nextBar(k, t, space, addr, end)
+		if i < 0 {
+			break
 		}
-		next, admitted := admit(k, t, space, i, addr)
+		next, admitted := admit(k, t, space, i, at)
 		if !admitted {
 			return machine.Refused
 		}
@@ -184,7 +221,24 @@ func Barred(k *Kernel, id kernel.ThreadID, addr, size uint64, by machine.Access)
 	return answer
 }
 
-// admit decides about an access to an address that is barred by bar i, and gives the address up to which it is not any more.
+// nextBar finds the first bar in a range of addresses that is there still, -1 for none, and where it begins in the range.
+func nextBar(k *Kernel, t *Thread, space *kernel.Space, addr, end uint64) (i int, at uint64) {
+	i = -1
+	for n := range space.Bars {
+		b := &space.Bars[n]
+		from := max(addr, b.Start)
+		if b.Start >= end || b.End <= addr || i >= 0 && from >= at {
+			continue
+		}
+		if _, _, ok := barredAs(k, t, b, from); ok {
+			i, at = n, from
+		}
+	}
+	return i, at
+}
+
+// admit decides about an access to an address that is barred by bar i, and gives the address up to which it is not
+// any more.
 func admit(k *Kernel, t *Thread, space *kernel.Space, i int, addr uint64) (next uint64, admitted bool) {
 	b, tree := space.Bars[i], k.Node(t).FS
 	offset := b.Offset + int64(addr-b.Start)
@@ -220,7 +274,8 @@ func load(k *Kernel, t *Thread, id fs.InodeID, off int64, size int) bool {
 	if !node.Harmed || size <= 0 {
 		return true
 	}
-	h := k.DiskFault(&fault.Call{Node: node.Name, Name: "mmap", Op: fault.Read, Path: nameOf(node.FS, id), Offset: off, Bytes: size})
+	h := k.DiskFault(&fault.Call{Node: node.Name, Name: "mmap", Op: fault.Read, Path: nameOf(node.FS, id),
+		Offset: off, Bytes: size})
 	if h.Kind != "" && h.ID == 0 {
 		k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
 	}
@@ -233,9 +288,11 @@ func load(k *Kernel, t *Thread, id fs.InodeID, off int64, size int) bool {
 	return true
 }
 
-// changesMaps executes a call that changes maps of which parts may be barred.
+// changesMaps executes a call that changes the maps of a range of addresses, of which parts may be barred.
 func changesMaps(k *Kernel, t *Thread, call func(*Kernel, *Thread) Result) Result {
-	if len(k.Spaces[k.Proc(t).Space].Bars) == 0 {
+	a := &t.Call.Args
+	meets := func(b kernel.Bar) bool { return b.Start < a[0]+max(a[1], 1) && b.End > a[0] }
+	if !slices.ContainsFunc(k.Spaces[k.Proc(t).Space].Bars, meets) {
 		return call(k, t)
 	}
 	unbar(k, t)

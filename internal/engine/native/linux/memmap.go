@@ -258,9 +258,9 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 		k.M.MapWritten(t.ID, uint64(r), size, prot&unix.PROT_EXEC != 0)
 	}
 	if r >= 0 {
-		addFile(k, t.Node, k.Spaces[k.Proc(t).Space], kernel.FileMap{Start: uint64(r), End: uint64(r) + (size+4095)&^4095, File: f.Inode,
-			Real: k.M.RealName(fd), Object: object, Description: f.ID, SyncErrors: f.SyncErrors,
-			ReadOnly: mode == unix.O_RDONLY})
+		addFile(k, t.Node, k.Spaces[k.Proc(t).Space], kernel.FileMap{
+			Start: uint64(r), End: uint64(r) + (size+4095)&^4095, File: f.Inode, Real: k.M.RealName(fd), Object: object,
+			Description: f.ID, SyncErrors: f.SyncErrors, ReadOnly: mode == unix.O_RDONLY})
 	}
 	if r >= 0 && shared {
 		if e := noteShared(k, t, f, object, uint64(r), (size+4095)&^4095, prot); e != 0 {
@@ -368,8 +368,9 @@ func sysMadvise(k *Kernel, t *Thread) Result {
 // to machine.
 func sysArchPrctl(k *Kernel, t *Thread) Result { return fail(unix.EINVAL) }
 
-// sysMsync makes the files durable that are mapped in a range, those parts of them. As on Linux, a part of the range that is not mapped is an
-// error after the others were written, and a file whose synchronisation fails ends the call.
+// sysMsync makes the files durable that are mapped in a range, those parts of them. As on Linux, a part of the
+// range that is not mapped is an error after the others were written, and a file whose synchronisation fails ends
+// the call.
 func sysMsync(k *Kernel, t *Thread) Result {
 	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
 		return fail(unix.EINVAL)
@@ -388,8 +389,8 @@ func sysMsync(k *Kernel, t *Thread) Result {
 	return r
 }
 
-// syncMapped makes what is mapped between two addresses durable. munmap and mremap pass the engine by, so it asks the real map, which
-// names the bytes.
+// syncMapped makes what is mapped between two addresses durable. munmap and mremap pass the engine by, so it asks
+// the real map, which names the bytes.
 func syncMapped(k *Kernel, t *Thread, from, to uint64) Result {
 	tree, space := k.Node(t).FS, k.Spaces[k.Proc(t).Space]
 	if len(tree.ByBlob) == 0 {
@@ -413,8 +414,8 @@ func syncMapped(k *Kernel, t *Thread, from, to uint64) Result {
 	return 0
 }
 
-// syncPart makes a part of a file durable by a map, of which f may be nil if it is not noted. It fails as fsync does (sync): the error goes to the
-// description that was mapped, once, whether or not it is still open.
+// syncPart makes a part of a file durable by a map, of which f may be nil if it is not noted. It fails as fsync
+// does (sync): the error goes to the description that was mapped, once, whether or not it is still open.
 func syncPart(k *Kernel, t *Thread, f *kernel.FileMap, id fs.InodeID, from, to int64) Result {
 	tree := k.Node(t).FS
 	before := tree.Get(id).SyncErrors
