@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -101,6 +102,8 @@ type Options struct {
 	Code *code.Watch
 	// Behaviour asks for Outcome.Reached.
 	Behaviour bool
+	// Moments asks for Outcome.Moments.
+	Moments bool
 	// Unwatched are the domains of which Outcome.Reached may have nothing.
 	Unwatched []coverage.Domain
 	// Draws asks for Outcome.Draws of the streams that match one of these patterns.
@@ -289,6 +292,9 @@ type Outcome struct {
 	LogCounts  map[string]uint64 `json:"log_counts,omitempty"`
 	// Reached are the features that the engine saw the run reach, in the order of IDs, each once, if Options.Behaviour asks for them.
 	Reached []coverage.Feature `json:"reached,omitempty"`
+	// Moments are what programs under test did at which a fault could show a bug, if Options.Moments asks for them; nil where the engine
+	// does not know them.
+	Moments *moments.Record `json:"moments,omitempty"`
 	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.
 	Code []code.Hits `json:"code,omitempty"`
 	// Programs are those that nodes under test executed, in the order in which they were first met.

@@ -116,7 +116,7 @@ func (s *Setup) watch(j *Job) (*code.Watch, error) {
 func (s *Setup) JobOptions(j *Job, o engine.Options) (engine.Options, error) {
 	watch, err := s.watch(j)
 	o.Code = watch
-	o.Behaviour, o.Dumps, o.Contrast = j.Behaviour, j.Dumps, j.Contrast
+	o.Behaviour, o.Moments, o.Dumps, o.Contrast = j.Behaviour, j.Moments, j.Dumps, j.Contrast
 	return s.Options(o), err
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
@@ -120,8 +121,10 @@ type Job struct {
 	// Progress asks for a Progress now and then.
 	Progress bool `json:"progress,omitempty"`
 	// Behaviour asks for what the run reaches (see engine.Options).
-	Behaviour bool   `json:"behaviour,omitempty"`
-	Trace     *Trace `json:"trace,omitempty"`
+	Behaviour bool `json:"behaviour,omitempty"`
+	// Moments asks for Summary.Moments.
+	Moments bool   `json:"moments,omitempty"`
+	Trace   *Trace `json:"trace,omitempty"`
 	// FromBoot asks for a run that begins at no snapshot and takes none.
 	FromBoot bool `json:"from_boot,omitempty"`
 	// Contrast asks for a run from its boot in which programs that read their own code see other bytes (see engine.Options).
@@ -224,6 +227,7 @@ type Summary struct {
 	Programs   []engine.Program     `json:"programs,omitempty"`
 	Mistake    string               `json:"mistake,omitempty"`
 	Guide      *engine.Guided       `json:"guide,omitempty"`
+	Moments    *moments.Record      `json:"moments,omitempty"` // that the job asks for
 	Evidence   check.Evidence       `json:"evidence"`
 	// TailEvents are those after the end of the chaos phase.
 	TailEvents uint64 `json:"tail_events,omitempty"`
@@ -247,7 +251,7 @@ func Summarise(o *check.Judged) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
 		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings, Marks: o.Marks,
-		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs, Mistake: o.Mistake, Guide: o.Guide}
+		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs, Mistake: o.Mistake, Guide: o.Guide, Moments: o.Moments}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = countReasons(o.History)
 	s.Load = loadOf(o.History)

@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"tla"},
 	{"internal/records"},
 	{"history"},
-	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage"},
+	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments"},
 	{"internal/fault", "sdk"},
 	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault", "sdk/contract"},
 	{"internal/model", "internal/alerts", "internal/incident"},
@@ -75,7 +75,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/fault", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/records", "internal/splitmix", "internal/keys", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments", "internal/fault", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/records", "internal/splitmix", "internal/keys", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}

@@ -82,6 +82,8 @@ type snapshot struct {
 	bytes int64         // as measured last; 0 if it was not measured
 	uses  int           // runs that began here, and the one that took it
 	floor float64       // that of the Snapshots when it was used last
+
+	moments bool // those of the run up to here are recorded
 }
 
 // Begin is where a run began: its boot if it is zero, and else a snapshot.
@@ -266,7 +268,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 func (s *Snapshots) latest(w *Work) (best *snapshot) {
 	keys := map[bool]string{true: w.key(true), false: w.key(false)}
 	for _, o := range s.list {
-		if o.key == keys[o.ready] && (best == nil || o.event > best.event) && (w.Until.Event == 0 || o.event < w.Until.Event) && (w.Spec.EndNs == 0 || o.ns < w.Spec.EndNs) && o.world.Follows(w.Tape) {
+		if o.key == keys[o.ready] && (o.moments || !w.Options.Moments) && (best == nil || o.event > best.event) && (w.Until.Event == 0 || o.event < w.Until.Event) && (w.Spec.EndNs == 0 || o.ns < w.Spec.EndNs) && o.world.Follows(w.Tape) {
 			best = o
 		}
 	}
@@ -289,7 +291,7 @@ func (s *Snapshots) take(e engine.Engine, of engine.World, w *Work, ready bool, 
 		return
 	}
 	event, ns := c.At()
-	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, ns: ns, wall: wall, uses: 1, floor: s.floor})
+	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, ns: ns, wall: wall, uses: 1, floor: s.floor, moments: w.Options.Moments})
 	s.changed = true
 }
 

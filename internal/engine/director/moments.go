@@ -1,6 +1,9 @@
 package director
 
-import "github.com/bloodhound-dst/bloodhound/internal/fault"
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
+)
 
 // Entering injects faults as a program of a node is about to make a system call, before the call has any effect.
 func (d *Director) Entering(node, call string, files ...string) error {
@@ -43,4 +46,26 @@ func (d *Director) strike(actions []fault.Action) error {
 	}
 	d.Due = 0 // the ends of what has begun are to be waited for
 	return d.deliver(actions)
+}
+
+// PhaseOf says where a node is in its life, and whether faults may be injected.
+func (d *Director) PhaseOf(node int) (phase moments.Phase, inChaos bool) {
+	s, n := &d.Nodes[node], &d.spec.Nodes[node]
+	ready := s.Healthy
+	if n.Health == nil {
+		ready = s.Status == Running && d.act.Now()-s.StartedNs >= upNs
+	}
+	switch inChaos = d.Phase == PhaseChaos; {
+	case !ready && s.Mains > 1:
+		phase = moments.Recovery
+	case !ready:
+		phase = moments.FirstStart
+	case inChaos:
+		phase = moments.Chaos
+	case d.Phase == PhaseSetup || d.Phase == PhaseWarmup:
+		phase = moments.Before
+	default:
+		phase = moments.After
+	}
+	return phase, inChaos
 }

@@ -129,6 +129,7 @@ func namesOf(folder string, hidden func(name string) bool) string {
 
 // executes notes a program that a node under test executes.
 func (w *World) executes(t *kernel.Thread, shown, real string, fd int) {
+	w.starts(t, shown)
 	if !w.underTest(t) || real == linux.Self || len(w.outcome.Programs) >= engine.MaxPrograms {
 		return
 	}

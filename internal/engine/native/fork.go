@@ -79,6 +79,9 @@ func (w *World) fork(spec *world.Spec, t tape.Tape, o engine.Options) (*World, e
 	s := w.save()
 	s.Tape.Tape = t
 	c.load(s)
+	if !o.Moments {
+		c.outcome.Moments = nil
+	}
 	c.stateBytes = allocated() - before
 	made = true
 	return c, nil

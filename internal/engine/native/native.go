@@ -185,6 +185,9 @@ func (w *World) connect() {
 	}
 	k.Leaks = w.leaks().kernel
 	k.Executes = w.executes
+	if w.options.Moments {
+		k.Acted = w.acted
+	}
 	if w.options.Dumps != "" {
 		k.Fatal = w.fatal
 	}
@@ -215,7 +218,7 @@ func (w *World) direct(setting *director.Setting) error {
 	if setting.Faults().Asks(world.AfterReply, world.InRecovery, world.InTransfer) {
 		linux.WatchAll(k)
 	}
-	k.Moments = moments{w}
+	k.Moments = striker{w}
 	return nil
 }
 

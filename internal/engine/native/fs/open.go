@@ -9,6 +9,7 @@ type Opened struct {
 	Mode  uint32
 	Rdev  uint64
 	Synth string // path of a synthetic file or directory
+	Made  bool   // by this call
 }
 
 // Open answers open(2) with flags of x86-64. The caller has applied the umask to mode. What the type of the inode
@@ -150,7 +151,7 @@ func (in *Inode) openInode(s *State, env *Env, flags int, made bool) (Opened, Er
 	if flags&O_DIRECTORY != 0 && flags&oTmpfile == 0 && !in.isDir() {
 		return Opened{}, ENOTDIR
 	}
-	o := Opened{Inode: in.ID, Mode: in.Mode, Rdev: in.Rdev, Synth: in.Synth}
+	o := Opened{Inode: in.ID, Mode: in.Mode, Rdev: in.Rdev, Synth: in.Synth, Made: made}
 	if flags&O_PATH != 0 {
 		in.Refs++
 		return o, OK

@@ -281,7 +281,13 @@ func (k *Kernel) complete(t *Thread, e *Syscall, r Result) {
 	}
 	k.M.Result(t.ID, int64(r))
 	k.record(t, e, int64(r))
-	if k.Watched != nil && r >= 0 && !k.Nodes[t.Node].Driver {
+	if r < 0 || k.Nodes[t.Node].Driver {
+		return
+	}
+	if k.Acted != nil {
+		k.acted(t, e)
+	}
+	if k.Watched != nil {
 		k.returned(t, e)
 	}
 }

@@ -138,6 +138,8 @@ type Kernel struct {
 	Seen func(ref net.FaultRef)
 	// Moments gets what programs under test do at which rules inject faults; it is asked where Watched is not nil, or a node AwaitsReady.
 	Moments Moments
+	// Acted gets what programs under test have done (package moments), if it is not nil.
+	Acted func(t *Thread, a *Acted)
 	// Overdue is called when a thread of a program under test got a result that a fault has changed.
 	Overdue func(k *Kernel, t *Thread, sock net.SockID)
 

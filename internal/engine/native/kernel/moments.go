@@ -2,6 +2,8 @@
 
 package kernel
 
+import "github.com/bloodhound-dst/bloodhound/internal/moments"
+
 // Moments is told what programs under test do at which rules inject faults. Any of its methods may end the programs of the node.
 type Moments interface {
 	// Entering is called when a program is about to make a system call that is watched for it; files are what the call is about,
@@ -23,6 +25,25 @@ type Moments interface {
 	// reach, and when one has answered another node. Neither ends programs.
 	Listens(node NodeID, port int)
 	Answers(node, client NodeID)
+}
+
+// Acted is what a program has done by a call.
+type Acted struct {
+	Act   moments.Act
+	Call  string
+	Files []string // the new name first
+	Said  string   // the kind of an answer
+	Peer  NodeID   // to which it goes
+}
+
+// acted reports what a call that has had its effect did.
+func (k *Kernel) acted(t *Thread, e *Syscall) {
+	if t.Call.Client != 0 {
+		k.Acted(t, &Acted{Act: moments.Reply, Call: e.Name, Said: t.Call.Said, Peer: NodeID(t.Call.Client - 1)})
+	}
+	if act, files := k.system.Act(k, t); act != "" {
+		k.Acted(t, &Acted{Act: act, Call: e.Name, Files: files})
+	}
 }
 
 // Watched is what Moments asks for of a call.

@@ -7,6 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -213,6 +214,11 @@ type Call struct {
 	DiskNs   int64    // when the disk has done its work
 	StrikeNs int64    // when the fault Strike begins, before that
 	Strike   int      // see Moments.Waits; 0 none
+
+	// Act is what the call does, where its handler knows better than its number (System.Act), and Said the kind of the answer that it
+	// has begun to send to Client.
+	Act  moments.Act
+	Said string
 }
 
 // Proc is one process of a program.

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 )
 
 // numCalls is one more than the largest number of a system call, and one for all numbers that do not exist.
@@ -19,6 +20,8 @@ type System struct {
 	Synth func(k *Kernel) fs.Synth
 	// Subjects are the paths of the files that the call at which t stopped is about.
 	Subjects func(k *Kernel, t *Thread) []string
+	// Act is what a call that has had its effect did, and to which files; it is empty for most calls.
+	Act func(k *Kernel, t *Thread) (moments.Act, []string)
 	// Charge notes what a call asks for, on a node whose memory is bounded. The thread may be gone afterwards.
 	Charge func(k *Kernel, t *Thread)
 	// Recorded sees each event of a call on a node whose Life is asked for.

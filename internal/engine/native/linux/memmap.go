@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"golang.org/x/sys/unix"
 )
 
@@ -261,6 +262,9 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 		addFile(k, t.Node, k.Spaces[k.Proc(t).Space], kernel.FileMap{
 			Start: uint64(r), End: uint64(r) + (size+4095)&^4095, File: f.Inode, Real: k.M.RealName(fd), Object: object,
 			Description: f.ID, SyncErrors: f.SyncErrors, ReadOnly: mode == unix.O_RDONLY})
+	}
+	if r >= 0 && shared && prot&unix.PROT_WRITE != 0 {
+		t.Call.Act = moments.Map
 	}
 	if r >= 0 && shared {
 		if e := noteShared(k, t, f, object, uint64(r), (size+4095)&^4095, prot); e != 0 {

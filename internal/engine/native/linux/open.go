@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"golang.org/x/sys/unix"
 )
 
@@ -89,6 +90,11 @@ func openPath(k *Kernel, t *Thread, dirfd int, addr uint64, flags int, mode uint
 		return fsFail(fe)
 	case o.File != 0:
 		return reopen(k, t, k.Files[o.File], flags)
+	case o.Synth != "" || o.Mode&unix.S_IFMT != unix.S_IFREG:
+	case o.Made:
+		t.Call.Act = moments.Create
+	case flags&unix.O_TRUNC != 0:
+		t.Call.Act = moments.Truncate
 	}
 	return openInode(k, t, o, flags)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"golang.org/x/sys/unix"
 )
@@ -541,6 +542,7 @@ func cloneThread(k *Kernel, t *Thread, c cloneArgs) Result {
 		child.Proc = parent.ID
 		parent.Threads = append(parent.Threads, child.ID)
 	} else {
+		t.Call.Act = moments.Start
 		forkProc(k, t, child, parent, c)
 	}
 	if f&unix.CLONE_PARENT_SETTID != 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 )
 
 // inodeFile is a regular file of a node's tree, or any directory.
@@ -169,6 +170,7 @@ func writeFile(k *Kernel, t *Thread, f *File, data []byte, offset int64) Result 
 		if r := sync(k, t, f, f.Flags&unix.O_SYNC != unix.O_SYNC); r < 0 {
 			return r
 		}
+		t.Call.Act = moments.Sync
 	}
 	return m
 }

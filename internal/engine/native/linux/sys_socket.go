@@ -4,11 +4,13 @@ package linux
 
 import (
 	"encoding/binary"
+	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"golang.org/x/sys/unix"
 )
 
@@ -565,8 +567,8 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 			}
 		}
 		t.Call.Mix(data[:n])
-		if k.Watched != nil || k.Nodes[t.Node].AwaitsReady {
-			sent(k, t, id, n)
+		if k.Watched != nil || k.Acted != nil || k.Nodes[t.Node].AwaitsReady {
+			sent(k, t, id, data[:n])
 		}
 		*m.done += int64(n)
 		if !stream || *m.done >= size {
@@ -579,11 +581,14 @@ func send(k *Kernel, t *Thread, f *File, m message) Result {
 }
 
 // sent notes in a call that it has sent the first bytes of an answer, or that much is on its way.
-func sent(k *Kernel, t *Thread, id net.SockID, n int) {
-	if to, ok := k.Net.Answered(id, n); ok {
+func sent(k *Kernel, t *Thread, id net.SockID, data []byte) {
+	if to, ok := k.Net.Answered(id, len(data)); ok {
 		t.Call.Client = int(to) + 1
 		if k.Nodes[t.Node].AwaitsReady {
 			k.Moments.Answers(t.Node, kernel.NodeID(to))
+		}
+		if k.Acted != nil {
+			t.Call.Said = strconv.Itoa(k.Net.Service(id)) + " " + moments.Head(data)
 		}
 	}
 	if to, ok := k.Net.Transfers(id); ok {

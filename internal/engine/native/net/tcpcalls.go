@@ -226,6 +226,15 @@ func (s *State) Serves(id SockID) (port int) {
 	return int(sk.Local.Port)
 }
 
+// Service is the port by which the service of a connection is known: the lower one of its two.
+func (s *State) Service(id SockID) int {
+	sk := s.sock(id)
+	if sk == nil {
+		return 0
+	}
+	return int(min(sk.Local.Port, sk.Remote.Port))
+}
+
 // bulkBytes are so many that a program which has written them, and of which the peer has none yet, is sending something large.
 const bulkBytes = 64 << 10
 
