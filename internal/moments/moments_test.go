@@ -8,17 +8,17 @@ import (
 
 func TestTemplate(t *testing.T) {
 	for text, want := range map[string]string{
-		"/data/000017.sst":                                               "/data/*.sst",
-		"/data/0000000000000001-00000000000000af.wal":                    "/data/*-*.wal",
-		"/data/wal-meta.db":                                              "/data/wal-meta.db",
-		"/data/f81d4fae-7dec-11d0-a765-00a0c91e6bf6/db":                  "/data/*/db",
-		"/data/node1/raft.db":                                            "/data/node*/raft.db",
-		"/var/lib/deadbeef/x":                                            "/var/lib/deadbeef/x",
-		"/var/lib/deadbee1/x":                                            "/var/lib/*/x",
-		"/tmp/tmpa7kq20x":                                                "/tmp/*",
-		"pg_wal/00000001000000000000000A":                                "pg_wal/*",
-		"9090 HTTP/1.1":                                                  "* HTTP/*.*",
-		"/data/checkpoint.2.tmp":                                         "/data/checkpoint.*.tmp",
+		"/data/000017.sst": "/data/*.sst",
+		"/data/0000000000000001-00000000000000af.wal":   "/data/*-*.wal",
+		"/data/wal-meta.db":                             "/data/wal-meta.db",
+		"/data/f81d4fae-7dec-11d0-a765-00a0c91e6bf6/db": "/data/*/db",
+		"/data/node1/raft.db":                           "/data/node*/raft.db",
+		"/var/lib/deadbeef/x":                           "/var/lib/deadbeef/x",
+		"/var/lib/deadbee1/x":                           "/var/lib/*/x",
+		"/tmp/tmpa7kq20x":                               "/tmp/*",
+		"pg_wal/00000001000000000000000A":               "pg_wal/*",
+		"9090 HTTP/1.1":                                 "* HTTP/*.*",
+		"/data/checkpoint.2.tmp":                        "/data/checkpoint.*.tmp",
 		"/blobs/sha256/e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934c": "/blobs/sha*/*",
 	} {
 		if got := Template(text); got != want {
