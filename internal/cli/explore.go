@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -131,6 +132,7 @@ func (x *exploration) open() (err error) {
 func (x *exploration) searchAgain(c *cobra.Command) (*explore.Totals, error) {
 	x.show.end()
 	x.s.close()
+	x.p.spec = fault.Underived(x.p.spec) // its own runs show the moments
 	if err := x.open(); err != nil {
 		return nil, err
 	}
@@ -179,6 +181,7 @@ func (x *exploration) watch() {
 	c.Setup.Snapshots = x.snapshots(x.f, x.p, c.Workers)
 	x.f.cover(c, x.p)
 	c.Behaviours = x.f.html != ""
+	c.Derived = func(spec *world.Spec) { x.p.spec, x.s.setup.Spec = spec, spec }
 	c.Note, c.Kept, c.Found = x.show.note, x.keepCorpus(x.p, x.show), x.keepFailure
 	x.line = &campaignLine{runs: c.Runs, timeout: c.Timeout}
 	c.UnderWay = x.line.underWay

@@ -19,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
@@ -370,10 +371,10 @@ func sameNodes(a, b *world.Spec) bool {
 	return slices.EqualFunc(a.Nodes, b.Nodes, func(x, y world.Node) bool { return x.Name == y.Name })
 }
 
-// sameSpec compares two Specs as failure files hold them.
+// sameSpec compares two Specs as failure files hold them. Rules that campaigns have derived belong to no configuration.
 func sameSpec(a, b *world.Spec) bool {
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
+	x, errX := json.Marshal(fault.Underived(a))
+	y, errY := json.Marshal(fault.Underived(b))
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 

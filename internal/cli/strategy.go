@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	configkeys "github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -154,7 +155,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 
 // worldDigest distinguishes configurations, wherever their project lies.
 func worldDigest(spec *world.Spec) string {
-	here, err := moved(spec, "/project")
+	here, err := moved(fault.Underived(spec), "/project")
 	if err == nil { // a comment above a rule makes no other world
 		here.Unplace()
 	}

@@ -3,10 +3,12 @@ package explore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -17,8 +19,11 @@ type Baseline struct {
 	Unknown []string `json:"unknown,omitempty"` // properties that were not judged, with reasons
 }
 
-// baselineRun is the number of the baseline run; all others are below it.
-const baselineRun = ^uint64(0)
+// baselineRun is the number of the baseline run, and those below it are of scouts; all others are far below them.
+const (
+	baselineRun = ^uint64(0)
+	firstScout  = baselineRun - 16
+)
 
 // baseline makes the baseline run and reports whether the campaign goes on.
 func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool {
@@ -26,15 +31,11 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	if !c.BaselineFirst || !f.Enabled || len(f.Rules) == 0 {
 		return true
 	}
-	jobs, results := make(chan *Job, 1), make(chan *result, 1)
-	job := &Job{ID: baselineRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0)), Full: col.feeder.timed() != nil}
+	job := &Job{ID: baselineRun, Tape: fault.Calm(search.RandomTape(c.Seed, 0)), Full: col.feeder.timed() != nil, Moments: true}
 	if !c.cover(job, col) {
 		return false
 	}
-	jobs <- job
-	close(jobs)
-	c.serve(runs, replays, jobs, results)
-	r := <-results
+	r := c.alone(runs, replays, job)
 	t := col.totals
 	col.met(r)
 	col.feeder.counted(r)
@@ -44,6 +45,9 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 		t.Background.calm(r.reply.Summary)
 		t.refuse(r.reply.Summary)
 		col.feeder.begins(r.reply.Outcome)
+		if m := r.reply.Summary.Moments; m != nil {
+			t.Moments = fault.Moments(m)
+		}
 		for _, v := range r.reply.Summary.Verdicts {
 			if v.Status == check.Unknown {
 				t.Baseline.Unknown = append(t.Baseline.Unknown, fmt.Sprintf("%s: unknown even without faults: %s", v.Property, v.Reason))
@@ -55,7 +59,58 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	} else {
 		col.died(r)
 	}
-	return !col.done && (r.reply == nil || !col.stops(r))
+	goesOn := !col.done && (r.reply == nil || !col.stops(r))
+	if goesOn && r.reply != nil {
+		return c.derive(runs, replays, col, r.reply)
+	}
+	return goesOn
+}
+
+// alone makes one run.
+func (c *Campaign) alone(runs, replays context.Context, job *Job) *result {
+	jobs, results := make(chan *Job, 1), make(chan *result, 1)
+	jobs <- job
+	close(jobs)
+	c.serve(runs, replays, jobs, results)
+	return <-results
+}
+
+// derive adds rules for the moments of the run without faults, and of the strategy's scouts, to the Spec of all further runs, and reports whether the
+// campaign goes on.
+func (c *Campaign) derive(runs, replays context.Context, col *collector, calm *Reply) bool {
+	deriving, ok := col.feeder.strategy.(search.Deriving)
+	if !ok || calm.Summary.Moments == nil || !fault.Derives(c.Setup.Spec) {
+		return true
+	}
+	records := []*moments.Record{calm.Summary.Moments}
+	for i, t := range deriving.Scouts() {
+		r := c.alone(runs, replays, &Job{ID: firstScout + uint64(i), Tape: t, Moments: true})
+		col.met(r)
+		switch {
+		case r.reply == nil || r.differs != "" || len(Violated(r.reply.Summary.Verdicts)) > 0:
+			if col.count(r); col.done {
+				return false
+			}
+		default:
+			col.died(r)
+		}
+		if r.reply != nil {
+			records = append(records, r.reply.Summary.Moments)
+		}
+	}
+	col.totals.Moments = fault.Moments(records...)
+	derived := fault.Derive(c.Setup.Spec, records...)
+	if len(derived) == 0 {
+		return true
+	}
+	spec := *c.Setup.Spec
+	spec.Faults.Rules = slices.Concat(spec.Faults.Rules, derived)
+	c.Setup.Spec = &spec
+	deriving.Derived(&spec)
+	if c.Derived != nil {
+		c.Derived(&spec)
+	}
+	return true
 }
 
 func (j *Job) String() string { return nameOf(j.ID, j.Tape) }
@@ -67,8 +122,11 @@ func (l Lost) String() string { return nameOf(l.Run, l.Tape) }
 func (u Unrepeatable) String() string { return nameOf(u.Run, u.Tape) }
 
 func nameOf(run uint64, t tape.Tape) string {
-	if run == baselineRun {
+	switch {
+	case run == baselineRun:
 		return fmt.Sprintf("the run without faults (seed %d)", t.Seed)
+	case run >= firstScout:
+		return fmt.Sprintf("the run that looks for moments (%s)", t.Name())
 	}
 	return fmt.Sprintf("run %d (%s)", run, t.Name())
 }

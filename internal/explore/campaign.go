@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Window bounds how many runs per worker may be finished out of order before the campaign waits for the oldest one.
@@ -63,6 +64,8 @@ type Campaign struct {
 	Found func(*Failure, *check.Judged)
 	// Kept is called when the corpus of the Strategy changes, if it is a search.Keeper.
 	Kept func(came []*search.Entry, left []string)
+	// Derived gets the Spec with rules that were derived from the moments of the run without faults: runs from then on are its. It may be nil.
+	Derived func(*world.Spec)
 	// Note is called for what the user should know while the campaign runs.
 	Note func(string)
 

@@ -55,15 +55,17 @@ type Totals struct {
 	// StateBytes is what the project's state folder has on the disk after the campaign, 0 if nobody looked.
 	StateBytes int64 `json:"state_bytes,omitempty"`
 	// Replaced says which programs were others from some run on.
-	Replaced   []string             `json:"replaced,omitempty"`
-	Operations Operations           `json:"operations"`
-	Reasons    []Reason             `json:"reasons,omitempty"`
-	Evidence   check.Evidence       `json:"evidence"`
-	Load       Load                 `json:"load"`  // over virtual time
-	Curve      Curve                `json:"curve"` // over runs
-	Faults     fault.Ledger         `json:"faults"`
-	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
-	Refused    []engine.Unsupported `json:"refused,omitempty"`
+	Replaced   []string       `json:"replaced,omitempty"`
+	Operations Operations     `json:"operations"`
+	Reasons    []Reason       `json:"reasons,omitempty"`
+	Evidence   check.Evidence `json:"evidence"`
+	Load       Load           `json:"load"`  // over virtual time
+	Curve      Curve          `json:"curve"` // over runs
+	Faults     fault.Ledger   `json:"faults"`
+	// Moments are those of the run without faults, and of the one that looks for further ones; Faults.Hits counts the faults at them.
+	Moments   []fault.MomentCount  `json:"moments,omitempty"`
+	LogCounts map[string]uint64    `json:"log_counts,omitempty"`
+	Refused   []engine.Unsupported `json:"refused,omitempty"`
 	// Refusal is the first refused call for which a program left.
 	Refusal    *engine.Refusal `json:"refusal,omitempty"`
 	Warnings   []Warning       `json:"warnings,omitempty"`
@@ -281,6 +283,9 @@ func (f *Failure) First() string {
 	if f.Baseline {
 		return fmt.Sprintf("the run without faults, seed %d", f.Tape.Seed)
 	}
+	if f.Run >= firstScout {
+		return fmt.Sprintf("the run that looks for moments, %s", f.Tape.Name())
+	}
 	return fmt.Sprintf("first run %d, %s", f.Run, f.Tape.Name())
 }
 
@@ -343,7 +348,7 @@ func (t *Totals) add(s *Summary, tp tape.Tape) {
 	t.Background.Add(s)
 	t.Reasons = mergeReasons(t.Reasons, s.Reasons)
 	t.Load.Add(s.Load)
-	t.Faults.Add(&fault.Ledger{Entries: s.Faults, Rules: s.FaultRules})
+	t.Faults.Add(&fault.Ledger{Entries: s.Faults, Rules: s.FaultRules, Hits: s.Hits})
 	for name, n := range s.LogCounts {
 		if t.LogCounts == nil {
 			t.LogCounts = map[string]uint64{}

@@ -73,6 +73,7 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			}
 			harm = Harm{Kind: r.Kind, Rule: r.Number}
 			r.Injected++
+			p.Ledger.hit(r, c.Name, c.Path)
 			if row.Call.Harm != nil {
 				row.Call.Harm(&harm, c, v-1)
 			}

@@ -58,7 +58,18 @@ type Entry struct {
 type RuleEntry struct {
 	Rule int    `json:"rule"` // its place among the rules of the Spec, from 1 on
 	Text string `json:"text"` // the rule as a sentence
+	// Derived marks a rule that the campaign has derived (world.FaultRule.Derived).
+	Derived bool `json:"derived,omitempty"`
 	Entry
+}
+
+// Hit counts the faults of a kind that were injected at a kind of moment.
+type Hit struct {
+	Kind Kind `json:"kind"`
+	// Call is the system call, CreateCall, or a moment without calls: reply, recovery, transfer.
+	Call  string `json:"call"`
+	File  string `json:"file,omitempty"` // a pattern of names
+	Count uint64 `json:"count"`
 }
 
 // Injection is one fault that was delivered, for the story of a run.
@@ -82,4 +93,5 @@ type Ledger struct {
 	Entries    []Entry     `json:"entries,omitempty"`
 	Rules      []RuleEntry `json:"rules,omitempty"` // of the kinds that several rules have
 	Injections []Injection `json:"strikes,omitempty"`
+	Hits       []Hit       `json:"hits,omitempty"` // the first MaxHits kinds
 }

@@ -1,9 +1,41 @@
 package fault
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
+)
 
 // MaxInjections bounds the injections that a ledger lists one by one; Entries count all of them.
 const MaxInjections = 10_000
+
+// MaxHits bounds the kinds of moments that a ledger counts hits of.
+const MaxHits = 512
+
+// hit counts a fault of a rule at a moment; none of a rule that injects at time steps.
+func (l *Ledger) hit(r *Rule, call, file string) {
+	h := Hit{Kind: r.Kind, Call: call, Count: 1}
+	if r.Moment.Alone() {
+		h.Call = string(r.Moment)
+	}
+	if h.Call == "" {
+		return
+	}
+	if file != "" {
+		h.File = moments.Pattern(moments.Template(file))
+	}
+	l.addHit(h)
+}
+
+func (l *Ledger) addHit(h Hit) {
+	i := slices.IndexFunc(l.Hits, func(o Hit) bool { return o.Kind == h.Kind && o.Call == h.Call && o.File == h.File })
+	switch {
+	case i >= 0:
+		l.Hits[i].Count += h.Count
+	case len(l.Hits) < MaxHits:
+		l.Hits = append(l.Hits, h)
+	}
+}
 
 func (l *Ledger) entry(k Kind) *Entry {
 	for i := range l.Entries {
@@ -111,9 +143,12 @@ func (l *Ledger) Add(other *Ledger) {
 		o := &other.Rules[i]
 		k, ok := slices.BinarySearchFunc(l.Rules, o.Rule, func(r RuleEntry, rule int) int { return r.Rule - rule })
 		if !ok {
-			l.Rules = slices.Insert(l.Rules, k, RuleEntry{Rule: o.Rule, Text: o.Text, Entry: Entry{Kind: o.Kind}})
+			l.Rules = slices.Insert(l.Rules, k, RuleEntry{Rule: o.Rule, Text: o.Text, Derived: o.Derived, Entry: Entry{Kind: o.Kind}})
 		}
 		l.Rules[k].add(&o.Entry)
+	}
+	for _, h := range other.Hits {
+		l.addHit(h)
 	}
 }
 

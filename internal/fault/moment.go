@@ -293,6 +293,7 @@ func (p *Plan) due(m *Moment, node string, over func(*Pending) bool) (started []
 
 func (p *Plan) release(w Pending, m *Moment) []Action {
 	if r := &p.Rules[w.Rule]; p.may(r, w.Target, m, w.Call, w.File) {
+		p.Ledger.hit(r, w.Call, w.File)
 		return p.inject(r, w.Target, w.Draw, m)
 	}
 	return nil

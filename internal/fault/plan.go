@@ -143,6 +143,8 @@ type Rule struct {
 	Spares    bool // nodes that have not been ready in this run: see spares
 	AsksReady bool // its condition asks for how long a node has been ready
 	Masked    bool // turned off in this run
+	Derived   bool // off, unless the tape turns it on
+	Text      string
 	Targets   []Target
 }
 
@@ -182,7 +184,7 @@ func New(spec *world.Spec) (*Plan, error) {
 			continue
 		}
 		rule := Rule{Kind: kind, Row: rank(kind), Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path,
-			Moment: r.Moment, Then: r.Then, ThenPath: r.ThenPath, NthFrom: r.NthFrom, NthTo: r.NthTo}
+			Moment: r.Moment, Then: r.Then, ThenPath: r.ThenPath, NthFrom: r.NthFrom, NthTo: r.NthTo, Derived: r.Derived, Masked: r.Derived, Text: Sentence(&r)}
 		if err := rule.check(); err != nil {
 			return nil, err
 		}
@@ -230,18 +232,24 @@ func New(spec *world.Spec) (*Plan, error) {
 		p.Ledger.entry(kind) // so that a kind that is never injected shows as 0
 	}
 	for i := range p.Rules {
-		if r := &p.Rules[i]; Several(spec, r.Kind) {
-			p.Ledger.Rules = append(p.Ledger.Rules, RuleEntry{Rule: r.Number, Text: Sentence(&spec.Faults.Rules[r.Number-1]), Entry: Entry{Kind: r.Kind}})
+		if r := &p.Rules[i]; !r.Derived && Several(spec, r.Kind) {
+			p.Ledger.list(r)
 		}
 	}
 	return p, nil
 }
 
-// Several reports whether a kind is injected by more than one rule: the ledger then counts each.
+// list has the ledger count a rule by itself.
+func (l *Ledger) list(r *Rule) {
+	l.Rules = append(l.Rules, RuleEntry{Rule: r.Number, Text: r.Text, Derived: r.Derived, Entry: Entry{Kind: r.Kind}})
+}
+
+// Several reports whether a kind is injected by more than one rule: the ledger then counts each. Derived rules, of which the ledger
+// counts those that are on, do not count.
 func Several(spec *world.Spec, k Kind) bool {
 	n := 0
 	for i := range spec.Faults.Rules {
-		if r := &spec.Faults.Rules[i]; r.RatePPM > 0 && Kind(r.Kind) == k {
+		if r := &spec.Faults.Rules[i]; r.RatePPM > 0 && Kind(r.Kind) == k && !r.Derived {
 			n++
 		}
 	}
@@ -380,6 +388,15 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		v := src.Given(RateStream(r.Number), RateChoices)
+		if r.Derived {
+			if r.rated(v); v == 0 {
+				r.Masked = true
+			}
+			if !r.Masked {
+				p.Ledger.list(r)
+			}
+			continue
+		}
 		r.rated(v)
 		swarm = swarm && v == 0 // a tape with rates says itself what is off
 	}
@@ -388,7 +405,7 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 	}
 	var kinds, masked []Kind
 	for i := range p.Rules {
-		if k := p.Rules[i].Kind; !slices.Contains(kinds, k) {
+		if k := p.Rules[i].Kind; !p.Rules[i].Derived && !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
 			// 0, the baseline choice of a tape without draws, masks nothing: faults that such a tape sets are injected.
 			if src.Rare("fault/swarm/"+string(k), 2, maskPPM) == 1 {
@@ -397,6 +414,9 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 		}
 	}
 	for i := range p.Rules {
+		if p.Rules[i].Derived {
+			continue
+		}
 		p.Rules[i].Masked = len(masked) < len(kinds) && slices.Contains(masked, p.Rules[i].Kind)
 	}
 }
@@ -515,6 +535,7 @@ func (p *Plan) draw(src Chooser, r *Rule, t int, m *Moment, call, file string) [
 	if v == 0 || !p.may(r, t, m, call, file) {
 		return nil
 	}
+	p.Ledger.hit(r, call, file)
 	return p.inject(r, t, v, m)
 }
 
@@ -733,6 +754,7 @@ func (p *Plan) Again() *Plan {
 	for i := range q.Rules {
 		q.Rules[i].forget()
 	}
+	q.Ledger.Hits = nil
 	q.Ledger.Entries, q.Ledger.Rules = slices.Clone(p.Ledger.Entries), slices.Clone(p.Ledger.Rules)
 	return &q
 }

@@ -80,7 +80,7 @@ func Story(w io.Writer, s StoryOf) error {
 	if !s.Outcome.Repeat.Once { // another run has other moments
 		momentsStory(&b, &s)
 	}
-	ledger(&b, &s.Outcome.Ledger)
+	ledger(&b, &s.Outcome.Ledger, true)
 	fmt.Fprintf(&b, "\ntape\n  %s", s.Outcome.Tape.Name())
 	fmt.Fprintf(&b, ", %d decisions that were not the default, trace hash %s\n", len(s.Outcome.Decisions), s.Outcome.Hash)
 	decisions(&b, &s)
@@ -218,7 +218,8 @@ func seen(f fault.Injection) string {
 	return fmt.Sprintf(" (first seen by a program at event %d)", f.Observed)
 }
 
-func ledger(b *strings.Builder, l *fault.Ledger) {
+// ledger prints what became of the faults of one run, or, without its derived rules, of a campaign.
+func ledger(b *strings.Builder, l *fault.Ledger, derived bool) {
 	if len(l.Entries) == 0 {
 		return
 	}
@@ -229,7 +230,7 @@ func ledger(b *strings.Builder, l *fault.Ledger) {
 			fmt.Fprintf(b, "    %s\n", why)
 		}
 		for i := range l.Rules {
-			if r := &l.Rules[i]; r.Kind == e.Kind {
+			if r := &l.Rules[i]; r.Kind == e.Kind && (derived || !r.Derived) {
 				fmt.Fprintf(b, "    %9d %9d  %9d   %s\n", r.Planned, r.Delivered, r.Observed, clip(r.Text))
 				if why := r.Awaits(); why != "" && e.Awaits() == "" {
 					fmt.Fprintf(b, "      %s\n", why)

@@ -39,7 +39,8 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	standing(&b, &t.Search)
 	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
 	reasons(&b, t.Reasons)
-	ledger(&b, &t.Faults)
+	ledger(&b, &t.Faults, false)
+	hits(&b, t)
 	missed(&b, &t.Evidence)
 	properties(&b, t.Properties)
 	if t.Baseline.Done && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Baseline }) {

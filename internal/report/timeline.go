@@ -151,7 +151,7 @@ func belongs(l *engine.LogLine, injections []fault.Injection) int {
 		if l.TimeNs >= f.StartNs && l.TimeNs <= f.EndNs+StoryLogNs {
 			return k
 		}
-		hit = hit || l.TimeNs >= f.StartNs && hits(f, l.Node)
+		hit = hit || l.TimeNs >= f.StartNs && affects(f, l.Node)
 	}
 	if hit {
 		return len(injections)
@@ -159,8 +159,8 @@ func belongs(l *engine.LogLine, injections []fault.Injection) int {
 	return -1
 }
 
-// hits reports whether a fault affects a node.
-func hits(f *fault.Injection, node string) bool {
+// affects reports whether a fault affects a node.
+func affects(f *fault.Injection, node string) bool {
 	return f.Node == node || f.Target == node || slices.ContainsFunc(f.Cuts, func(c fault.Cut) bool { return c.From == node || c.To == node })
 }
 

@@ -754,6 +754,8 @@ type FaultRule struct {
 	FromStart bool `json:"from_start,omitempty"`
 	// ByUser distinguishes a rule that the user wrote from one that a preset added.
 	ByUser bool `json:"by_user,omitempty"`
+	// Derived marks a rule that a campaign has derived from the moments of its run without faults. It is off unless a tape turns it on.
+	Derived bool `json:"derived,omitempty"`
 	// When is a condition on the moment and the target (package fault has the language); empty is always true.
 	When string `json:"when,omitempty"`
 	// At names system calls: the rule draws, and injects, where a program of the target makes one of them, and not once a

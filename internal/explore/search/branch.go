@@ -2,6 +2,7 @@ package search
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -39,6 +40,15 @@ type Calm struct {
 
 // Timed is a Strategy that uses the virtual times of the run without faults. It is given them before the first tape, if there is such a run.
 type Timed interface{ Begins(Calm) }
+
+// Deriving is a Strategy that tries rules which a campaign derives from the moments of its run without faults. It is given the Spec with them before
+// the first tape.
+type Deriving interface {
+	// Scouts are tapes of runs with such faults as show further moments: those of a program that ends and starts again. The campaign makes them
+	// before it derives rules.
+	Scouts() []tape.Tape
+	Derived(spec *world.Spec)
+}
 
 // Begins implements Timed.
 func (b *branching) Begins(c Calm) {

@@ -57,6 +57,7 @@ type row struct {
 	// rules are those whose rates each tape sets, but the first. swarming means that it chooses them, and which rules are on.
 	rules    []rated
 	swarming bool
+	derived  []derivedRule
 }
 
 // strategy plays the row.
@@ -73,7 +74,7 @@ func (r *row) tape(i uint64) tape.Tape {
 		t = tape.FromReady(r.seed, t.Seed)
 	}
 	if i > 0 {
-		t.Edits = append(t.Edits, r.rates(newDice(r.seed, i))...)
+		t.Edits = append(t.Edits, r.derive(i, r.rates(newDice(r.seed, i)))...)
 	}
 	return t
 }

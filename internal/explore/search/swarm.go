@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -21,7 +22,8 @@ type swarm struct {
 	lengths *lengths  // nil where all runs have their full length
 	rates   [][]rated // the rules of runs of each class of length
 	begun   bool
-	plain   bool // a run of full length has had the rates of the Spec
+	plain   bool  // a run of full length has had the rates of the Spec
+	calm    *Calm // nil until Begins
 }
 
 func newSwarm(spec *world.Spec, random row, s Settings) *swarm {
@@ -45,12 +47,19 @@ func (s *swarm) Watches(d coverage.Domain) bool { return shows(GuideCombined, d)
 
 // Begins implements Timed.
 func (s *swarm) Begins(c Calm) {
+	s.calm = &c
 	s.knows(s.spec, c)
 	if s.lengths == nil || !s.lengths.begins(s.spec, c) {
 		s.lengths = nil
 		return
 	}
 	s.begun = true
+	s.rateLengths()
+}
+
+// rateLengths finds the rates of runs of each length: each has as many faults.
+func (s *swarm) rateLengths() {
+	s.rates = nil
 	for class := range s.lengths.arms {
 		short := s.row
 		if class != fullLength {
@@ -118,6 +127,42 @@ func (s *swarm) Standing() Standing {
 	return st
 }
 
+// Scouts implements Deriving: a run in which nodes go down and start again, some times each, and nothing else happens.
+func (s *swarm) Scouts() []tape.Tape {
+	var edits []tape.Edit
+	on := false
+	for _, o := range s.row.rules {
+		v := uint64(fault.RateOff)
+		if o.perStep && slices.Contains(scouting, o.kind) {
+			on, v = true, uint64(fault.RateAsIs+max(o.low, o.high-scoutLess))
+		}
+		edits = append(edits, tape.Edit{Op: tape.Set, Stream: fault.RateStream(o.number), Value: v})
+	}
+	if !on {
+		return nil
+	}
+	t := s.row.tape(0)
+	t.Edits = append(t.Edits, edits...)
+	return []tape.Tape{t}
+}
+
+// scouting are the kinds of faults after which programs start again with all that they have written, and scoutLess by how much, as an exponent of 2, there are
+// fewer of them than a run can have.
+var scouting = []fault.Kind{fault.Restart, fault.Crash}
+
+const scoutLess = 2
+
+// Derived implements Deriving.
+func (s *swarm) Derived(spec *world.Spec) {
+	s.spec = spec
+	if s.row.swarm(spec, 0); s.calm != nil {
+		s.knows(spec, *s.calm)
+	}
+	if s.begun && s.lengths != nil {
+		s.rateLengths()
+	}
+}
+
 const (
 	offShare              = 12             // in percent: rules that are off in a run
 	leastFaults           = 1              // of a rule that draws at time steps, in a run on average
@@ -129,19 +174,31 @@ const (
 // rated is a rule whose rate a tape sets.
 type rated struct {
 	number    int
+	kind      fault.Kind
+	perStep   bool
 	low, high int // exponents of 2, by which the rate may be multiplied
 }
 
 // swarm has each tape choose rates, for a chaos phase of so many time steps; 0 is unknown.
 func (r *row) swarm(spec *world.Spec, steps int64) {
-	r.rules, r.swarming = nil, true
+	r.rules, r.swarming, r.derived = nil, true, nil
 	plan, err := fault.New(spec)
 	if err != nil {
 		return // the first run reports it
 	}
 	for i := range plan.Rules {
 		rule := &plan.Rules[i]
-		o := rated{number: rule.Number}
+		o := rated{number: rule.Number, kind: rule.Kind, perStep: rule.PerStep()}
+		if rule.Derived {
+			c := derivedRule{o, rule.Max > 0, fault.Of(rule.Kind).Ends != fault.NoEnd, rule.Moment == world.AfterReply}
+			rate, most := float64(rule.RatePPM), float64(mostDerived)
+			if c.anytime {
+				most = mostAnytime
+			}
+			c.low, c.high = exponents(rate, rate, min(most*rate, mostDerivedPPM))
+			r.derived = append(r.derived, c)
+			continue
+		}
 		switch rate := float64(rule.RatePPM); {
 		case rule.RatePPM == tape.Certain || rule.NthTo > 0:
 		case rule.PerStep():
@@ -163,7 +220,7 @@ func exponents(value, least, most float64) (low, high int) {
 func multiplied(spec *world.Spec, exponent int) []rated {
 	var list []rated
 	for i := range spec.Faults.Rules {
-		list = append(list, rated{i + 1, exponent, exponent})
+		list = append(list, rated{number: i + 1, low: exponent, high: exponent})
 	}
 	return list
 }

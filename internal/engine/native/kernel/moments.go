@@ -2,7 +2,10 @@
 
 package kernel
 
-import "github.com/bloodhound-dst/bloodhound/internal/moments"
+import (
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
+)
 
 // Moments is told what programs under test do at which rules inject faults. Any of its methods may end the programs of the node.
 type Moments interface {
@@ -53,6 +56,9 @@ const (
 	WatchEntering Watched = 1 << iota
 	WatchWaits
 	WatchReturned
+	// The same of calls that ask for a file to be made if it is not there, under the name fault.CreateCall.
+	WatchMaking
+	WatchMade
 )
 
 // entering reports a call that a program under test is about to make.
@@ -70,6 +76,9 @@ func (k *Kernel) entering(t *Thread) {
 	if w&WatchEntering != 0 {
 		k.Moments.Entering(t.Node, k.CallName(t), t.Call.Files)
 	}
+	if w&WatchMaking != 0 && t.State != Dead && k.system.Makes(k, t) {
+		k.Moments.Entering(t.Node, fault.CreateCall, t.Call.Files)
+	}
 }
 
 // returned reports a call that has had its effect.
@@ -84,8 +93,12 @@ func (k *Kernel) returned(t *Thread, e *Syscall) {
 			return
 		}
 	}
-	if k.Watched[t.Call.Nr]&WatchReturned != 0 {
+	w := k.Watched[t.Call.Nr]
+	if w&WatchReturned != 0 {
 		k.Moments.Returned(t.Node, e.Name, t.Call.Files)
+	}
+	if w&WatchMade != 0 && t.State != Dead && k.system.Makes(k, t) {
+		k.Moments.Returned(t.Node, fault.CreateCall, t.Call.Files)
 	}
 }
 

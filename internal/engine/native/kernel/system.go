@@ -22,6 +22,8 @@ type System struct {
 	Subjects func(k *Kernel, t *Thread) []string
 	// Act is what a call that has had its effect did, and to which files; it is empty for most calls.
 	Act func(k *Kernel, t *Thread) (moments.Act, []string)
+	// Makes reports whether the call at which t stopped asks for a file to be made if it is not there.
+	Makes func(k *Kernel, t *Thread) bool
 	// Charge notes what a call asks for, on a node whose memory is bounded. The thread may be gone afterwards.
 	Charge func(k *Kernel, t *Thread)
 	// Recorded sees each event of a call on a node whose Life is asked for.

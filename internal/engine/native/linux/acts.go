@@ -37,7 +37,7 @@ func actOf(k *Kernel, t *Thread) (moments.Act, []string) {
 		if t.Call.Nr != unix.SYS_MSYNC || t.Call.Args[2]&unix.MS_SYNC == 0 {
 			return "", nil
 		}
-		act, files = moments.Sync, mappedNames(k, t, t.Call.Args[0], t.Call.Args[0]+(t.Call.Args[1]+4095)&^4095)
+		act, files = moments.Sync, subjects(k, t)
 	case act == moments.Start, t.Call.Nr == unix.SYS_SYNC:
 		return act, nil
 	case t.Call.Nr == unix.SYS_MMAP:

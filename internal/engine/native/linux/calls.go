@@ -45,7 +45,7 @@ func init() {
 	system.Kinds = behaviours
 	system.Synth = func(k *Kernel) fs.Synth { return &synths{k} }
 	system.Subjects, system.Charge, system.Recorded, system.Changed, system.WayOut = subjects, charge, lives, changed, leaves
-	system.Act = actOf
+	system.Act, system.Makes = actOf, makes
 	system.ThreadEnds, system.ProcessEnds = robustExit, semExit
 	for nr := range table {
 		table[nr].Name = "call_" + itoa(nr)

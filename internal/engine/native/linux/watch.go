@@ -19,8 +19,12 @@ func WatchCalls(k *Kernel, calls []fault.Watch) (unknown []string) {
 			unknown = append(unknown, w.Call)
 			continue
 		}
-		nr, _ := CallNumber(w.Call)
 		WatchAll(k)
+		if w.Call == fault.CreateCall {
+			watchCreating(k, w)
+			continue
+		}
+		nr, _ := CallNumber(w.Call)
 		for _, asked := range []struct {
 			asks bool
 			what kernel.Watched
@@ -31,6 +35,35 @@ func WatchCalls(k *Kernel, calls []fault.Watch) (unknown []string) {
 		}
 	}
 	return unknown
+}
+
+// watchCreating has the kernel report calls that make files.
+func watchCreating(k *Kernel, w fault.Watch) {
+	for _, name := range fault.Creating {
+		nr, _ := CallNumber(name)
+		if w.Entered {
+			k.Watched[nr] |= kernel.WatchMaking
+		}
+		if w.Returned {
+			k.Watched[nr] |= kernel.WatchMade
+		}
+	}
+}
+
+// makes reports whether the call at which t stopped asks for a file to be made if it is not there.
+func makes(k *Kernel, t *Thread) bool {
+	flags := uint64(0)
+	switch c := &t.Call; c.Nr {
+	case unix.SYS_CREAT:
+		return true
+	case unix.SYS_OPEN:
+		flags = c.Args[1]
+	case unix.SYS_OPENAT:
+		flags = c.Args[2]
+	case unix.SYS_OPENAT2:
+		flags, _ = k.PeekU64(t, c.Args[2])
+	}
+	return flags&unix.O_CREAT != 0
 }
 
 // WatchAll has the kernel report answers and transfers between nodes, and count the calls of nodes that are Between.
@@ -54,7 +87,7 @@ func Unwatched(name string) string {
 	case "munmap", "madvise", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "arch_prctl":
 		return "worlds leave the call to the machine's kernel, and do not stop at it"
 	}
-	if _, ok := CallNumber(name); !ok {
+	if _, ok := CallNumber(name); !ok && name != fault.CreateCall {
 		return "there is no such system call, or worlds do not have it"
 	}
 	return ""
@@ -73,6 +106,9 @@ func Unreturned(name string) string {
 
 // AboutFiles reports whether a call names a file, by path or by descriptor.
 func AboutFiles(name string) bool {
+	if name == fault.CreateCall || name == "msync" {
+		return true
+	}
 	nr, ok := CallNumber(name)
 	_, named := pathAt[uint64(nr)]
 	return ok && (named || table[nr].Descriptor || opened[uint64(nr)])
@@ -120,6 +156,9 @@ func subjects(k *Kernel, t *Thread) []string {
 	c := &t.Call
 	at, ok := pathAt[c.Nr]
 	if !ok {
+		if c.Nr == unix.SYS_MSYNC {
+			return mappedNames(k, t, c.Args[0], c.Args[0]+(c.Args[1]+4095)&^4095)
+		}
 		if !table[c.Nr].Descriptor && !opened[c.Nr] {
 			return nil
 		}

@@ -1,0 +1,121 @@
+package search_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// derivedSpec is a Spec with four rules of its own, and ten derived ones behind them: six crashes, three full disks and a restart.
+func derivedSpec(bounded bool) (plain, with *world.Spec) {
+	plain = meeting()
+	plain.Faults.Rules = []world.FaultRule{{Kind: "crash", RatePPM: 100}, {Kind: "disk_full", RatePPM: 100}, {Kind: "restart", RatePPM: 100}, {Kind: "delay", RatePPM: 100}}
+	if bounded {
+		plain.Faults.Rules[1].Max = 1
+	}
+	own := *plain
+	own.Faults.Rules = slices.Clone(plain.Faults.Rules)
+	add := func(r world.FaultRule) {
+		r.Derived, r.RatePPM = true, 10_000
+		own.Faults.Rules = append(own.Faults.Rules, r)
+	}
+	for i := range 6 {
+		add(world.FaultRule{Kind: "crash", At: []string{"fsync"}, Moment: world.AfterCall, Path: fmt.Sprint("file", i)})
+	}
+	for i := range 3 {
+		add(world.FaultRule{Kind: "disk_full", At: []string{fault.CreateCall}, Path: fmt.Sprint("file", i), Max: plain.Faults.Rules[1].Max})
+	}
+	add(world.FaultRule{Kind: "restart", Moment: world.AfterReply})
+	return plain, &own
+}
+
+// rates are those that a tape sets, by rule.
+func rates(t tape.Tape) map[int]uint64 {
+	list := map[int]uint64{}
+	for _, e := range t.Edits {
+		if number, ok := strings.CutPrefix(e.Stream, "fault/rate/"); ok {
+			n, _ := strconv.Atoi(number)
+			list[n] = e.Value
+		}
+	}
+	return list
+}
+
+// Half of the runs of swarm have derived rules, few each, and all of these have their turns; the other half are the runs of a campaign without
+// derived rules.
+func TestSwarmTriesDerivedRules(t *testing.T) {
+	for _, bounded := range []bool{false, true} {
+		plain, with := derivedSpec(bounded)
+		campaigns := map[bool]search.Strategy{}
+		for _, derives := range []bool{false, true} {
+			s, err := search.New(search.Swarm, plain, 5, search.Settings{OneBoot: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if derives {
+				if scouts := s.(search.Deriving).Scouts(); len(scouts) != 1 || rates(scouts[0])[1] <= fault.RateAsIs || rates(scouts[0])[4] != fault.RateOff {
+					t.Errorf("scouts are %+v", scouts)
+				}
+				s.(search.Deriving).Derived(with)
+			}
+			campaigns[derives] = s
+		}
+		const runs = 120
+		own, alone, turns := 0, 0, map[int]int{}
+		for i := range uint64(runs) {
+			old, _ := campaigns[false].Next(i)
+			c, _ := campaigns[true].Next(i)
+			set, before := rates(c.Tape), rates(old.Tape)
+			var derived []int
+			off, changed := true, false
+			for rule, v := range set {
+				switch {
+				case rule > len(plain.Faults.Rules):
+					derived = append(derived, rule)
+					turns[rule]++
+					if v < fault.RateAsIs {
+						t.Errorf("run %d has a derived rule that is off", i)
+					}
+				case v != fault.RateOff:
+					off = false
+					changed = changed || v != before[rule]
+				}
+			}
+			if len(derived) == 0 {
+				if own++; !reflect.DeepEqual(old, c) {
+					t.Errorf("run %d without derived rules is another one: %v, was %v", i, c.Tape, old.Tape)
+				}
+				continue
+			}
+			if off {
+				alone++
+			}
+			full := slices.ContainsFunc(derived, func(rule int) bool { return with.Faults.Rules[rule-1].Kind == "disk_full" })
+			if changed || len(derived) > 4 {
+				t.Errorf("run %d has %d derived rules: %v, was %v", i, len(derived), set, before)
+			}
+			if bounded && full && set[2] != fault.RateOff {
+				t.Errorf("run %d injects a bounded kind by several rules: %v", i, set)
+			}
+			if full && set[14] == 0 {
+				t.Errorf("run %d has a full disk and no restart: %v", i, set)
+			}
+		}
+		if own < runs/2-5 || own > runs/2+5 || alone < runs/8 || alone > runs*3/8 {
+			t.Errorf("of %d runs %d have no derived rule, and %d no other one", runs, own, alone)
+		}
+		for rule := 5; rule <= 14; rule++ {
+			if turns[rule] < 4 {
+				t.Errorf("rule %d had %d turns", rule, turns[rule])
+			}
+		}
+	}
+}
