@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -67,6 +68,14 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 	}
 	if setup.Learn || len(setup.Measure) > 0 { // the search has them
 		out.Draws, r.Summary.Reached, r.Summary.Near = nil, nil, nil
+	}
+	if job.Sweep != nil {
+		layout, err := sweep.LayoutOf(setup.Spec)
+		if err != nil {
+			return explore.Failed(err)
+		}
+		r.Sweep = layout.Read(job.Sweep, out.Moments, out.Decisions, out.DecisionsNs)
+		r.Summary.Moments, out.Moments, out.Decisions, out.DecisionsNs = nil, nil, nil, nil // it needs no more of them
 	}
 	if job.Full || len(explore.Violated(out.Verdicts)) > 0 {
 		r.Outcome = out

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
+	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -123,8 +124,10 @@ type Job struct {
 	// Behaviour asks for what the run reaches (see engine.Options).
 	Behaviour bool `json:"behaviour,omitempty"`
 	// Moments asks for Summary.Moments.
-	Moments bool   `json:"moments,omitempty"`
-	Trace   *Trace `json:"trace,omitempty"`
+	Moments bool `json:"moments,omitempty"`
+	// Sweep asks a run of a sweep for Reply.Sweep, if it is not nil. The job asks for Moments, too.
+	Sweep *sweep.Question `json:"sweep,omitempty"`
+	Trace *Trace          `json:"trace,omitempty"`
 	// FromBoot asks for a run that begins at no snapshot and takes none.
 	FromBoot bool `json:"from_boot,omitempty"`
 	// Contrast asks for a run from its boot in which programs that read their own code see other bytes (see engine.Options).
@@ -169,6 +172,8 @@ type Reply struct {
 	NoSnapshots string `json:"no_snapshots,omitempty"`
 	// Look is what the run has shown, if the job asks for it. A run that was refused an answer was not made to its end, and has no Summary.
 	Look *view.Answer `json:"look,omitempty"`
+	// Sweep are the moments that Job.Sweep asks for.
+	Sweep []sweep.Series `json:"sweep,omitempty"`
 	// CPU is what the job took.
 	CPU    CPU    `json:"cpu,omitzero"`
 	Memory Memory `json:"memory,omitzero"`

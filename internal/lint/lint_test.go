@@ -54,7 +54,7 @@ var layers = [][]string{
 	{"internal/engine/native/kernel"},
 	{"internal/engine/native/linux"},
 	{"internal/engine/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
-	{"internal/runner", "internal/view", "internal/pcapng", "check"},
+	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
 	{"internal/config/suggest", "internal/config/shell"},
 	{"internal/config/source"},
@@ -66,7 +66,7 @@ var layers = [][]string{
 	{"internal/config"},
 	{"internal/shrink", "internal/cause", "sim/fake"},
 	{"internal/explore"},
-	{"internal/report", "internal/fleet", "internal/live/online"},
+	{"internal/report", "internal/fleet", "internal/live/online", "internal/explore/sweeping"},
 	{"internal/dashboard"},
 	{"sim"},
 	{"internal/cli"},
@@ -75,7 +75,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments", "internal/fault", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/records", "internal/splitmix", "internal/keys", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments", "internal/fault", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/keys", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}

@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/sweeping"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/sweep"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// defaultPerClass is how many moments of each class a sweep tries.
+const defaultPerClass = 3
+
+// sweepFlags are those of sweep alone.
+type sweepFlags struct {
+	kind     string
+	perClass uint64
+	cpu      time.Duration
+	time     time.Duration
+}
+
+func (a *app) sweepVerb() *cobra.Command {
+	f, own := &flags{}, &sweepFlags{}
+	c := &cobra.Command{
+		Use:   "sweep [FOLDER or FILE]",
+		Short: "Crash a node at each kind of moment of one run, and see what does not recover",
+		Long: `Makes one run without faults, then crashes a node, or cuts its power, at the moments of that run: after it created, synchronised, renamed,
+truncated, unlinked or mapped a file, started a program or answered a client, during a synchronisation, and a second time while it recovers.
+Moments form classes by call, file, program and phase; --per-class of each are tried. What does not recover is confirmed by a run from its
+boot and its replay, and by another clean restart.
+A sweep that was stopped goes on where it was, whatever stopped it.
+` + exitCodes,
+		Args: oneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c, f, own, args) },
+	}
+	f.where(c)
+	f.oneSeed(c)
+	words := []string{string(fault.Crash), string(fault.PowerLoss)}
+	c.Flags().Var(wordFlag{&own.kind, words, "kinds"}, "kind", "only this `kind` of fault: crash or power_loss (default: both)")
+	c.Flags().Var(numberFlag{&own.perClass, 1, 1 << 20, "give the number of moments, 1 or more"},
+		"per-class", fmt.Sprintf("how many moments of each class to try (default: %d)", defaultPerClass))
+	c.Flags().Var(timeFlag{&own.cpu}, "cpu", "stop after this much CPU `time` of all runs")
+	c.Flags().Var(timeFlag{&own.time}, "time", "stop after this `time`")
+	f.workersFlag(c)
+	f.snapshotFlag(c)
+	return c
+}
+
+// sweepDocument is the JSON document of sweep.
+type sweepDocument struct {
+	Bloodhound string           `json:"bloodhound"`
+	Verb       string           `json:"verb"`
+	ExitCode   int              `json:"exit_code"`
+	Judgement  string           `json:"judgement"`
+	Sweep      *sweeping.Totals `json:"sweep"`
+}
+
+func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) error {
+	p, err := a.load(c.Context(), f, args)
+	if err != nil {
+		return err
+	}
+	if err := repeats(p.spec, "bloodhound sweep"); err != nil {
+		return err
+	}
+	if err := p.build(c.Context(), a); err != nil {
+		return err
+	}
+	s, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	show := newProgress(a.err, false, f.json)
+	t, err := a.sweepOnce(c, f, own, p, s, show)
+	var violated *sweeping.ErrViolated
+	if errors.As(err, &violated) && len(violated.Verdicts) == 1 && violated.Verdicts[0].Property == worksAgain {
+		// Its operations cannot all succeed again, with faults or without.
+		show.note("note: the property " + worksAgain + " that sweep adds does not hold without faults, and is left out")
+		plain := *s.setup
+		plain.Spec = p.spec
+		s.setup = &plain
+		t, err = a.sweepOnce(c, f, own, p, s, show)
+	}
+	show.end()
+	switch {
+	case errors.As(err, new(*sweeping.ErrViolated)):
+		return &exitError{check.ExitViolated, fmt.Errorf("%w; `bloodhound run%s` shows it, and a sweep needs a run that passes", err, p.arguments)}
+	case errors.As(err, new(*sweeping.ErrVaries)):
+		return &exitError{check.ExitNotReproducible, err}
+	case err != nil:
+		return failed(err)
+	}
+	doc := sweepDocument{Bloodhound: Version(), Verb: "sweep", Sweep: t}
+	doc.Judgement, doc.ExitCode = judgeSweep(t)
+	a.code = doc.ExitCode
+	if f.json {
+		return a.printJSON(doc)
+	}
+	return a.printSweep(p, &doc)
+}
+
+// worksAgain is the property that a sweep adds where the world has none of its kind: each kind of operation succeeds again.
+const worksAgain = "works again"
+
+// worksAgainNs is its timeout.
+const worksAgainNs = 20e9
+
+// sweptSpec is a Spec in which it is judged whether everything works again after faults, if its drivers can try it.
+func sweptSpec(spec *world.Spec) *world.Spec {
+	tries := func(w world.Workload) bool { return w.Driver != "command" && w.Driver != "composer" }
+	judged := func(p world.Property) bool { return p.Check.Type == world.RecoveryCheck }
+	if slices.ContainsFunc(spec.Properties, judged) || !slices.ContainsFunc(spec.Workloads, tries) {
+		return spec
+	}
+	own := *spec
+	own.Properties = append(slices.Clone(spec.Properties), world.Property{Name: worksAgain, Kind: world.Recovery, TimeoutNs: worksAgainNs,
+		Check: world.Check{Type: world.RecoveryCheck, Keys: 10}})
+	return &own
+}
+
+func (a *app) sweepOnce(c *cobra.Command, f *flags, own *sweepFlags, p *project, s *session, show *progress) (*sweeping.Totals, error) {
+	if s.setup.Spec == p.spec {
+		s.setup.Spec = sweptSpec(p.spec)
+	}
+	kinds := sweep.Kinds
+	if own.kind != "" {
+		kinds = []fault.Kind{fault.Kind(own.kind)}
+	}
+	workers := p.workersOf(int(f.workers))
+	s.setup.Snapshots = a.snapshots(f, p, workers)
+	x := &sweeping.Sweep{Setup: s.setup, Command: s.command, Seed: f.seedOf(c, p), Kinds: kinds, PerClass: defaultPerClass, Workers: workers,
+		CPU: own.cpu, Time: own.time, Note: show.note}
+	if own.perClass > 0 {
+		x.PerClass = int(own.perClass)
+	}
+	x.File = p.sweepFile(s.setup.Spec, x.Seed, kinds)
+	x.Store = func(found *sweeping.Finding, spec *world.Spec, out *check.Judged, v check.Verdict) string {
+		q := *p
+		q.spec = spec
+		_, file := a.keep(&q, found.Signature, out, v, nil)
+		return file.ID
+	}
+	x.Planned = func(t *sweeping.Totals) { show.note(planned(t)) }
+	x.Finished = func(t *sweeping.Totals) {
+		show.showParts(func(elapsed time.Duration) []part { return sweepLine(t, elapsed) })
+	}
+	return x.Run(c.Context())
+}
+
+// sweepFile is where a sweep keeps what it has learned: one file for each world, seed and choice of kinds.
+func (p *project) sweepFile(spec *world.Spec, seed uint64, kinds []fault.Kind) string {
+	own, err := moved(spec, ".")
+	if err != nil {
+		panic(err) // a Spec is plain data
+	}
+	content, err := json.Marshal([]any{p.sources, own, seed, kinds})
+	if err != nil {
+		panic(err)
+	}
+	sum := sha256.Sum256(content)
+	return filepath.Join(p.state, "sweep", hex.EncodeToString(sum[:6])+".jsonl")
+}
+
+// planned says what a sweep is about to do.
+func planned(t *sweeping.Totals) string {
+	if t.Recoveries > 0 {
+		return fmt.Sprintf("and %s in recoveries; about %s of CPU time for all", report.Count(t.Recoveries, "moment"), cpuText(t.EstimateNs))
+	}
+	b := &t.Baseline
+	text := fmt.Sprintf("the run without faults holds: %d events in %s of virtual time, %s of CPU time\n", b.Events,
+		time.Duration(b.VirtualNs).Round(100*time.Millisecond), cpuText(b.CPUNs))
+	for _, why := range b.Unknown {
+		text += "note: unknown without faults: " + why + "\n"
+	}
+	return text + fmt.Sprintf("%s in %s, up to %d of each: about %s of CPU time, and the moments of recoveries", report.Count(t.Moments, "moment"),
+		classesText(len(t.Classes)), t.PerClass, cpuText(t.EstimateNs))
+}
+
+func classesText(n int) string {
+	if n == 1 {
+		return "1 class"
+	}
+	return fmt.Sprintf("%d classes", n)
+}
+
+func cpuText(ns int64) string {
+	if s := time.Duration(ns).Seconds(); s < 10 {
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return fmt.Sprintf("%.0f s", time.Duration(ns).Seconds())
+}
+
+// sweepLine is the progress line of a sweep, the most important first.
+func sweepLine(t *sweeping.Totals, elapsed time.Duration) []part {
+	findings := part{"no finding", green}
+	if n := len(t.Findings); n > 0 {
+		findings = part{report.Count(n, "finding"), red}
+	}
+	parts := []part{{fmt.Sprintf("%d of %d moments", t.Swept, t.Moments), bold}, findings}
+	if fresh := t.Swept - t.Resumed; fresh > 0 && t.Moments > t.Swept {
+		left := time.Duration(float64(elapsed) / float64(fresh) * float64(t.Moments-t.Swept))
+		parts = append(parts, part{"ends in about " + left.Round(time.Second).String(), noColour})
+	}
+	return append(parts, part{cpuText(t.CPU.Ns()) + " of CPU time", grey})
+}
+
+// judgeSweep gives the judgement of a sweep and its exit code.
+func judgeSweep(t *sweeping.Totals) (text string, code int) {
+	confirmed := 0
+	for _, f := range t.Findings {
+		if f.Replays {
+			confirmed++
+		}
+	}
+	swept := fmt.Sprintf("%d of %d moments were tried", t.Swept, t.Moments)
+	switch {
+	case confirmed > 0:
+		return fmt.Sprintf("VIOLATED: %s; %s", report.Count(confirmed, "confirmed finding"), swept), check.ExitViolated
+	case len(t.Lost) > 0 && t.Swept == 0:
+		return "the engine or the machine failed every run: " + t.Lost[0], check.ExitEngine
+	case len(t.Findings) > 0:
+		return fmt.Sprintf("NOT REPRODUCIBLE: %s did not replay; %s", report.Count(len(t.Findings), "finding"), swept), check.ExitNotReproducible
+	case t.Stopped != "":
+		return fmt.Sprintf("UNKNOWN: %s, as %s; the same command goes on", swept, t.Stopped), check.ExitUnknown
+	case len(t.Lost) > 0:
+		return fmt.Sprintf("UNKNOWN: %s; %s lost", swept, report.Count(len(t.Lost), "run")), check.ExitUnknown
+	case t.Missed == t.Swept:
+		return "UNKNOWN: no fault was delivered at any moment", check.ExitUnknown
+	}
+	return fmt.Sprintf("HOLDS: the world recovers from each; %s", swept), check.ExitHolds
+}
+
+// printSweep prints the result of a sweep for people.
+func (a *app) printSweep(p *project, doc *sweepDocument) error {
+	t := doc.Sweep
+	fmt.Fprintf(a.out, "moments  tried  failed  class\n")
+	for i := range t.Classes {
+		x := &t.Classes[i]
+		failed := "-"
+		if x.Violated > 0 {
+			failed = fmt.Sprint(x.Violated)
+		}
+		of := fmt.Sprint(x.Count)
+		if x.Second {
+			of = "-"
+		}
+		fmt.Fprintf(a.out, "%7s  %5d  %6s  %s\n", of, x.Swept, failed, x.Name)
+	}
+	for i, f := range t.Findings {
+		fmt.Fprintf(a.out, "\nfinding %d: %s: %s\n", i+1, f.Property, f.Reason)
+		fmt.Fprintf(a.out, "  seen after %s (%s)\n", f.Class, report.Count(f.Times, "moment"))
+		for _, rule := range f.Rules {
+			fmt.Fprintf(a.out, "  rule: %s\n", rule)
+		}
+		fmt.Fprintf(a.out, "  %s\n", strings.Join(standingOf(f, p.arguments), "\n  "))
+	}
+	if t.Missed > 0 {
+		fmt.Fprintf(a.out, "\nnote: %s not delivered: the node was down or the run over by then\n", countOf(t.Missed, "fault was", "faults were"))
+	}
+	for _, text := range t.Lost {
+		fmt.Fprintf(a.out, "\nlost: %s\n", text)
+	}
+	_, err := fmt.Fprintf(a.out, "\n%s\n%d runs, %s of CPU time, %s\n", doc.Judgement, t.Runs, cpuText(t.CPU.Ns()), time.Duration(t.WallNs).Round(time.Second))
+	return err
+}
+
+// countOf writes a number with the words of one or of several.
+func countOf(n int, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, several)
+}
+
+// standingOf says how far a finding is confirmed.
+func standingOf(f *sweeping.Finding, arguments string) []string {
+	if !f.Replays {
+		return []string{"not confirmed: " + f.Why}
+	}
+	restart := map[sweeping.Restart]string{
+		sweeping.Stays:    "another clean restart does not mend it",
+		sweeping.Goes:     "less severe: another clean restart mends it",
+		sweeping.Untested: "no clean restart was possible before the workload ended",
+	}[f.Restart]
+	return []string{"replays from its boot; " + restart, "bloodhound replay " + f.ID + arguments}
+}
