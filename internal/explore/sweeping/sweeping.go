@@ -574,10 +574,10 @@ func (s *Sweep) restarted(f *Finding, rules []world.FaultRule, t tape.Tape, out 
 		return Untested, nil
 	}
 	atNs := reply.Outcome.Ledger.Injections[i].StartNs
-	v := explore.Shown(reply.Summary.Verdicts, f.Signature)
+	stays := slices.ContainsFunc(explore.Violated(reply.Summary.Verdicts), func(v check.Verdict) bool { return v.Property == f.Property })
 	ofCrash := slices.ContainsFunc(out.Crashes, func(c engine.Crash) bool { return c.Event == crashEvent(out, f.Signature) })
 	switch {
-	case v == nil:
+	case !stays:
 		return Goes, nil
 	case ofCrash && !slices.ContainsFunc(reply.Outcome.Crashes, func(c engine.Crash) bool { return c.Node == last.Node && c.TimeNs > atNs }):
 		return Goes, nil // its crash was before the restart
