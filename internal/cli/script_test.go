@@ -75,8 +75,8 @@ func TestScripts(t *testing.T) {
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
-			for _, name := range []string{"buggy", "healthy", "chance", "slow"} {
-				mode := map[string]string{"buggy": enginetest.LostWrite, "healthy": "", "chance": enginetest.Chance, "slow": enginetest.Slow}[name]
+			for _, name := range []string{"buggy", "healthy", "chance", "slow", "forgetful"} {
+				mode := map[string]string{"buggy": enginetest.LostWrite, "healthy": "", "chance": enginetest.Chance, "slow": enginetest.Slow, "forgetful": enginetest.Forgets}[name]
 				if err := writeProject(filepath.Join(e.WorkDir, name), mode); err != nil {
 					return err
 				}

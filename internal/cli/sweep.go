@@ -87,7 +87,7 @@ func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) 
 	show := newProgress(a.err, false, f.json)
 	t, err := a.sweepOnce(c, f, own, p, s, show)
 	var violated *sweeping.ErrViolated
-	if errors.As(err, &violated) && len(violated.Verdicts) == 1 && violated.Verdicts[0].Property == worksAgain {
+	if errors.As(err, &violated) && violated.Only(worksAgain) {
 		// Its operations cannot all succeed again, with faults or without.
 		show.note("note: the property " + worksAgain + " that sweep adds does not hold without faults, and is left out")
 		plain := *s.setup
@@ -184,6 +184,9 @@ func planned(t *sweeping.Totals) string {
 	text := fmt.Sprintf("the run without faults holds: %d events in %s of virtual time, %s of CPU time\n", b.Events,
 		time.Duration(b.VirtualNs).Round(100*time.Millisecond), cpuText(b.CPUNs))
 	for _, why := range b.Unknown {
+		if strings.HasPrefix(why, worksAgain+": ") {
+			continue // nobody has asked for it
+		}
 		text += "note: unknown without faults: " + why + "\n"
 	}
 	return text + fmt.Sprintf("%s in %s, up to %d of each: about %s of CPU time, and the moments of recoveries", report.Count(t.Moments, "moment"),

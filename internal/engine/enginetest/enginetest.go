@@ -23,6 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -63,6 +64,9 @@ const (
 	Refuse = "refuse"
 	// Leave lets the first server end for a call that was refused, unless the world is for the engine vm.
 	Leave = "leave"
+	// Forgets synchronises each put of the first server, which starts again after a crash with an empty store if the put was the first of every
+	// three. Its argument, anew, makes it do so only where the crash comes while it starts again.
+	Forgets = "forgets"
 	// Opaque shows nothing of a stopped world.
 	Opaque = "opaque"
 )
@@ -172,6 +176,7 @@ type fake struct {
 	done    int
 	over    bool
 	turns   map[string]int // operations of each client so far, also those left out
+	synced  int            // puts, with Forgets
 	store   map[string]string
 }
 
@@ -225,6 +230,7 @@ func (w *fake) faults() {
 		w.steps++
 		for _, a := range w.plan.Ended(w.now) {
 			w.event("", "end "+string(a.Kind), int64(a.ID), a.Target)
+			w.startAgain(&a)
 		}
 		for _, a := range w.plan.Step(w.src, &fault.Moment{NowNs: w.steps * step}) {
 			n := w.event("", string(a.Kind), int64(a.ID), a.Target)
@@ -289,6 +295,7 @@ func (w *fake) operation() {
 		if id != 0 {
 			w.plan.Ledger.Observed(id, n)
 		}
+		before := w.store[key]
 		_, fragile := w.mode(LostWrite)
 		_, broken := w.mode(Broken)
 		_, meeting := w.mode(Meeting)
@@ -296,6 +303,16 @@ func (w *fake) operation() {
 			w.store[key] = h.Input
 		}
 		w.log(w.server, "stored "+key+"="+h.Input)
+		if w.syncs() {
+			if w.store[key] == h.Input {
+				w.store[key] = before
+			}
+			h.Type = history.Fail
+			h.Number = w.event(w.client, "recvfrom", -1, w.server)
+			record()
+			w.done++
+			return
+		}
 	} else {
 		h.Output, h.Found = w.store[key], w.store[key] != ""
 	}
@@ -308,6 +325,53 @@ func (w *fake) operation() {
 	h.Number = w.event(w.client, "recvfrom", result, w.server)
 	record()
 	w.done++
+}
+
+// syncs synchronises what was put, if the mode asks for it, and reports whether a fault has struck the server.
+func (w *fake) syncs() bool {
+	if _, on := w.mode(Forgets); !on {
+		return false
+	}
+	w.synced++
+	w.now += 60 * callNs // it is slow, so that there is time to start again
+	return w.fsync(moments.Chaos, w.synced%3 == 1)
+}
+
+// fsync is a call at which faults can strike. The server loses its store to one, if it is weak there.
+func (w *fake) fsync(phase moments.Phase, weak bool) (struck bool) {
+	const call, file = "fsync", "/data/log"
+	m := &fault.Moment{NowNs: w.now, Event: w.out.Events}
+	id, _, _ := w.plan.Wait(w.src, m, w.server, call, file)
+	n := w.event(w.server, call, 0, file)
+	if w.opts.Moments {
+		if w.out.Moments == nil {
+			w.out.Moments = &moments.Record{}
+		}
+		w.out.Moments.Add(&moments.Moment{Class: moments.Class{Node: w.server, Program: "fake", Act: moments.Sync, Call: call, File: file, Phase: phase},
+			Path: file, Event: n, TimeNs: w.now, InChaos: true})
+	}
+	m.NowNs, m.Event = w.now, n
+	actions := w.plan.Return(w.src, m, w.server, call, file)
+	if id != 0 {
+		actions = append(w.plan.Strike(m, id), actions...)
+	}
+	only, _ := w.mode(Forgets)
+	for _, a := range actions {
+		n := w.event("", string(a.Kind), int64(a.ID), a.Target)
+		w.plan.Ledger.Begun(&a, n)
+		w.plan.Ledger.Delivered(&a)
+		if weak && (only == "" || phase == moments.Recovery) {
+			w.store = map[string]string{}
+		}
+	}
+	return len(actions) > 0
+}
+
+// startAgain is what the server does after a crash.
+func (w *fake) startAgain(a *fault.Action) {
+	if _, on := w.mode(Forgets); on && a.Node == w.server {
+		w.fsync(moments.Recovery, true)
+	}
 }
 
 func (w *fake) Advance(until engine.Until) (engine.Reason, error) {

@@ -143,8 +143,13 @@ const (
 // ErrViolated means that the run without faults has a violation.
 type ErrViolated struct{ Verdicts []check.Verdict }
 
+// Only reports whether it is a property of this name alone that is violated.
+func (e *ErrViolated) Only(property string) bool {
+	return !slices.ContainsFunc(e.Verdicts, func(v check.Verdict) bool { return v.Property != property })
+}
+
 func (e *ErrViolated) Error() string {
-	v := &e.Verdicts[0]
+	v := &e.Verdicts[len(e.Verdicts)-1] // those of all programs come last, and are causes of others
 	return fmt.Sprintf("the run without faults violates %s already: %s", v.Property, v.Reason)
 }
 
