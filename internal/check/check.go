@@ -71,6 +71,8 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 		return progressing(spec, p, out, abandoned(spec, out.Drivers))
 	case t == world.RecoveryCheck:
 		return recovered(spec, p, out)
+	case t == world.RunningCheck:
+		return final(p, running(p, out), cutOff(spec, out))
 	case t == world.Conformance:
 		return conforms(spec, p, out)
 	case t == world.Expression || t == world.InvariantCheck:

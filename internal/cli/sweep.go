@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,15 +86,15 @@ func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) 
 	}
 	defer s.close()
 	show := newProgress(a.err, false, f.json)
-	t, err := a.sweepOnce(c, f, own, p, s, show)
-	var violated *sweeping.ErrViolated
-	if errors.As(err, &violated) && violated.Only(worksAgain) {
-		// Its operations cannot all succeed again, with faults or without.
-		show.note("note: the property " + worksAgain + " that sweep adds does not hold without faults, and is left out")
-		plain := *s.setup
-		plain.Spec = p.spec
-		s.setup = &plain
-		t, err = a.sweepOnce(c, f, own, p, s, show)
+	var left []string
+	t, err := a.sweepOnce(c, f, own, p, s, show, left)
+	for _, name := range []string{worksAgain, runAgain} {
+		var violated *sweeping.ErrViolated
+		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Of(name) {
+			show.note("note: the property " + strconv.Quote(name) + " that sweep adds does not hold without faults, and is left out")
+			left = append(left, name)
+			t, err = a.sweepOnce(c, f, own, p, s, show, left)
+		}
 	}
 	show.end()
 	switch {
@@ -101,6 +102,8 @@ func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) 
 		return &exitError{check.ExitViolated, fmt.Errorf("%w; `bloodhound run%s` shows it, and a sweep needs a run that passes", err, p.arguments)}
 	case errors.As(err, new(*sweeping.ErrVaries)):
 		return &exitError{check.ExitNotReproducible, err}
+	case errors.As(err, new(*sweeping.ErrNothing)):
+		return &exitError{check.ExitUnknown, err}
 	case err != nil:
 		return failed(err)
 	}
@@ -113,41 +116,49 @@ func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) 
 	return a.printSweep(p, &doc)
 }
 
+// runAgain is the property that a sweep adds to all worlds: each server runs again in the end.
+const runAgain = "servers run again"
+
 // worksAgain is the property that a sweep adds where the world has none of its kind: each kind of operation succeeds again.
 const worksAgain = "works again"
 
-// worksAgainNs is its timeout.
-const worksAgainNs = 20e9
+// againNs is the timeout of both.
+const againNs = 20e9
 
-// sweptSpec is a Spec in which it is judged whether everything works again after faults, if its drivers can try it.
-func sweptSpec(spec *world.Spec) *world.Spec {
+// sweptSpec is a Spec in which it is judged whether servers run again after faults, and everything works again, if its drivers can try it. Properties
+// that were left out are none.
+func sweptSpec(spec *world.Spec, left []string) *world.Spec {
+	own := *spec
+	own.Properties = slices.Clone(spec.Properties)
+	add := func(name, says string, kind world.PropertyKind, check world.Check) {
+		if !slices.Contains(left, name) {
+			own.Properties = append(own.Properties, world.Property{Name: name, Description: says, Kind: kind, TimeoutNs: againNs, Check: check})
+		}
+	}
+	add(runAgain, "every server runs in the end, and its healthcheck has succeeded since it started", world.Safety, world.Check{Type: world.RunningCheck})
 	tries := func(w world.Workload) bool { return w.Driver != "command" && w.Driver != "composer" }
 	judged := func(p world.Property) bool { return p.Check.Type == world.RecoveryCheck }
-	if slices.ContainsFunc(spec.Properties, judged) || !slices.ContainsFunc(spec.Workloads, tries) {
-		return spec
+	if !slices.ContainsFunc(spec.Properties, judged) && slices.ContainsFunc(spec.Workloads, tries) {
+		add(worksAgain, "each kind of operation that clients have done succeeds again after the faults", world.Recovery, world.Check{Type: world.RecoveryCheck, Keys: 10})
 	}
-	own := *spec
-	own.Properties = append(slices.Clone(spec.Properties), world.Property{Name: worksAgain, Kind: world.Recovery, TimeoutNs: worksAgainNs,
-		Check: world.Check{Type: world.RecoveryCheck, Keys: 10}})
 	return &own
 }
 
-func (a *app) sweepOnce(c *cobra.Command, f *flags, own *sweepFlags, p *project, s *session, show *progress) (*sweeping.Totals, error) {
-	if s.setup.Spec == p.spec {
-		s.setup.Spec = sweptSpec(p.spec)
-	}
+func (a *app) sweepOnce(c *cobra.Command, f *flags, own *sweepFlags, p *project, s *session, show *progress, left []string) (*sweeping.Totals, error) {
+	setup := *s.setup
+	setup.Spec = sweptSpec(p.spec, left)
 	kinds := sweep.Kinds
 	if own.kind != "" {
 		kinds = []fault.Kind{fault.Kind(own.kind)}
 	}
 	workers := p.workersOf(int(f.workers))
-	s.setup.Snapshots = a.snapshots(f, p, workers)
-	x := &sweeping.Sweep{Setup: s.setup, Command: s.command, Seed: f.seedOf(c, p), Kinds: kinds, PerClass: defaultPerClass, Workers: workers,
+	setup.Snapshots = a.snapshots(f, p, workers)
+	x := &sweeping.Sweep{Setup: &setup, Command: s.command, Seed: f.seedOf(c, p), Kinds: kinds, PerClass: defaultPerClass, Workers: workers,
 		CPU: own.cpu, Time: own.time, Note: show.note}
 	if own.perClass > 0 {
 		x.PerClass = int(own.perClass)
 	}
-	x.File = p.sweepFile(s.setup.Spec, x.Seed, kinds)
+	x.File = p.sweepFile(setup.Spec, x.Seed, kinds)
 	x.Store = func(found *sweeping.Finding, spec *world.Spec, out *check.Judged, v check.Verdict) string {
 		q := *p
 		q.spec = spec

@@ -276,6 +276,7 @@ type Outcome struct {
 	Heals         []int64       `json:"heals,omitempty"`
 	Length        *world.Length `json:"length,omitempty"`    // what the tape took away from the run's full length; nil is nothing
 	NeverUp       []string      `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
+	NotUp         []NotUp       `json:"not_up,omitempty"`    // servers that did not run well when the final phase began
 	Jobs          []JobSighting `json:"jobs,omitempty"`      // of properties that declare jobs
 	JobsLost      uint64        `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
 	Crashes       []Crash       `json:"crashes,omitempty"`
@@ -306,6 +307,12 @@ type Outcome struct {
 	Files map[string]string `json:"files,omitempty"`
 	// Machine names the CPU feature set and the kernel that the run belongs to.
 	Machine string `json:"machine,omitempty"`
+}
+
+// NotUp is a server that does not run, or whose healthcheck has not succeeded since it started.
+type NotUp struct {
+	Node string `json:"node"`
+	Why  string `json:"why"`
 }
 
 // Program is one that a node under test executed.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -77,7 +78,7 @@ func NewLayout(spec *world.Spec, kinds []fault.Kind) (*Layout, error) {
 		}
 	}
 	if len(own.Faults.Rules) == 0 {
-		return nil, fmt.Errorf("there is nothing to sweep: the world has no server with a command")
+		return nil, errors.New("the world has no server with a command")
 	}
 	return LayoutOf(&own)
 }

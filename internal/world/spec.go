@@ -468,6 +468,8 @@ const (
 	// Over the history, the faults and the jobs of a run.
 	ProgressCheck CheckType = "progress"
 	RecoveryCheck CheckType = "recovery"
+	// RunningCheck is of sweeps: every server runs in the end, and its healthcheck has succeeded.
+	RunningCheck CheckType = "running"
 	// Over the logs, the faults and the history of a run.
 	Conformance CheckType = "model" // it is a run of a TLA+ specification
 	// By probes.

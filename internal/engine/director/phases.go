@@ -166,6 +166,10 @@ func (d *Director) endSettle(now int64) error {
 		d.SettleEnd = end
 		return nil
 	}
+	if now < latest && d.awaitsServers(now) {
+		d.SettleEnd = min(now+d.look(), latest)
+		return nil
+	}
 	if d.Drivers > 0 && now < latest && !d.readersWait() {
 		d.SettleEnd = min(now+d.look(), latest)
 		return nil
@@ -192,6 +196,7 @@ func (d *Director) endCheck(now int64) error {
 // final begins the checks of the end.
 func (d *Director) final(now int64) error {
 	d.enter(PhaseFinal)
+	d.out.NotUp = d.notUp()
 	for i := range d.spec.Properties {
 		if p := &d.spec.Properties[i]; probes(p) && !waitsForHeals(p) {
 			d.Probes[i].NextNs = now

@@ -181,7 +181,7 @@ const beginNs = 2e9
 // watched is how long after the last heal a property watches the run; 0 if it does not.
 func watched(p *world.Property) int64 {
 	switch {
-	case p.Check.Type == world.RecoveryCheck:
+	case p.Check.Type == world.RecoveryCheck || p.Check.Type == world.RunningCheck:
 		return timeoutOf(p)
 	case p.Check.Type == world.ProgressCheck:
 		return p.Check.GraceNs + p.Check.HangNs + min(p.Check.HangNs, beginNs)

@@ -333,7 +333,7 @@ func (w *fake) syncs() bool {
 		return false
 	}
 	w.synced++
-	w.now += 60 * callNs // it is slow, so that there is time to start again
+	w.now += 400 * callNs // it is slow, so that there is time to start again
 	return w.fsync(moments.Chaos, w.synced%3 == 1)
 }
 

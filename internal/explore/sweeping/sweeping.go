@@ -143,9 +143,14 @@ const (
 // ErrViolated means that the run without faults has a violation.
 type ErrViolated struct{ Verdicts []check.Verdict }
 
-// Only reports whether it is a property of this name alone that is violated.
-func (e *ErrViolated) Only(property string) bool {
-	return !slices.ContainsFunc(e.Verdicts, func(v check.Verdict) bool { return v.Property != property })
+// Only reports whether nothing but properties of some names is violated.
+func (e *ErrViolated) Only(names ...string) bool {
+	return !slices.ContainsFunc(e.Verdicts, func(v check.Verdict) bool { return !slices.Contains(names, v.Property) })
+}
+
+// Of reports whether the property of a name is violated.
+func (e *ErrViolated) Of(name string) bool {
+	return slices.ContainsFunc(e.Verdicts, func(v check.Verdict) bool { return v.Property == name })
 }
 
 func (e *ErrViolated) Error() string {
@@ -159,6 +164,11 @@ type ErrVaries struct{ Why string }
 func (e *ErrVaries) Error() string {
 	return "the run without faults does not repeat, so its moments cannot be found again: " + e.Why
 }
+
+// ErrNothing means that there is nothing to sweep.
+type ErrNothing struct{ Why string }
+
+func (e *ErrNothing) Error() string { return "there is nothing to sweep: " + e.Why }
 
 // Run makes the sweep, until it is done, its bounds are reached or ctx ends.
 func (s *Sweep) Run(ctx context.Context) (*Totals, error) {
@@ -192,7 +202,7 @@ func (s *Sweep) Run(ctx context.Context) (*Totals, error) {
 
 func (s *Sweep) run() (err error) {
 	if s.layout, err = sweep.NewLayout(s.Setup.Spec, s.Kinds); err != nil {
-		return err
+		return &ErrNothing{err.Error()}
 	}
 	setup := *s.Setup
 	setup.Spec = s.layout.Spec
@@ -254,7 +264,7 @@ func (s *Sweep) measure() ([]sweep.Series, error) {
 		}
 	}
 	if len(reply.Sweep) == 0 {
-		return nil, errors.New("there is nothing to sweep: the run without faults has no moment at which a fault could strike, between the end of setup and the end of its workload")
+		return nil, &ErrNothing{"the run without faults has no moment at which a fault could strike, from the end of setup to the end of its workload"}
 	}
 	return reply.Sweep, nil
 }
