@@ -57,16 +57,14 @@ func openState(path, baseline string) (*state, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return nil, err
 	}
 	s.file = file
 	end, err := s.read(baseline)
 	if err == nil {
-		if err = file.Truncate(end); err == nil { // a line that was cut short, or all lines
-			_, err = file.Seek(end, io.SeekStart)
-		}
+		err = file.Truncate(end) // a line that was cut short, or all lines
 	}
 	if err == nil && end == 0 {
 		err = s.add(record{Version: stateVersion, Baseline: baseline})

@@ -318,36 +318,91 @@ func (t *Totals) class(c *sweep.Candidate, series []sweep.Series) {
 	t.Classes[i].Moments++
 }
 
+// line is the candidates of a stage: workers make their runs in any order, and what they find is looked at in the order of the line, so that
+// findings do not depend on which run ended first.
+type line struct {
+	list    []sweep.Candidate
+	results []*outcome
+	resumed []bool
+	ended   []bool
+	next    int // to be run
+	looked  int // behind the last one whose result was looked at
+	looking bool
+}
+
 // strike makes the runs of candidates, several at once, and confirms what they find.
-func (s *Sweep) strike(list []sweep.Candidate) (results []*outcome, err error) {
-	results = make([]*outcome, len(list))
-	next := 0
-	take := func() int {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		next++
-		return next - 1
-	}
+func (s *Sweep) strike(list []sweep.Candidate) ([]*outcome, error) {
+	l := &line{list: list, results: make([]*outcome, len(list)), resumed: make([]bool, len(list)), ended: make([]bool, len(list))}
+	errs := make([]error, max(s.Workers, 1))
 	var workers sync.WaitGroup
-	var failed error
-	for range max(s.Workers, 1) {
+	for w := range errs {
 		workers.Go(func() {
-			for i := take(); i < len(list) && !s.over(); i = take() {
-				r, err := s.try(&list[i])
-				s.mu.Lock()
-				results[i] = r
-				if failed == nil {
-					failed = err
-				}
-				s.mu.Unlock()
-				if err != nil {
+			for errs[w] == nil {
+				i := s.take(l)
+				if i < 0 {
 					return
 				}
+				result, resumed, err := s.try(&list[i])
+				s.mu.Lock()
+				l.results[i], l.resumed[i], l.ended[i] = result, resumed, true
+				s.mu.Unlock()
+				errs[w] = errors.Join(err, s.look(l))
 			}
 		})
 	}
 	workers.Wait()
-	return results, failed
+	return l.results, errors.Join(errs...)
+}
+
+// take gives the next candidate to be run, or -1.
+func (s *Sweep) take(l *line) int {
+	if s.over() {
+		return -1
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.next == len(l.list) {
+		return -1
+	}
+	l.next++
+	return l.next - 1
+}
+
+// look looks at the results that are due, unless another worker does.
+func (s *Sweep) look(l *line) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.looking {
+		return nil
+	}
+	l.looking = true
+	defer func() { l.looking = false }()
+	for l.looked < len(l.list) && l.ended[l.looked] {
+		i := l.looked
+		l.looked++
+		r := l.results[i]
+		if r == nil {
+			continue
+		}
+		s.mu.Unlock()
+		err := s.found(&l.list[i], r, l.resumed[i])
+		s.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found takes in what the run of a candidate has shown.
+func (s *Sweep) found(c *sweep.Candidate, r *outcome, resumed bool) error {
+	for i := range r.Violations {
+		if err := s.find(c, &r.Violations[i]); err != nil {
+			return err
+		}
+	}
+	s.count(c, r, resumed)
+	return nil
 }
 
 // over reports whether the sweep is to make no more runs.
@@ -366,36 +421,26 @@ func (s *Sweep) spent(r *explore.Reply) {
 	s.totals.Runs++
 }
 
-// try makes the run of a candidate, or takes what an earlier sweep has learned, and confirms what it shows.
-func (s *Sweep) try(c *sweep.Candidate) (*outcome, error) {
-	r, resumed := s.state.result(c), true
-	if r == nil {
-		resumed = false
-		job := &explore.Job{Tape: s.layout.Tape(s.Seed, c.Strikes...), PartNs: c.Last().TimeNs}
-		if len(c.Strikes) == 1 {
-			job.Moments, job.Sweep = true, &sweep.Question{Node: c.Last().Node, Phase: moments.Recovery, Most: s.PerClass}
-		}
-		reply, err := s.pool.Do(s.ctx, job)
-		switch {
-		case s.ctx.Err() != nil:
-			return nil, nil
-		case err != nil:
-			s.lose(c, err)
-			return nil, nil
-		}
-		s.spent(reply)
-		r = outcomeOf(c, reply)
-		if err := s.state.add(record{Candidate: c, Outcome: r}); err != nil {
-			return nil, err
-		}
+// try makes the run of a candidate, or takes what an earlier sweep has learned. It gives nothing if the run was lost or cut short.
+func (s *Sweep) try(c *sweep.Candidate) (r *outcome, resumed bool, err error) {
+	if r := s.state.result(c); r != nil {
+		return r, true, nil
 	}
-	for i := range r.Violations {
-		if err := s.find(c, &r.Violations[i]); err != nil {
-			return r, err
-		}
+	job := &explore.Job{Tape: s.layout.Tape(s.Seed, c.Strikes...), PartNs: c.Last().TimeNs}
+	if len(c.Strikes) == 1 {
+		job.Moments, job.Sweep = true, &sweep.Question{Node: c.Last().Node, Phase: moments.Recovery, Most: s.PerClass}
 	}
-	s.count(c, r, resumed)
-	return r, nil
+	reply, err := s.pool.Do(s.ctx, job)
+	switch {
+	case s.ctx.Err() != nil:
+		return nil, false, nil
+	case err != nil:
+		s.lose(c, err)
+		return nil, false, nil
+	}
+	s.spent(reply)
+	r = outcomeOf(c, reply)
+	return r, false, s.state.add(record{Candidate: c, Outcome: r})
 }
 
 func (s *Sweep) lose(c *sweep.Candidate, err error) {
@@ -447,22 +492,16 @@ func outcomeOf(c *sweep.Candidate, reply *explore.Reply) *outcome {
 	return r
 }
 
-// find counts a violation, and confirms it if it is the first of its class with its signature.
+// find counts a violation, and confirms it if it is the first of its class with its signature. One worker at a time calls it.
 func (s *Sweep) find(c *sweep.Candidate, v *violation) error {
-	key := c.Class() + "\n" + v.Signature
-	s.mu.Lock()
-	f, known := s.known[key]
-	if known {
-		f.Times++
-		s.mu.Unlock()
+	f := &Finding{Class: c.Class(), Signature: v.Signature, Property: v.Property, Reason: v.Reason, Candidate: *c}
+	key := f.key()
+	if known := s.known[key]; known != nil {
+		known.Times++
 		return nil
 	}
-	f = &Finding{Class: c.Class(), Signature: v.Signature, Property: v.Property, Reason: v.Reason, Candidate: *c, Times: 1}
-	s.known[key] = f
-	s.mu.Unlock()
 	if earlier := s.state.finding(key); earlier != nil {
-		*f = *earlier
-		f.Times = 1
+		f = earlier
 	} else {
 		if err := s.confirm(f); err != nil {
 			return err
@@ -474,6 +513,8 @@ func (s *Sweep) find(c *sweep.Candidate, v *violation) error {
 			return err
 		}
 	}
+	f.Times++
+	s.known[key] = f
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.totals.Findings = append(s.totals.Findings, f)
@@ -532,8 +573,6 @@ func (s *Sweep) confirm(f *Finding) error {
 	if f.Restart, err = s.restarted(f, rules, t, first.Outcome); err != nil {
 		return s.unconfirmed(f, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	f.ID = s.Store(f, spec, first.Outcome, *v)
 	return nil
 }
