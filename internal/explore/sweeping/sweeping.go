@@ -296,9 +296,13 @@ func (s *Sweep) plan(list []sweep.Candidate) {
 // copyNs is about what beginning a run at a snapshot takes.
 const copyNs = 15e6
 
-// costNs estimates what a run takes: what is left of the run without faults after the strike.
+// costNs estimates what a run takes: as much as the runs so far, or, before the first one, what is left of the run without faults after the
+// strike.
 func (s *Sweep) costNs(last *sweep.Strike) int64 {
 	b := &s.totals.Baseline
+	if n := int64(s.totals.Runs) - 1; n > 0 {
+		return (s.totals.CPU.Ns() - b.CPUNs) / n
+	}
 	left := max(float64(b.VirtualNs-last.TimeNs)/float64(max(b.VirtualNs, 1)), 0)
 	return copyNs + int64(left*float64(b.CPUNs))
 }
