@@ -129,7 +129,21 @@ func (l *Layout) Tape(seed uint64, strikes ...Strike) tape.Tape {
 	for _, s := range strikes {
 		t.Edits = append(t.Edits, tape.Edit{Op: tape.Set, Stream: l.streams[s.slot()], From: s.drawIndex(), Value: s.value()})
 	}
+	t.Edits = append(t.Edits, images(seed, strikes)...)
 	return t
+}
+
+// images gives each power loss random choices of its own of what its disk has kept: with those of the seed alone, the same file would
+// survive, or not, at all moments.
+func images(seed uint64, strikes []Strike) (edits []tape.Edit) {
+	losses := map[string]int{}
+	for i := range strikes {
+		if s := &strikes[i]; s.Kind == fault.PowerLoss {
+			losses[s.Node]++
+			edits = append(edits, tape.Edit{Op: tape.Reseed, Stream: fmt.Sprintf("disk/%s/%d/**", s.Node, losses[s.Node]), Seed: seed + 1 + s.Event})
+		}
+	}
+	return edits
 }
 
 // Series are moments of a class at which a sweep can strike.
@@ -269,7 +283,7 @@ func NumberOf(spec *world.Spec, s *Strike, decisions []tape.Decision, times []in
 	return 0, fmt.Errorf("no rule finds the moment again: %s, event %d", s.Of(), s.Event)
 }
 
-// Parts is the tape by which the rules of a Spec strike as they should: it chooses after which part of a wait.
+// Parts is the tape by which the rules of a Spec strike as they should: it chooses after which part of a wait, and what disks have kept.
 func Parts(spec *world.Spec, strikes []Strike, seed uint64) (tape.Tape, error) {
 	t := tape.Tape{Seed: seed}
 	for i := range strikes {
@@ -281,6 +295,7 @@ func Parts(spec *world.Spec, strikes []Strike, seed uint64) (tape.Tape, error) {
 			t.Edits = append(t.Edits, tape.Edit{Op: tape.Set, Stream: stream, Value: s.value()})
 		}
 	}
+	t.Edits = append(t.Edits, images(seed, strikes)...)
 	return t, nil
 }
 

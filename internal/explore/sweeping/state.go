@@ -15,7 +15,7 @@ import (
 )
 
 // stateVersion changes when an earlier file cannot be read any more.
-const stateVersion = 1
+const stateVersion = 2
 
 // outcome is what a run with strikes has shown.
 type outcome struct {
