@@ -1,11 +1,12 @@
 # A key-value server whose store is an SQLite database. A PUT is answered when its transaction has been committed.
-import os, sqlite3, sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import os, sqlite3, sys, threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 journal, synchronous = (sys.argv[1:] + ["delete", "extra"])[:2]
 os.makedirs("/data", exist_ok=True)
 os.fsync(os.open("/", os.O_RDONLY))
-db = sqlite3.connect("/data/kv.db", isolation_level=None)
+db = sqlite3.connect("/data/kv.db", isolation_level=None, check_same_thread=False)
+lock = threading.Lock()
 db.execute("pragma journal_mode=" + journal)
 db.execute("pragma synchronous=" + synchronous)
 db.execute("create table if not exists kv (k text primary key, v text)")
@@ -22,15 +23,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_PUT(self):
         value = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        db.execute("insert into kv values (?, ?) on conflict (k) do update set v = excluded.v", (self.path, value))
+        with lock:
+            db.execute("insert into kv values (?, ?) on conflict (k) do update set v = excluded.v", (self.path, value))
         self.answer(200)
 
     def do_GET(self):
-        row = db.execute("select v from kv where k = ?", (self.path,)).fetchone()
+        with lock:
+            row = db.execute("select v from kv where k = ?", (self.path,)).fetchone()
         self.answer(404) if row is None else self.answer(200, row[0].encode())
 
     def log_message(self, *args):
         pass
 
 
-HTTPServer(("", 8080), Handler).serve_forever()
+ThreadingHTTPServer(("", 8080), Handler).serve_forever()
