@@ -8,11 +8,11 @@ import (
 )
 
 // sparing reports whether a rule leaves nodes alone until they have been ready once. A rule that draws by a rate
-// does, unless it asks for the first start: by FromStart, by the number of a call, by a condition on readiness, or
+// does, unless it asks for the first start: by FromStart, by a moment that it was derived from, by the number of a call, by a condition on readiness, or
 // because it follows another fault.
 func sparing(r *world.FaultRule) bool {
 	byRate := r.RatePPM < tape.Certain
-	asks := r.FromStart || r.NthTo > 0 || r.Moment == world.InRecovery || slices.Contains(Asked(r.When).Names, "ready_s")
+	asks := r.FromStart || r.Derived || r.NthTo > 0 || r.Moment == world.InRecovery || slices.Contains(Asked(r.When).Names, "ready_s")
 	return byRate && !asks
 }
 

@@ -95,3 +95,14 @@ func TestPacketsAndCallsOfNodesThatWereNeverReady(t *testing.T) {
 		}
 	}
 }
+
+// A rule that was derived from a moment reaches it in the first start, too.
+func TestDerivedRulesReachTheFirstStart(t *testing.T) {
+	r := world.FaultRule{Kind: "crash", RatePPM: often, Moment: world.AfterCall, At: []string{"fsync"}, Derived: true}
+	if sparing(&r) {
+		t.Error("it spares nodes that were never ready")
+	}
+	if r.Derived = false; !sparing(&r) {
+		t.Error("one that was not derived does not spare them")
+	}
+}
