@@ -24,11 +24,22 @@ type DiskChange struct {
 	// Short is the number of bytes that a write was asked for, if it wrote fewer.
 	Short int64 `json:"short,omitempty"`
 	// Pages counts the pages of 4096 bytes whose content a power loss took back.
-	Pages int    `json:"pages,omitempty"`
+	Pages int `json:"pages,omitempty"`
+	// Rows are where these pages lie, in bytes: the first MaxRows rows of them.
+	Rows  []Row  `json:"rows,omitempty"`
 	Errno string `json:"errno,omitempty"`
 	// Fault is the kind of fault that was injected into the call.
 	Fault string `json:"fault,omitempty"`
 }
+
+// Row is a row of bytes of a file, without the byte To.
+type Row struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+// MaxRows bounds the rows of a DiskChange.
+const MaxRows = 4
 
 // Lost is the Call of a DiskChange that a power loss caused.
 const Lost = "power loss"

@@ -177,5 +177,24 @@ func pages(c *engine.DiskChange, before string) string {
 	if c.Pages == 0 {
 		return ""
 	}
-	return before + Count(c.Pages, "page")
+	text := before + Count(c.Pages, "page")
+	shown := int64(0)
+	for i, r := range c.Rows {
+		sep := ", "
+		if i == 0 {
+			sep = " (bytes "
+		}
+		text += fmt.Sprintf("%s%d to %d", sep, r.From, r.To)
+		shown += (r.To - r.From) / pageBytes
+	}
+	switch {
+	case len(c.Rows) == 0:
+		return text
+	case shown < int64(c.Pages):
+		return text + ", ...)"
+	}
+	return text + ")"
 }
+
+// pageBytes is the size of a page of a file.
+const pageBytes = 4096

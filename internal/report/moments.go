@@ -70,6 +70,15 @@ func (s *StoryOf) Moments() (list []Moment) {
 			add("fault", fmt.Sprintf("%s %s begins", f.Kind, f.Target), fmt.Sprintf("'fault %d'", i+1), f.Event, f.StartNs)
 		}
 	}
+	injected := 0 // into calls, which the ledger does not list
+	for i := len(o.DiskChanges) - 1; i >= 0 && injected < MomentFaults; i-- {
+		c := &o.DiskChanges[i]
+		if c.Fault == "" || c.TimeNs > atNs {
+			continue
+		}
+		injected++
+		add("fault", fmt.Sprintf("%s %s: %s", c.Fault, c.Node, changeText(c)), number(c.Event), c.Event, c.TimeNs)
+	}
 	slices.SortStableFunc(list, func(a, b Moment) int {
 		return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), cmp.Compare(a.event, b.event), cmp.Compare(b.Kind, a.Kind))
 	})

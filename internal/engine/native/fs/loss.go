@@ -69,7 +69,7 @@ func (s *State) Missing(id InodeID, loss int, from, to int64) {
 // Loss is what a power loss has taken from a file, or from a folder.
 type Loss struct {
 	Inode InodeID
-	Pages int      // of a file: how many have other bytes
+	Pages []int64  // of a file: the numbers of those that have other bytes, ascending
 	Size  int64    // of a file: what is left
 	Names []string // of a folder: those that lead elsewhere, sorted
 }
@@ -78,7 +78,7 @@ type Loss struct {
 func (s *State) Losses(id int) (list []Loss) {
 	for _, in := range s.Inodes {
 		if l := in.Lost; l != nil && l.ID == id {
-			list = append(list, Loss{in.ID, len(l.Pages), in.Size, slices.Sorted(maps.Keys(l.Names))})
+			list = append(list, Loss{in.ID, slices.Sorted(maps.Keys(l.Pages)), in.Size, slices.Sorted(maps.Keys(l.Names))})
 		}
 	}
 	slices.SortFunc(list, func(a, b Loss) int { return cmp.Compare(a.Inode, b.Inode) })

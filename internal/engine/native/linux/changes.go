@@ -143,7 +143,7 @@ func note(k *Kernel, node *kernel.Node, t *Thread, e *kernel.Syscall, inode fs.I
 // lost notes what a power loss takes from the files of a node; sizes are those that they had before.
 func lost(k *Kernel, node *kernel.Node, loss int, sizes map[fs.InodeID]int64) {
 	for _, l := range node.FS.Losses(loss) {
-		x := engine.DiskChange{Event: k.Events, TimeNs: k.Now, Node: node.Name, Call: engine.Lost, Path: nameOf(node.FS, l.Inode), Pages: l.Pages}
+		x := engine.DiskChange{Event: k.Events, TimeNs: k.Now, Node: node.Name, Call: engine.Lost, Path: nameOf(node.FS, l.Inode), Pages: len(l.Pages), Rows: rows(l.Pages)}
 		if before, known := sizes[l.Inode]; known && l.Size != before {
 			x.From, x.To = l.Size, before
 		}
@@ -157,4 +157,20 @@ func lost(k *Kernel, node *kernel.Node, loss int, sizes map[fs.InodeID]int64) {
 			node.Changes.Note(kernel.Change{DiskChange: x})
 		}
 	}
+}
+
+// rows are the first engine.MaxRows rows of pages, in bytes of their file.
+func rows(pages []int64) (list []engine.Row) {
+	const page = 4096
+	for _, n := range pages {
+		if k := len(list) - 1; k >= 0 && list[k].To == n*page {
+			list[k].To += page
+			continue
+		}
+		if len(list) == engine.MaxRows {
+			break
+		}
+		list = append(list, engine.Row{From: n * page, To: (n + 1) * page})
+	}
+	return list
 }
