@@ -193,7 +193,12 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		}
 		s.Unknown = append(s.Unknown, "fault "+reason+" ("+why+")")
 	}
+	noneObserved := !slices.ContainsFunc(t.Faults.Entries, func(e fault.Entry) bool { return e.Observed > 0 })
 	for _, reason := range unseen {
+		if noneObserved {
+			s.Unknown = append(s.Unknown, "fault "+reason+" (no fault of any kind was observed, so nothing ran under faults)")
+			continue
+		}
 		s.Notices = append(s.Notices, "fault "+reason+" (faults.require_observed makes that a reason for unknown)")
 	}
 	missed, remedy := check.Missed(spec, &t.Evidence)

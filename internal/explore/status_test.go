@@ -56,7 +56,12 @@ func TestWhatProvesNothing(t *testing.T) {
 			out.Ledger.Injections = []fault.Injection{injection(fault.Crash, 0), injection(fault.Pause, 5*second)}
 			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
 		}, "fault crash was never injected between the first operation and the last", false},
-		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 }, "", false},
+		{"a fault that nobody observed", func(_ *world.Spec, out *check.Judged) { out.Ledger.Entries[0].Observed = 0 },
+			"makes an operation of a driver fail and the node runs again (no fault of any kind was observed, so nothing ran under faults)", false},
+		{"a fault that nobody observed, beside another one", func(_ *world.Spec, out *check.Judged) {
+			out.Ledger.Entries[0].Observed = 0
+			out.Ledger.Entries = append(out.Ledger.Entries, fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1, Observed: 1})
+		}, "", false},
 		{"a fault that was never delivered", func(_ *world.Spec, out *check.Judged) {
 			out.Ledger.Entries[0].Observed, out.Ledger.Entries[0].Delivered = 0, 0
 		}, "(a kind that the configuration names must be delivered)", false},
@@ -165,10 +170,12 @@ func TestWhatRunsWithstood(t *testing.T) {
 	}
 }
 
-// Kinds of a preset that were never delivered are listed as not tested, and a kind that the user named and that nobody saw is a notice.
+// Kinds of a preset that were never delivered are listed as not tested. A kind that the user named and that nobody saw is a notice, and a reason for
+// unknown where no other fault was seen either.
 func TestKindsThatAreNotTested(t *testing.T) {
-	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}, {Kind: "pause", RatePPM: 1}, {Kind: "reset", RatePPM: 1}}}}
-	totals := &Totals{Runs: 2, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1, Delivered: 1}, {Kind: fault.Pause}, {Kind: fault.Reset, Planned: 3}}}}
+	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}, {Kind: "pause", RatePPM: 1}, {Kind: "reset", RatePPM: 1}, {Kind: "clog", RatePPM: 1}}}}
+	totals := &Totals{Runs: 2, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1, Delivered: 1}, {Kind: fault.Pause}, {Kind: fault.Reset, Planned: 3},
+		{Kind: fault.Clog, Planned: 1, Delivered: 1, Observed: 1}}}}
 	s := totals.Status(spec)
 	notices := strings.Join(s.Notices, "\n")
 	for _, want := range []string{
@@ -181,6 +188,11 @@ func TestKindsThatAreNotTested(t *testing.T) {
 	}
 	if strings.Contains(strings.Join(s.Unknown, "\n"), "fault crash") {
 		t.Errorf("unknown: %q", s.Unknown)
+	}
+	totals.Faults.Entries[3].Observed = 0
+	s = totals.Status(spec)
+	if !strings.Contains(strings.Join(s.Unknown, "\n"), "fault crash was planned 1 times, delivered 1 times and never observed by a program under test") {
+		t.Errorf("no fault was observed, and unknown is %q", s.Unknown)
 	}
 }
 
