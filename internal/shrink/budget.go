@@ -73,6 +73,7 @@ const (
 // turn is the share of the budget of one stage.
 type turn struct {
 	bounded bool
+	patient bool    // it is not left for having found nothing for a while
 	until   float64 // the part of the budget at which it is left
 	idle    float64 // the part that was used when the last smaller run was found
 	runsBy  int     // those made by then
@@ -81,7 +82,7 @@ type turn struct {
 // begin begins a stage, which may be bounded.
 func (b *budget) begin(bounded bool) turn {
 	part := b.part()
-	return turn{bounded, part + (1-part)/stageShare, part, b.runs}
+	return turn{bounded: bounded, until: part + (1-part)/stageShare, idle: part, runsBy: b.runs}
 }
 
 // over reports whether a stage is to be left for the next one. Of a search without bounds, none is.
@@ -90,7 +91,7 @@ func (b *budget) over(t *turn) bool {
 	if !t.bounded || part == 0 {
 		return false
 	}
-	return part >= t.until || part-t.idle >= 1.0/idleShare && b.runs-t.runsBy >= leastIdle
+	return part >= t.until || !t.patient && part-t.idle >= 1.0/idleShare && b.runs-t.runsBy >= leastIdle
 }
 
 // late reports whether what is left of the budget is what so many more runs take, or where these are too many, the little that is kept then: so large

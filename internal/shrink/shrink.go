@@ -139,6 +139,9 @@ type work struct {
 	cut       bool // a stage of this round was left before its end
 }
 
+// halving is the stage that gains most, and may need many runs for it.
+const halving = "half of the operations"
+
 // proofEvery is the number of runs after which a smaller run is made again, also within a stage: whatever ends the search, no more than these runs are lost.
 const proofEvery = 10
 
@@ -152,7 +155,7 @@ rounds:
 			do   func()
 		}{
 			{"time", func() { w.end(slackNs) }},
-			{"half of the operations", w.halve}, // first: all runs after it take half as long
+			{halving, w.halve}, // first: all runs after it take half as long
 			{"decisions other than faults", w.noise},
 			{"faults", w.faults},
 			{"many decisions", w.many},
@@ -165,6 +168,7 @@ rounds:
 			{"single decisions", w.singles},
 		} {
 			w.enter(stage.name, true)
+			w.turn.patient = stage.name == halving
 			stage.do()
 			w.cut = w.cut || w.over()
 			if !w.replay() || w.spent() {
@@ -668,11 +672,14 @@ func (w *work) halve() {
 			return c
 		}
 		half, quarter := len(all)/2, len(all)/4
-		if w.any([]Case{cut(half, len(all)), cut(0, half), cut(quarter, quarter+half)}, less) >= 0 {
+		if w.any([]Case{cut(half, len(all))}, less) >= 0 {
 			continue
 		}
 		beginning := func(part int) world.Cut { return cut(len(all)/part, len(all)).Cut }
-		if len(all) < renewedOperations || !w.renew(beginning, less) {
+		if len(all) >= renewedOperations && w.renew(beginning, less) {
+			continue
+		}
+		if w.any([]Case{cut(0, half), cut(quarter, quarter+half)}, less) < 0 {
 			return
 		}
 	}
@@ -684,9 +691,9 @@ const (
 	maxRenewals       = 56
 )
 
-// renewedParts are the parts of the operations, one in so many, among which a failure is sought anew: as many runs of each as take the same time. The less a run
-// does, the less likely it fails, but it takes less time in the same proportion, and gains more.
-var renewedParts = []int{8, 8, 8, 8, 4, 4, 2}
+// renewedParts are the parts of the operations, one in so many, among which a failure is sought anew. The less a run does, the less time it takes
+// and the more it gains, but the less likely it fails.
+var renewedParts = []int{8, 8, 4, 4, 2, 2}
 
 // renew looks for the failure with fewer operations and faults at other moments, as a campaign would: what depends on the moment of a fault is gone
 // with any operation before it, and comes back at another moment. All other chance is that of the tape that was found.
