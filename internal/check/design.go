@@ -30,12 +30,8 @@ func allowed(a *world.Allowance, c *engine.Crash) bool {
 		return false
 	}
 	suffered := func(kind string) bool { return slices.Contains(c.During, kind) }
-	code := c.ExitCode
-	if c.Signal != "" {
-		code = 128 + world.SignalNumber(c.Signal)
-	}
 	switch {
-	case len(a.Exit) > 0 && !slices.Contains(a.Exit, code):
+	case len(a.Exit) > 0 && !slices.Contains(a.Exit, exitCode(c)):
 		return false
 	case len(a.Exit) == 0 && c.Signal != "" && c.Signal != "SIGABRT":
 		return false
@@ -48,6 +44,14 @@ func allowed(a *world.Allowance, c *engine.Crash) bool {
 	}
 	text, err := regexp.Compile(a.Panic)
 	return err == nil && slices.ContainsFunc(c.Lines, text.MatchString)
+}
+
+// exitCode is the code of an end as a shell shows it: of a signal, 128 and its number.
+func exitCode(c *engine.Crash) int {
+	if c.Signal != "" {
+		return 128 + world.SignalNumber(c.Signal)
+	}
+	return c.ExitCode
 }
 
 // stops are the ends of main processes that a Spec allows.
@@ -132,10 +136,7 @@ func propose(c *engine.Crash) *Proposal {
 		return nil
 	}
 	if c.Kind != "panic" {
-		a.Exit = []int{c.ExitCode}
-		if c.Signal != "" {
-			a.Exit[0] = 128 + world.SignalNumber(c.Signal)
-		}
+		a.Exit = []int{exitCode(c)}
 	}
 	for _, line := range slices.Backward(c.Lines) {
 		if a.Panic = lacks.FindString(line); a.Panic != "" {

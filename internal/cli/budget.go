@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// What `test --budget` does with its time: known failures may take a part of it, a part is kept for shrinking, and the search has the rest.
+// How `test --budget` divides its time: known failures get at most the first share, the second is kept for shrinking, and the search has the rest.
 const (
 	knownShare  = 4 // one in so many
 	shrinkShare = 5
@@ -108,7 +108,7 @@ func (x *exploration) saveComment(doc *campaignDocument) error {
 	if x.f.comment == "" {
 		return nil
 	}
-	c := report.CommentOf{Name: x.p.spec.Name, Totals: doc.Campaign, Status: doc.Status, Judgement: doc.Judgement, ExitCode: doc.ExitCode,
+	c := report.CommentOf{Totals: doc.Campaign, Status: doc.Status, Judgement: doc.Judgement, ExitCode: doc.ExitCode,
 		Since: x.f.since, Arguments: x.p.arguments, TookNs: int64(time.Since(x.began)), BudgetNs: int64(x.f.budget)}
 	for i := range x.found {
 		c.Stories = append(c.Stories, x.found[i].story)

@@ -39,7 +39,7 @@ func (a *app) sweepVerb() *cobra.Command {
 		Use:   "sweep [FOLDER or FILE]",
 		Short: "Crash a node at each kind of moment of one run, and see what does not recover",
 		Long: `Makes one run without faults, then crashes a node, or cuts its power, at the moments of that run: after it created, synchronised, renamed,
-truncated, unlinked or mapped a file, started a program or answered a client, during a synchronisation, and a second time while it recovers.
+truncated or unlinked a file, started a program or answered a client, during a synchronisation, and a second time while it recovers.
 Moments form classes by call, file, program and phase; --per-class of each are tried. What does not recover is confirmed by a run from its
 boot and its replay, and by another clean restart.
 A sweep that was stopped goes on where it was, whatever stopped it.
@@ -201,14 +201,7 @@ func planned(t *sweeping.Totals) string {
 		text += "note: unknown without faults: " + why + "\n"
 	}
 	return text + fmt.Sprintf("%s in %s, up to %d of each: about %s of CPU time, and the moments of recoveries", report.Count(t.Moments, "moment"),
-		classesText(len(t.Classes)), t.PerClass, cpuText(t.EstimateNs))
-}
-
-func classesText(n int) string {
-	if n == 1 {
-		return "1 class"
-	}
-	return fmt.Sprintf("%d classes", n)
+		countOf(len(t.Classes), "class", "classes"), t.PerClass, cpuText(t.EstimateNs))
 }
 
 func cpuText(ns int64) string {

@@ -16,7 +16,7 @@ const (
 	firstLook = 50 * time.Millisecond // for which the first place measures how idle the CPUs are
 	lookAgain = 2 * time.Second       // after which Better measures it again
 	settled   = 10 * time.Second      // for which a process stays on its CPU before it may move: a move costs its snapshots
-	patience  = time.Minute           // for which a turn is waited for: whose turn it is may have been stopped
+	patience  = time.Minute           // for which Turn waits: the process that works may have been stopped
 )
 
 // enoughIdle is which part of its time a CPU must have been idle for a process to move there.

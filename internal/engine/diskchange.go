@@ -23,7 +23,7 @@ type DiskChange struct {
 	Durable bool `json:"-"`
 	// Short is the number of bytes that a write was asked for, if it wrote fewer.
 	Short int64 `json:"short,omitempty"`
-	// Pages counts the pages of 4096 bytes whose content a power loss took back.
+	// Pages counts the pages whose content a power loss took back.
 	Pages int `json:"pages,omitempty"`
 	// Rows are where these pages lie, in bytes: the first MaxRows rows of them.
 	Rows  []Row  `json:"rows,omitempty"`
@@ -38,8 +38,11 @@ type Row struct {
 	To   int64 `json:"to"`
 }
 
-// MaxRows bounds the rows of a DiskChange.
-const MaxRows = 4
+// MaxRows bounds the rows of a DiskChange, and DiskPageBytes is the size of a page.
+const (
+	MaxRows       = 4
+	DiskPageBytes = 4096
+)
 
 // Lost is the Call of a DiskChange that a power loss caused.
 const Lost = "power loss"

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -60,7 +61,7 @@ func (n *Neighbourhood) Around(i uint64) tape.Tape {
 	if i%2 == 1 {
 		return t
 	}
-	t.Edits = append(t.Edits, tape.Edit{Op: tape.Default, Stream: "fault/**", To: tape.End})
+	t.Edits = append(t.Edits, tape.Edit{Op: tape.Default, Stream: fault.Streams, To: tape.End})
 	for k, e := range n.Smallest.Edits {
 		if e.Op != tape.Set || !strings.HasPrefix(e.Stream, "fault/") {
 			continue

@@ -432,6 +432,9 @@ func (p *Plan) Mishap(src Chooser, kind Kind, node string, ratePPM uint64) bool 
 	return true
 }
 
+// Streams matches the streams of all rules.
+const Streams = "fault/**"
+
 // RateStream is the stream whose one draw chooses the rate of a rule for a run. No seed chooses one, only an edit does.
 func RateStream(rule int) string { return "fault/rate/" + strconv.Itoa(rule) }
 

@@ -36,8 +36,7 @@ const maxHints = 4
 
 // hints are what may be to blame for a violation, what is not the system first: as long as that is in question, the system is too.
 func hints(s *StoryOf) (list []hint) {
-	operations := operationsOf(s)
-	met := underWay(s)
+	operations, met := storyOperations(s)
 	for _, some := range [][]hint{configurationHints(s), bloodhoundHints(s), driverHints(s, operations), diskHints(s, operations, met)} {
 		list = append(list, some[:min(len(some), maxHints)]...)
 	}

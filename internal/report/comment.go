@@ -11,7 +11,6 @@ import (
 
 // CommentOf is what a comment on a change is made from.
 type CommentOf struct {
-	Name      string // of the world
 	Totals    *explore.Totals
 	Status    explore.Status
 	Judgement string

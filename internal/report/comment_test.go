@@ -17,7 +17,7 @@ func TestCommentIsNotCommanded(t *testing.T) {
 		Committed: []explore.Committed{{File: evil, Property: evil, Standing: explore.Stale}},
 		Unsteady:  []*explore.Unsteady{{Verdict: verdict, Differs: evil, Tries: 3}}}
 	var b strings.Builder
-	c := CommentOf{Name: evil, Totals: totals, Status: explore.Status{Violated: true, Unknown: []string{evil}, Notices: []string{evil}}, Judgement: "VIOLATED", ExitCode: 1}
+	c := CommentOf{Totals: totals, Status: explore.Status{Violated: true, Unknown: []string{evil}, Notices: []string{evil}}, Judgement: "VIOLATED", ExitCode: 1}
 	if err := Comment(&b, c); err != nil {
 		t.Fatal(err)
 	}

@@ -185,7 +185,7 @@ func pages(c *engine.DiskChange, before string) string {
 			sep = " (bytes "
 		}
 		text += fmt.Sprintf("%s%d to %d", sep, r.From, r.To)
-		shown += (r.To - r.From) / pageBytes
+		shown += (r.To - r.From) / engine.DiskPageBytes
 	}
 	switch {
 	case len(c.Rows) == 0:
@@ -195,6 +195,3 @@ func pages(c *engine.DiskChange, before string) string {
 	}
 	return text + ")"
 }
-
-// pageBytes is the size of a page of a file.
-const pageBytes = 4096

@@ -88,24 +88,14 @@ func (s *StoryOf) Moments() (list []Moment) {
 // turn finds, among the operations that the evidence names, the one that shows the violation, which is the last to begin, and the last one that had
 // succeeded before it.
 func (s *StoryOf) turn() (good, shows *history.Operation) {
-	operations, err := history.Pair(s.Outcome.History)
-	if err != nil {
-		return nil, nil
-	}
-	named := namedEvents(s.Verdict.Evidence)
-	var conflict []*history.Operation
-	for i := range operations {
-		if op := &operations[i]; named[op.Call] || named[op.Return] {
-			conflict = append(conflict, op)
-		}
-	}
-	for _, op := range conflict {
-		if shows == nil || op.Call > shows.Call {
+	conflict, _ := s.cited()
+	for i := range conflict {
+		if op := &conflict[i]; shows == nil || op.Call > shows.Call {
 			shows = op
 		}
 	}
-	for _, op := range conflict {
-		if op != shows && op.Type == history.Ok && op.Return < shows.Call && (good == nil || op.Return > good.Return) {
+	for i := range conflict {
+		if op := &conflict[i]; op != shows && op.Type == history.Ok && op.Return < shows.Call && (good == nil || op.Return > good.Return) {
 			good = op
 		}
 	}

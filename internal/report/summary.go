@@ -35,7 +35,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if s := &t.Snapshots; s.Ready+s.Later > 0 {
 		fmt.Fprintf(&b, "  %d of %d runs began at a snapshot, %d of them at the end of setup, which saved %s\n", s.Ready+s.Later, t.Runs, s.Ready, duration(s.SavedNs))
 	}
-	stored(&b, t)
+	footprint(&b, t)
 	standing(&b, &t.Search)
 	operations(&b, t.Operations, t.VirtualNs, t.WallNs)
 	reasons(&b, t.Reasons)
@@ -100,8 +100,8 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	return err
 }
 
-// stored prints what a campaign took of the machine's memory and disk, as far as it is known.
-func stored(b *strings.Builder, t *explore.Totals) {
+// footprint prints how much memory and disk a campaign used, as far as that is known.
+func footprint(b *strings.Builder, t *explore.Totals) {
 	var parts []string
 	m := &t.Memory
 	if m.WorldBytes > 0 {

@@ -29,7 +29,8 @@ func timeline(b *strings.Builder, s *StoryOf, unusual []unusualLine) {
 		at = s.Outcome.VirtualNs
 	}
 	injections, farther := causes(s.Outcome, at, StoryInjections)
-	operations := append(operationsOf(s), underWay(s)...)
+	named, underWay := storyOperations(s)
+	operations := slices.Concat(named, underWay)
 	entries, left := logEntries(s, at, injections, unusual)
 	entries = append(entries, entry{at, cmp.Or(s.Verdict.Event, s.Outcome.Events), "=======>", s.Verdict.Property + " is violated", ""})
 	for i := range injections {
@@ -283,38 +284,36 @@ func callFaults(s *StoryOf, at int64) (list []entry) {
 	return list
 }
 
-// operationsOf are the operations that the evidence names, the last ones if there are many.
-func operationsOf(s *StoryOf) (list []history.Operation) {
+// cited parts the operations of a run: those that the evidence names, and the others.
+func (s *StoryOf) cited() (cited, others []history.Operation) {
 	operations, err := history.Pair(s.Outcome.History)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	named := namedEvents(s.Verdict.Evidence)
-	for i := range operations {
-		if named[operations[i].Call] || named[operations[i].Return] {
-			list = append(list, operations[i])
+	for _, op := range operations {
+		if named[op.Call] || named[op.Return] {
+			cited = append(cited, op)
+		} else {
+			others = append(others, op)
 		}
 	}
-	return list[max(0, len(list)-StoryOperations):]
+	return cited, others
 }
 
-// underWay are further operations, those that were under way as a fault was injected into a call.
-func underWay(s *StoryOf) (list []history.Operation) {
-	operations, err := history.Pair(s.Outcome.History)
-	if err != nil {
-		return nil
-	}
-	named := namedEvents(s.Verdict.Evidence)
-	for i := range operations {
-		op := &operations[i]
-		if named[op.Call] || named[op.Return] || len(list) == StoryOperations {
-			continue
+// storyOperations are the operations of a story: those that the evidence names, the last ones if there are many, and further ones that were under way
+// as a fault was injected into a call.
+func storyOperations(s *StoryOf) (named, underWay []history.Operation) {
+	cited, others := s.cited()
+	for _, op := range others {
+		if len(underWay) == StoryOperations {
+			break
 		}
-		if slices.ContainsFunc(s.Outcome.DiskChanges, func(c engine.DiskChange) bool { return c.Fault != "" && during(op, &c) }) {
-			list = append(list, *op)
+		if slices.ContainsFunc(s.Outcome.DiskChanges, func(c engine.DiskChange) bool { return c.Fault != "" && during(&op, &c) }) {
+			underWay = append(underWay, op)
 		}
 	}
-	return list
+	return cited[max(0, len(cited)-StoryOperations):], underWay
 }
 
 // during reports whether a change of a file was made while an operation was under way.

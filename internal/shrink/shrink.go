@@ -706,7 +706,7 @@ func (w *work) renew(beginning func(part int) world.Cut, less func(*Run) bool) b
 		w.renewals++
 		t := tape.Tape{Seed: w.Found.Seed}
 		// Of two edits that give a draw another seed, the later one counts; rates that the tape sets stay.
-		t.Edits = append(slices.Clone(w.Found.Edits), tape.Edit{Op: tape.Reseed, Stream: faultStreams, Ready: true, Seed: w.renewals})
+		t.Edits = append(slices.Clone(w.Found.Edits), tape.Edit{Op: tape.Reseed, Stream: fault.Streams, Ready: true, Seed: w.renewals})
 		return Case{t, cut}
 	}
 	for i := 0; i < maxRenewals && !w.over(); i += len(renewedParts) {
@@ -721,9 +721,6 @@ func (w *work) renew(beginning func(part int) world.Cut, less func(*Run) bool) b
 	}
 	return false
 }
-
-// faultStreams are the streams of faults that rules draw.
-const faultStreams = "fault/**"
 
 // fewOperations are so few that halving them makes no run shorter that counts.
 const fewOperations = 16

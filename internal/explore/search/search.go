@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -290,19 +291,16 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 
 // Watched are the streams whose draws a search varies, as patterns: when faults are injected and how, what a loss of power takes,
 // what packets suffer, and where threads are preempted, or switched in their own code.
-var Watched = []string{faults, "disk/**", "speed/disk", "speed/disk/*", "net/**/drop", "net/**/corrupt", "net/**/delay", "net/**/duplicate", "net/**/reorder", "sched/**", ownCode}
+var Watched = []string{fault.Streams, "disk/**", "speed/disk", "speed/disk/*", "net/**/drop", "net/**/corrupt", "net/**/delay", "net/**/duplicate", "net/**/reorder", "sched/**", ownCode}
 
 // ownCode are the streams of switches in the code of programs, without those that choose where such switches are possible and how frequent.
 const ownCode = "switch/*/*/**"
-
-// faults are the streams of rules.
-const faults = "fault/**"
 
 // InjectionsOf are the decisions of a run that Seen.Injections has.
 func InjectionsOf(decisions []tape.Decision) []tape.Decision {
 	var list []tape.Decision
 	for _, d := range decisions {
-		if len(list) < MaxInjections && tape.Match(faults, d.Stream) {
+		if len(list) < MaxInjections && tape.Match(fault.Streams, d.Stream) {
 			list = append(list, d)
 		}
 	}

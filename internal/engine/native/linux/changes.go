@@ -161,7 +161,7 @@ func lost(k *Kernel, node *kernel.Node, loss int, sizes map[fs.InodeID]int64) {
 
 // rows are the first engine.MaxRows rows of pages, in bytes of their file.
 func rows(pages []int64) (list []engine.Row) {
-	const page = 4096
+	const page = engine.DiskPageBytes
 	for _, n := range pages {
 		if k := len(list) - 1; k >= 0 && list[k].To == n*page {
 			list[k].To += page
