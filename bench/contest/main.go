@@ -1,6 +1,7 @@
 // Command contest compares strategies and what leads them, by many campaigns each. Run it from the root of the project:
 //
 //	go run ./bench/contest strategies BUG...      # how soon each strategy finds known bugs; each BUG is the folder or file of a project
+//	go run ./bench/contest versions BUG...        # how soon two builds of bloodhound find them
 //	go run ./bench/contest guides FILE            # what leads a search of worlds inside one process: time to known bugs, and what is reached
 //
 // bench/CONTEST.md has the flags, the form of FILE and the tables. Exit codes are those of bloodhound.
@@ -31,7 +32,7 @@ func main() { os.Exit(start(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // start does what the arguments ask for and returns the exit code. Workers, drivers and probes of its runs are this program with arguments of the command line.
 func start(args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 && !slices.Contains([]string{"strategies", "guides", "help", "--help", "-h"}, args[0]) {
+	if len(args) > 0 && !slices.Contains([]string{"strategies", "versions", "guides", "help", "--help", "-h"}, args[0]) {
 		return cli.Main(args, stdout, stderr)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -42,7 +43,7 @@ func start(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(a.out)
 	root.SetErr(stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(a.strategies(), a.guides())
+	root.AddCommand(a.strategies(), a.versions(), a.guides())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(stderr, "contest: %s\n", report.Printable(err.Error()))
 		return cli.CodeOf(err)

@@ -45,8 +45,25 @@ type Trial struct {
 	Hung string `json:"hung,omitempty"`
 	// Unknown is why a trial that found nothing says less than it seems: verdicts that are unknown, or a guide that is of no use.
 	Unknown string `json:"unknown,omitempty"`
+	// Shrunk is what shrinking came to, where it was asked for.
+	Shrunk *Shrunk `json:"shrunk,omitempty"`
 	// Failed is why the trial says nothing: the engine or the machine failed, a run was not reproducible, or a world reported a step that its model does not have.
 	Failed string `json:"failed,omitempty"`
+}
+
+// Shrunk is what shrinking a failure came to.
+type Shrunk struct {
+	From  Size  `json:"from"`
+	To    Size  `json:"to"`
+	Runs  int   `json:"runs"`
+	CPUNs int64 `json:"cpu_ns"` // of the whole command, without its campaign
+}
+
+// Size is that of a failing run.
+type Size struct {
+	Faults     int `json:"faults"`
+	Operations int `json:"operations"`
+	Decisions  int `json:"decisions"`
 }
 
 // Point is what a trial had reached after so many runs: numbers of different ones.
