@@ -12,7 +12,7 @@ import (
 
 var (
 	fenced = regexp.MustCompile("(?ms)^```(\\S+)(?: (\\S+))?\n(.*?)^```")
-	failed = regexp.MustCompile(`bloodhound replay ([0-9a-f]{12})`)
+	failed = regexp.MustCompile(`bloodhound (?:replay|explain) ([0-9a-f]{12})`)
 	number = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?(?:ms|µs|s|m[0-9.]+s)?`)
 	varies = regexp.MustCompile(`[0-9a-f]{32}|"[^"]*"|http/c[0-9.]*[0-9]|key-[0-9]|\(first seen [^)]*\)`)
 )
@@ -140,7 +140,7 @@ func execute(t *testing.T, dir, program, command string) string {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "GOWORK=off")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "GOWORK=off", "CI=") // as a person sees it
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()

@@ -166,6 +166,7 @@ func call(t *testing.T, program string, args ...string) ([]byte, int) {
 	ctx, stop := context.WithTimeout(t.Context(), limit)
 	defer stop()
 	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "CI=true") // the whole text, and not one screen of it
 	// A campaign that is stopped shall tidy up.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second

@@ -40,7 +40,7 @@ func action(t *testing.T, dir, bloodhound string, inputs ...string) (log string,
 	github := filepath.Join(t.TempDir(), "github")
 	cmd := exec.Command(script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), append(inputs, "BLOODHOUND="+bloodhound, "GITHUB_OUTPUT="+github, "GITHUB_STEP_SUMMARY="+github)...)
+	cmd.Env = append(os.Environ(), append(inputs, "CI=true", "BLOODHOUND="+bloodhound, "GITHUB_OUTPUT="+github, "GITHUB_STEP_SUMMARY="+github)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()

@@ -40,6 +40,7 @@ func (a *app) exploreVerb() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.explore(c, f, args, false) },
 	}
 	f.where(c)
+	f.verboseFlag(c)
 	f.campaign(c)
 	return c
 }
@@ -65,6 +66,7 @@ type exploration struct {
 	s        *session
 	campaign *explore.Campaign
 	show     *progress
+	text     *fullText
 	line     *campaignLine
 	began    time.Time
 	timeout  time.Duration // of the whole; 0 is none
@@ -81,6 +83,8 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		return err
 	}
 	x := &exploration{app: a, ctx: c.Context(), f: f, p: p}
+	x.text = a.text(p.state, f)
+	defer x.text.close()
 	if err := x.completeBudget(c); err != nil {
 		return err
 	}
@@ -202,6 +206,8 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 	case x.f.noShrink && !x.f.json:
 		report.Story(x.out, story)
 		fmt.Fprintln(x.out)
+	case !x.f.noShrink && !x.text.whole:
+		x.show.note(fmt.Sprintf("FOUND  %s is violated. Its run is shrunk when the campaign ends; Ctrl-C keeps the best so far.", failure.Verdict.Property))
 	case !x.f.noShrink:
 		x.show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
 			failure.Verdict.Property, failure.ID, failure.First(), failure.Verdict.Reason, story.Replay))
@@ -304,7 +310,12 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	if f.json {
 		return errors.Join(x.printJSON(doc), err)
 	}
-	return errors.Join(report.Summary(x.out, totals, status), err)
+	err = errors.Join(report.Summary(x.out, totals, status), err)
+	var first *report.StoryOf
+	if len(x.found) > 0 {
+		first = &x.found[0].story
+	}
+	return errors.Join(x.text.show(report.CampaignScreen(p.spec, totals, status, first, p.arguments)), err)
 }
 
 // unshrunk counts the failures whose runs are as they were found.

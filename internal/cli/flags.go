@@ -29,6 +29,7 @@ type flags struct {
 	config    string
 	engine    string
 	json      bool
+	verbose   bool
 	async     bool
 	seed      uint64
 	seeds     uint64

@@ -19,8 +19,11 @@ func TestStopsByDesign(t *testing.T) { scriptsBeside(t, filepath.Join("testdata"
 // scriptsBeside runs the scripts of a folder, each in a copy of it.
 func scriptsBeside(t *testing.T, folder string) {
 	testscript.Run(t, testscript.Params{
-		Dir:   filepath.Join(folder, "script"),
-		Cmds:  map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
-		Setup: func(e *testscript.Env) error { return os.CopyFS(e.WorkDir, os.DirFS(folder)) },
+		Dir:  filepath.Join(folder, "script"),
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("CI", "true") // scripts read the whole text
+			return os.CopyFS(e.WorkDir, os.DirFS(folder))
+		},
 	})
 }

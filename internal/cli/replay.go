@@ -67,6 +67,7 @@ reproduced.`,
 	addSwitch(c, &all, "all", "make the runs of all failures of the project, and of its failures folder, and print what the code does in them now")
 	c.Flags().Var(fileFlag{&code}, "code", "--all: run the programs of the project in this `folder`, a checkout with a change say")
 	f.where(c)
+	f.verboseFlag(c)
 	f.tracing(c)
 	f.logsFlag(c)
 	f.repeats(c, 1, "how many runs to make", "give the number of runs, 1 or more")
@@ -104,6 +105,11 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	if look != nil {
 		return a.look(c, f, l, p, s, full, failure, job, look)
 	}
+	if p.spec == nil { // there is no folder for a file
+		f.verbose = true
+	}
+	text := a.text(p.state, f)
+	defer text.close()
 	first, status, err := a.replays(c.Context(), s, job, failure, f)
 	if err != nil {
 		return err
@@ -147,7 +153,7 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 		fmt.Fprintf(a.out, "\npackets in %s\n", doc.Packets)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
-	return nil
+	return text.show(a.replayScreen(f, args, failure, full, first, &doc))
 }
 
 // replays makes the run of a failure as often as a flag says, until one differs from the first. A violation by a changed run is made
@@ -226,6 +232,17 @@ func (f *flags) storyOf(args []string, failure, full *report.Failure, o *check.J
 		story.Replay += " --original"
 	}
 	return story
+}
+
+// replayScreen is the last screen of a replay.
+func (a *app) replayScreen(f *flags, args []string, failure, full *report.Failure, r *explore.Reply, doc *runDocument) *report.Screen {
+	var first *report.StoryOf
+	if v := explore.Shown(r.Summary.Verdicts, failure.Signature); v != nil {
+		story := f.storyOf(args, failure, full, r.Outcome, *v)
+		story.File = failure.ID // it is stored, wherever
+		first = &story
+	}
+	return report.ReplayScreen(failure.Spec, r.Summary, first, doc.Judgement, doc.ExitCode, failure.Tape.Own(), doc.Changes, argumentsOf(f, args[1:]))
 }
 
 func (a *app) printChanges(changes []string) {

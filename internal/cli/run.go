@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -27,6 +28,7 @@ func (a *app) runVerb() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.run(c, f, args) },
 	}
 	f.where(c)
+	f.verboseFlag(c)
 	f.oneTape(c)
 	f.tracing(c)
 	f.logsFlag(c)
@@ -65,6 +67,8 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 			return err
 		}
 	}
+	text := a.text(p.state, f)
+	defer text.close()
 	t, err := f.tape(c, p)
 	if err != nil {
 		return err
@@ -112,9 +116,11 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if err := a.printRun(f, t.Own(), reply); err != nil {
 		return err
 	}
+	var first *report.StoryOf
 	for _, v := range violated {
 		a.keepCores(p, p.failureID(explore.Signature(v), reply.Outcome.Tape), reply.Outcome)
 		story, _ := a.keep(p, explore.Signature(v), reply.Outcome, v, nil)
+		first = cmp.Or(first, &story)
 		doc.Failures = append(doc.Failures, story.ID)
 		if !f.json {
 			fmt.Fprintln(a.out)
@@ -139,7 +145,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		fmt.Fprintf(a.out, "  trace in %s\n", doc.Trace)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
-	return nil
+	return text.show(report.RunScreen(p.spec, reply.Summary, status, first, t.Own(), p.arguments))
 }
 
 // confirmed replays a run that began at a time and violates properties: they count as violated only if the run repeats, unless no run of the engine does.

@@ -9,11 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -75,6 +77,7 @@ func TestScripts(t *testing.T) {
 		Dir:           filepath.Join("testdata", "script"),
 		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("CI", "true") // scripts read the whole text; those of screens unset it
 			for _, name := range []string{"buggy", "healthy", "chance", "slow", "forgetful"} {
 				mode := map[string]string{"buggy": enginetest.LostWrite, "healthy": "", "chance": enginetest.Chance, "slow": enginetest.Slow, "forgetful": enginetest.Forgets}[name]
 				if err := writeProject(filepath.Join(e.WorkDir, name), mode); err != nil {
@@ -87,6 +90,7 @@ func TestScripts(t *testing.T) {
 			"exits":  exits,
 			"clean":  clean,
 			"setenv": setFake,
+			"fits":   fits,
 		},
 	})
 }
@@ -145,4 +149,17 @@ func writeProject(dir, mode string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, configName), []byte(strings.ReplaceAll(fakeProject, "MODE", mode)), 0o666)
+}
+
+// fits checks that standard output is one screen. Commands, which are to be copied, may be longer than its lines.
+func fits(ts *testscript.TestScript, _ bool, _ []string) {
+	lines := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")
+	if len(lines) > report.ScreenLines {
+		ts.Fatalf("%d lines are more than a screen has", len(lines))
+	}
+	for _, line := range lines {
+		if utf8.RuneCountInString(line) > report.ScreenColumns && !strings.HasPrefix(line, "  bloodhound ") {
+			ts.Fatalf("longer than %d columns: %s", report.ScreenColumns, line)
+		}
+	}
 }

@@ -37,6 +37,7 @@ func (a *app) testVerb() *cobra.Command {
 	addSwitch(c, &actors, "actor-mode", "run the tests of Go packages (default: ./...) that have worlds inside one process")
 	addSwitch(c, &f.switches, "switches", "with --actor-mode: switch goroutines at operations of sync and sync/atomic, too")
 	f.where(c)
+	f.verboseFlag(c)
 	f.campaign(c)
 	f.budgetFlags(c)
 	f.around = defaultAround

@@ -39,6 +39,7 @@ func TestVersions(t *testing.T) {
 				Dir:  filepath.Join("testdata", "versions", "script"),
 				Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
 				Setup: func(e *testscript.Env) error {
+					e.Setenv("CI", "true") // scripts read the whole text
 					e.Setenv("ID", strings.TrimSuffix(filepath.Base(failures[0]), ".json"))
 					return os.CopyFS(e.WorkDir, os.DirFS(folder))
 				},

@@ -156,7 +156,7 @@ func write(t *testing.T, name, text string) {
 func TestRedisStack(t *testing.T) {
 	imagetest.Daemon(t)
 	dir := stack(t)
-	cmd := exec.Command(bloodhound, "run", "--engine", "container", dir)
+	cmd := exec.Command(bloodhound, "run", "--verbose", "--engine", "container", dir)
 	cmd.Env = append(os.Environ(), "BLOODHOUND_AS_ROOT=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var said bytes.Buffer

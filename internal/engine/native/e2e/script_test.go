@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", filepath.Dir(bloodhound)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			e.Setenv("HOME", os.Getenv("HOME"))
+			e.Setenv("CI", "true") // scripts read the whole text
 			e.Setenv("BLOODHOUND_IMAGES", filepath.Join(e.WorkDir, "images"))
 			return nil
 		},

@@ -197,7 +197,7 @@ func (s server) repeats(t *testing.T, runs string) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if err != nil || d.Run.Operations.OK < s.minOK || d.Run.Hash == "" {
-		story, _ := exec.Command(bloodhound, "run", s.dir).CombinedOutput()
+		story, _ := exec.Command(bloodhound, "run", "--verbose", s.dir).CombinedOutput()
 		t.Fatalf("%v: %s; %d operations ok, hash %q\n%s", err, d.Error, d.Run.Operations.OK, d.Run.Hash, story)
 	}
 	return d.Run.Hash

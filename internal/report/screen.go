@@ -1,0 +1,650 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// Size of a screen: what a person sees of a command's end without scrolling, on a terminal of the smallest common size.
+const (
+	ScreenLines   = 24
+	ScreenColumns = 80
+)
+
+// Bounds of the parts of a screen.
+const (
+	screenStory      = 6  // lines
+	screenReason     = 2  // lines of a violation's reason
+	screenUnknown    = 4  // lines of the reasons why a verdict is unknown
+	screenProperties = 6  // lines
+	screenValueRunes = 16 // of a value in the story
+	screenFaults     = 3  // lines of the story
+	screenOperations = 3
+	screenUnusual    = 2
+	screenCode       = 2 // programs whose coverage is shown
+)
+
+// Screen is the end of a command as a person reads it: the verdict, the story behind it in a few lines, numbers, and what to do next. Everything
+// else is in the full text.
+type Screen struct {
+	Verdict string // VIOLATED, HOLDS, UNKNOWN, ...
+	Name    string // of the property that is violated, or what the verdict is about
+	ID      string // of the failure
+	Reason  string
+	Story   []string
+	Numbers []string
+	Next    []Hint
+	Tested  []string // kinds of faults, with how often
+	Missing []string // kinds of faults that were not injected
+	Remedy  string   // that has them injected
+	Details string   // where the full text is
+}
+
+// Hint is a command, and what it is good for.
+type Hint struct {
+	Command string
+	For     string
+}
+
+// Colours of a terminal (ECMA-48, SGR).
+const (
+	redText    = "\x1b[1;31m"
+	greenText  = "\x1b[32m"
+	yellowText = "\x1b[33m"
+	boldText   = "\x1b[1m"
+	plainText  = "\x1b[0m"
+)
+
+// Print writes the screen: at most ScreenLines lines of at most ScreenColumns columns, apart from commands, which stay whole so that they can be copied.
+func (s *Screen) Print(w io.Writer, coloured bool) error {
+	lines := s.lines()
+	for i := range lines {
+		lines[i] = strings.TrimRight(Printable(lines[i]), " ")
+	}
+	if coloured && len(lines) > 0 {
+		lines[0] = s.colour(lines[0])
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+// colour paints the verdict and the name of the first line.
+func (s *Screen) colour(line string) string {
+	paint := yellowText
+	switch {
+	case strings.HasPrefix(s.Verdict, "VIOLATED"):
+		paint = redText
+	case strings.HasPrefix(s.Verdict, "HOLDS"):
+		paint = greenText
+	}
+	rest := strings.TrimPrefix(line, s.Verdict)
+	if s.Name != "" {
+		rest = strings.Replace(rest, s.Name, boldText+s.Name+plainText, 1)
+	}
+	return paint + s.Verdict + plainText + rest
+}
+
+func (s *Screen) lines() []string {
+	head := s.Verdict
+	if s.Name != "" {
+		head += "  " + s.Name
+	}
+	head = fit(head, ScreenColumns-len(s.ID)-2)
+	if s.ID != "" {
+		head += strings.Repeat(" ", max(ScreenColumns-width(head)-len(s.ID), 2)) + s.ID
+	}
+	lines := []string{head}
+	reasonLines := screenReason
+	if len(s.Story) == 0 {
+		reasonLines = screenUnknown
+	}
+	lines = append(lines, wrap(s.Reason, "  ", reasonLines)...)
+	section := func(list []string) {
+		if len(list) > 0 {
+			lines = append(append(lines, ""), list...)
+		}
+	}
+	section(s.Story[:min(len(s.Story), max(screenStory, screenProperties))])
+	section(s.Numbers)
+	section(s.next())
+	section(s.coverage())
+	for len(lines) > ScreenLines { // the blank lines between the parts go first
+		i := slices.Index(lines, "")
+		if i < 0 {
+			break
+		}
+		lines = slices.Delete(lines, i, i+1)
+	}
+	for i := range lines {
+		if !strings.HasPrefix(lines[i], "  bloodhound ") {
+			lines[i] = fit(lines[i], ScreenColumns)
+		}
+	}
+	return lines
+}
+
+// next lists commands, with what they are good for behind them.
+func (s *Screen) next() (lines []string) {
+	if len(s.Next) == 0 {
+		return nil
+	}
+	column := 0
+	for _, h := range s.Next {
+		column = max(column, width(h.Command))
+	}
+	lines = []string{"Next"}
+	for _, h := range s.Next {
+		line := fmt.Sprintf("  %-*s  %s", column, h.Command, h.For)
+		if width(line) > ScreenColumns {
+			line = "  " + h.Command // the command must stay whole
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// coverage says which faults were injected, and where the full text is.
+func (s *Screen) coverage() (lines []string) {
+	if len(s.Tested) > 0 {
+		lines = append(lines, "Tested      "+listed(s.Tested, ScreenColumns-12))
+	}
+	if len(s.Missing) > 0 {
+		remedy := ""
+		if s.Remedy != "" {
+			remedy = " (" + s.Remedy + ")"
+		}
+		lines = append(lines, "Not tested  "+listed(s.Missing, ScreenColumns-12-width(remedy))+remedy)
+	}
+	if s.Details != "" {
+		lines = append(lines, "Details     "+s.Details)
+	}
+	return lines
+}
+
+// listed divides texts by commas, and counts those that do not fit into so many columns.
+func listed(list []string, columns int) string {
+	text := ""
+	for i, x := range list {
+		more := x
+		if i > 0 {
+			more = ", " + x
+		}
+		rest := ""
+		if left := len(list) - i - 1; left > 0 {
+			rest = fmt.Sprintf(" and %d more", left)
+		}
+		if i > 0 && width(text+more+rest) > columns {
+			return text + fmt.Sprintf(" and %d more", len(list)-i)
+		}
+		text += more
+	}
+	return text
+}
+
+func width(text string) int { return utf8.RuneCountInString(text) }
+
+// fit cuts a text to so many columns.
+func fit(text string, columns int) string {
+	if width(text) <= columns {
+		return text
+	}
+	return strings.TrimRight(string([]rune(text)[:max(columns-3, 0)]), " ") + "..."
+}
+
+// wrap breaks a text between words into at most so many lines.
+func wrap(text, indent string, most int) (lines []string) {
+	for _, word := range strings.Fields(text) {
+		last := len(lines) - 1
+		switch {
+		case last >= 0 && width(lines[last])+1+width(word) <= ScreenColumns:
+			lines[last] += " " + word
+		case len(lines) == most:
+			lines[last] = fit(lines[last]+" "+word+" ...", ScreenColumns)
+			return lines
+		default:
+			lines = append(lines, indent+word)
+		}
+	}
+	return lines
+}
+
+// ScreenOf is the screen of a violation: its story and the commands for its failure. arguments are those that name the project.
+func ScreenOf(s *StoryOf, arguments string) *Screen {
+	v := &s.Verdict
+	c := &Screen{Verdict: "VIOLATED", Name: v.Property, ID: s.ID, Reason: plainReason(v), Story: storyLines(s)}
+	if s.Outcome.Repeat.Once {
+		c.Verdict = "VIOLATED, observed once"
+	}
+	if s.File != "" {
+		c.Next = []Hint{
+			{"bloodhound explain " + s.ID + arguments, "why it fails"},
+			{"bloodhound report " + s.ID + arguments, "timeline as a page"},
+			{"bloodhound debug " + s.ID + arguments, "step backwards"},
+		}
+	} else if s.Replay != "" {
+		c.Next = []Hint{{s.Replay, "repeat this run"}}
+	}
+	return c
+}
+
+// plainReason is the reason of a verdict without the words that its property has said already.
+func plainReason(v *check.Verdict) string {
+	return strings.TrimPrefix(v.Reason, "not linearizable: ")
+}
+
+// storyLine is a line of a story on a screen.
+type storyLine struct {
+	atNs  int64
+	event uint64
+	text  string
+}
+
+// storyLines tells a violation in a few lines, in virtual time: the faults before it, the operations that its evidence names, and what programs log in no
+// other run.
+func storyLines(s *StoryOf) (lines []string) {
+	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
+	var list []storyLine
+	cited, _ := s.cited()
+	cited = cited[max(0, len(cited)-screenOperations):]
+	for i := range cited {
+		list = append(list, operationLine(&cited[i]))
+	}
+	injections, _ := causes(s.Outcome, at, screenFaults)
+	for i := range injections {
+		list = append(list, storyLine{injections[i].StartNs, injections[i].Event, faultText(&injections[i])})
+	}
+	for _, e := range callFaults(s, at) {
+		if len(list) < screenFaults+screenOperations {
+			list = append(list, storyLine{e.atNs, e.event, strings.ReplaceAll(e.text, "_", " ")})
+		}
+	}
+	for i, u := range unusualLines(s) {
+		if i < screenUnusual && len(list) < screenStory {
+			list = append(list, storyLine{u.TimeNs, u.Event, fmt.Sprintf("%s: %s", u.Node, clip(u.Text))})
+		}
+	}
+	for _, text := range crashLines(s) {
+		if len(list) < screenStory {
+			list = append(list, storyLine{at, s.Verdict.Event, text})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y storyLine) int {
+		return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.event, y.event))
+	})
+	for _, l := range list {
+		lines = append(lines, fit(fmt.Sprintf("%9s  %s", milliseconds(l.atNs), l.text), ScreenColumns))
+	}
+	return lines
+}
+
+// milliseconds writes a point of virtual time, in ms.
+func milliseconds(ns int64) string { return fmt.Sprintf("%.3f s", float64(ns)/1e9) }
+
+// crashLines are the lines of a violation's evidence that a program wrote before it ended.
+func crashLines(s *StoryOf) (list []string) {
+	for _, line := range s.Verdict.Evidence {
+		if text, ok := strings.CutPrefix(line, "  "); ok && loud(text) {
+			list = append(list, strings.TrimSpace(clip(text)))
+		}
+	}
+	return list
+}
+
+// loud reports whether a line of a log says that something went wrong.
+func loud(text string) bool {
+	lower := strings.ToLower(text)
+	return slices.ContainsFunc([]string{"panic", "fatal", "error", "assert", "exception", "corrupt"}, func(word string) bool { return strings.Contains(lower, word) })
+}
+
+// operationLine tells an operation when it returned, or when it began if it did not.
+func operationLine(op *history.Operation) storyLine {
+	text := fmt.Sprintf("client %s: %s", op.Client, strings.TrimSpace(op.Op+" "+op.Key))
+	if op.Expect != "" {
+		text += ` from "` + Visible(op.Expect, screenValueRunes) + `"`
+	}
+	if op.Input != "" {
+		text += ` = "` + Visible(op.Input, screenValueRunes) + `"`
+	}
+	switch {
+	case op.Type == history.Info || op.Return == history.Pending:
+		return storyLine{op.CallTimeNs, op.Call, text + " -> outcome unknown"}
+	case op.Type == history.Fail:
+		text += " -> failed"
+	case op.Output != "" || op.Found:
+		text += ` -> "` + Visible(op.Output, screenValueRunes) + `"`
+	case history.IsRead(op.Op):
+		text += " -> nothing"
+	default:
+		text += " -> ok"
+	}
+	return storyLine{op.ReturnTimeNs, op.Return, text}
+}
+
+// faultTexts say what happens to the target of a fault; %s is the target.
+var faultTexts = map[fault.Kind]string{
+	fault.Partition: "%s is cut off",
+	fault.Clog:      "packets of %s wait",
+	fault.SlowLink:  "the link of %s is slow",
+	fault.Crash:     "%s is killed, and down",
+	fault.PowerLoss: "%s loses power, and is down",
+	fault.Restart:   "%s is told to end, and is down",
+	fault.Pause:     "%s stands still",
+	fault.DiskFull:  "the disk of %s is full",
+	fault.SlowDisk:  "the disk of %s is slow",
+	fault.ClockSkew: "the clock of %s is wrong",
+	fault.ClockJump: "the clock of %s jumps",
+}
+
+// faultText tells a fault.
+func faultText(f *fault.Injection) string {
+	form, known := faultTexts[f.Kind]
+	target := f.Target
+	from, to, link := strings.Cut(target, "-")
+	switch {
+	case !known:
+		form = kindWords(f.Kind) + " on %s"
+	case f.Kind == fault.Partition && link:
+		form, target = "%s", from+" and "+strings.TrimPrefix(to, ">")+" are cut off from each other"
+	}
+	text := fmt.Sprintf(form, target)
+	if f.EndNs > f.StartNs && !untilEnd(*f) {
+		text += " until " + milliseconds(f.EndNs)
+	}
+	return text
+}
+
+// kindWords is the name of a kind in plain words.
+func kindWords(k fault.Kind) string { return strings.ReplaceAll(string(k), "_", " ") }
+
+// faultGroups are the kinds of faults that a campaign should have had, with the name of what they test.
+var faultGroups = []struct {
+	name  string
+	kinds []fault.Kind
+}{
+	{"network", []fault.Kind{fault.Partition, fault.Clog, fault.SlowLink, fault.Delay, fault.Drop, fault.Reset}},
+	{"crashes", []fault.Kind{fault.Crash, fault.Restart}},
+	{"power loss", []fault.Kind{fault.PowerLoss}},
+	{"full disk", []fault.Kind{fault.DiskFull}},
+	{"pauses", []fault.Kind{fault.Pause}},
+	{"slow disk", []fault.Kind{fault.SlowDisk}},
+	{"clocks", []fault.Kind{fault.ClockSkew, fault.ClockJump}},
+}
+
+// tests fills in which faults were injected and which were not.
+func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
+	done := map[fault.Kind]bool{}
+	for i := range entries {
+		e := &entries[i]
+		if e.Delivered == 0 {
+			continue
+		}
+		done[e.Kind] = true
+		text := fmt.Sprintf("%s %d", kindWords(e.Kind), e.Delivered)
+		if e.Observed < e.Delivered {
+			text += fmt.Sprintf(" (%d seen by a program)", e.Observed)
+		}
+		c.Tested = append(c.Tested, text)
+	}
+	written := true
+	for _, g := range faultGroups {
+		if slices.ContainsFunc(g.kinds, func(k fault.Kind) bool { return done[k] }) {
+			continue
+		}
+		c.Missing = append(c.Missing, g.name)
+		written = written && slices.ContainsFunc(spec.Faults.Rules, func(r world.FaultRule) bool { return slices.Contains(g.kinds, fault.Kind(r.Kind)) })
+	}
+	if len(c.Missing) > 0 && !written {
+		c.Remedy = "mode: harsh"
+	}
+}
+
+// propertyLines list the properties of a campaign, those of the user first; those that Bloodhound checks by itself share a line.
+func propertyLines(spec *world.Spec, list []explore.PropertyTotal) (lines []string) {
+	own := map[string]bool{}
+	for i := range spec.Properties {
+		own[spec.Properties[i].Name] = true
+	}
+	others, column := 0, 0
+	for _, p := range list {
+		column = max(column, min(width(p.Property), ScreenColumns/2))
+	}
+	for _, p := range list {
+		if !own[p.Property] && p.Violated == 0 && p.Unknown == 0 {
+			others++
+			continue
+		}
+		text := fmt.Sprintf("  %-*s  %d of %d runs", column, fit(p.Property, column), p.Holds, p.Holds+p.Violated+p.Unknown)
+		if p.Violated > 0 {
+			text += fmt.Sprintf(", %d violated", p.Violated)
+		}
+		if p.Unknown > 0 {
+			text += fmt.Sprintf(", %d unknown", p.Unknown)
+		}
+		lines = append(lines, text)
+	}
+	if n := len(lines) + min(others, 1) - screenProperties; n > 0 {
+		kept := len(lines) - n - 1
+		lines = append(lines[:kept:kept], fmt.Sprintf("  and %s", many(len(lines)-kept, "further property", "further properties")))
+	}
+	if others > 0 {
+		lines = append(lines, fmt.Sprintf("  no crash, panic or unexpected exit (%s)", Count(others, "check")))
+	}
+	return lines
+}
+
+// CampaignScreen is the screen of a campaign. first is the story of its first failure, or nil; seed and arguments are for commands.
+func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, first *StoryOf, arguments string) *Screen {
+	var c *Screen
+	if first != nil {
+		c = ScreenOf(first, arguments)
+		c.Numbers = append(c.Numbers, foundText(t, first.ID))
+	} else {
+		c = judged(status, t.Runs)
+		c.Story = propertyLines(spec, t.Properties)
+		if c.Verdict == "HOLDS" {
+			c.Name = fmt.Sprintf("%s over %s", many(len(t.Properties), "property", "properties"), Count(int(t.Runs), "run"))
+		}
+		c.Next = campaignHints(t, status, arguments)
+	}
+	c.Numbers = append(c.Numbers, wrap(campaignNumbers(t), "", 2)...)
+	if text := failing(t.Operations, t.Reasons); text != "" {
+		c.Numbers = append(c.Numbers, fit(text, ScreenColumns))
+	}
+	for i := range t.Code[:min(len(t.Code), screenCode)] {
+		c.Numbers = append(c.Numbers, fit(fmt.Sprintf("Coverage of %s: %s", t.Code[i].Path, t.Code[i]), ScreenColumns))
+	}
+	for _, k := range t.Committed {
+		if k.Standing == explore.StillFails {
+			c.Numbers = append(c.Numbers, fit(fmt.Sprintf("%s fails still: %s", k.File, k.Property), ScreenColumns))
+			break
+		}
+	}
+	if t.Stopped != "" {
+		c.Numbers = append(c.Numbers, fit("Stopped early: "+string(t.Stopped), ScreenColumns))
+	}
+	if n := len(t.Failures) - 1; first != nil && n > 0 {
+		c.Numbers = append(c.Numbers, fmt.Sprintf("%s of other kinds: see the details.", Count(n, "further failure")))
+	}
+	c.tests(spec, t.Faults.Entries)
+	return c
+}
+
+// campaignHints are what to do after a campaign without a failure.
+func campaignHints(t *explore.Totals, status explore.Status, arguments string) []Hint {
+	longer := Hint{fmt.Sprintf("bloodhound explore%s --seeds %d", arguments, max(10*t.Runs, 100)), "search longer"}
+	if status.ExitCode() == check.ExitUnknown && t.Operations.Ok == 0 {
+		return []Hint{{fmt.Sprintf("bloodhound run%s --logs", arguments), "what the programs write"}, {"bloodhound doctor" + arguments, "what this machine lacks"}}
+	}
+	return []Hint{longer, {fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"}}
+}
+
+// foundText says where a failure was found, and what shrinking has come to.
+func foundText(t *explore.Totals, id string) string {
+	for _, f := range t.Failures {
+		if f.ID != id {
+			continue
+		}
+		text := fmt.Sprintf("Found after %s (--seed %d).", Count(int(f.Run)+1, "run"), t.Seed)
+		if f.Baseline {
+			text = "Found in the run without faults."
+		}
+		if s := f.Shrunk; s != nil {
+			text += fmt.Sprintf(" Shrunk: faults %d -> %d, operations %d -> %d.", s.From.Faults, s.To.Faults, s.From.Operations, s.To.Operations)
+		}
+		return text
+	}
+	return ""
+}
+
+func campaignNumbers(t *explore.Totals) string {
+	return fmt.Sprintf("%s (%s virtual) in %s on %s; %s.", Count(int(t.Runs), "run"), rounded(t.VirtualNs), rounded(t.WallNs),
+		Count(t.Workers, "worker"), operationsText(t.Operations))
+}
+
+func operationsText(o explore.Operations) string {
+	if o.Invoked == 0 {
+		return "no operation"
+	}
+	return fmt.Sprintf("%.0f %% of %s ok", 100*float64(o.Ok)/float64(o.Invoked), Count(int(o.Invoked), "operation"))
+}
+
+// failing says why operations fail, if more than half of them do.
+func failing(o explore.Operations, reasons []explore.Reason) string {
+	if o.Invoked == 0 || 2*o.Ok > o.Invoked || len(reasons) == 0 {
+		return ""
+	}
+	return "Most operations fail: " + clip(reasons[0].Text)
+}
+
+// judged is the screen of a judgement without a violation that could be told.
+func judged(status explore.Status, runs uint64) *Screen {
+	text := Judgement(status, runs)
+	verdict, rest, _ := strings.Cut(text, ":")
+	switch status.ExitCode() {
+	case check.ExitHolds:
+		return &Screen{Verdict: "HOLDS", Name: text, Reason: strings.Join(status.Notices[:min(len(status.Notices), 1)], "; ")}
+	case check.ExitUnknown:
+		return &Screen{Verdict: verdict, Reason: strings.Join(together(status.Unknown), "; ")}
+	}
+	return &Screen{Verdict: verdict, Reason: strings.TrimSpace(rest)}
+}
+
+// RunScreen is the screen of one run. first is the story of its first violation, or nil.
+func RunScreen(spec *world.Spec, r *explore.Summary, status explore.Status, first *StoryOf, seed uint64, arguments string) *Screen {
+	var c *Screen
+	if first != nil {
+		c = ScreenOf(first, arguments)
+		if first.File != "" && !r.Repeat.Once {
+			c.Next[0] = Hint{"bloodhound shrink " + first.ID + arguments, "the same failure in a smaller run"}
+		}
+	} else {
+		c = judged(status, 1)
+		c.Next = []Hint{{"bloodhound explore" + arguments, "run many tapes until a property is violated"},
+			{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed+1), "another tape"}}
+		var totals []explore.PropertyTotal
+		for _, v := range r.Verdicts {
+			totals = append(totals, total(&v))
+		}
+		c.Story = propertyLines(spec, totals)
+	}
+	c.Numbers = append(c.Numbers, runNumbers(r, seed))
+	if text := failing(r.Operations, r.Reasons); text != "" {
+		c.Numbers = append(c.Numbers, fit(text, ScreenColumns))
+	}
+	c.tests(spec, r.Faults)
+	return c
+}
+
+// ReplayScreen is the screen of a replay with a judgement and its exit code. first is the story of the stored violation, or nil if the run does not show it.
+func ReplayScreen(spec *world.Spec, r *explore.Summary, first *StoryOf, judgement string, code int, seed uint64, changes []string, arguments string) *Screen {
+	verdict, rest, _ := strings.Cut(judgement, ":")
+	c := &Screen{Verdict: verdict, Reason: strings.TrimSpace(rest)}
+	if first != nil {
+		c = ScreenOf(first, arguments)
+	}
+	c.Numbers = []string{runNumbers(r, seed)}
+	if first != nil {
+		c.Numbers = append(c.Numbers, wrap(judgement, "", screenReason)...)
+	}
+	if code != check.ExitViolated || len(changes) > 0 && !strings.HasPrefix(judgement, "replayed:") {
+		for _, change := range changes[:min(len(changes), screenReason)] {
+			c.Numbers = append(c.Numbers, fit("Changed: "+clip(change), ScreenColumns))
+		}
+	}
+	c.tests(spec, r.Faults)
+	return c
+}
+
+// total counts one verdict.
+func total(v *check.Verdict) explore.PropertyTotal {
+	t := explore.PropertyTotal{Property: v.Property}
+	switch v.Status {
+	case check.Holds:
+		t.Holds = 1
+	case check.Violated:
+		t.Violated = 1
+	default:
+		t.Unknown = 1
+	}
+	return t
+}
+
+func runNumbers(r *explore.Summary, seed uint64) string {
+	repeat := "replays identically"
+	switch {
+	case r.Repeat.Once:
+		repeat = "observed once"
+	case r.Repeat.Failed():
+		repeat = "does not repeat"
+	}
+	return fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, Count(int(r.Events), "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
+}
+
+// LastErrors are the last lines of servers that say that something went wrong, one for each server.
+func LastErrors(spec *world.Spec, log []engine.LogLine) (list []string) {
+	for i := range spec.Nodes {
+		n := &spec.Nodes[i]
+		if n.Role != world.Server {
+			continue
+		}
+		for k := len(log) - 1; k >= 0; k-- {
+			if log[k].Node == n.Name && loud(log[k].Text) {
+				list = append(list, fmt.Sprintf("%s: %s", n.Name, clip(log[k].Text)))
+				break
+			}
+		}
+	}
+	return list
+}
+
+// many writes a number with a word whose plural is another one.
+func many(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// rounded writes a duration with the digits that a person reads.
+func rounded(ns int64) string {
+	d := time.Duration(ns)
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Millisecond).String()
+}

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// whole checks the size of a screen, and returns its text.
+func whole(t *testing.T, s *Screen) string {
+	t.Helper()
+	var b strings.Builder
+	if err := s.Print(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) > ScreenLines {
+		t.Errorf("%d lines:\n%s", len(lines), b.String())
+	}
+	for _, line := range lines {
+		if utf8.RuneCountInString(line) > ScreenColumns && !strings.HasPrefix(line, "  bloodhound ") {
+			t.Errorf("longer than %d columns: %s", ScreenColumns, line)
+		}
+	}
+	return b.String()
+}
+
+// The screen of a real violation has its property, its failure, what a client read, and the fault before it.
+func TestScreenOfViolation(t *testing.T) {
+	page := violatedPage(t)
+	o, v := page.Outcome, page.Verdict
+	s := &StoryOf{Spec: spec(), Outcome: o, Verdict: v, ID: "0123456789ab", File: "x.json"}
+	text := whole(t, ScreenOf(s, " ."))
+	for _, want := range []string{"VIOLATED  linearizable ", " 0123456789ab\n", "client ", "get k", "n1 and n2 are cut off from each other until ", "\n  bloodhound explain 0123456789ab .  why it fails\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+}
+
+// However much a campaign has to say, its end is one screen, with the verdict on top.
+func TestScreensFit(t *testing.T) {
+	long := strings.Repeat("a reason that is long ", 60)
+	totals := &explore.Totals{Runs: 123456, Workers: 128, VirtualNs: 1e15, WallNs: 1e14, Stopped: explore.TimedOut,
+		Operations: explore.Operations{Invoked: 1 << 40, Fail: 1 << 39}, Reasons: []explore.Reason{{Text: long, Count: 7}}}
+	status := explore.Status{}
+	for i := range 40 {
+		totals.Properties = append(totals.Properties, explore.PropertyTotal{Property: fmt.Sprintf("property %d %s", i, long), Holds: 1 << 40, Unknown: 1 << 40})
+		totals.Committed = append(totals.Committed, explore.Committed{File: long, Standing: explore.StillFails})
+		status.Unknown = append(status.Unknown, fmt.Sprintf("property %d: %s", i, long))
+	}
+	for _, kind := range []fault.Kind{fault.Crash, fault.Partition, fault.PowerLoss, fault.DiskFull, fault.ClockJump, fault.FsyncFail} {
+		totals.Faults.Entries = append(totals.Faults.Entries, fault.Entry{Kind: kind, Planned: 1 << 40, Delivered: 1 << 40, Observed: 3})
+	}
+	many := spec()
+	for i := range totals.Properties {
+		many.Properties = append(many.Properties, world.Property{Name: totals.Properties[i].Property})
+	}
+	text := whole(t, CampaignScreen(many, totals, status, nil, " "+long))
+	if !strings.HasPrefix(text, "UNKNOWN\n") || !strings.Contains(text, "and 35 further properties") {
+		t.Errorf("got\n%s", text)
+	}
+
+	page := violatedPage(t)
+	o, v := page.Outcome, page.Verdict
+	v.Property, v.Reason = long, long
+	v.Evidence = append(v.Evidence, "  panic: "+long)
+	story := &StoryOf{Spec: spec(), Outcome: o, Verdict: v, ID: "0123456789ab", Replay: "bloodhound run --seed 1"}
+	totals.Failures = []*explore.Failure{{ID: "0123456789ab", Run: 1 << 50}, {ID: "b"}, {ID: "c"}}
+	text = whole(t, CampaignScreen(many, totals, status, story, ""))
+	for _, want := range []string{"VIOLATED  a reason", "...   0123456789ab\n", "2 further failures", "and 5 more\n", "\n  bloodhound run --seed 1  repeat this run\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+}
+
+// A screen says what was not tried, and how to try it.
+func TestScreenSaysWhatWasNotTested(t *testing.T) {
+	totals := &explore.Totals{Runs: 3, Workers: 1, Properties: []explore.PropertyTotal{{Property: "linearizable", Holds: 3}}}
+	totals.Faults.Entries = []fault.Entry{{Kind: fault.Partition, Planned: 4, Delivered: 4, Observed: 4}, {Kind: fault.Crash, Planned: 2}}
+	text := whole(t, CampaignScreen(spec(), totals, explore.Status{}, nil, ""))
+	for _, want := range []string{"HOLDS  1 property over 3 runs\n", "\nTested      partition 4\n", "\nNot tested  crashes, power loss, full disk, ", "(mode: harsh)\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing:\n%s", want, text)
+		}
+	}
+}
+
+// Colours are for a terminal, and change no character that is read.
+func TestScreenInColour(t *testing.T) {
+	s := &Screen{Verdict: "VIOLATED", Name: "linearizable", ID: "0123456789ab"}
+	var plain, coloured strings.Builder
+	s.Print(&plain, false)
+	s.Print(&coloured, true)
+	bare := strings.NewReplacer(redText, "", boldText, "", plainText, "").Replace(coloured.String())
+	if bare != plain.String() || coloured.String() == plain.String() {
+		t.Errorf("%q in colour is %q", plain.String(), coloured.String())
+	}
+	if strings.ContainsRune(plain.String(), '\x1b') {
+		t.Error("colour without a terminal")
+	}
+}
+
+// What a program writes cannot move a terminal's cursor.
+func TestScreenIsPrintable(t *testing.T) {
+	s := &Screen{Verdict: "VIOLATED", Name: "p", Reason: "\x1b[2J gone", Story: []string{"\x1b[1A\r up"}}
+	var b strings.Builder
+	s.Print(&b, false)
+	if strings.ContainsAny(b.String(), "\x1b\r") {
+		t.Errorf("%q", b.String())
+	}
+}
+
+// A kind of verdict that is not told by a story has its judgement.
+func TestScreenOfJudgements(t *testing.T) {
+	for want, status := range map[string]explore.Status{
+		"FAILED\n  the engine or the machine failed":        {Failed: true},
+		"NOT REPRODUCIBLE\n  a run cannot be made again":    {Unrepeatable: true},
+		"UNKNOWN\n  p: too little; the run was interrupted": {Unknown: []string{"p: too little", "the run was interrupted"}},
+		"HOLDS  all properties hold\n":                      {},
+	} {
+		r := &explore.Summary{Verdicts: []check.Verdict{{Property: "linearizable", Status: check.Holds}}}
+		if text := whole(t, RunScreen(spec(), r, status, nil, 7, "")); !strings.HasPrefix(text, want) {
+			t.Errorf("got\n%swant\n%s", text, want)
+		}
+	}
+}
