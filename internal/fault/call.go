@@ -9,19 +9,29 @@ const (
 	Read  Op = iota + 1 // bytes come from a file
 	Write               // bytes go to a file
 	Sync                // what was written must be durable
+	Open                // a file or a folder is opened, or a file is made
 )
 
 // sectorBytes is what a disk writes as one.
 const sectorBytes = 512
 
-// Call is a call on a regular file of a node's disk that is about to do its work.
+// Call is a call on a file of a node's disk that is about to do its work.
 type Call struct {
 	Node   string
 	Name   string // of the system call
+	Makes  bool   // rules also know it as CreateCall
 	Op     Op
 	Path   string // of the file
 	Offset int64
-	Bytes  int // that it would move; 0 for Sync
+	Bytes  int // that it would move; 0 for Sync and Open
+}
+
+// nameFor is the name by which a rule speaks of a call; false if it does not speak of it.
+func (c *Call) nameFor(r *Rule) (string, bool) {
+	if r.about(c.Name, c.Path) {
+		return c.Name, true
+	}
+	return CreateCall, c.Makes && r.about(CreateCall, c.Path)
 }
 
 // Harm is the fault that a call meets. An empty Kind is none.
@@ -55,7 +65,11 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		row := &Table[r.Row]
-		if row.Place != OnCall || r.Masked || !row.Call.Meets(c) || !r.about(c.Name, c.Path) {
+		if row.Place != OnCall || r.Masked || !row.Call.Meets(c) {
+			continue
+		}
+		name, ok := c.nameFor(r)
+		if !ok {
 			continue
 		}
 		ways := uint64(1)
@@ -68,12 +82,12 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 				continue
 			}
 			v := r.way(src, j, ways)
-			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Injected >= r.Max || r.spares(t, m) || !p.holds(r, t, m, c.Name, c.Path) {
+			if v == 0 || harm.Kind != "" || r.Max > 0 && r.Injected >= r.Max || r.spares(t, m) || !p.holds(r, t, m, name, c.Path) {
 				continue
 			}
 			harm = Harm{Kind: r.Kind, Rule: r.Number}
 			r.Injected++
-			p.Ledger.hit(r, c.Name, c.Path)
+			p.Ledger.hit(r, name, c.Path)
 			if row.Call.Harm != nil {
 				row.Call.Harm(&harm, c, v-1)
 			}

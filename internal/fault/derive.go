@@ -21,11 +21,14 @@ const (
 	MaxDerived = 64
 	// derivedDownNs bounds how long a node is down by one: its moments come often, and the time is to be spent on what follows them.
 	derivedDownNs = 500e6
-	// whileRunning spares the start of a program, which may refuse to run without room on its disk.
+	// whileRunning spares the start of a program from kinds that are startless.
 	whileRunning = "up_s > 0.25"
 	// derivedMostPPM is the rate of a rule whose moment comes once.
 	derivedMostPPM = tape.Certain / 2
 )
+
+// startless are the kinds under which a program may refuse to start: without room on its disk, or without its files.
+var startless = []Kind{DiskFull, OpenFail, FDLimit}
 
 // derivable are the kinds of faults that are derived, with what programs do at which they may show a bug.
 var derivable = []struct {
@@ -36,6 +39,9 @@ var derivable = []struct {
 	{Crash, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink, moments.Reply}},
 	{PowerLoss, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink, moments.Reply}},
 	{DiskFull, world.Entering, []moments.Act{moments.Create, moments.Rename, moments.Truncate}},
+	{OpenFail, world.Entering, []moments.Act{moments.Create, moments.Rename}},
+	{FDLimit, world.Entering, []moments.Act{moments.Create}},
+	{FDLimit, world.AfterCall, []moments.Act{moments.Reply}}, // connections that come next are not accepted
 	{FsyncFail, world.Entering, []moments.Act{moments.Sync}},
 	// An orderly restart is the same at all moments. It comes often, since some states need several in one run.
 	{Restart, world.AfterCall, []moments.Act{moments.Reply}},
@@ -62,8 +68,14 @@ func Derive(spec *world.Spec, records ...*moments.Record) (rules []world.FaultRu
 			continue
 		}
 		apt := slices.DeleteFunc(slices.Clone(sites), func(s site) bool { return !slices.Contains(d.acts, s.act) })
-		if d.kind == DiskFull { // it lasts, so that calls on one file that follow each other are one moment
+		switch d.kind {
+		case DiskFull, FDLimit: // they last, so that calls on one file that follow each other are one moment
 			apt = byFile(apt)
+		case OpenFail: // the file of a pattern fails whenever it is opened, not only as it is made
+			apt = byFile(apt)
+			for i := range apt {
+				apt[i].calls = Creating
+			}
 		}
 		for i := range apt {
 			if r, ok := apt[i].rule(base, d.kind, d.moment); ok {
@@ -246,7 +258,7 @@ func baseOf(spec *world.Spec, kind Kind) (base world.FaultRule, ok bool) {
 		base.Targets = nil
 	}
 	switch {
-	case kind == DiskFull && !byUser:
+	case slices.Contains(startless, kind) && !byUser:
 		base.When, base.Max = whileRunning, 0
 	case !always:
 		base.When = oneOf(conditions)

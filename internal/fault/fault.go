@@ -24,6 +24,7 @@ const (
 
 	WriteFail    Kind = "write_fail"
 	ReadFail     Kind = "read_fail"
+	OpenFail     Kind = "open_fail"
 	PartialWrite Kind = "partial_write"
 	FsyncFail    Kind = "fsync_fail"
 	TornWrite    Kind = "torn_write"
@@ -33,6 +34,7 @@ const (
 
 	MemoryPressure Kind = "memory_pressure"
 	OOM            Kind = "oom"
+	FDLimit        Kind = "fd_limit"
 
 	ClockSkew  Kind = "clock_skew"
 	ClockJump  Kind = "clock_jump"

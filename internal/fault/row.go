@@ -101,6 +101,8 @@ type Acts interface {
 	Names(node string, id int, silent bool)
 	// Pressure gives a node no more memory as long as id is not 0.
 	Pressure(node string, id int, sinceNs int64)
+	// FDLimit gives the processes of a node no new descriptor as long as id is not 0.
+	FDLimit(node string, id int, sinceNs int64)
 	// FillDisk leaves a disk no room as long as id is not 0. SlowDisk lets its calls take so much longer.
 	FillDisk(node string, id int)
 	SlowDisk(node string, id int, ns int64)
@@ -153,10 +155,11 @@ func (r *Row) PerStep() bool { return r.Place != OnPacket && r.Place != OnCall }
 // HasNode reports whether a kind is injected into servers, and not into links.
 func (r *Row) HasNode() bool { return r.Place >= OnNode }
 
-// Lacks reports whether faults of a kind keep a program from what it needs of its machine: room, memory, or a disk that does what it is told.
-// Some programs stop by design then.
+// Lacks reports whether faults of a kind keep a program from what it needs of its machine: room, memory, descriptors, or a disk that does what
+// it is told. Some programs stop by design then.
 func (r *Row) Lacks() bool {
-	return r.Place == OnCall && r.Ends == NoEnd && r.Kind != ReadCorrupt || r.Kind == DiskFull || r.Kind == MemoryPressure || r.Kind == OOM
+	ofMachine := []Kind{DiskFull, MemoryPressure, OOM, FDLimit}
+	return r.Place == OnCall && r.Ends == NoEnd && r.Kind != ReadCorrupt || slices.Contains(ofMachine, r.Kind)
 }
 
 // groups reports whether faults of a kind can affect several nodes at once.

@@ -11,6 +11,7 @@ var (
 	reading = []string{"read", "pread64", "readv", "preadv", "preadv2"}
 	syncing = []string{"fsync", "fdatasync", "syncfs", "msync"}
 	mapping = []string{"mmap"} // at the first access to a page of a map
+	opening = append(slices.Clone(Creating), CreateCall)
 )
 
 // downUnseen says what shows the end of programs that are killed.
@@ -96,6 +97,11 @@ var Table = []Row{
 		Shows:  "a program reads how little memory there is, or learns of the end of that process; others see resets, ends of files, and time that passed",
 		Inject: func(e Effects, a *Action) bool { e.Leak(a); return true },
 		End:    Effects.EndLeak},
+	{Kind: FDLimit, Place: OnNode, Keys: Keys{"process", "fd_limit_probability", "fd_limit_duration_ms"}, Span: Span{100e6, 2e9},
+		Says:   "the processes of a node are at their limit of open files for a while: they get no new descriptor",
+		Shows:  "a call gets EMFILE, or a message arrives without its descriptors",
+		Inject: func(e Effects, a *Action) bool { e.FDLimit(a.Node, a.ID, a.StartNs); return true },
+		End:    func(e Effects, a *Action) { e.FDLimit(a.Node, 0, 0) }},
 
 	{Kind: WriteFail, Place: OnCall, Keys: Keys{"disk", "write_fail_rate", ""},
 		Says:  "a write to a disk fails with EIO",
@@ -105,6 +111,10 @@ var Table = []Row{
 		Says:  "a read from a disk fails with EIO",
 		Shows: "the program gets EIO",
 		Call:  &CallRow{Names: slices.Concat(reading, moving, mapping), Meets: reads}},
+	{Kind: OpenFail, Place: OnCall, Keys: Keys{"disk", "open_fail_rate", ""},
+		Says:  "opening or creating a file or a folder on a disk fails with EIO",
+		Shows: "the program gets EIO",
+		Call:  &CallRow{Names: opening, Meets: func(c *Call) bool { return c.Op == Open }}},
 	{Kind: PartialWrite, Place: OnCall, Keys: Keys{"disk", "partial_write_rate", ""},
 		Says:  "a write to a disk takes from one to all but one of its bytes",
 		Shows: "the program gets that number",

@@ -22,6 +22,7 @@ func (noEffects) BringUp(*Action)                  {}
 func (noEffects) Halt(*Action)                     {}
 func (noEffects) GoOn(*Action)                     {}
 func (noEffects) Pressure(string, int, int64)      {}
+func (noEffects) FDLimit(string, int, int64)       {}
 func (noEffects) Leak(*Action)                     {}
 func (noEffects) EndLeak(*Action)                  {}
 func (noEffects) FillDisk(string, int)             {}

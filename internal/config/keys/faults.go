@@ -46,6 +46,7 @@ var faults = of(
 		field{Name: "speed", Shape: oneOf(fault.SpeedNames...), Says: "How long calls on the disks of servers take, from the chaos phase on: each fsync, and now and then a read or a write (docs/reference/faults.md). `drawn`: each tape chooses the speed of each disk. Without this key an fsync takes `simulation.cost.sync_ns`.", Default: "`drawn` with `mode: harsh`"},
 		field{Name: "write_fail_rate", Shape: aRate, Says: "Rate of writes that fail with EIO."},
 		field{Name: "read_fail_rate", Shape: aRate, Says: "Rate of reads that fail with EIO, from files that the node has written."},
+		field{Name: "open_fail_rate", Shape: aRate, Says: "Rate of open and creat calls that fail with EIO: on files and folders that the node has made, and where a file is to be made."},
 		field{Name: "partial_write_rate", Shape: aRate, Says: "Rate of short writes: the call returns fewer bytes than given."},
 		field{Name: "fsync_fail_rate", Shape: aRate, Says: "Rate of fsync and fdatasync calls that fail once with EIO. The page cache then counts as clean, and a power loss discards the data."},
 		field{Name: "torn_write_rate", Shape: aRate, Says: "Rate of writes during which the node loses power, so that the disk holds only some of their sectors."},
@@ -72,6 +73,8 @@ var faults = of(
 		field{Name: "memory_pressure_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[100, 2000]"},
 		field{Name: "oom_probability", Shape: aRate, Says: "Probability per server and `time_step` that the node runs out of memory, and its kernel kills the largest process."},
 		field{Name: "oom_duration_ms", Shape: aSpan, Says: "Duration. Memory shrinks in the first half. At the end, the node starts again if its main process was killed, unless `restart` forbids it.", Default: "[1000, 5000]"},
+		field{Name: "fd_limit_probability", Shape: aRate, Says: "Probability per server and `time_step` that its processes are at their limit of open files (EMFILE) for a while."},
+		field{Name: "fd_limit_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[100, 2000]"},
 	), Says: "Probabilities are per server and `time_step`."},
 	field{Name: "clock", Shape: of(
 		field{Name: "enabled", Shape: aFlag, Says: "`false`: turns off all faults of this group.", Default: "true"},

@@ -161,6 +161,10 @@ func (a actuator) Pressure(node string, id int, sinceNs int64) {
 	a.node(node).Pressure = kernel.Pressure{Fault: id, SinceNs: sinceNs}
 }
 
+func (a actuator) FDLimit(node string, id int, sinceNs int64) {
+	a.node(node).FDLimit = kernel.FDLimit{Fault: id, SinceNs: sinceNs}
+}
+
 func (a actuator) FillDisk(node string, id int)    { linux.FillDisk(a.k(), a.node(node), id) }
 func (a actuator) Disk(node string, s fault.Speed) { a.node(node).Disk = s }
 func (a actuator) SlowDisk(node string, id int, ns int64) {
@@ -178,6 +182,7 @@ func (a actuator) Rates() {
 		a.k().Nodes[i].Harmed = a.w.director.Plan.Calls(nodes[i].Name)
 		linux.SyncsFail(a.k(), a.k().Nodes[i], a.w.director.Plan.Calls(nodes[i].Name, fault.FsyncFail))
 		a.k().Nodes[i].ReadsHarmed = a.w.director.Plan.Calls(nodes[i].Name, fault.ReadFail, fault.ReadCorrupt)
+		a.k().Nodes[i].OpensHarmed = a.w.director.Plan.Calls(nodes[i].Name, fault.OpenFail)
 		for j := range nodes {
 			if i == j {
 				continue

@@ -77,6 +77,8 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 		{world.FaultRule{Kind: "write_fail", RatePPM: 100_000}, "write.py", "all", []string{"Input/output error"}},
 		{world.FaultRule{Kind: "partial_write", RatePPM: 100_000}, "write.py", "all", []string{"part"}},
 		{world.FaultRule{Kind: "read_fail", RatePPM: 100_000}, "read.py", "same", []string{"Input/output error"}},
+		{world.FaultRule{Kind: "open_fail", RatePPM: 100_000}, "open.c", "ok",
+			[]string{"old: Input/output error", "new: Input/output error, not made", "folder: Input/output error"}},
 		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "fsync.py", "ok, ok, ok, ok, ok", []string{"Input/output error, ok, Input/output error, ok, ok"}},
 		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "mapsync.c", "clean ok; ok, ok; ok, ok, ok",
 			[]string{"clean ok; Input/output error, ok; Input/output error, ok, ok"}},
@@ -93,6 +95,8 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 		{world.FaultRule{Kind: "clock_jump", RatePPM: 100_000, Least: 1e9, Most: 60e9}, "clock.py", "right", []string{"ahead", "behind"}},
 		{world.FaultRule{Kind: "memory_pressure", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "memory.c", "ok",
 			[]string{"mmap: Cannot allocate memory", "malloc: Cannot allocate memory", "sbrk: Cannot allocate memory", "mremap: Cannot allocate memory", "mprotect: Cannot allocate memory"}},
+		{world.FaultRule{Kind: "fd_limit", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "descriptors.c", "all ok; made; passed 1; dup2 ok",
+			[]string{"none Too many open files; not made; passed 0; dup2 ok"}},
 		{world.FaultRule{Kind: "oom", RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6}, "oom.py", "ended 0", []string{"killed 9", "low memory"}},
 	} {
 		t.Run(c.rule.Kind+" "+c.program, func(t *testing.T) {

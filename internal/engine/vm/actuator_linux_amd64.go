@@ -317,6 +317,7 @@ func (a actuator) FillDisk(node string, id int) {
 // Kinds that the engine does not have are never planned (unsupported).
 func (a actuator) Names(string, int, bool)     {}
 func (a actuator) Pressure(string, int, int64) {}
+func (a actuator) FDLimit(string, int, int64)  {}
 func (a actuator) SlowDisk(string, int, int64) {}
 func (a actuator) Disk(string, fault.Speed)    {}
 func (a actuator) Clock(*fault.Action)         {}

@@ -12,6 +12,7 @@ import (
 // divided, "An Analysis of Network-Partitioning Failures in Cloud Systems" (Alquraan et al., OSDI 2018); a lease that a clock or a pause outlasts, "Leases" (Gray and Cheriton, SOSP 1989).
 var sequences = [][2]fault.Kind{
 	{fault.FsyncFail, fault.PowerLoss}, {fault.FsyncFail, fault.Crash}, {fault.WriteFail, fault.Crash}, {fault.PartialWrite, fault.Crash}, {fault.DiskFull, fault.Crash}, {fault.DiskFull, fault.PowerLoss},
+	{fault.OpenFail, fault.Crash}, {fault.OpenFail, fault.PowerLoss}, {fault.FDLimit, fault.Crash}, {fault.FDLimit, fault.PowerLoss},
 	{fault.Crash, fault.Crash}, {fault.PowerLoss, fault.PowerLoss}, {fault.Crash, fault.DiskFull}, {fault.Crash, fault.FsyncFail}, {fault.Crash, fault.Partition},
 	{fault.Partition, fault.Crash}, {fault.Partition, fault.PowerLoss}, {fault.Partition, fault.Partition},
 	{fault.Partition, fault.ClockJump}, {fault.Pause, fault.ClockJump}, {fault.Pause, fault.Crash},

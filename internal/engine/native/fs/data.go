@@ -56,9 +56,18 @@ func (in *Inode) unprivilege(s *State, env *Env) {
 }
 
 // OnDisk reports whether an inode is a regular file on the node's disk, and none of the engine's own.
-func (s *State) OnDisk(id InodeID) bool {
+func (s *State) OnDisk(id InodeID) bool { return s.inode(id).is(S_IFREG) && s.inode(id).onDisk(s) }
+
+func (in *Inode) onDisk(s *State) bool {
+	return in.Synth == "" && !in.Memory && !in.Served && in.Mount >= 0 && s.Mounts[in.Mount].Type == Disk
+}
+
+// Openable reports whether a disk can fail to open an inode: a regular file or a folder that programs of the node have made or written. With makes
+// it is a folder in which a file is to be made, whoever has made that.
+func (s *State) Openable(id InodeID, makes bool) bool {
 	in := s.inode(id)
-	return in.is(S_IFREG) && in.Synth == "" && !in.Memory && !in.Served && in.Mount >= 0 && s.Mounts[in.Mount].Type == Disk
+	own := makes || in.Layer == NoLayer || in.Blob != 0
+	return own && (in.is(S_IFREG) || in.isDir()) && in.onDisk(s)
 }
 
 // Rot changes bits of a file's content as a disk does by itself: nothing else of the file changes, and no watcher is notified.

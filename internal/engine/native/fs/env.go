@@ -11,8 +11,18 @@ type Env struct {
 	Synth Synth
 	// Programs reports which files are being executed; nil is none.
 	Programs Programs
+	// Opening fails the opening of a file or a folder as a disk does that cannot read its inode; with a name, the making of a file of this name in
+	// a folder, which must be read for it. nil lets all succeed.
+	Opening func(id InodeID, name string) Errno
 	// NewBlob gives a number that no other blob of the world has.
 	NewBlob func() BlobID
+}
+
+func (e *Env) opening(in *Inode, name string) Errno {
+	if e.Opening == nil {
+		return OK
+	}
+	return e.Opening(in.ID, name)
 }
 
 // Cred is the virtual identity under which a call acts: the fsuid and fsgid of its process (credentials(7)).

@@ -105,6 +105,9 @@ func (s *State) openNew(env *Env, t tail, flags int, mode uint32) (Opened, Errno
 	if t.dir.Synth != "" {
 		return Opened{}, ENOENT
 	}
+	if e := env.opening(t.dir, t.name); e != OK {
+		return Opened{}, e
+	}
 	if e := t.dir.mayCreate(s, env); e != OK {
 		return Opened{}, e
 	}
@@ -134,6 +137,9 @@ func (w *walker) openTmpfile(path string, flags int, mode uint32) (Opened, Errno
 	if dir.Synth != "" {
 		return Opened{}, EOPNOTSUPP
 	}
+	if e := env.opening(dir, "#tmp"); e != OK {
+		return Opened{}, e
+	}
 	if e := dir.mayCreate(s, env); e != OK {
 		return Opened{}, e
 	}
@@ -148,6 +154,11 @@ func (w *walker) openTmpfile(path string, flags int, mode uint32) (Opened, Errno
 
 // openInode opens what a path led to. made says that the call has just created it: its permissions do not count.
 func (in *Inode) openInode(s *State, env *Env, flags int, made bool) (Opened, Errno) {
+	if !made {
+		if e := env.opening(in, ""); e != OK {
+			return Opened{}, e
+		}
+	}
 	if flags&O_DIRECTORY != 0 && flags&oTmpfile == 0 && !in.isDir() {
 		return Opened{}, ENOTDIR
 	}

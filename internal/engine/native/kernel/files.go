@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"golang.org/x/sys/unix"
 )
 
@@ -102,14 +104,9 @@ func (s *State) NewFile(t *Thread, kind FileKind, flags int) *File {
 
 // Install gives a description the lowest free descriptor from min on.
 func (k *Kernel) Install(t *Thread, f *File, min int, cloexec bool) Result {
-	p := k.Proc(t)
-	table := k.Tables[p.Table]
-	limit := int(p.Limits[unix.RLIMIT_NOFILE][0])
-	fd := max(min, table.Low)
-	for fd < len(table.Slots) && table.Slots[fd].File != 0 {
-		fd++
-	}
-	if fd >= limit {
+	table := k.Tables[k.Proc(t).Table]
+	fd, ok := k.freeFD(t, min)
+	if !ok {
 		if f.Refs == 0 {
 			f.Refs = 1
 			k.Unref(f)
@@ -121,6 +118,46 @@ func (k *Kernel) Install(t *Thread, f *File, min int, cloexec bool) Result {
 	}
 	k.Put(table, fd, f, cloexec)
 	return Result(fd)
+}
+
+// freeFD finds the lowest free descriptor of a thread's process from min on.
+func (k *Kernel) freeFD(t *Thread, min int) (fd int, ok bool) {
+	if !t.Call.Reserved && k.atFDLimit(t) {
+		return 0, false
+	}
+	p := k.Proc(t)
+	table := k.Tables[p.Table]
+	for fd = max(min, table.Low); fd < len(table.Slots) && table.Slots[fd].File != 0; {
+		fd++
+	}
+	return fd, fd < int(p.Limits[unix.RLIMIT_NOFILE][0])
+}
+
+// ReserveFD reports whether the process of a thread may open one more file. open(2) and accept(2) ask before they do anything else, and what
+// they have reserved stays theirs while they wait.
+func (k *Kernel) ReserveFD(t *Thread) bool {
+	if !k.HasFreeFD(t) {
+		return false
+	}
+	t.Call.Reserved = true
+	return true
+}
+
+// HasFreeFD reports whether the process of a thread may open one more file now.
+func (k *Kernel) HasFreeFD(t *Thread) bool {
+	_, ok := k.freeFD(t, 0)
+	return ok
+}
+
+// atFDLimit reports whether a fault leaves a process no new descriptor. The program sees the fault then.
+func (k *Kernel) atFDLimit(t *Thread) bool {
+	limit := k.Node(t).FDLimit
+	if limit.Fault == 0 || k.Spaces[k.Proc(t).Space].ExecNs >= limit.SinceNs {
+		return false
+	}
+	t.Call.Meet(fault.FDLimit)
+	k.Seen(net.FaultRef{Kind: fault.FDLimit, ID: limit.Fault})
+	return true
 }
 
 // Put makes a descriptor of a table refer to a description.

@@ -41,6 +41,13 @@ type Pressure struct {
 	SinceNs int64
 }
 
+// FDLimit is the fault because of which processes of a node get no new descriptor, 0 for none. Programs that were executed since then are
+// spared: exec has closed most of what they had inherited, and without a descriptor their loader finds no library.
+type FDLimit struct {
+	Fault   int
+	SinceNs int64
+}
+
 // Leak is a growing shortage of memory on a node.
 type Leak struct {
 	Fault        int

@@ -101,6 +101,7 @@ type Node struct {
 	TrueDriftPPB int64
 	ClockFaults  []ClockFault
 	Pressure     Pressure
+	FDLimit      FDLimit
 	Leak         Leak
 	Memory       Memory
 	Sysctls      []world.Sysctl // what its settings show, where they differ from all others
@@ -115,6 +116,7 @@ type Node struct {
 	Recovering   net.FaultRef         // the fault that ended its programs, until one has read what an earlier one left
 	Harmed       bool                 // faults are injected into single calls on its disk: see Kernel.DiskFault
 	ReadsHarmed  bool                 // among them are reads that fail, or find other bytes
+	OpensHarmed  bool                 // among them are openings that fail
 	Slow         Slow                 // how slow its disk is
 	Disk         fault.Speed          // how long calls on it take otherwise
 	Torn         Torn                 // the write at which its power goes
@@ -204,6 +206,7 @@ type Call struct {
 	Empty    bool   // came back empty-handed
 	End      int64  // recvmmsg: when its own timeout is over, 0 none
 	Held     FileID // the file of its first argument, kept open while it waits, 0 none
+	Reserved bool   // it has a descriptor for what it opens, see ReserveFD
 	Slow     int    // the fault because of which it waits for a disk, 0 none
 	Wall     bool   // its deadline is a time of CLOCK_REALTIME
 	Moved    int    // the fault that has moved that clock meanwhile, 0 none
@@ -219,6 +222,18 @@ type Call struct {
 	// has begun to send to Client.
 	Act  moments.Act
 	Said string
+	// Fault is the kind of fault that it has met, see Meet.
+	Fault fault.Kind
+}
+
+// Meet notes the fault that has changed what a call gives. It shows in the event, behind the path that the call names.
+func (c *Call) Meet(kind fault.Kind) {
+	if c.Detail != "" && c.Fault == "" {
+		c.Detail += ": " + string(kind)
+	} else {
+		c.Detail = string(kind)
+	}
+	c.Fault = kind
 }
 
 // Proc is one process of a program.

@@ -12,7 +12,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
 // changed notes what a finished call of a program under test has changed of its node's files, and when a driver received
@@ -123,10 +122,7 @@ func served(path string) bool {
 
 // note adds a call to the changes of a node. x has what is known of it beyond the file's name.
 func note(k *Kernel, node *kernel.Node, t *Thread, e *kernel.Syscall, inode fs.InodeID, x engine.DiskChange, result int64) {
-	detail := ""
-	if fault.Known(fault.Kind(t.Call.Detail)) {
-		detail = t.Call.Detail
-	}
+	detail := string(t.Call.Fault)
 	if result >= 0 && detail == "" && x.Short == 0 && inode != 0 && node.Changes.Continues(inode, e.Name, x.From, x.To, k.Now) {
 		return
 	}

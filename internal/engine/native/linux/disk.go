@@ -3,6 +3,8 @@
 package linux
 
 import (
+	"path"
+
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
@@ -27,12 +29,33 @@ func harm(k *Kernel, t *Thread, id fs.InodeID, op fault.Op, off int64, n int) fa
 	}
 	h := k.DiskFault(&fault.Call{Node: node.Name, Name: k.CallName(t), Op: op, Path: nameOf(node.FS, id), Offset: off, Bytes: n})
 	if h.Kind != "" {
-		t.Call.Detail = string(h.Kind)
+		t.Call.Meet(h.Kind)
 		if h.ID == 0 && h.Kind != fault.PartialWrite {
 			k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
 		}
 	}
 	return h
+}
+
+// opening asks which openings of a thread's call fail; nil where none can.
+func opening(k *Kernel, t *Thread) func(id fs.InodeID, name string) fs.Errno {
+	node := k.Node(t)
+	if !node.OpensHarmed {
+		return nil
+	}
+	return func(id fs.InodeID, name string) fs.Errno {
+		if !node.FS.Openable(id, name != "") {
+			return fs.OK
+		}
+		file := path.Join(nameOf(node.FS, id), name)
+		h := k.DiskFault(&fault.Call{Node: node.Name, Name: k.CallName(t), Makes: makes(k, t), Op: fault.Open, Path: file})
+		if h.Kind == "" {
+			return fs.OK
+		}
+		t.Call.Meet(h.Kind)
+		k.Seen(net.FaultRef{Kind: h.Kind, Rule: h.Rule})
+		return fs.EIO
+	}
 }
 
 // store writes to a regular file what faults let through.

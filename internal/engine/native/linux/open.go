@@ -76,6 +76,9 @@ func openPath(k *Kernel, t *Thread, dirfd int, addr uint64, flags int, mode uint
 	if e != 0 {
 		return fail(e)
 	}
+	if path != "" && !k.ReserveFD(t) {
+		return fail(unix.EMFILE) // before anything is looked up, or made
+	}
 	start := path
 	if resolve&fs.RESOLVE_IN_ROOT != 0 && path != "" {
 		start = "." // an absolute path, too, begins at the descriptor
@@ -84,7 +87,10 @@ func openPath(k *Kernel, t *Thread, dirfd int, addr uint64, flags int, mode uint
 	if e != 0 {
 		return fail(e)
 	}
-	o, fe := k.Node(t).FS.OpenResolving(env(k, t), at, path, flags, mode&^k.Proc(t).Umask, resolve)
+	env := env(k, t)
+	env.Opening = opening(k, t)
+	o, fe := k.Node(t).FS.OpenResolving(env, at, path, flags, mode&^k.Proc(t).Umask, resolve)
+	env.Opening = nil
 	switch {
 	case fe != fs.OK:
 		return fsFail(fe)

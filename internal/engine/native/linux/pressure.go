@@ -24,7 +24,7 @@ func starved(k *Kernel, t *Thread, r Result) (Result, bool) {
 	if !pressed(k, t) {
 		return 0, false
 	}
-	t.Call.Detail = string(fault.MemoryPressure)
+	t.Call.Meet(fault.MemoryPressure)
 	k.Seen(net.FaultRef{Kind: fault.MemoryPressure, ID: k.Node(t).Pressure.Fault})
 	return r, true
 }

@@ -291,7 +291,7 @@ func accept(k *Kernel, t *Thread, flags int) Result {
 	if e != 0 {
 		return fail(e)
 	}
-	if !hasFreeFD(k, t) {
+	if !k.ReserveFD(t) {
 		return fail(unix.EMFILE)
 	}
 	nonblocking := f.Flags&unix.O_NONBLOCK != 0
@@ -314,21 +314,6 @@ func accept(k *Kernel, t *Thread, flags int) Result {
 		}
 	}
 	return k.Opened(t, file, flags)
-}
-
-// hasFreeFD reports whether the process may open one more file.
-func hasFreeFD(k *Kernel, t *Thread) bool {
-	p := k.Proc(t)
-	slots, limit := k.Tables[p.Table].Slots, int(p.Limits[unix.RLIMIT_NOFILE][0])
-	if len(slots) < limit {
-		return true
-	}
-	for _, s := range slots[:limit] {
-		if s.File == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // notReady ends or parks a call for which a socket has nothing (or no room) yet; done is what it has moved so far.
@@ -960,7 +945,7 @@ func installFiles(k *Kernel, t *Thread, ids []int64, room, flags int) (fds []byt
 	peek := flags&unix.MSG_PEEK != 0
 	for i, id := range ids {
 		f := k.Files[id]
-		if i >= room || !hasFreeFD(k, t) {
+		if i >= room || !k.HasFreeFD(t) {
 			dropFiles(k, ids[i:], peek)
 			return fds, true
 		}
