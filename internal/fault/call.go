@@ -19,7 +19,7 @@ const sectorBytes = 512
 type Call struct {
 	Node   string
 	Name   string // of the system call
-	Makes  bool   // rules also know it as CreateCall
+	Makes  bool   // it asks for a file to be made if it is not there: rules and the ledger also know it as CreateCall
 	Op     Op
 	Path   string // of the file
 	Offset int64
@@ -87,6 +87,9 @@ func (p *Plan) Call(src Chooser, m *Moment, c *Call) Harm {
 			}
 			harm = Harm{Kind: r.Kind, Rule: r.Number}
 			r.Injected++
+			if c.Makes {
+				name = CreateCall
+			}
 			p.Ledger.hit(r, name, c.Path)
 			if row.Call.Harm != nil {
 				row.Call.Harm(&harm, c, v-1)

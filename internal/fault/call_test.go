@@ -100,3 +100,43 @@ func TestAmounts(t *testing.T) {
 		t.Errorf("amounts are %v", seen)
 	}
 }
+
+// A rule about openings knows a call by its own name, and by create if it asks for a file to be made. It spares reads and writes.
+func TestOpeningsByName(t *testing.T) {
+	open := Call{Node: "n1", Name: "openat", Op: Open, Path: "/data/1.wal"}
+	create := open
+	create.Makes = true
+	for _, c := range []struct {
+		rule string
+		call Call
+		hit  string // the call that the ledger counts; empty if the call succeeds
+	}{
+		{"open_fail", open, "openat"},
+		{"open_fail", create, "create"},
+		{"open_fail at openat of *.wal", open, "openat"},
+		{"open_fail at openat of *.wal", create, "create"},
+		{"open_fail at create of *.wal", open, ""},
+		{"open_fail at create of *.wal", create, "create"},
+		{"open_fail at create of *.sst", create, ""},
+		{"open_fail at creat of *.wal", create, ""},
+		{"open_fail on n2", create, ""},
+		{"open_fail nth 2", create, ""},
+		{"open_fail", Call{Node: "n1", Name: "write", Op: Write, Path: "/data/1.wal", Bytes: 5}, ""},
+		{"write_fail", create, ""},
+	} {
+		rule, err := Parse(c.rule + " rate 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := callPlan(t, rule)
+		src := tape.NewSource(tape.Tape{})
+		p.Begin(src, 0)
+		got := ""
+		if p.Call(src, &Moment{}, &c.call).Kind == OpenFail {
+			got = p.Ledger.Hits[0].Call
+		}
+		if got != c.hit {
+			t.Errorf("%s: %+v hits %q, want %q", c.rule, c.call, got, c.hit)
+		}
+	}
+}

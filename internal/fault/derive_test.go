@@ -62,6 +62,10 @@ func TestDerive(t *testing.T) {
 			"disk_full on n1, n2 at renameat, create of *.wal rate 0.166666 for 1s..3s max 2",
 			"fsync_fail at fdatasync of my?db rate 0.25",
 			"fsync_fail at fdatasync, fsync of *.wal rate 0.005"}},
+		{[]string{"open_fail on n1 rate 0.01 max 2"}, []string{"open_fail on n1 at open, openat, openat2, creat of *.wal rate 0.166666 max 2"}},
+		{[]string{"fd_limit rate 0.01 for 100ms..1s when up_s > 7"}, []string{
+			"fd_limit at create of *.wal rate 0.2 for 100ms..1s when up_s > 7",
+			"fd_limit after reply rate 0.002 for 100ms..1s when up_s > 7"}},
 		{[]string{"restart rate 0.01 for 2s", "restart rate 0.02 for 3s when up_s > 1", "restart rate 0 for 9s"}, []string{"restart after reply rate 0.002 for 2s..2s"}},
 	} {
 		spec := threeNodes()

@@ -518,6 +518,10 @@ func possible(r *world.FaultRule) error {
 		return errors.New("nodes are known by their names, which nobody looks up; partition cuts them off")
 	case fault.Restart:
 		return errors.New("nodes are not told to stop; crash ends them")
+	case fault.OpenFail:
+		return errors.New("disks of nodes have no call that opens a file; read_fail and write_fail fail what is done with it")
+	case fault.FDLimit:
+		return errors.New("nodes have no descriptors; partition keeps connections from them, and disk_full keeps files from being made")
 	case fault.MemoryPressure, fault.OOM:
 		return errors.New("the memory of nodes is that of this process; crash ends them")
 	}
