@@ -113,7 +113,9 @@ func withoutTemporary(all []engine.DiskChange) (list []engine.DiskChange) {
 }
 
 func syncs(c *engine.DiskChange) bool { return c.Call == "fsync" || c.Call == "fdatasync" }
-func opens(c *engine.DiskChange) bool { return c.Call == "open" || c.Call == "openat" }
+func opens(c *engine.DiskChange) bool {
+	return slices.Contains([]string{"open", "openat", "openat2", "creat"}, c.Call)
+}
 
 // maxChangesShown bounds the changes of files in a story, the last ones before the violation.
 const maxChangesShown = 60

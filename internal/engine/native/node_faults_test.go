@@ -56,6 +56,16 @@ func told(t *testing.T, spec *world.Spec) ([]string, *engine.Outcome) {
 	return said, out
 }
 
+// rule reads a rule of faults.
+func rule(t *testing.T, text string) world.FaultRule {
+	t.Helper()
+	r, err := fault.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func entryOf(out *engine.Outcome, kind fault.Kind) fault.Entry {
 	for _, e := range out.Ledger.Entries {
 		if e.Kind == kind {
@@ -142,6 +152,55 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 				t.Errorf("the program on the other node printed %q", said)
 			}
 		})
+	}
+}
+
+// A process that is at its limit of open files keeps what it has: also the descriptor that a waiting accept has got. A program that is executed
+// meanwhile can open files.
+func TestAtTheLimitOfOpenFiles(t *testing.T) {
+	said, out := told(t, alone(t, "atlimit.c", rule(t, "fd_limit on n1 at connect for 700ms max 1")))
+	want := []string{"a child: Too many open files", "an accept that has waited: ok", "the next accept: Too many open files",
+		"a program that was started since: ok", "the same accept afterwards: ok"}
+	slices.Sort(said)
+	slices.Sort(want)
+	if !slices.Equal(said, want) {
+		t.Errorf("the program printed\n%s", strings.Join(said, "\n"))
+	}
+	if e := entryOf(out, fault.FDLimit); e.Delivered != 1 || e.Observed != 1 {
+		t.Errorf("the ledger says %+v", e)
+	}
+}
+
+// An opening that fails is told with its file, once however often it is repeated, whether a file was to be made or not. Rules name files.
+func TestFailedOpeningsAreTold(t *testing.T) {
+	for _, c := range []struct {
+		rule, program, path, errno string
+	}{
+		{"open_fail on n1 at openat of old rate 10%", "open.c", "/data/old", "EIO"},
+		{"open_fail on n1 at create of new rate 10%", "open.c", "/data/new", "EIO"},
+		{"fd_limit on n1 rate 0.02 for 100ms..200ms", "descriptors.c", "/new", "EMFILE"},
+	} {
+		_, out := told(t, alone(t, c.program, rule(t, c.rule)))
+		kind, _, _ := strings.Cut(c.rule, " ")
+		injected, last := 0, ""
+		for _, change := range out.DiskChanges {
+			text := change.Call + " " + change.Path + " " + change.Errno
+			if change.Fault != kind {
+				last = ""
+				continue
+			}
+			injected++
+			if kind == "open_fail" && change.Path != c.path || change.Errno != c.errno {
+				t.Errorf("%s: %+v", c.rule, change)
+			}
+			if text == last {
+				t.Errorf("%s: %s is told twice", c.rule, text)
+			}
+			last = text
+		}
+		if injected == 0 {
+			t.Errorf("%s: no opening is told", c.rule)
+		}
 	}
 }
 

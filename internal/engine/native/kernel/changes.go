@@ -57,8 +57,26 @@ func (c *Changes) Continues(inode fs.InodeID, call string, from, to, nowNs int64
 	return true
 }
 
+// repeats adds a call that fails to the last change, if that has failed in the same way, and reports whether it has.
+func (c *Changes) repeats(x *Change) bool {
+	last := c.last()
+	if x.Errno == "" || last == nil {
+		return false
+	}
+	a, b := &last.DiskChange, &x.DiskChange
+	if a.Call != b.Call || a.Path != b.Path || a.Old != b.Old || a.From != b.From || a.To != b.To || a.Errno != b.Errno || a.Fault != b.Fault {
+		return false
+	}
+	last.Calls = max(last.Calls, 1) + 1
+	last.LastNs = x.TimeNs
+	return true
+}
+
 // Note takes a change in. One that a fault was injected into is kept, with those around it.
 func (c *Changes) Note(x Change) {
+	if c.repeats(&x) {
+		return
+	}
 	c.Apart = false
 	if x.Removes() {
 		if len(c.Removals) >= maxRemovals {

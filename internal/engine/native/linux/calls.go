@@ -278,7 +278,7 @@ func mark() {
 		table[nr].Receives = true
 	}
 	for change, calls := range map[kernel.Changing][]int{
-		kernel.ChangesNames: {unix.SYS_OPEN, unix.SYS_OPENAT, unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_UNLINK, unix.SYS_UNLINKAT,
+		kernel.ChangesNames: {unix.SYS_OPEN, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_CREAT, unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_UNLINK, unix.SYS_UNLINKAT,
 			unix.SYS_LINK, unix.SYS_LINKAT, unix.SYS_TRUNCATE},
 		kernel.ChangesAtPosition: {unix.SYS_WRITE, unix.SYS_WRITEV},
 		kernel.ChangesAtOffset:   {unix.SYS_PWRITE64, unix.SYS_PWRITEV, unix.SYS_PWRITEV2},

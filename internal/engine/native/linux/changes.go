@@ -77,12 +77,8 @@ func changedName(k *Kernel, t *Thread, node *kernel.Node, e *kernel.Syscall, res
 		return
 	}
 	switch c.Nr {
-	case unix.SYS_OPEN:
-		if !missing && !empties(c.Args[1], result) {
-			return
-		}
-	case unix.SYS_OPENAT:
-		if !missing && !empties(c.Args[2], result) {
+	case unix.SYS_OPEN, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_CREAT:
+		if !missing && c.Fault == "" && !empties(flagsOf(k, t), result) {
 			return
 		}
 	default:

@@ -211,17 +211,7 @@ func openWait(k *Kernel, t *Thread, f *File) Result {
 		return k.Block(t, 0, Key{Kind: kernel.KeyPipe, ID: p.ID})
 	}
 	f.Pos, t.Call.Aux = -1, 0
-	flags := int(t.Call.Args[1])
-	switch t.Call.Nr {
-	case unix.SYS_OPENAT:
-		flags = int(t.Call.Args[2])
-	case unix.SYS_OPENAT2:
-		v, _ := k.PeekU64(t, t.Call.Args[2])
-		flags = int(v)
-	case unix.SYS_CREAT:
-		flags = 0
-	}
-	return k.Opened(t, f, flags)
+	return k.Opened(t, f, int(flagsOf(k, t)))
 }
 
 // abandonOpen gives up an opening of a FIFO in which a thread waits.

@@ -51,19 +51,22 @@ func watchCreating(k *Kernel, w fault.Watch) {
 }
 
 // makes reports whether the call at which t stopped asks for a file to be made if it is not there.
-func makes(k *Kernel, t *Thread) bool {
-	flags := uint64(0)
+func makes(k *Kernel, t *Thread) bool { return flagsOf(k, t)&unix.O_CREAT != 0 }
+
+// flagsOf are the flags of a call that opens a file, 0 of any other.
+func flagsOf(k *Kernel, t *Thread) uint64 {
 	switch c := &t.Call; c.Nr {
 	case unix.SYS_CREAT:
-		return true
+		return unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC
 	case unix.SYS_OPEN:
-		flags = c.Args[1]
+		return c.Args[1]
 	case unix.SYS_OPENAT:
-		flags = c.Args[2]
+		return c.Args[2]
 	case unix.SYS_OPENAT2:
-		flags, _ = k.PeekU64(t, c.Args[2])
+		flags, _ := k.PeekU64(t, c.Args[2])
+		return flags
 	}
-	return flags&unix.O_CREAT != 0
+	return 0
 }
 
 // WatchAll has the kernel report answers and transfers between nodes, and count the calls of nodes that are Between.

@@ -1,6 +1,9 @@
 // Descriptors: dup in all forms, fcntl, close_range, the lowest free number.
 #include "compat.h"
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 static int null(void) { return MUST(open("/dev/null", O_RDWR)); }
 
@@ -109,4 +112,33 @@ static void closing(void) {
 	IS(null() >= 0, "two thousand opens and closes leave room");
 }
 
-CASES(C(numbers), C(dups), C(flags), C(ranges), C(closing))
+// At its limit a process can neither make nor empty a file by open: there is no descriptor before anything is looked up.
+static void limit(void) {
+	close(MUST(open("full", O_WRONLY | O_CREAT | O_TRUNC, 0600)));
+	MUST(truncate("full", 5));
+	int listener = MUST(socket(AF_UNIX, SOCK_STREAM, 0)), fd = null();
+	struct rlimit before, most;
+	MUST(getrlimit(RLIMIT_NOFILE, &before));
+	most = before, most.rlim_cur = fd + 1;
+	for (int i = 0; i < fd; i++) dup(fd);
+	MUST(setrlimit(RLIMIT_NOFILE, &most));
+	CALL(open("made", O_WRONLY | O_CREAT, 0600), "make a file");
+	CALL(creat("made", 0600), "creat");
+	CALL(open("full", O_WRONLY | O_TRUNC), "empty a file");
+	CALL(open("missing", O_RDONLY), "open a missing file");
+	CALL(open("", O_RDONLY), "open an empty path");
+	CALL(openat(CLOSED_FD, "x", O_RDONLY), "open below a closed descriptor");
+	CALL(accept(listener, 0, 0), "accept of a socket that does not listen");
+	CALL(fcntl(fd, F_DUPFD, 0), "F_DUPFD");
+	CALL(dup2(fd, listener) == listener ? 0 : -1, "dup2 to an open one");
+	CALL(dup2(fd, fd + 1), "dup2 beyond the limit");
+	MUST(setrlimit(RLIMIT_NOFILE, &before));
+	struct stat st;
+	CALL(access("made", F_OK), "the file that was not made");
+	CALL(stat("full", &st), "stat");
+	say("%d bytes", (int)st.st_size);
+	for (int i = 3; i < fd + fd; i++) close(i);
+	unlink("full");
+}
+
+CASES(C(limit), C(numbers), C(dups), C(flags), C(ranges), C(closing))
