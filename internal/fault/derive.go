@@ -21,14 +21,11 @@ const (
 	MaxDerived = 64
 	// derivedDownNs bounds how long a node is down by one: its moments come often, and the time is to be spent on what follows them.
 	derivedDownNs = 500e6
-	// whileRunning spares the start of a program from kinds that are startless.
+	// whileRunning spares the start of a program, which may refuse to run without room on its disk.
 	whileRunning = "up_s > 0.25"
 	// derivedMostPPM is the rate of a rule whose moment comes once.
 	derivedMostPPM = tape.Certain / 2
 )
-
-// startless are the kinds under which a program may refuse to start: without room on its disk, or without its files.
-var startless = []Kind{DiskFull, OpenFail, FDLimit}
 
 // derivable are the kinds of faults that are derived, with what programs do at which they may show a bug.
 var derivable = []struct {
@@ -258,7 +255,7 @@ func baseOf(spec *world.Spec, kind Kind) (base world.FaultRule, ok bool) {
 		base.Targets = nil
 	}
 	switch {
-	case slices.Contains(startless, kind) && !byUser:
+	case kind == DiskFull && !byUser:
 		base.When, base.Max = whileRunning, 0
 	case !always:
 		base.When = oneOf(conditions)

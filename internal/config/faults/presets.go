@@ -12,7 +12,7 @@ const presetStepNs = 10_000_000
 // A preset injects faults into each of its targets at these rates. Three servers and a client have three nodes and six links, so
 // that moderate makes about 3 partitions, 1 crash and 1 pause in 30 virtual seconds of chaos, and chaos five times that.
 // What only breaks programs that made no such promise is in none of them but harsh: power losses, full disks, and wrong dates
-// beyond what a working NTP allows. Errors of disks are in no preset.
+// beyond what a working NTP allows. Errors of disks, and limits of open files, are in no preset.
 var presets = map[string][]world.FaultRule{
 	"calm": {
 		{Kind: "delay", RatePPM: 10_000, MinNs: 1e6, MaxNs: 10e6},

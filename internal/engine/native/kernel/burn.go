@@ -56,9 +56,15 @@ func (k *Kernel) BurnOn(t *Thread) {
 
 // busy has a thread that computes without end run on after a while only, or at a signal: all others and time continue meanwhile.
 func (k *Kernel) busy(t *Thread, ns int64) {
+	k.preempt(t, ns)
+	k.burns(t)
+}
+
+// preempt gives the CPU of a thread to others for a while, or until a signal.
+func (k *Kernel) preempt(t *Thread, ns int64) {
 	t.BusyNs = k.Now + ns
 	k.After(t.BusyNs, TimerBusy, t.ID, t.BusyNs)
-	k.burns(t)
+	k.Resched = true
 }
 
 // Unbusy lets such a thread run.

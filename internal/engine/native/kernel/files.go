@@ -151,14 +151,24 @@ func (k *Kernel) HasFreeFD(t *Thread) bool {
 
 // atFDLimit reports whether a fault leaves a process no new descriptor. The program sees the fault then.
 func (k *Kernel) atFDLimit(t *Thread) bool {
-	limit := k.Node(t).FDLimit
+	limit := &k.Node(t).FDLimit
 	if limit.Fault == 0 || k.Spaces[k.Proc(t).Space].ExecNs >= limit.SinceNs {
 		return false
 	}
 	t.Call.Meet(fault.FDLimit)
 	k.Seen(net.FaultRef{Kind: fault.FDLimit, ID: limit.Fault})
+	if limit.Refused++; limit.Refused > quickRefusals {
+		k.preempt(t, refusalNs)
+	}
 	return true
 }
+
+// Loops that accept try again at once, and would do so a million times in a second of world time. So from the first quickRefusals of a fault on,
+// the CPU is given to others for refusalNs after each.
+const (
+	quickRefusals = 64
+	refusalNs     = 1e6
+)
 
 // Put makes a descriptor of a table refer to a description.
 func (s *State) Put(table *Table, fd int, f *File, cloexec bool) {

@@ -46,6 +46,7 @@ type Pressure struct {
 type FDLimit struct {
 	Fault   int
 	SinceNs int64
+	Refused int // calls so far
 }
 
 // Leak is a growing shortage of memory on a node.

@@ -149,8 +149,7 @@ func (k *Kernel) switches(t *Thread, v uint64) {
 	k.M.Walk(t.ID, steps)
 	k.Resched = true
 	if s.ForNs > 0 {
-		t.BusyNs = k.Now + s.ForNs
-		k.After(t.BusyNs, TimerBusy, t.ID, t.BusyNs)
+		k.preempt(t, s.ForNs)
 		return
 	}
 	k.DropSeq++

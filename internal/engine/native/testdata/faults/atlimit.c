@@ -37,7 +37,10 @@ int main(int argc, char **argv) {
 		return 1;
 	}
 	wait(0);
-	usleep(1000000); // it is over
-	say("the same accept afterwards", accept(listener, 0, 0));
+	int tries = 1, got;
+	while ((got = accept(listener, 0, 0)) < 0) tries++;
+	say("the same accept afterwards", got);
+	printf("%s tries\n", tries > 1200 ? "too many" : tries > 100 ? "hundreds of" : "too few");
+	fflush(stdout);
 	usleep(100000);
 }
