@@ -117,9 +117,11 @@ func (s *stage) Slow(c fault.Cut, on *fault.Action)          { s.note("slow %s->
 func (s *stage) Reset(c fault.Cut, a *fault.Action) int      { return 0 }
 func (s *stage) Names(node string, id int, silent bool)      { s.note("names of %s fail by %d", node, id) }
 func (s *stage) Pressure(node string, id int, sinceNs int64) { s.note("memory of %s by %d", node, id) }
-func (s *stage) FDLimit(node string, id int, sinceNs int64)  { s.note("descriptors of %s by %d", node, id) }
-func (s *stage) FillDisk(node string, id int)                { s.note("disk of %s is full by %d", node, id) }
-func (s *stage) Disk(node string, speed fault.Speed)         { s.note("disk of %s: %s", node, speed.Name) }
+func (s *stage) FDLimit(node string, id int, sinceNs int64) {
+	s.note("descriptors of %s by %d", node, id)
+}
+func (s *stage) FillDisk(node string, id int)        { s.note("disk of %s is full by %d", node, id) }
+func (s *stage) Disk(node string, speed fault.Speed) { s.note("disk of %s: %s", node, speed.Name) }
 func (s *stage) SlowDisk(node string, id int, ns int64) {
 	s.note("disk of %s is slow by %d: %s", node, id, time.Duration(ns))
 }
