@@ -234,6 +234,7 @@ func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged,
 		failure := f.runOf(full)
 		return &debugged{project: p, spec: failure.Spec, tape: failure.Tape, failure: failure}, nil
 	}
+	f.asWritten = true
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return nil, err

@@ -82,6 +82,9 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err != nil {
 		return err
 	}
+	if p.result.UsualFaults && !f.json {
+		a.note("note: the configuration has no `faults`, so runs have those of mode %s; `faults: {enabled: false}` turns them off", usualFaults)
+	}
 	x := &exploration{app: a, ctx: c.Context(), f: f, p: p}
 	x.text = a.text(p.state, f)
 	defer x.text.close()

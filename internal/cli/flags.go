@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -21,6 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // flags holds those flags that mean the same for every verb that has them. What was not given is zero.
@@ -30,6 +32,8 @@ type flags struct {
 	engine    string
 	json      bool
 	verbose   bool
+	mode      string // of faults, in the place of the configuration's
+	asWritten bool   // a configuration without faults has none
 	async     bool
 	seed      uint64
 	seeds     uint64
@@ -202,6 +206,28 @@ func (v wordFlag) Set(text string) error {
 	return nil
 }
 
+// usualFaults is the mode of the faults of a campaign whose configuration has none.
+const usualFaults = world.Harsh
+
+// modeFlag names a preset of faults.
+func (f *flags) modeFlag(c *cobra.Command) {
+	c.Flags().Var(modeFlag{&f.mode}, "mode", "inject the faults of this `preset`: "+strings.Join(config.FaultModes(), ", ")+" (default: faults.mode; without the section faults, "+usualFaults+")")
+	c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(config.FaultModes(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// modeFlag is the value of a flag that names a preset of faults.
+type modeFlag struct{ name *string }
+
+func (v modeFlag) String() string { return value(v.name) }
+func (v modeFlag) Type() string   { return "word" }
+func (v modeFlag) Set(text string) error {
+	if !slices.Contains(config.FaultModes(), text) {
+		return fmt.Errorf("there is no preset %q of faults; give one of %s", text, strings.Join(config.FaultModes(), ", "))
+	}
+	*v.name = text
+	return nil
+}
+
 // strategyFlag is the value of a flag that names a strategy, with a guide perhaps.
 type strategyFlag struct{ name *string }
 
@@ -325,6 +351,7 @@ func (f *flags) campaign(c *cobra.Command) {
 	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or "+search.Default+")")
 	c.Flags().Var(numberFlag{&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"},
 		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
+	f.modeFlag(c)
 	c.Flags().Var(fileFlag{&f.corpus}, "corpus", "coverage-guided: begin with the runs of the corpus in this `folder` (default: exploration.corpus, or none)")
 	addSwitch(c, &f.fullLength, "full-length", "swarm: give all runs their full length (default: exploration.length)")
 	addSwitch(c, &f.keepGoing, "keep-going", "continue after the first violation")

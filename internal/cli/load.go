@@ -20,7 +20,10 @@ import (
 
 // options says what the flags and the arguments of a verb name.
 func (f *flags) options(args []string) (config.Options, error) {
-	o := config.Options{ConfigFile: f.config, ComposeFiles: f.compose}
+	o := config.Options{ConfigFile: f.config, ComposeFiles: f.compose, FaultMode: f.mode}
+	if !f.asWritten {
+		o.UsualFaultMode = usualFaults
+	}
 	if f.config != "" && len(args) > 0 {
 		return o, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.config)
 	}

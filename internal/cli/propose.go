@@ -67,6 +67,7 @@ func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error 
 	dir := "."
 	if m.world != "" {
 		var err error
+		m.flags.asWritten = true
 		if p, err = a.load(c.Context(), &m.flags, []string{m.world}); err != nil {
 			return err
 		}

@@ -30,6 +30,7 @@ func (a *app) runVerb() *cobra.Command {
 	f.where(c)
 	f.verboseFlag(c)
 	f.oneTape(c)
+	f.modeFlag(c)
 	f.tracing(c)
 	f.logsFlag(c)
 	addSwitch(c, &f.async, "async-vm", "engine vm: run in real time, and take orders of `bloodhound vm`")
@@ -58,6 +59,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if f.logs && f.json {
 		return errLogsInDocument
 	}
+	f.asWritten = f.mode == ""
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err

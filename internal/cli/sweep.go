@@ -70,6 +70,7 @@ type sweepDocument struct {
 }
 
 func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) error {
+	f.asWritten = true
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err

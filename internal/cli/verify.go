@@ -72,6 +72,7 @@ type differences struct {
 }
 
 func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
+	f.asWritten = true
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err

@@ -49,6 +49,8 @@ type Options struct {
 	Describe bool
 	// Dockerfiles builds images of services that have a Dockerfile. Without it, these must be there already.
 	Dockerfiles Dockerfiles
+	// FaultMode replaces `faults.mode` of the configuration, and UsualFaultMode stands for the section `faults` where there is none. Both may be empty.
+	FaultMode, UsualFaultMode string
 	// Env has the variables for interpolation and for environments without values; nil is the process's own.
 	Env map[string]string
 }
@@ -65,12 +67,17 @@ type Result struct {
 	Output      Output
 	Coverage    Coverage
 	Debug       Debug
+	// UsualFaults says that Options.UsualFaultMode stands for the section `faults`, which the configuration does not have.
+	UsualFaults bool `json:",omitempty"`
 	// Notes report keys that have no effect, spellings and guesses. They are no mistakes.
 	Notes []Note
 
 	files  []*source.File
 	places map[load.Place]load.Location
 }
+
+// FaultModes are the presets of faults, the mildest first.
+func FaultModes() []string { return faults.Modes }
 
 // Files are the files that were read, as the user named them.
 func (r *Result) Files() []string {
@@ -94,7 +101,7 @@ type loader struct {
 func Load(opts Options) (*Result, error) {
 	l := &loader{State: &load.State{Reader: source.NewReader(opts.Env),
 		Spec: &world.Spec{RulesVersion: world.RulesNow}, Places: map[load.Place]load.Location{}, Groups: map[string]load.Group{},
-		Images: opts.Images, Dockerfiles: opts.Dockerfiles, Describe: opts.Describe}, result: &Result{}}
+		Images: opts.Images, Dockerfiles: opts.Dockerfiles, Describe: opts.Describe, Mode: opts.FaultMode, UsualMode: opts.UsualFaultMode}, result: &Result{}}
 	name, err := configFile(opts)
 	if err != nil {
 		return nil, err
@@ -264,6 +271,7 @@ func (l *loader) build(top *source.Node) {
 	l.Spec.Guide = checks.Guide(l.State, top.Get("exploration").Get("guide"), "exploration.guide")
 	l.patterns(top.Get("log_patterns"))
 	faults.Read(l.State, top.Get("faults"))
+	l.result.UsualFaults = top.Get("faults") == nil && l.Mode == "" && l.UsualMode != ""
 	if ns := top.Get("simulation").Get("cost").Get("sync_ns"); ns != nil {
 		l.Spec.Cost.SyncNs = ns.Value.(int64)
 	}

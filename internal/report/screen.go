@@ -33,7 +33,8 @@ const (
 	screenFaults     = 3  // lines of the story
 	screenOperations = 3
 	screenUnusual    = 2
-	screenCode       = 2 // programs whose coverage is shown
+	screenMissing    = 24 // columns for kinds of faults
+	screenCode       = 2  // programs whose coverage is shown
 )
 
 // Screen is the end of a command as a person reads it: the verdict, the story behind it in a few lines, numbers, and what to do next. Everything
@@ -406,7 +407,7 @@ func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
 		written = written && slices.ContainsFunc(spec.Faults.Rules, func(r world.FaultRule) bool { return slices.Contains(g.kinds, fault.Kind(r.Kind)) })
 	}
 	if len(c.Missing) > 0 && !written {
-		c.Remedy = "mode: harsh"
+		c.Remedy = "--mode " + world.Harsh
 	}
 }
 
@@ -456,7 +457,10 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		if c.Verdict == "HOLDS" {
 			c.Name = fmt.Sprintf("%s over %s", many(len(t.Properties), "property", "properties"), Count(int(t.Runs), "run"))
 		}
-		c.Next = campaignHints(t, status, arguments)
+	}
+	c.tests(spec, t.Faults.Entries)
+	if first == nil {
+		c.Next = c.campaignHints(t, status, arguments)
 	}
 	c.Numbers = append(c.Numbers, wrap(campaignNumbers(t), "", 2)...)
 	if text := failing(t.Operations, t.Reasons); text != "" {
@@ -477,15 +481,18 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	if n := len(t.Failures) - 1; first != nil && n > 0 {
 		c.Numbers = append(c.Numbers, fmt.Sprintf("%s of other kinds: see the details.", Count(n, "further failure")))
 	}
-	c.tests(spec, t.Faults.Entries)
 	return c
 }
 
 // campaignHints are what to do after a campaign without a failure.
-func campaignHints(t *explore.Totals, status explore.Status, arguments string) []Hint {
+func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, arguments string) []Hint {
+	harsh := Hint{fmt.Sprintf("bloodhound explore%s %s", arguments, c.Remedy), "add " + listed(c.Missing, screenMissing)}
 	longer := Hint{fmt.Sprintf("bloodhound explore%s --seeds %d", arguments, max(10*t.Runs, 100)), "search longer"}
 	if status.ExitCode() == check.ExitUnknown && t.Operations.Ok == 0 {
 		return []Hint{{fmt.Sprintf("bloodhound run%s --logs", arguments), "what the programs write"}, {"bloodhound doctor" + arguments, "what this machine lacks"}}
+	}
+	if c.Remedy != "" {
+		return []Hint{harsh, longer}
 	}
 	return []Hint{longer, {fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"}}
 }

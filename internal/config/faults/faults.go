@@ -2,6 +2,7 @@
 package faults
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
@@ -22,9 +23,13 @@ const usualSyncNs = 1_000_000
 func Read(l *load.State, n *source.Node) {
 	f := &l.Spec.Faults
 	f.SettleNs = source.ValueOr(n.Get("settle"), int64(0))
-	if n != nil {
+	mode := l.Mode
+	if n == nil {
+		mode = cmp.Or(mode, l.UsualMode)
+	}
+	if n != nil || mode != "" {
 		f.Enabled = source.ValueOr(n.Get("enabled"), true)
-		f.Mode = source.ValueOr(n.Get("mode"), "")
+		f.Mode = cmp.Or(mode, source.ValueOr(n.Get("mode"), ""))
 		f.StartNs = source.ValueOr(n.Get("warmup"), int64(0))
 		f.Swarm = source.ValueOr(n.Get("swarm"), f.Mode != "")
 		f.StopNs = source.ValueOr(n.Get("stop"), int64(0))
@@ -63,8 +68,25 @@ func Read(l *load.State, n *source.Node) {
 	if fault.LosesPower(f) || slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.Moment == world.During }) {
 		l.Spec.Cost.SyncNs = usualSyncNs
 	}
+	failStop(l.Spec)
 	unstopped(l)
 	completeTimes(l, n.Has("settle"))
+}
+
+// fullDiskTexts are what programs write before they stop because their disk is full (strerror(3)).
+const fullDiskTexts = `(?i)no space left on device|disk quota exceeded|ENOSPC`
+
+// failStop allows programs to stop when their disk is full, if they say so: who chooses a preset asks for no full disk in particular, and many databases
+// stop by design. A rule or a rate of the user is another matter: then the end of a program is a violation until `allow` says otherwise.
+func failStop(spec *world.Spec) {
+	full := func(r world.FaultRule) bool { return r.Kind == string(fault.DiskFull) && r.RatePPM > 0 }
+	byUser := func(r world.FaultRule) bool { return full(r) && r.ByUser }
+	if !slices.ContainsFunc(spec.Faults.Rules, full) || slices.ContainsFunc(spec.Faults.Rules, byUser) {
+		return
+	}
+	for _, promise := range world.Promises {
+		spec.Allow = append(spec.Allow, world.Allowance{Property: promise, Panic: fullDiskTexts, While: []string{string(fault.DiskFull)}})
+	}
 }
 
 // powerless refuses written rules where neither they nor any other can inject: properties would hold over runs without a fault.

@@ -9,6 +9,9 @@ import (
 // means the same number of injections a second.
 const presetStepNs = 10_000_000
 
+// Modes are the names of the presets, the mildest first.
+var Modes = []string{"calm", "moderate", "chaos", world.Harsh}
+
 // A preset injects faults into each of its targets at these rates. Three servers and a client have three nodes and six links, so
 // that moderate makes about 3 partitions, 1 crash and 1 pause in 30 virtual seconds of chaos, and chaos five times that.
 // What only breaks programs that made no such promise is in none of them but harsh: power losses, full disks, and wrong dates

@@ -17,7 +17,7 @@ var Bloodhound = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "workload", Shape: WorkloadKeys, Says: "Workload that sends operations to the servers."},
 	{Name: "workloads", Shape: listOf(WorkloadKeys), Says: "Several workloads."},
 	{Name: "properties", Shape: listOf(property), Says: "Properties that every run must satisfy. Bloodhound checks for crashes, panics and unexpected exits without a property."},
-	{Name: "faults", Shape: faults, Says: "Faults to inject. Without this key, none are injected."},
+	{Name: "faults", Shape: faults, Says: "Faults to inject. Without this key, `explore`, `test` and workers of a fleet use the preset `harsh`, and other verbs inject none."},
 	{Name: "log_patterns", Shape: shape{Kind: schema.Dictionary, Item: &shape{Kind: schema.Pattern}, Names: NodeName}, Verbatim: true, Says: "Regular expressions by name. Bloodhound counts the lines of all nodes' logs that match. A `$` needs no escape here."},
 	{Name: "exploration", Shape: exploration, Says: "How a campaign picks its tapes."},
 	{Name: "coverage", Shape: coverage, Says: "Measures which code of the programs under test a campaign executes (docs/reference/coverage.md)."},

@@ -40,6 +40,9 @@ type State struct {
 	// Describe asks no Images: a node has its image's name, and no setting of the image.
 	Describe bool
 
+	// Mode replaces `faults.mode`, and UsualMode stands for the section `faults` where there is none; empty: neither does.
+	Mode, UsualMode string
+
 	// Groups are the nodes with `count`, by the names of the nodes that they stand for.
 	Groups map[string]Group
 	Nodes  []*Node

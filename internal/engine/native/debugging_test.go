@@ -4,6 +4,7 @@ package native
 
 import (
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -105,12 +106,16 @@ func TestADebuggerChangesNothing(t *testing.T) {
 
 // A debugger that writes chance into registers and memory spoils the copy that it writes to, and neither the engine nor the world that was copied.
 func TestADebuggerWritesChance(t *testing.T) {
+	rounds := 5
+	if os.Getenv("BLOODHOUND_SOAK") != "" {
+		rounds = 15
+	}
 	for _, reference := range []string{"", "yes"} {
 		t.Run("reference "+reference, func(t *testing.T) {
 			spec, want, w, d := debuggedBusy(t, reference)
 			r := rand.New(rand.NewPCG(7, 8))
 			registers, refused, bytes, other := 0, 0, 0, 0
-			for range 15 {
+			for range rounds {
 				if h := runTo(t, d, engine.Stops{Turn: d.Turn() + 1 + r.Uint64N(40)}); h.Reason != engine.Halted {
 					break
 				}
