@@ -292,11 +292,14 @@ func (m *Machine) trapAll(t *thread, found []code.Found, addr, size, offset uint
 
 // trap puts a breakpoint at an instruction. there is false if something else is at that address than what was searched.
 func (m *Machine) trap(t *thread, f *code.Found, at uint64) (trapped, there bool) {
-	var b [code.MaxInstruction]byte
-	if n := t.see(at, b[:f.Length]); n != f.Length || string(b[1:n]) != string(f.Bytes[1:n]) {
+	word := at &^ 7 // it is written as a whole
+	var b [8 + code.MaxInstruction]byte
+	text := b[at-word:][:f.Length]
+	seen := b[:max(8, int(at-word)+f.Length)]
+	if t.see(word, seen) != len(seen) || string(text[1:]) != string(f.Bytes[1:f.Length]) {
 		return false, false
 	}
-	if len(m.placesOf(t).at) >= maxChancePlaces || !m.setByte(t, at, m.Mark()) {
+	if len(m.placesOf(t).at) >= maxChancePlaces || !t.pokeByte(b[:8], at, m.Mark()) {
 		return false, true
 	}
 	t.chance.at[at] = f
@@ -324,8 +327,14 @@ func (m *Machine) setByte(t *thread, at uint64, v byte) bool {
 	if t.see(place, word[:]) != len(word) {
 		return false
 	}
+	return t.pokeByte(word[:], at, v)
+}
+
+// pokeByte is setByte where the word around the byte is known.
+func (t *thread) pokeByte(word []byte, at uint64, v byte) bool {
+	place := at &^ 7
 	word[at-place] = v
-	return ptrace(unix.PTRACE_POKETEXT, t.tid, uintptr(place), *(*uintptr)(unsafe.Pointer(&word))) == 0
+	return ptrace(unix.PTRACE_POKETEXT, t.tid, uintptr(place), uintptr(binary.LittleEndian.Uint64(word))) == 0
 }
 
 // Mark is what the breakpoints of a run are.

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -316,8 +315,7 @@ func (c *chancePlaces) drop(s *suspect) {
 
 // realMaps are the lines of the real /proc/PID/maps.
 func (t *thread) realMaps() string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", t.tid))
-	return string(b)
+	return string(readWhole(fmt.Sprintf("/proc/%d/maps", t.tid)))
 }
 
 // lineAt finds the line of maps that holds an address.

@@ -179,7 +179,8 @@ func (w *watchdog) loop(done <-chan struct{}) {
 			w.nudge()
 		}
 		usedNs = used
-		if turn != lastTurn {
+		fresh := turn != lastTurn
+		if fresh {
 			lastTurn, startNs, looks, lookedNs = turn, used, 0, -1
 			baseBytes = ownBytes(tid)
 		}
@@ -191,7 +192,7 @@ func (w *watchdog) loop(done <-chan struct{}) {
 			first = closeLookNs
 		}
 		beyond := false
-		if wall.Sub(measured) > watchPeriod/2 {
+		if !fresh && wall.Sub(measured) > watchPeriod/2 { // between two turns, the world measures itself
 			measured = wall
 			beyond = w.beyond(tid, baseBytes)
 		}
