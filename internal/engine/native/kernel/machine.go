@@ -150,6 +150,7 @@ type Kernel struct {
 	Watched []Watched // what Moments asks for of each call, by number; nil if it asks for nothing
 	Buf     []byte    // for what a handler reads of a file; valid until the next one needs it
 	Small   [256]byte // for structures that a call gives to a program
+	number  [16]byte  // for the numbers of InU64 and the like, which would be allocated each time otherwise
 
 	system   *System
 	stop     machine.Stop

@@ -91,39 +91,52 @@ func (k *Kernel) Path(t *Thread, addr uint64) (string, unix.Errno) {
 	return s, e
 }
 
+// cleared is room for numbers of a program's memory, which are 0 where they cannot be read.
+func (k *Kernel) cleared(size int) []byte {
+	k.number = [16]byte{}
+	return k.number[:size]
+}
+
 // InU64 is In of a number.
 func (k *Kernel) InU64(t *Thread, addr uint64) (uint64, bool) {
-	var b [8]byte
-	ok := k.In(t, addr, b[:])
-	return binary.LittleEndian.Uint64(b[:]), ok
+	b := k.cleared(8)
+	ok := k.In(t, addr, b)
+	return binary.LittleEndian.Uint64(b), ok
+}
+
+// InPair is In of two numbers, one after the other.
+func (k *Kernel) InPair(t *Thread, addr uint64) (first, second uint64, ok bool) {
+	b := k.cleared(16)
+	ok = k.In(t, addr, b)
+	return binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), ok
 }
 
 // InU32 is In of a number.
 func (k *Kernel) InU32(t *Thread, addr uint64) (uint32, bool) {
-	var b [4]byte
-	ok := k.In(t, addr, b[:])
-	return binary.LittleEndian.Uint32(b[:]), ok
+	b := k.cleared(4)
+	ok := k.In(t, addr, b)
+	return binary.LittleEndian.Uint32(b), ok
 }
 
 // PeekU64 is Peek of a number.
 func (k *Kernel) PeekU64(t *Thread, addr uint64) (uint64, bool) {
-	var b [8]byte
-	ok := k.Peek(t, addr, b[:])
-	return binary.LittleEndian.Uint64(b[:]), ok
+	b := k.cleared(8)
+	ok := k.Peek(t, addr, b)
+	return binary.LittleEndian.Uint64(b), ok
 }
 
 // OutU64 is Out of a number.
 func (k *Kernel) OutU64(t *Thread, addr uint64, v uint64) bool {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], v)
-	return k.Out(t, addr, b[:])
+	b := k.number[:8]
+	binary.LittleEndian.PutUint64(b, v)
+	return k.Out(t, addr, b)
 }
 
 // OutU32 is Out of a number.
 func (k *Kernel) OutU32(t *Thread, addr uint64, v uint32) bool {
-	var b [4]byte
-	binary.LittleEndian.PutUint32(b[:], v)
-	return k.Out(t, addr, b[:])
+	b := k.number[:4]
+	binary.LittleEndian.PutUint32(b, v)
+	return k.Out(t, addr, b)
 }
 
 // Iovec is struct iovec.

@@ -4,7 +4,6 @@ package linux
 
 import (
 	"encoding/binary"
-	"maps"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
@@ -282,10 +281,15 @@ func missed(k *Kernel, t *Thread) {
 			if ep == nil {
 				continue
 			}
-			for _, id := range slices.Sorted(maps.Keys(ep.Items)) {
-				if f := k.Files[ep.Items[id].Name.File]; f != nil && f.Kind == kernel.FileSocket {
-					k.Overdue(k, t, net.SockID(f.Obj))
+			var marked []int64 // few have something to report, and there may be many
+			for id, it := range ep.Items {
+				if f := k.Files[it.Name.File]; f != nil && f.Kind == kernel.FileSocket && k.Net.Marked(net.SockID(f.Obj)) {
+					marked = append(marked, id)
 				}
+			}
+			slices.Sort(marked)
+			for _, id := range marked {
+				k.Overdue(k, t, net.SockID(k.Files[ep.Items[id].Name.File].Obj))
 			}
 		}
 	}

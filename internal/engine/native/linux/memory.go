@@ -57,11 +57,11 @@ func timeval(k *Kernel, t *Thread, addr uint64) (int64, unix.Errno) { return sec
 
 // seconds reads seconds and parts of one, each of partNs nanoseconds.
 func seconds(k *Kernel, t *Thread, addr uint64, partNs int64) (int64, unix.Errno) {
-	var b [16]byte
-	if !k.In(t, addr, b[:]) {
+	first, second, ok := k.InPair(t, addr)
+	if !ok {
 		return 0, unix.EFAULT
 	}
-	sec, part := int64(binary.LittleEndian.Uint64(b[:])), int64(binary.LittleEndian.Uint64(b[8:]))
+	sec, part := int64(first), int64(second)
 	if sec < 0 || part < 0 || part >= 1e9/partNs {
 		return 0, unix.EINVAL
 	}

@@ -77,6 +77,12 @@ func (l *marks) arrived(now int64, done func(*mark) bool) {
 	*l = slices.DeleteFunc(*l, func(m mark) bool { return m.Arrived != 0 && (m.Seen || m.Ack && !m.Full) })
 }
 
+// Marked reports whether Overdue may have something to do for a socket.
+func (s *State) Marked(id SockID) bool {
+	sk := s.Socks[id]
+	return sk != nil && (len(sk.Marks) > 0 || sk.TCP != nil && sk.TCP.TookData)
+}
+
 // Overdue lists the faults because of which something was due on a socket at some time in [sinceNs, now] and was
 // not there, or because of which something came that would not have come. The kernel asks when a thread that has
 // waited for the socket since sinceNs gets its result, and reports all of them as observed, whichever events the
