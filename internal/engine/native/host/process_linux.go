@@ -124,8 +124,16 @@ func (m *Machine) confine(t *thread) error {
 		flags |= unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
 	}
 	steps = append(steps, step{"seccomp", unix.SYS_SECCOMP, []uint64{unix.SECCOMP_SET_MODE_FILTER, flags, place}})
-	for _, s := range steps {
-		v := m.execute(t, s.nr, s.args...)
+	table := make([]stubStep, len(steps))
+	for i, s := range steps {
+		table[i].nr = int64(s.nr)
+		copy(table[i].args[:], s.args)
+	}
+	if err := m.stub(t, table, place-tableRoom); err != nil {
+		return err
+	}
+	for i, s := range steps {
+		v := table[i].nr
 		if s.what == "seccomp" && m.Stops == "" {
 			return m.listen(t, v)
 		}
@@ -133,6 +141,38 @@ func (m *Machine) confine(t *thread) error {
 			return fmt.Errorf("cannot confine a process: %s: %w (run `bloodhound doctor`)", s.what, syscall.Errno(-v))
 		}
 	}
+	return nil
+}
+
+// tableRoom is how much of the stub's stack the table of its steps takes at most.
+const tableRoom = 16 << 10
+
+// stub has a fresh process make the calls of a table, which lies at an address meanwhile and gets their results.
+func (m *Machine) stub(t *thread, table []stubStep, at uint64) error {
+	list := append(slices.Clone(table), stubStep{nr: -1})
+	b := unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), uintptr(len(list))*unsafe.Sizeof(list[0]))
+	if len(b) > tableRoom || m.writeAt(t, at, b) != len(b) {
+		return fmt.Errorf("cannot write a traced process's memory")
+	}
+	t.load()
+	t.regs.Orig_rax = ^uint64(0)
+	saved := t.regs
+	t.regs.Rip, t.regs.Rbx = stubSteps, at
+	t.dirty = true
+	for stopped := false; !stopped; { // an interruption by the watchdog may come between
+		t.flush()
+		ptrace(unix.PTRACE_CONT, t.tid, 0, 0)
+		status, errno := m.wait(t)
+		if errno != 0 || !status.Stopped() {
+			return fmt.Errorf("cannot confine a process: it ended with status %#x (run `bloodhound doctor`)", status)
+		}
+		stopped = status.StopSignal() == syscall.SIGTRAP
+	}
+	m.end(t, saved)
+	if m.readAt(t, at, b) != len(b) {
+		return fmt.Errorf("cannot read a traced process's memory")
+	}
+	copy(table, list)
 	return nil
 }
 

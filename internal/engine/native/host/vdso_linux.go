@@ -84,9 +84,38 @@ func FreeVDSO(v *machine.VDSO) {
 	unix.Close(v.FD)
 }
 
-// The stub is the first program of every process that the engine starts: a few bytes that only hold a place to
-// make real system calls from, until the world's program is executed over it.
-const stubGadget = 0x400000 + 0x78
+// The stub is the first program of every process that the engine starts, until the world's program is executed over it. It holds a
+// place to make real system calls from, and at stubSteps a loop that makes those that the table at RBX lists, all within one stop.
+const (
+	stubGadget = 0x400000 + 0x78
+	stubSteps  = stubGadget + 3
+)
+
+// stubStep is an entry of that table: the call's number, in place of which its result comes, and its arguments. A number below 0 ends
+// the table.
+type stubStep struct {
+	nr   int64
+	args [6]uint64
+}
+
+var stubCode = []byte{
+	0x0f, 0x05, 0xcc, // syscall; int3
+	// stubSteps:
+	0x48, 0x8b, 0x03, // mov (%rbx), %rax
+	0x48, 0x85, 0xc0, // test %rax, %rax
+	0x78, 0x23, // js to the end
+	0x48, 0x8b, 0x7b, 0x08, // mov 8(%rbx), %rdi
+	0x48, 0x8b, 0x73, 0x10, // mov 16(%rbx), %rsi
+	0x48, 0x8b, 0x53, 0x18, // mov 24(%rbx), %rdx
+	0x4c, 0x8b, 0x53, 0x20, // mov 32(%rbx), %r10
+	0x4c, 0x8b, 0x43, 0x28, // mov 40(%rbx), %r8
+	0x4c, 0x8b, 0x4b, 0x30, // mov 48(%rbx), %r9
+	0x0f, 0x05, // syscall
+	0x48, 0x89, 0x03, // mov %rax, (%rbx)
+	0x48, 0x83, 0xc3, 0x38, // add $56, %rbx
+	0xeb, 0xd5, // jmp stubSteps
+	0xcc, // int3
+}
 
 func stubImage() []byte {
 	le := func(n int, v uint64) []byte {
@@ -96,7 +125,7 @@ func stubImage() []byte {
 		}
 		return b
 	}
-	code := []byte{0x0f, 0x05, 0xcc} // syscall; int3
+	code := stubCode
 	img := []byte{0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	for _, f := range [][2]uint64{ // Elf64_Ehdr after e_ident
 		{2, 2}, {2, 62}, {4, 1}, {8, stubGadget}, {8, 64}, {8, 0}, {4, 0}, {2, 64}, {2, 56}, {2, 1}, {2, 64}, {2, 0}, {2, 0},
