@@ -43,7 +43,7 @@ const (
 
 // CPU time before the first look at a turn; it doubles from look to look. A thread that was in a spin loop before is looked at sooner.
 const (
-	watchPeriod = 10 * time.Millisecond
+	watchPeriod = 20 * time.Millisecond
 	firstLookNs = 10e6
 	closePeriod = time.Millisecond
 	closeLookNs = 1e6
