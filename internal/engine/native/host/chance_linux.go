@@ -273,12 +273,13 @@ func (m *Machine) madeInMap(t *thread, l *machine.RealMap, file string, looked *
 
 func (m *Machine) trapAll(t *thread, found []code.Found, addr, size, offset uint64) (untrapped string) {
 	span := false
+	page := &codePage{}
 	for i := range found {
 		f := &found[i]
 		if f.Offset < offset || f.Offset >= offset+size || !m.trappable(f.Kind) {
 			continue
 		}
-		trapped, there := m.trap(t, f, addr+f.Offset-offset)
+		trapped, there := m.trap(t, f, addr+f.Offset-offset, page)
 		span = span || trapped
 		if there && !trapped && untrapped == "" {
 			untrapped = f.Kind.String()
@@ -290,13 +291,36 @@ func (m *Machine) trapAll(t *thread, found []code.Found, addr, size, offset uint
 	return untrapped
 }
 
+// codePage is a page of a program's code as it is now, while breakpoints are put into it: libraries have several in one.
+type codePage struct {
+	from  uint64
+	known bool
+	bytes [pageSize]byte
+}
+
+// part gives some bytes of the program, nil where they cannot be read. What does not lie in one page is read by itself.
+func (p *codePage) part(t *thread, at uint64, size int) []byte {
+	from := pageDown(at)
+	if at+uint64(size) > from+pageSize {
+		p.known = false
+		b := make([]byte, size)
+		return b[:t.see(at, b)]
+	}
+	if !p.known || p.from != from {
+		p.from, p.known = from, t.see(from, p.bytes[:]) == pageSize
+	}
+	if !p.known {
+		return nil
+	}
+	return p.bytes[at-from:][:size]
+}
+
 // trap puts a breakpoint at an instruction. there is false if something else is at that address than what was searched.
-func (m *Machine) trap(t *thread, f *code.Found, at uint64) (trapped, there bool) {
+func (m *Machine) trap(t *thread, f *code.Found, at uint64, page *codePage) (trapped, there bool) {
 	word := at &^ 7 // it is written as a whole
-	var b [8 + code.MaxInstruction]byte
-	text := b[at-word:][:f.Length]
-	seen := b[:max(8, int(at-word)+f.Length)]
-	if t.see(word, seen) != len(seen) || string(text[1:]) != string(f.Bytes[1:f.Length]) {
+	size := max(8, int(at-word)+f.Length)
+	b := page.part(t, word, size)
+	if len(b) != size || string(b[at-word+1:][:f.Length-1]) != string(f.Bytes[1:f.Length]) {
 		return false, false
 	}
 	if len(m.placesOf(t).at) >= maxChancePlaces || !t.pokeByte(b[:8], at, m.Mark()) {

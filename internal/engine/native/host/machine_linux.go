@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"os"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -836,7 +835,7 @@ func (m *Machine) Maps(id ThreadID) string {
 
 // MapFlags reads /proc/PID/smaps, which walks all of the process' pages.
 func (m *Machine) MapFlags(id ThreadID) map[uint64]string {
-	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", m.get(id).tid))
+	b := readWhole(fmt.Sprintf("/proc/%d/smaps", m.get(id).tid))
 	flags := map[uint64]string{}
 	var start uint64
 	for line := range strings.Lines(string(b)) {

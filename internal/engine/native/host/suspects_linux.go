@@ -118,9 +118,10 @@ func (m *Machine) suspectAll(t *thread, spared, unproven []code.Found, changes b
 
 // trapSpared puts breakpoints at the instructions of a range that were spared one. It reports the first at which none could be put, or "".
 func (m *Machine) trapSpared(t *thread, s *suspect) (untrapped string) {
+	page := &codePage{}
 	for i := range s.spared {
 		f := &s.spared[i]
-		trapped, there := m.trap(t, f, f.Offset)
+		trapped, there := m.trap(t, f, f.Offset, page)
 		if trapped {
 			t.chance.spans = append(t.chance.spans, [2]uint64{s.from, s.to + code.MaxInstruction})
 		} else if there && untrapped == "" {
@@ -206,7 +207,7 @@ func (m *Machine) stepThrough(t *thread, s *suspect, stop *machine.Stop) (stoppe
 			return false
 		}
 		for _, f := range s.window.Arrive(at) {
-			if trapped, there := m.trap(t, &f, f.Offset); trapped {
+			if trapped, there := m.trap(t, &f, f.Offset, &codePage{}); trapped {
 				t.chance.spans = append(t.chance.spans, [2]uint64{s.from, s.to + code.MaxInstruction})
 			} else if there {
 				m.unproven(t, &f)
