@@ -756,10 +756,29 @@ func (m *Machine) readAt(t *thread, addr uint64, p []byte) int {
 	if n < len(p) && m.hidden(t, addr, uint64(len(p))) {
 		n = t.see(addr, p)
 	}
-	t.traps.restored(addr, p[:n])
-	t.unbroken(addr, p[:n])
-	t.chance.restored(addr, p[:n])
+	t.asProgram(addr, p[:n])
 	return n
+}
+
+// asProgram makes what was read of a process' memory what the program has there, without breakpoints.
+func (t *thread) asProgram(addr uint64, p []byte) {
+	t.traps.restored(addr, p)
+	t.unbroken(addr, p)
+	t.chance.restored(addr, p)
+}
+
+// ReadBoth reads two parts in one system call. It reports whether it has read all: Read tells how much there is of each.
+func (m *Machine) ReadBoth(id ThreadID, first, second machine.Part) bool {
+	t, all := m.get(id), len(first.Data)+len(second.Data)
+	local := [2]unix.Iovec{{Base: &first.Data[0], Len: uint64(len(first.Data))}, {Base: &second.Data[0], Len: uint64(len(second.Data))}}
+	remote := [2][2]uint64{{first.Addr, uint64(len(first.Data))}, {second.Addr, uint64(len(second.Data))}}
+	n, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(t.tid), uintptr(unsafe.Pointer(&local)), 2, uintptr(unsafe.Pointer(&remote)), 2, 0)
+	if e != 0 || int(n) != all {
+		return false
+	}
+	t.asProgram(first.Addr, first.Data)
+	t.asProgram(second.Addr, second.Data)
+	return true
 }
 
 func (m *Machine) writeAt(t *thread, addr uint64, p []byte) int {

@@ -25,6 +25,7 @@ type Machine interface {
 	Execute(id ThreadID, nr uint64, args ...uint64) int64
 	OpenFD(id ThreadID, fd int, writable bool) int64
 	Read(id ThreadID, addr uint64, p []byte) int
+	ReadBoth(id ThreadID, first, second machine.Part) bool
 	Write(id ThreadID, addr uint64, p []byte) int
 	WriteParts(id ThreadID, parts ...machine.Part) int
 	Sigmask(id ThreadID) uint64

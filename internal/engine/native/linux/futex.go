@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
 // Futex operations (linux/futex.h).
@@ -125,21 +126,24 @@ func waitFutex(k *Kernel, t *Thread, addr uint64, val, bits uint32, private, abs
 	if bits == 0 {
 		return fail(unix.EINVAL)
 	}
-	until := int64(0)
+	until, got := int64(0), uint32(0)
 	if at := t.Call.Args[3]; at != 0 {
-		ns, e := timespec(k, t, at)
+		ns, word, e := timeAndWord(k, t, at, addr)
 		if e != 0 {
 			return fail(e)
 		}
+		got = word
 		if absolute {
 			until = expiry(k, t, clock, ns, true)
 		} else {
 			until = kernel.SatAdd(k.Now, max(k.Node(t).Undrift(ns), 1))
 		}
-	}
-	got, ok := k.InU32(t, addr)
-	if !ok {
-		return fail(unix.EFAULT)
+	} else {
+		word, ok := k.InU32(t, addr)
+		if !ok {
+			return fail(unix.EFAULT)
+		}
+		got = word
 	}
 	if got != val {
 		return fail(unix.EAGAIN)
@@ -150,6 +154,28 @@ func waitFutex(k *Kernel, t *Thread, addr uint64, val, bits uint32, private, abs
 	key := k.FutexKey(t, addr, private)
 	k.Futexes[key] = append(k.Futexes[key], kernel.Waiter{Thread: t.ID, Bits: bits})
 	return k.Block(t, until)
+}
+
+// timeAndWord reads a timeout and the word that a thread would wait at, at the cost of one read.
+func timeAndWord(k *Kernel, t *Thread, at, addr uint64) (ns int64, word uint32, e unix.Errno) {
+	timeout, value := k.Small[:16], k.Small[16:20]
+	if !k.M.ReadBoth(t.ID, machine.Part{Addr: at, Data: timeout}, machine.Part{Addr: addr, Data: value}) {
+		if ns, e = timespec(k, t, at); e != 0 {
+			return 0, 0, e
+		}
+		word, ok := k.InU32(t, addr)
+		if !ok {
+			return 0, 0, unix.EFAULT
+		}
+		return ns, word, 0
+	}
+	t.Call.Mix(timeout)
+	sec, part := binary.LittleEndian.Uint64(timeout), binary.LittleEndian.Uint64(timeout[8:])
+	if ns, e = nanoseconds(int64(sec), int64(part), 1); e != 0 {
+		return 0, 0, e
+	}
+	t.Call.Mix(value)
+	return ns, binary.LittleEndian.Uint32(value), 0
 }
 
 // futexForget takes a thread out of the queue it is in.

@@ -61,7 +61,11 @@ func seconds(k *Kernel, t *Thread, addr uint64, partNs int64) (int64, unix.Errno
 	if !ok {
 		return 0, unix.EFAULT
 	}
-	sec, part := int64(first), int64(second)
+	return nanoseconds(int64(first), int64(second), partNs)
+}
+
+// nanoseconds turns seconds and parts of one, each of partNs nanoseconds, into nanoseconds.
+func nanoseconds(sec, part, partNs int64) (int64, unix.Errno) {
 	if sec < 0 || part < 0 || part >= 1e9/partNs {
 		return 0, unix.EINVAL
 	}
