@@ -181,18 +181,14 @@ func trace(o *engine.Options, t *explore.Trace, spec *world.Spec) (finish func(*
 	}, nil
 }
 
-// watch adds an observer to o that counts events, and reports them from a goroutine of its own, outside the
-// world. The function that it returns ends it.
+// watch asks for the progress of a run, and reports it from a goroutine of its own, outside the world. The function that it returns
+// ends it.
 func watch(o *engine.Options, progress func(explore.Progress)) (stop func()) {
 	var events atomic.Uint64
 	var virtual atomic.Int64
-	next := o.Observe
-	o.Observe = func(e *engine.Event) {
-		events.Store(e.Number)
-		virtual.Store(e.TimeNs)
-		if next != nil {
-			next(e)
-		}
+	o.Progress = func(n uint64, ns int64) {
+		events.Store(n)
+		virtual.Store(ns)
 	}
 	done := make(chan struct{})
 	go func() {

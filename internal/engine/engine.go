@@ -85,6 +85,9 @@ func (r Reason) Ends() bool { return r != ReachedUntil && r != Ready && r != Hal
 type Options struct {
 	// Observe receives every event of the trace, if not nil. It must not keep the pointer.
 	Observe func(*Event)
+	// Progress is told, if not nil, how many events there were and how much virtual time has passed: of each event, or now and then by
+	// engines for which that is dear.
+	Progress func(events uint64, virtualNs int64)
 	// Capture receives every packet of the virtual network, as nodes send and get it, if not nil. It must not keep the pointer.
 	Capture func(*Packet)
 	// Log receives every line that a node's programs write to their standard output or error, if not nil.

@@ -174,6 +174,9 @@ func (r *run) event(c call, n *Node, p *Process, arg, result int64, digest uint6
 		}
 		r.opts.Observe(&e)
 	}
+	if r.opts.Progress != nil {
+		r.opts.Progress(r.events, r.now)
+	}
 	return r.events
 }
 

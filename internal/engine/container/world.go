@@ -89,6 +89,9 @@ func (w *World) event(timeNs int64, node, call string, result int64, detail stri
 	if w.options.Observe != nil {
 		w.options.Observe(&e)
 	}
+	if w.options.Progress != nil {
+		w.options.Progress(e.Number, e.TimeNs)
+	}
 	return w.events
 }
 

@@ -209,6 +209,9 @@ func (w *fake) event(node, call string, result int64, detail string) uint64 {
 	if w.opts.Observe != nil {
 		w.opts.Observe(&e)
 	}
+	if w.opts.Progress != nil {
+		w.opts.Progress(e.Number, e.TimeNs)
+	}
 	return e.Number
 }
 

@@ -241,6 +241,9 @@ func (w *World) outside() engine.Reason {
 		w.kernel.MarkUnrepeatable("ended by the limit of real time")
 		return engine.Limit
 	}
+	if w.options.Progress != nil {
+		w.options.Progress(w.kernel.Events, w.kernel.Now)
+	}
 	w.real.Machine.Tidy()
 	held := w.real.Machine.Held(false)
 	w.outcome.MemoryBytes = max(w.outcome.MemoryBytes, held)

@@ -353,6 +353,9 @@ func (w *World) happen(e engine.Event) uint64 {
 	if w.options.Observe != nil {
 		w.options.Observe(&e)
 	}
+	if w.options.Progress != nil {
+		w.options.Progress(e.Number, e.TimeNs)
+	}
 	return e.Number
 }
 
