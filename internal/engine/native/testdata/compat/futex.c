@@ -33,6 +33,11 @@ static void values(void) {
 	CALL(futex(&a, 99, 0, NULL, NULL, 0), "an operation that does not exist");
 	CALL(futex(&a, FUTEX_WAIT, 1, &bad, NULL, 0), "too many nanoseconds");
 	CALL(futex(&a, FUTEX_WAIT, 1, &past, NULL, 0), "negative time");
+	CALL(futex((word *)8, FUTEX_WAIT, 1, &t, NULL, 0), "wait at a bad address, with a timeout");
+	CALL(futex(&a, FUTEX_WAIT, 1, (void *)8, NULL, 0), "a timeout at a bad address");
+	CALL(futex(&a, FUTEX_WAIT, 2, (void *)8, NULL, 0), "a timeout at a bad address and another value");
+	CALL(futex((word *)8, FUTEX_WAIT, 1, (void *)8, NULL, 0), "both at a bad address");
+	CALL(futex((word *)8, FUTEX_WAIT, 1, &bad, NULL, 0), "too many nanoseconds, and a bad address");
 	CALL(futex(&a, FUTEX_WAIT_BITSET, 1, NULL, NULL, 0), "an empty bitset");
 	CALL(futex(&a, FUTEX_WAKE_BITSET, 1, NULL, NULL, 0), "an empty bitset");
 	int64_t start = now_ms();
