@@ -108,6 +108,7 @@ names needs to be on this machine. What images say (commands, environments, user
 }
 
 func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
+	f.asWritten = true
 	o, err := f.options(args)
 	if err != nil {
 		return err

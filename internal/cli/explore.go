@@ -82,9 +82,6 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	if err != nil {
 		return err
 	}
-	if p.result.UsualFaults && !f.json {
-		a.note("note: the configuration has no `faults`, so runs have those of mode %s; `faults: {enabled: false}` turns them off", usualFaults)
-	}
 	x := &exploration{app: a, ctx: c.Context(), f: f, p: p}
 	x.text = a.text(p.state, f)
 	defer x.text.close()
@@ -107,6 +104,9 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		return err
 	}
 	defer func() { x.s.close() }()
+	if p.result.UsualFaults && !f.json {
+		a.note("note: the configuration has no `faults`, so runs have those of mode %s; `faults: {enabled: false}` turns them off", usualFaults)
+	}
 	x.show = newProgress(a.err, plain, f.json)
 	x.watch()
 	x.began, x.timeout = time.Now(), x.campaign.Timeout
