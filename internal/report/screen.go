@@ -383,28 +383,37 @@ var faultGroups = []struct {
 	{"clocks", []fault.Kind{fault.ClockSkew, fault.ClockJump}},
 }
 
+// untested are the groups of faults of which no kind was injected.
+func untested(entries []fault.Entry) (names []string) {
+	for _, g := range faultGroups {
+		injected := func(e fault.Entry) bool { return e.Delivered > 0 && slices.Contains(g.kinds, e.Kind) }
+		if !slices.ContainsFunc(entries, injected) {
+			names = append(names, g.name)
+		}
+	}
+	return names
+}
+
 // tests fills in which faults were injected and which were not.
 func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
-	done := map[fault.Kind]bool{}
 	for i := range entries {
 		e := &entries[i]
 		if e.Delivered == 0 {
 			continue
 		}
-		done[e.Kind] = true
 		text := fmt.Sprintf("%s %d", kindWords(e.Kind), e.Delivered)
 		if e.Observed < e.Delivered {
 			text += fmt.Sprintf(" (%d seen by a program)", e.Observed)
 		}
 		c.Tested = append(c.Tested, text)
 	}
+	c.Missing = untested(entries)
 	written := true
 	for _, g := range faultGroups {
-		if slices.ContainsFunc(g.kinds, func(k fault.Kind) bool { return done[k] }) {
-			continue
+		asked := func(r world.FaultRule) bool { return slices.Contains(g.kinds, fault.Kind(r.Kind)) }
+		if slices.Contains(c.Missing, g.name) {
+			written = written && slices.ContainsFunc(spec.Faults.Rules, asked)
 		}
-		c.Missing = append(c.Missing, g.name)
-		written = written && slices.ContainsFunc(spec.Faults.Rules, func(r world.FaultRule) bool { return slices.Contains(g.kinds, fault.Kind(r.Kind)) })
 	}
 	if len(c.Missing) > 0 && !written {
 		c.Remedy = "--mode " + world.Harsh

@@ -58,6 +58,9 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	for _, n := range status.Notices {
 		fmt.Fprintf(&b, "\nnote: %s\n", n)
 	}
+	if names := untested(t.Faults.Entries); len(names) > 0 && t.Runs > 0 {
+		fmt.Fprintf(&b, "\nnot tested: %s\n", strings.Join(names, ", "))
+	}
 	if len(status.Cheaper) > 0 {
 		b.WriteString("\nwhat would make a run cheaper\n")
 		for _, text := range status.Cheaper {
