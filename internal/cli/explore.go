@@ -471,8 +471,8 @@ func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []part {
 		failures = part{report.Count(n, "failure"), red}
 	}
 	parts := []part{{fmt.Sprintf("%d%s runs", t.Runs, of), bold}, failures}
-	if left := l.left(t.Runs, elapsed); left > 0 {
-		parts = append(parts, part{"ends in " + left.String(), noColour})
+	if left := l.left(elapsed); left > 0 {
+		parts = append(parts, part{left.String() + " left", noColour})
 	}
 	if news := l.fresh(t, elapsed); news != "" {
 		parts = append(parts, part{"new: " + news, green})
@@ -485,15 +485,9 @@ func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []part {
 	return parts
 }
 
-// left estimates how long the campaign still takes, 0 if that is not known.
-func (l *campaignLine) left(runs uint64, elapsed time.Duration) time.Duration {
-	left := time.Duration(0)
-	if l.runs > runs && runs > 0 {
-		left = time.Duration(float64(elapsed) / float64(runs) * float64(l.runs-runs))
-	}
-	if l.timeout > elapsed && (left == 0 || l.timeout-elapsed < left) {
-		left = l.timeout - elapsed
-	}
+// left is how much of the campaign's time is left, 0 if it has no bound.
+func (l *campaignLine) left(elapsed time.Duration) time.Duration {
+	left := max(l.timeout-elapsed, 0)
 	if left > 10*time.Minute {
 		return left.Round(time.Minute)
 	}

@@ -104,6 +104,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 		saveSeeds:  r.Output.SaveInterestingSeeds,
 		summary:    r.Output.SummaryReport,
 		steps:      r.Builds,
+		quiet:      f.json,
 	}
 	if p.outputDir == "" {
 		p.outputDir = p.state

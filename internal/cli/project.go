@@ -52,6 +52,7 @@ type project struct {
 	saveSeeds  bool   // output.save_interesting_seeds
 	summary    bool   // output.summary_report
 
+	quiet       bool // the verb prints one document, and no progress
 	commitNoted bool // that the commit cannot be read was reported, if it cannot
 
 	steps []config.Build // run on the host before the first run
@@ -59,16 +60,21 @@ type project struct {
 
 // build runs the build steps. Their output is shown if one fails, which is exit code 2.
 func (p *project) build(ctx context.Context, a *app) error {
-	for _, s := range p.steps {
+	show := newProgress(a.err, false, p.quiet)
+	defer show.end()
+	for i, s := range p.steps {
 		cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
 		cmd.Dir = s.Dir
 		cmd.Env = append(cmd.Environ(), s.Env...)
 		var out group.Output
 		cmd.Stdout, cmd.Stderr = &out, &out
+		stop := show.every(func(elapsed time.Duration) []part { return buildLine(&p.steps[i], elapsed) })
 		err := group.Run(cmd)
+		stop()
 		if err == nil {
 			continue
 		}
+		show.end()
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
@@ -76,6 +82,11 @@ func (p *project) build(ctx context.Context, a *app) error {
 		return fmt.Errorf("%s: the build of node %s failed: `%s` in %s: %w", p.config, s.Node, strings.Join(s.Argv, " "), s.Dir, err)
 	}
 	return nil
+}
+
+// buildLine is the line of progress of a build.
+func buildLine(s *config.Build, elapsed time.Duration) []part {
+	return []part{{"building " + s.Node, bold}, {elapsed.Round(time.Second).String(), noColour}, {strings.Join(s.Argv, " "), grey}}
 }
 
 // open makes the session of the project's runs. What the machine lacks for them is reported where the configuration asks

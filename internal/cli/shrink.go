@@ -157,6 +157,20 @@ func (f *flags) shrinkBudget(workers int) shrinkBudget {
 	return b
 }
 
+// shrinkLine is the line of progress of shrinking.
+func shrinkLine(id string, p *shrink.Progress, elapsed time.Duration) []part {
+	size := p.Size
+	return []part{
+		{"shrinking " + id, bold},
+		{report.Count(int(size.Faults), "fault"), noColour},
+		{report.Count(int(size.Operations), "operation"), noColour},
+		{report.Count(int(size.Decisions), "decision") + " left", noColour},
+		{report.Count(int(p.Runs), "run"), noColour},
+		{elapsed.Round(time.Second).String(), noColour},
+		{"now " + p.Stage, grey},
+	}
+}
+
 // shrinkFailure makes the smallest run of a failure smaller, or else the original one, and takes it into the failure.
 func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Failure, b shrinkBudget, show *progress) (*shrink.Result, error) {
 	setup := *s.setup
@@ -168,10 +182,7 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 	}
 	search := &shrink.Search{Spec: failure.Spec, Found: &failure.Tape, Try: tries(pool, failure.Signature, failure.Background), Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
 		Progress: func(p shrink.Progress) {
-			show.show(func(elapsed time.Duration) string {
-				return fmt.Sprintf("shrinking %s (%s): %d runs in %s; %d faults, %d operations, %d decisions are left", failure.ID, p.Stage,
-					p.Runs, elapsed.Round(time.Second), p.Size.Faults, p.Size.Operations, p.Size.Decisions)
-			})
+			show.showParts(func(elapsed time.Duration) []part { return shrinkLine(failure.ID, &p, elapsed) })
 		}}
 	from := shrink.Case{Tape: failure.Tape}
 	if small := failure.Smallest; small != nil {
