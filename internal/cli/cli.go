@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -14,9 +15,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/mod/module"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -214,7 +217,7 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			}
 			err = fmt.Errorf("%w; flags follow the verb", err)
 		}
-		return fmt.Errorf("%w\nRun `%s --help` for its flags", err, cmd.CommandPath())
+		return fmt.Errorf("%w%s\nRun `%s --help` for its flags", err, nearFlag(cmd, err), cmd.CommandPath())
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpCommand(&cobra.Command{
@@ -228,9 +231,30 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(a.runVerb(), a.exploreVerb(), a.sweepVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(), a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.liveVerb(), a.fleetVerb(), a.dashboardVerb(), a.checkVerb(), a.reportVerb(), a.initVerb(), a.importVerb(), a.configVerb(), a.schemaVerb(), a.imageVerb(), a.doctorVerb(), a.modelVerb(), a.vmVerb(),
+	root.AddCommand(a.runVerb(), a.exploreVerb(), a.sweepVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(), a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.liveVerb(), a.fleetVerb(), a.dashboardVerb(), a.checkVerb(), a.reportVerb(), a.listVerb(), a.initVerb(), a.importVerb(), a.configVerb(), a.schemaVerb(), a.imageVerb(), a.doctorVerb(), a.modelVerb(), a.vmVerb(),
 		a.workerVerb(), a.dbVerb())
 	return root
+}
+
+// unknownFlag is the error of pflag for a flag that a command does not have.
+var unknownFlag = regexp.MustCompile(`^unknown flag: --([^ =]+)`)
+
+// nearFlag suggests the flag of a command that is nearest to an unknown one; empty if none is near.
+func nearFlag(cmd *cobra.Command, err error) string {
+	m := unknownFlag.FindStringSubmatch(err.Error())
+	if m == nil {
+		return ""
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	if near := suggest.Nearest(m[1], names); near != "" {
+		return "; did you mean --" + near + "?"
+	}
+	return ""
 }
 
 // note prints a remark while work continues.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -52,6 +53,7 @@ Exit code 4: the run did not end as the original one.`,
 	f.oneTape(c)
 	f.originalFlag(c)
 	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
+	c.Flags().Var(numberFlag{&o.gdbPort, 1, math.MaxUint16, "give a port, from 1 to 65535"}, "gdb-port", "the same as --listen 127.0.0.1:`port`")
 	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms+", or begin or end")
 	c.Flags().StringVar(&o.process, "process", "", "show debuggers this `process` alone, NODE/PID, or the first one of NODE")
 	addSwitch(c, &o.delve, "delve", "print how delve debugs the Go program of --process backward, and end")
@@ -66,6 +68,7 @@ Exit code 4: the run did not end as the original one.`,
 
 type debugOptions struct {
 	listen, at    string
+	gdbPort       uint64
 	delve, launch bool
 	rr            bool
 	process       string
@@ -104,6 +107,12 @@ type debugged struct {
 }
 
 func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) error {
+	if o.gdbPort > 0 {
+		if c.Flags().Changed("listen") {
+			return fmt.Errorf("--listen and --gdb-port both say where gdb finds the world; give one of them")
+		}
+		o.listen = fmt.Sprintf("127.0.0.1:%d", o.gdbPort)
+	}
 	address, err := listenAddress(o.listen)
 	if err != nil {
 		return err
@@ -174,7 +183,7 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	go func() {
 		defer close(typed)
 		ended := session.Prompt(os.Stdin, a.out, term.IsTerminal(int(os.Stdin.Fd())))
-		if !ended && c.Flags().Changed("listen") { // nobody types: debuggers come, until a signal ends it
+		if !ended && (c.Flags().Changed("listen") || o.gdbPort > 0) { // nobody types: debuggers come, until a signal ends it
 			<-c.Context().Done()
 		}
 	}()

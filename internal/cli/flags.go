@@ -60,6 +60,7 @@ type flags struct {
 	format     string
 	until      uint64
 	original   bool
+	open       bool
 
 	coverage       bool
 	since          string

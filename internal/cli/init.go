@@ -50,7 +50,7 @@ func (a *app) initVerb() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&template, "template", "", "write a `test` with a planted bug, with its programs: "+strings.Join(config.Templates(), ", "))
+	c.Flags().StringVar(&template, "template", "", "write this `template`, a test with a planted bug and its programs: "+strings.Join(config.Templates(), ", "))
 	return c
 }
 

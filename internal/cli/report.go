@@ -32,6 +32,7 @@ Exit code 0: the page was written; 5: the run does not show the violation any mo
 	f.where(c)
 	c.Flags().Var(fileFlag{&f.html}, "html", "write the page to this `file`")
 	c.Flags().Var(fileFlag{&f.markdown}, "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
+	addSwitch(c, &f.open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
 	f.originalFlag(c)
 	return c
 }
@@ -107,6 +108,11 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 		}
 		if err != nil {
 			return failed(err)
+		}
+	}
+	if f.open {
+		if err := openPage(path); err != nil {
+			a.note("note: %v", err)
 		}
 	}
 	if f.json {

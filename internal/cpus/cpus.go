@@ -17,6 +17,8 @@ const (
 	lookAgain = 2 * time.Second       // after which Better measures it again
 	settled   = 10 * time.Second      // for which a process stays on its CPU before it may move: a move costs its snapshots
 	patience  = time.Minute           // for which Turn waits: the process that works may have been stopped
+	longTurn  = 10 * time.Second      // for which a place works at most before it lets others work, but for its last run
+	pause     = 50 * time.Millisecond // after which a place that does not work has ended its turn
 )
 
 // enoughIdle is which part of its time a CPU must have been idle for a process to move there.
@@ -29,7 +31,7 @@ type Chooser struct {
 	sleep func(time.Duration)
 	now   func() time.Time
 
-	patience time.Duration
+	patience, pause time.Duration
 
 	mu     sync.Mutex
 	last   load // the newest that Better, or the first place, has looked at
@@ -44,6 +46,13 @@ type Place struct {
 	seat    seat
 	taken   time.Time
 	alone   bool // it waited for a turn in vain, and works without
+
+	mu    sync.Mutex
+	held  func()        // ends the turn that the place has; nil if it has none
+	since time.Time     // when it got the turn
+	worth time.Duration // for how long it may work in it
+	works bool
+	uses  int // how often it has begun to work
 }
 
 // seats are what the user's processes have taken of each CPU.
@@ -145,15 +154,86 @@ func (p *Place) Better() bool {
 	return better
 }
 
-// Turn waits until none of this user's other places on the CPU works, and returns how to end the turn, which may be called
+// Turn waits until none of this user's other places on the CPU works, and returns how to end a run, which may be called
 // once. Worlds that share a CPU in turns of whole runs make about twice as many as worlds that interrupt one another, each of
-// which finds the caches full of the others. Turn returns early when ctx ends, and after a minute in which nobody ended
+// which finds the caches full of the others. Places share the time and not the runs: one that waited long for the long runs of
+// others makes several short ones in its turn. Turn returns early when ctx ends, and after a minute in which nobody ended
 // theirs: the place does without turns from then on.
 func (p *Place) Turn(ctx context.Context) (end func()) {
-	none := func() {}
 	if p.CPU == None || p.alone {
-		return none
+		return func() {}
 	}
+	if p.resume() {
+		return p.rest
+	}
+	began := p.chooser.now()
+	release := p.wait(ctx)
+	if release == nil {
+		return func() {}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held, p.since, p.works = release, p.chooser.now(), true
+	p.uses++
+	p.worth = min(p.since.Sub(began)/time.Duration(p.others()), longTurn)
+	return p.rest
+}
+
+// resume begins another run in the turn that the place still has, if it has one.
+func (p *Place) resume() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held == nil {
+		return false
+	}
+	p.works = true
+	p.uses++
+	return true
+}
+
+// rest ends a run. The turn ends with it if its time is up, and otherwise soon, unless another run begins.
+func (p *Place) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.works = false
+	if p.held == nil {
+		return
+	}
+	if p.chooser.now().Sub(p.since) >= p.worth {
+		p.release()
+		return
+	}
+	uses := p.uses
+	time.AfterFunc(p.chooser.pause, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.works && p.uses == uses {
+			p.release()
+		}
+	})
+}
+
+// release ends the turn. The place is locked.
+func (p *Place) release() {
+	if p.held != nil {
+		p.held()
+		p.held = nil
+	}
+}
+
+// others counts this user's other places on the CPU, 1 at least.
+func (p *Place) others() int {
+	n := 0
+	p.chooser.seats.among([]int{p.CPU}, func(taken map[int]int) int {
+		n = taken[p.CPU] - 1
+		return None
+	})
+	return max(n, 1)
+}
+
+// wait waits for a turn, and returns how to end it; nil if there is none.
+func (p *Place) wait(ctx context.Context) (end func()) {
+	none := func() {}
 	got := make(chan func())
 	gone := make(chan struct{})
 	go func() {
@@ -177,11 +257,14 @@ func (p *Place) Turn(ctx context.Context) (end func()) {
 		p.alone = true
 	}
 	close(gone)
-	return none
+	return nil
 }
 
 // Leave gives a place back.
 func (p *Place) Leave() {
+	p.mu.Lock()
+	p.release()
+	p.mu.Unlock()
 	if p.seat != nil {
 		p.seat.leave()
 		p.seat = nil
@@ -232,7 +315,7 @@ func (s ownSeat) leave() {
 
 // newChooser makes a chooser whose seats lie in a folder, or in this process if there is none.
 func newChooser(dir string) *Chooser {
-	c := &Chooser{load: readLoad, sleep: time.Sleep, now: time.Now, patience: patience}
+	c := &Chooser{load: readLoad, sleep: time.Sleep, now: time.Now, patience: patience, pause: pause}
 	if c.seats = seatsIn(dir); c.seats == nil {
 		c.seats = &ofThisProcess{taken: map[int]int{}, turns: map[int]*sync.Mutex{}}
 	}

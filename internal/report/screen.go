@@ -435,7 +435,7 @@ func propertyLines(spec *world.Spec, list []explore.PropertyTotal) (lines []stri
 			others++
 			continue
 		}
-		text := fmt.Sprintf("  %-*s  %d of %d runs", column, fit(p.Property, column), p.Holds, p.Holds+p.Violated+p.Unknown)
+		text := fmt.Sprintf("  %-*s  %d of %s", column, fit(p.Property, column), p.Holds, Count(int(p.Holds+p.Violated+p.Unknown), "run"))
 		if p.Violated > 0 {
 			text += fmt.Sprintf(", %d violated", p.Violated)
 		}

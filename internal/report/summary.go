@@ -26,8 +26,8 @@ const SummaryRefused = 20
 // Summary prints what a campaign did, also one that found nothing.
 func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "campaign of seed %d: %d runs, %s of virtual time in %s on %d workers (%s runs/s)\n", t.Seed, t.Runs,
-		duration(t.VirtualNs), duration(t.WallNs), t.Workers, Rate(float64(t.Runs), t.WallNs))
+	fmt.Fprintf(&b, "campaign of seed %d: %s, %s of virtual time in %s on %s (%s runs/s)\n", t.Seed, Count(int(t.Runs), "run"),
+		duration(t.VirtualNs), duration(t.WallNs), Count(t.Workers, "worker"), Rate(float64(t.Runs), t.WallNs))
 	costs(&b, t)
 	if t.Stopped != "" {
 		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
@@ -52,7 +52,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if len(t.Warnings) > 0 {
 		b.WriteString("\nwarnings\n")
 		for _, x := range t.Warnings {
-			fmt.Fprintf(&b, "  %s (%d runs)\n", x.Text, x.Runs)
+			fmt.Fprintf(&b, "  %s (%s)\n", x.Text, Count(int(x.Runs), "run"))
 		}
 	}
 	for _, n := range status.Notices {
@@ -85,7 +85,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if len(t.Failures) > 0 {
 		b.WriteString("\nfailures\n")
 		for _, f := range t.Failures {
-			where := fmt.Sprintf("%d of %d runs", f.Runs, t.Runs)
+			where := fmt.Sprintf("%d of %s", f.Runs, Count(int(t.Runs), "run"))
 			if f.Near != "" {
 				where = showed(f, t.Runs)
 			}
@@ -236,7 +236,7 @@ func Judgement(s explore.Status, runs uint64) string {
 	case runs == 1:
 		return "all properties hold"
 	}
-	return fmt.Sprintf("all properties hold over %d runs", runs)
+	return fmt.Sprintf("all properties hold over %s", Count(int(runs), "run"))
 }
 
 // together says reasons that several properties have once: those written "name: reason".

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/internal/regular"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+)
+
+func (a *app) listVerb() *cobra.Command {
+	f := &flags{}
+	c := &cobra.Command{
+		Use:   "list [FOLDER]",
+		Short: "List the failures and the tests of a folder",
+		Long: `Lists the failures that are stored in a folder and those that are committed beside its configuration, the newest first, and
+the configurations of the folder, each of which is a test. Nothing runs.
+Exit code 0, also where there is none; 2: the folder or a file in it cannot be read.`,
+		Args: oneArgument,
+		RunE: func(_ *cobra.Command, args []string) error { return a.list(f, append(args, ".")[0]) },
+	}
+	f.document(c)
+	return c
+}
+
+// listDocument is the JSON document of list.
+type listDocument struct {
+	Bloodhound string          `json:"bloodhound"`
+	Verb       string          `json:"verb"`
+	ExitCode   int             `json:"exit_code"`
+	Folder     string          `json:"folder"`
+	Failures   []listedFailure `json:"failures"`
+	Tests      []listedTest    `json:"tests"`
+}
+
+// Standings of a listed failure.
+const (
+	foundState     = "found"     // its run is as it was found
+	shrunkState    = "shrunk"    // there is a smaller run
+	committedState = "committed" // `test` replays it
+	brokenState    = "broken"    // the file cannot be read
+)
+
+// listedFailure is a failure of a folder.
+type listedFailure struct {
+	ID       string    `json:"id"`
+	File     string    `json:"file"`
+	Property string    `json:"property,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Config   string    `json:"config,omitempty"` // the configuration, by its file's name
+	Stored   time.Time `json:"stored"`
+	State    string    `json:"state"`
+	Problem  string    `json:"problem,omitempty"` // why the file cannot be read
+	// Faults and Operations are those of the smallest run, where the failure was shrunk.
+	Faults     *int `json:"faults,omitempty"`
+	Operations *int `json:"operations,omitempty"`
+}
+
+// listedTest is a configuration of a folder.
+type listedTest struct {
+	Config   string `json:"config"`
+	Failures int    `json:"failures"` // stored and committed ones that name it
+}
+
+func (a *app) list(f *flags, dir string) error {
+	if info, err := os.Stat(dir); err != nil {
+		return err
+	} else if !info.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	doc := listDocument{Bloodhound: Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
+	for _, from := range []struct{ folder, state string }{{filepath.Join(stateName, "failures"), foundState}, {committedName, committedState}} {
+		paths, err := filepath.Glob(filepath.Join(dir, from.folder, "*.json"))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			doc.Failures = append(doc.Failures, listFailure(path, from.state))
+		}
+	}
+	slices.SortStableFunc(doc.Failures, func(x, y listedFailure) int {
+		return cmp.Or(y.Stored.Compare(x.Stored), strings.Compare(x.File, y.File))
+	})
+	doc.Tests = append(doc.Tests, listTests(dir, doc.Failures)...)
+	if f.json {
+		return a.printJSON(doc)
+	}
+	a.printList(&doc, argumentsOf(&flags{}, slices.DeleteFunc([]string{dir}, func(d string) bool { return d == "." })))
+	return nil
+}
+
+// listFailure reads the file of a failure.
+func listFailure(path, state string) listedFailure {
+	l := listedFailure{ID: strings.TrimSuffix(filepath.Base(path), ".json"), File: path, State: state}
+	if info, err := os.Stat(path); err == nil {
+		l.Stored = info.ModTime().UTC().Truncate(time.Second)
+	}
+	f, err := report.Load("", path)
+	if err != nil {
+		l.State, l.Problem = brokenState, err.Error()
+		return l
+	}
+	l.ID, l.Property, l.Reason, l.Config = f.ID, f.Verdict.Property, f.Verdict.Reason, filepath.Base(f.Config)
+	if small := f.Smallest; small != nil {
+		faults, operations := int(small.Shrunk.To.Faults), int(small.Shrunk.To.Operations)
+		l.Faults, l.Operations, l.Reason = &faults, &operations, small.Verdict.Reason
+		if state == foundState {
+			l.State = shrunkState
+		}
+	}
+	return l
+}
+
+// maxListedConfig bounds the files in which configurations are looked for.
+const maxListedConfig = 1 << 20
+
+// listTests are the configurations of a folder: its bloodhound.yaml, and other YAML files that describe nodes.
+func listTests(dir string, failures []listedFailure) (list []listedTest) {
+	paths, _ := filepath.Glob(filepath.Join(dir, "*.y*ml"))
+	for _, path := range paths {
+		name := filepath.Base(path)
+		text, err := regular.Read(path, maxListedConfig)
+		if err != nil || name != configName && !describesWorld(string(text)) {
+			continue
+		}
+		t := listedTest{Config: name}
+		for i := range failures {
+			if failures[i].Config == name {
+				t.Failures++
+			}
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// describesWorld reports whether a YAML file has the keys of a configuration: nodes, and something that is done with them.
+func describesWorld(text string) bool {
+	has := func(key string) bool {
+		return strings.HasPrefix(text, key+":") || strings.Contains(text, "\n"+key+":")
+	}
+	return (has("nodes") || has("compose")) && (has("workload") || has("workloads") || has("properties") || has("faults"))
+}
+
+// printList prints failures and tests as a table.
+func (a *app) printList(doc *listDocument, arguments string) {
+	if len(doc.Failures) == 0 {
+		fmt.Fprintf(a.out, "no failures are stored; find some with `bloodhound explore%s`\n", arguments)
+	} else {
+		fmt.Fprintln(a.out, "failures")
+	}
+	for i := range doc.Failures {
+		l := &doc.Failures[i]
+		what, size := l.Property, ""
+		if l.Faults != nil {
+			size = fmt.Sprintf(", %s, %s", report.Count(*l.Faults, "fault"), report.Count(*l.Operations, "operation"))
+		}
+		if l.State == brokenState {
+			what = l.Problem
+		}
+		fmt.Fprintf(a.out, "  %-12s  %-8s  %s  (%s%s)\n", l.ID, age(time.Since(l.Stored)), cut(what, listedColumns), l.State, size)
+	}
+	if len(doc.Tests) > 0 {
+		fmt.Fprintln(a.out, "tests")
+	}
+	for _, t := range doc.Tests {
+		fmt.Fprintf(a.out, "  %-30s  %s\n", t.Config, report.Count(t.Failures, "failure"))
+	}
+	if len(doc.Failures) > 0 && doc.Failures[0].State != brokenState {
+		fmt.Fprintf(a.out, "\n`bloodhound replay %s%s` replays the newest\n", doc.Failures[0].ID, arguments)
+	}
+}
+
+// listedColumns is how much room a property has in a list.
+const listedColumns = 30
+
+// cut shortens a text to so many columns.
+func cut(text string, columns int) string {
+	if utf8.RuneCountInString(text) <= columns {
+		return fmt.Sprintf("%-*s", columns, text)
+	}
+	return string([]rune(text)[:columns-3]) + "..."
+}
+
+// age says how long ago something was, in its largest unit.
+func age(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "now"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
