@@ -1,7 +1,7 @@
 // Command driver is a driver of one's own, as bloodhound.yaml runs it with `driver: command`: several clients put,
 // get and delete keys of an HTTP key-value store and report every operation to the file $BLOODHOUND_REPORT. It
-// speaks to the store of examples/quickstart and to etcd's JSON gateway, of which it also asks transactions and
-// compactions if a flag asks for them.
+// speaks to the store of examples/quickstart and to etcd's JSON gateway, of which it also asks transactions,
+// compactions and defragmentations if a flag asks for them.
 //
 // With -mutation it breaks one rule of drivers on purpose, or does nothing worth judging; the mutants of the
 // examples show that such a driver cannot make a run pass.
@@ -17,6 +17,7 @@ import (
 	"log"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -47,6 +48,10 @@ type options struct {
 	mutation   string
 	// compactAfter is how old a revision of etcd is when it is compacted; 0 compacts nothing.
 	compactAfter time.Duration
+	// defragmentAfter is the time between two defragmentations of an etcd node; 0 defragments nothing.
+	defragmentAfter time.Duration
+	// revisions: every write changes etcd's revision by one, and the history is about the revision instead of the keys.
+	revisions bool
 	// transactions: clients send transactions that read at a revision of the past, if there are compactions.
 	transactions bool
 	// announces: the driver reports where it is, and reads every key when the world has settled.
@@ -67,6 +72,9 @@ func main() {
 	flag.DurationVar(&o.compactAfter, "compact-after", 0,
 		"etcd: compact revisions of this age, and read at the revision that the client saw last in transactions that write")
 	flag.BoolVar(&o.transactions, "transactions", true, "etcd: send those transactions, if there are compactions")
+	flag.DurationVar(&o.defragmentAfter, "defragment-after", 0, "etcd: defragment a node each time this has passed")
+	flag.BoolVar(&o.revisions, "revisions", false,
+		"etcd: report the revision in each answer: writes, each of which changes one key, are incr of key revision, reads are get of it")
 	flag.BoolVar(&o.announces, "announces", false, "report where the driver is, and read every key when the world has settled; its workload needs 'announces: true'")
 	flag.Parse()
 	o.endpoints = strings.Split(*endpoints, ",")
@@ -81,8 +89,9 @@ func main() {
 	default:
 		log.Fatalf("driver: no mutation %q", o.mutation)
 	}
-	if o.compactAfter < 0 || o.compactAfter > 0 && o.store != "etcd" {
-		log.Fatal("driver: -compact-after is a time, and for etcd")
+	maintained := o.compactAfter > 0 || o.defragmentAfter > 0 || o.revisions
+	if o.compactAfter < 0 || o.defragmentAfter < 0 || maintained && o.store != "etcd" {
+		log.Fatal("driver: -compact-after and -defragment-after are times, and with -revisions for etcd")
 	}
 	run(o, func() store { return open(o) }, report.Open())
 }
@@ -100,16 +109,16 @@ func run(o options, open func() store, to *report.Log) {
 		clients.Go(func() { (&client{o: o, store: open(), report: to, label: fmt.Sprintf("c%d", i)}).run(i, share) })
 	}
 	done := make(chan struct{})
-	compactor := make(chan struct{})
-	go func() {
-		defer close(compactor)
-		if o.compactAfter > 0 {
-			(&client{o: o, store: open(), report: to, label: "compactor"}).compact(done)
-		}
-	}()
+	var maintenance sync.WaitGroup
+	if o.compactAfter > 0 {
+		maintenance.Go(func() { (&client{o: o, store: open(), report: to, label: "compactor"}).compact(done) })
+	}
+	if o.defragmentAfter > 0 {
+		maintenance.Go(func() { (&client{o: o, store: open(), report: to, label: "defragmenter"}).defragment(done) })
+	}
 	clients.Wait()
 	close(done)
-	<-compactor
+	maintenance.Wait()
 	if o.announces {
 		to.ReadBack()
 		reader := &client{o: o, store: open(), report: to, label: "reader"}
@@ -178,6 +187,8 @@ func (c *client) run(number, operations int) {
 		op, value := "get", ""
 		switch n := rnd.IntN(20); {
 		case c.o.mutation == onlyReads:
+		case n < 11 && c.o.revisions:
+			op, value = "toggle", fmt.Sprintf("v%d.%d", number, i)
 		case n < 10:
 			op, value = "put", fmt.Sprintf("v%d.%d", number, i)
 		case n < 11:
@@ -213,8 +224,48 @@ func (c *client) compact(done <-chan struct{}) {
 	}
 }
 
-func (c *client) perform(endpoint, op, key, value string) answer {
+// defragment works as a cron job of an administrator does: it has one node after the other rewrite its file.
+func (c *client) defragment(done <-chan struct{}) {
+	for i := 0; ; i++ {
+		select {
+		case <-done:
+			return
+		case <-time.After(c.o.defragmentAfter):
+		}
+		if !c.report.Skips(c.label, i) {
+			c.perform(c.o.endpoints[i%len(c.o.endpoints)], "defragment", "", "")
+		}
+	}
+}
+
+// revisionKey is the key whose value is the revision, in a history about it.
+const revisionKey = "revision"
+
+// writesUpTo is how many writes a revision of etcd counts: an empty store has revision 1.
+func writesUpTo(revision string) string {
+	n, err := strconv.ParseInt(revision, 10, 64)
+	if err != nil || n < 1 {
+		log.Fatalf("driver: etcd answered with the revision %q", revision)
+	}
+	return strconv.FormatInt(n-1, 10)
+}
+
+// recordOf is the record of an operation that begins. In a history about the revision, a write increments it.
+func (c *client) recordOf(endpoint, op, key, value string) record {
 	r := record{Client: c.name(), Type: "invoke", Op: op, Key: key, Input: value, Node: host(endpoint)}
+	if c.o.revisions {
+		switch op {
+		case "put", "txn", "toggle":
+			r.Op, r.Key, r.Input = "incr", revisionKey, ""
+		case "get":
+			r.Key = revisionKey
+		}
+	}
+	return r
+}
+
+func (c *client) perform(endpoint, op, key, value string) answer {
+	r := c.recordOf(endpoint, op, key, value)
 	c.report.Write(r)
 	ctx, cancel := context.WithTimeout(context.Background(), c.o.timeout)
 	a := c.store.do(ctx, endpoint, op, key, value)
@@ -229,7 +280,10 @@ func (c *client) perform(endpoint, op, key, value string) answer {
 	switch {
 	case a.err == nil:
 		r.Type = "ok"
-		if op == "get" {
+		switch {
+		case c.o.revisions && r.Key == revisionKey:
+			r.Output = writesUpTo(a.revision)
+		case op == "get":
 			r.Output, r.Found = a.value, &a.found
 		}
 	// A read changes nothing, so it never needs to be looked for later.
@@ -309,12 +363,21 @@ type etcdRequest struct {
 
 // etcdStep is one of the things that a transaction does.
 type etcdStep struct {
-	Put   *etcdRequest `json:"requestPut,omitempty"`
-	Range *etcdRequest `json:"requestRange,omitempty"`
+	Put    *etcdRequest `json:"requestPut,omitempty"`
+	Range  *etcdRequest `json:"requestRange,omitempty"`
+	Delete *etcdRequest `json:"requestDeleteRange,omitempty"`
+}
+
+// etcdCompare is a condition of a transaction.
+type etcdCompare struct {
+	Key     []byte `json:"key"`
+	Target  string `json:"target"`
+	Result  string `json:"result"`
+	Version string `json:"version"`
 }
 
 // request gives the path and the body of an operation. A txn writes a value and reads what the key held at the revision
-// that the client saw last.
+// that the client saw last. A toggle deletes a key that exists and puts one that does not, so that it always changes one key.
 func (e *etcd) request(op, key, value string) (path string, body any) {
 	k, v := []byte(key), []byte(value)
 	switch op {
@@ -327,6 +390,14 @@ func (e *etcd) request(op, key, value string) (path string, body any) {
 	case "txn":
 		steps := []etcdStep{{Put: &etcdRequest{Key: k, Value: v}}, {Range: &etcdRequest{Key: k, Revision: e.seen}}}
 		return "/v3/kv/txn", map[string]any{"success": steps}
+	case "toggle":
+		return "/v3/kv/txn", map[string]any{
+			"compare": []etcdCompare{{Key: k, Target: "VERSION", Result: "GREATER", Version: "0"}},
+			"success": []etcdStep{{Delete: &etcdRequest{Key: k}}},
+			"failure": []etcdStep{{Put: &etcdRequest{Key: k, Value: v}}},
+		}
+	case "defragment":
+		return "/v3/maintenance/defragment", etcdRequest{}
 	}
 	return "/v3/kv/range", etcdRequest{Key: k, Serializable: e.serializable}
 }
@@ -362,6 +433,9 @@ func (e *etcd) do(ctx context.Context, endpoint, op, key, value string) answer {
 	}
 	if err != nil {
 		return answer{err: err}
+	}
+	if op == "defragment" {
+		return answer{} // its header has no revision
 	}
 	e.seen = response.Header.Revision
 	a := answer{revision: e.seen}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -132,6 +134,8 @@ func TestEtcd(t *testing.T) {
 		`200 {"header":{"revision":"9"},"responses":[{"response_put":{}},{"response_range":{}}]}`,
 		`400 {"error":"etcdserver: mvcc: required revision has been compacted","code":11}`,
 		`200 {"header":{"revision":"9"}}`,
+		`200 {"header":{"revision":"10"},"succeeded":true,"responses":[{"response_delete_range":{"deleted":"1"}}]}`,
+		`200 {"header":{}}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -145,7 +149,7 @@ func TestEtcd(t *testing.T) {
 	defer server.Close()
 	var got bytes.Buffer
 	e := &etcd{}
-	for _, op := range []string{"put k v1", "get k", "get k", "put k v2", "txn k v3", "txn k v4", "compact - 8"} {
+	for _, op := range []string{"put k v1", "get k", "get k", "put k v2", "txn k v3", "txn k v4", "compact - 8", "toggle k v5", "defragment -"} {
 		words := append(strings.Fields(op), "")
 		a := e.do(t.Context(), server.URL, words[0], words[1], words[2])
 		fmt.Fprintf(&got, "%s: %q found %t, %v, not done %t\n", op, a.value, a.found, a.err, a.notDone)
@@ -163,6 +167,8 @@ put k v2: "" found false, status 503: {"error":"etcdserver: request timed out","
 txn k v3: "" found false, <nil>, not done false
 txn k v4: "" found false, status 400: {"error":"etcdserver: mvcc: required revision has been compacted","code":11}, not done true
 compact - 8: "" found false, <nil>, not done false
+toggle k v5: "" found false, <nil>, not done false
+defragment -: "" found false, <nil>, not done false
 POST /v3/kv/put {"key":"aw==","value":"djE="}
 POST /v3/kv/range {"key":"aw=="}
 POST /v3/kv/range {"key":"aw=="}
@@ -170,9 +176,49 @@ POST /v3/kv/put {"key":"aw==","value":"djI="}
 POST /v3/kv/txn {"success":[{"requestPut":{"key":"aw==","value":"djM="}},{"requestRange":{"key":"aw==","revision":"2"}}]}
 POST /v3/kv/txn {"success":[{"requestPut":{"key":"aw==","value":"djQ="}},{"requestRange":{"key":"aw==","revision":"9"}}]}
 POST /v3/kv/compaction {"revision":"8"}
+POST /v3/kv/txn {"compare":[{"key":"aw==","target":"VERSION","result":"GREATER","version":"0"}],"failure":[{"requestPut":{"key":"aw==","value":"djU="}}],"success":[{"requestDeleteRange":{"key":"aw=="}}]}
+POST /v3/maintenance/defragment {}
 nobody listens: not done true
 `
 	if got.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+	}
+}
+
+// answers is an etcd whose every write is the next revision.
+type answers struct{ revision int }
+
+func (s *answers) do(_ context.Context, _, op, _, _ string) answer {
+	if op == "toggle" {
+		s.revision++
+	}
+	return answer{revision: strconv.Itoa(s.revision), found: true, value: "v"}
+}
+
+// With -revisions the history is about one number: each write adds one to it, and each answer has it.
+func TestRevisions(t *testing.T) {
+	r := &stamps{}
+	s := &answers{revision: 1}
+	o := options{store: "etcd", endpoints: []string{"http://n1"}, clients: 1, operations: 50, ratePerS: 1e6, keys: 4, timeout: time.Second,
+		mutation: none, revisions: true}
+	run(o, func() store { return s }, &report.Log{To: r})
+	ops, err := history.Pair(r.events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writes, reads := 0, 0
+	for i, op := range ops {
+		switch op.Op {
+		case "incr":
+			writes++
+		case "get":
+			reads++
+		}
+		if op.Key != "revision" || op.Input != "" || op.Type != history.Ok || op.Output != strconv.Itoa(writes) {
+			t.Errorf("operation %d after %d writes is %+v", i, writes, op)
+		}
+	}
+	if writes == 0 || reads == 0 {
+		t.Errorf("%d writes, %d reads", writes, reads)
 	}
 }

@@ -76,7 +76,7 @@ var objects = map[string]*object{
 	},
 	"counter": {
 		verbs: map[string]verb{"add": put, "incr": put, "incrby": put, "decr": take, "decrby": take, "read": look, "get": look},
-		place: placeCounter, step: stepCounter,
+		place: placeCounter, step: stepCounter, fast: fastCounter,
 	},
 	"append-list": {
 		verbs: map[string]verb{"append": put, "push": put, "read": look, "get": look},

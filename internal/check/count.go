@@ -1,0 +1,122 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+)
+
+// numbered are the operations on a counter that each answer of a change numbers: the change that made the counter n is change n.
+type numbered struct {
+	changes map[int64]int   // places of the changes whose number is known
+	reads   map[int64][]int // places of the reads, by what they saw
+	unknown []int           // places of the changes without an answer, in the order of their starts
+	highest int64
+}
+
+// numberChanges puts operations on a counter in terms of numbers, if every change adds one and every one that has returned says which
+// number it has.
+func numberChanges(acts []act) (h numbered, twice []int, ok bool) {
+	h = numbered{changes: map[int64]int{}, reads: map[int64][]int{}}
+	for i := range acts {
+		a := &acts[i]
+		if a.verb != look && a.delta != 1 || a.verb != look && a.to != linear.Forever && (!a.known || a.result == "") {
+			return h, nil, false
+		}
+		if a.verb != look && a.to == linear.Forever {
+			h.unknown = append(h.unknown, i)
+			continue
+		}
+		n, err := strconv.ParseInt(a.result, 10, 64)
+		if err != nil {
+			return h, nil, false
+		}
+		h.highest = max(h.highest, n)
+		if a.verb == look {
+			h.reads[n] = append(h.reads[n], i)
+			continue
+		}
+		if other, seen := h.changes[n]; seen && twice == nil {
+			twice = []int{other, i}
+		}
+		h.changes[n] = i
+	}
+	slices.SortFunc(h.unknown, func(i, j int) int { return int(acts[i].from - acts[j].from) })
+	return h, twice, true
+}
+
+// fastCounter decides counters whose changes add one and return the new number. These numbers are the order of the changes, so each change
+// and read takes effect as early as what comes before it allows. A number that no answer has belongs to a change of unknown outcome: to the
+// one that began first, since it never has to take effect by any time.
+func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
+	h, twice, ok := numberChanges(acts)
+	if !ok || !b.SpendAll(len(acts)) {
+		return linear.Undecided, conflict{}
+	}
+	if twice != nil {
+		return linear.Illegal, conflict{fmt.Sprintf("two changes made the counter %s", acts[twice[0]].result), twice}
+	}
+	for i := range acts {
+		if n, err := strconv.ParseInt(acts[i].result, 10, 64); err == nil && (n < 0 || n == 0 && acts[i].verb != look) {
+			return linear.Illegal, conflict{fmt.Sprintf("the counter was never %s", acts[i].result), []int{i}}
+		}
+	}
+	now, latest := int64(-1), -1 // when the last operation took effect at the earliest, and which one's start said so
+	takeEffect := func(i int) (late bool) {
+		if acts[i].from > now {
+			now, latest = acts[i].from, i
+		}
+		return now > acts[i].to
+	}
+	tooLate := func(i int) conflict {
+		return conflict{fmt.Sprintf("%s had returned before %s was called", acts[i].outcome(), acts[latest].outcome()), []int{i, latest}}
+	}
+	for n := int64(0); n <= h.highest; n++ {
+		change, known := h.changes[n]
+		if n > 0 && !known {
+			if len(h.unknown) == 0 {
+				return linear.Illegal, conflict{fmt.Sprintf("no change made the counter %d", n), h.from(n)}
+			}
+			change, h.unknown = h.unknown[0], h.unknown[1:]
+		}
+		if n > 0 && takeEffect(change) {
+			return linear.Illegal, tooLate(change)
+		}
+		// Reads of one number may have any order, so none has to wait for another one.
+		reads, before, by := h.reads[n], now, latest
+		for _, i := range reads {
+			if before > acts[i].to {
+				now, latest = before, by
+				return linear.Illegal, tooLate(i)
+			}
+		}
+		for _, i := range reads {
+			takeEffect(i)
+		}
+	}
+	return linear.Legal, conflict{}
+}
+
+// from are the operations that saw the lowest number from n on.
+func (h *numbered) from(n int64) (acts []int) {
+	least := h.highest
+	for m := range h.changes {
+		if m >= n {
+			least = min(least, m)
+		}
+	}
+	for m := range h.reads {
+		if m >= n {
+			least = min(least, m)
+		}
+	}
+	if i, ok := h.changes[least]; ok {
+		acts = append(acts, i)
+	}
+	if len(acts) == 0 {
+		acts = append(acts, h.reads[least][0])
+	}
+	return acts
+}
