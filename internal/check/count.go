@@ -63,14 +63,21 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 			return linear.Illegal, conflict{fmt.Sprintf("the counter was never %s", acts[i].result), []int{i}}
 		}
 	}
-	now, latest := int64(-1), -1 // when the last operation took effect at the earliest, and which one's start said so
-	takeEffect := func(i int) (late bool) {
+	// When the last operation took effect at the earliest, whose start said so, and which number that had, if it was a change of unknown outcome.
+	now, latest, gap := int64(-1), -1, int64(0)
+	takeEffect := func(i int, n int64) (late bool) {
 		if acts[i].from > now {
-			now, latest = acts[i].from, i
+			now, latest, gap = acts[i].from, i, 0
+			if acts[i].to == linear.Forever {
+				gap = n
+			}
 		}
 		return now > acts[i].to
 	}
 	tooLate := func(i int) conflict {
+		if gap > 0 {
+			return conflict{fmt.Sprintf("%s, but until it returned no change could have made the counter %d", acts[i].outcome(), gap), []int{i, latest}}
+		}
 		return conflict{fmt.Sprintf("%s had returned before %s was called", acts[i].outcome(), acts[latest].outcome()), []int{i, latest}}
 	}
 	for n := int64(0); n <= h.highest; n++ {
@@ -81,19 +88,17 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 			}
 			change, h.unknown = h.unknown[0], h.unknown[1:]
 		}
-		if n > 0 && takeEffect(change) {
+		if n > 0 && takeEffect(change, n) {
 			return linear.Illegal, tooLate(change)
 		}
 		// Reads of one number may have any order, so none has to wait for another one.
-		reads, before, by := h.reads[n], now, latest
-		for _, i := range reads {
-			if before > acts[i].to {
-				now, latest = before, by
+		for _, i := range h.reads[n] {
+			if now > acts[i].to {
 				return linear.Illegal, tooLate(i)
 			}
 		}
-		for _, i := range reads {
-			takeEffect(i)
+		for _, i := range h.reads[n] {
+			takeEffect(i, n)
 		}
 	}
 	return linear.Legal, conflict{}
