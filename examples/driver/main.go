@@ -52,6 +52,8 @@ type options struct {
 	defragmentAfter time.Duration
 	// revisions: every write changes etcd's revision by one, and the history is about the revision instead of the keys.
 	revisions bool
+	// compactEvery is the time between two compactions, and the look at the present revision before the next one.
+	compactEvery time.Duration
 	// transactions: clients send transactions that read at a revision of the past, if there are compactions.
 	transactions bool
 	// announces: the driver reports where it is, and reads every key when the world has settled.
@@ -72,6 +74,8 @@ func main() {
 	flag.DurationVar(&o.compactAfter, "compact-after", 0,
 		"etcd: compact revisions of this age, and read at the revision that the client saw last in transactions that write")
 	flag.BoolVar(&o.transactions, "transactions", true, "etcd: send those transactions, if there are compactions")
+	flag.DurationVar(&o.compactEvery, "compact-every", 0,
+		"etcd: wait so long after a compaction; without -compact-after it compacts the present revision")
 	flag.DurationVar(&o.defragmentAfter, "defragment-after", 0, "etcd: defragment a node each time this has passed")
 	flag.BoolVar(&o.revisions, "revisions", false,
 		"etcd: report the revision in each answer: writes, each of which changes one key, are incr of key revision, reads are get of it")
@@ -89,9 +93,9 @@ func main() {
 	default:
 		log.Fatalf("driver: no mutation %q", o.mutation)
 	}
-	maintained := o.compactAfter > 0 || o.defragmentAfter > 0 || o.revisions
-	if o.compactAfter < 0 || o.defragmentAfter < 0 || maintained && o.store != "etcd" {
-		log.Fatal("driver: -compact-after and -defragment-after are times, and with -revisions for etcd")
+	maintained := o.compactAfter > 0 || o.compactEvery > 0 || o.defragmentAfter > 0 || o.revisions
+	if o.compactAfter < 0 || o.compactEvery < 0 || o.defragmentAfter < 0 || maintained && o.store != "etcd" {
+		log.Fatal("driver: -compact-after, -compact-every and -defragment-after are times, and with -revisions for etcd")
 	}
 	run(o, func() store { return open(o) }, report.Open())
 }
@@ -110,7 +114,7 @@ func run(o options, open func() store, to *report.Log) {
 	}
 	done := make(chan struct{})
 	var maintenance sync.WaitGroup
-	if o.compactAfter > 0 {
+	if o.compactAfter > 0 || o.compactEvery > 0 {
 		maintenance.Go(func() { (&client{o: o, store: open(), report: to, label: "compactor"}).compact(done) })
 	}
 	if o.defragmentAfter > 0 {
@@ -220,6 +224,13 @@ func (c *client) compact(done <-chan struct{}) {
 		}
 		if revision != "" && !c.report.Skips(c.label, i+1) {
 			c.perform(then, "compact", "", revision)
+		}
+		if c.o.compactEvery > 0 {
+			select {
+			case <-done:
+				return
+			case <-time.After(c.o.compactEvery):
+			}
 		}
 	}
 }

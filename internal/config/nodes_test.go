@@ -319,6 +319,7 @@ func TestMomentsOfRules(t *testing.T) {
 		{"crash between fsync of *.tmp and rename of *.snap nth 7", `{kind: crash, between: fsync of *.tmp and rename of *.snap, nth: 7}`},
 		{"crash in recovery max 1", `{kind: crash, in_recovery: true, max: 1}`},
 		{"partition in transfer rate 0.1", `{kind: partition, in_transfer: true, rate: 0.1}`},
+		{"crash in operation compact* rate 0.1", `{kind: crash, in_operation: compact*, rate: 0.1}`},
 		{"fsync_fail at fsync nth 3 rate 0.5", `{kind: fsync_fail, at: fsync, nth: 3, rate: 0.5}`},
 	} {
 		both := rules(t, "{rules: ['"+c.sentence+"', "+c.mapping+"]}")

@@ -25,6 +25,9 @@ const (
 	whileRunning = "up_s > 0.25"
 	// derivedMostPPM is the rate of a rule whose moment comes once.
 	derivedMostPPM = tape.Certain / 2
+	// rareOperations is the share of a driver's operations, one in so many, up to which a kind of them gets rules of its own: such as what an
+	// administrator asks for now and then. Faults at other moments meet kinds that are more frequent.
+	rareOperations = 10
 )
 
 // derivable are the kinds of faults that are derived, with what programs do at which they may show a bug.
@@ -33,8 +36,8 @@ var derivable = []struct {
 	moment world.Moment
 	acts   []moments.Act
 }{
-	{Crash, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink, moments.Reply}},
-	{PowerLoss, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink, moments.Reply}},
+	{Crash, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink, moments.Reply, moments.Operation}},
+	{PowerLoss, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink, moments.Reply, moments.Operation}},
 	{DiskFull, world.Entering, []moments.Act{moments.Create, moments.Rename, moments.Truncate}},
 	{OpenFail, world.Entering, []moments.Act{moments.Create, moments.Rename}},
 	{FDLimit, world.Entering, []moments.Act{moments.Create}},
@@ -114,8 +117,11 @@ func Moments(records ...*moments.Record) (list []MomentCount) {
 		for _, call := range s.calls {
 			list = append(list, MomentCount{s.act, call, s.pattern, s.count})
 		}
-		if s.act == moments.Reply {
+		switch s.act {
+		case moments.Reply:
 			list = append(list, MomentCount{Act: s.act, Call: string(world.AfterReply), Seen: s.count})
+		case moments.Operation:
+			list = append(list, MomentCount{Act: s.act, Call: operationCall, File: s.pattern, Seen: s.count})
 		}
 	}
 	return list
@@ -142,7 +148,7 @@ func Underived(spec *world.Spec) *world.Spec {
 }
 
 // importance of acts: what changes names is rarer than what changes bytes, and an answer is a promise.
-var importance = []moments.Act{moments.Rename, moments.Reply, moments.Sync, moments.Create, moments.Truncate, moments.Unlink}
+var importance = []moments.Act{moments.Rename, moments.Operation, moments.Reply, moments.Sync, moments.Create, moments.Truncate, moments.Unlink}
 
 // sitesOf are the places where rules can inject: rare moments first, since rates find frequent ones.
 func sitesOf(records []*moments.Record) (sites []site) {
@@ -169,7 +175,7 @@ func sitesOf(records []*moments.Record) (sites []site) {
 			continue
 		}
 		k, call := key{act: s.Act}, s.Call
-		if s.Act.OnFile() {
+		if s.Act.OnFile() || s.Act == moments.Operation {
 			k.pattern = moments.Pattern(s.File)
 		}
 		if s.Act == moments.Create && slices.Contains(Creating, call) {
@@ -192,10 +198,22 @@ func sitesOf(records []*moments.Record) (sites []site) {
 		counts[p] += s.InChaos
 		sites[i].count = max(sites[i].count, counts[p])
 	}
+	sites = withoutFrequentOperations(sites)
 	slices.SortStableFunc(sites, func(a, b site) int {
 		return cmp.Or(cmp.Compare(slices.Index(importance, a.act), slices.Index(importance, b.act)), cmp.Compare(a.count, b.count), strings.Compare(a.pattern, b.pattern))
 	})
 	return sites
+}
+
+// withoutFrequentOperations leaves out the kinds of operations that are no rare ones.
+func withoutFrequentOperations(sites []site) []site {
+	all := uint64(0)
+	for _, s := range sites {
+		if s.act == moments.Operation {
+			all += s.count
+		}
+	}
+	return slices.DeleteFunc(sites, func(s site) bool { return s.act == moments.Operation && s.count*rareOperations > all })
 }
 
 // byFile puts the sites of one pattern of files together.
@@ -283,7 +301,11 @@ func (s *site) rule(base world.FaultRule, kind Kind, moment world.Moment) (world
 		r.Moment = world.AfterReply
 		return r, true
 	}
-	r.Moment, r.Path = moment, s.pattern
+	if r.Path = s.pattern; s.act == moments.Operation {
+		r.Moment = world.InOperation
+		return r, true
+	}
+	r.Moment = moment
 	for _, c := range s.calls {
 		if row := Of(kind); row.Call == nil || slices.Contains(row.Call.Names, c) {
 			r.At = append(r.At, c)

@@ -35,6 +35,9 @@ var someMoments = map[moments.Class]int{
 	{Act: moments.Rename, Call: "renameat", File: "/data/*.wal"}: 1,
 	{Act: moments.Reply, Call: "sendto", File: "8080 HTTP/*.*"}:  500,
 	{Act: moments.Start, File: "/bin/server"}:                    1,
+	{Act: moments.Operation, File: "put"}:                        80,
+	{Act: moments.Operation, File: "delete"}:                     16,
+	{Act: moments.Operation, File: "compact"}:                    4,
 }
 
 func sentences(rules []world.FaultRule) (list []string) {
@@ -54,6 +57,7 @@ func TestDerive(t *testing.T) {
 		{[]string{"partition rate 0.1", "pause rate 0.1", "crash rate 0.01 shape majority"}, nil},
 		{[]string{"crash on n1 after 2s rate 0.01 for 100ms..2s"}, []string{
 			"crash on n1 after renameat of *.wal rate 0.5 for 100ms..500ms when time_s >= 2",
+			"crash on n1 in operation compact rate 0.25 for 100ms..500ms when time_s >= 2",
 			"crash on n1 after reply rate 0.002 for 100ms..500ms when time_s >= 2",
 			"crash on n1 after fdatasync of my?db rate 0.25 for 100ms..500ms when time_s >= 2",
 			"crash on n1 after fdatasync, fsync of *.wal rate 0.005 for 100ms..500ms when time_s >= 2",

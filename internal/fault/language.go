@@ -25,6 +25,7 @@ import (
 //	between CALLS [of PATTERN] and CALLS [of PATTERN]
 //	in recovery
 //	in transfer
+//	in operation PATTERN
 //
 // TARGETS and CALLS are lists joined by commas, K counts calls from 1 on, R is from 0 to 1 or a percentage, D a duration such as 500ms, A how much of
 // the fault there is: a duration, or for a drift a number of ppm such as 200ppm. The clauses
@@ -63,8 +64,12 @@ func Parse(text string) (world.FaultRule, error) {
 			switch what := s.next(); what {
 			case "recovery", "transfer":
 				err = s.moment(&r, world.Moment(what))
+			case "operation":
+				if err = s.moment(&r, world.InOperation); err == nil {
+					r.Path, err = s.need("in operation", "the kind of operations that a driver reports, such as compact")
+				}
 			default:
-				err = fmt.Errorf("%q is followed by recovery or transfer, not by %q", "in", what)
+				err = fmt.Errorf("%q is followed by recovery, transfer or operation, not by %q", "in", what)
 			}
 		case "of":
 			if len(r.At) == 0 && row.Place != OnCall {
@@ -167,8 +172,12 @@ func Sentence(r *world.FaultRule) string {
 		}
 	}
 	clause(len(r.Targets) > 0, "on", strings.Join(r.Targets, ", "))
-	clause(r.OnCalls(), momentWords[r.Moment], strings.Join(r.At, ", "))
-	clause(r.Path != "", "of", r.Path)
+	if r.Moment == world.InOperation {
+		clause(true, momentWords[r.Moment], r.Path)
+	} else {
+		clause(r.OnCalls(), momentWords[r.Moment], strings.Join(r.At, ", "))
+		clause(r.Path != "", "of", r.Path)
+	}
 	clause(r.Moment == world.Between, "and", strings.Join(r.Then, ", "))
 	clause(r.ThenPath != "", "of", r.ThenPath)
 	clause(r.NthTo > 0, "nth", nthOf(r.NthFrom, r.NthTo))
@@ -221,7 +230,7 @@ func AfterEvent(n uint64) string { return "event >= " + strconv.FormatUint(n, 10
 
 // momentWords begin the clause of a moment.
 var momentWords = map[world.Moment]string{world.Entering: "at", world.During: "during", world.AfterCall: "after", world.AfterReply: "after reply", world.Between: "between",
-	world.InRecovery: "in recovery", world.InTransfer: "in transfer"}
+	world.InRecovery: "in recovery", world.InTransfer: "in transfer", world.InOperation: "in operation"}
 
 const patternNeed = "a pattern of file names, such as *.wal"
 

@@ -22,6 +22,9 @@ var recoveryCalls = [len(betweenCalls)]int{10, 30, 60, 100, 150, 200, 300, 400, 
 // duringParts is how many moments of a waiting call a fault chooses from.
 const duringParts = 16
 
+// operationCall stands for a call in what is said of operations.
+const operationCall = "operation"
+
 // Count is how often a target has met what a rule with a range of numbers asks for.
 type Count struct {
 	Met   uint64
@@ -89,7 +92,7 @@ func (r *Rule) delays() uint64 {
 	switch r.Moment {
 	case world.During:
 		return duringParts
-	case world.Between, world.InRecovery:
+	case world.Between, world.InRecovery, world.InOperation:
 		return uint64(len(betweenCalls))
 	}
 	return 1
@@ -220,6 +223,11 @@ func (p *Plan) Transfer(src Chooser, m *Moment, from, to string) []Action {
 // Recover draws the injections that wait for calls of a node that is about to start again.
 func (p *Plan) Recover(src Chooser, m *Moment, node string) {
 	p.await(src, m, &act{moment: world.InRecovery, node: node}, recoveryCalls[:])
+}
+
+// Operate draws the injections that wait for calls of a node on which a driver has begun an operation of a kind.
+func (p *Plan) Operate(src Chooser, m *Moment, node, operation string) {
+	p.await(src, m, &act{moment: world.InOperation, node: node, call: operationCall, files: []string{operation}}, betweenCalls[:])
 }
 
 // CountCall counts a call of a node for whose calls an injection waits, and gives those that begin at it.

@@ -146,6 +146,29 @@ func TestAfterReplies(t *testing.T) {
 	}
 }
 
+// A fault in an operation begins at a call of its node, soon after a driver has begun one of the kind there.
+func TestInOperation(t *testing.T) {
+	at := map[int]bool{}
+	for seed := range uint64(100) {
+		p := planOf(t, "crash on n1 in operation comp* rate 50%")
+		src := tape.NewSource(tape.Tape{Seed: seed})
+		p.Operate(src, &Moment{}, "n2", "compact")
+		p.Operate(src, &Moment{}, "n1", "put")
+		if p.Opened("n1") || p.Opened("n2") {
+			t.Fatal("it is about another node, or another operation")
+		}
+		p.Operate(src, &Moment{}, "n1", "compact")
+		for k := 1; p.Opened("n1"); k++ {
+			if a := p.CountCall(&Moment{}, "n1"); len(a) == 1 {
+				at[k] = true
+			}
+		}
+	}
+	if len(at) < 10 || !at[1] && !at[2] && !at[3] || !at[987] && !at[1597] {
+		t.Errorf("it begins at calls %v", at)
+	}
+}
+
 // A fault in recovery begins at a call behind the start of its node, and at none where nothing starts.
 func TestInRecovery(t *testing.T) {
 	late := map[int]bool{}

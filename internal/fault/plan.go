@@ -282,7 +282,7 @@ func (r *Rule) check() error {
 			return fmt.Errorf("fault %s: %q is no pattern of file names: %w", r.Kind, pattern, err)
 		}
 	}
-	if r.Path != "" && len(r.At) == 0 && row.Place != OnCall {
+	if r.Path != "" && len(r.At) == 0 && row.Place != OnCall && r.Moment != world.InOperation {
 		return fmt.Errorf("fault %s: files are matched at system calls; name some with at", r.Kind)
 	}
 	if why := WrongMoment(row, r.Moment, r.At, r.Then, r.NthTo); why != "" {

@@ -21,10 +21,12 @@ const (
 	Start    Act = "start"  // a program, or a process by fork
 	Reply    Act = "reply"  // the first bytes of an answer to a client
 	Answer   Act = "answer" // the same to another server
+	// Operation is one that a driver begins on the node; its kind is the File of its Class.
+	Operation Act = "operation"
 )
 
 // OnFile reports whether an act concerns a file.
-func (a Act) OnFile() bool { return a != Start && a != Reply && a != Answer }
+func (a Act) OnFile() bool { return a != Start && a != Reply && a != Answer && a != Operation }
 
 // Phase is where a node is in its life.
 type Phase string

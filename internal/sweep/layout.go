@@ -187,6 +187,9 @@ func (l *Layout) Read(q *Question, record *moments.Record, decisions []tape.Deci
 	}
 	var all []Series
 	for _, series := range record.Classes() {
+		if series.Act == moments.Operation {
+			continue // faults begin some calls after it
+		}
 		if q.Node != "" && series.Node != q.Node || q.Phase != "" && series.Phase != q.Phase {
 			continue
 		}

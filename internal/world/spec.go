@@ -787,10 +787,14 @@ const (
 	// InRecovery is soon after the target has started again after a fault, and InTransfer while much is on its way from one server to another.
 	InRecovery Moment = "recovery"
 	InTransfer Moment = "transfer"
+	// InOperation is soon after a driver has begun an operation of the kind Path on the target.
+	InOperation Moment = "operation"
 )
 
 // Alone reports whether a moment names no calls.
-func (m Moment) Alone() bool { return m == AfterReply || m == InRecovery || m == InTransfer }
+func (m Moment) Alone() bool {
+	return m == AfterReply || m == InRecovery || m == InTransfer || m == InOperation
+}
 
 // OnCalls reports whether the rule injects at what programs do, and not at time steps.
 func (r *FaultRule) OnCalls() bool { return len(r.At) > 0 || r.Moment.Alone() }

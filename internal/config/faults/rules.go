@@ -75,7 +75,7 @@ func sentence(l *load.State, n *source.Node, key string, roles []string) (world.
 }
 
 // moments are the keys of a rule that say at what programs do it injects.
-var moments = []string{"at", "during", "after_call", "after_reply", "between", "in_recovery", "in_transfer"}
+var moments = []string{"at", "during", "after_call", "after_reply", "between", "in_recovery", "in_transfer", "in_operation"}
 
 // aloneKeys are those of the moments without calls.
 var aloneKeys = map[string]world.Moment{"after_reply": world.AfterReply, "in_recovery": world.InRecovery, "in_transfer": world.InTransfer}
@@ -104,6 +104,12 @@ func moment(l *load.State, n *source.Node, r *world.FaultRule, key string) (at *
 			}
 			if p := n.Get("path"); p != nil {
 				l.Fail(p.Position, "write the pattern behind the call: fsync of *.tmp and rename of *.snap", "%s.path stands beside `between`, which has two calls", key)
+			}
+			continue
+		case "in_operation":
+			r.Moment, r.Path = world.InOperation, written.Text
+			if p := n.Get("path"); p != nil {
+				l.Fail(p.Position, "remove it", "%s.path stands beside `in_operation`, which names no files", key)
 			}
 			continue
 		case "during":

@@ -108,6 +108,7 @@ var faults = of(
 		field{Name: "between", Shape: aText, Says: "Two system calls, such as `fsync of *.tmp and rename of *.snap`. The fault is injected after the first one had its effect and before the second one has any."},
 		field{Name: "in_recovery", Shape: aFlag, Says: "The fault is injected soon after the target has started again after another fault.", Default: "false"},
 		field{Name: "in_transfer", Shape: aFlag, Says: "The fault is injected when 64 KiB are on their way from one server to another on a TCP connection.", Default: "false"},
+		field{Name: "in_operation", Shape: aText, Says: "Kind of operations, as the driver reports them, or a pattern. The fault is injected soon after one has begun on the target."},
 		field{Name: "path", Shape: aText, Says: "Only at calls on files whose names match, such as `*.wal`."},
 		field{Name: "nth", Shape: aText, Says: "Number of the call, answer, recovery or transfer at which the fault is injected, counted for each target from 1 on, or a range such as `1..200`, from which each tape chooses one."},
 		field{Name: "after", Shape: aDuration, Says: "Time in the chaos phase before the first injection.", Default: "0s"},

@@ -7,6 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Warn keeps a warning, once.
@@ -31,6 +32,9 @@ func (d *Director) Reported(n *Notice) {
 		}
 		if e.Type == history.Invoke {
 			d.Operations++
+			for _, i := range d.OperatedOn(&e) {
+				d.Plan.Operate(d.tape, d.Moment(), d.spec.Nodes[i].Name, e.Op)
+			}
 		}
 		d.answered(n.Node, &e)
 		events = append(events, e)
@@ -46,6 +50,21 @@ func (d *Director) Reported(n *Notice) {
 		}
 	}
 	d.failed(n.Node, events)
+}
+
+// OperatedOn are the servers that an operation may concern: the one that the driver names, or else all of them.
+func (d *Director) OperatedOn(e *history.Event) (nodes []int) {
+	for i := range d.spec.Nodes {
+		n := &d.spec.Nodes[i]
+		if n.Role == world.Client {
+			continue
+		}
+		if n.Name == e.Node {
+			return []int{i}
+		}
+		nodes = append(nodes, i)
+	}
+	return nodes
 }
 
 // receiver is an engine that knows what drivers read from connections.

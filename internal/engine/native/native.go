@@ -215,7 +215,7 @@ func (w *World) direct(setting *director.Setting) error {
 	if unknown := linux.WatchCalls(k, setting.Faults().Watches()); len(unknown) > 0 {
 		return fmt.Errorf("faults are injected at %s, at which worlds never stop", strings.Join(unknown, ", "))
 	}
-	if setting.Faults().Asks(world.AfterReply, world.InRecovery, world.InTransfer) {
+	if setting.Faults().Asks(world.AfterReply, world.InRecovery, world.InTransfer, world.InOperation) {
 		linux.WatchAll(k)
 	}
 	k.Moments = striker{w}

@@ -3,6 +3,8 @@
 package native
 
 import (
+	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -27,6 +29,26 @@ func (w *World) acted(t *kernel.Thread, a *kernel.Acted) {
 	w.record(t, &m)
 }
 
+// reported takes in what a driver has written about operations, and records those that begin.
+func (w *World) reported(n *director.Notice) {
+	known := len(w.outcome.History)
+	w.director.Reported(n)
+	for i := range w.kernel.Nodes {
+		w.kernel.Nodes[i].Between = w.kernel.Nodes[i].Between || w.director.Plan.Opened(w.spec.Nodes[i].Name)
+	}
+	if !w.options.Moments {
+		return
+	}
+	for _, e := range w.outcome.History[known:] {
+		node := w.director.OperatedOn(&e)
+		if e.Type != history.Invoke || len(node) == 0 {
+			continue
+		}
+		m := moments.Moment{Class: moments.Class{Act: moments.Operation, File: moments.Template(e.Op)}}
+		w.recordOn(node[0], &m)
+	}
+}
+
 // starts records the start of a program under test.
 func (w *World) starts(t *kernel.Thread, path string) {
 	if !w.options.Moments || !w.underTest(t) {
@@ -38,10 +60,12 @@ func (w *World) starts(t *kernel.Thread, path string) {
 }
 
 // record completes a moment of a thread.
-func (w *World) record(t *kernel.Thread, m *moments.Moment) {
+func (w *World) record(t *kernel.Thread, m *moments.Moment) { w.recordOn(int(t.Node), m) }
+
+func (w *World) recordOn(node int, m *moments.Moment) {
 	k := w.kernel
-	m.Node, m.Event, m.TimeNs = k.Nodes[t.Node].Name, k.Events, k.Now
-	m.Phase, m.InChaos = w.director.PhaseOf(int(t.Node))
+	m.Node, m.Event, m.TimeNs = k.Nodes[node].Name, k.Events, k.Now
+	m.Phase, m.InChaos = w.director.PhaseOf(node)
 	if w.outcome.Moments == nil {
 		w.outcome.Moments = &moments.Record{}
 	}

@@ -301,7 +301,7 @@ func (w *World) notice() error {
 		case kernel.Unreached:
 			w.director.Warn(fmt.Sprintf("%s listens on %s alone, so other nodes were refused there; let it listen on all addresses (0.0.0.0 or ::)", k.Nodes[n.Node].Name, n.Text))
 		case kernel.Reported:
-			w.director.Reported(noticeOf(n))
+			w.reported(noticeOf(n))
 		case kernel.Told:
 			w.director.Told(noticeOf(n))
 		case kernel.Asked:

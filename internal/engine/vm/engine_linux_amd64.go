@@ -105,7 +105,7 @@ func (e *Engine) world(spec *world.Spec, t tape.Tape, o engine.Options) (*World,
 	if err != nil {
 		return nil, err
 	}
-	if p := setting.Faults(); len(p.Watches()) > 0 || p.Asks(world.AfterReply, world.InRecovery, world.InTransfer) {
+	if p := setting.Faults(); len(p.Watches()) > 0 || p.Asks(world.AfterReply, world.InRecovery, world.InTransfer, world.InOperation) {
 		return nil, errors.New("the engine vm injects no faults at what programs do; use --engine native")
 	}
 	w.Nodes = make([]nodeState, len(spec.Nodes))
