@@ -1,6 +1,7 @@
 package search
 
 import (
+	"math"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -13,14 +14,15 @@ type derivedRule struct {
 	bounded bool // the Spec bounds how often its kind is injected in a run
 	ends    bool // it takes nodes down
 	anytime bool // its moment comes all the time
+	turns   int  // how many turns it has among those of its kind
 }
 
 const (
 	derivedEvery = 2  // one of so many runs has derived rules
 	aloneShare   = 50 // of these, in percent, runs in which no other rule is on
 	// mostDerived is how many injections of a derived rule a run has at most, on average, and mostAnytime the same where its moment comes all the
-	// time: some states are reached by many restarts only. The least is one.
-	mostDerived, mostAnytime = 8, 16
+	// time: some states are reached by many restarts only. The least is one. A moment comes all the time if it comes frequentMoments times or more.
+	mostDerived, mostAnytime, frequentMoments = 8, 16, 64
 	// mostDerivedPPM is the highest rate of a derived rule. Programs that come to the moment whenever they start must get further now and then.
 	mostDerivedPPM = 500_000
 	// companionLess is by how much, as an exponent of 2, a companion may be rarer than mostAnytime.
@@ -29,8 +31,14 @@ const (
 	derivedRules = 3
 )
 
+// turnsOf is how many turns a rule has whose moment comes so often in a run: one, and another one for each factor of four. A program is in few states
+// at a moment that comes once in a run, which few injections have seen, and in many at one that comes a thousand times.
+func turnsOf(count float64) int {
+	return 1 + int(max(math.Log2(count)/2, 0))
+}
+
 // derive adds derived rules to the edits that set the rates of a run. Kinds take turns, and so do the rules of a kind, in another order each time: so a
-// moment that comes once in a run is tried as often as one that comes a thousand times.
+// moment that comes once in a run is tried nearly as often as one that comes a thousand times.
 func (r *row) derive(run uint64, edits []tape.Edit) []tape.Edit {
 	if len(r.derived) == 0 || run%derivedEvery != 0 {
 		return edits
@@ -63,7 +71,9 @@ func (r *row) inTurn(i uint64) (chosen []derivedRule) {
 			k = len(kinds)
 			kinds = append(kinds, nil)
 		}
-		kinds[k] = append(kinds[k], o)
+		for range max(o.turns, 1) {
+			kinds[k] = append(kinds[k], o)
+		}
 	}
 	count := i % derivedRules
 	first := i/derivedRules*eachRound + count*(count+1)/2

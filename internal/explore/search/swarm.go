@@ -190,9 +190,10 @@ func (r *row) swarm(spec *world.Spec, steps int64) {
 		rule := &plan.Rules[i]
 		o := rated{number: rule.Number, kind: rule.Kind, perStep: rule.PerStep()}
 		if rule.Derived {
-			c := derivedRule{o, rule.Max > 0, fault.Of(rule.Kind).Ends != fault.NoEnd, rule.Moment == world.AfterReply}
 			rate, most := float64(rule.RatePPM), float64(mostDerived)
-			if c.anytime {
+			count := tape.Certain / rate
+			c := derivedRule{o, rule.Max > 0, fault.Of(rule.Kind).Ends != fault.NoEnd, rule.Moment == world.AfterReply, turnsOf(count)}
+			if c.anytime || count >= frequentMoments {
 				most = mostAnytime
 			}
 			c.low, c.high = exponents(rate, rate, min(most*rate, mostDerivedPPM))
