@@ -27,6 +27,9 @@ const (
 	mostDerivedPPM = 500_000
 	// companionLess is by how much, as an exponent of 2, a companion may be rarer than mostAnytime.
 	companionLess = 2
+	// operationTurns is how many turns a rule has that injects soon after a driver has begun a rare operation: as many as the most frequent moments,
+	// since what a system does only when it is asked to is tested least.
+	operationTurns = 6
 	// derivedRules is how many derived rules a run has at most: so few that what it does at a moment stands out.
 	derivedRules = 3
 )

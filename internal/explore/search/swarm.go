@@ -193,6 +193,9 @@ func (r *row) swarm(spec *world.Spec, steps int64) {
 			rate, most := float64(rule.RatePPM), float64(mostDerived)
 			count := tape.Certain / rate
 			c := derivedRule{o, rule.Max > 0, fault.Of(rule.Kind).Ends != fault.NoEnd, rule.Moment == world.AfterReply, turnsOf(count)}
+			if rule.Moment == world.InOperation {
+				c.turns = operationTurns
+			}
 			if c.anytime || count >= frequentMoments {
 				most = mostAnytime
 			}
