@@ -1,7 +1,6 @@
 package search
 
 import (
-	"math"
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -14,41 +13,45 @@ type derivedRule struct {
 	bounded bool // the Spec bounds how often its kind is injected in a run
 	ends    bool // it takes nodes down
 	anytime bool // its moment comes all the time
-	turns   int  // how many turns it has among those of its kind
+	busy    bool // its moment comes often, or when a driver asks for something rare
 }
 
 const (
 	derivedEvery = 2  // one of so many runs has derived rules
 	aloneShare   = 50 // of these, in percent, runs in which no other rule is on
 	// mostDerived is how many injections of a derived rule a run has at most, on average, and mostAnytime the same where its moment comes all the
-	// time: some states are reached by many restarts only. The least is one. A moment comes all the time if it comes frequentMoments times or more.
-	mostDerived, mostAnytime, frequentMoments = 8, 16, 64
+	// time: some states are reached by many restarts only. The least is one.
+	mostDerived, mostAnytime = 8, 16
 	// mostDerivedPPM is the highest rate of a derived rule. Programs that come to the moment whenever they start must get further now and then.
 	mostDerivedPPM = 500_000
-	// companionLess is by how much, as an exponent of 2, a companion may be rarer than mostAnytime.
+	// companionLess is by how much, as an exponent of 2, a companion or a rule for a busy moment may be rarer than a run can have it.
 	companionLess = 2
-	// operationTurns is how many turns a rule has that injects soon after a driver has begun a rare operation: as many as the most frequent moments,
-	// since what a system does only when it is asked to is tested least.
-	operationTurns = 6
 	// derivedRules is how many derived rules a run has at most: so few that what it does at a moment stands out.
 	derivedRules = 3
+	// busyMoments is how often a moment comes in a run, at least, for the rule to have runs of its own.
+	busyMoments = 64
+	busyEvery   = 8
 )
 
-// turnsOf is how many turns a rule has whose moment comes so often in a run: one, and another one for each factor of four. A program is in few states
-// at a moment that comes once in a run, which few injections have seen, and in many at one that comes a thousand times.
-func turnsOf(count float64) int {
-	return 1 + int(max(math.Log2(count)/2, 0))
-}
+// busyRuns are the runs, of each busyEvery, with one rule for a busy moment. They are odd: even runs have derived rules anyway.
+var busyRuns = []uint64{3, 5}
 
 // derive adds derived rules to the edits that set the rates of a run. Kinds take turns, and so do the rules of a kind, in another order each time: so a
-// moment that comes once in a run is tried nearly as often as one that comes a thousand times.
+// moment that comes once in a run is tried as often as one that comes a thousand times.
 func (r *row) derive(run uint64, edits []tape.Edit) []tape.Edit {
-	if len(r.derived) == 0 || run%derivedEvery != 0 {
+	var chosen []derivedRule
+	place := slices.Index(busyRuns, run%busyEvery)
+	switch {
+	case run%derivedEvery == 0 && len(r.derived) > 0:
+		chosen = r.inTurn(run / derivedEvery)
+	case place >= 0:
+		chosen = r.busyTurn(run/busyEvery*uint64(len(busyRuns)) + uint64(place))
+	}
+	if len(chosen) == 0 {
 		return edits
 	}
 	d := newDice(^r.seed, run)
 	alone := d.chance(aloneShare)
-	chosen := r.inTurn(run / derivedEvery)
 	if o, ok := r.companion(chosen, d); ok {
 		chosen = append(chosen, o)
 	}
@@ -74,9 +77,7 @@ func (r *row) inTurn(i uint64) (chosen []derivedRule) {
 			k = len(kinds)
 			kinds = append(kinds, nil)
 		}
-		for range max(o.turns, 1) {
-			kinds[k] = append(kinds[k], o)
-		}
+		kinds[k] = append(kinds[k], o)
 	}
 	count := i % derivedRules
 	first := i/derivedRules*eachRound + count*(count+1)/2
@@ -89,6 +90,25 @@ func (r *row) inTurn(i uint64) (chosen []derivedRule) {
 		}
 	}
 	return chosen
+}
+
+// busySeed gives the turns of busy moments an order of their own.
+const busySeed = 0x62757379
+
+// busyTurn is the rule whose turn it is in run i of those with one for a busy moment; none if there are no such rules. A few injections at a moment that comes
+// once in a run have seen all that can happen there, but at one that comes a thousand times a program may be in a thousand states.
+func (r *row) busyTurn(i uint64) []derivedRule {
+	var busy []derivedRule
+	for _, o := range r.derived {
+		if o.busy {
+			o.low = max(o.low, o.high-companionLess)
+			busy = append(busy, o)
+		}
+	}
+	if len(busy) == 0 {
+		return nil
+	}
+	return []derivedRule{busy[r.turn(len(busy), i, busySeed)]}
 }
 
 // companion is a rule that takes nodes down at any time and often, for a run with a derived rule that takes none down: what such a fault has done to a file

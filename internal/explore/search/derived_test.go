@@ -24,7 +24,7 @@ func derivedSpec(bounded bool) (plain, with *world.Spec) {
 	own := *plain
 	own.Faults.Rules = slices.Clone(plain.Faults.Rules)
 	add := func(r world.FaultRule) {
-		r.Derived, r.RatePPM = true, 10_000
+		r.Derived, r.RatePPM = true, 50_000
 		own.Faults.Rules = append(own.Faults.Rules, r)
 	}
 	for i := range 6 {
@@ -49,8 +49,8 @@ func rates(t tape.Tape) map[int]uint64 {
 	return list
 }
 
-// Half of the runs of swarm have derived rules, few each, and all of these have their turns; the other half are the runs of a campaign without
-// derived rules.
+// Half of the runs of swarm have derived rules, few each, and all of these have their turns. The others are the runs of a campaign without derived rules,
+// if no moment comes often.
 func TestSwarmTriesDerivedRules(t *testing.T) {
 	for _, bounded := range []bool{false, true} {
 		plain, with := derivedSpec(bounded)
@@ -116,6 +116,46 @@ func TestSwarmTriesDerivedRules(t *testing.T) {
 			if turns[rule] < 4 {
 				t.Errorf("rule %d had %d turns", rule, turns[rule])
 			}
+		}
+	}
+}
+
+// A quarter of the runs have one rule each for a moment that comes often, or for a rare operation, and these take turns. All even runs have derived rules
+// in turns, whatever their moments.
+func TestSwarmTriesBusyMoments(t *testing.T) {
+	plain := meeting()
+	plain.Faults.Rules = []world.FaultRule{{Kind: "crash", RatePPM: 100}}
+	with := *plain
+	with.Faults.Rules = append(slices.Clone(plain.Faults.Rules),
+		world.FaultRule{Kind: "crash", At: []string{"rename"}, Moment: world.AfterCall, Path: "a", RatePPM: 500_000, Derived: true},
+		world.FaultRule{Kind: "crash", At: []string{"fsync"}, Moment: world.AfterCall, Path: "b", RatePPM: 50_000, Derived: true},
+		world.FaultRule{Kind: "crash", At: []string{"fsync"}, Moment: world.AfterCall, Path: "c", RatePPM: 1_000, Derived: true},
+		world.FaultRule{Kind: "crash", Moment: world.InOperation, Path: "compact", RatePPM: 250_000, Derived: true})
+	s, err := search.New(search.Swarm, plain, 5, search.Settings{OneBoot: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.(search.Deriving).Derived(&with)
+	const runs = 160
+	even, busy := map[int]int{}, map[int]int{}
+	for i := range uint64(runs) {
+		c, _ := s.Next(i)
+		for rule := range rates(c.Tape) {
+			switch {
+			case rule <= len(plain.Faults.Rules):
+			case i%2 == 0:
+				even[rule]++
+			default:
+				busy[rule]++
+			}
+		}
+	}
+	if len(busy) != 2 || busy[4] != runs/8 || busy[5] != runs/8 {
+		t.Errorf("of %d runs, those with busy moments had the rules %v", runs, busy)
+	}
+	for rule := 2; rule <= 5; rule++ {
+		if even[rule] < runs/8 {
+			t.Errorf("rule %d had %d turns of %v", rule, even[rule], even)
 		}
 	}
 }

@@ -191,12 +191,11 @@ func (r *row) swarm(spec *world.Spec, steps int64) {
 		o := rated{number: rule.Number, kind: rule.Kind, perStep: rule.PerStep()}
 		if rule.Derived {
 			rate, most := float64(rule.RatePPM), float64(mostDerived)
-			count := tape.Certain / rate
-			c := derivedRule{o, rule.Max > 0, fault.Of(rule.Kind).Ends != fault.NoEnd, rule.Moment == world.AfterReply, turnsOf(count)}
-			if rule.Moment == world.InOperation {
-				c.turns = operationTurns
+			c := derivedRule{
+				rated: o, bounded: rule.Max > 0, ends: fault.Of(rule.Kind).Ends != fault.NoEnd, anytime: rule.Moment == world.AfterReply,
+				busy: rule.Moment == world.InOperation || busyMoments*rate <= tape.Certain,
 			}
-			if c.anytime || count >= frequentMoments {
+			if c.anytime {
 				most = mostAnytime
 			}
 			c.low, c.high = exponents(rate, rate, min(most*rate, mostDerivedPPM))
