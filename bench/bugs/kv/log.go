@@ -1,4 +1,4 @@
-//go:build raftwal || tidwal
+//go:build raftwal || raftsuffix || tidwal
 
 package main
 

@@ -1,4 +1,4 @@
-// Command server answers GET, PUT and DELETE of /kv/KEY from an embedded store: the one of the build tag badger4, raftwal or tidwal, whose modules are in
+// Command server answers GET, PUT and DELETE of /kv/KEY from an embedded store: the one of the build tag badger4, raftwal, raftsuffix or tidwal, whose modules are in
 // the file of modules of that name. Every write is synchronised before its client gets an answer, as far as the store does that.
 package main
 

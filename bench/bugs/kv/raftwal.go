@@ -1,4 +1,4 @@
-//go:build raftwal
+//go:build raftwal || raftsuffix
 
 package main
 
@@ -11,14 +11,6 @@ const dumpEvery = 97
 
 // raftLog is a log of Raft with small segments.
 type raftLog struct{ *wal.WAL }
-
-func open() (store, error) {
-	l, err := wal.Open("/data", wal.WithSegmentSize(16<<10))
-	if err != nil {
-		return nil, err
-	}
-	return newLogStore(raftLog{l})
-}
 
 func (l raftLog) first() (uint64, error) { return l.FirstIndex() }
 func (l raftLog) last() (uint64, error)  { return l.LastIndex() }
