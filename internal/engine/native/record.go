@@ -33,8 +33,10 @@ func (w *World) acted(t *kernel.Thread, a *kernel.Acted) {
 func (w *World) reported(n *director.Notice) {
 	known := len(w.outcome.History)
 	w.director.Reported(n)
-	for i := range w.kernel.Nodes {
-		w.kernel.Nodes[i].Between = w.kernel.Nodes[i].Between || w.director.Plan.Opened(w.spec.Nodes[i].Name)
+	if w.director.Plan.Asks(world.InOperation) {
+		for i := range w.kernel.Nodes { // faults may wait for calls of nodes that have not made one since
+			w.kernel.Nodes[i].Between = w.kernel.Nodes[i].Between || w.director.Plan.Opened(w.spec.Nodes[i].Name)
+		}
 	}
 	if !w.options.Moments {
 		return
