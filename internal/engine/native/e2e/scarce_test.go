@@ -28,6 +28,7 @@ nodes:
     command: sh server.sh
     healthcheck: {test: [CMD, test, -e, /tmp/up], interval: 100ms}
 workload: {driver: command, command: "sleep 1"}
+faults: {enabled: false}
 `
 	manyServer = `
 i=0
