@@ -36,6 +36,7 @@ func TestEvidence(t *testing.T) {
 	program := bloodhound(t)
 	server := "nodes: {n1: {command: [python3, -c, 'import time; time.sleep(1000)']}}\n"
 	property := "properties: [{name: p, kind: safety, check: {type: expression, condition: 'none(ops, .op == \"lost\")'}}]\n"
+	const calm = "faults: {enabled: false}\n"
 	workload := func(args string) string {
 		return "workload: {driver: command, config: {command: [python3, recorder.py, " + args + "]}}\n"
 	}
@@ -46,9 +47,9 @@ func TestEvidence(t *testing.T) {
 		test int
 		says string // in the judgement, or in a notice where the code is 0
 	}{
-		{"enough", server + workload("0, 30, 1, 1") + property, holds, holds, ""},
+		{"enough", server + workload("0, 30, 1, 1") + property + calm, holds, holds, ""},
 		{"no read", server + workload("0, 30, 0, 1") + property, unknown, unknown, `none of`},
-		{"8 percent", server + workload("0, 26, 13, 13") + property, holds, holds, `only`},
+		{"8 percent", server + workload("0, 26, 13, 13") + property + calm, holds, holds, `only`},
 		{"faults before the work", server + workload("5, 30, 1, 1") + property + "faults: {start: 0s, stop: 3s, process: {crash_probability: 0.05, crash_duration_ms: 100}}\n",
 			unknown, unknown, "before the first operation or after the last"},
 		{"never comes up", "nodes: {n1: {command: [sh, -c, 'echo no port; exit 3'], restart: always}}\n" + workload("0, 3000, 1, 1") + property, unknown, unknown, `n1 never comes up`},
