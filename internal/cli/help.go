@@ -28,6 +28,8 @@ var examples = map[string][]string{
 	"db upgrade":           {"bloodhound db upgrade --store dir:store"},
 	"debug":                {"bloodhound debug 210d16d45c83", "bloodhound debug 210d16d45c83 --at 'fault 1' --gdb-port 1234"},
 	"doctor":               {"bloodhound doctor", "bloodhound doctor ./server --port 8080"},
+	"docs":                 {"bloodhound docs", "bloodhound docs faults"},
+	"docs search":          {"bloodhound docs search power loss"},
 	"explain":              {"bloodhound explain 210d16d45c83", "bloodhound explain 210d16d45c83 examples/quickstart --time 30s"},
 	"explore":              {"bloodhound explore", "bloodhound explore --mode harsh --timeout 10m", "bloodhound explore --compose docker-compose.yml --seeds 200"},
 	"image gc":             {"bloodhound image gc"},

@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"tla"},
 	{"internal/records"},
 	{"history"},
+	{"docs"},
 	{"internal/world", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments"},
 	{"internal/fault", "sdk"},
 	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault", "sdk/contract"},

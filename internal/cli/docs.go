@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bloodhound-dst/bloodhound/docs"
+	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
+)
+
+func (a *app) docsVerb() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "docs [TOPIC]",
+		Short: "Read the documentation of this version, offline",
+		Long: `Prints a page of the documentation, in Markdown, or without a topic the list of pages. A topic is the name of a page, such as faults
+or run-in-ci, or the beginning of one.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.listPages()
+			}
+			return a.printPage(args[0])
+		},
+	}
+	c.AddCommand(&cobra.Command{
+		Use:   "search WORD...",
+		Short: "Find the sections of the documentation that have all of some words",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("give the words to look for: bloodhound docs search WORD...")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return a.searchPages(args) },
+	})
+	return c
+}
+
+// docsPage is a page of the documentation.
+type docsPage struct {
+	topic string // the file's name without folder and ending
+	file  string
+	title string
+	text  string
+}
+
+// pages are all of them, in the order of their files.
+func pages() (list []docsPage) {
+	err := fs.WalkDir(docs.Pages, ".", func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(docs.Pages, file)
+		if err != nil {
+			return err
+		}
+		title, _, _ := strings.Cut(string(text), "\n")
+		list = append(list, docsPage{strings.TrimSuffix(path.Base(file), ".md"), file, strings.TrimPrefix(title, "# "), string(text)})
+		return nil
+	})
+	if err != nil {
+		panic(err) // the pages are part of the program
+	}
+	return list
+}
+
+func (a *app) listPages() error {
+	folder := ""
+	for _, p := range pages() {
+		if p.topic == "README" {
+			continue
+		}
+		if dir := path.Dir(p.file); dir != folder && dir != "." {
+			folder = dir
+			fmt.Fprintf(a.out, "%s\n", dir)
+		}
+		fmt.Fprintf(a.out, "  %-36s %s\n", p.topic, p.title)
+	}
+	fmt.Fprint(a.out, "\n`bloodhound docs TOPIC` prints a page, and `bloodhound docs search WORD...` looks for words\n")
+	return nil
+}
+
+// printPage prints the page of a topic.
+func (a *app) printPage(topic string) error {
+	all := pages()
+	wanted := strings.ToLower(strings.TrimSuffix(path.Base(topic), ".md"))
+	named := func(p docsPage) bool { return strings.ToLower(p.topic) == wanted }
+	begins := func(p docsPage) bool { return strings.HasPrefix(strings.ToLower(p.topic), wanted) }
+	for _, is := range []func(docsPage) bool{named, begins} {
+		if i := slices.IndexFunc(all, is); i >= 0 {
+			fmt.Fprint(a.out, all[i].text)
+			return nil
+		}
+	}
+	var topics []string
+	for _, p := range all {
+		topics = append(topics, p.topic)
+	}
+	remedy := "`bloodhound docs` lists the pages"
+	if near := suggest.Nearest(wanted, topics); near != "" {
+		remedy = fmt.Sprintf("did you mean %s? %s", near, remedy)
+	}
+	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` looks for the word", topic, remedy, topic)
+}
+
+// maxFound is how many sections a search prints.
+const maxFound = 20
+
+// searchPages prints the sections that have all of some words, those first whose heading has them.
+func (a *app) searchPages(words []string) error {
+	type found struct {
+		page    docsPage
+		section docsSection
+		rank    int
+	}
+	var list []found
+	for _, p := range pages() {
+		for _, s := range sections(p.text) {
+			if rank := s.matches(words); rank > 0 {
+				list = append(list, found{p, s, rank})
+			}
+		}
+	}
+	if len(list) == 0 {
+		return fmt.Errorf("no section has %s; try fewer words", strings.Join(words, " and "))
+	}
+	slices.SortStableFunc(list, func(x, y found) int { return y.rank - x.rank })
+	for i, f := range list {
+		if i == maxFound {
+			fmt.Fprintf(a.out, "and %d more; give more words\n", len(list)-i)
+			break
+		}
+		fmt.Fprintf(a.out, "%s: %s\n    %s\n", f.page.topic, f.section.heading, cutLine(f.section.line(words)))
+	}
+	return nil
+}
+
+// docsSection is a part of a page below a heading.
+type docsSection struct{ heading, text string }
+
+// sections parts a page at its headings.
+func sections(text string) (list []docsSection) {
+	for _, line := range strings.Split(text, "\n") {
+		if heading := strings.TrimLeft(line, "#"); len(heading) < len(line) && strings.HasPrefix(heading, " ") {
+			list = append(list, docsSection{heading: strings.TrimSpace(heading)})
+			continue
+		}
+		if len(list) > 0 {
+			list[len(list)-1].text += line + "\n"
+		}
+	}
+	return list
+}
+
+// matches says how well a section fits: 0 if it lacks a word, and more the more of them its heading has.
+func (s *docsSection) matches(words []string) int {
+	heading, text := strings.ToLower(s.heading), strings.ToLower(s.text)
+	rank := 1
+	for _, w := range words {
+		w = strings.ToLower(w)
+		switch {
+		case strings.Contains(heading, w):
+			rank += 2
+		case !strings.Contains(text, w):
+			return 0
+		}
+	}
+	return rank
+}
+
+// line is the first line of a section that has one of some words, or its first one.
+func (s *docsSection) line(words []string) string {
+	lines := strings.Split(strings.TrimSpace(s.text), "\n")
+	for _, line := range lines {
+		for _, w := range words {
+			if strings.Contains(strings.ToLower(line), strings.ToLower(w)) {
+				return line
+			}
+		}
+	}
+	return lines[0]
+}
+
+// cutLine shortens a line to what fits beside its indentation.
+func cutLine(line string) string { return strings.TrimRight(cut(line, 76), " ") }
