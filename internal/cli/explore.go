@@ -29,6 +29,9 @@ import (
 // defaultSeeds is the length of a campaign without bounds.
 const defaultSeeds = 1000
 
+// vmEngine is the name of the engine that runs a world in a virtual machine.
+const vmEngine = "vm"
+
 func (a *app) exploreVerb() *cobra.Command {
 	f := &flags{}
 	c := &cobra.Command{
@@ -42,6 +45,7 @@ func (a *app) exploreVerb() *cobra.Command {
 	f.where(c)
 	f.verboseFlag(c)
 	f.campaign(c)
+	addSwitch(c, &f.async, "async-vm", "explore by the engine vm: the same as --engine vm")
 	return c
 }
 
@@ -78,6 +82,12 @@ type exploration struct {
 
 // explore runs a campaign. plain is test: it replays committed failures first, and prints progress as lines also on a terminal.
 func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) error {
+	if f.async {
+		if f.engine != "" && f.engine != vmEngine {
+			return fmt.Errorf("--async-vm asks for the engine %s, and --engine for %s; give one of them", vmEngine, f.engine)
+		}
+		f.engine = vmEngine
+	}
 	p, err := a.load(c.Context(), f, args)
 	if err != nil {
 		return err

@@ -28,7 +28,12 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 	set := settingsOf(&p.search)
 	set.MaxDepth = cmp.Or(int(f.maxDepth), set.MaxDepth)
 	name := cmp.Or(f.strategy, p.search.Strategy)
-	if f.maxDepth > 0 && name != search.Breadth && name != search.Depth {
+	systematic := name == search.Breadth || name == search.Depth
+	if f.maxDepth > 0 && f.strategy == "" && !systematic {
+		name, systematic = search.Breadth, true
+		a.note("note: --max-depth asks for a systematic search, so the strategy is %s and not %s", name, p.search.Strategy)
+	}
+	if f.maxDepth > 0 && !systematic {
 		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s or %s", name, search.Breadth, search.Depth)
 	}
 	if dir := cmp.Or(f.corpus, p.search.Corpus); dir != "" && (begins(name) || f.corpus != "") {
