@@ -147,7 +147,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 		fmt.Fprintf(a.out, "  trace in %s\n", doc.Trace)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
-	return text.show(report.RunScreen(p.spec, reply.Summary, status, first, t.Own(), p.arguments))
+	return text.show(report.RunScreen(p.spec, reply.Summary, reply.Outcome.Log, status, first, t.Own(), p.arguments))
 }
 
 // confirmed replays a run that began at a time and violates properties: they count as violated only if the run repeats, unless no run of the engine does.

@@ -34,6 +34,7 @@ const (
 	screenOperations = 3
 	screenUnusual    = 2
 	screenMissing    = 24 // columns for kinds of faults
+	screenErrors     = 2  // servers whose last error is shown
 	screenCode       = 2  // programs whose coverage is shown
 )
 
@@ -472,9 +473,11 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		c.Next = c.campaignHints(t, status, arguments)
 	}
 	c.Numbers = append(c.Numbers, wrap(campaignNumbers(t), "", 2)...)
-	if text := failing(t.Operations, t.Reasons); text != "" {
-		c.Numbers = append(c.Numbers, fit(text, ScreenColumns))
+	var log []engine.LogLine
+	if first != nil {
+		log = first.Outcome.Log
 	}
+	c.Numbers = append(c.Numbers, failing(spec, t.Operations, t.Reasons, log)...)
 	for i := range t.Code[:min(len(t.Code), screenCode)] {
 		c.Numbers = append(c.Numbers, fit(fmt.Sprintf("Coverage of %s: %s", t.Code[i].Path, t.Code[i]), ScreenColumns))
 	}
@@ -536,12 +539,18 @@ func operationsText(o explore.Operations) string {
 	return fmt.Sprintf("%.0f %% of %s ok", 100*float64(o.Ok)/float64(o.Invoked), Count(int(o.Invoked), "operation"))
 }
 
-// failing says why operations fail, if more than half of them do.
-func failing(o explore.Operations, reasons []explore.Reason) string {
+// failing says why operations fail, if more than half of them do: what clients got, and the last errors that servers wrote.
+func failing(spec *world.Spec, o explore.Operations, reasons []explore.Reason, log []engine.LogLine) (lines []string) {
 	if o.Invoked == 0 || 2*o.Ok > o.Invoked || len(reasons) == 0 {
-		return ""
+		return nil
 	}
-	return "Most operations fail: " + clip(reasons[0].Text)
+	lines = append(lines, fit("Most operations fail: "+clip(reasons[0].Text), ScreenColumns))
+	for i, text := range lastErrors(spec, log) {
+		if i < screenErrors {
+			lines = append(lines, fit("  "+text, ScreenColumns))
+		}
+	}
+	return lines
 }
 
 // judged is the screen of a judgement without a violation that could be told.
@@ -557,8 +566,8 @@ func judged(status explore.Status, runs uint64) *Screen {
 	return &Screen{Verdict: verdict, Reason: strings.TrimSpace(rest)}
 }
 
-// RunScreen is the screen of one run. first is the story of its first violation, or nil.
-func RunScreen(spec *world.Spec, r *explore.Summary, status explore.Status, first *StoryOf, seed uint64, arguments string) *Screen {
+// RunScreen is the screen of one run with a log. first is the story of its first violation, or nil.
+func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, status explore.Status, first *StoryOf, seed uint64, arguments string) *Screen {
 	var c *Screen
 	if first != nil {
 		c = ScreenOf(first, arguments)
@@ -576,9 +585,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, status explore.Status, firs
 		c.Story = propertyLines(spec, totals)
 	}
 	c.Numbers = append(c.Numbers, runNumbers(r, seed))
-	if text := failing(r.Operations, r.Reasons); text != "" {
-		c.Numbers = append(c.Numbers, fit(text, ScreenColumns))
-	}
+	c.Numbers = append(c.Numbers, failing(spec, r.Operations, r.Reasons, log)...)
 	c.tests(spec, r.Faults)
 	return c
 }
@@ -628,8 +635,8 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 	return fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, Count(int(r.Events), "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
 }
 
-// LastErrors are the last lines of servers that say that something went wrong, one for each server.
-func LastErrors(spec *world.Spec, log []engine.LogLine) (list []string) {
+// lastErrors are the last lines of servers that say that something went wrong, one for each server.
+func lastErrors(spec *world.Spec, log []engine.LogLine) (list []string) {
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
 		if n.Role != world.Server {

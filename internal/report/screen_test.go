@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -127,8 +128,22 @@ func TestScreenOfJudgements(t *testing.T) {
 		"HOLDS  all properties hold\n":                      {},
 	} {
 		r := &explore.Summary{Verdicts: []check.Verdict{{Property: "linearizable", Status: check.Holds}}}
-		if text := whole(t, RunScreen(spec(), r, status, nil, 7, "")); !strings.HasPrefix(text, want) {
+		if text := whole(t, RunScreen(spec(), r, nil, status, nil, 7, "")); !strings.HasPrefix(text, want) {
 			t.Errorf("got\n%swant\n%s", text, want)
 		}
+	}
+}
+
+// Where most operations fail, the screen says why: what clients got, and the last error of a server, and not that of a client.
+func TestScreenOfFailingOperations(t *testing.T) {
+	r := &explore.Summary{Operations: explore.Operations{Invoked: 10, Ok: 2, Fail: 8}, Reasons: []explore.Reason{{Text: "status 503", Count: 8}}}
+	log := []engine.LogLine{{Node: "n1", Text: "Error: no leader"}, {Node: "n1", Text: "fatal error: lease lost"}, {Node: "n1", Text: "ready"}, {Node: "load", Text: "error of a client"}}
+	text := whole(t, RunScreen(spec(), r, log, explore.Status{}, nil, 7, ""))
+	if !strings.Contains(text, "Most operations fail: status 503\n  n1: fatal error: lease lost\n") || strings.Contains(text, "of a client") {
+		t.Errorf("got\n%s", text)
+	}
+	r.Operations = explore.Operations{Invoked: 10, Ok: 8, Fail: 2}
+	if text := whole(t, RunScreen(spec(), r, log, explore.Status{}, nil, 7, "")); strings.Contains(text, "fail:") {
+		t.Errorf("got\n%s", text)
 	}
 }
