@@ -1,22 +1,30 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
+// maxOffered bounds the worlds that init offers; --from takes the others.
+const maxOffered = 9
+
 func (a *app) initVerb() *cobra.Command {
-	template := ""
+	template, from := "", ""
 	c := &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a bloodhound.yaml to start from",
@@ -29,29 +37,112 @@ func (a *app) initVerb() *cobra.Command {
 			if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 				return fmt.Errorf("%s is not a folder; name the one that the configuration is for", dir)
 			}
-			if template != "" {
+			switch {
+			case template != "" && from != "":
+				return errors.New("--template writes a test of its own, without --from; name one of them")
+			case template != "":
 				return a.initTemplate(dir, template)
 			}
-			path := filepath.Join(dir, configName)
-			if _, err := os.Lstat(path); err == nil {
-				return fmt.Errorf("%s exists already; edit it, or remove it first", path)
-			} else if !errors.Is(err, os.ErrNotExist) {
-				return err
-			}
-			text, compose := config.Scaffold(dir)
-			if err := report.WriteFile(path, text); err != nil {
-				return err
-			}
-			if compose != "" {
-				fmt.Fprintf(a.out, "wrote %s for the services of %s: say in it what drives them, then run `bloodhound run%s`\n", path, compose, inFolder(dir))
-				return nil
-			}
-			fmt.Fprintf(a.out, "wrote %s: put your programs into it, then run `bloodhound run%s`\n", path, inFolder(dir))
-			return nil
+			return a.initFolder(dir, from)
 		},
 	}
 	c.Flags().StringVar(&template, "template", "", "write this `template`, a test with a planted bug and its programs: "+strings.Join(config.Templates(), ", "))
+	c.Flags().StringVar(&from, "from", "", "the `name` of what to test, where the folder has several programs; example: none of them")
 	return c
+}
+
+// initFolder writes a configuration for what a folder has.
+func (a *app) initFolder(dir, from string) error {
+	for _, name := range []string{configName, "bloodhound.yml"} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%s exists already; edit it, or remove it first", path)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	found := scaffolding.Find(dir)
+	for _, n := range found.Notes {
+		fmt.Fprintf(a.err, "note: %s\n", n)
+	}
+	w, err := a.chooseWorld(found, from)
+	if err != nil {
+		return err
+	}
+	if err := writeNew(dir, w.Files); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "wrote %s for %s\n", writtenNames(dir, w.Files), w.What)
+	if len(w.Checks) > 0 {
+		fmt.Fprint(a.out, "\nCheck in it\n")
+	}
+	for _, c := range w.Checks {
+		fmt.Fprintf(a.out, "  %s\n", c)
+	}
+	a.nameNext([][2]string{
+		{"bloodhound run" + inFolder(dir), "one run"},
+		{"bloodhound explore" + inFolder(dir), "many runs, until one breaks a property"},
+	})
+	return nil
+}
+
+// nameNext prints commands that a person may want next, each with what it does.
+func (a *app) nameNext(commands [][2]string) {
+	width := 0
+	for _, c := range commands {
+		width = max(width, len(c[0]))
+	}
+	fmt.Fprint(a.out, "\nNext\n")
+	for _, c := range commands {
+		fmt.Fprintf(a.out, "  %-*s  %s\n", width, c[0], c[1])
+	}
+}
+
+// chooseWorld takes the world that --from names, else the only one, else the one that a person at a terminal picks, else the best.
+func (a *app) chooseWorld(found scaffolding.Findings, from string) (scaffolding.World, error) {
+	worlds := found.Worlds[:min(len(found.Worlds), maxOffered)]
+	switch {
+	case from != "":
+		return found.Choose(from)
+	case len(worlds) == 0:
+		return scaffolding.Example(), nil
+	case len(worlds) == 1:
+		return worlds[0], nil
+	case isTerminal(a.json) && term.IsTerminal(int(os.Stdin.Fd())):
+		return a.askForWorld(worlds, os.Stdin)
+	}
+	fmt.Fprintf(a.out, "found %s; to test another one, remove what is written here and say\n", worlds[0].What)
+	for _, w := range worlds[1:] {
+		fmt.Fprintf(a.out, "  --from %s: %s\n", w.Name, w.What)
+	}
+	return worlds[0], nil
+}
+
+// maxTries bounds how often a person is asked for a number.
+const maxTries = 3
+
+// askForWorld asks for the number of a world. An empty line is the first one.
+func (a *app) askForWorld(worlds []scaffolding.World, in io.Reader) (scaffolding.World, error) {
+	fmt.Fprintln(a.out, "Which of these do you want to test?")
+	for i, w := range worlds {
+		fmt.Fprintf(a.out, "  %d  %s\n", i+1, w.What)
+	}
+	lines := bufio.NewScanner(in)
+	for range maxTries {
+		fmt.Fprintf(a.out, "Number [1]: ")
+		if !lines.Scan() {
+			break
+		}
+		answer := strings.TrimSpace(lines.Text())
+		if answer == "" {
+			return worlds[0], nil
+		}
+		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(worlds) {
+			return worlds[n-1], nil
+		}
+		fmt.Fprintf(a.out, "%q is no number from 1 to %d\n", answer, len(worlds))
+	}
+	return scaffolding.World{}, errors.New("no answer; --from NAME chooses without a question")
 }
 
 // initTemplate writes the files of a template, and none if one of them is there already.
@@ -60,6 +151,27 @@ func (a *app) initTemplate(dir, name string) error {
 	if files == nil {
 		return fmt.Errorf("there is no template %q; there are %s", name, strings.Join(config.Templates(), ", "))
 	}
+	if err := writeNew(dir, files); err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(files))
+	fmt.Fprintf(a.out, "wrote %s: a test with a planted bug; run `bloodhound explore%s`\n", strings.Join(names, ", "), inFolder(dir))
+	return nil
+}
+
+// writtenNames are files of a folder, the configuration first.
+func writtenNames(dir string, files map[string][]byte) string {
+	names := []string{filepath.Join(dir, configName)}
+	for _, n := range slices.Sorted(maps.Keys(files)) {
+		if n != configName {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, " and ")
+}
+
+// writeNew writes files into a folder, and none if one of them is there already.
+func writeNew(dir string, files map[string][]byte) error {
 	names := slices.Sorted(maps.Keys(files))
 	for _, n := range names {
 		path := filepath.Join(dir, n)
@@ -74,7 +186,6 @@ func (a *app) initTemplate(dir, name string) error {
 			return err
 		}
 	}
-	fmt.Fprintf(a.out, "wrote %s: a test with a planted bug; run `bloodhound explore%s`\n", strings.Join(names, ", "), inFolder(dir))
 	return nil
 }
 

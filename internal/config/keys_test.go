@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -299,13 +300,13 @@ func TestSchema(t *testing.T) {
 	golden(t, "../../docs/schema/"+path.Base(SchemaURL), string(JSONSchema()))
 
 	s := compiled(t)
-	for _, name := range []string{"testdata/all/one.yaml", "testdata/all/two.yaml", "testdata/compat/bloodhound.yaml", "scaffold.yaml"} {
+	for _, name := range []string{"testdata/all/one.yaml", "testdata/all/two.yaml", "testdata/compat/bloodhound.yaml", "scaffolding/example.yaml"} {
 		if err := s.Validate(value(t, name)); err != nil {
 			t.Errorf("%s is not valid: %v", name, err)
 		}
 	}
-	if !strings.HasPrefix(scaffold, "# yaml-language-server: $schema="+SchemaURL+"\n") {
-		t.Error("the first line of scaffold.yaml does not name the schema")
+	if !strings.HasPrefix(string(scaffolding.Example().Files[scaffolding.ConfigName]), "# yaml-language-server: $schema="+SchemaURL+"\n") {
+		t.Error("the first line of what init writes does not name the schema")
 	}
 	for _, name := range []string{"unknown", "types"} {
 		if s.Validate(value(t, "testdata/errors/"+name+".yaml")) == nil {

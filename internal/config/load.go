@@ -5,6 +5,7 @@
 // Its rooms, each of which imports only those before it:
 //
 //	suggest, shell                     the nearest word; variables and words of a command line, as a shell has them
+//	scaffolding                        looks at a folder and writes a configuration to start from
 //	source                             YAML files as trees whose values have their places; mistakes and notes
 //	schema                             shapes of values, and the comparison of a file with a table of keys
 //	keys                               the tables, which are the only list of keys
@@ -29,6 +30,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/networks"
 	"github.com/bloodhound-dst/bloodhound/internal/config/nodes"
+	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
 	"github.com/bloodhound-dst/bloodhound/internal/config/schema"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/config/workloads"
@@ -199,7 +201,7 @@ func configFile(opts Options) (string, error) {
 	if len(opts.ComposeFiles) > 0 {
 		return "", nil
 	}
-	if name := composeIn(path); name != "" {
+	if name := scaffolding.ComposeIn(path); name != "" {
 		return "", fmt.Errorf("no bloodhound.yaml in %s; `--compose %s` uses the Compose file in this folder, `bloodhound init` creates a bloodhound.yaml",
 			path, filepath.Join(path, name))
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -72,7 +74,7 @@ func TestErrors(t *testing.T) {
 
 func TestScaffold(t *testing.T) {
 	dir := t.TempDir()
-	text, _ := Scaffold(dir)
+	text := scaffolding.Example().Files[scaffolding.ConfigName]
 	if err := os.WriteFile(filepath.Join(dir, "bloodhound.yaml"), text, 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ var layers = [][]string{
 	{"internal/engine/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
 	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
-	{"internal/config/suggest", "internal/config/shell"},
+	{"internal/config/suggest", "internal/config/shell", "internal/config/scaffolding"},
 	{"internal/config/source"},
 	{"internal/config/schema"},
 	{"internal/config/keys"},

@@ -1,0 +1,159 @@
+package scaffolding
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// composeNames are the names of Compose files, in the order in which a folder is searched.
+var composeNames = []string{"compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"}
+
+// ComposeIn is the name of the Compose file of a folder, empty if there is none.
+func ComposeIn(dir string) string {
+	for _, name := range composeNames {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// composeFiles are the Compose file of the folder, or else those further below.
+func composeFiles(f *folder) (found []sketch) {
+	for _, base := range composeNames {
+		if slices.Contains(f.files, base) {
+			return f.composeFile(base)
+		}
+	}
+	for _, base := range composeNames {
+		for _, name := range f.named(base) {
+			if len(found) < maxWorlds {
+				found = append(found, f.composeFile(name)...)
+			}
+		}
+	}
+	return found
+}
+
+// composeFile is the example with a Compose file in the place of its nodes.
+func (f *folder) composeFile(name string) []sketch {
+	content := f.read(name)
+	if content == "" {
+		return nil
+	}
+	front, services := frontOf([]byte(content))
+	_, rest, _ := strings.Cut(example, "# The programs, in Compose's own keys.")
+	_, after, _ := strings.Cut(rest, "\n\n")
+	after = strings.Replace(after, "[http://n1:8080, http://n2:8080, http://n3:8080]", front+"   # the server that answers requests", 1)
+	after = strings.Replace(after, "http://n1:8080/", front+"/", 1)
+	k := sketch{name: name, what: "the Compose file " + name, text: "# Each service of this file is a node. docs/reference/compose.md lists the differences from Docker.\n" +
+		"compose: " + scalar(name) + "\n\n" + after}
+	if services > 0 {
+		k.what += fmt.Sprintf(" with %s", count(services, "service"))
+	}
+	k.addCheck("The workload sends HTTP requests to %s: change it to the requests that your services take.", front)
+	return []sketch{k}
+}
+
+// count writes a number of things.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// serviceName is a name of a service that fits a URL.
+var serviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
+
+// frontOf guesses where a Compose file's cluster is reached from outside: at the first port that is published, or else at the
+// first service.
+func frontOf(content []byte) (front string, services int) {
+	front = "http://SERVICE:80"
+	var f struct {
+		Services yaml.Node `yaml:"services"`
+	}
+	if yaml.Unmarshal(content, &f) != nil || f.Services.Kind != yaml.MappingNode {
+		return front, 0
+	}
+	services = len(f.Services.Content) / 2
+	for i := services - 1; i >= 0; i-- { // the first one is the last to decide
+		name := f.Services.Content[2*i].Value
+		if !serviceName.MatchString(name) {
+			continue
+		}
+		if port := publishedPort(f.Services.Content[2*i+1]); port > 0 {
+			front = fmt.Sprintf("http://%s:%d", name, port)
+		}
+	}
+	if front == "http://SERVICE:80" && services > 0 && serviceName.MatchString(f.Services.Content[0].Value) {
+		front = "http://" + f.Services.Content[0].Value + ":80"
+	}
+	return front, services
+}
+
+// publishedPort is the port within the container that a service publishes first, 0 if there is none.
+func publishedPort(service *yaml.Node) int {
+	var s struct {
+		Ports []yaml.Node `yaml:"ports"`
+	}
+	if service.Decode(&s) != nil || len(s.Ports) == 0 || s.Ports[0].Kind != yaml.ScalarNode {
+		return 0
+	}
+	parts := strings.Split(s.Ports[0].Value, ":")
+	port, _, _ := strings.Cut(parts[len(parts)-1], "/")
+	if n, err := strconv.Atoi(port); err == nil && n > 0 && n < 1<<16 {
+		return n
+	}
+	return 0
+}
+
+// dockerCompose is the file that gives a Dockerfile's image to a node.
+const dockerCompose = "bloodhound.compose.yaml"
+
+var (
+	exposed    = regexp.MustCompile(`(?mi)^\s*EXPOSE\s+(\d{1,5})\b`)
+	portInFile = regexp.MustCompile(`(?mi)^\s*ENV\s+PORT[= ](\d{2,5})\b`)
+	fetches    = regexp.MustCompile(`(?mi)\b(apt-get|apk add|pip3? install|npm (?:ci|install)|go mod download|go build|cargo build|mvn|yarn)\b`)
+)
+
+// dockerfiles are services whose image a Dockerfile describes. Only Compose files have builds of images, so one is written too.
+func dockerfiles(f *folder) (found []sketch) {
+	for _, name := range f.named("Dockerfile") {
+		text := f.read(name)
+		if text == "" || len(found) >= maxWorlds {
+			continue
+		}
+		dir := strings.TrimSuffix(strings.TrimSuffix(name, "Dockerfile"), "/")
+		title := dir
+		if dir == "" {
+			dir, title = ".", f.title()
+		}
+		service := nodeNameOf(filepath.Base(title))
+		var s server
+		if port, _ := strconv.Atoi(firstGroup(exposed, text)); port > 0 && port < 1<<16 {
+			s = server{http: true, port: port, portIn: name, path: "/?key={key}"}
+		} else if port, _ := strconv.Atoi(firstGroup(portInFile, text)); port > 0 && port < 1<<16 {
+			s = server{http: true, port: port, portIn: name, path: "/?key={key}"}
+		}
+		k := sketch{name: name, what: "the image of " + name, compose: dockerCompose, front: service, server: s,
+			files: map[string][]byte{dockerCompose: fmt.Appendf(nil,
+				"# The image of %s. docs/reference/dockerfiles.md says how it is built, without Docker.\nservices:\n  %s:\n    build: %s\n    restart: always\n",
+				name, scalar(service), scalar(dir))}}
+		if s.http {
+			k.addCheck("The server on port %d must speak HTTP; for other protocols change `workload`.", s.port)
+		}
+		if fetches.MatchString(text) {
+			k.addCheck("RUN steps have no network here; docs/how-to/build-images-from-dockerfiles.md has three ways out.")
+		}
+		found = append(found, k)
+	}
+	return found
+}

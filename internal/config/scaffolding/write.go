@@ -1,0 +1,346 @@
+package scaffolding
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// sketch is a world before it is written.
+type sketch struct {
+	name, what string
+	checks     []string
+	compose    string // the Compose file that has the nodes
+	nodes      []node
+	// front is the node that answers requests; server says how.
+	front  string
+	server server
+	// text is the finished configuration, of kinds that write it themselves.
+	text  string
+	files map[string][]byte // further files
+}
+
+// node is a node before it is written.
+type node struct {
+	name       string
+	count      int // 0 writes no count
+	image      string
+	build      []string
+	buildEnv   []variable
+	entrypoint []string
+	command    []string
+	env        []variable
+	volumes    []string
+	aliases    []string
+	// ready is a port at which the node is healthy, 0 for none.
+	ready int
+	// templates: values have templates of `count` on purpose, so braces stay as they are.
+	templates bool
+}
+
+type variable struct{ name, value string }
+
+// addCheck adds a sentence that a person should read.
+func (s *sketch) addCheck(format string, args ...any) {
+	s.checks = append(s.checks, strings.Map(printable, fmt.Sprintf(format, args...)))
+}
+
+// program makes a sketch of one program of the host with its server.
+func program(name, what, nodeName string, s server, build []string, command ...string) sketch {
+	n := node{name: nodeNameOf(nodeName), build: build, command: command, ready: s.port}
+	if s.portVariable != "" {
+		n.env = append(n.env, variable{s.portVariable, strconv.Itoa(s.port)})
+	}
+	if s.data != "" {
+		n.volumes = []string{"data:" + s.data}
+	}
+	k := sketch{name: name, what: what, front: n.name, server: s}
+	if s.peers != "" {
+		n.count, n.templates = 3, true
+		k.front = n.name + "1"
+		list := `{{.Peers.Each "{}:` + strconv.Itoa(max(s.port, 1)) + `"}}`
+		if strings.HasPrefix(s.peers, "--") {
+			n.command = append(n.command, s.peers, list)
+		} else {
+			n.env = append(n.env, variable{s.peers, list})
+		}
+		if s.id != "" {
+			n.command = append(n.command, s.id, "{{.Index}}")
+		}
+		if s.data != "" {
+			n.volumes = []string{"{{.Name}}-data:" + s.data}
+		}
+		k.addCheck("The program takes %s, so there are three nodes. Its value needs the form that the program expects.", s.peers)
+	}
+	k.nodes = []node{n}
+	if s.http {
+		k.what += fmt.Sprintf(", HTTP on port %d", s.port)
+	}
+	if s.arguments {
+		k.addCheck("The program reads command-line arguments: add them to `command`.")
+	}
+	return k
+}
+
+// plainName is a name of a node that needs no quotes.
+var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
+
+// maxNodeName bounds names of nodes, which are host names.
+const maxNodeName = 40
+
+// nodeNameOf makes a name of a node out of any text. It begins with a letter, and is none that Bloodhound gives its own nodes.
+func nodeNameOf(text string) string {
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	name = strings.TrimRight(name[:min(len(name), maxNodeName)], "-")
+	switch {
+	case name == "", name == "load", name == "checker", name[0] >= '0' && name[0] <= '9':
+		return strings.TrimSuffix("app-"+name, "-")
+	}
+	return name
+}
+
+// The first line of a configuration leads editors to the schema.
+const schemaLine = "# yaml-language-server: $schema=https://raw.githubusercontent.com/bloodhound-dst/bloodhound/main/docs/schema/config-v1.json\n"
+
+// usage is the part of the comment that all configurations have.
+const usage = `# docs/reference/config.md lists every key.
+#
+#   bloodhound run            one run, which the same seed repeats byte for byte
+#   bloodhound explore        many runs, until one breaks a property
+
+`
+
+// header is the comment that says what was found and what to check.
+func header(what string, checks []string) string {
+	var b strings.Builder
+	b.WriteString(schemaLine)
+	fmt.Fprintf(&b, "# Found: %s.\n", what)
+	if len(checks) > 0 {
+		b.WriteString("# Check these guesses:\n")
+	}
+	for _, c := range checks {
+		fmt.Fprintf(&b, "# - %s\n", c)
+	}
+	return b.String() + usage
+}
+
+// world writes the sketch.
+func (s *sketch) world() World {
+	w := World{Name: s.name, What: s.what, Files: map[string][]byte{}}
+	for name, content := range s.files {
+		w.Files[name] = content
+	}
+	body := s.text
+	if body == "" {
+		var b strings.Builder
+		s.writeNodes(&b)
+		s.writeWorkload(&b)
+		body = b.String()
+	}
+	w.Checks = s.checks
+	w.Files[ConfigName] = []byte(header(s.what, s.checks) + body)
+	return w
+}
+
+func (s *sketch) writeNodes(b *strings.Builder) {
+	if s.compose != "" {
+		b.WriteString("# Each service of this file is a node. docs/reference/compose.md lists the differences from Docker.\n")
+		fmt.Fprintf(b, "compose: %s\n\n", scalar(s.compose))
+	}
+	if len(s.nodes) == 0 {
+		return
+	}
+	b.WriteString("# The programs, in Compose's own keys. Each node is a machine of its own; nodes reach each other by name.\nnodes:\n")
+	for _, n := range s.nodes {
+		n.write(b)
+	}
+	b.WriteString("\n")
+}
+
+func (n *node) write(b *strings.Builder) {
+	escape := func(text string) string {
+		text = strings.ReplaceAll(text, "$", "$$")
+		if n.count > 0 && !n.templates {
+			text = strings.ReplaceAll(text, "{{", `{{"{{"}}`)
+		}
+		return text
+	}
+	escaped := func(words []string) (all []string) {
+		for _, w := range words {
+			all = append(all, escape(w))
+		}
+		return all
+	}
+	mapping := func(vars []variable) string {
+		var parts []string
+		for _, v := range vars {
+			parts = append(parts, scalar(v.name)+": "+quoted(escape(v.value)))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	fmt.Fprintf(b, "  %s:\n", scalar(n.name))
+	if n.count > 0 {
+		fmt.Fprintf(b, "    count: %d\n", n.count)
+	}
+	if n.image != "" {
+		fmt.Fprintf(b, "    image: %s\n", scalar(escape(n.image)))
+	}
+	if len(n.build) > 0 && len(n.buildEnv) > 0 {
+		fmt.Fprintf(b, "    build: {command: %s, environment: %s}   # on this machine, before the first run\n",
+			commandLine(escaped(n.build), true), mapping(n.buildEnv))
+	} else if len(n.build) > 0 {
+		fmt.Fprintf(b, "    build: %s   # on this machine, before the first run\n", commandLine(escaped(n.build), false))
+	}
+	if len(n.entrypoint) > 0 {
+		fmt.Fprintf(b, "    entrypoint: %s\n", list(escaped(n.entrypoint)))
+	}
+	if len(n.command) > 0 {
+		fmt.Fprintf(b, "    command: %s\n", commandLine(escaped(n.command), false))
+	}
+	b.WriteString("    restart: always\n")
+	if n.ready > 0 {
+		fmt.Fprintf(b, "    healthcheck: {test: [CMD, bash, -c, \"exec 3<>/dev/tcp/localhost/%d\"], interval: 10s, start_period: 10s, start_interval: 200ms}\n", n.ready)
+	}
+	if len(n.env) > 0 {
+		fmt.Fprintf(b, "    environment: %s\n", mapping(n.env))
+	}
+	if len(n.volumes) > 0 {
+		fmt.Fprintf(b, "    volumes: %s\n", list(n.volumes))
+	}
+	if len(n.aliases) > 0 {
+		fmt.Fprintf(b, "    networks: {default: {aliases: %s}}\n", list(n.aliases))
+	}
+}
+
+func (s *sketch) writeWorkload(b *strings.Builder) {
+	var target string
+	if s.front != "" && s.server.port > 0 {
+		target = fmt.Sprintf("http://%s:%d", s.front, s.server.port)
+	}
+	switch {
+	case s.server.http:
+		s.writeHTTP(b, target)
+	case target != "":
+		b.WriteString(placeholder)
+		fmt.Fprintf(b, `# What must hold. Crashes, panics and unexpected exits are looked for without being listed.
+properties:
+  - name: accepts connections again
+    kind: liveness            # within this time after each heal
+    timeout: 10s
+    check: {type: custom, script: [bash, -c, "exec 3<>/dev/tcp/%s/%d"]}
+
+`, s.front, s.server.port)
+		s.addCheck("Nothing sends requests yet: complete `workload` for the protocol on port %d.", s.server.port)
+	default:
+		b.WriteString(placeholder + "# What must hold: nothing is known yet. Crashes, panics and unexpected exits are looked for without being listed.\n# properties: []\n\n")
+		s.addCheck("No port was found: complete `workload`, and list in `properties` what must hold.")
+	}
+	if s.server.loopback {
+		s.addCheck("The program seems to listen on localhost, where other nodes cannot reach it: let it listen on 0.0.0.0.")
+	}
+	b.WriteString(faultSection)
+}
+
+// placeholder stands for a client of a protocol that is not known.
+const placeholder = `# The client. http, redis, sql and etcd are built in; command runs a program of yours (docs/how-to/write-a-driver.md).
+# workload:
+#   driver: command
+#   config: {command: python3 driver.py}
+
+`
+
+const faultSection = `# What may go wrong. harsh has partitions, crashes, power losses, full disks and wrong clocks; calm, moderate and chaos
+# have less of it. What is written below the mode wins.
+faults:
+  mode: harsh
+`
+
+func (s *sketch) writeHTTP(b *strings.Builder, target string) {
+	if s.server.portIn != "" {
+		s.addCheck("Port %d comes from %s.", s.server.port, s.server.portIn)
+	} else {
+		s.addCheck("No port was found; %d is the usual one.", s.server.port)
+	}
+	path := s.server.path
+	b.WriteString("# The client. Its operations are HTTP requests to this path. docs/reference/workloads.md lists other drivers.\n")
+	fmt.Fprintf(b, `workload:
+  driver: http
+  config:
+    target: %s
+    clients: 5
+    qps: 50                   # operations a second of virtual time
+    duration: 10s
+`, target)
+	if s.server.post {
+		b.WriteString("    options: {put_method: POST}\n")
+	}
+	b.WriteString("    operations:\n")
+	const operation = "      - {type: %s, weight: 1, path: %s, key_pattern: \"key-{random:0-4}\"}\n"
+	if s.server.puts {
+		fmt.Fprintf(b, operation, "put", quoted(path))
+	}
+	fmt.Fprintf(b, operation, "get", quoted(path))
+	b.WriteString("\n# What must hold. Crashes, panics and unexpected exits are looked for without being listed.\nproperties:\n")
+	if s.server.puts {
+		method := map[bool]string{false: "PUT", true: "POST"}[s.server.post]
+		s.addCheck("%s %s must store the body, and GET return the same bytes or 404. If not, remove the property `linearizable`.", method, path)
+		b.WriteString(`  - name: linearizable
+    kind: safety
+    description: A read returns the value of the last acknowledged write.
+    check: {type: linearizability, operations: [put, get]}
+`)
+	} else {
+		s.addCheck("Only GET %s is tried: add writes to `workload`, and list in `properties` what must hold.", path)
+	}
+	b.WriteString(`  - name: works again
+    kind: recovery            # requests succeed within this time after each heal
+    timeout: 10s
+    check: {type: recovery}
+
+`)
+}
+
+// simpleWord is a word of a command that neither YAML nor a shell changes.
+var simpleWord = regexp.MustCompile(`^[A-Za-z0-9_./=@,+-]+$`)
+
+// commandLine writes words as one text where that is plain, else as a list. inFlow is within braces, where a comma ends a value.
+func commandLine(words []string, inFlow bool) string {
+	for _, w := range words {
+		if !simpleWord.MatchString(w) || inFlow && strings.Contains(w, ",") {
+			return list(words)
+		}
+	}
+	return scalar(strings.Join(words, " "))
+}
+
+func list(words []string) string {
+	var parts []string
+	for _, w := range words {
+		parts = append(parts, quoted(w))
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
+}
+
+// plainScalar is text that may stand without quotes, if YAML also takes it for a text.
+var plainScalar = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./=@+ :-]*$`)
+
+// scalar writes a text as YAML, in quotes where it needs them.
+func scalar(text string) string {
+	var v any
+	if plainScalar.MatchString(text) && yaml.Unmarshal([]byte(text), &v) == nil && v == any(text) {
+		return text
+	}
+	return quoted(text)
+}
+
+// quoted writes a text in double quotes, on one line.
+func quoted(text string) string {
+	out, err := yaml.Marshal(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.DoubleQuotedStyle, Value: text})
+	if err != nil {
+		panic("a text that cannot be written as YAML: " + err.Error())
+	}
+	return strings.TrimSuffix(string(out), "\n")
+}
