@@ -16,6 +16,7 @@ simulation: {max_time: 5s}
 nodes:
   n1:
     command: [/bin/sh, -c, "sleep 1; [ $$(od -An -N1 -tu1 /dev/urandom) -ge 77 ] || exit 3; exec sleep 60"]
+faults: {enabled: false}
 `
 
 // tossNs is when the server tosses: after its second, and the start of od.

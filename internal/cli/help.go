@@ -41,7 +41,7 @@ var examples = map[string][]string{
 	"live federate origin": {"bloodhound live federate origin --prefix 192.0.2.0/24 --asn 65001"},
 	"image pull":           {"bloodhound image pull redis:7"},
 	"import":               {"bloodhound import incident.jsonl"},
-	"init":                 {"bloodhound init", "bloodhound init --template raft raft-test"},
+	"init":                 {"bloodhound init", "bloodhound init --from docker-compose.yml", "bloodhound init --template raft raft-test"},
 	"list":                 {"bloodhound list", "bloodhound list examples/quickstart --json"},
 	"live build":           {"bloodhound live build ./cmd/server -o server"},
 	"live federate":        {"bloodhound live federate --config federation.yaml"},

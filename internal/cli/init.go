@@ -115,6 +115,9 @@ func (a *app) chooseWorld(found scaffolding.Findings, from string) (scaffolding.
 	for _, w := range worlds[1:] {
 		fmt.Fprintf(a.out, "  --from %s: %s\n", w.Name, w.What)
 	}
+	if more := len(found.Worlds) - len(worlds); more > 0 {
+		fmt.Fprintf(a.out, "  and %d more\n", more)
+	}
 	return worlds[0], nil
 }
 

@@ -127,6 +127,10 @@ func TestScaffoldOfProjects(t *testing.T) {
 		{"Python", []string{"server.py\nfrom http.server import HTTPServer, BaseHTTPRequestHandler\nclass H(BaseHTTPRequestHandler):\n  def do_PUT(self): pass\n  def do_GET(self): pass\n" +
 			"if __name__ == '__main__':\n  HTTPServer(('', 8765), H).serve_forever()\n"}, "server.py",
 			[]string{"command: python3 server.py\n", "target: http://server:8765\n", `path: "/kv/{key}"`, "linearizability"}, nil},
+		{"Python with a folder", []string{"main.py\nimport sys, http.server\nDATA_DIR = sys.argv[1]\nhttp.server.HTTPServer(('', 8000), H).serve_forever()\n"}, "main.py",
+			[]string{"command: python3 main.py /data\n", `volumes: ["data:/data"]`, "gets the folder /data"}, nil},
+		{"Python with arguments", []string{"main.py\nimport sys, http.server\nN = int(sys.argv[1])\nhttp.server.HTTPServer(('', 8000), H).serve_forever()\n"}, "main.py",
+			[]string{"command: python3 main.py\n", "reads command-line arguments"}, []string{"volumes"}},
 		{"FastAPI", []string{"requirements.txt\nfastapi\n", "main.py\nfrom fastapi import FastAPI\napp = FastAPI()\n@app.get('/health')\ndef h(): return 1\n"}, "main.py",
 			[]string{`"main:app"`, ":8000", `path: "/health?key={key}"`, "Its packages must be installed"}, []string{"linearizability"}},
 		{"Java", []string{"Server.java\nimport com.sun.net.httpserver.*;\npublic class Server { public static void main(String[] a) { HttpServer.create(new InetSocketAddress(8181), 0).createContext(\"/kv/\", h); } }"},
@@ -200,13 +204,13 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: h}]}
 // A folder of several programs offers all of them, servers first, and each loads.
 func TestScaffoldOffersEach(t *testing.T) {
 	f, _, _ := found(t, "go.mod\nmodule x\n", "cmd/tool/main.go\n"+goTool, "cmd/server/main.go\n"+goServer, "server_test.go\n"+goTool,
-		"vendor/v/main.go\n"+goTool, "compose.yaml\nservices: {db: {image: postgres}}\n", "Dockerfile\nFROM scratch\n")
+		"vendor/v/main.go\n"+goTool, "compose.yaml\nservices: {db: {image: postgres}}\n", "Dockerfile\nFROM scratch\n", "ci/compose.yml\nservices: {db: {image: postgres}}\n")
 	var names []string
 	for _, w := range f.Worlds {
 		names = append(names, w.Name)
-		loadedWorld(t, tree(t, "compose.yaml\nservices: {db: {image: postgres}}\n"), w)
+		loadedWorld(t, tree(t, "compose.yaml\nservices: {db: {image: postgres}}\n", "ci/compose.yml\nservices: {db: {image: postgres}}\n"), w)
 	}
-	if got := strings.Join(names, " "); got != "compose.yaml ./cmd/server ./cmd/tool Dockerfile" {
+	if got := strings.Join(names, " "); got != "compose.yaml ./cmd/server ./cmd/tool ci/compose.yml Dockerfile" {
 		t.Errorf("worlds %s", got)
 	}
 	for name, want := range map[string]string{"cmd/tool/": "./cmd/tool", "./Dockerfile": "Dockerfile", "example": "example"} {
@@ -214,7 +218,7 @@ func TestScaffoldOffersEach(t *testing.T) {
 			t.Errorf("%s chooses %q, %v", name, w.Name, err)
 		}
 	}
-	if _, err := f.Choose("nothing"); err == nil || !strings.Contains(err.Error(), "there are compose.yaml, ./cmd/server, ./cmd/tool, Dockerfile, example") {
+	if _, err := f.Choose("nothing"); err == nil || !strings.Contains(err.Error(), "there are compose.yaml, ./cmd/server, ./cmd/tool, ci/compose.yml, Dockerfile, example") {
 		t.Errorf("a name of nothing: %v", err)
 	}
 }
@@ -233,6 +237,15 @@ func TestScaffoldOfHostileFolders(t *testing.T) {
 		{"a link", func(dir string) error { return os.Symlink("/etc/passwd", filepath.Join(dir, "package.json")) }, "package.json is a symbolic link"},
 		{"a link to a program", func(dir string) error { return os.Symlink(secret, filepath.Join(dir, "main.go")) }, ""},
 		{"a link to a folder", func(dir string) error { return os.Symlink(filepath.Dir(secret), filepath.Join(dir, "cmd")) }, ""},
+		{"a link to sources", func(dir string) error {
+			if err := os.WriteFile(filepath.Join(dir, "Cargo.toml"), []byte("[package]\nname = \"x\"\n"), 0o666); err != nil {
+				return err
+			}
+			if err := os.WriteFile(filepath.Join(filepath.Dir(secret), "main.rs"), []byte("fn main() {}"), 0o666); err != nil {
+				return err
+			}
+			return os.Symlink(filepath.Dir(secret), filepath.Join(dir, "src"))
+		}, ""},
 		{"a link to the folder itself", func(dir string) error { return os.Symlink(".", filepath.Join(dir, "loop")) }, ""},
 		{"a pipe", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "compose.yaml"), 0o666) }, "compose.yaml is no regular file"},
 		{"a large file", func(dir string) error {

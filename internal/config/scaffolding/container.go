@@ -3,6 +3,7 @@ package scaffolding
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,25 +26,28 @@ func ComposeIn(dir string) string {
 	return ""
 }
 
-// composeFiles are the Compose file of the folder, or else those further below.
-func composeFiles(f *folder) (found []sketch) {
+// composeFile is the Compose file of the folder itself.
+func composeFile(f *folder) []sketch {
 	for _, base := range composeNames {
 		if slices.Contains(f.files, base) {
-			return f.composeFile(base)
+			return f.composeSketch(base)
 		}
 	}
-	for _, base := range composeNames {
-		for _, name := range f.named(base) {
-			if len(found) < maxWorlds {
-				found = append(found, f.composeFile(name)...)
-			}
+	return nil
+}
+
+// composeFilesBelow are Compose files further below, which may be about parts of the project.
+func composeFilesBelow(f *folder) (found []sketch) {
+	for _, name := range f.files {
+		if strings.Contains(name, "/") && slices.Contains(composeNames, path.Base(name)) && len(found) < maxWorlds {
+			found = append(found, f.composeSketch(name)...)
 		}
 	}
 	return found
 }
 
-// composeFile is the example with a Compose file in the place of its nodes.
-func (f *folder) composeFile(name string) []sketch {
+// composeSketch is the example with a Compose file in the place of its nodes.
+func (f *folder) composeSketch(name string) []sketch {
 	content := f.read(name)
 	if content == "" {
 		return nil

@@ -45,6 +45,7 @@ var plainPath = regexp.MustCompile(`^[A-Za-z0-9_.][A-Za-z0-9_.+/-]*$`)
 type folder struct {
 	root      string
 	files     []string // regular files, by paths with slashes, the shallow ones first
+	listed    map[string]bool
 	texts     map[string]string
 	readBytes int64
 	notes     []string
@@ -53,7 +54,7 @@ type folder struct {
 
 // openFolder lists at most so many files and folders.
 func openFolder(root string, entries int) *folder {
-	f := &folder{root: root, texts: map[string]string{}, taken: map[string]bool{}}
+	f := &folder{root: root, listed: map[string]bool{}, texts: map[string]string{}, taken: map[string]bool{}}
 	left := entries
 	f.list(".", 0, &left)
 	if left <= 0 {
@@ -93,6 +94,7 @@ func (f *folder) list(dir string, depth int, left *int) {
 			}
 		case e.Type().IsRegular() && plainPath.MatchString(name):
 			f.files = append(f.files, name)
+			f.listed[name] = true
 		case markers.MatchString(e.Name()) && e.Type()&fs.ModeSymlink != 0:
 			f.note("%s is a symbolic link, which init does not follow", name)
 		case markers.MatchString(e.Name()) && !e.Type().IsRegular():
@@ -115,13 +117,13 @@ func printable(r rune) rune {
 	return r
 }
 
-// read gives the text of a listed file, empty for one that is too large or not text.
+// read gives the text of a listed file, empty for any other file, which may be behind a link, and for one that is too large or not text.
 func (f *folder) read(name string) string {
 	if text, ok := f.texts[name]; ok {
 		return text
 	}
 	f.texts[name] = ""
-	if f.readBytes > maxTotalBytes {
+	if !f.listed[name] || f.readBytes > maxTotalBytes {
 		return ""
 	}
 	content, err := regular.Read(filepath.Join(f.root, filepath.FromSlash(name)), maxFileBytes)

@@ -40,9 +40,9 @@ type Findings struct {
 }
 
 // detectors look for one kind of program each, in the order of preference: what describes a whole system first, then sources,
-// which need no image, then images.
+// which need no image, then what is further below, and images.
 var detectors = []func(*folder) []sketch{
-	composeFiles, goPrograms, rustPrograms, nodePrograms, javaPrograms, pythonPrograms, cPrograms, kubernetesManifests, dockerfiles,
+	composeFile, goPrograms, rustPrograms, nodePrograms, javaPrograms, pythonPrograms, cPrograms, composeFilesBelow, kubernetesManifests, dockerfiles,
 }
 
 // Find looks at a folder. A folder that does not exist has no programs.

@@ -25,8 +25,8 @@ type server struct {
 	data string
 	// peers is a flag (--peers) or a variable (PEERS) that lists the other nodes, id a flag for the node's number.
 	peers, id string
-	// arguments: the program reads words of its command line by position.
-	arguments bool
+	// arguments: the program reads words of its command line by position. folderArgument: the first one is a folder.
+	arguments, folderArgument bool
 }
 
 var (
@@ -64,6 +64,7 @@ var (
 	peerFlags   = regexp.MustCompile(`(?:flag\.|Flags\(\)\.|add_argument\(|Arg::|arg\()[A-Za-z]*\(?[^"'\n]{0,30}["'](?:--)?((?:initial-)?(?:peers|cluster|members|nodes))["']`)
 	peerEnv     = regexp.MustCompile(`(?:env|environ|Getenv|LookupEnv)\b[^A-Za-z\n]{0,6}(?:get|var)?[^A-Za-z\n]{0,4}([A-Z_]{0,20}(?:PEERS|MEMBERS))\b`)
 	idFlags     = regexp.MustCompile(`(?:flag\.|Flags\(\)\.|add_argument\()[A-Za-z]*\(?[^"'\n]{0,30}["'](?:--)?((?:node-)?id)["']`)
+	folderFirst = regexp.MustCompile(`(?i)(?:dir|folder|path|root)[a-z]*\s*:?=\s*(?:sys\.argv\[1\]|os\.Args\[1\]|process\.argv\[2\]|argv\[1\]|args\[0\])`)
 	positional  = regexp.MustCompile(`os\.Args\[|sys\.argv\[|process\.argv\[|\bargv\[1\]|\bargs\[0\]|flag\.Arg\(`)
 )
 
@@ -110,6 +111,9 @@ func (f *folder) serverOf(files []string) server {
 		s.id = "--" + flag
 	}
 	s.arguments = positional.MatchString(text)
+	if s.folderArgument = folderFirst.MatchString(text); s.folderArgument {
+		s.data = cmp.Or(s.data, "/data")
+	}
 	s.operations(text)
 	return s
 }

@@ -79,7 +79,10 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 	if s.http {
 		k.what += fmt.Sprintf(", HTTP on port %d", s.port)
 	}
-	if s.arguments {
+	if s.folderArgument {
+		k.nodes[0].command = append(k.nodes[0].command, s.data)
+		k.addCheck("The program gets the folder %s as its argument.", s.data)
+	} else if s.arguments {
 		k.addCheck("The program reads command-line arguments: add them to `command`.")
 	}
 	return k
