@@ -477,7 +477,7 @@ func TestLimits(t *testing.T) {
 
 // FuzzLoad reads anything without a panic. What loads has a Spec that holds together.
 func FuzzLoad(f *testing.F) {
-	for _, pattern := range []string{"scaffold.yaml", "testdata/*/*.yaml", "testdata/compat/*.yml"} {
+	for _, pattern := range []string{"scaffolding/example.yaml", "testdata/*/*.yaml", "testdata/compat/*.yml"} {
 		names, _ := filepath.Glob(pattern)
 		for _, name := range names {
 			text, err := os.ReadFile(name)
@@ -493,7 +493,7 @@ func FuzzLoad(f *testing.F) {
 		if err := os.WriteFile(name, text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range []Options{{Path: name, Env: noEnv}, {Path: dir, ConfigFile: "scaffold.yaml", ComposeFiles: []string{name}, Env: noEnv}} {
+		for _, o := range []Options{{Path: name, Env: noEnv}, {Path: dir, ConfigFile: "scaffolding/example.yaml", ComposeFiles: []string{name}, Env: noEnv}} {
 			r, err := Load(o)
 			if err != nil {
 				if err.Error() == "" {

@@ -114,6 +114,12 @@ func TestScaffoldOfProjects(t *testing.T) {
 		{"Go with a server in a package", []string{"go.mod\nmodule x\n", "main.go\npackage main\nimport \"x/web\"\nfunc main() { web.Serve() }\n",
 			"web/web.go\npackage web\nimport \"net/http\"\nfunc Serve() { http.ListenAndServe(\":7001\", nil) }\n"}, "go.mod",
 			[]string{"target: http://x:7001\n"}, nil},
+		{"Go with routes in a package", []string{"go.mod\nmodule x.org/notes\n", "cmd/notesd/main.go\npackage main\nimport (\"net/http\"; \"x.org/notes/internal/api\")\n" +
+			"func main() { a := flag.String(\"addr\", \"localhost:8088\", \"\"); http.ListenAndServe(*a, api.New()) }\n",
+			"internal/api/api.go\npackage api\nfunc New() { db.Open(\"db:5432\"); m.HandleFunc(\"/notes/\", f) }\nfunc f() { switch r.Method { case http.MethodPut: } }\n"}, "./cmd/notesd",
+			[]string{"command: .bloodhound/bin/notesd --addr 0.0.0.0:8088\n", "http://notesd:8088\n", `path: "/notes/{key}"`, "type: linearizability"}, []string{"seems to listen"}},
+		{"Go on localhost", []string{"go.mod\nmodule x\n", "main.go\n" + strings.ReplaceAll(goServer, `":"+port`, `"127.0.0.1:9090"`)}, "go.mod",
+			[]string{"seems to listen on localhost", "exec 3<>/dev/tcp/x/9090"}, nil},
 		{"Go with peers", []string{"go.mod\nmodule kv\n", "main.go\n" + strings.Replace(goServer, "port :=",
 			"peers := flag.String(\"peers\", \"\", \"\")\n\tid := flag.Int(\"id\", 0, \"\")\n\tport :=", 1)}, "go.mod",
 			[]string{"count: 3\n", `--peers", "{{.Peers.Each`, `"--id", "{{.Index}}"`, "http://kv1:9090"}, nil},
@@ -132,7 +138,7 @@ func TestScaffoldOfProjects(t *testing.T) {
 		{"Python with arguments", []string{"main.py\nimport sys, http.server\nN = int(sys.argv[1])\nhttp.server.HTTPServer(('', 8000), H).serve_forever()\n"}, "main.py",
 			[]string{"command: python3 main.py\n", "reads command-line arguments"}, []string{"volumes"}},
 		{"FastAPI", []string{"requirements.txt\nfastapi\n", "main.py\nfrom fastapi import FastAPI\napp = FastAPI()\n@app.get('/health')\ndef h(): return 1\n"}, "main.py",
-			[]string{`"main:app"`, ":8000", `path: "/health?key={key}"`, "Its packages must be installed"}, []string{"linearizability"}},
+			[]string{"-m uvicorn --app-dir . main:app --host 0.0.0.0 --port 8000\n", ":8000", `path: "/health?key={key}"`, "Its packages must be installed"}, []string{"linearizability"}},
 		{"Java", []string{"Server.java\nimport com.sun.net.httpserver.*;\npublic class Server { public static void main(String[] a) { HttpServer.create(new InetSocketAddress(8181), 0).createContext(\"/kv/\", h); } }"},
 			"Server.java", []string{"build: javac -d .bloodhound/bin/classes Server.java ", "command: java -cp .bloodhound/bin/classes Server\n", ":8181"}, nil},
 		{"Maven", []string{"pom.xml\n<project><parent><artifactId>p</artifactId><version>3</version></parent><artifactId>shop</artifactId><version>1.2</version><build><plugins><plugin>" +

@@ -79,12 +79,13 @@ func (f *folder) goProgram(dir, module string, mains map[string]bool) sketch {
 		}
 	}
 	s := f.serverOf(own)
-	if !listens || s.port == 0 {
-		// The main package may leave listening to a package that its files import.
-		if imported := f.imported(module, own, shared); len(imported) > 0 {
-			s = f.serverOf(append(own, imported...))
-			listens = s.http
+	// Packages that the main package imports may have the routes, or all of the server.
+	if imported := f.imported(module, own, shared); len(imported) > 0 {
+		all := f.serverOf(append(own, imported...))
+		if s.port != 0 && listens {
+			all.port, all.portIn = s.port, s.portIn
 		}
+		s, listens = all, listens || all.http
 	}
 	if !listens {
 		s.port, s.http = 0, false

@@ -21,6 +21,8 @@ type server struct {
 	// path of an operation, with {key}; puts says that PUT or POST writes there.
 	path       string
 	puts, post bool
+	// address is a flag, and its value, by which the program listens on all addresses instead of its default, localhost.
+	address []string
 	// data is an absolute folder that the program writes to.
 	data string
 	// peers is a flag (--peers) or a variable (PEERS) that lists the other nodes, id a flag for the node's number.
@@ -42,9 +44,13 @@ var (
 		regexp.MustCompile(`["'](?:\[::\]|0\.0\.0\.0|127\.0\.0\.1|localhost)?:(\d{2,5})["']`),
 		regexp.MustCompile(`(?i)(?:\b|_)port[a-z]*\W{1,12}(?:or\s+|int\s+)?(\d{2,5})\b`),
 		regexp.MustCompile(`(?i)server\.port\s*[=:]\s*(\d{2,5})`),
+		regexp.MustCompile(`(?i)port[a-z]*\s*=[^;\n]{0,60}?\b(\d{4,5})\b`),
 	}
 	portVariables = regexp.MustCompile(`(?:env|environ|Getenv|LookupEnv)\b[^A-Za-z\n]{0,6}(?:get|var)?[^A-Za-z\n]{0,4}((?:HTTP_|SERVER_|LISTEN_|APP_)?PORT)\b`)
 	onLoopback    = regexp.MustCompile(`["'(](?:127\.0\.0\.1|localhost)(?:["'],|["']\)|:\d+["'])`)
+
+	// A flag for the address whose default is localhost, in Go's flag package and Python's argparse.
+	addressFlags = regexp.MustCompile(`["']((?:--)?(?:[a-z]+-)?(?:addr|address|listen|host|bind))["']\s*,\s*(?:default\s*=\s*)?["'](?:127\.0\.0\.1|localhost)(:\d+)?["']`)
 
 	// Routes: the method, if it stands there, and the path.
 	routes = []*regexp.Regexp{
@@ -103,6 +109,9 @@ func (f *folder) serverOf(files []string) server {
 	}
 	s.loopback = onLoopback.MatchString(text) && !strings.Contains(text, "0.0.0.0") ||
 		strings.Contains(text, "app.run(") && !strings.Contains(text, "host")
+	if m := addressFlags.FindStringSubmatch(text); m != nil {
+		s.loopback, s.address = false, []string{"--" + strings.TrimPrefix(m[1], "--"), "0.0.0.0" + m[2]}
+	}
 	s.peers = firstGroup(peerEnv, text)
 	if flag := firstGroup(peerFlags, text); flag != "" {
 		s.peers = "--" + flag

@@ -57,6 +57,7 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 	if s.data != "" {
 		n.volumes = []string{"data:" + s.data}
 	}
+	n.command = append(n.command, s.address...)
 	k := sketch{name: name, what: what, front: n.name, server: s}
 	if s.peers != "" {
 		n.count, n.templates = 3, true
@@ -83,7 +84,7 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 		k.nodes[0].command = append(k.nodes[0].command, s.data)
 		k.addCheck("The program gets the folder %s as its argument.", s.data)
 	} else if s.arguments {
-		k.addCheck("The program reads command-line arguments: add them to `command`.")
+		k.addCheck("The program reads command-line arguments: add those that it needs to `command`.")
 	}
 	return k
 }
@@ -205,7 +206,12 @@ func (n *node) write(b *strings.Builder) {
 	}
 	b.WriteString("    restart: always\n")
 	if n.ready > 0 {
-		fmt.Fprintf(b, "    healthcheck: {test: [CMD, bash, -c, \"exec 3<>/dev/tcp/localhost/%d\"], interval: 10s, start_period: 10s, start_interval: 200ms}\n", n.ready)
+		// By its name, as other nodes do: a program that listens on localhost only is never ready.
+		own := n.name
+		if n.count > 0 {
+			own = "{{.Name}}"
+		}
+		fmt.Fprintf(b, "    healthcheck: {test: [CMD, bash, -c, \"exec 3<>/dev/tcp/%s/%d\"], interval: 10s, start_period: 10s, start_interval: 200ms}\n", own, n.ready)
 	}
 	if len(n.env) > 0 {
 		fmt.Fprintf(b, "    environment: %s\n", mapping(n.env))
@@ -307,7 +313,7 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 }
 
 // simpleWord is a word of a command that neither YAML nor a shell changes.
-var simpleWord = regexp.MustCompile(`^[A-Za-z0-9_./=@,+-]+$`)
+var simpleWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@,+-]+$`)
 
 // commandLine writes words as one text where that is plain, else as a list. inFlow is within braces, where a comma ends a value.
 func commandLine(words []string, inFlow bool) string {
