@@ -151,7 +151,11 @@ func TestScaffoldOfProjects(t *testing.T) {
 		{"one file of C", []string{"echo.c\nint main(void) { a.sin_port = htons(7); b.sin_port = htons(7071); listen(s, 5); }\n"}, "echo.c",
 			[]string{"cc -O2 -pthread -o .bloodhound/bin/echo echo.c", "command: .bloodhound/bin/echo\n", "7071"}, nil},
 		{"Compose", []string{"compose.yaml\nservices:\n  db: {image: postgres:16}\n  web: {image: x, ports: [\"80:8000\"]}\n"}, "compose.yaml",
-			[]string{"compose: compose.yaml\n", "target: http://web:8000 ", "# Found: the Compose file compose.yaml with 2 services.\n"}, []string{"nodes:"}},
+			[]string{"compose: compose.yaml\n", "target: http://web:8000\n", "# Found: the Compose file compose.yaml with 2 services.\n"}, []string{"nodes:"}},
+		{"Compose with a database in front", []string{"docker-compose.yml\nservices:\n  db: {image: postgres:16, ports: [\"5432:5432\"]}\n  web: {image: x, ports: [\"9000\"]}\n"},
+			"docker-compose.yml", []string{"target: http://web:9000\n"}, nil},
+		{"Compose with Redis", []string{"compose.yaml\nservices:\n  cache: {image: redis:7, ports: [\"6379:6379\"]}\n"}, "compose.yaml",
+			[]string{"driver: redis\n", "master: redis://cache:6379\n", "type: SET", "type: linearizability"}, []string{"driver: http"}},
 		{"Kubernetes", []string{"deploy/db.yaml\n" + `apiVersion: apps/v1
 kind: StatefulSet
 metadata: {name: db}

@@ -46,23 +46,24 @@ func composeFilesBelow(f *folder) (found []sketch) {
 	return found
 }
 
-// composeSketch is the example with a Compose file in the place of its nodes.
+// composeSketch has the services of a Compose file as nodes.
 func (f *folder) composeSketch(name string) []sketch {
 	content := f.read(name)
 	if content == "" {
 		return nil
 	}
-	front, services := frontOf([]byte(content))
-	_, rest, _ := strings.Cut(example, "# The programs, in Compose's own keys.")
-	_, after, _ := strings.Cut(rest, "\n\n")
-	after = strings.Replace(after, "[http://n1:8080, http://n2:8080, http://n3:8080]", front+"   # the server that answers requests", 1)
-	after = strings.Replace(after, "http://n1:8080/", front+"/", 1)
-	k := sketch{name: name, what: "the Compose file " + name, text: "# Each service of this file is a node. docs/reference/compose.md lists the differences from Docker.\n" +
-		"compose: " + scalar(name) + "\n\n" + after}
+	front, port, published, services := frontOf([]byte(content))
+	s := server{http: !stores[port], port: port, path: "/?key={key}"}
+	if published {
+		s.portIn = name
+	}
+	k := sketch{name: name, what: "the Compose file " + name, compose: name, front: front, server: s}
 	if services > 0 {
 		k.what += fmt.Sprintf(" with %s", count(services, "service"))
 	}
-	k.addCheck("The workload sends HTTP requests to %s: change it to the requests that your services take.", front)
+	if s.http {
+		k.addCheck("The workload sends HTTP requests to %s: change it to the requests that your services take.", front)
+	}
 	return []sketch{k}
 }
 
@@ -77,30 +78,34 @@ func count(n int, noun string) string {
 // serviceName is a name of a service that fits a URL.
 var serviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
-// frontOf guesses where a Compose file's cluster is reached from outside: at the first port that is published, or else at the
-// first service.
-func frontOf(content []byte) (front string, services int) {
-	front = "http://SERVICE:80"
+// stores are ports of databases and queues, which often are not what a stack is for.
+var stores = map[int]bool{1433: true, 2181: true, 2379: true, 3306: true, 4222: true, 5432: true, 5672: true, 6379: true, 9092: true, 9200: true, 11211: true, 27017: true}
+
+// frontOf guesses where a Compose file's cluster is reached from outside: at the first port that is published, which is better
+// not one of a database, or else at port 80 of the first service.
+func frontOf(content []byte) (service string, port int, published bool, services int) {
+	service, port = "SERVICE", 80
 	var f struct {
 		Services yaml.Node `yaml:"services"`
 	}
 	if yaml.Unmarshal(content, &f) != nil || f.Services.Kind != yaml.MappingNode {
-		return front, 0
+		return service, port, false, 0
 	}
-	services = len(f.Services.Content) / 2
-	for i := services - 1; i >= 0; i-- { // the first one is the last to decide
-		name := f.Services.Content[2*i].Value
+	named := false
+	for i := 0; i+1 < len(f.Services.Content); i += 2 {
+		services++
+		name := f.Services.Content[i].Value
 		if !serviceName.MatchString(name) {
 			continue
 		}
-		if port := publishedPort(f.Services.Content[2*i+1]); port > 0 {
-			front = fmt.Sprintf("http://%s:%d", name, port)
+		if !named {
+			service, named = name, true
+		}
+		if p := publishedPort(f.Services.Content[i+1]); p > 0 && (!published || stores[port] && !stores[p]) {
+			service, port, published = name, p, true
 		}
 	}
-	if front == "http://SERVICE:80" && services > 0 && serviceName.MatchString(f.Services.Content[0].Value) {
-		front = "http://" + f.Services.Content[0].Value + ":80"
-	}
-	return front, services
+	return service, port, published, services
 }
 
 // publishedPort is the port within the container that a service publishes first, 0 if there is none.

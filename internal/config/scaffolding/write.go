@@ -18,9 +18,7 @@ type sketch struct {
 	// front is the node that answers requests; server says how.
 	front  string
 	server server
-	// text is the finished configuration, of kinds that write it themselves.
-	text  string
-	files map[string][]byte // further files
+	files  map[string][]byte // further files
 }
 
 // node is a node before it is written.
@@ -137,15 +135,11 @@ func (s *sketch) world() World {
 	for name, content := range s.files {
 		w.Files[name] = content
 	}
-	body := s.text
-	if body == "" {
-		var b strings.Builder
-		s.writeNodes(&b)
-		s.writeWorkload(&b)
-		body = b.String()
-	}
+	var body strings.Builder
+	s.writeNodes(&body)
+	s.writeWorkload(&body)
 	w.Checks = s.checks
-	w.Files[ConfigName] = []byte(header(s.what, s.checks) + body)
+	w.Files[ConfigName] = []byte(header(s.what, s.checks) + body.String())
 	return w
 }
 
@@ -232,6 +226,8 @@ func (s *sketch) writeWorkload(b *strings.Builder) {
 	switch {
 	case s.server.http:
 		s.writeHTTP(b, target)
+	case s.server.port == redisPort && s.front != "":
+		s.writeRedis(b)
 	case target != "":
 		b.WriteString(placeholder)
 		fmt.Fprintf(b, `# What must hold. Crashes, panics and unexpected exits are looked for without being listed.
@@ -310,6 +306,37 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
     check: {type: recovery}
 
 `)
+}
+
+// redisPort is where Redis and its like listen.
+const redisPort = 6379
+
+func (s *sketch) writeRedis(b *strings.Builder) {
+	s.addCheck("Port %d is taken for Redis, whose driver does SET and GET.", redisPort)
+	fmt.Fprintf(b, `# The client. docs/reference/workloads.md lists other drivers.
+workload:
+  driver: redis
+  config:
+    master: redis://%s:%d
+    clients: 5
+    qps: 50                   # operations a second of virtual time
+    duration: 10s
+    operations:
+      - {type: SET, weight: 1, key_pattern: "key-{random:0-4}"}
+      - {type: GET, weight: 1, key_pattern: "key-{random:0-4}"}
+
+# What must hold. Crashes, panics and unexpected exits are looked for without being listed.
+properties:
+  - name: linearizable
+    kind: safety
+    description: A read returns the value of the last acknowledged write.
+    check: {type: linearizability}
+  - name: works again
+    kind: recovery            # requests succeed within this time after each heal
+    timeout: 10s
+    check: {type: recovery}
+
+`, s.front, redisPort)
 }
 
 // simpleWord is a word of a command that neither YAML nor a shell changes.
