@@ -290,7 +290,7 @@ func TestScaffoldQuotes(t *testing.T) {
 	evil := "x\\n  y: {command: rm}\\t\\\"'`$(id)${HOME}{{.Name}}"
 	manifest := func(name, image string) string {
 		return "d.yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name + "}\nspec:\n  replicas: 2\n  template:\n    spec:\n      containers:\n" +
-			"      - {image: \"" + image + "\", command: [\"" + evil + "\", a], env: [{name: V, value: \"" + evil + "\"}], volumeMounts: [{name: v, mountPath: \"" + evil + "\"}]}\n"
+			"      - {image: \"" + image + "\", command: [\"" + evil + "\", a], env: [{name: V, value: \"" + evil + "\"}], volumeMounts: [{name: v, mountPath: \"\\L y: 2\\N  y: 3" + evil + "\"}]}\n"
 	}
 	_, text, r := found(t, manifest("web", "web:1"))
 	want := "x\n  y: {command: rm}\t\"'`$(id)${HOME}{{.Name}}"
@@ -301,8 +301,8 @@ func TestScaffoldQuotes(t *testing.T) {
 	if !strings.Contains(strings.Join(n.Env, "\x00")+"\x00", "V="+want+"\x00") {
 		t.Errorf("the environment is %q, want V=%q", n.Env, want)
 	}
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "  y:") {
+	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == 0x85 || r == 0x2028 }) {
+		if strings.HasPrefix(line, "  y:") || strings.HasPrefix(line, " y:") {
 			t.Errorf("a value became a key in\n%s", text)
 		}
 	}

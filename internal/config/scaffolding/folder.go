@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
@@ -110,8 +111,9 @@ func (f *folder) note(format string, args ...any) {
 	}
 }
 
+// printable replaces what a terminal obeys, and what ends a line of YAML, such as U+0085 and U+2028.
 func printable(r rune) rune {
-	if r < ' ' || r == 0x7f || !utf8.ValidRune(r) {
+	if !unicode.IsPrint(r) {
 		return '?'
 	}
 	return r
