@@ -98,7 +98,8 @@ func (a *app) nameNext(commands [][2]string) {
 	}
 }
 
-// chooseWorld takes the world that --from names, else the only one, else the one that a person at a terminal picks, else the best.
+// chooseWorld takes the world that --from names, else the only one, else the one that a person at a terminal picks, else
+// the best.
 func (a *app) chooseWorld(found scaffolding.Findings, from string) (scaffolding.World, error) {
 	worlds := found.Worlds[:min(len(found.Worlds), maxOffered)]
 	switch {

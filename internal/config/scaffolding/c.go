@@ -37,15 +37,18 @@ func cPrograms(f *folder) (found []sketch) {
 		if !strings.Contains(command, "/") {
 			command = "./" + command
 		}
-		found = append(found, program(makefile, "the C program "+path.Join(dir, output)+" of "+makefile, path.Base(output), f.serverOf(sources), build, command))
+		what := "the C program " + path.Join(dir, output) + " of " + makefile
+		found = append(found, program(makefile, what, path.Base(output), f.serverOf(sources), build, command))
 	}
 	for _, name := range f.files {
-		if path.Ext(name) != ".c" || made[path.Dir(name)] || strings.Contains(name, "/") || len(found) >= maxWorlds || !cMain.MatchString(f.read(name)) {
+		if path.Ext(name) != ".c" || strings.Contains(name, "/") || made["."] || len(found) >= maxWorlds ||
+			!cMain.MatchString(f.read(name)) {
 			continue
 		}
-		binary := ".bloodhound/bin/" + strings.TrimSuffix(path.Base(name), ".c")
+		title := strings.TrimSuffix(name, ".c")
+		binary := ".bloodhound/bin/" + title
 		build := shellSteps(".", []string{"mkdir -p .bloodhound/bin", "cc -O2 -pthread -o " + binary + " " + name})
-		found = append(found, program(name, "the C program "+name, strings.TrimSuffix(path.Base(name), ".c"), f.serverOf([]string{name}), build, binary))
+		found = append(found, program(name, "the C program "+name, title, f.serverOf([]string{name}), build, binary))
 	}
 	return found
 }

@@ -79,10 +79,13 @@ func count(n int, noun string) string {
 var serviceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 // stores are ports of databases and queues, which often are not what a stack is for.
-var stores = map[int]bool{1433: true, 2181: true, 2379: true, 3306: true, 4222: true, 5432: true, 5672: true, 6379: true, 9092: true, 9200: true, 11211: true, 27017: true}
+var stores = map[int]bool{
+	1433: true, 2181: true, 2379: true, 3306: true, 4222: true,
+	5432: true, 5672: true, 6379: true, 9092: true, 9200: true, 11211: true, 27017: true,
+}
 
-// frontOf guesses where a Compose file's cluster is reached from outside: at the first port that is published, which is better
-// not one of a database, or else at port 80 of the first service.
+// frontOf guesses where a Compose file's cluster is reached from outside: at the first port that is published,
+// which is better not one of a database, or else at port 80 of the first service.
 func frontOf(content []byte) (service string, port int, published bool, services int) {
 	service, port = "SERVICE", 80
 	var f struct {
@@ -133,7 +136,8 @@ var (
 	fetches    = regexp.MustCompile(`(?mi)\b(apt-get|apk add|pip3? install|npm (?:ci|install)|go mod download|go build|cargo build|mvn|yarn)\b`)
 )
 
-// dockerfiles are services whose image a Dockerfile describes. Only Compose files have builds of images, so one is written too.
+// dockerfiles are services whose image a Dockerfile describes. Only Compose files have builds of images, so one is
+// written too.
 func dockerfiles(f *folder) (found []sketch) {
 	for _, name := range f.named("Dockerfile") {
 		text := f.read(name)
@@ -154,7 +158,8 @@ func dockerfiles(f *folder) (found []sketch) {
 		}
 		k := sketch{name: name, what: "the image of " + name, compose: dockerCompose, front: service, server: s,
 			files: map[string][]byte{dockerCompose: fmt.Appendf(nil,
-				"# The image of %s. docs/reference/dockerfiles.md says how it is built, without Docker.\nservices:\n  %s:\n    build: %s\n    restart: always\n",
+				"# The image of %s. docs/reference/dockerfiles.md says how it is built, without Docker.\n"+
+					"services:\n  %s:\n    build: %s\n    restart: always\n",
 				name, scalar(service), scalar(dir))}}
 		if s.http {
 			k.addCheck("The server on port %d must speak HTTP; for other protocols change `workload`.", s.port)

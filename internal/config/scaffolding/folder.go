@@ -119,7 +119,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// read gives the text of a listed file, empty for any other file, which may be behind a link, and for one that is too large or not text.
+// read gives the text of a listed file, empty for any other file, which may be behind a link, and for one that is too
+// large or not text.
 func (f *folder) read(name string) string {
 	if text, ok := f.texts[name]; ok {
 		return text

@@ -34,7 +34,8 @@ func goPrograms(f *folder) (found []sketch) {
 	mains := map[string]bool{}
 	var dirs []string
 	for _, name := range f.files {
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || moduleOf(name) == "" || mains[path.Dir(name)] {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") ||
+			moduleOf(name) == "" || mains[path.Dir(name)] {
 			continue
 		}
 		if text := f.read(name); packageMain.MatchString(text) && funcMain.MatchString(text) && !ignored.MatchString(text) {
@@ -61,7 +62,9 @@ func goPrograms(f *folder) (found []sketch) {
 		}
 		return r
 	}
-	slices.SortStableFunc(found, func(a, b sketch) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.name, b.name)) })
+	slices.SortStableFunc(found, func(a, b sketch) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.name, b.name))
+	})
 	return found
 }
 
@@ -128,7 +131,8 @@ func (f *folder) imported(module string, own, shared []string) (names []string) 
 		text.WriteString(f.read(name))
 	}
 	for _, name := range shared {
-		if dir := strings.TrimPrefix(path.Dir(name), module+"/"); dir != module && strings.Contains(text.String(), "/"+dir+`"`) {
+		dir := strings.TrimPrefix(path.Dir(name), module+"/")
+		if dir != module && strings.Contains(text.String(), "/"+dir+`"`) {
 			names = append(names, name)
 		}
 	}

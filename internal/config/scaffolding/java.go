@@ -14,6 +14,8 @@ var (
 	mavenArtifact = regexp.MustCompile(`<artifactId>\s*([A-Za-z0-9_.-]+)\s*</artifactId>`)
 	mavenVersion  = regexp.MustCompile(`<version>\s*([A-Za-z0-9_.-]+)\s*</version>`)
 	mavenFinal    = regexp.MustCompile(`<finalName>\s*([A-Za-z0-9_.-]+)\s*</finalName>`)
+	gradleName    = regexp.MustCompile(`rootProject\.name\s*=\s*["']([A-Za-z0-9_.-]+)["']`)
+	gradleRuns    = regexp.MustCompile(`\bapplication\b`)
 	mavenRuns     = regexp.MustCompile(`<mainClass>|spring-boot-maven-plugin`)
 )
 
@@ -48,7 +50,8 @@ func (f *folder) javaFile(name string) sketch {
 	if pkg := firstGroup(javaPackage, f.read(name)); pkg != "" {
 		full = pkg + "." + class
 	}
-	return program(name, "the Java program "+name, class, f.serverOf(sources), build, "java", "-cp", ".bloodhound/bin/classes", full)
+	return program(name, "the Java program "+name, class, f.serverOf(sources), build,
+		"java", "-cp", ".bloodhound/bin/classes", full)
 }
 
 // javaSources are the sources of a project, without its tests.
@@ -86,13 +89,13 @@ func (f *folder) mavenProgram(pom string) []sketch {
 		"java", "-jar", path.Join(dir, "target", jar+".jar"))}
 }
 
-// gradleProgram is a project of Gradle whose distribution can be installed, or whose jar of Spring Boot runs as it is.
+// gradleProgram is a project of Gradle whose distribution can be installed.
 func (f *folder) gradleProgram(gradle string) []sketch {
 	dir, text := path.Dir(gradle), f.read(gradle)
 	title := ""
 	for _, settings := range []string{"settings.gradle", "settings.gradle.kts"} {
 		if f.has(path.Join(dir, settings)) {
-			title = firstGroup(regexp.MustCompile(`rootProject\.name\s*=\s*["']([A-Za-z0-9_.-]+)["']`), f.read(path.Join(dir, settings)))
+			title = firstGroup(gradleName, f.read(path.Join(dir, settings)))
 		}
 	}
 	if title == "" && dir != "." {
@@ -105,7 +108,7 @@ func (f *folder) gradleProgram(gradle string) []sketch {
 	if f.has("gradlew") {
 		tool = "./gradlew"
 	}
-	if !regexp.MustCompile(`\bapplication\b|["']application["']`).MatchString(text) || title == "" {
+	if !gradleRuns.MatchString(text) || title == "" {
 		if text != "" {
 			f.note("%s: it has no plugin `application`, so no program was recognised", gradle)
 		}

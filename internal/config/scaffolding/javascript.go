@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -60,7 +61,8 @@ func (f *folder) nodeSketch(name, dir, file, title string, builds, needs bool) s
 		sources = append(sources, file)
 	}
 	for _, n := range f.files {
-		if e := path.Ext(n); below(dir, n) && n != file && (e == ".js" || e == ".mjs" || e == ".cjs" || e == ".ts") && !strings.Contains(n, "test") {
+		script := slices.Contains([]string{".js", ".mjs", ".cjs", ".ts"}, path.Ext(n))
+		if script && below(dir, n) && n != file && !strings.Contains(n, "test") {
 			sources = append(sources, n)
 		}
 	}

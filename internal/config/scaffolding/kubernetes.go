@@ -200,7 +200,8 @@ func (m *manifests) addNode(k *sketch, o object) bool {
 	} else if o.Spec.Decode(&spec) != nil {
 		return false
 	}
-	if !dnsName.MatchString(o.Metadata.Name) || len(pod.Containers) == 0 || !imageName.MatchString(pod.Containers[0].Image) ||
+	if !dnsName.MatchString(o.Metadata.Name) || len(pod.Containers) == 0 ||
+		!imageName.MatchString(pod.Containers[0].Image) ||
 		slices.ContainsFunc(k.nodes, func(n node) bool { return n.name == nodeNameOf(o.Metadata.Name) }) {
 		return false
 	}
@@ -228,7 +229,8 @@ func (m *manifests) addNode(k *sketch, o object) bool {
 		case claimed && plain:
 			n.volumes = append(n.volumes, n.name+"-"+mount.Name+":"+mount.Path)
 		default:
-			k.addCheck("%s mounts %s, which no volume claim provides: add it to `volumes` if the program needs it.", n.name, mount.Path)
+			k.addCheck("%s mounts %s, which no volume claim provides: add it to `volumes` if the program needs it.",
+				n.name, mount.Path)
 		}
 	}
 	m.addAliases(k, &n, *labels, c)

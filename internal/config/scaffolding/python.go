@@ -16,12 +16,14 @@ var (
 	nested    = regexp.MustCompile(`(?:^|/)(?:tests?|docs|scripts|migrations)/`)
 )
 
-// pythonPrograms are files that Python runs: those with a main part or a loop that serves, and applications of web frameworks.
+// pythonPrograms are files that Python runs: those with a main part or a loop that serves, and applications of web
+// frameworks.
 func pythonPrograms(f *folder) (found []sketch) {
 	for _, name := range f.files {
 		base := path.Base(name)
 		if path.Ext(name) != ".py" || strings.Count(name, "/") > 2 || nested.MatchString(name) || len(found) >= maxWorlds ||
-			strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test.py") || base == "conftest.py" || base == "setup.py" {
+			strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test.py") ||
+			base == "conftest.py" || base == "setup.py" {
 			continue
 		}
 		text := f.read(name)
@@ -37,7 +39,8 @@ func pythonPrograms(f *folder) (found []sketch) {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b sketch) int {
-		return cmp.Or(cmp.Compare(b2i(a.server.port == 0), b2i(b.server.port == 0)), cmp.Compare(strings.Count(a.name, "/"), strings.Count(b.name, "/")))
+		return cmp.Or(cmp.Compare(b2i(a.server.port == 0), b2i(b.server.port == 0)),
+			cmp.Compare(strings.Count(a.name, "/"), strings.Count(b.name, "/")))
 	})
 	return found
 }
@@ -56,9 +59,11 @@ func moduleName(name string) string { return strings.TrimSuffix(path.Base(name),
 func (f *folder) pythonProgram(name string, command ...string) sketch {
 	s := f.serverOf([]string{name})
 	if !f.listening(name) {
+		text := f.read(name)
 		var beside []string
 		for _, other := range f.ending(path.Dir(name), ".py") {
-			if other != name && strings.Contains(f.read(name), "import "+moduleName(other)) || strings.Contains(f.read(name), "from "+moduleName(other)) {
+			imports := strings.Contains(text, "import "+moduleName(other)) || strings.Contains(text, "from "+moduleName(other))
+			if other != name && imports {
 				beside = append(beside, other)
 			}
 		}
@@ -73,7 +78,8 @@ func (f *folder) pythonProgram(name string, command ...string) sketch {
 	}
 	k := program(name, "the Python program "+name, title, s, nil, command...)
 	if f.has("requirements.txt") || f.has("pyproject.toml") {
-		k.addCheck("Its packages must be installed for the python3 of this machine, or `command` names the one of a virtual environment.")
+		k.addCheck("Its packages must be installed for the python3 of this machine, " +
+			"or `command` names the one of a virtual environment.")
 	}
 	return k
 }

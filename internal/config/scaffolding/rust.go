@@ -41,10 +41,13 @@ func rustPrograms(f *folder) (found []sketch) {
 func (f *folder) rustProgram(name, manifest, binary, file string) sketch {
 	sources := []string{file}
 	for _, other := range f.files {
-		if path.Ext(other) == ".rs" && other != file && below(path.Dir(manifest), other) && !strings.Contains(other, "/bin/") && path.Base(other) != "main.rs" {
+		shared := !strings.Contains(other, "/bin/") && path.Base(other) != "main.rs"
+		if path.Ext(other) == ".rs" && shared && below(path.Dir(manifest), other) {
 			sources = append(sources, other)
 		}
 	}
-	build := []string{"cargo", "build", "--release", "--manifest-path", manifest, "--target-dir", "target", "--bin", binary}
-	return program(name, "the Rust program "+binary+" of "+manifest, binary, f.serverOf(sources), build, "target/release/"+binary)
+	build := []string{"cargo", "build", "--release", "--manifest-path", manifest, "--target-dir", "target",
+		"--bin", binary}
+	return program(name, "the Rust program "+binary+" of "+manifest, binary,
+		f.serverOf(sources), build, "target/release/"+binary)
 }

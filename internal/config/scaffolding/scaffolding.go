@@ -1,5 +1,6 @@
-// Package scaffolding looks at a folder and writes the bloodhound.yaml of a world to start from: what `bloodhound init` does.
-// It reads files and runs nothing. The folder may be a stranger's, so every read is bounded and no symbolic link is followed.
+// Package scaffolding looks at a folder and writes the bloodhound.yaml of a world to start from, for `bloodhound init`.
+// It reads files and runs nothing. The folder may be a stranger's, so every read is bounded, and no symbolic link is
+// followed.
 package scaffolding
 
 import (
@@ -39,10 +40,11 @@ type Findings struct {
 	Notes []string
 }
 
-// detectors look for one kind of program each, in the order of preference: what describes a whole system first, then sources,
-// which need no image, then what is further below, and images.
+// detectors look for one kind of program each, in the order of preference: what describes a whole system first, then
+// sources, which need no image, then what is further below, and images.
 var detectors = []func(*folder) []sketch{
-	composeFile, goPrograms, rustPrograms, nodePrograms, javaPrograms, pythonPrograms, cPrograms, composeFilesBelow, kubernetesManifests, dockerfiles,
+	composeFile, goPrograms, rustPrograms, nodePrograms, javaPrograms, pythonPrograms, cPrograms,
+	composeFilesBelow, kubernetesManifests, dockerfiles,
 }
 
 // Find looks at a folder. A folder that does not exist has no programs.
@@ -78,5 +80,6 @@ func (f Findings) Choose(name string) (World, error) {
 		}
 		names = append(names, w.Name)
 	}
-	return World{}, fmt.Errorf("there is no %q to write a configuration for; there are %s", name, strings.Join(names, ", "))
+	return World{}, fmt.Errorf("there is no %q to write a configuration for; there are %s",
+		name, strings.Join(names, ", "))
 }

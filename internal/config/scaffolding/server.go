@@ -84,7 +84,8 @@ var usualPorts = []struct {
 	{regexp.MustCompile(`springframework|gin\.Default|\.Run\(\)`), 8080},
 }
 
-// serverOf reads sources. Those of the program itself come first, and a later file only adds what earlier ones do not say.
+// serverOf reads sources. Those of the program itself come first, and a later file only adds what earlier ones do not
+// say.
 func (f *folder) serverOf(files []string) server {
 	var s server
 	var all strings.Builder
@@ -208,7 +209,8 @@ func (s *server) operations(text string) {
 	}
 }
 
-// keyed makes the path of an operation out of a route: /kv/:id becomes /kv/{key}, and /health becomes /health?key={key}.
+// keyed makes the path of an operation out of a route: /kv/:id becomes /kv/{key}, and /health becomes
+// /health?key={key}.
 func keyed(route string) (string, bool) {
 	route = strings.TrimSuffix(route, "{$}")
 	dir, last := route[:strings.LastIndex(route, "/")+1], route[strings.LastIndex(route, "/")+1:]

@@ -87,13 +87,13 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 	return k
 }
 
-// plainName is a name of a node that needs no quotes.
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 // maxNodeName bounds names of nodes, which are host names.
 const maxNodeName = 40
 
-// nodeNameOf makes a name of a node out of any text. It begins with a letter, and is none that Bloodhound gives its own nodes.
+// nodeNameOf makes a name of a node out of any text. It begins with a letter, and is none that Bloodhound gives its own
+// nodes.
 func nodeNameOf(text string) string {
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	name = strings.TrimRight(name[:min(len(name), maxNodeName)], "-")
@@ -201,11 +201,12 @@ func (n *node) write(b *strings.Builder) {
 	b.WriteString("    restart: always\n")
 	if n.ready > 0 {
 		// By its name, as other nodes do: a program that listens on localhost only is never ready.
-		own := n.name
+		host := n.name
 		if n.count > 0 {
-			own = "{{.Name}}"
+			host = "{{.Name}}"
 		}
-		fmt.Fprintf(b, "    healthcheck: {test: [CMD, bash, -c, \"exec 3<>/dev/tcp/%s/%d\"], interval: 10s, start_period: 10s, start_interval: 200ms}\n", own, n.ready)
+		fmt.Fprintf(b, "    healthcheck: {test: [CMD, bash, -c, \"exec 3<>/dev/tcp/%s/%d\"], "+
+			"interval: 10s, start_period: 10s, start_interval: 200ms}\n", host, n.ready)
 	}
 	if len(n.env) > 0 {
 		fmt.Fprintf(b, "    environment: %s\n", mapping(n.env))
@@ -240,7 +241,8 @@ properties:
 `, s.front, s.server.port)
 		s.addCheck("Nothing sends requests yet: complete `workload` for the protocol on port %d.", s.server.port)
 	default:
-		b.WriteString(placeholder + "# What must hold: nothing is known yet. Crashes, panics and unexpected exits are looked for without being listed.\n# properties: []\n\n")
+		b.WriteString(placeholder + "# What must hold: nothing is known yet. Crashes, panics and unexpected exits are looked for\n" +
+			"# without being listed.\n# properties: []\n\n")
 		s.addCheck("No port was found: complete `workload`, and list in `properties` what must hold.")
 	}
 	if s.server.loopback {
@@ -291,7 +293,8 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 	b.WriteString("\n# What must hold. Crashes, panics and unexpected exits are looked for without being listed.\nproperties:\n")
 	if s.server.puts {
 		method := map[bool]string{false: "PUT", true: "POST"}[s.server.post]
-		s.addCheck("%s %s must store the body, and GET return the same bytes or 404. If not, remove the property `linearizable`.", method, path)
+		s.addCheck("%s %s must store the body, and GET return the same bytes or 404. "+
+			"If not, remove the property `linearizable`.", method, path)
 		b.WriteString(`  - name: linearizable
     kind: safety
     description: A read returns the value of the last acknowledged write.
@@ -342,7 +345,8 @@ properties:
 // simpleWord is a word of a command that neither YAML nor a shell changes.
 var simpleWord = regexp.MustCompile(`^[A-Za-z0-9_./:=@,+-]+$`)
 
-// commandLine writes words as one text where that is plain, else as a list. inFlow is within braces, where a comma ends a value.
+// commandLine writes words as one text where that is plain, else as a list. inFlow is within braces, where a comma ends
+// a value.
 func commandLine(words []string, inFlow bool) string {
 	for _, w := range words {
 		if !simpleWord.MatchString(w) || inFlow && strings.Contains(w, ",") {
