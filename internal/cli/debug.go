@@ -148,7 +148,7 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 		return err
 	}
 	listener.Close()
-	s, err := openSession(d.spec, d.project.state)
+	s, err := a.openDebugged(d)
 	if err != nil {
 		if d.failure != nil {
 			return d.project.lacking(args[0], d.failure, err)
@@ -258,6 +258,13 @@ func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged,
 	return &debugged{project: p, spec: p.spec, tape: t}, nil
 }
 
+func (a *app) openDebugged(d *debugged) (*session, error) {
+	if d.failure != nil {
+		return a.openFailure(d.project, d.failure)
+	}
+	return openSession(d.spec, d.project.state)
+}
+
 // debugSession makes the run once as it is, and then stops a second one where the options say.
 func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debugOptions) (*debug.Session, error) {
 	eng, err := engineFor(d.spec)
@@ -272,7 +279,7 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	if err != nil {
 		return nil, failed(err)
 	}
-	options, err := s.setup.JobOptions(&explore.Job{}, engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Images: images, Self: self})
+	options, err := s.setup.JobOptions(&explore.Job{}, engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Self: self})
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -287,7 +294,7 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	}
 	hash := original.Hash
 	if d.failure != nil && d.failure.Hash != hash {
-		a.note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", d.failure.Hash, hash)
+		a.noteChanged(d.project, d.failure, original)
 	}
 	violation := violationOf(d, original)
 	at := o.at

@@ -108,7 +108,7 @@ func (a *app) recordVM(ctx context.Context, s *session, d *debugged) (*vm.Record
 	if err != nil {
 		return nil, nil, failed(err)
 	}
-	options, err := s.setup.JobOptions(&explore.Job{}, engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Images: images, Self: self, Interrupt: ctx.Done()})
+	options, err := s.setup.JobOptions(&explore.Job{}, engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Self: self, Interrupt: ctx.Done()})
 	if err != nil {
 		return nil, nil, failed(err)
 	}
@@ -122,7 +122,7 @@ func (a *app) recordVM(ctx context.Context, s *session, d *debugged) (*vm.Record
 		return nil, nil, failed(err)
 	}
 	if d.failure != nil && d.failure.Hash != run.Hash {
-		a.note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", d.failure.Hash, run.Hash)
+		a.noteChanged(d.project, d.failure, run)
 	}
 	a.note("%s: %d events, %s of virtual time, trace hash %s", d.tape.Name(), run.Events, report.Seconds(run.VirtualNs), run.Hash)
 	return recorder.Recording, run, nil

@@ -45,6 +45,7 @@ Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: th
 	c.Flags().Var(timeFlag{&f.explainTime}, "time", fmt.Sprintf("maximum time (default: %s)", defaultExplainTime))
 	f.workersFlag(c)
 	f.originalFlag(c)
+	f.updateFlag(c)
 	storeFlag(c, &url, " of the project")
 	return c
 }
@@ -78,13 +79,22 @@ func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) err
 	if err != nil {
 		return err
 	}
-	s, err := openSession(failure.Spec, p.state)
+	s, err := a.openFailure(p, failure)
 	if err != nil {
 		return p.lacking(args[0], full, err)
 	}
 	defer s.close()
 	show := newProgress(a.err, false, f.json)
-	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers)), runs: cmp.Or(int(f.explainRuns), defaultExplainRuns), time: cmp.Or(f.explainTime, defaultExplainTime)}
+	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers)), runs: cmp.Or(int(f.explainRuns), defaultExplainRuns), time: cmp.Or(f.explainTime, defaultExplainTime), changes: func(o *check.Judged) []string { return p.changes(failure, o) }}
+	changed := false
+	x.changed = func(reply *explore.Reply, v check.Verdict) error {
+		if err := a.changedRun(c.Context(), p, s, failure, reply, "explained"); err != nil {
+			return err
+		}
+		changed = true
+		full.Renew(Version(), reply.Outcome, v, s.treeNow(failure), f.original)
+		return nil
+	}
 	s.setup.Snapshots = a.snapshots(f, p, x.workers)
 	e, err := x.explain(c.Context(), show)
 	show.end()
@@ -95,7 +105,12 @@ func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) err
 		return err
 	}
 	full.Explanation = e
-	if _, err := p.store(args[0], full); err != nil {
+	if changed {
+		_, err = a.storeRenewed(p, args[0], full, f.update)
+	} else {
+		_, err = p.store(args[0], full)
+	}
+	if err != nil {
 		return err
 	}
 	if known != nil {
@@ -125,6 +140,9 @@ type explainer struct {
 	workers int
 	runs    int           // may be made
 	time    time.Duration // may be taken
+	// changed is told of a run that is not the stored one and violates the property as well; nil if such a run is not explained.
+	changed func(*explore.Reply, check.Verdict) error
+	changes func(*check.Judged) []string // since the failure was stored; may be nil
 }
 
 func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explanation, error) {
@@ -139,11 +157,16 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 	switch {
 	case !o.Repeat.Reproducible:
 		return nil, &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be explained: its run does not repeat: %s", x.failure.ID, o.Repeat.Reason)}
-	case at < 0 || o.Hash != x.failure.Hash:
-		return nil, &exitError{check.ExitUnknown, fmt.Errorf("failure %s cannot be explained: its run is another one now; `bloodhound replay %s` lists what has changed", x.failure.ID, x.failure.ID)}
+	case at < 0 || o.Hash != x.failure.Hash && x.changed == nil:
+		return nil, &exitError{check.ExitUnknown, x.unexplained(o)}
 	case len(o.DecisionsNs) != len(o.Decisions):
 		return nil, fmt.Errorf("failure %s cannot be explained: its engine does not record when decisions are made", x.failure.ID)
+	case o.Hash != x.failure.Hash:
+		if err := x.changed(again, o.Verdicts[at]); err != nil {
+			return nil, err
+		}
 	}
+	x.noteLooked(x.failure.Spec, o)
 	to := o.Verdicts[at].TimeNs
 	if to == 0 {
 		to = o.VirtualNs
@@ -190,6 +213,15 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 	}
 	e.Pair, err = x.pair(ctx, e, search.Seed)
 	return e, err
+}
+
+// unexplained says why a run that has changed is not explained.
+func (x *explainer) unexplained(o *check.Judged) error {
+	why := "its run is another one now"
+	if x.changes != nil {
+		why = "its run is another one now, and does not show the violation\n" + whyChanged(x.changes(o))
+	}
+	return fmt.Errorf("failure %s cannot be explained: %s\n  `bloodhound replay --all` searches near it", x.failure.ID, why)
 }
 
 // moments are the times at which a run may have been decided: of its decisions, and of what clients did.

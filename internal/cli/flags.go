@@ -61,6 +61,7 @@ type flags struct {
 	until      uint64
 	original   bool
 	open       bool
+	update     bool
 
 	coverage       bool
 	since          string
@@ -384,6 +385,10 @@ func (f *flags) shrinking(c *cobra.Command) {
 
 func (f *flags) originalFlag(c *cobra.Command) {
 	addSwitch(c, &f.original, "original", "use the run as it was found, not the smallest one")
+}
+
+func (f *flags) updateFlag(c *cobra.Command) {
+	addSwitch(c, &f.update, "update", "if the run has changed and still fails, store it as it is now, in the file of the failure itself")
 }
 
 // traceFormats are the formats of --trace-format; the first is the default.

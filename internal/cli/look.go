@@ -197,10 +197,11 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
+	a.noteLooked(failure.Spec, reply.Outcome)
 	answer := reply.Look
 	doc := lookDocument{Bloodhound: Version(), Verb: "replay", Failure: failure.ID, SameRun: reply.Summary.Hash == failure.Hash, At: *answer}
 	if !doc.SameRun {
-		doc.Changes, doc.ExitCode = p.changes(failure, reply), check.ExitUnknown
+		doc.Changes, doc.ExitCode = p.changes(failure, reply.Outcome), check.ExitUnknown
 		if len(doc.Changes) == 0 {
 			doc.ExitCode = check.ExitNotReproducible
 		}

@@ -87,6 +87,7 @@ func wrote(spec *world.Spec, path string) {
 // empty names aside.
 func hidden(spec *world.Spec, coming []string) []string {
 	list := []string{filepath.Join(spec.Dir, committedName), filepath.Join(spec.Dir, reportsName)}
+	list = append(list, ownOutputs(spec.Dir)...)
 	for _, path := range coming {
 		if abs, err := filepath.Abs(path); path != "" && err == nil {
 			list = append(list, abs)

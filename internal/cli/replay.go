@@ -37,7 +37,8 @@ func (a *app) replayVerb() *cobra.Command {
 		Use:   "replay ID [FOLDER or FILE]",
 		Short: "Replay the run of a failure",
 		Long: `Makes the run of a failure again and compares its trace hash and verdict with the stored ones. ID is the id of a failure, a
-unique prefix of one, or the path of a failure file. If the run differs, replay lists what else has changed.
+unique prefix of one, or the path of a failure file. If the run differs, replay lists what else has changed. Files of the project that are
+newer than the failure are hidden from its run, and named, unless a file that the run read has changed.
 Exit code 1: a violation, by the same run or by a changed run that was made twice; 4: the run does not repeat; 5: the run has
 changed and shows no violation any more, or it is judged differently.
 
@@ -72,6 +73,7 @@ reproduced.`,
 	f.logsFlag(c)
 	f.repeats(c, 1, "how many runs to make", "give the number of runs, 1 or more")
 	f.originalFlag(c)
+	f.updateFlag(c)
 	l.add(c)
 	return c
 }
@@ -97,7 +99,7 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 		return err
 	}
 	job.Capture = l.pcap
-	s, err := openSession(failure.Spec, p.state, traceFile(job), l.pcap)
+	s, err := a.openFailure(p, failure, traceFile(job), l.pcap)
 	if err != nil {
 		return p.lacking(args[0], full, err)
 	}
@@ -123,7 +125,8 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	if err := a.printRun(f, failure.Tape.Own(), first); err != nil {
 		return err
 	}
-	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary, Failures: []string{failure.ID}, Changes: p.changes(failure, first)}
+	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary, Failures: []string{failure.ID}, Changes: p.changes(failure, first.Outcome), Hidden: s.later}
+	a.noteLooked(failure.Spec, first.Outcome)
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
 		wrote(failure.Spec, doc.Trace)
@@ -137,6 +140,11 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 		doc.Judgement, doc.ExitCode = judgeReplay(failure, first, doc.Changes)
 	}
 	a.code = doc.ExitCode
+	if f.update && doc.ExitCode == check.ExitViolated && first.Summary.Hash != failure.Hash {
+		if err := a.renew(p, s, args[0], full, first, f.original); err != nil {
+			return err
+		}
+	}
 	if f.json {
 		return a.printJSON(doc)
 	}
@@ -196,8 +204,11 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 }
 
 // changes lists what is different now from when a failure was stored.
-func (p *project) changes(failure *report.Failure, r *explore.Reply) []string {
-	list := failure.Changes(r.Outcome)
+func (p *project) changes(failure *report.Failure, o *check.Judged) []string {
+	list := failure.Changes(o)
+	if failure.Tree != nil && failure.Then() == nil { // the run has the permissions of now
+		list = append(list, failure.Tree.ModesChanged(treeOf(failure.Spec))...)
+	}
 	if p.movedFrom != "" {
 		list = append([]string{fmt.Sprintf("the project lay in %s and lies in %s: paths are part of a run", p.movedFrom, p.spec.Dir)}, list...)
 	}
@@ -297,11 +308,12 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 	case status.Once && !status.Violated:
 		return "UNKNOWN: the violation was not observed again: runs of this engine happen once, and each has its own chance to show it; `--engine native` runs the tape", check.ExitUnknown
 	case there:
-		return fmt.Sprintf("VIOLATED again, in a run that has changed: its trace hash was %s and is %s", f.Hash, r.Summary.Hash), check.ExitViolated
+		return fmt.Sprintf("VIOLATED again, in a run that has changed: other commands work on it as it is now, and `bloodhound replay %s --update` stores it "+
+			"(its trace hash was %s and is %s)", f.ID, f.Hash, r.Summary.Hash), check.ExitViolated
 	case status.Violated:
 		return "VIOLATED in another way than was stored, in a run that has changed", check.ExitViolated
 	case len(changes) == 0:
-		return fmt.Sprintf("NOT REPRODUCIBLE: nothing is known to have changed, but the trace hash was %s and is %s", f.Hash, r.Summary.Hash), check.ExitNotReproducible
+		return fmt.Sprintf("NOT REPRODUCIBLE: nothing is known to have changed, but the trace hash was %s and is %s; `bloodhound verify` tells whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
 	}
 	return "UNKNOWN: stale: the run has changed and does not show the violation; search around it with `bloodhound explore`", check.ExitUnknown
 }

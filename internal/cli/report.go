@@ -69,7 +69,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 			path = failure.ID + ".html" // there is no state folder that stays
 		}
 	}
-	s, err := openSession(failure.Spec, p.state, path, f.markdown)
+	s, err := a.openFailure(p, failure, path, f.markdown)
 	if err != nil {
 		return p.lacking(args[0], full, err)
 	}
@@ -89,7 +89,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	}
 	page, err := pageOf(failure, reply)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w\n%s", err, whyChanged(p.changes(failure, reply.Outcome)))
 	}
 	page.StoryOf = f.storyOf(args, failure, full, reply.Outcome, page.Verdict)
 	if !report.IsFailurePath(args[0]) {
@@ -109,17 +109,19 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 		if err != nil {
 			return failed(err)
 		}
+		wrote(failure.Spec, f.markdown)
 	}
 	if f.open {
 		if err := openPage(path); err != nil {
 			a.note("note: %v", err)
 		}
 	}
+	a.noteLooked(failure.Spec, reply.Outcome)
 	if f.json {
 		return a.printJSON(reportDocument{Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
 	}
 	if page.Changed != "" {
-		a.note("note: %s", page.Changed)
+		a.note("note: %s\n%s", page.Changed, whyChanged(p.changes(failure, reply.Outcome)))
 	}
 	fmt.Fprintln(a.out, path)
 	return nil
@@ -130,7 +132,7 @@ func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 	verdict := explore.Shown(reply.Summary.Verdicts, failure.Signature)
 	if verdict == nil {
 		return nil, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
-			"`bloodhound replay %s` lists what has changed", failure.ID, failure.ID)}
+			"`bloodhound replay --all` searches near it", failure.ID)}
 	}
 	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, ID: failure.ID, Background: failure.Background},
 		Bloodhound: Version(), Signature: failure.Signature}

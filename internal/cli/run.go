@@ -51,6 +51,7 @@ type runDocument struct {
 	Notices    []string         `json:"notices,omitempty"`
 	Failures   []string         `json:"failures,omitempty"` // ids
 	Changes    []string         `json:"changes,omitempty"`
+	Hidden     []string         `json:"hidden,omitempty"` // files of the project that are newer than the failure
 	Trace      string           `json:"trace,omitempty"`
 	Packets    string           `json:"packets,omitempty"` // the file of --pcap
 }

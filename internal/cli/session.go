@@ -19,6 +19,7 @@ type session struct {
 	setup   *explore.Setup
 	command explore.Command
 	scratch *scratch
+	later   []string // files of the project that are newer than the failure whose run is made, and hidden from it
 }
 
 // openSession checks that this machine has an engine and what the Spec names, and makes the scratch folder in the state

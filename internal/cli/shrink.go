@@ -40,6 +40,7 @@ any more; 4: it does not repeat.`,
 	f.snapshotFlag(c)
 	f.workersFlag(c)
 	addSwitch(c, &f.original, "original", "start from the original run again")
+	f.updateFlag(c)
 	return c
 }
 
@@ -64,15 +65,22 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	if err := repeats(failure.Spec, "bloodhound shrink"); err != nil {
 		return err
 	}
-	s, err := openSession(failure.Spec, p.state)
-	if err != nil {
-		return p.lacking(args[0], failure, err)
-	}
-	defer s.close()
 	known := failure.Smallest
 	if f.original {
 		failure.Smallest = nil
 	}
+	stored := failure.Small()
+	s, err := a.openFailure(p, stored)
+	if err != nil {
+		return p.lacking(args[0], failure, err)
+	}
+	defer s.close()
+	changed, changes, err := a.replayStored(c.Context(), p, s, stored)
+	if err != nil {
+		return err
+	}
+	tree := s.treeNow(stored)
+	s.setup.Spec = failure.Spec
 	workers := p.workersOf(int(f.workers))
 	s.setup.Snapshots = a.snapshots(f, p, workers)
 	show := newProgress(a.err, false, f.json)
@@ -84,7 +92,7 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	}
 	switch {
 	case errors.Is(err, shrink.ErrGone), errors.Is(err, shrink.ErrBare):
-		return &exitError{check.ExitUnknown, fmt.Errorf("failure %s cannot be shrunk: %w; `bloodhound replay %s` lists what has changed", failure.ID, err, shellQuote(args[0]))}
+		return &exitError{check.ExitUnknown, fmt.Errorf("failure %s cannot be shrunk: %w\n%s\n  `bloodhound replay --all` searches near it", failure.ID, err, whyChanged(changes))}
 	case errors.Is(err, shrink.ErrVaries):
 		return &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be shrunk: %w", failure.ID, err)}
 	case err != nil:
@@ -93,7 +101,15 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	if f.original && a.keepsSmaller(c.Context(), s, failure, known) && !f.json {
 		fmt.Fprintf(a.out, "the smallest run that was known is smaller than what the original run came to, and is kept\n")
 	}
-	path, err := p.store(args[0], failure)
+	if failure.Smallest != known {
+		failure.Smallest.Tree = tree
+	}
+	var path string
+	if changed {
+		path, err = a.storeRenewed(p, args[0], failure, f.update)
+	} else {
+		path, err = p.store(args[0], failure)
+	}
 	if err != nil {
 		return err
 	}
@@ -104,8 +120,25 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	if f.json {
 		return a.printJSON(shrinkDocument{Version(), "shrink", a.code, failure.ID, path, shrunk})
 	}
-	fmt.Fprintf(a.out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n", report.Shrunk(shrunk), shellQuote(args[0]), argumentsOf(f, args[1:]), path)
+	name := args[0]
+	if report.IsFailurePath(name) {
+		name = path // it may be stored elsewhere
+	}
+	fmt.Fprintf(a.out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n", report.Shrunk(shrunk), shellQuote(name), argumentsOf(f, args[1:]), path)
 	return nil
+}
+
+// replayStored makes the run of a failure before it is shrunk, and reports whether it has changed, and what else has.
+func (a *app) replayStored(ctx context.Context, p *project, s *session, stored *report.Failure) (changed bool, changes []string, err error) {
+	reply, err := s.run(ctx, &explore.Job{Tape: stored.Tape, Full: true}, nil)
+	if err != nil || reply.Summary.Hash == stored.Hash {
+		return false, nil, err
+	}
+	changes = p.changes(stored, reply.Outcome)
+	if explore.Shown(reply.Summary.Verdicts, stored.Signature) == nil {
+		return true, changes, nil // the original run may show it
+	}
+	return true, changes, a.changedRun(ctx, p, s, stored, reply, "shrunk")
 }
 
 // keepsSmaller gives a failure the smallest run back that was known before its original run was shrunk again, if that is smaller and still shows the

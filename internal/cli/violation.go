@@ -45,7 +45,7 @@ type finding struct {
 // newFailure is the file of a violation that a run of this project has shown here and now; found is nil if no campaign found it.
 func (p *project) newFailure(signature string, o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
 	f := report.NewFailure(p.failureID(signature, o.Tape), signature, Version(), p.config, p.spec, o, v)
-	f.System, f.Commit = system(), commit(p.spec.Dir)
+	f.System, f.Commit, f.Tree = system(), commit(p.spec.Dir), treeOf(p.spec)
 	if found != nil {
 		f.Origin, f.Background = &found.Origin, found.Background
 	}

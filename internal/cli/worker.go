@@ -104,7 +104,7 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 		return nil, began, nil, err
 	}
 	w.snapshots.Budget = setup.Snapshots
-	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Images: images, Self: self, Interrupt: interrupt})
+	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Then: setup.Then, Images: images, Self: self, Interrupt: interrupt})
 	if err != nil {
 		return nil, began, nil, err
 	}

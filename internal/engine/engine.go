@@ -10,6 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
@@ -97,6 +98,9 @@ type Options struct {
 	// Hidden are files and folders of the machine, absolute, that nodes do not see: what comes and goes between runs and is
 	// no part of the world.
 	Hidden []string
+	// Then is, if not nil, what the folder of the project had when the run was recorded: nodes see no later names in it, and the permissions
+	// of that time.
+	Then *filetree.Tree
 	// Images has the images of nodes that are made from one.
 	Images *image.Store
 	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
@@ -308,9 +312,15 @@ type Outcome struct {
 	// path has a slash at its end, is listed here with its names, joined by slashes, or, where these are many, with
 	// "sha256:" and their digest.
 	Files map[string]string `json:"files,omitempty"`
+	// Later are files of the machine that programs under test looked for and did not find, since they are later than Options.Then; the
+	// first MaxLater of them, where the engine knows.
+	Later []string `json:"later,omitempty"`
 	// Machine names the CPU feature set and the kernel that the run belongs to.
 	Machine string `json:"machine,omitempty"`
 }
+
+// MaxLater bounds the later files that are kept of a run.
+const MaxLater = 64
 
 // NotUp is a server that does not run, or whose healthcheck has not succeeded since it started.
 type NotUp struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
@@ -28,6 +29,8 @@ type Setup struct {
 	Scratch string `json:"scratch,omitempty"`
 	// Hidden are files and folders of the machine that nodes do not see (see engine.Options).
 	Hidden []string `json:"hidden,omitempty"`
+	// Then is what the project's folder had when the run was recorded that is made again; nil if none is (see engine.Options).
+	Then *filetree.Tree `json:"then,omitempty"`
 	// Learn asks for what a search learns of each run.
 	Learn bool `json:"learn,omitempty"`
 

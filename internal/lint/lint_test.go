@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"internal/needs", "internal/regular", "sdk/machine", "internal/counts", "internal/routes", "internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
-	{"internal/splitmix", "internal/filedigest", "internal/engine/listening", "internal/cpus", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
+	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
 	{"internal/live/shadow", "internal/live/bgp"},
 	{"internal/live/rewrite", "internal/live/search", "internal/live/attach", "internal/live/router", "internal/live/birdtest"},
 	{"internal/live/federation"},

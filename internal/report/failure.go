@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -76,6 +78,8 @@ type Failure struct {
 	// Files are those of a check.Judged: digests of the files that the run opened, names in the folders that it listed.
 	Files   map[string]string `json:"files,omitempty"`
 	Machine string            `json:"machine,omitempty"`
+	// Tree is what the project's folder had when the failure was stored.
+	Tree *filetree.Tree `json:"tree,omitempty"`
 	// System is the operating system, and Commit the one of the project's folder, if it has one.
 	System string      `json:"system,omitempty"`
 	Commit string      `json:"commit,omitempty"`
@@ -101,7 +105,9 @@ type Smallest struct {
 	VirtualNs int64             `json:"virtual_ns"`
 	Files     map[string]string `json:"files,omitempty"`
 	Machine   string            `json:"machine,omitempty"`
-	Shrunk    shrink.Shrunk     `json:"shrunk"`
+	// Tree is what the project's folder had, if that is not the Tree of the Failure.
+	Tree   *filetree.Tree `json:"tree,omitempty"`
+	Shrunk shrink.Shrunk  `json:"shrunk"`
 }
 
 // Shrink takes in a smaller run of the failure. What an earlier search began with stays its beginning.
@@ -125,6 +131,7 @@ func (f *Failure) Small() *Failure {
 	small := *f
 	small.Tape, small.Decisions, small.Verdict, small.Spec = s.Tape, nil, s.Verdict, s.Cut.Apply(f.Spec)
 	small.Hash, small.Events, small.VirtualNs, small.Files, small.Machine = s.Hash, s.Events, s.VirtualNs, s.Files, s.Machine
+	small.Tree = cmp.Or(s.Tree, f.Tree)
 	return &small
 }
 
@@ -284,6 +291,16 @@ func (f *Failure) Changes(o *check.Judged) []string {
 		list = append(list, fmt.Sprintf("the file has the field %q, which this bloodhound does not know and leaves out: a later one wrote it (%s)", f.unknown, f.Bloodhound))
 	}
 	changed, perhaps := filedigest.Changes(f.Files, o.Files)
+	// A list may be cut short, and files of the project tell most.
+	slices.SortStableFunc(changed, func(a, b string) int {
+		rank := func(change string) int {
+			if strings.HasPrefix(change, strings.TrimSuffix(f.Spec.Dir, "/")+"/") {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Compare(rank(a), rank(b))
+	})
 	list = append(list, changed...)
 	if f.Machine != o.Machine {
 		list = append(list, fmt.Sprintf("the machine was %q and is %q", f.Machine, o.Machine))

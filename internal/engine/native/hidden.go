@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -19,9 +20,33 @@ const maxAbsent = 64
 
 // absent keeps a name that a program has looked for where nodes do not show what the machine has.
 func (w *World) absent(t *kernel.Thread, name string) {
+	w.noteLater(t, name)
 	n, list := &w.spec.Nodes[t.Node], &w.absences[t.Node]
 	if len(*list) < maxAbsent && n.HasMachineFiles() && w.covered(n, name) != "" && !slices.Contains(*list, name) {
 		*list = append(*list, name)
+	}
+}
+
+// noteLater keeps a name that a program under test has looked for, and that the machine has only since the run was recorded.
+func (w *World) noteLater(t *kernel.Thread, name string) {
+	if w.options.Then == nil || !w.underTest(t) || len(w.outcome.Later) >= engine.MaxLater {
+		return
+	}
+	if !path.IsAbs(name) {
+		node := w.kernel.Nodes[t.Node]
+		name = path.Join(node.FS.Name(w.kernel.Procs[t.Proc].Cwd), name)
+	}
+	for _, v := range w.spec.Nodes[t.Node].Volumes {
+		if v.Kind == world.Bind && below(name, v.Target) {
+			name = path.Join(v.Source, strings.TrimPrefix(name, v.Target))
+			break
+		}
+	}
+	if slices.Contains(w.outcome.Later, name) || !w.real.Bases[t.Node].Later(name) {
+		return
+	}
+	if _, err := os.Stat(name); err == nil {
+		w.outcome.Later = append(w.outcome.Later, name)
 	}
 }
 

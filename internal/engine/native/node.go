@@ -78,7 +78,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	for _, l := range layers {
 		c.Layers = append(c.Layers, l.Path)
 	}
-	base, err := host.NewBase(layers, w.options.Hidden, &w.real.Lack)
+	base, err := host.NewBase(layers, w.options.Hidden, w.spec.Dir, w.options.Then, &w.real.Lack)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
+	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -27,6 +28,7 @@ type tree struct {
 	undated []string // files below have the date of the world's start
 	startNs int64
 	hidden  []string
+	then    *filetree.Lookup // of the project's folder when the run was recorded
 }
 
 // stateFolder is where Bloodhound keeps what runs make: nodes see only its folder bin.
@@ -42,7 +44,7 @@ func errnoOf(err error) int {
 
 // hides reports whether nodes do not see a path of the machine.
 func (t *tree) hides(full string) bool {
-	if slices.Contains(t.hidden, full) {
+	if slices.Contains(t.hidden, full) || t.then.Later(full) {
 		return true
 	}
 	dir, name := filepath.Split(full)
@@ -92,7 +94,13 @@ func (t *tree) stat(p string) (a wire.Attr) {
 		return wire.Attr{Errno: errnoOf(err)}
 	}
 	a = wire.Attr{Mode: st.Mode, UID: st.Uid, GID: st.Gid, Size: st.Size, Nlink: 1, Rdev: uint32(st.Rdev), MtimeNs: t.dated(full, st.Mtim.Nano())}
-	switch st.Mode & unix.S_IFMT {
+	kind := st.Mode & unix.S_IFMT
+	if kind == unix.S_IFREG || kind == unix.S_IFDIR {
+		if mode, known := t.then.Mode(full, kind == unix.S_IFDIR); known {
+			a.Mode = kind | mode
+		}
+	}
+	switch kind {
 	case unix.S_IFLNK:
 		target, err := os.Readlink(full)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 )
 
@@ -50,6 +51,8 @@ type Base struct {
 	roots  []int // descriptors of the layers, -1 for an image
 	// hidden are the names that are not there, whatever the machine says.
 	hidden map[baseFile]bool
+	tops   []string         // of layers that are folders or files of the machine, without symlinks
+	then   *filetree.Lookup // of the project's folder when the run was recorded
 	open   map[baseFile]int
 	order  []baseFile // of opening: the oldest is closed first
 	lack   *Lack      // of the world that reads it now
@@ -62,15 +65,17 @@ type baseFile struct {
 }
 
 // NewBase opens the layers of a node. What lies in a layer at one of the hidden paths, which are absolute, is not there
-// for it; a layer of its own at such a path is. A resource that the machine refuses is noted in lack, which may be nil.
-func NewBase(layers []Layer, hidden []string, lack *Lack) (*Base, error) {
-	b := &Base{worlds: 1, layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
+// for it; a layer of its own at such a path is. The same holds of what the project's folder did not have then, where that is known. A resource that the machine refuses is noted in lack, which may be nil.
+func NewBase(layers []Layer, hidden []string, project string, then *filetree.Tree, lack *Lack) (*Base, error) {
+	b := &Base{then: then.At(resolved(project)), worlds: 1, layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
 	for i, l := range layers {
 		if l.Tree != nil {
 			b.roots = append(b.roots, -1)
+			b.tops = append(b.tops, "")
 			continue
 		}
 		top := resolved(l.Path)
+		b.tops = append(b.tops, top)
 		for _, h := range hidden {
 			if below, ok := strings.CutPrefix(filepath.Join(resolved(filepath.Dir(h)), filepath.Base(h)), strings.TrimRight(top, "/")+"/"); ok {
 				b.hidden[baseFile{i, below}] = true
@@ -106,7 +111,12 @@ func resolved(path string) string {
 }
 
 // Hides reports whether a name is kept from the node.
-func (b *Base) Hides(layer int, path string) bool { return b.hidden[baseFile{layer, path}] }
+func (b *Base) Hides(layer int, path string) bool {
+	return b.hidden[baseFile{layer, path}] || b.roots[layer] >= 0 && path != "" && b.then.Later(filepath.Join(b.tops[layer], path))
+}
+
+// Later reports whether an absolute path of the machine is later than the folder of the project that the run was recorded with.
+func (b *Base) Later(full string) bool { return b.then.Later(full) }
 
 // openat opens a file below a layer's root and refuses to follow links (openat2(2)).
 func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
@@ -147,6 +157,11 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 		return fs.BaseAttr{}, number(err)
 	}
 	a := fs.BaseAttr{Mode: st.Mode, UID: int(st.Uid), GID: int(st.Gid), Size: st.Size, MtimeNs: st.Mtim.Nano(), Rdev: st.Rdev}
+	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFREG || kind == unix.S_IFDIR {
+		if mode, known := b.then.Mode(filepath.Join(b.tops[layer], path), kind == unix.S_IFDIR); known {
+			a.Mode = kind | mode
+		}
+	}
 	if b.layers[layer].Ours {
 		a.Mode, a.UID, a.GID = unix.S_IFREG|0o755, 0, 0
 	}

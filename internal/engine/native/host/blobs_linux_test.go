@@ -26,7 +26,7 @@ func TestCopiesLeaveHolesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	base, err := NewBase([]Layer{{Path: dir}}, nil, nil)
+	base, err := NewBase([]Layer{{Path: dir}}, nil, dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/filetree"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// What a stored failure's run may see of the project's folder, and what becomes of a failure whose run has changed.
+
+// treeOf lists the folder of a project, without what nodes do not see.
+func treeOf(spec *world.Spec) *filetree.Tree {
+	unseen := hidden(spec, nil)
+	return filetree.Read(spec.Dir, func(path string) bool { return slices.Contains(unseen, path) })
+}
+
+// openFailure makes the session in which the run of a stored failure is replayed. Its nodes do not see files of the project that are newer
+// than the failure, unless what the run read there has changed: then it is a new build.
+func (a *app) openFailure(p *project, failure *report.Failure, coming ...string) (*session, error) {
+	s, err := openSession(failure.Spec, p.state, coming...)
+	if err != nil {
+		return nil, err
+	}
+	if s.setup.Then = failure.Then(); s.setup.Then == nil {
+		return s, nil
+	}
+	// An output that was there then was seen.
+	own := ownOutputs(failure.Spec.Dir)
+	s.setup.Hidden = slices.DeleteFunc(s.setup.Hidden, func(path string) bool { return slices.Contains(own, path) })
+	s.later = s.setup.Then.Later(filetree.Read(failure.Spec.Dir, func(path string) bool { return slices.Contains(s.setup.Hidden, path) }))
+	if len(s.later) > 0 {
+		a.note("note: hidden from this run, since newer than the failure: %s; `bloodhound replay --all` runs with everything", report.Some(s.later, maxFilesNamed))
+	}
+	return s, nil
+}
+
+// noteLooked names the newer files that a program of a run has looked for.
+func (a *app) noteLooked(spec *world.Spec, o *check.Judged) {
+	if o == nil || len(o.Later) == 0 {
+		return
+	}
+	var names []string
+	for _, path := range o.Later {
+		names = append(names, within(spec.Dir, path))
+	}
+	a.note("note: a program looked for %s, which is newer than the failure and hidden from this run", report.Some(names, maxFilesNamed))
+}
+
+// whyChanged lists changes below a message, or says how to find out why there are none.
+func whyChanged(changes []string) string {
+	if len(changes) == 0 {
+		return "  nothing else is known to have changed; `bloodhound verify` tells whether runs repeat on this machine"
+	}
+	if more := len(changes) - maxFilesNamed; more > 0 {
+		changes = append(slices.Clone(changes[:maxFilesNamed]), fmt.Sprintf("... and %d more", more))
+	}
+	return "  " + strings.Join(changes, "\n  ")
+}
+
+// noteChanged says that a run is not the stored one, and why that may be.
+func (a *app) noteChanged(p *project, failure *report.Failure, o *check.Judged) {
+	a.note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", failure.Hash, o.Hash)
+	a.note("%s", whyChanged(p.changes(failure, o)))
+}
+
+// changedRun makes the run of a failure that has changed once more. If it repeats, it may stand for the stored one: then it can be explained, say.
+func (a *app) changedRun(ctx context.Context, p *project, s *session, failure *report.Failure, first *explore.Reply, can string) error {
+	began := filedigest.Now()
+	again, err := s.run(ctx, &explore.Job{Tape: failure.Tape, Full: true}, nil)
+	if err != nil {
+		return err
+	}
+	if d := differ(began, first, again); d != "" {
+		return &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(p.changes(failure, first.Outcome)))}
+	}
+	a.noteChanged(p, failure, first.Outcome)
+	return nil
+}
+
+// renew stores the run of a failure as a replay has shown it.
+func (a *app) renew(p *project, s *session, name string, full *report.Failure, reply *explore.Reply, original bool) error {
+	v := explore.Shown(reply.Summary.Verdicts, full.Signature)
+	if v == nil {
+		return nil // it is violated in another way
+	}
+	failure := full
+	if !original {
+		failure = full.Small()
+	}
+	full.Renew(Version(), reply.Outcome, *v, s.treeNow(failure), original)
+	path, err := p.store(name, full)
+	if err == nil {
+		a.note("note: the run as it is now is stored in %s", path)
+	}
+	return err
+}
+
+// treeNow is what the folder of a project has for the runs of a session.
+func (s *session) treeNow(failure *report.Failure) *filetree.Tree {
+	if s.setup.Then != nil {
+		return failure.Tree
+	}
+	return treeOf(failure.Spec)
+}
+
+// storeRenewed stores a failure whose run has changed: below the state folder, or in the file that was named if update asks for that.
+func (a *app) storeRenewed(p *project, name string, f *report.Failure, update bool) (path string, err error) {
+	if !report.IsFailurePath(name) || update || isBelow(p.state, name) {
+		return p.store(name, f)
+	}
+	if p.spec == nil { // the state folder does not stay
+		a.note("note: %s is left as it is, since the run has changed; --update stores it as it is now", name)
+		return name, nil
+	}
+	path, err = p.store(f.ID, f)
+	if err == nil {
+		a.note("note: %s is left as it is, since the run has changed; the run as it is now is in %s, and --update stores it in the file itself", name, path)
+	}
+	return path, err
+}
+
+// isBelow reports whether a file lies in a folder, by names.
+func isBelow(folder, name string) bool {
+	path, err := filepath.Abs(name)
+	return err == nil && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// ownOutputs are the files of a folder that this process writes its output to.
+func ownOutputs(dir string) (list []string) {
+	for _, fd := range []string{"1", "2"} {
+		path, err := os.Readlink("/proc/self/fd/" + fd)
+		if err != nil || !isBelow(dir, path) {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			list = append(list, path)
+		}
+	}
+	return list
+}
