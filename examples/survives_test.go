@@ -216,6 +216,10 @@ func TestFailureSurvivesItsFolder(t *testing.T) {
 	if out, _ = p.bloodhound(violated, none, "replay", id); !strings.Contains(out, "replayed: the same trace hash") {
 		t.Errorf("what was shrunk as it is now does not replay: %s", out)
 	}
+	p.bloodhound(violated, none, "replay", committed, "--update")
+	if out, _ = p.bloodhound(violated, none, "replay", committed); !strings.Contains(out, "replayed: the same trace hash") {
+		t.Errorf("the run as it is now was not stored: %s", out)
+	}
 
 	// A fix that comes with a module is seen, and named.
 	p.write("last.py", strings.Replace(forgetfulStore, "values.setdefault(path, value)", "values[path] = value", 1))
