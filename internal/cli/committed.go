@@ -81,6 +81,7 @@ type standing struct {
 	explore.Committed
 	file    *committed
 	outcome *check.Judged
+	changed bool // it is another run than the stored one
 	// decisions are those of the original tape's run as it is now, of a failure that is stale.
 	decisions []tape.Decision
 }
@@ -139,7 +140,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 	}
 	result.outcome = r.Outcome
 	same := r.Summary.Hash == small.Hash
-	result.Changes = c.changes(small, r.Outcome)
+	result.changed, result.Changes = !same, c.changes(small, r.Outcome)
 	if violation != nil {
 		if !same { // no earlier run to compare with
 			again, _, err := run(small.Tape, cut)
@@ -290,14 +291,11 @@ func (a *app) printCommitted(p *project, all []standing) error {
 	for i := range all {
 		st := &all[i]
 		fmt.Fprintf(a.out, "%s (%s): %s: %s\n", st.File, st.Property, st.Standing, st.Reason)
-		if st.Standing == explore.Stale || st.Standing == explore.Varies {
-			for k, change := range st.Changes {
-				if k == changesShown {
-					fmt.Fprintf(a.out, "  ... and %d more\n", len(st.Changes)-k)
-					break
-				}
-				fmt.Fprintf(a.out, "  %s\n", change)
-			}
+		switch {
+		case st.changed && len(st.Changes) == 0:
+			fmt.Fprintln(a.out, whyChanged(nil))
+		case st.changed || st.Standing == explore.Stale || st.Standing == explore.Varies:
+			printChanges(a.out, st.Changes)
 		}
 		if st.Standing != explore.StillFails || st.Around > 0 {
 			continue

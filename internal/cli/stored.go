@@ -31,6 +31,9 @@ func (a *app) openFailure(p *project, failure *report.Failure, coming ...string)
 	if err != nil {
 		return nil, err
 	}
+	if failure.Spec.Engine == world.Container { // it has no say in what containers see
+		return s, nil
+	}
 	if s.setup.Then = failure.Then(); s.setup.Then == nil {
 		return s, nil
 	}
