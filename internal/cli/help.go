@@ -71,7 +71,7 @@ var flagGroups = []struct {
 	names []string
 }{
 	{"World", []string{"config", "compose", "engine", "mode", "async-vm", "base-image", "kernel", "initrd", "qemu"}},
-	{"Tape", []string{"seed", "boot-seed", "tape", "until", "runs", "original"}},
+	{"Tape", []string{"seed", "boot-seed", "tape", "until", "runs", "original", "update"}},
 	{"Search", []string{"seeds", "timeout", "budget", "strategy", "max-depth", "corpus", "full-length", "keep-going", "from-boot", "around", "kind", "per-class", "cpu", "time"}},
 	{"Shrinking", []string{"no-shrink", "shrink-cpu", "shrink-runs", "shrink-time"}},
 	{"Machine", []string{"workers", "snapshots", "snapshot-memory", "memory"}},
