@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"net"
 	"net/http"
@@ -125,10 +126,23 @@ func TestPatienceWithFriends(t *testing.T) {
 	}
 }
 
+// guessesApart are Guesses in which none of some networks shares its bucket with another one, as two of a thousand may.
+func guessesApart(now func() time.Time, remotes ...string) *Guesses {
+	for {
+		g, taken := NewGuesses(now), map[uint64]bool{}
+		for _, remote := range remotes {
+			taken[maphash.Comparable(g.seed, network(remote))%guessBuckets] = true
+		}
+		if len(taken) == len(remotes) {
+			return g
+		}
+	}
+}
+
 // A network that guesses is slowed down, others are not, and who has come in stays in.
 func TestGuesses(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	g := NewGuesses(func() time.Time { return now })
+	g := guessesApart(func() time.Time { return now }, "192.0.2.1:1", "198.51.100.1:1", "[2001:db8:1:2::3]:1")
 	tries := func(remote string, right bool, n int) (admitted int) {
 		for range n {
 			if g.Judge(remote, right) == 0 {
