@@ -307,6 +307,9 @@ func crashLines(s *StoryOf) (list []string) {
 // loud reports whether a line of a log says that something went wrong.
 func loud(text string) bool {
 	lower := strings.ToLower(text)
+	if strings.Contains(lower, `"level":"info"`) || strings.Contains(lower, `"level":"debug"`) { // its keys may have any of the words
+		return false
+	}
 	return slices.ContainsFunc([]string{"panic", "fatal", "error", "assert", "exception", "corrupt"}, func(word string) bool { return strings.Contains(lower, word) })
 }
 

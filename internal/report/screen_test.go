@@ -137,7 +137,7 @@ func TestScreenOfJudgements(t *testing.T) {
 // Where most operations fail, the screen says why: what clients got, and the last error of a server, and not that of a client.
 func TestScreenOfFailingOperations(t *testing.T) {
 	r := &explore.Summary{Operations: explore.Operations{Invoked: 10, Ok: 2, Fail: 8}, Reasons: []explore.Reason{{Text: "status 503", Count: 8}}}
-	log := []engine.LogLine{{Node: "n1", Text: "Error: no leader"}, {Node: "n1", Text: "fatal error: lease lost"}, {Node: "n1", Text: "ready"}, {Node: "load", Text: "error of a client"}}
+	log := []engine.LogLine{{Node: "n1", Text: "Error: no leader"}, {Node: "n1", Text: "fatal error: lease lost"}, {Node: "n1", Text: "ready"}, {Node: "n1", Text: `{"level":"info","initial-corrupt-check":false}`}, {Node: "load", Text: "error of a client"}}
 	text := whole(t, RunScreen(spec(), r, log, explore.Status{}, nil, 7, ""))
 	if !strings.Contains(text, "Most operations fail: status 503\n  n1: fatal error: lease lost\n") || strings.Contains(text, "of a client") {
 		t.Errorf("got\n%s", text)
