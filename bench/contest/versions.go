@@ -22,11 +22,12 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
 	"github.com/bloodhound-dst/bloodhound/bench/contest/rank"
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 )
 
-// The two programs of a comparison of versions, in the place of strategies.
+// The two programs that a comparison of versions has instead of strategies.
 const (
 	beforeVersion = "before"
 	afterVersion  = "after"
@@ -61,7 +62,6 @@ type versionsDocument struct {
 // variant is a bug with the faults of its trials.
 type variant struct {
 	name   string // in tables and journals
-	bug    string // the folder or file
 	faults string
 	config string // the file that both programs read
 }
@@ -87,7 +87,7 @@ func (a *app) versions() *cobra.Command {
 	c.Flags().Uint64Var(&v.first, "seed", 1, "campaign `seed` of the first trial; the next trial has the next one")
 	c.Flags().StringSliceVar(&v.faults, "faults", []string{ownFaults, defaultFaults},
 		"the `faults` of trials, one table each: own, those of each configuration; default, none given; or a mode such as harsh")
-	c.Flags().BoolVar(&v.shrink, "shrink", false, "shrink the failures, too, and compare their sizes")
+	c.Flags().BoolVar(&v.shrink, "shrink", false, "also shrink the failures, and compare their sizes")
 	return c
 }
 
@@ -187,7 +187,7 @@ func prepareVariant(bug, faults string) (*variant, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	one := &variant{name: bug + " " + faults, bug: bug, faults: faults, config: own}
+	one := &variant{name: bug + " " + faults, faults: faults, config: own}
 	if faults != ownFaults {
 		text = faultsSection.ReplaceAll(append(text, '\n'), nil)
 		if faults != defaultFaults {
@@ -228,13 +228,6 @@ type explored struct {
 	} `json:"campaign"`
 }
 
-// violatedCode and the others are the exit codes of campaigns that say something.
-const (
-	holdsCode    = 0
-	violatedCode = 1
-	unknownCode  = 5
-)
-
 // explore runs one campaign. It is incomplete if ctx ended it.
 func (v *versionContest) explore(ctx context.Context, of *variant, t trial.Trial) (done trial.Trial, complete bool, err error) {
 	args := []string{"explore", "--config", of.config, "--workers", "1", "--json",
@@ -258,7 +251,7 @@ func (v *versionContest) explore(ctx context.Context, of *variant, t trial.Trial
 	t.Runs, t.WallNs = doc.Campaign.Runs, doc.Campaign.WallNs
 	t.CPUNs = doc.Campaign.CPU.EngineNs + doc.Campaign.CPU.ProgramsNs
 	switch doc.ExitCode {
-	case violatedCode:
+	case check.ExitViolated:
 		t.Found = true
 		if len(doc.Campaign.Failures) > 0 {
 			first := &doc.Campaign.Failures[0]
@@ -267,7 +260,7 @@ func (v *versionContest) explore(ctx context.Context, of *variant, t trial.Trial
 		if t.Shrunk != nil {
 			t.Shrunk.CPUNs = int64(c.ProcessState.UserTime()+c.ProcessState.SystemTime()) - t.CPUNs
 		}
-	case holdsCode, unknownCode:
+	case check.ExitHolds, check.ExitUnknown:
 		t.CutOff = t.Runs < v.runs
 		if t.CutOff && t.WallNs < v.timeout.Nanoseconds() {
 			t.Failed = fmt.Sprintf("exit code %d after %d runs: %s", doc.ExitCode, t.Runs, lastLines(stderr.String()))

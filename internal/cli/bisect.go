@@ -294,9 +294,9 @@ func (b *bisector) tryIn(ctx context.Context, tree string) (t tried, err error) 
 	return b.tryCode(ctx, p, s, own, campaign, b.show)
 }
 
-// failureFiles lists the files of failures of a project: committed ones and those of the state folder.
-func failureFiles(p *project) (paths []string, err error) {
-	for _, dir := range []string{filepath.Join(p.spec.Dir, committedName), filepath.Join(p.state, "failures")} {
+// failureFiles lists the files of failures of a project in a folder: committed ones and those of its state folder.
+func failureFiles(project, state string) (paths []string, err error) {
+	for _, dir := range []string{filepath.Join(project, committedName), filepath.Join(state, "failures")} {
 		list, err := filepath.Glob(filepath.Join(dir, "*.json"))
 		if err != nil {
 			return nil, err

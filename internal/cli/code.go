@@ -129,7 +129,7 @@ func importFailures(ctx context.Context, db store.Store, x *fleetProject) error 
 			have[r.File] = true
 		}
 	}
-	paths, err := failureFiles(x.p)
+	paths, err := failureFiles(x.p.spec.Dir, x.p.state)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/docs"
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
+	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 func (a *app) docsVerb() *cobra.Command {
@@ -109,8 +110,10 @@ func (a *app) printPage(topic string) error {
 	return fmt.Errorf("there is no page %q; %s, and `bloodhound docs search %s` looks for the word", topic, remedy, topic)
 }
 
-// maxFound is how many sections a search prints.
-const maxFound = 20
+const (
+	maxFound    = 20                       // sections that a search prints
+	docsColumns = report.ScreenColumns - 4 // of a line below its heading
+)
 
 // searchPages prints the sections that have all of some words, those first whose heading has them.
 func (a *app) searchPages(words []string) error {
@@ -136,7 +139,7 @@ func (a *app) searchPages(words []string) error {
 			fmt.Fprintf(a.out, "and %d more; give more words\n", len(list)-i)
 			break
 		}
-		fmt.Fprintf(a.out, "%s: %s\n    %s\n", f.page.topic, f.section.heading, cutLine(f.section.line(words)))
+		fmt.Fprintf(a.out, "%s: %s\n    %s\n", f.page.topic, f.section.heading, report.Fit(f.section.line(words), docsColumns))
 	}
 	return nil
 }
@@ -186,6 +189,3 @@ func (s *docsSection) line(words []string) string {
 	}
 	return lines[0]
 }
-
-// cutLine shortens a line to what fits beside its indentation.
-func cutLine(line string) string { return strings.TrimRight(cut(line, 76), " ") }

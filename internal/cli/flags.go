@@ -32,7 +32,7 @@ type flags struct {
 	engine    string
 	json      bool
 	verbose   bool
-	mode      string // of faults, in the place of the configuration's
+	mode      string // preset of faults that overrides the configuration
 	asWritten bool   // a configuration without faults has none
 	async     bool
 	seed      uint64

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -77,14 +76,17 @@ func (a *app) list(f *flags, dir string) error {
 		dir = filepath.Dir(dir)
 	}
 	doc := listDocument{Bloodhound: Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
-	for _, from := range []struct{ folder, state string }{{filepath.Join(stateName, "failures"), foundState}, {committedName, committedState}} {
-		paths, err := filepath.Glob(filepath.Join(dir, from.folder, "*.json"))
-		if err != nil {
-			return err
+	state := filepath.Join(dir, stateName)
+	paths, err := failureFiles(dir, state)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		standing := committedState
+		if strings.HasPrefix(path, state+string(filepath.Separator)) {
+			standing = foundState
 		}
-		for _, path := range paths {
-			doc.Failures = append(doc.Failures, listFailure(path, from.state))
-		}
+		doc.Failures = append(doc.Failures, listFailure(path, standing))
 	}
 	slices.SortStableFunc(doc.Failures, func(x, y listedFailure) int {
 		return cmp.Or(y.Stored.Compare(x.Stored), strings.Compare(x.File, y.File))
@@ -166,7 +168,7 @@ func (a *app) printList(doc *listDocument, arguments string) {
 		if l.State == brokenState {
 			what = l.Problem
 		}
-		fmt.Fprintf(a.out, "  %-12s  %-8s  %s  (%s%s)\n", l.ID, age(time.Since(l.Stored)), cut(what, listedColumns), l.State, size)
+		fmt.Fprintf(a.out, "  %-12s  %-8s  %-*s  (%s%s)\n", l.ID, age(time.Since(l.Stored)), listedColumns, report.Fit(what, listedColumns), l.State, size)
 	}
 	if len(doc.Tests) > 0 {
 		fmt.Fprintln(a.out, "tests")
@@ -181,14 +183,6 @@ func (a *app) printList(doc *listDocument, arguments string) {
 
 // listedColumns is how much room a property has in a list.
 const listedColumns = 30
-
-// cut shortens a text to so many columns.
-func cut(text string, columns int) string {
-	if utf8.RuneCountInString(text) <= columns {
-		return fmt.Sprintf("%-*s", columns, text)
-	}
-	return string([]rune(text)[:columns-3]) + "..."
-}
 
 // age says how long ago something was, in its largest unit.
 func age(d time.Duration) string {

@@ -33,6 +33,9 @@ type progress struct {
 	dirty    bool // a line without its end is on the terminal
 }
 
+// wantsColour reports whether the environment lets a terminal have colours (no-color.org).
+func wantsColour() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+
 // newProgress shows progress on w; plain asks for lines also on a terminal.
 func newProgress(w io.Writer, plain, quiet bool) *progress {
 	p := &progress{w: w, quiet: quiet, began: time.Now()}
@@ -40,7 +43,7 @@ func newProgress(w io.Writer, plain, quiet bool) *progress {
 	if f, ok := w.(*os.File); ok && !plain {
 		fd := int(f.Fd())
 		p.terminal = term.IsTerminal(fd)
-		p.colour = p.terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		p.colour = p.terminal && wantsColour()
 		p.columns = func() int {
 			if columns, _, err := term.GetSize(fd); err == nil && columns > 0 {
 				return columns

@@ -82,7 +82,7 @@ func (t *fullText) show(s *report.Screen) error {
 	}
 	t.app.out = t.out
 	s.Details = "-v, or " + fromHere(filepath.Join(t.state, lastName))
-	coloured := isTerminal(t.app.json) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	coloured := isTerminal(t.app.json) && wantsColour()
 	return s.Print(t.app.raw, coloured)
 }
 

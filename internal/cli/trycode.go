@@ -74,7 +74,7 @@ func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) 
 	if err != nil {
 		return err
 	}
-	paths, err := failureFiles(p)
+	paths, err := failureFiles(p.spec.Dir, p.state)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (s *Screen) lines() []string {
 	if s.Name != "" {
 		head += "  " + s.Name
 	}
-	head = fit(head, ScreenColumns-len(s.ID)-2)
+	head = Fit(head, ScreenColumns-len(s.ID)-2)
 	if s.ID != "" {
 		head += strings.Repeat(" ", max(ScreenColumns-width(head)-len(s.ID), 2)) + s.ID
 	}
@@ -131,7 +131,7 @@ func (s *Screen) lines() []string {
 	}
 	for i := range lines {
 		if !strings.HasPrefix(lines[i], "  bloodhound ") {
-			lines[i] = fit(lines[i], ScreenColumns)
+			lines[i] = Fit(lines[i], ScreenColumns)
 		}
 	}
 	return lines
@@ -197,8 +197,8 @@ func listed(list []string, columns int) string {
 
 func width(text string) int { return utf8.RuneCountInString(text) }
 
-// fit cuts a text to so many columns.
-func fit(text string, columns int) string {
+// Fit cuts a text to so many columns.
+func Fit(text string, columns int) string {
 	if width(text) <= columns {
 		return text
 	}
@@ -213,7 +213,7 @@ func wrap(text, indent string, most int) (lines []string) {
 		case last >= 0 && width(lines[last])+1+width(word) <= ScreenColumns:
 			lines[last] += " " + word
 		case len(lines) == most:
-			lines[last] = fit(lines[last]+" "+word+" ...", ScreenColumns)
+			lines[last] = Fit(lines[last]+" "+word+" ...", ScreenColumns)
 			return lines
 		default:
 			lines = append(lines, indent+word)
@@ -286,7 +286,7 @@ func storyLines(s *StoryOf) (lines []string) {
 		return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.event, y.event))
 	})
 	for _, l := range list {
-		lines = append(lines, fit(fmt.Sprintf("%9s  %s", milliseconds(l.atNs), l.text), ScreenColumns))
+		lines = append(lines, Fit(fmt.Sprintf("%9s  %s", milliseconds(l.atNs), l.text), ScreenColumns))
 	}
 	return lines
 }
@@ -439,7 +439,7 @@ func propertyLines(spec *world.Spec, list []explore.PropertyTotal) (lines []stri
 			others++
 			continue
 		}
-		text := fmt.Sprintf("  %-*s  %d of %s", column, fit(p.Property, column), p.Holds, Count(int(p.Holds+p.Violated+p.Unknown), "run"))
+		text := fmt.Sprintf("  %-*s  %d of %s", column, Fit(p.Property, column), p.Holds, Count(int(p.Holds+p.Violated+p.Unknown), "run"))
 		if p.Violated > 0 {
 			text += fmt.Sprintf(", %d violated", p.Violated)
 		}
@@ -482,16 +482,16 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	}
 	c.Numbers = append(c.Numbers, failing(spec, t.Operations, t.Reasons, log)...)
 	for i := range t.Code[:min(len(t.Code), screenCode)] {
-		c.Numbers = append(c.Numbers, fit(fmt.Sprintf("Coverage of %s: %s", t.Code[i].Path, t.Code[i]), ScreenColumns))
+		c.Numbers = append(c.Numbers, Fit(fmt.Sprintf("Coverage of %s: %s", t.Code[i].Path, t.Code[i]), ScreenColumns))
 	}
 	for _, k := range t.Committed {
 		if k.Standing == explore.StillFails {
-			c.Numbers = append(c.Numbers, fit(fmt.Sprintf("%s fails still: %s", k.File, k.Property), ScreenColumns))
+			c.Numbers = append(c.Numbers, Fit(fmt.Sprintf("%s fails still: %s", k.File, k.Property), ScreenColumns))
 			break
 		}
 	}
 	if t.Stopped != "" {
-		c.Numbers = append(c.Numbers, fit("Stopped early: "+string(t.Stopped), ScreenColumns))
+		c.Numbers = append(c.Numbers, Fit("Stopped early: "+string(t.Stopped), ScreenColumns))
 	}
 	if n := len(t.Failures) - 1; first != nil && n > 0 {
 		c.Numbers = append(c.Numbers, fmt.Sprintf("%s of other kinds: see the details.", Count(n, "further failure")))
@@ -547,10 +547,10 @@ func failing(spec *world.Spec, o explore.Operations, reasons []explore.Reason, l
 	if o.Invoked == 0 || 2*o.Ok > o.Invoked || len(reasons) == 0 {
 		return nil
 	}
-	lines = append(lines, fit("Most operations fail: "+clip(reasons[0].Text), ScreenColumns))
+	lines = append(lines, Fit("Most operations fail: "+clip(reasons[0].Text), ScreenColumns))
 	for i, text := range lastErrors(spec, log) {
 		if i < screenErrors {
-			lines = append(lines, fit("  "+text, ScreenColumns))
+			lines = append(lines, Fit("  "+text, ScreenColumns))
 		}
 	}
 	return lines
@@ -606,7 +606,7 @@ func ReplayScreen(spec *world.Spec, r *explore.Summary, first *StoryOf, judgemen
 	}
 	if code != check.ExitViolated || len(changes) > 0 && !strings.HasPrefix(judgement, "replayed:") {
 		for _, change := range changes[:min(len(changes), screenReason)] {
-			c.Numbers = append(c.Numbers, fit("Changed: "+clip(change), ScreenColumns))
+			c.Numbers = append(c.Numbers, Fit("Changed: "+clip(change), ScreenColumns))
 		}
 	}
 	c.tests(spec, r.Faults)
@@ -635,7 +635,7 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 	case r.Repeat.Failed():
 		repeat = "does not repeat"
 	}
-	return fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, Count(int(r.Events), "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
+	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, Count(int(r.Events), "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
 }
 
 // lastErrors are the last lines of servers that say that something went wrong, one for each server.
@@ -663,14 +663,5 @@ func many(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// rounded writes a duration with the digits that a person reads.
-func rounded(ns int64) string {
-	d := time.Duration(ns)
-	switch {
-	case d >= time.Minute:
-		return d.Round(time.Second).String()
-	case d >= time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Millisecond).String()
-}
+// rounded is duration with fewer digits, for a line that has little room.
+func rounded(ns int64) string { return roundedTo(ns, 100*time.Millisecond, time.Millisecond) }

@@ -446,15 +446,18 @@ func because(v check.Verdict) string {
 }
 
 // duration rounds to what a person reads.
-func duration(ns int64) string {
+func duration(ns int64) string { return roundedTo(ns, 10*time.Millisecond, 10*time.Microsecond) }
+
+// roundedTo rounds to seconds from a minute on, and below that to one unit from a second on and to another one below.
+func roundedTo(ns int64, seconds, less time.Duration) string {
 	d := time.Duration(ns)
 	switch {
 	case d >= time.Minute:
 		return d.Round(time.Second).String()
 	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
+		return d.Round(seconds).String()
 	}
-	return d.Round(10 * time.Microsecond).String()
+	return d.Round(less).String()
 }
 
 // Rate is how many of n there were a second, in so many nanoseconds.

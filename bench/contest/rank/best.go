@@ -17,7 +17,7 @@ func AgainstBest(samples [][][]float64, limit float64) (mean []Estimate, worst [
 	}
 	choices := len(samples[0])
 	median := func(values []float64) float64 { return min(Quantile(values, 0.5), limit) }
-	// means are those of all choices; a sample is passed through pick first.
+	// means computes the mean and the largest ratio of each choice, from the samples that pick returns.
 	means := func(pick func([]float64) []float64) (list, largest []float64) {
 		list, largest = make([]float64, choices), make([]float64, choices)
 		for _, bug := range samples {
