@@ -18,6 +18,7 @@ const (
 	settled   = 10 * time.Second      // for which a process stays on its CPU before it may move: a move costs its snapshots
 	patience  = time.Minute           // for which Turn waits: the process that works may have been stopped
 	longTurn  = 10 * time.Second      // for which a place works at most before it lets others work, but for its last run
+	shortWait = time.Millisecond      // below which nobody else had the CPU, and nobody needs to be counted
 	pause     = 50 * time.Millisecond // after which a place that does not work has ended its turn
 )
 
@@ -175,7 +176,10 @@ func (p *Place) Turn(ctx context.Context) (end func()) {
 	defer p.mu.Unlock()
 	p.held, p.since, p.works = release, p.chooser.now(), true
 	p.uses++
-	p.worth = min(p.since.Sub(began)/time.Duration(p.others()), longTurn)
+	p.worth = 0
+	if waited := p.since.Sub(began); waited >= shortWait {
+		p.worth = min(waited/time.Duration(p.others()), longTurn)
+	}
 	return p.rest
 }
 
