@@ -21,7 +21,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
 	{"internal/keys", "internal/values"},
-	{"internal/needs", "internal/regular", "sdk/machine", "internal/counts", "internal/routes", "internal/sqlcalls", "sdk/grpcfault/internal/methods"},
+	{"internal/needs", "internal/regular", "sdk/machine", "internal/counts", "internal/redisclient", "internal/routes", "internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
 	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/internal/redisclient"
 )
 
 // Operation is commands that are counted together, and the errors that the server documents for them.
@@ -55,7 +56,8 @@ func New(operations ...Operation) *Counter {
 }
 
 // Hook is for AddHook of a client. Calls are counted above the client's own tries. A command of a pipeline counts for its operation where the server has answered it; the pipeline or
-// transaction as a whole is a call of the operation that is named so, and lost if its connection ended. A call that the program itself cancels does not count.
+// transaction as a whole is a call of the operation that is named so, and lost if its connection ended. A call that the program itself cancels does not count, nor what the client
+// does to set up a connection.
 func (c *Counter) Hook() redis.Hook { return hook{c} }
 
 type hook struct{ *Counter }
@@ -67,6 +69,9 @@ func (hook) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
+		if redisclient.SetsUpConnection(cmd) {
+			return err
+		}
 		if at := h.of(cmd); at != nil && !own(ctx, err) {
 			at.Call()
 			count(at, err)
@@ -83,7 +88,7 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 			whole, commands = h.transaction, list[1:len(list)-1]
 		}
 		err := next(ctx, list)
-		if own(ctx, err) {
+		if own(ctx, err) || redisclient.SetsUpConnection(list...) {
 			return err
 		}
 		whole.Call()

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/internal/redisclient"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
@@ -73,6 +74,7 @@ func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
 // Hook is for AddHook of a client, before it has connections: its commands fail by f, as source decides. name is that of the server in the ledger. It panics at faults that cannot be.
+// What the client does to set up a connection has the faults of Dial and Connection alone.
 func Hook(name string, source sdk.Source, f Faults) redis.Hook {
 	h := &hook{commands: map[string]*command{}}
 	for _, c := range f.Commands {
@@ -127,7 +129,7 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if p == nil {
 			p = h.others
 		}
-		if p == nil {
+		if p == nil || redisclient.SetsUpConnection(cmd) {
 			return next(ctx, cmd)
 		}
 		return do(ctx, p.Point, p.answers, []redis.Cmder{cmd}, func(ctx context.Context, list []redis.Cmder) error { return next(ctx, list[0]) })
@@ -137,6 +139,9 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // ProcessPipelineHook makes a pipeline (redis.Hook).
 func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, list []redis.Cmder) error {
+		if redisclient.SetsUpConnection(list...) {
+			return next(ctx, list)
+		}
 		p := h.pipeline
 		if len(list) > 0 && list[0].Name() == "multi" {
 			p = h.transaction

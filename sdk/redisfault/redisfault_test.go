@@ -109,6 +109,30 @@ func TestEffectsAreThoseOfTheFaults(t *testing.T) {
 	})
 }
 
+// What the client does to set up its connections is no call of the program: it has no faults, and takes no draws.
+func TestSetUpOfConnections(t *testing.T) {
+	server := storetest.Redis(t, "appendonly no")
+	sdk.Campaign{Runs: 2}.Test(t, func(r *sdk.Run) {
+		always := sdk.Rates{Before: 1}
+		client := connect(t, server.URL, -1)
+		client.AddHook(redisfault.Hook("cache", r, redisfault.Faults{Pipeline: always, Commands: []redisfault.Command{
+			{Operation: "other", Rates: always},
+			{Names: []string{"incr"}, Operation: "incr", Rates: sdk.Rates{Slow: 1, Delay: time.Millisecond}},
+		}}))
+		if err := client.Incr(r.Context(), "key").Err(); err != nil {
+			r.Errorf("the first command of a connection: %v", err)
+		}
+		// Their rates are 1, so they fail in each run that has faults.
+		if err := client.Get(r.Context(), "key").Err(); err != nil && sdk.Kind(err) != "cache_other_before" {
+			r.Errorf("another command: %v", err)
+		}
+		_, err := client.Pipelined(r.Context(), func(p redis.Pipeliner) error { p.Incr(r.Context(), "key"); return nil })
+		if err != nil && (sdk.Kind(err) != "cache_pipeline_before" || !errors.Is(err, io.ErrUnexpectedEOF)) {
+			r.Errorf("a pipeline: %v", err)
+		}
+	})
+}
+
 // A client that tries again by itself increments twice what was incremented, after a lost answer. One that does not returns the error.
 func TestConnections(t *testing.T) {
 	server := storetest.Redis(t, "appendonly no")
