@@ -201,11 +201,17 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 	answer := reply.Look
 	doc := lookDocument{Bloodhound: Version(), Verb: "replay", Failure: failure.ID, SameRun: reply.Summary.Hash == failure.Hash, At: *answer}
 	if !doc.SameRun {
-		doc.Changes, doc.ExitCode = p.changes(failure, reply.Outcome), check.ExitUnknown
-		if len(doc.Changes) == 0 {
+		doc.Changes = p.changes(failure, reply.Outcome)
+		still := ""
+		switch {
+		case explore.Shown(reply.Summary.Verdicts, failure.Signature) != nil:
+			still = "; it violates the property all the same"
+		case len(doc.Changes) == 0:
 			doc.ExitCode = check.ExitNotReproducible
+		default:
+			doc.ExitCode = check.ExitUnknown
 		}
-		a.note("note: this is another run than the stored one: its trace hash was %s and is %s", failure.Hash, reply.Summary.Hash)
+		a.note("note: this is another run than the stored one: its trace hash was %s and is %s%s", failure.Hash, reply.Summary.Hash, still)
 		for _, change := range doc.Changes {
 			a.note("  %s", change)
 		}
