@@ -76,7 +76,7 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	}
 	tooLate := func(i int) conflict {
 		if gap > 0 {
-			return conflict{fmt.Sprintf("%s, but until it returned no change could have made the counter %d", acts[i].outcome(), gap), []int{i, latest}}
+			return conflict{unaccounted(gap), []int{i, latest}}
 		}
 		return conflict{fmt.Sprintf("%s had returned before %s was called", acts[i].outcome(), acts[latest].outcome()), []int{i, latest}}
 	}
@@ -84,7 +84,7 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		change, known := h.changes[n]
 		if n > 0 && !known {
 			if len(h.unknown) == 0 {
-				return linear.Illegal, conflict{fmt.Sprintf("no change made the counter %d", n), h.from(n)}
+				return linear.Illegal, conflict{unaccounted(n), h.from(n)}
 			}
 			change, h.unknown = h.unknown[0], h.unknown[1:]
 		}
@@ -103,6 +103,10 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	}
 	return linear.Legal, conflict{}
 }
+
+// unaccounted is the reason why a number of a counter could not be seen. It is the same with and without changes of unknown outcome, which came too
+// late for it: whether there are such is chance, and no other failure.
+func unaccounted(n int64) string { return fmt.Sprintf("no change had made the counter %d by then", n) }
 
 // from are the operations that saw the lowest number from n on.
 func (h *numbered) from(n int64) (acts []int) {

@@ -155,7 +155,8 @@ rounds:
 			do   func()
 		}{
 			{"time", func() { w.end(slackNs) }},
-			{halving, w.halve}, // first: all runs after it take half as long
+			{"one fault alone", w.alone},
+			{halving, w.halve}, // early: all runs after it take half as long
 			{"decisions other than faults", w.noise},
 			{"faults", w.faults},
 			{"many decisions", w.many},
@@ -486,10 +487,14 @@ func (w *work) leap() {
 			return Case{Bare(w.Tape, append(to, others...)), w.Cut}
 		}
 		led := false
-		for i := 0; i < maxLeaps && !led && w.leaps < 1.0/leapShare; i += leapBatch {
-			before := w.part()
-			led = w.first(min(leapBatch, maxLeaps-i), func(k int) Case { return leap(i + k) }, fewer) >= 0
+		for i := 0; i < maxLeaps && !led && w.leaps < 1.0/leapShare; {
+			before, batch := w.part(), min(leapBatch, maxLeaps-i)
+			if one := w.ofOneRun(); one > 0 { // no more than the share has room for
+				batch = min(batch, int((1.0/leapShare-w.leaps)/one)+1)
+			}
+			led = w.first(batch, func(k int) Case { return leap(i + k) }, fewer) >= 0
 			w.leaps += w.part() - before
+			i += batch
 		}
 		if !led {
 			w.leapt = n
@@ -625,7 +630,7 @@ func (w *work) operations() {
 	less := func(r *Run) bool { return fewer(r, w.Run) }
 	for _, named := range []func(operation) bool{w.cited, w.quoted, w.concerned()} {
 		if slices.ContainsFunc(operations(&w.Cut, w.Outcome.History), named) {
-			w.any([]Case{w.leaveOut(func(o operation) bool { return !named(o) })}, less)
+			w.any(w.withoutOperations(func(o operation) bool { return !named(o) }), less)
 		}
 	}
 	w.dropClients(clients, less)
@@ -662,24 +667,27 @@ func (w *work) halve() {
 		if len(all) < fewOperations {
 			return
 		}
-		cut := func(from, to int) Case {
+		cut := func(from, to int) []Case {
 			gone := map[operation]bool{}
 			for _, o := range all[from:to] {
 				gone[o] = true
 			}
-			c := w.leaveOut(func(o operation) bool { return gone[o] })
-			c.Cut.Skip = without(append(w.bounds(), c.Cut.Skip...), nil)
-			return c
+			cases := w.withoutOperations(func(o operation) bool { return gone[o] })
+			for i := range cases {
+				c := &cases[i]
+				c.Cut.Skip = without(append(w.bounds(), c.Cut.Skip...), nil)
+			}
+			return cases
 		}
 		half, quarter := len(all)/2, len(all)/4
-		if w.any([]Case{cut(half, len(all))}, less) >= 0 {
+		if w.any(cut(half, len(all)), less) >= 0 {
 			continue
 		}
-		beginning := func(part int) world.Cut { return cut(len(all)/part, len(all)).Cut }
+		beginning := func(part int) world.Cut { return cut(len(all)/part, len(all))[0].Cut }
 		if len(all) >= renewedOperations && w.renew(beginning, less) {
 			continue
 		}
-		if w.any([]Case{cut(0, half), cut(quarter, quarter+half)}, less) < 0 {
+		if w.any(append(cut(0, half), cut(quarter, quarter+half)...), less) < 0 {
 			return
 		}
 	}
@@ -696,14 +704,26 @@ const (
 var renewedParts = []int{8, 8, 4, 4, 2, 2}
 
 // renew looks for the failure with fewer operations and faults at other moments, as a campaign would: what depends on the moment of a fault is gone
-// with any operation before it, and comes back at another moment. All other chance is that of the tape that was found.
+// with any operation before it, and comes back at another moment. Every second run has one of the faults alone. All other chance is that of the tape
+// that was found.
 func (w *work) renew(beginning func(part int) world.Cut, less func(*Run) bool) bool {
 	if w.Found == nil {
 		return false
 	}
-	anew := func(cut world.Cut) Case {
+	plan, err := fault.New(w.Spec)
+	if err != nil {
+		return false
+	}
+	strikes := w.strikes(plan, chosen(w.Run, isFault))
+	anew := func(part int) Case {
+		cut := beginning(part)
 		cut.EndNs = 0
 		w.renewals++
+		if n := uint64(len(strikes)); n > 0 && w.renewals%2 == 0 {
+			if c, ok := w.anywhere(plan, strikes[w.renewals/2%n], cut, part, w.renewals); ok {
+				return c
+			}
+		}
 		t := tape.Tape{Seed: w.Found.Seed}
 		// Of two edits that give a draw another seed, the later one counts; rates that the tape sets stay.
 		t.Edits = append(slices.Clone(w.Found.Edits), tape.Edit{Op: tape.Reseed, Stream: fault.Streams, Ready: true, Seed: w.renewals})
@@ -712,7 +732,7 @@ func (w *work) renew(beginning func(part int) world.Cut, less func(*Run) bool) b
 	for i := 0; i < maxRenewals && !w.over(); i += len(renewedParts) {
 		var cases []Case
 		for _, part := range renewedParts {
-			cases = append(cases, anew(beginning(part)))
+			cases = append(cases, anew(part))
 		}
 		if w.any(cases, less) >= 0 {
 			w.end(slackNs)
@@ -725,9 +745,21 @@ func (w *work) renew(beginning func(part int) world.Cut, less func(*Run) bool) b
 // fewOperations are so few that halving them makes no run shorter that counts.
 const fewOperations = 16
 
+// withoutOperations are cases without some operations: with faults at the moments that are now theirs, and as the tape has them.
+func (w *work) withoutOperations(gone func(operation) bool) []Case {
+	c := w.leaveOut(gone)
+	as := c
+	as.Tape = w.Case.Tape
+	if key(as) == key(c) {
+		return []Case{c}
+	}
+	return []Case{c, as}
+}
+
 // leaveOut is the case without some operations.
 func (w *work) leaveOut(gone func(operation) bool) Case {
 	c := w.Case
+	c.Tape = Bare(c.Tape, w.follow(w.Outcome.Decisions, gone))
 	var list []operation
 	for _, o := range operations(&w.Cut, w.Outcome.History) {
 		if gone(o) {
@@ -855,6 +887,8 @@ func (w *work) durations() {
 			list[i].Value = d.Value - cut
 			cases = append(cases, Case{Bare(w.Tape, list), w.Cut})
 		}
-		w.any(cases, func(r *Run) bool { return len(r.Outcome.Decisions) <= len(w.Outcome.Decisions) })
+		w.any(cases, func(r *Run) bool {
+			return len(r.Outcome.Decisions) <= len(w.Outcome.Decisions) && countOperations(r, "") <= countOperations(w.Run, "")
+		})
 	}
 }

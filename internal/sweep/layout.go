@@ -140,7 +140,7 @@ func images(seed uint64, strikes []Strike) (edits []tape.Edit) {
 	for i := range strikes {
 		if s := &strikes[i]; s.Kind == fault.PowerLoss {
 			losses[s.Node]++
-			edits = append(edits, tape.Edit{Op: tape.Reseed, Stream: fmt.Sprintf("disk/%s/%d/**", s.Node, losses[s.Node]), Seed: seed + 1 + s.Event})
+			edits = append(edits, tape.Edit{Op: tape.Reseed, Stream: fault.LossStreams(s.Node, losses[s.Node]) + "**", Seed: seed + 1 + s.Event})
 		}
 	}
 	return edits

@@ -2,7 +2,6 @@ package director
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -154,7 +153,7 @@ func (e effects) TakeDown(a *fault.Action) {
 	s.Status, s.Healthy, s.NextNs, s.DownBy = Crashed, false, never, a.ID
 	if row.Ends == fault.Unplugged {
 		s.Losses++
-		if err := d.act.LosePower(i, a, fmt.Sprintf("disk/%s/%d/", a.Node, s.Losses)); err != nil {
+		if err := d.act.LosePower(i, a, fault.LossStreams(a.Node, s.Losses)); err != nil {
 			d.fail(err)
 			return
 		}
