@@ -118,7 +118,7 @@ const maxChannels = 5
 
 // switches makes the overlay with which goroutines of packages are switched at operations of sync and sync/atomic.
 func (a *app) switches(packages []string) (overlay string, err error) {
-	state, err := filepath.Abs(cmp.Or(os.Getenv("BLOODHOUND_STATE"), ".bloodhound"))
+	state, err := filepath.Abs(cmp.Or(os.Getenv(stateVariable), stateName))
 	if err != nil {
 		return "", err
 	}

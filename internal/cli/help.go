@@ -13,6 +13,7 @@ import (
 // examples are commands that people type, by the path of their verb.
 var examples = map[string][]string{
 	"bisect":               {"bloodhound bisect 210d16d45c83 --good v1.4.0", "bloodhound bisect 210d16d45c83 examples/quickstart --good HEAD~20"},
+	"build":                {"bloodhound build", "bloodhound build /srv/project"},
 	"check":                {"bloodhound check history.edn --model register", "bloodhound check 210d16d45c83"},
 	"config":               {"bloodhound config", "bloodhound config --compose docker-compose.yml"},
 	"dashboard":            {"bloodhound dashboard --store dir:store", "bloodhound dashboard --export pages"},

@@ -76,7 +76,7 @@ func (a *app) list(f *flags, dir string) error {
 		dir = filepath.Dir(dir)
 	}
 	doc := listDocument{Bloodhound: Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
-	state := filepath.Join(dir, stateName)
+	state := stateFolder(dir)
 	paths, err := failureFiles(dir, state)
 	if err != nil {
 		return err

@@ -90,7 +90,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 		spec:       r.Spec,
 		result:     r,
 		config:     r.File,
-		state:      filepath.Join(r.Spec.Dir, stateName),
+		state:      stateFolder(r.Spec.Dir),
 		arguments:  argumentsOf(f, args),
 		seed:       r.Exploration.Seed,
 		seeds:      r.Exploration.Seeds,

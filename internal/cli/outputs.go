@@ -41,7 +41,7 @@ const maxOutputsBytes = 64 << 20
 // readOutputs reads the list of a project, without what has been changed or removed since.
 func readOutputs(dir string) outputs {
 	list := outputs{}
-	text, err := regular.Read(filepath.Join(dir, stateName, outputsName), maxOutputsBytes)
+	text, err := regular.Read(filepath.Join(stateFolder(dir), outputsName), maxOutputsBytes)
 	if err != nil || json.Unmarshal(text, &list) != nil {
 		return outputs{}
 	}
@@ -72,7 +72,7 @@ func outputOf(path string) (output, bool) {
 // is distinguished by it.
 func wrote(spec *world.Spec, path string) {
 	o, ok := outputOf(path)
-	state := filepath.Join(spec.Dir, stateName)
+	state := stateFolder(spec.Dir)
 	if _, err := os.Stat(state); !ok || err != nil {
 		return
 	}

@@ -1,19 +1,17 @@
 package cli
 
 import (
-	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
-	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
-	"github.com/bloodhound-dst/bloodhound/internal/group"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -22,7 +20,36 @@ import (
 const (
 	configName = "bloodhound.yaml"
 	stateName  = ".bloodhound" // the state folder, beside the configuration
+
+	// stateVariable names the folder for the state of projects whose own folder cannot be written to.
+	stateVariable = "BLOODHOUND_STATE"
 )
+
+// stateFolder is the state folder of the project in a folder. Where stateVariable is set, it lies in a folder of its own there, by the
+// project's name and a digest of its path. Its last name is the same, for nodes see nothing in folders of that name.
+func stateFolder(dir string) string {
+	place := os.Getenv(stateVariable)
+	if place == "" {
+		return filepath.Join(dir, stateName)
+	}
+	if abs, err := filepath.Abs(place); err == nil {
+		place = abs
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(place, filepath.Base(dir)+"-"+hex.EncodeToString(sum[:6]), stateName)
+}
+
+// removeEmptyState removes a state folder without files, and the folder of the project around it where stateVariable is set.
+func removeEmptyState(state string) {
+	os.Remove(state)
+	place, err := filepath.Abs(os.Getenv(stateVariable))
+	if parent := filepath.Dir(state); err == nil && os.Getenv(stateVariable) != "" && filepath.Dir(parent) == place {
+		os.Remove(parent)
+	}
+}
 
 // project is a configuration that was read, with what verbs need from it besides the Spec.
 type project struct {
@@ -56,37 +83,6 @@ type project struct {
 	commitNoted bool // that the commit cannot be read was reported, if it cannot
 
 	steps []config.Build // run on the host before the first run
-}
-
-// build runs the build steps. Their output is shown if one fails, which is exit code 2.
-func (p *project) build(ctx context.Context, a *app) error {
-	show := newProgress(a.err, false, p.quiet)
-	defer show.end()
-	for i, s := range p.steps {
-		cmd := exec.CommandContext(ctx, s.Argv[0], s.Argv[1:]...)
-		cmd.Dir = s.Dir
-		cmd.Env = append(cmd.Environ(), s.Env...)
-		var out group.Output
-		cmd.Stdout, cmd.Stderr = &out, &out
-		stop := show.every(func(elapsed time.Duration) []part { return buildLine(&p.steps[i], elapsed) })
-		err := group.Run(cmd)
-		stop()
-		if err == nil {
-			continue
-		}
-		show.end()
-		if ctx.Err() != nil {
-			return errInterrupted
-		}
-		io.WriteString(a.err, report.Printable(out.String()))
-		return fmt.Errorf("%s: the build of node %s failed: `%s` in %s: %w", p.config, s.Node, strings.Join(s.Argv, " "), s.Dir, err)
-	}
-	return nil
-}
-
-// buildLine is the line of progress of a build.
-func buildLine(s *config.Build, elapsed time.Duration) []part {
-	return []part{{"building " + s.Node, bold}, {elapsed.Round(time.Second).String(), noColour}, {strings.Join(s.Argv, " "), grey}}
 }
 
 // open makes the session of the project's runs. What the machine lacks for them is reported where the configuration asks

@@ -388,7 +388,7 @@ func configOf(name string, args []string) string {
 	if _, err := os.Stat(filepath.Join(folder, "bloodhound.yaml")); err == nil {
 		return ""
 	}
-	failure, err := report.Load(filepath.Join(folder, stateName), name)
+	failure, err := report.Load(stateFolder(folder), name)
 	if err != nil || failure.Config == "" {
 		return ""
 	}

@@ -6,8 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-
-	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 // scratch is a folder that does not outlive the program: what a killed program has left the next one removes.
@@ -36,7 +34,7 @@ func newScratch(parent string) (*scratch, error) {
 			break
 		}
 	}
-	return nil, failed(report.DiskError(err, parent))
+	return nil, failed(stateError(err, filepath.Dir(parent)))
 }
 
 // errTaken is that another process has removed a folder, or is about to.

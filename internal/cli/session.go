@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -40,13 +41,21 @@ func openSession(spec *world.Spec, state string, coming ...string) (*session, er
 	}
 	dir := filepath.Join(state, "scratch")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, failed(report.DiskError(err, state))
+		return nil, failed(stateError(err, state))
 	}
 	own, err := newScratch(dir)
 	if err != nil {
 		return nil, err
 	}
 	return &session{setup: &explore.Setup{Spec: spec, Scratch: own.dir, Hidden: unseen}, command: command, scratch: own}, nil
+}
+
+// stateError adds the remedy to an error of the state folder.
+func stateError(err error, state string) error {
+	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return report.DiskError(err, state)
+	}
+	return fmt.Errorf("%w: user %d must be able to write to %s; give it the folder, or name another one in the environment: %s=FOLDER", err, os.Geteuid(), state, stateVariable)
 }
 
 // inspect asks an engine that can report whether this machine has what the Spec names.
@@ -74,8 +83,8 @@ func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 func (s *session) close() {
 	s.scratch.close()
 	dir := filepath.Dir(s.setup.Scratch)
-	os.Remove(dir)               // if it is empty
-	os.Remove(filepath.Dir(dir)) // if it is empty
+	os.Remove(dir) // if it is empty
+	removeEmptyState(filepath.Dir(dir))
 }
 
 // errInterrupted is the error of a run that was to be compared with another one, and was cut short.

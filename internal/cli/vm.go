@@ -66,7 +66,7 @@ func (a *app) vmFaultVerb() *cobra.Command {
 }
 
 func (a *app) order(f *vmFlags, r vm.Request) error {
-	s, err := vm.Ask(filepath.Join(f.dir, stateName, vm.SocketName), r)
+	s, err := vm.Ask(filepath.Join(stateFolder(f.dir), vm.SocketName), r)
 	if err != nil {
 		return err
 	}
