@@ -215,7 +215,7 @@ func openAlone(spec *world.Spec) (s *session, remove func(), err error) {
 // tryWorld runs a small program twice, this one, and compares the runs.
 func tryWorld(ctx context.Context) engine.Check {
 	x := engine.Check{Name: "a world runs, and repeats", Required: true,
-		Remedy: "see what is missing above; containers may need --security-opt seccomp=unconfined or --cap-add SYS_PTRACE"}
+		Remedy: "see what is missing above; containers need --security-opt seccomp=unconfined"}
 	self, err := os.Executable()
 	if err != nil {
 		x.Detail = err.Error()

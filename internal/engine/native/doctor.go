@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +28,7 @@ func (e *Engine) Doctor() []engine.Check {
 		speed,
 		notices,
 		walls,
+		outerFilterCheck(),
 		openFilesCheck(),
 		ownProgramCheck(),
 		procCheck(),
@@ -39,7 +41,7 @@ func (e *Engine) Doctor() []engine.Check {
 // stops cost.
 func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 	ptrace = engine.Check{Name: "ptrace and seccomp", Required: true, Detail: "a program can be traced, filtered, and read",
-		Remedy: "in a container, allow ptrace and seccomp (docker run --security-opt seccomp=unconfined, or --cap-add SYS_PTRACE); " +
+		Remedy: "in a container, leave out the seccomp profile (docker run --security-opt seccomp=unconfined; in Kubernetes seccompProfile: {type: Unconfined}); " +
 			"with Yama, /proc/sys/kernel/yama/ptrace_scope must be 2 or less"}
 	speed = engine.Check{Name: "speed of stops", Detail: "the engine gives up the TSC, as the programs of a world do",
 		Remedy: "nothing is wrong with a run, but in a virtual machine each system call may cost twice as much"}
@@ -86,6 +88,17 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 	}
 	ptrace.OK = true
 	return ptrace, speed, notices, walls
+}
+
+// outerFilterCheck looks for a seccomp filter that answers calls of programs before the engine sees them.
+func outerFilterCheck() engine.Check {
+	c := engine.Check{Name: "calls reach the engine", OK: true, Detail: "no other seccomp filter answers them",
+		Remedy: "runs of programs that make such calls are others than on other machines; in a container, leave out the seccomp profile (docker run --security-opt seccomp=unconfined), " +
+			"and in a unit of systemd the settings that filter system calls"}
+	if answered := host.OuterFilter(); len(answered) > 0 {
+		c.OK, c.Detail = false, "a seccomp filter around Bloodhound answers "+strings.Join(answered, ", ")
+	}
+	return c
 }
 
 // wantFiles is how many open files a world of some size needs: each written file is one.
