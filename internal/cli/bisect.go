@@ -74,6 +74,9 @@ type bisector struct {
 
 // newBisector needs a project in a repository.
 func (a *app) newBisector(ctx context.Context, f *flags, p *project, failure *report.Failure, show *progress) (*bisector, error) {
+	if builtAhead(p.spec.Dir) {
+		return nil, fmt.Errorf("%s is built already (%s), so its other commits cannot be built here; bisect on a machine with the repository and the tools of `build:`", p.spec.Dir, builtVariable)
+	}
 	root, err := gitAsOwner(ctx, p.spec.Dir, "rev-parse", "--show-toplevel") // its commits are checked out
 	if err != nil && ofAnotherOwner(ctx, p.spec.Dir) {
 		return nil, fmt.Errorf("%s lies in a repository of another owner, and to check out its commits may execute commands of its configuration; "+

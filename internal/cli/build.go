@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,8 +28,9 @@ func (a *app) buildVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build [FOLDER or FILE]...",
 		Short: "Build the programs of projects, and run nothing else",
-		Long: `Runs the build: commands of one or more projects, as the other verbs do before their first run. An image is built in this way, and sets
-BLOODHOUND_BUILT to the folder: there the other verbs build nothing.`,
+		Long: `Runs the build: commands of one or more projects, which the other verbs run before their first run. The Dockerfile of an image runs
+it, and sets BLOODHOUND_BUILT to the project's folder: there the other verbs build nothing.
+Exit code 0: all are built; 2: a command has failed.`,
 		Args: func(_ *cobra.Command, args []string) error { return noneEmpty(args) },
 		RunE: func(c *cobra.Command, args []string) error { return a.build(c.Context(), f, args) },
 	}
@@ -39,31 +41,32 @@ BLOODHOUND_BUILT to the folder: there the other verbs build nothing.`,
 
 func (a *app) build(ctx context.Context, f *flags, args []string) error {
 	if len(args) == 0 {
-		args = []string{"."}
+		return a.buildProject(ctx, f, nil)
 	}
-	if f.config != "" {
-		args = []string{""}
-	}
-	for _, arg := range args {
-		var named []string
-		if arg != "" {
-			named = []string{arg}
-		}
-		o, err := f.options(named)
-		if err != nil {
+	for project := range slices.Chunk(args, 1) {
+		if err := a.buildProject(ctx, f, project); err != nil {
 			return err
 		}
-		o.Describe = true // images have no part in it
-		r, err := config.Load(o)
-		if err != nil {
-			return err
-		}
-		p := &project{spec: r.Spec, config: r.File, steps: r.Builds}
-		if err := p.runBuilds(ctx, a); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.out, "%s: %s done\n", r.File, report.Count(len(p.steps), "build step"))
 	}
+	return nil
+}
+
+// buildProject builds one project: the one that is named, or else that of the flags or of the current folder.
+func (a *app) buildProject(ctx context.Context, f *flags, named []string) error {
+	o, err := f.options(named)
+	if err != nil {
+		return err
+	}
+	o.Describe = true // images are not needed for this
+	r, err := config.Load(o)
+	if err != nil {
+		return err
+	}
+	p := &project{spec: r.Spec, config: r.File, steps: r.Builds}
+	if err := p.runBuilds(ctx, a); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "%s: %s done\n", r.File, report.Count(len(p.steps), "build step"))
 	return nil
 }
 
