@@ -278,12 +278,15 @@ type Failure struct {
 	Shrunk *shrink.Shrunk `json:"shrunk,omitempty"`
 }
 
+// Scout reports whether that was a run in which a campaign looks for moments, and no numbered one.
+func (f *Failure) Scout() bool { return !f.Baseline && f.Run >= firstScout }
+
 // First names the run that showed a failure first.
 func (f *Failure) First() string {
 	if f.Baseline {
 		return fmt.Sprintf("the run without faults, seed %d", f.Tape.Seed)
 	}
-	if f.Run >= firstScout {
+	if f.Scout() {
 		return fmt.Sprintf("the run that looks for moments, %s", f.Tape.Name())
 	}
 	return fmt.Sprintf("first run %d, %s", f.Run, f.Tape.Name())

@@ -518,9 +518,14 @@ func foundText(t *explore.Totals, id string) string {
 		if f.ID != id {
 			continue
 		}
-		text := fmt.Sprintf("Found after %s (--seed %d).", Count(int(f.Run)+1, "run"), t.Seed)
-		if f.Baseline {
+		text := ""
+		switch {
+		case f.Baseline:
 			text = "Found in the run without faults."
+		case f.Scout():
+			text = fmt.Sprintf("Found in the first runs with faults, which look for moments (--seed %d).", t.Seed)
+		default:
+			text = fmt.Sprintf("Found after %s (--seed %d).", Count(int(f.Run)+1, "run"), t.Seed)
 		}
 		if s := f.Shrunk; s != nil {
 			text += fmt.Sprintf(" Shrunk: faults %d -> %d, operations %d -> %d.", s.From.Faults, s.To.Faults, s.From.Operations, s.To.Operations)

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -145,5 +146,19 @@ func TestScreenOfFailingOperations(t *testing.T) {
 	r.Operations = explore.Operations{Invoked: 10, Ok: 8, Fail: 2}
 	if text := whole(t, RunScreen(spec(), r, log, explore.Status{}, nil, 7, "")); strings.Contains(text, "fail:") {
 		t.Errorf("got\n%s", text)
+	}
+}
+
+// Runs of a campaign that have no number, since they come before all others, are not counted to the first failure.
+func TestWhereAFailureWasFound(t *testing.T) {
+	for want, f := range map[string]explore.Failure{
+		"Found after 3 runs (--seed 7).":                                          {Run: 2},
+		"Found in the run without faults.":                                        {Run: math.MaxUint64, Baseline: true},
+		"Found in the first runs with faults, which look for moments (--seed 7).": {Run: math.MaxUint64 - 16},
+	} {
+		f.ID, f.Tape.Seed = "x", 7
+		if got := foundText(&explore.Totals{Failures: []*explore.Failure{&f}, Seed: 7}, "x"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
