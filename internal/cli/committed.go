@@ -116,7 +116,7 @@ func (s *standing) failsStill(violation *check.Verdict, same bool) {
 	if !same {
 		s.Reason = "violated again, in a run that has changed"
 	}
-	if explore.Signature(*violation) != s.Signature {
+	if !explore.Alike(explore.Signature(*violation), s.Signature) {
 		s.Reason = "violated in another way than was stored"
 		s.Property = violation.Property
 	}

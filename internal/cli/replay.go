@@ -221,7 +221,7 @@ func (p *project) changes(failure *report.Failure, o *check.Judged) []string {
 // printStory prints the violation of a failure, if its replay shows it.
 func (a *app) printStory(f *flags, args []string, failure, full *report.Failure, r *explore.Reply) error {
 	for _, v := range explore.Violated(r.Summary.Verdicts) {
-		if explore.Signature(v) != failure.Signature {
+		if !explore.Alike(explore.Signature(v), failure.Signature) {
 			continue
 		}
 		fmt.Fprintln(a.out)

@@ -289,11 +289,16 @@ func CountOperations(h []history.Event) Operations {
 	return c
 }
 
-// Shown is the violated verdict that has a signature, or nil if there is none.
+// Shown is the violated verdict that has a signature, or else one that is Alike, or nil if there is none.
 func Shown(verdicts []check.Verdict, signature string) *check.Verdict {
 	violated := Violated(verdicts)
-	if i := slices.IndexFunc(violated, func(v check.Verdict) bool { return Signature(v) == signature }); i >= 0 {
-		return &violated[i]
+	for _, same := range []func(v check.Verdict) bool{
+		func(v check.Verdict) bool { return Signature(v) == signature },
+		func(v check.Verdict) bool { return Alike(Signature(v), signature) },
+	} {
+		if i := slices.IndexFunc(violated, same); i >= 0 {
+			return &violated[i]
+		}
 	}
 	return nil
 }

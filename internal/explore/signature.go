@@ -26,6 +26,19 @@ func Signature(v check.Verdict) string {
 	return s
 }
 
+// stale are the ends of reasons that one lost or delayed write has: whether a read finds an older value or none is decided by the operations before it.
+var stale = regexp.MustCompile(`(: a \S+ by client \S+) (returned "\.\.\."\S*( \(# bytes\))?, which was no longer the value|found nothing, although the key was there)$`)
+
+// Alike reports whether two signatures are of one kind of failure: they are equal, or two forms of one. A run that is shrunk may change from
+// one form to the other.
+func Alike(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, y := stale.FindStringSubmatchIndex(a), stale.FindStringSubmatchIndex(b)
+	return x != nil && y != nil && a[:x[3]] == b[:y[3]]
+}
+
 // FailureID is the short name of a signature, for files and commands.
 func FailureID(signature string) string {
 	sum := sha256.Sum256([]byte(signature))
