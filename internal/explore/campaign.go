@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
@@ -25,10 +26,29 @@ const Window = 8
 // up: it would fail all others too.
 const MaxConsecutiveLost = 3
 
-// ReplayEvery is how often runs without a violation are replayed too, from their boot: the first three of each so many, of which one began
+// Samples: runs without a violation that are replayed too, from their boot. They are three in a row of each ReplayEvery, of which one began
 // at its boot, one, most often, at the end of setup, and one at a later snapshot. A leak of chance that an engine does not know of shows there, and not first when a bug is
 // to be replayed; and so does a snapshot that changes a run.
-const ReplayEvery = 100
+const (
+	ReplayEvery = 100
+	samples     = 3
+	// Many campaigns find a violation in their first runs, whose replay shows the same, so the samples come after these. In a world whose runs take
+	// long, someone who waits learns it from the first run.
+	firstSample = 9
+	sampleAfter = 5 * time.Second
+)
+
+// samples reports whether a run is replayed though it violates nothing. A short campaign has its samples at its end.
+func (c *Campaign) samples(id uint64) bool {
+	first := uint64(firstSample)
+	if c.Runs > 0 {
+		first = min(first, max(c.Runs, samples)-samples)
+	}
+	if k := id % ReplayEvery; k >= first && k < first+samples {
+		return true
+	}
+	return id < first && time.Since(c.start) > sampleAfter && !c.sampled.Swap(true)
+}
 
 // Campaign is a search over tapes.
 type Campaign struct {
@@ -70,6 +90,9 @@ type Campaign struct {
 	Note func(string)
 
 	began time.Time // by the clock of files
+	start time.Time
+	// sampled says that a run was replayed early, since runs take long.
+	sampled atomic.Bool
 }
 
 // FirstRun is how far one of the first runs has come.
@@ -111,7 +134,7 @@ type result struct {
 // Run runs the campaign until it is done or ctx ends.
 func (c *Campaign) Run(ctx context.Context) *Totals {
 	began := time.Now()
-	c.began = filedigest.Now()
+	c.start, c.began = began, filedigest.Now()
 	// The end of the timeout interrupts runs, but not the replay of a violation that was found in time.
 	outer := ctx
 	ctx, stop := context.WithCancel(outer)
@@ -471,7 +494,7 @@ func (c *Campaign) serve(runs, replays context.Context, jobs <-chan *Job, result
 			results <- r
 			continue
 		}
-		if len(violated) > 0 || job.ID%ReplayEvery <= 2 || job.ID == baselineRun && job.Cover != nil {
+		if len(violated) > 0 || c.samples(job.ID) || job.ID == baselineRun && job.Cover != nil {
 			second, lost := s.replay(replays, r)
 			violated = Violated(r.reply.Summary.Verdicts)
 			switch {

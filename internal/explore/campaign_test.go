@@ -444,13 +444,20 @@ func TestAViolationThatDoesNotReplayIsNotBelieved(t *testing.T) {
 	}
 }
 
-// A leak of chance that the engine does not report is found without a violation.
-func TestTheFirstRunIsReplayed(t *testing.T) {
-	c := campaign(t, fakeSpec(enginetest.Chance), 50, 2)
-	totals := c.Run(context.Background())
-	u := totals.FirstUnrepeatable
-	if totals.Unrepeatable != 1 || totals.Runs != 1 || u.Run != 0 || !strings.Contains(u.Reason, "its replay differs: trace hash") {
-		t.Errorf("%s", stable(totals))
+// A leak of chance that the engine does not report is found without a violation: by replays of runs behind the first ones, and of the last ones of a
+// short campaign.
+func TestSomeRunsAreReplayed(t *testing.T) {
+	for runs, first := range map[uint64]uint64{50: firstSample, 11: 8, 4: 1, 1: 0} {
+		c := campaign(t, fakeSpec(enginetest.Chance), runs, 2)
+		totals := c.Run(context.Background())
+		u := totals.FirstUnrepeatable
+		if totals.Unrepeatable != 1 || totals.Runs != first+1 || u.Run != first || !strings.Contains(u.Reason, "its replay differs: trace hash") {
+			t.Errorf("%d runs: %s", runs, stable(totals))
+		}
+	}
+	slow := &Campaign{start: time.Now().Add(-2 * sampleAfter)}
+	if !slow.samples(0) || slow.samples(1) {
+		t.Error("where runs take long, one of the first is replayed, and no more")
 	}
 }
 
