@@ -53,7 +53,7 @@ func safe(p *world.Property, out *engine.Outcome) Verdict {
 		case q.ExitCode == world.ProbeViolated:
 			broken++
 			if broken == 1 {
-				v.Status, v.Event, v.TimeNs = Violated, q.Event, q.StartNs
+				v.Status, v.Event, v.TimeNs = Violated, q.Event, q.EndNs // the event is that of its end, too
 				v.Reason = "the check failed: " + firstLine(q.Output)
 			}
 			if p.Check.Type == world.Agreement { // the report shows what each node said below what is wrong with the answers
@@ -63,7 +63,7 @@ func safe(p *world.Property, out *engine.Outcome) Verdict {
 			} else if broken <= maxEvidence {
 				v.Evidence = append(v.Evidence, sentence(q))
 			}
-		case q.ExitCode == world.ProbeNoAnswer && p.Check.Type != world.Custom && q.Phase != finalPhase:
+		case unanswered(p, q) && q.Phase != finalPhase:
 			silent++
 		case failed == nil:
 			failed = q
@@ -86,6 +86,14 @@ func safe(p *world.Property, out *engine.Outcome) Verdict {
 		v.Status = Holds
 	}
 	return v
+}
+
+// unanswered reports whether a probe says that it got no answer, and nothing else was wrong.
+func unanswered(p *world.Property, q *engine.Probe) bool {
+	if p.Check.Type == world.Custom {
+		return q.ExitCode == world.ProbeLater
+	}
+	return q.ExitCode == world.ProbeNoAnswer
 }
 
 // live judges a liveness property: after the start and after each heal, a probe must succeed before the timeout is over.

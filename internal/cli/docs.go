@@ -31,7 +31,7 @@ or run-in-ci, or the beginning of one.`,
 	}
 	c.AddCommand(&cobra.Command{
 		Use:   "search WORD...",
-		Short: "Find the sections of the documentation that have all of some words",
+		Short: "Find the sections of the documentation that have all or most of some words",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("give the words to look for: bloodhound docs search WORD...")
@@ -115,25 +115,40 @@ const (
 	docsColumns = report.ScreenColumns - 4 // of a line below its heading
 )
 
-// searchPages prints the sections that have all of some words, those first whose heading has them.
-func (a *app) searchPages(words []string) error {
+// fillers are words that a question has and no section is found by.
+var fillers = []string{"a", "after", "an", "and", "at", "do", "for", "how", "i", "in", "is", "my", "of", "on", "or", "the", "to", "with"}
+
+// searchPages prints the sections that have all of some words, those first whose heading has them. Where there is none, it prints those that have
+// most of them.
+func (a *app) searchPages(args []string) error {
+	all := strings.Fields(strings.ToLower(strings.Join(args, " ")))
+	words := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return slices.Contains(fillers, w) })
+	if len(words) == 0 {
+		words = all
+	}
 	type found struct {
-		page    docsPage
-		section docsSection
-		rank    int
+		page             docsPage
+		section          docsSection
+		words, inHeading int
 	}
 	var list []found
+	most := 0
 	for _, p := range pages() {
 		for _, s := range sections(p.text) {
-			if rank := s.matches(words); rank > 0 {
-				list = append(list, found{p, s, rank})
+			if n, heading := s.matches(words); n > 0 {
+				list = append(list, found{p, s, n, heading})
+				most = max(most, n)
 			}
 		}
 	}
 	if len(list) == 0 {
-		return fmt.Errorf("no section has %s; try fewer words", strings.Join(words, " and "))
+		return fmt.Errorf("no section has %s; `bloodhound docs` lists the pages", strings.Join(words, " or "))
 	}
-	slices.SortStableFunc(list, func(x, y found) int { return y.rank - x.rank })
+	list = slices.DeleteFunc(list, func(f found) bool { return f.words < most })
+	if most < len(words) {
+		a.note("no section has all of these words; these have %d of %d", most, len(words))
+	}
+	slices.SortStableFunc(list, func(x, y found) int { return y.inHeading - x.inHeading })
 	for i, f := range list {
 		if i == maxFound {
 			fmt.Fprintf(a.out, "and %d more; give more words\n", len(list)-i)
@@ -161,20 +176,19 @@ func sections(text string) (list []docsSection) {
 	return list
 }
 
-// matches says how well a section fits: 0 if it lacks a word, and more the more of them its heading has.
-func (s *docsSection) matches(words []string) int {
+// matches counts the words, in small letters, that a section has, and those that its heading has.
+func (s *docsSection) matches(words []string) (found, inHeading int) {
 	heading, text := strings.ToLower(s.heading), strings.ToLower(s.text)
-	rank := 1
 	for _, w := range words {
-		w = strings.ToLower(w)
 		switch {
 		case strings.Contains(heading, w):
-			rank += 2
-		case !strings.Contains(text, w):
-			return 0
+			found++
+			inHeading++
+		case strings.Contains(text, w):
+			found++
 		}
 	}
-	return rank
+	return found, inHeading
 }
 
 // line is the first line of a section that has one of some words, or its first one.

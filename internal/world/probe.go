@@ -7,6 +7,8 @@ const (
 	// ProbeNoAnswer is what a probe of Bloodhound's says when no node answered. Any other code means that the probe
 	// itself failed; from a user's script, this one too.
 	ProbeNoAnswer = 2
+	// ProbeLater is what a user's script says when it could not get an answer now (EX_TEMPFAIL of sysexits.h).
+	ProbeLater = 75
 	// ProbeFailed is what a probe of Bloodhound's says when it could not do its work.
 	ProbeFailed = 3
 	// ProbeNotExecuted and ProbeNotFound are what shells answer for a script that cannot be executed (POSIX.1-2017, XCU 2.8.2). The
