@@ -1,8 +1,11 @@
 package fault
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -40,6 +43,9 @@ func Between(leastNs, mostNs int64, k uint64) int64 {
 // SpeedNames are the words that configurations use for speeds of disks.
 var SpeedNames = []string{Speeds[0].Name, Speeds[1].Name, Speeds[2].Name, Speeds[3].Name, world.DrawnSpeed}
 
+// speedStream is the stream whose draw is the speed of all disks. That of a server's own disk follows it by a slash and the server's name.
+const speedStream = "speed/disk"
+
 // otherDiskPPM is the chance, in parts per million, that the disk of one server is not like those of the others.
 const otherDiskPPM = 200_000
 
@@ -53,13 +59,30 @@ func (p *Plan) Disks(src Chooser, named string) []Speed {
 	if p.Calm {
 		return disks
 	}
-	usual := src.Rare("speed/disk", uint64(len(Speeds))+1, 0)
+	usual := src.Rare(speedStream, uint64(len(Speeds))+1, 0)
 	for i, node := range p.Servers {
 		v := usual
-		if other := src.Rare("speed/disk/"+node, uint64(len(Speeds))+1, otherDiskPPM); other > 0 {
+		if other := src.Rare(speedStream+"/"+node, uint64(len(Speeds))+1, otherDiskPPM); other > 0 {
 			v = other
 		}
 		if v > 0 {
+			disks[i] = Speeds[v-1]
+		}
+	}
+	return disks
+}
+
+// DrawnDisks are the speeds that Disks has drawn in a run, by its decisions.
+func DrawnDisks(servers []string, decisions []tape.Decision) []Speed {
+	of := map[string]uint64{}
+	for _, d := range decisions {
+		if d.Stream == speedStream || strings.HasPrefix(d.Stream, speedStream+"/") {
+			of[d.Stream] = d.Value
+		}
+	}
+	disks := make([]Speed, len(servers))
+	for i, node := range servers {
+		if v := cmp.Or(of[speedStream+"/"+node], of[speedStream]); v > 0 && v <= uint64(len(Speeds)) {
 			disks[i] = Speeds[v-1]
 		}
 	}

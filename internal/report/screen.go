@@ -267,6 +267,9 @@ func storyLines(s *StoryOf) (lines []string) {
 	for i := range injections {
 		list = append(list, storyLine{injections[i].StartNs, injections[i].Event, faultText(&injections[i])})
 	}
+	if text := diskSpeeds(s); text != "" {
+		list = append(list, storyLine{s.Outcome.ChaosNs, 0, text})
+	}
 	for _, e := range callFaults(s, at) {
 		if len(list) < screenFaults+screenOperations {
 			list = append(list, storyLine{e.atNs, e.event, strings.ReplaceAll(e.text, "_", " ")})

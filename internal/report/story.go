@@ -59,6 +59,7 @@ func Story(w io.Writer, s StoryOf) error {
 		fmt.Fprintf(&b, "            at %s of virtual time, event %d of %d\n", Seconds(v.TimeNs), v.Event, s.Outcome.Events)
 	}
 	programsStory(&b, s.Spec)
+	disksStory(&b, &s)
 	if len(v.Evidence) > 0 {
 		b.WriteString("\nevidence\n")
 		for i, line := range v.Evidence {
