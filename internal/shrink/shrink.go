@@ -695,7 +695,7 @@ func (w *work) halve() {
 
 // Renewals: from how many operations on a failure is sought anew, and in how many runs each time.
 const (
-	renewedOperations = 40
+	renewedOperations = 24
 	maxRenewals       = 56
 )
 
