@@ -12,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// configDocument is the JSON document of config, and what it prints as YAML.
+// configDocument is the JSON document of config.
 type configDocument struct {
 	Bloodhound  string             `json:"bloodhound"`
 	Verb        string             `json:"verb"`
@@ -89,10 +89,11 @@ func (a *app) configVerb() *cobra.Command {
 	wanted := make([]bool, len(lists))
 	c := &cobra.Command{
 		Use:   "config [FOLDER or FILE]",
-		Short: "Check a configuration and print the resolved world",
-		Long: `Reads a configuration or Compose files as a run does, and prints the resolved world: variables, defaults and presets are
-filled in, and several files are merged. Nothing is built, pulled or started, and nothing that the configuration
-names needs to be on this machine. What images say (commands, environments, users, volumes) is therefore left out.`,
+		Short: "Check a configuration and print it resolved",
+		Long: `Reads a configuration or Compose files as a run does, and prints them as one bloodhound.yaml: variables and defaults are
+filled in, several files are merged, and comments list addresses and the rules of a preset. In the same folder the
+output gives the same world. --json prints the world itself. Nothing is built, pulled or started, and nothing that the
+configuration names needs to be on this machine. What images say (commands, environments, users, volumes) is left out.`,
 		Args: oneArgument,
 		RunE: func(c *cobra.Command, args []string) error { return a.config(f, args, quiet, wanted) },
 	}
@@ -151,7 +152,7 @@ func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
 	if quiet {
 		return nil
 	}
-	text, err := readable(doc)
+	text, err := r.YAML()
 	if err != nil {
 		return failed(err)
 	}

@@ -55,6 +55,8 @@ type Options struct {
 	FaultMode, UsualFaultMode string
 	// Env has the variables for interpolation and for environments without values; nil is the process's own.
 	Env map[string]string
+
+	text []byte // of ConfigFile, in the place of what it has
 }
 
 // Result is what a configuration says.
@@ -74,8 +76,9 @@ type Result struct {
 	// Notes report keys that have no effect, spellings and guesses. They are no mistakes.
 	Notes []Note
 
-	files  []*source.File
-	places map[load.Place]load.Location
+	files   []*source.File
+	places  map[load.Place]load.Location
+	written written
 }
 
 // FaultModes are the presets of faults, the mildest first.
@@ -96,7 +99,8 @@ var fileNames = []string{"bloodhound.yaml", "bloodhound.yml"}
 // loader is one Load.
 type loader struct {
 	*load.State
-	result *Result
+	result  *Result
+	counted []*source.Entry // see written
 }
 
 // Load reads a configuration. Mistakes in files are an Errors; all errors are the user's.
@@ -107,6 +111,9 @@ func Load(opts Options) (*Result, error) {
 	name, err := configFile(opts)
 	if err != nil {
 		return nil, err
+	}
+	if opts.text != nil {
+		l.Texts = map[string][]byte{name: opts.text}
 	}
 	var named []compose.Name
 	var top *source.Node
@@ -125,9 +132,7 @@ func Load(opts Options) (*Result, error) {
 	if e := top.Entry("compose"); e != nil && len(opts.ComposeFiles) > 0 {
 		l.Idle(e.Key.Position, "compose", "the flag --compose replaces it")
 	} else if e != nil {
-		for _, v := range top.Get("compose").Scalars() {
-			named = append(named, compose.Name{Path: v.File.Beside(v.Text), At: v})
-		}
+		named = append(named, composeOf(name, top.Get("compose"))...)
 	}
 	l.place(opts.Path, name, opts.ComposeFiles)
 	mistakes := len(l.Errs)
@@ -151,7 +156,27 @@ func Load(opts Options) (*Result, error) {
 	l.sortNotes()
 	r := l.result
 	r.Spec, r.Builds, r.Notes, r.files, r.places = l.Spec, l.Builds, l.Notes, l.Files, l.Places
+	r.written = written{top: top, composed: l.Composed, counted: l.counted, groupOf: map[string]string{}}
+	for _, d := range l.Nodes {
+		r.written.groupOf[d.Name] = d.Of
+	}
+	for _, n := range named {
+		if abs, err := filepath.Abs(n.Path); err == nil {
+			r.written.compose = append(r.written.compose, abs)
+		}
+	}
 	return r, nil
+}
+
+// composeOf reads the key `compose`: names of files, or the content of one.
+func composeOf(file string, n *source.Node) (named []compose.Name) {
+	if n != nil && n.Kind == source.Mapping {
+		return []compose.Name{{Path: file, At: n, Content: n}}
+	}
+	for _, v := range n.Scalars() {
+		named = append(named, compose.Name{Path: v.File.Beside(v.Text), At: v})
+	}
+	return named
 }
 
 // sortNotes puts notes in the order of files and lines.
@@ -225,6 +250,7 @@ func (l *loader) read(name string) (top *source.Node, isCompose bool, err error)
 		l.Fail(n.Position, "write `key: value` lines; `bloodhound init` creates an example", "a configuration cannot be %s", n.Kind)
 		return nil, false, nil
 	}
+	l.counted = slices.Clone(n.Get("nodes").EntriesOf())
 	nodes.Count(l.State, n.Get("nodes"))
 	schema.Check(l.Reader, n, &keys.Bloodhound, false)
 	return n, false, nil

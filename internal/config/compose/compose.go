@@ -46,6 +46,8 @@ type composeFileRead struct {
 type Name struct {
 	Path string
 	At   *source.Node // nil on the command line
+	// Content, if not nil, is what the Compose file says: it stands in the file of that path.
+	Content *source.Node
 }
 
 // Read reads Compose files and makes one tree of them, with the keys of keys.Compose. It returns nil where there are none,
@@ -63,8 +65,13 @@ func Read(l *source.Reader, names []Name) (*source.Node, error) {
 	env := l.ProjectEnv(l.Env, filepath.Join(dir, ".env"))
 	var config types.ConfigDetails
 	for _, name := range names {
+		file := types.ConfigFile{}
 		path, err := filepath.Abs(name.Path)
-		if err == nil {
+		switch {
+		case err != nil:
+		case name.Content != nil:
+			file.Content, err = c.inside(name.Content, path, env)
+		default:
 			err = c.read(name.Path, path, env, false)
 		}
 		switch {
@@ -73,7 +80,8 @@ func Read(l *source.Reader, names []Name) (*source.Node, error) {
 		case err != nil:
 			return nil, source.Unread(err)
 		}
-		config.ConfigFiles = append(config.ConfigFiles, types.ConfigFile{Filename: path})
+		file.Filename = path
+		config.ConfigFiles = append(config.ConfigFiles, file)
 	}
 	for i := 0; i < len(c.files); i++ { // it grows
 		c.gather(c.files[i], env)
@@ -128,6 +136,20 @@ func (c *composition) read(name, path string, env map[string]string, base bool) 
 	}
 	c.files = append(c.files, &composeFileRead{path: path, root: n, base: base})
 	return nil
+}
+
+// inside reads a Compose file that stands in a bloodhound.yaml, at the key `compose`, and gives its text.
+func (c *composition) inside(n *source.Node, path string, env map[string]string) ([]byte, error) {
+	text, err := n.File.TextOf("compose")
+	if err != nil {
+		return nil, err
+	}
+	c.reader.Surveying = true
+	defer func() { c.reader.Surveying = false }()
+	root := n.In(n.File.AsCompose(env))
+	schema.Check(c.reader, root, &keys.Compose, false)
+	c.files = append(c.files, &composeFileRead{path: path, root: root})
+	return text, nil
 }
 
 // gather reads what a file includes and what its services extend.

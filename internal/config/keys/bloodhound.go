@@ -7,7 +7,7 @@ import (
 // Bloodhound is bloodhound.yaml.
 var Bloodhound = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "name", Shape: aText, Says: "Name of the world in reports.", Default: "the name of the folder"},
-	{Name: "compose", Shape: textOrAll, Says: "Compose files. Each service is a node. The flag `--compose` replaces this key."},
+	{Name: "compose", Shape: anyOf(aText, texts, anyShape), Says: "Compose files, or a mapping with the contents of one. Each service is a node. The flag `--compose` replaces this key."},
 	{Name: "engine", Shape: oneOf("native", "vm", "container", "auto"), Says: "Engine that runs the world. `auto` takes the first of them that can. The flag `--engine` replaces this key.", Default: "native"},
 	{Name: "simulation", Shape: simulation, Says: "Virtual time, its costs, limits, and the number of runs of a campaign."},
 	{Name: "nodes", Shape: namedWith(Service), Says: "Nodes by name, with the keys of a Compose service. A node with the name of a service of a Compose file replaces that service's keys; `environment` and mappings are merged."},

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
@@ -63,6 +65,25 @@ type File struct {
 	Unset map[spot][]string
 }
 
+// AsCompose is the file as one with a Compose file in it, which is filled in from env.
+func (f *File) AsCompose(env map[string]string) *File {
+	return &File{Name: f.Name, Dir: f.Dir, lines: f.lines, Lookup: shell.LookupIn(env), Compose: true}
+}
+
+// TextOf is the YAML of the mapping at a key of the file.
+func (f *File) TextOf(key string) ([]byte, error) {
+	var all map[string]yaml.Node
+	if err := yaml.Unmarshal([]byte(strings.Join(f.lines, "\n")), &all); err != nil {
+		return nil, err
+	}
+	part := all[key]
+	var values map[string]any // with all aliases resolved: their anchors may be elsewhere in the file
+	if err := part.Decode(&values); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(values)
+}
+
 // spot is a place within a file.
 type spot struct{ line, column int }
 
@@ -100,7 +121,10 @@ func (r *Reader) Open(name string, env map[string]string) (*File, []byte, error)
 		return nil, nil, err
 	}
 	f.Dir = filepath.Dir(abs)
-	text, err := ReadBounded(name)
+	text, given := r.Texts[name]
+	if !given {
+		text, err = ReadBounded(name)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

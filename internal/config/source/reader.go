@@ -15,6 +15,8 @@ type Reader struct {
 	Notes []Note
 	// Surveying: the files are read for their places alone, and notes about keys without effect follow later.
 	Surveying bool
+	// Texts, by the names of files, are read instead of what these have.
+	Texts map[string][]byte
 
 	dotEnvs map[string]map[string]string // by the names of the files
 	filled  int                          // bytes, see Fill

@@ -63,6 +63,20 @@ func (n *Node) Entry(name string) *Entry {
 	return nil
 }
 
+// In copies a value as one of another file, with the same places.
+func (n *Node) In(f *File) *Node {
+	c := *n
+	c.File = f
+	c.Items, c.Entries = nil, nil
+	for _, item := range n.Items {
+		c.Items = append(c.Items, item.In(f))
+	}
+	for _, e := range n.Entries {
+		c.Entries = append(c.Entries, &Entry{Key: e.Key.In(f), Name: e.Name, Value: e.Value.In(f), Implied: e.Implied})
+	}
+	return &c
+}
+
 // List returns the items that are sound.
 func (n *Node) List() []*Node {
 	if n == nil {
