@@ -36,7 +36,8 @@ func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 		if waits(p) {
 			seen = stops.asFaults(out)
 		}
-		verdicts = append(verdicts, stops.excuse(p, excuse(p, judge(spec, p, seen), left)))
+		v := stops.excuse(p, excuse(p, judge(spec, p, seen), left))
+		verdicts = append(verdicts, unfounded(p, v, out))
 	}
 	verdicts = append(verdicts, crashes(spec, out.Crashes)...)
 	verdicts = append(verdicts, assertions(&out.SDK)...)

@@ -12,6 +12,9 @@ import (
 // project/failures was recorded by a version that did not have it, of the program in slow.c.
 func TestReadiness(t *testing.T) { scriptsBeside(t, filepath.Join("testdata", "ready")) }
 
+// Servers that never come up are named with what they wrote, and violate nothing.
+func TestNeverReadyScreens(t *testing.T) { scriptsBeside(t, filepath.Join("testdata", "screens")) }
+
 // A program that stops by design when its disk is full is a violation until its configuration says so, by the line
 // that the report has.
 func TestStopsByDesign(t *testing.T) { scriptsBeside(t, filepath.Join("testdata", "allow")) }

@@ -281,14 +281,17 @@ type Outcome struct {
 	ChaosEndNs    int64         `json:"chaos_end_ns,omitempty"`
 	ChaosEndEvent uint64        `json:"chaos_end_event,omitempty"`
 	Heals         []int64       `json:"heals,omitempty"`
-	Length        *world.Length `json:"length,omitempty"`    // what the tape took away from the run's full length; nil is nothing
-	NeverUp       []string      `json:"never_up,omitempty"`  // servers that ended before they were up, each with how
-	NotUp         []NotUp       `json:"not_up,omitempty"`    // servers that did not run well when the final phase began
-	Jobs          []JobSighting `json:"jobs,omitempty"`      // of properties that declare jobs
-	JobsLost      uint64        `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
-	Crashes       []Crash       `json:"crashes,omitempty"`
-	SDK           sdk.Record    `json:"sdk"` // what programs reported by an SDK of Antithesis
-	Refused       []Unsupported `json:"refused,omitempty"`
+	Length        *world.Length `json:"length,omitempty"`   // what the tape took away from the run's full length; nil is nothing
+	NeverUp       []string      `json:"never_up,omitempty"` // servers that ended before they were up, each with how
+	NotUp         []NotUp       `json:"not_up,omitempty"`   // servers that did not run well when the final phase began
+	// NeverReady are the servers that were never ready in the run: their healthchecks never succeeded, they ended before they were ready, or they listen on none
+	// of the ports that the configuration names for them.
+	NeverReady []NotUp       `json:"never_ready,omitempty"`
+	Jobs       []JobSighting `json:"jobs,omitempty"`      // of properties that declare jobs
+	JobsLost   uint64        `json:"jobs_lost,omitempty"` // further ones, beyond what is kept
+	Crashes    []Crash       `json:"crashes,omitempty"`
+	SDK        sdk.Record    `json:"sdk"` // what programs reported by an SDK of Antithesis
+	Refused    []Unsupported `json:"refused,omitempty"`
 	// DiskChanges are changes of files of nodes under test around faults, where the engine sees them.
 	DiskChanges []DiskChange `json:"disk_changes,omitempty"`
 	// Unanswered are the events at which a driver reported ok although it had read nothing from another node since it began the
@@ -322,10 +325,14 @@ type Outcome struct {
 // MaxLater bounds the later files that are kept of a run.
 const MaxLater = 64
 
-// NotUp is a server that does not run, or whose healthcheck has not succeeded since it started.
+// NotUp is a server that does not run well, and why.
 type NotUp struct {
 	Node string `json:"node"`
 	Why  string `json:"why"`
+	// Said are the last lines that its main process wrote, of a server that was never ready.
+	Said []string `json:"said,omitempty"`
+	// Unprovoked says of a server that was never ready that it had ended, or had run for long, before a fault was injected into it.
+	Unprovoked bool `json:"unprovoked,omitempty"`
 }
 
 // Program is one that a node under test executed.

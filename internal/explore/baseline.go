@@ -43,6 +43,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	if r.reply != nil && !mistaken {
 		t.Baseline.Done = true
 		t.Background.calm(r.reply.Summary)
+		t.NeverReady = r.reply.Summary.NeverReady
 		t.refuse(r.reply.Summary)
 		col.feeder.begins(r.reply.Outcome)
 		if m := r.reply.Summary.Moments; m != nil {
@@ -58,6 +59,9 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 		col.count(r) // like any other: lost, cut short, violated, not repeatable, or with a mistake
 	} else {
 		col.died(r)
+	}
+	if r.reply != nil && r.reply.Summary.dead() {
+		t.Stopped, col.done = NoServer, true
 	}
 	goesOn := !col.done && (r.reply == nil || !col.stops(r))
 	if goesOn && r.reply != nil {

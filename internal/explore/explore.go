@@ -235,6 +235,7 @@ type Summary struct {
 	Code       []code.Hits          `json:"code,omitempty"`
 	Programs   []engine.Program     `json:"programs,omitempty"`
 	Mistake    string               `json:"mistake,omitempty"`
+	NeverReady []engine.NotUp       `json:"never_ready,omitempty"`
 	Guide      *engine.Guided       `json:"guide,omitempty"`
 	Moments    *moments.Record      `json:"moments,omitempty"` // that the job asks for
 	Evidence   check.Evidence       `json:"evidence"`
@@ -265,6 +266,7 @@ func Summarise(o *check.Judged) *Summary {
 	s.Reasons = countReasons(o.History)
 	s.Load = loadOf(o.History)
 	s.Evidence = check.EvidenceOf(&o.Outcome)
+	s.NeverReady = o.NeverReady[:min(len(o.NeverReady), maxUnready)]
 	if o.ChaosEndEvent > 0 {
 		s.TailEvents = o.Events - o.ChaosEndEvent
 	}

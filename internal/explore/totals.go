@@ -89,7 +89,9 @@ type Totals struct {
 	Guide *GuideTotal `json:"guide,omitempty"`
 	// Deaths counts worker processes that died or hung and were replaced.
 	Deaths uint64 `json:"deaths,omitempty"`
-	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, or empty.
+	// NeverReady are the servers that were never ready in the run without faults, or else in the first run.
+	NeverReady []engine.NotUp `json:"never_ready,omitempty"`
+	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, NoServer, or empty.
 	Stopped string `json:"stopped,omitempty"`
 	Machine string `json:"machine,omitempty"`
 	// Background goes into the files of failures, and not into documents of a campaign.
@@ -339,6 +341,9 @@ func (t *Totals) unrepeatable(u Unrepeatable) {
 // add takes a finished run of a tape into the sums.
 func (t *Totals) add(s *Summary, tp tape.Tape) {
 	t.Runs++
+	if t.Runs == 1 && !t.Baseline.Done {
+		t.NeverReady = s.NeverReady
+	}
 	t.Events += s.Events
 	t.VirtualNs += s.VirtualNs
 	t.TailEvents += s.TailEvents
@@ -602,4 +607,6 @@ func (t *Totals) fail(job *Job, s *Summary, v check.Verdict) (*Failure, bool) {
 const (
 	Interrupted = "interrupted"
 	TimedOut    = "timeout"
+	// NoServer: without faults, no operation succeeded and a server was never ready, so that no run can show anything.
+	NoServer = "a server was never ready in the run without faults"
 )

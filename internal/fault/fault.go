@@ -3,6 +3,8 @@
 // them and reports to the ledger whether they were delivered and observed.
 package fault
 
+import "slices"
+
 // Kind of a fault, with the words that configurations use. The Table says what each does.
 type Kind string
 
@@ -87,6 +89,11 @@ type Injection struct {
 	// Node is the affected node, and Cuts are the directions on which a kind on links lies.
 	Node string `json:"node,omitempty"`
 	Cuts []Cut  `json:"cuts,omitempty"`
+}
+
+// Concerns reports whether an injection affects a node or one of its links.
+func (i *Injection) Concerns(node string) bool {
+	return i.Node == node || slices.ContainsFunc(i.Cuts, func(c Cut) bool { return c.From == node || c.To == node })
 }
 
 // Ledger is the account of all faults of a run. Per-packet kinds are counted in Entries alone; Injections lists the

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -35,6 +36,7 @@ const (
 	screenUnusual    = 2
 	screenMissing    = 24 // columns for kinds of faults
 	screenErrors     = 2  // servers whose last error is shown
+	screenSaid       = 2  // last lines of a server that was never ready
 	screenCode       = 2  // programs whose coverage is shown
 )
 
@@ -409,7 +411,10 @@ func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
 			continue
 		}
 		text := fmt.Sprintf("%s %d", kindWords(e.Kind), e.Delivered)
-		if e.Observed < e.Delivered {
+		switch {
+		case e.Observed == 0:
+			text += " (seen by no program)"
+		case e.Observed < e.Delivered:
 			text += fmt.Sprintf(" (%d seen by a program)", e.Observed)
 		}
 		c.Tested = append(c.Tested, text)
@@ -470,6 +475,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	} else {
 		c = judged(status, t.Runs)
 		c.Story = propertyLines(spec, t.Properties)
+		c.unready(status, t.NeverReady, t.Operations)
 		if c.Verdict == "HOLDS" {
 			c.Name = fmt.Sprintf("%s over %s", many(len(t.Properties), "property", "properties"), Count(int(t.Runs), "run"))
 		}
@@ -493,8 +499,8 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 			break
 		}
 	}
-	if t.Stopped != "" {
-		c.Numbers = append(c.Numbers, Fit("Stopped early: "+string(t.Stopped), ScreenColumns))
+	if t.Stopped == explore.TimedOut {
+		c.Numbers = append(c.Numbers, "Stopped by the timeout.")
 	}
 	if n := len(t.Failures) - 1; first != nil && n > 0 {
 		c.Numbers = append(c.Numbers, fmt.Sprintf("%s of other kinds: see the details.", Count(n, "further failure")))
@@ -507,7 +513,7 @@ func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, argumen
 	harsh := Hint{fmt.Sprintf("bloodhound explore%s %s", arguments, c.Remedy), "add " + listed(c.Missing, screenMissing)}
 	longer := Hint{fmt.Sprintf("bloodhound explore%s --seeds %d", arguments, max(10*t.Runs, 100)), "search longer"}
 	if status.ExitCode() == check.ExitUnknown && t.Operations.Ok == 0 {
-		return []Hint{{fmt.Sprintf("bloodhound run%s --logs", arguments), "what the programs write"}, {"bloodhound doctor" + arguments, "what this machine lacks"}}
+		return helpless(arguments)
 	}
 	if c.Remedy != "" {
 		return []Hint{harsh, longer}
@@ -531,14 +537,33 @@ func foundText(t *explore.Totals, id string) string {
 			text = fmt.Sprintf("Found after %s (--seed %d).", Count(int(f.Run)+1, "run"), t.Seed)
 		}
 		if s := f.Shrunk; s != nil {
-			text += fmt.Sprintf(" Shrunk: faults %d -> %d, operations %d -> %d.", s.From.Faults, s.To.Faults, s.From.Operations, s.To.Operations)
+			text += shrunkText(s.From, s.To)
 		}
 		return text
 	}
 	return ""
 }
 
+// shrunkText says what shrinking has taken away.
+func shrunkText(from, to shrink.Size) string {
+	var parts []string
+	add := func(what string, a, b int) {
+		if a != b {
+			parts = append(parts, fmt.Sprintf("%s %d -> %d", what, a, b))
+		}
+	}
+	add("faults", int(from.Faults), int(to.Faults))
+	add("operations", from.Operations, to.Operations)
+	if len(parts) == 0 {
+		return ""
+	}
+	return " Shrunk: " + strings.Join(parts, ", ") + "."
+}
+
 func campaignNumbers(t *explore.Totals) string {
+	if t.Stopped == explore.NoServer {
+		return fmt.Sprintf("Stopped after the run without faults (%s): others could show no more.", rounded(t.WallNs))
+	}
 	return fmt.Sprintf("%s (%s virtual) in %s on %s; %s.", Count(int(t.Runs), "run"), rounded(t.VirtualNs), rounded(t.WallNs),
 		Count(t.Workers, "worker"), operationsText(t.Operations))
 }
@@ -577,6 +602,38 @@ func judged(status explore.Status, runs uint64) *Screen {
 	return &Screen{Verdict: verdict, Reason: strings.TrimSpace(rest)}
 }
 
+// unready has a screen without a verdict tell which servers were never ready, and what these wrote last. It reports whether there are any.
+func (c *Screen) unready(status explore.Status, list []engine.NotUp, o explore.Operations) bool {
+	if status.ExitCode() != check.ExitUnknown || len(list) == 0 || o.Ok > 0 {
+		return false
+	}
+	var names []string
+	for i := range list {
+		names = append(names, list[i].Node)
+	}
+	verb := " was"
+	if len(list) > 1 {
+		verb = " were"
+	}
+	c.Name = listed(names, ScreenColumns/2) + verb + " never ready"
+	c.Reason, c.Story = "No operation succeeded, so nothing could be judged.", nil
+	for i := range list[:min(len(list), screenErrors)] {
+		u := &list[i]
+		c.Story = append(c.Story, Fit(fmt.Sprintf("  %s: %s", u.Node, clip(u.Why)), ScreenColumns))
+		for _, text := range u.Said[max(0, len(u.Said)-screenSaid):] {
+			c.Story = append(c.Story, Fit(fmt.Sprintf("  %s wrote: %s", u.Node, clip(text)), ScreenColumns))
+		}
+	}
+	return true
+}
+
+// helpless are what to do where nothing works.
+func helpless(arguments string) []Hint {
+	return []Hint{{fmt.Sprintf("bloodhound run%s --logs", arguments), "all that the programs write"},
+		{"bloodhound doctor" + arguments, "what this machine lacks"},
+		{"bloodhound config" + arguments, "the world as it was read"}}
+}
+
 // RunScreen is the screen of one run with a log. first is the story of its first violation, or nil.
 func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, status explore.Status, first *StoryOf, seed uint64, arguments string) *Screen {
 	var c *Screen
@@ -594,6 +651,9 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, statu
 			totals = append(totals, total(&v))
 		}
 		c.Story = propertyLines(spec, totals)
+		if c.unready(status, r.NeverReady, r.Operations) {
+			c.Next = helpless(arguments)
+		}
 	}
 	c.Numbers = append(c.Numbers, runNumbers(r, seed))
 	c.Numbers = append(c.Numbers, failing(spec, r.Operations, r.Reasons, log)...)

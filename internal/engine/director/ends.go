@@ -58,6 +58,7 @@ func (d *Director) Sum(t *tape.Source) {
 	o.Ledger = d.Plan.Ledger
 	o.Heals = slices.Clone(d.Heals)
 	o.NeverUp = d.NeverUp()
+	o.NeverReady = d.neverWereReady()
 	o.LogCounts = maps.Clone(d.Counts)
 	if l := d.Length; !l.Full() {
 		o.Length = &l

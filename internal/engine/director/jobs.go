@@ -43,7 +43,9 @@ type NodeState struct {
 	Alike     int   // how often that has ended in the same way, up to now
 	Life      uint64
 	LifeCode  int
-	Said      string // the last line of the main process that ended last
+	Said      string // the last lines of the main process that ended last
+	SaidLines []string
+	EndedNs   int64  // when its main process ended by itself for the first time, 0 if it has not
 	Stuck     string // why it can never come up
 }
 

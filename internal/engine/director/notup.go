@@ -2,8 +2,12 @@ package director
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -26,6 +30,81 @@ func (d *Director) notUp() (list []engine.NotUp) {
 		}
 	}
 	return list
+}
+
+// neverWereReady lists the servers that were not ready at any time so far.
+func (d *Director) neverWereReady() (list []engine.NotUp) {
+	for i := range d.spec.Nodes {
+		n, s := &d.spec.Nodes[i], &d.Nodes[i]
+		if d.inProcess || n.Role != world.Server || len(n.Command) == 0 || d.isStep(n.Name) {
+			continue
+		}
+		if why := d.whyNeverReady(n, i); why != "" {
+			said := lastLines(d.LogTail[d.mainTag(i)])
+			if s.Status != Running { // the log of its process is gone
+				said = s.SaidLines
+			}
+			list = append(list, engine.NotUp{Node: n.Name, Why: why, Said: said, Unprovoked: d.unprovoked(n, i)})
+		}
+	}
+	return list
+}
+
+// unprovoked reports whether a server that was never ready was left alone by faults until it had ended, or for as long as servers take to be ready.
+func (d *Director) unprovoked(n *world.Node, i int) bool {
+	until := d.out.ReadyNs + listenNs
+	if end := d.Nodes[i].EndedNs; end > 0 {
+		until = end
+	}
+	return !slices.ContainsFunc(d.Plan.Ledger.Injections, func(f fault.Injection) bool { return f.StartNs < until && f.Concerns(n.Name) })
+}
+
+// mainTag is the tag of the main process that a node started last, or 0.
+func (d *Director) mainTag(node int) int64 {
+	for i, j := range slices.Backward(d.Jobs) {
+		if j.Kind == JobMain && j.Node == node {
+			return int64(i) + 1
+		}
+	}
+	return 0
+}
+
+// whyNeverReady says why a server was not ready at any time so far, or nothing.
+func (d *Director) whyNeverReady(n *world.Node, i int) string {
+	s := &d.Nodes[i]
+	asked := n.Health != nil || len(n.Ports) > 0
+	switch {
+	case s.Status == Running && n.Health == nil && d.deaf(n, i):
+		return "it does not listen on port " + joinPorts(n.Ports)
+	case s.WasReady || s.Up:
+		return ""
+	case s.Status == Waiting && len(n.DependsOn) > 0:
+		return "it " + d.unstarted(n)
+	case (s.Status == Ended || s.Status == Resting) && (asked || s.ExitCode != 0):
+		return fmt.Sprintf("its main process ended with exit code %d", s.ExitCode)
+	case s.Status == Running && n.Health != nil && s.Sick != "":
+		return "its last healthcheck ended with " + s.Sick
+	case s.Status == Running && n.Health != nil:
+		return "its healthcheck never ended"
+	}
+	return ""
+}
+
+// deaf reports whether a server listens on none of its ports, and no program of it ever did as far as is known. Engines that have to be asked are not.
+func (d *Director) deaf(n *world.Node, i int) bool {
+	if d.spec.Engine != world.Native || len(n.Ports) == 0 || len(d.Nodes[i].Listening) > 0 {
+		return false
+	}
+	listens := d.act.Listening(i)
+	return !slices.ContainsFunc(n.Ports, func(port int) bool { return slices.Contains(listens, port) })
+}
+
+func joinPorts(ports []int) string {
+	var list []string
+	for _, p := range ports {
+		list = append(list, strconv.Itoa(p))
+	}
+	return strings.Join(list, ", ")
 }
 
 // awaitsServers reports whether settle waits for servers to run again, as a property asks.

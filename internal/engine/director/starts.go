@@ -45,7 +45,11 @@ func (d *Director) shares(n *world.Node) bool {
 // lived takes in the end of a main process by itself.
 func (d *Director) lived(n *Notice, i, code int) {
 	s, spec, life := &d.Nodes[i], &d.spec.Nodes[i], d.act.Life(i)
-	s.Said = lastWords(d.LogTail[n.Tag])
+	if s.EndedNs == 0 {
+		s.EndedNs = n.TimeNs
+	}
+	s.SaidLines = lastLines(d.LogTail[n.Tag])
+	s.Said = strings.Join(s.SaidLines, " / ")
 	s.Up = s.Up || spec.Health == nil && n.TimeNs-s.StartedNs >= upNs
 	switch {
 	case s.Up || life.Tag != n.Tag || life.Open || d.company(i):
@@ -87,16 +91,15 @@ func (d *Director) undisturbed() bool {
 	return d.Phase == PhaseSetup || len(d.Plan.Rules) == 0 || d.Plan.Calm
 }
 
-// lastWords are the last lines of a log that are not blank.
-func lastWords(tail []string) string {
-	var words []string
+// lastLines are the last lines of a log that are not blank.
+func lastLines(tail []string) (lines []string) {
 	for _, line := range slices.Backward(tail) {
-		if line = strings.TrimSpace(line); line != "" && len(words) < wordsShown {
-			words = append(words, line[:min(len(line), wordBytes)])
+		if line = strings.TrimSpace(line); line != "" && len(lines) < wordsShown {
+			lines = append(lines, line[:min(len(line), wordBytes)])
 		}
 	}
-	slices.Reverse(words)
-	return strings.Join(words, " / ")
+	slices.Reverse(lines)
+	return lines
 }
 
 // Bounds of what is shown of the output of a node that does not come up.

@@ -89,7 +89,7 @@ func (a actuator) LosePower(node int, by *fault.Action, stream string) (err erro
 	return err
 }
 
-func (a actuator) Listening(int) []int { return nil } // Listens says so
+func (a actuator) Listening(node int) []int { return a.k().Net.Listening(net.NodeID(node)) }
 
 func (a actuator) AwaitReady(node int, on bool) { a.k().Nodes[node].AwaitsReady = on }
 

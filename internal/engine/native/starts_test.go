@@ -145,3 +145,37 @@ func TestNeverUp(t *testing.T) {
 		}
 	}
 }
+
+// The outcome names the servers that were never ready, why, and what their main processes wrote last.
+func TestNeverReady(t *testing.T) {
+	failing := &world.Healthcheck{Command: []string{"/bin/sh", "-c", "echo from the check; exit 1"}, IntervalNs: 1e9, Retries: 3}
+	for _, c := range []struct {
+		script string
+		health *world.Healthcheck
+		ports  []int
+		want   string // Why and Said, empty for a server that was ready
+	}{
+		{"echo bye; exit 0", nil, []int{8080}, "its main process ended with exit code 0 / bye"},
+		{"echo bye; exit 0", nil, nil, ""},
+		{"echo no data >&2; exit 3", nil, nil, "its main process ended with exit code 3 / no data"},
+		{"echo first; echo here; exec sleep 100", nil, []int{8080}, "it does not listen on port 8080 / first / here"},
+		{"echo here; exec sleep 100", nil, nil, ""},
+		{"echo here; exec sleep 100", failing, []int{8080}, "its last healthcheck ended with exit code 1: from the check / here"},
+	} {
+		spec := aloneSpec("/bin/sh", "-c", c.script)
+		spec.MaxTimeNs = 5e9
+		n := &spec.Nodes[0]
+		n.Volumes, n.WorkingDir, n.Env, n.Health, n.Ports = nil, "/", []string{"PATH=/usr/bin:/bin"}, c.health, c.ports
+		_, out := run(t, spec, 1)
+		got := ""
+		for _, r := range out.NeverReady {
+			got += strings.Join(append([]string{r.Why}, r.Said...), " / ")
+			if !r.Unprovoked {
+				t.Errorf("%s: a fault came first", c.script)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, not %q", c.script, got, c.want)
+		}
+	}
+}

@@ -184,6 +184,18 @@ func (s *State) listener(n NodeID, local, remote AddrPort) *sock {
 	return s.pick(n, IPPROTO_TCP, local, remote, func(sk *sock) bool { return sk.TCP.State == listen })
 }
 
+// Listening are the TCP ports on which programs of a node listen that other nodes can reach, in order.
+func (s *State) Listening(n NodeID) (ports []int) {
+	for key, sockets := range s.Nodes[n].Ports {
+		reached := func(id SockID) bool { sk := s.Socks[id]; return sk.TCP.State == listen && !sk.Local.IP.isLoopback() }
+		if key.Proto == IPPROTO_TCP && slices.ContainsFunc(sockets, reached) {
+			ports = append(ports, int(key.Port))
+		}
+	}
+	slices.Sort(ports)
+	return ports
+}
+
 // onLoopback is a listening TCP socket of a port at which a node listens on loopback addresses alone, or nil.
 func (s *State) onLoopback(n NodeID, port uint16) (found *sock) {
 	for _, id := range s.Nodes[n].Ports[portKey{IPPROTO_TCP, port}] {

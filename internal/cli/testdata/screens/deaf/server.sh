@@ -1,0 +1,2 @@
+echo error: no data folder >&2
+exec sleep 1000
