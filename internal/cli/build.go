@@ -121,7 +121,7 @@ func buildRemedy(err error, s config.Build) string {
 		problem = "this machine has no " + s.Argv[0]
 	}
 	if problem == "" {
-		return ""
+		return "; mend the program, or the node's `build:`"
 	}
 	return "; " + problem + ": run `bloodhound build` where it can be built, and set " + builtVariable + "=" + shellQuote(s.Dir) +
 		" here, as deploy/project.Dockerfile does (docs/how-to/run-a-fleet.md)"

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,7 +72,9 @@ type listedTest struct {
 }
 
 func (a *app) list(f *flags, dir string) error {
-	if info, err := os.Stat(dir); err != nil {
+	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder or file %s; give the folder of a project", dir)
+	} else if err != nil {
 		return err
 	} else if !info.IsDir() {
 		dir = filepath.Dir(dir)

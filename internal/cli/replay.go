@@ -179,7 +179,7 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 			return nil, status, err
 		}
 		if ctx.Err() != nil {
-			return nil, status, errInterrupted
+			return nil, status, &exitError{check.ExitUnknown, errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it")}
 		}
 		if !f.json && f.runs > 1 {
 			fmt.Fprintf(a.out, "replay %d of %d: trace hash %s\n", run, f.runs, reply.Summary.Hash)
@@ -253,7 +253,7 @@ func (a *app) replayScreen(f *flags, args []string, failure, full *report.Failur
 		story.File = failure.ID // it is stored, wherever
 		first = &story
 	}
-	return report.ReplayScreen(failure.Spec, r.Summary, first, doc.Judgement, doc.ExitCode, failure.Tape.Own(), doc.Changes, argumentsOf(f, args[1:]))
+	return report.ReplayScreen(failure.Spec, r.Summary, first, doc.Judgement, doc.ExitCode, doc.Changes, argumentsOf(f, args[1:]))
 }
 
 func (a *app) printChanges(changes []string) {

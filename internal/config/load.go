@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/checks"
 	"github.com/bloodhound-dst/bloodhound/internal/config/compose"
@@ -230,7 +231,58 @@ func configFile(opts Options) (string, error) {
 		return "", fmt.Errorf("no bloodhound.yaml in %s; `--compose %s` uses the Compose file in this folder, `bloodhound init` creates a bloodhound.yaml",
 			path, filepath.Join(path, name))
 	}
+	if near := configuredFolders(path); len(near) > 0 {
+		return "", fmt.Errorf("no bloodhound.yaml in %s, but one in %s: give that folder, or create one here by `bloodhound init`", path, strings.Join(near, ", "))
+	}
 	return "", fmt.Errorf("no bloodhound.yaml in %s; `bloodhound init` creates one", path)
+}
+
+// Bounds of configuredFolders.
+const (
+	maxFoldersSearched = 1000
+	maxFoldersNamed    = 3
+)
+
+// configuredFolders are the folders around a folder that have a configuration: those in it, or else the nearest one that it lies in.
+func configuredFolders(dir string) (near []string) {
+	configured := func(dir string) bool {
+		return slices.ContainsFunc(fileNames, func(name string) bool {
+			info, err := os.Stat(filepath.Join(dir, name))
+			return err == nil && info.Mode().IsRegular()
+		})
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries[:min(len(entries), maxFoldersSearched)] {
+		if inside := filepath.Join(dir, e.Name()); e.IsDir() && len(near) < maxFoldersNamed && configured(inside) {
+			near = append(near, inside)
+		}
+	}
+	if len(near) > 0 {
+		return near
+	}
+	const levels = 8
+	for range levels {
+		if dir = filepath.Join(dir, ".."); configured(dir) {
+			return []string{dir}
+		}
+	}
+	return nil
+}
+
+// notYAML says of a file that is no configuration, and whose name is that of another kind of file, what to give instead.
+func notYAML(name string, n *source.Node) error {
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json", "":
+		return nil
+	}
+	if n != nil && !n.Bad && n.Kind == source.Mapping {
+		return nil
+	}
+	return fmt.Errorf("%s is not a configuration; give a folder with a bloodhound.yaml, or a YAML file; `bloodhound init %s` writes one for the programs in that folder",
+		name, filepath.Dir(name))
 }
 
 // read parses a bloodhound.yaml and compares it with its table. It returns nil after a mistake that leaves nothing to build on, and
@@ -241,6 +293,9 @@ func (l *loader) read(name string) (top *source.Node, isCompose bool, err error)
 		return nil, false, err
 	}
 	n := l.Parse(f, content, false)
+	if err := notYAML(name, n); err != nil {
+		return nil, false, err
+	}
 	switch {
 	case n == nil || n.Bad:
 		return nil, false, nil

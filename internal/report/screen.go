@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -413,9 +414,9 @@ func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
 		text := fmt.Sprintf("%s %d", kindWords(e.Kind), e.Delivered)
 		switch {
 		case e.Observed == 0:
-			text += " (seen by no program)"
+			text += " (none seen)"
 		case e.Observed < e.Delivered:
-			text += fmt.Sprintf(" (%d seen by a program)", e.Observed)
+			text += fmt.Sprintf(" (%d seen)", e.Observed)
 		}
 		c.Tested = append(c.Tested, text)
 	}
@@ -438,12 +439,16 @@ func propertyLines(spec *world.Spec, list []explore.PropertyTotal) (lines []stri
 	for i := range spec.Properties {
 		own[spec.Properties[i].Name] = true
 	}
+	hidden := func(p *explore.PropertyTotal) bool { return !own[p.Property] && p.Violated == 0 && p.Unknown == 0 }
 	others, column := 0, 0
-	for _, p := range list {
-		column = max(column, min(width(p.Property), ScreenColumns/2))
+	for i := range list {
+		if p := &list[i]; !hidden(p) {
+			column = max(column, min(width(p.Property), ScreenColumns/2))
+		}
 	}
-	for _, p := range list {
-		if !own[p.Property] && p.Violated == 0 && p.Unknown == 0 {
+	for i := range list {
+		p := &list[i]
+		if hidden(p) {
 			others++
 			continue
 		}
@@ -475,6 +480,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	} else {
 		c = judged(status, t.Runs)
 		c.Story = propertyLines(spec, t.Properties)
+		c.name(t.Properties)
 		c.unready(status, t.NeverReady, t.Operations)
 		if c.Verdict == "HOLDS" {
 			c.Name = fmt.Sprintf("%s over %s", many(len(t.Properties), "property", "properties"), Count(int(t.Runs), "run"))
@@ -483,6 +489,9 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	c.tests(spec, t.Faults.Entries)
 	if first == nil {
 		c.Next = c.campaignHints(t, status, arguments)
+		if t.Stopped == explore.Interrupted && c.Verdict == "UNKNOWN" {
+			c.interrupted(t, arguments)
+		}
 	}
 	c.Numbers = append(c.Numbers, wrap(campaignNumbers(t), "", 2)...)
 	var log []engine.LogLine
@@ -515,10 +524,11 @@ func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, argumen
 	if status.ExitCode() == check.ExitUnknown && t.Operations.Ok == 0 {
 		return helpless(arguments)
 	}
+	one := Hint{fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"}
 	if c.Remedy != "" {
-		return []Hint{harsh, longer}
+		return []Hint{harsh, longer, one}
 	}
-	return []Hint{longer, {fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"}}
+	return []Hint{longer, {"bloodhound sweep" + arguments, "a fault at each moment in turn"}, one}
 }
 
 // foundText says where a failure was found, and what shrinking has come to.
@@ -595,7 +605,7 @@ func judged(status explore.Status, runs uint64) *Screen {
 	verdict, rest, _ := strings.Cut(text, ":")
 	switch status.ExitCode() {
 	case check.ExitHolds:
-		return &Screen{Verdict: "HOLDS", Name: text, Reason: strings.Join(status.Notices[:min(len(status.Notices), 1)], "; ")}
+		return &Screen{Verdict: "HOLDS", Name: text, Reason: withoutTape(strings.Join(status.Notices[:min(len(status.Notices), 1)], "; "))}
 	case check.ExitUnknown:
 		return &Screen{Verdict: verdict, Reason: strings.Join(together(status.Unknown), "; ")}
 	}
@@ -634,6 +644,42 @@ func helpless(arguments string) []Hint {
 		{"bloodhound config" + arguments, "the world as it was read"}}
 }
 
+// withoutTape leaves out which run was the first of those that a notice is about: that is in the full text.
+func withoutTape(notice string) string {
+	before, after, cut := strings.Cut(notice, ", the first with ")
+	if _, reason, ok := strings.Cut(after, ": "); cut && ok {
+		return before + ": " + reason
+	}
+	return notice
+}
+
+// name puts the properties without a verdict behind it, or how many there are.
+func (c *Screen) name(list []explore.PropertyTotal) {
+	var names []string
+	for i := range list {
+		if list[i].Unjudged() {
+			names = append(names, list[i].Property)
+		}
+	}
+	switch {
+	case c.Verdict != "UNKNOWN" || len(names) == 0:
+	case len(names) == 1:
+		c.Name = names[0]
+	default:
+		c.Name = fmt.Sprintf("%d of %d properties", len(names), len(list))
+	}
+}
+
+// interrupted says how far a campaign has come that a user has ended, and how to go on.
+func (c *Screen) interrupted(t *explore.Totals, arguments string) {
+	c.Verdict, c.Name, c.Reason = "UNKNOWN", "interrupted after "+Count(int(t.Runs), "run"), "No violation until then."
+	c.Next = []Hint{
+		{fmt.Sprintf("bloodhound explore%s --seed %d", arguments, t.Seed+1), "go on with other tapes"},
+		{fmt.Sprintf("bloodhound explore%s --timeout 10m", arguments), "the same search, which ends by itself"},
+		{fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"},
+	}
+}
+
 // RunScreen is the screen of one run with a log. first is the story of its first violation, or nil.
 func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, status explore.Status, first *StoryOf, seed uint64, arguments string) *Screen {
 	var c *Screen
@@ -645,12 +691,21 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, statu
 	} else {
 		c = judged(status, 1)
 		c.Next = []Hint{{"bloodhound explore" + arguments, "run many tapes until a property is violated"},
-			{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed+1), "another tape"}}
+			{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed+1), "another tape"},
+			{fmt.Sprintf("bloodhound run%s --seed %d --logs", arguments, seed), "this run, with what the programs write"}}
 		var totals []explore.PropertyTotal
 		for _, v := range r.Verdicts {
 			totals = append(totals, total(&v))
 		}
 		c.Story = propertyLines(spec, totals)
+		c.name(totals)
+		if c.Verdict == "HOLDS" {
+			c.Name = many(len(totals), "property", "properties") + " in this run"
+		}
+		if r.Reason == engine.Stopped && c.Verdict == "UNKNOWN" {
+			c.Name, c.Reason = "interrupted", ""
+			c.Next = append([]Hint{{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed), "the same run, to its end"}}, c.Next[:2]...)
+		}
 		if c.unready(status, r.NeverReady, r.Operations) {
 			c.Next = helpless(arguments)
 		}
@@ -662,15 +717,19 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, statu
 }
 
 // ReplayScreen is the screen of a replay with a judgement and its exit code. first is the story of the stored violation, or nil if the run does not show it.
-func ReplayScreen(spec *world.Spec, r *explore.Summary, first *StoryOf, judgement string, code int, seed uint64, changes []string, arguments string) *Screen {
+func ReplayScreen(spec *world.Spec, r *explore.Summary, first *StoryOf, judgement string, code int, changes []string, arguments string) *Screen {
 	verdict, rest, _ := strings.Cut(judgement, ":")
 	c := &Screen{Verdict: verdict, Reason: strings.TrimSpace(rest)}
 	if first != nil {
 		c = ScreenOf(first, arguments)
+	} else {
+		c.Next = []Hint{{"bloodhound explore" + arguments, "search again: this run tells no more"},
+			{"bloodhound replay --all" + arguments, "all failures on the code as it is now"},
+			{"bloodhound list" + arguments, "all failures, with their state"}}
 	}
-	c.Numbers = []string{runNumbers(r, seed)}
+	c.Numbers = []string{fmt.Sprintf("%s in %s; %s.", Count(int(r.Events), "event"), rounded(r.VirtualNs), operationsText(r.Operations))}
 	if first != nil {
-		c.Numbers = append(c.Numbers, wrap(judgement, "", screenReason)...)
+		c.Numbers = append(c.Numbers, wrap(sentence(judgement), "", screenReason)...)
 	}
 	if code != check.ExitViolated || len(changes) > 0 && !strings.HasPrefix(judgement, "replayed:") {
 		for _, change := range changes[:min(len(changes), screenReason)] {
@@ -679,6 +738,12 @@ func ReplayScreen(spec *world.Spec, r *explore.Summary, first *StoryOf, judgemen
 	}
 	c.tests(spec, r.Faults)
 	return c
+}
+
+// sentence begins a text with a capital letter.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // total counts one verdict.
@@ -702,6 +767,8 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 		repeat = "observed once"
 	case r.Repeat.Failed():
 		repeat = "does not repeat"
+	case r.Reason == engine.Stopped:
+		repeat = "until it was interrupted"
 	}
 	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, Count(int(r.Events), "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
 }

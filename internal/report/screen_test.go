@@ -65,7 +65,7 @@ func TestScreensFit(t *testing.T) {
 		many.Properties = append(many.Properties, world.Property{Name: totals.Properties[i].Property})
 	}
 	text := whole(t, CampaignScreen(many, totals, status, nil, " "+long))
-	if !strings.HasPrefix(text, "UNKNOWN\n") || !strings.Contains(text, "and 35 further properties") {
+	if !strings.HasPrefix(text, "UNKNOWN  40 of 40 properties\n") || !strings.Contains(text, "and 35 further properties") {
 		t.Errorf("got\n%s", text)
 	}
 
@@ -126,7 +126,7 @@ func TestScreenOfJudgements(t *testing.T) {
 		"FAILED\n  the engine or the machine failed":        {Failed: true},
 		"NOT REPRODUCIBLE\n  a run cannot be made again":    {Unrepeatable: true},
 		"UNKNOWN\n  p: too little; the run was interrupted": {Unknown: []string{"p: too little", "the run was interrupted"}},
-		"HOLDS  all properties hold\n":                      {},
+		"HOLDS  1 property in this run\n":                    {},
 	} {
 		r := &explore.Summary{Verdicts: []check.Verdict{{Property: "linearizable", Status: check.Holds}}}
 		if text := whole(t, RunScreen(spec(), r, nil, status, nil, 7, "")); !strings.HasPrefix(text, want) {

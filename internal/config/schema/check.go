@@ -166,9 +166,26 @@ func (s *Shape) elsewhere(root *Shape, path, written string) string {
 		}
 		return fmt.Sprintf("it belongs under %q", places[0])
 	case len(names) > 16:
+		if alike := beginAlike(written, names); len(alike) > 0 {
+			return fmt.Sprintf("did you mean one of %s? docs/reference/config.md has the keys", strings.Join(alike, ", "))
+		}
 		return "see docs/reference/config.md for the keys"
 	}
 	return "the keys of this section are " + strings.Join(names, ", ")
+}
+
+// maxAlike bounds the keys that a remedy names because they begin like an unknown one.
+const maxAlike = 4
+
+// beginAlike names the keys whose first word is that of an unknown one: partition_rate is partition_probability here.
+func beginAlike(written string, names []string) (alike []string) {
+	first, _, parts := strings.Cut(written, "_")
+	for _, name := range names {
+		if word, _, _ := strings.Cut(name, "_"); parts && word == first && len(alike) < maxAlike {
+			alike = append(alike, name)
+		}
+	}
+	return alike
 }
 
 // shared counts the names with which two paths begin alike.

@@ -75,7 +75,7 @@ func (d *Director) whyNeverReady(n *world.Node, i int) string {
 	asked := n.Health != nil || len(n.Ports) > 0
 	switch {
 	case s.Status == Running && n.Health == nil && d.deaf(n, i):
-		return "it does not listen on port " + joinPorts(n.Ports)
+		return d.whyDeaf(n, i)
 	case s.WasReady || s.Up:
 		return ""
 	case s.Status == Waiting && len(n.DependsOn) > 0:
@@ -98,6 +98,29 @@ func (d *Director) deaf(n *world.Node, i int) bool {
 	listens := d.act.Listening(i)
 	return !slices.ContainsFunc(n.Ports, func(port int) bool { return slices.Contains(listens, port) })
 }
+
+// looped is an engine that knows on which ports programs listen at loopback addresses alone.
+type looped interface {
+	OnLoopback(node, port int) bool
+}
+
+// whyDeaf says where a server listens instead.
+func (d *Director) whyDeaf(n *world.Node, i int) string {
+	act, knows := d.act.(looped)
+	listens := d.act.Listening(i)
+	for _, port := range n.Ports {
+		if knows && act.OnLoopback(i, port) {
+			return fmt.Sprintf("it listens on localhost:%d alone; let it listen on 0.0.0.0:%d", port, port)
+		}
+	}
+	if len(listens) > 0 {
+		return fmt.Sprintf("it listens on port %s, and not on %s", joinPorts(listens[:min(len(listens), maxPortsNamed)]), joinPorts(n.Ports))
+	}
+	return "it does not listen on port " + joinPorts(n.Ports)
+}
+
+// maxPortsNamed bounds the ports of a server that a reason names.
+const maxPortsNamed = 4
 
 func joinPorts(ports []int) string {
 	var list []string

@@ -91,6 +91,10 @@ func (a actuator) LosePower(node int, by *fault.Action, stream string) (err erro
 
 func (a actuator) Listening(node int) []int { return a.k().Net.Listening(net.NodeID(node)) }
 
+func (a actuator) OnLoopback(node, port int) bool {
+	return a.k().Net.OnLoopback(net.NodeID(node), port)
+}
+
 func (a actuator) AwaitReady(node int, on bool) { a.k().Nodes[node].AwaitsReady = on }
 
 func (a actuator) PowerOn(node int) { linux.PowerOn(a.k(), kernel.NodeID(node)) }

@@ -148,6 +148,7 @@ func TestNeverUp(t *testing.T) {
 
 // The outcome names the servers that were never ready, why, and what their main processes wrote last.
 func TestNeverReady(t *testing.T) {
+	needs.Program(t, "python3")
 	failing := &world.Healthcheck{Command: []string{"/bin/sh", "-c", "echo from the check; exit 1"}, IntervalNs: 1e9, Retries: 3}
 	for _, c := range []struct {
 		script string
@@ -160,6 +161,9 @@ func TestNeverReady(t *testing.T) {
 		{"echo no data >&2; exit 3", nil, nil, "its main process ended with exit code 3 / no data"},
 		{"echo first; echo here; exec sleep 100", nil, []int{8080}, "it does not listen on port 8080 / first / here"},
 		{"echo here; exec sleep 100", nil, nil, ""},
+		{"exec python3 -uc 'import socket, time; s = socket.create_server((\"0.0.0.0\", 8081)); time.sleep(100)'", nil, []int{8080}, "it listens on port 8081, and not on 8080"},
+		{"exec python3 -uc 'import socket, time; s = socket.create_server((\"127.0.0.1\", 8080)); time.sleep(100)'", nil, []int{8080},
+			"it listens on localhost:8080 alone; let it listen on 0.0.0.0:8080"},
 		{"echo here; exec sleep 100", failing, []int{8080}, "its last healthcheck ended with exit code 1: from the check / here"},
 	} {
 		spec := aloneSpec("/bin/sh", "-c", c.script)

@@ -196,6 +196,9 @@ func (s *State) Listening(n NodeID) (ports []int) {
 	return ports
 }
 
+// OnLoopback reports whether programs of a node listen on a TCP port at loopback addresses alone.
+func (s *State) OnLoopback(n NodeID, port int) bool { return s.onLoopback(n, uint16(port)) != nil }
+
 // onLoopback is a listening TCP socket of a port at which a node listens on loopback addresses alone, or nil.
 func (s *State) onLoopback(n NodeID, port uint16) (found *sock) {
 	for _, id := range s.Nodes[n].Ports[portKey{IPPROTO_TCP, port}] {
