@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/search"
 	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Handler is code to explore.
@@ -141,8 +142,8 @@ func report(t testing.TB, r *search.Result, elapsed time.Duration) {
 	if r.Left != "" {
 		all = "paths may be left: " + r.Left
 	}
-	t.Logf("live: %d paths in %v (%.0f a second); %s", r.Paths, elapsed.Round(time.Millisecond), float64(r.Paths)/elapsed.Seconds(), all)
-	t.Logf("live: %d sides of %d branches taken; solver: %d sat, %d unsat, %d unknown", r.Sides, r.Sites, r.Sat, r.Unsat, r.Unknown)
+	t.Logf("live: %s in %v (%.0f a second); %s", plural.Count(r.Paths, "path"), elapsed.Round(time.Millisecond), float64(r.Paths)/elapsed.Seconds(), all)
+	t.Logf("live: %s of %s taken; solver: %d sat, %d unsat, %d unknown", plural.Count(r.Sides, "side"), plural.Count(r.Sites, "branch"), r.Sat, r.Unsat, r.Unknown)
 	sites := readSites()
 	for _, c := range []struct {
 		what   string
@@ -155,10 +156,10 @@ func report(t testing.TB, r *search.Result, elapsed time.Duration) {
 		logCounts(t, c.what, c.counts, sites)
 	}
 	if r.Stale > 0 {
-		t.Logf("live: %d shadows did not agree with their value and were dropped", r.Stale)
+		t.Logf("live: %s did not agree with their value, and are dropped", plural.Count(r.Stale, "shadow"))
 	}
 	if r.Dropped > 0 {
-		t.Logf("live: %d conditions were beyond the bound of a path", r.Dropped)
+		t.Logf("live: beyond the bound of a path: %s", plural.Count(r.Dropped, "condition"))
 	}
 	for _, f := range r.Findings {
 		t.Errorf("live: %s (path %d, and %d more)", f, f.Path, f.Paths-1)
@@ -185,7 +186,7 @@ func logCounts(t testing.TB, what string, counts map[uint32]int, sites []shadow.
 		}
 		return list[i] < list[j]
 	})
-	t.Logf("live: %d %s, at %d places", total, what, len(list))
+	t.Logf("live: %d %s, at %s", total, what, plural.Count(len(list), "place"))
 	for i, s := range list {
 		if i == sitesShown {
 			break

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -113,7 +114,7 @@ func (c Campaign) Search(t *testing.T, body func(*Run)) (text string, ok bool) {
 		}
 	}
 	missing := lacks(total, runs)
-	text = fmt.Sprintf("%d runs hold\n%s%s", runs, ledger(total), strings.Join(missing, "\n"))
+	text = fmt.Sprintf("%s %s\n%s%s", plural.Count(runs, "run"), plural.Verb(runs, "holds", "hold"), ledger(total), strings.Join(missing, "\n"))
 	return text, len(missing) == 0
 }
 
@@ -134,9 +135,9 @@ func lacks(total map[string]*Count, runs int) (list []string) {
 		case n.Delivered == 0:
 			// With so many runs, all kinds happen with a probability of 99 %, if this one is the rarest.
 			enough := max(2*float64(runs), math.Ceil(float64(runs)*math.Log(100*float64(len(total)))/n.hoped))
-			list = append(list, fmt.Sprintf("%s never happened in %d calls: play more runs, such as sdk.Campaign{Runs: %.0f}, or raise its rate, or remove it", kind, n.Asked, enough))
+			list = append(list, fmt.Sprintf("%s never happened in %s: play more runs, such as sdk.Campaign{Runs: %.0f}, or raise its rate, or remove it", kind, plural.Count(n.Asked, "call"), enough))
 		case n.Observed == 0:
-			list = append(list, fmt.Sprintf("%s happened %d times, and the program neither looked at an error of it nor made another call afterwards", kind, n.Delivered))
+			list = append(list, fmt.Sprintf("%s happened %s, and the program neither looked at an error of it nor made another call afterwards", kind, plural.Count(n.Delivered, "time")))
 		}
 	}
 	return list
@@ -173,8 +174,8 @@ func (c Campaign) failure(t *testing.T, tp tape.Tape, r *Run, runs int, body fun
 	if err != nil {
 		return fmt.Sprintf("%s\nthe tape of the failure cannot be stored: %v", r.text(), err)
 	}
-	return fmt.Sprintf("%s\nrun %d failed; shrunk in %d runs from %d choices to %d\nmake it again:  go test -run '%s' -sdk.replay=%s",
-		r.text(), runs+1, tries, first, len(r.src.Decisions()), name, file)
+	return fmt.Sprintf("%s\nrun %d failed; shrunk in %s from %s to %d\nmake it again:  go test -run '%s' -sdk.replay=%s",
+		r.text(), runs+1, plural.Count(tries, "run"), plural.Count(first, "choice"), len(r.src.Decisions()), name, file)
 }
 
 // shrink takes choices away while the run fails, at most 200 times: halves of them first, then smaller pieces (delta debugging; Zeller and Hildebrandt, 2002).

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/liveness"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/visited"
@@ -170,7 +171,7 @@ func (c *checker) all() error {
 			c.level, last = c.level+1, int32(c.known.Len())
 		}
 		if c.o.Depth > 0 && c.level >= c.o.Depth {
-			c.r.Stopped = fmt.Sprintf("behaviours were followed for %d states, as asked for", c.o.Depth)
+			c.r.Stopped = fmt.Sprintf("behaviours were followed for %s, as asked for", plural.Count(c.o.Depth, "state"))
 			return nil
 		}
 		if (c.at%64 == 0 || c.ev.TLC.Exit) && c.full() {
@@ -310,7 +311,7 @@ func (c *checker) full() bool {
 		c.r.Stopped = fmt.Sprintf("the time of %v is used up", c.o.Time)
 	}
 	if c.o.Distinct > 0 && c.r.Distinct >= c.o.Distinct {
-		c.r.Stopped = fmt.Sprintf("there are %d distinct states, and the check was to end at %d", c.r.Distinct, c.o.Distinct)
+		c.r.Stopped = fmt.Sprintf("there are %s, and the check was to end at %d", plural.Count(c.r.Distinct, "distinct state"), c.o.Distinct)
 	}
 	if c.o.MemoryBytes > 0 && c.r.Stopped == "" {
 		c.fit()
@@ -478,7 +479,7 @@ func (c *checker) visit(s State, action int) error {
 		return err
 	}
 	if c.known.Len() == visited.MostNumbered {
-		c.r.Stopped = fmt.Sprintf("the limit of %d distinct states is reached", visited.MostNumbered)
+		c.r.Stopped = fmt.Sprintf("the limit of %s is reached", plural.Count(visited.MostNumbered, "distinct state"))
 		return eval.ErrStop
 	}
 	id, isNew := int32(-1), true

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/metrics"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/visited"
 )
@@ -107,7 +108,7 @@ const remedy = "; raise --memory, or bound the model with a CONSTRAINT or --dept
 func (c *checker) beyond() string {
 	what := "what an evaluation holds at once"
 	if c.graph != nil {
-		what = fmt.Sprintf("the graph that temporal properties need, with %d steps so far,", c.graph.Edges())
+		what = fmt.Sprintf("the graph that temporal properties need, with %s so far,", plural.Count(c.graph.Edges(), "step"))
 	}
 	return fmt.Sprintf("the memory of %s is used up: states go to the disk, but %s does not%s", size(c.o.MemoryBytes), what, remedy)
 }

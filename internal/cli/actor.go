@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/standin"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/group"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -129,7 +130,7 @@ func (a *app) switches(packages []string) (overlay string, err error) {
 	if r.Files == 0 {
 		return "", fmt.Errorf("--switches has no effect: of %s no file imports sync or sync/atomic, or has a go statement", strings.Join(packages, ", "))
 	}
-	fmt.Fprintf(a.err, "%d files of %d packages are built with switches: go test -overlay=%s\n", r.Files, r.Packages, r.Overlay)
+	fmt.Fprintf(a.err, "built with switches: %s of %s; go test -overlay=%s\n", plural.Count(r.Files, "file"), plural.Count(r.Packages, "package"), r.Overlay)
 	for i, at := range r.Channels {
 		if i == maxChannels {
 			fmt.Fprintf(a.err, "  and %d more\n", len(r.Channels)-i)

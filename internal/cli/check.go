@@ -23,6 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -162,7 +163,7 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	if failure != nil {
 		what = "the run of failure " + doc.Failure
 	}
-	fmt.Fprintf(a.out, "%s: %d events\n", what, doc.Events)
+	fmt.Fprintf(a.out, "%s: %s\n", what, plural.Count(doc.Events, "event"))
 	if err := report.Verdicts(a.out, doc.Verdicts); err != nil {
 		return err
 	}

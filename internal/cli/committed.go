@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -275,7 +276,7 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 			}
 		}
 		if st.Standing == explore.Stale {
-			st.Reason += fmt.Sprintf("; %d tapes near it were searched (%s of virtual time), and ", t.Runs, time.Duration(t.VirtualNs).Round(time.Millisecond))
+			st.Reason += fmt.Sprintf("; %s near it %s searched (%s of virtual time), and ", plural.Count(t.Runs, "tape"), plural.Verb(t.Runs, "was", "were"), time.Duration(t.VirtualNs).Round(time.Millisecond))
 			if len(t.Failures) > 0 {
 				st.Reason += "fail in other ways"
 			} else {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -250,7 +251,7 @@ func (r comparedRisk) text() string {
 	if r.Not != "" {
 		return "no bound (" + r.Not + ")"
 	}
-	return fmt.Sprintf("at most %.2g, by %s", r.Bound, report.Count(int(r.Runs), "run"))
+	return fmt.Sprintf("at most %.2g, by %s", r.Bound, plural.Count(r.Runs, "run"))
 }
 
 // withChanges follows the commit of a code that has changes.
@@ -293,7 +294,7 @@ func revisionOf(ctx context.Context, v *records.View, flag, revision string) (st
 	case len(known) == 1:
 		return known[0], nil
 	case len(known) > 1:
-		return "", mistaken(fmt.Errorf("%s %s: %d commits of the store begin so; give more digits", flag, revision, len(known)))
+		return "", mistaken(fmt.Errorf("%s %s: the beginning of %s of the store; give more digits", flag, revision, plural.Count(len(known), "commit")))
 	case wholeCommit.MatchString(revision):
 		return revision, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -190,8 +191,8 @@ func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, totals []expl
 			cmp.Or(missing, "no program is watched; the report has the reasons")))
 	}
 	if f.thresholdGiven && float64(covered)*100 < f.threshold*float64(total) {
-		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %d blocks of %s%s ran, %.1f %%, and the threshold is %g %%",
-			covered, total, whose, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %s of %s%s ran, %.1f %%, and the threshold is %g %%",
+			covered, plural.Count(total, "block"), whose, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/dashboard"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
 )
@@ -84,7 +85,7 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 		if err != nil {
 			return failed(err)
 		}
-		fmt.Fprintf(a.out, "%d pages, from %s\n", n, filepath.Join(f.export, "index.html"))
+		fmt.Fprintf(a.out, "%s, from %s\n", plural.Count(n, "page"), filepath.Join(f.export, "index.html"))
 		return nil
 	}
 	return a.serve(ctx, d, f.listen)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
@@ -138,12 +139,12 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 				}
 				a.noteDamages(to)
 				if damaged > 0 {
-					return &exitError{check.ExitEngine, fmt.Errorf("damaged parts could not be merged; %d entries and %d blobs were added to %s; bloodhound db fsck names the damage", doc.Entries, doc.Blobs, doc.Store)}
+					return &exitError{check.ExitEngine, fmt.Errorf("damaged parts could not be merged; added %s and %s to %s; bloodhound db fsck names the damage", plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)}
 				}
 				if f.json {
 					return a.printJSON(doc)
 				}
-				fmt.Fprintf(a.out, "added %d entries and %d blobs to %s\n", doc.Entries, doc.Blobs, doc.Store)
+				fmt.Fprintf(a.out, "added %s and %s to %s\n", plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)
 				return nil
 			})
 		},
@@ -284,7 +285,7 @@ func (a *app) dbImportVerb() *cobra.Command {
 				if f.json {
 					return a.printJSON(doc)
 				}
-				fmt.Fprintf(a.out, "read %d entries and %d blobs into %s\n", doc.Entries, doc.Blobs, doc.Store)
+				fmt.Fprintf(a.out, "read %s and %s into %s\n", plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)
 				return nil
 			})
 		},
@@ -444,12 +445,12 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 					if dry {
 						packed = "would pack"
 					}
-					fmt.Fprintf(a.out, "%s %d entries of spans into %d\n", packed, doc.Spans, doc.Packs)
+					fmt.Fprintf(a.out, "%s %s of spans into %d\n", packed, plural.Count(doc.Spans, "entry"), doc.Packs)
 				}
 				if doc.Counts > 0 {
-					fmt.Fprintf(a.out, "%s %d counts of runs and signs of life for which later ones stand\n", did, doc.Counts)
+					fmt.Fprintf(a.out, "%s %s of runs and signs of life for which later ones stand\n", did, plural.Count(doc.Counts, "count"))
 				}
-				fmt.Fprintf(a.out, "%s %d entries that were stored more than once, and %d blobs to which nothing refers (%s)\n", did, doc.Entries, doc.Blobs, megabytes(doc.BlobBytes))
+				fmt.Fprintf(a.out, "%s %s stored more than once, and %s to which nothing refers (%s)\n", did, plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), megabytes(doc.BlobBytes))
 				return nil
 			})
 		},

@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/debug"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -43,7 +44,7 @@ commands, which gdb has as monitor COMMAND.
 Exit code 4: the run did not end as the original one.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 2 {
-				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %d arguments", len(args))
+				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %s", plural.Count(len(args), "argument"))
 			}
 			return noneEmpty(args)
 		},
@@ -344,7 +345,7 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 		}
 		return "the end of the run: trace hash " + hash + ", that of the original run"
 	}
-	a.note("%s: %d events, %s of virtual time, trace hash %s", d.tape.Name(), original.Events, report.Seconds(original.VirtualNs), hash)
+	a.note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(original.Events, "event"), report.Seconds(original.VirtualNs), hash)
 	if at != "" {
 		there, err := session.GoTo(at)
 		if err != nil {
@@ -452,7 +453,7 @@ func views(spec *world.Spec) []debug.View {
 			}
 			return view.Cat(&report.PrintableWriter{To: out}, w, p)
 		}),
-		show("logs", "[NODE]", fmt.Sprintf("the last %d lines that programs wrote", linesShown), 0, 1, func(out io.Writer, w debug.World, args []string) error {
+		show("logs", "[NODE]", fmt.Sprintf("the last %s that programs wrote", plural.Count(linesShown, "line")), 0, 1, func(out io.Writer, w debug.World, args []string) error {
 			log := w.Outcome().Log
 			if len(args) > 0 {
 				if err := knownNode(spec, args[0]); err != nil {
@@ -462,7 +463,7 @@ func views(spec *world.Spec) []debug.View {
 			}
 			return report.Logs(out, &check.Judged{Outcome: engine.Outcome{Log: log[max(0, len(log)-linesShown):]}})
 		}),
-		show("history", "", fmt.Sprintf("the last %d records of operations", linesShown), 0, 0, func(out io.Writer, w debug.World, _ []string) error {
+		show("history", "", fmt.Sprintf("the last %s of operations", plural.Count(linesShown, "record")), 0, 0, func(out io.Writer, w debug.World, _ []string) error {
 			list := w.Outcome().History
 			for _, e := range list[max(0, len(list)-linesShown):] {
 				b, err := json.Marshal(e)

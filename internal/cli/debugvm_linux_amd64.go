@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
@@ -124,6 +125,6 @@ func (a *app) recordVM(ctx context.Context, s *session, d *debugged) (*vm.Record
 	if d.failure != nil && d.failure.Hash != run.Hash {
 		a.noteChanged(d.project, d.failure, run)
 	}
-	a.note("%s: %d events, %s of virtual time, trace hash %s", d.tape.Name(), run.Events, report.Seconds(run.VirtualNs), run.Hash)
+	a.note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(run.Events, "event"), report.Seconds(run.VirtualNs), run.Hash)
 	return recorder.Recording, run, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -110,7 +111,7 @@ func commandRunner(store *image.Store) build.Runner {
 		}
 		switch code, over := layered.Ended(node); {
 		case !over && (run.Reason == engine.Finished || run.Reason == engine.MaxTime):
-			r.Failed = fmt.Sprintf("it did not end within %d hours of virtual time", int64(runVirtualNs/3600e9))
+			r.Failed = fmt.Sprintf("it did not end within %s of virtual time", plural.Count(int64(runVirtualNs/3600e9), "hour"))
 		case !over:
 			r.Failed = fmt.Sprintf("it did not end: %s %s", run.Reason, out.Detail)
 		case code > 128 && unix.SignalName(unix.Signal(code-128)) != "":

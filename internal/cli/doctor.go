@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/selftest"
@@ -245,7 +246,7 @@ func tryWorld(ctx context.Context) engine.Check {
 			return x
 		}
 	}
-	x.OK, x.Remedy, x.Detail = true, "", fmt.Sprintf("two equal runs of %d events", first.Events)
+	x.OK, x.Remedy, x.Detail = true, "", fmt.Sprintf("two equal runs of %s", plural.Count(first.Events, "event"))
 	return x
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cause"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -179,7 +180,7 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o), Seed: x.failure.Tape.Own(), Workers: x.workers, MaxRuns: x.runs, MaxTime: x.time,
 		Progress: func(runs int) {
 			show.show(func(elapsed time.Duration) string {
-				return fmt.Sprintf("explaining %s: %d runs in %s", x.failure.ID, runs, elapsed.Round(time.Second))
+				return fmt.Sprintf("explaining %s: %s in %s", x.failure.ID, plural.Count(runs, "run"), elapsed.Round(time.Second))
 			})
 		},
 		Sample: func(ctx context.Context, atNs int64, seed uint64) (bool, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -284,7 +285,7 @@ func (x *exploration) shrinkFound() {
 	}
 	x.shrinkAll(ctx, x.p, x.s, x.found, b, x.show)
 	if n := unshrunk(x.found); n > 0 && x.ctx.Err() == nil && ctx.Err() != nil {
-		x.show.note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", x.timeout, report.Count(n, "failure")))
+		x.show.note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", x.timeout, plural.Count(n, "failure")))
 	}
 	x.show.end()
 	if x.f.json {
@@ -464,7 +465,7 @@ func (l *campaignLine) now(elapsed time.Duration) []part {
 }
 
 func far(u *explore.FirstRun, elapsed time.Duration) []part {
-	return []part{{fmt.Sprintf("%d events", u.Events), noColour}, {report.Seconds(u.VirtualNs) + " of virtual time", noColour},
+	return []part{{plural.Count(u.Events, "event"), noColour}, {report.Seconds(u.VirtualNs) + " of virtual time", noColour},
 		{elapsed.Round(time.Second).String(), noColour}}
 }
 
@@ -478,7 +479,7 @@ func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []part {
 	}
 	failures := part{"no failure", green}
 	if n := len(t.Failures); n > 0 {
-		failures = part{report.Count(n, "failure"), red}
+		failures = part{plural.Count(n, "failure"), red}
 	}
 	parts := []part{{fmt.Sprintf("%d%s runs", t.Runs, of), bold}, failures}
 	if left := l.left(elapsed); left > 0 {

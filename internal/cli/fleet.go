@@ -23,6 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -176,7 +177,7 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	if f.json {
 		return a.printJSON(fleetDocument{Version(), "worker", a.code, string(id), db.String(), *result})
 	}
-	fmt.Fprintf(a.out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, report.Count(int(result.Runs), "run"), report.Count(result.Features, "feature"))
+	fmt.Fprintf(a.out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, plural.Count(result.Runs, "run"), plural.Count(result.Features, "feature"))
 	for _, s := range result.Failures {
 		fmt.Fprintf(a.out, "  fails: %s\n", s)
 	}

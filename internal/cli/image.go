@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -232,7 +233,7 @@ func (a *app) imageGCVerb() *cobra.Command {
 			if err != nil {
 				return failed(err)
 			}
-			fmt.Fprintf(a.out, "removed %d images, %d layers and %d files: %s\n", removed.Images, removed.Layers, removed.Files, megabytes(removed.Bytes))
+			fmt.Fprintf(a.out, "removed %s, %s and %s: %s\n", plural.Count(removed.Images, "image"), plural.Count(removed.Layers, "layer"), plural.Count(removed.Files, "file"), megabytes(removed.Bytes))
 			return nil
 		},
 	}

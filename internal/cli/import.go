@@ -19,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/incident"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -86,7 +87,7 @@ func (a *app) importRecords(i *importing, args []string) error {
 		return err
 	}
 	if len(t.Operations)+len(t.Faults) == 0 {
-		return fmt.Errorf("%s: no operation and no fault is recorded; %d records mean something else: %s", strings.Join(args, ", "), total(t.Ignored), counted(t))
+		return fmt.Errorf("%s: no operation and no fault is recorded, but %s of other things: %s", strings.Join(args, ", "), plural.Count(total(t.Ignored), "record"), counted(t))
 	}
 	base := i.world
 	if info, err := os.Stat(base); err == nil && info.IsDir() {
@@ -128,7 +129,7 @@ func (a *app) importRecords(i *importing, args []string) error {
 		}
 		return err
 	}
-	fmt.Fprintf(a.out, "%d operations of %d clients and %d faults within %s\n", len(p.operations), p.clients, len(p.rules), time.Duration(p.endNs-p.startNs).Round(time.Millisecond))
+	fmt.Fprintf(a.out, "%s of %s and %s within %s\n", plural.Count(len(p.operations), "operation"), plural.Count(p.clients, "client"), plural.Count(len(p.rules), "fault"), time.Duration(p.endNs-p.startNs).Round(time.Millisecond))
 	for _, r := range p.rules {
 		fmt.Fprintf(a.out, "  %s (%s)\n", r.sentence, r.why)
 	}
@@ -136,7 +137,7 @@ func (a *app) importRecords(i *importing, args []string) error {
 		fmt.Fprintf(a.out, "not imported: %d %s\n", t.Ignored[what], what)
 	}
 	if p.unmet > 0 {
-		fmt.Fprintf(a.out, "warning: %d faults begin after the last operation, so no request meets them, and a verdict about their kinds is unknown; import the requests of that time, too\n", p.unmet)
+		fmt.Fprintf(a.out, "warning: after the last operation, %s %s, which no request meets: a verdict about such faults is unknown; import the requests of that time, too\n", plural.Count(p.unmet, "fault"), plural.Verb(p.unmet, "begins", "begin"))
 	}
 	if p.short {
 		fmt.Fprintf(a.out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n", base, p.lastsFor())
@@ -316,10 +317,10 @@ func (p *play) check(base string) error {
 	case p.workload == nil && len(p.timeline.Operations) > 0:
 		return fmt.Errorf("%s has no workload that can play operations; add one with the driver http, redis, sql or etcd", base)
 	case len(p.operations) == 0 && len(p.timeline.Operations) > 0:
-		return fmt.Errorf("none of %d operations can be played by the driver %s: %s", len(p.timeline.Operations), p.workload.Driver, counted(p.timeline))
+		return fmt.Errorf("none of %s can be played by the driver %s: %s", plural.Count(len(p.timeline.Operations), "operation"), p.workload.Driver, counted(p.timeline))
 	case len(p.rules) == 0 && len(p.timeline.Faults) > 0:
 		names := slices.Sorted(maps.Keys(p.strangers))
-		return fmt.Errorf("none of %d faults is of a server of %s: they are of %s; name the node of each with --node %s=NODE", len(p.timeline.Faults), base, strings.Join(names, ", "), names[0])
+		return fmt.Errorf("none of %s is of a server of %s: they are of %s; name the node of each with --node %s=NODE", plural.Count(len(p.timeline.Faults), "fault"), base, strings.Join(names, ", "), names[0])
 	}
 	return nil
 }

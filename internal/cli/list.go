@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -167,7 +168,7 @@ func (a *app) printList(doc *listDocument, arguments string) {
 		l := &doc.Failures[i]
 		what, size := l.Property, ""
 		if l.Faults != nil {
-			size = fmt.Sprintf(", %s, %s", report.Count(*l.Faults, "fault"), report.Count(*l.Operations, "operation"))
+			size = fmt.Sprintf(", %s, %s", plural.Count(*l.Faults, "fault"), plural.Count(*l.Operations, "operation"))
 		}
 		if l.State == brokenState {
 			what = l.Problem
@@ -178,7 +179,7 @@ func (a *app) printList(doc *listDocument, arguments string) {
 		fmt.Fprintln(a.out, "tests")
 	}
 	for _, t := range doc.Tests {
-		fmt.Fprintf(a.out, "  %-30s  %s\n", t.Config, report.Count(t.Failures, "failure"))
+		fmt.Fprintf(a.out, "  %-30s  %s\n", t.Config, plural.Count(t.Failures, "failure"))
 	}
 	if len(doc.Failures) > 0 && doc.Failures[0].State != brokenState {
 		fmt.Fprintf(a.out, "\n`bloodhound replay %s%s` replays the newest\n", doc.Failures[0].ID, arguments)
@@ -198,5 +199,5 @@ func age(d time.Duration) string {
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
-	return fmt.Sprintf("%d days", int(d.Hours()/24))
+	return plural.Count(int(d.Hours()/24), "day")
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/modules"
 	"github.com/bloodhound-dst/bloodhound/internal/live/rewrite"
 	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // liveTried are the releases of Go with which instrumented code was tried.
@@ -282,7 +283,7 @@ func (a *app) liveSummary(r *rewrite.Result, left bool) error {
 	if packages == 0 {
 		return errors.New("no package is instrumented, so no condition would be seen; name others by --instrument")
 	}
-	a.note("%d of %d functions in %d packages are instrumented", second, functions, packages)
+	a.note("instrumented: %d of %s in %s", second, plural.Count(functions, "function"), plural.Count(packages, "package"))
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		a.note("  %d are not: %s", reasons[reason], reason)
 	}

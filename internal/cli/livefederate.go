@@ -20,7 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
 	"github.com/bloodhound-dst/bloodhound/internal/live/federation"
-	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // federationFile is the configuration of a domain.
@@ -131,7 +131,7 @@ func (a *app) federate(ctx context.Context, file string) error {
 	}
 	for _, p := range d.peers {
 		if g := log.Given(p.Name); g.Entries > 0 {
-			fmt.Fprintf(a.out, "%s has got %s in %s\n", p.Name, report.Count(g.Bits, "bit"), report.Count(g.Entries, "answer"))
+			fmt.Fprintf(a.out, "%s has got %s in %s\n", p.Name, plural.Count(g.Bits, "bit"), plural.Count(g.Entries, "answer"))
 		}
 	}
 	return nil
@@ -250,13 +250,13 @@ func (a *app) federateReport(r *federation.Result) {
 		fmt.Fprintf(a.out, "not followed: %s\n", u)
 	}
 	if r.Left > 0 {
-		fmt.Fprintf(a.out, "not followed: %s, after as many deliveries as --deliveries allows\n", report.Count(r.Left, "message"))
+		fmt.Fprintf(a.out, "not followed: %s, after as many deliveries as --deliveries allows\n", plural.Count(r.Left, "message"))
 	}
 	by := ""
 	for _, name := range slices.Sorted(maps.Keys(r.Bits)) {
 		by += fmt.Sprintf(", %s %d", name, r.Bits[name])
 	}
-	fmt.Fprintf(a.out, "%s in %s; other domains have disclosed %s%s\n", report.Count(len(r.Findings), "finding"), report.Count(len(r.Deliveries), "message"), report.Count(r.Total(), "bit"), by)
+	fmt.Fprintf(a.out, "%s in %s; other domains have disclosed %s%s\n", plural.Count(len(r.Findings), "finding"), plural.Count(len(r.Deliveries), "message"), plural.Count(r.Total(), "bit"), by)
 	switch {
 	case len(r.Findings) > 0:
 		a.code = check.ExitViolated
@@ -317,7 +317,7 @@ func (a *app) federateOrigin(ctx context.Context, file string, origin federation
 		case has:
 			fmt.Fprintf(a.out, "%s: AS%d originates %s\n", p.Name, origin.ASN, origin.Prefix)
 		default:
-			fmt.Fprintf(a.out, "%s: no, among %s\n", p.Name, report.Count(o.Size(), "origin"))
+			fmt.Fprintf(a.out, "%s: no, among %s\n", p.Name, plural.Count(o.Size(), "origin"))
 		}
 	}
 	if ctx.Err() != nil {
@@ -392,7 +392,7 @@ func (a *app) federateAudit(name, domain string, key ed25519.PublicKey, received
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for _, peer := range slices.Sorted(maps.Keys(given)) {
-		fmt.Fprintf(a.out, "%s has got %s in %s\n", peer, report.Count(given[peer].Bits, "bit"), report.Count(given[peer].Entries, "answer"))
+		fmt.Fprintf(a.out, "%s has got %s in %s\n", peer, plural.Count(given[peer].Bits, "bit"), plural.Count(given[peer].Entries, "answer"))
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/live/online"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
-	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
@@ -125,14 +125,14 @@ func (a *app) liveReport(x *online.Explored, list []online.Standing) {
 	if x.Left != "" {
 		left = "paths may be left: " + x.Left
 	}
-	fmt.Fprintf(a.out, "%s/%s: paused %v, ready after %v; %s in %v (CPU %v), %d sides of %d branches; %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), x.Ready.Round(time.Millisecond), report.Count(x.Paths, "path"),
-		x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), x.Sides, x.Sites, left)
-	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself, an explorer %s\n", megabytes(x.OwnBytes), megabytes(x.ResidentBytes), report.Count(x.Pages, "page"))
+	fmt.Fprintf(a.out, "%s/%s: paused %v, ready after %v; %s in %v (CPU %v), %s of %s; %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), x.Ready.Round(time.Millisecond), plural.Count(x.Paths, "path"),
+		x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), plural.Count(x.Sides, "side"), plural.Count(x.Sites, "branch"), left)
+	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself, an explorer %s\n", megabytes(x.OwnBytes), megabytes(x.ResidentBytes), plural.Count(x.Pages, "page"))
 	if x.Stuck > 0 {
-		fmt.Fprintf(a.out, "  %s waited until the time was over: for a lock, or for what only the process itself has\n", report.Count(x.Stuck, "path"))
+		fmt.Fprintf(a.out, "  %s waited until the time was over: for a lock, or for what only the process itself has\n", plural.Count(x.Stuck, "path"))
 	}
 	if x.Starved > 0 {
-		fmt.Fprintf(a.out, "  %s got hardly any CPU time until the time was over: raise budget.path_time\n", report.Count(x.Starved, "path"))
+		fmt.Fprintf(a.out, "  %s got hardly any CPU time until the time was over: raise budget.path_time\n", plural.Count(x.Starved, "path"))
 	}
 	for _, s := range list {
 		fmt.Fprintf(a.out, "  %s\n", standingLine(s))
@@ -145,14 +145,14 @@ func (a *app) liveReportBIRD(x *online.Explored, list []online.Standing) {
 	if x.Left != "" {
 		left = "prefixes may be left: " + x.Left
 	}
-	fmt.Fprintf(a.out, "%s/%s: paused %v; %s in its table; %s tried, by %s, in %v (CPU %v); %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), report.Count(x.BIRD.Routes, "route"),
-		report.Count(x.Paths, "route"), report.Count(x.BIRD.Announcements, "announcement"), x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), left)
+	fmt.Fprintf(a.out, "%s/%s: paused %v; %s in its table; %s tried, by %s, in %v (CPU %v); %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), plural.Count(x.BIRD.Routes, "route"),
+		plural.Count(x.Paths, "route"), plural.Count(x.BIRD.Announcements, "announcement"), x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), left)
 	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself\n", megabytes(x.OwnBytes), megabytes(x.ResidentBytes))
 	for _, s := range list {
 		fmt.Fprintf(a.out, "  %s\n", standingLine(s))
 	}
 	if x.BIRD.More > 0 {
-		fmt.Fprintf(a.out, "  %s more, which are not listed\n", report.Count(x.BIRD.More, "range"))
+		fmt.Fprintf(a.out, "  %s more, which are not listed\n", plural.Count(x.BIRD.More, "range"))
 	}
 }
 
@@ -228,8 +228,8 @@ func (a *app) liveTry(ctx context.Context, file, change, name string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "%s/%s: as it is, %s and %s; with %s, %s and %s\n", node.Name, h, report.Count(now.Paths, tried), report.Count(len(now.Findings), "finding"),
-			change, report.Count(then.Paths, tried), report.Count(len(then.Findings), "finding"))
+		fmt.Fprintf(a.out, "%s/%s: as it is, %s and %s; with %s, %s and %s\n", node.Name, h, plural.Count(now.Paths, tried), plural.Count(len(now.Findings), "finding"),
+			change, plural.Count(then.Paths, tried), plural.Count(len(then.Findings), "finding"))
 		for _, s := range online.Standings(now.Findings, then) {
 			word := "stays"
 			switch {

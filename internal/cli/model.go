@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -266,7 +266,7 @@ func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, ve
 	}
 	fmt.Fprintln(out, verdict)
 	if m.simulate {
-		fmt.Fprintf(out, "%d behaviours walked, %d states generated, the longest has %d states.\n", r.Initial, r.Generated, r.Depth)
+		fmt.Fprintf(out, "%s walked, %s generated, the longest has %s.\n", plural.Count(r.Initial, "behaviour"), plural.Count(r.Generated, "state"), plural.Count(r.Depth, "state"))
 	} else {
 		fmt.Fprintln(out, counts(r))
 		if e := r.Collisions; e.Calculated > 0 {
@@ -305,7 +305,7 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 			return nil, errors.New("--dump: a simulation does not know all states; leave out --simulate, or dump counterexamples by --dumpTrace")
 		}
 		o.Progress = func(r *tla.Report) {
-			a.note("Progress: %d behaviours with %d states checked", r.Initial, r.Generated)
+			a.note("Progress: %s with %s checked", plural.Count(r.Initial, "behaviour"), plural.Count(r.Generated, "state"))
 		}
 		return tla.Simulate(spec, o, tla.Simulation{Number: int(m.number), Depth: int(m.depth), Seed: m.seed})
 	}
@@ -322,14 +322,14 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 	}
 	o.Depth = int(m.depth)
 	o.Progress = func(r *tla.Report) {
-		a.note("Progress(%d): %d states generated, %d distinct states found, %d states left on queue", r.Depth, r.Generated, r.Distinct, r.Left)
+		a.note("Progress(%d): %s generated, %s found, %s left on queue", r.Depth, plural.Count(r.Generated, "state"), plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
 	}
 	return tla.Check(spec, o)
 }
 
 // counts is the progress of a check, as TLC prints it.
 func counts(r *tla.Report) string {
-	return fmt.Sprintf("%d states generated, %d distinct states found, %d states left on queue.", r.Generated, r.Distinct, r.Left)
+	return fmt.Sprintf("%s generated, %s found, %s left on queue.", plural.Count(r.Generated, "state"), plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
 }
 
 func documentOf(spec *tla.Spec, r *tla.Report) checkedDocument {
@@ -353,7 +353,7 @@ func documentOf(spec *tla.Spec, r *tla.Report) checkedDocument {
 func judged(r *tla.Report, m *modelling) (string, int) {
 	switch {
 	case len(r.Violations) > 0:
-		return fmt.Sprintf("VIOLATED: %s", report.Count(len(r.Violations), "error")), check.ExitViolated
+		return fmt.Sprintf("VIOLATED: %s", plural.Count(len(r.Violations), "error")), check.ExitViolated
 	case m.simulate && r.Stopped != "" && r.Stopped != tla.ByExit && r.Generated > 0 && r.Walked < max(int(m.number), 1):
 		return fmt.Sprintf("UNKNOWN: %s walked to the end: %s", of(r.Walked, int(m.number)), r.Stopped), check.ExitUnknown
 	case r.Stopped == "" && r.Barred:
@@ -386,7 +386,7 @@ func of(walked, number int) string {
 	case number == 1:
 		return fmt.Sprintf("%d of 1 behaviour was", walked)
 	}
-	return fmt.Sprintf("%d of %d behaviours were", walked, number)
+	return fmt.Sprintf("%d of %s %s", walked, plural.Count(number, "behaviour"), plural.Verb(walked, "was", "were"))
 }
 
 func because(r *tla.Report) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/internal/model/propose"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -118,7 +119,7 @@ func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error 
 			return err
 		}
 		if lost > 0 && code == check.ExitHolds {
-			verdict, code = fmt.Sprintf("UNKNOWN: the last %d lines of the run were not kept, and the others are steps of the specification", lost), check.ExitUnknown
+			verdict, code = fmt.Sprintf("UNKNOWN: the last %s of the run %s not kept, and the others are steps of the specification", plural.Count(lost, "line"), plural.Verb(lost, "was", "were")), check.ExitUnknown
 		}
 	}
 	a.code = code
@@ -177,7 +178,7 @@ func (a *app) linesOfFiles(names []string) (events []model.Event, unordered stri
 	}
 	logs := propose.ReadLogs(names, texts)
 	if logs.Left > 0 {
-		a.note("note: %d lines around those of runs were left out", logs.Left)
+		a.note("note: %s around those of runs left out", plural.Count(logs.Left, "line"))
 	}
 	return logs.Events, logs.Disordered, nil
 }

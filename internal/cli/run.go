@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -222,7 +223,7 @@ func (a *app) oneRun(ctx context.Context, s *session, job *explore.Job, quiet bo
 	defer p.end()
 	return s.run(ctx, job, func(now explore.Progress) {
 		p.show(func(elapsed time.Duration) string {
-			return fmt.Sprintf("seed %d: %d events, %s of virtual time in %s", job.Tape.Own(), now.Events,
+			return fmt.Sprintf("seed %d: %s, %s of virtual time in %s", job.Tape.Own(), plural.Count(now.Events, "event"),
 				report.Seconds(now.VirtualNs), elapsed.Round(time.Second))
 		})
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -62,7 +63,7 @@ func (a *app) secondOpinion(ctx context.Context, m *modelling, file string, r *t
 		fmt.Fprintf(out, "%s finds no error, and has checked all properties.\n", o.Version)
 		return d, nil
 	default:
-		fmt.Fprintf(out, "%s has the same answer: %d states generated, %d distinct states found, depth %d.\n", o.Version, o.Generated, o.Distinct, o.Depth)
+		fmt.Fprintf(out, "%s has the same answer: %s generated, %s found, depth %d.\n", o.Version, plural.Count(o.Generated, "state"), plural.Count(o.Distinct, "distinct state"), o.Depth)
 		return d, nil
 	}
 	for _, text := range d.Differences {
@@ -87,7 +88,7 @@ func (a *app) secondOfError(ctx context.Context, m *modelling, file string, err 
 	case len(o.Violations) > 0:
 		answer = "found a violation, " + tlc.Names(o.Violations)
 	default:
-		answer = fmt.Sprintf("found no error, %d distinct states", o.Distinct)
+		answer = fmt.Sprintf("found no error, %s", plural.Count(o.Distinct, "distinct state"))
 	}
 	return &exitError{check.ExitNotReproducible, fmt.Errorf("%w\nDIFFERENT: %s %s. Please report it with the specification and its configuration", err, o.Version, answer)}
 }

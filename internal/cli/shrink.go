@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
@@ -195,10 +196,10 @@ func shrinkLine(id string, p *shrink.Progress, elapsed time.Duration) []part {
 	size := p.Size
 	return []part{
 		{"shrinking " + id, bold},
-		{report.Count(int(size.Faults), "fault"), noColour},
-		{report.Count(int(size.Operations), "operation"), noColour},
-		{report.Count(int(size.Decisions), "decision") + " left", noColour},
-		{report.Count(int(p.Runs), "run"), noColour},
+		{plural.Count(size.Faults, "fault"), noColour},
+		{plural.Count(size.Operations, "operation"), noColour},
+		{plural.Count(size.Decisions, "decision") + " left", noColour},
+		{plural.Count(p.Runs, "run"), noColour},
 		{elapsed.Round(time.Second).String(), noColour},
 		{"now " + p.Stage, grey},
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -140,7 +141,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		}
 	}
 	if len(own) == 0 {
-		return nil, fmt.Errorf("all %d entries in %s are of other projects than %s (%s); name the corpus of this one", len(list), dir, strconv.Quote(p.spec.Name), report.Some(strange, maxEntriesNamed))
+		return nil, fmt.Errorf("the %s in %s: all of other projects than %s (%s); name the corpus of this one", plural.Count(len(list), "entry"), dir, strconv.Quote(p.spec.Name), report.Some(strange, maxEntriesNamed))
 	}
 	for _, group := range []struct {
 		names []string
@@ -152,7 +153,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		{nameless, "do not name their project"},
 	} {
 		if len(group.names) > 0 {
-			a.note("note: corpus %s: %d of %d entries %s (%s)", dir, len(group.names), len(list), group.says, report.Some(group.names, maxEntriesNamed))
+			a.note("note: corpus %s: %d of %s %s (%s)", dir, len(group.names), plural.Count(len(list), "entry"), group.says, report.Some(group.names, maxEntriesNamed))
 		}
 	}
 	return own, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/sweeping"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
-	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -190,10 +190,10 @@ func (p *project) sweepFile(spec *world.Spec, seed uint64, kinds []fault.Kind) s
 // planned says what a sweep is about to do.
 func planned(t *sweeping.Totals) string {
 	if t.Recoveries > 0 {
-		return fmt.Sprintf("and %s in recoveries; about %s of CPU time for all", report.Count(t.Recoveries, "moment"), cpuText(t.EstimateNs))
+		return fmt.Sprintf("and %s in recoveries; about %s of CPU time for all", plural.Count(t.Recoveries, "moment"), cpuText(t.EstimateNs))
 	}
 	b := &t.Baseline
-	text := fmt.Sprintf("the run without faults holds: %d events in %s of virtual time, %s of CPU time\n", b.Events,
+	text := fmt.Sprintf("the run without faults holds: %s in %s of virtual time, %s of CPU time\n", plural.Count(b.Events, "event"),
 		time.Duration(b.VirtualNs).Round(100*time.Millisecond), cpuText(b.CPUNs))
 	for _, why := range b.Unknown {
 		if strings.HasPrefix(why, worksAgain+": ") {
@@ -201,7 +201,7 @@ func planned(t *sweeping.Totals) string {
 		}
 		text += "note: unknown without faults: " + why + "\n"
 	}
-	return text + fmt.Sprintf("%s in %s, up to %d of each: about %s of CPU time, and the moments of recoveries", report.Count(t.Moments, "moment"),
+	return text + fmt.Sprintf("%s in %s, up to %d of each: about %s of CPU time, and the moments of recoveries", plural.Count(t.Moments, "moment"),
 		countOf(len(t.Classes), "class", "classes"), t.PerClass, cpuText(t.EstimateNs))
 }
 
@@ -216,9 +216,9 @@ func cpuText(ns int64) string {
 func sweepLine(t *sweeping.Totals, elapsed time.Duration) []part {
 	findings := part{"no finding", green}
 	if n := len(t.Findings); n > 0 {
-		findings = part{report.Count(n, "finding"), red}
+		findings = part{plural.Count(n, "finding"), red}
 	}
-	parts := []part{{fmt.Sprintf("%d of %d moments", t.Swept, t.Moments), bold}, findings}
+	parts := []part{{fmt.Sprintf("%d of %s", t.Swept, plural.Count(t.Moments, "moment")), bold}, findings}
 	if fresh := t.Swept - t.Resumed; fresh > 0 && t.Moments > t.Swept {
 		left := time.Duration(float64(elapsed) / float64(fresh) * float64(t.Moments-t.Swept))
 		parts = append(parts, part{"ends in about " + left.Round(time.Second).String(), noColour})
@@ -234,18 +234,18 @@ func judgeSweep(t *sweeping.Totals) (text string, code int) {
 			confirmed++
 		}
 	}
-	swept := fmt.Sprintf("%d of %d moments were tried", t.Swept, t.Moments)
+	swept := fmt.Sprintf("%d of %s %s tried", t.Swept, plural.Count(t.Moments, "moment"), plural.Verb(t.Swept, "was", "were"))
 	switch {
 	case confirmed > 0:
-		return fmt.Sprintf("VIOLATED: %s; %s", report.Count(confirmed, "confirmed finding"), swept), check.ExitViolated
+		return fmt.Sprintf("VIOLATED: %s; %s", plural.Count(confirmed, "confirmed finding"), swept), check.ExitViolated
 	case len(t.Lost) > 0 && t.Swept == 0:
 		return "the engine or the machine failed every run: " + t.Lost[0], check.ExitEngine
 	case len(t.Findings) > 0:
-		return fmt.Sprintf("NOT REPRODUCIBLE: %s did not replay; %s", report.Count(len(t.Findings), "finding"), swept), check.ExitNotReproducible
+		return fmt.Sprintf("NOT REPRODUCIBLE: %s did not replay; %s", plural.Count(len(t.Findings), "finding"), swept), check.ExitNotReproducible
 	case t.Stopped != "":
 		return fmt.Sprintf("UNKNOWN: %s, as %s; the same command goes on", swept, t.Stopped), check.ExitUnknown
 	case len(t.Lost) > 0:
-		return fmt.Sprintf("UNKNOWN: %s; %s lost", swept, report.Count(len(t.Lost), "run")), check.ExitUnknown
+		return fmt.Sprintf("UNKNOWN: %s; %s lost", swept, plural.Count(len(t.Lost), "run")), check.ExitUnknown
 	case t.Missed == t.Swept:
 		return "UNKNOWN: no fault was delivered at any moment", check.ExitUnknown
 	}
@@ -270,7 +270,7 @@ func (a *app) printSweep(p *project, doc *sweepDocument) error {
 	}
 	for i, f := range t.Findings {
 		fmt.Fprintf(a.out, "\nfinding %d: %s: %s\n", i+1, f.Property, f.Reason)
-		fmt.Fprintf(a.out, "  seen after %s (%s)\n", f.Class, report.Count(f.Times, "moment"))
+		fmt.Fprintf(a.out, "  seen after %s (%s)\n", f.Class, plural.Count(f.Times, "moment"))
 		for _, rule := range f.Rules {
 			fmt.Fprintf(a.out, "  rule: %s\n", rule)
 		}
@@ -282,7 +282,7 @@ func (a *app) printSweep(p *project, doc *sweepDocument) error {
 	for _, text := range t.Lost {
 		fmt.Fprintf(a.out, "\nlost: %s\n", text)
 	}
-	_, err := fmt.Fprintf(a.out, "\n%s\n%d runs, %s of CPU time, %s\n", doc.Judgement, t.Runs, cpuText(t.CPU.Ns()), time.Duration(t.WallNs).Round(time.Second))
+	_, err := fmt.Fprintf(a.out, "\n%s\n%s, %s of CPU time, %s\n", doc.Judgement, plural.Count(t.Runs, "run"), cpuText(t.CPU.Ns()), time.Duration(t.WallNs).Round(time.Second))
 	return err
 }
 

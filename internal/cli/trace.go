@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -47,7 +47,7 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 			const remedy = "model trace takes a specification and a log: bloodhound model trace SPEC.tla LOG.ndjson"
 			switch {
 			case len(args) > 2:
-				return fmt.Errorf("%s; these are %d arguments: %s", remedy, len(args), strings.Join(args, " "))
+				return fmt.Errorf("%s; these are %s: %s", remedy, plural.Count(len(args), "argument"), strings.Join(args, " "))
 			case len(args) == 0 || slices.Contains(args, ""):
 				return errors.New(remedy)
 			}
@@ -150,7 +150,9 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 	}
 	debug.SetMemoryLimit(memory)
 	v, err := tla.Validate(spec, tla.Options{Time: m.timeout, MemoryBytes: uint64(memory), Stop: c.Context().Done(), Print: func(text string) { fmt.Fprintln(out, text) },
-		Progress: func(r *tla.Report) { a.note("Progress: %d states, the longest behaviour has %d", r.Distinct, r.Depth) }}, tla.Reading{Position: m.position, End: m.end})
+		Progress: func(r *tla.Report) {
+			a.note("Progress: %s, the longest behaviour has %d", plural.Count(r.Distinct, "state"), r.Depth)
+		}}, tla.Reading{Position: m.position, End: m.end})
 	if err != nil {
 		if len(v.Behaviour) > 0 {
 			err = fmt.Errorf("%w\nThe behavior up to this point ends with:\n%s", err, ending(spec, v.Behaviour, 1))
@@ -183,13 +185,13 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 	}
 	printValidation(out, spec, v)
 	fmt.Fprintln(out, verdict)
-	fmt.Fprintf(out, "%d states in %d steps, the longest behavior has %d.\n", v.States, v.Steps, v.Depth)
+	fmt.Fprintf(out, "%s in %s, the longest behavior has %d.\n", plural.Count(v.States, "state"), plural.Count(v.Steps, "step"), v.Depth)
 	return nil
 }
 
 // traced is what a validation says in one line, and its exit code.
 func traced(v *tla.Validation) (string, int) {
-	items := report.Count(v.Items, "item")
+	items := plural.Count(v.Items, "item")
 	switch {
 	case v.Unknown != "":
 		return "UNKNOWN: " + v.Unknown, check.ExitUnknown
@@ -244,7 +246,7 @@ func printValidation(w io.Writer, spec *tla.Spec, v *tla.Validation) {
 		fmt.Fprintln(w, "There is no initial state that fits it.")
 		return
 	}
-	fmt.Fprintf(w, "The longest behaviors end in %s. The first is:\n%s", report.Count(v.Ends, "state"), ending(spec, v.Last[0], 1))
+	fmt.Fprintf(w, "The longest behaviors end in %s. The first is:\n%s", plural.Count(v.Ends, "state"), ending(spec, v.Last[0], 1))
 	fmt.Fprintln(w, "Steps that were looked for there, and what was false:")
 	for _, t := range v.Tried {
 		fmt.Fprintf(w, "  %s\n", t.Action)

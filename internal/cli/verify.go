@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -118,7 +119,7 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 			doc.Reason = now.Repeat.Reason
 		}
 		if !f.json {
-			fmt.Fprintf(a.out, "run %d of %d: trace hash %s, %d events, %.2fs\n", run, f.runs, now.Hash, now.Events, float64(now.WallNs)/1e9)
+			fmt.Fprintf(a.out, "run %d of %d: trace hash %s, %s, %.2fs\n", run, f.runs, now.Hash, plural.Count(now.Events, "event"), float64(now.WallNs)/1e9)
 		}
 		if run == 1 {
 			first, files = now, reply.Outcome.Files
@@ -167,10 +168,10 @@ func (d *verifyDocument) judge() {
 	case d.Difference != nil:
 		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1", d.Difference.Run)
 	case d.Reason != "":
-		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: %d runs were equal, but the engine reports: %s", d.Runs, d.Reason)
+		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: %s %s equal, but the engine reports: %s", plural.Count(d.Runs, "run"), plural.Verb(d.Runs, "was", "were"), d.Reason)
 	default:
-		d.ExitCode, d.Judgement = check.ExitHolds, fmt.Sprintf("reproducible: %d runs of seed %d are equal, event by event (%d events, trace hash %s)",
-			d.Runs, d.Tape.Own(), d.Events, d.Hash)
+		d.ExitCode, d.Judgement = check.ExitHolds, fmt.Sprintf("reproducible: %s of seed %d are equal, event by event (%s, trace hash %s)",
+			plural.Count(d.Runs, "run"), d.Tape.Own(), plural.Count(d.Events, "event"), d.Hash)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Guard decides who sees the dashboard.
@@ -196,7 +198,7 @@ func redirect(w http.ResponseWriter, to string) {
 // CheckListen reports why a dashboard must not listen on an address: everyone who reaches it could read it, and write into it.
 func (g *Guard) CheckListen(ctx context.Context, address string, noToken bool) error {
 	if g.Token != "" && len(g.Token) < MinToken {
-		return fmt.Errorf("the token has %d characters; give one of %d or more", len(g.Token), MinToken)
+		return fmt.Errorf("the token has %s; give one of %d or more", plural.Count(len(g.Token), "character"), MinToken)
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

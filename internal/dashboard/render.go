@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -83,7 +84,7 @@ var functions = template.FuncMap{
 	"line":        func(s any) string { return report.Visible(fmt.Sprint(s), lineRunes) },
 	"word":        func(s any) string { return report.Visible(fmt.Sprint(s), wordRunes) },
 	"text":        report.Printable,
-	"count":       report.Count,
+	"count":       plural.Count[int],
 	"seconds":     report.Seconds,
 	"explained":   func(e *report.Explanation) string { return report.Explained(e, "") },
 	"explanation": report.ExplanationPlot,

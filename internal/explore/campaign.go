@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -201,7 +202,7 @@ func (c *Campaign) begun(col *collector) {
 	}
 	_, timed := strategy.(search.Timed)
 	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil && (!timed || t.Baseline.Done) {
-		c.Note(fmt.Sprintf("%d of %d workers are idle: %s runs at most %d worlds at once, which is the setting exploration.feedback_delay", idle, t.Workers, strategy.Name(), delay))
+		c.Note(fmt.Sprintf("%d of %s %s idle: %s runs at most %s at once, which is the setting exploration.feedback_delay", idle, plural.Count(t.Workers, "worker"), plural.Verb(idle, "is", "are"), strategy.Name(), plural.Count(delay, "world")))
 	}
 }
 
@@ -404,7 +405,7 @@ func (c *collector) lose(r *result) {
 		c.stacks[stack] = r.job.String()
 	}
 	if c.lostRow++; c.lostRow >= MaxConsecutiveLost && (!r.broken || t.Runs == 0) {
-		c.note(fmt.Sprintf("%d runs in a row were lost: giving up", c.lostRow))
+		c.note(fmt.Sprintf("%s in a row were lost: giving up", plural.Count(c.lostRow, "run")))
 		c.done = true
 	}
 }

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -48,8 +49,8 @@ func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 	}
 	add := func(format string, arguments ...any) { list = append(list, fmt.Sprintf(format, arguments...)) }
 	if c.Start >= costlyStart && t.Runs >= 2 && 2*t.Starts > t.Runs {
-		add("%d of %d runs began at their boot, and %d %% of the time of runs is the start: "+
-			"let runs begin at snapshots (leave out --from-boot, raise --snapshot-memory)", t.Starts, t.Runs, c.Start)
+		add("%d of %s began at their boot, and %d %% of the time of runs is the start: "+
+			"let runs begin at snapshots (leave out --from-boot, raise --snapshot-memory)", t.Starts, plural.Count(t.Runs, "run"), c.Start)
 	}
 	if t.Events > 0 && 100*t.TailEvents/t.Events >= costlyTail {
 		text := fmt.Sprintf("%d %% of the events come after the chaos phase", 100*t.TailEvents/t.Events)
@@ -63,9 +64,9 @@ func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 		probes += p.Probes
 	}
 	if probes > t.Runs && probes*100 >= costlyProbes*max(t.Operations.Invoked, 1) {
-		add("%d probes a run, for %d operations: lengthen the `interval` of checks that probe", probes/t.Runs, t.Operations.Invoked/t.Runs)
+		add("%s a run, for %s: lengthen the `interval` of checks that probe", plural.Count(probes/t.Runs, "probe"), plural.Count(t.Operations.Invoked/t.Runs, "operation"))
 	}
-	each := fmt.Sprintf("%d operations a run, and %d events", t.Operations.Invoked/t.Runs, t.Events/t.Runs)
+	each := fmt.Sprintf("%s a run, and %s", plural.Count(t.Operations.Invoked/t.Runs, "operation"), plural.Count(t.Events/t.Runs, "event"))
 	switch {
 	case c.Programs >= costlyShare:
 		add("the programs take %d %% of the CPU time (%s): "+

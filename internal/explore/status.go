@@ -8,6 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -155,14 +156,14 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	if useless := t.Guide.Useless(); useless != "" {
 		s.Unknown = append(s.Unknown, useless)
 	} else if g := t.Guide; g != nil && g.Left+g.Failed > 0 {
-		s.Notices = append(s.Notices, fmt.Sprintf("the model that guides the search was not followed to the end in %d of %d runs; the first: %s: %s", g.Left+g.Failed, g.Runs, g.Run, g.Reason))
+		s.Notices = append(s.Notices, fmt.Sprintf("the model that guides the search was not followed to the end in %d of %s; the first: %s: %s", g.Left+g.Failed, plural.Count(g.Runs, "run"), g.Run, g.Reason))
 	}
 	for _, p := range t.Properties {
 		if text := p.InPart(); text != "" {
 			s.Notices = append(s.Notices, text)
 		}
 		if p.Never() {
-			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: not in any of %d runs: %s", p.Property, t.Runs, p.Reason))
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s: not in any of %s: %s", p.Property, plural.Count(t.Runs, "run"), p.Reason))
 		}
 	}
 	if spec.Faults.Enabled && t.Runs > 0 && t.Violated == 0 && t.Mistake == "" {
@@ -232,24 +233,24 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		switch {
 		case e.Observed > 0:
 		case e.Delivered == 0:
-			untested = append(untested, fmt.Sprintf("%s (planned %d times%s)", e.Kind, e.Planned, e.Unseen()))
+			untested = append(untested, fmt.Sprintf("%s (planned %s%s)", e.Kind, plural.Count(e.Planned, "time"), e.Unseen()))
 		default:
-			s.Notices = append(s.Notices, fmt.Sprintf("fault %s of the preset was planned %d times, delivered %d times and never observed%s",
-				e.Kind, e.Planned, e.Delivered, e.Unseen()))
+			s.Notices = append(s.Notices, fmt.Sprintf("fault %s of the preset was planned %s, delivered %s and never observed%s",
+				e.Kind, plural.Count(e.Planned, "time"), plural.Count(e.Delivered, "time"), e.Unseen()))
 		}
 	}
 	met := t.Evidence.Faults()
 	switch {
 	case delivered == 0 && preset > 0 && check.JudgesOperations(spec):
-		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault was injected in any of %d runs, although %s asks for faults; lengthen the workload, or run more tapes", t.Runs, asking(spec)))
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault was injected in any of %s, although %s asks for faults; lengthen the workload, or run more tapes", plural.Count(t.Runs, "run"), asking(spec)))
 	case len(untested) > 0:
 		s.Notices = append(s.Notices, "not tested: kinds of faults of the preset that were never delivered: "+strings.Join(untested, ", "))
 	}
 	if delivered > 0 && met.Faults == 0 && t.Evidence.Rates == 0 && check.JudgesOperations(spec) {
-		s.Unknown = append(s.Unknown, fmt.Sprintf("no run of %d had operations and faults: %d faults were delivered in runs without operations; %s", t.Runs, delivered, check.Meeting(spec)))
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no run of %d had operations and faults: %s %s delivered in runs without operations; %s", t.Runs, plural.Count(delivered, "fault"), plural.Verb(delivered, "was", "were"), check.Meeting(spec)))
 	}
 	if len(rare) > 0 {
-		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults were hardly ever delivered in %d runs: %s; run more tapes (--seeds), or write a rule with a higher rate", t.Runs, strings.Join(rare, ", ")))
+		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults were hardly ever delivered in %s: %s; run more tapes (--seeds), or write a rule with a higher rate", plural.Count(t.Runs, "run"), strings.Join(rare, ", ")))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -255,7 +256,7 @@ func (p *PropertyTotal) InPart() string {
 	if len(list) > most {
 		list, more = list[:most], fmt.Sprintf("; and %d more", len(list)-most)
 	}
-	return fmt.Sprintf("%s: judged in part in %d of %d runs; left out in the first: %s%s", p.Property, p.Partial, p.Holds+p.Violated+p.Unknown+p.NotYet, strings.Join(list, "; "), more)
+	return fmt.Sprintf("%s: judged in part in %d of %s; left out in the first: %s%s", p.Property, p.Partial, plural.Count(p.Holds+p.Violated+p.Unknown+p.NotYet, "run"), strings.Join(list, "; "), more)
 }
 
 // Never reports whether what must happen in some run happened in none.
@@ -424,9 +425,9 @@ func (t *GuideTotal) Useless() string {
 	switch {
 	case t == nil:
 	case 2*t.Failed > t.Runs:
-		return fmt.Sprintf("the model that guides the search could not be followed in %d of %d runs: %s", t.Failed, t.Runs, t.Reason)
+		return fmt.Sprintf("the model that guides the search could not be followed in %d of %s: %s", t.Failed, plural.Count(t.Runs, "run"), t.Reason)
 	case t.Tally != nil && 2*t.Left > t.Runs:
-		return fmt.Sprintf("the model that guides the search was left in %d of %d runs; the first: %s: %s", t.Left, t.Runs, t.Run, t.Reason)
+		return fmt.Sprintf("the model that guides the search was left in %d of %s; the first: %s: %s", t.Left, plural.Count(t.Runs, "run"), t.Run, t.Reason)
 	case t.Idle == t.Runs && t.Tally != nil:
 		return fmt.Sprintf("no event of any run is a step of the model that guides the search (%s): compare the rules of exploration.guide with the logs that `bloodhound run --logs` prints", t.Tally)
 	case t.Idle == t.Runs:
@@ -478,7 +479,7 @@ func (t *Totals) unjudged() (list []string) {
 	for i := range t.Properties {
 		if p := &t.Properties[i]; p.Unjudged() {
 			runs, reason := p.Doubt()
-			list = append(list, fmt.Sprintf("%s: unknown in %d of %d runs: %s", p.Property, runs, t.Runs, reason))
+			list = append(list, fmt.Sprintf("%s: unknown in %d of %s: %s", p.Property, runs, plural.Count(t.Runs, "run"), reason))
 		}
 	}
 	return list
@@ -493,7 +494,7 @@ func (t *Totals) idle() (list []string) {
 		if p.Idle == 0 || p.Unjudged() {
 			continue
 		}
-		text := fmt.Sprintf("%d of %d runs did too little for a judgement, the first with %s: %s", p.Idle, t.Runs, p.First(), p.Reason)
+		text := fmt.Sprintf("%d of %s did too little for a judgement, the first with %s: %s", p.Idle, plural.Count(t.Runs, "run"), p.First(), p.Reason)
 		k := slices.Index(texts, text)
 		if k < 0 {
 			k, texts, names = len(texts), append(texts, text), append(names, nil)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -23,8 +24,8 @@ type Unsteady struct {
 func (u *Unsteady) Confirmed() bool { return u.Violated > 0 }
 
 func (u *Unsteady) String() string {
-	return fmt.Sprintf("%s was violated in %s, which is not reproducible, and in %d of %d further runs of its tape",
-		u.Verdict.Property, nameOf(u.Run, u.Tape), u.Violated, u.Tries)
+	return fmt.Sprintf("%s was violated in %s, which is not reproducible, and in %d of %s of its tape",
+		u.Verdict.Property, nameOf(u.Run, u.Tape), u.Violated, plural.Count(u.Tries, "further run"))
 }
 
 // retry runs a tape again whose violation did not replay, and counts in how many of these runs the same property is violated.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 )
 
@@ -131,6 +132,6 @@ func (w *Worker) distill(ctx context.Context, c *course) {
 		}
 		d.Of = slices.Sorted(maps.Keys(of))
 		w.write(d.Entry(c.test))
-		w.note(fmt.Sprintf("%s: %d of %d runs of the corpus reach all its %d features", c.name, len(d.Kept), len(d.Of), d.Features))
+		w.note(fmt.Sprintf("%s: %d of %s of the corpus %s all its %s", c.name, len(d.Kept), plural.Count(len(d.Of), "run"), plural.Verb(len(d.Kept), "reaches", "reach"), plural.Count(d.Features, "feature")))
 	})
 }

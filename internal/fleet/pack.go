@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
@@ -109,6 +110,6 @@ func (w *Worker) pack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, w.left(packTime))
 	defer cancel()
 	if p, err := Pack(ctx, w.Store, time.Now().Add(-PackAfter), false); err == nil && p.Spans > 0 {
-		w.note(fmt.Sprintf("packed %d entries of spans into %d", p.Spans, p.Packs))
+		w.note(fmt.Sprintf("packed %s of spans into %d", plural.Count(p.Spans, "entry"), p.Packs))
 	}
 }

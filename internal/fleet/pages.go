@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 )
 
@@ -39,7 +40,7 @@ func (w *Worker) page(ctx context.Context, c *course, f *records.FailureView, be
 	case err != nil:
 		return err
 	case len(page) > records.MaxPageBytes:
-		return fmt.Errorf("its page has %d bytes, and the store takes %d", len(page), records.MaxPageBytes)
+		return fmt.Errorf("its page has %s, and the store takes %d", plural.Count(len(page), "byte"), records.MaxPageBytes)
 	}
 	digest, err := w.Store.PutBlob(ctx, page)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -160,7 +161,7 @@ func (b *ruleCompiler) expression(key, text string) *vm.Program {
 // arguments compiles those of an operator with some parameters.
 func (b *ruleCompiler) arguments(key, name string, params []string, args []string) (list []*vm.Program) {
 	if len(params) != len(args) {
-		b.fail(key, fmt.Sprintf("give %s(%s) its arguments", name, strings.Join(params, ", ")), "%s needs %d arguments, and has %d", name, len(params), len(args))
+		b.fail(key, fmt.Sprintf("give %s(%s) its arguments", name, strings.Join(params, ", ")), "%s needs %s, and has %d", name, plural.Count(len(params), "argument"), len(args))
 	}
 	for k, text := range args {
 		list = append(list, b.expression(fmt.Sprintf("args[%d]", k), text))
@@ -357,7 +358,7 @@ func (c *Mapper) Follow(events []Event, measure bool) (*Followed, error) {
 	done.Err, done.Tally = f.End(), *f.Tally()
 	done.Tally.Others, done.Tally.Rules = others, matched
 	if done.Err == nil && lines == 0 && others > 0 && c.Wants(LineEvent) {
-		done.Err = &Unknown{fmt.Sprintf("none of %d lines of the servers' logs is an event: lines: '%s' matches none", others, c.lines)}
+		done.Err = &Unknown{fmt.Sprintf("none of %s of the servers' logs is an event: lines: '%s' matches none", plural.Count(others, "line"), c.lines)}
 	}
 	done.Reached, done.Near = slices.Clone(f.Reached()), f.Near()
 	return done, nil

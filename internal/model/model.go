@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/cells"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/eval"
@@ -89,7 +90,7 @@ func New(spec *tla.Spec, o Options) (*Model, error) {
 			return nil, &viewError{err}
 		}
 		if len(m.view.Params) > 0 {
-			return nil, &viewError{fmt.Errorf("the view %s takes %d arguments; it must take none", o.View, len(m.view.Params))}
+			return nil, &viewError{fmt.Errorf("the view %s takes %s; it must take none", o.View, plural.Count(len(m.view.Params), "argument"))}
 		}
 	}
 	if o.Forget != "" && !slices.Contains(m.Actions(), o.Forget) {
@@ -228,7 +229,7 @@ func (m *Model) Follow() (*Follower, error) {
 	}
 	f := &Follower{model: m, ev: eval.NewEvaluator(m.spec), actions: map[string]*action{}, shows: map[string]*show{}}
 	if n := len(m.spec.Variables); n > cells.Most {
-		return nil, fmt.Errorf("the specification has %d variables; a run can be followed in %d", n, cells.Most)
+		return nil, fmt.Errorf("the specification has %s; a run can be followed in %d", plural.Count(n, "variable"), cells.Most)
 	}
 	if m.view != nil {
 		f.viewed = &show{m.view, coverage.ID(coverage.ModelState, "the view "+m.view.Name)}
@@ -359,7 +360,7 @@ func (f *Follower) action(method, name string, args []any) *action {
 
 // number is the error for a wrong number of arguments.
 func number(op *eval.Operator, args []any) string {
-	return fmt.Sprintf("%s needs %d arguments, and has %d", op.Name, len(op.Params), len(args))
+	return fmt.Sprintf("%s needs %s, and has %d", op.Name, plural.Count(len(op.Params), "argument"), len(args))
 }
 
 func (f *Follower) bind(args []any) {
@@ -568,7 +569,7 @@ func (f *Follower) doubt(p *point, a *action, o *outcome) {
 }
 
 func (f *Follower) tooMany() error {
-	return &Unknown{fmt.Sprintf("the specification may be in more than %d states: report more of what the system shows, by Saw", f.model.o.MostStates)}
+	return &Unknown{fmt.Sprintf("the specification may be in more than %s: report more of what the system shows, by Saw", plural.Count(f.model.o.MostStates, "state"))}
 }
 
 // named is the present step with its arguments.
@@ -689,7 +690,7 @@ func (f *Follower) End() error {
 	case f.failed != nil:
 		return f.failed
 	case f.passed > 0:
-		return &Unknown{fmt.Sprintf("the specification refused %d steps of the run, which were passed over", f.passed)}
+		return &Unknown{fmt.Sprintf("the specification refused %s of the run, which were passed over", plural.Count(f.passed, "step"))}
 	case f.tally.Mapped == 0:
 		return &Unknown{"no event of the run was mapped to a step of the model"}
 	case f.tally.LeftOut() > f.model.o.MostLeftOut:

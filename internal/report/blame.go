@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -81,8 +82,8 @@ func configurationHints(s *StoryOf) (list []hint) {
 		}
 	}
 	if failed > 0 {
-		list = append(list, hint{blameConfiguration, fmt.Sprintf("before the first fault began, at %s, %d of %d probes of the property failed already",
-			Seconds(first), failed, failed+passed)})
+		list = append(list, hint{blameConfiguration, fmt.Sprintf("before the first fault began, at %s, %d of %s of the property failed already",
+			Seconds(first), failed, plural.Count(failed+passed, "probe"))})
 	}
 	return list
 }
@@ -286,7 +287,7 @@ func (d *disk) cut(f *followed, c *engine.DiskChange) {
 	if f.failed != nil {
 		from = f.failed.TimeNs
 	}
-	d.system("%s cuts %s to %d bytes at %s, where it had written up to byte %d%s", d.node, clip(c.Path), c.To, Seconds(c.TimeNs), f.end, d.although(from, c.TimeNs))
+	d.system("%s cuts %s to %s at %s, where it had written up to byte %d%s", d.node, clip(c.Path), plural.Count(c.To, "byte"), Seconds(c.TimeNs), f.end, d.although(from, c.TimeNs))
 }
 
 // although names an operation of the evidence that ended between two times, with a result that what happens at the second one belies.
@@ -359,7 +360,7 @@ func (d *disk) acknowledged(c *engine.DiskChange) string {
 // failure says how a call failed.
 func failure(c *engine.DiskChange) string {
 	if c.Short > 0 {
-		return fmt.Sprintf("a write at %s had stopped after %d of %d bytes, at byte %d", Seconds(c.TimeNs), c.To-c.From, c.Short, c.To)
+		return fmt.Sprintf("a write at %s had stopped after %d of %s, at byte %d", Seconds(c.TimeNs), c.To-c.From, plural.Count(c.Short, "byte"), c.To)
 	}
 	return fmt.Sprintf("%s of it had failed at %s (%s)", c.Call, Seconds(c.TimeNs), c.Errno)
 }

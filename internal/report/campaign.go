@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // CampaignOf is what the reports of a campaign are made from.
@@ -37,7 +38,7 @@ func often(runs, all uint64) string {
 	if all == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %d runs", runs, all)
+	text := fmt.Sprintf("%d of %s", runs, plural.Count(all, "run"))
 	switch {
 	case runs == 0 || runs == all:
 		return text
@@ -78,7 +79,7 @@ func (c *CampaignOf) troubles() []string {
 		list = append(list, fmt.Sprintf("%s not reproducible; the first: %s: %s", were(t.Unrepeatable), u, u.Reason))
 	}
 	if t.MoreFailures > 0 {
-		list = append(list, fmt.Sprintf("%d violations have other signatures than the %d that are kept", t.MoreFailures, explore.MaxFailures))
+		list = append(list, fmt.Sprintf("%s of other signatures than the %d that are kept", plural.Count(t.MoreFailures, "violation"), explore.MaxFailures))
 	}
 	for _, reason := range c.ownUnknown() {
 		list = append(list, "unknown: "+reason)
@@ -87,10 +88,7 @@ func (c *CampaignOf) troubles() []string {
 }
 
 func were(runs uint64) string {
-	if runs == 1 {
-		return "1 run was"
-	}
-	return fmt.Sprintf("%d runs were", runs)
+	return plural.Count(runs, "run") + " " + plural.Verb(runs, "was", "were")
 }
 
 // showed says where a failure was found.
@@ -167,12 +165,12 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 	}
 	v.Headline, _, _ = strings.Cut(v.Judgement, "\n")
 	if c.Status.Violated && !c.Status.Failed {
-		v.Headline = fmt.Sprintf("%s in %d of %d runs", Count(len(t.Failures), "kind of failure"), t.Violated, t.Runs)
+		v.Headline = fmt.Sprintf("%s in %d of %s", plural.Count(len(t.Failures), "kind of failure"), t.Violated, plural.Count(t.Runs, "run"))
 		if len(t.Failures) == 0 {
 			v.Headline = "a committed failure still fails"
 		}
 		if len(t.Failures) > 1 {
-			v.Headline = fmt.Sprintf("%d kinds of failures in %d of %d runs", len(t.Failures), t.Violated, t.Runs)
+			v.Headline = fmt.Sprintf("%d kinds of failures in %d of %s", len(t.Failures), t.Violated, plural.Count(t.Runs, "run"))
 		}
 	}
 	for _, f := range t.Failures {

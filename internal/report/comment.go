@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // CommentOf is what a comment on a change is made from.
@@ -45,7 +46,7 @@ func Comment(w io.Writer, c CommentOf) error {
 			fmt.Fprintf(&b, "- Changed code of %s: %d of %d %s ran.\n", inline(code.Path), code.ChangedCovered, code.Changed, code.Source.Blocks())
 		}
 	}
-	fmt.Fprintf(&b, "- %s in %s", Count(int(t.Runs), "run"), time.Duration(c.TookNs).Round(time.Second))
+	fmt.Fprintf(&b, "- %s in %s", plural.Count(t.Runs, "run"), time.Duration(c.TookNs).Round(time.Second))
 	if c.BudgetNs > 0 {
 		fmt.Fprintf(&b, " of a budget of %s", time.Duration(c.BudgetNs))
 	}
@@ -75,7 +76,7 @@ func (c *CommentOf) failures(b *strings.Builder) {
 		fmt.Fprintf(b, "<details><summary>Story</summary>\n\n%stext\n%s\n%s\n\n</details>\n\n", fence, strings.TrimRight(text, "\n"), fence)
 	}
 	if t.MoreFailures > 0 {
-		fmt.Fprintf(b, "%d violations have other signatures and are not listed.\n\n", t.MoreFailures)
+		fmt.Fprintf(b, "%s of other signatures not listed.\n\n", plural.Count(t.MoreFailures, "violation"))
 	}
 }
 

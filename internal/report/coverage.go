@@ -17,6 +17,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // CoverageOf is what a coverage report is made from.
@@ -148,7 +149,7 @@ func (c *CoverageOf) Sentence() string {
 	if slices.ContainsFunc(c.Binaries, func(b *BinaryOf) bool { return b.Own > 0 && b.Own < b.Total }) {
 		whose = "the own code of "
 	}
-	text := fmt.Sprintf("%d of %d %s of %s%s ran", covered, total, c.units(), whose, Count(programs, "program"))
+	text := fmt.Sprintf("%d of %d %s of %s%s ran", covered, total, c.units(), whose, plural.Count(programs, "program"))
 	if total > 0 {
 		text += fmt.Sprintf(" (%.1f %%)", share(covered, total))
 	}
@@ -289,7 +290,7 @@ func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ")
 // CoverageText writes the coverage as lines: binaries, and their functions.
 func CoverageText(w io.Writer, c CoverageOf) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s: %s in %s of the campaign of seed %d\n", oneLine(c.Name), c.Sentence(), Count(int(c.Runs), "run"), c.Seed)
+	fmt.Fprintf(out, "%s: %s in %s of the campaign of seed %d\n", oneLine(c.Name), c.Sentence(), plural.Count(c.Runs, "run"), c.Seed)
 	titles := titles(c.Binaries)
 	for i, b := range c.Binaries {
 		fmt.Fprintf(out, "\n%s: %s\n", oneLine(titles[i]), b.CodeTotal)
@@ -307,7 +308,7 @@ func CoverageText(w io.Writer, c CoverageOf) error {
 			}
 		}
 		for _, f := range view.Folded() {
-			fmt.Fprintf(out, "%6d/%-6d %5.1f %%  %s (%s)\n", f.Covered, f.Total, f.Share(), f.Title, Count(len(f.Groups), f.Word))
+			fmt.Fprintf(out, "%6d/%-6d %5.1f %%  %s (%s)\n", f.Covered, f.Total, f.Share(), f.Title, plural.Count(len(f.Groups), f.Word))
 		}
 	}
 	return out.Flush()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Bounds of what a story has of a crash; the page has more.
@@ -98,7 +99,7 @@ func stackRows(s *engine.ThreadStack) (rows []stackRow) {
 	number := 0
 	for i, f := range s.Frames {
 		if s.Skipped > 0 && i == s.SkippedAt {
-			text := Count(s.Skipped, "frame")
+			text := plural.Count(s.Skipped, "frame")
 			if s.Endless {
 				text = "more than " + text
 			}

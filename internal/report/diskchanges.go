@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // changesAround chooses the changes of files that a story shows, up to the violation: the last ones before each fault of a node and
@@ -145,7 +146,7 @@ func changeText(c *engine.DiskChange) string {
 	case c.Call == engine.Lost && c.Old != "":
 		return "the power loss undid the last change of the name " + path
 	case c.Call == engine.Lost && c.From != c.To && c.From < c.To:
-		return fmt.Sprintf("the power loss left %d of the %d bytes of %s", c.From, c.To, path) + pages(c, " and the old content of ")
+		return fmt.Sprintf("the power loss left %d of the %s of %s", c.From, plural.Count(c.To, "byte"), path) + pages(c, " and the old content of ")
 	case c.Call == engine.Lost:
 		return "the power loss took back the content of " + pages(c, "") + " of " + path
 	case opens(c):
@@ -155,14 +156,14 @@ func changeText(c *engine.DiskChange) string {
 	case c.Old != "":
 		text = fmt.Sprintf("%s %s to %s", c.Call, clip(c.Old), path)
 		if c.Durable {
-			text += fmt.Sprintf(", with %d bytes, synchronised", c.To)
+			text += fmt.Sprintf(", with %s, synchronised", plural.Count(c.To, "byte"))
 		} else if c.To > 0 {
-			text += fmt.Sprintf(", with %d bytes, not synchronised", c.To)
+			text += fmt.Sprintf(", with %s, not synchronised", plural.Count(c.To, "byte"))
 		}
 	case c.Short > 0:
-		text += fmt.Sprintf(" at byte %d: only %d of %d bytes are written", c.From, c.To-c.From, c.Short)
+		text += fmt.Sprintf(" at byte %d: only %d of %s %s written", c.From, c.To-c.From, plural.Count(c.Short, "byte"), plural.Verb(c.To-c.From, "is", "are"))
 	case c.Call == "ftruncate" || c.Call == "truncate":
-		text += fmt.Sprintf(" to %d bytes", c.To)
+		text += fmt.Sprintf(" to %s", plural.Count(c.To, "byte"))
 	case strings.Contains(c.Call, "write") && c.Errno == "":
 		text += fmt.Sprintf(" bytes %d to %d", c.From, c.To)
 	}
@@ -170,7 +171,7 @@ func changeText(c *engine.DiskChange) string {
 		text += " fails: " + c.Errno
 	}
 	if c.Calls > 1 {
-		text += fmt.Sprintf(" (%d calls, until %s)", c.Calls, Seconds(c.LastNs))
+		text += fmt.Sprintf(" (%s, until %s)", plural.Count(c.Calls, "call"), Seconds(c.LastNs))
 	}
 	return text
 }
@@ -179,7 +180,7 @@ func pages(c *engine.DiskChange, before string) string {
 	if c.Pages == 0 {
 		return ""
 	}
-	text := before + Count(c.Pages, "page")
+	text := before + plural.Count(c.Pages, "page")
 	shown := int64(0)
 	for i, r := range c.Rows {
 		sep := ", "

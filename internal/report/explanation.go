@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cause"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -58,7 +59,7 @@ func (e *Explanation) Check() error {
 	}
 	for _, p := range points {
 		if p.Failed < 0 || p.Failed > p.Runs || !(p.Low >= 0 && p.Low <= p.High && p.High <= 1) {
-			return fmt.Errorf("%d of %d runs from %d ns on are no share, or %g to %g no interval of one", p.Failed, p.Runs, p.AtNs, p.Low, p.High)
+			return fmt.Errorf("%d of %s from %d ns on are no share, or %g to %g no interval of one", p.Failed, plural.Count(p.Runs, "run"), p.AtNs, p.Low, p.High)
 		}
 	}
 	return nil
@@ -81,7 +82,7 @@ func Explained(e *Explanation, replay string) string {
 // moment is the part of an explanation behind its curve.
 func moment(e *Explanation, replay string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  (%d runs", e.Runs)
+	fmt.Fprintf(&b, "  (%s", plural.Count(e.Runs, "run"))
 	if e.Ended != "" {
 		fmt.Fprintf(&b, "; %s before all were made", e.Ended)
 	}
@@ -143,7 +144,7 @@ func interval(p *cause.Point) string {
 }
 
 func odds(p *cause.Point) string {
-	return fmt.Sprintf("%d of %d runs fail (%s)", p.Failed, p.Runs, interval(p))
+	return fmt.Sprintf("%d of %s %s (%s)", p.Failed, plural.Count(p.Runs, "run"), plural.Verb(p.Failed, "fails", "fail"), interval(p))
 }
 
 // ExplanationPlot draws the curve with its intervals.

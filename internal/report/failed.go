@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // storyReasons bounds the reasons for which operations were not ok in a story.
@@ -47,7 +48,7 @@ func failedStory(b *strings.Builder, s *StoryOf) {
 	b.WriteString("\noperations that were not ok (info: the outcome is unknown)\n")
 	for i, f := range list {
 		if i == storyReasons {
-			fmt.Fprintf(b, "  ... for %s more\n", Count(len(list)-i, "reason"))
+			fmt.Fprintf(b, "  ... for %s more\n", plural.Count(len(list)-i, "reason"))
 			break
 		}
 		fmt.Fprintf(b, "  %4d %-4s  from %s on: %s\n", f.count, f.typ, Seconds(f.firstNs), clip(f.reason))

@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -238,7 +239,7 @@ func find(state, name string) (string, error) {
 	case len(match) == 1:
 		return filepath.Join(dir, match[0]+".json"), nil
 	case len(match) > 1:
-		return "", fmt.Errorf("%q is the beginning of %d failures: %s; write more of it", name, len(match), strings.Join(match, ", "))
+		return "", fmt.Errorf("%q is the beginning of %s: %s; write more of it", name, plural.Count(len(match), "failure"), strings.Join(match, ", "))
 	}
 	return "", &UnknownFailure{name, dir, all}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // SummaryMoments is the number of kinds of moments that a summary lists.
@@ -39,6 +40,6 @@ func hits(b *strings.Builder, t *explore.Totals) {
 		}
 	}
 	if n := len(t.Moments) - SummaryMoments; n > 0 {
-		fmt.Fprintf(b, "  and %s, %d without a fault (--json has all)\n", Count(n, "further kind"), missed)
+		fmt.Fprintf(b, "  and %s, %d without a fault (--json has all)\n", plural.Count(n, "further kind"), missed)
 	}
 }

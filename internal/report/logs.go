@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Logs prints what the programs of a run have written, whole lines in virtual time order, and an empty line after them.
@@ -26,7 +27,7 @@ func Logs(w io.Writer, o *check.Judged) error {
 		fmt.Fprintf(b, "%14s  %-*s  %s\n", Seconds(l.TimeNs), width, l.Node, text)
 	}
 	if o.LogLost > 0 {
-		fmt.Fprintf(b, "... and %d more lines, which were not kept\n", o.LogLost)
+		fmt.Fprintf(b, "... and %s, which were not kept\n", plural.Count(o.LogLost, "more line"))
 	}
 	if len(o.Log) == 0 {
 		b.WriteString("no program wrote a line\n")

@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -60,7 +61,7 @@ var functions = template.FuncMap{
 	"value":   func(s string) string { return Visible(s, pageValueRunes) },
 	"seconds": Seconds,
 	"events":  eventLinks,
-	"count":   Count,
+	"count":   plural.Count[int],
 	"style":   func() template.CSS { return template.CSS(Style) },
 	"script":  func() template.JS { return template.JS(script) },
 	"policy":  Policy,

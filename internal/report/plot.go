@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Sizes of a plot.
@@ -112,11 +113,11 @@ func curvePlot(c *explore.Curve, title, class string, value func(*explore.Point)
 	before := 0
 	for i := range c.Points {
 		if now := &c.Points[i]; now.Failures > before {
-			p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.x(float64(now.Run)), p.y(float64(value(now))), p.Title("%s by run %d", Count(now.Failures, "kind of failure"), now.Run))
+			p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.x(float64(now.Run)), p.y(float64(value(now))), p.Title("%s by run %d", plural.Count(now.Failures, "kind of failure"), now.Run))
 			before = now.Failures
 		}
 	}
-	v := plotView{Title: title, Drawing: p.end(), Note: fmt.Sprintf("%d after %s.", value(&last), Count(int(last.Run), "run"))}
+	v := plotView{Title: title, Drawing: p.end(), Note: fmt.Sprintf("%d after %s.", value(&last), plural.Count(last.Run, "run"))}
 	if late := value(&last) - valueAt(c, last.Run/2, value); last.Run >= 10 {
 		v.Note += fmt.Sprintf(" The second half of the runs added %d.", late)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // repeated is a row of items that comes several times, one after the other: the first one is shown, and the others are folded.
@@ -94,7 +95,7 @@ func (f *folder) fold(toNs func(row int) int64) (group map[int]int, before map[i
 			}
 			like := "the one above"
 			if r.Period > 1 {
-				like = "the " + Count(r.Period, "row") + " above"
+				like = "the " + plural.Count(r.Period, "row") + " above"
 			}
 			before[rows[0]] = foldView{number, len(rows), r.Rounds, toNs(rows[len(rows)-1]), strings.TrimSpace(like + " of " + lane)}
 		}

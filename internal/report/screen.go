@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -452,7 +453,7 @@ func propertyLines(spec *world.Spec, list []explore.PropertyTotal) (lines []stri
 			others++
 			continue
 		}
-		text := fmt.Sprintf("  %-*s  %d of %s", column, Fit(p.Property, column), p.Holds, Count(int(p.Holds+p.Violated+p.Unknown), "run"))
+		text := fmt.Sprintf("  %-*s  %d of %s", column, Fit(p.Property, column), p.Holds, plural.Count(int(p.Holds+p.Violated+p.Unknown), "run"))
 		if p.Violated > 0 {
 			text += fmt.Sprintf(", %d violated", p.Violated)
 		}
@@ -463,10 +464,10 @@ func propertyLines(spec *world.Spec, list []explore.PropertyTotal) (lines []stri
 	}
 	if n := len(lines) + min(others, 1) - screenProperties; n > 0 {
 		kept := len(lines) - n - 1
-		lines = append(lines[:kept:kept], fmt.Sprintf("  and %s", many(len(lines)-kept, "further property", "further properties")))
+		lines = append(lines[:kept:kept], fmt.Sprintf("  and %s", plural.Count(len(lines)-kept, "further property")))
 	}
 	if others > 0 {
-		lines = append(lines, fmt.Sprintf("  no crash, panic or unexpected exit (%s)", Count(others, "check")))
+		lines = append(lines, fmt.Sprintf("  no crash, panic or unexpected exit (%s)", plural.Count(others, "check")))
 	}
 	return lines
 }
@@ -483,7 +484,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		c.name(t.Properties)
 		c.unready(status, t.NeverReady, t.Operations)
 		if c.Verdict == "HOLDS" {
-			c.Name = fmt.Sprintf("%s over %s", many(len(t.Properties), "property", "properties"), Count(int(t.Runs), "run"))
+			c.Name = fmt.Sprintf("%s over %s", plural.Count(len(t.Properties), "property"), plural.Count(t.Runs, "run"))
 		}
 	}
 	c.tests(spec, t.Faults.Entries)
@@ -512,7 +513,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		c.Numbers = append(c.Numbers, "Stopped by the timeout.")
 	}
 	if n := len(t.Failures) - 1; first != nil && n > 0 {
-		c.Numbers = append(c.Numbers, fmt.Sprintf("%s of other kinds: see the details.", Count(n, "further failure")))
+		c.Numbers = append(c.Numbers, fmt.Sprintf("%s of other kinds: see the details.", plural.Count(n, "further failure")))
 	}
 	return c
 }
@@ -544,7 +545,7 @@ func foundText(t *explore.Totals, id string) string {
 		case f.Scout():
 			text = fmt.Sprintf("Found in the first runs with faults, which look for moments (--seed %d).", t.Seed)
 		default:
-			text = fmt.Sprintf("Found after %s (--seed %d).", Count(int(f.Run)+1, "run"), t.Seed)
+			text = fmt.Sprintf("Found after %s (--seed %d).", plural.Count(int(f.Run)+1, "run"), t.Seed)
 		}
 		if s := f.Shrunk; s != nil {
 			text += shrunkText(s.From, s.To)
@@ -574,15 +575,15 @@ func campaignNumbers(t *explore.Totals) string {
 	if t.Stopped == explore.NoServer {
 		return fmt.Sprintf("Stopped after the run without faults (%s): others could show no more.", rounded(t.WallNs))
 	}
-	return fmt.Sprintf("%s (%s virtual) in %s on %s; %s.", Count(int(t.Runs), "run"), rounded(t.VirtualNs), rounded(t.WallNs),
-		Count(t.Workers, "worker"), operationsText(t.Operations))
+	return fmt.Sprintf("%s (%s virtual) in %s on %s; %s.", plural.Count(t.Runs, "run"), rounded(t.VirtualNs), rounded(t.WallNs),
+		plural.Count(t.Workers, "worker"), operationsText(t.Operations))
 }
 
 func operationsText(o explore.Operations) string {
 	if o.Invoked == 0 {
 		return "no operation"
 	}
-	return fmt.Sprintf("%.0f %% of %s ok", 100*float64(o.Ok)/float64(o.Invoked), Count(int(o.Invoked), "operation"))
+	return fmt.Sprintf("%.0f %% of %s ok", 100*float64(o.Ok)/float64(o.Invoked), plural.Count(o.Invoked, "operation"))
 }
 
 // failing says why operations fail, if more than half of them do: what clients got, and the last errors that servers wrote.
@@ -666,13 +667,13 @@ func (c *Screen) name(list []explore.PropertyTotal) {
 	case len(names) == 1:
 		c.Name = names[0]
 	default:
-		c.Name = fmt.Sprintf("%d of %d properties", len(names), len(list))
+		c.Name = fmt.Sprintf("%d of %s", len(names), plural.Count(len(list), "property"))
 	}
 }
 
 // interrupted says how far a campaign has come that a user has ended, and how to go on.
 func (c *Screen) interrupted(t *explore.Totals, arguments string) {
-	c.Verdict, c.Name, c.Reason = "UNKNOWN", "interrupted after "+Count(int(t.Runs), "run"), "No violation until then."
+	c.Verdict, c.Name, c.Reason = "UNKNOWN", "interrupted after "+plural.Count(t.Runs, "run"), "No violation until then."
 	c.Next = []Hint{
 		{fmt.Sprintf("bloodhound explore%s --seed %d", arguments, t.Seed+1), "go on with other tapes"},
 		{fmt.Sprintf("bloodhound explore%s --timeout 10m", arguments), "the same search, which ends by itself"},
@@ -700,7 +701,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, statu
 		c.Story = propertyLines(spec, totals)
 		c.name(totals)
 		if c.Verdict == "HOLDS" {
-			c.Name = many(len(totals), "property", "properties") + " in this run"
+			c.Name = plural.Count(len(totals), "property") + " in this run"
 		}
 		if r.Reason == engine.Stopped && c.Verdict == "UNKNOWN" {
 			c.Name, c.Reason = "interrupted", ""
@@ -727,7 +728,7 @@ func ReplayScreen(spec *world.Spec, r *explore.Summary, first *StoryOf, judgemen
 			{"bloodhound replay --all" + arguments, "all failures on the code as it is now"},
 			{"bloodhound list" + arguments, "all failures, with their state"}}
 	}
-	c.Numbers = []string{fmt.Sprintf("%s in %s; %s.", Count(int(r.Events), "event"), rounded(r.VirtualNs), operationsText(r.Operations))}
+	c.Numbers = []string{fmt.Sprintf("%s in %s; %s.", plural.Count(r.Events, "event"), rounded(r.VirtualNs), operationsText(r.Operations))}
 	if first != nil {
 		c.Numbers = append(c.Numbers, wrap(sentence(judgement), "", screenReason)...)
 	}
@@ -770,7 +771,7 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 	case r.Reason == engine.Stopped:
 		repeat = "until it was interrupted"
 	}
-	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, Count(int(r.Events), "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
+	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
 }
 
 // lastErrors are the last lines of servers that say that something went wrong, one for each server.
@@ -788,14 +789,6 @@ func lastErrors(spec *world.Spec, log []engine.LogLine) (list []string) {
 		}
 	}
 	return list
-}
-
-// many writes a number with a word whose plural is another one.
-func many(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }
 
 // rounded is duration with fewer digits, for a line that has little room.

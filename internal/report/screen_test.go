@@ -126,7 +126,7 @@ func TestScreenOfJudgements(t *testing.T) {
 		"FAILED\n  the engine or the machine failed":        {Failed: true},
 		"NOT REPRODUCIBLE\n  a run cannot be made again":    {Unrepeatable: true},
 		"UNKNOWN\n  p: too little; the run was interrupted": {Unknown: []string{"p: too little", "the run was interrupted"}},
-		"HOLDS  1 property in this run\n":                    {},
+		"HOLDS  1 property in this run\n":                   {},
 	} {
 		r := &explore.Summary{Verdicts: []check.Verdict{{Property: "linearizable", Status: check.Holds}}}
 		if text := whole(t, RunScreen(spec(), r, nil, status, nil, 7, "")); !strings.HasPrefix(text, want) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
 
@@ -21,9 +22,9 @@ func Shrunk(s *shrink.Shrunk) string {
 // ShrunkHead says what shrinking came to in a line.
 func ShrunkHead(s *shrink.Shrunk) string {
 	if s.From == s.To {
-		return fmt.Sprintf("no smaller run was found after %s: %s", Count(s.Runs, "run"), shrunkEnd(s))
+		return fmt.Sprintf("no smaller run was found after %s: %s", plural.Count(s.Runs, "run"), shrunkEnd(s))
 	}
-	return fmt.Sprintf("shrunk in %s: %s", Count(s.Runs, "run"), shrunkEnd(s))
+	return fmt.Sprintf("shrunk in %s: %s", plural.Count(s.Runs, "run"), shrunkEnd(s))
 }
 
 // shrunkEnd says whether the smallest run is 1-minimal.
@@ -33,7 +34,7 @@ func shrunkEnd(s *shrink.Shrunk) string {
 	}
 	end := fmt.Sprintf("stopped before it was proven minimal (%s)", s.End)
 	if n := s.To.Decisions; n > 0 {
-		end += fmt.Sprintf("; %d of its %s are known to be needed", s.Needed, Count(n, "decision"))
+		end += fmt.Sprintf("; %d of its %s are known to be needed", s.Needed, plural.Count(n, "decision"))
 	}
 	return end
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -83,7 +84,7 @@ func Story(w io.Writer, s StoryOf) error {
 	}
 	ledger(&b, &s.Outcome.Ledger, true)
 	fmt.Fprintf(&b, "\ntape\n  %s", s.Outcome.Tape.Name())
-	fmt.Fprintf(&b, ", %d decisions that were not the default, trace hash %s\n", len(s.Outcome.Decisions), s.Outcome.Hash)
+	fmt.Fprintf(&b, ", %s that were not the default, trace hash %s\n", plural.Count(len(s.Outcome.Decisions), "decision"), s.Outcome.Hash)
 	decisions(&b, &s)
 	if s.Shrunk != nil {
 		b.WriteString("\n" + Shrunk(s.Shrunk))

@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
@@ -26,14 +27,14 @@ const SummaryRefused = 20
 // Summary prints what a campaign did, also one that found nothing.
 func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "campaign of seed %d: %s, %s of virtual time in %s on %s (%s runs/s)\n", t.Seed, Count(int(t.Runs), "run"),
-		duration(t.VirtualNs), duration(t.WallNs), Count(t.Workers, "worker"), Rate(float64(t.Runs), t.WallNs))
+	fmt.Fprintf(&b, "campaign of seed %d: %s, %s of virtual time in %s on %s (%s runs/s)\n", t.Seed, plural.Count(t.Runs, "run"),
+		duration(t.VirtualNs), duration(t.WallNs), plural.Count(t.Workers, "worker"), Rate(float64(t.Runs), t.WallNs))
 	costs(&b, t)
 	if t.Stopped != "" {
 		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
 	}
 	if s := &t.Snapshots; s.Ready+s.Later > 0 {
-		fmt.Fprintf(&b, "  %d of %d runs began at a snapshot, %d of them at the end of setup, which saved %s\n", s.Ready+s.Later, t.Runs, s.Ready, duration(s.SavedNs))
+		fmt.Fprintf(&b, "  %d of %s began at a snapshot, %d of them at the end of setup, which saved %s\n", s.Ready+s.Later, plural.Count(t.Runs, "run"), s.Ready, duration(s.SavedNs))
 	}
 	footprint(&b, t)
 	standing(&b, &t.Search)
@@ -52,7 +53,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if len(t.Warnings) > 0 {
 		b.WriteString("\nwarnings\n")
 		for _, x := range t.Warnings {
-			fmt.Fprintf(&b, "  %s (%s)\n", x.Text, Count(int(x.Runs), "run"))
+			fmt.Fprintf(&b, "  %s (%s)\n", x.Text, plural.Count(x.Runs, "run"))
 		}
 	}
 	for _, n := range status.Notices {
@@ -85,7 +86,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 	if len(t.Failures) > 0 {
 		b.WriteString("\nfailures\n")
 		for _, f := range t.Failures {
-			where := fmt.Sprintf("%d of %s", f.Runs, Count(int(t.Runs), "run"))
+			where := fmt.Sprintf("%d of %s", f.Runs, plural.Count(t.Runs, "run"))
 			if f.Near != "" {
 				where = showed(f, t.Runs)
 			}
@@ -95,7 +96,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 			}
 		}
 		if t.MoreFailures > 0 {
-			fmt.Fprintf(&b, "  and %d violations of other signatures, beyond the %d that are kept\n", t.MoreFailures, explore.MaxFailures)
+			fmt.Fprintf(&b, "  and %s of other signatures, beyond the %d that are kept\n", plural.Count(t.MoreFailures, "violation"), explore.MaxFailures)
 		}
 	}
 	fmt.Fprintf(&b, "\n%s\n", Judgement(status, t.Runs))
@@ -129,7 +130,7 @@ func costs(b *strings.Builder, t *explore.Totals) {
 	}
 	fmt.Fprintf(b, "  CPU time: %s s a run; programs %d %%, engine %d %%", twoDigits(float64(c.RunNs)/1e9), c.Programs, 100-c.Programs)
 	if c.Start >= 0 {
-		fmt.Fprintf(b, "; the start of worlds, in %s, took %d %% of the time of runs", Count(int(t.Starts), "run"), c.Start)
+		fmt.Fprintf(b, "; the start of worlds, in %s, took %d %% of the time of runs", plural.Count(t.Starts, "run"), c.Start)
 	}
 	b.WriteByte('\n')
 }
@@ -140,7 +141,7 @@ func standing(b *strings.Builder, s *search.Standing) {
 	case s.Strategy == "" || s.Strategy == search.Random || s.Strategy == search.Swarm:
 		return
 	case s.Complete:
-		fmt.Fprintf(b, "  %s: all %d tapes with up to %d edits of the base tape\n", s.Strategy, s.States, s.Depth)
+		fmt.Fprintf(b, "  %s: all %s with up to %s of the base tape\n", s.Strategy, plural.Count(s.States, "tape"), plural.Count(s.Depth, "edit"))
 	default:
 		fmt.Fprintf(b, "  %s\n", s)
 	}
@@ -236,7 +237,7 @@ func Judgement(s explore.Status, runs uint64) string {
 	case runs == 1:
 		return "all properties hold"
 	}
-	return fmt.Sprintf("all properties hold over %s", Count(int(runs), "run"))
+	return fmt.Sprintf("all properties hold over %s", plural.Count(runs, "run"))
 }
 
 // together says reasons that several properties have once: those written "name: reason".
@@ -341,14 +342,14 @@ func refused(b io.Writer, list []engine.Unsupported) {
 			fmt.Fprintf(b, "  ... and %d more\n", len(list)-i)
 			break
 		}
-		fmt.Fprintf(b, "  %s: %s -> %s, %d times\n", r.Program, r.Call, r.Errno, r.Count)
+		fmt.Fprintf(b, "  %s: %s -> %s, %s\n", r.Program, r.Call, r.Errno, plural.Count(r.Count, "time"))
 	}
 }
 
 // Run prints how one run ended, apart from its violations.
 func Run(w io.Writer, t uint64, s *explore.Summary) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "run of seed %d: %s after %d events, %s of virtual time in %s\n", t, ended(s), s.Events, duration(s.VirtualNs), duration(s.WallNs))
+	fmt.Fprintf(&b, "run of seed %d: %s after %s, %s of virtual time in %s\n", t, ended(s), plural.Count(s.Events, "event"), duration(s.VirtualNs), duration(s.WallNs))
 	fmt.Fprintf(&b, "  trace hash %s, %s\n", s.Hash, repeat(s.Repeat))
 	operations(&b, s.Operations, s.VirtualNs, s.WallNs)
 	reasons(&b, s.Reasons)
@@ -406,7 +407,7 @@ func leftOut(b *strings.Builder, indent string, lines []string) {
 // missed counts the faults that met no operation, if there are any.
 func missed(b *strings.Builder, e *check.Evidence) {
 	if n := e.Faults(); n.DuringWork < n.Faults {
-		fmt.Fprintf(b, "    %d of %d faults met no operation: %d ended before the first one began, %d began after the last one had returned\n", n.Faults-n.DuringWork, n.Faults, n.Before, n.After())
+		fmt.Fprintf(b, "    %d of %s met no operation: %d ended before the first one began, %d began after the last one had returned\n", n.Faults-n.DuringWork, plural.Count(n.Faults, "fault"), n.Before, n.After())
 	}
 }
 
@@ -506,7 +507,7 @@ func nature(v check.Verdict) string {
 		return fmt.Sprintf(" (%s, judged once)", v.Kind)
 	}
 	if v.Probes > 0 {
-		return fmt.Sprintf(" (%s, judged %d times)", v.Kind, v.Probes)
+		return fmt.Sprintf(" (%s, judged %s)", v.Kind, plural.Count(v.Probes, "time"))
 	}
 	return fmt.Sprintf(" (%s)", v.Kind)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Bounds of the drawings of a page.
@@ -181,7 +182,7 @@ func (p *PageOf) overviewMessage(d *Drawing, m *Message, f *focus, lanes map[str
 		x1, y1 := x(m.SentNs), y(from)
 		y2 := y1 + math.Copysign(14, y(to)-y1)
 		d.Add(`<g class="unread" %s data-x="%.1f">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`, when(m.SentNs, m.SentNs), x1,
-			d.Title("%d bytes of %s to %s over %s, sent at %s, never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs)), x1, y1, x1+2, y2, x1, y2-2)
+			d.Title("%s of %s to %s over %s, sent at %s, never read", plural.Count(m.Bytes, "byte"), m.From, m.To, m.Via, Seconds(m.SentNs)), x1, y1, x1+2, y2, x1, y2-2)
 		return
 	}
 	d.Add(`<line class="message %s" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), when(m.SentNs, m.ReadNs), x(m.SentNs), y(from), x(m.ReadNs), y(to))
@@ -358,7 +359,7 @@ func (f *focus) place(instants []instant, dropped []int64, folds []foldedRounds)
 				if wait := in.ns - previous; wait >= focusEdgeNs || again != "" || undrawn > 0 && wait >= focusMarginNs {
 					text := shortDuration(wait) + " later" + again
 					if undrawn > 0 {
-						text += fmt.Sprintf(", %s before not drawn", Count(undrawn, "message"))
+						text += fmt.Sprintf(", %s before not drawn", plural.Count(undrawn, "message"))
 					}
 					skips = append(skips, skip{y + 8, text})
 					y += 28
@@ -379,7 +380,7 @@ func (f *focus) place(instants []instant, dropped []int64, folds []foldedRounds)
 	if len(instants) > 0 {
 		if undrawn += between(dropped, previous, f.toNs+1); undrawn > 0 {
 			y += 22
-			skips = append(skips, skip{y, Count(undrawn, "message") + " before and after not drawn"})
+			skips = append(skips, skip{y, plural.Count(undrawn, "message") + " before and after not drawn"})
 		}
 	}
 	return ys, skips, notes, y + 22
@@ -392,13 +393,13 @@ func drawMessages(d *Drawing, messages []Message, lanes map[string]int, gap floa
 		if m.ReadEvent == 0 {
 			x2 := x1 + math.Copysign(gap*0.45, x(to)-x1)
 			d.Add(`<g class="unread">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl6 6m0-6l-6 6"/></g>`,
-				d.Title("%d bytes of %s to %s over %s, sent at %s (event %d), never read", m.Bytes, m.From, m.To, m.Via, Seconds(m.SentNs), m.SentEvent),
+				d.Title("%s of %s to %s over %s, sent at %s (event %d), never read", plural.Count(m.Bytes, "byte"), m.From, m.To, m.Via, Seconds(m.SentNs), m.SentEvent),
 				x1, y1, x2, y1+3, x2-3, y1)
 			continue
 		}
 		x2, y2 := x(to), at(m.ReadNs)
 		d.Add(`<g class="arrow %s" data-from="%d" data-to="%d">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>%s</g>`, colour(from), from, to,
-			d.Title("%d bytes of %s to %s over %s, sent at %s (event %d), read at %s (event %d)", m.Bytes, m.From, m.To, m.Via,
+			d.Title("%s of %s to %s over %s, sent at %s (event %d), read at %s (event %d)", plural.Count(m.Bytes, "byte"), m.From, m.To, m.Via,
 				Seconds(m.SentNs), m.SentEvent, Seconds(m.ReadNs), m.ReadEvent), x1, y1, x2, y2, head(x1, y1, x2, y2))
 	}
 }
@@ -543,7 +544,7 @@ func foldsBetween(folds []foldedRounds, fromNs, toNs int64) string {
 	if rounds == 0 {
 		return ""
 	}
-	return fmt.Sprintf(": the same %d times more (%s)", rounds, Count(messages, "message"))
+	return fmt.Sprintf(": the same %s more (%s)", plural.Count(rounds, "time"), plural.Count(messages, "message"))
 }
 
 func between(times []int64, fromNs, toNs int64) int {
@@ -637,12 +638,4 @@ func Some(names []string, most int) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// Count writes a number with a word in its right number.
-func Count(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Switches says in words what decisions of a run mean that switch a thread in the midst of its own code. It reads each program's names once.
@@ -67,7 +68,7 @@ func (w *Switches) nativePlace(s *engine.Switch) string {
 	if s.Instructions == 1 {
 		at = "1 instruction behind " + at
 	} else {
-		at = fmt.Sprintf("%d instructions behind %s", s.Instructions, at)
+		at = fmt.Sprintf("%s behind %s", plural.Count(s.Instructions, "instruction"), at)
 	}
 	p, known := w.named[s.Program]
 	if !known {

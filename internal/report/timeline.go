@@ -10,6 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // entry is a line of the timeline. Entries of the same time are in the order of events, and then in the order in which they were added.
@@ -55,10 +56,10 @@ func timeline(b *strings.Builder, s *StoryOf, unusual []unusualLine) {
 	}
 	b.WriteByte('\n')
 	if left > 0 {
-		fmt.Fprintf(b, "  (%d lines of the last %s before the violation are left out)\n", left, duration(StoryLogNs))
+		fmt.Fprintf(b, "  (%s of the last %s before the violation %s left out)\n", plural.Count(left, "line"), duration(StoryLogNs), plural.Verb(left, "is", "are"))
 	}
 	if farther > 0 {
-		fmt.Fprintf(b, "  (left out: %s further from the violation)\n", Count(farther, "fault"))
+		fmt.Fprintf(b, "  (left out: %s further from the violation)\n", plural.Count(farther, "fault"))
 	}
 	printEntries(b, entries)
 }
@@ -97,9 +98,9 @@ func printEntries(b *strings.Builder, entries []entry) {
 // times says how often a row, or several, come again.
 func times(f foldView) string {
 	if f.Rounds == f.Count {
-		return fmt.Sprintf("%d times more", f.Count)
+		return fmt.Sprintf("%s more", plural.Count(f.Count, "time"))
 	}
-	return fmt.Sprintf("these %d lines %d times more", f.Count/f.Rounds, f.Rounds)
+	return fmt.Sprintf("these %s %s more", plural.Count(f.Count/f.Rounds, "line"), plural.Count(f.Rounds, "time"))
 }
 
 // logEntries are the lines of logs in a timeline: those around the violation, the rarest of this run after each fault and between the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -57,7 +58,7 @@ func unusualStory(b *strings.Builder, s *StoryOf, list []unusualLine) {
 		return
 	}
 	logs := &s.Background.Logs
-	fmt.Fprintf(b, "\nunusual lines of logs, compared with %s of this world in which all properties hold\n", Count(int(logs.Runs), "run"))
+	fmt.Fprintf(b, "\nunusual lines of logs, compared with %s of this world in which all properties hold\n", plural.Count(logs.Runs, "run"))
 	for _, u := range list {
 		how := "in no other run"
 		switch {
@@ -67,10 +68,10 @@ func unusualStory(b *strings.Builder, s *StoryOf, list []unusualLine) {
 			how = "in few of them, if any"
 		}
 		if u.Times > 1 {
-			how += fmt.Sprintf("; here %d times", u.Times)
+			how += fmt.Sprintf("; here %s", plural.Count(u.Times, "time"))
 		}
 		if u.more > 0 {
-			how += fmt.Sprintf("; and %s after it", Count(u.more, "line"))
+			how += fmt.Sprintf("; and %s after it", plural.Count(u.more, "line"))
 		}
 		fmt.Fprintf(b, "  %14s  %-10s %s  (%s)\n", Seconds(u.TimeNs), u.Node, clip(u.Text), how)
 	}

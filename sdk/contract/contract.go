@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 var flagDeps = flag.String("sdk.deps", "all", "where contracts are checked: all, fake, real, or names of places, separated by commas")
@@ -68,7 +70,7 @@ func Test[D any](t *testing.T, clauses []Clause[D], places ...Place[D]) {
 func (r *Report) String() string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(r.Kept)) {
-		list = append(list, fmt.Sprintf("%s keeps %d clauses", name, r.Kept[name]))
+		list = append(list, fmt.Sprintf("%s keeps %s", name, plural.Count(r.Kept[name], "clause")))
 	}
 	return strings.Join(append(list, r.Absent...), "\n")
 }
@@ -149,7 +151,7 @@ func check[D any](t testing.TB, p Place[D], c Clause[D]) (err error) {
 		err = c.Check(d)
 	})
 	if played != 1 {
-		return fmt.Errorf("Place.With called its function %d times, not once", played)
+		return fmt.Errorf("Place.With called its function %s, not once", plural.Count(played, "time"))
 	}
 	return err
 }

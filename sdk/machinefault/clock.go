@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 	"github.com/bloodhound-dst/bloodhound/sdk/machine"
 )
@@ -23,7 +24,7 @@ type ClockFaults struct {
 // that cannot be. Times that it gives have no monotonic reading, as those that were stored or come from another machine: Elapsed measures how long something takes.
 func NewClock(under machine.Clock, name string, f ClockFaults, source sdk.Source) machine.Clock {
 	if f.DriftPPM <= -1_000_000 || f.Drift > 0 && f.DriftPPM == 0 {
-		panic(fmt.Sprintf("machinefault: %s drifts by %d parts per million; it must be another number than 0, above -1000000", name, f.DriftPPM))
+		panic(fmt.Sprintf("machinefault: %s drifts by %s per million; it must be another number than 0, above -1000000", name, plural.Count(f.DriftPPM, "part")))
 	}
 	c := &clock{
 		under: under, now: under.Now().Round(0), from: under.Elapsed(), jump: f.Jump,

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 )
 
@@ -25,7 +26,7 @@ type Memory struct {
 // rate that cannot be. There may be one in a process at a time.
 func NewMemory(name string, rate float64, bytes int64, source sdk.Source) *Memory {
 	if bytes < 0 {
-		panic(fmt.Sprintf("machinefault: %s takes %d bytes", name, bytes))
+		panic(fmt.Sprintf("machinefault: %s takes %s", name, plural.Count(bytes, "byte")))
 	}
 	return &Memory{squeeze: sdk.NewFault(source, name+"_scarce", rate), bytes: bytes}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Lazy is a set that is given by its construction and not by its members, which may be many or infinitely many.
@@ -53,9 +55,9 @@ func tooLarge(s Lazy) {
 	case n == math.MaxInt64:
 		Fail("the set %s is infinite, or too large to be enumerated", Short(s))
 	case n > Most:
-		Fail("the set %s has %d members: at most %d can be enumerated", Short(s), n, Most)
+		Fail("the set %s has %s: at most %d can be enumerated", Short(s), plural.Count(n, "member"), Most)
 	default:
-		Fail("the set %s has %d members with %d values within each: at most %d values can be enumerated", Short(s), n, s.width(), MostWithin)
+		Fail("the set %s has %s with %s within each: at most %d values can be enumerated", Short(s), plural.Count(n, "member"), plural.Count(s.width(), "value"), MostWithin)
 	}
 }
 

@@ -3,6 +3,8 @@ package value
 import (
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Applicable is a function that is given by a rule, because its domain is large or it uses itself.
@@ -249,7 +251,7 @@ func Apply(f, x Value) Value {
 			if n >= 1 && int(n) <= len(f.Items) {
 				return f.Items[n-1]
 			}
-			Fail("the index %d is out of range of %s, which has %d items", n, Short(f), len(f.Items))
+			Fail("the index %d is out of range of %s, which has %s", n, Short(f), plural.Count(len(f.Items), "item"))
 		}
 	case *Record:
 		if n, ok := x.(*String); ok {

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // composeNames are the names of Compose files, in the order in which a folder is searched.
@@ -59,20 +61,12 @@ func (f *folder) composeSketch(name string) []sketch {
 	}
 	k := sketch{name: name, what: "the Compose file " + name, compose: name, front: front, server: s}
 	if services > 0 {
-		k.what += fmt.Sprintf(" with %s", count(services, "service"))
+		k.what += " with " + plural.Count(services, "service")
 	}
 	if s.http {
 		k.addCheck("The workload sends HTTP requests to %s: change it to the requests that your services take.", front)
 	}
 	return []sketch{k}
-}
-
-// count writes a number of things.
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // serviceName is a name of a service that fits a URL.

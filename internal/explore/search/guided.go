@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -420,7 +421,7 @@ func (g *guided) Learn(r *Run) {
 		}
 	}
 	if fresh > 0 {
-		why = fmt.Sprintf("%d features for the first time", fresh)
+		why = fmt.Sprintf("%s for the first time", plural.Count(fresh, "feature"))
 	}
 	near := slices.DeleteFunc(slices.Clone(r.Near), func(n coverage.Nearness) bool { return !g.plan.Watches(n.Domain) })
 	for _, n := range near {

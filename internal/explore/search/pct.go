@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -132,8 +133,8 @@ func (p *priority) Standing() Standing {
 	s := Standing{Strategy: Priority}
 	if len(p.counts) > 0 {
 		counts := slices.Sorted(slices.Values(p.counts))
-		s.Notes = append(s.Notes, fmt.Sprintf("%s: threads came to %d points in their own code in a run (the median of %d runs, at most %d), before %d numbers of instructions each",
-			Priority, counts[len(counts)/2], len(counts), counts[len(counts)-1], stopPoints))
+		s.Notes = append(s.Notes, fmt.Sprintf("%s: threads came to %s in their own code in a run (the median of %s, at most %d), before %s of instructions each",
+			Priority, plural.Count(counts[len(counts)/2], "point"), plural.Count(len(counts), "run"), counts[len(counts)-1], plural.Count(stopPoints, "number")))
 	}
 	return s
 }

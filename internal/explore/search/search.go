@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -216,9 +217,9 @@ func (s Standing) String() string {
 	case Breadth, Depth:
 		return fmt.Sprintf("%s at depth %d", s.Strategy, s.Depth)
 	case Guided:
-		return fmt.Sprintf("%s: %d in the corpus, %d features", s.Strategy, s.Corpus, s.Features)
+		return fmt.Sprintf("%s: %d in the corpus, %s", s.Strategy, s.Corpus, plural.Count(s.Features, "feature"))
 	case ModelFuzz:
-		return fmt.Sprintf("%s: %d mutants wait, %d features", s.Strategy, s.Corpus, s.Features)
+		return fmt.Sprintf("%s: %s to play, %s", s.Strategy, plural.Count(s.Corpus, "mutant"), plural.Count(s.Features, "feature"))
 	}
 	return s.Strategy
 }

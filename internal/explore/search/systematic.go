@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -142,7 +143,7 @@ func (s *systematic) Learn(r *Run) {
 		s.note("run %d was lost: the tapes that follow from it were not enumerated", r.Number)
 		return
 	case r.DrawsLost > 0:
-		s.note("run %d drew more than is kept: %d draws were not edited", r.Number, r.DrawsLost)
+		s.note("run %d drew more than is kept: %s not edited", r.Number, plural.Count(r.DrawsLost, "draw"))
 	}
 	for _, d := range r.Draws {
 		if d.After == uint64(len(b.edits)) && !fault.OfRun(d.Stream) && s.edits(d.Stream) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 const (
@@ -118,7 +119,7 @@ func (o *Offer) snapshot(conn *net.UnixConn) {
 	case err != nil:
 		about.Error = err.Error()
 	case len(state) > snapshotBytesMax:
-		about.Error = fmt.Sprintf("the snapshot has %d bytes, and at most %d are taken", len(state), snapshotBytesMax)
+		about.Error = fmt.Sprintf("the snapshot has %s, and at most %d are taken", plural.Count(len(state), "byte"), snapshotBytesMax)
 	}
 	about.Paused, about.SnapshotBytes = paused, len(state)
 	if answer(conn, about) == nil && about.Error == "" {
@@ -187,7 +188,7 @@ func Snapshot(path string) (state []byte, about *Answer, err error) {
 		return nil, nil, err
 	}
 	if a.SnapshotBytes > snapshotBytesMax {
-		return nil, nil, fmt.Errorf("the snapshot has %d bytes, and at most %d are taken", a.SnapshotBytes, snapshotBytesMax)
+		return nil, nil, fmt.Errorf("the snapshot has %s, and at most %d are taken", plural.Count(a.SnapshotBytes, "byte"), snapshotBytesMax)
 	}
 	state = make([]byte, a.SnapshotBytes)
 	if _, err := io.ReadFull(conn, state); err != nil {
@@ -272,7 +273,7 @@ func filesOf(rights []byte) (files []*os.File, err error) {
 		}
 	}
 	if len(files) != 2 {
-		return nil, fmt.Errorf("the live process passed %d files, and not 2", len(files))
+		return nil, fmt.Errorf("the live process passed %s, and not 2", plural.Count(len(files), "file"))
 	}
 	return files, nil
 }

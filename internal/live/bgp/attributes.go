@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/cursor"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 var be = binary.BigEndian
@@ -97,7 +98,7 @@ func ReadAttributes(c *cursor.Cursor, size ASSize) *Attributes {
 			a.Others = append(a.Others, Raw{flag & flags, kind, append([]byte(nil), value.Bytes(value.Left(), "an attribute")...)})
 		}
 		if value.Left() > 0 {
-			value.Fail(value.At(), "attribute %d is %d bytes too long", kind, value.Left())
+			value.Fail(value.At(), "attribute %d is %s too long", kind, plural.Count(value.Left(), "byte"))
 		}
 	}
 	slices.SortFunc(a.Others, func(x, y Raw) int { return cmp.Compare(x.Type, y.Type) })

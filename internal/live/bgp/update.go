@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/cursor"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Sizes of messages, in bytes (RFC 4271, 4.1).
@@ -108,7 +109,7 @@ func AppendMessage(b []byte, u *Update, size ASSize) ([]byte, error) {
 		b = AppendPrefix(b, p)
 	}
 	if n := len(b) - start; n > MessageSize {
-		return b[:start], fmt.Errorf("an UPDATE of %d bytes does not fit into a message of %d; split it", n, MessageSize)
+		return b[:start], fmt.Errorf("an UPDATE of %s does not fit into a message of %d; split it", plural.Count(n, "byte"), MessageSize)
 	}
 	be.PutUint16(b[start+len(marker):], uint16(len(b)-start))
 	return b, nil
@@ -146,7 +147,7 @@ func ParseMessage(b []byte, size ASSize) (*Update, error) {
 	c := cursor.New(b, 0)
 	u, _ := ReadMessage(c, size)
 	if c.Left() > 0 {
-		c.Fail(c.At(), "%d bytes follow the message", c.Left())
+		c.Fail(c.At(), "%s follow the message", plural.Count(c.Left(), "byte"))
 	}
 	if err := c.Err(); err != nil {
 		return nil, err

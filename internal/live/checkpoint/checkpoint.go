@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Run is what an explorer does with an input. Its result and what it prints go to the live process; nothing else of it does.
@@ -97,7 +99,7 @@ var ErrEnded = errors.New("the checkpoint has ended")
 // Try forks an explorer that runs an input, and waits for its end, at most for a time of its own (budget) and what the machine is slow.
 func (c *Client) Try(input []byte, budget time.Duration) (*Outcome, error) {
 	if len(input) > MaxInputBytes {
-		return nil, fmt.Errorf("the input has %d bytes, and a checkpoint takes %d at most", len(input), MaxInputBytes)
+		return nil, fmt.Errorf("the input has %s, and a checkpoint takes %d at most", plural.Count(len(input), "byte"), MaxInputBytes)
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()

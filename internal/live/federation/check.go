@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Check follows a message through the copies of all domains.
@@ -46,7 +48,7 @@ type Finding struct {
 }
 
 func (f Finding) String() string {
-	return fmt.Sprintf("%s at %s by %s, for %d bits of other domains", f.Kind, f.Domain, strings.Join(f.Way, " > "), f.Bits)
+	return fmt.Sprintf("%s at %s by %s, for %s of other domains", f.Kind, f.Domain, strings.Join(f.Way, " > "), plural.Count(f.Bits, "bit"))
 }
 
 // Unfollowed is a message of which it is not known what came.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Bounds of what peers have a domain keep.
@@ -65,7 +66,7 @@ func NewDomain(id Identity, asn uint32, router Router, peers []*Peer, log *Log) 
 		}
 	}
 	if d.neighbors > maxHandles {
-		return nil, fmt.Errorf("%d neighbours; %d are the most", d.neighbors, maxHandles)
+		return nil, fmt.Errorf("%s; %d are the most", plural.Count(d.neighbors, "neighbour"), maxHandles)
 	}
 	return d, nil
 }

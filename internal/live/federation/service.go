@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/attach"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Service is a running router in Go that offers a live.Router.
@@ -95,7 +96,7 @@ func (c *serviceCopy) ask(q *attach.Question, limit time.Duration) (a *attach.Re
 		return nil, false, errors.New(a.Error)
 	}
 	if len(a.Routes) != len(q.Prefixes) {
-		return nil, false, fmt.Errorf("a copy of the router answers for %d prefixes, and not for %d", len(a.Routes), len(q.Prefixes))
+		return nil, false, fmt.Errorf("a copy of the router answers for %s, and not for %d", plural.Count(len(a.Routes), "prefix"), len(q.Prefixes))
 	}
 	return a, false, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/cursor"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 var be = binary.BigEndian
@@ -117,7 +118,7 @@ func parseAnswer(b []byte) (*answer, error) {
 	a := &answer{Status: status(c.Uint8("a status")), ID: readToken(c), Verdict: Verdict(c.Uint8("a verdict"))}
 	n := int(c.Uint8("a number of handles"))
 	if n > maxHandles || a.Verdict >= 1<<VerdictBits || int(a.Status) >= len(statusTexts) {
-		c.Fail(0, "a status of %d, a verdict of %d or %d handles", a.Status, a.Verdict, n)
+		c.Fail(0, "a status of %d, a verdict of %d or %s", a.Status, a.Verdict, plural.Count(n, "handle"))
 	}
 	for range n {
 		if c.Err() == nil {
@@ -138,7 +139,7 @@ func appendText(b []byte, s string) []byte { return append(append(b, byte(len(s)
 func readText(c *cursor.Cursor) string {
 	n := int(c.Uint8("a length"))
 	if n > maxNameBytes {
-		c.Fail(c.At(), "a name of %d bytes; %d are the most", n, maxNameBytes)
+		c.Fail(c.At(), "a name of %s; %d are the most", plural.Count(n, "byte"), maxNameBytes)
 	}
 	return string(c.Bytes(n, "a name"))
 }
@@ -146,7 +147,7 @@ func readText(c *cursor.Cursor) string {
 // writeFrame writes a length and as many bytes.
 func writeFrame(w io.Writer, b []byte) error {
 	if len(b) > maxFrameBytes {
-		return fmt.Errorf("a frame of %d bytes; %d are the most", len(b), maxFrameBytes)
+		return fmt.Errorf("a frame of %s; %d are the most", plural.Count(len(b), "byte"), maxFrameBytes)
 	}
 	_, err := w.Write(append(be.AppendUint32(nil, uint32(len(b))), b...))
 	return err

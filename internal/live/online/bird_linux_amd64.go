@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/router"
 	"github.com/bloodhound-dst/bloodhound/internal/live/router/probe"
 	"github.com/bloodhound-dst/bloodhound/internal/live/search"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // copyBudget bounds what a copy of BIRD may use for what it gets at once.
@@ -332,7 +333,7 @@ func takeSession(n *config.LiveNode, name string) (*birdCheckpoint, probe.Sessio
 			return nil, probe.Session{}, err
 		}
 	}
-	return nil, probe.Session{}, fmt.Errorf("at each of %d checkpoints, a part of a message of %s had arrived", most, name)
+	return nil, probe.Session{}, fmt.Errorf("at each of %s, a part of a message of %s had arrived", plural.Count(most, "checkpoint"), name)
 }
 
 func (c *birdCheckpoint) session(name string) (probe.Session, error) {

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"go/types"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // target is the left side of an assignment.
@@ -197,7 +199,7 @@ func (w *writer) many(e ast.Expr, n int) (values []value) {
 	v, ok := w.fresh(), w.fresh()
 	tuple, isTuple := w.info.TypeOf(e).(*types.Tuple)
 	if !isTuple || n != 2 {
-		w.fail(e, "an expression with %d values", n)
+		w.fail(e, "an expression with %s", plural.Count(n, "value"))
 	}
 	T := tuple.At(0).Type()
 	first := value{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/daemon"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Copy is a copy of a daemon: a *daemon.Copy.
@@ -81,7 +82,7 @@ func (r *Router) Neighbour(address netip.Addr) (netip.AddrPort, error) {
 	all := r.Neighbours()
 	those := slices.DeleteFunc(slices.Clone(all), func(a netip.AddrPort) bool { return a.Addr() != address })
 	if len(those) != 1 {
-		return netip.AddrPort{}, fmt.Errorf("the router has %d connections with %s, not one: it has %v", len(those), address, all)
+		return netip.AddrPort{}, fmt.Errorf("the router has %s with %s, not one: it has %v", plural.Count(len(those), "connection"), address, all)
 	}
 	return those[0], nil
 }

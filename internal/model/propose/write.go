@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -43,7 +44,7 @@ func (p *Proposal) Write(to io.Writer, files *world.Mapping, from string) error 
 	}
 	say(0, "A proposal, to be edited: rules come from words and numbers that the specification and lines have in common, not from what they mean.")
 	say(0, "Read each rule: is the line written when the step is taken, and before others can see it? Are the arguments those of the step?")
-	say(0, "From %s: %d lines in %d templates, by nodes %s.", from, p.lines, len(p.templates), strings.Join(p.nodes, ", "))
+	say(0, "From %s: %s in %s, by nodes %s.", from, plural.Count(p.lines, "line"), plural.Count(len(p.templates), "template"), strings.Join(p.nodes, ", "))
 	for _, a := range p.assumptions() {
 		say(0, "Check: %s", a)
 	}
@@ -71,7 +72,7 @@ func (p *Proposal) Write(to io.Writer, files *world.Mapping, from string) error 
 	})
 	slices.SortStableFunc(frequent, func(a, b *template) int { return b.count - a.count })
 	if len(frequent) > 0 {
-		say(0, "Lines without a rule, the most frequent of %d templates first. Is one a step?", len(frequent))
+		say(0, "Lines without a rule, the most frequent of %s first. Is one a step?", plural.Count(len(frequent), "template"))
 	}
 	for _, t := range frequent[:min(len(frequent), mostFrequent)] {
 		say(0, "%6d  %s", t.count, t.example())
@@ -97,7 +98,7 @@ func (p *Proposal) writeAction(w io.Writer, a *action) {
 		fmt.Fprintf(w, "%s%s: nothing found. Log the step, or write a rule\n", indent, a)
 	default:
 		m := &p.rules[i]
-		fmt.Fprintf(w, "%s%s: score %.2f, %d lines, such as %s\n", indent, a, m.score, m.template.count, m.template.example())
+		fmt.Fprintf(w, "%s%s: score %.2f, %s, such as %s\n", indent, a, m.score, plural.Count(m.template.count, "line"), m.template.example())
 	}
 	for _, m := range p.others[a.name] {
 		lacks := ""
@@ -107,7 +108,7 @@ func (p *Proposal) writeAction(w io.Writer, a *action) {
 		if len(m.missing) > 0 {
 			lacks += ", but nothing in the line can be " + strings.Join(m.missing, ", ")
 		}
-		fmt.Fprintf(w, "%s  or %.2f, %d lines%s: %s\n", indent, m.score, m.template.count, lacks, m.template.example())
+		fmt.Fprintf(w, "%s  or %.2f, %s%s: %s\n", indent, m.score, plural.Count(m.template.count, "line"), lacks, m.template.example())
 		if len(m.missing) == 0 {
 			fmt.Fprintf(w, "%s  - %s\n", indent, flow(p.rule(&m)))
 		}

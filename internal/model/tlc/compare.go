@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -15,13 +16,13 @@ func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 	switch {
 	case len(ours) == 0 && len(theirs) == 0:
 		if o.Distinct != r.Distinct {
-			differences = append(differences, fmt.Sprintf("TLC found %d distinct states, and this check %d", o.Distinct, r.Distinct))
+			differences = append(differences, fmt.Sprintf("TLC found %s, and this check %d", plural.Count(o.Distinct, "distinct state"), r.Distinct))
 		}
 		if o.Depth != r.Depth {
-			differences = append(differences, fmt.Sprintf("the longest of the shortest behaviours has %d states in TLC, and %d here", o.Depth, r.Depth))
+			differences = append(differences, fmt.Sprintf("the longest of the shortest behaviours has %s in TLC, and %d here", plural.Count(o.Depth, "state"), r.Depth))
 		}
 		if o.Generated != r.Generated {
-			aside = append(aside, fmt.Sprintf("TLC generated %d states, and this check %d", o.Generated, r.Generated))
+			aside = append(aside, fmt.Sprintf("TLC generated %s, and this check %d", plural.Count(o.Generated, "state"), r.Generated))
 		}
 		return differences, aside
 	case len(ours) == 0 && len(r.Unchecked) > 0:
@@ -37,7 +38,7 @@ func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 		}
 	}
 	if len(differences) == 0 && len(ours) == 1 && len(theirs) == 1 && shortest(ours[0].Kind) && theirs[0].States > 0 && ours[0].States != theirs[0].States {
-		differences = append(differences, fmt.Sprintf("the shortest counterexample has %d states in TLC, and %d here", theirs[0].States, ours[0].States))
+		differences = append(differences, fmt.Sprintf("the shortest counterexample has %s in TLC, and %d here", plural.Count(theirs[0].States, "state"), ours[0].States))
 	}
 	for _, w := range theirs {
 		if len(ours) > 1 && !slices.ContainsFunc(ours, func(v Violation) bool { return agree(v, w) }) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
@@ -320,7 +321,7 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 			case old.Value != nil && a.Value != nil && len(old.Arguments)+len(a.Arguments) == 0 && sameValue(old.Value, a.Value):
 			case len(old.Arguments) > 0 && len(old.Arguments) == len(a.Arguments): // the first that fits is taken
 			case len(old.Arguments) > 0 && len(a.Arguments) > 0:
-				return fail(syntax.Token{Pos: a.Pos}, "%s is given values for %s here, and for %d at line %d", a.Name, syntax.Arguments(len(a.Arguments)), len(old.Arguments), old.Pos.Line)
+				return fail(syntax.Token{Pos: a.Pos}, "%s is given values for %s here, and for %d at line %d", a.Name, plural.Count(len(a.Arguments), "argument"), len(old.Arguments), old.Pos.Line)
 			default:
 				return fail(syntax.Token{Pos: a.Pos}, "%s is given a value twice: the first time at line %d", a.Name, old.Pos.Line)
 			}

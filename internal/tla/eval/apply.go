@@ -3,6 +3,7 @@ package eval
 import (
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
@@ -125,7 +126,7 @@ func (c *compiler) use(d *scope.Def, q place, u call) node {
 
 func (c *compiler) arity(d *scope.Def, n int, u call) {
 	if len(u.args) != n {
-		c.failAt(u.at, "%s needs %s, and has %d", d.Name, syntax.Arguments(n), len(u.args))
+		c.failAt(u.at, "%s needs %s, and has %d", d.Name, plural.Count(n, "argument"), len(u.args))
 	}
 }
 

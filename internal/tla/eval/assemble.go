@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/config"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
@@ -70,7 +71,7 @@ func (l *assembly) definition(name string, by scope.Where) (*syntax.Apply, scope
 	case d == nil:
 		l.Fail(by, "%s is not defined in module %s", name, l.root.Module)
 	case len(d.Params) > 0:
-		l.Fail(by, "%s takes %s, and an operator that is named here takes none: define one in module %s that calls it", name, syntax.Arguments(len(d.Params)), l.root.Module)
+		l.Fail(by, "%s takes %s, and an operator that is named here takes none: define one in module %s that calls it", name, plural.Count(len(d.Params), "argument"), l.root.Module)
 	}
 	return &syntax.Apply{Pos: d.At.Pos, Name: name}, d.At
 }

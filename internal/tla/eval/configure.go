@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/config"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
@@ -92,7 +93,7 @@ func (l *assembly) giveValue(a config.Assignment, at scope.Where) {
 	case d.Origin == nil:
 		l.Fail(at, "%s is no constant and no definition", a.Name)
 	case len(d.Params) > 0:
-		l.Fail(at, "%s takes %s: give it an operator, as %s <- Name, or its values, as %s(1) = 2", a.Name, syntax.Arguments(len(d.Params)), a.Name, a.Name)
+		l.Fail(at, "%s takes %s: give it an operator, as %s <- Name, or its values, as %s(1) = 2", a.Name, plural.Count(len(d.Params), "argument"), a.Name, a.Name)
 	}
 	d.Origin.Instead = &scope.Def{Kind: scope.Constant, Name: a.Name, Value: l.constantOf(a.Value, at)}
 }
@@ -125,7 +126,7 @@ func (l *assembly) giveApplications() {
 				l.Fail(at, "%s is no constant and no definition", a.Name)
 			default:
 				if n, _ := scope.ArityOf(d); n >= 0 && n != len(args) {
-					l.Fail(at, "%s takes %s, and is given a value for %d", a.Name, syntax.Arguments(n), len(args))
+					l.Fail(at, "%s takes %s, and is given a value for %d", a.Name, plural.Count(n, "argument"), len(args))
 				}
 				d.Origin.Instead = instead
 			}
@@ -175,7 +176,7 @@ func (l *assembly) override(a config.Assignment, at scope.Where) {
 	other := l.substitute(a, at)
 	want, _ := scope.ArityOf(d)
 	if have, _ := scope.ArityOf(other); want >= 0 && have >= 0 && want != have {
-		l.Fail(at, "%s <- %s: %s takes %s, and %s %d", a.Name, a.Operator, a.Name, syntax.Arguments(want), a.Operator, have)
+		l.Fail(at, "%s <- %s: %s takes %s, and %s %d", a.Name, a.Operator, a.Name, plural.Count(want, "argument"), a.Operator, have)
 	}
 	if d != other {
 		d.Origin.Instead = other
@@ -235,7 +236,7 @@ func (l *assembly) overrideWithin(a config.Assignment, other *scope.Def, at scop
 		}
 		want, _ := scope.ArityOf(d)
 		if have, _ := scope.ArityOf(other); want >= 0 && have >= 0 && want != have {
-			l.Fail(at, "%s <- [%s]%s: %s takes %s, and %s %d", a.Name, a.Module, a.Operator, a.Name, syntax.Arguments(want), a.Operator, have)
+			l.Fail(at, "%s <- [%s]%s: %s takes %s, and %s %d", a.Name, a.Module, a.Operator, a.Name, plural.Count(want, "argument"), a.Operator, have)
 		}
 		if d != other {
 			d.Origin.Body.Instead = other

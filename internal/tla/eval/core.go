@@ -3,6 +3,7 @@ package eval
 import (
 	"math"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -13,7 +14,7 @@ func (c *compiler) core(u call) node {
 	p, at := u.from, u.at
 	need := func(n int) {
 		if len(u.args) != n {
-			c.failAt(at, "%s needs %s, and has %d", u.name, syntax.Arguments(n), len(u.args))
+			c.failAt(at, "%s needs %s, and has %d", u.name, plural.Count(n, "argument"), len(u.args))
 		}
 	}
 	two := func() (node, node) {

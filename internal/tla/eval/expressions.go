@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
@@ -52,7 +53,7 @@ func (c *compiler) pattern(b syntax.Bound, p place, at *scope.Where) (place, fun
 		items := value.Items(v)
 		if len(items) != len(slots) {
 			x.m.at = at
-			value.Fail("%s is no tuple of %d items", value.Short(v), len(slots))
+			value.Fail("%s is no tuple of %s", value.Short(v), plural.Count(len(slots), "item"))
 		}
 		for i, s := range slots {
 			x.slots[s] = items[i]

@@ -3,6 +3,7 @@ package eval
 import (
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
@@ -110,7 +111,7 @@ func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
 	switch a := arg.(type) {
 	case *syntax.Lambda:
 		if len(a.Params) != arity {
-			c.fail(p, a.Pos, "the LAMBDA takes %s, where an operator of %d is needed", syntax.Arguments(len(a.Params)), arity)
+			c.fail(p, a.Pos, "the LAMBDA takes %s, where an operator of %d is needed", plural.Count(len(a.Params), "argument"), arity)
 		}
 		return &closure{name: "LAMBDA", params: a.Params, body: a.Body, place: p}
 	case *syntax.Apply:
@@ -137,12 +138,12 @@ func (c *compiler) operator(arg syntax.Expr, p place, arity int) *closure {
 				return c.coreOperator(a, p, arity)
 			}
 			if d.Kind == scope.Operator && len(d.Params) != arity {
-				c.fail(p, a.Pos, "the operator %s takes %s, where one of %d is needed", a.Name, syntax.Arguments(len(d.Params)), arity)
+				c.fail(p, a.Pos, "the operator %s takes %s, where one of %d is needed", a.Name, plural.Count(len(d.Params), "argument"), arity)
 			}
 			return &closure{name: a.Name, def: d, place: q}
 		}
 	}
-	c.fail(p, arg.Position(), "an operator of %s is needed here: its name, or a LAMBDA", syntax.Arguments(arity))
+	c.fail(p, arg.Position(), "an operator of %s is needed here: its name, or a LAMBDA", plural.Count(arity, "argument"))
 	return nil
 }
 
@@ -212,7 +213,7 @@ func (c *compiler) lookup(a *syntax.Apply, p place) (*scope.Def, place) {
 			c.fail(p, s.Pos, "%s is no instance of a module: %s! cannot select from it", s.Text, s.Text)
 		}
 		if len(s.Args) != len(d.Params) {
-			c.fail(p, s.Pos, "%s needs %s, and has %d", s.Text, syntax.Arguments(len(d.Params)), len(s.Args))
+			c.fail(p, s.Pos, "%s needs %s, and has %d", s.Text, plural.Count(len(d.Params), "argument"), len(s.Args))
 		}
 		for i, param := range d.Params {
 			b := c.standing(param.Arity, s.Args[i], p)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
@@ -51,7 +52,7 @@ func (s *selection) fail(at syntax.Step) {
 // bind has parameters stand for the arguments of a selector.
 func (s *selection) bind(params []syntax.Param, by syntax.Step, what string) {
 	if len(params) != len(by.Args) {
-		s.c.fail(s.from, by.Pos, "%s needs %s, and has %d", what, syntax.Arguments(len(params)), len(by.Args))
+		s.c.fail(s.from, by.Pos, "%s needs %s, and has %d", what, plural.Count(len(params), "argument"), len(by.Args))
 	}
 	if s.left == 1 {
 		s.last = params

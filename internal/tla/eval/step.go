@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
@@ -154,7 +155,7 @@ func (c *compiler) guard(e syntax.Expr, at *scope.Where, test func(*ctx) bool, m
 // of the length of the action's guards, records which of them were met; it may be nil.
 func (ev *Evaluator) Step(s State, op *Operator, args []value.Value, seen GuardsSeen, f func(State) error) error {
 	if len(args) != len(op.slots) {
-		return fmt.Errorf("%s needs %d arguments, and has %d", op.Name, len(op.slots), len(args))
+		return fmt.Errorf("%s needs %s, and has %d", op.Name, plural.Count(len(op.slots), "argument"), len(args))
 	}
 	m := ev.x.m
 	m.cur = s
@@ -196,7 +197,7 @@ func (ev *Evaluator) Refused(op *Operator) *Guard {
 // Value evaluates an expression in a state.
 func (ev *Evaluator) Value(s State, op *Operator, args ...value.Value) (v value.Value, err error) {
 	if len(args) != len(op.slots) {
-		return nil, fmt.Errorf("%s needs %d arguments, and has %d", op.Name, len(op.slots), len(args))
+		return nil, fmt.Errorf("%s needs %s, and has %d", op.Name, plural.Count(len(op.slots), "argument"), len(args))
 	}
 	m := ev.x.m
 	before := m.enter(s, nil)

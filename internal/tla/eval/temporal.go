@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/liveness"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/scope"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
@@ -125,7 +126,7 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 				var items []value.Value
 				b.loader.Located(at, func() { items = value.Items(v) })
 				if len(items) != len(first.Names) {
-					b.failAt(&at, "%s is no tuple of %d items", value.Short(v), len(first.Names))
+					b.failAt(&at, "%s is no tuple of %s", value.Short(v), plural.Count(len(first.Names), "item"))
 				}
 				for k, n := range first.Names {
 					q = name(q, n, items[k])

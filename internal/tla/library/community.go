@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -66,7 +67,7 @@ var finiteSetsExtModule = map[string]*Builtin{
 			ways := int64(1)
 			for i := range min(n, size-n) {
 				if ways = ways * (size - i) / (i + 1); ways > value.Most || ways*n > value.MostWithin {
-					value.Fail("kSubset(%d, S): of %d members there are more such subsets than can be enumerated", n, size)
+					value.Fail("kSubset(%d, S): of %s there are more such subsets than can be enumerated", n, plural.Count(size, "member"))
 				}
 			}
 		}
@@ -176,7 +177,7 @@ var bagsExtModule = map[string]*Builtin{
 		value.Each(value.Domain(args[1]), func(x value.Value) bool {
 			n := Copies(args[1], x)
 			if n <= 0 {
-				value.Fail("FoldBag: a bag cannot have %d copies of %s", n, value.Short(x))
+				value.Fail("FoldBag: a bag cannot have %s of %s", plural.Count(n, "copy"), value.Short(x))
 			}
 			for range n {
 				sum = step(sum, x)

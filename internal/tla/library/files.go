@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -111,7 +112,7 @@ var csvModule = map[string]*Builtin{
 		for i, line := range lines(contents(args[2])) {
 			cells := strings.Split(line, Text(args[1]))
 			if len(cells) != len(names) {
-				value.Fail("line %d of %s has %d columns, and not %d", i+1, Text(args[2]), len(cells), len(names))
+				value.Fail("line %d of %s has %s, and not %d", i+1, Text(args[2]), plural.Count(len(cells), "column"), len(names))
 			}
 			values := make([]value.Value, len(cells))
 			for i, cell := range cells {
@@ -190,7 +191,7 @@ func filled(template string, values []value.Value) string {
 			at = n - 1
 		}
 		if at < 0 || at >= len(values) {
-			value.Fail("the template has %s, and there are %d values", v, len(values))
+			value.Fail("the template has %s, and there are %s", v, plural.Count(len(values), "value"))
 		}
 		return values[at].String()
 	})

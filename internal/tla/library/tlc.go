@@ -3,6 +3,7 @@ package library
 import (
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
@@ -46,7 +47,7 @@ func permutations(s value.Value) value.Value {
 // Permutable fails for a set that has too many permutations.
 func Permutable(s value.Value) {
 	if n := value.Size(s); n > 9 {
-		value.Fail("Permutations of %d members are too many", n)
+		value.Fail("Permutations of %s are too many", plural.Count(n, "member"))
 	}
 }
 

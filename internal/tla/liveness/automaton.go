@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/failure"
 )
 
@@ -111,7 +112,7 @@ func (a *Automaton) cover(d duty) []move {
 	var expand func(left []*Formula, w way)
 	expand = func(left []*Formula, w way) {
 		if a.ways++; a.ways > MostTried {
-			panic(failure.Of(fmt.Errorf("there are more than %d ways to fulfil its temporal operators together: check its parts one by one", MostTried)))
+			panic(failure.Of(fmt.Errorf("there are more than %s to fulfil its temporal operators together: check its parts one by one", plural.Count(MostTried, "way"))))
 		}
 		a.pause()
 		if len(left) == 0 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"sort"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Search looks for a behaviour that an automaton accepts and that is fair, in the product of the graph and the automaton.
@@ -65,7 +67,7 @@ func NewSearch(g *Graph, a *Automaton, initial int, all []Fairness) (*Search, er
 		}
 	}
 	if n := max(a.untils+len(s.weak), len(s.strong)); n > mostMarks {
-		return nil, fmt.Errorf("it has %d conditions of fairness, and up to %d are supported", n, mostMarks)
+		return nil, fmt.Errorf("it has %s of fairness, and up to %d are supported", plural.Count(n, "condition"), mostMarks)
 	}
 	for i := range a.untils + len(s.weak) {
 		s.wanted.set(i)

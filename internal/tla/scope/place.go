@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
 
@@ -34,7 +35,7 @@ func Chain(at Where, calls []Call) []string {
 		case times == 1:
 			list = append(list, last)
 		default:
-			list = append(list, fmt.Sprintf("%s, %d times", last, times))
+			list = append(list, fmt.Sprintf("%s, %s", last, plural.Count(times, "time")))
 		}
 		times = 0
 	}
@@ -67,7 +68,7 @@ func Chain(at Where, calls []Call) []string {
 	}
 	flush()
 	if len(list) == mostShown {
-		list = append(list, fmt.Sprintf("of %d operators in all", count))
+		list = append(list, fmt.Sprintf("of %s in all", plural.Count(count, "operator")))
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/library"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
@@ -99,7 +100,7 @@ func (r *resolver) unit(u syntax.Unit) {
 			case d == nil || d.Body == nil:
 				r.fail(p.Pos, "%s is declared RECURSIVE and not defined", p.Text)
 			case len(d.Params) != p.Arity:
-				r.fail(d.At.Pos, "%s is declared RECURSIVE with %s, at line %d, and defined with %d", p.Text, syntax.Arguments(p.Arity), p.Pos.Line, len(d.Params))
+				r.fail(d.At.Pos, "%s is declared RECURSIVE with %s, at line %d, and defined with %d", p.Text, plural.Count(p.Arity, "argument"), p.Pos.Line, len(d.Params))
 			}
 		}
 	case *syntax.Operator:
@@ -280,7 +281,7 @@ func (r *resolver) argument(e syntax.Expr, arity int, k *known, at bool) {
 			break
 		}
 		if arity > 0 && len(a.Params) != arity {
-			r.fail(a.Pos, "the LAMBDA takes %s, where an operator of %d is needed", syntax.Arguments(len(a.Params)), arity)
+			r.fail(a.Pos, "the LAMBDA takes %s, where an operator of %d is needed", plural.Count(len(a.Params), "argument"), arity)
 		}
 		r.expr(a.Body, r.params(a.Params, k), at)
 		return
@@ -291,7 +292,7 @@ func (r *resolver) argument(e syntax.Expr, arity int, k *known, at bool) {
 		}
 	}
 	if arity > 0 {
-		r.fail(e.Position(), "an operator of %s is needed here: its name, or a LAMBDA", syntax.Arguments(arity))
+		r.fail(e.Position(), "an operator of %s is needed here: its name, or a LAMBDA", plural.Count(arity, "argument"))
 	}
 	r.expr(e, k, at)
 }
@@ -309,7 +310,7 @@ func (r *resolver) apply(e *syntax.Apply, used int, k *known, at bool) {
 		arity, params = r.named(e)
 	}
 	if arity >= 0 && used >= 0 && arity != used {
-		r.fail(e.Pos, "%s needs %s, and has %d", e.Name, syntax.Arguments(arity), used)
+		r.fail(e.Pos, "%s needs %s, and has %d", e.Name, plural.Count(arity, "argument"), used)
 	}
 	if e.Name == "'" && len(e.Path) == 0 && len(e.Args) == 1 && syntax.Primes(e.Args[0]) {
 		r.fail(e.Pos, "a primed expression cannot be primed again")
@@ -396,7 +397,7 @@ func (r *resolver) selected(e *syntax.Apply, k *known, at bool) (arity int, para
 		case d.Kind != Instance || d.Inner == nil:
 			r.fail(s.Pos, "%s is no instance of a module: %s! cannot select from it", s.Text, s.Text)
 		case len(s.Args) != len(d.Params):
-			r.fail(s.Pos, "%s needs %s, and has %d", s.Text, syntax.Arguments(len(d.Params)), len(s.Args))
+			r.fail(s.Pos, "%s needs %s, and has %d", s.Text, plural.Count(len(d.Params), "argument"), len(s.Args))
 		}
 		scope = d.Inner
 	}

@@ -1,7 +1,6 @@
 package syntax
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -21,12 +20,4 @@ func Line(text string, n int) string {
 	}
 	text, _, _ = strings.Cut(text, "\n")
 	return strings.TrimSuffix(text, "\r")
-}
-
-// Arguments is a count of arguments in words.
-func Arguments(n int) string {
-	if n == 1 {
-		return "1 argument"
-	}
-	return fmt.Sprintf("%d arguments", n)
 }

@@ -1,5 +1,7 @@
 package syntax
 
+import "github.com/bloodhound-dst/bloodhound/internal/plural"
+
 // expr reads a whole expression.
 func (p *parser) expr() Expr { return p.binary(fixity{}, "") }
 
@@ -32,7 +34,7 @@ func (p *parser) binary(left fixity, leftOp string) (e Expr) {
 		}
 		p.take()
 		if row > deepest {
-			p.fail(t.pos, "there are more than %d operators in a row: define names for parts of this", deepest)
+			p.fail(t.pos, "there are more than %s in a row: define names for parts of this", plural.Count(deepest, "operator"))
 		}
 		p.spans[e] = Span{begin, p.tokens[p.at-2].last} // up to the operator
 		e = join(t, e, p.binary(f, t.text))

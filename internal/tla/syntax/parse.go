@@ -1,6 +1,10 @@
 package syntax
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
+)
 
 import "strings"
 
@@ -82,7 +86,7 @@ const highest = 3 * deepest
 // higher counts one more level above all that was read of an expression.
 func (p *parser) higher(at Pos) {
 	if p.height++; p.height > highest {
-		p.fail(at, "there are more than %d operators and brackets in and behind each other: define names for parts of the expression", highest)
+		p.fail(at, "there are more than %s and brackets in and behind each other: define names for parts of the expression", plural.Count(highest, "operator"))
 	}
 }
 

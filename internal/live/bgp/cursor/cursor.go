@@ -5,6 +5,8 @@ package cursor
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Error is what is wrong with an input, and where.
@@ -59,7 +61,7 @@ func (c *Cursor) Bytes(n int, what string) []byte {
 		return nil
 	}
 	if n > len(c.rest) {
-		c.Fail(c.at, "%s needs %d bytes, and %d are left", what, n, len(c.rest))
+		c.Fail(c.at, "%s needs %s, and %d are left", what, plural.Count(n, "byte"), len(c.rest))
 		return nil
 	}
 	b := c.rest[:n:n]

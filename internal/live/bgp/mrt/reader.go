@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/cursor"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Reader reads the records of a file one by one.
@@ -65,13 +66,13 @@ func (r *Reader) Next() (*Record, error) {
 		at := c.At()
 		us := c.Uint32("microseconds")
 		if us >= second {
-			c.Fail(at, "a time has %d microseconds", us)
+			c.Fail(at, "a time has %s", plural.Count(us, "microsecond"))
 		}
 		rec.TimeUs += int64(us)
 	}
 	rec.Body = r.body(c, kind, subtype)
 	if c.Left() > 0 {
-		c.Fail(c.At(), "a record is %d bytes too long", c.Left())
+		c.Fail(c.At(), "a record is %s too long", plural.Count(c.Left(), "byte"))
 	}
 	if err := c.Err(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/cursor"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Line is a line of `bgpdump -m`: one prefix. A MED and a local preference of 0 cannot be told there from none, and are read as none.
@@ -170,7 +171,7 @@ func ReadLines(r io.Reader) iter.Seq2[Line, error] {
 func parseLine(text string) (l Line, skip bool, err error) {
 	f := strings.Split(text, "|")
 	if len(f) < 6 {
-		return l, false, fmt.Errorf("a line has %d fields, not at least 6 as those of bgpdump -m: %.60q", len(f), text)
+		return l, false, fmt.Errorf("a line has %s, not at least 6 as those of bgpdump -m: %.60q", plural.Count(len(f), "field"), text)
 	}
 	if f[2] == "STATE" || text == "" {
 		return l, true, nil
@@ -201,7 +202,7 @@ func parseLine(text string) (l Line, skip bool, err error) {
 		return l, false, nil
 	}
 	if len(f) < 14 {
-		return l, false, fmt.Errorf("a line of a route has %d fields, not at least 14", len(f))
+		return l, false, fmt.Errorf("a line of a route has %s, not at least 14", plural.Count(len(f), "field"))
 	}
 	l.Route.Attributes, err = parseAttributes(f[6:14])
 	return l, false, err

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 var be = binary.BigEndian
@@ -30,7 +31,7 @@ func Write(w io.Writer, rec *Record) error {
 		return fmt.Errorf("a record of type %d has no microseconds", kind)
 	}
 	if len(b)-headerSize > RecordSize {
-		return fmt.Errorf("a record of %d bytes is larger than %d", len(b)-headerSize, RecordSize)
+		return fmt.Errorf("a record of %s is larger than %d", plural.Count(len(b)-headerSize, "byte"), RecordSize)
 	}
 	be.PutUint16(b[4:], kind)
 	be.PutUint16(b[6:], subtype)
@@ -95,7 +96,7 @@ func appendDump(b []byte, d *Dump) ([]byte, error) {
 
 func appendIndex(b []byte, p *PeerIndex) ([]byte, error) {
 	if len(p.Peers) > math.MaxUint16 || len(p.View) > math.MaxUint16 {
-		return nil, fmt.Errorf("an index of peers has %d peers and a name of %d bytes, and the most is 65535 of each", len(p.Peers), len(p.View))
+		return nil, fmt.Errorf("an index of peers has %s and a name of %s, and the most is 65535 of each", plural.Count(len(p.Peers), "peer"), plural.Count(len(p.View), "byte"))
 	}
 	if err := ipv4("an index of peers", p.Collector); err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func appendRIB(b []byte, r *RIB) ([]byte, error) {
 		return nil, err
 	}
 	if len(r.Entries) > math.MaxUint16 {
-		return nil, fmt.Errorf("a RIB has %d entries, and the most is 65535", len(r.Entries))
+		return nil, fmt.Errorf("a RIB has %s, and the most is 65535", plural.Count(len(r.Entries), "entry"))
 	}
 	b = be.AppendUint16(bgp.AppendPrefix(be.AppendUint32(b, r.Sequence), r.Prefix), uint16(len(r.Entries)))
 	for _, e := range r.Entries {
@@ -157,7 +158,7 @@ func appendAttributes(b []byte, a *bgp.Attributes, size bgp.ASSize) ([]byte, err
 	b = bgp.AppendAttributes(append(b, 0, 0), a, size)
 	n := len(b) - at - 2
 	if n > math.MaxUint16 {
-		return nil, fmt.Errorf("attributes of %d bytes are larger than 65535", n)
+		return nil, fmt.Errorf("attributes of %s are larger than 65535", plural.Count(n, "byte"))
 	}
 	be.PutUint16(b[at:], uint16(n))
 	return b, nil

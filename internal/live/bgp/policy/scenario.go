@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Filter is how the provider filters what its customer announces.
@@ -62,7 +63,7 @@ func NewScenario(routes []bgp.Route) (*Scenario, error) {
 			break
 		}
 	}
-	return nil, fmt.Errorf("of %d routes none is to a block in which and near which other ASes have prefixes; use a larger table", len(routes))
+	return nil, fmt.Errorf("of %s none is to a block in which and near which other ASes have prefixes; use a larger table", plural.Count(len(routes), "route"))
 }
 
 // largest is how many prefixes the customer has at most, so that its filter is one that people write.

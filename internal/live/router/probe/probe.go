@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
 	"github.com/bloodhound-dst/bloodhound/internal/live/daemon"
 	"github.com/bloodhound-dst/bloodhound/internal/live/router"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 // Target is a router that runs, and two of its neighbours. A route that it takes and does not prefer, or that its export policy keeps from the neighbours that
@@ -93,9 +94,9 @@ func (t Target) deliver(r *router.Router, messages []byte) (*router.Reaction, er
 	case reaction.Status == daemon.Crashed:
 		return nil, &Crashed{reaction.Signal, reaction.Code, len(messages)}
 	case reaction.Status != daemon.Done:
-		return nil, fmt.Errorf("a copy of the router does not wait for more after %d bytes of UPDATEs (status %d, signal %d): raise its budget, or try fewer at once", len(messages), reaction.Status, reaction.Signal)
+		return nil, fmt.Errorf("a copy of the router does not wait for more after %s of UPDATEs (status %d, signal %d): raise its budget, or try fewer at once", plural.Count(len(messages), "byte"), reaction.Status, reaction.Signal)
 	case reaction.Unread > 0:
-		return nil, fmt.Errorf("a copy of the router does not read %d bytes of UPDATEs of %v: it waits for something that no copy gets", reaction.Unread, t.From)
+		return nil, fmt.Errorf("a copy of the router does not read %s of UPDATEs of %v: it waits for something that no copy gets", plural.Count(reaction.Unread, "byte"), t.From)
 	case len(reaction.Closed) > 0:
 		return nil, fmt.Errorf("a copy of the router closes its sessions with %v after UPDATEs of %v: %s", reaction.Closed, t.From, reaction.Log)
 	}
@@ -291,5 +292,5 @@ func (c *Crashed) Error() string {
 	if c.Signal == 0 {
 		how = fmt.Sprintf("with exit code %d", c.Code)
 	}
-	return fmt.Sprintf("the router ends %s after %d bytes of UPDATEs", how, c.Bytes)
+	return fmt.Sprintf("the router ends %s after %s of UPDATEs", how, plural.Count(c.Bytes, "byte"))
 }
