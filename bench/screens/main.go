@@ -23,6 +23,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 func main() {
@@ -304,7 +306,7 @@ A screen has at most 24 lines. All but commands fit into 80 columns, whatever th
 					continue
 				}
 				lines, longest := measure(screen.text)
-				fmt.Fprintf(b, " %d lines, %d columns |", lines, longest)
+				fmt.Fprintf(b, " %s, %s |", plural.Count(lines, "line"), plural.Count(longest, "column"))
 			}
 		}
 		b.WriteString("\n")

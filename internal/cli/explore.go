@@ -515,14 +515,11 @@ func (l *campaignLine) fresh(t *explore.Totals, elapsed time.Duration) string {
 	now.Behaviours = max(now.Behaviours, t.Search.Features)
 	var news []string
 	for _, x := range []struct {
-		more      int
-		one, many string
-	}{{now.Failures - l.last.Failures, "kind of failure", "kinds of failures"}, {now.Behaviours - l.last.Behaviours, "behaviour", "behaviours"}, {now.Code - l.last.Code, "block of code", "blocks of code"}} {
-		switch {
-		case x.more == 1:
-			news = append(news, "1 "+x.one)
-		case x.more > 1:
-			news = append(news, fmt.Sprintf("%d %s", x.more, x.many))
+		more int
+		one  string
+	}{{now.Failures - l.last.Failures, "kind of failure"}, {now.Behaviours - l.last.Behaviours, "behaviour"}, {now.Code - l.last.Code, "block of code"}} {
+		if x.more > 0 {
+			news = append(news, plural.Count(x.more, x.one))
 		}
 	}
 	l.last = now

@@ -134,10 +134,10 @@ func (a *app) importRecords(i *importing, args []string) error {
 		fmt.Fprintf(a.out, "  %s (%s)\n", r.sentence, r.why)
 	}
 	for _, what := range t.IgnoredKinds() {
-		fmt.Fprintf(a.out, "not imported: %d %s\n", t.Ignored[what], what)
+		fmt.Fprintf(a.out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
 	}
 	if p.unmet > 0 {
-		fmt.Fprintf(a.out, "warning: after the last operation, %s %s, which no request meets: a verdict about such faults is unknown; import the requests of that time, too\n", plural.Count(p.unmet, "fault"), plural.Verb(p.unmet, "begins", "begin"))
+		fmt.Fprintf(a.out, "warning: %s %s after the last operation, so no request meets %s, and a verdict about their kinds is unknown; import the requests of that time, too\n", plural.Count(p.unmet, "fault"), plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}
 	if p.short {
 		fmt.Fprintf(a.out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n", base, p.lastsFor())
@@ -180,9 +180,15 @@ func total(counts map[string]int) (sum int) {
 func counted(t *incident.Timeline) string {
 	var parts []string
 	for _, what := range t.IgnoredKinds() {
-		parts = append(parts, fmt.Sprintf("%d %s", t.Ignored[what], what))
+		parts = append(parts, ignoredText(t.Ignored[what], what))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// ignoredText writes how much was ignored of a kind, whose first word is a plural: events of something.
+func ignoredText(n int, kind string) string {
+	word, rest, _ := strings.Cut(kind, " ")
+	return strings.TrimSpace(plural.Count(n, strings.TrimSuffix(word, "s")) + " " + rest)
 }
 
 // play is an incident in a world: times count from the start of the workload.

@@ -141,7 +141,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		}
 	}
 	if len(own) == 0 {
-		return nil, fmt.Errorf("the %s in %s: all of other projects than %s (%s); name the corpus of this one", plural.Count(len(list), "entry"), dir, strconv.Quote(p.spec.Name), report.Some(strange, maxEntriesNamed))
+		return nil, fmt.Errorf("%s in %s %s of other projects than %s (%s); name the corpus of this one", plural.Count(len(list), "entry"), dir, plural.Verb(len(list), "is", "are"), strconv.Quote(p.spec.Name), report.Some(strange, maxEntriesNamed))
 	}
 	for _, group := range []struct {
 		names []string

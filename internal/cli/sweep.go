@@ -202,7 +202,7 @@ func planned(t *sweeping.Totals) string {
 		text += "note: unknown without faults: " + why + "\n"
 	}
 	return text + fmt.Sprintf("%s in %s, up to %d of each: about %s of CPU time, and the moments of recoveries", plural.Count(t.Moments, "moment"),
-		countOf(len(t.Classes), "class", "classes"), t.PerClass, cpuText(t.EstimateNs))
+		plural.Count(len(t.Classes), "class"), t.PerClass, cpuText(t.EstimateNs))
 }
 
 func cpuText(ns int64) string {
@@ -277,21 +277,13 @@ func (a *app) printSweep(p *project, doc *sweepDocument) error {
 		fmt.Fprintf(a.out, "  %s\n", strings.Join(standingOf(f, p.arguments), "\n  "))
 	}
 	if t.Missed > 0 {
-		fmt.Fprintf(a.out, "\nnote: %s not delivered: the node was down or the run over by then\n", countOf(t.Missed, "fault was", "faults were"))
+		fmt.Fprintf(a.out, "\nnote: %s not delivered: the node was down or the run over by then\n", plural.Count(t.Missed, "fault was"))
 	}
 	for _, text := range t.Lost {
 		fmt.Fprintf(a.out, "\nlost: %s\n", text)
 	}
 	_, err := fmt.Fprintf(a.out, "\n%s\n%s, %s of CPU time, %s\n", doc.Judgement, plural.Count(t.Runs, "run"), cpuText(t.CPU.Ns()), time.Duration(t.WallNs).Round(time.Second))
 	return err
-}
-
-// countOf writes a number with the words of one or of several.
-func countOf(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, several)
 }
 
 // standingOf says how far a finding is confirmed.

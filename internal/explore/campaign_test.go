@@ -355,7 +355,7 @@ func TestFewIdleRunsAreANote(t *testing.T) {
 		"a quarter":      {75, 25, 0, "", "read, written: 25 of 100 runs did too little for a judgement, the first with seed 1: nothing read"},
 		"more":           {74, 26, 0, "read: unknown in 26 of 100 runs: nothing read", ""},
 		"another reason": {98, 1, 1, "read: unknown in 2 of 100 runs: budget", ""},
-		"all":            {0, 1, 0, "read: unknown in 1 of 1 runs: nothing read", ""},
+		"all":            {0, 1, 0, "read: unknown in 1 of 1 run: nothing read", ""},
 		"none is idle":   {10, 0, 0, "", ""},
 		"half":           {1, 1, 0, "read: unknown in 1 of 2 runs", ""},
 	} {

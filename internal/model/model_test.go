@@ -106,7 +106,7 @@ func TestWhatIsLeftOutMakesItUnknown(t *testing.T) {
 		"many states": {func(f *Follower) {
 			f.model.o.MostStates = 1
 			f.Step("Move", "a", "b", 1)
-		}, "may be in more than 1 states"},
+		}, "may be in more than 1 state"},
 		"arguments":     {func(f *Follower) { f.Step("Move", "a") }, "Move needs 3 arguments, and has 1"},
 		"no such":       {func(f *Follower) { f.Step("Steal") }, "there is no operator Steal"},
 		"wrong kind":    {func(f *Follower) { f.Step("Move", "a", "b", "much") }, "step 1"},

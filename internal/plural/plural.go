@@ -14,7 +14,7 @@ type Number interface {
 // Count writes a number and a word, given for one: 1 run, 2 runs.
 func Count[N Number](n N, one string) string { return fmt.Sprintf("%d %s", n, Word(n, one)) }
 
-// Word is a word, given for one, as a number asks for it. Of several words the last one changes: further property, further properties.
+// Word is a word, given for one, as a number asks for it. Of several words the last one changes, or the one before "of": further properties, kinds of failure.
 func Word[N Number](n N, one string) string {
 	if n == 1 {
 		return one
@@ -32,6 +32,9 @@ func Verb[N Number](n N, one, more string) string {
 
 func many(word string) string {
 	const vowels = "aeiou"
+	if head, of, is := strings.Cut(word, " of "); is {
+		return many(head) + " of " + of
+	}
 	switch {
 	case strings.HasSuffix(word, "y") && len(word) > 1 && !strings.ContainsRune(vowels, rune(word[len(word)-2])):
 		return word[:len(word)-1] + "ies"

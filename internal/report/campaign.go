@@ -169,9 +169,6 @@ func CampaignPage(w io.Writer, c CampaignOf) error {
 		if len(t.Failures) == 0 {
 			v.Headline = "a committed failure still fails"
 		}
-		if len(t.Failures) > 1 {
-			v.Headline = fmt.Sprintf("%d kinds of failures in %d of %s", len(t.Failures), t.Violated, plural.Count(t.Runs, "run"))
-		}
 	}
 	for _, f := range t.Failures {
 		v.Failures = append(v.Failures, failureView{f, showed(f, t.Runs), c.replay(f), "bloodhound report " + f.ID + c.Arguments, c.Pages[f.ID]})

@@ -37,6 +37,7 @@ const (
 	screenOperations = 3
 	screenUnusual    = 2
 	screenMissing    = 24 // columns for kinds of faults
+	screenHint       = 12 // columns that what a command is good for needs
 	screenErrors     = 2  // servers whose last error is shown
 	screenSaid       = 2  // last lines of a server that was never ready
 	screenCode       = 2  // programs whose coverage is shown
@@ -134,7 +135,7 @@ func (s *Screen) lines() []string {
 		lines = slices.Delete(lines, i, i+1)
 	}
 	for i := range lines {
-		if !strings.HasPrefix(lines[i], "  bloodhound ") {
+		if command, _, _ := strings.Cut(strings.TrimPrefix(lines[i], "  "), "  "); !strings.HasPrefix(command, "bloodhound ") || width(command)+2 < ScreenColumns-screenHint {
 			lines[i] = Fit(lines[i], ScreenColumns)
 		}
 	}
@@ -153,7 +154,7 @@ func (s *Screen) next() (lines []string) {
 	lines = []string{"Next"}
 	for _, h := range s.Next {
 		line := fmt.Sprintf("  %-*s  %s", column, h.Command, h.For)
-		if width(line) > ScreenColumns {
+		if 2+column+2+screenHint > ScreenColumns {
 			line = "  " + h.Command // the command must stay whole
 		}
 		lines = append(lines, line)
@@ -691,7 +692,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, statu
 		}
 	} else {
 		c = judged(status, 1)
-		c.Next = []Hint{{"bloodhound explore" + arguments, "run many tapes until a property is violated"},
+		c.Next = []Hint{{"bloodhound explore" + arguments, "many runs, until one breaks a property"},
 			{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed+1), "another tape"},
 			{fmt.Sprintf("bloodhound run%s --seed %d --logs", arguments, seed), "this run, with what the programs write"}}
 		var totals []explore.PropertyTotal
@@ -769,7 +770,7 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 	case r.Repeat.Failed():
 		repeat = "does not repeat"
 	case r.Reason == engine.Stopped:
-		repeat = "until it was interrupted"
+		repeat = "interrupted"
 	}
 	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
 }

@@ -306,7 +306,7 @@ func TestWhatHasNoAnswer(t *testing.T) {
 		{func() { Explicit(&Subsets{Base: interval(1, 40)}) }, "the set SUBSET " + interval(1, 40).String() + " has 1099511627776 members: at most 4000000 can be enumerated"},
 		{func() { Explicit(&Subsets{Base: interval(1, 21)}) }, "the set SUBSET " + interval(1, 21).String() + " has 2097152 members with 11 values within each: at most 16000000 values can be enumerated"},
 		{func() { Explicit(&Subsets{Base: interval(1, 100)}) }, "the set SUBSET " + interval(1, 100).String()[:193] + "... is infinite, or too large to be enumerated"},
-		{func() { Apply(tuple(one), Int(2)) }, "the index 2 is out of range of <<1>>, which has 1 items"},
+		{func() { Apply(tuple(one), Int(2)) }, "the index 2 is out of range of <<1>>, which has 1 item"},
 		{func() { Apply(rec("x", one), Text("y")) }, "the record has no field y: it has x"},
 		{func() { Apply(one, one) }, "1 is an integer, not a function: it cannot be applied to 1"},
 		{func() { Items(rec("x", one)) }, "[x |-> 1] is a record, not a sequence"},
