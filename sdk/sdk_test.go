@@ -46,7 +46,7 @@ func TestFailuresShrinkToTheirCause(t *testing.T) {
 		})
 	}
 	text, ok := Campaign{Runs: 100}.Search(t, twice)
-	if ok || !strings.Contains(text, "charged 2 times") || strings.Count(text, "fault pay_charge") != 1 || !strings.Contains(text, "choices to 1\n") {
+	if ok || !strings.Contains(text, "charged 2 times") || strings.Count(text, "fault pay_charge") != 1 || !strings.Contains(text, " to 1\n") {
 		t.Fatalf("the failure reads:\n%s", text)
 	}
 	_, file, _ := strings.Cut(text, "-sdk.replay=")
@@ -236,7 +236,7 @@ func TestProgress(t *testing.T) {
 			if lost {
 				<-r.Context().Done()
 			}
-		}, "choices to 1"},
+		}, " to 1\n"},
 	} {
 		t.Chdir(t.TempDir()) // where failures are stored
 		text, ok := Campaign{Runs: 50, Bubble: true}.Search(t, func(r *Run) {

@@ -145,15 +145,17 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 	}
 	for _, group := range []struct {
 		names []string
+		one   string
+		many  string
 		says  string
 	}{
-		{strange, "are of other projects and left out"},
-		{configured, "are of another configuration: their runs may be others now"},
-		{committed, "are of another commit: their runs may be others now"},
-		{nameless, "do not name their project"},
+		{strange, "is", "are", "of other projects and left out"},
+		{configured, "is", "are", "of another configuration: their runs may be others now"},
+		{committed, "is", "are", "of another commit: their runs may be others now"},
+		{nameless, "does", "do", "not name their project"},
 	} {
 		if len(group.names) > 0 {
-			a.note("note: corpus %s: %d of %s %s (%s)", dir, len(group.names), plural.Count(len(list), "entry"), group.says, report.Some(group.names, maxEntriesNamed))
+			a.note("note: corpus %s: %d of %s %s %s (%s)", dir, len(group.names), plural.Count(len(list), "entry"), plural.Verb(len(group.names), group.one, group.many), group.says, report.Some(group.names, maxEntriesNamed))
 		}
 	}
 	return own, nil

@@ -642,7 +642,7 @@ func (c *Screen) unready(status explore.Status, list []engine.NotUp, o explore.O
 // helpless are what to do where nothing works.
 func helpless(arguments string) []Hint {
 	return []Hint{{fmt.Sprintf("bloodhound run%s --logs", arguments), "all that the programs write"},
-		{"bloodhound doctor" + arguments, "what this machine lacks"},
+		{"bloodhound doctor", "what this machine lacks"},
 		{"bloodhound config" + arguments, "the world as it was read"}}
 }
 

@@ -114,7 +114,7 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 				r.Quiet()
 			})
 			if naive {
-				if ok || !strings.Contains(text, "fault pay_charge_breach_418_before at call ") || !strings.Contains(text, "choices to 1\n") {
+				if ok || !strings.Contains(text, "fault pay_charge_breach_418_before at call ") || !strings.Contains(text, " to 1\n") {
 					t.Errorf("the failure reads:\n%s", text)
 				}
 				return
