@@ -152,6 +152,9 @@ func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
 	if quiet {
 		return nil
 	}
+	if f.engine != "" {
+		r.Engine = f.engine
+	}
 	text, err := r.YAML()
 	if err != nil {
 		return failed(err)
