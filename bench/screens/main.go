@@ -288,6 +288,7 @@ What %s show on standard output at their end, on a terminal, recorded by
 
 The store is that of the quickstart; `+"`fixed` is the same without its bug, `long` runs for 2,000 s of virtual time, and `dead`"+` is a server that ends at its start.
 A screen has at most 24 lines. All but commands fit into 80 columns, whatever the width of the terminal. Times differ from machine to machine.
+The clean replay is `+"`replay --all`"+` after the repair, which prints a line for each failure and no screen; an interrupted replay prints a message.
 
 ## Lines and longest line
 
