@@ -16,6 +16,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/group"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -66,7 +67,7 @@ func (a *app) buildProject(ctx context.Context, f *flags, named []string) error 
 	if err := p.runBuilds(ctx, a); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "%s: %s done\n", r.File, report.Count(len(p.steps), "build step"))
+	fmt.Fprintf(a.out, "%s: %s done\n", r.File, plural.Count(len(p.steps), "build step"))
 	return nil
 }
 

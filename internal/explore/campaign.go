@@ -93,7 +93,7 @@ type Campaign struct {
 	began time.Time // by the clock of files
 	start time.Time
 	// sampled says that a run was replayed early, since runs take long.
-	sampled atomic.Bool
+	sampled *atomic.Bool
 }
 
 // FirstRun is how far one of the first runs has come.
@@ -135,7 +135,7 @@ type result struct {
 // Run runs the campaign until it is done or ctx ends.
 func (c *Campaign) Run(ctx context.Context) *Totals {
 	began := time.Now()
-	c.start, c.began = began, filedigest.Now()
+	c.start, c.began, c.sampled = began, filedigest.Now(), new(atomic.Bool)
 	// The end of the timeout interrupts runs, but not the replay of a violation that was found in time.
 	outer := ctx
 	ctx, stop := context.WithCancel(outer)

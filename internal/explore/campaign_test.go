@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -455,7 +456,7 @@ func TestSomeRunsAreReplayed(t *testing.T) {
 			t.Errorf("%d runs: %s", runs, stable(totals))
 		}
 	}
-	slow := &Campaign{start: time.Now().Add(-2 * sampleAfter)}
+	slow := &Campaign{start: time.Now().Add(-2 * sampleAfter), sampled: new(atomic.Bool)}
 	if !slow.samples(0) || slow.samples(1) {
 		t.Error("where runs take long, one of the first is replayed, and no more")
 	}
