@@ -3,10 +3,12 @@ package check
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -48,6 +50,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 	if err != nil {
 		return unknown(p, "%v", err)
 	}
+	attempts, never := withoutNeverWorked(attempts, out)
 	timeout := timeoutOf(p)
 	windows := windowsOf(out.ReadyNs, out.Heals, timeout)
 	doubt := ""
@@ -83,12 +86,56 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 		return unknown(p, "no job was seen: no line of a program matched the patterns")
 	case out.JobsLost > 0:
 		return unknown(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
+	case never != "":
+		return unknown(p, "no %s has ever succeeded, not even before the first fault, so there was nothing to recover; look at the errors of the first ones, "+
+			"and at what the workload sends", never)
 	case doubt != "":
 		return unknown(p, "%s", doubt)
 	}
 	v := verdict(p)
 	v.Status, v.Withstood = Holds, withstood
 	return v
+}
+
+// withoutNeverWorked leaves out the operations of kinds of which none has ever succeeded although some had ended before the first fault, and others did succeed: the
+// workload asks for something that the system does not do, and no fault is the cause. It names one of these kinds.
+func withoutNeverWorked(attempts []attempt, out *engine.Outcome) (left []attempt, never string) {
+	fromNs := firstFault(out)
+	worked, refused := map[string]bool{}, map[string]bool{}
+	for i := range attempts {
+		a := &attempts[i]
+		worked[a.kind] = worked[a.kind] || a.ok
+		refused[a.kind] = refused[a.kind] || a.ended && a.toNs < fromNs
+	}
+	if !slices.Contains(slices.Collect(maps.Values(worked)), true) {
+		return attempts, ""
+	}
+	for _, a := range attempts {
+		if a.kind != jobKind && refused[a.kind] && !worked[a.kind] {
+			never = a.kind
+			continue
+		}
+		left = append(left, a)
+	}
+	return left, never
+}
+
+// firstFault is the virtual time from which on a run had faults.
+func firstFault(out *engine.Outcome) int64 {
+	first := int64(math.MaxInt64)
+	listed := map[fault.Kind]bool{}
+	for i := range out.Ledger.Injections {
+		f := &out.Ledger.Injections[i]
+		first = min(first, f.StartNs)
+		listed[f.Kind] = true
+	}
+	for i := range out.Ledger.Entries {
+		e := &out.Ledger.Entries[i]
+		if e.Delivered > 0 && !listed[e.Kind] { // such as those of packets and calls, which are not listed one by one
+			first = min(first, out.ChaosNs)
+		}
+	}
+	return first
 }
 
 // recoveredMeanwhile judges that things work again while faults last that are no excuse: within the timeout after the moment

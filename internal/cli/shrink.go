@@ -242,7 +242,7 @@ func tries(pool *explore.Pool, signature string, background *explore.Background)
 		if err != nil {
 			return nil, err
 		}
-		if v := explore.Shown(reply.Summary.Verdicts, signature); v != nil && reply.Outcome != nil {
+		if v := explore.ShownExactly(reply.Summary.Verdicts, signature); v != nil && reply.Outcome != nil {
 			return &shrink.Run{Same: reply.Summary.Repeat.Reproducible, Outcome: reply.Outcome, Verdict: *v, CPUNs: reply.CPU.Ns()}, nil
 		}
 		if background != nil {

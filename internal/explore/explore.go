@@ -293,14 +293,21 @@ func CountOperations(h []history.Event) Operations {
 
 // Shown is the violated verdict that has a signature, or else one that is Alike, or nil if there is none.
 func Shown(verdicts []check.Verdict, signature string) *check.Verdict {
+	if v := ShownExactly(verdicts, signature); v != nil {
+		return v
+	}
+	return shown(verdicts, func(s string) bool { return Alike(s, signature) })
+}
+
+// ShownExactly is the violated verdict that has a signature, or nil if there is none: a run that is shrunk is to show the same as the one that was found.
+func ShownExactly(verdicts []check.Verdict, signature string) *check.Verdict {
+	return shown(verdicts, func(s string) bool { return s == signature })
+}
+
+func shown(verdicts []check.Verdict, is func(signature string) bool) *check.Verdict {
 	violated := Violated(verdicts)
-	for _, same := range []func(v check.Verdict) bool{
-		func(v check.Verdict) bool { return Signature(v) == signature },
-		func(v check.Verdict) bool { return Alike(Signature(v), signature) },
-	} {
-		if i := slices.IndexFunc(violated, same); i >= 0 {
-			return &violated[i]
-		}
+	if i := slices.IndexFunc(violated, func(v check.Verdict) bool { return is(Signature(v)) }); i >= 0 {
+		return &violated[i]
 	}
 	return nil
 }

@@ -29,8 +29,7 @@ func Signature(v check.Verdict) string {
 // stale are the ends of reasons that one lost or delayed write has: whether a read finds an older value or none is decided by the operations before it.
 var stale = regexp.MustCompile(`(: a \S+ by client \S+) (returned "\.\.\."\S*( \(# bytes\))?, which was no longer the value|found nothing, although the key was there)$`)
 
-// Alike reports whether two signatures are of one kind of failure: they are equal, or two forms of one. A run that is shrunk may change from
-// one form to the other.
+// Alike reports whether two signatures are of one kind of failure: they are equal, or two forms of one. A run that has changed may show the other form.
 func Alike(a, b string) bool {
 	if a == b {
 		return true

@@ -18,6 +18,7 @@ const (
 	aloneTries = 96 // runs
 	// aloneShare is what part of the budget they may take, one in so many. It is part of that of all leaps.
 	aloneShare = 16
+	fewFaults  = 3 // that are moved together
 )
 
 // offsets are by how many opportunities a fault that is alone is moved, the nearest first. Without the other faults the run is another one
@@ -29,7 +30,7 @@ var offsets = []int64{0, 2, -2, 5, -5, 9, -9, 14, -14, 21, -21, 32, -32, 48, -48
 func (w *work) alone() {
 	plan, err := fault.New(w.Spec)
 	injections := chosen(w.Run, isFault)
-	if err != nil || len(injections) < 2 {
+	if err != nil || len(injections) < 2 || w.oneWay {
 		return
 	}
 	strikes := w.strikes(plan, injections)
@@ -49,8 +50,53 @@ func (w *work) alone() {
 	led := w.any(cases, smaller) >= 0
 	w.leaps += w.part() - before
 	if led {
+		w.aloneLed = true
 		w.end(slackNs)
 	}
+}
+
+// elsewhere tries what the evidence names alone, with the faults at other moments: among fewer operations the old ones may have lost their meaning.
+func (w *work) elsewhere() {
+	plan, err := fault.New(w.Spec)
+	injections, ops := chosen(w.Run, isFault), operations(&w.Cut, w.Outcome.History)
+	if err != nil || len(injections) == 0 || len(injections) > fewFaults {
+		return
+	}
+	less := func(r *Run) bool { return fewer(r, w.Run) && len(chosen(r, isFault)) <= len(injections) }
+	for _, named := range []func(operation) bool{w.cited, w.quoted} {
+		left := len(slices.DeleteFunc(slices.Clone(ops), func(o operation) bool { return !named(o) }))
+		if left == 0 || left == len(ops) {
+			continue
+		}
+		c := w.leaveOut(func(o operation) bool { return !named(o) })
+		c.Cut.EndNs = 0
+		list := w.follow(w.Outcome.Decisions, func(o operation) bool { return !named(o) })
+		var cases []Case
+		for _, by := range offsets {
+			if moved, ok := shifted(plan, list, by); ok {
+				cases = append(cases, Case{Bare(w.Tape, moved), c.Cut})
+			}
+		}
+		if w.any(cases, less) >= 0 {
+			w.end(slackNs)
+			return
+		}
+	}
+}
+
+// shifted moves all faults by as many opportunities.
+func shifted(plan *fault.Plan, decisions []tape.Decision, by int64) ([]tape.Decision, bool) {
+	moved := slices.Clone(decisions)
+	for i, d := range moved {
+		if !isFault(d) {
+			continue
+		}
+		var ok bool
+		if moved[i], ok = plan.Shift(d, by); !ok {
+			return nil, false
+		}
+	}
+	return moved, true
 }
 
 // lone are the cases with nothing but one of the faults, moved by some opportunities.

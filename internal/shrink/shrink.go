@@ -106,6 +106,7 @@ func (s *Search) Shrink(ctx context.Context, from Case) (*Result, error) {
 	w.accept(bare, run)
 	w.proven, w.provenRun = bare, run
 	w.reduce()
+	w.secondWay(bare, run)
 	r := &Result{w.proven, w.provenRun, Shrunk{From: start, To: sizeOf(s.Spec, &w.proven.Cut, w.provenRun.Outcome), Runs: w.runs, CPUNs: int64(w.cpu),
 		Needed: w.needed(), Minimal: w.minimal}}
 	if !r.Minimal {
@@ -131,6 +132,8 @@ type work struct {
 	stage     string
 	lost      map[[sha256.Size]byte]bool // Cases that are known not to show the failure
 	deaf      map[string]bool            // clients whose driver leaves nothing out
+	oneWay    bool                       // single faults are not tried
+	aloneLed  bool                       // they were, and led on
 	leapt     int                        // faults of the run from which no leap led on
 	leaps     float64                    // the part of the budget that leaps have used
 	renewals  uint64                     // runs in which the failure was sought anew
@@ -144,6 +147,30 @@ const halving = "half of the operations"
 
 // proofEvery is the number of runs after which a smaller run is made again, also within a stage: whatever ends the search, no more than these runs are lost.
 const proofEvery = 10
+
+// secondWay shrinks the run once more without the stage of single faults, if that had led on and there is enough left of the budget: where one way
+// ends in a run of which nothing can go, the other may lead to a smaller one. The smaller of the two counts.
+func (w *work) secondWay(bare Case, run *Run) {
+	first := *w
+	size := func(w *work) Size { return sizeOf(w.Spec, &w.proven.Cut, w.provenRun.Outcome) }
+	if !w.aloneLed || w.spent() || w.varies || w.part() >= secondShare || size(&first).Operations <= fewestOperations {
+		return
+	}
+	w.oneWay, w.leapt, w.minimal = true, 0, false
+	w.accept(bare, run)
+	w.proven, w.provenRun = bare, run
+	w.reduce()
+	if !size(w).Less(size(&first)) {
+		w.Case, w.Run, w.proven, w.provenRun = first.Case, first.Run, first.proven, first.provenRun
+		w.minimal, w.varies = first.minimal, first.varies
+	}
+}
+
+// Up to which part of the budget a second way begins, and how few operations need none.
+const (
+	secondShare      = 0.5
+	fewestOperations = 2
+)
 
 func (w *work) reduce() {
 rounds:
@@ -161,6 +188,7 @@ rounds:
 			{"faults", w.faults},
 			{"many decisions", w.many},
 			{"operations", w.operations},
+			{"operations, with faults elsewhere", w.elsewhere},
 			{"fewer faults at other moments", w.leap},
 			{"nodes", w.nodes},
 			{"decisions", w.decisions},
