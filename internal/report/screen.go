@@ -56,6 +56,7 @@ type Screen struct {
 	Tested  []string // kinds of faults, with how often
 	Missing []string // kinds of faults that were not injected
 	Remedy  string   // that has them injected
+	Disks   string   // what of disks no power loss showed
 	Details string   // where the full text is
 }
 
@@ -173,6 +174,9 @@ func (s *Screen) coverage() (lines []string) {
 			remedy = " (" + s.Remedy + ")"
 		}
 		lines = append(lines, "Not tested  "+listed(s.Missing, ScreenColumns-12-width(remedy))+remedy)
+	}
+	if s.Disks != "" {
+		lines = append(lines, "Disks       "+s.Disks)
 	}
 	if s.Details != "" {
 		lines = append(lines, "Details     "+s.Details)
@@ -435,6 +439,14 @@ func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
 	}
 }
 
+// disks says that power losses were those of one kind of file system, where nothing was found.
+func (c *Screen) disks(spec *world.Spec, entries []fault.Entry) {
+	lost := slices.ContainsFunc(entries, func(e fault.Entry) bool { return e.Kind == fault.PowerLoss && e.Delivered > 0 })
+	if lost && spec.Faults.DiskProfile != "posix-minimal" {
+		c.Disks = "as ext4 keeps them; posix-minimal loses more (faults.disk.profile)"
+	}
+}
+
 // propertyLines list the properties of a campaign, those of the user first; those that Bloodhound checks by itself share a line.
 func propertyLines(spec *world.Spec, list []explore.PropertyTotal) (lines []string) {
 	own := map[string]bool{}
@@ -479,6 +491,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	if first != nil {
 		c = ScreenOf(first, arguments)
 		c.Numbers = append(c.Numbers, foundText(t, first.ID))
+		c.shrinkFurther(t, first.ID, arguments)
 	} else {
 		c = judged(status, t.Runs)
 		c.Story = propertyLines(spec, t.Properties)
@@ -490,6 +503,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	}
 	c.tests(spec, t.Faults.Entries)
 	if first == nil {
+		c.disks(spec, t.Faults.Entries)
 		c.Next = c.campaignHints(t, status, arguments)
 		if t.Stopped == explore.Interrupted && c.Verdict == "UNKNOWN" {
 			c.interrupted(t, arguments)
@@ -556,6 +570,16 @@ func foundText(t *explore.Totals, id string) string {
 	return ""
 }
 
+// shrinkFurther offers to go on where the budget of shrinking has ended.
+func (c *Screen) shrinkFurther(t *explore.Totals, id, arguments string) {
+	for _, f := range t.Failures {
+		if f.ID == id && f.Shrunk != nil && f.Shrunk.End != "" && len(c.Next) > 1 {
+			c.Next = slices.Insert(c.Next, 1, Hint{"bloodhound shrink " + id + arguments, "a smaller run: " + f.Shrunk.End})
+			c.Next = c.Next[:3]
+		}
+	}
+}
+
 // shrunkText says what shrinking has taken away.
 func shrunkText(from, to shrink.Size) string {
 	var parts []string
@@ -589,6 +613,9 @@ func operationsText(o explore.Operations) string {
 
 // failing says why operations fail, if more than half of them do: what clients got, and the last errors that servers wrote.
 func failing(spec *world.Spec, o explore.Operations, reasons []explore.Reason, log []engine.LogLine) (lines []string) {
+	if o.Invoked == 0 && len(spec.Workloads) == 0 && len(spec.Properties) == 0 {
+		return []string{"Nothing was asked of the servers: add a `workload` and `properties`."}
+	}
 	if o.Invoked == 0 || 2*o.Ok > o.Invoked || len(reasons) == 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -159,6 +160,26 @@ func TestWhereAFailureWasFound(t *testing.T) {
 		f.ID, f.Tape.Seed = "x", 7
 		if got := foundText(&explore.Totals{Failures: []*explore.Failure{&f}, Seed: 7}, "x"); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// What the budget of shrinking has left undone can be gone on with, and a clean campaign says of which file system its power losses were.
+func TestScreenSaysWhatIsLeft(t *testing.T) {
+	f := &explore.Failure{ID: "x", Run: 2, Shrunk: &shrink.Shrunk{End: "the budget of 36.682s ended"}}
+	c := &Screen{Next: []Hint{{"a", ""}, {"b", ""}, {"c", ""}}}
+	c.shrinkFurther(&explore.Totals{Failures: []*explore.Failure{f}}, "x", " .")
+	if len(c.Next) != 3 || c.Next[0].Command != "a" || c.Next[1].Command != "bloodhound shrink x ." {
+		t.Errorf("%v", c.Next)
+	}
+	lost := []fault.Entry{{Kind: fault.PowerLoss, Planned: 1, Delivered: 1}}
+	for profile, want := range map[string]bool{"": true, "ext4-ordered": true, "posix-minimal": false} {
+		spec := &world.Spec{Faults: world.Faults{DiskProfile: profile}}
+		totals := &explore.Totals{Runs: 3, Properties: []explore.PropertyTotal{{Property: "p", Holds: 3}}}
+		totals.Faults.Entries = lost
+		text := whole(t, CampaignScreen(spec, totals, explore.Status{}, nil, ""))
+		if strings.Contains(text, "\nDisks       as ext4 keeps them; posix-minimal loses more (faults.disk.profile)\n") != want {
+			t.Errorf("profile %q:\n%s", profile, text)
 		}
 	}
 }
