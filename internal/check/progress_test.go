@@ -183,7 +183,7 @@ func TestRecovery(t *testing.T) {
 		{"too late", before + fails(9, 6, "~put(a)") + "15:~put(a) 15.1:~put(a)! 6:~get(a) 6.1:~get(a)! 16:end", kinds, Violated, "every put"},
 		{"one key does not come back", before + "6:~put(b) 6.1:~put(b)! " + fails(9, 6, "~put(a)") + "7:~get(a) 7.1:~get(a)! 16:end", kinds, Violated, `put of key "a"`},
 		{"a key hangs", before + "6:~put(b) 6.1:~put(b)! 6:~get(a) 7:~get(b) 7.1:~get(b)! 16:end", kinds, Violated, `key "a"`},
-		{"not tried", before + "6:~put(a) 6.1:~put(a)! 16:end", kinds, Unknown, "no get was tried within"},
+		{"not tried", before + "6:~put(a) 6.1:~put(a)! 16:end", kinds, Unknown, "no get was tried after the last heal"},
 		{"not tried for long", before + fails(2, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 16:end", kinds, Unknown, "every put did not succeed after the last heal"},
 		{"the run ends too early", before + fails(5, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 11:end", kinds, Unknown, "ended too early"},
 		{"no heal", "1:put(a) 1.1:put(a)! 16:end", kinds, Unknown, "there was no heal"},

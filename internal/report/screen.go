@@ -115,7 +115,7 @@ func (s *Screen) lines() []string {
 	}
 	lines := []string{head}
 	reasonLines := screenReason
-	if len(s.Story) == 0 {
+	if len(s.Story) == 0 || strings.HasPrefix(s.Verdict, "UNKNOWN") { // with the remedy
 		reasonLines = screenUnknown
 	}
 	lines = append(lines, wrap(s.Reason, "  ", reasonLines)...)
