@@ -249,6 +249,9 @@ func (c *committed) changes(f *report.Failure, o *check.Judged) []string {
 	return list
 }
 
+// staleShare is what part of the time that is left a search near one stale failure may take: one in so many.
+const staleShare = 3
+
 // searchAround runs tapes near each stale failure.
 func searchAround(ctx context.Context, all []standing, runs uint64, campaign explore.Campaign, left func() time.Duration) []*explore.Totals {
 	var totals []*explore.Totals
@@ -262,7 +265,8 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 			continue
 		}
 		around := campaign
-		around.Runs, around.KeepGoing, around.BaselineFirst, around.Timeout = runs, true, false, left()
+		around.Runs, around.KeepGoing, around.BaselineFirst = runs, true, false
+		around.Timeout = left() / staleShare // a new failure is worth more than one that may be repaired
 		near := &explore.Neighbourhood{Original: st.file.Tape, Smallest: st.file.Small().Tape, Stored: st.file.Decisions, Now: st.decisions}
 		around.Strategy = search.Tapes("around", near.Around)
 		t := around.Run(ctx)

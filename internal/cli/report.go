@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,12 @@ func (a *app) reportVerb() *cobra.Command {
 the operations, the logs of all nodes, the faults and the tape. ID is the id of a failure, a unique prefix of one, or the path
 of a failure file. The page is .bloodhound/reports/ID.html unless --html names another file; its path is printed.
 Exit code 0: the page was written; 5: the run does not show the violation any more.`,
-		Args: failureArguments,
+		Args: func(c *cobra.Command, args []string) error {
+			if id := filepath.Base(f.markdown); len(args) == 0 && failureID.MatchString(id) {
+				return fmt.Errorf("--markdown takes a file, and the failure comes first: bloodhound report %s --markdown issue.md", id)
+			}
+			return failureArguments(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error { return a.report(c, f, args) },
 	}
 	f.where(c)
@@ -36,6 +42,9 @@ Exit code 0: the page was written; 5: the run does not show the violation any mo
 	f.originalFlag(c)
 	return c
 }
+
+// failureID is the form of the ids of failures.
+var failureID = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
 // reportDocument is the JSON document of report.
 type reportDocument struct {

@@ -284,6 +284,9 @@ func storyLines(s *StoryOf) (lines []string) {
 			list = append(list, storyLine{e.atNs, e.event, strings.ReplaceAll(e.text, "_", " ")})
 		}
 	}
+	if c := lastLoss(s.Outcome.DiskChanges, at); c != nil && len(list) < screenStory {
+		list = append(list, storyLine{c.TimeNs, c.Event, fmt.Sprintf("%s: %s", c.Node, changeText(c))})
+	}
 	for i, u := range unusualLines(s) {
 		if i < screenUnusual && len(list) < screenStory {
 			list = append(list, storyLine{u.TimeNs, u.Event, fmt.Sprintf("%s: %s", u.Node, clip(u.Text))})
@@ -304,6 +307,16 @@ func storyLines(s *StoryOf) (lines []string) {
 }
 
 // milliseconds writes a point of virtual time, in ms.
+// lastLoss is the last thing that a power loss took from a disk up to a time, or nil.
+func lastLoss(changes []engine.DiskChange, untilNs int64) *engine.DiskChange {
+	for i := len(changes) - 1; i >= 0; i-- {
+		if c := &changes[i]; c.Call == engine.Lost && c.TimeNs <= untilNs {
+			return c
+		}
+	}
+	return nil
+}
+
 func milliseconds(ns int64) string { return fmt.Sprintf("%.3f s", float64(ns)/1e9) }
 
 // crashLines are the lines of a violation's evidence that a program wrote before it ended.
@@ -537,10 +550,15 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, arguments string) []Hint {
 	harsh := Hint{fmt.Sprintf("bloodhound explore%s %s", arguments, c.Remedy), "add " + listed(c.Missing, screenMissing)}
 	longer := Hint{fmt.Sprintf("bloodhound explore%s --seeds %d", arguments, max(10*t.Runs, 100)), "search longer"}
+	one := Hint{fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"}
+	for i := range t.Committed {
+		if k := &t.Committed[i]; k.Standing == explore.Stale {
+			return []Hint{{"rm " + k.File, "in the project, if what it shows is repaired"}, longer, one}
+		}
+	}
 	if status.ExitCode() == check.ExitUnknown && t.Operations.Ok == 0 {
 		return helpless(arguments)
 	}
-	one := Hint{fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"}
 	if c.Remedy != "" {
 		return []Hint{harsh, longer, one}
 	}

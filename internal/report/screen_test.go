@@ -172,6 +172,14 @@ func TestScreenSaysWhatIsLeft(t *testing.T) {
 	if len(c.Next) != 3 || c.Next[0].Command != "a" || c.Next[1].Command != "bloodhound shrink x ." {
 		t.Errorf("%v", c.Next)
 	}
+	stale := &explore.Totals{Runs: 1, Committed: []explore.Committed{{File: "failures/x.json", Standing: explore.Stale}}}
+	if next := c.campaignHints(stale, explore.Status{}, ""); next[0].Command != "rm failures/x.json" {
+		t.Errorf("%v", next)
+	}
+	changes := []engine.DiskChange{{TimeNs: 1, Call: engine.Lost, Path: "/a", Old: "x"}, {TimeNs: 2, Call: engine.Lost, Path: "/b", Old: "x"}, {TimeNs: 2, Call: "write"}, {TimeNs: 5, Call: engine.Lost}}
+	if loss := lastLoss(changes, 4); loss == nil || loss.Path != "/b" {
+		t.Errorf("the last loss is %v", loss)
+	}
 	lost := []fault.Entry{{Kind: fault.PowerLoss, Planned: 1, Delivered: 1}}
 	for profile, want := range map[string]bool{"": true, "ext4-ordered": true, "posix-minimal": false} {
 		spec := &world.Spec{Faults: world.Faults{DiskProfile: profile}}
