@@ -302,8 +302,11 @@ func versionsTable(s *comparison.Settings, faults string, done []trial.Trial) st
 func soon(of []trial.Trial) string {
 	found := len(trialsThat(of, func(t *trial.Trial) bool { return t.Found }))
 	share := fmt.Sprintf("%d of %d", found, len(of))
+	if len(of) == 0 {
+		return share
+	}
 	cpu, runs := rank.Quantile(cpuSeconds(of), 0.5), rank.Quantile(runsUntil(of), 0.5)
-	if len(of) == 0 || math.IsInf(cpu, 1) {
+	if math.IsInf(cpu, 1) {
 		return share
 	}
 	return fmt.Sprintf("%.3g s, %.4g runs, %s", cpu, runs, share)

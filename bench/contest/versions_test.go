@@ -32,3 +32,20 @@ func TestFaultsAreTakenOut(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A comparison that was interrupted has tables of what there is: a bug without a trial, and none at all.
+func TestTablesOfTheTrialsThereAre(t *testing.T) {
+	s := &comparison.Settings{Runs: 40, Strategies: []string{afterVersion}, Bugs: []comparison.Bug{
+		{Name: "one harsh", Variant: "harsh"}, {Name: "one calm", Variant: "calm"}, {Name: "two harsh", Variant: "harsh"}, {Name: "two calm", Variant: "calm"}}}
+	one := trial.Trial{Bug: "one harsh", Strategy: afterVersion, Found: true, Runs: 3, CPUNs: 2e9}
+	for _, done := range [][]trial.Trial{nil, {one}} {
+		text := faultsTable(s, []string{"calm", "harsh"}, done)
+		if !strings.Contains(text, "| `two` | 0 of 0 | 0 of 0 |\n") || strings.Contains(text, "1 of 1") != (done != nil) {
+			t.Errorf("%d trials:\n%s", len(done), text)
+		}
+	}
+	s.Strategies = []string{beforeVersion, afterVersion}
+	if text := versionsTable(s, "harsh", []trial.Trial{one}); !strings.Contains(text, "| `one` | 0 of 0 | 2 s, 3 runs, 1 of 1 |  |\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
