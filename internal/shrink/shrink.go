@@ -169,7 +169,7 @@ func (w *work) secondWay(bare Case, run *Run) {
 // Up to which part of the budget a second way begins, and how few operations need none.
 const (
 	secondShare      = 0.5
-	fewestOperations = 2
+	fewestOperations = 4
 )
 
 func (w *work) reduce() {
