@@ -42,10 +42,19 @@ var (
 		regexp.MustCompile(`(?i)(?:listenandserve(?:tls)?|net\.listen|\.run|tcplistener::bind|\.bind)\([^)\n]{0,60}?:(\d{2,5})["']`),
 		regexp.MustCompile(`(?i)(?:\.listen\(|inetsocketaddress\(|serversocket\(|htons\(|httpserver\(\s*\(\s*["'][^"']*["']\s*,|\.bind\(\s*\(\s*["'][^"']*["']\s*,)\s*(\d{2,5})\b`),
 		regexp.MustCompile(`["'](?:\[::\]|0\.0\.0\.0|127\.0\.0\.1|localhost)?:(\d{2,5})["']`),
+		// A flag with its default: add_argument("--port", type=int, default=8000), IntVar(&a, "p", 8080) and their like.
+		regexp.MustCompile(`(?i)["'-](?:(?:http|server|listen)-)?port\b[^)]{0,120}?\bdefault(?:_?value(?:_t)?)?\s*[=:(]\s*["']?(\d{2,5})\b`),
+		regexp.MustCompile(`\b(?:Int|Uint|IntVar|UintVar|IntP|IntVarP)\(\s*(?:&[\w.]+,\s*)?"(?:p|port|listen)",\s*(?:"\w?",\s*)?(\d{2,5})\b`),
+		regexp.MustCompile(`\bdefault_value(?:_t)?\s*=\s*"?(\d{2,5})"?[^\n]*\]\s*(?:pub\s+)?(?:\w+_)?port\s*:`),
+		regexp.MustCompile(`(?i)\bport\s*:\s*\w+\s*=\s*(?:typer\.Option\(\s*)?(\d{2,5})\b`),
+		regexp.MustCompile(`env\.\w*PORT\b[^;\n]{0,20}?(?:\|\||\?\?)\s*["']?(\d{2,5})\b`),
 		regexp.MustCompile(`(?i)(?:\b|_)port[a-z]*\W{1,12}(?:or\s+|int\s+)?(\d{2,5})\b`),
 		regexp.MustCompile(`(?i)server\.port\s*[=:]\s*(\d{2,5})`),
 		regexp.MustCompile(`(?i)port[a-z]*\s*=[^;\n]{0,60}?\b(\d{4,5})\b`),
 	}
+	// A word before a port that is one of another program, as in REDIS_PORT.
+	otherService = regexp.MustCompile(`(?i)(?:redis|db|database|postgres|postgresql|pg|mysql|mongo|mongodb|kafka|amqp|rabbitmq|etcd|` +
+		`metrics|debug|admin|upstream|backend)[_.-]?$`)
 	portVariables = regexp.MustCompile(`(?:env|environ|Getenv|LookupEnv)\b[^A-Za-z\n]{0,6}(?:get|var)?[^A-Za-z\n]{0,4}((?:HTTP_|SERVER_|LISTEN_|APP_)?PORT)\b`)
 	onLoopback    = regexp.MustCompile(`["'(](?:127\.0\.0\.1|localhost)(?:["'],|["']\)|:\d+["'])`)
 
@@ -138,11 +147,17 @@ func firstGroup(pattern *regexp.Regexp, text string) string {
 	return ""
 }
 
+// maxServiceName is how far before a port the name of its program is looked for.
+const maxServiceName = 16
+
 // portOf finds a port, and how sure the place is: less is surer.
 func portOf(text string) (port, rank int) {
 	for rank, pattern := range ports {
-		for _, m := range pattern.FindAllStringSubmatch(text, 20) {
-			if n, _ := strconv.Atoi(m[1]); n == 80 || n == 443 || n >= 1024 && n < 1<<16 {
+		for _, m := range pattern.FindAllStringSubmatchIndex(text, 20) {
+			if otherService.MatchString(text[max(0, m[0]-maxServiceName):m[0]]) {
+				continue
+			}
+			if n, _ := strconv.Atoi(text[m[2]:m[3]]); n == 80 || n == 443 || n >= 1024 && n < 1<<16 {
 				return n, rank
 			}
 		}
