@@ -54,6 +54,290 @@ func nodeMain(body string) map[string]string {
 		"server.js": "const http = require('http');\n" + body}
 }
 
+func pythonMain(body string) map[string]string {
+	return one("server.py", "import argparse, json, os\nfrom http.server import *\n\n\n"+body+
+		"\n\nif __name__ == \"__main__\":\n    HTTPServer((\"\", 8000), Handler).serve_forever()\n")
+}
+
+func javaMain1(body string) map[string]string {
+	return one("Main.java", "import com.sun.net.httpserver.*;\n\npublic class Main {\n"+
+		"    public static void main(String[] args) throws Exception {\n"+
+		"        HttpServer server = HttpServer.create(new InetSocketAddress(8090), 0);\n"+body)
+}
+
+// The parts of a configuration that say how keys are written, and whether the property is judged.
+const (
+	writesKeys = "{type: put,"
+	byPost     = "options: {put_method: POST}\n"
+	judged     = "\n  - name: linearizable\n"
+	suggested  = "\n  # - name: linearizable\n"
+	recovers   = "\n  - name: works again\n"
+)
+
+// A route has the methods of the handler in which it stands. The property linearizable is judged where PUT seems to store
+// what GET returns, and is a comment where that is not clear.
+func TestMethodsOfRoutes(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		files     map[string]string
+		want, not []string
+	}{
+		{"Java, a switch over POST and GET beside a map with put", javaMain1(`
+        server.createContext("/counters/", ex -> handle(ex));
+    }
+
+    static void handle(HttpExchange ex) {
+        counters.put(name, 1L);
+        switch (ex.getRequestMethod()) {
+            case "POST" -> reply(ex, 200, store.increment(name));
+            case "GET" -> reply(ex, 200, store.get(name));
+            default -> reply(ex, 405, "no");
+        }
+    }
+}
+`), []string{byPost, writesKeys, `path: "/counters/{key}"`, suggested, recovers, "Only where POST stores the body"}, []string{judged}},
+		{"Java, equals", javaMain1(`
+        server.createContext("/kv/", ex -> {
+            if ("PUT".equals(ex.getRequestMethod())) {
+                values.put(key, body);
+            }
+        });
+    }
+}
+`), []string{writesKeys, judged}, []string{byPost, suggested}},
+		{"Python, a route of GET and another one of POST", pythonMain(`class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/health":
+            return self.reply(200)
+        if self.path.startswith("/accounts/"):
+            return self.reply(200)
+
+    def do_POST(self):
+        if self.path != "/transfers":
+            return self.reply(404)
+        transfer(self.rfile.read())
+`), []string{`{type: get, weight: 1, path: "/accounts/{key}"`, "POST /transfers", recovers},
+			[]string{writesKeys, byPost, "linearizable"}},
+		{"Python, a route in a function of all methods", pythonMain(`class Handler(BaseHTTPRequestHandler):
+    def name(self):
+        return re.fullmatch(r"/settings/([\w.-]+)", self.path)
+
+    def do_GET(self):
+        reply(self.name())
+
+    def do_PUT(self):
+        store(self.name())
+`), []string{writesKeys, `path: "/settings/{key}"`, judged}, []string{byPost}},
+		{"Go, POST stores", goMain(`func main() {
+	http.HandleFunc("POST /notes/{id}", write)
+	http.HandleFunc("GET /notes/{id}", read)
+	http.ListenAndServe(":8080", nil)
+}
+`), []string{byPost, `path: "/notes/{key}"`, suggested}, []string{judged}},
+		{"Go, methods in the handler of a route", goMain(`func main() {
+	http.HandleFunc("/queue/", queue)
+	http.HandleFunc("/items/", items)
+	http.ListenAndServe(":8080", nil)
+}
+
+func queue(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		return
+	}
+}
+
+func items(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodPut:
+		put(r)
+	case http.MethodGet:
+		get(r)
+	}
+}
+`), []string{writesKeys, `path: "/items/{key}"`, judged}, []string{byPost, "/queue"}},
+		{"Go, PUT increments", goMain(`func main() {
+	http.HandleFunc("PUT /likes/{id}", func(w http.ResponseWriter, r *http.Request) {
+		store.Increment(r.PathValue("id"))
+	})
+	http.HandleFunc("GET /likes/{id}", read)
+	http.ListenAndServe(":8080", nil)
+}
+`), []string{writesKeys, suggested}, []string{judged, byPost}},
+		{"Node.js, methods around routes", nodeMain(`http.createServer((req, res) => {
+  if (req.method === 'GET') {
+    if (req.url.startsWith('/accounts/')) return read(req, res);
+  } else if (req.method === 'POST') {
+    if (req.url === '/transfers') return transfer(req, res);
+  }
+}).listen(3000);
+`), []string{`{type: get, weight: 1, path: "/accounts/{key}"`, "POST /transfers"}, []string{writesKeys, "linearizable"}},
+		{"Node.js, a path in parts", nodeMain(`http.createServer((req, res) => {
+  const parts = req.url.slice(1).split('/');
+  if (parts[0] === 'users') {
+    if (req.method === 'PUT') return write(parts[1], req, res);
+    return read(parts[1], res);
+  }
+}).listen(3000);
+`), []string{writesKeys, `path: "/users/{key}"`, judged}, []string{byPost}},
+		{"Flask, methods of a route", one("server.py", `from flask import Flask
+app = Flask(__name__)
+
+@app.route("/kv/<key>", methods=["GET", "PUT"])
+def kv(key):
+    return values[key]
+
+@app.route("/stats/<key>")
+def stats(key):
+    return "1"
+`), []string{writesKeys, `path: "/kv/{key}"`, judged}, []string{byPost}},
+		{"Express, PUT enqueues", nodeMain(`const app = require('express')();
+app.put('/jobs/:id', (req, res) => {
+  queue.enqueue(req.params.id);
+});
+app.get('/jobs/:id', (req, res) => res.send(state));
+app.listen(3000);
+`), []string{writesKeys, suggested}, []string{judged}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, _ := configured(t, c.files)
+			expect(t, text, c.want, c.not)
+		})
+	}
+}
+
+// Where a program parses the bodies of writes as JSON, the workload only reads, and both the file and the screen say why.
+func TestBodiesOfJSON(t *testing.T) {
+	const parses = "parses bodies as JSON"
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		json  bool
+	}{
+		{"Node.js", nodeMain(`http.createServer(async (req, res) => {
+  const m = /^\/items\/([\w.-]+)$/.exec(req.url);
+  switch (req.method) {
+    case 'GET': return res.end(JSON.stringify(items.get(m[1])));
+    case 'PUT': {
+      const doc = JSON.parse(await readBody(req));
+      items.set(m[1], doc.value);
+    }
+  }
+}).listen(3000);
+`), true},
+		{"Node.js that parses its file", nodeMain(`const items = JSON.parse(fs.readFileSync('items.json'));
+http.createServer(async (req, res) => {
+  const m = /^\/items\/([\w.-]+)$/.exec(req.url);
+  if (req.method === 'PUT') items[m[1]] = await readBody(req);
+}).listen(3000);
+`), false},
+		{"Express", nodeMain(`const app = require('express')();
+app.use(express.json());
+app.put('/items/:id', (req, res) => store(req.body));
+app.get('/items/:id', (req, res) => res.json(load()));
+app.listen(3000);
+`), true},
+		{"Python", pythonMain(`class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path.startswith("/items/"):
+            return self.reply(200)
+
+    def do_PUT(self):
+        if self.path.startswith("/items/"):
+            document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            store(document["value"])
+`), true},
+		{"Python that parses its log", pythonMain(`for line in open("log"):
+    record = json.loads(line)
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path.startswith("/items/"):
+            return self.reply(200)
+
+    def do_PUT(self):
+        if self.path.startswith("/items/"):
+            store(self.rfile.read())
+`), false},
+		{"Flask", one("server.py", `from flask import Flask, request
+app = Flask(__name__)
+
+@app.put("/kv/<key>")
+def put(key):
+    values[key] = request.get_json()["value"]
+
+@app.get("/kv/<key>")
+def get(key):
+    return values[key]
+`), true},
+		{"Go", goMain(`func main() {
+	http.HandleFunc("PUT /items/{id}", write)
+	http.HandleFunc("GET /items/{id}", read)
+	http.ListenAndServe(":8080", nil)
+}
+
+func write(w http.ResponseWriter, r *http.Request) {
+	var i item
+	json.NewDecoder(r.Body).Decode(&i)
+}
+`), true},
+		{"Go with JSON of another route", goMain(`func main() {
+	http.HandleFunc("PUT /items/{id}", write)
+	http.HandleFunc("GET /items/{id}", read)
+	http.HandleFunc("POST /admin", admin)
+	http.ListenAndServe(":8080", nil)
+}
+
+func write(w http.ResponseWriter, r *http.Request) {
+	b, _ := io.ReadAll(r.Body)
+	store(b)
+}
+
+func admin(w http.ResponseWriter, r *http.Request) {
+	json.NewDecoder(r.Body).Decode(&settings)
+}
+`), false},
+		{"Spring", one("Main.java", `import org.springframework.x;
+public class Main {
+    public static void main(String[] args) { SpringApplication.run(Main.class); }
+    @PutMapping("/items/{id}")
+    void write(@PathVariable String id, @RequestBody Item item) { store(item); }
+    @GetMapping("/items/{id}")
+    Item read(@PathVariable String id) { return load(id); }
+}
+`), true},
+		{"Spring with text", one("Main.java", `import org.springframework.x;
+public class Main {
+    public static void main(String[] args) { SpringApplication.run(Main.class); }
+    @PutMapping("/items/{id}")
+    void write(@PathVariable String id, @RequestBody String item) { store(item); }
+    @GetMapping("/items/{id}")
+    String read(@PathVariable String id) { return load(id); }
+}
+`), false},
+		{"axum", map[string]string{"Cargo.toml": "[package]\nname = \"x\"\n", "src/main.rs": `use axum::Router;
+fn main() {
+    let l = TcpListener::bind("0.0.0.0:3000");
+    axum::serve(l, Router::new().route("/kv/{key}", get(read).put(write)));
+}
+async fn write(Path(key): Path<String>, Json(item): Json<Item>) -> StatusCode {
+    StatusCode::OK
+}
+`}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, checks := configured(t, c.files)
+			if c.json {
+				expect(t, text, []string{parses, "write-a-driver.md", "#   driver: command\n", "{type: get,", suggested, recovers},
+					[]string{writesKeys, judged})
+				expect(t, checks, []string{parses, "PUT /", "docs/how-to/write-a-driver.md"}, nil)
+			} else {
+				expect(t, text, []string{writesKeys, judged}, []string{parses, suggested})
+			}
+		})
+	}
+}
+
 // The default of a flag or a variable is the port.
 func TestDefaultsOfPorts(t *testing.T) {
 	serve := "\n    HTTPServer((\"\", args.port), H).serve_forever()\n"

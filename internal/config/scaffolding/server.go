@@ -3,7 +3,6 @@ package scaffolding
 import (
 	"cmp"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,9 +17,15 @@ type server struct {
 	portVariable string
 	// loopback: the program listens on 127.0.0.1 only.
 	loopback bool
-	// path of an operation, with {key}; puts says that PUT or POST writes there.
+	// path of an operation, with {key}; puts says that PUT or POST writes there, post that PUT does not.
 	path       string
 	puts, post bool
+	// register: PUT seems to store what GET returns.
+	register bool
+	// json: the program parses bodies of requests as JSON.
+	json bool
+	// otherWrites are routes of PUT and POST that GET does not have, such as POST /transfers.
+	otherWrites []string
 	// address is a flag, and its value, by which the program listens on all addresses instead of its default, localhost.
 	address []string
 	// data is an absolute folder that the program writes to.
@@ -32,7 +37,7 @@ type server struct {
 }
 
 var (
-	serves = regexp.MustCompile(`net/http"|http\.createServer|\bexpress\(|\bfastify\(|new Koa\(|http\.server|\bFlask\(|\bFastAPI\(|aiohttp|` +
+	serves = regexp.MustCompile(`net/http"|http\.createServer|\bexpress\(|require\(["']express["']\)\(|\bfastify\(|new Koa\(|http\.server|\bFlask\(|\bFastAPI\(|aiohttp|` +
 		`com\.sun\.net\.httpserver|springframework|javalin|\baxum\b|actix_web|\bwarp::|\brocket\b|tiny_http|\bhyper::|HTTP/1\.[01]`)
 	listens = regexp.MustCompile(`(?i)listenandserve|net\.listen\(|\.listen\(|\blisten\(|serve_forever|\.serve\(|app\.run\(|uvicorn\.run|run_app\(|` +
 		`new serversocket\(|httpserver\.create|springapplication\.run|javalin\.(create|start)|tcplistener|httpserver::new|\.run\(":\d`)
@@ -60,20 +65,6 @@ var (
 
 	// A flag for the address whose default is localhost, in Go's flag package and Python's argparse.
 	addressFlags = regexp.MustCompile(`["']((?:--)?(?:[a-z]+-)?(?:addr|address|listen|host|bind))["']\s*,\s*(?:default\s*=\s*)?["'](?:127\.0\.0\.1|localhost)(:\d+)?["']`)
-
-	// Routes: the method, if it stands there, and the path.
-	routes = []*regexp.Regexp{
-		regexp.MustCompile(`["'](GET|PUT|POST) (/[^"'\s]*)["']`),
-		regexp.MustCompile(`(?i)\.(get|put|post)\(\s*["'` + "`" + `](/[^"'` + "`" + `]*)["'` + "`" + `]`),
-		regexp.MustCompile(`(?i)@(get|put|post)(?:Mapping)?\(\s*(?:value\s*=\s*)?["'](/[^"']*)["']`),
-		regexp.MustCompile(`()(?:HandleFunc|Handle|createContext|\.route|RequestMapping|startswith|startsWith|HasPrefix|TrimPrefix)\([^"'\n]{0,40}["'](/[^"']*)["']`),
-	}
-	// A path in a regular expression, such as /^\/items\/(.+)$/.
-	matchedRoute = regexp.MustCompile(`\^\\?/([A-Za-z0-9_-]+)\\?/`)
-	parameter    = regexp.MustCompile(`^(?:\{\*?[A-Za-z_]\w*(?:\.\.\.|:path)?\}|[:*][A-Za-z_]\w*|<(?:[a-z]+:)?[A-Za-z_]\w*>)$`)
-	plainRoute   = regexp.MustCompile(`^/[A-Za-z0-9_./~-]*$`)
-	writesPut    = regexp.MustCompile(`do_PUT|MethodPut|["'{ ]PUT["' ]|\.put\(|\bput\(|PutMapping`)
-	writesPost   = regexp.MustCompile(`do_POST|MethodPost|["'{ ]POST["' ]|\.post\(|PostMapping`)
 
 	dataFolders = regexp.MustCompile(`["'](/data|/var/lib/[a-z][a-z0-9-]*)[/"']`)
 	peerFlags   = regexp.MustCompile(`(?:flag\.|Flags\(\)\.|add_argument\(|Arg::|arg\()[A-Za-z]*\(?[^"'\n]{0,30}["'](?:--)?((?:initial-)?(?:peers|cluster|members|nodes))["']`)
@@ -163,79 +154,4 @@ func portOf(text string) (port, rank int) {
 		}
 	}
 	return 0, len(ports)
-}
-
-// operations guesses where keys are read and written.
-func (s *server) operations(text string) {
-	methods := map[string]map[string]bool{} // of a path
-	var order []string
-	add := func(method, written string) {
-		route, ok := keyed(written)
-		if method == "" && written == "/" { // all paths
-			route, ok = "/{key}", true
-		}
-		switch {
-		case !ok:
-			return
-		case methods[route] == nil:
-			methods[route] = map[string]bool{}
-			order = append(order, route)
-		}
-		methods[route][strings.ToUpper(method)] = true
-	}
-	for _, pattern := range routes {
-		for _, m := range pattern.FindAllStringSubmatch(text, 200) {
-			add(m[1], m[2])
-		}
-	}
-	for _, m := range matchedRoute.FindAllStringSubmatch(text, 200) {
-		add("", "/"+m[1]+"/")
-	}
-	put, post := writesPut.MatchString(text), writesPost.MatchString(text)
-	// A route without a method serves whatever methods the source mentions.
-	has := func(route, method string, mentioned bool) bool {
-		return methods[route][method] || methods[route][""] && mentioned
-	}
-	rank := func(route string) int {
-		switch {
-		case !strings.HasSuffix(route, "/{key}") && has(route, "GET", true): // an address that has no key
-			return 4
-		case !strings.HasSuffix(route, "/{key}"):
-			return 5
-		case has(route, "PUT", put) && has(route, "GET", true):
-			return 0
-		case has(route, "POST", post) && has(route, "GET", true):
-			return 1
-		case has(route, "GET", true):
-			return 2
-		}
-		return 5
-	}
-	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
-	switch {
-	case len(order) > 0 && rank(order[0]) <= 4:
-		s.path = order[0]
-		s.puts = rank(s.path) <= 1
-		s.post = rank(s.path) == 1
-	case put:
-		s.path, s.puts = "/kv/{key}", true // a server that reads methods and paths by itself
-	default:
-		s.path = "/?key={key}"
-	}
-}
-
-// keyed makes the path of an operation out of a route: /kv/:id becomes /kv/{key}, and /health becomes
-// /health?key={key}.
-func keyed(route string) (string, bool) {
-	route = strings.TrimSuffix(route, "{$}")
-	dir, last := route[:strings.LastIndex(route, "/")+1], route[strings.LastIndex(route, "/")+1:]
-	switch {
-	case !plainRoute.MatchString(dir):
-		return "", false
-	case parameter.MatchString(last), last == "" && dir != "/":
-		return dir + "{key}", true
-	case !plainRoute.MatchString(dir + last):
-		return "", false
-	}
-	return route + "?key={key}", true
 }

@@ -271,8 +271,11 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 	} else {
 		s.addCheck("No port was found; %d is the usual one.", s.server.port)
 	}
-	path := s.server.path
+	path, puts := s.server.path, s.server.puts && !s.server.json
 	b.WriteString("# The client. Its operations are HTTP requests to this path. docs/reference/workloads.md lists other drivers.\n")
+	if s.server.json {
+		fmt.Fprintf(b, jsonHint, strings.TrimPrefix(target, "http://"))
+	}
 	fmt.Fprintf(b, `workload:
   driver: http
   config:
@@ -281,26 +284,42 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
     qps: 50                   # operations a second of virtual time
     duration: 10s
 `, target)
-	if s.server.post {
+	method := map[bool]string{false: "PUT", true: "POST"}[s.server.post]
+	if puts && s.server.post {
 		b.WriteString("    options: {put_method: POST}\n")
 	}
 	b.WriteString("    operations:\n")
 	const operation = "      - {type: %s, weight: 1, path: %s, key_pattern: \"key-{random:0-4}\"}\n"
-	if s.server.puts {
+	if puts {
 		fmt.Fprintf(b, operation, "put", quoted(path))
 	}
 	fmt.Fprintf(b, operation, "get", quoted(path))
 	b.WriteString("\n# What must hold. Crashes, panics and unexpected exits are looked for without being listed.\nproperties:\n")
-	if s.server.puts {
-		method := map[bool]string{false: "PUT", true: "POST"}[s.server.post]
+	switch {
+	case s.server.json:
+		writes := s.server.otherWrites
+		if s.server.puts {
+			writes = append([]string{method + " " + path}, writes...)
+		}
+		s.addCheck("The source parses bodies as JSON, and the driver `http` sends plain text, so only GET %s is tried. "+
+			"To also try %s, write a driver (docs/how-to/write-a-driver.md).", path, wordsOf(writes, "writes"))
+		if s.server.puts {
+			b.WriteString("  # For a driver of your own that records `put` and `get`:\n" + asComment(linearizable))
+		}
+	case puts && s.server.register:
 		s.addCheck("%s %s must store the body, and GET return the same bytes or 404. "+
 			"If not, remove the property `linearizable`.", method, path)
-		b.WriteString(`  - name: linearizable
-    kind: safety
-    description: A read returns the value of the last acknowledged write.
-    check: {type: linearizability, operations: [put, get]}
-`)
-	} else {
+		b.WriteString(linearizable)
+	case puts:
+		s.addCheck("It is not clear that GET %s returns what %s stores, so the property `linearizable` is commented out.", path, method)
+		fmt.Fprintf(b, `  # Only where %s stores the body, and GET returns the same bytes or 404. A counter, a queue or a transfer needs a
+  # driver of your own (docs/how-to/write-a-driver.md), and a counter or a queue the key model of the check.
+`, method)
+		b.WriteString(asComment(linearizable))
+	case len(s.server.otherWrites) > 0:
+		s.addCheck("Only GET %s is tried. To also try %s, write a driver (docs/how-to/write-a-driver.md), "+
+			"and list in `properties` what must hold.", path, wordsOf(s.server.otherWrites, "writes"))
+	default:
 		s.addCheck("Only GET %s is tried: add writes to `workload`, and list in `properties` what must hold.", path)
 	}
 	b.WriteString(`  - name: works again
@@ -309,6 +328,36 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
     check: {type: recovery}
 
 `)
+}
+
+// linearizable is the property of a server that keeps values.
+const linearizable = `  - name: linearizable
+    kind: safety
+    description: A read returns the value of the last acknowledged write.
+    check: {type: linearizability, operations: [put, get]}
+`
+
+// jsonHint shows how to start a driver for a server whose requests http does not send.
+const jsonHint = `# The source parses bodies as JSON, and http sends plain text. A driver of your own can write
+# (docs/how-to/write-a-driver.md):
+#   driver: command
+#   config: {command: python3 driver.py %s}
+`
+
+// asComment comments out the lines of a list.
+func asComment(lines string) string {
+	return "  # " + strings.ReplaceAll(strings.TrimSuffix(strings.ReplaceAll(lines, "\n  ", "\n"), "\n")[2:], "\n", "\n  # ") + "\n"
+}
+
+// maxNamedWrites bounds the routes that a sentence names.
+const maxNamedWrites = 3
+
+// wordsOf lists routes in a sentence, and says another word where there are none.
+func wordsOf(routes []string, none string) string {
+	if len(routes) == 0 {
+		return none
+	}
+	return strings.Join(routes[:min(len(routes), maxNamedWrites)], ", ")
 }
 
 // redisPort is where Redis and its like listen.
