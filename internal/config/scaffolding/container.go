@@ -1,6 +1,7 @@
 package scaffolding
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -59,14 +60,72 @@ func (f *folder) composeSketch(name string) []sketch {
 	if published {
 		s.portIn = name
 	}
+	source := f.serverBuiltIn(buildContext([]byte(content), front, path.Dir(name)))
+	if s.http {
+		s.takeRoutes(source)
+	}
 	k := sketch{name: name, what: "the Compose file " + name, compose: name, front: front, server: s}
 	if services > 0 {
 		k.what += " with " + plural.Count(services, "service")
 	}
-	if s.http {
+	if s.http && !source.http {
 		k.addCheck("The workload sends HTTP requests to %s: change it to the requests that your services take.", front)
 	}
 	return []sketch{k}
+}
+
+// buildContext is the folder whose sources a service is built from, empty if it is built from none of the project.
+func buildContext(content []byte, service, dir string) string {
+	var f struct {
+		Services map[string]struct {
+			Build yaml.Node `yaml:"build"`
+		} `yaml:"services"`
+	}
+	if yaml.Unmarshal(content, &f) != nil {
+		return ""
+	}
+	build := f.Services[service].Build
+	context := build.Value
+	if build.Kind == yaml.MappingNode {
+		var long struct {
+			Context string `yaml:"context"`
+		}
+		if build.Decode(&long) != nil {
+			return ""
+		}
+		context = cmp.Or(long.Context, ".")
+	}
+	if context == "" || path.IsAbs(context) || strings.Contains(context, ":") {
+		return ""
+	}
+	return path.Join(dir, context)
+}
+
+// sourceFiles are names of files that may have the routes of a server.
+var sourceFiles = regexp.MustCompile(`\.(?:py|js|mjs|cjs|ts|go|java|kt|rs|c)$`)
+
+// testFiles are no part of a program.
+var testFiles = regexp.MustCompile(`(?i)(?:^|[/_.])tests?[/_.]|^test|Test\.java$`)
+
+// serverBuiltIn reads the sources of a folder from which an image is built. An empty folder has none.
+func (f *folder) serverBuiltIn(dir string) server {
+	var sources []string
+	for _, name := range f.files {
+		if dir != "" && below(dir, name) && sourceFiles.MatchString(name) && !testFiles.MatchString(name) {
+			sources = append(sources, name)
+		}
+	}
+	return f.serverOf(sources)
+}
+
+// takeRoutes takes what sources say about requests, if they are those of an HTTP server. Ports and volumes are what the
+// image or the Compose file says.
+func (s *server) takeRoutes(source server) {
+	if !source.http {
+		return
+	}
+	s.path, s.puts, s.post = source.path, source.puts, source.post
+	s.register, s.json, s.otherWrites = source.register, source.json, source.otherWrites
 }
 
 // serviceName is a name of a service that fits a URL.
@@ -150,12 +209,16 @@ func dockerfiles(f *folder) (found []sketch) {
 		} else if port, _ := strconv.Atoi(firstGroup(portInFile, text)); port > 0 && port < 1<<16 {
 			s = server{http: true, port: port, portIn: name, path: "/?key={key}"}
 		}
+		source := f.serverBuiltIn(dir)
+		if s.http {
+			s.takeRoutes(source)
+		}
 		k := sketch{name: name, what: "the image of " + name, compose: dockerCompose, front: service, server: s,
 			files: map[string][]byte{dockerCompose: fmt.Appendf(nil,
 				"# The image of %s. docs/reference/dockerfiles.md says how it is built, without Docker.\n"+
 					"services:\n  %s:\n    build: %s\n    restart: always\n",
 				name, scalar(service), scalar(dir))}}
-		if s.http {
+		if s.http && !source.http {
 			k.addCheck("The server on port %d must speak HTTP; for other protocols change `workload`.", s.port)
 		}
 		if fetches.MatchString(text) {

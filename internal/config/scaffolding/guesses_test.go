@@ -384,3 +384,59 @@ func TestDefaultsOfPorts(t *testing.T) {
 		})
 	}
 }
+
+// The routes of a service come from the sources that its image is built from.
+func TestRoutesOfImages(t *testing.T) {
+	app := `from http.server import *
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path.startswith("/settings/"):
+            reply()
+
+    def do_PUT(self):
+        if self.path.startswith("/settings/"):
+            store()
+
+
+HTTPServer(("", 8000), Handler).serve_forever()
+`
+	other := strings.ReplaceAll(app, "/settings/", "/jobs/")
+	service := func(build string) string {
+		return "services:\n  worker: {build: ./worker}\n  app:\n    build: " + build + "\n    ports: [\"8000:8000\"]\n"
+	}
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+	}{
+		{"a folder", map[string]string{"compose.yaml": service("./app"), "app/app.py": app, "worker/w.py": other}},
+		{"a context", map[string]string{"docker-compose.yml": service("{context: app, dockerfile: D}"), "app/src/app.py": app, "worker/w.py": other}},
+		{"a Compose file below", map[string]string{"deploy/compose.yaml": service("../app"), "app/app.txt": "", "worker/w.txt": other, "app/routes.js": nodeRoutes}},
+		{"an anchor", map[string]string{"compose.yaml": "x-app: &app\n  build: {context: app}\nservices:\n  app:\n    <<: *app\n    ports: [\"8000:8000\"]\n",
+			"app/app.py": app}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, checks := configured(t, c.files)
+			expect(t, text, []string{"target: http://app:8000\n", writesKeys, `path: "/settings/{key}"`, judged}, []string{"?key="})
+			expect(t, checks, []string{"PUT /settings/{key}"}, []string{"change it to the requests"})
+		})
+	}
+	for name, files := range map[string]map[string]string{
+		"an image": {"compose.yaml": "services:\n  app: {image: x, ports: [\"8000:8000\"]}\n", "other/app.txt": app},
+		"outside":  {"compose.yaml": service("../../elsewhere")},
+	} {
+		text, _ := configured(t, files)
+		if !strings.Contains(text, "/?key={key}") {
+			t.Errorf("%s: a route comes from nowhere:\n%s", name, text)
+		}
+	}
+	text, _ := configured(t, map[string]string{"api/Dockerfile": "FROM python\nEXPOSE 9000\n", "api/routes.js": nodeRoutes})
+	expect(t, text, []string{"target: http://api:9000\n", writesKeys, `path: "/settings/{key}"`}, nil)
+}
+
+const nodeRoutes = `const app = require('express')();
+app.put('/settings/:name', write);
+app.get('/settings/:name', read);
+app.listen(8000);
+`
