@@ -385,6 +385,48 @@ func TestDefaultsOfPorts(t *testing.T) {
 	}
 }
 
+// Data for which a flag or a variable has a default goes to a volume, by the same flag or variable.
+func TestVolumesOfData(t *testing.T) {
+	mounted := "volumes: [\"data:/data\"]\n"
+	goData := func(line string) map[string]string {
+		return goMain("func main() {\n\t" + line + "\n\thttp.ListenAndServe(\":8080\", nil)\n}\n")
+	}
+	left := goData(`dir := flag.String("data", "./data", "")`)
+	left["data/kv.log"] = "old"
+	for _, c := range []struct {
+		name      string
+		files     map[string]string
+		want, not []string
+	}{
+		{"Go", goData(`dir := flag.String("data", "./data", "folder of the data")`), []string{mounted, "--data /data\n"}, nil},
+		{"Go, StringVar", goData(`flag.StringVar(&c.dir, "data-dir", "var", "")`), []string{mounted, "--data-dir /data\n"}, nil},
+		{"Go, cmp.Or", goData(`dir := cmp.Or(os.Getenv("KV_DATA_DIR"), "kv-data")`), []string{mounted, `KV_DATA_DIR: "/data"`}, nil},
+		{"Go, in memory", goData(`dir := flag.String("dir", "/tmp/kv-data", "")`),
+			[]string{mounted, "--dir /data\n", "A power loss would empty /tmp/kv-data"}, nil},
+		{"Go, files are there", left, []string{"Each run starts with a copy of ./data", "`--data /data`"}, []string{"\n    volumes:", "--data /data\n"}},
+		{"Go, pages of a site", goData(`dir := flag.String("dir", "./public", "")`), nil, []string{"volumes", "--dir"}},
+		{"Go, the name of a database", goData(`db := flag.String("db", "shop", "")`), nil, []string{"volumes", "--db"}},
+		{"Go, a host", goData(`db := flag.String("db", "db.internal", "")`), nil, []string{"volumes", "--db"}},
+		{"Go, a file in a folder that a variable names", goData(`p := filepath.Join(os.Getenv("DATA_DIR"), "kv.log")`), nil, []string{"volumes"}},
+		{"argparse", pythonMain(`p.add_argument("--db", default="data/bank.db")`), []string{mounted, "--db /data/bank.db\n"}, nil},
+		{"argparse of a path", pythonMain(`p.add_argument("--path", type=str, default="bank.db")`), []string{mounted, "--path /data/bank.db\n"}, nil},
+		{"click", pythonMain(`@click.option("--data", "-d", default="./data")`), []string{mounted, "--data /data\n"}, nil},
+		{"Node.js", nodeMain("const dir = process.env.DATA_DIR || './data';\nhttp.createServer(f).listen(3000);\n"),
+			[]string{mounted, `DATA_DIR: "/data"`}, nil},
+		{"commander", nodeMain("program.option('-d, --data <dir>', 'where', './data');\nhttp.createServer(f).listen(3000);\n"),
+			[]string{mounted, "--data /data\n"}, nil},
+		{"Java", javaMain1("        Path dir = Path.of(System.getenv().getOrDefault(\"DATA_DIR\", \"data\"));\n    }\n}\n"),
+			[]string{mounted, `DATA_DIR: "/data"`}, nil},
+		{"clap", map[string]string{"Cargo.toml": "[package]\nname = \"x\"\n", "src/main.rs": "use axum::Router;\nstruct Args {\n    #[arg(long, default_value = \"./data\")]\n" +
+			"    data_dir: PathBuf,\n}\nfn main() { let l = TcpListener::bind(\"0.0.0.0:3000\"); }\n"}, []string{mounted, "--data-dir /data\n"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, _ := configured(t, c.files)
+			expect(t, text, c.want, c.not)
+		})
+	}
+}
+
 // The routes of a service come from the sources that its image is built from.
 func TestRoutesOfImages(t *testing.T) {
 	app := `from http.server import *

@@ -30,6 +30,10 @@ type server struct {
 	address []string
 	// data is an absolute folder that the program writes to.
 	data string
+	// keeps is where the program keeps its data by default, if a flag or a variable changes that. leftOvers: the project
+	// has files there.
+	keeps     dataPlace
+	leftOvers bool
 	// peers is a flag (--peers) or a variable (PEERS) that lists the other nodes, id a flag for the node's number.
 	peers, id string
 	// arguments: the program reads words of its command line by position. folderArgument: the first one is a folder.
@@ -123,6 +127,9 @@ func (f *folder) serverOf(files []string) server {
 	s.arguments = positional.MatchString(text)
 	if s.folderArgument = folderFirst.MatchString(text); s.folderArgument {
 		s.data = cmp.Or(s.data, "/data")
+	}
+	if place, ok := dataPlaceOf(text); ok && s.data == "" {
+		s.keeps, s.leftOvers = place, f.filled(place.standard)
 	}
 	s.operations(text)
 	return s

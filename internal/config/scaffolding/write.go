@@ -57,6 +57,9 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 	}
 	n.command = append(n.command, s.address...)
 	k := sketch{name: name, what: what, front: n.name, server: s}
+	if s.keeps.standard != "" {
+		k.keepInVolume(&n)
+	}
 	if s.peers != "" {
 		n.count, n.templates = 3, true
 		k.front = n.name + "1"
@@ -69,8 +72,8 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 		if s.id != "" {
 			n.command = append(n.command, s.id, "{{.Index}}")
 		}
-		if s.data != "" {
-			n.volumes = []string{"{{.Name}}-data:" + s.data}
+		if len(n.volumes) > 0 {
+			n.volumes = []string{"{{.Name}}-" + n.volumes[0]}
 		}
 		k.addCheck("The program takes %s, so there are three nodes. Its value needs the form that the program expects.", s.peers)
 	}
@@ -85,6 +88,29 @@ func program(name, what, nodeName string, s server, build []string, command ...s
 		k.addCheck("The program reads command-line arguments: add those that it needs to `command`.")
 	}
 	return k
+}
+
+// keepInVolume moves a program's data to a volume. A folder of the project would have what this machine has there, and
+// one in memory, such as /tmp, would lose all at a power loss.
+func (s *sketch) keepInVolume(n *node) {
+	place := s.server.keeps
+	where := map[bool]string{true: "command", false: "environment"}[place.variable == ""]
+	if s.server.leftOvers {
+		s.addCheck("Each run starts with a copy of %s as it is now. To start without data, set `%s` in `%s`, and `volumes: [\"data:%s\"]`.",
+			place.standard, place.setting(), where, dataMount)
+		return
+	}
+	n.volumes = []string{"data:" + dataMount}
+	if place.variable != "" {
+		n.env = append(n.env, variable{place.variable, place.inVolume()})
+	} else {
+		n.command = append(n.command, place.flag, place.inVolume())
+	}
+	reason := "It starts empty in each run"
+	if inMemory.MatchString(place.standard) {
+		reason = "A power loss would empty " + place.standard
+	}
+	s.addCheck("`%s` in `%s` moves the data to a volume. %s.", place.setting(), where, reason)
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
