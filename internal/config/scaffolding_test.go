@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // goServer is a server of HTTP in Go that keeps keys.
@@ -206,6 +208,47 @@ spec: {selector: {app: web}, ports: [{port: 80, targetPort: h}]}
 				if strings.Contains(text, part) {
 					t.Errorf("%q in\n%s", part, text)
 				}
+			}
+		})
+	}
+}
+
+// What init writes as comments loads when the marks of the comments are removed.
+func TestScaffoldComments(t *testing.T) {
+	post := strings.NewReplacer("PUT /", "POST /").Replace(goServer)
+	parses := strings.Replace(goServer, "func main() {", "func put(r *http.Request) { json.NewDecoder(r.Body).Decode(&v) }\n\nfunc main() {", 1)
+	for _, c := range []struct {
+		name, server string
+		lines        []string // of the world, by their first words
+		judged       bool     // by the property linearizable
+	}{
+		{"a store", goServer, []string{"disk:"}, true},
+		{"a server of POST", post, []string{"disk:", "stop:", "- name: linearizable", "  kind:", "  description:", "  check:"}, true},
+		{"a server of JSON", parses, []string{"disk:", "stop:", "- name: linearizable", "  kind:", "  description:", "  check:"}, true},
+		{"no server", goTool, []string{"disk:", "stop:"}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := tree(t, "go.mod\nmodule x\n", "main.go\n"+c.server)
+			w := scaffolding.Find(dir).Worlds[0]
+			text := string(w.Files[scaffolding.ConfigName])
+			for _, line := range c.lines {
+				if strings.Count(text, "\n  # "+line) != 1 {
+					t.Errorf("the comment %q is not there once in\n%s", line, text)
+				}
+				text = strings.Replace(text, "\n  # "+line, "\n  "+line, 1)
+			}
+			if before, after, ok := strings.Cut(text, "\n#   driver: command\n"); ok { // instead of the workload
+				_, after, _ = strings.Cut(after, "\n\n# What must hold")
+				text = before + "\nworkload:\n  driver: command\n  config: {command: python3 driver.py}\n\n# What must hold" + after
+			}
+			w.Files[scaffolding.ConfigName] = []byte(text)
+			r := loadedWorld(t, dir, w)
+			if got := r.Spec.Faults.DiskProfile; got != "posix-minimal" {
+				t.Errorf("the profile of disks is %q", got)
+			}
+			judged := slices.ContainsFunc(r.Spec.Properties, func(p world.Property) bool { return p.Name == "linearizable" })
+			if judged != c.judged {
+				t.Errorf("linearizable is judged: %v, want %v", judged, c.judged)
 			}
 		})
 	}

@@ -275,6 +275,9 @@ properties:
 		s.addCheck("The program seems to listen on localhost, where other nodes cannot reach it: let it listen on 0.0.0.0.")
 	}
 	b.WriteString(faultSection)
+	if !s.server.http || s.server.json || !s.server.register {
+		b.WriteString(stopHint)
+	}
 }
 
 // placeholder stands for a client of a protocol that is not known.
@@ -289,6 +292,11 @@ const faultSection = `# What may go wrong. harsh has partitions, crashes, power 
 # have less of it. What is written below the mode wins.
 faults:
   mode: harsh
+  # disk: {profile: posix-minimal}   # also loses names whose folder was not synced, as file systems other than ext4 may
+`
+
+// stopHint is for drivers of a person's own, which do not go on after the faults by themselves.
+const stopHint = `  # stop: 8s   # with the driver command, ` + "`works again`" + ` needs faults that stop before the driver ends
 `
 
 func (s *sketch) writeHTTP(b *strings.Builder, target string) {
