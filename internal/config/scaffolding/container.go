@@ -101,6 +101,9 @@ func buildContext(content []byte, service, dir string) string {
 	return path.Join(dir, context)
 }
 
+// maxSources bounds the files of a build context that are read.
+const maxSources = 500
+
 // sourceFiles are names of files that may have the routes of a server.
 var sourceFiles = regexp.MustCompile(`\.(?:py|js|mjs|cjs|ts|go|java|kt|rs|c)$`)
 
@@ -111,7 +114,7 @@ var testFiles = regexp.MustCompile(`(?i)(?:^|[/_.])tests?[/_.]|^test|Test\.java$
 func (f *folder) serverBuiltIn(dir string) server {
 	var sources []string
 	for _, name := range f.files {
-		if dir != "" && below(dir, name) && sourceFiles.MatchString(name) && !testFiles.MatchString(name) {
+		if len(sources) < maxSources && dir != "" && below(dir, name) && sourceFiles.MatchString(name) && !testFiles.MatchString(name) {
 			sources = append(sources, name)
 		}
 	}

@@ -60,6 +60,7 @@ var (
 // dataPlaceOf finds where a program keeps its data by default, if a flag or a variable can change that, and if the
 // place is in the project or in a folder that a power loss empties.
 func dataPlaceOf(text string) (dataPlace, bool) {
+	text = text[:min(len(text), maxSourceBytes)]
 	accept := func(name, standard string) bool {
 		relative := !strings.HasPrefix(standard, "/") && !strings.Contains(standard, "..") && path.Clean(standard) != "."
 		switch {

@@ -482,3 +482,32 @@ app.put('/settings/:name', write);
 app.get('/settings/:name', read);
 app.listen(8000);
 `
+
+// What is kept of handlers is bounded, however a source is nested or repeats itself.
+func TestRoutesOfHostileSources(t *testing.T) {
+	nested := ""
+	for i := range 2 * maxBlocks {
+		nested += strings.Repeat(" ", i) + "if method == \"PUT\" and path.startswith(\"/a/\"):\n"
+	}
+	nested += strings.Repeat(strings.Repeat(" ", 2*maxBlocks)+"store()\n", 2*maxBlockLines)
+	for name, text := range map[string]string{
+		"annotations": strings.Repeat("@PutMapping(\"/a\")\n", 2*maxBlockLines),
+		"blocks":      nested,
+		"one name":    strings.Repeat("func a(a, a, a) { PUT(\"/a/\", a) }\n", 2*maxBlockLines),
+	} {
+		blocks := writeBlocks(text)
+		for _, r := range routesOf(text) {
+			blocks = append(blocks, r.writes...)
+		}
+		longest := 0
+		for _, block := range blocks {
+			longest = max(longest, strings.Count(block, "\n"))
+		}
+		if most := maxBlockLines * (maxHandlers + 1); longest > most && len(blocks) > 1 {
+			t.Errorf("%s: a handler of %d lines, want at most %d", name, longest, most)
+		}
+		if most := maxBlocks + 200*len(routes); len(blocks) > most {
+			t.Errorf("%s: %d handlers, want at most %d", name, len(blocks), most)
+		}
+	}
+}

@@ -64,6 +64,15 @@ var (
 	noRegisterRoute = regexp.MustCompile(`(?i)/(?:counters?|queues?|transfers?|locks?|events?|messages?|votes?|increment|enqueue)\b`)
 )
 
+// Bounds of a look at sources, so that none takes long, whatever it has.
+const (
+	maxSourceBytes = 2 << 20 // of the sources of a program, the first ones
+	maxBlockLines  = 500     // of what stands within a line
+	maxAroundLines = 2000    // above a route
+	maxBlocks      = 100     // about PUT and POST
+	maxHandlers    = 8       // that a line names
+)
+
 // route is a path of the server.
 type route struct {
 	path    string
@@ -113,11 +122,11 @@ func (s *sourceLines) lineAt(offset int) int {
 // block is a line and those below it that are further to the right. Decorators and annotations belong to what
 // follows.
 func (s *sourceLines) block(i int) string {
-	end := i + 1
-	for strings.HasPrefix(strings.TrimSpace(s.lines[end-1]), "@") && end < len(s.lines) {
+	end, last := i+1, min(i+maxBlockLines, len(s.lines))
+	for end < last && strings.HasPrefix(strings.TrimSpace(s.lines[end-1]), "@") {
 		end++
 	}
-	for end < len(s.lines) && (s.indent[end] < 0 || s.indent[end] > s.indent[i]) {
+	for end < last && (s.indent[end] < 0 || s.indent[end] > s.indent[i]) {
 		end++
 	}
 	return strings.Join(s.lines[i:end], "\n")
@@ -126,7 +135,7 @@ func (s *sourceLines) block(i int) string {
 // around is the methods that the lines around one are about, none if they are about all.
 func (s *sourceLines) around(i int) (methods []string, scope string) {
 	indent := s.indent[i]
-	for j := i - 1; j >= 0 && indent > 0; j-- {
+	for j := i - 1; j >= max(0, i-maxAroundLines) && indent > 0; j-- {
 		if s.indent[j] < 0 || s.indent[j] >= indent {
 			continue
 		}
@@ -143,7 +152,7 @@ func (s *sourceLines) handlers(line string) string {
 	var all []string
 	for _, name := range anyIdentifier.FindAllString(line, 40) {
 		for _, i := range s.bodies[name] {
-			if block := s.block(i); !strings.Contains(block, line) && len(all) < 8 {
+			if block := s.block(i); !strings.Contains(block, line) && len(all) < maxHandlers {
 				all = append(all, block)
 			}
 		}
@@ -167,7 +176,7 @@ func writeBlocks(text string) (blocks []string) {
 	s := newSourceLines(text)
 	for i, line := range s.lines {
 		for _, method := range methodsIn(line) {
-			if method != "GET" {
+			if method != "GET" && len(blocks) < maxBlocks {
 				blocks = append(blocks, s.block(i))
 			}
 		}
@@ -265,6 +274,7 @@ func (s *sourceLines) methodsAt(i int, method string, mentioned []string) (metho
 
 // operations guesses where keys are read and written.
 func (s *server) operations(text string) {
+	text = text[:min(len(text), maxSourceBytes)]
 	all := routesOf(text)
 	rank := func(r *route) int {
 		switch {
