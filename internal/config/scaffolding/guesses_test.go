@@ -270,6 +270,44 @@ def put(key):
 def get(key):
     return values[key]
 `), true},
+		{"FastAPI with a model", one("server.py", `from fastapi import FastAPI
+from pydantic import BaseModel
+app = FastAPI()
+
+class Item(BaseModel):
+    value: str
+
+@app.get("/items/{name}")
+def read(name: str):
+    return items[name]
+
+@app.put("/items/{name}")
+def write(name: str, item: Item):
+    items[name] = item
+`), true},
+		{"Python, in a function that the handler calls", pythonMain(`class Handler(BaseHTTPRequestHandler):
+    def document(self):
+        return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+
+    def do_GET(self):
+        if self.path.startswith("/items/"):
+            return self.reply(200)
+
+    def do_PUT(self):
+        if self.path.startswith("/items/"):
+            store(self.document()["value"])
+`), true},
+		{"aiohttp with text", one("server.py", `from aiohttp import web
+
+async def write(request):
+    items[request.match_info["name"]] = await request.text()
+
+app = web.Application()
+app.router.add_get("/items/{name}", read)
+app.router.add_put("/items/{name}", write)
+if __name__ == "__main__":
+    web.run_app(app, port=8000)
+`), false},
 		{"Go", goMain(`func main() {
 	http.HandleFunc("PUT /items/{id}", write)
 	http.HandleFunc("GET /items/{id}", read)

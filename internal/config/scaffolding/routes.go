@@ -11,8 +11,8 @@ var (
 	// Routes: the method, if it stands there, and the path.
 	routes = []*regexp.Regexp{
 		regexp.MustCompile(`["'](GET|PUT|POST) (/[^"'\s]*)["']`),
-		regexp.MustCompile(`(?i)\.(get|put|post)\(\s*["'` + "`" + `](/[^"'` + "`" + `]*)["'` + "`" + `]`),
-		regexp.MustCompile(`(?i)@(get|put|post)(?:Mapping)?\(\s*(?:value\s*=\s*)?["'](/[^"']*)["']`),
+		regexp.MustCompile(`(?im)(?:\.|^\s*)(?:add_)?(get|put|post)\(\s*["'` + "`" + `](/[^"'` + "`" + `]*)["'` + "`" + `]`),
+		regexp.MustCompile(`(?i)(?:@|#\[)(get|put|post)(?:Mapping)?\(\s*(?:value\s*=\s*)?["'](/[^"']*)["']`),
 		regexp.MustCompile(`()(?:HandleFunc|Handle|createContext|\.route|RequestMapping|startswith|startsWith|starts_with|` +
 			`strip_prefix|removeprefix|HasPrefix|TrimPrefix|CutPrefix|strncmp)\([^"'\n]{0,40}["'](/[^"']*)["']`),
 	}
@@ -41,7 +41,7 @@ var (
 	chainedMethod  = regexp.MustCompile(`\b(get|put|post)\(`)
 	flaskRoute     = regexp.MustCompile(`^\s*@\w+\.route\(`)
 	anyIdentifier  = regexp.MustCompile(`[A-Za-z_]\w*`)
-	functionBegins = regexp.MustCompile(`\b(?:func|def|fn|function|void|int)\b[^(\n]{0,60}?(?:\([^)\n]*\)\s*)?\b([A-Za-z_]\w*)\s*\(|` +
+	functionBegins = regexp.MustCompile(`\b(?:func|def|fn|function|void|int|class)\b[^(\n]{0,60}?(?:\([^)\n]*\)\s*)?\b([A-Za-z_]\w*)\s*\(|` +
 		`\b(?:const|let|var)\s+([A-Za-z_]\w*)\s*=\s*(?:async\b|function\b|\()`)
 
 	// The ways to read the body of a request as JSON, which plain text is not.
@@ -70,7 +70,8 @@ const (
 	maxBlockLines  = 500     // of what stands within a line
 	maxAroundLines = 2000    // above a route
 	maxBlocks      = 100     // about PUT and POST
-	maxHandlers    = 8       // that a line names
+	maxNames       = 500     // that are looked up as functions
+	maxHandlers    = 20      // that a text names
 )
 
 // route is a path of the server.
@@ -147,10 +148,12 @@ func (s *sourceLines) around(i int) (methods []string, scope string) {
 	return nil, ""
 }
 
-// handlers are the blocks of functions that a line names.
+// handlers are the blocks of functions and classes that a text names, and that are not around it.
 func (s *sourceLines) handlers(line string) string {
 	var all []string
-	for _, name := range anyIdentifier.FindAllString(line, 40) {
+	names := anyIdentifier.FindAllString(line, maxNames)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		for _, i := range s.bodies[name] {
 			if block := s.block(i); !strings.Contains(block, line) && len(all) < maxHandlers {
 				all = append(all, block)
@@ -314,7 +317,8 @@ func (s *server) operations(text string) {
 		writes = writeBlocks(text)
 		s.json = takesJSON(text, writes)
 	} else {
-		s.json = takesJSON(strings.Join(writes, "\n"), writes)
+		handlers := strings.Join(writes, "\n")
+		s.json = takesJSON(handlers+"\n"+newSourceLines(text).handlers(handlers), writes)
 	}
 	s.register = s.puts && !s.post && !s.json && !noRegisterRoute.MatchString(s.path) &&
 		!slices.ContainsFunc(writes, noRegister.MatchString)
