@@ -73,8 +73,15 @@ func (w *work) elsewhere() {
 		list := w.follow(w.Outcome.Decisions, func(o operation) bool { return !named(o) })
 		var cases []Case
 		for _, by := range offsets {
-			if moved, ok := shifted(plan, list, by); ok {
-				cases = append(cases, Case{Bare(w.Tape, moved), c.Cut})
+			moved, ok := shifted(plan, list, by)
+			if !ok {
+				continue
+			}
+			cases = append(cases, Case{Bare(w.Tape, moved), c.Cut})
+			if remains := otherRemains(plan, injections, uint64(len(cases))); len(remains) > 0 {
+				other := Bare(w.Tape, moved)
+				other.Edits = append(other.Edits, remains...)
+				cases = append(cases, Case{other, c.Cut})
 			}
 		}
 		if w.any(cases, less) >= 0 {
@@ -112,11 +119,22 @@ func (w *work) lone(plan *fault.Plan, strike tape.Decision, by int64, seed uint6
 	if node == "" {
 		return []Case{c}
 	}
-	other := c // where the power loss leaves something else on the disk
+	other := c
 	other.Tape = Bare(w.Tape, list)
-	leaves := tape.Edit{Op: tape.Reseed, Stream: fault.LossStreams(node, 1) + "**", Seed: seed}
-	other.Tape.Edits = append(other.Tape.Edits, leaves)
+	other.Tape.Edits = append(other.Tape.Edits, otherRemains(plan, []tape.Decision{strike}, seed)...)
 	return []Case{c, other}
+}
+
+// otherRemains has power losses leave something else on the disks of their nodes.
+func otherRemains(plan *fault.Plan, losses []tape.Decision, seed uint64) (edits []tape.Edit) {
+	numbers := map[string]int{}
+	for _, d := range losses {
+		if node := plan.LosesPower(d); node != "" {
+			numbers[node]++
+			edits = append(edits, tape.Edit{Op: tape.Reseed, Stream: fault.LossStreams(node, numbers[node]) + "**", Seed: seed})
+		}
+	}
+	return edits
 }
 
 // anywhere is a case with one of the faults alone, at any moment among part of the operations: one in so many.
@@ -173,8 +191,13 @@ func (w *work) decidedNs(d tape.Decision) int64 {
 	return 0
 }
 
+// ofMoment reports whether a decision is after how many of its writes a file is found on the disk when the power was lost.
+func ofMoment(d tape.Decision) bool {
+	return strings.HasPrefix(d.Stream, "disk/") && strings.HasSuffix(d.Stream, "/moment")
+}
+
 // follow moves faults that were drawn at what programs did, such as the 57th reply, for a run in which operations before them are left out: there,
-// the same moment comes earlier, about in proportion to the operations that are left.
+// the same moment comes earlier, about in proportion to the operations that are left. So does the write up to which a power loss leaves a file.
 func (w *work) follow(decisions []tape.Decision, gone func(operation) bool) []tape.Decision {
 	if len(w.Outcome.DecisionsNs) == 0 {
 		return decisions
@@ -192,7 +215,8 @@ func (w *work) follow(decisions []tape.Decision, gone func(operation) bool) []ta
 	all := operations(&w.Cut, w.Outcome.History)
 	moved := slices.Clone(decisions)
 	for i, d := range moved {
-		if !isFault(d) || !plan.AtMoments(d) {
+		atMoment := isFault(d) && plan.AtMoments(d)
+		if !atMoment && !ofMoment(d) {
 			continue
 		}
 		now := w.decidedNs(d)
@@ -207,6 +231,10 @@ func (w *work) follow(decisions []tape.Decision, gone func(operation) bool) []ta
 			}
 		}
 		if left == before {
+			continue
+		}
+		if !atMoment {
+			moved[i].Value = max(d.Value*uint64(left)/uint64(before), 1)
 			continue
 		}
 		from := plan.Opportunity(d)

@@ -17,6 +17,9 @@ const (
 	blockedMs    = 130 // how long a partition keeps the driver waiting
 )
 
+// momentStream decides up to which of its writes a file is left by the power loss. Nothing depends on it here.
+const momentStream = "disk/n1/1/file/9/moment"
+
 // compacting is a server that compacts now and then: what it acknowledges just after that is lost if the power goes. Its driver begins an operation every
 // 10 ms, later ones where a partition blocks it. So no partition of a run that loses something can go by itself: the power would go at another moment.
 type compacting struct {
@@ -61,6 +64,7 @@ func (w *compacting) try(_ context.Context, c Case, _ bool) (*Run, error) {
 		nowMs += 10
 		if src.Rare(loss, 1+fault.DurationSteps, 1) != 0 {
 			planned[loss]++
+			src.Rare(momentStream, 1000, 1)
 			r.Same = nowMs >= compactingMs && nowMs%compactingMs < openMs
 			r.Verdict.TimeNs = int64(nowMs) * 1e6
 			break
@@ -107,7 +111,7 @@ func TestOneFaultAlone(t *testing.T) {
 func TestFaultsFollowOperations(t *testing.T) {
 	w := newCompacting(t)
 	loss := w.plan.Rules[0].Targets[0].Stream
-	tape := tape.Replay(1, []tape.Decision{{Stream: loss, Index: 83, N: 17, Value: 5}})
+	tape := tape.Replay(1, []tape.Decision{{Stream: loss, Index: 83, N: 17, Value: 5}, {Stream: momentStream, N: 1000, Value: 840}})
 	run, err := w.try(t.Context(), Case{Tape: tape}, false)
 	if err != nil {
 		t.Fatal(err)
@@ -115,15 +119,17 @@ func TestFaultsFollowOperations(t *testing.T) {
 	search := &work{Search: &Search{Spec: w.spec}, Case: Case{Tape: tape}, Run: run}
 	for _, c := range []struct {
 		from, to int // what is left out
-		want     uint64
-	}{{0, 42, 41}, {84, 120, 83}, {0, 84, 0}, {40, 44, 79}} {
+		reply    uint64
+		write    uint64
+	}{{0, 42, 41, 420}, {84, 120, 83, 840}, {40, 44, 79, 800}} {
 		cut := search.leaveOut(func(o operation) bool { return o.k >= c.from && o.k < c.to })
 		run, err := w.try(t.Context(), cut, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := run.Outcome.Decisions[0].Index; got != c.want {
-			t.Errorf("without operations %d to %d: after reply %d, want %d", c.from, c.to, got, c.want)
+		reply, write := run.Outcome.Decisions[0].Index, run.Outcome.Decisions[1].Value
+		if reply != c.reply || write != c.write {
+			t.Errorf("without operations %d to %d: after reply %d and write %d, want %d and %d", c.from, c.to, reply, write, c.reply, c.write)
 		}
 	}
 }

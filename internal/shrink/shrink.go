@@ -742,7 +742,10 @@ func (w *work) renew(beginning func(part int) world.Cut, less func(*Run) bool) b
 	if err != nil {
 		return false
 	}
-	strikes := w.strikes(plan, chosen(w.Run, isFault))
+	var strikes []tape.Decision
+	if injections := chosen(w.Run, isFault); len(injections) > 1 {
+		strikes = w.strikes(plan, injections)
+	}
 	anew := func(part int) Case {
 		cut := beginning(part)
 		cut.EndNs = 0
