@@ -25,7 +25,7 @@ func liveTest(t *testing.T, dir string, args ...string) (code int, out, notes st
 func TestLiveFindsANeedle(t *testing.T) {
 	code, out, notes := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"), "--run", "TestUpdate")
 	if code != check.ExitViolated || !strings.Contains(out, "no leak: prefix=0xa0102") || !strings.Contains(out, "length=0x18 community=0xdeadbeef") ||
-		!strings.Contains(out, "no condition was left to negate") || !strings.Contains(notes, "9 of 9 functions in 1 packages are instrumented") {
+		!strings.Contains(out, "no condition was left to negate") || !strings.Contains(notes, "instrumented: 9 of 9 functions in 1 package") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, notes)
 	}
 }
