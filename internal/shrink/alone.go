@@ -64,24 +64,19 @@ func (w *work) elsewhere() {
 	}
 	less := func(r *Run) bool { return fewer(r, w.Run) && len(chosen(r, isFault)) <= len(injections) }
 	for _, named := range []func(operation) bool{w.cited, w.quoted} {
-		left := len(slices.DeleteFunc(slices.Clone(ops), func(o operation) bool { return !named(o) }))
-		if left == 0 || left == len(ops) {
+		unnamed := func(o operation) bool { return !named(o) }
+		gone := slices.DeleteFunc(slices.Clone(ops), named)
+		if len(gone) == 0 || len(gone) == len(ops) {
 			continue
 		}
-		c := w.leaveOut(func(o operation) bool { return !named(o) })
-		c.Cut.EndNs = 0
-		list := w.follow(w.Outcome.Decisions, func(o operation) bool { return !named(o) })
+		cut := w.Cut
+		cut.Skip, cut.EndNs = without(w.Cut.Skip, gone), 0
+		list := w.follow(w.Outcome.Decisions, unnamed)
 		var cases []Case
 		for _, by := range offsets {
-			moved, ok := shifted(plan, list, by)
-			if !ok {
-				continue
-			}
-			cases = append(cases, Case{Bare(w.Tape, moved), c.Cut})
-			if remains := otherRemains(plan, injections, uint64(len(cases))); len(remains) > 0 {
-				other := Bare(w.Tape, moved)
-				other.Edits = append(other.Edits, remains...)
-				cases = append(cases, Case{other, c.Cut})
+			if moved, ok := shifted(plan, list, by); ok {
+				c := Case{Bare(w.Tape, moved), cut}
+				cases = append(cases, withOtherRemains(c, plan, injections, uint64(len(cases))+1)...)
 			}
 		}
 		if w.any(cases, less) >= 0 {
@@ -113,28 +108,27 @@ func (w *work) lone(plan *fault.Plan, strike tape.Decision, by int64, seed uint6
 		return nil
 	}
 	list := append(chosen(w.Run, func(d tape.Decision) bool { return isLength(d) || fault.OfRun(d.Stream) }), moved)
-	c := Case{Bare(w.Tape, slices.Concat(list, w.leftovers(plan, strike))), w.Cut}
+	c := Case{Bare(w.Tape, append(list, w.leftovers(plan, strike)...)), w.Cut}
 	c.Cut.EndNs = 0 // it may fail later
-	node := plan.LosesPower(strike)
-	if node == "" {
+	return withOtherRemains(c, plan, []tape.Decision{strike}, seed)
+}
+
+// withOtherRemains are a case and, if its faults include power losses, the same one in which these leave something else on the disks of their nodes.
+func withOtherRemains(c Case, plan *fault.Plan, injections []tape.Decision, seed uint64) []Case {
+	var remains []tape.Edit
+	losses := map[string]int{}
+	for _, d := range injections {
+		if node := plan.LosesPower(d); node != "" {
+			losses[node]++
+			remains = append(remains, tape.Edit{Op: tape.Reseed, Stream: fault.LossStreams(node, losses[node]) + "**", Seed: seed})
+		}
+	}
+	if len(remains) == 0 {
 		return []Case{c}
 	}
 	other := c
-	other.Tape = Bare(w.Tape, list)
-	other.Tape.Edits = append(other.Tape.Edits, otherRemains(plan, []tape.Decision{strike}, seed)...)
+	other.Tape.Edits = slices.Concat(c.Tape.Edits, remains) // of two edits of a draw, the later one counts
 	return []Case{c, other}
-}
-
-// otherRemains has power losses leave something else on the disks of their nodes.
-func otherRemains(plan *fault.Plan, losses []tape.Decision, seed uint64) (edits []tape.Edit) {
-	numbers := map[string]int{}
-	for _, d := range losses {
-		if node := plan.LosesPower(d); node != "" {
-			numbers[node]++
-			edits = append(edits, tape.Edit{Op: tape.Reseed, Stream: fault.LossStreams(node, numbers[node]) + "**", Seed: seed})
-		}
-	}
-	return edits
 }
 
 // anywhere is a case with one of the faults alone, at any moment among part of the operations: one in so many.
