@@ -114,12 +114,12 @@ type container struct {
 	writable        []string
 }
 
-// check reports what a container lacks to run, and what it has beyond that.
+// check reports what a container lacks, and what it has that it does not need.
 func (c container) check(t *testing.T) {
 	t.Helper()
 	i := images(t)
 	if c.user != i.user {
-		t.Errorf("%s: its user is %q, and that of the image %s", c.name, c.user, i.user)
+		t.Errorf("%s: its user is %q, and the image has user %s", c.name, c.user, i.user)
 	}
 	if !c.readOnly || !c.noNewPrivileges || !slices.Equal(c.dropped, []string{"ALL"}) {
 		t.Errorf("%s has more privileges than it needs: %+v", c.name, c)
@@ -128,7 +128,7 @@ func (c container) check(t *testing.T) {
 	if runsWorlds := c.arguments[0] == "worker"; c.unconfined != runsWorlds {
 		t.Errorf("%s: unconfined by seccomp: %v", c.name, c.unconfined)
 	} else if runsWorlds && c.arguments[1] != i.env["BLOODHOUND_BUILT"] {
-		t.Errorf("%s: its project %s is not that of the image, %s", c.name, c.arguments[1], i.env["BLOODHOUND_BUILT"])
+		t.Errorf("%s: its project is %s, and the image has %s", c.name, c.arguments[1], i.env["BLOODHOUND_BUILT"])
 	}
 	if c.image != "bloodhound-project" {
 		t.Errorf("%s: its image is %s", c.name, c.image)
@@ -152,7 +152,7 @@ type built struct {
 	owned map[string]string
 }
 
-// images reads both Dockerfiles: the second makes its image from that of the first.
+// images reads both Dockerfiles: the second builds on the first.
 func images(t *testing.T) built {
 	t.Helper()
 	b := built{env: map[string]string{}, owned: map[string]string{}}
@@ -286,7 +286,7 @@ func TestPods(t *testing.T) {
 				writable = append(writable, m.MountPath)
 				i := slices.IndexFunc(p.Volumes, func(v podVolume) bool { return v.Name == m.Name })
 				if i < 0 || p.Volumes[i].EmptyDir == nil || p.Volumes[i].EmptyDir.SizeLimit == "" {
-					t.Errorf("%s: %s is no bounded emptyDir volume", name, m.Name)
+					t.Errorf("%s: %s is not an emptyDir volume with a size limit", name, m.Name)
 				}
 			}
 			s := c.SecurityContext

@@ -91,7 +91,7 @@ type Campaign struct {
 	Note func(string)
 
 	began time.Time // by the clock of files
-	start time.Time
+	start time.Time // of Run
 	// sampled says that a run was replayed early, since runs take long.
 	sampled *atomic.Bool
 }

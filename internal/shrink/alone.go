@@ -185,7 +185,7 @@ func (w *work) decidedNs(d tape.Decision) int64 {
 	return 0
 }
 
-// ofMoment reports whether a decision is after how many of its writes a file is found on the disk when the power was lost.
+// ofMoment reports whether a decision says after how many of its writes a power loss leaves a file.
 func ofMoment(d tape.Decision) bool {
 	return strings.HasPrefix(d.Stream, "disk/") && strings.HasSuffix(d.Stream, "/moment")
 }
