@@ -550,7 +550,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, arguments string) []Hint {
 	harsh := Hint{fmt.Sprintf("bloodhound explore%s %s", arguments, c.Remedy), "add " + listed(c.Missing, screenMissing)}
 	longer := Hint{fmt.Sprintf("bloodhound explore%s --seeds %d", arguments, max(10*t.Runs, 100)), "search longer"}
-	one := Hint{fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"}
+	one := oneRun(arguments)
 	for i := range t.Committed {
 		if k := &t.Committed[i]; k.Standing == explore.Stale {
 			return []Hint{{"rm " + k.File, "in the project, if what it shows is repaired"}, longer, one}
@@ -563,6 +563,11 @@ func (c *Screen) campaignHints(t *explore.Totals, status explore.Status, argumen
 		return []Hint{harsh, longer, one}
 	}
 	return []Hint{longer, {"bloodhound sweep" + arguments, "a fault at each moment in turn"}, one}
+}
+
+// oneRun is the hint to look at a run.
+func oneRun(arguments string) Hint {
+	return Hint{fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with the programs' output"}
 }
 
 // foundText says where a failure was found, and what shrinking has come to.
@@ -686,7 +691,7 @@ func (c *Screen) unready(status explore.Status, list []engine.NotUp, o explore.O
 
 // helpless are what to do where nothing works.
 func helpless(arguments string) []Hint {
-	return []Hint{{fmt.Sprintf("bloodhound run%s --logs", arguments), "all that the programs write"},
+	return []Hint{{fmt.Sprintf("bloodhound run%s --logs", arguments), "all the programs' output"},
 		{"bloodhound doctor", "what this machine lacks"},
 		{"bloodhound config" + arguments, "the world as it was read"}}
 }
@@ -723,7 +728,7 @@ func (c *Screen) interrupted(t *explore.Totals, arguments string) {
 	c.Next = []Hint{
 		{fmt.Sprintf("bloodhound explore%s --seed %d", arguments, t.Seed+1), "go on with other tapes"},
 		{fmt.Sprintf("bloodhound explore%s --timeout 10m", arguments), "the same search, which ends by itself"},
-		{fmt.Sprintf("bloodhound run%s --logs", arguments), "one run, with what the programs write"},
+		oneRun(arguments),
 	}
 }
 
@@ -739,7 +744,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, statu
 		c = judged(status, 1)
 		c.Next = []Hint{{"bloodhound explore" + arguments, "many runs, until one breaks a property"},
 			{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed+1), "another tape"},
-			{fmt.Sprintf("bloodhound run%s --seed %d --logs", arguments, seed), "this run, with what the programs write"}}
+			{fmt.Sprintf("bloodhound run%s --seed %d --logs", arguments, seed), "this run, with the programs' output"}}
 		var totals []explore.PropertyTotal
 		for _, v := range r.Verdicts {
 			totals = append(totals, total(&v))
