@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -91,6 +92,7 @@ func TestScripts(t *testing.T) {
 			"clean":  clean,
 			"setenv": setFake,
 			"fits":   fits,
+			"begun":  begun,
 		},
 	})
 }
@@ -119,6 +121,17 @@ func clean(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("scratch files are left in %s", dir)
 		}
 	}
+}
+
+// begun waits until a command works on the project in a folder, so that it hears signals: begun FOLDER.
+func begun(ts *testscript.TestScript, _ bool, args []string) {
+	scratch := filepath.Join(ts.MkAbs(args[0]), stateName, "scratch")
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if runs, err := os.ReadDir(scratch); err == nil && len(runs) > 0 {
+			return
+		}
+	}
+	ts.Fatalf("no command has begun in %s after a minute", args[0])
 }
 
 // setFake makes the project in a folder misbehave: setenv FOLDER MODE.
