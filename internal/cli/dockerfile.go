@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -69,7 +70,7 @@ const runNode = "build"
 
 // commandRunner executes the commands of Dockerfiles in worlds of one node.
 func commandRunner(store *image.Store) build.Runner {
-	return func(ctx context.Context, c *build.Command, change func(image.Entry, io.Reader) error) (*build.Result, error) {
+	return func(ctx context.Context, c *build.Command, change func(rootfs.Entry, io.Reader) error) (*build.Result, error) {
 		eng, err := engineFor(&world.Spec{})
 		if err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -27,8 +28,8 @@ var openImages = sync.OnceValues(func() (*image.Store, error) {
 	return image.Open(dir)
 })
 
-// imagesOf opens the store if a node needs it.
-func imagesOf(spec *world.Spec) (*image.Store, error) {
+// imagesOf opens the store if a node needs it; otherwise there are no images.
+func imagesOf(spec *world.Spec) (engine.Images, error) {
 	for i := range spec.Nodes {
 		if spec.Nodes[i].Image != nil {
 			return openImages()

@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -274,7 +275,7 @@ func TestBuiltImages(t *testing.T) {
 		return func(name, _, policy string) (*image.Image, error) {
 			asked = append(asked, name+" "+policy)
 			if slices.Contains(have, name) {
-				return &image.Image{ID: "sha256:" + name, Tree: image.NewTree(), Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
+				return &image.Image{ID: "sha256:" + name, Root: rootfs.Root{Tree: rootfs.NewTree()}, Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
 			}
 			return nil, errors.New("there is no daemon here")
 		}

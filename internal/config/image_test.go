@@ -12,12 +12,13 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // anyImage has an image of every name, which runs a program.
 func anyImage(name, _, policy string) (*image.Image, error) {
-	return &image.Image{ID: "sha256:" + name + policy, Tree: image.NewTree(), Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
+	return &image.Image{ID: "sha256:" + name + policy, Root: rootfs.Root{Tree: rootfs.NewTree()}, Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
 }
 
 // anyBuild builds an image whose identity is all that was asked for.
@@ -36,7 +37,7 @@ func TestImageOfANode(t *testing.T) {
 		if name != "db:1" {
 			return nil, errors.New("there is no image " + name)
 		}
-		return &image.Image{ID: "sha256:db", Tree: image.NewTree(), Config: v1.ConfigFile{Config: v1.Config{
+		return &image.Image{ID: "sha256:db", Root: rootfs.Root{Tree: rootfs.NewTree()}, Config: v1.ConfigFile{Config: v1.Config{
 			Entrypoint: []string{"entry.sh", "-v"}, Cmd: []string{"db", "--all"}, Env: []string{"PATH=/opt/bin", "A=image", "B=image"}, User: "db", WorkingDir: "/srv/",
 			StopSignal: "SIGINT", Volumes: map[string]struct{}{"/var/lib/db": {}, "/logs/": {}},
 			Healthcheck: &v1.HealthConfig{Test: []string{"CMD-SHELL", "ready || exit 1"}, Interval: 2 * time.Second, Retries: 9}}}}, nil

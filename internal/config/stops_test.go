@@ -8,6 +8,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -51,7 +52,7 @@ nodes:
 func TestStopSignalsOfImages(t *testing.T) {
 	for text, want := range map[string]string{"": "SIGTERM", "SIGQUIT": "SIGQUIT", "int": "SIGINT", "9": "SIGKILL", "SIGRTMIN+3": "SIGRTMIN+3", "37": "SIGRTMIN+3", "SIGTREM": "SIGTERM"} {
 		images := func(string, string, string) (*image.Image, error) {
-			return &image.Image{ID: "sha256:x", Tree: image.NewTree(), Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"x"}, StopSignal: text}}}, nil
+			return &image.Image{ID: "sha256:x", Root: rootfs.Root{Tree: rootfs.NewTree()}, Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"x"}, StopSignal: text}}}, nil
 		}
 		r := loaded(t, Options{Images: images, Path: project(t, "bloodhound.yaml\nnodes:\n  a: {image: x}\n  b: {image: x, stop_signal: USR1}\n")})
 		if a, b := r.Spec.Nodes[0].StopSignal, r.Spec.Nodes[1].StopSignal; a != want || b != "SIGUSR1" {

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
-	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -102,7 +103,7 @@ type Options struct {
 	// of that time.
 	Then *filetree.Tree
 	// Images has the images of nodes that are made from one.
-	Images *image.Store
+	Images Images
 	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
 	Self string
 	// Code asks for Outcome.Code, if not nil.
@@ -124,6 +125,14 @@ type Options struct {
 	Interrupt <-chan struct{}
 	// Pulse, if not nil, is given a sign before each step by engines that run worlds inside this process.
 	Pulse *Pulse
+}
+
+// Images has the files of images.
+type Images interface {
+	// Root gives the files of an image by its id, sha256:....
+	Root(ctx context.Context, id string) (*rootfs.Root, error)
+	// Files is the folder at or below which the contents of all files of all images lie.
+	Files() string
 }
 
 // Event is one system call (or another ordered happening) of a run: no pointers, registers or real ids in it.
@@ -390,5 +399,5 @@ type Layered interface {
 	Ended(node string) (code int, over bool)
 	// Layer hands out what a node's programs have changed in its root, as the entries of a layer in the order of its archive, with
 	// the contents of files.
-	Layer(node string, change func(e image.Entry, content io.Reader) error) error
+	Layer(node string, change func(e rootfs.Entry, content io.Reader) error) error
 }

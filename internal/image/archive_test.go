@@ -5,18 +5,20 @@ import (
 	"bytes"
 	"io"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 )
 
-func TestWriteRoot(t *testing.T) {
+func TestWriteArchive(t *testing.T) {
 	s := store(t)
 	l, diff, err := unpack(bytes.NewReader(names(t, tar.Header{Typeflag: tar.TypeDir, Name: "a/", Mode: 0o755}, tar.Header{Name: "a/x", Linkname: "content", Mode: 0o4755, Uid: 7},
 		tar.Header{Typeflag: tar.TypeLink, Name: "a-b", Linkname: "a/x"}, tar.Header{Name: "empty"}, tar.Header{Typeflag: tar.TypeSymlink, Name: "s", Linkname: "a"})), nil, s.keepFile, &size{})
 	if err != nil {
 		t.Fatal(diff, err)
 	}
-	img := &Image{Tree: NewTree(l), store: s}
+	img := &Image{Root: rootfs.Root{Tree: rootfs.NewTree(l), Contents: s.Files()}}
 	var b bytes.Buffer
-	if err := img.WriteRoot(&b); err != nil {
+	if err := img.WriteArchive(&b); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -52,7 +53,7 @@ const (
 )
 
 // add counts an entry, and the folders above it, which a layer need not name.
-func (s *size) add(e *Entry) error {
+func (s *size) add(e *rootfs.Entry) error {
 	if s.folders == nil {
 		s.folders = map[string]bool{}
 	}
@@ -61,11 +62,11 @@ func (s *size) add(e *Entry) error {
 	for name, value := range e.Xattrs {
 		s.nameBytes += len(name) + len(value)
 	}
-	dir, _ := split(e.Path)
-	if e.Kind == Folder {
+	dir, _ := rootfs.Split(e.Path)
+	if e.Kind == rootfs.Folder {
 		dir = e.Path
 	}
-	for ; dir != "" && !s.folders[dir]; dir, _ = split(dir) {
+	for ; dir != "" && !s.folders[dir]; dir, _ = rootfs.Split(dir) {
 		s.folders[dir] = true
 	}
 	switch {
@@ -127,7 +128,7 @@ func listArchive(open func() (io.ReadCloser, error)) (*archived, error) {
 			return nil, err
 		}
 		nameBytes += len(h.Name)
-		if len(a.sizes) == maxEntries || len(h.Name) > maxNameBytes || nameBytes > maxNamesBytes {
+		if len(a.sizes) == maxEntries || len(h.Name) > rootfs.MaxNameBytes || nameBytes > maxNamesBytes {
 			return nil, errors.New("it has too many files, or names that are too long")
 		}
 		file := path.Clean(h.Name)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -132,10 +133,10 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 			return err
 		}},
 		{"add a layer", func(ctx context.Context) error {
-			_, err := from.AddLayer(ctx, func(w *LayerWriter) error {
+			_, err := from.AddLayer(ctx, func(w *rootfs.LayerWriter) error {
 				for i := range 1000 {
 					content := strings.NewReader(strings.Repeat("x", 4096))
-					e := &Entry{Path: fmt.Sprintf("file%d", i), Kind: File, Mode: 0o644, Size: 4096}
+					e := &rootfs.Entry{Path: fmt.Sprintf("file%d", i), Kind: rootfs.File, Mode: 0o644, Size: 4096}
 					if err := w.Add(e, content); err != nil {
 						return err
 					}
@@ -199,7 +200,7 @@ func TestLargeArchiveFiles(t *testing.T) {
 		{"configuration", names(t, file("manifest.json", manifest("c.json")), file("c.json", large)), "its c.json has 16777217 bytes"},
 		{"another spelling", names(t, file("manifest.json", manifest("./d/../c.json")), file("./c.json", large)), "its c.json has 16777217 bytes"},
 		{"link", names(t, file("manifest.json", manifest("l")), file("c.json", large), soft("l", "c.json")), "its l is a link"},
-		{"long name", names(t, file(strings.Repeat("n/", maxNameBytes)+"n", "")), "names that are too long"},
+		{"long name", names(t, file(strings.Repeat("n/", rootfs.MaxNameBytes)+"n", "")), "names that are too long"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -133,7 +134,7 @@ func push(t *testing.T, ref string, img v1.Image, options ...remote.Option) {
 }
 
 // show lists a tree, a line a name.
-func show(t *testing.T, s *Store, tree *Tree) string {
+func show(t *testing.T, s *Store, tree *rootfs.Tree) string {
 	t.Helper()
 	var b strings.Builder
 	var walk func(dir string)
@@ -142,12 +143,12 @@ func show(t *testing.T, s *Store, tree *Tree) string {
 			p := strings.TrimPrefix(dir+"/"+n, "/")
 			e := tree.Lookup(p)
 			switch e.Kind {
-			case Folder:
+			case rootfs.Folder:
 				fmt.Fprintf(&b, "%s/ %o\n", p, e.Mode)
 				walk(p)
-			case Symlink:
+			case rootfs.Symlink:
 				fmt.Fprintf(&b, "%s -> %s\n", p, e.Target)
-			case File:
+			case rootfs.File:
 				content, err := os.ReadFile(s.File(e.Digest))
 				if err != nil {
 					t.Fatal(err)

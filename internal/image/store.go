@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
 )
@@ -69,7 +70,7 @@ func Open(dir string) (*Store, error) {
 func (s *Store) Close() error { return s.lock.Close() }
 
 // File is where the content with a digest lies.
-func (s *Store) File(digest string) string { return s.path("files", digest[:2], digest) }
+func (s *Store) File(digest string) string { return rootfs.ContentPath(s.Files(), digest) }
 
 // Files is the folder at or below which all contents lie.
 func (s *Store) Files() string { return s.path("files") }
@@ -90,19 +91,8 @@ type Reference struct {
 type Image struct {
 	ID     string        // digest of its configuration, sha256:...
 	Config v1.ConfigFile // what its author wants of a container
-	Tree   *Tree
-	Bytes  int64 // size of its layers' contents
-
-	store *Store
-}
-
-// ReadFile reads a file of an image. The path is relative to the root; links are not followed.
-func (i *Image) ReadFile(path string) ([]byte, error) {
-	e := i.Tree.Lookup(path)
-	if e == nil || e.Kind != File {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-	}
-	return os.ReadFile(i.store.File(e.Digest))
+	rootfs.Root
+	Bytes int64 // size of its layers' contents
 }
 
 // algorithm begins the digests that images name things by.
@@ -151,6 +141,15 @@ func (s *Store) References() ([]Reference, error) {
 	return all, nil
 }
 
+// Root gives the files of an image of the store.
+func (s *Store) Root(ctx context.Context, id string) (*rootfs.Root, error) {
+	img, err := s.Image(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &img.Root, nil
+}
+
 // Image loads an image by its id, once: all worlds share it, and it must not be changed.
 func (s *Store) Image(ctx context.Context, id string) (*Image, error) {
 	s.mu.Lock()
@@ -173,14 +172,14 @@ func (s *Store) load(ctx context.Context, id string) (*Image, error) {
 	if hexDigest(raw) != hexOf(id) {
 		return nil, fmt.Errorf("the store's configuration of image %s is damaged; `bloodhound image pull` it again", id)
 	}
-	img := &Image{ID: id, store: s}
+	img := &Image{ID: id, Root: rootfs.Root{Contents: s.Files()}}
 	if err := json.Unmarshal(raw, &img.Config); err != nil {
 		return nil, fmt.Errorf("the configuration of image %s: %w", id, err)
 	}
 	if err := checkLayers(len(img.Config.RootFS.DiffIDs)); err != nil {
 		return nil, fmt.Errorf("image %s: %w", id, err)
 	}
-	var layers []*Layer
+	var layers []*rootfs.Layer
 	for _, diff := range img.Config.RootFS.DiffIDs {
 		l, err := s.layer(ctx, diff.String())
 		if err != nil {
@@ -188,17 +187,15 @@ func (s *Store) load(ctx context.Context, id string) (*Image, error) {
 		}
 		layers = append(layers, l)
 	}
-	img.Tree = NewTree(layers...)
-	for _, e := range img.Tree.entries {
-		img.Bytes += e.Size
-	}
+	img.Tree = rootfs.NewTree(layers...)
+	img.Bytes = img.Tree.Bytes()
 	return img, nil
 }
 
 func (s *Store) layerPath(diff string) string { return s.path("layers", hexOf(diff)) }
 
 // A layer's index begins with the digest of the rest, so that one that a crash of this machine has cut is not believed.
-func (s *Store) layer(ctx context.Context, diff string) (*Layer, error) {
+func (s *Store) layer(ctx context.Context, diff string) (*rootfs.Layer, error) {
 	b, err := os.ReadFile(s.layerPath(diff))
 	if err != nil {
 		return nil, err
@@ -209,7 +206,7 @@ func (s *Store) layer(ctx context.Context, diff string) (*Layer, error) {
 	if sum := sha256.Sum256(b[sha256.Size:]); !bytes.Equal(sum[:], b[:sha256.Size]) {
 		return nil, errDamaged
 	}
-	var l Layer
+	var l rootfs.Layer
 	if err := gob.NewDecoder(bytes.NewReader(b[sha256.Size:])).Decode(&l); err != nil {
 		return nil, errDamaged
 	}
@@ -217,7 +214,7 @@ func (s *Store) layer(ctx context.Context, diff string) (*Layer, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if e := &l.Entries[i]; e.Kind == File {
+		if e := &l.Entries[i]; e.Kind == rootfs.File {
 			if st, err := os.Stat(s.File(e.Digest)); err != nil || st.Size() != e.Size {
 				return nil, errDamaged
 			}
@@ -228,7 +225,7 @@ func (s *Store) layer(ctx context.Context, diff string) (*Layer, error) {
 
 var errDamaged = errors.New("it is damaged in the store; `bloodhound image pull` brings it again")
 
-func (s *Store) writeLayer(diff string, l *Layer) error {
+func (s *Store) writeLayer(diff string, l *rootfs.Layer) error {
 	var b bytes.Buffer
 	b.Write(make([]byte, sha256.Size))
 	if err := gob.NewEncoder(&b).Encode(l); err != nil {

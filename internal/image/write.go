@@ -1,81 +1,24 @@
 package image
 
 import (
-	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path"
-	"strings"
-	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sys/unix"
 )
 
-// LayerWriter writes a layer as a tar archive whose bytes depend on its entries alone.
-type LayerWriter struct{ w *tar.Writer }
-
-// newLayerWriter begins an archive.
-func newLayerWriter(w io.Writer) *LayerWriter { return &LayerWriter{tar.NewWriter(w)} }
-
-// Close ends the archive.
-func (a *LayerWriter) Close() error { return a.w.Close() }
-
-// Add adds an entry; content are the Size bytes of a File that is no further name of another one. Folders come before what
-// is in them, and the first name of a file before its others.
-func (a *LayerWriter) Add(e *Entry, content io.Reader) error {
-	h := &tar.Header{Name: e.Path, Mode: int64(e.Mode), Uid: e.UID, Gid: e.GID, ModTime: time.Unix(0, e.MtimeNs), Format: tar.FormatPAX}
-	dir, base := split(e.Path)
-	if e.Kind != Whiteout && e.Kind != Opaque && strings.HasPrefix(base, whiteoutPrefix) {
-		return fmt.Errorf("/%s: layers keep names that begin with %s for themselves", e.Path, whiteoutPrefix)
-	}
-	for name, value := range e.Xattrs {
-		if h.PAXRecords == nil {
-			h.PAXRecords = map[string]string{}
-		}
-		h.PAXRecords[xattrPrefix+name] = value
-	}
-	switch e.Kind {
-	case Folder:
-		h.Typeflag, h.Name = tar.TypeDir, e.Path+"/"
-	case Symlink:
-		h.Typeflag, h.Linkname = tar.TypeSymlink, e.Target
-	case FIFO:
-		h.Typeflag = tar.TypeFifo
-	case Whiteout:
-		h = &tar.Header{Name: path.Join(dir, whiteoutPrefix+base), Typeflag: tar.TypeReg, Mode: 0o600, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
-	case Opaque:
-		h = &tar.Header{Name: path.Join(e.Path, opaqueName), Typeflag: tar.TypeReg, Mode: 0o600, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
-	case File:
-		h.Typeflag, h.Size = tar.TypeReg, e.Size
-		if e.First != "" {
-			h.Typeflag, h.Linkname, h.Size = tar.TypeLink, e.First, 0
-		}
-	}
-	if err := a.w.WriteHeader(h); err != nil {
-		return fmt.Errorf("/%s: %w", e.Path, err)
-	}
-	if h.Typeflag != tar.TypeReg || h.Size == 0 {
-		return nil
-	}
-	if n, err := io.Copy(a.w, content); err != nil {
-		return fmt.Errorf("/%s: %w", e.Path, err)
-	} else if n != h.Size {
-		return fmt.Errorf("/%s has %d of its %d bytes", e.Path, n, h.Size)
-	}
-	return nil
-}
-
 // AddLayer unpacks a layer that fill writes into the store, like one that was pulled, and returns its diff id.
-func (s *Store) AddLayer(ctx context.Context, fill func(*LayerWriter) error) (string, error) {
+func (s *Store) AddLayer(ctx context.Context, fill func(*rootfs.LayerWriter) error) (string, error) {
 	r, w := io.Pipe()
 	filled := make(chan error, 1)
 	go func() {
-		a := newLayerWriter(w)
+		a := rootfs.NewLayerWriter(w)
 		err := fill(a)
 		if err == nil {
 			err = a.Close()
@@ -98,7 +41,7 @@ func (s *Store) AddLayer(ctx context.Context, fill func(*LayerWriter) error) (st
 }
 
 // Layer is a layer of the store.
-func (s *Store) Layer(ctx context.Context, diff string) (*Layer, error) {
+func (s *Store) Layer(ctx context.Context, diff string) (*rootfs.Layer, error) {
 	return s.layer(ctx, diff)
 }
 
@@ -133,11 +76,11 @@ func (s *Store) Refer(name, id string) error {
 
 // Assemble makes an image of layers that only this process has, until release is called: for a world that runs on a tree whose
 // layers no other image needs. The store does not keep it.
-func (s *Store) Assemble(config v1.ConfigFile, layers ...*Layer) (img *Image, release func()) {
+func (s *Store) Assemble(config v1.ConfigFile, layers ...*rootfs.Layer) (img *Image, release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.assembled++
-	img = &Image{ID: fmt.Sprintf("assembled:%d", s.assembled), Config: config, Tree: NewTree(layers...), store: s}
+	img = &Image{ID: fmt.Sprintf("assembled:%d", s.assembled), Config: config, Root: rootfs.Root{Tree: rootfs.NewTree(layers...), Contents: s.Files()}}
 	s.images[img.ID] = img
 	return img, func() {
 		s.mu.Lock()
@@ -183,7 +126,7 @@ func (s *Store) forget(used map[string]bool) error {
 
 // Unpack reads an archive of tar to its end, with all bounds of layers, and keeps its contents. compressed reports how many bytes of
 // what it was compressed to were read so far.
-func (s *Store) Unpack(ctx context.Context, r io.Reader, compressed func() int64) (*Layer, error) {
+func (s *Store) Unpack(ctx context.Context, r io.Reader, compressed func() int64) (*rootfs.Layer, error) {
 	l, _, err := unpack(Until(ctx, r), compressed, s.keepFile, &size{})
 	return l, explainDisk(err)
 }

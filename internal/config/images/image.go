@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/load"
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -35,7 +36,7 @@ func Of(l *load.State, d *load.Node) bool {
 			l.Fail(l.PlaceOf(d, "image"), "write the name of an image in a registry, such as redis:7", "node %s: %v", d.Name, err)
 			return false
 		}
-		d.Image, d.Spec.Image = &image.Image{Tree: image.NewTree()}, &world.Image{Name: name}
+		d.Image, d.Spec.Image = &image.Image{Root: rootfs.Root{Tree: rootfs.NewTree()}}, &world.Image{Name: name}
 		return true
 	}
 	if l.Images == nil {

@@ -56,8 +56,8 @@ func (n *node) hasGlibc() bool {
 	if n.spec.Image == nil || n.options.Images == nil {
 		return true
 	}
-	img, err := n.options.Images.Image(context.Background(), n.spec.Image.ID)
-	return err != nil || slices.ContainsFunc(loaders, func(file string) bool { return img.Tree.Lookup(file) != nil })
+	root, err := n.options.Images.Root(context.Background(), n.spec.Image.ID)
+	return err != nil || slices.ContainsFunc(loaders, func(file string) bool { return root.Tree.Lookup(file) != nil })
 }
 
 // prepareClock gives a node whose date may be wrong what that needs.

@@ -91,11 +91,11 @@ func (w *World) nodeImage(i *world.Image) (string, error) {
 	if w.options.Images == nil {
 		return "", fmt.Errorf("the daemon does not have the image %s, and there is no store to take it from; `docker pull %s`", i.Name, i.Name)
 	}
-	img, err := w.options.Images.Image(context.Background(), i.ID)
+	root, err := w.options.Images.Root(context.Background(), i.ID)
 	if err != nil {
 		return "", fmt.Errorf("image %s: %w; `bloodhound image pull %s` gets it", i.Name, err, i.Name)
 	}
-	return w.load(strings.TrimPrefix(i.ID, "sha256:"), img.WriteRoot)
+	return w.load(strings.TrimPrefix(i.ID, "sha256:"), root.WriteArchive)
 }
 
 // load has the daemon make an image of files, unless it has that tag already.

@@ -3,5 +3,3 @@
 // and the table of system calls), fs and net (the state of files and of the network). This package puts them
 // together to a world: it starts nodes and drivers, plays phases and faults, and collects the outcome.
 package native
-
-import ()

@@ -9,7 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
-	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 )
 
 // Ended reports how a node's main process has ended.
@@ -25,7 +25,7 @@ func (w *World) Ended(node string) (code int, over bool) {
 
 // Layer hands out what a node's programs have changed in its root. The caller's thread does it: the world's own may write nothing
 // on this machine.
-func (w *World) Layer(node string, change func(e image.Entry, content io.Reader) error) error {
+func (w *World) Layer(node string, change func(e rootfs.Entry, content io.Reader) error) error {
 	i := w.nodeID(node)
 	if i < 0 {
 		return fmt.Errorf("there is no node %s", node)
@@ -33,16 +33,16 @@ func (w *World) Layer(node string, change func(e image.Entry, content io.Reader)
 	return w.layer(w.kernel.Nodes[i], change)
 }
 
-var kinds = map[uint32]image.Kind{fs.S_IFREG: image.File, fs.S_IFDIR: image.Folder, fs.S_IFLNK: image.Symlink, fs.S_IFIFO: image.FIFO}
+var kinds = map[uint32]rootfs.Kind{fs.S_IFREG: rootfs.File, fs.S_IFDIR: rootfs.Folder, fs.S_IFLNK: rootfs.Symlink, fs.S_IFIFO: rootfs.FIFO}
 
-func (w *World) layer(node *kernel.Node, change func(e image.Entry, content io.Reader) error) error {
+func (w *World) layer(node *kernel.Node, change func(e rootfs.Entry, content io.Reader) error) error {
 	env := w.kernel.TreeEnv(node)
 	return node.FS.Upper(env, func(u *fs.Upper) error {
 		if u.Whiteout {
-			return change(image.Entry{Path: u.Path, Kind: image.Whiteout}, nil)
+			return change(rootfs.Entry{Path: u.Path, Kind: rootfs.Whiteout}, nil)
 		}
 		if u.Opaque {
-			if err := change(image.Entry{Path: u.Path, Kind: image.Opaque}, nil); err != nil {
+			if err := change(rootfs.Entry{Path: u.Path, Kind: rootfs.Opaque}, nil); err != nil {
 				return err
 			}
 		}
@@ -51,14 +51,14 @@ func (w *World) layer(node *kernel.Node, change func(e image.Entry, content io.R
 		if !ok { // sockets, on which no program listens any more, and devices, which a world has of its own
 			return nil
 		}
-		e := image.Entry{Path: u.Path, Kind: kind, Mode: in.Mode & 0o7777, UID: in.UID, GID: in.GID, MtimeNs: in.MtimeNs, Target: u.Target, First: u.First}
+		e := rootfs.Entry{Path: u.Path, Kind: kind, Mode: in.Mode & 0o7777, UID: in.UID, GID: in.GID, MtimeNs: in.MtimeNs, Target: u.Target, First: u.First}
 		for _, x := range in.Xattrs {
 			if e.Xattrs == nil {
 				e.Xattrs = map[string]string{}
 			}
 			e.Xattrs[x.Name] = string(x.Value)
 		}
-		if kind != image.File || u.First != "" {
+		if kind != rootfs.File || u.First != "" {
 			return change(e, nil)
 		}
 		e.Size = in.Size

@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -64,7 +65,7 @@ func TestLayers(t *testing.T) {
 		{"what the engine serves", "echo 10.0.0.1 x >>/etc/hosts; rm -f /etc/hostname"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			run := func(img *image.Image, script string) (string, image.Layer) {
+			run := func(img *image.Image, script string) (string, rootfs.Layer) {
 				t.Helper()
 				spec := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, SetupNs: -1, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 					Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: "x", ID: img.ID}, WorkingDir: "/",
@@ -82,8 +83,8 @@ func TestLayers(t *testing.T) {
 				if code, over := layered.Ended("n1"); code != 0 || !over {
 					t.Fatalf("exit code %d, %t\n%s", code, over, out.String())
 				}
-				var l image.Layer
-				err = layered.Layer("n1", func(e image.Entry, content io.Reader) error {
+				var l rootfs.Layer
+				err = layered.Layer("n1", func(e rootfs.Entry, content io.Reader) error {
 					if content != nil {
 						var err error
 						if e.Digest, e.Size, err = store.Keep(content); err != nil {
@@ -99,7 +100,7 @@ func TestLayers(t *testing.T) {
 				return out.String(), l
 			}
 			saw, layer := run(base, "set -e; mkdir -p /opt;"+c.script+"; "+look)
-			layers := []*image.Layer{}
+			layers := []*rootfs.Layer{}
 			for _, h := range base.Config.RootFS.DiffIDs {
 				l, err := store.Layer(context.Background(), h.String())
 				if err != nil {
@@ -108,11 +109,11 @@ func TestLayers(t *testing.T) {
 				layers = append(layers, l)
 			}
 			// As an archive and back, which is how it comes into the store.
-			diff, err := store.AddLayer(context.Background(), func(w *image.LayerWriter) error {
+			diff, err := store.AddLayer(context.Background(), func(w *rootfs.LayerWriter) error {
 				for i := range layer.Entries {
 					e := &layer.Entries[i]
 					var content bytes.Buffer
-					if e.Kind == image.File && e.First == "" {
+					if e.Kind == rootfs.File && e.First == "" {
 						b, err := os.ReadFile(store.File(e.Digest))
 						if err != nil {
 							return err
@@ -151,7 +152,7 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-func names(l image.Layer) string {
+func names(l rootfs.Layer) string {
 	var all []string
 	for _, e := range l.Entries {
 		all = append(all, fmt.Sprintf("%c %s", e.Kind, e.Path))

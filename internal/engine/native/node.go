@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
-	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -159,15 +159,15 @@ func (w *World) root(n *world.Node) (host.Layer, error) {
 	case n.Image != nil && w.options.Images == nil:
 		return host.Layer{}, fmt.Errorf("node %s: there is no store of images to take %s from", n.Name, n.Image.Name)
 	case n.Image != nil:
-		img, err := w.options.Images.Image(context.Background(), n.Image.ID)
+		root, err := w.options.Images.Root(context.Background(), n.Image.ID)
 		if err != nil {
 			return host.Layer{}, fmt.Errorf("node %s: image %s: %w", n.Name, n.Image.Name, err)
 		}
-		return host.Layer{Path: imageScheme + n.Image.ID, Tree: img.Tree, File: w.options.Images.File}, nil
+		return host.Layer{Path: imageScheme + n.Image.ID, Image: root}, nil
 	case n.Root == world.NoRoot && len(n.Command) == 0 && w.needsLibraries(): // for our drivers, which alone run there
 		return host.Layer{Path: "/"}, nil
 	case n.Root == world.NoRoot:
-		return host.Layer{Path: world.NoRoot, Tree: nothing}, nil
+		return host.Layer{Path: world.NoRoot, Image: nothing}, nil
 	case n.HasMachineFiles():
 		return host.Layer{Path: "/"}, nil
 	}
@@ -186,7 +186,7 @@ func (w *World) needsLibraries() bool {
 }
 
 // nothing is the tree of world.NoRoot. What every node has is mounted over it.
-var nothing = image.NewTree()
+var nothing = &rootfs.Root{Tree: rootfs.NewTree()}
 
 // imageScheme begins the name of a layer that is an image, where others are named by their path.
 const imageScheme = "image:"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
-	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -76,10 +76,13 @@ func (w *World) beginning(v *world.Volume, lower host.Layer) (host.Layer, bool) 
 		return host.Layer{Path: v.Source}, true
 	case world.Named:
 		below := strings.Trim(v.Target, "/")
-		if v.NoCopy || lower.Tree == nil || lower.Tree.Lookup(below) == nil || lower.Tree.Lookup(below).Kind != image.Folder {
+		if v.NoCopy || lower.Image == nil {
 			break
 		}
-		return host.Layer{Path: lower.Path + "/" + below, Tree: lower.Tree, Below: below, File: lower.File}, true
+		if e := lower.Image.Tree.Lookup(below); e == nil || e.Kind != rootfs.Folder {
+			break
+		}
+		return host.Layer{Path: lower.Path + "/" + below, Image: lower.Image, Below: below}, true
 	}
 	return host.Layer{}, false
 }

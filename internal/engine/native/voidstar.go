@@ -2,9 +2,9 @@
 
 package native
 
-import ()
-
-import _ "embed"
+import (
+	_ "embed"
+)
 
 //go:generate gcc -O2 -Wall -fPIC -fvisibility=hidden -fcf-protection=none -fno-asynchronous-unwind-tables -fno-stack-protector -fno-tree-loop-distribute-patterns -nostdlib -shared -Wl,-soname=libvoidstar.so,--hash-style=both,--build-id=none,-z,noexecstack,-z,max-page-size=4096 -s -o voidstar/voidstar.so voidstar/voidstar.c
 

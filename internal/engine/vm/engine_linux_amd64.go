@@ -208,7 +208,7 @@ func (w *World) setup() (*wire.Setup, error) {
 // plant adds a tree, unless there is one like it.
 func (w *World) plant(t tree) int {
 	if i := slices.IndexFunc(w.trees, func(o *tree) bool {
-		return o.root == t.root && o.machine == t.machine && o.img == t.img && o.empty == t.empty
+		return o.root == t.root && o.machine == t.machine && o.image == t.image && o.empty == t.empty
 	}); i >= 0 {
 		return i
 	}
@@ -228,8 +228,8 @@ func (w *World) root(n *world.Node) (tree, error) {
 	case n.Image != nil && w.options.Images == nil:
 		return tree{}, fmt.Errorf("there is no store of images to take %s from", n.Image.Name)
 	case n.Image != nil:
-		img, err := w.options.Images.Image(context.Background(), n.Image.ID)
-		return tree{img: img, files: w.options.Images.File}, err
+		root, err := w.options.Images.Root(context.Background(), n.Image.ID)
+		return tree{image: root}, err
 	case n.HasMachineFiles() || n.Root == world.NoRoot && len(n.Command) == 0: // our own drivers may need libraries
 		return tree{root: machine, machine: true}, nil
 	case n.Root == world.NoRoot:

@@ -14,16 +14,15 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
-	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // tree is a folder, a file or an image that nodes see, read-only. It stays as it is while worlds run.
 type tree struct {
-	root    string // of this machine
-	machine bool   // the machine's own files, of which nodes do not see all
-	img     *image.Image
-	files   func(digest string) string // of the image
+	root    string       // of this machine
+	machine bool         // the machine's own files, of which nodes do not see all
+	image   *rootfs.Root // or nil
 	empty   bool
 	undated []string // files below have the date of the world's start
 	startNs int64
@@ -82,7 +81,7 @@ func (t *tree) stat(p string) (a wire.Attr) {
 		return wire.Attr{Mode: unix.S_IFDIR | 0o755, Nlink: 1, MtimeNs: t.startNs}
 	case t.empty:
 		return wire.Attr{Errno: int(unix.ENOENT)}
-	case t.img != nil:
+	case t.image != nil:
 		return t.imageStat(p)
 	}
 	full := t.full(p)
@@ -123,18 +122,18 @@ func (t *tree) dated(full string, ns int64) int64 {
 }
 
 func (t *tree) imageStat(p string) wire.Attr {
-	e := t.img.Tree.Lookup(p)
+	e := t.image.Tree.Lookup(p)
 	if e == nil {
 		return wire.Attr{Errno: int(unix.ENOENT)}
 	}
-	a := wire.Attr{Mode: uint32(e.Mode), UID: uint32(e.UID), GID: uint32(e.GID), Size: e.Size, Nlink: uint32(t.img.Tree.Links(p)), Target: e.Target, MtimeNs: e.MtimeNs}
+	a := wire.Attr{Mode: uint32(e.Mode), UID: uint32(e.UID), GID: uint32(e.GID), Size: e.Size, Nlink: uint32(t.image.Tree.Links(p)), Target: e.Target, MtimeNs: e.MtimeNs}
 	switch e.Kind {
-	case image.Folder:
+	case rootfs.Folder:
 		a.Mode |= unix.S_IFDIR
-	case image.Symlink:
+	case rootfs.Symlink:
 		a.Mode |= unix.S_IFLNK
 		a.Size = int64(len(e.Target))
-	case image.FIFO:
+	case rootfs.FIFO:
 		a.Mode |= unix.S_IFIFO
 	default:
 		a.Mode |= unix.S_IFREG
@@ -146,8 +145,8 @@ func (t *tree) list(p string) (errno int, names []wire.Name) {
 	switch {
 	case t.empty:
 		return 0, nil
-	case t.img != nil:
-		for _, name := range t.img.Tree.Names(p) {
+	case t.image != nil:
+		for _, name := range t.image.Tree.Names(p) {
 			names = append(names, wire.Name{Mode: t.imageStat(path.Join(p, name)).Mode, Name: name})
 		}
 		return 0, names
@@ -188,17 +187,17 @@ func kindOf(m os.FileMode) uint32 {
 
 // file is where the bytes of a path lie on this machine.
 func (t *tree) file(p string) (name string, errno int) {
-	if t.img == nil {
+	if t.image == nil {
 		return t.full(p), 0
 	}
-	e := t.img.Tree.Lookup(p)
+	e := t.image.Tree.Lookup(p)
 	if e == nil || e.Digest == "" && e.Size > 0 {
 		return "", int(unix.ENOENT)
 	}
 	if e.Size == 0 {
 		return os.DevNull, 0
 	}
-	return t.files(e.Digest), 0
+	return t.image.File(e.Digest), 0
 }
 
 // opened are files of trees that are read: a file is read in many parts.
@@ -223,7 +222,7 @@ func (w *World) read(r wire.FileRequest) (errno int, b []byte) {
 	if err != nil {
 		return errnoOf(err), nil
 	}
-	if t.img == nil {
+	if t.image == nil {
 		w.note(name)
 	}
 	b = make([]byte, min(r.Size, wire.WindowBytes-4))

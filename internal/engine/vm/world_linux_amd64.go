@@ -324,7 +324,7 @@ func (w *World) serve(kind int, request []byte) []byte {
 			return wire.AppendNames(nil, noEntry, nil)
 		}
 		errno, names := t.list(r.Path)
-		if errno == 0 && t.img == nil && !t.empty {
+		if errno == 0 && t.image == nil && !t.empty {
 			w.listed(t.full(r.Path), names)
 		}
 		return wire.AppendNames(nil, errno, names[min(int(r.Offset), len(names)):])

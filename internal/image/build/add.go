@@ -17,11 +17,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/klauspost/compress/zstd"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/ulikunitz/xz"
-
-	"github.com/bloodhound-dst/bloodhound/internal/image"
 )
 
 func (s *steps) add(c *instructions.AddCommand) error {
@@ -122,14 +121,14 @@ func (s *steps) download(from, checksum string) (*files, error) {
 
 // single is one file of the store.
 func (s *steps) single(name, digest string, size int64) *files {
-	l := &image.Layer{Entries: []image.Entry{{Path: name, Kind: image.File, Mode: 0o600, Size: size, Digest: digest, MtimeNs: epoch}}}
-	return &files{tree: image.NewTree(l), digest: func(e *image.Entry) (string, error) { return e.Digest, nil },
-		open: func(e *image.Entry) (io.ReadCloser, error) { return os.Open(s.Store.File(e.Digest)) }}
+	l := &rootfs.Layer{Entries: []rootfs.Entry{{Path: name, Kind: rootfs.File, Mode: 0o600, Size: size, Digest: digest, MtimeNs: epoch}}}
+	return &files{tree: rootfs.NewTree(l), digest: func(e *rootfs.Entry) (string, error) { return e.Digest, nil },
+		open: func(e *rootfs.Entry) (io.ReadCloser, error) { return os.Open(s.Store.File(e.Digest)) }}
 }
 
 // unpack copies what is in an archive of tar into the destination; false is that the file is none.
-func (cp *copying) unpack(l *layer, f *files, e *image.Entry, o owner) (bool, error) {
-	if e.Kind != image.File || e.Size == 0 {
+func (cp *copying) unpack(l *layer, f *files, e *rootfs.Entry, o owner) (bool, error) {
+	if e.Kind != rootfs.File || e.Size == 0 {
 		return false, nil
 	}
 	r, err := f.open(e)
@@ -154,7 +153,7 @@ func (cp *copying) unpack(l *layer, f *files, e *image.Entry, o owner) (bool, er
 	if err != nil {
 		return true, err
 	}
-	inside, err := l.filesOf(&state{tree: image.NewTree(unpacked)})
+	inside, err := l.filesOf(&state{tree: rootfs.NewTree(unpacked)})
 	if err != nil {
 		return true, err
 	}

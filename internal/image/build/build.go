@@ -15,6 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
@@ -105,7 +106,7 @@ type state struct {
 	layers []string // diff ids
 	ns     int64    // the latest time that any of its files has
 	caches []cached // of RUN --mount=type=cache, in the order of their names
-	tree   *image.Tree
+	tree   *rootfs.Tree
 }
 
 // cached is what a cache has in it.

@@ -21,6 +21,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
 )
 
@@ -79,13 +80,13 @@ func (b *bench) base(ctx context.Context, name string, _ bool) (*image.Image, er
 	return b.store.Get(ctx, name, "", "", image.Options{})
 }
 
-func (b *bench) run(_ context.Context, c *Command, change func(image.Entry, io.Reader) error) (*Result, error) {
+func (b *bench) run(_ context.Context, c *Command, change func(rootfs.Entry, io.Reader) error) (*Result, error) {
 	b.ran = append(b.ran, strings.Join(c.Argv, " "))
 	if b.fails != "" {
 		return &Result{Failed: b.fails, Output: []string{"make: *** no rule"}}, nil
 	}
 	text := fmt.Sprintf("%q as %q in %s, %q", c.Argv, c.User, c.Dir, c.Env)
-	for _, e := range []image.Entry{{Path: "ran", Kind: image.File, Mode: 0o644, MtimeNs: c.StartNs}, {Path: "var/cache/kept", Kind: image.File, Mode: 0o644, MtimeNs: c.StartNs}} {
+	for _, e := range []rootfs.Entry{{Path: "ran", Kind: rootfs.File, Mode: 0o644, MtimeNs: c.StartNs}, {Path: "var/cache/kept", Kind: rootfs.File, Mode: 0o644, MtimeNs: c.StartNs}} {
 		if e.Path == "var/cache/kept" {
 			if old := c.Image.Tree.Lookup(e.Path); old != nil {
 				text += " again"
@@ -125,9 +126,9 @@ func list(t *testing.T, s *image.Store, img *image.Image) string {
 		e := img.Tree.Lookup(p)
 		fmt.Fprintf(&out, "%c %04o %d:%d /%s", e.Kind, e.Mode, e.UID, e.GID, p)
 		switch e.Kind {
-		case image.Symlink:
+		case rootfs.Symlink:
 			out.WriteString(" -> " + e.Target)
-		case image.File:
+		case rootfs.File:
 			b, err := os.ReadFile(s.File(e.Digest))
 			if err != nil {
 				t.Fatal(err)

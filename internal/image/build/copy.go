@@ -8,11 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/patternmatcher"
-	"github.com/tonistiigi/dchapes-mode"
-
-	"github.com/bloodhound-dst/bloodhound/internal/image"
+	mode "github.com/tonistiigi/dchapes-mode"
 )
 
 // copying is one COPY or ADD.
@@ -102,8 +101,8 @@ func (s *steps) copies(c instructions.Command, cp *copying, p *instructions.Sour
 			}
 		}
 		for _, text := range p.SourceContents {
-			e := &image.Entry{Path: text.Path, Kind: image.File, Mode: 0o644, Size: int64(len(text.Data)), MtimeNs: epoch}
-			f := &files{tree: image.NewTree(&image.Layer{Entries: []image.Entry{*e}}), open: func(*image.Entry) (io.ReadCloser, error) {
+			e := &rootfs.Entry{Path: text.Path, Kind: rootfs.File, Mode: 0o644, Size: int64(len(text.Data)), MtimeNs: epoch}
+			f := &files{tree: rootfs.NewTree(&rootfs.Layer{Entries: []rootfs.Entry{*e}}), open: func(*rootfs.Entry) (io.ReadCloser, error) {
 				return io.NopCloser(strings.NewReader(text.Data)), nil
 			}}
 			if err := cp.copy(l, &item{files: f, paths: []string{text.Path}}, o); err != nil {
@@ -145,8 +144,8 @@ func (s *steps) sources(from string) (*files, error) {
 
 // filesOf are the files of a state; of one that is only planned, a key.
 func (s *steps) filesOf(st *state) (*files, error) {
-	f := &files{key: st.key, owned: true, digest: func(e *image.Entry) (string, error) { return e.Digest, nil },
-		open:    func(e *image.Entry) (io.ReadCloser, error) { return os.Open(s.Store.File(e.Digest)) },
+	f := &files{key: st.key, owned: true, digest: func(e *rootfs.Entry) (string, error) { return e.Digest, nil },
+		open:    func(e *rootfs.Entry) (io.ReadCloser, error) { return os.Open(s.Store.File(e.Digest)) },
 		missing: func(string) string { return "the stage or image that it is copied from does not have it" }}
 	if !s.do {
 		return f, nil
@@ -223,7 +222,7 @@ func (cp *copying) find(f *files, pattern string) (item, error) {
 }
 
 // glob finds the names that match elements of a pattern, in order.
-func glob(t *image.Tree, dir string, elements []string) ([]string, error) {
+func glob(t *rootfs.Tree, dir string, elements []string) ([]string, error) {
 	real, err := resolve(t.Lookup, dir, true)
 	if err != nil {
 		return nil, err
@@ -252,13 +251,13 @@ func glob(t *image.Tree, dir string, elements []string) ([]string, error) {
 }
 
 // each visits all that is below a folder of a tree, folders before what is in them.
-func each(t *image.Tree, dir string, visit func(p string) error) error {
+func each(t *rootfs.Tree, dir string, visit func(p string) error) error {
 	for _, name := range t.Names(dir) {
 		p := strings.TrimPrefix(dir+"/"+name, "/")
 		if err := visit(p); err != nil {
 			return err
 		}
-		if t.Lookup(p).Kind == image.Folder {
+		if t.Lookup(p).Kind == rootfs.Folder {
 			if err := each(t, p, visit); err != nil {
 				return err
 			}
@@ -284,7 +283,7 @@ func (cp *copying) digests(inputs []string, it *item, pattern string) ([]string,
 	one := func(p, seen string) error {
 		e := f.tree.Lookup(p)
 		content := ""
-		if e.Kind == image.File {
+		if e.Kind == rootfs.File {
 			var err error
 			if content, err = f.digest(e); err != nil {
 				return err
@@ -308,7 +307,7 @@ func (cp *copying) digests(inputs []string, it *item, pattern string) ([]string,
 		if err := one(real, p); err != nil {
 			return nil, err
 		}
-		if cp.parents || f.tree.Lookup(real).Kind != image.Folder {
+		if cp.parents || f.tree.Lookup(real).Kind != rootfs.Folder {
 			continue
 		}
 		err = each(f.tree, real, func(q string) error {
@@ -352,7 +351,7 @@ func (cp *copying) copy(l *layer, it *item, o owner) error {
 				return err
 			}
 		}
-		if e.Kind == image.Folder {
+		if e.Kind == rootfs.Folder {
 			to, err := cp.folderAt(l, it.files, e, o)
 			if err == nil {
 				err = cp.tree(l, it.files, real, to, o)
@@ -385,7 +384,7 @@ func (cp *copying) fileAt(l *layer, name string, several bool, o owner) (string,
 	if err != nil {
 		return "", err
 	}
-	if e := l.lookup(real); cp.isFolder || several || e != nil && e.Kind == image.Folder {
+	if e := l.lookup(real); cp.isFolder || several || e != nil && e.Kind == rootfs.Folder {
 		dir, err := l.folder(cp.dest, o)
 		return strings.TrimPrefix(dir+"/"+name, "/"), err
 	}
@@ -394,7 +393,7 @@ func (cp *copying) fileAt(l *layer, name string, several bool, o owner) (string,
 }
 
 // folderAt is the destination of what is in a folder. One that is not there becomes like that folder.
-func (cp *copying) folderAt(l *layer, f *files, e *image.Entry, o owner) (string, error) {
+func (cp *copying) folderAt(l *layer, f *files, e *rootfs.Entry, o owner) (string, error) {
 	real, err := resolve(l.lookup, cp.dest, true)
 	if err != nil || real == "" || l.lookup(real) != nil {
 		if err == nil {
@@ -418,10 +417,10 @@ func (cp *copying) tree(l *layer, f *files, from, to string, o owner) error {
 		}
 		e := f.tree.Lookup(p)
 		at := strings.TrimPrefix(to+"/"+rel, "/")
-		if e.Kind == image.File && f.tree.Links(p) > 1 {
+		if e.Kind == rootfs.File && f.tree.Links(p) > 1 {
 			same := f.tree.Same(p)
 			if first := linked[same]; first != "" {
-				return l.put(&image.Entry{Path: at, Kind: image.File, First: first}, nil)
+				return l.put(&rootfs.Entry{Path: at, Kind: rootfs.File, First: first}, nil)
 			}
 			linked[same] = at
 		}
@@ -464,7 +463,7 @@ func (cp *copying) copyParents(l *layer, it *item, o owner) error {
 }
 
 // put copies one name.
-func (cp *copying) put(l *layer, f *files, e *image.Entry, at string, o owner) error {
+func (cp *copying) put(l *layer, f *files, e *rootfs.Entry, at string, o owner) error {
 	n := *e
 	n.Path, n.First = at, ""
 	if !f.owned {
@@ -473,16 +472,16 @@ func (cp *copying) put(l *layer, f *files, e *image.Entry, at string, o owner) e
 	if o.given {
 		n.UID, n.GID = o.uid, o.gid
 	}
-	if cp.chmod != "" && n.Kind != image.Symlink {
-		mode, err := chmod(cp.chmod, n.Mode, n.Kind == image.Folder)
+	if cp.chmod != "" && n.Kind != rootfs.Symlink {
+		mode, err := chmod(cp.chmod, n.Mode, n.Kind == rootfs.Folder)
 		if err != nil {
 			return err
 		}
 		n.Mode = mode
 	}
-	if there := l.lookup(at); there != nil && n.Kind == image.Folder && there.Kind != image.Folder {
+	if there := l.lookup(at); there != nil && n.Kind == rootfs.Folder && there.Kind != rootfs.Folder {
 		return &Error{Text: fmt.Sprintf("a folder cannot be copied to /%s, which is no folder in the image", at), Remedy: "copy it to where that leads, or take --link"}
-	} else if there != nil && there.Kind == image.Folder && n.Kind != image.Folder {
+	} else if there != nil && there.Kind == rootfs.Folder && n.Kind != rootfs.Folder {
 		return &Error{Text: fmt.Sprintf("a file cannot be copied to /%s, which is a folder in the image", at)}
 	}
 	return l.put(&n, func() (io.ReadCloser, error) { return f.open(e) })

@@ -19,15 +19,16 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
 // files are what COPY takes files from.
 type files struct {
-	tree *image.Tree
+	tree *rootfs.Tree
 	// digest is that of a File's content.
-	digest func(e *image.Entry) (string, error)
-	open   func(e *image.Entry) (io.ReadCloser, error)
+	digest func(e *rootfs.Entry) (string, error)
+	open   func(e *rootfs.Entry) (io.ReadCloser, error)
 	// key stands for all of them, where that is known; else digests of what is copied do.
 	key string
 	// owned says that files have the owners of an image; those of a folder become root's.
@@ -70,14 +71,14 @@ func (w *work) folder(dir string) (*folder, error) {
 	if err := f.ignore(w, dir == w.request.Context); err != nil {
 		return nil, err
 	}
-	l := &image.Layer{}
+	l := &rootfs.Layer{}
 	if err := f.walk(l); err != nil {
 		if w.ctx.Err() != nil {
 			return nil, w.ctx.Err()
 		}
 		return nil, &Error{File: dir, Text: "the context cannot be read: " + err.Error(), Remedy: "exclude what is not needed in .dockerignore"}
 	}
-	f.files = files{tree: image.NewTree(l), digest: f.digest, open: f.open, missing: f.missing}
+	f.files = files{tree: rootfs.NewTree(l), digest: f.digest, open: f.open, missing: f.missing}
 	return f, nil
 }
 
@@ -117,7 +118,7 @@ func (f *folder) ignore(w *work, main bool) error {
 }
 
 // walk lists the context.
-func (f *folder) walk(l *image.Layer) error {
+func (f *folder) walk(l *rootfs.Layer) error {
 	matches := map[string]patternmatcher.MatchInfo{}
 	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if f.ctx.Err() != nil {
@@ -172,16 +173,16 @@ func (f *folder) walk(l *image.Layer) error {
 		if len(l.Entries) == maxContext {
 			return fmt.Errorf("it has more than %d files", maxContext)
 		}
-		e := image.Entry{Path: name, Mode: permissions(info.Mode()), MtimeNs: epoch}
+		e := rootfs.Entry{Path: name, Mode: permissions(info.Mode()), MtimeNs: epoch}
 		switch {
 		case left: // a folder that is left out, with something in it that may be not
 			return nil
 		case info.IsDir():
-			e.Kind = image.Folder
+			e.Kind = rootfs.Folder
 		case info.Mode().IsRegular():
-			e.Kind, e.Size = image.File, info.Size()
+			e.Kind, e.Size = rootfs.File, info.Size()
 		case info.Mode()&fs.ModeSymlink != 0:
-			e.Kind, e.Mode = image.Symlink, 0o777
+			e.Kind, e.Mode = rootfs.Symlink, 0o777
 			if e.Target, err = f.root.Readlink(name); err != nil {
 				return err
 			}
@@ -211,7 +212,7 @@ func permissions(m fs.FileMode) uint32 {
 	return p
 }
 
-func (f *folder) digest(e *image.Entry) (string, error) {
+func (f *folder) digest(e *rootfs.Entry) (string, error) {
 	if d := f.digests[e.Path]; d != "" {
 		return d, nil
 	}
@@ -233,7 +234,7 @@ func (f *folder) digest(e *image.Entry) (string, error) {
 }
 
 // open opens a file, whose content must still be what its digest was made of.
-func (f *folder) open(e *image.Entry) (io.ReadCloser, error) {
+func (f *folder) open(e *rootfs.Entry) (io.ReadCloser, error) {
 	want, err := f.digest(e)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 )
 
 // layer is what a step writes.
@@ -19,33 +20,33 @@ type layer struct {
 	before *state
 	ns     int64
 	caches []cached
-	out    *image.LayerWriter
-	made   map[string]image.Kind // names that the layer has so far
-	links  bool                  // --link: nothing of the tree below counts
+	out    *rootfs.LayerWriter
+	made   map[string]rootfs.Kind // names that the layer has so far
+	links  bool                   // --link: nothing of the tree below counts
 }
 
 // write lets change fill the layer and returns its diff id.
 func (l *layer) write(change func(*layer) error) (string, error) {
-	return l.Store.AddLayer(l.ctx, func(w *image.LayerWriter) error {
-		l.out, l.made = w, map[string]image.Kind{}
+	return l.Store.AddLayer(l.ctx, func(w *rootfs.LayerWriter) error {
+		l.out, l.made = w, map[string]rootfs.Kind{}
 		return change(l)
 	})
 }
 
 // treeOf is the tree of a state that is done.
-func (w *work) treeOf(s *state) (*image.Tree, error) {
+func (w *work) treeOf(s *state) (*rootfs.Tree, error) {
 	if s.tree == nil {
 		layers, err := w.layersOf(s)
 		if err != nil {
 			return nil, err
 		}
-		s.tree = image.NewTree(layers...)
+		s.tree = rootfs.NewTree(layers...)
 	}
 	return s.tree, nil
 }
 
-func (w *work) layersOf(s *state) ([]*image.Layer, error) {
-	var layers []*image.Layer
+func (w *work) layersOf(s *state) ([]*rootfs.Layer, error) {
+	var layers []*rootfs.Layer
 	for _, diff := range s.layers {
 		l, err := w.Store.Layer(w.ctx, diff)
 		if err != nil {
@@ -61,7 +62,7 @@ const maxLinks = 40
 
 // resolve follows symlinks in a path of a tree, which never lead outside of the tree, and returns the real one, relative to the
 // root. What is not there resolves to itself. The last element is followed only if last.
-func resolve(lookup func(string) *image.Entry, p string, last bool) (string, error) {
+func resolve(lookup func(string) *rootfs.Entry, p string, last bool) (string, error) {
 	rest := strings.Split(strings.Trim(path.Clean("/"+p), "/"), "/")
 	at, links := "", 0
 	for len(rest) > 0 {
@@ -78,7 +79,7 @@ func resolve(lookup func(string) *image.Entry, p string, last bool) (string, err
 		}
 		next := strings.TrimPrefix(at+"/"+name, "/")
 		e := lookup(next)
-		if e == nil || e.Kind != image.Symlink || !last && len(rest) == 0 {
+		if e == nil || e.Kind != rootfs.Symlink || !last && len(rest) == 0 {
 			at = next
 			continue
 		}
@@ -94,9 +95,9 @@ func resolve(lookup func(string) *image.Entry, p string, last bool) (string, err
 }
 
 // lookup finds a name in what is there so far.
-func (l *layer) lookup(p string) *image.Entry {
+func (l *layer) lookup(p string) *rootfs.Entry {
 	if kind, ok := l.made[p]; ok {
-		return &image.Entry{Path: p, Kind: kind}
+		return &rootfs.Entry{Path: p, Kind: kind}
 	}
 	if l.links {
 		return nil
@@ -126,7 +127,7 @@ func (l *layer) parents(real string, o owner) error {
 		return nil
 	}
 	switch e := l.lookup(real); {
-	case e != nil && e.Kind == image.Folder:
+	case e != nil && e.Kind == rootfs.Folder:
 		return nil
 	case e != nil:
 		return &Error{Text: fmt.Sprintf("/%s is no folder in the image", real)}
@@ -138,17 +139,17 @@ func (l *layer) parents(real string, o owner) error {
 	if err := l.parents(dir, o); err != nil {
 		return err
 	}
-	return l.put(&image.Entry{Path: real, Kind: image.Folder, Mode: 0o755, UID: o.uid, GID: o.gid, MtimeNs: l.ns}, nil)
+	return l.put(&rootfs.Entry{Path: real, Kind: rootfs.Folder, Mode: 0o755, UID: o.uid, GID: o.gid, MtimeNs: l.ns}, nil)
 }
 
 // put adds an entry.
-func (l *layer) put(e *image.Entry, content func() (io.ReadCloser, error)) error {
+func (l *layer) put(e *rootfs.Entry, content func() (io.ReadCloser, error)) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
 	}
 	l.made[e.Path] = e.Kind
 	l.ns = max(l.ns, e.MtimeNs)
-	if e.Kind != image.File || e.First != "" || e.Size == 0 {
+	if e.Kind != rootfs.File || e.First != "" || e.Size == 0 {
 		return l.out.Add(e, nil)
 	}
 	r, err := content()
@@ -217,7 +218,7 @@ func (s *steps) account(file, name string, fields int) ([]string, error) {
 		return nil, err
 	}
 	e := tree.Lookup(real)
-	if e == nil || e.Kind != image.File {
+	if e == nil || e.Kind != rootfs.File {
 		return nil, missing
 	}
 	f, err := os.Open(s.Store.File(e.Digest))

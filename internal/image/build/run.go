@@ -16,6 +16,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
@@ -43,12 +44,12 @@ type Result struct {
 
 // Runner executes a command, and, if it ended well, hands out what it has changed: entries in the order of a layer's archive, with
 // the contents of files.
-type Runner func(ctx context.Context, c *Command, change func(e image.Entry, content io.Reader) error) (*Result, error)
+type Runner func(ctx context.Context, c *Command, change func(e rootfs.Entry, content io.Reader) error) (*Result, error)
 
 // mount is one of RUN --mount: what is at a place for this command alone.
 type mount struct {
 	target string // relative to the root
-	layer  image.Layer
+	layer  rootfs.Layer
 	cache  string // the id of a cache, or empty
 }
 
@@ -165,8 +166,8 @@ func (s *steps) mounts(c *instructions.RunCommand, cmd *Command, inputs *[]strin
 
 // folder begins a mount with an empty folder that hides what the image has there.
 func (m *mount) folder(mode uint32, uid, gid int) {
-	m.layer.Entries = append(m.layer.Entries, image.Entry{Path: m.target, Kind: image.Opaque},
-		image.Entry{Path: m.target, Kind: image.Folder, Mode: mode, UID: uid, GID: gid, MtimeNs: epoch})
+	m.layer.Entries = append(m.layer.Entries, rootfs.Entry{Path: m.target, Kind: rootfs.Opaque},
+		rootfs.Entry{Path: m.target, Kind: rootfs.Folder, Mode: mode, UID: uid, GID: gid, MtimeNs: epoch})
 }
 
 // file adds a file, whose content the store keeps.
@@ -175,7 +176,7 @@ func (m *mount) file(s *steps, at string, mode uint32, uid, gid int, content io.
 		return nil
 	}
 	digest, n, err := s.Store.Keep(image.Until(s.ctx, content))
-	m.layer.Entries = append(m.layer.Entries, image.Entry{Path: at, Kind: image.File, Mode: mode, UID: uid, GID: gid, Size: n, Digest: digest, MtimeNs: epoch})
+	m.layer.Entries = append(m.layer.Entries, rootfs.Entry{Path: at, Kind: rootfs.File, Mode: mode, UID: uid, GID: gid, Size: n, Digest: digest, MtimeNs: epoch})
 	return err
 }
 
@@ -185,7 +186,7 @@ func (m *mount) graft(s *steps, f *files, from string) error {
 	put := func(p string) error {
 		n := *f.tree.Lookup(p)
 		n.Path, n.First = strings.TrimSuffix(m.target+"/"+below(from, p), "/"), ""
-		if n.Kind == image.File && n.Digest == "" {
+		if n.Kind == rootfs.File && n.Digest == "" {
 			r, err := f.open(f.tree.Lookup(p))
 			if err != nil {
 				return err
@@ -198,10 +199,10 @@ func (m *mount) graft(s *steps, f *files, from string) error {
 		m.layer.Entries = append(m.layer.Entries, n)
 		return nil
 	}
-	if e.Kind != image.Folder {
+	if e.Kind != rootfs.Folder {
 		return put(from)
 	}
-	m.layer.Entries = append(m.layer.Entries, image.Entry{Path: m.target, Kind: image.Opaque})
+	m.layer.Entries = append(m.layer.Entries, rootfs.Entry{Path: m.target, Kind: rootfs.Opaque})
 	if err := put(from); err != nil {
 		return err
 	}
@@ -256,7 +257,7 @@ func (s *steps) cache(one *mount, m *instructions.Mount, inputs *[]string) error
 		if err != nil {
 			return err
 		}
-		f := &files{tree: image.NewTree(l)}
+		f := &files{tree: rootfs.NewTree(l)}
 		return one.graft(s, f, "")
 	}
 	if m.From == "" {
@@ -321,11 +322,11 @@ func (l *layer) run(c *instructions.RunCommand, cmd *Command, mounts []mount) er
 	defer release()
 	const second = 1e9
 	cmd.Image, cmd.StartNs = img, (l.ns/second+1)*second
-	changes := &image.Layer{}
+	changes := &rootfs.Layer{}
 	left := int64(image.MaxLayerBytes)
 	l.report("%s: %s", l.place(c), title(c))
-	result, err := l.Run(l.ctx, cmd, func(e image.Entry, content io.Reader) error {
-		if e.Kind == image.File && e.First == "" {
+	result, err := l.Run(l.ctx, cmd, func(e rootfs.Entry, content io.Reader) error {
+		if e.Kind == rootfs.File && e.First == "" {
 			if left -= e.Size; left < 0 {
 				return &Error{Text: fmt.Sprintf("the command leaves more than %d GiB of files", image.MaxLayerBytes>>30)}
 			}
@@ -354,7 +355,7 @@ func (l *layer) run(c *instructions.RunCommand, cmd *Command, mounts []mount) er
 }
 
 // changed writes those of a command's changes that are at no mount.
-func (l *layer) changed(mounts []mount, changes *image.Layer) error {
+func (l *layer) changed(mounts []mount, changes *rootfs.Layer) error {
 	mounted := func(p string) bool {
 		return slices.ContainsFunc(mounts, func(m mount) bool { return p == m.target || strings.HasPrefix(p, m.target+"/") })
 	}
@@ -367,14 +368,14 @@ func (l *layer) changed(mounts []mount, changes *image.Layer) error {
 		if e.First != "" {
 			name := e.First
 			if e.First = first[name]; e.First == "" {
-				j := slices.IndexFunc(changes.Entries, func(o image.Entry) bool { return o.Path == name && o.First == "" })
+				j := slices.IndexFunc(changes.Entries, func(o rootfs.Entry) bool { return o.Path == name && o.First == "" })
 				if j < 0 {
 					return fmt.Errorf("/%s is a further name of /%s, which nobody has written", e.Path, name)
 				}
 				e.Digest, e.Size = changes.Entries[j].Digest, changes.Entries[j].Size
 				first[name] = e.Path
 			}
-		} else if e.Kind == image.File {
+		} else if e.Kind == rootfs.File {
 			first[e.Path] = e.Path
 		}
 		if err := l.put(&e, func() (io.ReadCloser, error) { return os.Open(l.Store.File(e.Digest)) }); err != nil {
@@ -385,19 +386,19 @@ func (l *layer) changed(mounts []mount, changes *image.Layer) error {
 }
 
 // keepCaches keeps what a command has left in its caches.
-func (l *layer) keepCaches(mounts []mount, layers []*image.Layer) error {
+func (l *layer) keepCaches(mounts []mount, layers []*rootfs.Layer) error {
 	if !slices.ContainsFunc(mounts, func(m mount) bool { return m.cache != "" }) {
 		return nil
 	}
-	tree := image.NewTree(layers...)
+	tree := rootfs.NewTree(layers...)
 	l.caches = slices.Clone(l.caches)
 	for _, m := range mounts {
 		if m.cache == "" || tree.Lookup(m.target) == nil {
 			continue
 		}
-		f := &files{tree: tree, owned: true, open: func(e *image.Entry) (io.ReadCloser, error) { return os.Open(l.Store.File(e.Digest)) }}
-		diff, err := l.Store.AddLayer(l.ctx, func(w *image.LayerWriter) error {
-			inner := &layer{steps: l.steps, before: l.before, out: w, made: map[string]image.Kind{}, links: true}
+		f := &files{tree: tree, owned: true, open: func(e *rootfs.Entry) (io.ReadCloser, error) { return os.Open(l.Store.File(e.Digest)) }}
+		diff, err := l.Store.AddLayer(l.ctx, func(w *rootfs.LayerWriter) error {
+			inner := &layer{steps: l.steps, before: l.before, out: w, made: map[string]rootfs.Kind{}, links: true}
 			root := *tree.Lookup(m.target)
 			root.Path = ""
 			if err := inner.put(&root, nil); err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
-	"github.com/bloodhound-dst/bloodhound/internal/image"
+	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 )
 
 // maxOpenBase bounds how many base files a node's Base keeps open.
@@ -28,9 +28,8 @@ type Layer struct {
 	// Ours is a program of the engine's: whoever has installed it, root owns it in a world, and everybody may execute it.
 	Ours bool
 
-	Tree  *image.Tree
-	Below string // of an image: the folder that the layer begins at, "" for the whole image
-	File  func(digest string) string
+	Image *rootfs.Root // nil for a folder or file
+	Below string       // of an image: the folder that the layer begins at, "" for the whole image
 }
 
 // in is a path of the layer as its image has it.
@@ -69,7 +68,7 @@ type baseFile struct {
 func NewBase(layers []Layer, hidden []string, project string, then *filetree.Tree, lack *Lack) (*Base, error) {
 	b := &Base{then: then.At(resolved(project)), worlds: 1, layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
 	for i, l := range layers {
-		if l.Tree != nil {
+		if l.Image != nil {
 			b.roots = append(b.roots, -1)
 			b.tops = append(b.tops, "")
 			continue
@@ -120,15 +119,15 @@ func (b *Base) Later(full string) bool { return b.then.Later(full) }
 
 // openat opens a file below a layer's root and refuses to follow links (openat2(2)).
 func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
-	if l := &b.layers[layer]; l.Tree != nil {
-		e := l.Tree.Lookup(l.in(path))
+	if l := &b.layers[layer]; l.Image != nil {
+		e := l.Image.Tree.Lookup(l.in(path))
 		if e == nil {
 			return -1, fs.ENOENT
 		}
-		if e.Kind != image.File {
+		if e.Kind != rootfs.File {
 			return -1, fs.EACCES
 		}
-		fd, err := unix.Open(l.File(e.Digest), int(flags)|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		fd, err := unix.Open(l.Image.File(e.Digest), int(flags)|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		return fd, number(err)
 	}
 	root := b.roots[layer]
@@ -148,8 +147,8 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 	if b.Hides(layer, path) {
 		return fs.BaseAttr{}, fs.ENOENT
 	}
-	if l := &b.layers[layer]; l.Tree != nil {
-		return lstat(l.Tree, l.in(path))
+	if l := &b.layers[layer]; l.Image != nil {
+		return lstat(l.Image.Tree, l.in(path))
 	}
 	var st unix.Stat_t
 	err := unix.Fstatat(b.roots[layer], path, &st, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
@@ -169,16 +168,16 @@ func (b *Base) Lstat(layer int, path string) (fs.BaseAttr, fs.Errno) {
 }
 
 // types are the file types of an image's entries, as in inode(7).
-var types = map[image.Kind]uint32{image.File: unix.S_IFREG, image.Symlink: unix.S_IFLNK, image.Folder: unix.S_IFDIR, image.FIFO: unix.S_IFIFO}
+var types = map[rootfs.Kind]uint32{rootfs.File: unix.S_IFREG, rootfs.Symlink: unix.S_IFLNK, rootfs.Folder: unix.S_IFDIR, rootfs.FIFO: unix.S_IFIFO}
 
 // lstat reports what an image says of a name.
-func lstat(t *image.Tree, path string) (fs.BaseAttr, fs.Errno) {
+func lstat(t *rootfs.Tree, path string) (fs.BaseAttr, fs.Errno) {
 	e := t.Lookup(path)
 	if e == nil {
 		return fs.BaseAttr{}, fs.ENOENT
 	}
 	a := fs.BaseAttr{Mode: types[e.Kind] | e.Mode, UID: e.UID, GID: e.GID, Size: e.Size, MtimeNs: e.MtimeNs}
-	if e.Kind == image.Symlink {
+	if e.Kind == rootfs.Symlink {
 		a.Size = int64(len(e.Target))
 	}
 	if first := t.Same(path); first != path || t.Links(path) > 1 {
@@ -189,12 +188,12 @@ func lstat(t *image.Tree, path string) (fs.BaseAttr, fs.Errno) {
 
 // Readlink reads a symlink.
 func (b *Base) Readlink(layer int, path string) (string, fs.Errno) {
-	if l := &b.layers[layer]; l.Tree != nil {
-		e := l.Tree.Lookup(l.in(path))
+	if l := &b.layers[layer]; l.Image != nil {
+		e := l.Image.Tree.Lookup(l.in(path))
 		switch {
 		case e == nil:
 			return "", fs.ENOENT
-		case e.Kind != image.Symlink:
+		case e.Kind != rootfs.Symlink:
 			return "", fs.EINVAL
 		}
 		return e.Target, fs.OK
@@ -209,8 +208,8 @@ func (b *Base) Readlink(layer int, path string) (string, fs.Errno) {
 
 // ReadDir lists a folder.
 func (b *Base) ReadDir(layer int, path string) ([]string, fs.Errno) {
-	if l := &b.layers[layer]; l.Tree != nil {
-		return l.Tree.Names(l.in(path)), fs.OK
+	if l := &b.layers[layer]; l.Image != nil {
+		return l.Image.Tree.Names(l.in(path)), fs.OK
 	}
 	fd, e := b.openat(layer, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if e != fs.OK {

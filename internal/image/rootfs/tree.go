@@ -1,4 +1,4 @@
-package image
+package rootfs
 
 import (
 	"maps"
@@ -34,13 +34,13 @@ func NewTree(layers ...*Layer) *Tree {
 			return
 		}
 		remove(p)
-		dir, name := split(p)
+		dir, name := Split(p)
 		delete(below[dir], name)
 	}
 	var put func(e *Entry)
 	put = func(e *Entry) {
 		if e.Path != "" {
-			dir, name := split(e.Path)
+			dir, name := Split(e.Path)
 			if parent := t.entries[dir]; parent == nil || parent.Kind != Folder { // a layer need not name the folders above
 				put(&Entry{Path: dir, Kind: Folder, Mode: 0o755})
 			}
@@ -121,7 +121,8 @@ func (t *Tree) Same(p string) string {
 // Links is how many names the file of a path has.
 func (t *Tree) Links(p string) int { return max(t.count[t.Same(p)], 1) }
 
-func split(p string) (dir, name string) {
+// Split splits a path into its folder and its last element; both are empty for the root.
+func Split(p string) (dir, name string) {
 	dir, name = path.Split(p)
 	return strings.TrimSuffix(dir, "/"), name
 }
@@ -131,6 +132,15 @@ func (t *Tree) Lookup(p string) *Entry { return t.entries[p] }
 
 // Names lists a folder, sorted.
 func (t *Tree) Names(p string) []string { return t.children[p] }
+
+// Bytes is the size of all files, each name of a file for itself.
+func (t *Tree) Bytes() int64 {
+	var n int64
+	for _, e := range t.entries {
+		n += e.Size
+	}
+	return n
+}
 
 // Len is how many names the tree has.
 func (t *Tree) Len() int { return len(t.entries) }
