@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
@@ -173,7 +174,7 @@ func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, totals []expl
 	var names []string
 	for _, file := range c.State.Files {
 		name := file.Path
-		if file.Source != code.Breakpoints {
+		if file.Source != blocks.Breakpoints {
 			name += " (" + file.Source.Blocks() + ")"
 		}
 		if file.Off == "" && !slices.Contains(names, name) {

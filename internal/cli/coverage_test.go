@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 )
 
 // What was asked for and not watched is said, and makes any threshold unknown.
 func TestWhatIsNotWatchedIsSaid(t *testing.T) {
-	kv := &code.File{Digest: "a", Path: "/usr/bin/kv", Total: 4, Covered: code.Bits{1}}
+	kv := &code.File{Digest: "a", Path: "/usr/bin/kv", Total: 4, Covered: blocks.Bits{1}}
 	off := &code.File{Digest: "b", Path: "/usr/bin/kv", Off: "it is a script"}
 	for _, c := range []struct {
 		choice    code.Choice

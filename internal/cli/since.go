@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
 
@@ -153,12 +154,12 @@ func (c *changes) lines(file string) [][2]int {
 }
 
 // blocks are those of a binary that have changed code.
-func (c *changes) blocks(f *code.File) code.Bits {
+func (c *changes) blocks(f *code.File) blocks.Bits {
 	names, err := f.Names()
 	if err != nil {
 		return nil
 	}
-	set := code.NewBits(f.Total)
+	set := blocks.NewBits(f.Total)
 	changed := map[string][][2]int{}
 	n := 0
 	for i := range f.Total {

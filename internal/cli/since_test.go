@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
 
@@ -72,19 +73,19 @@ func TestChangedBlocksOfEachSource(t *testing.T) {
 		}
 		f := &code.File{Digest: binary.Digest, Host: program, Total: binary.Total()}
 		if binary.Counters != nil {
-			f.Source = code.GoCover
+			f.Source = blocks.GoCover
 		}
-		if n := changes.blocks(f).Count(); n < 1 || n > 8 || (f.Source == code.GoCover) != (len(flags) > 1) || f.Source == code.GoCover && n != 1 {
+		if n := changes.blocks(f).Count(); n < 1 || n > 8 || (f.Source == blocks.GoCover) != (len(flags) > 1) || f.Source == blocks.GoCover && n != 1 {
 			t.Errorf("%v: %d of %d blocks have changed", flags, n, f.Total)
 		}
 	}
 	symbols := write("kv.sym.tsv", "address\tfunction\tfile\tbegin_line\tend_line\n1\tmain\tmain.go\t5\t6\n2\tmain\tmain.go\t7\t8\n3\tmain\tmain.go\t10\t10\n")
-	module := &code.Module{Symbols: "kv.sym.tsv"}
-	edges := &code.File{Digest: module.Digest(digest(symbols), 3), Host: symbols, Source: code.Edges, Module: module, Total: 3}
+	module := &blocks.Module{Symbols: "kv.sym.tsv"}
+	edges := &code.File{Digest: module.Digest(digest(symbols), 3), Host: symbols, Source: blocks.Edges, Module: module, Total: 3}
 	if set := changes.blocks(edges); set.Count() != 1 || !set.Has(2) {
 		t.Errorf("the edges that have changed are %v", set)
 	}
-	guards := &code.File{Digest: "0", Source: code.Edges, Module: &code.Module{Guards: 0x4000}, Total: 3}
+	guards := &code.File{Digest: "0", Source: blocks.Edges, Module: &blocks.Module{Guards: 0x4000}, Total: 3}
 	if set := changes.blocks(guards); set.Count() != 0 {
 		t.Errorf("of edges that nothing is known of, these have changed: %v", set)
 	}
@@ -118,11 +119,11 @@ func TestSinceWithoutEffectSaysWhy(t *testing.T) {
 	if len(c.lines("new file.c")) != 1 || len(c.lines("a.o")) != 0 {
 		t.Errorf("%v", c.files)
 	}
-	numbers := &code.File{Path: "/kv", Source: code.Edges, Module: &code.Module{Symbols: "gone.tsv"}, Total: 3}
+	numbers := &code.File{Path: "/kv", Source: blocks.Edges, Module: &blocks.Module{Symbols: "gone.tsv"}, Total: 3}
 	if why := c.noEffect("HEAD", []*code.File{numbers}); !strings.Contains(why, "no code that has changed is watched: /kv: its edges are numbers") {
 		t.Errorf("%q", why)
 	}
-	numbers.Always = code.Bits{1}
+	numbers.Always = blocks.Bits{1}
 	if why := c.noEffect("HEAD", []*code.File{numbers}); why != "" {
 		t.Errorf("%q", why)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
@@ -316,7 +317,7 @@ type Outcome struct {
 	// does not know them.
 	Moments *moments.Record `json:"moments,omitempty"`
 	// Code are the blocks of programs that were executed, for each binary that was watched; Options.Code says beyond what.
-	Code []code.Hits `json:"code,omitempty"`
+	Code []blocks.Hits `json:"code,omitempty"`
 	// Programs are those that nodes under test executed, in the order in which they were first met.
 	Programs []Program `json:"programs,omitempty"`
 	// Files are digests of every base file that was opened: path -> SHA-256, hex, or size and date of a file that was not hashed

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
@@ -26,7 +27,7 @@ type Code struct {
 	// Dir is a folder for the states that runs begin with.
 	Dir string
 	// Changed finds the blocks of a binary that was met whose code has changed, nil if they are not recorded. Each run reports these.
-	Changed func(*code.File) code.Bits
+	Changed func(*code.File) blocks.Bits
 	// Ran are the paths of programs that nodes under test have executed, watched or not, in their order.
 	Ran     []string
 	written int // states so far
@@ -56,7 +57,7 @@ func (c *Code) file(n int) string { return filepath.Join(c.Dir, fmt.Sprintf("cod
 
 // take takes in what a run has hit; runs come in order. It returns what a search learns from: what is new, of binaries that were
 // known before, since all of the first run is new, and what it has run of changed code.
-func (c *Code) take(hits []code.Hits) (learned []code.Hits) {
+func (c *Code) take(hits []blocks.Hits) (learned []blocks.Hits) {
 	for _, h := range hits {
 		old := c.State.Get(h.Digest)
 		known, off := old != nil, old != nil && old.Off == "" && h.Off != ""
@@ -169,7 +170,7 @@ func replay(r *result, do func(*Job) (*Reply, string)) (second *Reply, lost stri
 func moved(r *result, bare *Reply, do func(*Job) (*Reply, string)) (digests []string) {
 	var all []string
 	for _, h := range r.reply.Summary.Code {
-		if h.Off != "" || h.Source != code.Breakpoints {
+		if h.Off != "" || h.Source != blocks.Breakpoints {
 			continue
 		}
 		all = append(all, h.Digest)
@@ -193,11 +194,11 @@ const movedBy = "breakpoints in it change the run: it reads its own code"
 
 // CodeTotal is what a campaign has covered of one binary.
 type CodeTotal struct {
-	Path    string      `json:"path"`
-	Digest  string      `json:"digest"`
-	Source  code.Source `json:"source,omitempty"`
-	Covered int         `json:"covered"` // blocks
-	Total   int         `json:"total"`
+	Path    string        `json:"path"`
+	Digest  string        `json:"digest"`
+	Source  blocks.Source `json:"source,omitempty"`
+	Covered int           `json:"covered"` // blocks
+	Total   int           `json:"total"`
 	// Own is how many blocks are of the program's own code, without what it requires and what its language brings, and OwnCovered how
 	// many of these are covered. Both are 0 where that is not known.
 	Own        int `json:"own,omitempty"`
@@ -227,12 +228,12 @@ func CompareCode(x, y CodeTotal) int {
 func CodeTotals(s *code.State) (list []CodeTotal) {
 	type program struct {
 		path   string
-		source code.Source
+		source blocks.Source
 	}
 	seen := map[program]bool{}
 	for _, f := range s.Files {
 		is := program{f.Path, f.Source}
-		c := CodeTotal{Path: f.Path, Digest: f.Digest, Source: f.Source, Covered: f.Covered.Count(), Total: f.Total, Changed: f.Always.Count(), Off: f.Off, Replaced: seen[is] && f.Source != code.Edges}
+		c := CodeTotal{Path: f.Path, Digest: f.Digest, Source: f.Source, Covered: f.Covered.Count(), Total: f.Total, Changed: f.Always.Count(), Off: f.Off, Replaced: seen[is] && f.Source != blocks.Edges}
 		if f.Always != nil {
 			c.ChangedCovered = c.Covered - f.Quiet().Count()
 		}

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
 
 // A run that breakpoints make another one is distinguished from a run that does not repeat, and from one whose programs have changed.
 func TestBreakpointsAreBlamedForWhatTheyDo(t *testing.T) {
-	hits := []code.Hits{{Digest: "a", Total: 10}, {Digest: "b", Total: 10}, {Digest: "c", Off: "no program"}}
+	hits := []blocks.Hits{{Digest: "a", Total: 10}, {Digest: "b", Total: 10}, {Digest: "c", Off: "no program"}}
 	for _, c := range []struct {
 		name  string
 		hash  func(made int, j *Job) string // of the run that is made as the n-th one
@@ -57,7 +58,7 @@ func TestBreakpointsAreBlamedForWhatTheyDo(t *testing.T) {
 // A program that also tells edges, of several modules, is no program that was replaced.
 func TestSourcesOfAProgramAreNotReplacements(t *testing.T) {
 	s := &code.State{}
-	for _, h := range []code.Hits{{Digest: "a", Path: "/p", Total: 1, Source: code.Edges}, {Digest: "b", Path: "/p", Total: 1, Source: code.Edges}, {Digest: "c", Path: "/p", Total: 1}, {Digest: "d", Path: "/p", Total: 1}} {
+	for _, h := range []blocks.Hits{{Digest: "a", Path: "/p", Total: 1, Source: blocks.Edges}, {Digest: "b", Path: "/p", Total: 1, Source: blocks.Edges}, {Digest: "c", Path: "/p", Total: 1}, {Digest: "d", Path: "/p", Total: 1}} {
 		s.Merge(h)
 	}
 	for i, c := range CodeTotals(s) {
@@ -70,12 +71,12 @@ func TestSourcesOfAProgramAreNotReplacements(t *testing.T) {
 // A run may find that a binary that was watched so far cannot be counted.
 func TestBinariesThatAreOffLater(t *testing.T) {
 	c := &Code{State: &code.State{}, Dir: t.TempDir()}
-	c.take([]code.Hits{{Digest: "a", Total: 10, Source: code.Edges, Blocks: code.Blocks{1}}})
+	c.take([]blocks.Hits{{Digest: "a", Total: 10, Source: blocks.Edges, Blocks: blocks.List{1}}})
 	before, err := c.cover()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.take([]code.Hits{{Digest: "a", Source: code.Edges, Off: "too many"}})
+	c.take([]blocks.Hits{{Digest: "a", Source: blocks.Edges, Off: "too many"}})
 	if after, err := c.cover(); err != nil || after.State == before.State || c.State.Files[0].Off != "too many" {
 		t.Errorf("%v: the state is %+v", err, c.State.Files[0])
 	}
@@ -83,7 +84,7 @@ func TestBinariesThatAreOffLater(t *testing.T) {
 
 // What people read has the parts of a program together.
 func TestOrderOfCode(t *testing.T) {
-	list := []CodeTotal{{Path: "/q", Digest: "1"}, {Path: "/p", Digest: "2", Source: code.Edges}, {Path: "/p", Digest: "4"}, {Path: "/p", Digest: "3", Replaced: true}}
+	list := []CodeTotal{{Path: "/q", Digest: "1"}, {Path: "/p", Digest: "2", Source: blocks.Edges}, {Path: "/p", Digest: "4"}, {Path: "/p", Digest: "3", Replaced: true}}
 	slices.SortStableFunc(list, CompareCode)
 	order := ""
 	for _, c := range list {
@@ -97,7 +98,7 @@ func TestOrderOfCode(t *testing.T) {
 // What a search is told of a run does not depend on which state the run began with, only on the runs before it.
 func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 	c := &Code{State: &code.State{}, Dir: t.TempDir()}
-	if learned := c.take([]code.Hits{{Digest: "a", Total: 100, Blocks: code.Blocks{1, 2, 3}}}); len(learned) != 0 {
+	if learned := c.take([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{1, 2, 3}}}); len(learned) != 0 {
 		t.Errorf("a search learns %v of the first run", learned)
 	}
 	cover, err := c.cover()
@@ -108,8 +109,8 @@ func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 		t.Errorf("a state is written anew though nothing has changed: %v, %v", again, err)
 	}
 	// Two runs that began with the same state hit the same block: it is news of the first.
-	for i, want := range []code.Blocks{{0, 7}, nil} {
-		learned := c.take([]code.Hits{{Digest: "a", Total: 100, Blocks: code.Blocks{0, 7}}})
+	for i, want := range []blocks.List{{0, 7}, nil} {
+		learned := c.take([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{0, 7}}})
 		if i == 0 && (len(learned) != 1 || !slices.Equal(learned[0].Blocks, want)) || i == 1 && len(learned) != 0 {
 			t.Errorf("run %d: %v", i, learned)
 		}
@@ -123,14 +124,14 @@ func TestCoverageIsLearnedInRunOrder(t *testing.T) {
 		t.Errorf("%+v, %v", watch, err)
 	}
 	// Blocks of changed code are told of each time.
-	c = &Code{State: &code.State{}, Changed: func(f *code.File) code.Bits {
-		always := code.NewBits(f.Total)
+	c = &Code{State: &code.State{}, Changed: func(f *code.File) blocks.Bits {
+		always := blocks.NewBits(f.Total)
 		always.Set(5)
 		return always
 	}}
 	for range 3 {
-		learned := c.take([]code.Hits{{Digest: "a", Total: 100, Blocks: code.Blocks{5}}})
-		if len(learned) != 1 || !slices.Equal(learned[0].Blocks, code.Blocks{5}) {
+		learned := c.take([]blocks.Hits{{Digest: "a", Total: 100, Blocks: blocks.List{5}}})
+		if len(learned) != 1 || !slices.Equal(learned[0].Blocks, blocks.List{5}) {
 			t.Errorf("%v", learned)
 		}
 	}
@@ -152,9 +153,9 @@ func TestOffIsToldOnce(t *testing.T) {
 	}
 }
 
-func hitsOf(digests ...string) (list []code.Hits) {
+func hitsOf(digests ...string) (list []blocks.Hits) {
 	for _, d := range digests {
-		list = append(list, code.Hits{Digest: d, Path: "/" + d, Total: 10})
+		list = append(list, blocks.Hits{Digest: d, Path: "/" + d, Total: 10})
 	}
 	return list
 }

@@ -4,11 +4,13 @@
 package explore
 
 import (
-	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/check"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
@@ -232,7 +234,7 @@ type Summary struct {
 	Machine    string               `json:"machine,omitempty"`
 	Reached    []coverage.Feature   `json:"reached,omitempty"`
 	Near       []coverage.Nearness  `json:"near,omitempty"`
-	Code       []code.Hits          `json:"code,omitempty"`
+	Code       []blocks.Hits        `json:"code,omitempty"`
 	Programs   []engine.Program     `json:"programs,omitempty"`
 	Mistake    string               `json:"mistake,omitempty"`
 	NeverReady []engine.NotUp       `json:"never_ready,omitempty"`

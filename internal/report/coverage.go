@@ -15,6 +15,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -34,7 +35,7 @@ type BinaryOf struct {
 	explore.CodeTotal
 	Names   *code.Names // nil if the file cannot be read any more
 	Unnamed string      // why there are no Names
-	Covered code.Bits
+	Covered blocks.Bits
 	symbols string // the file that names the edges of a module, empty for others
 	program *goProgram
 	placed  bool // the source lines of some of its own code are known
@@ -82,7 +83,7 @@ func (b *BinaryOf) title() string {
 	switch {
 	case b.symbols != "":
 		return b.Path + ", edges of " + b.symbols
-	case b.Source == code.Edges:
+	case b.Source == blocks.Edges:
 		return b.Path + ", edges"
 	}
 	return b.Path
@@ -136,7 +137,7 @@ func (c *CoverageOf) units() string {
 	switch {
 	case len(words) == 1:
 		return words[0]
-	case slices.Contains(words, code.Edges.Blocks()):
+	case slices.Contains(words, blocks.Edges.Blocks()):
 		return "blocks and edges"
 	}
 	return "blocks"
@@ -522,7 +523,7 @@ func CoveragePage(w io.Writer, c CoverageOf) error {
 	left, titles := CoverageSourceBytes, titles(c.Binaries)
 	for i, b := range c.Binaries {
 		view := &binaryView{BinaryOf: b, Title: titles[i], Unit: b.Source.Blocks(), Groups: b.groups()}
-		v.Edges = v.Edges || b.Source == code.Edges
+		v.Edges = v.Edges || b.Source == blocks.Edges
 		if b.Names != nil {
 			for i := range b.Names.Functions {
 				if b.Names.Functions[i].Nameless() {

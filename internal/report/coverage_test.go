@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
@@ -59,15 +60,15 @@ func coverageOf(t *testing.T, flags ...string) (of report.CoverageOf, state *cod
 		needs.Missing(t, "cc", err, string(out))
 	}
 	b, names := analysed(t, program)
-	h := code.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: len(b.Places)}
+	h := blocks.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: len(b.Places)}
 	for _, f := range names.Functions {
 		if f.Name == "main" {
-			h.Blocks = code.Blocks{uint32(f.First), uint32(f.Last - 1)}
+			h.Blocks = blocks.List{uint32(f.First), uint32(f.Last - 1)}
 		}
 	}
 	state = &code.State{}
 	state.Merge(h)
-	state.Merge(code.Hits{Digest: strings.Repeat("0", 64), Path: "/bin/script", Off: "it is no ELF program for x86-64"})
+	state.Merge(blocks.Hits{Digest: strings.Repeat("0", 64), Path: "/bin/script", Off: "it is no ELF program for x86-64"})
 	of = report.CoverageOf{Name: "world", Bloodhound: "test", Seed: 7, Runs: 3}
 	for i, total := range explore.CodeTotals(state) {
 		of.Binaries = append(of.Binaries, report.NewBinary(state.Files[i], total, nil))
@@ -136,7 +137,7 @@ func TestCoverageOfStrippedPrograms(t *testing.T) {
 	for flag, want := range map[string]string{"-g0": "FNDA:0,never\n", "-s": "FNDA:0,0x"} {
 		of, _ := coverageOf(t, flag)
 		if flag == "-s" {
-			of.Binaries[0].Covered = code.NewBits(of.Binaries[0].Total)
+			of.Binaries[0].Covered = blocks.NewBits(of.Binaries[0].Total)
 		}
 		lcov := written(t, func(b *bytes.Buffer) error { return report.CoverageLCOV(b, of) })
 		if !strings.Contains(lcov, "SF:/bin/program\n") || !strings.Contains(lcov, want) {
@@ -149,8 +150,8 @@ func TestCoverageOfStrippedPrograms(t *testing.T) {
 }
 
 // edges are those of a module of a program, with the file that says what they stand for, if there is one.
-func edges(path, symbols, file string, total int, ran ...uint32) code.Hits {
-	m := &code.Module{Symbols: symbols}
+func edges(path, symbols, file string, total int, ran ...uint32) blocks.Hits {
+	m := &blocks.Module{Symbols: symbols}
 	if symbols == "" {
 		m.Guards = 0x4000
 	}
@@ -162,7 +163,7 @@ func edges(path, symbols, file string, total int, ran ...uint32) code.Hits {
 		}
 		digest = code.Digest(b)
 	}
-	return code.Hits{Digest: m.Digest(digest, total), Path: path, File: file, Source: code.Edges, Module: m, Total: total, Blocks: ran}
+	return blocks.Hits{Digest: code.ModuleDigest(m, digest, total), Path: path, File: file, Source: blocks.Edges, Module: m, Total: total, Blocks: ran}
 }
 
 // A program that two sources report is one program, each thing that a report shows has its own name, and edges are called edges.
@@ -247,10 +248,10 @@ func TestCoverageOfGo(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", flags, err, out)
 		}
 		b, _ := analysed(t, program)
-		h := code.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: b.Total()}
+		h := blocks.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: b.Total()}
 		unit := "blocks"
 		if b.Counters != nil {
-			h.Source, unit = code.GoCover, "blocks of Go source"
+			h.Source, unit = blocks.GoCover, "blocks of Go source"
 		}
 		for i := range h.Total {
 			h.Blocks = append(h.Blocks, uint32(i))
@@ -266,7 +267,7 @@ func TestCoverageOfGo(t *testing.T) {
 				t.Errorf("%v: %q are %s", flags, m[1], m[2])
 			}
 		}
-		if len(groups) == 0 || groups[0] != "main" || h.Source == code.Breakpoints && !slices.Contains(groups, "runtime") {
+		if len(groups) == 0 || groups[0] != "main" || h.Source == blocks.Breakpoints && !slices.Contains(groups, "runtime") {
 			t.Errorf("%v: the packages are %q", flags, groups)
 		}
 		if slices.ContainsFunc(groups, func(g string) bool { return strings.HasPrefix(g, "type:") || strings.HasPrefix(g, "&lt;") }) {
@@ -279,7 +280,7 @@ func TestCoverageOfGo(t *testing.T) {
 		if !strings.Contains(page, want) {
 			t.Errorf("%v: the page does not show %s", flags, want)
 		}
-		if h.Source == code.Breakpoints && !strings.Contains(page, "// Package strings") && !strings.Contains(page, "func ToUpper(s string) string {") {
+		if h.Source == blocks.Breakpoints && !strings.Contains(page, "// Package strings") && !strings.Contains(page, "func ToUpper(s string) string {") {
 			t.Errorf("%v: the page does not show the text of what the program is made with", flags)
 		}
 		lcov := written(t, func(b *bytes.Buffer) error { return report.CoverageLCOV(b, of) })

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
@@ -63,7 +64,7 @@ func TestOwnCode(t *testing.T) {
 			}
 			program := filepath.Join(dir, "program")
 			b, names := analysed(t, program)
-			h := code.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: b.Total()}
+			h := blocks.Hits{Digest: b.Digest, Path: "/bin/program", File: program, Total: b.Total()}
 			want := 0
 			for _, f := range names.Functions { // all that is its own has run
 				for _, own := range c.own {

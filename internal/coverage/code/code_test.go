@@ -5,15 +5,17 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 )
 
 func TestBlocksAndBitsSurviveJSON(t *testing.T) {
-	h := Hits{Digest: "d", Path: "/p", Total: 70_000, Blocks: Blocks{0, 1, 63, 64, 300, 69_999}}
+	h := blocks.Hits{Digest: "d", Path: "/p", Total: 70_000, Blocks: blocks.List{0, 1, 63, 64, 300, 69_999}}
 	text, err := json.Marshal(h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Hits
+	var back blocks.Hits
 	if err := json.Unmarshal(text, &back); err != nil || !slices.Equal(back.Blocks, h.Blocks) {
 		t.Errorf("%v of %s, %v", back.Blocks, text, err)
 	}
@@ -26,15 +28,15 @@ func TestBlocksAndBitsSurviveJSON(t *testing.T) {
 
 func TestStateMerges(t *testing.T) {
 	s := &State{}
-	if fresh := s.Merge(Hits{Digest: "a", Path: "/a", Total: 100, Blocks: Blocks{3, 64, 99}}); len(fresh) != 3 {
+	if fresh := s.Merge(blocks.Hits{Digest: "a", Path: "/a", Total: 100, Blocks: blocks.List{3, 64, 99}}); len(fresh) != 3 {
 		t.Errorf("%d are new", fresh)
 	}
 	// A binary that was replaced is another one; a block beyond the last one is nothing.
-	if fresh := s.Merge(Hits{Digest: "a", Total: 100, Blocks: Blocks{3, 5, 100}}); !slices.Equal(fresh, Blocks{5}) {
+	if fresh := s.Merge(blocks.Hits{Digest: "a", Total: 100, Blocks: blocks.List{3, 5, 100}}); !slices.Equal(fresh, blocks.List{5}) {
 		t.Errorf("%d are new", fresh)
 	}
-	s.Merge(Hits{Digest: "b", Path: "/a", Total: 10, Blocks: Blocks{0}})
-	s.Merge(Hits{Digest: "c", Path: "/c", Off: "it is no ELF program"})
+	s.Merge(blocks.Hits{Digest: "b", Path: "/a", Total: 10, Blocks: blocks.List{0}})
+	s.Merge(blocks.Hits{Digest: "c", Path: "/c", Off: "it is no ELF program"})
 	if covered, total := sum(s); covered != 5 || total != 110 {
 		t.Errorf("%d of %d", covered, total)
 	}

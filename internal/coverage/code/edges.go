@@ -12,26 +12,20 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 )
 
-// Module is a part of a program whose edges the program itself reports, through the instrumentation library.
-type Module struct {
-	// Symbols is the name of the file that says what edges stand for; empty for guards.
-	Symbols string `json:"symbols,omitempty"`
-	// Guards is the address of the first guard of clang's trace-pc-guard, from where the module's file is mapped on.
-	Guards uint64 `json:"guards,omitempty"`
-}
-
-// Digest names a module: the same in all runs and processes. file is the digest of the file that says what its edges stand for.
-func (m *Module) Digest(file string, edges int) string {
+// ModuleDigest names a module: the same in all runs and processes. file is the digest of the file that says what its edges stand for.
+func ModuleDigest(m *blocks.Module, file string, edges int) string {
 	if file == "" {
 		file = m.Symbols
 	}
 	return Digest(fmt.Appendf(nil, "%s %#x %d", file, m.Guards, edges))
 }
 
-// unknown is why nothing is known of a module's edges but their numbers.
-func (m *Module) unknown() error {
+// edgesUnknown is why nothing is known of a module's edges but their numbers.
+func edgesUnknown(m *blocks.Module) error {
 	if m == nil || m.Symbols == "" {
 		return errors.New("its edges are told from no file that is known")
 	}
@@ -49,7 +43,7 @@ func (t *Tally) Take(bits []byte, skip, count int) {
 }
 
 // NewEdges begins to count the edges of a module.
-func NewEdges(edges int) *Tally { return &Tally{Ran: NewBits(edges), edges: edges} }
+func NewEdges(edges int) *Tally { return &Tally{Ran: blocks.NewBits(edges), edges: edges} }
 
 // symbolNames reads what edges stand for, from a table of tab-separated columns with the edge's number in the one called address.
 func symbolNames(table []byte, edges int) (*Names, error) {

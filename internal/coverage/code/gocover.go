@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 )
 
 // Counters are what `go build -cover` has put into a program: counters in memory, and what they count. The formats are those
@@ -21,7 +23,7 @@ type Counters struct {
 // Tally is what processes of a run have counted.
 type Tally struct {
 	Counters *Counters
-	Ran      Bits
+	Ran      blocks.Bits
 	entry    uint64 // the file's
 	edges    int    // for a module of edges, which has no Counters
 	listAt   uint64 // the list's address in the file, 0 before it was found
@@ -31,7 +33,7 @@ type Tally struct {
 // NewTally begins to count for a program.
 func (b *Binary) NewTally() *Tally {
 	c := b.Counters
-	return &Tally{Counters: c, entry: b.Entry, Ran: NewBits(c.total), buffer: make([]byte, (c.to-c.from)&^3)}
+	return &Tally{Counters: c, entry: b.Entry, Ran: blocks.NewBits(c.total), buffer: make([]byte, (c.to-c.from)&^3)}
 }
 
 // countedPackage is the meta-data of a package.

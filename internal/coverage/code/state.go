@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 )
 
 // State is what a campaign has covered so far.
@@ -14,16 +16,16 @@ type State struct {
 
 // File is what is covered of one binary. A program that was replaced by another during a campaign is two of them.
 type File struct {
-	Digest  string  `json:"digest"`
-	Path    string  `json:"path"` // in the world
-	Host    string  `json:"host"` // on this machine
-	Source  Source  `json:"source,omitempty"`
-	Total   int     `json:"total"`
-	Module  *Module `json:"module,omitempty"` // for Edges
-	Covered Bits    `json:"covered"`
+	Digest  string         `json:"digest"`
+	Path    string         `json:"path"` // in the world
+	Host    string         `json:"host"` // on this machine
+	Source  blocks.Source  `json:"source,omitempty"`
+	Total   int            `json:"total"`
+	Module  *blocks.Module `json:"module,omitempty"` // for Edges
+	Covered blocks.Bits    `json:"covered"`
 	// Always are blocks that each run reports, covered or not: those of code that has changed.
-	Always Bits   `json:"always,omitempty"`
-	Off    string `json:"off,omitempty"` // why it is not watched
+	Always blocks.Bits `json:"always,omitempty"`
+	Off    string      `json:"off,omitempty"` // why it is not watched
 }
 
 // Get is what is known of a binary, nil if it was not met yet.
@@ -38,10 +40,10 @@ func (s *State) Get(digest string) *File {
 }
 
 // Merge takes in what a run has hit of one binary, and returns the blocks that are new.
-func (s *State) Merge(h Hits) (fresh Blocks) {
+func (s *State) Merge(h blocks.Hits) (fresh blocks.List) {
 	f := s.Get(h.Digest)
 	if f == nil {
-		f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Source: h.Source, Module: h.Module, Total: h.Total, Covered: NewBits(h.Total)}
+		f = &File{Digest: h.Digest, Path: h.Path, Host: h.File, Source: h.Source, Module: h.Module, Total: h.Total, Covered: blocks.NewBits(h.Total)}
 		s.Files = append(s.Files, f)
 	}
 	if h.Off != "" {
@@ -57,7 +59,7 @@ func (s *State) Merge(h Hits) (fresh Blocks) {
 }
 
 // Quiet are the blocks that runs do not report.
-func (f *File) Quiet() Bits {
+func (f *File) Quiet() blocks.Bits {
 	if f.Always == nil {
 		return f.Covered
 	}
@@ -79,7 +81,7 @@ func Load(path string) (*State, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, f := range s.Files {
-		if f.Total < 0 || len(f.Covered) != len(NewBits(f.Total)) || f.Always != nil && len(f.Always) != len(f.Covered) {
+		if f.Total < 0 || len(f.Covered) != len(blocks.NewBits(f.Total)) || f.Always != nil && len(f.Always) != len(f.Covered) {
 			return nil, fmt.Errorf("%s: the set of %s is not that of %d places", path, f.Path, f.Total)
 		}
 	}
@@ -98,12 +100,12 @@ func (s *State) Save(path string) error {
 // Names reads the names of a binary's blocks from its file on this machine. The error is why there are none.
 func (f *File) Names() (*Names, error) {
 	if f.Host == "" {
-		return nil, f.Module.unknown()
+		return nil, edgesUnknown(f.Module)
 	}
 	file, err := os.ReadFile(f.Host)
 	digest := Digest(file)
 	if f.Module != nil {
-		digest = f.Module.Digest(digest, f.Total)
+		digest = ModuleDigest(f.Module, digest, f.Total)
 	}
 	switch {
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
@@ -19,7 +20,7 @@ import (
 // codeWatch is what a world knows of the binaries whose blocks are watched. Checkpoint.Watched has the copies of those that have
 // breakpoints, in the same order.
 type codeWatch struct {
-	Hits   []code.Hits   // of binaries that were met; their blocks are filled in at the end
+	Hits   []blocks.Hits // of binaries that were met; their blocks are filled in at the end
 	Counts []*code.Tally // of each that counts by itself, else nil
 	Silent []bool        // of each: its coverage is not asked for
 	Points []bool        // of each: threads may be switched in it
@@ -59,9 +60,9 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 		return nil, 0
 	}
 	counting := copied != nil && copied.Binary.Counters != nil
-	i := slices.IndexFunc(c.Hits, func(h code.Hits) bool { return h.Digest == digest })
+	i := slices.IndexFunc(c.Hits, func(h blocks.Hits) bool { return h.Digest == digest })
 	if i < 0 {
-		h := code.Hits{Digest: digest, Path: path, File: host.RealName(fd)}
+		h := blocks.Hits{Digest: digest, Path: path, File: host.RealName(fd)}
 		held, tally := copied, (*code.Tally)(nil)
 		if err != nil {
 			h.Off = err.Error()
@@ -69,7 +70,7 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 			h.Total = copied.Binary.Total()
 		}
 		if counting {
-			h.Source, held, tally = code.GoCover, nil, copied.Binary.NewTally()
+			h.Source, held, tally = blocks.GoCover, nil, copied.Binary.NewTally()
 		}
 		i = len(c.Hits)
 		w.add(h, held, tally, watch == nil)
@@ -91,7 +92,7 @@ func (w *World) watched(t *kernel.Thread, path, real string, fd int, library boo
 }
 
 // add notes a binary: all lists have one more element.
-func (w *World) add(h code.Hits, copied *host.Watched, tally *code.Tally, silent bool) {
+func (w *World) add(h blocks.Hits, copied *host.Watched, tally *code.Tally, silent bool) {
 	c := &w.code
 	c.Hits, c.Counts, c.Silent, c.Points = append(c.Hits, h), append(c.Counts, tally), append(c.Silent, silent), append(c.Points, false)
 	w.real.Watched = append(w.real.Watched, copied)
@@ -101,7 +102,7 @@ func (w *World) add(h code.Hits, copied *host.Watched, tally *code.Tally, silent
 // edges takes a module of edges that a process announces; counts is its number, 0 where it is not recorded.
 func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 	c := &w.code
-	m := &code.Module{Symbols: a.Symbols, Guards: a.Guards}
+	m := &blocks.Module{Symbols: a.Symbols, Guards: a.Guards}
 	program := w.kernel.Procs[t.Proc].Path
 	if m.Symbols == "" && a.Path != "" {
 		program = a.Path
@@ -109,17 +110,17 @@ func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 	if !w.underTest(t) || !w.options.Code.Choice.Watches(program, false) {
 		return 0
 	}
-	h := code.Hits{Path: program, Source: code.Edges, Module: m, Total: int(a.Count)}
+	h := blocks.Hits{Path: program, Source: blocks.Edges, Module: m, Total: int(a.Count)}
 	file := ""
 	if a.FD >= 0 {
 		if d, err := host.Digest(a.FD); err == nil {
 			file, h.File = d, host.RealName(a.FD)
 		}
 	}
-	h.Digest = m.Digest(file, h.Total)
+	h.Digest = code.ModuleDigest(m, file, h.Total)
 	switch {
 	case a.Beyond: // one name for all of them: there is no end of what a process may announce
-		h = code.Hits{Path: w.kernel.Procs[t.Proc].Path, Source: code.Edges, Off: fmt.Sprintf("a process of it has more than %d modules of edges, and those beyond are not counted", linux.MostModules)}
+		h = blocks.Hits{Path: w.kernel.Procs[t.Proc].Path, Source: blocks.Edges, Off: fmt.Sprintf("a process of it has more than %d modules of edges, and those beyond are not counted", linux.MostModules)}
 		h.Digest = code.Digest([]byte(h.Path + "\n" + h.Off))
 	case a.First >= linux.MostEdges:
 		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", linux.MostEdges), 0
@@ -127,7 +128,7 @@ func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 	if w.options.Code.Only != "" && w.options.Code.Only != h.Digest {
 		return 0
 	}
-	if i := slices.IndexFunc(c.Hits, func(o code.Hits) bool { return o.Digest == h.Digest }); i >= 0 {
+	if i := slices.IndexFunc(c.Hits, func(o blocks.Hits) bool { return o.Digest == h.Digest }); i >= 0 {
 		if h.Off != "" {
 			c.Hits[i].Off = h.Off // in another process there was room
 		}
@@ -164,11 +165,11 @@ func (w *World) counted(p *kernel.Proc) {
 }
 
 // codeHits are the blocks that were executed so far. Binaries of which nothing is new are left out if the State knows them.
-func (w *World) codeHits() []code.Hits {
+func (w *World) codeHits() []blocks.Hits {
 	for _, id := range slices.Sorted(maps.Keys(w.kernel.Procs)) {
 		w.counted(w.kernel.Procs[id])
 	}
-	var list []code.Hits
+	var list []blocks.Hits
 	for i, h := range w.code.Hits {
 		if w.code.Silent[i] {
 			continue
@@ -178,7 +179,7 @@ func (w *World) codeHits() []code.Hits {
 			h.Blocks = c.Hits()
 		}
 		if t := w.code.Counts[i]; t != nil {
-			var quiet code.Bits
+			var quiet blocks.Bits
 			if known != nil && known.Total == h.Total {
 				quiet = known.Quiet()
 			}
@@ -188,6 +189,6 @@ func (w *World) codeHits() []code.Hits {
 			list = append(list, h)
 		}
 	}
-	slices.SortFunc(list, func(a, b code.Hits) int { return strings.Compare(a.Digest, b.Digest) })
+	slices.SortFunc(list, func(a, b blocks.Hits) int { return strings.Compare(a.Digest, b.Digest) })
 	return list
 }

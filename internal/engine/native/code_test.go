@@ -31,11 +31,11 @@ func covered(t *testing.T, spec *world.Spec, watch *code.Watch) (*engine.Outcome
 
 // unmoved requires that watching the blocks of a world's programs has no effect on it, and that two runs hit the same ones
 // and a third, which knows them, none. It returns how many were hit.
-func unmoved(t *testing.T, spec *world.Spec, choice ...string) (hits []code.Hits) {
+func unmoved(t *testing.T, spec *world.Spec, choice ...string) (hits []blocks.Hits) {
 	t.Helper()
 	plain, events := covered(t, spec, nil)
 	state := &code.State{}
-	var first []code.Hits
+	var first []blocks.Hits
 	for turn := range 3 {
 		out, now := covered(t, spec, &code.Watch{Choice: choice, State: state})
 		for i := range min(len(events), len(now)) {
@@ -68,8 +68,8 @@ func unmoved(t *testing.T, spec *world.Spec, choice ...string) (hits []code.Hits
 	return first
 }
 
-func blocks(hits []code.Hits, path string) int {
-	i := slices.IndexFunc(hits, func(h code.Hits) bool { return h.Path == path })
+func blocks(hits []blocks.Hits, path string) int {
+	i := slices.IndexFunc(hits, func(h blocks.Hits) bool { return h.Path == path })
 	if i < 0 {
 		return 0
 	}

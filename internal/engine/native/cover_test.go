@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
 
@@ -19,7 +20,7 @@ import (
 type units map[string]bool
 
 // unitsOf are those of a run, by the names that a report has for them.
-func unitsOf(t *testing.T, program string, hits code.Hits) units {
+func unitsOf(t *testing.T, program string, hits blocks.Hits) units {
 	t.Helper()
 	state := &code.State{}
 	state.Merge(hits)
@@ -91,7 +92,7 @@ func TestGoCover(t *testing.T) {
 				spec := aloneSpec(program, mode, "a", "b", "c")
 				spec.MaxTimeNs = 20e9
 				hits := unmoved(t, spec)
-				if len(hits) != 1 || hits[0].Source != code.GoCover {
+				if len(hits) != 1 || hits[0].Source != blocks.GoCover {
 					t.Fatalf("hits %+v", hits)
 				}
 				return unitsOf(t, program, hits[0])

@@ -11,17 +11,18 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // edgesOf are the edges of hits that came through the instrumentation library, as text: each function's edges that ran and that did
 // not, with their lines.
-func edgesOf(t *testing.T, hits []code.Hits) string {
+func edgesOf(t *testing.T, hits []blocks.Hits) string {
 	t.Helper()
 	var b strings.Builder
 	for _, h := range hits {
-		if h.Source != code.Edges {
+		if h.Source != blocks.Edges {
 			continue
 		}
 		state := &code.State{}
@@ -63,7 +64,7 @@ func TestGuards(t *testing.T) {
 			hits := unmoved(t, spec)
 			var got [6]bool
 			for _, h := range hits {
-				if h.Source == code.Edges {
+				if h.Source == blocks.Edges {
 					for _, n := range h.Blocks {
 						got[n] = true
 					}
@@ -125,7 +126,7 @@ func TestEdgesBeyondTheLimits(t *testing.T) {
 				name = h.Module.Symbols + ": "
 			}
 			switch {
-			case h.Source != code.Edges:
+			case h.Source != blocks.Edges:
 			case h.Off != "":
 				off = append(off, name+h.Off)
 			case len(h.Blocks) == 1 && h.Blocks[0] == 1:
@@ -175,7 +176,7 @@ func TestNotifiedEdges(t *testing.T) {
 				features[f.Text] = true
 			}
 		}
-		if h.Source == code.Edges && h.Total == 5 && !features[h.Digest[:12]+":2"] {
+		if h.Source == blocks.Edges && h.Total == 5 && !features[h.Digest[:12]+":2"] {
 			t.Errorf("an edge is no feature: %v", h)
 		}
 	}

@@ -4,7 +4,7 @@ package native
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/clone"
-	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
@@ -20,7 +20,7 @@ type State struct {
 	Director director.State // with the plan of faults and its ledger
 	Tape     tape.State
 	recorded
-	Executed []code.Blocks // by watched copy: the blocks whose breakpoints were hit
+	Executed []blocks.List // by watched copy: the blocks whose breakpoints were hit
 	Points   []host.Points // by watched copy: where threads may be switched
 }
 

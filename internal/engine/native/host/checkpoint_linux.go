@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
@@ -117,7 +117,7 @@ type Checkpoint struct {
 	Watched []*Watched      // copies of executables with breakpoints; nil where there is none
 	Lack    Lack            // what the machine did not give
 
-	executed []code.Blocks // while another world runs: the blocks of each of Watched that this one has executed
+	executed []blocks.List // while another world runs: the blocks of each of Watched that this one has executed
 	points   []Points      // likewise
 }
 
@@ -168,12 +168,12 @@ func (c *Checkpoint) Points() (list []Points) {
 }
 
 // Executed are the blocks of each of Watched that the world has executed.
-func (c *Checkpoint) Executed() (list []code.Blocks) {
+func (c *Checkpoint) Executed() (list []blocks.List) {
 	if c.Tracer.current != c {
 		return slices.Clone(c.executed)
 	}
 	for _, w := range c.Watched {
-		var hits code.Blocks
+		var hits blocks.List
 		if w != nil {
 			hits = w.Hits()
 		}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
@@ -37,11 +38,11 @@ const (
 type Watched struct {
 	Binary *code.Binary
 	fd     int
-	bytes  []byte    // the copy, which processes execute
-	wanted code.Bits // where breakpoints were set when the run began
-	stands code.Bits // where they are set now
-	points pointBits // see points_linux.go
-	first  uint64    // the first place, and the last
+	bytes  []byte      // the copy, which processes execute
+	wanted blocks.Bits // where breakpoints were set when the run began
+	stands blocks.Bits // where they are set now
+	points pointBits   // see points_linux.go
+	first  uint64      // the first place, and the last
 	last   uint64
 	mark   byte // what its breakpoints are
 	worlds int  // that execute it: copies of one another, of which one runs at a time
@@ -51,11 +52,11 @@ type Watched struct {
 func (w *Watched) FD() int { return w.fd }
 
 // Hits are the numbers of the places that were executed since the run began, ascending.
-func (w *Watched) Hits() code.Blocks { return w.wanted.Without(w.stands) }
+func (w *Watched) Hits() blocks.List { return w.wanted.Without(w.stands) }
 
 // Resume sets breakpoints wherever they are wanted and were not hit.
-func (w *Watched) Resume(hits code.Blocks) {
-	hit := code.NewBits(len(w.Binary.Places))
+func (w *Watched) Resume(hits blocks.List) {
+	hit := blocks.NewBits(len(w.Binary.Places))
 	for _, i := range hits {
 		hit.Set(int(i))
 	}
@@ -67,7 +68,7 @@ func (w *Watched) Resume(hits code.Blocks) {
 }
 
 // set puts breakpoints at the places that are wanted, and takes them from all others.
-func (w *Watched) set(covered code.Bits) {
+func (w *Watched) set(covered blocks.Bits) {
 	n := len(w.Binary.Places)
 	for i := range w.wanted {
 		want := ^uint64(0)
@@ -184,7 +185,7 @@ func Watch(fd int, watch *code.Watch, held []*Watched, mark byte) (w *Watched, d
 	if a.err != nil {
 		return nil, a.digest, a.err
 	}
-	covered := code.NewBits(len(a.binary.Places))
+	covered := blocks.NewBits(len(a.binary.Places))
 	if watch == nil {
 		for i := range covered {
 			covered[i] = ^uint64(0)
@@ -310,8 +311,8 @@ func newCopy(b *code.Binary, file []byte) (*Watched, error) {
 	}
 	copy(bytes, file)
 	n := len(b.Places)
-	w := &Watched{Binary: b, fd: fd, bytes: bytes, wanted: code.NewBits(n), stands: code.NewBits(n),
-		points: pointBits{laid: code.NewBits(n), ever: code.NewBits(n)}}
+	w := &Watched{Binary: b, fd: fd, bytes: bytes, wanted: blocks.NewBits(n), stands: blocks.NewBits(n),
+		points: pointBits{laid: blocks.NewBits(n), ever: blocks.NewBits(n)}}
 	if n > 0 {
 		w.first, w.last = b.Places[0], b.Places[n-1]
 	}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 )
 
@@ -15,14 +15,14 @@ import (
 
 // pointBits are the points of a copy.
 type pointBits struct {
-	laid   code.Bits
-	ever   code.Bits // that were laid since the copy was made: a process may have a page of its own with such a breakpoint
+	laid   blocks.Bits
+	ever   blocks.Bits // that were laid since the copy was made: a process may have a page of its own with such a breakpoint
 	used   bool
-	lifted code.Blocks // of those that are laid: where a thread has been in this turn
+	lifted blocks.List // of those that are laid: where a thread has been in this turn
 }
 
 // Points are those of a copy as data.
-type Points struct{ Laid, Lifted code.Blocks }
+type Points struct{ Laid, Lifted blocks.List }
 
 // Points are where points lie now.
 func (w *Watched) Points() Points {

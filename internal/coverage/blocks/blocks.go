@@ -1,4 +1,5 @@
-package code
+// Package blocks is what a run reports of the code that it executed: sets of places of a binary, by their numbers.
+package blocks
 
 import (
 	"encoding/base64"
@@ -26,8 +27,8 @@ func (b Bits) Set(i int) { b[i/64] |= 1 << (i % 64) }
 func (b Bits) Clear(i int) { b[i/64] &^= 1 << (i % 64) }
 
 // Without are the places of the set that are not in another one, which may be nil.
-func (b Bits) Without(other Bits) Blocks {
-	var list Blocks
+func (b Bits) Without(other Bits) List {
+	var list List
 	for i, w := range b {
 		if other != nil {
 			w &^= other[i]
@@ -72,11 +73,11 @@ func (b *Bits) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Blocks are places by their number, ascending.
-type Blocks []uint32
+// List is places by their number, ascending.
+type List []uint32
 
 // MarshalText writes the distances between the numbers, as varints, in base64.
-func (b Blocks) MarshalText() ([]byte, error) {
+func (b List) MarshalText() ([]byte, error) {
 	var raw []byte
 	last := uint32(0)
 	for _, n := range b {
@@ -89,7 +90,7 @@ func (b Blocks) MarshalText() ([]byte, error) {
 var errBlocks = errors.New("a list of blocks must be base64 of varints")
 
 // UnmarshalText reads what MarshalText has written.
-func (b *Blocks) UnmarshalText(text []byte) error {
+func (b *List) UnmarshalText(text []byte) error {
 	raw, err := base64.RawStdEncoding.AppendDecode(nil, text)
 	if err != nil {
 		return errBlocks
@@ -136,7 +137,7 @@ type Hits struct {
 	Source Source  `json:"source,omitempty"`
 	Total  int     `json:"total"`            // places of the binary
 	Module *Module `json:"module,omitempty"` // for Edges
-	Blocks Blocks  `json:"blocks,omitempty"`
+	Blocks List    `json:"blocks,omitempty"`
 	// Off is why nothing of the binary is watched, or empty.
 	Off string `json:"off,omitempty"`
 }
@@ -148,4 +149,12 @@ func (h *Hits) Features() []coverage.Feature {
 		list = append(list, coverage.New(coverage.Code, h.Digest[:12]+":"+strconv.FormatUint(uint64(n), 10)))
 	}
 	return list
+}
+
+// Module is a part of a program whose edges the program itself reports, through the instrumentation library.
+type Module struct {
+	// Symbols is the name of the file that says what edges stand for; empty for guards.
+	Symbols string `json:"symbols,omitempty"`
+	// Guards is the address of the first guard of clang's trace-pc-guard, from where the module's file is mapped on.
+	Guards uint64 `json:"guards,omitempty"`
 }
