@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // quickstart runs tapes of the repaired store, one world at a time: of a world without faults, and of the example's.
@@ -110,7 +111,7 @@ func (b *bench) idle() ([]row, error) {
 func (b *bench) leader() (engine.Until, error) {
 	const stepNs = 10e6
 	elected := false
-	_, w, err := b.boot("bench/worlds/etcd.yaml", engine.Options{Log: func(l engine.LogLine) { elected = elected || strings.Contains(l.Text, "elected leader") }})
+	_, w, err := b.boot("bench/worlds/etcd.yaml", engine.Options{Log: func(l record.LogLine) { elected = elected || strings.Contains(l.Text, "elected leader") }})
 	if err != nil {
 		return engine.Until{}, err
 	}
@@ -118,7 +119,7 @@ func (b *bench) leader() (engine.Until, error) {
 	var at engine.Until
 	for !elected {
 		at.TimeNs += stepNs
-		if reason, err := w.Advance(at); err != nil || reason != engine.ReachedUntil {
+		if reason, err := w.Advance(at); err != nil || reason != record.ReachedUntil {
 			return at, fmt.Errorf("no leader after %d ms: %s %w", at.TimeNs/1e6, reason, err)
 		}
 	}
@@ -154,7 +155,7 @@ func (b *bench) pass(path string, until engine.Until) (*passed, error) {
 		err = w.Close()
 		return time.Since(start), err
 	}
-	if _, err := once(engine.Options{Observe: func(e *engine.Event) { p.clocks += e.Clocks }}); err != nil {
+	if _, err := once(engine.Options{Observe: func(e *record.Event) { p.clocks += e.Clocks }}); err != nil {
 		return nil, err
 	}
 	var err error

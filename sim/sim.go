@@ -42,6 +42,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -374,7 +375,7 @@ func (s *simulation) play(e engine.Engine, spec *world.Spec, t tape.Tape, o engi
 			return
 		}
 		defer run.Close()
-		if err = run.Advance(engine.Position{}); err != nil {
+		if err = run.Advance(record.Position{}); err != nil {
 			return
 		}
 		s.suspects.end(before, spec, t)

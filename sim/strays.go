@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -109,7 +110,7 @@ func (s *simulation) watched(x suspect, by func(func()) ([]stray.Group, error)) 
 			}
 			defer run.Close()
 			// An error was reported when the run was made before.
-			_ = run.Advance(engine.Position{})
+			_ = run.Advance(record.Position{})
 		})
 	})
 	return found, err

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
@@ -99,7 +100,7 @@ func (r *result) seeds(command string) string {
 // one makes a single run and logs its result.
 func (s *simulation) one(t testing.TB, tp tape.Tape) {
 	t.Helper()
-	out, steps, err := s.play(s.engine, s.spec, tp, engine.Options{Log: func(l engine.LogLine) {
+	out, steps, err := s.play(s.engine, s.spec, tp, engine.Options{Log: func(l record.LogLine) {
 		t.Logf("%s  %-10s %s", report.Seconds(l.TimeNs), l.Node, l.Text)
 	}})
 	if err != nil {

@@ -45,7 +45,7 @@ type observer struct {
 	leaders   []uint64 // by term
 	logs      [maxServers + 1]journal
 	heads     []int32 // by index: the last of the records of that index, from 1 on
-	records   []record
+	records   []appended
 	committed []applied // from index begin+1 on
 	applied   [maxServers + 1]uint64
 	members   []membersAt // in order of the index
@@ -77,8 +77,8 @@ func (j *journal) at(index uint64) uint64 {
 	return j.entries[index-j.base-1].GetTerm()
 }
 
-// record is an entry as some server has first appended it, and the term of the one before it.
-type record struct {
+// appended is an entry as some server has first appended it, and the term of the one before it.
+type appended struct {
 	before uint64
 	entry  *pb.Entry
 	next   int32
@@ -94,7 +94,7 @@ type membersAt struct {
 const usual = 32
 
 func newObserver(first *pb.ConfState) *observer {
-	return &observer{members: []membersAt{{begin, membersOf(first)}}, leaders: make([]uint64, 0, usual), heads: make([]int32, 0, usual), records: make([]record, 0, usual),
+	return &observer{members: []membersAt{{begin, membersOf(first)}}, leaders: make([]uint64, 0, usual), heads: make([]int32, 0, usual), records: make([]appended, 0, usual),
 		committed: make([]applied, 0, usual)}
 }
 
@@ -153,7 +153,7 @@ func (o *observer) met(id uint64, e *pb.Entry, before uint64) {
 		}
 		return
 	}
-	o.records = append(o.records, record{before, e, o.heads[at]})
+	o.records = append(o.records, appended{before, e, o.heads[at]})
 	o.heads[at] = int32(len(o.records))
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim"
 )
@@ -68,7 +69,7 @@ func repeats(t *testing.T, o Options, seeds uint64) {
 	hashes := map[string]bool{}
 	operations, ok := 0, 0
 	for seed := range seeds {
-		var outs [3]*engine.Outcome
+		var outs [3]*record.Outcome
 		for i := range outs {
 			tp := tape.Tape{Seed: seed}
 			if i == 2 {

@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/alerts"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // quietly judges that no alert fires. Its rules are evaluated after each scrape, in the order of the run. What faults explain is no violation: while one lasts, and for the
 // grace after it, no alert is pending, so that its time begins anew.
-func quietly(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
+func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	if alerts.Evaluate == nil {
 		return unknown(p, "this program cannot evaluate rules of Prometheus; run the world by the command line, such as `bloodhound run FOLDER`")
 	}
 	v := verdict(p)
-	probes := slices.DeleteFunc(probesOf(p, out), func(q engine.Probe) bool { return len(q.Scrapes) == 0 && q.ExitCode == world.ProbeHolds })
+	probes := slices.DeleteFunc(probesOf(p, out), func(q record.Probe) bool { return len(q.Scrapes) == 0 && q.ExitCode == world.ProbeHolds })
 	spans, complete := excused(&p.Check, out)
 	var scrapes []alerts.Scrape
 	for i := range probes {
@@ -38,7 +38,7 @@ func quietly(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 		return unknown(p, "%v", err)
 	}
 	silent, all := neverAnswered(scrapes[:e.Scrapes])
-	last := func() *engine.Probe { return &probes[e.Scrapes-1] }
+	last := func() *record.Probe { return &probes[e.Scrapes-1] }
 	switch {
 	case e.Mistake != "":
 		v.Reason = fmt.Sprintf("%s (at %s)", e.Mistake, seconds(last().StartNs))

@@ -7,8 +7,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/alerts"
 	_ "github.com/bloodhound-dst/bloodhound/internal/alerts/prometheus"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -31,9 +31,9 @@ groups:
 `
 
 // scrapesOf are scrapes every 10 s from 10 s on, of n1 and n2, which serve what the functions say of a number; an error begins with !.
-func scrapesOf(count int, serves ...func(i int) string) (probes []engine.Probe) {
+func scrapesOf(count int, serves ...func(i int) string) (probes []record.Probe) {
 	for i := range count {
-		q := engine.Probe{Property: "quiet", Phase: "chaos", StartNs: int64(i+1) * 10 * second, EndNs: int64(i+1)*10*second + 1, Event: uint64(i + 1)}
+		q := record.Probe{Property: "quiet", Phase: "chaos", StartNs: int64(i+1) * 10 * second, EndNs: int64(i+1)*10*second + 1, Event: uint64(i + 1)}
 		for k, serve := range serves {
 			s := world.Scraped{Job: "queue", Instance: fmt.Sprintf("n%d:80", k+1), Text: serve(i)}
 			if why, failed := strings.CutPrefix(s.Text, "!"); failed {
@@ -57,7 +57,7 @@ func TestAlertsWithoutEvaluation(t *testing.T) {
 	alerts.Evaluate = nil
 	defer func() { alerts.Evaluate = evaluate }()
 	calm := func(int) string { return "queue_jobs 3\n" }
-	v := quietly(&world.Spec{}, quietQueue(), &engine.Outcome{Probes: scrapesOf(12, calm), VirtualNs: 120 * second, ReadyNs: 1})
+	v := quietly(&world.Spec{}, quietQueue(), &record.Outcome{Probes: scrapesOf(12, calm), VirtualNs: 120 * second, ReadyNs: 1})
 	if v.Status != Unknown || !strings.Contains(v.Reason, "run the world by the command line") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
@@ -77,14 +77,14 @@ func TestAlerts(t *testing.T) {
 	faultFrom := func(fromS, toS int64) fault.Ledger {
 		return fault.Ledger{Injections: []fault.Injection{{Kind: fault.Crash, Target: "n1", StartNs: fromS * second, EndNs: toS * second}}}
 	}
-	rule := func(expr string) func(*world.Check, *engine.Outcome) {
-		return func(c *world.Check, _ *engine.Outcome) {
+	rule := func(expr string) func(*world.Check, *record.Outcome) {
+		return func(c *world.Check, _ *record.Outcome) {
 			c.Alerts.Files[0].Text = "groups: [{name: a, rules: [{alert: A, expr: '" + expr + "'}]}]"
 		}
 	}
 	cases := []struct {
 		name   string
-		spoil  func(*world.Check, *engine.Outcome)
+		spoil  func(*world.Check, *record.Outcome)
 		serves []func(int) string
 		want   Status
 		reason string
@@ -92,14 +92,14 @@ func TestAlerts(t *testing.T) {
 		{"nothing fires", nil, []func(int) string{calm, calm}, Holds, ""},
 		{"one fires", nil, []func(int) string{calm, from(3, 6, 9)}, Violated, "alert QueueStuck fires: 12 jobs of queue wait"},
 		{"true for too short", nil, []func(int) string{calm, from(3, 5, 9)}, Holds, ""},
-		{"a fault explains it", func(_ *world.Check, o *engine.Outcome) { o.Ledger = faultFrom(35, 55) }, []func(int) string{calm, from(3, 7, 9)}, Holds, ""},
-		{"no longer explained", func(_ *world.Check, o *engine.Outcome) { o.Ledger = faultFrom(35, 55) }, []func(int) string{calm, from(3, 8, 9)}, Violated, "QueueStuck"},
-		{"the grace explains it", func(c *world.Check, o *engine.Outcome) { o.Ledger, c.GraceNs = faultFrom(35, 55), 10*second }, []func(int) string{calm, from(3, 8, 9)}, Holds, ""},
-		{"faults are no excuse", func(c *world.Check, o *engine.Outcome) { o.Ledger, c.DuringFaults = faultFrom(35, 65), true }, []func(int) string{calm, from(3, 6, 9)}, Violated, "QueueStuck"},
+		{"a fault explains it", func(_ *world.Check, o *record.Outcome) { o.Ledger = faultFrom(35, 55) }, []func(int) string{calm, from(3, 7, 9)}, Holds, ""},
+		{"no longer explained", func(_ *world.Check, o *record.Outcome) { o.Ledger = faultFrom(35, 55) }, []func(int) string{calm, from(3, 8, 9)}, Violated, "QueueStuck"},
+		{"the grace explains it", func(c *world.Check, o *record.Outcome) { o.Ledger, c.GraceNs = faultFrom(35, 55), 10*second }, []func(int) string{calm, from(3, 8, 9)}, Holds, ""},
+		{"faults are no excuse", func(c *world.Check, o *record.Outcome) { o.Ledger, c.DuringFaults = faultFrom(35, 65), true }, []func(int) string{calm, from(3, 6, 9)}, Violated, "QueueStuck"},
 		{"pending at the end", nil, []func(int) string{calm, from(11, 12, 9)}, Unknown, "alert QueueStuck was pending at the end, for 0.000000 s of 20s"},
-		{"not judged", func(c *world.Check, _ *engine.Outcome) { c.Alerts.Ignored = []string{"QueueStuck"} }, []func(int) string{calm, from(3, 9, 9)}, Holds, ""},
-		{"another label", func(c *world.Check, _ *engine.Outcome) { c.Alerts.Labels = map[string]string{"severity": "page"} }, []func(int) string{calm, from(3, 9, 9)}, Holds, ""},
-		{"named", func(c *world.Check, _ *engine.Outcome) { c.Alerts.Names = []string{"QueueStuck"} }, []func(int) string{calm, from(3, 9, 9)}, Violated, "QueueStuck"},
+		{"not judged", func(c *world.Check, _ *record.Outcome) { c.Alerts.Ignored = []string{"QueueStuck"} }, []func(int) string{calm, from(3, 9, 9)}, Holds, ""},
+		{"another label", func(c *world.Check, _ *record.Outcome) { c.Alerts.Labels = map[string]string{"severity": "page"} }, []func(int) string{calm, from(3, 9, 9)}, Holds, ""},
+		{"named", func(c *world.Check, _ *record.Outcome) { c.Alerts.Names = []string{"QueueStuck"} }, []func(int) string{calm, from(3, 9, 9)}, Violated, "QueueStuck"},
 		{"a target is down", nil, []func(int) string{calm, func(i int) string {
 			if i > 2 {
 				return down(i)
@@ -107,26 +107,26 @@ func TestAlerts(t *testing.T) {
 			return calm(i)
 		}}, Violated, "alert QueueDown fires"},
 		{"a target was never up", nil, []func(int) string{calm, down}, Violated, "alert QueueDown fires"},
-		{"a target was never up, and no rule says so", func(c *world.Check, _ *engine.Outcome) { c.Alerts.Ignored = []string{"QueueDown"} }, []func(int) string{calm, down}, Unknown,
+		{"a target was never up, and no rule says so", func(c *world.Check, _ *record.Outcome) { c.Alerts.Ignored = []string{"QueueDown"} }, []func(int) string{calm, down}, Unknown,
 			"no scrape succeeded of n2:80 (connection refused)"},
 		{"all scrapes failed", nil, []func(int) string{down, down}, Unknown, "all scrapes failed: n1:80 (connection refused), n2:80"},
-		{"the metric never existed", func(c *world.Check, _ *engine.Outcome) { c.Alerts.Names = []string{"QueueErrors", "QueueStuck"} },
+		{"the metric never existed", func(c *world.Check, _ *record.Outcome) { c.Alerts.Names = []string{"QueueErrors", "QueueStuck"} },
 			[]func(int) string{func(int) string { return "queue_errors_total{code=\"404\"} 1\n" }}, Violated, "alert QueueErrors fires"}, // absent()
-		{"the metric never existed", func(c *world.Check, _ *engine.Outcome) { c.Alerts.Names = []string{"QueueStuck"} },
+		{"the metric never existed", func(c *world.Check, _ *record.Outcome) { c.Alerts.Names = []string{"QueueStuck"} },
 			[]func(int) string{func(int) string { return "queue_errors_total{code=\"404\"} 1\n" }}, Unknown, "alert QueueStuck could not fire: metric job:queue_jobs:sum never existed"},
-		{"the label never existed", func(c *world.Check, _ *engine.Outcome) {
+		{"the label never existed", func(c *world.Check, _ *record.Outcome) {
 			c.Alerts.Files[0].Text = strings.Replace(queueRules, `code=~"5.."`, `status=~"5.."`, 1)
 			c.Alerts.Files[0].Text = strings.Replace(c.Alerts.Files[0].Text, " or absent(queue_jobs)", "", 1)
 		}, []func(int) string{calm}, Unknown, `alert QueueErrors could not fire: queue_errors_total never had a label "status"`},
-		{"no target is of the job", func(c *world.Check, _ *engine.Outcome) {
+		{"no target is of the job", func(c *world.Check, _ *record.Outcome) {
 			c.Alerts.Files[0].Text = strings.Replace(queueRules, "queue|other", "queues", 1)
 		}, []func(int) string{calm}, Unknown, `alert QueueDown could not fire: nothing matched up{job=~"queues"}; targets have the labels {instance="n1:80", job="queue"}`},
-		{"no time for it", func(c *world.Check, o *engine.Outcome) {
+		{"no time for it", func(c *world.Check, o *record.Outcome) {
 			o.Ledger.Injections = append(faultFrom(35, 36).Injections, faultFrom(55, 56).Injections...)
 			c.GraceNs, c.Alerts.Names = 5*second, []string{"QueueDown"}
 			o.Probes = o.Probes[:8]
 		}, []func(int) string{calm}, Unknown, "alert QueueDown could not fire: it is pending for 30s, and the longest time without a fault was 20"},
-		{"a grace as long as the run", func(c *world.Check, _ *engine.Outcome) { c.GraceNs = 36000 * second }, []func(int) string{calm, from(3, 9, 9)}, Unknown,
+		{"a grace as long as the run", func(c *world.Check, _ *record.Outcome) { c.GraceNs = 36000 * second }, []func(int) string{calm, from(3, 9, 9)}, Unknown,
 			"all 12 evaluations were while a fault lasted, or in the grace of 10h0m0s"},
 		{"a window without two samples", rule(`rate(queue_jobs[1s]) > 100`), []func(int) string{calm}, Unknown, "alert A could not fire: rate(queue_jobs[1s]) never had a value"},
 		{"a window with two samples", rule(`rate(queue_jobs{job="queue"}[25s]) > 100`), []func(int) string{calm}, Holds, ""},
@@ -141,16 +141,16 @@ func TestAlerts(t *testing.T) {
 		{"an alert that was not active", rule(`ALERTS{alertname=~"A|B",alertstate="firing"} == 1`), []func(int) string{calm}, Holds, ""},
 		{"the state of alerts", rule(`ALERTS_FOR_STATE{alertname="Nope"} > 1`), []func(int) string{calm}, Unknown, "metric ALERTS_FOR_STATE never existed"},
 		{"not the text format", nil, []func(int) string{func(int) string { return "queue_jobs{ 1\n" }}, Unknown, "n1:80 serves what is not the text format of Prometheus"},
-		{"broken off", func(_ *world.Check, o *engine.Outcome) { o.Probes[4].Scrapes, o.Probes[4].ExitCode = nil, 126 }, []func(int) string{calm}, Unknown, "a scrape came to no end"},
-		{"never scraped", func(_ *world.Check, o *engine.Outcome) { o.Probes = nil }, []func(int) string{calm}, Unknown, "metrics were never scraped"},
-		{"more faults than are listed", func(_ *world.Check, o *engine.Outcome) {
+		{"broken off", func(_ *world.Check, o *record.Outcome) { o.Probes[4].Scrapes, o.Probes[4].ExitCode = nil, 126 }, []func(int) string{calm}, Unknown, "a scrape came to no end"},
+		{"never scraped", func(_ *world.Check, o *record.Outcome) { o.Probes = nil }, []func(int) string{calm}, Unknown, "metrics were never scraped"},
+		{"more faults than are listed", func(_ *world.Check, o *record.Outcome) {
 			o.Ledger.Injections = make([]fault.Injection, fault.MaxInjections)
 		}, []func(int) string{calm, from(3, 9, 9)}, Unknown, "the ledger does not list all faults"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := quietQueue()
-			out := &engine.Outcome{Probes: scrapesOf(12, c.serves...), VirtualNs: 120 * second, ReadyNs: 1}
+			out := &record.Outcome{Probes: scrapesOf(12, c.serves...), VirtualNs: 120 * second, ReadyNs: 1}
 			if c.spoil != nil {
 				c.spoil(&p.Check, out)
 			}

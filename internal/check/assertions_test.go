@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -12,7 +12,7 @@ import (
 // A run that was cut short proves nothing for good, but a witness stays one.
 func TestAssertionsOfARunCutShort(t *testing.T) {
 	at := &sdk.Sighting{Event: 7, TimeNs: 3e9, Node: "n1", Program: "/bin/p", PID: 10, Details: `{"got":3}`}
-	out := &engine.Outcome{Reason: engine.Limit, SDK: sdk.Record{Assertions: []sdk.Assertion{
+	out := &record.Outcome{Reason: record.Limit, SDK: sdk.Record{Assertions: []sdk.Assertion{
 		{Message: "held", Type: sdk.Always, MustHit: true, Hits: 1, Pass: at},
 		{Message: "broke", Type: sdk.Always, MustHit: true, Hits: 1, Fail: at, Location: sdk.Location{File: "a.go", Line: 3}},
 		{Message: "unseen", Type: sdk.Always, MustHit: true},
@@ -42,7 +42,7 @@ func TestAssertionsOfARunCutShort(t *testing.T) {
 
 // A line that cannot be read may have been a failure.
 func TestAssertionsThatCannotBeRead(t *testing.T) {
-	out := &engine.Outcome{Reason: engine.Finished, SDK: sdk.Record{Unread: 2, FirstUnread: "p on n1"}}
+	out := &record.Outcome{Reason: record.Finished, SDK: sdk.Record{Unread: 2, FirstUnread: "p on n1"}}
 	verdicts := Judge(&world.Spec{}, out)
 	if v := verdicts[len(verdicts)-1]; v.Status != Unknown || !strings.Contains(v.Reason, "p on n1") {
 		t.Errorf("%+v", v)

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -31,7 +31,7 @@ const jobKind = "job"
 
 // attemptsOf are the attempts of a run in the order in which they began, and the number of sightings of jobs. What the
 // workload's clients had under way when their drivers broke down was under way until then, if abandonedNs is not 0.
-func attemptsOf(p *world.Property, out *engine.Outcome, abandonedNs int64) ([]attempt, int, error) {
+func attemptsOf(p *world.Property, out *record.Outcome, abandonedNs int64) ([]attempt, int, error) {
 	ops, err := pair(out.History)
 	if err != nil {
 		return nil, 0, err

@@ -20,13 +20,13 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Judge gives a verdict on each property of the Spec, in its order, and then on those that hold for every program.
-func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
+func Judge(spec *world.Spec, out *record.Outcome) []Verdict {
 	var verdicts []Verdict
 	left := firstRefused(out.Crashes)
 	stops := stopsByDesign(spec, out)
@@ -66,7 +66,7 @@ func Judge(spec *world.Spec, out *engine.Outcome) []Verdict {
 	return append(verdicts, wanted(&out.SDK)...)
 }
 
-func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
+func judge(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	switch t := p.Check.Type; {
 	case t == world.ProgressCheck:
 		return progressing(spec, p, out, abandoned(spec, out.Drivers))
@@ -99,7 +99,7 @@ func judge(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 }
 
 // cutOff returns why there may have been more of the history to come, or nothing.
-func cutOff(spec *world.Spec, out *engine.Outcome) string {
+func cutOff(spec *world.Spec, out *record.Outcome) string {
 	return cmp.Or(unfinished(spec, out), undriven(spec, out.Drivers))
 }
 
@@ -115,7 +115,7 @@ func final(p *world.Property, v Verdict, cut string) Verdict {
 
 // abandoned is when the last driver was over, where one of them broke down: what its clients had under way then does not
 // hang, no driver waits for it any more. It is 0 where no driver broke down, or not all are over.
-func abandoned(spec *world.Spec, ends []engine.DriverEnd) int64 {
+func abandoned(spec *world.Spec, ends []record.DriverEnd) int64 {
 	if atWork(spec, ends) != "" {
 		return 0
 	}
@@ -149,7 +149,7 @@ func History(p *world.Property, events []history.Event) Verdict {
 	if at := backwards(events); at != 0 && p.Check.HangNs > 0 {
 		return unknown(p, "the time goes back at event %d, or some events have none, so hanging operations cannot be found", at)
 	}
-	return progressing(nil, p, &engine.Outcome{History: events, VirtualNs: end}, 0)
+	return progressing(nil, p, &record.Outcome{History: events, VirtualNs: end}, 0)
 }
 
 // ByOperations reports whether checks of a type judge the operations of a history, and nothing else of a run.
@@ -316,7 +316,7 @@ func invoked(events []history.Event) map[string]bool {
 }
 
 // doubt is the first reason why this run can prove that nothing holds, or empty. silent is what silence says of the run.
-func doubt(spec *world.Spec, out *engine.Outcome, silent string) string {
+func doubt(spec *world.Spec, out *record.Outcome, silent string) string {
 	if left := firstRefused(out.Crashes); left != nil {
 		return refused(left)
 	}
@@ -349,15 +349,15 @@ func doubt(spec *world.Spec, out *engine.Outcome, silent string) string {
 }
 
 // unfinished returns why a run did not go through all its phases, or nothing if it did.
-func unfinished(spec *world.Spec, out *engine.Outcome) string {
+func unfinished(spec *world.Spec, out *record.Outcome) string {
 	detail := ""
 	if out.Detail != "" {
 		detail = ": " + out.Detail
 	}
 	switch out.Reason {
-	case engine.Finished:
+	case record.Finished:
 		return ""
-	case engine.MaxTime:
+	case record.MaxTime:
 		if out.Detail != "" {
 			return fmt.Sprintf("max_time: %s of virtual time were over in setup: %s; raise max_time or look at the healthchecks", seconds(spec.MaxTimeNs), out.Detail)
 		}
@@ -366,15 +366,15 @@ func unfinished(spec *world.Spec, out *engine.Outcome) string {
 			what, remedy = "all servers were healthy and the final checks done", "raise max_time or look at the healthchecks"
 		}
 		return fmt.Sprintf("max_time: %s of virtual time were over before %s; %s", seconds(spec.MaxTimeNs), what, remedy)
-	case engine.Unstartable:
+	case record.Unstartable:
 		return out.Detail
-	case engine.Limit:
+	case record.Limit:
 		return "limit" + detail
-	case engine.Deadlock:
+	case record.Deadlock:
 		return "deadlock" + detail
-	case engine.Stopped:
+	case record.Stopped:
 		return "the run was stopped before its end" + detail
-	case engine.ReachedUntil:
+	case record.ReachedUntil:
 		return "the run was asked to stop before its end"
 	}
 	return fmt.Sprintf("the run ended for no known reason (%q)", out.Reason)
@@ -382,7 +382,7 @@ func unfinished(spec *world.Spec, out *engine.Outcome) string {
 
 // undriven returns which workload's driver did not do its work to the end. An engine continues to the final checks when time
 // gets short, so a run may be finished while a driver is still at work.
-func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
+func undriven(spec *world.Spec, ends []record.DriverEnd) string {
 	for _, d := range ends {
 		if d.Signal != "" {
 			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, seconds(d.TimeNs))
@@ -401,9 +401,9 @@ func undriven(spec *world.Spec, ends []engine.DriverEnd) string {
 }
 
 // atWork returns which workload's driver had not ended before the final checks, or nothing.
-func atWork(spec *world.Spec, ends []engine.DriverEnd) string {
+func atWork(spec *world.Spec, ends []record.DriverEnd) string {
 	for _, w := range spec.Workloads {
-		if !slices.ContainsFunc(ends, func(d engine.DriverEnd) bool { return d.Workload == w.Name }) {
+		if !slices.ContainsFunc(ends, func(d record.DriverEnd) bool { return d.Workload == w.Name }) {
 			return fmt.Sprintf("the driver of workload %q did not end before the final checks; raise max_time or shorten the workload", w.Name)
 		}
 	}
@@ -411,9 +411,9 @@ func atWork(spec *world.Spec, ends []engine.DriverEnd) string {
 }
 
 // unready returns which driver that announces where it is was not ready in time, or nothing.
-func unready(spec *world.Spec, out *engine.Outcome) string {
+func unready(spec *world.Spec, out *record.Outcome) string {
 	for _, w := range spec.Workloads {
-		if w.Announces && !slices.ContainsFunc(out.Marks, func(m engine.Mark) bool {
+		if w.Announces && !slices.ContainsFunc(out.Marks, func(m record.Mark) bool {
 			return m.Workload == w.Name && m.Type == history.Ready && m.TimeNs <= out.ReadyNs+w.ReadyNs
 		}) {
 			return fmt.Sprintf(`the driver of workload %q did not report "ready" within %s, so faults did not wait for it; let it write {"type":"ready"} before its first operation, or raise ready_timeout`, w.Name, seconds(w.ReadyNs))
@@ -507,7 +507,7 @@ func fruitless(spec *world.Spec, events []history.Event) string {
 
 // silence says that the drivers of the user's own reported no operation, or nothing. It puts in doubt what is judged by operations: a
 // plain script may have done its work all the same, and programs that crash meanwhile crash.
-func silence(spec *world.Spec, events []history.Event, ends []engine.DriverEnd) string {
+func silence(spec *world.Spec, events []history.Event, ends []record.DriverEnd) string {
 	w := workOf(spec, events)
 	silent := w.own
 	if w.records[""] > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -26,7 +27,7 @@ func by(workload string, events []history.Event) []history.Event {
 }
 
 // good is a run in which everything holds; tests spoil one thing in such a run.
-func good(t *testing.T) (*world.Spec, *engine.Outcome) {
+func good(t *testing.T) (*world.Spec, *record.Outcome) {
 	spec := &world.Spec{
 		MaxTimeNs: 300 * second,
 		Workloads: []world.Workload{{Name: "load", Driver: "http"}},
@@ -38,14 +39,14 @@ func good(t *testing.T) (*world.Spec, *engine.Outcome) {
 		},
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "partition", RatePPM: 10, ByUser: true}}},
 	}
-	out := &engine.Outcome{
-		Reason:    engine.Finished,
-		Repeat:    engine.Repeat{Reproducible: true},
+	out := &record.Outcome{
+		Reason:    record.Finished,
+		Repeat:    record.Repeat{Reproducible: true},
 		VirtualNs: 100 * second,
 		History:   by("load", events(t, "a:put=1 a! b:get b!1")),
-		Drivers:   []engine.DriverEnd{{Workload: "load"}},
+		Drivers:   []record.DriverEnd{{Workload: "load"}},
 		Heals:     []int64{20 * second, 60 * second},
-		Probes: []engine.Probe{
+		Probes: []record.Probe{
 			{Property: "healthy", Phase: "chaos", AfterHealNs: 20 * second, StartNs: 21 * second, EndNs: 22 * second, ExitCode: 2},
 			{Property: "healthy", Phase: "chaos", AfterHealNs: 20 * second, StartNs: 23 * second, EndNs: 24 * second},
 			{Property: "healthy", Phase: "settle", AfterHealNs: 60 * second, StartNs: 61 * second, EndNs: 62 * second, Event: 7},
@@ -91,47 +92,47 @@ func TestGoodRunHolds(t *testing.T) {
 func TestDoubt(t *testing.T) {
 	cases := []struct {
 		name   string
-		spoil  func(*world.Spec, *engine.Outcome)
+		spoil  func(*world.Spec, *record.Outcome)
 		reason string
 	}{
-		{"time is over", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.MaxTime }, "max_time: 300.000000 s of virtual time"},
-		{"time is over in setup", func(s *world.Spec, o *engine.Outcome) {
-			o.Reason, o.Detail = engine.MaxTime, "db was not healthy, its last healthcheck ended with exit code 1"
+		{"time is over", func(s *world.Spec, o *record.Outcome) { o.Reason = record.MaxTime }, "max_time: 300.000000 s of virtual time"},
+		{"time is over in setup", func(s *world.Spec, o *record.Outcome) {
+			o.Reason, o.Detail = record.MaxTime, "db was not healthy, its last healthcheck ended with exit code 1"
 		}, "were over in setup: db was not healthy, its last healthcheck ended with exit code 1; raise max_time"},
-		{"a limit", func(s *world.Spec, o *engine.Outcome) { o.Reason, o.Detail = engine.Limit, "events" }, "limit: events"},
-		{"a deadlock", func(s *world.Spec, o *engine.Outcome) { o.Reason, o.Detail = engine.Deadlock, "n1/0" }, "deadlock: n1/0"},
-		{"stopped", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.Stopped }, "the run was stopped"},
-		{"until", func(s *world.Spec, o *engine.Outcome) { o.Reason = engine.ReachedUntil }, "asked to stop"},
-		{"no reason", func(s *world.Spec, o *engine.Outcome) { o.Reason = "" }, "no known reason"},
-		{"unsupported fault", func(s *world.Spec, o *engine.Outcome) {
+		{"a limit", func(s *world.Spec, o *record.Outcome) { o.Reason, o.Detail = record.Limit, "events" }, "limit: events"},
+		{"a deadlock", func(s *world.Spec, o *record.Outcome) { o.Reason, o.Detail = record.Deadlock, "n1/0" }, "deadlock: n1/0"},
+		{"stopped", func(s *world.Spec, o *record.Outcome) { o.Reason = record.Stopped }, "the run was stopped"},
+		{"until", func(s *world.Spec, o *record.Outcome) { o.Reason = record.ReachedUntil }, "asked to stop"},
+		{"no reason", func(s *world.Spec, o *record.Outcome) { o.Reason = "" }, "no known reason"},
+		{"unsupported fault", func(s *world.Spec, o *record.Outcome) {
 			s.Faults.Rules = append(s.Faults.Rules, world.FaultRule{Kind: "cosmic_ray", RatePPM: 1})
 		}, "cosmic_ray not supported"},
-		{"driver failed", func(s *world.Spec, o *engine.Outcome) { o.Drivers[0].ExitCode = 3 }, `"load" ended with exit code 3`},
-		{"driver killed", func(s *world.Spec, o *engine.Outcome) { o.Drivers[0].Signal = "SIGSEGV" }, `"load" was ended by SIGSEGV`},
-		{"driver still at work", func(s *world.Spec, o *engine.Outcome) { o.Drivers = nil },
+		{"driver failed", func(s *world.Spec, o *record.Outcome) { o.Drivers[0].ExitCode = 3 }, `"load" ended with exit code 3`},
+		{"driver killed", func(s *world.Spec, o *record.Outcome) { o.Drivers[0].Signal = "SIGSEGV" }, `"load" was ended by SIGSEGV`},
+		{"driver still at work", func(s *world.Spec, o *record.Outcome) { o.Drivers = nil },
 			`the driver of workload "load" did not end before the final checks`},
-		{"one of two drivers still at work", func(s *world.Spec, o *engine.Outcome) {
+		{"one of two drivers still at work", func(s *world.Spec, o *record.Outcome) {
 			s.Workloads = append(s.Workloads, world.Workload{Name: "more", Driver: "command"})
 		}, `"more" did not end`},
-		{"nothing reported", func(s *world.Spec, o *engine.Outcome) { o.History = nil }, `workload "load" reported no operation`},
-		{"nothing succeeded", func(s *world.Spec, o *engine.Outcome) {
+		{"nothing reported", func(s *world.Spec, o *record.Outcome) { o.History = nil }, `workload "load" reported no operation`},
+		{"nothing succeeded", func(s *world.Spec, o *record.Outcome) {
 			o.History = []history.Event{{Number: 1, Client: "load/a", Type: history.Invoke, Op: "put"}}
 		}, `no operation of workload "load" succeeded; look at the reasons of the failed operations`},
-		{"one of two workloads did nothing", func(s *world.Spec, o *engine.Outcome) {
+		{"one of two workloads did nothing", func(s *world.Spec, o *record.Outcome) {
 			s.Workloads = append(s.Workloads, world.Workload{Name: "load/two", Driver: "redis"})
-			o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "load/two"})
+			o.Drivers = append(o.Drivers, record.DriverEnd{Workload: "load/two"})
 		}, `workload "load/two" reported no operation`},
-		{"nothing of a program of one's own succeeded", func(s *world.Spec, o *engine.Outcome) {
+		{"nothing of a program of one's own succeeded", func(s *world.Spec, o *record.Outcome) {
 			s.Workloads[0].Driver = "command"
 			o.History = []history.Event{{Number: 1, Client: "a", Type: history.Invoke, Op: "put"}}
 		}, `no operation of workload "load" succeeded`},
-		{"a program of one's own reports nothing and lacks a file", func(s *world.Spec, o *engine.Outcome) {
+		{"a program of one's own reports nothing and lacks a file", func(s *world.Spec, o *record.Outcome) {
 			s.Workloads[0].Driver, o.History, o.Drivers[0].Hidden = "command", nil, "it looked for /tmp/x"
 		}, `workload "load" reported no operation: it looked for /tmp/x`},
-		{"a program of one's own reports nothing and fails", func(s *world.Spec, o *engine.Outcome) {
+		{"a program of one's own reports nothing and fails", func(s *world.Spec, o *record.Outcome) {
 			s.Workloads[0].Driver, o.History, o.Drivers[0].ExitCode = "command", nil, 1
 		}, `"load" ended with exit code 1`},
-		{"time is over without a workload", func(s *world.Spec, o *engine.Outcome) { s.Workloads, o.Reason = nil, engine.MaxTime },
+		{"time is over without a workload", func(s *world.Spec, o *record.Outcome) { s.Workloads, o.Reason = nil, record.MaxTime },
 			"max_time: 300.000000 s of virtual time were over before all servers were healthy"},
 	}
 	for _, c := range cases {
@@ -149,7 +150,7 @@ func TestDoubt(t *testing.T) {
 				t.Errorf("reason %q, want %q; idle %v", v.Reason, c.reason, v.Idle)
 			}
 			// What was seen to be violated stays violated.
-			out.Crashes = []engine.Crash{{Kind: "panic", Node: "n1", Program: "/x"}}
+			out.Crashes = []record.Crash{{Kind: "panic", Node: "n1", Program: "/x"}}
 			if v := find(t, Judge(spec, out), "no panic"); v.Status != Violated {
 				t.Errorf("a panic is %s", v.Status)
 			}
@@ -159,7 +160,7 @@ func TestDoubt(t *testing.T) {
 		spec, out := good(t)
 		spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "cosmic_ray"})
 		spec.Workloads = append(spec.Workloads, world.Workload{Name: "own", Driver: "command"})
-		out.Drivers = append(out.Drivers, engine.DriverEnd{Workload: "own"})
+		out.Drivers = append(out.Drivers, record.DriverEnd{Workload: "own"})
 		out.History = append(out.History, history.Event{Number: 9, Client: "x", Type: history.Invoke}, history.Event{Number: 10, Client: "x", Type: history.Ok})
 		spec.Properties = spec.Properties[1:]
 		if got := statuses(Judge(spec, out)); strings.Contains(got, "unknown") {
@@ -175,18 +176,18 @@ func TestDoubt(t *testing.T) {
 // TestSilentDriver: a script that reports no operations leaves nothing in doubt but what is judged by operations, also where those of
 // another workload are there.
 func TestSilentDriver(t *testing.T) {
-	alone := func(s *world.Spec, o *engine.Outcome) { s.Workloads[0].Driver, o.History = "command", nil }
-	beside := func(s *world.Spec, o *engine.Outcome) {
+	alone := func(s *world.Spec, o *record.Outcome) { s.Workloads[0].Driver, o.History = "command", nil }
+	beside := func(s *world.Spec, o *record.Outcome) {
 		s.Workloads = append(s.Workloads, world.Workload{Name: "own", Driver: "command"})
-		o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "own"})
+		o.Drivers = append(o.Drivers, record.DriverEnd{Workload: "own"})
 	}
-	besideOwn := func(s *world.Spec, o *engine.Outcome) {
+	besideOwn := func(s *world.Spec, o *record.Outcome) {
 		s.Workloads[0].Driver = "command"
 		s.Workloads = append(s.Workloads, world.Workload{Name: "own", Driver: "command"})
-		o.Drivers = append(o.Drivers, engine.DriverEnd{Workload: "own", Silent: true})
+		o.Drivers = append(o.Drivers, record.DriverEnd{Workload: "own", Silent: true})
 	}
 	for name, c := range map[string]struct {
-		silence func(*world.Spec, *engine.Outcome)
+		silence func(*world.Spec, *record.Outcome)
 		status  Status // of the check of operations
 		reason  string
 		leftOut string
@@ -221,7 +222,7 @@ func TestSilentDriver(t *testing.T) {
 				!strings.Contains(strings.Join(warnings, "\n"), c.warning) {
 				t.Errorf("%q, %q; want a warning %q", unknown, warnings, c.warning)
 			}
-			out.Crashes = []engine.Crash{{Kind: "crash", Node: "n1", Program: "/x", Signal: "SIGSEGV"}}
+			out.Crashes = []record.Crash{{Kind: "crash", Node: "n1", Program: "/x", Signal: "SIGSEGV"}}
 			if v := find(t, Judge(spec, out), "no crash by a signal"); v.Status != Violated {
 				t.Errorf("a crash is %s", v.Status)
 			}
@@ -241,12 +242,12 @@ func TestSilentDriver(t *testing.T) {
 }
 
 func TestProbes(t *testing.T) {
-	probe := func(property string, code int, startS int64) engine.Probe {
-		return engine.Probe{Property: property, Phase: "settle", AfterHealNs: 60 * second, StartNs: startS * second,
+	probe := func(property string, code int, startS int64) record.Probe {
+		return record.Probe{Property: property, Phase: "settle", AfterHealNs: 60 * second, StartNs: startS * second,
 			EndNs: startS*second + 1, ExitCode: code, Event: uint64(startS), Output: "status 500\nmore"}
 	}
-	drop := func(o *engine.Outcome, property string) {
-		var rest []engine.Probe
+	drop := func(o *record.Outcome, property string) {
+		var rest []record.Probe
 		for _, p := range o.Probes {
 			if p.Property != property {
 				rest = append(rest, p)
@@ -254,161 +255,161 @@ func TestProbes(t *testing.T) {
 		}
 		o.Probes = rest
 	}
-	only := func(o *engine.Outcome, property string, heal int64, probes ...engine.Probe) {
+	only := func(o *record.Outcome, property string, heal int64, probes ...record.Probe) {
 		drop(o, property)
 		o.Heals = []int64{heal * second}
 		o.Probes = append(o.Probes, probes...)
 	}
 	cases := []struct {
 		name, property string
-		spoil          func(*world.Spec, *engine.Outcome)
+		spoil          func(*world.Spec, *record.Outcome)
 		want           Status
 		reason         string
 	}{
-		{"safety broken", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 1, 70)) },
+		{"safety broken", "pong", func(s *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes, probe("pong", 1, 70)) },
 			Violated, "the check failed: status 500"},
-		{"broken once is broken", "script", func(s *world.Spec, o *engine.Outcome) {
+		{"broken once is broken", "script", func(s *world.Spec, o *record.Outcome) {
 			o.Probes = append(o.Probes, probe("script", 1, 70), probe("script", 5, 71), probe("script", 0, 72))
 		}, Violated, "the check failed"},
-		{"never ran", "pong", func(s *world.Spec, o *engine.Outcome) { drop(o, "pong") }, Unknown, "never ran"},
-		{"no answer in chaos", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 2, 70)) },
+		{"never ran", "pong", func(s *world.Spec, o *record.Outcome) { drop(o, "pong") }, Unknown, "never ran"},
+		{"no answer in chaos", "pong", func(s *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes, probe("pong", 2, 70)) },
 			Holds, ""},
-		{"no answer at the end", "pong", func(s *world.Spec, o *engine.Outcome) {
+		{"no answer at the end", "pong", func(s *world.Spec, o *record.Outcome) {
 			p := probe("pong", 2, 90)
 			p.Phase = "final"
 			o.Probes = append(o.Probes, p)
 		}, Unknown, "the check itself failed: 90.000000 s"},
-		{"no look at the end", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:5] }, Unknown, "the final check never ran"},
-		{"never an answer", "pong", func(s *world.Spec, o *engine.Outcome) {
+		{"no look at the end", "pong", func(s *world.Spec, o *record.Outcome) { o.Probes = o.Probes[:5] }, Unknown, "the final check never ran"},
+		{"never an answer", "pong", func(s *world.Spec, o *record.Outcome) {
 			drop(o, "pong")
 			o.Probes = append(o.Probes, probe("pong", 2, 70))
 		}, Unknown, "none of 1 probes"},
-		{"a script that fails", "script", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("script", 2, 70)) },
+		{"a script that fails", "script", func(s *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes, probe("script", 2, 70)) },
 			Unknown, "the check itself failed"},
-		{"a probe that fails", "pong", func(s *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes, probe("pong", 3, 70)) },
+		{"a probe that fails", "pong", func(s *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes, probe("pong", 3, 70)) },
 			Unknown, "the check itself failed"},
 
-		{"never healthy after a heal", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"never healthy after a heal", "healthy", func(s *world.Spec, o *record.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 2, 61), probe("healthy", 1, 89))
 		}, Violated, "not within 30.000000 s after a heal: status 500"},
-		{"nobody answers after a heal", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"nobody answers after a heal", "healthy", func(s *world.Spec, o *record.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 2, 61))
 		}, Violated, "not within 30"},
-		{"healthy after one heal and not after the next", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"healthy after one heal and not after the next", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.Probes[2].ExitCode = 1
 		}, Violated, "not within"},
-		{"healthy, but too late", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"healthy, but too late", "healthy", func(s *world.Spec, o *record.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", 0, 91))
 		}, Violated, "not within"},
-		{"healthy at the last moment", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"healthy at the last moment", "healthy", func(s *world.Spec, o *record.Outcome) {
 			p := probe("healthy", 0, 61)
 			p.EndNs = 90 * second
 			only(o, "healthy", 60, p)
 		}, Holds, ""},
-		{"the answer came too late", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"the answer came too late", "healthy", func(s *world.Spec, o *record.Outcome) {
 			p := probe("healthy", 0, 61)
 			p.EndNs = 90*second + 1
 			only(o, "healthy", 60, p)
 		}, Violated, "not within"},
-		{"the run ended first", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"the run ended first", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.VirtualNs = 89 * second
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, Unknown, "the run ended 29.000000 s after the heal at 60.000000 s"},
-		{"the next fault came first", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"the next fault came first", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.Ledger.Injections = []fault.Injection{{StartNs: 70 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, Unknown, "the next fault began"},
-		{"the next fault came in the same moment", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"the next fault came in the same moment", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.Ledger.Injections = []fault.Injection{{StartNs: 60 * second}}
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, Unknown, "the next fault began"},
-		{"one heal is enough where the other was cut short", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"one heal is enough where the other was cut short", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.Ledger.Injections = []fault.Injection{{StartNs: 25 * second}}
 			o.Probes[1].ExitCode = 1
 		}, Holds, ""},
-		{"a full ledger", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"a full ledger", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.Ledger.Injections = make([]fault.Injection, fault.MaxInjections)
 			only(o, "healthy", 60, probe("healthy", 1, 61))
 		}, Unknown, "does not list all faults"},
-		{"one heal is not probed", "healthy", func(s *world.Spec, o *engine.Outcome) { o.Probes = o.Probes[:2] },
+		{"one heal is not probed", "healthy", func(s *world.Spec, o *record.Outcome) { o.Probes = o.Probes[:2] },
 			Unknown, "the check never ran within"},
-		{"a run of the check takes longer than the timeout", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"a run of the check takes longer than the timeout", "healthy", func(s *world.Spec, o *record.Outcome) {
 			early, long := probe("healthy", 0, 1), probe("healthy", 0, 59)
 			early.AfterHealNs, long.AfterHealNs, long.EndNs = 0, 0, 95*second
 			only(o, "healthy", 60, early, long)
 		}, Unknown, "let it give up sooner"},
-		{"never probed", "healthy", func(s *world.Spec, o *engine.Outcome) { drop(o, "healthy") }, Unknown, "never ran"},
-		{"another property's probes do not count", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"never probed", "healthy", func(s *world.Spec, o *record.Outcome) { drop(o, "healthy") }, Unknown, "never ran"},
+		{"another property's probes do not count", "healthy", func(s *world.Spec, o *record.Outcome) {
 			only(o, "healthy", 60, probe("pong", 0, 61))
 		}, Unknown, "never ran"},
-		{"a script that is not there", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"a script that is not there", "healthy", func(s *world.Spec, o *record.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 127, 61), probe("healthy", 126, 62))
 		}, Unknown, "the check itself failed"},
-		{"a script that hangs", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"a script that hangs", "healthy", func(s *world.Spec, o *record.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", world.ProbeHung, 62))
 		}, Unknown, "the check itself hung at 62.000000 s"},
-		{"a script that hangs too late to matter", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"a script that hangs too late to matter", "healthy", func(s *world.Spec, o *record.Outcome) {
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", world.ProbeHung, 95))
 		}, Violated, "not within"},
-		{"a script that hangs after it was broken", "pong", func(s *world.Spec, o *engine.Outcome) {
+		{"a script that hangs after it was broken", "pong", func(s *world.Spec, o *record.Outcome) {
 			o.Probes = append(o.Probes, probe("pong", 1, 61), probe("pong", world.ProbeHung, 62))
 		}, Violated, "the check failed"},
-		{"a safety check that hangs", "pong", func(s *world.Spec, o *engine.Outcome) {
+		{"a safety check that hangs", "pong", func(s *world.Spec, o *record.Outcome) {
 			o.Probes = append(o.Probes, probe("pong", world.ProbeHung, 62))
 		}, Unknown, "the check itself hung at 62.000000 s"},
-		{"a script that says not yet in its own way", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"a script that says not yet in its own way", "healthy", func(s *world.Spec, o *record.Outcome) {
 			s.Properties[1].Check.Type = world.Custom
 			only(o, "healthy", 60, probe("healthy", 7, 61))
 		}, Violated, "not within"},
-		{"no heal, healthy in time", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"no heal, healthy in time", "healthy", func(s *world.Spec, o *record.Outcome) {
 			drop(o, "healthy")
 			o.Heals = nil
 			o.Probes = append(o.Probes, probe("healthy", 2, 1), probe("healthy", 0, 30))
 		}, Holds, ""},
-		{"no heal, never healthy", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"no heal, never healthy", "healthy", func(s *world.Spec, o *record.Outcome) {
 			drop(o, "healthy")
 			o.Heals = nil
 			o.Probes = append(o.Probes, probe("healthy", 2, 1), probe("healthy", 0, 32))
 		}, Violated, "not within"},
-		{"the default timeout", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"the default timeout", "healthy", func(s *world.Spec, o *record.Outcome) {
 			s.Properties[1].TimeoutNs = 0
 			only(o, "healthy", 60, probe("healthy", 1, 61), probe("healthy", 0, 91))
 		}, Violated, "not within 30.000000 s"},
-		{"dead from the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"dead from the start", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.ReadyNs = 2 * second
-			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2, Output: "refused"}}, o.Probes...)
+			o.Probes = append([]record.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2, Output: "refused"}}, o.Probes...)
 			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
 		}, Violated, "not within 30.000000 s after the start: "},
-		{"up late, but in time", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"up late, but in time", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.ReadyNs = 2 * second
-			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
+			o.Probes = append([]record.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
 		}, Holds, ""},
-		{"a fault soon after the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"a fault soon after the start", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.ReadyNs = 2 * second
-			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
+			o.Probes = append([]record.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
 			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
 			o.Ledger.Injections = []fault.Injection{{StartNs: 5 * second, EndNs: 20 * second}}
 		}, Holds, ""},
-		{"packets suffer from the start", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"packets suffer from the start", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.ReadyNs = 2 * second
-			o.Probes = append([]engine.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
+			o.Probes = append([]record.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2}}, o.Probes...)
 			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
 			s.Faults.Rules = append(s.Faults.Rules, world.FaultRule{Kind: "drop", RatePPM: 10})
 		}, Holds, ""},
-		{"the start proves nothing of heals", "healthy", func(s *world.Spec, o *engine.Outcome) {
+		{"the start proves nothing of heals", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.ReadyNs, o.Heals = 2*second, []int64{60 * second}
-			only(o, "healthy", 60, engine.Probe{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second}, probe("healthy", 2, 61))
+			only(o, "healthy", 60, record.Probe{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second}, probe("healthy", 2, 61))
 			o.Ledger.Injections = []fault.Injection{{StartNs: 65 * second, EndNs: 70 * second}}
 		}, Unknown, "after each heal the next fault began"},
-		{"a condition", "p", func(s *world.Spec, o *engine.Outcome) {
+		{"a condition", "p", func(s *world.Spec, o *record.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.InvariantCheck, Condition: "one leader"}
 		}, Unknown, `broken expression: unexpected token Identifier("leader") (1:5)`},
-		{"agreement", "p", func(s *world.Spec, o *engine.Outcome) {
+		{"agreement", "p", func(s *world.Spec, o *record.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}}
 			only(o, "p", 60, probe("p", 1, 61))
 			o.Probes[len(o.Probes)-1].Output = "the nodes differ: n1 says 1; n2 says 2\nn1 says 1\nn2 says 2"
 		}, Violated, "the nodes differ: n1 says 1; n2 says 2"},
-		{"agreement without an answer", "p", func(s *world.Spec, o *engine.Outcome) {
+		{"agreement without an answer", "p", func(s *world.Spec, o *record.Outcome) {
 			s.Properties[0].Check = world.Check{Type: world.Agreement, Nodes: []string{"n1", "n2"}, Unanswered: world.UnknownIfSilent}
 			only(o, "p", 60, probe("p", 2, 61))
 			o.Probes[len(o.Probes)-1].Phase = "final"
@@ -428,10 +429,10 @@ func TestProbes(t *testing.T) {
 
 func TestCrashes(t *testing.T) {
 	spec, out := good(t)
-	out.Crashes = []engine.Crash{
-		{Kind: "crash", Node: "n1", Program: "/bin/db", PID: 4, Signal: "SIGSEGV", Position: engine.At(8), TimeNs: second, Lines: []string{"last words"}},
-		{Kind: "crash", Node: "n2", Program: "/bin/db", PID: 4, Signal: "SIGABRT", Position: engine.At(9), TimeNs: 2 * second},
-		{Kind: "exit", Node: "n3", Program: "/bin/db", PID: 4, ExitCode: 3, Position: engine.At(10), TimeNs: 3 * second},
+	out.Crashes = []record.Crash{
+		{Kind: "crash", Node: "n1", Program: "/bin/db", PID: 4, Signal: "SIGSEGV", Position: record.At(8), TimeNs: second, Lines: []string{"last words"}},
+		{Kind: "crash", Node: "n2", Program: "/bin/db", PID: 4, Signal: "SIGABRT", Position: record.At(9), TimeNs: 2 * second},
+		{Kind: "exit", Node: "n3", Program: "/bin/db", PID: 4, ExitCode: 3, Position: record.At(10), TimeNs: 3 * second},
 		{Kind: "oom", Node: "n3", Program: "/bin/db"},
 	}
 	verdicts := Judge(spec, out)
@@ -524,18 +525,18 @@ func TestRuns(t *testing.T) {
 
 // A driver that announces where it is must be ready in time, or nothing holds.
 func TestADriverThatIsNotReady(t *testing.T) {
-	mark := func(typ history.Type, ns int64) engine.Mark {
-		return engine.Mark{Workload: "load", Type: typ, Event: 1, TimeNs: ns}
+	mark := func(typ history.Type, ns int64) record.Mark {
+		return record.Mark{Workload: "load", Type: typ, Event: 1, TimeNs: ns}
 	}
 	for name, c := range map[string]struct {
-		marks []engine.Mark
+		marks []record.Mark
 		holds bool
 	}{
-		"in time":   {[]engine.Mark{mark(history.Ready, 3*second)}, true},
-		"done":      {[]engine.Mark{mark(history.Done, 3*second)}, false},
-		"late":      {[]engine.Mark{mark(history.Ready, 7*second), mark(history.Done, 8*second)}, false},
+		"in time":   {[]record.Mark{mark(history.Ready, 3*second)}, true},
+		"done":      {[]record.Mark{mark(history.Done, 3*second)}, false},
+		"late":      {[]record.Mark{mark(history.Ready, 7*second), mark(history.Done, 8*second)}, false},
 		"never":     {nil, false},
-		"another's": {[]engine.Mark{{Workload: "other", Type: history.Ready, TimeNs: second}}, false},
+		"another's": {[]record.Mark{{Workload: "other", Type: history.Ready, TimeNs: second}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec, out := good(t)

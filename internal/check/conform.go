@@ -12,9 +12,9 @@ import (
 	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -46,7 +46,7 @@ func mapperOf(m *world.Mapping) (*model.Mapper, error) {
 }
 
 // followed follows a run in the specification of a mapping, and measures how close it came to what that has if it is asked for.
-func followed(spec *world.Spec, m *world.Mapping, out *engine.Outcome, measure bool) (*model.Followed, error) {
+func followed(spec *world.Spec, m *world.Mapping, out *record.Outcome, measure bool) (*model.Followed, error) {
 	c, err := mapperOf(m)
 	if err != nil {
 		return nil, fmt.Errorf("the model cannot be loaded: %w", err)
@@ -59,7 +59,7 @@ func followed(spec *world.Spec, m *world.Mapping, out *engine.Outcome, measure b
 }
 
 // modelled is what a run reached in the specifications of its properties: states, steps between them, and guards; and how close it came to what they have besides.
-func modelled(spec *world.Spec, out *engine.Outcome, measure bool) (reached []coverage.Feature, near []coverage.Nearness) {
+func modelled(spec *world.Spec, out *record.Outcome, measure bool) (reached []coverage.Feature, near []coverage.Nearness) {
 	for i := range spec.Properties {
 		if p := &spec.Properties[i]; p.Check.Type == world.Conformance {
 			if f, err := followed(spec, p.Check.Mapping, out, measure); err == nil { // else its verdict returns why
@@ -71,12 +71,12 @@ func modelled(spec *world.Spec, out *engine.Outcome, measure bool) (reached []co
 }
 
 // guided follows a run in the model that only guides the search: what became of it there, and what it reached or came close to.
-func guided(spec *world.Spec, out *engine.Outcome, measure bool) (*engine.Guided, *model.Followed) {
+func guided(spec *world.Spec, out *record.Outcome, measure bool) (*record.Guided, *model.Followed) {
 	f, err := followed(spec, spec.Guide, out, measure)
 	if err != nil {
-		return &engine.Guided{Failed: err.Error(), Tally: &coverage.Tally{Rules: make([]int, len(spec.Guide.Rules))}}, &model.Followed{}
+		return &record.Guided{Failed: err.Error(), Tally: &coverage.Tally{Rules: make([]int, len(spec.Guide.Rules))}}, &model.Followed{}
 	}
-	g := &engine.Guided{Mapped: f.Tally.Mapped, Tally: &f.Tally}
+	g := &record.Guided{Mapped: f.Tally.Mapped, Tally: &f.Tally}
 	switch {
 	case f.Err == nil:
 	case f.At != nil:
@@ -98,7 +98,7 @@ func whereLeft(m *world.Mapping, f *model.Followed) []string {
 }
 
 // conforms judges that a run is one of a specification.
-func conforms(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
+func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	f, err := followed(spec, p.Check.Mapping, out, false)
 	if err != nil {
 		return unknown(p, "%v", err)
@@ -144,7 +144,7 @@ func indented(text string) (lines []string) {
 }
 
 // ordered is the order of a run's events without their times: lines of servers' logs without what varies in them, crashes, restarts and operations.
-func ordered(spec *world.Spec, out *engine.Outcome) coverage.Feature {
+func ordered(spec *world.Spec, out *record.Outcome) coverage.Feature {
 	sum := fnv.New64a()
 	var text []byte
 	for _, e := range Happened(spec, out, func(k model.EventKind) bool { return k == model.OperationEvent }) {
@@ -159,7 +159,7 @@ func ordered(spec *world.Spec, out *engine.Outcome) coverage.Feature {
 }
 
 // Happened are the events of a run that a model may know, in the order of their times.
-func Happened(spec *world.Spec, out *engine.Outcome, wants func(model.EventKind) bool) []model.Event {
+func Happened(spec *world.Spec, out *record.Outcome, wants func(model.EventKind) bool) []model.Event {
 	server := map[string]bool{}
 	for i := range spec.Nodes {
 		server[spec.Nodes[i].Name] = spec.Nodes[i].Role == world.Server

@@ -8,8 +8,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -37,15 +37,15 @@ func commitWorld() *world.Spec {
 }
 
 // logged makes a run of lines such as "5 p1 prepared": the virtual time, the node, the text. The event's number is ten times the time.
-func logged(lines ...string) *engine.Outcome {
-	out := &engine.Outcome{Reason: engine.Finished, VirtualNs: 1000}
+func logged(lines ...string) *record.Outcome {
+	out := &record.Outcome{Reason: record.Finished, VirtualNs: 1000}
 	for _, l := range lines {
 		words := strings.SplitN(l, " ", 3)
 		at := int64(0)
 		for _, d := range words[0] {
 			at = 10*at + int64(d-'0')
 		}
-		out.Log = append(out.Log, engine.LogLine{Position: engine.At(uint64(10 * at)), TimeNs: at, Node: words[1], Stream: "stdout", Text: words[2]})
+		out.Log = append(out.Log, record.LogLine{Position: record.At(uint64(10 * at)), TimeNs: at, Node: words[1], Stream: "stdout", Text: words[2]})
 	}
 	return out
 }
@@ -55,7 +55,7 @@ func TestConforms(t *testing.T) {
 		"7 coordinator decide commit", "8 p1 learned commit", "9 p2 learned commit", "10 p3 learned commit"}
 	without := func(i int) []string { return slices.Delete(slices.Clone(round), i, i+1) }
 	with := func(i int, line string) []string { return slices.Insert(slices.Clone(round), i, line) }
-	crash := func(out *engine.Outcome, kind fault.Kind, node string, from, to int64) *engine.Outcome {
+	crash := func(out *record.Outcome, kind fault.Kind, node string, from, to int64) *record.Outcome {
 		out.Ledger.Injections = append(out.Ledger.Injections, fault.Injection{Kind: kind, Target: node, Event: uint64(10*from) + 5, StartNs: from, EndNs: to})
 		return out
 	}
@@ -63,10 +63,10 @@ func TestConforms(t *testing.T) {
 	lost.LogLost = 3
 	broken := logged(round[:6]...)
 	broken.LogLost = 3
-	broken.Log = append(broken.Log, engine.LogLine{Position: engine.At(61), TimeNs: 6, Node: "p1", Stream: "stdout", Text: "learned abort"})
+	broken.Log = append(broken.Log, record.LogLine{Position: record.At(61), TimeNs: 6, Node: "p1", Stream: "stdout", Text: "learned abort"})
 	for _, c := range []struct {
 		name   string
-		out    *engine.Outcome
+		out    *record.Outcome
 		change func(*world.Mapping)
 		status Status
 		want   string
@@ -124,9 +124,9 @@ func TestConformsByReportsAndProbes(t *testing.T) {
 		{Name: "ready", Sighting: sdk.Sighting{Event: 11, TimeNs: 1, Node: "driver", Details: `{"as":"p2"}`}}, // no server
 	}
 	for _, e := range out.SDK.Events { // engines log them, too
-		out.Log = append(out.Log, engine.LogLine{Position: engine.At(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: e.Name + " " + e.Details})
+		out.Log = append(out.Log, record.LogLine{Position: record.At(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: e.Name + " " + e.Details})
 	}
-	out.Probes = []engine.Probe{{Property: "outcome", Output: "of p1 is abort\n", Event: 60, EndNs: 6}}
+	out.Probes = []record.Probe{{Property: "outcome", Output: "of p1 is abort\n", Event: 60, EndNs: 6}}
 	v := Judge(s, out)[0]
 	if v.Status != Holds || v.Tally.Mapped != 3 {
 		t.Errorf("%s: %s, %s", v.Status, v.Reason, v.Tally)
@@ -135,7 +135,7 @@ func TestConformsByReportsAndProbes(t *testing.T) {
 	if v = Judge(s, out)[0]; v.Status != Unknown || !strings.Contains(v.Reason, "1 not modelled (probe of a client)") {
 		t.Errorf("a probe that fails matches a rule for those that do not: %s: %s", v.Status, v.Reason)
 	}
-	out.Probes[0] = engine.Probe{Property: "outcome", Output: "of p1 is commit", Event: 60, EndNs: 6}
+	out.Probes[0] = record.Probe{Property: "outcome", Output: "of p1 is commit", Event: 60, EndNs: 6}
 	if v = Judge(s, out)[0]; v.Status != Violated || !strings.Contains(v.Reason, `Learn("p1", "commit")`) || !strings.Contains(v.Evidence[0], "probe of outcome of p1 is commit") {
 		t.Errorf("%s: %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 	}
@@ -150,7 +150,7 @@ func TestGuide(t *testing.T) {
 	s := commitWorld()
 	s.Guide, s.Properties = s.Properties[0].Check.Mapping, nil
 	s.Guide.Rules[2].At = "bloodhound.yaml:31"
-	judged := func(out *engine.Outcome, unwatched ...coverage.Domain) (*Judged, map[coverage.Domain]int) {
+	judged := func(out *record.Outcome, unwatched ...coverage.Domain) (*Judged, map[coverage.Domain]int) {
 		j, counts := &Judged{Outcome: *out}, map[coverage.Domain]int{}
 		j.Judge(s, true, unwatched...)
 		for _, f := range j.Reached {
@@ -211,7 +211,7 @@ func TestNearInModels(t *testing.T) {
 func TestOrdered(t *testing.T) {
 	s := commitWorld()
 	first := ordered(s, logged("1 p1 took 5 ms", "2 p2 done", "3 driver x"))
-	for want, out := range map[bool]*engine.Outcome{true: logged("1 p1 took 77 ms", "9 p2 done"), false: logged("1 p2 done", "2 p1 took 5 ms")} {
+	for want, out := range map[bool]*record.Outcome{true: logged("1 p1 took 77 ms", "9 p2 done"), false: logged("1 p2 done", "2 p1 took 5 ms")} {
 		if (ordered(s, out) == first) != want {
 			t.Errorf("the same order: want %v", want)
 		}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// promise is a property of every program, and the kind of engine.Crash that breaks it.
+// promise is a property of every program, and the kind of record.Crash that breaks it.
 type promise struct{ kind, property string }
 
 var builtin = []promise{
@@ -36,22 +36,22 @@ func Unjudged(spec *world.Spec, names []string) string {
 }
 
 // crashes judges the properties that need no configuration. The engine lists no crash that a fault made.
-func crashes(spec *world.Spec, list []engine.Crash) []Verdict {
-	list = slices.DeleteFunc(slices.Clone(list), func(c engine.Crash) bool { return byDesign(spec, &c) })
+func crashes(spec *world.Spec, list []record.Crash) []Verdict {
+	list = slices.DeleteFunc(slices.Clone(list), func(c record.Crash) bool { return byDesign(spec, &c) })
 	var verdicts []Verdict
 	known := map[string]bool{}
 	for _, b := range builtin {
 		known[b.kind] = true
-		verdicts = append(verdicts, crashesOf(b.property, list, func(c engine.Crash) bool { return c.Kind == b.kind }))
+		verdicts = append(verdicts, crashesOf(b.property, list, func(c record.Crash) bool { return c.Kind == b.kind }))
 	}
 	// An engine may learn to report kinds that this list does not have; they must not go by unseen.
-	if v := crashesOf("no other failure of a program", list, func(c engine.Crash) bool { return !known[c.Kind] }); v.Status == Violated {
+	if v := crashesOf("no other failure of a program", list, func(c record.Crash) bool { return !known[c.Kind] }); v.Status == Violated {
 		verdicts = append(verdicts, v)
 	}
 	return verdicts
 }
 
-func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) bool) Verdict {
+func crashesOf(property string, list []record.Crash, belongs func(record.Crash) bool) Verdict {
 	v := Verdict{Property: property, Kind: "safety", Status: Holds}
 	count := 0
 	for _, c := range list {
@@ -89,7 +89,7 @@ func crashesOf(property string, list []engine.Crash, belongs func(engine.Crash) 
 }
 
 // ending is how a program ended, in words.
-func ending(c *engine.Crash) string {
+func ending(c *record.Crash) string {
 	if c.Signal != "" {
 		return c.Signal
 	}
@@ -97,17 +97,17 @@ func ending(c *engine.Crash) string {
 }
 
 // refused says why the end of a program is nothing that it can be blamed for: on Linux its call might have succeeded.
-func refused(c *engine.Crash) string {
+func refused(c *record.Crash) string {
 	r := c.Refusal
 	call := fmt.Sprintf("its call %s (%s)", r.Call, r.Errno)
 	if r.PID != c.PID {
 		call = fmt.Sprintf("the call %s (%s) of %s, pid %d, which it waited for", r.Call, r.Errno, r.Program, r.PID)
 	}
-	return fmt.Sprintf("%s on %s ended with %s because the engine refused %s; %s", c.Program, c.Node, ending(c), call, engine.RefusalRemedy())
+	return fmt.Sprintf("%s on %s ended with %s because the engine refused %s; %s", c.Program, c.Node, ending(c), call, record.RefusalRemedy())
 }
 
 // firstRefused is the first end of a program for a call that the engine refused, or nil.
-func firstRefused(list []engine.Crash) *engine.Crash {
+func firstRefused(list []record.Crash) *record.Crash {
 	for i := range list {
 		if list[i].Refusal != nil {
 			return &list[i]
@@ -123,7 +123,7 @@ func waits(p *world.Property) bool {
 
 // excuse takes back a violation that the end of a program for a refused call may have brought about: that something does not work any more
 // since then. What was wrong before, and what a check of safety has found, stays a violation.
-func excuse(p *world.Property, v Verdict, left *engine.Crash) Verdict {
+func excuse(p *world.Property, v Verdict, left *record.Crash) Verdict {
 	if left == nil || v.Status != Violated || !waits(p) || v.TimeNs != 0 && v.TimeNs < left.TimeNs {
 		return v
 	}

@@ -4,20 +4,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // TestCutOff judges runs that ended before their drivers did: what is broken so far is a violation only where nothing that
 // might still have come could make it whole.
 func TestCutOff(t *testing.T) {
-	cuts := map[string]func(*engine.Outcome){
-		"max_time": func(o *engine.Outcome) { o.Reason = engine.MaxTime },
-		"limit":    func(o *engine.Outcome) { o.Reason, o.Detail = engine.Limit, "events" },
-		"stopped":  func(o *engine.Outcome) { o.Reason = engine.Stopped },
-		"the driver of workload \"load\" ended with exit code 3":  func(o *engine.Outcome) { o.Drivers[0].ExitCode = 3 },
-		"the driver of workload \"load\" did not end before":      func(o *engine.Outcome) { o.Drivers = nil },
-		"the driver of workload \"load\" was ended by SIGSEGV at": func(o *engine.Outcome) { o.Drivers[0].Signal = "SIGSEGV" },
+	cuts := map[string]func(*record.Outcome){
+		"max_time": func(o *record.Outcome) { o.Reason = record.MaxTime },
+		"limit":    func(o *record.Outcome) { o.Reason, o.Detail = record.Limit, "events" },
+		"stopped":  func(o *record.Outcome) { o.Reason = record.Stopped },
+		"the driver of workload \"load\" ended with exit code 3":  func(o *record.Outcome) { o.Drivers[0].ExitCode = 3 },
+		"the driver of workload \"load\" did not end before":      func(o *record.Outcome) { o.Drivers = nil },
+		"the driver of workload \"load\" was ended by SIGSEGV at": func(o *record.Outcome) { o.Drivers[0].Signal = "SIGSEGV" },
 	}
 	for _, c := range []struct {
 		name, short, condition string
@@ -52,8 +52,8 @@ func TestCutOff(t *testing.T) {
 			p := world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: c.kind, Condition: c.condition}}
 			for reason, cut := range cuts {
 				spec := &world.Spec{MaxTimeNs: 300 * second, Workloads: []world.Workload{{Name: "load", Driver: "http"}}, Properties: []world.Property{p}}
-				out := &engine.Outcome{Reason: engine.Finished, VirtualNs: 100 * second, History: by("load", events(t, c.short)),
-					Drivers: []engine.DriverEnd{{Workload: "load"}}}
+				out := &record.Outcome{Reason: record.Finished, VirtualNs: 100 * second, History: by("load", events(t, c.short)),
+					Drivers: []record.DriverEnd{{Workload: "load"}}}
 				if v := find(t, Judge(spec, out), "p"); v.Status != Violated {
 					t.Fatalf("the whole run is %s: %s", v.Status, v.Reason)
 				}
@@ -71,17 +71,17 @@ func TestCutOff(t *testing.T) {
 func TestAgreementWhileDriversWork(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		drivers []engine.DriverEnd
+		drivers []record.DriverEnd
 		want    Status
 	}{
-		{"at rest", []engine.DriverEnd{{Workload: "load"}}, Violated},
-		{"its driver failed", []engine.DriverEnd{{Workload: "load", ExitCode: 3}}, Violated},
+		{"at rest", []record.DriverEnd{{Workload: "load"}}, Violated},
+		{"its driver failed", []record.DriverEnd{{Workload: "load", ExitCode: 3}}, Violated},
 		{"at work", nil, Unknown},
 	} {
 		spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "http"}},
 			Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Agreement}}}}
-		out := &engine.Outcome{Reason: engine.Finished, Drivers: c.drivers,
-			Probes: []engine.Probe{{Property: "p", Phase: "final", ExitCode: world.ProbeViolated, Output: "n1 says 1, n2 says 2"}}}
+		out := &record.Outcome{Reason: record.Finished, Drivers: c.drivers,
+			Probes: []record.Probe{{Property: "p", Phase: "final", ExitCode: world.ProbeViolated, Output: "n1 says 1, n2 says 2"}}}
 		if v := find(t, Judge(spec, out), "p"); v.Status != c.want {
 			t.Errorf("%s: %s: %s", c.name, v.Status, v.Reason)
 		}
@@ -97,23 +97,23 @@ func TestAbandoned(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		check      world.Check
-		end        engine.DriverEnd
+		end        record.DriverEnd
 		lost       uint64
 		want       Status
 	}{
-		{"it ended well", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 2e9}, 0, Violated},
-		{"it broke down", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 2e9, ExitCode: 1}, 0, Unknown},
-		{"it broke down after the hang", "1:put(a) 20:end", hang, engine.DriverEnd{TimeNs: 7e9, ExitCode: 1}, 0, Violated},
-		{"a job", "1:@a 20:end", jobs, engine.DriverEnd{}, 0, Violated},
-		{"a job, and lines are lost", "1:@a 2:@b 3:@b! 20:end", jobs, engine.DriverEnd{}, 1, Unknown},
-		{"a job that hung before that", "1:@a 8:@b 9:@b! 20:end", jobs, engine.DriverEnd{}, 1, Violated},
-		{"does not work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, engine.DriverEnd{TimeNs: 50e9}, 0, Violated},
-		{"not known to work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, engine.DriverEnd{TimeNs: 4e9, Signal: "SIGKILL"}, 0, Unknown},
+		{"it ended well", "1:put(a) 20:end", hang, record.DriverEnd{TimeNs: 2e9}, 0, Violated},
+		{"it broke down", "1:put(a) 20:end", hang, record.DriverEnd{TimeNs: 2e9, ExitCode: 1}, 0, Unknown},
+		{"it broke down after the hang", "1:put(a) 20:end", hang, record.DriverEnd{TimeNs: 7e9, ExitCode: 1}, 0, Violated},
+		{"a job", "1:@a 20:end", jobs, record.DriverEnd{}, 0, Violated},
+		{"a job, and lines are lost", "1:@a 2:@b 3:@b! 20:end", jobs, record.DriverEnd{}, 1, Unknown},
+		{"a job that hung before that", "1:@a 8:@b 9:@b! 20:end", jobs, record.DriverEnd{}, 1, Violated},
+		{"does not work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, record.DriverEnd{TimeNs: 50e9}, 0, Violated},
+		{"not known to work again", "0.5:put(a) 0.6:put(a)! 1:#2 2:heal 3:put(a) 60:end", again, record.DriverEnd{TimeNs: 4e9, Signal: "SIGKILL"}, 0, Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.end.Workload = "load"
 			out := run(t, c.text)
-			out.Drivers, out.JobsLost = []engine.DriverEnd{c.end}, c.lost
+			out.Drivers, out.JobsLost = []record.DriverEnd{c.end}, c.lost
 			spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "command"}}, Properties: []world.Property{{Name: "p", Kind: world.Progress, Check: c.check}}}
 			v := find(t, Judge(spec, out), "p")
 			if v.Status != c.want {

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // byDesign reports whether a Spec allows a program to end as it did.
-func byDesign(spec *world.Spec, c *engine.Crash) bool {
+func byDesign(spec *world.Spec, c *record.Crash) bool {
 	if spec == nil || c.Refusal != nil || c.Kind == "sanitizer" {
 		return false
 	}
@@ -24,7 +24,7 @@ func byDesign(spec *world.Spec, c *engine.Crash) bool {
 	return at >= 0 && slices.ContainsFunc(spec.Nodes[at].Allow, allows)
 }
 
-func allowed(a *world.Allowance, c *engine.Crash) bool {
+func allowed(a *world.Allowance, c *record.Crash) bool {
 	broken := slices.IndexFunc(builtin, func(b promise) bool { return b.kind == c.Kind })
 	if a.Property != "" && (broken < 0 || builtin[broken].property != a.Property) {
 		return false
@@ -47,7 +47,7 @@ func allowed(a *world.Allowance, c *engine.Crash) bool {
 }
 
 // exitCode is the code of an end as a shell shows it: of a signal, 128 and its number.
-func exitCode(c *engine.Crash) int {
+func exitCode(c *record.Crash) int {
 	if c.Signal != "" {
 		return 128 + world.SignalNumber(c.Signal)
 	}
@@ -55,9 +55,9 @@ func exitCode(c *engine.Crash) int {
 }
 
 // stops are the ends of main processes that a Spec allows.
-type stops []engine.Crash
+type stops []record.Crash
 
-func stopsByDesign(spec *world.Spec, out *engine.Outcome) (list stops) {
+func stopsByDesign(spec *world.Spec, out *record.Outcome) (list stops) {
 	for i := range out.Crashes {
 		if c := &out.Crashes[i]; c.Main && byDesign(spec, c) {
 			list = append(list, *c)
@@ -71,7 +71,7 @@ const stopID = 0
 
 // asFaults is an outcome in which a node that had stopped and was started again had a crash meanwhile: as after one,
 // what was under way does not count.
-func (l stops) asFaults(out *engine.Outcome) *engine.Outcome {
+func (l stops) asFaults(out *record.Outcome) *record.Outcome {
 	var list []fault.Injection
 	for i := range l {
 		if c := &l[i]; c.UpNs > 0 {
@@ -125,7 +125,7 @@ const maxProposedText = 80
 
 // propose gives the Allowance for an end during a fault that kept the program from something, or nil if it ended
 // during none.
-func propose(c *engine.Crash) *Proposal {
+func propose(c *record.Crash) *Proposal {
 	a := world.Allowance{}
 	for _, kind := range c.During {
 		if k := fault.Kind(kind); fault.Known(k) && fault.Of(k).Lacks() {

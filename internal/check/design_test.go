@@ -5,24 +5,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Everything that an allowance says must be true of an end.
 func TestAllowedEnds(t *testing.T) {
 	full := []string{"disk_full"}
-	exit := engine.Crash{Kind: "exit", Node: "n1", ExitCode: 1,
+	exit := record.Crash{Kind: "exit", Node: "n1", ExitCode: 1,
 		Lines: []string{"log: No space left on device", "bye"}, During: []string{"crash", "disk_full"}}
-	panicked := engine.Crash{Kind: "panic", Node: "n1", ExitCode: 2,
+	panicked := record.Crash{Kind: "panic", Node: "n1", ExitCode: 2,
 		Lines: []string{"panic: write /wal: no space left on device", "", "goroutine 1 [running]:"}, During: full}
-	aborted := engine.Crash{Kind: "crash", Node: "n1", Signal: "SIGABRT",
+	aborted := record.Crash{Kind: "crash", Node: "n1", Signal: "SIGABRT",
 		Lines: []string{"PANIC:  could not write to file"}, During: full}
-	segfault := engine.Crash{Kind: "crash", Node: "n1", Signal: "SIGSEGV", Lines: []string{"no space left"}, During: full}
+	segfault := record.Crash{Kind: "crash", Node: "n1", Signal: "SIGSEGV", Lines: []string{"no space left"}, During: full}
 	for _, c := range []struct {
 		name  string
-		end   engine.Crash
+		end   record.Crash
 		allow world.Allowance
 		want  bool
 	}{
@@ -42,9 +42,9 @@ func TestAllowedEnds(t *testing.T) {
 		{"nothing", exit, world.Allowance{While: full}, false},
 		{"a promise", exit, world.Allowance{Property: world.NoExit, Exit: []int{1}}, true},
 		{"another promise", exit, world.Allowance{Property: world.NoPanic, Panic: "No space"}, false},
-		{"a sanitizer", engine.Crash{Kind: "sanitizer", Node: "n1", Lines: []string{"no space left"}},
+		{"a sanitizer", record.Crash{Kind: "sanitizer", Node: "n1", Lines: []string{"no space left"}},
 			world.Allowance{Panic: "no space"}, false},
-		{"a refused call", engine.Crash{Kind: "exit", Node: "n1", ExitCode: 1, Refusal: &engine.Refusal{}},
+		{"a refused call", record.Crash{Kind: "exit", Node: "n1", ExitCode: 1, Refusal: &record.Refusal{}},
 			world.Allowance{Exit: []int{1}}, false},
 	} {
 		spec := &world.Spec{Nodes: []world.Node{{Name: "n1", Allow: []world.Allowance{c.allow}}, {Name: "n2"}}}
@@ -65,23 +65,23 @@ func TestAllowedEnds(t *testing.T) {
 // What is proposed for an end allows this end, and nothing is where no fault kept the program from what it needs.
 func TestProposedAllowances(t *testing.T) {
 	for _, c := range []struct {
-		end  engine.Crash
+		end  record.Crash
 		want string
 	}{
-		{engine.Crash{Kind: "exit", ExitCode: 1, Lines: []string{"open: No space left on device", "bye"},
+		{record.Crash{Kind: "exit", ExitCode: 1, Lines: []string{"open: No space left on device", "bye"},
 			During: []string{"crash", "disk_full"}},
 			`allow: {exit: [1], panic: "No space left on device", while: disk_full}`},
-		{engine.Crash{Kind: "exit", ExitCode: 75, During: []string{"write_fail", "fsync_fail"}},
+		{record.Crash{Kind: "exit", ExitCode: 75, During: []string{"write_fail", "fsync_fail"}},
 			`allow: {exit: [75], while: [write_fail, fsync_fail]}`},
-		{engine.Crash{Kind: "panic", ExitCode: 2, Lines: []string{"panic: sync(wal) [5]", "", "goroutine 1"},
+		{record.Crash{Kind: "panic", ExitCode: 2, Lines: []string{"panic: sync(wal) [5]", "", "goroutine 1"},
 			During: []string{"fsync_fail"}},
 			`allow: {panic: "panic: sync\\(wal\\) \\[5\\]", while: fsync_fail}`},
-		{engine.Crash{Kind: "crash", Signal: "SIGABRT", Lines: []string{"PANIC:  x: Input/output error"},
+		{record.Crash{Kind: "crash", Signal: "SIGABRT", Lines: []string{"PANIC:  x: Input/output error"},
 			During: []string{"fsync_fail"}},
 			`allow: {exit: [134], panic: "Input/output error", while: fsync_fail}`},
-		{engine.Crash{Kind: "exit", ExitCode: 1, During: []string{"crash", "partition", "read_corrupt"}}, ""},
-		{engine.Crash{Kind: "crash", Signal: "SIGSEGV", During: []string{"disk_full"}}, ""},
-		{engine.Crash{Kind: "sanitizer", During: []string{"disk_full"}}, ""},
+		{record.Crash{Kind: "exit", ExitCode: 1, During: []string{"crash", "partition", "read_corrupt"}}, ""},
+		{record.Crash{Kind: "crash", Signal: "SIGSEGV", During: []string{"disk_full"}}, ""},
+		{record.Crash{Kind: "sanitizer", During: []string{"disk_full"}}, ""},
 	} {
 		got := ""
 		if p := propose(&c.end); p != nil {
@@ -97,15 +97,15 @@ func TestProposedAllowances(t *testing.T) {
 // for it.
 func TestStopsByDesignAreJudgedAsCrashes(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server, Allow: []world.Allowance{{Exit: []int{1}}}}}}
-	stop := engine.Crash{Position: engine.At(7), Kind: "exit", Main: true, Node: "n1", ExitCode: 1, TimeNs: 5e9}
-	out := &engine.Outcome{Ledger: fault.Ledger{Injections: []fault.Injection{
+	stop := record.Crash{Position: record.At(7), Kind: "exit", Main: true, Node: "n1", ExitCode: 1, TimeNs: 5e9}
+	out := &record.Outcome{Ledger: fault.Ledger{Injections: []fault.Injection{
 		{ID: 1, Kind: fault.DiskFull, Node: "n1", StartNs: 4e9, EndNs: 6e9},
 		{ID: 2, Kind: fault.Crash, Node: "n1", StartNs: 9e9, EndNs: 10e9},
 	}}}
 
 	again := stop
 	again.UpNs = 8e9
-	out.Crashes = []engine.Crash{again}
+	out.Crashes = []record.Crash{again}
 	list := stopsByDesign(spec, out)
 	seen := list.asFaults(out)
 	s := seen.Ledger.Injections
@@ -127,7 +127,7 @@ func TestStopsByDesignAreJudgedAsCrashes(t *testing.T) {
 	if got := list.excuse(liveness, v); got.Status != Violated {
 		t.Errorf("a node that runs again excuses: %+v", got)
 	}
-	out.Crashes = []engine.Crash{stop}
+	out.Crashes = []record.Crash{stop}
 	list = stopsByDesign(spec, out)
 	got := list.excuse(liveness, v)
 	if got.Status != Unknown || !strings.Contains(got.Reason, "restart: on-failure") || !strings.Contains(got.Reason, "it hangs") {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -71,7 +71,7 @@ type Probed struct {
 const maxKinds = 200
 
 // EvidenceOf is the evidence of one run. The drivers that try everything again after the last heal do not count.
-func EvidenceOf(out *engine.Outcome) Evidence {
+func EvidenceOf(out *record.Outcome) Evidence {
 	e := Evidence{Kinds: map[string]Tried{}, Injected: map[string]Injected{}, Probes: map[string]Probed{}}
 	for i := range out.Probes {
 		if q := &out.Probes[i]; q.Phase != finalPhase {
@@ -137,7 +137,7 @@ func (e *Evidence) Faults() Injected {
 }
 
 // readBackFrom is the event at which the first driver began to read back, or one that never comes.
-func readBackFrom(out *engine.Outcome) uint64 {
+func readBackFrom(out *record.Outcome) uint64 {
 	event := uint64(math.MaxUint64)
 	for _, m := range out.Marks {
 		if m.Type == history.Check {

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // worked is a run of n operations from 1 s on, one each second, of which each ok-th succeeds.
-func worked(n, every int, op string, injections ...fault.Injection) *engine.Outcome {
-	out := &engine.Outcome{Ledger: fault.Ledger{Injections: injections}}
+func worked(n, every int, op string, injections ...fault.Injection) *record.Outcome {
+	out := &record.Outcome{Ledger: fault.Ledger{Injections: injections}}
 	for i := range n {
 		end := history.Fail
 		if every > 0 && i%every == 0 {
@@ -27,8 +27,8 @@ func worked(n, every int, op string, injections ...fault.Injection) *engine.Outc
 }
 
 // readBack makes the events from a number on those by which a driver reads back. Each ok-th operation of them succeeds.
-func readBack(out *engine.Outcome, from uint64, every int) *engine.Outcome {
-	out.Marks = []engine.Mark{{Workload: "load", Type: history.Ready, Event: 0}, {Workload: "load", Type: history.Check, Event: from}}
+func readBack(out *record.Outcome, from uint64, every int) *record.Outcome {
+	out.Marks = []record.Mark{{Workload: "load", Type: history.Ready, Event: 0}, {Workload: "load", Type: history.Check, Event: from}}
 	for i := range out.History {
 		if h := &out.History[i]; h.Number > from && h.Type == history.Ok && every == 0 {
 			h.Type = history.Fail
@@ -38,7 +38,7 @@ func readBack(out *engine.Outcome, from uint64, every int) *engine.Outcome {
 }
 
 // rates is a run whose chaos phase lost packets.
-func rates(from, to int64) *engine.Outcome {
+func rates(from, to int64) *record.Outcome {
 	out := worked(20, 1, "get")
 	out.ChaosNs, out.ChaosEndNs = from, to
 	out.Ledger.Entries = []fault.Entry{{Kind: fault.Drop, Delivered: 7}}
@@ -46,15 +46,15 @@ func rates(from, to int64) *engine.Outcome {
 }
 
 // probed adds probes of the property p in the chaos phase, of which each ok-th gets an answer.
-func probed(out *engine.Outcome, n, every int) *engine.Outcome {
+func probed(out *record.Outcome, n, every int) *record.Outcome {
 	for i := range n {
 		code := world.ProbeNoAnswer
 		if every > 0 && i%every == 0 {
 			code = world.ProbeHolds
 		}
-		out.Probes = append(out.Probes, engine.Probe{Property: "p", Phase: "chaos", ExitCode: code})
+		out.Probes = append(out.Probes, record.Probe{Property: "p", Phase: "chaos", ExitCode: code})
 	}
-	out.Probes = append(out.Probes, engine.Probe{Property: "p", Phase: finalPhase, ExitCode: world.ProbeHolds})
+	out.Probes = append(out.Probes, record.Probe{Property: "p", Phase: finalPhase, ExitCode: world.ProbeHolds})
 	return out
 }
 
@@ -74,7 +74,7 @@ func TestEnough(t *testing.T) {
 		h.Client, h.Number = "load"+world.RecoveryClients+"c0", h.Number+1000
 		again.History = append(again.History, h)
 	}
-	type outs []*engine.Outcome
+	type outs []*record.Outcome
 	for _, c := range []struct {
 		name             string
 		outs             outs

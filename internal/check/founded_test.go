@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -17,18 +17,18 @@ func TestRecoveryOfWhatNeverWorked(t *testing.T) {
 	)
 	observed := fault.Entry{Kind: fault.Crash, Planned: 1, Delivered: 1, Observed: 1}
 	unseen := fault.Entry{Kind: fault.Pause, Planned: 1, Delivered: 1}
-	itself := engine.NotUp{Node: "n1", Why: "its main process ended with exit code 3", Unprovoked: true}
-	after := engine.NotUp{Node: "n1", Why: "its main process ended with exit code 3"}
+	itself := record.NotUp{Node: "n1", Why: "its main process ended with exit code 3", Unprovoked: true}
+	after := record.NotUp{Node: "n1", Why: "its main process ended with exit code 3"}
 	for _, c := range []struct {
 		name, text string
 		entry      fault.Entry
-		never      []engine.NotUp
+		never      []record.NotUp
 		want       Status
 		reason     string
 	}{
 		{"no fault was seen", dead, unseen, nil, Unknown, "no operation has ever succeeded"},
-		{"it had ended by itself before", dead, observed, []engine.NotUp{itself}, Unknown, "n1 was never ready: its main process ended with exit code 3"},
-		{"a fault came first", dead, observed, []engine.NotUp{after}, Violated, "every put did not succeed"},
+		{"it had ended by itself before", dead, observed, []record.NotUp{itself}, Unknown, "n1 was never ready: its main process ended with exit code 3"},
+		{"a fault came first", dead, observed, []record.NotUp{after}, Violated, "every put did not succeed"},
 		{"a fault was seen", dead, observed, nil, Violated, "every put did not succeed"},
 		{"it worked before", worked, unseen, nil, Violated, "every put did not succeed"},
 	} {

@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Judged is the record of a run with what was derived from it. Reached has also what the run reached in the models of its properties and of its guide.
 type Judged struct {
-	engine.Outcome
-	engine.Models
+	record.Outcome
+	record.Models
 	Verdicts []Verdict `json:"verdicts,omitempty"`
 	// Near is how close the run came to violating its properties, and to what the models that follow it have besides.
 	Near []coverage.Nearness `json:"near,omitempty"`

@@ -10,8 +10,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -22,7 +22,7 @@ const nearest = 0.001
 // Near measures how close a run came to breaking each property, by one number or two for each of those kinds that have a measure, and
 // to what its programs set as goals by guidance. Verdicts say what is broken; this says nothing of them but where a search should
 // continue. It costs O(n log n) of the history.
-func Near(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) []coverage.Nearness {
+func Near(spec *world.Spec, out *record.Outcome, verdicts []Verdict) []coverage.Nearness {
 	n := &nearness{broken: map[string]bool{}}
 	ops, err := pair(out.History)
 	if err != nil {
@@ -80,7 +80,7 @@ func (n *nearness) add(p *world.Property, measure string, sign float64, format s
 
 // liveness is the longest time after the start or a heal until a probe succeeded, over the timeout. What a fault or the end of
 // the run cut short took at least until then.
-func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Outcome) {
+func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *record.Outcome) {
 	probes := probesOf(p, out)
 	if len(probes) == 0 {
 		return
@@ -108,7 +108,7 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *engine.Out
 
 // undisturbed are the times after the start and after each heal in which a property may come true: until its timeout is over, or
 // a fault is injected.
-func undisturbed(out *engine.Outcome, timeout int64) []window {
+func undisturbed(out *record.Outcome, timeout int64) []window {
 	list := windowsOf(out.ReadyNs, out.Heals, timeout)
 	var injections []int64
 	for i := range out.Ledger.Injections {
@@ -125,7 +125,7 @@ func undisturbed(out *engine.Outcome, timeout int64) []window {
 }
 
 // progress is the longest row of failures over the allowed number, and the longest time under way over the allowed one.
-func (n *nearness) progress(spec *world.Spec, p *world.Property, out *engine.Outcome) {
+func (n *nearness) progress(spec *world.Spec, p *world.Property, out *record.Outcome) {
 	attempts, _, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
 	if err != nil || len(attempts) == 0 {
 		return
@@ -160,7 +160,7 @@ func (n *nearness) progress(spec *world.Spec, p *world.Property, out *engine.Out
 }
 
 // recovery is the longest time after the start or a heal in which something failed until it succeeded, over the timeout.
-func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *engine.Outcome) {
+func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *record.Outcome) {
 	attempts, _, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
 	if err != nil {
 		return

@@ -8,14 +8,14 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // distanceOf is the distance of a measure of the only property, and -1 if there is no such measure.
-func distanceOf(p world.Property, out *engine.Outcome, measure string, verdicts ...Verdict) float64 {
+func distanceOf(p world.Property, out *record.Outcome, measure string, verdicts ...Verdict) float64 {
 	if p.Name == "" {
 		p.Name = "p"
 	}
@@ -58,7 +58,7 @@ func TestNearOfProgressAndRecovery(t *testing.T) {
 
 func TestNearOfLiveness(t *testing.T) {
 	p := world.Property{Name: "p", Kind: world.Liveness, TimeoutNs: 10e9, Check: world.Check{Type: world.Custom}}
-	out := &engine.Outcome{ReadyNs: 1e9, Heals: []int64{20e9, 40e9}, VirtualNs: 60e9, Probes: []engine.Probe{
+	out := &record.Outcome{ReadyNs: 1e9, Heals: []int64{20e9, 40e9}, VirtualNs: 60e9, Probes: []record.Probe{
 		{Property: "p", StartNs: 1e9, EndNs: 2e9},
 		{Property: "p", StartNs: 21e9, EndNs: 22e9, AfterHealNs: 20e9, ExitCode: 1},
 		{Property: "p", StartNs: 28e9, EndNs: 29e9, AfterHealNs: 20e9},
@@ -97,7 +97,7 @@ func TestNearOfHistories(t *testing.T) {
 		{"grows", "a:get a!1 a:get a!2", "going back", grows, 1},
 		{"less at the same time", "a:get c:get(x) c!1 b:get a!2 b!1", "going back", grows, 0.25},
 	} {
-		if got := distanceOf(c.p, &engine.Outcome{History: events(t, c.short)}, c.measure); got != c.want {
+		if got := distanceOf(c.p, &record.Outcome{History: events(t, c.short)}, c.measure); got != c.want {
 			t.Errorf("%s: distance %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestNearOfOperationsAndInjections(t *testing.T) {
 		{"nobody says whom it asked", op("put", "", 1, 2), []fault.Injection{injection(fault.PowerLoss, "n1", 2, 90)}, -1, -1},
 	} {
 		gone, lonely := -1.0, -1.0
-		for _, n := range Near(spec, &engine.Outcome{History: c.events, Ledger: fault.Ledger{Injections: c.injections}}, nil) {
+		for _, n := range Near(spec, &record.Outcome{History: c.events, Ledger: fault.Ledger{Injections: c.injections}}, nil) {
 			switch n.Name {
 			case "p: lost with its node":
 				gone = math.Round(n.Distance*1000) / 1000
@@ -163,7 +163,7 @@ func TestNearOfExpressions(t *testing.T) {
 		{`all(ops, count(ops, .op == "put") < 5)`, none},
 	} {
 		p := world.Property{Check: world.Check{Type: world.Expression, Condition: c.cond}}
-		got, want := distanceOf(p, &engine.Outcome{History: events(t, "a:put=1 a! b:get b!1")}, "slack"), c.slack
+		got, want := distanceOf(p, &record.Outcome{History: events(t, "a:put=1 a! b:get b!1")}, "slack"), c.slack
 		if want == none {
 			want = -1
 		}
@@ -176,7 +176,7 @@ func TestNearOfExpressions(t *testing.T) {
 func TestNearOfGuidance(t *testing.T) {
 	value := func(data string) sdk.Sighting { return sdk.Sighting{Details: data} }
 	distance := func(g sdk.Guidance) float64 {
-		list := Near(&world.Spec{}, &engine.Outcome{SDK: sdk.Record{Guidance: []sdk.Guidance{g}}}, nil)
+		list := Near(&world.Spec{}, &record.Outcome{SDK: sdk.Record{Guidance: []sdk.Guidance{g}}}, nil)
 		if len(list) == 0 {
 			return -1
 		}

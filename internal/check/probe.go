@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -23,8 +23,8 @@ const (
 	maxLineBytes   = 4 << 10
 )
 
-func probesOf(p *world.Property, out *engine.Outcome) []engine.Probe {
-	var probes []engine.Probe
+func probesOf(p *world.Property, out *record.Outcome) []record.Probe {
+	var probes []record.Probe
 	for _, q := range out.Probes {
 		if q.Property == p.Name {
 			probes = append(probes, q)
@@ -36,12 +36,12 @@ func probesOf(p *world.Property, out *engine.Outcome) []engine.Probe {
 // safe judges a safety property or an invariant: no probe may find it broken. A server that does not answer broke no
 // promise of this kind, so such probes do not count, except in the final phase, when servers must answer again: without
 // a look at what the chaos has left behind, nothing holds.
-func safe(p *world.Property, out *engine.Outcome) Verdict {
+func safe(p *world.Property, out *record.Outcome) Verdict {
 	v := verdict(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
 	answered, silent := 0, 0
-	var failed *engine.Probe // the first probe that could not judge and may not be passed over
+	var failed *record.Probe // the first probe that could not judge and may not be passed over
 	broken := 0
 	last := false // the final check was made
 	for i := range probes {
@@ -89,7 +89,7 @@ func safe(p *world.Property, out *engine.Outcome) Verdict {
 }
 
 // unanswered reports whether a probe says that it got no answer, and nothing else was wrong.
-func unanswered(p *world.Property, q *engine.Probe) bool {
+func unanswered(p *world.Property, q *record.Probe) bool {
 	if p.Check.Type == world.Custom {
 		return q.ExitCode == world.ProbeLater
 	}
@@ -99,7 +99,7 @@ func unanswered(p *world.Property, q *engine.Probe) bool {
 // live judges a liveness property: after the start and after each heal, a probe must succeed before the timeout is over.
 // Where the next fault begins first, that heal promises nothing. What was never healed proves nothing of heals, so the start
 // alone is enough only where there was no heal. Any exit code but 0 means "not yet", unless no probe could be executed at all.
-func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
+func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	v := verdict(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
@@ -134,7 +134,7 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 		case out.VirtualNs < w.endNs:
 			unsure = fmt.Sprintf("the run ended %s after %s at %s, before the timeout of %s", seconds(out.VirtualNs-w.fromNs), w.the(),
 				seconds(w.fromNs), seconds(timeout))
-		case w.count == 0 && slices.ContainsFunc(probes, func(q engine.Probe) bool { return q.StartNs < w.fromNs && q.EndNs >= w.fromNs }):
+		case w.count == 0 && slices.ContainsFunc(probes, func(q record.Probe) bool { return q.StartNs < w.fromNs && q.EndNs >= w.fromNs }):
 			unsure = fmt.Sprintf("a run of the check was under way at %s, and no other began within %s after %s; let it give up sooner, or raise the timeout",
 				seconds(w.fromNs), seconds(timeout), w.the())
 		case w.count == 0:
@@ -169,14 +169,14 @@ func live(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
 }
 
 // hung is the probe that computed without end, or nil. It is the last one.
-func hung(probes []engine.Probe) *engine.Probe {
+func hung(probes []record.Probe) *record.Probe {
 	if k := len(probes) - 1; k >= 0 && probes[k].ExitCode == world.ProbeHung {
 		return &probes[k]
 	}
 	return nil
 }
 
-func hangs(q *engine.Probe) string {
+func hangs(q *record.Probe) string {
 	return fmt.Sprintf("the check itself hung at %s (event %d) in phase %s and was not run again: %s", seconds(q.StartNs), q.Event, q.Phase, firstLine(q.Output))
 }
 
@@ -188,13 +188,13 @@ type window struct {
 	endNs  int64
 	count  int           // probes that began in it
 	ran    int           // those of them that could be executed
-	proof  *engine.Probe // the first success that came in time
-	last   *engine.Probe
+	proof  *record.Probe // the first success that came in time
+	last   *record.Probe
 }
 
 // missed reports whether the property may have come true in the window with no probe to see it, because probes are rare for so short a window: the last
 // one that failed began long before its end, and the next one succeeded.
-func (w *window) missed(p *world.Property, probes []engine.Probe) bool {
+func (w *window) missed(p *world.Property, probes []record.Probe) bool {
 	const near = 10 // one in so many parts of the window is near enough to its end
 	short := (w.endNs - w.fromNs) / near
 	if w.last == nil || p.Check.IntervalNs <= short || w.endNs-w.last.StartNs <= short {
@@ -246,7 +246,7 @@ func timeoutOf(p *world.Property) int64 {
 	return p.TimeoutNs
 }
 
-func (w *window) fill(probes []engine.Probe) {
+func (w *window) fill(probes []record.Probe) {
 	for i := range probes {
 		q := &probes[i]
 		if w.heal && q.AfterHealNs != w.fromNs || !w.heal && q.StartNs < w.fromNs || q.StartNs > w.endNs {
@@ -275,7 +275,7 @@ func interrupted(l fault.Ledger, w window) (disturbed, complete bool) {
 }
 
 // inFull is a probe with the lines of its output, such as the state of a model.
-func inFull(q *engine.Probe) []string {
+func inFull(q *record.Probe) []string {
 	_, rest, more := strings.Cut(strings.TrimSpace(q.Output), "\n")
 	if !more {
 		return []string{sentence(q)}
@@ -292,11 +292,11 @@ func inFull(q *engine.Probe) []string {
 	return append([]string{when(q) + ": " + firstLine(q.Output)}, lines...)
 }
 
-func when(q *engine.Probe) string {
+func when(q *record.Probe) string {
 	return fmt.Sprintf("%s (event %d) in phase %s: exit code %d", seconds(q.StartNs), q.Event, q.Phase, q.ExitCode)
 }
 
-func sentence(q *engine.Probe) string {
+func sentence(q *record.Probe) string {
 	text := when(q)
 	if out := strings.TrimSpace(q.Output); out != "" {
 		if len(out) > maxOutputShown {

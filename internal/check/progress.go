@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -50,7 +50,7 @@ func (s *streak) evidence() []string {
 // hangs for so long. What overlaps a fault, or the grace after it, is not counted: it neither adds to a row nor ends it
 // by failing. Where drivers broke down, abandonedNs is when the last one was over; otherwise it is 0. A history alone has no
 // Spec.
-func progressing(spec *world.Spec, p *world.Property, out *engine.Outcome, abandonedNs int64) Verdict {
+func progressing(spec *world.Spec, p *world.Property, out *record.Outcome, abandonedNs int64) Verdict {
 	v := verdict(p)
 	attempts, jobs, err := attemptsOf(p, out, abandonedNs)
 	if err != nil {
@@ -101,7 +101,7 @@ func progressing(spec *world.Spec, p *world.Property, out *engine.Outcome, aband
 
 // excused are the times in which nothing counts: those of injections and the grace after them. It reports whether the ledger lists
 // all faults.
-func excused(c *world.Check, out *engine.Outcome) (spans []span, complete bool) {
+func excused(c *world.Check, out *record.Outcome) (spans []span, complete bool) {
 	if c.DuringFaults {
 		return nil, true
 	}

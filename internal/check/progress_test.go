@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // run writes an outcome in short. Words are TIME:WHAT in seconds, in their order: "1:put(k)" invokes, "2:put(k)!" succeeds,
 // "2:put(k)/" fails and "2:put(k)?" is unknown; "1:@7" starts a job, "2:@7!" is its end and "2:@7/" its failure; "3:#4" is a
 // an injection until 4; "5:heal"; "9:end". The client of an operation is its kind and key; ~ before it is a client of the recovery.
-func run(t *testing.T, text string) *engine.Outcome {
+func run(t *testing.T, text string) *record.Outcome {
 	t.Helper()
-	out := &engine.Outcome{Reason: engine.Finished, ReadyNs: 1}
+	out := &record.Outcome{Reason: record.Finished, ReadyNs: 1}
 	retired := map[string]int{}
 	for i, w := range strings.Fields(text) {
 		var at float64
@@ -42,7 +42,7 @@ func run(t *testing.T, text string) *engine.Outcome {
 			if !moved {
 				node = "n1"
 			}
-			out.Jobs = append(out.Jobs, engine.JobSighting{Property: "p", What: map[string]world.JobStep{"": world.JobStart, "!": world.JobDone, "/": world.JobFailed}[end],
+			out.Jobs = append(out.Jobs, record.JobSighting{Property: "p", What: map[string]world.JobStep{"": world.JobStart, "!": world.JobDone, "/": world.JobFailed}[end],
 				ID: id, Node: node, Event: event, TimeNs: ns})
 		default:
 			client := "load/" + body

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -307,7 +307,7 @@ func TestMissingElementsAreCounted(t *testing.T) {
 // The first violation is reported with all lines of its output, as long as they are not too many.
 func TestLinesOfAProbe(t *testing.T) {
 	state := "no step of the model\nin the state\n/\\ a = 1\n/\\ b = " + strings.Repeat("x", 2*maxOutputShown)
-	out := &engine.Outcome{Probes: []engine.Probe{{Property: "p", Phase: "chaos", Event: 7, ExitCode: world.ProbeViolated, Output: state + "\n"},
+	out := &record.Outcome{Probes: []record.Probe{{Property: "p", Phase: "chaos", Event: 7, ExitCode: world.ProbeViolated, Output: state + "\n"},
 		{Property: "p", Phase: finalPhase, Event: 9, ExitCode: world.ProbeViolated, Output: "again"}}}
 	p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Custom}}
 	want := []string{"0.000000 s (event 7) in phase chaos: exit code 1: no step of the model", "  in the state", `  /\ a = 1`, "  " + state[strings.Index(state, `/\ b`):],

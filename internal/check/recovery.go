@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -45,7 +45,7 @@ func (g *again) stuck(fromNs, toNs int64) bool {
 // recovered judges that what faults have disturbed works again: within the timeout after the start and after each heal, each
 // kind of operation succeeds, each key that was tried, and each job. Where the next fault begins first, a heal promises nothing.
 // After the last heal, all that the run has ever done must be seen to work.
-func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
+func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	attempts, jobs, err := attemptsOf(p, out, abandoned(spec, out.Drivers))
 	if err != nil {
 		return unknown(p, "%v", err)
@@ -99,7 +99,7 @@ func recovered(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict
 
 // withoutNeverWorked leaves out the operations of kinds of which none has ever succeeded although some had ended before the first fault, and others did succeed: the
 // workload asks for something that the system does not do, and no fault is the cause. It names one of these kinds.
-func withoutNeverWorked(attempts []attempt, out *engine.Outcome) (left []attempt, never string) {
+func withoutNeverWorked(attempts []attempt, out *record.Outcome) (left []attempt, never string) {
 	fromNs := firstFault(out)
 	worked, refused := map[string]bool{}, map[string]bool{}
 	for i := range attempts {
@@ -121,7 +121,7 @@ func withoutNeverWorked(attempts []attempt, out *engine.Outcome) (left []attempt
 }
 
 // firstFault is the virtual time from which on a run had faults.
-func firstFault(out *engine.Outcome) int64 {
+func firstFault(out *record.Outcome) int64 {
 	first := int64(math.MaxInt64)
 	listed := map[fault.Kind]bool{}
 	for i := range out.Ledger.Injections {
@@ -140,7 +140,7 @@ func firstFault(out *engine.Outcome) int64 {
 
 // recoveredMeanwhile judges that things work again while faults last that are no excuse: within the timeout after the moment
 // from which on the condition of the property was true. It reports whether there was such a time.
-func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *engine.Outcome, attempts []attempt) (v Verdict, ok bool) {
+func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome, attempts []attempt) (v Verdict, ok bool) {
 	t, err := toleranceOf(spec, p, out)
 	switch {
 	case err != nil:

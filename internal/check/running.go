@@ -3,12 +3,12 @@ package check
 import (
 	"fmt"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // running judges that every server ran in the end, and that its healthcheck had succeeded since its last start.
-func running(p *world.Property, out *engine.Outcome) Verdict {
+func running(p *world.Property, out *record.Outcome) Verdict {
 	v := verdict(p)
 	v.Status = Holds
 	for i, n := range out.NotUp {

@@ -1,7 +1,7 @@
 package check
 
 import (
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -9,13 +9,13 @@ import (
 const tooShort = "the run has less than its full length, in which the property means something else"
 
 // curtail takes back what a run of less than its full length does not show. The verdicts begin with those of the Spec's properties.
-func curtail(spec *world.Spec, out *engine.Outcome, verdicts []Verdict) {
+func curtail(spec *world.Spec, out *record.Outcome, verdicts []Verdict) {
 	for i := range verdicts {
 		v := &verdicts[i]
 		switch {
 		case i < len(spec.Properties) && !spec.Properties[i].AnyLength():
 			*v = Verdict{Property: v.Property, Kind: v.Kind, Status: Unknown, Reason: tooShort, Short: true}
-		case v.Status == Unknown && v.Refusal == nil && out.Reason == engine.Finished:
+		case v.Status == Unknown && v.Refusal == nil && out.Reason == record.Finished:
 			v.Short = true
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -20,7 +20,7 @@ func TestShortRuns(t *testing.T) {
 		return []history.Event{{Number: n, TimeNs: int64(n), Client: "load/c0", Type: history.Invoke, Op: kind, Key: "k", Input: in},
 			{Number: n + 1, TimeNs: int64(n + 1), Client: "load/c0", Type: history.Ok, Op: kind, Key: "k", Input: in, Output: out, Found: true}}
 	}
-	out := &engine.Outcome{Reason: engine.Finished, Drivers: []engine.DriverEnd{{Workload: "load"}}, History: append(op(1, "put", "1", ""), op(3, "put", "2", "")...)}
+	out := &record.Outcome{Reason: record.Finished, Drivers: []record.DriverEnd{{Workload: "load"}}, History: append(op(1, "put", "1", ""), op(3, "put", "2", "")...)}
 	status := func(name string) (Status, bool) {
 		for _, v := range Judge(spec, out) {
 			if v.Property == name {
@@ -45,7 +45,7 @@ func TestShortRuns(t *testing.T) {
 	want("kept", Unknown, true)
 	out.History = append(out.History, op(5, "get", "", "1")...)
 	want("linearizable", Violated, false)
-	out.Reason = engine.Limit // not because it is short
+	out.Reason = record.Limit // not because it is short
 	out.History = out.History[:4]
 	want("kept", Unknown, false)
 }

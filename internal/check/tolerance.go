@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -32,7 +32,7 @@ type tolerance struct {
 }
 
 // toleranceOf reads the faults of a run as a property sees them.
-func toleranceOf(spec *world.Spec, p *world.Property, out *engine.Outcome) (*tolerance, error) {
+func toleranceOf(spec *world.Spec, p *world.Property, out *record.Outcome) (*tolerance, error) {
 	t := &tolerance{clients: map[string]int{}, links: map[[2]int][]span{}, readyNs: out.ReadyNs,
 		complete: len(out.Ledger.Injections) < fault.MaxInjections}
 	place := map[string]int{}
@@ -72,7 +72,7 @@ func toleranceOf(spec *world.Spec, p *world.Property, out *engine.Outcome) (*tol
 }
 
 // read notes where faults lay. Those of kinds that excuse nothing are passed over.
-func (t *tolerance) read(p *world.Property, out *engine.Outcome, place map[string]int) {
+func (t *tolerance) read(p *world.Property, out *record.Outcome, place map[string]int) {
 	for i := range out.Ledger.Injections {
 		s := &out.Ledger.Injections[i]
 		if slices.Contains(p.Check.Despite, string(s.Kind)) {
@@ -96,7 +96,7 @@ func (t *tolerance) read(p *world.Property, out *engine.Outcome, place map[strin
 
 // broke notes when a node's program ended by itself: it is down until its restart policy starts it again. That it ended is
 // judged by a property of its own.
-func (t *tolerance) broke(n *world.Node, at int, out *engine.Outcome) {
+func (t *tolerance) broke(n *world.Node, at int, out *record.Outcome) {
 	for i := range out.Crashes {
 		c := &out.Crashes[i]
 		if c.Node != n.Name {
@@ -324,7 +324,7 @@ func (e patient) within(from, to int64, must []int) (list []span) {
 }
 
 // allowanceOf is what excuses attempts in a run, in words too: " without a fault" and the like.
-func allowanceOf(spec *world.Spec, p *world.Property, out *engine.Outcome) (e allowance, without string, err error) {
+func allowanceOf(spec *world.Spec, p *world.Property, out *record.Outcome) (e allowance, without string, err error) {
 	const unlisted = "the ledger does not list all faults, so it is unknown which attempts overlapped one"
 	c := &p.Check
 	if spec != nil && c.While != "" {
@@ -351,7 +351,7 @@ func allowanceOf(spec *world.Spec, p *world.Property, out *engine.Outcome) (e al
 
 // withstands judges that a property of liveness holds again and again while the condition is true: in no time of the timeout
 // throughout which it was true did all probes fail.
-func withstands(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdict {
+func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	v := verdict(p)
 	probes := probesOf(p, out)
 	v.Probes = len(probes)
@@ -423,7 +423,7 @@ func withstands(spec *world.Spec, p *world.Property, out *engine.Outcome) Verdic
 }
 
 // gap is the longest time without a success of a probe throughout which the condition was true.
-func (t *tolerance) gap(probes []engine.Probe, must []int) (longest int64) {
+func (t *tolerance) gap(probes []record.Probe, must []int) (longest int64) {
 	from := t.readyNs
 	gaps := func(to int64) {
 		for _, s := range t.times(from, to, must) {
@@ -457,7 +457,7 @@ func (t *tolerance) endpoint(spec *world.Spec, url string) []int {
 }
 
 // lookedAt is what probes found in a time. A success that overlaps it is a proof; failures count if they lie in it.
-func lookedAt(probes []engine.Probe, from, to int64) window {
+func lookedAt(probes []record.Probe, from, to int64) window {
 	w := window{fromNs: from, endNs: to}
 	for i := range probes {
 		q := &probes[i]
@@ -483,7 +483,7 @@ func lookedAt(probes []engine.Probe, from, to int64) window {
 }
 
 // evidence says which nodes were connected, and which faults lasted meanwhile.
-func (t *tolerance) evidence(members []int, from, to int64, out *engine.Outcome) (lines []string) {
+func (t *tolerance) evidence(members []int, from, to int64, out *record.Outcome) (lines []string) {
 	line := fmt.Sprintf("from %s to %s: ", seconds(from), seconds(to))
 	if len(t.group) == 0 {
 		line += t.what

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -50,10 +50,10 @@ func faultsOf(t *testing.T, texts ...string) (l fault.Ledger) {
 }
 
 // checked is a run from 0 to 60 s in which a check of the property ran once a second and failed in these times, in seconds.
-func checked(t *testing.T, failed [][2]int64, faults ...string) *engine.Outcome {
-	out := &engine.Outcome{Reason: engine.Finished, ReadyNs: second, VirtualNs: 60 * second, Ledger: faultsOf(t, faults...)}
+func checked(t *testing.T, failed [][2]int64, faults ...string) *record.Outcome {
+	out := &record.Outcome{Reason: record.Finished, ReadyNs: second, VirtualNs: 60 * second, Ledger: faultsOf(t, faults...)}
 	for at := int64(1); at < 60; at++ {
-		q := engine.Probe{Property: "p", Phase: "chaos", Event: uint64(at), StartNs: at * second, EndNs: at*second + second/2}
+		q := record.Probe{Property: "p", Phase: "chaos", Event: uint64(at), StartNs: at * second, EndNs: at*second + second/2}
 		if slices.ContainsFunc(failed, func(f [2]int64) bool { return f[0] <= at && at < f[1] }) {
 			q.ExitCode, q.Output = world.ProbeViolated, "no leader"
 		}
@@ -132,27 +132,27 @@ func TestLivenessWhileConnected(t *testing.T) {
 func TestLivenessWhileConnectedIsCareful(t *testing.T) {
 	missing := [][2]int64{{10, 30}}
 	for name, c := range map[string]struct {
-		change func(*world.Spec, *engine.Outcome)
+		change func(*world.Spec, *record.Outcome)
 		want   string
 	}{
-		"an old record":        {func(_ *world.Spec, o *engine.Outcome) { o.Ledger.Injections[0].Node = "" }, "the ledger does not list all faults"},
-		"probes that hang":     {func(_ *world.Spec, o *engine.Outcome) { cutProbes(o, 12); o.Probes[11].ExitCode = world.ProbeHung }, "the check itself hung"},
-		"no probes":            {func(_ *world.Spec, o *engine.Outcome) { o.Probes = nil }, "the check never ran"},
-		"few probes":           {func(_ *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes[:9:9], o.Probes[30:]...) }, "no run of the check began and ended"},
-		"probes that are late": {func(_ *world.Spec, o *engine.Outcome) { o.Probes = append(o.Probes[:11:11], o.Probes[30:]...) }, "the check ran too rarely"},
-		"a script that is not there": {func(_ *world.Spec, o *engine.Outcome) {
+		"an old record":        {func(_ *world.Spec, o *record.Outcome) { o.Ledger.Injections[0].Node = "" }, "the ledger does not list all faults"},
+		"probes that hang":     {func(_ *world.Spec, o *record.Outcome) { cutProbes(o, 12); o.Probes[11].ExitCode = world.ProbeHung }, "the check itself hung"},
+		"no probes":            {func(_ *world.Spec, o *record.Outcome) { o.Probes = nil }, "the check never ran"},
+		"few probes":           {func(_ *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes[:9:9], o.Probes[30:]...) }, "no run of the check began and ended"},
+		"probes that are late": {func(_ *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes[:11:11], o.Probes[30:]...) }, "the check ran too rarely"},
+		"a script that is not there": {func(_ *world.Spec, o *record.Outcome) {
 			for i := range o.Probes {
 				o.Probes[i].ExitCode = world.ProbeNotFound
 			}
 		}, "the check itself failed"},
-		"a program that ended by itself, and stays down": {func(_ *world.Spec, o *engine.Outcome) {
-			o.Crashes = []engine.Crash{{Node: "n1", TimeNs: 9 * second}}
+		"a program that ended by itself, and stays down": {func(_ *world.Spec, o *record.Outcome) {
+			o.Crashes = []record.Crash{{Node: "n1", TimeNs: 9 * second}}
 		}, "holds"},
-		"and that is started again": {func(s *world.Spec, o *engine.Outcome) {
+		"and that is started again": {func(s *world.Spec, o *record.Outcome) {
 			s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways, DelayNs: second}
-			o.Crashes = []engine.Crash{{Node: "n1", TimeNs: 9 * second}}
+			o.Crashes = []record.Crash{{Node: "n1", TimeNs: 9 * second}}
 		}, "violated"},
-		"a node that shrinking has taken out": {func(s *world.Spec, _ *engine.Outcome) { s.Nodes[1].Command = nil }, "holds"},
+		"a node that shrinking has taken out": {func(s *world.Spec, _ *record.Outcome) { s.Nodes[1].Command = nil }, "holds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec, p := trio(world.Check{Type: world.Custom, While: "majority connected"}, world.Liveness)
@@ -166,7 +166,7 @@ func TestLivenessWhileConnectedIsCareful(t *testing.T) {
 	}
 }
 
-func cutProbes(o *engine.Outcome, n int) { o.Probes = o.Probes[:n] }
+func cutProbes(o *record.Outcome, n int) { o.Probes = o.Probes[:n] }
 
 // asking is a history in which one client asks a node once a second, and fails in a time, in seconds.
 func asking(node string, from, to int64) (list []history.Event) {
@@ -214,8 +214,8 @@ func TestWorkloadsWhileConnected(t *testing.T) {
 			spec, p := trio(c.check, world.PropertyKind(c.check.Type))
 			spec.Nodes = append(spec.Nodes, world.Node{Name: "client2", Role: world.Client})
 			spec.Workloads = append(spec.Workloads, world.Workload{Name: "other", Driver: "command", Node: "client2"})
-			out := &engine.Outcome{Reason: engine.Finished, ReadyNs: second, VirtualNs: 60 * second, Ledger: faultsOf(t, c.faults...),
-				Heals: []int64{40 * second}, History: asking(c.node, c.from, c.to), Drivers: []engine.DriverEnd{{Workload: "load"}, {Workload: "other"}}}
+			out := &record.Outcome{Reason: record.Finished, ReadyNs: second, VirtualNs: 60 * second, Ledger: faultsOf(t, c.faults...),
+				Heals: []int64{40 * second}, History: asking(c.node, c.from, c.to), Drivers: []record.DriverEnd{{Workload: "load"}, {Workload: "other"}}}
 			v := judge(spec, p, out)
 			if v.Status != c.want {
 				t.Fatalf("%s: %s\n%s\nwant %s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"), c.want)
@@ -242,7 +242,7 @@ func TestTimesAgainstBruteForce(t *testing.T) {
 			spec.Nodes = append(spec.Nodes, world.Node{Name: name, Role: world.Server, Command: []string{"x"}})
 			p.Check.Nodes = append(p.Check.Nodes, name)
 		}
-		out := &engine.Outcome{}
+		out := &record.Outcome{}
 		down := map[[2]int]*[end]bool{} // by node twice, or by link
 		for range 1 + r.IntN(10) {
 			a, b := r.IntN(nodes), r.IntN(nodes)

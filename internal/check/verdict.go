@@ -2,7 +2,7 @@ package check
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Status of a Verdict.
@@ -30,7 +30,7 @@ type Verdict struct {
 	// Short means unknown because the run has less than its full length: a campaign judges by its other runs.
 	Short bool `json:"short,omitempty"`
 	// Refusal is the refused call that made the verdict unknown, if one did: another engine may give a verdict.
-	Refusal *engine.Refusal `json:"refusal,omitempty"`
+	Refusal *record.Refusal `json:"refusal,omitempty"`
 	// Event, Within and TimeNs are where the violation showed, for the story around it.
 	Event  uint64 `json:"event,omitempty"`
 	Within uint64 `json:"within,omitempty"`
@@ -49,6 +49,6 @@ type Verdict struct {
 }
 
 // Position is the point of the run at which the violation showed.
-func (v *Verdict) Position() engine.Position {
-	return engine.Position{Event: v.Event, Within: v.Within}
+func (v *Verdict) Position() record.Position {
+	return record.Position{Event: v.Event, Within: v.Within}
 }

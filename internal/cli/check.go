@@ -20,10 +20,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -132,7 +132,7 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 		}
 		properties = a.overHistories(properties, len(j.properties) > 0)
 	}
-	summary, world := &explore.Summary{Repeat: engine.Repeat{Reproducible: true}}, &world.Spec{Properties: properties}
+	summary, world := &explore.Summary{Repeat: record.Repeat{Reproducible: true}}, &world.Spec{Properties: properties}
 	err = unlessInterrupted(c.Context(), func() (err error) {
 		if !id {
 			doc.Verdicts, doc.Events, summary.Evidence, err = j.judge(args[0], properties)
@@ -524,7 +524,7 @@ func (j *judging) read(name string, byEvents bool) (*recorded, error) {
 		h.events = append(h.events, *e)
 		return nil
 	})
-	h.length, h.evidence = len(h.events), check.EvidenceOf(&engine.Outcome{History: h.events})
+	h.length, h.evidence = len(h.events), check.EvidenceOf(&record.Outcome{History: h.events})
 	return h, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -45,7 +46,7 @@ func TestJudgeReplay(t *testing.T) {
 	v := check.Verdict{Property: "p", Status: check.Violated, Reason: "get returned 3"}
 	other := check.Verdict{Property: "q", Status: check.Violated}
 	f := &report.Failure{Hash: "aa", Signature: explore.Signature(v), Verdict: v}
-	repeats := engine.Repeat{Reproducible: true}
+	repeats := record.Repeat{Reproducible: true}
 	changed := []string{"/bin/a has changed"}
 	for _, c := range []struct {
 		name    string

@@ -21,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -286,7 +287,7 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	}
 	whole := options
 	whole.Interrupt = ctx.Done()
-	original, err := runner.Do(eng, d.spec, d.tape, whole, engine.Position{})
+	original, err := runner.Do(eng, d.spec, d.tape, whole, record.Position{})
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -459,9 +460,9 @@ func views(spec *world.Spec) []debug.View {
 				if err := knownNode(spec, args[0]); err != nil {
 					return err
 				}
-				log = slices.DeleteFunc(slices.Clone(log), func(l engine.LogLine) bool { return l.Node != args[0] })
+				log = slices.DeleteFunc(slices.Clone(log), func(l record.LogLine) bool { return l.Node != args[0] })
 			}
-			return report.Logs(out, &check.Judged{Outcome: engine.Outcome{Log: log[max(0, len(log)-linesShown):]}})
+			return report.Logs(out, &check.Judged{Outcome: record.Outcome{Log: log[max(0, len(log)-linesShown):]}})
 		}),
 		show("history", "", fmt.Sprintf("the last %s of operations", plural.Count(linesShown, "record")), 0, 0, func(out io.Writer, w debug.World, _ []string) error {
 			list := w.Outcome().History

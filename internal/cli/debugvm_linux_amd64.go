@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
@@ -114,7 +115,7 @@ func (a *app) recordVM(ctx context.Context, s *session, d *debugged) (*vm.Record
 		return nil, nil, failed(err)
 	}
 	recorder := vm.NewRecorder()
-	run, err := runner.Do(recorder, d.spec, d.tape, options, engine.Position{})
+	run, err := runner.Do(recorder, d.spec, d.tape, options, record.Position{})
 	if err != nil {
 		recorder.Recording.Close()
 		if ctx.Err() != nil {

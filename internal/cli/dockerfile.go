@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/image/build"
 	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -85,7 +86,7 @@ func commandRunner(store *image.Store) build.Runner {
 		}
 		spec.Nodes = []world.Node{n}
 		var lines []string
-		o := engine.Options{Images: store, Interrupt: ctx.Done(), Log: func(l engine.LogLine) {
+		o := engine.Options{Images: store, Interrupt: ctx.Done(), Log: func(l record.LogLine) {
 			if lines = append(lines, l.Text); len(lines) > 2*runOutputLines {
 				lines = append(lines[:0], lines[len(lines)-runOutputLines:]...)
 			}
@@ -95,7 +96,7 @@ func commandRunner(store *image.Store) build.Runner {
 			return nil, err
 		}
 		defer run.Close()
-		if err := run.Advance(engine.Position{}); err != nil {
+		if err := run.Advance(record.Position{}); err != nil {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -111,7 +112,7 @@ func commandRunner(store *image.Store) build.Runner {
 			r.Unrepeatable = out.Repeat.Reason
 		}
 		switch code, over := layered.Ended(node); {
-		case !over && (run.Reason == engine.Finished || run.Reason == engine.MaxTime):
+		case !over && (run.Reason == record.Finished || run.Reason == record.MaxTime):
 			r.Failed = fmt.Sprintf("it did not end within %s of virtual time", plural.Count(int64(runVirtualNs/3600e9), "hour"))
 		case !over:
 			r.Failed = fmt.Sprintf("it did not end: %s %s", run.Reason, out.Detail)

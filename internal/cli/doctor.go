@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/selftest"
@@ -377,7 +378,7 @@ func (a *app) contrasted(ctx context.Context, s *session, t tape.Tape, first *ex
 
 // doctorConclusion says what a run without refused calls shows about the system calls of a program. A program that ended
 // uncleanly did not make the calls of its work, so their support is unknown.
-func doctorConclusion(program string, out *engine.Outcome) string {
+func doctorConclusion(program string, out *record.Outcome) string {
 	crash := uncleanEnd(out.Crashes)
 	if crash == nil {
 		return fmt.Sprintf("every system call of %s is supported, as far as this run went", program)
@@ -408,8 +409,8 @@ func doctorConclusion(program string, out *engine.Outcome) string {
 }
 
 // uncleanEnd is how the main process of a world of one node ended, or else the first fatal signal of another process.
-func uncleanEnd(crashes []engine.Crash) *engine.Crash {
-	var signal *engine.Crash
+func uncleanEnd(crashes []record.Crash) *record.Crash {
+	var signal *record.Crash
 	for i := range crashes {
 		switch c := &crashes[i]; c.Kind {
 		case "exit", "panic":

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -29,7 +29,7 @@ func (s *session) dumpsFolder() (string, error) {
 // addDumps makes the run of an outcome again if a program crashed in it of which nothing was kept, and adds to the outcome what
 // is left of such programs. The core files go to the folder of a failure.
 func (a *app) addDumps(ctx context.Context, p *project, s *session, id string, spec *world.Spec, t tape.Tape, o *check.Judged) {
-	if !slices.ContainsFunc(o.Crashes, func(c engine.Crash) bool { return c.Kind == "crash" && c.Dump == nil }) {
+	if !slices.ContainsFunc(o.Crashes, func(c record.Crash) bool { return c.Kind == "crash" && c.Dump == nil }) {
 		return
 	}
 	own := *s

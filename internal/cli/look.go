@@ -14,9 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -165,7 +165,7 @@ type lookDocument struct {
 	SameRun bool             `json:"same_run"`
 	Changes []string         `json:"changes,omitempty"`
 	At      view.Answer      `json:"at"`
-	Log     []engine.LogLine `json:"log,omitempty"`
+	Log     []record.LogLine `json:"log,omitempty"`
 	Output  string           `json:"output,omitempty"`
 	Packets string           `json:"packets,omitempty"` // the file of --pcap
 }
@@ -268,7 +268,7 @@ func (a *app) printLook(f *flags, r *view.Request, at *view.Answer, doc *lookDoc
 		{r.Changes, func() error { return view.WriteChanges(a.out, at.Changes) }},
 		{r.OpenFiles != nil, func() error { return view.WriteOpenFiles(a.out, at.OpenFiles) }},
 		{r.List != nil, func() error { return view.WriteList(a.out, at.List) }},
-		{f.logs, func() error { return report.Logs(a.out, &check.Judged{Outcome: engine.Outcome{Log: doc.Log}}) }},
+		{f.logs, func() error { return report.Logs(a.out, &check.Judged{Outcome: record.Outcome{Log: doc.Log}}) }},
 	}
 	for _, p := range parts {
 		if !p.asked {

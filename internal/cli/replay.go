@@ -21,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -196,7 +197,7 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 		}
 		if d := differ(began, first, reply); d != "" {
 			status.Unrepeatable = true
-			first.Summary.Repeat = engine.Repeat{Reason: fmt.Sprintf("replay %d differs from the first: %s", run, d)}
+			first.Summary.Repeat = record.Repeat{Reason: fmt.Sprintf("replay %d differs from the first: %s", run, d)}
 			break
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -185,7 +185,7 @@ func (a *app) notRepeated(ctx context.Context, s *session, t tape.Tape, first *e
 	if reads {
 		difference = explore.ReadsCode + ": " + difference
 	}
-	first.Repeat = engine.Repeat{Reason: "the same tape gave two runs: " + difference}
+	first.Repeat = record.Repeat{Reason: "the same tape gave two runs: " + difference}
 	return nil
 }
 

@@ -126,6 +126,7 @@ func clean(ts *testscript.TestScript, _ bool, args []string) {
 // begun waits until a command works on the project in a folder, so that it hears signals: begun FOLDER.
 func begun(ts *testscript.TestScript, _ bool, args []string) {
 	scratch := filepath.Join(ts.MkAbs(args[0]), stateName, "scratch")
+	// Another process makes the folder: there is no event to wait for.
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if runs, err := os.ReadDir(scratch); err == nil && len(runs) > 0 {
 			return

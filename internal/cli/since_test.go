@@ -81,7 +81,7 @@ func TestChangedBlocksOfEachSource(t *testing.T) {
 	}
 	symbols := write("kv.sym.tsv", "address\tfunction\tfile\tbegin_line\tend_line\n1\tmain\tmain.go\t5\t6\n2\tmain\tmain.go\t7\t8\n3\tmain\tmain.go\t10\t10\n")
 	module := &blocks.Module{Symbols: "kv.sym.tsv"}
-	edges := &code.File{Digest: module.Digest(digest(symbols), 3), Host: symbols, Source: blocks.Edges, Module: module, Total: 3}
+	edges := &code.File{Digest: code.ModuleDigest(module, digest(symbols), 3), Host: symbols, Source: blocks.Edges, Module: module, Total: 3}
 	if set := changes.blocks(edges); set.Count() != 1 || !set.Has(2) {
 		t.Errorf("the edges that have changed are %v", set)
 	}

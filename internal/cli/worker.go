@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
@@ -131,7 +132,7 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 		}
 		return out, began, look, errors.Join(err, finish(out))
 	}
-	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: engine.At(job.Until), Along: job.Along, PartNs: job.PartNs,
+	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: record.At(job.Until), Along: job.Along, PartNs: job.PartNs,
 		FromBoot: job.FromBoot || job.Contrast || job.Trace != nil && !job.Trace.Late || job.Dumps != "" || job.Capture != ""}) // these begin at the boot
 	return out, began, nil, errors.Join(err, finish(out))
 }
@@ -148,7 +149,7 @@ func lookAt(eng engine.Engine, spec *world.Spec, job *explore.Job, o engine.Opti
 		return nil, look, err
 	}
 	reached()
-	if err := r.Advance(engine.Position{}); err != nil {
+	if err := r.Advance(record.Position{}); err != nil {
 		return nil, nil, err
 	}
 	out := r.Judge()

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // A step backward from a stop leads to the instruction before it, and only single steps find that. A turn may have a million instructions, and a step takes some 50 us. So the
@@ -67,7 +68,7 @@ func (t *Timeline) pass(base Position, leg Leg, s *Stops, want *engine.CPU) (las
 	n, others := uint64(0), 0
 	for hits := uint64(0); ; {
 		h, err := w.Run(&all)
-		if err != nil || h.Reason != engine.Halted || h.Begins || w.Turn() != base.Turn {
+		if err != nil || h.Reason != record.Halted || h.Begins || w.Turn() != base.Turn {
 			return 0, nil, err
 		}
 		if leg.Stops.hits(&h, towards) {

@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/debug/rsp"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -48,7 +49,7 @@ func (s *served) noted(t *testing.T, text string) {
 }
 
 // serve has debuggers find a run.
-func serve(t *testing.T, spec *world.Spec, want *engine.Outcome) *served {
+func serve(t *testing.T, spec *world.Spec, want *record.Outcome) *served {
 	t.Helper()
 	s := &served{Session: &Session{Timeline: timelineOf(t, spec), Shown: func(engine.Thread) bool { return true }}}
 	for i := range spec.Nodes {
@@ -90,7 +91,7 @@ func serve(t *testing.T, spec *world.Spec, want *engine.Outcome) *served {
 }
 
 // answers are those that the client of the bank has got.
-func answers(o *engine.Outcome) (text string) {
+func answers(o *record.Outcome) (text string) {
 	for _, l := range o.Log {
 		text += " " + l.Text
 	}
@@ -279,7 +280,7 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 func TestGDBLooksAround(t *testing.T) {
 	spec := bank(t)
 	s := serve(t, spec, original(t, spec))
-	if _, err := s.Timeline.GotoUntil(engine.Until{Position: engine.At(200)}); err != nil {
+	if _, err := s.Timeline.GotoUntil(engine.Until{Position: record.At(200)}); err != nil {
 		t.Fatal(err)
 	}
 	out := gdb(t, s, `info sharedlibrary
@@ -304,7 +305,7 @@ func TestLibraries(t *testing.T) {
 	if text, err := libraries(timeline.World(), "bank", 10); err != nil || strings.Contains(text, "library name") {
 		t.Errorf("before its first instruction a program has %q, %v", text, err)
 	}
-	if _, err := timeline.GotoUntil(engine.Until{Position: engine.At(150)}); err != nil {
+	if _, err := timeline.GotoUntil(engine.Until{Position: record.At(150)}); err != nil {
 		t.Fatal(err)
 	}
 	w := timeline.World()

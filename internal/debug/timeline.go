@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
@@ -14,7 +15,7 @@ import (
 type World interface {
 	engine.Debugging
 	At() (event uint64, timeNs int64)
-	Outcome() *engine.Outcome
+	Outcome() *record.Outcome
 	Fork() (World, error)
 	// Bytes is how much memory of the machine the world has, 0 if unknown; what several share counts in parts.
 	Bytes() int64
@@ -166,7 +167,7 @@ func (t *Timeline) run(w World, s engine.Stops) (engine.Halt, error) {
 			s.Until.Event = min(s.Until.Event, goal)
 		}
 		h, err := w.Run(&s)
-		if err != nil || h.Reason != engine.ReachedUntil {
+		if err != nil || h.Reason != record.ReachedUntil {
 			return h, err
 		}
 		event, ns := w.At()
@@ -242,7 +243,7 @@ func (t *Timeline) walk(w World, p Position, s *Stops, visit visitor) error {
 			return err
 		}
 		if s.breaks(th, place) {
-			visit(beginning(w), engine.Halt{Reason: engine.Halted, Thread: th, PC: place, Begins: true, Break: true}, false)
+			visit(beginning(w), engine.Halt{Reason: record.Halted, Thread: th, PC: place, Begins: true, Break: true}, false)
 		}
 		return nil
 	}
@@ -267,14 +268,14 @@ func (t *Timeline) walk(w World, p Position, s *Stops, visit visitor) error {
 		switch {
 		case err != nil:
 			return err
-		case h.Reason == engine.ReachedUntil && p.Between:
+		case h.Reason == record.ReachedUntil && p.Between:
 			if w.Turn() != p.Turn {
 				return lost(&p)
 			}
 			return nil
 		case h.Reason.Ends() && p.End:
 			return nil
-		case h.Reason != engine.Halted || w.Turn() > p.Turn && !p.End:
+		case h.Reason != record.Halted || w.Turn() > p.Turn && !p.End:
 			return lost(&p)
 		}
 		if w.Turn() != at {
@@ -394,7 +395,7 @@ func (t *Timeline) follow(w World, done, p Position, s *Stops, visit visitor) er
 				if err != nil {
 					return err
 				}
-				if h.Reason != engine.Halted || w.Turn() != p.Turn {
+				if h.Reason != record.Halted || w.Turn() != p.Turn {
 					return lost(&p)
 				}
 				if leg.Stops.hits(&h, towards) {
@@ -496,11 +497,11 @@ func (t *Timeline) GotoUntil(u engine.Until) (bool, error) {
 		if p.Event <= t.snapshots[0].at.Event {
 			return true, t.Begin()
 		}
-		return t.GotoUntil(engine.Until{Position: engine.At(p.Event)})
+		return t.GotoUntil(engine.Until{Position: record.At(p.Event)})
 	}
 	t.stand(w, p)
 	_, ns := w.At()
-	return h.Reason == engine.ReachedUntil || u.TimeNs > 0 && ns >= u.TimeNs, nil // time may jump to the end
+	return h.Reason == record.ReachedUntil || u.TimeNs > 0 && ns >= u.TimeNs, nil // time may jump to the end
 }
 
 // Begin goes to the beginning of the timeline.
@@ -543,7 +544,7 @@ func (t *Timeline) settle(h *engine.Halt, s *Stops, own []int, err error) (Stop,
 		stop := Stop{Thread: h.Thread}
 		stop.Kind, stop.Watch = kindOf(s, h, own)
 		if t.at.Event > 0 {
-			_, err = t.now.Run(&engine.Stops{Until: engine.Until{Position: engine.At(t.at.Event)}})
+			_, err = t.now.Run(&engine.Stops{Until: engine.Until{Position: record.At(t.at.Event)}})
 		}
 		return stop, err
 	}
@@ -908,7 +909,7 @@ func (t *Timeline) turnsOf(w World, p Position, th engine.Thread) (last *Positio
 			each.Until.Event = 0
 		}
 		h, err := t.run(w, each)
-		if err != nil || h.Reason != engine.Halted {
+		if err != nil || h.Reason != record.Halted {
 			return last, err
 		}
 		if p.within() && w.Turn() == p.Turn {
@@ -954,7 +955,7 @@ func (t *Timeline) atCall(turn, end Position, th engine.Thread) (Position, bool,
 		if err != nil {
 			return turn, false, err
 		}
-		if h.Reason != engine.Halted || w.Turn() > turn.Turn {
+		if h.Reason != record.Halted || w.Turn() > turn.Turn {
 			break
 		}
 		hits++

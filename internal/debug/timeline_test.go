@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
@@ -45,11 +46,11 @@ func (w *toyWorld) Run(s *engine.Stops) (h engine.Halt, err error) {
 			wrote := t.pcs[w.at] == toyWrites
 			if w.at++; w.at == len(t.pcs) {
 				if w.held = false; s.Step {
-					return engine.Halt{Reason: engine.Halted, Over: true}, nil
+					return engine.Halt{Reason: record.Halted, Over: true}, nil
 				}
 				continue
 			}
-			h = engine.Halt{Reason: engine.Halted, Thread: w.thread(), PC: t.pcs[w.at], Step: s.Step}
+			h = engine.Halt{Reason: record.Halted, Thread: w.thread(), PC: t.pcs[w.at], Step: s.Step}
 			for i := range s.Watchpoints {
 				if wrote {
 					h.Watched = append(h.Watched, i)
@@ -58,12 +59,12 @@ func (w *toyWorld) Run(s *engine.Stops) (h engine.Halt, err error) {
 		} else {
 			switch {
 			case w.turn == len(w.run.turns):
-				return engine.Halt{Reason: engine.Finished}, nil
+				return engine.Halt{Reason: record.Finished}, nil
 			case s.Until.Event > 0 && uint64(w.turn) >= s.Until.Event:
-				return engine.Halt{Reason: engine.ReachedUntil}, nil
+				return engine.Halt{Reason: record.ReachedUntil}, nil
 			}
 			w.turn, w.at, w.held = w.turn+1, 0, true
-			h = engine.Halt{Reason: engine.Halted, Thread: w.thread(), PC: w.run.turns[w.turn-1].pcs[0], Begins: true}
+			h = engine.Halt{Reason: record.Halted, Thread: w.thread(), PC: w.run.turns[w.turn-1].pcs[0], Begins: true}
 		}
 		h.Break = slices.Contains(s.Breakpoints, engine.Breakpoint{Node: "n", PID: 1, Address: h.PC})
 		if h.Break || h.Step || len(h.Watched) > 0 || h.Begins && (s.Turn == uint64(w.turn) || s.Begins != nil && s.Begins.TID == h.Thread.TID) {
@@ -83,10 +84,10 @@ func (w *toyWorld) WaitsFor(string, int) (string, error) { return "", nil }
 func (w *toyWorld) Auxv(string, int) ([]byte, error)     { return nil, engine.ErrUnsupported }
 
 // Stack has two functions under way, which begin somewhere among the instructions.
-func (w *toyWorld) Stack(string, int, bool) (s engine.ThreadStack, err error) {
+func (w *toyWorld) Stack(string, int, bool) (s record.ThreadStack, err error) {
 	pc := w.run.turns[w.turn-1].pcs[w.at]
 	for _, offset := range []uint64{pc % 20, pc % 28} {
-		s.Frames = append(s.Frames, engine.Frame{PC: fmt.Sprintf("%#x", pc), Function: "f", Offset: offset &^ 3})
+		s.Frames = append(s.Frames, record.Frame{PC: fmt.Sprintf("%#x", pc), Function: "f", Offset: offset &^ 3})
 	}
 	return s, nil
 }
@@ -95,7 +96,7 @@ func (w *toyWorld) Memory(string, int, uint64, int) ([]byte, error) {
 	return nil, engine.ErrUnsupported
 }
 func (w *toyWorld) Maps(string, int) (string, error)            { return "", engine.ErrUnsupported }
-func (w *toyWorld) Outcome() *engine.Outcome                    { return &engine.Outcome{} }
+func (w *toyWorld) Outcome() *record.Outcome                    { return &record.Outcome{} }
 func (w *toyWorld) Threads() (list []engine.Thread, err error)  { return toyThreads, nil }
 func (w *toyWorld) SetCPU(string, int, *engine.CPU) error       { return engine.ErrUnsupported }
 func (w *toyWorld) SetMemory(string, int, uint64, []byte) error { return engine.ErrUnsupported }
@@ -207,7 +208,7 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seed%2 == 1 { // a branch, in which the rest of the run is another one
-			if _, err := timeline.GotoUntil(engine.Until{Position: engine.At(1 + r.Uint64N(20))}); err != nil {
+			if _, err := timeline.GotoUntil(engine.Until{Position: record.At(1 + r.Uint64N(20))}); err != nil {
 				t.Fatal(err)
 			}
 			for range r.IntN(30) {
@@ -275,7 +276,7 @@ func TestTimelineAgreesWithItsTwin(t *testing.T) {
 					}
 				}
 			case 5:
-				if _, err := timeline.GotoUntil(engine.Until{Position: engine.At(1 + r.Uint64N(uint64(len(run.turns))))}); err != nil {
+				if _, err := timeline.GotoUntil(engine.Until{Position: record.At(1 + r.Uint64N(uint64(len(run.turns))))}); err != nil {
 					fail("goto", err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/debug/variable"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
 )
@@ -28,7 +29,7 @@ type Change struct {
 	TimeNs        int64
 	Thread        engine.Thread
 	ByCall        bool // a system call made it
-	Stack         []engine.Frame
+	Stack         []record.Frame
 	Before, After string
 }
 
@@ -52,7 +53,7 @@ func (t *Timeline) Track(place engine.Watchpoint, value func(World, []byte) stri
 	was := value(w, before)
 	for {
 		h, err := t.run(w, s)
-		if err != nil || h.Reason != engine.Halted {
+		if err != nil || h.Reason != record.Halted {
 			return err
 		}
 		after := read()
@@ -205,7 +206,7 @@ func (s *Session) track(args []string) (string, error) {
 }
 
 // call names a call for people.
-func call(f *engine.Frame) string {
+func call(f *record.Frame) string {
 	text := f.Function
 	if text == "" {
 		if text = f.PC; f.Module != "" {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -165,7 +166,7 @@ func TestRandomWalks(t *testing.T) {
 // mainPID is the number of the first process of a node.
 const mainPID = 10
 
-func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, all *Stops, seed uint64, steps int, kinds map[StopKind]int, acts *[5]int) {
+func walk(t *testing.T, spec *world.Spec, want *record.Outcome, all *Stops, seed uint64, steps int, kinds map[StopKind]int, acts *[5]int) {
 	timeline := timelineOf(t, spec)
 	defer timeline.Close()
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -236,7 +237,7 @@ func walk(t *testing.T, spec *world.Spec, want *engine.Outcome, all *Stops, seed
 					}
 				}
 			} else {
-				_, err = timeline.GotoUntil(engine.Until{Position: engine.At(1 + r.Uint64N(want.Events-1))})
+				_, err = timeline.GotoUntil(engine.Until{Position: record.At(1 + r.Uint64N(want.Events-1))})
 			}
 		}
 		if err != nil {

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -31,7 +32,7 @@ func (c *copied) Bytes() int64 {
 	}
 	return 0
 }
-func (c *copied) Outcome() *engine.Outcome { return c.world.Outcome() }
+func (c *copied) Outcome() *record.Outcome { return c.world.Outcome() }
 
 func (c *copied) Fork() (World, error) {
 	w, err := c.world.Fork(c.spec, c.tape, c.options)
@@ -52,8 +53,8 @@ func (c *copied) Run(s *engine.Stops) (engine.Halt, error) {
 		bounded.Until.TimeNs = end
 	}
 	h, err := c.Debugging.Run(&bounded)
-	if _, now := c.At(); err == nil && h.Reason == engine.ReachedUntil && now >= end {
-		h.Reason = engine.Finished
+	if _, now := c.At(); err == nil && h.Reason == record.ReachedUntil && now >= end {
+		h.Reason = record.Finished
 	}
 	return h, err
 }

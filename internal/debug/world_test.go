@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -88,7 +89,7 @@ for t in [threading.Thread(target=put, args=(n,)) for n in (1, 2)]: t.start()
 }
 
 // original is the outcome of the bank's run without a debugger.
-func original(t *testing.T, spec *world.Spec) *engine.Outcome {
+func original(t *testing.T, spec *world.Spec) *record.Outcome {
 	t.Helper()
 	out := run(t, spec)
 	if len(out.Log) != 20 {
@@ -98,7 +99,7 @@ func original(t *testing.T, spec *world.Spec) *engine.Outcome {
 }
 
 // run is the outcome of a run without a debugger.
-func run(t *testing.T, spec *world.Spec) *engine.Outcome {
+func run(t *testing.T, spec *world.Spec) *record.Outcome {
 	t.Helper()
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 3}, engine.Options{})
 	if err != nil {
@@ -130,7 +131,7 @@ func timelineOf(t *testing.T, spec *world.Spec) *Timeline {
 }
 
 // endOf goes to the end and compares with the original run.
-func endOf(t *testing.T, timeline *Timeline, want *engine.Outcome) {
+func endOf(t *testing.T, timeline *Timeline, want *record.Outcome) {
 	t.Helper()
 	if _, err := timeline.GotoUntil(engine.Until{}); err != nil {
 		t.Fatal(err)

@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/bloodhound-dst/bloodhound/internal/record"
+
 // Debugging is an Inspection of a world that a debugger can stop inside the code of its threads. Neither a stop nor a question is an event, takes
 // virtual time or draws: a world that a debugger has stopped continues as one that it has not.
 //
@@ -19,7 +21,7 @@ type Debugging interface {
 	CPU(node string, tid int) (*CPU, error)
 	// Stack are the calls of a thread, with names and lines as far as the files of its process have them. executed says that the innermost one is
 	// to be named for the instruction that the thread has just executed.
-	Stack(node string, tid int, executed bool) (ThreadStack, error)
+	Stack(node string, tid int, executed bool) (record.ThreadStack, error)
 	// Auxv is the auxiliary vector of a process, as its program got it.
 	Auxv(node string, pid int) ([]byte, error)
 	// Maps is what /proc/PID/maps shows of a process (proc_pid_maps(5)).
@@ -82,7 +84,7 @@ const MaxWatchpoints = 4
 // Halt is where and why a Run has ended.
 type Halt struct {
 	// Reason is Halted, or as that of Advance: then no thread is stopped within its turn.
-	Reason Reason
+	Reason record.Reason
 	Thread Thread // where Reason is Halted
 	PC     uint64 // the instruction that it executes next
 	Begins bool   // its turn has begun

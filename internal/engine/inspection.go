@@ -3,6 +3,8 @@ package engine
 import (
 	"io"
 	"io/fs"
+
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Inspection answers questions about a stopped world, between two calls of Advance. A question changes nothing in
@@ -10,13 +12,13 @@ import (
 // them: by a node and the number that they have there.
 type Inspection interface {
 	// Position is where the world stopped.
-	Position() Position
+	Position() record.Position
 	// Nodes lists the nodes of the world in the order of its Spec.
 	Nodes() ([]Node, error)
 	// Threads lists the threads of all nodes, in the order of their nodes and numbers.
 	Threads() ([]Thread, error)
 	// Registers lists those of a thread.
-	Registers(node string, tid int) ([]Register, error)
+	Registers(node string, tid int) ([]record.Register, error)
 	// Memory reads bytes of a process. It returns fewer than asked for where a page cannot be read.
 	Memory(node string, pid int, address uint64, bytes int) ([]byte, error)
 	// Files lists the open descriptors of a process.

@@ -12,10 +12,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/cpus"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -322,7 +322,7 @@ func (c *collector) flush() {
 
 // stops reports whether the campaign ends with this run.
 func (c *collector) stops(r *result) bool {
-	if r.reply != nil && (r.reply.Summary.Mistake != "" || r.reply.Summary.Reason == engine.Unstartable) {
+	if r.reply != nil && (r.reply.Summary.Mistake != "" || r.reply.Summary.Reason == record.Unstartable) {
 		return true
 	}
 	if c.campaign.EndsRefused && r.reply != nil && Refusal(r.reply.Summary.Verdicts) != nil {
@@ -586,7 +586,7 @@ func (s *slot) do(ctx context.Context, r *result) (reply *Reply, lost string) {
 		reply, err := s.try(ctx, r.job)
 		if err == nil && ctx.Err() != nil {
 			s.close()
-			if reply.Summary == nil || reply.Summary.Reason == engine.Stopped {
+			if reply.Summary == nil || reply.Summary.Reason == record.Stopped {
 				return nil, ""
 			}
 		}

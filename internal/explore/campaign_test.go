@@ -21,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -49,7 +50,7 @@ func runFake(setup *Setup, job *Job, _ func(Progress), interrupt <-chan struct{}
 	snapshot := !job.FromBoot && slices.Contains([]string{plantedMismatch, plantedOnce}, setup.Spec.Dir)
 	var trace bytes.Buffer
 	if job.Trace != nil {
-		o.Observe = func(e *engine.Event) {
+		o.Observe = func(e *record.Event) {
 			if planted := snapshot && e.Number == plantedAt && setup.Spec.Dir == plantedMismatch; planted {
 				fmt.Fprintf(&trace, "%d %s planted() = 1\n", e.Number, e.Node)
 			} else if !snapshot || e.Number > plantedSnapshot {
@@ -391,7 +392,7 @@ func TestRulesThatMatchNothingAreTold(t *testing.T) {
 	spec := &world.Spec{Guide: &world.Mapping{Rules: rules[2:]}, Properties: []world.Property{{Name: "conforms", Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{Rules: rules}}}}}
 	totals := &Totals{}
 	for _, matched := range [][]int{{0, 0, 0, 0}, {3, 0, 0, 0}} {
-		totals.add(&Summary{Guide: &engine.Guided{Mapped: 1, Tally: &coverage.Tally{Mapped: 1, Rules: []int{0, 1}}}, Verdicts: []check.Verdict{{Property: "conforms", Status: check.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
+		totals.add(&Summary{Guide: &record.Guided{Mapped: 1, Tally: &coverage.Tally{Mapped: 1, Rules: []int{0, 1}}}, Verdicts: []check.Verdict{{Property: "conforms", Status: check.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
 	}
 	status := totals.Status(spec)
 	told := func(list []string) []string {
@@ -408,19 +409,19 @@ func TestRulesThatMatchNothingAreTold(t *testing.T) {
 
 // A model by rules that does not guide makes a campaign unknown, with the first reason.
 func TestAGuideByRulesThatIsOfNoUse(t *testing.T) {
-	left := engine.Guided{Mapped: 2, Left: "step 2, Lead(n1), is not one of the model", Tally: &coverage.Tally{Mapped: 2, Rules: []int{2}}}
-	followed := engine.Guided{Mapped: 9, Tally: &coverage.Tally{Mapped: 9, Rules: []int{9}}}
-	idle := engine.Guided{Tally: &coverage.Tally{Others: 40, Rules: []int{0}}}
-	broken := engine.Guided{Failed: "the model cannot be loaded", Tally: &coverage.Tally{Rules: []int{0}}}
+	left := record.Guided{Mapped: 2, Left: "step 2, Lead(n1), is not one of the model", Tally: &coverage.Tally{Mapped: 2, Rules: []int{2}}}
+	followed := record.Guided{Mapped: 9, Tally: &coverage.Tally{Mapped: 9, Rules: []int{9}}}
+	idle := record.Guided{Tally: &coverage.Tally{Others: 40, Rules: []int{0}}}
+	broken := record.Guided{Failed: "the model cannot be loaded", Tally: &coverage.Tally{Rules: []int{0}}}
 	for _, c := range []struct {
-		runs []engine.Guided
+		runs []record.Guided
 		want string // empty: of use
 	}{
-		{[]engine.Guided{followed, left}, ""},
-		{[]engine.Guided{idle, followed}, ""},
-		{[]engine.Guided{left, followed, left}, "was left in 2 of 3 runs; the first: seed 1: step 2, Lead(n1), is not one of the model"},
-		{[]engine.Guided{idle, idle}, "no event of any run is a step of the model that guides the search (0 mapped; 80 lines of logs are none): compare the rules of exploration.guide with the logs"},
-		{[]engine.Guided{broken, broken}, "could not be followed in 2 of 2 runs: the model cannot be loaded"},
+		{[]record.Guided{followed, left}, ""},
+		{[]record.Guided{idle, followed}, ""},
+		{[]record.Guided{left, followed, left}, "was left in 2 of 3 runs; the first: seed 1: step 2, Lead(n1), is not one of the model"},
+		{[]record.Guided{idle, idle}, "no event of any run is a step of the model that guides the search (0 mapped; 80 lines of logs are none): compare the rules of exploration.guide with the logs"},
+		{[]record.Guided{broken, broken}, "could not be followed in 2 of 2 runs: the model cannot be loaded"},
 	} {
 		totals := &Totals{}
 		for i := range c.runs {
@@ -619,7 +620,7 @@ func TestRandomTapesDiffer(t *testing.T) {
 func TestTotalsStayBounded(t *testing.T) {
 	var totals Totals
 	for i := range 100_000 {
-		s := &Summary{Warnings: []string{fmt.Sprint("w", i)}, Refused: []engine.Unsupported{{Program: fmt.Sprint(i)}}}
+		s := &Summary{Warnings: []string{fmt.Sprint("w", i)}, Refused: []record.Unsupported{{Program: fmt.Sprint(i)}}}
 		totals.add(s, tape.Tape{Seed: 1})
 		totals.fail(&Job{ID: uint64(i), Tape: search.RandomTape(0, 1)}, s, check.Verdict{Property: strings.Repeat("x", i%1000)})
 		totals.lose(Lost{})

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -32,7 +32,7 @@ func TestACampaignDerivesRules(t *testing.T) {
 		var recorded []uint64
 		turnedOn := 0
 		c.Here = func(setup *Setup, job *Job, _ func(Progress), _ <-chan struct{}) *Reply {
-			s := &Summary{Reason: engine.Finished, Repeat: engine.Repeat{Reproducible: true}, Hash: "h"}
+			s := &Summary{Reason: record.Finished, Repeat: record.Repeat{Reproducible: true}, Hash: "h"}
 			if job.Moments {
 				recorded = append(recorded, job.ID)
 				s.Moments = &moments.Record{}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
@@ -213,9 +214,9 @@ type Progress struct {
 type Summary struct {
 	Hash       string               `json:"hash"`
 	StrictHash string               `json:"strict_hash,omitempty"`
-	Reason     engine.Reason        `json:"reason"`
+	Reason     record.Reason        `json:"reason"`
 	Detail     string               `json:"detail,omitempty"`
-	Repeat     engine.Repeat        `json:"repeat"`
+	Repeat     record.Repeat        `json:"repeat"`
 	Events     uint64               `json:"events"`
 	VirtualNs  int64                `json:"virtual_ns"`
 	WallNs     int64                `json:"wall_ns"`
@@ -227,18 +228,18 @@ type Summary struct {
 	FaultRules []fault.RuleEntry    `json:"fault_rules,omitempty"`
 	Hits       []fault.Hit          `json:"hits,omitempty"`
 	LogCounts  map[string]uint64    `json:"log_counts,omitempty"`
-	Refused    []engine.Unsupported `json:"refused,omitempty"`
+	Refused    []record.Unsupported `json:"refused,omitempty"`
 	Warnings   []string             `json:"warnings,omitempty"`
-	Marks      []engine.Mark        `json:"marks,omitempty"`
+	Marks      []record.Mark        `json:"marks,omitempty"`
 	Verdicts   []check.Verdict      `json:"verdicts,omitempty"`
 	Machine    string               `json:"machine,omitempty"`
 	Reached    []coverage.Feature   `json:"reached,omitempty"`
 	Near       []coverage.Nearness  `json:"near,omitempty"`
 	Code       []blocks.Hits        `json:"code,omitempty"`
-	Programs   []engine.Program     `json:"programs,omitempty"`
+	Programs   []record.Program     `json:"programs,omitempty"`
 	Mistake    string               `json:"mistake,omitempty"`
-	NeverReady []engine.NotUp       `json:"never_ready,omitempty"`
-	Guide      *engine.Guided       `json:"guide,omitempty"`
+	NeverReady []record.NotUp       `json:"never_ready,omitempty"`
+	Guide      *record.Guided       `json:"guide,omitempty"`
 	Moments    *moments.Record      `json:"moments,omitempty"` // that the job asks for
 	Evidence   check.Evidence       `json:"evidence"`
 	// TailEvents are those after the end of the chaos phase.
@@ -315,7 +316,7 @@ func shown(verdicts []check.Verdict, is func(signature string) bool) *check.Verd
 }
 
 // Refusal is the first refused call that made a verdict unknown, or nil.
-func Refusal(verdicts []check.Verdict) *engine.Refusal {
+func Refusal(verdicts []check.Verdict) *record.Refusal {
 	for i := range verdicts {
 		if r := verdicts[i].Refusal; r != nil && verdicts[i].Status == check.Unknown {
 			return r

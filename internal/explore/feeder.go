@@ -5,8 +5,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -49,7 +49,7 @@ func (f *feeder) begins(calm *check.Judged) {
 func drained(o *check.Judged) bool {
 	for i := range o.Drivers {
 		d := &o.Drivers[i]
-		done := slices.ContainsFunc(o.Marks, func(m engine.Mark) bool {
+		done := slices.ContainsFunc(o.Marks, func(m record.Mark) bool {
 			return m.Workload == d.Workload && m.Type == history.Done && m.TimeNs <= o.ChaosEndNs
 		})
 		if !done && d.TimeNs > o.ChaosEndNs {

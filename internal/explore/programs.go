@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // programs are those that the runs of a campaign have executed.
@@ -45,8 +45,8 @@ func (c *collector) ran(r *result) {
 }
 
 // ran notes a program that a node under test has executed, watched or not.
-func (c *Code) ran(p engine.Program) {
-	if i, known := slices.BinarySearch(c.Ran, p.Path); !known && len(c.Ran) < engine.MaxPrograms {
+func (c *Code) ran(p record.Program) {
+	if i, known := slices.BinarySearch(c.Ran, p.Path); !known && len(c.Ran) < record.MaxPrograms {
 		c.Ran = slices.Insert(c.Ran, i, p.Path)
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // A program that is replaced during a campaign is told of once, also by runs of both that end in turn.
 func TestReplacedProgramsAreTold(t *testing.T) {
 	c := collector{campaign: &Campaign{Code: &Code{State: &code.State{}}}, totals: &Totals{}}
 	for run, stamps := range []string{"a", "a", "b", "a", "b", "bc"} {
-		r := &result{job: &Job{ID: uint64(run)}, reply: &Reply{Summary: &Summary{Programs: []engine.Program{{Path: "/mine"}, {Path: "/bin/other", File: "/bin/other", Stamp: "o"}}}}}
+		r := &result{job: &Job{ID: uint64(run)}, reply: &Reply{Summary: &Summary{Programs: []record.Program{{Path: "/mine"}, {Path: "/bin/other", File: "/bin/other", Stamp: "o"}}}}}
 		for _, stamp := range stamps {
-			r.reply.Summary.Programs = append(r.reply.Summary.Programs, engine.Program{Path: "/app", File: "/srv/app", Stamp: string(stamp)})
+			r.reply.Summary.Programs = append(r.reply.Summary.Programs, record.Program{Path: "/app", File: "/srv/app", Stamp: string(stamp)})
 		}
 		c.ran(r)
 	}

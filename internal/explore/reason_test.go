@@ -7,7 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -26,7 +26,7 @@ func TestReasons(t *testing.T) {
 	add(history.Info, "", 1)
 	want := []Reason{{history.Fail, "refused", 2}, {history.Fail, "status 503", 1},
 		{history.Info, "read tcp 10.77.0.10:80: i/o timeout", 2}, {history.Info, "the driver gives no reason", 1}}
-	got := Summarise(&check.Judged{Outcome: engine.Outcome{History: h}}).Reasons
+	got := Summarise(&check.Judged{Outcome: record.Outcome{History: h}}).Reasons
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

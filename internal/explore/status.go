@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -111,9 +111,9 @@ func StatusOfVerdicts(r *Summary) Status {
 		}
 	}
 	switch r.Reason {
-	case engine.ReachedUntil:
+	case record.ReachedUntil:
 		s.Unknown = append(s.Unknown, "the run was stopped as asked, and is not judged")
-	case engine.Stopped:
+	case record.Stopped:
 		if !s.Violated {
 			s.Unknown = append(s.Unknown, "the run was interrupted")
 		}

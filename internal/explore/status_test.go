@@ -7,8 +7,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -19,8 +19,8 @@ func TestWhatProvesNothing(t *testing.T) {
 	injection := func(kind fault.Kind, from int64) fault.Injection {
 		return fault.Injection{Kind: kind, StartNs: from, EndNs: from + second/10, Observed: 7}
 	}
-	probed := func(phase string, code int) engine.Probe {
-		return engine.Probe{Property: "up", Phase: phase, ExitCode: code, StartNs: second, EndNs: 2 * second}
+	probed := func(phase string, code int) record.Probe {
+		return record.Probe{Property: "up", Phase: phase, ExitCode: code, StartNs: second, EndNs: 2 * second}
 	}
 	for _, c := range []struct {
 		name string
@@ -30,15 +30,15 @@ func TestWhatProvesNothing(t *testing.T) {
 	}{
 		{"nothing", func(*world.Spec, *check.Judged) {}, "", true},
 		{"setup never ended", func(_ *world.Spec, out *check.Judged) {
-			out.Reason, out.Detail, out.History, out.ReadyNs = engine.MaxTime, "n1 was not healthy", nil, 0
+			out.Reason, out.Detail, out.History, out.ReadyNs = record.MaxTime, "n1 was not healthy", nil, 0
 		}, "were over in setup: n1 was not healthy", true},
 		{"a server never comes up", func(_ *world.Spec, out *check.Judged) {
-			out.Reason, out.Detail = engine.Unstartable, "n1 never comes up"
+			out.Reason, out.Detail = record.Unstartable, "n1 never comes up"
 		}, "n1 never comes up", true},
 		{"a server was never up", func(_ *world.Spec, out *check.Judged) { out.NeverUp = []string{"n1 never came up: it ended"} }, "n1 never came up: it ended", true},
 		{"no probe ran", func(_ *world.Spec, out *check.Judged) { out.Probes = nil }, "the check never ran", true},
 		{"no probe but the last got an answer", func(_ *world.Spec, out *check.Judged) {
-			out.Probes = []engine.Probe{probed("chaos", world.ProbeNoAnswer), probed("final", world.ProbeHolds)}
+			out.Probes = []record.Probe{probed("chaos", world.ProbeNoAnswer), probed("final", world.ProbeHolds)}
 		}, "up: 0 of 1 probes before the final phase got an answer", true},
 		{"no read succeeded", func(_ *world.Spec, out *check.Judged) {
 			for i := range out.History {
@@ -75,8 +75,8 @@ func TestWhatProvesNothing(t *testing.T) {
 				Properties: []world.Property{{Name: "reads", Kind: world.Safety, Check: world.Check{Type: world.Expression, Condition: "none(ops, .op == 'lost')"}},
 					{Name: "up", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck}}},
 				Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}}}}
-			out := &check.Judged{Outcome: engine.Outcome{Reason: engine.Finished, Repeat: engine.Repeat{Reproducible: true}, ReadyNs: 1, VirtualNs: 30 * second,
-				Drivers: []engine.DriverEnd{{Workload: "load"}}, Probes: []engine.Probe{probed("chaos", world.ProbeHolds), probed("final", world.ProbeHolds)},
+			out := &check.Judged{Outcome: record.Outcome{Reason: record.Finished, Repeat: record.Repeat{Reproducible: true}, ReadyNs: 1, VirtualNs: 30 * second,
+				Drivers: []record.DriverEnd{{Workload: "load"}}, Probes: []record.Probe{probed("chaos", world.ProbeHolds), probed("final", world.ProbeHolds)},
 				Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 1}}, Injections: []fault.Injection{injection(fault.Crash, 5*second)}}}}
 			for i := range 10 {
 				at, number := int64(i+1)*second, uint64(2*i+1)

@@ -8,10 +8,10 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -66,9 +66,9 @@ type Totals struct {
 	// Moments are those of the run without faults, and of the one that looks for further ones; Faults.Hits counts the faults at them.
 	Moments   []fault.MomentCount  `json:"moments,omitempty"`
 	LogCounts map[string]uint64    `json:"log_counts,omitempty"`
-	Refused   []engine.Unsupported `json:"refused,omitempty"`
+	Refused   []record.Unsupported `json:"refused,omitempty"`
 	// Refusal is the first refused call for which a program left.
-	Refusal    *engine.Refusal `json:"refusal,omitempty"`
+	Refusal    *record.Refusal `json:"refusal,omitempty"`
 	Warnings   []Warning       `json:"warnings,omitempty"`
 	Properties []PropertyTotal `json:"properties,omitempty"`
 	Failures   []*Failure      `json:"failures,omitempty"`
@@ -91,7 +91,7 @@ type Totals struct {
 	// Deaths counts worker processes that died or hung and were replaced.
 	Deaths uint64 `json:"deaths,omitempty"`
 	// NeverReady are the servers that were never ready in the run without faults, or else in the first run.
-	NeverReady []engine.NotUp `json:"never_ready,omitempty"`
+	NeverReady []record.NotUp `json:"never_ready,omitempty"`
 	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, NoServer, or empty.
 	Stopped string `json:"stopped,omitempty"`
 	Machine string `json:"machine,omitempty"`
@@ -397,7 +397,7 @@ type GuideTotal struct {
 	Run    string `json:"run,omitempty"`
 }
 
-func (t *GuideTotal) add(g *engine.Guided, tp tape.Tape) {
+func (t *GuideTotal) add(g *record.Guided, tp tape.Tape) {
 	t.Runs++
 	if g.Tally != nil {
 		if t.Tally == nil {
@@ -508,9 +508,9 @@ func (t *Totals) idle() (list []string) {
 }
 
 // MergeRefused adds calls to a list in which a call of one program stands once, whatever the nodes, up to MaxRefused.
-func MergeRefused(list, more []engine.Unsupported) []engine.Unsupported {
+func MergeRefused(list, more []record.Unsupported) []record.Unsupported {
 	for _, r := range more {
-		same := func(k engine.Unsupported) bool {
+		same := func(k record.Unsupported) bool {
 			return k.Program == r.Program && k.Call == r.Call && k.Errno == r.Errno
 		}
 		if i := slices.IndexFunc(list, same); i >= 0 {

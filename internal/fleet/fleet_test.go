@@ -14,10 +14,10 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
@@ -59,7 +59,7 @@ func (f *fake) run(setup *explore.Setup, job *explore.Job, _ func(explore.Progre
 	h := fnv.New64a()
 	h.Write([]byte(search.NameOf(job.Tape)))
 	r := rand.New(rand.NewPCG(h.Sum64(), 1))
-	s := &explore.Summary{Faults: []fault.Entry{{Kind: "kill", Planned: 2, Delivered: 1}}, Hash: fmt.Sprintf("%s %016x", f.commit, r.Uint64()), Events: 100, Repeat: engine.Repeat{Reproducible: true}}
+	s := &explore.Summary{Faults: []fault.Entry{{Kind: "kill", Planned: 2, Delivered: 1}}, Hash: fmt.Sprintf("%s %016x", f.commit, r.Uint64()), Events: 100, Repeat: record.Repeat{Reproducible: true}}
 	seen := &search.Seen{}
 	for i := range 40 {
 		if r.Float64() < 1/float64(i+1) {

@@ -42,6 +42,7 @@ var layers = [][]string{
 	{"internal/fault", "sdk"},
 	{"sdk/sqlfault", "sdk/httpfault", "sdk/grpcfault", "sdk/redisfault", "sdk/machinefault", "sdk/contract"},
 	{"internal/model", "internal/alerts", "internal/incident"},
+	{"internal/record"},
 	{"internal/engine"},
 	{"internal/engine/director", "internal/loglines"},
 	{"internal/engine/inprocess", "internal/engine/vm/wire"},
@@ -76,7 +77,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments", "internal/fault", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/keys", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/keys", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}
@@ -234,6 +235,40 @@ func TestUsersLinkNoQueryEngine(t *testing.T) {
 	}
 	if len(list("./internal/alerts/prometheus")) == 0 {
 		t.Error("nor does internal/alerts/prometheus, so this test finds nothing")
+	}
+}
+
+// linked are the foreign modules that a program has which imports a public package: few, since a user's program has them, too.
+var linked = map[string][]string{
+	"history":    nil,
+	"sdk":        nil,
+	"live":       nil,
+	"check":      {"github.com/anishathalye/porcupine", "github.com/expr-lang/expr"},
+	"sdk/truth":  {"github.com/anishathalye/porcupine", "github.com/expr-lang/expr"},
+	"sim/inproc": {"github.com/expr-lang/expr", "github.com/ianlancetaylor/demangle"},
+	"sim":        {"github.com/anishathalye/porcupine", "github.com/expr-lang/expr", "github.com/ianlancetaylor/demangle", "golang.org/x/sys"},
+}
+
+// mostLinked bounds the packages outside the standard library that one public package brings along.
+const mostLinked = 90
+
+func TestUsersLinkFewModules(t *testing.T) {
+	for public, want := range linked {
+		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./"+public)
+		cmd.Dir = filepath.Join("..", "..")
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages := strings.Fields(string(out)) // the module of each
+		if len(packages) > mostLinked {
+			t.Errorf("%s links %d packages, more than %d", public, len(packages), mostLinked)
+		}
+		slices.Sort(packages)
+		modules := slices.DeleteFunc(slices.Compact(packages), func(m string) bool { return m+"/" == module })
+		if !slices.Equal(modules, want) {
+			t.Errorf("%s links the modules %q, and should link %q", public, modules, want)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -77,7 +77,7 @@ func program(n *world.Node) string {
 }
 
 // Keys lists the templates of a run's log, each once.
-func Keys(spec *world.Spec, log []engine.LogLine) (keys []uint64) {
+func Keys(spec *world.Spec, log []record.LogLine) (keys []uint64) {
 	groups := Groups(spec)
 	seen := map[uint64]bool{}
 	for i := range log {
@@ -130,7 +130,7 @@ const rare = 10
 
 // Unusual lists the templates of a log that none, or few, of the counted runs have: the rarest first, and among those the
 // first in the log. Lines that are not wanted do not count.
-func (c *Counts) Unusual(spec *world.Spec, log []engine.LogLine, wanted func(l *engine.LogLine) bool) (list []Unusual) {
+func (c *Counts) Unusual(spec *world.Spec, log []record.LogLine, wanted func(l *record.LogLine) bool) (list []Unusual) {
 	groups := Groups(spec)
 	at := map[uint64]int{}
 	for i := range log {

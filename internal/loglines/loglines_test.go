@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -48,9 +48,9 @@ func TestGroups(t *testing.T) {
 // Unusual are the templates that few of the counted runs have, the rarest first, each once.
 func TestUnusual(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{node("n1", world.Server, "kv", "1"), node("n2", world.Server, "kv", "2")}}
-	log := func(lines ...string) (list []engine.LogLine) {
+	log := func(lines ...string) (list []record.LogLine) {
 		for i, text := range lines {
-			list = append(list, engine.LogLine{Node: fmt.Sprint("n", i%2+1), Text: text})
+			list = append(list, record.LogLine{Node: fmt.Sprint("n", i%2+1), Text: text})
 		}
 		return list
 	}
@@ -62,7 +62,7 @@ func TestUnusual(t *testing.T) {
 		}
 		c.Add(Keys(spec, lines))
 	}
-	got := c.Unusual(spec, log("start 2", "retry 5", "stored 1", "corrupt page 4", "stored 3", "corrupt page 9"), func(*engine.LogLine) bool { return true })
+	got := c.Unusual(spec, log("start 2", "retry 5", "stored 1", "corrupt page 4", "stored 3", "corrupt page 9"), func(*record.LogLine) bool { return true })
 	want := []Unusual{{Line: 3, Times: 2, Runs: 0}, {Line: 1, Times: 1, Runs: 1}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -86,13 +86,13 @@ func TestCountsAreBounded(t *testing.T) {
 		t.Errorf("%d templates of %d runs", len(c.Templates), c.Runs)
 	}
 	spec := &world.Spec{Nodes: []world.Node{node("n1", world.Server, "kv")}}
-	var log []engine.LogLine
+	var log []record.LogLine
 	for i := range 2 * MaxOfRun { // words of letters alone
 		text := ""
 		for n := i + 1; n > 0; n /= 26 {
 			text += string(rune('a' + n%26))
 		}
-		log = append(log, engine.LogLine{Node: "n1", Text: text})
+		log = append(log, record.LogLine{Node: "n1", Text: text})
 	}
 	keys := Keys(spec, log)
 	if c = (Counts{}); len(keys) != MaxOfRun {

@@ -69,12 +69,12 @@ func New(w io.Writer, application string, nodes []Node) *Writer {
 			if len(list) <= 2 {
 				list = append(list, option{optMAC, mac[:]})
 			}
-			names = record(names, kind, append(append(address, n.Name...), 0))
+			names = appendRecord(names, kind, append(append(address, n.Name...), 0))
 		}
 		list = append(list, option{optResolution, []byte{9}})
 		c.block(blockInterface, options(le.AppendUint32(le.AppendUint32(nil, linkEthernet), 0), list...))
 	}
-	c.block(blockNames, record(names, 0, nil))
+	c.block(blockNames, appendRecord(names, 0, nil))
 	return c
 }
 
@@ -86,13 +86,13 @@ type option struct {
 // options appends options and their end to the body of a block.
 func options(body []byte, list ...option) []byte {
 	for _, o := range list {
-		body = record(body, o.code, o.value)
+		body = appendRecord(body, o.code, o.value)
 	}
-	return record(body, optEnd, nil)
+	return appendRecord(body, optEnd, nil)
 }
 
-// record appends a value with its type and length, up to a multiple of four bytes.
-func record(b []byte, kind uint16, value []byte) []byte {
+// appendRecord appends a value with its type and length, up to a multiple of four bytes.
+func appendRecord(b []byte, kind uint16, value []byte) []byte {
 	value = value[:min(len(value), 1<<16-1)]
 	b = le.AppendUint16(le.AppendUint16(b, kind), uint16(len(value)))
 	return pad(append(b, value...))

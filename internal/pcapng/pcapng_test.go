@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/pcapng"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -257,8 +258,8 @@ while True: time.sleep(1)
 	return spec
 }
 
-// record makes a run and its capture.
-func record(t *testing.T, spec *world.Spec) (capture []byte, out *engine.Outcome) {
+// capture makes a run and its capture.
+func capture(t *testing.T, spec *world.Spec) (packets []byte, out *record.Outcome) {
 	t.Helper()
 	var b bytes.Buffer
 	var nodes []pcapng.Node
@@ -278,12 +279,12 @@ func record(t *testing.T, spec *world.Spec) (capture []byte, out *engine.Outcome
 // or RST, and a comment on what a fault has done. The run is as without a capture.
 func TestCaptureOfAWorldWithFaults(t *testing.T) {
 	spec := talkative(t)
-	capture, out := record(t, spec)
+	packets, out := capture(t, spec)
 	plain, err := engine.Run(native.New(), spec, tape.Tape{Seed: 7}, engine.Options{})
 	if err != nil || plain.Hash != out.Hash || plain.StrictHash != out.StrictHash {
 		t.Fatalf("%v: trace hash %s with a capture, %s without", err, out.Hash, plain.Hash)
 	}
-	nodes, names, list := read(t, capture)
+	nodes, names, list := read(t, packets)
 	if !slices.Equal(nodes, []string{"n1", "n2"}) || names[netip.MustParseAddr("10.77.0.10")] != "n1" || names[netip.MustParseAddr("fd77::b")] != "n2" {
 		t.Errorf("nodes %v, names %v", nodes, names)
 	}
@@ -355,9 +356,9 @@ func TestCaptureOfAWorldWithFaults(t *testing.T) {
 // tcpdump finds no wrong checksum, no packet that is cut, and the payload of HTTP.
 func TestTcpdumpReadsACapture(t *testing.T) {
 	tcpdump := needs.Program(t, "tcpdump")
-	capture, _ := record(t, talkative(t))
+	packets, _ := capture(t, talkative(t))
 	file := filepath.Join(t.TempDir(), "capture.pcapng")
-	if err := os.WriteFile(file, capture, 0o600); err != nil {
+	if err := os.WriteFile(file, packets, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(tcpdump, "-nn", "-vv", "-r", file)
@@ -367,7 +368,7 @@ func TestTcpdumpReadsACapture(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, problems.String())
 	}
-	_, _, list := read(t, capture)
+	_, _, list := read(t, packets)
 	for _, bad := range []string{"incorrect", "bad ", "truncated", "[|", "invalid", "wrong"} {
 		if i := bytes.Index(text, []byte(bad)); i >= 0 {
 			t.Errorf("tcpdump says %q: ...%s", bad, text[max(0, i-300):min(len(text), i+100)])

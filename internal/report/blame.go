@@ -9,9 +9,9 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -159,7 +159,7 @@ func diskHints(s *StoryOf, operations, met []history.Operation) (list []hint) {
 }
 
 // changedNodes are the nodes whose files changed, in order.
-func changedNodes(changes []engine.DiskChange) (nodes []string) {
+func changedNodes(changes []record.DiskChange) (nodes []string) {
 	for i := range changes {
 		if !slices.Contains(nodes, changes[i].Node) {
 			nodes = append(nodes, changes[i].Node)
@@ -175,7 +175,7 @@ type disk struct {
 	met        []history.Operation // those that were under way as a call failed
 	injections []fault.Injection
 	files      map[string]*followed
-	latest     *engine.DiskChange // the last call that failed
+	latest     *record.DiskChange // the last call that failed
 	sought     []sought
 	hints      []hint
 }
@@ -185,12 +185,12 @@ type sought struct{ path, text string }
 
 // followed is what is known of a file so far.
 type followed struct {
-	wrote    *engine.DiskChange // the last write
-	writes   []*engine.DiskChange
+	wrote    *record.DiskChange // the last write
+	writes   []*record.DiskChange
 	synced   int64              // when it was last synchronised with success
-	failed   *engine.DiskChange // the last call that failed, or wrote too little
+	failed   *record.DiskChange // the last call that failed, or wrote too little
 	told     bool               // that the node continued after it
-	unsynced *engine.DiskChange // the last synchronisation that failed
+	unsynced *record.DiskChange // the last synchronisation that failed
 	appends  uint64             // calls that wrote behind each other, as long as all did
 	mixed    bool               // one wrote elsewhere
 	end      int64              // of what was written
@@ -201,7 +201,7 @@ func (d *disk) system(format string, arguments ...any) {
 }
 
 // add takes in the next change.
-func (d *disk) add(c *engine.DiskChange) {
+func (d *disk) add(c *record.DiskChange) {
 	if d.files == nil {
 		d.files = map[string]*followed{}
 	}
@@ -219,7 +219,7 @@ func (d *disk) add(c *engine.DiskChange) {
 		if f.wrote == nil {
 			d.missing(c)
 		}
-	case c.Call == engine.Lost:
+	case c.Call == record.Lost:
 		d.lost(f, c)
 		f.failed, f.unsynced = nil, nil
 	case c.Errno != "" || c.Short > 0:
@@ -253,7 +253,7 @@ func (d *disk) add(c *engine.DiskChange) {
 }
 
 // lost is a power loss that took something from a file.
-func (d *disk) lost(f *followed, c *engine.DiskChange) {
+func (d *disk) lost(f *followed, c *record.DiskChange) {
 	if f.wrote == nil {
 		return
 	}
@@ -264,7 +264,7 @@ func (d *disk) lost(f *followed, c *engine.DiskChange) {
 		*f = followed{}
 		return
 	}
-	if k := slices.IndexFunc(f.writes, func(w *engine.DiskChange) bool { return w.To > c.From }); k >= 0 && c.To > c.From { // the first that is lost
+	if k := slices.IndexFunc(f.writes, func(w *record.DiskChange) bool { return w.To > c.From }); k >= 0 && c.To > c.From { // the first that is lost
 		from = f.writes[k].TimeNs
 	}
 	text := fmt.Sprintf("%s had written to %s from %s to %s", d.node, clip(c.Path), Seconds(from), Seconds(max(f.wrote.LastNs, f.wrote.TimeNs)))
@@ -279,7 +279,7 @@ func (d *disk) lost(f *followed, c *engine.DiskChange) {
 }
 
 // cut is a truncation that takes away what the node had written.
-func (d *disk) cut(f *followed, c *engine.DiskChange) {
+func (d *disk) cut(f *followed, c *record.DiskChange) {
 	if f.wrote == nil || f.mixed || c.To >= f.end {
 		return
 	}
@@ -308,7 +308,7 @@ const afterFaultNs = 1_000_000_000
 const cleanUpNs = 1_000_000
 
 // removed is a removal right after a failed call, or one of a folder with files that the node had written.
-func (d *disk) removed(c *engine.DiskChange) {
+func (d *disk) removed(c *record.DiskChange) {
 	if failed := d.latest; failed != nil && strings.HasPrefix(c.Call, "unlink") && c.TimeNs-failed.TimeNs <= cleanUpNs {
 		d.latest = nil
 		d.system("%s removes %s at %s, right after %s of %s had failed (%s)", d.node, clip(c.Path), Seconds(c.TimeNs), failed.Call, clip(failed.Path), failed.Errno)
@@ -325,7 +325,7 @@ func (d *disk) removed(c *engine.DiskChange) {
 }
 
 // missing is a file that a node looks for after a fault, in a folder of its own, and that is not there.
-func (d *disk) missing(c *engine.DiskChange) {
+func (d *disk) missing(c *record.DiskChange) {
 	k := slices.IndexFunc(d.injections, func(f fault.Injection) bool {
 		return f.Node == d.node && f.EndNs <= c.TimeNs && c.TimeNs-f.EndNs <= afterFaultNs
 	})
@@ -337,7 +337,7 @@ func (d *disk) missing(c *engine.DiskChange) {
 }
 
 // continued is a successful call on a file on which an earlier one has failed.
-func (d *disk) continued(f *followed, c *engine.DiskChange) {
+func (d *disk) continued(f *followed, c *record.DiskChange) {
 	if f.failed == nil || f.told {
 		return
 	}
@@ -346,7 +346,7 @@ func (d *disk) continued(f *followed, c *engine.DiskChange) {
 }
 
 // acknowledged names an operation that was under way as a call failed, and ended well.
-func (d *disk) acknowledged(c *engine.DiskChange) string {
+func (d *disk) acknowledged(c *record.DiskChange) string {
 	for _, list := range [][]history.Operation{d.operations, d.met} {
 		for i := range list {
 			if op := &list[i]; op.Type == history.Ok && op.Input != "" && during(op, c) {
@@ -358,7 +358,7 @@ func (d *disk) acknowledged(c *engine.DiskChange) string {
 }
 
 // failure says how a call failed.
-func failure(c *engine.DiskChange) string {
+func failure(c *record.DiskChange) string {
 	if c.Short > 0 {
 		return fmt.Sprintf("a write at %s had stopped after %d of %s, at byte %d", Seconds(c.TimeNs), c.To-c.From, plural.Count(c.Short, "byte"), c.To)
 	}
@@ -366,7 +366,7 @@ func failure(c *engine.DiskChange) string {
 }
 
 // callRange is a call with what it wrote.
-func callRange(c *engine.DiskChange) string {
+func callRange(c *record.DiskChange) string {
 	if strings.Contains(c.Call, "write") {
 		return fmt.Sprintf("%s from byte %d on", c.Call, c.From)
 	}
@@ -377,7 +377,7 @@ func callRange(c *engine.DiskChange) string {
 const leastAppends = 3
 
 // overwrote notices a write over what was appended before.
-func (d *disk) overwrote(f *followed, c *engine.DiskChange) {
+func (d *disk) overwrote(f *followed, c *record.DiskChange) {
 	switch {
 	case f.wrote == nil || c.From >= f.end:
 		f.appends += max(c.Calls, 1)

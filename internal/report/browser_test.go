@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // browser shows pages.
@@ -89,7 +89,7 @@ func TestPageIsUsed(t *testing.T) {
 	visit := browser(t)
 	p := violatedPage(t)
 	for i := range 12 { // a heartbeat
-		p.Outcome.Log = append(p.Outcome.Log, engine.LogLine{Position: engine.At(uint64(1000 + i)), TimeNs: p.Outcome.VirtualNs + int64(i), Node: "n1", Stream: "stdout", Text: fmt.Sprintf("beat %d", i)})
+		p.Outcome.Log = append(p.Outcome.Log, record.LogLine{Position: record.At(uint64(1000 + i)), TimeNs: p.Outcome.VirtualNs + int64(i), Node: "n1", Stream: "stdout", Text: fmt.Sprintf("beat %d", i)})
 	}
 	free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(htmlOf(t, p), "")
 	dom, console := visit(strings.Replace(free, "</body>", use, 1), "--dump-dom")

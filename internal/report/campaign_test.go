@@ -10,9 +10,9 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -139,7 +139,7 @@ func TestCampaignFormatsEscapeWhatProgramsWrite(t *testing.T) {
 	f := tt.Failures[0]
 	f.Verdict.Property, f.Verdict.Reason, f.Verdict.Evidence, f.Signature = hostile, hostile, []string{hostile}, hostile
 	tt.Warnings = []explore.Warning{{Text: hostile, Runs: 1}}
-	tt.Refused = []engine.Unsupported{{Program: hostile, Call: hostile, Errno: hostile}}
+	tt.Refused = []record.Unsupported{{Program: hostile, Call: hostile, Errno: hostile}}
 	tt.Reasons = []explore.Reason{{Type: history.Fail, Text: hostile}}
 	tt.LogCounts = map[string]uint64{hostile: 1}
 	tt.Faults.Entries[0].Kind = hostile

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -14,13 +14,13 @@ import (
 
 // lostLongAgo is a violation whose cause lies 20 s before it: a partition, and a decision of another kind.
 func lostLongAgo() StoryOf {
-	o := &check.Judged{Outcome: engine.Outcome{Events: 900, VirtualNs: 30e9, Hash: "h", Tape: tape.Tape{Seed: 7},
+	o := &check.Judged{Outcome: record.Outcome{Events: 900, VirtualNs: 30e9, Hash: "h", Tape: tape.Tape{Seed: 7},
 		Decisions:   []tape.Decision{{Stream: "fault/partition/n1", Index: 4, N: 9, Value: 3}, {Stream: "net/n1-n2/0/delay", Index: 12, N: 5, Value: 2}},
 		DecisionsNs: []int64{4_000_000_000, 4_100_000_000}}}
 	o.Ledger.Injections = []fault.Injection{{ID: 1, Kind: fault.Partition, Target: "n1", StartNs: 4e9, EndNs: 5e9, Event: 100, Observed: 120},
 		{ID: 2, Kind: fault.Crash, Target: "n2", StartNs: 28e9, EndNs: 29e9, Event: 890}}
-	o.Log = []engine.LogLine{{Position: engine.At(90), TimeNs: 3e9, Node: "n1", Text: "long before"}, {Position: engine.At(110), TimeNs: 42e8, Node: "n1", Text: "steps down"},
-		{Position: engine.At(300), TimeNs: 15e9, Node: "n2", Text: "nothing of interest"}, {Position: engine.At(600), TimeNs: 24e9, Node: "n2", Text: "answers a read"}}
+	o.Log = []record.LogLine{{Position: record.At(90), TimeNs: 3e9, Node: "n1", Text: "long before"}, {Position: record.At(110), TimeNs: 42e8, Node: "n1", Text: "steps down"},
+		{Position: record.At(300), TimeNs: 15e9, Node: "n2", Text: "nothing of interest"}, {Position: record.At(600), TimeNs: 24e9, Node: "n2", Text: "answers a read"}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}, {Name: "n2"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "durable", Kind: "safety", Status: check.Violated, Event: 610, TimeNs: 25e9}, Shrunk: &shrink.Shrunk{From: shrink.Size{Faults: 9}, To: shrink.Size{Faults: 1}, Runs: 30}}
 }
@@ -81,19 +81,19 @@ func TestLastingFaultsDisplaceNoNearerOnes(t *testing.T) {
 
 // crashed is the end of a program by a signal.
 func crashed() StoryOf {
-	frame := func(f, file string, line int) engine.Frame {
-		return engine.Frame{PC: "0x401000", Function: f, File: file, Line: line, Module: "/bin/kv"}
+	frame := func(f, file string, line int) record.Frame {
+		return record.Frame{PC: "0x401000", Function: f, File: file, Line: line, Module: "/bin/kv"}
 	}
-	var deep []engine.Frame
+	var deep []record.Frame
 	for range 30 {
 		deep = append(deep, frame("deep", "/src/kv.c", 9))
 	}
-	d := &engine.Dump{Why: "address not mapped", Address: "0x8", Instruction: "0x401000: mov (%rax),%eax", Registers: []engine.Register{{Name: "rip", Value: "0x401000"}},
-		Threads: []engine.ThreadStack{{TID: 10, Name: "kv", Frames: append([]engine.Frame{frame("take<script>", "/src/kv.c", 7)}, deep...), Skipped: 4000, SkippedAt: 20},
-			{TID: 11, Name: "idle", Frames: []engine.Frame{{PC: "0x7f00", Module: "/lib/libc.so.6"}}}},
+	d := &record.Dump{Why: "address not mapped", Address: "0x8", Instruction: "0x401000: mov (%rax),%eax", Registers: []record.Register{{Name: "rip", Value: "0x401000"}},
+		Threads: []record.ThreadStack{{TID: 10, Name: "kv", Frames: append([]record.Frame{frame("take<script>", "/src/kv.c", 7)}, deep...), Skipped: 4000, SkippedAt: 20},
+			{TID: 11, Name: "idle", Frames: []record.Frame{{PC: "0x7f00", Module: "/lib/libc.so.6"}}}},
 		Program: "/home/a b/kv", Core: "/p/.bloodhound/cores/0123456789ab/1-n1-kv-10.core", CoreNote: "memory beyond the first 256 MiB is left out"}
-	o := &check.Judged{Outcome: engine.Outcome{Events: 90, VirtualNs: 3e9, Crashes: []engine.Crash{{Position: engine.At(4), TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
-		{Position: engine.At(50), TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}}
+	o := &check.Judged{Outcome: record.Outcome{Events: 90, VirtualNs: 3e9, Crashes: []record.Crash{{Position: record.At(4), TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
+		{Position: record.At(50), TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "no crash by a signal", Status: check.Violated, Event: 50, TimeNs: 2e9}, Shrunk: &shrink.Shrunk{Runs: 9, Minimal: true}}
 }

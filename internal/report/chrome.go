@@ -11,8 +11,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -136,7 +136,7 @@ func (c *chromeSink) count(name string, ns int64, value int) {
 }
 
 // Event writes a call, and follows the messages in it, whether the filter keeps it or not.
-func (c *chromeSink) Event(e *engine.Event) {
+func (c *chromeSink) Event(e *record.Event) {
 	c.current = nil
 	if c.filter.Keep(e) {
 		c.call(e)
@@ -144,7 +144,7 @@ func (c *chromeSink) Event(e *engine.Event) {
 	c.messages.Event(e)
 }
 
-func (c *chromeSink) call(e *engine.Event) {
+func (c *chromeSink) call(e *record.Event) {
 	node, thread := e.Node, e.Thread
 	if node == "" {
 		node, thread = "world", "faults and phases"
@@ -171,7 +171,7 @@ func (c *chromeSink) call(e *engine.Event) {
 	c.current = out
 }
 
-func (c *chromeSink) Log(l engine.LogLine) {
+func (c *chromeSink) Log(l record.LogLine) {
 	pid, tid := c.place(l.Node, "log "+l.Stream)
 	c.put(&chromeEvent{Name: l.Text, Cat: "log", Phase: "i", Scope: "t", Ts: micros(l.TimeNs), Pid: pid, Tid: tid})
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Bounds of what a story has of a crash; the page has more.
@@ -15,8 +15,8 @@ const (
 )
 
 // Crash is the end of a program that the violation is about, if something is left of that program; nil if nothing is.
-func (s *StoryOf) Crash() *engine.Crash {
-	var first *engine.Crash
+func (s *StoryOf) Crash() *record.Crash {
+	var first *record.Crash
 	for i := range s.Outcome.Crashes {
 		c := &s.Outcome.Crashes[i]
 		if c.Dump == nil {
@@ -62,7 +62,7 @@ func crashStory(b *strings.Builder, s *StoryOf) {
 }
 
 // crashWhy is what a signal was raised for, with the address.
-func crashWhy(d *engine.Dump) string {
+func crashWhy(d *record.Dump) string {
 	if d.Address == "" {
 		return d.Why
 	}
@@ -70,7 +70,7 @@ func crashWhy(d *engine.Dump) string {
 }
 
 // Debugger is the command that opens the core file of a crash; empty if there is none.
-func Debugger(d *engine.Dump) string {
+func Debugger(d *record.Dump) string {
 	if d.Core == "" {
 		return ""
 	}
@@ -95,7 +95,7 @@ type stackRow struct {
 }
 
 // stackRows are the lines of a backtrace: of the frames, and of what is left out between them.
-func stackRows(s *engine.ThreadStack) (rows []stackRow) {
+func stackRows(s *record.ThreadStack) (rows []stackRow) {
 	number := 0
 	for i, f := range s.Frames {
 		if s.Skipped > 0 && i == s.SkippedAt {

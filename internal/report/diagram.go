@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -131,12 +131,12 @@ func (d *diagramSink) put(l diagramLine) {
 	d.w.Write(append(b, '\n'))
 }
 
-func (d *diagramSink) mark(e *engine.Event, text string) {
+func (d *diagramSink) mark(e *record.Event, text string) {
 	d.known(diagramLine{Mark: &Mark{Node: e.Node, TimeNs: e.TimeNs, Event: e.Number, Text: text}})
 }
 
 // Event takes a call in. Only calls that succeeded change what is known.
-func (d *diagramSink) Event(e *engine.Event) {
+func (d *diagramSink) Event(e *record.Event) {
 	switch e.Call {
 	case "phase":
 		d.mark(e, e.Detail)
@@ -172,7 +172,7 @@ const cloneFiles = 0x400
 
 // fork names a thread's child as engines do, by its number among its parent's, and gives it its table. clone3 does not
 // show its flags; it makes threads.
-func (d *diagramSink) fork(e *engine.Event) {
+func (d *diagramSink) fork(e *record.Event) {
 	if e.Result <= 0 {
 		return
 	}
@@ -212,7 +212,7 @@ func (d *diagramSink) place(detail string) (node, port string) {
 	return d.nodes[detail], ""
 }
 
-func (d *diagramSink) socket(e *engine.Event) {
+func (d *diagramSink) socket(e *record.Event) {
 	if len(e.Args) == 0 {
 		return
 	}
@@ -307,7 +307,7 @@ func (d *diagramSink) accepted(server *end) {
 	}
 }
 
-func (d *diagramSink) send(e *engine.Event) {
+func (d *diagramSink) send(e *record.Event) {
 	m := Message{From: e.Node, Via: e.Object, Bytes: e.Result, SentNs: e.TimeNs, SentEvent: e.Number}
 	x := d.end(e)
 	if m.To = d.peer(e, x); m.To == "" || m.To == m.From {
@@ -330,14 +330,14 @@ func (d *diagramSink) send(e *engine.Event) {
 	x.sent = append(x.sent, sent{m, e.Bytes, m.Bytes})
 }
 
-func (d *diagramSink) end(e *engine.Event) *end {
+func (d *diagramSink) end(e *record.Event) *end {
 	if len(e.Args) == 0 {
 		return nil
 	}
 	return d.table(e.Thread).ends[e.Args[0]]
 }
 
-func (d *diagramSink) peer(e *engine.Event, x *end) string {
+func (d *diagramSink) peer(e *record.Event, x *end) string {
 	if e.Detail != "" {
 		node, _ := d.place(e.Detail)
 		return node
@@ -348,7 +348,7 @@ func (d *diagramSink) peer(e *engine.Event, x *end) string {
 	return ""
 }
 
-func (d *diagramSink) read(e *engine.Event) {
+func (d *diagramSink) read(e *record.Event) {
 	x := d.end(e)
 	from := d.peer(e, x)
 	if from == "" || from == e.Node {
@@ -382,7 +382,7 @@ func (d *diagramSink) read(e *engine.Event) {
 
 // recognise ties the end of a read to the one that has written just these bytes. What that one wrote before has been
 // read by now.
-func (d *diagramSink) recognise(x *end, e *engine.Event) bool {
+func (d *diagramSink) recognise(x *end, e *record.Event) bool {
 	for _, y := range d.loose[[2]string{x.peer, x.node}] {
 		i := slices.IndexFunc(y.sent, func(s sent) bool { return s.digest == e.Bytes && s.Bytes == e.Result })
 		if i < 0 || y.client == x.client {
@@ -398,14 +398,14 @@ func (d *diagramSink) recognise(x *end, e *engine.Event) bool {
 	return false
 }
 
-func (d *diagramSink) arrive(m Message, e *engine.Event) {
+func (d *diagramSink) arrive(m Message, e *record.Event) {
 	d.unread--
 	m.ReadNs, m.ReadEvent = e.TimeNs, e.Number
 	d.known(diagramLine{Message: &m})
 }
 
 // Log is nothing here: the lines stand in the Outcome.
-func (d *diagramSink) Log(engine.LogLine) {}
+func (d *diagramSink) Log(record.LogLine) {}
 
 func (d *diagramSink) Finish(*check.Judged) error {
 	var rest []Message

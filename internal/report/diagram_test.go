@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -31,7 +32,7 @@ func diagramOf(t *testing.T, calls []call) (messages []string, untracked uint64)
 	sink := NewDiagramSink(&b, spec)
 	for i, c := range calls {
 		node, _, _ := strings.Cut(c.thread, "/")
-		sink.Event(&engine.Event{Number: uint64(i + 1), TimeNs: int64(i+1) * 1000, Node: node, Thread: c.thread, Call: c.name,
+		sink.Event(&record.Event{Number: uint64(i + 1), TimeNs: int64(i+1) * 1000, Node: node, Thread: c.thread, Call: c.name,
 			Args: []int64{c.fd}, Result: c.result, Detail: c.detail, Bytes: c.digest, Object: c.object})
 	}
 	if err := sink.Finish(nil); err != nil {
@@ -122,7 +123,7 @@ func TestUnplacedMessagesAreBounded(t *testing.T) {
 	sink := NewDiagramSink(&b, spec).(*diagramSink)
 	n := uint64(0)
 	for range 3 * maxLoose {
-		for _, e := range []engine.Event{{Call: "connect", Args: []int64{7}, Detail: "10.0.0.2:80", Object: "tcp"},
+		for _, e := range []record.Event{{Call: "connect", Args: []int64{7}, Detail: "10.0.0.2:80", Object: "tcp"},
 			{Call: "write", Args: []int64{7}, Result: 100, Bytes: n, Object: "tcp"}, {Call: "close", Args: []int64{7}, Object: "tcp"}} {
 			n++
 			e.Number, e.Node, e.Thread = n, "a", "a/0"

@@ -7,20 +7,20 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // changesAround chooses the changes of files that a story shows, up to the violation: the last ones before each fault of a node and
 // the first ones after its end, those within the operations of the evidence, all that failed or were lost, and the last names that were
 // taken away.
-func changesAround(all []engine.DiskChange, injections []fault.Injection, operations []history.Operation, at int64) (list []engine.DiskChange) {
+func changesAround(all []record.DiskChange, injections []fault.Injection, operations []history.Operation, at int64) (list []record.DiskChange) {
 	show := map[int]bool{}
 	around := func(node string, begin, end int64) {
 		before, after := 0, 0
 		for i := len(all) - 1; i >= 0 && before < StoryChanges; i-- {
-			if c := &all[i]; c.Node == node && c.TimeNs <= begin && c.Call != engine.Lost {
+			if c := &all[i]; c.Node == node && c.TimeNs <= begin && c.Call != record.Lost {
 				show[i] = true
 				before++
 			}
@@ -38,7 +38,7 @@ func changesAround(all []engine.DiskChange, injections []fault.Injection, operat
 		}
 	}
 	for i := range all {
-		if c := &all[i]; c.Call == engine.Lost || c.Errno != "" || c.Short > 0 {
+		if c := &all[i]; c.Call == record.Lost || c.Errno != "" || c.Short > 0 {
 			show[i] = true
 		} else if c.Fault != "" {
 			around(c.Node, c.TimeNs, c.TimeNs)
@@ -67,13 +67,13 @@ func changesAround(all []engine.DiskChange, injections []fault.Injection, operat
 			list = append(list, all[i])
 		}
 	}
-	slices.SortStableFunc(list, func(a, b engine.DiskChange) int { return cmp.Compare(a.Event, b.Event) })
+	slices.SortStableFunc(list, func(a, b record.DiskChange) int { return cmp.Compare(a.Event, b.Event) })
 	return list
 }
 
 // withoutTemporary leaves out how files came about that were renamed then. The renaming tells how much they had, and whether that
 // was synchronised.
-func withoutTemporary(all []engine.DiskChange) (list []engine.DiskChange) {
+func withoutTemporary(all []record.DiskChange) (list []record.DiskChange) {
 	out := make([]bool, len(all)) // which are left out
 	list = slices.Clone(all)
 	for i := range list {
@@ -88,7 +88,7 @@ func withoutTemporary(all []engine.DiskChange) (list []engine.DiskChange) {
 			if m.Node != c.Node || m.Path != c.Old {
 				continue
 			}
-			plain = plain && m.Errno == "" && m.Fault == "" && m.Short == 0 && m.Call != engine.Lost && m.Old == ""
+			plain = plain && m.Errno == "" && m.Fault == "" && m.Short == 0 && m.Call != record.Lost && m.Old == ""
 			synced = synced || syncs(m)
 			size = max(size, m.To)
 			made = append(made, j)
@@ -113,8 +113,8 @@ func withoutTemporary(all []engine.DiskChange) (list []engine.DiskChange) {
 	return kept
 }
 
-func syncs(c *engine.DiskChange) bool { return c.Call == "fsync" || c.Call == "fdatasync" }
-func opens(c *engine.DiskChange) bool {
+func syncs(c *record.DiskChange) bool { return c.Call == "fsync" || c.Call == "fdatasync" }
+func opens(c *record.DiskChange) bool {
 	return slices.Contains([]string{"open", "openat", "openat2", "creat"}, c.Call)
 }
 
@@ -122,14 +122,14 @@ func opens(c *engine.DiskChange) bool {
 const maxChangesShown = 60
 
 // changeEntry is a change of a file as a line of a timeline.
-func changeEntry(c *engine.DiskChange) entry {
+func changeEntry(c *record.DiskChange) entry {
 	text := changeText(c)
 	if c.Fault != "" {
 		return entry{c.TimeNs, c.Event, "fault", fmt.Sprintf("%s %s: %s", c.Fault, c.Node, text), ""}
 	}
 	key := ""
 	switch {
-	case c.Errno != "" || c.Short != 0 || c.Call == engine.Lost:
+	case c.Errno != "" || c.Short != 0 || c.Call == record.Lost:
 	case strings.HasPrefix(c.Call, "unlink"):
 		key = "file unlink"
 	default:
@@ -139,15 +139,15 @@ func changeEntry(c *engine.DiskChange) entry {
 }
 
 // changeText says what a change was.
-func changeText(c *engine.DiskChange) string {
+func changeText(c *record.DiskChange) string {
 	path := clip(c.Path)
 	text := c.Call + " " + path
 	switch {
-	case c.Call == engine.Lost && c.Old != "":
+	case c.Call == record.Lost && c.Old != "":
 		return "the power loss undid the last change of the name " + path
-	case c.Call == engine.Lost && c.From != c.To && c.From < c.To:
+	case c.Call == record.Lost && c.From != c.To && c.From < c.To:
 		return fmt.Sprintf("the power loss left %d of the %s of %s", c.From, plural.Count(c.To, "byte"), path) + pages(c, " and the old content of ")
-	case c.Call == engine.Lost:
+	case c.Call == record.Lost:
 		return "the power loss took back the content of " + pages(c, "") + " of " + path
 	case opens(c):
 		if text = c.Call + " " + path; c.Errno == "" {
@@ -176,7 +176,7 @@ func changeText(c *engine.DiskChange) string {
 	return text
 }
 
-func pages(c *engine.DiskChange, before string) string {
+func pages(c *record.DiskChange, before string) string {
 	if c.Pages == 0 {
 		return ""
 	}
@@ -188,7 +188,7 @@ func pages(c *engine.DiskChange, before string) string {
 			sep = " (bytes "
 		}
 		text += fmt.Sprintf("%s%d to %d", sep, r.From, r.To)
-		shown += (r.To - r.From) / engine.DiskPageBytes
+		shown += (r.To - r.From) / record.DiskPageBytes
 	}
 	switch {
 	case len(c.Rows) == 0:

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -21,7 +21,7 @@ func TestSpeedsOfDisks(t *testing.T) {
 		"the disk of n2 has the speed nvme: a sync takes 20µs to 3ms":                                                              {other},
 		"the disk of n1 has the speed hdd: a sync takes 4ms to 200ms; the disk of n2 has the speed nvme: a sync takes 20µs to 3ms": {all, other},
 	} {
-		s := &StoryOf{Spec: spec, Outcome: &check.Judged{Outcome: engine.Outcome{Decisions: decisions}}}
+		s := &StoryOf{Spec: spec, Outcome: &check.Judged{Outcome: record.Outcome{Decisions: decisions}}}
 		if got := diskSpeeds(s); got != want {
 			t.Errorf("%v: %q, want %q", decisions, got, want)
 		}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
@@ -49,7 +49,7 @@ func SaveEvidence(state, id string, o *check.Judged) error {
 }
 
 // firstLines are as many lines of a run's log as are kept, and how many others there were.
-func firstLines(o *check.Judged) (lines []engine.LogLine, lost uint64) {
+func firstLines(o *check.Judged) (lines []record.LogLine, lost uint64) {
 	bytes := 0
 	for i := range o.Log {
 		if bytes += len(o.Log[i].Text); bytes > MaxLogBytes {

@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // What is stored of a failure's run has the first lines of its log, and says how many are missing.
 func TestEvidenceHasTheLog(t *testing.T) {
 	state := t.TempDir()
 	for lines, want := range map[int]int{0: 0, 3: 3, 32: 32, 40: 32} {
-		o := &check.Judged{Outcome: engine.Outcome{Hash: "h"}}
+		o := &check.Judged{Outcome: record.Outcome{Hash: "h"}}
 		for range lines {
-			o.Log = append(o.Log, engine.LogLine{Node: "n1", Stream: "stdout", Text: strings.Repeat("x", 1<<20)})
+			o.Log = append(o.Log, record.LogLine{Node: "n1", Stream: "stdout", Text: strings.Repeat("x", 1<<20)})
 		}
 		if err := SaveEvidence(state, "id", o); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // focus is what a page about a violation is centred on: the operations that its evidence names, and its time.
@@ -144,8 +144,8 @@ func (f *focus) shownOperations(o *check.Judged, limit int) (shown []history.Ope
 }
 
 // shownLogs are the lines nearest to the violation.
-func (f *focus) shownLogs(lines []engine.LogLine, limit int) (shown []engine.LogLine, left int) {
-	keep := nearest[engine.LogLine]{limit: limit}
+func (f *focus) shownLogs(lines []record.LogLine, limit int) (shown []record.LogLine, left int) {
+	keep := nearest[record.LogLine]{limit: limit}
 	for i, l := range lines {
 		keep.add(l, uint64(i), abs(l.TimeNs-f.atNs))
 	}

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 func TestLogs(t *testing.T) {
-	o := &check.Judged{Outcome: engine.Outcome{LogLost: 3, Log: []engine.LogLine{
+	o := &check.Judged{Outcome: record.Outcome{LogLost: 3, Log: []record.LogLine{
 		{TimeNs: 1_000, Node: "n1", Stream: "stdout", Text: "one\x1b[2J"},
 		{TimeNs: 12_000_000_000, Node: "client", Stream: "stderr", Text: "two  words"},
 		{TimeNs: 12_000_000_001, Node: "n1", Stream: "healthcheck", Text: "sick"},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -18,10 +18,10 @@ func staleRead() StoryOf {
 	at := func(n uint64, ns int64, client string, t history.Type, op, value string) history.Event {
 		return history.Event{Number: n, TimeNs: ns, Client: client, Type: t, Op: op, Key: "k", Input: value}
 	}
-	o := &check.Judged{Outcome: engine.Outcome{Events: 90, VirtualNs: 90e6,
+	o := &check.Judged{Outcome: record.Outcome{Events: 90, VirtualNs: 90e6,
 		Ledger: fault.Ledger{Injections: []fault.Injection{{ID: 1, Kind: fault.Clog, Target: "n2", Event: 2, StartNs: 2e6, EndNs: 3e6}, {ID: 2, Kind: fault.Partition, Target: "n1", Event: 15, StartNs: 15e6, EndNs: 40e6, Observed: 18},
 			{ID: 3, Kind: fault.Crash, Target: "n1", Event: 80, StartNs: 80e6, EndNs: 80e6}}},
-		Probes: []engine.Probe{{Property: "up", Event: 30, EndNs: 30e6}, {Property: "up", Event: 50, EndNs: 50e6}, {Property: "up", Event: 60, EndNs: 60e6, ExitCode: 1}},
+		Probes: []record.Probe{{Property: "up", Event: 30, EndNs: 30e6}, {Property: "up", Event: 50, EndNs: 50e6}, {Property: "up", Event: 60, EndNs: 60e6, ExitCode: 1}},
 		History: []history.Event{at(10, 10e6, "c1", history.Invoke, "put", "v1"), at(12, 12e6, "c1", history.Ok, "put", "v1"), at(20, 20e6, "c1", history.Invoke, "put", "v2"), at(30, 30e6, "c1", history.Ok, "put", "v2"),
 			at(40, 40e6, "c2", history.Invoke, "put", "v3"), at(45, 45e6, "c2", history.Info, "put", ""), at(60, 60e6, "c3", history.Invoke, "get", ""), at(70, 70e6, "c3", history.Ok, "get", "")}}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",

@@ -14,9 +14,9 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -145,7 +145,7 @@ type decisionView struct {
 
 // crashView is what is left of a program that crashed.
 type crashView struct {
-	*engine.Crash
+	*record.Crash
 	Why, Debugger, Core string
 	Threads             []threadView
 }

@@ -12,10 +12,10 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -80,7 +80,7 @@ func TestPage(t *testing.T) {
 
 // The evidence of a check names events; what values say does not count.
 func TestConflictingOperationsAreThoseOfTheEvidence(t *testing.T) {
-	o := &check.Judged{Outcome: engine.Outcome{VirtualNs: 100, History: []history.Event{
+	o := &check.Judged{Outcome: record.Outcome{VirtualNs: 100, History: []history.Event{
 		{Number: 1, TimeNs: 1, Client: "a", Type: history.Invoke, Op: "put", Key: "k", Input: "(event 5)"},
 		{Number: 2, TimeNs: 2, Client: "a", Type: history.Ok},
 		{Number: 5, TimeNs: 5, Client: "b", Type: history.Invoke, Op: "put", Key: "k", Input: "x"},
@@ -112,7 +112,7 @@ func hostilePage(t *testing.T) PageOf {
 	o.Ledger.Entries = append(o.Ledger.Entries, fault.Entry{Kind: hostile})
 	o.Warnings = []string{hostile}
 	o.Machine, o.Repeat.Reason = hostile, hostile
-	o.Crashes = []engine.Crash{{Node: hostile, Program: hostile, Kind: hostile, Signal: hostile}}
+	o.Crashes = []record.Crash{{Node: hostile, Program: hostile, Kind: hostile, Signal: hostile}}
 	o.Decisions = append(o.Decisions, tape.Decision{Stream: hostile})
 	o.Verdicts = append(o.Verdicts, check.Verdict{Property: hostile + "x", Kind: hostile, Reason: hostile, Status: check.Unknown})
 	p.Spec.Nodes = append(p.Spec.Nodes, world.Node{Name: hostile, Role: hostile})
@@ -172,7 +172,7 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 	enc.Encode(diagramLine{Untracked: new(uint64)})
 	o.Log, o.History = nil, nil
 	for i := range uint64(lines) {
-		o.Log = append(o.Log, engine.LogLine{Position: engine.At(i * 9), TimeNs: int64(i) * stepNs, Node: "n1", Stream: "stdout", Text: strings.Repeat("long line ", 200)})
+		o.Log = append(o.Log, record.LogLine{Position: record.At(i * 9), TimeNs: int64(i) * stepNs, Node: "n1", Stream: "stdout", Text: strings.Repeat("long line ", 200)})
 	}
 	for i := range uint64(operations) {
 		h := history.Event{Number: i*9 + 4, TimeNs: int64(i) * stepNs, Client: fmt.Sprintf("load/%d", i%50), Type: history.Invoke, Op: "put", Key: "k", Input: strings.Repeat("v", 1000)}
@@ -221,7 +221,7 @@ func TestPageOfLittle(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	broken := &check.Judged{Outcome: engine.Outcome{History: []history.Event{{Number: 1, Client: "a", Type: history.Ok}}}}
+	broken := &check.Judged{Outcome: record.Outcome{History: []history.Event{{Number: 1, Client: "a", Type: history.Ok}}}}
 	if text := htmlOf(t, PageOf{StoryOf: StoryOf{Spec: &world.Spec{}, Outcome: broken, Verdict: v}}); !strings.Contains(text, "The history makes no operations: ") {
 		t.Error("the page does not say that the history is broken")
 	}

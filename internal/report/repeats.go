@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // repeated is a row of items that comes several times, one after the other: the first one is shown, and the others are folded.
@@ -104,7 +104,7 @@ func (f *folder) fold(toNs func(row int) int64) (group map[int]int, before map[i
 }
 
 // foldLogs folds lines of a log: of each node those that say again, but for numbers, what it has just said.
-func foldLogs(log []engine.LogLine) (group map[int]int, before map[int]foldView) {
+func foldLogs(log []record.LogLine) (group map[int]int, before map[int]foldView) {
 	var f folder
 	for i := range log {
 		f.row(log[i].Node, log[i].Stream+" "+alike(log[i].Text), i)

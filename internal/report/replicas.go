@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -59,7 +59,7 @@ func answersPart(s *StoryOf) string {
 	if !compares {
 		return ""
 	}
-	var same *engine.Probe
+	var same *record.Probe
 	for i := range s.Outcome.Probes {
 		p := &s.Outcome.Probes[i]
 		if p.Property != s.Verdict.Property {
@@ -97,7 +97,7 @@ func logsPart(s *StoryOf, group []string) (list []string) {
 		}
 		wrote[t][l.Node] = true
 	}
-	wanted := func(l *engine.LogLine) bool {
+	wanted := func(l *record.LogLine) bool {
 		return slices.Contains(group, l.Node) && (s.Verdict.Event == 0 || l.Event <= s.Verdict.Event) && len(wrote[loglines.Template(l.Text)]) == 1
 	}
 	unusual := s.Background.Logs.Unusual(s.Spec, s.Outcome.Log, wanted)

@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -96,16 +97,16 @@ func TestTraceText(t *testing.T) {
 
 func TestEventText(t *testing.T) {
 	for _, c := range []struct {
-		e    engine.Event
+		e    record.Event
 		want string
 	}{
-		{engine.Event{Number: 812, TimeNs: 1_204_001_000, Node: "n1", Thread: "n1/0.2", Call: "sendto", Args: []int64{7, -32},
+		{record.Event{Number: 812, TimeNs: 1_204_001_000, Node: "n1", Thread: "n1/0.2", Call: "sendto", Args: []int64{7, -32},
 			Result: 32, Detail: "10.0.0.2:80", Object: "tcp", Bytes: 0x9f, Clocks: 3},
 			`812 1.204001000s n1/0.2 sendto(7, -32) = 32 "10.0.0.2:80" on tcp bytes 9f clocks 3`},
-		{engine.Event{Number: 2, TimeNs: 5, Call: "partition", Result: 3, Detail: "n1-n2"}, `2 0.000000005s - partition() = 3 "n1-n2"`},
-		{engine.Event{Number: 1, TimeNs: 5, Node: "n1", Thread: "0.2", Call: "futex", Result: -110},
+		{record.Event{Number: 2, TimeNs: 5, Call: "partition", Result: 3, Detail: "n1-n2"}, `2 0.000000005s - partition() = 3 "n1-n2"`},
+		{record.Event{Number: 1, TimeNs: 5, Node: "n1", Thread: "0.2", Call: "futex", Result: -110},
 			`1 0.000000005s n1 0.2 futex() = -110`},
-		{engine.Event{Node: "a", Thread: "a/0", Call: "open", Detail: "/new\nline"}, `0 0.000000000s a/0 open() = 0 "/new\nline"`},
+		{record.Event{Node: "a", Thread: "a/0", Call: "open", Detail: "/new\nline"}, `0 0.000000000s a/0 open() = 0 "/new\nline"`},
 	} {
 		if got := string(appendEvent(nil, &c.e)); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
@@ -115,7 +116,7 @@ func TestEventText(t *testing.T) {
 
 // verify compares traces as text: events that differ in any field must differ as text.
 func TestEveryFieldOfAnEventIsInItsText(t *testing.T) {
-	base := engine.Event{Number: 1, TimeNs: 1, Node: "n", Thread: "n/0", Call: "c", Args: []int64{1}, Result: 1, Bytes: 1, Clocks: 1, Detail: "d", Object: "o"}
+	base := record.Event{Number: 1, TimeNs: 1, Node: "n", Thread: "n/0", Call: "c", Args: []int64{1}, Result: 1, Bytes: 1, Clocks: 1, Detail: "d", Object: "o"}
 	v := reflect.ValueOf(&base).Elem()
 	for i := range v.NumField() {
 		changed := base
@@ -139,7 +140,7 @@ func TestEveryFieldOfAnEventIsInItsText(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
-	calls := []engine.Event{{Call: "crash"}, {Call: "exit_group"}, {Call: "end partition"}, {Call: "sendto"}, {Call: "write", Object: "tcp"},
+	calls := []record.Event{{Call: "crash"}, {Call: "exit_group"}, {Call: "end partition"}, {Call: "sendto"}, {Call: "write", Object: "tcp"},
 		{Call: "write", Object: "file"}, {Call: "futex"}}
 	for _, c := range []struct {
 		f    Filter
@@ -204,7 +205,7 @@ func TestChromeTrace(t *testing.T) {
 func TestChromeShowsOperationsThatNeverReturn(t *testing.T) {
 	var b bytes.Buffer
 	sink, _ := NewSink("chrome", &b, Filter{}, spec())
-	sink.Finish(&check.Judged{Outcome: engine.Outcome{VirtualNs: 9000, History: []history.Event{
+	sink.Finish(&check.Judged{Outcome: record.Outcome{VirtualNs: 9000, History: []history.Event{
 		{Number: 1, TimeNs: 1000, Client: "c", Type: history.Invoke, Op: "put", Key: "k"},
 		{Number: 2, TimeNs: 2000, Client: "d", Type: history.Invoke, Op: "get"},
 		{Number: 3, TimeNs: 4000, Client: "d", Type: history.Info, Op: "get", Error: "timeout"},
@@ -234,10 +235,10 @@ func TestStory(t *testing.T) {
 }
 
 func TestStoryOfALongRunIsShort(t *testing.T) {
-	o := &check.Judged{Outcome: engine.Outcome{VirtualNs: 1e12, Events: 1e6}}
+	o := &check.Judged{Outcome: record.Outcome{VirtualNs: 1e12, Events: 1e6}}
 	for i := range 1_000_000 {
 		text := string(rune('a'+i%26)) + string(rune('a'+i/26%26)) // lines that do not repeat are not folded
-		o.Log = append(o.Log, engine.LogLine{Position: engine.At(uint64(i)), TimeNs: int64(i) * 1e6, Node: "n", Text: text})
+		o.Log = append(o.Log, record.LogLine{Position: record.At(uint64(i)), TimeNs: int64(i) * 1e6, Node: "n", Text: text})
 	}
 	o.Log[500_000].Text = strings.Repeat("long ", 1000)
 	for i := range 5000 {
@@ -258,7 +259,7 @@ func TestSummary(t *testing.T) {
 		Reasons:    []explore.Reason{{Type: history.Fail, Text: "status 503", Count: 50}, {Type: history.Info, Text: explore.OtherReasons, Count: 30}},
 		Faults:     fault.Ledger{Entries: []fault.Entry{{Kind: fault.Partition, Planned: 12, Delivered: 11, Observed: 9}}},
 		LogCounts:  map[string]uint64{"leader change": 31, "election": 80},
-		Refused:    []engine.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}, {Program: "/bin/b", Call: "io_uring_setup", Errno: "ENOSYS", Count: 9}},
+		Refused:    []record.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}, {Program: "/bin/b", Call: "io_uring_setup", Errno: "ENOSYS", Count: 9}},
 		Warnings:   []explore.Warning{{Text: "MAP_SHARED writes bypass the journal", Runs: 200}},
 		Properties: []explore.PropertyTotal{{Property: "linearizable", Kind: "safety", Holds: 197, Violated: 2, Unknown: 1, Reason: "budget", Seed: 7}},
 		Failures:   []*explore.Failure{{ID: "0123456789ab", Signature: "linearizable: get # is stale", Runs: 2, Run: 17, Tape: tape.Tape{Seed: 99}}},
@@ -282,7 +283,7 @@ func TestSummary(t *testing.T) {
 func TestRunText(t *testing.T) {
 	_, o := run(t, "text", Filter{})
 	o.Verdicts = []check.Verdict{violation(o)}
-	o.Reason, o.Refused = engine.MaxTime, []engine.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}}
+	o.Reason, o.Refused = record.MaxTime, []record.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}}
 	for _, e := range []struct {
 		typ  history.Type
 		text string
@@ -377,7 +378,7 @@ func TestChanges(t *testing.T) {
 	f := &Failure{TraceVersion: TraceVersion, Machine: "m", Spec: &world.Spec{Dir: "/old"}, Files: map[string]string{
 		"/bin/a": "11", "/old/kv.py": "22", "/old/": "a/kv.py", "/old/sub/": "", "/etc/": "x/y", "/lib/": "sha256:ab", "/once/": "z"}}
 	f.Relocate("/new")
-	now := &check.Judged{Outcome: engine.Outcome{Machine: "m", Files: map[string]string{
+	now := &check.Judged{Outcome: record.Outcome{Machine: "m", Files: map[string]string{
 		"/bin/a": "11", "/new/kv.py": "33", "/new/": "b/c/d/e/f/g/h/kv.py", "/new/sub/": "", "/etc/": "x/y", "/lib/": "sha256:cd", "/bin/new": "44"}}}
 	want := []string{
 		"the folder /lib/ has changed: names were added, removed or changed; the run lists them",

@@ -12,10 +12,10 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -308,9 +308,9 @@ func storyLines(s *StoryOf) (lines []string) {
 
 // milliseconds writes a point of virtual time, in ms.
 // lastLoss is the last thing that a power loss took from a disk up to a time, or nil.
-func lastLoss(changes []engine.DiskChange, untilNs int64) *engine.DiskChange {
+func lastLoss(changes []record.DiskChange, untilNs int64) *record.DiskChange {
 	for i := len(changes) - 1; i >= 0; i-- {
-		if c := &changes[i]; c.Call == engine.Lost && c.TimeNs <= untilNs {
+		if c := &changes[i]; c.Call == record.Lost && c.TimeNs <= untilNs {
 			return c
 		}
 	}
@@ -523,7 +523,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		}
 	}
 	c.Numbers = append(c.Numbers, wrap(campaignNumbers(t), "", 2)...)
-	var log []engine.LogLine
+	var log []record.LogLine
 	if first != nil {
 		log = first.Outcome.Log
 	}
@@ -635,7 +635,7 @@ func operationsText(o explore.Operations) string {
 }
 
 // failing says why operations fail, if more than half of them do: what clients got, and the last errors that servers wrote.
-func failing(spec *world.Spec, o explore.Operations, reasons []explore.Reason, log []engine.LogLine) (lines []string) {
+func failing(spec *world.Spec, o explore.Operations, reasons []explore.Reason, log []record.LogLine) (lines []string) {
 	if o.Invoked == 0 && len(spec.Workloads) == 0 && len(spec.Properties) == 0 {
 		return []string{"Nothing was asked of the servers: add a `workload` and `properties`."}
 	}
@@ -665,7 +665,7 @@ func judged(status explore.Status, runs uint64) *Screen {
 }
 
 // unready has a screen without a verdict tell which servers were never ready, and what these wrote last. It reports whether there are any.
-func (c *Screen) unready(status explore.Status, list []engine.NotUp, o explore.Operations) bool {
+func (c *Screen) unready(status explore.Status, list []record.NotUp, o explore.Operations) bool {
 	if status.ExitCode() != check.ExitUnknown || len(list) == 0 || o.Ok > 0 {
 		return false
 	}
@@ -733,7 +733,7 @@ func (c *Screen) interrupted(t *explore.Totals, arguments string) {
 }
 
 // RunScreen is the screen of one run with a log. first is the story of its first violation, or nil.
-func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, status explore.Status, first *StoryOf, seed uint64, arguments string) *Screen {
+func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, status explore.Status, first *StoryOf, seed uint64, arguments string) *Screen {
 	var c *Screen
 	if first != nil {
 		c = ScreenOf(first, arguments)
@@ -754,7 +754,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []engine.LogLine, statu
 		if c.Verdict == "HOLDS" {
 			c.Name = plural.Count(len(totals), "property") + " in this run"
 		}
-		if r.Reason == engine.Stopped && c.Verdict == "UNKNOWN" {
+		if r.Reason == record.Stopped && c.Verdict == "UNKNOWN" {
 			c.Name, c.Reason = "interrupted", ""
 			c.Next = append([]Hint{{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed), "the same run, to its end"}}, c.Next[:2]...)
 		}
@@ -819,14 +819,14 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 		repeat = "observed once"
 	case r.Repeat.Failed():
 		repeat = "does not repeat"
-	case r.Reason == engine.Stopped:
+	case r.Reason == record.Stopped:
 		repeat = "interrupted"
 	}
 	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
 }
 
 // lastErrors are the last lines of servers that say that something went wrong, one for each server.
-func lastErrors(spec *world.Spec, log []engine.LogLine) (list []string) {
+func lastErrors(spec *world.Spec, log []record.LogLine) (list []string) {
 	for i := range spec.Nodes {
 		n := &spec.Nodes[i]
 		if n.Role != world.Server {

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -139,7 +139,7 @@ func TestScreenOfJudgements(t *testing.T) {
 // Where most operations fail, the screen says why: what clients got, and the last error of a server, and not that of a client.
 func TestScreenOfFailingOperations(t *testing.T) {
 	r := &explore.Summary{Operations: explore.Operations{Invoked: 10, Ok: 2, Fail: 8}, Reasons: []explore.Reason{{Text: "status 503", Count: 8}}}
-	log := []engine.LogLine{{Node: "n1", Text: "Error: no leader"}, {Node: "n1", Text: "fatal error: lease lost"}, {Node: "n1", Text: "ready"}, {Node: "n1", Text: `{"level":"info","initial-corrupt-check":false}`}, {Node: "load", Text: "error of a client"}}
+	log := []record.LogLine{{Node: "n1", Text: "Error: no leader"}, {Node: "n1", Text: "fatal error: lease lost"}, {Node: "n1", Text: "ready"}, {Node: "n1", Text: `{"level":"info","initial-corrupt-check":false}`}, {Node: "load", Text: "error of a client"}}
 	text := whole(t, RunScreen(spec(), r, log, explore.Status{}, nil, 7, ""))
 	if !strings.Contains(text, "Most operations fail: status 503\n  n1: fatal error: lease lost\n") || strings.Contains(text, "of a client") {
 		t.Errorf("got\n%s", text)
@@ -176,7 +176,7 @@ func TestScreenSaysWhatIsLeft(t *testing.T) {
 	if next := c.campaignHints(stale, explore.Status{}, ""); next[0].Command != "rm failures/x.json" {
 		t.Errorf("%v", next)
 	}
-	changes := []engine.DiskChange{{TimeNs: 1, Call: engine.Lost, Path: "/a", Old: "x"}, {TimeNs: 2, Call: engine.Lost, Path: "/b", Old: "x"}, {TimeNs: 2, Call: "write"}, {TimeNs: 5, Call: engine.Lost}}
+	changes := []record.DiskChange{{TimeNs: 1, Call: record.Lost, Path: "/a", Old: "x"}, {TimeNs: 2, Call: record.Lost, Path: "/b", Old: "x"}, {TimeNs: 2, Call: "write"}, {TimeNs: 5, Call: record.Lost}}
 	if loss := lastLoss(changes, 4); loss == nil || loss.Path != "/b" {
 		t.Errorf("the last loss is %v", loss)
 	}

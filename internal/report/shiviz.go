@@ -8,8 +8,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -24,7 +24,7 @@ type shivizSink struct {
 	clocks   [][]uint64
 	messages *diagramSink
 	sends    map[uint64][]uint64 // the clock of the sender, by event
-	current  *engine.Event
+	current  *record.Event
 }
 
 func newShivizSink(w io.Writer, f Filter, spec *world.Spec) *shivizSink {
@@ -96,12 +96,12 @@ func (s *shivizSink) known(l diagramLine) {
 	}
 }
 
-func (s *shivizSink) Event(e *engine.Event) {
+func (s *shivizSink) Event(e *record.Event) {
 	s.current = e
 	s.messages.Event(e)
 }
 
-func (s *shivizSink) Log(l engine.LogLine) {
+func (s *shivizSink) Log(l record.LogLine) {
 	s.happen(l.Node, l.TimeNs, nil, fmt.Sprintf("%s: %s", l.Stream, l.Text))
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
@@ -330,7 +330,7 @@ func logCounts(b *strings.Builder, counts map[string]uint64) {
 }
 
 // refused lists the calls that programs made and the engine refused, each once for all nodes.
-func refused(b io.Writer, list []engine.Unsupported) {
+func refused(b io.Writer, list []record.Unsupported) {
 	if len(list) == 0 {
 		return
 	}
@@ -414,13 +414,13 @@ func missed(b *strings.Builder, e *check.Evidence) {
 func ended(s *explore.Summary) string {
 	text := string(s.Reason)
 	switch s.Reason {
-	case engine.MaxTime:
+	case record.MaxTime:
 		text = "max_time reached"
-	case engine.ReachedUntil:
+	case record.ReachedUntil:
 		text = "stopped as asked"
-	case engine.Unstartable:
+	case record.Unstartable:
 		text = "ended: a server did not come up"
-	case engine.Limit:
+	case record.Limit:
 		text = "a limit was reached"
 	}
 	if s.Detail != "" {
@@ -429,7 +429,7 @@ func ended(s *explore.Summary) string {
 	return text
 }
 
-func repeat(r engine.Repeat) string {
+func repeat(r record.Repeat) string {
 	switch {
 	case r.Reproducible:
 		return "reproducible"

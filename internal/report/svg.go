@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Bounds of the drawings of a page.
@@ -571,14 +571,14 @@ func (p *PageOf) instants(f *focus, messages []Message, ops []history.Operation)
 			list = append(list, instant{op.ReturnTimeNs, op.Return, op.Client + ": " + resultText(&op), "op-note", ""})
 		}
 	}
-	some := nearest[engine.LogLine]{limit: closeLines}
+	some := nearest[record.LogLine]{limit: closeLines}
 	for i, l := range p.Outcome.Log {
 		if l.TimeNs >= f.fromNs && l.TimeNs <= f.toNs {
 			some.add(l, uint64(i), f.distance(l.TimeNs))
 		}
 	}
 	lines, _ := some.list()
-	keep := nearest[engine.LogLine]{limit: closeNotes}
+	keep := nearest[record.LogLine]{limit: closeNotes}
 	group, _ := foldLogs(lines)
 	for i, l := range lines {
 		if group[i] == 0 {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Switches says in words what decisions of a run mean that switch a thread in the midst of its own code. It reads each program's names once.
@@ -37,7 +37,7 @@ func (w *Switches) Says(decision int) string {
 			before++
 		}
 	}
-	i := slices.IndexFunc(o.Switches, func(s engine.Switch) bool {
+	i := slices.IndexFunc(o.Switches, func(s record.Switch) bool {
 		if s.Stream == stream {
 			before--
 		}
@@ -63,7 +63,7 @@ func (w *Switches) Says(decision int) string {
 }
 
 // nativePlace is where a thread of a native program was switched: the function and the line, if the program's file on this machine has them, and the address.
-func (w *Switches) nativePlace(s *engine.Switch) string {
+func (w *Switches) nativePlace(s *record.Switch) string {
 	at := fmt.Sprintf("%s+0x%x", s.Program, s.Address)
 	if s.Instructions == 1 {
 		at = "1 instruction behind " + at
@@ -92,7 +92,7 @@ func (w *Switches) nativePlace(s *engine.Switch) string {
 
 // readNames reads the names of a program of a run from its file on this machine, or is nil.
 func readNames(o *check.Judged, program string) *named {
-	i := slices.IndexFunc(o.Programs, func(p engine.Program) bool { return p.Path == program })
+	i := slices.IndexFunc(o.Programs, func(p record.Program) bool { return p.Path == program })
 	if i < 0 {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -33,13 +33,13 @@ func TestSwitchOfNativeProgram(t *testing.T) {
 	i := slices.IndexFunc(names.Functions, func(f code.Function) bool { return f.Name == "deposit" })
 	address := b.Places[names.Functions[i].First]
 	stream := fmt.Sprintf("switch/n1/0.1/%x", address)
-	o := &check.Judged{Outcome: engine.Outcome{
+	o := &check.Judged{Outcome: record.Outcome{
 		Decisions: []tape.Decision{{Stream: stream, Index: 2, Value: 3}, {Stream: "fault/crash/n1", Value: 1}, {Stream: stream, Index: 5, Value: 17}},
-		Switches: []engine.Switch{
+		Switches: []record.Switch{
 			{Stream: stream, TimeNs: 1e9, Thread: "n1/0.1", Program: "/bin/lost", Address: address, Instructions: 2},
 			{Stream: stream, TimeNs: 2e9, Thread: "n1/0.1", Program: "/bin/lost", Address: address, Instructions: 1, ForNs: 16e3},
 		},
-		Programs: []engine.Program{{Path: "/bin/lost", File: program}},
+		Programs: []record.Program{{Path: "/bin/lost", File: program}},
 	}}
 	at := fmt.Sprintf(`/bin/lost\+0x%x$`, address)
 	in := `in deposit \(lost\.c:[2-5]\), `

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // entry is a line of the timeline. Entries of the same time are in the order of events, and then in the order in which they were added.
@@ -146,7 +146,7 @@ func logEntries(s *StoryOf, at int64, injections []fault.Injection, unusual []un
 
 // belongs gives the fault after whose begin a line was written, or the number of faults for a later line of a node that one has hit;
 // -1 for any other line.
-func belongs(l *engine.LogLine, injections []fault.Injection) int {
+func belongs(l *record.LogLine, injections []fault.Injection) int {
 	hit := false
 	for k := range injections {
 		f := &injections[k]
@@ -167,7 +167,7 @@ func affects(f *fault.Injection, node string) bool {
 }
 
 // commonness says of each line of a log how often the log has such lines.
-func commonness(log []engine.LogLine) []int {
+func commonness(log []record.LogLine) []int {
 	log = log[:min(len(log), maxTemplates)]
 	templates, times, count := make([]string, len(log)), make([]int, len(log)), map[string]int{}
 	for i := range log {
@@ -197,7 +197,7 @@ func rarest(lines []int, times []int, always map[int]bool) (list []int) {
 
 // lastLines are the last of some lines for which a story has room. Lines that repeat others take no room, as they are folded. Of a
 // message of many lines, such as a banner, the first and the last ones are kept.
-func lastLines(log []engine.LogLine, lines []int, always map[int]bool) []int {
+func lastLines(log []record.LogLine, lines []int, always map[int]bool) []int {
 	lines = shortened(log, lines, always)
 	var f folder
 	for row, i := range lines {
@@ -226,7 +226,7 @@ const (
 )
 
 // shortened leaves out the midst of messages: of lines that a node writes one directly after the other.
-func shortened(log []engine.LogLine, lines []int, always map[int]bool) (kept []int) {
+func shortened(log []record.LogLine, lines []int, always map[int]bool) (kept []int) {
 	message := map[string][]int{} // the one that a node has begun, the lines of it
 	var order []string
 	end := func(node string) {
@@ -255,7 +255,7 @@ func shortened(log []engine.LogLine, lines []int, always map[int]bool) (kept []i
 	return kept
 }
 
-func logEntry(l *engine.LogLine) entry {
+func logEntry(l *record.LogLine) entry {
 	return entry{l.TimeNs, l.Event, l.Node, clip(l.Text), l.Stream + " " + loglines.Template(l.Text)}
 }
 
@@ -310,7 +310,7 @@ func storyOperations(s *StoryOf) (named, underWay []history.Operation) {
 		if len(underWay) == StoryOperations {
 			break
 		}
-		if slices.ContainsFunc(s.Outcome.DiskChanges, func(c engine.DiskChange) bool { return c.Fault != "" && during(&op, &c) }) {
+		if slices.ContainsFunc(s.Outcome.DiskChanges, func(c record.DiskChange) bool { return c.Fault != "" && during(&op, &c) }) {
 			underWay = append(underWay, op)
 		}
 	}
@@ -318,7 +318,7 @@ func storyOperations(s *StoryOf) (named, underWay []history.Operation) {
 }
 
 // during reports whether a change of a file was made while an operation was under way.
-func during(op *history.Operation, c *engine.DiskChange) bool {
+func during(op *history.Operation, c *record.DiskChange) bool {
 	return c.Event > op.Call && c.Event < op.Return
 }
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -41,7 +41,7 @@ var levels = []string{"off", "error", "warn", "info", "debug", "trace"}
 
 // classOf gives the class of an event from its call, and for calls that serve files and sockets alike from the object
 // behind the descriptor.
-func classOf(e *engine.Event) Class {
+func classOf(e *record.Event) Class {
 	socket := e.Object == "tcp" || e.Object == "udp" || e.Object == "unix"
 	switch e.Call {
 	case "sendto", "sendmsg", "sendmmsg", "connect":
@@ -108,7 +108,7 @@ func (f Filter) Validate() error {
 }
 
 // Keep reports whether an event is written.
-func (f Filter) Keep(e *engine.Event) bool {
+func (f Filter) Keep(e *record.Event) bool {
 	if len(f.Events) > 0 {
 		return slices.Contains(f.Events, e.Call) || slices.Contains(f.Events, string(classOf(e)))
 	}
@@ -128,8 +128,8 @@ func (f Filter) Keep(e *engine.Event) bool {
 
 // Sink receives the trace of a run in order.
 type Sink interface {
-	Event(*engine.Event)
-	Log(engine.LogLine)
+	Event(*record.Event)
+	Log(record.LogLine)
 	// Finish writes what comes after the last event; o may be nil if the run did not end. It returns the first error
 	// of all writes.
 	Finish(o *check.Judged) error
@@ -160,14 +160,14 @@ type textSink struct {
 	line   []byte
 }
 
-func (s *textSink) Event(e *engine.Event) {
+func (s *textSink) Event(e *record.Event) {
 	if s.filter.Keep(e) {
 		s.line = append(appendEvent(s.line[:0], e), '\n')
 		s.w.Write(s.line)
 	}
 }
 
-func (s *textSink) Log(engine.LogLine) {} // writes of a program are events already
+func (s *textSink) Log(record.LogLine) {} // writes of a program are events already
 
 func (s *textSink) Finish(*check.Judged) error { return s.w.Flush() }
 
@@ -175,7 +175,7 @@ func (s *textSink) Finish(*check.Judged) error { return s.w.Flush() }
 // lines mean equal events:
 //
 //	812 1.204001000s n1/0.2 sendto(7, 32) = 32 "10.0.0.2:80" on tcp bytes 9f2c0011aabbccdd clocks 3
-func appendEvent(b []byte, e *engine.Event) []byte {
+func appendEvent(b []byte, e *record.Event) []byte {
 	b = strconv.AppendUint(b, e.Number, 10)
 	b = append(b, ' ')
 	b = appendSeconds(b, e.TimeNs)

@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // unusualLine is a line of a log that few other runs have.
 type unusualLine struct {
 	loglines.Unusual
-	*engine.LogLine
+	*record.LogLine
 	more int // further lines of the same message
 }
 
@@ -28,7 +28,7 @@ func unusualLines(s *StoryOf) (list []unusualLine) {
 		clients[s.Spec.Nodes[i].Name] = s.Spec.Nodes[i].Role != world.Server
 	}
 	log := s.Outcome.Log
-	wanted := func(l *engine.LogLine) bool {
+	wanted := func(l *record.LogLine) bool {
 		return !clients[l.Node] && strings.TrimSpace(l.Text) != "" && (s.Verdict.Event == 0 || l.Event <= s.Verdict.Event)
 	}
 	for _, u := range s.Background.Logs.Unusual(s.Spec, log, wanted) {

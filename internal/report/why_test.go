@@ -7,10 +7,10 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -19,7 +19,7 @@ const second = int64(1_000_000_000)
 
 // lossStory is the story of a put that was acknowledged at 2 s, and of a get at 9 s that finds nothing. n1 to n3 run the same program.
 func lossStory() *StoryOf {
-	o := &check.Judged{Outcome: engine.Outcome{VirtualNs: 10 * second, Events: 1000, ReadyNs: second / 2}}
+	o := &check.Judged{Outcome: record.Outcome{VirtualNs: 10 * second, Events: 1000, ReadyNs: second / 2}}
 	o.History = []history.Event{
 		{Number: 20, TimeNs: 2*second - 1000, Client: "c0", Type: history.Invoke, Op: "put", Key: "k", Input: "v"},
 		{Number: 30, TimeNs: 2 * second, Client: "c0", Type: history.Ok, Op: "put", Key: "k"},
@@ -36,7 +36,7 @@ func lossStory() *StoryOf {
 }
 
 func (s *StoryOf) log(ns int64, node, text string) {
-	s.Outcome.Log = append(s.Outcome.Log, engine.LogLine{Position: engine.At(uint64(ns / 10_000_000)), TimeNs: ns, Node: node, Stream: "stderr", Text: text})
+	s.Outcome.Log = append(s.Outcome.Log, record.LogLine{Position: record.At(uint64(ns / 10_000_000)), TimeNs: ns, Node: node, Stream: "stderr", Text: text})
 }
 
 func (s *StoryOf) text(t *testing.T) string {
@@ -70,7 +70,7 @@ func tells(t *testing.T, text string, want, not []string) {
 func TestUnusualLinesComeFirst(t *testing.T) {
 	s := lossStory()
 	s.Background = &explore.Background{}
-	usual := []engine.LogLine{{Node: "n2", Text: "started at 1"}}
+	usual := []record.LogLine{{Node: "n2", Text: "started at 1"}}
 	for range 30 {
 		s.Background.Logs.Add(loglines.Keys(s.Spec, usual))
 	}
@@ -129,13 +129,13 @@ func TestFaultsOfCallsAreInTheTimeline(t *testing.T) {
 	s.Outcome.Decisions = []tape.Decision{{Stream: "fault/fsync_fail/n1", Index: 5, Value: 1, N: 2}, {Stream: "net/n1", Index: 1, Value: 1, N: 2}}
 	s.Outcome.DecisionsNs = []int64{3 * second, 4 * second}
 	tells(t, s.text(t), []string{"3.000000s  fault      fsync_fail n1: one call"}, nil)
-	s.Outcome.DiskChanges = []engine.DiskChange{{Event: 40, TimeNs: 3 * second, Node: "n1", Call: "fsync", Path: "/log", Errno: "EIO", Fault: "fsync_fail"}}
+	s.Outcome.DiskChanges = []record.DiskChange{{Event: 40, TimeNs: 3 * second, Node: "n1", Call: "fsync", Path: "/log", Errno: "EIO", Fault: "fsync_fail"}}
 	tells(t, s.text(t), []string{"3.000000s  fault      fsync_fail n1: fsync /log fails: EIO"}, []string{"one call"})
 }
 
 // Each story has one thing that may be to blame, and names it.
 func TestWhatMayBeToBlame(t *testing.T) {
-	change := func(at int64, call string, c engine.DiskChange) engine.DiskChange {
+	change := func(at int64, call string, c record.DiskChange) record.DiskChange {
 		c.TimeNs, c.Event, c.Node, c.Call = at, uint64(at/10_000_000), "n1", call
 		if c.Path == "" {
 			c.Path = "/log"
@@ -159,72 +159,72 @@ func TestWhatMayBeToBlame(t *testing.T) {
 		{"a probe that failed before", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			for i := range 3 {
-				s.Outcome.Probes = append(s.Outcome.Probes, engine.Probe{Property: "p", StartNs: int64(i+1) * second, EndNs: int64(i+1)*second + 1, ExitCode: min(i, 1)})
+				s.Outcome.Probes = append(s.Outcome.Probes, record.Probe{Property: "p", StartNs: int64(i+1) * second, EndNs: int64(i+1)*second + 1, ExitCode: min(i, 1)})
 			}
 		}, "configuration  before the first fault began, at 5.000000s, 2 of 3 probes of the property failed already"},
 		{"a refused call", func(s *StoryOf) {
-			s.Outcome.Refused = []engine.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: 8 * second}}
+			s.Outcome.Refused = []record.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: 8 * second}}
 		}, "Bloodhound     1s before, at 8.000000s, it refused bpf of kv on n1 (EPERM)"},
 		{"a call that was refused long ago", func(s *StoryOf) {
-			s.Outcome.Refused = []engine.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: second}}
+			s.Outcome.Refused = []record.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: second}}
 		}, ""},
 		{"a driver without an answer", func(s *StoryOf) { s.Outcome.Unanswered = []uint64{30} },
 			`driver         it reported put k = "v" by c0 as ok at 2.000000s, and had read nothing from another node since the operation began`},
 		{"an operation that is not in the evidence", func(s *StoryOf) { s.Outcome.Unanswered = []uint64{31} }, ""},
-		{"a driver that failed", func(s *StoryOf) { s.Outcome.Drivers = []engine.DriverEnd{{Workload: "w", ExitCode: 2, Said: "boom"}} },
+		{"a driver that failed", func(s *StoryOf) { s.Outcome.Drivers = []record.DriverEnd{{Workload: "w", ExitCode: 2, Said: "boom"}} },
 			"driver         the one of workload w ended with exit code 2  at 0.000000s: boom"},
 		{"written and never synchronised", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(2*second-10, "write", engine.DiskChange{To: 100}), change(5*second, engine.Lost, engine.DiskChange{From: 40, To: 100})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}), change(5*second, record.Lost, record.DiskChange{From: 40, To: 100})}
 		}, "system         n1 had written to /log from 2.000000s to 2.000000s and not synchronised it since; the power loss at 5.000000s took content of the file back, " + acknowledged},
 		{"a name that was not durable", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(2*second-10, "write", engine.DiskChange{To: 100}), change(5*second, engine.Lost, engine.DiskChange{Old: "log"}),
-				change(6*second, "ftruncate", engine.DiskChange{})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}), change(5*second, record.Lost, record.DiskChange{Old: "log"}),
+				change(6*second, "ftruncate", record.DiskChange{})}
 		}, "system         n1 had written to /log from 2.000000s on; the power loss at 5.000000s undid the last change of that name, which was not durable, " + acknowledged},
 		{"an fsync that failed", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(second, "write", engine.DiskChange{To: 100}), change(second+10, "fsync", engine.DiskChange{Errno: "EIO", Fault: "fsync_fail"}),
-				change(5*second, engine.Lost, engine.DiskChange{Pages: 1})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 100}), change(second+10, "fsync", record.DiskChange{Errno: "EIO", Fault: "fsync_fail"}),
+				change(5*second, record.Lost, record.DiskChange{Pages: 1})}
 		}, "system         fsync of /log failed on n1 at 1.000000s; the power loss at 5.000000s took content of the file back, " + acknowledged},
 		{"half a record", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(second, "write", engine.DiskChange{To: 41, Short: 85}), change(2*second-10, "write", engine.DiskChange{From: 41, To: 126})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 41, Short: 85}), change(2*second-10, "write", record.DiskChange{From: 41, To: 126})}
 		}, "system         n1 continues to use /log at 2.000000s (write from byte 41 on), although a write at 1.000000s had stopped after 41 of 85 bytes, at byte 41"},
 		{"a truncation after a start", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(2*second-10, "write", engine.DiskChange{To: 126}), change(6*second, "ftruncate", engine.DiskChange{To: 41})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 126}), change(6*second, "ftruncate", record.DiskChange{To: 41})}
 		}, "system         n1 cuts /log to 41 bytes at 6.000000s, where it had written up to byte 126, " + acknowledged},
 		{"a log that is written over", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(second, "write", engine.DiskChange{To: 126, Calls: 4}), change(6*second, "write", engine.DiskChange{From: 40, To: 60})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 126, Calls: 4}), change(6*second, "write", record.DiskChange{From: 40, To: 60})}
 		}, "system         n1 writes to /log from byte 40 on, at 6.000000s, over what it had appended there: it had written up to byte 126"},
 		{"pages that are written again", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			for i := range 6 {
-				s.Outcome.DiskChanges = append(s.Outcome.DiskChanges, change(second*int64(i+1), "pwrite64", engine.DiskChange{From: int64(i%2) * 4096, To: int64(i%2+1) * 4096}))
+				s.Outcome.DiskChanges = append(s.Outcome.DiskChanges, change(second*int64(i+1), "pwrite64", record.DiskChange{From: int64(i%2) * 4096, To: int64(i%2+1) * 4096}))
 			}
 		}, ""},
 		{"an operation that ended well although its fsync failed", func(s *StoryOf) {
 			s.Verdict.Evidence = nil
-			s.Outcome.DiskChanges = []engine.DiskChange{change(second, "write", engine.DiskChange{To: 100}), {Event: 25, TimeNs: 2*second - 500, Node: "n1", Call: "fsync", Path: "/log", Errno: "EIO", Fault: "fsync_fail"},
-				change(3*second, "write", engine.DiskChange{From: 100, To: 200})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 100}), {Event: 25, TimeNs: 2*second - 500, Node: "n1", Call: "fsync", Path: "/log", Errno: "EIO", Fault: "fsync_fail"},
+				change(3*second, "write", record.DiskChange{From: 100, To: 200})}
 		}, `system         n1 continues to use /log at 3.000000s (write from byte 100 on), although fsync of it had failed at 1.999999s (EIO); put k "v" by c0, which was under way then, ended with ok`},
 		{"a removal after a failure", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(6*second, "openat", engine.DiskChange{Path: "/index", Errno: "ENOSPC"}), change(6*second+1000, "unlinkat", engine.DiskChange{Path: "/lock"})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(6*second, "openat", record.DiskChange{Path: "/index", Errno: "ENOSPC"}), change(6*second+1000, "unlinkat", record.DiskChange{Path: "/lock"})}
 		}, "system         n1 removes /lock at 6.000001s, right after openat of /index had failed (ENOSPC)"},
 		{"a file that is missing", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(6*second, "openat", engine.DiskChange{Path: "/meta", Errno: "ENOENT"})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(6*second, "openat", record.DiskChange{Path: "/meta", Errno: "ENOENT"})}
 		}, "system         after the crash n1 looks for /meta, which is not there (at 6.000000s)"},
 		{"files that need not be there", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(6*second, "openat", engine.DiskChange{Path: "/a", Errno: "ENOENT"}), change(6*second+1, "openat", engine.DiskChange{Path: "/b", Errno: "ENOENT"})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(6*second, "openat", record.DiskChange{Path: "/a", Errno: "ENOENT"}), change(6*second+1, "openat", record.DiskChange{Path: "/b", Errno: "ENOENT"})}
 		}, ""},
 		{"a folder that is taken away", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []engine.DiskChange{change(2*second-10, "write", engine.DiskChange{Path: "/d/log", To: 126}), change(7*second, "renameat", engine.DiskChange{Old: "/d", Path: "/.d"})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{Path: "/d/log", To: 126}), change(7*second, "renameat", record.DiskChange{Old: "/d", Path: "/.d"})}
 		}, "system         n1 takes the folder /d away at 7.000000s (renameat), with files that it had written, " + acknowledged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -246,14 +246,14 @@ func TestWhatMayBeToBlame(t *testing.T) {
 
 // A file that is written, synchronised and renamed is one line.
 func TestTemporaryFilesAreFolded(t *testing.T) {
-	at := func(ns int64, call, path string, c engine.DiskChange) engine.DiskChange {
+	at := func(ns int64, call, path string, c record.DiskChange) record.DiskChange {
 		c.TimeNs, c.Event, c.Node, c.Call, c.Path = ns, uint64(ns), "n1", call, path
 		return c
 	}
-	changes := []engine.DiskChange{at(1, "openat", "/a.tmp", engine.DiskChange{}), at(2, "write", "/a.tmp", engine.DiskChange{To: 7}), at(3, "fsync", "/a.tmp", engine.DiskChange{}),
-		at(4, "rename", "/a", engine.DiskChange{Old: "/a.tmp"}),
-		at(5, "openat", "/b.tmp", engine.DiskChange{}), at(6, "write", "/b.tmp", engine.DiskChange{To: 9}), at(7, "rename", "/b", engine.DiskChange{Old: "/b.tmp"}),
-		at(8, "write", "/old", engine.DiskChange{To: 9}), at(9, "rename", "/older", engine.DiskChange{Old: "/old"})}
+	changes := []record.DiskChange{at(1, "openat", "/a.tmp", record.DiskChange{}), at(2, "write", "/a.tmp", record.DiskChange{To: 7}), at(3, "fsync", "/a.tmp", record.DiskChange{}),
+		at(4, "rename", "/a", record.DiskChange{Old: "/a.tmp"}),
+		at(5, "openat", "/b.tmp", record.DiskChange{}), at(6, "write", "/b.tmp", record.DiskChange{To: 9}), at(7, "rename", "/b", record.DiskChange{Old: "/b.tmp"}),
+		at(8, "write", "/old", record.DiskChange{To: 9}), at(9, "rename", "/older", record.DiskChange{Old: "/old"})}
 	var got []string
 	for _, c := range withoutTemporary(changes) {
 		got = append(got, changeText(&c))
@@ -268,7 +268,7 @@ func TestTemporaryFilesAreFolded(t *testing.T) {
 func TestWhereReplicasDiffer(t *testing.T) {
 	s := lossStory()
 	s.Background = &explore.Background{}
-	s.Background.Logs.Add(loglines.Keys(s.Spec, []engine.LogLine{{Node: "n1", Text: "I lead term 4"}}))
+	s.Background.Logs.Add(loglines.Keys(s.Spec, []record.LogLine{{Node: "n1", Text: "I lead term 4"}}))
 	s.log(2*second, "n1", "I lead term 5")
 	for i := range 3 {
 		s.log(3*second, fmt.Sprint("n", i+1), "joined 7")
@@ -276,7 +276,7 @@ func TestWhereReplicasDiffer(t *testing.T) {
 	s.log(4*second, "n2", "discards 12 entries")
 	tells(t, s.text(t), []string{"where replicas differ first\n       4.000000s  only n2, and not n1, n3, logs: discards 12 entries\n\n"}, nil)
 	s.Spec.Properties[0].Check = world.Check{Type: world.Agreement}
-	s.Outcome.Probes = []engine.Probe{{Property: "p", EndNs: 2 * second, ExitCode: world.ProbeHolds}, {Property: "p", EndNs: 5 * second, ExitCode: world.ProbeViolated, Output: "n1: 7\nn2: 8\n"},
+	s.Outcome.Probes = []record.Probe{{Property: "p", EndNs: 2 * second, ExitCode: world.ProbeHolds}, {Property: "p", EndNs: 5 * second, ExitCode: world.ProbeViolated, Output: "n1: 7\nn2: 8\n"},
 		{Property: "p", EndNs: 6 * second, ExitCode: world.ProbeViolated, Output: "n1: 7\nn2: 9"}}
 	tells(t, s.text(t), []string{"5.000000s  their answers: n1: 7; n2: 8 (the same until 2.000000s)"}, []string{"n2: 9"})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -14,12 +15,12 @@ import (
 // Run is a run in progress.
 type Run struct {
 	engine.World
-	Reason engine.Reason // why the last Advance returned
+	Reason record.Reason // why the last Advance returned
 
 	spec    *world.Spec
 	options engine.Options
 	began   time.Time
-	until   engine.Position
+	until   record.Position
 }
 
 // Boot boots the world of a run. The caller closes it.
@@ -34,7 +35,7 @@ func Boot(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options) (*Ru
 }
 
 // Advance runs the world to a position, or to its end if the position is zero. Spec.EndNs bounds every run.
-func (r *Run) Advance(until engine.Position) (err error) {
+func (r *Run) Advance(until record.Position) (err error) {
 	r.until = until
 	r.Reason, err = r.World.Advance(engine.Until{Position: until, TimeNs: r.spec.EndNs})
 	return err
@@ -64,19 +65,19 @@ func (r *Run) Judge() *check.Judged {
 }
 
 func (r *Run) cut(j *check.Judged) bool {
-	if r.Reason == engine.ReachedUntil && r.until.Event > 0 && j.Events >= r.until.Event {
+	if r.Reason == record.ReachedUntil && r.until.Event > 0 && j.Events >= r.until.Event {
 		return true
 	}
 	select {
 	case <-r.options.Interrupt:
-		return r.Reason == engine.Stopped
+		return r.Reason == record.Stopped
 	default:
 		return false
 	}
 }
 
 // Do makes a run from its boot to its verdicts.
-func Do(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options, until engine.Position) (*check.Judged, error) {
+func Do(e engine.Engine, spec *world.Spec, t tape.Tape, o engine.Options, until record.Position) (*check.Judged, error) {
 	r, err := Boot(e, spec, t, o)
 	if err != nil {
 		return nil, err

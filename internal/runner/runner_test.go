@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -25,11 +26,11 @@ func broken(modes string) *world.Spec {
 }
 
 func TestRunIsJudgedAtItsEnd(t *testing.T) {
-	j, err := runner.Do(enginetest.New(), broken(enginetest.Broken), tape.Tape{Seed: 1}, engine.Options{Behaviour: true}, engine.Position{})
+	j, err := runner.Do(enginetest.New(), broken(enginetest.Broken), tape.Tape{Seed: 1}, engine.Options{Behaviour: true}, record.Position{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Reason != engine.Finished || len(j.Verdicts) == 0 || j.Verdicts[0].Status != check.Violated || len(j.Near) == 0 || j.WallNs == 0 {
+	if j.Reason != record.Finished || len(j.Verdicts) == 0 || j.Verdicts[0].Status != check.Violated || len(j.Near) == 0 || j.WallNs == 0 {
 		t.Errorf("%s, verdicts %v, near %v, %d ns", j.Reason, j.Verdicts, j.Near, j.WallNs)
 	}
 }
@@ -38,12 +39,12 @@ func TestRunThatWasCutIsNotJudged(t *testing.T) {
 	closed := make(chan struct{})
 	close(closed)
 	for name, c := range map[string]struct {
-		until engine.Position
+		until record.Position
 		o     engine.Options
-		want  engine.Reason
+		want  record.Reason
 	}{
-		"at a position":   {engine.At(20), engine.Options{}, engine.ReachedUntil},
-		"by an interrupt": {engine.Position{}, engine.Options{Interrupt: closed}, engine.Stopped},
+		"at a position":   {record.At(20), engine.Options{}, record.ReachedUntil},
+		"by an interrupt": {record.Position{}, engine.Options{Interrupt: closed}, record.Stopped},
 	} {
 		j, err := runner.Do(enginetest.New(), broken(enginetest.Broken), tape.Tape{Seed: 1}, c.o, c.until)
 		if err != nil || j.Reason != c.want || j.Verdicts != nil {
@@ -52,14 +53,14 @@ func TestRunThatWasCutIsNotJudged(t *testing.T) {
 	}
 	spec := broken(enginetest.Broken)
 	spec.EndNs = 100e6 // the world ends there, as shrinking asks
-	j, err := runner.Do(enginetest.New(), spec, tape.Tape{Seed: 1}, engine.Options{}, engine.Position{})
-	if err != nil || j.Reason != engine.ReachedUntil || len(j.Verdicts) == 0 {
+	j, err := runner.Do(enginetest.New(), spec, tape.Tape{Seed: 1}, engine.Options{}, record.Position{})
+	if err != nil || j.Reason != record.ReachedUntil || len(j.Verdicts) == 0 {
 		t.Errorf("at the end of a shorter world: %v, %s, verdicts %v", err, j.Reason, j.Verdicts)
 	}
 }
 
 func TestPositionWithinAnEventIsUnsupported(t *testing.T) {
-	_, err := runner.Do(enginetest.New(), broken(""), tape.Tape{Seed: 1}, engine.Options{}, engine.Position{Event: 20, Within: 1})
+	_, err := runner.Do(enginetest.New(), broken(""), tape.Tape{Seed: 1}, engine.Options{}, record.Position{Event: 20, Within: 1})
 	if !errors.Is(err, engine.ErrUnsupported) {
 		t.Errorf("got %v", err)
 	}
@@ -75,12 +76,12 @@ func (m modelled) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.
 
 type followed struct{ engine.World }
 
-func (followed) Models() engine.Models {
-	return engine.Models{Tallies: map[string]*coverage.Tally{"linear": {Mapped: 7}}, Mistake: "no such action"}
+func (followed) Models() record.Models {
+	return record.Models{Tallies: map[string]*coverage.Tally{"linear": {Mapped: 7}}, Mistake: "no such action"}
 }
 
 func TestModelsAreInTheRecord(t *testing.T) {
-	j, err := runner.Do(modelled{enginetest.New()}, broken(""), tape.Tape{Seed: 1}, engine.Options{}, engine.Position{})
+	j, err := runner.Do(modelled{enginetest.New()}, broken(""), tape.Tape{Seed: 1}, engine.Options{}, record.Position{})
 	if err != nil || j.Mistake != "no such action" || len(j.Verdicts) == 0 || j.Verdicts[0].Tally == nil || j.Verdicts[0].Tally.Mapped != 7 {
 		t.Errorf("%v, %q, %+v", err, j.Mistake, j.Verdicts)
 	}

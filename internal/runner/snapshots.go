@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -101,7 +102,7 @@ type Work struct {
 	Cut     *world.Cut // what was left out of the Spec; nil is nothing
 	Tape    tape.Tape
 	Options engine.Options
-	Until   engine.Position
+	Until   record.Position
 	// FromBoot asks for a run that begins at no snapshot and takes none.
 	FromBoot bool
 	// Along asks for snapshots along the run, for tapes that differ from this one late. There is one at the end of setup in any case.
@@ -217,7 +218,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 	}
 	// on advances the world by a step, and reports whether the run has not come to its end with that.
 	on := func(step engine.Until) (more bool, err error) {
-		if r.Reason, err = r.World.Advance(step); err != nil || r.Reason != engine.ReachedUntil {
+		if r.Reason, err = r.World.Advance(step); err != nil || r.Reason != record.ReachedUntil {
 			return false, err
 		}
 		event, now := r.World.At()
@@ -227,7 +228,7 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 		ready := until
 		ready.Ready = true
 		var err error
-		if r.Reason, err = r.World.Advance(ready); err != nil || r.Reason != engine.Ready {
+		if r.Reason, err = r.World.Advance(ready); err != nil || r.Reason != record.Ready {
 			return err
 		}
 		begin.StartNs = time.Since(r.began).Nanoseconds()

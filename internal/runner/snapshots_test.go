@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -53,17 +54,17 @@ func (e *toys) Boot(spec *world.Spec, t tape.Tape, _ engine.Options) (engine.Wor
 
 func (w *toy) now() int64 { return int64(w.event) * max(w.of.eventNs, 1) }
 
-func (w *toy) Advance(u engine.Until) (engine.Reason, error) {
+func (w *toy) Advance(u engine.Until) (record.Reason, error) {
 	for w.event < toyEvents {
 		if w.event == toySetup && !w.ready {
 			if u.Ready {
-				return engine.Ready, nil
+				return record.Ready, nil
 			}
 			w.ready = true
 			w.src.Ready()
 		}
 		if u.Event > 0 && w.event >= u.Event || u.TimeNs > 0 && w.now() >= u.TimeNs {
-			return engine.ReachedUntil, nil
+			return record.ReachedUntil, nil
 		}
 		w.event++
 		if v := w.src.Choose("x", 1000); w.event < 100 || v == 0 {
@@ -73,7 +74,7 @@ func (w *toy) Advance(u engine.Until) (engine.Reason, error) {
 			time.Sleep(10 * time.Millisecond) // snapshots are taken by real time
 		}
 	}
-	return engine.Finished, nil
+	return record.Finished, nil
 }
 
 func (w *toy) Fork(_ *world.Spec, t tape.Tape, _ engine.Options) (engine.World, error) {
@@ -93,7 +94,7 @@ func (w *toy) Fork(_ *world.Spec, t tape.Tape, _ engine.Options) (engine.World, 
 func (w *toy) Follows(t tape.Tape) bool            { return w.src.Follows(t) }
 func (w *toy) At() (event uint64, timeNs int64)    { return w.event, w.now() }
 func (w *toy) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
-func (w *toy) Outcome() *engine.Outcome            { return &engine.Outcome{Events: w.event, Hash: w.sum} }
+func (w *toy) Outcome() *record.Outcome            { return &record.Outcome{Events: w.event, Hash: w.sum} }
 func (w *toy) Bytes() int64                        { return w.of.bytes + w.of.eventBytes*int64(w.event) }
 func (w *toy) Close() error {
 	if w.of != nil {
@@ -115,7 +116,7 @@ func TestSnapshotsChangeNoRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := runner.Do(&toys{}, spec, tp, engine.Options{}, engine.Position{})
+		want, err := runner.Do(&toys{}, spec, tp, engine.Options{}, record.Position{})
 		if err != nil || got.Hash != want.Hash || got.Events != want.Events || got.Reason != want.Reason {
 			t.Errorf("%s, begun at %d: %s %d %s, and from its boot %s %d %s (%v)", tp.Name(), began.Event, got.Hash, got.Events, got.Reason, want.Hash, want.Events, want.Reason, err)
 		}
@@ -166,7 +167,7 @@ func TestSnapshotsBeforeAMoment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := runner.Do(&toys{eventNs: stepNs}, spec, tp, engine.Options{}, engine.Position{})
+			want, err := runner.Do(&toys{eventNs: stepNs}, spec, tp, engine.Options{}, record.Position{})
 			if err != nil || got.Hash != want.Hash {
 				t.Errorf("a run that differs from %d ns on is another one: %s, from its boot %s (%v)", atNs, got.Hash, want.Hash, err)
 			}
@@ -197,7 +198,7 @@ func TestSnapshotsOfCutWorlds(t *testing.T) {
 			t.Errorf("%d: begins at %d: %v", i, began.Event, err)
 		}
 	}
-	if j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Until: engine.At(5)}); err != nil || began.Event != 0 || j.Events != 5 {
+	if j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Until: record.At(5)}); err != nil || began.Event != 0 || j.Events != 5 {
 		t.Errorf("a run that ends within setup begins at %d and has %d events: %v", began.Event, j.Events, err)
 	}
 }
@@ -271,7 +272,7 @@ func TestSnapshotsHaveABudget(t *testing.T) {
 				}
 			}
 		}
-		if _, _, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 50}, Until: engine.At(5)}); err != nil { // it measures those of the last run
+		if _, _, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 50}, Until: record.At(5)}); err != nil { // it measures those of the last run
 			t.Fatal(err)
 		}
 		if e.open > c.open || began.Event != c.began || (s.Refused != nil) != c.fails {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -111,7 +111,7 @@ func (c *Case) Spec(self string, role func(name string) []string, which Which) (
 const leastSaid = 20
 
 // Judge reports what is wrong with a run of the case, or nothing.
-func (c *Case) Judge(which Which, out *engine.Outcome) error {
+func (c *Case) Judge(which Which, out *record.Outcome) error {
 	teller := "n1"
 	if c.Client != "" {
 		teller = "n2"

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -40,7 +41,7 @@ func TestEveryKindHasACase(t *testing.T) {
 }
 
 // play runs a case's world with this test's own binary, which a world with a private /tmp has to be given.
-func play(t *testing.T, c *Case, which Which) *engine.Outcome {
+func play(t *testing.T, c *Case, which Which) *record.Outcome {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -78,15 +79,15 @@ func TestJudgesDoubt(t *testing.T) {
 	calm, there, elsewhere := play(t, c, Nowhere), play(t, c, There), play(t, c, Elsewhere)
 	for _, x := range []struct {
 		which Which
-		out   *engine.Outcome
+		out   *record.Outcome
 		want  string
 	}{
 		{Nowhere, there, "without the fault the program said"},
 		{There, calm, "the ledger has no line"},
 		{There, elsewhere, "never said"},
 		{Elsewhere, there, "nobody can have seen it"},
-		{There, &engine.Outcome{Repeat: engine.Repeat{Reproducible: true}}, "0 times"},
-		{There, &engine.Outcome{}, "does not repeat"},
+		{There, &record.Outcome{Repeat: record.Repeat{Reproducible: true}}, "0 times"},
+		{There, &record.Outcome{}, "does not repeat"},
 	} {
 		if err := c.Judge(x.which, x.out); err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("judged as %v: %v, want %q", x.which, err, x.want)

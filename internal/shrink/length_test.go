@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -33,7 +33,7 @@ func TestARunKeepsItsLength(t *testing.T) {
 				long++
 			}
 		}
-		out := &check.Judged{Outcome: engine.Outcome{Decisions: made, Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: "crash", Planned: uint64(len(made))}}}}}
+		out := &check.Judged{Outcome: record.Outcome{Decisions: made, Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: "crash", Planned: uint64(len(made))}}}}}
 		return &Run{Same: slices.Contains(made, needed), Outcome: out}, nil
 	}
 	s := &Search{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server, Command: []string{"x"}}}}, Try: try}

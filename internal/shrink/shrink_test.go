@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -41,7 +42,7 @@ func try(spec *world.Spec, runs *atomic.Int64) Try {
 		}
 		runs.Add(1)
 		cut := c.Cut.Apply(spec)
-		out, err := runner.Do(enginetest.New(), cut, c.Tape, engine.Options{}, engine.Position{})
+		out, err := runner.Do(enginetest.New(), cut, c.Tape, engine.Options{}, record.Position{})
 		if err != nil {
 			return nil, err
 		}

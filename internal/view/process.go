@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Process is a process of a node with its threads.
@@ -134,7 +135,7 @@ func WriteOpenFiles(w io.Writer, list []engine.OpenFile) error {
 }
 
 // LogUntil gives the lines that programs had written when an event had happened.
-func LogUntil(log []engine.LogLine, event uint64) []engine.LogLine {
+func LogUntil(log []record.LogLine, event uint64) []record.LogLine {
 	for i := range log {
 		if log[i].Event > event {
 			return log[:i:i]

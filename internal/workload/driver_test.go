@@ -18,7 +18,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -120,7 +120,7 @@ func (s *kv) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func judge(driver string, events []history.Event, operations ...string) check.Verdict {
 	spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: driver}},
 		Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: operations}}}}
-	return check.Judge(spec, &engine.Outcome{Reason: engine.Finished, History: events, Drivers: []engine.DriverEnd{{Workload: "load"}}})[0]
+	return check.Judge(spec, &record.Outcome{Reason: record.Finished, History: events, Drivers: []record.DriverEnd{{Workload: "load"}}})[0]
 }
 
 func TestHTTPWorkload(t *testing.T) {

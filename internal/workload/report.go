@@ -11,8 +11,8 @@ import (
 // reporter writes records to the file that the engine serves, each with one write(2), at which it is stamped.
 type reporter struct{ fd int }
 
-// record is a history.Event without what the engine stamps.
-type record struct {
+// report is a history.Event without what the engine stamps.
+type report struct {
 	Client string       `json:"client"`
 	Type   history.Type `json:"type"`
 	Op     string       `json:"op"`
@@ -34,7 +34,7 @@ func openReport(path string) (*reporter, error) {
 	return &reporter{fd}, nil
 }
 
-func (r *reporter) write(rec record) error {
+func (r *reporter) write(rec report) error {
 	p, err := json.Marshal(rec)
 	if err != nil {
 		return err

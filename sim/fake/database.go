@@ -111,8 +111,8 @@ type version struct {
 	row Row // nil: there is none
 }
 
-// record is a commit in the journal; one without rows reports how many transactions have begun when the database was started.
-type record struct {
+// commit is an entry in the journal; one without rows reports how many transactions have begun when the database was started.
+type commit struct {
 	Rows  []written `json:",omitempty"`
 	Began int       `json:",omitempty"`
 }
@@ -144,7 +144,7 @@ func (d *database) recover() {
 	}
 	starts := 0
 	d.journal.open(func(text []byte) {
-		var r record
+		var r commit
 		if err := json.Unmarshal(text, &r); err != nil {
 			panic(err)
 		}
@@ -156,7 +156,7 @@ func (d *database) recover() {
 	})
 	// Numbers of transactions are not used again: what was open before a crash is unknown after it.
 	d.last = starts * began
-	d.journal.add(record{Began: 1})
+	d.journal.add(commit{Began: 1})
 }
 
 func (d *database) set(table, key string, row Row) {
@@ -265,7 +265,7 @@ func (d *database) commit(tx *serverTx) code {
 			}
 		}
 	}
-	d.journal.add(record{Rows: tx.writes})
+	d.journal.add(commit{Rows: tx.writes})
 	d.apply(tx.writes)
 	if d.Mishap("db_fails_after", d.o.After) {
 		return lost

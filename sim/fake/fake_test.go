@@ -17,12 +17,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )
 
 // play makes a run, in which nothing must break down.
-func play(t *testing.T, tp tape.Tape, define func(*inproc.World)) *engine.Outcome {
+func play(t *testing.T, tp tape.Tape, define func(*inproc.World)) *record.Outcome {
 	t.Helper()
 	e, err := inprocess.New("test", define)
 	if err != nil {
@@ -40,7 +41,7 @@ func play(t *testing.T, tp tape.Tape, define func(*inproc.World)) *engine.Outcom
 }
 
 // counted gives how often a kind was delivered and observed.
-func counted(out *engine.Outcome, kind string) (delivered, observed uint64) {
+func counted(out *record.Outcome, kind string) (delivered, observed uint64) {
 	for _, e := range out.Ledger.Entries {
 		if string(e.Kind) == kind {
 			return e.Delivered, e.Observed

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -16,7 +16,7 @@ import (
 const hashFile = "BLOODHOUND_TEST_HASHES"
 
 // recordHash appends the trace hash of a run to the file for hashes, if there is one.
-func recordHash(t *testing.T, tp tape.Tape, out *engine.Outcome) {
+func recordHash(t *testing.T, tp tape.Tape, out *record.Outcome) {
 	t.Helper()
 	name := os.Getenv(hashFile)
 	if name == "" {

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -184,7 +184,7 @@ func (a actuator) Watch(int, int64)   {}
 func (a actuator) Hidden(int) string  { return "" }
 func (a actuator) RoleChanged(string) {}
 
-func (a actuator) Logged(l engine.LogLine) {
+func (a actuator) Logged(l record.LogLine) {
 	if a.opts.Log != nil {
 		a.opts.Log(l)
 	}
@@ -261,9 +261,9 @@ func (r *run) invariants() {
 		}
 		if code != world.ProbeHolds {
 			r.broken = true
-			r.out.Probes = append(r.out.Probes, engine.Probe{Property: c.name, Phase: r.director.Phase, Event: r.events, StartNs: r.now, EndNs: r.now, ExitCode: code, Output: text})
+			r.out.Probes = append(r.out.Probes, record.Probe{Property: c.name, Phase: r.director.Phase, Event: r.events, StartNs: r.now, EndNs: r.now, ExitCode: code, Output: text})
 			r.out.Detail = fmt.Sprintf("%s does not hold", c.name)
-			r.ended = engine.Stopped
+			r.ended = record.Stopped
 		}
 	}()
 	for i := range r.def.checks {
@@ -291,5 +291,5 @@ func (r *run) fail(err error) {
 
 // clientEnded notes that the program of a client has ended.
 func (r *run) clientEnded(n *Node, code int, said string) {
-	r.director.DriverEnded(n.tag, engine.DriverEnd{Workload: n.name, TimeNs: r.now, ExitCode: code, Said: said})
+	r.director.DriverEnded(n.tag, record.DriverEnd{Workload: n.name, TimeNs: r.now, ExitCode: code, Said: said})
 }

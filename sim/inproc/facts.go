@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"runtime"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 )
 
@@ -48,7 +48,7 @@ func (r *run) facts() map[string]fact {
 }
 
 // asked is the place of the function that a probe has asked.
-func (r *run) asked(p *engine.Probe) string {
+func (r *run) asked(p *record.Probe) string {
 	for i := range r.def.checks {
 		if c := &r.def.checks[i]; c.name == p.Property && c.follower == nil {
 			f := runtime.FuncForPC(reflect.ValueOf(c.holds).Pointer())

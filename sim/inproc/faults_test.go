@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -138,7 +138,7 @@ func TestEachFaultIsObserved(t *testing.T) {
 			var sum fault.Ledger
 			for seed := range uint64(5) {
 				out := mustRun(t, e, tape.Tape{Seed: seed})
-				if out.Reason != engine.Finished || len(out.Crashes) > 0 {
+				if out.Reason != record.Finished || len(out.Crashes) > 0 {
 					t.Fatalf("seed %d: %s %s %+v", seed, out.Reason, out.Detail, out.Crashes)
 				}
 				sum.Add(&out.Ledger)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -373,7 +373,7 @@ func (r *run) panicked(n *Node, p *Process, value any) {
 	number := r.event(callPanic, n, p, 0, 0, 0, "")
 	if len(r.out.Crashes) < maxCrashes {
 		// Signatures of failures take the end; the lines are for people, without addresses, which vary.
-		r.out.Crashes = append(r.out.Crashes, engine.Crash{Position: engine.At(number), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Signal: "panic: " + text,
+		r.out.Crashes = append(r.out.Crashes, record.Crash{Position: record.At(number), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Signal: "panic: " + text,
 			ExitCode: 2, Kind: "panic", Lines: append([]string{"panic: " + text}, panicLines(string(debug.Stack()))...)})
 	}
 	r.log(n, "stderr", "panic: "+text)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -82,7 +82,7 @@ func (r *run) workload(client string) *world.Workload {
 
 // log takes in a line of a node's log.
 func (r *run) log(n *Node, stream, text string) {
-	line := engine.LogLine{Position: engine.At(r.events), TimeNs: r.now, Node: n.name, Stream: stream, Text: text}
+	line := record.LogLine{Position: record.At(r.events), TimeNs: r.now, Node: n.name, Stream: stream, Text: text}
 	if r.reached != nil && n.server {
 		r.reach(coverage.Log, string(coverage.Template(nil, text)))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -239,7 +240,7 @@ func TestACrashUnwindsPrograms(t *testing.T) {
 		w.Faults("crash on a rate 100% max 1 for 10ms")
 	})
 	out := mustRun(t, e, tape.Tape{Seed: 1})
-	if out.Reason != engine.Finished || unwound == 0 || after > 0 || len(out.Crashes) > 0 {
+	if out.Reason != record.Finished || unwound == 0 || after > 0 || len(out.Crashes) > 0 {
 		t.Errorf("%s, unwound %d, after %d, %+v", out.Reason, unwound, after, out.Crashes)
 	}
 }
@@ -283,7 +284,7 @@ func TestLimits(t *testing.T) {
 			w.Process("b", func(p *Process) { p.Sleep(time.Hour) })
 		})
 		out := mustRun(t, e, tape.Tape{Seed: 1})
-		if out.Reason != engine.Limit || !strings.Contains(out.Detail, c.says) {
+		if out.Reason != record.Limit || !strings.Contains(out.Detail, c.says) {
 			t.Errorf("%s: %s %s", c.name, out.Reason, out.Detail)
 		}
 	}
@@ -335,7 +336,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reason, err := w.Advance(engine.Until{Position: engine.At(1 + seed)}); err != nil || reason != engine.ReachedUntil {
+		if reason, err := w.Advance(engine.Until{Position: record.At(1 + seed)}); err != nil || reason != record.ReachedUntil {
 			t.Fatal(reason, err)
 		}
 		if _, err := w.Fork(e.Spec(), tape.Tape{}, engine.Options{}); !errors.Is(err, engine.ErrUnsupported) {
@@ -361,8 +362,8 @@ func TestAdvanceInPieces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for reason := engine.ReachedUntil; reason == engine.ReachedUntil; {
-			if reason, err = w.Advance(engine.Until{Position: engine.At(w.Outcome().Events + 7)}); err != nil {
+		for reason := record.ReachedUntil; reason == record.ReachedUntil; {
+			if reason, err = w.Advance(engine.Until{Position: record.At(w.Outcome().Events + 7)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -431,7 +432,7 @@ func TestACutNodeStaysDown(t *testing.T) {
 	e := mustNew(t, counter("crash on server rate 100% for 10ms..20ms"))
 	spec := e.Spec()
 	spec.Nodes[0].Command = nil
-	out, err := engine.Run(e, spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *engine.Event) {
+	out, err := engine.Run(e, spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *record.Event) {
 		if e.Node == "server" {
 			t.Fatalf("%+v", e)
 		}
@@ -496,7 +497,7 @@ func TestANodeThatIsPausedDoesNothing(t *testing.T) {
 		})
 		injected := 0
 		down := false
-		_, err := engine.Run(e, e.Spec(), tape.Tape{Seed: 1}, engine.Options{Observe: func(ev *engine.Event) {
+		_, err := engine.Run(e, e.Spec(), tape.Tape{Seed: 1}, engine.Options{Observe: func(ev *record.Event) {
 			switch {
 			case ev.Call == "fault":
 				down = true

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -60,8 +61,8 @@ type run struct {
 	nextID    uint64 // of calls that wait for a reply
 	written   int64  // bytes, to disks
 
-	out     engine.Outcome
-	ended   engine.Reason
+	out     record.Outcome
+	ended   record.Reason
 	chance  uint64 // which streams nodes draw from: others than at first, if it is not 0
 	failure error  // of the engine, or of its user's description
 	limit   string // that was reached
@@ -97,7 +98,7 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 		r.src.Clock(func() int64 { return r.now })
 	}
 	r.out.Tape = t
-	r.out.Repeat = engine.Repeat{Reproducible: true}
+	r.out.Repeat = record.Repeat{Reproducible: true}
 	if o.Behaviour {
 		r.reached = map[uint64]coverage.Feature{}
 	}
@@ -162,7 +163,7 @@ func (r *run) event(c call, n *Node, p *Process, arg, result int64, digest uint6
 		r.strict.note(r, c, n, p, arg, result, digest, clocks, detail)
 	}
 	if r.opts.Observe != nil {
-		e := engine.Event{Number: r.events, TimeNs: r.now, Call: callNames[c], Result: result, Bytes: digest, Clocks: clocks, Detail: detail}
+		e := record.Event{Number: r.events, TimeNs: r.now, Call: callNames[c], Result: result, Bytes: digest, Clocks: clocks, Detail: detail}
 		if arg != 0 {
 			e.Args = []int64{arg}
 		}
@@ -181,7 +182,7 @@ func (r *run) event(c call, n *Node, p *Process, arg, result int64, digest uint6
 }
 
 // Advance implements engine.World.
-func (r *run) Advance(until engine.Until) (engine.Reason, error) {
+func (r *run) Advance(until engine.Until) (record.Reason, error) {
 	switch {
 	case r.closed:
 		return "", errors.New("the world is closed")
@@ -199,20 +200,20 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 		case r.ended != "":
 			return r.end(r.ended), nil
 		case r.director.Phase == director.PhaseOver:
-			return r.end(engine.Finished), nil
+			return r.end(record.Finished), nil
 		case r.now >= r.spec.MaxTimeNs:
-			return r.end(engine.MaxTime), nil
+			return r.end(record.MaxTime), nil
 		case until.Event > 0 && r.events >= until.Event, until.TimeNs > 0 && r.now >= until.TimeNs:
-			return engine.ReachedUntil, nil
+			return record.ReachedUntil, nil
 		case r.limit != "":
 			r.out.Detail = r.limit
-			return r.end(engine.Limit), nil
+			return r.end(record.Limit), nil
 		case r.events >= r.maxEvents:
 			r.out.Detail = fmt.Sprintf("the limit of %d events", r.maxEvents)
-			return r.end(engine.Limit), nil
+			return r.end(record.Limit), nil
 		case len(r.out.History) >= maxHistory:
 			r.out.Detail = fmt.Sprintf("the limit of %d records in the history", maxHistory)
-			return r.end(engine.Limit), nil
+			return r.end(record.Limit), nil
 		}
 		if step%outsideEvery == outsideEvery-1 {
 			if reason := r.outside(); reason != "" {
@@ -225,7 +226,7 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 		}
 		if due <= r.now || r.ready.empty() {
 			if due == director.Never {
-				return r.end(engine.Deadlock), nil
+				return r.end(record.Deadlock), nil
 			}
 			r.now = max(r.now, due)
 			if first {
@@ -249,31 +250,31 @@ func (r *run) Advance(until engine.Until) (engine.Reason, error) {
 	}
 }
 
-func (r *run) end(reason engine.Reason) engine.Reason {
+func (r *run) end(reason record.Reason) record.Reason {
 	r.ended = reason
 	r.stuck()
 	return reason
 }
 
 // outside looks at the real clock and at an interrupt: neither has any effect on a run that continues.
-func (r *run) outside() engine.Reason {
+func (r *run) outside() record.Reason {
 	select {
 	case <-r.opts.Interrupt:
 		r.out.Detail = "interrupted"
-		return engine.Stopped
+		return record.Stopped
 	default:
 	}
 	if ms := r.spec.Limits.WallMs; ms > 0 && time.Since(r.began) > time.Duration(ms)*time.Millisecond {
 		r.out.Detail = fmt.Sprintf("the limit of %d ms of real time", ms)
 		r.unrepeatable("ended by the limit of real time")
-		return engine.Limit
+		return record.Limit
 	}
 	return ""
 }
 
 func (r *run) unrepeatable(why string) {
 	if r.out.Repeat.Reproducible {
-		r.out.Repeat = engine.Repeat{Reason: why}
+		r.out.Repeat = record.Repeat{Reason: why}
 	}
 }
 
@@ -348,7 +349,7 @@ func (r *run) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsup
 func (r *run) At() (event uint64, timeNs int64) { return r.events, r.now }
 
 // Outcome implements engine.World.
-func (r *run) Outcome() *engine.Outcome {
+func (r *run) Outcome() *record.Outcome {
 	o := &r.out
 	o.Reason = r.ended
 	o.Hash = r.sum.String()
@@ -371,8 +372,8 @@ func (r *run) Outcome() *engine.Outcome {
 }
 
 // Models implements engine.Modelled.
-func (r *run) Models() engine.Models {
-	return engine.Models{Tallies: r.tallies(), Mistake: r.mistaken(), Guide: r.guided(), Near: r.near()}
+func (r *run) Models() record.Models {
+	return record.Models{Tallies: r.tallies(), Mistake: r.mistaken(), Guide: r.guided(), Near: r.near()}
 }
 
 // Close implements engine.World. Processes that have not ended do now.

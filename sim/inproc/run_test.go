@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -54,7 +55,7 @@ func mustNew(t testing.TB, define func(*World)) *worldEngine {
 	return e
 }
 
-func mustRun(t testing.TB, e inprocess.Engine, tp tape.Tape) *engine.Outcome {
+func mustRun(t testing.TB, e inprocess.Engine, tp tape.Tape) *record.Outcome {
 	t.Helper()
 	out, err := engine.Run(e, e.Spec(), tp, engine.Options{})
 	if err != nil {
@@ -78,7 +79,7 @@ func TestARunIsAFunctionOfItsTape(t *testing.T) {
 			t.Fatalf("seed %d: the replay of its decisions is another run", seed)
 		}
 		hashes[a.Hash] = true
-		if a.Reason != engine.Finished {
+		if a.Reason != record.Finished {
 			t.Fatalf("seed %d: %s %s", seed, a.Reason, a.Detail)
 		}
 	}

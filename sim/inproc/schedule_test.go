@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -43,14 +44,14 @@ func gossips(s Schedule, seen map[string][]string, faults ...string) func(*World
 }
 
 // played makes a run and gives its story besides.
-func played(t *testing.T, e *worldEngine, tp tape.Tape) (*engine.Outcome, string) {
+func played(t *testing.T, e *worldEngine, tp tape.Tape) (*record.Outcome, string) {
 	t.Helper()
 	w, err := e.Boot(e.Spec(), tp, engine.Options{Draws: []string{"sched/**"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if reason, err := w.Advance(engine.Until{}); err != nil || reason != engine.Finished {
+	if reason, err := w.Advance(engine.Until{}); err != nil || reason != record.Finished {
 		t.Fatalf("%s, %v", reason, err)
 	}
 	return w.Outcome(), w.(*run).Story()
@@ -78,7 +79,7 @@ func TestOtherChanceFromAStepOn(t *testing.T) {
 			}
 		})
 	})
-	play := func(tp tape.Tape) (m, p []string, out *engine.Outcome) {
+	play := func(tp tape.Tape) (m, p []string, out *record.Outcome) {
 		for i := range uint64(steps) { // a turn at each step
 			tp.Edits = append(tp.Edits, tape.Edit{Op: tape.Set, Stream: "sched/turn/c", From: i, Value: 1})
 		}

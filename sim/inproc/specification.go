@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
@@ -201,11 +201,11 @@ func (r *run) mistaken() string {
 }
 
 // guided is what became of the run in the models that guide a search.
-func (r *run) guided() *engine.Guided {
+func (r *run) guided() *record.Guided {
 	if len(r.def.guides) == 0 {
 		return nil
 	}
-	g := &engine.Guided{}
+	g := &record.Guided{}
 	for _, f := range r.def.guides {
 		g.Mapped += f.Tally().Mapped
 		var mistake *model.Mistake

@@ -6,8 +6,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/points"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // strand is a Process as code that is built with the stand-ins for sync and sync/atomic uses it: its operations are points, at which the tape may let
@@ -48,8 +48,8 @@ func (s *strand) Point() {
 	}
 	at := caller()
 	r.event(callSwitch, p.Node, p, int64(v), 0, 0, at.String())
-	if len(r.out.Switches) < engine.MaxSwitches {
-		r.out.Switches = append(r.out.Switches, engine.Switch{Stream: switchStream(p.thread), TimeNs: r.now, Thread: p.thread, Place: at, ForNs: switchNs << v})
+	if len(r.out.Switches) < record.MaxSwitches {
+		r.out.Switches = append(r.out.Switches, record.Switch{Stream: switchStream(p.thread), TimeNs: r.now, Thread: p.thread, Place: at, ForNs: switchNs << v})
 	}
 	p.pause(switched, r.now+switchNs<<v)
 }
@@ -159,7 +159,7 @@ func (r *run) stuck() {
 		for _, p := range n.threads {
 			if p.wait == parked && p.locks > 0 && r.now-p.parkedNs >= stuckNs {
 				text := fmt.Sprintf("deadlock: process %s holds a lock and has waited for another one for %s", p.thread, time.Duration(r.now-p.parkedNs))
-				r.out.Crashes = append(r.out.Crashes, engine.Crash{Position: engine.At(r.events), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Kind: "panic", Signal: text, Lines: []string{text}})
+				r.out.Crashes = append(r.out.Crashes, record.Crash{Position: record.At(r.events), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Kind: "panic", Signal: text, Lines: []string{text}})
 			}
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/docker"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/hand"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -51,7 +51,7 @@ func (a actuator) Ask(int, bool) (int, string, bool) { return 0, "", false }
 func (a actuator) Watch(int, int64)                  {}
 func (a actuator) Life(int) director.Life            { return director.Life{Open: true} }
 func (a actuator) Hidden(int) string                 { return "" }
-func (a actuator) Dump(int64, int) *engine.Dump      { return nil }
+func (a actuator) Dump(int64, int) *record.Dump      { return nil }
 func (a actuator) Undone(*fault.Action)              {}
 func (a actuator) RoleChanged(string)                {}
 func (a actuator) PowerOn(int)                       {}
@@ -60,7 +60,7 @@ func (a actuator) Happen(node, call string, result int64, detail string) uint64 
 	return a.event(a.now(), node, call, result, detail)
 }
 
-func (a actuator) Logged(l engine.LogLine) {
+func (a actuator) Logged(l record.LogLine) {
 	if a.options.Log != nil {
 		a.options.Log(l)
 	}

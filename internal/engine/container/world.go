@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/docker"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -44,7 +45,7 @@ type World struct {
 	// What the loop knows.
 	tape     *tape.Source
 	director *director.Director
-	outcome  engine.Outcome
+	outcome  record.Outcome
 	events   uint64
 	last     int64 // time of the last event
 	sum      [sha256.Size]byte
@@ -84,7 +85,7 @@ func (w *World) at(timeNs int64) int64 {
 // event makes an event of the trace.
 func (w *World) event(timeNs int64, node, call string, result int64, detail string) uint64 {
 	w.events++
-	e := engine.Event{Number: w.events, TimeNs: w.at(timeNs), Node: node, Call: call, Result: result, Detail: detail}
+	e := record.Event{Number: w.events, TimeNs: w.at(timeNs), Node: node, Call: call, Result: result, Detail: detail}
 	w.sum = sha256.Sum256(fmt.Appendf(w.sum[:], "%d %d %q %q %d %q", e.Number, e.TimeNs, node, call, result, detail))
 	if w.options.Observe != nil {
 		w.options.Observe(&e)
@@ -102,7 +103,7 @@ const (
 )
 
 // Advance runs the world, in real time.
-func (w *World) Advance(until engine.Until) (engine.Reason, error) {
+func (w *World) Advance(until engine.Until) (record.Reason, error) {
 	if until.Within > 0 {
 		return "", engine.ErrUnsupported
 	}
@@ -116,7 +117,7 @@ func (w *World) Advance(until engine.Until) (engine.Reason, error) {
 	return reason, err
 }
 
-func (w *World) advance(until engine.Until) (engine.Reason, error) {
+func (w *World) advance(until engine.Until) (record.Reason, error) {
 	d := w.director
 	if d.Hold = until.Ready; d.Held && !d.Hold {
 		if err := d.Release(); err != nil {
@@ -137,7 +138,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			return "", w.failure
 		}
 		if d.Held {
-			return engine.Ready, nil
+			return record.Ready, nil
 		}
 		if reason := w.over(until); reason != "" {
 			return reason, nil
@@ -172,17 +173,17 @@ func (w *World) deliver() (some bool, err error) {
 }
 
 // over reports why the loop ends here; nothing if it does not.
-func (w *World) over(until engine.Until) engine.Reason {
+func (w *World) over(until engine.Until) record.Reason {
 	if reason := w.director.Over(until, w.events, w.now(), 0); reason != "" {
 		return reason
 	}
 	switch {
 	case w.spec.Limits.WallMs > 0 && time.Since(w.started) > time.Duration(w.spec.Limits.WallMs)*time.Millisecond:
 		w.outcome.Detail = fmt.Sprintf("the limit of %d ms of real time", w.spec.Limits.WallMs)
-		return engine.Limit
+		return record.Limit
 	case w.interrupted.Load():
 		w.outcome.Detail = "interrupted"
-		return engine.Stopped
+		return record.Stopped
 	}
 	return ""
 }
@@ -191,7 +192,7 @@ func (w *World) over(until engine.Until) engine.Reason {
 func (w *World) logged(p *proc, stream, text string) {
 	w.notice(func(at int64, text string) error {
 		w.events++
-		w.director.Log(engine.LogLine{Position: engine.At(w.events), TimeNs: w.at(at), Node: p.node.spec.Name, Stream: stream, Text: text}, p.tag)
+		w.director.Log(record.LogLine{Position: record.At(w.events), TimeNs: w.at(at), Node: p.node.spec.Name, Stream: stream, Text: text}, p.tag)
 		return nil
 	}, text)
 }
@@ -344,11 +345,11 @@ func (w *World) Inspect() (engine.Inspection, error) { return nil, engine.ErrUns
 const once = "a run of containers happens once, in real time"
 
 // Outcome reports what happened so far.
-func (w *World) Outcome() *engine.Outcome {
+func (w *World) Outcome() *record.Outcome {
 	o := &w.outcome
 	w.director.Sum(w.tape)
 	o.Hash = hex.EncodeToString(w.sum[:16])
-	o.Repeat = engine.Repeat{Reason: once, Once: true}
+	o.Repeat = record.Repeat{Reason: once, Once: true}
 	o.Events, o.VirtualNs, o.WallNs = w.events, w.now(), time.Since(w.started).Nanoseconds()
 	o.Machine = "containers of the daemon at " + w.client.Socket
 	return o

@@ -1,8 +1,8 @@
 package director
 
 import (
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -70,13 +70,13 @@ type Actuator interface {
 	// Hidden names what programs of a node have looked for without success although the machine has it, with the remedy.
 	Hidden(node int) string
 	// Dump takes the core file of a process that a signal has ended, or nil.
-	Dump(proc int64, signal int) *engine.Dump
+	Dump(proc int64, signal int) *record.Dump
 
 	// Injected, Undone, RoleChanged and Logged report what the Director has done or learned.
 	Injected(a *fault.Action)
 	Undone(a *fault.Action)
 	RoleChanged(node string)
-	Logged(l engine.LogLine)
+	Logged(l record.LogLine)
 }
 
 // Launch is a program to start.
@@ -140,7 +140,7 @@ type Notice struct {
 	ByFault bool
 	Stream  string
 	Text    []byte
-	Refusal *engine.Refusal // of a program that ended on its way out of a call that the engine refused
+	Refusal *record.Refusal // of a program that ended on its way out of a call that the engine refused
 }
 
 // Chooser is the tape.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -95,8 +95,8 @@ func (d *Director) mark(tag int64, e *history.Event) string {
 		}
 	}
 	name := d.spec.Workloads[i].Name
-	if !slices.ContainsFunc(d.out.Marks, func(m engine.Mark) bool { return m.Workload == name && m.Type == e.Type }) {
-		d.out.Marks = append(d.out.Marks, engine.Mark{Workload: name, Type: e.Type, Event: e.Number, TimeNs: e.TimeNs})
+	if !slices.ContainsFunc(d.out.Marks, func(m record.Mark) bool { return m.Workload == name && m.Type == e.Type }) {
+		d.out.Marks = append(d.out.Marks, record.Mark{Workload: name, Type: e.Type, Event: e.Number, TimeNs: e.TimeNs})
 	}
 	if d.Phase == PhaseCheck || d.Phase == PhaseFinal {
 		d.tell()

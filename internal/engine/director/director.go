@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -113,13 +113,13 @@ type Director struct {
 	tape    Chooser
 	act     Actuator
 	effects fault.Effects
-	out     *engine.Outcome
+	out     *record.Outcome
 	moment  fault.Moment
 	err     error // of an act that had no way to return it
 }
 
 // New makes the Director of a run, which writes what it learns into out.
-func (s *Setting) New(tape Chooser, act Actuator, out *engine.Outcome) *Director {
+func (s *Setting) New(tape Chooser, act Actuator, out *record.Outcome) *Director {
 	spec := s.spec
 	d := &Director{Setting: s, tape: tape, act: act, out: out, State: State{Phase: PhaseSetup, Plan: s.plan.Again(), Nodes: make([]NodeState, len(spec.Nodes)), NextStep: never,
 		WarmupEnd: never, ChaosEnd: never, SettleEnd: never, ReadyEnd: never, CheckEnd: never, SetupEnd: never, SetupLook: never, Probes: make([]Probe, len(spec.Properties)), RoleProbes: make([]RoleProbe, len(spec.Faults.Roles)),

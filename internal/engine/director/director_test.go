@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/clone"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -28,7 +28,7 @@ type stage struct {
 	edits     []tape.Edit
 	tape      *tape.Source
 	d         *Director
-	out       engine.Outcome
+	out       record.Outcome
 	now       int64
 	events    uint64
 	alive     map[int64]bool
@@ -106,11 +106,11 @@ func (s *stage) Order(proc int64, line []byte) bool {
 func (s *stage) Watch(int, int64)                            {}
 func (s *stage) Life(int) Life                               { return Life{} }
 func (s *stage) Hidden(int) string                           { return "" }
-func (s *stage) Dump(int64, int) *engine.Dump                { return nil }
+func (s *stage) Dump(int64, int) *record.Dump                { return nil }
 func (s *stage) Injected(*fault.Action)                      {}
 func (s *stage) Undone(*fault.Action)                        {}
 func (s *stage) RoleChanged(node string)                     {}
-func (s *stage) Logged(engine.LogLine)                       {}
+func (s *stage) Logged(record.LogLine)                       {}
 func (s *stage) Block(c fault.Cut, id int)                   { s.note("block %s->%s by %d", c.From, c.To, id) }
 func (s *stage) Clog(c fault.Cut, id int)                    { s.note("clog %s->%s by %d", c.From, c.To, id) }
 func (s *stage) Slow(c fault.Cut, on *fault.Action)          { s.note("slow %s->%s by %d", c.From, c.To, on.ID) }
@@ -230,7 +230,7 @@ func (s *stage) do(t *testing.T, line string) {
 		s.takeIn(t, s.d.Exited(&Notice{Event: s.events, TimeNs: s.now, Node: j.Node, Proc: j.Proc, Program: "/bin/x", Tag: number(0), Status: int(number(1)) << 8}))
 	case word == "line":
 		_, text, _ := strings.Cut(rest, " ")
-		s.d.Log(engine.LogLine{TimeNs: s.now, Node: args[0], Text: text}, 0)
+		s.d.Log(record.LogLine{TimeNs: s.now, Node: args[0], Text: text}, 0)
 	case word == "tells": // by an SDK
 		s.events++
 		s.d.Told(&Notice{Event: s.events, TimeNs: s.now, Node: s.d.nodeID(args[0]), Text: []byte(args[1])})

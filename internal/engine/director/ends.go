@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -21,24 +22,24 @@ const (
 
 // Over reports why a run ends, or has come to where it was to stop, after so many events and at this time; nothing if it goes on. mostEvents is the limit
 // of events, and 0 is none. The outcome gets the detail.
-func (d *Director) Over(until engine.Until, events uint64, nowNs int64, mostEvents uint64) engine.Reason {
-	limit := func(format string, most any) engine.Reason {
+func (d *Director) Over(until engine.Until, events uint64, nowNs int64, mostEvents uint64) record.Reason {
+	limit := func(format string, most any) record.Reason {
 		d.out.Detail = fmt.Sprintf(format, most)
-		return engine.Limit
+		return record.Limit
 	}
 	switch {
 	case d.Unstartable != "":
 		d.out.Detail = d.Unstartable
-		return engine.Unstartable
+		return record.Unstartable
 	case d.Phase == PhaseOver:
-		return engine.Finished
+		return record.Finished
 	case nowNs >= d.spec.MaxTimeNs:
 		if d.Phase == PhaseSetup {
 			d.out.Detail = d.Unready()
 		}
-		return engine.MaxTime
+		return record.MaxTime
 	case until.Event > 0 && events >= until.Event, until.TimeNs > 0 && nowNs >= until.TimeNs:
-		return engine.ReachedUntil
+		return record.ReachedUntil
 	case mostEvents > 0 && events >= mostEvents:
 		return limit("the limit of %d events", mostEvents)
 	case len(d.out.History) >= maxHistory:

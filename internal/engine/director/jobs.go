@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -503,7 +503,7 @@ func (d *Director) Exited(n *Notice) error {
 		return d.mainEnded(n, j)
 	case JobDriver:
 		l := &d.spec.Workloads[j.Index]
-		end := engine.DriverEnd{Workload: l.Name, TimeNs: n.TimeNs, ExitCode: n.Status >> 8, Silent: l.Driver == "command" && !j.Reported}
+		end := record.DriverEnd{Workload: l.Name, TimeNs: n.TimeNs, ExitCode: n.Status >> 8, Silent: l.Driver == "command" && !j.Reported}
 		if sig := n.Status & 0x7f; sig != 0 {
 			end.Signal = world.SignalName(sig)
 		}
@@ -533,7 +533,7 @@ func (d *Director) Exited(n *Notice) error {
 }
 
 // DriverEnded deals with the end of a driver.
-func (d *Director) DriverEnded(tag int64, end engine.DriverEnd) {
+func (d *Director) DriverEnded(tag int64, end record.DriverEnd) {
 	d.Drivers--
 	d.Quiet.release(tag)
 	for i := range d.Announcers {

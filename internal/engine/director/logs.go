@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -40,7 +40,7 @@ func sanitized(line string) bool {
 }
 
 // Log takes in one line of output of a job, or of none.
-func (d *Director) Log(l engine.LogLine, tag int64) {
+func (d *Director) Log(l record.LogLine, tag int64) {
 	if d.LogBytes += len(l.Text); len(d.out.Log) < maxLogLines && d.LogBytes <= maxLogBytes {
 		d.out.Log = append(d.out.Log, l)
 	} else {
@@ -71,7 +71,7 @@ func (d *Director) Log(l engine.LogLine, tag int64) {
 	d.roleLine(&l)
 	d.jobLine(&l)
 	if d.spec.Nodes[d.nodeID(l.Node)].Role == world.Server && sanitized(l.Text) {
-		d.addCrash(engine.Crash{Position: engine.At(l.Event), TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
+		d.addCrash(record.Crash{Position: record.At(l.Event), TimeNs: l.TimeNs, Node: l.Node, Kind: "sanitizer", Lines: []string{l.Text}})
 	}
 }
 
@@ -84,7 +84,7 @@ type PanicReport struct {
 }
 
 // reportOfPanic keeps the beginning of a report of a panic, which may have more lines than are kept of the end of a log.
-func (d *Director) reportOfPanic(l *engine.LogLine, tag int64) {
+func (d *Director) reportOfPanic(l *record.LogLine, tag int64) {
 	if panicLine.MatchString(l.Text) {
 		if d.Panics == nil {
 			d.Panics = map[int64]PanicReport{}
@@ -125,7 +125,7 @@ func (d *Director) crash(n *Notice, j *Job, main bool) {
 	node := &d.spec.Nodes[j.Node]
 	told := d.toldToEnd(n)
 	lines, panicked := d.lastLog(n)
-	c := engine.Crash{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: lines,
+	c := record.Crash{Position: record.At(n.Event), TimeNs: n.TimeNs, Node: node.Name, Program: n.Program, PID: n.PID, ExitCode: n.Status >> 8, Lines: lines,
 		Main: main, During: d.during(node.Name, n.TimeNs), Refusal: n.Refusal}
 	if sig := n.Status & 0x7f; sig != 0 {
 		c.Dump = d.act.Dump(n.Proc, sig)
@@ -175,7 +175,7 @@ func (d *Director) isStep(name string) bool {
 	return false
 }
 
-func (d *Director) addCrash(c engine.Crash) {
+func (d *Director) addCrash(c record.Crash) {
 	if len(d.out.Crashes) < maxCrashes {
 		d.out.Crashes = append(d.out.Crashes, c)
 	}

@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // notUp lists the servers that do not run, or whose healthchecks have not succeeded since they started. One that has ended by itself after its
 // first start, with exit code 0, has done its work.
-func (d *Director) notUp() (list []engine.NotUp) {
+func (d *Director) notUp() (list []record.NotUp) {
 	for i := range d.spec.Nodes {
 		n, s := &d.spec.Nodes[i], &d.Nodes[i]
 		done := s.Status == Ended && s.ExitCode == 0 && s.Mains == 1 && n.Health == nil
@@ -22,18 +22,18 @@ func (d *Director) notUp() (list []engine.NotUp) {
 		}
 		switch {
 		case s.Status == Ended:
-			list = append(list, engine.NotUp{Node: n.Name, Why: fmt.Sprintf("its main process ended with exit code %d%s", s.ExitCode, saying(s.Said))})
+			list = append(list, record.NotUp{Node: n.Name, Why: fmt.Sprintf("its main process ended with exit code %d%s", s.ExitCode, saying(s.Said))})
 		case s.Status != Running:
-			list = append(list, engine.NotUp{Node: n.Name, Why: "it " + s.Status.String()})
+			list = append(list, record.NotUp{Node: n.Name, Why: "it " + s.Status.String()})
 		case n.Health != nil && !s.Healthy:
-			list = append(list, engine.NotUp{Node: n.Name, Why: "its healthcheck has not succeeded since its last start"})
+			list = append(list, record.NotUp{Node: n.Name, Why: "its healthcheck has not succeeded since its last start"})
 		}
 	}
 	return list
 }
 
 // neverWereReady lists the servers that were not ready at any time so far.
-func (d *Director) neverWereReady() (list []engine.NotUp) {
+func (d *Director) neverWereReady() (list []record.NotUp) {
 	for i := range d.spec.Nodes {
 		n, s := &d.spec.Nodes[i], &d.Nodes[i]
 		if d.inProcess || n.Role != world.Server || len(n.Command) == 0 || d.isStep(n.Name) {
@@ -44,7 +44,7 @@ func (d *Director) neverWereReady() (list []engine.NotUp) {
 			if s.Status != Running { // the log of its process is gone
 				said = s.SaidLines
 			}
-			list = append(list, engine.NotUp{Node: n.Name, Why: why, Said: said, Unprovoked: d.unprovoked(n, i)})
+			list = append(list, record.NotUp{Node: n.Name, Why: why, Said: said, Unprovoked: d.unprovoked(n, i)})
 		}
 	}
 	return list

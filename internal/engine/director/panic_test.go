@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -26,8 +26,8 @@ func TestTheBeginningOfAPanicIsKept(t *testing.T) {
 		d := &Director{Setting: &Setting{}}
 		d.act = &stage{}
 		d.spec = &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server}}}
-		d.out = &engine.Outcome{}
-		say := func(text string) { d.Log(engine.LogLine{TimeNs: 2 * second, Node: "n1", Text: text}, tag) }
+		d.out = &record.Outcome{}
+		say := func(text string) { d.Log(record.LogLine{TimeNs: 2 * second, Node: "n1", Text: text}, tag) }
 		for i := range 3 {
 			say(fmt.Sprint("line ", i))
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -47,7 +47,7 @@ func (d *Director) probe(now int64) error {
 		}
 		if code, text, ok := d.act.Ask(i, d.Phase == PhaseFinal); ok {
 			j := Job{Kind: JobProbe, Index: i, StartNs: now, Heal: s.Heal, Phase: d.Phase}
-			d.judge(&j, &Notice{Event: d.act.Events(), TimeNs: now}, engine.Probe{ExitCode: code, Output: text})
+			d.judge(&j, &Notice{Event: d.act.Events(), TimeNs: now}, record.Probe{ExitCode: code, Output: text})
 			continue
 		}
 		node := Checker(d.spec)
@@ -134,11 +134,11 @@ func (d *Director) probed(j *Job, n *Notice, scrapes []world.Scraped) {
 		output = d.besides(output, j.Node)
 	}
 	d.forgetLog(n.Tag)
-	d.judge(j, n, engine.Probe{ExitCode: code, Output: output, Scrapes: scrapes})
+	d.judge(j, n, record.Probe{ExitCode: code, Output: output, Scrapes: scrapes})
 }
 
 // judge records the result of a check, and decides when the next one follows.
-func (d *Director) judge(j *Job, n *Notice, found engine.Probe) {
+func (d *Director) judge(j *Job, n *Notice, found record.Probe) {
 	s, p := &d.Probes[j.Index], &d.spec.Properties[j.Index]
 	s.Running, s.EndNs = false, d.act.Now()
 	found.Property, found.Phase, found.Event, found.StartNs, found.EndNs, found.AfterHealNs = p.Name, j.Phase, n.Event, j.StartNs, n.TimeNs, j.Heal
@@ -178,7 +178,7 @@ func (d *Director) Hung(n *Notice) {
 	}
 	d.Probes[j.Index].Hung = string(n.Text)
 	if !d.act.Alive(j.Proc) { // the check has ended and left it behind
-		d.out.Probes = append(d.out.Probes, engine.Probe{Property: d.spec.Properties[j.Index].Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs,
+		d.out.Probes = append(d.out.Probes, record.Probe{Property: d.spec.Properties[j.Index].Name, Phase: j.Phase, Event: n.Event, StartNs: j.StartNs,
 			EndNs: n.TimeNs, AfterHealNs: j.Heal, ExitCode: world.ProbeHung, Output: string(n.Text)})
 	}
 	d.act.KillTagged(n.Tag)

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -89,7 +89,7 @@ func (d *Director) answered(node int, e *history.Event) {
 	}
 	invoked, known := d.Invoked[e.Client]
 	delete(d.Invoked, e.Client)
-	if known && e.Type == history.Ok && e.Number > invoked+1 && act.Received(node) < invoked && len(d.out.Unanswered) < engine.MaxUnanswered {
+	if known && e.Type == history.Ok && e.Number > invoked+1 && act.Received(node) < invoked && len(d.out.Unanswered) < record.MaxUnanswered {
 		d.out.Unanswered = append(d.out.Unanswered, e.Number)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -37,7 +37,7 @@ func compileJobs(spec *world.Spec) []jobLines {
 }
 
 // jobLine looks at a line of a program's log for what it says of declared jobs.
-func (d *Director) jobLine(l *engine.LogLine) {
+func (d *Director) jobLine(l *record.LogLine) {
 	for i := range d.jobs {
 		j := &d.jobs[i]
 		for _, step := range []struct {
@@ -55,7 +55,7 @@ func (d *Director) jobLine(l *engine.LogLine) {
 				d.out.JobsLost++
 				break
 			}
-			s := engine.JobSighting{Property: j.property, What: step.what, Node: l.Node, Event: l.Event, TimeNs: l.TimeNs}
+			s := record.JobSighting{Property: j.property, What: step.what, Node: l.Node, Event: l.Event, TimeNs: l.TimeNs}
 			if len(m) > 1 {
 				s.ID = m[1]
 			}

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -85,7 +85,7 @@ func (d *Director) SetRoles(node string, roles []string) {
 
 // roleLine takes in a line of a log. It begins each role that it reports; of the others, it ends those that it matches the end
 // of, and where it reports some role, those without a pattern of their end.
-func (d *Director) roleLine(l *engine.LogLine) {
+func (d *Director) roleLine(l *record.LogLine) {
 	told, others := false, []int(nil)
 	for i := range d.roles {
 		r, p := &d.spec.Faults.Roles[i], &d.roles[i]

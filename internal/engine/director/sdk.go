@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 )
 
@@ -35,7 +35,7 @@ func (d *Director) Told(n *Notice) {
 		}
 	}
 	for _, e := range r.Events[before:] { // it is a line of the program's log like others
-		d.Log(engine.LogLine{Position: engine.At(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: strings.TrimSpace(e.Name + " " + e.Details)}, n.Tag)
+		d.Log(record.LogLine{Position: record.At(e.Event), TimeNs: e.TimeNs, Node: e.Node, Stream: "sdk", Text: strings.TrimSpace(e.Name + " " + e.Details)}, n.Tag)
 	}
 	if declared == nil && r.Setup != nil && d.Phase != PhaseSetup {
 		r.Late = true

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -67,7 +67,7 @@ func (d *Director) lived(n *Notice, i, code int) {
 	d.Stuck = true
 	if r := n.Refusal; r != nil {
 		s.Stuck = fmt.Sprintf("%s never comes up: its main process %s has ended %d times in the same way, with exit code %d, after %s; %s",
-			spec.Name, n.Program, s.Alike, code, r, engine.RefusalRemedy())
+			spec.Name, n.Program, s.Alike, code, r, record.RefusalRemedy())
 		return
 	}
 	s.Stuck = fmt.Sprintf("%s never comes up: its main process %s has ended %d times in the same way, with exit code %d%s, and has seen nothing of other nodes that could change; mend its command, or what it needs on this node",
@@ -155,7 +155,7 @@ func (d *Director) unstartable() string {
 	for i := range d.Nodes {
 		s := &d.Nodes[i]
 		if s.Stuck != "" {
-			d.out.Crashes = slices.DeleteFunc(d.out.Crashes, func(c engine.Crash) bool {
+			d.out.Crashes = slices.DeleteFunc(d.out.Crashes, func(c record.Crash) bool {
 				return c.Node == d.spec.Nodes[i].Name && c.Kind == "exit" && c.Refusal == nil
 			})
 		}
@@ -192,7 +192,7 @@ func (d *Director) vanished(i int, argv []string, err error) (handled bool) {
 	said := "cannot start again: " + start.Error()
 	s.Status, s.ExitCode, s.Healthy, s.NextNs, s.Said = Ended, code, false, never, said
 	event := d.act.Happen(n.Name, "start", int64(-start.Errno), argv[0])
-	d.addCrash(engine.Crash{Position: engine.At(event), TimeNs: d.act.Now(), Node: n.Name, Program: argv[0], ExitCode: code, Kind: "exit", Lines: []string{said}})
+	d.addCrash(record.Crash{Position: record.At(event), TimeNs: d.act.Now(), Node: n.Name, Program: argv[0], ExitCode: code, Kind: "exit", Lines: []string{said}})
 	if !s.Up && n.Role == world.Server && d.undisturbed() {
 		d.Stuck = true
 		s.Stuck = fmt.Sprintf("%s never comes up: %s; the world itself has removed or changed its program", n.Name, said)

@@ -24,6 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -100,7 +101,7 @@ func (Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Worl
 	w.src.Ready() // it has no setup
 	w.src.Watch(o.Draws)
 	w.src.Clock(func() int64 { return w.now })
-	w.out = engine.Outcome{Tape: t, Repeat: engine.Repeat{Reproducible: true}, Machine: "fake"}
+	w.out = record.Outcome{Tape: t, Repeat: record.Repeat{Reproducible: true}, Machine: "fake"}
 	if path, on := w.mode(Opens); on {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -164,7 +165,7 @@ type fake struct {
 	opts    engine.Options
 	src     *tape.Source
 	plan    *fault.Plan
-	out     engine.Outcome
+	out     record.Outcome
 	hash    uint64
 	now     int64
 	steps   int64
@@ -201,7 +202,7 @@ func (w *fake) mode(name string) (argument string, on bool) {
 func (w *fake) event(node, call string, result int64, detail string) uint64 {
 	w.now += callNs
 	w.out.Events++
-	e := engine.Event{Number: w.out.Events, TimeNs: w.now, Node: node, Call: call, Result: result, Detail: detail}
+	e := record.Event{Number: w.out.Events, TimeNs: w.now, Node: node, Call: call, Result: result, Detail: detail}
 	if node != "" {
 		e.Thread = node + "/0"
 	}
@@ -216,7 +217,7 @@ func (w *fake) event(node, call string, result int64, detail string) uint64 {
 }
 
 func (w *fake) log(node, text string) {
-	l := engine.LogLine{Position: engine.At(w.out.Events), TimeNs: w.now, Node: node, Stream: "stdout", Text: text}
+	l := record.LogLine{Position: record.At(w.out.Events), TimeNs: w.now, Node: node, Stream: "stdout", Text: text}
 	w.out.Log = append(w.out.Log, l)
 	if w.opts.Log != nil {
 		w.opts.Log(l)
@@ -377,12 +378,12 @@ func (w *fake) startAgain(a *fault.Action) {
 	}
 }
 
-func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
+func (w *fake) Advance(until engine.Until) (record.Reason, error) {
 	if until.Within > 0 {
 		return "", engine.ErrUnsupported
 	}
 	if w.over {
-		return engine.Finished, nil
+		return record.Finished, nil
 	}
 	if w.done == 0 {
 		w.plan.Begin(w.src, w.now)
@@ -390,44 +391,44 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 	for w.done < w.ops {
 		switch {
 		case until.Event > 0 && w.out.Events >= until.Event, until.TimeNs > 0 && w.now >= until.TimeNs:
-			return engine.ReachedUntil, nil
+			return record.ReachedUntil, nil
 		case w.spec.MaxTimeNs > 0 && w.now >= w.spec.MaxTimeNs:
-			return engine.MaxTime, nil
+			return record.MaxTime, nil
 		case w.spec.Limits.Events > 0 && w.out.Events >= w.spec.Limits.Events:
 			w.out.Detail = "events"
-			return engine.Limit, nil
+			return record.Limit, nil
 		}
 		select {
 		case <-w.opts.Interrupt:
-			return engine.Stopped, nil
+			return record.Stopped, nil
 		default:
 		}
 		w.operation()
 		w.faults()
 		if _, on := w.mode(Panic); on && w.done == 10 {
 			w.log(w.server, "panic: index out of range [7]")
-			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
+			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.At(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{"panic: index out of range [7]"}})
 		}
 		if _, on := w.mode(Leave); on && w.done == 10 && w.spec.Engine != world.VM {
 			w.log(w.server, "io_uring: Function not implemented")
-			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
-				Program: "/bin/fake", PID: 1, ExitCode: 1, Kind: "exit", Refusal: &engine.Refusal{Call: "io_uring_setup", Errno: "ENOSYS",
+			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.At(w.out.Events), TimeNs: w.now, Node: w.server,
+				Program: "/bin/fake", PID: 1, ExitCode: 1, Kind: "exit", Refusal: &record.Refusal{Call: "io_uring_setup", Errno: "ENOSYS",
 					Node: w.server, Program: "/bin/fake", PID: 1, Thread: w.server + "/0", Event: w.out.Events, TimeNs: w.now}})
 		}
 		if _, on := w.mode(ReadsCode); on && w.done == 10 && !w.opts.Contrast {
 			w.log(w.server, "panic: the code differs from its digest")
-			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
+			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.At(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: "/bin/fake", PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{"panic: the code differs from its digest"}})
 		}
 		if text, on := w.mode(Says); on && w.done == 10 {
 			w.log(w.server, text)
-			w.out.Crashes = append(w.out.Crashes, engine.Crash{Position: engine.At(w.out.Events), TimeNs: w.now, Node: w.server,
+			w.out.Crashes = append(w.out.Crashes, record.Crash{Position: record.At(w.out.Events), TimeNs: w.now, Node: w.server,
 				Program: text, PID: 1, ExitCode: 2, Kind: "panic", Lines: []string{text}})
 		}
 		if _, on := w.mode(Refuse); on && w.done == 10 {
-			w.out.Refused = []engine.Unsupported{{Node: w.server, Program: "/bin/fake", Call: "io_uring_setup", Errno: "ENOSYS", Count: 1}}
-			w.out.Repeat = engine.Repeat{Reason: "a fake leak of chance"}
+			w.out.Refused = []record.Unsupported{{Node: w.server, Program: "/bin/fake", Call: "io_uring_setup", Errno: "ENOSYS", Count: 1}}
+			w.out.Repeat = record.Repeat{Reason: "a fake leak of chance"}
 		}
 	}
 	for _, a := range w.plan.Heal(w.now) {
@@ -436,9 +437,9 @@ func (w *fake) Advance(until engine.Until) (engine.Reason, error) {
 	w.over = true
 	w.out.Heals = append(w.out.Heals, w.now)
 	for _, l := range w.spec.Workloads {
-		w.out.Drivers = append(w.out.Drivers, engine.DriverEnd{Workload: l.Name, TimeNs: w.now})
+		w.out.Drivers = append(w.out.Drivers, record.DriverEnd{Workload: l.Name, TimeNs: w.now})
 	}
-	return engine.Finished, nil
+	return record.Finished, nil
 }
 
 func (w *fake) Fork(*world.Spec, tape.Tape, engine.Options) (engine.World, error) {
@@ -448,7 +449,7 @@ func (w *fake) Follows(tape.Tape) bool { return false }
 
 func (w *fake) At() (event uint64, timeNs int64) { return w.out.Events, w.now }
 
-func (w *fake) Outcome() *engine.Outcome {
+func (w *fake) Outcome() *record.Outcome {
 	o := w.out
 	o.Hash = fmt.Sprintf("%016x", w.hash)
 	o.VirtualNs = w.now

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Inspect shows a server with one process, whose file /data/log has what it has stored.
@@ -22,7 +23,7 @@ func (w *fake) Inspect() (engine.Inspection, error) {
 
 type stopped struct{ *fake }
 
-func (x stopped) Position() engine.Position { return engine.At(x.out.Events) }
+func (x stopped) Position() record.Position { return record.At(x.out.Events) }
 
 func (x stopped) Nodes() (list []engine.Node, err error) {
 	for i := range x.spec.Nodes {
@@ -42,8 +43,8 @@ func (x stopped) process(node string, pid int) error {
 	return nil
 }
 
-func (x stopped) Registers(node string, tid int) ([]engine.Register, error) {
-	return []engine.Register{{Name: "rip", Value: "0x1"}}, x.process(node, tid)
+func (x stopped) Registers(node string, tid int) ([]record.Register, error) {
+	return []record.Register{{Name: "rip", Value: "0x1"}}, x.process(node, tid)
 }
 
 func (x stopped) Memory(node string, pid int, _ uint64, bytes int) ([]byte, error) {

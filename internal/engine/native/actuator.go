@@ -13,12 +13,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -219,7 +219,7 @@ func (a actuator) Life(node int) director.Life {
 
 func (a actuator) Hidden(node int) string { return a.w.hidden(node) }
 
-func (a actuator) Dump(proc int64, signal int) *engine.Dump {
+func (a actuator) Dump(proc int64, signal int) *record.Dump {
 	return a.w.dumps.take(kernel.ProcID(proc), signal)
 }
 
@@ -242,7 +242,7 @@ func (a actuator) Received(node int) uint64 { return a.k().Nodes[node].Received 
 
 func (a actuator) RoleChanged(node string) { a.w.roleChanged(node) }
 
-func (a actuator) Logged(l engine.LogLine) {
+func (a actuator) Logged(l record.LogLine) {
 	if a.w.options.Log != nil {
 		a.w.options.Log(l)
 	}

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -494,4 +494,4 @@ func (f *features) assertions(r *sdk.Record) {
 }
 
 // isOutput reports whether a line is of a program's own output, and not of a check or the engine.
-func isOutput(l *engine.LogLine) bool { return l.Stream == "stdout" || l.Stream == "stderr" }
+func isOutput(l *record.LogLine) bool { return l.Stream == "stdout" || l.Stream == "stderr" }

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -62,7 +63,7 @@ for i in range(20):
 			{Kind: "crash", RatePPM: 20_000, Targets: []string{"r2"}, MinNs: 100e6, MaxNs: 300e6}}}}
 }
 
-func behave(t *testing.T, seed uint64, on bool) *engine.Outcome {
+func behave(t *testing.T, seed uint64, on bool) *record.Outcome {
 	t.Helper()
 	needs.Program(t, "python3")
 	out, err := engine.Run(New(), chatty(), tape.Tape{Seed: seed}, engine.Options{Behaviour: on})

@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -73,7 +74,7 @@ func TestAPanicFailsOneRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	if reason, err := first.Advance(engine.Until{TimeNs: 5e8}); reason != engine.ReachedUntil || err != nil {
+	if reason, err := first.Advance(engine.Until{TimeNs: 5e8}); reason != record.ReachedUntil || err != nil {
 		t.Fatal(reason, err)
 	}
 	before := len(offspring(t))

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -64,7 +65,7 @@ var modes = map[string]struct {
 }
 
 // printedIn gives the lines that a program prints in a world, and how the run ended.
-func printedIn(t *testing.T, mode string, seed uint64, argv ...string) ([]string, *engine.Outcome) {
+func printedIn(t *testing.T, mode string, seed uint64, argv ...string) ([]string, *record.Outcome) {
 	t.Helper()
 	m := modes[mode]
 	spec := aloneSpec(argv...)
@@ -77,10 +78,10 @@ func printedIn(t *testing.T, mode string, seed uint64, argv ...string) ([]string
 }
 
 // printedOf gives the lines that the programs of a world print, and how the run ended.
-func printedOf(t *testing.T, spec *world.Spec, seed uint64, options engine.Options) ([]string, *engine.Outcome) {
+func printedOf(t *testing.T, spec *world.Spec, seed uint64, options engine.Options) ([]string, *record.Outcome) {
 	t.Helper()
-	var log []engine.LogLine
-	options.Log = func(l engine.LogLine) { log = append(log, l) }
+	var log []record.LogLine
+	options.Log = func(l record.LogLine) { log = append(log, l) }
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: seed}, options)
 	if err != nil {
 		t.Fatal(err)

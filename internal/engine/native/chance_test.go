@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Each program of testdata/leaks shows one source of chance. Two runs of one tape must show the same, or say that they
@@ -21,7 +21,7 @@ func TestChanceIsOnTheTape(t *testing.T) {
 	seeded := map[string]bool{"at_random": true, "getrandom": true, "urandom": true, "threads": true, "rdrand_bare": true, "trapped": true}
 	eachProgram(t, "leaks", func(t *testing.T, name, source string) {
 		program := compile(t, source)
-		show := func(seed uint64) ([]string, *engine.Outcome) {
+		show := func(seed uint64) ([]string, *record.Outcome) {
 			spec := aloneSpec(program)
 			spec.Limits.SpinCPUMs = 200
 			log, out := run(t, spec, seed)
@@ -51,7 +51,7 @@ func TestMovedCode(t *testing.T) {
 	needCompiler(t)
 	program := compile(t, "testdata/ways/moved.c")
 	for way := 0; ; way++ {
-		show := func() ([]string, *engine.Outcome) {
+		show := func() ([]string, *record.Outcome) {
 			log, out := run(t, aloneSpec(program, strconv.Itoa(way)), 1)
 			return texts(log, ""), out
 		}

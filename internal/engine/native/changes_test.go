@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -70,7 +70,7 @@ func TestWhatAPowerLossTakesIsAChange(t *testing.T) {
 	_, out := told(t, spec)
 	losses := 0
 	for _, c := range out.DiskChanges {
-		if c.Call != engine.Lost {
+		if c.Call != record.Lost {
 			continue
 		}
 		losses++

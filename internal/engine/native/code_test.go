@@ -10,19 +10,21 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // covered makes a run whose blocks are watched.
-func covered(t *testing.T, spec *world.Spec, watch *code.Watch) (*engine.Outcome, []engine.Event) {
+func covered(t *testing.T, spec *world.Spec, watch *code.Watch) (*record.Outcome, []record.Event) {
 	t.Helper()
-	var events []engine.Event
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Code: watch, Observe: func(e *engine.Event) { events = append(events, *e) }})
+	var events []record.Event
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Code: watch, Observe: func(e *record.Event) { events = append(events, *e) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +70,7 @@ func unmoved(t *testing.T, spec *world.Spec, choice ...string) (hits []blocks.Hi
 	return first
 }
 
-func blocks(hits []blocks.Hits, path string) int {
+func countBlocks(hits []blocks.Hits, path string) int {
 	i := slices.IndexFunc(hits, func(h blocks.Hits) bool { return h.Path == path })
 	if i < 0 {
 		return 0
@@ -81,18 +83,18 @@ func blocks(hits []blocks.Hits, path string) int {
 func TestBreakpointsDoNotMoveWorlds(t *testing.T) {
 	eachProgram(t, "compat", func(t *testing.T, name, source string) {
 		program := compile(t, source)
-		if n := blocks(unmoved(t, aloneSpec(program)), program); n < 20 {
+		if n := countBlocks(unmoved(t, aloneSpec(program)), program); n < 20 {
 			t.Errorf("only %d blocks were hit", n)
 		}
 		if staticToo[name] {
 			program := compile(t, source, "-static", "-s")
-			if n := blocks(unmoved(t, aloneSpec(program)), program); n < 200 {
+			if n := countBlocks(unmoved(t, aloneSpec(program)), program); n < 200 {
 				t.Errorf("only %d blocks were hit in a static program", n)
 			}
 		}
 		if name == "fork" || name == "signal" || name == "pthread" {
 			hits := unmoved(t, aloneSpec(compile(t, source)), "*")
-			if n := blocks(hits, "/usr/lib/x86_64-linux-gnu/libc.so.6"); n < 200 {
+			if n := countBlocks(hits, "/usr/lib/x86_64-linux-gnu/libc.so.6"); n < 200 {
 				t.Errorf("only %d blocks of libc were hit: %v", n, hits)
 			}
 		}
@@ -105,7 +107,7 @@ func TestBreakpointsAtInstructionsOfChance(t *testing.T) {
 	for _, name := range []string{"trapped", "xinuse", "rdrand_bare"} {
 		t.Run(name, func(t *testing.T) {
 			program := compile(t, "testdata/leaks/"+name+".c", "-O2")
-			if n := blocks(unmoved(t, aloneSpec(program), "*"), program); n < 5 {
+			if n := countBlocks(unmoved(t, aloneSpec(program), "*"), program); n < 5 {
 				t.Errorf("only %d blocks were hit", n)
 			}
 		})
@@ -128,7 +130,7 @@ func TestBreakpointsDoNotMoveGo(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("go build %s: %v\n%s", folder, err, out)
 			}
-			if n := blocks(unmoved(t, aloneSpec(program)), program); n < 2000 {
+			if n := countBlocks(unmoved(t, aloneSpec(program)), program); n < 2000 {
 				t.Errorf("only %d blocks were hit", n)
 			}
 		})
@@ -169,7 +171,7 @@ func TestBinariesAreKnownByTheirBytes(t *testing.T) {
 	first := compile(t, "testdata/code/trap.c")
 	spec := aloneSpec(first)
 	state := &code.State{}
-	take := func(out *engine.Outcome) {
+	take := func(out *record.Outcome) {
 		for _, h := range out.Code {
 			state.Merge(h)
 		}
@@ -187,7 +189,7 @@ func TestBinariesAreKnownByTheirBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _ = covered(t, spec, &code.Watch{State: state})
-	if out.Reason != engine.Finished || len(out.Code) != 1 || len(out.Code[0].Blocks) < 10 {
+	if out.Reason != record.Finished || len(out.Code) != 1 || len(out.Code[0].Blocks) < 10 {
 		t.Errorf("it ended by %s, and hit %v", out.Reason, out.Code)
 	}
 	take(out)
@@ -231,7 +233,7 @@ int main() {
 `
 		for _, flags := range [][]string{{"-O2", "-pthread"}, {"-O2", "-pthread", "-static", "-s"}} {
 			program := build(t, "g++", "p.cc", source, flags...)
-			if n := blocks(unmoved(t, aloneSpec(program)), program); n < 10 {
+			if n := countBlocks(unmoved(t, aloneSpec(program)), program); n < 10 {
 				t.Errorf("%v: %d blocks were hit", flags, n)
 			}
 		}
@@ -246,7 +248,7 @@ fn main() {
 `
 		for _, flags := range [][]string{nil, {"-Cstrip=symbols", "-O"}, {"-Crelocation-model=static"}} {
 			program := build(t, "rustc", "p.rs", source, flags...)
-			if n := blocks(unmoved(t, aloneSpec(program)), program); n < 200 {
+			if n := countBlocks(unmoved(t, aloneSpec(program)), program); n < 200 {
 				t.Errorf("%v: %d blocks were hit", flags, n)
 			}
 		}
@@ -277,6 +279,6 @@ func TestBreakpointsDoNotMoveJava(t *testing.T) {
 	}
 	hits := unmoved(t, spec, "libjvm.so")
 	if len(hits) != 1 || filepath.Base(hits[0].Path) != "libjvm.so" || hits[0].Off != "" || len(hits[0].Blocks) < 10_000 {
-		t.Errorf("%d binaries were watched, and these blocks of the first hit: %d of %d", len(hits), blocks(hits, hits[0].Path), hits[0].Total)
+		t.Errorf("%d binaries were watched, and these blocks of the first hit: %d of %d", len(hits), countBlocks(hits, hits[0].Path), hits[0].Total)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // What the programs of testdata/compat see must not depend on the schedule: each tape gives the same transcript, and the
@@ -18,7 +18,7 @@ func TestCompatOnAnyTape(t *testing.T) {
 	}
 	eachProgram(t, "compat", func(t *testing.T, _, source string) {
 		program := compile(t, source)
-		preempted := func(seed uint64) ([]string, *engine.Outcome) {
+		preempted := func(seed uint64) ([]string, *record.Outcome) {
 			spec := aloneSpec(program)
 			spec.Sched.PreemptPPM = 50_000
 			log, out := run(t, spec, seed)

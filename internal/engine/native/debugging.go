@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Debug implements engine.Debugged.
@@ -94,7 +95,7 @@ func (x debugging) Run(s *engine.Stops) (halt engine.Halt, err error) {
 	if halt.Reason, err = w.Advance(s.Until); err == nil {
 		err = m.TrapsRefused
 	}
-	if err != nil || halt.Reason != engine.Halted {
+	if err != nil || halt.Reason != record.Halted {
 		return halt, err
 	}
 	t, held := x.Held()
@@ -209,7 +210,7 @@ func (x debugging) CPU(node string, tid int) (cpu *engine.CPU, err error) {
 	return cpu, err
 }
 
-func (x debugging) Stack(node string, tid int, executed bool) (s engine.ThreadStack, err error) {
+func (x debugging) Stack(node string, tid int, executed bool) (s record.ThreadStack, err error) {
 	err = x.ask(func(k *kernel.Kernel) error {
 		t, err := x.thread(node, func(t *kernel.Thread) bool { return t.TID == tid }, "thread", tid)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -46,7 +47,7 @@ func TestADebuggerLetsThreadsSpin(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if h.Reason != engine.Halted {
+			if h.Reason != record.Halted {
 				break
 			}
 			if h.Break {

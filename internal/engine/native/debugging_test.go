@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -33,7 +34,7 @@ func runTo(t *testing.T, d engine.Debugging, s engine.Stops) engine.Halt {
 }
 
 // debuggedBusy boots a busy world for a debugger. want is its run without one.
-func debuggedBusy(t *testing.T, reference string) (spec *world.Spec, want *engine.Outcome, w engine.World, d engine.Debugging) {
+func debuggedBusy(t *testing.T, reference string) (spec *world.Spec, want *record.Outcome, w engine.World, d engine.Debugging) {
 	t.Helper()
 	t.Setenv(ReferenceVariable, reference)
 	spec = busy()
@@ -56,7 +57,7 @@ func TestADebuggerChangesNothing(t *testing.T) {
 			turn, steps, breaks, copies := uint64(1), 0, 0, 0
 			for range 30 {
 				h := runTo(t, d, engine.Stops{Turn: turn})
-				if h.Reason != engine.Halted {
+				if h.Reason != record.Halted {
 					break
 				}
 				if !h.Begins {
@@ -88,7 +89,7 @@ func TestADebuggerChangesNothing(t *testing.T) {
 					if h = runTo(t, d, engine.Stops{Breakpoints: b, Turn: turn + 50}); h.Break {
 						breaks++
 					}
-					if h.Reason != engine.Halted || h.Begins && !h.Break {
+					if h.Reason != record.Halted || h.Begins && !h.Break {
 						break
 					}
 				}
@@ -116,13 +117,13 @@ func TestADebuggerWritesChance(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 8))
 			registers, refused, bytes, other := 0, 0, 0, 0
 			for range rounds {
-				if h := runTo(t, d, engine.Stops{Turn: d.Turn() + 1 + r.Uint64N(40)}); h.Reason != engine.Halted {
+				if h := runTo(t, d, engine.Stops{Turn: d.Turn() + 1 + r.Uint64N(40)}); h.Reason != record.Halted {
 					break
 				}
 				if r.IntN(3) == 0 { // where no thread is held
 					runTo(t, d, engine.Stops{Step: true})
 					if event, _ := w.At(); event > 0 {
-						runTo(t, d, engine.Stops{Until: engine.Until{Position: engine.At(event + 1)}})
+						runTo(t, d, engine.Stops{Until: engine.Until{Position: record.At(event + 1)}})
 					}
 				}
 				c, err := w.Fork(spec, tape.Tape{Seed: 7}, engine.Options{})

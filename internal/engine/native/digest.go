@@ -17,19 +17,19 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // maxNamesBytes bounds the names of a folder that are kept; more than these are kept as a digest.
 const maxNamesBytes = 4 << 10
 
 // digests gives the SHA-256 of every base file that was opened, and the names in every base folder that was listed (see
-// engine.Outcome).
+// record.Outcome).
 func (w *World) digests() map[string]string {
 	out := map[string]string{}
 	stop := w.hashingEnds()
@@ -130,13 +130,13 @@ func namesOf(folder string, hidden func(name string) bool) string {
 // executes notes a program that a node under test executes.
 func (w *World) executes(t *kernel.Thread, shown, real string, fd int) {
 	w.starts(t, shown)
-	if !w.underTest(t) || real == linux.Self || len(w.outcome.Programs) >= engine.MaxPrograms {
+	if !w.underTest(t) || real == linux.Self || len(w.outcome.Programs) >= record.MaxPrograms {
 		return
 	}
 	if !strings.HasPrefix(shown, "/") {
 		shown = real
 	}
-	p := engine.Program{Path: shown}
+	p := record.Program{Path: shown}
 	if name := host.RealName(fd); strings.HasPrefix(name, "/") && !strings.HasPrefix(name, "/memfd:") {
 		p.File, p.Stamp = name, stampOf(name, fd, w.hashingEnds())
 	}

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/arch/x86/x86asm"
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/dump"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
@@ -31,11 +31,11 @@ type dumps struct {
 // leftover is a dump, and the signal that it was made for.
 type leftover struct {
 	Signal int
-	Dump   *engine.Dump
+	Dump   *record.Dump
 }
 
 // take gives the dump of a process that a signal has ended, or nil.
-func (d *dumps) take(p kernel.ProcID, signal int) *engine.Dump {
+func (d *dumps) take(p kernel.ProcID, signal int) *record.Dump {
 	l := d.Of[p]
 	delete(d.Of, p)
 	if l.Signal != signal {
@@ -57,7 +57,7 @@ func (w *World) fatal(t *kernel.Thread, sig int, info [128]byte) {
 		return
 	}
 	left.Debug = debugFile
-	d := &engine.Dump{Why: why(left), Registers: registers(&left.Threads[0].Regs), Instruction: instruction(left), ThreadsLeft: max(len(left.Threads)-dump.MaxThreads, 0)}
+	d := &record.Dump{Why: why(left), Registers: registers(&left.Threads[0].Regs), Instruction: instruction(left), ThreadsLeft: max(len(left.Threads)-dump.MaxThreads, 0)}
 	if hasAddress(left) {
 		d.Address = fmt.Sprintf("%#x", binary.LittleEndian.Uint64(info[16:]))
 	}
@@ -124,21 +124,21 @@ func writeCore(path string, p *dump.Process) (core, note string) {
 	return path, note
 }
 
-func threadStack(t *dump.Thread, s dump.Stack) engine.ThreadStack {
-	out := engine.ThreadStack{TID: t.TID, Name: t.Name, Skipped: s.Skipped, SkippedAt: s.SkippedAt, Endless: s.Endless}
+func threadStack(t *dump.Thread, s dump.Stack) record.ThreadStack {
+	out := record.ThreadStack{TID: t.TID, Name: t.Name, Skipped: s.Skipped, SkippedAt: s.SkippedAt, Endless: s.Endless}
 	for _, f := range s.Frames {
-		out.Frames = append(out.Frames, engine.Frame{PC: fmt.Sprintf("%#x", f.PC), Function: f.Function, Offset: f.Offset, File: f.File, Line: f.Line, Module: f.Module, Inlined: f.Inlined})
+		out.Frames = append(out.Frames, record.Frame{PC: fmt.Sprintf("%#x", f.PC), Function: f.Function, Offset: f.Offset, File: f.File, Line: f.Line, Module: f.Module, Inlined: f.Inlined})
 	}
 	return out
 }
 
-func registers(r *unix.PtraceRegs) (list []engine.Register) {
+func registers(r *unix.PtraceRegs) (list []record.Register) {
 	for _, x := range []struct {
 		name  string
 		value uint64
 	}{{"rip", r.Rip}, {"rsp", r.Rsp}, {"rbp", r.Rbp}, {"rax", r.Rax}, {"rbx", r.Rbx}, {"rcx", r.Rcx}, {"rdx", r.Rdx}, {"rsi", r.Rsi}, {"rdi", r.Rdi},
 		{"r8", r.R8}, {"r9", r.R9}, {"r10", r.R10}, {"r11", r.R11}, {"r12", r.R12}, {"r13", r.R13}, {"r14", r.R14}, {"r15", r.R15}, {"eflags", r.Eflags}, {"fs_base", r.Fs_base}, {"gs_base", r.Gs_base}} {
-		list = append(list, engine.Register{Name: x.name, Value: fmt.Sprintf("%#x", x.value)})
+		list = append(list, record.Register{Name: x.name, Value: fmt.Sprintf("%#x", x.value)})
 	}
 	return list
 }

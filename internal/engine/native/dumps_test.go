@@ -17,12 +17,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // dumped makes a run, and gives its outcome with the digest of the one core file that it left.
-func dumped(t *testing.T, spec *world.Spec) (out *engine.Outcome, core, digest string) {
+func dumped(t *testing.T, spec *world.Spec) (out *record.Outcome, core, digest string) {
 	t.Helper()
 	dir := t.TempDir()
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 3}, engine.Options{Dumps: dir})
@@ -53,7 +54,7 @@ func shortName(f string) string {
 }
 
 // functionsOf are the named functions of a stack.
-func functionsOf(s engine.ThreadStack) (list []string) {
+func functionsOf(s record.ThreadStack) (list []string) {
 	for _, f := range s.Frames {
 		if f.Function != "" {
 			list = append(list, shortName(f.Function))
@@ -63,7 +64,7 @@ func functionsOf(s engine.ThreadStack) (list []string) {
 }
 
 // places are the frames of a stack, for people.
-func places(s engine.ThreadStack) string {
+func places(s record.ThreadStack) string {
 	var b strings.Builder
 	for _, f := range s.Frames {
 		fmt.Fprintf(&b, "%s %s %s:%d\n", f.PC, f.Function, f.File, f.Line)
@@ -222,7 +223,7 @@ func TestDumps(t *testing.T) {
 			if d.Threads[0].Skipped > 0 != strings.Contains(strings.Join(test.functions, " "), "deep") {
 				t.Errorf("%d frames are left out", d.Threads[0].Skipped)
 			}
-			if !slices.ContainsFunc(d.Threads[0].Frames, func(f engine.Frame) bool { return strings.HasSuffix(fmt.Sprintf("%s:%d", f.File, f.Line), test.line) }) {
+			if !slices.ContainsFunc(d.Threads[0].Frames, func(f record.Frame) bool { return strings.HasSuffix(fmt.Sprintf("%s:%d", f.File, f.Line), test.line) }) {
 				t.Errorf("no frame is at %s:\n%s", test.line, places(d.Threads[0]))
 			}
 			if test.others && (len(d.Threads) < 2 || len(d.Threads[1].Frames) < 2) {

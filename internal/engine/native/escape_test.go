@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -35,7 +35,7 @@ func TestProbesAreContained(t *testing.T) {
 				h := newHost(t)
 				log, out := run(t, escapeSpec(t, program, h.env()), 1)
 				h.judge(t, log)
-				if out.Reason != engine.Finished {
+				if out.Reason != record.Finished {
 					t.Errorf("the world ended by %s %s", out.Reason, out.Detail)
 				}
 				probes := 0
@@ -152,7 +152,7 @@ func (h *machine) env() []string {
 }
 
 // judge compares the machine with what it was.
-func (h *machine) judge(t *testing.T, log []engine.LogLine) {
+func (h *machine) judge(t *testing.T, log []record.LogLine) {
 	t.Helper()
 	h.tcp.Close()
 	h.udp.Close()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -19,7 +20,7 @@ func TestExecuteLeavesNoDescriptors(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Setenv(ReferenceVariable, mode)
 			executed := false
-			o := engine.Options{Log: func(l engine.LogLine) { executed = executed || l.Text == "executed" }}
+			o := engine.Options{Log: func(l record.LogLine) { executed = executed || l.Text == "executed" }}
 			w, err := New().Boot(alone(t, "executes"), tape.Tape{Seed: 1}, o)
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -120,7 +121,7 @@ func pairUnder(server, client string, rule *world.FaultRule) *world.Spec {
 func lines(t *testing.T, spec *world.Spec, kind fault.Kind) (string, fault.Entry) {
 	t.Helper()
 	var b strings.Builder
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l record.LogLine) {
 		if l.Node == "n2" {
 			b.WriteString(l.Text + "\n")
 		}

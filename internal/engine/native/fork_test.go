@@ -16,12 +16,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // end runs a world to its end.
-func end(t *testing.T, w engine.World) *engine.Outcome {
+func end(t *testing.T, w engine.World) *record.Outcome {
 	t.Helper()
 	if _, err := w.Advance(engine.Until{}); err != nil {
 		t.Fatal(err)
@@ -32,7 +33,7 @@ func end(t *testing.T, w engine.World) *engine.Outcome {
 }
 
 // sameRun compares the outcomes of runs that must be one.
-func sameRun(t *testing.T, what string, event uint64, got, want *engine.Outcome) {
+func sameRun(t *testing.T, what string, event uint64, got, want *record.Outcome) {
 	t.Helper()
 	if got.StrictHash != want.StrictHash || got.Hash != want.Hash {
 		t.Errorf("forked at event %d, %s ends with %s at event %d (%s %s) and a run from boot with %s at event %d (%s)", event, what, got.Hash, got.Events, got.Reason, got.Detail, want.Hash, want.Events, want.Reason)
@@ -55,7 +56,7 @@ func forked(t *testing.T, spec *world.Spec, o engine.Options, times int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Advance(engine.Until{Position: engine.At(event)}); err != nil {
+		if _, err := w.Advance(engine.Until{Position: record.At(event)}); err != nil {
 			t.Fatal(err)
 		}
 		c, err := w.Fork(spec, tape.Tape{Seed: 7}, o)
@@ -164,7 +165,7 @@ func TestForkBeforeDriversStart(t *testing.T) {
 	}
 	own := tape.Tape{Seed: 7}
 	w := boot(own)
-	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready || w.Outcome().ReadyNs != 0 {
+	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != record.Ready || w.Outcome().ReadyNs != 0 {
 		t.Fatalf("%s %v, ready at %d", reason, err, w.Outcome().ReadyNs)
 	}
 	for seed := range uint64(3) {
@@ -195,7 +196,7 @@ func TestForksLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if _, err := w.Advance(engine.Until{Position: engine.At(2500)}); err != nil {
+	if _, err := w.Advance(engine.Until{Position: record.At(2500)}); err != nil {
 		t.Fatal(err)
 	}
 	fork := func(w engine.World) engine.World {
@@ -210,7 +211,7 @@ func TestForksLeaveNothing(t *testing.T) {
 	for i := range times {
 		c := fork(w)
 		if i%10 == 0 {
-			if _, err := c.Advance(engine.Until{Position: engine.At(2600)}); err != nil {
+			if _, err := c.Advance(engine.Until{Position: record.At(2600)}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -46,7 +47,7 @@ func TestRandomCalls(t *testing.T) {
 				spec.MaxTimeNs, spec.Limits.MemoryBytes, spec.Limits.WallMs = 1000e9, 64<<20, 120_000
 				log, out := run(t, spec, 1)
 				// A call may well have written where the program may, but should not: then the run says so.
-				if out.Reason != engine.Finished || !out.Repeat.Reproducible && !strings.HasSuffix(out.Repeat.Reason, "wrote to the page of virtual time") {
+				if out.Reason != record.Finished || !out.Repeat.Reproducible && !strings.HasSuffix(out.Repeat.Reason, "wrote to the page of virtual time") {
 					t.Errorf("the world ended by %s %s; reproducible=%v %s", out.Reason, out.Detail, out.Repeat.Reproducible, out.Repeat.Reason)
 				}
 				if lines := strings.Join(texts(log, "stdout"), "\n"); !strings.HasSuffix(lines, "done") {
@@ -228,13 +229,13 @@ func (f fuzzing) run(t *testing.T, seed int) fuzzed {
 	n.Root, n.Command = root, []string{"/calls", fmt.Sprint(seed), fmt.Sprint(f.children), fmt.Sprint(f.calls)}
 	n.Volumes = []world.Volume{{Kind: world.Named, Source: "work", Target: "/work"}}
 	spec.MaxTimeNs, spec.Limits.Events, spec.Limits.MemoryBytes, spec.Limits.WallMs = 1e15, 1<<40, 64<<20, 120_000
-	var printed []engine.LogLine
+	var printed []record.LogLine
 	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	heapBytes := uint64(0)
 	var events []string
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: uint64(seed)}, engine.Options{
-		Log: func(l engine.LogLine) { printed = append(printed, l) },
-		Observe: func(e *engine.Event) {
+		Log: func(l record.LogLine) { printed = append(printed, l) },
+		Observe: func(e *record.Event) {
 			events = append(events, fmt.Sprintf("%+v", *e))
 			if e.Number%4096 == 0 {
 				metrics.Read(heap)
@@ -245,7 +246,7 @@ func (f fuzzing) run(t *testing.T, seed int) fuzzed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Reason != engine.Finished {
+	if out.Reason != record.Finished {
 		t.Errorf("the world ended by %s %s", out.Reason, out.Detail)
 	}
 	// A program may do two things that the engine names instead of repeating them: it makes code, and it writes where only the engine should.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -29,7 +29,7 @@ func (w *World) absent(t *kernel.Thread, name string) {
 
 // noteLater keeps a name that a program under test has looked for, and that the machine has only since the run was recorded.
 func (w *World) noteLater(t *kernel.Thread, name string) {
-	if w.options.Then == nil || !w.underTest(t) || len(w.outcome.Later) >= engine.MaxLater {
+	if w.options.Then == nil || !w.underTest(t) || len(w.outcome.Later) >= record.MaxLater {
 		return
 	}
 	if !path.IsAbs(name) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -57,7 +57,7 @@ func TestPostStartFails(t *testing.T) {
 		"had not ended /bin/sh of its post_sta": {"/bin/sh", "-c", "sleep 100"},
 	} {
 		_, out := run(t, hookedSpec(world.Hook{Command: hook}), 1)
-		if !strings.Contains(out.Detail, want) || out.Reason != engine.Unstartable && !strings.Contains(want, "had not") {
+		if !strings.Contains(out.Detail, want) || out.Reason != record.Unstartable && !strings.Contains(want, "had not") {
 			t.Errorf("%s: %s, want %q", out.Reason, out.Detail, want)
 		}
 	}

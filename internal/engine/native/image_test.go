@@ -26,6 +26,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -83,7 +84,7 @@ func TestImages(t *testing.T) {
 		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
 			Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 	var lines []string
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }})
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l record.LogLine) { lines = append(lines, l.Text) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +112,12 @@ links 2 2, same 1, owner 7, mode 640
 	}
 	first := lines
 	lines = nil
-	watched, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) },
+	watched, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l record.LogLine) { lines = append(lines, l.Text) },
 		Code: &code.Watch{Choice: code.Choice{"*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if watched.Hash != out.Hash || !slices.Equal(lines, first) || blocks(watched.Code, "/opt/pie") == 0 || blocks(watched.Code, "/opt/fixed") == 0 {
+	if watched.Hash != out.Hash || !slices.Equal(lines, first) || countBlocks(watched.Code, "/opt/pie") == 0 || countBlocks(watched.Code, "/opt/fixed") == 0 {
 		t.Errorf("with breakpoints: %q, blocks %v", lines, watched.Code)
 	}
 	if out.Files["image:"+name] != strings.TrimPrefix(got.ID, "sha256:") {
@@ -166,7 +167,7 @@ func TestWorkingDirOfImage(t *testing.T) {
 				Volumes: []world.Volume{{Kind: world.Named, Source: "v", Target: "/volume"}},
 				Command: []string{sh, "-c", "here=$(pwd); stat -c '%a %u %g %n' $here; cd ..; stat -c '%a %u %g %n' $(pwd)"}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 		var lines []string
-		o := engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }}
+		o := engine.Options{Images: store, Log: func(l record.LogLine) { lines = append(lines, l.Text) }}
 		if err := native.New().Validate(spec, o); c.problem != "" {
 			if err == nil || !strings.Contains(err.Error(), c.problem) {
 				t.Errorf("%s: got %v, want %q", c.dir, err, c.problem)
@@ -226,7 +227,7 @@ func TestMapsOfImages(t *testing.T) {
 			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
 				Volumes: []world.Volume{{Kind: world.Bind, Source: source, Target: "/v"}}, Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 		var lines []string
-		o := engine.Options{Images: store, Log: func(l engine.LogLine) { lines = append(lines, l.Text) }}
+		o := engine.Options{Images: store, Log: func(l record.LogLine) { lines = append(lines, l.Text) }}
 		if place == "watched" { // from copies of all files, which no program sees
 			o.Code = &code.Watch{Choice: code.Choice{"*"}}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -54,7 +55,7 @@ func TestInsiders(t *testing.T) {
 			first, plain := insiderRun(t, 0, world.Sched{PreemptPPM: tape.Certain}, nil, program, way.name)
 			again, second := insiderRun(t, 1, world.Sched{PreemptPPM: tape.Certain}, nil, program, way.name)
 			alike(t, first, again, plain, second)
-			outcomes := []*engine.Outcome{plain, second}
+			outcomes := []*record.Outcome{plain, second}
 			if !way.harm {
 				covered, third := insiderRun(t, 1, world.Sched{PreemptPPM: tape.Certain}, &code.Watch{}, program, way.name)
 				alike(t, first, covered, plain, third)
@@ -89,7 +90,7 @@ func TestInsiders(t *testing.T) {
 }
 
 // alike requires that two runs of one tape are the same, if the first is called reproducible.
-func alike(t *testing.T, first, again []string, a, b *engine.Outcome) {
+func alike(t *testing.T, first, again []string, a, b *record.Outcome) {
 	t.Helper()
 	if len(first) == 0 {
 		t.Errorf("it printed nothing: %s %s %+v", a.Reason, a.Detail, a.Crashes)
@@ -103,19 +104,19 @@ func alike(t *testing.T, first, again []string, a, b *engine.Outcome) {
 }
 
 // insiderRun makes a run on a CPU of this machine, if it has so many.
-func insiderRun(t *testing.T, cpu int, sched world.Sched, watch *code.Watch, argv ...string) (lines []string, out *engine.Outcome) {
+func insiderRun(t *testing.T, cpu int, sched world.Sched, watch *code.Watch, argv ...string) (lines []string, out *record.Outcome) {
 	t.Helper()
 	defer placed(t, cpu)()
 	spec := aloneSpec(argv...)
 	spec.Sched = sched
 	spec.MaxTimeNs = 4e9
 	spec.Limits.Threads, spec.Limits.SpinCPUMs, spec.Limits.WallMs, spec.Limits.WorldBytes = 60, 5_000, 60_000, 256<<20
-	var log []engine.LogLine
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Code: watch, Log: func(l engine.LogLine) { log = append(log, l) }})
+	var log []record.LogLine
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Code: watch, Log: func(l record.LogLine) { log = append(log, l) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out.Reason != engine.Finished {
+	if out.Reason != record.Finished {
 		t.Errorf("it ended by %s %s", out.Reason, out.Detail)
 	}
 	return texts(log, ""), out

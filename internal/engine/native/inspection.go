@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // maxInspectedBytes bounds what Memory reads at once.
@@ -30,8 +31,8 @@ func (w *World) Inspect() (engine.Inspection, error) {
 	return stopped{w}, nil
 }
 
-func (x stopped) Position() engine.Position {
-	return engine.At(x.w.kernel.Events)
+func (x stopped) Position() record.Position {
+	return record.At(x.w.kernel.Events)
 }
 
 // statusNames are those of engine.Node, by status.
@@ -74,7 +75,7 @@ func (x stopped) Threads() (list []engine.Thread, err error) {
 	return list, err
 }
 
-func (x stopped) Registers(node string, tid int) (list []engine.Register, err error) {
+func (x stopped) Registers(node string, tid int) (list []record.Register, err error) {
 	err = x.ask(func(k *kernel.Kernel) error {
 		_, regs, err := x.registersOf(k, node, tid)
 		if err == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -30,17 +31,17 @@ func TestAStoppedWorldCanBeInspected(t *testing.T) {
 	}
 	defer w.Close()
 	for stop := range uint64(40) { // as the nodes start, the director acts several times at one moment
-		if _, err := w.Advance(engine.Until{Position: engine.At(1 + stop)}); err != nil {
+		if _, err := w.Advance(engine.Until{Position: record.At(1 + stop)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	seen := map[string]bool{}
 	for stop := want.Events / 200; ; stop += want.Events / 200 {
-		reason, err := w.Advance(engine.Until{Position: engine.At(stop)})
+		reason, err := w.Advance(engine.Until{Position: record.At(stop)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reason != engine.ReachedUntil {
+		if reason != record.ReachedUntil {
 			break
 		}
 		inspect(t, w, stop, seen)
@@ -79,7 +80,7 @@ func inspect(t *testing.T, w engine.World, at uint64, seen map[string]bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(registers, func(r engine.Register) bool { return r.Name == "rip" })
+		i := slices.IndexFunc(registers, func(r record.Register) bool { return r.Name == "rip" })
 		rip, err := strconv.ParseUint(strings.TrimPrefix(registers[i].Value, "0x"), 16, 64)
 		if err != nil {
 			t.Fatal(err)

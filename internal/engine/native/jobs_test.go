@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -36,21 +36,21 @@ func TestNeverStarts(t *testing.T) {
 		script    string
 		condition world.Condition
 		change    func(s *world.Spec)
-		reason    engine.Reason
+		reason    record.Reason
 		want      string
 	}{
-		{"no success", "exit 3", world.Completed, func(s *world.Spec) { s.Nodes[2].DependsOn = nil }, engine.Unstartable,
+		{"no success", "exit 3", world.Completed, func(s *world.Spec) { s.Nodes[2].DependsOn = nil }, record.Unstartable,
 			"n2 never starts: it depends on n1 to complete successfully, and n1 ended with exit code 3 and no output"},
-		{"nobody left", "exit 3", world.Completed, func(*world.Spec) {}, engine.Unstartable,
+		{"nobody left", "exit 3", world.Completed, func(*world.Spec) {}, record.Unstartable,
 			"n2 never starts: it depends on n1 to complete successfully, and n1 ended with exit code 3 and no output"},
-		{"no health", "exit 0", world.Healthy, func(s *world.Spec) { s.Nodes[0].Health = check }, engine.Unstartable,
+		{"no health", "exit 0", world.Healthy, func(s *world.Spec) { s.Nodes[0].Health = check }, record.Unstartable,
 			"n2 never starts: it depends on n1 to be healthy, and n1 ended with exit code 0 and no output"},
-		{"no command", "exit 0", world.Started, func(s *world.Spec) { s.Nodes[0].Command = nil }, engine.Unstartable,
+		{"no command", "exit 0", world.Started, func(s *world.Spec) { s.Nodes[0].Command = nil }, record.Unstartable,
 			"n2 never starts: it depends on n1, which has no command to run; give it one"},
-		{"not yet", "sleep 1000", world.Completed, func(*world.Spec) {}, engine.MaxTime, "n2 waited for n1 to complete; n3 waited for n2 to start"},
-		{"again and again", "exit 3", world.Completed, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, engine.Unstartable,
+		{"not yet", "sleep 1000", world.Completed, func(*world.Spec) {}, record.MaxTime, "n2 waited for n1 to complete; n3 waited for n2 to start"},
+		{"again and again", "exit 3", world.Completed, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, record.Unstartable,
 			"n1 never comes up: its main process /usr/bin/dash has ended 5 times in the same way, with exit code 3 and no output, and has seen nothing of other nodes that could change; mend its command, or what it needs on this node"},
-		{"again, each time otherwise", "n=0; [ -e /tmp/n ] && read n < /tmp/n; echo $((n+1)) > /tmp/n; exit 3", world.Completed, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, engine.MaxTime,
+		{"again, each time otherwise", "n=0; [ -e /tmp/n ] && read n < /tmp/n; echo $((n+1)) > /tmp/n; exit 3", world.Completed, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, record.MaxTime,
 			"n1 had ended with exit code 3 and no output and was to start again; n2 waited for n1 to complete successfully, which last ended with exit code 3 and is started again; n3 waited for n2 to start"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -24,7 +25,7 @@ func TestProcessKilledFromOutside(t *testing.T) {
 			t.Setenv(native.ReferenceVariable, reference)
 			spec := aloneSpec(program, teller)
 			killed := false
-			out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Log: func(l engine.LogLine) {
+			out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Log: func(l record.LogLine) {
 				if l.Text == "ready" {
 					killed = killRunning(t, program)
 				}
@@ -32,7 +33,7 @@ func TestProcessKilledFromOutside(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !killed || out.Reason != engine.Finished || len(out.Crashes) != 1 || out.Crashes[0].Signal != "SIGKILL" {
+			if !killed || out.Reason != record.Finished || len(out.Crashes) != 1 || out.Crashes[0].Signal != "SIGKILL" {
 				t.Errorf("reference %q, %s: killed %v, it ended by %s (%s), %+v", reference, teller, killed, out.Reason, out.Detail, out.Crashes)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -44,7 +45,7 @@ func TestTooFewOpenFiles(t *testing.T) {
 		}
 		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{})
 		switch {
-		case c.want == "" && (err != nil || out.Reason != engine.Finished):
+		case c.want == "" && (err != nil || out.Reason != record.Finished):
 			t.Errorf("%d more files: %v, %v", c.more, out, err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%d more files: %v, want %q", c.more, err, c.want)
@@ -61,7 +62,7 @@ func TestLimitsOfTheUser(t *testing.T) {
 	needs.Program(t, python)
 	if os.Getenv("LIMITED") != "" {
 		spec := aloneSpec(python, "-c", "import mmap; print(len(mmap.mmap(-1, 7 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ)))")
-		_, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Log: func(l engine.LogLine) { fmt.Println(l.Text) }})
+		_, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Log: func(l record.LogLine) { fmt.Println(l.Text) }})
 		fmt.Println(err)
 		return
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
 	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -71,7 +72,7 @@ func TestLayers(t *testing.T) {
 					Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: "x", ID: img.ID}, WorkingDir: "/",
 						Command: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 				var out strings.Builder
-				w, err := native.New().Boot(spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l engine.LogLine) { out.WriteString(l.Text + "\n") }})
+				w, err := native.New().Boot(spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l record.LogLine) { out.WriteString(l.Text + "\n") }})
 				if err != nil {
 					t.Fatal(err)
 				}

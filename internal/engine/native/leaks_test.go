@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -47,7 +48,7 @@ func TestEveryLeakIsNoticed(t *testing.T) {
 					t.Fatalf("without the leak, two runs differ at %+v", *e)
 				}
 				first := trace(t, program, leak)
-				var e *engine.Event
+				var e *record.Event
 				for i := 0; i < attempts && e == nil; i++ { // what the machine reports may change a little later only
 					e = differs(first, trace(t, program, leak))
 				}
@@ -66,12 +67,12 @@ func TestEveryLeakIsNoticed(t *testing.T) {
 const attempts = 50
 
 // trace runs a program with some leaks and lists its events.
-func trace(t *testing.T, program string, leaks ...string) []engine.Event {
+func trace(t *testing.T, program string, leaks ...string) []record.Event {
 	t.Helper()
 	spec := aloneSpec(program)
 	spec.Leaks = leaks
-	var events []engine.Event
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *engine.Event) { events = append(events, *e) }})
+	var events []record.Event
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *record.Event) { events = append(events, *e) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func trace(t *testing.T, program string, leaks ...string) []engine.Event {
 }
 
 // differs gives the first event of a that b does not have.
-func differs(a, b []engine.Event) *engine.Event {
+func differs(a, b []record.Event) *record.Event {
 	for i := range a {
 		if i >= len(b) || a[i].Call != b[i].Call || a[i].Result != b[i].Result || a[i].Bytes != b[i].Bytes || a[i].TimeNs != b[i].TimeNs || a[i].Detail != b[i].Detail {
 			return &a[i]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -23,10 +24,10 @@ var takes = []string{
 var oneCall = []string{"populate", "populate executable", "populate shared", "locked", "madvise", "madvise beyond", "madvise shared", "populate file", "segment"}
 
 // taken runs take.c to its end. It returns what it has written, and the memory that the world holds in the end.
-func taken(t *testing.T, spec *world.Spec, options engine.Options) (log []string, out *engine.Outcome, bytes int64) {
+func taken(t *testing.T, spec *world.Spec, options engine.Options) (log []string, out *record.Outcome, bytes int64) {
 	t.Helper()
 	logged := options.Log
-	options.Log = func(l engine.LogLine) {
+	options.Log = func(l record.LogLine) {
 		log = append(log, l.Text)
 		if logged != nil {
 			logged(l)
@@ -57,7 +58,7 @@ func TestWorldMemoryBinds(t *testing.T) {
 			spec := aloneSpec(program, way)
 			spec.Limits.WorldBytes, spec.Limits.SpinCPUMs = 256*mib, 60_000
 			log, out, bytes := taken(t, spec, engine.Options{})
-			if out.Reason != engine.Limit || !strings.Contains(out.Detail, "world_memory_bytes") || slices.Contains(log, "all of it") {
+			if out.Reason != record.Limit || !strings.Contains(out.Detail, "world_memory_bytes") || slices.Contains(log, "all of it") {
 				t.Errorf("it ended by %s: %s; the program wrote %q", out.Reason, out.Detail, log)
 			}
 			if slices.Contains(oneCall, way) && bytes > (256+64)*mib { // of others it depends on the machine's speed
@@ -79,7 +80,7 @@ func TestNodeMemoryBindsInOneCall(t *testing.T) {
 			var hash string
 			for i := range 2 {
 				log, out, _ := taken(t, spec, engine.Options{})
-				if out.Reason != engine.Finished || len(out.Crashes) != 1 || out.Crashes[0].Signal != "SIGKILL" || slices.Contains(log, "all of it") {
+				if out.Reason != record.Finished || len(out.Crashes) != 1 || out.Crashes[0].Signal != "SIGKILL" || slices.Contains(log, "all of it") {
 					t.Errorf("it ended by %s: %s; crashes %+v; the program wrote %q", out.Reason, out.Detail, out.Crashes, log)
 				}
 				if i > 0 && (out.Hash != hash || !out.Repeat.Reproducible) {
@@ -100,13 +101,13 @@ func TestInterruptEndsLongCalls(t *testing.T) {
 			spec := aloneSpec(program, way)
 			spec.Limits.WorldBytes, spec.Limits.SpinCPUMs = 4096*mib, 60_000
 			interrupt, closed := make(chan struct{}), false
-			log, out, bytes := taken(t, spec, engine.Options{Interrupt: interrupt, Log: func(l engine.LogLine) {
+			log, out, bytes := taken(t, spec, engine.Options{Interrupt: interrupt, Log: func(l record.LogLine) {
 				if !closed {
 					close(interrupt)
 					closed = true
 				}
 			}})
-			if out.Reason != engine.Stopped || slices.Contains(log, "all of it") || bytes > 128*mib {
+			if out.Reason != record.Stopped || slices.Contains(log, "all of it") || bytes > 128*mib {
 				t.Errorf("it ended by %s: %s, with %d MiB; the program wrote %q", out.Reason, out.Detail, bytes/mib, log)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -39,10 +40,10 @@ func alone(t *testing.T, program string, rules ...world.FaultRule) *world.Spec {
 }
 
 // told runs a world and returns the lines that n1 printed, and the outcome.
-func told(t *testing.T, spec *world.Spec) ([]string, *engine.Outcome) {
+func told(t *testing.T, spec *world.Spec) ([]string, *record.Outcome) {
 	t.Helper()
 	var said []string
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l record.LogLine) {
 		if l.Node == "n1" && l.Stream != "kernel" {
 			said = append(said, l.Text)
 		}
@@ -66,7 +67,7 @@ func rule(t *testing.T, text string) world.FaultRule {
 	return r
 }
 
-func entryOf(out *engine.Outcome, kind fault.Kind) fault.Entry {
+func entryOf(out *record.Outcome, kind fault.Kind) fault.Entry {
 	for _, e := range out.Ledger.Entries {
 		if e.Kind == kind {
 			return e
@@ -239,7 +240,7 @@ func TestClockDrift(t *testing.T) {
 	const least, most = 50e6, 200e6
 	spec := alone(t, "drift.py", world.FaultRule{Kind: "clock_drift", RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Least: least, Most: most, Targets: []string{"n1"}})
 	var world, real, mono []float64
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l record.LogLine) {
 		var a, b int64
 		if n, _ := fmt.Sscan(l.Text, &a, &b); l.Node == "n1" && n == 2 {
 			world, real, mono = append(world, float64(l.TimeNs)), append(real, float64(a-spec.StartUnixNs)), append(mono, float64(b))
@@ -285,7 +286,7 @@ func TestClockDrift(t *testing.T) {
 
 // Timers of CLOCK_REALTIME follow it when it jumps, those of a duration do not, and TFD_TIMER_CANCEL_ON_SET reports the jump.
 func TestTimersFollowTheClock(t *testing.T) {
-	run := func(rules ...world.FaultRule) (map[string]int, *engine.Outcome) {
+	run := func(rules ...world.FaultRule) (map[string]int, *record.Outcome) {
 		said, out := told(t, alone(t, "timers.c", rules...))
 		counts := map[string]int{}
 		for _, line := range said {
@@ -331,7 +332,7 @@ func TestOutOfMemory(t *testing.T) {
 		spec.Faults.StopNs = 4e9
 		var said []string
 		var started int64
-		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l engine.LogLine) {
+		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l record.LogLine) {
 			if l.Node != "n1" {
 				return
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -67,7 +68,7 @@ func TestProberIsNotTrusted(t *testing.T) {
 				{Name: "a", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, Endpoint: "http://a", IntervalNs: 2e9}},
 				{Name: "b", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, Endpoint: "http://b", IntervalNs: 2e9}},
 			}
-			run := func() (*engine.Outcome, error) {
+			run := func() (*record.Outcome, error) {
 				return engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Self: self})
 			}
 			out, err := run()
@@ -98,7 +99,7 @@ func TestProberIsNotTrusted(t *testing.T) {
 					seen[p.Property]++
 				}
 			}
-			if ended == 0 || seen["a"] == 0 || seen["b"] == 0 || out.Reason != engine.Finished {
+			if ended == 0 || seen["a"] == 0 || seen["b"] == 0 || out.Reason != record.Finished {
 				t.Errorf("%s, and %d probes ended as they should: %+v", out.Reason, ended, out.Probes)
 			}
 		})

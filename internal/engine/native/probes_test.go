@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -43,11 +43,11 @@ func TestProbesFollowFaults(t *testing.T) {
 	if most := int(out.VirtualNs/(interval/10)) + 2; runs("often", 0, out.VirtualNs) > most {
 		t.Errorf("%d runs of the check, more than %d", runs("often", 0, out.VirtualNs), most)
 	}
-	if out.ReadyNs == 0 || !slices.ContainsFunc(out.Probes, func(p engine.Probe) bool { return p.Property == "alive" && p.AfterHealNs == out.ReadyNs }) {
+	if out.ReadyNs == 0 || !slices.ContainsFunc(out.Probes, func(p record.Probe) bool { return p.Property == "alive" && p.AfterHealNs == out.ReadyNs }) {
 		t.Errorf("no proof of life after the start at %d ns: %+v", out.ReadyNs, out.Probes)
 	}
 	for _, heal := range out.Heals {
-		if !slices.ContainsFunc(out.Probes, func(p engine.Probe) bool { return p.Property == "alive" && p.AfterHealNs == heal }) {
+		if !slices.ContainsFunc(out.Probes, func(p record.Probe) bool { return p.Property == "alive" && p.AfterHealNs == heal }) {
 			t.Errorf("no proof of life after the heal at %d ns", heal)
 		}
 	}
@@ -77,7 +77,7 @@ while True:
 			if !out.Repeat.Reproducible || out.Hash != again.Hash {
 				t.Errorf("hashes %s and %s: %s", out.Hash, again.Hash, out.Repeat.Reason)
 			}
-			last := map[string]engine.Probe{}
+			last := map[string]record.Probe{}
 			hung, others := 0, 0
 			for _, p := range out.Probes {
 				last[p.Property] = p

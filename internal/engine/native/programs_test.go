@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -61,9 +62,9 @@ func aloneSpec(argv ...string) *world.Spec {
 }
 
 // run makes the run of a tape without edits. It returns what the world's programs wrote, too.
-func run(t *testing.T, spec *world.Spec, seed uint64) (printed []engine.LogLine, out *engine.Outcome) {
+func run(t *testing.T, spec *world.Spec, seed uint64) (printed []record.LogLine, out *record.Outcome) {
 	t.Helper()
-	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: seed}, engine.Options{Log: func(l engine.LogLine) { printed = append(printed, l) }})
+	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: seed}, engine.Options{Log: func(l record.LogLine) { printed = append(printed, l) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func run(t *testing.T, spec *world.Spec, seed uint64) (printed []engine.LogLine,
 }
 
 // texts are the lines of a log, of one stream or, if that is empty, of all.
-func texts(log []engine.LogLine, stream string) (lines []string) {
+func texts(log []record.LogLine, stream string) (lines []string) {
 	for _, l := range log {
 		if stream == "" || l.Stream == stream {
 			lines = append(lines, l.Text)
@@ -85,7 +86,7 @@ func texts(log []engine.LogLine, stream string) (lines []string) {
 func runInside(t *testing.T, argv ...string) (stdout string, exit int) {
 	t.Helper()
 	log, out := run(t, aloneSpec(argv...), 1)
-	if out.Reason != engine.Finished {
+	if out.Reason != record.Finished {
 		t.Errorf("the world ended by %s %s", out.Reason, out.Detail)
 	}
 	for _, r := range out.Refused {

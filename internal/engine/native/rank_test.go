@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -30,7 +31,7 @@ func TestRanks(t *testing.T) {
 		}
 		var nodes []string
 		last, count := "", 0
-		_, err = engine.Run(native.New(), spec, tp, engine.Options{Log: func(l engine.LogLine) {
+		_, err = engine.Run(native.New(), spec, tp, engine.Options{Log: func(l record.LogLine) {
 			if l.Stream != "stdout" {
 				return
 			}

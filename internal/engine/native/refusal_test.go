@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -87,7 +87,7 @@ var leaversInPython = []leaver{
 func TestRefusals(t *testing.T) {
 	judge := func(t *testing.T, l *leaver, spec *world.Spec) {
 		_, out := run(t, spec, 1)
-		var ends []engine.Crash
+		var ends []record.Crash
 		for _, c := range out.Crashes {
 			if c.PID == 10 { // the main process
 				ends = append(ends, c)

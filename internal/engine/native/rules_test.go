@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -35,17 +36,17 @@ func ruled(t *testing.T, n1, n2 string, rules ...string) *world.Spec {
 }
 
 // play runs a world and gives what each node printed, its happenings other than calls, and its outcome.
-func play(t *testing.T, spec *world.Spec) (logs map[string]string, happened []string, out *engine.Outcome) {
+func play(t *testing.T, spec *world.Spec) (logs map[string]string, happened []string, out *record.Outcome) {
 	t.Helper()
 	return playSeed(t, spec, 5)
 }
 
-func playSeed(t *testing.T, spec *world.Spec, seed uint64) (logs map[string]string, happened []string, out *engine.Outcome) {
+func playSeed(t *testing.T, spec *world.Spec, seed uint64) (logs map[string]string, happened []string, out *record.Outcome) {
 	t.Helper()
 	logs = map[string]string{}
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: seed}, engine.Options{
-		Log: func(l engine.LogLine) { logs[l.Node] += l.Text + "\n" },
-		Observe: func(e *engine.Event) {
+		Log: func(l record.LogLine) { logs[l.Node] += l.Text + "\n" },
+		Observe: func(e *record.Event) {
 			if e.Thread == "" {
 				happened = append(happened, strings.TrimSpace(e.Call+" "+e.Detail))
 			}
@@ -128,7 +129,7 @@ const (
 
 // Rules ask for the roles of nodes, which logs or programs report.
 func TestFaultsAskForRoles(t *testing.T) {
-	injectedAt := func(out *engine.Outcome) (targets []string) {
+	injectedAt := func(out *record.Outcome) (targets []string) {
 		for _, s := range out.Ledger.Injections {
 			targets = append(targets, s.Target)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -128,7 +129,7 @@ func TestSetupWaitsForPrograms(t *testing.T) {
 		spec := aloneSpec("/bin/sh", "-c", c.script)
 		spec.MaxTimeNs, spec.SetupNs = 40e9, c.setupNs
 		chaosNs := int64(-1)
-		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *engine.Event) {
+		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *record.Event) {
 			if e.Call == "phase" && e.Detail == "chaos" {
 				chaosNs = e.TimeNs
 			}
@@ -140,7 +141,7 @@ func TestSetupWaitsForPrograms(t *testing.T) {
 		for _, v := range check.Judge(spec, out) {
 			holds = holds && v.Status == check.Holds
 		}
-		if chaosNs < c.endNs || chaosNs > c.endNs+1e8 || out.SDK.Late != c.late || holds != c.holds || out.Reason != engine.Finished {
+		if chaosNs < c.endNs || chaosNs > c.endNs+1e8 || out.SDK.Late != c.late || holds != c.holds || out.Reason != record.Finished {
 			t.Errorf("%q, waiting %d: setup ended at %d, late %v, holds %v, the run %s; want about %d, %v, %v", c.script, c.setupNs, chaosNs, out.SDK.Late, holds,
 				out.Reason, c.endNs, c.late, c.holds)
 		}

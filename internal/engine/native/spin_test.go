@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Threads that wait without a system call are cut where the engine cannot measure how long they waited, and threads that compute
@@ -17,15 +17,15 @@ import (
 func TestWaitsWithoutSystemCallsRepeat(t *testing.T) {
 	wants := map[string]struct {
 		shown  []string
-		reason engine.Reason
+		reason record.Reason
 	}{
 		"wait": {[]string{"turn 0 of 0", "turn 1 of 1", "turn 2 of 2", "turn 3 of 0", "turn 4 of 1", "turn 5 of 2", "turn 6 of 0", "turn 7 of 1",
-			"turn 8 of 2", "locked 3 times"}, engine.Finished},
-		"compute": {[]string{"x 300000000", "count 0"}, engine.Finished},
-		"loops":   {[]string{"sum 1"}, engine.Finished},
-		"clock":   {[]string{"3 s", "3 s", "set", "seen", "timer"}, engine.Finished},
-		"signal":  {[]string{"alarm", "100 alarms", "100 of CPU time", "a child"}, engine.Finished},
-		"forever": {[]string{"work 0", "work 1", "work 2"}, engine.Finished},
+			"turn 8 of 2", "locked 3 times"}, record.Finished},
+		"compute": {[]string{"x 300000000", "count 0"}, record.Finished},
+		"loops":   {[]string{"sum 1"}, record.Finished},
+		"clock":   {[]string{"3 s", "3 s", "set", "seen", "timer"}, record.Finished},
+		"signal":  {[]string{"alarm", "100 alarms", "100 of CPU time", "a child"}, record.Finished},
+		"forever": {[]string{"work 0", "work 1", "work 2"}, record.Finished},
 	}
 	eachProgram(t, "spinloops", func(t *testing.T, name, source string) {
 		spec := aloneSpec(compile(t, source))
@@ -79,7 +79,7 @@ print('the child after', round(time.monotonic() - before), flush=True)
 	spec.MaxTimeNs, spec.Limits.SpinCPUMs = 60e9, 200
 	log, out := run(t, spec, 1)
 	want := []string{"rung after 3.0", "20 times after 3.2", "the child after 5"}
-	if shown := texts(log, ""); !slices.Equal(shown, want) || out.Reason != engine.Finished {
+	if shown := texts(log, ""); !slices.Equal(shown, want) || out.Reason != record.Finished {
 		t.Errorf("it ended by %s (%s) and showed %q, want %q", out.Reason, out.Detail, shown, want)
 	}
 	if out.Repeat.Reproducible {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -22,25 +22,25 @@ func TestNeverComesUp(t *testing.T) {
 		script string
 		health *world.Healthcheck
 		change func(s *world.Spec)
-		reason engine.Reason
+		reason record.Reason
 		detail string
 		exits  bool // they are findings
 	}{
-		{"at once", "echo no port; exit 3", up, nil, engine.Unstartable, `5 times in the same way, with exit code 3 (its last output: "no port")`, false},
-		{"without a healthcheck", "echo no port; exit 3", nil, nil, engine.Unstartable, `with exit code 3 (its last output: "no port")`, false},
-		{"after some time", "sleep 0.5; exit 0", up, nil, engine.Unstartable, "with exit code 0 and no output", false},
-		{"with children", "(echo a; echo b) | cat; ls /nonexistent", up, nil, engine.Unstartable, "No such file or directory", false},
-		{"by its policy for failures", "exit 1", up, func(s *world.Spec) { s.Nodes[0].Restart.Mode = world.RestartOnFailure }, engine.Unstartable, "n1 never comes up", false},
-		{"a bounded number of times", "exit 1", up, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartOnFailure, MaxRetries: 7} }, engine.Finished, "", true},
-		{"a step each time", steps, up, nil, engine.Finished, "", true},
-		{"a number in a file", "n=0; [ -e /tmp/n ] && read n < /tmp/n; echo $((n+1)) > /tmp/n; [ $n -ge 8 ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil, engine.Finished, "", true},
-		{"the uptime", "read n rest < /proc/uptime; [ -e /tmp/n ] || echo ${n%.*} > /tmp/n; read first < /tmp/n; [ $((${n%.*} - first)) -ge 10 ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil, engine.Finished, "", true},
+		{"at once", "echo no port; exit 3", up, nil, record.Unstartable, `5 times in the same way, with exit code 3 (its last output: "no port")`, false},
+		{"without a healthcheck", "echo no port; exit 3", nil, nil, record.Unstartable, `with exit code 3 (its last output: "no port")`, false},
+		{"after some time", "sleep 0.5; exit 0", up, nil, record.Unstartable, "with exit code 0 and no output", false},
+		{"with children", "(echo a; echo b) | cat; ls /nonexistent", up, nil, record.Unstartable, "No such file or directory", false},
+		{"by its policy for failures", "exit 1", up, func(s *world.Spec) { s.Nodes[0].Restart.Mode = world.RestartOnFailure }, record.Unstartable, "n1 never comes up", false},
+		{"a bounded number of times", "exit 1", up, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartOnFailure, MaxRetries: 7} }, record.Finished, "", true},
+		{"a step each time", steps, up, nil, record.Finished, "", true},
+		{"a number in a file", "n=0; [ -e /tmp/n ] && read n < /tmp/n; echo $((n+1)) > /tmp/n; [ $n -ge 8 ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil, record.Finished, "", true},
+		{"the uptime", "read n rest < /proc/uptime; [ -e /tmp/n ] || echo ${n%.*} > /tmp/n; read first < /tmp/n; [ $((${n%.*} - first)) -ge 10 ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil, record.Finished, "", true},
 		{"something that another program on the node ends", "[ -e /tmp/began ] || { : > /tmp/began; (sleep 20; : > /tmp/free) & }; [ -e /tmp/free ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil,
-			engine.Finished, "", true},
-		{"exit code 0 without a healthcheck", "exit 0", nil, nil, engine.Finished, "", false},
+			record.Finished, "", true},
+		{"exit code 0 without a healthcheck", "exit 0", nil, nil, record.Finished, "", false},
 		{"while faults may be injected", "exit 3", nil, func(s *world.Spec) {
 			s.Faults = world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1, MinNs: 1e9, MaxNs: 1e9}}}
-		}, engine.Finished, "", true},
+		}, record.Finished, "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := aloneSpec("/bin/sh", "-c", c.script)
@@ -58,7 +58,7 @@ func TestNeverComesUp(t *testing.T) {
 			if c.exits != (len(out.Crashes) > 0) {
 				t.Errorf("crashes: %v", out.Crashes)
 			}
-			if c.reason == engine.Unstartable && out.VirtualNs > 10e9 {
+			if c.reason == record.Unstartable && out.VirtualNs > 10e9 {
 				t.Errorf("it took %d ns", out.VirtualNs)
 			}
 		})
@@ -78,7 +78,7 @@ func TestComesUpByVolume(t *testing.T) {
 	second.Restart = world.Restart{Mode: world.RestartAlways}
 	second.Health = &world.Healthcheck{Command: []string{"/bin/sh", "-c", "test -e /tmp/up"}, IntervalNs: 100e6, Retries: 3}
 	spec.Nodes = append(spec.Nodes, second)
-	if _, out := run(t, spec, 1); out.Reason != engine.Finished {
+	if _, out := run(t, spec, 1); out.Reason != record.Finished {
 		t.Errorf("%s: %s", out.Reason, out.Detail)
 	}
 }
@@ -98,7 +98,7 @@ func TestComesUpLate(t *testing.T) {
 	second.Restart = world.Restart{Mode: world.RestartAlways}
 	second.Health = &world.Healthcheck{Command: []string{"/bin/sh", "-c", "test -e /tmp/up"}, IntervalNs: 100e6, Retries: 3}
 	spec.Nodes = append(spec.Nodes, second)
-	if _, out := run(t, spec, 1); out.Reason != engine.Finished {
+	if _, out := run(t, spec, 1); out.Reason != record.Finished {
 		t.Errorf("%s: %s", out.Reason, out.Detail)
 	}
 }
@@ -107,8 +107,8 @@ func TestComesUpLate(t *testing.T) {
 func TestProgramIsGone(t *testing.T) {
 	for _, c := range []struct {
 		life   string
-		reason engine.Reason
-	}{{"exit 0", engine.Unstartable}, {"sleep 2; exit 0", engine.Finished}} {
+		reason record.Reason
+	}{{"exit 0", record.Unstartable}, {"sleep 2; exit 0", record.Finished}} {
 		program := filepath.Join(t.TempDir(), "program.sh")
 		if err := os.WriteFile(program, []byte("#!/bin/sh\nrm $0\n"+c.life+"\n"), 0o755); err != nil {
 			t.Fatal(err)
@@ -119,10 +119,10 @@ func TestProgramIsGone(t *testing.T) {
 		if out.Reason != c.reason {
 			t.Errorf("%s: %s: %s", c.life, out.Reason, out.Detail)
 		}
-		if c.reason == engine.Unstartable && !strings.Contains(out.Detail, "no such file or directory") {
+		if c.reason == record.Unstartable && !strings.Contains(out.Detail, "no such file or directory") {
 			t.Error(out.Detail)
 		}
-		if c.reason == engine.Finished && (len(out.Crashes) != 1 || out.Crashes[0].ExitCode != 127) {
+		if c.reason == record.Finished && (len(out.Crashes) != 1 || out.Crashes[0].ExitCode != 127) {
 			t.Error(out.Crashes)
 		}
 	}

@@ -5,10 +5,10 @@ package native
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/clone"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/host"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -26,7 +26,7 @@ type State struct {
 
 // recorded is what a World keeps of its run, beside the kernel, the director and the tape.
 type recorded struct {
-	outcome   engine.Outcome // so far
+	outcome   record.Outcome // so far
 	behaviour *behaviour     // nil where it is not recorded
 	code      codeWatch
 	absences  [][]string // by node: names that its programs have looked for without success in folders that begin empty

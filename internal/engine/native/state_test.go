@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -67,7 +68,7 @@ while True: time.sleep(1)
 }
 
 // play runs a world to its end, and calls at whenever one of the events has happened.
-func play(t *testing.T, spec *world.Spec, o engine.Options, stops []uint64, at func(*World)) *engine.Outcome {
+func play(t *testing.T, spec *world.Spec, o engine.Options, stops []uint64, at func(*World)) *record.Outcome {
 	t.Helper()
 	b, err := New().Boot(spec, tape.Tape{Seed: 7}, o)
 	if err != nil {
@@ -75,11 +76,11 @@ func play(t *testing.T, spec *world.Spec, o engine.Options, stops []uint64, at f
 	}
 	defer b.Close()
 	for _, stop := range append(stops, 0) {
-		reason, err := b.Advance(engine.Until{Position: engine.At(stop)})
+		reason, err := b.Advance(engine.Until{Position: record.At(stop)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if reason != engine.ReachedUntil {
+		if reason != record.ReachedUntil {
 			break
 		}
 		at(b.(*World))

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -145,7 +146,7 @@ func TestHealWaitsForAStop(t *testing.T) {
 	spec := stopOf(t, living("def slow(*a): time.sleep(1.5); note('done;'); sys.exit(0)\nsignal.signal(15, slow)\nwhile True: time.sleep(0.05)\n", 0), nil)
 	spec.Faults.StartNs, spec.Faults.StopNs, spec.Faults.SettleNs = 100e6, 1500e6, 1e9
 	logs, happened, out := play(t, spec)
-	if logs["n1"] != "begin \nbegin done;\n" || out.Reason != engine.Finished {
+	if logs["n1"] != "begin \nbegin done;\n" || out.Reason != record.Finished {
 		t.Errorf("%s: n1 printed\n%s", out.Reason, logs["n1"])
 	}
 	i := slices.Index(happened, "phase heal")
@@ -171,7 +172,7 @@ func TestHealWaitsForAStop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if hashes = append(hashes, out.Hash); out.Reason != engine.Finished || len(out.Crashes) > 0 {
+			if hashes = append(hashes, out.Hash); out.Reason != record.Finished || len(out.Crashes) > 0 {
 				t.Errorf("seed %d: %s %+v", seed, out.Reason, out.Crashes)
 			}
 		}

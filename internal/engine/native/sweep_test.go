@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -23,7 +24,7 @@ func TestSweepStrikesAtRecordedMoments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(spec *world.Spec, tp tape.Tape, recorded bool) *engine.Outcome {
+	run := func(spec *world.Spec, tp tape.Tape, recorded bool) *record.Outcome {
 		t.Helper()
 		out, err := engine.Run(native.New(), spec, tp, engine.Options{Moments: recorded})
 		if err != nil {

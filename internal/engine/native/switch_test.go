@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -43,7 +44,7 @@ func TestSwitchesInUserCode(t *testing.T) {
 			}
 			spec := aloneSpec(filepath.Dir(program), program)
 			spec.MaxTimeNs, spec.Sched = 500e6, switching
-			lost := func(tp tape.Tape, o engine.Options) (*engine.Outcome, bool) {
+			lost := func(tp tape.Tape, o engine.Options) (*record.Outcome, bool) {
 				out, err := engine.Run(New(), spec, tp, o)
 				if err != nil {
 					t.Fatal(err)
@@ -51,7 +52,7 @@ func TestSwitchesInUserCode(t *testing.T) {
 				return out, len(out.Crashes) > 0
 			}
 			seed := uint64(0)
-			var first *engine.Outcome
+			var first *record.Outcome
 			for ; seed < most; seed++ {
 				var found bool
 				if first, found = lost(tape.Tape{Seed: seed}, engine.Options{}); found {

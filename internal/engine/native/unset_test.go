@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -15,11 +16,11 @@ import (
 func TestUnsetMemoryIsNoPartOfAnEvent(t *testing.T) {
 	needCompiler(t)
 	program := compile(t, "testdata/unset/unset.c")
-	var events [2][]engine.Event
+	var events [2][]record.Event
 	for i, fill := range []string{"0", "170"} {
 		spec := aloneSpec(program)
 		spec.Nodes[0].Env = append(spec.Nodes[0].Env, "FILL="+fill)
-		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *engine.Event) { events[i] = append(events[i], *e) }})
+		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Observe: func(e *record.Event) { events[i] = append(events[i], *e) }})
 		if err != nil {
 			t.Fatal(err)
 		}

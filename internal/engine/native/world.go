@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -45,12 +46,12 @@ type World struct {
 	real    *host.Checkpoint
 	failure error         // of a fault that was injected in the middle of a call
 	broken  error         // the panic that ended it, an *engine.Broken
-	halted  engine.Reason // why the run has to end now, found in the middle of a call
+	halted  record.Reason // why the run has to end now, found in the middle of a call
 	closed  bool
 }
 
 // Advance runs the world.
-func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
+func (w *World) Advance(until engine.Until) (reason record.Reason, err error) {
 	if until.Within > 0 {
 		return "", engine.ErrUnsupported
 	}
@@ -76,7 +77,7 @@ func (w *World) Advance(until engine.Until) (reason engine.Reason, err error) {
 	return reason, err
 }
 
-func (w *World) advance(until engine.Until) (engine.Reason, error) {
+func (w *World) advance(until engine.Until) (record.Reason, error) {
 	k, d := w.kernel, w.director
 	if w.outcome.Reason != "" {
 		return w.outcome.Reason, nil
@@ -99,7 +100,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			k.Step(false)
 			continue
 		case k.Held != 0 || w.debugger.stopped():
-			return engine.Halted, nil
+			return record.Halted, nil
 		}
 		if !released && len(k.Notices) > 0 {
 			if err := w.notice(); err != nil {
@@ -109,7 +110,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 				return "", err
 			}
 			if d.Held {
-				return engine.Ready, nil
+				return record.Ready, nil
 			}
 		}
 		if due, ok := linux.NextDue(k); !released && ok && due <= k.Now {
@@ -121,11 +122,11 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			}
 			if d.Held {
 				w.heldAt = whenDue
-				return engine.Ready, nil
+				return record.Ready, nil
 			}
 		}
 		if reason, err := w.over(until); reason != "" || err != nil {
-			if reason == engine.ReachedUntil {
+			if reason == record.ReachedUntil {
 				w.heldAt = whenDue // the director has had this turn: what it does is due once
 			}
 			return reason, err
@@ -163,7 +164,7 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 				}
 				if d.Held {
 					w.heldAt = whenIdle
-					return engine.Ready, nil
+					return record.Ready, nil
 				}
 			}
 			k.Step(true)
@@ -174,13 +175,13 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			if unready := d.Unready(); unready != "" {
 				w.outcome.Detail = unready + "; " + w.outcome.Detail
 			}
-			return engine.Deadlock, nil
+			return record.Deadlock, nil
 		}
 	}
 }
 
 // over reports why the loop ends here; nothing if it does not.
-func (w *World) over(until engine.Until) (engine.Reason, error) {
+func (w *World) over(until engine.Until) (record.Reason, error) {
 	k, d := w.kernel, w.director
 	switch {
 	case w.failure != nil:
@@ -195,7 +196,7 @@ func (w *World) over(until engine.Until) (engine.Reason, error) {
 	}
 	if k.Exceeded() != "" {
 		w.outcome.Detail = k.Exceeded()
-		return engine.Limit, nil
+		return record.Limit, nil
 	}
 	if w.real.Machine.Due() || k.Slow() {
 		if reason := w.outside(); reason != "" {
@@ -229,17 +230,17 @@ func (w *World) halts() bool {
 }
 
 // outside looks at the real clock and at an interrupt: neither has any effect on a run that continues.
-func (w *World) outside() engine.Reason {
+func (w *World) outside() record.Reason {
 	select {
 	case <-w.options.Interrupt:
 		w.outcome.Detail = "interrupted"
-		return engine.Stopped
+		return record.Stopped
 	default:
 	}
 	if ms := w.spec.Limits.WallMs; ms > 0 && time.Since(w.started) > time.Duration(ms)*time.Millisecond {
 		w.outcome.Detail = fmt.Sprintf("the limit of %d ms of real time", ms)
 		w.kernel.MarkUnrepeatable("ended by the limit of real time")
-		return engine.Limit
+		return record.Limit
 	}
 	if w.options.Progress != nil {
 		w.options.Progress(w.kernel.Events, w.kernel.Now)
@@ -250,7 +251,7 @@ func (w *World) outside() engine.Reason {
 	if limit := w.memoryBytes; held > limit && w.real.Machine.Held(true) > limit {
 		w.outcome.Detail = fmt.Sprintf("the limit of %d MB of the machine's memory that the world may take (simulation.limits.world_memory_bytes)", limit>>20)
 		w.kernel.MarkUnrepeatable("ended by the limit of the world's memory, which depends on the machine")
-		return engine.Limit
+		return record.Limit
 	}
 	return ""
 }
@@ -289,7 +290,7 @@ func (w *World) notice() error {
 		n := &notices[i]
 		switch n.Kind {
 		case kernel.Logged:
-			l := engine.LogLine{Position: engine.At(n.Event), TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
+			l := record.LogLine{Position: record.At(n.Event), TimeNs: n.TimeNs, Node: k.Nodes[n.Node].Name, Stream: n.Stream, Text: string(n.Text)}
 			if w.behaviour != nil && isOutput(&l) && !k.Nodes[n.Node].Driver {
 				w.behaviour.said(n.Node, n.PID, n.TimeNs, l.Text)
 			}
@@ -341,7 +342,7 @@ func (w *World) notice() error {
 func (w *World) At() (event uint64, timeNs int64) { return w.kernel.Events, w.kernel.Now }
 
 // Outcome reports what happened so far. Where that breaks the world it panics, as half an Outcome would look like a whole one.
-func (w *World) Outcome() *engine.Outcome {
+func (w *World) Outcome() *record.Outcome {
 	if w.broken != nil { // as Advance has reported
 		return &w.outcome
 	}
@@ -361,11 +362,11 @@ func (w *World) collect() {
 	trace, strict := k.Sums()
 	w.director.Sum(w.tape)
 	o.Hash, o.StrictHash = hex.EncodeToString(trace[:16]), hex.EncodeToString(strict[:16])
-	o.Repeat = engine.Repeat{Reproducible: k.Unsafe == "", Reason: k.Unsafe}
+	o.Repeat = record.Repeat{Reproducible: k.Unsafe == "", Reason: k.Unsafe}
 	o.Events, o.VirtualNs, o.WallNs = k.Events, k.Now, time.Since(w.started).Nanoseconds()
 	o.Refused = nil
 	for _, r := range k.Refused {
-		o.Refused = append(o.Refused, engine.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count, LastNs: r.LastNs})
+		o.Refused = append(o.Refused, record.Unsupported{Node: r.Node, Program: r.Program, Call: r.Call, Errno: r.Errno, Count: r.Count, LastNs: r.LastNs})
 	}
 	if w.options.Code != nil && !w.closed {
 		o.Code = w.codeHits()

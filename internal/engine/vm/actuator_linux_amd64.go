@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -60,21 +60,21 @@ func (a actuator) Starting(int) bool                 { return false } // healthc
 func (a actuator) AwaitReady(int, bool)              {}
 func (a actuator) Ask(int, bool) (int, string, bool) { return 0, "", false }
 func (a actuator) Hidden(int) string                 { return "" }
-func (a actuator) Dump(int64, int) *engine.Dump      { return nil }
+func (a actuator) Dump(int64, int) *record.Dump      { return nil }
 func (a actuator) Watch(int, int64)                  {}
 func (a actuator) Life(int) director.Life            { return director.Life{} }
 func (a actuator) Injected(*fault.Action)            {}
 func (a actuator) Undone(*fault.Action)              {}
 func (a actuator) RoleChanged(string)                {}
 
-func (a actuator) Logged(l engine.LogLine) {
+func (a actuator) Logged(l record.LogLine) {
 	if a.w.options.Log != nil {
 		a.w.options.Log(l)
 	}
 }
 
 func (a actuator) Happen(node, call string, result int64, detail string) uint64 {
-	return a.w.happen(engine.Event{Node: node, Call: call, Result: result, Detail: detail})
+	return a.w.happen(record.Event{Node: node, Call: call, Result: result, Detail: detail})
 }
 
 // Deliver gives the director what has come with results of acts. What the guest has not reported yet comes with its next turn.

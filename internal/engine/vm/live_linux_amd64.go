@@ -6,8 +6,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // handStepNs is how much virtual time passes at most before a world that runs in real time looks for orders.
@@ -97,7 +97,7 @@ func (w *World) begun() (err error) {
 	if w.hand != nil || !inRealTime() {
 		return nil
 	}
-	w.Out.Repeat = engine.Repeat{Reason: onceLive, Once: true}
+	w.Out.Repeat = record.Repeat{Reason: onceLive, Once: true}
 	w.hand, err = listenAt(os.Getenv(AsyncVariable))
 	return err
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -78,20 +79,20 @@ func pair(t *testing.T) *world.Spec {
 		}}
 }
 
-func run(t *testing.T, w engine.World) *engine.Outcome {
+func run(t *testing.T, w engine.World) *record.Outcome {
 	t.Helper()
 	reason, err := w.Advance(engine.Until{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := *w.Outcome()
-	if out.Reason = reason; reason != engine.Finished {
+	if out.Reason = reason; reason != record.Finished {
 		t.Errorf("the run ends by %s: %s", reason, out.Detail)
 	}
 	return &out
 }
 
-func lines(out *engine.Outcome) string {
+func lines(out *record.Outcome) string {
 	var b strings.Builder
 	for _, l := range out.Log {
 		b.WriteString(l.Node + " " + l.Text + "\n")
@@ -115,7 +116,7 @@ func TestCopiesGoOnAsTheWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready {
+	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != record.Ready {
 		t.Fatal(reason, err)
 	}
 	spec := w.(*World).spec
@@ -132,7 +133,7 @@ func TestCopiesGoOnAsTheWorld(t *testing.T) {
 		defer c.Close()
 		copies = append(copies, c)
 	}
-	if reason, err := w.Advance(engine.Until{TimeNs: 800e6}); err != nil || reason != engine.ReachedUntil {
+	if reason, err := w.Advance(engine.Until{TimeNs: 800e6}); err != nil || reason != record.ReachedUntil {
 		t.Fatal(reason, err)
 	}
 	later, err := w.Fork(spec, tape.Tape{Seed: 1}, o)
@@ -174,7 +175,7 @@ func TestPowerLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready {
+	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != record.Ready {
 		t.Fatal(reason, err)
 	}
 	const missing = "n1 cat: /data/lost: No such file or directory\n"
@@ -208,7 +209,7 @@ func TestGuestsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != engine.Ready {
+	if reason, err := w.Advance(engine.Until{Ready: true}); err != nil || reason != record.Ready {
 		t.Fatal(reason, err)
 	}
 	copied := func() *World {
@@ -268,7 +269,7 @@ func TestOrders(t *testing.T) {
 	ended := make(chan error)
 	go func() {
 		reason, err := w.Advance(engine.Until{})
-		if err == nil && reason != engine.Stopped {
+		if err == nil && reason != record.Stopped {
 			err = fmt.Errorf("the run ends by %s", reason)
 		}
 		ended <- err

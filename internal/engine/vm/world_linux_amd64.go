@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -49,7 +50,7 @@ type state struct {
 	NowNs   int64
 	Events  uint64
 	Sum     [sha256.Size]byte // of all events, each with the sum before it
-	Out     engine.Outcome
+	Out     record.Outcome
 	Procs   []process // by number-1
 	Nodes   []nodeState
 	Links   map[[2]int]wire.Link
@@ -61,7 +62,7 @@ type state struct {
 	HeldAt  heldAt
 	Jitter  jitter            // of the schedule
 	Files   map[string]bool   // that were read
-	Folders map[string]string // names in those that were listed, as engine.Outcome has them
+	Folders map[string]string // names in those that were listed, as record.Outcome has them
 	Console int               // bytes of the guest's console that are part of Sum
 	Kernel  string
 }
@@ -121,13 +122,13 @@ func (w *World) listed(folder string, names []wire.Name) {
 }
 
 // Advance runs the world.
-func (w *World) Advance(until engine.Until) (engine.Reason, error) {
+func (w *World) Advance(until engine.Until) (record.Reason, error) {
 	if until.Within > 0 {
 		return "", engine.ErrUnsupported
 	}
 	reason, err := w.advance(until)
 	if errors.Is(err, errInterrupted) {
-		w.Out.Detail, reason, err = "interrupted", engine.Stopped, nil
+		w.Out.Detail, reason, err = "interrupted", record.Stopped, nil
 	}
 	if err != nil {
 		return "", err
@@ -138,7 +139,7 @@ func (w *World) Advance(until engine.Until) (engine.Reason, error) {
 	return reason, nil
 }
 
-func (w *World) advance(until engine.Until) (engine.Reason, error) {
+func (w *World) advance(until engine.Until) (record.Reason, error) {
 	if w.Out.Reason != "" {
 		return w.Out.Reason, nil
 	}
@@ -164,14 +165,14 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 				return "", err
 			}
 			if until.Event > 0 && w.Events >= until.Event {
-				return engine.ReachedUntil, nil
+				return record.ReachedUntil, nil
 			}
 			if len(w.Notices) == 0 {
 				if err := d.Direct(); err != nil { // an end may be what a phase waited for
 					return "", err
 				}
 				if d.Held {
-					return engine.Ready, nil
+					return record.Ready, nil
 				}
 			}
 		}
@@ -181,11 +182,11 @@ func (w *World) advance(until engine.Until) (engine.Reason, error) {
 			}
 			if d.Held {
 				w.HeldAt = whenDue
-				return engine.Ready, nil
+				return record.Ready, nil
 			}
 		}
 		if reason, err := w.over(until); reason != "" || err != nil {
-			if reason == engine.ReachedUntil {
+			if reason == record.ReachedUntil {
 				w.HeldAt = whenDue
 			}
 			return reason, err
@@ -218,7 +219,7 @@ func (w *World) reseed() {
 }
 
 // over reports why the loop ends here; nothing if it does not.
-func (w *World) over(until engine.Until) (engine.Reason, error) {
+func (w *World) over(until engine.Until) (record.Reason, error) {
 	if w.failure != nil {
 		return "", w.failure
 	}
@@ -232,10 +233,10 @@ func (w *World) over(until engine.Until) (engine.Reason, error) {
 	}
 	if ms := w.spec.Limits.WallMs; ms > 0 && time.Since(w.started) > time.Duration(ms)*time.Millisecond {
 		if !w.Out.Repeat.Once {
-			w.Out.Repeat = engine.Repeat{Reason: "ended by the limit of real time"}
+			w.Out.Repeat = record.Repeat{Reason: "ended by the limit of real time"}
 		}
 		w.Out.Detail = fmt.Sprintf("the limit of %d ms of real time", ms)
-		return engine.Limit, nil
+		return record.Limit, nil
 	}
 	return "", nil
 }
@@ -340,7 +341,7 @@ func (w *World) serve(kind int, request []byte) []byte {
 const noEntry = 2 // ENOENT
 
 // happen makes an event.
-func (w *World) happen(e engine.Event) uint64 {
+func (w *World) happen(e record.Event) uint64 {
 	w.Events++
 	e.Number = w.Events
 	if e.TimeNs == 0 {
@@ -368,7 +369,7 @@ func (w *World) notice(n *wire.Notice) error {
 	}
 	h := fnv.New64a()
 	h.Write(n.Text)
-	e := engine.Event{TimeNs: n.NowNs, Node: w.spec.Nodes[n.Node].Name, Call: n.Kind, Result: int64(n.Status), Bytes: h.Sum64(), Detail: n.Stream}
+	e := record.Event{TimeNs: n.NowNs, Node: w.spec.Nodes[n.Node].Name, Call: n.Kind, Result: int64(n.Status), Bytes: h.Sum64(), Detail: n.Stream}
 	if n.Proc == 0 && n.Tag > 0 { // what it reported by a file
 		n.Proc = d.Jobs[n.Tag-1].Proc
 	}
@@ -383,10 +384,10 @@ func (w *World) notice(n *wire.Notice) error {
 	case wire.Killed:
 		bound := w.spec.Nodes[n.Node].Bounds.MemoryBytes
 		text := fmt.Sprintf("Memory cgroup out of memory: Killed process %d (%s), the node's limit is %dkB", n.PID, n.Program, bound>>10)
-		d.Log(engine.LogLine{Position: engine.At(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: "kernel", Text: text}, n.Tag)
+		d.Log(record.LogLine{Position: record.At(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: "kernel", Text: text}, n.Tag)
 		d.Warn(fmt.Sprintf("%s: its memory limit of %g MiB was reached, and %s was killed", e.Node, float64(bound)/(1<<20), n.Program))
 	case wire.Logged:
-		d.Log(engine.LogLine{Position: engine.At(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
+		d.Log(record.LogLine{Position: record.At(what.Event), TimeNs: n.NowNs, Node: e.Node, Stream: n.Stream, Text: string(n.Text)}, n.Tag)
 	case wire.Reported:
 		d.Reported(what)
 	case wire.Told:
@@ -428,7 +429,7 @@ func (w *World) listen() {
 	w.Console += len(text)
 	h := fnv.New64a()
 	h.Write(text)
-	w.happen(engine.Event{Call: "console", Bytes: h.Sum64(), Result: int64(len(text))})
+	w.happen(record.Event{Call: "console", Bytes: h.Sum64(), Result: int64(len(text))})
 }
 
 // At is the position of the world in its run.
@@ -441,7 +442,7 @@ func (w *World) Follows(t tape.Tape) bool { return w.tape.Follows(t) }
 func (w *World) Inspect() (engine.Inspection, error) { return nil, engine.ErrUnsupported }
 
 // Outcome reports what happened so far.
-func (w *World) Outcome() *engine.Outcome {
+func (w *World) Outcome() *record.Outcome {
 	o := &w.Out
 	w.director.Sum(w.tape)
 	o.Hash = hex.EncodeToString(w.Sum[:16])

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -30,7 +31,7 @@ func meeting() *world.Spec {
 }
 
 // play makes a run of the fake engine, and says what a search learns of it.
-func play(t *testing.T, spec *world.Spec, c search.Candidate, number uint64) (*search.Run, *engine.Outcome) {
+func play(t *testing.T, spec *world.Spec, c search.Candidate, number uint64) (*search.Run, *record.Outcome) {
 	t.Helper()
 	o, err := engine.Run(enginetest.New(), spec, c.Tape, engine.Options{Behaviour: true, Draws: search.Watched})
 	if err != nil {
@@ -44,7 +45,7 @@ func play(t *testing.T, spec *world.Spec, c search.Candidate, number uint64) (*s
 }
 
 // lost reports whether a get did not return what was put last.
-func lost(o *engine.Outcome) bool {
+func lost(o *record.Outcome) bool {
 	last := map[string]string{}
 	for _, h := range o.History {
 		switch {

@@ -33,8 +33,8 @@ type violation struct {
 	Reason    string `json:"reason"`
 }
 
-// record is a line of the file of a sweep: its head, the outcome of a candidate, or a finding.
-type record struct {
+// stateLine is one line of the file of a sweep: its head, the outcome of a candidate, or a finding.
+type stateLine struct {
 	Version int `json:"version,omitempty"`
 	// Baseline names the run without faults: the moments of another run are others.
 	Baseline  string           `json:"baseline,omitempty"`
@@ -67,7 +67,7 @@ func openState(path, baseline string) (*state, error) {
 		err = file.Truncate(end) // a line that was cut short, or all lines
 	}
 	if err == nil && end == 0 {
-		err = s.add(record{Version: stateVersion, Baseline: baseline})
+		err = s.add(stateLine{Version: stateVersion, Baseline: baseline})
 	}
 	if err != nil {
 		file.Close()
@@ -87,7 +87,7 @@ func (s *state) read(baseline string) (end int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		var r record
+		var r stateLine
 		if json.Unmarshal(line, &r) != nil {
 			return end, nil
 		}
@@ -99,7 +99,7 @@ func (s *state) read(baseline string) (end int64, err error) {
 	}
 }
 
-func (s *state) take(r *record) {
+func (s *state) take(r *stateLine) {
 	if r.Candidate != nil && r.Outcome != nil {
 		s.results[r.Candidate.Key()] = r.Outcome
 	}
@@ -109,7 +109,7 @@ func (s *state) take(r *record) {
 }
 
 // add appends a line.
-func (s *state) add(r record) error {
+func (s *state) add(r stateLine) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -444,7 +444,7 @@ func (s *Sweep) try(c *sweep.Candidate) (r *outcome, resumed bool, err error) {
 	}
 	s.spent(reply)
 	r = outcomeOf(c, reply)
-	return r, false, s.state.add(record{Candidate: c, Outcome: r})
+	return r, false, s.state.add(stateLine{Candidate: c, Outcome: r})
 }
 
 func (s *Sweep) lose(c *sweep.Candidate, err error) {
@@ -513,7 +513,7 @@ func (s *Sweep) find(c *sweep.Candidate, v *violation) error {
 		if s.ctx.Err() != nil { // what is half done is done again by the next sweep
 			return nil
 		}
-		if err := s.state.add(record{Finding: f}); err != nil {
+		if err := s.state.add(stateLine{Finding: f}); err != nil {
 			return err
 		}
 	}
@@ -633,11 +633,11 @@ func (s *Sweep) restarted(f *Finding, rules []world.FaultRule, t tape.Tape, out 
 	}
 	atNs := reply.Outcome.Ledger.Injections[i].StartNs
 	stays := slices.ContainsFunc(explore.Violated(reply.Summary.Verdicts), func(v check.Verdict) bool { return v.Property == f.Property })
-	ofCrash := slices.ContainsFunc(out.Crashes, func(c engine.Crash) bool { return c.Event == crashEvent(out, f.Signature) })
+	ofCrash := slices.ContainsFunc(out.Crashes, func(c record.Crash) bool { return c.Event == crashEvent(out, f.Signature) })
 	switch {
 	case !stays:
 		return Goes, nil
-	case ofCrash && !slices.ContainsFunc(reply.Outcome.Crashes, func(c engine.Crash) bool { return c.Node == last.Node && c.TimeNs > atNs }):
+	case ofCrash && !slices.ContainsFunc(reply.Outcome.Crashes, func(c record.Crash) bool { return c.Node == last.Node && c.TimeNs > atNs }):
 		return Goes, nil // its crash was before the restart
 	}
 	return Stays, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -38,7 +39,7 @@ var table = rows{
 	{Name: "vm", Spec: world.VM, make: newVM, refuses: vmRefuses,
 		Runs:    "whatever a Linux kernel runs: io_uring, kernel modules, other kernels",
 		Repeats: "every event of a run, with the same QEMU, kernel and version of Bloodhound",
-		Costs:   "seconds to boot a world once, and an emulated CPU: " + engine.VMCost + " for a run of the quickstart",
+		Costs:   "seconds to boot a world once, and an emulated CPU: " + record.VMCost + " for a run of the quickstart",
 		Needs:   "QEMU 7.2 or later and a kernel of Linux with its modules; no root, no KVM"},
 	{Name: "container", Spec: world.Container, make: newContainer, refuses: containerRefuses,
 		Runs:    "Compose stacks as containers of Docker or Podman, as they are in production",

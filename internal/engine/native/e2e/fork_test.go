@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -76,8 +77,8 @@ func TestServersFork(t *testing.T) {
 				t.Cleanup(func() { w.Close() })
 				return w
 			}
-			advance := func(w engine.World, to uint64) *engine.Outcome {
-				if _, err := w.Advance(engine.Until{Position: engine.At(to)}); err != nil {
+			advance := func(w engine.World, to uint64) *record.Outcome {
+				if _, err := w.Advance(engine.Until{Position: record.At(to)}); err != nil {
 					t.Fatal(err)
 				}
 				return w.Outcome()
@@ -130,6 +131,6 @@ func TestServersFork(t *testing.T) {
 	}
 }
 
-func describe(o *engine.Outcome) string {
+func describe(o *record.Outcome) string {
 	return fmt.Sprintf("%.12s (strict %.12s, %v %s)", o.Hash, o.StrictHash, o.Repeat.Reproducible, o.Repeat.Reason)
 }

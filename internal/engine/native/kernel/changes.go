@@ -7,8 +7,8 @@ import (
 	"path"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Bounds of the changes of files that a node keeps.
@@ -30,7 +30,7 @@ type Changes struct {
 
 // Change is a change of a file with its number.
 type Change struct {
-	engine.DiskChange
+	record.DiskChange
 	Inode fs.InodeID
 }
 
@@ -117,7 +117,7 @@ func (c *Changes) keep(list ...Change) {
 }
 
 // DiskChanges are those around the faults of all nodes, in their order.
-func (s *State) DiskChanges() (list []engine.DiskChange) {
+func (s *State) DiskChanges() (list []record.DiskChange) {
 	for _, n := range s.Nodes {
 		kept := map[uint64]bool{}
 		first := len(list)
@@ -129,7 +129,7 @@ func (s *State) DiskChanges() (list []engine.DiskChange) {
 				}
 			}
 		}
-		slices.SortStableFunc(list[first:], func(a, b engine.DiskChange) int { return cmp.Compare(a.Event, b.Event) })
+		slices.SortStableFunc(list[first:], func(a, b record.DiskChange) int { return cmp.Compare(a.Event, b.Event) })
 	}
 	return list
 }

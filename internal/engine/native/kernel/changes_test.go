@@ -5,30 +5,30 @@ package kernel
 import (
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // A call that fails again and again in the same way is one change, so that it does not push out what else has changed around a fault. Any
 // other call begins a new one.
 func TestFailingCallsAreFolded(t *testing.T) {
-	full := engine.DiskChange{Call: "openat", Path: "/data/1.wal", Errno: "EMFILE", Fault: "fd_limit"}
-	with := func(change func(*engine.DiskChange)) engine.DiskChange {
+	full := record.DiskChange{Call: "openat", Path: "/data/1.wal", Errno: "EMFILE", Fault: "fd_limit"}
+	with := func(change func(*record.DiskChange)) record.DiskChange {
 		x := full
 		change(&x)
 		return x
 	}
-	fine := with(func(x *engine.DiskChange) { x.Errno, x.Fault = "", "" })
+	fine := with(func(x *record.DiskChange) { x.Errno, x.Fault = "", "" })
 	for name, c := range map[string]struct {
-		noted []engine.DiskChange
+		noted []record.DiskChange
 		calls []uint64
 	}{
-		"the same":       {[]engine.DiskChange{full, full, full}, []uint64{3}},
-		"between others": {[]engine.DiskChange{full, fine, full, full}, []uint64{0, 0, 2}},
-		"it succeeds":    {[]engine.DiskChange{fine, fine}, []uint64{0, 0}},
-		"another file":   {[]engine.DiskChange{full, with(func(x *engine.DiskChange) { x.Path = "/data/2.wal" })}, []uint64{0, 0}},
-		"another call":   {[]engine.DiskChange{full, with(func(x *engine.DiskChange) { x.Call = "creat" })}, []uint64{0, 0}},
-		"another error":  {[]engine.DiskChange{full, with(func(x *engine.DiskChange) { x.Errno = "EIO" })}, []uint64{0, 0}},
-		"another place":  {[]engine.DiskChange{full, with(func(x *engine.DiskChange) { x.From = 1 })}, []uint64{0, 0}},
+		"the same":       {[]record.DiskChange{full, full, full}, []uint64{3}},
+		"between others": {[]record.DiskChange{full, fine, full, full}, []uint64{0, 0, 2}},
+		"it succeeds":    {[]record.DiskChange{fine, fine}, []uint64{0, 0}},
+		"another file":   {[]record.DiskChange{full, with(func(x *record.DiskChange) { x.Path = "/data/2.wal" })}, []uint64{0, 0}},
+		"another call":   {[]record.DiskChange{full, with(func(x *record.DiskChange) { x.Call = "creat" })}, []uint64{0, 0}},
+		"another error":  {[]record.DiskChange{full, with(func(x *record.DiskChange) { x.Errno = "EIO" })}, []uint64{0, 0}},
+		"another place":  {[]record.DiskChange{full, with(func(x *record.DiskChange) { x.From = 1 })}, []uint64{0, 0}},
 	} {
 		var changes Changes
 		changes.Strike() // keeps what follows

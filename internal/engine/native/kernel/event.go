@@ -9,11 +9,11 @@ import (
 	"hash"
 
 	"github.com/bloodhound-dst/bloodhound/internal/clone"
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
-// Event is engine.Event.
-type Event = engine.Event
+// Event is record.Event.
+type Event = record.Event
 
 type hasher struct {
 	h   hash.Hash

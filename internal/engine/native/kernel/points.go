@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/machine"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Threads are switched at their system calls, and at points: the beginnings of some blocks of the programs under test, and the instructions behind them.
@@ -139,11 +139,11 @@ func (k *Kernel) place() string {
 func (k *Kernel) switches(t *Thread, v uint64) {
 	k.Happen(k.Nodes[t.Node].Name, t.Name, "switch", int64(v), k.Proc(t).Path+"+0x"+k.place())
 	steps, kind := switchSteps[v%uint64(len(switchSteps))], v/uint64(len(switchSteps))
-	s := engine.Switch{Stream: k.switchStream(t), TimeNs: k.Now, Thread: t.Name, Program: k.Proc(t).Path, Address: k.stop.Code.Address(k.stop.Place), Instructions: steps}
+	s := record.Switch{Stream: k.switchStream(t), TimeNs: k.Now, Thread: t.Name, Program: k.Proc(t).Path, Address: k.stop.Code.Address(k.stop.Place), Instructions: steps}
 	if pause := kind % k.State.Points.longest(); pause > 0 && !(t.Strict && kind == dropsLow) {
 		s.ForNs = pauseNs << pause
 	}
-	if len(k.Switches) < engine.MaxSwitches {
+	if len(k.Switches) < record.MaxSwitches {
 		k.Switches = append(k.Switches, s)
 	}
 	k.M.Walk(t.ID, steps)

@@ -3,9 +3,8 @@
 package kernel
 
 import (
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"golang.org/x/sys/unix"
-
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 )
 
 // Refused counts a call that was answered with an error because the engine does not support it.
@@ -25,7 +24,7 @@ const maxWayOutNs = 10e9
 func (s *State) Refuse(t *Thread, what string, e unix.Errno) Result {
 	p, node, name := s.Proc(t), s.Nodes[t.Node].Name, unix.ErrnoName(e)
 	if !p.Broken {
-		p.Refusal = &engine.Refusal{Call: what, Errno: name, Node: node, Program: p.Path, PID: p.PID, Thread: t.Name, Event: s.Events + 1, TimeNs: s.Now}
+		p.Refusal = &record.Refusal{Call: what, Errno: name, Node: node, Program: p.Path, PID: p.PID, Thread: t.Name, Event: s.Events + 1, TimeNs: s.Now}
 	}
 	for i := range s.Refused {
 		r := &s.Refused[i]

@@ -3,11 +3,11 @@
 package kernel
 
 import (
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -28,7 +28,7 @@ type State struct {
 	LastID map[string]int64 // last number given out, by kind
 
 	Points    Points
-	Switches  []engine.Switch // the first engine.MaxSwitches
+	Switches  []record.Switch // the first record.MaxSwitches
 	Nodes     []*Node
 	Shared    *fs.Shared // volumes that several nodes mount; nil if there are none
 	Threads   map[ThreadID]*Thread
@@ -290,7 +290,7 @@ type Proc struct {
 	Bounded     bool        // likewise
 	Orders      FileID      // of a program that was launched with Ordered
 	Execs       int
-	Refusal     *engine.Refusal // the last call that was refused, while only calls of the way out have followed
+	Refusal     *record.Refusal // the last call that was refused, while only calls of the way out have followed
 	Broken      bool            // it has met a failure of its own: what is refused later is not why it ends
 }
 
@@ -414,7 +414,7 @@ type Notice struct {
 	ByFault bool
 	Stream  string
 	Text    []byte
-	Refusal *engine.Refusal // of a process that ended on its way out of a call that was refused
+	Refusal *record.Refusal // of a process that ended on its way out of a call that was refused
 }
 
 // NewID gives out the next number of a kind of object.

@@ -8,10 +8,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // changed notes what a finished call of a program under test has changed of its node's files, and when a driver received
@@ -66,7 +66,7 @@ func changedFile(k *Kernel, t *Thread, node *kernel.Node, e *kernel.Syscall, res
 	if (c.Nr == unix.SYS_WRITE || c.Nr == unix.SYS_PWRITE64) && result >= 0 && result < int64(c.Args[2]) {
 		short = int64(c.Args[2])
 	}
-	note(k, node, t, e, f.Inode, engine.DiskChange{From: from, To: to, Short: short}, result)
+	note(k, node, t, e, f.Inode, record.DiskChange{From: from, To: to, Short: short}, result)
 }
 
 // changedName notes a call that gives a file another name, or takes one away, and an opening that empties a file.
@@ -90,7 +90,7 @@ func changedName(k *Kernel, t *Thread, node *kernel.Node, e *kernel.Syscall, res
 	if len(names) == 0 || served(names[0]) || missing && !node.Changes.Beside(names[0]) {
 		return
 	}
-	x := engine.DiskChange{Path: names[0]}
+	x := record.DiskChange{Path: names[0]}
 	if len(names) > 1 {
 		x.Old = names[1]
 	}
@@ -117,7 +117,7 @@ func served(path string) bool {
 }
 
 // note adds a call to the changes of a node. x has what is known of it beyond the file's name.
-func note(k *Kernel, node *kernel.Node, t *Thread, e *kernel.Syscall, inode fs.InodeID, x engine.DiskChange, result int64) {
+func note(k *Kernel, node *kernel.Node, t *Thread, e *kernel.Syscall, inode fs.InodeID, x record.DiskChange, result int64) {
 	detail := string(t.Call.Fault)
 	if result >= 0 && detail == "" && x.Short == 0 && inode != 0 && node.Changes.Continues(inode, e.Name, x.From, x.To, k.Now) {
 		return
@@ -135,7 +135,7 @@ func note(k *Kernel, node *kernel.Node, t *Thread, e *kernel.Syscall, inode fs.I
 // lost notes what a power loss takes from the files of a node; sizes are those that they had before.
 func lost(k *Kernel, node *kernel.Node, loss int, sizes map[fs.InodeID]int64) {
 	for _, l := range node.FS.Losses(loss) {
-		x := engine.DiskChange{Event: k.Events, TimeNs: k.Now, Node: node.Name, Call: engine.Lost, Path: nameOf(node.FS, l.Inode), Pages: len(l.Pages), Rows: rows(l.Pages)}
+		x := record.DiskChange{Event: k.Events, TimeNs: k.Now, Node: node.Name, Call: record.Lost, Path: nameOf(node.FS, l.Inode), Pages: len(l.Pages), Rows: rows(l.Pages)}
 		if before, known := sizes[l.Inode]; known && l.Size != before {
 			x.From, x.To = l.Size, before
 		}
@@ -151,18 +151,18 @@ func lost(k *Kernel, node *kernel.Node, loss int, sizes map[fs.InodeID]int64) {
 	}
 }
 
-// rows are the first engine.MaxRows rows of pages, in bytes of their file.
-func rows(pages []int64) (list []engine.Row) {
-	const page = engine.DiskPageBytes
+// rows are the first record.MaxRows rows of pages, in bytes of their file.
+func rows(pages []int64) (list []record.Row) {
+	const page = record.DiskPageBytes
 	for _, n := range pages {
 		if k := len(list) - 1; k >= 0 && list[k].To == n*page {
 			list[k].To += page
 			continue
 		}
-		if len(list) == engine.MaxRows {
+		if len(list) == record.MaxRows {
 			break
 		}
-		list = append(list, engine.Row{From: n * page, To: (n + 1) * page})
+		list = append(list, record.Row{From: n * page, To: (n + 1) * page})
 	}
 	return list
 }

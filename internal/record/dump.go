@@ -1,4 +1,4 @@
-package engine
+package record
 
 // Dump is what was left of a program as a fatal signal ended it.
 type Dump struct {

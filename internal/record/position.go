@@ -1,4 +1,4 @@
-package engine
+package record
 
 // Position is a point of a run. Equal tapes have the same happening at the same Position.
 type Position struct {
