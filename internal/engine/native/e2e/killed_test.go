@@ -21,7 +21,7 @@ import (
 
 // Moments at which a campaign or one of its workers is killed.
 const (
-	testKills = 8
+	testKills = 4
 	soakKills = 400
 )
 
