@@ -18,7 +18,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // filtering are settings of systemd that make it filter system calls, which the engine must see (systemd.exec(5)).

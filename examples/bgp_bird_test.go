@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // The commands of the example: a BIRD that runs is explored, what its customer could take over is found, known and stored, and gone with a mended filter, which is tried in copies.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // A worker fills a database with the quickstart's runs. A dashboard follows it, and when no worker runs any more, one on a copy of the folder shows each page in a browser.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // From the stale read of the quickstart, gdb goes back to where a node acknowledged the write that was lost, and by a watchpoint on to the assignment

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // TestDedupBackup finds each bug of the backup servers by the property that it breaks: a run that breaks one only would hide

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-dap"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // delveVersion is the delve that the test builds.

@@ -3,7 +3,7 @@ package examples
 import (
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // examples/raft is a module of its own, so that the product does not depend on the library that it runs.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // TestSmallestRuns shrinks a failure and checks what is promised of the result in the plainest way: each decision is taken

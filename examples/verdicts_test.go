@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // Exit codes of bloodhound (docs/reference/cli.md).

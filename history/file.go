@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 // Write stores events as JSON, one a line.
@@ -44,7 +44,7 @@ func ReadEach(r io.Reader, do func(*Event) error) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	if isArray(b) {
 		n := 0
-		return keys.Elements(b, MaxRecordBytes, func(raw json.RawMessage) error {
+		return strictjson.Elements(b, MaxRecordBytes, func(raw json.RawMessage) error {
 			n++
 			return records.add(raw, n)
 		})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 // Limits.
@@ -147,7 +147,7 @@ func parseRecord(line []byte) (e Event, numbered bool, err error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 			return Event{}, false, errors.New("the record is cut: write a whole record with one write(2)")
 		}
-		return Event{}, false, keys.Plain(err)
+		return Event{}, false, strictjson.Plain(err)
 	}
 	if d.More() {
 		return Event{}, false, errors.New("two records on one line; end each with a newline")

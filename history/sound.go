@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 // sound refuses what encoding/json reads in silence and what would make two values one: half of a surrogate pair, which
@@ -45,7 +45,7 @@ func sound(line []byte) error {
 			}
 		}
 	}
-	return keys.Unique(line)
+	return strictjson.Unique(line)
 }
 
 // escaped is the UTF-16 unit of an escape whose u is at line[i].

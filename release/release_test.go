@@ -23,7 +23,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 const tested = "0123456789abcdef0123456789abcdef01234567" // a commit

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 	"github.com/bloodhound-dst/bloodhound/sdk"
 	"github.com/bloodhound-dst/bloodhound/sdk/httpfault"
 	"github.com/bloodhound-dst/bloodhound/sdk/machine"

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -119,7 +119,7 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 			unread = unreadable(o, "%s is no map of accounts to balances", shorten(o.Output))
 			continue
 		}
-		if err := keys.Unique([]byte(o.Output)); err != nil {
+		if err := strictjson.Unique([]byte(o.Output)); err != nil {
 			unread = unreadable(o, "%s: %v", shorten(o.Output), err)
 			continue
 		}

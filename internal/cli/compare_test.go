@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // A test that was not run on a commit is no test without new failures.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/birdtest"
 )
 
 // federate runs a verb in the current folder, and gives its exit code, its output and its error.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // The line of a campaign says what counts first, what is new for a while, and when the campaign ends.

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // published is a line of testdata/published.txt: a history of another project by its name and digest, with the verdict that this project published and ours.

@@ -17,10 +17,10 @@ import (
 	configkeys "github.com/bloodhound-dst/bloodhound/internal/config/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -95,11 +95,11 @@ func readCorpus(dir string) ([]search.Entry, error) {
 			return nil, fmt.Errorf("%w; remove it from the corpus", err)
 		}
 		var e search.Entry
-		if version := keys.Version(text, "corpus_version"); version > search.EntryVersion {
+		if version := strictjson.Version(text, "corpus_version"); version > search.EntryVersion {
 			return nil, fmt.Errorf("%s is of version %d, and this bloodhound reads version %d; a later bloodhound wrote it: use that one, or remove the file",
 				path, version, search.EntryVersion)
 		}
-		if err := keys.Decode(text, &e); err != nil {
+		if err := strictjson.Decode(text, &e); err != nil {
 			return nil, fmt.Errorf("%s is no entry of a corpus: %w; remove it", path, err)
 		}
 		if e.Version != search.EntryVersion {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
 )
 
 // BenchmarkColdOverview opens a folder of a million spans and shows the overview, and BenchmarkPages makes each page of it when it has been read.

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // looker is a page that looks at others in frames: as they are and without their scripts, wide and as narrow as a telephone. It sends what it has seen to /seen, and

@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
 )
 
 // of makes a dashboard of a store whose clock stands still.

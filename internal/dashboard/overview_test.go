@@ -4,9 +4,9 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
 )
 
 // What failures mean for the newest code of their tests, in the database of dashboardtest.

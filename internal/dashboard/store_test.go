@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // What was removed from a store vanishes from its dashboard, which goes on, also where the store fails meanwhile.

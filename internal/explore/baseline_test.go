@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/enginetest"
 )
 
 func TestACampaignBeginsWithoutFaults(t *testing.T) {

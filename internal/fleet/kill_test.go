@@ -18,7 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // Variables that make this program a worker of a store, with a local one in a folder, or a server of a folder.

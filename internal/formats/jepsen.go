@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 	"github.com/bloodhound-dst/bloodhound/internal/values"
 )
 
@@ -524,7 +524,7 @@ func readJepsenJSON(r io.Reader, j *jepsen) error {
 		}
 		return f
 	}
-	err := keys.Elements(r, history.MaxRecordBytes, func(raw json.RawMessage) error {
+	err := strictjson.Elements(r, history.MaxRecordBytes, func(raw json.RawMessage) error {
 		form, err := formOf(raw)
 		if err != nil {
 			return err
@@ -576,7 +576,7 @@ func formOf(raw json.RawMessage) (ednForm, error) {
 				return nil, err
 			}
 			if v == '{' {
-				return ednMap(list), nil // keys.Elements has looked for a key that stands twice
+				return ednMap(list), nil // strictjson.Elements has looked for a key that stands twice
 			}
 			return list, nil
 		}

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 // Format of a file of transactions that stand in sessions: in the order of their clients, and without times.
@@ -362,7 +362,7 @@ func (s *sessions) dbcopJSON(r io.Reader) error {
 	if bytes.HasPrefix(bytes.TrimSpace(all), []byte("{")) {
 		into = &wrapped
 	}
-	if err := keys.Decode(all, into); err != nil {
+	if err := strictjson.Decode(all, into); err != nil {
 		return fmt.Errorf("no history of DBCop: %w", err)
 	}
 	if wrapped.Data != nil {

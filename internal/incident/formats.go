@@ -17,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 // importable are the kinds of faults that a record may name: all but those that befall packets one by one.
@@ -42,7 +42,7 @@ func (t *Timeline) records(file string, text []byte) error {
 			Type   json.RawMessage `json:"type"`
 		}
 		if err := json.Unmarshal(row, &head); err != nil {
-			text := keys.Plain(err).Error()
+			text := strictjson.Plain(err).Error()
 			if !json.Valid(row) {
 				text = "no line of JSON: " + text
 			}
@@ -97,12 +97,12 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 	in.DisallowUnknownFields()
 	err := in.Decode(&r)
 	if err == nil {
-		err = keys.Unique(row)
+		err = strictjson.Unique(row)
 	}
 	kind := fault.Kind(r.Fault)
 	switch {
 	case err != nil:
-		return Fault{}, &LineError{file, line, keys.Plain(err).Error(), "write a fault as " + faultForm}
+		return Fault{}, &LineError{file, line, strictjson.Plain(err).Error(), "write a fault as " + faultForm}
 	case !fault.Known(kind):
 		return Fault{}, &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "docs/reference/faults.md lists the kinds"}
 	case !slices.Contains(importable(), kind):
@@ -384,7 +384,7 @@ func broken(file string, text []byte, begin int64, err error, remedy string) err
 	if at := offsetOf(err); at > 0 {
 		line = 1 + bytes.Count(text[:min(int(begin+at), len(text))], []byte("\n"))
 	}
-	return &LineError{file, line, keys.Plain(err).Error(), remedy}
+	return &LineError{file, line, strictjson.Plain(err).Error(), remedy}
 }
 
 func offsetOf(err error) int64 {

@@ -20,17 +20,17 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // layers lists all packages from the bottom up, each with the rooms below it that have no line of their own. A package imports
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
-	{"internal/keys", "internal/values", "internal/plural"},
-	{"internal/needs", "internal/regular", "sdk/machine", "internal/counts", "internal/redisclient", "internal/routes", "internal/sqlcalls", "sdk/grpcfault/internal/methods"},
+	{"internal/strictjson", "internal/values", "internal/plural"},
+	{"internal/testkit/needs", "internal/regular", "sdk/machine", "sdk/internal/counts", "sdk/internal/redisclient", "sdk/internal/routes", "sdk/internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
-	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus", "internal/clone", "internal/group", "internal/lean", "internal/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
+	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus", "internal/clone", "internal/group", "internal/lean", "internal/testkit/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
 	{"internal/live/shadow", "internal/live/bgp"},
-	{"internal/live/rewrite", "internal/live/search", "internal/live/attach", "internal/live/router", "internal/live/birdtest"},
+	{"internal/live/rewrite", "internal/live/search", "internal/live/attach", "internal/live/router", "internal/testkit/birdtest"},
 	{"internal/live/federation"},
 	{"live"},
 	{"internal/tape", "internal/image", "internal/store"},
-	{"tla/value", "internal/tla/syntax"},
+	{"tla/value", "internal/tla/syntax", "internal/testkit/storetest"},
 	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells", "internal/tla/symmetry", "internal/tla/visited"},
 	{"internal/tla/scope", "internal/tla/liveness"},
 	{"internal/tla/eval"},
@@ -55,7 +55,7 @@ var layers = [][]string{
 	{"internal/engine/native/host"},
 	{"internal/engine/native/kernel"},
 	{"internal/engine/native/linux"},
-	{"internal/engine/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
+	{"internal/testkit/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
 	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
 	{"internal/config/suggest", "internal/config/shell", "internal/config/scaffolding"},
@@ -69,7 +69,7 @@ var layers = [][]string{
 	{"internal/shrink", "internal/cause", "sim/fake"},
 	{"internal/explore"},
 	{"internal/report", "internal/fleet", "internal/live/online", "internal/explore/sweeping"},
-	{"internal/dashboard"},
+	{"internal/dashboard", "internal/testkit/dashboardtest"},
 	{"sim"},
 	{"internal/cli"},
 	{"cmd/bloodhound"},
@@ -77,7 +77,7 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/keys", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/strictjson", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}
@@ -278,7 +278,7 @@ func TestExamplesImportPublicPackages(t *testing.T) {
 		inside := false
 		for p, node := range imports(s) {
 			to, ok := strings.CutPrefix(p, module)
-			if !ok || s.test && to == "internal/needs" || slices.ContainsFunc(public, func(name string) bool { return to == name || strings.HasPrefix(to, name+"/") }) {
+			if !ok || s.test && to == "internal/testkit/needs" || slices.ContainsFunc(public, func(name string) bool { return to == name || strings.HasPrefix(to, name+"/") }) {
 				continue
 			}
 			inside = true

@@ -51,18 +51,18 @@ func called(n ast.Node) (of, name string, call *ast.CallExpr) {
 	return of, s.Sel.Name, call
 }
 
-// A test that lacks a program fails in CI, so it asks for it by internal/needs and does not skip by itself.
+// A test that lacks a program fails in CI, so it asks for it by internal/testkit/needs and does not skip by itself.
 func TestMissingProgramsFailInCI(t *testing.T) {
 	testFiles(t, func(path string, fset *token.FileSet, f *ast.File) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			of, name, call := called(n)
 			switch {
 			case of == "exec" && name == "LookPath":
-				t.Errorf("%s: ask for a program by needs.Program or needs.Has of internal/needs", fset.Position(n.Pos()))
+				t.Errorf("%s: ask for a program by needs.Program or needs.Has of internal/testkit/needs", fset.Position(n.Pos()))
 			case name == "Skip" || name == "Skipf":
 				for _, arg := range call.Args {
 					if id, ok := arg.(*ast.Ident); ok && id.Name == "err" {
-						t.Errorf("%s: what fails is missing: call needs.Missing of internal/needs, which fails in CI", fset.Position(n.Pos()))
+						t.Errorf("%s: what fails is missing: call needs.Missing of internal/testkit/needs, which fails in CI", fset.Position(n.Pos()))
 					}
 				}
 			}

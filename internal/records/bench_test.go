@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/dashboard/dashboardtest"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // BenchmarkView reads a folder of a million spans of 64 workers, as a dashboard does when it starts.

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 const (
@@ -73,11 +73,11 @@ func LoadEvidence(state string, f *Failure) (*Evidence, error) {
 		return nil, err
 	}
 	e := new(Evidence)
-	if version := keys.Version(b, "evidence_version"); version != EvidenceVersion {
+	if version := strictjson.Version(b, "evidence_version"); version != EvidenceVersion {
 		return nil, fmt.Errorf("%w: %s is of version %d, and this bloodhound reads version %d",
 			ErrNoEvidence, path, version, EvidenceVersion)
 	}
-	if err := keys.Decode(b, e); err != nil {
+	if err := strictjson.Decode(b, e); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNoEvidence, path, err)
 	}
 	if e.Outcome == nil || e.ID != f.ID || e.Hash != f.Hash {

@@ -15,10 +15,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -191,7 +191,7 @@ func Load(state, name string) (*Failure, error) {
 // Parse reads a failure from the content of a file of a name.
 func Parse(path string, b []byte) (*Failure, error) {
 	f := new(Failure)
-	if version := keys.Version(b, "failure_version"); version > FailureVersion { // whose fields may be of other types
+	if version := strictjson.Version(b, "failure_version"); version > FailureVersion { // whose fields may be of other types
 		f.Version = version
 		var writer struct {
 			Bloodhound string `json:"bloodhound"`
@@ -199,10 +199,10 @@ func Parse(path string, b []byte) (*Failure, error) {
 		if json.Unmarshal(b, &writer) == nil {
 			f.Bloodhound = writer.Bloodhound
 		}
-	} else if err := keys.Decode(b, f); err != nil {
+	} else if err := strictjson.Decode(b, f); err != nil {
 		return nil, fmt.Errorf("%s: not a failure file: %w", path, err)
 	}
-	f.unknown = keys.Unknown(b, new(Failure))
+	f.unknown = strictjson.Unknown(b, new(Failure))
 	switch {
 	case f.Version == 0:
 		return nil, fmt.Errorf("%s: not a failure file: it has no failure_version", path)

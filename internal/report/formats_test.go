@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // junitHas are the elements of junit-10.xsd of Jenkins' xUnit plugin that a report may use: their attributes, those that must be there

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 // Limits of what is kept of a run.
@@ -214,7 +214,7 @@ func (r *Record) take(line []byte, at Sighting) error {
 	if json.Unmarshal(line, &fields) != nil {
 		return errors.New("no JSON object")
 	}
-	if err := keys.Unique(line); err != nil {
+	if err := strictjson.Unique(line); err != nil {
 		return err
 	}
 	for name, text := range fields {

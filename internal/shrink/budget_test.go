@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/engine/enginetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/enginetest"
 )
 
 // A budget that is too small for everything is shared: the stages that come late have their turn, and operations get fewer.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // segments are the files of a folder's entries.

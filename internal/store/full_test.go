@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // fullFolder is the variable that makes this program one whose disk is full.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // While the shared database is away, a worker goes on; what it added arrives later, also if it was ended before.

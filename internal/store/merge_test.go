@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // Random databases that add, and merge with each other in any direction and order, have the union of what came to them; and merging all of them in two orders

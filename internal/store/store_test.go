@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 func openDir(t *testing.T, path string) *store.Dir {

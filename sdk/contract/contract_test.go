@@ -17,8 +17,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 	"github.com/bloodhound-dst/bloodhound/sim/fake"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )

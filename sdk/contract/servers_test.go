@@ -19,8 +19,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // lies checks that the suite finds a fake that lies, and nothing else.

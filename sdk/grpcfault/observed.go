@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
 	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
 // Observed gives methods the rates of what a service answered in production. from is the JSON that a grpccount.Counter serves, whose operations are those of the methods.

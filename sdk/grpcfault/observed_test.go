@@ -115,7 +115,7 @@ func TestObservedRefuses(t *testing.T) {
 		{counts, grpcfault.Method{Operation: "odd"}, "odd: production counted the code 503, which gRPC has not: store the JSON of a grpccount.Counter"},
 		{counts, grpcfault.Method{Operation: "charge", Answers: []grpcfault.Answer{{Code: codes.DataLoss}}}, "charge: the answer DataLoss is documented in the test and a breach in production: let both"},
 		{counts, grpcfault.Method{Operation: "charge", Rates: sdk.Rates{Before: 1.5}}, "grpcfault: charge: the test sets Before to 1.5, and the counts decide it"},
-		{`{"operations": {"charge": {"calls": 9, "breaches": {"cut": 1}}}}`, grpcfault.Method{Operation: "charge"}, "counted 1 answers that were cut, which are of HTTP: store"},
+		{`{"operations": {"charge": {"calls": 9, "breaches": {"cut": 1}}}}`, grpcfault.Method{Operation: "charge"}, "counted 1 cut answer, which only HTTP has: store"},
 		{`{"operations": {"charge": {"calls": 9}}}`, grpcfault.Method{Operation: "charge"}, "nothing go wrong with charge, so there is nothing to play"},
 		{counts[:50], grpcfault.Method{Operation: "charge"}, "end at byte 50, in their middle; store the JSON"},
 	} {

@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
-	"github.com/bloodhound-dst/bloodhound/internal/routes"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/routes"
 )
 
 // Operation is requests that are counted together, and what the service documents about their answers.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
 	"github.com/bloodhound-dst/bloodhound/sdk/httpcount"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
 // services answers by the path of a request.

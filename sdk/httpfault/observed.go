@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
 	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
 // unparsable is the answer that Observed gives in place of a body that was not JSON. Bodies are not recorded in production.

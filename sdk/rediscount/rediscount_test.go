@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 	"github.com/bloodhound-dst/bloodhound/sdk/rediscount"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
 	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
 // Observed gives faults the rates of what a server answered in production. from is the JSON that a rediscount.Counter serves, whose operations are those of f.Commands.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
-	"github.com/bloodhound-dst/bloodhound/internal/redisclient"
 	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/redisclient"
 )
 
 // Faults are the rates of each kind of call.

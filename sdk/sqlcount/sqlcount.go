@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
-	"github.com/bloodhound-dst/bloodhound/internal/sqlcalls"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/sqlcalls"
 )
 
 // Operation is calls that are counted together, and the errors that the database documents for them.

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
-	"github.com/bloodhound-dst/bloodhound/internal/sqlcalls"
 	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/sqlcalls"
 )
 
 // Observed gives faults the rates of what a database answered in production. from is the JSON that a sqlcount.Counter serves.

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/bloodhound-dst/bloodhound/internal/sqlcalls"
 	"github.com/bloodhound-dst/bloodhound/sdk"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/sqlcalls"
 )
 
 // Faults are the rates of each operation. Late is for Exec and Commit, Twice for Exec.

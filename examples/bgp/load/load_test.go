@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/policy"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // GoBGP, over a session, accepts what the policies of a scenario accept.

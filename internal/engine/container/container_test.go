@@ -19,8 +19,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/docker"
-	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // bloodhound is the program, built as users build it.

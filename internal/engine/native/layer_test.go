@@ -19,9 +19,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
-	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/imagetest"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 

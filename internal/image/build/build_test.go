@@ -22,7 +22,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/image/rootfs"
-	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/imagetest"
 )
 
 // bench is a store, with a base image, and a runner that writes down what it is asked, and makes the file /ran of that.

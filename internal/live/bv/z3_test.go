@@ -7,7 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bv/smtlib"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // Random queries have the answers of z3, and z3's models satisfy them by Eval: of widths up to 64, with all operators. In every fourth one all inputs are fixed, so that it compares values.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/birdtest"
 )
 
 // bird is BIRD with two BGP sessions.

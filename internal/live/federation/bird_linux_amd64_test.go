@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/birdtest"
 )
 
 // routerOf is a BIRD, whose neighbours are domains.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/live/attach"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
-	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/birdtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // command is a bloodhound of this checkout.

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
-	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
 	"github.com/bloodhound-dst/bloodhound/internal/live/search"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/birdtest"
 )
 
 // What a neighbour of BIRD can take over is found, found again, and gone with a filter that is tried; BIRD itself keeps its filter and its table.

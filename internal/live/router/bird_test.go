@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
 	"github.com/bloodhound-dst/bloodhound/internal/live/daemon"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/birdtest"
 )
 
 const filters = `

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/birdtest"
 )
 
 // A stream is cut into messages wherever writes end, and the end of a message whose beginning is missing is no message.

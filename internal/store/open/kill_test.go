@@ -16,7 +16,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
-	"github.com/bloodhound-dst/bloodhound/internal/store/storetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/storetest"
 )
 
 // Variables that make this program a writer: the URL, and its name.

@@ -16,7 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
@@ -112,8 +112,8 @@ func readJSON(name string, text []byte) *Log {
 		case err != nil:
 			r.fail(lineAt(begin), -1, err)
 		}
-		var twice *keys.Twice
-		if errors.As(keys.Unique(text[begin:d.InputOffset()]), &twice) {
+		var twice *strictjson.Twice
+		if errors.As(strictjson.Unique(text[begin:d.InputOffset()]), &twice) {
 			r.failAt(begin+twice.Offset, fmt.Errorf("the key %q stands twice in an object", twice.Key))
 		}
 		at := lineAt(begin)

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
 	"github.com/bloodhound-dst/bloodhound/sdk/grpcfault/internal/methods"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
 // Operation is calls, or streams, that are counted together, and what the service documents about their answers.

@@ -20,8 +20,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // bases are the images that stages of Dockerfiles begin with, made of Debian's packages and of this Go, as the official ones of

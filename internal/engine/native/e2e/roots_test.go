@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // stripped starts a program where this machine has no libraries, no /etc, no programs and another name: all that a machine may have

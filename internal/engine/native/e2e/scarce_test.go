@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // manyProcesses is a world with so many processes that a copy of it is no small thing. A server crashes in some runs.

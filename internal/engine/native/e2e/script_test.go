@@ -12,7 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/imagetest"
 )
 
 // The scripts are documentation too: each reports what the program does with small real programs. A single one:

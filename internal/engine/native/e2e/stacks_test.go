@@ -22,8 +22,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/bloodhound-dst/bloodhound/internal/imagetest"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/imagetest"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // messageQueue is an image with nothing but the broker of an example.

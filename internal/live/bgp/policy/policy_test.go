@@ -14,8 +14,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // draw returns numbers below n, the same each time.

@@ -15,9 +15,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/policy"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
-	"github.com/bloodhound-dst/bloodhound/internal/live/birdtest"
 	"github.com/bloodhound-dst/bloodhound/internal/live/daemon"
 	"github.com/bloodhound-dst/bloodhound/internal/live/router"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/birdtest"
 )
 
 // network is a provider's BIRD between its customer and the Internet, whose table another session has loaded.

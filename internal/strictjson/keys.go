@@ -1,6 +1,6 @@
-// Package keys finds keys that stand twice in an object of JSON. RFC 8259 leaves open what they mean, and readers differ: of two values
+// Package strictjson finds keys that stand twice in an object of JSON. RFC 8259 leaves open what they mean, and readers differ: of two values
 // that people have written, one would be taken without a word. Plain says which field has a value of another type than its reader takes.
-package keys
+package strictjson
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package keys
+package strictjson
 
 import (
 	"bufio"

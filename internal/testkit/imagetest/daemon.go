@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/needs"
+	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
 // Daemon starts Debian's Docker daemon, which knows nothing of others on this machine and touches none of its networks, and

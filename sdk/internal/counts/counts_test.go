@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/counts"
+	"github.com/bloodhound-dst/bloodhound/sdk/internal/counts"
 )
 
 // What a Counter writes is what Read reads. Answers whose code is no word, or one too many, are counted together.
@@ -53,8 +53,8 @@ func TestBadCounts(t *testing.T) {
 		`{"operations": {"a": {"calls": -1}}}`: `calls" is -1, and must be a whole number from 0 on`,
 		`{"operations": {"a": {"calls": 1, "calls": 40}}}`:                                               `the key "calls" stands twice`,
 		`{"operations": {"a": {"Calls": 40}}}`:                                                           `the key "Calls" is written "calls"`,
-		`{"operations": {"a": {"calls": 1, "lost": 2}}}`:                                                 "the counts of a cannot be: more went wrong than the 1 calls",
-		`{"operations": {"a": {"calls": 9, "lost": 5, "breaches": {"cut": 18446744073709551615}}}}`:      "more went wrong than the 9 calls",
+		`{"operations": {"a": {"calls": 1, "lost": 2}}}`:                                                 "the counts of a cannot be: more went wrong than 1 call",
+		`{"operations": {"a": {"calls": 9, "lost": 5, "breaches": {"cut": 18446744073709551615}}}}`:      "more went wrong than 9 calls",
 		`{"operations": {"a": {"calls": 9, "failures": {"two words": 1}}}}`:                              `"two words" is no code`,
 		`{"operations": {"a": {"calls": 9, "failures": {"503": 1}, "breaches": {"codes": {"503": 1}}}}}`: "the code 503 is in two classes",
 	} {
@@ -109,11 +109,11 @@ func TestShares(t *testing.T) {
 
 // A program in production does not get the flags of package testing, nor faults.
 func TestNoTestingInProduction(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "../../sdk/httpcount", "../../sdk/sqlcount", "../../sdk/rediscount").CombinedOutput()
+	out, err := exec.Command("go", "list", "-deps", "../../httpcount", "../../sqlcount", "../../rediscount").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	shared := []string{"internal/counts", "internal/keys", "internal/redisclient", "internal/routes", "internal/sqlcalls"}
+	shared := []string{"internal/plural", "internal/strictjson", "sdk/internal/counts", "sdk/internal/redisclient", "sdk/internal/routes", "sdk/internal/sqlcalls"}
 	for pkg := range strings.Lines(string(out)) {
 		pkg = strings.TrimSpace(pkg)
 		own, mine := strings.CutPrefix(pkg, "github.com/bloodhound-dst/bloodhound/")

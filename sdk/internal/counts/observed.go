@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
 const (
@@ -51,7 +53,8 @@ func Play[A any](n Count, lost Rates, cut *float64, listed []A, of func(*A) (str
 	}
 	switch {
 	case cut == nil && n.Breaches.Cut > 0:
-		return nil, false, fmt.Errorf("production counted %d answers that were cut, which are of HTTP: store the JSON of the Counter of this dependency", n.Breaches.Cut)
+		return nil, false, fmt.Errorf("production counted %s, which only HTTP has: store the JSON of the Counter of this dependency",
+			plural.Count(n.Breaches.Cut, "cut answer"))
 	case cut != nil && *cut != 0:
 		return nil, false, decided("CutBody", *cut)
 	}

@@ -15,7 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/bloodhound-dst/bloodhound/internal/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 )
 
 const (
@@ -161,7 +162,7 @@ func Read(r io.Reader) (Counts, error) {
 	if err != nil {
 		return c, fmt.Errorf("the counts cannot be read: %w", err)
 	}
-	if version := keys.Version(text, "counts_version"); version > 1 {
+	if version := strictjson.Version(text, "counts_version"); version > 1 {
 		return c, fmt.Errorf("the counts are of version %d, and these tests know those without a version; a later version of the module wrote them: update it here, too", version)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -172,7 +173,7 @@ func Read(r io.Reader) (Counts, error) {
 	} else if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = fmt.Errorf("they end at byte %d, in their middle", len(text))
 	} else {
-		err = keys.Plain(err)
+		err = strictjson.Plain(err)
 	}
 	if err == nil {
 		if _, more := d.Token(); more != io.EOF {
@@ -180,10 +181,10 @@ func Read(r io.Reader) (Counts, error) {
 		}
 	}
 	if err == nil {
-		err = keys.Unique(text)
+		err = strictjson.Unique(text)
 	}
 	if err == nil {
-		err = keys.Spelled(text, c)
+		err = strictjson.Spelled(text, c)
 	}
 	if err == nil && len(c.Operations) == 0 {
 		err = errors.New("they have no operation")
@@ -222,7 +223,7 @@ func (n Count) check() error {
 		}
 	}
 	if !fits {
-		return fmt.Errorf("more went wrong than the %d calls", n.Calls)
+		return fmt.Errorf("more went wrong than %s", plural.Count(n.Calls, "call"))
 	}
 	return nil
 }
