@@ -86,6 +86,9 @@ func TestImages(t *testing.T) {
 		{"queue", []string{"message-queue"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == "postgres" && !soak {
+				t.Skip("TestServersRepeat has the server, and the other images the rest; runs with BLOODHOUND_SOAK=1")
+			}
 			w := server{name: "images-" + c.name, dir: t.TempDir(), needs: append(c.needs, "dpkg"), minOK: 50}
 			w.require(t)
 			if err := os.CopyFS(w.dir, os.DirFS(filepath.Join("testdata", "images", c.name))); err != nil {
