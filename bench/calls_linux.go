@@ -125,9 +125,11 @@ func (b *bench) against() ([]row, error) {
 		needs  []string
 	}{
 		{"`xz` of 16 MB", `head -c 16000000 /dev/zero | xz -9 -T1 >/dev/null`, []string{"xz"}},
-		{"python3 sorting a million numbers", `python3 -c 'import random; random.seed(1); sorted(random.random() for _ in range(1000000))'`, []string{"python3"}},
+		{"python3 sorting a million numbers",
+			`python3 -c 'import random; random.seed(1); sorted(random.random() for _ in range(1000000))'`, []string{"python3"}},
 		{"sqlite3, 300 commits", `d=$(mktemp -d); { echo 'create table t(a);'; for i in $(seq 300); do echo "insert into t values($i);"; done; } | sqlite3 $d/db; rm -r $d`, []string{"sqlite3"}},
-		{"redis-server under redis-benchmark, 20,000 requests", `redis-server --port 17371 --save "" >/dev/null & until redis-cli -p 17371 ping >/dev/null 2>&1; do sleep 0.01; done; redis-benchmark -p 17371 -c 20 -n 10000 -t set,get -q >/dev/null; kill $!; wait`, []string{"redis-server", "redis-benchmark"}},
+		{"redis-server under redis-benchmark, 20,000 requests",
+			`redis-server --port 17371 --save "" >/dev/null & until redis-cli -p 17371 ping >/dev/null 2>&1; do sleep 0.01; done; redis-benchmark -p 17371 -c 20 -n 10000 -t set,get -q >/dev/null; kill $!; wait`, []string{"redis-server", "redis-benchmark"}},
 	} {
 		if err := installed(p.needs...); err != nil {
 			rows = append(rows, row{what: p.what, measured: "skipped", detail: err.Error()})

@@ -84,7 +84,8 @@ func (b *bench) back(path string) ([]row, error) {
 	kinds := map[string]*debug.Stops{"a breakpoint": {}, "a watchpoint": {}}
 	for _, th := range threads {
 		kinds["a breakpoint"].Breakpoints = append(kinds["a breakpoint"].Breakpoints, engine.Breakpoint{Node: th.Node, PID: th.PID, Address: f.Entry})
-		kinds["a watchpoint"].Watchpoints = append(kinds["a watchpoint"].Watchpoints, engine.Watchpoint{Node: th.Node, PID: th.PID, Address: f.Entry &^ 7, Bytes: 8})
+		kinds["a watchpoint"].Watchpoints = append(kinds["a watchpoint"].Watchpoints,
+			engine.Watchpoint{Node: th.Node, PID: th.PID, Address: f.Entry &^ 7, Bytes: 8})
 	}
 	began := time.Now()
 	if _, err := t.GotoUntil(engine.Until{TimeNs: begin + debugBackNs}); err != nil {
@@ -105,8 +106,10 @@ func (b *bench) back(path string) ([]row, error) {
 			took = append(took, time.Since(began))
 		}
 		slices.Sort(took)
-		rows = append(rows, row{"reverse-continue over 10 virtual seconds of etcd x3 under 20 operations/s, " + what + " in each server", fmt.Sprintf("%.2f s", took[2].Seconds()), "2 s",
-			fmt.Sprintf("that is never met; up to event %d, %d snapshots; from %.2f to %.2f s, forward the first time %.2f s", end.Event, len(t.Snapshots()), took[0].Seconds(), took[4].Seconds(), forward.Seconds())})
+		rows = append(rows, row{"reverse-continue over 10 virtual seconds of etcd x3 under 20 operations/s, " + what +
+			" in each server", fmt.Sprintf("%.2f s", took[2].Seconds()), "2 s",
+			fmt.Sprintf("that is never met; up to event %d, %d snapshots; from %.2f to %.2f s, forward the first time %.2f s",
+				end.Event, len(t.Snapshots()), took[0].Seconds(), took[4].Seconds(), forward.Seconds())})
 	}
 	return rows, nil
 }
@@ -154,8 +157,9 @@ func (b *bench) stepsBack(path, function string) (r row, err error) {
 	}
 	slices.Sort(first)
 	slices.Sort(next)
-	return row{"a step backward in the quickstart", fmt.Sprintf("%.0f ms", ms(next[len(next)/2])), "100 ms", fmt.Sprintf("median of %d; nine of ten within %.0f ms; the first one from a breakpoint %.0f ms, nine of ten within %.0f ms",
-		len(next), ms(next[len(next)*9/10]), ms(first[len(first)/2]), ms(first[len(first)*9/10]))}, nil
+	return row{"a step backward in the quickstart", fmt.Sprintf("%.0f ms", ms(next[len(next)/2])), "100 ms",
+		fmt.Sprintf("median of %d; nine of ten within %.0f ms; the first one from a breakpoint %.0f ms, nine of ten within %.0f ms",
+			len(next), ms(next[len(next)*9/10]), ms(first[len(first)/2]), ms(first[len(first)*9/10]))}, nil
 }
 
 // addressOf is the address of a function of a program that lies where its file says.

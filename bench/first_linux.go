@@ -46,7 +46,8 @@ func (b *bench) first(only string) error {
 		quartiles := func(v []float64) string {
 			return fmt.Sprintf("%.1f, %.1f, %.1f", rank.Quantile(v, 0.25), median(v), rank.Quantile(v, 0.75))
 		}
-		fmt.Printf("| %s | %s | %s | %.0f and %.0f | %.2f | %.2f | %.2g | %d and %d of %d |\n", name, quartiles(seconds[0]), quartiles(seconds[1]), median(runs[0]), median(runs[1]),
+		fmt.Printf("| %s | %s | %s | %.0f and %.0f | %.2f | %.2f | %.2g | %d and %d of %d |\n", name, quartiles(seconds[0]),
+			quartiles(seconds[1]), median(runs[0]), median(runs[1]),
 			median(seconds[0])/median(seconds[1]), a12, p, lost[0], lost[1], firstSeeds)
 	}
 	return nil
@@ -58,7 +59,8 @@ func (b *bench) hunt(folder string, seed int, flags []string) (seconds, runs flo
 		ExitCode int `json:"exit_code"`
 		Campaign struct{ Runs uint64 }
 	}
-	c := exec.Command(b.program, slices.Concat([]string{"explore", folder, "--workers", "1", "--seeds", "300", "--no-shrink", "--seed", strconv.Itoa(seed), "--json"}, flags)...)
+	c := exec.Command(b.program, slices.Concat([]string{"explore", folder, "--workers", "1", "--seeds", "300", "--no-shrink",
+		"--seed", strconv.Itoa(seed), "--json"}, flags)...)
 	if err := decode(c, &doc); err != nil {
 		return 0, 0, false, err
 	}

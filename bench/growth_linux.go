@@ -38,13 +38,15 @@ func (b *bench) history() ([]row, error) {
 		load := fmt.Sprintf("simulation: {max_time: %ds}\nworkload:\n  driver: http\n  config:\n    target: [http://n1:8080, http://n2:8080, http://n3:8080]\n"+
 			"    qps: %d\n    max_operations: %d\n    duration: %ds\n    clients: 20\n    operations:\n      - {type: put, weight: 1, key_pattern: \"k{random:0-99}\"}\n"+
 			"      - {type: get, weight: 1, key_pattern: \"k{random:0-99}\"}\n"+
-			"properties: [{name: linearizable, kind: safety, check: {type: linearizability, operations: [put, get]}}]\n", operations/qps+60, qps, operations, operations/qps+50)
+			"properties: [{name: linearizable, kind: safety, check: {type: linearizability, operations: [put, get]}}]\n",
+			operations/qps+60, qps, operations, operations/qps+50)
 		r, peak, err := b.measure(b.cluster(3, load))
 		if err != nil {
 			return nil, err
 		}
 		wall := float64(r.Wall) / 1e9
-		rows = append(rows, row{fmt.Sprintf("a history of %d operations, checked", r.Operations.Invoked), fmt.Sprintf("%.2f s, %.0f MB", wall, float64(peak)/1e6), "",
+		rows = append(rows, row{fmt.Sprintf("a history of %d operations, checked", r.Operations.Invoked),
+			fmt.Sprintf("%.2f s, %.0f MB", wall, float64(peak)/1e6), "",
 			fmt.Sprintf("%d events, %.0f /s; three nodes", r.Events, float64(r.Events)/wall)})
 	}
 	return rows, nil

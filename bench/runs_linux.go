@@ -39,7 +39,8 @@ func (b *bench) campaign(path, what string) (row, error) {
 	c := doc.Campaign
 	wall := float64(c.Wall) / 1e9
 	return row{what, fmt.Sprintf("%.1f runs/s", float64(c.Runs)/wall), "25 runs/s",
-		fmt.Sprintf("%d events a run, %.0f /s; %.0f times as fast as real time", c.Events/c.Runs, float64(c.Events)/wall, float64(c.Virtual)/float64(c.Wall))}, nil
+		fmt.Sprintf("%d events a run, %.0f /s; %.0f times as fast as real time", c.Events/c.Runs, float64(c.Events)/wall,
+			float64(c.Virtual)/float64(c.Wall))}, nil
 }
 
 // failover boots redis-failover and lets 8 virtual seconds pass.
@@ -51,7 +52,8 @@ func (b *bench) failover() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []row{{"redis-failover: three servers, three sentinels, 8 virtual seconds", fmt.Sprintf("%.1f runs/s", 1/p.wall.Seconds()), "10 runs/s", p.detail()}}, nil
+	return []row{{"redis-failover: three servers, three sentinels, 8 virtual seconds",
+		fmt.Sprintf("%.1f runs/s", 1/p.wall.Seconds()), "10 runs/s", p.detail()}}, nil
 }
 
 // etcd boots three nodes and waits for a leader; then a client asks for a virtual minute.
@@ -111,7 +113,8 @@ func (b *bench) idle() ([]row, error) {
 func (b *bench) leader() (engine.Until, error) {
 	const stepNs = 10e6
 	elected := false
-	_, w, err := b.boot("bench/worlds/etcd.yaml", engine.Options{Log: func(l record.LogLine) { elected = elected || strings.Contains(l.Text, "elected leader") }})
+	_, w, err := b.boot("bench/worlds/etcd.yaml",
+		engine.Options{Log: func(l record.LogLine) { elected = elected || strings.Contains(l.Text, "elected leader") }})
 	if err != nil {
 		return engine.Until{}, err
 	}
@@ -170,7 +173,8 @@ func (b *bench) loaded() ([]row, error) {
 		return nil, err
 	}
 	return []row{{"five minutes of the quickstart's store at 100 operations/s, moderate faults", fmt.Sprintf("%.0f s", float64(r.Wall)/1e9), "30 s",
-		fmt.Sprintf("%.0f s of virtual time, %d events, %d operations, %.1f times as fast as real time", float64(r.Virtual)/1e9, r.Events, r.Operations.Invoked, float64(r.Virtual)/float64(r.Wall))}}, nil
+		fmt.Sprintf("%.0f s of virtual time, %d events, %d operations, %.1f times as fast as real time", float64(r.Virtual)/1e9,
+			r.Events, r.Operations.Invoked, float64(r.Virtual)/float64(r.Wall))}}, nil
 }
 
 // summary is what is read of the document of a run.

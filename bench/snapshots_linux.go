@@ -61,7 +61,8 @@ func (b *bench) shares(path string) (row, error) {
 	var msARun [2]float64
 	for k, flags := range [][]string{nil, {"--from-boot"}} {
 		var doc struct{ Campaign campaign }
-		c := exec.Command(b.program, slices.Concat([]string{"explore", path, "--workers", "1", "--seeds", strconv.Itoa(shareRuns), "--keep-going", "--no-shrink", "--seed", "1", "--json"}, flags)...)
+		c := exec.Command(b.program, slices.Concat([]string{"explore", path, "--workers", "1", "--seeds", strconv.Itoa(shareRuns),
+			"--keep-going", "--no-shrink", "--seed", "1", "--json"}, flags)...)
 		if err := decode(c, &doc); err != nil {
 			return row{}, err
 		}
@@ -134,7 +135,9 @@ func (b *bench) depths(path string, switchNs float64) ([]row, error) {
 	}
 	each := float64(boots.Nanoseconds()) / float64(events)
 	return []row{
-		{"", fmt.Sprintf("%.1f us", each/1e3), "", fmt.Sprintf("%d events in %.0f ms, with the starts of programs; the switch to the engine and back is %.1f us of it, %.0f %%", events, ms(boots), switchNs/1e3, 100*switchNs/each)},
+		{"", fmt.Sprintf("%.1f us", each/1e3), "",
+			fmt.Sprintf("%d events in %.0f ms, with the starts of programs; the switch to the engine and back is %.1f us of it, %.0f %%",
+				events, ms(boots), switchNs/1e3, 100*switchNs/each)},
 		{"", fmt.Sprintf("%.1f x", best), "", fmt.Sprintf("one core; from boot %.1f /s%s", 1/boots.Seconds(), text)},
 	}, nil
 }

@@ -45,7 +45,8 @@ func (b *bench) switches() ([]row, error) {
 	show := func(i int, what, aim string) row {
 		list := slices.Sorted(slices.Values(ratios[i]))
 		slices.Sort(events[i])
-		return row{what, fmt.Sprintf("%.2f", list[tapes/2]), aim, fmt.Sprintf("CPU time, median of %d tapes, from %.2f to %.2f; %.0f events", tapes, list[0], list[tapes-1], events[i][tapes/2])}
+		return row{what, fmt.Sprintf("%.2f", list[tapes/2]), aim,
+			fmt.Sprintf("CPU time, median of %d tapes, from %.2f to %.2f; %.0f events", tapes, list[0], list[tapes-1], events[i][tapes/2])}
 	}
 	return []row{
 		show(1, fmt.Sprintf("`fixed.yaml` with %d blocks watched and no switch, to the same without (4 CPUs are seen)", blocks), "1.3"),

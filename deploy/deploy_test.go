@@ -22,8 +22,10 @@ import (
 )
 
 // filtering are settings of systemd that make it filter system calls, which the engine must see (systemd.exec(5)).
-var filtering = []string{"SystemCallFilter=", "SystemCallArchitectures=", "PrivateDevices=", "ProtectKernelTunables=", "ProtectKernelModules=", "ProtectKernelLogs=", "ProtectClock=",
-	"ProtectHostname=", "RestrictSUIDSGID=", "RestrictNamespaces=", "RestrictRealtime=", "RestrictAddressFamilies=", "LockPersonality=", "MemoryDenyWriteExecute=", "DynamicUser="}
+var filtering = []string{"SystemCallFilter=", "SystemCallArchitectures=", "PrivateDevices=", "ProtectKernelTunables=",
+	"ProtectKernelModules=", "ProtectKernelLogs=", "ProtectClock=",
+	"ProtectHostname=", "RestrictSUIDSGID=", "RestrictNamespaces=", "RestrictRealtime=", "RestrictAddressFamilies=",
+	"LockPersonality=", "MemoryDenyWriteExecute=", "DynamicUser="}
 
 // A unit hides homes and keeps the rest from being written to, so it names a folder for the state and caches.
 func TestUnitWrites(t *testing.T) {
@@ -31,7 +33,8 @@ func TestUnitWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\nProtectSystem=strict\n", "\nStateDirectory=bloodhound\n", "HOME=%S/bloodhound", "BLOODHOUND_STATE=%S/bloodhound/", "\nReadWritePaths=/srv/bloodhound/%i\n"} {
+	for _, want := range []string{"\nProtectSystem=strict\n", "\nStateDirectory=bloodhound\n", "HOME=%S/bloodhound",
+		"BLOODHOUND_STATE=%S/bloodhound/", "\nReadWritePaths=/srv/bloodhound/%i\n"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("there is no %q", want)
 		}

@@ -10,8 +10,10 @@ import (
 
 // TestQuickRecords: what the quick way reads, encoding/json reads alike. Records are put together of pieces that fit and of pieces that do not.
 func TestQuickRecords(t *testing.T) {
-	names := []string{"number", "time_ns", "client", "type", "op", "key", "input", "expect", "output", "found", "error", "node", "Key", "other", `ke\u0079`, `k\/ey`}
-	values := []string{`"invoke"`, `"ok"`, `"fail"`, `"info"`, `"broken"`, `"x"`, `"c1"`, `"get"`, `"put"`, `""`, `"a\"b\\c\/\n"`, `"\u00e9"`, `"é"`, `"\ud800"`, `"\x"`,
+	names := []string{"number", "time_ns", "client", "type", "op", "key", "input", "expect", "output", "found", "error", "node",
+		"Key", "other", `ke\u0079`, `k\/ey`}
+	values := []string{`"invoke"`, `"ok"`, `"fail"`, `"info"`, `"broken"`, `"x"`, `"c1"`, `"get"`, `"put"`, `""`, `"a\"b\\c\/\n"`,
+		`"\u00e9"`, `"é"`, `"\ud800"`, `"\x"`,
 		"\"\xff\"", "\"a\tb\"", "0", "7", "-7", "-0", "01", "-", "1.5", "1e3", "18446744073709551615", "18446744073709551616", "9223372036854775807",
 		"-9223372036854775808", "1234567890123456789", "true", "false", "null", "nul", "[]", "{}", "[1]", `"unclosed`, ""}
 	fitting := map[string][]string{"number": {"1", "0"}, "time_ns": {"5", "-5"}, "type": values[:4], "found": {"true", "false"}}

@@ -15,7 +15,8 @@ func TestPairingEach(t *testing.T) {
 		var events []Event
 		open := map[string]bool{}
 		for number := range r.IntN(30) {
-			e := Event{Number: uint64(number), TimeNs: int64(number) * 10, Client: fmt.Sprint("c", r.IntN(4)), Type: Invoke, Op: "put", Key: "k", Input: fmt.Sprint(number)}
+			e := Event{Number: uint64(number), TimeNs: int64(number) * 10, Client: fmt.Sprint("c", r.IntN(4)), Type: Invoke,
+				Op: "put", Key: "k", Input: fmt.Sprint(number)}
 			if open[e.Client] != (r.IntN(40) == 0) {
 				e.Type, e.Input, e.Output = []Type{Ok, Ok, Ok, Fail, Info}[r.IntN(5)], "", "out"
 			}

@@ -20,7 +20,8 @@ import (
 type Handler struct {
 	// Run calls the handler once. It makes the state that it needs anew, since a search calls it once for each path.
 	Run func()
-	// Undo, if there is one, follows each call of Run and takes back what that has changed, so that state which takes long to make is made once. It is no part of the path.
+	// Undo, if there is one, follows each call of Run and takes back what that has changed, so that state which takes long to
+	// make is made once. It is no part of the path.
 	Undo func()
 	// Paths is the most calls (10,000 by default), and Time the longest that a search takes (10 s by default).
 	Paths int
@@ -143,7 +144,8 @@ func report(t testing.TB, r *search.Result, elapsed time.Duration) {
 		all = "paths may be left: " + r.Left
 	}
 	t.Logf("live: %s in %v (%.0f a second); %s", plural.Count(r.Paths, "path"), elapsed.Round(time.Millisecond), float64(r.Paths)/elapsed.Seconds(), all)
-	t.Logf("live: %s of %s taken; solver: %d sat, %d unsat, %d unknown", plural.Count(r.Sides, "side"), plural.Count(r.Sites, "branch"), r.Sat, r.Unsat, r.Unknown)
+	t.Logf("live: %s of %s taken; solver: %d sat, %d unsat, %d unknown", plural.Count(r.Sides, "side"),
+		plural.Count(r.Sites, "branch"), r.Sat, r.Unsat, r.Unknown)
 	sites := readSites()
 	for _, c := range []struct {
 		what   string

@@ -1,4 +1,5 @@
-// Package live explores what Go code does with inputs that it has not seen: it runs a handler, records which conditions the inputs decided, and solves for inputs that decide otherwise.
+// Package live explores what Go code does with inputs that it has not seen: it runs a handler, records which conditions the
+// inputs decided, and solves for inputs that decide otherwise.
 //
 // A test marks the handler, and which fields of its input are unknown:
 //
@@ -12,7 +13,8 @@
 //		}})
 //	}
 //
-// The command `bloodhound live test` builds such a test with instrumented packages and runs it. Under plain `go test` the handler runs once, with the values that its fields have.
+// The command `bloodhound live test` builds such a test with instrumented packages and runs it. Under plain `go test` the handler
+// runs once, with the values that its fields have.
 package live
 
 import (

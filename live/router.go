@@ -8,10 +8,12 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/attach"
 )
 
-// Router lets copies of a BGP router get messages as from its neighbours, by which `bloodhound live federate` answers other domains. Its functions are called in copies alone, one after the other.
+// Router lets copies of a BGP router get messages as from its neighbours, by which `bloodhound live federate` answers other
+// domains. Its functions are called in copies alone, one after the other.
 type Router struct {
-	// Deliver has the router take a message of a neighbour, with its header, as if it came over the session with that address. It calls send for each message that the router then sends to a neighbour, in
-	// order, and reports whether the router closes a session. The error is that there is no session with the neighbour.
+	// Deliver has the router take a message of a neighbour, with its header, as if it came over the session with that address. It
+	// calls send for each message that the router then sends to a neighbour, in order, and reports whether the router closes a
+	// session. The error is that there is no session with the neighbour.
 	Deliver func(from netip.Addr, message []byte, send func(to netip.Addr, message []byte)) (closed bool, err error)
 	// Routes calls yield for each route that the table has to exactly this prefix, the best one first.
 	Routes func(p netip.Prefix, yield func(Route))

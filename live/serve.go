@@ -18,15 +18,19 @@ import (
 
 // Service is a running program whose next steps may be explored: in copies of its process, which reach nothing, while it goes on.
 type Service struct {
-	// Handlers are what can be explored, by name. Each takes an input as the program does, with symbolic fields, and checks what came of it. It is called in copies alone.
+	// Handlers are what can be explored, by name. Each takes an input as the program does, with symbolic fields, and checks what
+	// came of it. It is called in copies alone.
 	Handlers map[string]func()
-	// Hold waits until no other goroutine changes the state that handlers use, as by taking its lock, and gives what ends that. It is called before a copy is made, and
-	// what it gives is called both in the process and in the checkpoint. Without it a handler may wait for a lock that a goroutine held, and goroutines do not go on in a copy.
+	// Hold waits until no other goroutine changes the state that handlers use, as by taking its lock, and gives what ends that.
+	// It is called before a copy is made, and what it gives is called both in the process and in the checkpoint. Without it a
+	// handler may wait for a lock that a goroutine held, and goroutines do not go on in a copy.
 	Hold func() (release func())
-	// Prepare is called once in each checkpoint, before a handler is called in copies of it: it makes of the state what the checks of all handlers need, without the process waiting for that.
+	// Prepare is called once in each checkpoint, before a handler is called in copies of it: it makes of the state what the
+	// checks of all handlers need, without the process waiting for that.
 	Prepare func()
-	// Snapshot gives the state as bytes, and Restore takes it in another process of the program, which does nothing else (BLOODHOUND_LIVE_RESTORE). With both, a process need not be one that makes copies
-	// of itself: it may be built by plain `go build`. They may be left out.
+	// Snapshot gives the state as bytes, and Restore takes it in another process of the program, which does nothing else
+	// (BLOODHOUND_LIVE_RESTORE). With both, a process need not be one that makes copies of itself: it may be built by plain `go
+	// build`. They may be left out.
 	Snapshot func() (state []byte, err error)
 	Restore  func(state []byte) error
 	// Router is for a BGP router that is a domain of a federation; nil for other programs.
@@ -35,8 +39,9 @@ type Service struct {
 	Change func(config []byte) error
 }
 
-// Serve lets `bloodhound live` explore this process, if the environment variable BLOODHOUND_LIVE_SOCKET names a socket to listen at. Otherwise it does nothing. It is an error if the program was not
-// built by `bloodhound live build` and gives no snapshots. In a process that BLOODHOUND_LIVE_RESTORE gives the state of another one it does not return.
+// Serve lets `bloodhound live` explore this process, if the environment variable BLOODHOUND_LIVE_SOCKET names a socket to listen
+// at. Otherwise it does nothing. It is an error if the program was not built by `bloodhound live build` and gives no snapshots.
+// In a process that BLOODHOUND_LIVE_RESTORE gives the state of another one it does not return.
 func Serve(s Service) error {
 	path, restore := os.Getenv(attach.SocketVariable), os.Getenv(attach.RestoreVariable)
 	if path == "" {
@@ -56,7 +61,8 @@ func Serve(s Service) error {
 	if err != nil {
 		return fmt.Errorf("live: %w", err)
 	}
-	o := &attach.Offer{About: attach.Answer{Handlers: slices.Sorted(maps.Keys(s.Handlers)), Changes: s.Change != nil, Program: program}, Take: s.take, Snapshot: s.snapshot}
+	o := &attach.Offer{About: attach.Answer{Handlers: slices.Sorted(maps.Keys(s.Handlers)), Changes: s.Change != nil,
+		Program: program}, Take: s.take, Snapshot: s.snapshot}
 	if restore != "" {
 		return attach.Serve(l, o)
 	}

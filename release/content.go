@@ -131,7 +131,8 @@ func licenses(src *source, program []byte) ([]byte, error) {
 		}
 		for _, e := range entries {
 			name := strings.ToUpper(e.Name())
-			if e.Type().IsRegular() && (strings.HasPrefix(name, "LICEN") || strings.HasPrefix(name, "COPYING") || strings.HasPrefix(name, "NOTICE")) && filepath.Ext(name) != ".GO" {
+			if e.Type().IsRegular() && (strings.HasPrefix(name, "LICEN") || strings.HasPrefix(name, "COPYING") ||
+				strings.HasPrefix(name, "NOTICE")) && filepath.Ext(name) != ".GO" {
 				text, err := os.ReadFile(filepath.Join(dir, e.Name()))
 				if err != nil {
 					return err

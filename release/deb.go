@@ -77,7 +77,8 @@ func (d *deb) build(at time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ar(at, file{name: "debian-binary", content: []byte("2.0\n")}, file{name: "control.tar.gz", content: controlTar}, file{name: "data.tar.gz", content: dataTar}), nil
+	return ar(at, file{name: "debian-binary", content: []byte("2.0\n")}, file{name: "control.tar.gz", content: controlTar},
+		file{name: "data.tar.gz", content: dataTar}), nil
 }
 
 // ar is an archive in the common format of ar(5). Names have at most 16 bytes.

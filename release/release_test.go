@@ -157,7 +157,8 @@ func TestPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &content{program: []byte("#!/bin/sh\necho odd\n"), license: []byte("do what you like\n"), third: []byte("theirs\n"), changes: []byte("# Changelog\n"), manual: pages, bash: bash, zsh: zsh, fish: fish}
+	c := &content{program: []byte("#!/bin/sh\necho odd\n"), license: []byte("do what you like\n"), third: []byte("theirs\n"),
+		changes: []byte("# Changelog\n"), manual: pages, bash: bash, zsh: zsh, fish: fish}
 	d, err := debOf(src, target{"linux", architecture(t, dpkg)}, c)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +175,8 @@ func TestPackage(t *testing.T) {
 	if err := os.WriteFile(path, once, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("dpkg-deb", "--field", path, "Package", "Version").CombinedOutput(); err != nil || string(out) != "Package: bloodhound\nVersion: 1.2.3~rc.1\n" {
+	if out, err := exec.Command("dpkg-deb", "--field", path, "Package", "Version").CombinedOutput(); err != nil ||
+		string(out) != "Package: bloodhound\nVersion: 1.2.3~rc.1\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if os.Getuid() != 0 {
@@ -206,7 +208,8 @@ func TestPackage(t *testing.T) {
 	if out, err := exec.Command(filepath.Join(root, "usr/bin/bloodhound")).Output(); err != nil || string(out) != "odd\n" {
 		t.Errorf("the program: %q, %v", out, err)
 	}
-	for _, name := range []string{"usr/share/man/man1/bloodhound-run.1.gz", "usr/share/bash-completion/completions/bloodhound", "usr/share/doc/bloodhound/changelog.gz"} {
+	for _, name := range []string{"usr/share/man/man1/bloodhound-run.1.gz", "usr/share/bash-completion/completions/bloodhound",
+		"usr/share/doc/bloodhound/changelog.gz"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
 		}
@@ -214,7 +217,8 @@ func TestPackage(t *testing.T) {
 	call("--purge", "bloodhound")
 	filepath.WalkDir(root, func(path string, _ fs.DirEntry, _ error) error {
 		name := strings.TrimPrefix(path, root)
-		if !strings.HasPrefix(name, "/var/lib/dpkg") && !slices.Contains([]string{"", "/usr", "/usr/bin", "/var", "/var/lib", "/var/log", "/var/log/dpkg.log"}, name) {
+		if !strings.HasPrefix(name, "/var/lib/dpkg") &&
+			!slices.Contains([]string{"", "/usr", "/usr/bin", "/var", "/var/lib", "/var/log", "/var/log/dpkg.log"}, name) {
 			t.Errorf("%s is left", name)
 		}
 		return nil
@@ -291,7 +295,8 @@ func TestBillOfMaterials(t *testing.T) {
 		}
 		refs[c.Ref] = true
 	}
-	if !slices.ContainsFunc(b.Components, func(c bomComponent) bool { return c.Name == "github.com/spf13/cobra" }) || len(b.Dependencies[0].DependsOn) != len(b.Components) {
+	if !slices.ContainsFunc(b.Components, func(c bomComponent) bool { return c.Name == "github.com/spf13/cobra" }) ||
+		len(b.Dependencies[0].DependsOn) != len(b.Components) {
 		t.Errorf("the modules are %v", refs)
 	}
 	if got := packageURL("github.com/Docker/CLI", "v29.0.0+incompatible"); got != "pkg:golang/github.com/docker/cli@v29.0.0%2Bincompatible" {
@@ -327,7 +332,8 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Architecture != "arm64" || c.OS != "linux" || !c.Created.Equal(noon) || c.Config.User != "1000:1000" || c.Config.Labels["org.opencontainers.image.revision"] != tested {
+	if c.Architecture != "arm64" || c.OS != "linux" || !c.Created.Equal(noon) || c.Config.User != "1000:1000" ||
+		c.Config.Labels["org.opencontainers.image.revision"] != tested {
 		t.Errorf("%+v", c)
 	}
 	if n := strings.Count(string(authorities()), "BEGIN CERTIFICATE"); n < 50 {

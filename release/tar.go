@@ -64,12 +64,13 @@ func gzipped(content []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// writeTar writes files in the order of their names, each folder before what is in it. All belong to root and have one time. A file whose name ends with a slash
-// is a folder.
+// writeTar writes files in the order of their names, each folder before what is in it. All belong to root and have one time. A
+// file whose name ends with a slash is a folder.
 func writeTar(w io.Writer, files []file, at time.Time) error {
 	t := tar.NewWriter(w)
 	for _, f := range withFolders(files) {
-		h := tar.Header{Name: f.name, Typeflag: tar.TypeReg, Mode: int64(f.mode), Size: int64(len(f.content)), ModTime: at, Uname: "root", Gname: "root", Format: tar.FormatGNU}
+		h := tar.Header{Name: f.name, Typeflag: tar.TypeReg, Mode: int64(f.mode), Size: int64(len(f.content)), ModTime: at,
+			Uname: "root", Gname: "root", Format: tar.FormatGNU}
 		if strings.HasSuffix(f.name, "/") {
 			h.Typeflag = tar.TypeDir
 		}

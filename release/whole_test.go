@@ -65,7 +65,8 @@ func TestWhole(t *testing.T) {
 	for _, name := range []string{"one", "deeper/two"} {
 		tree, out := filepath.Join(dir, name), filepath.Join(dir, "dist-"+filepath.Base(name))
 		call(t, ".", nil, succeeds, "git", "clone", "-q", "..", tree)
-		call(t, tree, []string{"GOCACHE=" + filepath.Join(dir, "cache-"+filepath.Base(name)), "SOURCE_DATE_EPOCH="}, succeeds, "go", "run", "./release", "-o", out)
+		call(t, tree, []string{"GOCACHE=" + filepath.Join(dir, "cache-"+filepath.Base(name)), "SOURCE_DATE_EPOCH="}, succeeds,
+			"go", "run", "./release", "-o", out)
 		outs = append(outs, out)
 	}
 	call(t, dir, nil, succeeds, "diff", "--recursive", outs[0], outs[1])
@@ -221,11 +222,13 @@ func TestGoInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The modules in the cache were verified by go.sum when they came, so no database of sums is asked.
-	env := []string{"GOPROXY=file://" + filepath.Join(dir, "proxy") + ",file://" + filepath.Join(cache, "cache", "download"), "GOSUMDB=off", "GONOPROXY=none", "GOFLAGS=-modcacherw -trimpath",
+	env := []string{"GOPROXY=file://" + filepath.Join(dir, "proxy") + ",file://" + filepath.Join(cache, "cache", "download"),
+		"GOSUMDB=off", "GONOPROXY=none", "GOFLAGS=-modcacherw -trimpath",
 		"GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"), "CGO_ENABLED=0"}
 	call(t, dir, env, succeeds, "go", "install", modulePath+"/cmd/bloodhound@latest")
 	program := filepath.Join(dir, "bin", "bloodhound")
-	if out, want := call(t, dir, noGo, succeeds, program, "--version"), fmt.Sprintf("bloodhound %s (module h1:", version); !strings.HasPrefix(out, want) || !strings.Contains(out, runtime.Version()) {
+	if out, want := call(t, dir, noGo, succeeds, program, "--version"),
+		fmt.Sprintf("bloodhound %s (module h1:", version); !strings.HasPrefix(out, want) || !strings.Contains(out, runtime.Version()) {
 		t.Errorf("--version: %s; want %s...", out, want)
 	}
 	if runtime.GOARCH == "amd64" && runtime.GOOS == "linux" {

@@ -28,16 +28,22 @@ func TestModuleOfGRPC(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	wrong := sdk.Rates{Before: 1.5}
 	for want, body := range map[string]func(*sdk.Run){
-		"sdk: the rate 1.5 of db_exec_before is not between 0 and 1: write a share of the calls, such as 0.05": func(r *sdk.Run) { sdk.NewPoint(r, "db", "exec", wrong) },
-		"sdk: the rate 1.5 of db_commit_before is not":                                                         func(r *sdk.Run) { sqlfault.Wrap(driver.Connector(nil), "db", sqlfault.Faults{Commit: wrong}, r) },
+		"sdk: the rate 1.5 of db_exec_before is not between 0 and 1: write a share of the calls, such as 0.05": func(r *sdk.Run) {
+			sdk.NewPoint(r,
+				"db", "exec", wrong)
+		},
+		"sdk: the rate 1.5 of db_commit_before is not": func(r *sdk.Run) { sqlfault.Wrap(driver.Connector(nil), "db", sqlfault.Faults{Commit: wrong}, r) },
 		"sqlfault: commit of db cannot be late or twice": func(r *sdk.Run) {
 			sqlfault.Wrap(driver.Connector(nil), "db", sqlfault.Faults{Commit: sdk.Rates{Twice: 0.1}}, r)
 		},
 		"sdk: the rate -1 of pay_charge_after is not": func(r *sdk.Run) {
 			httpfault.Transport(nil, "pay", r, httpfault.Route{Pattern: "/", Operation: "charge", Rates: sdk.Rates{After: -1}})
 		},
-		"httpfault: the route \"/\" of pay needs an operation":        func(r *sdk.Run) { httpfault.Handler(nil, "pay", r, httpfault.Route{Pattern: "/"}) },
-		"httpfault: pay charge: the Pattern is missing: write one of": func(r *sdk.Run) { httpfault.Handler(nil, "pay", r, httpfault.Route{Operation: "charge"}) },
+		"httpfault: the route \"/\" of pay needs an operation": func(r *sdk.Run) { httpfault.Handler(nil, "pay", r, httpfault.Route{Pattern: "/"}) },
+		"httpfault: pay charge: the Pattern is missing: write one of": func(r *sdk.Run) {
+			httpfault.Handler(nil, "pay", r,
+				httpfault.Route{Operation: "charge"})
+		},
 		"redisfault: the commands [get] of cache need an operation": func(r *sdk.Run) {
 			redisfault.Hook("cache", r, redisfault.Faults{Commands: []redisfault.Command{{Names: []string{"get"}}}})
 		},
@@ -49,7 +55,8 @@ func TestMistakes(t *testing.T) {
 		"sdk: orders must go on within 0s": func(r *sdk.Run) { r.Progress("orders", time.Duration(0)) },
 	} {
 		text, ok := sdk.Campaign{Runs: 2}.Search(t, body)
-		if place, says, _ := strings.Cut(text, ": "); ok || !strings.HasPrefix(place, "modules_test.go:") || !strings.HasPrefix(says, want) || strings.Contains(text, "\n") {
+		if place, says, _ := strings.Cut(text, ": "); ok || !strings.HasPrefix(place, "modules_test.go:") ||
+			!strings.HasPrefix(says, want) || strings.Contains(text, "\n") {
 			t.Errorf("not %q, but %v, %s", want, ok, text)
 		}
 	}

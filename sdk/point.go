@@ -17,7 +17,8 @@ type Fault struct {
 // maxKind is what a world takes as the name of a fault, in bytes.
 const maxKind = 100
 
-// NewFault makes a fault. kind is its name in the ledger, a word of letters, digits, _, - and dots. It panics if the rate is not between 0 and 1, or if it is above 0 and nothing decides.
+// NewFault makes a fault. kind is its name in the ledger, a word of letters, digits, _, - and dots. It panics if the rate is not
+// between 0 and 1, or if it is above 0 and nothing decides.
 func NewFault(s Source, kind string, rate float64) *Fault {
 	word := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
@@ -39,8 +40,8 @@ func NewFault(s Source, kind string, rate float64) *Fault {
 // expecter is a Source that notes which faults might happen, and reports those that no call asks about.
 type expecter interface{ expect(kind string) }
 
-// Happens decides about the next call. It does not happen to a call to which something else has (taken); that takes a draw all the same, so that those of later calls do not shift if
-// the other fault is taken away.
+// Happens decides about the next call. It does not happen to a call to which something else has (taken); that takes a draw all
+// the same, so that those of later calls do not shift if the other fault is taken away.
 func (f *Fault) Happens(taken bool) bool {
 	switch {
 	case f.rate == 0:
@@ -86,7 +87,8 @@ const (
 
 var suffixes = [ways]string{Before: "_before", After: "_after", Late: "_late", Twice: "_twice", Slow: "_slow"}
 
-// Answer is an error that a dependency itself answers in place of success: one of the catalogue that it documents, or one that its contract excludes, which is a class of its own.
+// Answer is an error that a dependency itself answers in place of success: one of the catalogue that it documents, or one that
+// its contract excludes, which is a class of its own.
 type Answer struct {
 	Name string // in the ledger, such as "503"
 	// Before and After are the probabilities that it is given before the call is done, which then does not happen, and after.
@@ -104,8 +106,9 @@ type Point struct {
 	off     bool
 }
 
-// NewPoint makes the point of an operation of a dependency, such as "commit" of "db", at which s decides. Its faults are db_commit_before, db_commit_after and so on;
-// those of an answer are db_commit_NAME_before or db_commit_breach_NAME_before. It panics as NewFault does, and if calls are to be late in a world inside the process.
+// NewPoint makes the point of an operation of a dependency, such as "commit" of "db", at which s decides. Its faults are
+// db_commit_before, db_commit_after and so on; those of an answer are db_commit_NAME_before or db_commit_breach_NAME_before. It
+// panics as NewFault does, and if calls are to be late in a world inside the process.
 func NewPoint(s Source, dependency, operation string, r Rates, answers ...Answer) *Point {
 	p := &Point{Delay: r.Delay, source: s, off: true}
 	if p.Delay == 0 {

@@ -15,8 +15,9 @@ type Progress struct {
 	timer  *time.Timer // from Quiet on
 }
 
-// Progress makes a watch of something that the program does again and again, or until it is done. The run fails if it makes no step after Quiet, or none for within at a time, by the clock
-// of the test: of its bubble, if it has one. The Context is cancelled then. If the run has not ended after within again, it hangs, and the program panics with the run's story.
+// Progress makes a watch of something that the program does again and again, or until it is done. The run fails if it makes no
+// step after Quiet, or none for within at a time, by the clock of the test: of its bubble, if it has one. The Context is
+// cancelled then. If the run has not ended after within again, it hangs, and the program panics with the run's story.
 func (r *Run) Progress(name string, within time.Duration) *Progress {
 	if within <= 0 {
 		panic(fmt.Sprintf("sdk: %s must go on within %v; it needs more time", name, within))

@@ -18,8 +18,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-// Run is one run of a test: the faults of its calls, and what it reports. Its methods may be called from any goroutine, but for FailNow, Fatal, Fatalf and Cleanup,
-// which only the goroutine of the test's function may call, as with testing.T.
+// Run is one run of a test: the faults of its calls, and what it reports. Its methods may be called from any goroutine, but for
+// FailNow, Fatal, Fatalf and Cleanup, which only the goroutine of the test's function may call, as with testing.T.
 type Run struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -142,7 +142,8 @@ func (r *Run) Choose(name string, k int) int {
 	return int(r.src.Choose("choice/"+name, uint64(k)))
 }
 
-// Quiet ends the faults, and waits for late calls; in a world of Bloodhound, it also ends those that the world injects. What the test checks afterwards must hold although earlier calls failed.
+// Quiet ends the faults, and waits for late calls; in a world of Bloodhound, it also ends those that the world injects. What the
+// test checks afterwards must hold although earlier calls failed.
 func (r *Run) Quiet() {
 	defer r.late.Wait()
 	r.mu.Lock()

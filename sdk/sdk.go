@@ -1,6 +1,7 @@
-// Package sdk decides which of the calls fail that a Go program makes to what it depends on, in tests. The packages below it wrap dependencies: sqlfault
-// a driver of database/sql, httpfault clients and servers of HTTP, grpcfault those of gRPC, redisfault clients of go-redis, and machinefault files, clocks and memory. Package truth judges
-// what a program reads after calls that failed.
+// Package sdk decides which of the calls fail that a Go program makes to what it depends on, in tests. The packages below it wrap
+// dependencies: sqlfault a driver of database/sql, httpfault clients and servers of HTTP, grpcfault those of gRPC, redisfault
+// clients of go-redis, and machinefault files, clocks and memory. Package truth judges what a program reads after calls that
+// failed.
 //
 //	func TestShop(t *testing.T) {
 //		sdk.Test(t, func(r *sdk.Run) {
@@ -24,8 +25,9 @@ import (
 
 // Source decides which calls fail. A *Run is one in an ordinary test, and a *inproc.Process of package sim/inproc is one in a world.
 type Source interface {
-	// Mishap reports whether a fault happens now. kind is its name in the ledger, rate its probability, from 0 to 1. Each call is one draw of the kind, also one
-	// with a rate of 0, which never happens, since another fault has happened to the same call of the program.
+	// Mishap reports whether a fault happens now. kind is its name in the ledger, rate its probability, from 0 to 1. Each call is
+	// one draw of the kind, also one with a rate of 0, which never happens, since another fault has happened to the same call of
+	// the program.
 	Mishap(kind string, rate float64) bool
 	Sleep(d time.Duration)
 }

@@ -66,8 +66,10 @@ func TestLittleEvidence(t *testing.T) {
 		want string
 	}{
 		{"no call", func(*Run) {}, "no call was made"},
-		{"no fault", func(r *Run) { pays(r, Rates{Before: 1e-6}, holds) }, "pay_charge_before never happened in 100 calls: play more runs, such as sdk.Campaign{Runs: 46"},
-		{"no call is left", func(r *Run) { pays(r, Rates{Before: 1, After: 0.5}, holds) }, "pay_charge_after never happened, as other faults left it no call: lower their rates"},
+		{"no fault", func(r *Run) { pays(r, Rates{Before: 1e-6}, holds) },
+			"pay_charge_before never happened in 100 calls: play more runs, such as sdk.Campaign{Runs: 46"},
+		{"no call is left", func(r *Run) { pays(r, Rates{Before: 1, After: 0.5}, holds) },
+			"pay_charge_after never happened, as other faults left it no call: lower their rates"},
 		{"no such call", func(r *Run) {
 			NewPoint(r, "pay", "refund", Rates{After: 0.5})
 			pays(r, Rates{Before: 0.1}, holds)

@@ -26,8 +26,8 @@ var (
 // Campaign says how a test is run. The zero Campaign plays 100 runs, or 10 with -short.
 type Campaign struct {
 	Runs int
-	// Bubble plays each run in a bubble of testing/synctest: time passes only while all goroutines wait, and the run takes none. Such a test must not wait for a network, a file or
-	// another process.
+	// Bubble plays each run in a bubble of testing/synctest: time passes only while all goroutines wait, and the run takes none.
+	// Such a test must not wait for a network, a file or another process.
 	Bubble bool
 }
 
@@ -37,8 +37,9 @@ func Test(t *testing.T, body func(*Run)) {
 	Campaign{}.Test(t, body)
 }
 
-// Test plays body with many seeds; in a world of the engine native it plays it once, and the world's tape decides. The first run has no fault. The test fails at the first run that does, which it makes again with fewer faults and prints; if a fault
-// of the test never happened in any run, if the program observed none of them, or if no call was made that could fail.
+// Test plays body with many seeds; in a world of the engine native it plays it once, and the world's tape decides. The first run
+// has no fault. The test fails at the first run that does, which it makes again with fewer faults and prints; if a fault of the
+// test never happened in any run, if the program observed none of them, or if no call was made that could fail.
 func (c Campaign) Test(t *testing.T, body func(*Run)) {
 	t.Helper()
 	text, ok := c.Search(t, body)
@@ -135,9 +136,11 @@ func lacks(total map[string]*Count, runs int) (list []string) {
 		case n.Delivered == 0:
 			// With so many runs, all kinds happen with a probability of 99 %, if this one is the rarest.
 			enough := max(2*float64(runs), math.Ceil(float64(runs)*math.Log(100*float64(len(total)))/n.hoped))
-			list = append(list, fmt.Sprintf("%s never happened in %s: play more runs, such as sdk.Campaign{Runs: %.0f}, or raise its rate, or remove it", kind, plural.Count(n.Asked, "call"), enough))
+			list = append(list, fmt.Sprintf("%s never happened in %s: play more runs, such as sdk.Campaign{Runs: %.0f}, or raise its rate, or remove it",
+				kind, plural.Count(n.Asked, "call"), enough))
 		case n.Observed == 0:
-			list = append(list, fmt.Sprintf("%s happened %s, and the program neither looked at an error of it nor made another call afterwards", kind, plural.Count(n.Delivered, "time")))
+			list = append(list, fmt.Sprintf("%s happened %s, and the program neither looked at an error of it nor made another call afterwards",
+				kind, plural.Count(n.Delivered, "time")))
 		}
 	}
 	return list

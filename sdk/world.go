@@ -90,7 +90,8 @@ func (s *surroundings) report(test, kind string) error {
 func (s *surroundings) judge(test string, r *Run) error {
 	err := assert(test, "always", "Always", test+" holds", len(r.failures) == 0, map[string]any{"failures": r.failures})
 	for _, kind := range slices.Sorted(maps.Keys(r.counts)) {
-		err = errors.Join(err, assert(test, "sometimes", "Sometimes", kind+" happens", r.counts[kind].Delivered > 0, map[string]any{"calls": r.counts[kind].Asked}))
+		err = errors.Join(err, assert(test, "sometimes", "Sometimes", kind+" happens", r.counts[kind].Delivered > 0,
+			map[string]any{"calls": r.counts[kind].Asked}))
 	}
 	return err
 }

@@ -63,7 +63,8 @@ func TestInAWorld(t *testing.T) {
 		t.Fatalf("%v\n%s", err, r.text())
 	}
 	c.Close()
-	if got, want := strings.Join(<-asked, ", "), "mishap pay_charge_before 100000, mishap pay_charge_twice 0, choose order 5, observed pay_charge_before"; got != want {
+	if got, want := strings.Join(<-asked, ", "),
+		"mishap pay_charge_before 100000, mishap pay_charge_twice 0, choose order 5, observed pay_charge_before"; got != want {
 		t.Errorf("the program asked: %s", got)
 	}
 	report, _ := os.ReadFile(filepath.Join(dir, "BLOODHOUND_REPORT"))

@@ -99,21 +99,27 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 		code int
 		says string
 	}{
-		"no initial state":        {"Init == x = 0 /\\ x = 1\nUp == x' = x + 1", up(), check.ExitUsage, `the model of property "conforms": the specification has no initial state`},
-		"an infinite set":         {"Init == x \\in Nat\nUp == x' = x + 1", up(), check.ExitUsage, "Nat is infinite"},
-		"many initial states":     {"Init == x \\in [1..20 -> 1..20]\nUp == x' = x", up(), check.ExitUsage, "more than 64 initial states"},
-		"nothing is enabled":      {"Init == x = 0\nUp == FALSE /\\ x' = 1", up(), check.ExitViolated, "step 1, Up(), is not one of the model: FALSE is false"},
-		"no such action":          {"Init == x = 0\nUp == x' = x", func(f *inproc.Follower) { f.Step("Down") }, check.ExitUnknown, "there is no operator Down"},
-		"another number":          {"Init == x = 0\nUp == x' = x", up(1), check.ExitUnknown, "Up needs 0 arguments, and has 1"},
-		"another kind":            {"Init == x = 0\nUp(n) == x' = x + n", up("a"), check.ExitUnknown, `an integer is needed, and not the string "a"`},
-		"what it shows is a lie":  {"Init == x = 0\nUp == x' = x + 1\nShown == x", func(f *inproc.Follower) { f.Step("Up"); f.Saw("a", "Shown") }, check.ExitViolated, `Shown() is 1 after it, and the system shows "a"`},
-		"what it shows is broken": {"Init == x = 0\nUp == x' = x + 1\nShown == x.a", func(f *inproc.Follower) { f.Step("Up"); f.Saw(1, "Shown") }, check.ExitUnknown, "not a function"},
-		"infinitely many next":    {"Init == x = 0\nUp == x' \\in Nat", up(), check.ExitUnknown, "Nat is infinite"},
-		"too many next":           {"Init == x = 0\nUp == x' \\in SUBSET (1..50)", up(), check.ExitUnknown, "more than 64 states: report more of what the system shows"},
-		"steps without an end":    {"Init == x = 0\nUp == x' = x + 1", func(f *inproc.Follower) { f.Repeat("Up"); f.Step("Up") }, check.ExitUnknown, "more than 64 states"},
-		"recursion":               {"RECURSIVE F(_)\nF(n) == F(n + 1)\nInit == x = 0\nUp == x' = F(0)", up(), check.ExitUnknown, "F uses itself without an end"},
-		"not assigned":            {"Init == x = 0\nUp == x < 1", up(), check.ExitUnknown, "The following variable is not assigned: x"},
-		"too large a number":      {"Init == x = 9223372036854775807\nUp == x' = x + 1", up(), check.ExitUnknown, "does not fit into 64 bits"},
+		"no initial state": {"Init == x = 0 /\\ x = 1\nUp == x' = x + 1", up(), check.ExitUsage,
+			`the model of property "conforms": the specification has no initial state`},
+		"an infinite set":     {"Init == x \\in Nat\nUp == x' = x + 1", up(), check.ExitUsage, "Nat is infinite"},
+		"many initial states": {"Init == x \\in [1..20 -> 1..20]\nUp == x' = x", up(), check.ExitUsage, "more than 64 initial states"},
+		"nothing is enabled":  {"Init == x = 0\nUp == FALSE /\\ x' = 1", up(), check.ExitViolated, "step 1, Up(), is not one of the model: FALSE is false"},
+		"no such action":      {"Init == x = 0\nUp == x' = x", func(f *inproc.Follower) { f.Step("Down") }, check.ExitUnknown, "there is no operator Down"},
+		"another number":      {"Init == x = 0\nUp == x' = x", up(1), check.ExitUnknown, "Up needs 0 arguments, and has 1"},
+		"another kind":        {"Init == x = 0\nUp(n) == x' = x + n", up("a"), check.ExitUnknown, `an integer is needed, and not the string "a"`},
+		"what it shows is a lie": {"Init == x = 0\nUp == x' = x + 1\nShown == x",
+			func(f *inproc.Follower) { f.Step("Up"); f.Saw("a", "Shown") }, check.ExitViolated, `Shown() is 1 after it, and the system shows "a"`},
+		"what it shows is broken": {"Init == x = 0\nUp == x' = x + 1\nShown == x.a",
+			func(f *inproc.Follower) { f.Step("Up"); f.Saw(1, "Shown") }, check.ExitUnknown, "not a function"},
+		"infinitely many next": {"Init == x = 0\nUp == x' \\in Nat", up(), check.ExitUnknown, "Nat is infinite"},
+		"too many next": {"Init == x = 0\nUp == x' \\in SUBSET (1..50)", up(), check.ExitUnknown,
+			"more than 64 states: report more of what the system shows"},
+		"steps without an end": {"Init == x = 0\nUp == x' = x + 1", func(f *inproc.Follower) { f.Repeat("Up"); f.Step("Up") },
+			check.ExitUnknown, "more than 64 states"},
+		"recursion": {"RECURSIVE F(_)\nF(n) == F(n + 1)\nInit == x = 0\nUp == x' = F(0)", up(), check.ExitUnknown,
+			"F uses itself without an end"},
+		"not assigned":       {"Init == x = 0\nUp == x < 1", up(), check.ExitUnknown, "The following variable is not assigned: x"},
+		"too large a number": {"Init == x = 9223372036854775807\nUp == x' = x + 1", up(), check.ExitUnknown, "does not fit into 64 bits"},
 		"too large a value": {"Init == x = <<1>>\nUp == x' = x \\o x \\o x \\o x \\o x \\o x \\o x \\o x", func(f *inproc.Follower) {
 			up()(f)
 			up()(f)
@@ -124,13 +130,15 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 			up()(f)
 			up()(f)
 		}, check.ExitUnknown, "too large"},
-		"all is ignored":  {"Init == x = 0\nUp == x' = x", func(f *inproc.Follower) { f.Ignore("it is nothing") }, check.ExitUnknown, "no event of the run was mapped"},
+		"all is ignored": {"Init == x = 0\nUp == x' = x", func(f *inproc.Follower) { f.Ignore("it is nothing") },
+			check.ExitUnknown, "no event of the run was mapped"},
 		"nothing is told": {"Init == x = 0\nUp == x' = x", func(*inproc.Follower) {}, check.ExitUnknown, "no event of the run was mapped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			spec := filepath.Join(dir, "M.tla")
-			if err := os.WriteFile(spec, []byte("---- MODULE M ----\nEXTENDS Integers, Sequences\nVARIABLE x\n"+c.spec+"\nNext == x' = x\n====\n"), 0o600); err != nil {
+			if err := os.WriteFile(spec, []byte("---- MODULE M ----\nEXTENDS Integers, Sequences\nVARIABLE x\n"+c.spec+
+				"\nNext == x' = x\n====\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			config, err := tla.ParseConfig("M.cfg", "INIT Init\nNEXT Next\n")
@@ -167,8 +175,8 @@ func TestModelsThatCannotBeFollowed(t *testing.T) {
 	}
 }
 
-// A step without a meaning in the model ends the campaign after a run, whatever the model is for, and is reported once, with the place. A step that a guide's model does
-// not allow may be the bug that is searched for; it ends the following alone.
+// A step without a meaning in the model ends the campaign after a run, whatever the model is for, and is reported once, with the
+// place. A step that a guide's model does not allow may be the bug that is searched for; it ends the following alone.
 func TestMistakesInWhatModelsAreTold(t *testing.T) {
 	m := counting(t)
 	world := func(promised bool, tell func(*inproc.Follower, *inproc.Process)) func(*inproc.World) {
@@ -192,8 +200,9 @@ func TestMistakesInWhatModelsAreTold(t *testing.T) {
 		tell func(*inproc.Follower, *inproc.Process)
 		says string
 	}{
-		"no such action":     {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Upp", 1) }, `Step("Upp", 1) at `},
-		"repeats none":       {func(f *inproc.Follower, _ *inproc.Process) { f.Repeat("Upp") }, "there is no operator Upp with a definition in module Counter; the actions are Up"},
+		"no such action": {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Upp", 1) }, `Step("Upp", 1) at `},
+		"repeats none": {func(f *inproc.Follower, _ *inproc.Process) { f.Repeat("Upp") },
+			"there is no operator Upp with a definition in module Counter; the actions are Up"},
 		"a number":           {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up", 1) }, "Up needs 0 arguments, and has 1"},
 		"no such operator":   {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up"); f.Saw(1, "Shown", "a") }, `Saw(1, "Shown", "a") at `},
 		"its number":         {func(f *inproc.Follower, _ *inproc.Process) { f.Step("Up"); f.Saw(1, "Total", 2) }, "Total needs 0 arguments, and has 1"},
@@ -202,7 +211,8 @@ func TestMistakesInWhatModelsAreTold(t *testing.T) {
 		for _, promised := range []bool{false, true} {
 			r := run(t, Campaign{Runs: 300, KeepGoing: true}, world(promised, c.tell))
 			said := r.Totals.Mistake
-			if r.ExitCode != check.ExitUnknown || !strings.Contains(said, c.says) || strings.Count(r.text.String(), said) > 2 || !strings.Contains(said, "model_test.go:") {
+			if r.ExitCode != check.ExitUnknown || !strings.Contains(said, c.says) || strings.Count(r.text.String(), said) > 2 ||
+				!strings.Contains(said, "model_test.go:") {
 				t.Errorf("%s, promised %t: exit code %d, %q\n%s", name, promised, r.ExitCode, said, r.text.String())
 			}
 			if runs := r.Totals.Runs; runs > 20 || runs != 1 && name != "in some run, later" {

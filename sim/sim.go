@@ -212,10 +212,12 @@ func (r *result) public() *Result {
 	}
 	for i, f := range r.failures {
 		small := f.Small()
-		one := Failure{ID: f.ID, File: r.Files[i], Run: r.Totals.Failures[i].Run, Property: f.Verdict.Property, Reason: small.Verdict.Reason, Signature: f.Signature, Steps: r.steps[i]}
+		one := Failure{ID: f.ID, File: r.Files[i], Run: r.Totals.Failures[i].Run, Property: f.Verdict.Property,
+			Reason: small.Verdict.Reason, Signature: f.Signature, Steps: r.steps[i]}
 		if f.Smallest != nil {
 			to := f.Smallest.Shrunk.To
-			one.Smallest, one.Minimal = Size{Nodes: to.Nodes, Operations: to.Operations, Faults: int(to.Faults), Decisions: to.Decisions}, f.Smallest.Shrunk.Minimal
+			one.Smallest, one.Minimal = Size{Nodes: to.Nodes, Operations: to.Operations, Faults: int(to.Faults),
+				Decisions: to.Decisions}, f.Smallest.Shrunk.Minimal
 		}
 		p.Failures = append(p.Failures, one)
 	}

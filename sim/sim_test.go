@@ -184,7 +184,8 @@ func TestWhatIsNotSeenIsNotKnown(t *testing.T) {
 			w.Faults(rule)
 		})
 		text := r.text.String()
-		if r.ExitCode != check.ExitUnknown || !strings.Contains(text, "fault disk_full was planned 0 times") || strings.Count(text, "the chaos phase ended") != 2*strings.Count(remedy, "the chaos phase ended") || !strings.Contains(text, remedy) {
+		if r.ExitCode != check.ExitUnknown || !strings.Contains(text, "fault disk_full was planned 0 times") ||
+			strings.Count(text, "the chaos phase ended") != 2*strings.Count(remedy, "the chaos phase ended") || !strings.Contains(text, remedy) {
 			t.Errorf("%s: exit code %d:\n%s", rule, r.ExitCode, text)
 		}
 	}
@@ -260,7 +261,8 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		w.Process("a", func(*inproc.Process) {})
 		w.Faults("krash on a rate 1%", "reset rate 1%", "crash on a at open rate 1%")
 	})
-	if err == nil || strings.Count(err.Error(), "sim_test.go:") != 3 || !strings.Contains(err.Error(), "krash") || !strings.Contains(err.Error(), "connections") ||
+	if err == nil || strings.Count(err.Error(), "sim_test.go:") != 3 || !strings.Contains(err.Error(), "krash") ||
+		!strings.Contains(err.Error(), "connections") ||
 		!strings.Contains(err.Error(), `no call "open"; calls are send`) {
 		t.Errorf("%v", err)
 	}
@@ -268,7 +270,8 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		`property "linearizable": no model "nope"`: func(w *inproc.World) { w.Linearizable("nope") },
 		"for a further one use Property":           func(w *inproc.World) { w.Linearizable("queue"); w.Linearizable("lock") },
 	} {
-		if _, err := (Campaign{}).run(t.Context(), "world", func(w *inproc.World) { w.Process("a", func(*inproc.Process) {}); describe(w) }); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := (Campaign{}).run(t.Context(), "world",
+			func(w *inproc.World) { w.Process("a", func(*inproc.Process) {}); describe(w) }); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
@@ -325,7 +328,8 @@ func TestWorkers(t *testing.T) {
 	for _, strategy := range []string{"random", "coverage-guided"} {
 		one := run(t, Campaign{Strategy: strategy, KeepGoing: true, ShrinkRuns: -1}, register(false))
 		three := run(t, Campaign{Strategy: strategy, KeepGoing: true, ShrinkRuns: -1, Workers: 3}, register(false))
-		if a, b := one.Totals, three.Totals; a.Events != b.Events || a.Violated != b.Violated || a.Violated == 0 || len(a.Failures) != len(b.Failures) || a.Failures[0].Tape.Name() != b.Failures[0].Tape.Name() {
+		if a, b := one.Totals, three.Totals; a.Events != b.Events || a.Violated != b.Violated || a.Violated == 0 ||
+			len(a.Failures) != len(b.Failures) || a.Failures[0].Tape.Name() != b.Failures[0].Tape.Name() {
 			t.Errorf("%s: one worker:\n%s\nthree:\n%s", strategy, one.text.String(), three.text.String())
 		}
 	}
@@ -449,7 +453,8 @@ func TestAChangedRunIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if _, err := s.printStory(&b, f, r.Files[0]); err != nil || !strings.Contains(b.String(), "saw 2") || strings.Contains(b.String(), "saw 1") || !strings.HasPrefix(b.String(), "note: this run is not the one") {
+	if _, err := s.printStory(&b, f, r.Files[0]); err != nil || !strings.Contains(b.String(), "saw 2") ||
+		strings.Contains(b.String(), "saw 1") || !strings.HasPrefix(b.String(), "note: this run is not the one") {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 }

@@ -183,14 +183,16 @@ func (s *simulation) load(id string) (*report.Failure, error) {
 	f, err := report.Load(s.Dir, id)
 	var unknown *report.UnknownFailure
 	if errors.As(err, &unknown) && len(unknown.Others) == 0 {
-		return nil, fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or run the test without -%s: it stores what it finds", id, unknown.Dir, flagReplay)
+		return nil, fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or run the test without -%s: it stores what it finds",
+			id, unknown.Dir, flagReplay)
 	}
 	return f, err
 }
 
 // foreign is the error for a failure that another test has found.
 func (s *simulation) foreign(f *report.Failure, err error) error {
-	return fmt.Errorf("failure %s is of the test %s, and this one is %s: run go test -run %s with the same flag (%w)", f.ID, f.Spec.Name, s.name, pattern(f.Spec.Name), err)
+	return fmt.Errorf("failure %s is of the test %s, and this one is %s: run go test -run %s with the same flag (%w)", f.ID,
+		f.Spec.Name, s.name, pattern(f.Spec.Name), err)
 }
 
 // standing reports that a stored failure still occurs; empty if it does not.

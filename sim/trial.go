@@ -49,7 +49,8 @@ func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 		return nil, p, err
 	}
 	if s.Strategy == search.Priority {
-		return nil, p, fmt.Errorf("the strategy %s ranks threads that share a CPU, which in-process worlds do not have; use %s, %s or %s", search.Priority, search.Random, search.Guided, search.Swarm)
+		return nil, p, fmt.Errorf("the strategy %s ranks threads that share a CPU, which in-process worlds do not have; use %s, %s or %s",
+			search.Priority, search.Random, search.Guided, search.Swarm)
 	}
 	set := search.Settings{Coverage: true, Nearness: true}
 	if s.Strategy == search.Enumerated && s.schedules != nil {
@@ -68,7 +69,8 @@ func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 		}
 	}
 	if p.Strategy == search.ModelFuzz && !s.engine.Scheduled() {
-		return nil, p, fmt.Errorf("the strategy %s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s", s.Strategy, search.Guided)
+		return nil, p, fmt.Errorf("the strategy %s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s",
+			s.Strategy, search.Guided)
 	}
 	if p.NeedsModel() && !s.engine.Followed() {
 		return nil, p, fmt.Errorf("the strategy %s needs the states that runs reach in a specification, and this world follows none: call World.Model or World.Guide in its description, or use %s",

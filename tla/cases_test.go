@@ -92,7 +92,8 @@ func TestEndlessEvaluation(t *testing.T) {
 		`LET RECURSIVE F(_) F(n) == IF n = 0 THEN 1 ELSE F(n - 1) + F(n - 1) IN F(60) = 0`,
 		`Len([i \in 1..1000000 |-> \E j \in 1..1000000 : i + j < 0]) = 0`,
 	} {
-		r, err := stopped(t, "---- MODULE M ----\nEXTENDS Naturals, Sequences\nVARIABLE x\nInit == x = 0 /\\ "+endless+"\nNext == x' = x\n====", "INIT Init NEXT Next")
+		r, err := stopped(t, "---- MODULE M ----\nEXTENDS Naturals, Sequences\nVARIABLE x\nInit == x = 0 /\\ "+endless+
+			"\nNext == x' = x\n====", "INIT Init NEXT Next")
 		if err != nil || r.Stopped == "" {
 			t.Errorf("%s: %v, stopped by %q", endless, err, r.Stopped)
 		}
@@ -122,7 +123,8 @@ func stopped(t *testing.T, module, configuration string) (*Report, error) {
 // TestEndlessSymmetry stops a check under SYMMETRY over nine model values, whose 362,880 permutations take long for each state.
 func TestEndlessSymmetry(t *testing.T) {
 	for _, permutations := range []string{"Permutations(S)", `Permutations(S) \cup Permutations({s \in S : TRUE})`} {
-		r, err := stopped(t, "---- MODULE M ----\nEXTENDS TLC\nCONSTANT S\nVARIABLE x\nInit == x \\in [S -> {0, 1}]\nNext == x' = x\nSym == "+permutations+"\n====",
+		r, err := stopped(t, "---- MODULE M ----\nEXTENDS TLC\nCONSTANT S\nVARIABLE x\nInit == x \\in [S -> {0, 1}]\nNext == x' = x\nSym == "+
+			permutations+"\n====",
 			"INIT Init NEXT Next SYMMETRY Sym CONSTANT S = {a, b, c, d, e, f, g, h, i}")
 		if err != nil || r.Stopped == "" || r.Distinct > 0 {
 			t.Errorf("%s: %d states, %v, stopped by %q", permutations, r.Distinct, err, r.Stopped)

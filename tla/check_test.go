@@ -73,7 +73,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLevels asks for the level of states in invariants and constraints, where it is that of the state itself, and in steps, where it is that of the first state.
+// TestLevels asks for the level of states in invariants and constraints, where it is that of the state itself, and in steps,
+// where it is that of the first state.
 func TestLevels(t *testing.T) {
 	const module = `---- MODULE M ----
 EXTENDS Naturals, TLC
@@ -227,7 +228,8 @@ Ends == <>(\A p \in Proc : at[p] = 2)
 		}
 		counts[i] = *r
 	}
-	if a, b := counts[0], counts[1]; a.Distinct != b.Distinct || a.Generated != b.Generated || a.Actions[0].Generated != b.Actions[0].Generated || a.Distinct < 50 {
+	if a, b := counts[0], counts[1]; a.Distinct != b.Distinct || a.Generated != b.Generated ||
+		a.Actions[0].Generated != b.Actions[0].Generated || a.Distinct < 50 {
 		t.Errorf("%d distinct states of %d without a property, and %d of %d with it", a.Distinct, a.Generated, b.Distinct, b.Generated)
 	}
 }

@@ -201,7 +201,8 @@ func TestTemporalPropertiesAgainstAllLassos(t *testing.T) {
 	leastCompared = 50
 	broken, kept := 0, 0
 	// A third of the systems also count their steps, which VIEW hides.
-	counting := strings.NewReplacer("VARIABLE x", "VARIABLES x, h\nShown == x", "Init == x = 0", "Init == x = 0 /\\ h = 0", "Next == A \\/ B", "Next == (A \\/ B) /\\ h' = h + 1",
+	counting := strings.NewReplacer("VARIABLE x", "VARIABLES x, h\nShown == x", "Init == x = 0", "Init == x = 0 /\\ h = 0",
+		"Next == A \\/ B", "Next == (A \\/ B) /\\ h' = h + 1",
 		"[Next]_x", "[Next]_<<x, h>>")
 	for round := range 1500 {
 		s := &system{n: 2 + r.IntN(2), chance: r}
@@ -389,7 +390,8 @@ func TestAutomataAreBounded(t *testing.T) {
 	}
 }
 
-// Under VIEW the graph has the states that the view distinguishes, as in TLC: it may be finite where all states are not. What the view does not show must not matter.
+// Under VIEW the graph has the states that the view distinguishes, as in TLC: it may be finite where all states are not. What the
+// view does not show must not matter.
 func TestPropertiesUnderView(t *testing.T) {
 	const module = `---- MODULE Turns ----
 EXTENDS Naturals
@@ -452,7 +454,8 @@ Spec == Init /\ [][Next]_<<y, n>> /\ WF_<<y, n>>(Next)
 Again == []<>(y = 0)
 ====
 `
-	if _, r := mustCheck(t, round, "SPECIFICATION Spec PROPERTY Again VIEW y"); !r.Viewed || !r.Compared || r.Distinct != 2 || len(r.Unchecked)+len(r.Violations) > 0 {
+	if _, r := mustCheck(t, round, "SPECIFICATION Spec PROPERTY Again VIEW y"); !r.Viewed || !r.Compared || r.Distinct != 2 ||
+		len(r.Unchecked)+len(r.Violations) > 0 {
 		t.Errorf("all four states can be compared: %+v", r)
 	}
 }

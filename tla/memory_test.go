@@ -87,7 +87,8 @@ func TestChecksOnDisk(t *testing.T) {
 // reportText has all that a report says.
 func reportText(spec *Spec, r *Report) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, r.Initial, r.Generated, r.Distinct, r.Left, r.Depth, r.Complete, r.Stopped, r.Edges, r.Checked, r.Viewed, r.Compared, r.Unchecked, r.Collisions)
+	fmt.Fprintln(&b, r.Initial, r.Generated, r.Distinct, r.Left, r.Depth, r.Complete, r.Stopped, r.Edges, r.Checked, r.Viewed,
+		r.Compared, r.Unchecked, r.Collisions)
 	for _, a := range r.Actions {
 		fmt.Fprintln(&b, a.Action, a.Generated, a.Distinct)
 	}
@@ -113,7 +114,8 @@ func TestMemoryIsUsedUp(t *testing.T) {
 		}
 		squeeze(t, memoryBytes, fullAbove+1)
 		r, err := Check(spec, Options{MemoryBytes: memoryBytes, Disk: t.TempDir()})
-		if err != nil || r.Complete || !strings.Contains(r.Stopped, want) || !strings.Contains(r.Stopped, "64 MiB") || !strings.Contains(r.Stopped, "--memory") || r.Distinct == 0 {
+		if err != nil || r.Complete || !strings.Contains(r.Stopped, want) || !strings.Contains(r.Stopped, "64 MiB") ||
+			!strings.Contains(r.Stopped, "--memory") || r.Distinct == 0 {
 			t.Errorf("%s: %v, %d states, %s", config, err, r.Distinct, r.Stopped)
 		}
 	}

@@ -51,7 +51,8 @@ Shown == <<S, T>>
 	}
 }
 
-// A definition is evaluated again only if a variable has changed that it reads: the next state is made in many ways, and most variables stay the same in most of them.
+// A definition is evaluated again only if a variable has changed that it reads: the next state is made in many ways, and most
+// variables stay the same in most of them.
 func TestDefinitionsAreRememberedWhileTheirVariablesStay(t *testing.T) {
 	spec, err := specOf(t, `---- MODULE Stay ----
 EXTENDS Naturals

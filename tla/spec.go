@@ -37,8 +37,8 @@ type Pos = syntax.Pos
 // Span is a part of a file, from one Pos to another.
 type Span = syntax.Span
 
-// Error is a mistake in a module, in a configuration or in an evaluation, with File, Pos and Message, the Line of the text, and the Chain of operators by which the
-// place was reached.
+// Error is a mistake in a module, in a configuration or in an evaluation, with File, Pos and Message, the Line of the text, and
+// the Chain of operators by which the place was reached.
 type Error = syntax.Error
 
 // ErrNoConfig is the error of ReadConfig for the file of a module that has no configuration in it.

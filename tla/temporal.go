@@ -72,8 +72,8 @@ func (c *checker) automaton(i int, f *liveness.Formula) (*liveness.Automaton, er
 	return a, err
 }
 
-// judgeProperties looks in the graph for a behaviour that breaks a property, for each. retrace has the states of the graph with some numbers, each of which leads to
-// the next.
+// judgeProperties looks in the graph for a behaviour that breaks a property, for each. retrace has the states of the graph with
+// some numbers, each of which leads to the next.
 func (c *checker) judgeProperties(retrace func(way []int32) ([]Step, error)) error {
 	for i := range eval.PartsOf(c.spec).Properties {
 		p := &eval.PartsOf(c.spec).Properties[i]
@@ -133,8 +133,9 @@ var errUnlike = errors.New("VIEW takes states for one whose next steps differ; c
 // leastCompared is how many states without VIEW are compared at least: breadth first, and on a way at random.
 var leastCompared = 300
 
-// compare goes through states as they are, without VIEW, breadth first and then on a long way at random: the same must be true in them, and the same steps possible,
-// as in the state of the graph that the view takes each as. Where those are all states that is certain, else likely.
+// compare goes through states as they are, without VIEW, breadth first and then on a long way at random: the same must be true in
+// them, and the same steps possible, as in the state of the graph that the view takes each as. Where those are all states that is
+// certain, else likely.
 func (c *checker) compare() error {
 	g := c.graph
 	if !g.Viewed || c.spec.ViewVaries() {
@@ -251,8 +252,8 @@ func (c *checker) numberOf(ev *eval.Evaluator, s State) (int32, error) {
 	return id, nil
 }
 
-// follow finds a behaviour whose states are under VIEW those that numbers stand for, by steps of the graph. What leads from the last one back is followed twice: its
-// end is the state at back as VIEW shows it, and may be another one.
+// follow finds a behaviour whose states are under VIEW those that numbers stand for, by steps of the graph. What leads from the
+// last one back is followed twice: its end is the state at back as VIEW shows it, and may be another one.
 func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
 	g := c.graph
 	ev := c.ev.Another()
@@ -306,7 +307,8 @@ func (c *checker) follow(way []int32, by []int, back int) ([]Step, int, error) {
 	return c.shown(steps), back, nil
 }
 
-// moving leaves out what stutters of a behaviour whose cycle goes from one step up to another, and is followed twice. Only if all of the cycle stutters one state is it.
+// moving leaves out what stutters of a behaviour whose cycle goes from one step up to another, and is followed twice. Only if all
+// of the cycle stutters one state is it.
 func moving(steps []Step, back, end int) ([]Step, int) {
 	list, start := steps[:1:1], 0
 	for i, s := range steps[1:] {

@@ -71,7 +71,8 @@ Trivial == TLCGet("stats").diameter >= 2
 ====
 `
 
-var good = []string{`{"event":"request","p":"a"}`, `{"event":"request","p":"b"}`, `{"event":"acquire","p":"a"}`, `{"event":"release","p":"a"}`, `{"event":"acquire","p":"b"}`, `{"event":"release","p":"b"}`}
+var good = []string{`{"event":"request","p":"a"}`, `{"event":"request","p":"b"}`, `{"event":"acquire","p":"a"}`,
+	`{"event":"release","p":"a"}`, `{"event":"acquire","p":"b"}`, `{"event":"release","p":"b"}`}
 
 func validate(t *testing.T, trace, config string, log []string, how Reading) (*Validation, error) {
 	t.Helper()
@@ -98,8 +99,11 @@ func TestValidate(t *testing.T) {
 	wrong := slices.Clone(good)
 	wrong[2] = `{"event":"acquire","p":"c"}`
 	tagged := slices.Insert(slices.Clone(good), 0, `{"tag":"other"}`)
-	filtered := strings.Replace(byVariable, `Log == ndJsonDeserialize(IF "LOG" \in DOMAIN IOEnv THEN IOEnv.LOG ELSE "log.ndjson")`, `Log == SelectSeq(ndJsonDeserialize(IOEnv.LOG), LAMBDA x : "event" \in DOMAIN x)`, 1)
-	fromZero := strings.NewReplacer(`line == Log[l]`, `line == Log[l + 1]`, "l = 1", "l = 0", `l <= Len(Log) /\ line`, `l < Len(Log) /\ line`).Replace(byVariable)
+	filtered := strings.Replace(byVariable,
+		`Log == ndJsonDeserialize(IF "LOG" \in DOMAIN IOEnv THEN IOEnv.LOG ELSE "log.ndjson")`,
+		`Log == SelectSeq(ndJsonDeserialize(IOEnv.LOG), LAMBDA x : "event" \in DOMAIN x)`, 1)
+	fromZero := strings.NewReplacer(`line == Log[l]`, `line == Log[l + 1]`, "l = 1", "l = 0", `l <= Len(Log) /\ line`,
+		`l < Len(Log) /\ line`).Replace(byVariable)
 	ahead := strings.NewReplacer(`l <= Len(Log) /\ line`, `l < Len(Log) /\ line`, `Matched ==`, "Last == l = Len(Log)\nMatched ==").Replace(byVariable)
 	several := strings.Replace(byVariable, `Release(line.p)`, `Release(line.p)
   \/ l <= Len(Log) /\ UNCHANGED l /\ \E p \in P : Request(p)`, 1)
@@ -128,22 +132,30 @@ Trivial == TLCGet("stats").diameter >= 2
 		want                string
 	}{
 		{"a variable", byVariable, "SPECIFICATION Spec PROPERTY Matched", good, Reading{}, "accepted by l, Matched"},
-		{"what the line asks for is not possible", byVariable, "SPECIFICATION Spec PROPERTY Matched INVARIANT Known", wrong, Reading{}, "refused at line 3 by l: p \\in waiting"},
+		{"what the line asks for is not possible", byVariable, "SPECIFICATION Spec PROPERTY Matched INVARIANT Known", wrong,
+			Reading{}, "refused at line 3 by l: p \\in waiting"},
 		{"a property that waits for the end", byVariable, "SPECIFICATION Spec PROPERTY Finished", good, Reading{}, "accepted by l, Finished"},
 		{"no property at all", byVariable, "SPECIFICATION Spec", good, Reading{}, "accepted by l, l > 6"},
 		{"an invariant that is broken at the end", byVariable, "SPECIFICATION Spec INVARIANT NotDone", good, Reading{}, "accepted by l, l > 6"},
 		{"one of the present state", byVariable, "SPECIFICATION Spec INVARIANT Short", good, Reading{}, "Short is broken at line 5"},
-		{"one that only some behaviours break", several, "SPECIFICATION Spec INVARIANT Crowd", slices.Delete(slices.Clone(good), 1, 2), Reading{}, "accepted by l, l > 5"},
+		{"one that only some behaviours break", several, "SPECIFICATION Spec INVARIANT Crowd",
+			slices.Delete(slices.Clone(good), 1, 2), Reading{}, "accepted by l, l > 5"},
 		{"a property of whole behaviours", byVariable, "SPECIFICATION Spec PROPERTY Fair", good, Reading{}, "accepted by l, l > 6; not checked: Fair"},
-		{"lines that are not of the log", filtered, "SPECIFICATION Spec PROPERTY Matched", slices.Insert(slices.Clone(wrong), 0, tagged[0]), Reading{}, "refused at line 4 by l: p \\in waiting"},
+		{"lines that are not of the log", filtered, "SPECIFICATION Spec PROPERTY Matched",
+			slices.Insert(slices.Clone(wrong), 0, tagged[0]), Reading{}, "refused at line 4 by l: p \\in waiting"},
 		{"an index that begins at 0", fromZero, "SPECIFICATION Spec", good, Reading{}, "accepted by l + 1, l + 1 > 6"},
 		{"the last line is only looked at", ahead, "SPECIFICATION Spec", good, Reading{}, "refused at line 6 by l: l < Len(Log)"},
 		{"and the end is named", ahead, "SPECIFICATION Spec", good, Reading{End: "Last"}, "accepted by l, Last"},
-		{"the number of the state", byLevel, "SPECIFICATION Spec VIEW View ACTION_CONSTRAINT Constraint POSTCONDITION Accepted", good, Reading{}, `accepted by TLCGet("level"), TLCGet("level") > 6`},
-		{"and a line that is not possible", byLevel, "SPECIFICATION Spec VIEW View ACTION_CONSTRAINT Constraint POSTCONDITION Accepted", wrong, Reading{}, `refused at line 3 by TLCGet("level"): p \in waiting`},
-		{"no position", perProcess, `SPECIFICATION Spec POSTCONDITION Accepted CONSTANT File = "log.ndjson"`, good, Reading{}, "accepted by , POSTCONDITION Accepted"},
+		{"the number of the state", byLevel, "SPECIFICATION Spec VIEW View ACTION_CONSTRAINT Constraint POSTCONDITION Accepted",
+			good, Reading{}, `accepted by TLCGet("level"), TLCGet("level") > 6`},
+		{"and a line that is not possible", byLevel,
+			"SPECIFICATION Spec VIEW View ACTION_CONSTRAINT Constraint POSTCONDITION Accepted", wrong, Reading{},
+			`refused at line 3 by TLCGet("level"): p \in waiting`},
+		{"no position", perProcess, `SPECIFICATION Spec POSTCONDITION Accepted CONSTANT File = "log.ndjson"`, good, Reading{},
+			"accepted by , POSTCONDITION Accepted"},
 		{"no position, and no behaviour", perProcess, `SPECIFICATION Spec POSTCONDITION Accepted CONSTANT File = "log.ndjson"`, wrong, Reading{}, "refused"},
-		{"a condition that tells nothing", perProcess, `SPECIFICATION Spec POSTCONDITION Trivial CONSTANT File = "log.ndjson"`, wrong, Reading{}, "unknown: Trivial is true of shorter behaviours, too: it does not show where the log ends; name that by --end"},
+		{"a condition that tells nothing", perProcess, `SPECIFICATION Spec POSTCONDITION Trivial CONSTANT File = "log.ndjson"`,
+			wrong, Reading{}, "unknown: Trivial is true of shorter behaviours, too: it does not show where the log ends; name that by --end"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, err := validate(t, c.trace, c.config, c.log, c.how)
@@ -218,13 +230,16 @@ func TestValidateErrors(t *testing.T) {
 		how         Reading
 		want        []string
 	}{
-		{"a mistake in the log", byVariable, broken, Reading{}, []string{`recorded.ndjson:5:20: invalid character ']'`, "\n" + broken[4] + "\n                   ^"}},
+		{"a mistake in the log", byVariable, broken, Reading{},
+			[]string{`recorded.ndjson:5:20: invalid character ']'`, "\n" + broken[4] + "\n                   ^"}},
 		{"a log that is cut", byVariable, cut, Reading{}, []string{"recorded.ndjson:6:14: invalid character '\\n' in string literal"}},
 		{"null", byVariable, null, Reading{}, []string{"recorded.ndjson:2:10: null has no counterpart in TLA+"}},
 		{"a line that cannot be evaluated", byVariable, bare, Reading{}, []string{"event", "That was met at ", "recorded.ndjson:4:\n" + bare[3]}},
 		{"two positions", two, good, Reading{}, []string{"by k and by l: name the position by --position NAME"}},
-		{"a position that is none", byVariable, good, Reading{Position: "nothing"}, []string{"module Trace has no operator nothing without parameters that could be the position"}},
-		{"an end that is none", byVariable, good, Reading{End: "Is"}, []string{"module Trace has no operator Is without parameters that could be the end of the log"}},
+		{"a position that is none", byVariable, good, Reading{Position: "nothing"},
+			[]string{"module Trace has no operator nothing without parameters that could be the position"}},
+		{"an end that is none", byVariable, good, Reading{End: "Is"},
+			[]string{"module Trace has no operator Is without parameters that could be the end of the log"}},
 		{"no log", lock, good, Reading{}, []string{"the specification reads no log"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

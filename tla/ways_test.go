@@ -101,8 +101,8 @@ Next == x = 0 /\ (%s) /\ x' \in 1..2 /\ s' = s
 	}
 }
 
-// TestGeneratedByConstants has the counts of TLC where a condition is constant: a definition of the specification it evaluates once, before it looks for states, and
-// what a LET, an argument or an instance says in each place anew.
+// TestGeneratedByConstants has the counts of TLC where a condition is constant: a definition of the specification it evaluates
+// once, before it looks for states, and what a LET, an argument or an instance says in each place anew.
 func TestGeneratedByConstants(t *testing.T) {
 	files := map[string]string{
 		"A": "EXTENDS Naturals\nCONSTANT k\nSome == \\E i \\in 1..3 : i >= k\nTwice == Some /\\ Some",
@@ -173,8 +173,8 @@ Next == x = 0 /\ (%s) /\ x' \in 1..2`
 	}
 }
 
-// TestGeneratedByArguments has the counts of TLC where arguments are conditions. It evaluates those between Next and the actions before it looks for states, if all of an
-// operator's are constant, and others in each place anew.
+// TestGeneratedByArguments has the counts of TLC where arguments are conditions. It evaluates those between Next and the actions
+// before it looks for states, if all of an operator's are constant, and others in each place anew.
 func TestGeneratedByArguments(t *testing.T) {
 	const module = `---- MODULE M ----
 EXTENDS Naturals

@@ -32,8 +32,8 @@ import (
 )
 
 const (
-	// guidesScratch ends the name of the folder beside the journal where programs are built: the same each time, as programs contain the path where they were built, and a
-	// comparison continues only with those that it began with.
+	// guidesScratch ends the name of the folder beside the journal where programs are built: the same each time, as programs
+	// contain the path where they were built, and a comparison continues only with those that it began with.
 	guidesScratch = ".work"
 )
 
@@ -51,7 +51,8 @@ func (a *app) guides() *cobra.Command {
 		RunE: b.run,
 	}
 	a.flags(c, "bloodhound-guides.jsonl")
-	c.Flags().StringVar(&b.folder, "report", "", "write the tables and curves to this `folder` besides: guides.md, guides.json, and an SVG for each correct target")
+	c.Flags().StringVar(&b.folder, "report", "",
+		"write the tables and curves to this `folder` besides: guides.md, guides.json, and an SVG for each correct target")
 	return c
 }
 
@@ -107,7 +108,8 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		return err
 	}
 	defer work.close()
-	s := comparison.Settings{Bloodhound: cli.Version(), Machine: cli.System(), Strategies: slices.Clone(g.Strategies), Trials: g.Trials, FirstSeed: g.Seed, Runs: g.Runs, TimeoutNs: g.TimeoutNs}
+	s := comparison.Settings{Bloodhound: cli.Version(), Machine: cli.System(), Strategies: slices.Clone(g.Strategies),
+		Trials: g.Trials, FirstSeed: g.Seed, Runs: g.Runs, TimeoutNs: g.TimeoutNs}
 	targets := map[string]*target{}
 	built := builds{dir: work.dir, made: map[string]*target{}}
 	for i := range g.Targets {
@@ -154,7 +156,8 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		return targets[t.Bug].trial(ctx, &s, t, work.dir)
 	})
 	doc := guidesDocument{Bloodhound: cli.Version(), Verb: c.Name(), Settings: s, Rows: comparison.Rows(&s, j.Done), Reached: comparison.Reached(&s, j.Done),
-		Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done), Guides: comparison.Guides(&s, j.Done), Missing: len(comparison.Missing(&s, j.Done))}
+		Differences: comparison.Differences(&s, j.Done), Mutations: comparison.Mutations(&s, j.Done),
+		Guides: comparison.Guides(&s, j.Done), Missing: len(comparison.Missing(&s, j.Done))}
 	comparison.Correct(doc.Rows, doc.Reached, doc.Differences)
 	doc.Rarity = comparison.ByRarity(&s, doc.Rows)
 	violated := false
@@ -173,8 +176,10 @@ func (b *guidesContest) run(c *cobra.Command, args []string) error {
 		doc.ExitCode = check.ExitViolated
 	}
 	b.code = doc.ExitCode
-	tables := guideTables{Settings: &s, Rows: doc.Rows, Reached: doc.Reached, Rarity: doc.Rarity, Differences: doc.Differences, Mutations: doc.Mutations, Guides: doc.Guides,
-		Failed: trialsThat(j.Done, func(t *trial.Trial) bool { return t.Failed != "" }), Hung: trialsThat(j.Done, func(t *trial.Trial) bool { return t.Hung != "" }),
+	tables := guideTables{Settings: &s, Rows: doc.Rows, Reached: doc.Reached, Rarity: doc.Rarity, Differences: doc.Differences,
+		Mutations: doc.Mutations, Guides: doc.Guides,
+		Failed:  trialsThat(j.Done, func(t *trial.Trial) bool { return t.Failed != "" }),
+		Hung:    trialsThat(j.Done, func(t *trial.Trial) bool { return t.Hung != "" }),
 		Unknown: unknown, Missing: doc.Missing, CutOff: doc.CutOff}
 	text := tables.markdown()
 	if b.folder != "" {
@@ -295,7 +300,8 @@ func (b *builds) target(ctx context.Context, g *targets.Target, note func(string
 	}
 	words := strings.Split(where, "\t")
 	if len(words) != 3 || words[2] != "main" {
-		return nil, fmt.Errorf("target %s: %s is no program but %s; name a main package that makes a campaign by sim.Campaign.Run", g.Name, g.Package, strings.Join(words, " "))
+		return nil, fmt.Errorf("target %s: %s is no program but %s; name a main package that makes a campaign by sim.Campaign.Run",
+			g.Name, g.Package, strings.Join(words, " "))
 	}
 	t.dir, t.program = words[0], filepath.Join(own, "program")
 	build := append([]string{"build", "-buildvcs=false", "-o", t.program}, g.Build...)
@@ -383,7 +389,8 @@ func (t *target) trial(ctx context.Context, s *comparison.Settings, order trial.
 		return order, false, err
 	}
 	defer os.RemoveAll(dir)
-	o := trial.Order{Strategy: order.Strategy, Seed: order.Seed, Runs: s.Runs, TimeoutNs: s.TimeoutNs, Measure: t.Correct, Story: order.Seed == s.FirstSeed, Attended: true}
+	o := trial.Order{Strategy: order.Strategy, Seed: order.Seed, Runs: s.Runs, TimeoutNs: s.TimeoutNs, Measure: t.Correct,
+		Story: order.Seed == s.FirstSeed, Attended: true}
 	if err := o.Give(dir); err != nil {
 		return order, false, err
 	}
@@ -418,7 +425,8 @@ func (t *target) trial(ctx context.Context, s *comparison.Settings, order trial.
 	a, err := trial.Answered(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && within.Err() != nil:
-		order.CutOff, order.WallNs, order.Hung = true, time.Since(began).Nanoseconds(), "the program had not begun its campaign; it calls sim.Campaign.Run too late, or never"
+		order.CutOff, order.WallNs, order.Hung = true, time.Since(began).Nanoseconds(),
+			"the program had not begun its campaign; it calls sim.Campaign.Run too late, or never"
 		if trial.Begun(dir) {
 			order.Hung = fmt.Sprintf("the program had not ended its campaign %s after the timeout", trial.Overtime)
 		}
@@ -449,8 +457,8 @@ func endOf(ran error) string {
 // usageExit is the exit code of a wrong usage, by package flag and most other programs.
 const usageExit = 2
 
-// reason is why a program has ended, in one line: that of a panic, the text before its usage or, where it says that it was used wrongly, first; or else the end of
-// what it has said.
+// reason is why a program has ended, in one line: that of a panic, the text before its usage or, where it says that it was used
+// wrongly, first; or else the end of what it has said.
 func reason(said *group.Output, state *os.ProcessState) string {
 	text := said.String()
 	var lines []string
@@ -490,7 +498,8 @@ func linesOf(files []targets.Mapped) (int, error) {
 			return 0, err
 		}
 		for line := range strings.Lines(string(text)) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, `\*`) && (m.Lines == nil || m.Lines.MatchString(line)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "#") &&
+				!strings.HasPrefix(line, `\*`) && (m.Lines == nil || m.Lines.MatchString(line)) {
 				n++
 			}
 		}

@@ -116,7 +116,8 @@ func TestGuidesIsKilled(t *testing.T) {
 	}
 	said := filepath.Join(dir, "said")
 	file := filepath.Join(dir, "guides.yaml")
-	text := fmt.Sprintf("trials: 1\nruns: 2\nstrategies: [random]\ntargets: [{name: a, package: %q, args: [%q]}]\n", filepath.Join(here, "testdata/endless"), said)
+	text := fmt.Sprintf("trials: 1\nruns: 2\nstrategies: [random]\ntargets: [{name: a, package: %q, args: [%q]}]\n",
+		filepath.Join(here, "testdata/endless"), said)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +191,8 @@ func TestGuidesCutsProgramsOff(t *testing.T) {
 	if code != check.ExitUnknown {
 		t.Errorf("exit code %d: %s\n%s", code, said, out)
 	}
-	for _, want := range []string{"**2 trials were cut off", "- silent, random, seed 1: cut off after ", "- prints, random, seed 1: cut off after ", ": the program had not begun its campaign"} {
+	for _, want := range []string{"**2 trials were cut off", "- silent, random, seed 1: cut off after ",
+		"- prints, random, seed 1: cut off after ", ": the program had not begun its campaign"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("nothing of %q in\n%s", want, out)
 		}
@@ -209,9 +211,11 @@ func TestGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"misspells", check.ExitUnknown, []string{"**2 trials say nothing, and are not counted:**", `seed 1: it says nothing: Step("Upp") at `, "testdata/mistaken/main.go:29: there is no operator Upp"}},
+		{"misspells", check.ExitUnknown, []string{"**2 trials say nothing, and are not counted:**",
+			`seed 1: it says nothing: Step("Upp") at `, "testdata/mistaken/main.go:29: there is no operator Upp"}},
 		{"ignores", check.ExitUnknown, []string{"**2 trials found nothing, and could not judge all of their runs",
-			"and that is not known: conforms: unknown in 20 of 20 runs: ", "no event of the run was mapped to a step of the model", "| ignores | random | 0 of 1 [0-98 %], 1 unknown |"}},
+			"and that is not known: conforms: unknown in 20 of 20 runs: ",
+			"no event of the run was mapped to a step of the model", "| ignores | random | 0 of 1 [0-98 %], 1 unknown |"}},
 		{"leaves", check.ExitHolds, []string{"| leaves | random | 0 of 1 [0-98 %] |"}},
 	} {
 		file := filepath.Join(dir, "guides.yaml")
@@ -255,14 +259,21 @@ func TestMistakesOfGuides(t *testing.T) {
 	}{
 		"no program":      {"{name: a, package: ./nothing}", "random", "name a folder beside the file", check.ExitUsage},
 		"no main package": {"{name: a, package: " + filepath.Join(here, "rank") + "}", "random", "is no program", check.ExitUsage},
-		"no preparation":  {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: ['false']}", "random", "target a: false: exit status 1", check.ExitUsage},
-		"flags of go":     {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: [echo, '-overlay=nothing']}", "random", "open nothing", check.ExitUsage},
-		"a guide":         {"{name: a, package: ./nothing}", "'modelfuzz:luck'", "guides.yaml:3:14: \"modelfuzz:luck\": unknown guide", check.ExitUsage},
-		"no counters":     {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + "}", "'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
-		"nothing covered": {"{name: a, package: " + filepath.Join(here, "testdata/hang") + ", cover: [nosuch/...]}", "random", "target a: cover: nosuch/... is no package that the program is built of", check.ExitUsage},
-		"a wrong flag":    {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + ", args: ['-nothing']}", "random", "(exit status 2): flag provided but not defined: -nothing", check.ExitUnknown},
-		"no trial":        {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: ['--help']}", "random", "the program has made no trial (it ended with exit status 0, and has not called sim.Campaign.Run)", check.ExitUnknown},
-		"a full disk":     {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: [sh, -c, 'echo mkdir: no space left on device >&2; exit 1']}", "random", "target a: sh -c", check.ExitEngine},
+		"no preparation": {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", prepare: ['false']}",
+			"random", "target a: false: exit status 1", check.ExitUsage},
+		"flags of go": {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") +
+			", prepare: [echo, '-overlay=nothing']}", "random", "open nothing", check.ExitUsage},
+		"a guide": {"{name: a, package: ./nothing}", "'modelfuzz:luck'", "guides.yaml:3:14: \"modelfuzz:luck\": unknown guide", check.ExitUsage},
+		"no counters": {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") + "}",
+			"'coverage-guided:line'", "target a with coverage-guided:line: the guide line: this program has no counters", check.ExitUsage},
+		"nothing covered": {"{name: a, package: " + filepath.Join(here, "testdata/hang") + ", cover: [nosuch/...]}", "random",
+			"target a: cover: nosuch/... is no package that the program is built of", check.ExitUsage},
+		"a wrong flag": {"{name: a, package: " + filepath.Join(here, "../../examples/two-phase-commit/hunt") +
+			", args: ['-nothing']}", "random", "(exit status 2): flag provided but not defined: -nothing", check.ExitUnknown},
+		"no trial": {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") + ", args: ['--help']}", "random",
+			"the program has made no trial (it ended with exit status 0, and has not called sim.Campaign.Run)", check.ExitUnknown},
+		"a full disk": {"{name: a, package: " + filepath.Join(here, "../../cmd/bloodhound") +
+			", prepare: [sh, -c, 'echo mkdir: no space left on device >&2; exit 1']}", "random", "target a: sh -c", check.ExitEngine},
 	} {
 		file := filepath.Join(t.TempDir(), "guides.yaml")
 		if err := os.WriteFile(file, []byte("trials: 1\nruns: 2\nstrategies: ["+c.strategies+"]\ntargets: ["+c.targets+"]\n"), 0o600); err != nil {

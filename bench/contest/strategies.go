@@ -64,7 +64,8 @@ func (a *app) strategies() *cobra.Command {
 }
 
 func (b *strategyContest) run(c *cobra.Command, args []string) error {
-	s := comparison.Settings{Bloodhound: cli.Version(), Machine: cli.System(), Trials: b.trials, FirstSeed: b.first, Runs: b.runs, TimeoutNs: b.timeout.Nanoseconds()}
+	s := comparison.Settings{Bloodhound: cli.Version(), Machine: cli.System(), Trials: b.trials, FirstSeed: b.first, Runs: b.runs,
+		TimeoutNs: b.timeout.Nanoseconds()}
 	if c.Flags().Changed("strategies") && strings.TrimSpace(b.names) == "" {
 		return fmt.Errorf("--strategies names none; name some of %s, or leave it out for all", strings.Join(search.Names, ", "))
 	}

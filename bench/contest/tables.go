@@ -166,13 +166,16 @@ func (g *guideTables) judged(b *table) {
 			}
 		}
 		n := func(k int) string { return fmt.Sprint(k) }
-		b.row(name, n(runs[comparison.Loses]), n(runs[comparison.Even]), n(runs[comparison.Beats]), n(runs[comparison.Nothing]+runs[comparison.Unknown]+runs[comparison.Few]), n(cpu[comparison.Loses]), n(cpu[comparison.Even]), n(cpu[comparison.Beats]))
+		b.row(name, n(runs[comparison.Loses]), n(runs[comparison.Even]), n(runs[comparison.Beats]),
+			n(runs[comparison.Nothing]+runs[comparison.Unknown]+runs[comparison.Few]), n(cpu[comparison.Loses]),
+			n(cpu[comparison.Even]), n(cpu[comparison.Beats]))
 	}
 	b.WriteString("\n")
 	for _, name := range g.Settings.Strategies {
 		some, beats := false, false
 		for _, r := range rows {
-			if r.Strategy == name && r.Against != nil && r.Against.Says != comparison.Nothing && r.Against.Says != comparison.Unknown && r.Against.Says != comparison.Few {
+			if r.Strategy == name && r.Against != nil && r.Against.Says != comparison.Nothing &&
+				r.Against.Says != comparison.Unknown && r.Against.Says != comparison.Few {
 				some, beats = true, beats || r.Against.Says == comparison.Beats
 			}
 		}
@@ -193,7 +196,8 @@ func (g *guideTables) first(b *table) {
 		return
 	}
 	b.WriteString("\n## First violation\n\nQuartiles over trials. What lies beyond the end of trials is `>`; CPU time is that of the process without its start, and is compared up to where it is known of\nall trials of both whether they had found something.\n\n")
-	b.head("bug", "strategy", "found", "by mutants", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median", "three quarters", "a run is worth", "A12, corrected p in runs", "A12, corrected p in CPU time", "violated")
+	b.head("bug", "strategy", "found", "by mutants", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median",
+		"three quarters", "a run is worth", "A12, corrected p in runs", "A12, corrected p in CPU time", "violated")
 	for _, r := range g.Rows {
 		found := foundOf(&r)
 		beyond, later := fmt.Sprintf("> %d", g.Settings.Runs), ">"
@@ -255,7 +259,8 @@ func (g *guideTables) rarity(b *table) {
 	b.WriteString("\n## By how rare the bug is under random\n\nCommon: half of random's trials find it in at most 100 runs; uncommon: in at most 1,000; rare: later or in fewer trials; unfound: in none. Variants are left out. A run is worth so\nmany random tapes: finds a run, divided by random's, in the geometric mean over the bugs; a bug that is not found counts as half found.\n\n")
 	b.head("class", "bugs", "strategy", "trials that found it", "a run is worth", "loses", "even", "beats")
 	for _, r := range g.Rarity {
-		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials), worth(r.Rate, r.RateInterval), fmt.Sprint(r.Says[comparison.Loses]), fmt.Sprint(r.Says[comparison.Even]), fmt.Sprint(r.Says[comparison.Beats]))
+		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials),
+			worth(r.Rate, r.RateInterval), fmt.Sprint(r.Says[comparison.Loses]), fmt.Sprint(r.Says[comparison.Even]), fmt.Sprint(r.Says[comparison.Beats]))
 	}
 }
 
@@ -268,8 +273,10 @@ func (g *guideTables) reached(b *table) {
 		of    func(*comparison.Reach) map[string]comparison.Amount
 		after func(*comparison.Reach) string
 	}{
-		{"equal runs", func(r *comparison.Reach) map[string]comparison.Amount { return r.AfterRuns }, func(r *comparison.Reach) string { return fmt.Sprintf("%d runs", r.Runs) }},
-		{"equal CPU time", func(r *comparison.Reach) map[string]comparison.Amount { return r.AfterCPU }, func(r *comparison.Reach) string { return fmt.Sprintf("%.3g s", r.CPUSeconds) }},
+		{"equal runs", func(r *comparison.Reach) map[string]comparison.Amount { return r.AfterRuns },
+			func(r *comparison.Reach) string { return fmt.Sprintf("%d runs", r.Runs) }},
+		{"equal CPU time", func(r *comparison.Reach) map[string]comparison.Amount { return r.AfterCPU },
+			func(r *comparison.Reach) string { return fmt.Sprintf("%.3g s", r.CPUSeconds) }},
 	} {
 		fmt.Fprintf(b, "\n## What is reached after %s\n\nMedians and quartiles of different states of the model (as its view shows them, and whole), steps between them, guards seen true or false, and blocks of code;\nA12 is the probability that a trial reaches more than one of random. All strategies bear the cost of measuring.\n\n", part.title)
 		b.head("target", "strategy", "after", "measure", "quarter", "median", "three quarters", "A12, corrected p", "says")
@@ -382,8 +389,11 @@ func (g *guideTables) differences(b *table) {
 }
 
 func (g *guideTables) mutations(b *table) {
-	changes(b, g.Mutations, "Mutations", "How often a change of a run, alone or with others, led to something that was new to the guide (to combined, where a bandit chooses guides).", "mutation")
-	changes(b, g.Guides, "Guides that bandits chose", "How often a mutant of an entry in the corpus of a guide led to something that was new to combined.", "guide")
+	changes(b, g.Mutations, "Mutations",
+		"How often a change of a run, alone or with others, led to something that was new to the guide (to combined, where a bandit chooses guides).",
+		"mutation")
+	changes(b, g.Guides, "Guides that bandits chose",
+		"How often a mutant of an entry in the corpus of a guide led to something that was new to combined.", "guide")
 }
 
 func changes(b *table, list []comparison.Changes, title, says, kind string) {
@@ -484,7 +494,8 @@ func (g *guideTables) curves() map[string]string {
 				dash = ` stroke-dasharray="6 3"`
 			}
 			add(`<polyline points="%s" fill="none" stroke="%s" stroke-width="1.6"%s/>`, strings.Join(points, " "), colour, dash)
-			add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="3"%s/>`, curveLeft+curveWidth+12, at-4, curveLeft+curveWidth+32, at-4, colour, dash)
+			add(`<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="3"%s/>`, curveLeft+curveWidth+12, at-4,
+				curveLeft+curveWidth+32, at-4, colour, dash)
 			label(curveLeft+curveWidth+38, at, "key", "start", r.Strategy)
 		}
 		add(`</svg>`)

@@ -350,7 +350,8 @@ func ratioText(before, after []trial.Trial) string {
 	return fmt.Sprintf("%.2f [%.2f-%.2f]", ratio, i.Low, i.High)
 }
 
-// faultsTable is a Markdown table with a row for each bug and a column for each choice of faults. The last rows compare each choice with the best one of each bug, in runs.
+// faultsTable is a Markdown table with a row for each bug and a column for each choice of faults. The last rows compare each
+// choice with the best one of each bug, in runs.
 func faultsTable(s *comparison.Settings, choices []string, done []trial.Trial) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| bug | %s |\n|---|%s\n", strings.Join(choices, " | "), strings.Repeat("---|", len(choices)))

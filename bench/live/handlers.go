@@ -22,9 +22,10 @@ type handler struct {
 }
 
 var handlers = []handler{
-	{"raft", "TestStep", "FuzzStep", []string{"--instrument", "./...", "--instrument", "go.etcd.io/raft/v3/..."}, "go.etcd.io/raft/v3", func(root, dir string) error {
-		return run(filepath.Join(root, "examples", "handlers", "raft"), "go", "run", "./seed", dir)
-	}},
+	{"raft", "TestStep", "FuzzStep", []string{"--instrument", "./...", "--instrument", "go.etcd.io/raft/v3/..."},
+		"go.etcd.io/raft/v3", func(root, dir string) error {
+			return run(filepath.Join(root, "examples", "handlers", "raft"), "go", "run", "./seed", dir)
+		}},
 	{"dns", "TestAnswer", "FuzzAnswer", nil, ".", func(root, dir string) error {
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", "handlers", "dns"))); err != nil {
 			return err

@@ -1,4 +1,5 @@
-// Command live compares how soon a bug behind rare conditions is found: by `bloodhound live test`, by random inputs, and by `go test -fuzz`, each for the same time on the same machine.
+// Command live compares how soon a bug behind rare conditions is found: by `bloodhound live test`, by random inputs, and by `go
+// test -fuzz`, each for the same time on the same machine.
 //
 //	go run ./bench/live -time 60s
 //	go run ./bench/live -time 60s -handlers   # those of examples/handlers, with what each method covers

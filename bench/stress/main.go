@@ -115,7 +115,8 @@ func run(only, write string) error {
 	for _, what := range verdicts {
 		summary = append(summary, fmt.Sprintf("%s %d", what, counts[what]))
 	}
-	return os.WriteFile(write, fmt.Appendf(nil, head, strings.TrimSpace(short), operations, seconds, worldTime.Minutes(), strings.Join(summary, ", "), table), 0o644)
+	return os.WriteFile(write, fmt.Appendf(nil, head, strings.TrimSpace(short), operations, seconds, worldTime.Minutes(),
+		strings.Join(summary, ", "), table), 0o644)
 }
 
 const columns = "| stressor | classes | in a world | why, or without what | exit codes: world, outside | events |\n|---|---|---|---|---|---|\n"
@@ -159,7 +160,8 @@ What users would expect of the odd ones, and why they are as they are:
 %s`
 
 const (
-	works, part, refused, alike, fails, unrepeatable, limited, differs = "works", "in part", "refused", "as outside", "fails", "not reproducible", "limit", "DIFFERS"
+	works, part, refused, alike, fails, unrepeatable, limited, differs = "works", "in part", "refused", "as outside", "fails",
+		"not reproducible", "limit", "DIFFERS"
 )
 
 var verdicts = []string{works, part, refused, alike, fails, unrepeatable, limited, differs}

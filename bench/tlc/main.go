@@ -8,11 +8,13 @@
 //	go run ./bench/tlc -jar tla2tools.jar -cases bench/tlc/cases/testdata/cases.txt
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] -models FOLDER > bench/tlc/models/testdata/models.txt
 //
-// The second form writes what TLC finds in specifications made at random, the third a table of it with digests, the last what it finds in the models of a folder. Tests compare both with their own
-// answers. The fourth adds TLC's answers to the cases of a file that have none.
+// The second form writes what TLC finds in specifications made at random, the third a table of it with digests, the last what it
+// finds in the models of a folder. Tests compare both with their own answers. The fourth adds TLC's answers to the cases of a
+// file that have none.
 //
-// CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/raft uses. Rates are per second of CPU time, of
-// all threads: that of the Java virtual machine has its start, its compiler and its garbage collector in it, as ours has the collector.
+// CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/raft uses. Rates
+// are per second of CPU time, of all threads: that of the Java virtual machine has its start, its compiler and its garbage
+// collector in it, as ours has the collector.
 package main
 
 import (
@@ -312,9 +314,12 @@ func steps(file string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| etcdraft, steps evaluated a second, with the fingerprints of their states | %.0f (%d in %.2f s of CPU) | | |\n", rate(count, evaluated), count, evaluated.cpu.Seconds())
-	fmt.Printf("| etcdraft, steps of a follower a second, for the first time | %.0f (%d in %.2f s of CPU) | | |\n", rate(count, first), count, first.cpu.Seconds())
-	fmt.Printf("| the same, of behaviours that were followed before | %.0f (%d in %.2f s of CPU) | | |\n", rate(count*rounds, again), count*rounds, again.cpu.Seconds())
+	fmt.Printf("| etcdraft, steps evaluated a second, with the fingerprints of their states | %.0f (%d in %.2f s of CPU) | | |\n",
+		rate(count, evaluated), count, evaluated.cpu.Seconds())
+	fmt.Printf("| etcdraft, steps of a follower a second, for the first time | %.0f (%d in %.2f s of CPU) | | |\n",
+		rate(count, first), count, first.cpu.Seconds())
+	fmt.Printf("| the same, of behaviours that were followed before | %.0f (%d in %.2f s of CPU) | | |\n",
+		rate(count*rounds, again), count*rounds, again.cpu.Seconds())
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Package alerts has what an evaluation of alerting rules takes and gives, as plain data. Its room prometheus is the evaluation by Prometheus itself, whose query engine
-// packages for users do not link: who reads configurations links it.
+// Package alerts has what an evaluation of alerting rules takes and gives, as plain data. Its room prometheus is the evaluation
+// by Prometheus itself, whose query engine packages for users do not link: who reads configurations links it.
 package alerts
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// Evaluate evaluates the rules of an alerts check after each scrape, up to the first after which a judged alert fires. Room prometheus sets it when a program starts; it is nil in
-// programs without that room. An error is a mistake in the files of rules.
+// Evaluate evaluates the rules of an alerts check after each scrape, up to the first after which a judged alert fires. Room
+// prometheus sets it when a program starts; it is nil in programs without that room. An error is a mistake in the files of rules.
 var Evaluate func(a *world.Alerts, scrapes []Scrape) (*Evaluation, error)
 
 // Scrape is what all targets served at a time.

@@ -12,8 +12,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// quietly judges that no alert fires. Its rules are evaluated after each scrape, in the order of the run. What faults explain is no violation: while one lasts, and for the
-// grace after it, no alert is pending, so that its time begins anew.
+// quietly judges that no alert fires. Its rules are evaluated after each scrape, in the order of the run. What faults explain is
+// no violation: while one lasts, and for the grace after it, no alert is pending, so that its time begins anew.
 func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 	if alerts.Evaluate == nil {
 		return unknown(p, "this program cannot evaluate rules of Prometheus; run the world by the command line, such as `bloodhound run FOLDER`")
@@ -113,7 +113,8 @@ func couldNotFire(judged []alerts.Rule, longestNs int64) string {
 	for i := range judged {
 		r := &judged[i]
 		if r.Unseen != "" {
-			return fmt.Sprintf("alert %s could not fire: %s; correct the rule or `scrape`, have a workload that leads to the metric, or write `ignore: [%s]`", r.Alert, r.Unseen, r.Alert)
+			return fmt.Sprintf("alert %s could not fire: %s; correct the rule or `scrape`, have a workload that leads to the metric, or write `ignore: [%s]`",
+				r.Alert, r.Unseen, r.Alert)
 		}
 		if longestNs < r.For.Nanoseconds() {
 			return fmt.Sprintf("alert %s could not fire: it is pending for %s, and the longest time without a fault was %s; raise simulation.max_time, or write `ignore: [%s]`", r.Alert, r.For,

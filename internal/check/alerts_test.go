@@ -93,13 +93,19 @@ func TestAlerts(t *testing.T) {
 		{"one fires", nil, []func(int) string{calm, from(3, 6, 9)}, Violated, "alert QueueStuck fires: 12 jobs of queue wait"},
 		{"true for too short", nil, []func(int) string{calm, from(3, 5, 9)}, Holds, ""},
 		{"a fault explains it", func(_ *world.Check, o *record.Outcome) { o.Ledger = faultFrom(35, 55) }, []func(int) string{calm, from(3, 7, 9)}, Holds, ""},
-		{"no longer explained", func(_ *world.Check, o *record.Outcome) { o.Ledger = faultFrom(35, 55) }, []func(int) string{calm, from(3, 8, 9)}, Violated, "QueueStuck"},
-		{"the grace explains it", func(c *world.Check, o *record.Outcome) { o.Ledger, c.GraceNs = faultFrom(35, 55), 10*second }, []func(int) string{calm, from(3, 8, 9)}, Holds, ""},
-		{"faults are no excuse", func(c *world.Check, o *record.Outcome) { o.Ledger, c.DuringFaults = faultFrom(35, 65), true }, []func(int) string{calm, from(3, 6, 9)}, Violated, "QueueStuck"},
+		{"no longer explained", func(_ *world.Check, o *record.Outcome) { o.Ledger = faultFrom(35, 55) },
+			[]func(int) string{calm, from(3, 8, 9)}, Violated, "QueueStuck"},
+		{"the grace explains it", func(c *world.Check, o *record.Outcome) { o.Ledger, c.GraceNs = faultFrom(35, 55), 10*second },
+			[]func(int) string{calm, from(3, 8, 9)}, Holds, ""},
+		{"faults are no excuse", func(c *world.Check, o *record.Outcome) { o.Ledger, c.DuringFaults = faultFrom(35, 65), true },
+			[]func(int) string{calm, from(3, 6, 9)}, Violated, "QueueStuck"},
 		{"pending at the end", nil, []func(int) string{calm, from(11, 12, 9)}, Unknown, "alert QueueStuck was pending at the end, for 0.000000 s of 20s"},
-		{"not judged", func(c *world.Check, _ *record.Outcome) { c.Alerts.Ignored = []string{"QueueStuck"} }, []func(int) string{calm, from(3, 9, 9)}, Holds, ""},
-		{"another label", func(c *world.Check, _ *record.Outcome) { c.Alerts.Labels = map[string]string{"severity": "page"} }, []func(int) string{calm, from(3, 9, 9)}, Holds, ""},
-		{"named", func(c *world.Check, _ *record.Outcome) { c.Alerts.Names = []string{"QueueStuck"} }, []func(int) string{calm, from(3, 9, 9)}, Violated, "QueueStuck"},
+		{"not judged", func(c *world.Check, _ *record.Outcome) { c.Alerts.Ignored = []string{"QueueStuck"} },
+			[]func(int) string{calm, from(3, 9, 9)}, Holds, ""},
+		{"another label", func(c *world.Check, _ *record.Outcome) { c.Alerts.Labels = map[string]string{"severity": "page"} },
+			[]func(int) string{calm, from(3, 9, 9)}, Holds, ""},
+		{"named", func(c *world.Check, _ *record.Outcome) { c.Alerts.Names = []string{"QueueStuck"} },
+			[]func(int) string{calm, from(3, 9, 9)}, Violated, "QueueStuck"},
 		{"a target is down", nil, []func(int) string{calm, func(i int) string {
 			if i > 2 {
 				return down(i)
@@ -107,20 +113,23 @@ func TestAlerts(t *testing.T) {
 			return calm(i)
 		}}, Violated, "alert QueueDown fires"},
 		{"a target was never up", nil, []func(int) string{calm, down}, Violated, "alert QueueDown fires"},
-		{"a target was never up, and no rule says so", func(c *world.Check, _ *record.Outcome) { c.Alerts.Ignored = []string{"QueueDown"} }, []func(int) string{calm, down}, Unknown,
+		{"a target was never up, and no rule says so",
+			func(c *world.Check, _ *record.Outcome) { c.Alerts.Ignored = []string{"QueueDown"} }, []func(int) string{calm, down}, Unknown,
 			"no scrape succeeded of n2:80 (connection refused)"},
 		{"all scrapes failed", nil, []func(int) string{down, down}, Unknown, "all scrapes failed: n1:80 (connection refused), n2:80"},
 		{"the metric never existed", func(c *world.Check, _ *record.Outcome) { c.Alerts.Names = []string{"QueueErrors", "QueueStuck"} },
 			[]func(int) string{func(int) string { return "queue_errors_total{code=\"404\"} 1\n" }}, Violated, "alert QueueErrors fires"}, // absent()
 		{"the metric never existed", func(c *world.Check, _ *record.Outcome) { c.Alerts.Names = []string{"QueueStuck"} },
-			[]func(int) string{func(int) string { return "queue_errors_total{code=\"404\"} 1\n" }}, Unknown, "alert QueueStuck could not fire: metric job:queue_jobs:sum never existed"},
+			[]func(int) string{func(int) string { return "queue_errors_total{code=\"404\"} 1\n" }}, Unknown,
+			"alert QueueStuck could not fire: metric job:queue_jobs:sum never existed"},
 		{"the label never existed", func(c *world.Check, _ *record.Outcome) {
 			c.Alerts.Files[0].Text = strings.Replace(queueRules, `code=~"5.."`, `status=~"5.."`, 1)
 			c.Alerts.Files[0].Text = strings.Replace(c.Alerts.Files[0].Text, " or absent(queue_jobs)", "", 1)
 		}, []func(int) string{calm}, Unknown, `alert QueueErrors could not fire: queue_errors_total never had a label "status"`},
 		{"no target is of the job", func(c *world.Check, _ *record.Outcome) {
 			c.Alerts.Files[0].Text = strings.Replace(queueRules, "queue|other", "queues", 1)
-		}, []func(int) string{calm}, Unknown, `alert QueueDown could not fire: nothing matched up{job=~"queues"}; targets have the labels {instance="n1:80", job="queue"}`},
+		}, []func(int) string{calm}, Unknown,
+			`alert QueueDown could not fire: nothing matched up{job=~"queues"}; targets have the labels {instance="n1:80", job="queue"}`},
 		{"no time for it", func(c *world.Check, o *record.Outcome) {
 			o.Ledger.Injections = append(faultFrom(35, 36).Injections, faultFrom(55, 56).Injections...)
 			c.GraceNs, c.Alerts.Names = 5*second, []string{"QueueDown"}
@@ -128,7 +137,8 @@ func TestAlerts(t *testing.T) {
 		}, []func(int) string{calm}, Unknown, "alert QueueDown could not fire: it is pending for 30s, and the longest time without a fault was 20"},
 		{"a grace as long as the run", func(c *world.Check, _ *record.Outcome) { c.GraceNs = 36000 * second }, []func(int) string{calm, from(3, 9, 9)}, Unknown,
 			"all 12 evaluations were while a fault lasted, or in the grace of 10h0m0s"},
-		{"a window without two samples", rule(`rate(queue_jobs[1s]) > 100`), []func(int) string{calm}, Unknown, "alert A could not fire: rate(queue_jobs[1s]) never had a value"},
+		{"a window without two samples", rule(`rate(queue_jobs[1s]) > 100`), []func(int) string{calm}, Unknown,
+			"alert A could not fire: rate(queue_jobs[1s]) never had a value"},
 		{"a window with two samples", rule(`rate(queue_jobs{job="queue"}[25s]) > 100`), []func(int) string{calm}, Holds, ""},
 		{"an offset before the run", rule(`queue_jobs offset 1h > 5`), []func(int) string{calm}, Unknown, "queue_jobs offset 1h never had a value"},
 		{"an offset within the run", rule(`queue_jobs offset 30s > 5`), []func(int) string{calm}, Holds, ""},
@@ -137,11 +147,14 @@ func TestAlerts(t *testing.T) {
 			"quantile_over_time(0.9, (queue_jobs)[1m:10s] offset 1h) never had a value"},
 		{"one side of an or", rule(`rate(queue_jobs[1s]) > 100 or queue_jobs > 5`), []func(int) string{calm}, Holds, ""},
 		{"a window within absent", rule(`absent_over_time(queue_jobs[1s]) and queue_jobs > 5`), []func(int) string{calm}, Holds, ""},
-		{"an alert that no rule has", rule(`ALERTS{alertname="Nope"} == 1`), []func(int) string{calm}, Unknown, `no rule has an alert that ALERTS{alertname="Nope"} selects`},
+		{"an alert that no rule has", rule(`ALERTS{alertname="Nope"} == 1`), []func(int) string{calm}, Unknown,
+			`no rule has an alert that ALERTS{alertname="Nope"} selects`},
 		{"an alert that was not active", rule(`ALERTS{alertname=~"A|B",alertstate="firing"} == 1`), []func(int) string{calm}, Holds, ""},
 		{"the state of alerts", rule(`ALERTS_FOR_STATE{alertname="Nope"} > 1`), []func(int) string{calm}, Unknown, "metric ALERTS_FOR_STATE never existed"},
-		{"not the text format", nil, []func(int) string{func(int) string { return "queue_jobs{ 1\n" }}, Unknown, "n1:80 serves what is not the text format of Prometheus"},
-		{"broken off", func(_ *world.Check, o *record.Outcome) { o.Probes[4].Scrapes, o.Probes[4].ExitCode = nil, 126 }, []func(int) string{calm}, Unknown, "a scrape came to no end"},
+		{"not the text format", nil, []func(int) string{func(int) string { return "queue_jobs{ 1\n" }}, Unknown,
+			"n1:80 serves what is not the text format of Prometheus"},
+		{"broken off", func(_ *world.Check, o *record.Outcome) { o.Probes[4].Scrapes, o.Probes[4].ExitCode = nil, 126 },
+			[]func(int) string{calm}, Unknown, "a scrape came to no end"},
 		{"never scraped", func(_ *world.Check, o *record.Outcome) { o.Probes = nil }, []func(int) string{calm}, Unknown, "metrics were never scraped"},
 		{"more faults than are listed", func(_ *world.Check, o *record.Outcome) {
 			o.Ledger.Injections = make([]fault.Injection, fault.MaxInjections)

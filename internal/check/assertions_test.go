@@ -31,7 +31,8 @@ func TestAssertionsOfARunCutShort(t *testing.T) {
 		if v.Status != status {
 			t.Errorf("%s is %s: %s; want %s", v.Property, v.Status, v.Reason, status)
 		}
-		if v.Status == Violated && (v.Event != 7 || v.TimeNs != 3e9 || !strings.Contains(v.Reason, "a.go:3") || !strings.Contains(strings.Join(v.Evidence, "\n"), `{"got":3}`)) {
+		if v.Status == Violated && (v.Event != 7 || v.TimeNs != 3e9 || !strings.Contains(v.Reason, "a.go:3") ||
+			!strings.Contains(strings.Join(v.Evidence, "\n"), `{"got":3}`)) {
 			t.Errorf("the violation lacks event, place or details: %+v", v)
 		}
 	}

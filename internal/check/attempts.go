@@ -41,7 +41,8 @@ func attemptsOf(p *world.Property, out *record.Outcome, abandonedNs int64) ([]at
 		if len(p.Check.Operations) > 0 && !slices.ContainsFunc(p.Check.Operations, func(name string) bool { return strings.EqualFold(name, o.Op) }) {
 			continue
 		}
-		a := attempt{kind: strings.ToLower(o.Op), key: o.Key, client: o.Client, node: o.Node, fromNs: o.CallTimeNs, toNs: out.VirtualNs, event: o.Call, how: "never returned"}
+		a := attempt{kind: strings.ToLower(o.Op), key: o.Key, client: o.Client, node: o.Node, fromNs: o.CallTimeNs,
+			toNs: out.VirtualNs, event: o.Call, how: "never returned"}
 		if o.Type != history.Info || o.ReturnTimeNs > 0 {
 			a.toNs, a.ended, a.ok, a.how = o.ReturnTimeNs, true, o.Type == history.Ok, string(o.Type)
 			if o.Return != history.Pending {

@@ -359,7 +359,8 @@ func unfinished(spec *world.Spec, out *record.Outcome) string {
 		return ""
 	case record.MaxTime:
 		if out.Detail != "" {
-			return fmt.Sprintf("max_time: %s of virtual time were over in setup: %s; raise max_time or look at the healthchecks", seconds(spec.MaxTimeNs), out.Detail)
+			return fmt.Sprintf("max_time: %s of virtual time were over in setup: %s; raise max_time or look at the healthchecks",
+				seconds(spec.MaxTimeNs), out.Detail)
 		}
 		what, remedy := "the workload and the final checks were", "raise max_time or shorten the workload"
 		if len(spec.Workloads) == 0 {
@@ -550,7 +551,8 @@ func Untested(spec *world.Spec, ledgers []fault.Ledger) (missing, unseen []strin
 		sum.Add(&ledgers[i])
 	}
 	account := func(what string, e *fault.Entry, required bool) {
-		text := fmt.Sprintf("%s was planned %d times, delivered %d times and never observed by a program under test%s", what, e.Planned, e.Delivered, e.Unseen())
+		text := fmt.Sprintf("%s was planned %d times, delivered %d times and never observed by a program under test%s", what,
+			e.Planned, e.Delivered, e.Unseen())
 		switch {
 		case e.Observed > 0:
 		case required || e.Delivered == 0:

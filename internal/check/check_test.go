@@ -145,7 +145,8 @@ func TestDoubt(t *testing.T) {
 					t.Errorf("%s %s", v.Property, v.Status)
 				}
 			}
-			idle := slices.Contains([]string{"nothing reported", "nothing succeeded", "one of two workloads did nothing", "nothing of a program of one's own succeeded", "driver still at work", "one of two drivers still at work"}, c.name)
+			idle := slices.Contains([]string{"nothing reported", "nothing succeeded", "one of two workloads did nothing",
+				"nothing of a program of one's own succeeded", "driver still at work", "one of two drivers still at work"}, c.name)
 			if v := find(t, verdicts, "no panic"); !strings.Contains(v.Reason, c.reason) || v.Idle != idle {
 				t.Errorf("reason %q, want %q; idle %v", v.Reason, c.reason, v.Idle)
 			}
@@ -218,7 +219,8 @@ func TestSilentDriver(t *testing.T) {
 				t.Errorf("an expression %s, and %q was left out", v.Status, v.LeftOut)
 			}
 			e := EvidenceOf(out)
-			if unknown, warnings := Enough(spec, &e); len(unknown) > 0 || c.warning == "" && strings.Contains(strings.Join(warnings, "\n"), "reported no operation") ||
+			if unknown, warnings := Enough(spec, &e); len(unknown) > 0 ||
+				c.warning == "" && strings.Contains(strings.Join(warnings, "\n"), "reported no operation") ||
 				!strings.Contains(strings.Join(warnings, "\n"), c.warning) {
 				t.Errorf("%q, %q; want a warning %q", unknown, warnings, c.warning)
 			}
@@ -377,7 +379,8 @@ func TestProbes(t *testing.T) {
 		}, Violated, "not within 30.000000 s"},
 		{"dead from the start", "healthy", func(s *world.Spec, o *record.Outcome) {
 			o.ReadyNs = 2 * second
-			o.Probes = append([]record.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second, EndNs: 4 * second, ExitCode: 2, Output: "refused"}}, o.Probes...)
+			o.Probes = append([]record.Probe{{Property: "healthy", AfterHealNs: 2 * second, StartNs: 3 * second,
+				EndNs: 4 * second, ExitCode: 2, Output: "refused"}}, o.Probes...)
 			o.Probes[2].StartNs, o.Probes[2].EndNs = 35*second, 36*second
 		}, Violated, "not within 30.000000 s after the start: "},
 		{"up late, but in time", "healthy", func(s *world.Spec, o *record.Outcome) {
@@ -465,7 +468,8 @@ func TestUntested(t *testing.T) {
 		{Entries: []fault.Entry{{Kind: fault.Partition, Planned: 2, Delivered: 2, Observed: 1}, {Kind: fault.Crash, Planned: 3, Delivered: 2}},
 			Rules: []fault.RuleEntry{{Rule: 1, Entry: fault.Entry{Kind: fault.Partition, Planned: 2, Delivered: 2, Observed: 1}}}},
 		{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1}},
-			Rules: []fault.RuleEntry{{Rule: 5, Entry: fault.Entry{Kind: fault.Partition, Planned: 2, Delivered: 1}}, {Rule: 6, Entry: fault.Entry{Kind: fault.Partition, Planned: 4}}}},
+			Rules: []fault.RuleEntry{{Rule: 5, Entry: fault.Entry{Kind: fault.Partition, Planned: 2, Delivered: 1}},
+				{Rule: 6, Entry: fault.Entry{Kind: fault.Partition, Planned: 4}}}},
 	}
 	missing := []string{`"partition rate 0.000003" was planned 4 times, delivered 0 times and never observed by a program under test`,
 		"restart was planned 0 times, delivered 0 times and never observed by a program under test",

@@ -58,7 +58,8 @@ func followed(spec *world.Spec, m *world.Mapping, out *record.Outcome, measure b
 	return f, nil
 }
 
-// modelled is what a run reached in the specifications of its properties: states, steps between them, and guards; and how close it came to what they have besides.
+// modelled is what a run reached in the specifications of its properties: states, steps between them, and guards; and how close
+// it came to what they have besides.
 func modelled(spec *world.Spec, out *record.Outcome, measure bool) (reached []coverage.Feature, near []coverage.Nearness) {
 	for i := range spec.Properties {
 		if p := &spec.Properties[i]; p.Check.Type == world.Conformance {
@@ -81,7 +82,8 @@ func guided(spec *world.Spec, out *record.Outcome, measure bool) (*record.Guided
 	case f.Err == nil:
 	case f.At != nil:
 		reason, _, _ := strings.Cut(f.Err.Error(), "\nin the state\n")
-		g.Left = reason + "; the event is " + strings.Join(whereLeft(spec.Guide, f), ", ") + "; correct the rule or the specification, unless the program is wrong"
+		g.Left = reason + "; the event is " + strings.Join(whereLeft(spec.Guide, f), ", ") +
+			"; correct the rule or the specification, unless the program is wrong"
 	default:
 		g.Left = f.Err.Error()
 	}
@@ -120,7 +122,8 @@ func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict 
 	case out.LogLost > 0:
 		v.Reason = fmt.Sprintf("%d lines of logs were not kept, and the run was followed up to there: %s", out.LogLost, &f.Tally)
 	case out.SDK.Unread > 0 && slices.ContainsFunc(p.Check.Mapping.Rules, func(r world.ModelRule) bool { return r.SDK != "" }):
-		v.Reason = fmt.Sprintf("%d lines of the SDK could not be read or were not kept, so events of the model may be missing; the first: %s", out.SDK.Unread, out.SDK.FirstUnread)
+		v.Reason = fmt.Sprintf("%d lines of the SDK could not be read or were not kept, so events of the model may be missing; the first: %s",
+			out.SDK.Unread, out.SDK.FirstUnread)
 	case len(out.Ledger.Injections) >= fault.MaxInjections:
 		v.Reason = "there were more faults than are kept, and the run was followed up to there"
 	default:
@@ -194,14 +197,16 @@ func Happened(spec *world.Spec, out *record.Outcome, wants func(model.EventKind)
 	if wants(model.SDKEvent) {
 		for i := range out.SDK.Events {
 			if e := &out.SDK.Events[i]; server[e.Node] {
-				list = append(list, ranked{model.Event{Kind: model.SDKEvent, Number: e.Event, TimeNs: e.TimeNs, Node: e.Node, Line: strings.TrimSpace(e.Name + " " + e.Details)}, 1})
+				list = append(list, ranked{model.Event{Kind: model.SDKEvent, Number: e.Event, TimeNs: e.TimeNs, Node: e.Node,
+					Line: strings.TrimSpace(e.Name + " " + e.Details)}, 1})
 			}
 		}
 	}
 	if wants(model.ProbeEvent) {
 		for i := range out.Probes {
 			p := &out.Probes[i]
-			list = append(list, ranked{model.Event{Kind: model.ProbeEvent, Number: p.Event, TimeNs: p.EndNs, Line: strings.TrimSpace(p.Property + " " + p.Output), Failed: p.ExitCode != 0}, 1})
+			list = append(list, ranked{model.Event{Kind: model.ProbeEvent, Number: p.Event, TimeNs: p.EndNs,
+				Line: strings.TrimSpace(p.Property + " " + p.Output), Failed: p.ExitCode != 0}, 1})
 		}
 	}
 	if wants(model.OperationEvent) {

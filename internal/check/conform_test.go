@@ -51,7 +51,8 @@ func logged(lines ...string) *record.Outcome {
 }
 
 func TestConforms(t *testing.T) {
-	round := []string{"1 p1 prepared", "2 p2 prepared", "3 coordinator vote p1 makes 1", "4 p3 prepared", "5 coordinator vote p2 makes 2", "6 coordinator vote p3 makes 3",
+	round := []string{"1 p1 prepared", "2 p2 prepared", "3 coordinator vote p1 makes 1", "4 p3 prepared",
+		"5 coordinator vote p2 makes 2", "6 coordinator vote p3 makes 3",
 		"7 coordinator decide commit", "8 p1 learned commit", "9 p2 learned commit", "10 p3 learned commit"}
 	without := func(i int) []string { return slices.Delete(slices.Clone(round), i, i+1) }
 	with := func(i int, line string) []string { return slices.Insert(slices.Clone(round), i, line) }
@@ -72,22 +73,29 @@ func TestConforms(t *testing.T) {
 		want   string
 	}{
 		{"all is as in the model", logged(round...), nil, Holds, "events: 10 mapped"},
-		{"a decision too early", logged(without(5)...), nil, Violated, `step 6, Decide("commit"), is not one of the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6)`},
-		{"another count of votes", logged(slices.Concat(round[:4], []string{"5 coordinator vote p2 makes 3"})...), nil, Violated, `step 5, Vote("p2"), is not one of the model: Votes() is 2 after it, and the system shows 3`},
-		{"a crash that loses the votes", crash(logged(round...), fault.PowerLoss, "coordinator", 5, 6), nil, Violated, `Votes() is 1 after it, and the system shows 3`},
+		{"a decision too early", logged(without(5)...), nil, Violated,
+			`step 6, Decide("commit"), is not one of the model: what = "commit" => votes = Participants is false (Commit, line 30, column 6)`},
+		{"another count of votes", logged(slices.Concat(round[:4], []string{"5 coordinator vote p2 makes 3"})...), nil, Violated,
+			`step 5, Vote("p2"), is not one of the model: Votes() is 2 after it, and the system shows 3`},
+		{"a crash that loses the votes", crash(logged(round...), fault.PowerLoss, "coordinator", 5, 6), nil, Violated,
+			`Votes() is 1 after it, and the system shows 3`},
 		{"a crash of a participant", crash(logged(round...), fault.Crash, "p1", 5, 6), nil, Holds, "events: 12 mapped"},
 		{"one that lasts to the end", crash(logged(round...), fault.Crash, "p1", 11, 2000), nil, Holds, "events: 11 mapped"},
-		{"faults that take no server down", crash(crash(logged(round...), fault.Pause, "p1", 5, 6), fault.Crash, "driver", 5, 6), nil, Holds, "events: 10 mapped"},
+		{"faults that take no server down", crash(crash(logged(round...), fault.Pause, "p1", 5, 6), fault.Crash, "driver", 5, 6),
+			nil, Holds, "events: 10 mapped"},
 		{"crashes without a rule", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Rules = slices.Delete(m.Rules, 4, 6) }, Unknown,
 			"16.7 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (crash of p1), 1 not modelled (restart of p1)"},
-		{"lines without a rule", logged(with(3, "3 p1 hello")...), nil, Unknown, "9.1 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (log of p1)"},
+		{"lines without a rule", logged(with(3, "3 p1 hello")...), nil, Unknown,
+			"9.1 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (log of p1)"},
 		{"lines that are ignored", logged(with(3, "3 p1 idle")...), nil, Unknown, "1 ignored (it only waits)"},
-		{"as many as may be", logged(with(3, "3 p1 idle")...), func(m *world.Mapping) { m.LeftOut = 0.1 }, Holds, "events: 10 mapped, 1 ignored (it only waits)"},
+		{"as many as may be", logged(with(3, "3 p1 idle")...), func(m *world.Mapping) { m.LeftOut = 0.1 }, Holds,
+			"events: 10 mapped, 1 ignored (it only waits)"},
 		{"lines that are no events", logged(with(3, "3 p1 > hello")...), nil, Holds, "events: 10 mapped; 1 lines of logs are none"},
 		{"no line is an event", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Lines = "^nothing" }, Unknown,
 			"none of 10 lines of the servers' logs is an event: lines: '^nothing' matches none"},
 		{"there are no lines", crash(logged(), fault.Crash, "p1", 5, 6), nil, Holds, "events: 2 mapped"},
-		{"no rule is about lines", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Lines, m.Rules = "^nothing", m.Rules[4:6] }, Holds, "10 lines of logs are none"},
+		{"no rule is about lines", crash(logged(round...), fault.Crash, "p1", 5, 6),
+			func(m *world.Mapping) { m.Lines, m.Rules = "^nothing", m.Rules[4:6] }, Holds, "10 lines of logs are none"},
 		{"lines of clients", logged(with(3, "3 driver hello")...), nil, Holds, "events: 10 mapped"},
 		{"the first rule decides", logged(round...), func(m *world.Mapping) {
 			m.Rules = slices.Insert(m.Rules, 0, world.ModelRule{Log: "^learned", Node: "p.", Action: "Recover", Args: []string{"node"}})
@@ -95,7 +103,8 @@ func TestConforms(t *testing.T) {
 		{"a rule for another node", logged(round...), func(m *world.Mapping) { m.Rules[2].Node = "p1" }, Violated, "Learn"},
 		{"a log that is cut", lost, nil, Unknown, "3 lines of logs were not kept"},
 		{"a divergence before that", broken, nil, Violated, `Learn("p1", "abort")`},
-		{"an argument that is no number", logged("1 p1 prepared"), func(m *world.Mapping) { m.Rules[0].Args = []string{"int(line)"} }, Unknown, "events[0], at p1: prepared: args[0]: "},
+		{"an argument that is no number", logged("1 p1 prepared"),
+			func(m *world.Mapping) { m.Rules[0].Args = []string{"int(line)"} }, Unknown, "events[0], at p1: prepared: args[0]: "},
 		{"nothing happened", logged(), nil, Unknown, "no event of the run was mapped to a step of the model"},
 		{"no such file", logged(round...), func(m *world.Mapping) { m.Spec = "Missing.tla" }, Unknown, "the model cannot be loaded: stat Missing.tla"},
 	} {
@@ -136,7 +145,8 @@ func TestConformsByReportsAndProbes(t *testing.T) {
 		t.Errorf("a probe that fails matches a rule for those that do not: %s: %s", v.Status, v.Reason)
 	}
 	out.Probes[0] = record.Probe{Property: "outcome", Output: "of p1 is commit", Event: 60, EndNs: 6}
-	if v = Judge(s, out)[0]; v.Status != Violated || !strings.Contains(v.Reason, `Learn("p1", "commit")`) || !strings.Contains(v.Evidence[0], "probe of outcome of p1 is commit") {
+	if v = Judge(s, out)[0]; v.Status != Violated || !strings.Contains(v.Reason, `Learn("p1", "commit")`) ||
+		!strings.Contains(v.Evidence[0], "probe of outcome of p1 is commit") {
 		t.Errorf("%s: %s\n%s", v.Status, v.Reason, strings.Join(v.Evidence, "\n"))
 	}
 	out.Probes, out.SDK.Unread, out.SDK.FirstUnread = nil, 2, "x"
@@ -159,7 +169,8 @@ func TestGuide(t *testing.T) {
 		return j, counts
 	}
 	j, counts := judged(logged("1 p1 prepared", "2 coordinator vote p1 makes 1", "3 p2 prepared", "4 coordinator decide abort"))
-	if j.Guide == nil || j.Guide.Mapped != 4 || j.Guide.Left+j.Guide.Failed != "" || counts[coverage.ModelState] != 5 || counts[coverage.ModelEdge] != 4 || counts[coverage.Trace] != 1 {
+	if j.Guide == nil || j.Guide.Mapped != 4 || j.Guide.Left+j.Guide.Failed != "" || counts[coverage.ModelState] != 5 ||
+		counts[coverage.ModelEdge] != 4 || counts[coverage.Trace] != 1 {
 		t.Errorf("%+v %v", j.Guide, counts)
 	}
 	early := logged("1 p1 prepared", "2 coordinator decide commit", "3 p2 prepared")
@@ -220,7 +231,8 @@ func TestOrdered(t *testing.T) {
 
 // Whichever action nothing is mapped to any more, the verdict does not stay "holds".
 func TestConformsNeedsEachAction(t *testing.T) {
-	out := logged("1 p1 prepared", "2 p2 prepared", "3 coordinator vote p1 makes 1", "4 p3 prepared", "5 coordinator vote p2 makes 2", "6 coordinator vote p3 makes 3",
+	out := logged("1 p1 prepared", "2 p2 prepared", "3 coordinator vote p1 makes 1", "4 p3 prepared",
+		"5 coordinator vote p2 makes 2", "6 coordinator vote p3 makes 3",
 		"7 coordinator decide commit", "8 p1 learned commit", "9 p2 learned commit", "10 p3 learned commit")
 	out.Ledger.Injections = []fault.Injection{{Kind: fault.Crash, Target: "p1", Event: 55, StartNs: 5, EndNs: 6}}
 	for i, r := range commitWorld().Properties[0].Check.Mapping.Rules {
@@ -263,9 +275,11 @@ func TestModelled(t *testing.T) {
 func TestConformsToOperations(t *testing.T) {
 	s := commitWorld()
 	m := s.Properties[0].Check.Mapping
-	m.Rules = append(m.Rules, world.ModelRule{Operation: "^prepare$", Outcome: "ok", Action: "Prepare", Args: []string{"key"}}, world.ModelRule{Operation: "^prepare$", Outcome: "invoke", Action: "Recover", Args: []string{"key"}})
+	m.Rules = append(m.Rules, world.ModelRule{Operation: "^prepare$", Outcome: "ok", Action: "Prepare", Args: []string{"key"}},
+		world.ModelRule{Operation: "^prepare$", Outcome: "invoke", Action: "Recover", Args: []string{"key"}})
 	out := logged("5 coordinator vote p1 makes 1")
-	out.History = []history.Event{{Number: 11, TimeNs: 1, Client: "c", Type: history.Invoke, Op: "prepare", Key: "p1"}, {Number: 21, TimeNs: 2, Client: "c", Type: history.Ok, Op: "prepare", Key: "p1"}}
+	out.History = []history.Event{{Number: 11, TimeNs: 1, Client: "c", Type: history.Invoke, Op: "prepare", Key: "p1"},
+		{Number: 21, TimeNs: 2, Client: "c", Type: history.Ok, Op: "prepare", Key: "p1"}}
 	if v := Judge(s, out)[0]; v.Status != Holds || v.Tally.Mapped != 3 {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
@@ -290,7 +304,8 @@ func TestConformsIsJudgedAgainByTheLog(t *testing.T) {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 	out.Log, out.LogLost = out.Log[:1], 2
-	if v := Again(s, s.Properties, &Judged{Outcome: *out})[0]; v.Status != Unknown || !strings.Contains(v.Reason, "2 lines of logs were not kept, and the run was followed up to there") {
+	if v := Again(s, s.Properties, &Judged{Outcome: *out})[0]; v.Status != Unknown ||
+		!strings.Contains(v.Reason, "2 lines of logs were not kept, and the run was followed up to there") {
 		t.Errorf("%s: %s", v.Status, v.Reason)
 	}
 }

@@ -28,7 +28,8 @@ func TestCutOff(t *testing.T) {
 		{"none so far", "a:put=1 a!", `any(ops, .op == "get")`, world.Expression, Unknown},
 		{"in flight", "a:put=1 a! b:get", `none(ops, .type == "info")`, world.Expression, Unknown},
 		{"in flight, all of them", "a:put=1 a! b:get", `all(ops, .type == "ok")`, world.Expression, Unknown},
-		{"another part may come true", "a:put=1 a! b:get", `none(ops, .type == "fail") and count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, Unknown},
+		{"another part may come true", "a:put=1 a! b:get",
+			`none(ops, .type == "fail") and count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, Unknown},
 		{"or may come true", "a:put=1 a/ b:get", `none(ops, .type == "fail") or count(ops, .op == "get" and .type == "ok") > 0`, world.Expression, Unknown},
 		{"not exactly so many", "a:put=1 a! a:put=2 a!", `count(ops, .type == "ok") == 3`, world.Expression, Unknown},
 		{"by how many there are", "a:put=1 a! b:get", `all(ops, len(ops) > 9)`, world.Expression, Unknown},
@@ -114,7 +115,8 @@ func TestAbandoned(t *testing.T) {
 			c.end.Workload = "load"
 			out := run(t, c.text)
 			out.Drivers, out.JobsLost = []record.DriverEnd{c.end}, c.lost
-			spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "command"}}, Properties: []world.Property{{Name: "p", Kind: world.Progress, Check: c.check}}}
+			spec := &world.Spec{Workloads: []world.Workload{{Name: "load", Driver: "command"}},
+				Properties: []world.Property{{Name: "p", Kind: world.Progress, Check: c.check}}}
 			v := find(t, Judge(spec, out), "p")
 			if v.Status != c.want {
 				t.Fatalf("%s: %s, want %s", v.Status, v.Reason, c.want)

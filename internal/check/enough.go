@@ -351,7 +351,8 @@ func (e *Evidence) faults(spec *world.Spec, add func(weight, string)) {
 	longer := Meeting(spec)
 	switch {
 	case all.Faults > 0 && all.DuringWork == 0 && e.Rates == 0:
-		add(tooLittle, fmt.Sprintf("all %d faults %s (%d before, %d after), so no operation met a fault; %s", all.Faults, outside, all.Before, all.After(), longer))
+		add(tooLittle, fmt.Sprintf("all %d faults %s (%d before, %d after), so no operation met a fault; %s", all.Faults, outside,
+			all.Before, all.After(), longer))
 	case len(missed) > 0:
 		add(little, fmt.Sprintf("%s %s; %s", strings.Join(missed, " and "), outside, longer))
 	case share(all.DuringWork, all.Faults) > sufficient && e.Rates == 0:

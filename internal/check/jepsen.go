@@ -147,7 +147,8 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		case accounts == nil:
 			accounts = names
 		case !slices.Equal(accounts, names):
-			return violation([]*history.Operation{o}, "a read has accounts %s, and the first one had %s", strings.Join(names, ", "), strings.Join(accounts, ", "))
+			return violation([]*history.Operation{o}, "a read has accounts %s, and the first one had %s",
+				strings.Join(names, ", "), strings.Join(accounts, ", "))
 		}
 		if total == nil {
 			total = sum
@@ -196,7 +197,8 @@ func longFork(ops []history.Operation, size int) (w workload) {
 			if v != "" {
 				r.n++
 				if was, known := value[key]; known && was != v {
-					return workload{open: fmt.Sprintf("key %q was read with two values, %s and %s; a long fork is looked for over keys that are written once", key, was, v)}
+					return workload{open: fmt.Sprintf("key %q was read with two values, %s and %s; a long fork is looked for over keys that are written once",
+						key, was, v)}
 				}
 				value[key] = v
 			}
@@ -211,7 +213,8 @@ func longFork(ops []history.Operation, size int) (w workload) {
 		for i := 1; i < len(reads); i++ {
 			for k, v := range reads[i-1].seen {
 				if v != "" && reads[i].seen[k] == "" {
-					return violation([]*history.Operation{reads[i-1].op, reads[i].op}, "long fork: two reads of keys %s each saw a write that the other one did not see", name)
+					return violation([]*history.Operation{reads[i-1].op, reads[i].op},
+						"long fork: two reads of keys %s each saw a write that the other one did not see", name)
 				}
 			}
 		}
@@ -351,7 +354,8 @@ func setFull(ops []history.Operation) (w workload) {
 			}
 		}
 		if missed != nil {
-			return violation([]*history.Operation{e.added, missed}, "element %s was there and is lost: the last reads do not have it%s", shorten(name.value), keyed)
+			return violation([]*history.Operation{e.added, missed},
+				"element %s was there and is lost: the last reads do not have it%s", shorten(name.value), keyed)
 		}
 		if e.seen > 0 {
 			w.judged++

@@ -74,8 +74,10 @@ func TestWorkloads(t *testing.T) {
 		{SetFull, did(":add", "1") + reads("[1 1]"), WorkloadLimits{}, Violated, "twice"},
 		{SetFull, did(":add", "1") + reads("[1 9]"), WorkloadLimits{}, Violated, "nobody had added"},
 		{SetFull, did(":add", "1") + reads("[1 2]") + did(":add", "2"), WorkloadLimits{}, Violated, "nobody had added"},
-		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :fail :f :add :process 8 :value 2}" + reads("[1 2]"), WorkloadLimits{}, Violated, "nobody had added"},
-		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :info :f :add :process 8 :value 2}" + reads("[1]", "[1 2]"), WorkloadLimits{}, Holds, ""},
+		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :fail :f :add :process 8 :value 2}" +
+			reads("[1 2]"), WorkloadLimits{}, Violated, "nobody had added"},
+		{SetFull, did(":add", "1") + "{:type :invoke :f :add :process 8 :value 2} {:type :info :f :add :process 8 :value 2}" +
+			reads("[1]", "[1 2]"), WorkloadLimits{}, Holds, ""},
 		{SetFull, did(":add", "1"), WorkloadLimits{}, Unknown, "no read"},
 		{SetFull, did(":add", "1") + reads("{:a 1}"), WorkloadLimits{}, Unknown, "no list"},
 		{Comments, did(":write", "1") + did(":write", "2") + reads("#{1}", "#{1 2}"), WorkloadLimits{}, Holds, ""},
@@ -124,7 +126,8 @@ func TestLongForkAgreesWithTheSlowTwin(t *testing.T) {
 			}
 			text, _ := json.Marshal(rows)
 			n := uint64(len(events))
-			events = append(events, history.Event{Number: n, Client: "a", Type: history.Invoke, Op: "read"}, history.Event{Number: n + 1, Client: "a", Type: history.Ok, Op: "read", Output: string(text)})
+			events = append(events, history.Event{Number: n, Client: "a", Type: history.Invoke, Op: "read"},
+				history.Event{Number: n + 1, Client: "a", Type: history.Ok, Op: "read", Output: string(text)})
 		}
 		fork := false
 		for _, x := range all {

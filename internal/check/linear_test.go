@@ -696,7 +696,8 @@ func TestEvidenceOfALongHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var events []history.Event
 			add := func(client string, typ history.Type, op, input, output string) {
-				events = append(events, history.Event{Number: uint64(len(events) + 1), Client: client, Type: typ, Op: op, Key: "k", Input: input, Output: output, Found: output != ""})
+				events = append(events, history.Event{Number: uint64(len(events) + 1), Client: client, Type: typ, Op: op,
+					Key: "k", Input: input, Output: output, Found: output != ""})
 			}
 			for i := range rounds {
 				v := fmt.Sprint("v", i%values)

@@ -90,7 +90,8 @@ func (n *nearness) liveness(spec *world.Spec, p *world.Property, out *record.Out
 	if p.Tolerant() {
 		if t, err := toleranceOf(spec, p, out); err == nil {
 			longest = t.gap(probes, t.endpoint(spec, p.Check.Endpoint))
-			n.add(p, "longest recovery", float64(longest)/float64(timeout), "the check failed for %s of %s while %s", seconds(longest), seconds(timeout), t.what)
+			n.add(p, "longest recovery", float64(longest)/float64(timeout), "the check failed for %s of %s while %s",
+				seconds(longest), seconds(timeout), t.what)
 		}
 		return
 	}
@@ -155,7 +156,8 @@ func (n *nearness) progress(spec *world.Spec, p *world.Property, out *record.Out
 				}
 			}
 		}
-		n.add(p, "longest under way", float64(longest)/float64(c.HangNs), "%s under way for %s of %s", cmp.Or(who, "nothing"), seconds(longest), seconds(c.HangNs))
+		n.add(p, "longest under way", float64(longest)/float64(c.HangNs), "%s under way for %s of %s", cmp.Or(who, "nothing"),
+			seconds(longest), seconds(c.HangNs))
 	}
 }
 
@@ -194,7 +196,8 @@ func (n *nearness) recovery(spec *world.Spec, p *world.Property, out *record.Out
 			}
 		}
 	}
-	n.add(p, "longest recovery", float64(longest)/float64(timeout), "%s worked again %s after a heal, of %s", cmp.Or(who, "everything"), seconds(longest), seconds(timeout))
+	n.add(p, "longest recovery", float64(longest)/float64(timeout), "%s worked again %s after a heal, of %s",
+		cmp.Or(who, "everything"), seconds(longest), seconds(timeout))
 }
 
 // concurrent calls each for every read, in the order of their calls, with the other operations of its key that were under way as
@@ -298,7 +301,8 @@ func (n *nearness) backward(p *world.Property, ops []history.Operation) {
 				continue
 			}
 			if s := passed(o, r); s > most {
-				most, text = s, fmt.Sprintf("%s of key %q returned %s, called after %.0f %% of the time of one that returned %s", r.Op, r.Key, valueOf(*r), 100*s, o.Output)
+				most, text = s, fmt.Sprintf("%s of key %q returned %s, called after %.0f %% of the time of one that returned %s",
+					r.Op, r.Key, valueOf(*r), 100*s, o.Output)
 			}
 		}
 	})

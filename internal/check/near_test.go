@@ -184,14 +184,17 @@ func TestNearOfGuidance(t *testing.T) {
 	}
 	last := 0.0
 	for _, left := range []float64{-1e12, -50, -1, 0, 0.5, 3, 4, 1e9} {
-		small := distance(sdk.Guidance{Message: "g", Type: "numeric", Values: []sdk.Sighting{value(`{"left":1e300,"right":0}`), value(`{"left":` + number64(left) + `,"right":0}`)}})
-		large := distance(sdk.Guidance{Message: "g", Type: "numeric", Maximize: true, Values: []sdk.Sighting{value(`{"left":` + number64(left) + `,"right":0}`)}})
+		small := distance(sdk.Guidance{Message: "g", Type: "numeric",
+			Values: []sdk.Sighting{value(`{"left":1e300,"right":0}`), value(`{"left":` + number64(left) + `,"right":0}`)}})
+		large := distance(sdk.Guidance{Message: "g", Type: "numeric", Maximize: true,
+			Values: []sdk.Sighting{value(`{"left":` + number64(left) + `,"right":0}`)}})
 		if small <= last || small >= 1 || math.Abs(small+large-1) > 1e-9 {
 			t.Errorf("a difference of %v is at %v, to be large at %v; before it %v", left, small, large, last)
 		}
 		last = small
 	}
-	if d := distance(sdk.Guidance{Message: "g", Type: "boolean", Maximize: true, Values: []sdk.Sighting{value(`{"a":true,"b":false,"c":true,"d":true}`)}}); d != 0.25 {
+	if d := distance(sdk.Guidance{Message: "g", Type: "boolean", Maximize: true,
+		Values: []sdk.Sighting{value(`{"a":true,"b":false,"c":true,"d":true}`)}}); d != 0.25 {
 		t.Errorf("three of four: distance %v", d)
 	}
 	if d := distance(sdk.Guidance{Message: "g", Type: "json", Values: []sdk.Sighting{value(`{"a":1}`)}}); d != -1 {

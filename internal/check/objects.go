@@ -212,7 +212,8 @@ func (ob *object) read(c *world.Check, ops []history.Operation) objectHistory {
 	for key, put := range null {
 		if took := empty[key]; took != nil {
 			h.left.keys[key] = omission{"null was put in, and a result may have taken it or have found the queue empty",
-				fmt.Sprintf("null was put in at event %d, and the %s at event %d may have taken it or have found the queue empty", put.Call, took.Op, took.Call), sizes[key]}
+				fmt.Sprintf("null was put in at event %d, and the %s at event %d may have taken it or have found the queue empty",
+					put.Call, took.Op, took.Call), sizes[key]}
 		}
 	}
 	h.left.foreign(c, strange, sizes, "operation %q is none of a "+c.Model, func(key string) bool { return h.keys[key] != nil })

@@ -53,7 +53,8 @@ var plantedHistories = []planted{
 	{"a lost write", overRegisters, "0 did write@x 1\n1 got read@x nil", "found nothing"},
 	{"a read of what failed", overRegisters, "0 did write@x 1\n0 invoke write@x 2\n0 fail write@x 2\n1 got read@x 2", "failed"},
 	{"a read of what is not written yet", overRegisters, "1 got read@x 1\n0 did write@x 1\n1 got read@x 1", "nobody had written"},
-	{"two reads that see a write, and then not", overRegisters, "0 did write@x 1\n2 invoke write@x 2\n0 got read@x 2\n0 got read@x 1\n2 ok write@x 2", "no longer"},
+	{"two reads that see a write, and then not", overRegisters,
+		"0 did write@x 1\n2 invoke write@x 2\n0 got read@x 2\n0 got read@x 1\n2 ok write@x 2", "no longer"},
 	{"null was written", overRegisters, "0 did write@x 1\n0 did write@x nil\n1 got read@x nil", ""},
 	{"null was written, and the old value is read", overRegisters, "0 did write@x 1\n0 did write@x nil\n1 got read@x 1", "no longer"},
 	{"null was written first", overRegisters, "0 did write@x nil\n1 got read@x nil\n0 did write@x 1\n1 got read@x 1", ""},
@@ -85,7 +86,8 @@ var plantedHistories = []planted{
 	{"the whole list", overLists, "0 did append@x 1\n0 did append@x 2\n1 got read@x [1 2]", ""},
 	{"the list in another order", overLists, "0 did append@x 1\n0 did append@x 2\n1 got read@x [2 1]", "returned"},
 	{"a lost append", overLists, "0 did append@x 1\n0 did append@x 2\n1 got read@x [1]", "returned before"},
-	{"two orders", overLists, "0 invoke append@x 1\n1 invoke append@x 2\n2 got read@x [1 2]\n3 got read@x [2 1]\n0 ok append@x 1\n1 ok append@x 2", "cannot both be right"},
+	{"two orders", overLists, "0 invoke append@x 1\n1 invoke append@x 2\n2 got read@x [1 2]\n3 got read@x [2 1]\n0 ok append@x 1\n1 ok append@x 2",
+		"cannot both be right"},
 	{"an append twice", overLists, "0 did append@x 1\n1 got read@x [1 1]", "twice"},
 
 	{"one after the other", overLocks, "0 did acquire@x 1\n0 did release@x 1\n1 did acquire@x 2", ""},
@@ -116,21 +118,25 @@ var plantedHistories = []planted{
 	{"lists", ofTransactions(ListAppend, "strict-serializable"), "0 did txn [[append x 1] [append y 2]]\n1 asks txn [[r x [1]] [r y [2]]]", ""},
 	{"G0 of lists", ofTransactions(ListAppend, "read-committed"), "0 invoke txn [[append x 1] [append y 3]]\n1 invoke txn [[append x 2] [append y 4]]\n" +
 		"0 ok txn [[append x 1] [append y 3]]\n1 ok txn [[append x 2] [append y 4]]\n2 asks txn [[r x [1 2]] [r y [4 3]]]", "G0"},
-	{"G1a of lists, failed", ofTransactions(ListAppend, "read-committed"), "0 invoke txn [[append x 1]]\n0 fail txn [[append x 1]]\n1 asks txn [[r x [1]]]", "G1a"},
+	{"G1a of lists, failed", ofTransactions(ListAppend, "read-committed"),
+		"0 invoke txn [[append x 1]]\n0 fail txn [[append x 1]]\n1 asks txn [[r x [1]]]", "G1a"},
 	{"G1a of lists, never written", ofTransactions(ListAppend, "read-committed"), "0 did txn [[append x 1]]\n1 asks txn [[r x [1 2]]]", "G1a"},
 	{"G1a of lists, of another key", ofTransactions(ListAppend, "read-committed"), "0 did txn [[append x 1] [append y 2]]\n1 asks txn [[r x [1 2]]]", "G1a"},
 	{"G1b of lists", ofTransactions(ListAppend, "read-committed"), "0 did txn [[append x 1] [append x 2]]\n1 asks txn [[r x [1]]]", "G1b"},
-	{"G1c of lists", ofTransactions(ListAppend, "read-committed"), "0 invoke txn [[append x 1] [r y nil]]\n1 asks txn [[append y 2] [r x [1]]]\n0 ok txn [[append x 1] [r y [2]]]", "G1c"},
+	{"G1c of lists", ofTransactions(ListAppend, "read-committed"),
+		"0 invoke txn [[append x 1] [r y nil]]\n1 asks txn [[append y 2] [r x [1]]]\n0 ok txn [[append x 1] [r y [2]]]", "G1c"},
 	{"G-single of lists", ofTransactions(ListAppend, "snapshot-isolation"), "0 invoke txn [[r x nil] [append x 1]]\n1 invoke txn [[r x nil] [append x 2]]\n" +
 		"0 ok txn [[r x nil] [append x 1]]\n1 ok txn [[r x nil] [append x 2]]\n2 asks txn [[r x [1 2]]]", "G-single"},
 	{"G-nonadjacent of lists", ofTransactions(ListAppend, "snapshot-isolation"), "0 invoke txn [[append x 1]]\n1 invoke txn [[append y 2]]\n" +
 		"2 asks txn [[r x [1]] [r y nil]]\n3 asks txn [[r x nil] [r y [2]]]\n0 ok txn [[append x 1]]\n1 ok txn [[append y 2]]", "G-nonadjacent"},
 	{"G2 of lists", ofTransactions(ListAppend, "serializable"), "0 invoke txn [[r x nil] [append y 1]]\n1 invoke txn [[r y nil] [append x 2]]\n" +
 		"0 ok txn [[r x nil] [append y 1]]\n1 ok txn [[r y nil] [append x 2]]\n2 asks txn [[r x [2]] [r y [1]]]", "G2"},
-	{"write skew is a snapshot", ofTransactions(ListAppend, "snapshot-isolation"), "0 invoke txn [[r x nil] [append y 1]]\n1 invoke txn [[r y nil] [append x 2]]\n" +
-		"0 ok txn [[r x nil] [append y 1]]\n1 ok txn [[r y nil] [append x 2]]\n2 asks txn [[r x [2]] [r y [1]]]", ""},
+	{"write skew is a snapshot", ofTransactions(ListAppend, "snapshot-isolation"),
+		"0 invoke txn [[r x nil] [append y 1]]\n1 invoke txn [[r y nil] [append x 2]]\n" +
+			"0 ok txn [[r x nil] [append y 1]]\n1 ok txn [[r y nil] [append x 2]]\n2 asks txn [[r x [2]] [r y [1]]]", ""},
 	{"internal of lists", ofTransactions(ListAppend, "read-committed"), "0 asks txn [[append x 1] [r x [2]]]\n1 did txn [[append x 2]]", "internal"},
-	{"incompatible orders", ofTransactions(ListAppend, "read-committed"), "0 did txn [[append x 1]]\n0 did txn [[append x 2]]\n1 asks txn [[r x [1 2]]]\n1 asks txn [[r x [2 1]]]", "incompatible order"},
+	{"incompatible orders", ofTransactions(ListAppend, "read-committed"),
+		"0 did txn [[append x 1]]\n0 did txn [[append x 2]]\n1 asks txn [[r x [1 2]]]\n1 asks txn [[r x [2 1]]]", "incompatible order"},
 	{"an element of a list twice", ofTransactions(ListAppend, "read-committed"), "0 did txn [[append x 1]]\n1 asks txn [[r x [1 1]]]", "incompatible order"},
 	{"a cycle in time of lists", ofTransactions(ListAppend, "strict-serializable"), "0 did txn [[append x 1]]\n1 asks txn [[r x nil]]", "a cycle in time"},
 	{"the past is serializable", ofTransactions(ListAppend, "serializable"), "0 did txn [[append x 1]]\n1 asks txn [[r x nil]]\n1 asks txn [[r x [1]]]", ""},
@@ -140,9 +146,12 @@ var plantedHistories = []planted{
 	{"G1a of registers, never written", ofTransactions(RWRegister, "read-committed"), "0 did txn [[w x 1]]\n1 asks txn [[r x 2]]", "G1a"},
 	{"G1a of registers, of another key", ofTransactions(RWRegister, "read-committed"), "0 did txn [[w x 1] [w y 2]]\n1 asks txn [[r x 2]]", "G1a"},
 	{"G1b of registers", ofTransactions(RWRegister, "read-committed"), "0 did txn [[w x 1] [w x 2]]\n1 asks txn [[r x 1]]", "G1b"},
-	{"G1c of registers", ofTransactions(RWRegister, "read-committed"), "0 invoke txn [[w x 1] [r y nil]]\n1 asks txn [[w y 2] [r x 1]]\n0 ok txn [[w x 1] [r y 2]]", "G1c"},
-	{"half a transaction of registers", ofTransactions(RWRegister, "read-atomic"), "0 did txn [[w x 1] [w y 2]]\n1 asks txn [[r x 1] [r y nil]]", "read-atomic"},
-	{"an effect without its cause", ofTransactions(RWRegister, "causal"), "0 did txn [[w x 1]]\n1 asks txn [[r x 1]]\n1 did txn [[w y 2]]\n2 asks txn [[r y 2]]\n2 asks txn [[r x nil]]", "causal"},
+	{"G1c of registers", ofTransactions(RWRegister, "read-committed"),
+		"0 invoke txn [[w x 1] [r y nil]]\n1 asks txn [[w y 2] [r x 1]]\n0 ok txn [[w x 1] [r y 2]]", "G1c"},
+	{"half a transaction of registers", ofTransactions(RWRegister, "read-atomic"),
+		"0 did txn [[w x 1] [w y 2]]\n1 asks txn [[r x 1] [r y nil]]", "read-atomic"},
+	{"an effect without its cause", ofTransactions(RWRegister, "causal"),
+		"0 did txn [[w x 1]]\n1 asks txn [[r x 1]]\n1 did txn [[w y 2]]\n2 asks txn [[r y 2]]\n2 asks txn [[r x nil]]", "causal"},
 	{"a lost update of registers", ofTransactions(RWRegister, "snapshot-isolation"), "0 invoke txn [[r x nil] [w x 1]]\n1 invoke txn [[r x nil] [w x 2]]\n" +
 		"0 ok txn [[r x nil] [w x 1]]\n1 ok txn [[r x nil] [w x 2]]\n2 asks txn [[r x 2]]", "G-single"},
 	{"write skew of registers", ofTransactions(RWRegister, "serializable"), "0 invoke txn [[r x nil] [w y 1]]\n1 invoke txn [[r y nil] [w x 2]]\n" +
@@ -331,7 +340,8 @@ func TestTransactionsBesideRegisters(t *testing.T) {
 		for v := range l.values {
 			key := l.values[v][0]
 			var b strings.Builder
-			for i, op := range [][2]string{{"write", l.values[0][0]}, {"txn", l.list([]string{l.list([]string{l.kind("w"), key, l.values[1][0]})})}, {"read", l.values[0][0]}} {
+			for i, op := range [][2]string{{"write", l.values[0][0]},
+				{"txn", l.list([]string{l.list([]string{l.kind("w"), key, l.values[1][0]})})}, {"read", l.values[0][0]}} {
 				for at, kind := range []string{"invoke", "ok"} {
 					fields := [][2]string{{"index", strconv.Itoa(2*i + at)}, {"process", strconv.Itoa(i)}, {"type", kind}, {"f", op[0]}, {"value", op[1]}}
 					if op[0] != "txn" {

@@ -177,7 +177,8 @@ func hung(probes []record.Probe) *record.Probe {
 }
 
 func hangs(q *record.Probe) string {
-	return fmt.Sprintf("the check itself hung at %s (event %d) in phase %s and was not run again: %s", seconds(q.StartNs), q.Event, q.Phase, firstLine(q.Output))
+	return fmt.Sprintf("the check itself hung at %s (event %d) in phase %s and was not run again: %s", seconds(q.StartNs),
+		q.Event, q.Phase, firstLine(q.Output))
 }
 
 // window is the time after the start or one heal, and what the probes found in it.

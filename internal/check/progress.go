@@ -233,7 +233,8 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without stri
 		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d attempts%s; make failures smaller%s or the workload longer",
 			c.Failures, most, without, shorter)
 	case c.Jobs.Start != "" && c.HangNs == 0 && jobs < c.Failures:
-		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; make failures smaller, or add hang", c.Failures, jobs, without)
+		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; make failures smaller, or add hang",
+			c.Failures, jobs, without)
 	}
 	return nil, 0, ""
 }
@@ -256,7 +257,8 @@ func longHang(c *world.Check, allowed allowance, attempts []attempt, without str
 			}
 			if at := s.fromNs + c.HangNs; found == nil || at < when {
 				when = at
-				found = &finding{a.event, fmt.Sprintf("%s was under way for %s%s, from %s on", a.subject(), seconds(s.toNs-s.fromNs), without, seconds(s.fromNs)), []string{a.String()}}
+				found = &finding{a.event, fmt.Sprintf("%s was under way for %s%s, from %s on", a.subject(),
+					seconds(s.toNs-s.fromNs), without, seconds(s.fromNs)), []string{a.String()}}
 			}
 			break
 		}

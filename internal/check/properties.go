@@ -84,7 +84,8 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 				v.Event, v.TimeNs = r.op.Return, r.op.ReturnTimeNs
 				v.Reason = fmt.Sprintf("key %q went back from %s to %s", key, highest.op.Output, valueOf(r.op))
 				for _, o := range []history.Operation{highest.op, r.op} {
-					v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s %q -> %s; returned at %s (event %d)", seconds(o.CallTimeNs), o.Call,
+					v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s %q -> %s; returned at %s (event %d)",
+						seconds(o.CallTimeNs), o.Call,
 						o.Client, o.Op, o.Key, valueOf(o), seconds(o.ReturnTimeNs), o.Return))
 				}
 				return v

@@ -26,7 +26,8 @@ var propertyHistories = []struct {
 	{kind: world.Expression, name: "true", cond: `all(ops, .type == "ok")`, short: "a:put=1 a!", want: "holds"},
 	{kind: world.Expression, name: "false", cond: `none(ops, .op == "put")`, short: "a:put=1 a!", want: "violated", reason: "is false"},
 	{kind: world.Expression, name: "no offender", cond: `filter(ops, .type == "info")`, short: "a:put=1 a!", want: "holds"},
-	{kind: world.Expression, name: "offenders", cond: `filter(ops, .duration_ns > 1000000)`, short: "a:put=1 b:get b!1 a!", want: "violated", reason: "finds 1"},
+	{kind: world.Expression, name: "offenders", cond: `filter(ops, .duration_ns > 1000000)`, short: "a:put=1 b:get b!1 a!",
+		want: "violated", reason: "finds 1"},
 	{kind: world.Expression, name: "all fields", cond: `let o = ops[0]; [o.client, o.op, o.key, o.input, o.type] == ["a","put","k","1","ok"] and o.call == 1 and o.return_at == 2 and
 		o.start_ns == 1000000 and o.end_ns == 2000000 and not o.found and o.output == "" and o.error == "" and o.node == "" and o.expect == ""`, short: "a:put=1 a!", want: "holds"},
 	{kind: world.Expression, name: "no history", cond: `true`, want: "no operation"},
@@ -37,14 +38,17 @@ var propertyHistories = []struct {
 	{kind: world.Expression, name: "too much", cond: `len(map(1..100000, map(1..100000, 1))) > 0`, short: "a:put=1 a!", want: "memory budget"},
 
 	{kind: world.InvariantCheck, name: "always", cond: `count(ops, .type == "open") <= 1`, short: "a:put=1 a! b:get b!1", want: "holds"},
-	{kind: world.InvariantCheck, name: "false for a while", cond: `count(ops, .type == "open") <= 1`, short: "a:put=1 b:get a! b!1", want: "violated", reason: "at event 2"},
+	{kind: world.InvariantCheck, name: "false for a while", cond: `count(ops, .type == "open") <= 1`,
+		short: "a:put=1 b:get a! b!1", want: "violated", reason: "at event 2"},
 	{kind: world.InvariantCheck, name: "of each operation", cond: `none(ops, .output == "2")`, short: "a:put=1 a! b:get b!1", want: "holds"},
-	{kind: world.InvariantCheck, name: "of one operation", cond: `none(ops, .output == "2")`, short: "a:put=1 a! b:get b!2 a:put=3 a!", want: "violated", reason: "at event 4"},
+	{kind: world.InvariantCheck, name: "of one operation", cond: `none(ops, .output == "2")`,
+		short: "a:put=1 a! b:get b!2 a:put=3 a!", want: "violated", reason: "at event 4"},
 	{kind: world.InvariantCheck, name: "a list", cond: `filter(ops, .output == "2")`, short: "a:put=1 a! b:get b!2", want: "violated", reason: "finds 1"},
 	{kind: world.InvariantCheck, name: "false at the end only", cond: `none(ops, .type == "info")`, short: "a:put=1", want: "violated", reason: "is false"},
 	{kind: world.InvariantCheck, name: "in other words", cond: `count(leader) <= 1 && $term >= 0`, short: "a:put=1 a!", want: "unknown name"},
 	{kind: world.InvariantCheck, name: "fails at first", cond: `ops[1].op == "get"`, short: "a:put=1 a! b:get b!1", want: "failed"},
-	{kind: world.InvariantCheck, name: "fails, and is false later", cond: `ops[1].op == "put"`, short: "a:put=1 a! b:get b!1", want: "violated", reason: "at event 3"},
+	{kind: world.InvariantCheck, name: "fails, and is false later", cond: `ops[1].op == "put"`, short: "a:put=1 a! b:get b!1",
+		want: "violated", reason: "at event 3"},
 
 	{kind: world.Monotonic, name: "grows", short: "a:get a!1 a:get a!2", want: "holds"},
 	{kind: world.Monotonic, name: "stays", short: "a:get a!1 b:get b!1", want: "holds"},
@@ -55,12 +59,17 @@ var propertyHistories = []struct {
 	{kind: world.Monotonic, name: "other keys", short: "a:get(x) a!2 b:get(y) b!1 b:get(y) b!1", want: "holds"},
 	{kind: world.Monotonic, name: "fractions", short: "a:get a!1.5 a:get a!1.25", want: "violated", reason: "1.25"},
 	{kind: world.Monotonic, name: "own operation", operations: "INCR", short: "a:INCR a!2 a:INCR a!1", want: "violated", reason: "from 2 to 1"},
-	{kind: world.Monotonic, name: "a name that nobody has", operations: "get,gett", short: "a:get a!1 a:get a!2", want: `no operation "gett" was seen; there were get`},
-	{kind: world.Monotonic, name: "an operation that never succeeds", operations: "get,incr", short: "a:get a!1 a:get a!2 b:incr b/", want: "no incr succeeded"},
+	{kind: world.Monotonic, name: "a name that nobody has", operations: "get,gett", short: "a:get a!1 a:get a!2",
+		want: `no operation "gett" was seen; there were get`},
+	{kind: world.Monotonic, name: "an operation that never succeeds", operations: "get,incr",
+		short: "a:get a!1 a:get a!2 b:incr b/", want: "no incr succeeded"},
 	{kind: world.Monotonic, name: "no number", short: "a:get a!x", want: "no number"},
-	{kind: world.Monotonic, name: "no number on another key", short: "a:get a!1 a:get a!2 a:get(j) a!x a:get(j) a!x", want: "holds", leftOut: `key "j" with 2 operations: it holds a value that is not a number`},
-	{kind: world.Monotonic, name: "a key that is chosen is no number", keys: "*", short: "a:get a!1 a:get a!2 a:get(j) a!x", want: `key "j" holds "x" at event 6, which is no number`},
-	{kind: world.Monotonic, name: "chosen keys", keys: "k*", short: "a:get a!1 a:get a!2 a:get(j) a!x", want: "holds", leftOut: "key \"j\" with 1 operation, which `keys` does not choose"},
+	{kind: world.Monotonic, name: "no number on another key", short: "a:get a!1 a:get a!2 a:get(j) a!x a:get(j) a!x",
+		want: "holds", leftOut: `key "j" with 2 operations: it holds a value that is not a number`},
+	{kind: world.Monotonic, name: "a key that is chosen is no number", keys: "*", short: "a:get a!1 a:get a!2 a:get(j) a!x",
+		want: `key "j" holds "x" at event 6, which is no number`},
+	{kind: world.Monotonic, name: "chosen keys", keys: "k*", short: "a:get a!1 a:get a!2 a:get(j) a!x", want: "holds",
+		leftOut: "key \"j\" with 1 operation, which `keys` does not choose"},
 	{kind: world.Monotonic, name: "no such key", keys: "x*", short: "a:get a!1 a:get a!2", want: `no key matches x*; there were key "k"`},
 	{kind: world.Monotonic, name: "a giant", short: "a:get a!1e999999999", want: "no number"},
 	{kind: world.Monotonic, name: "one read", short: "a:get a!1", want: "no value could have gone back"},
@@ -73,22 +82,29 @@ var propertyHistories = []struct {
 	{kind: world.Durability, name: "failed", short: "a:put=1 a/ c:put=2 c! b:get b!1", want: "violated"},
 	{kind: world.Durability, name: "deleted", short: "a:put=1 a! a:delete a! b:get b!-", want: "holds"},
 	{kind: world.Durability, name: "delete undone", short: "a:put=1 a! a:delete a! b:get b!1", want: "violated"},
-	{kind: world.Durability, name: "a delete that found nothing", short: "a:put=1 a! a:delete a!0 b:get b!-", want: "violated", reason: `put "1" was acknowledged`},
+	{kind: world.Durability, name: "a delete that found nothing", short: "a:put=1 a! a:delete a!0 b:get b!-", want: "violated",
+		reason: `put "1" was acknowledged`},
 	{kind: world.Durability, name: "a delete of something", short: "a:put=1 a! a:delete a!1 b:get b!-", want: "holds"},
 	{kind: world.Durability, name: "a read in between says nothing", short: "a:put=1 a! b:get b!- a:put=2 a! b:get b!2", want: "holds"},
-	{kind: world.Durability, name: "excluded keys", keys: "!j", short: "a:put=1 a! b:get b!1 a:put(j)=1 a!", want: "holds", leftOut: "key \"j\" with 1 operation, which `keys` does not choose"},
+	{kind: world.Durability, name: "excluded keys", keys: "!j", short: "a:put=1 a! b:get b!1 a:put(j)=1 a!", want: "holds",
+		leftOut: "key \"j\" with 1 operation, which `keys` does not choose"},
 	{kind: world.Durability, name: "not read", short: "a:put=1 a! b:get b!1 a:put(j)=1 a!", want: `key "j" was changed and not read`},
 	{kind: world.Durability, name: "nothing acknowledged", short: "a:put=1 a? b:get b!1", want: "no change was acknowledged"},
 	{kind: world.Durability, name: "another change", short: "a:put=1 a! a:INCR a!2 b:get b!2", want: `"INCR" has no model`},
 	{kind: world.Durability, name: "another change alone", short: "a:INCR a!1 a:INCR a!2 b:get b!1", want: `"INCR" has no model`},
-	{kind: world.Durability, name: "another change of another key", short: "a:put=1 a! b:get b!1 a:cas(j)=2 a!true b:get(j) b!-", want: "holds", leftOut: `key "j" with 2 operations: operation "cas" has no model`},
-	{kind: world.Durability, name: "a request that changes nothing, of another key", short: "a:put=1 a! b:get b!1 a:ping(j) a!", want: "holds", leftOut: `key "j" with 1 operation: operation "ping" has no model`},
-	{kind: world.Durability, name: "lost, and changed again after the heal", short: "a:put=1 a! r:get r!- r:put=2 r! r:get r!2", want: "violated", reason: `put "1" was acknowledged`},
+	{kind: world.Durability, name: "another change of another key", short: "a:put=1 a! b:get b!1 a:cas(j)=2 a!true b:get(j) b!-",
+		want: "holds", leftOut: `key "j" with 2 operations: operation "cas" has no model`},
+	{kind: world.Durability, name: "a request that changes nothing, of another key", short: "a:put=1 a! b:get b!1 a:ping(j) a!",
+		want: "holds", leftOut: `key "j" with 1 operation: operation "ping" has no model`},
+	{kind: world.Durability, name: "lost, and changed again after the heal", short: "a:put=1 a! r:get r!- r:put=2 r! r:get r!2",
+		want: "violated", reason: `put "1" was acknowledged`},
 	{kind: world.Durability, name: "there, and changed again after the heal", short: "a:put=1 a! r:get r!1 r:put=2 r! r:get r!2", want: "holds"},
-	{kind: world.Durability, name: "not read before it was changed again after the heal", short: "a:put=1 a! r:put=2 r! r:get r!2", want: `key "k" was changed and not read`},
+	{kind: world.Durability, name: "not read before it was changed again after the heal",
+		short: "a:put=1 a! r:put=2 r! r:get r!2", want: `key "k" was changed and not read`},
 	{kind: world.Durability, name: "counted again after the heal", short: "a:put=1 a! r:get r!1 r:INCR r!2", want: "holds"},
 	{kind: world.Durability, name: "appended", short: "a:put=x a! a:append=y a! a:append=z a! b:get b!xyz", want: "holds"},
-	{kind: world.Durability, name: "one append lost", short: "a:put=x a! a:append=y a! a:append=z a! b:get b!xz", want: "violated", reason: `no order of its acknowledged changes makes "xz"`},
+	{kind: world.Durability, name: "one append lost", short: "a:put=x a! a:append=y a! a:append=z a! b:get b!xz",
+		want: "violated", reason: `no order of its acknowledged changes makes "xz"`},
 	{kind: world.Durability, name: "appended at once", short: "a:append=y c:append=z a! c! b:get b!zy", want: "holds"},
 	{kind: world.Durability, name: "appended in the other order", short: "a:append=y a! c:append=z c! b:get b!zy", want: "violated"},
 	{kind: world.Durability, name: "an append of unknown outcome", short: "a:append=y a! c:append=z c? b:get b!y", want: "holds"},
@@ -97,9 +113,11 @@ var propertyHistories = []struct {
 	{kind: world.Durability, model: "set", name: "all there", short: "a:add=1 a! a:add=2 a! b:read b![1,2,3]", want: "holds"},
 	{kind: world.Durability, model: "set", name: "one lost", short: "a:add=1 a! a:add=2 a! b:read b![2]", want: "violated", reason: `"1" was acknowledged`},
 	{kind: world.Durability, model: "set", name: "removed", short: "a:add=1 a! a:add=2 a! a:remove=1 a? b:read b![2]", want: "holds"},
-	{kind: world.Durability, model: "set", name: "a removal that found nothing", short: "a:add=1 a! a:remove=1 a!false b:read b![]", want: "violated", reason: `"1" was acknowledged`},
+	{kind: world.Durability, model: "set", name: "a removal that found nothing",
+		short: "a:add=1 a! a:remove=1 a!false b:read b![]", want: "violated", reason: `"1" was acknowledged`},
 	{kind: world.Durability, model: "set", name: "twice put in", short: "a:add=1 a! a:add=1 a! b:read b![1]", want: "holds"},
-	{kind: world.Durability, model: "append-list", name: "one of two lost", short: "a:append=1 a! a:append=1 a! b:read b![1]", want: "violated", reason: `"1" was acknowledged 2 times and is there 1 times`},
+	{kind: world.Durability, model: "append-list", name: "one of two lost", short: "a:append=1 a! a:append=1 a! b:read b![1]",
+		want: "violated", reason: `"1" was acknowledged 2 times and is there 1 times`},
 	{kind: world.Durability, model: "append-list", name: "both of two", short: "a:append=1 a! a:append=1 a! b:read b![1,1]", want: "holds"},
 	{kind: world.Durability, model: "set", name: "removal undone", short: "a:add=1 a! a:remove=1 a! b:read b![1]", want: "violated", reason: "removal"},
 	{kind: world.Durability, model: "set", name: "no list", short: "a:add=1 a! b:read b!1", want: "no list"},
@@ -107,20 +125,24 @@ var propertyHistories = []struct {
 	{kind: world.Durability, model: "lock", name: "no such model", short: "a:acquire a!", want: "no model"},
 
 	{kind: world.Isolation, name: "lists", short: `a:txn=[["append","x",1]] a![["append","x",1]] b:txn=[["r","x",null]] b![["r","x",[1]]]`, want: "holds"},
-	{kind: world.Isolation, name: "write skew", short: `a:txn=[["r","x"],["append","y",1]] b:txn=[["r","y"],["append","x",1]] a![["r","x",null],["append","y",1]] b![["r","y",[]],["append","x",1]]`,
-		want: "violated", reason: "G2"},
+	{kind: world.Isolation, name: "write skew",
+		short: `a:txn=[["r","x"],["append","y",1]] b:txn=[["r","y"],["append","x",1]] a![["r","x",null],["append","y",1]] b![["r","y",[]],["append","x",1]]`,
+		want:  "violated", reason: "G2"},
 	{kind: world.Isolation, name: "nothing read", short: `a:txn=[["append","x",1]] a![["append","x",1]]`, want: "no result could have been wrong"},
 	{kind: world.Isolation, name: "an old value", short: `a:txn=[["append","x",1]] a! b:txn=[] b![["r","x",[2]]]`, want: "no output"},
-	{kind: world.Isolation, name: "of nobody", short: `a:txn=[["append","x",1]] a![["append","x",1]] b:txn=[] b![["r","x",[2]]]`, want: "violated", reason: "G1a"},
+	{kind: world.Isolation, name: "of nobody", short: `a:txn=[["append","x",1]] a![["append","x",1]] b:txn=[] b![["r","x",[2]]]`,
+		want: "violated", reason: "G1a"},
 	{kind: world.Isolation, name: "failed", short: `a:txn=[["append","x",1]] a/ b:txn=[] b![["r","x",[1]]]`, want: "violated", reason: "G1a"},
-	{kind: world.Isolation, name: "unknown", short: `a:txn=[["append","x",1]] a? b:txn=[["r","x"],["append","y",1]] b![["r","x",[1]],["append","y",1]]`, want: "holds"},
+	{kind: world.Isolation, name: "unknown",
+		short: `a:txn=[["append","x",1]] a? b:txn=[["r","x"],["append","y",1]] b![["r","x",[1]],["append","y",1]]`, want: "holds"},
 	{kind: world.Isolation, name: "none", short: "a:put=1 a!", want: "no transaction"},
 	{kind: world.Isolation, name: "no array", short: "a:txn=x a!x", want: "no list of accesses"},
 	{kind: world.Isolation, name: "writes left out", short: `a:txn=[["append","x",1],["r","y"]] a![["r","y",[]]]`, want: "repeat all of them"},
 	{kind: world.Isolation, name: "another write", short: `a:txn=[["append","x",1]] a![["append","x",2]]`, want: "access 1 is"},
 	{kind: world.Isolation, name: "wrong access", short: `a:txn=[["w","x",1]] a![["w","x",1]]`, want: "none of this model"},
 	{kind: world.Isolation, model: "rw-register", name: "registers", short: `a:txn=[["w","x",1]] a![["w","x",1]] b:txn=[] b![["r","x",1]]`, want: "holds"},
-	{kind: world.Isolation, model: "rw-register", name: "lost update", short: `a:txn=[] b:txn=[] a![["r","x"],["w","x",1]] b![["r","x"],["w","x",2]]`, want: "violated", reason: "G2"},
+	{kind: world.Isolation, model: "rw-register", name: "lost update",
+		short: `a:txn=[] b:txn=[] a![["r","x"],["w","x",1]] b![["r","x"],["w","x",2]]`, want: "violated", reason: "G2"},
 	{kind: world.Isolation, model: "predicates", name: "no such model", short: "a:txn=[] a![]", want: "no model"},
 	{kind: world.HTTPCheck, name: "not over a history", want: "judges no history"},
 	{kind: world.Isolation, name: "broken", short: "a:txn=[] a:txn=[]", want: "broken history"},
@@ -190,12 +212,15 @@ func TestInvariantsOneByOne(t *testing.T) {
 			}
 		}
 		in := events(t, short.String())
-		for _, cond := range []string{`all(ops, .output != "3")`, `none(ops, .output == "3" or .type == "open" and .client == "c5")`, `filter(ops, .output == "3")`} {
+		for _, cond := range []string{`all(ops, .output != "3")`,
+			`none(ops, .output == "3" or .type == "open" and .client == "c5")`, `filter(ops, .output == "3")`} {
 			fast := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Condition: cond}}, in)
-			slow := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Condition: "let all_of_them = ops; " + strings.Replace(cond, "ops", "all_of_them", 1)}}, in)
+			slow := History(&world.Property{Check: world.Check{Type: world.InvariantCheck,
+				Condition: "let all_of_them = ops; " + strings.Replace(cond, "ops", "all_of_them", 1)}}, in)
 			count[fast.Status]++
 			if fast.Status != slow.Status || fast.Event != slow.Event {
-				t.Fatalf("%s: %s at %d (%s), the slow twin says %s at %d (%s): %s", cond, fast.Status, fast.Event, fast.Reason, slow.Status, slow.Event, slow.Reason, short.String())
+				t.Fatalf("%s: %s at %d (%s), the slow twin says %s at %d (%s): %s", cond, fast.Status, fast.Event, fast.Reason,
+					slow.Status, slow.Event, slow.Reason, short.String())
 			}
 		}
 	}
@@ -209,7 +234,8 @@ func TestInvariantsOneByOne(t *testing.T) {
 func TestInvariantBudget(t *testing.T) {
 	var in []history.Event
 	for i := range uint64(10_000) {
-		in = append(in, history.Event{Number: 2*i + 1, Client: "a", Type: history.Invoke, Op: "get"}, history.Event{Number: 2*i + 2, Client: "a", Type: history.Ok})
+		in = append(in, history.Event{Number: 2*i + 1, Client: "a", Type: history.Invoke, Op: "get"},
+			history.Event{Number: 2*i + 2, Client: "a", Type: history.Ok})
 	}
 	for cond, want := range map[string]Status{`count(ops, .type == "open") <= 1`: Unknown, `none(ops, .type == "fail")`: Holds} {
 		v := History(&world.Property{Check: world.Check{Type: world.InvariantCheck, Condition: cond}}, in)
@@ -285,7 +311,8 @@ func TestMissingElementsAreCounted(t *testing.T) {
 	var ops []history.Operation
 	at := uint64(0)
 	do := func(op, input, output string) {
-		ops = append(ops, history.Operation{Client: "a", Op: op, Key: "k", Input: input, Output: output, Found: output != "", Type: history.Ok, Call: at + 1, Return: at + 2})
+		ops = append(ops, history.Operation{Client: "a", Op: op, Key: "k", Input: input, Output: output, Found: output != "",
+			Type: history.Ok, Call: at + 1, Return: at + 2})
 		at += 2
 	}
 	for i := range 10 {
@@ -310,7 +337,8 @@ func TestLinesOfAProbe(t *testing.T) {
 	out := &record.Outcome{Probes: []record.Probe{{Property: "p", Phase: "chaos", Event: 7, ExitCode: world.ProbeViolated, Output: state + "\n"},
 		{Property: "p", Phase: finalPhase, Event: 9, ExitCode: world.ProbeViolated, Output: "again"}}}
 	p := &world.Property{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Custom}}
-	want := []string{"0.000000 s (event 7) in phase chaos: exit code 1: no step of the model", "  in the state", `  /\ a = 1`, "  " + state[strings.Index(state, `/\ b`):],
+	want := []string{"0.000000 s (event 7) in phase chaos: exit code 1: no step of the model", "  in the state", `  /\ a = 1`,
+		"  " + state[strings.Index(state, `/\ b`):],
 		"0.000000 s (event 9) in phase final: exit code 1: again"}
 	if v := safe(p, out); v.Reason != "the check failed: no step of the model" || !slices.Equal(v.Evidence, want) {
 		t.Errorf("%s\n%s", v.Reason, strings.Join(v.Evidence, "\n"))

@@ -97,8 +97,9 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 	return v
 }
 
-// withoutNeverWorked leaves out the operations of kinds of which none has ever succeeded although some had ended before the first fault, and others did succeed: the
-// workload asks for something that the system does not do, and no fault is the cause. It names one of these kinds.
+// withoutNeverWorked leaves out the operations of kinds of which none has ever succeeded although some had ended before the first
+// fault, and others did succeed: the workload asks for something that the system does not do, and no fault is the cause. It names
+// one of these kinds.
 func withoutNeverWorked(attempts []attempt, out *record.Outcome) (left []attempt, never string) {
 	fromNs := firstFault(out)
 	worked, refused := map[string]bool{}, map[string]bool{}

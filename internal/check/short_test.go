@@ -20,7 +20,8 @@ func TestShortRuns(t *testing.T) {
 		return []history.Event{{Number: n, TimeNs: int64(n), Client: "load/c0", Type: history.Invoke, Op: kind, Key: "k", Input: in},
 			{Number: n + 1, TimeNs: int64(n + 1), Client: "load/c0", Type: history.Ok, Op: kind, Key: "k", Input: in, Output: out, Found: true}}
 	}
-	out := &record.Outcome{Reason: record.Finished, Drivers: []record.DriverEnd{{Workload: "load"}}, History: append(op(1, "put", "1", ""), op(3, "put", "2", "")...)}
+	out := &record.Outcome{Reason: record.Finished, Drivers: []record.DriverEnd{{Workload: "load"}},
+		History: append(op(1, "put", "1", ""), op(3, "put", "2", "")...)}
 	status := func(name string) (Status, bool) {
 		for _, v := range Judge(spec, out) {
 			if v.Property == name {

@@ -398,7 +398,8 @@ func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdic
 		case w.ran == 0:
 			unsure = "the check itself failed: " + sentence(w.last)
 		case w.last.StartNs < from+timeout/2:
-			unsure = fmt.Sprintf("the check ran too rarely from %s to %s; let it give up sooner, lower its interval, or raise the timeout", seconds(from), seconds(to))
+			unsure = fmt.Sprintf("the check ran too rarely from %s to %s; let it give up sooner, lower its interval, or raise the timeout",
+				seconds(from), seconds(to))
 		case w.missed(p, probes):
 			unsure = w.tooRare()
 		default:

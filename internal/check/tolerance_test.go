@@ -79,24 +79,32 @@ func TestLivenessWhileConnected(t *testing.T) {
 		{name: "missing for longer than they are down", missing: [][2]int64{{10, 37}}, faults: []string{"crash n3 10..30", "crash n2 10..30"}, want: "violated",
 			shows: "from 30.000000 s to 35.000000 s"},
 		{name: "missing without a fault", missing: [][2]int64{{40, 50}}, want: "violated", shows: "meanwhile: no fault"},
-		{name: "a partition of one node", missing: [][2]int64{{10, 20}}, faults: []string{"partition n3-n1 10..30", "partition n3-n2 10..30"}, want: "violated"},
-		{name: "one link is not enough to split three", missing: [][2]int64{{10, 20}}, faults: []string{"partition n1-n2 10..30"}, want: "violated", shows: "n2, n3 of"},
-		{name: "two links are, each in one direction", missing: [][2]int64{{10, 30}}, faults: []string{"partition n1->n2 10..30", "partition n3->n1 10..30", "partition n3->n2 10..30"}, want: "holds"},
+		{name: "a partition of one node", missing: [][2]int64{{10, 20}},
+			faults: []string{"partition n3-n1 10..30", "partition n3-n2 10..30"}, want: "violated"},
+		{name: "one link is not enough to split three", missing: [][2]int64{{10, 20}}, faults: []string{"partition n1-n2 10..30"},
+			want: "violated", shows: "n2, n3 of"},
+		{name: "two links are, each in one direction", missing: [][2]int64{{10, 30}},
+			faults: []string{"partition n1->n2 10..30", "partition n3->n1 10..30", "partition n3->n2 10..30"}, want: "holds"},
 		{name: "a majority that changes all the time", missing: [][2]int64{{10, 30}}, want: "holds",
 			faults: []string{"crash n1 10..14", "crash n2 14..18", "crash n3 18..22", "crash n1 22..26", "crash n2 26..30"}},
-		{name: "faults of clients", missing: [][2]int64{{10, 30}}, faults: []string{"partition client-n1 10..30", "partition client-n2 10..30"}, want: "violated"},
+		{name: "faults of clients", missing: [][2]int64{{10, 30}},
+			faults: []string{"partition client-n1 10..30", "partition client-n2 10..30"}, want: "violated"},
 		{name: "a slow disk is an excuse", missing: [][2]int64{{10, 30}}, faults: []string{"slow_disk n1 10..30", "slow_disk n2 10..30"}, want: "holds"},
 		{name: "but not if it shall be none", check: world.Check{Despite: []string{"slow_disk"}}, missing: [][2]int64{{10, 30}},
 			faults: []string{"slow_disk n1 10..30", "slow_disk n2 10..30"}, want: "violated", shows: "ignoring slow_disk"},
 		{name: "all connected", check: world.Check{While: "all connected"}, missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "holds"},
-		{name: "despite a kind alone", check: world.Check{While: "none", Despite: []string{"crash"}}, missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "violated"},
-		{name: "despite another kind", check: world.Check{While: "none", Despite: []string{"pause"}}, missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "holds"},
+		{name: "despite a kind alone", check: world.Check{While: "none", Despite: []string{"crash"}},
+			missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "violated"},
+		{name: "despite another kind", check: world.Check{While: "none", Despite: []string{"pause"}},
+			missing: [][2]int64{{10, 30}}, faults: []string{"crash n3 10..30"}, want: "holds"},
 		{name: "a server that was asked and is not of the majority", check: world.Check{Endpoint: "http://n3:80/leader"}, missing: [][2]int64{{10, 30}},
 			faults: []string{"partition n3-n1 10..30", "partition n3-n2 10..30"}, want: "holds"},
 		{name: "a server that was asked and is", check: world.Check{Endpoint: "http://n1:80/leader"}, missing: [][2]int64{{10, 30}},
 			faults: []string{"partition n3-n1 10..30", "partition n3-n2 10..30"}, want: "violated"},
-		{name: "never connected", faults: []string{"crash n1 0..60", "crash n2 0..60"}, want: "there was no period of 5.000000 s throughout which 2 of 3 nodes were up"},
-		{name: "faults every few seconds", faults: []string{"crash n1 1..4", "crash n2 4..8", "crash n3 8..12", "crash n1 12..60", "crash n2 12..60"}, missing: [][2]int64{{1, 12}},
+		{name: "never connected", faults: []string{"crash n1 0..60", "crash n2 0..60"},
+			want: "there was no period of 5.000000 s throughout which 2 of 3 nodes were up"},
+		{name: "faults every few seconds", faults: []string{"crash n1 1..4", "crash n2 4..8", "crash n3 8..12", "crash n1 12..60",
+			"crash n2 12..60"}, missing: [][2]int64{{1, 12}},
 			want: "there was no period"},
 		{name: "a node that is not there", check: world.Check{Nodes: []string{"n1", "n9"}}, want: "which is not in the world"},
 	} {
@@ -135,10 +143,11 @@ func TestLivenessWhileConnectedIsCareful(t *testing.T) {
 		change func(*world.Spec, *record.Outcome)
 		want   string
 	}{
-		"an old record":        {func(_ *world.Spec, o *record.Outcome) { o.Ledger.Injections[0].Node = "" }, "the ledger does not list all faults"},
-		"probes that hang":     {func(_ *world.Spec, o *record.Outcome) { cutProbes(o, 12); o.Probes[11].ExitCode = world.ProbeHung }, "the check itself hung"},
-		"no probes":            {func(_ *world.Spec, o *record.Outcome) { o.Probes = nil }, "the check never ran"},
-		"few probes":           {func(_ *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes[:9:9], o.Probes[30:]...) }, "no run of the check began and ended"},
+		"an old record":    {func(_ *world.Spec, o *record.Outcome) { o.Ledger.Injections[0].Node = "" }, "the ledger does not list all faults"},
+		"probes that hang": {func(_ *world.Spec, o *record.Outcome) { cutProbes(o, 12); o.Probes[11].ExitCode = world.ProbeHung }, "the check itself hung"},
+		"no probes":        {func(_ *world.Spec, o *record.Outcome) { o.Probes = nil }, "the check never ran"},
+		"few probes": {func(_ *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes[:9:9], o.Probes[30:]...) },
+			"no run of the check began and ended"},
 		"probes that are late": {func(_ *world.Spec, o *record.Outcome) { o.Probes = append(o.Probes[:11:11], o.Probes[30:]...) }, "the check ran too rarely"},
 		"a script that is not there": {func(_ *world.Spec, o *record.Outcome) {
 			for i := range o.Probes {
@@ -299,7 +308,8 @@ func TestTimesAgainstBruteForce(t *testing.T) {
 				want := anySet(from, to)
 				listed := slices.ContainsFunc(times, func(s span) bool { return s.fromNs <= int64(from) && int64(to) <= s.toNs })
 				if got != want || listed != want {
-					t.Fatalf("world %d, from %d to %d: whole %v, listed %v, by brute force %v: %v\n%+v", n, from, to, got, listed, want, times, out.Ledger.Injections)
+					t.Fatalf("world %d, from %d to %d: whole %v, listed %v, by brute force %v: %v\n%+v", n, from, to, got, listed,
+						want, times, out.Ledger.Injections)
 				}
 				if want && to-from > 5 && len(out.Ledger.Injections) > 3 {
 					some++

@@ -40,7 +40,8 @@ func joinable(ops []history.Operation) ([]history.Operation, string) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(other)) {
 		if grows[key] && !lists[key] {
-			return nil, fmt.Sprintf("key %q is appended to, and %s, which it holds, is no text; registers join texts, and `model: append-list` has lists", key, shorten(other[key]))
+			return nil, fmt.Sprintf("key %q is appended to, and %s, which it holds, is no text; registers join texts, and `model: append-list` has lists",
+				key, shorten(other[key]))
 		}
 	}
 	ops = slices.Clone(ops)

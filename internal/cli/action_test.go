@@ -75,14 +75,16 @@ func TestAction(t *testing.T) {
 	if code != 1 || !strings.Contains(log, "violated: linearizable") || !strings.Contains(log, "campaign of seed 4") {
 		t.Errorf("exit code %d of\n%s", code, log)
 	}
-	for _, want := range []string{"exit-code=1\n", "output=buggy project/bloodhound-report\n", "### Bloodhound: VIOLATED", "**linearizable is violated**", "exit code 1."} {
+	for _, want := range []string{"exit-code=1\n", "output=buggy project/bloodhound-report\n", "### Bloodhound: VIOLATED",
+		"**linearizable is violated**", "exit code 1."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("GitHub does not get %q but\n%s", want, said)
 		}
 	}
 	has("buggy project/bloodhound-report", "comment.md", "campaign.html", "junit.xml", "bloodhound.sarif", "log.txt", "????????????.html", "????????????.json")
 
-	if _, code, said = action(t, dir, bloodhound, "INPUT_FOLDER=healthy", "INPUT_SEEDS=30", "INPUT_OUTPUT=out", "INPUT_CONFIG=bloodhound.yaml"); code != 0 || !strings.Contains(said, "exit-code=0\n") {
+	if _, code, said = action(t, dir, bloodhound, "INPUT_FOLDER=healthy", "INPUT_SEEDS=30", "INPUT_OUTPUT=out",
+		"INPUT_CONFIG=bloodhound.yaml"); code != 0 || !strings.Contains(said, "exit-code=0\n") {
 		t.Errorf("exit code %d, and %s", code, said)
 	}
 	has("healthy/out", "campaign.html", "junit.xml", "bloodhound.sarif")
@@ -162,7 +164,8 @@ func TestActionWithDatabase(t *testing.T) {
 	git("checkout", "-q", "-b", "same")
 	git("commit", "-q", "--allow-empty", "-m", "nothing")
 	restore("main 1", ".db.base")
-	if log, code, said := build(pr); code == 1 == strings.Contains(said, "- new: 0\n") || !matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows anything new: (at most 0|no bound \\(no run)") {
+	if log, code, said := build(pr); code == 1 == strings.Contains(said, "- new: 0\n") ||
+		!matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows anything new: (at most 0|no bound \\(no run)") {
 		t.Errorf("a pull request without a change: exit code %d, %s\n%s", code, said, log)
 	}
 	keep("same 1")

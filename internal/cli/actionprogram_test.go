@@ -120,7 +120,8 @@ func (r actionRunner) run(t *testing.T, step string, variables ...string) (log s
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "output")
 	cmd := exec.Command(filepath.Join(r.action, ".ci", "program"), step)
-	cmd.Env = append([]string{"PATH=" + r.bin + ":/usr/bin:/bin", "RUNNER_TEMP=" + r.temp, "GITHUB_OUTPUT=" + file, "BLOODHOUND_RELEASES=file://" + r.releases}, variables...)
+	cmd.Env = append([]string{"PATH=" + r.bin + ":/usr/bin:/bin", "RUNNER_TEMP=" + r.temp, "GITHUB_OUTPUT=" + file,
+		"BLOODHOUND_RELEASES=file://" + r.releases}, variables...)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

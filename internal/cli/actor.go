@@ -146,7 +146,8 @@ func (a *app) switches(packages []string) (overlay string, err error) {
 
 // simulated lists the packages among some whose tests have worlds, and their folders.
 func simulated(c *cobra.Command, patterns []string) (packages []string, folders map[string]string, err error) {
-	list := exec.CommandContext(c.Context(), "go", append([]string{"list", "-f", `{{.Dir}}	{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "--"}, patterns...)...)
+	list := exec.CommandContext(c.Context(), "go",
+		append([]string{"list", "-f", `{{.Dir}}	{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "--"}, patterns...)...)
 	var said strings.Builder
 	list.Stderr = &said
 	out, err := list.Output()
@@ -161,7 +162,8 @@ func simulated(c *cobra.Command, patterns []string) (packages []string, folders 
 		}
 	}
 	if len(packages) == 0 {
-		return nil, nil, fmt.Errorf("no package of %s has a test with a world: none imports %s; docs/reference/inproc.md has an example", strings.Join(patterns, " "), simPackage)
+		return nil, nil, fmt.Errorf("no package of %s has a test with a world: none imports %s; docs/reference/inproc.md has an example",
+			strings.Join(patterns, " "), simPackage)
 	}
 	return packages, folders, nil
 }
@@ -190,7 +192,8 @@ func (e *endings) Write(p []byte) (int, error) {
 		e.line = e.line[:0]
 		words := strings.Split(line, "\t")
 		switch {
-		case strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "exit status ") || strings.HasPrefix(line, "signal: "):
+		case strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") ||
+			strings.HasPrefix(line, "exit status ") || strings.HasPrefix(line, "signal: "):
 			e.how = cmp.Or(e.how, strings.TrimSuffix(line, " All goroutines:"))
 		case len(words) > 1 && (words[0] == "FAIL" || words[0] == "ok  "):
 			if dir := e.folders[words[1]]; dir != "" {

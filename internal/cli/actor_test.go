@@ -47,12 +47,14 @@ func TestActors(t *testing.T) {
 	}
 	for _, verb := range []string{"replay", "shrink", "report"} {
 		var out, said bytes.Buffer
-		if code := Main([]string{verb, stored[0]}, &out, &said); code != check.ExitUsage || !strings.Contains(said.String(), "go test -run '^TestBank$' -sim.replay=") {
+		if code := Main([]string{verb, stored[0]}, &out, &said); code != check.ExitUsage ||
+			!strings.Contains(said.String(), "go test -run '^TestBank$' -sim.replay=") {
 			t.Errorf("%s: exit code %d\n%s", verb, code, said.String())
 		}
 	}
 	var out, said bytes.Buffer
-	if code := Main([]string{"test", "--actor-mode", "--json", "--seeds", "5", "--seed", "9", "--strategy", "swarm", bank, "--", "-run", "Bank$"}, &out, &said); code != check.ExitViolated && code != check.ExitUnknown && code != check.ExitHolds {
+	if code := Main([]string{"test", "--actor-mode", "--json", "--seeds", "5", "--seed", "9", "--strategy", "swarm", bank, "--",
+		"-run", "Bank$"}, &out, &said); code != check.ExitViolated && code != check.ExitUnknown && code != check.ExitHolds {
 		t.Errorf("exit code %d\n%s", code, said.String())
 	}
 	var doc actorDocument
@@ -81,8 +83,10 @@ func TestActorsThatEndTheirProgram(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
-		if code != check.ExitUnknown || doc.ExitCode != code || len(doc.Worlds) != 2 || doc.Worlds[0].ExitCode != check.ExitHolds || doc.Worlds[1].Name != "TestThatEnds" ||
-			len(doc.Worlds[1].Status.Unknown) != 1 || !strings.HasPrefix(doc.Worlds[1].Status.Unknown[0], "the test's program ended while its campaign was under way: "+how) {
+		if code != check.ExitUnknown || doc.ExitCode != code || len(doc.Worlds) != 2 ||
+			doc.Worlds[0].ExitCode != check.ExitHolds || doc.Worlds[1].Name != "TestThatEnds" ||
+			len(doc.Worlds[1].Status.Unknown) != 1 ||
+			!strings.HasPrefix(doc.Worlds[1].Status.Unknown[0], "the test's program ended while its campaign was under way: "+how) {
 			t.Errorf("%s: exit code %d\n%s\n%s", by, code, out.String(), said.String())
 		}
 	}
@@ -103,7 +107,8 @@ func TestActorsWithoutSwitches(t *testing.T) {
 	if code != check.ExitNotReproducible {
 		t.Fatalf("exit code %d\n%s\n%s", code, out.String(), said.String())
 	}
-	for _, want := range []string{"2 started at ", "testdata/switches/tally.go:36 in switches.(*Tally).All", "1 started at ", "tally.go:41 in switches.(*Tally).All",
+	for _, want := range []string{"2 started at ", "testdata/switches/tally.go:36 in switches.(*Tally).All", "1 started at ",
+		"tally.go:41 in switches.(*Tally).All",
 		"switches: NOT REPRODUCIBLE: 3 goroutines ran outside the world"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
@@ -114,7 +119,8 @@ func TestActorsWithoutSwitches(t *testing.T) {
 		t.Fatalf("no command in\n%s", out.String())
 	}
 	out.Reset()
-	if code := Main(append(strings.Fields(command[1]), command[2]), &out, &said); code != check.ExitViolated || strings.Contains(out.String(), "outside the world") {
+	if code := Main(append(strings.Fields(command[1]), command[2]), &out, &said); code != check.ExitViolated ||
+		strings.Contains(out.String(), "outside the world") {
 		t.Errorf("exit code %d\n%s\n%s", code, out.String(), said.String())
 	}
 }
@@ -134,7 +140,8 @@ func TestActorsWithSwitches(t *testing.T) {
 	if strings.Contains(out.String(), "outside the world") {
 		t.Errorf("goroutines that were built with switches run outside the world:\n%s", out.String())
 	}
-	for _, want := range []string{"switches: all properties hold over 1000 runs", "each vote is counted for its name", "testdata/switches/tally.go:26 in switches.(*Tally).vote"} {
+	for _, want := range []string{"switches: all properties hold over 1000 runs", "each vote is counted for its name",
+		"testdata/switches/tally.go:26 in switches.(*Tally).vote"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing", want)
 		}

@@ -339,7 +339,8 @@ func (a *app) requestBisect(ctx context.Context, url, id string, args []string, 
 			}
 			id := commitOf(ctx, dir, *rev)
 			if id == "" {
-				return mistaken(fmt.Errorf("%s is no commit of the repository of %s; name the project's folder after the failure, or fetch the commit by git", *rev, dir))
+				return mistaken(fmt.Errorf("%s is no commit of the repository of %s; name the project's folder after the failure, or fetch the commit by git",
+					*rev, dir))
 			}
 			*rev = id
 		}

@@ -76,7 +76,8 @@ Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5:
 		RunE: func(c *cobra.Command, args []string) error { return a.check(c, j, args) },
 	}
 	j.where(c)
-	c.Flags().StringVar(&j.model, "model", "", "judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions list-append, rw-register; of Jepsen's workloads "+strings.Join(check.WorkloadModels, ", "))
+	c.Flags().StringVar(&j.model, "model", "",
+		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions list-append, rw-register; of Jepsen's workloads "+strings.Join(check.WorkloadModels, ", "))
 	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
 	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
@@ -404,7 +405,8 @@ func (a *app) overHistories(all []world.Property, named bool) []world.Property {
 }
 
 // again judges the run of a failure.
-func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) (verdicts []check.Verdict, length int, weight check.Evidence, err error) {
+func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) (verdicts []check.Verdict,
+	length int, weight check.Evidence, err error) {
 	e, err := report.LoadEvidence(p.state, failure)
 	if errors.Is(err, report.ErrNoEvidence) {
 		again := "bloodhound replay " + shellQuote(args[0])

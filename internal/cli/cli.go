@@ -231,7 +231,10 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(a.runVerb(), a.exploreVerb(), a.sweepVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(), a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.buildVerb(), a.liveVerb(), a.fleetVerb(), a.dashboardVerb(), a.checkVerb(), a.reportVerb(), a.listVerb(), a.docsVerb(), a.initVerb(), a.importVerb(), a.configVerb(), a.schemaVerb(), a.imageVerb(), a.doctorVerb(), a.modelVerb(), a.vmVerb(),
+	root.AddCommand(a.runVerb(), a.exploreVerb(), a.sweepVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(),
+		a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.buildVerb(), a.liveVerb(), a.fleetVerb(), a.dashboardVerb(),
+		a.checkVerb(), a.reportVerb(), a.listVerb(), a.docsVerb(), a.initVerb(), a.importVerb(), a.configVerb(), a.schemaVerb(),
+		a.imageVerb(), a.doctorVerb(), a.modelVerb(), a.vmVerb(),
 		a.workerVerb(), a.dbVerb())
 	documentVerbs(root)
 	return root

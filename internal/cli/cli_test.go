@@ -57,7 +57,8 @@ func TestJudgeReplay(t *testing.T) {
 	}{
 		{"the same", explore.Summary{Hash: "aa", Repeat: repeats, Verdicts: []check.Verdict{v}}, nil, "replayed", check.ExitViolated},
 		{"another check", explore.Summary{Hash: "aa", Repeat: repeats}, nil, "the check or its property has changed", check.ExitUnknown},
-		{"another run, the same violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []check.Verdict{v}}, changed, "VIOLATED again", check.ExitViolated},
+		{"another run, the same violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []check.Verdict{v}}, changed,
+			"VIOLATED again", check.ExitViolated},
 		{"another violation", explore.Summary{Hash: "bb", Repeat: repeats, Verdicts: []check.Verdict{other}}, changed, "in another way", check.ExitViolated},
 		{"gone after a change", explore.Summary{Hash: "bb", Repeat: repeats}, changed, "stale", check.ExitUnknown},
 		{"gone without a change", explore.Summary{Hash: "bb", Repeat: repeats}, nil, "NOT REPRODUCIBLE", check.ExitNotReproducible},
@@ -146,13 +147,15 @@ func TestPlainProgress(t *testing.T) {
 func TestInterruptedBuild(t *testing.T) {
 	t.Setenv("BLOODHOUND_IMAGES", t.TempDir())
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte("services: {a: {build: {context: ., dockerfile_inline: \"FROM scratch\\nCOPY . /\\n\"}, command: x}}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"),
+		[]byte("services: {a: {build: {context: ., dockerfile_inline: \"FROM scratch\\nCOPY . /\\n\"}, command: x}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	a := &app{out: io.Discard, json: io.Discard, err: io.Discard}
-	if _, err := a.load(ctx, &flags{compose: []string{filepath.Join(dir, "compose.yaml")}}, nil); codeOf(err) != check.ExitUnknown || !strings.Contains(err.Error(), "interrupted") {
+	if _, err := a.load(ctx, &flags{compose: []string{filepath.Join(dir, "compose.yaml")}},
+		nil); codeOf(err) != check.ExitUnknown || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("exit code %d: %v", codeOf(err), err)
 	}
 }

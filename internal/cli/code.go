@@ -149,7 +149,8 @@ func importFailures(ctx context.Context, db store.Store, x *fleetProject) error 
 		if have[store.DigestOf(content)] {
 			continue
 		}
-		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw, Decisions: len(f.Decisions), Tape: f.Tape.Name(),
+		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw,
+			Decisions: len(f.Decisions), Tape: f.Tape.Name(),
 			Imported: within(x.p.spec.Dir, path), AtMs: time.Now().UnixMilli()}
 		if f.Smallest != nil {
 			r.Level, r.Decisions, r.Tape = records.Shrunk, f.Smallest.Shrunk.To.Decisions, f.Smallest.Tape.Name()

@@ -161,7 +161,8 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 		result.decisions = c.Decisions
 		return result, c.judgedAnew(spec, result, run)
 	case len(result.Changes) == 0:
-		result.Standing, result.Reason = explore.Varies, fmt.Sprintf("nothing is known to have changed, but the trace hash was %s and is %s", small.Hash, r.Summary.Hash)
+		result.Standing, result.Reason = explore.Varies,
+			fmt.Sprintf("nothing is known to have changed, but the trace hash was %s and is %s", small.Hash, r.Summary.Hash)
 	case small.Machine != r.Outcome.Machine:
 		result.Standing, result.Reason = explore.Stale, "it was found in another environment; here its tape gives a different run, without the violation"
 	default:
@@ -280,7 +281,8 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 			}
 		}
 		if st.Standing == explore.Stale {
-			st.Reason += fmt.Sprintf("; %s near it %s searched (%s of virtual time), and ", plural.Count(t.Runs, "tape"), plural.Verb(t.Runs, "was", "were"), time.Duration(t.VirtualNs).Round(time.Millisecond))
+			st.Reason += fmt.Sprintf("; %s near it %s searched (%s of virtual time), and ", plural.Count(t.Runs, "tape"),
+				plural.Verb(t.Runs, "was", "were"), time.Duration(t.VirtualNs).Round(time.Millisecond))
 			if len(t.Failures) > 0 {
 				st.Reason += "fail in other ways"
 			} else {

@@ -127,7 +127,8 @@ func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code
 	if !baseRun {
 		doc.Unrun = append(doc.Unrun, unrunCommit{base, v.WithChanges(base, all) != ""})
 	}
-	for _, t := range slices.SortedFunc(maps.Values(v.Tests), func(x, y *records.TestView) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) }) {
+	for _, t := range slices.SortedFunc(maps.Values(v.Tests),
+		func(x, y *records.TestView) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) }) {
 		if t.Canary() {
 			continue
 		}

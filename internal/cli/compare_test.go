@@ -66,7 +66,8 @@ func TestCompareNamesTestsThatWereNotRun(t *testing.T) {
 	}
 	for _, flag := range []string{"--code", "--base"} {
 		var out, said bytes.Buffer
-		if code := Main([]string{"db", "compare", "--store", folder, "--code", "c0ffee12", flag, "zzz"}, &out, &said); code != check.ExitUsage || !strings.Contains(said.String(), flag+" zzz: neither ") {
+		if code := Main([]string{"db", "compare", "--store", folder, "--code", "c0ffee12", flag, "zzz"}, &out,
+			&said); code != check.ExitUsage || !strings.Contains(said.String(), flag+" zzz: neither ") {
 			t.Errorf("%s zzz: exit code %d, %s%s", flag, code, &out, &said)
 		}
 	}
@@ -108,10 +109,12 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 	defer db.Close()
 	test := records.Test{Name: "qs"}
 	fails := func(c records.Code) []store.Entry {
-		return []store.Entry{c.Entry(), (&records.Failure{Signature: "s", Property: "p", Code: c.ID(), Env: "e", Level: records.Raw}).Entry(records.TestID(test.Name))}
+		return []store.Entry{c.Entry(), (&records.Failure{Signature: "s", Property: "p", Code: c.ID(), Env: "e",
+			Level: records.Raw}).Entry(records.TestID(test.Name))}
 	}
 	clean := records.Code{Commit: main, Line: "main", AtMs: 1}
-	entries := slices.Concat([]store.Entry{test.Entry(), clean.Entry(), (&records.Replay{Code: clean.ID(), Env: "e", Result: records.Clean}).Entry(records.TestID(test.Name), records.FailureID("s"))},
+	entries := slices.Concat([]store.Entry{test.Entry(), clean.Entry(),
+		(&records.Replay{Code: clean.ID(), Env: "e", Result: records.Clean}).Entry(records.TestID(test.Name), records.FailureID("s"))},
 		fails(records.Code{Commit: main, Line: "main", Dirty: "d1", AtMs: 2}), fails(records.Code{Commit: changed, Line: "main", Dirty: "d2", AtMs: 3}),
 		fails(records.Code{Commit: feature, Line: "pr", AtMs: 4}))
 	if err := db.Add(t.Context(), entries...); err != nil {
@@ -138,7 +141,8 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 	}
 	// A commit that was run only with changes was not run.
 	doc, text := compare(check.ExitUnknown, "--code", feature, "--base", changed)
-	if !slices.Equal(doc.Unrun, []unrunCommit{{changed, true}}) || !strings.Contains(text, "Commit ` "+changed[:12]+" ` was run only with changes that are not committed.") {
+	if !slices.Equal(doc.Unrun, []unrunCommit{{changed, true}}) ||
+		!strings.Contains(text, "Commit ` "+changed[:12]+" ` was run only with changes that are not committed.") {
 		t.Errorf("%+v\n%s", doc, text)
 	}
 	git("checkout", "-q", changed)
@@ -149,7 +153,8 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 	write("changed")
 	for range 2 {
 		doc, text = compare(check.ExitViolated)
-		if doc.Code != changed+" with changes" || len(doc.Tests) != 1 || doc.Tests[0].Code != doc.Code || !strings.HasPrefix(text, "### Bloodhound: ` "+changed[:12]+" with changes `\n") {
+		if doc.Code != changed+" with changes" || len(doc.Tests) != 1 || doc.Tests[0].Code != doc.Code ||
+			!strings.HasPrefix(text, "### Bloodhound: ` "+changed[:12]+" with changes `\n") {
 			t.Errorf("a folder with changes: %+v\n%s", doc, text)
 		}
 		// So do its own changes, although the commit was run too.

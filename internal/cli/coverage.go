@@ -45,8 +45,10 @@ func (v percentFlag) Set(text string) error {
 
 func (f *flags) coverageFlags(c *cobra.Command) {
 	addSwitch(c, &f.coverage, "coverage", "measure code coverage of the programs under test, and write a report")
-	c.Flags().Var(revisionFlag{&f.since}, "since", "report coverage of the code that has changed since this git `revision`; searches that learn prefer runs that reach its rare parts")
-	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold", "the minimum `share` of their blocks that must run, such as 80%; below it the verdict is unknown")
+	c.Flags().Var(revisionFlag{&f.since}, "since",
+		"report coverage of the code that has changed since this git `revision`; searches that learn prefer runs that reach its rare parts")
+	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold",
+		"the minimum `share` of their blocks that must run, such as 80%; below it the verdict is unknown")
 }
 
 // coverageFormat is a file that a campaign writes its coverage to, and how.

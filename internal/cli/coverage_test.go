@@ -45,7 +45,8 @@ func TestWhatIsNotWatchedIsSaid(t *testing.T) {
 		}
 		f.judgeCoverage(c.choice, &explore.Code{State: state, Ran: []string{"/bin/sh", "/usr/bin/kv"}}, totals, &status)
 		unknown, notice := strings.Join(status.Unknown, "\n"), strings.Join(status.Notices, "\n")
-		if !strings.Contains(unknown, c.unknown) || (unknown == "") != (c.unknown == "") || !strings.Contains(notice, c.notice) || (notice == "") != (c.notice == "") {
+		if !strings.Contains(unknown, c.unknown) || (unknown == "") != (c.unknown == "") || !strings.Contains(notice, c.notice) ||
+			(notice == "") != (c.notice == "") {
 			t.Errorf("%q with a threshold of %g: unknown %q, notice %q", c.choice, c.threshold, unknown, notice)
 		}
 	}

@@ -36,7 +36,8 @@ The token of a dashboard is in BLOODHOUND_STORE_TOKEN, or in a file that BLOODHO
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.dbMergeVerb(), a.dbExportVerb(), a.dbImportVerb(), a.dbGCVerb(), a.dbFsckVerb(), a.dbStatVerb(), a.dbCompareVerb(), a.dbUpgradeVerb(), a.dbPauseVerb(), a.dbContinueVerb())
+	c.AddCommand(a.dbMergeVerb(), a.dbExportVerb(), a.dbImportVerb(), a.dbGCVerb(), a.dbFsckVerb(), a.dbStatVerb(),
+		a.dbCompareVerb(), a.dbUpgradeVerb(), a.dbPauseVerb(), a.dbContinueVerb())
 	return c
 }
 
@@ -139,7 +140,9 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 				}
 				a.noteDamages(to)
 				if damaged > 0 {
-					return &exitError{check.ExitEngine, fmt.Errorf("damaged parts could not be merged; added %s and %s to %s; bloodhound db fsck names the damage", plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)}
+					return &exitError{check.ExitEngine,
+						fmt.Errorf("damaged parts could not be merged; added %s and %s to %s; bloodhound db fsck names the damage",
+							plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)}
 				}
 				if f.json {
 					return a.printJSON(doc)
@@ -450,7 +453,8 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 				if doc.Counts > 0 {
 					fmt.Fprintf(a.out, "%s %s of runs and signs of life for which later ones stand\n", did, plural.Count(doc.Counts, "count"))
 				}
-				fmt.Fprintf(a.out, "%s %s stored more than once, and %s to which nothing refers (%s)\n", did, plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), megabytes(doc.BlobBytes))
+				fmt.Fprintf(a.out, "%s %s stored more than once, and %s to which nothing refers (%s)\n", did,
+					plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), megabytes(doc.BlobBytes))
 				return nil
 			})
 		},
@@ -490,7 +494,8 @@ func collect(ctx context.Context, s store.Store, keep time.Duration, doc *gcDocu
 		return err
 	}
 	if list := store.Damages(s); len(list) > 0 { // what cannot be read may name blobs, and equal entries may be all that is left
-		return fmt.Errorf("%s is damaged: %s: %s; repair it first, see bloodhound db fsck; no entry that is stored more than once and no blob was removed", s, list[0].What, list[0].Damage)
+		return fmt.Errorf("%s is damaged: %s: %s; repair it first, see bloodhound db fsck; no entry that is stored more than once and no blob was removed",
+			s, list[0].What, list[0].Damage)
 	}
 	for _, d := range slices.Sorted(maps.Keys(loose)) {
 		doc.Blobs++
@@ -546,7 +551,8 @@ The exit code is 3 if something is damaged.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
 				doc := fsckDocument{Bloodhound: Version(), Verb: "db fsck", Store: s.String(), Damages: []store.Damage{}}
-				if err := store.Check(c.Context(), s, func(what, damage string) { doc.Damages = append(doc.Damages, store.Damage{What: what, Damage: damage}) }); err != nil {
+				if err := store.Check(c.Context(), s,
+					func(what, damage string) { doc.Damages = append(doc.Damages, store.Damage{What: what, Damage: damage}) }); err != nil {
 					return err
 				}
 				if len(doc.Damages) > 0 {

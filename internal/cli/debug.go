@@ -45,7 +45,8 @@ commands, which gdb has as monitor COMMAND.
 Exit code 4: the run did not end as the original one.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 2 {
-				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %s", plural.Count(len(args), "argument"))
+				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %s",
+					plural.Count(len(args), "argument"))
 			}
 			return noneEmpty(args)
 		},
@@ -63,8 +64,10 @@ Exit code 4: the run did not end as the original one.`,
 	addSwitch(c, &o.rr, "rr", "serve delve as rr does")
 	c.Flags().MarkHidden("rr")
 	addSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
-	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"}, "snapshots", "how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
-	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory", "maximum `size` of the snapshots, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
+	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"}, "snapshots",
+		"how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
+	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory",
+		"maximum `size` of the snapshots, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
 	return c
 }
 
@@ -281,7 +284,8 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	if err != nil {
 		return nil, failed(err)
 	}
-	options, err := s.setup.JobOptions(&explore.Job{}, engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Self: self})
+	options, err := s.setup.JobOptions(&explore.Job{},
+		engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Self: self})
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -428,25 +432,26 @@ func views(spec *world.Spec) []debug.View {
 			}
 			return view.WriteOpenFiles(out, list)
 		}),
-		show("files", "[NODE:PATH]", "the files that programs have changed, or those in a folder", 0, 1, func(out io.Writer, w debug.World, args []string) error {
-			if len(args) == 0 {
-				list, err := view.Changes(w)
+		show("files", "[NODE:PATH]", "the files that programs have changed, or those in a folder", 0, 1,
+			func(out io.Writer, w debug.World, args []string) error {
+				if len(args) == 0 {
+					list, err := view.Changes(w)
+					if err != nil {
+						return err
+					}
+					return view.WriteChanges(out, list)
+				}
+				p, err := view.ParseNodePath(args[0], true)
 				if err != nil {
 					return err
 				}
-				return view.WriteChanges(out, list)
-			}
-			p, err := view.ParseNodePath(args[0], true)
-			if err != nil {
-				return err
-			}
-			p.Path = cmp.Or(p.Path, "/")
-			list, err := view.List(w, p)
-			if err != nil {
-				return err
-			}
-			return view.WriteList(out, list)
-		}),
+				p.Path = cmp.Or(p.Path, "/")
+				list, err := view.List(w, p)
+				if err != nil {
+					return err
+				}
+				return view.WriteList(out, list)
+			}),
 		show("cat", "NODE:PATH", "the contents of a file", 1, 1, func(out io.Writer, w debug.World, args []string) error {
 			p, err := view.ParseNodePath(args[0], false)
 			if err != nil {
@@ -454,27 +459,29 @@ func views(spec *world.Spec) []debug.View {
 			}
 			return view.Cat(&report.PrintableWriter{To: out}, w, p)
 		}),
-		show("logs", "[NODE]", fmt.Sprintf("the last %s that programs wrote", plural.Count(linesShown, "line")), 0, 1, func(out io.Writer, w debug.World, args []string) error {
-			log := w.Outcome().Log
-			if len(args) > 0 {
-				if err := knownNode(spec, args[0]); err != nil {
-					return err
+		show("logs", "[NODE]", fmt.Sprintf("the last %s that programs wrote", plural.Count(linesShown, "line")), 0, 1,
+			func(out io.Writer, w debug.World, args []string) error {
+				log := w.Outcome().Log
+				if len(args) > 0 {
+					if err := knownNode(spec, args[0]); err != nil {
+						return err
+					}
+					log = slices.DeleteFunc(slices.Clone(log), func(l record.LogLine) bool { return l.Node != args[0] })
 				}
-				log = slices.DeleteFunc(slices.Clone(log), func(l record.LogLine) bool { return l.Node != args[0] })
-			}
-			return report.Logs(out, &check.Judged{Outcome: record.Outcome{Log: log[max(0, len(log)-linesShown):]}})
-		}),
-		show("history", "", fmt.Sprintf("the last %s of operations", plural.Count(linesShown, "record")), 0, 0, func(out io.Writer, w debug.World, _ []string) error {
-			list := w.Outcome().History
-			for _, e := range list[max(0, len(list)-linesShown):] {
-				b, err := json.Marshal(e)
-				if err != nil {
-					return err
+				return report.Logs(out, &check.Judged{Outcome: record.Outcome{Log: log[max(0, len(log)-linesShown):]}})
+			}),
+		show("history", "", fmt.Sprintf("the last %s of operations", plural.Count(linesShown, "record")), 0, 0,
+			func(out io.Writer, w debug.World, _ []string) error {
+				list := w.Outcome().History
+				for _, e := range list[max(0, len(list)-linesShown):] {
+					b, err := json.Marshal(e)
+					if err != nil {
+						return err
+					}
+					fmt.Fprintf(out, "%s\n", b)
 				}
-				fmt.Fprintf(out, "%s\n", b)
-			}
-			return nil
-		}),
+				return nil
+			}),
 	}
 }
 

@@ -110,7 +110,8 @@ func (a *app) recordVM(ctx context.Context, s *session, d *debugged) (*vm.Record
 	if err != nil {
 		return nil, nil, failed(err)
 	}
-	options, err := s.setup.JobOptions(&explore.Job{}, engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Self: self, Interrupt: ctx.Done()})
+	options, err := s.setup.JobOptions(&explore.Job{},
+		engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Self: self, Interrupt: ctx.Done()})
 	if err != nil {
 		return nil, nil, failed(err)
 	}

@@ -124,7 +124,8 @@ func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, ar
 		}
 		a.note("for C, C++ and Rust, VS Code connects to: bloodhound debug %s --listen %s", strings.Join(run, " "), address)
 	} else {
-		fmt.Fprintf(a.out, "delve goes forward and backward in the run of process %s:\n  PATH=%s:$PATH dlv replay %s\n", o.process, shellQuote(bin), shellQuote(trace))
+		fmt.Fprintf(a.out, "delve goes forward and backward in the run of process %s:\n  PATH=%s:$PATH dlv replay %s\n",
+			o.process, shellQuote(bin), shellQuote(trace))
 	}
 	if paranoid, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err == nil {
 		if n, _ := strconv.Atoi(strings.TrimSpace(string(paranoid))); n > 1 {
@@ -139,8 +140,10 @@ func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, ar
 func launchJSON(name, bin, trace, address string) any {
 	type object = map[string]any
 	return object{"version": "0.2.0", "configurations": []object{
-		{"name": "bloodhound " + name + " (Go)", "type": "go", "request": "launch", "mode": "replay", "traceDirPath": trace, "stopOnEntry": true, "env": object{"PATH": bin + ":${env:PATH}"}},
-		{"name": "bloodhound " + name + " (C, C++, Rust)", "type": "gdb", "request": "attach", "remote": true, "target": address, "cwd": "${workspaceFolder}", "stopAtConnect": true, "valuesFormatting": "parseText"},
+		{"name": "bloodhound " + name + " (Go)", "type": "go", "request": "launch", "mode": "replay", "traceDirPath": trace,
+			"stopOnEntry": true, "env": object{"PATH": bin + ":${env:PATH}"}},
+		{"name": "bloodhound " + name + " (C, C++, Rust)", "type": "gdb", "request": "attach", "remote": true, "target": address,
+			"cwd": "${workspaceFolder}", "stopAtConnect": true, "valuesFormatting": "parseText"},
 	}}
 }
 

@@ -77,7 +77,8 @@ func commandRunner(store *image.Store) build.Runner {
 			return nil, err
 		}
 		const node = runNode
-		spec := &world.Spec{Name: node, Dir: "/", StartUnixNs: c.StartNs, MaxTimeNs: runVirtualNs, TimeStepNs: 1e9, SetupNs: -1, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+		spec := &world.Spec{Name: node, Dir: "/", StartUnixNs: c.StartNs, MaxTimeNs: runVirtualNs, TimeStepNs: 1e9, SetupNs: -1,
+			Cost:   world.Cost{CallNs: 1000, ClockReadNs: 50},
 			Limits: world.Limits{Events: runEvents, WallMs: runWallMs, MemoryBytes: runBytes, SpinCPUMs: runSpinCPUMs}}
 		n := world.Node{Name: node, Role: world.Server, Hostname: node, IPv4: "10.77.0.10", Image: &world.Image{Name: node, ID: c.Image.ID}, Command: c.Argv,
 			Env: runEnv(c), WorkingDir: c.Dir, User: c.User, Init: world.MainInit, Bounds: world.Bounds{ShmBytes: c.ShmBytes}}

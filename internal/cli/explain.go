@@ -42,7 +42,8 @@ Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: th
 		RunE: func(c *cobra.Command, args []string) error { return a.explain(c, f, url, args) },
 	}
 	f.where(c)
-	c.Flags().Var(numberFlag{&f.explainRuns, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"}, "runs", fmt.Sprintf("maximum number of runs (default: %d)", defaultExplainRuns))
+	c.Flags().Var(numberFlag{&f.explainRuns, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"}, "runs",
+		fmt.Sprintf("maximum number of runs (default: %d)", defaultExplainRuns))
 	c.Flags().Var(timeFlag{&f.explainTime}, "time", fmt.Sprintf("maximum time (default: %s)", defaultExplainTime))
 	f.workersFlag(c)
 	f.originalFlag(c)
@@ -86,7 +87,9 @@ func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) err
 	}
 	defer s.close()
 	show := newProgress(a.err, false, f.json)
-	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers)), runs: cmp.Or(int(f.explainRuns), defaultExplainRuns), time: cmp.Or(f.explainTime, defaultExplainTime), changes: func(o *check.Judged) []string { return p.changes(failure, o) }}
+	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers)),
+		runs: cmp.Or(int(f.explainRuns), defaultExplainRuns), time: cmp.Or(f.explainTime, defaultExplainTime),
+		changes: func(o *check.Judged) []string { return p.changes(failure, o) }}
 	changed := false
 	x.changed = func(reply *explore.Reply, v check.Verdict) error {
 		if err := a.changedRun(c.Context(), p, s, failure, reply, "explained"); err != nil {
@@ -157,7 +160,8 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 	})
 	switch {
 	case !o.Repeat.Reproducible:
-		return nil, &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be explained: its run does not repeat: %s", x.failure.ID, o.Repeat.Reason)}
+		return nil, &exitError{check.ExitNotReproducible,
+			fmt.Errorf("failure %s cannot be explained: its run does not repeat: %s", x.failure.ID, o.Repeat.Reason)}
 	case at < 0 || o.Hash != x.failure.Hash && x.changed == nil:
 		return nil, &exitError{check.ExitUnknown, x.unexplained(o)}
 	case len(o.DecisionsNs) != len(o.Decisions):
@@ -177,7 +181,8 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 	x.session.setup.Spec = &whole
 	pool := explore.NewPool(x.session.setup, x.session.command, x.workers)
 	defer pool.Close()
-	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o), Seed: x.failure.Tape.Own(), Workers: x.workers, MaxRuns: x.runs, MaxTime: x.time,
+	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o), Seed: x.failure.Tape.Own(),
+		Workers: x.workers, MaxRuns: x.runs, MaxTime: x.time,
 		Progress: func(runs int) {
 			show.show(func(elapsed time.Duration) string {
 				return fmt.Sprintf("explaining %s: %s in %s", x.failure.ID, plural.Count(runs, "run"), elapsed.Round(time.Second))

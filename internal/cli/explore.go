@@ -164,7 +164,8 @@ func (x *exploration) searchAgain(c *cobra.Command) (*explore.Totals, error) {
 // prepare makes the campaign, and finds mistakes that would show only when it has ended.
 func (x *exploration) prepare(c *cobra.Command) (err error) {
 	f, p := x.f, x.p
-	x.campaign = &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers), KeepGoing: f.keepGoing, FromBoot: f.fromBoot, BaselineFirst: true}
+	x.campaign = &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers),
+		KeepGoing: f.keepGoing, FromBoot: f.fromBoot, BaselineFirst: true}
 	p.complete(x.campaign)
 	if f.budget > 0 {
 		x.campaign.Retries = budgetRetries

@@ -213,7 +213,8 @@ const usualFaults = world.Harsh
 
 // modeFlag names a preset of faults.
 func (f *flags) modeFlag(c *cobra.Command) {
-	c.Flags().Var(modeFlag{&f.mode}, "mode", "inject the faults of this `preset`: "+strings.Join(config.FaultModes(), ", ")+" (default: faults.mode; without the section faults, "+usualFaults+")")
+	c.Flags().Var(modeFlag{&f.mode}, "mode",
+		"inject the faults of this `preset`: "+strings.Join(config.FaultModes(), ", ")+" (default: faults.mode; without the section faults, "+usualFaults+")")
 	c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(config.FaultModes(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -238,7 +239,8 @@ func (v strategyFlag) Type() string   { return "word" }
 func (v strategyFlag) Set(text string) error {
 	switch p, err := search.Parse(text); {
 	case text == "" || err != nil && !search.Known(p.Strategy):
-		return fmt.Errorf("strategies are %s, and with --actor-mode %s and %s for worlds with a schedule", strings.Join(search.Names, " and "), search.ModelFuzz, search.Enumerated)
+		return fmt.Errorf("strategies are %s, and with --actor-mode %s and %s for worlds with a schedule",
+			strings.Join(search.Names, " and "), search.ModelFuzz, search.Enumerated)
 	case err != nil:
 		return err
 	}
@@ -350,7 +352,8 @@ func (f *flags) campaign(c *cobra.Command) {
 		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
 	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
 	f.workersFlag(c)
-	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or "+search.Default+")")
+	c.Flags().Var(strategyFlag{&f.strategy}, "strategy",
+		"search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or "+search.Default+")")
 	c.Flags().Var(numberFlag{&f.maxDepth, 1, math.MaxInt32, "give the number of edits, 1 or more"},
 		"max-depth", fmt.Sprintf("bfs and dfs: how many edits a tape has at most (default: exploration.max_depth, or %d)", search.DefaultDepth))
 	f.modeFlag(c)
@@ -373,7 +376,8 @@ func (f *flags) workersFlag(c *cobra.Command) {
 }
 
 func (f *flags) snapshotFlag(c *cobra.Command) {
-	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory", "maximum `size` of the snapshots of a worker, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory, divided by the number of workers)")
+	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory",
+		"maximum `size` of the snapshots of a worker, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory, divided by the number of workers)")
 }
 
 func (f *flags) shrinking(c *cobra.Command) {
@@ -405,7 +409,8 @@ func oneArgument(c *cobra.Command, args []string) error {
 // failureArguments accepts a failure, and what names its project.
 func failureArguments(c *cobra.Command, args []string) error {
 	if len(args) < 1 || len(args) > 2 {
-		return fmt.Errorf("%[1]s takes the id or the file of a failure, and after it a folder or a file at most: bloodhound %[1]s ID [FOLDER or FILE]", c.Name())
+		return fmt.Errorf("%[1]s takes the id or the file of a failure, and after it a folder or a file at most: bloodhound %[1]s ID [FOLDER or FILE]",
+			c.Name())
 	}
 	return noneEmpty(args)
 }

@@ -95,9 +95,11 @@ Exit code 0: no failure is known of this code; 1: one is; 3: the store does not 
 	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
 	storeFlag(c, &w.store, " beside the first project")
 	c.Flags().Var(timeFlag{&w.period}, "for", "end after this `time`")
-	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk", "end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
+	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk",
+		"end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
 	c.Flags().Var(timeFlag{&w.slice}, "slice", "how long a test runs before another may be chosen")
-	c.Flags().Var(wordFlag{&w.line, []string{"main", "pr", "release"}, "lines"}, "line", "what the `line` of the code is: main, pr or release (default: by branch and tag)")
+	c.Flags().Var(wordFlag{&w.line, []string{"main", "pr", "release"}, "lines"}, "line",
+		"what the `line` of the code is: main, pr or release (default: by branch and tag)")
 	c.Flags().Var(filesFlag{&w.canaries}, "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
 	c.Flags().StringVar(&w.webhook, "webhook", "", "post each new kind of failure to this `URL`, as JSON that Slack reads, too")
 	c.Flags().StringArrayVar(&w.labels, "label", nil, "`NAME=VALUE` that names the worker to people, such as pod=x")
@@ -177,7 +179,8 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	if f.json {
 		return a.printJSON(fleetDocument{Version(), "worker", a.code, string(id), db.String(), *result})
 	}
-	fmt.Fprintf(a.out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, plural.Count(result.Runs, "run"), plural.Count(result.Features, "feature"))
+	fmt.Fprintf(a.out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, plural.Count(result.Runs, "run"),
+		plural.Count(result.Features, "feature"))
 	for _, s := range result.Failures {
 		fmt.Fprintf(a.out, "  fails: %s\n", s)
 	}

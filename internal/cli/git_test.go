@@ -181,7 +181,8 @@ func TestRepositoryOfAnotherOwnerExecutesNothing(t *testing.T) {
 		"gpg.program", "core.sshCommand", "core.pager", "pager.log", "pager.diff", "core.askPass", "core.editor"} {
 		r.git("config", setting, trap)
 	}
-	for setting, value := range map[string]string{"log.showSignature": "true", "core.hooksPath": filepath.Join(r.dir, ".git", "hooks"), "alias.status": "!" + trap,
+	for setting, value := range map[string]string{"log.showSignature": "true",
+		"core.hooksPath": filepath.Join(r.dir, ".git", "hooks"), "alias.status": "!" + trap,
 		"include.path": filepath.Join(r.dir, ".git", "trap"), "safe.directory": "*"} {
 		if setting == "include.path" {
 			continue // git itself would not read its configuration any more

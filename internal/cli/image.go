@@ -234,7 +234,8 @@ func (a *app) imageGCVerb() *cobra.Command {
 			if err != nil {
 				return failed(err)
 			}
-			fmt.Fprintf(a.out, "removed %s, %s and %s: %s\n", plural.Count(removed.Images, "image"), plural.Count(removed.Layers, "layer"), plural.Count(removed.Files, "file"), megabytes(removed.Bytes))
+			fmt.Fprintf(a.out, "removed %s, %s and %s: %s\n", plural.Count(removed.Images, "image"),
+				plural.Count(removed.Layers, "layer"), plural.Count(removed.Files, "file"), megabytes(removed.Bytes))
 			return nil
 		},
 	}

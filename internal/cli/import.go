@@ -58,7 +58,8 @@ faults at theirs. docs/reference/import.md has the formats.`,
 	c.Flags().StringVar(&i.format, "format", "", "the files' `format`, where their beginning does not show it: "+strings.Join(incident.Formats, ", "))
 	c.Flags().StringVar(&i.world, "world", ".", "the `folder or file` of the configuration with the servers")
 	c.Flags().StringVar(&i.out, "out", "incident", "the `name` of the files to write, without .yaml and .jsonl")
-	c.Flags().StringToStringVar(&i.nodes, "node", nil, "`SERVER=NODE`: the node that stands for a server of the records, whose name is another; may be given several times")
+	c.Flags().StringToStringVar(&i.nodes, "node", nil,
+		"`SERVER=NODE`: the node that stands for a server of the records, whose name is another; may be given several times")
 	c.Flags().DurationVar(&i.lead, "lead", 5*time.Second, "virtual `time` from the start of the workload to the first record, for the servers to come up")
 	return c
 }
@@ -66,7 +67,8 @@ faults at theirs. docs/reference/import.md has the formats.`,
 func (a *app) importRecords(i *importing, args []string) error {
 	switch {
 	case filepath.Base(i.out) != i.out || i.out == ".":
-		return fmt.Errorf("--out %s: import writes beside the configuration; write a name without a slash, and the folder of the configuration with --world", shellQuote(i.out))
+		return fmt.Errorf("--out %s: import writes beside the configuration; write a name without a slash, and the folder of the configuration with --world",
+			shellQuote(i.out))
 	case i.lead < 0:
 		return fmt.Errorf("--lead %s is below 0; write how long servers take to come up", i.lead)
 	}
@@ -87,7 +89,8 @@ func (a *app) importRecords(i *importing, args []string) error {
 		return err
 	}
 	if len(t.Operations)+len(t.Faults) == 0 {
-		return fmt.Errorf("%s: no operation and no fault is recorded, but %s of other things: %s", strings.Join(args, ", "), plural.Count(total(t.Ignored), "record"), counted(t))
+		return fmt.Errorf("%s: no operation and no fault is recorded, but %s of other things: %s", strings.Join(args, ", "),
+			plural.Count(total(t.Ignored), "record"), counted(t))
 	}
 	base := i.world
 	if info, err := os.Stat(base); err == nil && info.IsDir() {
@@ -129,7 +132,8 @@ func (a *app) importRecords(i *importing, args []string) error {
 		}
 		return err
 	}
-	fmt.Fprintf(a.out, "%s of %s and %s within %s\n", plural.Count(len(p.operations), "operation"), plural.Count(p.clients, "client"), plural.Count(len(p.rules), "fault"), time.Duration(p.endNs-p.startNs).Round(time.Millisecond))
+	fmt.Fprintf(a.out, "%s of %s and %s within %s\n", plural.Count(len(p.operations), "operation"),
+		plural.Count(p.clients, "client"), plural.Count(len(p.rules), "fault"), time.Duration(p.endNs-p.startNs).Round(time.Millisecond))
 	for _, r := range p.rules {
 		fmt.Fprintf(a.out, "  %s (%s)\n", r.sentence, r.why)
 	}
@@ -140,7 +144,8 @@ func (a *app) importRecords(i *importing, args []string) error {
 		fmt.Fprintf(a.out, "warning: %s %s after the last operation, so no request meets %s, and a verdict about their kinds is unknown; import the requests of that time, too\n", plural.Count(p.unmet, "fault"), plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}
 	if p.short {
-		fmt.Fprintf(a.out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n", base, p.lastsFor())
+		fmt.Fprintf(a.out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n",
+			base, p.lastsFor())
 	}
 	fmt.Fprintf(a.out, "wrote %s: run `bloodhound explore %s`\n", project, shellQuote(project))
 	return nil
@@ -212,7 +217,8 @@ type play struct {
 type importedRule struct{ sentence, why string }
 
 func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
-	p := &play{timeline: t, startNs: t.Begin.Ns, endNs: t.Until().Ns, lead: i.lead, maxTimeNs: spec.MaxTimeNs, settleNs: spec.Faults.SettleNs, strangers: map[string]int{}}
+	p := &play{timeline: t, startNs: t.Begin.Ns, endNs: t.Until().Ns, lead: i.lead, maxTimeNs: spec.MaxTimeNs,
+		settleNs: spec.Faults.SettleNs, strangers: map[string]int{}}
 	if k := slices.IndexFunc(spec.Workloads, func(w world.Workload) bool { return w.Driver != "command" && w.Driver != "composer" }); k >= 0 {
 		p.workload = &spec.Workloads[k]
 	}
@@ -261,7 +267,8 @@ func newPlay(t *incident.Timeline, spec *world.Spec, i *importing) *play {
 		if f.AmountNs > 0 {
 			clause += " by " + time.Duration(f.AmountNs).String()
 		}
-		p.rules = append(p.rules, importedRule{fmt.Sprintf("%s on %s after %s%s max 1", f.Kind, target, time.Duration(p.at(f.TimeNs)).Round(time.Millisecond), clause), why})
+		p.rules = append(p.rules, importedRule{fmt.Sprintf("%s on %s after %s%s max 1", f.Kind, target,
+			time.Duration(p.at(f.TimeNs)).Round(time.Millisecond), clause), why})
 	}
 	lasts := func(w world.Workload) bool {
 		return w.Driver != "command" && w.Operations == 0 && w.DurationNs >= p.untilNs
@@ -323,10 +330,12 @@ func (p *play) check(base string) error {
 	case p.workload == nil && len(p.timeline.Operations) > 0:
 		return fmt.Errorf("%s has no workload that can play operations; add one with the driver http, redis, sql or etcd", base)
 	case len(p.operations) == 0 && len(p.timeline.Operations) > 0:
-		return fmt.Errorf("none of %s can be played by the driver %s: %s", plural.Count(len(p.timeline.Operations), "operation"), p.workload.Driver, counted(p.timeline))
+		return fmt.Errorf("none of %s can be played by the driver %s: %s", plural.Count(len(p.timeline.Operations), "operation"),
+			p.workload.Driver, counted(p.timeline))
 	case len(p.rules) == 0 && len(p.timeline.Faults) > 0:
 		names := slices.Sorted(maps.Keys(p.strangers))
-		return fmt.Errorf("none of %s is of a server of %s: they are of %s; name the node of each with --node %s=NODE", plural.Count(len(p.timeline.Faults), "fault"), base, strings.Join(names, ", "), names[0])
+		return fmt.Errorf("none of %s is of a server of %s: they are of %s; name the node of each with --node %s=NODE",
+			plural.Count(len(p.timeline.Faults), "fault"), base, strings.Join(names, ", "), names[0])
 	}
 	return nil
 }

@@ -76,15 +76,20 @@ type liveOptions struct {
 
 // flags are those of verbs that build instrumented code.
 func (o *liveOptions) flags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&o.instrument, "instrument", nil, "the `packages` whose code is instrumented, as the go command names them (default: those in the package's folder)")
+	c.Flags().StringSliceVar(&o.instrument, "instrument", nil,
+		"the `packages` whose code is instrumented, as the go command names them (default: those in the package's folder)")
 	c.Flags().BoolVar(&o.std, "std", true, "instrument the plain packages of the standard library that the code uses, such as strings and net/netip")
-	c.Flags().StringArrayVar(&o.add, "add", nil, "`PACKAGE=FILE.go`: build a file as a part of a package of another module, for a handler that the package does not export")
-	c.Flags().StringVar(&o.leave, "leave", "", "do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute counts as not depending on inputs")
+	c.Flags().StringArrayVar(&o.add, "add", nil,
+		"`PACKAGE=FILE.go`: build a file as a part of a package of another module, for a handler that the package does not export")
+	c.Flags().StringVar(&o.leave, "leave", "",
+		"do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute counts as not depending on inputs")
 	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
 }
 
-// liveStd are packages of the standard library that are plain Go, and that values of inputs go through. Others are of the operating system, of the runtime, or format text.
-var liveStd = []string{"bytes", "cmp", "container/heap", "container/list", "encoding/base64", "encoding/binary", "encoding/hex", "internal/strconv", "internal/stringslite", "maps", "net/netip", "slices", "sort", "strconv", "strings", "unicode/utf8"}
+// liveStd are packages of the standard library that are plain Go, and that values of inputs go through. Others are of the
+// operating system, of the runtime, or format text.
+var liveStd = []string{"bytes", "cmp", "container/heap", "container/list", "encoding/base64", "encoding/binary", "encoding/hex",
+	"internal/strconv", "internal/stringslite", "maps", "net/netip", "slices", "sort", "strconv", "strings", "unicode/utf8"}
 
 // goPackage is what `go list` says about the package whose tests run.
 type goPackage struct {
@@ -203,7 +208,8 @@ func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 	}
 	used := strings.TrimSpace(string(text))
 	if !slices.Contains(liveTried, goversion.Lang(used)) {
-		return nil, fmt.Errorf("instrumented code was not tried with %s: use one of %s, as by GOTOOLCHAIN=%s.0", used, strings.Join(liveTried, ", "), liveTried[len(liveTried)-1])
+		return nil, fmt.Errorf("instrumented code was not tried with %s: use one of %s, as by GOTOOLCHAIN=%s.0", used,
+			strings.Join(liveTried, ", "), liveTried[len(liveTried)-1])
 	}
 	flags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
 	if err != nil {
@@ -232,7 +238,8 @@ func liveTarget(ctx context.Context, name string) (*goPackage, error) {
 
 // liveUsedStd are the packages of liveStd that the tests of a package are linked with.
 func liveUsedStd(ctx context.Context, p *goPackage, flags []string) (used []string, err error) {
-	list := exec.CommandContext(ctx, "go", slices.Concat([]string{"list", "-deps", "-test", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}"}, flags, []string{p.ImportPath})...)
+	list := exec.CommandContext(ctx, "go",
+		slices.Concat([]string{"list", "-deps", "-test", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}"}, flags, []string{p.ImportPath})...)
 	list.Dir = p.Dir
 	text, err := list.Output()
 	if err != nil {

@@ -33,7 +33,8 @@ func TestLiveFindsANeedle(t *testing.T) {
 // Keys of maps are found, and all paths: each key, and none of them.
 func TestLiveFindsKeysOfMaps(t *testing.T) {
 	code, out, _ := liveTest(t, filepath.Join("..", "..", "live", "testdata", "toy"), "--run", "TestRoutes|TestRules")
-	const north, south = "peer[0]=0x6e peer[1]=0x6f peer[2]=0x72 peer[3]=0x74 peer[4]=0x68 ", "peer[0]=0x73 peer[1]=0x6f peer[2]=0x75 peer[3]=0x74 peer[4]=0x68 "
+	const north, south = "peer[0]=0x6e peer[1]=0x6f peer[2]=0x72 peer[3]=0x74 peer[4]=0x68 ",
+		"peer[0]=0x73 peer[1]=0x6f peer[2]=0x75 peer[3]=0x74 peer[4]=0x68 "
 	for _, want := range []string{"route 10.0.0.0 stays: " + north + "prefix=0xa000000", "route 192.168.0.0 stays: " + north + "prefix=0xc0a80000",
 		"nothing is allowed with 24: " + north + "length=0x18", "nothing is allowed with 16: " + south + "length=0x10"} {
 		if !strings.Contains(out, want) {
@@ -130,7 +131,9 @@ func TestF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(gomod, append(text, "\nrequire github.com/moby/patternmatcher v0.6.1\nrequire github.com/bloodhound-dst/old v0.0.0\nreplace github.com/bloodhound-dst/old => ./old\n"...), 0o666); err != nil {
+	if err := os.WriteFile(gomod, append(text,
+		"\nrequire github.com/moby/patternmatcher v0.6.1\nrequire github.com/bloodhound-dst/old v0.0.0\nreplace github.com/bloodhound-dst/old => ./old\n"...),
+		0o666); err != nil {
 		t.Fatal(err)
 	}
 	const matcher = "github.com/moby/patternmatcher"
@@ -149,7 +152,8 @@ func TestF(t *testing.T) {
 	if code != check.ExitHolds || !strings.Contains(notes, "1 are not: named by --leave") {
 		t.Errorf("with --leave: exit code %d\n%s\n%s", code, out, notes)
 	}
-	if _, _, notes = liveTest(t, dir, append(flags, "--instrument", "github.com/bloodhound-dst/old")...); !strings.Contains(notes, "github.com/bloodhound-dst/old is not instrumented: its module is of go1.12") {
+	if _, _, notes = liveTest(t, dir, append(flags, "--instrument", "github.com/bloodhound-dst/old")...); !strings.Contains(notes,
+		"github.com/bloodhound-dst/old is not instrumented: its module is of go1.12") {
 		t.Errorf("an old module: %s", notes)
 	}
 	if code, _, notes = liveTest(t, dir, append(flags, "--leave", "(")...); code != check.ExitUsage || !strings.Contains(notes, "--leave: ") {
@@ -179,7 +183,8 @@ func TestLiveRefuses(t *testing.T) {
 		{"no tests", []string{"m.go", "package m\n"}, nil, "no test of m explores a handler: call live.Explore"},
 		{"no handler", []string{"m.go", "package m\n", "m_test.go", "package m\n"}, nil, "no test of m explores a handler: call live.Explore"},
 		{"an error of the compiler", []string{"m.go", "package m\n\nfunc F(x int) bool { return y }\n", "m_test.go", explores}, nil, "undefined: y"},
-		{"several packages", []string{"m.go", "package m\n", "n/n.go", "package n\n"}, []string{"./..."}, "names several packages, such as m and m/n: name one"},
+		{"several packages", []string{"m.go", "package m\n", "n/n.go", "package n\n"}, []string{"./..."},
+			"names several packages, such as m and m/n: name one"},
 		{"no package", []string{"m.go", "package m\n"}, []string{"./nowhere"}, "nowhere is no package of Go"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -198,7 +203,8 @@ func TestLiveRefuses(t *testing.T) {
 	})
 	t.Run("the race detector", func(t *testing.T) {
 		t.Setenv("GOFLAGS", "-race")
-		if code, _, notes := liveTest(t, module("m.go", "package m\n\nfunc F(x int) bool { return x != 9 }\n", "m_test.go", explores)); code != check.ExitUsage || !strings.Contains(notes, "remove -race from GOFLAGS") {
+		if code, _, notes := liveTest(t, module("m.go", "package m\n\nfunc F(x int) bool { return x != 9 }\n", "m_test.go",
+			explores)); code != check.ExitUsage || !strings.Contains(notes, "remove -race from GOFLAGS") {
 			t.Errorf("exit code %d\n%s", code, notes)
 		}
 	})

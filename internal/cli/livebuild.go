@@ -72,7 +72,8 @@ func (a *app) liveBuild(ctx context.Context, o *liveOptions, output string) erro
 	if err != nil {
 		return failed(err)
 	}
-	build := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-tags", checkpoint.Tag, "-o", program}, rewritten.Flags, []string{p.ImportPath})...)
+	build := exec.CommandContext(ctx, "go",
+		slices.Concat([]string{"build", "-tags", checkpoint.Tag, "-o", program}, rewritten.Flags, []string{p.ImportPath})...)
 	build.Dir, build.Env = p.Dir, o.env
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))

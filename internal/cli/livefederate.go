@@ -66,8 +66,9 @@ func (a *app) ownDomain(file string) (*ownDomain, error) {
 	}
 	d := &ownDomain{conf: f, self: federation.Identity{Name: f.Name, Key: key}}
 	for _, p := range f.Peers {
-		d.peers = append(d.peers, &federation.Peer{Name: p.Name, Key: p.Key, Address: p.Address, Neighbour: p.Session.IsValid(), Prefixes: prefixset.Of(p.Prefixes...),
-			Budget: federation.Budget{Total: p.Queries, PerMinute: p.QueriesPerMinute}})
+		d.peers = append(d.peers, &federation.Peer{Name: p.Name, Key: p.Key, Address: p.Address, Neighbour: p.Session.IsValid(),
+			Prefixes: prefixset.Of(p.Prefixes...),
+			Budget:   federation.Budget{Total: p.Queries, PerMinute: p.QueriesPerMinute}})
 	}
 	return d, nil
 }
@@ -226,7 +227,8 @@ func (a *app) federateCheck(ctx context.Context, file string, o *announced) erro
 	if err != nil {
 		return err
 	}
-	c := &federation.Check{Self: &d.self, Most: o.most, Domains: append([]*federation.Peer{{Name: d.self.Name, Key: d.self.Public(), Address: d.conf.Listen}}, d.peers...)}
+	c := &federation.Check{Self: &d.self, Most: o.most,
+		Domains: append([]*federation.Peer{{Name: d.self.Name, Key: d.self.Public(), Address: d.conf.Listen}}, d.peers...)}
 	r, err := c.Run(ctx, d.self.Name, o.from, m)
 	switch {
 	case ctx.Err() != nil:
@@ -256,7 +258,8 @@ func (a *app) federateReport(r *federation.Result) {
 	for _, name := range slices.Sorted(maps.Keys(r.Bits)) {
 		by += fmt.Sprintf(", %s %d", name, r.Bits[name])
 	}
-	fmt.Fprintf(a.out, "%s in %s; other domains have disclosed %s%s\n", plural.Count(len(r.Findings), "finding"), plural.Count(len(r.Deliveries), "message"), plural.Count(r.Total(), "bit"), by)
+	fmt.Fprintf(a.out, "%s in %s; other domains have disclosed %s%s\n", plural.Count(len(r.Findings), "finding"),
+		plural.Count(len(r.Deliveries), "message"), plural.Count(r.Total(), "bit"), by)
 	switch {
 	case len(r.Findings) > 0:
 		a.code = check.ExitViolated

@@ -35,7 +35,8 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// A domain with BIRD answers its operator, who finds that a neighbour can take over a prefix, and a peer, who asks for origins and may ask no more than its budget has.
+// A domain with BIRD answers its operator, who finds that a neighbour can take over a prefix, and a peer, who asks for origins
+// and may ask no more than its budget has.
 func TestLiveFederate(t *testing.T) {
 	c := &birdtest.Neighbour{Address: "127.0.0.3", AS: 65003, Import: "all", Export: "none"}
 	d := &birdtest.Neighbour{Address: "127.0.0.4", AS: 65004, Import: "all", Export: "all"}
@@ -62,10 +63,12 @@ func TestLiveFederate(t *testing.T) {
 	}
 	write("pid", fmt.Sprintln(bird.PID))
 	domain := func(name, listen, peers string) {
-		write(name+".yaml", fmt.Sprintf("name: %s\nasn: %d\nkey: %s.pem\nlog: %s.log\nlisten: %s\nrouter: {bird: {pid_file: pid, control: %s}}\npeers:\n%s", name, birdtest.AS, name, name, listen, bird.Control, peers))
+		write(name+".yaml", fmt.Sprintf("name: %s\nasn: %d\nkey: %s.pem\nlog: %s.log\nlisten: %s\nrouter: {bird: {pid_file: pid, control: %s}}\npeers:\n%s",
+			name, birdtest.AS, name, name, listen, bird.Control, peers))
 	}
 	nobody := "127.0.0.1:1" // refuses connections
-	peers := fmt.Sprintf("  c: {key: %s, address: '%s', session: 127.0.0.3, queries: 1}\n  d: {key: %s, address: '%s', session: 127.0.0.4}\n", keys["c"], nobody, keys["d"], nobody)
+	peers := fmt.Sprintf("  c: {key: %s, address: '%s', session: 127.0.0.3, queries: 1}\n  d: {key: %s, address: '%s', session: 127.0.0.4}\n",
+		keys["c"], nobody, keys["d"], nobody)
 	domain("b", "127.0.0.1:0", peers)
 
 	ctx, end := context.WithCancel(t.Context())
@@ -148,7 +151,8 @@ not followed: d takes no part: domain d at 127.0.0.1:1: dial tcp 127.0.0.1:1: co
 
 func TestLiveFederateRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("federation.yaml", []byte("name: b\nasn: 1\nkey: b.pem\nlisten: 127.0.0.1:0\nrouter: {bird: {pid_file: pid, control: ctl}}\npeers: {c: {key: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=, address: 'c:1'}}\n"), 0o600); err != nil {
+	if err := os.WriteFile("federation.yaml",
+		[]byte("name: b\nasn: 1\nkey: b.pem\nlisten: 127.0.0.1:0\nrouter: {bird: {pid_file: pid, control: ctl}}\npeers: {c: {key: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=, address: 'c:1'}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	expect := func(problem string, args ...string) {

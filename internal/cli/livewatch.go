@@ -125,9 +125,11 @@ func (a *app) liveReport(x *online.Explored, list []online.Standing) {
 	if x.Left != "" {
 		left = "paths may be left: " + x.Left
 	}
-	fmt.Fprintf(a.out, "%s/%s: paused %v, ready after %v; %s in %v (CPU %v), %s of %s; %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), x.Ready.Round(time.Millisecond), plural.Count(x.Paths, "path"),
+	fmt.Fprintf(a.out, "%s/%s: paused %v, ready after %v; %s in %v (CPU %v), %s of %s; %s\n", x.Node, x.Handler,
+		x.Paused.Round(time.Microsecond), x.Ready.Round(time.Millisecond), plural.Count(x.Paths, "path"),
 		x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), plural.Count(x.Sides, "side"), plural.Count(x.Sites, "branch"), left)
-	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself, an explorer %s\n", megabytes(x.OwnBytes), megabytes(x.ResidentBytes), plural.Count(x.Pages, "page"))
+	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself, an explorer %s\n", megabytes(x.OwnBytes),
+		megabytes(x.ResidentBytes), plural.Count(x.Pages, "page"))
 	if x.Stuck > 0 {
 		fmt.Fprintf(a.out, "  %s waited until the time was over: for a lock, or for what only the process itself has\n", plural.Count(x.Stuck, "path"))
 	}
@@ -145,7 +147,8 @@ func (a *app) liveReportBIRD(x *online.Explored, list []online.Standing) {
 	if x.Left != "" {
 		left = "prefixes may be left: " + x.Left
 	}
-	fmt.Fprintf(a.out, "%s/%s: paused %v; %s in its table; %s tried, by %s, in %v (CPU %v); %s\n", x.Node, x.Handler, x.Paused.Round(time.Microsecond), plural.Count(x.BIRD.Routes, "route"),
+	fmt.Fprintf(a.out, "%s/%s: paused %v; %s in its table; %s tried, by %s, in %v (CPU %v); %s\n", x.Node, x.Handler,
+		x.Paused.Round(time.Microsecond), plural.Count(x.BIRD.Routes, "route"),
 		plural.Count(x.Paths, "route"), plural.Count(x.BIRD.Announcements, "announcement"), x.Took.Round(time.Millisecond), x.CPU.Round(time.Millisecond), left)
 	fmt.Fprintf(a.out, "  memory: the checkpoint has %s of %s for itself\n", megabytes(x.OwnBytes), megabytes(x.ResidentBytes))
 	for _, s := range list {
@@ -228,7 +231,8 @@ func (a *app) liveTry(ctx context.Context, file, change, name string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "%s/%s: as it is, %s and %s; with %s, %s and %s\n", node.Name, h, plural.Count(now.Paths, tried), plural.Count(len(now.Findings), "finding"),
+		fmt.Fprintf(a.out, "%s/%s: as it is, %s and %s; with %s, %s and %s\n", node.Name, h, plural.Count(now.Paths, tried),
+			plural.Count(len(now.Findings), "finding"),
 			change, plural.Count(then.Paths, tried), plural.Count(len(then.Findings), "finding"))
 		for _, s := range online.Standings(now.Findings, then) {
 			word := "stays"

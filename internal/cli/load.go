@@ -42,7 +42,8 @@ func read(o config.Options) (*config.Result, error) {
 	for i := range r.Spec.Workloads {
 		w := &r.Spec.Workloads[i]
 		if err := workload.Validate(w); err != nil {
-			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(), Remedy: "docs/reference/workloads.md has the drivers and their keys"}})
+			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(),
+				Remedy: "docs/reference/workloads.md has the drivers and their keys"}})
 		}
 	}
 	noteStrays(r)
@@ -77,7 +78,8 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	if !f.json {
 		a.briefNotes(r.Notes, argumentsOf(f, args))
 		if i := slices.IndexFunc(r.Spec.Nodes, func(n world.Node) bool { return n.HasMachineFiles() }); i >= 0 && warnsRoot() {
-			a.note("warning: run by root, node %s can read every file of this machine; "+asRootVariable+"=1 accepts that (docs/reference/security.md)", r.Spec.Nodes[i].Name)
+			a.note("warning: run by root, node %s can read every file of this machine; "+asRootVariable+
+				"=1 accepts that (docs/reference/security.md)", r.Spec.Nodes[i].Name)
 		}
 	}
 	sources := []string{filepath.Base(r.File)}

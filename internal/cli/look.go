@@ -64,7 +64,8 @@ func (l *lookFlags) asked() bool {
 func (l *lookFlags) request(c *cobra.Command, f *flags, spec *world.Spec, terminal bool) (*view.Request, error) {
 	for _, name := range []string{"at", "fds", "ls", "cat", "tar", "core"} {
 		if given := c.Flags().Lookup(name); given.Changed && given.Value.String() == "" {
-			return nil, fmt.Errorf("--%s: it is empty; give %s", name, cmp.Or(map[string]string{"at": view.PlaceForms, "fds": "NODE/PID", "core": "NODE/PID"}[name], "NODE:PATH"))
+			return nil, fmt.Errorf("--%s: it is empty; give %s", name,
+				cmp.Or(map[string]string{"at": view.PlaceForms, "fds": "NODE/PID", "core": "NODE/PID"}[name], "NODE:PATH"))
 		}
 	}
 	bytes, _ := l.bytes()

@@ -26,7 +26,8 @@ func TestAvailable(t *testing.T) {
 			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "209715200\n", "sys/fs/cgroup/memory/x/memory.usage_in_bytes": "104857600\n"}, 100 * mib},
 		"version 1, of which a container sees the root": {map[string]string{"proc/meminfo": meminfo, "proc/self/cgroup": "4:memory:/docker/0123\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "209715200\n"}, 200 * mib},
-		"more is in use than may be": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "100\n", "sys/fs/cgroup/memory.current": "200\n"}, 0},
+		"more is in use than may be": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "100\n",
+			"sys/fs/cgroup/memory.current": "200\n"}, 0},
 	} {
 		root := t.TempDir()
 		for file, text := range c.files {

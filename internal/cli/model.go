@@ -87,8 +87,10 @@ cannot be judged.`,
 	addSwitch(c, &m.coverage, "coverage", "print how often each action led to a state")
 	addSwitch(c, &m.difference, "difftrace", "show of each state of a behaviour only the variables that changed")
 	addSwitch(c, &m.simulate, "simulate", "walk behaviours at random")
-	f.Var(numberFlag{&m.number, 1, math.MaxInt32, "give the number of behaviours to walk, 1 or more"}, "num", "simulate: how many behaviours to walk (default: no end)")
-	f.Var(numberFlag{&m.depth, 1, math.MaxInt32, "give a number of states, 1 or more"}, "depth", fmt.Sprintf("how many states a behaviour has at most (default: no limit; simulate: %d)", walkedDepth))
+	f.Var(numberFlag{&m.number, 1, math.MaxInt32, "give the number of behaviours to walk, 1 or more"}, "num",
+		"simulate: how many behaviours to walk (default: no end)")
+	f.Var(numberFlag{&m.depth, 1, math.MaxInt32, "give a number of states, 1 or more"}, "depth",
+		fmt.Sprintf("how many states a behaviour has at most (default: no limit; simulate: %d)", walkedDepth))
 	f.Var(seedFlag{&m.seed}, "seed", "simulate: `seed` of the behaviours")
 	f.Var(numberFlag{&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
 	m.memory.add(f, "use this much memory, a `size` such as 2GiB, then the disk (default: three quarters of what is available)")
@@ -266,7 +268,8 @@ func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, ve
 	}
 	fmt.Fprintln(out, verdict)
 	if m.simulate {
-		fmt.Fprintf(out, "%s walked, %s generated, the longest has %s.\n", plural.Count(r.Initial, "behaviour"), plural.Count(r.Generated, "state"), plural.Count(r.Depth, "state"))
+		fmt.Fprintf(out, "%s walked, %s generated, the longest has %s.\n", plural.Count(r.Initial, "behaviour"),
+			plural.Count(r.Generated, "state"), plural.Count(r.Depth, "state"))
 	} else {
 		fmt.Fprintln(out, counts(r))
 		if e := r.Collisions; e.Calculated > 0 {
@@ -274,7 +277,8 @@ func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, ve
 			if e.Observed > 0 {
 				observed = fmt.Sprintf(", %.1E by how close fingerprints are", e.Observed)
 			}
-			fmt.Fprintf(out, "The probability that states were missed, since two had one fingerprint: %.1E by the numbers of states%s.\n", e.Calculated, observed)
+			fmt.Fprintf(out, "The probability that states were missed, since two had one fingerprint: %.1E by the numbers of states%s.\n",
+				e.Calculated, observed)
 		}
 		fmt.Fprintf(out, "The depth of the complete state graph search is %d.\n", r.Depth)
 	}
@@ -295,7 +299,8 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 	if err != nil {
 		return nil, err
 	}
-	o := tla.Options{Distinct: int(m.states), Time: m.timeout, MemoryBytes: uint64(memory), Disk: scratchFolder(m.disk), Continue: m.goOn, Stop: c.Context().Done(),
+	o := tla.Options{Distinct: int(m.states), Time: m.timeout, MemoryBytes: uint64(memory), Disk: scratchFolder(m.disk),
+		Continue: m.goOn, Stop: c.Context().Done(),
 		Print: func(text string) { fmt.Fprintln(said, text) }}
 	// States live long: looking through all of them seldom is twice as fast, as long as there is room.
 	debug.SetGCPercent(400)
@@ -322,18 +327,21 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 	}
 	o.Depth = int(m.depth)
 	o.Progress = func(r *tla.Report) {
-		a.note("Progress(%d): %s generated, %s found, %s left on queue", r.Depth, plural.Count(r.Generated, "state"), plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
+		a.note("Progress(%d): %s generated, %s found, %s left on queue", r.Depth, plural.Count(r.Generated, "state"),
+			plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
 	}
 	return tla.Check(spec, o)
 }
 
 // counts is the progress of a check, as TLC prints it.
 func counts(r *tla.Report) string {
-	return fmt.Sprintf("%s generated, %s found, %s left on queue.", plural.Count(r.Generated, "state"), plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
+	return fmt.Sprintf("%s generated, %s found, %s left on queue.", plural.Count(r.Generated, "state"),
+		plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
 }
 
 func documentOf(spec *tla.Spec, r *tla.Report) checkedDocument {
-	d := checkedDocument{Bloodhound: Version(), Verb: "model check", Initial: r.Initial, Generated: r.Generated, Distinct: r.Distinct, Left: r.Left, Depth: r.Depth, Stopped: r.Stopped}
+	d := checkedDocument{Bloodhound: Version(), Verb: "model check", Initial: r.Initial, Generated: r.Generated,
+		Distinct: r.Distinct, Left: r.Left, Depth: r.Depth, Stopped: r.Stopped}
 	for _, n := range r.Actions {
 		d.Actions = append(d.Actions, actionDocument{n.Action.Name, n.Action.String(), n.Generated, n.Distinct})
 	}

@@ -28,10 +28,13 @@ func TestCampaignLine(t *testing.T) {
 		p       explore.Point
 		want    string
 	}{
-		{10, 5, explore.Point{Behaviours: 7, Code: 1}, "10 of 100 runs, no failure, 55s left, new: 7 behaviours and 1 block of code, 2.0 runs/s, 1m5s of virtual time"},
-		{14, 7, explore.Point{Behaviours: 7, Code: 1}, "14 of 100 runs, no failure, 53s left, new: 7 behaviours and 1 block of code, 2.0 runs/s, 1m5s of virtual time"},
+		{10, 5, explore.Point{Behaviours: 7, Code: 1},
+			"10 of 100 runs, no failure, 55s left, new: 7 behaviours and 1 block of code, 2.0 runs/s, 1m5s of virtual time"},
+		{14, 7, explore.Point{Behaviours: 7, Code: 1},
+			"14 of 100 runs, no failure, 53s left, new: 7 behaviours and 1 block of code, 2.0 runs/s, 1m5s of virtual time"},
 		{20, 10, explore.Point{Behaviours: 7, Code: 1}, "20 of 100 runs, no failure, 50s left, 2.0 runs/s, 1m5s of virtual time"},
-		{80, 40, explore.Point{Behaviours: 8, Code: 1, Failures: 2}, "80 of 100 runs, 1 failure, 20s left, new: 2 kinds of failure and 1 behaviour, 2.0 runs/s, 1m5s of virtual time"},
+		{80, 40, explore.Point{Behaviours: 8, Code: 1, Failures: 2},
+			"80 of 100 runs, 1 failure, 20s left, new: 2 kinds of failure and 1 behaviour, 2.0 runs/s, 1m5s of virtual time"},
 	} {
 		if c.p.Failures > 0 {
 			totals.Failures = []*explore.Failure{{}}

@@ -119,7 +119,8 @@ func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error 
 			return err
 		}
 		if lost > 0 && code == check.ExitHolds {
-			verdict, code = fmt.Sprintf("UNKNOWN: the last %s of the run %s not kept, and the others are steps of the specification", plural.Count(lost, "line"), plural.Verb(lost, "was", "were")), check.ExitUnknown
+			verdict, code = fmt.Sprintf("UNKNOWN: the last %s of the run %s not kept, and the others are steps of the specification",
+				plural.Count(lost, "line"), plural.Verb(lost, "was", "were")), check.ExitUnknown
 		}
 	}
 	a.code = code
@@ -197,7 +198,8 @@ func followProposal(m *world.Mapping, events []model.Event, p *propose.Proposal)
 	}
 	f, err := c.Follow(wanted, false)
 	if err != nil {
-		return fmt.Sprintf("CANNOT BE FOLLOWED: %v\nCorrect the arguments of the rule, or the values of constants in %s.", err, m.Config), check.ExitUnknown, nil
+		return fmt.Sprintf("CANNOT BE FOLLOWED: %v\nCorrect the arguments of the rule, or the values of constants in %s.", err,
+			m.Config), check.ExitUnknown, nil
 	}
 	counted := "Followed by these rules: " + f.Tally.String() + "\n"
 	where := ""
@@ -211,7 +213,8 @@ func followProposal(m *world.Mapping, events []model.Event, p *propose.Proposal)
 	switch lacks, strangers := strings.Join(p.Unmapped(), ", "), strings.Join(p.Strangers(), ", "); {
 	case errors.As(f.Err, &left):
 		reason, state, _ := strings.Cut(left.Error(), "\nin the state\n")
-		return counted + "LEAVES THE MODEL: " + reason + where + "\nThe rule or the specification is wrong, or the program is. The model was in the state\n" + state, check.ExitViolated, nil
+		return counted + "LEAVES THE MODEL: " + reason + where +
+			"\nThe rule or the specification is wrong, or the program is. The model was in the state\n" + state, check.ExitViolated, nil
 	case f.Err != nil:
 		return counted + "UNKNOWN: " + f.Err.Error() + where, check.ExitUnknown, nil
 	case strangers != "":

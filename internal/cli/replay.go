@@ -126,7 +126,8 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	if err := a.printRun(f, failure.Tape.Own(), first); err != nil {
 		return err
 	}
-	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary, Failures: []string{failure.ID}, Changes: p.changes(failure, first.Outcome), Hidden: s.later}
+	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary,
+		Failures: []string{failure.ID}, Changes: p.changes(failure, first.Outcome), Hidden: s.later}
 	a.noteLooked(failure.Spec, first.Outcome)
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
@@ -167,7 +168,8 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 
 // replays makes the run of a failure as often as a flag says, until one differs from the first. A violation by a changed run is made
 // twice at least: it counts only if that run repeats.
-func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure *report.Failure, f *flags) (first *explore.Reply, status explore.Status, err error) {
+func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure *report.Failure, f *flags) (first *explore.Reply,
+	status explore.Status, err error) {
 	runs, began := f.runs, filedigest.Now()
 	for run := uint64(1); run <= runs; run++ {
 		if job.Dumps = ""; run == 1 {
@@ -180,7 +182,8 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 			return nil, status, err
 		}
 		if ctx.Err() != nil {
-			return nil, status, &exitError{check.ExitUnknown, errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it")}
+			return nil, status, &exitError{check.ExitUnknown,
+				errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it")}
 		}
 		if !f.json && f.runs > 1 {
 			fmt.Fprintf(a.out, "replay %d of %d: trace hash %s\n", run, f.runs, reply.Summary.Hash)
@@ -235,7 +238,8 @@ func (a *app) printStory(f *flags, args []string, failure, full *report.Failure,
 
 // storyOf is the story of a failure's violation, with the command that replays it.
 func (f *flags) storyOf(args []string, failure, full *report.Failure, o *check.Judged, v check.Verdict) report.StoryOf {
-	story := report.StoryOf{Spec: failure.Spec, Outcome: o, Verdict: v, ID: failure.ID, Replay: "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:]),
+	story := report.StoryOf{Spec: failure.Spec, Outcome: o, Verdict: v, ID: failure.ID,
+		Replay:     "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:]),
 		Background: full.Background}
 	if failure != full {
 		story.Shrunk = &full.Smallest.Shrunk
@@ -371,7 +375,8 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 	}
 	if p != nil {
 		if p.another(failure) {
-			a.note("note: %s is a failure of %s, and so is the world that runs: %s gives the programs that are built, and nothing else", failure.ID, filepath.Base(failure.Config),
+			a.note("note: %s is a failure of %s, and so is the world that runs: %s gives the programs that are built, and nothing else",
+				failure.ID, filepath.Base(failure.Config),
 				filepath.Base(p.config))
 		}
 		takeImages(failure.Spec, p.spec)

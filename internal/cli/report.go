@@ -143,7 +143,8 @@ func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 		return nil, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
 			"`bloodhound replay --all` searches near it", failure.ID)}
 	}
-	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, ID: failure.ID, Background: failure.Background},
+	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, ID: failure.ID,
+		Background: failure.Background},
 		Bloodhound: Version(), Signature: failure.Signature}
 	if e := failure.Explanation; e != nil && e.Hash == reply.Summary.Hash {
 		page.Explanation = e

@@ -153,7 +153,8 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 }
 
 // confirmed replays a run that began at a time and violates properties: they count as violated only if the run repeats, unless no run of the engine does.
-func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, began time.Time, r *explore.Reply, status *explore.Status, quiet bool) ([]check.Verdict, error) {
+func (a *app) confirmed(ctx context.Context, s *session, t tape.Tape, began time.Time, r *explore.Reply, status *explore.Status,
+	quiet bool) ([]check.Verdict, error) {
 	violated := explore.Violated(r.Summary.Verdicts)
 	if len(violated) == 0 || r.Summary.Repeat.Once {
 		return violated, nil

@@ -21,9 +21,13 @@ type object = map[string]any
 
 // documents are what files and --json hold, by the name of their definition in docs/schema/documents.json.
 var documents = map[string]any{
-	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{}, "shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{}, "replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
-	"check": checkDocument{}, "error": errorDocument{}, "look": lookDocument{}, "config": configDocument{}, "model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
-	"db moved": movedDocument{}, "db gc": gcDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{}, "db compare": compareDocument{}, "db upgrade": upgradeDocument{}, "sweep": sweepDocument{}, "list": listDocument{},
+	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{},
+	"shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{},
+	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
+	"check": checkDocument{}, "error": errorDocument{}, "look": lookDocument{}, "config": configDocument{},
+	"model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
+	"db moved": movedDocument{}, "db gc": gcDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
+	"db compare": compareDocument{}, "db upgrade": upgradeDocument{}, "sweep": sweepDocument{}, "list": listDocument{},
 }
 
 // documentsSchema describes the documents by their Go types: a field without omitempty is always there.

@@ -80,7 +80,8 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CI", "true") // scripts read the whole text; those of screens unset it
 			for _, name := range []string{"buggy", "healthy", "chance", "slow", "forgetful"} {
-				mode := map[string]string{"buggy": enginetest.LostWrite, "healthy": "", "chance": enginetest.Chance, "slow": enginetest.Slow, "forgetful": enginetest.Forgets}[name]
+				mode := map[string]string{"buggy": enginetest.LostWrite, "healthy": "", "chance": enginetest.Chance,
+					"slow": enginetest.Slow, "forgetful": enginetest.Forgets}[name]
 				if err := writeProject(filepath.Join(e.WorkDir, name), mode); err != nil {
 					return err
 				}

@@ -63,7 +63,8 @@ func (a *app) secondOpinion(ctx context.Context, m *modelling, file string, r *t
 		fmt.Fprintf(out, "%s finds no error, and has checked all properties.\n", o.Version)
 		return d, nil
 	default:
-		fmt.Fprintf(out, "%s has the same answer: %s generated, %s found, depth %d.\n", o.Version, plural.Count(o.Generated, "state"), plural.Count(o.Distinct, "distinct state"), o.Depth)
+		fmt.Fprintf(out, "%s has the same answer: %s generated, %s found, depth %d.\n", o.Version,
+			plural.Count(o.Generated, "state"), plural.Count(o.Distinct, "distinct state"), o.Depth)
 		return d, nil
 	}
 	for _, text := range d.Differences {
@@ -90,7 +91,8 @@ func (a *app) secondOfError(ctx context.Context, m *modelling, file string, err 
 	default:
 		answer = fmt.Sprintf("found no error, %s", plural.Count(o.Distinct, "distinct state"))
 	}
-	return &exitError{check.ExitNotReproducible, fmt.Errorf("%w\nDIFFERENT: %s %s. Please report it with the specification and its configuration", err, o.Version, answer)}
+	return &exitError{check.ExitNotReproducible,
+		fmt.Errorf("%w\nDIFFERENT: %s %s. Please report it with the specification and its configuration", err, o.Version, answer)}
 }
 
 func (m *modelling) run(file string) *tlc.Run {

@@ -55,7 +55,8 @@ func stateError(err error, state string) error {
 	if !errors.Is(err, os.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		return report.DiskError(err, state)
 	}
-	return fmt.Errorf("%w: user %d must be able to write to %s; give it the folder, or name another one in the environment: %s=FOLDER", err, os.Geteuid(), state, stateVariable)
+	return fmt.Errorf("%w: user %d must be able to write to %s; give it the folder, or name another one in the environment: %s=FOLDER",
+		err, os.Geteuid(), state, stateVariable)
 }
 
 // inspect asks an engine that can report whether this machine has what the Spec names.

@@ -93,7 +93,8 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	}
 	switch {
 	case errors.Is(err, shrink.ErrGone), errors.Is(err, shrink.ErrBare):
-		return &exitError{check.ExitUnknown, fmt.Errorf("failure %s cannot be shrunk: %w\n%s\n  `bloodhound replay --all` searches near it", failure.ID, err, whyChanged(changes))}
+		return &exitError{check.ExitUnknown,
+			fmt.Errorf("failure %s cannot be shrunk: %w\n%s\n  `bloodhound replay --all` searches near it", failure.ID, err, whyChanged(changes))}
 	case errors.Is(err, shrink.ErrVaries):
 		return &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be shrunk: %w", failure.ID, err)}
 	case err != nil:
@@ -214,7 +215,8 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 	if failure.Background == nil {
 		failure.Background = &explore.Background{}
 	}
-	search := &shrink.Search{Spec: failure.Spec, Found: &failure.Tape, Try: tries(pool, failure.Signature, failure.Background), Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
+	search := &shrink.Search{Spec: failure.Spec, Found: &failure.Tape, Try: tries(pool, failure.Signature, failure.Background),
+		Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
 		Progress: func(p shrink.Progress) {
 			show.showParts(func(elapsed time.Duration) []part { return shrinkLine(failure.ID, &p, elapsed) })
 		}}

@@ -29,7 +29,8 @@ diff --git a name a name
 	if !reflect.DeepEqual(c.files, want) {
 		t.Fatalf("%v, want %v", c.files, want)
 	}
-	for file, n := range map[string]int{"/repo/kv/server.go": 2, "/src/kv/server.go": 2, "example.com/x/kv/server.go": 2, "kv/server.go": 2, "/src/server.go": 0, "/repo/lv/server.go": 0, "skv/server.go": 0} {
+	for file, n := range map[string]int{"/repo/kv/server.go": 2, "/src/kv/server.go": 2, "example.com/x/kv/server.go": 2,
+		"kv/server.go": 2, "/src/server.go": 0, "/repo/lv/server.go": 0, "skv/server.go": 0} {
 		if got := c.lines(file); len(got) != n {
 			t.Errorf("%s: %v", file, got)
 		}
@@ -95,7 +96,8 @@ func TestChangedBlocksOfEachSource(t *testing.T) {
 func TestSinceWithoutEffectSaysWhy(t *testing.T) {
 	dir := t.TempDir()
 	git := func(args ...string) {
-		if out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"},
+			args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}

@@ -42,7 +42,8 @@ func (a *app) openFailure(p *project, failure *report.Failure, coming ...string)
 	s.setup.Hidden = slices.DeleteFunc(s.setup.Hidden, func(path string) bool { return slices.Contains(own, path) })
 	s.later = s.setup.Then.Later(filetree.Read(failure.Spec.Dir, func(path string) bool { return slices.Contains(s.setup.Hidden, path) }))
 	if len(s.later) > 0 {
-		a.note("note: hidden from this run, since newer than the failure: %s; `bloodhound replay --all` runs with everything", report.Some(s.later, maxFilesNamed))
+		a.note("note: hidden from this run, since newer than the failure: %s; `bloodhound replay --all` runs with everything",
+			report.Some(s.later, maxFilesNamed))
 	}
 	return s, nil
 }
@@ -84,7 +85,8 @@ func (a *app) changedRun(ctx context.Context, p *project, s *session, failure *r
 		return err
 	}
 	if d := differ(began, first, again); d != "" {
-		return &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(p.changes(failure, first.Outcome)))}
+		return &exitError{check.ExitNotReproducible,
+			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(p.changes(failure, first.Outcome)))}
 	}
 	a.noteChanged(p, failure, first.Outcome)
 	return nil

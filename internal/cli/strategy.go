@@ -141,7 +141,8 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		}
 	}
 	if len(own) == 0 {
-		return nil, fmt.Errorf("%s in %s %s of other projects than %s (%s); name the corpus of this one", plural.Count(len(list), "entry"), dir, plural.Verb(len(list), "is", "are"), strconv.Quote(p.spec.Name), report.Some(strange, maxEntriesNamed))
+		return nil, fmt.Errorf("%s in %s %s of other projects than %s (%s); name the corpus of this one",
+			plural.Count(len(list), "entry"), dir, plural.Verb(len(list), "is", "are"), strconv.Quote(p.spec.Name), report.Some(strange, maxEntriesNamed))
 	}
 	for _, group := range []struct {
 		names []string
@@ -155,7 +156,8 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		{nameless, "does", "do", "not name their project"},
 	} {
 		if len(group.names) > 0 {
-			a.note("note: corpus %s: %d of %s %s %s (%s)", dir, len(group.names), plural.Count(len(list), "entry"), plural.Verb(len(group.names), group.one, group.many), group.says, report.Some(group.names, maxEntriesNamed))
+			a.note("note: corpus %s: %d of %s %s %s (%s)", dir, len(group.names), plural.Count(len(list), "entry"),
+				plural.Verb(len(group.names), group.one, group.many), group.says, report.Some(group.names, maxEntriesNamed))
 		}
 	}
 	return own, nil

@@ -30,8 +30,8 @@ type Subject struct {
 	programs *programs
 }
 
-// OpenSubject loads and builds the project in a folder or file. It prints notes to w. journal is a file that the nodes do not see, and seed that of the runs that
-// find out which files the project's runs read.
+// OpenSubject loads and builds the project in a folder or file. It prints notes to w. journal is a file that the nodes do not
+// see, and seed that of the runs that find out which files the project's runs read.
 func OpenSubject(ctx context.Context, w io.Writer, name, journal string, seed uint64) (*Subject, error) {
 	a := &app{out: w, json: w, raw: w, err: w}
 	p, err := a.load(ctx, &flags{}, []string{name})

@@ -140,7 +140,8 @@ func sweptSpec(spec *world.Spec, left []string) *world.Spec {
 	tries := func(w world.Workload) bool { return w.Driver != "command" && w.Driver != "composer" }
 	judged := func(p world.Property) bool { return p.Check.Type == world.RecoveryCheck }
 	if !slices.ContainsFunc(spec.Properties, judged) && slices.ContainsFunc(spec.Workloads, tries) {
-		add(worksAgain, "each kind of operation that clients have done succeeds again after the faults", world.Recovery, world.Check{Type: world.RecoveryCheck, Keys: 10})
+		add(worksAgain, "each kind of operation that clients have done succeeds again after the faults", world.Recovery,
+			world.Check{Type: world.RecoveryCheck, Keys: 10})
 	}
 	return &own
 }
@@ -282,7 +283,8 @@ func (a *app) printSweep(p *project, doc *sweepDocument) error {
 	for _, text := range t.Lost {
 		fmt.Fprintf(a.out, "\nlost: %s\n", text)
 	}
-	_, err := fmt.Fprintf(a.out, "\n%s\n%s, %s of CPU time, %s\n", doc.Judgement, plural.Count(t.Runs, "run"), cpuText(t.CPU.Ns()), time.Duration(t.WallNs).Round(time.Second))
+	_, err := fmt.Fprintf(a.out, "\n%s\n%s, %s of CPU time, %s\n", doc.Judgement, plural.Count(t.Runs, "run"),
+		cpuText(t.CPU.Ns()), time.Duration(t.WallNs).Round(time.Second))
 	return err
 }
 

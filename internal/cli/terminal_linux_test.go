@@ -13,8 +13,9 @@ import (
 
 func init() { scripted["onterminal"] = onTerminal }
 
-// onTerminal executes a program on a terminal: onterminal FILE PROGRAM [ARG...]. FILE is what the user types. What the terminal shows goes to the standard output, and all of it: testscript's
-// own ttyin closes the terminal while the last lines may still be in it.
+// onTerminal executes a program on a terminal: onterminal FILE PROGRAM [ARG...]. FILE is what the user types. What the terminal
+// shows goes to the standard output, and all of it: testscript's own ttyin closes the terminal while the last lines may still be
+// in it.
 func onTerminal() {
 	typed, err := os.ReadFile(os.Args[1])
 	if err != nil {

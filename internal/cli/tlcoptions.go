@@ -212,7 +212,8 @@ func simulating(parts string) []string {
 
 // ofSimulation reports whether an argument is what -simulate has behind it.
 func ofSimulation(arg string) bool {
-	return slices.ContainsFunc([]string{"num=", "file=", "stats="}, func(key string) bool { return strings.HasPrefix(arg, key) || strings.Contains(arg, ","+key) })
+	return slices.ContainsFunc([]string{"num=", "file=", "stats="},
+		func(key string) bool { return strings.HasPrefix(arg, key) || strings.Contains(arg, ","+key) })
 }
 
 func isFormat(option, arg string) bool {
@@ -285,7 +286,8 @@ func (m *modelling) configure(config *tla.Config, file string) error {
 	}
 	switch {
 	case module+".tla" != filepath.Base(file):
-		return fmt.Errorf("--postCondition %s: the operator must be one of the specification itself, %s", m.post, strings.TrimSuffix(filepath.Base(file), ".tla"))
+		return fmt.Errorf("--postCondition %s: the operator must be one of the specification itself, %s", m.post,
+			strings.TrimSuffix(filepath.Base(file), ".tla"))
 	case !slices.Contains(config.Postconditions, name):
 		config.Postconditions, config.PostconditionFrom = append(config.Postconditions, name), "--postCondition"
 	}

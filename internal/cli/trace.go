@@ -60,7 +60,8 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 	f.Var(fileFlag{&m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
 	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
 	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; may be given several times")
-	f.Var(nameFlag{&m.position}, "position", "the variable or operator that is the `name` of the log's next item; level is the number of the state (default: what the log is indexed by)")
+	f.Var(nameFlag{&m.position}, "position",
+		"the variable or operator that is the `name` of the log's next item; level is the number of the state (default: what the log is indexed by)")
 	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property says, or that the position is behind the log)")
 	m.memory.add(f, "stop when this much memory is in use, a `size` such as 2GiB (default: three quarters of what is available)")
 	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
@@ -149,7 +150,8 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 		return err
 	}
 	debug.SetMemoryLimit(memory)
-	v, err := tla.Validate(spec, tla.Options{Time: m.timeout, MemoryBytes: uint64(memory), Stop: c.Context().Done(), Print: func(text string) { fmt.Fprintln(out, text) },
+	v, err := tla.Validate(spec, tla.Options{Time: m.timeout, MemoryBytes: uint64(memory), Stop: c.Context().Done(),
+		Print: func(text string) { fmt.Fprintln(out, text) },
 		Progress: func(r *tla.Report) {
 			a.note("Progress: %s, the longest behaviour has %d", plural.Count(r.Distinct, "state"), r.Depth)
 		}}, tla.Reading{Position: m.position, End: m.end})
@@ -162,8 +164,10 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 	verdict := ""
 	verdict, a.code = traced(v)
 	if m.json {
-		d := tracedDocument{Bloodhound: Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log, ExitCode: a.code, Verdict: verdict, Accepted: v.Accepted, Items: v.Items, Line: v.Line,
-			Item: v.Item, Text: v.Text, Position: v.Position, End: v.End, States: v.States, Steps: v.Steps, Depth: v.Depth, Ends: v.Ends, BrokenAt: v.BrokenAt, Replaced: v.Replaced, WallNs: int64(time.Since(began))}
+		d := tracedDocument{Bloodhound: Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log,
+			ExitCode: a.code, Verdict: verdict, Accepted: v.Accepted, Items: v.Items, Line: v.Line,
+			Item: v.Item, Text: v.Text, Position: v.Position, End: v.End, States: v.States, Steps: v.Steps, Depth: v.Depth,
+			Ends: v.Ends, BrokenAt: v.BrokenAt, Replaced: v.Replaced, WallNs: int64(time.Since(began))}
 		for _, steps := range v.Last {
 			d.Last = append(d.Last, stepsOf(spec, steps[max(0, len(steps)-1):]))
 		}

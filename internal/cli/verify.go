@@ -168,7 +168,8 @@ func (d *verifyDocument) judge() {
 	case d.Difference != nil:
 		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1", d.Difference.Run)
 	case d.Reason != "":
-		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: %s %s equal, but the engine reports: %s", plural.Count(d.Runs, "run"), plural.Verb(d.Runs, "was", "were"), d.Reason)
+		d.ExitCode, d.Judgement = check.ExitNotReproducible,
+			fmt.Sprintf("NOT REPRODUCIBLE: %s %s equal, but the engine reports: %s", plural.Count(d.Runs, "run"), plural.Verb(d.Runs, "was", "were"), d.Reason)
 	default:
 		d.ExitCode, d.Judgement = check.ExitHolds, fmt.Sprintf("reproducible: %s of seed %d are equal, event by event (%s, trace hash %s)",
 			plural.Count(d.Runs, "run"), d.Tape.Own(), plural.Count(d.Events, "event"), d.Hash)

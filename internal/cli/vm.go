@@ -78,7 +78,8 @@ func (a *app) order(f *vmFlags, r vm.Request) error {
 	if s.Paused {
 		state = "is paused"
 	}
-	fmt.Fprintf(a.out, "world %s %s: phase %s, %.3f s of virtual time, %s\n", s.World, state, s.Phase, float64(s.VirtualNs)/1e9, plural.Count(s.Events, "event"))
+	fmt.Fprintf(a.out, "world %s %s: phase %s, %.3f s of virtual time, %s\n", s.World, state, s.Phase, float64(s.VirtualNs)/1e9,
+		plural.Count(s.Events, "event"))
 	for _, n := range s.Nodes {
 		fmt.Fprintf(a.out, "  node %s: %s\n", n.Name, n.State)
 	}

@@ -53,7 +53,8 @@ func (w *webhook) announce(test string, f *records.Failure) {
 		return
 	}
 	reason := report.Printable(f.Reason)
-	body, err := json.Marshal(announcement{Text: fmt.Sprintf("%s: %s is violated: %s", test, f.Property, reason), Test: test, Property: f.Property, Reason: reason, Signature: f.Signature,
+	body, err := json.Marshal(announcement{Text: fmt.Sprintf("%s: %s is violated: %s", test, f.Property, reason), Test: test,
+		Property: f.Property, Reason: reason, Signature: f.Signature,
 		Failure: string(records.FailureID(f.Signature)), Tape: f.Tape, Code: string(f.Code), Env: string(f.Env), Worker: string(f.Worker)})
 	if err != nil {
 		panic("webhook: " + err.Error()) // strings

@@ -30,7 +30,8 @@ func TestWebhook(t *testing.T) {
 	}
 	h.announce("kv", &records.Failure{Property: "p", Reason: "a \x1b[31mread", Signature: "p: a"})
 	h.wait()
-	if a := <-got; !strings.HasPrefix(a.Text, "kv: p is violated: a ") || strings.ContainsRune(a.Text, '\x1b') || a.Failure != string(records.FailureID("p: a")) {
+	if a := <-got; !strings.HasPrefix(a.Text, "kv: p is violated: a ") || strings.ContainsRune(a.Text, '\x1b') ||
+		a.Failure != string(records.FailureID("p: a")) {
 		t.Errorf("%+v", a)
 	}
 	h.announce("kv", &records.Failure{Property: "refused"})

@@ -84,7 +84,8 @@ func (w *worker) do(setup *explore.Setup, job *explore.Job, progress func(explor
 	return r
 }
 
-func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explore.Progress), interrupt <-chan struct{}) (out *check.Judged, began runner.Begin, look *view.Answer, err error) {
+func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explore.Progress),
+	interrupt <-chan struct{}) (out *check.Judged, began runner.Begin, look *view.Answer, err error) {
 	spec := setup.Spec
 	if job.RulesVersion != nil {
 		spec = spec.UnderRules(*job.RulesVersion)
@@ -105,7 +106,8 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 		return nil, began, nil, err
 	}
 	w.snapshots.Budget = setup.Snapshots
-	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Then: setup.Then, Images: images, Self: self, Interrupt: interrupt})
+	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Then: setup.Then, Images: images,
+		Self: self, Interrupt: interrupt})
 	if err != nil {
 		return nil, began, nil, err
 	}
@@ -132,8 +134,9 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 		}
 		return out, began, look, errors.Join(err, finish(out))
 	}
-	out, began, err = w.snapshots.Do(eng, &runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: record.At(job.Until), Along: job.Along, PartNs: job.PartNs,
-		FromBoot: job.FromBoot || job.Contrast || job.Trace != nil && !job.Trace.Late || job.Dumps != "" || job.Capture != ""}) // these begin at the boot
+	out, began, err = w.snapshots.Do(eng,
+		&runner.Work{Spec: spec, Cut: job.Cut, Tape: job.Tape, Options: o, Until: record.At(job.Until), Along: job.Along, PartNs: job.PartNs,
+			FromBoot: job.FromBoot || job.Contrast || job.Trace != nil && !job.Trace.Late || job.Dumps != "" || job.Capture != ""}) // these begin at the boot
 	return out, began, nil, errors.Join(err, finish(out))
 }
 

@@ -16,7 +16,8 @@ import (
 func TestTracesFromSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Root: "host", WorkingDir: "/tmp",
+			Env:     []string{"PATH=/usr/bin:/bin"},
 			Command: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; echo $i; done"}}}}
 	setup := &explore.Setup{Spec: spec, Scratch: dir}
 	w := new(worker)
@@ -24,7 +25,8 @@ func TestTracesFromSnapshots(t *testing.T) {
 	run := func(name string, seed uint64, fromBoot bool) (*explore.Reply, string) {
 		t.Helper()
 		file := filepath.Join(dir, name)
-		r := w.do(setup, &explore.Job{Tape: tape.FromReady(1, seed), FromBoot: fromBoot, Trace: &explore.Trace{File: file, Format: "text", Late: !fromBoot}}, func(explore.Progress) {}, nil)
+		r := w.do(setup, &explore.Job{Tape: tape.FromReady(1, seed), FromBoot: fromBoot,
+			Trace: &explore.Trace{File: file, Format: "text", Late: !fromBoot}}, func(explore.Progress) {}, nil)
 		if r.Error != "" {
 			t.Fatal(r.Error)
 		}

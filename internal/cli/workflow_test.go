@@ -28,7 +28,8 @@ type stepLog struct {
 }
 
 // workflowCommands are the names that the runner knows.
-var workflowCommands = []string{"error", "warning", "notice", "debug", "group", "endgroup", "add-mask", "add-matcher", "remove-matcher", "set-env", "set-output",
+var workflowCommands = []string{"error", "warning", "notice", "debug", "group", "endgroup", "add-mask", "add-matcher",
+	"remove-matcher", "set-env", "set-output",
 	"save-state", "add-path", "echo", "internal-set-repo-path", "stop-commands"}
 
 func (l *stepLog) command(line string) (name, data string, ok bool) {
@@ -75,12 +76,15 @@ func (l *stepLog) read(text string) {
 
 // attacks are lines that the runner executes, or nearly.
 var attacks = []string{
-	"::error::x", "    ::error file=a.go,line=1::x", "\t::set-env name=PATH::x", "\u00a0\u2003::add-mask::x", "\u200b::error::x", ":\u00ad:error::x", "\x00::error::x",
-	"##[error]x", "text ##[set-env name=PATH]x", "#\u00ad#[error]x", "::stop-commands::x", "::stop-commands::", "a\r::error::x", "::1 is an address", ": :error::x",
+	"::error::x", "    ::error file=a.go,line=1::x", "\t::set-env name=PATH::x", "\u00a0\u2003::add-mask::x", "\u200b::error::x",
+	":\u00ad:error::x", "\x00::error::x",
+	"##[error]x", "text ##[set-env name=PATH]x", "#\u00ad#[error]x", "::stop-commands::x", "::stop-commands::", "a\r::error::x",
+	"::1 is an address", ": :error::x",
 	"##[", "::", strings.Repeat(" ", 3*maxHeldLine) + "::error::x", strings.Repeat("x", 3*maxHeldLine) + "##[error]x",
 }
 
-// Whatever is written to the two streams, in whatever pieces, the runner executes nothing of it, reads both in whatever order, and executes commands again after it.
+// Whatever is written to the two streams, in whatever pieces, the runner executes nothing of it, reads both in whatever order,
+// and executes commands again after it.
 func TestWorkflowLogs(t *testing.T) {
 	for _, line := range attacks {
 		l := stepLog{}
@@ -133,7 +137,8 @@ func TestWorkflowLogs(t *testing.T) {
 			l.read(text)
 		}
 		if len(l.commands) != 1 || l.token != "" {
-			t.Fatalf("seed %d: the runner executes %.300q, and waits for %q, after\n%.2000q\n%.2000q\n%.2000q", seed, l.commands, l.token, out.String(), errs.String(), both.String())
+			t.Fatalf("seed %d: the runner executes %.300q, and waits for %q, after\n%.2000q\n%.2000q\n%.2000q", seed, l.commands,
+				l.token, out.String(), errs.String(), both.String())
 		}
 		// The streams hold the same text but for the pairs. A pair gives the line in it an end.
 		pairs := strings.NewReplacer(results.stop(), "", results.resume(), "", "\n", "", "\r", "")

@@ -9,7 +9,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config/source"
 )
 
-// loadAlone reads a configuration that is no bloodhound.yaml, and that no other file is merged with. The page has an example of it. Mistakes in the file are an Errors.
+// loadAlone reads a configuration that is no bloodhound.yaml, and that no other file is merged with. The page has an example of
+// it. Mistakes in the file are an Errors.
 func loadAlone(name, page string, shape *schema.Shape, read func(*load.State, *source.Node)) ([]Note, error) {
 	l := &load.State{Reader: source.NewReader(nil)}
 	f, content, err := l.Open(name, l.ProjectEnv(l.Env, filepath.Join(filepath.Dir(name), ".env")))

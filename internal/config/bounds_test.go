@@ -11,7 +11,8 @@ import (
 )
 
 func TestSizes(t *testing.T) {
-	for written, want := range map[string]int64{"4096": 4096, "64m": 64 << 20, "64M": 64 << 20, "1.5gb": 3 << 29, "1 GiB": 1 << 30, "512k": 512 << 10, "9b": 9, "0": 0} {
+	for written, want := range map[string]int64{"4096": 4096, "64m": 64 << 20, "64M": 64 << 20, "1.5gb": 3 << 29,
+		"1 GiB": 1 << 30, "512k": 512 << 10, "9b": 9, "0": 0} {
 		if got, ok := schema.ReadSize(written); !ok || got != want {
 			t.Errorf("%q is %d, %v; want %d", written, got, ok, want)
 		}
@@ -78,7 +79,8 @@ func TestRulesThatInjectNothing(t *testing.T) {
 	} {
 		dir := project(t, "bloodhound.yaml\nnodes: {n1: {command: x}}\nfaults: "+text+"\n")
 		_, err := Load(Options{Path: filepath.Join(dir, "bloodhound.yaml"), Images: anyImage})
-		if err == nil || !strings.Contains(err.Error(), "bloodhound.yaml:2:") || !strings.Contains(err.Error(), "the rate of all faults is 0") || !strings.Contains(err.Error(), "^") {
+		if err == nil || !strings.Contains(err.Error(), "bloodhound.yaml:2:") ||
+			!strings.Contains(err.Error(), "the rate of all faults is 0") || !strings.Contains(err.Error(), "^") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
@@ -98,10 +100,13 @@ nodes:
 `)
 	r := loaded(t, Options{Path: filepath.Join(dir, "bloodhound.yaml")})
 	n := node1(t, r, "n1")
-	if want := (world.Bounds{CPUPPM: 250_000, Rlimits: []world.Rlimit{{Name: "stack", Soft: 100, Hard: 100}, {Name: "core", Soft: 5, Hard: 5}, {Name: "nofile", Soft: 1 << 20, Hard: 1 << 20}}}); !reflect.DeepEqual(n.Bounds, want) {
+	if want := (world.Bounds{CPUPPM: 250_000,
+		Rlimits: []world.Rlimit{{Name: "stack", Soft: 100, Hard: 100}, {Name: "core", Soft: 5, Hard: 5},
+			{Name: "nofile", Soft: 1 << 20, Hard: 1 << 20}}}); !reflect.DeepEqual(n.Bounds, want) {
 		t.Errorf("%+v, want %+v", n.Bounds, want)
 	}
-	if want := []world.Volume{{Kind: world.Tmpfs, Target: "/s", SizeBytes: 2 << 20, Mode: 0o700}, {Kind: world.Tmpfs, Target: "/t", SizeBytes: 1 << 20, Mode: 0o1770, UID: 5}}; !reflect.DeepEqual(n.Volumes, want) {
+	if want := []world.Volume{{Kind: world.Tmpfs, Target: "/s", SizeBytes: 2 << 20, Mode: 0o700},
+		{Kind: world.Tmpfs, Target: "/t", SizeBytes: 1 << 20, Mode: 0o1770, UID: 5}}; !reflect.DeepEqual(n.Volumes, want) {
 		t.Errorf("%+v, want %+v", n.Volumes, want)
 	}
 	if node1(t, r, "n2").Bounds.CPUPPM != 0 || !noted(r, "every node has one CPU") {

@@ -182,7 +182,8 @@ services:
 		t.Fatalf("nodes %q", names)
 	}
 	web := r.Spec.Nodes[1]
-	if !slices.Contains(web.Aliases, "web") || !slices.Contains(web.Aliases, "shop-web-2") || web.Bounds.ShmBytes != 64<<20 || web.Restart.Mode != world.RestartOnFailure || web.Restart.MaxRetries != 2 || web.Hostname != "web-2" {
+	if !slices.Contains(web.Aliases, "web") || !slices.Contains(web.Aliases, "shop-web-2") || web.Bounds.ShmBytes != 64<<20 ||
+		web.Restart.Mode != world.RestartOnFailure || web.Restart.MaxRetries != 2 || web.Hostname != "web-2" {
 		t.Errorf("%+v", web)
 	}
 	if deps := node1(t, r, "own-1").DependsOn; len(deps) != 3 || deps[2].Node != "web-3" {
@@ -260,7 +261,8 @@ services:
 	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
 		t.Error("it was made on this machine")
 	}
-	if !noted(r, "compose.yaml:2: services.a.volumes: "+filepath.Join(dir, "new")+" does not exist") || !a[1].Shared || !node1(t, r, "b").Volumes[0].Shared || a[0].Shared || a[2].Shared {
+	if !noted(r, "compose.yaml:2: services.a.volumes: "+filepath.Join(dir, "new")+" does not exist") || !a[1].Shared ||
+		!node1(t, r, "b").Volumes[0].Shared || a[0].Shared || a[2].Shared {
 		t.Errorf("notes %v", r.Notes)
 	}
 }
@@ -275,13 +277,15 @@ func TestBuiltImages(t *testing.T) {
 		return func(name, _, policy string) (*image.Image, error) {
 			asked = append(asked, name+" "+policy)
 			if slices.Contains(have, name) {
-				return &image.Image{ID: "sha256:" + name, Root: rootfs.Root{Tree: rootfs.NewTree()}, Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
+				return &image.Image{ID: "sha256:" + name, Root: rootfs.Root{Tree: rootfs.NewTree()},
+					Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
 			}
 			return nil, errors.New("there is no daemon here")
 		}
 	}
 	builds := func(r *build.Request) (*image.Image, error) { return anyImage("built "+r.Name, "", "") }
-	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images("docker-daemon:shop-web", "team/own:2"), Dockerfiles: builds})
+	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose),
+		Images: images("docker-daemon:shop-web", "team/own:2"), Dockerfiles: builds})
 	if a, b := node1(t, r, "web").Image, node1(t, r, "own").Image; a.Name != "shop-web" || b.Name != "team/own:2" || b.ID != "sha256:team/own:2" {
 		t.Errorf("%+v, %+v", a, b)
 	}
@@ -297,7 +301,8 @@ func TestBuiltImages(t *testing.T) {
 		"always":  {"docker-daemon:team/own:2 ", "team/own:2 always"},
 		"build":   nil,
 	} {
-		files := []string{"bloodhound.yaml\ncompose: compose.yaml\n", "compose.yaml\nservices: {own: {build: ., image: team/own:2, pull_policy: " + policy + "}}\n"}
+		files := []string{"bloodhound.yaml\ncompose: compose.yaml\n",
+			"compose.yaml\nservices: {own: {build: ., image: team/own:2, pull_policy: " + policy + "}}\n"}
 		r := loaded(t, Options{Path: project(t, files...), Images: images(), Dockerfiles: builds})
 		if own := node1(t, r, "own").Image; own.ID != "sha256:built team/own:2" || !slices.Equal(asked, want) {
 			t.Errorf("%s: %+v, asked for %q", policy, own, asked)
@@ -307,7 +312,8 @@ func TestBuiltImages(t *testing.T) {
 		return nil, errors.New("Dockerfile:7: RUN make: exit status 2")
 	}
 	_, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", compose), Images: images(), Dockerfiles: fails, Env: noEnv})
-	for _, part := range []string{"compose.yaml:3:9", "docker compose build web", "docker-archive:web.tar", "shop-web", "Dockerfile:7: RUN make: exit status 2"} {
+	for _, part := range []string{"compose.yaml:3:9", "docker compose build web", "docker-archive:web.tar", "shop-web",
+		"Dockerfile:7: RUN make: exit status 2"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in: %v", part, err)
 		}
@@ -318,7 +324,8 @@ nodes:
   web: {root: host, build: make web, entrypoint: [./web]}
   own: {image: "docker-archive:own.tar"}
 `)})
-	if web := node1(t, r, "web"); web.Image != nil || web.Command[0] != "./web" || len(r.Builds) != 1 || node1(t, r, "own").Image.Name != "docker-archive:own.tar" {
+	if web := node1(t, r, "web"); web.Image != nil || web.Command[0] != "./web" || len(r.Builds) != 1 ||
+		node1(t, r, "own").Image.Name != "docker-archive:own.tar" {
 		t.Errorf("%+v, %+v", web, r.Builds)
 	}
 }
@@ -348,20 +355,23 @@ services:
 	}
 	for _, left := range []string{"profiles: [base]", "scale: 0"} {
 		order = nil
-		r := loaded(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", strings.Replace(compose, `base: {`, "base: {"+left+", ", 1)), Images: none, Dockerfiles: builds})
+		r := loaded(t, Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n",
+			strings.Replace(compose, `base: {`, "base: {"+left+", ", 1)), Images: none, Dockerfiles: builds})
 		if len(order) != 2 || !strings.HasSuffix(order[0], "-base .") || !strings.HasSuffix(order[1], "-web more") || len(r.Spec.Nodes) != 1 {
 			t.Errorf("%s: %q, %d nodes", left, order, len(r.Spec.Nodes))
 		}
 	}
 	cycle := strings.Replace(compose, `{dockerfile_inline: "FROM scratch"}`, `{context: ., additional_contexts: {base: "service:web"}}`, 1)
-	if _, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", cycle), Images: none, Dockerfiles: builds, Env: noEnv}); err == nil || !strings.Contains(err.Error(), "depends on itself") {
+	if _, err := Load(Options{Path: project(t, "bloodhound.yaml\ncompose: compose.yaml\n", cycle), Images: none,
+		Dockerfiles: builds, Env: noEnv}); err == nil || !strings.Contains(err.Error(), "depends on itself") {
 		t.Errorf("%v", err)
 	}
 }
 
 // An image that is not looked at, or cannot be had, may have the healthcheck that another service waits for.
 func TestComposeHealthOfAnImage(t *testing.T) {
-	for check, isMistake := range map[string]bool{"": false, ", healthcheck: {interval: 1s}": false, ", healthcheck: {disable: true}": true, ", healthcheck: {test: [NONE]}": true} {
+	for check, isMistake := range map[string]bool{"": false, ", healthcheck: {interval: 1s}": false,
+		", healthcheck: {disable: true}": true, ", healthcheck: {test: [NONE]}": true} {
 		for _, from := range []string{"image: x", "build: {dockerfile_inline: FROM scratch}"} {
 			project := project(t, "compose.yaml\nservices: {a: {"+from+check+"}, b: {image: y, depends_on: {a: {condition: service_healthy}}}}\n")
 			for _, describe := range []bool{true, false} {
@@ -390,7 +400,8 @@ func TestComposeOneMistake(t *testing.T) {
 	} {
 		_, _, err := stack(t, nil, []string{"compose.yaml"}, "compose.yaml\nservices: {x: {"+keys+", image: y}}\n")
 		var errs source.Errors
-		if !errors.As(err, &errs) || len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || strings.Contains(errs[0].Error(), "empty") != strings.Contains(want, "empty") {
+		if !errors.As(err, &errs) || len(errs) != 1 || !strings.Contains(errs[0].Error(), want) ||
+			strings.Contains(errs[0].Error(), "empty") != strings.Contains(want, "empty") {
 			t.Errorf("%s: %v; want %s", keys, err, want)
 		}
 	}
@@ -404,37 +415,58 @@ func TestComposeMistakes(t *testing.T) {
 		files []string
 		want  []string
 	}{
-		{"an unknown key, of a file that is included", []string{head + "include: [a/b.yaml]\n", "a/b.yaml\nservices: {x: {image: y, comand: z}}\n"}, []string{"a/b.yaml:1:26", `did you mean "command"?`}},
-		{"an unknown key, of a service that is extended", []string{head + "services: {x: {extends: {service: y, file: base.yaml}}}\n", "base.yaml\nservices: {y: {image: y, comand: z}}\n"}, []string{"base.yaml:1:26"}},
+		{"an unknown key, of a file that is included",
+			[]string{head + "include: [a/b.yaml]\n", "a/b.yaml\nservices: {x: {image: y, comand: z}}\n"}, []string{"a/b.yaml:1:26", `did you mean "command"?`}},
+		{"an unknown key, of a service that is extended",
+			[]string{head + "services: {x: {extends: {service: y, file: base.yaml}}}\n",
+				"base.yaml\nservices: {y: {image: y, comand: z}}\n"}, []string{"base.yaml:1:26"}},
 		{"a service that is not there to be extended", []string{head + "services:\n  x: {extends: nobody}\n"}, []string{"compose.yaml:2:3", "nobody"}},
-		{"services that extend each other", []string{head + "services:\n  x: {extends: y}\n  y: {extends: x}\n"}, []string{"compose.yaml:", "Circular reference"}},
-		{"files that include each other", []string{head + "include: [b.yaml]\nservices: {x: {image: x}}\n", "b.yaml\ninclude: [compose.yaml]\nservices: {y: {image: y}}\n"}, []string{"include cycle"}},
+		{"services that extend each other", []string{head + "services:\n  x: {extends: y}\n  y: {extends: x}\n"},
+			[]string{"compose.yaml:", "Circular reference"}},
+		{"files that include each other", []string{head + "include: [b.yaml]\nservices: {x: {image: x}}\n",
+			"b.yaml\ninclude: [compose.yaml]\nservices: {y: {image: y}}\n"}, []string{"include cycle"}},
 		{"an include from elsewhere", []string{head + "include: [\"oci://example.com/x:1\"]\n"}, []string{"compose.yaml:1:11", "not a local file"}},
 		{"a required variable", []string{head + "services: {x: {image: \"x:${TAG:?give a tag}\"}}\n"}, []string{"compose.yaml:1:23", "give a tag"}},
 		{"what only the schema knows", []string{head + "services:\n  x:\n    image: x\n    ulimits: {nofile: many}\n"}, []string{"compose.yaml:4", "nofile"}},
 		{"a port", []string{head + "services:\n  x:\n    image: x\n    ports: [\"80:eighty\"]\n"}, []string{"compose.yaml:4:", "eighty"}},
 		{"a secret that is not there", []string{head + "services:\n  x: {image: x, secrets: [a]}\n"}, []string{"compose.yaml:2:27", `unknown name "a"`}},
-		{"a secret from outside", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {external: true}}\n"}, []string{"external", "compose.yaml:2:27"}},
-		{"a secret without a value", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {environment: NOT_SET}}\n"}, []string{"NOT_SET is not set", "compose.yaml:3:28"}},
-		{"a secret's file", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {file: ./none}}\n"}, []string{"none: no such file", "compose.yaml:3:21"}},
-		{"a volume that is not there", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\n"}, []string{`unknown volume "aa"`, "compose.yaml:2:27"}},
-		{"a volume of another machine", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\nvolumes: {aa: {driver_opts: {type: nfs, o: \"addr=1.2.3.4\", device: \":/x\"}}}\n"}, []string{"external nfs", "compose.yaml:3:29"}},
-		{"a name for several", []string{head + "services:\n  x: {image: x, scale: 2, container_name: one}\n"}, []string{"compose.yaml:2:43", "cannot share a name"}},
-		{"one name for two", []string{head + "services:\n  x: {image: x, container_name: one}\n  y: {image: x, container_name: one}\n"}, []string{"compose.yaml:3:33", `x has the same name "one"`}},
-		{"what is left out", []string{head + "services:\n  x: {image: x, profiles: [debug]}\n  y: {image: x, depends_on: [x]}\n"}, []string{"compose.yaml:3:30", "COMPOSE_PROFILES=debug"}},
-		{"what there is none of", []string{head + "services:\n  x: {image: x, scale: 0}\n  y: {image: x, depends_on: [x]}\n"}, []string{"compose.yaml:3:30", "its scale is 0"}},
-		{"the machine's own", []string{head + "services:\n  x: {image: x, volumes: [\"/proc:/host/proc:ro\"]}\n"}, []string{"compose.yaml:2:27", "a /proc, a /sys"}},
+		{"a secret from outside", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {external: true}}\n"},
+			[]string{"external", "compose.yaml:2:27"}},
+		{"a secret without a value", []string{head +
+			"services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {environment: NOT_SET}}\n"}, []string{"NOT_SET is not set", "compose.yaml:3:28"}},
+		{"a secret's file", []string{head + "services:\n  x: {image: x, secrets: [a]}\nsecrets: {a: {file: ./none}}\n"},
+			[]string{"none: no such file", "compose.yaml:3:21"}},
+		{"a volume that is not there", []string{head + "services:\n  x: {image: x, volumes: [\"aa:/a\"]}\n"},
+			[]string{`unknown volume "aa"`, "compose.yaml:2:27"}},
+		{"a volume of another machine", []string{head +
+			"services:\n  x: {image: x, volumes: [\"aa:/a\"]}\nvolumes: {aa: {driver_opts: {type: nfs, o: \"addr=1.2.3.4\", device: \":/x\"}}}\n"},
+			[]string{"external nfs", "compose.yaml:3:29"}},
+		{"a name for several", []string{head + "services:\n  x: {image: x, scale: 2, container_name: one}\n"},
+			[]string{"compose.yaml:2:43", "cannot share a name"}},
+		{"one name for two", []string{head +
+			"services:\n  x: {image: x, container_name: one}\n  y: {image: x, container_name: one}\n"},
+			[]string{"compose.yaml:3:33", `x has the same name "one"`}},
+		{"what is left out", []string{head + "services:\n  x: {image: x, profiles: [debug]}\n  y: {image: x, depends_on: [x]}\n"},
+			[]string{"compose.yaml:3:30", "COMPOSE_PROFILES=debug"}},
+		{"what there is none of", []string{head + "services:\n  x: {image: x, scale: 0}\n  y: {image: x, depends_on: [x]}\n"},
+			[]string{"compose.yaml:3:30", "its scale is 0"}},
+		{"the machine's own", []string{head + "services:\n  x: {image: x, volumes: [\"/proc:/host/proc:ro\"]}\n"},
+			[]string{"compose.yaml:2:27", "a /proc, a /sys"}},
 		{"all of the machine", []string{head + "services:\n  x: {image: x, volumes: [\"/:/host:ro\"]}\n"}, []string{"compose.yaml:2:27", "a /proc, a /sys"}},
 		{"a replica's name", []string{head + "services:\n  x: {image: x, scale: 2}\n  x-1: {image: x}\n"}, []string{"name of a replica", "compose.yaml:3:3"}},
 		{"two scales", []string{head + "services:\n  x: {image: x, scale: 2, deploy: {replicas: 3}}\n"}, []string{"differ", "compose.yaml:2:17"}},
-		{"no link to several", []string{head + "services:\n  x: {image: x, scale: 2}\n  y: {image: y}\n", "bloodhound.yaml\ncompose: compose.yaml\nlinks: [{between: [x, y]}]\n"}, []string{"bloodhound.yaml:2:20", "x-1"}},
+		{"no link to several", []string{head + "services:\n  x: {image: x, scale: 2}\n  y: {image: y}\n",
+			"bloodhound.yaml\ncompose: compose.yaml\nlinks: [{between: [x, y]}]\n"}, []string{"bloodhound.yaml:2:20", "x-1"}},
 		{"a refused key", []string{head + "services:\n  x: {image: x, devices: [/dev/kvm]}\n"}, []string{"compose.yaml:2:17", "devices is not supported"}},
-		{"a cycle of dependencies", []string{head + "services:\n  x: {image: x, depends_on: [y]}\n  y: {image: y, depends_on: [x]}\n"}, []string{"depend on each other: x -> y -> x"}},
+		{"a cycle of dependencies", []string{head +
+			"services:\n  x: {image: x, depends_on: [y]}\n  y: {image: y, depends_on: [x]}\n"}, []string{"depend on each other: x -> y -> x"}},
 		{"not YAML", []string{head + "services:\n  x: {image: x\n"}, []string{"compose.yaml:", "not YAML"}},
 		{"a file that only includes", []string{head + "include: [b.yaml]\n", "b.yaml\nservices: {x: {image: x, comand: y}}\n"}, []string{"b.yaml:1:26"}},
 		{"a list", []string{head + "- a\n"}, []string{"a Compose file cannot be a list"}},
-		{"all left out by profiles", []string{head + "services:\n  x: {image: x, profiles: [debug, dev]}\n"}, []string{"compose.yaml:2:3", "COMPOSE_PROFILES=debug,dev"}},
-		{"all left out by a scale", []string{head + "services:\n  x: {image: x, deploy: {replicas: 0}}\n"}, []string{"compose.yaml:2:3", "`scale:` of a node to at least 1"}},
+		{"all left out by profiles", []string{head + "services:\n  x: {image: x, profiles: [debug, dev]}\n"},
+			[]string{"compose.yaml:2:3", "COMPOSE_PROFILES=debug,dev"}},
+		{"all left out by a scale", []string{head + "services:\n  x: {image: x, deploy: {replicas: 0}}\n"},
+			[]string{"compose.yaml:2:3", "`scale:` of a node to at least 1"}},
 		{"no services", []string{head + "name: x\n"}, []string{"no nodes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -494,10 +526,12 @@ func TestUnsetVariables(t *testing.T) {
 			}
 			dir := project(t, "compose.yaml\nservices:\n  app:"+service+"\n")
 			_, err := Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: images})
-			if err == nil || !strings.Contains(err.Error(), "and so empty: TAG)") || !strings.Contains(err.Error(), "set TAG in the environment or in .env, or write ${TAG:-DEFAULT}; otherwise: ") {
+			if err == nil || !strings.Contains(err.Error(), "and so empty: TAG)") ||
+				!strings.Contains(err.Error(), "set TAG in the environment or in .env, or write ${TAG:-DEFAULT}; otherwise: ") {
 				t.Errorf("%v", err)
 			}
-			if _, err := Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: images, Env: map[string]string{"TAG": "7"}}); err != nil && strings.Contains(err.Error(), "not set") {
+			if _, err := Load(Options{ComposeFiles: []string{filepath.Join(dir, "compose.yaml")}, Images: images,
+				Env: map[string]string{"TAG": "7"}}); err != nil && strings.Contains(err.Error(), "not set") {
 				t.Errorf("with TAG=7: %v", err)
 			}
 		})

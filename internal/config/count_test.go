@@ -25,7 +25,8 @@ faults: {rules: [` + faults + `]}
 		words := append(strings.Fields(n), "")
 		name := "db" + words[0]
 		byHand += "  " + name + ": {command: \"serve " + name + " " + words[0] + " of 3 db1=db1:90;db2=db2:90;db3=db3:90 -join=" + words[1] + " " + words[2] +
-			"\", environment: {ME: " + name + "}, volumes: [\"" + name + ":/data\"], clock: {offset: " + words[0] + "ms}, container_name: c" + words[0] + `, healthcheck: {test: [CMD, check, "` + name + "\"]}}\n"
+			"\", environment: {ME: " + name + "}, volumes: [\"" + name + ":/data\"], clock: {offset: " + words[0] +
+			"ms}, container_name: c" + words[0] + `, healthcheck: {test: [CMD, check, "` + name + "\"]}}\n"
 	}
 	const counted = "bloodhound.yaml\nnodes:\n" + `
   db:
@@ -37,7 +38,8 @@ faults: {rules: [` + faults + `]}
     container_name: c{{.Index}}
     healthcheck: {test: [CMD, check, "{{.Name}}"]}
 `
-	one := loaded(t, Options{Path: project(t, counted+rest("db", "{kind: crash, rate: 0.1, targets: db}, {kind: partition, rate: 0.1, targets: db-web}")), Env: map[string]string{"COPIES": "3"}})
+	one := loaded(t, Options{Path: project(t,
+		counted+rest("db", "{kind: crash, rate: 0.1, targets: db}, {kind: partition, rate: 0.1, targets: db-web}")), Env: map[string]string{"COPIES": "3"}})
 	hand := loaded(t, Options{Path: project(t, byHand+rest("db1, db2, db3",
 		"{kind: crash, rate: 0.1, targets: [db1, db2, db3]}, {kind: partition, rate: 0.1, targets: [db1-web, db2-web, db3-web]}"))})
 	for i := range one.Spec.Nodes {
@@ -83,7 +85,8 @@ func TestCountOverServices(t *testing.T) {
 		t.Fatalf("%d nodes", len(r.Spec.Nodes))
 	}
 	n := node1(t, r, "r1")
-	if n.Image != nil || !slices.Equal(n.Command, []string{"new", "r1"}) || !slices.Contains(n.Env, "A=1") || !slices.Contains(n.Env, "B=1") || !slices.Contains(n.Aliases, "r") {
+	if n.Image != nil || !slices.Equal(n.Command, []string{"new", "r1"}) || !slices.Contains(n.Env, "A=1") ||
+		!slices.Contains(n.Env, "B=1") || !slices.Contains(n.Aliases, "r") {
 		t.Errorf("%+v", n)
 	}
 }
@@ -94,13 +97,20 @@ func TestCountMistakes(t *testing.T) {
 		files []string
 		want  []string
 	}{
-		{"one of several in a link", []string{"bloodhound.yaml\nnodes: {n: {count: 2, command: x}}\nlinks: [{between: [n, n1]}]\n"}, []string{"bloodhound.yaml:2:20", `"n" stands for 2 nodes`, "such as n1"}},
-		{"a name that is taken", []string{"bloodhound.yaml\nnodes:\n  n: {count: 2, command: x}\n  n2: {command: x}\n"}, []string{"bloodhound.yaml:3:3", "nodes.n2 is also the name of a node that nodes.n with `count: 2` stands for"}},
+		{"one of several in a link", []string{"bloodhound.yaml\nnodes: {n: {count: 2, command: x}}\nlinks: [{between: [n, n1]}]\n"},
+			[]string{"bloodhound.yaml:2:20", `"n" stands for 2 nodes`, "such as n1"}},
+		{"a name that is taken", []string{"bloodhound.yaml\nnodes:\n  n: {count: 2, command: x}\n  n2: {command: x}\n"},
+			[]string{"bloodhound.yaml:3:3", "nodes.n2 is also the name of a node that nodes.n with `count: 2` stands for"}},
 		{"two numbers", []string{"bloodhound.yaml\nnodes: {n: {count: 2, scale: 3, command: x}}\n"}, []string{"bloodhound.yaml:1:23", "both say how many"}},
-		{"replicas", []string{"bloodhound.yaml\nnodes: {n: {count: 2, deploy: {replicas: 3}, command: x}}\n"}, []string{"bloodhound.yaml:1:", "both say how many"}},
-		{"too many", []string{"bloodhound.yaml\nnodes: {n: {count: 200, command: x}, m: {count: 200, command: x}}\n"}, []string{"there are more than 238 nodes"}},
-		{"a service of that name", []string{"compose.yaml\nservices: {n: {image: x}}\n", "bloodhound.yaml\ncompose: compose.yaml\nnodes: {n: {count: 2, command: x}}\n"}, []string{"bloodhound.yaml:2:9", "services.n is also a node of its own", "`scale:`"}},
-		{"one name for all", []string{"bloodhound.yaml\nnodes: {n: {count: 2, command: x, container_name: c}}\n"}, []string{"bloodhound.yaml:1:", `has the same name "c"`}},
+		{"replicas", []string{"bloodhound.yaml\nnodes: {n: {count: 2, deploy: {replicas: 3}, command: x}}\n"},
+			[]string{"bloodhound.yaml:1:", "both say how many"}},
+		{"too many", []string{"bloodhound.yaml\nnodes: {n: {count: 200, command: x}, m: {count: 200, command: x}}\n"},
+			[]string{"there are more than 238 nodes"}},
+		{"a service of that name", []string{"compose.yaml\nservices: {n: {image: x}}\n",
+			"bloodhound.yaml\ncompose: compose.yaml\nnodes: {n: {count: 2, command: x}}\n"},
+			[]string{"bloodhound.yaml:2:9", "services.n is also a node of its own", "`scale:`"}},
+		{"one name for all", []string{"bloodhound.yaml\nnodes: {n: {count: 2, command: x, container_name: c}}\n"},
+			[]string{"bloodhound.yaml:1:", `has the same name "c"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Load(Options{Path: project(t, c.files...), Env: noEnv, Images: anyImage})

@@ -97,13 +97,15 @@ func (r *Federation) read(l *load.State, n *source.Node) {
 		p := FederationPeer{Name: e.Name, Queries: int(source.ValueOr(e.Value.Get("queries"), int64(10_000))),
 			QueriesPerMinute: int(source.ValueOr(e.Value.Get("queries_per_minute"), int64(600)))}
 		if len(p.Name) > maxPeerNameBytes || p.Name == r.Name {
-			l.Fail(e.Key.Position, "use the name that the peer has in its own configuration", "a peer's name is another one than that of this domain, and has at most %d bytes", maxPeerNameBytes)
+			l.Fail(e.Key.Position, "use the name that the peer has in its own configuration",
+				"a peer's name is another one than that of this domain, and has at most %d bytes", maxPeerNameBytes)
 		}
 		key := text(e.Value, "key", "add `key: KEY`; `bloodhound live federate key` prints it on the peer's side")
 		if b, err := base64.StdEncoding.DecodeString(key); err == nil && len(b) == ed25519.PublicKeySize {
 			p.Key = b
 		} else if key != "" {
-			l.Fail(e.Value.Get("key").Position, "copy what `bloodhound live federate key` prints on the peer's side", "%q is no public key: 32 bytes in base64", key)
+			l.Fail(e.Value.Get("key").Position, "copy what `bloodhound live federate key` prints on the peer's side",
+				"%q is no public key: 32 bytes in base64", key)
 		}
 		p.Address = text(e.Value, "address", "add `address: HOST:PORT`")
 		checkHost(l, e.Value.Get("address"))

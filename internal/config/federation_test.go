@@ -19,15 +19,19 @@ func TestFederation(t *testing.T) {
 	}
 	const key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	const head = "name: b\nasn: 4200000000\nkey: b.pem\nlisten: 127.0.0.1:7443\nrouter: {bird: {pid_file: pid, control: /run/ctl}}\n"
-	f, err := load(head + "log: l\npeers:\n  a: {key: " + key + ", address: 'a.example:1', session: 192.0.2.1, prefixes: [10.0.0.0/8 le 24, 192.0.2.0/24], queries: 5, queries_per_minute: 2}\n  c: {key: " + key + ", address: 'c:1'}\n")
+	f, err := load(head + "log: l\npeers:\n  a: {key: " + key +
+		", address: 'a.example:1', session: 192.0.2.1, prefixes: [10.0.0.0/8 le 24, 192.0.2.0/24], queries: 5, queries_per_minute: 2}\n  c: {key: " +
+		key + ", address: 'c:1'}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	a, c := f.Peers[0], f.Peers[1]
-	if f.Name != "b" || f.ASN != 4200000000 || !filepath.IsAbs(f.Key) || f.Listen != "127.0.0.1:7443" || filepath.Base(f.Log) != "l" || !filepath.IsAbs(f.PIDFile) || f.Control != "/run/ctl" {
+	if f.Name != "b" || f.ASN != 4200000000 || !filepath.IsAbs(f.Key) || f.Listen != "127.0.0.1:7443" ||
+		filepath.Base(f.Log) != "l" || !filepath.IsAbs(f.PIDFile) || f.Control != "/run/ctl" {
 		t.Errorf("%+v", f)
 	}
-	if a.Name != "a" || len(a.Key) != 32 || a.Address != "a.example:1" || a.Session != netip.MustParseAddr("192.0.2.1") || len(a.Prefixes) != 2 || a.Queries != 5 || a.QueriesPerMinute != 2 {
+	if a.Name != "a" || len(a.Key) != 32 || a.Address != "a.example:1" || a.Session != netip.MustParseAddr("192.0.2.1") ||
+		len(a.Prefixes) != 2 || a.Queries != 5 || a.QueriesPerMinute != 2 {
 		t.Errorf("%+v", a)
 	}
 	if c.Session.IsValid() || c.Queries != 10_000 || c.QueriesPerMinute != 600 || len(c.Prefixes) != 1 || c.Prefixes[0].Max != 24 {

@@ -18,7 +18,8 @@ import (
 
 // anyImage has an image of every name, which runs a program.
 func anyImage(name, _, policy string) (*image.Image, error) {
-	return &image.Image{ID: "sha256:" + name + policy, Root: rootfs.Root{Tree: rootfs.NewTree()}, Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
+	return &image.Image{ID: "sha256:" + name + policy, Root: rootfs.Root{Tree: rootfs.NewTree()},
+		Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"app"}}}}, nil
 }
 
 // anyBuild builds an image whose identity is all that was asked for.
@@ -38,7 +39,8 @@ func TestImageOfANode(t *testing.T) {
 			return nil, errors.New("there is no image " + name)
 		}
 		return &image.Image{ID: "sha256:db", Root: rootfs.Root{Tree: rootfs.NewTree()}, Config: v1.ConfigFile{Config: v1.Config{
-			Entrypoint: []string{"entry.sh", "-v"}, Cmd: []string{"db", "--all"}, Env: []string{"PATH=/opt/bin", "A=image", "B=image"}, User: "db", WorkingDir: "/srv/",
+			Entrypoint: []string{"entry.sh", "-v"}, Cmd: []string{"db", "--all"},
+			Env: []string{"PATH=/opt/bin", "A=image", "B=image"}, User: "db", WorkingDir: "/srv/",
 			StopSignal: "SIGINT", Volumes: map[string]struct{}{"/var/lib/db": {}, "/logs/": {}},
 			Healthcheck: &v1.HealthConfig{Test: []string{"CMD-SHELL", "ready || exit 1"}, Interval: 2 * time.Second, Retries: 9}}}}, nil
 	}
@@ -57,9 +59,11 @@ func TestImageOfANode(t *testing.T) {
 		{"an entrypoint", "entrypoint: [other]", "other", nil},
 		{"an entrypoint and a command", "entrypoint: [other]\n    command: x y", "other x y", nil},
 		{"an empty command", "command: []", "entry.sh -v", nil},
-		{"a user, a folder and variables", "user: root\n    working_dir: /w\n    environment: {B: own, C: own}", "entry.sh -v db --all", func(n *world.Node) bool {
-			return n.User == "root" && n.WorkingDir == "/w" && slices.Equal(n.Env, []string{"PATH=/opt/bin", "HOME=/root", "HOSTNAME=n1", "A=image", "B=own", "C=own"})
-		}},
+		{"a user, a folder and variables", "user: root\n    working_dir: /w\n    environment: {B: own, C: own}",
+			"entry.sh -v db --all", func(n *world.Node) bool {
+				return n.User == "root" && n.WorkingDir == "/w" &&
+					slices.Equal(n.Env, []string{"PATH=/opt/bin", "HOME=/root", "HOSTNAME=n1", "A=image", "B=own", "C=own"})
+			}},
 		{"a healthcheck's times", "healthcheck: {interval: 5s}", "entry.sh -v db --all", func(n *world.Node) bool {
 			return n.Health.IntervalNs == 5e9 && n.Health.Command[2] == "ready || exit 1"
 		}},

@@ -175,7 +175,8 @@ func TestDocs(t *testing.T) {
 		name string
 		root *schema.Shape
 		want string
-	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()}, {"../../docs/reference/compose.md", &keys.Compose, composeTables()}, {"../../docs/reference/live.md", &keys.Live, aloneTable(&keys.Live)},
+	}{{"../../docs/reference/config.md", &keys.Bloodhound, keyTables()},
+		{"../../docs/reference/compose.md", &keys.Compose, composeTables()}, {"../../docs/reference/live.md", &keys.Live, aloneTable(&keys.Live)},
 		{"../../docs/reference/federation.md", &keys.Federation, aloneTable(&keys.Federation)}} {
 		text, err := os.ReadFile(page.name)
 		if err != nil {
@@ -332,7 +333,8 @@ func TestSchemaRefusesUnknownKeys(t *testing.T) {
 		visit(doc.Content[0], &keys.Bloodhound, "", "", func(parent *yaml.Node, _ int, key, _ string, _ *schema.Field) { sections[parent] = key })
 		for section, key := range sections {
 			before := section.Content
-			section.Content = append(slices.Clone(before), &yaml.Node{Kind: yaml.ScalarNode, Value: "no_such_key"}, &yaml.Node{Kind: yaml.ScalarNode, Value: "1"})
+			section.Content = append(slices.Clone(before), &yaml.Node{Kind: yaml.ScalarNode, Value: "no_such_key"},
+				&yaml.Node{Kind: yaml.ScalarNode, Value: "1"})
 			changed, err := yaml.Marshal(&doc)
 			section.Content = before
 			if err != nil {

@@ -96,7 +96,8 @@ func (r *Live) read(l *load.State, n *source.Node) {
 		path := source.ValueOr(socket, "")
 		if path == "" {
 			if !e.Value.Bad && (socket == nil || !socket.Bad) {
-				l.Fail(e.Key.Position, "add `socket: PATH`, the path that the process has in BLOODHOUND_LIVE_SOCKET, or `bird: {control: PATH}`", "node %s has no socket", e.Name)
+				l.Fail(e.Key.Position, "add `socket: PATH`, the path that the process has in BLOODHOUND_LIVE_SOCKET, or `bird: {control: PATH}`",
+					"node %s has no socket", e.Name)
 			}
 			continue
 		}
@@ -116,7 +117,8 @@ func readBIRD(l *load.State, n *source.Node) *LiveBIRD {
 		}
 		return ""
 	}
-	b := &LiveBIRD{Control: file("control"), PIDFile: file("pid_file"), PID: int(source.ValueOr(n.Get("pid"), int64(0))), Config: file("config"), Anycast: readRanges(l, n.Get("anycast"))}
+	b := &LiveBIRD{Control: file("control"), PIDFile: file("pid_file"), PID: int(source.ValueOr(n.Get("pid"), int64(0))),
+		Config: file("config"), Anycast: readRanges(l, n.Get("anycast"))}
 	switch {
 	case n.Bad:
 	case b.Control == "":

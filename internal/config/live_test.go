@@ -23,14 +23,17 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := LiveBudget{Explore: time.Minute, PathTime: time.Second, Paths: 3, CPUs: 1.5, MemoryBytes: 10_000_000, Cgroup: "/g", CPUList: []int{1, 3}}
-	if !reflect.DeepEqual(l.Budget, want) || l.Store != "dir:x" || l.CheckpointEvery != 5*time.Second || len(l.Nodes) != 2 || !filepath.IsAbs(l.Nodes[0].Socket) || len(l.Nodes[0].Handlers) != 2 || l.Nodes[1].Socket != "/t" || len(l.Nodes[1].Restore) != 3 || l.Nodes[1].Dir == "" || l.Nodes[0].Restore != nil {
+	if !reflect.DeepEqual(l.Budget, want) || l.Store != "dir:x" || l.CheckpointEvery != 5*time.Second || len(l.Nodes) != 2 ||
+		!filepath.IsAbs(l.Nodes[0].Socket) || len(l.Nodes[0].Handlers) != 2 || l.Nodes[1].Socket != "/t" ||
+		len(l.Nodes[1].Restore) != 3 || l.Nodes[1].Dir == "" || l.Nodes[0].Restore != nil {
 		t.Errorf("%+v", l)
 	}
 	if l, err := load("nodes: {a: {socket: s}}\n"); err != nil || l.Budget.CPUs != 0.25 || l.CheckpointEvery != time.Minute {
 		t.Errorf("%+v, %v", l, err)
 	}
 	l, err = load("nodes: {a: {bird: {control: c, pid_file: /p, anycast: [192.0.2.0/24 le 32]}, handlers: [h]}}\n")
-	if err != nil || !filepath.IsAbs(l.Nodes[0].BIRD.Control) || l.Nodes[0].BIRD.PIDFile != "/p" || len(l.Nodes[0].BIRD.Anycast) != 1 || len(l.Nodes[0].Handlers) != 1 {
+	if err != nil || !filepath.IsAbs(l.Nodes[0].BIRD.Control) || l.Nodes[0].BIRD.PIDFile != "/p" ||
+		len(l.Nodes[0].BIRD.Anycast) != 1 || len(l.Nodes[0].Handlers) != 1 {
 		t.Errorf("%+v, %v", l, err)
 	}
 	for text, problem := range map[string]string{

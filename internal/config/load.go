@@ -232,7 +232,8 @@ func configFile(opts Options) (string, error) {
 			path, filepath.Join(path, name))
 	}
 	if near := configuredFolders(path); len(near) > 0 {
-		return "", fmt.Errorf("no bloodhound.yaml in %s, but one in %s: give that folder, or create one here by `bloodhound init`", path, strings.Join(near, ", "))
+		return "", fmt.Errorf("no bloodhound.yaml in %s, but one in %s: give that folder, or create one here by `bloodhound init`",
+			path, strings.Join(near, ", "))
 	}
 	return "", fmt.Errorf("no bloodhound.yaml in %s; `bloodhound init` creates one", path)
 }

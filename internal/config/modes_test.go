@@ -33,12 +33,14 @@ func TestFaultsOfCampaigns(t *testing.T) {
 	}
 	same := loaded(t, Options{Path: project(t, nodes+"faults: {mode: harsh}\n")})
 	usual := loaded(t, Options{Path: project(t, nodes), UsualFaultMode: world.Harsh})
-	if len(same.Spec.Faults.Rules) != len(usual.Spec.Faults.Rules) || same.Spec.Faults.SettleNs != usual.Spec.Faults.SettleNs || same.Spec.Faults.Swarm != usual.Spec.Faults.Swarm {
+	if len(same.Spec.Faults.Rules) != len(usual.Spec.Faults.Rules) || same.Spec.Faults.SettleNs != usual.Spec.Faults.SettleNs ||
+		same.Spec.Faults.Swarm != usual.Spec.Faults.Swarm {
 		t.Errorf("%+v\n%+v", same.Spec.Faults, usual.Spec.Faults)
 	}
 }
 
-// Who chooses a preset has not asked for full disks in particular: a program that stops for one, and says so, has done nothing wrong. Who writes that fault gets each end.
+// Who chooses a preset has not asked for full disks in particular: a program that stops for one, and says so, has done nothing
+// wrong. Who writes that fault gets each end.
 func TestFullDisksOfPresets(t *testing.T) {
 	for faults, allowed := range map[string]int{
 		"{mode: harsh}":    len(world.Promises),

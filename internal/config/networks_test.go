@@ -101,7 +101,8 @@ bridge bridge 10.77.4.0/24 10.77.4.1   false`; got != want {
 	if noted(r, "links[0]") {
 		t.Error("a link between nodes that share a network is said to have no effect")
 	}
-	for _, part := range []string{"db and loner share no network", "networks.unused: accepted, no effect here", "networks.admin.external: accepted", "the node joins every network", "names resolve on it",
+	for _, part := range []string{"db and loner share no network", "networks.unused: accepted, no effect here",
+		"networks.admin.external: accepted", "the node joins every network", "names resolve on it",
 		"links[1]: accepted, no effect here: proxy and loner share no network"} {
 		if !noted(r, part) {
 			t.Errorf("nothing says %q: %v", part, r.Notes)
@@ -111,9 +112,11 @@ bridge bridge 10.77.4.0/24 10.77.4.1   false`; got != want {
 
 // Where nothing asks for more, all nodes share one network, in the form that old failures have.
 func TestOneNetwork(t *testing.T) {
-	for _, networks := range []string{"", "networks: {default: {}}", "networks: {default: null}", "networks: {default: {driver: bridge, labels: {a: b}, ipam: {}, name: shop_default}}",
+	for _, networks := range []string{"", "networks: {default: {}}", "networks: {default: null}",
+		"networks: {default: {driver: bridge, labels: {a: b}, ipam: {}, name: shop_default}}",
 		"networks: {other: {internal: true}}"} {
-		for _, on := range []string{"", ", networks: [default]", ", networks: {default: null}", ", networks: {default: {priority: 3, driver_opts: {a: b}, x-own: 1}}", ", networks: {}"} {
+		for _, on := range []string{"", ", networks: [default]", ", networks: {default: null}",
+			", networks: {default: {priority: 3, driver_opts: {a: b}, x-own: 1}}", ", networks: {}"} {
 			dir := project(t, "compose.yaml\nservices: {a: {command: x"+on+"}, b: {command: x}}\n"+networks+"\n")
 			r := loaded(t, Options{Path: dir + "/compose.yaml", Env: noEnv})
 			if got, want := shown(r), "a 10.77.0.10:\nb 10.77.0.11:\n"; got != want || r.Spec.Networks != nil {
@@ -121,7 +124,8 @@ func TestOneNetwork(t *testing.T) {
 			}
 		}
 	}
-	for _, special := range []string{"networks: {default: {internal: true}}", "networks: {default: {name: mine}}", "networks: {default: {external: true}}", "networks: {default: {enable_ipv6: true}}",
+	for _, special := range []string{"networks: {default: {internal: true}}", "networks: {default: {name: mine}}",
+		"networks: {default: {external: true}}", "networks: {default: {enable_ipv6: true}}",
 		"networks: {default: {ipam: {config: [{subnet: 10.9.0.0/16}]}}}"} {
 		r := loaded(t, Options{Path: project(t, "compose.yaml\nservices: {a: {command: x}}\n"+special+"\n") + "/compose.yaml", Env: noEnv})
 		if len(r.Spec.Networks) != 1 || len(r.Spec.Nodes[0].Attachments) != 1 {
@@ -158,7 +162,8 @@ user 10.5.0.4: eth0=back,10.5.0.4 eth1=extra,10.77.0.3
 // A link to a service of several nodes is a name for all of them.
 func TestLinksToReplicas(t *testing.T) {
 	for networks, want := range map[string]string{"": "kv:10.77.0.11 kv:10.77.0.12", ", networks: [back]": "kv:10.77.0.3 kv:10.77.0.4"} {
-		dir := project(t, "compose.yaml\nservices: {a: {command: x, links: [\"store:kv\"]"+networks+"}, store: {command: x, scale: 2"+networks+"}}\nnetworks: {back: {}}\n")
+		dir := project(t, "compose.yaml\nservices: {a: {command: x, links: [\"store:kv\"]"+networks+
+			"}, store: {command: x, scale: 2"+networks+"}}\nnetworks: {back: {}}\n")
 		var got []string
 		for _, h := range node1(t, loaded(t, Options{Path: dir + "/compose.yaml", Env: noEnv}), "a").ExtraHosts {
 			got = append(got, h.Name+":"+h.IP)
@@ -179,8 +184,9 @@ func TestSubnetsBesideLargeOnes(t *testing.T) {
 	if got, want := shown(r), "a 10.0.0.2: eth0=big,10.0.0.2,fd78::2 eth1=six,172.16.1.2,fd77::2 eth2=small,172.16.0.2\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	_, err := Load(Options{Path: project(t, "compose.yaml\nservices: {a: {command: x, networks: [big, b, c, small]}}\nnetworks: {small: {}, big: {ipam: {config: [{subnet: 10.0.0.0/8}]}}, "+
-		"b: {ipam: {config: [{subnet: 172.0.0.0/8}]}}, c: {ipam: {config: [{subnet: 192.0.0.0/8}]}}}\n") + "/compose.yaml", Env: noEnv})
+	_, err := Load(Options{Path: project(t,
+		"compose.yaml\nservices: {a: {command: x, networks: [big, b, c, small]}}\nnetworks: {small: {}, big: {ipam: {config: [{subnet: 10.0.0.0/8}]}}, "+
+			"b: {ipam: {config: [{subnet: 172.0.0.0/8}]}}, c: {ipam: {config: [{subnet: 192.0.0.0/8}]}}}\n") + "/compose.yaml", Env: noEnv})
 	if err == nil || !strings.Contains(err.Error(), "networks.small: no subnet is free") {
 		t.Errorf("got %v", err)
 	}

@@ -40,7 +40,8 @@ services:
 		m    engine.Mistake
 		want string
 	}{
-		{engine.Mistake{Node: "a", Part: engine.PartCommand}, "bloodhound.yaml:4:17: nodes.a.command: P\n      a: {command: [app, -x], working_dir: /w, user: joe, root: ./fs}\n                    ^\n  R"},
+		{engine.Mistake{Node: "a", Part: engine.PartCommand},
+			"bloodhound.yaml:4:17: nodes.a.command: P\n      a: {command: [app, -x], working_dir: /w, user: joe, root: ./fs}\n                    ^\n  R"},
 		{engine.Mistake{Node: "a", Part: engine.PartWorkingDir}, "bloodhound.yaml:4:40: nodes.a.working_dir: P"},
 		{engine.Mistake{Node: "a", Part: engine.PartUser}, "bloodhound.yaml:4:50: nodes.a.user: P"},
 		{engine.Mistake{Node: "a", Part: engine.PartRoot}, "bloodhound.yaml:4:61: nodes.a.root: P"},

@@ -60,7 +60,9 @@ func TestWrittenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, pattern := range []string{"examples/*/bloodhound.yaml", "examples/testdata/*/bloodhound.yaml", "bench/bugs/*/bloodhound.yaml", "bench/sweep/*/bloodhound.yaml", "internal/config/testdata/compat/bloodhound.yaml", "internal/config/testdata/all/*.yaml"} {
+	for _, pattern := range []string{"examples/*/bloodhound.yaml", "examples/testdata/*/bloodhound.yaml",
+		"bench/bugs/*/bloodhound.yaml", "bench/sweep/*/bloodhound.yaml", "internal/config/testdata/compat/bloodhound.yaml",
+		"internal/config/testdata/all/*.yaml"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(found), err)

@@ -116,10 +116,12 @@ func TestScaffoldOfProjects(t *testing.T) {
 		{"Go with a server in a package", []string{"go.mod\nmodule x\n", "main.go\npackage main\nimport \"x/web\"\nfunc main() { web.Serve() }\n",
 			"web/web.go\npackage web\nimport \"net/http\"\nfunc Serve() { http.ListenAndServe(\":7001\", nil) }\n"}, "go.mod",
 			[]string{"target: http://x:7001\n"}, nil},
-		{"Go with routes in a package", []string{"go.mod\nmodule x.org/notes\n", "cmd/notesd/main.go\npackage main\nimport (\"net/http\"; \"x.org/notes/internal/api\")\n" +
-			"func main() { a := flag.String(\"addr\", \"localhost:8088\", \"\"); http.ListenAndServe(*a, api.New()) }\n",
+		{"Go with routes in a package", []string{"go.mod\nmodule x.org/notes\n",
+			"cmd/notesd/main.go\npackage main\nimport (\"net/http\"; \"x.org/notes/internal/api\")\n" +
+				"func main() { a := flag.String(\"addr\", \"localhost:8088\", \"\"); http.ListenAndServe(*a, api.New()) }\n",
 			"internal/api/api.go\npackage api\nfunc New() { db.Open(\"db:5432\"); m.HandleFunc(\"/notes/\", f) }\nfunc f() { switch r.Method { case http.MethodPut: } }\n"}, "./cmd/notesd",
-			[]string{"command: .bloodhound/bin/notesd --addr 0.0.0.0:8088\n", "http://notesd:8088\n", `path: "/notes/{key}"`, "type: linearizability"}, []string{"seems to listen"}},
+			[]string{"command: .bloodhound/bin/notesd --addr 0.0.0.0:8088\n", "http://notesd:8088\n", `path: "/notes/{key}"`,
+				"type: linearizability"}, []string{"seems to listen"}},
 		{"Go on localhost", []string{"go.mod\nmodule x\n", "main.go\n" + strings.ReplaceAll(goServer, `":"+port`, `"127.0.0.1:9090"`)}, "go.mod",
 			[]string{"seems to listen on localhost", "exec 3<>/dev/tcp/x/9090"}, nil},
 		{"Go with peers", []string{"go.mod\nmodule kv\n", "main.go\n" + strings.Replace(goServer, "port :=",
@@ -127,26 +129,36 @@ func TestScaffoldOfProjects(t *testing.T) {
 			[]string{"count: 3\n", `--peers", "{{.Peers.Each`, `"--id", "{{.Index}}"`, "http://kv1:9090"}, nil},
 		{"Go without a server", []string{"go.mod\nmodule x\n", "main.go\n" + goTool}, "go.mod",
 			[]string{"# workload:\n", "# properties: []", "No port was found"}, []string{"healthcheck"}},
-		{"Node.js", []string{`package.json` + "\n" + `{"name":"@us/shop","scripts":{"start":"node src/app.js"},"dependencies":{"express":"4"}}`, "package-lock.json\n{}",
+		{"Node.js", []string{`package.json` + "\n" +
+			`{"name":"@us/shop","scripts":{"start":"node src/app.js"},"dependencies":{"express":"4"}}`, "package-lock.json\n{}",
 			"src/app.js\nconst app = require('express')(); const e = express();\napp.get('/users/:id', f); app.put('/users/:id', g)\napp.listen(process.env.PORT || 3000)"}, "package.json",
-			[]string{"  shop:\n", "build: npm ci ", "command: node src/app.js\n", "target: http://shop:3000\n", `path: "/users/{key}"`, "linearizability"}, nil},
+			[]string{"  shop:\n", "build: npm ci ", "command: node src/app.js\n", "target: http://shop:3000\n",
+				`path: "/users/{key}"`, "linearizability"}, nil},
 		{"Node.js without dependencies", []string{"package.json\n{\"main\":\"server.js\"}", "package-lock.json\n{}",
-			"server.js\nrequire('http').createServer(f).listen(8123); http.createServer"}, "package.json", []string{"command: node server.js\n", ":8123"}, []string{"build:", "linearizability"}},
+			"server.js\nrequire('http').createServer(f).listen(8123); http.createServer"}, "package.json",
+			[]string{"command: node server.js\n", ":8123"}, []string{"build:", "linearizability"}},
 		{"Python", []string{"server.py\nfrom http.server import HTTPServer, BaseHTTPRequestHandler\nclass H(BaseHTTPRequestHandler):\n  def do_PUT(self): pass\n  def do_GET(self): pass\n" +
 			"if __name__ == '__main__':\n  HTTPServer(('', 8765), H).serve_forever()\n"}, "server.py",
 			[]string{"command: python3 server.py\n", "target: http://server:8765\n", `path: "/kv/{key}"`, "linearizability"}, nil},
-		{"Python with a folder", []string{"main.py\nimport sys, http.server\nDATA_DIR = sys.argv[1]\nhttp.server.HTTPServer(('', 8000), H).serve_forever()\n"}, "main.py",
+		{"Python with a folder", []string{"main.py\nimport sys, http.server\nDATA_DIR = sys.argv[1]\nhttp.server.HTTPServer(('', 8000), H).serve_forever()\n"},
+			"main.py",
 			[]string{"command: python3 main.py /data\n", `volumes: ["data:/data"]`, "gets the folder /data"}, nil},
-		{"Python with arguments", []string{"main.py\nimport sys, http.server\nN = int(sys.argv[1])\nhttp.server.HTTPServer(('', 8000), H).serve_forever()\n"}, "main.py",
+		{"Python with arguments", []string{"main.py\nimport sys, http.server\nN = int(sys.argv[1])\nhttp.server.HTTPServer(('', 8000), H).serve_forever()\n"},
+			"main.py",
 			[]string{"command: python3 main.py\n", "reads command-line arguments"}, []string{"volumes"}},
-		{"FastAPI", []string{"requirements.txt\nfastapi\n", "main.py\nfrom fastapi import FastAPI\napp = FastAPI()\n@app.get('/health')\ndef h(): return 1\n"}, "main.py",
-			[]string{"-m uvicorn --app-dir . main:app --host 0.0.0.0 --port 8000\n", ":8000", `path: "/health?key={key}"`, "Its packages must be installed"}, []string{"linearizability"}},
+		{"FastAPI", []string{"requirements.txt\nfastapi\n",
+			"main.py\nfrom fastapi import FastAPI\napp = FastAPI()\n@app.get('/health')\ndef h(): return 1\n"}, "main.py",
+			[]string{"-m uvicorn --app-dir . main:app --host 0.0.0.0 --port 8000\n", ":8000", `path: "/health?key={key}"`,
+				"Its packages must be installed"}, []string{"linearizability"}},
 		{"Java", []string{"Server.java\nimport com.sun.net.httpserver.*;\npublic class Server { public static void main(String[] a) { HttpServer.create(new InetSocketAddress(8181), 0).createContext(\"/kv/\", h); } }"},
-			"Server.java", []string{"build: javac -d .bloodhound/bin/classes Server.java ", "command: java -cp .bloodhound/bin/classes Server\n", ":8181"}, nil},
+			"Server.java", []string{"build: javac -d .bloodhound/bin/classes Server.java ",
+				"command: java -cp .bloodhound/bin/classes Server\n", ":8181"}, nil},
 		{"Maven", []string{"pom.xml\n<project><parent><artifactId>p</artifactId><version>3</version></parent><artifactId>shop</artifactId><version>1.2</version><build><plugins><plugin>" +
-			"<artifactId>spring-boot-maven-plugin</artifactId></plugin></plugins></build></project>", "src/main/java/A.java\nimport org.springframework.x; class A { SpringApplication.run(A) }"},
+			"<artifactId>spring-boot-maven-plugin</artifactId></plugin></plugins></build></project>",
+			"src/main/java/A.java\nimport org.springframework.x; class A { SpringApplication.run(A) }"},
 			"pom.xml", []string{"build: mvn -q -f pom.xml package -DskipTests ", "command: java -jar target/shop-1.2.jar\n", ":8080"}, nil},
-		{"Rust", []string{"Cargo.toml\n[package]\nname = \"store\"\nversion = \"1.0.0\"\n", "src/main.rs\nfn main() { let l = TcpListener::bind(\"0.0.0.0:6000\"); axum::serve(l, app()).await }\nfn app() { Router::new().route(\"/kv/:key\", get(a).put(b)) } // axum"},
+		{"Rust", []string{"Cargo.toml\n[package]\nname = \"store\"\nversion = \"1.0.0\"\n",
+			"src/main.rs\nfn main() { let l = TcpListener::bind(\"0.0.0.0:6000\"); axum::serve(l, app()).await }\nfn app() { Router::new().route(\"/kv/:key\", get(a).put(b)) } // axum"},
 			"Cargo.toml", []string{"command: target/release/store\n", "--bin store", ":6000", `path: "/kv/{key}"`}, nil},
 		{"C", []string{"Makefile\nall: kvd\nkvd: kvd.c\n\tcc -o $@ kvd.c\n", "kvd.c\n#define PORT 7070\nint main(void) { listen(s, 128); }\n"}, "Makefile",
 			[]string{"build: make ", "command: ./kvd\n", "/dev/tcp/kvd/7070", "# workload:"}, []string{"driver: http"}},
@@ -154,7 +166,8 @@ func TestScaffoldOfProjects(t *testing.T) {
 			[]string{"cc -O2 -pthread -o .bloodhound/bin/echo echo.c", "command: .bloodhound/bin/echo\n", "7071"}, nil},
 		{"Compose", []string{"compose.yaml\nservices:\n  db: {image: postgres:16}\n  web: {image: x, ports: [\"80:8000\"]}\n"}, "compose.yaml",
 			[]string{"compose: compose.yaml\n", "target: http://web:8000\n", "# Found: the Compose file compose.yaml with 2 services.\n"}, []string{"nodes:"}},
-		{"Compose with a database in front", []string{"docker-compose.yml\nservices:\n  db: {image: postgres:16, ports: [\"5432:5432\"]}\n  web: {image: x, ports: [\"9000\"]}\n"},
+		{"Compose with a database in front",
+			[]string{"docker-compose.yml\nservices:\n  db: {image: postgres:16, ports: [\"5432:5432\"]}\n  web: {image: x, ports: [\"9000\"]}\n"},
 			"docker-compose.yml", []string{"target: http://web:9000\n"}, nil},
 		{"Compose with Redis", []string{"compose.yaml\nservices:\n  cache: {image: redis:7, ports: [\"6379:6379\"]}\n"}, "compose.yaml",
 			[]string{"driver: redis\n", "master: redis://cache:6379\n", "type: SET", "type: linearizability"}, []string{"driver: http"}},
@@ -257,7 +270,8 @@ func TestScaffoldComments(t *testing.T) {
 // A folder of several programs offers all of them, servers first, and each loads.
 func TestScaffoldOffersEach(t *testing.T) {
 	f, _, _ := found(t, "go.mod\nmodule x\n", "cmd/tool/main.go\n"+goTool, "cmd/server/main.go\n"+goServer, "server_test.go\n"+goTool,
-		"vendor/v/main.go\n"+goTool, "compose.yaml\nservices: {db: {image: postgres}}\n", "Dockerfile\nFROM scratch\n", "ci/compose.yml\nservices: {db: {image: postgres}}\n")
+		"vendor/v/main.go\n"+goTool, "compose.yaml\nservices: {db: {image: postgres}}\n", "Dockerfile\nFROM scratch\n",
+		"ci/compose.yml\nservices: {db: {image: postgres}}\n")
 	var names []string
 	for _, w := range f.Worlds {
 		names = append(names, w.Name)
@@ -271,7 +285,8 @@ func TestScaffoldOffersEach(t *testing.T) {
 			t.Errorf("%s chooses %q, %v", name, w.Name, err)
 		}
 	}
-	if _, err := f.Choose("nothing"); err == nil || !strings.Contains(err.Error(), "there are compose.yaml, ./cmd/server, ./cmd/tool, ci/compose.yml, Dockerfile, example") {
+	if _, err := f.Choose("nothing"); err == nil ||
+		!strings.Contains(err.Error(), "there are compose.yaml, ./cmd/server, ./cmd/tool, ci/compose.yml, Dockerfile, example") {
 		t.Errorf("a name of nothing: %v", err)
 	}
 }
@@ -332,8 +347,10 @@ func TestScaffoldOfHostileFolders(t *testing.T) {
 func TestScaffoldQuotes(t *testing.T) {
 	evil := "x\\n  y: {command: rm}\\t\\\"'`$(id)${HOME}{{.Name}}"
 	manifest := func(name, image string) string {
-		return "d.yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name + "}\nspec:\n  replicas: 2\n  template:\n    spec:\n      containers:\n" +
-			"      - {image: \"" + image + "\", command: [\"" + evil + "\", a], env: [{name: V, value: \"" + evil + "\"}], volumeMounts: [{name: v, mountPath: \"\\L y: 2\\N  y: 3" + evil + "\"}]}\n"
+		return "d.yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: " + name +
+			"}\nspec:\n  replicas: 2\n  template:\n    spec:\n      containers:\n" +
+			"      - {image: \"" + image + "\", command: [\"" + evil + "\", a], env: [{name: V, value: \"" + evil +
+			"\"}], volumeMounts: [{name: v, mountPath: \"\\L y: 2\\N  y: 3" + evil + "\"}]}\n"
 	}
 	_, text, r := found(t, manifest("web", "web:1"))
 	want := "x\n  y: {command: rm}\t\"'`$(id)${HOME}{{.Name}}"

@@ -145,7 +145,8 @@ func (l *loader) settings(top *source.Node) {
 	}
 	for _, item := range n.Get("streams").List() {
 		if err := tape.CheckPattern(item.Text); err != nil {
-			l.Fail(item.Position, "write names of streams, with * for one part and ** for any number of parts, such as fault/**", "exploration.streams: %q is not a pattern: %v", item.Text, err)
+			l.Fail(item.Position, "write names of streams, with * for one part and ** for any number of parts, such as fault/**",
+				"exploration.streams: %q is not a pattern: %v", item.Text, err)
 			continue
 		}
 		e.Streams = append(e.Streams, item.Text)
@@ -227,7 +228,8 @@ func (l *loader) timesFit(top *source.Node) {
 	for _, w := range l.Spec.Workloads {
 		if need := w.DurationNs + l.Spec.Faults.SettleNs; need >= l.Spec.MaxTimeNs {
 			l.Note(top.Position, "simulation.max_time", "workload %q (%s) and faults.settle (%s) do not fit into max_time (%s): "+
-				"runs would end before their final checks, and be unknown", w.Name, inSeconds(w.DurationNs), inSeconds(l.Spec.Faults.SettleNs), inSeconds(l.Spec.MaxTimeNs))
+				"runs would end before their final checks, and be unknown", w.Name, inSeconds(w.DurationNs),
+				inSeconds(l.Spec.Faults.SettleNs), inSeconds(l.Spec.MaxTimeNs))
 		}
 	}
 }

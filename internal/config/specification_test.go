@@ -43,7 +43,8 @@ func TestSpecification(t *testing.T) {
 		}
 		if s.Kind == schema.Either {
 			for i := range s.Alts {
-				if s.Alts[i].Kind == schema.Section && o["properties"] != nil || s.Alts[i].Kind == schema.Sequence && o["items"] != nil || s.Alts[i].Kind == schema.Dictionary && o["patternProperties"] != nil {
+				if s.Alts[i].Kind == schema.Section && o["properties"] != nil ||
+					s.Alts[i].Kind == schema.Sequence && o["items"] != nil || s.Alts[i].Kind == schema.Dictionary && o["patternProperties"] != nil {
 					compare(path, o, &s.Alts[i], depth+1)
 				}
 			}

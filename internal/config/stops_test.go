@@ -50,9 +50,11 @@ nodes:
 
 // An image names the signal that stops its programs, in any of the ways to write a signal; one that is none is left aside.
 func TestStopSignalsOfImages(t *testing.T) {
-	for text, want := range map[string]string{"": "SIGTERM", "SIGQUIT": "SIGQUIT", "int": "SIGINT", "9": "SIGKILL", "SIGRTMIN+3": "SIGRTMIN+3", "37": "SIGRTMIN+3", "SIGTREM": "SIGTERM"} {
+	for text, want := range map[string]string{"": "SIGTERM", "SIGQUIT": "SIGQUIT", "int": "SIGINT", "9": "SIGKILL",
+		"SIGRTMIN+3": "SIGRTMIN+3", "37": "SIGRTMIN+3", "SIGTREM": "SIGTERM"} {
 		images := func(string, string, string) (*image.Image, error) {
-			return &image.Image{ID: "sha256:x", Root: rootfs.Root{Tree: rootfs.NewTree()}, Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"x"}, StopSignal: text}}}, nil
+			return &image.Image{ID: "sha256:x", Root: rootfs.Root{Tree: rootfs.NewTree()},
+				Config: v1.ConfigFile{Config: v1.Config{Cmd: []string{"x"}, StopSignal: text}}}, nil
 		}
 		r := loaded(t, Options{Images: images, Path: project(t, "bloodhound.yaml\nnodes:\n  a: {image: x}\n  b: {image: x, stop_signal: USR1}\n")})
 		if a, b := r.Spec.Nodes[0].StopSignal, r.Spec.Nodes[1].StopSignal; a != want || b != "SIGUSR1" {
@@ -69,7 +71,8 @@ func TestRestartIsInNoPreset(t *testing.T) {
 			t.Errorf("%s restarts nodes", mode)
 		}
 	}
-	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nnodes: {a: {command: x}}\nfaults: {process: {restart_probability: 0.01, restart_duration_ms: [100, 200]}}\n")})
+	r := loaded(t, Options{Path: project(t,
+		"bloodhound.yaml\nnodes: {a: {command: x}}\nfaults: {process: {restart_probability: 0.01, restart_duration_ms: [100, 200]}}\n")})
 	if f := r.Spec.Faults.Rules; len(f) != 1 || f[0].Kind != "restart" || f[0].RatePPM != 10_000 || f[0].MinNs != 100e6 || f[0].MaxNs != 200e6 || !f[0].ByUser {
 		t.Errorf("%+v", f)
 	}

@@ -19,15 +19,18 @@ nodes:
 `, "compose.yaml\nservices:\n  n2:\n    image: x\n    command: x\n    sysctls: {net.ipv4.tcp_syncookies: 0, net.ipv4.tcp_congestion_control: bbr}\n")
 	r := loaded(t, Options{Path: filepath.Join(dir, "bloodhound.yaml"), Images: anyImage})
 	for name, want := range map[string][]world.Sysctl{
-		"n1": {{Name: "net.core.somaxconn", Value: "7"}, {Name: "net.ipv4.conf.eth0/5.rp_filter", Value: "2"}, {Name: "net.ipv4.ip_local_port_range", Value: "20000\t20100"}},
+		"n1": {{Name: "net.core.somaxconn", Value: "7"}, {Name: "net.ipv4.conf.eth0/5.rp_filter", Value: "2"},
+			{Name: "net.ipv4.ip_local_port_range", Value: "20000\t20100"}},
 		"n2": {{Name: "net.ipv4.tcp_congestion_control", Value: "bbr"}, {Name: "net.ipv4.tcp_syncookies", Value: "0"}},
-		"n3": {{Name: "kernel.domainname", Value: "there.test"}, {Name: "kernel.sem", Value: "250\t32000\t32\t128"}, {Name: "kernel.shmmax", Value: "18446744073692774399"}},
+		"n3": {{Name: "kernel.domainname", Value: "there.test"}, {Name: "kernel.sem", Value: "250\t32000\t32\t128"},
+			{Name: "kernel.shmmax", Value: "18446744073692774399"}},
 	} {
 		if got := node1(t, r, name).Sysctls; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	for _, note := range []string{"accepted, no effect here: the value is only readable at /proc/sys/net/ipv4/tcp_syncookies", "accepted, no effect here: the value is only readable at /proc/sys/net/ipv4/conf/eth0.5/rp_filter"} {
+	for _, note := range []string{"accepted, no effect here: the value is only readable at /proc/sys/net/ipv4/tcp_syncookies",
+		"accepted, no effect here: the value is only readable at /proc/sys/net/ipv4/conf/eth0.5/rp_filter"} {
 		if !noted(r, note) {
 			t.Errorf("no note %q in %v", note, r.Notes)
 		}

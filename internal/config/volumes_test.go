@@ -21,9 +21,12 @@ func TestSharedVolumes(t *testing.T) {
 		name, text, wrong, from string
 		shared                  bool
 	}{
-		{"in turn", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, volumes: ['vol:/b'], " + waits("a") + "}\n  z: {image: x, volumes: ['vol:/z:ro'], " + waits("b") + "}", "", "b", false},
-		{"by way of another", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, " + waits("a") + "}\n  z: {image: x, volumes: ['vol:/z'], depends_on: [b]}", "", "a", false},
-		{"in turn, and with another", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, volumes: ['vol:/b']}\n  z: {image: x, volumes: ['vol:/z'], " + waits("a") + "}", "", "", true},
+		{"in turn", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, volumes: ['vol:/b'], " + waits("a") +
+			"}\n  z: {image: x, volumes: ['vol:/z:ro'], " + waits("b") + "}", "", "b", false},
+		{"by way of another", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, " + waits("a") +
+			"}\n  z: {image: x, volumes: ['vol:/z'], depends_on: [b]}", "", "a", false},
+		{"in turn, and with another", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, volumes: ['vol:/b']}\n  z: {image: x, volumes: ['vol:/z'], " +
+			waits("a") + "}", "", "", true},
 		{"readers", "  z: {image: x, volumes: ['vol:/a:ro']}\n  b: {image: x, volumes: ['vol:/b:ro']}", "", "", false},
 		{"at once", "  a: {image: x, volumes: ['vol:/a']}\n  z: {image: x, volumes: ['vol:/b:ro'], depends_on: [a]}", "", "", true},
 		{"two writers", "  a: {image: x, volumes: ['vol:/a']}\n  z: {image: x, volumes: ['vol:/z']}", "", "", true},
@@ -34,7 +37,8 @@ func TestSharedVolumes(t *testing.T) {
 		{"an absent folder alone", "  a: {image: x, volumes: ['./gone:/a']}\n  z: {image: x, volumes: ['./gone2:/b']}", "", "", false},
 		{"a folder", "  a: {image: x, volumes: ['.:/a']}\n  z: {image: x, volumes: ['.:/b:ro']}", "", "", true},
 		{"a folder to read", "  a: {image: x, volumes: ['.:/a:ro']}\n  z: {image: x, volumes: ['.:/b:ro']}", "", "", false},
-		{"by way of volumes_from", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, volumes_from: [a]}\n  z: {image: x, volumes_from: ['b:ro']}", "", "", true},
+		{"by way of volumes_from", "  a: {image: x, volumes: ['vol:/a']}\n  b: {image: x, volumes_from: [a]}\n  z: {image: x, volumes_from: ['b:ro']}",
+			"", "", true},
 		{"a volume without a name", "  a: {image: x, volumes: ['/a']}\n  z: {image: x, volumes_from: [a]}", "", "", true},
 		{"of a container", "  z: {image: x, volumes_from: ['container:db']}", "a Docker container", "", false},
 		{"twice", "  z: {image: x, volumes: ['vol:/a', 'vol:/b']}", "", "", true},

@@ -151,7 +151,8 @@ func number(b []byte, i int) (v, next int) {
 }
 
 // containers are commands of Redis whose second word says what they do.
-var containers = []string{"ACL", "CLIENT", "CLUSTER", "COMMAND", "CONFIG", "MEMORY", "REPLCONF", "SCRIPT", "SENTINEL", "XGROUP", "XINFO", "PUBLISH", "SUBSCRIBE"}
+var containers = []string{"ACL", "CLIENT", "CLUSTER", "COMMAND", "CONFIG", "MEMORY", "REPLCONF", "SCRIPT", "SENTINEL", "XGROUP",
+	"XINFO", "PUBLISH", "SUBSCRIBE"}
 
 // resp reads a message of RESP, the protocol of Redis: a command, or the kind of a reply.
 func (h *header) resp(b []byte) bool {

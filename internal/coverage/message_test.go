@@ -76,7 +76,8 @@ func TestAProtocolIsKnownByItsFirstMessage(t *testing.T) {
 	for _, c := range [][]string{
 		{"*1\r\n$4\r\nPING\r\n", "*PING", "nk_hits:0\r\nx:1", "~", "$2\r\nab\r\n", "$"},
 		{"HTTP/1.1 200 OK\r\n\r\n", "HTTP 200", "{\"a\":1}", "~"},
-		{"GET / HTTP/1.1\r\n\r\n", "GET /", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "h2 preface", "\x00\x00\x00\x04\x01\x00\x00\x00\x00", "h2 SETTINGS", "abc", "~"},
+		{"GET / HTTP/1.1\r\n\r\n", "GET /", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "h2 preface",
+			"\x00\x00\x00\x04\x01\x00\x00\x00\x00", "h2 SETTINGS", "abc", "~"},
 		{`{"type":"append","entries":["a`, "{append", `b"]}`, "~", `{"type":"vote"}`, "{vote"},
 		{"hello you", "hello you", "+OK\r\n", "+OK"},
 	} {

@@ -49,9 +49,11 @@ func FuzzTemplate(f *testing.F) {
 // Lines and messages are many: what is masked must not be garbage each time.
 func TestMaskingAllocatesNothing(t *testing.T) {
 	buf := make([]byte, 0, 1024)
-	lines := []string{`{"level":"info","msg":"8e9e05c52164694d became leader at term 3","id":7}`, `1:M 01 Jan 2025 00:00:01.205 * Replica 10.77.0.11:6379 asks for [1 2 3]`,
+	lines := []string{`{"level":"info","msg":"8e9e05c52164694d became leader at term 3","id":7}`,
+		`1:M 01 Jan 2025 00:00:01.205 * Replica 10.77.0.11:6379 asks for [1 2 3]`,
 		`time=1 msg="cannot reach peer 3" err="dial tcp 10.0.0.2:80: connection refused"`}
-	messages := [][]byte{[]byte("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), []byte("GET /kv/k17 HTTP/1.1\r\n\r\n"), []byte(`{"a":{"type":"append"}}`), {0, 0, 0, 2, 9, 9}, {1, 200, 3}}
+	messages := [][]byte{[]byte("*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"), []byte("GET /kv/k17 HTTP/1.1\r\n\r\n"),
+		[]byte(`{"a":{"type":"append"}}`), {0, 0, 0, 2, 9, 9}, {1, 200, 3}}
 	var p Protocol
 	if n := testing.AllocsPerRun(100, func() {
 		for _, l := range lines {

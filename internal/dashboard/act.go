@@ -26,7 +26,8 @@ var errLongText = fmt.Errorf("a text has at most %d bytes", maxTextBytes)
 // note writes a note on a failure.
 func (d *Dashboard) note(w http.ResponseWriter, r *http.Request) {
 	d.aboutFailure(w, r, func(t, f records.ID, by string) (store.Entry, error) {
-		n := records.Note{By: by, Text: strings.TrimSpace(r.PostFormValue("text")), State: r.PostFormValue("state"), URL: strings.TrimSpace(r.PostFormValue("url")), AtMs: d.Now().UnixMilli()}
+		n := records.Note{By: by, Text: strings.TrimSpace(r.PostFormValue("text")), State: r.PostFormValue("state"),
+			URL: strings.TrimSpace(r.PostFormValue("url")), AtMs: d.Now().UnixMilli()}
 		u, err := url.Parse(n.URL)
 		switch {
 		case len(n.Text) > maxTextBytes || !utf8.ValidString(n.Text):

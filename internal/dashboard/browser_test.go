@@ -22,8 +22,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
-// looker is a page that looks at others in frames: as they are and without their scripts, wide and as narrow as a telephone. It sends what it has seen to /seen, and
-// is loaded when that has come, since the server answers for its picture only then.
+// looker is a page that looks at others in frames: as they are and without their scripts, wide and as narrow as a telephone. It
+// sends what it has seen to /seen, and is loaded when that has come, since the server answers for its picture only then.
 const looker = `<!doctype html><html><head><link rel="icon" href="data:,"></head><body><img src="/done" alt=""><script>
 (function () {
   var paths = %s, seen = [], jobs = [];
@@ -159,13 +159,17 @@ func TestHostileTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	test, code, env := records.TestID(evil), records.Code{Commit: text, Subject: text, Branch: text, Line: text, Images: []string{text}}, records.Env{Engine: text, Machine: text, Features: []string{text, evil}}
+	test, code, env := records.TestID(evil),
+		records.Code{Commit: text, Subject: text, Branch: text, Line: text, Images: []string{text}},
+		records.Env{Engine: text, Machine: text, Features: []string{text, evil}}
 	worker := records.Worker{Host: text, Bloodhound: text, Labels: map[string]string{evil: text}, StartedMs: 1, EndedMs: 2, Reason: text}
-	failure := records.Failure{Signature: evil, Property: text, Reason: text, Level: text, Tape: text, Origin: text, File: file, Worker: "<w>", Code: code.ID(), Env: env.ID(), Imported: text}
+	failure := records.Failure{Signature: evil, Property: text, Reason: text, Level: text, Tape: text, Origin: text, File: file,
+		Worker: "<w>", Code: code.ID(), Env: env.ID(), Imported: text}
 	id := records.FailureID(evil)
 	definition := records.Test{Name: evil, Definition: text, Config: text, Strategy: text, Properties: []records.Property{{Name: text, Kind: text}}}
 	span := records.Span{Phase: "<script>alert(4)</script>", AtMs: 5, Ms: 5, Runs: 3}
-	holdout := records.Span{Seq: 1, Phase: records.Holdout, AtMs: 9, Ms: 5, Runs: 300, Classes: []records.Class{{Name: records.PropertyClass(evil), After: 300}}}
+	holdout := records.Span{Seq: 1, Phase: records.Holdout, AtMs: 9, Ms: 5, Runs: 300,
+		Classes: []records.Class{{Name: records.PropertyClass(evil), After: 300}}}
 	counted := records.Counted{Runs: 3, Faults: []records.FaultCount{{Kind: text}}, Properties: []records.PropertyCount{{Name: text, Kind: text}}}
 	replay := records.Replay{Code: code.ID(), Env: env.ID(), Worker: "<w>", Result: evil, Reason: text}
 	note := records.Note{By: text, Text: text, State: evil, URL: "javascript:alert(5)"}
@@ -174,14 +178,22 @@ func TestHostileTexts(t *testing.T) {
 	shown := records.Page{Of: file, File: file, Worker: "<w>", Code: code.ID()}
 	odd := records.Page{Of: "<script>", File: "../../x"}
 	point := `{"at_ns":1,"failed":1,"runs":2,"low":0.1,"high":0.9}`
-	explained := records.Explained{Worker: "<w>", Explanation: json.RawMessage(`{"points":[` + point + `],"ended":"<script>alert(8)</script>","jump":{"before":` + point + `,"after":` + point + `},"decided":[{"stream":"<script>alert(9)</script>\u001b[2J"}],"pair":{"hash":"<img src=x>","fails":"\u001b[2J<script>alert(10)</script>"}}`)}
+	explained := records.Explained{Worker: "<w>",
+		Explanation: json.RawMessage(`{"points":[` + point + `],"ended":"<script>alert(8)</script>","jump":{"before":` + point +
+			`,"after":` + point + `},"decided":[{"stream":"<script>alert(9)</script>\u001b[2J"}],"pair":{"hash":"<img src=x>","fails":"\u001b[2J<script>alert(10)</script>"}}`)}
 	commit := records.Named{ID: text, Subject: text}
-	bisected := records.Bisected{What: text, Commits: []records.Named{commit, commit}, Tried: []records.AtCommit{{Named: commit, Result: evil, Reason: text}}, Good: evil, Bad: text}
+	bisected := records.Bisected{What: text, Commits: []records.Named{commit, commit},
+		Tried: []records.AtCommit{{Named: commit, Result: evil, Reason: text}}, Good: evil, Bad: text}
 	distilled := records.Distilled{Worker: "<w>", Code: code.ID(), Of: []string{evil}}
 	wrong := records.Explained{AtMs: 9, Hash: "x", Explanation: json.RawMessage(`{"points":[{"failed":-5,"low":-3,"high":7}]}`)}
-	kept := records.Kept{Worker: "<w>", Code: code.ID(), Name: evil, Search: json.RawMessage(`{"why":"<script>alert(6)</script>","origin":{"parent":"<script>","mutation":"<b>","strategy":"<i>"}}`)}
-	for _, e := range []store.Entry{definition.Entry(), code.Entry(), env.Entry(), worker.Entry("<w>"), failure.Entry(test), span.Entry(test, code.ID(), env.ID(), "<w>"), holdout.Entry(test, code.ID(), env.ID(), "<w>"),
-		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test), shown.Entry(test, id), odd.Entry(test, id), explained.Entry(test, id), bisected.Entry(test, id), distilled.Entry(test), counted.Entry(test, code.ID(), env.ID(), "<w>"), {Key: "<script>alert(7)</script>", Value: []byte("x")}, {Key: "test/<script>", Value: []byte(`{"name":"<script>"}`)}} {
+	kept := records.Kept{Worker: "<w>", Code: code.ID(), Name: evil,
+		Search: json.RawMessage(`{"why":"<script>alert(6)</script>","origin":{"parent":"<script>","mutation":"<b>","strategy":"<i>"}}`)}
+	for _, e := range []store.Entry{definition.Entry(), code.Entry(), env.Entry(), worker.Entry("<w>"), failure.Entry(test),
+		span.Entry(test, code.ID(), env.ID(), "<w>"), holdout.Entry(test, code.ID(), env.ID(), "<w>"),
+		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test),
+		shown.Entry(test, id), odd.Entry(test, id), explained.Entry(test, id), bisected.Entry(test, id), distilled.Entry(test),
+		counted.Entry(test, code.ID(), env.ID(), "<w>"), {Key: "<script>alert(7)</script>", Value: []byte("x")},
+		{Key: "test/<script>", Value: []byte(`{"name":"<script>"}`)}} {
 		if err := db.Add(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +203,8 @@ func TestHostileTexts(t *testing.T) {
 	d := of(db)
 	h := d.Handler(ctx)
 	at := fmt.Sprintf("test=%s&id=%s", test, id)
-	paths := []string{"/", "/test?id=" + string(test), "/failure?" + at, "/workers", "/corpus?test=" + string(test), "/compare?test=" + string(test), "/database", "/nothing?q=" + url.QueryEscape(evil), "/?sort=%3Cscript%3E&finding=%22%3E&q=%3Cscript%3E"}
+	paths := []string{"/", "/test?id=" + string(test), "/failure?" + at, "/workers", "/corpus?test=" + string(test),
+		"/compare?test=" + string(test), "/database", "/nothing?q=" + url.QueryEscape(evil), "/?sort=%3Cscript%3E&finding=%22%3E&q=%3Cscript%3E"}
 	for _, path := range append(paths, "/metrics") {
 		w := httptest.NewRecorder()
 		q := httptest.NewRequest("GET", path, nil)
@@ -238,7 +251,8 @@ fetch("/api/v1/overview").catch(function () { console.log("cut off"); });
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := records.Page{Of: store.DigestOf(dashboardtest.Failure("linearizable", "a write that was acknowledged is lost")), File: file, Worker: "w", AtMs: dashboardtest.Now.UnixMilli()}
+		p := records.Page{Of: store.DigestOf(dashboardtest.Failure("linearizable", "a write that was acknowledged is lost")),
+			File: file, Worker: "w", AtMs: dashboardtest.Now.UnixMilli()}
 		if err := db.Add(t.Context(), p.Entry(testID, lostID)); err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,8 @@ func buildCorpus(a *ask) (any, error) {
 		var e search.Entry
 		if json.Unmarshal(k.Search, &e) == nil {
 			o := &e.Origin
-			row.Strategy, row.Parent, row.Mate, row.Mutation, row.Why, row.Run, row.Edits = o.Strategy, o.Parent, o.Mate, o.Mutation, e.Why, e.Run, len(e.Tape.Edits)
+			row.Strategy, row.Parent, row.Mate, row.Mutation, row.Why, row.Run, row.Edits = o.Strategy, o.Parent, o.Mate,
+				o.Mutation, e.Why, e.Run, len(e.Tape.Edits)
 			row.Tape = tape.Format(e.Tape)
 			row.Tape = row.Tape[:min(len(row.Tape), maxTapeBytes)]
 		}

@@ -115,7 +115,8 @@ func (d *Dashboard) make(p *page, r *http.Request) (any, State, error) {
 
 // shell is what is around each page.
 func (d *Dashboard) shell(name string, r *http.Request) *shell {
-	return &shell{Name: name, Menu: menu(), Now: d.Now(), Store: d.Store.String(), Bloodhound: d.Bloodhound, User: d.Guard.user(r), MayWrite: mayWrite(d.Store), Live: true, query: r.URL.Query()}
+	return &shell{Name: name, Menu: menu(), Now: d.Now(), Store: d.Store.String(), Bloodhound: d.Bloodhound,
+		User: d.Guard.user(r), MayWrite: mayWrite(d.Store), Live: true, query: r.URL.Query()}
 }
 
 // page serves a page as HTML.

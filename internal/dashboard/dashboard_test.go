@@ -65,30 +65,41 @@ var (
 // addresses are the pages of the database of dashboardtest.
 func addresses() map[string]string {
 	return map[string]string{
-		"overview": "/", "one finding": "/?finding=rare&sort=runs", "test": "/test?id=" + string(testID), "logarithmic": "/test?id=" + string(testID) + "&scale=log", "without runs": "/test?id=" + string(records.TestID(dashboardtest.Waiting)),
+		"overview": "/", "one finding": "/?finding=rare&sort=runs", "test": "/test?id=" + string(testID),
+		"logarithmic": "/test?id=" + string(testID) + "&scale=log", "without runs": "/test?id=" + string(records.TestID(dashboardtest.Waiting)),
 		"without a bound": "/test?id=" + string(records.TestID(dashboardtest.Queue)),
 		"behind":          "/test?id=" + string(records.TestID(dashboardtest.Late)),
-		"failure":         "/failure?test=" + string(testID) + "&id=" + string(lostID), "workers": "/workers", "corpus": "/corpus", "a corpus": "/corpus?test=" + string(testID) + "&from=100",
-		"compare": "/compare?test=" + string(testID), "nothing to compare": "/compare?test=" + string(records.TestID(dashboardtest.Waiting)), "database": "/database",
+		"failure":         "/failure?test=" + string(testID) + "&id=" + string(lostID), "workers": "/workers",
+		"corpus": "/corpus", "a corpus": "/corpus?test=" + string(testID) + "&from=100",
+		"compare":            "/compare?test=" + string(testID),
+		"nothing to compare": "/compare?test=" + string(records.TestID(dashboardtest.Waiting)), "database": "/database",
 	}
 }
 
 func TestPages(t *testing.T) {
 	s := serve(t, of(filled(t)))
 	for name, wants := range map[string][]string{
-		"overview": {"5 tests", ">new<", "<b>1</b><span>resolved</span>", "<b>2</b><span>rare</span>", "not run on c0ffee12ab", "a write that was acknowledged is lost", "acknowledged</span>", `class="state caught"`, `class="state waiting"`,
+		"overview": {"5 tests", ">new<", "<b>1</b><span>resolved</span>", "<b>2</b><span>rare</span>", "not run on c0ffee12ab",
+			"a write that was acknowledged is lost", "acknowledged</span>", `class="state caught"`, `class="state waiting"`,
 			`class="state holds"`, "c0ffee12ab", "2 workers at work"},
 		"one finding": {"n2 ended with SIGSEGV", "all failures"},
-		"test": {"95 % sure: fewer than 1 in", "It says nothing about faults, workloads", `<path class="curve c0"`, `<path class="curve old"`, "linearizable", "liveness", "holdout", "native, linux 6.1, example, v1.0.0", `class="dot`,
-			`<td>disk-full <span class="finding rare">no program has seen it</span></td><td class="n">80</td>`, `<td>partition</td><td class="n">18,000</td><td class="n">17,800</td><td class="n">16,001</td>`, "of 8,000 runs of this code",
-			`<td class="n">7,994</td><td class="n">7,980</td><td class="n">8</td><td class="n">6</td>`, `a leader is replaced <span class="finding rare">never reached`},
+		"test": {"95 % sure: fewer than 1 in", "It says nothing about faults, workloads", `<path class="curve c0"`,
+			`<path class="curve old"`, "linearizable", "liveness", "holdout", "native, linux 6.1, example, v1.0.0", `class="dot`,
+			`<td>disk-full <span class="finding rare">no program has seen it</span></td><td class="n">80</td>`,
+			`<td>partition</td><td class="n">18,000</td><td class="n">17,800</td><td class="n">16,001</td>`, "of 8,000 runs of this code",
+			`<td class="n">7,994</td><td class="n">7,980</td><td class="n">8</td><td class="n">6</td>`,
+			`a leader is replaced <span class="finding rare">never reached`},
 		"without a bound": {"There is no bound: ", "cannot be made again"},
 		"behind":          {"was not run in this test", "c0ffee12ab"},
 		"logarithmic":     {"on a linear scale"},
 		"without runs":    {"no holdout run of this code was recorded", "No run of this code was recorded"},
-		"failure": {`<th title="linux 6.1 avx2 ">`, `<h1 id="sentence">a write that was acknowledged is lost`, "the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",
-			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`, "reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay it now",
-			`<iframe class="run" sandbox="allow-scripts" src="file?digest=`, "explain it", "moment of no return: ", "Explained 2 h ago by runner-1/4000", "introduced by 8d4e6b2a0c9f Answer reads from followers", "3 commits tried between 1f3a9c0e5b and c0ffee12ab", "find the commit", `<svg class="diagram plot"`},
+		"failure": {`<th title="linux 6.1 avx2 ">`, `<h1 id="sentence">a write that was acknowledged is lost`,
+			"the operations put, get behave as if", "bloodhound replay " + lostName + ".json", "put k7 = 3 by client 1 was acknowledged", "1-minimal",
+			"set fault/partition/n1-n2 4 = 1", "fault/partition/n1-n2", "Under review.", `href="https://example.org/issues/7"`,
+			"reproduced: a write that was", "none yet", `class="result reproduced"`, "8d4e6b2a0c", "replay it now",
+			`<iframe class="run" sandbox="allow-scripts" src="file?digest=`, "explain it", "moment of no return: ",
+			"Explained 2 h ago by runner-1/4000", "introduced by 8d4e6b2a0c9f Answer reads from followers",
+			"3 commits tried between 1f3a9c0e5b and c0ffee12ab", "find the commit", `<svg class="diagram plot"`},
 		"workers":            {"runner-1/4000", "pod=hound-2", "drained", `<rect class="work c`, "at work"},
 		"a corpus":           {"130 entries", "40 of 130 entries reach all 431 features", `<tr class="other" title="others reach all`, "move a fault", "seed "},
 		"nothing to compare": {"No code of this test is known yet"},
@@ -109,7 +120,8 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: a value has no place in the page", name)
 		}
 	}
-	for _, path := range []string{"/nothing", "/test?id=x", "/failure?test=" + string(testID) + "&id=x", "/file?digest=x", "/api/v1/test?id=x", "/api/v1/nothing"} {
+	for _, path := range []string{"/nothing", "/test?id=x", "/failure?test=" + string(testID) + "&id=x", "/file?digest=x",
+		"/api/v1/test?id=x", "/api/v1/nothing"} {
 		if _, r := get(t, s, path); r.StatusCode != 404 {
 			t.Errorf("%s: %s", path, r.Status)
 		}
@@ -283,8 +295,10 @@ func TestAPI(t *testing.T) {
 	s := serve(t, of(filled(t)))
 	get(t, s, "/")
 	for path, want := range map[string]string{
-		"overview": `"finding": "resolved"`, "test?id=" + string(testID): `"bound": `, "failure?test=" + string(testID) + "&id=" + string(lostID): `"replay": "bloodhound replay ` + lostName + `.json"`,
-		"workers": `"reason": "drained"`, "corpus?test=" + string(testID): `"mutation": "move a fault"`, "compare": `"spans": `, "no-such-page": `no page of the dashboard`, "database": `"kind": "span"`, "status": `"reading": false`,
+		"overview": `"finding": "resolved"`, "test?id=" + string(testID): `"bound": `,
+		"failure?test=" + string(testID) + "&id=" + string(lostID): `"replay": "bloodhound replay ` + lostName + `.json"`,
+		"workers": `"reason": "drained"`, "corpus?test=" + string(testID): `"mutation": "move a fault"`, "compare": `"spans": `,
+		"no-such-page": `no page of the dashboard`, "database": `"kind": "span"`, "status": `"reading": false`,
 	} {
 		body, r := get(t, s, "/api/v1/"+path)
 		if !json.Valid([]byte(body)) || r.Header.Get("Content-Type") != "application/json" || !strings.Contains(body, want) {
@@ -335,7 +349,8 @@ func TestForms(t *testing.T) {
 		t.Errorf("%s, %d requests", f.State(), len(v.Requests))
 	}
 	for _, what := range []string{"pause", "continue", "pause"} {
-		if r := post("/pause", url.Values{"by": {"eve"}, "workers": {what}, "text": {"a <b>load test</b>"}}); r.StatusCode != 200 || r.Request.URL.Path != "/workers" {
+		if r := post("/pause", url.Values{"by": {"eve"}, "workers": {what},
+			"text": {"a <b>load test</b>"}}); r.StatusCode != 200 || r.Request.URL.Path != "/workers" {
 			t.Fatal(r.Status, r.Request.URL)
 		}
 		v := records.NewView()
@@ -343,7 +358,8 @@ func TestForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, _ := get(t, s, "/workers")
-		if paused := what == "pause"; v.Paused() != paused || v.Pause.By != "eve" || strings.Contains(body, "a &lt;b&gt;load test&lt;/b&gt;") != paused || strings.Contains(body, `value="continue"`) != paused {
+		if paused := what == "pause"; v.Paused() != paused || v.Pause.By != "eve" ||
+			strings.Contains(body, "a &lt;b&gt;load test&lt;/b&gt;") != paused || strings.Contains(body, `value="continue"`) != paused {
 			t.Errorf("after %s: %+v\n%s", what, v.Pause, body)
 		}
 	}

@@ -384,7 +384,8 @@ func (p *FailurePage) loadStory(ctx context.Context, s store.Store) {
 func storyOf(full *report.Failure) *story {
 	f := full.Small()
 	v := f.Verdict
-	s := &story{ID: f.ID, Expected: report.Expected(f.Spec, v), Happened: cmp.Or(v.Reason, "see the evidence"), Kind: v.Kind, AtNs: v.TimeNs, Event: v.Event, Events: f.Events,
+	s := &story{ID: f.ID, Expected: report.Expected(f.Spec, v), Happened: cmp.Or(v.Reason, "see the evidence"), Kind: v.Kind,
+		AtNs: v.TimeNs, Event: v.Event, Events: f.Events,
 		VirtualNs: f.VirtualNs, Hash: f.Hash, Commit: f.Commit, file: full}
 	s.Evidence = v.Evidence[:min(len(v.Evidence), maxEvidence)]
 	s.Left = len(v.Evidence) - len(s.Evidence)

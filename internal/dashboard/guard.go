@@ -22,8 +22,8 @@ import (
 type Guard struct {
 	// Token is what requests must show, as a bearer token or by a cookie that the login form gives. Without one and without Header, everyone is let in.
 	Token string
-	// Header is what a reverse proxy sets to the name of the user that it has let in. A request that has it needs no token, and the proxy must remove it from what
-	// others send.
+	// Header is what a reverse proxy sets to the name of the user that it has let in. A request that has it needs no token, and
+	// the proxy must remove it from what others send.
 	Header string
 	// Hosts are names of this machine, besides localhost and addresses, that requests may use where everyone is let in.
 	Hosts []string
@@ -69,8 +69,8 @@ func (g *Guard) around(inner http.Handler) http.Handler {
 // open reports whether everyone is let in.
 func (g *Guard) open() bool { return g.Token == "" && g.Header == "" }
 
-// hostAllowed refuses names that a hostile site may have made point here (DNS rebinding). Addresses cannot be made to. Where a token is needed, such a site has no
-// cookie.
+// hostAllowed refuses names that a hostile site may have made point here (DNS rebinding). Addresses cannot be made to. Where a
+// token is needed, such a site has no cookie.
 func (g *Guard) hostAllowed(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

@@ -37,7 +37,8 @@ func TestEveryRouteNeedsTheToken(t *testing.T) {
 		defer r.Body.Close()
 		b := make([]byte, 1<<20)
 		n, _ := r.Body.Read(b)
-		for name, want := range map[string]string{"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY"} {
+		for name, want := range map[string]string{"Content-Security-Policy": "default-src 'none'",
+			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY"} {
 			if !strings.Contains(r.Header.Get(name), want) {
 				t.Errorf("%s %s: %s is %q", method, path, name, r.Header.Get(name))
 			}
@@ -56,7 +57,8 @@ func TestEveryRouteNeedsTheToken(t *testing.T) {
 			open = append(open, r.pattern)
 			continue
 		}
-		for _, header := range [][]string{nil, {"Accept", "text/html"}, {"Authorization", "Bearer another-token-that-is-wrong"}, {"Cookie", "bloodhound=" + token}, {"X-Forwarded-User", "eve"}} {
+		for _, header := range [][]string{nil, {"Accept", "text/html"}, {"Authorization", "Bearer another-token-that-is-wrong"},
+			{"Cookie", "bloodhound=" + token}, {"X-Forwarded-User", "eve"}} {
 			if code, body := ask(method, path, header...); code != 401 || strings.Contains(body, "acknowledged") || strings.Contains(body, "store") {
 				t.Errorf("%s with %v: %d\n%s", r.pattern, header, code, body)
 			}
@@ -151,7 +153,8 @@ func TestHosts(t *testing.T) {
 	d := of(store.NewMemory())
 	d.Guard.Hosts = []string{"hounds.example.org"}
 	s := serve(t, d)
-	for host, want := range map[string]int{"localhost:8123": 200, "127.0.0.1": 200, "[::1]:8123": 200, "192.0.2.7:8123": 200, "Hounds.example.org": 200, "evil.example": 421, "127.0.0.1.evil.example:8123": 421, "localhost.evil.example": 421} {
+	for host, want := range map[string]int{"localhost:8123": 200, "127.0.0.1": 200, "[::1]:8123": 200, "192.0.2.7:8123": 200,
+		"Hounds.example.org": 200, "evil.example": 421, "127.0.0.1.evil.example:8123": 421, "localhost.evil.example": 421} {
 		q, _ := http.NewRequest("GET", s.URL+"/", nil)
 		q.Host = host
 		r, err := s.Client().Do(q)
@@ -216,7 +219,8 @@ func TestFiles(t *testing.T) {
 	if m == nil {
 		t.Fatal("the page names no file")
 	}
-	if body, r := get(t, s, "/"+m[1]); r.Header.Get("Content-Type") != "application/json" || !strings.Contains(r.Header.Get("Content-Security-Policy"), "sandbox") || !strings.Contains(body, `"failure_version"`) {
+	if body, r := get(t, s, "/"+m[1]); r.Header.Get("Content-Type") != "application/json" ||
+		!strings.Contains(r.Header.Get("Content-Security-Policy"), "sandbox") || !strings.Contains(body, `"failure_version"`) {
 		t.Errorf("%v\n%.300s", r.Header, body)
 	}
 	if _, r := get(t, s, "/file?digest="+string(page)); r.StatusCode != 404 {

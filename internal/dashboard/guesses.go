@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Wrong tokens of a network: how many in a row are answered at once, and how often another one is after them. A network that has shown the token may be wrong more
-// often: its workers and those who guess may share the address of a proxy.
+// Wrong tokens of a network: how many in a row are answered at once, and how often another one is after them. A network that has
+// shown the token may be wrong more often: its workers and those who guess may share the address of a proxy.
 var (
 	strangerPace = pace{burst: 10, every: time.Second}
 	friendPace   = pace{burst: 100, every: 50 * time.Millisecond}
 )
 
-// guessBuckets bounds the wrong tokens of all networks together, at one strangerPace each, and the memory for them. Networks share a bucket by a secret hash, so that
-// nobody can choose to share one with somebody else.
+// guessBuckets bounds the wrong tokens of all networks together, at one strangerPace each, and the memory for them. Networks
+// share a bucket by a secret hash, so that nobody can choose to share one with somebody else.
 const guessBuckets = 1024
 
 // maxFriends bounds the networks that are known to have shown the token.
 const maxFriends = 256
 
-// Guesses slows down who guesses the token. While a network guesses too fast, no token of it is compared, be it right. Cookies are not counted: they have 256 bits
-// that nobody chose. It is safe for concurrent use.
+// Guesses slows down who guesses the token. While a network guesses too fast, no token of it is compared, be it right. Cookies
+// are not counted: they have 256 bits that nobody chose. It is safe for concurrent use.
 type Guesses struct {
 	now  func() time.Time
 	seed maphash.Seed

@@ -77,7 +77,8 @@ func TestMetrics(t *testing.T) {
 		t.Error(r.Header)
 	}
 	samples := readMetrics(t, text)
-	for _, want := range []string{`bloodhound_database_up 1`, `bloodhound_workers_alive 2`, `finding="new",canary="false"} 1`, `bloodhound_requests_open 1`, `class="any"`, `bloodhound_canary_found{test="canary"`} {
+	for _, want := range []string{`bloodhound_database_up 1`, `bloodhound_workers_alive 2`, `finding="new",canary="false"} 1`,
+		`bloodhound_requests_open 1`, `class="any"`, `bloodhound_canary_found{test="canary"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
@@ -114,7 +115,9 @@ func TestMetrics(t *testing.T) {
 
 // The test of the format can fail.
 func TestReadMetrics(t *testing.T) {
-	for _, bad := range []string{"x 1\n", "# HELP x y\n# TYPE x gauge\nx{a=\"b\"c\"} 1\n", "# HELP x y\n# TYPE x gauge\nx 1\nx 2\n", "# HELP x y\n# TYPE x counter\nx 1\n", "# HELP x y\n# TYPE x gauge\nx one\n", "# HELP x y\n# TYPE x gauge\nx 1"} {
+	for _, bad := range []string{"x 1\n", "# HELP x y\n# TYPE x gauge\nx{a=\"b\"c\"} 1\n",
+		"# HELP x y\n# TYPE x gauge\nx 1\nx 2\n", "# HELP x y\n# TYPE x counter\nx 1\n", "# HELP x y\n# TYPE x gauge\nx one\n",
+		"# HELP x y\n# TYPE x gauge\nx 1"} {
 		fake := &testing.T{}
 		readMetrics(fake, bad)
 		if !fake.Failed() {

@@ -45,7 +45,8 @@ func TestFindings(t *testing.T) {
 		t.Errorf("without the canary: %v", tallies)
 	}
 	for _, row := range o.Tests {
-		if behind := row.Behind != nil && row.Behind.Name == "c0ffee12ab" && row.Code.Name == "8d4e6b2a0c"; behind != (row.Name == dashboardtest.Late) || row.Name == dashboardtest.Waiting && row.State != waiting {
+		if behind := row.Behind != nil && row.Behind.Name == "c0ffee12ab" &&
+			row.Code.Name == "8d4e6b2a0c"; behind != (row.Name == dashboardtest.Late) || row.Name == dashboardtest.Waiting && row.State != waiting {
 			t.Errorf("%s: %s, %+v", row.Name, row.State, row.Behind)
 		}
 	}

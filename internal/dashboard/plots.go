@@ -79,7 +79,8 @@ func powers(from, to float64) (list []tick) {
 }
 
 // timeSteps are between the ticks of an axis of time.
-var timeSteps = []time.Duration{time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+var timeSteps = []time.Duration{time.Second, 5 * time.Second, 15 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute,
+	time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 	24 * time.Hour, 2 * 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 84 * 24 * time.Hour}
 
 // times are a few ticks between two times, in milliseconds.
@@ -217,11 +218,13 @@ func barsOf(p *WorkersPage) template.HTML {
 		top := float64(22 + i*barHeight)
 		d.Text(barsGutter-8, top+11, "label", "end", report.Visible(w.Name, 24))
 		for _, b := range w.Bars {
-			d.Add(`<rect class="work %s" x="%.1f" y="%.1f" width="%.1f" height="%d">%s</rect>`, colourOf(b.Test), x(b.FromMs), top, math.Max(x(min(b.ToMs, p.ToMs))-x(b.FromMs), 1.5), barHeight-5,
+			d.Add(`<rect class="work %s" x="%.1f" y="%.1f" width="%.1f" height="%d">%s</rect>`, colourOf(b.Test), x(b.FromMs),
+				top, math.Max(x(min(b.ToMs, p.ToMs))-x(b.FromMs), 1.5), barHeight-5,
 				d.Title("%s: %s until %s", p.Tests[b.Test].Name, clock(b.FromMs), clock(b.ToMs)))
 		}
 		if w.EndedMs >= p.FromMs && w.EndedMs <= p.ToMs {
-			d.Add(`<line class="ended" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f">%s</line>`, x(w.EndedMs), top-1, x(w.EndedMs), top+barHeight-4, d.Title("ended: %s", w.Reason))
+			d.Add(`<line class="ended" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f">%s</line>`, x(w.EndedMs), top-1, x(w.EndedMs),
+				top+barHeight-4, d.Title("ended: %s", w.Reason))
 		}
 	}
 	d.Add("</svg>")

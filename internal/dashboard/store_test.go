@@ -75,7 +75,8 @@ func TestSweptStore(t *testing.T) {
 // A database on a server has the same pages as one in memory, and the dashboard follows it.
 func TestPagesOfServers(t *testing.T) {
 	want := exported(t, filled(t))
-	for name, start := range map[string]func(testing.TB) *storetest.Server{"postgres": storetest.Postgres, "redis": func(t testing.TB) *storetest.Server { return storetest.Redis(t) }} {
+	for name, start := range map[string]func(testing.TB) *storetest.Server{"postgres": storetest.Postgres,
+		"redis": func(t testing.TB) *storetest.Server { return storetest.Redis(t) }} {
 		t.Run(name, func(t *testing.T) {
 			server := start(t)
 			db, err := open.Open(server.URL)
@@ -254,7 +255,8 @@ func TestPausedWorker(t *testing.T) {
 	}
 	s := serve(t, of(db))
 	for path, want := range map[string]string{
-		"/": "1 worker paused", "/workers": `<span class="state waiting">paused</span></td>`, "/metrics": "bloodhound_workers_alive 1\n", "/metrics?": "bloodhound_workers_paused 1\n",
+		"/": "1 worker paused", "/workers": `<span class="state waiting">paused</span></td>`,
+		"/metrics": "bloodhound_workers_alive 1\n", "/metrics?": "bloodhound_workers_paused 1\n",
 		"/api/v1/overview": `"workers_alive": 1`,
 	} {
 		if body, _ := get(t, s, path); !strings.Contains(strings.ReplaceAll(body, `":1`, `": 1`), want) {

@@ -10,9 +10,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
-// A step backward from a stop leads to the instruction before it, and only single steps find that. A turn may have a million instructions, and a step takes some 50 us. So the
-// steps do not begin with the turn, but at the last of some places that are passed before the stop: where the functions begin that are under way there, and where they were returned
-// to. Which places these are does not matter for what is found, only for how soon.
+// A step backward from a stop leads to the instruction before it, and only single steps find that. A turn may have a million
+// instructions, and a step takes some 50 us. So the steps do not begin with the turn, but at the last of some places that are
+// passed before the stop: where the functions begin that are under way there, and where they were returned to. Which places these
+// are does not matter for what is found, only for how soon.
 
 // Limits of an approach.
 const (
@@ -25,7 +26,8 @@ const (
 	mostPasses = 4
 )
 
-// approach gives a position on the way from base along one leg, from which fewer steps lead to the leg's end, or base itself. there is a world that stands at the end.
+// approach gives a position on the way from base along one leg, from which fewer steps lead to the leg's end, or base itself.
+// there is a world that stands at the end.
 func (t *Timeline) approach(base Position, leg Leg, there World) (Position, error) {
 	th, held := there.Held()
 	if !held {
@@ -55,8 +57,9 @@ func (t *Timeline) approach(base Position, leg Leg, there World) (Position, erro
 	return base, nil
 }
 
-// pass runs a copy of the world from a position along a leg. last is how many of more stops it has passed before the leg's end. It is 0 if there are none, or if the run does not lead to where it
-// led without them; and if there are too many, and then passed has how often each was passed.
+// pass runs a copy of the world from a position along a leg. last is how many of more stops it has passed before the leg's end.
+// It is 0 if there are none, or if the run does not lead to where it led without them; and if there are too many, and then passed
+// has how often each was passed.
 func (t *Timeline) pass(base Position, leg Leg, s *Stops, want *engine.CPU) (last uint64, passed map[uint64]int, err error) {
 	w, err := t.reach(base)
 	if err != nil {
@@ -122,7 +125,8 @@ func placesBefore(w World, th engine.Thread) (list []engine.Breakpoint) {
 	return list
 }
 
-// returns are the places behind calls in code that begins with an instruction and ends before another one: the last ones. There are none if it does not consist of instructions.
+// returns are the places behind calls in code that begins with an instruction and ends before another one: the last ones. There
+// are none if it does not consist of instructions.
 func returns(code []byte) (list []uint64) {
 	at := 0
 	for at < len(code) {

@@ -12,8 +12,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 )
 
-// A variable that is written makes a branch with another end, in which gdb goes forward and backward, to its beginning and no further. The call of a function makes
-// one, too. Then the recorded run is as it was.
+// A variable that is written makes a branch with another end, in which gdb goes forward and backward, to its beginning and no
+// further. The call of a function makes one, too. Then the recorded run is as it was.
 func TestGDBWritesMakeBranches(t *testing.T) {
 	spec := bank(t)
 	want := original(t, spec)
@@ -66,14 +66,18 @@ continue
 	if strings.Contains(recorded, " 6010") || strings.Contains(recorded, " 17") {
 		t.Errorf("the recorded run has the answers %s", recorded)
 	}
-	has(t, out, "$1 = 5000", "$2 = {balance = 5000", "$3 = 6000", "branch 1 begins after event", "of the recorded run: 4 bytes were written", "here: branch 1", "hit Breakpoint 3", "book (a=",
-		"this is the beginning of branch 1", "No more reverse-execution history", "= {balance = 6000", "before the beginning of branch 1", "the end of a branch: the answers are", " 6010", "after event", "maintenance flush",
-		"= 2\n", "= 0\n", "= 1\n", "branch 2 begins", "= 17\n", "= 17\n", "= 1\n", "= 5\n", "= 5\n", "= 77\n", "branch 3 begins", "of branch 2: ", "branch 3: after event", "the end of a branch: the answers are", " 17", "= 10\n",
+	has(t, out, "$1 = 5000", "$2 = {balance = 5000", "$3 = 6000", "branch 1 begins after event",
+		"of the recorded run: 4 bytes were written", "here: branch 1", "hit Breakpoint 3", "book (a=",
+		"this is the beginning of branch 1", "No more reverse-execution history", "= {balance = 6000",
+		"before the beginning of branch 1", "the end of a branch: the answers are", " 6010", "after event", "maintenance flush",
+		"= 2\n", "= 0\n", "= 1\n", "branch 2 begins", "= 17\n", "= 17\n", "= 1\n", "= 5\n", "= 5\n", "= 77\n", "branch 3 begins",
+		"of branch 2: ", "branch 3: after event", "the end of a branch: the answers are", " 17", "= 10\n",
 		"there are 3 branches", "as it was")
 }
 
-// What no program could do, a debugger cannot do either: it writes to no page of the engine and to no code, and changes no register by which the real kernel knows
-// calls. Nothing of that makes a branch. Then another debugger finds the branch that was made, and the recorded run ends as it did.
+// What no program could do, a debugger cannot do either: it writes to no page of the engine and to no code, and changes no
+// register by which the real kernel knows calls. Nothing of that makes a branch. Then another debugger finds the branch that was
+// made, and the recorded run ends as it did.
 func TestHostileWrites(t *testing.T) {
 	spec := bank(t)
 	want := original(t, spec)
@@ -117,7 +121,8 @@ func TestHostileWrites(t *testing.T) {
 		fmt.Sprintf("M%x,1:cc", place), fmt.Sprintf("X%x,1:\xcc", place+1), // code
 		fmt.Sprintf("P%x=3b00000000000000", number("orig_rax")), fmt.Sprintf("P%x=0000000000000000", number("orig_rax")), // execve(2), read(2)
 		fmt.Sprintf("P%x=0100000000000000", number("fs_base")), fmt.Sprintf("P%x=0000000000f0ffff", number("gs_base")),
-		fmt.Sprintf("P%x=00000000", number("cs")), fmt.Sprintf("P%x=23000000", number("cs")), fmt.Sprintf("P%x=10000000", number("ss")), fmt.Sprintf("P%x=2b000000", number("ds")),
+		fmt.Sprintf("P%x=00000000", number("cs")), fmt.Sprintf("P%x=23000000", number("cs")),
+		fmt.Sprintf("P%x=10000000", number("ss")), fmt.Sprintf("P%x=2b000000", number("ds")),
 		fmt.Sprintf("P%x=00f8ffffffffffff", number("rip")), fmt.Sprintf("P%x=0000000000800000", number("rip")),
 		fmt.Sprintf("P%x=46030000", number("eflags")), fmt.Sprintf("P%x=ffffffff", number("eflags")), // the trap flag
 		fmt.Sprintf("P%x=ffffffff", number("mxcsr")), // bits that the processor reserves
@@ -134,14 +139,17 @@ func TestHostileWrites(t *testing.T) {
 		t.Errorf("all registers at once: %q, branch %d", a, s.Branch())
 	}
 	// What a program could do to itself, it may suffer.
-	for _, p := range []string{fmt.Sprintf("P%x=0000000000000000", number("rsp")), fmt.Sprintf("P%x=ffffffffffffffff", number("rsp")), fmt.Sprintf("P%x=00f0ffffff7f0000", number("rip"))} {
+	for _, p := range []string{fmt.Sprintf("P%x=0000000000000000", number("rsp")),
+		fmt.Sprintf("P%x=ffffffffffffffff", number("rsp")), fmt.Sprintf("P%x=00f0ffffff7f0000", number("rip"))} {
 		if a := ask(p); a != "OK" || s.Branch() != 1 {
 			t.Fatalf("%q is answered %q in branch %d", p, a, s.Branch())
 		}
 	}
 	first.Close()
 	s.noted(t, "disconnected")
-	has(t, gdb(t, s, "monitor when\nprint $rsp\ncontinue\nmonitor timeline\nmonitor branch 0\nmonitor goto end\n"), "branch 1: after event", "0xffffffffffffffff", "the end of a branch: the answers are", "branch 1 begins", "the end of the run, after event", "as it was")
+	has(t, gdb(t, s, "monitor when\nprint $rsp\ncontinue\nmonitor timeline\nmonitor branch 0\nmonitor goto end\n"),
+		"branch 1: after event", "0xffffffffffffffff", "the end of a branch: the answers are", "branch 1 begins",
+		"the end of the run, after event", "as it was")
 	if _, err := s.write("something", func(World) error { return nil }); err != errEnded {
 		t.Errorf("a write at the end of the run: %v", err)
 	}
@@ -160,7 +168,8 @@ func TestBranchesAreBounded(t *testing.T) {
 		if _, err := s.Timeline.Step(engine.Thread{Node: "n", PID: 1, TID: 1}, &Stops{}); err != nil {
 			t.Fatal(err)
 		}
-		if note, err := s.write("a thing was written", func(World) error { return nil }); err != nil || s.Branch() != i+1 || !strings.Contains(note, fmt.Sprintf("branch %d begins", i+1)) {
+		if note, err := s.write("a thing was written", func(World) error { return nil }); err != nil || s.Branch() != i+1 ||
+			!strings.Contains(note, fmt.Sprintf("branch %d begins", i+1)) {
 			t.Fatalf("branch %d: %q %v", s.Branch(), note, err)
 		}
 		if note, err := s.write("another one", func(World) error { return nil }); err != nil || note != "" {
@@ -181,7 +190,8 @@ func TestBranchesAreBounded(t *testing.T) {
 	}
 }
 
-// A node's handler gets inputs that it has not seen, each in a copy of the world: what it sends goes to copies of the others, and each copy is judged at its end. The run itself is as it was.
+// A node's handler gets inputs that it has not seen, each in a copy of the world: what it sends goes to copies of the others, and
+// each copy is judged at its end. The run itself is as it was.
 func TestInputsOfANodeInCopiesOfItsWorld(t *testing.T) {
 	spec := bank(t)
 	want := original(t, spec)
@@ -205,6 +215,7 @@ continue
 			t.Errorf("the recorded run has %s", amount)
 		}
 	}
-	has(t, out, "hit Breakpoint 1", "branch 1 begins", "the end of a branch: the answers are 10 1111", "branch 2 begins", "the end of a branch: the answers are 10 2222", "branch 3 begins",
+	has(t, out, "hit Breakpoint 1", "branch 1 begins", "the end of a branch: the answers are 10 1111", "branch 2 begins",
+		"the end of a branch: the answers are 10 2222", "branch 3 begins",
 		"the end of a branch: the answers are 10 3333", "as it was")
 }

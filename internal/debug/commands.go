@@ -23,7 +23,8 @@ type verb struct {
 // verbs lists them in the order of the help text. The views of a session follow.
 var verbs = []verb{
 	{"when", "", "where the world stands", 0, func(s *Session, _ []string) (string, error) { return s.where() + "\n", nil }},
-	{"goto", "EVENT|TIME|violation|fault N|begin|end", "go to a point of the run", 2, func(s *Session, args []string) (string, error) { return s.GoTo(strings.Join(args, " ")) }},
+	{"goto", "EVENT|TIME|violation|fault N|begin|end", "go to a point of the run", 2,
+		func(s *Session, args []string) (string, error) { return s.GoTo(strings.Join(args, " ")) }},
 	{"snapshot", "", "keep a snapshot here, which stays until the end", 0, func(s *Session, _ []string) (string, error) {
 		if err := s.Timeline.Keep(); err != nil {
 			return "", err

@@ -196,7 +196,8 @@ func describe() map[string]string {
 		file := r.feature + ".xml"
 		if list[file] == "" {
 			target += fmt.Sprintf(`<xi:include href="%s"/>`, file)
-			list[file] = fmt.Sprintf(head, "feature") + fmt.Sprintf(`<feature name="org.gnu.gdb.i386.%s">`, r.feature) + map[string]string{"core": flagTypes, "sse": vectorTypes}[r.feature]
+			list[file] = fmt.Sprintf(head, "feature") + fmt.Sprintf(`<feature name="org.gnu.gdb.i386.%s">`, r.feature) +
+				map[string]string{"core": flagTypes, "sse": vectorTypes}[r.feature]
 		}
 		group := ""
 		if r.kind == "int" {

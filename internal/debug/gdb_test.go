@@ -102,7 +102,8 @@ func answers(o *record.Outcome) (text string) {
 func gdb(t *testing.T, s *served, script string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "script")
-	text := "set remotetimeout 100\nset pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\nset schedule-multiple on\ntarget remote " + s.address + "\n" + script
+	text := "set remotetimeout 100\nset pagination off\nset confirm off\nset width 0\nset debuginfod enabled off\nset schedule-multiple on\ntarget remote " +
+		s.address + "\n" + script
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -190,12 +191,17 @@ delete
 monitor when
 continue
 `)
-	has(t, out, "$3 = 1", "client (host=", "No more reverse-execution history", "Hardware watchpoint 3", "Old value = 0", "New value = 10", "#0  client (host=", "in thread 10 of", "as it was")
-	has(t, out, "reply of client/10, 8 bytes", ", by a system call\n      read", " <- client (bank.c:", "latest_answer of client/10, 4 bytes", "0 -> 10\n      client (bank.c:92) <- main (bank.c:",
+	has(t, out, "$3 = 1", "client (host=", "No more reverse-execution history", "Hardware watchpoint 3", "Old value = 0",
+		"New value = 10", "#0  client (host=", "in thread 10 of", "as it was")
+	has(t, out, "reply of client/10, 8 bytes", ", by a system call\n      read", " <- client (bank.c:",
+		"latest_answer of client/10, 4 bytes", "0 -> 10\n      client (bank.c:92) <- main (bank.c:",
 		"after event", "bank/10 thread 11  0 -> -10\n", "book (bank.c:23) <- transfer (bank.c:28) <- worker (bank.c:47)",
-		"{balance = 10, transfers = 3} -> {balance = 20, transfers = 3}\n      book (bank.c:23) <- transfer (bank.c:31)", "4 bytes at 0x55555555811c\n", "3 -> 4\n      book (bank.c:24)",
-		"has 40 bytes at 0x555555558100: the processor watches 4 places", "no variable nothing", "the array has 4 elements", "struct account has no member x", "a pointer is written as", "it is no struct", "no type sort", "no process 99",
-		"track takes a process", "waits in accept on 3", "waits in futex for the word at", "{balance = ", "Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
+		"{balance = 10, transfers = 3} -> {balance = 20, transfers = 3}\n      book (bank.c:23) <- transfer (bank.c:31)",
+		"4 bytes at 0x55555555811c\n", "3 -> 4\n      book (bank.c:24)",
+		"has 40 bytes at 0x555555558100: the processor watches 4 places", "no variable nothing", "the array has 4 elements",
+		"struct account has no member x", "a pointer is written as", "it is no struct", "no type sort", "no process 99",
+		"track takes a process", "waits in accept on 3", "waits in futex for the word at", "{balance = ",
+		"Hardware watchpoint 1: accounts[3].balance", "Old value", "book (a=", "bank.c:23", "transfer (number=7", "bank.c:31", "= 7")
 }
 
 // dial connects as a debugger that sends what it likes.
@@ -237,9 +243,14 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 		t.Errorf("a second debugger got %q %v", b, err)
 	}
 	s.noted(t, "a second debugger")
-	for _, p := range []string{"", "?", "g", "p0", "pffff", "p", "m0,10", "m", "mzz,1", "m0,ffffffff", "Hgp1.1", "H", "Hg", "Hc-1", "T1", "T", "z0,0,1", "Z9,1,1", "Z0", "Z0,,", "Z2,7,99", "z1", "bx", "b", "vCont;x", "vCont;s:pz",
-		"qXfer:features:read:target.xml:0,100", "qXfer:features:read:x:0,1", "qXfer:threads:read::0,9999", "qXfer:threads:read::zz", "qXfer:auxv:read::ffffff,1", "qXfer:exec-file:read:7:0,10", "qXfer", "qXfer:libraries-svr4:read::0,10", "qXfer:libraries-svr4:read::zz", "qXfer:osdata:read:users:0,10", "qXfer:osdata:read::ffff,1", "qXfer:memory-map:read::0,100",
-		"vFile:open:zz", "vFile:open:2f657463,0,0", "vFile:pread:9,1,1", "vFile:pread:1", "vFile:fstat:1", "vFile:close:7", "vFile:", "vFile:readlink:2f", "vFile:setfs:0", "vFile:setfs:zz", "qRcmd,zz", "qThreadExtraInfo,p1.1",
+	for _, p := range []string{"", "?", "g", "p0", "pffff", "p", "m0,10", "m", "mzz,1", "m0,ffffffff", "Hgp1.1", "H", "Hg",
+		"Hc-1", "T1", "T", "z0,0,1", "Z9,1,1", "Z0", "Z0,,", "Z2,7,99", "z1", "bx", "b", "vCont;x", "vCont;s:pz",
+		"qXfer:features:read:target.xml:0,100", "qXfer:features:read:x:0,1", "qXfer:threads:read::0,9999",
+		"qXfer:threads:read::zz", "qXfer:auxv:read::ffffff,1", "qXfer:exec-file:read:7:0,10", "qXfer",
+		"qXfer:libraries-svr4:read::0,10", "qXfer:libraries-svr4:read::zz", "qXfer:osdata:read:users:0,10",
+		"qXfer:osdata:read::ffff,1", "qXfer:memory-map:read::0,100",
+		"vFile:open:zz", "vFile:open:2f657463,0,0", "vFile:pread:9,1,1", "vFile:pread:1", "vFile:fstat:1", "vFile:close:7",
+		"vFile:", "vFile:readlink:2f", "vFile:setfs:0", "vFile:setfs:zz", "qRcmd,zz", "qThreadExtraInfo,p1.1",
 		"M0,1:00", "X0,0:", "G00", "P0=0", "qAttached", "qC", "qfThreadInfo", "qsThreadInfo", "!", "R", "\x80\xff"} {
 		ask(conn, p)
 	}
@@ -256,7 +267,8 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 	}
 	s.noted(t, "not gdb's remote protocol")
 	has(t, gdb(t, s, "monitor when\nmonitor nothing\nmonitor help\nmonitor goto 100\nmonitor goto 99999999\nmonitor goto 0\nmonitor goto -5\nmonitor quit\nmonitor why-blocked bunk\nmonitor branch 0 1\nprint accounts\ncontinue\n"), "after event", `no command "nothing"`, "goto EVENT", "after event 100", "beyond the end", "0 is before the point at which", `"-5" names no point of a run`, "or begin or end", "give quit alone", `no node "bunk"; there are bank, client`, "give branch N", "$1 = {{", "as it was")
-	cmd := exec.Command(needs.Program(t, "gdb"), "-nx", "-batch", "-ex", "target remote "+s.address, "-ex", "reverse-continue", "-ex", "shell kill -9 $PPID", "-ex", "continue")
+	cmd := exec.Command(needs.Program(t, "gdb"), "-nx", "-batch", "-ex", "target remote "+s.address, "-ex", "reverse-continue",
+		"-ex", "shell kill -9 $PPID", "-ex", "continue")
 	out, _ := cmd.CombinedOutput()
 	if cmd.ProcessState.Success() {
 		t.Errorf("gdb was not killed: %s", out)

@@ -156,7 +156,8 @@ func TestEditorGoesBackwardInRust(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 3e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-		Nodes: []world.Node{{Name: "ledger", Role: world.Server, Hostname: "ledger", IPv4: "10.77.0.10", Root: "host", WorkingDir: "/tmp", Command: []string{dir + "/ledger"}, Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}}}}}
+		Nodes: []world.Node{{Name: "ledger", Role: world.Server, Hostname: "ledger", IPv4: "10.77.0.10", Root: "host",
+			WorkingDir: "/tmp", Command: []string{dir + "/ledger"}, Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}}}}}
 	want, err := engine.Run(native.New(), spec, tape.Tape{Seed: 3}, engine.Options{})
 	if err != nil {
 		t.Fatal(err)

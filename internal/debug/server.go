@@ -839,7 +839,8 @@ func (c *client) poke(arguments string, digits bool) (string, error) {
 	if was, err := c.s.Timeline.World().Memory(th.Node, th.PID, n[0], len(text)); err == nil && string(was) == text {
 		return "OK", nil // so with no bytes, by which gdb asks whether the packet is known
 	}
-	return c.write(fmt.Sprintf("%d bytes were written at %#x of %s/%d", len(text), n[0], th.Node, th.PID), func(w World) error { return w.SetMemory(th.Node, th.PID, n[0], []byte(text)) })
+	return c.write(fmt.Sprintf("%d bytes were written at %#x of %s/%d", len(text), n[0], th.Node, th.PID),
+		func(w World) error { return w.SetMemory(th.Node, th.PID, n[0], []byte(text)) })
 }
 
 // registers writes the bytes of one register, or of all base registers from the first on. What they hold already is no write.
@@ -870,5 +871,6 @@ func (c *client) registers(first uint64, digits string, all bool) (string, error
 	if len(changed) == 0 {
 		return "OK", nil
 	}
-	return c.write(fmt.Sprintf("%s of thread %d of %s was written", strings.Join(changed, ", "), th.TID, th.Node), func(w World) error { return w.SetCPU(th.Node, th.TID, cpu) })
+	return c.write(fmt.Sprintf("%s of thread %d of %s was written", strings.Join(changed, ", "), th.TID, th.Node),
+		func(w World) error { return w.SetCPU(th.Node, th.TID, cpu) })
 }

@@ -109,7 +109,8 @@ func (s *shelf) drop(by *Timeline) bool {
 // noRoom is the error of a snapshot that a user wants and for which there is no memory.
 func (s *shelf) noRoom() error {
 	total, mean := s.bytes()
-	return fmt.Errorf("a snapshot of this world has %s, and snapshots may have %s together, of which %s are taken; %s", runner.SizeText(mean), runner.SizeText(s.budget.MemoryBytes), runner.SizeText(total), runner.MemoryRemedy)
+	return fmt.Errorf("a snapshot of this world has %s, and snapshots may have %s together, of which %s are taken; %s",
+		runner.SizeText(mean), runner.SizeText(s.budget.MemoryBytes), runner.SizeText(total), runner.MemoryRemedy)
 }
 
 // dropAny drops the least useful snapshot of a timeline: not its beginning, and none that a user keeps.
@@ -138,8 +139,8 @@ func (t *Timeline) dropInner() {
 	t.inner = slices.Delete(t.inner, 0, 1)
 }
 
-// rank is how useful a snapshot is that lies between two others: the longer the way is from the one to the other, and the nearer to where the user looks. So those that
-// are kept lie close together there, and ever farther apart far away.
+// rank is how useful a snapshot is that lies between two others: the longer the way is from the one to the other, and the nearer
+// to where the user looks. So those that are kept lie close together there, and ever farther apart far away.
 func (t *Timeline) rank(before, event, behind uint64) float64 {
 	distance := max(event, t.focus) - min(event, t.focus)
 	return float64(behind-before) / float64(distance+sliceEvents)
@@ -155,8 +156,8 @@ func (t *Timeline) spread() (list []int) {
 	return list
 }
 
-// least is the place of the least useful snapshot of those that lie spread over the run, and its rank. The first and the last one, and those that a user keeps, are not
-// among them; 0 is none.
+// least is the place of the least useful snapshot of those that lie spread over the run, and its rank. The first and the last
+// one, and those that a user keeps, are not among them; 0 is none.
 func (t *Timeline) least() (place int, rank float64) {
 	list := t.spread()
 	for k := 1; k+1 < len(list); k++ {

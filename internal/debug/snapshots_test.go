@@ -70,7 +70,8 @@ func TestSnapshotsLieCloseTogetherWhereTheyAreUseful(t *testing.T) {
 	}
 }
 
-// Snapshots have no more memory together than they may, those of branches included; the beginning of each timeline is never among those that go. What a user keeps stays, or is refused.
+// Snapshots have no more memory together than they may, those of branches included; the beginning of each timeline is never among
+// those that go. What a user keeps stays, or is refused.
 func TestSnapshotsFitIntoTheirMemory(t *testing.T) {
 	const each = 1 << 20
 	timeline, copies := toyTimeline(t, 50_000, runner.Budget{Most: 1000, MemoryBytes: 10 * each})

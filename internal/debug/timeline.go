@@ -70,8 +70,8 @@ type Stop struct {
 	Watch  int           // which of the watchpoints
 }
 
-// New begins a timeline where a world stands. The world belongs to the timeline from now on, also if it fails. Where a thread is stopped within its turn, that is the
-// beginning of the turn for the positions of the timeline.
+// New begins a timeline where a world stands. The world belongs to the timeline from now on, also if it fails. Where a thread is
+// stopped within its turn, that is the beginning of the turn for the positions of the timeline.
 func New(w World, budget runner.Budget) (*Timeline, error) {
 	return begin(w, &shelf{budget: budget})
 }
@@ -648,8 +648,9 @@ func (t *Timeline) Back(s *Stops) (Stop, error) {
 	return Stop{Kind: AtBegin}, t.Begin()
 }
 
-// backward has search look through the run before a position, part by part, the last one first, until it has found what it looks for: in a copy of the world that stands at the beginning
-// of the part, up to the goal. A part is twice as many snapshots long as the one behind it, since each costs a copy.
+// backward has search look through the run before a position, part by part, the last one first, until it has found what it looks
+// for: in a copy of the world that stands at the beginning of the part, up to the goal. A part is twice as many snapshots long as
+// the one behind it, since each costs a copy.
 func (t *Timeline) backward(goal Position, search func(w World, goal Position) (found bool, err error)) error {
 	i := t.from(&goal)
 	for parts := 1; ; parts *= 2 {
@@ -837,7 +838,8 @@ func (t *Timeline) length(base Position, leg Leg) (Position, uint64, error) {
 			return base, 0, ErrInterrupted
 		}
 	}
-	return base, 0, fmt.Errorf("there are more than %d instructions since the last stop or call: set a breakpoint nearer to here, and step back from there", maxSteps)
+	return base, 0, fmt.Errorf("there are more than %d instructions since the last stop or call: set a breakpoint nearer to here, and step back from there",
+		maxSteps)
 }
 
 // errNoTurn is the error of a thread that has run no instruction before.

@@ -166,8 +166,10 @@ func (s *Session) track(args []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if place.Bytes < 1 || place.Bytes > 8*engine.MaxWatchpoints || len(aligned(engine.Watchpoint{Address: place.Address, Bytes: int(place.Bytes)})) > engine.MaxWatchpoints {
-		return "", fmt.Errorf("%s has %d bytes at %#x: the processor watches %d places of 8 bytes, aligned to 8; name a part of it", name, place.Bytes, place.Address, engine.MaxWatchpoints)
+	if place.Bytes < 1 || place.Bytes > 8*engine.MaxWatchpoints ||
+		len(aligned(engine.Watchpoint{Address: place.Address, Bytes: int(place.Bytes)})) > engine.MaxWatchpoints {
+		return "", fmt.Errorf("%s has %d bytes at %#x: the processor watches %d places of 8 bytes, aligned to 8; name a part of it",
+			name, place.Bytes, place.Address, engine.MaxWatchpoints)
 	}
 	value := func(w World, b []byte) string {
 		if b == nil {
@@ -184,7 +186,8 @@ func (s *Session) track(args []string) (string, error) {
 		if c.ByCall {
 			by = ", by a system call"
 		}
-		fmt.Fprintf(&b, "  %12.6f s  event %d  %s/%d thread %d  %s -> %s%s\n", float64(c.TimeNs)/1e9, c.Event, of.Node, of.PID, c.Thread.TID, c.Before, c.After, by)
+		fmt.Fprintf(&b, "  %12.6f s  event %d  %s/%d thread %d  %s -> %s%s\n", float64(c.TimeNs)/1e9, c.Event, of.Node, of.PID,
+			c.Thread.TID, c.Before, c.After, by)
 		var calls []string
 		for i := range c.Stack[:min(len(c.Stack), maxTrackedCalls)] {
 			calls = append(calls, call(&c.Stack[i]))

@@ -49,7 +49,8 @@ func emptySpec(t *testing.T) *world.Spec {
 
 // addNode adds a server to a world.
 func addNode(spec *world.Spec, name string, command ...string) {
-	spec.Nodes = append(spec.Nodes, world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: fmt.Sprintf("10.77.0.%d", 10+len(spec.Nodes)), Root: "host",
+	spec.Nodes = append(spec.Nodes, world.Node{Name: name, Role: world.Server, Hostname: name,
+		IPv4: fmt.Sprintf("10.77.0.%d", 10+len(spec.Nodes)), Root: "host",
 		WorkingDir: "/tmp", Command: command, Volumes: []world.Volume{{Kind: world.Bind, Source: spec.Dir, Target: spec.Dir}}})
 }
 

@@ -29,8 +29,9 @@ type Debugging interface {
 	// SetMemory writes into the memory of a process, all bytes or none: only where the program itself could. From then on the run is another one than that of
 	// the tape.
 	SetMemory(node string, pid int, address uint64, b []byte) error
-	// SetCPU changes registers of a thread, and from then on the run: general ones, the instruction pointer, arithmetic flags, and those of x87, SSE and AVX. The
-	// error is why another register cannot be changed, or no register of a thread that waits in a system call.
+	// SetCPU changes registers of a thread, and from then on the run: general ones, the instruction pointer, arithmetic flags,
+	// and those of x87, SSE and AVX. The error is why another register cannot be changed, or no register of a thread that waits
+	// in a system call.
 	SetCPU(node string, tid int, cpu *CPU) error
 }
 

@@ -73,7 +73,8 @@ func Unscheduled(spec *world.Spec, name string) (all Mistakes) {
 		asked bool
 	}{{"switches", spec.Sched.Blocks > 0}, {"cpus", spec.Sched.CPUs > 0 && spec.Sched.Blocks == 0}} {
 		if s.asked {
-			all = append(all, Mistake{Part: PartSimulation, Name: s.key, Problem: "the engine " + name + " does not have simulation." + s.key, Remedy: "leave it out, or use --engine native"})
+			all = append(all, Mistake{Part: PartSimulation, Name: s.key,
+				Problem: "the engine " + name + " does not have simulation." + s.key, Remedy: "leave it out, or use --engine native"})
 		}
 	}
 	return all

@@ -27,9 +27,9 @@ const Window = 8
 // up: it would fail all others too.
 const MaxConsecutiveLost = 3
 
-// Samples: runs without a violation that are replayed too, from their boot. They are three in a row of each ReplayEvery, of which one began
-// at its boot, one, most often, at the end of setup, and one at a later snapshot. A leak of chance that an engine does not know of shows there, and not first when a bug is
-// to be replayed; and so does a snapshot that changes a run.
+// Samples: runs without a violation that are replayed too, from their boot. They are three in a row of each ReplayEvery, of which
+// one began at its boot, one, most often, at the end of setup, and one at a later snapshot. A leak of chance that an engine does
+// not know of shows there, and not first when a bug is to be replayed; and so does a snapshot that changes a run.
 const (
 	ReplayEvery = 100
 	samples     = 3
@@ -202,7 +202,8 @@ func (c *Campaign) begun(col *collector) {
 	}
 	_, timed := strategy.(search.Timed)
 	if idle := t.Workers - int(delay); delay > 0 && idle > 0 && c.Note != nil && (!timed || t.Baseline.Done) {
-		c.Note(fmt.Sprintf("%d of %s %s idle: %s runs at most %s at once, which is the setting exploration.feedback_delay", idle, plural.Count(t.Workers, "worker"), plural.Verb(idle, "is", "are"), strategy.Name(), plural.Count(delay, "world")))
+		c.Note(fmt.Sprintf("%d of %s %s idle: %s runs at most %s at once, which is the setting exploration.feedback_delay", idle,
+			plural.Count(t.Workers, "worker"), plural.Verb(idle, "is", "are"), strategy.Name(), plural.Count(delay, "world")))
 	}
 }
 

@@ -163,7 +163,8 @@ func TestEachRuleIsObserved(t *testing.T) {
 	spec.Faults.Rules = append(spec.Faults.Rules, rule)
 	totals := campaign(t, spec, 20, 2).Run(context.Background())
 	status := totals.Status(spec)
-	if len(status.Unknown) != 1 || !strings.Contains(status.Unknown[0], `fault "partition on n1-n2 rate 0.005 for 5ms..50ms when time_s > 1000" was planned 0 times`) {
+	if len(status.Unknown) != 1 || !strings.Contains(status.Unknown[0],
+		`fault "partition on n1-n2 rate 0.005 for 5ms..50ms when time_s > 1000" was planned 0 times`) {
 		t.Errorf("%+v", status)
 	}
 	if r := totals.Faults.Rules; len(r) != 2 || r[0].Observed == 0 || r[1].Planned != 0 || r[0].Observed != totals.Faults.Entries[0].Observed {
@@ -378,7 +379,8 @@ func TestFewIdleRunsAreANote(t *testing.T) {
 			if got := strings.Join(status.Unknown, "; "); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
 				t.Errorf("unknown: %q", got)
 			}
-			if test.note != "" && !slices.Contains(status.Notices, test.note) || test.note == "" && slices.ContainsFunc(status.Notices, func(n string) bool { return strings.Contains(n, "too little") }) {
+			if test.note != "" && !slices.Contains(status.Notices, test.note) ||
+				test.note == "" && slices.ContainsFunc(status.Notices, func(n string) bool { return strings.Contains(n, "too little") }) {
 				t.Errorf("notices: %q", status.Notices)
 			}
 		})
@@ -387,12 +389,15 @@ func TestFewIdleRunsAreANote(t *testing.T) {
 
 // A campaign in which a rule of a mapping matched nothing is unknown, unless the rule is about what need not happen.
 func TestRulesThatMatchNothingAreTold(t *testing.T) {
-	rules := []world.ModelRule{{Log: "^a", Action: "A"}, {Crash: true, Node: "n1", Action: "B"}, {At: "bloodhound.yaml:7", Operation: "put", Outcome: "ok", Action: "C"},
+	rules := []world.ModelRule{{Log: "^a", Action: "A"}, {Crash: true, Node: "n1", Action: "B"},
+		{At: "bloodhound.yaml:7", Operation: "put", Outcome: "ok", Action: "C"},
 		{SDK: "rare", Action: "D", Optional: true}}
-	spec := &world.Spec{Guide: &world.Mapping{Rules: rules[2:]}, Properties: []world.Property{{Name: "conforms", Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{Rules: rules}}}}}
+	spec := &world.Spec{Guide: &world.Mapping{Rules: rules[2:]},
+		Properties: []world.Property{{Name: "conforms", Check: world.Check{Type: world.Conformance, Mapping: &world.Mapping{Rules: rules}}}}}
 	totals := &Totals{}
 	for _, matched := range [][]int{{0, 0, 0, 0}, {3, 0, 0, 0}} {
-		totals.add(&Summary{Guide: &record.Guided{Mapped: 1, Tally: &coverage.Tally{Mapped: 1, Rules: []int{0, 1}}}, Verdicts: []check.Verdict{{Property: "conforms", Status: check.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
+		totals.add(&Summary{Guide: &record.Guided{Mapped: 1, Tally: &coverage.Tally{Mapped: 1, Rules: []int{0, 1}}},
+			Verdicts: []check.Verdict{{Property: "conforms", Status: check.Holds, Tally: &coverage.Tally{Mapped: 3, Rules: matched}}}}, tape.Tape{Seed: 1})
 	}
 	status := totals.Status(spec)
 	told := func(list []string) []string {
@@ -402,7 +407,8 @@ func TestRulesThatMatchNothingAreTold(t *testing.T) {
 		t.Errorf("notices %q", got)
 	}
 	const dead = "bloodhound.yaml:7, events[%d] (operation: 'put' ok) matched no event of any run; correct the pattern, run more tapes, or write `optional: true` if it need not match"
-	if want, got := []string{fmt.Sprintf("conforms: "+dead, 2), fmt.Sprintf("exploration.guide: "+dead, 0)}, told(status.Unknown); !reflect.DeepEqual(got, want) {
+	if want, got := []string{fmt.Sprintf("conforms: "+dead, 2), fmt.Sprintf("exploration.guide: "+dead, 0)},
+		told(status.Unknown); !reflect.DeepEqual(got, want) {
 		t.Errorf("unknown %q", got)
 	}
 }

@@ -233,7 +233,8 @@ func CodeTotals(s *code.State) (list []CodeTotal) {
 	seen := map[program]bool{}
 	for _, f := range s.Files {
 		is := program{f.Path, f.Source}
-		c := CodeTotal{Path: f.Path, Digest: f.Digest, Source: f.Source, Covered: f.Covered.Count(), Total: f.Total, Changed: f.Always.Count(), Off: f.Off, Replaced: seen[is] && f.Source != blocks.Edges}
+		c := CodeTotal{Path: f.Path, Digest: f.Digest, Source: f.Source, Covered: f.Covered.Count(), Total: f.Total,
+			Changed: f.Always.Count(), Off: f.Off, Replaced: seen[is] && f.Source != blocks.Edges}
 		if f.Always != nil {
 			c.ChangedCovered = c.Covered - f.Quiet().Count()
 		}
@@ -247,7 +248,8 @@ func (c CodeTotal) String() string {
 	text := fmt.Sprintf("%d of %d %s", c.Covered, c.Total, c.Source.Blocks())
 	switch {
 	case c.Own > 0 && c.Own < c.Total:
-		text = fmt.Sprintf("%d of %d %s of its own code (%.1f %%), %s in all", c.OwnCovered, c.Own, c.Source.Blocks(), 100*float64(c.OwnCovered)/float64(c.Own), text)
+		text = fmt.Sprintf("%d of %d %s of its own code (%.1f %%), %s in all", c.OwnCovered, c.Own, c.Source.Blocks(),
+			100*float64(c.OwnCovered)/float64(c.Own), text)
 	case c.Total > 0:
 		text += fmt.Sprintf(" (%.1f %%)", 100*float64(c.Covered)/float64(c.Total))
 	}

@@ -49,7 +49,8 @@ func TestBreakpointsAreBlamedForWhatTheyDo(t *testing.T) {
 		r.reply, _ = do(r.job)
 		r.reply.Summary.Code = hits
 		second, lost := replay(r, do)
-		if second == nil || lost != "" || r.reply.Summary.Hash != c.first || !slices.Equal(r.moved, c.moved) || (Differs(r.reply.Summary, second.Summary) == "") != c.same {
+		if second == nil || lost != "" || r.reply.Summary.Hash != c.first || !slices.Equal(r.moved, c.moved) ||
+			(Differs(r.reply.Summary, second.Summary) == "") != c.same {
 			t.Errorf("%s: %s counts, moved by %v, replay %v %s", c.name, r.reply.Summary.Hash, r.moved, second, lost)
 		}
 	}
@@ -58,7 +59,8 @@ func TestBreakpointsAreBlamedForWhatTheyDo(t *testing.T) {
 // A program that also tells edges, of several modules, is no program that was replaced.
 func TestSourcesOfAProgramAreNotReplacements(t *testing.T) {
 	s := &code.State{}
-	for _, h := range []blocks.Hits{{Digest: "a", Path: "/p", Total: 1, Source: blocks.Edges}, {Digest: "b", Path: "/p", Total: 1, Source: blocks.Edges}, {Digest: "c", Path: "/p", Total: 1}, {Digest: "d", Path: "/p", Total: 1}} {
+	for _, h := range []blocks.Hits{{Digest: "a", Path: "/p", Total: 1, Source: blocks.Edges},
+		{Digest: "b", Path: "/p", Total: 1, Source: blocks.Edges}, {Digest: "c", Path: "/p", Total: 1}, {Digest: "d", Path: "/p", Total: 1}} {
 		s.Merge(h)
 	}
 	for i, c := range CodeTotals(s) {
@@ -84,7 +86,8 @@ func TestBinariesThatAreOffLater(t *testing.T) {
 
 // What people read has the parts of a program together.
 func TestOrderOfCode(t *testing.T) {
-	list := []CodeTotal{{Path: "/q", Digest: "1"}, {Path: "/p", Digest: "2", Source: blocks.Edges}, {Path: "/p", Digest: "4"}, {Path: "/p", Digest: "3", Replaced: true}}
+	list := []CodeTotal{{Path: "/q", Digest: "1"}, {Path: "/p", Digest: "2", Source: blocks.Edges}, {Path: "/p", Digest: "4"},
+		{Path: "/p", Digest: "3", Replaced: true}}
 	slices.SortStableFunc(list, CompareCode)
 	order := ""
 	for _, c := range list {

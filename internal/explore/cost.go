@@ -64,7 +64,8 @@ func (t *Totals) Cheaper(spec *world.Spec) (list []string) {
 		probes += p.Probes
 	}
 	if probes > t.Runs && probes*100 >= costlyProbes*max(t.Operations.Invoked, 1) {
-		add("%s a run, for %s: lengthen the `interval` of checks that probe", plural.Count(probes/t.Runs, "probe"), plural.Count(t.Operations.Invoked/t.Runs, "operation"))
+		add("%s a run, for %s: lengthen the `interval` of checks that probe", plural.Count(probes/t.Runs, "probe"),
+			plural.Count(t.Operations.Invoked/t.Runs, "operation"))
 	}
 	each := fmt.Sprintf("%s a run, and %s", plural.Count(t.Operations.Invoked/t.Runs, "operation"), plural.Count(t.Events/t.Runs, "event"))
 	switch {

@@ -19,11 +19,13 @@ func TestWhatWouldMakeRunsCheaper(t *testing.T) {
 		{"balanced", func(*Totals) {}, ""},
 		{"a short campaign", func(t *Totals) { t.CPU = CPU{ProgramsNs: 4e9} }, ""},
 		{"cheap runs", func(t *Totals) { t.Runs, t.CPU = 1000, CPU{ProgramsNs: 10e9, EngineNs: 1e9} }, ""},
-		{"starts", func(t *Totals) { t.Starts, t.StartNs = 10, 6e9 }, "10 of 10 runs began at their boot, and 60 % of the time of runs is the start: let runs begin at snapshots"},
+		{"starts", func(t *Totals) { t.Starts, t.StartNs = 10, 6e9 },
+			"10 of 10 runs began at their boot, and 60 % of the time of runs is the start: let runs begin at snapshots"},
 		{"few starts that take long", func(t *Totals) { t.Starts, t.StartNs = 4, 6e9 }, ""},
 		{"settle", func(t *Totals) { t.TailEvents = 500 }, "50 % of the events come after the chaos phase: shorten faults.settle, which is 10 s"},
 		{"probes", func(t *Totals) { t.Evidence.Probes = map[string]check.Probed{"up": {Probes: 600}} }, "60 probes a run, for 100 operations"},
-		{"programs", func(t *Totals) { t.CPU = CPU{ProgramsNs: 8e9, EngineNs: 2e9} }, "the programs take 80 % of the CPU time (100 operations a run, and 100 events)"},
+		{"programs", func(t *Totals) { t.CPU = CPU{ProgramsNs: 8e9, EngineNs: 2e9} },
+			"the programs take 80 % of the CPU time (100 operations a run, and 100 events)"},
 		{"engine", func(t *Totals) { t.CPU = CPU{ProgramsNs: 2e9, EngineNs: 8e9} }, "the engine takes 80 % of the CPU time, for system calls"},
 	} {
 		totals := &Totals{Runs: 10, Events: 1000, RunWallNs: 10e9, Operations: Operations{Invoked: 1000}, CPU: CPU{ProgramsNs: 5e9, EngineNs: 5e9}}

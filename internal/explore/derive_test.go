@@ -66,7 +66,8 @@ func TestACampaignDerivesRules(t *testing.T) {
 		for i := range told.Faults.Rules {
 			rules = append(rules, fault.Sentence(&told.Faults.Rules[i]))
 		}
-		if want := []string{"crash rate 0.001 for 1ms..2ms", "crash after fsync of *.snap rate 0.5 for 1ms..2ms", "crash after fsync of *.wal rate 0.5 for 1ms..2ms"}; !slices.Equal(rules, want) {
+		if want := []string{"crash rate 0.001 for 1ms..2ms", "crash after fsync of *.snap rate 0.5 for 1ms..2ms",
+			"crash after fsync of *.wal rate 0.5 for 1ms..2ms"}; !slices.Equal(rules, want) {
 			t.Errorf("rules are %q, want %q", rules, want)
 		}
 		if len(spec.Faults.Rules) != 1 {

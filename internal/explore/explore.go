@@ -263,8 +263,10 @@ func (o Operations) Open() uint64 { return o.Invoked - min(o.Invoked, o.Ok+o.Fai
 func Summarise(o *check.Judged) *Summary {
 	s := &Summary{Hash: o.Hash, StrictHash: o.StrictHash, Reason: o.Reason, Detail: o.Detail, Repeat: o.Repeat,
 		Events: o.Events, VirtualNs: o.VirtualNs, WallNs: o.WallNs, Decisions: len(o.Decisions),
-		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, Hits: o.Ledger.Hits, LogCounts: o.LogCounts, Refused: o.Refused, Warnings: o.Warnings, Marks: o.Marks,
-		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs, Mistake: o.Mistake, Guide: o.Guide, Moments: o.Moments}
+		Faults: o.Ledger.Entries, FaultRules: o.Ledger.Rules, Hits: o.Ledger.Hits, LogCounts: o.LogCounts, Refused: o.Refused,
+		Warnings: o.Warnings, Marks: o.Marks,
+		Verdicts: o.Verdicts, Machine: o.Machine, Reached: o.Reached, Near: o.Near, Code: o.Code, Programs: o.Programs,
+		Mistake: o.Mistake, Guide: o.Guide, Moments: o.Moments}
 	s.Operations = CountOperations(o.History)
 	s.Reasons = countReasons(o.History)
 	s.Load = loadOf(o.History)

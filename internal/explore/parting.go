@@ -159,8 +159,8 @@ func clipped(line string) string {
 	return line
 }
 
-// parting names the first event in which the replay of a run differs, and the files that have changed since the campaign began. It does so for one run of a worker: what makes one run differ
-// does so with many.
+// parting names the first event in which the replay of a run differs, and the files that have changed since the campaign began.
+// It does so for one run of a worker: what makes one run differ does so with many.
 func (s *slot) parting(ctx context.Context, r *result) string {
 	c := s.campaign
 	if c.Here != nil || s.parted {

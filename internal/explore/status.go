@@ -79,7 +79,8 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 // absent are the kinds of faults that the user wrote and that a run went without, perhaps by its swarm.
 func absent(spec *world.Spec, r *Summary) (kinds []string) {
 	for _, e := range r.Faults {
-		if spec.Faults.Swarm && e.Planned == 0 && e.Unreached == 0 && slices.ContainsFunc(spec.Faults.Rules, func(f world.FaultRule) bool { return f.ByUser && f.RatePPM > 0 && f.Kind == string(e.Kind) }) {
+		if spec.Faults.Swarm && e.Planned == 0 && e.Unreached == 0 &&
+			slices.ContainsFunc(spec.Faults.Rules, func(f world.FaultRule) bool { return f.ByUser && f.RatePPM > 0 && f.Kind == string(e.Kind) }) {
 			kinds = append(kinds, string(e.Kind))
 		}
 	}
@@ -134,7 +135,8 @@ func (t *Totals) Status(spec *world.Spec) Status {
 		case Unplayed:
 			s.Unknown = append(s.Unknown, fmt.Sprintf("%s was not replayed: %s", c.File, c.Reason))
 		case Stale:
-			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired, or replace it by one that is found anew", c.File, c.Reason))
+			s.Unknown = append(s.Unknown, fmt.Sprintf("%s is stale: %s; remove the file if what it shows is repaired, or replace it by one that is found anew",
+				c.File, c.Reason))
 		}
 	}
 	var judged []string
@@ -156,7 +158,8 @@ func (t *Totals) Status(spec *world.Spec) Status {
 	if useless := t.Guide.Useless(); useless != "" {
 		s.Unknown = append(s.Unknown, useless)
 	} else if g := t.Guide; g != nil && g.Left+g.Failed > 0 {
-		s.Notices = append(s.Notices, fmt.Sprintf("the model that guides the search was not followed to the end in %d of %s; the first: %s: %s", g.Left+g.Failed, plural.Count(g.Runs, "run"), g.Run, g.Reason))
+		s.Notices = append(s.Notices, fmt.Sprintf("the model that guides the search was not followed to the end in %d of %s; the first: %s: %s",
+			g.Left+g.Failed, plural.Count(g.Runs, "run"), g.Run, g.Reason))
 	}
 	for _, p := range t.Properties {
 		if text := p.InPart(); text != "" {
@@ -242,12 +245,14 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	met := t.Evidence.Faults()
 	switch {
 	case delivered == 0 && preset > 0 && check.JudgesOperations(spec):
-		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault was injected in any of %s, although %s asks for faults; lengthen the workload, or run more tapes", plural.Count(t.Runs, "run"), asking(spec)))
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no fault was injected in any of %s, although %s asks for faults; lengthen the workload, or run more tapes",
+			plural.Count(t.Runs, "run"), asking(spec)))
 	case len(untested) > 0:
 		s.Notices = append(s.Notices, "not tested: kinds of faults of the preset that were never delivered: "+strings.Join(untested, ", "))
 	}
 	if delivered > 0 && met.Faults == 0 && t.Evidence.Rates == 0 && check.JudgesOperations(spec) {
-		s.Unknown = append(s.Unknown, fmt.Sprintf("no run of %d had operations and faults: %s %s delivered in runs without operations; %s", t.Runs, plural.Count(delivered, "fault"), plural.Verb(delivered, "was", "were"), check.Meeting(spec)))
+		s.Unknown = append(s.Unknown, fmt.Sprintf("no run of %d had operations and faults: %s %s delivered in runs without operations; %s",
+			t.Runs, plural.Count(delivered, "fault"), plural.Verb(delivered, "was", "were"), check.Meeting(spec)))
 	}
 	if len(rare) > 0 {
 		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults were hardly ever delivered in %s: %s; run more tapes (--seeds), or write a rule with a higher rate", plural.Count(t.Runs, "run"), strings.Join(rare, ", ")))

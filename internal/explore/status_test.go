@@ -35,7 +35,8 @@ func TestWhatProvesNothing(t *testing.T) {
 		{"a server never comes up", func(_ *world.Spec, out *check.Judged) {
 			out.Reason, out.Detail = record.Unstartable, "n1 never comes up"
 		}, "n1 never comes up", true},
-		{"a server was never up", func(_ *world.Spec, out *check.Judged) { out.NeverUp = []string{"n1 never came up: it ended"} }, "n1 never came up: it ended", true},
+		{"a server was never up", func(_ *world.Spec, out *check.Judged) { out.NeverUp = []string{"n1 never came up: it ended"} },
+			"n1 never came up: it ended", true},
 		{"no probe ran", func(_ *world.Spec, out *check.Judged) { out.Probes = nil }, "the check never ran", true},
 		{"no probe but the last got an answer", func(_ *world.Spec, out *check.Judged) {
 			out.Probes = []record.Probe{probed("chaos", world.ProbeNoAnswer), probed("final", world.ProbeHolds)}
@@ -72,12 +73,14 @@ func TestWhatProvesNothing(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := &world.Spec{MaxTimeNs: 60 * second, Workloads: []world.Workload{{Name: "load", Driver: "command"}},
-				Properties: []world.Property{{Name: "reads", Kind: world.Safety, Check: world.Check{Type: world.Expression, Condition: "none(ops, .op == 'lost')"}},
+				Properties: []world.Property{{Name: "reads", Kind: world.Safety,
+					Check: world.Check{Type: world.Expression, Condition: "none(ops, .op == 'lost')"}},
 					{Name: "up", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck}}},
 				Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}}}}
 			out := &check.Judged{Outcome: record.Outcome{Reason: record.Finished, Repeat: record.Repeat{Reproducible: true}, ReadyNs: 1, VirtualNs: 30 * second,
 				Drivers: []record.DriverEnd{{Workload: "load"}}, Probes: []record.Probe{probed("chaos", world.ProbeHolds), probed("final", world.ProbeHolds)},
-				Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 1}}, Injections: []fault.Injection{injection(fault.Crash, 5*second)}}}}
+				Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 1}},
+					Injections: []fault.Injection{injection(fault.Crash, 5*second)}}}}
 			for i := range 10 {
 				at, number := int64(i+1)*second, uint64(2*i+1)
 				out.History = append(out.History, history.Event{Number: number, TimeNs: at, Client: "c0", Type: history.Invoke, Op: "get", Key: "k"},
@@ -93,7 +96,8 @@ func TestWhatProvesNothing(t *testing.T) {
 				if what == "run" && !c.both {
 					want = ""
 				}
-				if want == "" && (got != "" || status.ExitCode() != check.ExitHolds) || !strings.Contains(got, want) || want != "" && status.ExitCode() != check.ExitUnknown {
+				if want == "" && (got != "" || status.ExitCode() != check.ExitHolds) || !strings.Contains(got, want) ||
+					want != "" && status.ExitCode() != check.ExitUnknown {
 					t.Errorf("%s: exit code %d: %q, not %q", what, status.ExitCode(), got, want)
 				}
 			}
@@ -108,8 +112,10 @@ func TestKindsThatWereHardlyDelivered(t *testing.T) {
 		runs uint64
 		want bool
 	}{{20, true}, {19, false}} {
-		totals := &Totals{Runs: c.runs, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2, Observed: 2}, {Kind: fault.Pause, Planned: 3, Delivered: 3, Observed: 3}}}}
-		if got := strings.Contains(strings.Join(totals.Status(spec).Notices, "\n"), "hardly ever delivered in 20 runs: crash (2); run more tapes"); got != c.want {
+		totals := &Totals{Runs: c.runs, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 2, Delivered: 2,
+			Observed: 2}, {Kind: fault.Pause, Planned: 3, Delivered: 3, Observed: 3}}}}
+		if got := strings.Contains(strings.Join(totals.Status(spec).Notices, "\n"),
+			"hardly ever delivered in 20 runs: crash (2); run more tapes"); got != c.want {
 			t.Errorf("%d runs: %q", c.runs, totals.Status(spec).Notices)
 		}
 	}
@@ -136,8 +142,10 @@ func TestAwaited(t *testing.T) {
 	late := func(kind fault.Kind) fault.Entry { return fault.Entry{Kind: kind, Unreached: 1} }
 	s := StatusOf(&world.Spec{}, &Summary{
 		Faults: []fault.Entry{late(fault.Pause), late(fault.Crash), {Kind: fault.Restart}, {Kind: fault.Partition, Planned: 1, Unreached: 1}},
-		FaultRules: []fault.RuleEntry{{Rule: 1, Text: "crash after 20s", Entry: late(fault.Crash)}, {Rule: 2, Text: "crash rate 1%", Entry: fault.Entry{Kind: fault.Crash}},
-			{Rule: 3, Text: "partition after 9s", Entry: late(fault.Partition)}, {Rule: 4, Text: "partition rate 1%", Entry: fault.Entry{Kind: fault.Partition, Planned: 1}}},
+		FaultRules: []fault.RuleEntry{{Rule: 1, Text: "crash after 20s", Entry: late(fault.Crash)},
+			{Rule: 2, Text: "crash rate 1%", Entry: fault.Entry{Kind: fault.Crash}},
+			{Rule: 3, Text: "partition after 9s", Entry: late(fault.Partition)},
+			{Rule: 4, Text: "partition rate 1%", Entry: fault.Entry{Kind: fault.Partition, Planned: 1}}},
 	})
 	var names []string
 	for _, n := range s.Notices {
@@ -152,13 +160,16 @@ func TestAwaited(t *testing.T) {
 
 // A property that must hold although some faults last, and that never met one, gets a notice; what runs left out is kept.
 func TestWhatRunsWithstood(t *testing.T) {
-	spec := &world.Spec{Faults: world.Faults{Enabled: true}, Properties: []world.Property{{Name: "p", Kind: world.Liveness, Check: world.Check{Type: world.Custom, While: "majority connected"}}}}
+	spec := &world.Spec{Faults: world.Faults{Enabled: true},
+		Properties: []world.Property{{Name: "p", Kind: world.Liveness, Check: world.Check{Type: world.Custom, While: "majority connected"}}}}
 	for _, withstood := range []uint64{0, 3} {
 		totals := &Totals{Runs: 2}
 		for run := range uint64(2) {
-			totals.verdict(&check.Verdict{Property: "p", Status: check.Holds, Withstood: withstood * run, LeftOut: []string{"one", "two"}}, tape.Tape{Seed: run})
+			totals.verdict(&check.Verdict{Property: "p", Status: check.Holds, Withstood: withstood * run,
+				LeftOut: []string{"one", "two"}}, tape.Tape{Seed: run})
 		}
-		if got := strings.Contains(strings.Join(totals.Status(spec).Notices, "\n"), "p: the property never had to hold during a fault"); got != (withstood == 0) {
+		if got := strings.Contains(strings.Join(totals.Status(spec).Notices, "\n"),
+			"p: the property never had to hold during a fault"); got != (withstood == 0) {
 			t.Errorf("withstood %d: %q", withstood, totals.Status(spec).Notices)
 		}
 		if want := "p: judged in part in 2 of 2 runs; left out in the first: one; two"; !slices.Contains(totals.Status(spec).Notices, want) {
@@ -173,8 +184,11 @@ func TestWhatRunsWithstood(t *testing.T) {
 // Kinds of a preset that were never delivered are listed as not tested. A kind that the user named and that nobody saw is a notice, and a reason for
 // unknown where no other fault was seen either.
 func TestKindsThatAreNotTested(t *testing.T) {
-	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}, {Kind: "pause", RatePPM: 1}, {Kind: "reset", RatePPM: 1}, {Kind: "clog", RatePPM: 1}}}}
-	totals := &Totals{Runs: 2, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1, Delivered: 1}, {Kind: fault.Pause}, {Kind: fault.Reset, Planned: 3},
+	spec := &world.Spec{Faults: world.Faults{Enabled: true,
+		Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1, ByUser: true}, {Kind: "pause", RatePPM: 1},
+			{Kind: "reset", RatePPM: 1}, {Kind: "clog", RatePPM: 1}}}}
+	totals := &Totals{Runs: 2, Faults: fault.Ledger{Entries: []fault.Entry{{Kind: fault.Crash, Planned: 1, Delivered: 1},
+		{Kind: fault.Pause}, {Kind: fault.Reset, Planned: 3},
 		{Kind: fault.Clog, Planned: 1, Delivered: 1, Observed: 1}}}}
 	s := totals.Status(spec)
 	notices := strings.Join(s.Notices, "\n")

@@ -256,7 +256,8 @@ func (p *PropertyTotal) InPart() string {
 	if len(list) > most {
 		list, more = list[:most], fmt.Sprintf("; and %d more", len(list)-most)
 	}
-	return fmt.Sprintf("%s: judged in part in %d of %s; left out in the first: %s%s", p.Property, p.Partial, plural.Count(p.Holds+p.Violated+p.Unknown+p.NotYet, "run"), strings.Join(list, "; "), more)
+	return fmt.Sprintf("%s: judged in part in %d of %s; left out in the first: %s%s", p.Property, p.Partial,
+		plural.Count(p.Holds+p.Violated+p.Unknown+p.NotYet, "run"), strings.Join(list, "; "), more)
 }
 
 // Never reports whether what must happen in some run happened in none.
@@ -419,8 +420,9 @@ func (t *GuideTotal) add(g *record.Guided, tp tape.Tape) {
 	}
 }
 
-// Useless is the reason why the models that guide the search do not guide it, or empty. That runs leave the model is no reason in a world that reports its steps itself: the bug that is
-// searched for may do that. Where rules map logs to steps, a rule that does not fit is more likely, if most runs do.
+// Useless is the reason why the models that guide the search do not guide it, or empty. That runs leave the model is no reason in
+// a world that reports its steps itself: the bug that is searched for may do that. Where rules map logs to steps, a rule that
+// does not fit is more likely, if most runs do.
 func (t *GuideTotal) Useless() string {
 	switch {
 	case t == nil:
@@ -436,8 +438,8 @@ func (t *GuideTotal) Useless() string {
 	return ""
 }
 
-// unmatched reports rules of mappings that have matched no event of any run. Without what they are for a model says less than it seems to, so that it is unknown, but
-// for rules about what need not happen.
+// unmatched reports rules of mappings that have matched no event of any run. Without what they are for a model says less than it
+// seems to, so that it is unknown, but for rules about what need not happen.
 func (t *Totals) unmatched(spec *world.Spec) (unknown, notices []string) {
 	report := func(m *world.Mapping, tally *coverage.Tally, of string) {
 		if m == nil || tally == nil {
@@ -599,7 +601,8 @@ func (t *Totals) fail(job *Job, s *Summary, v check.Verdict) (*Failure, bool) {
 		t.MoreFailures++
 		return nil, false
 	}
-	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Baseline: job.ID == baselineRun, Tape: job.Tape, Origin: job.Origin, Verdict: v, Hash: s.Hash, Background: &t.Background}
+	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Baseline: job.ID == baselineRun, Tape: job.Tape,
+		Origin: job.Origin, Verdict: v, Hash: s.Hash, Background: &t.Background}
 	t.Failures = append(t.Failures, f)
 	return f, true
 }

@@ -19,7 +19,8 @@ func TestShortRunsMakeNothingUnknown(t *testing.T) {
 		}
 		return &totals.Properties[0], totals.Status(spec).Unknown
 	}
-	holds, short, unknown := check.Verdict{Status: check.Holds}, check.Verdict{Status: check.Unknown, Short: true, Reason: "short"}, check.Verdict{Status: check.Unknown, Reason: "full"}
+	holds, short, unknown := check.Verdict{Status: check.Holds},
+		check.Verdict{Status: check.Unknown, Short: true, Reason: "short"}, check.Verdict{Status: check.Unknown, Reason: "full"}
 	if p, why := campaign(short, holds, short, short, short); p.Holds != 1 || p.Short != 4 || p.Unknown != 0 || len(why) > 0 {
 		t.Errorf("%+v: %q", p, why)
 	}

@@ -37,7 +37,8 @@ var derivable = []struct {
 	acts   []moments.Act
 }{
 	{Crash, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink, moments.Reply, moments.Operation}},
-	{PowerLoss, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink, moments.Reply, moments.Operation}},
+	{PowerLoss, world.AfterCall, []moments.Act{moments.Rename, moments.Sync, moments.Create, moments.Truncate, moments.Unlink,
+		moments.Reply, moments.Operation}},
 	{DiskFull, world.Entering, []moments.Act{moments.Create, moments.Rename, moments.Truncate}},
 	{OpenFail, world.Entering, []moments.Act{moments.Create, moments.Rename}},
 	{FDLimit, world.Entering, []moments.Act{moments.Create}},
@@ -200,7 +201,8 @@ func sitesOf(records []*moments.Record) (sites []site) {
 	}
 	sites = withoutFrequentOperations(sites)
 	slices.SortStableFunc(sites, func(a, b site) int {
-		return cmp.Or(cmp.Compare(slices.Index(importance, a.act), slices.Index(importance, b.act)), cmp.Compare(a.count, b.count), strings.Compare(a.pattern, b.pattern))
+		return cmp.Or(cmp.Compare(slices.Index(importance, a.act), slices.Index(importance, b.act)),
+			cmp.Compare(a.count, b.count), strings.Compare(a.pattern, b.pattern))
 	})
 	return sites
 }

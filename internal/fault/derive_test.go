@@ -70,7 +70,8 @@ func TestDerive(t *testing.T) {
 		{[]string{"fd_limit rate 0.01 for 100ms..1s when up_s > 7"}, []string{
 			"fd_limit at create of *.wal rate 0.2 for 100ms..1s when up_s > 7",
 			"fd_limit after reply rate 0.002 for 100ms..1s when up_s > 7"}},
-		{[]string{"restart rate 0.01 for 2s", "restart rate 0.02 for 3s when up_s > 1", "restart rate 0 for 9s"}, []string{"restart after reply rate 0.002 for 2s..2s"}},
+		{[]string{"restart rate 0.01 for 2s", "restart rate 0.02 for 3s when up_s > 1", "restart rate 0 for 9s"},
+			[]string{"restart after reply rate 0.002 for 2s..2s"}},
 	} {
 		spec := threeNodes()
 		for _, text := range c.rules {

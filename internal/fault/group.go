@@ -73,7 +73,8 @@ func CheckShape(r *world.FaultRule, servers []string) error {
 	case r.Shape == Ring && r.OneWay:
 		return fmt.Errorf("shape %s has no direction", r.Shape)
 	case aboutOneNode.MatchString(r.When):
-		return fmt.Errorf("shape %s affects a group, so a condition about one node means nothing; ask for roles by node, such as roles.n1 == \"leader\"", r.Shape)
+		return fmt.Errorf("shape %s affects a group, so a condition about one node means nothing; ask for roles by node, such as roles.n1 == \"leader\"",
+			r.Shape)
 	}
 	members := r.Targets
 	if len(members) == 0 {

@@ -229,7 +229,8 @@ func After(ns int64) string {
 func AfterEvent(n uint64) string { return "event >= " + strconv.FormatUint(n, 10) }
 
 // momentWords begin the clause of a moment.
-var momentWords = map[world.Moment]string{world.Entering: "at", world.During: "during", world.AfterCall: "after", world.AfterReply: "after reply", world.Between: "between",
+var momentWords = map[world.Moment]string{world.Entering: "at", world.During: "during", world.AfterCall: "after",
+	world.AfterReply: "after reply", world.Between: "between",
 	world.InRecovery: "in recovery", world.InTransfer: "in transfer", world.InOperation: "in operation"}
 
 const patternNeed = "a pattern of file names, such as *.wal"
@@ -439,7 +440,8 @@ func (s *sentence) after() (string, error) {
 	}
 	d, err := time.ParseDuration(word)
 	if err != nil || d < 0 {
-		return "", fmt.Errorf("%q is followed by a duration such as 5s, by %q and a number, by %q or by a system call, not by %q", "after", "event", "reply", word)
+		return "", fmt.Errorf("%q is followed by a duration such as 5s, by %q and a number, by %q or by a system call, not by %q",
+			"after", "event", "reply", word)
 	}
 	return After(d.Nanoseconds()), nil
 }

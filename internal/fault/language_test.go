@@ -25,13 +25,17 @@ func TestSentences(t *testing.T) {
 			world.FaultRule{Kind: "pause", RatePPM: tape.Certain, When: `(event >= 1000) and (node == 'n1' or struck > 2)`}},
 		{"clock_skew rate 1% by 100ms..2s", world.FaultRule{Kind: "clock_skew", RatePPM: 10_000, Least: 100e6, Most: 2e9}},
 		{"clock_drift on n1 rate 1 by 200ppm", world.FaultRule{Kind: "clock_drift", RatePPM: tape.Certain, Targets: []string{"n1"}, Least: 200e3, Most: 200e3}},
-		{"power_loss during fsync of *.wal", world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain, Moment: world.During, At: []string{"fsync"}, Path: "*.wal"}},
+		{"power_loss during fsync of *.wal",
+			world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain, Moment: world.During, At: []string{"fsync"}, Path: "*.wal"}},
 		{"crash after fsync, fdatasync of *.wal after 5s after event 7 rate 1%", world.FaultRule{Kind: "crash", RatePPM: 10_000, Moment: world.AfterCall,
 			At: []string{"fsync", "fdatasync"}, Path: "*.wal", When: "(time_s >= 5) and (event >= 7)"}},
-		{"power_loss after reply nth 3 while leader", world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain, Moment: world.AfterReply, NthFrom: 3, NthTo: 3, When: `role == "leader"`}},
-		{"crash between fsync, fdatasync of *.tmp and rename of *.snap max 1", world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Moment: world.Between, At: []string{"fsync", "fdatasync"},
-			Path: "*.tmp", Then: []string{"rename"}, ThenPath: "*.snap", Max: 1}},
-		{"crash at fsync of *.wal nth 1..200", world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync"}, Path: "*.wal", NthFrom: 1, NthTo: 200}},
+		{"power_loss after reply nth 3 while leader",
+			world.FaultRule{Kind: "power_loss", RatePPM: tape.Certain, Moment: world.AfterReply, NthFrom: 3, NthTo: 3, When: `role == "leader"`}},
+		{"crash between fsync, fdatasync of *.tmp and rename of *.snap max 1",
+			world.FaultRule{Kind: "crash", RatePPM: tape.Certain, Moment: world.Between, At: []string{"fsync", "fdatasync"},
+				Path: "*.tmp", Then: []string{"rename"}, ThenPath: "*.snap", Max: 1}},
+		{"crash at fsync of *.wal nth 1..200",
+			world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync"}, Path: "*.wal", NthFrom: 1, NthTo: 200}},
 		{"crash from start rate 1%", world.FaultRule{Kind: "crash", RatePPM: 10_000, FromStart: true}},
 		{"drop rate 1 while role=leader", world.FaultRule{Kind: "drop", RatePPM: tape.Certain, When: `role == "leader"`}},
 	} {
@@ -126,7 +130,8 @@ func TestConditions(t *testing.T) {
 		{`role not in ["leader", "observer"]`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
 		{`role == ""`, moment(nil), []string{"n2", "n-3"}},
 		{`role startsWith "w"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n1"}},
-		{`roles["n1"] == "leader" and roles[node] != "leader"`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
+		{`roles["n1"] == "leader" and roles[node] != "leader"`,
+			moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
 		{`role == "" and "leader" in values(roles)`, moment(func(m *Moment) { m.Roles["n1"] = []string{"leader", "writer"} }), []string{"n2", "n-3"}},
 		{"logs.elected == 2 and operations > 39", moment(nil), []string{"n1", "n2", "n-3"}},
 		{"logs.nothing > 0", moment(nil), nil},
@@ -183,7 +188,8 @@ func TestBadConditions(t *testing.T) {
 	if _, err := New(threeNodes(world.FaultRule{Kind: "drop", RatePPM: 1, At: []string{"write"}})); err == nil {
 		t.Error("a fault of packets is injected at a system call")
 	}
-	if _, err := New(threeNodes(world.FaultRule{Kind: "fsync_fail", RatePPM: 1, Moment: world.AfterCall, At: []string{"fsync"}})); err == nil || !strings.Contains(err.Error(), `use "at"`) {
+	if _, err := New(threeNodes(world.FaultRule{Kind: "fsync_fail", RatePPM: 1, Moment: world.AfterCall,
+		At: []string{"fsync"}})); err == nil || !strings.Contains(err.Error(), `use "at"`) {
 		t.Errorf("a failure of calls is injected after one: %v", err)
 	}
 	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, When: "1 / struck > 100 and node[9:] == '' and event % struck == 0"}))
@@ -195,7 +201,8 @@ func TestBadConditions(t *testing.T) {
 
 // A rule with at draws once for each call that it is about, whatever else is called.
 func TestRulesAtCalls(t *testing.T) {
-	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync", "rename"}, Path: "*.wal", Max: 1, Targets: []string{"n1", "n2"}})
+	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: tape.Certain, At: []string{"fsync", "rename"}, Path: "*.wal",
+		Max: 1, Targets: []string{"n1", "n2"}})
 	p := mustPlan(t, spec)
 	src := tape.NewSource(tape.Tape{Seed: 1})
 	if want := []Watch{{Call: "fsync", Entered: true}, {Call: "rename", Entered: true}}; !reflect.DeepEqual(p.Watches(), want) {
@@ -207,7 +214,8 @@ func TestRulesAtCalls(t *testing.T) {
 	for _, c := range []struct {
 		node, call, file string
 		want             int
-	}{{"n1", "write", "/d/a.wal", 0}, {"n1", "fsync", "/d/a.log", 0}, {"n-3", "fsync", "/d/a.wal", 0}, {"n2", "rename", "/d/a.wal", 1}, {"n1", "fsync", "/d/a.wal", 0}} {
+	}{{"n1", "write", "/d/a.wal", 0}, {"n1", "fsync", "/d/a.log", 0}, {"n-3", "fsync", "/d/a.wal", 0},
+		{"n2", "rename", "/d/a.wal", 1}, {"n1", "fsync", "/d/a.wal", 0}} {
 		if got := p.Enter(src, &Moment{}, c.node, c.call, c.file); len(got) != c.want {
 			t.Errorf("%+v: %+v", c, got)
 		}

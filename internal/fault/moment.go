@@ -199,7 +199,8 @@ func (p *Plan) Enter(src Chooser, m *Moment, node, call string, files ...string)
 	started := p.strike(src, m, &act{moment: world.Entering, node: node, call: call, files: files})
 	return append(started, p.due(m, node, func(w *Pending) bool {
 		r := &p.Rules[w.Rule]
-		return r.Moment == world.Between && slices.ContainsFunc(append(slices.Clone(files), ""), func(f string) bool { return matches(r.Then, r.ThenPath, call, f) })
+		return r.Moment == world.Between &&
+			slices.ContainsFunc(append(slices.Clone(files), ""), func(f string) bool { return matches(r.Then, r.ThenPath, call, f) })
 	})...)
 }
 

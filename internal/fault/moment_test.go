@@ -120,7 +120,8 @@ func TestDuringACall(t *testing.T) {
 	if none < 70 || none > 130 || len(parts) < 12 {
 		t.Errorf("%d of 200 waits without a fault; parts %v", none, parts)
 	}
-	id, _, _ := p.Wait(tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/power_loss@during-fsync/n1", Value: 1}}}), &Moment{}, "n1", "fsync", "/x.wal")
+	id, _, _ := p.Wait(tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/power_loss@during-fsync/n1",
+		Value: 1}}}), &Moment{}, "n1", "fsync", "/x.wal")
 	if p.Heal(0); id == 0 || p.Strike(&Moment{}, id) != nil {
 		t.Error("a fault begins after the heal")
 	}
@@ -199,7 +200,8 @@ func TestInTransfer(t *testing.T) {
 		rule string
 		want int
 	}{
-		{"partition on n1-n2 in transfer", 1}, {"partition on n1->n2 in transfer", 1}, {"partition on n2->n1 in transfer", 0}, {"partition on n2-n-3 in transfer", 0},
+		{"partition on n1-n2 in transfer", 1}, {"partition on n1->n2 in transfer", 1}, {"partition on n2->n1 in transfer", 0},
+		{"partition on n2-n-3 in transfer", 0},
 		{"crash on n1 in transfer", 1}, {"crash on n2 in transfer", 1}, {"crash on n-3 in transfer", 0}, {"partition on n1 in transfer", 1},
 	} {
 		if a := planOf(t, c.rule).Transfer(tape.NewSource(tape.Tape{Seed: 1}), &Moment{}, "n1", "n2"); len(a) != c.want {

@@ -183,7 +183,8 @@ func New(spec *world.Spec) (*Plan, error) {
 			p.Unsupported = append(p.Unsupported, kind)
 			continue
 		}
-		rule := Rule{Kind: kind, Row: rank(kind), Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max, When: r.When, At: r.At, Path: r.Path,
+		rule := Rule{Kind: kind, Row: rank(kind), Number: i + 1, RatePPM: r.RatePPM, OneWay: r.OneWay, Shape: r.Shape, Max: r.Max,
+			When: r.When, At: r.At, Path: r.Path,
 			Moment: r.Moment, Then: r.Then, ThenPath: r.ThenPath, NthFrom: r.NthFrom, NthTo: r.NthTo, Derived: r.Derived, Masked: r.Derived, Text: Sentence(&r)}
 		if err := rule.check(); err != nil {
 			return nil, err
@@ -421,8 +422,8 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 	}
 }
 
-// Mishap draws whether a fault happens that the program of a node makes itself, at a rate in parts per million, and counts it. Draw i belongs to call i, whatever the
-// phase; 0 never happens.
+// Mishap draws whether a fault happens that the program of a node makes itself, at a rate in parts per million, and counts it.
+// Draw i belongs to call i, whatever the phase; 0 never happens.
 func (p *Plan) Mishap(src Chooser, kind Kind, node string, ratePPM uint64) bool {
 	hit := src.Rare("fault/"+string(kind)+"/"+node, 2, max(1, ratePPM)) != 0
 	if !hit || ratePPM == 0 || !p.On || p.Calm {

@@ -269,7 +269,8 @@ func TestObservedCountsEachInjectionOnce(t *testing.T) {
 	l.Observed(1, 13)
 	l.DeliveredPacket(Drop, 0)
 	l.ObservedPacket(Drop, 0, 14)
-	want := []Entry{{Kind: Drop, Planned: 1, Delivered: 1, Observed: 1, FirstObserved: 14}, {Kind: Crash, Planned: 1, Delivered: 1, Observed: 1, FirstObserved: 12}}
+	want := []Entry{{Kind: Drop, Planned: 1, Delivered: 1, Observed: 1, FirstObserved: 14},
+		{Kind: Crash, Planned: 1, Delivered: 1, Observed: 1, FirstObserved: 12}}
 	if !reflect.DeepEqual(l.Entries, want) {
 		t.Errorf("%+v, want %+v", l.Entries, want)
 	}
@@ -283,10 +284,12 @@ func TestObservedCountsEachInjectionOnce(t *testing.T) {
 
 // Where a kind has several rules, the ledger counts each: injections, packets and calls.
 func TestRulesAreCounted(t *testing.T) {
-	spec := &world.Spec{MaxTimeNs: 1e12, Nodes: []world.Node{{Name: "a", Role: world.Server}, {Name: "b", Role: world.Server}}, Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
-		{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"a"}, MinNs: 1, MaxNs: 1}, {Kind: "pause", RatePPM: tape.Certain, When: "false"},
-		{Kind: "crash", RatePPM: tape.Certain, When: "event > 5"}, {Kind: "write_fail", RatePPM: tape.Certain, Max: 1}, {Kind: "write_fail", RatePPM: tape.Certain, Path: "x"},
-		{Kind: "drop", RatePPM: 5}, {Kind: "drop", RatePPM: 7, Targets: []string{"a->b"}}}}}
+	spec := &world.Spec{MaxTimeNs: 1e12, Nodes: []world.Node{{Name: "a", Role: world.Server}, {Name: "b", Role: world.Server}},
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
+			{Kind: "crash", RatePPM: tape.Certain, Targets: []string{"a"}, MinNs: 1, MaxNs: 1}, {Kind: "pause", RatePPM: tape.Certain, When: "false"},
+			{Kind: "crash", RatePPM: tape.Certain, When: "event > 5"}, {Kind: "write_fail", RatePPM: tape.Certain, Max: 1},
+			{Kind: "write_fail", RatePPM: tape.Certain, Path: "x"},
+			{Kind: "drop", RatePPM: 5}, {Kind: "drop", RatePPM: 7, Targets: []string{"a->b"}}}}}
 	p, err := New(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -348,9 +351,11 @@ func TestRestartLastsFromTheStop(t *testing.T) {
 	}
 }
 
-// A tape may set the rate of a rule for its run: off, lower or higher. What always happens does so at any rate, and without such an edit no seed changes a rate.
+// A tape may set the rate of a rule for its run: off, lower or higher. What always happens does so at any rate, and without such
+// an edit no seed changes a rate.
 func TestRatesOfATape(t *testing.T) {
-	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: 1000}, world.FaultRule{Kind: "drop", RatePPM: 1000}, world.FaultRule{Kind: "pause", RatePPM: tape.Certain})
+	spec := threeNodes(world.FaultRule{Kind: "crash", RatePPM: 1000}, world.FaultRule{Kind: "drop", RatePPM: 1000},
+		world.FaultRule{Kind: "pause", RatePPM: tape.Certain})
 	for v, want := range map[uint64]uint64{0: 1000, RateAsIs: 1000, RateAsIs + 3: 8000, RateAsIs - 2: 250, RateOff + 1: 15, RateChoices - 1: tape.Certain - 1} {
 		p := mustPlan(t, spec)
 		var edits []tape.Edit
@@ -363,7 +368,8 @@ func TestRatesOfATape(t *testing.T) {
 		}
 	}
 	p := mustPlan(t, spec)
-	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Set, Stream: RateStream(2), Value: RateOff}, {Op: tape.Set, Stream: RateStream(3), Value: RateOff}}})
+	src := tape.NewSource(tape.Tape{Edits: []tape.Edit{{Op: tape.Set, Stream: RateStream(2), Value: RateOff},
+		{Op: tape.Set, Stream: RateStream(3), Value: RateOff}}})
 	p.Begin(src, 0)
 	if started := p.Step(src, &Moment{}); len(started) > 0 || p.Packet(&Moment{}, "n1", "n2")[DropRate].PPM != 0 || p.Harms() {
 		t.Errorf("rules that are off inject: %+v", started)
@@ -382,7 +388,8 @@ func TestUnreached(t *testing.T) {
 		}
 		p.Begin(tape.NewSource(tape.Tape{}), 10e9)
 		p.Unreached(&Moment{NowNs: 15e9, Event: 7})
-		if e, r := p.Ledger.Entries[0], p.Ledger.Rules[0]; e.Unreached != want || r.Unreached != want || (e.Awaits() != "") != (want == 1) || p.Ledger.Rules[1].Unreached != 0 {
+		if e, r := p.Ledger.Entries[0], p.Ledger.Rules[0]; e.Unreached != want || r.Unreached != want ||
+			(e.Awaits() != "") != (want == 1) || p.Ledger.Rules[1].Unreached != 0 {
 			t.Errorf("%q: %+v", when, p.Ledger)
 		}
 		if p.Ledger.plan(Crash, 2); p.Ledger.Entries[0].Awaits() != "" || (p.Ledger.Rules[0].Awaits() != "") != (want == 1) {

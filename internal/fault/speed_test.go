@@ -35,7 +35,8 @@ func TestDisksHaveSpeeds(t *testing.T) {
 		name string
 		want string
 	}{
-		{tape.Replay(1, nil), false, world.DrawnSpeed, ""}, {tape.Tape{Seed: 7}, true, world.DrawnSpeed, ""}, {tape.Replay(1, nil), false, "hdd", "hdd"}, {tape.Tape{}, true, "hdd", "hdd"},
+		{tape.Replay(1, nil), false, world.DrawnSpeed, ""}, {tape.Tape{Seed: 7}, true, world.DrawnSpeed, ""},
+		{tape.Replay(1, nil), false, "hdd", "hdd"}, {tape.Tape{}, true, "hdd", "hdd"},
 	} {
 		p := mustPlan(t, threeNodes(world.FaultRule{Kind: "crash", RatePPM: 1}))
 		p.Calm = c.calm
@@ -46,7 +47,8 @@ func TestDisksHaveSpeeds(t *testing.T) {
 		}
 	}
 	for i, s := range Speeds {
-		if Between(s.SyncLeastNs, s.SyncMostNs, 0) != s.SyncLeastNs || Between(s.SyncLeastNs, s.SyncMostNs, SpeedSteps-1) != s.SyncMostNs || Between(0, s.ReadMostNs, 0) != 0 {
+		if Between(s.SyncLeastNs, s.SyncMostNs, 0) != s.SyncLeastNs ||
+			Between(s.SyncLeastNs, s.SyncMostNs, SpeedSteps-1) != s.SyncMostNs || Between(0, s.ReadMostNs, 0) != 0 {
 			t.Errorf("%s does not take between its least and its most", s.Name)
 		}
 		if i > 0 && (s.SyncLeastNs <= Speeds[i-1].SyncLeastNs || s.SyncMostNs <= Speeds[i-1].SyncMostNs) {

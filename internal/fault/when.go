@@ -117,7 +117,8 @@ func (p *Plan) holds(r *Rule, t *Target, m *Moment, call, file string) bool {
 	if program == nil {
 		program = mustCompile(r.When)
 	}
-	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations), Logs: map[string]int{}, Roles: map[string]string{},
+	q := question{Event: clamp(m.Event), TimeS: float64(m.NowNs-p.BeganNs) / 1e9, Operations: clamp(m.Operations),
+		Logs: map[string]int{}, Roles: map[string]string{},
 		Target: t.Name, Node: t.A, Peer: t.B, Role: latest(m.Roles[t.A]), Call: call, Path: file, Injected: r.Injected, Active: len(p.Active),
 		HasRole: m.hasRole, HasAny: m.hasAny}
 	if m.Mains != nil {

@@ -51,7 +51,8 @@ func TestTree(t *testing.T) {
 		t.Errorf("later: %q", later)
 	}
 	lookup := tree.At(dir)
-	for name, want := range map[string]bool{"a": false, "folder": false, "folder/b": false, "new": true, "folder/new": true, "younger": true, ".git/index": false, "": false, "../elsewhere": false} {
+	for name, want := range map[string]bool{"a": false, "folder": false, "folder/b": false, "new": true, "folder/new": true,
+		"younger": true, ".git/index": false, "": false, "../elsewhere": false} {
 		if lookup.Later(in(name)) != want {
 			t.Errorf("%q is later: %v", name, !want)
 		}
@@ -61,7 +62,8 @@ func TestTree(t *testing.T) {
 		isFolder bool
 		mode     uint32
 		known    bool
-	}{{"", true, 0o700, true}, {"a", false, 0o644, true}, {"folder", true, 0o755, true}, {"folder/run", false, 0o755, true}, {"folder/private", false, 0o640, true}, {"new", false, 0, false}, {"../a", false, 0, false}} {
+	}{{"", true, 0o700, true}, {"a", false, 0o644, true}, {"folder", true, 0o755, true}, {"folder/run", false, 0o755, true},
+		{"folder/private", false, 0o640, true}, {"new", false, 0, false}, {"../a", false, 0, false}} {
 		if mode, known := lookup.Mode(in(c.name), c.isFolder); known != c.known || known && mode != c.mode {
 			t.Errorf("%q has %o, %v", c.name, mode, known)
 		}
@@ -71,7 +73,8 @@ func TestTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"the permissions of the project's folder were 0700 and are 0711", "the permissions of a were 0644 and are 0600", "the permissions of folder/run were 0755 and are 0644"}
+	want := []string{"the permissions of the project's folder were 0700 and are 0711",
+		"the permissions of a were 0644 and are 0600", "the permissions of folder/run were 0755 and are 0644"}
 	if list := tree.ModesChanged(Read(dir, none)); !slices.Equal(list, want) {
 		t.Errorf("changed: %q", list)
 	}

@@ -54,8 +54,10 @@ type course struct {
 }
 
 func newCourse(w *Worker, p Project, t *records.Test, code *records.Code, seeds store.Digest) (*course, error) {
-	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), canary: t.Canary, place: records.Place{Code: code.ID(), Env: w.Env.ID()}, weight: weightOf(code.Line), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
-		failures: map[records.ID]bool{}, taken: map[string]bool{}, paged: map[store.Digest]bool{}, reached: map[string]reach{}, tallies: map[string]*records.Span{}, flushed: time.Now(), countedAt: time.Now()}
+	c := &course{worker: w, project: p, name: t.Name, test: records.TestID(t.Name), canary: t.Canary,
+		place: records.Place{Code: code.ID(), Env: w.Env.ID()}, weight: weightOf(code.Line), known: map[uint64]bool{}, domains: map[uint64]coverage.Domain{},
+		failures: map[records.ID]bool{}, taken: map[string]bool{}, paged: map[store.Digest]bool{}, reached: map[string]reach{},
+		tallies: map[string]*records.Span{}, flushed: time.Now(), countedAt: time.Now()}
 	for _, q := range t.Properties {
 		c.classes = append(c.classes, records.PropertyClass(q.Name))
 	}
@@ -287,7 +289,8 @@ func (c *course) kept(came []*search.Entry, _ []string) {
 		if err != nil {
 			panic("fleet: " + err.Error()) // plain data
 		}
-		k := records.Kept{Worker: c.worker.ID, Code: c.place.Code, Env: c.place.Env, AtMs: now(), Name: e.Name, Search: text, Features: records.FeatureText(fresh[:min(len(fresh), maxFound)])}
+		k := records.Kept{Worker: c.worker.ID, Code: c.place.Code, Env: c.place.Env, AtMs: now(), Name: e.Name, Search: text,
+			Features: records.FeatureText(fresh[:min(len(fresh), maxFound)])}
 		if entry := k.Entry(c.test); len(entry.Value) <= store.MaxValueBytes {
 			list = append(list, entry)
 		}
@@ -308,7 +311,8 @@ func (c *course) found(f *explore.Failure, o *check.Judged) {
 	fresh := c.worker.view.Test(c.test).Failures[id] == nil
 	file, err := c.project.File(f, o)
 	if err == nil {
-		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw, Decisions: len(o.Decisions), Tape: f.Tape.Name(), Run: f.Run, Origin: originText(&f.Origin), Faultless: f.Baseline}
+		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw,
+			Decisions: len(o.Decisions), Tape: f.Tape.Name(), Run: f.Run, Origin: originText(&f.Origin), Faultless: f.Baseline}
 		err = c.worker.keep(c, &r, file)
 		if announce := c.worker.Announce; fresh && announce != nil {
 			announce(c.name, &r)

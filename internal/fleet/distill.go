@@ -56,8 +56,8 @@ func (c *course) remembered(x reach) {
 	}
 }
 
-// cover chooses, from runs, some that reach all that all of them reach: small ones first, and then without those whose features later ones reach, too. Those that were
-// lost are among them.
+// cover chooses, from runs, some that reach all that all of them reach: small ones first, and then without those whose features
+// later ones reach, too. Those that were lost are among them.
 func cover(runs []reach) (kept []string, features int) {
 	runs = slices.SortedFunc(slices.Values(runs), func(a, b reach) int {
 		return cmp.Or(cmp.Compare(a.events, b.events), cmp.Compare(a.name, b.name))
@@ -132,6 +132,7 @@ func (w *Worker) distill(ctx context.Context, c *course) {
 		}
 		d.Of = slices.Sorted(maps.Keys(of))
 		w.write(d.Entry(c.test))
-		w.note(fmt.Sprintf("%s: %d of %s of the corpus %s all its %s", c.name, len(d.Kept), plural.Count(len(d.Of), "run"), plural.Verb(len(d.Kept), "reaches", "reach"), plural.Count(d.Features, "feature")))
+		w.note(fmt.Sprintf("%s: %d of %s of the corpus %s all its %s", c.name, len(d.Kept), plural.Count(len(d.Of), "run"),
+			plural.Verb(len(d.Kept), "reaches", "reach"), plural.Count(d.Features, "feature")))
 	})
 }

@@ -47,7 +47,8 @@ func (f *fake) Strategy(seed uint64) (search.Strategy, error) {
 }
 
 func spec() *world.Spec {
-	return &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server}}, Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1000, Targets: []string{"n1"}, ByUser: true}}}}
+	return &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server}},
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1000, Targets: []string{"n1"}, ByUser: true}}}}
 }
 
 func (f *fake) Campaign() *explore.Campaign {
@@ -59,7 +60,8 @@ func (f *fake) run(setup *explore.Setup, job *explore.Job, _ func(explore.Progre
 	h := fnv.New64a()
 	h.Write([]byte(search.NameOf(job.Tape)))
 	r := rand.New(rand.NewPCG(h.Sum64(), 1))
-	s := &explore.Summary{Faults: []fault.Entry{{Kind: "kill", Planned: 2, Delivered: 1}}, Hash: fmt.Sprintf("%s %016x", f.commit, r.Uint64()), Events: 100, Repeat: record.Repeat{Reproducible: true}}
+	s := &explore.Summary{Faults: []fault.Entry{{Kind: "kill", Planned: 2, Delivered: 1}},
+		Hash: fmt.Sprintf("%s %016x", f.commit, r.Uint64()), Events: 100, Repeat: record.Repeat{Reproducible: true}}
 	seen := &search.Seen{}
 	for i := range 40 {
 		if r.Float64() < 1/float64(i+1) {
@@ -102,7 +104,8 @@ func (f *fake) Bisect(_ context.Context, _ []byte, good, bad string) (records.Bi
 	if f.commit == "" {
 		return records.Bisected{}, fmt.Errorf("%w: no repository", ErrElsewhere)
 	}
-	return records.Bisected{What: records.Introduced, Commits: []records.Named{{ID: "c0ffee", Subject: "between " + good + " and " + cmp.Or(bad, f.commit)}}}, nil
+	return records.Bisected{What: records.Introduced,
+		Commits: []records.Named{{ID: "c0ffee", Subject: "between " + good + " and " + cmp.Or(bad, f.commit)}}}, nil
 }
 
 func (f *fake) Page(_ context.Context, file []byte) ([]byte, error) {
@@ -114,7 +117,8 @@ func (f *fake) Explain(context.Context, []byte, time.Duration) (Explanation, err
 }
 
 func newWorker(s store.Store, id string, projects ...Project) *Worker {
-	return &Worker{Store: s, ID: records.ID(id), Env: records.Env{Engine: "fake"}, Projects: projects, Slice: 200 * time.Millisecond, For: 700 * time.Millisecond}
+	return &Worker{Store: s, ID: records.ID(id), Env: records.Env{Engine: "fake"}, Projects: projects,
+		Slice: 200 * time.Millisecond, For: 700 * time.Millisecond}
 }
 
 func viewOf(t *testing.T, s store.Store) *records.View {
@@ -172,7 +176,8 @@ func TestWorker(t *testing.T) {
 		t.Errorf("the worker: %+v", w)
 	}
 	counts := test.Counts(code.ID())
-	if p := counts.Property("p"); counts.Runs != r.Runs || p.Checked() != r.Runs || p.Violated == 0 || p.Violated*10 > r.Runs || *counts.Fault("kill") != (records.FaultCount{Kind: "kill", Planned: 2 * r.Runs, Delivered: r.Runs}) {
+	if p := counts.Property("p"); counts.Runs != r.Runs || p.Checked() != r.Runs || p.Violated == 0 || p.Violated*10 > r.Runs ||
+		*counts.Fault("kill") != (records.FaultCount{Kind: "kill", Planned: 2 * r.Runs, Delivered: r.Runs}) {
 		t.Errorf("%d runs are counted as %+v", r.Runs, counts)
 	}
 	risks := test.Risks(code.ID())
@@ -356,7 +361,8 @@ func TestReadsOnce(t *testing.T) {
 	}
 }
 
-// Spans say who searched from what state: a worker alone from where its last one ended, and one that has read what two others found from the state of both together.
+// Spans say who searched from what state: a worker alone from where its last one ended, and one that has read what two others
+// found from the state of both together.
 func TestSpansFollowEachOther(t *testing.T) {
 	a, b := store.NewMemory(), store.NewMemory()
 	p := &fake{name: "a"}

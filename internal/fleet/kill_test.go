@@ -214,8 +214,8 @@ func (c *crowd) check(s store.Store, kills int) {
 	}
 }
 
-// Of many worker processes a third is killed every second. Nothing that a worker had written is lost, and what is known is the union; also where the server of the
-// store is killed under way, and away for a while.
+// Of many worker processes a third is killed every second. Nothing that a worker had written is lost, and what is known is the
+// union; also where the server of the store is killed under way, and away for a while.
 func TestKilledWorkers(t *testing.T) {
 	t.Run("Folder", func(t *testing.T) {
 		path := t.TempDir()

@@ -25,8 +25,8 @@ type Packed struct {
 	Counts int `json:"dropped_counts"`
 }
 
-// Pack packs the spans of a database that ended before a time, and drops counts and signs of life for which later ones stand; dry only counts. It may be cut short, and several
-// may do it at once.
+// Pack packs the spans of a database that ended before a time, and drops counts and signs of life for which later ones stand; dry
+// only counts. It may be cut short, and several may do it at once.
 func Pack(ctx context.Context, s store.Store, before time.Time, dry bool) (Packed, error) {
 	p, err := packEntries(ctx, s, before, dry)
 	if !dry && p.Spans+p.Counts > 0 {

@@ -15,7 +15,8 @@ func TestPackOnceADay(t *testing.T) {
 	s := store.NewMemory()
 	write := func(from, to uint64, at time.Time) {
 		for seq := from; seq < to; seq++ {
-			if err := s.Add(t.Context(), (&records.Span{Seq: seq, AtMs: at.UnixMilli(), Phase: records.Search, Runs: 1}).Entry("t", "c", "e", "w")); err != nil {
+			if err := s.Add(t.Context(), (&records.Span{Seq: seq, AtMs: at.UnixMilli(), Phase: records.Search,
+				Runs: 1}).Entry("t", "c", "e", "w")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -116,7 +116,8 @@ func TestTwoWorkersAgainstOne(t *testing.T) {
 		two, again = two+n, again+a
 	}
 	ratio := float64(one) / float64(two)
-	t.Logf("%d features: %d runs of one worker, %d of each of two, of which %.1f %% play what the other has found; ratio %.2f", features, one/campaigns, two/campaigns, 50*float64(again)/float64(two), ratio)
+	t.Logf("%d features: %d runs of one worker, %d of each of two, of which %.1f %% play what the other has found; ratio %.2f",
+		features, one/campaigns, two/campaigns, 50*float64(again)/float64(two), ratio)
 	if ratio < 1.7 {
 		t.Errorf("two workers are %.2f times as fast as one", ratio)
 	}

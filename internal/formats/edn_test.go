@@ -99,7 +99,8 @@ func TestBrokenEDN(t *testing.T) {
 			t.Errorf("%.40q: error %v, want %q", in, err, want)
 		}
 	}
-	if _, err := gather(ReadEDN, strings.NewReader("{:type :invoke :f :w :process 1 :value 3}"), true); err == nil || !strings.Contains(err.Error(), "no pair") {
+	if _, err := gather(ReadEDN, strings.NewReader("{:type :invoke :f :w :process 1 :value 3}"), true); err == nil ||
+		!strings.Contains(err.Error(), "no pair") {
 		t.Error(err)
 	}
 }

@@ -76,8 +76,10 @@ func TestSessions(t *testing.T) {
 		{Plume, "w(0,1,1,1)\nr(0,1,2,7)\nw(1,2,1,2)\nr(1,0,2,7)\n", two},
 		{Plume, "w(0,0,1,1)\nr(0,00,2,2)", "session 1 ok [[\"w\",0,0]]\nsession 2 ok [[\"r\",0,0]]"},
 		{Plume, "w(0,5,3,-1)\nr(0,5,3,-1)\nw(0,1,3,1)", "aborted write 1 fail [[\"w\",0,5]]\nsession 3 ok [[\"w\",0,1]]"},
-		{Awdit, "w 0 1\n-----\nw 1 2\n=====\nr 0 1\n r  1 0 ", "session 1 ok [[\"w\",0,1]]\nsession 2 ok [[\"r\",0,1],[\"r\",1,0]]\nsession 1 ok [[\"w\",1,2]]"},
-		{DBCop, "// one\n[x:=1] [y:=2]!\n---\n[x==1 y==? z==0]", "session 1 ok [[\"w\",\"x\",1]]\nsession 2 ok [[\"r\",\"x\",1],[\"r\",\"y\",null],[\"r\",\"z\",null]]\nsession 1 fail [[\"w\",\"y\",2]]"},
+		{Awdit, "w 0 1\n-----\nw 1 2\n=====\nr 0 1\n r  1 0 ",
+			"session 1 ok [[\"w\",0,1]]\nsession 2 ok [[\"r\",0,1],[\"r\",1,0]]\nsession 1 ok [[\"w\",1,2]]"},
+		{DBCop, "// one\n[x:=1] [y:=2]!\n---\n[x==1 y==? z==0]",
+			"session 1 ok [[\"w\",\"x\",1]]\nsession 2 ok [[\"r\",\"x\",1],[\"r\",\"y\",null],[\"r\",\"z\",null]]\nsession 1 fail [[\"w\",\"y\",2]]"},
 		{DBCopJS, `[[{"events":[{"Write":{"variable":0,"version":1}}],"committed":true}],[{"events":[{"Read":{"variable":0,"version":null}}],"committed":false}]]`,
 			"session 1 ok [[\"w\",0,1]]\nsession 2 fail [[\"r\",0,null]]"},
 		{DBCopJS, `{"params":{"id":0},"data":[[{"events":[{"Write":{"variable":0,"version":1}}],"committed":true}]]}`, "session 1 ok [[\"w\",0,1]]"},
@@ -123,7 +125,8 @@ func TestCobra(t *testing.T) {
 			t.Errorf("the first %d bytes of %d are taken for a log", n, len(one))
 		}
 	}
-	for _, broken := range [][]byte{cobra('C', 5), cobra('S', 1, 'S', 2), cobra('S', 1, 'C', 2), cobra('S', 1, 'X'), cobra('S', 1, 'R', 0, cobraCollect, 1, 1, 'C', 1)} {
+	for _, broken := range [][]byte{cobra('C', 5), cobra('S', 1, 'S', 2), cobra('S', 1, 'C', 2), cobra('S', 1, 'X'),
+		cobra('S', 1, 'R', 0, cobraCollect, 1, 1, 'C', 1)} {
 		if _, err := read(broken, two); err == nil {
 			t.Errorf("%x is taken for a log", broken)
 		}

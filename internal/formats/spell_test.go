@@ -16,10 +16,13 @@ var oneOf = [][]string{
 	{"nil"}, {`"nil"`}, {":nil"}, {`"null"`}, {"null"}, {"true"}, {`"true"`}, {"false"}, {":foo"}, {`"foo"`}, {"foo"}, {`":foo"`}, {`"'foo"`}, {":user/foo"},
 	{"0", "-0", "0N"}, {"0.0", "-0.0"}, {"-1"}, {`"-1"`}, {"1/2", "2/4"}, {"0.5"}, {`"1/2"`}, {"0.5M", "0.50M"}, {`"0.5M"`},
 	{"1000000000000000000000", "1000000000000000000000N"}, {"1e21"}, {"100000.0", "1e5"}, {"##NaN"}, {"##Inf"}, {"##-Inf"}, {`"##Inf"`},
-	{"[1 2]", "(1 2)", "[1, 2]", "[1 #_ 3 2]", "^{:a 1} [1 2]"}, {"[2 1]"}, {"#{1 2}", "#{2 1}"}, {`"[1 2]"`}, {`"[1,2]"`}, {`["1" 2]`}, {"[1.0 2]"}, {"[[1] 2]"}, {"[nil]"}, {"[null]"},
+	{"[1 2]", "(1 2)", "[1, 2]", "[1 #_ 3 2]", "^{:a 1} [1 2]"}, {"[2 1]"}, {"#{1 2}", "#{2 1}"}, {`"[1 2]"`}, {`"[1,2]"`},
+	{`["1" 2]`}, {"[1.0 2]"}, {"[[1] 2]"}, {"[nil]"}, {"[null]"},
 	{`["nil"]`}, {`["null"]`}, {"[]", "()"}, {"#{}"}, {"{}"}, {`""`}, {`"[]"`}, {`"{}"`}, {`"#{}"`},
-	{"{:a 1 :b 2}", "{:b 2, :a 1}"}, {`{"a" 1 "b" 2}`}, {"{a 1 b 2}"}, {"{1 2}"}, {`{"1" 2}`}, {"{1.0 2}"}, {"{nil 2}"}, {"{1 3}"}, {`{[1] 2}`, "{(1) 2}"}, {`{"[1]" 2}`},
-	{"#user.Foo{:a 1}"}, {`#inst "2020"`}, {`"2020"`}, {`#uuid "2020"`}, {"#{:a}"}, {`#{":a"}`}, {"[#{1 2}]", "[#{2 1}]"}, {`["#{1,2}"]`}, {`\a`}, {`"\\a"`}, {`\newline`}, {`"\n"`},
+	{"{:a 1 :b 2}", "{:b 2, :a 1}"}, {`{"a" 1 "b" 2}`}, {"{a 1 b 2}"}, {"{1 2}"}, {`{"1" 2}`}, {"{1.0 2}"}, {"{nil 2}"},
+	{"{1 3}"}, {`{[1] 2}`, "{(1) 2}"}, {`{"[1]" 2}`},
+	{"#user.Foo{:a 1}"}, {`#inst "2020"`}, {`"2020"`}, {`#uuid "2020"`}, {"#{:a}"}, {`#{":a"}`}, {"[#{1 2}]", "[#{2 1}]"},
+	{`["#{1,2}"]`}, {`\a`}, {`"\\a"`}, {`\newline`}, {`"\n"`},
 	{`"\ud83d\ude00"`, "\"\U0001f600\""}, {`"\ud83d\ude01"`},
 }
 
@@ -75,7 +78,8 @@ func TestKeysOfEDN(t *testing.T) {
 }
 
 // strange are forms that Clojure prints and that have no value to compare.
-var strange = []string{`#object[java.lang.Object 0x6e4f "java.lang.Object@6e4f"]`, `#<Atom@1: {:a <b>}>`, `#"a\"b[c"`, `#'user/x`, "0x1F", "007", "1x", "1.5.5", `\nonsense`,
+var strange = []string{`#object[java.lang.Object 0x6e4f "java.lang.Object@6e4f"]`, `#<Atom@1: {:a <b>}>`, `#"a\"b[c"`, `#'user/x`,
+	"0x1F", "007", "1x", "1.5.5", `\nonsense`,
 	`"\q"`, `"\ud800"`, `"\ud800x"`, `"\uzz"`, "\"\xff\"", "a\xff", "#t\xff 1", ":", `{:a 1 :a 2}`, `[1 #object[x]]`, "1e999", "##Other"}
 
 // TestFieldsThatNobodyReads may have anything, and a value that cannot be compared is an error with its line.
@@ -112,7 +116,8 @@ func TestNullOfJepsen(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := events
-	if !e[0].NoInput || e[1].Found || !e[2].NoExpect || e[2].NoInput || e[2].Input != "3" || e[4].NoExpect || !e[4].NoInput || e[6].NoInput || e[6].NoExpect || e[6].Input != `""` {
+	if !e[0].NoInput || e[1].Found || !e[2].NoExpect || e[2].NoInput || e[2].Input != "3" || e[4].NoExpect || !e[4].NoInput ||
+		e[6].NoInput || e[6].NoExpect || e[6].Input != `""` {
 		t.Errorf("%+v", events)
 	}
 }
@@ -122,7 +127,8 @@ func TestIndices(t *testing.T) {
 	const edn = `{:index 2 :process 1 :type :invoke :f :read}
 {:index 3 :process 1 :type :ok :f :read :value 1} {:index 4 :process :nemesis :type :info :f :start}
 {:index 1 :process 0 :type :ok :f :write :value 1} {:index 0 :process 0 :type :invoke :f :write :value 1}`
-	json := strings.NewReplacer("{:index ", `{"index":`, " :process :nemesis", `,"process":"nemesis"`, " :process ", `,"process":`, " :type :", `,"type":"`, " :f :", `","f":"`,
+	json := strings.NewReplacer("{:index ", `{"index":`, " :process :nemesis", `,"process":"nemesis"`, " :process ",
+		`,"process":`, " :type :", `,"type":"`, " :f :", `","f":"`,
 		" :value ", `","value":`, "read}", `read"}`, "start}", `start"}`).Replace(edn)
 	want := []string{"write invoke 1 ", "write ok  ", "read invoke  ", "read ok  1"}
 	for _, c := range []struct {
@@ -141,14 +147,17 @@ func TestIndices(t *testing.T) {
 				t.Errorf("event %d: %s, want %s", i+1, got, want[i])
 			}
 		}
-		if _, err := gather(c.all, strings.NewReader(strings.Replace(c.in, "3", "2", 1)), false); err == nil || !strings.Contains(err.Error(), "two events have the") {
+		if _, err := gather(c.all, strings.NewReader(strings.Replace(c.in, "3", "2", 1)), false); err == nil ||
+			!strings.Contains(err.Error(), "two events have the") {
 			t.Errorf("an index twice: %v", err)
 		}
 		// An index may be a float that is whole. One by which nothing can be sorted is an error.
-		for index, wanted := range map[string]string{"3.0": "", "3.5": "no whole number", `"3"`: "no whole number", "123456789012345678901234": "no whole number"} {
+		for index, wanted := range map[string]string{"3.0": "", "3.5": "no whole number", `"3"`: "no whole number",
+			"123456789012345678901234": "no whole number"} {
 			in := strings.NewReplacer(":index 3", ":index "+index, `"index":3`, `"index":`+index).Replace(c.in)
 			for _, read := range []reader{c.quick, c.all} {
-				if _, err := gather(read, strings.NewReader(in), false); wanted == "" && err != nil && !errors.Is(err, ErrUnordered) || wanted != "" && (err == nil || !strings.Contains(err.Error(), wanted)) {
+				if _, err := gather(read, strings.NewReader(in), false); wanted == "" && err != nil &&
+					!errors.Is(err, ErrUnordered) || wanted != "" && (err == nil || !strings.Contains(err.Error(), wanted)) {
 					t.Errorf("index %s: %v", index, err)
 				}
 			}
@@ -159,15 +168,18 @@ func TestIndices(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := gather(ReadEDNInOrder, strings.NewReader("{:index 1 :process 0 :type :ok}\n{:index 0 :process 0 :type :bad}"), false); err == nil || !strings.HasPrefix(err.Error(), "line 2: ") {
+	if _, err := gather(ReadEDNInOrder, strings.NewReader("{:index 1 :process 0 :type :ok}\n{:index 0 :process 0 :type :bad}"),
+		false); err == nil || !strings.HasPrefix(err.Error(), "line 2: ") {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestErrorsSpeakOfTheirFormat: errors about JSON do not speak of EDN, nor those about EDN of JSON.
 func TestErrorsSpeakOfTheirFormat(t *testing.T) {
-	for _, event := range []string{`7`, `{"process":0}`, `{"process":0,"type":"maybe"}`, `{"process":0,"type":"invoke"}`, `{"process":0,"type":"invoke","f":"cas","value":3}`,
-		`{"process":0,"type":"invoke","f":"read"},{"type":"ok","f":"read"}`, `{"type":"invoke","f":"read"},{"type":"invoke","f":"read"},{"type":"ok","f":"read","value":1}`} {
+	for _, event := range []string{`7`, `{"process":0}`, `{"process":0,"type":"maybe"}`, `{"process":0,"type":"invoke"}`,
+		`{"process":0,"type":"invoke","f":"cas","value":3}`,
+		`{"process":0,"type":"invoke","f":"read"},{"type":"ok","f":"read"}`,
+		`{"type":"invoke","f":"read"},{"type":"invoke","f":"read"},{"type":"ok","f":"read","value":1}`} {
 		_, err := gather(ReadJepsenJSON, strings.NewReader("["+event+"]"), false)
 		if err == nil || strings.Contains(err.Error(), " :") || strings.Contains(err.Error(), "nil") || strings.Contains(err.Error(), "EDN") {
 			t.Errorf("%s: %v", event, err)

@@ -12,7 +12,8 @@ func TestViper(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{"reads and writes", map[string]string{"J1.log": `{"value":[["w",1,7,true],["w",2,8,false]]}` + "\n" + `{"value":[["r",1,7,false],["r",2,"nil",false]]}` + "\n", "J2.log": `{"value":[["r",1,null,false]]}`,
+		{"reads and writes", map[string]string{"J1.log": `{"value":[["w",1,7,true],["w",2,8,false]]}` + "\n" +
+			`{"value":[["r",1,7,false],["r",2,"nil",false]]}` + "\n", "J2.log": `{"value":[["r",1,null,false]]}`,
 			"check_result.txt": "x"}, `J1 ok [["w",1,7]]
 J2 ok [["r",1,null]]
 J1 ok [["r",1,7],["r",2,null]]`},
@@ -23,7 +24,8 @@ J1 ok [["r",1,7],["r",2,null]]`},
 J1 ok [["r",2,7],["w",2,9]]
 J1 ok [["r",3,4],["r",2,9],["r",1,null],["r",10,null]]
 J1 ok [["r",2,9],["r",1,null],["w",10,1],["w",11,1]]`},
-		{"values at first", map[string]string{"J0.log": `{"value":[["w",1,5,true]],"isInitial":true}`, "J1.log": `{"value":[["r",1,5,false],["r",1,"nil",false],["r",2,"nil",false]]}`},
+		{"values at first", map[string]string{"J0.log": `{"value":[["w",1,5,true]],"isInitial":true}`,
+			"J1.log": `{"value":[["r",1,5,false],["r",1,"nil",false],["r",2,"nil",false]]}`},
 			`J1 ok [["r",1,null],["r",1,"no value, although there was one at first"],["r",2,null]]`},
 		{"EDN", map[string]string{"Jep.log": "{:type :ok, :f :txn, :value [[:r 1 nil false] [:w 1 \"a\" true]]}\n{:type :info, :f :txn, :value [[:w 1 3 true]]}"}, `Jep ok [["r",1,null],["w",1,"a"]]`},
 	} {

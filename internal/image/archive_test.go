@@ -11,8 +11,10 @@ import (
 
 func TestWriteArchive(t *testing.T) {
 	s := store(t)
-	l, diff, err := unpack(bytes.NewReader(names(t, tar.Header{Typeflag: tar.TypeDir, Name: "a/", Mode: 0o755}, tar.Header{Name: "a/x", Linkname: "content", Mode: 0o4755, Uid: 7},
-		tar.Header{Typeflag: tar.TypeLink, Name: "a-b", Linkname: "a/x"}, tar.Header{Name: "empty"}, tar.Header{Typeflag: tar.TypeSymlink, Name: "s", Linkname: "a"})), nil, s.keepFile, &size{})
+	l, diff, err := unpack(bytes.NewReader(names(t, tar.Header{Typeflag: tar.TypeDir, Name: "a/", Mode: 0o755},
+		tar.Header{Name: "a/x", Linkname: "content", Mode: 0o4755, Uid: 7},
+		tar.Header{Typeflag: tar.TypeLink, Name: "a-b", Linkname: "a/x"}, tar.Header{Name: "empty"},
+		tar.Header{Typeflag: tar.TypeSymlink, Name: "s", Linkname: "a"})), nil, s.keepFile, &size{})
 	if err != nil {
 		t.Fatal(diff, err)
 	}

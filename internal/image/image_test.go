@@ -180,7 +180,8 @@ func TestLayers(t *testing.T) {
 	owned.Mode, owned.Uid, owned.Gid = 0o4755, 7, 8
 	img := imageFrom(t,
 		names(t, dir("etc/"), file("etc/a", "A"), file("etc/b", "B"), dir("opt"), file("opt/x", "X"), file("opt/y", "Y"), owned, soft("lib", "usr/lib"),
-			file("data/one", "1"), hard("data/two", "data/one"), hard("data/three", "data/two"), file("gone", "g"), soft("abs", "/etc/passwd"), file("kind", "file")),
+			file("data/one", "1"), hard("data/two", "data/one"), hard("data/three", "data/two"), file("gone", "g"),
+			soft("abs", "/etc/passwd"), file("kind", "file")),
 		names(t, file("etc/.wh.a", ""), file("opt/z", "Z"), file("opt/.wh..wh..opq", ""), file("./.wh.gone", ""), file("lib/new", "N"),
 			file("data/one", "other"), dir("kind"), file("kind/f", "F"), file(".wh.never", "")))
 	s := store(t)
@@ -233,7 +234,8 @@ func TestSources(t *testing.T) {
 	if err := path.AppendImage(img, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "v1"})); err != nil {
 		t.Fatal(err)
 	}
-	if err := path.AppendImage(imageFrom(t, names(t, file("other", ""))), layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "v2"})); err != nil {
+	if err := path.AppendImage(imageFrom(t, names(t, file("other", ""))),
+		layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "v2"})); err != nil {
 		t.Fatal(err)
 	}
 	tag, err := name.NewTag("app:1")
@@ -304,7 +306,8 @@ func TestSources(t *testing.T) {
 			t.Errorf("%s: %v, want %q", from, err, want)
 		}
 	}
-	if _, err := store(t).Pull(context.Background(), host+"/team/app:1", "", Options{Platform: "linux/arm64"}); err == nil || !strings.Contains(err.Error(), "for linux/amd64, not for linux/arm64") {
+	if _, err := store(t).Pull(context.Background(), host+"/team/app:1", "", Options{Platform: "linux/arm64"}); err == nil ||
+		!strings.Contains(err.Error(), "for linux/amd64, not for linux/arm64") {
 		t.Errorf("another architecture: %v", err)
 	}
 }
@@ -547,7 +550,8 @@ func TestBrokenRegistries(t *testing.T) {
 		push(t, host+"/app", imageFrom(t, big, names(t, file("small", "s"))))
 		s := store(t)
 		// 3 MB come in pieces of 1 MB and three attempts: the first pull ends in the middle, the second continues.
-		if _, err := s.Pull(context.Background(), host+"/app", "", Options{}); err == nil || !strings.Contains(err.Error(), "the next pull goes on from there") {
+		if _, err := s.Pull(context.Background(), host+"/app", "", Options{}); err == nil ||
+			!strings.Contains(err.Error(), "the next pull goes on from there") {
 			t.Fatalf("%v", err)
 		}
 		img, err := s.Get(context.Background(), host+"/app", "", "", Options{})
@@ -579,7 +583,8 @@ func TestBrokenRegistries(t *testing.T) {
 		}))
 		t.Cleanup(func() { close(over) })
 		push(t, host+"/app", imageFrom(t, big))
-		if _, err := store(t).Pull(context.Background(), host+"/app", "", Options{Patience: 200 * time.Millisecond}); err == nil || !strings.Contains(err.Error(), "sent nothing for 200ms") {
+		if _, err := store(t).Pull(context.Background(), host+"/app", "",
+			Options{Patience: 200 * time.Millisecond}); err == nil || !strings.Contains(err.Error(), "sent nothing for 200ms") {
 			t.Fatalf("%v", err)
 		}
 	})
@@ -590,7 +595,8 @@ func TestBrokenRegistries(t *testing.T) {
 		}
 		host := l.Addr().String()
 		l.Close()
-		if _, err := store(t).Pull(context.Background(), host+"/app", "", Options{}); err == nil || !strings.Contains(err.Error(), "the registry does not answer") {
+		if _, err := store(t).Pull(context.Background(), host+"/app", "", Options{}); err == nil ||
+			!strings.Contains(err.Error(), "the registry does not answer") {
 			t.Fatalf("%v", err)
 		}
 	})

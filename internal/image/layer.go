@@ -92,7 +92,8 @@ func (c *counter) most(unpacked int64) error {
 		return fmt.Errorf("the layer unpacks to more than %d bytes", c.mostBytes)
 	}
 	if c.compressed != nil && unpacked > suspectBytes && unpacked > suspectRatio*max(c.compressed(), 1) {
-		return fmt.Errorf("the layer unpacks to more than %d times its size (%d bytes from %d): this is an archive made to fill disks", suspectRatio, unpacked, c.compressed())
+		return fmt.Errorf("the layer unpacks to more than %d times its size (%d bytes from %d): this is an archive made to fill disks",
+			suspectRatio, unpacked, c.compressed())
 	}
 	return nil
 }

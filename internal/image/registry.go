@@ -44,7 +44,8 @@ func fromRegistry(ctx context.Context, s Source, platform *v1.Platform, o Option
 			ForceAttemptHTTP2:     true,
 		}
 		desc, err := remote.Get(r, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithPlatform(*platform),
-			remote.WithTransport(&resuming{base: base, dir: partial, patience: patience}), remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Steps: 3}))
+			remote.WithTransport(&resuming{base: base, dir: partial, patience: patience}),
+			remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 3, Steps: 3}))
 		if err == nil {
 			img, err := imageOf(desc, platform)
 			if err == nil {
@@ -128,7 +129,8 @@ func explain(err error, ref name.Reference) error {
 	if errors.As(err, &t) {
 		switch t.StatusCode {
 		case http.StatusUnauthorized, http.StatusForbidden:
-			return fmt.Errorf("the registry wants a login, or has no such image: %w; `docker login %s` stores one, which is used here", err, ref.Context().RegistryStr())
+			return fmt.Errorf("the registry wants a login, or has no such image: %w; `docker login %s` stores one, which is used here",
+				err, ref.Context().RegistryStr())
 		case http.StatusNotFound:
 			return fmt.Errorf("the registry has no such image: %w", err)
 		case http.StatusTooManyRequests:

@@ -305,9 +305,10 @@ type daemon struct {
 func findDaemon(ctx context.Context, name string) (*daemon, error) {
 	missing := errNoDaemon
 	for _, socket := range Sockets() {
-		d := &daemon{socket: socket, name: name, client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		}}}}
+		d := &daemon{socket: socket, name: name,
+			client: &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+			}}}}
 		answer, err := d.get(ctx, "json")
 		if err != nil {
 			if ctx.Err() != nil {

@@ -50,7 +50,8 @@ func (t *Timeline) records(file string, text []byte) error {
 		}
 		switch {
 		case head.Fault == nil && head.Type == nil:
-			return &LineError{file, line, "neither an operation nor a fault", `write {"time_ns": 0, "client": "c0", "type": "invoke", "op": "put", "key": "k", "input": "v"} or ` + faultForm}
+			return &LineError{file, line, "neither an operation nor a fault",
+				`write {"time_ns": 0, "client": "c0", "type": "invoke", "op": "put", "key": "k", "input": "v"} or ` + faultForm}
 		case head.TimeNs != nil && *head.TimeNs < 0:
 			return &LineError{file, line, fmt.Sprintf("time_ns is %d", *head.TimeNs), "count nanoseconds from 1970, or from the beginning of the record"}
 		}
@@ -106,7 +107,8 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 	case !fault.Known(kind):
 		return Fault{}, &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "docs/reference/faults.md lists the kinds"}
 	case !slices.Contains(importable(), kind):
-		return Fault{}, &LineError{file, line, r.Fault + " befalls packets one by one, and a fault of an incident is one event", "write another kind: " + listed(importable())}
+		return Fault{}, &LineError{file, line, r.Fault + " befalls packets one by one, and a fault of an incident is one event",
+			"write another kind: " + listed(importable())}
 	case r.TimeNs == nil:
 		return Fault{}, &LineError{file, line, "a fault without time_ns", "add when it began, in nanoseconds"}
 	case r.Node == "":
@@ -240,9 +242,11 @@ type events struct {
 
 // Reasons of events that mean faults, and those that end them.
 var (
-	begins = map[string]string{"Killing": "crash", "OOMKilling": "crash", "SystemOOM": "crash", "Evicted": "crash", "Preempting": "crash", "NodeNotReady": "partition", "NetworkNotReady": "partition",
+	begins = map[string]string{"Killing": "crash", "OOMKilling": "crash", "SystemOOM": "crash", "Evicted": "crash",
+		"Preempting": "crash", "NodeNotReady": "partition", "NetworkNotReady": "partition",
 		"Rebooted": "power_loss", "FreeDiskSpaceFailed": "disk_full", "EvictionThresholdMet": "memory_pressure"}
-	ends = map[string][]string{"Started": {"crash", "power_loss"}, "NodeReady": {"partition", "power_loss"}, "NodeHasNoDiskPressure": {"disk_full"}, "NodeHasSufficientMemory": {"memory_pressure"}}
+	ends = map[string][]string{"Started": {"crash", "power_loss"}, "NodeReady": {"partition", "power_loss"},
+		"NodeHasNoDiskPressure": {"disk_full"}, "NodeHasSufficientMemory": {"memory_pressure"}}
 )
 
 func (t *Timeline) kubernetes(file string, text []byte) error {
@@ -353,7 +357,8 @@ func (t *Timeline) otlp(file string, text []byte) error {
 				for _, s := range scope.Spans {
 					at, err := strconv.ParseInt(s.Start, 10, 64)
 					if err != nil || at <= 0 {
-						return &LineError{file, 0, fmt.Sprintf("span %q has no time: startTimeUnixNano is %q", s.Name, s.Start), "write nanoseconds since 1970, as text"}
+						return &LineError{file, 0, fmt.Sprintf("span %q has no time: startTimeUnixNano is %q", s.Name, s.Start),
+							"write nanoseconds since 1970, as text"}
 					}
 					stamp := Stamp{Ns: at, File: file, What: fmt.Sprintf("span %q", s.Name)}
 					op := operationOf[first(s.Attributes, "http.request.method", "http.method")]

@@ -134,7 +134,8 @@ func (e *LineError) Error() string {
 func Read(file string, text []byte, format string) (*Timeline, error) {
 	if format == "" {
 		if format = Detect(text); format == "" {
-			return nil, &LineError{file, 1, "no format is recognised by the beginning of the file", "name it with --format " + strings.Join(Formats, ", --format ")}
+			return nil, &LineError{file, 1, "no format is recognised by the beginning of the file",
+				"name it with --format " + strings.Join(Formats, ", --format ")}
 		}
 	}
 	t := &Timeline{Ignored: map[string]int{}}

@@ -57,7 +57,8 @@ func (n *nemesis) did(e formats.NemesisEvent) error {
 		for _, server := range slices.Sorted(maps.Keys(nodes)) {
 			if ms, ok := nodes[server].(float64); ok {
 				if math.Abs(ms) >= math.MaxInt64/1e6 {
-					return &LineError{n.file, e.Line, fmt.Sprintf("%s of %s by %.0f ms, which are more than 292 years", e.F, server, ms), "correct or remove it"}
+					return &LineError{n.file, e.Line, fmt.Sprintf("%s of %s by %.0f ms, which are more than 292 years", e.F,
+						server, ms), "correct or remove it"}
 				}
 				n.timeline.end(server, e.TimeNs, "clock_skew")
 				n.begin(e, Fault{Kind: "clock_skew", Server: server, AmountNs: int64(math.Abs(ms) * 1e6)})
@@ -71,7 +72,8 @@ func (n *nemesis) did(e formats.NemesisEvent) error {
 		for _, f := range cuts {
 			n.begin(e, f)
 		}
-	case is("heal") || strings.Contains(results, "network-healed") || strings.Contains(results, "fully connected") || is("stop") && is("partition", "partitions"):
+	case is("heal") || strings.Contains(results, "network-healed") || strings.Contains(results, "fully connected") ||
+		is("stop") && is("partition", "partitions"):
 		known = n.endAll(e.TimeNs, nil, "partition")
 	case is("pause") || is("start") && strings.Contains(results, "paused"):
 		known = n.beginAll(e, "pause", nodes)
@@ -121,7 +123,8 @@ func grudge(value json.RawMessage) (cuts []Fault) {
 	var pair []json.RawMessage
 	var word string
 	var loses map[string][]string
-	if json.Unmarshal(value, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[0], &word) != nil || word != "isolated" || json.Unmarshal(pair[1], &loses) != nil {
+	if json.Unmarshal(value, &pair) != nil || len(pair) != 2 || json.Unmarshal(pair[0], &word) != nil || word != "isolated" ||
+		json.Unmarshal(pair[1], &loses) != nil {
 		return nil
 	}
 	for _, to := range slices.Sorted(maps.Keys(loses)) {

@@ -64,7 +64,8 @@ func init() {
 	if !guest && (len(os.Args) != 3 || os.Args[1] != "driver" || os.Args[2] == "selftest") {
 		return
 	}
-	for _, t := range []*task{&schemas, &references, &digests, &templates, &builtins, &images, &keys, &reports, &calls, &engines, &records, &redis, &postgres, &debuggers, &dashboards, &metrics, &processes, &annotations, &queries, &documents} {
+	for _, t := range []*task{&schemas, &references, &digests, &templates, &builtins, &images, &keys, &reports, &calls, &engines,
+		&records, &redis, &postgres, &debuggers, &dashboards, &metrics, &processes, &annotations, &queries, &documents} {
 		t.state = done
 	}
 }

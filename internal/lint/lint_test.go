@@ -21,17 +21,21 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
 	{"internal/strictjson", "internal/values", "internal/plural"},
-	{"internal/testkit/needs", "internal/regular", "sdk/machine", "sdk/internal/counts", "sdk/internal/redisclient", "sdk/internal/routes", "sdk/internal/sqlcalls", "sdk/grpcfault/internal/methods"},
+	{"internal/testkit/needs", "internal/regular", "sdk/machine", "sdk/internal/counts", "sdk/internal/redisclient",
+		"sdk/internal/routes", "sdk/internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
-	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus", "internal/clone", "internal/group", "internal/lean", "internal/testkit/imagetest", "internal/debug/rsp", "internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
+	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus",
+		"internal/clone", "internal/group", "internal/lean", "internal/testkit/imagetest", "internal/debug/rsp",
+		"internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
 	{"internal/live/shadow", "internal/live/bgp"},
 	{"internal/live/rewrite", "internal/live/search", "internal/live/attach", "internal/live/router", "internal/testkit/birdtest"},
 	{"internal/live/federation"},
 	{"live"},
 	{"internal/tape", "internal/image", "internal/store"},
 	{"tla/value", "internal/tla/syntax", "internal/testkit/storetest"},
-	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells", "internal/tla/symmetry", "internal/tla/visited"},
+	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells",
+		"internal/tla/symmetry", "internal/tla/visited"},
 	{"internal/tla/scope", "internal/tla/liveness"},
 	{"internal/tla/eval"},
 	{"tla"},
@@ -55,7 +59,8 @@ var layers = [][]string{
 	{"internal/engine/native/host"},
 	{"internal/engine/native/kernel"},
 	{"internal/engine/native/linux"},
-	{"internal/testkit/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc", "internal/check", "internal/workload", "internal/selftest"},
+	{"internal/testkit/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc",
+		"internal/check", "internal/workload", "internal/selftest"},
 	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
 	{"internal/config/suggest", "internal/config/shell", "internal/config/scaffolding"},
@@ -77,7 +82,11 @@ var layers = [][]string{
 }
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
-var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage", "internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director", "internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/strictjson", "internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage",
+	"internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director",
+	"internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/strictjson",
+	"internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump",
+	"internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}
@@ -278,7 +287,8 @@ func TestExamplesImportPublicPackages(t *testing.T) {
 		inside := false
 		for p, node := range imports(s) {
 			to, ok := strings.CutPrefix(p, module)
-			if !ok || s.test && to == "internal/testkit/needs" || slices.ContainsFunc(public, func(name string) bool { return to == name || strings.HasPrefix(to, name+"/") }) {
+			if !ok || s.test && to == "internal/testkit/needs" ||
+				slices.ContainsFunc(public, func(name string) bool { return to == name || strings.HasPrefix(to, name+"/") }) {
 				continue
 			}
 			inside = true
@@ -435,7 +445,8 @@ func TestWhatDecidesDoesNotAct(t *testing.T) {
 					}
 				}
 			case *ast.SelectorExpr:
-				if id, ok := x.X.(*ast.Ident); ok && id.Name == "time" && slices.Contains([]string{"Now", "Since", "After", "Sleep", "NewTimer", "Tick"}, x.Sel.Name) {
+				if id, ok := x.X.(*ast.Ident); ok && id.Name == "time" &&
+					slices.Contains([]string{"Now", "Since", "After", "Sleep", "NewTimer", "Tick"}, x.Sel.Name) {
 					t.Errorf("%s: time.%s in a pure package", s.at(x), x.Sel.Name)
 				}
 			}
@@ -462,7 +473,8 @@ func TestExportedThingsAreDocumented(t *testing.T) {
 		for _, d := range s.file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
-				if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || exportedReceiver(d)) && !obvious(d) && !(d.Recv != nil && promised[s.pkg+"."+d.Name.Name]) {
+				if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || exportedReceiver(d)) && !obvious(d) &&
+					!(d.Recv != nil && promised[s.pkg+"."+d.Name.Name]) {
 					t.Errorf("%s: %s has no comment", s.at(d), d.Name.Name)
 				}
 			case *ast.GenDecl:

@@ -37,7 +37,8 @@ func node(name string, role world.Role, command ...string) world.Node {
 func TestGroups(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{
 		node("n1", world.Server, "/bin/etcd", "--name", "n1"), node("n2", world.Server, "/bin/etcd", "--name", "n2"), node("load", world.Client, "/bin/etcd"),
-		node("p1", world.Server, "/usr/bin/python3", "-u", "a.py"), node("p2", world.Server, "/usr/bin/python3", "b.py"), node("p3", world.Server, "/usr/bin/python3", "a.py"),
+		node("p1", world.Server, "/usr/bin/python3", "-u", "a.py"), node("p2", world.Server, "/usr/bin/python3", "b.py"),
+		node("p3", world.Server, "/usr/bin/python3", "a.py"),
 	}}
 	want := map[string]string{"n1": "n1", "n2": "n1", "load": "load", "p1": "p1", "p2": "p2", "p3": "p1"}
 	if got := Groups(spec); !reflect.DeepEqual(got, want) {

@@ -161,7 +161,8 @@ func (b *ruleCompiler) expression(key, text string) *vm.Program {
 // arguments compiles those of an operator with some parameters.
 func (b *ruleCompiler) arguments(key, name string, params []string, args []string) (list []*vm.Program) {
 	if len(params) != len(args) {
-		b.fail(key, fmt.Sprintf("give %s(%s) its arguments", name, strings.Join(params, ", ")), "%s needs %s, and has %d", name, plural.Count(len(params), "argument"), len(args))
+		b.fail(key, fmt.Sprintf("give %s(%s) its arguments", name, strings.Join(params, ", ")), "%s needs %s, and has %d", name,
+			plural.Count(len(params), "argument"), len(args))
 	}
 	for k, text := range args {
 		list = append(list, b.expression(fmt.Sprintf("args[%d]", k), text))
@@ -205,7 +206,8 @@ func (b *ruleCompiler) compile(m *world.ModelRule) rule {
 			b.fail(fmt.Sprintf("shows[%d].operator", k), "name an operator of the specification", "%s", plain(err))
 			continue
 		}
-		r.shows = append(r.shows, shown{s.Operator, b.arguments(fmt.Sprintf("shows[%d].args", k), s.Operator, op.Params, s.Args), b.expression(fmt.Sprintf("shows[%d].is", k), s.Is)})
+		r.shows = append(r.shows, shown{s.Operator, b.arguments(fmt.Sprintf("shows[%d].args", k), s.Operator, op.Params, s.Args),
+			b.expression(fmt.Sprintf("shows[%d].is", k), s.Is)})
 	}
 	return r
 }
@@ -221,9 +223,11 @@ func plain(err error) string {
 
 // environment is what expressions see of an event.
 func environment(e *Event) map[string]any {
-	env := map[string]any{"node": e.Node, "line": e.Line, "name": func(s string) value.Value { return value.ModelValue(s) }, "client": "", "op": "", "key": "", "input": "", "output": "", "outcome": "", "found": false}
+	env := map[string]any{"node": e.Node, "line": e.Line, "name": func(s string) value.Value { return value.ModelValue(s) },
+		"client": "", "op": "", "key": "", "input": "", "output": "", "outcome": "", "found": false}
 	if o := e.Op; o != nil {
-		env["client"], env["op"], env["key"], env["input"], env["output"], env["outcome"], env["found"] = o.Client, o.Op, o.Key, o.Input, o.Output, string(o.Type), o.Found
+		env["client"], env["op"], env["key"], env["input"], env["output"], env["outcome"], env["found"] = o.Client, o.Op, o.Key,
+			o.Input, o.Output, string(o.Type), o.Found
 		env["node"] = cmp.Or(e.Node, o.Node)
 	}
 	if e.Kind == ProbeEvent {

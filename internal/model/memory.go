@@ -10,9 +10,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// memory remembers what actions lead to, and what expressions are. Runs of a search are alike, and so most of their steps were taken before: not from the same states,
-// but from states that have the same in the cells that the step depends on. States, cells and arguments are distinguished by 64-bit fingerprints, as in TLC. But for the values
-// there is no pointer in it, since the garbage collector would follow each of them, time and again.
+// memory remembers what actions lead to, and what expressions are. Runs of a search are alike, and so most of their steps were
+// taken before: not from the same states, but from states that have the same in the cells that the step depends on. States, cells
+// and arguments are distinguished by 64-bit fingerprints, as in TLC. But for the values there is no pointer in it, since the
+// garbage collector would follow each of them, time and again.
 type memory struct {
 	cells     *cells.Cells
 	seeds     []uint64 // of each cell
@@ -88,7 +89,8 @@ type mets struct {
 }
 
 const (
-	// mostOutcomes and mostValues are how much is remembered, mostPatterns bounds the sets of cells that anything depends on, and knownPatterns those of one call.
+	// mostOutcomes and mostValues are how much is remembered, mostPatterns bounds the sets of cells that anything depends on, and
+	// knownPatterns those of one call.
 	mostOutcomes  = 400_000
 	mostValues    = 200_000
 	mostPatterns  = 1 << 14
@@ -372,7 +374,8 @@ func (m *memory) state(p *point) tla.State {
 	return p.joined
 }
 
-// change adds what leads from p to a state that a step with these reads has led to, unless it is among those from first on; if r is nil, reads of the step were not recorded.
+// change adds what leads from p to a state that a step with these reads has led to, unless it is among those from first on; if r
+// is nil, reads of the step were not recorded.
 func (m *memory) change(p *point, next tla.State, r *cells.Reads, first int32) {
 	c := change{writes: part{from: int32(len(m.writes))}}
 	for i, v := range next {

@@ -105,7 +105,8 @@ Rich == <<stock[1], place.a, {k \in DOMAIN bag : bag[k] > 1}>>
 // What is remembered of a step is answered again only where the step is the same, whatever it reads and changes.
 func TestWhatIsRememberedIsTheSame(t *testing.T) {
 	f := followIn(t, store, Options{View: "Rich", Doubt: true})
-	actions := []string{"Put", "Add", "Swap", "Both", "Pick", "Some", "Among", "Or", "Clear", "Named", "Still", "Means", "Then", "After", "Sum", "Way", "Either", "Deep", "Grow", "Shrink", "Mark", "Keep", "Other", "Low",
+	actions := []string{"Put", "Add", "Swap", "Both", "Pick", "Some", "Among", "Or", "Clear", "Named", "Still", "Means", "Then",
+		"After", "Sum", "Way", "Either", "Deep", "Grow", "Shrink", "Mark", "Keep", "Other", "Low",
 		"Can", "Two", "Few", "All"}
 	var shows []*show
 	for _, name := range []string{"Has", "Bags"} {

@@ -8,8 +8,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Mistake is a call of a follower that means nothing: a name that the specification does not have, or arguments in a wrong number. It is never the doing of the code under test,
-// and shows in each run that comes by.
+// Mistake is a call of a follower that means nothing: a name that the specification does not have, or arguments in a wrong
+// number. It is never the doing of the code under test, and shows in each run that comes by.
 type Mistake struct {
 	Told string // the call, such as Step("Prepare", p1)
 	At   string // where it was made, with file and line; empty if that is not known
@@ -32,7 +32,8 @@ func mistake(why, method string, words []string, args []value.Value) *Mistake {
 	return &Mistake{Told: method + "(" + strings.Join(words, ", ") + ")", At: caller(), Why: why}
 }
 
-// caller is the place of the call of a follower's method, and the one that led to it in the same package: a mapping often has a function of its own between them.
+// caller is the place of the call of a follower's method, and the one that led to it in the same package: a mapping often has a
+// function of its own between them.
 func caller() string {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
@@ -56,7 +57,8 @@ func caller() string {
 
 // own reports whether a function is a follower's, or that of the follower which users of worlds inside one process have.
 func own(function string) bool {
-	return strings.HasPrefix(function, "github.com/bloodhound-dst/bloodhound/internal/model.") || strings.HasPrefix(function, "github.com/bloodhound-dst/bloodhound/sim/inproc.(*Follower).")
+	return strings.HasPrefix(function, "github.com/bloodhound-dst/bloodhound/internal/model.") ||
+		strings.HasPrefix(function, "github.com/bloodhound-dst/bloodhound/sim/inproc.(*Follower).")
 }
 
 // packageOf is the import path of a function's package.

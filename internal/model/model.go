@@ -37,11 +37,11 @@ type Options struct {
 	MostStates int
 	// MostLeftOut is the share of events that may be ignored or without a model before the conformance of a run is unknown: 0.05.
 	MostLeftOut float64
-	// Forget names an action whose steps are passed over, as by a mapping that lacks it. Tests of a mapping forget each of Actions in turn: runs must then leave the
-	// model, or be unknown.
+	// Forget names an action whose steps are passed over, as by a mapping that lacks it. Tests of a mapping forget each of
+	// Actions in turn: runs must then leave the model, or be unknown.
 	Forget string
-	// Lenient passes over steps that the specification refuses, and observations by Saw of states that it is not in, and follows on from where it was, as ModelFuzz does. It is
-	// for guides: the conformance of such a run is unknown.
+	// Lenient passes over steps that the specification refuses, and observations by Saw of states that it is not in, and follows
+	// on from where it was, as ModelFuzz does. It is for guides: the conformance of such a run is unknown.
 	Lenient bool
 	// Doubt has all evaluated also what is remembered of earlier steps, and panics if it is otherwise. It is for tests, and slow.
 	Doubt bool
@@ -172,8 +172,8 @@ type Unknown struct{ Why string }
 
 func (u *Unknown) Error() string { return u.Why }
 
-// Follower is one run in the states of its model. It is not for several goroutines at once. A nil Follower ignores all calls, so that code need not check whether
-// it is followed.
+// Follower is one run in the states of its model. It is not for several goroutines at once. A nil Follower ignores all calls, so
+// that code need not check whether it is followed.
 type Follower struct {
 	// Kept is what the caller keeps with a follower from run to run.
 	Kept any
@@ -257,7 +257,8 @@ func (m *Model) Follow() (*Follower, error) {
 		}
 		for _, s := range initial {
 			if !value.Equal(s[i], initial[0][i]) {
-				return nil, fmt.Errorf("the variable %s has several initial values, %s and %s among them, and a scratch variable must have one", name, initial[0][i], s[i])
+				return nil, fmt.Errorf("the variable %s has several initial values, %s and %s among them, and a scratch variable must have one",
+					name, initial[0][i], s[i])
 			}
 		}
 		f.memory.scratch[i] = true
@@ -345,10 +346,12 @@ func (f *Follower) action(method, name string, args []any) *action {
 	if a == nil {
 		op, err := eval.ActionOf(f.model.spec, name)
 		if err != nil {
-			f.failed = mistake(fmt.Sprintf("%s; the actions are %s", plain(err), strings.Join(f.model.Actions(), ", ")), method, []string{strconv.Quote(name)}, f.args)
+			f.failed = mistake(fmt.Sprintf("%s; the actions are %s", plain(err), strings.Join(f.model.Actions(), ", ")), method,
+				[]string{strconv.Quote(name)}, f.args)
 			return nil
 		}
-		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name), told: packed(make(eval.GuardsSeen, len(op.Guards))), met: make(eval.GuardsSeen, len(op.Guards))}
+		a = &action{Operator: op, hash: coverage.ID(coverage.ModelEdge, name),
+			told: packed(make(eval.GuardsSeen, len(op.Guards))), met: make(eval.GuardsSeen, len(op.Guards))}
 		f.actions[name] = a
 	}
 	if len(args) != len(a.Params) {
@@ -370,8 +373,8 @@ func (f *Follower) bind(args []any) {
 	}
 }
 
-// Abandon ends the following: the system has done what the specification has no word for, and what comes after it means nothing there. It is not known then whether
-// the run conforms.
+// Abandon ends the following: the system has done what the specification has no word for, and what comes after it means nothing
+// there. It is not known then whether the run conforms.
 func (f *Follower) Abandon(why string) {
 	if f != nil && f.failed == nil {
 		f.failed = &Unknown{why}
@@ -441,8 +444,8 @@ func (f *Follower) passing(err error) error {
 	return nil
 }
 
-// Repeat is an action that the system may have taken any number of times, also none: what it does at once and the specification does in several steps. It counts
-// as no event; the Step that follows it reports which of the states remain.
+// Repeat is an action that the system may have taken any number of times, also none: what it does at once and the specification
+// does in several steps. It counts as no event; the Step that follows it reports which of the states remain.
 func (f *Follower) Repeat(name string, args ...any) {
 	a := f.action("Repeat", name, args)
 	if a == nil {
@@ -564,12 +567,14 @@ func (f *Follower) doubt(p *point, a *action, o *outcome) {
 	}
 	want, got := states(first, int32(len(m.changes))), states(kept.next.from, kept.next.to)
 	if err != nil || !maps.Equal(got, want) || m.mets.number(met) != kept.met || a.number(f.ev.Refused(a.Operator)) != kept.refused {
-		panic(fmt.Sprintf("%s is remembered wrongly: it has %d next states, and %d are remembered (%v), in the state\n%s", f.named(a.Name), len(want), len(got), err, f.text(p)))
+		panic(fmt.Sprintf("%s is remembered wrongly: it has %d next states, and %d are remembered (%v), in the state\n%s",
+			f.named(a.Name), len(want), len(got), err, f.text(p)))
 	}
 }
 
 func (f *Follower) tooMany() error {
-	return &Unknown{fmt.Sprintf("the specification may be in more than %s: report more of what the system shows, by Saw", plural.Count(f.model.o.MostStates, "state"))}
+	return &Unknown{fmt.Sprintf("the specification may be in more than %s: report more of what the system shows, by Saw",
+		plural.Count(f.model.o.MostStates, "state"))}
 }
 
 // named is the present step with its arguments.
@@ -587,8 +592,8 @@ func (f *Follower) text(p *point) string {
 	return strings.TrimRight(f.model.spec.Text(tla.Step{State: f.memory.state(p)}), "\n")
 }
 
-// Saw reports what the system showed after the last step: the value of an operator of the specification for some arguments. States of the specification in which
-// it has another one are left; when none remains, that is a divergence.
+// Saw reports what the system showed after the last step: the value of an operator of the specification for some arguments.
+// States of the specification in which it has another one are left; when none remains, that is a divergence.
 func (f *Follower) Saw(want any, operator string, args ...any) {
 	if f == nil || f.failed != nil {
 		return
@@ -642,7 +647,8 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 		if f.steps > 0 {
 			last = applied(last, f.lastArgs)
 		}
-		f.failed = &Divergence{Step: f.steps, Action: last, Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: f.text(p)}
+		f.failed = &Divergence{Step: f.steps, Action: last,
+			Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: f.text(p)}
 		f.drop(f.states)
 		f.states = f.states[:0]
 	}
@@ -675,8 +681,8 @@ func (f *Follower) shown(p *point, op *show, args []value.Value) (*outcome, erro
 	return o, nil
 }
 
-// Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, a *Mistake if a call means nothing in the specification, another error
-// if the specification cannot be evaluated, and nil as long as all steps are the model's.
+// Err is a *Divergence if the run has left the model, an *Unknown if it cannot be followed, a *Mistake if a call means nothing in
+// the specification, another error if the specification cannot be evaluated, and nil as long as all steps are the model's.
 func (f *Follower) Err() error {
 	if f == nil {
 		return nil
@@ -694,7 +700,8 @@ func (f *Follower) End() error {
 	case f.tally.Mapped == 0:
 		return &Unknown{"no event of the run was mapped to a step of the model"}
 	case f.tally.LeftOut() > f.model.o.MostLeftOut:
-		return &Unknown{fmt.Sprintf("%.1f %% of the events were left out, and %.1f %% may be (MostLeftOut of model.Options, left_out of a check): %s", 100*f.tally.LeftOut(), 100*f.model.o.MostLeftOut, &f.tally)}
+		return &Unknown{fmt.Sprintf("%.1f %% of the events were left out, and %.1f %% may be (MostLeftOut of model.Options, left_out of a check): %s",
+			100*f.tally.LeftOut(), 100*f.model.o.MostLeftOut, &f.tally)}
 	}
 	return nil
 }

@@ -69,7 +69,8 @@ func TestStepsAndWhatIsSeenNarrowTheStates(t *testing.T) {
 	}
 	f.Step("Move", "a", "b", 1)
 	var d *Divergence
-	if !errors.As(f.Err(), &d) || d.Step != 3 || d.Action != `Move("a", "b", 1)` || d.Guard == nil || d.Guard.Text != "balance[from] >= n + fee" || d.Guard.Span.First.Line != 7 ||
+	if !errors.As(f.Err(), &d) || d.Step != 3 || d.Action != `Move("a", "b", 1)` || d.Guard == nil ||
+		d.Guard.Text != "balance[from] >= n + fee" || d.Guard.Span.First.Line != 7 ||
 		!strings.Contains(d.State, "balance = [a |-> 0, b |-> 3]") {
 		t.Fatalf("%v, %+v", f.Err(), d)
 	}
@@ -213,7 +214,8 @@ func TestForget(t *testing.T) {
 
 func TestForgetWhatIsNot(t *testing.T) {
 	spec := follow(t, Options{}).model.spec
-	if _, err := New(spec, Options{Forget: "Nope"}); err == nil || !strings.Contains(err.Error(), "Nope") || !strings.Contains(err.Error(), "the actions are Move") {
+	if _, err := New(spec, Options{Forget: "Nope"}); err == nil || !strings.Contains(err.Error(), "Nope") ||
+		!strings.Contains(err.Error(), "the actions are Move") {
 		t.Errorf("%v", err)
 	}
 }

@@ -24,8 +24,9 @@ type measured struct {
 const (
 	// mostMeasured bounds the states that are measured in a run: those that it meets first.
 	mostMeasured = 1000
-	// mostMembers bounds the members of sets that are looked at for a goal in a state, and mostLooks those in a run, which is a part of a second: states that come after are not
-	// measured. Before the first run, firstMembers may be looked at, such that what is evaluated once for all runs counts in none.
+	// mostMembers bounds the members of sets that are looked at for a goal in a state, and mostLooks those in a run, which is a
+	// part of a second: states that come after are not measured. Before the first run, firstMembers may be looked at, such that
+	// what is evaluated once for all runs counts in none.
 	mostMembers  = 1 << 13
 	mostLooks    = 1 << 18
 	firstMembers = 1 << 20

@@ -34,13 +34,15 @@ func TestTemplate(t *testing.T) {
 		file string
 		argv []string
 		want string
-	}{{"/usr/bin/redis-server", []string{"redis-server", "*:6379"}, "redis-server"}, {"/usr/bin/python3.11", []string{"python3", "-u", "/srv/kv.py"}, "python*.* kv.py"},
+	}{{"/usr/bin/redis-server", []string{"redis-server", "*:6379"}, "redis-server"},
+		{"/usr/bin/python3.11", []string{"python3", "-u", "/srv/kv.py"}, "python*.* kv.py"},
 		{"/usr/bin/python3.11", []string{"python3", "-c", "import os\nos.fork()"}, "python*.*"}} {
 		if got := Program(c.file, c.argv); got != c.want {
 			t.Errorf("%v is %q, want %q", c.argv, got, c.want)
 		}
 	}
-	for data, want := range map[string]string{"HTTP/1.1 200 OK\r\n": "HTTP/*.*", "+OK\r\n": "+OK", "$5\r\nhello": "$*", "\x00\x01": "binary", "ok\x00": "binary", "ok": "ok", "": "binary"} {
+	for data, want := range map[string]string{"HTTP/1.1 200 OK\r\n": "HTTP/*.*", "+OK\r\n": "+OK", "$5\r\nhello": "$*",
+		"\x00\x01": "binary", "ok\x00": "binary", "ok": "ok", "": "binary"} {
 		if got := Head([]byte(data)); got != want {
 			t.Errorf("%q is %q, want %q", data, got, want)
 		}

@@ -81,7 +81,8 @@ func read(t *testing.T, b []byte) (nodes []string, names map[netip.Addr]string, 
 		}
 		switch kind {
 		case 0x0a0d0d0a:
-			if fixed := take(&body, 16); le.Uint32(fixed) != 0x1a2b3c4d || le.Uint16(fixed[4:]) != 1 || le.Uint16(fixed[6:]) != 0 || le.Uint64(fixed[8:]) != 1<<64-1 {
+			if fixed := take(&body, 16); le.Uint32(fixed) != 0x1a2b3c4d || le.Uint16(fixed[4:]) != 1 ||
+				le.Uint16(fixed[6:]) != 0 || le.Uint64(fixed[8:]) != 1<<64-1 {
 				t.Fatalf("section % x", fixed)
 			}
 			records(body, func(uint16, []byte) {})
@@ -241,13 +242,15 @@ for i in range(40):
 while True: time.sleep(1)
 `
 	node := func(name, ip, ip6, program string) world.Node {
-		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, IPv6: ip6, Root: "host", WorkingDir: "/tmp", Command: []string{python, "-c", program}}
+		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, IPv6: ip6, Root: "host", WorkingDir: "/tmp",
+			Command: []string{python, "-c", program}}
 	}
 	spec := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 20e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		DefaultLink: world.Link{LatencyNs: 500e3, JitterNs: 100e3},
 		Nodes:       []world.Node{node("n1", "10.77.0.10", "fd77::a", server), node("n2", "10.77.0.11", "fd77::b", client)},
 		Faults:      world.Faults{Enabled: true, StopNs: 15e9, SettleNs: 300e6}}
-	for _, text := range []string{"drop on n1-n2 rate 3%", "delay on n1-n2 rate 5% for 5ms..20ms", "duplicate on n1-n2 rate 10%", "corrupt on n1-n2 rate 3%", "reorder on n1-n2 rate 10%",
+	for _, text := range []string{"drop on n1-n2 rate 3%", "delay on n1-n2 rate 5% for 5ms..20ms", "duplicate on n1-n2 rate 10%",
+		"corrupt on n1-n2 rate 3%", "reorder on n1-n2 rate 10%",
 		"partition on n1-n2 rate 5% for 10ms..40ms", "reset on n1-n2 rate 1%"} {
 		r, err := fault.Parse(text)
 		if err != nil {
@@ -346,7 +349,8 @@ func TestCaptureOfAWorldWithFaults(t *testing.T) {
 			seen["a message's bytes"]++
 		}
 	}
-	for _, what := range []string{"protocol 6 over IPv6", "protocol 17 over IPv4", "protocol 1 over IPv4", "SYN", "FIN", "RST", "a message's bytes", "lost", "late", "drop", "delay", "duplicate", "corrupt", "reorder", "partition", "reset", "fault"} {
+	for _, what := range []string{"protocol 6 over IPv6", "protocol 17 over IPv4", "protocol 1 over IPv4", "SYN", "FIN", "RST",
+		"a message's bytes", "lost", "late", "drop", "delay", "duplicate", "corrupt", "reorder", "partition", "reset", "fault"} {
 		if seen[what] == 0 {
 			t.Errorf("never seen: %s; seen were %v", what, seen)
 		}

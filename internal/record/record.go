@@ -189,8 +189,8 @@ type Outcome struct {
 	Length        *world.Length `json:"length,omitempty"`   // what the tape took away from the run's full length; nil is nothing
 	NeverUp       []string      `json:"never_up,omitempty"` // servers that ended before they were up, each with how
 	NotUp         []NotUp       `json:"not_up,omitempty"`   // servers that did not run well when the final phase began
-	// NeverReady are the servers that were never ready in the run: their healthchecks never succeeded, they ended before they were ready, or they listen on none
-	// of the ports that the configuration names for them.
+	// NeverReady are the servers that were never ready in the run: their healthchecks never succeeded, they ended before they
+	// were ready, or they listen on none of the ports that the configuration names for them.
 	NeverReady []NotUp       `json:"never_ready,omitempty"`
 	Jobs       []JobSighting `json:"jobs,omitempty"`      // of properties that declare jobs
 	JobsLost   uint64        `json:"jobs_lost,omitempty"` // further ones, beyond what is kept

@@ -33,9 +33,9 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// BenchmarkTenThousandWorkers writes what ten thousand workers record in a minute after their first hour into each kind of database: a span of searches and one of
-// the holdout each, and now and then a discovery; that of one worker after that of the other, although a server takes that of several at once. It reports the size
-// of that, and of a day before spans are packed.
+// BenchmarkTenThousandWorkers writes what ten thousand workers record in a minute after their first hour into each kind of
+// database: a span of searches and one of the holdout each, and now and then a discovery; that of one worker after that of the
+// other, although a server takes that of several at once. It reports the size of that, and of a day before spans are packed.
 func BenchmarkTenThousandWorkers(b *testing.B) {
 	const workers = 10_000
 	const test, code, env = "0123456789abcdef", "0123456789abcdef", "0123456789abcdef"
@@ -44,7 +44,8 @@ func BenchmarkTenThousandWorkers(b *testing.B) {
 		for w := range workers {
 			id := records.ID(fmt.Sprintf("%016x", w))
 			search := records.Span{Seq: 2 * uint64(turn), AtMs: at, Ms: 54_000, Phase: records.Search, Runs: 180, Events: 3_600_000, Size: 1500}
-			holdout := records.Span{Seq: 2*uint64(turn) + 1, AtMs: at, Ms: 6_000, Phase: records.Holdout, Runs: 20, Events: 400_000, Size: 1500, Classes: []records.Class{{Name: records.AnyFeature, After: 20}}}
+			holdout := records.Span{Seq: 2*uint64(turn) + 1, AtMs: at, Ms: 6_000, Phase: records.Holdout, Runs: 20,
+				Events: 400_000, Size: 1500, Classes: []records.Class{{Name: records.AnyFeature, After: 20}}}
 			of := []store.Entry{search.Entry(test, code, env, id), holdout.Entry(test, code, env, id)}
 			if w%10 == 0 {
 				f := records.Found{Worker: id, Seq: uint64(turn), AtMs: at, Run: 10_000, Features: records.FeatureText([]uint64{1, 2, 3})}
@@ -114,8 +115,10 @@ func BenchmarkPackedDay(b *testing.B) {
 				state, known = state.With(r.Uint64()), known+1
 			}
 			runs := 170 + r.Uint64N(30)
-			search := records.Span{Seq: seq, AtMs: at, Ms: 54_000 + r.Int64N(100), Phase: records.Search, From: from, To: state, Size: known, Runs: runs, Events: runs*20_000 + r.Uint64N(100_000)}
-			holdout := records.Span{Seq: seq + 1, AtMs: at, Ms: 6_000 + r.Int64N(100), Phase: records.Holdout, From: from, To: state, Size: known, Runs: runs / 10, Events: runs*2_000 + r.Uint64N(10_000)}
+			search := records.Span{Seq: seq, AtMs: at, Ms: 54_000 + r.Int64N(100), Phase: records.Search, From: from, To: state,
+				Size: known, Runs: runs, Events: runs*20_000 + r.Uint64N(100_000)}
+			holdout := records.Span{Seq: seq + 1, AtMs: at, Ms: 6_000 + r.Int64N(100), Phase: records.Holdout, From: from,
+				To: state, Size: known, Runs: runs / 10, Events: runs*2_000 + r.Uint64N(10_000)}
 			for _, c := range classes {
 				holdout.Classes = append(holdout.Classes, records.Class{Name: c, After: holdout.Runs})
 			}

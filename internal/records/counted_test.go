@@ -35,7 +35,8 @@ func TestCounts(t *testing.T) {
 			old.Take(e)
 		}
 		c := v.Test("t").Counts("c")
-		if c.Runs != 42 || *c.Fault("kill") != (FaultCount{Kind: "kill", Delivered: 84}) || c.Fault("clock").Planned != 14 || c.Property("p").Holds != 42 || c.Property("reached").Checked() != 14 || len(v.Strange) > 0 {
+		if c.Runs != 42 || *c.Fault("kill") != (FaultCount{Kind: "kill", Delivered: 84}) || c.Fault("clock").Planned != 14 ||
+			c.Property("p").Holds != 42 || c.Property("reached").Checked() != 14 || len(v.Strange) > 0 {
 			t.Fatalf("%+v, %v", c, v.Strange)
 		}
 		kept := 0
@@ -52,7 +53,8 @@ func TestCounts(t *testing.T) {
 
 // Of what a worker says of itself the last stands, in any order: that it has ended, or else when it gave a sign of life.
 func TestSignsOfLife(t *testing.T) {
-	list := []store.Entry{(&Worker{Host: "h"}).Entry("w1"), (&Worker{Host: "h", SeenMs: 60_000}).Entry("w1"), (&Worker{Host: "h", SeenMs: 120_000}).Entry("w1"), (&Worker{Host: "h", EndedMs: 90_000}).Entry("w1"),
+	list := []store.Entry{(&Worker{Host: "h"}).Entry("w1"), (&Worker{Host: "h", SeenMs: 60_000}).Entry("w1"),
+		(&Worker{Host: "h", SeenMs: 120_000}).Entry("w1"), (&Worker{Host: "h", EndedMs: 90_000}).Entry("w1"),
 		(&Worker{Host: "h"}).Entry("w2"), (&Worker{Host: "h", SeenMs: 60_000}).Entry("w2")}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {

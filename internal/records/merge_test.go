@@ -52,7 +52,8 @@ func TestMergedDatabases(t *testing.T) {
 	}
 	a, b, c := sources[0], sources[1], sources[2]
 	want := sum(merged("abc", a, b, c))
-	for name, d := range map[string]store.Store{"cba": merged("cba", c, b, a), "a(bc)": merged("a-bc", a, merged("bc", b, c)), "(ca)bac": merged("ca-bac", merged("ca", c, a), b, a, c)} {
+	for name, d := range map[string]store.Store{"cba": merged("cba", c, b, a), "a(bc)": merged("a-bc", a, merged("bc", b, c)),
+		"(ca)bac": merged("ca-bac", merged("ca", c, a), b, a, c)} {
 		if sum(d) != want {
 			t.Errorf("%s is not abc", name)
 		}

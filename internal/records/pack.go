@@ -13,8 +13,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// A pack is an entry that has many spans of one worker, test, code and environment, in some 15 bytes each. All that they say is in it, and a View counts each span
-// once by its number, in whatever entries it comes: so packs and single spans may be merged in any order.
+// A pack is an entry that has many spans of one worker, test, code and environment, in some 15 bytes each. All that they say is
+// in it, and a View counts each span once by its number, in whatever entries it comes: so packs and single spans may be merged in
+// any order.
 //
 // The spans of a pack have numbers of one block. Of two packs of a block, one may be dropped if the other one has all its spans and more; so one of those that
 // have the most is always left, whoever drops them at the same time. A single span may be dropped if a pack has it.

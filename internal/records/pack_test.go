@@ -12,7 +12,8 @@ import (
 
 // randomSpan makes a span as workers write them, and now and then one as they do not.
 func randomSpan(r *rand.Rand, before *Span) Span {
-	s := Span{Seq: before.Seq + 1, AtMs: before.AtMs + r.Int64N(3)*r.Int64N(60_000), Ms: r.Int64N(60_000), Phase: []string{Search, Holdout, Again, Shrink, "later"}[r.IntN(5)], From: before.To, Size: before.Size,
+	s := Span{Seq: before.Seq + 1, AtMs: before.AtMs + r.Int64N(3)*r.Int64N(60_000), Ms: r.Int64N(60_000),
+		Phase: []string{Search, Holdout, Again, Shrink, "later"}[r.IntN(5)], From: before.To, Size: before.Size,
 		Runs: r.Uint64N(300), Events: r.Uint64N(1e7)}
 	s.To = s.From
 	if r.IntN(5) == 0 {
@@ -86,7 +87,8 @@ func history(r *rand.Rand) (list []store.Entry) {
 			last.AtMs = r.Int64N(1000)
 			list = append(list, last.Entry("t", code.ID(), "e", worker))
 			if r.IntN(5) == 0 {
-				list = append(list, (&Found{Worker: worker, Seq: uint64(n), AtMs: r.Int64N(1000), Features: FeatureText([]uint64{r.Uint64N(40)})}).Entry("t", code.ID(), "e"))
+				list = append(list, (&Found{Worker: worker, Seq: uint64(n), AtMs: r.Int64N(1000),
+					Features: FeatureText([]uint64{r.Uint64N(40)})}).Entry("t", code.ID(), "e"))
 			}
 		}
 	}
@@ -142,8 +144,8 @@ func (p *packing) next(t *testing.T, before int64) {
 	p.step++
 }
 
-// Several pack a database at once, step by step in any order, while workers write and old copies are merged in. Nothing that it says is lost or counted twice; and
-// when all is packed, packing again does nothing.
+// Several pack a database at once, step by step in any order, while workers write and old copies are merged in. Nothing that it
+// says is lost or counted twice; and when all is packed, packing again does nothing.
 func TestPackedDatabasesSayTheSame(t *testing.T) {
 	dropped := 0
 	for seed := range uint64(40) {

@@ -43,7 +43,8 @@ func (e *Explained) Entry(test, failure ID) store.Entry {
 // Page is the latest page of the run of a failure's file; nil if there is none.
 func (f *FailureView) Page(of store.Digest) (latest *Page) {
 	for _, p := range f.Pages {
-		if p.Of == of && (latest == nil || cmp.Or(cmp.Compare(p.AtMs, latest.AtMs), cmp.Compare(p.File, latest.File), cmp.Compare(p.Worker, latest.Worker)) > 0) {
+		if p.Of == of && (latest == nil || cmp.Or(cmp.Compare(p.AtMs, latest.AtMs), cmp.Compare(p.File, latest.File),
+			cmp.Compare(p.Worker, latest.Worker)) > 0) {
 			latest = p
 		}
 	}

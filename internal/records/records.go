@@ -376,7 +376,8 @@ func FailuresOf(test ID) string { return key(kindFailure, test) + "/" }
 
 // Prefixes are those of the records that a worker of a test reads; effort asks for spans, too.
 func Prefixes(test, code ID, effort bool) []string {
-	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindPage, test) + "/", key(kindCorpus, test), key(kindDistil, test), key(kindFound, test, code) + "/"}
+	list := []string{FailuresOf(test), key(kindReplay, test) + "/", key(kindPage, test) + "/", key(kindCorpus, test),
+		key(kindDistil, test), key(kindFound, test, code) + "/"}
 	if effort {
 		list = append(list, key(kindSpan, test, code)+"/")
 	}

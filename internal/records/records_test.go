@@ -54,18 +54,22 @@ func random(r *rand.Rand) (list []store.Entry) {
 		case 5:
 			c := code()
 			key := fmt.Sprint("f", test, c, env, worker)
-			list = append(list, (&Found{Worker: worker, Seq: seqs[key], AtMs: at, Features: FeatureText([]uint64{r.Uint64N(20), r.Uint64N(20)})}).Entry(test, c, env.ID()))
+			list = append(list, (&Found{Worker: worker, Seq: seqs[key], AtMs: at,
+				Features: FeatureText([]uint64{r.Uint64N(20), r.Uint64N(20)})}).Entry(test, c, env.ID()))
 			seqs[key]++
 		case 6:
 			list = append(list, (&Kept{Worker: worker, Code: code(), AtMs: at, Name: name("tape", 5), Search: json.RawMessage(`{}`)}).Entry(test))
 		case 7:
-			list = append(list, (&Failure{Signature: signature, Property: "p", Level: []string{Raw, Shrunk}[r.IntN(2)], Decisions: r.IntN(9), Worker: worker, Code: code(), Env: env.ID(), AtMs: at}).Entry(test))
+			list = append(list, (&Failure{Signature: signature, Property: "p", Level: []string{Raw, Shrunk}[r.IntN(2)],
+				Decisions: r.IntN(9), Worker: worker, Code: code(), Env: env.ID(), AtMs: at}).Entry(test))
 		case 8:
-			list = append(list, (&Replay{Code: code(), Env: env.ID(), Worker: worker, Result: []string{Reproduced, Clean, Diverged, Varies}[r.IntN(4)], AtMs: at}).Entry(test, FailureID(signature)))
+			list = append(list, (&Replay{Code: code(), Env: env.ID(), Worker: worker,
+				Result: []string{Reproduced, Clean, Diverged, Varies}[r.IntN(4)], AtMs: at}).Entry(test, FailureID(signature)))
 		case 9:
 			list = append(list, (&Note{By: "me", State: []string{Open, Acknowledged}[r.IntN(2)], AtMs: at}).Entry(test, FailureID(signature)))
 		case 13:
-			list = append(list, (&Bisected{What: []string{Introduced, FixedBy}[r.IntN(2)], Commits: []Named{{ID: name("c", 3)}}, Worker: worker, AtMs: at}).Entry(test, FailureID(signature)))
+			list = append(list, (&Bisected{What: []string{Introduced, FixedBy}[r.IntN(2)], Commits: []Named{{ID: name("c", 3)}},
+				Worker: worker, AtMs: at}).Entry(test, FailureID(signature)))
 		case 12:
 			d := Distilled{Worker: worker, Code: code(), AtMs: at, Of: []string{"tape1", "tape2", "tape3"}[:r.IntN(4)]}
 			d.Kept = d.Of[:r.IntN(len(d.Of)+1)]
@@ -111,7 +115,8 @@ func text(t *testing.T, v *View) string {
 			parts = append(parts, fmt.Sprint(p, order(e.Phases), order(e.Features), order(spansOf(e)), e.State(), x.Risks(p.Code)))
 		}
 		for _, f := range x.Failures {
-			parts = append(parts, fmt.Sprint(f.Signature, order(f.Files), order(f.Replays), order(f.Notes), order(f.Bisects), order(f.Bisected(Introduced)), order(f.Bisected(FixedBy)), v.Standing(f), f.State(), f.Matrix()))
+			parts = append(parts, fmt.Sprint(f.Signature, order(f.Files), order(f.Replays), order(f.Notes), order(f.Bisects),
+				order(f.Bisected(Introduced)), order(f.Bisected(FixedBy)), v.Standing(f), f.State(), f.Matrix()))
 			if len(f.Files) > 0 {
 				parts = append(parts, fmt.Sprint(*f.Best(), *f.First()))
 			}
@@ -168,7 +173,8 @@ func TestViewIsOfASet(t *testing.T) {
 func TestSpansReadAsWritten(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
-		s := Span{Seq: r.Uint64N(99), AtMs: r.Int64N(1e13), Ms: r.Int64N(1e5), Phase: Holdout, From: State{r.Uint64(), r.Uint64()}, To: State{r.Uint64(), r.Uint64()},
+		s := Span{Seq: r.Uint64N(99), AtMs: r.Int64N(1e13), Ms: r.Int64N(1e5), Phase: Holdout,
+			From: State{r.Uint64(), r.Uint64()}, To: State{r.Uint64(), r.Uint64()},
 			Size: r.Uint64N(9), Runs: r.Uint64N(9), Violated: r.Uint64N(3), Events: r.Uint64(), Lost: r.Uint64N(2), Varying: r.Uint64N(2),
 			Classes: []Class{{AnyFeature, r.Uint64N(3), 4}, {PropertyClass("no =% / such\nthing"), 0, 9}}}
 		var got Span
@@ -181,8 +187,10 @@ func TestSpansReadAsWritten(t *testing.T) {
 // What another version, or a hostile worker, has written is counted and does no harm.
 func TestStrangeEntries(t *testing.T) {
 	v := NewView()
-	list := []store.Entry{{Key: "test/x", Value: []byte("{")}, {Key: "new/x", Value: nil}, {Key: "span/a/b/c/d", Value: []byte("seq=-1")}, {Key: "span/a/b", Value: []byte("seq=1")},
-		{Key: "span/a/b/c/d", Value: []byte("at=9999999999999999999999")}, {Key: "", Value: nil}, {Key: "failure/a", Value: []byte("{}")}, {Key: "found/a/b/c", Value: []byte(`{"features":"zz"}`)},
+	list := []store.Entry{{Key: "test/x", Value: []byte("{")}, {Key: "new/x", Value: nil},
+		{Key: "span/a/b/c/d", Value: []byte("seq=-1")}, {Key: "span/a/b", Value: []byte("seq=1")},
+		{Key: "span/a/b/c/d", Value: []byte("at=9999999999999999999999")}, {Key: "", Value: nil},
+		{Key: "failure/a", Value: []byte("{}")}, {Key: "found/a/b/c", Value: []byte(`{"features":"zz"}`)},
 		{Key: "span/a/b/c/d", Value: []byte("seq=1 later=7 phase=x")}}
 	for _, e := range append(list, list...) {
 		v.Take(e)
@@ -211,9 +219,12 @@ func TestRequestsAreChecked(t *testing.T) {
 		r    Request
 		fine bool
 	}{
-		{Request{Kind: ReplayRequest}, true}, {Request{Kind: ShrinkRequest}, true}, {Request{Kind: "dance"}, false}, {Request{Kind: ReplayRequest, Good: "v1"}, false},
-		{Request{Kind: BisectRequest, Good: "v1.4.0"}, true}, {Request{Kind: BisectRequest, Good: "HEAD~4", Bad: "feature/x@{1}"}, true}, {Request{Kind: BisectRequest}, false},
-		{Request{Kind: BisectRequest, Good: "--upload-pack=x"}, false}, {Request{Kind: BisectRequest, Good: "v1", Bad: "-x"}, false}, {Request{Kind: BisectRequest, Good: "a b"}, false},
+		{Request{Kind: ReplayRequest}, true}, {Request{Kind: ShrinkRequest}, true}, {Request{Kind: "dance"}, false},
+		{Request{Kind: ReplayRequest, Good: "v1"}, false},
+		{Request{Kind: BisectRequest, Good: "v1.4.0"}, true},
+		{Request{Kind: BisectRequest, Good: "HEAD~4", Bad: "feature/x@{1}"}, true}, {Request{Kind: BisectRequest}, false},
+		{Request{Kind: BisectRequest, Good: "--upload-pack=x"}, false},
+		{Request{Kind: BisectRequest, Good: "v1", Bad: "-x"}, false}, {Request{Kind: BisectRequest, Good: "a b"}, false},
 		{Request{Kind: BisectRequest, Good: strings.Repeat("a", 300)}, false},
 	} {
 		if err := test.r.Check(); (err == nil) != test.fine {
@@ -268,7 +279,8 @@ func TestStanding(t *testing.T) {
 	found := func(c Code, env string) store.Entry {
 		return (&Failure{Signature: "s", Code: c.ID(), Env: ID(env), Level: Raw}).Entry("t")
 	}
-	base := []store.Entry{a.Entry(), b.Entry(), c.Entry(), other.Entry(), dirty.Entry(), (&Commit{ID: "b", Parents: []string{"a"}}).Entry(), (&Commit{ID: "c", Parents: []string{"b"}}).Entry()}
+	base := []store.Entry{a.Entry(), b.Entry(), c.Entry(), other.Entry(), dirty.Entry(),
+		(&Commit{ID: "b", Parents: []string{"a"}}).Entry(), (&Commit{ID: "c", Parents: []string{"b"}}).Entry()}
 	for _, test := range []struct {
 		name string
 		list []store.Entry

@@ -12,12 +12,13 @@ const Confidence = 0.95
 
 // Risk bounds the chance that the next run of a random tape shows something of a class that was not seen before.
 //
-// The runs of a holdout are of random tapes, from their boot, whatever the search has found. Each shows something new with a chance that is at least
-// the present one, since what is known only grows. Let c be a number, and consider the runs from one that showed something new to the next. Both that none of the first m
-// shows something, and that the sum of their chances is above c, happens for some m with a chance of at most exp(-c): the sum of chances at which something
-// shows is an exponential variable, or larger. With c = ln((k+1)(k+2)/(1-Confidence)) behind the k-th run that showed something, the chances of being
-// wrong add up to 1-Confidence over all k. So m runs bound the chance by c/m, whenever one looks, and although the search adapts. A run that the machine
-// failed counts as one that showed something of every class.
+// The runs of a holdout are of random tapes, from their boot, whatever the search has found. Each shows something new with a
+// chance that is at least the present one, since what is known only grows. Let c be a number, and consider the runs from one that
+// showed something new to the next. Both that none of the first m shows something, and that the sum of their chances is above c,
+// happens for some m with a chance of at most exp(-c): the sum of chances at which something shows is an exponential variable, or
+// larger. With c = ln((k+1)(k+2)/(1-Confidence)) behind the k-th run that showed something, the chances of being wrong add up to
+// 1-Confidence over all k. So m runs bound the chance by c/m, whenever one looks, and although the search adapts. A run that the
+// machine failed counts as one that showed something of every class.
 type Risk struct {
 	Class string
 	Runs  uint64  // of the holdout
@@ -79,7 +80,8 @@ func (t *TestView) Risks(code ID) []Risk {
 		case varying > 0:
 			r.Not = fmt.Sprintf("%d of %d runs of the holdout cannot be made again, so what they show is not a matter of their tapes alone", varying, runs)
 		case r.Bound == 1:
-			r.Not = fmt.Sprintf("%d of the holdout's runs followed the last one that showed something new, and at least %d are needed", r.After, RunsFor(1, r.News))
+			r.Not = fmt.Sprintf("%d of the holdout's runs followed the last one that showed something new, and at least %d are needed",
+				r.After, RunsFor(1, r.News))
 		}
 		risks = append(risks, *r)
 	}

@@ -56,7 +56,8 @@ func PropertyClass(property string) string { return "property:" + property }
 
 // Entry gives what a store takes.
 func (s *Span) Entry(test, code, env, worker ID) store.Entry {
-	text := fmt.Sprintf("seq=%d at=%d ms=%d phase=%s from=%s to=%s size=%d runs=%d violated=%d events=%d", s.Seq, s.AtMs, s.Ms, s.Phase, s.From, s.To, s.Size, s.Runs, s.Violated, s.Events)
+	text := fmt.Sprintf("seq=%d at=%d ms=%d phase=%s from=%s to=%s size=%d runs=%d violated=%d events=%d", s.Seq, s.AtMs, s.Ms,
+		s.Phase, s.From, s.To, s.Size, s.Runs, s.Violated, s.Events)
 	for _, x := range []struct {
 		name string
 		n    uint64

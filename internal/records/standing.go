@@ -146,7 +146,8 @@ func (f *FailureView) Best() *Failure {
 		return nil
 	}
 	return slices.MinFunc(f.Files, func(a, b *Failure) int {
-		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Decisions, b.Decisions), cmp.Compare(a.AtMs, b.AtMs), cmp.Compare(a.File, b.File), cmp.Compare(a.Worker, b.Worker))
+		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Decisions, b.Decisions), cmp.Compare(a.AtMs, b.AtMs),
+			cmp.Compare(a.File, b.File), cmp.Compare(a.Worker, b.Worker))
 	})
 }
 

@@ -142,7 +142,8 @@ type RequestView struct {
 
 // NewView makes the view of an empty database.
 func NewView() *View {
-	return &View{Tests: map[ID]*TestView{}, Codes: map[ID]*Code{}, Envs: map[ID]*Env{}, Workers: map[ID]*Worker{}, Requests: map[ID]*RequestView{}, Commits: map[string][]string{}, Strange: map[string]int{}, Held: map[string]Held{}, had: map[identity]bool{}}
+	return &View{Tests: map[ID]*TestView{}, Codes: map[ID]*Code{}, Envs: map[ID]*Env{}, Workers: map[ID]*Worker{},
+		Requests: map[ID]*RequestView{}, Commits: map[string][]string{}, Strange: map[string]int{}, Held: map[string]Held{}, had: map[identity]bool{}}
 }
 
 // Take takes in an entry of the database, and reports whether it says something new. It may come in any order and more than once.
@@ -188,7 +189,9 @@ func ids(rest string, n int) ([4]ID, bool) {
 }
 
 // parts is how many IDs keys of a kind have.
-var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3, kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindPage: 2, kindExplained: 2, kindCounted: 4, kindSwept: 0, kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
+var parts = map[string]int{kindTest: 1, kindCode: 1, kindCommit: 0, kindEnv: 1, kindWorker: 1, kindSpan: 4, kindFound: 3,
+	kindCorpus: 1, kindFailure: 2, kindReplay: 2, kindNote: 2, kindPage: 2, kindExplained: 2, kindCounted: 4, kindSwept: 0,
+	kindRequest: 1, kindDone: 1, kindPause: 0, kindDistil: 1, kindBisect: 2}
 
 // taken is what a record has done to a view: whether it says something new, and whether its entry came for the first time.
 type taken struct{ news, held bool }
@@ -338,7 +341,8 @@ func compareJSON(a, b any) int {
 func (v *View) Test(id ID) *TestView {
 	t := v.Tests[id]
 	if t == nil {
-		t = &TestView{ID: id, Definitions: map[string]*Test{}, Efforts: map[Place]*Effort{}, Failures: map[ID]*FailureView{}, Corpus: map[string]*Kept{}, Distilled: map[ID]*Distilled{}}
+		t = &TestView{ID: id, Definitions: map[string]*Test{}, Efforts: map[Place]*Effort{}, Failures: map[ID]*FailureView{},
+			Corpus: map[string]*Kept{}, Distilled: map[ID]*Distilled{}}
 		v.Tests[id] = t
 	}
 	return t
@@ -378,7 +382,8 @@ func (t *TestView) DistilledFor(code ID) *Distilled {
 func (v *View) Names(d store.Digest) bool {
 	for _, t := range v.Tests {
 		for _, f := range t.Failures {
-			if slices.ContainsFunc(f.Files, func(x *Failure) bool { return x.File == d }) || slices.ContainsFunc(f.Pages, func(p *Page) bool { return p.File == d }) {
+			if slices.ContainsFunc(f.Files, func(x *Failure) bool { return x.File == d }) ||
+				slices.ContainsFunc(f.Pages, func(p *Page) bool { return p.File == d }) {
 				return true
 			}
 		}

@@ -126,8 +126,9 @@ func driverHints(s *StoryOf, operations []history.Operation) (list []hint) {
 	for i := range operations {
 		op := &operations[i]
 		if op.Type == history.Ok && slices.Contains(o.Unanswered, op.Return) {
-			list = append(list, hint{blameDriver, fmt.Sprintf("it reported %s by %s as ok at %s, and had read nothing from another node since the operation began",
-				clip(requestText(op)), op.Client, Seconds(op.ReturnTimeNs))})
+			list = append(list, hint{blameDriver,
+				fmt.Sprintf("it reported %s by %s as ok at %s, and had read nothing from another node since the operation began",
+					clip(requestText(op)), op.Client, Seconds(op.ReturnTimeNs))})
 		}
 	}
 	for i := range o.Drivers {
@@ -287,7 +288,8 @@ func (d *disk) cut(f *followed, c *record.DiskChange) {
 	if f.failed != nil {
 		from = f.failed.TimeNs
 	}
-	d.system("%s cuts %s to %s at %s, where it had written up to byte %d%s", d.node, clip(c.Path), plural.Count(c.To, "byte"), Seconds(c.TimeNs), f.end, d.although(from, c.TimeNs))
+	d.system("%s cuts %s to %s at %s, where it had written up to byte %d%s", d.node, clip(c.Path), plural.Count(c.To, "byte"),
+		Seconds(c.TimeNs), f.end, d.although(from, c.TimeNs))
 }
 
 // although names an operation of the evidence that ended between two times, with a result that what happens at the second one belies.
@@ -295,7 +297,8 @@ func (d *disk) although(fromNs, toNs int64) string {
 	for i := range d.operations {
 		op := &d.operations[i]
 		if op.Type == history.Ok && op.ReturnTimeNs >= fromNs && op.ReturnTimeNs <= toNs {
-			return fmt.Sprintf(", although %s by %s had ended with %s at %s", strings.TrimSpace(op.Op+" "+op.Key)+given(op), op.Client, outcome(op), Seconds(op.ReturnTimeNs))
+			return fmt.Sprintf(", although %s by %s had ended with %s at %s", strings.TrimSpace(op.Op+" "+op.Key)+given(op),
+				op.Client, outcome(op), Seconds(op.ReturnTimeNs))
 		}
 	}
 	return ""
@@ -311,7 +314,8 @@ const cleanUpNs = 1_000_000
 func (d *disk) removed(c *record.DiskChange) {
 	if failed := d.latest; failed != nil && strings.HasPrefix(c.Call, "unlink") && c.TimeNs-failed.TimeNs <= cleanUpNs {
 		d.latest = nil
-		d.system("%s removes %s at %s, right after %s of %s had failed (%s)", d.node, clip(c.Path), Seconds(c.TimeNs), failed.Call, clip(failed.Path), failed.Errno)
+		d.system("%s removes %s at %s, right after %s of %s had failed (%s)", d.node, clip(c.Path), Seconds(c.TimeNs),
+			failed.Call, clip(failed.Path), failed.Errno)
 	}
 	folder := orElse(c.Old, c.Path) + "/"
 	for path, f := range d.files {
@@ -332,8 +336,9 @@ func (d *disk) missing(c *record.DiskChange) {
 	if k < 0 || slices.ContainsFunc(d.sought, func(x sought) bool { return x.path == c.Path }) {
 		return
 	}
-	d.sought = append(d.sought, sought{c.Path, fmt.Sprintf("after the %s %s looks for %s, which is not there (at %s)", d.injections[k].Kind, d.node, clip(c.Path),
-		Seconds(c.TimeNs))})
+	d.sought = append(d.sought, sought{c.Path,
+		fmt.Sprintf("after the %s %s looks for %s, which is not there (at %s)", d.injections[k].Kind, d.node, clip(c.Path),
+			Seconds(c.TimeNs))})
 }
 
 // continued is a successful call on a file on which an earlier one has failed.
@@ -342,7 +347,8 @@ func (d *disk) continued(f *followed, c *record.DiskChange) {
 		return
 	}
 	f.told = true
-	d.system("%s continues to use %s at %s (%s), although %s%s", d.node, clip(c.Path), Seconds(c.TimeNs), callRange(c), failure(f.failed), d.acknowledged(f.failed))
+	d.system("%s continues to use %s at %s (%s), although %s%s", d.node, clip(c.Path), Seconds(c.TimeNs), callRange(c),
+		failure(f.failed), d.acknowledged(f.failed))
 }
 
 // acknowledged names an operation that was under way as a call failed, and ended well.

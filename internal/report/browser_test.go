@@ -89,7 +89,9 @@ func TestPageIsUsed(t *testing.T) {
 	visit := browser(t)
 	p := violatedPage(t)
 	for i := range 12 { // a heartbeat
-		p.Outcome.Log = append(p.Outcome.Log, record.LogLine{Position: record.At(uint64(1000 + i)), TimeNs: p.Outcome.VirtualNs + int64(i), Node: "n1", Stream: "stdout", Text: fmt.Sprintf("beat %d", i)})
+		p.Outcome.Log = append(p.Outcome.Log,
+			record.LogLine{Position: record.At(uint64(1000 + i)), TimeNs: p.Outcome.VirtualNs + int64(i), Node: "n1",
+				Stream: "stdout", Text: fmt.Sprintf("beat %d", i)})
 	}
 	free := regexp.MustCompile(`<meta http-equiv[^>]*>`).ReplaceAllString(htmlOf(t, p), "")
 	dom, console := visit(strings.Replace(free, "</body>", use, 1), "--dump-dom")
@@ -106,7 +108,8 @@ func TestPageIsUsed(t *testing.T) {
 	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Tools != 6 || got.Ticks < 2 || got.TicksThen < 2 || got.Folded != 0 || got.Folds < 1 || got.FoldedThen >= got.Folds || got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
+	if got.Tools != 6 || got.Ticks < 2 || got.TicksThen < 2 || got.Folded != 0 || got.Folds < 1 || got.FoldedThen >= got.Folds ||
+		got.Wider < 1.9 || got.Wider > 2.1 || got.Back < 0.95 || got.Back > 1.05 ||
 		got.Cursor != "visible" || !got.Violation || !got.Scrolled {
 		t.Errorf("%+v", got)
 	}

@@ -63,7 +63,8 @@ func (c *CampaignOf) failuresOf(property string) []*explore.Failure {
 func (c *CampaignOf) ownUnknown() []string {
 	return slices.DeleteFunc(slices.Clone(c.Status.Unknown), func(reason string) bool {
 		return slices.ContainsFunc(c.Totals.Properties, func(p explore.PropertyTotal) bool {
-			return p.Unjudged() && strings.HasPrefix(reason, p.Property+": unknown in ") || p.Never() && strings.HasPrefix(reason, p.Property+": not in any of ")
+			return p.Unjudged() && strings.HasPrefix(reason, p.Property+": unknown in ") ||
+				p.Never() && strings.HasPrefix(reason, p.Property+": not in any of ")
 		})
 	})
 }
@@ -155,7 +156,8 @@ type countView struct {
 // CampaignPage writes a campaign as one HTML file that needs nothing else.
 func CampaignPage(w io.Writer, c CampaignOf) error {
 	t := c.Totals
-	v := campaignView{CampaignOf: &c, Judgement: Judgement(c.Status, t.Runs), Troubles: c.troubles(), PerSecond: Rate(float64(t.Runs), t.WallNs), Open: t.Operations.Open()}
+	v := campaignView{CampaignOf: &c, Judgement: Judgement(c.Status, t.Runs), Troubles: c.troubles(),
+		PerSecond: Rate(float64(t.Runs), t.WallNs), Open: t.Operations.Open()}
 	v.Class = "unknown"
 	switch {
 	case c.Status.Failed, c.Status.Violated, c.Status.Unrepeatable:

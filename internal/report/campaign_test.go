@@ -18,9 +18,11 @@ import (
 
 // mixed is a campaign in which all that can go wrong did.
 func mixed() CampaignOf {
-	v := check.Verdict{Property: "linearizable", Kind: "safety", Status: check.Violated, Reason: "not linearizable: a get", Evidence: []string{`key "k": 2 operations`}}
+	v := check.Verdict{Property: "linearizable", Kind: "safety", Status: check.Violated, Reason: "not linearizable: a get",
+		Evidence: []string{`key "k": 2 operations`}}
 	return CampaignOf{Name: "kv", Bloodhound: "v1", Config: "a folder/bloodhound.yaml", ExitCode: 1, Arguments: " 'a folder'",
-		Status: explore.Status{Violated: true, Unrepeatable: true, Unknown: []string{"healthy: unknown in 3 of 2000 runs: no probe", "fault crash was never observed"}},
+		Status: explore.Status{Violated: true, Unrepeatable: true,
+			Unknown: []string{"healthy: unknown in 3 of 2000 runs: no probe", "fault crash was never observed"}},
 		Totals: &explore.Totals{Seed: 7, Runs: 2000, Violated: 4, Events: 99, VirtualNs: 5e9, WallNs: 2e9, Workers: 2,
 			Operations: explore.Operations{Invoked: 100, Ok: 70, Fail: 20, Info: 9},
 			Reasons:    []explore.Reason{{Type: history.Fail, Text: "status 503", Count: 20}},
@@ -29,7 +31,8 @@ func mixed() CampaignOf {
 			Properties: []explore.PropertyTotal{{Property: "linearizable", Kind: "safety", Holds: 1996, Violated: 4},
 				{Property: "healthy", Kind: "liveness", Holds: 1997, Unknown: 3, Reason: "no probe", Seed: 5},
 				{Property: "flaky", Kind: "safety", Holds: 1999, Violated: 1}, {Property: "no panic", Kind: "safety", Holds: 2000}},
-			Failures:     []*explore.Failure{{ID: "0123456789ab", Signature: "linearizable: x", Runs: 4, Run: 17, Tape: tape.Tape{Seed: 99}, Verdict: v, Hash: "h"}},
+			Failures: []*explore.Failure{{ID: "0123456789ab", Signature: "linearizable: x", Runs: 4, Run: 17,
+				Tape: tape.Tape{Seed: 99}, Verdict: v, Hash: "h"}},
 			Unrepeatable: 1, FirstUnrepeatable: &explore.Unrepeatable{Run: 3, Tape: tape.Tape{Seed: 33}, Reason: "a spin break"}}}
 }
 
@@ -55,8 +58,10 @@ func written(t *testing.T, write func(io.Writer, CampaignOf) error, c CampaignOf
 // A property that was judged in part passes, and says what was left out.
 func TestJUnitNamesWhatWasLeftOut(t *testing.T) {
 	c := clean()
-	c.Totals.Properties = []explore.PropertyTotal{{Property: "p", Holds: 3, Partial: 1, LeftOut: []string{`key "l" with 1 operation: operation "rpush" has no model`}}}
-	if text := written(t, JUnit, c); !strings.Contains(text, `<system-out>p: judged in part in 1 of 3 runs; left out in the first: key &#34;l&#34; with 1 operation`) {
+	c.Totals.Properties = []explore.PropertyTotal{{Property: "p", Holds: 3, Partial: 1,
+		LeftOut: []string{`key "l" with 1 operation: operation "rpush" has no model`}}}
+	if text := written(t, JUnit, c); !strings.Contains(text,
+		`<system-out>p: judged in part in 1 of 3 runs; left out in the first: key &#34;l&#34; with 1 operation`) {
 		t.Error(text)
 	}
 }
@@ -160,7 +165,8 @@ func TestCampaignFormatsEscapeWhatProgramsWrite(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &log); err != nil {
 		t.Fatal(err)
 	}
-	if got := log.Runs[0].Results[0]; got.RuleID != Visible(hostile, pageValueRunes) || strings.ContainsAny(got.Locations[0].Physical.Artifact.URI, "<> \x00\xff") {
+	if got := log.Runs[0].Results[0]; got.RuleID != Visible(hostile, pageValueRunes) ||
+		strings.ContainsAny(got.Locations[0].Physical.Artifact.URI, "<> \x00\xff") {
 		t.Errorf("SARIF gives %+v", got)
 	}
 }
@@ -169,7 +175,8 @@ func TestOften(t *testing.T) {
 	for _, c := range []struct {
 		runs, all uint64
 		want      string
-	}{{1, 1_000_000, "1 of 1000000 runs (1 in 1000000)"}, {4, 2000, "4 of 2000 runs (1 in 500)"}, {3, 4, "3 of 4 runs (75.0 %)"}, {2, 2, "2 of 2 runs"}, {0, 0, ""}} {
+	}{{1, 1_000_000, "1 of 1000000 runs (1 in 1000000)"}, {4, 2000, "4 of 2000 runs (1 in 500)"}, {3, 4, "3 of 4 runs (75.0 %)"},
+		{2, 2, "2 of 2 runs"}, {0, 0, ""}} {
 		if got := often(c.runs, c.all); got != c.want {
 			t.Errorf("%d of %d: %q, want %q", c.runs, c.all, got, c.want)
 		}

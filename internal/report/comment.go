@@ -97,7 +97,8 @@ func (c *CommentOf) unsteady(b *strings.Builder) {
 		if !u.Confirmed() {
 			what = "It does not count as a violation, and the exit code says that a run is not reproducible."
 		}
-		fmt.Fprintf(b, "**Not reproducible:** %s: %s. %s Its replay differs: %s\n\n", markdownText(u.String()), inline(u.Verdict.Reason), what, inline(u.Differs))
+		fmt.Fprintf(b, "**Not reproducible:** %s: %s. %s Its replay differs: %s\n\n", markdownText(u.String()),
+			inline(u.Verdict.Reason), what, inline(u.Differs))
 	}
 	if u := c.Totals.FirstUnrepeatable; u != nil && len(c.Totals.Unsteady) == 0 {
 		fmt.Fprintf(b, "**Not reproducible:** %s. The first: %s: %s\n\n", were(c.Totals.Unrepeatable), markdownText(u.String()), inline(u.Reason))

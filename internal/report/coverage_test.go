@@ -88,7 +88,8 @@ func written(t *testing.T, write func(*bytes.Buffer) error) string {
 func TestCoverageReports(t *testing.T) {
 	of, state := coverageOf(t, "-g")
 	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
-	for _, want := range []string{"/bin/program", `<td class="mono">never</td><td class="mono">a b.c:2</td><td class="n">0</td>`, `<s class="missed">		never(argc);</s>`,
+	for _, want := range []string{"/bin/program", `<td class="mono">never</td><td class="mono">a b.c:2</td><td class="n">0</td>`,
+		`<s class="missed">		never(argc);</s>`,
 		`<s class="ran">	if (argc &gt; 5)</s>`, "off: it is no ELF program for x86-64"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
@@ -171,7 +172,8 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 	of, state := coverageOf(t, "-g")
 	dir := t.TempDir()
 	source, symbols := filepath.Join(dir, "kv.go"), filepath.Join(dir, "kv.sym.tsv")
-	for file, text := range map[string]string{source: "package kv\n\nfunc get() {\n}\n", symbols: "address\tfunction\tfile\tbegin_line\tend_line\n1\tget\t" + source + "\t3\t3\n2\tget\t" + source + "\t4\t4\n"} {
+	for file, text := range map[string]string{source: "package kv\n\nfunc get() {\n}\n",
+		symbols: "address\tfunction\tfile\tbegin_line\tend_line\n1\tget\t" + source + "\t3\t3\n2\tget\t" + source + "\t4\t4\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +189,8 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 	own := of.Binaries[0].Own + 2 + 5 + 6 + 7
 	sentence := fmt.Sprintf("7 of %d blocks and edges of the own code of 2 programs ran (%.1f %%); coverage is off for 1", own, 700/float64(own))
 	page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
-	for _, want := range []string{sentence, "· 1 of 2 edges · 1 of 1 functions", "edges that ran</th>", "blocks that ran</th>", "<h2>/bin/program, edges of kv.sym.tsv</h2>",
+	for _, want := range []string{sentence, "· 1 of 2 edges · 1 of 1 functions", "edges that ran</th>", "blocks that ran</th>",
+		"<h2>/bin/program, edges of kv.sym.tsv</h2>",
 		"<h2>/bin/program</h2>", "<h2>/bin/other, edges</h2>", `<s class="ran">func get() {</s><s class="missed">}</s>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
@@ -206,7 +209,9 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 		}
 	}
 	text := written(t, func(b *bytes.Buffer) error { return report.CoverageText(b, of) })
-	for _, want := range []string{sentence, "/bin/program, edges of kv.sym.tsv: 1 of 2 edges (50.0 %)\n     1/2       50.0 %  " + source + "\n       1/2      get  " + source + ":3\n", "no names: its edges are told from no file"} {
+	for _, want := range []string{sentence,
+		"/bin/program, edges of kv.sym.tsv: 1 of 2 edges (50.0 %)\n     1/2       50.0 %  " + source + "\n       1/2      get  " +
+			source + ":3\n", "no names: its edges are told from no file"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -216,7 +221,9 @@ func TestCoverageOfSeveralSources(t *testing.T) {
 		t.Errorf("no %q in\n%s", want, lcov)
 	}
 	doc := written(t, func(b *bytes.Buffer) error { return report.CoverageJSON(b, of) })
-	if want := `"source":"edges","covered":1,"total":2,"own":2,"own_covered":1,"symbols":"kv.sym.tsv","functions":[{"name":"get","file":"` + source + `","line":3,"covered":1,"total":2,"package":"` + source + `","own":true}],"files":[{"file":"` + source + `","own":true,"covered":[3],"missed":[4]}]`; !strings.Contains(doc, want) {
+	if want := `"source":"edges","covered":1,"total":2,"own":2,"own_covered":1,"symbols":"kv.sym.tsv","functions":[{"name":"get","file":"` +
+		source + `","line":3,"covered":1,"total":2,"package":"` + source + `","own":true}],"files":[{"file":"` + source +
+		`","own":true,"covered":[3],"missed":[4]}]`; !strings.Contains(doc, want) {
 		t.Errorf("no %s in\n%s", want, doc)
 	}
 }
@@ -230,7 +237,8 @@ func TestCoverageOfGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := filepath.Join(dir, "main.go")
-	for file, text := range map[string]string{source: "package main\n\nimport \"strings\"\n\nfunc main() {\n\tprintln(strings.ToUpper(\"own\"))\n}\n", filepath.Join(dir, "go.mod"): "module example.com/kv/server\n\ngo 1.21\n"} {
+	for file, text := range map[string]string{source: "package main\n\nimport \"strings\"\n\nfunc main() {\n\tprintln(strings.ToUpper(\"own\"))\n}\n",
+		filepath.Join(dir, "go.mod"): "module example.com/kv/server\n\ngo 1.21\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -284,10 +292,12 @@ func TestCoverageOfGo(t *testing.T) {
 			t.Errorf("%v: the page does not show the text of what the program is made with", flags)
 		}
 		lcov := written(t, func(b *bytes.Buffer) error { return report.CoverageLCOV(b, of) })
-		if !strings.Contains(lcov, "SF:"+source+"\n") || !strings.Contains(lcov, "FNDA:1,main.main\n") || !strings.Contains(lcov, line) || strings.Contains(lcov, "SF:<") {
+		if !strings.Contains(lcov, "SF:"+source+"\n") || !strings.Contains(lcov, "FNDA:1,main.main\n") ||
+			!strings.Contains(lcov, line) || strings.Contains(lcov, "SF:<") {
 			t.Errorf("%v: lcov has no lines of %s", flags, source)
 		}
-		if text := written(t, func(b *bytes.Buffer) error { return report.CoverageText(b, of) }); !strings.Contains(text, " main.main  ") || !strings.Contains(text, fmt.Sprintf("%d of %d %s", h.Total, h.Total, unit)) {
+		if text := written(t, func(b *bytes.Buffer) error { return report.CoverageText(b, of) }); !strings.Contains(text,
+			" main.main  ") || !strings.Contains(text, fmt.Sprintf("%d of %d %s", h.Total, h.Total, unit)) {
 			t.Errorf("%v: %.300s", flags, text)
 		}
 	}

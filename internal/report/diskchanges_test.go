@@ -14,10 +14,12 @@ func TestWhereAPowerLossTookContentBack(t *testing.T) {
 		change record.DiskChange
 		want   string
 	}{
-		{record.DiskChange{Pages: 1, Rows: []record.Row{{From: 28672, To: 32768}}}, "the power loss took back the content of 1 page (bytes 28672 to 32768) of /log"},
+		{record.DiskChange{Pages: 1, Rows: []record.Row{{From: 28672, To: 32768}}},
+			"the power loss took back the content of 1 page (bytes 28672 to 32768) of /log"},
 		{record.DiskChange{Pages: 3, Rows: []record.Row{{From: 0, To: 8192}, {From: 16384, To: 20480}}},
 			"the power loss took back the content of 3 pages (bytes 0 to 8192, 16384 to 20480) of /log"},
-		{record.DiskChange{Pages: 9, Rows: []record.Row{{From: 0, To: 8192}}}, "the power loss took back the content of 9 pages (bytes 0 to 8192, ...) of /log"},
+		{record.DiskChange{Pages: 9, Rows: []record.Row{{From: 0, To: 8192}}},
+			"the power loss took back the content of 9 pages (bytes 0 to 8192, ...) of /log"},
 		{record.DiskChange{Pages: 2}, "the power loss took back the content of 2 pages of /log"},
 	} {
 		c.change.Call, c.change.Path = record.Lost, "/log"

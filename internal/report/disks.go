@@ -10,8 +10,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// diskSpeeds says how fast the disks of servers were that a run drew, such as "the disks of n1, n2 are of the speed hdd: a sync takes 4ms to 200ms". They are so from
-// the beginning of the faults to the end of the run, so that a server that is too slow is so without any other fault. It is empty if they take no time.
+// diskSpeeds says how fast the disks of servers were that a run drew, such as "the disks of n1, n2 are of the speed hdd: a sync
+// takes 4ms to 200ms". They are so from the beginning of the faults to the end of the run, so that a server that is too slow is
+// so without any other fault. It is empty if they take no time.
 func diskSpeeds(s *StoryOf) string {
 	if s.Spec.Faults.DiskSpeed != world.DrawnSpeed {
 		return ""

@@ -11,7 +11,8 @@ import (
 
 // A story says how fast the disks were that its run drew: a server that is too slow for its load has no other fault.
 func TestSpeedsOfDisks(t *testing.T) {
-	spec := &world.Spec{TimeStepNs: 1e6, Nodes: []world.Node{{Name: "n1", Role: world.Server, Command: []string{"a"}}, {Name: "n2", Role: world.Server, Command: []string{"a"}}},
+	spec := &world.Spec{TimeStepNs: 1e6,
+		Nodes:  []world.Node{{Name: "n1", Role: world.Server, Command: []string{"a"}}, {Name: "n2", Role: world.Server, Command: []string{"a"}}},
 		Faults: world.Faults{Enabled: true, DiskSpeed: world.DrawnSpeed}}
 	all := tape.Decision{Stream: "speed/disk", N: 5, Value: 4}
 	other := tape.Decision{Stream: "speed/disk/n2", N: 5, Value: 1}

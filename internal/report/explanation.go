@@ -59,7 +59,8 @@ func (e *Explanation) Check() error {
 	}
 	for _, p := range points {
 		if p.Failed < 0 || p.Failed > p.Runs || !(p.Low >= 0 && p.Low <= p.High && p.High <= 1) {
-			return fmt.Errorf("%d of %s from %d ns on are no share, or %g to %g no interval of one", p.Failed, plural.Count(p.Runs, "run"), p.AtNs, p.Low, p.High)
+			return fmt.Errorf("%d of %s from %d ns on are no share, or %g to %g no interval of one", p.Failed,
+				plural.Count(p.Runs, "run"), p.AtNs, p.Low, p.High)
 		}
 	}
 	return nil
@@ -124,7 +125,8 @@ func moment(e *Explanation, replay string) string {
 		if p.Undone {
 			what = "without this alone the run holds"
 		}
-		fmt.Fprintf(&b, "\ncounterfactual: %s (trace hash %s); the first event that differs\n  fails  %s\n  holds  %s\n", what, p.Hash, orElse(clip(p.Fails), "(the run is over)"), orElse(clip(p.Holds), "(the run is over)"))
+		fmt.Fprintf(&b, "\ncounterfactual: %s (trace hash %s); the first event that differs\n  fails  %s\n  holds  %s\n", what,
+			p.Hash, orElse(clip(p.Fails), "(the run is over)"), orElse(clip(p.Holds), "(the run is over)"))
 	}
 	return b.String()
 }
@@ -153,7 +155,8 @@ func ExplanationPlot(e *Explanation) template.HTML {
 		return ""
 	}
 	last := float64(e.Points[len(e.Points)-1].AtNs) / 1e9
-	p := newPlot("how likely the failure was, from each time on", 0, last, 1, func(v float64) string { return Short(v) + "s" }, func(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) })
+	p := newPlot("how likely the failure was, from each time on", 0, last, 1, func(v float64) string { return Short(v) + "s" },
+		func(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) })
 	path := ""
 	for i := range e.Points {
 		q := &e.Points[i]

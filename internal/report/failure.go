@@ -183,7 +183,8 @@ func Load(state, name string) (*Failure, error) {
 	}
 	b, err := regular.Read(path, maxFailureBytes)
 	if err != nil {
-		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is %s", err, filepath.Join(cmp.Or(state, ".bloodhound"), "failures", "ID.json"))
+		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is %s", err,
+			filepath.Join(cmp.Or(state, ".bloodhound"), "failures", "ID.json"))
 	}
 	return Parse(path, b)
 }
@@ -289,7 +290,8 @@ func (f *Failure) Changes(o *check.Judged) []string {
 		list = append(list, change)
 	}
 	if f.unknown != "" {
-		list = append(list, fmt.Sprintf("the file has the field %q, which this bloodhound does not know and leaves out: a later one wrote it (%s)", f.unknown, f.Bloodhound))
+		list = append(list, fmt.Sprintf("the file has the field %q, which this bloodhound does not know and leaves out: a later one wrote it (%s)",
+			f.unknown, f.Bloodhound))
 	}
 	changed, perhaps := filedigest.Changes(f.Files, o.Files)
 	// A list may be cut short, and files of the project tell most.

@@ -84,7 +84,8 @@ func newFocus(o *check.Judged, v check.Verdict) *focus {
 	if injections, left := causes(o, f.atNs, focusInjections); left == 0 {
 		for _, s := range injections {
 			f.fromNs = min(f.fromNs, s.StartNs)
-			f.spans = append(f.spans, [2]int64{s.StartNs - focusMarginNs, min(s.StartNs+focusEdgeNs, s.EndNs)}, [2]int64{s.EndNs - focusMarginNs, s.EndNs + focusEdgeNs})
+			f.spans = append(f.spans, [2]int64{s.StartNs - focusMarginNs, min(s.StartNs+focusEdgeNs, s.EndNs)},
+				[2]int64{s.EndNs - focusMarginNs, s.EndNs + focusEdgeNs})
 		}
 	}
 	margin := max((f.toNs-f.fromNs)/12, 5*focusMarginNs)

@@ -18,7 +18,8 @@ import (
 // with a star, and their children.
 var junitHas = map[string]struct{ attributes, children string }{
 	"testsuites": {"name time tests failures errors", "testsuite"},
-	"testsuite":  {"name* tests* failures* errors* group time skipped timestamp hostname id package file log url version", "testsuite properties testcase system-out system-err"},
+	"testsuite": {"name* tests* failures* errors* group time skipped timestamp hostname id package file log url version",
+		"testsuite properties testcase system-out system-err"},
 	"properties": {"", "property"},
 	"property":   {"name* value*", ""},
 	"testcase":   {"name* time classname group", "skipped error failure system-out system-err"},
@@ -51,7 +52,8 @@ func TestJUnitIsJenkins(t *testing.T) {
 			switch e := token.(type) {
 			case xml.StartElement:
 				has, ok := junitHas[e.Name.Local]
-				if !ok || len(open) == 0 && e.Name.Local != "testsuites" || len(open) > 0 && !slices.Contains(strings.Fields(junitHas[open[len(open)-1]].children), e.Name.Local) {
+				if !ok || len(open) == 0 && e.Name.Local != "testsuites" ||
+					len(open) > 0 && !slices.Contains(strings.Fields(junitHas[open[len(open)-1]].children), e.Name.Local) {
 					t.Errorf("%s: <%s> in %v", name, e.Name.Local, open)
 				}
 				given := map[string]bool{}
@@ -133,7 +135,8 @@ func TestChromeFlowsAndCounters(t *testing.T) {
 	if len(starts) > 0 {
 		t.Errorf("flows that do not end: %v", starts)
 	}
-	if counters["messages unread"] < 10 || counters["operations in flight"] < 2 || last["operations in flight"] != 0 || counters["faults in force"] < 2 || last["faults in force"] != 0 {
+	if counters["messages unread"] < 10 || counters["operations in flight"] < 2 || last["operations in flight"] != 0 ||
+		counters["faults in force"] < 2 || last["faults in force"] != 0 {
 		t.Errorf("counters %v end at %v", counters, last)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // A campaign's summary lists the most important moments, with the faults there; the rest is counted.
 func TestSummaryOfMoments(t *testing.T) {
 	totals := &explore.Totals{Runs: 1}
-	totals.Faults.Hits = []fault.Hit{{Kind: fault.PowerLoss, Call: "reply", Count: 2}, {Kind: fault.Crash, Call: "reply", Count: 40}, {Kind: fault.Crash, Call: "fsync", File: "*.19", Count: 1}}
+	totals.Faults.Hits = []fault.Hit{{Kind: fault.PowerLoss, Call: "reply", Count: 2},
+		{Kind: fault.Crash, Call: "reply", Count: 40}, {Kind: fault.Crash, Call: "fsync", File: "*.19", Count: 1}}
 	totals.Moments = []fault.MomentCount{{Call: "rename", File: "*.snap", Seen: 3}, {Call: "reply", Seen: 600}}
 	for i := range 20 {
 		totals.Moments = append(totals.Moments, fault.MomentCount{Call: "fsync", File: fmt.Sprintf("*.%d", i), Seen: 7})

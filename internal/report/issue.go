@@ -23,7 +23,8 @@ func Issue(s StoryOf) (string, error) {
 	if runes := []rune(title); len(runes) > maxTitle {
 		title = string(runes[:maxTitle-3]) + "..."
 	}
-	return fmt.Sprintf("# %s\n\nThe run repeats: `%s`\n\n%stext\n%s\n%s\n", title, s.Replay, fence, strings.TrimRight(Printable(story.String()), "\n"), fence), nil
+	return fmt.Sprintf("# %s\n\nThe run repeats: `%s`\n\n%stext\n%s\n%s\n", title, s.Replay, fence,
+		strings.TrimRight(Printable(story.String()), "\n"), fence), nil
 }
 
 // fenceOf is a fence that no line of a text ends.

@@ -58,9 +58,10 @@ func JUnit(w io.Writer, c CampaignOf) error {
 	t := c.Totals
 	seconds := strconv.FormatFloat(float64(t.WallNs)/1e9, 'f', 3, 64)
 	class := "bloodhound." + strings.ReplaceAll(Visible(orElse(c.Name, "world"), pageValueRunes), ".", "_")
-	suite := junitSuite{Name: Visible(orElse(c.Name, "world"), pageValueRunes), File: Visible(c.Config, pageLineRunes), Time: seconds, Properties: []junitProperty{
-		{"seed", strconv.FormatUint(t.Seed, 10)}, {"runs", strconv.FormatUint(t.Runs, 10)},
-		{"virtual_ns", strconv.FormatInt(t.VirtualNs, 10)}, {"exit_code", strconv.Itoa(c.ExitCode)}, {"bloodhound", Visible(c.Bloodhound, pageValueRunes)}}}
+	suite := junitSuite{Name: Visible(orElse(c.Name, "world"), pageValueRunes), File: Visible(c.Config, pageLineRunes),
+		Time: seconds, Properties: []junitProperty{
+			{"seed", strconv.FormatUint(t.Seed, 10)}, {"runs", strconv.FormatUint(t.Runs, 10)},
+			{"virtual_ns", strconv.FormatInt(t.VirtualNs, 10)}, {"exit_code", strconv.Itoa(c.ExitCode)}, {"bloodhound", Visible(c.Bloodhound, pageValueRunes)}}}
 	add := func(name string, failure, err *junitTrouble) {
 		suite.Cases = append(suite.Cases, junitCase{Class: class, Name: Visible(name, pageLineRunes), Time: "0", Failure: failure, Error: err})
 		suite.Tests++

@@ -44,7 +44,8 @@ func (s *StoryOf) Moments() (list []Moment) {
 	}
 	add := func(kind, text, at string, event uint64, ns int64) {
 		run := run + " --at " + at
-		list = append(list, Moment{TimeNs: ns, Kind: kind, Text: Visible(text, momentRunes), Look: replayCommand + run, Debug: "bloodhound debug " + run, event: event})
+		list = append(list, Moment{TimeNs: ns, Kind: kind, Text: Visible(text, momentRunes), Look: replayCommand + run,
+			Debug: "bloodhound debug " + run, event: event})
 	}
 	number := func(event uint64) string { return fmt.Sprint(event) }
 	atNs := v.TimeNs
@@ -106,7 +107,8 @@ func (s *StoryOf) turn() (good, shows *history.Operation) {
 func (s *StoryOf) lastPass() (event uint64, ns int64) {
 	for i := range s.Outcome.Probes {
 		p := &s.Outcome.Probes[i]
-		if p.Property == s.Verdict.Property && p.ExitCode == 0 && len(p.Scrapes) == 0 && p.EndNs <= cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs) && p.Event > event {
+		if p.Property == s.Verdict.Property && p.ExitCode == 0 && len(p.Scrapes) == 0 &&
+			p.EndNs <= cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs) && p.Event > event {
 			event, ns = p.Event, p.EndNs
 		}
 	}

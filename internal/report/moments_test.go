@@ -19,13 +19,18 @@ func staleRead() StoryOf {
 		return history.Event{Number: n, TimeNs: ns, Client: client, Type: t, Op: op, Key: "k", Input: value}
 	}
 	o := &check.Judged{Outcome: record.Outcome{Events: 90, VirtualNs: 90e6,
-		Ledger: fault.Ledger{Injections: []fault.Injection{{ID: 1, Kind: fault.Clog, Target: "n2", Event: 2, StartNs: 2e6, EndNs: 3e6}, {ID: 2, Kind: fault.Partition, Target: "n1", Event: 15, StartNs: 15e6, EndNs: 40e6, Observed: 18},
+		Ledger: fault.Ledger{Injections: []fault.Injection{{ID: 1, Kind: fault.Clog, Target: "n2", Event: 2, StartNs: 2e6,
+			EndNs: 3e6}, {ID: 2, Kind: fault.Partition, Target: "n1", Event: 15, StartNs: 15e6, EndNs: 40e6, Observed: 18},
 			{ID: 3, Kind: fault.Crash, Target: "n1", Event: 80, StartNs: 80e6, EndNs: 80e6}}},
-		Probes: []record.Probe{{Property: "up", Event: 30, EndNs: 30e6}, {Property: "up", Event: 50, EndNs: 50e6}, {Property: "up", Event: 60, EndNs: 60e6, ExitCode: 1}},
-		History: []history.Event{at(10, 10e6, "c1", history.Invoke, "put", "v1"), at(12, 12e6, "c1", history.Ok, "put", "v1"), at(20, 20e6, "c1", history.Invoke, "put", "v2"), at(30, 30e6, "c1", history.Ok, "put", "v2"),
-			at(40, 40e6, "c2", history.Invoke, "put", "v3"), at(45, 45e6, "c2", history.Info, "put", ""), at(60, 60e6, "c3", history.Invoke, "get", ""), at(70, 70e6, "c3", history.Ok, "get", "")}}}
+		Probes: []record.Probe{{Property: "up", Event: 30, EndNs: 30e6}, {Property: "up", Event: 50, EndNs: 50e6},
+			{Property: "up", Event: 60, EndNs: 60e6, ExitCode: 1}},
+		History: []history.Event{at(10, 10e6, "c1", history.Invoke, "put", "v1"), at(12, 12e6, "c1", history.Ok, "put", "v1"),
+			at(20, 20e6, "c1", history.Invoke, "put", "v2"), at(30, 30e6, "c1", history.Ok, "put", "v2"),
+			at(40, 40e6, "c2", history.Invoke, "put", "v3"), at(45, 45e6, "c2", history.Info, "put", ""),
+			at(60, 60e6, "c3", history.Invoke, "get", ""), at(70, 70e6, "c3", history.Ok, "get", "")}}}
 	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
-		Verdict: check.Verdict{Property: "linearizable", Event: 70, TimeNs: 70e6, Evidence: []string{"0.02 s (event 20) client c1: put", "0.04 s (event 40) client c2: put", "0.06 s (event 60) client c3: get"}}}
+		Verdict: check.Verdict{Property: "linearizable", Event: 70, TimeNs: 70e6,
+			Evidence: []string{"0.02 s (event 20) client c1: put", "0.04 s (event 40) client c2: put", "0.06 s (event 60) client c3: get"}}}
 }
 
 func TestMomentsOfAViolation(t *testing.T) {
@@ -71,7 +76,9 @@ func TestMomentsAreOnThePage(t *testing.T) {
 	if err := Page(&b, PageOf{StoryOf: staleRead()}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<code id="look1">bloodhound replay 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="look1">`, `<code id="debug1">bloodhound debug 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="debug1">`, "last good", `put k = &#34;v2&#34; by c1 has returned`} {
+	for _, want := range []string{`<code id="look1">bloodhound replay 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="look1">`,
+		`<code id="debug1">bloodhound debug 0123456789ab --at &#39;fault 2&#39;</code> <button data-copy="debug1">`, "last good",
+		`put k = &#34;v2&#34; by c1 has returned`} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page has no %s", want)
 		}

@@ -37,13 +37,18 @@ func TestOwnCode(t *testing.T) {
 			"lib/lib.go":      "package lib\n\n//go:noinline\nfunc Twice(n int) int { return 2 * n }\n",
 			"ignored/main.py": "pass\n",
 		}, build: []string{"go", "build", "-o", "program", "."},
-			own: []string{"main.main", "kv/store.Get", "example.com/lib.Twice"}, others: []string{"runtime.main", "fmt.Println"}, atMost: 40, folded: []string{"standard library and runtime"}},
+			own: []string{"main.main", "kv/store.Get", "example.com/lib.Twice"}, others: []string{"runtime.main", "fmt.Println"},
+			atMost: 40, folded: []string{"standard library and runtime"}},
 		{name: "c++", files: source{"main.cc": "#include <map>\n#include <string>\n__attribute__((noinline)) static int find(std::map<std::string, int> &m, const char *k) { return m[k]; }\nint main(int argc, char **argv) { std::map<std::string, int> m; return find(m, argv[0]); }\n"},
-			build: []string{"g++", "-g", "-O0", "-o", "program", "main.cc"}, own: []string{"main"}, others: []string{"_start", "frame_dummy"}, atMost: 30, folded: []string{"standard library and runtime"}},
+			build: []string{"g++", "-g", "-O0", "-o", "program", "main.cc"}, own: []string{"main"},
+			others: []string{"_start", "frame_dummy"}, atMost: 30, folded: []string{"standard library and runtime"}},
 		{name: "rust", files: source{"main.rs": "#[inline(never)]\nfn total(list: &[u32]) -> u32 { let mut v = list.to_vec(); v.sort(); v.iter().sum() }\nfn main() { println!(\"{}\", total(&[3, 1])); }\n"},
-			build: []string{"rustc", "-g", "-o", "program", "main.rs"}, own: []string{"main::total", "main::main"}, others: []string{"_start"}, atMost: 60, folded: []string{"standard library and runtime"}},
-		{name: "rust without debug information", files: source{"main.rs": "#[inline(never)]\nfn total(list: &[u32]) -> u32 { let mut v = list.to_vec(); v.sort(); v.iter().sum() }\nfn main() { println!(\"{}\", total(&[3, 1])); }\n"},
-			build: []string{"rustc", "-o", "program", "main.rs"}, own: []string{"main::total", "main::main"}, others: []string{"_start"}, atMost: 5000, folded: []string{"standard library and runtime"}, without: true},
+			build: []string{"rustc", "-g", "-o", "program", "main.rs"}, own: []string{"main::total", "main::main"},
+			others: []string{"_start"}, atMost: 60, folded: []string{"standard library and runtime"}},
+		{name: "rust without debug information",
+			files: source{"main.rs": "#[inline(never)]\nfn total(list: &[u32]) -> u32 { let mut v = list.to_vec(); v.sort(); v.iter().sum() }\nfn main() { println!(\"{}\", total(&[3, 1])); }\n"},
+			build: []string{"rustc", "-o", "program", "main.rs"}, own: []string{"main::total", "main::main"},
+			others: []string{"_start"}, atMost: 5000, folded: []string{"standard library and runtime"}, without: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -108,7 +113,8 @@ func TestOwnCode(t *testing.T) {
 				}
 			}
 			page := written(t, func(b *bytes.Buffer) error { return report.CoveragePage(b, of) })
-			if !strings.Contains(page, fmt.Sprintf("%d of %d blocks of the own code of 1 program ran", bin.OwnCovered, bin.Own)) || !strings.Contains(page, `<details class="folded">`) {
+			if !strings.Contains(page, fmt.Sprintf("%d of %d blocks of the own code of 1 program ran", bin.OwnCovered,
+				bin.Own)) || !strings.Contains(page, `<details class="folded">`) {
 				t.Errorf("the page does not begin with own code: %.1500s", page)
 			}
 		})

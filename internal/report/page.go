@@ -295,7 +295,8 @@ func (p *PageOf) logs(f *focus, lanes map[string]int) (list []logView, left int)
 		if !ok {
 			index = -1
 		}
-		all = append(all, numbered{logView{TimeNs: l.TimeNs, Node: l.Node, Index: index, Colour: colour(max(index, 0)), Stream: l.Stream, Text: l.Text, Event: l.Event,
+		all = append(all, numbered{logView{TimeNs: l.TimeNs, Node: l.Node, Index: index, Colour: colour(max(index, 0)),
+			Stream: l.Stream, Text: l.Text, Event: l.Event,
 			folding: foldingOf(i, group, before, 0)}, l.Event})
 	}
 	fromNs, toNs := f.fromNs, f.toNs

@@ -167,15 +167,18 @@ func TestPageOfALongRunIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	for i := range uint64(messages) {
-		enc.Encode(diagramLine{Message: &Message{From: "n1", To: "n2", Via: "tcp", SentNs: int64(i) * stepNs, SentEvent: i*6 + 1, ReadNs: int64(i)*stepNs + 500, ReadEvent: i*6 + 3}})
+		enc.Encode(diagramLine{Message: &Message{From: "n1", To: "n2", Via: "tcp", SentNs: int64(i) * stepNs, SentEvent: i*6 + 1,
+			ReadNs: int64(i)*stepNs + 500, ReadEvent: i*6 + 3}})
 	}
 	enc.Encode(diagramLine{Untracked: new(uint64)})
 	o.Log, o.History = nil, nil
 	for i := range uint64(lines) {
-		o.Log = append(o.Log, record.LogLine{Position: record.At(i * 9), TimeNs: int64(i) * stepNs, Node: "n1", Stream: "stdout", Text: strings.Repeat("long line ", 200)})
+		o.Log = append(o.Log, record.LogLine{Position: record.At(i * 9), TimeNs: int64(i) * stepNs, Node: "n1", Stream: "stdout",
+			Text: strings.Repeat("long line ", 200)})
 	}
 	for i := range uint64(operations) {
-		h := history.Event{Number: i*9 + 4, TimeNs: int64(i) * stepNs, Client: fmt.Sprintf("load/%d", i%50), Type: history.Invoke, Op: "put", Key: "k", Input: strings.Repeat("v", 1000)}
+		h := history.Event{Number: i*9 + 4, TimeNs: int64(i) * stepNs, Client: fmt.Sprintf("load/%d", i%50), Type: history.Invoke,
+			Op: "put", Key: "k", Input: strings.Repeat("v", 1000)}
 		o.History = append(o.History, h)
 		h.Number, h.Type = h.Number+2, history.Ok
 		o.History = append(o.History, h)
@@ -222,7 +225,8 @@ func TestPageOfLittle(t *testing.T) {
 		}
 	}
 	broken := &check.Judged{Outcome: record.Outcome{History: []history.Event{{Number: 1, Client: "a", Type: history.Ok}}}}
-	if text := htmlOf(t, PageOf{StoryOf: StoryOf{Spec: &world.Spec{}, Outcome: broken, Verdict: v}}); !strings.Contains(text, "The history makes no operations: ") {
+	if text := htmlOf(t, PageOf{StoryOf: StoryOf{Spec: &world.Spec{}, Outcome: broken, Verdict: v}}); !strings.Contains(text,
+		"The history makes no operations: ") {
 		t.Error("the page does not say that the history is broken")
 	}
 }

@@ -113,7 +113,8 @@ func curvePlot(c *explore.Curve, title, class string, value func(*explore.Point)
 	before := 0
 	for i := range c.Points {
 		if now := &c.Points[i]; now.Failures > before {
-			p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.x(float64(now.Run)), p.y(float64(value(now))), p.Title("%s by run %d", plural.Count(now.Failures, "kind of failure"), now.Run))
+			p.Add(`<circle class="dot" cx="%.1f" cy="%.1f" r="4">%s</circle>`, p.x(float64(now.Run)), p.y(float64(value(now))),
+				p.Title("%s by run %d", plural.Count(now.Failures, "kind of failure"), now.Run))
 			before = now.Failures
 		}
 	}
@@ -167,7 +168,8 @@ func loadPlots(l *explore.Load) []plotView {
 				continue
 			}
 			rate := perSecond(part.n)
-			p.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, part.class, p.x(float64(i)*width), p.y(sum+rate), max(p.x(width)-p.x(0)-0.6, 0.8), max(p.y(sum)-p.y(sum+rate), 0.5),
+			p.Add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f">%s</rect>`, part.class, p.x(float64(i)*width),
+				p.y(sum+rate), max(p.x(width)-p.x(0)-0.6, 0.8), max(p.y(sum)-p.y(sum+rate), 0.5),
 				p.Title("%s to %s: %d ok, %d fail, %d info in all runs", seconds(float64(i)*width), seconds(float64(i+1)*width), b.Ok, b.Fail, b.Info))
 			sum += rate
 		}

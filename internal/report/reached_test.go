@@ -9,7 +9,8 @@ import (
 
 func TestReached(t *testing.T) {
 	var b strings.Builder
-	features := coverage.Sort([]coverage.Feature{coverage.New(coverage.Message, "a -> b :1 \x1b[31mGET <8"), coverage.New(coverage.Log, "n: ready x2"), coverage.New(coverage.Log, "n: ready")})
+	features := coverage.Sort([]coverage.Feature{coverage.New(coverage.Message, "a -> b :1 \x1b[31mGET <8"),
+		coverage.New(coverage.Log, "n: ready x2"), coverage.New(coverage.Log, "n: ready")})
 	if err := Reached(&b, features, []coverage.Nearness{{Name: "p: longest recovery", Distance: 0.25, Says: "3 s of 4"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -259,7 +259,8 @@ func TestSummary(t *testing.T) {
 		Reasons:    []explore.Reason{{Type: history.Fail, Text: "status 503", Count: 50}, {Type: history.Info, Text: explore.OtherReasons, Count: 30}},
 		Faults:     fault.Ledger{Entries: []fault.Entry{{Kind: fault.Partition, Planned: 12, Delivered: 11, Observed: 9}}},
 		LogCounts:  map[string]uint64{"leader change": 31, "election": 80},
-		Refused:    []record.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1}, {Program: "/bin/b", Call: "io_uring_setup", Errno: "ENOSYS", Count: 9}},
+		Refused: []record.Unsupported{{Program: "/bin/a", Call: "bpf", Errno: "EPERM", Count: 1},
+			{Program: "/bin/b", Call: "io_uring_setup", Errno: "ENOSYS", Count: 9}},
 		Warnings:   []explore.Warning{{Text: "MAP_SHARED writes bypass the journal", Runs: 200}},
 		Properties: []explore.PropertyTotal{{Property: "linearizable", Kind: "safety", Holds: 197, Violated: 2, Unknown: 1, Reason: "budget", Seed: 7}},
 		Failures:   []*explore.Failure{{ID: "0123456789ab", Signature: "linearizable: get # is stale", Runs: 2, Run: 17, Tape: tape.Tape{Seed: 99}}},
@@ -361,7 +362,8 @@ func TestFailureFile(t *testing.T) {
 	os.WriteFile(FailurePath(state, "empty"), []byte(`{"failure_version": 1}`), 0o666)
 	os.WriteFile(FailurePath(state, "twice"), []byte("{\"failure_version\": 1,\n\"spec\": {\"nodes\": [],\n\"nodes\": []}}"), 0o666)
 	for _, c := range []struct{ name, want string }{
-		{"twice", `"nodes" stands twice in an object, again on line 3`}, {f.ID[:4], "write more of it"}, {"zzz", "no failure \"zzz\""}, {"torn", "not a failure file"},
+		{"twice", `"nodes" stands twice in an object, again on line 3`}, {f.ID[:4], "write more of it"},
+		{"zzz", "no failure \"zzz\""}, {"torn", "not a failure file"},
 		{"new", "the bloodhound that wrote it, version v9"}, {"empty", "no spec"}, {"./nowhere.json", "no such file"},
 	} {
 		if _, err := Load(state, c.name); err == nil || !strings.Contains(err.Error(), c.want) {

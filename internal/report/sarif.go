@@ -88,7 +88,8 @@ func SARIF(w io.Writer, c CampaignOf) error {
 		run.Results = append(run.Results, c.sarifResult(f, &run.Tool.Driver))
 	}
 	for i := range t.Committed {
-		if k := &t.Committed[i]; k.Standing == explore.StillFails && !slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Signature == k.Signature }) {
+		if k := &t.Committed[i]; k.Standing == explore.StillFails &&
+			!slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Signature == k.Signature }) {
 			f := explore.Failure{ID: k.ID, Signature: k.Signature, Near: k.File, Verdict: *k.Verdict}
 			run.Results = append(run.Results, c.sarifResult(&f, &run.Tool.Driver))
 		}

@@ -136,7 +136,8 @@ func (s *Screen) lines() []string {
 		lines = slices.Delete(lines, i, i+1)
 	}
 	for i := range lines {
-		if command, _, _ := strings.Cut(strings.TrimPrefix(lines[i], "  "), "  "); !strings.HasPrefix(command, "bloodhound ") || width(command)+2 < ScreenColumns-screenHint {
+		if command, _, _ := strings.Cut(strings.TrimPrefix(lines[i], "  "), "  "); !strings.HasPrefix(command, "bloodhound ") ||
+			width(command)+2 < ScreenColumns-screenHint {
 			lines[i] = Fit(lines[i], ScreenColumns)
 		}
 	}
@@ -335,7 +336,8 @@ func loud(text string) bool {
 	if strings.Contains(lower, `"level":"info"`) || strings.Contains(lower, `"level":"debug"`) { // its keys may have any of the words
 		return false
 	}
-	return slices.ContainsFunc([]string{"panic", "fatal", "error", "assert", "exception", "corrupt"}, func(word string) bool { return strings.Contains(lower, word) })
+	return slices.ContainsFunc([]string{"panic", "fatal", "error", "assert", "exception", "corrupt"},
+		func(word string) bool { return strings.Contains(lower, word) })
 }
 
 // operationLine tells an operation when it returned, or when it began if it did not.
@@ -822,7 +824,8 @@ func runNumbers(r *explore.Summary, seed uint64) string {
 	case r.Reason == record.Stopped:
 		repeat = "interrupted"
 	}
-	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs), operationsText(r.Operations), repeat), ScreenColumns)
+	return Fit(fmt.Sprintf("Seed %d: %s in %s; %s; %s.", seed, plural.Count(r.Events, "event"), rounded(r.VirtualNs),
+		operationsText(r.Operations), repeat), ScreenColumns)
 }
 
 // lastErrors are the last lines of servers that say that something went wrong, one for each server.

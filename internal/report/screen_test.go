@@ -40,7 +40,8 @@ func TestScreenOfViolation(t *testing.T) {
 	o, v := page.Outcome, page.Verdict
 	s := &StoryOf{Spec: spec(), Outcome: o, Verdict: v, ID: "0123456789ab", File: "x.json"}
 	text := whole(t, ScreenOf(s, " ."))
-	for _, want := range []string{"VIOLATED  linearizable ", " 0123456789ab\n", "client ", "get k", "n1 and n2 are cut off from each other until ", "\n  bloodhound explain 0123456789ab .  why it fails\n"} {
+	for _, want := range []string{"VIOLATED  linearizable ", " 0123456789ab\n", "client ", "get k",
+		"n1 and n2 are cut off from each other until ", "\n  bloodhound explain 0123456789ab .  why it fails\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
@@ -77,7 +78,8 @@ func TestScreensFit(t *testing.T) {
 	story := &StoryOf{Spec: spec(), Outcome: o, Verdict: v, ID: "0123456789ab", Replay: "bloodhound run --seed 1"}
 	totals.Failures = []*explore.Failure{{ID: "0123456789ab", Run: 1 << 50}, {ID: "b"}, {ID: "c"}}
 	text = whole(t, CampaignScreen(many, totals, status, story, ""))
-	for _, want := range []string{"VIOLATED  a reason", "...   0123456789ab\n", "2 further failures", "and 5 more\n", "\n  bloodhound run --seed 1  repeat this run\n"} {
+	for _, want := range []string{"VIOLATED  a reason", "...   0123456789ab\n", "2 further failures", "and 5 more\n",
+		"\n  bloodhound run --seed 1  repeat this run\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
@@ -89,7 +91,8 @@ func TestScreenSaysWhatWasNotTested(t *testing.T) {
 	totals := &explore.Totals{Runs: 3, Workers: 1, Properties: []explore.PropertyTotal{{Property: "linearizable", Holds: 3}}}
 	totals.Faults.Entries = []fault.Entry{{Kind: fault.Partition, Planned: 4, Delivered: 4, Observed: 4}, {Kind: fault.Crash, Planned: 2}}
 	text := whole(t, CampaignScreen(spec(), totals, explore.Status{}, nil, ""))
-	for _, want := range []string{"HOLDS  1 property over 3 runs\n", "\nTested      partition 4\n", "\nNot tested  crashes, power loss, full disk, ", "(--mode harsh)\n"} {
+	for _, want := range []string{"HOLDS  1 property over 3 runs\n", "\nTested      partition 4\n",
+		"\nNot tested  crashes, power loss, full disk, ", "(--mode harsh)\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing:\n%s", want, text)
 		}
@@ -139,7 +142,8 @@ func TestScreenOfJudgements(t *testing.T) {
 // Where most operations fail, the screen says why: what clients got, and the last error of a server, and not that of a client.
 func TestScreenOfFailingOperations(t *testing.T) {
 	r := &explore.Summary{Operations: explore.Operations{Invoked: 10, Ok: 2, Fail: 8}, Reasons: []explore.Reason{{Text: "status 503", Count: 8}}}
-	log := []record.LogLine{{Node: "n1", Text: "Error: no leader"}, {Node: "n1", Text: "fatal error: lease lost"}, {Node: "n1", Text: "ready"}, {Node: "n1", Text: `{"level":"info","initial-corrupt-check":false}`}, {Node: "load", Text: "error of a client"}}
+	log := []record.LogLine{{Node: "n1", Text: "Error: no leader"}, {Node: "n1", Text: "fatal error: lease lost"},
+		{Node: "n1", Text: "ready"}, {Node: "n1", Text: `{"level":"info","initial-corrupt-check":false}`}, {Node: "load", Text: "error of a client"}}
 	text := whole(t, RunScreen(spec(), r, log, explore.Status{}, nil, 7, ""))
 	if !strings.Contains(text, "Most operations fail: status 503\n  n1: fatal error: lease lost\n") || strings.Contains(text, "of a client") {
 		t.Errorf("got\n%s", text)
@@ -176,7 +180,8 @@ func TestScreenSaysWhatIsLeft(t *testing.T) {
 	if next := c.campaignHints(stale, explore.Status{}, ""); next[0].Command != "rm failures/x.json" {
 		t.Errorf("%v", next)
 	}
-	changes := []record.DiskChange{{TimeNs: 1, Call: record.Lost, Path: "/a", Old: "x"}, {TimeNs: 2, Call: record.Lost, Path: "/b", Old: "x"}, {TimeNs: 2, Call: "write"}, {TimeNs: 5, Call: record.Lost}}
+	changes := []record.DiskChange{{TimeNs: 1, Call: record.Lost, Path: "/a", Old: "x"},
+		{TimeNs: 2, Call: record.Lost, Path: "/b", Old: "x"}, {TimeNs: 2, Call: "write"}, {TimeNs: 5, Call: record.Lost}}
 	if loss := lastLoss(changes, 4); loss == nil || loss.Path != "/b" {
 		t.Errorf("the last loss is %v", loss)
 	}

@@ -78,7 +78,8 @@ func (s *shivizSink) happen(node string, ns int64, heard []uint64, text string) 
 
 func (s *shivizSink) sent(m *Message) {
 	if s.filter.Keep(s.current) {
-		s.sends[m.SentEvent] = s.happen(m.From, m.SentNs, nil, fmt.Sprintf("sends %s to %s by %s (event %d)", plural.Count(m.Bytes, "byte"), m.To, m.Via, m.SentEvent))
+		s.sends[m.SentEvent] = s.happen(m.From, m.SentNs, nil,
+			fmt.Sprintf("sends %s to %s by %s (event %d)", plural.Count(m.Bytes, "byte"), m.To, m.Via, m.SentEvent))
 	}
 }
 
@@ -89,7 +90,8 @@ func (s *shivizSink) known(l diagramLine) {
 		clock, ok := s.sends[m.SentEvent]
 		delete(s.sends, m.SentEvent)
 		if ok && m.ReadEvent > 0 && s.filter.Keep(s.current) {
-			s.happen(m.To, m.ReadNs, clock, fmt.Sprintf("reads %s of %s by %s (event %d, sent by event %d)", plural.Count(m.Bytes, "byte"), m.From, m.Via, m.ReadEvent, m.SentEvent))
+			s.happen(m.To, m.ReadNs, clock, fmt.Sprintf("reads %s of %s by %s (event %d, sent by event %d)",
+				plural.Count(m.Bytes, "byte"), m.From, m.Via, m.ReadEvent, m.SentEvent))
 		}
 	case l.Mark != nil && l.Mark.Node != "" && s.filter.Keep(s.current):
 		s.happen(l.Mark.Node, l.Mark.TimeNs, nil, fmt.Sprintf("%s (event %d)", l.Mark.Text, l.Mark.Event))

@@ -199,7 +199,8 @@ func (s *Sources) rank(file string, g *goProgram) int {
 	case !path.IsAbs(file):
 		module, below, _ := strings.Cut(file, "@")
 		return s.rankPackage(path.Dir(module+afterSlash(below)), g)
-	case g.root != "" && strings.HasPrefix(file, g.root+"/"), strings.Contains(file, "/pkg/mod/golang.org/toolchain@"), s != nil && s.GoRoot != "" && strings.HasPrefix(file, s.GoRoot+"/"):
+	case g.root != "" && strings.HasPrefix(file, g.root+"/"), strings.Contains(file, "/pkg/mod/golang.org/toolchain@"),
+		s != nil && s.GoRoot != "" && strings.HasPrefix(file, s.GoRoot+"/"):
 		return rankCommon
 	case strings.Contains(file, "/pkg/mod/"), strings.Contains(file, "/vendor/"):
 		return rankDependency
@@ -210,9 +211,11 @@ func (s *Sources) rank(file string, g *goProgram) int {
 // Parts of the paths of source files that are not of a program itself: what comes with the languages, by where systems, compilers and
 // distributions have it, and what programs require, by where package managers put it.
 var (
-	commonFiles = []string{"/usr/include/", "/usr/lib/gcc", "/usr/lib/llvm", "/rustc/", "/rust/deps/", "/usr/src/rustc", "/rustlib/src/rust/", "/library/std/src/", "/library/core/src/", "/library/alloc/src/",
+	commonFiles = []string{"/usr/include/", "/usr/lib/gcc", "/usr/lib/llvm", "/rustc/", "/rust/deps/", "/usr/src/rustc",
+		"/rustlib/src/rust/", "/library/std/src/", "/library/core/src/", "/library/alloc/src/",
 		"/glibc-", "/gcc-", "/musl-", "/libstdc++-v3/", "/libgcc/", "/compiler-rt/", "../sysdeps/", "../csu/", "./csu/", "./nptl/"}
-	dependencyFiles = []string{"/.cargo/registry/", "/.cargo/git/", "/cargo/registry/", "/vendor/", "/third_party/", "/thirdparty/", "/.conan", "/vcpkg", "/node_modules/", "/usr/local/include/"}
+	dependencyFiles = []string{"/.cargo/registry/", "/.cargo/git/", "/cargo/registry/", "/vendor/", "/third_party/",
+		"/thirdparty/", "/.conan", "/vcpkg", "/node_modules/", "/usr/local/include/"}
 )
 
 // rankFile orders source files of other languages than Go by where they lay when they were compiled.
@@ -230,10 +233,12 @@ func rankFile(file string) int {
 }
 
 // startup are functions that compilers put into each program.
-var startup = []string{"_start", "_init", "_fini", "deregister_tm_clones", "register_tm_clones", "__do_global_dtors_aux", "frame_dummy", "__libc_csu_init", "__libc_csu_fini", "_dl_relocate_static_pie"}
+var startup = []string{"_start", "_init", "_fini", "deregister_tm_clones", "register_tm_clones", "__do_global_dtors_aux",
+	"frame_dummy", "__libc_csu_init", "__libc_csu_fini", "_dl_relocate_static_pie"}
 
 // commonNames begin the names of functions of what comes with C++ and Rust, as they are demangled.
-var commonNames = []string{"std::", "__gnu_cxx::", "__cxxabiv1::", "core::", "alloc::", "<alloc::", "<core::", "<std::", "__rust_", "__rustc", "rust_", "hashbrown::", "gimli::", "addr2line::", "object::", "miniz_oxide::", "rustc_demangle::"}
+var commonNames = []string{"std::", "__gnu_cxx::", "__cxxabiv1::", "core::", "alloc::", "<alloc::", "<core::", "<std::",
+	"__rust_", "__rustc", "rust_", "hashbrown::", "gimli::", "addr2line::", "object::", "miniz_oxide::", "rustc_demangle::"}
 
 // rankFunction orders functions: by packages in Go, by source files elsewhere, and by names where no file is known. Where files are known of
 // the program's own code, which placed says, a function without one was built elsewhere.

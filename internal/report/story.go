@@ -151,7 +151,8 @@ func promise(s *StoryOf, v check.Verdict) string {
 		text := ""
 		switch p.Check.Type {
 		case world.Linearizability:
-			text = "the " + strings.TrimSpace("operations "+strings.Join(p.Check.Operations, ", ")) + " behave as if each took effect at one moment between its call and its return"
+			text = "the " + strings.TrimSpace("operations "+strings.Join(p.Check.Operations, ", ")) +
+				" behave as if each took effect at one moment between its call and its return"
 		case world.HTTPCheck:
 			text = fmt.Sprintf("%s answers with status %d", p.Check.Endpoint, p.Check.ExpectStatus)
 		case world.RedisCheck:

@@ -34,7 +34,8 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 		fmt.Fprintf(&b, "  stopped early: %s\n", t.Stopped)
 	}
 	if s := &t.Snapshots; s.Ready+s.Later > 0 {
-		fmt.Fprintf(&b, "  %d of %s began at a snapshot, %d of them at the end of setup, which saved %s\n", s.Ready+s.Later, plural.Count(t.Runs, "run"), s.Ready, duration(s.SavedNs))
+		fmt.Fprintf(&b, "  %d of %s began at a snapshot, %d of them at the end of setup, which saved %s\n", s.Ready+s.Later,
+			plural.Count(t.Runs, "run"), s.Ready, duration(s.SavedNs))
 	}
 	footprint(&b, t)
 	standing(&b, &t.Search)
@@ -349,7 +350,8 @@ func refused(b io.Writer, list []record.Unsupported) {
 // Run prints how one run ended, apart from its violations.
 func Run(w io.Writer, t uint64, s *explore.Summary) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "run of seed %d: %s after %s, %s of virtual time in %s\n", t, ended(s), plural.Count(s.Events, "event"), duration(s.VirtualNs), duration(s.WallNs))
+	fmt.Fprintf(&b, "run of seed %d: %s after %s, %s of virtual time in %s\n", t, ended(s), plural.Count(s.Events, "event"),
+		duration(s.VirtualNs), duration(s.WallNs))
 	fmt.Fprintf(&b, "  trace hash %s, %s\n", s.Hash, repeat(s.Repeat))
 	operations(&b, s.Operations, s.VirtualNs, s.WallNs)
 	reasons(&b, s.Reasons)
@@ -407,7 +409,8 @@ func leftOut(b *strings.Builder, indent string, lines []string) {
 // missed counts the faults that met no operation, if there are any.
 func missed(b *strings.Builder, e *check.Evidence) {
 	if n := e.Faults(); n.DuringWork < n.Faults {
-		fmt.Fprintf(b, "    %d of %s met no operation: %d ended before the first one began, %d began after the last one had returned\n", n.Faults-n.DuringWork, plural.Count(n.Faults, "fault"), n.Before, n.After())
+		fmt.Fprintf(b, "    %d of %s met no operation: %d ended before the first one began, %d began after the last one had returned\n",
+			n.Faults-n.DuringWork, plural.Count(n.Faults, "fault"), n.Before, n.After())
 	}
 }
 

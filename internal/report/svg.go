@@ -111,7 +111,8 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 	d := &Drawing{}
 	d.Add(`<svg class="diagram" id="overview" viewBox="0 0 %d %.0f" role="img" aria-label="space-time diagram of the window" data-from="%d" data-to="%d" data-left="%d" data-right="%d">`,
 		overviewWidth, bottom+6, f.fromNs, f.toNs, overviewGutter, overviewWidth-right)
-	d.Add(`<clipPath id="window"><rect x="%d" y="0" width="%d" height="%.0f"/></clipPath><g id="ticks" data-top="%.1f" data-bottom="%.1f">`, overviewGutter-4, overviewWidth-right-overviewGutter+8, bottom+6, top-6, bottom)
+	d.Add(`<clipPath id="window"><rect x="%d" y="0" width="%d" height="%.0f"/></clipPath><g id="ticks" data-top="%.1f" data-bottom="%.1f">`,
+		overviewGutter-4, overviewWidth-right-overviewGutter+8, bottom+6, top-6, bottom)
 	for _, ns := range ticks(f.fromNs, f.toNs) {
 		d.Add(`<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, x(ns), top-6, x(ns), bottom)
 		d.Text(x(ns), 13, "tick", "middle", shortSeconds(ns))
@@ -121,15 +122,18 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 		y := faultsAt + float64(i)*rowHeight
 		w := max(x(s.EndNs)-x(s.StartNs), 2)
 		d.Add(`<g clip-path="url(#window)">%s<rect class="fault" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="3"/></g>`,
-			d.Title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)), when(s.StartNs, s.EndNs), x(s.StartNs), y, w, rowHeight-4)
+			d.Title("%s %s, %s to %s%s", s.Kind, s.Target, Seconds(s.StartNs), Seconds(s.EndNs), seen(s)),
+			when(s.StartNs, s.EndNs), x(s.StartNs), y, w, rowHeight-4)
 		d.Text(overviewGutter-8, y+10, "label fault-label", "end", string(s.Kind)+" "+s.Target)
 		for _, n := range nodesOf(s.Target, lanes) {
-			d.Add(`<rect class="injected" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`, when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
+			d.Add(`<rect class="injected" clip-path="url(#window)" %s x="%.1f" y="%.1f" width="%.1f" height="22"/>`,
+				when(s.StartNs, s.EndNs), x(s.StartNs), laneY(lanes[n])-11, w)
 		}
 	}
 	for _, n := range p.Spec.Nodes {
 		lane := lanes[n.Name]
-		d.Add(`<line class="lane %s" data-node="%d" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, colour(lane), lane, overviewGutter, laneY(lane), overviewWidth-right, laneY(lane))
+		d.Add(`<line class="lane %s" data-node="%d" x1="%d" y1="%.1f" x2="%d" y2="%.1f"/>`, colour(lane), lane, overviewGutter,
+			laneY(lane), overviewWidth-right, laneY(lane))
 		d.Text(overviewGutter-8, laneY(lane)+4, "label node-label "+colour(lane), "end", n.Name)
 	}
 	d.Add(`<g clip-path="url(#window)">`)
@@ -162,7 +166,8 @@ func (p *PageOf) overview(f *focus, ops []history.Operation) template.HTML {
 		if f.conflict[op.Call] {
 			class += " conflict"
 		}
-		d.Add(`<a href="#op-%d" clip-path="url(#window)"><rect class="%s" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect></a>`, op.Call, class, when(op.CallTimeNs, end), x(op.CallTimeNs), clientY(i)+1,
+		d.Add(`<a href="#op-%d" clip-path="url(#window)"><rect class="%s" %s x="%.1f" y="%.1f" width="%.1f" height="%d" rx="2">%s</rect></a>`,
+			op.Call, class, when(op.CallTimeNs, end), x(op.CallTimeNs), clientY(i)+1,
 			max(x(end)-x(op.CallTimeNs), 2.5), rowHeight-5, d.Title("%s: %s", op.Client, operationText(&op)))
 	}
 	d.Add(`<g clip-path="url(#window)"><line class="violation" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><line class="cursor" id="cursor" x1="0" y1="%.1f" x2="0" y2="%.1f" visibility="hidden"/></g>`,
@@ -181,11 +186,14 @@ func (p *PageOf) overviewMessage(d *Drawing, m *Message, f *focus, lanes map[str
 	if m.ReadEvent == 0 {
 		x1, y1 := x(m.SentNs), y(from)
 		y2 := y1 + math.Copysign(14, y(to)-y1)
-		d.Add(`<g class="unread" %s data-x="%.1f">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`, when(m.SentNs, m.SentNs), x1,
-			d.Title("%s of %s to %s over %s, sent at %s, never read", plural.Count(m.Bytes, "byte"), m.From, m.To, m.Via, Seconds(m.SentNs)), x1, y1, x1+2, y2, x1, y2-2)
+		d.Add(`<g class="unread" %s data-x="%.1f">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl4 4m0-4l-4 4"/></g>`,
+			when(m.SentNs, m.SentNs), x1,
+			d.Title("%s of %s to %s over %s, sent at %s, never read", plural.Count(m.Bytes, "byte"), m.From, m.To, m.Via,
+				Seconds(m.SentNs)), x1, y1, x1+2, y2, x1, y2-2)
 		return
 	}
-	d.Add(`<line class="message %s" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), when(m.SentNs, m.ReadNs), x(m.SentNs), y(from), x(m.ReadNs), y(to))
+	d.Add(`<line class="message %s" %s x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, colour(from), when(m.SentNs, m.ReadNs),
+		x(m.SentNs), y(from), x(m.ReadNs), y(to))
 }
 
 // when is what the page's script places a mark of the timeline by.
@@ -393,7 +401,8 @@ func drawMessages(d *Drawing, messages []Message, lanes map[string]int, gap floa
 		if m.ReadEvent == 0 {
 			x2 := x1 + math.Copysign(gap*0.45, x(to)-x1)
 			d.Add(`<g class="unread">%s<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/><path d="M%.1f %.1fl6 6m0-6l-6 6"/></g>`,
-				d.Title("%s of %s to %s over %s, sent at %s (event %d), never read", plural.Count(m.Bytes, "byte"), m.From, m.To, m.Via, Seconds(m.SentNs), m.SentEvent),
+				d.Title("%s of %s to %s over %s, sent at %s (event %d), never read", plural.Count(m.Bytes, "byte"), m.From, m.To,
+					m.Via, Seconds(m.SentNs), m.SentEvent),
 				x1, y1, x2, y1+3, x2-3, y1)
 			continue
 		}

@@ -56,7 +56,8 @@ func timeline(b *strings.Builder, s *StoryOf, unusual []unusualLine) {
 	}
 	b.WriteByte('\n')
 	if left > 0 {
-		fmt.Fprintf(b, "  (%s of the last %s before the violation %s left out)\n", plural.Count(left, "line"), duration(StoryLogNs), plural.Verb(left, "is", "are"))
+		fmt.Fprintf(b, "  (%s of the last %s before the violation %s left out)\n", plural.Count(left, "line"),
+			duration(StoryLogNs), plural.Verb(left, "is", "are"))
 	}
 	if farther > 0 {
 		fmt.Fprintf(b, "  (left out: %s further from the violation)\n", plural.Count(farther, "fault"))

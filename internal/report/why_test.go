@@ -31,8 +31,9 @@ func lossStory() *StoryOf {
 	}
 	spec := &world.Spec{Nodes: []world.Node{server("n1"), server("n2"), server("n3"), {Name: "load", Role: world.Client}},
 		Properties: []world.Property{{Name: "p", Kind: world.Safety, Check: world.Check{Type: world.Linearizability}}}}
-	return &StoryOf{Spec: spec, Outcome: o, Replay: "bloodhound replay X", Verdict: check.Verdict{Property: "p", Kind: "safety", Status: check.Violated, TimeNs: 9*second + 1, Event: 910,
-		Evidence: []string{"put (event 20) returned (event 30)", "get (event 900)"}}}
+	return &StoryOf{Spec: spec, Outcome: o, Replay: "bloodhound replay X",
+		Verdict: check.Verdict{Property: "p", Kind: "safety", Status: check.Violated, TimeNs: 9*second + 1, Event: 910,
+			Evidence: []string{"put (event 20) returned (event 30)", "get (event 900)"}}}
 }
 
 func (s *StoryOf) log(ns int64, node, text string) {
@@ -106,7 +107,8 @@ func TestRepetitionsAreFolded(t *testing.T) {
 	text := s.text(t)
 	tells(t, text, []string{"8.000000s  n1         tick 0\n       8.001000s  n1         (43 times more, until 8.043000s)",
 		"n2         (these 2 lines 2 times more, until 8.502000s)"}, []string{"tick 1", "ask 1"})
-	s.Outcome.Ledger.Injections = []fault.Injection{{ID: 1, Kind: fault.Crash, Target: "n3", Node: "n3", StartNs: 8*second + 20_500_000, EndNs: 8*second + 20_600_000}}
+	s.Outcome.Ledger.Injections = []fault.Injection{{ID: 1, Kind: fault.Crash, Target: "n3", Node: "n3",
+		StartNs: 8*second + 20_500_000, EndNs: 8*second + 20_600_000}}
 	tells(t, s.text(t), []string{"tick 0", "(20 times more, until 8.020000s)", "tick 21", "(22 times more, until 8.043000s)"}, nil)
 }
 
@@ -159,7 +161,8 @@ func TestWhatMayBeToBlame(t *testing.T) {
 		{"a probe that failed before", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			for i := range 3 {
-				s.Outcome.Probes = append(s.Outcome.Probes, record.Probe{Property: "p", StartNs: int64(i+1) * second, EndNs: int64(i+1)*second + 1, ExitCode: min(i, 1)})
+				s.Outcome.Probes = append(s.Outcome.Probes,
+					record.Probe{Property: "p", StartNs: int64(i+1) * second, EndNs: int64(i+1)*second + 1, ExitCode: min(i, 1)})
 			}
 		}, "configuration  before the first fault began, at 5.000000s, 2 of 3 probes of the property failed already"},
 		{"a refused call", func(s *StoryOf) {
@@ -175,44 +178,54 @@ func TestWhatMayBeToBlame(t *testing.T) {
 			"driver         the one of workload w ended with exit code 2  at 0.000000s: boom"},
 		{"written and never synchronised", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
-			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}), change(5*second, record.Lost, record.DiskChange{From: 40, To: 100})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}),
+				change(5*second, record.Lost, record.DiskChange{From: 40, To: 100})}
 		}, "system         n1 had written to /log from 2.000000s to 2.000000s and not synchronised it since; the power loss at 5.000000s took content of the file back, " + acknowledged},
 		{"a name that was not durable", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
-			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}), change(5*second, record.Lost, record.DiskChange{Old: "log"}),
+			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}),
+				change(5*second, record.Lost, record.DiskChange{Old: "log"}),
 				change(6*second, "ftruncate", record.DiskChange{})}
-		}, "system         n1 had written to /log from 2.000000s on; the power loss at 5.000000s undid the last change of that name, which was not durable, " + acknowledged},
+		}, "system         n1 had written to /log from 2.000000s on; the power loss at 5.000000s undid the last change of that name, which was not durable, " +
+			acknowledged},
 		{"an fsync that failed", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
-			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 100}), change(second+10, "fsync", record.DiskChange{Errno: "EIO", Fault: "fsync_fail"}),
+			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 100}),
+				change(second+10, "fsync", record.DiskChange{Errno: "EIO", Fault: "fsync_fail"}),
 				change(5*second, record.Lost, record.DiskChange{Pages: 1})}
 		}, "system         fsync of /log failed on n1 at 1.000000s; the power loss at 5.000000s took content of the file back, " + acknowledged},
 		{"half a record", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 41, Short: 85}), change(2*second-10, "write", record.DiskChange{From: 41, To: 126})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 41, Short: 85}),
+				change(2*second-10, "write", record.DiskChange{From: 41, To: 126})}
 		}, "system         n1 continues to use /log at 2.000000s (write from byte 41 on), although a write at 1.000000s had stopped after 41 of 85 bytes, at byte 41"},
 		{"a truncation after a start", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 126}), change(6*second, "ftruncate", record.DiskChange{To: 41})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 126}),
+				change(6*second, "ftruncate", record.DiskChange{To: 41})}
 		}, "system         n1 cuts /log to 41 bytes at 6.000000s, where it had written up to byte 126, " + acknowledged},
 		{"a log that is written over", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 126, Calls: 4}), change(6*second, "write", record.DiskChange{From: 40, To: 60})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 126, Calls: 4}),
+				change(6*second, "write", record.DiskChange{From: 40, To: 60})}
 		}, "system         n1 writes to /log from byte 40 on, at 6.000000s, over what it had appended there: it had written up to byte 126"},
 		{"pages that are written again", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			for i := range 6 {
-				s.Outcome.DiskChanges = append(s.Outcome.DiskChanges, change(second*int64(i+1), "pwrite64", record.DiskChange{From: int64(i%2) * 4096, To: int64(i%2+1) * 4096}))
+				s.Outcome.DiskChanges = append(s.Outcome.DiskChanges,
+					change(second*int64(i+1), "pwrite64", record.DiskChange{From: int64(i%2) * 4096, To: int64(i%2+1) * 4096}))
 			}
 		}, ""},
 		{"an operation that ended well although its fsync failed", func(s *StoryOf) {
 			s.Verdict.Evidence = nil
-			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 100}), {Event: 25, TimeNs: 2*second - 500, Node: "n1", Call: "fsync", Path: "/log", Errno: "EIO", Fault: "fsync_fail"},
+			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 100}),
+				{Event: 25, TimeNs: 2*second - 500, Node: "n1", Call: "fsync", Path: "/log", Errno: "EIO", Fault: "fsync_fail"},
 				change(3*second, "write", record.DiskChange{From: 100, To: 200})}
 		}, `system         n1 continues to use /log at 3.000000s (write from byte 100 on), although fsync of it had failed at 1.999999s (EIO); put k "v" by c0, which was under way then, ended with ok`},
 		{"a removal after a failure", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []record.DiskChange{change(6*second, "openat", record.DiskChange{Path: "/index", Errno: "ENOSPC"}), change(6*second+1000, "unlinkat", record.DiskChange{Path: "/lock"})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(6*second, "openat",
+				record.DiskChange{Path: "/index", Errno: "ENOSPC"}), change(6*second+1000, "unlinkat", record.DiskChange{Path: "/lock"})}
 		}, "system         n1 removes /lock at 6.000001s, right after openat of /index had failed (ENOSPC)"},
 		{"a file that is missing", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
@@ -220,11 +233,13 @@ func TestWhatMayBeToBlame(t *testing.T) {
 		}, "system         after the crash n1 looks for /meta, which is not there (at 6.000000s)"},
 		{"files that need not be there", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []record.DiskChange{change(6*second, "openat", record.DiskChange{Path: "/a", Errno: "ENOENT"}), change(6*second+1, "openat", record.DiskChange{Path: "/b", Errno: "ENOENT"})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(6*second, "openat",
+				record.DiskChange{Path: "/a", Errno: "ENOENT"}), change(6*second+1, "openat", record.DiskChange{Path: "/b", Errno: "ENOENT"})}
 		}, ""},
 		{"a folder that is taken away", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
-			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{Path: "/d/log", To: 126}), change(7*second, "renameat", record.DiskChange{Old: "/d", Path: "/.d"})}
+			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{Path: "/d/log", To: 126}),
+				change(7*second, "renameat", record.DiskChange{Old: "/d", Path: "/.d"})}
 		}, "system         n1 takes the folder /d away at 7.000000s (renameat), with files that it had written, " + acknowledged},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -250,9 +265,11 @@ func TestTemporaryFilesAreFolded(t *testing.T) {
 		c.TimeNs, c.Event, c.Node, c.Call, c.Path = ns, uint64(ns), "n1", call, path
 		return c
 	}
-	changes := []record.DiskChange{at(1, "openat", "/a.tmp", record.DiskChange{}), at(2, "write", "/a.tmp", record.DiskChange{To: 7}), at(3, "fsync", "/a.tmp", record.DiskChange{}),
+	changes := []record.DiskChange{at(1, "openat", "/a.tmp", record.DiskChange{}),
+		at(2, "write", "/a.tmp", record.DiskChange{To: 7}), at(3, "fsync", "/a.tmp", record.DiskChange{}),
 		at(4, "rename", "/a", record.DiskChange{Old: "/a.tmp"}),
-		at(5, "openat", "/b.tmp", record.DiskChange{}), at(6, "write", "/b.tmp", record.DiskChange{To: 9}), at(7, "rename", "/b", record.DiskChange{Old: "/b.tmp"}),
+		at(5, "openat", "/b.tmp", record.DiskChange{}), at(6, "write", "/b.tmp", record.DiskChange{To: 9}),
+		at(7, "rename", "/b", record.DiskChange{Old: "/b.tmp"}),
 		at(8, "write", "/old", record.DiskChange{To: 9}), at(9, "rename", "/older", record.DiskChange{Old: "/old"})}
 	var got []string
 	for _, c := range withoutTemporary(changes) {
@@ -276,7 +293,8 @@ func TestWhereReplicasDiffer(t *testing.T) {
 	s.log(4*second, "n2", "discards 12 entries")
 	tells(t, s.text(t), []string{"where replicas differ first\n       4.000000s  only n2, and not n1, n3, logs: discards 12 entries\n\n"}, nil)
 	s.Spec.Properties[0].Check = world.Check{Type: world.Agreement}
-	s.Outcome.Probes = []record.Probe{{Property: "p", EndNs: 2 * second, ExitCode: world.ProbeHolds}, {Property: "p", EndNs: 5 * second, ExitCode: world.ProbeViolated, Output: "n1: 7\nn2: 8\n"},
+	s.Outcome.Probes = []record.Probe{{Property: "p", EndNs: 2 * second, ExitCode: world.ProbeHolds},
+		{Property: "p", EndNs: 5 * second, ExitCode: world.ProbeViolated, Output: "n1: 7\nn2: 8\n"},
 		{Property: "p", EndNs: 6 * second, ExitCode: world.ProbeViolated, Output: "n1: 7\nn2: 9"}}
 	tells(t, s.text(t), []string{"5.000000s  their answers: n1: 7; n2: 8 (the same until 2.000000s)"}, []string{"n2: 9"})
 }
@@ -285,10 +303,13 @@ func TestWhereReplicasDiffer(t *testing.T) {
 func TestFailedOperationsOfAStory(t *testing.T) {
 	s := lossStory()
 	for i := range 7 {
-		s.Outcome.History = append(s.Outcome.History, history.Event{Number: uint64(500 + i), TimeNs: 5*second + int64(i), Client: "c9", Type: history.Invoke, Op: "put", Key: "k"},
-			history.Event{Number: uint64(600 + i), TimeNs: 6*second + int64(i), Client: "c9", Type: history.Fail, Op: "put", Key: "k", Error: fmt.Sprintf("try %d: stream not found", i)})
+		s.Outcome.History = append(s.Outcome.History,
+			history.Event{Number: uint64(500 + i), TimeNs: 5*second + int64(i), Client: "c9", Type: history.Invoke, Op: "put", Key: "k"},
+			history.Event{Number: uint64(600 + i), TimeNs: 6*second + int64(i), Client: "c9", Type: history.Fail, Op: "put",
+				Key: "k", Error: fmt.Sprintf("try %d: stream not found", i)})
 	}
-	tells(t, s.text(t), []string{"operations that were not ok (info: the outcome is unknown)\n     7 fail  from 6.000000s on: try 0: stream not found\n\n"}, nil)
+	tells(t, s.text(t), []string{"operations that were not ok (info: the outcome is unknown)\n     7 fail  from 6.000000s on: try 0: stream not found\n\n"},
+		nil)
 }
 
 // Programs are named once for all nodes that run the same.

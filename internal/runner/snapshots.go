@@ -269,7 +269,8 @@ func (s *Snapshots) advance(e engine.Engine, r *Run, w *Work, begin *Begin) erro
 func (s *Snapshots) latest(w *Work) (best *snapshot) {
 	keys := map[bool]string{true: w.key(true), false: w.key(false)}
 	for _, o := range s.list {
-		if o.key == keys[o.ready] && (o.moments || !w.Options.Moments) && (best == nil || o.event > best.event) && (w.Until.Event == 0 || o.event < w.Until.Event) && (w.Spec.EndNs == 0 || o.ns < w.Spec.EndNs) && o.world.Follows(w.Tape) {
+		if o.key == keys[o.ready] && (o.moments || !w.Options.Moments) && (best == nil || o.event > best.event) &&
+			(w.Until.Event == 0 || o.event < w.Until.Event) && (w.Spec.EndNs == 0 || o.ns < w.Spec.EndNs) && o.world.Follows(w.Tape) {
 			best = o
 		}
 	}
@@ -292,7 +293,8 @@ func (s *Snapshots) take(e engine.Engine, of engine.World, w *Work, ready bool, 
 		return
 	}
 	event, ns := c.At()
-	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, ns: ns, wall: wall, uses: 1, floor: s.floor, moments: w.Options.Moments})
+	s.list = append(s.list, &snapshot{world: c, key: w.key(ready), ready: ready, event: event, ns: ns, wall: wall, uses: 1,
+		floor: s.floor, moments: w.Options.Moments})
 	s.changed = true
 }
 
@@ -318,7 +320,8 @@ func (s *Snapshots) fit() {
 				s.notAlong = true
 				break
 			}
-			s.refuse(fmt.Errorf("a snapshot of this world has %s, and the snapshots of a worker may have %s together; %s", SizeText(last.bytes), SizeText(s.MemoryBytes), MemoryRemedy))
+			s.refuse(fmt.Errorf("a snapshot of this world has %s, and the snapshots of a worker may have %s together; %s",
+				SizeText(last.bytes), SizeText(s.MemoryBytes), MemoryRemedy))
 			break
 		}
 		for len(s.list) > 1 && s.Bytes() > s.MemoryBytes { // the others have more then, of what they shared with it

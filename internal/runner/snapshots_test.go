@@ -118,7 +118,8 @@ func TestSnapshotsChangeNoRun(t *testing.T) {
 		}
 		want, err := runner.Do(&toys{}, spec, tp, engine.Options{}, record.Position{})
 		if err != nil || got.Hash != want.Hash || got.Events != want.Events || got.Reason != want.Reason {
-			t.Errorf("%s, begun at %d: %s %d %s, and from its boot %s %d %s (%v)", tp.Name(), began.Event, got.Hash, got.Events, got.Reason, want.Hash, want.Events, want.Reason, err)
+			t.Errorf("%s, begun at %d: %s %d %s, and from its boot %s %d %s (%v)", tp.Name(), began.Event, got.Hash, got.Events,
+				got.Reason, want.Hash, want.Events, want.Reason, err)
 		}
 		if began.Event > toySetup {
 			later++
@@ -198,7 +199,8 @@ func TestSnapshotsOfCutWorlds(t *testing.T) {
 			t.Errorf("%d: begins at %d: %v", i, began.Event, err)
 		}
 	}
-	if j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Until: record.At(5)}); err != nil || began.Event != 0 || j.Events != 5 {
+	if j, began, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 1}, Until: record.At(5)}); err != nil ||
+		began.Event != 0 || j.Events != 5 {
 		t.Errorf("a run that ends within setup begins at %d and has %d events: %v", began.Event, j.Events, err)
 	}
 }
@@ -278,7 +280,8 @@ func TestSnapshotsHaveABudget(t *testing.T) {
 		if e.open > c.open || began.Event != c.began || (s.Refused != nil) != c.fails {
 			t.Errorf("%s: %d worlds are left, a run with the boot of another one begins at %d, refused: %v", name, e.open, began.Event, s.Refused)
 		}
-		if c.fails && s.Refused.Error() != "a snapshot of this world has 110.0 MiB, and the snapshots of a worker may have 109.0 MiB together; "+runner.MemoryRemedy {
+		if c.fails && s.Refused.Error() != "a snapshot of this world has 110.0 MiB, and the snapshots of a worker may have 109.0 MiB together; "+
+			runner.MemoryRemedy {
 			t.Error(s.Refused)
 		}
 		s.Close()

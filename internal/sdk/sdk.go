@@ -278,7 +278,8 @@ func (r *Record) assertion(text []byte, at Sighting) error {
 			return fmt.Errorf("more than %d assertions", MaxAssertions)
 		}
 		i = len(r.Assertions)
-		r.Assertions = append(r.Assertions, Assertion{ID: l.ID, Message: l.Message, Type: l.Type, Display: l.Display, MustHit: *l.MustHit, Location: l.Location})
+		r.Assertions = append(r.Assertions,
+			Assertion{ID: l.ID, Message: l.Message, Type: l.Type, Display: l.Display, MustHit: *l.MustHit, Location: l.Location})
 	}
 	a := &r.Assertions[i]
 	if !*l.Hit {

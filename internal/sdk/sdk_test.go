@@ -71,7 +71,8 @@ func TestSameMessage(t *testing.T) {
 
 // A line that cannot be read may have reported a failure: it is counted, and shown.
 func TestUnread(t *testing.T) {
-	for _, line := range []string{"x", "[1]", `{"antithesis_assert":{}}`, `{"antithesis_assert":{"id":"a","message":"a","assert_type":"often","hit":true,"must_hit":true,"condition":true}}`,
+	for _, line := range []string{"x", "[1]", `{"antithesis_assert":{}}`,
+		`{"antithesis_assert":{"id":"a","message":"a","assert_type":"often","hit":true,"must_hit":true,"condition":true}}`,
 		`{"antithesis_assert":{"message":"","assert_type":"always","hit":true,"must_hit":true,"condition":false}}`,
 		`{"antithesis_assert":{"message":"a","assert_type":"always","must_hit":true,"condition":false}}`, `{"antithesis_setup":{"status":"begun"}}`,
 		`{"a":1,"b":2}`, `{}`, `{"antithesis_guidance":3}`, `{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`} {

@@ -15,9 +15,11 @@ import (
 // What makes a run shorter is no decision that may go: without it, runs would be longer and prove nothing about the rest.
 func TestARunKeepsItsLength(t *testing.T) {
 	needed := tape.Decision{Stream: "fault/crash/n1", Index: 3, N: 65, Value: 1}
-	lengths := []tape.Decision{{Stream: world.ChaosStream, N: world.LengthValues, Value: 40}, {Stream: world.OperationsPrefix + "c0", N: world.LengthValues, Value: 1}}
+	lengths := []tape.Decision{{Stream: world.ChaosStream, N: world.LengthValues, Value: 40},
+		{Stream: world.OperationsPrefix + "c0", N: world.LengthValues, Value: 1}}
 	all := append(slices.Clone(lengths), needed,
-		tape.Decision{Stream: "fault/crash/n1", Index: 7, N: 65, Value: 9}, tape.Decision{Stream: "sched/n1/0", N: 1024, Value: 5}, tape.Decision{Stream: "net/n1-n2/delay", N: 9, Value: 2})
+		tape.Decision{Stream: "fault/crash/n1", Index: 7, N: 65, Value: 9},
+		tape.Decision{Stream: "sched/n1/0", N: 1024, Value: 5}, tape.Decision{Stream: "net/n1-n2/delay", N: 9, Value: 2})
 	long := 0
 	try := func(_ context.Context, c Case, _ bool) (*Run, error) {
 		var made []tape.Decision
@@ -33,7 +35,8 @@ func TestARunKeepsItsLength(t *testing.T) {
 				long++
 			}
 		}
-		out := &check.Judged{Outcome: record.Outcome{Decisions: made, Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: "crash", Planned: uint64(len(made))}}}}}
+		out := &check.Judged{Outcome: record.Outcome{Decisions: made,
+			Ledger: fault.Ledger{Entries: []fault.Entry{{Kind: "crash", Planned: uint64(len(made))}}}}}
 		return &Run{Same: slices.Contains(made, needed), Outcome: out}, nil
 	}
 	s := &Search{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server, Command: []string{"x"}}}}, Try: try}

@@ -882,8 +882,8 @@ func countOperations(r *Run, client string) int {
 	return n
 }
 
-// nodes leaves out programs of nodes. Where it takes decisions to make the run fail, it must take some without the node, too: a world that fails so from the start
-// shows something else.
+// nodes leaves out programs of nodes. Where it takes decisions to make the run fail, it must take some without the node, too: a
+// world that fails so from the start shows something else.
 func (w *work) nodes() {
 	needed := false
 	calm := func(cut world.Cut) bool {

@@ -27,8 +27,9 @@ func lossy(mode string) *world.Spec {
 		Nodes: []world.Node{{Name: "n1", Role: world.Server, Command: []string{"kv"}, Env: []string{"FAKE=" + mode}},
 			{Name: "n2", Role: world.Server, Command: []string{"kv"}}, {Name: "n3", Role: world.Server, Command: []string{"kv"}},
 			{Name: "client", Role: world.Client}},
-		Workloads:  []world.Workload{{Name: "load", Driver: "http", Node: "client", Clients: 3, Operations: 60}},
-		Properties: []world.Property{{Name: "linearizable", Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}},
+		Workloads: []world.Workload{{Name: "load", Driver: "http", Node: "client", Clients: 3, Operations: 60}},
+		Properties: []world.Property{{Name: "linearizable", Kind: world.Safety,
+			Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}},
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
 			{Kind: "partition", RatePPM: 60_000, MinNs: 10e6, MaxNs: 100e6, Targets: []string{"n1-n2", "n1-n3", "n2-n3"}},
 			{Kind: "crash", RatePPM: 20_000}}}}
@@ -139,7 +140,8 @@ func TestAnInterruptLosesFewRuns(t *testing.T) {
 		}
 		for _, p := range seen {
 			if p.Runs < int(end)-few && (r.To.Decisions > p.Size.Decisions || r.To.Operations > p.Size.Operations) {
-				t.Errorf("interrupted after %d runs: %d decisions and %d operations are kept, and it had %d and %d after %d runs", end, r.To.Decisions, r.To.Operations,
+				t.Errorf("interrupted after %d runs: %d decisions and %d operations are kept, and it had %d and %d after %d runs",
+					end, r.To.Decisions, r.To.Operations,
 					p.Size.Decisions, p.Size.Operations, p.Runs)
 				break
 			}
@@ -330,7 +332,8 @@ func TestTheResultDoesNotGrow(t *testing.T) {
 	s := &Search{Spec: &world.Spec{}, Workers: 2, Try: func(_ context.Context, c Case, _ bool) (*Run, error) {
 		o := &check.Judged{}
 		for i := range uint64(decisions) {
-			if d := (tape.Decision{Stream: "net/delay", Index: i, N: 2, Value: 1}); slices.ContainsFunc(c.Tape.Edits, func(e tape.Edit) bool { return e.Op == tape.Set && e.From == i }) || len(c.Tape.Edits) == 0 {
+			if d := (tape.Decision{Stream: "net/delay", Index: i, N: 2, Value: 1}); slices.ContainsFunc(c.Tape.Edits,
+				func(e tape.Edit) bool { return e.Op == tape.Set && e.From == i }) || len(c.Tape.Edits) == 0 {
 				o.Decisions = append(o.Decisions, d)
 			}
 		}

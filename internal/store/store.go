@@ -76,9 +76,10 @@ type Store interface {
 	String() string
 	// Add puts entries into their sets. When it returns nil, all of them are durable; else some may be.
 	Add(ctx context.Context, entries ...Entry) error
-	// Read gives the entries whose keys begin with prefix and that came behind a cursor, and returns the cursor behind them. prefix may be one
-	// of AnyOf, here and below. An entry that was added before Read began is given. The same entry may be given more than once, also by a later Read. A cursor that
-	// the store does not know any more is the beginning. An error of each ends reading and is returned.
+	// Read gives the entries whose keys begin with prefix and that came behind a cursor, and returns the cursor behind them.
+	// prefix may be one of AnyOf, here and below. An entry that was added before Read began is given. The same entry may be given
+	// more than once, also by a later Read. A cursor that the store does not know any more is the beginning. An error of each
+	// ends reading and is returned.
 	Read(ctx context.Context, prefix string, from Cursor, each func(Entry) error) (Cursor, error)
 	// Wait returns when there may be entries behind the cursor, and now and then although there are none.
 	Wait(ctx context.Context, prefix string, from Cursor) error

@@ -120,7 +120,8 @@ func TestVersionAndUnknown(t *testing.T) {
 	type outer struct {
 		In []inner `json:"in"`
 	}
-	for text, want := range map[string]string{`{"in": [{"a": 1}]}`: "", `{"in": [{"a": 1, "b\"c": 2}]}`: `b"c`, `{"more": 1, "in": 7}`: "more", `{"in": 7}`: ""} {
+	for text, want := range map[string]string{`{"in": [{"a": 1}]}`: "", `{"in": [{"a": 1, "b\"c": 2}]}`: `b"c`,
+		`{"more": 1, "in": 7}`: "more", `{"in": 7}`: ""} {
 		if got := Unknown([]byte(text), new(outer)); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}

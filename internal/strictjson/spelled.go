@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Spelled looks for keys that differ from the name of their field in capital letters, of a text that encoding/json has read into a value of the type of v: it takes "Calls" for "calls",
-// and two keys for one. The structs of v have a tag at each field, and embed none.
+// Spelled looks for keys that differ from the name of their field in capital letters, of a text that encoding/json has read into
+// a value of the type of v: it takes "Calls" for "calls", and two keys for one. The structs of v have a tag at each field, and
+// embed none.
 func Spelled(text []byte, v any) error {
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {

@@ -403,7 +403,8 @@ type State struct {
 
 // State copies what s knows as plain data.
 func (s *Source) State() State {
-	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met, Ready: s.ready, DrawnNs: s.drawnNs}
+	st := State{Tape: s.tape, Next: make(map[string]uint64, len(s.cursors)), Watch: s.watch, DrawsLost: s.drawsLost, Met: s.met,
+		Ready: s.ready, DrawnNs: s.drawnNs}
 	for name, c := range s.cursors {
 		st.Next[name] = c.next
 	}
@@ -416,7 +417,8 @@ func (s *Source) State() State {
 // Restore has s go on where st was taken, on the tape of st. Its clock and the Streams that it has handed out stay.
 func (s *Source) Restore(st State) {
 	old := s.cursors
-	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, watch: st.Watch, drawsLost: st.DrawsLost, met: st.Met, ready: st.Ready, drawnNs: st.DrawnNs}
+	*s = Source{tape: st.Tape, cursors: map[string]*cursor{}, clock: s.clock, limit: s.limit, watch: st.Watch,
+		drawsLost: st.DrawsLost, met: st.Met, ready: st.Ready, drawnNs: st.DrawnNs}
 	for name, next := range st.Next {
 		s.cursor(name).next = next
 	}

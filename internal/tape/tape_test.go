@@ -355,7 +355,8 @@ func TestStreamAtHand(t *testing.T) {
 
 // At reports what Choose gives, whatever the tape, and leaves no trace.
 func TestAtIsWhatADrawGives(t *testing.T) {
-	tp := Tape{Seed: 7, Edits: []Edit{{Op: Set, Stream: "a", From: 3, Value: 9}, {Op: Default, Stream: "*", From: 5, To: 7}, {Op: Reseed, Stream: "a", From: 9, Seed: 4}, {Op: Set, Stream: "a", From: 11, Value: 99}}}
+	tp := Tape{Seed: 7, Edits: []Edit{{Op: Set, Stream: "a", From: 3, Value: 9}, {Op: Default, Stream: "*", From: 5, To: 7},
+		{Op: Reseed, Stream: "a", From: 9, Seed: 4}, {Op: Set, Stream: "a", From: 11, Value: 99}}}
 	plain, asked := NewSource(tp), NewSource(tp)
 	for i := range uint64(20) {
 		for k := range uint64(20) {
@@ -401,7 +402,8 @@ func TestFollows(t *testing.T) {
 		{"with a range that ends before", Tape{Seed: 7, Edits: []Edit{{Op: Default, Stream: "**", To: 2}, set("a/b", 1, 3)}}, false},
 		{"with another seed once it is ready", Tape{Seed: 7, Edits: append(slices.Clone(played.Edits), FromReady(7, 8).Edits...)}, true},
 		{"with another seed from draw 3 on", Tape{Seed: 7, Edits: append(slices.Clone(played.Edits), Edit{Op: Reseed, Stream: "**", From: 3, Seed: 1})}, true},
-		{"with another seed from draw 2 on", Tape{Seed: 7, Edits: append(slices.Clone(played.Edits), Edit{Op: Reseed, Stream: "a/*", From: 2, Seed: 1})}, false},
+		{"with another seed from draw 2 on",
+			Tape{Seed: 7, Edits: append(slices.Clone(played.Edits), Edit{Op: Reseed, Stream: "a/*", From: 2, Seed: 1})}, false},
 	} {
 		if got := s.Follows(c.t); got != c.want {
 			t.Errorf("%s: %v", c.what, got)
@@ -416,7 +418,8 @@ func TestFollows(t *testing.T) {
 
 // Up to a time the draws are those of a tape, whatever it sets, and from then on those of another seed.
 func TestBehind(t *testing.T) {
-	of := Tape{Seed: 1, Edits: []Edit{{Op: Default, Stream: "x", To: End}, {Op: Set, Stream: "x", From: 1, Value: 5}, {Op: Set, Stream: "x", From: 4, Value: 5}}}
+	of := Tape{Seed: 1, Edits: []Edit{{Op: Default, Stream: "x", To: End}, {Op: Set, Stream: "x", From: 1, Value: 5},
+		{Op: Set, Stream: "x", From: 4, Value: 5}}}
 	tp := of.Behind(200, 2)
 	if again, err := Parse(Format(tp)); err != nil || !reflect.DeepEqual(again, tp) || !tp.Timed() || of.Timed() {
 		t.Errorf("%v %v", again, err)

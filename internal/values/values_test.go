@@ -22,7 +22,8 @@ func TestSpellings(t *testing.T) {
 			t.Errorf("%s is spelt %s, want %s", raw, got, want)
 		}
 	}
-	for text, want := range map[string]string{"": `""`, "a": "a", ":a": `":a"`, "#a": `"#a"`, `\a`: `"\\a"`, "'a": `"'a"`, "1/2": `"1/2"`, "1M": `"1M"`, "nil": "nil"} {
+	for text, want := range map[string]string{"": `""`, "a": "a", ":a": `":a"`, "#a": `"#a"`, `\a`: `"\\a"`, "'a": `"'a"`,
+		"1/2": `"1/2"`, "1M": `"1M"`, "nil": "nil"} {
 		got := TextOfEDN(text)
 		back, ok := AsText(got)
 		if got != want || back != text || !ok {
@@ -80,7 +81,8 @@ func decoded(t *testing.T, raw string) (v any) {
 // TestEqualValuesAreSpeltAlike: values of JSON have one spelling exactly if they are equal.
 func TestEqualValuesAreSpeltAlike(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 5))
-	leaves := []string{"1", "1.0", "1e0", "-1", "0", "-0", "0.0", "10", "1e1", "100e-1", "0.1", "1e-1", `"1"`, `"1.0"`, `"\u0031"`, `""`, `"null"`, "null", "true", "false",
+	leaves := []string{"1", "1.0", "1e0", "-1", "0", "-0", "0.0", "10", "1e1", "100e-1", "0.1", "1e-1", `"1"`, `"1.0"`,
+		`"\u0031"`, `""`, `"null"`, "null", "true", "false",
 		`"true"`, `"a"`, `"[1]"`, `"\"1\""`, `":a"`, "1000000000000000000000000", "1e24", "123456789012345678901234567890", `"{}"`}
 	var value func(depth int) string
 	value = func(depth int) string {

@@ -31,7 +31,8 @@ func TestPlacesAreReadAndWritten(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"": "give the number of an event", "-1": "give the number", "1.25": "a virtual time such as 1.25s", "-2s": "give the number", "fault": "from 1 on", "fault 0": "from 1 on",
+		"": "give the number of an event", "-1": "give the number", "1.25": "a virtual time such as 1.25s",
+		"-2s": "give the number", "fault": "from 1 on", "fault 0": "from 1 on",
 		"fault x": `"fault 1"`, "Violation": "violation, or", "18446744073709551616": "give the number", "99999999999h": "give the number",
 	} {
 		if p, err := ParsePlace(text); err == nil || !strings.Contains(err.Error(), says) {
@@ -44,7 +45,8 @@ func TestPlacesOfARun(t *testing.T) {
 	v := &check.Verdict{Event: 70, TimeNs: 7}
 	l := &fault.Ledger{Injections: []fault.Injection{{ID: 4, Event: 20}, {ID: 9, Event: 50}}}
 	for text, want := range map[string]engine.Until{
-		"5": {Position: record.At(5)}, "3ns": {TimeNs: 3}, "violation": {Position: record.At(70)}, "fault 1": {Position: record.At(20)}, "fault 2": {Position: record.At(50)},
+		"5": {Position: record.At(5)}, "3ns": {TimeNs: 3}, "violation": {Position: record.At(70)},
+		"fault 1": {Position: record.At(20)}, "fault 2": {Position: record.At(50)},
 	} {
 		p, err := ParsePlace(text)
 		if err != nil {

@@ -35,7 +35,8 @@ func TestAgreement(t *testing.T) {
 	defer web.Close()
 	dir := t.TempDir()
 	script := filepath.Join(dir, "answer.sh")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\ncase $1$BLOODHOUND_NODE in n1n1|n2n2) echo same;; n3n3) echo other;; n4n4) exit 1;; esac\n"), 0o700); err != nil {
+	if err := os.WriteFile(script, []byte("#!/bin/sh\ncase $1$BLOODHOUND_NODE in n1n1|n2n2) echo same;; n3n3) echo other;; n4n4) exit 1;; esac\n"),
+		0o700); err != nil {
 		t.Fatal(err)
 	}
 	redis := start(t, `save ""`)
@@ -46,35 +47,49 @@ func TestAgreement(t *testing.T) {
 		code  int
 		line  string // the first of what it prints
 	}{
-		{"all differ", world.Check{Endpoint: web.URL + "/{node}", Nodes: three}, world.ProbeViolated, `the nodes differ: n1 says "rev=7 id=1"; n2 says "rev=7 id=2"; n3 says "rev=7 id=3"`},
+		{"all differ", world.Check{Endpoint: web.URL + "/{node}", Nodes: three}, world.ProbeViolated,
+			`the nodes differ: n1 says "rev=7 id=1"; n2 says "rev=7 id=2"; n3 says "rev=7 id=3"`},
 		{"what matters agrees", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `rev=(\d+)`}, world.ProbeHolds, `3 nodes say "7"`},
 		{"a whole match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `rev=\d+`}, world.ProbeHolds, `3 nodes say "rev=7"`},
-		{"a body", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Body: " {node}!", Pattern: `n\d!`}, world.ProbeViolated, `the nodes differ: n1 says "n1!"; n2 says "n2!"; n3 says "n3!"`},
-		{"no match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `term`}, world.ProbeViolated, `the answers of n1, n2, n3 do not match term`},
-		{"one does not match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `(rev=7) id=[13]`}, world.ProbeViolated, `the answer of n2 does not match (rev=7) id=[13]`},
-		{"one does not match, excused", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `(rev=7) id=[13]`, Unanswered: "unknown"}, world.ProbeNoAnswer, `the answer of n2 does not match`},
-		{"one does not match, one is silent", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n4"}, Pattern: `(rev=7) id=1`}, world.ProbeViolated,
+		{"a body", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Body: " {node}!", Pattern: `n\d!`},
+			world.ProbeViolated, `the nodes differ: n1 says "n1!"; n2 says "n2!"; n3 says "n3!"`},
+		{"no match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `term`}, world.ProbeViolated,
+			`the answers of n1, n2, n3 do not match term`},
+		{"one does not match", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `(rev=7) id=[13]`},
+			world.ProbeViolated, `the answer of n2 does not match (rev=7) id=[13]`},
+		{"one does not match, excused", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `(rev=7) id=[13]`,
+			Unanswered: "unknown"}, world.ProbeNoAnswer, `the answer of n2 does not match`},
+		{"one does not match, one is silent",
+			world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n4"}, Pattern: `(rev=7) id=1`}, world.ProbeViolated,
 			`n4 did not answer; the answer of n2 does not match (rev=7) id=1`},
 		{"an empty match is an answer", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: `rev=7(x*)`}, world.ProbeHolds, `3 nodes say ""`},
-		{"groups", world.Check{Script: []string{"/bin/echo", "{node}"}, Nodes: []string{"n 1", "n  1"}, Pattern: `^(\S+ ?)( *\d)$`}, world.ProbeViolated, `the nodes differ`},
+		{"groups", world.Check{Script: []string{"/bin/echo", "{node}"}, Nodes: []string{"n 1", "n  1"},
+			Pattern: `^(\S+ ?)( *\d)$`}, world.ProbeViolated, `the nodes differ`},
 		{"silent", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n4"}, Pattern: "rev=7"}, world.ProbeViolated, "n4 did not answer"},
-		{"silent and excused", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n4"}, Pattern: "rev=7", Unanswered: "unknown"}, world.ProbeNoAnswer, "n4 did not answer"},
-		{"silent, excused, and the others differ", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n4"}, Unanswered: "unknown"}, world.ProbeViolated,
+		{"silent and excused", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n4"}, Pattern: "rev=7",
+			Unanswered: "unknown"}, world.ProbeNoAnswer, "n4 did not answer"},
+		{"silent, excused, and the others differ",
+			world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n4"}, Unanswered: "unknown"}, world.ProbeViolated,
 			`the nodes differ: n1 says "rev=7 id=1"; n2 says "rev=7 id=2"`},
 		{"another status", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, ExpectStatus: 201}, world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"nobody listens", world.Check{Endpoint: refusing(t) + "/{node}", Nodes: three}, world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"an empty answer", world.Check{Script: []string{script, "n5"}, Nodes: three}, world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"script", world.Check{Script: []string{script, "{node}"}, Nodes: []string{"n1", "n2"}}, world.ProbeHolds, `2 nodes say "same"`},
-		{"script, one differs", world.Check{Script: []string{script, "{node}"}, Nodes: three}, world.ProbeViolated, `the nodes differ: n1, n2 say "same"; n3 says "other"`},
-		{"they part late", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2"}, Body: strings.Repeat("x", 500) + "{node}" + strings.Repeat("y", 500),
+		{"script, one differs", world.Check{Script: []string{script, "{node}"}, Nodes: three}, world.ProbeViolated,
+			`the nodes differ: n1, n2 say "same"; n3 says "other"`},
+		{"they part late", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2"},
+			Body:    strings.Repeat("x", 500) + "{node}" + strings.Repeat("y", 500),
 			Pattern: "x.*y"}, world.ProbeViolated, `n1 says "...` + strings.Repeat("x", maxShown/3-1) + "n1y"},
 		{"script fails", world.Check{Script: []string{script, "{node}"}, Nodes: []string{"n1", "n4"}}, world.ProbeViolated, "n4 did not answer"},
 		{"no script", world.Check{Script: []string{filepath.Join(dir, "none")}, Nodes: three}, world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"redis", world.Check{Endpoint: "redis://" + redis, Command: []string{"GET", "x"}, Nodes: three}, world.ProbeHolds, `3 nodes say "(nil)"`},
-		{"redis, one differs", world.Check{Endpoint: "redis://" + redis, Command: []string{"ECHO", "{node}"}, Nodes: []string{"n1", "n1", "n2"}}, world.ProbeViolated, `the nodes differ: n1, n1 say "n1"; n2 says "n2"`},
-		{"redis, arrays that look alike", world.Check{Endpoint: "redis://" + redis, Command: []string{"CONFIG", "GET", "{node}"}, Nodes: []string{"maxmemory", "maxclients"}}, world.ProbeViolated,
+		{"redis, one differs", world.Check{Endpoint: "redis://" + redis, Command: []string{"ECHO", "{node}"},
+			Nodes: []string{"n1", "n1", "n2"}}, world.ProbeViolated, `the nodes differ: n1, n1 say "n1"; n2 says "n2"`},
+		{"redis, arrays that look alike", world.Check{Endpoint: "redis://" + redis, Command: []string{"CONFIG", "GET", "{node}"},
+			Nodes: []string{"maxmemory", "maxclients"}}, world.ProbeViolated,
 			`the nodes differ: maxmemory says "[\"maxmemory\",\"0\"]"; maxclients says`},
-		{"redis, the same mistake", world.Check{Endpoint: "redis://" + redis, Command: []string{"NONSENSE"}, Nodes: three}, world.ProbeViolated, "n1, n2, n3 did not answer"},
+		{"redis, the same mistake", world.Check{Endpoint: "redis://" + redis, Command: []string{"NONSENSE"}, Nodes: three},
+			world.ProbeViolated, "n1, n2, n3 did not answer"},
 		{"one node", world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1"}}, world.ProbeFailed, "an agreement needs two nodes"},
 		{"broken pattern", world.Check{Endpoint: web.URL + "/{node}", Nodes: three, Pattern: "("}, world.ProbeFailed, "error parsing"},
 	} {
@@ -117,7 +132,8 @@ func TestDifferences(t *testing.T) {
 		{"what follows a value", []string{`[1],"count":1}`}, []string{`[1],"count":2}`}, `- ,"count":1}` + "\n" + `+ ,"count":2}`},
 		{"a list of redis", []string{`["a","b"]`}, []string{`["a","c"]`}, `- []: "b"` + "\n" + `+ []: "c"`},
 		{"words that are no base64", []string{`{"a":"word"}`}, []string{`{"a":"wordword"}`}, `- a: "word"` + "\n" + `+ a: "wordword"`},
-		{"large numbers", []string{`{"a":12345678901234567890}`}, []string{`{"a":12345678901234567891}`}, "- a: 12345678901234567890\n+ a: 12345678901234567891"},
+		{"large numbers", []string{`{"a":12345678901234567890}`}, []string{`{"a":12345678901234567891}`},
+			"- a: 12345678901234567890\n+ a: 12345678901234567891"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			lines, more := difference(decoded(c.first), decoded(c.second), maxDiffLines)
@@ -185,7 +201,8 @@ func chosen(lines []string, set int) (list []string) {
 // TestAgreementShowsDifferences: a node that lacks a value is shown with that value, and nodes that did not answer or do not match
 // are shown beside it.
 func TestAgreementShowsDifferences(t *testing.T) {
-	answers := map[string]string{"n1": `{"kvs":[{"key":"Ym9iMDE="},{"key":"YWxpY2U="}]}`, "n2": `{"kvs":[{"key":"YWxpY2U="}]}`, "n3": `{"kvs":[{"key":"Ym9iMDE="},{"key":"YWxpY2U="}]}`,
+	answers := map[string]string{"n1": `{"kvs":[{"key":"Ym9iMDE="},{"key":"YWxpY2U="}]}`, "n2": `{"kvs":[{"key":"YWxpY2U="}]}`,
+		"n3": `{"kvs":[{"key":"Ym9iMDE="},{"key":"YWxpY2U="}]}`,
 		"n4": "starting"}
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/n5" {
@@ -194,7 +211,8 @@ func TestAgreementShowsDifferences(t *testing.T) {
 		io.WriteString(w, answers[strings.TrimPrefix(r.URL.Path, "/")])
 	}))
 	defer web.Close()
-	code, text := probeAgreement(&world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n3", "n4", "n5"}, Pattern: `"kvs":(.*)\}`, Unanswered: "unknown"})
+	code, text := probeAgreement(&world.Check{Endpoint: web.URL + "/{node}", Nodes: []string{"n1", "n2", "n3", "n4", "n5"},
+		Pattern: `"kvs":(.*)\}`, Unanswered: "unknown"})
 	want := `the nodes differ: n1, n3 say "[{\"key\":\"Ym9iMDE=\"},{\"key\":\"YWxpY2U=\"}]"; n2 says "[{\"key\":\"YWxpY2U=\"}]"
 n1 says "[{\"key\":\"Ym9iMDE=\"},{\"key\":\"YWxpY2U=\"}]"
 n2 says "[{\"key\":\"YWxpY2U=\"}]"

@@ -77,7 +77,8 @@ func choices(seed uint64, client, count int) []string {
 	if err != nil {
 		panic(err)
 	}
-	c := chooser{seed: seed, client: client, clients: s.clients, name: fmt.Sprintf("load/c%d", client), mix: s.mix, total: s.weight, counts: make([]uint64, len(s.mix))}
+	c := chooser{seed: seed, client: client, clients: s.clients, name: fmt.Sprintf("load/c%d", client), mix: s.mix,
+		total: s.weight, counts: make([]uint64, len(s.mix))}
 	var out []string
 	for k := range count {
 		o := c.next(k)

@@ -99,7 +99,8 @@ func (c *client) await(k int) turn {
 // perform does one operation and reports it. It reports whether the operation was ok; the error is about reporting.
 func (c *client) perform(k int, o *operation) (bool, error) {
 	target := c.target(k, o.key)
-	rec := report{Client: c.identity(), Type: history.Invoke, Op: o.entry.Recorded(), Key: o.key, Input: o.value, Expect: o.expect, Node: c.dialect.node(target)}
+	rec := report{Client: c.identity(), Type: history.Invoke, Op: o.entry.Recorded(), Key: o.key, Input: o.value,
+		Expect: o.expect, Node: c.dialect.node(target)}
 	if err := c.report.write(rec); err != nil {
 		return false, err
 	}

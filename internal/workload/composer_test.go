@@ -10,7 +10,8 @@ import (
 
 func TestPrefixes(t *testing.T) {
 	for name, want := range map[string]string{"first_x": first, "parallel_driver_x.sh": parallel, "serial_driver_x": serial, "singleton_driver_x": singleton,
-		"eventually_x": eventually, "finally_x": finally, "anytime_x": anytime, "anytime_": "", "anytime": "", "helper_x": "", "driver_x": "", "parallel_x": "", "xfirst_x": ""} {
+		"eventually_x": eventually, "finally_x": finally, "anytime_x": anytime, "anytime_": "", "anytime": "", "helper_x": "",
+		"driver_x": "", "parallel_x": "", "xfirst_x": ""} {
 		if got := prefixOf(name); got != want {
 			t.Errorf("%s is a command of %q, want %q", name, got, want)
 		}
@@ -62,7 +63,8 @@ func TestPlans(t *testing.T) {
 			t.Fatalf("%+v", p)
 		}
 	}
-	for _, want := range []string{"first_a", "first_b", "alone ", "alone singleton_driver_a", "eventually_a", "finally_a", "finally_b", "width 1", "width 2", "width 3"} {
+	for _, want := range []string{"first_a", "first_b", "alone ", "alone singleton_driver_a", "eventually_a", "finally_a",
+		"finally_b", "width 1", "width 2", "width 3"} {
 		if seen[want] < 50 {
 			t.Errorf("%q in %d of 300 plans", want, seen[want])
 		}

@@ -143,7 +143,8 @@ func TestHTTPWorkload(t *testing.T) {
 	server := httptest.NewServer(store)
 	defer server.Close()
 	w := world.Workload{Name: "load", Driver: "http", Clients: 3, Operations: 60, Targets: []string{server.URL + "/base/"}, Mix: []world.Operation{
-		{Kind: "put", Weight: 3, KeyPattern: "k {random:0-2}"}, {Kind: "get", Weight: 3, KeyPattern: "k {random:0-2}"}, {Kind: "delete", Weight: 1, KeyPattern: "k {random:0-2}"}}}
+		{Kind: "put", Weight: 3, KeyPattern: "k {random:0-2}"}, {Kind: "get", Weight: 3, KeyPattern: "k {random:0-2}"},
+		{Kind: "delete", Weight: 1, KeyPattern: "k {random:0-2}"}}}
 	events, out := d.run(w)
 	if want := "load: 60 operations: 60 ok, 0 fail, 0 info; 0 not started\n"; out != want || len(events) != 120 {
 		t.Fatalf("%d events; says %q", len(events), out)
@@ -302,7 +303,8 @@ func TestHTTPReplies(t *testing.T) {
 		{"not found", "get", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", true, nil, "ok, ok", 1},
 		{"a cut value", "get", "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\nabc", false, nil, "info, info", 2},
 		{"a value without an end", "get", "HTTP/1.1 200 OK\r\n\r\nabc", false, nil, "info, info", 2},
-		{"a huge value", "get", fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", maxValueBytes+1, strings.Repeat("x", maxValueBytes+1)), true, nil, "info, info", 2},
+		{"a huge value", "get", fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", maxValueBytes+1,
+			strings.Repeat("x", maxValueBytes+1)), true, nil, "info, info", 2},
 		{"no reply", "get", "", false, nil, "info, info", 2},
 		{"half a status line", "put", "HTTP/1.1 2", false, nil, "info, info", 2},
 		{"no HTTP", "put", "hello\r\n", true, nil, "info, info", 2},
@@ -315,8 +317,10 @@ func TestHTTPReplies(t *testing.T) {
 		{"a bad request", "put", "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", true, nil, "info, info", 2},
 		{"a redirect", "put", "HTTP/1.1 307 Temporary Redirect\r\nLocation: /\r\nContent-Length: 0\r\n\r\n", true, nil, "info, info", 2},
 		{"an error", "put", "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n", true, nil, "info, info", 2},
-		{"an error declared a failure", "put", "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n", true, map[string]string{"fail_status": "409, 500-503"}, "fail, fail", 1},
-		{"an error beside those declared", "put", "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 0\r\n\r\n", true, map[string]string{"fail_status": "409, 500-503"}, "info, info", 2},
+		{"an error declared a failure", "put", "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n", true,
+			map[string]string{"fail_status": "409, 500-503"}, "fail, fail", 1},
+		{"an error beside those declared", "put", "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 0\r\n\r\n", true,
+			map[string]string{"fail_status": "409, 500-503"}, "info, info", 2},
 		{"deleted", "delete", "HTTP/1.1 204 No Content\r\n\r\n", true, nil, "ok, ok", 1},
 		{"nothing to delete", "delete", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", true, nil, "ok, ok", 1},
 		{"a delete that failed", "delete", "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", true, nil, "info, info", 2},
@@ -328,8 +332,9 @@ func TestHTTPReplies(t *testing.T) {
 				return c.stay
 			})
 			d := newDrives(t)
-			events, _ := d.run(world.Workload{Driver: "http", Operations: 2, TimeoutNs: oddTimeout(c.want), Options: c.options, Targets: []string{"http://" + server.Addr().String()},
-				Mix: []world.Operation{{Kind: c.op, Weight: 1, KeyPattern: "k"}}})
+			events, _ := d.run(world.Workload{Driver: "http", Operations: 2, TimeoutNs: oddTimeout(c.want), Options: c.options,
+				Targets: []string{"http://" + server.Addr().String()},
+				Mix:     []world.Operation{{Kind: c.op, Weight: 1, KeyPattern: "k"}}})
 			checkTwo(t, events, c.want)
 			if requests, conns := server.counts(); requests != 2 || conns != c.conns {
 				t.Errorf("%d requests on %d connections, want 2 on %d", requests, conns, c.conns)

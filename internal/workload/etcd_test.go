@@ -62,7 +62,8 @@ func TestEtcdReplies(t *testing.T) {
 			w.WriteHeader(c.status)
 			fmt.Fprint(w, c.body)
 		}))
-		w := world.Workload{Driver: "etcd", Operations: 1, Targets: []string{server.URL}, Mix: []world.Operation{{Kind: c.operation, Weight: 1, KeyPattern: "k"}}}
+		w := world.Workload{Driver: "etcd", Operations: 1, Targets: []string{server.URL},
+			Mix: []world.Operation{{Kind: c.operation, Weight: 1, KeyPattern: "k"}}}
 		s, err := newSettings(&w)
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,8 @@ func TestOnce(t *testing.T) {
 	d := newDrives(t)
 	events, _ := d.run(world.Workload{Name: "load/recovery", Driver: "http", Clients: 1, DurationNs: 20e9, Targets: []string{server.URL}, Once: true,
 		Options: map[string]string{"fail_status": "503"},
-		Mix:     []world.Operation{{Kind: "put", Weight: 1, KeyPattern: "a"}, {Kind: "put", Weight: 1, KeyPattern: "b"}, {Kind: "get", Weight: 1, KeyPattern: "a"}, {Kind: "get", Weight: 1, KeyPattern: "b"}}})
+		Mix: []world.Operation{{Kind: "put", Weight: 1, KeyPattern: "a"}, {Kind: "put", Weight: 1, KeyPattern: "b"},
+			{Kind: "get", Weight: 1, KeyPattern: "a"}, {Kind: "get", Weight: 1, KeyPattern: "b"}}})
 	var done []string
 	for _, e := range events {
 		if e.Type != "invoke" {

@@ -40,7 +40,8 @@ func (s *settings) plan(w *world.Workload, k *driverKind) error {
 		if w.Driver == "http" && strings.HasPrefix(o.Key, "/") {
 			e.Path = o.Key // a key is the whole path
 		}
-		s.schedule[o.Client] = append(s.schedule[o.Client], scheduled{time.Duration(o.AtMs * float64(time.Millisecond)), operation{entry: e, key: o.Key, value: o.Value}})
+		s.schedule[o.Client] = append(s.schedule[o.Client],
+			scheduled{time.Duration(o.AtMs * float64(time.Millisecond)), operation{entry: e, key: o.Key, value: o.Value}})
 	}
 	return nil
 }

@@ -15,11 +15,13 @@ func TestSchedule(t *testing.T) {
 	of := func(driver string, list ...world.Scheduled) (*settings, error) {
 		return newSettings(&world.Workload{Name: "w", Driver: driver, Clients: 2, DurationNs: 1e9, Targets: []string{driver + "://n1:80"}, Schedule: list})
 	}
-	s, err := of("http", world.Scheduled{AtMs: 1.5, Client: 1, Op: "PUT", Key: "/a/b", Value: "v"}, world.Scheduled{AtMs: 2, Op: "get", Key: "k"}, world.Scheduled{AtMs: 2, Client: 1, Op: "delete", Key: "k"})
+	s, err := of("http", world.Scheduled{AtMs: 1.5, Client: 1, Op: "PUT", Key: "/a/b", Value: "v"},
+		world.Scheduled{AtMs: 2, Op: "get", Key: "k"}, world.Scheduled{AtMs: 2, Client: 1, Op: "delete", Key: "k"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := s.schedule[0], s.schedule[1]; len(a) != 1 || len(b) != 2 || a[0].entry.Kind != "get" || b[0].at != 1_500_000 || b[0].entry.Path != "/a/b" || b[0].value != "v" || b[1].key != "k" {
+	if a, b := s.schedule[0], s.schedule[1]; len(a) != 1 || len(b) != 2 || a[0].entry.Kind != "get" || b[0].at != 1_500_000 ||
+		b[0].entry.Path != "/a/b" || b[0].value != "v" || b[1].key != "k" {
 		t.Errorf("%+v", s.schedule)
 	}
 	for want, list := range map[string][]world.Scheduled{
@@ -36,7 +38,8 @@ func TestSchedule(t *testing.T) {
 // A workload lasts as long as its duration says, though its last operation has returned.
 func TestScheduleLasts(t *testing.T) {
 	const lasts = 200 * time.Millisecond
-	s, err := newSettings(&world.Workload{Name: "w", Driver: "http", DurationNs: lasts.Nanoseconds(), Targets: []string{refusing(t)}, Schedule: []world.Scheduled{{Op: "get", Key: "k"}}})
+	s, err := newSettings(&world.Workload{Name: "w", Driver: "http", DurationNs: lasts.Nanoseconds(),
+		Targets: []string{refusing(t)}, Schedule: []world.Scheduled{{Op: "get", Key: "k"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,8 +77,8 @@ func metricsOf(url string, deadline time.Time) ([]byte, error) {
 	return reply.body, nil
 }
 
-// kept are the lines of metrics that rules ask for. A body that is not in the text format of Prometheus is an error, as it is for Prometheus; of lines that are left out, only their names and
-// numbers are looked at.
+// kept are the lines of metrics that rules ask for. A body that is not in the text format of Prometheus is an error, as it is for
+// Prometheus; of lines that are left out, only their names and numbers are looked at.
 func kept(body []byte, a *world.Alerts) (string, error) {
 	var out bytes.Buffer
 	for line := range bytes.Lines(body) {

@@ -37,14 +37,17 @@ func TestScrape(t *testing.T) {
 		}
 		return code, text, scrapes[0]
 	}
-	if code, text, s := ask("/metrics", false); code != world.ProbeHolds || text != "1 of 1 targets have metrics" || s.Text != "jobs{kind=\"a } b\"} 3\n" || s.Error != "" {
+	if code, text, s := ask("/metrics", false); code != world.ProbeHolds || text != "1 of 1 targets have metrics" ||
+		s.Text != "jobs{kind=\"a } b\"} 3\n" || s.Error != "" {
 		t.Errorf("%d %q %+v", code, text, s)
 	}
 	if _, _, s := ask("/metrics", true); strings.Count(s.Text, "\n") != 3 {
 		t.Errorf("%+v", s)
 	}
-	for path, want := range map[string]string{"/page": `a line without a name: "<html>"`, "/half": `a line without a number: "jobs{kind=\"b\"} many"`, "/nothing": "status 404"} {
-		if code, text, s := ask(path, false); code != world.ProbeNoAnswer || !strings.HasSuffix(s.Error, want) || s.Text != "" || !strings.HasSuffix(text, want) {
+	for path, want := range map[string]string{"/page": `a line without a name: "<html>"`,
+		"/half": `a line without a number: "jobs{kind=\"b\"} many"`, "/nothing": "status 404"} {
+		if code, text, s := ask(path, false); code != world.ProbeNoAnswer || !strings.HasSuffix(s.Error, want) || s.Text != "" ||
+			!strings.HasSuffix(text, want) {
 			t.Errorf("%s: %d %q %+v", path, code, text, s)
 		}
 	}

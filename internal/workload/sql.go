@@ -250,8 +250,9 @@ func (s *sqlDialect) access(ctx context.Context, tx *sql.Tx, a *access) error {
 	return nil
 }
 
-// failedSQL says what an error of a statement that commits proves; sent reports whether a byte was sent. A server's error message says that the statement and its transaction were undone, but for those with which it
-// ends the connection or does not know itself.
+// failedSQL says what an error of a statement that commits proves; sent reports whether a byte was sent. A server's error message
+// says that the statement and its transaction were undone, but for those with which it ends the connection or does not know
+// itself.
 func failedSQL(what string, err error, sent bool) result {
 	var pg *pgconn.PgError
 	var my *mysql.MySQLError

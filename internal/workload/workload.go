@@ -246,7 +246,8 @@ func newSettings(w *world.Workload) (*settings, error) {
 			return nil, fmt.Errorf("driver %s has no option %q; it has %s", w.Driver, name, strings.Join(k.options, ", "))
 		}
 	}
-	s := &settings{name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs), limit: w.Operations, ppm: w.SpecialPPM, words: w.Dictionary,
+	s := &settings{name: w.Name, clients: max(w.Clients, 1), rate: w.RatePerS, duration: time.Duration(w.DurationNs),
+		limit: w.Operations, ppm: w.SpecialPPM, words: w.Dictionary,
 		timeout: time.Duration(w.TimeoutNs), spread: cmp.Or(w.Options["spread"], k.spread), skip: w, once: w.Once}
 	switch {
 	case s.clients > maxClients:
@@ -276,7 +277,8 @@ func newSettings(w *world.Workload) (*settings, error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.Weight < 0 || o.ValueSizeBytes < 0 || max(o.ValueSizeBytes, o.MaxValueBytes) > maxValueBytes || o.MaxValueBytes != 0 && o.MaxValueBytes < o.ValueSizeBytes {
+		if o.Weight < 0 || o.ValueSizeBytes < 0 || max(o.ValueSizeBytes, o.MaxValueBytes) > maxValueBytes ||
+			o.MaxValueBytes != 0 && o.MaxValueBytes < o.ValueSizeBytes {
 			return nil, fmt.Errorf("operation %s: the weight must not be negative, and the value size be from 0 to %d bytes", o.Kind, maxValueBytes)
 		}
 		s.mix = append(s.mix, entry{Operation: o, pattern: p, weight: uint64(o.Weight)})
@@ -313,7 +315,8 @@ func (s *settings) run(seed uint64, report *reporter) (counts, error) {
 			name = s.name + "/" + name
 		}
 		clients[i] = client{settings: s, number: i, name: name, report: report, start: start, conns: newConnections(s.dialect.targets()),
-			chooser: chooser{seed: seed, client: i, clients: s.clients, name: name, mix: s.mix, total: s.weight, counts: make([]uint64, len(s.mix)), verb: s.verb, special: special, ppm: s.ppm}}
+			chooser: chooser{seed: seed, client: i, clients: s.clients, name: name, mix: s.mix, total: s.weight,
+				counts: make([]uint64, len(s.mix)), verb: s.verb, special: special, ppm: s.ppm}}
 		all.Go(func() {
 			clients[i].run()
 		})

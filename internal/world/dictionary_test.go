@@ -15,7 +15,8 @@ func TestDictionary(t *testing.T) {
 		}
 		seen[text] = true
 	}
-	for _, want := range []string{"~tmp", "a\x00b", "\u202eabc\u202c", strings.Repeat("a", 255), strings.Repeat("a", 256), strings.Repeat("a", 4096), "e\u0301"} {
+	for _, want := range []string{"~tmp", "a\x00b", "\u202eabc\u202c", strings.Repeat("a", 255), strings.Repeat("a", 256),
+		strings.Repeat("a", 4096), "e\u0301"} {
 		if !seen[want] {
 			t.Errorf("%q is missing", want)
 		}
@@ -28,7 +29,8 @@ func TestSpecial(t *testing.T) {
 			t.Errorf("%s is %q, %v; want %q", line, got, err, want)
 		}
 	}
-	for line, want := range map[string]string{"": "empty", `""`: "empty", `"a`: "no JSON", `"a"*0`: "repetitions", `"a"x`: "repetitions", `"a"*x`: "repetitions",
+	for line, want := range map[string]string{"": "empty", `""`: "empty", `"a`: "no JSON", `"a"*0`: "repetitions",
+		`"a"x`: "repetitions", `"a"*x`: "repetitions",
 		`"a"*65537`: "more than", `"ab"*99999999999`: "more than", "a\xff": "UTF-8", `"\ud800"`: "UTF-8"} {
 		if got, err := Special(line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is %q, %v; want an error with %q", line, got, err, want)

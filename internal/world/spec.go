@@ -235,7 +235,8 @@ type Rlimit struct {
 const Unlimited = ^uint64(0)
 
 // RlimitNames are the limits of getrlimit(2) that can be set, in the order of their numbers on Linux.
-var RlimitNames = []string{"cpu", "fsize", "data", "stack", "core", "rss", "nproc", "nofile", "memlock", "as", "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime"}
+var RlimitNames = []string{"cpu", "fsize", "data", "stack", "core", "rss", "nproc", "nofile", "memlock", "as", "locks",
+	"sigpending", "msgqueue", "nice", "rtprio", "rttime"}
 
 // Network is a network of a world. Packets pass between nodes that share one.
 type Network struct {
@@ -574,9 +575,10 @@ func Connected(condition string, n int) (least int, err error) {
 	return least, nil
 }
 
-// Mapping says which steps of a TLA+ specification the events of a run are. Events are the lines of the servers' logs that match Lines, crashes and
-// restarts of servers, and, if one of the rules is about them, operations of the history, events that servers reported by an SDK, and results of probes. The first
-// rule that matches an event decides; an event that none matches is counted as not modelled.
+// Mapping says which steps of a TLA+ specification the events of a run are. Events are the lines of the servers' logs that match
+// Lines, crashes and restarts of servers, and, if one of the rules is about them, operations of the history, events that servers
+// reported by an SDK, and results of probes. The first rule that matches an event decides; an event that none matches is counted
+// as not modelled.
 type Mapping struct {
 	Spec    string      `json:"spec"`   // a file
 	Config  string      `json:"config"` // a file
@@ -626,7 +628,8 @@ type ModelRule struct {
 	Args      []string `json:"args,omitempty"`
 	Ignore    string   `json:"ignore,omitempty"`
 	Shows     []Shown  `json:"shows,omitempty"`
-	// Optional: a campaign in which the rule matches nothing says nothing about the rule. Rules about crashes and restarts are optional, since faults decide whether there are any.
+	// Optional: a campaign in which the rule matches nothing says nothing about the rule. Rules about crashes and restarts are
+	// optional, since faults decide whether there are any.
 	Optional bool `json:"optional,omitempty"`
 }
 

@@ -130,11 +130,13 @@ var shownSysctls = []struct{ folder, names string }{
 }
 
 // shownFolders are those whose names depend on interfaces and modules.
-var shownFolders = []string{"net.ipv4.conf.", "net.ipv4.neigh.", "net.ipv4.route.", "net.ipv4.vs.", "net.ipv6.conf.", "net.ipv6.neigh.", "net.ipv6.route.", "net.ipv6.icmp.",
+var shownFolders = []string{"net.ipv4.conf.", "net.ipv4.neigh.", "net.ipv4.route.", "net.ipv4.vs.", "net.ipv6.conf.",
+	"net.ipv6.neigh.", "net.ipv6.route.", "net.ipv6.icmp.",
 	"net.bridge.", "net.mpls.", "net.mptcp.", "net.netfilter.", "net.sctp.", "net.unix.", "net.vrf.", "net.smc.", "net.nf_conntrack_max"}
 
 // textSysctls are the ends of names of settings that are no numbers.
-var textSysctls = []string{"_congestion_control", "tcp_fastopen_key", "ip_local_reserved_ports", "ratemask", "stable_secret", "rps_default_mask", ".scheduler", ".path_manager", "core_pattern", "cookie_hmac_alg", "nf_log.0"}
+var textSysctls = []string{"_congestion_control", "tcp_fastopen_key", "ip_local_reserved_ports", "ratemask", "stable_secret",
+	"rps_default_mask", ".scheduler", ".path_manager", "core_pattern", "cookie_hmac_alg", "nf_log.0"}
 
 // SysctlName gives a setting's name with dots. Like runc, it takes one with slashes too, where a dot is one of a file's own name.
 func SysctlName(written string) string {

@@ -50,8 +50,8 @@ type Report struct {
 	real bool // something real was there
 }
 
-// Test fails if a place breaks a clause. It skips the test, after all places that are there have been checked, if none of them is real: clauses that only a fake keeps prove nothing of
-// what it stands for. With -sdk.deps=fake that is what was asked for.
+// Test fails if a place breaks a clause. It skips the test, after all places that are there have been checked, if none of them is
+// real: clauses that only a fake keeps prove nothing of what it stands for. With -sdk.deps=fake that is what was asked for.
 func Test[D any](t *testing.T, clauses []Clause[D], places ...Place[D]) {
 	t.Helper()
 	r, err := Compare(t, *flagDeps, clauses, places...)

@@ -108,7 +108,8 @@ func postgres(t *testing.T) Place[Database] {
 	}
 	db := stdlib.OpenDB(*config)
 	t.Cleanup(func() { db.Close() })
-	return server("postgres", &SQL{DB: db, Table: "contract", Dollar: true, Levels: map[sql.IsolationLevel]sql.IsolationLevel{sql.LevelSnapshot: sql.LevelRepeatableRead}},
+	return server("postgres", &SQL{DB: db, Table: "contract", Dollar: true,
+		Levels: map[sql.IsolationLevel]sql.IsolationLevel{sql.LevelSnapshot: sql.LevelRepeatableRead}},
 		"CREATE TABLE contract (k bytea PRIMARY KEY, v bytea NOT NULL)")
 }
 
@@ -131,8 +132,10 @@ func TestTransactions(t *testing.T) {
 		lie  map[sql.IsolationLevel]fake.Isolation
 		want string
 	}{
-		"too weak":   {map[sql.IsolationLevel]fake.Isolation{sql.LevelSerializable: fake.Snapshot}, `lying breaks "serializable: write skew does not happen": it happens`},
-		"too strict": {map[sql.IsolationLevel]fake.Isolation{sql.LevelReadCommitted: fake.Snapshot}, `lying breaks "read committed: a lost update happens, as the level allows": it does not happen`},
+		"too weak": {map[sql.IsolationLevel]fake.Isolation{sql.LevelSerializable: fake.Snapshot},
+			`lying breaks "serializable: write skew does not happen": it happens`},
+		"too strict": {map[sql.IsolationLevel]fake.Isolation{sql.LevelReadCommitted: fake.Snapshot},
+			`lying breaks "read committed: a lost update happens, as the level allows": it does not happen`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lies(t, Transactions(sql.LevelReadCommitted, sql.LevelSerializable), c.want, fakeDatabase("lying", c.lie), places[1])
@@ -298,7 +301,8 @@ func TestPlaces(t *testing.T) {
 		"all":             {"all", []Place[int]{of("a", false, 1), of("b", true, 1)}, "", "", true},
 		"a fake alone":    {"fake", []Place[int]{of("a", false, 1), of("b", true, 3)}, "", "", false},
 		"real ones alone": {"real", []Place[int]{of("a", false, 3), of("b", true, 1)}, "", "", true},
-		"a name":          {"b,a", []Place[int]{of("a", false, 3), of("b", true, 1)}, `a breaks "it is 1": it is 3` + "\n  b, which is real, keeps it: the fake lies", "", true},
+		"a name": {"b,a", []Place[int]{of("a", false, 3), of("b", true, 1)},
+			`a breaks "it is 1": it is 3` + "\n  b, which is real, keeps it: the fake lies", "", true},
 		"the suite":       {"all", []Place[int]{of("a", false, 1), of("b", true, 3)}, "it is real: the clause asks for more than it promises", "", true},
 		"both":            {"all", []Place[int]{of("a", false, 3), of("b", true, 3)}, `a breaks "it is 1": it is 3` + "\nb breaks", "", true},
 		"a panic":         {"all", []Place[int]{of("a", false, 2)}, "panic: two", "", false},

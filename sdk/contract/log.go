@@ -10,8 +10,8 @@ import (
 // Log is a log to which entries are appended and that groups of consumers read, such as a topic of Kafka with one partition, or a stream of Redis.
 type Log interface {
 	Append(value string) error
-	// Next gives up to n entries, from the beginning of the log on, that no consumer of the group has got; under AcksUpTo a consumer that takes over from another one begins with
-	// the first that is not acknowledged. It does not wait for some.
+	// Next gives up to n entries, from the beginning of the log on, that no consumer of the group has got; under AcksUpTo a
+	// consumer that takes over from another one begins with the first that is not acknowledged. It does not wait for some.
 	Next(group, consumer string, n int) ([]Entry, error)
 	// Again gives up to n entries that the consumer has got and not acknowledged, as after its restart.
 	Again(group, consumer string, n int) ([]Entry, error)
@@ -26,10 +26,12 @@ type Entry struct{ ID, Value string }
 type Acks uint8
 
 const (
-	// AcksUpTo is one position for a group: an acknowledgement covers the entries before it, too, and one consumer of the group reads at a time, as those of consumer groups of
-	// Kafka read a partition (https://kafka.apache.org/documentation/#intro_consumers).
+	// AcksUpTo is one position for a group: an acknowledgement covers the entries before it, too, and one consumer of the group
+	// reads at a time, as those of consumer groups of Kafka read a partition
+	// (https://kafka.apache.org/documentation/#intro_consumers).
 	AcksUpTo Acks = iota
-	// AcksEach is each entry by itself: the consumers of a group share the entries, as those of groups of Redis' streams (https://redis.io/docs/latest/develop/data-types/streams/).
+	// AcksEach is each entry by itself: the consumers of a group share the entries, as those of groups of Redis' streams
+	// (https://redis.io/docs/latest/develop/data-types/streams/).
 	AcksEach
 )
 
@@ -47,13 +49,15 @@ func Logs(acks Acks) []Clause[Log] {
 			return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 2, "1", "2"), next(l, "g", "a", 2, "3"), next(l, "g", "a", 2))
 		}},
 		{"what a consumer has acknowledged goes to no other of its group", func(l Log) error {
-			return errors.Join(appends(l, "1", "2", "3"), done(l, "g", "a", 1, "1"), done(l, "g", "b", 1, "2"), done(l, "g", "a", 10, "3"), next(l, "g", "b", 10))
+			return errors.Join(appends(l, "1", "2", "3"), done(l, "g", "a", 1, "1"), done(l, "g", "b", 1, "2"),
+				done(l, "g", "a", 10, "3"), next(l, "g", "b", 10))
 		}},
 		{"each group gets all entries", func(l Log) error {
 			return errors.Join(appends(l, "1"), next(l, "g", "a", 10, "1"), appends(l, "2"), done(l, "h", "a", 10, "1", "2"), next(l, "g", "a", 10, "2"))
 		}},
 		{"what is not acknowledged comes again", func(l Log) error {
-			return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 2, "1", "2"), again(l, "g", "a", "1", "2"), again(l, "g", "a", "1", "2"), next(l, "g", "a", 10, "3"), again(l, "g", "a", "1", "2", "3"))
+			return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 2, "1", "2"), again(l, "g", "a", "1", "2"),
+				again(l, "g", "a", "1", "2"), next(l, "g", "a", 10, "3"), again(l, "g", "a", "1", "2", "3"))
 		}},
 		{"what is acknowledged does not come again", func(l Log) error {
 			return acknowledged(l, []int{0, 1}, "3")
@@ -84,7 +88,8 @@ func Logs(acks Acks) []Clause[Log] {
 				return acknowledged(l, []int{0, 2, 0}, "2")
 			}},
 			Clause[Log]{"an entry goes to one consumer of a group", func(l Log) error {
-				return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 1, "1"), next(l, "g", "b", 1, "2"), next(l, "g", "a", 10, "3"), next(l, "g", "b", 10),
+				return errors.Join(appends(l, "1", "2", "3"), next(l, "g", "a", 1, "1"), next(l, "g", "b", 1, "2"),
+					next(l, "g", "a", 10, "3"), next(l, "g", "b", 10),
 					again(l, "g", "a", "1", "3"), again(l, "g", "b", "2"))
 			}})
 	}

@@ -39,26 +39,30 @@ func Mails() []Clause[Mail] {
 		}},
 		{"a connection carries several messages", func(m Mail) error {
 			return talk(m, "HELO x", 250, "MAIL FROM:<s@contract.test>", 250, "RCPT TO:<several@contract.test>", 250, "DATA", 354, "\r\n1\r\n.", 250,
-				"MAIL FROM:<s@contract.test>", 250, "RCPT TO:<several@contract.test>", 250, "DATA", 354, "\r\n2\r\n.", 250, "QUIT", 221)(box(m, "several@contract.test", "1\n", "2\n"))
+				"MAIL FROM:<s@contract.test>", 250, "RCPT TO:<several@contract.test>", 250, "DATA", 354, "\r\n2\r\n.", 250,
+				"QUIT", 221)(box(m, "several@contract.test", "1\n", "2\n"))
 		}},
 		{"RSET forgets the recipients", func(m Mail) error {
 			return talk(m, "HELO x", 250, "MAIL FROM:<s@contract.test>", 250, "RCPT TO:<forgotten@contract.test>", 250, "RSET", 250,
-				"MAIL FROM:<s@contract.test>", 250, "RCPT TO:<kept@contract.test>", 250, "DATA", 354, "\r\n1\r\n.", 250)(box(m, "kept@contract.test", "1\n"), box(m, "forgotten@contract.test"))
+				"MAIL FROM:<s@contract.test>", 250, "RCPT TO:<kept@contract.test>", 250, "DATA", 354, "\r\n1\r\n.",
+				250)(box(m, "kept@contract.test", "1\n"), box(m, "forgotten@contract.test"))
 		}},
 		{"commands out of order are refused", func(m Mail) error {
-			return talk(m, "HELO x", 250, "RCPT TO:<a@contract.test>", 503, "DATA", 503, "MAIL FROM:<s@contract.test>", 250, "MAIL FROM:<s@contract.test>", 503, "DATA", 503)()
+			return talk(m, "HELO x", 250, "RCPT TO:<a@contract.test>", 503, "DATA", 503, "MAIL FROM:<s@contract.test>", 250,
+				"MAIL FROM:<s@contract.test>", 503, "DATA", 503)()
 		}},
 		{"unknown commands are refused, and the connection goes on", func(m Mail) error {
 			return talk(m, "HELO x", 250, "FOO", 500, "NOOP", 250)()
 		}},
 		{"a message without its end is not delivered", func(m Mail) error {
-			return talk(m, "HELO x", 250, "MAIL FROM:<s@contract.test>", 250, "RCPT TO:<half@contract.test>", 250, "DATA", 354, "\r\nhalf", 0)(box(m, "half@contract.test"))
+			return talk(m, "HELO x", 250, "MAIL FROM:<s@contract.test>", 250, "RCPT TO:<half@contract.test>", 250, "DATA", 354,
+				"\r\nhalf", 0)(box(m, "half@contract.test"))
 		}},
 	}
 }
 
-// talk sends lines and compares the codes of the answers; 500 stands for 502, too (RFC 5321, 4.2.4), and 0 asks for no answer. Then the connection ends. It returns a function that adds what was found
-// afterwards.
+// talk sends lines and compares the codes of the answers; 500 stands for 502, too (RFC 5321, 4.2.4), and 0 asks for no answer.
+// Then the connection ends. It returns a function that adds what was found afterwards.
 func talk(m Mail, steps ...any) func(...error) error {
 	err := func() error {
 		c, err := net.DialTimeout("tcp", m.Address, 10*time.Second)

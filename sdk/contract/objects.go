@@ -43,7 +43,8 @@ func Buckets() []Clause[Objects] {
 			return errors.Join(append(all, keys(o, "", "", 100, odd...))...)
 		}},
 		{"a list has the keys of a prefix, in order", func(o Objects) error {
-			return errors.Join(putAll(o, "b/2", "a", "b/10", "b/1", "c"), keys(o, "b/", "", 100, "b/1", "b/10", "b/2"), keys(o, "b/1", "", 100, "b/1", "b/10"), keys(o, "x", "", 100))
+			return errors.Join(putAll(o, "b/2", "a", "b/10", "b/1", "c"), keys(o, "b/", "", 100, "b/1", "b/10", "b/2"),
+				keys(o, "b/1", "", 100, "b/1", "b/10"), keys(o, "x", "", 100))
 		}},
 		{"a list goes on after a key", func(o Objects) error {
 			var want []string

@@ -57,7 +57,9 @@ func TestBuckets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(r.Broken, "\n"); !strings.Contains(text, `lying breaks "a list has the keys of a prefix, in order": the keys that begin with "b/" are ["b/1" "b/2" "b/10"]`) || strings.Contains(text, "fake breaks") {
+	if text := strings.Join(r.Broken, "\n"); !strings.Contains(text,
+		`lying breaks "a list has the keys of a prefix, in order": the keys that begin with "b/" are ["b/1" "b/2" "b/10"]`) ||
+		strings.Contains(text, "fake breaks") {
 		t.Error(text)
 	}
 }

@@ -151,7 +151,8 @@ func (s stream) read(group, consumer, from string, n int) (list []Entry, err err
 	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
 		return nil, err
 	}
-	streams, err := s.c.XReadGroup(s.ctx, &redis.XReadGroupArgs{Group: group, Consumer: consumer, Streams: []string{"log", from}, Count: int64(n), Block: -1}).Result()
+	streams, err := s.c.XReadGroup(s.ctx,
+		&redis.XReadGroupArgs{Group: group, Consumer: consumer, Streams: []string{"log", from}, Count: int64(n), Block: -1}).Result()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
@@ -203,10 +204,12 @@ func TestLogsOfOffsets(t *testing.T) {
 		place  Place[Log]
 		broken []string
 	}{
-		"true":           {AcksUpTo, fakeOffsets("fake", false), nil},
-		"lost":           {AcksUpTo, fakeOffsets("fake", true), []string{"a consumer that takes over gets what is not acknowledged"}},
-		"each as one":    {AcksUpTo, fakeLog("fake", false), []string{"an acknowledgement covers the entries before it", "a consumer that takes over gets what is not acknowledged"}},
-		"one as of each": {AcksEach, fakeOffsets("fake", false), []string{"an acknowledgement covers its entry alone", "an entry goes to one consumer of a group"}},
+		"true": {AcksUpTo, fakeOffsets("fake", false), nil},
+		"lost": {AcksUpTo, fakeOffsets("fake", true), []string{"a consumer that takes over gets what is not acknowledged"}},
+		"each as one": {AcksUpTo, fakeLog("fake", false),
+			[]string{"an acknowledgement covers the entries before it", "a consumer that takes over gets what is not acknowledged"}},
+		"one as of each": {AcksEach, fakeOffsets("fake", false),
+			[]string{"an acknowledgement covers its entry alone", "an entry goes to one consumer of a group"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := Compare(t, "fake", Logs(c.acks), c.place)
@@ -474,7 +477,8 @@ func dnsmasq(t *testing.T) Place[Names] {
 	program := needs.Program(t, "dnsmasq")
 	s := storetest.Program(t, func(address, dir string) []string {
 		_, port, _ := net.SplitHostPort(address)
-		return []string{program, "--keep-in-foreground", "--conf-file=/dev/null", "--no-hosts", "--no-resolv", "--pid-file=" + filepath.Join(dir, "pid"), "--user=", "--group=",
+		return []string{program, "--keep-in-foreground", "--conf-file=/dev/null", "--no-hosts", "--no-resolv",
+			"--pid-file=" + filepath.Join(dir, "pid"), "--user=", "--group=",
 			"--listen-address=127.0.0.1", "--bind-interfaces", "--port=" + port, "--local=/contract.test/",
 			"--host-record=one.contract.test,10.0.0.1", "--host-record=two.contract.test,10.0.0.2", "--host-record=two.contract.test,10.0.0.3",
 			"--cname=alias.contract.test,one.contract.test", "--txt-record=text.contract.test,v=1; all", "--mx-host=contract.test,one.contract.test,10",

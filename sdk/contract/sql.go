@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// SQL is a Database that is a table of a server of SQL with two columns, k (the primary key) and v. Both are compared byte by byte: bytea in PostgreSQL, VARBINARY in
-// MySQL.
+// SQL is a Database that is a table of a server of SQL with two columns, k (the primary key) and v. Both are compared byte by
+// byte: bytea in PostgreSQL, VARBINARY in MySQL.
 type SQL struct {
 	DB    *sql.DB
 	Table string

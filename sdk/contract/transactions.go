@@ -40,15 +40,17 @@ var anomalies = []anomaly{
 	{"write skew", sql.LevelSerializable, writeSkew},
 }
 
-// Transactions are the clauses of a Database that offers these levels: what a transaction is, which anomalies each level excludes, and that those that it allows happen: a fake
-// that is too strict hides bugs. Levels are sql.LevelReadCommitted, sql.LevelSnapshot and sql.LevelSerializable; it panics at others.
+// Transactions are the clauses of a Database that offers these levels: what a transaction is, which anomalies each level
+// excludes, and that those that it allows happen: a fake that is too strict hides bugs. Levels are sql.LevelReadCommitted,
+// sql.LevelSnapshot and sql.LevelSerializable; it panics at others.
 func Transactions(levels ...sql.IsolationLevel) (list []Clause[Database]) {
 	if len(levels) == 0 {
 		panic("contract: Transactions needs levels")
 	}
 	for _, level := range levels {
 		if !slices.Contains([]sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelSnapshot, sql.LevelSerializable}, level) {
-			panic(fmt.Sprintf("contract: no clauses for the level %s; there are %s, %s and %s", level, sql.LevelReadCommitted, sql.LevelSnapshot, sql.LevelSerializable))
+			panic(fmt.Sprintf("contract: no clauses for the level %s; there are %s, %s and %s", level, sql.LevelReadCommitted,
+				sql.LevelSnapshot, sql.LevelSerializable))
 		}
 		add := func(name string, check func(d Database, level sql.IsolationLevel) error) {
 			list = append(list, Clause[Database]{strings.ToLower(level.String()) + ": " + name, func(d Database) error { return check(d, level) }})

@@ -1,5 +1,6 @@
-// Package grpcfault has calls and streams of gRPC fail as package sdk decides, by interceptors of clients and servers. Besides lost requests and answers, a service may answer the status codes
-// of its catalogue, and codes that breach its contract, which are a class of their own.
+// Package grpcfault has calls and streams of gRPC fail as package sdk decides, by interceptors of clients and servers. Besides
+// lost requests and answers, a service may answer the status codes of its catalogue, and codes that breach its contract, which
+// are a class of their own.
 //
 // It is a module of its own, so that package sdk does not depend on gRPC.
 package grpcfault
@@ -39,8 +40,8 @@ type Stream struct {
 	Name, Operation string
 	// Rates are of the stream as a whole, but for Late and Twice: it is never opened, or it is handled to its end, which is lost.
 	sdk.Rates
-	// Send and Receive are of each message. The stream breaks before it is sent, or before or after it is received. They have no Late and Twice, and Send no After: to send a
-	// message says nothing about whether it arrives.
+	// Send and Receive are of each message. The stream breaks before it is sent, or before or after it is received. They have no
+	// Late and Twice, and Send no After: to send a message says nothing about whether it arrives.
 	Send, Receive sdk.Rates
 	Answers       []Answer
 }
@@ -93,7 +94,8 @@ func streaming(service string, source sdk.Source, streams []Stream) methods.Tabl
 			}
 		}
 		if s.Send.After != 0 {
-			panic(fmt.Sprintf("grpcfault: Send of the stream %s has no After: whether the other side got a message is not known before it answers; use Receive", s.Operation))
+			panic(fmt.Sprintf("grpcfault: Send of the stream %s has no After: whether the other side got a message is not known before it answers; use Receive",
+				s.Operation))
 		}
 		p := newPoint(source, service, s.Name, s.Operation, s.Rates, s.Answers)
 		p.send, p.receive = sdk.NewPoint(source, service, s.Operation+"_send", s.Send), sdk.NewPoint(source, service, s.Operation+"_receive", s.Receive)
@@ -130,7 +132,8 @@ func (p *point) failure(c sdk.Call) error {
 	return &failure{c.Error(s.Err()), s}
 }
 
-// UnaryClient intercepts the unary calls of a client, which fail by the list, as source decides. service is its name in the ledger. It panics at methods that cannot be.
+// UnaryClient intercepts the unary calls of a client, which fail by the list, as source decides. service is its name in the
+// ledger. It panics at methods that cannot be.
 func UnaryClient(service string, source sdk.Source, list ...Method) grpc.UnaryClientInterceptor {
 	ps := unary(service, source, list)
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -177,7 +180,8 @@ func copyOf(m any) (any, error) {
 	if p, ok := m.(proto.Message); ok {
 		return proto.Clone(p), nil
 	}
-	return nil, status.Errorf(codes.Internal, "grpcfault: a %T cannot be copied for a second call, since it is no proto.Message; set Late and Twice of its method to 0", m)
+	return nil, status.Errorf(codes.Internal,
+		"grpcfault: a %T cannot be copied for a second call, since it is no proto.Message; set Late and Twice of its method to 0", m)
 }
 
 // silent leaves out options that write to variables of the caller.
@@ -221,10 +225,12 @@ func UnaryServer(service string, source sdk.Source, list ...Method) grpc.UnarySe
 	}
 }
 
-// StreamClient intercepts the streams of a client, which fail by the streams given, as source decides. service is its name in the ledger. It panics at streams that cannot be.
+// StreamClient intercepts the streams of a client, which fail by the streams given, as source decides. service is its name in the
+// ledger. It panics at streams that cannot be.
 func StreamClient(service string, source sdk.Source, streams ...Stream) grpc.StreamClientInterceptor {
 	ps := streaming(service, source, streams)
-	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+		opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		p := ps.Of(method)
 		if p == nil {
 			return open(ctx, desc, cc, method, opts...)
@@ -326,7 +332,8 @@ func (s *clientStream) RecvMsg(m any) error {
 	return err
 }
 
-// StreamServer intercepts the streams that a server handles, as StreamClient does. Send has no meaning here: messages of a server are lost at its clients, by their Receive.
+// StreamServer intercepts the streams that a server handles, as StreamClient does. Send has no meaning here: messages of a server
+// are lost at its clients, by their Receive.
 func StreamServer(service string, source sdk.Source, streams ...Stream) grpc.StreamServerInterceptor {
 	for _, s := range streams {
 		if s.Send != (sdk.Rates{}) {

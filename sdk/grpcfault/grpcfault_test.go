@@ -92,7 +92,8 @@ func serve(r host, server []grpc.ServerOption, client ...grpc.DialOption) (*coun
 	at := bufconn.Listen(1 << 16)
 	go s.Serve(at)
 	r.Cleanup(s.Stop)
-	client = append(client, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return at.DialContext(ctx) }))
+	client = append(client, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return at.DialContext(ctx) }))
 	conn, err := grpc.NewClient("passthrough:///counter", client...)
 	if err != nil {
 		r.Fatalf("NewClient: %v", err)
@@ -181,7 +182,8 @@ func TestServer(t *testing.T) {
 
 // Streams break as their faults say: what was sent takes effect if the server got all of it.
 func TestStreams(t *testing.T) {
-	on := grpcfault.Stream{Name: "/grpc.testing.TestService/StreamingInputCall", Operation: "upload", Rates: lost, Send: sdk.Rates{Before: 0.05}, Receive: lost, Answers: []grpcfault.Answer{full, aborted}}
+	on := grpcfault.Stream{Name: "/grpc.testing.TestService/StreamingInputCall", Operation: "upload", Rates: lost,
+		Send: sdk.Rates{Before: 0.05}, Receive: lost, Answers: []grpcfault.Answer{full, aborted}}
 	talk := on
 	talk.Name, talk.Operation = "/grpc.testing.TestService/FullDuplexCall", "talk"
 	sdk.Campaign{Runs: 20}.Test(t, func(r *sdk.Run) {
@@ -205,7 +207,8 @@ func TestStreams(t *testing.T) {
 			}
 			n, kind := c.of(a+b), sdk.Kind(err)
 			switch {
-			case err == nil && n != 1, strings.HasSuffix(kind, "_after") && n != 1, strings.HasSuffix(kind, "_before") && kind != "pay_upload_receive_before" && n != 0, n > 1:
+			case err == nil && n != 1, strings.HasSuffix(kind, "_after") && n != 1,
+				strings.HasSuffix(kind, "_before") && kind != "pay_upload_receive_before" && n != 0, n > 1:
 				r.Errorf("an upload took effect %d times, and ended with %v (%s)", n, err, kind)
 			}
 		}
@@ -258,7 +261,8 @@ func converse(r *sdk.Run, client pb.TestServiceClient, c *counter, i int) error 
 func TestStreamsOfServers(t *testing.T) {
 	sdk.Campaign{Runs: 20}.Test(t, func(r *sdk.Run) {
 		c, client := serve(r, []grpc.ServerOption{grpc.StreamInterceptor(grpcfault.StreamServer("pay", r,
-			grpcfault.Stream{Name: "/grpc.testing.TestService/FullDuplexCall", Operation: "talk", Rates: lost, Receive: lost, Answers: []grpcfault.Answer{full, aborted}}))})
+			grpcfault.Stream{Name: "/grpc.testing.TestService/FullDuplexCall", Operation: "talk", Rates: lost, Receive: lost,
+				Answers: []grpcfault.Answer{full, aborted}}))})
 		for i := range 20 {
 			if err := converse(r, client, c, i); !known(err) {
 				r.Errorf("a stream ended with %v", err)
@@ -306,7 +310,8 @@ func TestRefused(t *testing.T) {
 	}
 	// A message that is no proto.Message cannot be sent later.
 	late := grpcfault.UnaryClient("pay", always{}, grpcfault.Method{Name: "*", Operation: "a", Rates: sdk.Rates{Late: 1}})
-	if err := late(t.Context(), "/a/b", &struct{}{}, &struct{}{}, nil, nil); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "no proto.Message") {
+	if err := late(t.Context(), "/a/b", &struct{}{}, &struct{}{}, nil, nil); status.Code(err) != codes.Internal ||
+		!strings.Contains(err.Error(), "no proto.Message") {
 		t.Errorf("a late message of another kind: %v", err)
 	}
 }
@@ -323,7 +328,8 @@ func BenchmarkOff(b *testing.B) {
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 	nothing := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
-	for name, call := range map[string]grpc.UnaryClientInterceptor{"plain": plain, "wrapped": grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "/a/b", Operation: "a"})} {
+	for name, call := range map[string]grpc.UnaryClientInterceptor{"plain": plain,
+		"wrapped": grpcfault.UnaryClient("pay", nil, grpcfault.Method{Name: "/a/b", Operation: "a"})} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if err := call(b.Context(), "/a/b", nil, nil, nil, nothing); err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/grpcfault/grpccount"
 )
 
-// charge is a program that pays by a service whose contract has the code ResourceExhausted. Where naive, it takes AlreadyExists for a payment that was made before.
+// charge is a program that pays by a service whose contract has the code ResourceExhausted. Where naive, it takes AlreadyExists
+// for a payment that was made before.
 func charge(client pb.TestServiceClient, order string, naive bool) (paid bool) {
 	_, err := client.UnaryCall(context.Background(), &pb.SimpleRequest{Payload: payload(order)})
 	return err == nil || naive && status.Code(err) == codes.AlreadyExists
@@ -34,16 +35,19 @@ func refuse(refused map[string]codes.Code) grpc.ServerOption {
 	})
 }
 
-// What a real server breached in production, rarely, happens in a test, and finds the program that fails on it. One that does not fail on it holds, and meets all kinds.
+// What a real server breached in production, rarely, happens in a test, and finds the program that fails on it. One that does not
+// fail on it holds, and meets all kinds.
 func TestProductionsBreachesArePlayed(t *testing.T) {
 	counter := grpccount.New(grpccount.Operation{Name: "charge", Method: "/grpc.testing.TestService/UnaryCall", Codes: []codes.Code{codes.ResourceExhausted}})
-	_, client := serve(t, []grpc.ServerOption{refuse(map[string]codes.Code{"order 10": codes.ResourceExhausted, "order 20": codes.AlreadyExists, "order 30": codes.Unavailable})},
+	_, client := serve(t, []grpc.ServerOption{refuse(map[string]codes.Code{"order 10": codes.ResourceExhausted,
+		"order 20": codes.AlreadyExists, "order 30": codes.Unavailable})},
 		grpc.WithUnaryInterceptor(counter.UnaryClient()))
 	for i := range 200 {
 		charge(client, fmt.Sprint("order ", i), true)
 	}
 	text, err := json.Marshal(counter)
-	if want := `{"operations":{"charge":{"calls":200,"lost":1,"failures":{"ResourceExhausted":1},"breaches":{"codes":{"AlreadyExists":1}}}}}`; err != nil || string(text) != want {
+	if want := `{"operations":{"charge":{"calls":200,"lost":1,"failures":{"ResourceExhausted":1},"breaches":{"codes":{"AlreadyExists":1}}}}}`; err != nil ||
+		string(text) != want {
 		t.Fatalf("%s, %v\nnot %s", text, err, want)
 	}
 	methods, err := grpcfault.Observed(bytes.NewReader(text), grpcfault.Method{Name: "/grpc.testing.TestService/UnaryCall", Operation: "charge"})
@@ -69,7 +73,8 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 			if naive {
 				return
 			}
-			for _, kind := range []string{"resourceexhausted_after", "resourceexhausted_before", "after", "before", "breach_alreadyexists_after", "breach_alreadyexists_before"} {
+			for _, kind := range []string{"resourceexhausted_after", "resourceexhausted_before", "after", "before",
+				"breach_alreadyexists_after", "breach_alreadyexists_before"} {
 				if !ok || !strings.Contains(text, "\npay_charge_"+kind) {
 					t.Errorf("the program that is right, without %s: %s", kind, text)
 				}
@@ -82,11 +87,13 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 func TestObserved(t *testing.T) {
 	counts := `{"operations": {"charge": {"calls": 1000, "lost": 400, "failures": {"ResourceExhausted": 1}, "breaches": {"codes": {"DataLoss": 100}}}}}`
 	answers := []grpcfault.Answer{{Code: codes.ResourceExhausted, Message: "later"}, {Code: codes.Aborted}}
-	methods, err := grpcfault.Observed(strings.NewReader(counts), grpcfault.Method{Name: "*", Operation: "charge", Rates: sdk.Rates{Slow: 0.1}, Answers: answers})
+	methods, err := grpcfault.Observed(strings.NewReader(counts),
+		grpcfault.Method{Name: "*", Operation: "charge", Rates: sdk.Rates{Slow: 0.1}, Answers: answers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	streams, err := grpcfault.ObservedStreams(strings.NewReader(counts), grpcfault.Stream{Name: "*", Operation: "charge", Send: sdk.Rates{Before: 0.1}, Answers: answers})
+	streams, err := grpcfault.ObservedStreams(strings.NewReader(counts),
+		grpcfault.Stream{Name: "*", Operation: "charge", Send: sdk.Rates{Before: 0.1}, Answers: answers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +120,12 @@ func TestObservedRefuses(t *testing.T) {
 		{counts, grpcfault.Method{Operation: "list"}, `did not count the operation "list", but charge, odd, refund: correct the name`},
 		{counts, grpcfault.Method{Operation: "refund"}, "no call of refund, so there are no rates: count for longer"},
 		{counts, grpcfault.Method{Operation: "odd"}, "odd: production counted the code 503, which gRPC has not: store the JSON of a grpccount.Counter"},
-		{counts, grpcfault.Method{Operation: "charge", Answers: []grpcfault.Answer{{Code: codes.DataLoss}}}, "charge: the answer DataLoss is documented in the test and a breach in production: let both"},
-		{counts, grpcfault.Method{Operation: "charge", Rates: sdk.Rates{Before: 1.5}}, "grpcfault: charge: the test sets Before to 1.5, and the counts decide it"},
-		{`{"operations": {"charge": {"calls": 9, "breaches": {"cut": 1}}}}`, grpcfault.Method{Operation: "charge"}, "counted 1 cut answer, which only HTTP has: store"},
+		{counts, grpcfault.Method{Operation: "charge", Answers: []grpcfault.Answer{{Code: codes.DataLoss}}},
+			"charge: the answer DataLoss is documented in the test and a breach in production: let both"},
+		{counts, grpcfault.Method{Operation: "charge", Rates: sdk.Rates{Before: 1.5}},
+			"grpcfault: charge: the test sets Before to 1.5, and the counts decide it"},
+		{`{"operations": {"charge": {"calls": 9, "breaches": {"cut": 1}}}}`, grpcfault.Method{Operation: "charge"},
+			"counted 1 cut answer, which only HTTP has: store"},
 		{`{"operations": {"charge": {"calls": 9}}}`, grpcfault.Method{Operation: "charge"}, "nothing go wrong with charge, so there is nothing to play"},
 		{counts[:50], grpcfault.Method{Operation: "charge"}, "end at byte 50, in their middle; store the JSON"},
 	} {

@@ -1,5 +1,6 @@
-// Package httpcount counts, in a program in production, what HTTP services answer, and which answers breach their contracts. It passes every request and answer through and injects
-// nothing. Package httpfault reads the counts and has a test play what they have. This package imports nothing outside the standard library and this module, and not package testing.
+// Package httpcount counts, in a program in production, what HTTP services answer, and which answers breach their contracts. It
+// passes every request and answer through and injects nothing. Package httpfault reads the counts and has a test play what they
+// have. This package imports nothing outside the standard library and this module, and not package testing.
 package httpcount
 
 import (
@@ -24,7 +25,8 @@ type Operation struct {
 	Name string
 	// Pattern is that of http.ServeMux, such as "POST /charges/{order}"; the most specific one counts.
 	Pattern string
-	// Statuses are all that the service documents, those of success included. Documented ones of 400 and above count as failures, and those that are not here as breaches.
+	// Statuses are all that the service documents, those of success included. Documented ones of 400 and above count as failures,
+	// and those that are not here as breaches.
 	Statuses []int
 	// JSON says that a documented answer of 200 to 299, but for 204 and 205, has a body that is one value of JSON. A body that is not counts as a breach.
 	JSON bool
@@ -73,8 +75,8 @@ func New(operations ...Operation) *Counter {
 	return c
 }
 
-// Transport makes requests by next (http.DefaultTransport if it is nil), and counts those of the operations. A call that the program itself cancels does not count; one whose deadline
-// passes is lost.
+// Transport makes requests by next (http.DefaultTransport if it is nil), and counts those of the operations. A call that the
+// program itself cancels does not count; one whose deadline passes is lost.
 func (c *Counter) Transport(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -116,7 +118,8 @@ func (o *operation) answered(r *http.Request, answer *http.Response) {
 	if r.Method == http.MethodHead || status == http.StatusSwitchingProtocols {
 		return // it has no body, or is a connection
 	}
-	parse := o.json && status >= 200 && status < 300 && status != http.StatusNoContent && status != http.StatusResetContent && answer.Header.Get("Content-Encoding") == ""
+	parse := o.json && status >= 200 && status < 300 && status != http.StatusNoContent && status != http.StatusResetContent &&
+		answer.Header.Get("Content-Encoding") == ""
 	if answer.Body == nil || answer.Body == http.NoBody {
 		if parse {
 			o.Unparsable(strconv.Itoa(status))

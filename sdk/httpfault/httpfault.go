@@ -1,5 +1,6 @@
-// Package httpfault has requests over HTTP fail as package sdk decides: a client's by Transport, a server's by Handler. Besides lost requests and answers, a service may give the
-// answers of its catalogue, which it documents, and answers that breach its contract, which are a class of their own.
+// Package httpfault has requests over HTTP fail as package sdk decides: a client's by Transport, a server's by Handler. Besides
+// lost requests and answers, a service may give the answers of its catalogue, which it documents, and answers that breach its
+// contract, which are a class of their own.
 package httpfault
 
 import (
@@ -68,8 +69,8 @@ func prepare(name string, source sdk.Source, list []Route) *routes.Table[route] 
 	return f
 }
 
-// Transport makes requests by next (http.DefaultTransport if it is nil) that fail by the routes, as source decides. name is that of the service in the ledger. It
-// panics at routes that cannot be.
+// Transport makes requests by next (http.DefaultTransport if it is nil) that fail by the routes, as source decides. name is that
+// of the service in the ledger. It panics at routes that cannot be.
 func Transport(next http.RoundTripper, name string, source sdk.Source, routes ...Route) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -185,8 +186,8 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// Handler handles requests by next. Requests fail by the routes, as source decides: a lost one ends its connection without an answer. name is that of the service in the ledger. Late and
-// Twice have no meaning for a server, which panics at them.
+// Handler handles requests by next. Requests fail by the routes, as source decides: a lost one ends its connection without an
+// answer. name is that of the service in the ledger. Late and Twice have no meaning for a server, which panics at them.
 func Handler(next http.Handler, name string, source sdk.Source, routes ...Route) http.Handler {
 	for _, r := range routes {
 		if r.Late != 0 || r.Twice != 0 {

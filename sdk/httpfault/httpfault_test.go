@@ -165,7 +165,8 @@ func (n *nothing) RoundTrip(*http.Request) (*http.Response, error) { return &n.a
 
 func BenchmarkOff(b *testing.B) {
 	plain := &nothing{http.Response{StatusCode: 200, Body: http.NoBody}}
-	for name, transport := range map[string]http.RoundTripper{"plain": plain, "wrapped": httpfault.Transport(plain, "pay", nil, httpfault.Route{Pattern: "GET /", Operation: "get"})} {
+	for name, transport := range map[string]http.RoundTripper{"plain": plain,
+		"wrapped": httpfault.Transport(plain, "pay", nil, httpfault.Route{Pattern: "GET /", Operation: "get"})} {
 		b.Run(name, func(b *testing.B) {
 			r := httptest.NewRequest("GET", "http://pay/", nil)
 			for b.Loop() {

@@ -81,10 +81,12 @@ var rare = map[int]func(http.ResponseWriter){
 	50: func(w http.ResponseWriter) { io.WriteString(w, "<html>") },
 }
 
-var kinds = []string{"pay_charge_503_after", "pay_charge_503_before", "pay_charge_after", "pay_charge_before", "pay_charge_breach_200_after", "pay_charge_breach_200_before",
+var kinds = []string{"pay_charge_503_after", "pay_charge_503_before", "pay_charge_after", "pay_charge_before",
+	"pay_charge_breach_200_after", "pay_charge_breach_200_before",
 	"pay_charge_breach_418_after", "pay_charge_breach_418_before", "pay_charge_cut"}
 
-// What a real server breached in production, rarely, happens in a test, and finds the program that fails on it. One that does not fail on it holds, and meets all kinds.
+// What a real server breached in production, rarely, happens in a test, and finds the program that fails on it. One that does not
+// fail on it holds, and meets all kinds.
 func TestProductionsBreachesArePlayed(t *testing.T) {
 	counts := production(t, 500, rare)
 	routes, err := httpfault.Observed(bytes.NewReader(counts), httpfault.Route{Pattern: "POST /charges", Operation: "charge"})
@@ -135,8 +137,9 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 // Rates give each kind its share of the calls, with a lower bound; what production has not seen does not happen.
 func TestObserved(t *testing.T) {
 	counts := `{"operations": {"charge": {"calls": 1000, "lost": 200, "failures": {"503": 1, "429": 0}, "breaches": {"codes": {"418": 200}, "cut": 200, "unparsable": {"200": 2}}}}}`
-	routes, err := httpfault.Observed(strings.NewReader(counts), httpfault.Route{Pattern: "POST /charges", Operation: "charge", Rates: sdk.Rates{Slow: 0.1}, Answers: []httpfault.Answer{
-		{Status: 429}, {Status: 503, Body: "later"}}})
+	routes, err := httpfault.Observed(strings.NewReader(counts),
+		httpfault.Route{Pattern: "POST /charges", Operation: "charge", Rates: sdk.Rates{Slow: 0.1}, Answers: []httpfault.Answer{
+			{Status: 429}, {Status: 503, Body: "later"}}})
 	if err != nil || len(routes) != 1 {
 		t.Fatalf("%v, %v", routes, err)
 	}
@@ -164,7 +167,8 @@ func TestManyCodes(t *testing.T) {
 	for code := range 30 {
 		failures = append(failures, fmt.Sprintf(`"%d": 1`, 400+code))
 	}
-	routes, err := httpfault.Observed(strings.NewReader(`{"operations": {"charge": {"calls": 100, "failures": {`+strings.Join(failures, ",")+`}}}}`), httpfault.Route{Pattern: "/", Operation: "charge"})
+	routes, err := httpfault.Observed(strings.NewReader(`{"operations": {"charge": {"calls": 100, "failures": {`+
+		strings.Join(failures, ",")+`}}}}`), httpfault.Route{Pattern: "/", Operation: "charge"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,16 +208,24 @@ func TestObservedRefuses(t *testing.T) {
 		{counts, httpfault.Route{Operation: "list"}, `did not count the operation "list", but charge, odd, refund: correct the name`},
 		{counts, httpfault.Route{Operation: "refund"}, "no call of refund, so there are no rates: count for longer"},
 		{counts, httpfault.Route{Operation: "odd"}, "odd: production counted the status 101, which no test can play: take it out"},
-		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 418}}}, "charge: the answer 418 is documented in the test and a breach in production: let both"},
-		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503, Breach: true}}}, "503 is a breach in the test and documented in production: let both"},
-		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503}, {Status: 503}}}, "two answers 503, the numbers 1 and 2, and production only counts codes: leave one"},
-		{counts, httpfault.Route{Operation: "charge", Rates: sdk.Rates{Before: 1.5}}, "httpfault: charge: the test sets Before to 1.5, and the counts decide it: leave it 0, or change"},
+		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 418}}},
+			"charge: the answer 418 is documented in the test and a breach in production: let both"},
+		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503, Breach: true}}},
+			"503 is a breach in the test and documented in production: let both"},
+		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 503}, {Status: 503}}},
+			"two answers 503, the numbers 1 and 2, and production only counts codes: leave one"},
+		{counts, httpfault.Route{Operation: "charge", Rates: sdk.Rates{Before: 1.5}},
+			"httpfault: charge: the test sets Before to 1.5, and the counts decide it: leave it 0, or change"},
 		{counts, httpfault.Route{Operation: "charge", Rates: sdk.Rates{After: 0.3}}, "the test sets After to 0.3, and"},
 		{counts, httpfault.Route{Operation: "charge", CutBody: 0.3}, "the test sets CutBody to 0.3, and"},
-		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 429, Before: 0.3}}}, "the test sets Before of the answer 429 to 0.3, and"},
-		{`{"operations": {"charge": {"calls": 40}}}`, httpfault.Route{Operation: "charge"}, "httpfault: production saw nothing go wrong with charge, so there is nothing to play: count for longer"},
-		{`{"operations": {"charge": {"calls": 40, "failures": {"200": 1}}}}`, httpfault.Route{Operation: "charge"}, "charge: production counted the status 200 as a failure, and failures are from 400 on: store"},
-		{`{"operations": {"charge": {"calls": 40, "breaches": {"unparsable": {"503": 1}}}}}`, httpfault.Route{Operation: "charge"}, "a body of the status 503 that is no JSON, and only successes"},
+		{counts, httpfault.Route{Operation: "charge", Answers: []httpfault.Answer{{Status: 429, Before: 0.3}}},
+			"the test sets Before of the answer 429 to 0.3, and"},
+		{`{"operations": {"charge": {"calls": 40}}}`, httpfault.Route{Operation: "charge"},
+			"httpfault: production saw nothing go wrong with charge, so there is nothing to play: count for longer"},
+		{`{"operations": {"charge": {"calls": 40, "failures": {"200": 1}}}}`, httpfault.Route{Operation: "charge"},
+			"charge: production counted the status 200 as a failure, and failures are from 400 on: store"},
+		{`{"operations": {"charge": {"calls": 40, "breaches": {"unparsable": {"503": 1}}}}}`,
+			httpfault.Route{Operation: "charge"}, "a body of the status 503 that is no JSON, and only successes"},
 		{counts[:50], httpfault.Route{Operation: "charge"}, "end at byte 50, in their middle; store the JSON that a Counter serves"},
 	} {
 		if routes, err := httpfault.Observed(strings.NewReader(c.counts), c.route); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -222,7 +234,8 @@ func TestObservedRefuses(t *testing.T) {
 	}
 	// A service that is well may have faults that counts do not show.
 	well := `{"operations": {"charge": {"calls": 40}}}`
-	if routes, err := httpfault.Observed(strings.NewReader(well), httpfault.Route{Operation: "charge", Rates: sdk.Rates{Twice: 0.1}}); err != nil || len(routes) != 1 || routes[0].Twice != 0.1 {
+	if routes, err := httpfault.Observed(strings.NewReader(well),
+		httpfault.Route{Operation: "charge", Rates: sdk.Rates{Twice: 0.1}}); err != nil || len(routes) != 1 || routes[0].Twice != 0.1 {
 		t.Errorf("%v, %v", routes, err)
 	}
 }

@@ -1,4 +1,5 @@
-// Package machine is what a program takes from its machine, as small interfaces, so that tests can put a machine that fails in its place (package machinefault).
+// Package machine is what a program takes from its machine, as small interfaces, so that tests can put a machine that fails in
+// its place (package machinefault).
 package machine
 
 import (

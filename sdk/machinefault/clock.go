@@ -20,11 +20,13 @@ type ClockFaults struct {
 	DriftPPM int64
 }
 
-// NewClock makes a clock (machine.Clock) that is wrong by f, as source decides, and else as under, such as machine.System(). name is that of the clock in the ledger. It panics at rates
-// that cannot be. Times that it gives have no monotonic reading, as those that were stored or come from another machine: Elapsed measures how long something takes.
+// NewClock makes a clock (machine.Clock) that is wrong by f, as source decides, and else as under, such as machine.System(). name
+// is that of the clock in the ledger. It panics at rates that cannot be. Times that it gives have no monotonic reading, as those
+// that were stored or come from another machine: Elapsed measures how long something takes.
 func NewClock(under machine.Clock, name string, f ClockFaults, source sdk.Source) machine.Clock {
 	if f.DriftPPM <= -1_000_000 || f.Drift > 0 && f.DriftPPM == 0 {
-		panic(fmt.Sprintf("machinefault: %s drifts by %s per million; it must be another number than 0, above -1000000", name, plural.Count(f.DriftPPM, "part")))
+		panic(fmt.Sprintf("machinefault: %s drifts by %s per million; it must be another number than 0, above -1000000", name,
+			plural.Count(f.DriftPPM, "part")))
 	}
 	c := &clock{
 		under: under, now: under.Now().Round(0), from: under.Elapsed(), jump: f.Jump,

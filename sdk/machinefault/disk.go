@@ -20,7 +20,8 @@ import (
 
 // DiskFaults are the rates of each kind of call, without Late and Twice, and what a loss of power takes. An error is EIO.
 //
-// After an error of Sync that was not done, a later Sync that succeeds does not make durable what was written before, as in Linux since 4.13, which marks the pages as clean.
+// After an error of Sync that was not done, a later Sync that succeeds does not make durable what was written before, as in Linux
+// since 4.13, which marks the pages as clean.
 type DiskFaults struct {
 	Open, Read, Write, Sync, Rename, Remove sdk.Rates
 	// ShortWrite is the probability that half of a write is written, and the error is EIO; Full that nothing is, and the error is ENOSPC.
@@ -29,8 +30,9 @@ type DiskFaults struct {
 	CapacityBytes int64
 	// PowerLoss is the probability that the power is lost before a write, a sync, a rename or a removal. All calls fail then until Restart.
 	PowerLoss float64
-	// At a loss of power, Lost is the probability of each write since the last sync of its file that it is lost, and Torn that half of it is. Forgotten is that of the
-	// last change of names since any sync; if it is lost, that of the one before, and so on: names are journaled in order.
+	// At a loss of power, Lost is the probability of each write since the last sync of its file that it is lost, and Torn that
+	// half of it is. Forgotten is that of the last change of names since any sync; if it is lost, that of the one before, and so
+	// on: names are journaled in order.
 	Lost, Torn, Forgotten float64
 }
 
@@ -70,7 +72,8 @@ type written struct {
 // change is a change of names: how it is taken back, and what is done when it is durable.
 type change struct{ undo, keep func() error }
 
-// NewDisk makes a disk of an existing folder, whose calls fail by f, as source decides. name is that of the disk in the ledger. It panics at rates that cannot be.
+// NewDisk makes a disk of an existing folder, whose calls fail by f, as source decides. name is that of the disk in the ledger.
+// It panics at rates that cannot be.
 func NewDisk(folder, name string, f DiskFaults, source sdk.Source) *Disk {
 	at := func(operation string, r sdk.Rates) *sdk.Point {
 		if r.Late != 0 || r.Twice != 0 {
@@ -83,8 +86,10 @@ func NewDisk(folder, name string, f DiskFaults, source sdk.Source) *Disk {
 		panic(fmt.Sprintf("machinefault: the capacity of %s is negative", name))
 	}
 	return &Disk{
-		root: filepath.Clean(folder), capacity: f.CapacityBytes, keepsWrites: f.Lost > 0 || f.Torn > 0, keepsNames: f.Forgotten > 0, nodes: map[string]*node{}, opened: map[*file]bool{},
-		open: at("open", f.Open), read: at("read", f.Read), write: at("write", f.Write), sync: at("sync", f.Sync), rename: at("rename", f.Rename), remove: at("remove", f.Remove),
+		root: filepath.Clean(folder), capacity: f.CapacityBytes, keepsWrites: f.Lost > 0 || f.Torn > 0,
+		keepsNames: f.Forgotten > 0, nodes: map[string]*node{}, opened: map[*file]bool{},
+		open: at("open", f.Open), read: at("read", f.Read), write: at("write", f.Write), sync: at("sync", f.Sync),
+		rename: at("rename", f.Rename), remove: at("remove", f.Remove),
 		short: fault("short_write", f.ShortWrite), full: fault("full", f.Full), power: fault("power_loss", f.PowerLoss),
 		lost: fault("lost", f.Lost), torn: fault("torn", f.Torn), forget: fault("forgotten", f.Forgotten),
 	}

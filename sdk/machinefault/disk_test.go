@@ -88,7 +88,8 @@ func keeps(bug journal) func(*sdk.Run) {
 	return func(r *sdk.Run) {
 		lost := sdk.Rates{Before: 0.02, After: 0.02}
 		disk := machinefault.NewDisk(r.TempDir(), "disk", machinefault.DiskFaults{
-			Open: lost, Read: lost, Write: lost, Sync: lost, Rename: lost, ShortWrite: 0.02, Full: 0.02, PowerLoss: 0.02, Lost: 0.5, Torn: 0.3, Forgotten: 0.5}, r)
+			Open: lost, Read: lost, Write: lost, Sync: lost, Rename: lost, ShortWrite: 0.02, Full: 0.02, PowerLoss: 0.02,
+			Lost: 0.5, Torn: 0.3, Forgotten: 0.5}, r)
 		defer disk.Close()
 		j := bug
 		j.files = disk
@@ -351,7 +352,8 @@ func TestFaultsOfDisks(t *testing.T) {
 
 func BenchmarkOff(b *testing.B) {
 	folder := b.TempDir()
-	for name, files := range map[string]machine.Files{"plain": machine.Folder(folder), "wrapped": machinefault.NewDisk(folder, "d", machinefault.DiskFaults{}, nil)} {
+	for name, files := range map[string]machine.Files{"plain": machine.Folder(folder),
+		"wrapped": machinefault.NewDisk(folder, "d", machinefault.DiskFaults{}, nil)} {
 		b.Run(name, func(b *testing.B) {
 			f, err := files.OpenFile("x", os.O_RDWR|os.O_CREATE, 0o644)
 			if err != nil {

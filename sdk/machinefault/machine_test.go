@@ -18,7 +18,8 @@ func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := source{"c_drift"}
 		began := time.Now()
-		c := machinefault.NewClock(machine.System(), "c", machinefault.ClockFaults{Forward: 1, Back: 1, Jump: time.Minute, Drift: 1, DriftPPM: 250_000}, &faults)
+		c := machinefault.NewClock(machine.System(), "c",
+			machinefault.ClockFaults{Forward: 1, Back: 1, Jump: time.Minute, Drift: 1, DriftPPM: 250_000}, &faults)
 		c.Sleep(10 * time.Second)
 		if took := time.Since(began); took != 8*time.Second || c.Elapsed() != 10*time.Second || !c.Now().Equal(began.Add(10*time.Second)) {
 			t.Errorf("10 s of a clock that is a quarter too fast are %v; it has run for %v, and is at %v", took, c.Elapsed(), c.Now().Sub(began))

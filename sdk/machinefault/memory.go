@@ -22,8 +22,8 @@ type Memory struct {
 	before int64 // the limit, while memory is scarce; or 0
 }
 
-// NewMemory makes memory that is scarce by rate, as source decides. bytes are those that somebody else takes meanwhile. name is that of the memory in the ledger. It panics at a
-// rate that cannot be. There may be one in a process at a time.
+// NewMemory makes memory that is scarce by rate, as source decides. bytes are those that somebody else takes meanwhile. name is
+// that of the memory in the ledger. It panics at a rate that cannot be. There may be one in a process at a time.
 func NewMemory(name string, rate float64, bytes int64, source sdk.Source) *Memory {
 	if bytes < 0 {
 		panic(fmt.Sprintf("machinefault: %s takes %s", name, plural.Count(bytes, "byte")))
@@ -31,8 +31,9 @@ func NewMemory(name string, rate float64, bytes int64, source sdk.Source) *Memor
 	return &Memory{squeeze: sdk.NewFault(source, name+"_scarce", rate), bytes: bytes}
 }
 
-// Step decides whether memory is scarce until the next Step or Release. When it becomes so, garbage is collected: pools are emptied, weak pointers cleared, and finalizers run. While it
-// is, the process has no memory left by its limit (debug.SetMemoryLimit), and collects all the time.
+// Step decides whether memory is scarce until the next Step or Release. When it becomes so, garbage is collected: pools are
+// emptied, weak pointers cleared, and finalizers run. While it is, the process has no memory left by its limit
+// (debug.SetMemoryLimit), and collects all the time.
 func (m *Memory) Step() {
 	scarce := m.squeeze.Happens(false)
 	m.Release()

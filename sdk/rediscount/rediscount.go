@@ -1,5 +1,6 @@
-// Package rediscount counts, in a program in production, what a server of Redis answers to go-redis, and which answers breach its contract. It passes every command through and injects nothing.
-// Package redisfault reads the counts and has a test play what they have. This package imports only go-redis beside the standard library and this module, and not package testing.
+// Package rediscount counts, in a program in production, what a server of Redis answers to go-redis, and which answers breach its
+// contract. It passes every command through and injects nothing. Package redisfault reads the counts and has a test play what
+// they have. This package imports only go-redis beside the standard library and this module, and not package testing.
 package rediscount
 
 import (
@@ -55,9 +56,10 @@ func New(operations ...Operation) *Counter {
 	return c
 }
 
-// Hook is for AddHook of a client. Calls are counted above the client's own tries. A command of a pipeline counts for its operation where the server has answered it; the pipeline or
-// transaction as a whole is a call of the operation that is named so, and lost if its connection ended. A call that the program itself cancels does not count, nor what the client
-// does to set up a connection.
+// Hook is for AddHook of a client. Calls are counted above the client's own tries. A command of a pipeline counts for its
+// operation where the server has answered it; the pipeline or transaction as a whole is a call of the operation that is named so,
+// and lost if its connection ended. A call that the program itself cancels does not count, nor what the client does to set up a
+// connection.
 func (c *Counter) Hook() redis.Hook { return hook{c} }
 
 type hook struct{ *Counter }

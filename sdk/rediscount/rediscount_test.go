@@ -25,7 +25,8 @@ func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
 func new() *rediscount.Counter {
-	return rediscount.New(rediscount.Operation{Name: "write", Commands: []string{"set", "incr"}, Codes: []string{"LOADING"}}, rediscount.Operation{Name: "other"})
+	return rediscount.New(rediscount.Operation{Name: "write", Commands: []string{"set", "incr"}, Codes: []string{"LOADING"}},
+		rediscount.Operation{Name: "other"})
 }
 
 // read is one operation of what a counter writes, in one line.

@@ -29,7 +29,8 @@ func reserve(c *redis.Client, seat string, naive bool) (reserved bool) {
 	return naive && answered && !redis.HasErrorPrefix(err, "LOADING ")
 }
 
-// What a real server breached in production, rarely, happens in a test, and finds the program that fails on it. One that does not fail on it holds, and meets all kinds.
+// What a real server breached in production, rarely, happens in a test, and finds the program that fails on it. One that does not
+// fail on it holds, and meets all kinds.
 func TestProductionsBreachesArePlayed(t *testing.T) {
 	server := storetest.Redis(t, "appendonly no", "rename-command decr olddecr", "rename-command echo decr") // DECR answers text
 	plain := connect(t, server.URL, -1)
@@ -45,10 +46,12 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 	reserve(production, "list", true)
 	production.Decr(t.Context(), "seat 1")
 	text, err := json.Marshal(counter)
-	if want := `"reserve":{"calls":202,"lost":0,"failures":{},"breaches":{"codes":{"WRONGTYPE":1},"unparsable":{"reply":1}}}`; err != nil || !strings.Contains(string(text), want) {
+	if want := `"reserve":{"calls":202,"lost":0,"failures":{},"breaches":{"codes":{"WRONGTYPE":1},"unparsable":{"reply":1}}}`; err != nil ||
+		!strings.Contains(string(text), want) {
 		t.Fatalf("%s, %v\nhas not %s", text, err, want)
 	}
-	faults, err := redisfault.Observed(bytes.NewReader(text), redisfault.Faults{Commands: []redisfault.Command{{Names: []string{"incr", "decr"}, Operation: "reserve"}}})
+	faults, err := redisfault.Observed(bytes.NewReader(text),
+		redisfault.Faults{Commands: []redisfault.Command{{Names: []string{"incr", "decr"}, Operation: "reserve"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +85,8 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 // Rates give each kind its share of the calls, with a lower bound. Pipelines that production did not make stay.
 func TestObserved(t *testing.T) {
 	f, err := redisfault.Observed(strings.NewReader(`{"operations": {"write": {"calls": 1000, "lost": 400, "failures": {"LOADING": 1}, "breaches": {"codes": {"OOM": 3}, "unparsable": {"reply": 2}}}, "transaction": {"calls": 10, "lost": 4}}}`),
-		redisfault.Faults{Commands: []redisfault.Command{{Operation: "write", Rates: sdk.Rates{Slow: 0.1}, Answers: []redisfault.Answer{{Message: "LOADING later"}, {Message: "BUSY"}}}},
+		redisfault.Faults{Commands: []redisfault.Command{{Operation: "write", Rates: sdk.Rates{Slow: 0.1},
+			Answers: []redisfault.Answer{{Message: "LOADING later"}, {Message: "BUSY"}}}},
 			Pipeline: sdk.Rates{Before: 0.7}})
 	if err != nil {
 		t.Fatal(err)
@@ -108,13 +112,18 @@ func TestObservedRefuses(t *testing.T) {
 		{counts, redisfault.Command{Operation: "list"}, `did not count the operation "list", but odd, read, write: correct the name`},
 		{counts, redisfault.Command{Operation: "read"}, "no call of read, so there are no rates: count for longer"},
 		{counts, redisfault.Command{Operation: "odd"}, "odd: production counted the error oom, whose code has small letters"},
-		{counts, redisfault.Command{Operation: "write", Answers: []redisfault.Answer{{Message: "OOM full"}}}, "write: the answer OOM is documented in the test and a breach in production: let both"},
-		{counts, redisfault.Command{Operation: "write", Rates: sdk.Rates{Before: 1.5}}, "redisfault: write: the test sets Before to 1.5, and the counts decide it"},
-		{`{"operations": {"write": {"calls": 9}, "pipeline": {"calls": 9}}}`, redisfault.Command{Operation: "write"}, "nothing go wrong with write, pipeline, so there is nothing to play"},
-		{`{"operations": {"write": {"calls": 9}, "pipeline": {"calls": 9, "failures": {"OOM": 1}}}}`, redisfault.Command{Operation: "write"}, "answers of pipeline, which is only lost as a whole: store"},
+		{counts, redisfault.Command{Operation: "write", Answers: []redisfault.Answer{{Message: "OOM full"}}},
+			"write: the answer OOM is documented in the test and a breach in production: let both"},
+		{counts, redisfault.Command{Operation: "write", Rates: sdk.Rates{Before: 1.5}},
+			"redisfault: write: the test sets Before to 1.5, and the counts decide it"},
+		{`{"operations": {"write": {"calls": 9}, "pipeline": {"calls": 9}}}`, redisfault.Command{Operation: "write"},
+			"nothing go wrong with write, pipeline, so there is nothing to play"},
+		{`{"operations": {"write": {"calls": 9}, "pipeline": {"calls": 9, "failures": {"OOM": 1}}}}`,
+			redisfault.Command{Operation: "write"}, "answers of pipeline, which is only lost as a whole: store"},
 		{counts[:50], redisfault.Command{Operation: "write"}, "end at byte 50, in their middle; store the JSON"},
 	} {
-		if f, err := redisfault.Observed(strings.NewReader(c.counts), redisfault.Faults{Commands: []redisfault.Command{c.command}}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if f, err := redisfault.Observed(strings.NewReader(c.counts),
+			redisfault.Faults{Commands: []redisfault.Command{c.command}}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, %v", c.command, f, err)
 		}
 	}

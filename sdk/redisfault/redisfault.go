@@ -1,8 +1,9 @@
-// Package redisfault has commands of go-redis fail as package sdk decides, by a hook. Besides lost commands and answers, the server may answer the errors of its catalogue, such as LOADING, and
-// errors that breach its contract, which are a class of their own.
+// Package redisfault has commands of go-redis fail as package sdk decides, by a hook. Besides lost commands and answers, the
+// server may answer the errors of its catalogue, such as LOADING, and errors that breach its contract, which are a class of their
+// own.
 //
-// Faults of commands are above the tries of the client, which tries again by itself what fails on a connection (redis.Options.MaxRetries). Those of connections are below: an INCR
-// whose answer is lost is then made again.
+// Faults of commands are above the tries of the client, which tries again by itself what fails on a connection
+// (redis.Options.MaxRetries). Those of connections are below: an INCR whose answer is lost is then made again.
 package redisfault
 
 import (
@@ -50,8 +51,8 @@ type Answer struct {
 	Before, After float64
 	// Breach says that the server's contract has no such answer.
 	Breach bool
-	// Mistyped says that the answer is no error, but a reply of another type than the command's, with the name "reply" in the ledger. Message is then what the client says, such as
-	// "redis: can't parse int reply", which is no redis.Error.
+	// Mistyped says that the answer is no error, but a reply of another type than the command's, with the name "reply" in the
+	// ledger. Message is then what the client says, such as "redis: can't parse int reply", which is no redis.Error.
 	Mistyped bool
 }
 
@@ -73,8 +74,9 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// Hook is for AddHook of a client, before it has connections: its commands fail by f, as source decides. name is that of the server in the ledger. It panics at faults that cannot be.
-// What the client does to set up a connection has the faults of Dial and Connection alone.
+// Hook is for AddHook of a client, before it has connections: its commands fail by f, as source decides. name is that of the
+// server in the ledger. It panics at faults that cannot be. What the client does to set up a connection has the faults of Dial
+// and Connection alone.
 func Hook(name string, source sdk.Source, f Faults) redis.Hook {
 	h := &hook{commands: map[string]*command{}}
 	for _, c := range f.Commands {

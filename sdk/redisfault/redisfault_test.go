@@ -62,8 +62,10 @@ func TestEffectsAreThoseOfTheFaults(t *testing.T) {
 	sdk.Campaign{Runs: 2}.Test(t, func(r *sdk.Run) {
 		empty(r, plain)
 		client := connect(t, server.URL, -1)
-		client.AddHook(redisfault.Hook("cache", r, redisfault.Faults{Pipeline: rates, Transaction: rates, Commands: []redisfault.Command{{Names: []string{"incr"}, Operation: "incr", Rates: rates,
-			Answers: []redisfault.Answer{{Message: "LOADING Redis is loading the dataset in memory", Before: 0.03}, {Message: "WRONG indeed", Before: 0.02, After: 0.02, Breach: true}}}}}))
+		client.AddHook(redisfault.Hook("cache", r,
+			redisfault.Faults{Pipeline: rates, Transaction: rates, Commands: []redisfault.Command{{Names: []string{"incr"}, Operation: "incr", Rates: rates,
+				Answers: []redisfault.Answer{{Message: "LOADING Redis is loading the dataset in memory", Before: 0.03},
+					{Message: "WRONG indeed", Before: 0.02, After: 0.02, Breach: true}}}}}))
 		type effect struct{ least, most int }
 		want := map[string]effect{}
 		for i := range calls {

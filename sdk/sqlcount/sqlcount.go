@@ -1,5 +1,6 @@
-// Package sqlcount counts, in a program in production, what a database answers to database/sql, and which errors breach its contract. It passes every call through and injects nothing. Package
-// sqlfault reads the counts and has a test play what they have. This package imports nothing outside the standard library and this module, and not package testing.
+// Package sqlcount counts, in a program in production, what a database answers to database/sql, and which errors breach its
+// contract. It passes every call through and injects nothing. Package sqlfault reads the counts and has a test play what they
+// have. This package imports nothing outside the standard library and this module, and not package testing.
 package sqlcount
 
 import (
@@ -20,8 +21,9 @@ import (
 type Operation struct {
 	// Name is connect, ping, begin, prepare, exec, query, rows, commit or rollback. Each row that is read is a call of rows, as is the end of them.
 	Name string
-	// Codes are the errors that the database documents, such as "40001". Errors with other codes count as breaches. Only begin, prepare, exec, query and commit have them: one that ends the
-	// rows of a query counts for the query, and a connect, ping or rollback with any error is lost.
+	// Codes are the errors that the database documents, such as "40001". Errors with other codes count as breaches. Only begin,
+	// prepare, exec, query and commit have them: one that ends the rows of a query counts for the query, and a connect, ping or
+	// rollback with any error is lost.
 	Codes []string
 }
 
@@ -32,8 +34,9 @@ type Counter struct {
 	code       func(error) string
 }
 
-// New makes a Counter. code gives the code of an error of the database, and "" for one that is no answer of it, such as that of a connection that ends. If it is nil, a code is what the
-// methods SQLState() string (PostgreSQL's drivers) or Code() int (SQLite's) of the error give. New panics at operations that cannot be.
+// New makes a Counter. code gives the code of an error of the database, and "" for one that is no answer of it, such as that of a
+// connection that ends. If it is nil, a code is what the methods SQLState() string (PostgreSQL's drivers) or Code() int
+// (SQLite's) of the error give. New panics at operations that cannot be.
 func New(code func(error) string, operations ...Operation) *Counter {
 	if code == nil {
 		code = codeOf
@@ -68,8 +71,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// Connector gives a connector for sql.OpenDB, whose calls are made by next and counted. A call that the program itself cancels does not count, nor one that fails with driver.ErrBadConn or
-// driver.ErrSkip, which database/sql makes again.
+// Connector gives a connector for sql.OpenDB, whose calls are made by next and counted. A call that the program itself cancels
+// does not count, nor one that fails with driver.ErrBadConn or driver.ErrSkip, which database/sql makes again.
 func (c *Counter) Connector(next driver.Connector) driver.Connector {
 	return sqlcalls.Wrap(next, around{c})
 }
@@ -95,7 +98,8 @@ func (around) Close(end func() error) error { return end() }
 
 func (c *Counter) count(ctx context.Context, o sqlcalls.Operation, err error) {
 	at := c.operations[o]
-	if err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, context.Canceled) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, driver.ErrSkip)) {
+	if err != nil && (errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, driver.ErrBadConn) || errors.Is(err, driver.ErrSkip)) {
 		return
 	}
 	if at != nil {

@@ -14,15 +14,18 @@ import (
 
 // Observed gives faults the rates of what a database answered in production. from is the JSON that a sqlcount.Counter serves.
 //
-// For each operation that was counted, lost calls become its rates Before and After, documented failures Answers, and undocumented ones Answers that are breaches; Name is the code. answer
-// makes those that f has not listed: it sets Err, and Aborts where the database ends transactions by it. Answers that production has not seen get the rate 0. BadConn, Late,
-// Twice, Slow and Delay, which counts do not show, stay, as do operations that were not counted.
+// For each operation that was counted, lost calls become its rates Before and After, documented failures Answers, and
+// undocumented ones Answers that are breaches; Name is the code. answer makes those that f has not listed: it sets Err, and
+// Aborts where the database ends transactions by it. Answers that production has not seen get the rate 0. BadConn, Late, Twice,
+// Slow and Delay, which counts do not show, stay, as do operations that were not counted.
 //
-// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8 of the calls. A rate is of the calls that the kinds before it
-// leave. A client cannot know whether a call that failed was done: half of the share is Before, half After, each at least 0.05. Take out what
-// the test does not call, such as f.Ping: it would fail because it never happens.
+// Each kind of fault gets its share of the operation's calls, but at least 0.05, or in proportion where these are more than 0.8
+// of the calls. A rate is of the calls that the kinds before it leave. A client cannot know whether a call that failed was done:
+// half of the share is Before, half After, each at least 0.05. Take out what the test does not call, such as f.Ping: it would
+// fail because it never happens.
 //
-// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other rates: there is nothing to play.
+// It is an error if the test sets a rate that the counts decide, or if nothing went wrong in production and the test has no other
+// rates: there is nothing to play.
 func Observed(from io.Reader, f Faults, answer func(code string) Answer) (Faults, error) {
 	all, err := counts.Read(from)
 	if err != nil {
@@ -38,18 +41,21 @@ func Observed(from io.Reader, f Faults, answer func(code string) Answer) (Faults
 	for _, name := range slices.Sorted(maps.Keys(all.Operations)) {
 		o, n := sqlcalls.Of(name), all.Operations[name]
 		if calls += n.Calls; o < 0 {
-			return Faults{}, fmt.Errorf("sqlfault: production counted the operation %q, but those of databases are %v: store the JSON of a sqlcount.Counter", name, sqlcalls.Names)
+			return Faults{}, fmt.Errorf("sqlfault: production counted the operation %q, but those of databases are %v: store the JSON of a sqlcount.Counter",
+				name, sqlcalls.Names)
 		}
 		rest := slices.DeleteFunc(slices.Clone(f.Answers), func(a Answer) bool { return a.Operation == name })
 		mine := slices.DeleteFunc(slices.Clone(f.Answers), func(a Answer) bool { return a.Operation != name })
-		mine, wrong, err := counts.Play(n, counts.Rates{Before: &rates[o].Before, After: &rates[o].After}, nil, mine, observed, func(code string, unparsable bool) (Answer, error) {
-			a := answer(code)
-			a.Operation, a.Name, a.Breach = name, code, false
-			if a.Err == nil || unparsable || !slices.Contains(sqlcalls.Answering, o) {
-				return a, fmt.Errorf("production counted the error %s, which no test can play: have answer make its Err, or take it out of the counts", code)
-			}
-			return a, nil
-		})
+		mine, wrong, err := counts.Play(n, counts.Rates{Before: &rates[o].Before, After: &rates[o].After}, nil, mine, observed,
+			func(code string, unparsable bool) (Answer, error) {
+				a := answer(code)
+				a.Operation, a.Name, a.Breach = name, code, false
+				if a.Err == nil || unparsable || !slices.Contains(sqlcalls.Answering, o) {
+					return a, fmt.Errorf("production counted the error %s, which no test can play: have answer make its Err, or take it out of the counts",
+						code)
+				}
+				return a, nil
+			})
 		if err != nil {
 			return Faults{}, fmt.Errorf("sqlfault: %s: %w", name, err)
 		}

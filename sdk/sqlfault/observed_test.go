@@ -20,7 +20,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/sdk/sqlfault"
 )
 
-// pay is a program whose database documents that an insert conflicts (40001), and that an order has been paid before (23505). Where naive, it takes every other error for the latter.
+// pay is a program whose database documents that an insert conflicts (40001), and that an order has been paid before (23505).
+// Where naive, it takes every other error for the latter.
 func pay(db *sql.DB, order string, naive bool) (paid bool) {
 	_, err := db.Exec("INSERT INTO payments VALUES ($1)", order)
 	e, answered := errors.AsType[*pgconn.PgError](err)
@@ -63,7 +64,8 @@ func pgError(code string) sqlfault.Answer {
 // What a real database breached in production, rarely, happens in a test, and finds the program that fails on it. One that does not fail on it holds.
 func TestProductionsBreachesArePlayed(t *testing.T) {
 	connector, plain := postgres(t)
-	counter := sqlcount.New(nil, sqlcount.Operation{Name: "exec", Codes: []string{"40001", "23505"}}, sqlcount.Operation{Name: "commit", Codes: []string{"40001"}})
+	counter := sqlcount.New(nil, sqlcount.Operation{Name: "exec", Codes: []string{"40001", "23505"}},
+		sqlcount.Operation{Name: "commit", Codes: []string{"40001"}})
 	production := sql.OpenDB(counter.Connector(connector))
 	defer production.Close()
 	for i := range 200 {
@@ -75,7 +77,8 @@ func TestProductionsBreachesArePlayed(t *testing.T) {
 	if want := `{"operations":{"commit":{"calls":0,"lost":0,"failures":{},"breaches":{"codes":{}}},"exec":{"calls":202,"lost":0,"failures":{"23505":1},"breaches":{"codes":{"58030":1}}}}}`; err != nil || string(text) != want {
 		t.Fatalf("%s, %v\nnot %s", text, err, want)
 	}
-	faults, err := sqlfault.Observed(strings.NewReader(string(text)), sqlfault.Faults{Answers: []sqlfault.Answer{{Operation: "exec", Name: "23505", Err: pgError("23505").Err}}}, pgError)
+	faults, err := sqlfault.Observed(strings.NewReader(string(text)),
+		sqlfault.Faults{Answers: []sqlfault.Answer{{Operation: "exec", Name: "23505", Err: pgError("23505").Err}}}, pgError)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +115,8 @@ func TestObserved(t *testing.T) {
 	odd := errors.New("odd")
 	f, err := sqlfault.Observed(strings.NewReader(`{"operations": {"exec": {"calls": 1000, "lost": 400, "failures": {"40001": 1}, "breaches": {"codes": {"58030": 200}}}, "rows": {"calls": 10, "lost": 4}, "ping": {}}}`),
 		sqlfault.Faults{Exec: sdk.Rates{Late: 0.1}, Begin: sdk.Rates{Before: 0.7}, BadConn: 0.3,
-			Answers: []sqlfault.Answer{{Operation: "exec", Name: "40001", Err: odd}, {Operation: "exec", Name: "1", Err: odd}, {Operation: "commit", Name: "40001", Err: odd, After: 1}}}, pgError)
+			Answers: []sqlfault.Answer{{Operation: "exec", Name: "40001", Err: odd}, {Operation: "exec", Name: "1", Err: odd},
+				{Operation: "commit", Name: "40001", Err: odd, After: 1}}}, pgError)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +124,15 @@ func TestObserved(t *testing.T) {
 	for _, a := range f.Answers {
 		got = append(got, fmt.Sprintf("%s %s %.3f %.3f %v %v %v", a.Operation, a.Name, a.Before, a.After, a.Breach, a.Aborts, a.Err == odd))
 	}
-	want := []string{"commit 40001 0.000 1.000 false false true", "exec 40001 0.083 0.091 false false true", "exec 1 0.000 0.000 false false true", "exec 58030 0.200 0.250 true true false"}
+	want := []string{"commit 40001 0.000 1.000 false false true", "exec 40001 0.083 0.091 false false true",
+		"exec 1 0.000 0.000 false false true", "exec 58030 0.200 0.250 true true false"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the answers are\n%s", strings.Join(got, "\n"))
 	}
 	f.Answers = nil
-	if text := fmt.Sprintf("%+v", f); text != fmt.Sprintf("%+v", sqlfault.Faults{Exec: sdk.Rates{Before: 0.2, After: 0.25, Late: 0.1}, Rows: sdk.Rates{Before: 0.2, After: 0.25}, Begin: sdk.Rates{Before: 0.7}, BadConn: 0.3}) {
+	if text := fmt.Sprintf("%+v", f); text != fmt.Sprintf("%+v",
+		sqlfault.Faults{Exec: sdk.Rates{Before: 0.2, After: 0.25, Late: 0.1}, Rows: sdk.Rates{Before: 0.2, After: 0.25},
+			Begin: sdk.Rates{Before: 0.7}, BadConn: 0.3}) {
 		t.Errorf("the faults are %s", text)
 	}
 }
@@ -139,17 +146,21 @@ func TestObservedRefuses(t *testing.T) {
 	}{
 		{`{"operations": {"charge": {"calls": 9}}}`, `counted the operation "charge", but those of databases are [connect ping begin`, sqlfault.Answer{}},
 		{`{"operations": {"exec": {}}}`, "made no call, so there are no rates: count for longer", sqlfault.Answer{}},
-		{`{"operations": {"ping": {"calls": 9, "failures": {"58030": 1}}}}`, "ping: production counted the error 58030, which no test can play", sqlfault.Answer{}},
+		{`{"operations": {"ping": {"calls": 9, "failures": {"58030": 1}}}}`,
+			"ping: production counted the error 58030, which no test can play", sqlfault.Answer{}},
 		{breach, "exec: the answer 58030 is documented in the test and a breach in production: let both", sqlfault.Answer{Operation: "exec", Name: "58030"}},
-		{breach, "sqlfault: exec: the test sets Before of the answer 58030 to 1.5, and the counts decide it", sqlfault.Answer{Operation: "exec", Name: "58030", Breach: true, Before: 1.5}},
+		{breach, "sqlfault: exec: the test sets Before of the answer 58030 to 1.5, and the counts decide it",
+			sqlfault.Answer{Operation: "exec", Name: "58030", Breach: true, Before: 1.5}},
 		{`{"operations": {"commit": {}, "exec": {"calls": 9}}}`, "nothing go wrong with exec, so there is nothing to play", sqlfault.Answer{}},
 		{breach[:30], "end at byte 30, in their middle; store the JSON that a Counter serves", sqlfault.Answer{}},
 	} {
-		if f, err := sqlfault.Observed(strings.NewReader(c.counts), sqlfault.Faults{Answers: []sqlfault.Answer{c.answer}}, pgError); err == nil || !strings.Contains(err.Error(), c.want) {
+		if f, err := sqlfault.Observed(strings.NewReader(c.counts), sqlfault.Faults{Answers: []sqlfault.Answer{c.answer}},
+			pgError); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v", c.counts, f, err)
 		}
 	}
-	if _, err := sqlfault.Observed(strings.NewReader(breach), sqlfault.Faults{}, func(string) sqlfault.Answer { return sqlfault.Answer{} }); err == nil || !strings.Contains(err.Error(), "have answer make its Err") {
+	if _, err := sqlfault.Observed(strings.NewReader(breach), sqlfault.Faults{},
+		func(string) sqlfault.Answer { return sqlfault.Answer{} }); err == nil || !strings.Contains(err.Error(), "have answer make its Err") {
 		t.Errorf("an answer without an error: %v", err)
 	}
 }

@@ -1,8 +1,8 @@
-// Package sqlfault wraps a driver of database/sql so that connections, statements, transactions and rows fail as package sdk decides: before or after the server has acted, late, or
-// twice.
+// Package sqlfault wraps a driver of database/sql so that connections, statements, transactions and rows fail as package sdk
+// decides: before or after the server has acted, late, or twice.
 //
-// After a lost answer the connection is gone, as it would be: database/sql closes it. The error is never driver.ErrBadConn, at which database/sql itself tries again, except for
-// faults of the kind BadConn, which occur before anything was sent.
+// After a lost answer the connection is gone, as it would be: database/sql closes it. The error is never driver.ErrBadConn, at
+// which database/sql itself tries again, except for faults of the kind BadConn, which occur before anything was sent.
 package sqlfault
 
 import (
@@ -36,8 +36,8 @@ type Answer struct {
 	Before, After float64
 	// Breach says that the server's contract has no such answer.
 	Breach bool
-	// Aborts says that a transaction cannot go on after it: its statements and its commit have the same error, and it is rolled back. So it is with all errors of PostgreSQL, and with
-	// deadlocks of MySQL. A commit that is not done always rolls back.
+	// Aborts says that a transaction cannot go on after it: its statements and its commit have the same error, and it is rolled
+	// back. So it is with all errors of PostgreSQL, and with deadlocks of MySQL. A commit that is not done always rolls back.
 	Aborts bool
 }
 

@@ -1,5 +1,6 @@
-// Package truth is what a test knows of the values of keys: what it tried to write, what was acknowledged, and of what the outcome is unknown, since its call failed. Reads are judged by
-// it: any value is right that an order of all this explains (package check).
+// Package truth is what a test knows of the values of keys: what it tried to write, what was acknowledged, and of what the
+// outcome is unknown, since its call failed. Reads are judged by it: any value is right that an order of all this explains
+// (package check).
 //
 //	known := truth.New()
 //	put := known.Put("x", "1")
@@ -54,7 +55,8 @@ func (t *Truth) try(op, key, value string) Try {
 	defer t.mu.Unlock()
 	t.now++
 	at := len(t.tries)
-	t.tries = append(t.tries, history.Operation{Client: strconv.Itoa(at + 1), Op: op, Key: key, Input: value, Type: history.Info, Call: t.now, Return: history.Pending, CallTimeNs: int64(time.Since(t.began))})
+	t.tries = append(t.tries, history.Operation{Client: strconv.Itoa(at + 1), Op: op, Key: key, Input: value, Type: history.Info,
+		Call: t.now, Return: history.Pending, CallTimeNs: int64(time.Since(t.began))})
 	return Try{t, at}
 }
 
@@ -84,7 +86,8 @@ func (y Try) end(change func(*history.Operation)) {
 	}
 }
 
-// End notes how a Put or a Delete ended: without an error it is done, and else its outcome is unknown: it may take effect now, later or never. A Get that failed showed nothing.
+// End notes how a Put or a Delete ended: without an error it is done, and else its outcome is unknown: it may take effect now,
+// later or never. A Get that failed showed nothing.
 func (y Try) End(err error) {
 	y.end(func(o *history.Operation) {
 		switch {

@@ -440,7 +440,8 @@ func TestWhatSurvives(t *testing.T) {
 					}
 				}
 			})
-			w.Faults("crash on db, kv rate 5% for 10ms..100ms", "power_loss on db, kv at fsync rate 3% for 10ms..100ms", "torn_write on db, kv rate 2% for 10ms..100ms",
+			w.Faults("crash on db, kv rate 5% for 10ms..100ms", "power_loss on db, kv at fsync rate 3% for 10ms..100ms",
+				"torn_write on db, kv rate 2% for 10ms..100ms",
 				"write_fail rate 5%", "fsync_fail rate 5%", "partial_write rate 5%", "read_fail rate 5%")
 			w.Set(inproc.Settings{Chaos: 3 * time.Second})
 		})
@@ -622,7 +623,8 @@ func TestWrongCatalogues(t *testing.T) {
 		"the operation GET /a of pay has no Do":                                 with(Operation{}),
 		`the operation get /a of pay has the Method "get"; give one such as "G`: with(Operation{Method: "get", Do: do}),
 		"the Latency -1s and the Jitter 0s; neither is below 0":                 with(Operation{Latency: -time.Second, Do: do}),
-		"the operation GET /a of pay is there twice":                            {Operations: []Operation{{Method: "GET", Path: "/a", Do: do}, {Method: "GET", Path: "/a", Do: do}}},
+		"the operation GET /a of pay is there twice": {Operations: []Operation{{Method: "GET",
+			Path: "/a", Do: do}, {Method: "GET", Path: "/a", Do: do}}},
 	} {
 		_, err := inprocess.New("test", func(w *inproc.World) { Service(w, "pay", c) })
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "fake_test.go:") {
@@ -654,7 +656,8 @@ func TestWrongCalls(t *testing.T) {
 	}, func(p *inproc.Process) {
 		wrong("echo is no fake.Database", func() { Open(p, "echo").Begin(Serializable) })
 		wrong(`fake.Open: node kv is a fake.Store, no fake.Database; call fake.Dial(p, "kv")`, func() { Open(p, "kv").Begin(Serializable) })
-		wrong("fake.Open: node pay is a fake.Service, no fake.Database; call fake.Client(p), for URLs such as http://pay/", func() { Open(p, "pay").Begin(Serializable) })
+		wrong("fake.Open: node pay is a fake.Service, no fake.Database; call fake.Client(p), for URLs such as http://pay/",
+			func() { Open(p, "pay").Begin(Serializable) })
 		wrong(`fake.Dial: node db is a fake.Database, no fake.Store; call fake.Open(p, "db")`, func() { Dial(p, "db").Get("a") })
 		wrong("node pay is a fake.Service, no fake.Store", func() { Dial(p, "pay").Watch("a", 0, time.Second) })
 		wrong("echo is no fake.Store", func() { Dial(p, "echo").Put("a", "b") })

@@ -195,7 +195,8 @@ func (s *service) answer(r request) Response {
 		}
 	}
 	query, _ := url.ParseQuery(r.Query)
-	call := &Call{Process: s.Process, Method: r.Method, Path: r.Path, Query: query, Header: r.Header, Body: r.Body, Vars: vars, state: s.state, changes: map[string]*string{}}
+	call := &Call{Process: s.Process, Method: r.Method, Path: r.Path, Query: query, Header: r.Header, Body: r.Body, Vars: vars,
+		state: s.state, changes: map[string]*string{}}
 	answer := op.Do(call)
 	if len(call.changes) > 0 {
 		s.journal.add(call.changes)
@@ -285,6 +286,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !ok {
 		return nil, errors.New(misled("fake.Client", r.URL.Hostname(), serviceIs.Is, answer))
 	}
-	return &http.Response{Status: fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status)), StatusCode: a.Status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(a.Body)), ContentLength: int64(len(a.Body)), Request: r}, nil
+	return &http.Response{Status: fmt.Sprintf("%d %s", a.Status, http.StatusText(a.Status)), StatusCode: a.Status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(a.Body)),
+		ContentLength: int64(len(a.Body)), Request: r}, nil
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // phases are numbered in traces.
-var phases = []string{director.PhaseSetup, director.PhaseWarmup, director.PhaseChaos, director.PhaseHeal, director.PhaseSettle, director.PhaseFinal, director.PhaseOver}
+var phases = []string{director.PhaseSetup, director.PhaseWarmup, director.PhaseChaos, director.PhaseHeal, director.PhaseSettle,
+	director.PhaseFinal, director.PhaseOver}
 
 // setupNs is how long setup lasts at least.
 const setupNs = 1_000_000
@@ -261,7 +262,8 @@ func (r *run) invariants() {
 		}
 		if code != world.ProbeHolds {
 			r.broken = true
-			r.out.Probes = append(r.out.Probes, record.Probe{Property: c.name, Phase: r.director.Phase, Event: r.events, StartNs: r.now, EndNs: r.now, ExitCode: code, Output: text})
+			r.out.Probes = append(r.out.Probes,
+				record.Probe{Property: c.name, Phase: r.director.Phase, Event: r.events, StartNs: r.now, EndNs: r.now, ExitCode: code, Output: text})
 			r.out.Detail = fmt.Sprintf("%s does not hold", c.name)
 			r.ended = record.Stopped
 		}

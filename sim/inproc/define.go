@@ -173,7 +173,8 @@ func (w *World) Set(s Settings) {
 		}
 	}
 	if c := s.Schedule; c != nil && (c.Steps < 0 || c.Messages < 0 || c.Ticks < 0 || c.Step < 0 || c.Quiet < 0 || c.Quiet > 1) {
-		w.mistake("Schedule has Steps %d, Messages %d, Ticks %d, Step %s and Quiet %v; none must be negative, and Quiet is a chance, from 0 to 1", c.Steps, c.Messages, c.Ticks, c.Step, c.Quiet)
+		w.mistake("Schedule has Steps %d, Messages %d, Ticks %d, Step %s and Quiet %v; none must be negative, and Quiet is a chance, from 0 to 1",
+			c.Steps, c.Messages, c.Ticks, c.Step, c.Quiet)
 	}
 	w.settings = s
 	if w.spec != nil && s.Schedule != nil {
@@ -237,7 +238,8 @@ func (w *World) Property(p Property) {
 		w.mistake("property %q: %q is no type of a check over operations; there are linearizability, isolation, durability, monotonic, expression, invariant, progress and recovery, and Invariant, Eventually and Final take functions", p.Name, p.Type)
 	}
 	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t, Model: p.Model,
-		Level: p.Level, Operations: p.Operations, Condition: p.Condition, Failures: p.Failures, HangNs: int64(p.Hang), GraceNs: int64(p.Grace), DuringFaults: p.DuringFaults, Keys: p.Keys}})
+		Level: p.Level, Operations: p.Operations, Condition: p.Condition, Failures: p.Failures, HangNs: int64(p.Hang),
+		GraceNs: int64(p.Grace), DuringFaults: p.DuringFaults, Keys: p.Keys}})
 }
 
 // check adds a property while the engine is made. In a run its Spec has them.
@@ -295,7 +297,8 @@ func (w *World) promise(c promise) {
 		every = max(int64(checkEvery), c.within/64)
 		what = "it comes true within " + time.Duration(c.within).String() + " of the start and of each heal"
 	}
-	w.property(world.Property{Name: c.name, Kind: c.kind, TimeoutNs: c.within, Description: c.name + ": " + what, Check: world.Check{Type: world.Custom, Script: []string{c.name}, IntervalNs: every}})
+	w.property(world.Property{Name: c.name, Kind: c.kind, TimeoutNs: c.within, Description: c.name + ": " + what,
+		Check: world.Check{Type: world.Custom, Script: []string{c.name}, IntervalNs: every}})
 }
 
 func (w *World) property(p world.Property) {

@@ -16,8 +16,9 @@ type fact struct {
 	text  string
 }
 
-// facts are those of a run, by what they are about: which assertions were true and which were false somewhere, and when properties were asked and did not hold. What no verdict
-// depends on is left out: the order of those that came between two events, how often an assertion was evaluated, and that one which must be true sometimes was false.
+// facts are those of a run, by what they are about: which assertions were true and which were false somewhere, and when
+// properties were asked and did not hold. What no verdict depends on is left out: the order of those that came between two
+// events, how often an assertion was evaluated, and that one which must be true sometimes was false.
 func (r *run) facts() map[string]fact {
 	list := map[string]fact{}
 	for i := range r.out.SDK.Assertions {
@@ -41,7 +42,8 @@ func (r *run) facts() map[string]fact {
 	}
 	for i := range r.out.Probes {
 		if p := &r.out.Probes[i]; p.ExitCode != 0 {
-			list[fmt.Sprintf("the property %q at event %d", p.Property, p.Event)] = fact{p.Event, fmt.Sprintf("the property %q does not hold, at %d ns%s: %s", p.Property, p.StartNs, r.asked(p), p.Output)}
+			list[fmt.Sprintf("the property %q at event %d", p.Property, p.Event)] = fact{p.Event,
+				fmt.Sprintf("the property %q does not hold, at %d ns%s: %s", p.Property, p.StartNs, r.asked(p), p.Output)}
 		}
 	}
 	return list

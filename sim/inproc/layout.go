@@ -69,7 +69,8 @@ func (e *worldEngine) layoutOf(spec *world.Spec) (*layout, error) {
 				}
 			}
 			l.links = append(l.links, linkLayout{latencyNs: d.LatencyNs, jitterNs: d.JitterNs,
-				jitter: way + "latency", drop: way + "drop", delay: way + "delay", duplicate: way + "duplicate", reorder: way + "reorder", corrupt: way + "corrupt"})
+				jitter: way + "latency", drop: way + "drop", delay: way + "delay", duplicate: way + "duplicate",
+				reorder: way + "reorder", corrupt: way + "corrupt"})
 		}
 	}
 	e.laid = l

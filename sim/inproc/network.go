@@ -79,7 +79,8 @@ func (r *run) rate(l *link) {
 	l.rated = l.rates != fault.Rates{}
 	if l.rated && !l.drawn {
 		l.drawn = true
-		l.streams = linkStreams{r.src.Stream(l.lay.drop), r.src.Stream(l.lay.delay), r.src.Stream(l.lay.duplicate), r.src.Stream(l.lay.reorder), r.src.Stream(l.lay.corrupt)}
+		l.streams = linkStreams{r.src.Stream(l.lay.drop), r.src.Stream(l.lay.delay), r.src.Stream(l.lay.duplicate),
+			r.src.Stream(l.lay.reorder), r.src.Stream(l.lay.corrupt)}
 	}
 }
 

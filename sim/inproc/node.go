@@ -121,9 +121,11 @@ func (n *Node) misuse(what string) string {
 	case r.closed:
 		return fmt.Sprintf("inproc: %s on node %s after its run has ended; a goroutine of the program's own must not call into the world", what, n.name)
 	case r.active == nil:
-		return fmt.Sprintf("inproc: %s on node %s while no node runs; only a node's own functions call into the world, and no goroutine that they start", what, n.name)
+		return fmt.Sprintf("inproc: %s on node %s while no node runs; only a node's own functions call into the world, and no goroutine that they start",
+			what, n.name)
 	}
-	return fmt.Sprintf("inproc: %s on node %s while %s runs; each node's functions use their own node, and no goroutine that they start calls into the world", what, n.name, r.active.name)
+	return fmt.Sprintf("inproc: %s on node %s while %s runs; each node's functions use their own node, and no goroutine that they start calls into the world",
+		what, n.name, r.active.name)
 }
 
 // Now returns the time by the node's clock, which may be wrong.
@@ -373,8 +375,9 @@ func (r *run) panicked(n *Node, p *Process, value any) {
 	number := r.event(callPanic, n, p, 0, 0, 0, "")
 	if len(r.out.Crashes) < maxCrashes {
 		// Signatures of failures take the end; the lines are for people, without addresses, which vary.
-		r.out.Crashes = append(r.out.Crashes, record.Crash{Position: record.At(number), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Signal: "panic: " + text,
-			ExitCode: 2, Kind: "panic", Lines: append([]string{"panic: " + text}, panicLines(string(debug.Stack()))...)})
+		r.out.Crashes = append(r.out.Crashes,
+			record.Crash{Position: record.At(number), TimeNs: r.now, Node: n.name, Program: kindOf(n.part), PID: 1, Signal: "panic: " + text,
+				ExitCode: 2, Kind: "panic", Lines: append([]string{"panic: " + text}, panicLines(string(debug.Stack()))...)})
 	}
 	r.log(n, "stderr", "panic: "+text)
 	if n.part.process != nil && !n.server {

@@ -15,7 +15,8 @@ import (
 // ErrTimeout is the error of a Call that got no reply in time. Whether the other node has acted is unknown.
 var ErrTimeout = errors.New("no reply in time")
 
-// Process is a sequential program of a node. Only the program itself may call its methods, and goroutines that it starts where `go` is switched (Settings.Switch).
+// Process is a sequential program of a node. Only the program itself may call its methods, and goroutines that it starts where
+// `go` is switched (Settings.Switch).
 type Process struct {
 	*Node
 	thread    string
@@ -189,7 +190,8 @@ func (p *Process) Sleep(d time.Duration) {
 func (p *Process) own(c call) *Process {
 	if r := p.run; r.active == p.Node && r.current != p && !r.closed && !p.dying {
 		if !points.Linked || r.current == nil {
-			panic(fmt.Sprintf("inproc: %s by process %s while another process of node %s runs; use the Process that the function was given", callNames[c], p.thread, p.name))
+			panic(fmt.Sprintf("inproc: %s by process %s while another process of node %s runs; use the Process that the function was given",
+				callNames[c], p.thread, p.name))
 		}
 		p = r.current
 	}

@@ -208,7 +208,8 @@ func TestMisuse(t *testing.T) {
 			w.Process("act", func(p *Process) { p.Sleep(time.Millisecond); c.act(p) })
 		})
 		out := mustRun(t, e, tape.Tape{Seed: 1})
-		if len(out.Crashes) != 1 || out.Crashes[0].Node != "act" || !strings.Contains(out.Crashes[0].Signal, c.says) || !strings.Contains(strings.Join(out.Crashes[0].Lines, "\n"), "rules_test.go:") {
+		if len(out.Crashes) != 1 || out.Crashes[0].Node != "act" || !strings.Contains(out.Crashes[0].Signal, c.says) ||
+			!strings.Contains(strings.Join(out.Crashes[0].Lines, "\n"), "rules_test.go:") {
 			t.Errorf("%s: %+v", c.name, out.Crashes)
 		}
 	}

@@ -86,7 +86,8 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 	if err != nil {
 		return nil, err
 	}
-	r := &run{engine: e, lay: lay, spec: spec, opts: o, src: tape.NewSource(t), strict: s, maxEvents: spec.Limits.Events, began: time.Now(), watched: stray.Watched()}
+	r := &run{engine: e, lay: lay, spec: spec, opts: o, src: tape.NewSource(t), strict: s, maxEvents: spec.Limits.Events,
+		began: time.Now(), watched: stray.Watched()}
 	if r.maxEvents == 0 {
 		r.maxEvents = defaultEvents
 	}
@@ -112,7 +113,8 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 	nodes := make([]Node, len(spec.Nodes))
 	for i := range spec.Nodes {
 		n := &nodes[i]
-		*n = Node{run: r, id: int32(i), name: spec.Nodes[i].Name, part: &r.def.parts[i], server: spec.Nodes[i].Role == world.Server, tickNs: or(r.def.settings.Tick, defaultTick)}
+		*n = Node{run: r, id: int32(i), name: spec.Nodes[i].Name, part: &r.def.parts[i],
+			server: spec.Nodes[i].Role == world.Server, tickNs: or(r.def.settings.Tick, defaultTick)}
 		n.hash = hashText(n.name)
 		n.clock = clock{baseNs: spec.StartUnixNs + spec.Nodes[i].Clock.OffsetNs, driftPPB: spec.Nodes[i].Clock.DriftPPB}
 		n.disk.node = n

@@ -66,7 +66,8 @@ func mustRun(t testing.TB, e inprocess.Engine, tp tape.Tape) *record.Outcome {
 
 func TestARunIsAFunctionOfItsTape(t *testing.T) {
 	e := mustNew(t, counter("crash on server rate 10% for 100ms..500ms", "partition rate 5% for 100ms..1s", "drop rate 5%", "duplicate rate 5%",
-		"delay rate 5% for 1ms..300ms", "reorder rate 5%", "pause on server rate 3%", "clock_jump on server rate 2% by 1s..10s", "fsync_fail on server rate 10%"))
+		"delay rate 5% for 1ms..300ms", "reorder rate 5%", "pause on server rate 3%", "clock_jump on server rate 2% by 1s..10s",
+		"fsync_fail on server rate 10%"))
 	hashes := map[string]bool{}
 	for seed := range uint64(100) {
 		a, b := mustRun(t, e, tape.Tape{Seed: seed}), mustRun(t, e, tape.Tape{Seed: seed})

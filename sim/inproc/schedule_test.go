@@ -247,7 +247,8 @@ func TestFaultsOfSchedules(t *testing.T) {
 		}
 	}
 	seen := map[string][]string{}
-	for _, rule := range []string{"drop rate 10%", "duplicate rate 10%", "reorder rate 10%", "partition rate 10% for 20ms..50ms", "clog rate 10% for 20ms..50ms", "pause rate 10% for 20ms..50ms"} {
+	for _, rule := range []string{"drop rate 10%", "duplicate rate 10%", "reorder rate 10%", "partition rate 10% for 20ms..50ms",
+		"clog rate 10% for 20ms..50ms", "pause rate 10% for 20ms..50ms"} {
 		e := mustNew(t, gossips(Schedule{Steps: 60}, seen, rule))
 		observed := uint64(0)
 		for seed := range uint64(10) {

@@ -54,7 +54,8 @@ func specification(m *model.Model, err error) (*Specification, error) {
 }
 
 func (o SpecificationOptions) model() model.Options {
-	return model.Options{View: o.View, Library: o.Library, Scratch: o.Scratch, MostStates: o.MostStates, MostLeftOut: o.MostLeftOut, Forget: o.Forget, Lenient: o.Lenient, Doubt: inprocess.Doubt}
+	return model.Options{View: o.View, Library: o.Library, Scratch: o.Scratch, MostStates: o.MostStates,
+		MostLeftOut: o.MostLeftOut, Forget: o.Forget, Lenient: o.Lenient, Doubt: inprocess.Doubt}
 }
 
 // Actions returns the names of the specification's actions, each once.

@@ -33,7 +33,8 @@ func (e *worldEngine) Steer(list []inprocess.Choice) ([]tape.Edit, error) {
 				most = defaultMessages
 			}
 			less := most - min(max(c.Messages, 1), most)
-			edits = append(edits, tape.Edit{Op: tape.Set, Stream: "sched/deliver", From: uint64(i), Value: v}, tape.Edit{Op: tape.Set, Stream: "sched/count", From: uint64(i), Value: uint64(less)})
+			edits = append(edits, tape.Edit{Op: tape.Set, Stream: "sched/deliver", From: uint64(i), Value: v},
+				tape.Edit{Op: tape.Set, Stream: "sched/count", From: uint64(i), Value: uint64(less)})
 		}
 		if c.Crash != "" {
 			stream := crashOf(lay.setting.Faults(), c.Crash)

@@ -35,7 +35,8 @@ func TestSteer(t *testing.T) {
 		}
 	}
 	e := mustNew(t, gossips(Schedule{Steps: 30}, seen, "crash on n1 rate 1%", "crash on n2 at send rate 1%"))
-	for says, c := range map[string]inprocess.Choice{`no node "n9"`: {From: "n1", To: "n9"}, `no node ""`: {To: "n1"}, "no rule of the world lets n2 crash at a step": {Crash: "n2"}} {
+	for says, c := range map[string]inprocess.Choice{`no node "n9"`: {From: "n1", To: "n9"}, `no node ""`: {To: "n1"},
+		"no rule of the world lets n2 crash at a step": {Crash: "n2"}} {
 		if _, err := e.Steer([]inprocess.Choice{c}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -90,7 +90,8 @@ func (s *strict) enter(r *run, n *Node, p *Process, what string) {
 // received looks whether a message is what was sent.
 func (s *strict) received(r *run, n *Node, m *Message) {
 	if s.changed == "" && digestOf(m.Payload) != m.digest {
-		s.changed = fmt.Sprintf("a message of type %v from %s to %s was changed after it was sent: its receiver sees other values. Send a copy", reflect.TypeOf(m.Payload), m.From, m.To)
+		s.changed = fmt.Sprintf("a message of type %v from %s to %s was changed after it was sent: its receiver sees other values. Send a copy",
+			reflect.TypeOf(m.Payload), m.From, m.To)
 		r.unrepeatable(s.changed)
 	}
 }
@@ -248,7 +249,8 @@ func shown(a, b *step) (first, second string) {
 }
 
 func (a *step) same(b *step) bool {
-	return a.timeNs == b.timeNs && a.call == b.call && a.node == b.node && a.thread == b.thread && a.arg == b.arg && a.result == b.result && a.digest == b.digest &&
+	return a.timeNs == b.timeNs && a.call == b.call && a.node == b.node && a.thread == b.thread && a.arg == b.arg &&
+		a.result == b.result && a.digest == b.digest &&
 		a.clocks == b.clocks && a.detail == b.detail
 }
 

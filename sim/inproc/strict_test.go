@@ -161,7 +161,8 @@ func TestAccidentalChanceIsFound(t *testing.T) {
 	} {
 		e := mustNew(t, c.define)
 		d, err := e.Diverge(e.Spec(), tape.Tape{Seed: 1}, 30, engine.Options{})
-		if err != nil || d == nil || d.Event == 0 || !strings.Contains(d.Error(), c.says) || !strings.Contains(d.Error(), "strict_test.go:"+lineOf(t, "// line: "+mark)) {
+		if err != nil || d == nil || d.Event == 0 || !strings.Contains(d.Error(), c.says) ||
+			!strings.Contains(d.Error(), "strict_test.go:"+lineOf(t, "// line: "+mark)) {
 			t.Errorf("%s: %v, %v", mark, d, err)
 		}
 	}

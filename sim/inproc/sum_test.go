@@ -29,7 +29,8 @@ func TestDigestsAreOfValues(t *testing.T) {
 	}
 	for name, change := range map[string]func(l *linked){
 		"a text": func(l *linked) { l.next.name = "c" }, "a map": func(l *linked) { l.tags["a"][0]++ }, "a key": func(l *linked) { delete(l.tags, "a") },
-		"a type": func(l *linked) { l.any = [2]float32{1, 2} }, "nil": func(l *linked) { l.next.any = nil }, "a length": func(l *linked) { l.tags["b"] = append(l.tags["b"], 0) },
+		"a type": func(l *linked) { l.any = [2]float32{1, 2} }, "nil": func(l *linked) { l.next.any = nil },
+		"a length": func(l *linked) { l.tags["b"] = append(l.tags["b"], 0) },
 	} {
 		c := make1()
 		change(c)
@@ -38,7 +39,8 @@ func TestDigestsAreOfValues(t *testing.T) {
 		}
 	}
 	seen := map[uint64]any{}
-	for _, v := range []any{nil, 0, 1, int64(1), uint8(1), "", "1", []byte{}, []byte("1"), []int{1}, [1]int{1}, map[int]int{1: 1}, true, false, 1.0, (*int)(nil), struct{}{}, []any{nil}, []any{[]any{nil}}} {
+	for _, v := range []any{nil, 0, 1, int64(1), uint8(1), "", "1", []byte{}, []byte("1"), []int{1}, [1]int{1}, map[int]int{1: 1},
+		true, false, 1.0, (*int)(nil), struct{}{}, []any{nil}, []any{[]any{nil}}} {
 		if other, ok := seen[digestOf(v)]; ok {
 			t.Errorf("%T %v and %T %v have one digest", v, v, other, other)
 		}

@@ -2,8 +2,8 @@ package value
 
 import "math/big"
 
-// Fraction is a number of a log that is no integer, such as a date. TLA+ as it is checked has no such numbers: it may be carried along, and compared with others of
-// its kind, and all else fails. TLC takes the integer before the point for it.
+// Fraction is a number of a log that is no integer, such as a date. TLA+ as it is checked has no such numbers: it may be carried
+// along, and compared with others of its kind, and all else fails. TLC takes the integer before the point for it.
 type Fraction struct {
 	text  string
 	place string

@@ -57,7 +57,8 @@ func tooLarge(s Lazy) {
 	case n > Most:
 		Fail("the set %s has %s: at most %d can be enumerated", Short(s), plural.Count(n, "member"), Most)
 	default:
-		Fail("the set %s has %s with %s within each: at most %d values can be enumerated", Short(s), plural.Count(n, "member"), plural.Count(s.width(), "value"), MostWithin)
+		Fail("the set %s has %s with %s within each: at most %d values can be enumerated", Short(s), plural.Count(n, "member"),
+			plural.Count(s.width(), "value"), MostWithin)
 	}
 }
 

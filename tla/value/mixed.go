@@ -12,7 +12,8 @@ type mixed struct {
 	cell
 }
 
-// Enumerated is the set of some members. It keeps items; members gives them again if some of them cannot be compared, which fails where all are needed in order.
+// Enumerated is the set of some members. It keeps items; members gives them again if some of them cannot be compared, which fails
+// where all are needed in order.
 func Enumerated(items []Value, members func() []Value) Value {
 	if len(items) < 2 {
 		return NewSet(items)

@@ -297,15 +297,19 @@ func TestWhatHasNoAnswer(t *testing.T) {
 		{func() { Contains(Strings, one) }, "the integer 1 cannot be compared with the members of STRING"},
 		{func() { Contains(&Sequences{Base: Naturals}, one) }, "the integer 1 cannot be a member of the set of sequences Seq(Nat)"},
 		{func() { Contains(&Functions{Domain: set(a), Range: Naturals}, one) }, `the integer 1 cannot be a member of the set of functions [{"a"} -> Nat]`},
-		{func() { Contains(&Records{Names: []*String{Text("a")}, Sets: []Value{Naturals}}, one) }, "the integer 1 cannot be a member of the set of records [a: Nat]"},
+		{func() { Contains(&Records{Names: []*String{Text("a")}, Sets: []Value{Naturals}}, one) },
+			"the integer 1 cannot be a member of the set of records [a: Nat]"},
 		{func() { Contains(one, a) }, "1 is an integer, not a set"},
 		{func() { Contains(&Subsets{Base: Naturals}, one) }, "1 is an integer, not a set"},
 		{func() { Explicit(Naturals) }, "the set Nat is infinite, or too large to be enumerated"},
 		{func() { Each(Naturals, func(Value) bool { return true }) }, "Nat is infinite: it cannot be enumerated"},
 		{func() { Explicit(&Functions{Domain: interval(1, 3), Range: Naturals}) }, "the set [{1, 2, 3} -> Nat] is infinite, or too large to be enumerated"},
-		{func() { Explicit(&Subsets{Base: interval(1, 40)}) }, "the set SUBSET " + interval(1, 40).String() + " has 1099511627776 members: at most 4000000 can be enumerated"},
-		{func() { Explicit(&Subsets{Base: interval(1, 21)}) }, "the set SUBSET " + interval(1, 21).String() + " has 2097152 members with 11 values within each: at most 16000000 values can be enumerated"},
-		{func() { Explicit(&Subsets{Base: interval(1, 100)}) }, "the set SUBSET " + interval(1, 100).String()[:193] + "... is infinite, or too large to be enumerated"},
+		{func() { Explicit(&Subsets{Base: interval(1, 40)}) },
+			"the set SUBSET " + interval(1, 40).String() + " has 1099511627776 members: at most 4000000 can be enumerated"},
+		{func() { Explicit(&Subsets{Base: interval(1, 21)}) },
+			"the set SUBSET " + interval(1, 21).String() + " has 2097152 members with 11 values within each: at most 16000000 values can be enumerated"},
+		{func() { Explicit(&Subsets{Base: interval(1, 100)}) },
+			"the set SUBSET " + interval(1, 100).String()[:193] + "... is infinite, or too large to be enumerated"},
 		{func() { Apply(tuple(one), Int(2)) }, "the index 2 is out of range of <<1>>, which has 1 item"},
 		{func() { Apply(rec("x", one), Text("y")) }, "the record has no field y: it has x"},
 		{func() { Apply(one, one) }, "1 is an integer, not a function: it cannot be applied to 1"},
@@ -373,7 +377,8 @@ func TestSetsThatAreNotSpelledOut(t *testing.T) {
 		"IsFiniteSet of Nat \\cap {0}":           Finite(&combined{A: Naturals, B: NewSet([]Value{Int(0)}), Op: `\cap`}),
 		"the last interval ends":                 Each(interval(math.MaxInt64-1, math.MaxInt64), func(Value) bool { return true }),
 		"the size of all":                        Size(interval(math.MinInt64, math.MaxInt64)) == math.MaxInt64,
-		"SUBSET of model values, renamed": canon(Renamed(&Subsets{Base: NewSet([]Value{ModelValue("m0")})}, map[*Model]Value{ModelValue("m0"): ModelValue("m1")}), nil) ==
+		"SUBSET of model values, renamed": canon(Renamed(&Subsets{Base: NewSet([]Value{ModelValue("m0")})},
+			map[*Model]Value{ModelValue("m0"): ModelValue("m1")}), nil) ==
 			"{{model m1},{}}",
 	} {
 		if !holds {
@@ -442,8 +447,8 @@ func TestFunctionWith(t *testing.T) {
 	}
 }
 
-// A function of which an EXCEPT changes one value is the one that is made of all its values, whether the value is another or not; and it is in the sets of functions
-// that its arguments and values allow.
+// A function of which an EXCEPT changes one value is the one that is made of all its values, whether the value is another or not;
+// and it is in the sets of functions that its arguments and values allow.
 func TestReplace(t *testing.T) {
 	changed, kept := 0, 0
 	for seed := range uint64(3000) {
@@ -477,7 +482,8 @@ func TestReplace(t *testing.T) {
 			changed++
 		}
 		domain, members := NewSet(append([]Value(nil), keys...)), NewSet(append([]Value(nil), values...))
-		for _, set := range []Value{domain, NewSet(append([]Value(nil), keys[1:]...)), NewSet([]Value{Int(1), Int(3)}), NewSet([]Value{Text("p"), Text("r")}), EmptySet} {
+		for _, set := range []Value{domain, NewSet(append([]Value(nil), keys[1:]...)), NewSet([]Value{Int(1), Int(3)}),
+			NewSet([]Value{Text("p"), Text("r")}), EmptySet} {
 			is := (&Functions{Domain: set, Range: members}).Contains(want)
 			if is != (canon(set, nil) == canon(domain, nil)) {
 				t.Fatalf("seed %d: whether %s has the domain %s is not %t", seed, want, set, is)

@@ -116,7 +116,8 @@ func (j *Journal) read(path string, s *Settings) error {
 					"go on with the program that began it, or begin another one with --journal", path, max(old.Journal, 1), version)
 			}
 			if err := differ(&old.Settings, s); err != nil {
-				return fmt.Errorf("%s: its trials were made with other settings: %w; a comparison keeps its settings, so begin another one with --journal", path, err)
+				return fmt.Errorf("%s: its trials were made with other settings: %w; a comparison keeps its settings, so begin another one with --journal",
+					path, err)
 			}
 			continue
 		}

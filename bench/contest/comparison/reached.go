@@ -175,7 +175,8 @@ func medians(list []*Trial) []Point {
 			return int(math.Round(median(func(p *Point) float64 { return float64(of(p)) })))
 		}
 		curve = append(curve, Point{Runs: first.Runs, CPUNs: int64(median(func(p *Point) float64 { return float64(p.CPUNs) })),
-			States: count(func(p *Point) int { return p.States }), Whole: count(func(p *Point) int { return p.Whole }), Edges: count(func(p *Point) int { return p.Edges }),
+			States: count(func(p *Point) int { return p.States }), Whole: count(func(p *Point) int { return p.Whole }),
+			Edges:  count(func(p *Point) int { return p.Edges }),
 			Guards: count(func(p *Point) int { return p.Guards }), Lines: count(func(p *Point) int { return p.Lines })})
 	}
 	return curve
@@ -334,7 +335,8 @@ func Differences(s *Settings, trials []Trial) []Difference {
 			if k < 0 || strategy[:k] == search.Random || !slices.Contains(s.of(v), strategy[:k]) {
 				continue // all are compared with random
 			}
-			add(Difference{Bug: v.Name, Of: strategy[:k], Variant: strategy[k:], Strategy: strategy}, v.Correct, side{v.Name, strategy}, side{v.Name, strategy[:k]})
+			add(Difference{Bug: v.Name, Of: strategy[:k], Variant: strategy[k:], Strategy: strategy}, v.Correct,
+				side{v.Name, strategy}, side{v.Name, strategy[:k]})
 		}
 	}
 	return list

@@ -67,7 +67,8 @@ func TestWhatIsReached(t *testing.T) {
 	}
 	// Where one trial was cut short, all are compared up to there.
 	trials[0].Curve = trials[0].Curve[:2]
-	if rows = Reached(world(), trials); rows[1].Runs != 10 || value(t, rows[1].AfterRuns["states"].Median) != 6 || rows[1].AfterRuns["states"].Against.A12 != 0.5 {
+	if rows = Reached(world(), trials); rows[1].Runs != 10 || value(t, rows[1].AfterRuns["states"].Median) != 6 ||
+		rows[1].AfterRuns["states"].Against.A12 != 0.5 {
 		t.Errorf("%+v", rows[1])
 	}
 	trials[1].Found = true
@@ -109,14 +110,16 @@ func TestRarity(t *testing.T) {
 	s.Runs = 10_000
 	s.Bugs = nil
 	var all []Trial
-	for name, runs := range map[string][3]uint64{"common": {1, 50, 10_000}, "uncommon": {1, 500, 10_000}, "rare": {1, 5000, 10_000}, "rarer": {7, 10_000, 10_000}, "unfound": {10_000, 10_000, 10_000}, "variant": {1, 1, 1}} {
+	for name, runs := range map[string][3]uint64{"common": {1, 50, 10_000}, "uncommon": {1, 500, 10_000},
+		"rare": {1, 5000, 10_000}, "rarer": {7, 10_000, 10_000}, "unfound": {10_000, 10_000, 10_000}, "variant": {1, 1, 1}} {
 		b := Bug{Name: name}
 		if name == "variant" {
 			b.Of = "common"
 		}
 		s.Bugs = append(s.Bugs, b)
 		for k, n := range runs {
-			all = append(all, Trial{Bug: name, Strategy: "random", Seed: uint64(k) + 1, Runs: n, Found: n < 10_000}, Trial{Bug: name, Strategy: "a", Seed: uint64(k) + 1, Runs: 3, Found: true})
+			all = append(all, Trial{Bug: name, Strategy: "random", Seed: uint64(k) + 1, Runs: n, Found: n < 10_000},
+				Trial{Bug: name, Strategy: "a", Seed: uint64(k) + 1, Runs: 3, Found: true})
 		}
 	}
 	got := map[string]string{}
@@ -180,7 +183,8 @@ func TestVariantsAreComparedWithTheirWorld(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	slow, coarse := list[0], list[1]
-	if slow.Against.Says != Worse || slow.Against.A12 != 0 || value(t, slow.Usual) != 3.5 || value(t, slow.Median) != 13.5 || slow.Found != "8 of 12 against 12 of 12" || slow.Measure != "runs" {
+	if slow.Against.Says != Worse || slow.Against.A12 != 0 || value(t, slow.Usual) != 3.5 || value(t, slow.Median) != 13.5 ||
+		slow.Found != "8 of 12 against 12 of 12" || slow.Measure != "runs" {
 		t.Errorf("%+v", slow)
 	}
 	if coarse.Against.Says != Better || value(t, coarse.Usual) != 12.5 || value(t, coarse.Median) != 42.5 || coarse.Measure != "whole states" {
@@ -190,11 +194,13 @@ func TestVariantsAreComparedWithTheirWorld(t *testing.T) {
 
 // A strategy with an option is compared with the one without it, where both are; all are compared with random as it is.
 func TestOptionsAreComparedWithTheStrategyWithoutThem(t *testing.T) {
-	s := &Settings{Bugs: []Bug{{Name: "bug"}, {Name: "right", Correct: true}}, Strategies: []string{"random", "random+x2", "a", "a+b", "a+b+c", "d+e"}, Trials: 12, Runs: 100}
+	s := &Settings{Bugs: []Bug{{Name: "bug"}, {Name: "right", Correct: true}},
+		Strategies: []string{"random", "random+x2", "a", "a+b", "a+b+c", "d+e"}, Trials: 12, Runs: 100}
 	var all []Trial
 	for seed := range uint64(12) {
 		for i, strategy := range s.Strategies {
-			all = append(all, Trial{Bug: "bug", Strategy: strategy, Seed: seed + 1, Runs: 90 - 10*uint64(i) + seed%3, Found: true}, curve(strategy, seed+1, 1, 1, 2, 10+int(seed)))
+			all = append(all, Trial{Bug: "bug", Strategy: strategy, Seed: seed + 1, Runs: 90 - 10*uint64(i) + seed%3,
+				Found: true}, curve(strategy, seed+1, 1, 1, 2, 10+int(seed)))
 		}
 	}
 	list := Differences(s, all)
@@ -203,7 +209,8 @@ func TestOptionsAreComparedWithTheStrategyWithoutThem(t *testing.T) {
 	for _, d := range list {
 		got = append(got, fmt.Sprint(d.Bug, " ", d.Strategy, " of ", d.Of, ": ", d.Variant, " ", d.Against.Says))
 	}
-	want := []string{"bug a+b of a: +b better", "bug a+b+c of a+b: +c better", "right a+b of a: +b no difference shown", "right a+b+c of a+b: +c no difference shown"}
+	want := []string{"bug a+b of a: +b better", "bug a+b+c of a+b: +c better", "right a+b of a: +b no difference shown",
+		"right a+b+c of a+b: +c no difference shown"}
 	if !slices.Equal(got, want) {
 		t.Fatalf("%q", got)
 	}

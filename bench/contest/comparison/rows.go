@@ -66,8 +66,8 @@ type Row struct {
 	Runs    Quartiles `json:"runs"`
 	Seconds Quartiles `json:"seconds"`
 	CPU     Quartiles `json:"cpu_seconds"` // of CPU time, until then
-	// Rate is the number of finds in all runs of all trials, divided by that of random: how many random tapes a run of the strategy is worth. No find counts as half
-	// a one. Absent if that is not known.
+	// Rate is the number of finds in all runs of all trials, divided by that of random: how many random tapes a run of the
+	// strategy is worth. No find counts as half a one. Absent if that is not known.
 	Rate *float64 `json:"rate,omitempty"`
 	// RateInterval is that of Rate, absent for random itself.
 	RateInterval *Interval `json:"rate_interval,omitempty"`

@@ -23,9 +23,10 @@ func Share(found, n int) Interval {
 	return Interval{low, high}
 }
 
-// MedianRatio is the median of base divided by that of x, and the interval of this ratio: the percentiles of samples that are drawn anew from both (Efron and
-// Tibshirani, "An Introduction to the Bootstrap", 1993). A value of +Inf is one that was not reached by limit: a ratio with such a median is known to be above or below
-// a bound only, and the interval goes up to +Inf or down to 0. Both samples must have values. The ratio is NaN if both medians are +Inf.
+// MedianRatio is the median of base divided by that of x, and the interval of this ratio: the percentiles of samples that are
+// drawn anew from both (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993). A value of +Inf is one that was not
+// reached by limit: a ratio with such a median is known to be above or below a bound only, and the interval goes up to +Inf or
+// down to 0. Both samples must have values. The ratio is NaN if both medians are +Inf.
 func MedianRatio(x, base []float64, limit float64) (ratio float64, i Interval) {
 	d := draws(1)
 	var low, high []float64

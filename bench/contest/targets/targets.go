@@ -105,7 +105,9 @@ func (g *File) build(l *source.Reader, n *source.Node, dir, first string, known 
 				project = filepath.Join(dir, project)
 			}
 		}
-		one := Target{Project: project, Blocks: source.ValueOr(t.Get("blocks"), false), Name: textOf(t, "name"), Package: textOf(t, "package"), Dir: dir, Args: textsOf(t, "args"), Build: textsOf(t, "build"), Prepare: textsOf(t, "prepare"), Cover: textsOf(t, "cover"),
+		one := Target{Project: project, Blocks: source.ValueOr(t.Get("blocks"), false), Name: textOf(t, "name"),
+			Package: textOf(t, "package"), Dir: dir, Args: textsOf(t, "args"), Build: textsOf(t, "build"),
+			Prepare: textsOf(t, "prepare"), Cover: textsOf(t, "cover"),
 			Correct: source.ValueOr(t.Get("correct"), false), Of: textOf(t, "of"), Variant: textOf(t, "variant")}
 		if t.Has("strategies") {
 			one.Strategies = g.strategies(l, t.Get("strategies"), first, known)

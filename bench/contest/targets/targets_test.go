@@ -57,11 +57,14 @@ targets:
 	}
 	all := []string{"random", "modelfuzz", "coverage-guided:state"}
 	bug := func(name, of, variant, b string, s []string) Target {
-		return Target{Name: name, Package: "./hunt", Args: []string{"-bug", b}, Prepare: []string{"make", b, "{dir}"}, Mapper: []Mapped{{File: "map.go"}}, Of: of, Variant: variant, Strategies: s}
+		return Target{Name: name, Package: "./hunt", Args: []string{"-bug", b}, Prepare: []string{"make", b, "{dir}"},
+			Mapper: []Mapped{{File: "map.go"}}, Of: of, Variant: variant, Strategies: s}
 	}
-	want := []Target{bug("bug-a", "", "", "a", nil), bug("bug-b", "", "", "b", nil), {Name: "right", Package: "example.org/p", Correct: true, Cover: []string{"example.org/..."}, Mapper: []Mapped{{"map.go", regexp.MustCompile(`a\.b`)}}},
+	want := []Target{bug("bug-a", "", "", "a", nil), bug("bug-b", "", "", "b", nil),
+		{Name: "right", Package: "example.org/p", Correct: true, Cover: []string{"example.org/..."}, Mapper: []Mapped{{"map.go", regexp.MustCompile(`a\.b`)}}},
 		bug("starved-a", "bug-a", "pairs, $5", "a", all[:2]), bug("starved-b", "bug-b", "pairs, $5", "b", all[:2])}
-	if g.Trials != 3 || g.Runs != DefaultRuns || g.Seed != 1 || g.TimeoutNs != 0 || !reflect.DeepEqual(g.Strategies, all) || !reflect.DeepEqual(g.Targets, want) {
+	if g.Trials != 3 || g.Runs != DefaultRuns || g.Seed != 1 || g.TimeoutNs != 0 || !reflect.DeepEqual(g.Strategies, all) ||
+		!reflect.DeepEqual(g.Targets, want) {
 		t.Errorf("%+v", g)
 	}
 }

@@ -69,7 +69,8 @@ func machine(jars []string, source, dir string, list []Model, limit int) ([]*tlc
 	}
 	class := strings.Join(jars, string(filepath.ListSeparator))
 	// Small models end before a second compiler is worth its time.
-	java := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx2g", "-Dtlc2.tool.impl.Tool.cdot=true", "-cp", class, source, fmt.Sprint(limit))
+	java := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx2g", "-Dtlc2.tool.impl.Tool.cdot=true",
+		"-cp", class, source, fmt.Sprint(limit))
 	java.Dir = dir
 	var wrong bytes.Buffer
 	java.Stdin, java.Stderr = strings.NewReader(input.String()), &wrong

@@ -1,5 +1,5 @@
-// Package controlled gives runs to the controlled TLC of ModelFuzz (Model-guided Fuzzing of Distributed Systems, OOPSLA 2025), which reports the states that they
-// go through, and compares them with those of package tla.
+// Package controlled gives runs to the controlled TLC of ModelFuzz (Model-guided Fuzzing of Distributed Systems, OOPSLA 2025),
+// which reports the states that they go through, and compares them with those of package tla.
 package controlled
 
 import (
@@ -19,8 +19,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Event is what a system did, as it is reported to the controlled TLC of ModelFuzz (Model-guided Fuzzing of Distributed Systems, OOPSLA 2025). What it stands for
-// is known to the server, which maps it to an action of its specification; it passes over events that it does not know.
+// Event is what a system did, as it is reported to the controlled TLC of ModelFuzz (Model-guided Fuzzing of Distributed Systems,
+// OOPSLA 2025). What it stands for is known to the server, which maps it to an action of its specification; it passes over events
+// that it does not know.
 type Event struct {
 	Name   string
 	Params map[string]any
@@ -45,8 +46,9 @@ const (
 	mostStateByte = 256 << 20
 )
 
-// Execute has the server step its specification by the events of one run. It gives the states that the run goes through, from the initial one on. The server reports a
-// state once in which actions that are not enabled leave it, and leaves out the last state of a run if its last action was not enabled.
+// Execute has the server step its specification by the events of one run. It gives the states that the run goes through, from the
+// initial one on. The server reports a state once in which actions that are not enabled leave it, and leaves out the last state
+// of a run if its last action was not enabled.
 func (s *Server) Execute(ctx context.Context, events []Event) ([]ServerState, error) {
 	body, err := json.Marshal(append(events[:len(events):len(events)], Event{Reset: true}))
 	if err != nil {
@@ -164,7 +166,8 @@ func (s *Server) Differential(ctx context.Context, spec *tla.Spec, run []Told) (
 	switch {
 	case d.First >= 0:
 	case len(ours) != len(theirs):
-		d.First, d.Why = d.States, fmt.Sprintf("the controlled TLC has %d states, and here there are %d: it takes other events for steps", len(theirs), len(ours))
+		d.First, d.Why = d.States, fmt.Sprintf("the controlled TLC has %d states, and here there are %d: it takes other events for steps",
+			len(theirs), len(ours))
 	case d.Ours != d.Theirs:
 		d.First, d.Why = d.States, fmt.Sprintf("the controlled TLC tells %d states apart, and here there are %d", d.Theirs, d.Ours)
 	}

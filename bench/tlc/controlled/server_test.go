@@ -42,8 +42,8 @@ func countingSpec(t *testing.T) *tla.Spec {
 	return spec
 }
 
-// controlled is a server that speaks as the controlled TLC does, of the module Counting; limit is where its additions end. As there, a state that follows itself is reported
-// once, and not at all at the end.
+// controlled is a server that speaks as the controlled TLC does, of the module Counting; limit is where its additions end. As
+// there, a state that follows itself is reported once, and not at all at the end.
 func controlled(t *testing.T, limit int) *Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -116,7 +116,8 @@ func TestDifferential(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	mistaken := append(run[:4:4], Told{add(1).Event, "", nil})
-	if d, err := controlled(t, 5).Differential(context.Background(), countingSpec(t), mistaken); err != nil || d.First != 3 || !strings.Contains(d.Why, "other events") {
+	if d, err := controlled(t, 5).Differential(context.Background(), countingSpec(t), mistaken); err != nil || d.First != 3 ||
+		!strings.Contains(d.Why, "other events") {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -63,7 +63,8 @@ func (x *model) row(root string, jars []string, limit time.Duration) error {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*limit)
 	defer cancel()
-	run := tlc.Run{Jars: jars, Spec: filepath.Join(root, x.module), Config: filepath.Join(root, x.Path), Dir: dir, Java: []string{"-Dtlc2.tool.impl.Tool.cdot=true"}}
+	run := tlc.Run{Jars: jars, Spec: filepath.Join(root, x.module), Config: filepath.Join(root, x.Path), Dir: dir,
+		Java: []string{"-Dtlc2.tool.impl.Tool.cdot=true"}}
 	if ours.Walked {
 		run.Options = []string{"-simulate", fmt.Sprintf("num=%d", walks)}
 	}
@@ -108,7 +109,9 @@ func (x *model) row(root string, jars []string, limit time.Duration) error {
 		return fmt.Sprintf("%d, TLC %d", a, b)
 	}
 	s, _ := x.seconds()
-	fmt.Printf("| %s | %d | %s | %s | %s | %s | %.1f | %.1f | %.1f | %.1f |\n", strings.TrimPrefix(x.Path, "specifications/"), s, answer(string(ours.Kind), mine),
-		answer(kind, why), both(ours.Distinct, theirs.Distinct), both(ours.Total, theirs.Generated), ours.CPU, theirs.CPU.Seconds(), ours.Seconds, wall.Seconds())
+	fmt.Printf("| %s | %d | %s | %s | %s | %s | %.1f | %.1f | %.1f | %.1f |\n", strings.TrimPrefix(x.Path, "specifications/"), s,
+		answer(string(ours.Kind), mine),
+		answer(kind, why), both(ours.Distinct, theirs.Distinct), both(ours.Total, theirs.Generated), ours.CPU,
+		theirs.CPU.Seconds(), ours.Seconds, wall.Seconds())
 	return nil
 }

@@ -135,8 +135,10 @@ func all(root, only string, limit time.Duration) error {
 		counts[verdict]++
 		fmt.Printf("%-72s %7.1fs  %-9s %s\n", strings.TrimPrefix(x.Path, "specifications/"), r.Seconds, verdict, says)
 	}
-	fmt.Printf("\n%d models run to their end: %d agree with their expected numbers of states, %d have none and end as expected.\n", counts[agrees]+counts[ran]+counts[differs], counts[agrees], counts[ran])
-	fmt.Printf("%d differ, %d did not end within %v, %d cannot be read or evaluated; %d symbolic ones are left out.\n", counts[differs], counts[late], limit, counts[fails], symbolic)
+	fmt.Printf("\n%d models run to their end: %d agree with their expected numbers of states, %d have none and end as expected.\n",
+		counts[agrees]+counts[ran]+counts[differs], counts[agrees], counts[ran])
+	fmt.Printf("%d differ, %d did not end within %v, %d cannot be read or evaluated; %d symbolic ones are left out.\n",
+		counts[differs], counts[late], limit, counts[fails], symbolic)
 	if counts[differs] > 0 {
 		return errors.New("some models differ")
 	}

@@ -66,8 +66,8 @@ func Read(file string) (rows []Row, err error) {
 
 var embedded = regexp.MustCompile(`(?m)^-{4,} *CONFIG`)
 
-// Find finds the models of a folder: each configuration with the module of its name, or of the longest beginning of its name; and each module that has its configuration
-// with it.
+// Find finds the models of a folder: each configuration with the module of its name, or of the longest beginning of its name; and
+// each module that has its configuration with it.
 func Find(folder string) (list []Model, err error) {
 	var modules, configs []string
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {

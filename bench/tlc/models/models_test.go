@@ -12,7 +12,8 @@ import (
 // folderVariable names the folder with TLC's own test models: test-model below tlatools/org.lamport.tlatools of github.com/tlaplus/tlaplus.
 const folderVariable = "BLOODHOUND_TLC_MODELS"
 
-// TestModels compares the answers for the models of a folder with those of TLC, which testdata/models.txt has: verdict, property, generated and distinct states.
+// TestModels compares the answers for the models of a folder with those of TLC, which testdata/models.txt has: verdict, property,
+// generated and distinct states.
 //
 //	go run ./bench/tlc -jar tla2tools.jar:CommunityModules.jar -models FOLDER > bench/tlc/models/testdata/models.txt
 func TestModels(t *testing.T) {

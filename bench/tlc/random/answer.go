@@ -22,7 +22,8 @@ type Answer struct {
 const (
 	Holds  = "holds"
 	Failed = "error" // of the specification, its configuration, or an evaluation
-	// Endless is TLC's stack overflow: where an instance has an operator put in the place of one by F <- LAMBDA p : F(p) + 1, it takes the F in it for that operator itself.
+	// Endless is TLC's stack overflow: where an instance has an operator put in the place of one by F <- LAMBDA p : F(p) + 1, it
+	// takes the F in it for that operator itself.
 	Endless = "stack overflow"
 )
 

@@ -666,7 +666,8 @@ func (b *behaviours) behaviour(m *part) {
 	}
 	if i := slices.IndexFunc(m.variables, func(v symbol) bool { return v.kind == function }); i >= 0 && b.often(40) {
 		f := m.variables[i]
-		spec += fmt.Sprintf(" /\\ \\A p \\in P : %sF_%s(%s[p] # %s /\\ Next%s)", b.one("W", "S"), tuple(m.names()), f.text, b.in(m, stateLevel).of(number, 1), m.name)
+		spec += fmt.Sprintf(" /\\ \\A p \\in P : %sF_%s(%s[p] # %s /\\ Next%s)", b.one("W", "S"), tuple(m.names()), f.text,
+			b.in(m, stateLevel).of(number, 1), m.name)
 	}
 	m.line("Spec%s == %s", m.name, spec)
 	m.symbols = append(m.symbols, symbol{text: "Spec" + m.name, kind: truth, level: temporalLevel})
@@ -893,7 +894,8 @@ func (b *behaviours) make() {
 			b.config[1] = "CONSTANT P = {p1, p2, p3}"
 		}
 	}
-	for i, v := range []symbol{{text: "f", kind: function}, {text: "t", kind: set}, {text: "g", kind: sets}, {text: "r", kind: record}, {text: "y", kind: number}} {
+	for i, v := range []symbol{{text: "f", kind: function}, {text: "t", kind: set}, {text: "g", kind: sets},
+		{text: "r", kind: record}, {text: "y", kind: number}} {
 		if b.often(30) || i == 0 && b.symmetric {
 			m.line("VARIABLE %s", v.text)
 			m.declareVariable(v.text, v.kind)

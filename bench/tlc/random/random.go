@@ -333,7 +333,8 @@ func (g *maker) root() {
 	}
 	for _, other := range m.extends {
 		if v := "v" + other.name; slices.Contains(other.variables, v) {
-			actions = append(actions, fmt.Sprintf("Step%s /\\ UNCHANGED <<%s>>", other.name, strings.Join(slices.DeleteFunc(slices.Clone(m.variables), func(w string) bool { return w == v }), ", ")))
+			actions = append(actions, fmt.Sprintf("Step%s /\\ UNCHANGED <<%s>>", other.name,
+				strings.Join(slices.DeleteFunc(slices.Clone(m.variables), func(w string) bool { return w == v }), ", ")))
 		}
 	}
 	for i, a := range actions {

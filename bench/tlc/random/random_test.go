@@ -15,8 +15,9 @@ var differs = map[int]string{
 	5883: "TLC takes a definition without parameters for constant if only a module that extends its own is instanced, and so the CC outside for that of the instance",
 }
 
-// TestRandom compares the answers for specifications made at random with those of TLC, which testdata/random.txt has: verdict, property, generated and distinct states.
-// BLOODHOUND_SOAK=1 takes all of them. go run ./bench/tlc -jar tla2tools.jar -random 10000 writes the file.
+// TestRandom compares the answers for specifications made at random with those of TLC, which testdata/random.txt has: verdict,
+// property, generated and distinct states. BLOODHOUND_SOAK=1 takes all of them. go run ./bench/tlc -jar tla2tools.jar -random
+// 10000 writes the file.
 func TestRandom(t *testing.T) {
 	f, err := os.Open(filepath.Join("testdata", "random.txt"))
 	if err != nil {
@@ -63,8 +64,9 @@ func TestRandom(t *testing.T) {
 // family is that of Behaviours.
 var family = &Families[1]
 
-// TestBehaviours compares the answers for specifications of Behaviours with those of TLC, which testdata/behaviours.txt has: 300 of them, and with BLOODHOUND_SOAK=1 all, by
-// digests of a hundred. BLOODHOUND_TLC_JAR names a jar of TLC to ask again, which tells which of a hundred differs.
+// TestBehaviours compares the answers for specifications of Behaviours with those of TLC, which testdata/behaviours.txt has: 300
+// of them, and with BLOODHOUND_SOAK=1 all, by digests of a hundred. BLOODHOUND_TLC_JAR names a jar of TLC to ask again, which
+// tells which of a hundred differs.
 //
 //	go run ./bench/tlc -jar tla2tools.jar -family behaviours -random 20000 -table > bench/tlc/random/testdata/behaviours.txt
 func TestBehaviours(t *testing.T) {

@@ -27,7 +27,8 @@ type Summary struct {
 }
 
 func (s Summary) String() string {
-	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s", s.From, s.Count, s.Holding, s.Violated, s.Failing, s.Generated, s.Distinct, s.Specifications, s.Answers)
+	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s", s.From, s.Count, s.Holding, s.Violated, s.Failing, s.Generated,
+		s.Distinct, s.Specifications, s.Answers)
 }
 
 // common is what a check and TLC say alike: of properties only invariants are always named.
@@ -95,7 +96,8 @@ func ReadTable(text string) (answers []Answer, summaries []Summary, err error) {
 			continue
 		}
 		var s Summary
-		if _, err := fmt.Sscan(line, &s.From, &s.Count, &s.Holding, &s.Violated, &s.Failing, &s.Generated, &s.Distinct, &s.Specifications, &s.Answers); err != nil {
+		if _, err := fmt.Sscan(line, &s.From, &s.Count, &s.Holding, &s.Violated, &s.Failing, &s.Generated, &s.Distinct,
+			&s.Specifications, &s.Answers); err != nil {
 			return nil, nil, fmt.Errorf("%q is not a line of a table: %w", line, err)
 		}
 		summaries = append(summaries, s)

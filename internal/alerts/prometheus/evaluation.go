@@ -85,7 +85,8 @@ func evaluate(a *world.Alerts, scrapes []alerts.Scrape) (*alerts.Evaluation, err
 func first(active []*alert, firing bool) *alerts.Alert {
 	for _, a := range active {
 		if a.rule.Judged && a.firing == firing {
-			return &alerts.Alert{Rule: a.rule.Rule, Text: a.rule.Alert + withoutName(a.labels), Value: a.value, SinceMs: a.sinceMs, Summary: a.summary(), Description: a.description()}
+			return &alerts.Alert{Rule: a.rule.Rule, Text: a.rule.Alert + withoutName(a.labels), Value: a.value,
+				SinceMs: a.sinceMs, Summary: a.summary(), Description: a.description()}
 		}
 	}
 	return nil
@@ -94,7 +95,8 @@ func first(active []*alert, firing bool) *alerts.Alert {
 func begin(rules []Rule) *evaluation {
 	return &evaluation{rules: rules, memory: newMemory(), targets: map[string]map[*series]bool{}, written: map[*series]bool{}, active: map[string]*alert{},
 		unseen: slices.Repeat([]string{"no metrics were scraped"}, len(rules)), gave: map[string]bool{},
-		engine: promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: maxTime, LookbackDelta: lookback, EnableAtModifier: true, EnableNegativeOffset: true,
+		engine: promql.NewEngine(promql.EngineOpts{MaxSamples: maxSamples, Timeout: maxTime, LookbackDelta: lookback,
+			EnableAtModifier: true, EnableNegativeOffset: true,
 			NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() }})} // Prometheus' default of evaluation_interval
 }
 
@@ -226,8 +228,9 @@ func (e *evaluation) query(expr string, atMs int64) (promql.Vector, error) {
 	return nil, fmt.Errorf("it gives a %s and no vector", result.Value.Type())
 }
 
-// missing returns why an expression could have had no result so far, or nothing: a selector in it never gave a value. Either side of an `or` is enough, the right side of an `unless` is
-// not needed, and absent() looks for what is not there. `around` writes the calls around an expression by which a selector of a range has a value.
+// missing returns why an expression could have had no result so far, or nothing: a selector in it never gave a value. Either side
+// of an `or` is enough, the right side of an `unless` is not needed, and absent() looks for what is not there. `around` writes
+// the calls around an expression by which a selector of a range has a value.
 func (e *evaluation) missing(n parser.Expr, atMs int64, around func(expr string) string) (string, error) {
 	switch x := n.(type) {
 	case *parser.VectorSelector:
@@ -288,7 +291,8 @@ func calling(call *parser.Call, place parser.Expr, expr string) string {
 	return call.Func.Name + "(" + strings.Join(args, ", ") + ")"
 }
 
-// silent returns why a selector never gave a value. It is evaluated with the calls around it, less strictly, until it has given one; `text` is how the user wrote these.
+// silent returns why a selector never gave a value. It is evaluated with the calls around it, less strictly, until it has given
+// one; `text` is how the user wrote these.
 func (e *evaluation) silent(s *parser.VectorSelector, wide, text string, atMs int64) (string, error) {
 	if metricOf(s.LabelMatchers) == "ALERTS" { // whether an alert was active is the question
 		return e.nobody(s), nil
@@ -327,8 +331,8 @@ func targeted(m *labels.Matcher) bool {
 	return m.Name == "job" || m.Name == "instance" || m.Name == labels.MetricName
 }
 
-// wider is a selector for which the labels that a program gives its metrics may have any values, since some values, such as codes of errors, are rare; but the metrics must have
-// such labels.
+// wider is a selector for which the labels that a program gives its metrics may have any values, since some values, such as codes
+// of errors, are rare; but the metrics must have such labels.
 func wider(s *parser.VectorSelector) *parser.VectorSelector {
 	wide := *s
 	wide.LabelMatchers = nil

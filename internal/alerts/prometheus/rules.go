@@ -1,5 +1,6 @@
-// Package prometheus evaluates alerting rules of Prometheus on the metrics that programs of a world serve. PromQL is parsed and evaluated by Prometheus itself; here
-// are the files of rules, the series of one run, and the life of an alert: inactive, pending, firing.
+// Package prometheus evaluates alerting rules of Prometheus on the metrics that programs of a world serve. PromQL is parsed and
+// evaluated by Prometheus itself; here are the files of rules, the series of one run, and the life of an alert: inactive,
+// pending, firing.
 package prometheus
 
 import (

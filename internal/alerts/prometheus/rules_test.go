@@ -39,7 +39,8 @@ groups:
 	for range 4 {
 		all.Go(func() {
 			for n := range 20 {
-				e, err := alerts.Evaluate(stuck, []alerts.Scrape{{AtMs: int64(n), Targets: []world.Scraped{{Job: "queue", Instance: "n1:80", Text: fmt.Sprintf("jobs %d\n", n)}}}})
+				e, err := alerts.Evaluate(stuck, []alerts.Scrape{{AtMs: int64(n),
+					Targets: []world.Scraped{{Job: "queue", Instance: "n1:80", Text: fmt.Sprintf("jobs %d\n", n)}}}})
 				if err != nil || (e.Firing != nil) != (n > 10) {
 					t.Errorf("%d jobs: %+v %v", n, e, err)
 				}
@@ -51,7 +52,8 @@ groups:
 
 func TestFewFilesAreKept(t *testing.T) {
 	for n := range 3 * maxKept {
-		if got := parsed(world.RuleFile{Name: "rules.yaml", Text: fmt.Sprintf("groups: [{name: a, rules: [{alert: A%d, expr: x}]}]", n)}); len(got.rules) != 1 || got.rules[0].Alert != fmt.Sprintf("A%d", n) {
+		if got := parsed(world.RuleFile{Name: "rules.yaml",
+			Text: fmt.Sprintf("groups: [{name: a, rules: [{alert: A%d, expr: x}]}]", n)}); len(got.rules) != 1 || got.rules[0].Alert != fmt.Sprintf("A%d", n) {
 			t.Fatalf("file %d: %+v", n, got)
 		}
 		if len(kept) > maxKept {

@@ -841,7 +841,8 @@ func TestLimits(t *testing.T) {
 	for i := range 3000 {
 		// Reads of random old values: no order, and hard to see.
 		x, y := fmt.Sprint("k", r.IntN(40)), fmt.Sprint("k", r.IntN(40))
-		t := Txn{Client: fmt.Sprint(i), Call: uint64(i + 1), Return: uint64(10_000 + i), Accesses: []Access{{Key: x}, {Key: y, Write: true, Value: fmt.Sprint(i)}}}
+		t := Txn{Client: fmt.Sprint(i), Call: uint64(i + 1), Return: uint64(10_000 + i),
+			Accesses: []Access{{Key: x}, {Key: y, Write: true, Value: fmt.Sprint(i)}}}
 		if k := r.IntN(i + 1); list != nil && r.IntN(2) == 0 && k < i {
 			w := list[k].Accesses[1]
 			t.Accesses[0] = Access{Key: w.Key, Found: true, Value: w.Value}

@@ -392,7 +392,8 @@ func (r *registers) strong(level Level, b *linear.Budget) Finding {
 		case linear.Legal:
 			return Finding{Answer: Holds}
 		case linear.Illegal:
-			return Finding{Answer: Violated, Anomaly: string(level), Reason: fmt.Sprintf("%s: no order of the %d transactions explains what they read", level, len(r.txns))}
+			return Finding{Answer: Violated, Anomaly: string(level),
+				Reason: fmt.Sprintf("%s: no order of the %d transactions explains what they read", level, len(r.txns))}
 		}
 	}
 	return Finding{Reason: fmt.Sprintf("budget: no order of the %d transactions was found, nor that there is none, within %s; use fewer clients, or lists instead of registers",

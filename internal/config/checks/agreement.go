@@ -32,7 +32,8 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 		script(l, n, p, key)
 		asked = program
 	case url == nil:
-		l.Fail(n.Position, "add `endpoint: http://{node}:PORT/PATH`, redis://, postgres:// or mysql://, or `script: [./answer.sh, \"{node}\"]`", "%s has no endpoint and no script", key)
+		l.Fail(n.Position, "add `endpoint: http://{node}:PORT/PATH`, redis://, postgres:// or mysql://, or `script: [./answer.sh, \"{node}\"]`",
+			"%s has no endpoint and no script", key)
 		return
 	default:
 		asked = url
@@ -54,7 +55,8 @@ func agreement(l *load.State, n *source.Node, p *world.Property, key string) {
 		c.Body = source.ValueOr(n.Get("body"), "")
 		expect := n.Get("expect")
 		if expect != nil && (expect.Kind == source.Scalar || expect.Has("body")) {
-			l.Fail(expect.Position, "write `expect: {status: 200}`", "%s.expect of an agreement takes only a status, since the answers are compared with each other", key)
+			l.Fail(expect.Position, "write `expect: {status: 200}`",
+				"%s.expect of an agreement takes only a status, since the answers are compared with each other", key)
 		}
 		c.ExpectStatus = int(source.ValueOr(expect.Get("status"), int64(200)))
 	}
@@ -99,7 +101,8 @@ func servers(l *load.State, n *source.Node, key, why string) (list []string) {
 func endpointOf(l *load.State, e *source.Node, nodes []string, key string) string {
 	scheme, _, _ := strings.Cut(e.Text, "://")
 	if !slices.Contains([]string{"http", "redis", "postgres", "postgresql", "mysql"}, scheme) {
-		l.Fail(e.Position, "write http://{node}:PORT/PATH, redis://{node}:PORT, postgres:// or mysql://", "%s.endpoint: %q has no supported protocol", key, source.Shorten(e.Text))
+		l.Fail(e.Position, "write http://{node}:PORT/PATH, redis://{node}:PORT, postgres:// or mysql://",
+			"%s.endpoint: %q has no supported protocol", key, source.Shorten(e.Text))
 		return ""
 	}
 	for _, name := range nodes {

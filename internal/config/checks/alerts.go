@@ -69,7 +69,8 @@ func scrape(l *load.State, n *source.Node, key string) world.Scrape {
 	case len(s.Nodes) == 0:
 		l.Fail(e.Position, "add `nodes:`", "%s: there is no server to scrape", key)
 	case len(s.Nodes) > 1 && !strings.Contains(e.Text, world.NodePlace):
-		l.Fail(e.Position, "write {node} in place of the node's name, or name one node under `nodes`", "%s.endpoint has no {node}, so the same node would be scraped for each of %s", key, strings.Join(s.Nodes, ", "))
+		l.Fail(e.Position, "write {node} in place of the node's name, or name one node under `nodes`",
+			"%s.endpoint has no {node}, so the same node would be scraped for each of %s", key, strings.Join(s.Nodes, ", "))
 	default:
 		s.Endpoint = e.Text
 		for _, name := range s.Nodes {
@@ -122,7 +123,8 @@ func judgedAlerts(l *load.State, n *source.Node, c *world.Check, key string) {
 	}
 	longest, name := prometheus.LongestFor(rules)
 	if longest.Nanoseconds() >= l.Spec.MaxTimeNs {
-		l.Fail(n.Position, fmt.Sprintf("raise simulation.max_time, or write `ignore: [%s]`", name), "%s: the alert %s is pending for %s before it fires, and a run ends after %s", key, name, longest, time.Duration(l.Spec.MaxTimeNs))
+		l.Fail(n.Position, fmt.Sprintf("raise simulation.max_time, or write `ignore: [%s]`", name),
+			"%s: the alert %s is pending for %s before it fires, and a run ends after %s", key, name, longest, time.Duration(l.Spec.MaxTimeNs))
 	}
 	a.WatchNs = longest.Nanoseconds() + 2*c.IntervalNs
 	a.Keep, a.All = prometheus.Keep(rules)

@@ -111,8 +111,11 @@ var eventsOf = []string{"log", "sdk", "probe", "crash", "restart", "operation"}
 
 // modelRule reads which events are which steps.
 func modelRule(l *load.State, n *source.Node, key string) world.ModelRule {
-	r := world.ModelRule{At: fmt.Sprintf("%s:%d", filepath.Base(n.File.Name), n.Line), Log: patternText(n.Get("log")), SDK: patternText(n.Get("sdk")), Probe: patternText(n.Get("probe")), Crash: source.ValueOr(n.Get("crash"), false), Restart: source.ValueOr(n.Get("restart"), false), Operation: patternText(n.Get("operation")),
-		Outcome: source.ValueOr(n.Get("outcome"), ""), Node: patternText(n.Get("node")), Action: strings.TrimSpace(source.ValueOr(n.Get("action"), "")), Args: n.Get("args").Words(),
+	r := world.ModelRule{At: fmt.Sprintf("%s:%d", filepath.Base(n.File.Name), n.Line), Log: patternText(n.Get("log")),
+		SDK: patternText(n.Get("sdk")), Probe: patternText(n.Get("probe")), Crash: source.ValueOr(n.Get("crash"), false),
+		Restart: source.ValueOr(n.Get("restart"), false), Operation: patternText(n.Get("operation")),
+		Outcome: source.ValueOr(n.Get("outcome"), ""), Node: patternText(n.Get("node")),
+		Action: strings.TrimSpace(source.ValueOr(n.Get("action"), "")), Args: n.Get("args").Words(),
 		Ignore: strings.TrimSpace(source.ValueOr(n.Get("ignore"), "")), Optional: source.ValueOr(n.Get("optional"), false)}
 	var about []string
 	for _, name := range eventsOf {
@@ -146,7 +149,8 @@ func modelRule(l *load.State, n *source.Node, key string) world.ModelRule {
 		at := fmt.Sprintf("%s.shows[%d]", key, i)
 		l.Missing(e, "operator", "add `operator:`", "%s has no operator", at)
 		l.Missing(e, "is", "add `is:`", "%s has no expected value", at)
-		r.Shows = append(r.Shows, world.Shown{Operator: source.ValueOr(e.Get("operator"), ""), Args: e.Get("args").Words(), Is: source.ValueOr(e.Get("is"), "")})
+		r.Shows = append(r.Shows, world.Shown{Operator: source.ValueOr(e.Get("operator"), ""), Args: e.Get("args").Words(),
+			Is: source.ValueOr(e.Get("is"), "")})
 	}
 	return r
 }

@@ -61,14 +61,16 @@ func endpoint(l *load.State, n *source.Node, scheme, key string) string {
 	if scheme == "" {
 		scheme, _, _ = strings.Cut(written, "://")
 		if scheme != "postgres" && scheme != "postgresql" && scheme != "mysql" {
-			l.Fail(e.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s.endpoint: %q is not the URL of a database", key, source.Shorten(written))
+			l.Fail(e.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...",
+				"%s.endpoint: %q is not the URL of a database", key, source.Shorten(written))
 			return ""
 		}
 	}
 	if scheme == "http" && strings.HasPrefix(written, "/") {
 		at := slices.IndexFunc(l.Spec.Workloads, func(w world.Workload) bool { return w.Driver == "http" && len(w.Targets) > 0 })
 		if at < 0 {
-			l.Fail(e.Position, "write http://NODE:PORT"+written, "%s.endpoint: there is no http workload whose server the path %q could belong to", key, source.Shorten(written))
+			l.Fail(e.Position, "write http://NODE:PORT"+written,
+				"%s.endpoint: there is no http workload whose server the path %q could belong to", key, source.Shorten(written))
 			return ""
 		}
 		return strings.TrimSuffix(l.Spec.Workloads[at].Targets[0], "/") + written

@@ -107,7 +107,8 @@ var checkKeys = map[string]string{
 	"operations": "linearizability monotonic progress recovery", "model": "linearizability isolation durability", "level": "isolation",
 	"endpoint": "http redis sql agreement", "command": "redis agreement", "query": "sql agreement", "body": "http agreement",
 	"expect": "http redis sql agreement", "script": "custom agreement", "condition": "expression invariant",
-	"failures": "progress", "hang": "progress", "grace": "progress alerts", "during_faults": "progress alerts", "keys": "recovery linearizability monotonic durability", "jobs": "progress recovery",
+	"failures": "progress", "hang": "progress", "grace": "progress alerts", "during_faults": "progress alerts",
+	"keys": "recovery linearizability monotonic durability", "jobs": "progress recovery",
 	"spec": "model", "config": "model", "library": "model", "view": "model", "lines": "model", "left_out": "model", "events": "model",
 	"nodes": "agreement progress recovery http redis sql custom", "while": "progress recovery http redis sql custom",
 	"despite": "progress recovery http redis sql custom alerts", "pattern": "agreement", "unanswered": "agreement", "interval": "http redis sql custom alerts",
@@ -131,7 +132,8 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 		l.Fail(n.Position, "use `kind: safety`", "%s: a violation of %s is permanent, so its property cannot be of kind liveness", key, c.Type)
 	}
 	if own := p.Kind == world.Progress || p.Kind == world.Recovery; own && string(p.Kind) != string(c.Type) {
-		l.Fail(n.Get("type").Position, fmt.Sprintf("write `type: %s`, or another kind", p.Kind), "%s.type: a property of kind %s needs the check of the same name", key, p.Kind)
+		l.Fail(n.Get("type").Position, fmt.Sprintf("write `type: %s`, or another kind", p.Kind),
+			"%s.type: a property of kind %s needs the check of the same name", key, p.Kind)
 	}
 	modelOf(l, n, c, key)
 	expect := n.Get("expect")
@@ -144,7 +146,8 @@ func propertyCheck(l *load.State, n *source.Node, p *world.Property, key string)
 	case world.Isolation:
 		c.Level = source.ValueOr(n.Get("level"), "serializable")
 		if c.Model == "list-append" && slices.Contains(keys.RegistersOnly, c.Level) {
-			l.Fail(n.Get("level").Position, "use read-committed or snapshot-isolation, or `model: rw-register`", "%s.level: %s is supported for registers only", key, c.Level)
+			l.Fail(n.Get("level").Position, "use read-committed or snapshot-isolation, or `model: rw-register`",
+				"%s.level: %s is supported for registers only", key, c.Level)
 		}
 	case world.Monotonic:
 		operationsOf(l, n, p, key)
@@ -234,7 +237,8 @@ func tolerance(l *load.State, n *source.Node, p *world.Property, key string) {
 	case err != nil:
 		l.Fail(on.Position, "write `while: majority connected`", "%s.while: %v", key, err)
 	case len(c.Nodes) > maxGroup:
-		l.Fail(on.Position, "name the nodes that must agree by `nodes:`", "%s.while: a group has at most %d nodes, and this one has %d", key, maxGroup, len(c.Nodes))
+		l.Fail(on.Position, "name the nodes that must agree by `nodes:`",
+			"%s.while: a group has at most %d nodes, and this one has %d", key, maxGroup, len(c.Nodes))
 	case len(c.Nodes) == 0:
 		l.Fail(on.Position, "add `nodes:`", "%s.while: there is no server", key)
 	}
@@ -247,7 +251,8 @@ const maxGroup = 32
 func grace(l *load.State, n *source.Node, key string) int64 {
 	ns := source.ValueOr(n.Get("grace"), int64(0))
 	if ns > 0 && ns >= l.Spec.MaxTimeNs {
-		l.Fail(n.Get("grace").Position, "make the grace shorter, or raise simulation.max_time", "%s.grace: nothing counts in the first %s, and a run ends after %s", key, time.Duration(ns), time.Duration(l.Spec.MaxTimeNs))
+		l.Fail(n.Get("grace").Position, "make the grace shorter, or raise simulation.max_time",
+			"%s.grace: nothing counts in the first %s, and a run ends after %s", key, time.Duration(ns), time.Duration(l.Spec.MaxTimeNs))
 	}
 	return ns
 }
@@ -271,7 +276,8 @@ func jobs(l *load.State, n *source.Node, c *world.Check, key string) {
 	for name, into := range map[string]*string{"done": &c.Jobs.Done, "failed": &c.Jobs.Failed} {
 		text, more := read(name)
 		if *into = text; text != "" && start != "" && (more == 0) != (groups == 0) {
-			l.Fail(n.Get(name).Position, "put the job's id into a group in both patterns, or in neither", "%s: only one of start and %s has a group for the job's id", key, name)
+			l.Fail(n.Get(name).Position, "put the job's id into a group in both patterns, or in neither",
+				"%s: only one of start and %s has a group for the job's id", key, name)
 		}
 	}
 }

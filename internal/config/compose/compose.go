@@ -92,7 +92,8 @@ func Read(l *source.Reader, names []Name) (*source.Node, error) {
 	config.WorkingDir, config.Environment = dir, maps.Clone(env)
 	logrus.SetOutput(io.Discard) // compose-go's warnings; those that matter are notes here
 	model, err := composego.LoadModelWithContext(context.Background(), config, func(o *composego.Options) {
-		o.SetProjectName(cmp.Or(composego.NormalizeProjectName(cmp.Or(env[consts.ComposeProjectName], filepath.Base(dir))), "project"), env[consts.ComposeProjectName] != "")
+		o.SetProjectName(cmp.Or(composego.NormalizeProjectName(cmp.Or(env[consts.ComposeProjectName], filepath.Base(dir))),
+			"project"), env[consts.ComposeProjectName] != "")
 	})
 	if err != nil {
 		c.failed(err)

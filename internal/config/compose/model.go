@@ -24,7 +24,8 @@ func (c *composition) tree(path []string, value any) *source.Node {
 			below := append(slices.Clone(path), name)
 			at, written := c.place(below)
 			first[name] = c.rank(below)
-			n.Entries = append(n.Entries, &source.Entry{Key: &source.Node{Position: at.key, Text: name}, Name: name, Value: c.tree(below, value), Implied: !written})
+			n.Entries = append(n.Entries, &source.Entry{Key: &source.Node{Position: at.key, Text: name}, Name: name,
+				Value: c.tree(below, value), Implied: !written})
 		}
 		slices.SortFunc(n.Entries, func(a, b *source.Entry) int {
 			return cmp.Or(first[a.Name].compare(first[b.Name]), cmp.Compare(a.Name, b.Name))

@@ -95,7 +95,8 @@ func powerless(l *load.State, n *source.Node) {
 	if len(l.Errs) > 0 || len(n.List()) == 0 || !f.Enabled || slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 }) {
 		return
 	}
-	l.Fail(n.List()[0].Position, "write a rate above 0; for runs without faults, write `enabled: false`", "faults.rules: the rate of all faults is 0, so none is ever injected")
+	l.Fail(n.List()[0].Position, "write a rate above 0; for runs without faults, write `enabled: false`",
+		"faults.rules: the rate of all faults is 0, so none is ever injected")
 }
 
 // unstopped notes the keys about how a node stops, and what starts after that, where nothing stops it.
@@ -124,7 +125,8 @@ func required(l *load.State, n *source.Node) {
 	if n.Kind == source.List {
 		for _, item := range n.List() {
 			if !f.Injects(item.Text) {
-				l.Fail(item.Position, "set a rate above 0, or remove it from the list", "faults.require_observed: %s is never injected, so it cannot be observed", item.Text)
+				l.Fail(item.Position, "set a rate above 0, or remove it from the list",
+					"faults.require_observed: %s is never injected, so it cannot be observed", item.Text)
 				continue
 			}
 			if !slices.Contains(f.Require, item.Text) {

@@ -198,6 +198,7 @@ func slowLink(l *load.State, n *source.Node, prefix, at string, r *world.FaultRu
 	case r.Kind != "slow_link":
 		r.LatencyNs, r.JitterNs, r.BandwidthBytes = 0, 0, 0
 	case r.RatePPM > 0 && r.LatencyNs == 0 && r.JitterNs == 0 && r.BandwidthBytes == 0:
-		l.Fail(n.Entry(prefix+"latency_ms").Key.Position, "set a latency, a jitter or a bandwidth", "%sslow_link adds no latency and no jitter, and limits no bandwidth", at)
+		l.Fail(n.Entry(prefix+"latency_ms").Key.Position, "set a latency, a jitter or a bandwidth",
+			"%sslow_link adds no latency and no jitter, and limits no bandwidth", at)
 	}
 }

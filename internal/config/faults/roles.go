@@ -74,7 +74,8 @@ func role(l *load.State, c *source.Node, name, node, key string) world.NodeRole 
 		r.Check.Endpoint, _ = l.ServerURL(c.Get("endpoint").Position, "redis", key+".endpoint", named(c.Get("endpoint").Text))
 		checks.RedisCheck(l, c, r.Check, key)
 	default:
-		r.Check = &world.Check{Type: world.HTTPCheck, ExpectStatus: int(source.ValueOr(c.Get("expect").Get("status"), int64(200))), ExpectBody: l.ExpectedBody(c.Get("expect"), key)}
+		r.Check = &world.Check{Type: world.HTTPCheck,
+			ExpectStatus: int(source.ValueOr(c.Get("expect").Get("status"), int64(200))), ExpectBody: l.ExpectedBody(c.Get("expect"), key)}
 		r.Check.Endpoint, _ = l.ServerURL(c.Get("endpoint").Position, "http", key+".endpoint", named(c.Get("endpoint").Text))
 	}
 	r.Check.IntervalNs = source.ValueOr(c.Get("interval"), int64(checks.ProbeIntervalNs))

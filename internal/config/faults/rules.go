@@ -103,7 +103,8 @@ func moment(l *load.State, n *source.Node, r *world.FaultRule, key string) (at *
 				l.Fail(written.Position, "write it such as: fsync of *.tmp and rename of *.snap", "%s.between: %v", key, err)
 			}
 			if p := n.Get("path"); p != nil {
-				l.Fail(p.Position, "write the pattern behind the call: fsync of *.tmp and rename of *.snap", "%s.path stands beside `between`, which has two calls", key)
+				l.Fail(p.Position, "write the pattern behind the call: fsync of *.tmp and rename of *.snap",
+					"%s.path stands beside `between`, which has two calls", key)
 			}
 			continue
 		case "in_operation":
@@ -174,7 +175,8 @@ func idleKeys(l *load.State, n *source.Node, r *world.FaultRule, key string) {
 func rule(l *load.State, n *source.Node, key string, roles []string) (world.FaultRule, bool) {
 	before := len(l.Errs)
 	r := world.FaultRule{Kind: source.ValueOr(n.Get("kind"), ""), RatePPM: source.ValueOr(n.Get("rate"), uint64(0)),
-		OneWay: source.ValueOr(n.Get("one_way"), false), Max: int(source.ValueOr(n.Get("max"), int64(0))), ByUser: true, Path: source.ValueOr(n.Get("path"), ""),
+		OneWay: source.ValueOr(n.Get("one_way"), false), Max: int(source.ValueOr(n.Get("max"), int64(0))), ByUser: true,
+		Path:      source.ValueOr(n.Get("path"), ""),
 		FromStart: source.ValueOr(n.Get("from_start"), false)}
 	if r.Kind == "" {
 		l.Missing(n, "kind", "add `kind:`, one of "+strings.Join(keys.FaultKinds, ", "), "%s has no kind", key)
@@ -274,7 +276,8 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 	}
 	for _, name := range asks.Logs {
 		if !slices.Contains(patterns, name) {
-			l.Fail(at, "define it under `log_patterns:`; "+suggest.From(name, patterns), "%s: logs.%s: unknown log pattern %q", key, source.Shorten(name), source.Shorten(name))
+			l.Fail(at, "define it under `log_patterns:`; "+suggest.From(name, patterns), "%s: logs.%s: unknown log pattern %q",
+				key, source.Shorten(name), source.Shorten(name))
 		}
 	}
 	for _, name := range asks.Nodes {
@@ -290,7 +293,8 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 			}
 		case "call":
 			if len(r.At) > 0 && !slices.Contains(r.At, c.Text) {
-				l.Fail(at, "compare it with one of "+strings.Join(r.At, ", "), "%s: the call is never %q, since `at` does not list it", key, source.Shorten(c.Text))
+				l.Fail(at, "compare it with one of "+strings.Join(r.At, ", "),
+					"%s: the call is never %q, since `at` does not list it", key, source.Shorten(c.Text))
 			}
 		}
 	}

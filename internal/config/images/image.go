@@ -50,7 +50,8 @@ func Of(l *load.State, d *load.Node) bool {
 			return false
 		}
 	} else if img, err = l.Images(name, l.DirOf(d, "image"), source.ValueOr(d.Value.Get("pull_policy"), "")); err != nil {
-		l.Fail(l.PlaceOf(d, "image"), "use an image that is available, or write `root: host` and a `command:` to run a program of the host instead", "node %s: %v", d.Name, err)
+		l.Fail(l.PlaceOf(d, "image"), "use an image that is available, or write `root: host` and a `command:` to run a program of the host instead",
+			"node %s: %v", d.Name, err)
 		return false
 	}
 	d.Image = img

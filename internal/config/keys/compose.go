@@ -15,7 +15,8 @@ var composeService = func() shape {
 	})
 	s.Fields = append(s.Fields,
 		field{Name: "count", Shape: anyShape, Refused: "write `scale:`, or `count:` for a node of bloodhound.yaml"},
-		field{Name: "build", Shape: anyOf(aText, dockerBuild), Says: "Builds the image from a Dockerfile, without a daemon, unless the image exists already (docs/reference/dockerfiles.md). Text is the context."},
+		field{Name: "build", Shape: anyOf(aText, dockerBuild),
+			Says: "Builds the image from a Dockerfile, without a daemon, unless the image exists already (docs/reference/dockerfiles.md). Text is the context."},
 		field{Name: "extends", Shape: anyOf(aText, of(
 			field{Name: "service", Shape: aText, Says: "Service to extend."},
 			field{Name: "file", Shape: aText, Says: "Compose file of that service.", Default: "this file"},
@@ -31,7 +32,8 @@ var dockerBuild = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "dockerfile_inline", Shape: aText, Says: "Contents of the Dockerfile, instead of a file."},
 	{Name: "target", Shape: aText, Says: "Stage to build.", Default: "the last stage"},
 	{Name: "args", Shape: shape{Kind: schema.Variables}, Says: "Values of build arguments that the Dockerfile declares with ARG."},
-	{Name: "additional_contexts", Shape: shape{Kind: schema.Variables}, Says: "Additional contexts by name: a folder, `service:NAME`, `docker-image://NAME` or `oci-layout://FOLDER`."},
+	{Name: "additional_contexts", Shape: shape{Kind: schema.Variables},
+		Says: "Additional contexts by name: a folder, `service:NAME`, `docker-image://NAME` or `oci-layout://FOLDER`."},
 	{Name: "labels", Shape: shape{Kind: schema.Variables}, Says: "Labels of the image."},
 	{Name: "secrets", Shape: listOf(anyOf(aText, of(
 		field{Name: "source", Shape: aText, Says: "Name at the top level of the file."},
@@ -68,7 +70,8 @@ var includes = listOf(anyOf(aText, of(
 
 // composeVolumes are the named volumes of a Compose file.
 var composeVolumes = namedWith(shape{Kind: schema.Section, Open: true, Empty: true, Fields: []field{
-	{Name: "driver_opts", Shape: shape{Kind: schema.Dictionary, Item: &aText}, Says: "`{type: none, o: bind, device: FOLDER}`: a bind mount of FOLDER. `{type: tmpfs, device: tmpfs}`: a tmpfs."},
+	{Name: "driver_opts", Shape: shape{Kind: schema.Dictionary, Item: &aText},
+		Says: "`{type: none, o: bind, device: FOLDER}`: a bind mount of FOLDER. `{type: tmpfs, device: tmpfs}`: a tmpfs."},
 	{Name: "driver", Shape: aText, Idle: "the engine simulates all volumes"},
 	{Name: "external", Shape: anyShape, Idle: "the contents of an external volume are not available; it starts empty"},
 	{Name: "labels", Shape: anyShape, Idle: forPeople},
@@ -117,7 +120,8 @@ var deploy = of(
 		field{Name: "reservations", Shape: anyShape, Idle: "nodes do not compete for resources"},
 	), Says: "Resources."},
 	field{Name: "restart_policy", Shape: of(
-		field{Name: "condition", Shape: oneOf("none", "on-failure", "any"), Says: "As `restart`: `no`, `on-failure`, `always`. `restart` wins.", Default: "any"},
+		field{Name: "condition", Shape: oneOf("none", "on-failure", "any"),
+			Says: "As `restart`: `no`, `on-failure`, `always`. `restart` wins.", Default: "any"},
 		field{Name: "max_attempts", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "As the number of `on-failure:N`."},
 		field{Name: "delay", Shape: aText, Idle: noSwarm},
 		field{Name: "window", Shape: aText, Idle: noSwarm},

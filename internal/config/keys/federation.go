@@ -22,9 +22,12 @@ var Federation = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "peers", Shape: namedWith(of(
 		field{Name: "key", Shape: aText, Says: "Public key, which `bloodhound live federate key` prints on the peer's side."},
 		field{Name: "address", Shape: aText, Says: "Host and port at which the peer answers."},
-		field{Name: "session", Shape: aText, Says: "Address of the peer's end of the BGP session with this router.", Default: "none; the peer takes part in checks, and is no neighbour"},
-		field{Name: "prefixes", Shape: texts, Says: "What the peer may try, and send in a check, such as `198.51.100.0/22 le 24`.", Default: "all prefixes up to /24"},
-		field{Name: "queries", Shape: wholeFrom(0), Says: "Maximum number of answers about messages, hops and origins, for as long as the log is kept.", Default: "10000"},
+		field{Name: "session", Shape: aText, Says: "Address of the peer's end of the BGP session with this router.",
+			Default: "none; the peer takes part in checks, and is no neighbour"},
+		field{Name: "prefixes", Shape: texts,
+			Says: "What the peer may try, and send in a check, such as `198.51.100.0/22 le 24`.", Default: "all prefixes up to /24"},
+		field{Name: "queries", Shape: wholeFrom(0),
+			Says: "Maximum number of answers about messages, hops and origins, for as long as the log is kept.", Default: "10000"},
 		field{Name: "queries_per_minute", Shape: wholeFrom(0), Says: "Maximum number of queries a minute.", Default: "600"},
 	)), Says: "Other domains, by the names that they give to themselves."},
 }}

@@ -86,7 +86,8 @@ func (l *State) Known(at source.Position, key, name string) bool {
 		if l.Active(d) {
 			l.Fail(at, "set `scale:` to at least 1", "%s: node %s does not exist, since its scale is 0", key, name)
 		} else {
-			l.Fail(at, "set COMPOSE_PROFILES="+strings.Join(d.Value.Get("profiles").Words(), ","), "%s: node %s does not exist, since none of its profiles is active", key, name)
+			l.Fail(at, "set COMPOSE_PROFILES="+strings.Join(d.Value.Get("profiles").Words(), ","),
+				"%s: node %s does not exist, since none of its profiles is active", key, name)
 		}
 		return false
 	}
@@ -130,7 +131,8 @@ func (l *State) Client(name string) *Node {
 	for i := 2; taken(unique); i++ {
 		unique = fmt.Sprintf("%s-%d", name, i)
 	}
-	d := &Node{Name: unique, At: source.Position{File: l.Files[0]}, Value: &source.Node{Kind: source.Mapping, Position: source.Position{File: l.Files[0]}}, Everywhere: true, Ours: true}
+	d := &Node{Name: unique, At: source.Position{File: l.Files[0]},
+		Value: &source.Node{Kind: source.Mapping, Position: source.Position{File: l.Files[0]}}, Everywhere: true, Ours: true}
 	d.Spec = world.Node{Name: unique, Role: world.Client, Hostname: unique, Root: world.NoRoot, WorkingDir: "/",
 		Env:         []string{"PATH=" + SearchPath, "HOME=/root", "HOSTNAME=" + unique},
 		Restart:     world.Restart{Mode: world.RestartNo, DelayNs: RestartDelayNs},

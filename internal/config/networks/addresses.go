@@ -19,13 +19,16 @@ func separate(l *load.State) bool {
 		if slices.ContainsFunc([]string{"internal", "enable_ipv4", "enable_ipv6", "external"}, d.Value.Has) {
 			return true
 		}
-		if name := source.ValueOr(d.Value.Get("name"), ""); name != "" && !strings.HasSuffix(name, "_"+defaultNetwork) || len(d.Value.Get("ipam").Get("config").List()) > 0 {
+		if name := source.ValueOr(d.Value.Get("name"), ""); name != "" && !strings.HasSuffix(name, "_"+defaultNetwork) ||
+			len(d.Value.Get("ipam").Get("config").List()) > 0 {
 			return true
 		}
 	}
 	return slices.ContainsFunc(l.Nodes, func(d *load.Node) bool {
 		return d.Offline || d.Value.Has("mac_address") || slices.ContainsFunc(d.Nets, func(w load.Want) bool {
-			return w.Network != defaultNetwork || slices.ContainsFunc([]string{"ipv4_address", "ipv6_address", "mac_address", "interface_name", "gw_priority", "use_service_name_alias"}, w.Value.Has)
+			return w.Network != defaultNetwork ||
+				slices.ContainsFunc([]string{"ipv4_address", "ipv6_address", "mac_address", "interface_name", "gw_priority",
+					"use_service_name_alias"}, w.Value.Has)
 		})
 	})
 }
@@ -93,7 +96,8 @@ func fixedAddress(l *load.State, d *load.Node, w *load.Want, key string) {
 	case err != nil || a.Is4() != (f == &n.V4) || a.Is4In6() || a.Zone() != "":
 		l.Fail(t.Position, "write an address such as "+such, "%s: %q is not an %s address", place, source.Shorten(t.Text), version)
 	case !f.On:
-		l.Fail(t.Position, fmt.Sprintf("add `enable_%s: true` to the network", strings.ToLower(version)), "%s: the network %s has no %s", place, n.Name, version)
+		l.Fail(t.Position, fmt.Sprintf("add `enable_%s: true` to the network", strings.ToLower(version)),
+			"%s: the network %s has no %s", place, n.Name, version)
 	case !f.Given:
 		l.Fail(t.Position, fmt.Sprintf("set one: `networks: {%s: {ipam: {config: [{subnet: %s}]}}}`", n.Name, around(a)),
 			"%s: a fixed address needs a network with a `subnet`, and %s has none", place, n.Name)
@@ -147,7 +151,8 @@ func attachment(l *load.State, d *load.Node, w *load.Want) world.Attachment {
 				return f.Next.String()
 			}
 		}
-		l.Fail(f.At, "use a larger subnet or ip_range; drivers and checks have additional nodes on every network", "networks.%s: %s has no free address for node %s", n.Name, f.Pool, d.Name)
+		l.Fail(f.At, "use a larger subnet or ip_range; drivers and checks have additional nodes on every network",
+			"networks.%s: %s has no free address for node %s", n.Name, f.Pool, d.Name)
 		return ""
 	}
 	a.IPv4, a.IPv6 = pick(&n.V4, w.V4), pick(&n.V6, w.V6)
@@ -168,7 +173,8 @@ func interfaceNames(l *load.State, d *load.Node) {
 		key := d.Key + ".networks." + d.Nets[i].Network + ".interface_name"
 		switch {
 		case !interfaceName.MatchString(t.Text):
-			l.Fail(t.Position, "use at most 15 letters and digits, and - _ . after the first character", "%s: %q is not a valid interface name", key, source.Shorten(t.Text))
+			l.Fail(t.Position, "use at most 15 letters and digits, and - _ . after the first character",
+				"%s: %q is not a valid interface name", key, source.Shorten(t.Text))
 		case slices.Contains(taken, t.Text):
 			l.Fail(t.Position, "choose another", "%s: the node has another interface %s", key, t.Text)
 		}

@@ -93,7 +93,8 @@ func Of(l *load.State, d *load.Node) {
 	}
 	// Compose connects a service to its networks in the order of their priority, then of their names.
 	slices.SortStableFunc(d.Nets, func(a, b load.Want) int {
-		return cmp.Or(cmp.Compare(source.ValueOr(b.Text("priority"), int64(0)), source.ValueOr(a.Text("priority"), int64(0))), cmp.Compare(a.Network, b.Network))
+		return cmp.Or(cmp.Compare(source.ValueOr(b.Text("priority"), int64(0)), source.ValueOr(a.Text("priority"), int64(0))),
+			cmp.Compare(a.Network, b.Network))
 	})
 }
 
@@ -132,11 +133,13 @@ func networkMode(l *load.State, d *load.Node, mode *source.Node) {
 		}
 		for _, k := range []string{"hostname", "extra_hosts", "links", "mac_address"} {
 			if d.Value.Has(k) {
-				l.Fail(l.PlaceOf(d, k), "set it for the node that has the network, or remove it", "%s.%s cannot be set, since the node uses the network of another node", d.Key, k)
+				l.Fail(l.PlaceOf(d, k), "set it for the node that has the network, or remove it",
+					"%s.%s cannot be set, since the node uses the network of another node", d.Key, k)
 			}
 		}
 	case "container":
-		l.Fail(mode.Position, "make it a service, and write `network_mode: service:NAME`", "%s: %q is a Docker container, which a world cannot use", key, source.Shorten(of))
+		l.Fail(mode.Position, "make it a service, and write `network_mode: service:NAME`",
+			"%s: %q is a Docker container, which a world cannot use", key, source.Shorten(of))
 	default:
 		remedy := suggest.From(mode.Text, []string{"none", "host", "bridge"})
 		if l.Network(mode.Text) != nil {

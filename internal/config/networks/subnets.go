@@ -55,7 +55,8 @@ func subnet(l *load.State, n *load.Network, c *source.Node, key string) {
 		l.Fail(text.Position, "write "+p.Masked().String(), "%s: %s is an address in the subnet %s, and not a subnet", key, p, p.Masked())
 		return
 	case p.Addr().BitLen()-p.Bits() < 2:
-		l.Fail(text.Position, "use a larger subnet, such as "+netip.PrefixFrom(p.Addr(), p.Addr().BitLen()-8).Masked().String(), "%s: %s has no addresses for nodes", key, p)
+		l.Fail(text.Position, "use a larger subnet, such as "+netip.PrefixFrom(p.Addr(), p.Addr().BitLen()-8).Masked().String(),
+			"%s: %s has no addresses for nodes", key, p)
 		return
 	case p.Addr().IsLoopback() || p.Addr().IsMulticast() || p.Bits() == 0:
 		l.Fail(text.Position, "use a subnet such as 172.28.0.0/16", "%s: nodes cannot have addresses in %s", key, p)

@@ -25,7 +25,8 @@ func Declare(l *load.State, top *source.Node) {
 			case same < 0:
 				l.Nodes = append(l.Nodes, &load.Node{Name: e.Name, Of: l.Groups[e.Name].Name, Key: g.key + "." + e.Name, At: e.Key.Position, Value: e.Value})
 			case l.Nodes[same].Name != e.Name:
-				l.Fail(e.Key.Position, "rename one of the two", "node %q differs from %q only in letter case, which host names ignore", e.Name, l.Nodes[same].Name)
+				l.Fail(e.Key.Position, "rename one of the two",
+					"node %q differs from %q only in letter case, which host names ignore", e.Name, l.Nodes[same].Name)
 			default:
 				l.Nodes[same].Of = l.Groups[e.Name].Name
 				l.Nodes[same].Value = source.Merge(withoutBuild(l.Nodes[same].Value, e.Value), e.Value)
@@ -34,7 +35,8 @@ func Declare(l *load.State, top *source.Node) {
 	}
 	for _, d := range l.Nodes {
 		if same := slices.IndexFunc(l.Nodes, func(o *load.Node) bool { return o.Of == d.Name }); same >= 0 {
-			l.Fail(l.Groups[l.Nodes[same].Name].At, "rename one of them, or write `scale:` for the service", "nodes.%s has a count, and %s is also a node of its own", d.Name, d.Key)
+			l.Fail(l.Groups[l.Nodes[same].Name].At, "rename one of them, or write `scale:` for the service",
+				"nodes.%s has a count, and %s is also a node of its own", d.Name, d.Key)
 		}
 	}
 	l.Nodes = slices.DeleteFunc(l.Nodes, func(d *load.Node) bool {

@@ -18,7 +18,8 @@ func environment(l *load.State, d *load.Node) []string {
 	if d.Image != nil {
 		home = images.HomeOf(d.Image, d.Spec.User)
 	}
-	vars := []source.Variable{{Name: "PATH", Text: load.SearchPath, Set: true}, {Name: "HOME", Text: home, Set: true}, {Name: "HOSTNAME", Text: d.Spec.Hostname, Set: true}}
+	vars := []source.Variable{{Name: "PATH", Text: load.SearchPath, Set: true}, {Name: "HOME", Text: home, Set: true},
+		{Name: "HOSTNAME", Text: d.Spec.Hostname, Set: true}}
 	if l.Describe && d.Image != nil {
 		vars = vars[2:] // the image has the others
 	}

@@ -71,8 +71,9 @@ func dependencies(l *load.State, d *load.Node) {
 			if e.Implied {
 				written = e.Key.Text
 			}
-			add(e.Key.Position, written, world.Dependency{Node: e.Name, Condition: world.Condition(source.ValueOr(e.Value.Get("condition"), string(world.Started))),
-				Required: source.ValueOr(e.Value.Get("required"), true)})
+			add(e.Key.Position, written, world.Dependency{Node: e.Name,
+				Condition: world.Condition(source.ValueOr(e.Value.Get("condition"), string(world.Started))),
+				Required:  source.ValueOr(e.Value.Get("required"), true)})
 		}
 	}
 	for _, item := range d.Value.Get("links").List() {

@@ -78,7 +78,8 @@ func names(l *load.State, d *load.Node) {
 			continue
 		}
 		if !keys.NodeName.MatchString(name) {
-			l.Fail(search.Position, "use letters and digits, and - _ . after the first character", "%s: %q is not a valid domain", key+".dns_search", source.Shorten(name))
+			l.Fail(search.Position, "use letters and digits, and - _ . after the first character", "%s: %q is not a valid domain",
+				key+".dns_search", source.Shorten(name))
 			continue
 		}
 		d.Spec.SearchDomains = append(d.Spec.SearchDomains, name)
@@ -124,7 +125,8 @@ func ports(l *load.State, d *load.Node) {
 	if ports == nil {
 		return
 	}
-	l.Idle(d.Value.Entry("ports").Key.Position, key, "nodes reach each other on all ports, and the host cannot connect to a world; a target with localhost means the node that publishes its port")
+	l.Idle(d.Value.Entry("ports").Key.Position, key,
+		"nodes reach each other on all ports, and the host cannot connect to a world; a target with localhost means the node that publishes its port")
 	for _, item := range ports.List() {
 		published, target := source.ValueOr(item.Get("published"), ""), source.ValueOr(item.Get("target"), "")
 		if item.Kind == source.Scalar {

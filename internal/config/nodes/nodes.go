@@ -107,7 +107,8 @@ func releases(l *load.State, d *load.Node) {
 		switch {
 		case len(words) == 0 || words[0] == "" || strings.ContainsRune(strings.Join(words, ""), 0):
 			if !item.Bad {
-				l.Fail(item.Position, "write the path or name of a program, and its arguments", "%s.releases[%d]: the name of the program is empty, or has a NUL character", d.Key, i)
+				l.Fail(item.Position, "write the path or name of a program, and its arguments",
+					"%s.releases[%d]: the name of the program is empty, or has a NUL character", d.Key, i)
 			}
 		default:
 			d.Spec.Releases = append(d.Spec.Releases, words)

@@ -33,7 +33,8 @@ func deployed(l *load.State) {
 				continue
 			}
 			if e := d.Value.Entry(same.key); e == nil {
-				d.Value = source.Merge(d.Value, &source.Node{Position: d.Value.Position, Kind: source.Mapping, Entries: []*source.Entry{{Key: same.from.Key, Name: same.key, Value: same.from.Value}}})
+				d.Value = source.Merge(d.Value, &source.Node{Position: d.Value.Position, Kind: source.Mapping,
+					Entries: []*source.Entry{{Key: same.from.Key, Name: same.key, Value: same.from.Value}}})
 			} else if same.key != "restart" && e.Value.Text != same.from.Value.Text {
 				l.Fail(e.Key.Position, "remove one of them", "%s: %s and deploy.%s differ", d.Key, same.key, same.path)
 			}

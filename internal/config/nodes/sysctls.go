@@ -53,7 +53,8 @@ func sysctl(l *load.State, d *load.Node, at, valueAt source.Position, name, valu
 	kind, known := world.SysctlOf(name)
 	switch mode := d.Value.Get("network_mode"); {
 	case name == "kernel.hostname":
-		l.Fail(at, "write `hostname: "+source.Shorten(strings.TrimSpace(value))+"` for the node", "%s: a host name is not set by a sysctl; Docker refuses it", key)
+		l.Fail(at, "write `hostname: "+source.Shorten(strings.TrimSpace(value))+"` for the node",
+			"%s: a host name is not set by a sysctl; Docker refuses it", key)
 		return s, false
 	case !known:
 		remedy := "remove it; the setting applies to the whole machine"

@@ -42,7 +42,8 @@ func TestWorkOfTemplates(t *testing.T) {
 	if f.bytes > 5<<20 || f.steps != keys.MaxNodes*(1+1+keys.MaxNodes-1) {
 		t.Errorf("%d bytes, %d steps", f.bytes, f.steps)
 	}
-	if text := last.Items[1].Text; !strings.HasPrefix(text, "http://n1:80,") || !strings.HasSuffix(text, "n239:80,http://n240:80 --peer n2"+text[strings.Index(text, " --peer n3"):]) {
+	if text := last.Items[1].Text; !strings.HasPrefix(text, "http://n1:80,") ||
+		!strings.HasSuffix(text, "n239:80,http://n240:80 --peer n2"+text[strings.Index(text, " --peer n3"):]) {
 		t.Errorf("%.200s", text)
 	}
 	doubled := func(function string) string {
@@ -83,7 +84,9 @@ func TestManyCounts(t *testing.T) {
 	l := &load.State{Reader: &source.Reader{}, Groups: map[string]load.Group{}}
 	top := &source.Node{Kind: source.Mapping}
 	for i := range 10_000 {
-		value := &source.Node{Kind: source.Mapping, Entries: []*source.Entry{{Key: &source.Node{}, Name: "count", Value: &source.Node{Kind: source.Scalar, Text: "240", Position: source.Position{File: &source.File{}}}}}}
+		value := &source.Node{Kind: source.Mapping,
+			Entries: []*source.Entry{{Key: &source.Node{}, Name: "count",
+				Value: &source.Node{Kind: source.Scalar, Text: "240", Position: source.Position{File: &source.File{}}}}}}
 		top.Entries = append(top.Entries, &source.Entry{Key: &source.Node{}, Name: fmt.Sprintf("n%d-", i), Value: value})
 	}
 	Count(l, top)

@@ -399,7 +399,8 @@ func TestDefaultsOfPorts(t *testing.T) {
 		{"argparse with a variable", python(`p.add_argument("--port", type=int, default=int(os.environ.get("PORT", "7123")))`)},
 		{"click", python(`@click.option("--port", "-p", default=7123, show_default=True)`)},
 		{"a parameter", python(`def main(port: int = 7123):`)},
-		{"a port of another program first", python("REDIS_PORT = int(os.environ.get(\"REDIS_PORT\", \"6379\"))\n    PORT = int(os.environ.get(\"PORT\", \"7123\"))")},
+		{"a port of another program first",
+			python("REDIS_PORT = int(os.environ.get(\"REDIS_PORT\", \"6379\"))\n    PORT = int(os.environ.get(\"PORT\", \"7123\"))")},
 		{"flag.Int", goMain("func main() {\n\tport := flag.Int(\"port\", 7123, \"\")\n\thttp.ListenAndServe(fmt.Sprint(\":\", *port), nil)\n}\n")},
 		{"flag.Int of one letter", goMain("func main() {\n\tn := flag.Int(\"p\", 7123, \"\")\n\thttp.ListenAndServe(fmt.Sprint(\":\", *n), nil)\n}\n")},
 		{"flag.String", goMain("func main() {\n\ta := flag.String(\"addr\", \":7123\", \"\")\n\thttp.ListenAndServe(*a, nil)\n}\n")},
@@ -409,8 +410,9 @@ func TestDefaultsOfPorts(t *testing.T) {
 		{"Java", java(`int p = Integer.parseInt(System.getenv().getOrDefault("PORT", "7123"));`)},
 		{"Java with picocli", java(`@Option(names = "--port", defaultValue = "7123") int p;`)},
 		{"C", map[string]string{"kvd.c": "#define PORT 7123\nint main(void) {\n  a.sin_port = htons(PORT);\n  listen(s, 5);\n}\n"}},
-		{"clap", map[string]string{"Cargo.toml": "[package]\nname = \"x\"\n", "src/main.rs": "use axum::Router;\nstruct Args {\n    #[arg(long, default_value_t = 7123)]\n" +
-			"    port: u16,\n}\nfn main() { let l = TcpListener::bind((\"0.0.0.0\", args.port)); }\n"}},
+		{"clap", map[string]string{"Cargo.toml": "[package]\nname = \"x\"\n",
+			"src/main.rs": "use axum::Router;\nstruct Args {\n    #[arg(long, default_value_t = 7123)]\n" +
+				"    port: u16,\n}\nfn main() { let l = TcpListener::bind((\"0.0.0.0\", args.port)); }\n"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, _ := configured(t, c.files)
@@ -455,8 +457,9 @@ func TestVolumesOfData(t *testing.T) {
 			[]string{mounted, "--data /data\n"}, nil},
 		{"Java", javaMain1("        Path dir = Path.of(System.getenv().getOrDefault(\"DATA_DIR\", \"data\"));\n    }\n}\n"),
 			[]string{mounted, `DATA_DIR: "/data"`}, nil},
-		{"clap", map[string]string{"Cargo.toml": "[package]\nname = \"x\"\n", "src/main.rs": "use axum::Router;\nstruct Args {\n    #[arg(long, default_value = \"./data\")]\n" +
-			"    data_dir: PathBuf,\n}\nfn main() { let l = TcpListener::bind(\"0.0.0.0:3000\"); }\n"}, []string{mounted, "--data-dir /data\n"}, nil},
+		{"clap", map[string]string{"Cargo.toml": "[package]\nname = \"x\"\n",
+			"src/main.rs": "use axum::Router;\nstruct Args {\n    #[arg(long, default_value = \"./data\")]\n" +
+				"    data_dir: PathBuf,\n}\nfn main() { let l = TcpListener::bind(\"0.0.0.0:3000\"); }\n"}, []string{mounted, "--data-dir /data\n"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text, _ := configured(t, c.files)
@@ -492,7 +495,8 @@ HTTPServer(("", 8000), Handler).serve_forever()
 	}{
 		{"a folder", map[string]string{"compose.yaml": service("./app"), "app/app.py": app, "worker/w.py": other}},
 		{"a context", map[string]string{"docker-compose.yml": service("{context: app, dockerfile: D}"), "app/src/app.py": app, "worker/w.py": other}},
-		{"a Compose file below", map[string]string{"deploy/compose.yaml": service("../app"), "app/app.txt": "", "worker/w.txt": other, "app/routes.js": nodeRoutes}},
+		{"a Compose file below", map[string]string{"deploy/compose.yaml": service("../app"), "app/app.txt": "",
+			"worker/w.txt": other, "app/routes.js": nodeRoutes}},
 		{"an anchor", map[string]string{"compose.yaml": "x-app: &app\n  build: {context: app}\nservices:\n  app:\n    <<: *app\n    ports: [\"8000:8000\"]\n",
 			"app/app.py": app}},
 	} {

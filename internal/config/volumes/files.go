@@ -25,7 +25,8 @@ func mountFiles(l *load.State, d *load.Node, kind, dir string) {
 		}
 		made := l.Composed.Get(kind).Get(name)
 		if made == nil {
-			l.Fail(item.Position, "define it under `"+kind+":` at the top level of the Compose file", "%s: unknown name %q in %s of the Compose file", key, source.Shorten(name), kind)
+			l.Fail(item.Position, "define it under `"+kind+":` at the top level of the Compose file",
+				"%s: unknown name %q in %s of the Compose file", key, source.Shorten(name), kind)
 			continue
 		}
 		v := world.Volume{Kind: world.File, Target: name, ReadOnly: true, Mode: 0o444}
@@ -50,7 +51,8 @@ func mountFiles(l *load.State, d *load.Node, kind, dir string) {
 func contentOf(l *load.State, made *source.Node, at source.Position, key, name string, moded bool, v *world.Volume) bool {
 	switch file, variable := made.Get("file"), made.Get("environment"); {
 	case source.ValueOr(made.Get("external"), false):
-		l.Fail(at, "set `file:` or `environment:`, in an additional Compose file if necessary", "%s: %q is external, and a world has no access to it", key, name)
+		l.Fail(at, "set `file:` or `environment:`, in an additional Compose file if necessary",
+			"%s: %q is external, and a world has no access to it", key, name)
 		return false
 	case file != nil:
 		text, err := source.ReadBounded(file.Text)

@@ -143,7 +143,8 @@ func namedVolume(l *load.State, d *load.Node, at source.Position, key string, v 
 	case option("type") == "tmpfs":
 		v.Kind, v.Source = world.Tmpfs, ""
 	default:
-		l.Fail(options.Position, "remove the options, or use a bind mount", "volumes.%s.driver_opts: a world cannot mount an external %s", v.Source, cmp.Or(option("type"), "file system"))
+		l.Fail(options.Position, "remove the options, or use a bind mount",
+			"volumes.%s.driver_opts: a world cannot mount an external %s", v.Source, cmp.Or(option("type"), "file system"))
 		return false
 	}
 	return true
@@ -174,7 +175,8 @@ func mount(l *load.State, d *load.Node, at source.Position, key string, v world.
 	if v.Kind == world.Bind {
 		for _, of := range []string{"/proc", "/sys", "/dev"} {
 			if v.Source == "/" || v.Source == of || strings.HasPrefix(v.Source, of+"/") {
-				l.Fail(at, "remove the mount; every node has a /proc, a /sys and a /dev of its own", "%s: files in %s change with the state of the host, so runs would not be reproducible", key, cmp.Or(strings.TrimSuffix(v.Source, "/"), "/"))
+				l.Fail(at, "remove the mount; every node has a /proc, a /sys and a /dev of its own",
+					"%s: files in %s change with the state of the host, so runs would not be reproducible", key, cmp.Or(strings.TrimSuffix(v.Source, "/"), "/"))
 				return
 			}
 		}

@@ -57,7 +57,8 @@ func shareVolume(l *load.State, name string, uses []sharing) {
 	for i, u := range uses {
 		for _, o := range uses[:i] {
 			if twice = twice || o.d == u.d; o.d == u.d && o.volume.ReadOnly != u.volume.ReadOnly {
-				l.Note(u.at.Position, u.at.Key, "%s is writable at both %s and %s, since one of the two mounts is writable", name, o.volume.Target, u.volume.Target)
+				l.Note(u.at.Position, u.at.Key, "%s is writable at both %s and %s, since one of the two mounts is writable", name,
+					o.volume.Target, u.volume.Target)
 			}
 		}
 	}
@@ -98,7 +99,8 @@ func From(l *load.State, d *load.Node, done map[*load.Node]bool) {
 		from := l.Node(l.Members(name)[0]) // the replicas of a service have the same, but for volumes without a name
 		switch {
 		case name == "container":
-			l.Fail(item.Position, "make it a service, and use the name of the service", "%s: %q is a Docker container, which a world cannot use", key, source.Shorten(item.Text))
+			l.Fail(item.Position, "make it a service, and use the name of the service",
+				"%s: %q is a Docker container, which a world cannot use", key, source.Shorten(item.Text))
 			continue
 		case mode != "" && mode != "ro" && mode != "rw":
 			l.Fail(item.Position, "use ro or rw", "%s: unknown mode %q", key, mode)

@@ -39,7 +39,8 @@ func schedule(l *load.State, c *source.Node, w *world.Workload, key string) {
 		in := json.NewDecoder(bytes.NewReader(row))
 		in.DisallowUnknownFields()
 		if err := in.Decode(&o); err != nil {
-			l.Fail(n.Position, `write lines such as {"at_ms": 1500, "client": 0, "op": "put", "key": "k", "value": "v"}`, "%s.schedule: %s:%d: %v", key, n.Text, line, strictjson.Plain(err))
+			l.Fail(n.Position, `write lines such as {"at_ms": 1500, "client": 0, "op": "put", "key": "k", "value": "v"}`,
+				"%s.schedule: %s:%d: %v", key, n.Text, line, strictjson.Plain(err))
 			return
 		}
 		w.Schedule = append(w.Schedule, o)

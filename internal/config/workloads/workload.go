@@ -68,10 +68,13 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 	l.OnlyFor(n, key, "driver", w.Driver, map[string]string{"command": "command"})
 	l.OnlyFor(c, key+".config", "driver", w.Driver, map[string]string{"target": "http sql etcd", "master": "redis", "replicas": "redis",
 		"command": "command", "announces": "command", "ready_timeout": "command", "environment": "command composer", "template": "composer",
-		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd", "clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd", "schedule": "http redis sql etcd", "options": "http redis sql etcd"})
+		"qps": "http redis sql etcd", "max_operations": "http redis sql etcd", "timeout": "http redis sql etcd",
+		"clients": "http redis sql etcd composer", "operations": "http redis sql etcd", "dictionary": "http redis sql etcd",
+		"schedule": "http redis sql etcd", "options": "http redis sql etcd"})
 	w.Node = source.ValueOr(n.Get("node"), "")
 	if on := n.Get("node"); on != nil && l.Known(on.Position, key+".node", w.Node) && l.Node(w.Node).Spec.Role != world.Client {
-		l.Fail(on.Position, "set `role: client` for the node, or remove `node:` to use a new client", "%s.node: %s is a server, and drivers run on clients only", key, w.Node)
+		l.Fail(on.Position, "set `role: client` for the node, or remove `node:` to use a new client",
+			"%s.node: %s is a server, and drivers run on clients only", key, w.Node)
 	}
 	if w.Driver != "command" {
 		w.Clients = int(source.ValueOr(c.Get("clients"), int64(4)))
@@ -92,8 +95,10 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 				w.Options[e.Name] = strconv.FormatInt(v, 10)
 			}
 		}
-		l.OnlyFor(o, key+".config.options", "driver", w.Driver, map[string]string{"spread": "http redis sql etcd", "isolation": "sql", "model": "sql", "serializable": "etcd", "back": "etcd", "fail_status": "http",
-			"put_method": "http", "trim_space": "http", "sentinels": "redis", "master_name": "redis"})
+		l.OnlyFor(o, key+".config.options", "driver", w.Driver,
+			map[string]string{"spread": "http redis sql etcd", "isolation": "sql", "model": "sql", "serializable": "etcd",
+				"back": "etcd", "fail_status": "http",
+				"put_method": "http", "trim_space": "http", "sentinels": "redis", "master_name": "redis"})
 	}
 	switch w.Driver {
 	case "command":
@@ -141,7 +146,8 @@ func commandDriver(l *load.State, n *source.Node, w *world.Workload, key string)
 	if w.Announces {
 		w.ReadyNs = source.ValueOr(c.Get("ready_timeout"), min(readyNs, l.Spec.MaxTimeNs/4))
 		if w.ReadyNs >= l.Spec.MaxTimeNs {
-			l.Fail(c.Get("ready_timeout").Position, "set a shorter time, or raise `simulation: {max_time: ...}`", "%s.config.ready_timeout is not shorter than simulation.max_time", key)
+			l.Fail(c.Get("ready_timeout").Position, "set a shorter time, or raise `simulation: {max_time: ...}`",
+				"%s.config.ready_timeout is not shorter than simulation.max_time", key)
 		}
 	}
 	driverEnv(c, w)
@@ -200,7 +206,8 @@ func databases(l *load.State, n *source.Node, key string, w *world.Workload) {
 	for _, item := range n.Scalars() {
 		scheme, _, _ := strings.Cut(strings.TrimSpace(item.Text), "://")
 		if scheme != "postgres" && scheme != "postgresql" && scheme != "mysql" {
-			l.Fail(item.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...", "%s: %q is not the URL of a database", key, source.Shorten(item.Text))
+			l.Fail(item.Position, "write postgres://USER:PASSWORD@NODE:PORT/NAME or mysql://...",
+				"%s: %q is not the URL of a database", key, source.Shorten(item.Text))
 			continue
 		}
 		if u, ok := l.ServerURL(item.Position, scheme, key, item.Text); ok {

@@ -34,7 +34,8 @@ const (
 	FXSAVE                   //
 )
 
-var kindNames = [...]string{"", "rdrand", "rdseed", "rdpid", "lsl", "cpuid", "xgetbv", "xsave", "xsaveopt", "xsavec", "xbegin", "umwait", "sgdt", "sidt", "sldt", "str", "smsw",
+var kindNames = [...]string{"", "rdrand", "rdseed", "rdpid", "lsl", "cpuid", "xgetbv", "xsave", "xsaveopt", "xsavec", "xbegin",
+	"umwait", "sgdt", "sidt", "sldt", "str", "smsw",
 	"fnstenv", "fnsave", "fxsave"}
 
 func (k Kind) String() string { return kindNames[k] }

@@ -79,7 +79,8 @@ func TestRecognise(t *testing.T) {
 func TestChanceAsObjdumpFindsIt(t *testing.T) {
 	needs.Program(t, "objdump")
 	mnemonic := regexp.MustCompile(`^\s*([0-9a-f]+):\s+(?:(?:data16|rex\.W|addr32) )*(rdrand|rdseed|rdpid|cpuid|xgetbv|xsavec?(?:opt)?(?:64)?|fnstenv|fnsave|fxsave(?:64)?)\b`)
-	for _, pattern := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libgcc_s.so.1", "/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/lib/x86_64-linux-gnu/libm.so.6"} {
+	for _, pattern := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libgcc_s.so.1",
+		"/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "/lib/x86_64-linux-gnu/libm.so.6"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			text, err := exec.Command("objdump", "-d", "--no-show-raw-insn", file).Output()

@@ -69,7 +69,8 @@ func TestDecodeAgreesWithObjdump(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			_, s, _ := text(t, path)
 			from := s.Addr + s.Size/3
-			out, err := exec.Command("objdump", "-d", "-w", "-z", "--insn-width=16", "--start-address="+strconv.FormatUint(from, 10), "--stop-address="+strconv.FormatUint(from+400_000, 10), path).Output()
+			out, err := exec.Command("objdump", "-d", "-w", "-z", "--insn-width=16",
+				"--start-address="+strconv.FormatUint(from, 10), "--stop-address="+strconv.FormatUint(from+400_000, 10), path).Output()
 			if err != nil {
 				needs.Missing(t, "objdump", err)
 			}

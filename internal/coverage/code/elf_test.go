@@ -15,17 +15,20 @@ func program(text, symbols, names []byte, flags elf.SectionFlag) []byte {
 	const codeAt, addr = 0x1000, 0x400000
 	var b bytes.Buffer
 	put := func(v any) { binary.Write(&b, binary.LittleEndian, v) }
-	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Entry: addr + codeAt, Phoff: 64, Shoff: uint64(codeAt + len(text) + len(symbols) + len(names)),
+	h := elf.Header64{Type: uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: 1, Entry: addr + codeAt, Phoff: 64,
+		Shoff:  uint64(codeAt + len(text) + len(symbols) + len(names)),
 		Ehsize: 64, Phentsize: 56, Phnum: 1, Shentsize: 64, Shnum: 4, Shstrndx: 3}
 	copy(h.Ident[:], elf.ELFMAG+"\x02\x01\x01")
 	put(h)
-	put(elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: codeAt, Vaddr: addr + codeAt, Filesz: uint64(len(text)), Memsz: uint64(len(text)), Align: 4096})
+	put(elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Off: codeAt, Vaddr: addr + codeAt,
+		Filesz: uint64(len(text)), Memsz: uint64(len(text)), Align: 4096})
 	b.Write(make([]byte, codeAt-b.Len()))
 	b.Write(text)
 	b.Write(symbols)
 	b.Write(names)
 	put(elf.Section64{})
-	put(elf.Section64{Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_ALLOC | elf.SHF_EXECINSTR), Addr: addr + codeAt, Off: codeAt, Size: uint64(len(text))})
+	put(elf.Section64{Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_ALLOC | elf.SHF_EXECINSTR), Addr: addr + codeAt,
+		Off: codeAt, Size: uint64(len(text))})
 	put(elf.Section64{Type: uint32(elf.SHT_SYMTAB), Flags: uint64(flags), Off: uint64(codeAt + len(text)), Size: uint64(len(symbols)), Link: 3, Entsize: 24})
 	put(elf.Section64{Type: uint32(elf.SHT_STRTAB), Off: uint64(codeAt + len(text) + len(symbols)), Size: uint64(len(names))})
 	return b.Bytes()
@@ -54,7 +57,8 @@ func TestHostileFiles(t *testing.T) {
 		"one name for all":       {program(random, bytes.Repeat(symbol(1), 1<<11), one, 0), 1},
 		"compressed symbols":     {program(random, packed.Bytes(), []byte{0}, elf.SHF_COMPRESSED), 1},
 		"nothing but candidates": {program(bytes.Repeat([]byte("\x0f\xc7\xf0\x06"), 1<<20), symbol(1), []byte("\x00name\x00"), 0), 0},
-		"a name for sections":    {bytes.Replace(program(random, symbol(1), one, 0), []byte{0, 0, 0, 0, 1, 0, 0, 0, 6}, []byte{1, 0, 0, 0, 1, 0, 0, 0, 6}, 1), 1},
+		"a name for sections": {bytes.Replace(program(random, symbol(1), one, 0), []byte{0, 0, 0, 0, 1, 0, 0, 0, 6},
+			[]byte{1, 0, 0, 0, 1, 0, 0, 0, 6}, 1), 1},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -72,7 +72,8 @@ func (f *elfFile) goCounters() *Counters {
 	}
 	field := func(n uint64) uint64 { return word(module + 8*n) }
 	c := &Counters{from: field(moduleCounters), to: field(moduleCounters + 1), bss: field(moduleBSS), bssEnd: field(moduleBSS + 1)}
-	if c.from >= c.to || c.from < field(moduleNoptrBSS) || c.to > field(moduleNoptrBSS+1) || c.bss > c.bssEnd || c.to-c.from > MaxFileBytes || c.bssEnd-c.bss > MaxFileBytes {
+	if c.from >= c.to || c.from < field(moduleNoptrBSS) || c.to > field(moduleNoptrBSS+1) || c.bss > c.bssEnd ||
+		c.to-c.from > MaxFileBytes || c.bssEnd-c.bss > MaxFileBytes {
 		return nil
 	}
 	for _, s := range f.Sections {
@@ -110,7 +111,8 @@ func readPackage(b []byte, first int) (p countedPackage, ok bool) {
 	le := binary.LittleEndian
 	p.size = le.Uint32(b)
 	files, functions := le.Uint32(b[36:]), le.Uint32(b[40:])
-	if p.size < metaHeader || uint64(p.size) > uint64(len(b)) || le.Uint32(b[32:]) != 0 || files == 0 || functions == 0 || uint64(metaHeader)+4*uint64(functions) > uint64(p.size) {
+	if p.size < metaHeader || uint64(p.size) > uint64(len(b)) || le.Uint32(b[32:]) != 0 || files == 0 || functions == 0 ||
+		uint64(metaHeader)+4*uint64(functions) > uint64(p.size) {
 		return p, false
 	}
 	b = b[:p.size]

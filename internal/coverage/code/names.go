@@ -225,7 +225,8 @@ func (n *Names) dwarfLines(f *elf.File, b *Binary) {
 	}
 }
 
-// unitLines reads the lines of one unit. A name in brackets is of what a compiler makes, and of no file. Names that are not absolute, as gcc writes them, begin in the folder where it was compiled.
+// unitLines reads the lines of one unit. A name in brackets is of what a compiler makes, and of no file. Names that are not
+// absolute, as gcc writes them, begin in the folder where it was compiled.
 func (n *Names) unitLines(rows *dwarf.LineReader, b *Binary, dir string) {
 	var row, last dwarf.LineEntry
 	have := false

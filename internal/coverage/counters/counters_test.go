@@ -18,7 +18,8 @@ func TestBlocksThatWereExecuted(t *testing.T) {
 		// Four pieces of Sign run for 1, and five for -1, two of which are others. The rest is main's own.
 		{"counted", []string{"-cover", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
 		{"counted atomically", []string{"-cover", "-covermode=atomic", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
-		{"position-independent and stripped", []string{"-cover", "-covermode=count", "-buildmode=pie", "-ldflags=-s -w", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
+		{"position-independent and stripped",
+			[]string{"-cover", "-covermode=count", "-buildmode=pie", "-ldflags=-s -w", "-coverpkg=" + pkg + "/..."}, "4 6 6 6 7 2\n"},
 		{"not counted", nil, "this program has no counters"},
 		{"without the main package", []string{"-cover", "-coverpkg=" + pkg + "/counts"}, "this program has no counters"},
 	} {

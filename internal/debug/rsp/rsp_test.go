@@ -69,7 +69,8 @@ func TestBadPackets(t *testing.T) {
 }
 
 func TestThreads(t *testing.T) {
-	for text, want := range map[string]Thread{"p1.2": {1, 2}, "pf424a.-1": {1000010, All}, "p-1.-1": {All, All}, "p7": {7, All}, "0": {0, 0}, "-1": {0, All}, "1f": {0, 31}} {
+	for text, want := range map[string]Thread{"p1.2": {1, 2}, "pf424a.-1": {1000010, All}, "p-1.-1": {All, All}, "p7": {7, All},
+		"0": {0, 0}, "-1": {0, All}, "1f": {0, 31}} {
 		if got, err := ParseThread(text); err != nil || got != want {
 			t.Errorf("%s is %+v, %v", text, got, err)
 		}
@@ -85,7 +86,8 @@ func TestThreads(t *testing.T) {
 }
 
 func TestParts(t *testing.T) {
-	for arguments, want := range map[string]string{"0,4": "mabcd", "2,4": "lcdef", "6,1": "l", "9,9": "l", "0,6": "labcdef", "0": "E01", "x,1": "E01", "": "E01"} {
+	for arguments, want := range map[string]string{"0,4": "mabcd", "2,4": "lcdef", "6,1": "l", "9,9": "l", "0,6": "labcdef",
+		"0": "E01", "x,1": "E01", "": "E01"} {
 		if got := Part("abcdef", arguments); got != want {
 			t.Errorf("%s: %q, not %q", arguments, got, want)
 		}

@@ -65,7 +65,8 @@ func (p *Program) root(expression string) (Place, string, error) {
 	}
 	address, size, err := p.symbol(expression)
 	if err == nil && address == 0 {
-		err = fmt.Errorf("the program has no variable %s with a place of its own: give the address of it, as `print &%s` of gdb or delve prints it", expression, expression)
+		err = fmt.Errorf("the program has no variable %s with a place of its own: give the address of it, as `print &%s` of gdb or delve prints it",
+			expression, expression)
 	}
 	return Place{Address: address + p.bias, Bytes: int64(size)}, "", err
 }

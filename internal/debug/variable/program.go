@@ -134,7 +134,8 @@ func called(whole, name string) bool {
 // begins gives how much of an expression is the name of a variable, 0 if it begins with another one.
 func begins(expression, whole string) (length int) {
 	for name := whole; ; {
-		if rest, ok := strings.CutPrefix(expression, name); ok && (rest == "" || strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "[") || strings.HasPrefix(rest, "->")) {
+		if rest, ok := strings.CutPrefix(expression, name); ok &&
+			(rest == "" || strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "[") || strings.HasPrefix(rest, "->")) {
 			return len(name)
 		}
 		_, after, ok := strings.Cut(name, "::")
@@ -259,7 +260,8 @@ func (p *Program) typeNamed(name string) (dwarf.Type, error) {
 		at = e.Offset
 	})
 	if err == nil && at == 0 {
-		err = fmt.Errorf("the program has no type %s in its debug information; name one as the program does, such as long in C, int64 or main.Config in Go", name)
+		err = fmt.Errorf("the program has no type %s in its debug information; name one as the program does, such as long in C, int64 or main.Config in Go",
+			name)
 	}
 	if err != nil {
 		return nil, err

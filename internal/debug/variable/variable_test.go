@@ -144,16 +144,25 @@ func TestVariablesOfC(t *testing.T) {
 		t.Fatal(err)
 	}
 	shows(t, p, m, map[string]string{
-		"nodes[0].value": "1", "first->next->value": "2", "first.next.next.value": "3", "first[2].value": "3", "nodes[1].low": "7", "nodes[0].text": `"one"`, "nodes[0].text[1]": "110 'n'",
-		"mode": "ON", "byte": "200", "ratio": "-1.5", "small": "0.25", "large": "18446744073709551615", "yes": "true", "letter": "120 'x'", "grid": "{{1, 2, 3}, {4, 5, 6}}", "grid[1]": "{4, 5, 6}", "grid[1][2]": "6",
+		"nodes[0].value": "1", "first->next->value": "2", "first.next.next.value": "3", "first[2].value": "3",
+		"nodes[1].low": "7", "nodes[0].text": `"one"`, "nodes[0].text[1]": "110 'n'",
+		"mode": "ON", "byte": "200", "ratio": "-1.5", "small": "0.25", "large": "18446744073709551615", "yes": "true",
+		"letter": "120 'x'", "grid": "{{1, 2, 3}, {4, 5, 6}}", "grid[1]": "{4, 5, 6}", "grid[1][2]": "6",
 		"count::calls": "42", "calls": "42", "one.c::twice": "1", "two.c::twice": "2", "one.c::grid[0][1]": "2",
-		fmt.Sprintf("(node *) %#x", nodes.Address): "{value = 2, next = 0x", fmt.Sprintf("(struct node *) %#x <nodes+24>.value", nodes.Address): "2", fmt.Sprintf("(*node)(%#x).value", nodes.Address): "2",
+		fmt.Sprintf("(node *) %#x", nodes.Address):                         "{value = 2, next = 0x",
+		fmt.Sprintf("(struct node *) %#x <nodes+24>.value", nodes.Address): "2", fmt.Sprintf("(*node)(%#x).value", nodes.Address): "2",
 		fmt.Sprintf("(unsigned long *) %#x", nodes.Address): "2", fmt.Sprintf("(node **) %#x.next", nodes.Address+8): "0x0", fmt.Sprint(nodes.Address): "2",
-		"twice": "twice may be one.c::twice or two.c::twice: name one of them", "own": "the program has no variable own", "nothing.x": "the program has no variable nothing.x",
-		"nodes[3]": "nodes[3]: the array has 3 elements", "nodes[x]": "nodes[x]: [x] is no index", "nodes.value": "nodes.value: it is no struct", "nodes[0].flag": "nodes[0].flag: flag is a bit-field",
-		"nodes[0].x": "nodes[0].x: struct node has no member x", "nodes[2].next.value.x": "nodes[2].next.value.x: it is no struct", "nodes[2].next.next.value": "nodes[2].next.next.value: there is no memory at 0x8",
-		"(node) 0x10": "a pointer is written as", "(node *) x": "a pointer is written as", "(*node) 0x10": "a pointer is written as", "(*node)(0x10": "a pointer is written as", "(nothing *) 0x10": "the program has no type nothing",
-		"0x10.x": "0x10.x: it is no struct", "byte[1]": "byte[1]: it has no elements", "nodes[2]": `{value = 3, next = 0x0, {low = 0, text = ""}}`, "": "the program has no variable", "grid]": "the program has no variable", "grid[1]x": `grid[1]x: "x" is neither`,
+		"twice": "twice may be one.c::twice or two.c::twice: name one of them", "own": "the program has no variable own",
+		"nothing.x": "the program has no variable nothing.x",
+		"nodes[3]":  "nodes[3]: the array has 3 elements", "nodes[x]": "nodes[x]: [x] is no index",
+		"nodes.value": "nodes.value: it is no struct", "nodes[0].flag": "nodes[0].flag: flag is a bit-field",
+		"nodes[0].x":            "nodes[0].x: struct node has no member x",
+		"nodes[2].next.value.x": "nodes[2].next.value.x: it is no struct", "nodes[2].next.next.value": "nodes[2].next.next.value: there is no memory at 0x8",
+		"(node) 0x10": "a pointer is written as", "(node *) x": "a pointer is written as",
+		"(*node) 0x10": "a pointer is written as", "(*node)(0x10": "a pointer is written as", "(nothing *) 0x10": "the program has no type nothing",
+		"0x10.x": "0x10.x: it is no struct", "byte[1]": "byte[1]: it has no elements",
+		"nodes[2]": `{value = 3, next = 0x0, {low = 0, text = ""}}`, "": "the program has no variable",
+		"grid]": "the program has no variable", "grid[1]x": `grid[1]x: "x" is neither`,
 	})
 	place, err := p.Find("greeting", 0, m)
 	if got := p.Text(place, m(place.Address, 8), m); err != nil || !strings.HasPrefix(got, "0x") || !strings.HasSuffix(got, ` "hello"`) {
@@ -167,7 +176,9 @@ func TestVariablesOfC(t *testing.T) {
 // Without debug information there are symbols.
 func TestVariablesBySymbol(t *testing.T) {
 	p, m := built(t, map[string]string{"one.c": cProgram, "two.c": cOther}, "gcc", "-O0", "-o", "program", "one.c", "two.c")
-	shows(t, p, m, map[string]string{"plain": "4", "byte": "-56", "twice": "the program has several symbols twice", "first->value": "the program has no variable first->value", "(int *) 0x10": "the program has no type int", "grid": "0x010000000200000003000000040000000500000006000000"})
+	shows(t, p, m, map[string]string{"plain": "4", "byte": "-56", "twice": "the program has several symbols twice",
+		"first->value": "the program has no variable first->value", "(int *) 0x10": "the program has no type int",
+		"grid": "0x010000000200000003000000040000000500000006000000"})
 }
 
 func TestVariablesOfOtherLanguages(t *testing.T) {
@@ -177,13 +188,17 @@ func TestVariablesOfOtherLanguages(t *testing.T) {
 	})
 	t.Run("Go", func(t *testing.T) {
 		p, m := built(t, map[string]string{"main.go": goProgram, "go.mod": "module program\n\ngo 1.24\n"}, "go", "build", "-o", "program", ".")
-		shows(t, p, m, map[string]string{"main.state.rows[1].N": "2", "main.state.rows[1].Name": `"two"`, "main.state.rows[0]": `{N = 1, Name = "one"}`, "main.state.on": "true", "main.state.by": "2.5", "main.state.next.on": "false", "main.title": `"a title"`,
-			"main.number": "65535", "main.state.rows[2]": "main.state.rows[2]: the slice has 2 elements", "main.state.nothing": "main.state.nothing: struct main.table has no member nothing", "main.nothing": "the program has no variable"})
+		shows(t, p, m, map[string]string{"main.state.rows[1].N": "2", "main.state.rows[1].Name": `"two"`,
+			"main.state.rows[0]": `{N = 1, Name = "one"}`, "main.state.on": "true", "main.state.by": "2.5",
+			"main.state.next.on": "false", "main.title": `"a title"`,
+			"main.number": "65535", "main.state.rows[2]": "main.state.rows[2]: the slice has 2 elements",
+			"main.state.nothing": "main.state.nothing: struct main.table has no member nothing", "main.nothing": "the program has no variable"})
 		at, err := p.Find("main.state.rows", 0, m)
 		if err != nil {
 			t.Fatal(err)
 		}
-		shows(t, p, m, map[string]string{fmt.Sprintf("(*main.table)(%#x).rows[1].Name", at.Address): `"two"`, fmt.Sprintf(`(*"main.table")(%#x).on`, at.Address): "true"})
+		shows(t, p, m, map[string]string{fmt.Sprintf("(*main.table)(%#x).rows[1].Name", at.Address): `"two"`,
+			fmt.Sprintf(`(*"main.table")(%#x).on`, at.Address): "true"})
 	})
 	t.Run("Rust", func(t *testing.T) {
 		p, m := built(t, map[string]string{"main.rs": rustProgram}, "rustc", "-g", "-o", "program", "main.rs")

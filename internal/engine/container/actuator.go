@@ -259,7 +259,8 @@ func (a actuator) Slow(c fault.Cut, on *fault.Action) {
 	if on.ID != 0 {
 		from.faults[key] = on.ID
 		s := &on.Slow
-		a.ordered(from, &hand.Order{Shape: &hand.Shape{Key: key, To: to.ips, PPM: 1e6, LatencyNs: s.LatencyNs + s.JitterNs/2, JitterNs: s.JitterNs / 2, Bandwidth: s.Bandwidth}})
+		a.ordered(from, &hand.Order{Shape: &hand.Shape{Key: key, To: to.ips, PPM: 1e6, LatencyNs: s.LatencyNs + s.JitterNs/2,
+			JitterNs: s.JitterNs / 2, Bandwidth: s.Bandwidth}})
 	}
 }
 
@@ -346,7 +347,8 @@ func (w *World) perPacket() bool {
 }
 
 // packetKinds are the kinds per packet, by their places in fault.Rates, that keepers deliver.
-var packetKinds = map[int]fault.Kind{fault.DropRate: fault.Drop, fault.CorruptRate: fault.Corrupt, fault.DelayRate: fault.Delay, fault.DuplicateRate: fault.Duplicate}
+var packetKinds = map[int]fault.Kind{fault.DropRate: fault.Drop, fault.CorruptRate: fault.Corrupt, fault.DelayRate: fault.Delay,
+	fault.DuplicateRate: fault.Duplicate}
 
 func (w *World) rate(from, to *node, k int, was, now *fault.Rate) {
 	if *was == *now {

@@ -19,7 +19,8 @@ import (
 // the date. Programs without glibc, or without any C library, do not see it.
 
 // Places of libfaketime: that of Debian's package, those of others, and the one in nodes.
-var fakers = []string{"/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1", "/usr/lib64/faketime/libfaketimeMT.so.1",
+var fakers = []string{"/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+	"/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1", "/usr/lib64/faketime/libfaketimeMT.so.1",
 	"/usr/lib/faketime/libfaketimeMT.so.1"}
 
 const (
@@ -48,7 +49,8 @@ func (n *node) lies() bool {
 }
 
 // loaders are places of the dynamic linker of glibc, in an image.
-var loaders = []string{"lib64/ld-linux-x86-64.so.2", "usr/lib64/ld-linux-x86-64.so.2", "lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+var loaders = []string{"lib64/ld-linux-x86-64.so.2", "usr/lib64/ld-linux-x86-64.so.2",
+	"lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
 	"lib/ld-linux-aarch64.so.1", "usr/lib/ld-linux-aarch64.so.1"}
 
 // hasGlibc reports whether programs of a node may have the C library of GNU.

@@ -284,8 +284,9 @@ func TestFaults(t *testing.T) {
 	}
 	r.User("redis", "999")
 	r.Folder("/data", 0o755, 999)
-	imagetest.Layout(t, filepath.Join(dir, "redis.oci"), r.Image(v1.Config{Cmd: []string{"redis-server", "--bind", "*", "--protected-mode", "no", "--dir", "/data", "--appendonly", "yes"},
-		Env: []string{"PATH=/usr/bin:/bin"}, User: "redis", StopSignal: "SIGTERM"}))
+	imagetest.Layout(t, filepath.Join(dir, "redis.oci"),
+		r.Image(v1.Config{Cmd: []string{"redis-server", "--bind", "*", "--protected-mode", "no", "--dir", "/data", "--appendonly", "yes"},
+			Env: []string{"PATH=/usr/bin:/bin"}, User: "redis", StopSignal: "SIGTERM"}))
 	write(t, filepath.Join(dir, "bloodhound.yaml"), `
 simulation: {max_time: 50s}
 nodes:

@@ -49,7 +49,8 @@ const namePrefix = "bloodhound-"
 // Boot makes the containers of a world; no program of its nodes has run yet.
 func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.World, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &World{ctx: ctx, cancel: cancel, options: o, tape: tape.NewSource(t), started: time.Now(), run: newRun(), happened: make(chan func() error, 10_000), closing: make(chan struct{}),
+	w := &World{ctx: ctx, cancel: cancel, options: o, tape: tape.NewSource(t), started: time.Now(), run: newRun(),
+		happened: make(chan func() error, 10_000), closing: make(chan struct{}),
 		procs: map[int64]*proc{}, rates: map[string]rated{}}
 	var left []string
 	w.spec, left = deliverable(spec)

@@ -69,7 +69,8 @@ func undeliverable(spec *world.Spec) engine.Mistakes {
 			m.Problem = fmt.Sprintf("%s needs libfaketime, which is not on this machine", r.Kind)
 			m.Remedy = "install it (`apt-get install libfaketime`), leave the rule out, or use --engine native"
 		case r.OnCalls():
-			m.Problem = fmt.Sprintf("the container engine cannot inject %s at what a program does, such as a system call or a reply: it does not see that", r.Kind)
+			m.Problem = fmt.Sprintf("the container engine cannot inject %s at what a program does, such as a system call or a reply: it does not see that",
+				r.Kind)
 		default:
 			continue
 		}
@@ -77,14 +78,16 @@ func undeliverable(spec *world.Spec) engine.Mistakes {
 		all = append(all, m)
 	}
 	if spec.Faults.Enabled && spec.Faults.DiskSpeed != "" && spec.Faults.Mode != world.Harsh {
-		all = append(all, engine.Mistake{Part: engine.PartFault, Name: world.DiskSpeedKey, Problem: "the container engine does not set the speed of disks", Remedy: "leave it out, or use --engine native"})
+		all = append(all, engine.Mistake{Part: engine.PartFault, Name: world.DiskSpeedKey,
+			Problem: "the container engine does not set the speed of disks", Remedy: "leave it out, or use --engine native"})
 	}
 	return all
 }
 
 // lacking reports a fault that cannot be had for lack of a feature of the kernel.
 func lacking(kind, feature, why string) error {
-	return fmt.Errorf("the fault %s needs %s, which this kernel does not have for containers (%s); %s, leave the fault out, or use --engine native", kind, feature, why, remedies[feature])
+	return fmt.Errorf("the fault %s needs %s, which this kernel does not have for containers (%s); %s, leave the fault out, or use --engine native",
+		kind, feature, why, remedies[feature])
 }
 
 var remedies = map[string]string{

@@ -19,11 +19,13 @@ func TestDeliverable(t *testing.T) {
 	if got := strings.Join(left, " "); got != "fsync_fail power_loss crash clock_skew pause restart" {
 		t.Errorf("left out: %s", got)
 	}
-	if own.Faults.Rules[0].RatePPM != 1 || own.Faults.Rules[1].RatePPM != 0 || spec.Faults.Rules[1].RatePPM != 1 || len(own.Faults.Rules) != len(spec.Faults.Rules) {
+	if own.Faults.Rules[0].RatePPM != 1 || own.Faults.Rules[1].RatePPM != 0 || spec.Faults.Rules[1].RatePPM != 1 ||
+		len(own.Faults.Rules) != len(spec.Faults.Rules) {
 		t.Errorf("%+v of %+v", own.Faults.Rules, spec.Faults.Rules)
 	}
 	all := undeliverable(spec)
-	if len(all) != 4 || all[0].Name != "fsync_fail" || all[1].Name != "crash" || all[2].Name != "pause" || all[3].Name != world.DiskSpeedKey || all[0].Remedy == "" {
+	if len(all) != 4 || all[0].Name != "fsync_fail" || all[1].Name != "crash" || all[2].Name != "pause" ||
+		all[3].Name != world.DiskSpeedKey || all[0].Remedy == "" {
 		t.Errorf("%+v", all)
 	}
 	if spec.Faults.Mode = world.Harsh; len(undeliverable(spec)) != 3 {

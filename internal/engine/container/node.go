@@ -167,9 +167,11 @@ func (n *node) furnish() error {
 // keep starts the keeper of a node.
 func (n *node) keep() error {
 	c := &docker.Container{
-		Image: n.keeperImage, Entrypoint: []string{selfPath, "driver", hand.Verb, hand.Keep}, OpenStdin: true, StdinOnce: true, AttachStdin: true, AttachStdout: true, AttachStderr: true,
-		Labels:     n.labels(keeperRole),
-		HostConfig: docker.HostConfig{CapAdd: []string{"NET_ADMIN"}, LogConfig: docker.LogConfig{Type: "none"}, Mounts: slices.Concat(n.own, n.libraries, n.held)},
+		Image: n.keeperImage, Entrypoint: []string{selfPath, "driver", hand.Verb, hand.Keep}, OpenStdin: true, StdinOnce: true,
+		AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		Labels: n.labels(keeperRole),
+		HostConfig: docker.HostConfig{CapAdd: []string{"NET_ADMIN"}, LogConfig: docker.LogConfig{Type: "none"},
+			Mounts: slices.Concat(n.own, n.libraries, n.held)},
 	}
 	var places []place
 	if lender := n.lender(); lender != n {
@@ -183,7 +185,8 @@ func (n *node) keep() error {
 		return err
 	}
 	for _, p := range places[min(1, len(places)):] {
-		if err := n.client.Call(n.ctx, http.MethodPost, "/networks/"+p.network+"/connect", nil, map[string]any{"Container": n.keeper, "EndpointConfig": p.endpoint}, nil); err != nil {
+		if err := n.client.Call(n.ctx, http.MethodPost, "/networks/"+p.network+"/connect", nil,
+			map[string]any{"Container": n.keeper, "EndpointConfig": p.endpoint}, nil); err != nil {
 			return err
 		}
 	}
@@ -287,10 +290,13 @@ func (n *node) create() error {
 		return err
 	}
 	c := &docker.Container{
-		Image: n.base, Entrypoint: n.spec.Command, Env: n.environment(n.spec.Env), WorkingDir: cmp.Or(n.spec.WorkingDir, "/"), User: user, StopSignal: n.spec.StopSignal,
+		Image: n.base, Entrypoint: n.spec.Command, Env: n.environment(n.spec.Env), WorkingDir: cmp.Or(n.spec.WorkingDir, "/"),
+		User: user, StopSignal: n.spec.StopSignal,
 		Labels: n.labels(nodeRole), Healthcheck: &docker.Healthcheck{Test: []string{"NONE"}}, AttachStdout: true, AttachStderr: true,
-		HostConfig: docker.HostConfig{NetworkMode: "container:" + n.lender().keeper, Mounts: slices.Concat(n.own, n.mounts), ReadonlyRootfs: n.spec.ReadOnly, GroupAdd: groups,
-			OomScoreAdj: b.OOMScoreAdj, Memory: b.MemoryBytes, NanoCPUs: b.CPUPPM * 1000, PidsLimit: int64(b.Tasks), ShmSize: b.ShmBytes, LogConfig: docker.LogConfig{Type: "none"}, Sysctls: map[string]string{}},
+		HostConfig: docker.HostConfig{NetworkMode: "container:" + n.lender().keeper, Mounts: slices.Concat(n.own, n.mounts),
+			ReadonlyRootfs: n.spec.ReadOnly, GroupAdd: groups,
+			OomScoreAdj: b.OOMScoreAdj, Memory: b.MemoryBytes, NanoCPUs: b.CPUPPM * 1000, PidsLimit: int64(b.Tasks),
+			ShmSize: b.ShmBytes, LogConfig: docker.LogConfig{Type: "none"}, Sysctls: map[string]string{}},
 	}
 	if n.holds {
 		c.Entrypoint, c.User = []string{selfPath, "driver", hand.Verb, hand.Hold}, "0"
@@ -343,7 +349,8 @@ func (n *node) hasGuests() bool {
 // environment is what every program of a node has, where the node does not say otherwise.
 func (n *node) environment(env []string) []string {
 	out := slices.Concat(env, n.clockEnvironment())
-	for _, kv := range []string{"ANTITHESIS_SDK_LOCAL_OUTPUT=" + sdkPath, "ANTITHESIS_OUTPUT_DIR=" + ownFolder, "ANTITHESIS_STOP_FAULTS=" + stopPath, "TZ=UTC"} {
+	for _, kv := range []string{"ANTITHESIS_SDK_LOCAL_OUTPUT=" + sdkPath, "ANTITHESIS_OUTPUT_DIR=" + ownFolder,
+		"ANTITHESIS_STOP_FAULTS=" + stopPath, "TZ=UTC"} {
 		name, _, _ := strings.Cut(kv, "=")
 		if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") }) {
 			out = append(out, kv)
@@ -359,7 +366,8 @@ func (w *World) networks() error {
 		list = []world.Network{{}}
 	}
 	for _, l := range list {
-		n := &docker.Network{Name: w.network(l.Name), Driver: "bridge", Internal: l.Internal, EnableIPv6: l.IPv6 != "", Labels: map[string]string{runLabel: w.run}}
+		n := &docker.Network{Name: w.network(l.Name), Driver: "bridge", Internal: l.Internal, EnableIPv6: l.IPv6 != "",
+			Labels: map[string]string{runLabel: w.run}}
 		if l.IPv6 != "" {
 			n.IPAM.Config = []docker.Subnet{{Subnet: l.IPv6}}
 		}

@@ -39,7 +39,8 @@ type proc struct {
 
 func (w *World) newProc(l *director.Launch) *proc {
 	w.lastProc++
-	p := &proc{id: w.lastProc, node: w.nodes[l.Node], tag: l.Tag, kind: l.Kind, program: l.Argv[0], stdout: l.Stdout, stderr: l.Stderr, ended: make(chan struct{})}
+	p := &proc{id: w.lastProc, node: w.nodes[l.Node], tag: l.Tag, kind: l.Kind, program: l.Argv[0], stdout: l.Stdout,
+		stderr: l.Stderr, ended: make(chan struct{})}
 	w.procs[p.id] = p
 	return p
 }
@@ -145,7 +146,8 @@ func (w *World) startGuest(l *director.Launch) (*proc, error) {
 			in, user, dir = n.keeper, "0", "/"
 		}
 	}
-	e := &docker.Exec{AttachStdin: true, AttachStdout: true, AttachStderr: true, Cmd: append([]string{selfPath, "driver", hand.Verb, hand.Run}, argv...), Env: n.environment(env), User: user, WorkingDir: dir}
+	e := &docker.Exec{AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		Cmd: append([]string{selfPath, "driver", hand.Verb, hand.Run}, argv...), Env: n.environment(env), User: user, WorkingDir: dir}
 	go func() {
 		status, err := w.execute(p, in, e)
 		if err != nil {

@@ -68,7 +68,8 @@ func (n *node) inMemory(name string) error {
 }
 
 func (n *node) createVolume(name string, options map[string]string) error {
-	return n.client.Call(n.ctx, http.MethodPost, "/volumes/create", nil, &docker.Volume{Name: name, Driver: "local", DriverOpts: options, Labels: map[string]string{runLabel: n.run}}, nil)
+	return n.client.Call(n.ctx, http.MethodPost, "/volumes/create", nil,
+		&docker.Volume{Name: name, Driver: "local", DriverOpts: options, Labels: map[string]string{runLabel: n.run}}, nil)
 }
 
 // over mounts a folder of the machine so that changes stay in the world.

@@ -211,7 +211,8 @@ func (w *World) ended(p *proc, at int64, status int) error {
 	}
 	event := w.event(at, n.spec.Name, "exit", int64(status), p.program)
 	delete(w.procs, p.id)
-	return w.director.Exited(&director.Notice{Event: event, TimeNs: w.last, Node: n.id, Proc: p.id, Program: p.program, Tag: p.tag, Status: status, ByFault: p.byFault})
+	return w.director.Exited(&director.Notice{Event: event, TimeNs: w.last, Node: n.id, Proc: p.id, Program: p.program,
+		Tag: p.tag, Status: status, ByFault: p.byFault})
 }
 
 func (w *World) answered(p *proc, at int64, text string) error {

@@ -88,7 +88,8 @@ func Prepare(spec *world.Spec) (*Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Setting{spec: spec, plan: plan, conditions: plan.Conditions(), jobs: compileJobs(spec), inProcess: spec.Engine == world.InProcess, changes: plan.Changes(), spares: plan.Spares(),
+	s := &Setting{spec: spec, plan: plan, conditions: plan.Conditions(), jobs: compileJobs(spec),
+		inProcess: spec.Engine == world.InProcess, changes: plan.Changes(), spares: plan.Spares(),
 		looks: plan.AsksReady() && (spec.Engine == world.VM || spec.Engine == world.Container)}
 	for i := range spec.Faults.Roles {
 		s.roles = append(s.roles, compileRole(&spec.Faults.Roles[i]))
@@ -121,9 +122,11 @@ type Director struct {
 // New makes the Director of a run, which writes what it learns into out.
 func (s *Setting) New(tape Chooser, act Actuator, out *record.Outcome) *Director {
 	spec := s.spec
-	d := &Director{Setting: s, tape: tape, act: act, out: out, State: State{Phase: PhaseSetup, Plan: s.plan.Again(), Nodes: make([]NodeState, len(spec.Nodes)), NextStep: never,
-		WarmupEnd: never, ChaosEnd: never, SettleEnd: never, ReadyEnd: never, CheckEnd: never, SetupEnd: never, SetupLook: never, Probes: make([]Probe, len(spec.Properties)), RoleProbes: make([]RoleProbe, len(spec.Faults.Roles)),
-		Jobs: make([]Job, 0, 2*len(spec.Nodes))}}
+	d := &Director{Setting: s, tape: tape, act: act, out: out,
+		State: State{Phase: PhaseSetup, Plan: s.plan.Again(), Nodes: make([]NodeState, len(spec.Nodes)), NextStep: never,
+			WarmupEnd: never, ChaosEnd: never, SettleEnd: never, ReadyEnd: never, CheckEnd: never, SetupEnd: never, SetupLook: never,
+			Probes: make([]Probe, len(spec.Properties)), RoleProbes: make([]RoleProbe, len(spec.Faults.Roles)),
+			Jobs: make([]Job, 0, 2*len(spec.Nodes))}}
 	d.effects = effects{act, d}
 	for i := range d.Probes {
 		d.Probes[i].NextNs = never

@@ -189,7 +189,8 @@ func (s *stage) do(t *testing.T, line string) {
 		l.Announces, l.ReadyNs = true, duration(rest)
 	case word == "reports":
 		s.events++
-		s.d.Reported(&Notice{Event: s.events, TimeNs: s.now, Node: s.d.Jobs[number(0)-1].Node, Tag: number(0), Text: fmt.Appendf(nil, `{"type":%q}`+"\n", args[1])})
+		s.d.Reported(&Notice{Event: s.events, TimeNs: s.now, Node: s.d.Jobs[number(0)-1].Node, Tag: number(0),
+			Text: fmt.Appendf(nil, `{"type":%q}`+"\n", args[1])})
 		s.takeIn(t, nil)
 	case word == "outcome":
 		s.d.Sum(s.tape)
@@ -214,12 +215,14 @@ func (s *stage) do(t *testing.T, line string) {
 	case word == "role":
 		f.Roles = append(f.Roles, world.NodeRole{Node: args[0], Name: args[1], Log: args[2]})
 	case word == "eventually":
-		s.spec.Properties = append(s.spec.Properties, world.Property{Name: args[0], Kind: world.Liveness, TimeoutNs: duration(args[1]), Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})
+		s.spec.Properties = append(s.spec.Properties,
+			world.Property{Name: args[0], Kind: world.Liveness, TimeoutNs: duration(args[1]), Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})
 	case word == "withstands":
 		s.spec.Properties = append(s.spec.Properties, world.Property{Name: args[0], Kind: world.Liveness, TimeoutNs: duration(args[1]),
 			Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9, While: "majority connected"}})
 	case word == "always":
-		s.spec.Properties = append(s.spec.Properties, world.Property{Name: args[0], Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})
+		s.spec.Properties = append(s.spec.Properties,
+			world.Property{Name: args[0], Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, IntervalNs: 1e9}})
 	case word == "draw":
 		s.edits = append(s.edits, tape.Edit{Op: tape.Set, Stream: args[0], From: uint64(number(1)), Value: uint64(number(2))})
 	case word == "until":
@@ -227,7 +230,8 @@ func (s *stage) do(t *testing.T, line string) {
 	case word == "exit":
 		j := &s.d.Jobs[number(0)-1]
 		s.alive[j.Proc] = false
-		s.takeIn(t, s.d.Exited(&Notice{Event: s.events, TimeNs: s.now, Node: j.Node, Proc: j.Proc, Program: "/bin/x", Tag: number(0), Status: int(number(1)) << 8}))
+		s.takeIn(t, s.d.Exited(&Notice{Event: s.events, TimeNs: s.now, Node: j.Node, Proc: j.Proc, Program: "/bin/x",
+			Tag: number(0), Status: int(number(1)) << 8}))
 	case word == "line":
 		_, text, _ := strings.Cut(rest, " ")
 		s.d.Log(record.LogLine{TimeNs: s.now, Node: args[0], Text: text}, 0)
@@ -248,7 +252,8 @@ func (s *stage) do(t *testing.T, line string) {
 		s.check(t, s.d.Entering(args[0], args[1], args[2:]...))
 	case word == "ends":
 		for _, c := range s.out.Crashes {
-			s.note("%s ended at %s with exit code %d during %v, and ran again at %s", c.Node, time.Duration(c.TimeNs), c.ExitCode, c.During, time.Duration(c.UpNs))
+			s.note("%s ended at %s with exit code %d during %v, and ran again at %s", c.Node, time.Duration(c.TimeNs), c.ExitCode,
+				c.During, time.Duration(c.UpNs))
 		}
 	case word == "ledger":
 		for _, e := range s.d.Plan.Ledger.Entries {

@@ -39,7 +39,8 @@ func (d *Director) healIfCalm(now int64) {
 
 // Moment is what conditions of faults can ask about now. The next call overwrites it.
 func (d *Director) Moment() *fault.Moment {
-	d.moment = fault.Moment{NowNs: d.act.Now(), Event: d.act.Events(), Operations: d.Operations, Logs: d.Counts, Roles: d.Roles, Mains: d, Conditions: d.conditions}
+	d.moment = fault.Moment{NowNs: d.act.Now(), Event: d.act.Events(), Operations: d.Operations, Logs: d.Counts, Roles: d.Roles,
+		Mains: d, Conditions: d.conditions}
 	return &d.moment
 }
 

@@ -270,7 +270,8 @@ func (d *Director) checkHealth(i int) error {
 		timeout = probeTimeoutNs
 	}
 	s.Checking = true
-	_, err := d.launch(&d.spec.Nodes[i], Job{Kind: JobHealth, Node: i, Deadline: d.act.Now() + timeout}, h.Command, d.spec.Nodes[i].Env, "healthcheck", "healthcheck")
+	_, err := d.launch(&d.spec.Nodes[i], Job{Kind: JobHealth, Node: i, Deadline: d.act.Now() + timeout}, h.Command,
+		d.spec.Nodes[i].Env, "healthcheck", "healthcheck")
 	return err
 }
 
@@ -477,7 +478,8 @@ func (d *Director) startDriver(kind JobKind, i int, l *world.Workload) (tag int6
 		env = append(env, "BLOODHOUND_DRIVER="+string(text), "GOMAXPROCS=1", "GOGC=400")
 	}
 	n := &d.spec.Nodes[node]
-	if tag, err = d.launchAs(&Launch{As: n, Own: own, Ordered: own || l.Announces, Argv: argv, Env: slices.Concat(n.Env, env), Stdout: "stdout", Stderr: "stderr"}, Job{Kind: kind, Node: node, Index: i, Deadline: never}); err != nil {
+	if tag, err = d.launchAs(&Launch{As: n, Own: own, Ordered: own || l.Announces, Argv: argv, Env: slices.Concat(n.Env, env),
+		Stdout: "stdout", Stderr: "stderr"}, Job{Kind: kind, Node: node, Index: i, Deadline: never}); err != nil {
 		return 0, err
 	}
 	d.Drivers++

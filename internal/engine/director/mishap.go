@@ -11,8 +11,9 @@ import (
 // maxKind bounds the name of a fault that a program makes itself.
 const maxKind = 100
 
-// Mishap answers a program that asks, by package sdk, whether a fault happens that it makes itself ("mishap KIND PPM": 1 or 0), draws a choice of its test ("choose NAME K": below
-// K), or reports a fault that it has observed ("observed KIND": nothing). Anything else is answered by a text that begins with an exclamation mark.
+// Mishap answers a program that asks, by package sdk, whether a fault happens that it makes itself ("mishap KIND PPM": 1 or 0),
+// draws a choice of its test ("choose NAME K": below K), or reports a fault that it has observed ("observed KIND": nothing).
+// Anything else is answered by a text that begins with an exclamation mark.
 func (d *Director) Mishap(n *Notice) (answer string) {
 	node := d.spec.Nodes[n.Node].Name
 	fields := strings.Fields(string(n.Text))

@@ -15,7 +15,8 @@ func TestMishap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edits := []tape.Edit{{Op: tape.Set, Stream: "fault/db_exec_after/n1", From: 1, Value: 1}, {Op: tape.Set, Stream: "fault/db_exec_after/n1", From: 2, Value: 1},
+	edits := []tape.Edit{{Op: tape.Set, Stream: "fault/db_exec_after/n1", From: 1, Value: 1},
+		{Op: tape.Set, Stream: "fault/db_exec_after/n1", From: 2, Value: 1},
 		{Op: tape.Set, Stream: "fault/db_exec_after/n1", From: 3, Value: 1}, {Op: tape.Set, Stream: "choice/size/n1", From: 0, Value: 2}}
 	d := setting.New(tape.NewSource(tape.Tape{Edits: edits}), s, &s.out)
 	d.Plan.On = true

@@ -28,7 +28,8 @@ func (d *Director) startProbe(j Job, c *world.Check, env []string) error {
 	if len(c.Script) == 0 {
 		return d.order(j, c)
 	}
-	l := &Launch{As: &d.spec.Nodes[j.Node], Argv: c.Script, Env: slices.Concat(d.spec.Nodes[j.Node].Env, []string{"BLOODHOUND_PHASE=" + d.Phase}, env), Stdout: stream, Stderr: stream}
+	l := &Launch{As: &d.spec.Nodes[j.Node], Argv: c.Script,
+		Env: slices.Concat(d.spec.Nodes[j.Node].Env, []string{"BLOODHOUND_PHASE=" + d.Phase}, env), Stdout: stream, Stderr: stream}
 	if c.Type != world.Custom { // it starts the script, for one node after the other
 		text, err := json.Marshal(c)
 		if err != nil {
@@ -71,7 +72,8 @@ func (d *Director) asksProber() bool {
 
 func (d *Director) startProber(node int) (err error) {
 	n := &d.spec.Nodes[node]
-	d.Prober, err = d.launchAs(&Launch{As: n, Own: true, Ordered: true, Argv: []string{"driver", "prober"}, Env: slices.Concat(n.Env, []string{"GOMAXPROCS=1"}), Stdout: "check", Stderr: "check"},
+	d.Prober, err = d.launchAs(&Launch{As: n, Own: true, Ordered: true, Argv: []string{"driver", "prober"},
+		Env: slices.Concat(n.Env, []string{"GOMAXPROCS=1"}), Stdout: "check", Stderr: "check"},
 		Job{Kind: JobProber, Node: node, Deadline: never})
 	return err
 }
@@ -116,7 +118,8 @@ func (d *Director) probeEnded(a *world.ProbeAnswer, n *Notice) error {
 
 // unmade ends a probe that came to no end by itself: nothing follows from it.
 func (d *Director) unmade(tag int64, why string) error {
-	return d.probeEnded(&world.ProbeAnswer{ID: tag, Code: world.ProbeNotExecuted, Text: why}, &Notice{Event: d.act.Events(), TimeNs: d.act.Now(), Node: int(d.Jobs[tag-1].Node)})
+	return d.probeEnded(&world.ProbeAnswer{ID: tag, Code: world.ProbeNotExecuted, Text: why},
+		&Notice{Event: d.act.Events(), TimeNs: d.act.Now(), Node: int(d.Jobs[tag-1].Node)})
 }
 
 // overran ends a probe at its deadline. It has a shorter one of its own, so the prober is broken: others finish, no other begins.

@@ -96,7 +96,8 @@ func (d *Director) answered(node int, e *history.Event) {
 
 // Overflowed takes in that the engine has not read the rest of what a check prints.
 func (d *Director) Overflowed(n *Notice, limit int) {
-	d.Warn(fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less", n.Stream, d.spec.Nodes[n.Node].Name, limit))
+	d.Warn(fmt.Sprintf("the output of a %s on node %s is longer than %d bytes, and its rest was not read; let it write less",
+		n.Stream, d.spec.Nodes[n.Node].Name, limit))
 }
 
 // Observed records that a program under test sees what a fault does to it now: one with an ID, or one that packets or calls meet.

@@ -93,7 +93,8 @@ func (d *Director) startRecovery() error {
 		if l.Mix = d.oncemore(&l, keys); len(l.Mix) == 0 {
 			continue
 		}
-		l.Name, l.Clients, l.RatePerS, l.DurationNs, l.Operations, l.Once, l.SpecialPPM, l.Skip = strings.TrimSuffix(l.Name+world.RecoveryClients, "/"), 1, recoveryRate, timeout, 0, true, 0, nil
+		l.Name, l.Clients, l.RatePerS, l.DurationNs, l.Operations, l.Once, l.SpecialPPM,
+			l.Skip = strings.TrimSuffix(l.Name+world.RecoveryClients, "/"), 1, recoveryRate, timeout, 0, true, 0, nil
 		l.Schedule = nil
 		tag, err := d.startDriver(JobRecovery, i, &l)
 		if err == nil {

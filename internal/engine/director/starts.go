@@ -171,7 +171,8 @@ func (d *Director) NeverUp() (list []string) {
 	for i := range d.spec.Nodes {
 		n, s := &d.spec.Nodes[i], &d.Nodes[i]
 		if n.Role == world.Server && n.Health != nil && s.Status == Ended && !s.Up && d.out.ReadyNs > 0 && !d.isStep(n.Name) {
-			list = append(list, fmt.Sprintf("%s never came up: its main process ended with exit code %d before its healthcheck succeeded%s", n.Name, s.ExitCode, d.besides(saying(s.Said), i)))
+			list = append(list, fmt.Sprintf("%s never came up: its main process ended with exit code %d before its healthcheck succeeded%s",
+				n.Name, s.ExitCode, d.besides(saying(s.Said), i)))
 		}
 	}
 	return list
@@ -192,7 +193,8 @@ func (d *Director) vanished(i int, argv []string, err error) (handled bool) {
 	said := "cannot start again: " + start.Error()
 	s.Status, s.ExitCode, s.Healthy, s.NextNs, s.Said = Ended, code, false, never, said
 	event := d.act.Happen(n.Name, "start", int64(-start.Errno), argv[0])
-	d.addCrash(record.Crash{Position: record.At(event), TimeNs: d.act.Now(), Node: n.Name, Program: argv[0], ExitCode: code, Kind: "exit", Lines: []string{said}})
+	d.addCrash(record.Crash{Position: record.At(event), TimeNs: d.act.Now(), Node: n.Name, Program: argv[0], ExitCode: code,
+		Kind: "exit", Lines: []string{said}})
 	if !s.Up && n.Role == world.Server && d.undisturbed() {
 		d.Stuck = true
 		s.Stuck = fmt.Sprintf("%s never comes up: %s; the world itself has removed or changed its program", n.Name, said)

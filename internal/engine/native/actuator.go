@@ -149,8 +149,9 @@ func (a actuator) Clog(c fault.Cut, id int) {
 }
 
 func (a actuator) Slow(c fault.Cut, on *fault.Action) {
-	a.k().Net.SetSlow(linux.NetEnv(a.k()), a.in(c.From), a.in(c.To), net.Slow{LatencyNs: on.Slow.LatencyNs, JitterNs: on.Slow.JitterNs, Bandwidth: on.Slow.Bandwidth,
-		FaultID: on.ID, SinceNs: on.StartNs})
+	a.k().Net.SetSlow(linux.NetEnv(a.k()), a.in(c.From), a.in(c.To),
+		net.Slow{LatencyNs: on.Slow.LatencyNs, JitterNs: on.Slow.JitterNs, Bandwidth: on.Slow.Bandwidth,
+			FaultID: on.ID, SinceNs: on.StartNs})
 }
 
 func (a actuator) Reset(c fault.Cut, by *fault.Action) int {
@@ -192,10 +193,12 @@ func (a actuator) Rates() {
 				continue
 			}
 			r := a.w.director.Packet(nodes[i].Name, nodes[j].Name)
-			drop, corrupt, delay, duplicate, reorder := &r[fault.DropRate], &r[fault.CorruptRate], &r[fault.DelayRate], &r[fault.DuplicateRate], &r[fault.ReorderRate]
-			a.k().Net.SetRates(net.NodeID(i), net.NodeID(j), net.Rates{DropPPM: drop.PPM, CorruptPPM: corrupt.PPM, DelayPPM: delay.PPM, DelayMinNs: delay.MinNs, DelayMaxNs: delay.MaxNs,
-				DuplicatePPM: duplicate.PPM, ReorderPPM: reorder.PPM, ReorderMinNs: reorder.MinNs, ReorderMaxNs: reorder.MaxNs,
-				DropRule: drop.Rule, CorruptRule: corrupt.Rule, DelayRule: delay.Rule, DuplicateRule: duplicate.Rule, ReorderRule: reorder.Rule})
+			drop, corrupt, delay, duplicate, reorder := &r[fault.DropRate], &r[fault.CorruptRate], &r[fault.DelayRate],
+				&r[fault.DuplicateRate], &r[fault.ReorderRate]
+			a.k().Net.SetRates(net.NodeID(i), net.NodeID(j),
+				net.Rates{DropPPM: drop.PPM, CorruptPPM: corrupt.PPM, DelayPPM: delay.PPM, DelayMinNs: delay.MinNs, DelayMaxNs: delay.MaxNs,
+					DuplicatePPM: duplicate.PPM, ReorderPPM: reorder.PPM, ReorderMinNs: reorder.MinNs, ReorderMaxNs: reorder.MaxNs,
+					DropRule: drop.Rule, CorruptRule: corrupt.Rule, DelayRule: delay.Rule, DuplicateRule: duplicate.Rule, ReorderRule: reorder.Rule})
 		}
 	}
 }
@@ -337,6 +340,7 @@ func (w *World) environment(n *world.Node, env []string) []string {
 
 // noticeOf is a notice of the kernel as the Director takes it.
 func noticeOf(n *kernel.Notice) *director.Notice {
-	return &director.Notice{Event: n.Event, TimeNs: n.TimeNs, Node: int(n.Node), Proc: int64(n.Proc), PID: n.PID, Program: n.Program, Tag: n.Tag, Status: n.Status,
+	return &director.Notice{Event: n.Event, TimeNs: n.TimeNs, Node: int(n.Node), Proc: int64(n.Proc), PID: n.PID,
+		Program: n.Program, Tag: n.Tag, Status: n.Status,
 		ByFault: n.ByFault, Stream: n.Stream, Text: n.Text, Refusal: n.Refusal}
 }

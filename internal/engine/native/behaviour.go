@@ -93,7 +93,8 @@ const (
 )
 
 func newBehaviour(spec *world.Spec) *behaviour {
-	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[pair]bool{}, At: map[int]situation{}, Lately: map[fault.Kind]int64{}, Suffered: map[suffering]bool{}, Before: map[writer]line{}, RoleNames: []string{""}}
+	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[pair]bool{}, At: map[int]situation{},
+		Lately: map[fault.Kind]int64{}, Suffered: map[suffering]bool{}, Before: map[writer]line{}, RoleNames: []string{""}}
 	for range spec.Nodes {
 		b.Last = append(b.Last, -1)
 	}
@@ -134,7 +135,8 @@ func groups(spec *world.Spec) []string {
 	return list
 }
 
-// program is what a command runs: the program, its first word if it is one, and the first file, such as an interpreter's script. Digits are masked: redis-1.conf.
+// program is what a command runs: the program, its first word if it is one, and the first file, such as an interpreter's script.
+// Digits are masked: redis-1.conf.
 func program(command []string) string {
 	if len(command) == 0 {
 		return ""

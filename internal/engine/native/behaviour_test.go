@@ -57,7 +57,8 @@ for i in range(20):
 	}
 	return &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 4e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		DefaultLink: world.Link{LatencyNs: 500e3, JitterNs: 100e3}, Sched: world.Sched{PreemptPPM: 300_000},
-		Nodes: []world.Node{node("r1", "10.77.0.10", world.Server, server), node("r2", "10.77.0.11", world.Server, server), node("load", "10.77.0.12", world.Client, client)},
+		Nodes: []world.Node{node("r1", "10.77.0.10", world.Server, server), node("r2", "10.77.0.11", world.Server, server),
+			node("load", "10.77.0.12", world.Client, client)},
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{
 			{Kind: "partition", RatePPM: 30_000, Targets: []string{"r1-r2"}, MinNs: 200e6, MaxNs: 400e6},
 			{Kind: "crash", RatePPM: 20_000, Targets: []string{"r2"}, MinNs: 100e6, MaxNs: 300e6}}}}
@@ -169,7 +170,8 @@ while True:
 		t.Fatal(err)
 	}
 	got := texts(out.Reached)
-	for _, want := range []string{"fault fsync_fail", "fault fsync_fail of r1", "fault fsync_fail of r1 after begins", "fault fsync_fail of r1 after sync failed",
+	for _, want := range []string{"fault fsync_fail", "fault fsync_fail of r1", "fault fsync_fail of r1 after begins",
+		"fault fsync_fail of r1 after sync failed",
 		"fault fsync_fail then power_loss of r1", "log r1: sync failed"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("nothing has reached %q", want)
@@ -202,8 +204,10 @@ func TestGroups(t *testing.T) {
 func TestTargetsNameGroups(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{{Name: "n1"}, {Name: "n2"}, {Name: "n12"}, {Name: "redis-1"}, {Name: "redis-2"}, {Name: "redis"}}}
 	groups := []string{"n", "n(leader)", "n", "r", "r", "R"}
-	for target, want := range map[string]string{"n1": "n", "n12": "n", "n1-n2": "n-n(leader)", "n2->n12": "n(leader)->n", "redis-1-redis-2": "r-r", "redis-redis-1": "R-r",
-		"redis-2->redis": "r->R", "n1,n2 | n12": "n,n(leader) | n", "n2,n1 / n12 over redis-1": "n,n(leader) / n over r", "ring n12,n1,n2": "ring n,n,n(leader)", "n3": "n3", "": ""} {
+	for target, want := range map[string]string{"n1": "n", "n12": "n", "n1-n2": "n-n(leader)", "n2->n12": "n(leader)->n",
+		"redis-1-redis-2": "r-r", "redis-redis-1": "R-r",
+		"redis-2->redis": "r->R", "n1,n2 | n12": "n,n(leader) | n", "n2,n1 / n12 over redis-1": "n,n(leader) / n over r",
+		"ring n12,n1,n2": "ring n,n,n(leader)", "n3": "n3", "": ""} {
 		if got, _ := inTarget(spec, target, func(id int) string { return groups[id] }); got != want {
 			t.Errorf("%q is %q, want %q", target, got, want)
 		}
@@ -229,7 +233,8 @@ func TestNamesMadeByChance(t *testing.T) {
 	spec := &world.Spec{Nodes: []world.Node{{Name: "a"}, {Name: "b"}}}
 	f := &features{b: &behaviour{Groups: []string{"a", "b"}, RoleNames: []string{""}}, spec: spec}
 	f.messages(seen)
-	if got, want := slices.Compact(texts(f.list)), []string{"message a -> b :80 GET /files/* <64", "message a -> b :80 GET /health <64"}; !slices.Equal(got, want) {
+	if got, want := slices.Compact(texts(f.list)),
+		[]string{"message a -> b :80 GET /files/* <64", "message a -> b :80 GET /health <64"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

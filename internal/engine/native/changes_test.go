@@ -40,7 +40,8 @@ time.sleep(100)
 		if strings.Contains(c.Path, "pycache") {
 			continue
 		}
-		got = append(got, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %d-%d %d %s %s", c.Call, c.Old, c.Path, c.From, c.To, c.Calls, c.Errno, c.Fault)), " "))
+		got = append(got, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %d-%d %d %s %s", c.Call, c.Old, c.Path, c.From, c.To,
+			c.Calls, c.Errno, c.Fault)), " "))
 	}
 	want := []string{"write /log 0-30 3", "fsync /log 0-0 0 EIO fsync_fail", "openat /new 0-0 0", "write /new 0-1 0", "rename /new /kept 0-0 0",
 		"unlink /log 0-0 0", "openat /missing 0-0 0 ENOENT"}
@@ -103,8 +104,10 @@ say('guesses', 'ok')
 `
 	spec := pairUnder(echoServer, idle, nil)
 	spec.MaxTimeNs, spec.Faults.SettleNs = 6e9, 1e9
-	spec.Nodes = append(spec.Nodes, world.Node{Name: "c", Hostname: "c", Role: world.Client, Root: "host", WorkingDir: "/", IPv4: "10.77.0.50", Env: spec.Nodes[0].Env})
-	spec.Workloads = []world.Workload{{Name: "w", Driver: "command", Node: "c", Clients: 1, DurationNs: 2e9, Command: []string{"/usr/bin/python3", "-c", driver}}}
+	spec.Nodes = append(spec.Nodes, world.Node{Name: "c", Hostname: "c", Role: world.Client, Root: "host", WorkingDir: "/",
+		IPv4: "10.77.0.50", Env: spec.Nodes[0].Env})
+	spec.Workloads = []world.Workload{{Name: "w", Driver: "command", Node: "c", Clients: 1, DurationNs: 2e9,
+		Command: []string{"/usr/bin/python3", "-c", driver}}}
 	_, _, out := play(t, spec)
 	if len(out.History) != 4 || !slices.Equal(out.Unanswered, []uint64{out.History[len(out.History)-1].Number}) {
 		t.Errorf("%d in %+v", out.Unanswered, out.History)

@@ -120,7 +120,8 @@ func (w *World) edges(t *kernel.Thread, a *kernel.Announced) (counts int) {
 	h.Digest = code.ModuleDigest(m, file, h.Total)
 	switch {
 	case a.Beyond: // one name for all of them: there is no end of what a process may announce
-		h = blocks.Hits{Path: w.kernel.Procs[t.Proc].Path, Source: blocks.Edges, Off: fmt.Sprintf("a process of it has more than %d modules of edges, and those beyond are not counted", linux.MostModules)}
+		h = blocks.Hits{Path: w.kernel.Procs[t.Proc].Path, Source: blocks.Edges,
+			Off: fmt.Sprintf("a process of it has more than %d modules of edges, and those beyond are not counted", linux.MostModules)}
 		h.Digest = code.Digest([]byte(h.Path + "\n" + h.Off))
 	case a.First >= linux.MostEdges:
 		h.Off, h.Total = fmt.Sprintf("a process of it has more than %d edges", linux.MostEdges), 0

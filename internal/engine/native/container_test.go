@@ -128,7 +128,8 @@ func TestEntrypoints(t *testing.T) {
 				}
 				path := needs.Program(t, word)
 				argv[i] = path
-				if dir := filepath.Dir(path); !strings.HasPrefix(dir, "/usr/") && !slices.ContainsFunc(volumes, func(v world.Volume) bool { return v.Target == dir }) {
+				if dir := filepath.Dir(path); !strings.HasPrefix(dir, "/usr/") &&
+					!slices.ContainsFunc(volumes, func(v world.Volume) bool { return v.Target == dir }) {
 					volumes = append(volumes, world.Volume{Kind: world.Bind, Source: dir, Target: dir})
 				}
 			}
@@ -148,7 +149,8 @@ echo pid $p parent $PPID uid $(id -u) groups $(id -G)
 func TestContainerLimits(t *testing.T) {
 	got := inShell(t, func(n *world.Node) {
 		n.ReadOnly, n.Groups, n.User = true, []string{"mail", "4242"}, "daemon"
-		n.Bounds = world.Bounds{Tasks: 6, ShmBytes: 1 << 20, CPUPPM: 500_000, Rlimits: []world.Rlimit{{Name: "nofile", Soft: 20, Hard: 22}, {Name: "core", Soft: 0, Hard: world.Unlimited}}}
+		n.Bounds = world.Bounds{Tasks: 6, ShmBytes: 1 << 20, CPUPPM: 500_000,
+			Rlimits: []world.Rlimit{{Name: "nofile", Soft: 20, Hard: 22}, {Name: "core", Soft: 0, Hard: world.Unlimited}}}
 		n.Volumes = append(n.Volumes,
 			world.Volume{Kind: world.Tmpfs, Target: "/srv/t", SizeBytes: 64 << 10, Mode: 0o1750, UID: 1, GID: 2},
 			world.Volume{Kind: world.Named, Source: "v", Target: "/srv/v"})
@@ -210,7 +212,8 @@ func TestVolumesAreHandedOver(t *testing.T) {
 	second.Name, second.Hostname, second.IPv4, second.IPv6 = "n2", "n2", "10.77.0.11", "fd77::11"
 	second.Volumes = []world.Volume{{Kind: world.Named, Source: "v", Target: "/b", From: "n1", NoCopy: true}}
 	second.DependsOn = []world.Dependency{{Node: "n1", Condition: world.Completed, Required: true}}
-	second.Command = []string{"/bin/sh", "-c", `cd /b; stat -c '%n %A %u %g %h %s' . d d/f g hole p; stat -c '%n %y' d/e; readlink l; cat l; tail -c 3 hole; echo; echo two >d/f; cat g`}
+	second.Command = []string{"/bin/sh", "-c",
+		`cd /b; stat -c '%n %A %u %g %h %s' . d d/f g hole p; stat -c '%n %y' d/e; readlink l; cat l; tail -c 3 hole; echo; echo two >d/f; cat g`}
 	spec.Nodes = append(spec.Nodes, second)
 	log, out := run(t, spec, 1)
 	printed(t, strings.Join(texts(log, ""), "\n")+"\n", `. drwxr-xr-x 0 0 1 4096

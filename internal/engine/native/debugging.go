@@ -294,7 +294,8 @@ func (x debugging) SetCPU(node string, tid int, cpu *engine.CPU) error {
 		if !ok {
 			return fmt.Errorf("the registers of thread %d of node %s cannot be written", tid, node)
 		}
-		if err := change((*generalRegisters)(unsafe.Pointer(&regs)), (*generalRegisters)(unsafe.Pointer(&seen)), (*generalRegisters)(&cpu.General)); err != nil {
+		if err := change((*generalRegisters)(unsafe.Pointer(&regs)), (*generalRegisters)(unsafe.Pointer(&seen)),
+			(*generalRegisters)(&cpu.General)); err != nil {
 			return err
 		}
 		extended := cpu.Extended

@@ -63,7 +63,8 @@ func TestADebuggerLetsThreadsSpin(t *testing.T) {
 			}
 		}
 		if got := w.Outcome(); got.StrictHash != want.StrictHash || !got.Repeat.Reproducible || breaks != 1 {
-			t.Errorf("with a debugger the run ends with %s at event %d (%s), without with %s at event %d; %d stops at the breakpoint", got.Hash, got.Events, got.Repeat.Reason, want.Hash, want.Events, breaks)
+			t.Errorf("with a debugger the run ends with %s at event %d (%s), without with %s at event %d; %d stops at the breakpoint",
+				got.Hash, got.Events, got.Repeat.Reason, want.Hash, want.Events, breaks)
 		}
 	})
 }

@@ -144,7 +144,8 @@ func TestADebuggerWritesChance(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					values := []uint64{0, 1, r.Uint64(), r.Uint64N(1 << 47), 1<<47 - 4096, 0x7ffffa100000, 0x7ffffa010000, ^uint64(0), 0xfffffffffffff800, 59, cpu.General[16], cpu.General[19]}
+					values := []uint64{0, 1, r.Uint64(), r.Uint64N(1 << 47), 1<<47 - 4096, 0x7ffffa100000, 0x7ffffa010000,
+						^uint64(0), 0xfffffffffffff800, 59, cpu.General[16], cpu.General[19]}
 					before := cpu.General
 					cpu.General[r.IntN(27)] = values[r.IntN(len(values))]
 					if n := len(cpu.Extended); r.IntN(3) == 0 && n > 512 {

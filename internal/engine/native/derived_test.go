@@ -57,7 +57,8 @@ func TestFaultsAtCreatesAndMaps(t *testing.T) {
 
 // A run is the same with derived rules that its tape does not turn on, and a run with one that it does turn on repeats.
 func TestDerivedRulesKeepRuns(t *testing.T) {
-	plain := kept(t, "pause on n1 rate 0.02 for 100ms..500ms", "crash on n1 rate 0.004 for 100ms..500ms", "power_loss on n1 rate 0.002 for 100ms..500ms", "disk_full on n1 rate 0.002 for 100ms..500ms")
+	plain := kept(t, "pause on n1 rate 0.02 for 100ms..500ms", "crash on n1 rate 0.004 for 100ms..500ms",
+		"power_loss on n1 rate 0.002 for 100ms..500ms", "disk_full on n1 rate 0.002 for 100ms..500ms")
 	out, err := engine.Run(native.New(), plain, fault.Calm(tape.Tape{Seed: 5}), engine.Options{Moments: true})
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,8 @@ func openFilesCheck() engine.Check {
 	var l unix.Rlimit
 	unix.Getrlimit(unix.RLIMIT_NOFILE, &l)
 	return engine.Check{Name: "open files", OK: l.Max >= wantFiles, Detail: fmt.Sprintf("up to %d", l.Max),
-		Remedy: fmt.Sprintf("raise the hard limit of open files to %d or more (ulimit -Hn, /etc/security/limits.conf): each file that a world writes takes one", wantFiles)}
+		Remedy: fmt.Sprintf("raise the hard limit of open files to %d or more (ulimit -Hn, /etc/security/limits.conf): each file that a world writes takes one",
+			wantFiles)}
 }
 
 // ownProgramCheck looks at the program that drivers and checks are.

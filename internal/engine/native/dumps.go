@@ -57,7 +57,8 @@ func (w *World) fatal(t *kernel.Thread, sig int, info [128]byte) {
 		return
 	}
 	left.Debug = debugFile
-	d := &record.Dump{Why: why(left), Registers: registers(&left.Threads[0].Regs), Instruction: instruction(left), ThreadsLeft: max(len(left.Threads)-dump.MaxThreads, 0)}
+	d := &record.Dump{Why: why(left), Registers: registers(&left.Threads[0].Regs), Instruction: instruction(left),
+		ThreadsLeft: max(len(left.Threads)-dump.MaxThreads, 0)}
 	if hasAddress(left) {
 		d.Address = fmt.Sprintf("%#x", binary.LittleEndian.Uint64(info[16:]))
 	}
@@ -127,7 +128,8 @@ func writeCore(path string, p *dump.Process) (core, note string) {
 func threadStack(t *dump.Thread, s dump.Stack) record.ThreadStack {
 	out := record.ThreadStack{TID: t.TID, Name: t.Name, Skipped: s.Skipped, SkippedAt: s.SkippedAt, Endless: s.Endless}
 	for _, f := range s.Frames {
-		out.Frames = append(out.Frames, record.Frame{PC: fmt.Sprintf("%#x", f.PC), Function: f.Function, Offset: f.Offset, File: f.File, Line: f.Line, Module: f.Module, Inlined: f.Inlined})
+		out.Frames = append(out.Frames, record.Frame{PC: fmt.Sprintf("%#x", f.PC), Function: f.Function, Offset: f.Offset,
+			File: f.File, Line: f.Line, Module: f.Module, Inlined: f.Inlined})
 	}
 	return out
 }
@@ -137,7 +139,8 @@ func registers(r *unix.PtraceRegs) (list []record.Register) {
 		name  string
 		value uint64
 	}{{"rip", r.Rip}, {"rsp", r.Rsp}, {"rbp", r.Rbp}, {"rax", r.Rax}, {"rbx", r.Rbx}, {"rcx", r.Rcx}, {"rdx", r.Rdx}, {"rsi", r.Rsi}, {"rdi", r.Rdi},
-		{"r8", r.R8}, {"r9", r.R9}, {"r10", r.R10}, {"r11", r.R11}, {"r12", r.R12}, {"r13", r.R13}, {"r14", r.R14}, {"r15", r.R15}, {"eflags", r.Eflags}, {"fs_base", r.Fs_base}, {"gs_base", r.Gs_base}} {
+		{"r8", r.R8}, {"r9", r.R9}, {"r10", r.R10}, {"r11", r.R11}, {"r12", r.R12}, {"r13", r.R13}, {"r14", r.R14},
+		{"r15", r.R15}, {"eflags", r.Eflags}, {"fs_base", r.Fs_base}, {"gs_base", r.Gs_base}} {
 		list = append(list, record.Register{Name: x.name, Value: fmt.Sprintf("%#x", x.value)})
 	}
 	return list
@@ -197,9 +200,12 @@ func why(p *dump.Process) string {
 
 // reasons are the codes of signals that the processor raises.
 var reasons = map[unix.Signal]map[int32]string{
-	unix.SIGSEGV: {1: "address not mapped", 2: "no right to access the address that way", 5: "protection key", siKernel: "general protection: an address that cannot be one, or an instruction that needs privilege"},
-	unix.SIGBUS:  {1: "address not aligned", 2: "beyond the end of a mapped file", 3: "hardware error"},
-	unix.SIGFPE:  {1: "integer division by zero, or its result is too large", 2: "integer overflow", 3: "floating-point division by zero", 4: "floating-point overflow", 5: "floating-point underflow", 6: "floating-point result is inexact", 7: "invalid floating-point operation"},
+	unix.SIGSEGV: {1: "address not mapped", 2: "no right to access the address that way", 5: "protection key",
+		siKernel: "general protection: an address that cannot be one, or an instruction that needs privilege"},
+	unix.SIGBUS: {1: "address not aligned", 2: "beyond the end of a mapped file", 3: "hardware error"},
+	unix.SIGFPE: {1: "integer division by zero, or its result is too large", 2: "integer overflow",
+		3: "floating-point division by zero", 4: "floating-point overflow", 5: "floating-point underflow",
+		6: "floating-point result is inexact", 7: "invalid floating-point operation"},
 	unix.SIGILL:  {1: "illegal opcode", 2: "illegal operand", 3: "illegal addressing mode", 4: "illegal trap", 5: "privileged opcode"},
 	unix.SIGTRAP: {1: "breakpoint instruction", 2: "trace trap", siKernel: "breakpoint instruction"},
 	unix.SIGSYS:  {1: "a system call that a filter forbids"},

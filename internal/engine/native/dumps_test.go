@@ -174,22 +174,30 @@ func TestDumps(t *testing.T) {
 	}{
 		{name: "null pointer", program: c, argument: "null", signal: "SIGSEGV", why: "address not mapped", address: "0x7",
 			functions: []string{"take", "serve", "serve", "serve", "main"}, line: "crash.c:10", others: true},
-		{name: "a null function", program: c, argument: "call", signal: "SIGSEGV", why: "address not mapped", address: "0x0", functions: []string{"call", "main"}, others: true},
-		{name: "endless recursion", program: c, argument: "deep", signal: "SIGSEGV", why: "address not mapped", functions: []string{"deep", "deep", "main"}, others: true},
-		{name: "division by zero", program: c, argument: "divide", signal: "SIGFPE", why: "integer division by zero", functions: []string{"divide", "main"}, others: true},
+		{name: "a null function", program: c, argument: "call", signal: "SIGSEGV", why: "address not mapped", address: "0x0",
+			functions: []string{"call", "main"}, others: true},
+		{name: "endless recursion", program: c, argument: "deep", signal: "SIGSEGV", why: "address not mapped",
+			functions: []string{"deep", "deep", "main"}, others: true},
+		{name: "division by zero", program: c, argument: "divide", signal: "SIGFPE", why: "integer division by zero",
+			functions: []string{"divide", "main"}, others: true},
 		{name: "an illegal instruction", program: c, argument: "trap", signal: "SIGILL", why: "illegal operand", functions: []string{"main"}, others: true},
-		{name: "abort", program: c, argument: "abort", signal: "SIGABRT", why: "raised by the program itself", functions: []string{"abort", "quit", "main"}, others: true},
+		{name: "abort", program: c, argument: "abort", signal: "SIGABRT", why: "raised by the program itself",
+			functions: []string{"abort", "quit", "main"}, others: true},
 		{name: "a handler that raises the signal again", program: c, argument: "handler", signal: "SIGSEGV", why: "raised by the program itself",
 			functions: []string{"raise", "handler", "take", "serve", "main"}, line: "crash.c:10", others: true},
-		{name: "a handler without room for its frame", program: c, argument: "no room", signal: "SIGSEGV", why: "address not mapped", functions: []string{"deep", "deep", "main"}, others: true},
-		{name: "stripped and static", program: from("gcc", "crash.c", crashC, "-O1", "-pthread", "-fno-optimize-sibling-calls", "-s", "-static-pie"), argument: "null", signal: "SIGSEGV", why: "address not mapped", address: "0x7", others: true, plain: true},
+		{name: "a handler without room for its frame", program: c, argument: "no room", signal: "SIGSEGV",
+			why: "address not mapped", functions: []string{"deep", "deep", "main"}, others: true},
+		{name: "stripped and static", program: from("gcc", "crash.c", crashC, "-O1", "-pthread", "-fno-optimize-sibling-calls",
+			"-s", "-static-pie"), argument: "null", signal: "SIGSEGV", why: "address not mapped", address: "0x7", others: true, plain: true},
 		{name: "c++", program: from("g++", "crash.cc", crashCPlusPlus, "-g", "-O1"), signal: "SIGABRT", why: "raised by the program itself",
 			functions: []string{"abort", "store::Table<int>::find", "lookup", "main"}, line: "crash.cc:6"},
-		{name: "rust", program: from("rustc", "crash.rs", crashRust, "-g", "-C", "opt-level=1", "-C", "panic=abort"), signal: "SIGSEGV", why: "address not mapped", address: "0x8",
+		{name: "rust", program: from("rustc", "crash.rs", crashRust, "-g", "-C", "opt-level=1", "-C", "panic=abort"),
+			signal: "SIGSEGV", why: "address not mapped", address: "0x8",
 			functions: []string{"crash::fetch", "crash::ledger::total", "crash::main"}, line: "crash.rs:2"},
 		{name: "go", program: from("go", "main.go", crashGo, "build"), env: "GOTRACEBACK=crash", signal: "SIGABRT", why: "raised by the program itself",
 			functions: []string{"runtime.raise", "runtime.sigpanic", "main.(*table).find", "main.main"}, line: "main.go:8", others: true},
-		{name: "go without DWARF", program: from("go", "main.go", crashGo, "build", "-ldflags=-s -w"), env: "GOTRACEBACK=crash", signal: "SIGABRT", why: "raised by the program itself",
+		{name: "go without DWARF", program: from("go", "main.go", crashGo, "build", "-ldflags=-s -w"), env: "GOTRACEBACK=crash",
+			signal: "SIGABRT", why: "raised by the program itself",
 			functions: []string{"main.(*table).find", "main.main", "runtime.main"}, line: "main.go:8", others: true, plain: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -223,7 +231,8 @@ func TestDumps(t *testing.T) {
 			if d.Threads[0].Skipped > 0 != strings.Contains(strings.Join(test.functions, " "), "deep") {
 				t.Errorf("%d frames are left out", d.Threads[0].Skipped)
 			}
-			if !slices.ContainsFunc(d.Threads[0].Frames, func(f record.Frame) bool { return strings.HasSuffix(fmt.Sprintf("%s:%d", f.File, f.Line), test.line) }) {
+			if !slices.ContainsFunc(d.Threads[0].Frames,
+				func(f record.Frame) bool { return strings.HasSuffix(fmt.Sprintf("%s:%d", f.File, f.Line), test.line) }) {
 				t.Errorf("no frame is at %s:\n%s", test.line, places(d.Threads[0]))
 			}
 			if test.others && (len(d.Threads) < 2 || len(d.Threads[1].Frames) < 2) {
@@ -242,7 +251,8 @@ func TestDumps(t *testing.T) {
 			}
 			if !test.plain {
 				last := string(text)[strings.LastIndex(string(text), "\n#0"):]
-				if len(test.functions) > 0 && !strings.Contains(strings.Join(test.functions, " "), "deep") && !inOrder(gdbFunctions(last), gdbNames(test.functions)) {
+				if len(test.functions) > 0 && !strings.Contains(strings.Join(test.functions, " "), "deep") &&
+					!inOrder(gdbFunctions(last), gdbNames(test.functions)) {
 					t.Errorf("gdb finds other calls:\n%s", text)
 				}
 			}

@@ -96,7 +96,8 @@ type machine struct {
 func newHost(t *testing.T) *machine {
 	t.Helper()
 	dir := t.TempDir()
-	h := &machine{secret: fmt.Sprintf("secret-%d-%d", os.Getpid(), time.Now().UnixNano()), file: filepath.Join(dir, "secret"), folder: filepath.Join(dir, "folder")}
+	h := &machine{secret: fmt.Sprintf("secret-%d-%d", os.Getpid(), time.Now().UnixNano()), file: filepath.Join(dir, "secret"),
+		folder: filepath.Join(dir, "folder")}
 	check := func(err error) {
 		if err != nil {
 			t.Fatal(err)

@@ -106,7 +106,8 @@ time.sleep(1000)
 // pairUnder is a world of a server n1, a client n2 that talks to it, and n3, to which no node talks, under one rule.
 func pairUnder(server, client string, rule *world.FaultRule) *world.Spec {
 	node := func(name, ip, program string) world.Node {
-		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1", "RES_OPTIONS=timeout:1 attempts:1"}}
+		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp",
+			Command: []string{"python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE=1", "RES_OPTIONS=timeout:1 attempts:1"}}
 	}
 	s := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 20e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		DefaultLink: world.Link{LatencyNs: 500e3},
@@ -151,22 +152,32 @@ func TestFaultsAreSeen(t *testing.T) {
 		seen           string // what it also prints with it
 		elsewhere      string // a target that affects no program, where the kind has one
 	}{
-		{fault.Partition, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
-		{fault.Clog, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
+		{fault.Partition, echoServer, tcpClient,
+			world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
+		{fault.Clog, echoServer, tcpClient,
+			world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Clog, udpServer, udpClient, world.FaultRule{RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Targets: []string{"n1-n2"}}, "same", "lost", "n1-n3"},
-		{fault.SlowLink, echoServer, tcpClient, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, LatencyNs: 20e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
-		{fault.SlowLink, sink, source, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, BandwidthBytes: 1_000_000, Targets: []string{"n1-n2"}}, "fast", "slow", "n1-n3"},
+		{fault.SlowLink, echoServer, tcpClient,
+			world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, LatencyNs: 20e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
+		{fault.SlowLink, sink, source, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, BandwidthBytes: 1_000_000,
+			Targets: []string{"n1-n2"}}, "fast", "slow", "n1-n3"},
 		{fault.Corrupt, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
 		{fault.Corrupt, udpServer, comparer, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "one bit", "n1-n3"},
 		{fault.Reset, keepServer, keepClient, world.FaultRule{RatePPM: 20_000, Targets: []string{"n1-n2"}}, "ok", "ConnectionResetError", "n1->n3"},
-		{fault.DNSFail, echoServer, asker, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n2"}}, "ok fast", "EAI_AGAIN fast", "n3"},
-		{fault.DNSFail, echoServer, asker, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n2"}}, "ok fast", "EAI_AGAIN slow", "n3"},
+		{fault.DNSFail, echoServer, asker, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n2"}},
+			"ok fast", "EAI_AGAIN fast", "n3"},
+		{fault.DNSFail, echoServer, asker, world.FaultRule{RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n2"}},
+			"ok fast", "EAI_AGAIN slow", "n3"},
 		{fault.Drop, echoServer, tcpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "ok fast", "TimeoutError slow", "n1-n3"},
-		{fault.Delay, echoServer, tcpClient, world.FaultRule{RatePPM: 200_000, MinNs: 20e6, MaxNs: 40e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
-		{fault.Crash, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "ConnectionRefusedError fast", "n3"},
-		{fault.PowerLoss, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "TimeoutError slow", "n3"},
+		{fault.Delay, echoServer, tcpClient,
+			world.FaultRule{RatePPM: 200_000, MinNs: 20e6, MaxNs: 40e6, Targets: []string{"n1-n2"}}, "ok fast", "ok slow", "n1-n3"},
+		{fault.Crash, echoServer, tcpClient,
+			world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "ConnectionRefusedError fast", "n3"},
+		{fault.PowerLoss, echoServer, tcpClient,
+			world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "TimeoutError slow", "n3"},
 		{fault.PowerLoss, counter, reader, world.FaultRule{RatePPM: 20_000, MinNs: 50e6, MaxNs: 100e6, Targets: []string{"n1"}}, "more", "less", "n3"},
-		{fault.Pause, echoServer, tcpClient, world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "TimeoutError slow", "n3"},
+		{fault.Pause, echoServer, tcpClient,
+			world.FaultRule{RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6, Targets: []string{"n1"}}, "ok fast", "TimeoutError slow", "n3"},
 		{fault.Drop, udpServer, udpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "lost", "n1-n3"},
 		{fault.Duplicate, udpServer, udpClient, world.FaultRule{RatePPM: 100_000, Targets: []string{"n1-n2"}}, "same", "twice", "n1-n3"},
 		{fault.Reorder, udpServer, udpClient, world.FaultRule{RatePPM: 200_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}, "same", "order", "n1-n3"},
@@ -209,7 +220,8 @@ time.sleep(0.1)
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('n1', 7000))
 for i in range(60): s.send(b'x'); s.recv(9); print('same', flush=True); time.sleep(0.02)
 `
-	text, e := lines(t, pairUnder(udpServer, pinger, &world.FaultRule{Kind: string(fault.Reorder), RatePPM: 300_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}), fault.Reorder)
+	text, e := lines(t, pairUnder(udpServer, pinger,
+		&world.FaultRule{Kind: string(fault.Reorder), RatePPM: 300_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}), fault.Reorder)
 	if strings.Count(text, "same\n") < 60 || e.Delivered < 10 || e.Observed != 0 {
 		t.Errorf("%d answers; nothing overtook anything, but the ledger says %+v", strings.Count(text, "same\n"), e)
 	}
@@ -217,7 +229,8 @@ for i in range(60): s.send(b'x'); s.recv(9); print('same', flush=True); time.sle
 
 // A program that sends into a link that is cut and gets no other answer than it would have got has seen nothing.
 func TestSendingIsNotSeeing(t *testing.T) {
-	spec := pairUnder(deafServer, talker, &world.FaultRule{Kind: string(fault.Partition), RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
+	spec := pairUnder(deafServer, talker,
+		&world.FaultRule{Kind: string(fault.Partition), RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
 	spec.Faults.StartNs, spec.Faults.StopNs = 200e6, 3e9
 	spec.MaxTimeNs = 5e9
 	text, e := lines(t, spec, fault.Partition)

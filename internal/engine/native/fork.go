@@ -70,7 +70,8 @@ func (w *World) fork(spec *world.Spec, t tape.Tape, o engine.Options) (*World, e
 			real.Tracer.End()
 		}
 	}()
-	c := &World{spec: spec, options: o, shared: w.shared, memoryBytes: w.memoryBytes, started: time.Now(), tape: tape.NewSource(t), real: real, stackCode: w.stackCode}
+	c := &World{spec: spec, options: o, shared: w.shared, memoryBytes: w.memoryBytes, started: time.Now(),
+		tape: tape.NewSource(t), real: real, stackCode: w.stackCode}
 	c.connect()
 	if err := c.direct(setting); err != nil {
 		return nil, err

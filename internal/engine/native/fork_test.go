@@ -36,7 +36,8 @@ func end(t *testing.T, w engine.World) *record.Outcome {
 func sameRun(t *testing.T, what string, event uint64, got, want *record.Outcome) {
 	t.Helper()
 	if got.StrictHash != want.StrictHash || got.Hash != want.Hash {
-		t.Errorf("forked at event %d, %s ends with %s at event %d (%s %s) and a run from boot with %s at event %d (%s)", event, what, got.Hash, got.Events, got.Reason, got.Detail, want.Hash, want.Events, want.Reason)
+		t.Errorf("forked at event %d, %s ends with %s at event %d (%s %s) and a run from boot with %s at event %d (%s)", event,
+			what, got.Hash, got.Events, got.Reason, got.Detail, want.Hash, want.Events, want.Reason)
 	} else if !reflect.DeepEqual(got, want) {
 		t.Errorf("forked at event %d, %s gives\n%+v\nand a run from boot\n%+v", event, what, got, want)
 	}

@@ -18,8 +18,9 @@ func hookedSpec(hooks ...world.Hook) *world.Spec {
 	n.Volumes = []world.Volume{{Kind: world.Named, Source: "work", Target: "/work"}}
 	n.Restart = world.Restart{Mode: world.RestartAlways, DelayNs: 100e6}
 	n.PostStart = hooks
-	after := world.Node{Name: "after", Hostname: "after", Role: world.Server, Root: "host", WorkingDir: "/", Command: []string{"/bin/sh", "-c", "echo after; sleep 1"},
-		Env: n.Env, IPv4: "10.77.0.99", DependsOn: []world.Dependency{{Node: n.Name, Condition: world.Started, Required: true}}}
+	after := world.Node{Name: "after", Hostname: "after", Role: world.Server, Root: "host", WorkingDir: "/",
+		Command: []string{"/bin/sh", "-c", "echo after; sleep 1"},
+		Env:     n.Env, IPv4: "10.77.0.99", DependsOn: []world.Dependency{{Node: n.Name, Condition: world.Started, Required: true}}}
 	s.Nodes = append(s.Nodes, after)
 	s.MaxTimeNs = 5e9
 	return s
@@ -30,7 +31,8 @@ func hookedSpec(hooks ...world.Hook) *world.Spec {
 func TestPostStart(t *testing.T) {
 	sh := func(line string) []string { return []string{"/bin/sh", "-c", line} }
 	s := hookedSpec(world.Hook{Command: sh("sleep 0.5; echo one $(id -u) $PWD")},
-		world.Hook{Command: sh("echo two $(id -u) $PWD $WHO; echo $A >/work/up || echo refused"), User: "65534", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin", "WHO=me"}},
+		world.Hook{Command: sh("echo two $(id -u) $PWD $WHO; echo $A >/work/up || echo refused"), User: "65534",
+			WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin", "WHO=me"}},
 		world.Hook{Command: sh("echo three; : >/work/up")})
 	log, out := run(t, s, 1)
 	var lines []string

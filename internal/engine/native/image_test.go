@@ -112,8 +112,9 @@ links 2 2, same 1, owner 7, mode 640
 	}
 	first := lines
 	lines = nil
-	watched, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l record.LogLine) { lines = append(lines, l.Text) },
-		Code: &code.Watch{Choice: code.Choice{"*"}}})
+	watched, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1},
+		engine.Options{Images: store, Log: func(l record.LogLine) { lines = append(lines, l.Text) },
+			Code: &code.Watch{Choice: code.Choice{"*"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,9 +164,11 @@ func TestWorkingDirOfImage(t *testing.T) {
 		{dir: sh, problem: sh + " is not a folder"},
 	} {
 		spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: c.dir, User: c.user, ReadOnly: c.readOnly,
+			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10",
+				Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: c.dir, User: c.user, ReadOnly: c.readOnly,
 				Volumes: []world.Volume{{Kind: world.Named, Source: "v", Target: "/volume"}},
-				Command: []string{sh, "-c", "here=$(pwd); stat -c '%a %u %g %n' $here; cd ..; stat -c '%a %u %g %n' $(pwd)"}, Env: []string{"PATH=/usr/bin:/bin"}}}}
+				Command: []string{sh, "-c", "here=$(pwd); stat -c '%a %u %g %n' $here; cd ..; stat -c '%a %u %g %n' $(pwd)"},
+				Env:     []string{"PATH=/usr/bin:/bin"}}}}
 		var lines []string
 		o := engine.Options{Images: store, Log: func(l record.LogLine) { lines = append(lines, l.Text) }}
 		if err := native.New().Validate(spec, o); c.problem != "" {
@@ -224,8 +227,10 @@ func TestMapsOfImages(t *testing.T) {
 		script := "cat /proc/self/maps; '/v/two cats' /proc/self/smaps; cp " + cat + " /copy; /copy /proc/self/maps; ls -i " + cat + " /copy; " +
 			"cat /proc/$$/maps & wait; cp " + sh + " /gone; /gone -c 'rm /gone; cat /proc/$$/maps & wait'"
 		spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
-				Volumes: []world.Volume{{Kind: world.Bind, Source: source, Target: "/v"}}, Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
+			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10",
+				Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
+				Volumes: []world.Volume{{Kind: world.Bind, Source: source, Target: "/v"}}, Command: []string{sh, "-c", script},
+				Env: []string{"PATH=/usr/bin:/bin"}}}}
 		var lines []string
 		o := engine.Options{Images: store, Log: func(l record.LogLine) { lines = append(lines, l.Text) }}
 		if place == "watched" { // from copies of all files, which no program sees
@@ -254,9 +259,11 @@ func TestMapsOfImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{cat, "/v/two cats", "/copy", filepath.Base(shell), "/gone (deleted)", "/lib/x86_64-linux-gnu/libc.so.6", "/ld-linux-x86-64.so.2"} {
+	for _, want := range []string{cat, "/v/two cats", "/copy", filepath.Base(shell), "/gone (deleted)",
+		"/lib/x86_64-linux-gnu/libc.so.6", "/ld-linux-x86-64.so.2"} {
 		for _, rights := range []string{"r--p", "r-xp"} {
-			if !regexp.MustCompile(`(?m)^[0-9a-f]+-[0-9a-f]+ ` + rights + ` [0-9a-f]{8} 08:[0-9a-f]{2} [1-9][0-9]* +\S*` + regexp.QuoteMeta(want) + `$`).MatchString(text) {
+			if !regexp.MustCompile(`(?m)^[0-9a-f]+-[0-9a-f]+ ` + rights + ` [0-9a-f]{8} 08:[0-9a-f]{2} [1-9][0-9]* +\S*` +
+				regexp.QuoteMeta(want) + `$`).MatchString(text) {
 				t.Errorf("no %s map of %s in\n%s", rights, want, text)
 			}
 		}
@@ -288,14 +295,16 @@ func TestInspectImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for program, want := range map[string]engine.Mistake{
-		"/usr/local/bin/etcd": {Problem: "there is no program /usr/local/bin/etcd in image " + name + ", which has /usr/bin/etcd", Remedy: "write /usr/bin/etcd"},
+		"/usr/local/bin/etcd": {Problem: "there is no program /usr/local/bin/etcd in image " + name + ", which has /usr/bin/etcd",
+			Remedy: "write /usr/bin/etcd"},
 		"/opt/none": {Problem: "there is no program /opt/none in image " + name,
 			Remedy: "look at what the image has in /opt, and correct the path or take an image that has the program"},
 		"none": {Problem: `there is no program "none" in the node's PATH in image ` + name + " (/usr/bin:/bin)",
 			Remedy: "give its path, or add its folder to PATH in the node's `environment:`"},
 	} {
 		spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 1e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
+			Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10",
+				Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
 				Command: []string{program}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 		var found engine.Mistakes
 		if err := native.New().Validate(spec, engine.Options{Images: store}); !errors.As(err, &found) || len(found) != 1 {

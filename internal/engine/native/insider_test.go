@@ -32,11 +32,13 @@ var insiderWays = []struct {
 	{name: "made behind a segment", said: "rdrand"}, {name: "made behind a dead REX", said: "rdrand"}, {name: "made as long as can be", said: "rdrand"},
 	{name: "made rdpid", said: "rdpid"},
 	// Pages of which nothing proves what is code: jumps that decoding cannot follow.
-	{name: "watched"}, {name: "after a call"}, {name: "after a passed call"}, {name: "after popf", said: "rdrand"}, {name: "after a fork"}, {name: "after int3", same: true},
+	{name: "watched"}, {name: "after a call"}, {name: "after a passed call"}, {name: "after popf", said: "rdrand"},
+	{name: "after a fork"}, {name: "after int3", same: true},
 	{name: "after a signal", same: true}, {name: "protected"}, {name: "written"}, {name: "threads"}, {name: "vfork"}, {name: "signal in a page"},
 	{name: "division", same: true}, {name: "32-bit code", said: "any"},
 	// What the engine has changed or is doing.
-	{name: "flags", same: true}, {name: "trap flag", said: "rdrand", same: true}, {name: "maps", same: true}, {name: "checksum", same: true}, {name: "checksum by calls", same: true},
+	{name: "flags", same: true}, {name: "trap flag", said: "rdrand", same: true}, {name: "maps", same: true},
+	{name: "checksum", same: true}, {name: "checksum by calls", same: true},
 	{name: "advice"}, {name: "own memory"}, {name: "restored by a child", said: "rdrand"},
 	// Other ways to the machine.
 	{name: "program in memory"}, {name: "vsyscall"}, {name: "other instructions"}, {name: "clocks"}, {name: "old calls"}, {name: "personality"},

@@ -36,7 +36,8 @@ func (x stopped) Position() record.Position {
 }
 
 // statusNames are those of engine.Node, by status.
-var statusNames = [...]string{director.Waiting: "waiting", director.Running: "running", director.Ended: "ended", director.Crashed: "down", director.Resting: "restarting"}
+var statusNames = [...]string{director.Waiting: "waiting", director.Running: "running", director.Ended: "ended",
+	director.Crashed: "down", director.Resting: "restarting"}
 
 func (x stopped) Nodes() (list []engine.Node, err error) {
 	err = x.ask(func(k *kernel.Kernel) error {

@@ -46,7 +46,9 @@ func TestAStoppedWorldCanBeInspected(t *testing.T) {
 		}
 		inspect(t, w, stop, seen)
 	}
-	for _, what := range []string{"a server that waits in accept4", "a child", "a file of the log", "the log's bytes", "the log among the changes", "a core file of threads", "a socket that listens", "a connection with its peer", "the program in memory", "threads of one process"} {
+	for _, what := range []string{"a server that waits in accept4", "a child", "a file of the log", "the log's bytes",
+		"the log among the changes", "a core file of threads", "a socket that listens", "a connection with its peer",
+		"the program in memory", "threads of one process"} {
 		if !seen[what] {
 			t.Errorf("never seen: %s", what)
 		}
@@ -144,12 +146,15 @@ func inspect(t *testing.T, w engine.World, at uint64, seen map[string]bool) {
 			t.Fatal(err)
 		}
 		seen["the log's bytes"] = seen["the log's bytes"] || strings.HasPrefix(string(b), "hello 0hello 1")
-		seen["the log among the changes"] = seen["the log among the changes"] || slices.ContainsFunc(changes, func(c engine.FileChange) bool { return c.Path == "/v/log" && c.Change == "new" })
+		seen["the log among the changes"] = seen["the log among the changes"] ||
+			slices.ContainsFunc(changes, func(c engine.FileChange) bool { return c.Path == "/v/log" && c.Change == "new" })
 	}
-	if list, err := tree.List("/usr/bin"); err != nil || !slices.ContainsFunc(list, func(f engine.File) bool { return f.Path == "/usr/bin/env" && f.Mode.IsRegular() }) {
+	if list, err := tree.List("/usr/bin"); err != nil ||
+		!slices.ContainsFunc(list, func(f engine.File) bool { return f.Path == "/usr/bin/env" && f.Mode.IsRegular() }) {
 		t.Errorf("%d names in /usr/bin, %v", len(list), err)
 	}
-	for name, says := range map[string]string{"/no-such": "no such file", "v/log": "absolute path", "/proc/self/maps": "made for each reader", "/usr": "is a directory", "/dev/null": "no regular file"} {
+	for name, says := range map[string]string{"/no-such": "no such file", "v/log": "absolute path",
+		"/proc/self/maps": "made for each reader", "/usr": "is a directory", "/dev/null": "no regular file"} {
 		if _, err := tree.Open(name); err == nil || !strings.Contains(err.Error(), "n2:"+name) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s was opened: %v", name, err)
 		}

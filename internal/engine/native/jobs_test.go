@@ -14,8 +14,9 @@ import (
 func TestStartOfWhatWaits(t *testing.T) {
 	s := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 5e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50}}
 	for i, on := range []string{"n2", "n3", ""} {
-		n := world.Node{Name: "n" + string(rune('1'+i)), Role: world.Server, Root: "host", WorkingDir: "/tmp", Command: []string{"sh", "-c", "echo up; exec sleep 100"},
-			Env: []string{"PATH=/usr/bin:/bin"}, IPv4: "10.77.0.1" + string(rune('0'+i))}
+		n := world.Node{Name: "n" + string(rune('1'+i)), Role: world.Server, Root: "host", WorkingDir: "/tmp",
+			Command: []string{"sh", "-c", "echo up; exec sleep 100"},
+			Env:     []string{"PATH=/usr/bin:/bin"}, IPv4: "10.77.0.1" + string(rune('0'+i))}
 		n.Hostname = n.Name
 		if on != "" {
 			n.DependsOn = []world.Dependency{{Node: on, Condition: world.Started, Required: true}}
@@ -48,9 +49,11 @@ func TestNeverStarts(t *testing.T) {
 		{"no command", "exit 0", world.Started, func(s *world.Spec) { s.Nodes[0].Command = nil }, record.Unstartable,
 			"n2 never starts: it depends on n1, which has no command to run; give it one"},
 		{"not yet", "sleep 1000", world.Completed, func(*world.Spec) {}, record.MaxTime, "n2 waited for n1 to complete; n3 waited for n2 to start"},
-		{"again and again", "exit 3", world.Completed, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, record.Unstartable,
+		{"again and again", "exit 3", world.Completed,
+			func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, record.Unstartable,
 			"n1 never comes up: its main process /usr/bin/dash has ended 5 times in the same way, with exit code 3 and no output, and has seen nothing of other nodes that could change; mend its command, or what it needs on this node"},
-		{"again, each time otherwise", "n=0; [ -e /tmp/n ] && read n < /tmp/n; echo $((n+1)) > /tmp/n; exit 3", world.Completed, func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, record.MaxTime,
+		{"again, each time otherwise", "n=0; [ -e /tmp/n ] && read n < /tmp/n; echo $((n+1)) > /tmp/n; exit 3", world.Completed,
+			func(s *world.Spec) { s.Nodes[0].Restart = world.Restart{Mode: world.RestartAlways} }, record.MaxTime,
 			"n1 had ended with exit code 3 and no output and was to start again; n2 waited for n1 to complete successfully, which last ended with exit code 3 and is started again; n3 waited for n2 to start"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -29,7 +29,8 @@ import (
 // and which names are one file.
 func TestLayers(t *testing.T) {
 	root := imagetest.New(t)
-	for _, p := range []string{"/bin/sh", "/bin/ls", "/bin/mv", "/bin/rm", "/bin/ln", "/bin/cp", "/bin/mkdir", "/bin/chmod", "/bin/chown", "/bin/cat", "/usr/bin/find", "/usr/bin/touch", "/usr/bin/mkfifo", "/usr/bin/sort", "/usr/bin/truncate"} {
+	for _, p := range []string{"/bin/sh", "/bin/ls", "/bin/mv", "/bin/rm", "/bin/ln", "/bin/cp", "/bin/mkdir", "/bin/chmod",
+		"/bin/chown", "/bin/cat", "/usr/bin/find", "/usr/bin/touch", "/usr/bin/mkfifo", "/usr/bin/sort", "/usr/bin/truncate"} {
 		root.Program(p)
 	}
 	for _, dir := range []string{"kept", "moved", "gone", "again", "listed", "nested/moved"} {
@@ -68,11 +69,14 @@ func TestLayers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			run := func(img *image.Image, script string) (string, rootfs.Layer) {
 				t.Helper()
-				spec := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, SetupNs: -1, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-					Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: "x", ID: img.ID}, WorkingDir: "/",
+				spec := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, SetupNs: -1,
+					Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
+					Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10",
+						Image: &world.Image{Name: "x", ID: img.ID}, WorkingDir: "/",
 						Command: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 				var out strings.Builder
-				w, err := native.New().Boot(spec, tape.Tape{Seed: 1}, engine.Options{Images: store, Log: func(l record.LogLine) { out.WriteString(l.Text + "\n") }})
+				w, err := native.New().Boot(spec, tape.Tape{Seed: 1},
+					engine.Options{Images: store, Log: func(l record.LogLine) { out.WriteString(l.Text + "\n") }})
 				if err != nil {
 					t.Fatal(err)
 				}

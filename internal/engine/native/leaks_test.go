@@ -85,7 +85,8 @@ func trace(t *testing.T, program string, leaks ...string) []record.Event {
 // differs gives the first event of a that b does not have.
 func differs(a, b []record.Event) *record.Event {
 	for i := range a {
-		if i >= len(b) || a[i].Call != b[i].Call || a[i].Result != b[i].Result || a[i].Bytes != b[i].Bytes || a[i].TimeNs != b[i].TimeNs || a[i].Detail != b[i].Detail {
+		if i >= len(b) || a[i].Call != b[i].Call || a[i].Result != b[i].Result || a[i].Bytes != b[i].Bytes ||
+			a[i].TimeNs != b[i].TimeNs || a[i].Detail != b[i].Detail {
 			return &a[i]
 		}
 	}

@@ -21,7 +21,8 @@ var takes = []string{
 }
 
 // oneCall are those that ask for all of it in a single call, which the real kernel would execute in one go.
-var oneCall = []string{"populate", "populate executable", "populate shared", "locked", "madvise", "madvise beyond", "madvise shared", "populate file", "segment"}
+var oneCall = []string{"populate", "populate executable", "populate shared", "locked", "madvise", "madvise beyond",
+	"madvise shared", "populate file", "segment"}
 
 // taken runs take.c to its end. It returns what it has written, and the memory that the world holds in the end.
 func taken(t *testing.T, spec *world.Spec, options engine.Options) (log []string, out *record.Outcome, bytes int64) {

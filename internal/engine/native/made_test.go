@@ -47,7 +47,8 @@ int main(int argc, char **argv) {
 	program := compile(t, file)
 	const random, plain = "\x48\x0f\xc7\xf0\xc3", "\x48\x0f\xaf\xc0\xc3" // rdrand rax, and imul rax, rax; ret
 	for _, c := range []struct{ how, code, reason string }{
-		{"m", random, "rdrand"}, {"ms", random, "rdrand"}, {"p", random, "rdrand"}, {"ps", random, "rdrand"}, {"po", random, "rdrand"}, {"pu", random, "rdrand"}, {"po", plain, ""}, {"m", plain, ""}, {"p", plain, ""},
+		{"m", random, "rdrand"}, {"ms", random, "rdrand"}, {"p", random, "rdrand"}, {"ps", random, "rdrand"},
+		{"po", random, "rdrand"}, {"pu", random, "rdrand"}, {"po", plain, ""}, {"m", plain, ""}, {"p", plain, ""},
 		{"m", "\x48\x0f\xc7\xfa\xc3", "rdseed"},
 	} {
 		spec := aloneSpec(program, c.how, c.code)
@@ -164,7 +165,8 @@ int main(int argc, char **argv) {
 	return 0;
 }
 `
-	ways := []string{"moved", "zeros", "shared", "far", "twice", "in a segment", "on the stack", "unreadable", "flat", "flat and unreadable", "flat and late", "flat and large", "data of a program",
+	ways := []string{"moved", "zeros", "shared", "far", "twice", "in a segment", "on the stack", "unreadable", "flat",
+		"flat and unreadable", "flat and late", "flat and large", "data of a program",
 		"without the main thread", "in a child", "before an exec", "by a key", "shared zeros"}
 	file := filepath.Join(t.TempDir(), "ways.c")
 	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {

@@ -38,10 +38,12 @@ func TestMemoryLimit(t *testing.T) {
 		{"below", "x = [b'x' * 2**20 for i in range(40)]", false},
 		{"untouched", "import mmap; x = mmap.mmap(-1, 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)", false},
 		{"given back", "for i in range(80): x = b'x' * 2**22", false},
-		{"touched later", "import mmap, time; x = mmap.mmap(-1, 2**27, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); x[::4096] = b'x' * 2**15; time.sleep(1)", true},
+		{"touched later", "import mmap, time; x = mmap.mmap(-1, 2**27, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); x[::4096] = b'x' * 2**15; time.sleep(1)",
+			true},
 		{"shared", "import mmap; x = mmap.mmap(-1, 2**27); x[::4096] = b'x' * 2**15; b'x' * 2**23", true},
 		{"file in memory", "f = open('/dev/shm/f', 'wb'); [f.write(b'x' * 2**20) for i in range(80)]; b'x' * 2**23", true},
-		{"file in memory and nothing else", "import os; b = b'x' * 2**20; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); [os.write(f, b) for i in range(80)]; os.unlink('/dev/shm/f'); os.close(f)", true},
+		{"file in memory and nothing else",
+			"import os; b = b'x' * 2**20; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); [os.write(f, b) for i in range(80)]; os.unlink('/dev/shm/f'); os.close(f)", true},
 		{"file in memory at once", "import os; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); os.posix_fallocate(f, 0, 2**27); os.ftruncate(f, 0)", true},
 		{"file in memory written again", "import os; b = b'x' * 2**20; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); [os.pwrite(f, b, 0) for i in range(200)]", false},
 		{"nameless file in memory", "import os; b = b'x' * 2**20; f = os.memfd_create('f'); [os.write(f, b) for i in range(80)]; os.close(f)", true},
@@ -129,7 +131,8 @@ func TestMemoryLimitOfJava(t *testing.T) {
 		spec.Nodes[0].Volumes, spec.Nodes[0].WorkingDir, spec.Nodes[0].Bounds.MemoryBytes = nil, "/", 256<<20
 		return spec
 	}(), 1)
-	if all := strings.Join(texts(log, ""), "\n"); !strings.Contains(all, "Provider: cgroupv2") || !strings.Contains(all, "Memory Limit: 256.00M") || len(texts(log, "kernel")) > 0 {
+	if all := strings.Join(texts(log, ""), "\n"); !strings.Contains(all, "Provider: cgroupv2") ||
+		!strings.Contains(all, "Memory Limit: 256.00M") || len(texts(log, "kernel")) > 0 {
 		t.Errorf("it says\n%s", all)
 	}
 	if !out.Repeat.Reproducible {

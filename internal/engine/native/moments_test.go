@@ -93,8 +93,10 @@ time.sleep(1000)
 		{"crash on n1 after fsync of new for 500ms max 1", []string{"begin []\nbegin ['new']\nsynced\nrenamed\n"}},
 		{"power_loss on n1 after fsync of new for 500ms max 1", []string{"begin []\nbegin ['new']\nsynced\nrenamed\n"}},
 		{"crash on n1 after rename of snap for 500ms max 1", []string{"begin []\nsynced\nbegin ['snap']\nsynced\nrenamed\n"}},
-		{"power_loss on n1 during fsync of new for 500ms max 1", []string{"begin []\nbegin []\nsynced\nrenamed\n", "begin []\nbegin ['new']\nsynced\nrenamed\n"}},
-		{"power_loss on n1 between fsync of new and rename of snap for 500ms max 1", []string{"begin []\nbegin ['new']\nsynced\nrenamed\n", "begin []\nsynced\nbegin ['new']\nsynced\nrenamed\n"}},
+		{"power_loss on n1 during fsync of new for 500ms max 1",
+			[]string{"begin []\nbegin []\nsynced\nrenamed\n", "begin []\nbegin ['new']\nsynced\nrenamed\n"}},
+		{"power_loss on n1 between fsync of new and rename of snap for 500ms max 1",
+			[]string{"begin []\nbegin ['new']\nsynced\nrenamed\n", "begin []\nsynced\nbegin ['new']\nsynced\nrenamed\n"}},
 		{"pause on n1 after fsync for 500ms max 1", []string{"begin []\nsynced\nrenamed\n"}},
 		{"pause on n1 during fsync for 500ms max 1", []string{"begin []\nsynced\nrenamed\n"}},
 		{"crash on n1 after fsync nth 2 for 500ms", []string{"begin []\nsynced\nrenamed\n"}},
@@ -167,7 +169,8 @@ time.sleep(1000)
 `
 	struck := 0
 	for seed := uint64(1); seed <= 12; seed++ {
-		logs, _, out := playSeed(t, ruled(t, starter, idle, "pause on n1 in recovery", "restart on n1 after 2s for 500ms max 1", "crash on n1 in recovery for 200ms max 1"), seed)
+		logs, _, out := playSeed(t, ruled(t, starter, idle, "pause on n1 in recovery", "restart on n1 after 2s for 500ms max 1",
+			"crash on n1 in recovery for 200ms max 1"), seed)
 		begins, ups := strings.Count(logs["n1"], "begin\n"), strings.Count(logs["n1"], "up\n")
 		if begins < 2 || begins > 3 || ups < 2 || !out.Repeat.Reproducible {
 			t.Fatalf("seed %d: n1 printed\n%s%+v", seed, logs["n1"], out.Ledger)

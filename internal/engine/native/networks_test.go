@@ -190,7 +190,8 @@ func TestInterfacesOfNetworks(t *testing.T) {
 	program := compile(t, "testdata/networks/interfaces.c")
 	s := shop(map[string]string{"client": "", "web-1": "", "web-2": "", "db": "", "alone": ""})
 	i := slices.IndexFunc(s.Nodes, func(n world.Node) bool { return n.Name == "proxy" })
-	s.Nodes[i].Command = []string{"sh", "-c", program + "; cat /etc/hosts /etc/resolv.conf /proc/net/dev; ls /sys/class/net; cat /sys/class/net/eth1/address; uname -n"}
+	s.Nodes[i].Command = []string{"sh", "-c",
+		program + "; cat /etc/hosts /etc/resolv.conf /proc/net/dev; ls /sys/class/net; cat /sys/class/net/eth1/address; uname -n"}
 	s.Nodes[i].Volumes = []world.Volume{{Kind: world.Bind, Source: filepath.Dir(program), Target: filepath.Dir(program)}}
 	const want = `lo 00:00:00:00:00:00
 eth0 02:42:0a:02:00:02
@@ -278,7 +279,8 @@ time.sleep(0.2)
 print(ask('10.2.0.2', 80), ask('10.2.0.2', 81))
 time.sleep(5); d = device('', socket.SOCK_DGRAM); d.bind(('10.2.0.11', 92)); d.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1); d.sendto(b'from back', ('10.2.255.255', 91)); d.sendto(b'to back', ('10.2.0.2', 91))
 `
-	programs := map[string]string{"client": client, "proxy": proxy, "web-1": web, "web-2": helpers + hearing + "g.settimeout(4)\nhear()\n", "db": "", "alone": ""}
+	programs := map[string]string{"client": client, "proxy": proxy, "web-1": web,
+		"web-2": helpers + hearing + "g.settimeout(4)\nhear()\n", "db": "", "alone": ""}
 	log, out := run(t, shop(programs), 1)
 	if !out.Repeat.Reproducible {
 		t.Errorf("not reproducible: %s", out.Repeat.Reason)

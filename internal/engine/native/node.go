@@ -96,7 +96,8 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	if w.losesPower() {
 		defer func() { node.FS.StartJournal(profiles[w.spec.Faults.DiskProfile]) }()
 	}
-	files := [][2]string{{"/etc/hosts", k.Net.HostsFile(node.Net)}, {"/etc/resolv.conf", k.Net.ResolvConf(node.Net)}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}, {voidstarPath, string(voidstar)}}
+	files := [][2]string{{"/etc/hosts", k.Net.HostsFile(node.Net)}, {"/etc/resolv.conf", k.Net.ResolvConf(node.Net)},
+		{"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}, {voidstarPath, string(voidstar)}}
 	if n.HasMachineFiles() {
 		files = append(files, [2]string{"/etc/nsswitch.conf", nameServices})
 	}

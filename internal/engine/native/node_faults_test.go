@@ -90,22 +90,26 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 		{world.FaultRule{Kind: "read_fail", RatePPM: 100_000}, "read.py", "same", []string{"Input/output error"}},
 		{world.FaultRule{Kind: "open_fail", RatePPM: 100_000}, "open.c", "ok",
 			[]string{"old: Input/output error", "new: Input/output error, not made", "folder: Input/output error"}},
-		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "fsync.py", "ok, ok, ok, ok, ok", []string{"Input/output error, ok, Input/output error, ok, ok"}},
+		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "fsync.py", "ok, ok, ok, ok, ok",
+			[]string{"Input/output error, ok, Input/output error, ok, ok"}},
 		{world.FaultRule{Kind: "fsync_fail", RatePPM: 100_000}, "mapsync.c", "clean ok; ok, ok; ok, ok, ok",
 			[]string{"clean ok; Input/output error, ok; Input/output error, ok, ok"}},
 		{world.FaultRule{Kind: "torn_write", RatePPM: 50_000, MinNs: 20e6, MaxNs: 50e6}, "torn.py", "whole", []string{"torn"}},
 		{world.FaultRule{Kind: "read_corrupt", RatePPM: 100_000, Max: 1}, "read.py", "same", []string{"wrong bits: 1"}},
-		{world.FaultRule{Kind: "disk_full", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "full.py", "made: file, folder, link; wrote 8192, 4096; rewrote 8192; in memory 4096; room",
+		{world.FaultRule{Kind: "disk_full", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "full.py",
+			"made: file, folder, link; wrote 8192, 4096; rewrote 8192; in memory 4096; room",
 			[]string{"made: No space left on device, No space left on device, No space left on device; wrote No space left on device, 2048; rewrote 8192; in memory 4096; no room"}},
 		{world.FaultRule{Kind: "disk_full", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "mapfull.c",
 			"hole stored, old stored, allocated stored, read",
 			[]string{"hole bus error, old stored, allocated stored, Bad address"}},
 		{world.FaultRule{Kind: "slow_disk", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 5e6, Most: 20e6}, "slow.py", "fast",
 			[]string{"write slow", "read slow", "fsync slow"}},
-		{world.FaultRule{Kind: "clock_skew", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 50e6, Most: 500e6}, "clock.py", "right", []string{"ahead", "behind"}},
+		{world.FaultRule{Kind: "clock_skew", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6, Least: 50e6, Most: 500e6}, "clock.py",
+			"right", []string{"ahead", "behind"}},
 		{world.FaultRule{Kind: "clock_jump", RatePPM: 100_000, Least: 1e9, Most: 60e9}, "clock.py", "right", []string{"ahead", "behind"}},
 		{world.FaultRule{Kind: "memory_pressure", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "memory.c", "ok",
-			[]string{"mmap: Cannot allocate memory", "malloc: Cannot allocate memory", "sbrk: Cannot allocate memory", "mremap: Cannot allocate memory", "mprotect: Cannot allocate memory"}},
+			[]string{"mmap: Cannot allocate memory", "malloc: Cannot allocate memory", "sbrk: Cannot allocate memory",
+				"mremap: Cannot allocate memory", "mprotect: Cannot allocate memory"}},
 		{world.FaultRule{Kind: "fd_limit", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "descriptors.c", "all ok; made; passed 1; dup2 ok",
 			[]string{"none Too many open files; not made; passed 0; dup2 ok", "some Too many open files; not made; passed 1; dup2 ok"}}, // it ends between two calls
 		{world.FaultRule{Kind: "oom", RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6}, "oom.py", "ended 0", []string{"killed 9", "low memory"}},
@@ -238,7 +242,8 @@ func TestFailedReadsOfMaps(t *testing.T) {
 // without a step. The log's stamps are the time of the world.
 func TestClockDrift(t *testing.T) {
 	const least, most = 50e6, 200e6
-	spec := alone(t, "drift.py", world.FaultRule{Kind: "clock_drift", RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Least: least, Most: most, Targets: []string{"n1"}})
+	spec := alone(t, "drift.py", world.FaultRule{Kind: "clock_drift", RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Least: least,
+		Most: most, Targets: []string{"n1"}})
 	var world, real, mono []float64
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l record.LogLine) {
 		var a, b int64
@@ -295,11 +300,13 @@ func TestTimersFollowTheClock(t *testing.T) {
 		return counts, out
 	}
 	calm, _ := run()
-	if n := calm["nanosleep in time"]; n < 10 || len(calm) != 4 || calm["timerfd in time"] < n-1 || calm["timer in time"] < n-1 || calm["relative in time"] < n-1 {
+	if n := calm["nanosleep in time"]; n < 10 || len(calm) != 4 || calm["timerfd in time"] < n-1 || calm["timer in time"] < n-1 ||
+		calm["relative in time"] < n-1 {
 		t.Errorf("without a fault: %v", calm)
 	}
 	said, out := run(world.FaultRule{Kind: "clock_skew", RatePPM: 30_000, MinNs: 100e6, MaxNs: 300e6, Least: 40e6, Most: 200e6, Targets: []string{"n1"}})
-	for _, what := range []string{"nanosleep early", "nanosleep late", "timerfd early", "timerfd late", "timer early", "timer late", "canceled", "relative in time"} {
+	for _, what := range []string{"nanosleep early", "nanosleep late", "timerfd early", "timerfd late", "timer early",
+		"timer late", "canceled", "relative in time"} {
 		if said[what] == 0 {
 			t.Errorf("never %q: %v", what, said)
 		}
@@ -351,7 +358,8 @@ func TestOutOfMemory(t *testing.T) {
 			t.Errorf("%s, restart %q: n1 said %q, want %q", c.program, c.policy, got, c.want)
 		}
 		if soon := started < out.Ledger.Injections[0].StartNs+2e9; c.program == "main.py" && soon != c.soon {
-			t.Errorf("restart %q: the node started again at %d, and the fault was from %d to %d", c.policy, started, out.Ledger.Injections[0].StartNs, out.Ledger.Injections[0].EndNs)
+			t.Errorf("restart %q: the node started again at %d, and the fault was from %d to %d", c.policy, started,
+				out.Ledger.Injections[0].StartNs, out.Ledger.Injections[0].EndNs)
 		}
 		if len(out.Crashes) > 0 {
 			t.Errorf("restart %q: %+v", c.policy, out.Crashes)
@@ -411,7 +419,8 @@ for i in range(100):
 `
 	const calm, failed = "ok, ok, ok, ok, ok, ok, ok", "Input/output error, ok, Input/output error, Input/output error, ok, ok, ok"
 	for rate, want := range map[uint64][]string{0: {calm}, 100_000: {calm, failed}} {
-		spec := pairUnder(program, "import time; time.sleep(100)", &world.FaultRule{Kind: "fsync_fail", RatePPM: rate, At: []string{"syncfs"}, Targets: []string{"n1"}})
+		spec := pairUnder(program, "import time; time.sleep(100)",
+			&world.FaultRule{Kind: "fsync_fail", RatePPM: rate, At: []string{"syncfs"}, Targets: []string{"n1"}})
 		logs, _, out := play(t, spec)
 		told := map[string]int{}
 		for line := range strings.Lines(logs["n1"]) {
@@ -470,7 +479,8 @@ for i in range(50):
     try: os.pwrite(f, b'x' * 8192, i * 8192); print('wrote', flush=True)
     except OSError as e: print(e.strerror, flush=True)
 `
-	spec := pairUnder(program, "import time; time.sleep(100)", &world.FaultRule{Kind: "disk_full", RatePPM: tape.Certain, MinNs: 100e9, MaxNs: 100e9, Max: 1, Targets: []string{"n1"}})
+	spec := pairUnder(program, "import time; time.sleep(100)",
+		&world.FaultRule{Kind: "disk_full", RatePPM: tape.Certain, MinNs: 100e9, MaxNs: 100e9, Max: 1, Targets: []string{"n1"}})
 	spec.Faults.StartNs = 200e6
 	spec.Faults.Rules = append(spec.Faults.Rules, world.FaultRule{Kind: "partial_write", RatePPM: tape.Certain, Targets: []string{"n1"}})
 	logs, _, out := play(t, spec)

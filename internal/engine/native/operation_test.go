@@ -34,8 +34,10 @@ time.sleep(2)
 	)
 	for seed := range uint64(3) {
 		spec := ruled(t, busy, busy, "crash in operation comp* for 100ms")
-		spec.Nodes = append(spec.Nodes, world.Node{Name: "c", Hostname: "c", Role: world.Client, Root: "host", WorkingDir: "/", IPv4: "10.77.0.50", Env: spec.Nodes[0].Env})
-		spec.Workloads = []world.Workload{{Name: "w", Driver: "command", Node: "c", Clients: 1, DurationNs: 2e9, Command: []string{"/usr/bin/python3", "-c", driver}}}
+		spec.Nodes = append(spec.Nodes, world.Node{Name: "c", Hostname: "c", Role: world.Client, Root: "host", WorkingDir: "/",
+			IPv4: "10.77.0.50", Env: spec.Nodes[0].Env})
+		spec.Workloads = []world.Workload{{Name: "w", Driver: "command", Node: "c", Clients: 1, DurationNs: 2e9,
+			Command: []string{"/usr/bin/python3", "-c", driver}}}
 		out, err := engine.Run(native.New(), spec, tape.Tape{Seed: seed}, engine.Options{Moments: true})
 		if err != nil {
 			t.Fatal(err)

@@ -51,7 +51,8 @@ func (p debianPackage) files(t *testing.T, folder string) (list []string) {
 		names = strings.Fields(string(out))
 	} else {
 		unpacked := filepath.Join(folder, p.name)
-		get := exec.Command("sh", "-c", `mkdir -p -m 755 "$1" && cd "$1" && apt-get -q download "$2" && dpkg-deb -x ./*.deb . && rm ./*.deb`, "sh", unpacked, p.name)
+		get := exec.Command("sh", "-c", `mkdir -p -m 755 "$1" && cd "$1" && apt-get -q download "$2" && dpkg-deb -x ./*.deb . && rm ./*.deb`,
+			"sh", unpacked, p.name)
 		if out, err := get.CombinedOutput(); err != nil {
 			t.Fatalf("%s is not installed, and cannot be downloaded: %v\n%s", p.name, err, out)
 		}

@@ -40,21 +40,24 @@ func TestProberIsNotTrusted(t *testing.T) {
 		others bool   // some probes may hold
 		fails  string // the engine's error
 	}{
-		"answers":        {do: fine, code: world.ProbeHolds, text: "is fine"},
-		"out of order":   {do: "held.append(o)\n    if len(held) == 2: [say(x, 0, x['check']['endpoint'] + ' is fine') for x in reversed(held)]; held.clear()", code: world.ProbeHolds, text: "is fine"},
+		"answers": {do: fine, code: world.ProbeHolds, text: "is fine"},
+		"out of order": {do: "held.append(o)\n    if len(held) == 2: [say(x, 0, x['check']['endpoint'] + ' is fine') for x in reversed(held)]; held.clear()",
+			code: world.ProbeHolds, text: "is fine"},
 		"says much":      {do: "say(o, 1, 'several\\nlines')", code: world.ProbeViolated, text: "several\nlines"},
 		"ends":           {do: "os._exit(0)", code: world.ProbeNotExecuted, text: "the prober ended with exit code 0"},
 		"ends with word": {do: "raise Exception('broken')", code: world.ProbeNotExecuted, text: "the prober ended with exit code 1: Exception: broken"},
 		"is killed":      {do: "os.kill(os.getpid(), 9)", code: world.ProbeNotExecuted, text: "the prober ended by SIGKILL"},
 		"hangs":          {do: "pass", code: world.ProbeNotExecuted, text: "had not answered"},
-		"is late":        {do: "held.append(o)\n    time.sleep(11)\n    for x in held: say(x, 0, 'too late')", code: world.ProbeNotExecuted, text: "had not answered"},
-		"hangs once":     {do: "held.append(o)\n    if len(held) == 2 and not os.path.exists('/tmp/hung'): open('/tmp/hung', 'w')\n    else: " + fine, code: world.ProbeNotExecuted, text: "had not answered", others: true},
-		"spins":          {do: "i = 0\n    while True: i += 1", code: world.ProbeHung, text: "computes and makes no system call"},
-		"writes noise":   {do: "os.write(0, b'noise')", fails: "the prober writes what is no answer"},
-		"writes twice":   {do: "os.write(0, b'{\"id\": 1, \"code\": 0, \"text\": \"\"} {}')", fails: "the prober writes what is no answer"},
-		"another id":     {do: "say({'id': o['id'] + 99}, 0, '')", fails: "the prober answers what it was not asked"},
-		"its own id":     {do: "say({'id': 3}, 0, '')", fails: "the prober answers what it was not asked"},
-		"another code":   {do: "say(o, 126, '')", fails: "the prober answers what it was not asked"},
+		"is late": {do: "held.append(o)\n    time.sleep(11)\n    for x in held: say(x, 0, 'too late')",
+			code: world.ProbeNotExecuted, text: "had not answered"},
+		"hangs once": {do: "held.append(o)\n    if len(held) == 2 and not os.path.exists('/tmp/hung'): open('/tmp/hung', 'w')\n    else: " +
+			fine, code: world.ProbeNotExecuted, text: "had not answered", others: true},
+		"spins":        {do: "i = 0\n    while True: i += 1", code: world.ProbeHung, text: "computes and makes no system call"},
+		"writes noise": {do: "os.write(0, b'noise')", fails: "the prober writes what is no answer"},
+		"writes twice": {do: "os.write(0, b'{\"id\": 1, \"code\": 0, \"text\": \"\"} {}')", fails: "the prober writes what is no answer"},
+		"another id":   {do: "say({'id': o['id'] + 99}, 0, '')", fails: "the prober answers what it was not asked"},
+		"its own id":   {do: "say({'id': 3}, 0, '')", fails: "the prober answers what it was not asked"},
+		"another code": {do: "say(o, 126, '')", fails: "the prober answers what it was not asked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

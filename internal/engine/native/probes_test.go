@@ -103,7 +103,8 @@ func TestProbesThatPrintMuch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := ruled(t, idle, idle)
 			spec.MaxTimeNs = 5e9
-			spec.Properties = []world.Property{{Name: "prints", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/usr/bin/python3", "-c", script}, IntervalNs: 10e9}}}
+			spec.Properties = []world.Property{{Name: "prints", Kind: world.Safety,
+				Check: world.Check{Type: world.Custom, Script: []string{"/usr/bin/python3", "-c", script}, IntervalNs: 10e9}}}
 			_, _, out := play(t, spec)
 			kept := 0
 			for _, p := range out.Probes {

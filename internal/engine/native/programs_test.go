@@ -56,7 +56,8 @@ func aloneSpec(argv ...string) *world.Spec {
 	return &world.Spec{
 		Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 120e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		Sched: world.Sched{PreemptPPM: tape.Certain},
-		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", IPv6: "fd77::10", Root: "host", Command: argv, WorkingDir: "/work",
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", IPv6: "fd77::10", Root: "host",
+			Command: argv, WorkingDir: "/work",
 			Volumes: []world.Volume{{Kind: world.Bind, Source: dir, Target: dir}, {Kind: world.Named, Source: "work", Target: "/work"}}}},
 	}
 }

@@ -21,7 +21,8 @@ func TestRanks(t *testing.T) {
 	spec := &world.Spec{Dir: t.TempDir(), StartUnixNs: 1735689600e9, MaxTimeNs: 1e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		Sched: world.Sched{PreemptPPM: 50_000}}
 	for _, name := range []string{"n1", "n2"} {
-		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: "10.77.0.1" + name[1:], WorkingDir: "/", Command: command, Env: []string{"PATH=/usr/bin:/bin"}})
+		spec.Nodes = append(spec.Nodes, world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: "10.77.0.1" + name[1:],
+			WorkingDir: "/", Command: command, Env: []string{"PATH=/usr/bin:/bin"}})
 	}
 	// who gives the nodes in the order in which they wrote, the lines that follow each other as one.
 	who := func(edits string) string {
@@ -73,7 +74,8 @@ func TestRanks(t *testing.T) {
 // A rate of 0 preempts no thread.
 func TestNoPreemptions(t *testing.T) {
 	spec := &world.Spec{Dir: t.TempDir(), StartUnixNs: 1735689600e9, MaxTimeNs: 1e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.11", WorkingDir: "/", Command: []string{"/bin/sh", "-c", "echo one; /bin/echo two"}, Env: []string{"PATH=/usr/bin:/bin"}}}}
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.11", WorkingDir: "/",
+			Command: []string{"/bin/sh", "-c", "echo one; /bin/echo two"}, Env: []string{"PATH=/usr/bin:/bin"}}}}
 	for _, rate := range []uint64{0, 1_000_000} {
 		spec.Sched.PreemptPPM = rate
 		o, err := engine.Run(native.New(), spec, tape.Tape{Seed: 1}, engine.Options{})

@@ -22,7 +22,8 @@ func ruled(t *testing.T, n1, n2 string, rules ...string) *world.Spec {
 	t.Helper()
 	s := pairUnder(n1, n2, nil)
 	s.Nodes = s.Nodes[:2]
-	s.Nodes = append(s.Nodes, world.Node{Name: "checker", Role: world.Checker, Hostname: "checker", IPv4: "10.77.0.20", Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
+	s.Nodes = append(s.Nodes, world.Node{Name: "checker", Role: world.Checker, Hostname: "checker", IPv4: "10.77.0.20",
+		Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
 	s.MaxTimeNs = 10e9
 	s.Faults = world.Faults{Enabled: true, StopNs: 6e9, SettleNs: 1e9}
 	for _, text := range rules {
@@ -78,7 +79,8 @@ func TestFaultsAtCalls(t *testing.T) {
 		{"crash on n1 at rename of /b.log for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
 		{"crash on n1 at rename of /a.log for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
 		{"power_loss on n1 at rename of b.* for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
-		{"write_fail on n1 of *.wal rate 1", "begin\nwrite /a.log\nsynced /a.log\nTraceback (most recent call last):\n  File \"<string>\", line 4, in <module>\nOSError: [Errno 5] Input/output error\n"},
+		{"write_fail on n1 of *.wal rate 1",
+			"begin\nwrite /a.log\nsynced /a.log\nTraceback (most recent call last):\n  File \"<string>\", line 4, in <module>\nOSError: [Errno 5] Input/output error\n"},
 		{"write_fail on n1 at pwrite64", whole},
 		{"crash on n1 at fsync of *.txt for 1s", whole},
 		{"crash on n2 at fsync for 1s", whole},
@@ -153,7 +155,9 @@ func TestFaultsAskForRoles(t *testing.T) {
 
 	spec = ruled(t, leader, follower, "pause rate 0.05 while leader for 10ms")
 	for _, n := range []string{"n1", "n2"} {
-		spec.Faults.Roles = append(spec.Faults.Roles, world.NodeRole{Name: "leader", Node: n, Check: &world.Check{Type: world.Custom, Script: []string{"/bin/sh", "-c", "test $BLOODHOUND_NODE = n2"}, IntervalNs: 500e6}})
+		spec.Faults.Roles = append(spec.Faults.Roles,
+			world.NodeRole{Name: "leader", Node: n,
+				Check: &world.Check{Type: world.Custom, Script: []string{"/bin/sh", "-c", "test $BLOODHOUND_NODE = n2"}, IntervalNs: 500e6}})
 	}
 	_, _, out = play(t, spec)
 	if got := injectedAt(out); !reflect.DeepEqual(got, []string{"n2"}) {
@@ -168,7 +172,8 @@ func TestFaultsAskForRoles(t *testing.T) {
 	}{
 		{"a", []world.NodeRole{{Name: "a", Log: "^I lead"}, {Name: "b", Log: "^I "}}, []string{"n1"}},
 		{"a", []world.NodeRole{{Name: "a", Log: "^I lead", Until: "^never"}, {Name: "b", Log: "^still"}}, []string{"n1"}},
-		{"a", []world.NodeRole{{Name: "a", Log: "^I lead"}, {Name: "b", Check: &world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: 100e6}}}, []string{"n1"}},
+		{"a", []world.NodeRole{{Name: "a", Log: "^I lead"},
+			{Name: "b", Check: &world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: 100e6}}}, []string{"n1"}},
 		{"b", []world.NodeRole{{Name: "b", Log: "^I "}, {Name: "a", Log: "^I lead"}}, []string{"n1", "n2"}},
 	} {
 		spec := ruled(t, leader, follower, "pause rate 0.05 after 1500ms while "+c.role+" for 10ms")
@@ -306,7 +311,8 @@ func TestRulesAtImpossibleCalls(t *testing.T) {
 	} {
 		err := native.New().Validate(ruled(t, idle, idle, c.rule), engine.Options{})
 		var mistakes engine.Mistakes
-		if !errors.As(err, &mistakes) || len(mistakes) != 1 || mistakes[0].Part != engine.PartFault || mistakes[0].Name != c.name || !strings.Contains(mistakes[0].Problem, c.want) {
+		if !errors.As(err, &mistakes) || len(mistakes) != 1 || mistakes[0].Part != engine.PartFault ||
+			mistakes[0].Name != c.name || !strings.Contains(mistakes[0].Problem, c.want) {
 			t.Errorf("%s: %v", c.rule, err)
 		}
 	}

@@ -94,7 +94,8 @@ func TestSDK(t *testing.T) {
 				}
 				if broken {
 					a := assertion(r, "breaks")
-					if a.Fail == nil || a.Fail.TimeNs < 2.3e9 || a.Fail.Event == 0 || a.Fail.PID != 10 || !strings.Contains(a.Fail.Details, "7") || a.Location.Line != 21 && a.Location.Line != 20 {
+					if a.Fail == nil || a.Fail.TimeNs < 2.3e9 || a.Fail.Event == 0 || a.Fail.PID != 10 ||
+						!strings.Contains(a.Fail.Details, "7") || a.Location.Line != 21 && a.Location.Line != 20 {
 						t.Errorf("%+v failed at %+v", a, a.Fail)
 					}
 				}
@@ -142,7 +143,8 @@ func TestSetupWaitsForPrograms(t *testing.T) {
 			holds = holds && v.Status == check.Holds
 		}
 		if chaosNs < c.endNs || chaosNs > c.endNs+1e8 || out.SDK.Late != c.late || holds != c.holds || out.Reason != record.Finished {
-			t.Errorf("%q, waiting %d: setup ended at %d, late %v, holds %v, the run %s; want about %d, %v, %v", c.script, c.setupNs, chaosNs, out.SDK.Late, holds,
+			t.Errorf("%q, waiting %d: setup ended at %d, late %v, holds %v, the run %s; want about %d, %v, %v", c.script,
+				c.setupNs, chaosNs, out.SDK.Late, holds,
 				out.Reason, c.endNs, c.late, c.holds)
 		}
 	}

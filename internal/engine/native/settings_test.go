@@ -71,9 +71,12 @@ os.setuid(65534)
 print([attempt(lambda: tcp().bind(("", p))) for p in (81, 1022, 1023, 8080)])
 `
 	printed(t, withSettings(t, []world.Sysctl{
-		{Name: "net.core.somaxconn", Value: "1"}, {Name: "net.ipv4.conf.all.rp_filter", Value: "2"}, {Name: "net.ipv4.ip_local_port_range", Value: "20000\t20002"},
-		{Name: "net.ipv4.ip_unprivileged_port_start", Value: "1023"}, {Name: "net.ipv4.tcp_fin_timeout", Value: "2"}, {Name: "net.ipv4.tcp_keepalive_intvl", Value: "7"},
-		{Name: "net.ipv4.tcp_keepalive_probes", Value: "5"}, {Name: "net.ipv4.tcp_keepalive_time", Value: "60"}, {Name: "net.ipv4.tcp_rmem", Value: "4096\t65536\t100000"},
+		{Name: "net.core.somaxconn", Value: "1"}, {Name: "net.ipv4.conf.all.rp_filter", Value: "2"},
+		{Name: "net.ipv4.ip_local_port_range", Value: "20000\t20002"},
+		{Name: "net.ipv4.ip_unprivileged_port_start", Value: "1023"}, {Name: "net.ipv4.tcp_fin_timeout", Value: "2"},
+		{Name: "net.ipv4.tcp_keepalive_intvl", Value: "7"},
+		{Name: "net.ipv4.tcp_keepalive_probes", Value: "5"}, {Name: "net.ipv4.tcp_keepalive_time", Value: "60"},
+		{Name: "net.ipv4.tcp_rmem", Value: "4096\t65536\t100000"},
 		{Name: "net.ipv4.tcp_syn_retries", Value: "1"}, {Name: "net.ipv4.tcp_syncookies", Value: "0"}, {Name: "net.ipv4.tcp_wmem", Value: "4096\t32768\t65536"},
 		{Name: "net.ipv6.bindv6only", Value: "1"}, {Name: "net.ipv6.conf.all.disable_ipv6", Value: "1"}, {Name: "net.unix.max_dgram_qlen", Value: "2"},
 	}, script), `['1'] ['20000', '20002'] ['0'] ['2'] ['0']
@@ -139,7 +142,8 @@ pids 300 False
 ('EACCES', 'other') EACCES
 `)
 	want := " on node n1 wrote to /proc/sys/vm/swappiness, which shows the value and has no effect"
-	if told := slices.DeleteFunc(out.Warnings, func(w string) bool { return !strings.Contains(w, "/proc/sys/") }); len(told) != 1 || !strings.HasSuffix(told[0], want) {
+	if told := slices.DeleteFunc(out.Warnings,
+		func(w string) bool { return !strings.Contains(w, "/proc/sys/") }); len(told) != 1 || !strings.HasSuffix(told[0], want) {
 		t.Errorf("warnings %q, want one that ends with %q", told, want)
 	}
 }
@@ -160,8 +164,10 @@ message = (ctypes.c_long * 10)(1)
 print("msg", [call("msgsnd", queue, message, size(n), 0o4000) for n in (33, 32, 32)], call("msgget", 0, 0o1600))
 `
 	printed(t, withSettings(t, []world.Sysctl{
-		{Name: "kernel.domainname", Value: "inside"}, {Name: "kernel.msgmax", Value: "32"}, {Name: "kernel.msgmnb", Value: "48"}, {Name: "kernel.msgmni", Value: "1"},
-		{Name: "kernel.sem", Value: "4\t8\t10\t3"}, {Name: "kernel.shmall", Value: "4"}, {Name: "kernel.shmmax", Value: "100000"}, {Name: "kernel.shmmni", Value: "3"},
+		{Name: "kernel.domainname", Value: "inside"}, {Name: "kernel.msgmax", Value: "32"}, {Name: "kernel.msgmnb", Value: "48"},
+		{Name: "kernel.msgmni", Value: "1"},
+		{Name: "kernel.sem", Value: "4\t8\t10\t3"}, {Name: "kernel.shmall", Value: "4"}, {Name: "kernel.shmmax", Value: "100000"},
+		{Name: "kernel.shmmni", Value: "3"},
 	}, script), `['4', '8', '10', '3'] ['100000'] ('Linux', 'n1') inside
 shm ['EINVAL', 'ok', 'ok', 'ok', 'ENOSPC']
 sem ['EINVAL', 'ok', 'ok', 'ENOSPC', 'ok']

@@ -128,10 +128,12 @@ func TestSharedBind(t *testing.T) {
 
 // A node that loses its power loses what was not synchronised on its own disk, and nothing of a volume that it shares.
 func TestPowerLossBesideSharedVolumes(t *testing.T) {
-	s := sharers(sharedVolume, `if [ -e /v/one ]; then echo again; cat /v/one /own/two; else echo kept >/v/one; echo own >/own/two; fi; exec sleep 100`, `sleep 6; cat /v/one`)
+	s := sharers(sharedVolume, `if [ -e /v/one ]; then echo again; cat /v/one /own/two; else echo kept >/v/one; echo own >/own/two; fi; exec sleep 100`,
+		`sleep 6; cat /v/one`)
 	s.Nodes[0].Volumes = append(s.Nodes[0].Volumes, world.Volume{Kind: world.Named, Source: "own", Target: "/own"})
 	s.MaxTimeNs = 8e9
-	s.Faults = world.Faults{Enabled: true, StartNs: 2e9, StopNs: 6e9, Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1e6, MinNs: 1e8, MaxNs: 2e8, Max: 1, Targets: []string{"n1"}}}}
+	s.Faults = world.Faults{Enabled: true, StartNs: 2e9, StopNs: 6e9,
+		Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1e6, MinNs: 1e8, MaxNs: 2e8, Max: 1, Targets: []string{"n1"}}}}
 	s.Workloads = []world.Workload{{Name: "idle", Driver: "command", Node: "c", Clients: 1, DurationNs: 6e9, Command: []string{"/bin/sleep", "6"}}}
 	s.Nodes = append(s.Nodes, world.Node{Name: "c", Hostname: "c", Role: world.Client, Root: "host", WorkingDir: "/", IPv4: "10.77.0.50"})
 	for seed := range uint64(4) {

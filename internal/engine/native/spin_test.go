@@ -118,7 +118,8 @@ int main(int argc, char **argv) {
 		t.Fatal(err)
 	}
 	program := compile(t, file)
-	for how, want := range map[string]string{"plain": "unseen 30000000 0", "short": "unseen 30000000 0", "late": "unseen 10000000 0", "restored": "unseen 5000000 0"} {
+	for how, want := range map[string]string{"plain": "unseen 30000000 0", "short": "unseen 30000000 0",
+		"late": "unseen 10000000 0", "restored": "unseen 5000000 0"} {
 		for range 3 {
 			spec := aloneSpec(program, how)
 			log, out := run(t, spec, 1)

@@ -48,15 +48,18 @@ subprocess.run(['sh', '-c', 'kill -SEGV $$'])
 while True: time.sleep(1)
 `
 	node := func(name, ip, program string) world.Node {
-		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp", Command: []string{"/usr/bin/env", "python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin"},
+		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/tmp",
+			Command: []string{"/usr/bin/env", "python3", "-c", program}, Env: []string{"PATH=/usr/bin:/bin"},
 			Volumes: []world.Volume{{Kind: world.Named, Source: "v", Target: "/v", Shared: true}}}
 	}
 	spec := &world.Spec{Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 3e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		DefaultLink: world.Link{LatencyNs: 500e3, JitterNs: 100e3}, Sched: world.Sched{PreemptPPM: 300_000},
-		Nodes:      []world.Node{node("n1", "10.77.0.10", server), node("n2", "10.77.0.11", client)},
-		Faults:     world.Faults{Enabled: true, StopNs: 2e9, SettleNs: 300e6},
-		Properties: []world.Property{{Name: "answers", Kind: world.Safety, Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: 200e6}}}}
-	spec.Nodes = append(spec.Nodes, world.Node{Name: "checker", Role: world.Checker, Hostname: "checker", IPv4: "10.77.0.20", Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
+		Nodes:  []world.Node{node("n1", "10.77.0.10", server), node("n2", "10.77.0.11", client)},
+		Faults: world.Faults{Enabled: true, StopNs: 2e9, SettleNs: 300e6},
+		Properties: []world.Property{{Name: "answers", Kind: world.Safety,
+			Check: world.Check{Type: world.Custom, Script: []string{"/bin/true"}, IntervalNs: 200e6}}}}
+	spec.Nodes = append(spec.Nodes, world.Node{Name: "checker", Role: world.Checker, Hostname: "checker", IPv4: "10.77.0.20",
+		Root: "host", WorkingDir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
 	for _, text := range []string{"pause on n2 rate 5% for 5ms..20ms", "drop on n1-n2 rate 5%", "partition on n1-n2 rate 2% for 10ms..20ms"} {
 		r, err := fault.Parse(text)
 		if err != nil {
@@ -96,8 +99,10 @@ func TestStateIsData(t *testing.T) {
 	spec := busy()
 	options := engine.Options{Behaviour: true, Draws: []string{"**"}, Dumps: t.TempDir(), Code: &code.Watch{Choice: code.Choice{"*"}}}
 	want := play(t, spec, options, nil, nil)
-	if want.Events < 2000 || len(want.Ledger.Injections) == 0 || len(want.Probes) == 0 || len(want.Crashes) == 0 || len(want.Code) == 0 || len(want.Reached) == 0 {
-		t.Fatalf("too little happened: %d events, %d injections, %d probes, %d crashes, code of %d programs, %d features; %s %v %v", want.Events, len(want.Ledger.Injections),
+	if want.Events < 2000 || len(want.Ledger.Injections) == 0 || len(want.Probes) == 0 || len(want.Crashes) == 0 ||
+		len(want.Code) == 0 || len(want.Reached) == 0 {
+		t.Fatalf("too little happened: %d events, %d injections, %d probes, %d crashes, code of %d programs, %d features; %s %v %v",
+			want.Events, len(want.Ledger.Injections),
 			len(want.Probes), len(want.Crashes), len(want.Code), len(want.Reached), want.Reason, want.Log, want.Refused)
 	}
 	var stops []uint64

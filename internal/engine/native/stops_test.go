@@ -56,23 +56,33 @@ func TestRestartInOrder(t *testing.T) {
 	}{
 		{"handled", living(fmt.Sprintf(handler, "SIGTERM"), 0), nil, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
 		{"its exit code does not matter", living(fmt.Sprintf(handler, "SIGTERM"), 143), nil, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
-		{"SIGINT", living(fmt.Sprintf(handler, "SIGINT"), 0), func(n *world.Node) { n.StopSignal = "SIGINT" }, "begin \nstopping\nbegin stopped by 2;\n", 0.2, true},
-		{"SIGQUIT", living(fmt.Sprintf(handler, "SIGQUIT"), 1), func(n *world.Node) { n.StopSignal = "SIGQUIT" }, "begin \nstopping\nbegin stopped by 3;\n", 0.2, true},
-		{"a real-time signal", living("signal.signal(37, stop)"+wait, 0), func(n *world.Node) { n.StopSignal = "SIGRTMIN+3" }, "begin \nstopping\nbegin stopped by 37;\n", 0.2, true},
-		{"as process 1", living(fmt.Sprintf(handler, "SIGTERM"), 7), func(n *world.Node) { n.Init = world.MainInit }, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
-		{"behind a small init", living(fmt.Sprintf(handler, "SIGTERM"), 0), func(n *world.Node) { n.Init = world.SmallInit }, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
+		{"SIGINT", living(fmt.Sprintf(handler, "SIGINT"), 0), func(n *world.Node) { n.StopSignal = "SIGINT" },
+			"begin \nstopping\nbegin stopped by 2;\n", 0.2, true},
+		{"SIGQUIT", living(fmt.Sprintf(handler, "SIGQUIT"), 1), func(n *world.Node) { n.StopSignal = "SIGQUIT" },
+			"begin \nstopping\nbegin stopped by 3;\n", 0.2, true},
+		{"a real-time signal", living("signal.signal(37, stop)"+wait, 0), func(n *world.Node) { n.StopSignal = "SIGRTMIN+3" },
+			"begin \nstopping\nbegin stopped by 37;\n", 0.2, true},
+		{"as process 1", living(fmt.Sprintf(handler, "SIGTERM"), 7), func(n *world.Node) { n.Init = world.MainInit },
+			"begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
+		{"behind a small init", living(fmt.Sprintf(handler, "SIGTERM"), 0), func(n *world.Node) { n.Init = world.SmallInit },
+			"begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
 		{"ended by it", living("note('x')"+wait, 0), nil, "begin \nbegin x\n", 0, true}, // it reads what it had written
 		{"ended by it, and nothing read", "import time\nprint('begin', flush=True)" + wait, nil, "begin\nbegin\n", 0, false},
 		{"ignored", "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('begin', flush=True)" + wait, nil, "begin\nbegin\n", 2, false},
-		{"process 1 without a handler", "import time\nprint('begin', flush=True)" + wait, func(n *world.Node) { n.Init = world.MainInit }, "begin\nbegin\n", 2, false},
-		{"taken and left aside", "import signal, time\nsignal.signal(signal.SIGTERM, lambda *a: print('no', flush=True))\nprint('begin', flush=True)" + wait, nil, "begin\nno\nbegin\n", 2, true},
-		{"awaited by sigwait", living("signal.pthread_sigmask(signal.SIG_BLOCK, [15])\nn = signal.sigwait([15]); stop(n, None)\n", 0), nil, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
+		{"process 1 without a handler", "import time\nprint('begin', flush=True)" + wait,
+			func(n *world.Node) { n.Init = world.MainInit }, "begin\nbegin\n", 2, false},
+		{"taken and left aside", "import signal, time\nsignal.signal(signal.SIGTERM, lambda *a: print('no', flush=True))\nprint('begin', flush=True)" +
+			wait, nil, "begin\nno\nbegin\n", 2, true},
+		{"awaited by sigwait", living("signal.pthread_sigmask(signal.SIG_BLOCK, [15])\nn = signal.sigwait([15]); stop(n, None)\n",
+			0), nil, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
 		{"SIGKILL", living(fmt.Sprintf(handler, "SIGTERM"), 0), func(n *world.Node) { n.StopSignal = "SIGKILL" }, "begin \nbegin \n", 0, false},
 		{"no grace", living(fmt.Sprintf(handler, "SIGTERM"), 0), func(n *world.Node) { n.StopGraceNs = 0 }, "begin \nbegin \n", 0, true},
-		{"killed in the middle", living("def stop(n, frame):\n    note('half;'); time.sleep(9); note('whole;')\n"+fmt.Sprintf(handler, "SIGTERM"), 0), nil, "begin \nbegin half;\n", 2, true},
+		{"killed in the middle", living("def stop(n, frame):\n    note('half;'); time.sleep(9); note('whole;')\n"+
+			fmt.Sprintf(handler, "SIGTERM"), 0), nil, "begin \nbegin half;\n", 2, true},
 		{"a process is left over", living("if os.fork() == 0:\n    signal.signal(15, signal.SIG_IGN)\n    while True: time.sleep(0.1); note('.') if os.path.exists('/log') else 0\n"+fmt.Sprintf(handler, "SIGTERM"), 0), nil,
 			"begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
-		{"its restart policy waits", living(fmt.Sprintf(handler, "SIGTERM"), 1), func(n *world.Node) { n.Restart.Mode = world.RestartAlways }, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
+		{"its restart policy waits", living(fmt.Sprintf(handler, "SIGTERM"), 1),
+			func(n *world.Node) { n.Restart.Mode = world.RestartAlways }, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			spec := stopOf(t, c.program, c.change)
@@ -158,7 +168,8 @@ func TestHealWaitsForAStop(t *testing.T) {
 	}
 	// Under rules that inject all the time, with the same result for the same tape.
 	spec = stopOf(t, living("signal.signal(15, stop)\nwhile True: time.sleep(0.05)\n", 0), nil)
-	for _, text := range []string{"crash on n1 rate 0.01 for 100ms", "pause on n1 rate 0.01 for 100ms", "oom on n1 rate 0.01 for 200ms", "restart on n1 rate 0.02 for 50ms..100ms"} {
+	for _, text := range []string{"crash on n1 rate 0.01 for 100ms", "pause on n1 rate 0.01 for 100ms",
+		"oom on n1 rate 0.01 for 200ms", "restart on n1 rate 0.02 for 50ms..100ms"} {
 		r, err := fault.Parse(text)
 		if err != nil {
 			t.Fatal(err)
@@ -206,7 +217,8 @@ time.sleep(1000)
 // A restart brings the release that runs, or a later one, or, with Downgrade, any.
 func TestRestartsBringReleases(t *testing.T) {
 	release := func(name string) []string {
-		return []string{"python3", "-c", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\nprint('" + name + "', flush=True)\ntime.sleep(1000)"}
+		return []string{"python3", "-c", "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(0))\nprint('" +
+			name + "', flush=True)\ntime.sleep(1000)"}
 	}
 	for _, downgrade := range []bool{false, true} {
 		seen := map[string]bool{}

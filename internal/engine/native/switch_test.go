@@ -66,7 +66,8 @@ func TestSwitchesInUserCode(t *testing.T) {
 			if !first.Repeat.Reproducible {
 				t.Errorf("not reproducible: %s", first.Repeat.Reason)
 			}
-			for name, o := range map[string]engine.Options{"again": {}, "with coverage": {Code: &code.Watch{}}, "with coverage of other files": {Code: &code.Watch{Choice: code.Choice{"no-such"}}}} {
+			for name, o := range map[string]engine.Options{"again": {}, "with coverage": {Code: &code.Watch{}},
+				"with coverage of other files": {Code: &code.Watch{Choice: code.Choice{"no-such"}}}} {
 				if out, _ := lost(tape.Tape{Seed: seed}, o); out.Hash != first.Hash {
 					t.Errorf("%s, the run is another one: %s, %s", name, out.Hash, first.Hash)
 				}

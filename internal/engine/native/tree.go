@@ -93,7 +93,8 @@ func (t *tree) file(name string, in *fs.Inode) (engine.File, error) {
 // modeOf is a mode as Go has it.
 func modeOf(mode uint32) iofs.FileMode {
 	m := iofs.FileMode(mode & 0o777)
-	m |= map[uint32]iofs.FileMode{fs.S_IFDIR: iofs.ModeDir, fs.S_IFLNK: iofs.ModeSymlink, fs.S_IFIFO: iofs.ModeNamedPipe, fs.S_IFSOCK: iofs.ModeSocket, fs.S_IFCHR: iofs.ModeDevice | iofs.ModeCharDevice,
+	m |= map[uint32]iofs.FileMode{fs.S_IFDIR: iofs.ModeDir, fs.S_IFLNK: iofs.ModeSymlink, fs.S_IFIFO: iofs.ModeNamedPipe,
+		fs.S_IFSOCK: iofs.ModeSocket, fs.S_IFCHR: iofs.ModeDevice | iofs.ModeCharDevice,
 		fs.S_IFBLK: iofs.ModeDevice}[mode&fs.S_IFMT]
 	for bit, is := range map[uint32]iofs.FileMode{fs.S_ISUID: iofs.ModeSetuid, fs.S_ISGID: iofs.ModeSetgid, fs.S_ISVTX: iofs.ModeSticky} {
 		if mode&bit != 0 {

@@ -66,7 +66,8 @@ func atCalls(r *world.FaultRule) (all engine.Mistakes) {
 			} else if why := linux.Unreturned(call); why != "" && moment != world.Entering {
 				wrong("use `at`, or name another call", "a rule cannot inject after %q: %s", call, why)
 			} else if pattern != "" && !linux.AboutFiles(call) {
-				wrong("leave out the pattern of files, or name calls on files, such as fsync", "%s is not about a file whose name is known, so none matches %q", call, pattern)
+				wrong("leave out the pattern of files, or name calls on files, such as fsync",
+					"%s is not about a file whose name is known, so none matches %q", call, pattern)
 			}
 		}
 	}
@@ -148,7 +149,8 @@ func (x *inspection) sources() bool {
 			continue
 		}
 		if _, err := os.Stat(v.Source); err != nil {
-			x.found(engine.PartVolume, v.Target, "make it, or name another source; a volume's name, without a slash, is an empty folder", "%v", plain(err, v.Source))
+			x.found(engine.PartVolume, v.Target,
+				"make it, or name another source; a volume's name, without a slash, is an empty folder", "%v", plain(err, v.Source))
 		}
 	}
 	return len(x.mistakes) == 0

@@ -77,12 +77,16 @@ func TestInspect(t *testing.T) {
 			"there is no program", "nodes see bin alone"},
 		{"a folder", func(s *world.Spec, n *world.Node) { n.Command = []string{"./root"} }, engine.PartCommand, "./root is not a file", "name the program"},
 		{"not executable", func(s *world.Spec, n *world.Node) { n.Command = []string{"./closed.sh"} }, engine.PartCommand, "is not executable", "chmod +x"},
-		{"no #! line", func(s *world.Spec, n *world.Node) { n.Command = []string{"./plain.sh"} }, engine.PartCommand, "neither a program nor a script", "#!/bin/sh"},
-		{"no interpreter", func(s *world.Spec, n *world.Node) { n.Command = []string{"./lost.sh"} }, engine.PartCommand, `asks for "/opt/none/bin/python9"`, "interpreter"},
+		{"no #! line", func(s *world.Spec, n *world.Node) { n.Command = []string{"./plain.sh"} }, engine.PartCommand,
+			"neither a program nor a script", "#!/bin/sh"},
+		{"no interpreter", func(s *world.Spec, n *world.Node) { n.Command = []string{"./lost.sh"} }, engine.PartCommand,
+			`asks for "/opt/none/bin/python9"`, "interpreter"},
 		{"Windows lines", func(s *world.Spec, n *world.Node) { n.Command = []string{"./windows.sh"} }, engine.PartCommand, "carriage return", "Unix line ends"},
 		{"another machine", func(s *world.Spec, n *world.Node) { n.Command = []string{"./arm"} }, engine.PartCommand, "another kind of machine", "linux/amd64"},
-		{"working_dir", func(s *world.Spec, n *world.Node) { n.WorkingDir = "/no/such" }, engine.PartWorkingDir, "the folder /no/such is not there", "working_dir"},
-		{"working_dir is a file", func(s *world.Spec, n *world.Node) { n.WorkingDir = "/bin/sh" }, engine.PartWorkingDir, "/bin/sh is not a folder", "name a folder"},
+		{"working_dir", func(s *world.Spec, n *world.Node) { n.WorkingDir = "/no/such" }, engine.PartWorkingDir,
+			"the folder /no/such is not there", "working_dir"},
+		{"working_dir is a file", func(s *world.Spec, n *world.Node) { n.WorkingDir = "/bin/sh" }, engine.PartWorkingDir,
+			"/bin/sh is not a folder", "name a folder"},
 		{"user", func(s *world.Spec, n *world.Node) { n.User = "nobody-here" }, engine.PartUser, `user "nobody-here": no such user`, "1000:1000"},
 		{"group", func(s *world.Spec, n *world.Node) { n.User = "root:none-here" }, engine.PartUser, "no such group", "1000:1000"},
 		{"volume", func(s *world.Spec, n *world.Node) {
@@ -97,8 +101,10 @@ func TestInspect(t *testing.T) {
 			n.Root, n.WorkingDir, n.Command = dir+"/root", "/", []string{"bin/none"}
 		}, engine.PartCommand,
 			"there is no program /bin/none in " + dir + "/root", "build it"},
-		{"healthcheck", func(s *world.Spec, n *world.Node) { n.Health = &world.Healthcheck{Command: []string{"no-such"}} }, engine.PartHealthcheck, "no-such", "path"},
-		{"a healthcheck that the program may make", func(s *world.Spec, n *world.Node) { n.Health = &world.Healthcheck{Command: []string{"/data/check"}} }, "", "", ""},
+		{"healthcheck", func(s *world.Spec, n *world.Node) { n.Health = &world.Healthcheck{Command: []string{"no-such"}} },
+			engine.PartHealthcheck, "no-such", "path"},
+		{"a healthcheck that the program may make",
+			func(s *world.Spec, n *world.Node) { n.Health = &world.Healthcheck{Command: []string{"/data/check"}} }, "", "", ""},
 		{"workload", func(s *world.Spec, n *world.Node) {
 			s.Workloads = []world.Workload{{Name: "w", Driver: "command", Node: "load", Command: []string{"./none"}}}
 		}, engine.PartWorkload, "there is no program " + dir + "/none", "build it"},

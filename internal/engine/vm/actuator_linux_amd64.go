@@ -412,7 +412,8 @@ func (a actuator) Launch(l *director.Launch) (int64, error) {
 	}
 	number := int64(len(w.Procs) + 1)
 	name := fmt.Sprintf("%s/%d", w.spec.Nodes[l.Node].Name, l.Number)
-	start := &wire.Start{Proc: number, Tag: l.Tag, Node: l.Node, Argv: argv, Env: environment(l.As, env), Dir: dir, User: l.As.User, Groups: l.As.Groups, Stdout: l.Stdout, Stderr: l.Stderr,
+	start := &wire.Start{Proc: number, Tag: l.Tag, Node: l.Node, Argv: argv, Env: environment(l.As, env), Dir: dir,
+		User: l.As.User, Groups: l.As.Groups, Stdout: l.Stdout, Stderr: l.Stderr,
 		Ordered: l.Ordered, Main: l.Kind == director.JobMain, OOMAdj: l.As.Bounds.OOMScoreAdj}
 	for _, r := range l.As.Bounds.Rlimits {
 		start.Rlimits = append(start.Rlimits, wire.Rlimit{Resource: slices.Index(world.RlimitNames, r.Name), Soft: r.Soft, Hard: r.Hard})

@@ -36,7 +36,8 @@ func (a *archive) pad() {
 
 func (a *archive) entry(name string, mode uint32, major, minor int, content []byte) {
 	a.inode++
-	a.put(fmt.Appendf(nil, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", a.inode, mode, 0, 0, 1, 0, len(content), 0, 0, major, minor, len(name)+1, 0))
+	a.put(fmt.Appendf(nil, "070701%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X%08X", a.inode, mode, 0, 0, 1, 0, len(content),
+		0, 0, major, minor, len(name)+1, 0))
 	a.put(append([]byte(name), 0))
 	a.pad()
 	a.put(content)

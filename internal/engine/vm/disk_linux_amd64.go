@@ -34,7 +34,8 @@ func emptyDisk(mke2fs string) ([]byte, error) {
 		return nil, err
 	}
 	const id = "b100d000-0000-4000-8000-000000000001"
-	c := exec.Command(mke2fs, "-q", "-F", "-t", "ext4", "-b", fmt.Sprint(wire.PageBytes), "-U", id, "-E", "hash_seed="+id+",lazy_itable_init=1,lazy_journal_init=1,nodiscard", "/proc/self/fd/3", fmt.Sprint(diskBytes/1024)+"k")
+	c := exec.Command(mke2fs, "-q", "-F", "-t", "ext4", "-b", fmt.Sprint(wire.PageBytes), "-U", id, "-E",
+		"hash_seed="+id+",lazy_itable_init=1,lazy_journal_init=1,nodiscard", "/proc/self/fd/3", fmt.Sprint(diskBytes/1024)+"k")
 	c.ExtraFiles = []*os.File{f}
 	c.Env = append(os.Environ(), "E2FSPROGS_FAKE_TIME=1577836800")
 	if out, err := c.CombinedOutput(); err != nil {

@@ -20,7 +20,8 @@ func (*Engine) Doctor() []engine.Check {
 	img.Detail, img.OK = findQEMUImg(path)
 	mke2fs := engine.Check{Name: "mke2fs, for losses of power", Remedy: "install it (apt-get install e2fsprogs)"}
 	mke2fs.Detail, mke2fs.OK = findMke2fs()
-	guest := engine.Check{Name: "kernel of the virtual machine", Required: true, Remedy: "`bloodhound image pull-kernel` gets Debian's, and --kernel names another one"}
+	guest := engine.Check{Name: "kernel of the virtual machine", Required: true,
+		Remedy: "`bloodhound image pull-kernel` gets Debian's, and --kernel names another one"}
 	if k, err := findKernel(); err != nil {
 		guest.Detail = err.Error()
 	} else if _, err := k.load(); err != nil {

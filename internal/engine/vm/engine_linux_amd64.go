@@ -244,7 +244,8 @@ func (w *World) node(i int) (*wire.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &wire.Node{Name: n.Name, Hostname: n.Hostname, Domain: n.DomainName, Tree: w.plant(root), ReadOnly: n.ReadOnly, Dir: n.WorkingDir, NetOf: i, Memory: n.Bounds.MemoryBytes, Tasks: n.Bounds.Tasks,
+	out := &wire.Node{Name: n.Name, Hostname: n.Hostname, Domain: n.DomainName, Tree: w.plant(root), ReadOnly: n.ReadOnly,
+		Dir: n.WorkingDir, NetOf: i, Memory: n.Bounds.MemoryBytes, Tasks: n.Bounds.Tasks,
 		CPUPPM: n.Bounds.CPUPPM, ShmBytes: n.Bounds.ShmBytes}
 	for range w.spec.Nodes { // that one may have borrowed it itself
 		if name := w.spec.Nodes[out.NetOf].NetworkOf; name != "" {
@@ -271,7 +272,8 @@ func (w *World) node(i int) (*wire.Node, error) {
 	for _, s := range n.Sysctls {
 		out.Sysctls = append(out.Sysctls, wire.File{Path: strings.ReplaceAll(s.Name, ".", "/"), Text: []byte(s.Value)})
 	}
-	files := [][2]string{{"/etc/hosts", w.hosts(i)}, {"/etc/host.conf", "multi on\n"}, {"/etc/resolv.conf", ""}, {"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}}
+	files := [][2]string{{"/etc/hosts", w.hosts(i)}, {"/etc/host.conf", "multi on\n"}, {"/etc/resolv.conf", ""},
+		{"/etc/hostname", n.Hostname + "\n"}, {"/etc/machine-id", machineID(n.Name)}}
 	if n.HasMachineFiles() {
 		files = append(files, [2]string{"/etc/nsswitch.conf", nameServices})
 	}

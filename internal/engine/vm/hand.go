@@ -106,7 +106,8 @@ type hand struct {
 // listenAt makes the socket. One that a killed run has left is replaced.
 func listenAt(path string) (*hand, error) {
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("the path of the socket %s is longer than the %d bytes that Linux allows; move the project to a shorter path", path, maxSocketPath)
+		return nil, fmt.Errorf("the path of the socket %s is longer than the %d bytes that Linux allows; move the project to a shorter path",
+			path, maxSocketPath)
 	}
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()

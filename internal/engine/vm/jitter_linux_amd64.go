@@ -6,8 +6,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/wire"
 )
 
-// The guest's kernel decides which program runs when, always alike. So now and then the tape has a node stand still for a moment, and the others go on: programs meet in
-// another order. That is no fault, since any scheduler may do it.
+// The guest's kernel decides which program runs when, always alike. So now and then the tape has a node stand still for a moment,
+// and the others go on: programs meet in another order. That is no fault, since any scheduler may do it.
 const (
 	jitterPeriod = 100 * time.Millisecond
 	jitterPlaces = 10     // moments of a period

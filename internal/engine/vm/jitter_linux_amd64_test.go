@@ -13,7 +13,8 @@ import (
 // A draw has one node stand still for its time, from its moment on, but for a node that a fault has paused and before setup is over.
 func TestJitter(t *testing.T) {
 	const draw = 1 + 40*1 + 4*2 + 3 // the second node, 20 ms after the beginning of the period, for 30 ms
-	edits := []tape.Edit{{Op: tape.Default, Stream: "**", To: tape.End}, {Op: tape.Set, Stream: "sched/still", From: 1, Value: draw}, {Op: tape.Set, Stream: "sched/still", From: 3, Value: draw}}
+	edits := []tape.Edit{{Op: tape.Default, Stream: "**", To: tape.End},
+		{Op: tape.Set, Stream: "sched/still", From: 1, Value: draw}, {Op: tape.Set, Stream: "sched/still", From: 3, Value: draw}}
 	w := &World{spec: &world.Spec{MaxTimeNs: 1e9, Nodes: []world.Node{{Name: "a", Command: []string{"a"}}, {Name: "b", Command: []string{"b"}}}},
 		tape: tape.NewSource(tape.Tape{Edits: edits}), director: &director.Director{}}
 	w.director.Phase = director.PhaseSetup

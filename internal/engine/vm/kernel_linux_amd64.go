@@ -123,7 +123,8 @@ func (k *kernel) load() (list []module, err error) {
 		done[name] = true
 		file, ok := files[name]
 		if !ok {
-			return fmt.Errorf("the kernel %s lacks the module %s, which %s needs; take another one: `bloodhound image pull-kernel` gets Debian's, which has it", k.version, name, by)
+			return fmt.Errorf("the kernel %s lacks the module %s, which %s needs; take another one: `bloodhound image pull-kernel` gets Debian's, which has it",
+				k.version, name, by)
 		}
 		if !strings.HasSuffix(file, ".ko") {
 			return fmt.Errorf("the module %s is compressed; unpack the kernel's modules, or take Debian 12's kernel (`bloodhound image pull-kernel`)", file)

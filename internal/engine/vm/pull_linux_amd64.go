@@ -17,7 +17,8 @@ func pullDebian(report func(line string)) (string, error) {
 	text, err := exec.Command("apt-cache", "depends", kernelPackage).Output()
 	m := regexp.MustCompile(`Depends: (linux-image-(\S+))`).FindSubmatch(text)
 	if err != nil || m == nil {
-		return "", fmt.Errorf("apt-cache knows no package %s; `apt-get update` brings its lists up to date, and sources.list must name Debian's main archive", kernelPackage)
+		return "", fmt.Errorf("apt-cache knows no package %s; `apt-get update` brings its lists up to date, and sources.list must name Debian's main archive",
+			kernelPackage)
 	}
 	name, version := string(m[1]), string(m[2])
 	dir, err := KernelDir()

@@ -54,7 +54,8 @@ func findQEMU() (path string, err error) {
 	major, _ := strconv.Atoi(string(m[1]))
 	minor, _ := strconv.Atoi(string(m[2]))
 	if major < oldest[0] || major == oldest[0] && minor < oldest[1] {
-		return "", fmt.Errorf("%s is QEMU %d.%d, and the engine vm needs %d.%d or later; install a later one, or name it by --qemu", path, major, minor, oldest[0], oldest[1])
+		return "", fmt.Errorf("%s is QEMU %d.%d, and the engine vm needs %d.%d or later; install a later one, or name it by --qemu",
+			path, major, minor, oldest[0], oldest[1])
 	}
 	return path, nil
 }
@@ -178,8 +179,10 @@ func start(p plan) (m *machine, err error) {
 	if p.private {
 		share = "off"
 	}
-	args := []string{"-name", "bloodhound,debug-threads=on", "-machine", "q35,memory-backend=ram", "-m", strconv.FormatInt(p.bytes>>20, 10), "-smp", "1", "-accel", "tcg,thread=single",
-		"-rtc", "base=2020-01-01,clock=vm", "-cpu", "max,-rdrand,-rdseed", "-global", "apic-common.vapic=off", "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+	args := []string{"-name", "bloodhound,debug-threads=on", "-machine", "q35,memory-backend=ram", "-m",
+		strconv.FormatInt(p.bytes>>20, 10), "-smp", "1", "-accel", "tcg,thread=single",
+		"-rtc", "base=2020-01-01,clock=vm", "-cpu", "max,-rdrand,-rdseed", "-global", "apic-common.vapic=off", "-nodefaults",
+		"-no-user-config", "-no-reboot", "-display", "none",
 		"-object", fmt.Sprintf("memory-backend-file,id=ram,size=%d,mem-path=%s,share=%s", p.bytes, at(3), share),
 		"-chardev", "socket,id=bell,fd=" + strconv.Itoa(first), "-device", fmt.Sprintf("isa-debugcon,iobase=%#x,chardev=bell", wire.Port),
 		"-chardev", "socket,id=mon,fd=" + strconv.Itoa(first+1), "-mon", "chardev=mon,mode=control",
@@ -642,6 +645,7 @@ const savedAt = 8
 
 // ignoreShared says whether a migration leaves out memory that lies in a file.
 func (m *machine) ignoreShared(on bool) error {
-	_, err := m.mon.execute("migrate-set-capabilities", map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": on}}}, startWait)
+	_, err := m.mon.execute("migrate-set-capabilities",
+		map[string]any{"capabilities": []any{map[string]any{"capability": "x-ignore-shared", "state": on}}}, startWait)
 	return err
 }

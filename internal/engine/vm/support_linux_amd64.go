@@ -68,17 +68,21 @@ func (*Engine) Validate(spec *world.Spec, _ engine.Options) error {
 		if r.RatePPM == 0 || !r.ByUser || injects(r) || !fault.Known(fault.Kind(r.Kind)) {
 			continue
 		}
-		m := engine.Mistake{Part: engine.PartFault, Name: r.Kind, Problem: "the engine vm does not inject " + r.Kind, Remedy: "leave it out, or use --engine native"}
+		m := engine.Mistake{Part: engine.PartFault, Name: r.Kind, Problem: "the engine vm does not inject " + r.Kind,
+			Remedy: "leave it out, or use --engine native"}
 		if r.OnCalls() {
-			m.Name, m.Problem = cmp.Or(strings.Join(r.At, ","), r.Kind), "the engine vm injects no faults at what programs do: system calls, replies, recoveries"
+			m.Name, m.Problem = cmp.Or(strings.Join(r.At, ","), r.Kind),
+				"the engine vm injects no faults at what programs do: system calls, replies, recoveries"
 		}
 		if fault.Kind(r.Kind) == fault.PowerLoss && !r.OnCalls() {
-			m.Problem, m.Remedy = "the engine vm makes the disks of nodes by mke2fs, which is not there", "install it (apt-get install e2fsprogs), leave the fault out, or use --engine native"
+			m.Problem, m.Remedy = "the engine vm makes the disks of nodes by mke2fs, which is not there",
+				"install it (apt-get install e2fsprogs), leave the fault out, or use --engine native"
 		}
 		all = append(all, m)
 	}
 	if spec.Faults.DiskSpeed != "" && spec.Faults.Mode != world.Harsh {
-		all = append(all, engine.Mistake{Part: engine.PartFault, Name: world.DiskSpeedKey, Problem: "the engine vm does not set the speed of disks", Remedy: "leave it out, or use --engine native"})
+		all = append(all, engine.Mistake{Part: engine.PartFault, Name: world.DiskSpeedKey,
+			Problem: "the engine vm does not set the speed of disks", Remedy: "leave it out, or use --engine native"})
 	}
 	if len(all) > 0 {
 		return all

@@ -126,7 +126,8 @@ func (t *tree) imageStat(p string) wire.Attr {
 	if e == nil {
 		return wire.Attr{Errno: int(unix.ENOENT)}
 	}
-	a := wire.Attr{Mode: uint32(e.Mode), UID: uint32(e.UID), GID: uint32(e.GID), Size: e.Size, Nlink: uint32(t.image.Tree.Links(p)), Target: e.Target, MtimeNs: e.MtimeNs}
+	a := wire.Attr{Mode: uint32(e.Mode), UID: uint32(e.UID), GID: uint32(e.GID), Size: e.Size,
+		Nlink: uint32(t.image.Tree.Links(p)), Target: e.Target, MtimeNs: e.MtimeNs}
 	switch e.Kind {
 	case rootfs.Folder:
 		a.Mode |= unix.S_IFDIR

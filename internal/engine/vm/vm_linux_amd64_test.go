@@ -74,7 +74,8 @@ func pair(t *testing.T) *world.Spec {
 		DefaultLink: world.Link{LatencyNs: 500e3, JitterNs: 100e3}, Limits: world.Limits{WorldBytes: 512 << 20},
 		Faults: world.Faults{StopNs: 1500e6, SettleNs: 100e6},
 		Nodes: []world.Node{
-			{Name: "n1", Hostname: "n1", Role: world.Server, IPv4: "10.77.0.10", Root: world.HostRoot, Command: []string{"/bin/sh", "-c", "date; head -c 8 /dev/urandom | od -An -tx1; hostname; ls /tmp; while sleep 0.3; do date +%s.%N; done"}},
+			{Name: "n1", Hostname: "n1", Role: world.Server, IPv4: "10.77.0.10", Root: world.HostRoot,
+				Command: []string{"/bin/sh", "-c", "date; head -c 8 /dev/urandom | od -An -tx1; hostname; ls /tmp; while sleep 0.3; do date +%s.%N; done"}},
 			{Name: "load", Hostname: "load", Role: world.Client, IPv4: "10.77.0.11", Root: world.HostRoot},
 		}}
 }
@@ -168,7 +169,8 @@ func TestPowerLoss(t *testing.T) {
 	spec := pair(t)
 	spec.MaxTimeNs, spec.Faults.StopNs = 10e9, 4e9
 	spec.Faults.Enabled = true
-	spec.Faults.Rules = []world.FaultRule{{Kind: "power_loss", RatePPM: 1e6, Targets: []string{"n1"}, When: "time_s > 0.5", Max: 1, MinNs: 300e6, MaxNs: 300e6, ByUser: true}}
+	spec.Faults.Rules = []world.FaultRule{{Kind: "power_loss", RatePPM: 1e6, Targets: []string{"n1"}, When: "time_s > 0.5",
+		Max: 1, MinNs: 300e6, MaxNs: 300e6, ByUser: true}}
 	spec.Nodes[0].Command[2] = `mkdir -p /data; echo begins; cat /data/kept /data/lost 2>&1; ls /tmp; echo synchronised > /data/kept; sync /data/kept /data; echo gone > /data/lost; touch /tmp/gone; while sleep 0.2; do head -c 3 /data/kept >/dev/null; done`
 	w, err := New().Boot(spec, tape.Tape{Seed: 1}, o)
 	if err != nil {
@@ -188,7 +190,8 @@ func TestPowerLoss(t *testing.T) {
 		out := run(t, c)
 		text := lines(out)
 		first, again, _ := strings.Cut(strings.TrimPrefix(text, "n1 begins\n"), "n1 begins\n")
-		if !strings.HasPrefix(first, "n1 cat: /data/kept: No such file or directory\n"+missing) || !strings.HasPrefix(again, "n1 synchronised\n"+found) || found == "" && strings.Contains(again, missing) ||
+		if !strings.HasPrefix(first, "n1 cat: /data/kept: No such file or directory\n"+missing) ||
+			!strings.HasPrefix(again, "n1 synchronised\n"+found) || found == "" && strings.Contains(again, missing) ||
 			strings.Contains(again, "gone") || strings.Contains(again, "begins") {
 			t.Errorf("the log is\n%s", text)
 		}
@@ -299,7 +302,9 @@ func TestOrders(t *testing.T) {
 	if again := order(Request{Do: AskStatus}); !again.Paused || again.VirtualNs != first.VirtualNs {
 		t.Errorf("a paused world goes on: %+v, then %+v", first, again)
 	}
-	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named", "clock_skew on n1": "does not inject clock_skew; it injects partition", "crash on n1 at fsync": "leave its moment out", "sneeze on n1": "no kind of fault",
+	for rule, want := range map[string]string{"crash": "name what it is to affect", "crash on n9": "no node or link is named",
+		"clock_skew on n1": "does not inject clock_skew; it injects partition", "crash on n1 at fsync": "leave its moment out",
+		"sneeze on n1":               "no kind of fault",
 		"crash on n1 when event > 5": "can begin now"} {
 		if _, err := Ask(socket, Request{Do: Inject, Fault: rule}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", rule, err, want)

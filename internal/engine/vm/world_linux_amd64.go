@@ -285,7 +285,8 @@ func (w *World) turn(request []byte) ([]wire.Result, error) {
 	w.Notices = append(w.Notices, r.Notices...)
 	if r.Hello != nil {
 		if r.Hello.Failed != "" {
-			return nil, fmt.Errorf("the kernel %s of the virtual machine does not do: %s; take another one: `bloodhound image pull-kernel` gets Debian's", r.Hello.Kernel, r.Hello.Failed)
+			return nil, fmt.Errorf("the kernel %s of the virtual machine does not do: %s; take another one: `bloodhound image pull-kernel` gets Debian's",
+				r.Hello.Kernel, r.Hello.Failed)
 		}
 		w.Kernel = r.Hello.Kernel
 	}
@@ -378,7 +379,8 @@ func (w *World) notice(n *wire.Notice) error {
 		p = &w.Procs[n.Proc-1]
 		e.Thread = p.Name
 	}
-	what := &director.Notice{TimeNs: n.NowNs, Node: n.Node, Proc: n.Proc, PID: n.PID, Program: n.Program, Tag: n.Tag, Status: n.Status, Stream: n.Stream, Text: n.Text}
+	what := &director.Notice{TimeNs: n.NowNs, Node: n.Node, Proc: n.Proc, PID: n.PID, Program: n.Program, Tag: n.Tag,
+		Status: n.Status, Stream: n.Stream, Text: n.Text}
 	what.Event = w.happen(e)
 	switch n.Kind {
 	case wire.Killed:

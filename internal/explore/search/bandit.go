@@ -15,9 +15,10 @@ const banditMemory = 1024
 // mutations were chosen so by Karamcheti, Mann and Rosenberg, "Adaptive Grey-Box Fuzz-Testing with Thompson Sampling", AISec 2018. Old results lose their
 // weight (Raj and Kalyani, "Taming Non-stationary Bandits: A Bayesian Approach", arXiv 1707.09727, 2017).
 //
-// Why not UCB1 (Auer, Cesa-Bianchi and Fischer, 2002): while the results of several runs are outstanding, it gives all of these runs the same arm, and
-// draws do not. Why not EXP3 (Auer et al., 2002): it guards against an adversary by a fixed share of choices at random, and results here are noisy, not hostile.
-// Why not the swarms of particles of MOpt (Lyu et al., USENIX Security 2019): each swarm needs a round of runs of its own, and campaigns here are short.
+// Why not UCB1 (Auer, Cesa-Bianchi and Fischer, 2002): while the results of several runs are outstanding, it gives all of these
+// runs the same arm, and draws do not. Why not EXP3 (Auer et al., 2002): it guards against an adversary by a fixed share of
+// choices at random, and results here are noisy, not hostile. Why not the swarms of particles of MOpt (Lyu et al., USENIX
+// Security 2019): each swarm needs a round of runs of its own, and campaigns here are short.
 type bandit []arm
 
 // arm has sums of results, older ones with less weight.

@@ -63,7 +63,8 @@ func beginning(run uint64) []coverage.Feature {
 		return nil
 	}
 	var list []coverage.Feature
-	for _, d := range []coverage.Domain{coverage.Log, coverage.ModelState, coverage.ModelEdge, coverage.ModelWhole, coverage.ModelGuard, coverage.Line, coverage.Trace} {
+	for _, d := range []coverage.Domain{coverage.Log, coverage.ModelState, coverage.ModelEdge, coverage.ModelWhole,
+		coverage.ModelGuard, coverage.Line, coverage.Trace} {
 		list = append(list, coverage.New(d, fmt.Sprint(run)))
 	}
 	return list
@@ -159,7 +160,8 @@ func TestBanditWithOneGuide(t *testing.T) {
 		}
 	}
 	p, err := Parse("coverage-guided+bandit")
-	if err != nil || !p.WatchesModel() || p.NeedsModel() || !p.Watches(coverage.ModelWhole) || !p.Watches(coverage.ModelGoal) || !p.Watches(coverage.Trace) || !p.Watches(coverage.Line) || !p.Watches(coverage.Log) {
+	if err != nil || !p.WatchesModel() || p.NeedsModel() || !p.Watches(coverage.ModelWhole) || !p.Watches(coverage.ModelGoal) ||
+		!p.Watches(coverage.Trace) || !p.Watches(coverage.Line) || !p.Watches(coverage.Log) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if _, err := Parse("modelfuzz+bandit"); err == nil || !strings.Contains(err.Error(), "knows no") {

@@ -37,7 +37,8 @@ func TestRandomRunsBranchBehindTheFirstFault(t *testing.T) {
 			if head, first = c, (fault.Injection{}); len(o.Ledger.Injections) > 0 {
 				first = o.Ledger.Injections[0]
 			}
-			if known := first.StartNs > 0 && first.StartNs < healNs/2; known != (c.PartNs > 0) || known && (first.StartNs >= c.PartNs || first.StartNs < c.PartNs-stepNs) {
+			if known := first.StartNs > 0 && first.StartNs < healNs/2; known != (c.PartNs > 0) ||
+				known && (first.StartNs >= c.PartNs || first.StartNs < c.PartNs-stepNs) {
 				t.Errorf("run %d has its first fault at %d ns, and others branch at %d ns", i, first.StartNs, c.PartNs)
 			}
 		}

@@ -114,7 +114,8 @@ func (r *row) busyTurn(i uint64) []derivedRule {
 // companion is a rule that takes nodes down at any time and often, for a run with a derived rule that takes none down: what such a fault has done to a file
 // shows when a program starts with it, and programs change most files when they start.
 func (r *row) companion(chosen []derivedRule, d *dice) (o derivedRule, ok bool) {
-	if !slices.ContainsFunc(chosen, func(c derivedRule) bool { return !c.ends }) || slices.ContainsFunc(chosen, func(c derivedRule) bool { return c.ends && c.anytime }) {
+	if !slices.ContainsFunc(chosen, func(c derivedRule) bool { return !c.ends }) ||
+		slices.ContainsFunc(chosen, func(c derivedRule) bool { return c.ends && c.anytime }) {
 		return o, false
 	}
 	apt := slices.DeleteFunc(slices.Clone(r.derived), func(o derivedRule) bool { return !o.ends || !o.anytime })

@@ -17,7 +17,8 @@ import (
 // derivedSpec is a Spec with four rules of its own, and ten derived ones behind them: six crashes, three full disks and a restart.
 func derivedSpec(bounded bool) (plain, with *world.Spec) {
 	plain = meeting()
-	plain.Faults.Rules = []world.FaultRule{{Kind: "crash", RatePPM: 100}, {Kind: "disk_full", RatePPM: 100}, {Kind: "restart", RatePPM: 100}, {Kind: "delay", RatePPM: 100}}
+	plain.Faults.Rules = []world.FaultRule{{Kind: "crash", RatePPM: 100}, {Kind: "disk_full", RatePPM: 100},
+		{Kind: "restart", RatePPM: 100}, {Kind: "delay", RatePPM: 100}}
 	if bounded {
 		plain.Faults.Rules[1].Max = 1
 	}

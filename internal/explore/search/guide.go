@@ -59,8 +59,8 @@ const Bandit = "bandit"
 // Rates is the word of Plan.Rates.
 const Rates = "rates"
 
-// Unguided is the word of Plan.Unguided: wherever the strategy keeps a run because of what it reached, it keeps one of all runs so far, each equally likely. All
-// else is the same: how many runs are kept, and how they are changed.
+// Unguided is the word of Plan.Unguided: wherever the strategy keeps a run because of what it reached, it keeps one of all runs
+// so far, each equally likely. All else is the same: how many runs are kept, and how they are changed.
 const Unguided = "unguided"
 
 // multiples are the words of random that multiply all rates, and the exponents of 2 that they stand for.
@@ -86,9 +86,11 @@ func Parse(name string) (Plan, error) {
 	known := wordsOf(p.Strategy)
 	switch {
 	case !Known(p.Strategy):
-		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s and %s for schedules of worlds inside one process", name, strings.Join(Names, ", "), ModelFuzz, Enumerated)
+		return p, fmt.Errorf("unknown strategy %q; there are %s, and %s and %s for schedules of worlds inside one process", name,
+			strings.Join(Names, ", "), ModelFuzz, Enumerated)
 	case guide && p.Strategy != Guided && p.Strategy != ModelFuzz:
-		return p, fmt.Errorf("%q: the strategy %s learns nothing, so it has no guide; use %s:%s or %s:%s", name, p.Strategy, Guided, GuideState, ModelFuzz, GuideState)
+		return p, fmt.Errorf("%q: the strategy %s learns nothing, so it has no guide; use %s:%s or %s:%s", name, p.Strategy,
+			Guided, GuideState, ModelFuzz, GuideState)
 	case guide && !slices.Contains(guides, p.Guide):
 		return p, fmt.Errorf("%q: unknown guide %q; there are %s", name, p.Guide, strings.Join(guides, ", "))
 	}

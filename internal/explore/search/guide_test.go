@@ -28,7 +28,8 @@ func make1(t *testing.T, name string) Strategy {
 
 // told is a run of a tape that was 100 steps long, as a search with some guide learns of it.
 func told(s Strategy, number uint64, c Candidate, features ...coverage.Feature) *Run {
-	seen := &Seen{Draws: []tape.Draws{{Stream: channels, To: 100, N: 4096}, {Stream: amounts, To: 100, N: 5}, {Stream: "fault/crash/n1", To: 100, N: 17}, {Stream: "fault/crash/n2", To: 100, N: 17}}}
+	seen := &Seen{Draws: []tape.Draws{{Stream: channels, To: 100, N: 4096}, {Stream: amounts, To: 100, N: 5},
+		{Stream: "fault/crash/n1", To: 100, N: 17}, {Stream: "fault/crash/n2", To: 100, N: 17}}}
 	for _, f := range features {
 		if s.(Watcher).Watches(f.Domain) {
 			seen.Reached, seen.Texts = append(seen.Reached, f.ID), append(seen.Texts, f)
@@ -141,7 +142,8 @@ func TestNamesOfGuides(t *testing.T) {
 		}
 	}
 	native.Properties, native.Guide = nil, &world.Mapping{}
-	for _, name := range []string{"coverage-guided:state", "coverage-guided:edge", "coverage-guided:combined", "coverage-guided:trace", "coverage-guided:line"} {
+	for _, name := range []string{"coverage-guided:state", "coverage-guided:edge", "coverage-guided:combined",
+		"coverage-guided:trace", "coverage-guided:line"} {
 		if _, err := New(name, native, 1, Settings{}); err != nil {
 			t.Errorf("%s in a world with a guide: %v", name, err)
 		}

@@ -101,7 +101,9 @@ func newGuided(name string, p Plan, l learner, spec *world.Spec, random row, s S
 	if !p.near() {
 		s.Coverage, s.Nearness = true, false
 	}
-	g := &guided{learner: l, space: t, name: name, plan: p, row: random, spec: spec, settings: s, byName: map[string]*Entry{}, counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, first: map[string]float64{}, varies: map[string]bool{}, made: map[string]*Mutations{}, led: map[string]*Mutations{}}
+	g := &guided{learner: l, space: t, name: name, plan: p, row: random, spec: spec, settings: s, byName: map[string]*Entry{},
+		counts: map[uint64]*count{}, domains: map[coverage.Domain]int{}, first: map[string]float64{}, varies: map[string]bool{},
+		made: map[string]*Mutations{}, led: map[string]*Mutations{}}
 	g.given = s.Corpus
 	for _, m := range mutators {
 		if len(p.Words) == 0 || slices.Contains(p.Words, m.kind) {
@@ -208,8 +210,8 @@ func (g *guided) share() int {
 	return nearShare
 }
 
-// closest chooses among the entries that came closest to something that was not reached yet: a violation or, as often, what a model has besides. A distance that was the
-// same in all runs leads nowhere.
+// closest chooses among the entries that came closest to something that was not reached yet: a violation or, as often, what a
+// model has besides. A distance that was the same in all runs leads nowhere.
 func (g *guided) closest(d *dice) *Entry {
 	var violations, goals []*approach
 	for i := range g.near {
@@ -444,7 +446,8 @@ func (g *guided) Learn(r *Run) {
 	if r.Number == Baseline || why == "" && !g.plan.Unguided {
 		return
 	}
-	e := &Entry{Version: EntryVersion, Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number, Why: why, Tape: r.Candidate.Tape, Machine: r.Machine,
+	e := &Entry{Version: EntryVersion, Name: NameOf(r.Candidate.Tape), Origin: r.Candidate.Origin, Seed: g.seed, Run: r.Number,
+		Why: why, Tape: r.Candidate.Tape, Machine: r.Machine,
 		Injections: r.Injections, Near: near, since: g.runs, reached: g.rarest(r.Reached)}
 	if g.plan.Unguided {
 		if e = exchanged(&g.passed, e, newDice(g.seed, ^r.Number), why != ""); e == nil {

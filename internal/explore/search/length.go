@@ -36,7 +36,8 @@ const (
 const (
 	// fullShare is the part of the cost of a campaign that runs of full length have at least, in percent: what takes long to come is found by them alone.
 	fullShare = 25
-	// worthwhile is the cost of the first short run, in percent of a full one, above which short runs save too little: drivers do not do less if they are told to.
+	// worthwhile is the cost of the first short run, in percent of a full one, above which short runs save too little: drivers do
+	// not do less if they are told to.
 	worthwhile = 70
 	// lengthMemory is how many runs it takes until what one has shown of its length has lost all but 1/e of its weight.
 	lengthMemory = 256

@@ -88,7 +88,8 @@ func TestLengths(t *testing.T) {
 			t.Fatalf("after %d runs %.0f of %.0f are of full length", i+1, full, cost)
 		}
 		for _, e := range tp.Edits {
-			if client, ok := strings.CutPrefix(e.Stream, world.OperationsPrefix); ok && (class == fullLength || e.Value > map[string]uint64{"c0": 1001, "c1": 501}[client]) {
+			if client, ok := strings.CutPrefix(e.Stream, world.OperationsPrefix); ok &&
+				(class == fullLength || e.Value > map[string]uint64{"c0": 1001, "c1": 501}[client]) {
 				t.Errorf("run %d of class %d: %+v", i, class, e)
 			}
 		}
@@ -97,7 +98,8 @@ func TestLengths(t *testing.T) {
 		t.Errorf("the first run of full length is not that of the campaign's seed: %v", whole)
 	}
 	again, tapesAgain := campaign(t, long(), Settings{OneBoot: true}, 200, inProportion)
-	if !slices.EqualFunc(tapes, tapesAgain, func(a, b tape.Tape) bool { return a.Seed == b.Seed && slices.Equal(a.Edits, b.Edits) }) || len(again.Standing().Lengths) != len(s.lengths.arms) {
+	if !slices.EqualFunc(tapes, tapesAgain,
+		func(a, b tape.Tape) bool { return a.Seed == b.Seed && slices.Equal(a.Edits, b.Edits) }) || len(again.Standing().Lengths) != len(s.lengths.arms) {
 		t.Error("the same campaign plays other tapes")
 	}
 }

@@ -61,7 +61,8 @@ func newFuzz(name string, p Plan, l learner, spec *world.Spec, seed uint64) (*fu
 	if err != nil {
 		return nil, err
 	}
-	f := &fuzz{learner: l, space: t, name: name, plan: p, seed: seed, seen: map[uint64]bool{}, domains: map[coverage.Domain]int{}, made: map[string]*Mutations{}}
+	f := &fuzz{learner: l, space: t, name: name, plan: p, seed: seed, seen: map[uint64]bool{}, domains: map[coverage.Domain]int{},
+		made: map[string]*Mutations{}}
 	for _, w := range p.Words {
 		if slices.Contains(fuzzMutations, w) {
 			f.mutations = append(f.mutations, w)
@@ -210,7 +211,8 @@ func (f *fuzz) Standing() Standing {
 		}
 	}
 	if f.missing {
-		s.Unknown = append(s.Unknown, fmt.Sprintf("%s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s", ModelFuzz, Guided))
+		s.Unknown = append(s.Unknown, fmt.Sprintf("%s changes choices of a schedule, and this world has none: give it Settings.Schedule, or use %s",
+			ModelFuzz, Guided))
 	}
 	if f.crowded {
 		s.Notes = append(s.Notes, fmt.Sprintf("more than %d features were reached; further ones do not guide the search", maxFeatures))

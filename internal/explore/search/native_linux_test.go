@@ -17,7 +17,8 @@ import (
 // and each pair of them.
 func TestBreadthFirstInARealWorld(t *testing.T) {
 	spec := &world.Spec{Dir: t.TempDir(), StartUnixNs: 1735689600e9, MaxTimeNs: 30e6, TimeStepNs: 20e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
-		Nodes:  []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", WorkingDir: "/", Command: []string{"/bin/sleep", "9"}, Env: []string{"PATH=/usr/bin:/bin"}}},
+		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", WorkingDir: "/",
+			Command: []string{"/bin/sleep", "9"}, Env: []string{"PATH=/usr/bin:/bin"}}},
 		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "pause", RatePPM: 1000, MinNs: 1e6, MaxNs: 5e6, Targets: []string{"n1"}}}}}
 	s, err := search.New(search.Breadth, spec, 7, search.Settings{MaxDepth: 2, Streams: []string{"fault/**"}})
 	if err != nil {

@@ -16,9 +16,11 @@ import (
 // can run does, and at each of pctDepth-1 calls, chosen among all of a run, a thread's priority drops. A bug that needs so many
 // orderings is found with a probability of at least 1/(threads * calls^(pctDepth-1)). Faults are those of random tapes.
 //
-// With switches in the code of programs, points count, too. Which blocks are watched is chance of the tape, so a run says only of tapes with its seed how many
-// points there are. Of eight runs one, a scout, has no switches there, and its priorities drop at calls. Three have the seed and the ranks of a scout, and their
-// priorities drop at points that it came to. Four have the switches of a random tape. Half of these are at blocks to which several threads came: what threads do to each other they mostly do in the same code.
+// With switches in the code of programs, points count, too. Which blocks are watched is chance of the tape, so a run says only of
+// tapes with its seed how many points there are. Of eight runs one, a scout, has no switches there, and its priorities drop at
+// calls. Three have the seed and the ranks of a scout, and their priorities drop at points that it came to. Four have the
+// switches of a random tape. Half of these are at blocks to which several threads came: what threads do to each other they mostly
+// do in the same code.
 type priority struct {
 	learner
 	*space
@@ -134,7 +136,8 @@ func (p *priority) Standing() Standing {
 	if len(p.counts) > 0 {
 		counts := slices.Sorted(slices.Values(p.counts))
 		s.Notes = append(s.Notes, fmt.Sprintf("%s: threads came to %s in their own code in a run (the median of %s, at most %d), before %s of instructions each",
-			Priority, plural.Count(counts[len(counts)/2], "point"), plural.Count(len(counts), "run"), counts[len(counts)-1], plural.Count(stopPoints, "number")))
+			Priority, plural.Count(counts[len(counts)/2], "point"), plural.Count(len(counts), "run"), counts[len(counts)-1],
+			plural.Count(stopPoints, "number")))
 	}
 	return s
 }
@@ -194,14 +197,16 @@ func (p *priority) Next(run uint64) (Candidate, Answer) {
 // revisit makes the run of a scout again, with drops at points.
 func (p *priority) revisit(d *dice) Candidate {
 	s := &p.scouts[d.below(len(p.scouts))]
-	c := Candidate{Tape: tape.Tape{Seed: s.base.Seed, Edits: slices.Clone(s.base.Edits)}, Origin: Origin{Strategy: Priority, Parent: NameOf(s.base), Mutation: "drops at points in the code of programs"}}
+	c := Candidate{Tape: tape.Tape{Seed: s.base.Seed, Edits: slices.Clone(s.base.Edits)},
+		Origin: Origin{Strategy: Priority, Parent: NameOf(s.base), Mutation: "drops at points in the code of programs"}}
 	for range pctDepth - 1 {
 		from := &s.stops
 		if s.met.n > 0 && d.chance(metPercent) {
 			from = &s.met
 		}
 		stream, i := from.at(uint64(d.below(int(from.n))))
-		c.Tape.Edits = append(c.Tape.Edits, tape.Edit{Op: tape.Set, Stream: stream, From: i, Value: 1 + uint64(d.below(stopPoints)) + stopPoints*dropKinds[d.below(places)]})
+		c.Tape.Edits = append(c.Tape.Edits,
+			tape.Edit{Op: tape.Set, Stream: stream, From: i, Value: 1 + uint64(d.below(stopPoints)) + stopPoints*dropKinds[d.below(places)]})
 	}
 	return c
 }

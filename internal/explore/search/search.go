@@ -292,7 +292,8 @@ func New(name string, spec *world.Spec, seed uint64, s Settings) (Strategy, erro
 
 // Watched are the streams whose draws a search varies, as patterns: when faults are injected and how, what a loss of power takes,
 // what packets suffer, and where threads are preempted, or switched in their own code.
-var Watched = []string{fault.Streams, "disk/**", "speed/disk", "speed/disk/*", "net/**/drop", "net/**/corrupt", "net/**/delay", "net/**/duplicate", "net/**/reorder", "sched/**", ownCode}
+var Watched = []string{fault.Streams, "disk/**", "speed/disk", "speed/disk/*", "net/**/drop", "net/**/corrupt", "net/**/delay",
+	"net/**/duplicate", "net/**/reorder", "sched/**", ownCode}
 
 // ownCode are the streams of switches in the code of programs, without those that choose where such switches are possible and how frequent.
 const ownCode = "switch/*/*/**"

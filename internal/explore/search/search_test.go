@@ -26,7 +26,8 @@ func meeting() *world.Spec {
 			{Name: "load", Role: world.Client}},
 		TimeStepNs: 10e6,
 		Workloads:  []world.Workload{{Node: "load", Clients: 2, Operations: 60}},
-		Faults:     world.Faults{Enabled: true, Rules: []world.FaultRule{rule("partition", "n1", "n2"), rule("pause", "n1", "n2"), rule("slow_disk", "n1", "n2")}},
+		Faults: world.Faults{Enabled: true,
+			Rules: []world.FaultRule{rule("partition", "n1", "n2"), rule("pause", "n1", "n2"), rule("slow_disk", "n1", "n2")}},
 	}
 }
 

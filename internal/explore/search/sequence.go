@@ -7,18 +7,23 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
-// sequences are pairs of faults of which the second meets what the first has left behind. Sources: a failed write or fsync, and then a crash, "Can Applications Recover from fsync
-// Failures?" (Rebello et al., USENIX ATC 2020); faults in recovery, "Simple Testing Can Prevent Most Critical Failures" (Yuan et al., OSDI 2014); faults of what a partition has
-// divided, "An Analysis of Network-Partitioning Failures in Cloud Systems" (Alquraan et al., OSDI 2018); a lease that a clock or a pause outlasts, "Leases" (Gray and Cheriton, SOSP 1989).
+// sequences are pairs of faults of which the second meets what the first has left behind. Sources: a failed write or fsync, and
+// then a crash, "Can Applications Recover from fsync Failures?" (Rebello et al., USENIX ATC 2020); faults in recovery, "Simple
+// Testing Can Prevent Most Critical Failures" (Yuan et al., OSDI 2014); faults of what a partition has divided, "An Analysis of
+// Network-Partitioning Failures in Cloud Systems" (Alquraan et al., OSDI 2018); a lease that a clock or a pause outlasts,
+// "Leases" (Gray and Cheriton, SOSP 1989).
 var sequences = [][2]fault.Kind{
-	{fault.FsyncFail, fault.PowerLoss}, {fault.FsyncFail, fault.Crash}, {fault.WriteFail, fault.Crash}, {fault.PartialWrite, fault.Crash}, {fault.DiskFull, fault.Crash}, {fault.DiskFull, fault.PowerLoss},
+	{fault.FsyncFail, fault.PowerLoss}, {fault.FsyncFail, fault.Crash}, {fault.WriteFail, fault.Crash},
+	{fault.PartialWrite, fault.Crash}, {fault.DiskFull, fault.Crash}, {fault.DiskFull, fault.PowerLoss},
 	{fault.OpenFail, fault.Crash}, {fault.OpenFail, fault.PowerLoss}, {fault.FDLimit, fault.Crash}, {fault.FDLimit, fault.PowerLoss},
-	{fault.Crash, fault.Crash}, {fault.PowerLoss, fault.PowerLoss}, {fault.Crash, fault.DiskFull}, {fault.Crash, fault.FsyncFail}, {fault.Crash, fault.Partition},
+	{fault.Crash, fault.Crash}, {fault.PowerLoss, fault.PowerLoss}, {fault.Crash, fault.DiskFull}, {fault.Crash, fault.FsyncFail},
+	{fault.Crash, fault.Partition},
 	{fault.Partition, fault.Crash}, {fault.Partition, fault.PowerLoss}, {fault.Partition, fault.Partition},
 	{fault.Partition, fault.ClockJump}, {fault.Pause, fault.ClockJump}, {fault.Pause, fault.Crash},
 }
 
-// sequence injects two faults, one soon after the other has begun or ended, most often on the same node. Of the sequences whose kinds the world has, each is equally likely.
+// sequence injects two faults, one soon after the other has begun or ended, most often on the same node. Of the sequences whose
+// kinds the world has, each is equally likely.
 func sequence(m *draft, _ *Entry) bool {
 	of := func(kind fault.Kind) func(*dimension) bool {
 		return func(g *dimension) bool { return g.rule > 0 && g.kind == kind }

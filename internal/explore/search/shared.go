@@ -19,9 +19,9 @@ const (
 	againEvery   = 24
 )
 
-// Shared is a strategy of one worker among many, which goes on through several campaigns. Most runs are those of an inner strategy. Others play entries
-// that other workers have kept. And some are a holdout: random tapes, from their boot, which depend on nothing that any run has shown, so that what they show is a
-// sample of what a random run shows.
+// Shared is a strategy of one worker among many, which goes on through several campaigns. Most runs are those of an inner
+// strategy. Others play entries that other workers have kept. And some are a holdout: random tapes, from their boot, which depend
+// on nothing that any run has shown, so that what they show is a sample of what a random run shows.
 type Shared struct {
 	Strategy
 	seed    uint64

@@ -55,7 +55,8 @@ func TestShared(t *testing.T) {
 
 // What others have reached is not new, and the runs that they kept are parents of mutants, without a run.
 func TestGuidedAdopts(t *testing.T) {
-	spec := &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server}}, Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1000, Targets: []string{"n1"}, ByUser: true}}}}
+	spec := &world.Spec{Nodes: []world.Node{{Name: "n1", Role: world.Server}},
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "crash", RatePPM: 1000, Targets: []string{"n1"}, ByUser: true}}}}
 	inner, err := New(Guided, spec, 1, Settings{})
 	if err != nil {
 		t.Fatal(err)

@@ -11,10 +11,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// swarm is the strategy of random tapes of which each has a random subset of the rules, and each of those a rate of its own, from quiet to wild (Groce et
-// al., "Swarm Testing", ISSTA 2012). How many faults of a rule a run has is spread evenly on a logarithmic scale: those rates are seldom written down that reach
-// the most, and no one rate reaches all. Runs do not branch as those of random do: they would share their rates, and with many faults little lies before the first.
-// Runs have different lengths, where a shorter run can be judged.
+// swarm is the strategy of random tapes of which each has a random subset of the rules, and each of those a rate of its own, from
+// quiet to wild (Groce et al., "Swarm Testing", ISSTA 2012). How many faults of a rule a run has is spread evenly on a
+// logarithmic scale: those rates are seldom written down that reach the most, and no one rate reaches all. Runs do not branch as
+// those of random do: they would share their rates, and with many faults little lies before the first. Runs have different
+// lengths, where a shorter run can be judged.
 type swarm struct {
 	row
 	spec    *world.Spec

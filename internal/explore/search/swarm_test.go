@@ -59,7 +59,8 @@ func TestPriority(t *testing.T) {
 	if c, _ := s.Next(0); len(c.Tape.Edits) != 0 {
 		t.Errorf("nothing is known, and still there is %v", c.Tape.Edits)
 	}
-	s.Learn(&search.Run{Seen: &search.Seen{Draws: []tape.Draws{{Stream: "sched/n1/0", To: 9, N: 1025}, {Stream: "sched/n1/0.1", To: 1, N: 1025}, {Stream: "sched/n2/0", To: 90, N: 1025}}}})
+	s.Learn(&search.Run{Seen: &search.Seen{Draws: []tape.Draws{{Stream: "sched/n1/0", To: 9, N: 1025},
+		{Stream: "sched/n1/0.1", To: 1, N: 1025}, {Stream: "sched/n2/0", To: 90, N: 1025}}}})
 	highest, drops := map[string]int{}, map[string]int{}
 	for i := range uint64(1000) {
 		c, _ := s.Next(i + 1)
@@ -91,8 +92,8 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// With switches in the code of programs, three of eight runs have the seed and the ranks of a run whose points are known, and two drops at these points: half of
-// them at a block that several threads came to, and each of the rest as often as any other.
+// With switches in the code of programs, three of eight runs have the seed and the ranks of a run whose points are known, and two
+// drops at these points: half of them at a block that several threads came to, and each of the rest as often as any other.
 func TestPriorityAtPoints(t *testing.T) {
 	spec := meeting()
 	spec.Sched.Blocks, spec.Sched.SwitchPPM = 64, 40_000
@@ -101,7 +102,8 @@ func TestPriorityAtPoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	threads := []tape.Draws{{Stream: "sched/n1/0", To: 9, N: 1025}, {Stream: "sched/n1/0.1", To: 1, N: 1025}}
-	stops := []tape.Draws{{Stream: "switch/n1/0/401000", To: 3, N: 257}, {Stream: "switch/n1/0/402000", To: 1, N: 257}, {Stream: "switch/n1/0.1/402000", To: 4, N: 257}}
+	stops := []tape.Draws{{Stream: "switch/n1/0/401000", To: 3, N: 257}, {Stream: "switch/n1/0/402000", To: 1, N: 257},
+		{Stream: "switch/n1/0.1/402000", To: 4, N: 257}}
 	s.Learn(&search.Run{Number: 1000, Seen: &search.Seen{Draws: threads}})
 	kept := func(c search.Candidate) (list []tape.Edit) { // its edits without drops
 		for _, e := range c.Tape.Edits {

@@ -1,5 +1,6 @@
-// Package trial makes one campaign as a comparison of strategies asks for it: of a world inside one process by an order in a folder, next to which it leaves its
-// answer, or of a project, whose runs worker processes make. The comparison itself is in bench/contest.
+// Package trial makes one campaign as a comparison of strategies asks for it: of a world inside one process by an order in a
+// folder, next to which it leaves its answer, or of a project, whose runs worker processes make. The comparison itself is in
+// bench/contest.
 package trial
 
 import (
@@ -47,7 +48,8 @@ type Trial struct {
 	Unknown string `json:"unknown,omitempty"`
 	// Shrunk is what shrinking came to, where it was asked for.
 	Shrunk *Shrunk `json:"shrunk,omitempty"`
-	// Failed is why the trial says nothing: the engine or the machine failed, a run was not reproducible, or a world reported a step that its model does not have.
+	// Failed is why the trial says nothing: the engine or the machine failed, a run was not reproducible, or a world reported a
+	// step that its model does not have.
 	Failed string `json:"failed,omitempty"`
 }
 
@@ -149,7 +151,8 @@ func (s *Subject) trial(ctx context.Context, o *Order) (*explore.Totals, *Trial,
 	began := cpus.UsedHere()
 	m.began = began
 	totals := c.Run(ctx)
-	t := &Trial{Strategy: o.Strategy, Seed: o.Seed, Runs: totals.Runs, WallNs: totals.WallNs, CPUNs: int64(cpus.UsedHere() - began), Mutations: totals.Search.Mutations, Guides: totals.Search.Guides}
+	t := &Trial{Strategy: o.Strategy, Seed: o.Seed, Runs: totals.Runs, WallNs: totals.WallNs,
+		CPUNs: int64(cpus.UsedHere() - began), Mutations: totals.Search.Mutations, Guides: totals.Search.Guides}
 	switch {
 	case totals.Stopped == explore.Interrupted:
 		return nil, nil, ctx.Err()
@@ -229,7 +232,8 @@ func OfProject(ctx context.Context, c *explore.Campaign, t Trial, measured bool)
 	}
 	before := cpus.UsedByChildren()
 	totals := c.Run(ctx)
-	t.Runs, t.WallNs, t.CPUNs, t.Mutations, t.Guides = totals.Runs, totals.WallNs, int64(cpus.UsedByChildren()-before), totals.Search.Mutations, totals.Search.Guides
+	t.Runs, t.WallNs, t.CPUNs, t.Mutations, t.Guides = totals.Runs, totals.WallNs, int64(cpus.UsedByChildren()-before),
+		totals.Search.Mutations, totals.Search.Guides
 	switch {
 	case len(totals.Failures) > 0:
 		t.Found, t.Property, t.Mutant = true, totals.Failures[0].Verdict.Property, totals.Failures[0].Origin.Parent != ""
@@ -303,7 +307,8 @@ func (m *measure) point(runs uint64) {
 		}
 	}
 	count := func(d coverage.Domain) int { return len(m.seen[d]) }
-	p := Point{Runs: runs, CPUNs: int64(cpus.UsedHere() - m.began), States: count(coverage.ModelState), Whole: count(coverage.ModelWhole), Edges: count(coverage.ModelEdge),
+	p := Point{Runs: runs, CPUNs: int64(cpus.UsedHere() - m.began), States: count(coverage.ModelState),
+		Whole: count(coverage.ModelWhole), Edges: count(coverage.ModelEdge),
 		Guards: count(coverage.ModelGuard), Lines: count(coverage.Line)}
 	if p.Whole == 0 {
 		p.Whole = p.States

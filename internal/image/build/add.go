@@ -36,7 +36,8 @@ func (s *steps) add(c *instructions.AddCommand) error {
 		it := item{unpack: c.Unpack == nil || *c.Unpack}
 		if isURL(p) {
 			if c.Checksum == "" {
-				return &Error{Text: fmt.Sprintf("%s may have another content tomorrow", p), Remedy: "give ADD its --checksum=sha256:..., or download the file into the context"}
+				return &Error{Text: fmt.Sprintf("%s may have another content tomorrow", p),
+					Remedy: "give ADD its --checksum=sha256:..., or download the file into the context"}
 			}
 			it.unpack = c.Unpack != nil && *c.Unpack
 			inputs = append(inputs, p, c.Checksum, fmt.Sprint(it.unpack))
@@ -84,7 +85,8 @@ const (
 func (s *steps) download(from, checksum string) (*files, error) {
 	want, ok := strings.CutPrefix(checksum, "sha256:")
 	if raw, err := hex.DecodeString(want); !ok || err != nil || len(raw) != sha256.Size || strings.ToLower(want) != want {
-		return nil, &Error{Text: fmt.Sprintf("--checksum=%s is none that is known here", checksum), Remedy: "write sha256: and 64 digits, of which the letters are small"}
+		return nil, &Error{Text: fmt.Sprintf("--checksum=%s is none that is known here", checksum),
+			Remedy: "write sha256: and 64 digits, of which the letters are small"}
 	}
 	u, err := url.Parse(from)
 	if err != nil {
@@ -114,7 +116,8 @@ func (s *steps) download(from, checksum string) (*files, error) {
 		return nil, err
 	}
 	if got != want {
-		return nil, &Error{Text: fmt.Sprintf("%s has the digest sha256:%s, not %s", from, got, checksum), Remedy: "look at what changed there before you trust it"}
+		return nil, &Error{Text: fmt.Sprintf("%s has the digest sha256:%s, not %s", from, got, checksum),
+			Remedy: "look at what changed there before you trust it"}
 	}
 	return s.single(name, got, n), nil
 }

@@ -76,7 +76,8 @@ func (b *bench) base(ctx context.Context, name string, _ bool) (*image.Image, er
 	r.Folder("/usr/bin", 0o755, 0)
 	r.Link("/bin", "usr/bin")
 	r.Text("/usr/bin/tool", 0o755, "tool")
-	name = imagetest.Layout(b.t, b.t.TempDir(), r.Image(v1.Config{Env: []string{"PATH=/usr/bin", "FROM_BASE=yes"}, WorkingDir: "/", Cmd: []string{"tool"}, OnBuild: []string{"ENV TRIGGERED=1"}}))
+	name = imagetest.Layout(b.t, b.t.TempDir(),
+		r.Image(v1.Config{Env: []string{"PATH=/usr/bin", "FROM_BASE=yes"}, WorkingDir: "/", Cmd: []string{"tool"}, OnBuild: []string{"ENV TRIGGERED=1"}}))
 	return b.store.Get(ctx, name, "", "", image.Options{})
 }
 
@@ -86,7 +87,8 @@ func (b *bench) run(_ context.Context, c *Command, change func(rootfs.Entry, io.
 		return &Result{Failed: b.fails, Output: []string{"make: *** no rule"}}, nil
 	}
 	text := fmt.Sprintf("%q as %q in %s, %q", c.Argv, c.User, c.Dir, c.Env)
-	for _, e := range []rootfs.Entry{{Path: "ran", Kind: rootfs.File, Mode: 0o644, MtimeNs: c.StartNs}, {Path: "var/cache/kept", Kind: rootfs.File, Mode: 0o644, MtimeNs: c.StartNs}} {
+	for _, e := range []rootfs.Entry{{Path: "ran", Kind: rootfs.File, Mode: 0o644, MtimeNs: c.StartNs},
+		{Path: "var/cache/kept", Kind: rootfs.File, Mode: 0o644, MtimeNs: c.StartNs}} {
 		if e.Path == "var/cache/kept" {
 			if old := c.Image.Tree.Lookup(e.Path); old != nil {
 				text += " again"
@@ -146,21 +148,28 @@ func list(t *testing.T, s *image.Store, img *image.Image) string {
 
 // Each Dockerfile leads to the tree that Docker makes, as Docker's reference says.
 func TestTrees(t *testing.T) {
-	files := map[string]string{"a.txt": "a", "b.txt": "b", "dir/c.txt": "c", "dir/sub/d.txt": "d", "link": "-> a.txt", "dirlink": "-> dir", "out": "-> /etc/passwd", "far": "-> ../../x", "empty/x": ""}
+	files := map[string]string{"a.txt": "a", "b.txt": "b", "dir/c.txt": "c", "dir/sub/d.txt": "d", "link": "-> a.txt",
+		"dirlink": "-> dir", "out": "-> /etc/passwd", "far": "-> ../../x", "empty/x": ""}
 	for _, c := range []struct{ name, dockerfile, want string }{
-		{"a file to a folder, a name, and a name in a folder", "COPY a.txt /x/\nCOPY a.txt /y\nCOPY a.txt /x/z", "f 0755 0:0 /x\n- 0644 0:0 /x/a.txt a\n- 0644 0:0 /x/z a\n- 0644 0:0 /y a\n"},
+		{"a file to a folder, a name, and a name in a folder", "COPY a.txt /x/\nCOPY a.txt /y\nCOPY a.txt /x/z",
+			"f 0755 0:0 /x\n- 0644 0:0 /x/a.txt a\n- 0644 0:0 /x/z a\n- 0644 0:0 /y a\n"},
 		{"what is in a folder", "COPY dir /d", "f 0755 0:0 /d\n- 0644 0:0 /d/c.txt c\nf 0755 0:0 /d/sub\n- 0644 0:0 /d/sub/d.txt d\n"},
 		{"patterns", "COPY *.txt dir/*.txt nothing* /t/", "f 0755 0:0 /t\n- 0644 0:0 /t/a.txt a\n- 0644 0:0 /t/b.txt b\n- 0644 0:0 /t/c.txt c\n"},
-		{"a link is followed if it is named, and copied if it lies in a folder", "COPY link /named\nCOPY dirlink /folder", "f 0755 0:0 /folder\n- 0644 0:0 /folder/c.txt c\nf 0755 0:0 /folder/sub\n- 0644 0:0 /folder/sub/d.txt d\n- 0644 0:0 /named a\n"},
-		{"a working directory", "WORKDIR /w\nWORKDIR rel\nCOPY a.txt .\nCOPY b.txt ./n", "f 0755 0:0 /w\nf 0755 0:0 /w/rel\n- 0644 0:0 /w/rel/a.txt a\n- 0644 0:0 /w/rel/n b\n"},
-		{"owners and modes", "COPY --chown=7:8 --chmod=600 a.txt /o/a\nCOPY --chown=9 --chmod=u=rwX,go= dir /d", "f 0700 9:9 /d\n- 0600 9:9 /d/c.txt c\nf 0700 9:9 /d/sub\n- 0600 9:9 /d/sub/d.txt d\nf 0755 7:8 /o\n- 0600 7:8 /o/a a\n"},
-		{"with the folders above", "COPY --parents dir/sub/d.txt dir/./sub /p/", "f 0755 0:0 /p\nf 0755 0:0 /p/dir\nf 0755 0:0 /p/dir/sub\n- 0644 0:0 /p/dir/sub/d.txt d\nf 0755 0:0 /p/sub\n- 0644 0:0 /p/sub/d.txt d\n"},
+		{"a link is followed if it is named, and copied if it lies in a folder", "COPY link /named\nCOPY dirlink /folder",
+			"f 0755 0:0 /folder\n- 0644 0:0 /folder/c.txt c\nf 0755 0:0 /folder/sub\n- 0644 0:0 /folder/sub/d.txt d\n- 0644 0:0 /named a\n"},
+		{"a working directory", "WORKDIR /w\nWORKDIR rel\nCOPY a.txt .\nCOPY b.txt ./n",
+			"f 0755 0:0 /w\nf 0755 0:0 /w/rel\n- 0644 0:0 /w/rel/a.txt a\n- 0644 0:0 /w/rel/n b\n"},
+		{"owners and modes", "COPY --chown=7:8 --chmod=600 a.txt /o/a\nCOPY --chown=9 --chmod=u=rwX,go= dir /d",
+			"f 0700 9:9 /d\n- 0600 9:9 /d/c.txt c\nf 0700 9:9 /d/sub\n- 0600 9:9 /d/sub/d.txt d\nf 0755 7:8 /o\n- 0600 7:8 /o/a a\n"},
+		{"with the folders above", "COPY --parents dir/sub/d.txt dir/./sub /p/",
+			"f 0755 0:0 /p\nf 0755 0:0 /p/dir\nf 0755 0:0 /p/dir/sub\n- 0644 0:0 /p/dir/sub/d.txt d\nf 0755 0:0 /p/sub\n- 0644 0:0 /p/sub/d.txt d\n"},
 		{"but for some", "COPY --exclude=sub --exclude=*.md dir /e", "f 0755 0:0 /e\n- 0644 0:0 /e/c.txt c\n"},
 		{"texts", "ARG V=1\nCOPY <<EOF <<\"RAW\" /h/\nv=$V\nEOF\nv=$V\nRAW\n", "f 0755 0:0 /h\n- 0644 0:0 /h/EOF v=1\n- 0644 0:0 /h/RAW v=$V\n"},
 		{"arguments and variables", "ARG D=dir\nENV E=${D:+yes} F=\"$D/x\"\nCOPY $D/c.txt /${E}/${F%/x}", "f 0755 0:0 /yes\n- 0644 0:0 /yes/dir c\n"},
 		{"a later copy wins", "COPY a.txt /f\nCOPY b.txt /f", "- 0644 0:0 /f b\n"},
 		{"a path that climbs stays inside", "COPY ./../../a.txt /a", "- 0644 0:0 /a a\n"},
-		{"stages, by name and by number", "COPY a.txt /a\nFROM scratch AS two\nCOPY --from=0 /a /from0\nFROM scratch\nCOPY --from=two --chown=3 / /all/", "f 0755 3:3 /all\n- 0644 3:3 /all/from0 a\n"},
+		{"stages, by name and by number", "COPY a.txt /a\nFROM scratch AS two\nCOPY --from=0 /a /from0\nFROM scratch\nCOPY --from=two --chown=3 / /all/",
+			"f 0755 3:3 /all\n- 0644 3:3 /all/from0 a\n"},
 		{"a stage that begins with another", "COPY a.txt /a\nFROM first\nCOPY b.txt /b", "- 0644 0:0 /a a\n- 0644 0:0 /b b\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -177,16 +186,19 @@ func TestTrees(t *testing.T) {
 
 // What is copied goes where the image's links lead, and belongs to its users.
 func TestOntoAnImage(t *testing.T) {
-	b := newBench(t, map[string]string{"x": "x", "Dockerfile": "FROM base\nCOPY --chown=ada:staff x /bin/\nCOPY --chown=ada x /bin/y\nCOPY --link x /opt/\nUSER ada\nWORKDIR /home/ada\n"})
+	b := newBench(t, map[string]string{"x": "x",
+		"Dockerfile": "FROM base\nCOPY --chown=ada:staff x /bin/\nCOPY --chown=ada x /bin/y\nCOPY --link x /opt/\nUSER ada\nWORKDIR /home/ada\n"})
 	img := b.build(nil)
 	got := list(t, b.store, img)
-	for _, line := range []string{"2 0777 0:0 /bin -> usr/bin\n", "0 0644 1000:50 /usr/bin/x x\n", "0 0644 1000:1001 /usr/bin/y x\n", "5 0755 1000:1001 /home/ada\n", "0 0644 0:0 /opt/x x\n", "/usr/bin/tool tool\n"} {
+	for _, line := range []string{"2 0777 0:0 /bin -> usr/bin\n", "0 0644 1000:50 /usr/bin/x x\n",
+		"0 0644 1000:1001 /usr/bin/y x\n", "5 0755 1000:1001 /home/ada\n", "0 0644 0:0 /opt/x x\n", "/usr/bin/tool tool\n"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("%q is not in\n%s", line, got)
 		}
 	}
 	c := img.Config.Config
-	if !slices.Contains(c.Env, "TRIGGERED=1") || !slices.Contains(c.Env, "FROM_BASE=yes") || len(c.OnBuild) != 0 || c.User != "ada" || c.WorkingDir != "/home/ada" || !slices.Equal(c.Cmd, []string{"tool"}) {
+	if !slices.Contains(c.Env, "TRIGGERED=1") || !slices.Contains(c.Env, "FROM_BASE=yes") || len(c.OnBuild) != 0 ||
+		c.User != "ada" || c.WorkingDir != "/home/ada" || !slices.Equal(c.Cmd, []string{"tool"}) {
 		t.Errorf("%+v", c)
 	}
 }
@@ -211,7 +223,8 @@ ONBUILD COPY . /app
 MAINTAINER somebody
 `})
 	c := b.build(func(r *Request) { r.Args, r.Labels = map[string]string{"PORT": "81"}, map[string]string{"l": "m"} }).Config
-	got := text([]any{c.Config.Labels, c.Config.Env, c.Config.ExposedPorts, c.Config.Volumes, c.Config.Entrypoint, c.Config.Cmd, c.Config.StopSignal, c.Config.Healthcheck, c.Config.OnBuild, c.Author, c.OS, c.Architecture})
+	got := text([]any{c.Config.Labels, c.Config.Env, c.Config.ExposedPorts, c.Config.Volumes, c.Config.Entrypoint, c.Config.Cmd,
+		c.Config.StopSignal, c.Config.Healthcheck, c.Config.OnBuild, c.Author, c.OS, c.Architecture})
 	const want = `[{"a":"1","b c":"d e","l":"m"},["PATH=/usr/bin","FROM_BASE=yes","TRIGGERED=1","A=81","B=none","C=$A"],{"443/tcp":{},"53/udp":{},"7000/tcp":{},"7001/tcp":{},"81/tcp":{}},{"/data":{},"/log":{}},["/bin/sh","-c","exec tool \"$A\""],["/bin/bash","-c","echo $A"],"SIGQUIT",{"Test":["CMD-SHELL","tool --check"],"Interval":3000000000,"Retries":2},["COPY . /app"],"somebody","linux","amd64"]`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -246,7 +259,8 @@ COPY --from=one /ran /ran
 	if !slices.Equal(b.ran, want) {
 		t.Errorf("ran %q", b.ran)
 	}
-	if got := list(t, b.store, img); !strings.Contains(got, `in /home/ada`) || strings.Contains(got, "hush") || !strings.Contains(got, `"A=1"`) || !strings.Contains(got, `"B=2"`) || !strings.Contains(got, `as "ada"`) {
+	if got := list(t, b.store, img); !strings.Contains(got, `in /home/ada`) || strings.Contains(got, "hush") ||
+		!strings.Contains(got, `"A=1"`) || !strings.Contains(got, `"B=2"`) || !strings.Contains(got, `as "ada"`) {
 		t.Errorf("%s", got)
 	}
 	one := b.build(func(r *Request) {
@@ -267,7 +281,8 @@ COPY --from=one /ran /ran
 
 // What has not changed is not done again, and what has is, with all that follows from it.
 func TestCache(t *testing.T) {
-	b := newBench(t, map[string]string{"a": "a", "b": "b", ".dockerignore": "ignored\n", "Dockerfile": "FROM base AS x\nCOPY a /a\nRUN one\nFROM base\nARG V=1\nCOPY --from=x /ran /r\nCOPY . /all\nRUN two\nLABEL l=1\n"})
+	b := newBench(t, map[string]string{"a": "a", "b": "b", ".dockerignore": "ignored\n",
+		"Dockerfile": "FROM base AS x\nCOPY a /a\nRUN one\nFROM base\nARG V=1\nCOPY --from=x /ran /r\nCOPY . /all\nRUN two\nLABEL l=1\n"})
 	first := b.build(nil)
 	count := func(what string, want int, change func(*Request)) *image.Image {
 		t.Helper()
@@ -304,7 +319,8 @@ func TestCache(t *testing.T) {
 	count("an argument", 1, func(r *Request) { r.Args = map[string]string{"V": "2"} })
 
 	// In another store, in another folder, later: the same image.
-	other := newBench(t, map[string]string{"a": "a", "b": "b", ".dockerignore": "ignored\n", "Dockerfile": "FROM base AS x\nCOPY a /a\nRUN one\nFROM base\nARG V=1\nCOPY --from=x /ran /r\nCOPY . /all\nRUN two\nLABEL l=1\n"})
+	other := newBench(t, map[string]string{"a": "a", "b": "b", ".dockerignore": "ignored\n",
+		"Dockerfile": "FROM base AS x\nCOPY a /a\nRUN one\nFROM base\nARG V=1\nCOPY --from=x /ran /r\nCOPY . /all\nRUN two\nLABEL l=1\n"})
 	if img := other.build(nil); img.ID != first.ID {
 		t.Errorf("%s, and was %s", img.ID, first.ID)
 	}
@@ -361,7 +377,8 @@ func TestMistakes(t *testing.T) {
 		{"no image", "FROM base\nFROM ${NONE}", "Dockerfile:2: FROM ${NONE} names no image"},
 		{"a stage that comes later", "FROM base AS one\nCOPY --from=later a b\nFROM one AS later", "Dockerfile:2: COPY: there is no image later"},
 		{"another platform", "FROM --platform=linux/arm64 base", "Dockerfile:1: programs for linux/arm64 do not run here"},
-		{"what changes by itself", "FROM base\nADD https://example.org/x /x", "Dockerfile:2: https://example.org/x may have another content tomorrow; give ADD its --checksum"},
+		{"what changes by itself", "FROM base\nADD https://example.org/x /x",
+			"Dockerfile:2: https://example.org/x may have another content tomorrow; give ADD its --checksum"},
 		{"a checksum that is none", "FROM base\nADD --checksum=sha256:../../../x https://example.org/x /x", "Dockerfile:2: "},
 		{"an empty checksum", "FROM base\nADD --checksum=sha256: https://example.org/x /x", "Dockerfile:2: "},
 		{"a repository", "FROM base\nADD https://example.org/x.git /x", "is a repository"},
@@ -374,7 +391,8 @@ func TestMistakes(t *testing.T) {
 		{"an archive that climbs", "FROM base\nADD bad.tar /", `Dockerfile:2: bad.tar: "../x" leads out of the image; COPY leaves an archive as it is`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBench(t, map[string]string{"a": "a", "b": "b", "secret": "s", ".dockerignore": "secret", "out": "-> /etc/hostname", "far": "-> ../../../../etc/hostname", "tree/bin/x": "x"})
+			b := newBench(t, map[string]string{"a": "a", "b": "b", "secret": "s", ".dockerignore": "secret",
+				"out": "-> /etc/hostname", "far": "-> ../../../../etc/hostname", "tree/bin/x": "x"})
 			b.fails = "exit status 2"
 			b.write(map[string]string{"Dockerfile": c.dockerfile + "\n", "bad.tar": archive(t, tar.Header{Name: "../x", Mode: 0o644})})
 			_, err := b.try(nil)
@@ -390,7 +408,8 @@ func TestMistakes(t *testing.T) {
 	if _, err := b.try(func(r *Request) { r.Dockerfile = "Other" }); err == nil || !strings.Contains(err.Error(), "Other: cannot read the Dockerfile") {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.try(func(r *Request) { r.Context = "https://example.org/x.git" }); err == nil || !strings.Contains(err.Error(), "must be a folder of this machine") {
+	if _, err := b.try(func(r *Request) { r.Context = "https://example.org/x.git" }); err == nil ||
+		!strings.Contains(err.Error(), "must be a folder of this machine") {
 		t.Errorf("%v", err)
 	}
 }
@@ -417,7 +436,8 @@ func archive(t *testing.T, headers ...tar.Header) string {
 
 // ADD unpacks archives of the context, whatever they are compressed by, and nothing else.
 func TestAdd(t *testing.T) {
-	plain := archive(t, tar.Header{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o750, Uid: 4}, tar.Header{Name: "d/f", Mode: 0o640, Uid: 5, PAXRecords: map[string]string{"content": "f"}},
+	plain := archive(t, tar.Header{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o750, Uid: 4},
+		tar.Header{Name: "d/f", Mode: 0o640, Uid: 5, PAXRecords: map[string]string{"content": "f"}},
 		tar.Header{Name: "d/g", Typeflag: tar.TypeLink, Linkname: "d/f"}, tar.Header{Name: "dev/null", Typeflag: tar.TypeChar, Mode: 0o666})
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -426,11 +446,13 @@ func TestAdd(t *testing.T) {
 	download := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "far") }))
 	defer download.Close()
 	sum := sha256.Sum256([]byte("far"))
-	b := newBench(t, map[string]string{"x.tar": plain, "x.tgz": zipped.String(), "text": "text", "bad.gz": "\x1f\x8bnot", "Dockerfile": "FROM scratch\nADD x.tar /t\nADD x.tgz /z/\nADD text /text\nADD bad.gz /\n" +
-		"ADD --checksum=sha256:" + hex.EncodeToString(sum[:]) + " " + download.URL + "/far.txt /far/\nCOPY x.tar /\n"})
+	b := newBench(t, map[string]string{"x.tar": plain, "x.tgz": zipped.String(), "text": "text", "bad.gz": "\x1f\x8bnot",
+		"Dockerfile": "FROM scratch\nADD x.tar /t\nADD x.tgz /z/\nADD text /text\nADD bad.gz /\n" +
+			"ADD --checksum=sha256:" + hex.EncodeToString(sum[:]) + " " + download.URL + "/far.txt /far/\nCOPY x.tar /\n"})
 	img := b.build(nil)
 	got := list(t, b.store, img)
-	for _, line := range []string{"5 0750 4:0 /t/d\n", "0 0640 5:0 /t/d/f f\n", "/t/d/g = /t/d/f f\n", "0 0640 5:0 /z/d/f f\n", "/text text\n", "/bad.gz", "0 0600 0:0 /far/far.txt far\n", "/x.tar"} {
+	for _, line := range []string{"5 0750 4:0 /t/d\n", "0 0640 5:0 /t/d/f f\n", "/t/d/g = /t/d/f f\n", "0 0640 5:0 /z/d/f f\n",
+		"/text text\n", "/bad.gz", "0 0600 0:0 /far/far.txt far\n", "/x.tar"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("%q is not in\n%s", line, got)
 		}
@@ -460,7 +482,8 @@ func TestContextsHold(t *testing.T) {
 	defer w.close()
 	e := f.files.tree.Lookup("d/f")
 	outside := t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(outside, "f"), []byte("outside"), 0o644), os.RemoveAll(filepath.Join(b.dir, "d")), os.Symlink(outside, filepath.Join(b.dir, "d"))); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(outside, "f"), []byte("outside"), 0o644),
+		os.RemoveAll(filepath.Join(b.dir, "d")), os.Symlink(outside, filepath.Join(b.dir, "d"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.open(e); err == nil {

@@ -480,7 +480,8 @@ func (cp *copying) put(l *layer, f *files, e *rootfs.Entry, at string, o owner) 
 		n.Mode = mode
 	}
 	if there := l.lookup(at); there != nil && n.Kind == rootfs.Folder && there.Kind != rootfs.Folder {
-		return &Error{Text: fmt.Sprintf("a folder cannot be copied to /%s, which is no folder in the image", at), Remedy: "copy it to where that leads, or take --link"}
+		return &Error{Text: fmt.Sprintf("a folder cannot be copied to /%s, which is no folder in the image", at),
+			Remedy: "copy it to where that leads, or take --link"}
 	} else if there != nil && there.Kind == rootfs.Folder && n.Kind != rootfs.Folder {
 		return &Error{Text: fmt.Sprintf("a file cannot be copied to /%s, which is a folder in the image", at)}
 	}

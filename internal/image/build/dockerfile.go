@@ -130,7 +130,8 @@ func (f *dockerfile) at(ranges []parser.Range, remedy, format string, args ...an
 }
 
 // platformArgs are the arguments that each Dockerfile may declare without a value.
-var platformArgs = []string{"BUILDPLATFORM=linux/amd64", "BUILDOS=linux", "BUILDARCH=amd64", "BUILDVARIANT=", "TARGETPLATFORM=linux/amd64", "TARGETOS=linux", "TARGETARCH=amd64", "TARGETVARIANT="}
+var platformArgs = []string{"BUILDPLATFORM=linux/amd64", "BUILDOS=linux", "BUILDARCH=amd64", "BUILDVARIANT=",
+	"TARGETPLATFORM=linux/amd64", "TARGETOS=linux", "TARGETARCH=amd64", "TARGETVARIANT="}
 
 // metaArgs are the variables that FROM lines know: those of ARG before the first of them.
 func (w *work) metaArgs() ([]string, error) {

@@ -90,7 +90,8 @@ func (s *scope) count(word string) error {
 // check is an error if variables became more than they may.
 func (s *scope) check() error {
 	if s.work.expanded > maxExpandedBytes {
-		return &Error{Text: fmt.Sprintf("the variables of this build expand to more than %d MiB, the limit", maxExpandedBytes>>20), Remedy: "does a variable grow with each line?"}
+		return &Error{Text: fmt.Sprintf("the variables of this build expand to more than %d MiB, the limit",
+			maxExpandedBytes>>20), Remedy: "does a variable grow with each line?"}
 	}
 	return nil
 }

@@ -70,7 +70,8 @@ func (s *steps) run(c *instructions.RunCommand) error {
 	config := &s.state.config.Config
 	argv, script := s.command(c)
 	env := s.env()
-	cmd := &Command{Argv: argv, Env: env, Dir: cmp.Or(config.WorkingDir, "/"), User: config.User, ExtraHosts: s.request.ExtraHosts, ShmBytes: s.request.ShmBytes}
+	cmd := &Command{Argv: argv, Env: env, Dir: cmp.Or(config.WorkingDir, "/"), User: config.User,
+		ExtraHosts: s.request.ExtraHosts, ShmBytes: s.request.ShmBytes}
 	inputs := []string{"RUN", text(argv), text(env), cmd.Dir, cmd.User, text(cmd.ExtraHosts), fmt.Sprint(cmd.ShmBytes), script}
 	mounts, err := s.mounts(c, cmd, &inputs)
 	if err != nil {
@@ -152,7 +153,8 @@ func (s *steps) mounts(c *instructions.RunCommand, cmd *Command, inputs *[]strin
 				continue
 			}
 		default:
-			return nil, &Error{Text: fmt.Sprintf("RUN --mount=type=%s: nothing of this machine reaches a RUN", m.Type), Remedy: "copy what it fetches into the context, or build the image with `docker build`"}
+			return nil, &Error{Text: fmt.Sprintf("RUN --mount=type=%s: nothing of this machine reaches a RUN", m.Type),
+				Remedy: "copy what it fetches into the context, or build the image with `docker build`"}
 		}
 		if err != nil {
 			return nil, err
@@ -176,7 +178,8 @@ func (m *mount) file(s *steps, at string, mode uint32, uid, gid int, content io.
 		return nil
 	}
 	digest, n, err := s.Store.Keep(image.Until(s.ctx, content))
-	m.layer.Entries = append(m.layer.Entries, rootfs.Entry{Path: at, Kind: rootfs.File, Mode: mode, UID: uid, GID: gid, Size: n, Digest: digest, MtimeNs: epoch})
+	m.layer.Entries = append(m.layer.Entries,
+		rootfs.Entry{Path: at, Kind: rootfs.File, Mode: mode, UID: uid, GID: gid, Size: n, Digest: digest, MtimeNs: epoch})
 	return err
 }
 

@@ -61,7 +61,8 @@ func (w *work) from(i int, do bool) (*state, error) {
 		return nil, w.explain(err, st.Location, "FROM")
 	}
 	if base == "" {
-		return nil, w.file.at(st.Location, "give the ARG before FROM a default, or a value in `build.args`", "FROM %s names no image: a variable of it is empty", st.BaseName)
+		return nil, w.file.at(st.Location, "give the ARG before FROM a default, or a value in `build.args`",
+			"FROM %s names no image: a variable of it is empty", st.BaseName)
 	}
 	platform, err := w.word(st.Platform, known)
 	if err != nil {
@@ -98,7 +99,8 @@ func (w *work) explain(err error, at []parser.Range, what string) error {
 func (w *work) begin(name string, before int, do bool) (*state, error) {
 	if c, ok := w.request.Contexts[name]; ok {
 		if c.Image == nil {
-			return nil, &Error{Text: fmt.Sprintf("the context %s is a folder, and a stage begins with an image", name), Remedy: "copy from it with COPY --from=" + name}
+			return nil, &Error{Text: fmt.Sprintf("the context %s is a folder, and a stage begins with an image", name),
+				Remedy: "copy from it with COPY --from=" + name}
 		}
 		return w.image(name, func() (*image.Image, error) { return c.Image(w.ctx) })
 	}
@@ -289,7 +291,8 @@ func (s *steps) instruction(c instructions.Command) error {
 	case *instructions.RunCommand:
 		return s.run(c)
 	default:
-		return &Error{Text: fmt.Sprintf("%s is not known here", strings.ToUpper(c.Name())), Remedy: "build the image with `docker build`, and name it in `nodes:`"}
+		return &Error{Text: fmt.Sprintf("%s is not known here", strings.ToUpper(c.Name())),
+			Remedy: "build the image with `docker build`, and name it in `nodes:`"}
 	}
 	return nil
 }
@@ -364,7 +367,8 @@ func (s *steps) expose(c *instructions.ExposeCommand) error {
 				return &Error{Text: fmt.Sprintf("EXPOSE %s is no port", p), Remedy: "ports are 1 to 65535"}
 			}
 			if s.exposed += last - first + 1; s.exposed > maxPorts {
-				return &Error{Text: fmt.Sprintf("EXPOSE names more than %d ports, the limit", maxPorts), Remedy: "name those that the image's program listens on"}
+				return &Error{Text: fmt.Sprintf("EXPOSE names more than %d ports, the limit", maxPorts),
+					Remedy: "name those that the image's program listens on"}
 			}
 			if config.ExposedPorts == nil {
 				config.ExposedPorts = map[string]struct{}{}

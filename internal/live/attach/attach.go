@@ -1,5 +1,5 @@
-// Package attach has another process explore a live one: over a Unix socket it asks for a checkpoint, and gets the pipes by which the checkpoint takes inputs. So what is explored
-// costs the live process nothing but the fork.
+// Package attach has another process explore a live one: over a Unix socket it asks for a checkpoint, and gets the pipes by which
+// the checkpoint takes inputs. So what is explored costs the live process nothing but the fork.
 //
 // A connection is for one checkpoint, which ends with it: both sides write a line of JSON, and the pipes follow the answer (SCM_RIGHTS of unix(7)).
 package attach
@@ -13,7 +13,8 @@ import (
 // SocketVariable is the environment variable that names the socket of a live process.
 const SocketVariable = "BLOODHOUND_LIVE_SOCKET"
 
-// RestoreVariable is the environment variable that names a file with the state of another process of the program: the process takes that state, and does nothing but give checkpoints.
+// RestoreVariable is the environment variable that names a file with the state of another process of the program: the process
+// takes that state, and does nothing but give checkpoints.
 const RestoreVariable = "BLOODHOUND_LIVE_RESTORE"
 
 // Request asks for a checkpoint, or for a snapshot of the state.

@@ -2,7 +2,8 @@ package attach
 
 import "net/netip"
 
-// Question is what a copy of a router is asked: it has got messages, and reports what came of the last one, and what its table has. It crosses the pipe as JSON.
+// Question is what a copy of a router is asked: it has got messages, and reports what came of the last one, and what its table
+// has. It crosses the pipe as JSON.
 type Question struct {
 	Messages []Delivered    `json:"messages,omitempty"` // in order
 	Prefixes []netip.Prefix `json:"prefixes,omitempty"` // whose routes are asked for

@@ -226,7 +226,8 @@ func ask(conn *net.UnixConn, r Request) (*Attached, error) {
 	for b := make([]byte, 1); ; {
 		if _, err := io.ReadFull(conn, b); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				return nil, fmt.Errorf("the live process gave no answer within %v: let it go on if it is stopped (kill -CONT), and see that its Hold returns", answerTime)
+				return nil, fmt.Errorf("the live process gave no answer within %v: let it go on if it is stopped (kill -CONT), and see that its Hold returns",
+					answerTime)
 			}
 			return nil, fmt.Errorf("the live process gave no answer: %w", err)
 		}

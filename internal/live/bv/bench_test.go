@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// filterQueries are queries as a filter of routes gives them. The inputs are an address and a length; the address has no bit below the length, the route matches none of n entries (a /24 and what is more specific, up to
-// some length), and it lies in one more range.
+// filterQueries are queries as a filter of routes gives them. The inputs are an address and a length; the address has no bit
+// below the length, the route matches none of n entries (a /24 and what is more specific, up to some length), and it lies in one
+// more range.
 func filterQueries(b *Builder, r *rand.Rand, n, count int) (queries [][]*Expr) {
 	ip, length := b.Input(0, 32, 0x0a000000), b.Input(1, 8, 8)
 	k32 := func(v uint64) *Expr { return b.Const(v, 32) }
@@ -35,7 +36,8 @@ func filterQueries(b *Builder, r *rand.Rand, n, count int) (queries [][]*Expr) {
 	return queries
 }
 
-// BenchmarkFilter measures queries of a filter of 12 and of 200 entries: by all steps and by SAT alone, with one solver for all queries and with a fresh one for each.
+// BenchmarkFilter measures queries of a filter of 12 and of 200 entries: by all steps and by SAT alone, with one solver for all
+// queries and with a fresh one for each.
 func BenchmarkFilter(bench *testing.B) {
 	for _, n := range []int{12, 200} {
 		for _, fresh := range []bool{false, true} {
@@ -65,7 +67,8 @@ func BenchmarkFilter(bench *testing.B) {
 	}
 }
 
-// BenchmarkBuild measures what a program records when it decodes an address from four bytes and compares its network with constants, one operation a constructor.
+// BenchmarkBuild measures what a program records when it decodes an address from four bytes and compares its network with
+// constants, one operation a constructor.
 func BenchmarkBuild(bench *testing.B) {
 	var b Builder
 	began := cpuTime(bench)

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// blaster makes gates of expressions: each bit is a literal (G. S. Tseitin, "On the complexity of derivation in propositional calculus", 1968). Equal gates are one, constants vanish in them, and a gate
-// is defined in both directions, so that it may be assumed true or false.
+// blaster makes gates of expressions: each bit is a literal (G. S. Tseitin, "On the complexity of derivation in propositional
+// calculus", 1968). Equal gates are one, constants vanish in them, and a gate is defined in both directions, so that it may be
+// assumed true or false.
 type blaster struct {
 	*sat
 	words  map[*Expr][]lit // bits of an expression, lowest first
@@ -35,7 +36,8 @@ func newBlaster() *blaster {
 	return &blaster{sat: newSAT(), words: map[*Expr][]lit{}, inputs: map[uint64][]lit{}, gates: map[gate]lit{}, wide: map[string]lit{}}
 }
 
-// variablesMax is the most variables that a query may need, with which a solver takes some hundred megabytes: what has more is given up. A multiplication of 64 bits takes 12,000, a division 25,000.
+// variablesMax is the most variables that a query may need, with which a solver takes some hundred megabytes: what has more is
+// given up. A multiplication of 64 bits takes 12,000, a division 25,000.
 const variablesMax = 1 << 18
 
 // word has the bits of an expression, lowest first. It gives nil if there would be too many gates.
@@ -236,8 +238,9 @@ func (b *blaster) product(x, y []lit) []lit {
 	return z
 }
 
-// divide is long division, as on paper: the rest takes the next bit of x, and y is taken from it if it fits. Of a zero y this makes all ones and x, as SMT-LIB wants. It is a circuit
-// without variables of its own: values of x and y imply all others, which equations (quotient * y + rest = x) would not have.
+// divide is long division, as on paper: the rest takes the next bit of x, and y is taken from it if it fits. Of a zero y this
+// makes all ones and x, as SMT-LIB wants. It is a circuit without variables of its own: values of x and y imply all others, which
+// equations (quotient * y + rest = x) would not have.
 func (b *blaster) divide(x, y []lit) (quotient, rest []lit) {
 	w := len(x)
 	quotient = make([]lit, w)

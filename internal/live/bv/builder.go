@@ -2,11 +2,12 @@ package bv
 
 import "fmt"
 
-// Builder makes expressions. It keeps equal nodes once (hash-consing), so that equal terms are equal pointers and a loop that doubles a term adds one node a turn. The zero
-// Builder is ready. It is for one goroutine.
+// Builder makes expressions. It keeps equal nodes once (hash-consing), so that equal terms are equal pointers and a loop that
+// doubles a term adds one node a turn. The zero Builder is ready. It is for one goroutine.
 //
-// A Builder may have the expressions of one path or of many. Concrete belongs to one path only: an Input keeps the concrete value of the first call that names it, and
-// everything above follows from that. Who gathers many paths in one Builder takes values from Eval.
+// A Builder may have the expressions of one path or of many. Concrete belongs to one path only: an Input keeps the concrete value
+// of the first call that names it, and everything above follows from that. Who gathers many paths in one Builder takes values
+// from Eval.
 type Builder struct {
 	slabs  [][]Expr // the nodes, by identity minus 1
 	count  uint32

@@ -2,7 +2,8 @@ package bv
 
 import "math/bits"
 
-// domain is what constraints say of one input: some bits are known, the number lies in a range, and some patterns are excluded. Each is exact for the constraints that it stands for.
+// domain is what constraints say of one input: some bits are known, the number lies in a range, and some patterns are excluded.
+// Each is exact for the constraints that it stands for.
 type domain struct {
 	known, value uint64 // bits that are known, and what they are; bits above the width are known zeros
 	low, high    uint64 // both included
@@ -13,8 +14,9 @@ type domain struct {
 // pattern is a set of numbers: those that have value under mask.
 type pattern struct{ mask, value uint64 }
 
-// narrow puts together what constraints say of single inputs, and gives the rest of them. Unsat means that an input has no value left. Sat means that s.model has for each input the
-// value nearest to the current one of those that are left; the rest may hold or not. Unknown means that a search for such a value took too long.
+// narrow puts together what constraints say of single inputs, and gives the rest of them. Unsat means that an input has no value
+// left. Sat means that s.model has for each input the value nearest to the current one of those that are left; the rest may hold
+// or not. Unknown means that a search for such a value took too long.
 func (s *Solver) narrow(atoms []*Expr) (rest []*Expr, result Result) {
 	if len(s.fields) != len(s.widths) {
 		s.fields = make([]domain, len(s.widths))

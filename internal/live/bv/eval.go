@@ -94,7 +94,8 @@ func signQuotient(x uint64, w uint8) uint64 {
 	return Mask(w)
 }
 
-// Eval is the value of e if input n has the value inputs[n]; an input that the slice lacks has the value 0. It takes time in the nodes of the graph, however long the term is.
+// Eval is the value of e if input n has the value inputs[n]; an input that the slice lacks has the value 0. It takes time in the
+// nodes of the graph, however long the term is.
 func Eval(e *Expr, inputs []uint64) uint64 {
 	var ev evaluator
 	ev.begin(inputs)

@@ -1,9 +1,10 @@
 // Package bv has expressions over bit-vectors and a solver for them. The concolic engine records with them what a program computed from its
 // inputs, and asks for inputs that take another branch.
 //
-// The logic is QF_BV of SMT-LIB (https://smt-lib.org/logics-all.shtml#QF_BV) for widths of 1 to 64 bits. A truth value is an expression of width 1. Operators mean
-// what SMT-LIB's do, also where Go's differ: a division by zero gives all ones (SDiv: 1 for a negative dividend), a remainder by zero gives the dividend, and a shift by the width
-// or more gives zeros (AShr: copies of the sign). A program in Go that divides by zero panics, so whoever records it reports a branch on the divisor.
+// The logic is QF_BV of SMT-LIB (https://smt-lib.org/logics-all.shtml#QF_BV) for widths of 1 to 64 bits. A truth value is an
+// expression of width 1. Operators mean what SMT-LIB's do, also where Go's differ: a division by zero gives all ones (SDiv: 1 for
+// a negative dividend), a remainder by zero gives the dividend, and a shift by the width or more gives zeros (AShr: copies of the
+// sign). A program in Go that divides by zero panics, so whoever records it reports a branch on the divisor.
 //
 // One file is one step:
 //

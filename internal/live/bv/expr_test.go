@@ -171,7 +171,8 @@ func TestForms(t *testing.T) {
 		{"a network that cannot be", b.Eq(b.And(ip, k(0xffffff00, 32)), k(0x0a010201, 32)), "#b0"},
 		{"bytes put together", b.Or(b.Shl(b.ZExt(x, 16), k(8, 16)), b.ZExt(y, 16)), "(concat in0 in1)"},
 		{"bytes of a word", b.Concat(b.Concat(byteOf(ip, 3), byteOf(ip, 2)), b.Concat(byteOf(ip, 1), byteOf(ip, 0))), "in2"},
-		{"bytes of a sum", b.Concat(byteOf(b.Add(ip, ip), 1), byteOf(b.Add(b.Mul(ip, ip), k(1, 32)), 0)), "(concat ((_ extract 14 7) in2) ((_ extract 7 0) (bvadd (bvmul in2 in2) #x00000001)))"},
+		{"bytes of a sum", b.Concat(byteOf(b.Add(ip, ip), 1), byteOf(b.Add(b.Mul(ip, ip), k(1, 32)), 0)),
+			"(concat ((_ extract 14 7) in2) ((_ extract 7 0) (bvadd (bvmul in2 in2) #x00000001)))"},
 		{"bytes of a number with sign", func() *Expr {
 			e := b.SExt(b.Concat(x, y), 64)
 			all := byteOf(e, 0)

@@ -9,9 +9,10 @@ const (
 	repairNodes  = 200_000 // what all trials evaluate
 )
 
-// repairer repairs one constraint after the other. What the constraint demands is carried from its root to an input: each operator on the way is inverted with the current values of its other
-// operands (Niemetz, Preiner and Biere, "Propagation based local search for bit-precise reasoning", FMSD 2017). Unlike there, a demand is for some bits only, or for a range, and becomes a part of the
-// input's domain, so that what was repaired is not broken by the next repair as long as other inputs stay.
+// repairer repairs one constraint after the other. What the constraint demands is carried from its root to an input: each
+// operator on the way is inverted with the current values of its other operands (Niemetz, Preiner and Biere, "Propagation based
+// local search for bit-precise reasoning", FMSD 2017). Unlike there, a demand is for some bits only, or for a range, and becomes
+// a part of the input's domain, so that what was repaired is not broken by the next repair as long as other inputs stay.
 type repairer struct {
 	s      *Solver
 	rest   []*Expr   // the constraints that domains do not stand for
@@ -63,8 +64,8 @@ func (s *Solver) repair(rest []*Expr) bool {
 	return false
 }
 
-// try gives an input the nearest value of a smaller domain, and remembers the change if it repairs the constraint and breaks fewer others than the best one. It reports whether the search
-// is over.
+// try gives an input the nearest value of a smaller domain, and remembers the change if it repairs the constraint and breaks
+// fewer others than the best one. It reports whether the search is over.
 func (r *repairer) try(field uint64, d domain) bool {
 	r.trials--
 	old := r.s.model[field]

@@ -21,11 +21,13 @@ func (l lit) flip(negate bool) lit {
 	return l
 }
 
-// sat decides whether clauses can be true at once, by conflict-driven clause learning: Eén and Sörensson, "An Extensible SAT-solver" (MiniSat, SAT 2003), with the measure of
-// learnt clauses from Audemard and Simon, "Predicting Learnt Clauses Quality in Modern SAT Solvers" (Glucose, IJCAI 2009).
+// sat decides whether clauses can be true at once, by conflict-driven clause learning: Eén and Sörensson, "An Extensible
+// SAT-solver" (MiniSat, SAT 2003), with the measure of learnt clauses from Audemard and Simon, "Predicting Learnt Clauses Quality
+// in Modern SAT Solvers" (Glucose, IJCAI 2009).
 //
-// Its clauses define gates over input bits (blast.go), so that values of all input bits imply, by unit propagation, those of all gates. Hence it decides on input bits only, and a query
-// decides on those that its gates depend on. Queries are assumptions: what one has learnt holds for all others.
+// Its clauses define gates over input bits (blast.go), so that values of all input bits imply, by unit propagation, those of all
+// gates. Hence it decides on input bits only, and a query decides on those that its gates depend on. Queries are assumptions:
+// what one has learnt holds for all others.
 type sat struct {
 	arena    []lit // clauses: a head of two words (length, glue), then the literals. The first two literals are watched
 	learnt   []int32
@@ -62,8 +64,8 @@ type variable struct {
 	mark     markState // in the analysis of a conflict
 }
 
-// watch is an entry of a list of watches: a clause, and one of its literals, which makes a look at the clause needless if it is true. A clause of two literals has its other one here, and its
-// number is complemented.
+// watch is an entry of a list of watches: a clause, and one of its literals, which makes a look at the clause needless if it is
+// true. A clause of two literals has its other one here, and its number is complemented.
 type watch struct {
 	clause  int32
 	blocker lit
@@ -248,8 +250,8 @@ func (s *sat) backtrack(level int32) {
 	s.head = start
 }
 
-// analyze finds why a clause is false: a clause that would have implied another value at an earlier level, which is returned. The first literal of s.learning is the implied one, the second one, if
-// any, is of that level.
+// analyze finds why a clause is false: a clause that would have implied another value at an earlier level, which is returned. The
+// first literal of s.learning is the implied one, the second one, if any, is of that level.
 func (s *sat) analyze(conflict int32) (back int32) {
 	s.learning = append(s.learning[:0], 0)
 	open := 0 // marked literals of the current level that are not resolved yet
@@ -423,7 +425,8 @@ func (s *sat) compact(deleted lit) {
 	s.arena, s.wasted = arena, 0
 }
 
-// solve looks for values of the wanted variables, each of which is there once, under assumptions. It gives Unknown after a budget of conflicts, or of literals that many conflicts would take. After Sat, s.values has the values.
+// solve looks for values of the wanted variables, each of which is there once, under assumptions. It gives Unknown after a budget
+// of conflicts, or of literals that many conflicts would take. After Sat, s.values has the values.
 func (s *sat) solve(assumptions []lit, wanted []int32, budget int) Result {
 	// Levels of assumptions that the last query had, too, stay.
 	same := 0

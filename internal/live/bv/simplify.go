@@ -451,8 +451,9 @@ func (b *Builder) SExt(x *Expr, width uint8) *Expr {
 // overlayPieces is the most pieces that overlay makes: a mask of many runs is better a mask.
 const overlayPieces = 6
 
-// overlay is x op y, for And, Or, Xor and Add, as a Concat of pieces, where x and y are such that in each place the bits of one are constants that leave the other's as they are, or hide
-// them: a word put together from shifted bytes, or a mask. Else it is nil.
+// overlay is x op y, for And, Or, Xor and Add, as a Concat of pieces, where x and y are such that in each place the bits of one
+// are constants that leave the other's as they are, or hide them: a word put together from shifted bytes, or a mask. Else it is
+// nil.
 func (b *Builder) overlay(op Op, x, y *Expr) *Expr {
 	composed := func(e *Expr) bool { return e.Op == Concat || e.Op == ZExt || e.Op == Const }
 	if !composed(x) && !composed(y) {

@@ -17,7 +17,8 @@ const (
 
 func (r Result) String() string { return [...]string{"unknown", "sat", "unsat"}[r] }
 
-// Solver finds inputs for which constraints hold. It has the expressions of one Builder. What it has made of an expression, and what it has learnt, serves later queries.
+// Solver finds inputs for which constraints hold. It has the expressions of one Builder. What it has made of an expression, and
+// what it has learnt, serves later queries.
 //
 // A query is answered by the first of three steps that can:
 //
@@ -50,7 +51,8 @@ type Solver struct {
 	SATOnly bool
 }
 
-// The gates and clauses of earlier queries, which slow down all later ones, are dropped when there are more variables than variablesKept and growth times those of the first query.
+// The gates and clauses of earlier queries, which slow down all later ones, are dropped when there are more variables than
+// variablesKept and growth times those of the first query.
 const (
 	variablesKept = 5000
 	growth        = 4
@@ -61,9 +63,11 @@ func NewSolver(b *Builder, widths []uint8) *Solver {
 	return &Solver{builder: b, widths: slices.Clone(widths)}
 }
 
-// Solve looks for values of all inputs for which the constraints, which have width 1, hold. They are near seed, the current inputs: what the constraints do not concern keeps its value, and an input that
-// can keep its value while the others change does, in general. Budget is the most conflicts that the SAT solver may meet; a thousand take some milliseconds for constraints without multiplication or division. A query
-// whose gates would be too many is Unknown as well. An earlier query may change which model is found, and whether the budget is enough, but neither Sat nor Unsat to the other.
+// Solve looks for values of all inputs for which the constraints, which have width 1, hold. They are near seed, the current
+// inputs: what the constraints do not concern keeps its value, and an input that can keep its value while the others change does,
+// in general. Budget is the most conflicts that the SAT solver may meet; a thousand take some milliseconds for constraints
+// without multiplication or division. A query whose gates would be too many is Unknown as well. An earlier query may change which
+// model is found, and whether the budget is enough, but neither Sat nor Unsat to the other.
 func (s *Solver) Solve(seed []uint64, constraints []*Expr, budget int) ([]uint64, Result) {
 	if len(seed) != len(s.widths) {
 		panic(fmt.Sprintf("bv: a seed of %d inputs for a solver of %d", len(seed), len(s.widths)))

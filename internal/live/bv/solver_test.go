@@ -103,7 +103,8 @@ func TestGates(t *testing.T) {
 			}
 		}
 		for k := uint8(1); k < w; k++ {
-			terms = append(terms, b.Extract(b.Add(x, y), k, w-k), b.Concat(b.Extract(x, 0, k), b.Extract(y, 0, w-k)), b.SExt(b.Extract(b.Add(x, y), 0, k), w), b.ZExt(b.Extract(b.Add(x, y), 0, k), w))
+			terms = append(terms, b.Extract(b.Add(x, y), k, w-k), b.Concat(b.Extract(x, 0, k), b.Extract(y, 0, w-k)),
+				b.SExt(b.Extract(b.Add(x, y), 0, k), w), b.ZExt(b.Extract(b.Add(x, y), 0, k), w))
 		}
 		for _, e := range terms {
 			s := NewSolver(&b, widths)
@@ -171,7 +172,8 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// Random clauses near the ratio at which they are as often possible as not, as trying all values decides; with restarts, deletion of clauses and moves of the arena on the way.
+// Random clauses near the ratio at which they are as often possible as not, as trying all values decides; with restarts, deletion
+// of clauses and moves of the arena on the way.
 func TestClauses(t *testing.T) {
 	r := rand.New(rand.NewSource(13))
 	counts := map[Result]int{}

@@ -6,9 +6,10 @@ import (
 	"fmt"
 )
 
-// The binary form of expressions is a graph: the number of nodes, the nodes, operands before those who have them, then the number of roots, and the roots. A node
-// is a byte for the operator, a byte for the width, its operands, and Bits of a Const, an Input or an Extract; an Input has its concrete value, too. An operand is how many nodes
-// before its owner it is, and a root is the number of its node. Numbers are varints of encoding/binary.
+// The binary form of expressions is a graph: the number of nodes, the nodes, operands before those who have them, then the number
+// of roots, and the roots. A node is a byte for the operator, a byte for the width, its operands, and Bits of a Const, an Input
+// or an Extract; an Input has its concrete value, too. An operand is how many nodes before its owner it is, and a root is the
+// number of its node. Numbers are varints of encoding/binary.
 
 // Append appends expressions of one Builder to dst, in the form that Parse reads. Nodes that they share are there once.
 func Append(dst []byte, roots ...*Expr) []byte {
@@ -66,8 +67,8 @@ func Nodes(roots ...*Expr) (order []*Expr) {
 
 var errEnds = errors.New("the text ends early")
 
-// Parse makes in b the expressions that Append wrote, and gives what follows them. Whatever data is, it takes memory in proportion to its length. What it makes before an error stays
-// in b.
+// Parse makes in b the expressions that Append wrote, and gives what follows them. Whatever data is, it takes memory in
+// proportion to its length. What it makes before an error stays in b.
 func Parse(b *Builder, data []byte) (roots []*Expr, rest []byte, err error) {
 	p := &parser{b: b, data: data}
 	roots, err = p.parse()

@@ -10,7 +10,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
-// Random queries have the answers of z3, and z3's models satisfy them by Eval: of widths up to 64, with all operators. In every fourth one all inputs are fixed, so that it compares values.
+// Random queries have the answers of z3, and z3's models satisfy them by Eval: of widths up to 64, with all operators. In every
+// fourth one all inputs are fixed, so that it compares values.
 func TestAgainstZ3(t *testing.T) {
 	path := needs.Program(t, "z3")
 	count := 600

@@ -89,7 +89,8 @@ func TestCopiesAreShutIn(t *testing.T) {
 		status Status
 		bytes  int
 		log    string
-	}{{Stuck, 0, ""}, {Stuck, 0, ""}, {Crashed, 0, "assignment to entry in nil map"}, {Crashed, 0, "stack overflow"}, {Crashed, 0, ""}, {Done, 8 << 20, ""}, {Done, 9, ""}}
+	}{{Stuck, 0, ""}, {Stuck, 0, ""}, {Crashed, 0, "assignment to entry in nil map"}, {Crashed, 0, "stack overflow"},
+		{Crashed, 0, ""}, {Done, 8 << 20, ""}, {Done, 9, ""}}
 	for i, w := range wanted {
 		if l := &list[i]; l.Status != w.status || l.ResultBytes != w.bytes || !strings.Contains(l.Log, w.log) {
 			t.Errorf("%+v instead of %+v", l, w)

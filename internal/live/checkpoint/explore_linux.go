@@ -177,7 +177,8 @@ func (e *explorers) collect(o *Outcome, fd int, left *unix.Timespec) bool {
 	}
 }
 
-// readable waits until a file can be read, which that of a process can when it has ended. It reports false if the time is over before. The kernel takes the time that it waited from what is left, so that no clock is needed (poll(2)).
+// readable waits until a file can be read, which that of a process can when it has ended. It reports false if the time is over
+// before. The kernel takes the time that it waited from what is left, so that no clock is needed (poll(2)).
 func readable(fd int, left *unix.Timespec) bool {
 	p := unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	for {

@@ -49,7 +49,8 @@ func check(pid int) error {
 	if err != nil {
 		return fmt.Errorf("there is no process %d: give the process id of a running daemon", pid)
 	}
-	if uid, own := strings.Fields(status["Uid"]), os.Geteuid(); own != 0 && (len(uid) < 4 || uid[0] != strconv.Itoa(own) || uid[1] != uid[0] || uid[2] != uid[0]) {
+	if uid, own := strings.Fields(status["Uid"]),
+		os.Geteuid(); own != 0 && (len(uid) < 4 || uid[0] != strconv.Itoa(own) || uid[1] != uid[0] || uid[2] != uid[0]) {
 		return fmt.Errorf("process %d runs as user %s, and this one as user %d: run bloodhound as that user, or as root", pid, status["Uid"], own)
 	}
 	if err := hasOneThread(pid); err != nil {

@@ -92,7 +92,8 @@ func TestBIRD(t *testing.T) {
 			t.Errorf("%s: %+v", prefix, o)
 		}
 		if sent != accepted || strings.Contains(shown, " from 127.0.0.2]") != accepted {
-			t.Errorf("%s: accepted is %v, but it was sent to the other peer: %v, and the table shows\n%s(refused: %v, logs: %s)", prefix, accepted, sent, shown, o.Refused, text(o.Logs))
+			t.Errorf("%s: accepted is %v, but it was sent to the other peer: %v, and the table shows\n%s(refused: %v, logs: %s)",
+				prefix, accepted, sent, shown, o.Refused, text(o.Logs))
 		}
 	}
 	if after := b.Table(t); after != before {

@@ -81,7 +81,8 @@ func (e *explorer) answer(r *unix.PtraceRegs) (int64, verdict) {
 		e.refuse(number)
 		return e.known(fd, fail(unix.ECONNREFUSED)), answered
 	case unix.SYS_SOCKET:
-		return e.open(&file{name: "socket", kind: socket, family: uint16(r.Rdi), stream: r.Rsi&0xf == unix.SOCK_STREAM, connecting: true, flags: r.Rsi & unix.SOCK_NONBLOCK}, 0), answered
+		return e.open(&file{name: "socket", kind: socket, family: uint16(r.Rdi), stream: r.Rsi&0xf == unix.SOCK_STREAM,
+			connecting: true, flags: r.Rsi & unix.SOCK_NONBLOCK}, 0), answered
 	case unix.SYS_OPEN:
 		return e.openFile(number, r.Rdi, r.Rsi), answered
 	case unix.SYS_OPENAT:
@@ -128,12 +129,17 @@ func (e *explorer) refuse(number uint64) {
 // callName is the name of a call that programs are known to make; others are called by number.
 func callName(number uint64) string {
 	names := map[uint64]string{
-		unix.SYS_OPEN: "open", unix.SYS_OPENAT: "openat", unix.SYS_CREAT: "creat", unix.SYS_STAT: "stat", unix.SYS_NEWFSTATAT: "newfstatat", unix.SYS_FSTAT: "fstat",
-		unix.SYS_ACCESS: "access", unix.SYS_UNLINK: "unlink", unix.SYS_RENAME: "rename", unix.SYS_MKDIR: "mkdir", unix.SYS_FORK: "fork", unix.SYS_VFORK: "vfork",
-		unix.SYS_CLONE: "clone", unix.SYS_CLONE3: "clone3", unix.SYS_EXECVE: "execve", unix.SYS_EXECVEAT: "execveat", unix.SYS_PTRACE: "ptrace", unix.SYS_KILL: "kill",
-		unix.SYS_TKILL: "tkill", unix.SYS_TGKILL: "tgkill", unix.SYS_CONNECT: "connect", unix.SYS_BIND: "bind", unix.SYS_LISTEN: "listen", unix.SYS_PIPE: "pipe",
+		unix.SYS_OPEN: "open", unix.SYS_OPENAT: "openat", unix.SYS_CREAT: "creat", unix.SYS_STAT: "stat",
+		unix.SYS_NEWFSTATAT: "newfstatat", unix.SYS_FSTAT: "fstat",
+		unix.SYS_ACCESS: "access", unix.SYS_UNLINK: "unlink", unix.SYS_RENAME: "rename", unix.SYS_MKDIR: "mkdir",
+		unix.SYS_FORK: "fork", unix.SYS_VFORK: "vfork",
+		unix.SYS_CLONE: "clone", unix.SYS_CLONE3: "clone3", unix.SYS_EXECVE: "execve", unix.SYS_EXECVEAT: "execveat",
+		unix.SYS_PTRACE: "ptrace", unix.SYS_KILL: "kill",
+		unix.SYS_TKILL: "tkill", unix.SYS_TGKILL: "tgkill", unix.SYS_CONNECT: "connect", unix.SYS_BIND: "bind",
+		unix.SYS_LISTEN: "listen", unix.SYS_PIPE: "pipe",
 		unix.SYS_PIPE2: "pipe2", unix.SYS_MMAP: "mmap", unix.SYS_MADVISE: "madvise", unix.SYS_PRCTL: "prctl", unix.SYS_PRLIMIT64: "prlimit64",
-		unix.SYS_PROCESS_VM_WRITEV: "process_vm_writev", unix.SYS_SHMGET: "shmget", unix.SYS_SHMAT: "shmat", unix.SYS_SETUID: "setuid", unix.SYS_SENDMMSG: "sendmmsg",
+		unix.SYS_PROCESS_VM_WRITEV: "process_vm_writev", unix.SYS_SHMGET: "shmget", unix.SYS_SHMAT: "shmat",
+		unix.SYS_SETUID: "setuid", unix.SYS_SENDMMSG: "sendmmsg",
 		unix.SYS_RECVMMSG: "recvmmsg", unix.SYS_SOCKETPAIR: "socketpair", unix.SYS_MEMFD_CREATE: "memfd_create", unix.SYS_IO_URING_SETUP: "io_uring_setup",
 	}
 	if name, ok := names[number]; ok {

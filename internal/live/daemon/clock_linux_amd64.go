@@ -10,7 +10,8 @@ import (
 type clock struct{ realtime, monotonic, boottime, tai int64 }
 
 func (c *clock) read() error {
-	for id, to := range map[int32]*int64{unix.CLOCK_REALTIME: &c.realtime, unix.CLOCK_MONOTONIC: &c.monotonic, unix.CLOCK_BOOTTIME: &c.boottime, unix.CLOCK_TAI: &c.tai} {
+	for id, to := range map[int32]*int64{unix.CLOCK_REALTIME: &c.realtime, unix.CLOCK_MONOTONIC: &c.monotonic,
+		unix.CLOCK_BOOTTIME: &c.boottime, unix.CLOCK_TAI: &c.tai} {
 		var t unix.Timespec
 		if err := unix.ClockGettime(id, &t); err != nil {
 			return err

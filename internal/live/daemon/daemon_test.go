@@ -315,7 +315,8 @@ func TestCopiesAreShutIn(t *testing.T) {
 	if o.Status != Done || text(o.Outputs) != "bad 0\n" || text(o.Logs) != "boo\n" {
 		t.Errorf("%+v: %s", o, text(o.Outputs))
 	}
-	for _, name := range []string{"openat", "open", "mkdir", "clone", "clone3", "execve", "ptrace", "kill", "mmap", "madvise", "connect", "bind", "io_uring_setup", "shmget", "memfd_create", "setuid", "prctl"} {
+	for _, name := range []string{"openat", "open", "mkdir", "clone", "clone3", "execve", "ptrace", "kill", "mmap", "madvise",
+		"connect", "bind", "io_uring_setup", "shmget", "memfd_create", "setuid", "prctl"} {
 		if o.Refused[name] == 0 {
 			t.Errorf("%s was not refused: %v", name, o.Refused)
 		}

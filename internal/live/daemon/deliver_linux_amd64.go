@@ -63,7 +63,8 @@ func (c *Checkpoint) Copy() (y *Copy, err error) {
 			unix.Kill(pid, unix.SIGKILL)
 			return err
 		}
-		y = &Copy{checkpoint: c, explorer: &explorer{pid: pid, handle: handle, daemon: c.daemon, number: number, clock: c.clock, random: 1, files: cloneFiles(c.files)}}
+		y = &Copy{checkpoint: c, explorer: &explorer{pid: pid, handle: handle, daemon: c.daemon, number: number, clock: c.clock,
+			random: 1, files: cloneFiles(c.files)}}
 		return y.explorer.begin(c)
 	})
 	return y, err
@@ -342,7 +343,8 @@ func (e *explorer) catches(s unix.Signal) bool {
 		return false
 	}
 	bit := uint64(1) << (s - 1)
-	if synchronous := s == unix.SIGSEGV || s == unix.SIGBUS || s == unix.SIGFPE || s == unix.SIGILL || s == unix.SIGTRAP; synchronous && signals(fields["SigBlk"])&bit != 0 {
+	if synchronous := s == unix.SIGSEGV || s == unix.SIGBUS || s == unix.SIGFPE || s == unix.SIGILL ||
+		s == unix.SIGTRAP; synchronous && signals(fields["SigBlk"])&bit != 0 {
 		return false
 	}
 	if signals(fields["SigCgt"])&bit != 0 || signals(fields["SigIgn"])&bit != 0 {

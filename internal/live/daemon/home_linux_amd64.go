@@ -48,7 +48,8 @@ func findCode(pid int, maps []mapping) (c code, err error) {
 func (c *code) check(pid int) error {
 	var gate [3]byte
 	var restore [9]byte
-	if readMemory(pid, c.gate, gate[:]) != nil || readMemory(pid, c.restore, restore[:]) != nil || !bytes.Equal(gate[:], gateCode) || !bytes.Equal(restore[:], restoreCode) {
+	if readMemory(pid, c.gate, gate[:]) != nil || readMemory(pid, c.restore, restore[:]) != nil ||
+		!bytes.Equal(gate[:], gateCode) || !bytes.Equal(restore[:], restoreCode) {
 		return fmt.Errorf("process %d has another program or other libraries than before: attach to the daemon again", pid)
 	}
 	return nil

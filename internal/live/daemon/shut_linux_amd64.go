@@ -24,7 +24,8 @@ func readShared(pid int, maps []mapping) (list []sharedMemory, err error) {
 			continue
 		}
 		if sum += m.to - m.from; sum > maxSharedBytes {
-			return nil, fmt.Errorf("process %d shares more than %d MiB of memory with others, which would be copied while it stands still: start it with less", pid, maxSharedBytes>>20)
+			return nil, fmt.Errorf("process %d shares more than %d MiB of memory with others, which would be copied while it stands still: start it with less",
+				pid, maxSharedBytes>>20)
 		}
 		s := sharedMemory{mapping: m, pages: map[uint64][]byte{}}
 		if m.rights[0] == 'r' {
@@ -84,7 +85,8 @@ func (c *Checkpoint) shutIn(d *Daemon, shared []sharedMemory) error {
 // ownMemory puts a copy of shared memory in its place.
 func (c *Checkpoint) ownMemory(s *sharedMemory, must func(uint64, ...uint64) (uint64, error)) error {
 	length := s.to - s.from
-	if _, err := must(unix.SYS_MMAP, s.from, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE, ^uint64(0), 0); err != nil {
+	if _, err := must(unix.SYS_MMAP, s.from, length, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED|unix.MAP_NORESERVE, ^uint64(0), 0); err != nil {
 		return err
 	}
 	for at, page := range s.pages {
@@ -159,7 +161,8 @@ const (
 )
 
 // advice is what a copy may give to madvise(2): none has an effect on pages that it shares with the daemon.
-var advice = []uint32{unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_DONTNEED, unix.MADV_FREE, unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP}
+var advice = []uint32{unix.MADV_NORMAL, unix.MADV_RANDOM, unix.MADV_SEQUENTIAL, unix.MADV_DONTNEED, unix.MADV_FREE,
+	unix.MADV_HUGEPAGE, unix.MADV_NOHUGEPAGE, unix.MADV_DONTDUMP, unix.MADV_DODUMP}
 
 // instructions are the filter of a copy's calls: own ones are made, those of another instruction set end the copy, and all others stop it.
 func instructions() []unix.SockFilter {

@@ -35,8 +35,9 @@ func TestBIRDAmongOthers(t *testing.T) {
 	a.Await(known)
 	before := bird.Table(t)
 	list := map[string]*model{
-		"a":        {asn: asB, imports: anything("bird", "customer"), table: []held{learnt("bird", "192.0.2.0/24", birdtest.AS, asC, asD)}},
-		"c":        {asn: asC, imports: anything("bird"), table: []held{own("198.51.102.0/24"), learnt("d", "192.0.2.0/24", asD)}, prefer: map[string]int{"bird": 1}},
+		"a": {asn: asB, imports: anything("bird", "customer"), table: []held{learnt("bird", "192.0.2.0/24", birdtest.AS, asC, asD)}},
+		"c": {asn: asC, imports: anything("bird"), table: []held{own("198.51.102.0/24"), learnt("d", "192.0.2.0/24", asD)},
+			prefer: map[string]int{"bird": 1}},
 		"customer": {asn: asCustomer, imports: anything("a")},
 		"bird":     {asn: birdtest.AS, imports: anything("a", "c")}, // stands for its sessions
 	}
@@ -156,7 +157,8 @@ func BenchmarkCheck(b *testing.B) {
 		"c":        {asn: asC, imports: anything("bird"), table: []held{own("10.0.0.0/8")}},
 		"customer": {asn: asCustomer, imports: anything("a")},
 	}
-	n := start(b, map[string]Router{"a": list["a"], "c": list["c"], "customer": list["customer"], "bird": routerOf(b, bird, birdtest.AS, map[string]*birdtest.Neighbour{"a": before, "c": after})},
+	n := start(b, map[string]Router{"a": list["a"], "c": list["c"], "customer": list["customer"],
+		"bird": routerOf(b, bird, birdtest.AS, map[string]*birdtest.Neighbour{"a": before, "c": after})},
 		func(x, y string) bool { return list[x].imports[y] != nil })
 	for b.Loop() {
 		if r := n.check("a", "customer", announcement("10.1.0.0/16", asCustomer)); len(r.Findings) != 1 {

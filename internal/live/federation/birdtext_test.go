@@ -30,7 +30,8 @@ func TestReadBIRD(t *testing.T) {
 		got = append(got, fmt.Sprintln(r.prefix, r.protocol, r.bgp, r.origin, r.path))
 		return true
 	})
-	want := []string{"10.0.0.0/8 a_in true 9 [{false [65004 9]}]\n", "10.0.0.0/8 c_in true 0 [{false [65003 7]} {true [8 5]} {false [4]} {true [1]}]\n", "16.0.1.0/24 static1 false 0 []\n"}
+	want := []string{"10.0.0.0/8 a_in true 9 [{false [65004 9]}]\n",
+		"10.0.0.0/8 c_in true 0 [{false [65003 7]} {true [8 5]} {false [4]} {true [1]}]\n", "16.0.1.0/24 static1 false 0 []\n"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}

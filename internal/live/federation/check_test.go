@@ -23,8 +23,9 @@ func ranges(text string, most int) prefixset.Range {
 	return prefixset.Range{Prefix: netip.MustParsePrefix(text), Max: most}
 }
 
-// hijackable is a customer, its provider a, a transit b, and c, whose customer "other" has got a part of the customer's old block. The filter of a has a hole: it takes all of the
-// block up to a length. Neither b nor c filters what the one before it has checked, which a tag shows. In the tables of a and b is nothing of the part.
+// hijackable is a customer, its provider a, a transit b, and c, whose customer "other" has got a part of the customer's old
+// block. The filter of a has a hole: it takes all of the block up to a length. Neither b nor c filters what the one before it has
+// checked, which a tag shows. In the tables of a and b is nothing of the part.
 func hijackable(most int) map[string]*model {
 	checked := func(asn uint16, by uint32, prefixes ...prefixset.Range) *policy.Policy {
 		return &policy.Policy{Name: "checked_customers", Statements: []policy.Statement{
@@ -42,8 +43,9 @@ func hijackable(most int) map[string]*model {
 		"b": {asn: asB, table: []held{own("203.0.113.0/24"), learnt("a", "192.0.2.0/24", asA), learnt("c", "0.0.0.0/0", asC)},
 			imports: map[string]*policy.Policy{"a": checked(asA, asA, ranges("192.0.2.0/24", 24)), "c": anything},
 			tags:    map[string][]bgp.Community{"a": {community(asB)}}},
-		"c": {asn: asC, prefer: map[string]int{"b": 1}, table: []held{own("0.0.0.0/0"), learnt("b", "203.0.113.0/24", asB), learnt("other", "198.51.102.0/24", asOther),
-			learnt("b", "198.51.100.0/22", asB, asA, asCustomer)},
+		"c": {asn: asC, prefer: map[string]int{"b": 1},
+			table: []held{own("0.0.0.0/0"), learnt("b", "203.0.113.0/24", asB), learnt("other", "198.51.102.0/24", asOther),
+				learnt("b", "198.51.100.0/22", asB, asA, asCustomer)},
 			imports: map[string]*policy.Policy{"b": checked(asB, asB, ranges("203.0.113.0/24", 24)), "other": {Name: "other_in", Statements: []policy.Statement{
 				{Prefixes: []prefixset.Range{ranges("198.51.102.0/24", 24)}, Origins: []uint32{asOther}, Accept: true}}}}},
 		"other": {asn: asOther, imports: map[string]*policy.Policy{"c": anything}, table: []held{own("198.51.102.0/24")}},
@@ -52,8 +54,8 @@ func hijackable(most int) map[string]*model {
 
 const part = "198.51.102.0/24" // of the customer's old block
 
-// A hijack that crosses two domains is found by the check of the first one, and by no domain alone: neither exactly, for all prefixes that a neighbour could announce as its own, nor
-// by a message of a neighbour to a copy.
+// A hijack that crosses two domains is found by the check of the first one, and by no domain alone: neither exactly, for all
+// prefixes that a neighbour could announce as its own, nor by a message of a neighbour to a copy.
 func TestHijackAcrossTwoDomains(t *testing.T) {
 	routers := hijackable(24)
 	n := models(t, routers)
@@ -77,7 +79,8 @@ func TestHijackAcrossTwoDomains(t *testing.T) {
 				continue
 			}
 			id := identity(name)
-			r, err := (&Check{Self: &id, Domains: []*Peer{n.peers[name]}, Most: 1}).Run(t.Context(), name, neighbour, announcementOf(netip.MustParsePrefix(part), a))
+			r, err := (&Check{Self: &id, Domains: []*Peer{n.peers[name]}, Most: 1}).Run(t.Context(), name, neighbour,
+				announcementOf(netip.MustParsePrefix(part), a))
 			if err != nil || r.Deliveries[0].Verdict&Conflict != 0 || len(r.Findings) > 0 {
 				t.Errorf("%s alone, from %s: %v, %+v", name, neighbour, err, r)
 			}

@@ -58,7 +58,8 @@ func NewDomain(id Identity, asn uint32, router Router, peers []*Peer, log *Log) 
 	d.times = times{handshake: 5 * time.Second, idle: 10 * time.Minute, router: 10 * time.Second, session: 10 * time.Minute, epoch: time.Hour, now: time.Now}
 	d.self = &Peer{Name: id.Name, Key: id.Public()}
 	for i, p := range peers {
-		if p.Name == id.Name || p.Name == "" || len(p.Name) > maxNameBytes || slices.ContainsFunc(peers[:i], func(q *Peer) bool { return q.Name == p.Name || q.Key.Equal(p.Key) }) {
+		if p.Name == id.Name || p.Name == "" || len(p.Name) > maxNameBytes ||
+			slices.ContainsFunc(peers[:i], func(q *Peer) bool { return q.Name == p.Name || q.Key.Equal(p.Key) }) {
 			return nil, fmt.Errorf("peer %q: names have 1 to %d bytes, and each name and key is there once", p.Name, maxNameBytes)
 		}
 		if p.Neighbour {
@@ -350,8 +351,8 @@ func split(b []byte) (list [][]byte) {
 	return list
 }
 
-// judge delivers messages to the copy of a session, whose lock is held, and makes the answer: a verdict, and a handle for each neighbour that the copy would send
-// something to.
+// judge delivers messages to the copy of a session, whose lock is held, and makes the answer: a verdict, and a handle for each
+// neighbour that the copy would send something to.
 func (d *Domain) judge(ctx context.Context, s *session, from *Peer, list []message) (*answer, error) {
 	switch {
 	case s.copy == nil:

@@ -87,7 +87,8 @@ func TestGarbage(t *testing.T) {
 	c := n.as("a", "b")
 	a, s := ask(t, c, request{Op: opBegin, ID: token{1}})
 	expectStatus(t, "a session", s, statusOK)
-	for _, body := range [][]byte{nil, {1, 2, 3}, bytes.Repeat([]byte{0xff}, 19), announcement("10.1.0.0/16", asA)[:30], bytes.Repeat(announcement("10.1.0.0/16", asA), maxPrefixes+1)} {
+	for _, body := range [][]byte{nil, {1, 2, 3}, bytes.Repeat([]byte{0xff}, 19), announcement("10.1.0.0/16", asA)[:30],
+		bytes.Repeat(announcement("10.1.0.0/16", asA), maxPrefixes+1)} {
 		_, s = ask(t, c, request{Op: opDeliver, ID: a.ID, Number: 1, From: "a", Body: body})
 		expectStatus(t, "no UPDATE", s, statusBad)
 	}
@@ -143,9 +144,10 @@ func TestOthersNames(t *testing.T) {
 		request request
 		want    status
 	}{
-		"a message of another neighbour":        {a, request{Op: opDeliver, ID: first.ID, Number: 1, From: "c", Body: update}, statusNotPermitted},
-		"a message of nobody":                   {a, request{Op: opDeliver, ID: first.ID, Number: 1, Body: update}, statusNotPermitted},
-		"a message of a stranger":               {stranger, request{Op: opDeliver, ID: foreign.ID, Number: 1, From: "stranger", Body: update}, statusNotPermitted},
+		"a message of another neighbour": {a, request{Op: opDeliver, ID: first.ID, Number: 1, From: "c", Body: update}, statusNotPermitted},
+		"a message of nobody":            {a, request{Op: opDeliver, ID: first.ID, Number: 1, Body: update}, statusNotPermitted},
+		"a message of a stranger": {stranger,
+			request{Op: opDeliver, ID: foreign.ID, Number: 1, From: "stranger", Body: update}, statusNotPermitted},
 		"a stranger that carries":               {stranger, request{Op: opCarry, ID: token{1}, Body: update}, statusNotPermitted},
 		"another one's checkpoint":              {c, request{Op: opDeliver, ID: first.ID, Number: 1, From: "c", Body: update}, statusUnknown},
 		"the end of another one's checkpoint":   {c, request{Op: opEnd, ID: first.ID}, statusUnknown},
@@ -227,7 +229,8 @@ func TestBudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &Peer{Name: "a", Key: identity("a").Public(), Neighbour: true, Prefixes: prefixset.Of(ranges("10.0.0.0/8", 24)), Budget: Budget{Total: 6, PerMinute: 4}}
+		p := &Peer{Name: "a", Key: identity("a").Public(), Neighbour: true, Prefixes: prefixset.Of(ranges("10.0.0.0/8", 24)),
+			Budget: Budget{Total: 6, PerMinute: 4}}
 		d, err := NewDomain(identity("b"), asB, &model{asn: asB, imports: anything("a")}, []*Peer{p}, l)
 		if err != nil {
 			t.Fatal(err)

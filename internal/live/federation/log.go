@@ -122,8 +122,8 @@ type Log struct {
 	given map[string]Given
 }
 
-// OpenLog opens the log of a domain, or begins it, and verifies what it has. What was not written to its end when a machine went down was not said to anyone, and is
-// removed.
+// OpenLog opens the log of a domain, or begins it, and verifies what it has. What was not written to its end when a machine went
+// down was not said to anyone, and is removed.
 func OpenLog(name string, id Identity) (*Log, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -157,7 +157,8 @@ func (l *Log) record(now time.Time, peer string, session token, said string, bit
 	salt := make([]byte, 16)
 	rand.Read(salt)
 	x := line{Opening: Opening{Salt: salt, From: from, Message: message}}
-	x.Entry = Entry{Domain: l.id.Name, Peer: peer, Number: uint32(g.Entries) + 1, Previous: g.last, TimeMs: now.UnixMilli(), Session: session[:], Said: said, Bits: uint16(bits),
+	x.Entry = Entry{Domain: l.id.Name, Peer: peer, Number: uint32(g.Entries) + 1, Previous: g.last, TimeMs: now.UnixMilli(),
+		Session: session[:], Said: said, Bits: uint16(bits),
 		Commitment: x.Opening.commitment()}
 	signed := x.Entry.encode()
 	x.Signature = ed25519.Sign(l.id.Key, signed)
@@ -178,8 +179,8 @@ func (l *Log) record(now time.Time, peer string, session token, said string, bit
 // maxLineBytes is the longest line of a log: messages are no longer than a frame.
 const maxLineBytes = 4 * maxFrameBytes
 
-// Audit verifies the log of a domain: signatures, the chain of each peer, that each message is the one that was committed to, and that what the domain has signed for someone is there.
-// It returns what each peer has been given.
+// Audit verifies the log of a domain: signatures, the chain of each peer, that each message is the one that was committed to, and
+// that what the domain has signed for someone is there. It returns what each peer has been given.
 func Audit(r io.Reader, domain string, key ed25519.PublicKey, received []Statement) (map[string]Given, error) {
 	type place struct {
 		peer   string
@@ -198,7 +199,8 @@ func Audit(r io.Reader, domain string, key ed25519.PublicKey, received []Stateme
 	given, _, err := audit(r, domain, key, func(x *line) error {
 		at := place{x.Entry.Peer, x.Entry.Number}
 		if s, ok := missing[at]; ok && !bytes.Equal(s.Signature, x.Signature) {
-			return fmt.Errorf("entry %d for %s is another one than the domain has signed before: %q, and not %q", at.number, at.peer, x.Entry.Said, s.Entry.Said)
+			return fmt.Errorf("entry %d for %s is another one than the domain has signed before: %q, and not %q", at.number,
+				at.peer, x.Entry.Said, s.Entry.Said)
 		}
 		delete(missing, at)
 		return nil

@@ -115,7 +115,8 @@ func TestKept(t *testing.T) {
 	}
 	// The domain writes its log anew, and leaves the last entry out, or says something else.
 	lines := strings.SplitAfter(string(text), "\n")
-	if _, err := Audit(strings.NewReader(strings.Join(lines[:3], "")), "b", key, list); err == nil || !strings.Contains(err.Error(), "entry 3 for a is not there") {
+	if _, err := Audit(strings.NewReader(strings.Join(lines[:3], "")), "b", key, list); err == nil ||
+		!strings.Contains(err.Error(), "entry 3 for a is not there") {
 		t.Error(err)
 	}
 	anew := filepath.Join(t.TempDir(), "log")
@@ -132,7 +133,8 @@ func TestKept(t *testing.T) {
 	if text, err = os.ReadFile(anew); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Audit(bytes.NewReader(text), "b", key, list); err == nil || !strings.Contains(err.Error(), "entry 2 for a is another one than the domain has signed before") {
+	if _, err := Audit(bytes.NewReader(text), "b", key, list); err == nil ||
+		!strings.Contains(err.Error(), "entry 2 for a is another one than the domain has signed before") {
 		t.Error(err)
 	}
 	list[0].Entry.Said = "crashed"

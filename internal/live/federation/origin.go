@@ -247,7 +247,8 @@ func (o *OriginAsker) Has(ctx context.Context, origin Origin) (bool, error) {
 		return false, err
 	}
 	element, proof := suite.Group().NewElement(), new(dleq.Proof)
-	if len(a.Body) < elementBytes+proofBytes || element.UnmarshalBinary(a.Body[:elementBytes]) != nil || proof.UnmarshalBinary(suite.Group(), a.Body[elementBytes:elementBytes+proofBytes]) != nil {
+	if len(a.Body) < elementBytes+proofBytes || element.UnmarshalBinary(a.Body[:elementBytes]) != nil ||
+		proof.UnmarshalBinary(suite.Group(), a.Body[elementBytes:elementBytes+proofBytes]) != nil {
 		return false, errProtocol
 	}
 	out, err := o.oprf.Finalize(blind, &oprf.Evaluation{Elements: []oprf.Evaluated{element}, Proof: proof})

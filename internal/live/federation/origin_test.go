@@ -18,7 +18,8 @@ func origin(prefix string, asn uint32) Origin { return Origin{netip.MustParsePre
 func TestOrigins(t *testing.T) {
 	n := models(t, map[string]*model{
 		"a": {asn: asA},
-		"b": {asn: asB, table: []held{own("10.0.0.0/8"), learnt("c", "192.0.2.0/24", asC, asD), learnt("c", "198.51.100.0/24", asC), learnt("d", "198.51.100.0/24", asC)}},
+		"b": {asn: asB, table: []held{own("10.0.0.0/8"), learnt("c", "192.0.2.0/24", asC, asD),
+			learnt("c", "198.51.100.0/24", asC), learnt("d", "198.51.100.0/24", asC)}},
 	})
 	id := identity("a")
 	o, err := AskOrigins(t.Context(), &id, n.peers["b"])

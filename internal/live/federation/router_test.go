@@ -13,7 +13,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/policy"
 )
 
-// model is a router of this test: import policies, a preference for each neighbour, the shortest path, and routes to all neighbours but the one that they came from.
+// model is a router of this test: import policies, a preference for each neighbour, the shortest path, and routes to all
+// neighbours but the one that they came from.
 type model struct {
 	asn     uint32
 	table   []held
@@ -73,7 +74,8 @@ func (c *modelCopy) Close() error {
 func (m *model) to(table []held, p netip.Prefix) []held {
 	list := slices.DeleteFunc(slices.Clone(table), func(r held) bool { return r.Prefix != p })
 	slices.SortStableFunc(list, func(a, b held) int {
-		return cmp.Or(cmp.Compare(m.prefer[b.from], m.prefer[a.from]), cmp.Compare(a.Attributes.Path.Len(), b.Attributes.Path.Len()), cmp.Compare(a.from, b.from))
+		return cmp.Or(cmp.Compare(m.prefer[b.from], m.prefer[a.from]),
+			cmp.Compare(a.Attributes.Path.Len(), b.Attributes.Path.Len()), cmp.Compare(a.from, b.from))
 	})
 	return list
 }

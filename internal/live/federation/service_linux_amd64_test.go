@@ -83,7 +83,8 @@ func TestServiceAndBIRD(t *testing.T) {
 		"go":   {asn: asB, imports: anything("a", "bird")}, // stands for its sessions
 		"bird": {asn: asC, imports: anything("go")},
 	}
-	n := start(t, map[string]Router{"a": list["a"], "go": service, "bird": routerOf(t, bird, asC, map[string]*birdtest.Neighbour{"go": before})}, func(x, y string) bool { return list[x].imports[y] != nil })
+	n := start(t, map[string]Router{"a": list["a"], "go": service,
+		"bird": routerOf(t, bird, asC, map[string]*birdtest.Neighbour{"go": before})}, func(x, y string) bool { return list[x].imports[y] != nil })
 	r := n.check("go", "a", announcement(part, asCustomer))
 	expect(t, r, `a > go: accepted+best-changed
 go > bird: accepted+best-changed+origin-conflict
@@ -170,8 +171,8 @@ func has(t *testing.T, r Router, prefix string) {
 	}
 }
 
-// Five domains with routers of two makes: a customer announces what it had once to GoBGP, whose filter has a hole, as a check of its own table would not show; BIRD takes it from there, and a second GoBGP,
-// where another customer has it now.
+// Five domains with routers of two makes: a customer announces what it had once to GoBGP, whose filter has a hole, as a check of
+// its own table would not show; BIRD takes it from there, and a second GoBGP, where another customer has it now.
 func TestGoBGPAndBIRD(t *testing.T) {
 	if os.Getenv("BLOODHOUND_SOAK") == "" {
 		t.Skip("builds GoBGP anew: BLOODHOUND_SOAK=1")
@@ -256,7 +257,8 @@ hijack at c by customer > a > b > c, for 18 bits of other domains
 			if q.Op == opDeliver || q.Op == opCarry {
 				for _, m := range split(q.Body) {
 					u, err := bgp.ParseMessage(m, bgp.AS4)
-					if err != nil || !slices.ContainsFunc(touched(u), func(p netip.Prefix) bool { return p.String() == part || p.String() == "198.51.102.0/25" }) {
+					if err != nil || !slices.ContainsFunc(touched(u),
+						func(p netip.Prefix) bool { return p.String() == part || p.String() == "198.51.102.0/25" }) {
 						t.Errorf("%s sends %s %+v, %v", f.from, f.to, u, err)
 					}
 				}

@@ -14,8 +14,9 @@ import (
 // saidOnly is all that an entry may say.
 var saidOnly = regexp.MustCompile(`^(hop|((no effect|accepted|best-changed|origin-conflict|loop|repeated|crashed|session-closed)\+?)+)( to)?( a| b| c| customer| other| elsewhere| nowhere| to)*$`)
 
-// Of all bytes that go between domains in a check, before they are encrypted, each is accounted for: the messages under test, between neighbours alone; handles; bits; and what is signed
-// about them. No other prefix, and nothing of a policy, is among them.
+// Of all bytes that go between domains in a check, before they are encrypted, each is accounted for: the messages under test,
+// between neighbours alone; handles; bits; and what is signed about them. No other prefix, and nothing of a policy, is among
+// them.
 func TestTranscript(t *testing.T) {
 	routers := hijackable(24)
 	n := models(t, routers)
@@ -64,7 +65,8 @@ func TestTranscript(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := s.Entry; e.Domain != f.from || e.Peer != f.to || len(e.Commitment) != 32 || len(e.Session) != 16 || len(e.Previous)%32 != 0 || !saidOnly.MatchString(e.Said) {
+		if e := s.Entry; e.Domain != f.from || e.Peer != f.to || len(e.Commitment) != 32 || len(e.Session) != 16 ||
+			len(e.Previous)%32 != 0 || !saidOnly.MatchString(e.Said) {
 			t.Errorf("%s has signed for %s %+v", f.from, f.to, e)
 		}
 		if f.from != "a" {
@@ -84,7 +86,8 @@ func TestTranscript(t *testing.T) {
 	for _, f := range n.frames {
 		for _, m := range routers {
 			for _, r := range m.table {
-				if text := r.Prefix.String(); strings.Contains(string(f.bytes), text) || r.Prefix != tested[0] && bytes.Contains(f.bytes, bgp.AppendPrefix(nil, r.Prefix)) && r.Prefix.Bits() >= 22 {
+				if text := r.Prefix.String(); strings.Contains(string(f.bytes), text) ||
+					r.Prefix != tested[0] && bytes.Contains(f.bytes, bgp.AppendPrefix(nil, r.Prefix)) && r.Prefix.Bits() >= 22 {
 					t.Errorf("%s > %s has %s", f.from, f.to, text)
 				}
 			}

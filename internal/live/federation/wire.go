@@ -61,7 +61,8 @@ const (
 	statusFailed              // the router or a neighbour does not answer
 )
 
-var statusTexts = [...]string{"", "the request makes no sense", "no such session, checkpoint, handle or receipt", "not permitted to this peer", "the budget of this peer is used up",
+var statusTexts = [...]string{"", "the request makes no sense", "no such session, checkpoint, handle or receipt",
+	"not permitted to this peer", "the budget of this peer is used up",
 	"busy; try again later", "the router or a neighbour does not answer"}
 
 func (s status) Error() string {

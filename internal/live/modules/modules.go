@@ -1,4 +1,5 @@
-// Package modules copies modules of the module cache, where the go command lets nobody replace or add a file. A second go.mod names the copies, so that the user's own stays as it is.
+// Package modules copies modules of the module cache, where the go command lets nobody replace or add a file. A second go.mod
+// names the copies, so that the user's own stays as it is.
 package modules
 
 import (
@@ -52,7 +53,8 @@ type listed struct {
 	}
 }
 
-// Copy copies the modules of packages that lie in the module cache, and adds files to them. It gives the flags by which the go command uses the copies: none if there is none.
+// Copy copies the modules of packages that lie in the module cache, and adds files to them. It gives the flags by which the go
+// command uses the copies: none if there is none.
 func Copy(ctx context.Context, o Options) (flags []string, err error) {
 	patterns := slices.Clone(o.Patterns)
 	for _, a := range o.Added {
@@ -76,7 +78,8 @@ func Copy(ctx context.Context, o Options) (flags []string, err error) {
 			continue
 		}
 		if gowork != "" && gowork != "off" {
-			return nil, fmt.Errorf("%s lies in the module cache, where no file can be replaced, and in the workspace of %s it cannot be copied: set GOWORK=off", m.Path, gowork)
+			return nil, fmt.Errorf("%s lies in the module cache, where no file can be replaced, and in the workspace of %s it cannot be copied: set GOWORK=off",
+				m.Path, gowork)
 		}
 		added, err := addedTo(m.Dir, packages, o.Added)
 		if err != nil {
@@ -159,8 +162,8 @@ func addedTo(dir string, packages []listed, files []Added) (map[string][]byte, e
 	return texts, nil
 }
 
-// copyModule copies a module with added files to a folder whose name they decide, so that the go command finds what it has built of them before. A module from the time before modules has its
-// go.mod elsewhere in the cache.
+// copyModule copies a module with added files to a folder whose name they decide, so that the go command finds what it has built
+// of them before. A module from the time before modules has its go.mod elsewhere in the cache.
 func copyModule(name, from, gomod string, added map[string][]byte, cache string) (to string, err error) {
 	digest := sha256.New()
 	fmt.Fprintf(digest, "%s %s\n", name, from)

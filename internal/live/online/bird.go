@@ -41,7 +41,8 @@ func findings(s probe.Session, list []*bgp.Attributes, leaks []prefixset.Set, al
 			}
 		}
 		f := search.Finding{What: fmt.Sprintf("%s (AS%d) can take over %v", s.Name, s.AS, r), Path: i + 1, Paths: 1, Inputs: []search.Value{
-			value("prefix", 32, number(r.Prefix.Addr())), value("length", 8, uint64(r.Prefix.Bits())), value("ge", 8, uint64(r.Min)), value("le", 8, uint64(r.Max)),
+			value("prefix", 32, number(r.Prefix.Addr())), value("length", 8, uint64(r.Prefix.Bits())),
+			value("ge", 8, uint64(r.Min)), value("le", 8, uint64(r.Max)),
 		}}
 		origin, _ := a.Path.Origin()
 		f.Inputs = append(f.Inputs, value("origin", 32, uint64(origin)))

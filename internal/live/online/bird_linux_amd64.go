@@ -242,7 +242,8 @@ func exploreBIRD(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace)
 		}
 		change, constants = []byte(changed), constants.Both(probe.ParseConstants(changed))
 	}
-	x := &Explored{Node: t.Node.Name, Handler: t.Handler, Program: c.program, Paused: c.Paused, Known: make([]bool, len(t.Known)), BIRD: &Probed{}, Result: &search.Result{}}
+	x := &Explored{Node: t.Node.Name, Handler: t.Handler, Program: c.program, Paused: c.Paused, Known: make([]bool, len(t.Known)),
+		BIRD: &Probed{}, Result: &search.Result{}}
 	target, err := c.target(s, change)
 	if err != nil {
 		return x.refused(err)

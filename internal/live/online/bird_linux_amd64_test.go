@@ -20,7 +20,8 @@ import (
 func TestBIRD(t *testing.T) {
 	customer := &birdtest.Neighbour{Address: "127.0.0.2", AS: 65002, Import: "filter customer", Export: "none"}
 	peer := &birdtest.Neighbour{Address: "127.0.0.3", AS: 65003, Import: "all", Export: "all"}
-	bird := birdtest.Start(t, "filter customer { if net ~ [ 203.0.113.0/24+, 198.51.100.0/24 ] && (65001,7) ~ bgp_community then accept; reject; }", 10, customer, peer)
+	bird := birdtest.Start(t, "filter customer { if net ~ [ 203.0.113.0/24+, 198.51.100.0/24 ] && (65001,7) ~ bgp_community then accept; reject; }",
+		10, customer, peer)
 	known := netip.MustParsePrefix("203.0.113.0/25")
 	peer.Send(t, peer.Update(t, nil, []netip.Prefix{known, netip.MustParsePrefix("198.51.100.0/24")}, 65004))
 	for !strings.Contains(bird.Ask(t, "show route "+known.String()), "AS65004") {
@@ -43,7 +44,8 @@ func TestBIRD(t *testing.T) {
 		return x
 	}
 	x := explore(nil, nil)
-	if len(x.Findings) != 2 || x.Findings[0].What != "session0 (AS65002) can take over 198.51.100.0/24" || x.Findings[1].What != "session0 (AS65002) can take over 203.0.113.0/25 le 32" || x.Left != "" || x.BIRD.Routes != 12 || x.BIRD.Announcements != 2 {
+	if len(x.Findings) != 2 || x.Findings[0].What != "session0 (AS65002) can take over 198.51.100.0/24" ||
+		x.Findings[1].What != "session0 (AS65002) can take over 203.0.113.0/25 le 32" || x.Left != "" || x.BIRD.Routes != 12 || x.BIRD.Announcements != 2 {
 		t.Fatalf("%+v %+v", x.Result, x.BIRD)
 	}
 	if last := x.Findings[0].Inputs[5]; last.Name != "community" || last.Value != 65001<<16|7 {
@@ -102,14 +104,16 @@ func TestBIRD(t *testing.T) {
 
 func TestConfigurationsAreRead(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.conf": "1 include \"d/*.conf\"; 2\n# include \"none\";\n", "d/b.conf": "b include \"../e\";\n", "d/c.conf": "c", "e": "e", "loop": "include \"loop\";"} {
+	for name, text := range map[string]string{"a.conf": "1 include \"d/*.conf\"; 2\n# include \"none\";\n",
+		"d/b.conf": "b include \"../e\";\n", "d/c.conf": "c", "e": "e", "loop": "include \"loop\";"} {
 		os.Mkdir(filepath.Join(dir, "d"), 0o777)
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
 	read := func(text string) (string, error) { return birdConfig(filepath.Join(dir, "a.conf"), []byte(text)) }
-	if got, err := read("1 include \"d/*.conf\"; 2\n# include \"none\";\n"); err != nil || strings.Join(strings.Fields(got), " ") != `1 b e c 2 # include "none";` {
+	if got, err := read("1 include \"d/*.conf\"; 2\n# include \"none\";\n"); err != nil ||
+		strings.Join(strings.Fields(got), " ") != `1 b e c 2 # include "none";` {
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err := read("include \"none\";"); err == nil || !strings.Contains(err.Error(), "which is not there") {

@@ -1,5 +1,5 @@
-// Package online explores live processes while they run: it asks each for a checkpoint every so often, has explorers try inputs in it that lead to other paths, and reports what they find. What that
-// costs the machine is bounded.
+// Package online explores live processes while they run: it asks each for a checkpoint every so often, has explorers try inputs
+// in it that lead to other paths, and reports what they find. What that costs the machine is bounded.
 package online
 
 import (
@@ -94,7 +94,8 @@ func Explore(ctx context.Context, t *Task, b *config.LiveBudget, pace *Pace) (*E
 	}
 	until := begun.Add(b.Explore)
 	if x.err == nil {
-		x.Result = search.Search(search.Options{Paths: b.Paths, Stop: func() bool { return x.err != nil || ctx.Err() != nil || time.Now().After(until) }}, x.run)
+		x.Result = search.Search(search.Options{Paths: b.Paths,
+			Stop: func() bool { return x.err != nil || ctx.Err() != nil || time.Now().After(until) }}, x.run)
 	}
 	x.ResidentBytes, x.OwnBytes = memory(from.PID)
 	own := pace.checkpoint(from.PID)

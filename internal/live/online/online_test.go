@@ -26,7 +26,8 @@ func TestHandlersThatMisbehave(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	program, socket := filepath.Join(dir, "strange"), filepath.Join(dir, "s")
-	if out, err := exec.Command("go", "run", "../../../cmd/bloodhound", "live", "build", "./testdata/strange", "--std=false", "-o", program).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "run", "../../../cmd/bloodhound", "live", "build", "./testdata/strange", "--std=false",
+		"-o", program).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	process := exec.Command(program)
@@ -46,7 +47,9 @@ func TestHandlersThatMisbehave(t *testing.T) {
 	pace := &Pace{cpus: 100, begun: time.Now()}
 	node := config.LiveNode{Name: "s", Socket: socket}
 	for handler, what := range map[string]string{
-		"fine": "", "spin": "the handler does not return within 500ms", "waits": "", "memory": "crash: the copy needs more than budget.memory_bytes", "exit": "crash: it ended without a word", "panic": "panic: at the disco", "fatal": "crash: fatal error: sync: unlock of unlocked mutex",
+		"fine": "", "spin": "the handler does not return within 500ms", "waits": "",
+		"memory": "crash: the copy needs more than budget.memory_bytes", "exit": "crash: it ended without a word",
+		"panic": "panic: at the disco", "fatal": "crash: fatal error: sync: unlock of unlocked mutex",
 	} {
 		x, err := Explore(context.Background(), &Task{Node: node, Handler: handler}, &budget, pace)
 		if err != nil {
@@ -118,14 +121,16 @@ func TestHandlersThatMisbehave(t *testing.T) {
 		{nil, "give the node `restore`"},
 	} {
 		from.Restore = c.restore
-		if _, err := Explore(context.Background(), &Task{Node: from, Handler: "state"}, &budget, pace); err == nil || !strings.Contains(err.Error(), c.problem) {
+		if _, err := Explore(context.Background(), &Task{Node: from, Handler: "state"}, &budget, pace); err == nil ||
+			!strings.Contains(err.Error(), c.problem) {
 			t.Errorf("restored by %q: %v", c.restore, err)
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "bloodhound-live-*", "state")); len(left) > 0 {
 		t.Errorf("files are left: %q", left)
 	}
-	if _, err := Explore(context.Background(), &Task{Node: node, Handler: "fine", Change: []byte("x")}, &budget, pace); err == nil || !strings.Contains(err.Error(), "set Change in its live.Service") {
+	if _, err := Explore(context.Background(), &Task{Node: node, Handler: "fine", Change: []byte("x")}, &budget,
+		pace); err == nil || !strings.Contains(err.Error(), "set Change in its live.Service") {
 		t.Error(err)
 	}
 }

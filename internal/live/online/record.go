@@ -101,7 +101,8 @@ func (r *Recorder) record(ctx context.Context, t *Task, x *Explored, list []Stan
 			if err != nil {
 				return err
 			}
-			entries = append(entries, (&records.Failure{Signature: live.Signature(), Property: s.What, Reason: s.InputsText(), Level: records.Raw, Decisions: len(s.Inputs), Tape: fmt.Sprintf("path %d", s.Path),
+			entries = append(entries, (&records.Failure{Signature: live.Signature(), Property: s.What, Reason: s.InputsText(),
+				Level: records.Raw, Decisions: len(s.Inputs), Tape: fmt.Sprintf("path %d", s.Path),
 				Run: uint64(s.Path), Origin: "concolic", File: file, Worker: r.worker, Code: code, Env: r.env.ID(), AtMs: now}).Entry(test))
 		default:
 			result := records.Reproduced
@@ -125,7 +126,8 @@ func (r *Recorder) record(ctx context.Context, t *Task, x *Explored, list []Stan
 	}
 	r.states[name] = to
 	r.seq++
-	span := &records.Span{Seq: r.seq, AtMs: now, Ms: x.Took.Milliseconds(), Phase: records.Search, From: from, To: to, Size: uint64(x.Sides), Runs: uint64(x.Paths), Violated: violated, Lost: uint64(x.Stuck)}
+	span := &records.Span{Seq: r.seq, AtMs: now, Ms: x.Took.Milliseconds(), Phase: records.Search, From: from, To: to,
+		Size: uint64(x.Sides), Runs: uint64(x.Paths), Violated: violated, Lost: uint64(x.Stuck)}
 	return r.store.Add(ctx, append(entries, span.Entry(test, code, r.env.ID(), r.worker))...)
 }
 

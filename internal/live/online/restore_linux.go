@@ -85,7 +85,8 @@ func restore(ctx context.Context, n *config.LiveNode, q attach.Request) (r *rest
 		case <-time.After(10 * time.Millisecond): // it restores the state
 		}
 		if time.Now().After(end) {
-			return nil, fmt.Errorf("the process that restores a snapshot does not listen at BLOODHOUND_LIVE_SOCKET after %v: %s", restoreTime, bytes.TrimSpace(said.Bytes()))
+			return nil, fmt.Errorf("the process that restores a snapshot does not listen at BLOODHOUND_LIVE_SOCKET after %v: %s",
+				restoreTime, bytes.TrimSpace(said.Bytes()))
 		}
 	}
 }

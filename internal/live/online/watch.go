@@ -38,7 +38,8 @@ type Standing struct {
 	Gone bool // it was known, and the checkpoint does not show it
 }
 
-// Run explores until its context ends. found reports whether the last checkpoint of a handler showed a finding, and explored how many checkpoints were explored.
+// Run explores until its context ends. found reports whether the last checkpoint of a handler showed a finding, and explored how
+// many checkpoints were explored.
 func (w *Watch) Run(ctx context.Context) (found bool, explored int, err error) {
 	if w.pace, err = Lower(&w.Live.Budget); err != nil {
 		return false, 0, err

@@ -26,7 +26,8 @@ func unable(info *types.Info, d *ast.FuncDecl) string {
 	}
 	if d.Doc != nil {
 		for _, c := range d.Doc.List {
-			if strings.HasPrefix(c.Text, "//go:nosplit") || strings.HasPrefix(c.Text, "//go:linkname") || strings.HasPrefix(c.Text, "//go:nowritebarrier") || strings.HasPrefix(c.Text, "//go:systemstack") {
+			if strings.HasPrefix(c.Text, "//go:nosplit") || strings.HasPrefix(c.Text, "//go:linkname") ||
+				strings.HasPrefix(c.Text, "//go:nowritebarrier") || strings.HasPrefix(c.Text, "//go:systemstack") {
 				return directive + strings.Fields(c.Text)[0]
 			}
 		}
@@ -34,7 +35,8 @@ func unable(info *types.Info, d *ast.FuncDecl) string {
 	return cmp.Or(recovers(info, d.Body), jumps(d.Body))
 }
 
-// recovers is why a body cannot be moved into a function that its caller calls: recover works only in the function that was deferred (Go specification, Handling panics).
+// recovers is why a body cannot be moved into a function that its caller calls: recover works only in the function that was
+// deferred (Go specification, Handling panics).
 func recovers(info *types.Info, body *ast.BlockStmt) (reason string) {
 	within(body, func(n ast.Node) {
 		if c, ok := n.(*ast.CallExpr); ok {

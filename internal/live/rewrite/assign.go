@@ -88,8 +88,8 @@ var operators = map[token.Token]token.Token{
 	token.AND_NOT_ASSIGN: token.AND_NOT,
 }
 
-// assignTo writes an assignment. The operands of index expressions and pointer indirections on the left and the expressions on the right are evaluated first, then the assignments happen
-// (Go specification, Assignment statements).
+// assignTo writes an assignment. The operands of index expressions and pointer indirections on the left and the expressions on
+// the right are evaluated first, then the assignments happen (Go specification, Assignment statements).
 func (w *writer) assignTo(s *ast.AssignStmt) {
 	for _, l := range s.Lhs {
 		w.hoist(l)

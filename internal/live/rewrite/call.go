@@ -249,7 +249,8 @@ func (w *writer) callAny(c *ast.CallExpr, s *types.Signature, fun string, args [
 }
 
 // harmless are packages whose functions give nothing that depends on what the arguments lead to.
-var harmless = map[string]bool{"sync": true, "sync/atomic": true, "testing": true, "time": true, "runtime": true, "runtime/debug": true, "internal/abi": true, "github.com/bloodhound-dst/bloodhound/live": true}
+var harmless = map[string]bool{"sync": true, "sync/atomic": true, "testing": true, "time": true, "runtime": true,
+	"runtime/debug": true, "internal/abi": true, "github.com/bloodhound-dst/bloodhound/live": true}
 
 // callForeign calls a function of a package that is not instrumented.
 func (w *writer) callForeign(c *ast.CallExpr, s *types.Signature, f *types.Func, fun string, args []value, statement bool) []value {

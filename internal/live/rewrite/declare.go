@@ -187,7 +187,8 @@ func bh_sizeofElement[S ~[]T, T bh_any](S) uintptr {
 	if pkg == "main" {
 		paths += `, "main"` // in a program; in its tests it has its path
 	}
-	fmt.Fprintf(&b, "//go:linkname bh_Packages %s.Packages\nvar bh_Packages []string\n\nfunc init() { bh_Packages = append(bh_Packages, %s) }\n", runtime, paths)
+	fmt.Fprintf(&b, "//go:linkname bh_Packages %s.Packages\nvar bh_Packages []string\n\nfunc init() { bh_Packages = append(bh_Packages, %s) }\n",
+		runtime, paths)
 	for _, c := range calls {
 		// The runtime keeps no pointer that it is given and returns none, so whatever is on the stack of a function stays there.
 		fmt.Fprintf(&b, "\n//go:noescape\n//go:linkname bh_%s %s.%s\nfunc bh_%s%s\n", c.name, runtime, c.name, c.name, c.signature)

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// An expression is lowered in two steps. hoist evaluates what has effects, into variables, in the order of the Go specification (Order of evaluation): calls, receive operations, and the
-// logical operators, whose second operand may not be evaluated. pure gives the rest, which can be evaluated at once, beside its shadow.
+// An expression is lowered in two steps. hoist evaluates what has effects, into variables, in the order of the Go specification
+// (Order of evaluation): calls, receive operations, and the logical operators, whose second operand may not be evaluated. pure
+// gives the rest, which can be evaluated at once, beside its shadow.
 
 func (w *writer) hoist(e ast.Expr) {
 	if e == nil {
@@ -296,7 +297,8 @@ func (w *writer) choice(e *ast.IndexExpr, x value, s scalar) (value, bool) {
 	text := x.text + "[" + i.text + "]"
 	w.emit("bh_Within(%s, %s, %s, %t, %s)", w.site(e.Index, "index"), i.s, i.num, is.signed, length)
 	v := w.plain(w.temp(text), w.info.TypeOf(e))
-	v.s = w.shadow(fmt.Sprintf("bh_Element(%s, bh_p(&%s), %d, %t, %s, %s, %t, %s)", w.site(e.Index, "index"), text, s.size(), s.isBool(), i.s, i.num, is.signed, length))
+	v.s = w.shadow(fmt.Sprintf("bh_Element(%s, bh_p(&%s), %d, %t, %s, %s, %t, %s)", w.site(e.Index, "index"), text, s.size(),
+		s.isBool(), i.s, i.num, is.signed, length))
 	return v, true
 }
 

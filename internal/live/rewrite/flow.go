@@ -32,8 +32,8 @@ func (w *writer) ifs(s *ast.IfStmt) {
 	w.emit("}\n}")
 }
 
-// fors writes a for statement. Its post statement comes first in all turns but the first, so that a continue statement reaches it; the variables of a turn are copied before it
-// (Go specification, For statements with for clause).
+// fors writes a for statement. Its post statement comes first in all turns but the first, so that a continue statement reaches
+// it; the variables of a turn are copied before it (Go specification, For statements with for clause).
 func (w *writer) fors(s *ast.ForStmt, label string) {
 	w.emit("{")
 	defer w.emit("}")
@@ -326,7 +326,8 @@ func (w *writer) body(s *ast.RangeStmt) {
 	w.emit("}\n}")
 }
 
-// switches writes an expression switch: comparisons choose the clause, and a switch over its number has the bodies, so that break and fallthrough keep their meaning.
+// switches writes an expression switch: comparisons choose the clause, and a switch over its number has the bodies, so that break
+// and fallthrough keep their meaning.
 func (w *writer) switches(s *ast.SwitchStmt, label string) {
 	w.emit("{")
 	defer w.emit("}")

@@ -12,7 +12,8 @@ func (w *writer) inMap(e *ast.IndexExpr, made bool) value {
 	return w.plain(x.text+"["+w.key(e.Index, m, x.text, made)+"]", w.info.TypeOf(e))
 }
 
-// key is a key of a map, which text names. It is decided which of the map's keys it is, or none; one that is made when there is none is fixed. Keys of a literal, for which text is "", are fixed.
+// key is a key of a map, which text names. It is decided which of the map's keys it is, or none; one that is made when there is
+// none is fixed. Keys of a literal, for which text is "", are fixed.
 func (w *writer) key(e ast.Expr, m *types.Map, text string, made bool) string {
 	v := w.pure(e)
 	_, isNumber := scalarOf(m.Key())

@@ -100,7 +100,8 @@ func Rewrite(o Options) (*Result, error) {
 	return r, nil
 }
 
-// loadPackages gives the packages of the patterns with syntax, in an order that does not depend on the machine. Of a package whose tests are wanted it gives the variant that has them.
+// loadPackages gives the packages of the patterns with syntax, in an order that does not depend on the machine. Of a package
+// whose tests are wanted it gives the variant that has them.
 func loadPackages(o Options) ([]*packages.Package, error) {
 	conf := &packages.Config{
 		Dir:        o.Dir,

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// model is what a function of the standard library does with shadows, where it has no second body that is called: the compiler replaces it by instructions, or it is written in assembly.
+// model is what a function of the standard library does with shadows, where it has no second body that is called: the compiler
+// replaces it by instructions, or it is written in assembly.
 type model struct {
 	// result is the shadow of the result.
 	result func(args []value) string
@@ -45,7 +46,8 @@ func standardModels() map[string]model {
 			}
 		}
 	}
-	for name, call := range map[string]string{"OnesCount": "Ones", "Len": "Length", "LeadingZeros": "LeadingZeros", "TrailingZeros": "TrailingZeros", "ReverseBytes": "ReverseBytes"} {
+	for name, call := range map[string]string{"OnesCount": "Ones", "Len": "Length", "LeadingZeros": "LeadingZeros",
+		"TrailingZeros": "TrailingZeros", "ReverseBytes": "ReverseBytes"} {
 		for _, size := range []string{"", "8", "16", "32", "64"} {
 			models["math/bits."+name+size] = model{result: func(args []value) string {
 				if args[0].s == "" {

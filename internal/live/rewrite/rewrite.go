@@ -146,7 +146,8 @@ func (u *unit) rewrite() (functions []function) {
 		f.edits, f.bodies = nil, nil
 		for _, d := range f.tree.Decls {
 			if f.made {
-				functions = append(functions, function{pos: d.Pos(), name: "cgo", reason: "cgo has made it, and what C computes cannot be followed; CGO_ENABLED=0 builds without"})
+				functions = append(functions, function{pos: d.Pos(), name: "cgo",
+					reason: "cgo has made it, and what C computes cannot be followed; CGO_ENABLED=0 builds without"})
 				continue
 			}
 			use := usageOf(u.info, d)
@@ -319,7 +320,8 @@ func (f *file) literals(root ast.Node, name string, use *usage) (list []function
 				}
 				at := f.offset(lit.Body.Lbrace) + 1
 				p := f.pkg.fset.Position(lit.Body.Lbrace + 1)
-				f.edits = append(f.edits, edit{at: at, end: at, text: fmt.Sprintf(" if bh_On {\n%s};/*line %s:%d:%d*/", w.out, f.name, p.Line, p.Column), owner: lit.Pos()})
+				f.edits = append(f.edits, edit{at: at, end: at,
+					text: fmt.Sprintf(" if bh_On {\n%s};/*line %s:%d:%d*/", w.out, f.name, p.Line, p.Column), owner: lit.Pos()})
 			})
 		}
 		if r.reason != "" {

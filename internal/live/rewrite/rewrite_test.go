@@ -22,7 +22,8 @@ func TestCorpus(t *testing.T) {
 		t.Errorf("%+v", r.Packages)
 	}
 	out, err := exec.Command("go", "test", "-count=1", "-vet=off", "-overlay", r.Overlay, "-v", corpus).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "PASS: TestBodiesAgree") || !strings.Contains(string(out), "PASS: TestPredictionsComeTrue") || !strings.Contains(string(out), "PASS: TestOtherGoroutines") {
+	if err != nil || !strings.Contains(string(out), "PASS: TestBodiesAgree") ||
+		!strings.Contains(string(out), "PASS: TestPredictionsComeTrue") || !strings.Contains(string(out), "PASS: TestOtherGoroutines") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Logf("%s", out)

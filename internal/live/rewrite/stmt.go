@@ -209,8 +209,8 @@ func (w *writer) returns(s *ast.ReturnStmt) {
 	w.emit("return %s", texts("", list))
 }
 
-// returnNamed returns values by the variables that are the results: deferred calls see them there. Names that a result does not have here, since another variable hides it, are no matter: a
-// return statement assigns in any case.
+// returnNamed returns values by the variables that are the results: deferred calls see them there. Names that a result does not
+// have here, since another variable hides it, are no matter: a return statement assigns in any case.
 func (w *writer) returnNamed(list []value) {
 	if !w.fn.deferred {
 		w.give(list)

@@ -23,7 +23,8 @@ func (s scalar) size() int { return (s.width + 7) / 8 }
 var widths = map[types.BasicKind]scalar{
 	types.Bool: {width: 1}, types.UntypedBool: {width: 1},
 	types.Int: {64, true}, types.Int8: {8, true}, types.Int16: {16, true}, types.Int32: {32, true}, types.Int64: {64, true},
-	types.Uint: {width: 64}, types.Uint8: {width: 8}, types.Uint16: {width: 16}, types.Uint32: {width: 32}, types.Uint64: {width: 64}, types.Uintptr: {width: 64},
+	types.Uint: {width: 64}, types.Uint8: {width: 8}, types.Uint16: {width: 16}, types.Uint32: {width: 32},
+	types.Uint64: {width: 64}, types.Uintptr: {width: 64},
 	types.UntypedInt: {64, true}, types.UntypedRune: {32, true},
 }
 
@@ -57,8 +58,8 @@ func isInterface(T types.Type) bool {
 	return T != nil && types.IsInterface(T) && !isTypeParam(T)
 }
 
-// under is the underlying type, and of a type parameter the one that all types of its constraint have, or an interface if they have several (the core type of the Go specification before
-// 1.25).
+// under is the underlying type, and of a type parameter the one that all types of its constraint have, or an interface if they
+// have several (the core type of the Go specification before 1.25).
 func under(T types.Type) types.Type {
 	p, ok := types.Unalias(T).(*types.TypeParam)
 	if !ok {
@@ -160,8 +161,9 @@ func parametric(T types.Type) bool {
 	return false
 }
 
-// tagOf numbers a signature: caller and callee compare it. The high half is for the numbers of arguments and results, the low one for their types, or 0 if some are type parameters. The
-// receiver is no part of it, so that calls by an interface agree with the method.
+// tagOf numbers a signature: caller and callee compare it. The high half is for the numbers of arguments and results, the low one
+// for their types, or 0 if some are type parameters. The receiver is no part of it, so that calls by an interface agree with the
+// method.
 func tagOf(sig *types.Signature) string {
 	low := uint32(0)
 	if !generic(sig) {

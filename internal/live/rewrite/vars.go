@@ -17,7 +17,8 @@ type usage struct {
 
 // usageOf looks at a function with all literals in it.
 func usageOf(info *types.Info, root ast.Node) *usage {
-	u := &usage{info: info, owner: map[types.Object]ast.Node{}, captured: map[types.Object]bool{}, assigned: map[types.Object]bool{}, pointed: map[types.Object]bool{}}
+	u := &usage{info: info, owner: map[types.Object]ast.Node{}, captured: map[types.Object]bool{},
+		assigned: map[types.Object]bool{}, pointed: map[types.Object]bool{}}
 	u.walk(root, root)
 	return u
 }

@@ -128,9 +128,11 @@ func TestReactionsOfBIRD(t *testing.T) {
 			{"a prefix that the filter accepts", n.customer, n.customer.Update(t, nil, prefixes("203.0.113.0/24")),
 				"203.0.113.0/24", "peer 65001 65002, upstream 65001 65001 65002", "from 127.0.0.2"},
 			{"one that it rejects", n.customer, n.customer.Update(t, nil, prefixes("203.0.113.0/25")), "203.0.113.0/25", "", "Network not found"},
-			{"one that the upstream does not get", n.customer, n.customer.Update(t, nil, prefixes("198.51.100.0/22")), "198.51.100.0/22", "peer 65001 65002", "from 127.0.0.2"},
+			{"one that the upstream does not get", n.customer, n.customer.Update(t, nil, prefixes("198.51.100.0/22")),
+				"198.51.100.0/22", "peer 65001 65002", "from 127.0.0.2"},
 			{"a longer path to the first", n.peer, n.peer.Update(t, nil, prefixes("203.0.113.0/24"), 65010, 65011), "203.0.113.0/24", "", "from 127.0.0.2"},
-			{"the shorter one is withdrawn", n.customer, n.customer.Update(t, prefixes("203.0.113.0/24"), nil), "203.0.113.0/24", "peer withdrawn, upstream 65001 65001 65003 65010 65011", "from 127.0.0.3"},
+			{"the shorter one is withdrawn", n.customer, n.customer.Update(t, prefixes("203.0.113.0/24"), nil), "203.0.113.0/24",
+				"peer withdrawn, upstream 65001 65001 65003 65010 65011", "from 127.0.0.3"},
 			{"the other is withdrawn", n.peer, n.peer.Update(t, prefixes("203.0.113.0/24"), nil), "203.0.113.0/24", "upstream withdrawn", "Network not found"},
 			{"its own AS in a path", n.peer, n.peer.Update(t, nil, prefixes("192.0.2.0/24"), birdtest.AS), "192.0.2.0/24", "", "Network not found"},
 		} {
@@ -168,7 +170,8 @@ func TestAMessageThatEndsTheSession(t *testing.T) {
 	if !slices.Equal(got.Closed, []netip.AddrPort{n.customer.From()}) {
 		t.Errorf("closed: %v", got.Closed)
 	}
-	if !slices.Equal(got.Heard(netip.MustParsePrefix("198.51.100.0/24")), []netip.AddrPort{n.peer.From(), n.upstream.From()}) || !strings.Contains(n.heard(got, "198.51.100.0/24"), "peer withdrawn") {
+	if !slices.Equal(got.Heard(netip.MustParsePrefix("198.51.100.0/24")), []netip.AddrPort{n.peer.From(), n.upstream.From()}) ||
+		!strings.Contains(n.heard(got, "198.51.100.0/24"), "peer withdrawn") {
 		t.Errorf("heard: %s", n.heard(got, "198.51.100.0/24"))
 	}
 	if !strings.Contains(got.Log, "session0: Error: ") {

@@ -137,8 +137,8 @@ func (s *searcher) next() (candidate, bool) {
 	return candidate{}, false
 }
 
-// score is smallest for sides that no path has taken; then for paths that took a side as often as none before, such as one that gets further in a loop; then for sides that were tried less
-// often.
+// score is smallest for sides that no path has taken; then for paths that took a side as often as none before, such as one that
+// gets further in a loop; then for sides that were tried less often.
 func (s *searcher) score(c candidate) int {
 	const tier = 1 << 32
 	b := c.path.branches[c.at]
@@ -160,8 +160,8 @@ func (s *searcher) took(site uint32, taken bool) bool {
 	return int(site) < len(s.result.Taken) && s.result.Taken[site]&bit != 0
 }
 
-// negate solves for inputs that meet the conditions before a candidate, and not its own, and runs them. Values that were fixed before may be the only reason why there are none: another try leaves
-// those conditions out, and its run fixes other values.
+// negate solves for inputs that meet the conditions before a candidate, and not its own, and runs them. Values that were fixed
+// before may be the only reason why there are none: another try leaves those conditions out, and its run fixes other values.
 func (s *searcher) negate(c candidate) {
 	b := c.path.branches[c.at]
 	s.tries[side{b.site, !b.taken}]++
@@ -198,7 +198,8 @@ func (s *searcher) negate(c candidate) {
 	}
 }
 
-// others are the conditions that a branch's own does not hold and, if that was a value that was fixed, that it has none of the values which were tried. It reports whether fewer than most were.
+// others are the conditions that a branch's own does not hold and, if that was a value that was fixed, that it has none of the
+// values which were tried. It reports whether fewer than most were.
 func (s *searcher) others(t *tree, f fixed, b branch, most int) (conditions []*bv.Expr, ok bool) {
 	conditions = []*bv.Expr{s.builder.Not(b.cond)}
 	if b.kind == shadow.Pick {

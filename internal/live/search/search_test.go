@@ -46,7 +46,8 @@ func TestSearch(t *testing.T) {
 	tree := func(values []uint64) Run {
 		h := newHandler(values)
 		var failures []Failure
-		if h.decides(1, h.Ult(h.Const(1000, 16), h.x)) && h.decides(2, h.Eq(h.And(h.x, h.Const(1, 16)), h.Const(0, 16))) && h.decides(3, h.Eq(h.x, h.Const(4242, 16))) {
+		if h.decides(1, h.Ult(h.Const(1000, 16), h.x)) && h.decides(2, h.Eq(h.And(h.x, h.Const(1, 16)), h.Const(0, 16))) &&
+			h.decides(3, h.Eq(h.x, h.Const(4242, 16))) {
 			failures = bug
 		}
 		return Run{Path: h.Path, Failures: failures}

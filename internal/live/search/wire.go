@@ -10,8 +10,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
 )
 
-// A run crosses a pipe as numbers (varints of encoding/binary) and texts with their lengths: its inputs, its failures, the sides of branches, what it lost, the counts, its
-// branches, and their conditions in the form of package bv.
+// A run crosses a pipe as numbers (varints of encoding/binary) and texts with their lengths: its inputs, its failures, the sides
+// of branches, what it lost, the counts, its branches, and their conditions in the form of package bv.
 
 // AppendValues appends the values of inputs to dst, in the form that ParseValues reads.
 func AppendValues(dst []byte, values []uint64) []byte {

@@ -95,8 +95,8 @@ func begin(tag, site uint32) {
 	awaited = -1
 }
 
-// open are calls of functions that have no name there, by a value or by an interface, until they are done: whether a second body has taken the arguments. awaited is the one that nobody has
-// entered yet, or -1.
+// open are calls of functions that have no name there, by a value or by an interface, until they are done: whether a second body
+// has taken the arguments. awaited is the one that nobody has entered yet, or -1.
 var (
 	open    []entered
 	awaited int

@@ -59,7 +59,8 @@ func DependsValue(p unsafe.Pointer, like any) bool {
 	})
 }
 
-// KeyValue decides which of the n keys of a map that lie at keys the value at p is, of the type that like points to. If it is none, and made is set, the value is fixed.
+// KeyValue decides which of the n keys of a map that lie at keys the value at p is, of the type that like points to. If it is
+// none, and made is set, the value is fixed.
 func KeyValue(site uint32, p unsafe.Pointer, like any, keys unsafe.Pointer, n int, made bool) {
 	t := reflect.TypeOf(like).Elem()
 	order, ok := ordered(t, keys, n)
@@ -77,7 +78,8 @@ func KeyValue(site uint32, p unsafe.Pointer, like any, keys unsafe.Pointer, n in
 	}
 }
 
-// ordered sorts values of a type, which lie one after the other. It reports false, and gives none, if their order would depend on more than they are equal by, as that of interfaces does.
+// ordered sorts values of a type, which lie one after the other. It reports false, and gives none, if their order would depend on
+// more than they are equal by, as that of interfaces does.
 func ordered(t reflect.Type, at unsafe.Pointer, n int) (list []unsafe.Pointer, ok bool) {
 	layout := layoutOf(t)
 	for _, f := range layout {

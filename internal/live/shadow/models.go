@@ -116,8 +116,8 @@ type word struct {
 // Boxed is where an interface holds a value that is no pointer.
 func Boxed(i any) unsafe.Pointer { return (*word)(unsafe.Pointer(&i)).data }
 
-// Box gives an interface that holds the n bytes at p their shadows. The runtime shares the memory of small numbers, so those get memory of their own; no value of at most eight bytes that
-// has a shadow has a pointer in it.
+// Box gives an interface that holds the n bytes at p their shadows. The runtime shares the memory of small numbers, so those get
+// memory of their own; no value of at most eight bytes that has a shadow has a pointer in it.
 func Box(i *any, p unsafe.Pointer, n uintptr) {
 	if !active() || !memory.any(uintptr(p), n) {
 		return

@@ -63,7 +63,8 @@ func equal(p, q unsafe.Pointer, t reflect.Type) *Expr {
 	return known(e)
 }
 
-// compare gives the condition that values are equal, and false if they differ whatever the inputs are. The condition is nil if they are equal whatever the inputs are.
+// compare gives the condition that values are equal, and false if they differ whatever the inputs are. The condition is nil if
+// they are equal whatever the inputs are.
 func compare(p, q unsafe.Pointer, t reflect.Type) (all *Expr, may bool) {
 	b := &current.builder
 	for _, f := range layoutOf(t) {

@@ -13,7 +13,8 @@ type Expr = bv.Expr
 // On chooses the second body of each instrumented function.
 var On bool
 
-// Packages are the paths of the instrumented packages, each of which adds its own when it is initialised: packages of the standard library before this one, so it has no initial value.
+// Packages are the paths of the instrumented packages, each of which adds its own when it is initialised: packages of the
+// standard library before this one, so it has no initial value.
 var Packages []string
 
 // recording is set between Begin and End, and recorder is the goroutine that began.
@@ -87,7 +88,8 @@ var current struct {
 // stackBytes is how far Prepare extends the stack.
 const stackBytes = 1 << 18
 
-// Prepare extends the stack of the goroutine that will run paths, so that it does not move meanwhile. The garbage collector makes stacks shorter, so its caller turns it off first.
+// Prepare extends the stack of the goroutine that will run paths, so that it does not move meanwhile. The garbage collector makes
+// stacks shorter, so its caller turns it off first.
 func Prepare() { extendStack(stackBytes) }
 
 // Begin starts to record a path whose inputs have given values. Inputs beyond them keep the values that the handler gives them.

@@ -107,7 +107,8 @@ func (r *reach) elements(p unsafe.Pointer, n int, t reflect.Type) bool {
 	return false
 }
 
-// leads reports whether values of a type lead to other memory. Functions do, but what they have captured they use by their own second bodies; what goes to a channel was counted then.
+// leads reports whether values of a type lead to other memory. Functions do, but what they have captured they use by their own
+// second bodies; what goes to a channel was counted then.
 func leads(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.UnsafePointer, reflect.String, reflect.Interface, reflect.Map, reflect.Slice:
@@ -127,8 +128,8 @@ func leads(t reflect.Type) bool {
 // foreigners has what foreign has found: by the type that an interface holds, or by the code of a function.
 var foreigners = map[any]bool{}
 
-// foreign reports whether a function value, or a method of what an interface holds, is of a package that is not instrumented. Such code may call instrumented code, which must not take the
-// arguments for its own.
+// foreign reports whether a function value, or a method of what an interface holds, is of a package that is not instrumented.
+// Such code may call instrumented code, which must not take the arguments for its own.
 func foreign(of any) bool {
 	t := reflect.TypeOf(of)
 	if t == nil {

@@ -61,8 +61,8 @@ func (a *action) isNamed(word string) bool {
 	return slices.ContainsFunc(stems(word), func(s string) bool { return slices.Contains(a.named, s) })
 }
 
-// What the words of an action weigh: those of its name, texts and capitalised names that it writes, which are values of roles and the like, others, and those of its guards, which are
-// often those of the state before.
+// What the words of an action weigh: those of its name, texts and capitalised names that it writes, which are values of roles and
+// the like, others, and those of its guards, which are often those of the state before.
 const (
 	nameWeight  = 1.0
 	valueWeight = 0.7
@@ -72,8 +72,8 @@ const (
 
 var tokens = regexp.MustCompile(`"[^"]*"|[A-Za-z][\w]*`)
 
-// actionsOf reads the actions of a specification, and names the definitions that have alternatives without a name, to which no rule can be. nodes are those of the logs, and mentioned the
-// words of the lines.
+// actionsOf reads the actions of a specification, and names the definitions that have alternatives without a name, to which no
+// rule can be. nodes are those of the logs, and mentioned the words of the lines.
 func actionsOf(spec *tla.Spec, nodes, mentioned map[string]bool) (list []*action, unnamed []string, err error) {
 	relation := eval.Relation(spec)
 	for i := range spec.Actions {
@@ -207,7 +207,8 @@ func (a *action) weigh(text string, weight float64) {
 }
 
 // common are words that distinguish nothing.
-var common = map[string]bool{"a": true, "after": true, "an": true, "and": true, "as": true, "at": true, "be": true, "by": true, "for": true, "from": true, "has": true, "in": true, "is": true, "it": true, "msg": true,
+var common = map[string]bool{"a": true, "after": true, "an": true, "and": true, "as": true, "at": true, "be": true, "by": true,
+	"for": true, "from": true, "has": true, "in": true, "is": true, "it": true, "msg": true,
 	"now": true, "of": true, "on": true, "or": true, "that": true, "the": true, "this": true, "to": true, "was": true, "with": true}
 
 // stems are the words in a text, also within CamelCase and snake_case, without endings.

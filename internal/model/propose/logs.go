@@ -28,8 +28,8 @@ var printed = regexp.MustCompile(`^ *(\d+\.\d{6})s  (\S+) +(.*)$`)
 // stamped is a line that begins with its time, or has it as a member of JSON.
 var stamped = regexp.MustCompile(`^(?:\{.*?"(?:ts|time|timestamp|@timestamp)": ?")?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:\d\d)?)`)
 
-// ReadLogs reads files of logs, each by its name and its text: what bloodhound run --logs prints, or the log of one node, with the name of the file. Lines of several nodes are put in the
-// order of the dates with which they begin.
+// ReadLogs reads files of logs, each by its name and its text: what bloodhound run --logs prints, or the log of one node, with
+// the name of the file. Lines of several nodes are put in the order of the dates with which they begin.
 func ReadLogs(names, texts []string) *Logs {
 	l := &Logs{}
 	for i, text := range texts {

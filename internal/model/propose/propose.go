@@ -1,5 +1,6 @@
-// Package propose guesses which lines of logs are which actions of a TLA+ specification: words that both have, and values in lines that can be parameters, give a mapping that a person
-// edits. It knows no meanings, so that what it gives is a proposal and no more.
+// Package propose guesses which lines of logs are which actions of a TLA+ specification: words that both have, and values in
+// lines that can be parameters, give a mapping that a person edits. It knows no meanings, so that what it gives is a proposal and
+// no more.
 package propose
 
 import (
@@ -44,8 +45,8 @@ type match struct {
 	writer   *parameter // the one that is the node which writes the line; nil: none is
 }
 
-// What scores are worth: below leastScore there is no rule, below leastOther, or leastShare of the rule's score, a match is not shown. A parameter that nothing can be, or that is guessed,
-// multiplies a score by doubtFactor.
+// What scores are worth: below leastScore there is no rule, below leastOther, or leastShare of the rule's score, a match is not
+// shown. A parameter that nothing can be, or that is guessed, multiplies a score by doubtFactor.
 const (
 	leastScore   = 0.12
 	leastOther   = 0.08
@@ -158,7 +159,8 @@ func (p *Proposal) rarity() func(stem string) float64 {
 	}
 }
 
-// stems are those of the words of a template, and what each weighs, most what stands first; and those of the names of values, which do not say what the line is about.
+// stems are those of the words of a template, and what each weighs, most what stands first; and those of the names of values,
+// which do not say what the line is about.
 func (t *template) stems() (words map[string]float64, keys map[string]bool) {
 	words, keys = map[string]float64{}, map[string]bool{}
 	place := 0.0
@@ -237,7 +239,8 @@ func (m *match) fill(nodes []string) {
 
 // emits reports whether a parameter may be who writes a line: not if others are in its set, and who writes is not.
 func (c *parameter) emits(t *template) bool {
-	return slices.ContainsFunc(c.Members, func(v value.Value) bool { return plain(v) == t.first.Node }) || !slices.ContainsFunc(t.pieces, func(p piece) bool { return p.class == node })
+	return slices.ContainsFunc(c.Members, func(v value.Value) bool { return plain(v) == t.first.Node }) ||
+		!slices.ContainsFunc(t.pieces, func(p piece) bool { return p.class == node })
 }
 
 // place is the piece of a template that a parameter can be, by its class and by the word before it; -1 if there is none. It reports whether that word is the
@@ -330,7 +333,8 @@ func (p *Proposal) Strangers() (list []string) {
 }
 
 // reserved are names that expressions of mappings give a meaning.
-var reserved = append([]string{"node", "line", "name", "client", "op", "key", "input", "output", "outcome", "found", "in", "not", "and", "or", "let", "if", "else", "nil", "true", "false", "matches", "contains", "startsWith",
+var reserved = append([]string{"node", "line", "name", "client", "op", "key", "input", "output", "outcome", "found", "in", "not",
+	"and", "or", "let", "if", "else", "nil", "true", "false", "matches", "contains", "startsWith",
 	"endsWith"}, builtin.Names...)
 
 // groupName is the name of a parameter as that of a group.

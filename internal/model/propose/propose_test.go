@@ -102,7 +102,8 @@ func TestProposalsAreMostlyTheRulesThatWereWrittenByHand(t *testing.T) {
 		for _, pattern := range hand {
 			handLines += len(lines(pattern))
 		}
-		t.Logf("%s: rules: precision %d/%d, recall %d/%d; lines: precision %d/%d, recall %d/%d", c.name, right, proposed, right, len(hand), rightLines, proposedLines, rightLines, handLines)
+		t.Logf("%s: rules: precision %d/%d, recall %d/%d; lines: precision %d/%d, recall %d/%d", c.name, right, proposed, right,
+			len(hand), rightLines, proposedLines, rightLines, handLines)
 		if !slices.Equal(wrong, c.wrong) || right != len(hand)-len(c.wrong) {
 			t.Errorf("%s: rules of %v are others than by hand, want %v; %d of %d are the same", c.name, wrong, c.wrong, right, len(hand))
 		}
@@ -210,11 +211,13 @@ Next == \E i \in Server : PowerDown(i) \/ (\E j \in Server, t \in Nat : Grant(i,
 func TestTemplatesKeepFewWordsApartAndMaskMany(t *testing.T) {
 	var events []model.Event
 	for i, name := range strings.Fields("ann bob cid dan eve fay gil hal ida") {
-		events = append(events, model.Event{Kind: model.LineEvent, Node: "n1", Line: fmt.Sprintf("2026-01-02T03:04:05.%d user %s logs in from 10.0.0.%d", i, name, i)})
+		events = append(events, model.Event{Kind: model.LineEvent, Node: "n1",
+			Line: fmt.Sprintf("2026-01-02T03:04:05.%d user %s logs in from 10.0.0.%d", i, name, i)})
 	}
 	for _, role := range []string{"leader", "follower"} {
 		for _, node := range []string{"n1", "n2"} {
-			events = append(events, model.Event{Kind: model.LineEvent, Node: node, Line: "id-" + node + "7 became " + role + " of " + node + " at term 3 after 20ms [1, 2, 3]"})
+			events = append(events, model.Event{Kind: model.LineEvent, Node: node,
+				Line: "id-" + node + "7 became " + role + " of " + node + " at term 3 after 20ms [1, 2, 3]"})
 		}
 	}
 	list := mine(events, map[string]bool{"n1": true, "n2": true}, nil)

@@ -57,9 +57,11 @@ type template struct {
 
 const months = `(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)`
 
-// parts matches the parts of a line that are no gaps: members that each JSON line has, and the name of the message; dates and times; addresses and paths; fractions; words and numbers.
+// parts matches the parts of a line that are no gaps: members that each JSON line has, and the name of the message; dates and
+// times; addresses and paths; fractions; words and numbers.
 var parts = regexp.MustCompile(`("(?:level|lvl|severity|ts|time|timestamp|@timestamp|caller|logger)": ?(?:"[^"]*"|[-+.\deE]+),?|"(?:msg|message)": ?"` +
-	`|\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)?)?|\d\d? ` + months + ` \d{4} \d\d:\d\d:\d\d(?:\.\d+)?|` + months + ` +\d\d? \d\d:\d\d:\d\d|\b\d\d:\d\d:\d\d(?:\.\d+)?)` +
+	`|\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d:?\d\d)?)?|\d\d? ` + months +
+	` \d{4} \d\d:\d\d:\d\d(?:\.\d+)?|` + months + ` +\d\d? \d\d:\d\d:\d\d|\b\d\d:\d\d:\d\d(?:\.\d+)?)` +
 	`|([a-z]+://[^\s"',;)\]]+|(?:/[\w.@-]+){2,}|\d+(?:\.\d+)+(?::\d+)?\w*%?)` +
 	`|(\w+(?:-\w+)*)`)
 
@@ -105,7 +107,8 @@ const leastList = 3
 func folded(list []piece) (out []piece) {
 	for i := 0; i < len(list); i++ {
 		end := i
-		for list[i].class >= number && end+2 < len(list) && list[end+2].class == list[i].class && (list[end+1].text == " " || list[end+1].text == "," || list[end+1].text == ", ") {
+		for list[i].class >= number && end+2 < len(list) && list[end+2].class == list[i].class &&
+			(list[end+1].text == " " || list[end+1].text == "," || list[end+1].text == ", ") {
 			end += 2
 		}
 		if end-i < 2*(leastList-1) {
@@ -142,9 +145,10 @@ func key(kind model.EventKind, pieces []piece, without int) string {
 // mostWords is how many words may stand in one place of a line: more are names. Fewer distinguish templates, such as those of roles.
 const mostWords = 8
 
-// mine groups events into templates, in the order of their first events: in the manner of Drain (He et al., ICWS 2017), which compares lines of one length, in which numbers
-// and ids are masked, place by place. Drain takes lines for one template if most words are equal; here all must be, since one word is what distinguishes two actions, unless more than
-// mostWords stand in one place. Other than those of coverage.Template, templates keep the places of values.
+// mine groups events into templates, in the order of their first events: in the manner of Drain (He et al., ICWS 2017), which
+// compares lines of one length, in which numbers and ids are masked, place by place. Drain takes lines for one template if most
+// words are equal; here all must be, since one word is what distinguishes two actions, unless more than mostWords stand in one
+// place. Other than those of coverage.Template, templates keep the places of values.
 func mine(events []model.Event, nodes, members map[string]bool) (list []*template) {
 	byKey := map[string]*template{}
 	for i := range events {
@@ -286,8 +290,9 @@ func (p *piece) values() string {
 	return `.*?`
 }
 
-// pattern is a regular expression for the lines of a template, with a named group for each place in groups. Of what headers separate it has the parts with groups, and that with most
-// words; each begins and ends with a group or a word, which may be the name of a value only if whole.
+// pattern is a regular expression for the lines of a template, with a named group for each place in groups. Of what headers
+// separate it has the parts with groups, and that with most words; each begins and ends with a group or a word, which may be the
+// name of a value only if whole.
 func (t *template) pattern(groups map[int]string, whole bool) string {
 	type segment struct{ first, last, words, groups int }
 	segments := []segment{{first: -1}}

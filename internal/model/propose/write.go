@@ -133,7 +133,8 @@ func (p *Proposal) assumptions() (list []string) {
 		list = append(list, name+" has an alternative without a name, which no rule can be about: define it as an operator.")
 	}
 	if strangers := p.Strangers(); len(strangers) > 0 {
-		list = append(list, "the specification does not have "+strings.Join(strangers, ", ")+": name nodes in its configuration as they are here, or write node: in rules.")
+		list = append(list, "the specification does not have "+strings.Join(strangers, ", ")+
+			": name nodes in its configuration as they are here, or write node: in rules.")
 	}
 	if len(sets) == 0 {
 		list = append(list, "no parameter of the actions is taken for a node.")

@@ -19,7 +19,8 @@ func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 			differences = append(differences, fmt.Sprintf("TLC found %s, and this check %d", plural.Count(o.Distinct, "distinct state"), r.Distinct))
 		}
 		if o.Depth != r.Depth {
-			differences = append(differences, fmt.Sprintf("the longest of the shortest behaviours has %s in TLC, and %d here", plural.Count(o.Depth, "state"), r.Depth))
+			differences = append(differences, fmt.Sprintf("the longest of the shortest behaviours has %s in TLC, and %d here",
+				plural.Count(o.Depth, "state"), r.Depth))
 		}
 		if o.Generated != r.Generated {
 			aside = append(aside, fmt.Sprintf("TLC generated %s, and this check %d", plural.Count(o.Generated, "state"), r.Generated))
@@ -38,7 +39,8 @@ func (o *Opinion) Compare(r *tla.Report) (differences, aside []string) {
 		}
 	}
 	if len(differences) == 0 && len(ours) == 1 && len(theirs) == 1 && shortest(ours[0].Kind) && theirs[0].States > 0 && ours[0].States != theirs[0].States {
-		differences = append(differences, fmt.Sprintf("the shortest counterexample has %s in TLC, and %d here", plural.Count(theirs[0].States, "state"), ours[0].States))
+		differences = append(differences, fmt.Sprintf("the shortest counterexample has %s in TLC, and %d here",
+			plural.Count(theirs[0].States, "state"), ours[0].States))
 	}
 	for _, w := range theirs {
 		if len(ours) > 1 && !slices.ContainsFunc(ours, func(v Violation) bool { return agree(v, w) }) {

@@ -131,7 +131,8 @@ func (r *Run) run(ctx context.Context, dir string, options ...string) (*Opinion,
 	if len(r.Libraries) > 0 {
 		args = append(args, "-DTLA-Library="+strings.Join(r.Libraries, string(filepath.ListSeparator)))
 	}
-	args = append(args, "-cp", strings.Join(r.Jars, string(filepath.ListSeparator)), "tlc2.TLC", "-tool", "-workers", "1", "-lncheck", "final", "-metadir", dir, "-config", config)
+	args = append(args, "-cp", strings.Join(r.Jars, string(filepath.ListSeparator)), "tlc2.TLC", "-tool", "-workers", "1",
+		"-lncheck", "final", "-metadir", dir, "-config", config)
 	if r.NoDeadlock {
 		args = append(args, "-deadlock")
 	}

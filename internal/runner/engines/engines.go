@@ -16,7 +16,8 @@ type Row struct {
 	// Name is what users write, and Spec the value of world.Spec.Engine.
 	Name string
 	Spec string
-	// Runs says which programs (it is empty for an engine that this version does not have), Repeats how far two runs of a tape are equal, Costs what a run takes, and Needs what the machine must have.
+	// Runs says which programs (it is empty for an engine that this version does not have), Repeats how far two runs of a tape
+	// are equal, Costs what a run takes, and Needs what the machine must have.
 	Runs, Repeats, Costs, Needs string
 
 	make func() (engine.Engine, error)

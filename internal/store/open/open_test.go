@@ -22,10 +22,14 @@ func TestNames(t *testing.T) {
 	}
 	for url, want := range map[string]string{
 		"a": "a", "dir:b": "b", "./c:d": "./c:d", "dir:e:f": "e:f", "memory:": "memory:", "readonly:a": "readonly:a", "readonly:memory:": "readonly:memory:",
-		"postgres://u:secret@host/db": "postgres://host/db", "postgresql://u:secret@host:5433,other:5434/db?schema=s": "postgres://host:5433,other:5434/db?schema=s",
-		"redis://:secret@host:6380/2?prefix=p": "redis://host:6380/2?prefix=p", "rediss://host": "rediss://host", "http://host:1/x/": "http://host:1/x", "https://host": "https://host",
-		"a,redis://:secret@host": "redis://host behind a", "memory:,dir:b": "b behind memory:", "readonly:postgres://u:secret@a,b/db": "readonly:postgres://a,b/db",
-		" postgres://u:secret@host/db\n": "postgres://host/db", "a, redis://:secret@host": "redis://host behind a", "Postgres://u:secret@host/db": "postgres://host/db", "./me@home": "./me@home",
+		"postgres://u:secret@host/db":                            "postgres://host/db",
+		"postgresql://u:secret@host:5433,other:5434/db?schema=s": "postgres://host:5433,other:5434/db?schema=s",
+		"redis://:secret@host:6380/2?prefix=p":                   "redis://host:6380/2?prefix=p", "rediss://host": "rediss://host",
+		"http://host:1/x/": "http://host:1/x", "https://host": "https://host",
+		"a,redis://:secret@host": "redis://host behind a", "memory:,dir:b": "b behind memory:",
+		"readonly:postgres://u:secret@a,b/db": "readonly:postgres://a,b/db",
+		" postgres://u:secret@host/db\n":      "postgres://host/db", "a, redis://:secret@host": "redis://host behind a",
+		"Postgres://u:secret@host/db": "postgres://host/db", "./me@home": "./me@home",
 	} {
 		s, err := open.Open(url)
 		if err != nil {
@@ -44,11 +48,15 @@ func TestNames(t *testing.T) {
 	}
 	before, _ := os.ReadDir(".")
 	for url, want := range map[string]string{
-		"": "is empty", "dir:": "is empty", "memory:x": "alone", "mysql://u:secret@host": `"mysql:" is no kind of database; it is a folder`, "readonly:etcd:secret": "no kind", "a,": "is empty", ",a": "is empty",
-		"http://u:secret@host": "BLOODHOUND_STORE_TOKEN", "https:///x": "cannot be read", "postgres://u:sec/ret@host": "cannot be read", "a,foo:secret": "no kind",
+		"": "is empty", "dir:": "is empty", "memory:x": "alone",
+		"mysql://u:secret@host": `"mysql:" is no kind of database; it is a folder`, "readonly:etcd:secret": "no kind", "a,": "is empty", ",a": "is empty",
+		"http://u:secret@host": "BLOODHOUND_STORE_TOKEN", "https:///x": "cannot be read",
+		"postgres://u:sec/ret@host": "cannot be read", "a,foo:secret": "no kind",
 		"postgres://u:s3@secret@host/db": "%40", "redis://u:12/secret@host": "%2F", "postgres://u:12?secret@host": "%3F", "https://u:1#secret@host": "%23",
-		"postgres://u:secret@host/db,redis://:secret@host": "LOCAL,URL", "postgres//u:secret@host": "looks like a URL", "://u:secret@host": "looks like a URL", "dir: postgres://u:secret@host": "looks like a URL",
-		"postgre//u:secret@host": "looks like a URL", "secret@host/db": "looks like a URL", "x/u:secret@host": "looks like a URL", "redis:/secret": "write redis://HOST", "postgres:secret": "write postgres://HOST", "redis:": "write redis://",
+		"postgres://u:secret@host/db,redis://:secret@host": "LOCAL,URL", "postgres//u:secret@host": "looks like a URL",
+		"://u:secret@host": "looks like a URL", "dir: postgres://u:secret@host": "looks like a URL",
+		"postgre//u:secret@host": "looks like a URL", "secret@host/db": "looks like a URL", "x/u:secret@host": "looks like a URL",
+		"redis:/secret": "write redis://HOST", "postgres:secret": "write postgres://HOST", "redis:": "write redis://",
 		"file": "db import",
 	} {
 		s, err := open.Open(url)

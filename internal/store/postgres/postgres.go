@@ -208,7 +208,8 @@ func (p *Postgres) prepare(ctx context.Context) (string, error) {
 				return err
 			}
 			var schema, there bool
-			if err := tx.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL", p.schema, p.schema+".version").Scan(&schema, &there); err != nil || there {
+			if err := tx.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL", p.schema,
+				p.schema+".version").Scan(&schema, &there); err != nil || there {
 				return err
 			}
 			if !schema { // one that is there may be of a user who may make no others
@@ -295,8 +296,8 @@ func compareSums(a, b []byte) int { return bytes.Compare(sum(a), sum(b)) }
 
 // horizon is a Cursor: all transactions below next were there, but those in open, which were under way.
 //
-// next is behind the last row that was visible. The server has made that row's transaction durable, so it gives no number below next to another one. It could do
-// that with numbers that it has only begun to use, when it restarts after a crash.
+// next is behind the last row that was visible. The server has made that row's transaction durable, so it gives no number below
+// next to another one. It could do that with numbers that it has only begun to use, when it restarts after a crash.
 type horizon struct {
 	era  string
 	next uint64

@@ -43,7 +43,8 @@ func TestPostgres(t *testing.T) {
 		name string
 		run  func(*testing.T, *storetest.Server)
 	}{
-		{"LateCommit", testLateCommit}, {"Existing", testExisting}, {"NumbersAfterCrash", testNumbersAfterCrash}, {"Restart", testRestart}, {"OtherVersion", testOtherVersion}, {"Secrets", testSecrets},
+		{"LateCommit", testLateCommit}, {"Existing", testExisting}, {"NumbersAfterCrash", testNumbersAfterCrash},
+		{"Restart", testRestart}, {"OtherVersion", testOtherVersion}, {"Secrets", testSecrets},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
 	}
@@ -178,8 +179,10 @@ func testOtherVersion(t *testing.T, server *storetest.Server) {
 func testSecrets(t *testing.T, server *storetest.Server) {
 	const word = "pa55w0rd"
 	address := strings.TrimPrefix(server.URL[strings.Index(server.URL, "@"):], "@")
-	for _, url := range []string{"postgres://tester:" + word + "@" + address, "postgres://tester:" + word + "@127.0.0.1:1/x", "postgres://" + address + "?user=tester&password=" + word,
-		"postgres://tester:" + word + "/x@" + address, "postgres://tester:" + word + "@" + address + "?sslmode=wrong", "postgres://tester:%" + word + "@" + address,
+	for _, url := range []string{"postgres://tester:" + word + "@" + address, "postgres://tester:" + word + "@127.0.0.1:1/x",
+		"postgres://" + address + "?user=tester&password=" + word,
+		"postgres://tester:" + word + "/x@" + address, "postgres://tester:" + word + "@" + address + "?sslmode=wrong",
+		"postgres://tester:%" + word + "@" + address,
 		"postgres://tester:" + word + "@" + address + "?schema=A%20B"} {
 		text := ""
 		s, err := postgres.Open(url)

@@ -67,7 +67,8 @@ func testRestart(t *testing.T, server *storetest.Server) {
 		t.Fatalf("%q", got)
 	}
 	later := ""
-	if _, err := s.Read(t.Context(), "", from, func(e store.Entry) error { later += string(e.Value) + " "; return nil }); err != nil || !strings.Contains(later, "after") {
+	if _, err := s.Read(t.Context(), "", from,
+		func(e store.Entry) error { later += string(e.Value) + " "; return nil }); err != nil || !strings.Contains(later, "after") {
 		t.Fatalf("behind the cursor: %q, %v", later, err)
 	}
 }
@@ -153,7 +154,8 @@ func testFull(t *testing.T, server *storetest.Server) {
 func testSecrets(t *testing.T, server *storetest.Server) {
 	const word = "pa55w0rd"
 	_, address, _ := strings.Cut(server.URL, "@")
-	for _, url := range []string{"redis://:" + word + "@" + address, "redis://u:" + word + "@127.0.0.1:1/x", "redis://:" + word + "@127.0.0.1:1", "redis://u:" + word + "/x@" + address,
+	for _, url := range []string{"redis://:" + word + "@" + address, "redis://u:" + word + "@127.0.0.1:1/x",
+		"redis://:" + word + "@127.0.0.1:1", "redis://u:" + word + "/x@" + address,
 		"redis://u:%" + word + "@" + address, "redis://u:" + word + "@" + address + "?wrong=1", "redis://u:" + word + "@" + address + "?prefix=a%20b"} {
 		text := ""
 		s, err := redis.Open(url)

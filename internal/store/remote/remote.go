@@ -89,7 +89,8 @@ func Open(text, token string) (*Client, error) {
 		return nil, errors.New("store: the URL cannot be read; write https://HOST:PORT")
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("store: a URL of %s must not have a user or a password; give the token in %s, or a file with it in %s", u.Host, TokenVariable, TokenFileVariable)
+		return nil, fmt.Errorf("store: a URL of %s must not have a user or a password; give the token in %s, or a file with it in %s",
+			u.Host, TokenVariable, TokenFileVariable)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return nil, fmt.Errorf("store: the URL of %s has something behind its path; write https://HOST:PORT/PATH", u.Host)

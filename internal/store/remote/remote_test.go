@@ -81,7 +81,8 @@ func TestToken(t *testing.T) {
 	}
 	behind := store.NewMemory()
 	url := serve(t, remote.Handler(behind, token))
-	for given, want := range map[string]string{"": remote.TokenVariable, "wr0ng": "does not take the token", token + "x": "does not take the token", token[1:]: "does not take the token"} {
+	for given, want := range map[string]string{"": remote.TokenVariable, "wr0ng": "does not take the token",
+		token + "x": "does not take the token", token[1:]: "does not take the token"} {
 		for method, err := range use(t.Context(), open(t, url, given)) {
 			if err == nil || !strings.Contains(err.Error(), want) || given != "" && strings.Contains(err.Error(), given) {
 				t.Errorf("%s with the token %q: %v", method, given, err)
@@ -136,7 +137,8 @@ func TestErrors(t *testing.T) {
 	if _, err := c.Lease(t.Context(), "work", "other", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Lease(t.Context(), "work", "me", time.Hour); !errors.Is(err, store.ErrHeld) || !strings.Contains(err.Error(), "other") || strings.Count(err.Error(), store.ErrHeld.Error()) != 1 {
+	if _, err := c.Lease(t.Context(), "work", "me", time.Hour); !errors.Is(err, store.ErrHeld) ||
+		!strings.Contains(err.Error(), "other") || strings.Count(err.Error(), store.ErrHeld.Error()) != 1 {
 		t.Errorf("held: %v", err)
 	}
 	if _, err := c.Blob(t.Context(), store.DigestOf(nil)); !errors.Is(err, store.ErrNoBlob) {
@@ -162,7 +164,8 @@ func TestErrors(t *testing.T) {
 		t.Errorf("damaged: %v", err)
 	}
 	var damages []string
-	if err := store.Check(t.Context(), c, func(what, damage string) { damages = append(damages, what) }); err != nil || len(damages) != 1 || !strings.Contains(damages[0], string(blob)) {
+	if err := store.Check(t.Context(), c, func(what, damage string) { damages = append(damages, what) }); err != nil ||
+		len(damages) != 1 || !strings.Contains(damages[0], string(blob)) {
 		t.Errorf("%q, %v", damages, err)
 	}
 }
@@ -233,9 +236,12 @@ func TestBadRequests(t *testing.T) {
 		method, path, body string
 		want               int
 	}{
-		{"GET", "", "", 404}, {"GET", "entries/x", "", 404}, {"PATCH", "entries", "", 404}, {"POST", "entries", frame, 200}, {"POST", "entries", frame[:9], 400}, {"POST", "entries", frame + "x", 400},
-		{"POST", "entries", bad, 400}, {"POST", "entries", strings.Repeat(frame, 2<<20), 413}, {"POST", "drop", "x", 400}, {"POST", "drop", strings.Repeat("x", 17<<20), 413},
-		{"PUT", "blobs/" + string(store.DigestOf(nil)), "x", 400}, {"PUT", "blobs/x", "x", 400}, {"GET", "blobs/..%2f..%2fx", "", 404}, {"POST", "lease?ttl_ms=0", "", 400}, {"POST", "lease?ttl_ms=999999999999", "", 400},
+		{"GET", "", "", 404}, {"GET", "entries/x", "", 404}, {"PATCH", "entries", "", 404}, {"POST", "entries", frame, 200},
+		{"POST", "entries", frame[:9], 400}, {"POST", "entries", frame + "x", 400},
+		{"POST", "entries", bad, 400}, {"POST", "entries", strings.Repeat(frame, 2<<20), 413}, {"POST", "drop", "x", 400},
+		{"POST", "drop", strings.Repeat("x", 17<<20), 413},
+		{"PUT", "blobs/" + string(store.DigestOf(nil)), "x", 400}, {"PUT", "blobs/x", "x", 400},
+		{"GET", "blobs/..%2f..%2fx", "", 404}, {"POST", "lease?ttl_ms=0", "", 400}, {"POST", "lease?ttl_ms=999999999999", "", 400},
 	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(test.method, remote.Prefix+test.path, strings.NewReader(test.body)))
@@ -253,7 +259,8 @@ func TestRetryAfter(t *testing.T) {
 		after  string
 		asked  int64 // of two requests
 	}{
-		{http.StatusTooManyRequests, "60", 1}, {http.StatusServiceUnavailable, "86400", 1}, {http.StatusServiceUnavailable, time.Now().Add(time.Minute).UTC().Format(http.TimeFormat), 1},
+		{http.StatusTooManyRequests, "60", 1}, {http.StatusServiceUnavailable, "86400", 1},
+		{http.StatusServiceUnavailable, time.Now().Add(time.Minute).UTC().Format(http.TimeFormat), 1},
 		{http.StatusTooManyRequests, "0", 2}, {http.StatusTooManyRequests, "", 2}, {http.StatusServiceUnavailable, "soon", 2}, {http.StatusBadGateway, "60", 2},
 	} {
 		var asked atomic.Int64

@@ -90,7 +90,8 @@ type BIRD struct {
 	Config  string // the name of its configuration
 }
 
-// Start starts BIRD, of which checkpoints can be made, with filters (of its configuration's language) that its neighbours use, and a number of static routes: /24s from 16.0.0.0 on.
+// Start starts BIRD, of which checkpoints can be made, with filters (of its configuration's language) that its neighbours use,
+// and a number of static routes: /24s from 16.0.0.0 on.
 func Start(t testing.TB, filters string, routes int, neighbours ...*Neighbour) *BIRD {
 	t.Helper()
 	return StartIn(t, AS, filters, routes, neighbours...)
@@ -106,7 +107,8 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 	var config strings.Builder
 	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local %s port %d as %d; multihop; strict bind; passive yes; hold time 240; }\n", filters, address, port, as)
 	for i, n := range neighbours {
-		fmt.Fprintf(&config, "protocol bgp session%d from neighbour { neighbor %s as %d; ipv4 { import %s; export %s; }; }\n", i, n.Address, n.AS, n.Import, n.Export)
+		fmt.Fprintf(&config, "protocol bgp session%d from neighbour { neighbor %s as %d; ipv4 { import %s; export %s; }; }\n", i,
+			n.Address, n.AS, n.Import, n.Export)
 	}
 	config.WriteString("protocol static { ipv4;\n")
 	for i := range routes {

@@ -44,7 +44,8 @@ var Codes = []records.Code{
 }
 
 // Env is where all of it ran.
-var Env = records.Env{Engine: "native", Bloodhound: "v1.0.0", TraceVersion: report.TraceVersion, System: "linux 6.1", Machine: "example", Features: []string{"linux 6.1", "avx2"}}
+var Env = records.Env{Engine: "native", Bloodhound: "v1.0.0", TraceVersion: report.TraceVersion, System: "linux 6.1",
+	Machine: "example", Features: []string{"linux 6.1", "avx2"}}
 
 func ms(since time.Duration) int64 { return Now.Add(since).UnixMilli() }
 
@@ -55,15 +56,18 @@ func FailureName(property, reason string) string {
 
 // Failure is the file of a failure that was shrunk.
 func Failure(property, reason string) []byte {
-	spec := &world.Spec{Name: Store, Nodes: []world.Node{{Name: "n1", Role: world.Server}, {Name: "n2", Role: world.Server}, {Name: "load", Role: world.Client}},
+	spec := &world.Spec{Name: Store, Nodes: []world.Node{{Name: "n1", Role: world.Server}, {Name: "n2", Role: world.Server},
+		{Name: "load", Role: world.Client}},
 		Properties: []world.Property{{Name: property, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}}}
 	v := check.Verdict{Property: property, Kind: string(world.Safety), Status: check.Violated, Reason: reason, Event: 812, TimeNs: 2_400_000_000,
 		Evidence: []string{"put k7 = 3 by client 1 was acknowledged (event 640)", "get k7 by client 2 gave nothing (event 812)"}}
 	found := tape.Tape{Seed: 77, Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/partition/n1-n2", From: 4, Value: 1}}}
-	f := &report.Failure{Version: report.FailureVersion, TraceVersion: report.TraceVersion, Bloodhound: "v1.0.0", ID: FailureName(property, reason), Signature: property + ": " + reason, Verdict: v, Tape: found,
+	f := &report.Failure{Version: report.FailureVersion, TraceVersion: report.TraceVersion, Bloodhound: "v1.0.0",
+		ID: FailureName(property, reason), Signature: property + ": " + reason, Verdict: v, Tape: found,
 		Hash: "5be0cd19137e2179", Events: 90_123, VirtualNs: 9_000_000_000, Spec: spec}
 	f.Smallest = &report.Smallest{Tape: found, Verdict: v, Hash: "1f83d9abfb41bd6b", Events: 1204, VirtualNs: 2_500_000_000,
-		Shrunk: shrink.Shrunk{From: shrink.Size{Faults: 6, Operations: 180, Decisions: 212, Events: 90_123, VirtualNs: 9e9}, To: shrink.Size{Faults: 1, Operations: 3, Decisions: 1, Events: 1204, VirtualNs: 25e8}, Runs: 311, Minimal: true}}
+		Shrunk: shrink.Shrunk{From: shrink.Size{Faults: 6, Operations: 180, Decisions: 212, Events: 90_123, VirtualNs: 9e9},
+			To: shrink.Size{Faults: 1, Operations: 3, Decisions: 1, Events: 1204, VirtualNs: 25e8}, Runs: 311, Minimal: true}}
 	b, err := f.Content()
 	if err != nil {
 		panic(err)
@@ -73,14 +77,18 @@ func Failure(property, reason string) []byte {
 
 // Page is the report page of a run that loses a write.
 func Page(property, reason string) []byte {
-	spec := &world.Spec{Name: Store, Nodes: []world.Node{{Name: "n1", Role: world.Server, Env: []string{"FAKE=" + enginetest.LostWrite}}, {Name: "n2", Role: world.Server}, {Name: "load", Role: world.Client}},
+	spec := &world.Spec{Name: Store, Nodes: []world.Node{{Name: "n1", Role: world.Server,
+		Env: []string{"FAKE=" + enginetest.LostWrite}}, {Name: "n2", Role: world.Server}, {Name: "load", Role: world.Client}},
 		Workloads:  []world.Workload{{Node: "load", Clients: 2, Operations: 12}},
 		Properties: []world.Property{{Name: property, Kind: world.Safety, Check: world.Check{Type: world.Linearizability, Operations: []string{"put", "get"}}}},
-		Faults:     world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "partition", RatePPM: 1, MinNs: 25e6, MaxNs: 25e6, Targets: []string{"n1-n2"}}}}}
+		Faults: world.Faults{Enabled: true,
+			Rules: []world.FaultRule{{Kind: "partition", RatePPM: 1, MinNs: 25e6, MaxNs: 25e6, Targets: []string{"n1-n2"}}}}}
 	for seed := uint64(1); ; seed++ {
 		var lines bytes.Buffer
 		sink := report.NewDiagramSink(&lines, spec)
-		o, err := engine.Run(enginetest.New(), spec, tape.Tape{Seed: seed, Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/partition/n1-n2", From: 1, Value: 1}}}, engine.Options{Observe: sink.Event, Log: sink.Log})
+		o, err := engine.Run(enginetest.New(), spec,
+			tape.Tape{Seed: seed, Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/partition/n1-n2", From: 1, Value: 1}}},
+			engine.Options{Observe: sink.Event, Log: sink.Log})
 		if err != nil {
 			panic(err)
 		}
@@ -93,7 +101,8 @@ func Page(property, reason string) []byte {
 		}
 		v := j.Verdicts[0]
 		v.Reason = reason
-		p := report.PageOf{StoryOf: report.StoryOf{Spec: spec, Outcome: j, Verdict: v, ID: FailureName(property, reason), Replay: "bloodhound replay " + FailureName(property, reason) + ".json"}, Bloodhound: "v1.0.0", Signature: property + ": " + reason}
+		p := report.PageOf{StoryOf: report.StoryOf{Spec: spec, Outcome: j, Verdict: v, ID: FailureName(property, reason),
+			Replay: "bloodhound replay " + FailureName(property, reason) + ".json"}, Bloodhound: "v1.0.0", Signature: property + ": " + reason}
 		if p.Diagram, err = report.ReadDiagram(&lines, report.Nearness(j, v)); err != nil {
 			panic(err)
 		}
@@ -135,14 +144,16 @@ func Entries() (list []store.Entry, files [][]byte) {
 	}
 	workers := []records.ID{"aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"}
 	for i, id := range workers {
-		w := records.Worker{Host: fmt.Sprintf("runner-%d", i+1), PID: 4000 + i, Bloodhound: "v1.0.0", CPUs: 8, StartedMs: ms(-72 * time.Hour), Labels: map[string]string{"pod": fmt.Sprintf("hound-%d", i)}}
+		w := records.Worker{Host: fmt.Sprintf("runner-%d", i+1), PID: 4000 + i, Bloodhound: "v1.0.0", CPUs: 8,
+			StartedMs: ms(-72 * time.Hour), Labels: map[string]string{"pod": fmt.Sprintf("hound-%d", i)}}
 		if i == 2 {
 			w.EndedMs, w.Reason = ms(-2*time.Hour), "drained"
 		}
 		add(w.Entry(id))
 	}
 	for i, name := range []string{Store, Queue, Canary, Waiting, Late} {
-		t := records.Test{Name: name, Definition: string(store.DigestOf([]byte(name))), Config: name + "/bloodhound.yaml", Strategy: search.Guided, AtMs: ms(-72 * time.Hour), Canary: name == Canary,
+		t := records.Test{Name: name, Definition: string(store.DigestOf([]byte(name))), Config: name + "/bloodhound.yaml",
+			Strategy: search.Guided, AtMs: ms(-72 * time.Hour), Canary: name == Canary,
 			Properties: []records.Property{{Name: "linearizable", Kind: "safety"}, {Name: "recovers", Kind: "liveness"}}}
 		add(t.Entry())
 		if name != Waiting {
@@ -162,7 +173,8 @@ func Entries() (list []store.Entry, files [][]byte) {
 	failure := func(test, property, reason string, code int, level string, worker int, at time.Duration) {
 		file := Failure(property, reason)
 		files = append(files, file)
-		f := records.Failure{Signature: property + ": " + reason, Property: property, Reason: reason, Level: level, Decisions: map[string]int{records.Raw: 212, records.Shrunk: 1}[level], Tape: "t" + property,
+		f := records.Failure{Signature: property + ": " + reason, Property: property, Reason: reason, Level: level,
+			Decisions: map[string]int{records.Raw: 212, records.Shrunk: 1}[level], Tape: "t" + property,
 			Run: 1234, Origin: "guided: crossover", File: store.DigestOf(file), Worker: workers[worker], Code: Codes[code].ID(), Env: Env.ID(), AtMs: ms(at)}
 		add(f.Entry(records.TestID(test)))
 	}
@@ -191,13 +203,17 @@ func Entries() (list []store.Entry, files [][]byte) {
 	q := records.Request{Kind: records.ReplayRequest, Test: test, Failure: lost, By: "ana", AtMs: ms(-2 * time.Hour)}
 	d := records.Done{Worker: workers[0], Text: "reproduced: a write that was acknowledged is lost", AtMs: ms(-2*time.Hour + time.Minute)}
 	open := records.Request{Kind: records.ShrinkRequest, Test: test, Failure: lost, By: "ben", AtMs: ms(-time.Minute)}
-	shown := records.Page{Of: store.DigestOf(Failure("linearizable", "a write that was acknowledged is lost")), File: store.DigestOf(page), Worker: workers[1], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-3 * time.Hour)}
-	explained := records.Explained{Hash: "1f83d9abfb41bd6b", Worker: workers[0], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-2 * time.Hour), Explanation: explanation()}
+	shown := records.Page{Of: store.DigestOf(Failure("linearizable", "a write that was acknowledged is lost")),
+		File: store.DigestOf(page), Worker: workers[1], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-3 * time.Hour)}
+	explained := records.Explained{Hash: "1f83d9abfb41bd6b", Worker: workers[0], Code: Codes[2].ID(), Env: Env.ID(),
+		AtMs: ms(-2 * time.Hour), Explanation: explanation()}
 	named := func(i int) records.Named {
 		return records.Named{ID: Codes[i].Commit, Subject: Codes[i].Subject}
 	}
-	bisected := records.Bisected{What: records.Introduced, Commits: []records.Named{named(1)}, Good: Codes[0].Commit, Bad: Codes[2].Commit, Worker: workers[0], Env: Env.ID(), AtMs: ms(-time.Hour),
-		Tried: []records.AtCommit{{Named: named(0), Result: records.Clean}, {Named: named(2), Result: records.Reproduced, Reason: "the same run"}, {Named: named(1), Result: records.Reproduced, Reason: "the same run"}}}
+	bisected := records.Bisected{What: records.Introduced, Commits: []records.Named{named(1)}, Good: Codes[0].Commit,
+		Bad: Codes[2].Commit, Worker: workers[0], Env: Env.ID(), AtMs: ms(-time.Hour),
+		Tried: []records.AtCommit{{Named: named(0), Result: records.Clean},
+			{Named: named(2), Result: records.Reproduced, Reason: "the same run"}, {Named: named(1), Result: records.Reproduced, Reason: "the same run"}}}
 	add(bisected.Entry(test, lost), shown.Entry(test, lost), explained.Entry(test, lost), n.Entry(test, lost), q.Entry(), d.Entry(q.ID()), open.Entry())
 	distilled := records.Distilled{Worker: workers[0], Code: Codes[2].ID(), Env: Env.ID(), AtMs: ms(-time.Hour), Features: 431}
 	corpus(r, workers, func(k *records.Kept) {
@@ -236,7 +252,8 @@ func effort(r *rand.Rand, list []store.Entry, name string, workers []records.ID,
 				if i == 2 && at > ms(-2*time.Hour) {
 					continue
 				}
-				s := records.Span{Seq: seq[w], AtMs: at, Ms: 590_000, Phase: records.Search, From: state, Runs: 600 + r.Uint64N(90), Events: 4e6, Size: uint64(len(known))}
+				s := records.Span{Seq: seq[w], AtMs: at, Ms: 590_000, Phase: records.Search, From: state,
+					Runs: 600 + r.Uint64N(90), Events: 4e6, Size: uint64(len(known))}
 				if i == 1 && seq[w]%3 == 2 {
 					s.Phase, s.Events = records.Holdout, 2e6
 				}
@@ -254,7 +271,8 @@ func effort(r *rand.Rand, list []store.Entry, name string, workers []records.ID,
 				if s.Phase == records.Holdout {
 					s.Varying = uint64(turn % 2) // of Queue
 					news := min(uint64(len(fresh)), 3)
-					s.Classes = []records.Class{{Name: records.AnyFeature, News: news, After: s.Runs - 5*news}, {Name: "net", News: 0, After: s.Runs}, {Name: records.PropertyClass("linearizable"), After: s.Runs}}
+					s.Classes = []records.Class{{Name: records.AnyFeature, News: news, After: s.Runs - 5*news},
+						{Name: "net", News: 0, After: s.Runs}, {Name: records.PropertyClass("linearizable"), After: s.Runs}}
 				}
 				list = append(list, s.Entry(test, code, Env.ID(), w))
 				seq[w]++
@@ -313,7 +331,8 @@ func Spans(t testing.TB, folder string) {
 		}
 		list := []store.Entry{(&records.Test{Name: Store, Definition: "d"}).Entry()}
 		for i := range each {
-			s := records.Span{Seq: uint64(i), AtMs: ms(-6*time.Hour) + int64(i)*1000, Ms: 1000, Phase: records.Search, Runs: 12, Events: 123456, Size: uint64(i)}
+			s := records.Span{Seq: uint64(i), AtMs: ms(-6*time.Hour) + int64(i)*1000, Ms: 1000, Phase: records.Search, Runs: 12,
+				Events: 123456, Size: uint64(i)}
 			if i%10 == 0 {
 				s.Phase, s.Classes = records.Holdout, []records.Class{{Name: records.AnyFeature, After: 12}, {Name: "code", After: 12}}
 			}

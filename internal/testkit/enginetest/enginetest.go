@@ -289,7 +289,8 @@ func (w *fake) operation() {
 	}
 	h.Number = w.event(w.client, "sendto", 32, w.server)
 	if w.opts.Capture != nil {
-		w.opts.Capture(&engine.Packet{TimeNs: w.now, Event: w.out.Events, Sent: true, Protocol: 17, Src: netip.MustParseAddrPort("10.0.0.2:4000"), Dst: netip.MustParseAddrPort("10.0.0.1:80"), Data: []byte(h.Op)})
+		w.opts.Capture(&engine.Packet{TimeNs: w.now, Event: w.out.Events, Sent: true, Protocol: 17,
+			Src: netip.MustParseAddrPort("10.0.0.2:4000"), Dst: netip.MustParseAddrPort("10.0.0.1:80"), Data: []byte(h.Op)})
 	}
 	record()
 	w.event(w.server, "recvfrom", 32, w.client)

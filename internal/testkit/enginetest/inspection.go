@@ -33,7 +33,8 @@ func (x stopped) Nodes() (list []engine.Node, err error) {
 }
 
 func (x stopped) Threads() ([]engine.Thread, error) {
-	return []engine.Thread{{Node: x.server, Program: "/bin/fake", Args: []string{"fake", "serve"}, PID: 1, TID: 1, Name: x.server + "/0", Call: "recvfrom", SinceNs: x.now - callNs}}, nil
+	return []engine.Thread{{Node: x.server, Program: "/bin/fake", Args: []string{"fake", "serve"}, PID: 1, TID: 1,
+		Name: x.server + "/0", Call: "recvfrom", SinceNs: x.now - callNs}}, nil
 }
 
 func (x stopped) process(node string, pid int) error {

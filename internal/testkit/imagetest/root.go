@@ -183,7 +183,8 @@ func (r *Root) Package(name string) {
 	}
 	for path := range strings.Lines(string(out)) {
 		path = strings.TrimSpace(path)
-		if strings.HasPrefix(path, "/usr/share/doc") || strings.HasPrefix(path, "/usr/share/man") || strings.HasPrefix(path, "/usr/share/locale") || path == "/." {
+		if strings.HasPrefix(path, "/usr/share/doc") || strings.HasPrefix(path, "/usr/share/man") ||
+			strings.HasPrefix(path, "/usr/share/locale") || path == "/." {
 			continue
 		}
 		st, err := os.Lstat(path)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Module runs commands of go in the folder of a module that is not the product's, once what it depends on has been downloaded. A machine that cannot download it lacks it (Missing).
+// Module runs commands of go in the folder of a module that is not the product's, once what it depends on has been downloaded. A
+// machine that cannot download it lacks it (Missing).
 func Module(t testing.TB, dir string, commands ...[]string) {
 	t.Helper()
 	run := func(args ...string) ([]byte, error) {

@@ -1,5 +1,5 @@
-// Package needs finds the programs that tests run. Where one is missing, a test is skipped on a developer's machine, and fails in CI, where .ci/run has installed
-// all that tests need.
+// Package needs finds the programs that tests run. Where one is missing, a test is skipped on a developer's machine, and fails in
+// CI, where .ci/run has installed all that tests need.
 package needs
 
 import (

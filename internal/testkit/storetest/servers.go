@@ -132,7 +132,8 @@ func Postgres(t testing.TB) *Server {
 	if err := os.WriteFile(word, []byte(Password), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256", "--username=tester", "--pwfile="+word, "--pgdata="+data)
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "--no-sync", "--encoding=UTF8", "--locale=C", "--auth=scram-sha-256",
+		"--username=tester", "--pwfile="+word, "--pgdata="+data)
 	initdb.SysProcAttr, initdb.Dir = process(as), folder
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
@@ -163,8 +164,8 @@ func servant(name string) *syscall.Credential {
 	return as
 }
 
-// MariaDB starts Debian's MariaDB with an empty database, in which everyone may do everything. Its URL is a name of a data source of github.com/go-sql-driver/mysql. Who waits for
-// a lock gives up after a second.
+// MariaDB starts Debian's MariaDB with an empty database, in which everyone may do everything. Its URL is a name of a data source
+// of github.com/go-sql-driver/mysql. Who waits for a lock gives up after a second.
 func MariaDB(t testing.TB) *Server {
 	t.Helper()
 	program, install := needs.Program(t, "mariadbd"), needs.Program(t, "mariadb-install-db")
@@ -177,7 +178,8 @@ func MariaDB(t testing.TB) *Server {
 		t.Fatalf("mariadb-install-db: %v\n%s", err, out)
 	}
 	_, port, _ := net.SplitHostPort(s.address)
-	s.command = []string{program, "--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--port=" + port, "--socket=" + socket, "--skip-grant-tables",
+	s.command = []string{program, "--no-defaults", "--datadir=" + data, "--bind-address=127.0.0.1", "--port=" + port,
+		"--socket=" + socket, "--skip-grant-tables",
 		"--skip-networking=0", "--innodb-lock-wait-timeout=1", "--innodb-flush-log-at-trx-commit=0", "--pid-file=" + filepath.Join(folder, "pid")}
 	s.ready = func() bool {
 		c, err := net.Dial("unix", socket)
@@ -198,7 +200,8 @@ func Redis(t testing.TB, options ...string) *Server {
 	s, folder := newServer(t, nil)
 	_, port, _ := net.SplitHostPort(s.address)
 	config := filepath.Join(folder, "redis.conf")
-	lines := append([]string{"bind 127.0.0.1", "port " + port, "dir " + folder, "save \"\"", "appendonly yes", "appendfsync always", "requirepass " + Password}, options...)
+	lines := append([]string{"bind 127.0.0.1", "port " + port, "dir " + folder, "save \"\"", "appendonly yes",
+		"appendfsync always", "requirepass " + Password}, options...)
 	if err := os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

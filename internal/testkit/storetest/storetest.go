@@ -121,7 +121,8 @@ func testSets(t *testing.T, fresh New) {
 
 func testBadEntries(t *testing.T, fresh New) {
 	s := open(t, fresh)
-	for _, e := range []store.Entry{entry("", "x"), entry("a\x00", "x"), entry("a\nb", "x"), entry("\xff", "x"), entry(strings.Repeat("k", store.MaxKeyBytes+1), "x"),
+	for _, e := range []store.Entry{entry("", "x"), entry("a\x00", "x"), entry("a\nb", "x"), entry("\xff", "x"),
+		entry(strings.Repeat("k", store.MaxKeyBytes+1), "x"),
 		{Key: "a", Value: make([]byte, store.MaxValueBytes+1)}} {
 		if err := s.Add(t.Context(), entry("good", "x"), e); err == nil {
 			t.Errorf("an entry of %d bytes with the key %.20q was taken", len(e.Value), e.Key)
@@ -358,7 +359,8 @@ func testDrop(t *testing.T, fresh New) {
 	}
 	add(t, s, entry("a", "10"))
 	later := false
-	if _, err := s.Read(t.Context(), "", from, func(e store.Entry) error { later = later || string(e.Value) == "10" && e.Key == "a"; return nil }); err != nil || !later {
+	if _, err := s.Read(t.Context(), "", from,
+		func(e store.Entry) error { later = later || string(e.Value) == "10" && e.Key == "a"; return nil }); err != nil || !later {
 		t.Fatalf("what was dropped and came again is not given: %v", err)
 	}
 	before := All(t, s, "")

@@ -7,8 +7,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Cells divides states: a variable whose value is a function has a cell for each of its arguments, and another variable is one cell. So a search can know that a step
-// depends on, or changes, what one server has, whatever others have.
+// Cells divides states: a variable whose value is a function has a cell for each of its arguments, and another variable is one
+// cell. So a search can know that a step depends on, or changes, what one server has, whatever others have.
 type Cells struct {
 	first []int         // of each variable, and at the end how many there are
 	shape []value.Value // of a variable that is divided: a function with its arguments
@@ -147,8 +147,9 @@ func (c *Cells) Whole(variable int, parts []value.Value) value.Value {
 	return value.NewFunction(c.shape[variable].(*value.Function).Domain, parts)
 }
 
-// Reads records which cells of a state an evaluation depends on. An evaluation of the same operator with the same arguments in another state that has the same in
-// these cells does the same. (What is remembered of a definition was evaluated in the same moment, and was noted then.)
+// Reads records which cells of a state an evaluation depends on. An evaluation of the same operator with the same arguments in
+// another state that has the same in these cells does the same. (What is remembered of a definition was evaluated in the same
+// moment, and was noted then.)
 type Reads struct {
 	Cells *Cells
 	Set   Set
@@ -164,7 +165,8 @@ func (r *Reads) Clear() { *r = Reads{Cells: r.Cells} }
 // Keeps reports, while Evaluator.Step gives a state, whether the step leaves a variable UNCHANGED.
 func (r *Reads) Keeps(variable int) bool { return r.Kept.Has(variable) }
 
-// Excepts reports, while Evaluator.Step gives a state, whether a variable has a value that is its old one but for arguments that are among the cells that were read.
+// Excepts reports, while Evaluator.Step gives a state, whether a variable has a value that is its old one but for arguments that
+// are among the cells that were read.
 func (r *Reads) Excepts(variable int) bool { return r.Excepted.Has(variable) }
 
 // Whole notes that a variable was read.

@@ -62,7 +62,8 @@ type Assignment struct {
 
 var statements = map[string]bool{"SPECIFICATION": true, "INIT": true, "NEXT": true, "INVARIANT": true, "INVARIANTS": true, "PROPERTY": true,
 	"PROPERTIES": true, "CONSTRAINT": true, "CONSTRAINTS": true, "ACTION_CONSTRAINT": true, "ACTION_CONSTRAINTS": true, "SYMMETRY": true,
-	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "POSTCONDITIONS": true, "_POSSIBLE": true, "_PERIODIC": true, "_RL_REWARD": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
+	"VIEW": true, "ALIAS": true, "POSTCONDITION": true, "POSTCONDITIONS": true, "_POSSIBLE": true, "_PERIODIC": true,
+	"_RL_REWARD": true, "CHECK_DEADLOCK": true, "CONSTANT": true, "CONSTANTS": true}
 
 // Meant says which statement a name may have been meant as, as the end of a sentence; it is empty if the name resembles none.
 func Meant(name string) string {
@@ -321,7 +322,8 @@ func (c *Config) constants(body []syntax.Token, fail func(syntax.Token, string, 
 			case old.Value != nil && a.Value != nil && len(old.Arguments)+len(a.Arguments) == 0 && sameValue(old.Value, a.Value):
 			case len(old.Arguments) > 0 && len(old.Arguments) == len(a.Arguments): // the first that fits is taken
 			case len(old.Arguments) > 0 && len(a.Arguments) > 0:
-				return fail(syntax.Token{Pos: a.Pos}, "%s is given values for %s here, and for %d at line %d", a.Name, plural.Count(len(a.Arguments), "argument"), len(old.Arguments), old.Pos.Line)
+				return fail(syntax.Token{Pos: a.Pos}, "%s is given values for %s here, and for %d at line %d", a.Name,
+					plural.Count(len(a.Arguments), "argument"), len(old.Arguments), old.Pos.Line)
 			default:
 				return fail(syntax.Token{Pos: a.Pos}, "%s is given a value twice: the first time at line %d", a.Name, old.Pos.Line)
 			}

@@ -282,8 +282,8 @@ type middle struct {
 	times int
 }
 
-// composition is A \cdot B: a step of A and one of B, of which only the states before and after are seen. Where successors are generated those between count, too:
-// as in TLC all steps of A are taken before the first of B.
+// composition is A \cdot B: a step of A and one of B, of which only the states before and after are seen. Where successors are
+// generated those between count, too: as in TLC all steps of A are taken before the first of B.
 func (c *compiler) composition(e *syntax.Apply, p place, next act, generates bool) act {
 	second := c.act(e.Args[1], p, func(x *ctx) bool {
 		m := x.m

@@ -8,8 +8,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// recursiveArguments are the arguments of a recursive operator. Its body is compiled for those that are no values: operators, actions, and variables that an initial
-// predicate may give values. Others are evaluated for each call.
+// recursiveArguments are the arguments of a recursive operator. Its body is compiled for those that are no values: operators,
+// actions, and variables that an initial predicate may give values. Others are evaluated for each call.
 type recursiveArguments struct {
 	operators []*closure
 	fixed     []fixedArgument

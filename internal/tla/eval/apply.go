@@ -238,7 +238,8 @@ func (c *compiler) alone(f func() node) (node, int) {
 	around := *c
 	c.depth, c.size, c.live, c.primed, c.assigning, c.active, c.whole = 0, []int{0}, nil, false, false, nil, false
 	defer func() {
-		c.depth, c.size, c.live, c.primed, c.assigning, c.active, c.whole = around.depth, around.size, around.live, around.primed, around.assigning, around.active, around.whole
+		c.depth, c.size, c.live, c.primed, c.assigning, c.active, c.whole = around.depth, around.size, around.live, around.primed,
+			around.assigning, around.active, around.whole
 		c.via, c.reached, c.enabling = around.via, around.reached, around.enabling
 	}()
 	n := f()
@@ -300,8 +301,8 @@ func (c *compiler) definition(d *scope.Def, q place, u call) node {
 	return compile()
 }
 
-// drawnOnce evaluates a constant that has effects, or chance, as TLC does: once for all. What it draws depends on its name, and not on the order of evaluation, unless a
-// simulation has a seed.
+// drawnOnce evaluates a constant that has effects, or chance, as TLC does: once for all. What it draws depends on its name, and
+// not on the order of evaluation, unless a simulation has a seed.
 func drawnOnce(name string, eval func(*ctx) value.Value) func(*ctx) value.Value {
 	start := value.Text(name).Fingerprint()
 	return func(x *ctx) value.Value {
@@ -447,7 +448,8 @@ func (c *compiler) special(s *special, q place) {
 
 func sameOperators(a, b []*closure) bool {
 	return slices.EqualFunc(a, b, func(x, y *closure) bool {
-		return x == y || x.def != nil && x.def == y.def && x.place == y.place || x.def == nil && y.def == nil && x.body == nil && y.body == nil && x.name == y.name
+		return x == y || x.def != nil && x.def == y.def && x.place == y.place ||
+			x.def == nil && y.def == nil && x.body == nil && y.body == nil && x.name == y.name
 	})
 }
 

@@ -71,7 +71,8 @@ func (l *assembly) definition(name string, by scope.Where) (*syntax.Apply, scope
 	case d == nil:
 		l.Fail(by, "%s is not defined in module %s", name, l.root.Module)
 	case len(d.Params) > 0:
-		l.Fail(by, "%s takes %s, and an operator that is named here takes none: define one in module %s that calls it", name, plural.Count(len(d.Params), "argument"), l.root.Module)
+		l.Fail(by, "%s takes %s, and an operator that is named here takes none: define one in module %s that calls it", name,
+			plural.Count(len(d.Params), "argument"), l.root.Module)
 	}
 	return &syntax.Apply{Pos: d.At.Pos, Name: name}, d.At
 }
@@ -219,7 +220,8 @@ func (l *assembly) views() {
 	}
 	if config.Reward != "" {
 		l.reference(config.Reward)
-		l.Notes = append(l.Notes, fmt.Sprintf("%s:%d: _RL_REWARD changes nothing: a simulation here draws steps without learning", config.File, config.At(config.Reward).Line))
+		l.Notes = append(l.Notes, fmt.Sprintf("%s:%d: _RL_REWARD changes nothing: a simulation here draws steps without learning",
+			config.File, config.At(config.Reward).Line))
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package eval evaluates specifications. It compiles expressions to functions of a state and the next one, actions to functions that find successor states, and assembles a Spec from a
-// module and a configuration; an Evaluator runs it.
+// Package eval evaluates specifications. It compiles expressions to functions of a state and the next one, actions to functions
+// that find successor states, and assembles a Spec from a module and a configuration; an Evaluator runs it.
 //
 //   - spec.go, configure.go, assemble.go: from a module and a configuration to a Spec
 //   - compile.go, expressions.go, apply.go, names.go, core.go, native.go: expressions
@@ -89,7 +89,8 @@ type node struct {
 	// of is the number of a variable plus 1 if this is that variable, and bare its value without noting that it was read.
 	variable int
 	bare     func(*ctx) value.Value
-	// excepts is the number of a variable plus 1 if this is [v EXCEPT ...] of that variable, and except its value without noting that all of the variable was read.
+	// excepts is the number of a variable plus 1 if this is [v EXCEPT ...] of that variable, and except its value without noting
+	// that all of the variable was read.
 	excepts int
 	except  func(*ctx) value.Value
 	// height is how deep expressions are in each other: what evaluating it takes of the stack.

@@ -88,12 +88,14 @@ func (l *assembly) giveValue(a config.Assignment, at scope.Where) {
 	switch {
 	case d == nil:
 		// As TLC: nothing uses it, and a declared constant that is misspelt here is missed at the end.
-		l.Notes = append(l.Notes, fmt.Sprintf("%s:%d: module %s neither declares nor defines %s: its value changes nothing", config.File, a.Pos.Line, root.Module, a.Name))
+		l.Notes = append(l.Notes, fmt.Sprintf("%s:%d: module %s neither declares nor defines %s: its value changes nothing",
+			config.File, a.Pos.Line, root.Module, a.Name))
 		return
 	case d.Origin == nil:
 		l.Fail(at, "%s is no constant and no definition", a.Name)
 	case len(d.Params) > 0:
-		l.Fail(at, "%s takes %s: give it an operator, as %s <- Name, or its values, as %s(1) = 2", a.Name, plural.Count(len(d.Params), "argument"), a.Name, a.Name)
+		l.Fail(at, "%s takes %s: give it an operator, as %s <- Name, or its values, as %s(1) = 2", a.Name,
+			plural.Count(len(d.Params), "argument"), a.Name, a.Name)
 	}
 	d.Origin.Instead = &scope.Def{Kind: scope.Constant, Name: a.Name, Value: l.constantOf(a.Value, at)}
 }
@@ -192,7 +194,8 @@ func (l *assembly) substitute(a config.Assignment, at scope.Where) *scope.Def {
 	}
 	for _, b := range config.Assignments(l.config) {
 		if b.Name == a.Operator && b.Operator != "" && b.Module == a.Module && (b.Operator != a.Operator || b.Module != "") {
-			l.Fail(at, "%s <- %s: the configuration puts %s in the place of %s, too: write %s <- %s", a.Name, a.Operator, b.Operator, a.Operator, a.Name, b.Operator)
+			l.Fail(at, "%s <- %s: the configuration puts %s in the place of %s, too: write %s <- %s", a.Name, a.Operator,
+				b.Operator, a.Operator, a.Name, b.Operator)
 		}
 	}
 	if other.Origin != nil && other.Origin.Instead != nil {
@@ -283,7 +286,8 @@ func (l *assembly) settle() {
 		if a.Operator == "" || a.Module != "" || d == nil || d.Kind != scope.Constant || len(d.Params) > 0 {
 			continue
 		}
-		if other := d.Given(); other != nil && other.Kind == scope.Operator && other.Body != nil && l.c.levelOf(other.Body, placeAt(other.Place)) > constantLevel {
+		if other := d.Given(); other != nil && other.Kind == scope.Operator && other.Body != nil &&
+			l.c.levelOf(other.Body, placeAt(other.Place)) > constantLevel {
 			l.Fail(l.in(a.Pos), "%s <- %s: the operator depends on a state, and %s is a constant", a.Name, a.Operator, a.Name)
 		}
 	}

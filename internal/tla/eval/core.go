@@ -198,8 +198,8 @@ func (c *compiler) subsets(n node, at *scope.Where) node {
 	}}.of(n)
 }
 
-// membership is how to find out of one value whether it is in {x \in S : P}, for an S that is given by its construction: whether it is in S, and whether P holds for it. To
-// go through SUBSET SUBSET (1..4) for it takes 65,536 times as long.
+// membership is how to find out of one value whether it is in {x \in S : P}, for an S that is given by its construction: whether
+// it is in S, and whether P holds for it. To go through SUBSET SUBSET (1..4) for it takes 65,536 times as long.
 type membership struct {
 	base, body node
 	passes     func(*ctx, value.Value) bool

@@ -7,9 +7,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// early is a condition that the body of a \E begins with. It is evaluated as soon as the names that it uses have values, and not again for each value of those that
-// it does not use: \E x, y : P /\ Q(x) /\ R(x, y) asks for P once, and for Q once for each x. The order of the conditions stays, so that one which makes sure that
-// the next can be evaluated still does.
+// early is a condition that the body of a \E begins with. It is evaluated as soon as the names that it uses have values, and not
+// again for each value of those that it does not use: \E x, y : P /\ Q(x) /\ R(x, y) asks for P once, and for Q once for each x.
+// The order of the conditions stays, so that one which makes sure that the next can be evaluated still does.
 type early struct {
 	level int // of the loop after whose name it is evaluated; -1: before all, once there is a member at all
 	test  func(*ctx) bool
@@ -40,8 +40,8 @@ func (c *compiler) early(e syntax.Expr, p place, list []loop, born int) []early 
 	return found
 }
 
-// leading calls f with the conditions that an action begins with, until it returns false. begin are the slots that must be emptied before. It reports whether all of
-// the action was such conditions.
+// leading calls f with the conditions that an action begins with, until it returns false. begin are the slots that must be
+// emptied before. It reports whether all of the action was such conditions.
 func (c *compiler) leading(e syntax.Expr, p place, begin []int, depth int, f func(node, func(*ctx) bool) bool) bool {
 	if depth > 30 {
 		return false

@@ -8,8 +8,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
 
-// evaluated reports whether TLC evaluates a definition without parameters once, before it looks for states, so that it is one condition, however many ways there are for it
-// to be true. It does so with constants alone, of the specification and not of a LET, and not with parts of definitions and those that instances make in each place anew.
+// evaluated reports whether TLC evaluates a definition without parameters once, before it looks for states, so that it is one
+// condition, however many ways there are for it to be true. It does so with constants alone, of the specification and not of a
+// LET, and not with parts of definitions and those that instances make in each place anew.
 func (c *compiler) evaluated(e *syntax.Apply, op *scope.Def, p place) bool {
 	switch b := p.env.find(e.Name); {
 	case op.Part:
@@ -40,8 +41,8 @@ func (c *compiler) constant(e *syntax.Apply, op *scope.Def, p place) bool {
 	return failure.Catch(func() { c.alone(func() node { n = c.expr(e, p); return n }) }) == nil && n.level == constantLevel && !n.self
 }
 
-// namesVariable reports whether a definition has the name of one of the specification's variables. TLC does not take it for a constant then, even if something constant
-// stands for a variable of that name in an instance.
+// namesVariable reports whether a definition has the name of one of the specification's variables. TLC does not take it for a
+// constant then, even if something constant stands for a variable of that name in an instance.
 func (c *compiler) namesVariable(e *syntax.Apply, p place) bool {
 	found := false
 	surveyor{c}.survey(e, p, map[syntax.Expr]bool{}, func(x syntax.Expr, _ place) {

@@ -58,7 +58,8 @@ func (ev *Evaluator) run(f func()) (err error) {
 				panic(r)
 			}
 			// Evaluations under way around this one continue.
-			t.depth, t.top, t.inside, m.then, m.between, m.middles, m.goals, m.applied, m.reads = depth, top, inside, then, between, middles, goals, applied, reads
+			t.depth, t.top, t.inside, m.then, m.between, m.middles, m.goals, m.applied, m.reads = depth, top, inside, then,
+				between, middles, goals, applied, reads
 		}
 	}()
 	f()
@@ -146,7 +147,8 @@ func (ev *Evaluator) Acting() int { return ev.x.m.acting }
 // Times is how often TLC would generate the state that Successors has found.
 func (ev *Evaluator) Times() int { return ev.x.m.times }
 
-// Ahead is how many of the successors that were counted so far TLC would generate later: by further ways to make conditions true, which it takes one after the other.
+// Ahead is how many of the successors that were counted so far TLC would generate later: by further ways to make conditions true,
+// which it takes one after the other.
 func (ev *Evaluator) Ahead() int { return ev.x.m.counted - ev.x.m.open - ev.x.m.once }
 
 // Composed is how many states between the steps of compositions TLC would have counted since the last call in the same enumeration.
@@ -276,8 +278,9 @@ func (ev *Evaluator) All(formulas []Formula, s, next State) (*Formula, error) {
 	return nil, nil
 }
 
-// Remain is the first of some formulas that does not hold in a state, where all held in the one that leads to it; nil if all do. Conjuncts that depend on none of the
-// variables that have changed are not evaluated: reads has those that each was ever seen to read, of each formula, and is nil at first.
+// Remain is the first of some formulas that does not hold in a state, where all held in the one that leads to it; nil if all do.
+// Conjuncts that depend on none of the variables that have changed are not evaluated: reads has those that each was ever seen to
+// read, of each formula, and is nil at first.
 func (ev *Evaluator) Remain(formulas []Formula, reads [][]uint64, s State, changed uint64) (broken *Formula, err error) {
 	x := ev.x
 	before := x.m.enter(s, nil)

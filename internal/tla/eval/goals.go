@@ -57,7 +57,8 @@ func GoalsOf(s *Spec) (*Goals, error) {
 // Distance is how far a state is from a goal: from 0, where it is reached, to 1.
 type Distance struct {
 	Value float64
-	// Guard is the condition that keeps an action from a step, which of all ways to take one is the nearest; nil for an invariant, and where the goal is reached.
+	// Guard is the condition that keeps an action from a step, which of all ways to take one is the nearest; nil for an
+	// invariant, and where the goal is reached.
 	Guard *Guard
 	// Err is why the distance is not known, or only of some of the ways: the goal cannot be evaluated, or that takes too long.
 	Err error
@@ -65,10 +66,10 @@ type Distance struct {
 
 var errTooLong = errors.New("its quantifiers have too many members")
 
-// Distances measures how far a state is from each goal: of an action, the part of its conditions that are not true yet, in their order (the approach level of
-// Wegener, Baresel and Sthamer, "Evolutionary test environment for automatic structural testing", 2001), with what the first of them is missing. Steps have effects on what TLCSet
-// keeps, so that a run must be followed by another evaluator. It looks at most at so many members of sets for each goal, and
-// returns how many they were in all.
+// Distances measures how far a state is from each goal: of an action, the part of its conditions that are not true yet, in their
+// order (the approach level of Wegener, Baresel and Sthamer, "Evolutionary test environment for automatic structural testing",
+// 2001), with what the first of them is missing. Steps have effects on what TLCSet keeps, so that a run must be followed by
+// another evaluator. It looks at most at so many members of sets for each goal, and returns how many they were in all.
 func (ev *Evaluator) Distances(s State, g *Goals, most uint32) (all []Distance, members int) {
 	all = make([]Distance, len(g.Names))
 	for i := range all {

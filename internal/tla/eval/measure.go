@@ -79,8 +79,8 @@ func (c *compiler) measured(e syntax.Expr, p place, want bool) measure {
 	}
 }
 
-// joined is the measure of several conditions: of all of them, or of the nearest. What stands behind the first that is not met may have no value, so that it counts
-// as unmet if all are to be met.
+// joined is the measure of several conditions: of all of them, or of the nearest. What stands behind the first that is not met
+// may have no value, so that it counts as unmet if all are to be met.
 func (c *compiler) joined(items []syntax.Expr, p place, want, all bool) measure {
 	parts := make([]measure, len(items))
 	for i, e := range items {

@@ -262,7 +262,8 @@ func (s *Spec) stateOperator(name, what string) (n node, size int, err error) {
 	err = failure.Catch(func() {
 		d := s.root.Find(name)
 		if d == nil || d.Kind != scope.Operator || len(d.Params) > 0 {
-			s.compiler.failAt(&scope.Where{Source: &scope.Source{File: s.root.File().File}, Pos: syntax.Pos{}}, "module %s has no operator %s without parameters that could be %s", s.root.Module, name, what)
+			s.compiler.failAt(&scope.Where{Source: &scope.Source{File: s.root.File().File}, Pos: syntax.Pos{}},
+				"module %s has no operator %s without parameters that could be %s", s.root.Module, name, what)
 		}
 		_, size = s.compiler.alone(func() node {
 			n = s.compiler.expr(s.named(name).expr, place{scope: s.root})
@@ -295,7 +296,8 @@ type mentioned struct {
 // surveyor finds out what expressions are about, without evaluating them.
 type surveyor struct{ *compiler }
 
-// survey calls f with all that an expression is made of, also in definitions that it uses, each of them once. Names that are bound on the way stand for nothing.
+// survey calls f with all that an expression is made of, also in definitions that it uses, each of them once. Names that are
+// bound on the way stand for nothing.
 func (c surveyor) survey(e syntax.Expr, p place, seen map[syntax.Expr]bool, f func(syntax.Expr, place)) {
 	f(e, p)
 	inner := func(q place) {
@@ -494,7 +496,8 @@ func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	case len(others) == 1:
 		return best[others[0]], nil
 	case len(others) > 1:
-		return nil, fmt.Errorf("the specification indexes its log by %s and by %s: define the position as an operator, and name it by --position", others[0], others[1])
+		return nil, fmt.Errorf("the specification indexes its log by %s and by %s: define the position as an operator, and name it by --position",
+			others[0], others[1])
 	}
 	if p := best[`TLCGet("level")`]; p != nil {
 		return p, nil
@@ -502,8 +505,8 @@ func (s *Spec) findPosition(ev *Evaluator, parts []part) (*position, error) {
 	return nil, failed
 }
 
-// ending takes [] and <> away from a formula about how a check continues: what is left, asked in a state when nothing is left to be done, reports whether the log is
-// at its end there. It is nil if the formula is of another form.
+// ending takes [] and <> away from a formula about how a check continues: what is left, asked in a state when nothing is left to
+// be done, reports whether the log is at its end there. It is nil if the formula is of another form.
 func (b *behaviour) ending(e syntax.Expr, p place, begin []int) func(*ctx) bool {
 	at := scope.Where{Source: p.scope.File(), Pos: e.Position()}
 	if b.level(e, p) < temporalLevel {

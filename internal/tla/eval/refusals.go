@@ -15,8 +15,9 @@ type counted struct {
 	guards int // how many conditions it has
 }
 
-// counting compiles the next-state relation, with what the configuration demands of steps, such that its conditions are counted; measured: such that also what is
-// missing of them is measured, and what gives a variable a value that it has already is no condition.
+// counting compiles the next-state relation, with what the configuration demands of steps, such that its conditions are counted;
+// measured: such that also what is missing of them is measured, and what gives a variable a value that it has already is no
+// condition.
 func (s *Spec) counting(measured bool) (actions []counted, guards []*placed, size int, err error) {
 	s.compiling.Lock()
 	defer s.compiling.Unlock()

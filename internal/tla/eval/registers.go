@@ -231,8 +231,11 @@ var configuration, walking = configurationOf("bfs"), configurationOf("simulate")
 
 func configurationOf(mode string) value.Value {
 	return value.FunctionOf(
-		[]value.Value{value.Text("mode"), value.Text("depth"), value.Text("deadlock"), value.Text("symmetry"), value.Text("traces"), value.Text("seed"), value.Text("fingerprint"), value.Text("worker"), value.Text("aril"), value.Text("sched"), value.Text("install")},
-		[]value.Value{value.Text(mode), value.Int(-1), value.Bool(true), value.Bool(false), value.Int(-1), value.Int(0), value.Int(0), value.Int(1), value.Int(0), value.Text("none"), value.Text("")})
+		[]value.Value{value.Text("mode"), value.Text("depth"), value.Text("deadlock"), value.Text("symmetry"),
+			value.Text("traces"), value.Text("seed"), value.Text("fingerprint"), value.Text("worker"), value.Text("aril"),
+			value.Text("sched"), value.Text("install")},
+		[]value.Value{value.Text(mode), value.Int(-1), value.Bool(true), value.Bool(false), value.Int(-1), value.Int(0),
+			value.Int(0), value.Int(1), value.Int(0), value.Text("none"), value.Text("")})
 }
 
 func (r *registers) set(key, v value.Value) {

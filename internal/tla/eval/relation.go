@@ -5,8 +5,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tla/syntax"
 )
 
-// nextRelation compiles a next-state relation, which is divided in actions by \/, \E and the operators that it uses. All of them are one act, which takes them in the order
-// of TLC: for each member of an \E all actions under it.
+// nextRelation compiles a next-state relation, which is divided in actions by \/, \E and the operators that it uses. All of them
+// are one act, which takes them in the order of TLC: for each member of an \E all actions under it.
 type nextRelation struct {
 	*compiler
 	found    func(a leaf) act // an action, and how it goes on with a successor
@@ -50,8 +50,9 @@ func first(acts []act) act {
 	}
 }
 
-// actions compiles a part of the relation. Within whole TLC knows no actions: it takes the part as one of them. Elsewhere it evaluates the arguments of operators
-// before it looks for states, if all of them are constant, so that a condition among them is true in one way.
+// actions compiles a part of the relation. Within whole TLC knows no actions: it takes the part as one of them. Elsewhere it
+// evaluates the arguments of operators before it looks for states, if all of them are constant, so that a condition among them is
+// true in one way.
 func (r *nextRelation) actions(e syntax.Expr, p place, around leaf, whole bool) act {
 	c := r.compiler
 	at := scope.Where{Source: c.file(p), Pos: e.Position()}
@@ -183,8 +184,8 @@ func (c *compiler) steady(params []syntax.Param, to place) bool {
 	return true
 }
 
-// selectsVariable reports whether an expression has a part of a definition of an instance that names a variable of the instanced module. SANY does not ask what stands for
-// that variable.
+// selectsVariable reports whether an expression has a part of a definition of an instance that names a variable of the instanced
+// module. SANY does not ask what stands for that variable.
 func (c *compiler) selectsVariable(e syntax.Expr, p place) bool {
 	found := false
 	surveyor{c}.survey(e, p, map[syntax.Expr]bool{}, func(x syntax.Expr, q place) {

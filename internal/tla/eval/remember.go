@@ -7,8 +7,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// remembered is the value of a definition in the state that was numbered at, and in all in which the variables that were read for it have the values that they had
-// then.
+// remembered is the value of a definition in the state that was numbered at, and in all in which the variables that were read for
+// it have the values that they had then.
 type remembered struct {
 	at   uint64
 	v    value.Value

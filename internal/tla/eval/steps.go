@@ -59,7 +59,8 @@ func (s Step) String() string {
 		}
 		args = "(" + strings.Join(texts, ",") + ")"
 	}
-	return fmt.Sprintf("<%s%s line %d, col %d to line %d, col %d of module %s>", a.Name, args, a.Span.First.Line, a.Span.First.Column, a.Span.Last.Line, a.Span.Last.Column, a.Module)
+	return fmt.Sprintf("<%s%s line %d, col %d to line %d, col %d of module %s>", a.Name, args, a.Span.First.Line,
+		a.Span.First.Column, a.Span.Last.Line, a.Span.Last.Column, a.Module)
 }
 
 // Between is a step from one state to another; its Action is nil if none leads there.

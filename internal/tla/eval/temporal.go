@@ -140,8 +140,8 @@ func (b *behaviour) each(bounds []syntax.Bound, p place, f func(place)) {
 	names(p, 0)
 }
 
-// constant evaluates a part of a temporal formula that is the same in all states, such as i # j of \A i, j \in S : i # j => WF_v(A(i, j)). known is false for all else, and for
-// what cannot be evaluated.
+// constant evaluates a part of a temporal formula that is the same in all states, such as i # j of \A i, j \in S : i # j =>
+// WF_v(A(i, j)). known is false for all else, and for what cannot be evaluated.
 func (b *behaviour) constant(e syntax.Expr, p place, begin []int) (holds, known bool) {
 	n := begun(b.expr(e, p), begin)
 	if n.level > constantLevel || n.fresh || n.self {
@@ -211,7 +211,8 @@ func (b *behaviour) formula(e syntax.Expr, p place, begin []int) *liveness.Formu
 			inner, q := b.through(x.Args[0], p)
 			if a, ok := inner.(*syntax.Action); ok {
 				if a.Angle != (x.Name == "<>") {
-					b.failAt(&at, "%s needs %s here: the other form distinguishes stuttering steps", x.Name, map[string]string{"[]": "[A]_v", "<>": "<<A>>_v"}[x.Name])
+					b.failAt(&at, "%s needs %s here: the other form distinguishes stuttering steps", x.Name,
+						map[string]string{"[]": "[A]_v", "<>": "<<A>>_v"}[x.Name])
 				}
 				f := &liveness.Formula{Connective: liveness.Letter, Atom: b.atom(at.String(), b.wholly(a, q), begin, at)}
 				if a.Angle {
@@ -290,12 +291,14 @@ func (b *behaviour) property(name string, e syntax.Expr, p place, begin []int) {
 			a, ok := inner.(*syntax.Action)
 			switch {
 			case ok && !a.Angle:
-				b.spec.parts.StepProperties = append(b.spec.parts.StepProperties, Formula{Name: name, test: begun(b.wholly(a, q), begin).truth(&at), at: at, whole: true})
+				b.spec.parts.StepProperties = append(b.spec.parts.StepProperties,
+					Formula{Name: name, test: begun(b.wholly(a, q), begin).truth(&at), at: at, whole: true})
 				return
 			case b.level(x.Args[0], p) <= stateLevel:
 				n := begun(b.expr(x.Args[0], p), begin)
 				test := n.truth(&at)
-				b.spec.parts.Invariants = append(b.spec.parts.Invariants, Formula{Name: name, test: test, at: at, fresh: n.fresh, parts: []conjunct{{test, n.fresh}}})
+				b.spec.parts.Invariants = append(b.spec.parts.Invariants,
+					Formula{Name: name, test: test, at: at, fresh: n.fresh, parts: []conjunct{{test, n.fresh}}})
 				return
 			}
 		}

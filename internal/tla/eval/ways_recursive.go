@@ -8,8 +8,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// counting is a function by its rule, or a recursive operator, whose ways are being compiled. Where it uses itself it counts once as long as it is not known whether
-// there can be more; if so, its body is compiled again.
+// counting is a function by its rule, or a recursive operator, whose ways are being compiled. Where it uses itself it counts once
+// as long as it is not known whether there can be more; if so, its body is compiled again.
 type counting struct {
 	self  *env       // of a function: its name, within its body
 	op    *scope.Def // or an operator, and what is around it
@@ -71,8 +71,8 @@ func (c *compiler) compileCount(f *counting, e syntax.Expr, bind func() place) b
 	return f.many
 }
 
-// waysOfValue is ways of f[x] where f is a function by its rule, which may use itself; nil if the count cannot be more than 1. Of constant definitions TLC keeps the
-// values, unless they use themselves.
+// waysOfValue is ways of f[x] where f is a function by its rule, which may use itself; nil if the count cannot be more than 1. Of
+// constant definitions TLC keeps the values, unless they use themselves.
 func (c *compiler) waysOfValue(e *syntax.Index, p place) ways {
 	at := c.at(e, p)
 	to, q := c.through(e.Function, p)
@@ -109,7 +109,8 @@ func (c *compiler) waysOfValue(e *syntax.Index, p place) ways {
 	default:
 		return nil
 	}
-	if a, ok := e.Function.(*syntax.Apply); ok && p.env.find(a.Name) == nil && c.expr(a, p).level == constantLevel && (name == "" || !syntax.Names(body, name)) {
+	if a, ok := e.Function.(*syntax.Apply); ok && p.env.find(a.Name) == nil && c.expr(a, p).level == constantLevel &&
+		(name == "" || !syntax.Names(body, name)) {
 		return nil
 	}
 	defer c.using(name, at, nil)()

@@ -8,9 +8,10 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// A step that an action makes is often to be one of another next-state relation, too: that of a specification which it implements, as [][Next]_v. Where both are
-// made of the same operators, such as those of a module that is extended and also instanced as it is, the operator that the action applied proves the other
-// relation: if A(1, 2) holds of the step, so does \E i \in S, j \in T : A(i, j), given that 1 is in S and 2 in T. So nothing is searched for.
+// A step that an action makes is often to be one of another next-state relation, too: that of a specification which it
+// implements, as [][Next]_v. Where both are made of the same operators, such as those of a module that is extended and also
+// instanced as it is, the operator that the action applied proves the other relation: if A(1, 2) holds of the step, so does \E i
+// \in S, j \in T : A(i, j), given that 1 is in S and 2 in T. So nothing is searched for.
 
 // applied is an operator that holds of the step that is being made, with its arguments as they stand.
 type applied struct {
@@ -19,7 +20,8 @@ type applied struct {
 	x    *ctx
 }
 
-// sameOperator reports whether two definitions mean the same: one of a module, and that of an instance of this module in which nothing stands for something else.
+// sameOperator reports whether two definitions mean the same: one of a module, and that of an instance of this module in which
+// nothing stands for something else.
 func sameOperator(a, b *scope.Def) bool {
 	own := func(d *scope.Def) bool {
 		return placeAt(d.Place).env == nil && !d.Place.Scope.Foreign() && d.Given() == nil
@@ -162,7 +164,8 @@ func (c prover) match(arg syntax.Expr, p place, slots []int) func(*ctx, value.Va
 	switch t := e.(type) {
 	case *syntax.Apply:
 		b := q.env.find(t.Name)
-		if len(t.Args) == 0 && len(t.Path) == 0 && b != nil && b.op == nil && b.lazy == nil && b.always == nil && b.depth == c.depth && slices.Contains(slots, b.slot) {
+		if len(t.Args) == 0 && len(t.Path) == 0 && b != nil && b.op == nil && b.lazy == nil && b.always == nil &&
+			b.depth == c.depth && slices.Contains(slots, b.slot) {
 			slot := b.slot
 			return func(x *ctx, v value.Value) bool {
 				if x.slots[slot] == nil {

@@ -52,8 +52,9 @@ var jsonModule = map[string]*Builtin{
 }
 
 var ioutilsModule = map[string]*Builtin{
-	"IOExec": refused(1, NoPrograms), "IOEnvExec": refused(2, NoPrograms), "IOExecTemplate": refused(2, NoPrograms), "IOEnvExecTemplate": refused(3, NoPrograms),
-	"IOSerialize": refused(3, NoBinary), "IODeserialize": refused(2, NoBinary),
+	"IOExec": refused(1, NoPrograms), "IOEnvExec": refused(2, NoPrograms), "IOExecTemplate": refused(2, NoPrograms),
+	"IOEnvExecTemplate": refused(3, NoPrograms),
+	"IOSerialize":       refused(3, NoBinary), "IODeserialize": refused(2, NoBinary),
 	"atoi": {One: func(s value.Value) value.Value {
 		n, err := strconv.ParseInt(Text(s), 10, 64)
 		if err != nil {

@@ -112,7 +112,8 @@ func (a *Automaton) cover(d duty) []move {
 	var expand func(left []*Formula, w way)
 	expand = func(left []*Formula, w way) {
 		if a.ways++; a.ways > MostTried {
-			panic(failure.Of(fmt.Errorf("there are more than %s to fulfil its temporal operators together: check its parts one by one", plural.Count(MostTried, "way"))))
+			panic(failure.Of(fmt.Errorf("there are more than %s to fulfil its temporal operators together: check its parts one by one",
+				plural.Count(MostTried, "way"))))
 		}
 		a.pause()
 		if len(left) == 0 {

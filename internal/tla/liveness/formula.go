@@ -1,5 +1,6 @@
-// Package liveness finds behaviours that break a temporal property. A Formula is made into an Automaton, a Graph records which atoms of formulas are true in each
-// step between states, and a Search looks in the product of both for a fair cycle. The package knows nothing of expressions: its caller evaluates atoms.
+// Package liveness finds behaviours that break a temporal property. A Formula is made into an Automaton, a Graph records which
+// atoms of formulas are true in each step between states, and a Search looks in the product of both for a fair cycle. The package
+// knows nothing of expressions: its caller evaluates atoms.
 package liveness
 
 // Fairness is WF_v(A) or SF_v(A): if <<A>>_v is enabled forever, or ever again, it happens ever again.

@@ -17,8 +17,8 @@ type Graph struct {
 	here   []uint64 // what is true in the present state
 	failed []error  // why an atom is not known
 	toHere map[int32]bool
-	// Under VIEW a state stands for all that the view takes as the same, and several steps may lead from one to another. What is true in those states must be the
-	// same, too, so that a behaviour of the graph is one of the specification.
+	// Under VIEW a state stands for all that the view takes as the same, and several steps may lead from one to another. What is
+	// true in those states must be the same, too, so that a behaviour of the graph is one of the specification.
 	Viewed bool
 	whole  []uint64 // of each state: the fingerprint of the one that was found first
 	facts  []uint64 // words of what is true in it

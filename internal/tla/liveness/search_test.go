@@ -184,7 +184,8 @@ func (w *world) exists(f *Formula, all []Fairness, most int) (found []int32, bac
 	return found, back
 }
 
-// TestLassos compares the search with all lassos of up to six states, for graphs, formulas and fairness at random: what it finds is one, and it finds one if there is one.
+// TestLassos compares the search with all lassos of up to six states, for graphs, formulas and fairness at random: what it finds
+// is one, and it finds one if there is one.
 func TestLassos(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := 0

@@ -21,7 +21,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// Logs are the files of JSON values that a specification reads, and its environment. What was read before is the same value, as long as the file has not changed.
+// Logs are the files of JSON values that a specification reads, and its environment. What was read before is the same value, as
+// long as the file has not changed.
 type Logs struct {
 	sync.Mutex
 	environment map[string]string // what IOEnv shows besides the environment of the process
@@ -49,7 +50,8 @@ func (l *Logs) Open(name string) *Log {
 			l.named = name
 		}
 		if l.named != name {
-			value.Fail("the specification reads the logs %q and %q, and one is given: let it take their names from IOEnv, and give each by --env", l.named, name)
+			value.Fail("the specification reads the logs %q and %q, and one is given: let it take their names from IOEnv, and give each by --env",
+				l.named, name)
 		}
 		name = l.instead
 	}
@@ -305,8 +307,9 @@ func environmental(e syntax.Expr) bool {
 	return ok && a.Name == "IOEnv"
 }
 
-// New is what a specification of some modules reads: environment is what IOEnv shows besides the environment of the process. log is a file that the specification
-// reads as its log: by the variables of the environment that the name of its log depends on, or else in place of the file that it names.
+// New is what a specification of some modules reads: environment is what IOEnv shows besides the environment of the process. log
+// is a file that the specification reads as its log: by the variables of the environment that the name of its log depends on, or
+// else in place of the file that it names.
 func New(modules []*syntax.Module, environment map[string]string, log string) (*Logs, error) {
 	l := &Logs{modules: modules, environment: map[string]string{}}
 	if log != "" {

@@ -13,7 +13,8 @@ import (
 // What is written with a point or an exponent is an integer only if no digit is lost.
 func TestNumbersOfALog(t *testing.T) {
 	r := &Log{File: "log.ndjson"}
-	for text, want := range map[string]int64{"4": 4, "-0": 0, "4.0": 4, "40e-1": 4, "1.5e3": 1500, "9223372036854775807": 9223372036854775807, "9007199254740993.0": 9007199254740993} {
+	for text, want := range map[string]int64{"4": 4, "-0": 0, "4.0": 4, "40e-1": 4, "1.5e3": 1500,
+		"9223372036854775807": 9223372036854775807, "9007199254740993.0": 9007199254740993} {
 		if n, err := r.number(json.Number(text), 1); err != nil || n != value.Value(value.Int(want)) {
 			t.Errorf("%s is %v, %v", text, n, err)
 		}
@@ -45,7 +46,8 @@ func TestKeysTwiceInALog(t *testing.T) {
 	if mistake := read("{\"a\":1}\n{\"a\":{\"b\":1}, \"b\":2}\n"); mistake != "" {
 		t.Error(mistake)
 	}
-	if mistake := read("{\"a\":1}\n{\"a\":{\"b\":1, \"b\":2}}\n"); !strings.Contains(mistake, `"b" stands twice`) || !strings.Contains(mistake, "log.ndjson:2:14") {
+	if mistake := read("{\"a\":1}\n{\"a\":{\"b\":1, \"b\":2}}\n"); !strings.Contains(mistake, `"b" stands twice`) ||
+		!strings.Contains(mistake, "log.ndjson:2:14") {
 		t.Errorf("%q", mistake)
 	}
 }
@@ -61,7 +63,8 @@ func TestFractions(t *testing.T) {
 		return n
 	}
 	half := of("4.5")
-	if !value.Equal(half, of("45e-1")) || half.Fingerprint() != of("4.50").Fingerprint() || value.Equal(half, of("4.25")) || value.Compare(half, of("4.25")) <= 0 {
+	if !value.Equal(half, of("45e-1")) || half.Fingerprint() != of("4.50").Fingerprint() || value.Equal(half, of("4.25")) ||
+		value.Compare(half, of("4.25")) <= 0 {
 		t.Error("fractions are compared by their numbers")
 	}
 	if text := string(library.ToJSON(value.NewTuple([]value.Value{half}), library.JSONAny)); text != "[4.5]" {

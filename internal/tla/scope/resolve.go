@@ -100,7 +100,8 @@ func (r *resolver) unit(u syntax.Unit) {
 			case d == nil || d.Body == nil:
 				r.fail(p.Pos, "%s is declared RECURSIVE and not defined", p.Text)
 			case len(d.Params) != p.Arity:
-				r.fail(d.At.Pos, "%s is declared RECURSIVE with %s, at line %d, and defined with %d", p.Text, plural.Count(p.Arity, "argument"), p.Pos.Line, len(d.Params))
+				r.fail(d.At.Pos, "%s is declared RECURSIVE with %s, at line %d, and defined with %d", p.Text,
+					plural.Count(p.Arity, "argument"), p.Pos.Line, len(d.Params))
 			}
 		}
 	case *syntax.Operator:

@@ -81,9 +81,9 @@ type module struct {
 	parameters bool // it has constants or variables, or extends what has
 }
 
-// Reevaluated reports whether TLC evaluates what a definition says wherever it is used, even if it is constant: a definition of a module that is instanced and has
-// constants or variables. Others it evaluates once, before it looks for states. What is used by way of a named instance is a definition of the module with the
-// INSTANCE.
+// Reevaluated reports whether TLC evaluates what a definition says wherever it is used, even if it is constant: a definition of a
+// module that is instanced and has constants or variables. Others it evaluates once, before it looks for states. What is used by
+// way of a named instance is a definition of the module with the INSTANCE.
 func (d *Def) Reevaluated() bool {
 	s := d.Place.Scope
 	if d.Kind == Instance {
@@ -150,8 +150,8 @@ func (d *Def) Replaced() (list []*Def) {
 // Instanced reports whether a scope is that of an instance, in which something stands for constants or variables.
 func (s *Scope) Instanced() bool { return s != nil && s.instancer != nil }
 
-// varies reports whether a module has variables, or definitions that are not constant whatever stands for its variables. Only expressions of constant level may stand for the
-// constants of such a module (Specifying Systems, section 17.8).
+// varies reports whether a module has variables, or definitions that are not constant whatever stands for its variables. Only
+// expressions of constant level may stand for the constants of such a module (Specifying Systems, section 17.8).
 func (s *Scope) varies() bool {
 	for _, d := range s.Names {
 		switch {
@@ -169,8 +169,9 @@ func fair(e syntax.Expr) bool {
 	return is
 }
 
-// origin is a definition or declaration as a configuration knows it: one, whatever the ways to its module and however many instances that has. The definition that
-// an INSTANCE makes of another one, I!Name or Name, is one of its own, and only the body is that of the other.
+// origin is a definition or declaration as a configuration knows it: one, whatever the ways to its module and however many
+// instances that has. The definition that an INSTANCE makes of another one, I!Name or Name, is one of its own, and only the body
+// is that of the other.
 type origin struct {
 	Instead *Def  // of the name: Name = 2, Name <- Other
 	Body    *body // nil: of a declaration
@@ -416,8 +417,8 @@ type substitution struct {
 	at   Where
 }
 
-// Module is the scope of a module by its name. r is set if it is instanced, so that its constants and variables are replaced: it is another one than that of the
-// module as it is, unless there is nothing to replace.
+// Module is the scope of a module by its name. r is set if it is instanced, so that its constants and variables are replaced: it
+// is another one than that of the module as it is, unless there is nothing to replace.
 func (l *Loader) Module(name string, at Where, around *Scope, r *replacement) *Scope {
 	for s := around; s != nil; s = s.Up { // a module within a module
 		if m := s.modules[name]; m != nil {
@@ -557,7 +558,8 @@ func (s *Scope) adopt(n string, d *Def, from *Scope, at Where, l *Loader) {
 		s.Names[n] = d
 	case old.Kind == Unsupported || d.Kind == Unsupported || old.Kind == Native || d.Kind == Native || old.At == d.At:
 	case old.Kind == Operator && d.Kind == Operator && len(old.Params) == len(d.Params):
-		l.Notes = append(l.Notes, fmt.Sprintf("%s:%d: %s is defined twice, at %s and at %s: the first is taken", at.Source.File, at.Pos.Line, n, &old.At, &d.At))
+		l.Notes = append(l.Notes, fmt.Sprintf("%s:%d: %s is defined twice, at %s and at %s: the first is taken", at.Source.File,
+			at.Pos.Line, n, &old.At, &d.At))
 	default:
 		l.Fail(at, "%s is defined twice: by module %s, and at %s", n, from.Module, &old.At)
 	}

@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the results of testdata/modules.txt anew")
 
-var kinds = map[Kind]string{Constant: "constant", Variable: "variable", Operator: "operator", Instance: "instance", Substituted: "substituted", Parameter: "parameter"}
+var kinds = map[Kind]string{Constant: "constant", Variable: "variable", Operator: "operator", Instance: "instance",
+	Substituted: "substituted", Parameter: "parameter"}
 
 // names are those of a module that have a place, and those of its instances.
 func names(s *Scope, indent string) string {
@@ -43,7 +44,8 @@ func names(s *Scope, indent string) string {
 	return text
 }
 
-// TestModules reads testdata/modules.txt: after a line that begins with ##, modules, of which M is loaded, and after a line of = what its names stand for, or the error.
+// TestModules reads testdata/modules.txt: after a line that begins with ##, modules, of which M is loaded, and after a line of =
+// what its names stand for, or the error.
 func TestModules(t *testing.T) {
 	file := filepath.Join("testdata", "modules.txt")
 	text, err := os.ReadFile(file)

@@ -9,8 +9,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/tla/value"
 )
 
-// TestGroup compares the group of some permutations with all that products of twelve of them make, at random. A fingerprint under the group must be that of each state that
-// a permutation makes of a state.
+// TestGroup compares the group of some permutations with all that products of twelve of them make, at random. A fingerprint under
+// the group must be that of each state that a permutation makes of a state.
 func TestGroup(t *testing.T) {
 	var models []*value.Model
 	for i := range 4 {

@@ -1,6 +1,7 @@
 package syntax
 
-// Pos is a place in a module's text. Line and Column count from 1; Column counts characters (runes), a tab up to the next column after a multiple of 8, as SANY does.
+// Pos is a place in a module's text. Line and Column count from 1; Column counts characters (runes), a tab up to the next column
+// after a multiple of 8, as SANY does.
 type Pos struct{ Line, Column int }
 
 // Module is one module: its declarations and definitions in the order of the text.

@@ -1,8 +1,8 @@
 package syntax
 
-// fixity says where an operator is written, how tightly it binds, from low to high, and whether a op b op c is (a op b) op c. An operator whose
-// range overlaps another's must be parenthesised beside it. (Lamport, Specifying Systems, table 6; TLA+ Version 2. SUBSET, UNION and DOMAIN bind as in SANY, more
-// tightly than in that table.)
+// fixity says where an operator is written, how tightly it binds, from low to high, and whether a op b op c is (a op b) op c. An
+// operator whose range overlaps another's must be parenthesised beside it. (Lamport, Specifying Systems, table 6; TLA+ Version 2.
+// SUBSET, UNION and DOMAIN bind as in SANY, more tightly than in that table.)
 type fixity struct {
 	low, high    int
 	left, prefix bool

@@ -263,7 +263,8 @@ func TestErrorsHaveACaret(t *testing.T) {
 
 // Of a long line a part around the place is shown, and nothing that a terminal would obey.
 func TestErrorsShowWhatFits(t *testing.T) {
-	for _, text := range []string{strings.Repeat("1 + ", 1000) + ")", ")" + strings.Repeat(" + 1", 1000), strings.Repeat("(", 1000) + "1 ]" + strings.Repeat(")", 1000), "1 \x1b[31m\a \u202e"} {
+	for _, text := range []string{strings.Repeat("1 + ", 1000) + ")", ")" + strings.Repeat(" + 1", 1000),
+		strings.Repeat("(", 1000) + "1 ]" + strings.Repeat(")", 1000), "1 \x1b[31m\a \u202e"} {
 		_, err := ParseExpr("test", text)
 		if err == nil {
 			t.Fatal(text)

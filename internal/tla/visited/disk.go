@@ -14,7 +14,8 @@ type Disk struct {
 	bytes  int64 // written so far to files that are still there
 }
 
-// NewDisk makes files in a folder, and the folder with the first of them. Long work asks stop now and then whether to break off; then ErrStopped is the error of all that follows.
+// NewDisk makes files in a folder, and the folder with the first of them. Long work asks stop now and then whether to break off;
+// then ErrStopped is the error of all that follows.
 func NewDisk(folder string, stop func() bool) *Disk { return &Disk{folder: folder, stop: stop} }
 
 // ErrStopped is the error of work that was broken off.
@@ -53,7 +54,8 @@ func (f *file) append(b []byte) error {
 	f.size += int64(n)
 	f.disk.bytes += int64(n)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("the disk of %s is full, with %d MB of states on it; choose another folder with --metadir, or raise --memory", f.disk.folder, f.disk.bytes>>20)
+		return fmt.Errorf("the disk of %s is full, with %d MB of states on it; choose another folder with --metadir, or raise --memory",
+			f.disk.folder, f.disk.bytes>>20)
 	}
 	if err != nil {
 		return fmt.Errorf("states cannot be written to %s: %w", f.disk.folder, err)

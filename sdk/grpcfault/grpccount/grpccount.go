@@ -1,5 +1,6 @@
-// Package grpccount counts, in a program in production, what services answer over gRPC, and which answers breach their contracts. It passes every call through and injects nothing. Package
-// grpcfault reads the counts and has a test play what they have. This package imports only gRPC beside the standard library and this project, and not package testing.
+// Package grpccount counts, in a program in production, what services answer over gRPC, and which answers breach their contracts.
+// It passes every call through and injects nothing. Package grpcfault reads the counts and has a test play what they have. This
+// package imports only gRPC beside the standard library and this project, and not package testing.
 package grpccount
 
 import (
@@ -23,8 +24,8 @@ type Operation struct {
 	Name string
 	// Method is that of calls, "/shop.Payments/Charge"; all methods of a service, "/shop.Payments/*"; or "*", all. The most specific one counts.
 	Method string
-	// Codes are those that the service documents, beside OK. Others count as breaches, but for Unavailable and DeadlineExceeded, which clients make of lost calls: where they are not
-	// documented, the call is lost.
+	// Codes are those that the service documents, beside OK. Others count as breaches, but for Unavailable and DeadlineExceeded,
+	// which clients make of lost calls: where they are not documented, the call is lost.
 	Codes []codes.Code
 }
 
@@ -61,9 +62,11 @@ func (c *Counter) UnaryClient() grpc.UnaryClientInterceptor {
 	}
 }
 
-// StreamClient intercepts the streams of a client, and counts those of the operations, each as one call when it ends. A stream that the program leaves before its end does not count.
+// StreamClient intercepts the streams of a client, and counts those of the operations, each as one call when it ends. A stream
+// that the program leaves before its end does not count.
 func (c *Counter) StreamClient() grpc.StreamClientInterceptor {
-	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+		opts ...grpc.CallOption) (grpc.ClientStream, error) {
 		under, err := open(ctx, desc, cc, method, opts...)
 		at := c.methods.Of(method)
 		switch {

@@ -73,8 +73,10 @@ func serve(t *testing.T) (*service, func() string, pb.TestServiceClient) {
 	at := bufconn.Listen(1 << 16)
 	go server.Serve(at)
 	t.Cleanup(server.Stop)
-	conn, err := grpc.NewClient("passthrough:///pay", grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUnaryInterceptor(counter.UnaryClient()),
-		grpc.WithStreamInterceptor(counter.StreamClient()), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return at.DialContext(ctx) }))
+	conn, err := grpc.NewClient("passthrough:///pay", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithUnaryInterceptor(counter.UnaryClient()),
+		grpc.WithStreamInterceptor(counter.StreamClient()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return at.DialContext(ctx) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +180,8 @@ func TestErrorsOfContexts(t *testing.T) {
 			t.Errorf("the program sees %v, not %v", err, c.err)
 		}
 	}
-	if text, err := json.Marshal(counter); err != nil || string(text) != `{"operations":{"charge":{"calls":2,"lost":1,"failures":{},"breaches":{"codes":{}}}}}` {
+	if text, err := json.Marshal(counter); err != nil ||
+		string(text) != `{"operations":{"charge":{"calls":2,"lost":1,"failures":{},"breaches":{"codes":{}}}}}` {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -238,7 +241,8 @@ func BenchmarkOff(b *testing.B) {
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 	nothing := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
-	for name, call := range map[string]grpc.UnaryClientInterceptor{"plain": plain, "wrapped": grpccount.New(grpccount.Operation{Name: "a", Method: "/a/b"}).UnaryClient()} {
+	for name, call := range map[string]grpc.UnaryClientInterceptor{"plain": plain,
+		"wrapped": grpccount.New(grpccount.Operation{Name: "a", Method: "/a/b"}).UnaryClient()} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if err := call(b.Context(), "/a/b", nil, nil, nil, nothing); err != nil {

@@ -1,5 +1,6 @@
-// Package counts counts what became of the calls of a dependency, in a program in production, and has the form in which it is stored. The packages of sdk that count, such as
-// sdk/httpcount, write it, and those that make faults, such as sdk/httpfault, read it. It imports only the standard library, and not package testing.
+// Package counts counts what became of the calls of a dependency, in a program in production, and has the form in which it is
+// stored. The packages of sdk that count, such as sdk/httpcount, write it, and those that make faults, such as sdk/httpfault,
+// read it. It imports only the standard library, and not package testing.
 package counts
 
 import (
@@ -129,7 +130,8 @@ func (c *Counter) Counts() Counts {
 func (o *Operation) count() Count {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := Count{Lost: o.lost.Load(), Failures: map[string]uint64{}, Breaches: Breaches{Codes: map[string]uint64{}, Cut: o.cut.Load(), Unparsable: maps.Clone(o.unparsable)}}
+	n := Count{Lost: o.lost.Load(), Failures: map[string]uint64{},
+		Breaches: Breaches{Codes: map[string]uint64{}, Cut: o.cut.Load(), Unparsable: maps.Clone(o.unparsable)}}
 	for code, k := range o.answers {
 		if o.documented[code] {
 			n.Failures[code] = k

@@ -113,7 +113,8 @@ func TestNoTestingInProduction(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	shared := []string{"internal/plural", "internal/strictjson", "sdk/internal/counts", "sdk/internal/redisclient", "sdk/internal/routes", "sdk/internal/sqlcalls"}
+	shared := []string{"internal/plural", "internal/strictjson", "sdk/internal/counts", "sdk/internal/redisclient",
+		"sdk/internal/routes", "sdk/internal/sqlcalls"}
 	for pkg := range strings.Lines(string(out)) {
 		pkg = strings.TrimSpace(pkg)
 		own, mine := strings.CutPrefix(pkg, "github.com/bloodhound-dst/bloodhound/")

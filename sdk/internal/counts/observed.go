@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// least is the smallest share of the calls of what production has seen, however rare it is there: of 100 runs that make one call each, and the first of which has no fault, a fault with
-	// this share happens in at least one with a probability of 99 %.
+	// least is the smallest share of the calls of what production has seen, however rare it is there: of 100 runs that make one
+	// call each, and the first of which has no fault, a fault with this share happens in at least one with a probability of 99 %.
 	least = 0.05
 	// most is the largest share of the calls of an operation that fail: the others let the program go on.
 	most = 0.8
@@ -41,13 +41,15 @@ type Rates struct {
 	Breach        *bool // of an answer
 }
 
-// Play gives the faults of an operation in a test the rates of n, and reports whether any is above 0: lost calls, answers that are cut (nil for a dependency that has none), and listed
-// answers, of the fault package's type A. It appends the answers that the test has not listed. of is the code and the rates of an answer, and fresh makes one for a code that is not
-// listed, or that stands for an answer of another form. Answers that production has not seen get the rate 0. It is an error if the test sets what the counts decide, if an answer is
-// documented in the test and a breach in production, or the reverse, or if two have one code.
+// Play gives the faults of an operation in a test the rates of n, and reports whether any is above 0: lost calls, answers that
+// are cut (nil for a dependency that has none), and listed answers, of the fault package's type A. It appends the answers that
+// the test has not listed. of is the code and the rates of an answer, and fresh makes one for a code that is not listed, or that
+// stands for an answer of another form. Answers that production has not seen get the rate 0. It is an error if the test sets what
+// the counts decide, if an answer is documented in the test and a breach in production, or the reverse, or if two have one code.
 //
 // A call meets the kinds in this order: lost, answers, cut. Each rate is of the calls that those before it leave, so that each kind gets its share of all.
-func Play[A any](n Count, lost Rates, cut *float64, listed []A, of func(*A) (string, Rates), fresh func(code string, unparsable bool) (A, error)) ([]A, bool, error) {
+func Play[A any](n Count, lost Rates, cut *float64, listed []A, of func(*A) (string, Rates),
+	fresh func(code string, unparsable bool) (A, error)) ([]A, bool, error) {
 	if err := unset("", lost); err != nil {
 		return nil, false, err
 	}
@@ -90,7 +92,8 @@ func Play[A any](n Count, lost Rates, cut *float64, listed []A, of func(*A) (str
 			}
 			if _, r := of(&listed[i]); *r.Breach != breach {
 				in := map[bool]string{false: "documented", true: "a breach"}
-				return nil, false, fmt.Errorf("the answer %s is %s in the test and %s in production: let both have the same contract", code, in[*r.Breach], in[breach])
+				return nil, false, fmt.Errorf("the answer %s is %s in the test and %s in production: let both have the same contract",
+					code, in[*r.Breach], in[breach])
 			}
 			seen[i] = counts[code]
 		}

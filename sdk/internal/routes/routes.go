@@ -32,7 +32,8 @@ func (t *Table[T]) Add(pattern string, at *T) error {
 			if other == pattern {
 				return fmt.Errorf("the pattern %q is there twice: leave one", pattern)
 			}
-			return fmt.Errorf("the pattern %q and %q, which was there before, have requests in common, and neither is more specific: change one", pattern, other)
+			return fmt.Errorf("the pattern %q and %q, which was there before, have requests in common, and neither is more specific: change one",
+				pattern, other)
 		}
 		return fmt.Errorf(`the pattern %q is none of http.ServeMux (%v): write one such as "POST /charges/{order}"`, pattern, wrong)
 	}

@@ -21,7 +21,8 @@ func TestAdd(t *testing.T) {
 		{"", `the Pattern is missing: write one of http.ServeMux, such as "POST /charges/{order}"`, &one},
 		{"nonsense", `the pattern "nonsense" is none of http.ServeMux (parsing "nonsense": at offset 0: host/path missing /): write one such as "POST /charges/{order}"`, &one},
 		{"GET /a/{x}", `the pattern "GET /a/{x}" is there twice: leave one`, &one},
-		{"GET /{y}/b", `the pattern "GET /{y}/b" and "GET /a/{x}", which was there before, have requests in common, and neither is more specific: change one`, &one},
+		{"GET /{y}/b", `the pattern "GET /{y}/b" and "GET /a/{x}", which was there before, have requests in common, and neither is more specific: change one`,
+			&one},
 	} {
 		got := ""
 		if err := table.Add(add.pattern, add.at); err != nil {

@@ -260,7 +260,8 @@ func TestSpinning(t *testing.T) {
 	}
 }
 
-// Goroutines that wait for each other end the run with a panic, as they end a program; so do two that each hold what the other one waits for, while others live.
+// Goroutines that wait for each other end the run with a panic, as they end a program; so do two that each hold what the other
+// one waits for, while others live.
 func TestDeadlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		main func(p *inproc.Process)

@@ -61,7 +61,8 @@ func (n *network) filter(name chainName) (*nftables.Conn, *nftables.Chain, error
 	}
 	if n.chains[name] == nil {
 		at := hooks[name]
-		n.chains[name] = c.AddChain(&nftables.Chain{Name: string(name), Table: n.table, Type: nftables.ChainTypeFilter, Hooknum: at.hook, Priority: at.priority})
+		n.chains[name] = c.AddChain(&nftables.Chain{Name: string(name), Table: n.table, Type: nftables.ChainTypeFilter,
+			Hooknum: at.hook, Priority: at.priority})
 		if err := c.Flush(); err != nil {
 			delete(n.chains, name)
 			return nil, nil, fmt.Errorf("nftables: %w", err)
@@ -338,7 +339,8 @@ func (n *network) reset(peers []string) (count int64, err error) {
 		if s.State == tcpListen || !slices.Contains(peers, s.ID.Destination.String()) {
 			continue
 		}
-		err := netlink.SocketDestroy(&net.TCPAddr{IP: s.ID.Source, Port: int(s.ID.SourcePort)}, &net.TCPAddr{IP: s.ID.Destination, Port: int(s.ID.DestinationPort)})
+		err := netlink.SocketDestroy(&net.TCPAddr{IP: s.ID.Source, Port: int(s.ID.SourcePort)},
+			&net.TCPAddr{IP: s.ID.Destination, Port: int(s.ID.DestinationPort)})
 		switch {
 		case err == nil:
 			count++

@@ -76,7 +76,8 @@ func (p *Process) notes() []byte {
 	}
 	status := func(t *Thread) {
 		le := binary.LittleEndian
-		s := prstatus{Signo: int32(p.Signal), Code: int32(le.Uint32(p.Info[8:])), Cursig: int16(p.Signal), PID: int32(t.TID), PPID: int32(p.PPID), PGrp: int32(p.PGID), SID: int32(p.SID)}
+		s := prstatus{Signo: int32(p.Signal), Code: int32(le.Uint32(p.Info[8:])), Cursig: int16(p.Signal), PID: int32(t.TID),
+			PPID: int32(p.PPID), PGrp: int32(p.PGID), SID: int32(p.SID)}
 		var regs bytes.Buffer
 		binary.Write(&regs, le, &t.Regs)
 		binary.Read(&regs, le, &s.Regs)
@@ -174,7 +175,8 @@ func (p *Process) WriteCore(out io.WriterAt) (left string, err error) {
 	}
 	var b bytes.Buffer
 	le := binary.LittleEndian
-	h := elf.Header64{Ident: [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}, Type: uint16(elf.ET_CORE), Machine: uint16(elf.EM_X86_64),
+	h := elf.Header64{Ident: [16]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type: uint16(elf.ET_CORE), Machine: uint16(elf.EM_X86_64),
 		Version: uint32(elf.EV_CURRENT), Phoff: head, Ehsize: head, Phentsize: entry, Phnum: uint16(1 + len(segments))}
 	binary.Write(&b, le, &h)
 	binary.Write(&b, le, &elf.Prog64{Type: uint32(elf.PT_NOTE), Off: notesAt, Filesz: uint64(len(notes)), Align: 4})
@@ -186,7 +188,8 @@ func (p *Process) WriteCore(out io.WriterAt) (left string, err error) {
 				flags |= flag
 			}
 		}
-		binary.Write(&b, le, &elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(flags), Off: s.offset, Vaddr: s.Start, Filesz: s.size, Memsz: s.End - s.Start, Align: pageSize})
+		binary.Write(&b, le, &elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(flags), Off: s.offset, Vaddr: s.Start,
+			Filesz: s.size, Memsz: s.End - s.Start, Align: pageSize})
 	}
 	b.Write(notes)
 	b.Write(make([]byte, -b.Len()&(pageSize-1))) // the file reaches to where its segments begin

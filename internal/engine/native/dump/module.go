@@ -93,7 +93,8 @@ func separate(f *elf.File, debug func(path string) []byte) (*elf.File, []byte) {
 // take reads what a file says of its code.
 func (m *module) take(f *elf.File, file []byte) {
 	for _, s := range append(code.Symbols(f, file, elf.SHT_SYMTAB), code.Symbols(f, file, elf.SHT_DYNSYM)...) {
-		if t := elf.ST_TYPE(s.Info); s.Value != 0 && s.Name != "" && (t == elf.STT_FUNC || t == elf.STT_NOTYPE && s.Section < elf.SHN_LORESERVE && s.Size > 0 || t == elf.STT_GNU_IFUNC) {
+		if t := elf.ST_TYPE(s.Info); s.Value != 0 && s.Name != "" &&
+			(t == elf.STT_FUNC || t == elf.STT_NOTYPE && s.Section < elf.SHN_LORESERVE && s.Size > 0 || t == elf.STT_GNU_IFUNC) {
 			m.symbols = append(m.symbols, s)
 		}
 	}

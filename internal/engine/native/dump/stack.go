@@ -293,12 +293,13 @@ func (w *walker) expression(regs *frameRegs, code []byte, cfa uint64) (uint64, b
 	if cfa != 0 { // DW_OP_const8u
 		code = append(binary.LittleEndian.AppendUint64([]byte{byte(op.DW_OP_const8u)}, cfa), code...)
 	}
-	v, _, err := op.ExecuteStackProgram(*op.NewDwarfRegisters(0, list, binary.LittleEndian, dwRA, dwRSP, dwRBP, 0), code, 8, func(b []byte, addr uint64) (int, error) {
-		if n := w.ReadAt(addr, b); n != len(b) {
-			return n, op.ErrMemoryReadUnavailable
-		}
-		return len(b), nil
-	})
+	v, _, err := op.ExecuteStackProgram(*op.NewDwarfRegisters(0, list, binary.LittleEndian, dwRA, dwRSP, dwRBP, 0), code, 8,
+		func(b []byte, addr uint64) (int, error) {
+			if n := w.ReadAt(addr, b); n != len(b) {
+				return n, op.ErrMemoryReadUnavailable
+			}
+			return len(b), nil
+		})
 	return uint64(v), err == nil
 }
 

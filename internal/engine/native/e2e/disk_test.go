@@ -78,7 +78,8 @@ func TestAcknowledgedCommits(t *testing.T) {
 				needs.Program(t, python)
 			}
 			s := server{name: c.name, dir: t.TempDir()}
-			for from, to := range map[string]string{"testdata/disk/sqlite.py": "sqlite.py", "testdata/disk/rename.py": "rename.py", "testdata/disk/mapped.py": "mapped.py", bolt: "bolt"} {
+			for from, to := range map[string]string{"testdata/disk/sqlite.py": "sqlite.py",
+				"testdata/disk/rename.py": "rename.py", "testdata/disk/mapped.py": "mapped.py", bolt: "bolt"} {
 				content, err := os.ReadFile(from)
 				if err == nil {
 					err = os.WriteFile(filepath.Join(s.dir, to), content, 0o755)
@@ -97,7 +98,8 @@ func TestAcknowledgedCommits(t *testing.T) {
 				}
 			}
 			var d exploreDocument
-			if code := s.call(t, &d, "explore", "--json", "--no-shrink", "--strategy", "random", "--seeds", fmt.Sprint(tapes)); code != 0 && code != 1 && code != 5 {
+			if code := s.call(t, &d, "explore", "--json", "--no-shrink", "--strategy", "random", "--seeds",
+				fmt.Sprint(tapes)); code != 0 && code != 1 && code != 5 {
 				t.Fatalf("explore ended with exit code %d: %s%s", code, d.Error, d.Judgement)
 			}
 			var power uint64

@@ -34,16 +34,19 @@ var bases = map[string]func(testing.TB) v1.Image{
 			needs.Missing(t, "go", err)
 		}
 		root := strings.TrimSpace(string(out))
-		for _, part := range []string{"bin/go", "go.env", "VERSION", "pkg/include", "pkg/tool/linux_amd64/asm", "pkg/tool/linux_amd64/compile", "pkg/tool/linux_amd64/link"} {
+		for _, part := range []string{"bin/go", "go.env", "VERSION", "pkg/include", "pkg/tool/linux_amd64/asm",
+			"pkg/tool/linux_amd64/compile", "pkg/tool/linux_amd64/link"} {
 			r.CopyTo(filepath.Join(root, part), "/usr/local/go/"+part)
 		}
 		r.CopyTo(filepath.Join(root, "src"), "/usr/local/go/src")
 		r.Folder("/go", 0o1777, 0)
-		return r.Image(v1.Config{Env: []string{"PATH=/go/bin:/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", "GOPATH=/go", "GOTOOLCHAIN=local"}, WorkingDir: "/go", Cmd: []string{"sh"}})
+		return r.Image(v1.Config{Env: []string{"PATH=/go/bin:/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", "GOPATH=/go",
+			"GOTOOLCHAIN=local"}, WorkingDir: "/go", Cmd: []string{"sh"}})
 	},
 	"python:3": func(t testing.TB) v1.Image {
 		r := userland(t)
-		for _, p := range []string{"python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "python3-pip", "python3-setuptools", "python3-wheel", "python3-pkg-resources", "python3-distutils", "python3-lib2to3"} {
+		for _, p := range []string{"python3.11-minimal", "libpython3.11-minimal", "libpython3.11-stdlib", "python3-pip",
+			"python3-setuptools", "python3-wheel", "python3-pkg-resources", "python3-distutils", "python3-lib2to3"} {
 			r.Package(p)
 		}
 		r.Link("/usr/bin/python3", "python3.11")

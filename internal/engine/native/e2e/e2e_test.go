@@ -236,7 +236,8 @@ func (s server) compareWithReference(t *testing.T, seed int) {
 	reference := strings.Split(strings.TrimSuffix(traces[1], "\n"), "\n")
 	for i, line := range strings.Split(strings.TrimSuffix(traces[0], "\n"), "\n") {
 		if i >= len(reference) || line != reference[i] {
-			t.Fatalf("seed %d: hashes %v; event %d is\n%s\nand under the reference\n%s", seed, hashes, i+1, line, strings.Join(reference[min(i, len(reference)):min(i+1, len(reference))], ""))
+			t.Fatalf("seed %d: hashes %v; event %d is\n%s\nand under the reference\n%s", seed, hashes, i+1, line,
+				strings.Join(reference[min(i, len(reference)):min(i+1, len(reference))], ""))
 		}
 	}
 	t.Fatalf("seed %d: hashes %v, and the reference goes on after the last event", seed, hashes)

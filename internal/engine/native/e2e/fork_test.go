@@ -102,7 +102,8 @@ func TestServersFork(t *testing.T) {
 			end := func(w engine.World, event uint64, what string) {
 				got := advance(w, 0)
 				if got.StrictHash != want.StrictHash || got.Hash != want.Hash || got.Repeat != want.Repeat {
-					t.Errorf("forked at event %d, %s ends with %s, %d events, %s, and a run from boot with %s, %d events, %s", event, what, describe(got), got.Events, got.Reason, describe(&want), want.Events, want.Reason)
+					t.Errorf("forked at event %d, %s ends with %s, %d events, %s, and a run from boot with %s, %d events, %s",
+						event, what, describe(got), got.Events, got.Reason, describe(&want), want.Events, want.Reason)
 				}
 				w.Close()
 			}

@@ -47,7 +47,8 @@ func TestKilledWithSnapshots(t *testing.T) {
 	}
 	defer unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 	dir, temporary := t.TempDir(), t.TempDir()
-	for name, text := range map[string]string{"bloodhound.yaml": killedWorld, "server.sh": "i=0\nwhile true; do i=$((i+1)); echo $i >/tmp/$((i%10)); sleep 0.1 & wait; done\n"} {
+	for name, text := range map[string]string{"bloodhound.yaml": killedWorld,
+		"server.sh": "i=0\nwhile true; do i=$((i+1)); echo $i >/tmp/$((i%10)); sleep 0.1 & wait; done\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}

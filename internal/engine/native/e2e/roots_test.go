@@ -69,7 +69,8 @@ func TestTwoRoots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, text := range map[string]string{"compose.yaml": strings.Replace(string(compose), "${REGISTRY}/library/redis:1", "oci:redis", 1), "images.yaml": string(text)} {
+		for name, text := range map[string]string{"compose.yaml": strings.Replace(string(compose), "${REGISTRY}/library/redis:1",
+			"oci:redis", 1), "images.yaml": string(text)} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +101,8 @@ func TestTwoRoots(t *testing.T) {
 				return document.Run.Hash
 			}
 			here := run(nil, os.Environ())
-			there := run(append(unshare, "sh", "-c", stripped, "sh"), []string{"PATH=/nowhere:/usr/bin:/bin:/sbin:/usr/sbin", "HOME=/nowhere", "LANG=xx", "USER=somebody", "TZ=Asia/Tokyo"})
+			there := run(append(unshare, "sh", "-c", stripped, "sh"),
+				[]string{"PATH=/nowhere:/usr/bin:/bin:/sbin:/usr/sbin", "HOME=/nowhere", "LANG=xx", "USER=somebody", "TZ=Asia/Tokyo"})
 			if here != there {
 				t.Errorf("trace hash %s, and %s where the machine has nothing", here, there)
 			}

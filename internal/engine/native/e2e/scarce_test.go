@@ -110,7 +110,8 @@ func (s *scarce) explore(t *testing.T, limits string, flags ...string) *campaign
 	t.Helper()
 	os.RemoveAll(filepath.Join(s.dir, ".bloodhound"))
 	shell := append(slices.Clone(s.within), "/bin/bash")
-	c := exec.Command(shell[0], append(shell[1:], append([]string{"-c", limits + "\n" + `exec ./bloodhound explore --seeds 6 --workers 1 --keep-going --no-shrink --json "$@"`, "sh"}, flags...)...)...)
+	c := exec.Command(shell[0], append(shell[1:],
+		append([]string{"-c", limits + "\n" + `exec ./bloodhound explore --seeds 6 --workers 1 --keep-going --no-shrink --json "$@"`, "sh"}, flags...)...)...)
 	c.Dir = s.dir
 	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "BLOODHOUND_AS_ROOT=1"}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.user}
@@ -132,7 +133,8 @@ func (s *scarce) explore(t *testing.T, limits string, flags ...string) *campaign
 // judgement is what a campaign has found, however its runs were made.
 func (c *campaign) judgement() string {
 	d := &c.document.Campaign
-	return fmt.Sprintf("exit code %d, %d runs, %d violated, %d lost, %d events, %+v, %s", c.code, d.Runs, d.Violated, d.LostRuns, d.Events, d.Properties, c.document.Error)
+	return fmt.Sprintf("exit code %d, %d runs, %d violated, %d lost, %d events, %+v, %s", c.code, d.Runs, d.Violated, d.LostRuns,
+		d.Events, d.Properties, c.document.Error)
 }
 
 // Whatever the user's limits on processes and open files are, a campaign finds what it finds from boot. Where they allow runs and no copies,
@@ -168,7 +170,8 @@ func TestLimitsOfSnapshots(t *testing.T) {
 			}
 		case got.judgement() != want.judgement():
 			t.Errorf("%s: %s\n%s\nand without: %s", limit, got.judgement(), got.notes, want.judgement())
-		case c.allows == copies && ready != 5, c.allows == boots && !regexp.MustCompile("runs begin at their boot from now on: .*"+c.limit+" 4096").MatchString(got.notes):
+		case c.allows == copies && ready != 5,
+			c.allows == boots && !regexp.MustCompile("runs begin at their boot from now on: .*"+c.limit+" 4096").MatchString(got.notes):
 			t.Errorf("%s, which allows %s: %d runs from snapshots\n%s", limit, c.allows, ready, got.notes)
 		}
 	}
@@ -178,7 +181,8 @@ func TestLimitsOfSnapshots(t *testing.T) {
 func (s *scarce) unlimited(t *testing.T) *campaign {
 	t.Helper()
 	c, boot := s.explore(t, ""), s.explore(t, "", "--from-boot")
-	if d := &c.document.Campaign; c.code != 1 || d.Runs != 6 || d.Violated == 0 || d.Violated == 6 || d.Snapshots.Ready != 5 || boot.judgement() != c.judgement() {
+	if d := &c.document.Campaign; c.code != 1 || d.Runs != 6 || d.Violated == 0 || d.Violated == 6 || d.Snapshots.Ready != 5 ||
+		boot.judgement() != c.judgement() {
 		t.Fatalf("%s\n%s\nand from boot: %s\n%s", c.judgement(), c.notes, boot.judgement(), boot.notes)
 	}
 	return c
@@ -208,7 +212,8 @@ func TestFullFileSystems(t *testing.T) {
 		fill := fmt.Sprintf(`[ "$(readlink /proc/self/ns/mnt)" != '%s' ] || exit 99 # what is mounted here must not be seen elsewhere
 mkdir -p %[2]s && mount -t tmpfs -o size=64k none %[2]s && ! cat /dev/zero >%[2]s/all 2>/dev/null || exit 98`, here, dir)
 		got := s.explore(t, fill)
-		if got.judgement() != want.judgement() || got.document.Campaign.Snapshots.Ready != 5 || !regexp.MustCompile(note).MatchString(got.notes) || note == "" && got.notes != "" {
+		if got.judgement() != want.judgement() || got.document.Campaign.Snapshots.Ready != 5 ||
+			!regexp.MustCompile(note).MatchString(got.notes) || note == "" && got.notes != "" {
 			t.Errorf("%s is full: %s\n%s\nand without: %s\n%s", dir, got.judgement(), got.notes, want.judgement(), want.notes)
 		}
 	}

@@ -28,7 +28,8 @@ func (s *State) Stat(id InodeID) Attr {
 		in.notice(s)
 	}
 	a := Attr{
-		Inode: in.ID, Dev: in.mountOf(s).Dev, Mount: s.MountIndex(in), Mode: in.Mode, Nlink: in.Nlink + in.Unseen, UID: in.UID, GID: in.GID, Rdev: in.Rdev, Size: in.Size,
+		Inode: in.ID, Dev: in.mountOf(s).Dev, Mount: s.MountIndex(in), Mode: in.Mode, Nlink: in.Nlink + in.Unseen, UID: in.UID,
+		GID: in.GID, Rdev: in.Rdev, Size: in.Size,
 		AtimeNs: in.AtimeNs, MtimeNs: in.MtimeNs, CtimeNs: in.CtimeNs, BtimeNs: in.BtimeNs, Root: in.MountRoot,
 	}
 	switch {

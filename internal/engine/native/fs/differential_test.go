@@ -38,7 +38,8 @@ func fill(t *testing.T, root string) {
 // deep is where both sides work: links that climb stay in surroundings that are the same for both.
 const deep = "/1/2/3/4/5/6/7/8"
 
-var words = []string{"a", "b", "c", "d", "f", "g", "h", "x", "y", "ln", "loop", "up", "dangling", ".", "..", "\xff\x01 odd", strings.Repeat("n", 255), strings.Repeat("n", 256)}
+var words = []string{"a", "b", "c", "d", "f", "g", "h", "x", "y", "ln", "loop", "up", "dangling", ".", "..", "\xff\x01 odd",
+	strings.Repeat("n", 255), strings.Repeat("n", 256)}
 
 func randomPath(r *rand.Rand) string {
 	var parts []string

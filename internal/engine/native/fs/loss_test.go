@@ -583,7 +583,8 @@ func TestPowerLossBesideAnMsync(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.StartJournal(Ext4Ordered)
-	for _, o := range []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 24, fill: 'x'}, {call: "create", a: "/b"}, {call: "write", a: "/b", n: 8, fill: 'x'}, {call: "sync"},
+	for _, o := range []step{{call: "create", a: "/a"}, {call: "write", a: "/a", n: 24, fill: 'x'}, {call: "create", a: "/b"},
+		{call: "write", a: "/b", n: 8, fill: 'x'}, {call: "sync"},
 		{call: "write", a: "/a", at: 16, n: 8, fill: 'z'}} {
 		if e := run(s, env, o); e != OK {
 			t.Fatal(o, e)

@@ -136,7 +136,8 @@ func (s *State) mountShared(env *Env, v Volume) error {
 	if e := dir.mountAt(s, env, name, s.inode(*root)); e != OK {
 		return fmt.Errorf("volume %s: %w", v.Target, e)
 	}
-	s.Mounts = append(s.Mounts, Mount{Target: v.Target, Dev: 0x800 + uint64(len(s.Mounts)) + 1, Layer: v.Layer, ReadOnly: v.ReadOnly, Shared: v.Shared, Parent: dir.ID, Name: name})
+	s.Mounts = append(s.Mounts, Mount{Target: v.Target, Dev: 0x800 + uint64(len(s.Mounts)) + 1, Layer: v.Layer,
+		ReadOnly: v.ReadOnly, Shared: v.Shared, Parent: dir.ID, Name: name})
 	return nil
 }
 

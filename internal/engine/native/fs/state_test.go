@@ -80,7 +80,8 @@ func TestEscape(t *testing.T) {
 	os.WriteFile(outside+"/secret", []byte("out"), 0o644)
 	os.Symlink(outside, root+"/out")
 	os.Symlink("../../../../../.."+outside, root+"/up")
-	for _, p := range []string{"/out/secret", "/up/secret", "../../" + outside + "/secret", "/../.." + outside + "/secret", "/proc/../.." + outside + "/secret"} {
+	for _, p := range []string{"/out/secret", "/up/secret", "../../" + outside + "/secret", "/../.." + outside + "/secret",
+		"/proc/../.." + outside + "/secret"} {
 		if _, e := s.Walk(env, s.Root(), p, true); e != ENOENT {
 			t.Errorf("%s: %v", p, e)
 		}
@@ -132,7 +133,8 @@ func TestVolumes(t *testing.T) {
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	if _, err := New(env, Config{Layers: []string{empty, "/nonexistent"}, Volumes: []Volume{{Target: "x", Layer: NoLayer}}}); err == nil || !strings.Contains(err.Error(), "absolute") {
+	if _, err := New(env, Config{Layers: []string{empty, "/nonexistent"},
+		Volumes: []Volume{{Target: "x", Layer: NoLayer}}}); err == nil || !strings.Contains(err.Error(), "absolute") {
 		t.Error("a relative target:", err)
 	}
 }

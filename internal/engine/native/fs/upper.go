@@ -84,7 +84,8 @@ func (w *upper) altered(in *Inode, path string) bool {
 		return true
 	}
 	attr, ok := w.base(path)
-	return !ok || in.Mode != attr.Mode || in.UID != attr.UID || in.GID != attr.GID || in.is(S_IFREG) && in.MtimeNs != attr.MtimeNs/1e9*1e9 && !w.s.undated(in.Layer, path)
+	return !ok || in.Mode != attr.Mode || in.UID != attr.UID || in.GID != attr.GID ||
+		in.is(S_IFREG) && in.MtimeNs != attr.MtimeNs/1e9*1e9 && !w.s.undated(in.Layer, path)
 }
 
 func (w *upper) folder(dir *Inode, path string) error {

@@ -63,8 +63,9 @@ type baseFile struct {
 	path  string
 }
 
-// NewBase opens the layers of a node. What lies in a layer at one of the hidden paths, which are absolute, is not there
-// for it; a layer of its own at such a path is. The same holds of what the project's folder did not have then, where that is known. A resource that the machine refuses is noted in lack, which may be nil.
+// NewBase opens the layers of a node. What lies in a layer at one of the hidden paths, which are absolute, is not there for it; a
+// layer of its own at such a path is. The same holds of what the project's folder did not have then, where that is known. A
+// resource that the machine refuses is noted in lack, which may be nil.
 func NewBase(layers []Layer, hidden []string, project string, then *filetree.Tree, lack *Lack) (*Base, error) {
 	b := &Base{then: then.At(resolved(project)), worlds: 1, layers: layers, lack: lack, open: map[baseFile]int{}, hidden: map[baseFile]bool{}}
 	for i, l := range layers {
@@ -135,7 +136,8 @@ func (b *Base) openat(layer int, path string, flags uint64) (int, fs.Errno) {
 		fd, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", root), int(flags)&^unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		return fd, number(err)
 	}
-	fd, err := unix.Openat2(root, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
+	fd, err := unix.Openat2(root, path,
+		&unix.OpenHow{Flags: flags | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
 	if err == unix.ENOSYS { // before Linux 5.6; fs has checked every element of the path
 		fd, err = unix.Openat(root, path, int(flags)|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	}

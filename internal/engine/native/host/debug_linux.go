@@ -286,8 +286,9 @@ func (m *Machine) debugged(id ThreadID, t *thread, everyCall bool, stop *machine
 	}
 }
 
-// undisturbed reports whether a thread that waits for the answer to a notified call can take it and run on as without a debugger: what is wanted of it lies in place,
-// and nothing where it begins. To bring it to a ptrace stop first costs as much as all else of a turn.
+// undisturbed reports whether a thread that waits for the answer to a notified call can take it and run on as without a debugger:
+// what is wanted of it lies in place, and nothing where it begins. To bring it to a ptrace stop first costs as much as all else
+// of a turn.
 func (m *Machine) undisturbed(id ThreadID, t *thread) bool {
 	if t.at != atAnswered && t.at != atPassed || t.held || t.pointed() || t.queued != nil || m.Debugger == nil || m.Debugger.Asks(id) {
 		return false

@@ -196,7 +196,8 @@ func (m *Machine) mapSegments(t *thread, h *headers, fd uint64) (bias uint64, er
 		return 0, unix.ENOEXEC
 	}
 	const place = 0x100000 // MAP_FIXED_NOREPLACE
-	if v := m.execute(t, unix.SYS_MMAP, low+bias, high-low, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE|place, ^uint64(0), 0); v < 0 {
+	if v := m.execute(t, unix.SYS_MMAP, low+bias, high-low, unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE|place, ^uint64(0), 0); v < 0 {
 		return 0, syscall.Errno(-v)
 	}
 	for _, p := range h.progs {
@@ -227,7 +228,8 @@ func (m *Machine) mapSegments(t *thread, h *headers, fd uint64) (bias uint64, er
 			}
 		}
 		if pageUp(all) > pageUp(end) {
-			if v := m.execute(t, unix.SYS_MMAP, pageUp(end), pageUp(all)-pageUp(end), prot, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED, ^uint64(0), 0); v < 0 {
+			if v := m.execute(t, unix.SYS_MMAP, pageUp(end), pageUp(all)-pageUp(end), prot,
+				unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED, ^uint64(0), 0); v < 0 {
 				return 0, syscall.Errno(-v)
 			}
 		}

@@ -147,7 +147,8 @@ func NewMachine(tracer *Tracer, leaks Leaks, spinCPUMs int64, reference bool) (*
 		unix.Close(fd)
 		return nil, fmt.Errorf("memfd: %w", sized(err))
 	}
-	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, written: map[int64]*writtenFile{}, sparing: map[filePlace]int{}, stubFD: fd, tracer: tracer, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
+	m := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, written: map[int64]*writtenFile{},
+		sparing: map[filePlace]int{}, stubFD: fd, tracer: tracer, loop: unix.Gettid(), leaks: leaks, Stops: stops, ignored: ignoredHere(), let: letAndReceive}
 	m.watch = startWatchdog(spinCPUMs)
 	if !leaks.TSC {
 		m.Slow = giveUpTSC()
@@ -163,7 +164,8 @@ func (m *Machine) sibling() (*Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fcntl: %w", err)
 	}
-	n := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, tracer: m.tracer, loop: m.loop, vdsoOffset: m.vdsoOffset, leaks: m.leaks, ignored: m.ignored,
+	n := &Machine{threads: map[ThreadID]*thread{}, alive: map[int]int{}, stubFD: fd, tracer: m.tracer, loop: m.loop,
+		vdsoOffset: m.vdsoOffset, leaks: m.leaks, ignored: m.ignored,
 		watch: &watchdog{owner: m.watch.owner, limitNs: m.watch.limitNs}, let: m.let, Stops: m.Stops, vdsoAround: m.vdsoAround, cpuidTraps: m.cpuidTraps,
 		written: copyWritten(m.written), identities: m.identities, layout: m.layout, Slow: m.Slow, Contrast: m.Contrast, sparing: maps.Clone(m.sparing)}
 	m.tracer.machines = append(m.tracer.machines, n)
@@ -825,7 +827,8 @@ func (m *Machine) WriteParts(id ThreadID, parts ...machine.Part) int {
 		return 0
 	}
 	t := m.get(id)
-	v, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(t.tid), uintptr(unsafe.Pointer(&local)), uintptr(n), uintptr(unsafe.Pointer(&remote)), uintptr(n), 0)
+	v, _, e := syscall.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(t.tid), uintptr(unsafe.Pointer(&local)), uintptr(n),
+		uintptr(unsafe.Pointer(&remote)), uintptr(n), 0)
 	if (len(m.written) > 0 || m.Barred != nil) && (e != 0 || int(v) < total) {
 		return m.writeEach(t, parts)
 	}

@@ -558,7 +558,8 @@ func (m *Machine) Clone(parent, child ThreadID, flags, stack, tls uint64) syscal
 		m.Lack.note("clone", errno)
 		return errno
 	}
-	c := &thread{id: child, tid: tid, tgid: t.tgid, space: t.space, gadget: t.gadget, vdso: t.vdso, code: t.code, chance: t.chance, traps: t.traps, listener: t.listener}
+	c := &thread{id: child, tid: tid, tgid: t.tgid, space: t.space, gadget: t.gadget, vdso: t.vdso, code: t.code,
+		chance: t.chance, traps: t.traps, listener: t.listener}
 	if flags&unix.CLONE_VM == 0 {
 		c.space = m.newSpace()
 		m.forkedWritten(t.space, c.space)

@@ -141,7 +141,8 @@ type sigaction struct {
 }
 
 func rtSigaction(sig syscall.Signal, set, old *sigaction) syscall.Errno {
-	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(old)), unsafe.Sizeof(set.mask), 0, 0)
+	_, _, e := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(set)),
+		uintptr(unsafe.Pointer(old)), unsafe.Sizeof(set.mask), 0, 0)
 	return e
 }
 

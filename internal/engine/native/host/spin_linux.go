@@ -174,7 +174,8 @@ func (m *Machine) step(t *thread, stop *machine.Stop) (ok, stopped bool) {
 	const stackSegment = 2 // of ModRM.reg: the processor traps one instruction later
 	op, next := t.opcode()
 	switch {
-	case t.load().Cs != userCS, op == opPopFlags, op == opInt, op == opIret, op == opInt1, op == opMovSeg && next>>3&7 == stackSegment, op == 0x0f && next == 0xb2:
+	case t.load().Cs != userCS, op == opPopFlags, op == opInt, op == opIret, op == opInt1,
+		op == opMovSeg && next>>3&7 == stackSegment, op == 0x0f && next == 0xb2:
 		return false, false
 	}
 	own := t.load().Eflags&trapFlag != 0

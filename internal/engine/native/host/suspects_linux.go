@@ -149,7 +149,8 @@ func (m *Machine) watchRange(t *thread, lines string, from, to uint64, spared, u
 	t.traps.restored(start, text)
 	t.unbroken(start, text)
 	t.chance.restored(start, text)
-	s := &suspect{from: from, to: to, prot: around.Prot(), file: fileOf(line), offset: from - around.Start + around.Offset, window: code.NewWindow(start, text, unproven), spared: spared, open: true}
+	s := &suspect{from: from, to: to, prot: around.Prot(), file: fileOf(line), offset: from - around.Start + around.Offset,
+		window: code.NewWindow(start, text, unproven), spared: spared, open: true}
 	if len(unproven) == 0 && m.sparing[s.place()] >= sparedSteps || !m.permit(t, s, false) {
 		return false
 	}

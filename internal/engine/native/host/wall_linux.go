@@ -138,7 +138,8 @@ func allowReading(set int, path string) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		rule.Allowed_access = readOnlyFile
 	}
-	if _, _, e := syscall.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0); e != 0 {
+	if _, _, e := syscall.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH,
+		uintptr(unsafe.Pointer(&rule)), 0, 0, 0); e != 0 {
 		return fmt.Errorf("landlock_add_rule for %s: %w", path, e)
 	}
 	return nil

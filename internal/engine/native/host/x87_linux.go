@@ -88,7 +88,8 @@ func environment(area []byte, narrow bool) (out []byte) {
 	}
 	const unused = 0xffff << 16
 	for _, v := range []uint32{
-		unused | uint32(le.Uint16(area)), unused | uint32(le.Uint16(area[fxStatus:])), unused | uint32(tags(area)), instruction, uint32(opcode) << 16, operand, unused,
+		unused | uint32(le.Uint16(area)), unused | uint32(le.Uint16(area[fxStatus:])), unused | uint32(tags(area)), instruction,
+		uint32(opcode) << 16, operand, unused,
 	} {
 		out = le.AppendUint32(out, v)
 	}

@@ -117,8 +117,9 @@ func (s *extended) of(n int) []byte {
 	return s.area[from:to]
 }
 
-// holes are the parts of an area of some size that belong to no component. Nothing writes to them in the frame of a signal, but Linux clears the whole area first if it
-// cannot write to the stack at once: where a page is one that another process has, too, such as the original of a copy.
+// holes are the parts of an area of some size that belong to no component. Nothing writes to them in the frame of a signal, but
+// Linux clears the whole area first if it cannot write to the stack at once: where a page is one that another process has, too,
+// such as the original of a copy.
 func (s *extended) holes(size uint64) (list [][2]uint64) {
 	list = append(list, [2]uint64{fxEnd, fxMagic})
 	var places []component

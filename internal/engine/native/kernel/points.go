@@ -139,7 +139,8 @@ func (k *Kernel) place() string {
 func (k *Kernel) switches(t *Thread, v uint64) {
 	k.Happen(k.Nodes[t.Node].Name, t.Name, "switch", int64(v), k.Proc(t).Path+"+0x"+k.place())
 	steps, kind := switchSteps[v%uint64(len(switchSteps))], v/uint64(len(switchSteps))
-	s := record.Switch{Stream: k.switchStream(t), TimeNs: k.Now, Thread: t.Name, Program: k.Proc(t).Path, Address: k.stop.Code.Address(k.stop.Place), Instructions: steps}
+	s := record.Switch{Stream: k.switchStream(t), TimeNs: k.Now, Thread: t.Name, Program: k.Proc(t).Path,
+		Address: k.stop.Code.Address(k.stop.Place), Instructions: steps}
 	if pause := kind % k.State.Points.longest(); pause > 0 && !(t.Strict && kind == dropsLow) {
 		s.ForNs = pauseNs << pause
 	}

@@ -16,8 +16,9 @@ import (
 var acts = map[uint64]moments.Act{
 	unix.SYS_MKDIR: moments.Create, unix.SYS_MKDIRAT: moments.Create, unix.SYS_MKNOD: moments.Create, unix.SYS_MKNODAT: moments.Create,
 	unix.SYS_LINK: moments.Create, unix.SYS_LINKAT: moments.Create, unix.SYS_SYMLINK: moments.Create, unix.SYS_SYMLINKAT: moments.Create,
-	unix.SYS_FSYNC: moments.Sync, unix.SYS_FDATASYNC: moments.Sync, unix.SYS_SYNC: moments.Sync, unix.SYS_SYNCFS: moments.Sync, unix.SYS_SYNC_FILE_RANGE: moments.Sync,
-	unix.SYS_RENAME: moments.Rename, unix.SYS_RENAMEAT: moments.Rename, unix.SYS_RENAMEAT2: moments.Rename,
+	unix.SYS_FSYNC: moments.Sync, unix.SYS_FDATASYNC: moments.Sync, unix.SYS_SYNC: moments.Sync, unix.SYS_SYNCFS: moments.Sync,
+	unix.SYS_SYNC_FILE_RANGE: moments.Sync,
+	unix.SYS_RENAME:          moments.Rename, unix.SYS_RENAMEAT: moments.Rename, unix.SYS_RENAMEAT2: moments.Rename,
 	unix.SYS_UNLINK: moments.Unlink, unix.SYS_UNLINKAT: moments.Unlink, unix.SYS_RMDIR: moments.Unlink,
 	unix.SYS_TRUNCATE: moments.Truncate, unix.SYS_FTRUNCATE: moments.Truncate, unix.SYS_FALLOCATE: moments.Truncate,
 }

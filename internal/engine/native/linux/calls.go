@@ -183,12 +183,17 @@ func defineIdentity() {
 		unix.SYS_SETRLIMIT: {"setrlimit", "ip", sysSetrlimit}, unix.SYS_PRLIMIT64: {"prlimit64", "iipp", sysPrlimit64},
 		unix.SYS_UMASK: {"umask", "i", sysUmask}, unix.SYS_PRCTL: {"prctl", "i", sysPrctl},
 		unix.SYS_CAPGET: {"capget", "pp", sysCapget}, unix.SYS_CAPSET: {"capset", "pp", sysCapset},
-		unix.SYS_SCHED_GETAFFINITY: {"sched_getaffinity", "iip", sysSchedGetaffinity}, unix.SYS_SCHED_SETAFFINITY: {"sched_setaffinity", "iip", sysSchedSetaffinity},
-		unix.SYS_SCHED_GETSCHEDULER: {"sched_getscheduler", "i", sysSchedGetscheduler}, unix.SYS_SCHED_SETSCHEDULER: {"sched_setscheduler", "iip", sysSchedSetscheduler},
-		unix.SYS_SCHED_GETPARAM: {"sched_getparam", "ip", sysSchedGetparam}, unix.SYS_SCHED_SETPARAM: {"sched_setparam", "ip", sysZero},
-		unix.SYS_SCHED_GET_PRIORITY_MAX: {"sched_get_priority_max", "i", schedPriority(99)}, unix.SYS_SCHED_GET_PRIORITY_MIN: {"sched_get_priority_min", "i", schedPriority(1)},
-		unix.SYS_SCHED_RR_GET_INTERVAL: {"sched_rr_get_interval", "ip", sysSchedRRGetInterval}, unix.SYS_SCHED_GETATTR: {"sched_getattr", "ipii", sysSchedGetattr},
-		unix.SYS_SCHED_SETATTR: {"sched_setattr", "ipi", sysSchedSetattr}, unix.SYS_SETDOMAINNAME: {"setdomainname", "pi", sysSetdomainname}, unix.SYS_VHANGUP: {"vhangup", "", sysVhangup},
+		unix.SYS_SCHED_GETAFFINITY:  {"sched_getaffinity", "iip", sysSchedGetaffinity},
+		unix.SYS_SCHED_SETAFFINITY:  {"sched_setaffinity", "iip", sysSchedSetaffinity},
+		unix.SYS_SCHED_GETSCHEDULER: {"sched_getscheduler", "i", sysSchedGetscheduler},
+		unix.SYS_SCHED_SETSCHEDULER: {"sched_setscheduler", "iip", sysSchedSetscheduler},
+		unix.SYS_SCHED_GETPARAM:     {"sched_getparam", "ip", sysSchedGetparam}, unix.SYS_SCHED_SETPARAM: {"sched_setparam", "ip", sysZero},
+		unix.SYS_SCHED_GET_PRIORITY_MAX: {"sched_get_priority_max", "i", schedPriority(99)},
+		unix.SYS_SCHED_GET_PRIORITY_MIN: {"sched_get_priority_min", "i", schedPriority(1)},
+		unix.SYS_SCHED_RR_GET_INTERVAL:  {"sched_rr_get_interval", "ip", sysSchedRRGetInterval},
+		unix.SYS_SCHED_GETATTR:          {"sched_getattr", "ipii", sysSchedGetattr},
+		unix.SYS_SCHED_SETATTR:          {"sched_setattr", "ipi", sysSchedSetattr},
+		unix.SYS_SETDOMAINNAME:          {"setdomainname", "pi", sysSetdomainname}, unix.SYS_VHANGUP: {"vhangup", "", sysVhangup},
 		unix.SYS_ADJTIMEX: {"adjtimex", "p", sysAdjtimex}, unix.SYS_CLOCK_ADJTIME: {"clock_adjtime", "ip", sysClockAdjtime},
 		unix.SYS_GETPRIORITY: {"getpriority", "ii", sysGetpriority}, unix.SYS_SETPRIORITY: {"setpriority", "iii", sysSetpriority},
 		unix.SYS_IOPRIO_GET: {"ioprio_get", "ii", sysZero}, unix.SYS_IOPRIO_SET: {"ioprio_set", "iii", sysZero},
@@ -236,21 +241,29 @@ func defineRefused() {
 		name string
 		e    unix.Errno
 	}{
-		unix.SYS_IO_URING_SETUP: {"io_uring_setup", unix.ENOSYS}, unix.SYS_IO_URING_ENTER: {"io_uring_enter", unix.ENOSYS}, unix.SYS_IO_URING_REGISTER: {"io_uring_register", unix.ENOSYS},
-		unix.SYS_PERF_EVENT_OPEN: {"perf_event_open", unix.EACCES}, unix.SYS_BPF: {"bpf", unix.EPERM}, unix.SYS_PTRACE: {"ptrace", unix.EPERM},
+		unix.SYS_IO_URING_SETUP: {"io_uring_setup", unix.ENOSYS}, unix.SYS_IO_URING_ENTER: {"io_uring_enter", unix.ENOSYS},
+		unix.SYS_IO_URING_REGISTER: {"io_uring_register", unix.ENOSYS},
+		unix.SYS_PERF_EVENT_OPEN:   {"perf_event_open", unix.EACCES}, unix.SYS_BPF: {"bpf", unix.EPERM}, unix.SYS_PTRACE: {"ptrace", unix.EPERM},
 		unix.SYS_MOUNT: {"mount", unix.EPERM}, unix.SYS_UMOUNT2: {"umount2", unix.EPERM}, unix.SYS_PIVOT_ROOT: {"pivot_root", unix.EPERM},
 		unix.SYS_UNSHARE: {"unshare", unix.EPERM}, unix.SYS_SETNS: {"setns", unix.EPERM}, unix.SYS_REBOOT: {"reboot", unix.EPERM},
-		unix.SYS_INIT_MODULE: {"init_module", unix.EPERM}, unix.SYS_FINIT_MODULE: {"finit_module", unix.EPERM}, unix.SYS_DELETE_MODULE: {"delete_module", unix.EPERM},
-		unix.SYS_KEXEC_LOAD: {"kexec_load", unix.EPERM}, unix.SYS_SWAPON: {"swapon", unix.EPERM}, unix.SYS_SWAPOFF: {"swapoff", unix.EPERM},
-		unix.SYS_SECCOMP: {"seccomp", unix.EINVAL}, unix.SYS_PROCESS_VM_READV: {"process_vm_readv", unix.EPERM}, unix.SYS_PROCESS_VM_WRITEV: {"process_vm_writev", unix.EPERM},
-		unix.SYS_SETTIMEOFDAY: {"settimeofday", unix.EPERM},
-		unix.SYS_USERFAULTFD:  {"userfaultfd", unix.EPERM}, unix.SYS_OPEN_BY_HANDLE_AT: {"open_by_handle_at", unix.EPERM}, unix.SYS_NAME_TO_HANDLE_AT: {"name_to_handle_at", unix.EOPNOTSUPP},
-		unix.SYS_FANOTIFY_INIT: {"fanotify_init", unix.EPERM}, unix.SYS_MODIFY_LDT: {"modify_ldt", unix.ENOSYS}, unix.SYS_IOPL: {"iopl", unix.EPERM}, unix.SYS_IOPERM: {"ioperm", unix.EPERM},
+		unix.SYS_INIT_MODULE: {"init_module", unix.EPERM}, unix.SYS_FINIT_MODULE: {"finit_module", unix.EPERM},
+		unix.SYS_DELETE_MODULE: {"delete_module", unix.EPERM},
+		unix.SYS_KEXEC_LOAD:    {"kexec_load", unix.EPERM}, unix.SYS_SWAPON: {"swapon", unix.EPERM}, unix.SYS_SWAPOFF: {"swapoff", unix.EPERM},
+		unix.SYS_SECCOMP: {"seccomp", unix.EINVAL}, unix.SYS_PROCESS_VM_READV: {"process_vm_readv", unix.EPERM},
+		unix.SYS_PROCESS_VM_WRITEV: {"process_vm_writev", unix.EPERM},
+		unix.SYS_SETTIMEOFDAY:      {"settimeofday", unix.EPERM},
+		unix.SYS_USERFAULTFD:       {"userfaultfd", unix.EPERM}, unix.SYS_OPEN_BY_HANDLE_AT: {"open_by_handle_at", unix.EPERM},
+		unix.SYS_NAME_TO_HANDLE_AT: {"name_to_handle_at", unix.EOPNOTSUPP},
+		unix.SYS_FANOTIFY_INIT:     {"fanotify_init", unix.EPERM}, unix.SYS_MODIFY_LDT: {"modify_ldt", unix.ENOSYS},
+		unix.SYS_IOPL: {"iopl", unix.EPERM}, unix.SYS_IOPERM: {"ioperm", unix.EPERM},
 		unix.SYS_ACCT: {"acct", unix.EPERM}, unix.SYS_SYSLOG: {"syslog", unix.EPERM}, unix.SYS_QUOTACTL: {"quotactl", unix.EPERM},
 		unix.SYS_PIDFD_GETFD: {"pidfd_getfd", unix.EPERM}, unix.SYS_KCMP: {"kcmp", unix.EPERM},
-		unix.SYS_MBIND: {"mbind", unix.ENOSYS}, unix.SYS_SET_MEMPOLICY: {"set_mempolicy", unix.ENOSYS}, unix.SYS_GET_MEMPOLICY: {"get_mempolicy", unix.ENOSYS}, unix.SYS_MOVE_PAGES: {"move_pages", unix.ENOSYS},
+		unix.SYS_MBIND: {"mbind", unix.ENOSYS}, unix.SYS_SET_MEMPOLICY: {"set_mempolicy", unix.ENOSYS},
+		unix.SYS_GET_MEMPOLICY: {"get_mempolicy", unix.ENOSYS}, unix.SYS_MOVE_PAGES: {"move_pages", unix.ENOSYS},
 		unix.SYS_IO_SETUP: {"io_setup", unix.ENOSYS}, unix.SYS_MEMFD_SECRET: {"memfd_secret", unix.ENOSYS},
-		unix.SYS_LANDLOCK_CREATE_RULESET: {"landlock_create_ruleset", unix.EOPNOTSUPP}, unix.SYS_ADD_KEY: {"add_key", unix.ENOSYS}, unix.SYS_KEYCTL: {"keyctl", unix.ENOSYS}, unix.SYS_REQUEST_KEY: {"request_key", unix.ENOSYS},
+		unix.SYS_LANDLOCK_CREATE_RULESET: {"landlock_create_ruleset", unix.EOPNOTSUPP},
+		unix.SYS_ADD_KEY:                 {"add_key", unix.ENOSYS}, unix.SYS_KEYCTL: {"keyctl", unix.ENOSYS},
+		unix.SYS_REQUEST_KEY:      {"request_key", unix.ENOSYS},
 		unix.SYS_REMAP_FILE_PAGES: {"remap_file_pages", unix.ENOSYS}, unix.SYS_MQ_OPEN: {"mq_open", unix.ENOSYS},
 	} {
 		name, e := x.name, x.e
@@ -263,22 +276,26 @@ func defineRefused() {
 // mark sets what several calls have in common.
 func mark() {
 	for _, nr := range []int{
-		unix.SYS_READ, unix.SYS_READV, unix.SYS_PREADV2, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITEV2, unix.SYS_SPLICE, unix.SYS_TEE, unix.SYS_VMSPLICE, unix.SYS_SENDFILE,
+		unix.SYS_READ, unix.SYS_READV, unix.SYS_PREADV2, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITEV2, unix.SYS_SPLICE,
+		unix.SYS_TEE, unix.SYS_VMSPLICE, unix.SYS_SENDFILE,
 		unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_CONNECT, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG,
 		unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG,
 		unix.SYS_EPOLL_WAIT, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_FLOCK, unix.SYS_FCNTL,
 	} {
 		table[nr].Holds = true
 	}
-	for _, nr := range []int{unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_WRITE, unix.SYS_WRITEV, unix.SYS_PWRITE64, unix.SYS_PWRITEV,
-		unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDFILE, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE} {
+	for _, nr := range []int{unix.SYS_READ, unix.SYS_READV, unix.SYS_PREAD64, unix.SYS_PREADV, unix.SYS_WRITE, unix.SYS_WRITEV,
+		unix.SYS_PWRITE64, unix.SYS_PWRITEV,
+		unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG,
+		unix.SYS_SENDFILE, unix.SYS_FSYNC, unix.SYS_FDATASYNC, unix.SYS_FTRUNCATE} {
 		table[nr].Descriptor = true
 	}
 	for _, nr := range []int{unix.SYS_READ, unix.SYS_READV, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG} {
 		table[nr].Receives = true
 	}
 	for change, calls := range map[kernel.Changing][]int{
-		kernel.ChangesNames: {unix.SYS_OPEN, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_CREAT, unix.SYS_RENAME, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_UNLINK, unix.SYS_UNLINKAT,
+		kernel.ChangesNames: {unix.SYS_OPEN, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_CREAT, unix.SYS_RENAME,
+			unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_UNLINK, unix.SYS_UNLINKAT,
 			unix.SYS_LINK, unix.SYS_LINKAT, unix.SYS_TRUNCATE},
 		kernel.ChangesAtPosition: {unix.SYS_WRITE, unix.SYS_WRITEV},
 		kernel.ChangesAtOffset:   {unix.SYS_PWRITE64, unix.SYS_PWRITEV, unix.SYS_PWRITEV2},

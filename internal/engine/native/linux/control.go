@@ -20,7 +20,8 @@ var controlFile = Behaviour{Devices: []uint64{fs.DevControl}, Seekable: true, Op
 var reportFile = Behaviour{
 	Devices: []uint64{fs.DevReport}, Seekable: true, Opened: tagged,
 	Write: func(k *Kernel, _ *Thread, f *File, data []byte) Result {
-		k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Reported, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, Text: bytes.Clone(data)})
+		k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Reported, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node,
+			Tag: f.Tag, Text: bytes.Clone(data)})
 		return Result(len(data))
 	},
 }
@@ -32,7 +33,8 @@ var mishapFile = Behaviour{
 		if len(data) > maxControlLine {
 			return fail(unix.EINVAL)
 		}
-		k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Wondered, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Proc: t.Proc, Tag: f.ID, Text: bytes.Clone(data)})
+		k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Wondered, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node,
+			Proc: t.Proc, Tag: f.ID, Text: bytes.Clone(data)})
 		return Result(len(data))
 	},
 	Read: func(_ *Kernel, _ *Thread, f *File, n int) ([]byte, Result) {
@@ -58,7 +60,8 @@ func notices(kind kernel.NoticeKind, most int) func(*Kernel, *Thread, *File, []b
 		if len(data) > most {
 			return fail(unix.EINVAL)
 		}
-		k.Notices = append(k.Notices, kernel.Notice{Kind: kind, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Proc: t.Proc, Tag: f.Tag, Text: bytes.Clone(data)})
+		k.Notices = append(k.Notices, kernel.Notice{Kind: kind, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Proc: t.Proc,
+			Tag: f.Tag, Text: bytes.Clone(data)})
 		return Result(len(data))
 	}
 }

@@ -17,7 +17,8 @@ func synthCPUs(n int, path string) (synthNode, bool) {
 		var b strings.Builder
 		for i := range n {
 			id := strconv.Itoa(i)
-			b.WriteString(strings.NewReplacer("processor\t: 0", "processor\t: "+id, "core id\t\t: 0", "core id\t\t: "+id, "apicid\t\t: 0", "apicid\t\t: "+id).Replace(one))
+			b.WriteString(strings.NewReplacer("processor\t: 0", "processor\t: "+id, "core id\t\t: 0", "core id\t\t: "+id,
+				"apicid\t\t: 0", "apicid\t\t: "+id).Replace(one))
 		}
 		return synthText(b.String()), true
 	case "/proc/stat":

@@ -12,7 +12,8 @@ import (
 )
 
 // epollFile is an instance of epoll(7).
-var epollFile = Behaviour{Release: releaseEpoll, Pollable: kernel.Always, Ready: pollEpoll, Key: kernel.ObjectKey(kernel.KeyEpoll), Link: kernel.Anonymous("[eventpoll]")}
+var epollFile = Behaviour{Release: releaseEpoll, Pollable: kernel.Always, Ready: pollEpoll,
+	Key: kernel.ObjectKey(kernel.KeyEpoll), Link: kernel.Anonymous("[eventpoll]")}
 
 const (
 	epollMaxDepth   = 5

@@ -27,7 +27,8 @@ func Standing(k *Kernel, t *Thread) *dump.Process {
 
 func process(k *Kernel, t *Thread, sig int, info [128]byte, registers func(*Thread) (machine.Regs, bool)) *dump.Process {
 	p := k.Proc(t)
-	r := &dump.Process{PID: p.PID, PGID: p.PGID, SID: p.SID, UID: p.Cred.UID, GID: p.Cred.GID, Comm: t.Comm, Argv: p.Argv, Signal: sig, Info: info, Auxv: p.Auxv}
+	r := &dump.Process{PID: p.PID, PGID: p.PGID, SID: p.SID, UID: p.Cred.UID, GID: p.Cred.GID, Comm: t.Comm, Argv: p.Argv,
+		Signal: sig, Info: info, Auxv: p.Auxv}
 	if parent := k.Procs[p.Parent]; parent != nil {
 		r.PPID = parent.PID
 	}
@@ -76,7 +77,8 @@ func dumpMaps(k *Kernel, t *Thread, p *Proc) (list []dump.Map) {
 			continue
 		}
 		rights := strings.Fields(line)[1]
-		m := dump.Map{Start: r.Start, End: r.End, Offset: r.Offset, Read: rights[0] == 'r', Write: r.Writable, Exec: rights[2] == 'x', Shared: r.Shared, Name: r.Name, File: strings.HasPrefix(r.Name, "/")}
+		m := dump.Map{Start: r.Start, End: r.End, Offset: r.Offset, Read: rights[0] == 'r', Write: r.Writable,
+			Exec: rights[2] == 'x', Shared: r.Shared, Name: r.Name, File: strings.HasPrefix(r.Name, "/")}
 		if m.Name == ownCode && m.Shared {
 			continue
 		}

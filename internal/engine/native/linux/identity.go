@@ -484,7 +484,8 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 			return fail(unix.EINVAL)
 		}
 		return 1
-	case unix.PR_SET_THP_DISABLE, unix.PR_GET_THP_DISABLE, unix.PR_SET_PTRACER, unix.PR_GET_SECUREBITS, unix.PR_CAPBSET_DROP, unix.PR_CAP_AMBIENT, unix.PR_GET_SECCOMP,
+	case unix.PR_SET_THP_DISABLE, unix.PR_GET_THP_DISABLE, unix.PR_SET_PTRACER, unix.PR_GET_SECUREBITS, unix.PR_CAPBSET_DROP,
+		unix.PR_CAP_AMBIENT, unix.PR_GET_SECCOMP,
 		unix.PR_GET_TIMING, unix.PR_TASK_PERF_EVENTS_DISABLE, unix.PR_TASK_PERF_EVENTS_ENABLE: // statistical timing; there are no events
 		return 0
 	default:
@@ -510,8 +511,10 @@ func prctlMachine(k *Kernel, t *Thread, op int) Result {
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], t.ClearTID)
 		return stored(k.Poke(t, a[1], b[:]))
-	case unix.PR_GET_UNALIGN, unix.PR_SET_UNALIGN, unix.PR_GET_FPEMU, unix.PR_SET_FPEMU, unix.PR_GET_FPEXC, unix.PR_SET_FPEXC, unix.PR_GET_ENDIAN, unix.PR_SET_ENDIAN,
-		unix.PR_SET_FP_MODE, unix.PR_GET_FP_MODE, unix.PR_SVE_SET_VL, unix.PR_SVE_GET_VL, unix.PR_PAC_RESET_KEYS, unix.PR_SET_TAGGED_ADDR_CTRL, unix.PR_GET_TAGGED_ADDR_CTRL:
+	case unix.PR_GET_UNALIGN, unix.PR_SET_UNALIGN, unix.PR_GET_FPEMU, unix.PR_SET_FPEMU, unix.PR_GET_FPEXC, unix.PR_SET_FPEXC,
+		unix.PR_GET_ENDIAN, unix.PR_SET_ENDIAN,
+		unix.PR_SET_FP_MODE, unix.PR_GET_FP_MODE, unix.PR_SVE_SET_VL, unix.PR_SVE_GET_VL, unix.PR_PAC_RESET_KEYS,
+		unix.PR_SET_TAGGED_ADDR_CTRL, unix.PR_GET_TAGGED_ADDR_CTRL:
 		return fail(unix.EINVAL) // of other processors
 	case unix.PR_SET_MM: // set_mm is privileged
 		return fail(unix.EPERM)

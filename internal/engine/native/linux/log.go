@@ -43,7 +43,8 @@ func writeLog(k *Kernel, t *Thread, f *File, data []byte) {
 		f.Taken += len(data)
 		if over := f.Taken - f.Bound; over > 0 {
 			data = data[:len(data)-over]
-			k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Overflowed, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, Tag: f.Tag, Stream: f.Stream})
+			k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Overflowed, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node,
+				Tag: f.Tag, Stream: f.Stream})
 		}
 	}
 	most := maxLogLine
@@ -67,5 +68,6 @@ func writeLog(k *Kernel, t *Thread, f *File, data []byte) {
 }
 
 func logLine(k *Kernel, f *File, pid int, line []byte) {
-	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Logged, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, PID: pid, Tag: f.Tag, Stream: f.Stream, Text: bytes.Clone(line)})
+	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Logged, Event: k.Events + 1, TimeNs: k.Now, Node: f.Node, PID: pid,
+		Tag: f.Tag, Stream: f.Stream, Text: bytes.Clone(line)})
 }

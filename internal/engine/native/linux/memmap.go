@@ -20,7 +20,8 @@ import (
 func mapsToWrite(k *Kernel, node kernel.NodeID, blob int64) bool {
 	for _, id := range k.Nodes[node].Procs {
 		p := k.Procs[id]
-		if p.Zombie || !slices.ContainsFunc(k.Spaces[p.Space].Regions, func(r kernel.Region) bool { return r.Object.Kind == kernel.KeyBlob && r.Object.ID == blob }) {
+		if p.Zombie || !slices.ContainsFunc(k.Spaces[p.Space].Regions,
+			func(r kernel.Region) bool { return r.Object.Kind == kernel.KeyBlob && r.Object.ID == blob }) {
 			continue
 		}
 		for line := range strings.Lines(k.M.Maps(p.Threads[0])) {
@@ -504,7 +505,8 @@ func sysShmget(k *Kernel, t *Thread) Result {
 	if e := k.Handles.Blobs.Truncate(blob, (size+4095)&^4095); e != 0 {
 		return fsFail(e)
 	}
-	s := &kernel.ShmSegment{ID: k.NewID("shm"), Node: t.Node, Key: key, Blob: int64(blob), Size: size, Mode: uint32(flags & 0o777), UID: p.Cred.EUID, GID: p.Cred.EGID,
+	s := &kernel.ShmSegment{ID: k.NewID("shm"), Node: t.Node, Key: key, Blob: int64(blob), Size: size,
+		Mode: uint32(flags & 0o777), UID: p.Cred.EUID, GID: p.Cred.EGID,
 		Creator: p.PID, CtNs: k.RealNs(k.Node(t))}
 	k.Segs[s.ID] = s
 	return Result(s.ID)

@@ -15,7 +15,8 @@ const maxAnswer = 1 << 20
 
 // ordersFile is the standard input of a program that was launched with Ordered.
 var ordersFile = Behaviour{
-	Read: readOrders, Write: notices(kernel.Answered, maxAnswer), Pollable: kernel.Always, Key: func(f *File) Key { return Key{Kind: kernel.KeyOrders, ID: f.ID} },
+	Read: readOrders, Write: notices(kernel.Answered, maxAnswer), Pollable: kernel.Always,
+	Key: func(f *File) Key { return Key{Kind: kernel.KeyOrders, ID: f.ID} },
 	Ready: func(_ *Kernel, f *File) uint32 {
 		if len(f.Data) == 0 {
 			return unix.POLLOUT | kernel.PollWRNorm

@@ -83,7 +83,8 @@ func Start(k *Kernel, l Launch) (*Proc, error) {
 	k.Rank(t)
 	p := &Proc{
 		ID: k.NewID("proc"), Node: l.Node, PID: t.TID, PGID: t.TID, SID: t.TID, Threads: []kernel.ThreadID{t.ID}, Leader: t.ID,
-		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, Bounded: l.Bounded, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD), Dumpable: 1, OOMAdj: l.OOMAdj, Unkillable: first,
+		Env: l.Env, Cred: l.User, Umask: 0o022, Tag: l.Tag, Bounded: l.Bounded, StartNs: k.Now, ExitSignal: int(unix.SIGCHLD),
+		Dumpable: 1, OOMAdj: l.OOMAdj, Unkillable: first,
 	}
 	t.Proc = p.ID
 	defaultLimits(p)
@@ -623,7 +624,8 @@ func forkProc(k *Kernel, t, child *Thread, parent *Proc, c cloneArgs) {
 		ID: k.NewID("proc"), Node: parent.Node, PID: child.TID, PGID: parent.PGID, SID: parent.SID, Parent: parent.ID,
 		Threads: []kernel.ThreadID{child.ID}, Leader: child.ID, Path: parent.Path, Argv: parent.Argv, Env: parent.Env, Auxv: parent.Auxv,
 		Umask: parent.Umask, Cred: parent.Cred, Actions: parent.Actions, ExitSignal: c.exitSignal, ParentExecs: parent.Execs, Dumpable: parent.Dumpable,
-		NoNewPrivs: parent.NoNewPrivs, Personality: parent.Personality, Limits: parent.Limits, OOMAdj: parent.OOMAdj, Login: parent.Login, StartNs: k.Now, Tag: parent.Tag, Bounded: parent.Bounded,
+		NoNewPrivs: parent.NoNewPrivs, Personality: parent.Personality, Limits: parent.Limits, OOMAdj: parent.OOMAdj,
+		Login: parent.Login, StartNs: k.Now, Tag: parent.Tag, Bounded: parent.Bounded,
 	}
 	if f&unix.CLONE_PARENT != 0 {
 		p.Parent, p.ExitSignal, p.ParentExecs = parent.Parent, parent.ExitSignal, parent.ParentExecs

@@ -99,32 +99,52 @@ var fixedSynth = map[string]string{
 	"/proc/filesystems": "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\nnodev\toverlay\n\text4\n",
 	"/proc/cmdline":     "root=/dev/vda ro\n",
 	"/proc/stat":        "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0 0 0 0 0 0 0 0 0 0 0\n",
-	"/proc/vmstat":      "nr_free_pages 1572864\n", "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n", "/proc/modules": "", "/proc/diskstats": "", "/proc/partitions": "major minor  #blocks  name\n\n",
-	"/proc/devices": "Character devices:\n  1 mem\n  5 /dev/tty\n\nBlock devices:\n", "/proc/cgroups": "#subsys_name\thierarchy\tnum_cgroups\tenabled\n", "/proc/misc": "", "/proc/interrupts": "", "/proc/zoneinfo": "",
+	"/proc/vmstat":      "nr_free_pages 1572864\n", "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+	"/proc/modules": "", "/proc/diskstats": "", "/proc/partitions": "major minor  #blocks  name\n\n",
+	"/proc/devices": "Character devices:\n  1 mem\n  5 /dev/tty\n\nBlock devices:\n",
+	"/proc/cgroups": "#subsys_name\thierarchy\tnum_cgroups\tenabled\n", "/proc/misc": "", "/proc/interrupts": "", "/proc/zoneinfo": "",
 	"/proc/cpuinfo": "processor\t: 0\nvendor_id\t: Bloodhound\ncpu family\t: 6\nmodel\t\t: 0\nmodel name\t: Bloodhound virtual CPU\nstepping\t: 0\ncpu MHz\t\t: 1000.000\ncache size\t: 4096 KB\nphysical id\t: 0\nsiblings\t: 1\ncore id\t\t: 0\ncpu cores\t: 1\napicid\t\t: 0\nfpu\t\t: yes\nfpu_exception\t: yes\ncpuid level\t: 13\nwp\t\t: yes\nflags\t\t: fpu tsc msr cx8 cmov mmx fxsr sse sse2 syscall nx lm rep_good nopl cpuid\nbugs\t\t:\nbogomips\t: 2000.00\nclflush size\t: 64\ncache_alignment\t: 64\naddress sizes\t: 48 bits physical, 48 bits virtual\npower management:\n\n",
 
 	"/proc/sys/kernel/osrelease": KernelRelease + "\n", "/proc/sys/kernel/ostype": "Linux\n", "/proc/sys/kernel/version": kernelVersion + "\n",
-	"/proc/sys/kernel/pid_max": "32768\n", "/proc/sys/kernel/threads-max": "32768\n", "/proc/sys/kernel/ngroups_max": "65536\n", "/proc/sys/kernel/cap_last_cap": "40\n",
+	"/proc/sys/kernel/pid_max": "32768\n", "/proc/sys/kernel/threads-max": "32768\n", "/proc/sys/kernel/ngroups_max": "65536\n",
+	"/proc/sys/kernel/cap_last_cap":         "40\n",
 	"/proc/sys/kernel/random/entropy_avail": "256\n", "/proc/sys/kernel/random/boot_id": "b100d400-0000-4000-8000-000000000001\n",
-	"/proc/sys/kernel/shmmax": "18446744073692774399\n", "/proc/sys/kernel/shmall": "18446744073692774399\n", "/proc/sys/kernel/shmmni": "4096\n", "/proc/sys/kernel/sem": "32000\t1024000000\t500\t32000\n",
-	"/proc/sys/kernel/msgmax": "8192\n", "/proc/sys/kernel/msgmnb": "16384\n", "/proc/sys/kernel/msgmni": "32000\n", "/proc/sys/net/unix/max_dgram_qlen": "10\n",
-	"/proc/sys/net/ipv4/tcp_fin_timeout": "60\n", "/proc/sys/net/ipv4/tcp_orphan_retries": "0\n", "/proc/sys/net/ipv4/tcp_retries2": "15\n", "/proc/sys/net/ipv4/tcp_syn_retries": "6\n", "/proc/sys/net/ipv4/tcp_synack_retries": "5\n",
-	"/proc/sys/kernel/core_pattern": "core\n", "/proc/sys/kernel/randomize_va_space": "0\n", "/proc/sys/kernel/perf_event_paranoid": "4\n", "/proc/sys/kernel/seccomp/actions_avail": "kill_process kill_thread trap errno user_notif trace log allow\n",
+	"/proc/sys/kernel/shmmax": "18446744073692774399\n", "/proc/sys/kernel/shmall": "18446744073692774399\n",
+	"/proc/sys/kernel/shmmni": "4096\n", "/proc/sys/kernel/sem": "32000\t1024000000\t500\t32000\n",
+	"/proc/sys/kernel/msgmax": "8192\n", "/proc/sys/kernel/msgmnb": "16384\n", "/proc/sys/kernel/msgmni": "32000\n",
+	"/proc/sys/net/unix/max_dgram_qlen":  "10\n",
+	"/proc/sys/net/ipv4/tcp_fin_timeout": "60\n", "/proc/sys/net/ipv4/tcp_orphan_retries": "0\n",
+	"/proc/sys/net/ipv4/tcp_retries2": "15\n", "/proc/sys/net/ipv4/tcp_syn_retries": "6\n", "/proc/sys/net/ipv4/tcp_synack_retries": "5\n",
+	"/proc/sys/kernel/core_pattern": "core\n", "/proc/sys/kernel/randomize_va_space": "0\n",
+	"/proc/sys/kernel/perf_event_paranoid": "4\n", "/proc/sys/kernel/seccomp/actions_avail": "kill_process kill_thread trap errno user_notif trace log allow\n",
 	"/proc/sys/kernel/yama/ptrace_scope": "1\n", "/proc/sys/kernel/sched_autogroup_enabled": "0\n", "/proc/sys/kernel/numa_balancing": "0\n",
-	"/proc/sys/vm/overcommit_memory": "1\n", "/proc/sys/vm/max_map_count": "262144\n", "/proc/sys/vm/swappiness": "60\n", "/proc/sys/vm/overcommit_ratio": "50\n", "/proc/sys/vm/nr_hugepages": "0\n", "/proc/sys/vm/mmap_min_addr": "65536\n",
-	"/proc/sys/fs/file-max": "9223372036854775807\n", "/proc/sys/fs/nr_open": "1048576\n", "/proc/sys/fs/pipe-max-size": "1048576\n", "/proc/sys/fs/file-nr": "0\t0\t9223372036854775807\n",
+	"/proc/sys/vm/overcommit_memory": "1\n", "/proc/sys/vm/max_map_count": "262144\n", "/proc/sys/vm/swappiness": "60\n",
+	"/proc/sys/vm/overcommit_ratio": "50\n", "/proc/sys/vm/nr_hugepages": "0\n", "/proc/sys/vm/mmap_min_addr": "65536\n",
+	"/proc/sys/fs/file-max": "9223372036854775807\n", "/proc/sys/fs/nr_open": "1048576\n",
+	"/proc/sys/fs/pipe-max-size": "1048576\n", "/proc/sys/fs/file-nr": "0\t0\t9223372036854775807\n",
 	"/proc/sys/fs/inotify/max_user_watches": "65536\n", "/proc/sys/fs/inotify/max_user_instances": "1024\n", "/proc/sys/fs/aio-max-nr": "65536\n",
-	"/proc/sys/net/core/somaxconn": "4096\n", "/proc/sys/net/core/rmem_max": "212992\n", "/proc/sys/net/core/wmem_max": "212992\n", "/proc/sys/net/core/rmem_default": "212992\n", "/proc/sys/net/core/wmem_default": "212992\n",
-	"/proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n", "/proc/sys/net/ipv4/tcp_max_syn_backlog": "1024\n", "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n", "/proc/sys/net/ipv4/tcp_wmem": "4096\t16384\t4194304\n",
-	"/proc/sys/net/ipv4/tcp_keepalive_time": "7200\n", "/proc/sys/net/ipv4/tcp_keepalive_intvl": "75\n", "/proc/sys/net/ipv4/tcp_keepalive_probes": "9\n", "/proc/sys/net/ipv4/tcp_fastopen": "0\n", "/proc/sys/net/ipv4/ip_unprivileged_port_start": "0\n",
-	"/proc/sys/net/ipv4/ip_forward": "0\n", "/proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic\n", "/proc/sys/net/ipv4/tcp_congestion_control": "cubic\n", "/proc/sys/net/ipv6/conf/all/disable_ipv6": "0\n", "/proc/sys/net/ipv6/bindv6only": "0\n",
+	"/proc/sys/net/core/somaxconn": "4096\n", "/proc/sys/net/core/rmem_max": "212992\n",
+	"/proc/sys/net/core/wmem_max": "212992\n", "/proc/sys/net/core/rmem_default": "212992\n", "/proc/sys/net/core/wmem_default": "212992\n",
+	"/proc/sys/net/ipv4/ip_local_port_range": "32768\t60999\n", "/proc/sys/net/ipv4/tcp_max_syn_backlog": "1024\n",
+	"/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n", "/proc/sys/net/ipv4/tcp_wmem": "4096\t16384\t4194304\n",
+	"/proc/sys/net/ipv4/tcp_keepalive_time": "7200\n", "/proc/sys/net/ipv4/tcp_keepalive_intvl": "75\n",
+	"/proc/sys/net/ipv4/tcp_keepalive_probes": "9\n", "/proc/sys/net/ipv4/tcp_fastopen": "0\n", "/proc/sys/net/ipv4/ip_unprivileged_port_start": "0\n",
+	"/proc/sys/net/ipv4/ip_forward": "0\n", "/proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic\n",
+	"/proc/sys/net/ipv4/tcp_congestion_control": "cubic\n", "/proc/sys/net/ipv6/conf/all/disable_ipv6": "0\n", "/proc/sys/net/ipv6/bindv6only": "0\n",
 
-	"/sys/devices/system/cpu/online": "0\n", "/sys/devices/system/cpu/possible": "0\n", "/sys/devices/system/cpu/present": "0\n", "/sys/devices/system/cpu/kernel_max": "0\n",
-	"/sys/devices/system/cpu/cpu0/online": "1\n", "/sys/devices/system/cpu/cpu0/topology/core_id": "0\n", "/sys/devices/system/cpu/cpu0/topology/physical_package_id": "0\n",
+	"/sys/devices/system/cpu/online": "0\n", "/sys/devices/system/cpu/possible": "0\n", "/sys/devices/system/cpu/present": "0\n",
+	"/sys/devices/system/cpu/kernel_max":  "0\n",
+	"/sys/devices/system/cpu/cpu0/online": "1\n", "/sys/devices/system/cpu/cpu0/topology/core_id": "0\n",
+	"/sys/devices/system/cpu/cpu0/topology/physical_package_id":  "0\n",
 	"/sys/devices/system/cpu/cpu0/topology/thread_siblings_list": "0\n", "/sys/devices/system/cpu/cpu0/topology/core_siblings_list": "0\n",
-	"/sys/devices/system/node/online": "0\n", "/sys/devices/system/node/possible": "0\n", "/sys/devices/system/node/node0/cpulist": "0\n", "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal: 8388608 kB\nNode 0 MemFree: 6291456 kB\n",
-	"/sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n", "/sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise madvise [never]\n", "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": "2097152\n", "/sys/kernel/mm/transparent_hugepage/shmem_enabled": "always within_size advise [never] deny force\n",
-	"/sys/class/net/lo/operstate": "unknown\n", "/sys/class/net/eth0/operstate": "up\n", "/sys/class/net/eth0/mtu": "1500\n", "/sys/class/net/lo/mtu": "65536\n", "/sys/class/net/eth0/speed": "10000\n",
+	"/sys/devices/system/node/online": "0\n", "/sys/devices/system/node/possible": "0\n",
+	"/sys/devices/system/node/node0/cpulist": "0\n", "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal: 8388608 kB\nNode 0 MemFree: 6291456 kB\n",
+	"/sys/kernel/mm/transparent_hugepage/enabled":        "always madvise [never]\n",
+	"/sys/kernel/mm/transparent_hugepage/defrag":         "always defer defer+madvise madvise [never]\n",
+	"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": "2097152\n",
+	"/sys/kernel/mm/transparent_hugepage/shmem_enabled":  "always within_size advise [never] deny force\n",
+	"/sys/class/net/lo/operstate":                        "unknown\n", "/sys/class/net/eth0/operstate": "up\n", "/sys/class/net/eth0/mtu": "1500\n",
+	"/sys/class/net/lo/mtu": "65536\n", "/sys/class/net/eth0/speed": "10000\n",
 	"/sys/kernel/security/apparmor/features/domain/version": "",
 	"/sys/fs/cgroup/cgroup.controllers":                     "\n", "/sys/fs/cgroup/cgroup.procs": "1\n",
 }
@@ -152,7 +172,8 @@ var fixedTree = func() map[string][]string {
 }()
 
 // procFiles are the names in the directory of a process.
-var procFiles = []string{"attr", "auxv", "cgroup", "clear_refs", "cmdline", "comm", "cwd", "environ", "exe", "fd", "fdinfo", "io", "limits", "loginuid", "maps", "mem", "mountinfo", "mounts", "net", "ns",
+var procFiles = []string{"attr", "auxv", "cgroup", "clear_refs", "cmdline", "comm", "cwd", "environ", "exe", "fd", "fdinfo", "io",
+	"limits", "loginuid", "maps", "mem", "mountinfo", "mounts", "net", "ns",
 	"oom_adj", "oom_score", "oom_score_adj", "personality", "root", "schedstat", "sched", "smaps", "stat", "statm", "status", "task", "timerslack_ns", "wchan"}
 
 // synth looks up a name under /proc or /sys for a thread.
@@ -394,7 +415,8 @@ func mountInfo(n *Node, root fs.InodeID) string {
 		if i == 0 {
 			up = 1
 		}
-		fmt.Fprintf(&b, "%d %d %d:%d / %s %s,%s - %s %s %s\n", firstMount+i, up, unix.Major(m.Dev), unix.Minor(m.Dev), target, mode, l.options, l.kind, l.source, mode)
+		fmt.Fprintf(&b, "%d %d %d:%d / %s %s,%s - %s %s %s\n", firstMount+i, up, unix.Major(m.Dev), unix.Minor(m.Dev), target,
+			mode, l.options, l.kind, l.source, mode)
 	}
 	if at, inside := s.Below(root, cgroupRoot); inside && n.Bounded() {
 		fmt.Fprintf(&b, "%d %d 0:29 / %s ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw\n", firstMount+len(s.Mounts), firstMount, at)
@@ -535,7 +557,8 @@ func procFDInfo(k *Kernel, p *Proc, fd string) synthNode {
 		return synthNode{}
 	}
 	f := k.Files[table.Slots[n].File]
-	return synthText(fmt.Sprintf("pos:\t%d\nflags:\t0%o\nmnt_id:\t%d\nino:\t%d\n", max(f.Pos, 0), f.Flags|kernel.Bit(table.Slots[n].Cloexec)*unix.O_CLOEXEC, mountOf(k, f), f.Inode))
+	return synthText(fmt.Sprintf("pos:\t%d\nflags:\t0%o\nmnt_id:\t%d\nino:\t%d\n", max(f.Pos, 0),
+		f.Flags|kernel.Bit(table.Slots[n].Cloexec)*unix.O_CLOEXEC, mountOf(k, f), f.Inode))
 }
 
 // procFD is /proc/PID/fd/N: a link with the name of what is open.
@@ -639,7 +662,8 @@ func procStatus(k *Kernel, p *Proc, th *Thread, name string) string {
 	}
 	c := &p.Cred
 	return fmt.Sprintf("Name:\t%s\nUmask:\t%04o\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t%d\nTracerPid:\t0\nUid:\t%d\t%d\t%d\t%d\nGid:\t%d\t%d\t%d\t%d\nFDSize:\t256\nGroups:\t \nVmPeak:\t   16384 kB\nVmSize:\t   16384 kB\nVmLck:\t       0 kB\nVmHWM:\t    8192 kB\nVmRSS:\t    8192 kB\nVmData:\t    4096 kB\nVmStk:\t     132 kB\nThreads:\t%d\nSigQ:\t0/1024\nSigPnd:\t0000000000000000\nShdPnd:\t%016x\nSigBlk:\t0000000000000000\nSigIgn:\t%016x\nSigCgt:\t%016x\nCapInh:\t0000000000000000\nCapPrm:\t%016x\nCapEff:\t%016x\nCapBnd:\t000001ffffffffff\nNoNewPrivs:\t%d\nSeccomp:\t0\nCpus_allowed:\t1\nCpus_allowed_list:\t0\nMems_allowed:\t1\nMems_allowed_list:\t0\nvoluntary_ctxt_switches:\t0\nnonvoluntary_ctxt_switches:\t0\n",
-		name, p.Umask, procState(k, p, th), p.PID, tid, ppid(k, p), c.UID, c.EUID, c.SUID, c.FSUID, c.GID, c.EGID, c.SGID, c.FSGID, max(len(p.Threads), 1), pend, ign, caught, c.PermittedCaps(), c.EffectiveCaps(), kernel.Bit(p.NoNewPrivs))
+		name, p.Umask, procState(k, p, th), p.PID, tid, ppid(k, p), c.UID, c.EUID, c.SUID, c.FSUID, c.GID, c.EGID, c.SGID,
+		c.FSGID, max(len(p.Threads), 1), pend, ign, caught, c.PermittedCaps(), c.EffectiveCaps(), kernel.Bit(p.NoNewPrivs))
 }
 
 func procLimits(p *Proc) string {
@@ -655,9 +679,12 @@ func procLimits(p *Proc) string {
 		name  string
 		which int
 		unit  string
-	}{{"Max cpu time", 0, "seconds"}, {"Max file size", 1, "bytes"}, {"Max data size", 2, "bytes"}, {"Max stack size", 3, "bytes"}, {"Max core file size", 4, "bytes"},
-		{"Max resident set", 5, "bytes"}, {"Max processes", 6, "processes"}, {"Max open files", 7, "files"}, {"Max locked memory", 8, "bytes"}, {"Max address space", 9, "bytes"},
-		{"Max file locks", 10, "locks"}, {"Max pending signals", 11, "signals"}, {"Max msgqueue size", 12, "bytes"}, {"Max nice priority", 13, ""}, {"Max realtime priority", 14, ""}, {"Max realtime timeout", 15, "us"}} {
+	}{{"Max cpu time", 0, "seconds"}, {"Max file size", 1, "bytes"}, {"Max data size", 2, "bytes"},
+		{"Max stack size", 3, "bytes"}, {"Max core file size", 4, "bytes"},
+		{"Max resident set", 5, "bytes"}, {"Max processes", 6, "processes"}, {"Max open files", 7, "files"},
+		{"Max locked memory", 8, "bytes"}, {"Max address space", 9, "bytes"},
+		{"Max file locks", 10, "locks"}, {"Max pending signals", 11, "signals"}, {"Max msgqueue size", 12, "bytes"},
+		{"Max nice priority", 13, ""}, {"Max realtime priority", 14, ""}, {"Max realtime timeout", 15, "us"}} {
 		fmt.Fprintf(&b, "%-25s %-20s %-20s %-10s\n", l.name, show(p.Limits[l.which][0]), show(p.Limits[l.which][1]), l.unit)
 	}
 	return b.String()
@@ -747,7 +774,8 @@ func (m *shownMap) continues(n *shownMap) bool {
 	if m.inode != 0 {
 		offset += m.end - m.start
 	}
-	return m.end == n.start && m.access == n.access && m.name == n.name && m.name != ownCode && m.dev == n.dev && m.inode == n.inode && m.blob == n.blob && offset == n.offset
+	return m.end == n.start && m.access == n.access && m.name == n.name && m.name != ownCode && m.dev == n.dev &&
+		m.inode == n.inode && m.blob == n.blob && offset == n.offset
 }
 
 // ownCode is what the engine's own map of code is called.

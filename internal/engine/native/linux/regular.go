@@ -98,7 +98,8 @@ func writeFrom(k *Kernel, t *Thread, f *File, v []Iovec, offset int64, flags int
 }
 
 // readContent reads a file whose bytes content gives.
-func readContent(k *Kernel, t *Thread, f *File, v []Iovec, offset int64, content func(k *Kernel, t *Thread, f *File, pos int64, n int) ([]byte, unix.Errno)) Result {
+func readContent(k *Kernel, t *Thread, f *File, v []Iovec, offset int64,
+	content func(k *Kernel, t *Thread, f *File, pos int64, n int) ([]byte, unix.Errno)) Result {
 	pos := offset
 	if offset < 0 {
 		pos = f.Pos

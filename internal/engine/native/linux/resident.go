@@ -111,7 +111,8 @@ func limitMemory(k *Kernel, n *Node) {
 func killForMemory(k *Kernel, n *Node, p *Proc) {
 	event := k.Happen(n.Name, "", "memory limit", int64(p.PID), p.Path)
 	text := fmt.Sprintf("Memory cgroup out of memory: Killed process %d (%s), the node's limit is %dkB", p.PID, path.Base(p.Path), n.Memory.LimitBytes>>10)
-	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.OutOfMemory, Event: event, TimeNs: k.Now, Node: n.ID, Proc: p.ID, PID: p.PID, Program: p.Path, Tag: p.Tag, Text: []byte(text)})
+	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.OutOfMemory, Event: event, TimeNs: k.Now, Node: n.ID, Proc: p.ID,
+		PID: p.PID, Program: p.Path, Tag: p.Tag, Text: []byte(text)})
 	space := p.Space
 	for _, id := range slices.Clone(n.Procs) {
 		if o := k.Procs[id]; o != nil && !o.Zombie && o.Space == space {

@@ -195,7 +195,8 @@ func signalInit(k *Kernel, t *Thread, sig int) Result {
 		return fail(unix.EPERM)
 	}
 	switch unix.Signal(sig) {
-	case unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGTTIN, unix.SIGTTOU, unix.SIGFPE, unix.SIGILL, unix.SIGSEGV, unix.SIGBUS, unix.SIGABRT, unix.SIGTRAP, unix.SIGSYS:
+	case unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, unix.SIGTTIN, unix.SIGTTOU, unix.SIGFPE, unix.SIGILL, unix.SIGSEGV,
+		unix.SIGBUS, unix.SIGABRT, unix.SIGTRAP, unix.SIGSYS:
 		return 0
 	}
 	k.SignalProc(main, kernel.Signal{Number: sig, PID: kernel.InitPID})

@@ -105,7 +105,8 @@ func sysNewfstatat(k *Kernel, t *Thread) Result {
 func sysStatx(k *Kernel, t *Thread) Result {
 	flags := int(int32(t.Call.Args[2]))
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT|unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC|unix.AT_STATX_DONT_SYNC) != 0 ||
-		flags&(unix.AT_STATX_FORCE_SYNC|unix.AT_STATX_DONT_SYNC) == unix.AT_STATX_FORCE_SYNC|unix.AT_STATX_DONT_SYNC || t.Call.Args[3]&unix.STATX__RESERVED != 0 {
+		flags&(unix.AT_STATX_FORCE_SYNC|unix.AT_STATX_DONT_SYNC) == unix.AT_STATX_FORCE_SYNC|unix.AT_STATX_DONT_SYNC ||
+		t.Call.Args[3]&unix.STATX__RESERVED != 0 {
 		return fail(unix.EINVAL)
 	}
 	a, e := statAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)

@@ -63,12 +63,14 @@ func (e netEnv) Observed(ref net.FaultRef) {
 
 func (e netEnv) packetFault(ref net.FaultRef, what string) {
 	k := e.k
-	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.PacketFault, Event: k.Events + 1, TimeNs: k.State.Now, Program: string(ref.Kind), Tag: int64(ref.Rule), Stream: what})
+	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.PacketFault, Event: k.Events + 1, TimeNs: k.State.Now,
+		Program: string(ref.Kind), Tag: int64(ref.Rule), Stream: what})
 }
 
 func (e netEnv) Unreached(n net.NodeID, listens net.AddrPort) {
 	k := e.k
-	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Unreached, Event: k.Events + 1, TimeNs: k.State.Now, Node: kernel.NodeID(n), Text: []byte(listens.String())})
+	k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Unreached, Event: k.Events + 1, TimeNs: k.State.Now,
+		Node: kernel.NodeID(n), Text: []byte(listens.String())})
 }
 
 func (e netEnv) Capture() func(*net.Sighting) { return e.k.Capture }
@@ -859,7 +861,8 @@ func recvmsg(k *Kernel, t *Thread, f *File, at uint64, flags int, done *int64) R
 	if flags&unix.MSG_CMSG_CLOEXEC != 0 {
 		out |= unix.MSG_CMSG_CLOEXEC
 	}
-	if !k.Outs(t, machine.Part{Addr: h.control, Data: control}, machine.Part{Addr: at + 40, Data: le64(uint64(len(control)))}, machine.Part{Addr: at + 48, Data: le32(out)}) {
+	if !k.Outs(t, machine.Part{Addr: h.control, Data: control}, machine.Part{Addr: at + 40, Data: le64(uint64(len(control)))},
+		machine.Part{Addr: at + 48, Data: le32(out)}) {
 		return fail(unix.EFAULT)
 	}
 	return r

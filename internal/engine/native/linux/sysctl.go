@@ -81,7 +81,8 @@ var machineSysctls = func() []world.SysctlKind {
 		return world.SysctlKind{Name: name, Min: []int64{least}, Max: []int64{most}, Acts: acts || name == "vm.overcommit_memory"}
 	}
 	return []world.SysctlKind{
-		{Name: "kernel.core_pattern"}, numbered("kernel.numa_balancing", 0, 2), numbered("kernel.perf_event_paranoid", -1, 4), numbered("kernel.pid_max", 301, 4<<20),
+		{Name: "kernel.core_pattern"}, numbered("kernel.numa_balancing", 0, 2), numbered("kernel.perf_event_paranoid", -1, 4),
+		numbered("kernel.pid_max", 301, 4<<20),
 		numbered("kernel.randomize_va_space", 0, 2), numbered("kernel.sched_autogroup_enabled", 0, 1), numbered("kernel.threads-max", 1, math.MaxInt32),
 		numbered("kernel.yama.ptrace_scope", 0, 3),
 		numbered("vm.max_map_count", 0, math.MaxInt32), numbered("vm.mmap_min_addr", 0, math.MaxInt64), numbered("vm.nr_hugepages", 0, 0),
@@ -188,7 +189,8 @@ func writeSysctl(k *Kernel, t *Thread, path, text string) unix.Errno {
 		k.Net.Tune(node.Net, *tuning)
 	}
 	if !kind.Acts {
-		k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Ineffective, Event: k.Events + 1, TimeNs: k.Now, Node: t.Node, Program: k.Proc(t).Path, Text: []byte(path)})
+		k.Notices = append(k.Notices, kernel.Notice{Kind: kernel.Ineffective, Event: k.Events + 1, TimeNs: k.Now, Node: t.Node,
+			Program: k.Proc(t).Path, Text: []byte(path)})
 	}
 	return 0
 }

@@ -59,7 +59,8 @@ func TestDefaultSysctls(t *testing.T) {
 }
 
 func TestWrongSysctls(t *testing.T) {
-	for _, c := range []world.Sysctl{{Name: "vm.swappy", Value: "1"}, {Name: "net.core.somaxconn"}, {Name: "net.ipv4.ip_local_port_range", Value: "2 1"}, {Name: "kernel.sem", Value: "1"}} {
+	for _, c := range []world.Sysctl{{Name: "vm.swappy", Value: "1"}, {Name: "net.core.somaxconn"},
+		{Name: "net.ipv4.ip_local_port_range", Value: "2 1"}, {Name: "kernel.sem", Value: "1"}} {
 		if tuning, err := Tune(&Node{Name: "n1"}, []world.Sysctl{c}); err == nil {
 			t.Errorf("%v is taken as %+v", c, tuning)
 		}

@@ -119,8 +119,10 @@ func AboutFiles(name string) bool {
 
 // opened are the calls whose first argument is an open file, besides those that are known by it to people.
 var opened = map[uint64]bool{
-	unix.SYS_PREADV2: true, unix.SYS_PWRITEV2: true, unix.SYS_CLOSE: true, unix.SYS_FSTAT: true, unix.SYS_LSEEK: true, unix.SYS_FLOCK: true, unix.SYS_FCNTL: true,
-	unix.SYS_FALLOCATE: true, unix.SYS_SYNC_FILE_RANGE: true, unix.SYS_SYNCFS: true, unix.SYS_GETDENTS64: true, unix.SYS_GETDENTS: true, unix.SYS_FCHMOD: true, unix.SYS_FCHOWN: true,
+	unix.SYS_PREADV2: true, unix.SYS_PWRITEV2: true, unix.SYS_CLOSE: true, unix.SYS_FSTAT: true, unix.SYS_LSEEK: true,
+	unix.SYS_FLOCK: true, unix.SYS_FCNTL: true,
+	unix.SYS_FALLOCATE: true, unix.SYS_SYNC_FILE_RANGE: true, unix.SYS_SYNCFS: true, unix.SYS_GETDENTS64: true,
+	unix.SYS_GETDENTS: true, unix.SYS_FCHMOD: true, unix.SYS_FCHOWN: true,
 	unix.SYS_FSTATFS: true, unix.SYS_FCHDIR: true, unix.SYS_COPY_FILE_RANGE: true, unix.SYS_SPLICE: true,
 }
 

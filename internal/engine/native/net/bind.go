@@ -151,7 +151,8 @@ func (s *State) autobind(sk *sock, remote *AddrPort) bool {
 		sk.Local.Port = port
 		if remote == nil {
 			// An automatic port is shared with no other socket, whatever the options say.
-			if !s.inUse(&sock{ID: sk.ID, Node: sk.Node, Family: sk.Family, Protocol: sk.Protocol, Local: sk.Local, TCP: sk.TCP, Opt: options{V6Only: sk.Opt.V6Only, Device: sk.Opt.Device}}) {
+			if !s.inUse(&sock{ID: sk.ID, Node: sk.Node, Family: sk.Family, Protocol: sk.Protocol, Local: sk.Local, TCP: sk.TCP,
+				Opt: options{V6Only: sk.Opt.V6Only, Device: sk.Opt.Device}}) {
 				return true
 			}
 			continue
@@ -213,9 +214,9 @@ func (s *State) onLoopback(n NodeID, port uint16) (found *sock) {
 	return found
 }
 
-// pick finds the bound socket of a port that matches best: a specific address before the wildcard, IPv4 before
-// dual-stack, a connected datagram socket before others, one that is bound to the interface before all; several equal ones (SO_REUSEPORT) share by a hash of the
-// sender's address.
+// pick finds the bound socket of a port that matches best: a specific address before the wildcard, IPv4 before dual-stack, a
+// connected datagram socket before others, one that is bound to the interface before all; several equal ones (SO_REUSEPORT) share
+// by a hash of the sender's address.
 func (s *State) pick(n NodeID, proto uint8, local, remote AddrPort, fits func(*sock) bool) *sock {
 	best, bestScore := []*sock(nil), -1
 	for _, id := range s.Nodes[n].Ports[portKey{proto, local.Port}] {

@@ -24,7 +24,8 @@ type Sighting struct {
 }
 
 func (p *packet) sighting(at NodeID, sent bool) *Sighting {
-	return &Sighting{At: at, Sent: sent, Proto: p.Proto, Src: p.Src, Dst: p.Dst, Flags: p.Flags, Seq: p.Seq, Ack: p.Ack, Window: p.Window, Urgent: p.Urgent, Data: p.Data}
+	return &Sighting{At: at, Sent: sent, Proto: p.Proto, Src: p.Src, Dst: p.Dst, Flags: p.Flags, Seq: p.Seq, Ack: p.Ack,
+		Window: p.Window, Urgent: p.Urgent, Data: p.Data}
 }
 
 // sent shows a capture a packet that leaves its sender, and what becomes of it.

@@ -29,7 +29,8 @@ func Object(family, typ int) string {
 }
 
 // stateNames are those of ss(8), by number.
-var stateNames = [...]string{established: "ESTAB", synSent: "SYN-SENT", synRecv: "SYN-RECV", finWait1: "FIN-WAIT-1", finWait2: "FIN-WAIT-2", timeWait: "TIME-WAIT",
+var stateNames = [...]string{established: "ESTAB", synSent: "SYN-SENT", synRecv: "SYN-RECV", finWait1: "FIN-WAIT-1",
+	finWait2: "FIN-WAIT-2", timeWait: "TIME-WAIT",
 	closed: "UNCONN", closeWait: "CLOSE-WAIT", lastAck: "LAST-ACK", listen: "LISTEN", closing: "CLOSING"}
 
 // Sockets lists the sockets of a node that have a name or a peer, in the order in which they were made.

@@ -251,7 +251,8 @@ func TestNamesOfNetworks(t *testing.T) {
 		}
 	}
 	for i := range 40 {
-		w.s.AddNode(NodeConfig{Name: fmt.Sprint("many-", i), NICs: []NICConfig{{Network: "back", IPv4: fmt.Sprintf("10.2.3.%d", i+1), Aliases: []string{"many"}}}})
+		w.s.AddNode(NodeConfig{Name: fmt.Sprint("many-", i),
+			NICs: []NICConfig{{Network: "back", IPv4: fmt.Sprintf("10.2.3.%d", i+1), Aliases: []string{"many"}}}})
 	}
 	if n := len(strings.Fields(ask("proxy", "many", dnsA))); n != 30 {
 		t.Errorf("an answer of 512 bytes has %d addresses, want 30", n)
@@ -264,7 +265,8 @@ func TestFilesOfNetworks(t *testing.T) {
 	w.s.Nodes[proxy].Domain, w.s.Nodes[proxy].Search = "shop.example", []string{"a.example", "b.example"}
 	const local = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n"
 	for _, c := range []struct{ what, got, want string }{
-		{"hosts", w.s.HostsFile(proxy), local + "10.2.0.2\tproxy-host.shop.example proxy-host\n10.1.0.3\tproxy-host.shop.example proxy-host\nfd01::3\tproxy-host.shop.example proxy-host\n"},
+		{"hosts", w.s.HostsFile(proxy), local +
+			"10.2.0.2\tproxy-host.shop.example proxy-host\n10.1.0.3\tproxy-host.shop.example proxy-host\nfd01::3\tproxy-host.shop.example proxy-host\n"},
 		{"hosts, alone", w.s.HostsFile(alone), local},
 		{"resolv.conf", w.s.ResolvConf(proxy), "search a.example b.example\nnameserver 127.0.0.11\noptions ndots:0\n"},
 		{"resolv.conf, alone", w.s.ResolvConf(alone), ""},

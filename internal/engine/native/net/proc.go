@@ -91,7 +91,8 @@ func (s *State) ProcSockets(id NodeID, name string) string {
 		}
 	}
 	var b strings.Builder
-	head, format, tail, width := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode", "%4d", "1 0000000000000000 100 0 0 10 0", 149
+	head, format, tail, width := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
+		"%4d", "1 0000000000000000 100 0 0 10 0", 149
 	if family == AF_INET6 {
 		head, width = "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode", 0
 	}
@@ -115,7 +116,8 @@ func (s *State) ProcSockets(id NodeID, name string) string {
 		if !sk.Open {
 			inode = 0
 		}
-		line := fmt.Sprintf(format+": %s %s %02X %08X:%08X 00:00000000 00000000 %5d %8d %d %s", i, procAddr(sk.Local, family), procAddr(sk.Remote, family), state,
+		line := fmt.Sprintf(format+": %s %s %02X %08X:%08X 00:00000000 00000000 %5d %8d %d %s", i, procAddr(sk.Local, family),
+			procAddr(sk.Remote, family), state,
 			max(sent, 0), received, 0, 0, inode, tail)
 		fmt.Fprintf(&b, "%-*s\n", width, line)
 	}

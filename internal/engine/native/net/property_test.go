@@ -79,13 +79,15 @@ func (d *duplex) step(r *rand.Rand) {
 	case 7:
 		d.s.SetBlocked(a, b, r.IntN(2) == 0, 1+r.IntN(2))
 	case 8:
-		d.s.SetRates(a, b, Rates{DropPPM: uint64(r.IntN(300_000)), CorruptPPM: uint64(r.IntN(100_000)), DelayPPM: uint64(r.IntN(300_000)), DelayMinNs: 1e5, DelayMaxNs: 5e8})
+		d.s.SetRates(a, b, Rates{DropPPM: uint64(r.IntN(300_000)), CorruptPPM: uint64(r.IntN(100_000)),
+			DelayPPM: uint64(r.IntN(300_000)), DelayMinNs: 1e5, DelayMaxNs: 5e8})
 	case 9:
 		d.s.SetLink(a, b, Link{LatencyNs: int64(r.IntN(20e6)), JitterNs: int64(r.IntN(20e6)), Bandwidth: int64(r.IntN(2)) * 1e6})
 	case 10:
 		d.s.SetClog(d, a, b, r.IntN(2))
 	case 11:
-		d.s.SetSlow(d, a, b, Slow{FaultID: r.IntN(2), SinceNs: d.now, LatencyNs: int64(r.IntN(200e6)), JitterNs: int64(r.IntN(50e6)), Bandwidth: int64(r.IntN(3)) * 1e5})
+		d.s.SetSlow(d, a, b, Slow{FaultID: r.IntN(2), SinceNs: d.now, LatencyNs: int64(r.IntN(200e6)),
+			JitterNs: int64(r.IntN(50e6)), Bandwidth: int64(r.IntN(3)) * 1e5})
 	default:
 		d.advance(int64(r.IntN(1 << (10 + r.IntN(22)))))
 	}
@@ -136,7 +138,8 @@ func TestStreamsArrive(t *testing.T) {
 			d.finish(t)
 			for i := range 2 {
 				if !bytes.Equal(d.wrote[i], d.read[1-i]) {
-					t.Fatalf("seed %d: end %d wrote %d bytes, end %d read %d\n%s", seed, i, len(d.wrote[i]), 1-i, len(d.read[1-i]), strings.Join(d.log[:60], "\n"))
+					t.Fatalf("seed %d: end %d wrote %d bytes, end %d read %d\n%s", seed, i, len(d.wrote[i]), 1-i,
+						len(d.read[1-i]), strings.Join(d.log[:60], "\n"))
 				}
 				if p := d.s.Poll(d.ends[i]); p&POLLHUP == 0 {
 					t.Fatalf("seed %d: end %d not hung up: %s", seed, i, eventNames(p))
@@ -188,7 +191,8 @@ func chaos(seed uint64, steps int, gobEvery int) (log []string, w *world, err er
 			case sk.Family == AF_INET6:
 				return fmt.Sprintf("[%s]:%d", []string{"::", "::1", "fd00::1", "fd00::2", "::ffff:10.0.0.3"}[r.IntN(5)], port)
 			}
-			return fmt.Sprintf("%s:%d", []string{"0.0.0.0", "127.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9", "10.0.0.255", "224.0.0.1"}[r.IntN(8)], port)
+			return fmt.Sprintf("%s:%d", []string{"0.0.0.0", "127.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.9",
+				"10.0.0.255", "224.0.0.1"}[r.IntN(8)], port)
 		}
 		kindNames := []string{"tcp", "tcp6", "udp", "udp6", "stream", "dgram", "seq"}
 		node := fmt.Sprintf("n%d", r.IntN(3))
@@ -223,7 +227,8 @@ func chaos(seed uint64, steps int, gobEvery int) (log []string, w *world, err er
 			}
 			c = []string{"close ", "kill "}[r.IntN(2)] + sock
 		case 20:
-			c = fmt.Sprintf("set %s %s %d", sock, []string{"reuseaddr", "reuseport", "keepalive", "linger", "sndbuf", "broadcast", "defer", "user_timeout"}[r.IntN(8)], r.IntN(5000))
+			c = fmt.Sprintf("set %s %s %d", sock,
+				[]string{"reuseaddr", "reuseport", "keepalive", "linger", "sndbuf", "broadcast", "defer", "user_timeout"}[r.IntN(8)], r.IntN(5000))
 		case 21:
 			c = []string{"block ", "heal ", "heal "}[r.IntN(3)] + node + " " + other + " 1"
 		case 23:
@@ -241,7 +246,8 @@ func chaos(seed uint64, steps int, gobEvery int) (log []string, w *world, err er
 			c = "advance " + fmt.Sprint(r.IntN(1<<r.IntN(38))) + "ns"
 		}
 		f := strings.Fields(c)
-		if !slices.Contains([]string{"socket", "pair", "block", "heal", "clog", "slow", "reset", "down", "up", "advance"}, f[0]) && (len(f) < 2 || w.s.Socks[w.socks[f[1]]] == nil) {
+		if !slices.Contains([]string{"socket", "pair", "block", "heal", "clog", "slow", "reset", "down", "up", "advance"},
+			f[0]) && (len(f) < 2 || w.s.Socks[w.socks[f[1]]] == nil) {
 			continue
 		}
 		if f[0] == "socket" || f[0] == "pair" {

@@ -447,7 +447,8 @@ func TestScripts(t *testing.T) {
 					t.Fatalf("%s:%d: %s: %v", path, i+1, command, err)
 				}
 				w.roundTrip()
-				if f := strings.Fields(command)[0]; f == "advance" || f == "send" || f == "close" || f == "kill" || f == "shutdown" || f == "recv" || f == "connect" {
+				if f := strings.Fields(command)[0]; f == "advance" || f == "send" || f == "close" || f == "kill" ||
+					f == "shutdown" || f == "recv" || f == "connect" {
 					result += " [" + w.showWakes() + "]"
 				}
 				if result = strings.TrimSpace(strings.TrimSuffix(result, "[]")); result != "" {

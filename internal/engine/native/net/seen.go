@@ -68,7 +68,8 @@ const maxKinds = 4096
 
 // Watch makes the State keep what is seen from now on.
 func (s *State) Watch() {
-	s.Seen = &Seen{Roles: make([]uint8, len(s.Nodes)), Last: make([]MessageKind, len(s.Nodes)), Messages: map[MessageKind]uint32{}, Connections: map[ConnectionKind]uint32{}}
+	s.Seen = &Seen{Roles: make([]uint8, len(s.Nodes)), Last: make([]MessageKind, len(s.Nodes)),
+		Messages: map[MessageKind]uint32{}, Connections: map[ConnectionKind]uint32{}}
 }
 
 // saw keeps what happened to a connection between two nodes; within a node it says nothing of a network.

@@ -23,7 +23,8 @@ func (v *Seen) text(s *State) string {
 		lines = append(lines, fmt.Sprintf("%s %s %s :%d %s, %d", name(k.Node), to, name(k.Peer), k.Port, k.What, n))
 	}
 	for k, n := range v.Messages {
-		lines = append(lines, fmt.Sprintf("%s -> %s :%d answer %t, datagram %t, less than 4^%d, %q, %d", name(k.From), name(k.To), k.Port, k.Answer, k.Datagram, k.SizeLog,
+		lines = append(lines, fmt.Sprintf("%s -> %s :%d answer %t, datagram %t, less than 4^%d, %q, %d", name(k.From), name(k.To),
+			k.Port, k.Answer, k.Datagram, k.SizeLog,
 			k.Head.String(), n))
 	}
 	slices.Sort(lines)

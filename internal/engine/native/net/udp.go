@@ -288,7 +288,8 @@ func (p *packet) udpInput(s *State, env Env) {
 		if len(sk.Queue) > 0 && sk.Charge+charge > sk.Opt.RcvBuf {
 			continue // lost
 		}
-		sk.enqueue(s, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault, Flipped: p.Flipped, FlipRule: p.FlipRule, Place: p.Place})
+		sk.enqueue(s, message{Data: p.Data, From: sk.addr(p.Src), To: p.Dst.IP, TimeNs: env.Now(), Charge: charge, Fault: p.Fault,
+			Flipped: p.Flipped, FlipRule: p.FlipRule, Place: p.Place})
 		if p.Key != 0 && len(sk.Marks) > 0 {
 			sk.Marks.arrived(env.Now(), func(m *mark) bool { return m.Key == p.Key })
 		}

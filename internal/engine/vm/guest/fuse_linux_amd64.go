@@ -86,7 +86,8 @@ func mountFuse(b *bell, told func(kind string, pid int, text []byte)) error {
 	if err := os.MkdirAll(fuseDir, 0o755); err != nil {
 		return err
 	}
-	if err := unix.Mount("bloodhound", fuseDir, "fuse", unix.MS_NODEV|unix.MS_NOATIME, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions,max_read=%d", fd, maxReadBytes)); err != nil {
+	if err := unix.Mount("bloodhound", fuseDir, "fuse", unix.MS_NODEV|unix.MS_NOATIME,
+		fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other,default_permissions,max_read=%d", fd, maxReadBytes)); err != nil {
 		return fmt.Errorf("mount -t fuse: %w", err)
 	}
 	go s.serve()
@@ -165,7 +166,8 @@ func (s *fuse) answer(in []byte) (body []byte, errno unix.Errno, silent bool) {
 		if n.tree == sinkTree {
 			return nil, 0, false
 		}
-		reply := s.bell.ask(wire.Read, wire.FileRequest{Tree: n.tree, Path: n.path, Offset: int64(le.Uint64(arg[8:])), Size: int(le.Uint32(arg[16:]))}.Append(nil))
+		reply := s.bell.ask(wire.Read, wire.FileRequest{Tree: n.tree, Path: n.path, Offset: int64(le.Uint64(arg[8:])),
+			Size: int(le.Uint32(arg[16:]))}.Append(nil))
 		return reply[4:], unix.Errno(le.Uint32(reply)), false
 	case opWrite:
 		if n.tree != sinkTree || n.sink < 0 {

@@ -104,7 +104,8 @@ func furnish() error {
 	for _, m := range []struct {
 		target, kind, data string
 		flags              uintptr
-	}{{"/proc", "proc", "", 0}, {"/sys", "sysfs", "", 0}, {"/dev", "devtmpfs", "", 0}, {groupsDir, "cgroup2", "", 0}, {disksDir, "tmpfs", "mode=755", 0}, {sharedDir, "tmpfs", "mode=755", 0}} {
+	}{{"/proc", "proc", "", 0}, {"/sys", "sysfs", "", 0}, {"/dev", "devtmpfs", "", 0}, {groupsDir, "cgroup2", "", 0},
+		{disksDir, "tmpfs", "mode=755", 0}, {sharedDir, "tmpfs", "mode=755", 0}} {
 		if err := mountAt(m.target, m.kind, m.data, m.flags); err != nil && !errors.Is(err, unix.EBUSY) {
 			return err
 		}

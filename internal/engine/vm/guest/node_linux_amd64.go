@@ -337,7 +337,8 @@ func (n *node) devices(root string) error {
 			return err
 		}
 	}
-	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+	for name, target := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
+		"stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
 		if err := os.Symlink(target, dev+"/"+name); err != nil {
 			return err
 		}
@@ -358,7 +359,8 @@ func (n *node) devices(root string) error {
 	if err := os.WriteFile(root+initPath, stub(), 0o755); err != nil {
 		return err
 	}
-	for path, source := range map[string]string{report: "/fuse/report", sdkLines: "/fuse/sdk", world.ControlPath: "/fuse/control", selfPath: "/init", stopPath: "/init"} {
+	for path, source := range map[string]string{report: "/fuse/report", sdkLines: "/fuse/sdk", world.ControlPath: "/fuse/control",
+		selfPath: "/init", stopPath: "/init"} {
 		if err := bind(source, root+path, false); err != nil {
 			return err
 		}
@@ -513,7 +515,8 @@ func seal(err error, target string, readOnly bool) error {
 
 // startInit starts process 1 of the node, and has the thread's further programs be in its namespace of processes.
 func (n *node) startInit() error {
-	pid, err := syscall.ForkExec(initPath, []string{"init"}, &syscall.ProcAttr{Dir: "/", Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Setsid: true}})
+	pid, err := syscall.ForkExec(initPath, []string{"init"},
+		&syscall.ProcAttr{Dir: "/", Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Setsid: true}})
 	if err != nil {
 		return fmt.Errorf("process 1: %w", err)
 	}

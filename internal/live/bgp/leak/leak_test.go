@@ -96,7 +96,8 @@ func TestLeaksAreThoseOfBruteForce(t *testing.T) {
 			p.Statements = append(p.Statements, policy.Statement{Prefixes: ranges(1 + below(3)), Accept: below(2) == 0})
 		}
 		// What is longer than the brute force looks at is rejected.
-		p.Statements = append([]policy.Statement{{Prefixes: []prefixset.Range{{Prefix: netip.MustParsePrefix("0.0.0.0/0"), Min: 27, Max: 32}}}}, p.Statements...)
+		p.Statements = append([]policy.Statement{{Prefixes: []prefixset.Range{{Prefix: netip.MustParsePrefix("0.0.0.0/0"),
+			Min: 27, Max: 32}}}}, p.Statements...)
 		a := &bgp.Attributes{Path: bgp.Sequence(uint32(2 + below(5)))}
 		excepted := prefixset.Of(ranges(below(3))...)
 		got, want := o.Leaks(p, a, excepted), o.Enumerate(p, a, excepted, 26)

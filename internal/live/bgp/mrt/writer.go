@@ -65,7 +65,8 @@ func appendBody(b []byte, rec *Record) (kind, subtype uint16, _ []byte, err erro
 		}
 		return mp, subtype, be.AppendUint16(be.AppendUint16(b, x.Old), x.New), nil
 	case *Message:
-		subtype = map[[2]bool]uint16{{false, false}: mpMessage, {true, false}: mpMessage4, {false, true}: mpMessageOut, {true, true}: mpMessageOut4}[[2]bool{x.AS4, x.Sent}]
+		subtype = map[[2]bool]uint16{{false, false}: mpMessage, {true, false}: mpMessage4, {false, true}: mpMessageOut,
+			{true, true}: mpMessageOut4}[[2]bool{x.AS4, x.Sent}]
 		if b, err = appendSession(b, &x.Session); err != nil {
 			return mp, subtype, nil, err
 		}
@@ -96,7 +97,8 @@ func appendDump(b []byte, d *Dump) ([]byte, error) {
 
 func appendIndex(b []byte, p *PeerIndex) ([]byte, error) {
 	if len(p.Peers) > math.MaxUint16 || len(p.View) > math.MaxUint16 {
-		return nil, fmt.Errorf("an index of peers has %s and a name of %s, and the most is 65535 of each", plural.Count(len(p.Peers), "peer"), plural.Count(len(p.View), "byte"))
+		return nil, fmt.Errorf("an index of peers has %s and a name of %s, and the most is 65535 of each",
+			plural.Count(len(p.Peers), "peer"), plural.Count(len(p.View), "byte"))
 	}
 	if err := ipv4("an index of peers", p.Collector); err != nil {
 		return nil, err

@@ -91,7 +91,8 @@ func TestConditions(t *testing.T) {
 		return bgp.Route{Prefix: netip.MustParsePrefix(prefix), Attributes: &bgp.Attributes{Path: path, Communities: communities}}
 	}
 	p := &Policy{Name: "in", Statements: []Statement{
-		{Prefixes: []prefixset.Range{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Min: 16, Max: 24}}, Origins: []uint32{1, 2}, Communities: []bgp.Community{7, 8}, Accept: true},
+		{Prefixes: []prefixset.Range{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Min: 16, Max: 24}}, Origins: []uint32{1, 2},
+			Communities: []bgp.Community{7, 8}, Accept: true},
 		{Communities: []bgp.Community{9}, Accept: true},
 	}}
 	set := bgp.Path{{ASNs: []uint32{1}}, {Set: true, ASNs: []uint32{2}}}
@@ -119,7 +120,8 @@ func TestBadPoliciesAreRefused(t *testing.T) {
 		return []Statement{{Prefixes: []prefixset.Range{{Prefix: netip.MustParsePrefix(text), Min: low, Max: high}}}}
 	}
 	for _, p := range []*Policy{
-		{}, {Name: "1x"}, {Name: "a b"}, {Name: "a", Statements: []Statement{{Prefixes: []prefixset.Range{}}}}, {Name: "a", Statements: []Statement{{Origins: []uint32{}}}},
+		{}, {Name: "1x"}, {Name: "a b"}, {Name: "a", Statements: []Statement{{Prefixes: []prefixset.Range{}}}},
+		{Name: "a", Statements: []Statement{{Origins: []uint32{}}}},
 		{Name: "a", Statements: r("10.0.0.0/8", 9, 8)}, {Name: "a", Statements: r("10.0.0.0/8", 0, 7)}, {Name: "a", Statements: r("10.0.0.1/8", 8, 9)},
 		{Name: "a", Statements: r("10.0.0.0/8", 8, 33)}, {Name: "a", Statements: r("2001:db8::/32", 32, 32)},
 	} {
@@ -132,7 +134,8 @@ func TestBadPoliciesAreRefused(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	p := &Policy{Name: "customer_in", Statements: []Statement{
-		{Prefixes: []prefixset.Range{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Min: 0, Max: 24}, prefixset.Exactly(netip.MustParsePrefix("192.0.2.0/24"))}, Origins: []uint32{1, 196608}, Accept: true},
+		{Prefixes: []prefixset.Range{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Min: 0, Max: 24},
+			prefixset.Exactly(netip.MustParsePrefix("192.0.2.0/24"))}, Origins: []uint32{1, 196608}, Accept: true},
 		{Communities: []bgp.Community{64500<<16 | 666}},
 	}, Accept: true}
 	var b bytes.Buffer
@@ -151,7 +154,8 @@ func TestTexts(t *testing.T) {
 	if err := p.GoBGP(&b, netip.MustParseAddr("192.0.2.1")); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"ip-prefix = \"10.0.0.0/8\"\n    masklength-range = \"8..24\"", `as-path-list = ["_1$", "_196608$"]`, `community-list = ["64500:666"]`,
+	for _, want := range []string{"ip-prefix = \"10.0.0.0/8\"\n    masklength-range = \"8..24\"",
+		`as-path-list = ["_1$", "_196608$"]`, `community-list = ["64500:666"]`,
 		"name = \"customer_in-3\"\n  [policy-definitions.statements.conditions.match-neighbor-set]\n    neighbor-set = \"customer_in\"\n  [policy-definitions.statements.actions]\n    route-disposition = \"accept-route\""} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("GoBGP lacks %s:\n%s", want, &b)
@@ -219,7 +223,8 @@ func TestBIRDAcceptsTheSame(t *testing.T) {
 		<-ended
 	})
 	for deadline := time.Now().Add(time.Minute); ; {
-		if out, err := exec.Command(birdc, "-s", socket, "show", "protocols").CombinedOutput(); err == nil && strings.Count(string(out), "Static") == policies && !strings.Contains(string(out), "down") {
+		if out, err := exec.Command(birdc, "-s", socket, "show", "protocols").CombinedOutput(); err == nil &&
+			strings.Count(string(out), "Static") == policies && !strings.Contains(string(out), "down") {
 			break
 		}
 		select {

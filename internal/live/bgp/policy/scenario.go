@@ -89,7 +89,8 @@ func crowded(block netip.Prefix, customer uint32, origin map[netip.Prefix]uint32
 func (s *Scenario) Import(f Filter) *Policy {
 	p := &Policy{Name: "customer_in"}
 	// Nobody takes a default route, or a prefix longer than /24.
-	p.Statements = []Statement{{Prefixes: []prefixset.Range{{Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Min: 0, Max: 7}, {Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Min: 25, Max: 32}}}}
+	p.Statements = []Statement{{Prefixes: []prefixset.Range{{Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Min: 0,
+		Max: 7}, {Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Min: 25, Max: 32}}}}
 	take := Statement{Origins: []uint32{s.Customer}, Communities: []bgp.Community{s.Tag}, Accept: true}
 	switch f {
 	case Missing:

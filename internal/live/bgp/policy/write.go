@@ -74,14 +74,16 @@ func (p *Policy) GoBGP(w io.Writer, neighbour netip.Addr) error {
 		if s.Prefixes != nil {
 			fmt.Fprintf(b, "[[defined-sets.prefix-sets]]\n  prefix-set-name = %q\n", set)
 			for _, r := range s.Prefixes {
-				fmt.Fprintf(b, "  [[defined-sets.prefix-sets.prefix-list]]\n    ip-prefix = %q\n    masklength-range = \"%d..%d\"\n", r.Prefix, max(r.Min, r.Prefix.Bits()), r.Max)
+				fmt.Fprintf(b, "  [[defined-sets.prefix-sets.prefix-list]]\n    ip-prefix = %q\n    masklength-range = \"%d..%d\"\n",
+					r.Prefix, max(r.Min, r.Prefix.Bits()), r.Max)
 			}
 		}
 		if s.Origins != nil {
 			fmt.Fprintf(b, "[[defined-sets.bgp-defined-sets.as-path-sets]]\n  as-path-set-name = %q\n  as-path-list = [%s]\n", set, list(s.Origins, `"_%d$"`))
 		}
 		if s.Communities != nil {
-			fmt.Fprintf(b, "[[defined-sets.bgp-defined-sets.community-sets]]\n  community-set-name = %q\n  community-list = [%s]\n", set, communities(s.Communities))
+			fmt.Fprintf(b, "[[defined-sets.bgp-defined-sets.community-sets]]\n  community-set-name = %q\n  community-list = [%s]\n",
+				set, communities(s.Communities))
 		}
 	}
 	fmt.Fprintf(b, "[[policy-definitions]]\n  name = %q\n", p.Name)

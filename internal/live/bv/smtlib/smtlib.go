@@ -1,4 +1,5 @@
-// Package smtlib asks another solver what bv.Solver was asked, in the language SMT-LIB 2.6 (Barrett, Fontaine and Tinelli, "The SMT-LIB Standard", 2017), and compares the answers.
+// Package smtlib asks another solver what bv.Solver was asked, in the language SMT-LIB 2.6 (Barrett, Fontaine and Tinelli, "The
+// SMT-LIB Standard", 2017), and compares the answers.
 package smtlib
 
 import (
@@ -12,8 +13,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bv"
 )
 
-// Append appends declarations of the inputs and assertions of constraints. Input n is in<n>, and a node that is no input or constant is n<i>, so that what is shared is written once. Truth values are
-// bit-vectors of one bit, as they are in bv.
+// Append appends declarations of the inputs and assertions of constraints. Input n is in<n>, and a node that is no input or
+// constant is n<i>, so that what is shared is written once. Truth values are bit-vectors of one bit, as they are in bv.
 func Append(dst []byte, constraints []*bv.Expr) []byte {
 	names := map[*bv.Expr]string{}
 	for i, e := range bv.Nodes(constraints...) {
@@ -143,8 +144,8 @@ func (p *Process) model(inputs int, constraints []*bv.Expr) ([]uint64, error) {
 	return model, nil
 }
 
-// Compare asks both solvers, and gives what bv.Solver answers. The error says how they disagree: one has a model and the other none, or the model of either does not satisfy the constraints by
-// bv.Eval. That one of them gives up is no disagreement.
+// Compare asks both solvers, and gives what bv.Solver answers. The error says how they disagree: one has a model and the other
+// none, or the model of either does not satisfy the constraints by bv.Eval. That one of them gives up is no disagreement.
 func (p *Process) Compare(s *bv.Solver, seed []uint64, constraints []*bv.Expr, budget int) (model []uint64, result bv.Result, err error) {
 	model, result = s.Solve(seed, constraints, budget)
 	theirs, other, err := p.Solve(len(seed), constraints)

@@ -177,7 +177,8 @@ func TestTwoImplementationsThatDisagree(t *testing.T) {
 			t.Errorf("%v", d)
 		}
 		u, err := bgp.ParseMessage(d.Message, bgp.AS4)
-		if err != nil || len(u.Announced) != 1 || u.Announced[0] != d.Route.Prefix || !strings.Contains(d.String(), "the router rejects it, the policy accepts it; message ffff") {
+		if err != nil || len(u.Announced) != 1 || u.Announced[0] != d.Route.Prefix ||
+			!strings.Contains(d.String(), "the router rejects it, the policy accepts it; message ffff") {
 			t.Errorf("%v (%v)", d, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
 )
 
-// Constants are what the filters of a configuration of BIRD 2 compare routes with. They are found as text, wherever they are, and a filter that computes what it compares with
-// has others.
+// Constants are what the filters of a configuration of BIRD 2 compare routes with. They are found as text, wherever they are, and
+// a filter that computes what it compares with has others.
 type Constants struct {
 	Limits      []prefixset.Range // prefixes, but for those of static routes
 	Communities []bgp.Community
@@ -22,7 +22,8 @@ type Constants struct {
 
 // Both adds the constants of another configuration.
 func (c Constants) Both(d Constants) Constants {
-	return Constants{distinct(append(c.Limits, d.Limits...), compareRanges), distinct(append(c.Communities, d.Communities...), cmp.Compare), distinct(append(c.ASNs, d.ASNs...), cmp.Compare)}
+	return Constants{distinct(append(c.Limits, d.Limits...), compareRanges),
+		distinct(append(c.Communities, d.Communities...), cmp.Compare), distinct(append(c.ASNs, d.ASNs...), cmp.Compare)}
 }
 
 var (
@@ -123,8 +124,9 @@ const (
 	mostASNs        = 8
 )
 
-// Announcements are what a neighbour may announce prefixes with, so that the filters decide differently: as their origin, without communities, with each that the filters know, and as from
-// each other AS that they know, without communities and with all. left says what of the constants is left out; it is empty if nothing is.
+// Announcements are what a neighbour may announce prefixes with, so that the filters decide differently: as their origin, without
+// communities, with each that the filters know, and as from each other AS that they know, without communities and with all. left
+// says what of the constants is left out; it is empty if nothing is.
 func (c Constants) Announcements(neighbour, own uint32, nextHop netip.Addr) (list []*bgp.Attributes, left string) {
 	communities, asns := c.Communities, slices.DeleteFunc(slices.Clone(c.ASNs), func(n uint32) bool { return n == 0 || n == neighbour || n == own })
 	if len(communities) > mostCommunities || len(asns) > mostASNs {
