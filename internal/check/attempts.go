@@ -24,6 +24,7 @@ type attempt struct {
 	ok     bool
 	event  uint64 // of its end, or of its begin if it did not end
 	how    string // how it went, for people
+	failed string // the error of one that failed
 }
 
 // jobKind is what jobs are in place of a kind of operation.
@@ -47,6 +48,9 @@ func attemptsOf(p *world.Property, out *record.Outcome, abandonedNs int64) ([]at
 			a.toNs, a.ended, a.ok, a.how = o.ReturnTimeNs, true, o.Type == history.Ok, string(o.Type)
 			if o.Return != history.Pending {
 				a.event = o.Return
+			}
+			if o.Type == history.Fail {
+				a.failed = o.Error
 			}
 			if o.Error != "" {
 				a.how += " (" + shorten(o.Error) + ")"

@@ -180,6 +180,35 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// Requests that the server calls wrong have nothing to recover from, whenever the faults begin.
+func TestRecoveryOfMistakes(t *testing.T) {
+	faultFirst := "2:get(a) 2.1:get(a)! 3:#5 5:heal " + fails(9, 6, "~put(a)") + "6:~get(a) 6.1:~get(a)! 16:end"
+	for _, c := range []struct {
+		text, failure string
+		want          Status
+		reason        string
+	}{
+		{faultFirst, "status 404", Unknown, "no put has ever succeeded: the server refuses each as the client's mistake (status 404)"},
+		{faultFirst, "status 400", Unknown, "(status 400)"},
+		{faultFirst, "status 503", Violated, "every put"},
+		{faultFirst, "status 409", Violated, "every put"},
+		{faultFirst, "", Violated, "every put"},
+		{"1:put(a) 1.1:put(a)! " + faultFirst, "status 404", Violated, "every put"},
+		{"1:put(a) 1.1:put(a)? " + faultFirst, "status 404", Unknown, "client's mistake"},
+	} {
+		out := run(t, c.text)
+		for i := range out.History {
+			if e := &out.History[i]; e.Type == history.Fail {
+				e.Error = c.failure
+			}
+		}
+		v := judge(&world.Spec{}, &world.Property{Name: "p", Kind: world.Recovery, TimeoutNs: 10e9, Check: world.Check{Type: world.RecoveryCheck}}, out)
+		if v.Status != c.want || !strings.Contains(v.Reason, c.reason) {
+			t.Errorf("%s, %q: %s: %s\nwant %s: %s", c.text, c.failure, v.Status, v.Reason, c.want, c.reason)
+		}
+	}
+}
+
 func TestRecovery(t *testing.T) {
 	before := "1:put(a) 1.1:put(a)! 2:get(a) 2.1:get(a)! 3:#5 5:heal "
 	kinds, job := world.Check{}, world.Check{Jobs: world.Jobs{Start: "start (.*)", Done: "done (.*)"}}

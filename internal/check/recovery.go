@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -87,8 +88,8 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 	case out.JobsLost > 0:
 		return unknown(p, "more lines report jobs than are kept: %d were ignored", out.JobsLost)
 	case never != "":
-		return unknown(p, "no %s has ever succeeded, not even before the first fault, so there was nothing to recover; look at the errors of the first ones, "+
-			"and at what the workload sends", never)
+		return unknown(p, "%s, so there was nothing to recover; look at the errors of the first ones, and at what the workload sends",
+			never)
 	case doubt != "":
 		return unknown(p, "%s", doubt)
 	}
@@ -97,29 +98,62 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 	return v
 }
 
-// withoutNeverWorked leaves out the operations of kinds of which none has ever succeeded although some had ended before the first
-// fault, and others did succeed: the workload asks for something that the system does not do, and no fault is the cause. It names
-// one of these kinds.
+// withoutNeverWorked leaves out the operations of kinds of which none has ever succeeded, where no fault is the cause: the workload
+// asks for something that the system does not do. Either some had ended before the first fault, and operations of other kinds did
+// succeed; or the server answered each that it is the client's mistake. It says so of one of these kinds.
 func withoutNeverWorked(attempts []attempt, out *record.Outcome) (left []attempt, never string) {
 	fromNs := firstFault(out)
-	worked, refused := map[string]bool{}, map[string]bool{}
+	kinds := map[string]*kindTally{}
+	anyWorked := false
 	for i := range attempts {
 		a := &attempts[i]
-		worked[a.kind] = worked[a.kind] || a.ok
-		refused[a.kind] = refused[a.kind] || a.ended && a.toNs < fromNs
-	}
-	if !slices.Contains(slices.Collect(maps.Values(worked)), true) {
-		return attempts, ""
+		k := kinds[a.kind]
+		if k == nil {
+			k = &kindTally{}
+			kinds[a.kind] = k
+		}
+		k.worked = k.worked || a.ok
+		k.calmly = k.calmly || a.ended && a.toNs < fromNs
+		if isMistake(a.failed) {
+			k.mistakes++
+			k.mistake = a.failed
+		} else {
+			k.others++
+		}
+		anyWorked = anyWorked || a.ok
 	}
 	for _, a := range attempts {
-		if a.kind != jobKind && refused[a.kind] && !worked[a.kind] {
-			never = a.kind
+		k := kinds[a.kind]
+		mistaken := k.mistakes > k.others*mistakesPerOther
+		if a.kind != jobKind && !k.worked && (k.calmly && anyWorked || mistaken) {
+			never = fmt.Sprintf("no %s has ever succeeded, not even before the first fault", a.kind)
+			if mistaken {
+				never = fmt.Sprintf("no %s has ever succeeded: the server refuses each as the client's mistake (%s)", a.kind, k.mistake)
+			}
 			continue
 		}
 		left = append(left, a)
 	}
 	return left, never
 }
+
+// kindTally is what became of the operations of a kind.
+type kindTally struct {
+	worked           bool // one succeeded
+	calmly           bool // one ended before the first fault
+	mistake          string
+	mistakes, others int // those that the server called a mistake of the client, and the rest
+}
+
+// mistakesPerOther is how many operations of a kind must be called mistakes for one that ended otherwise, such as one that was lost on
+// the network: fewer do not show that the kind never works.
+const mistakesPerOther = 3
+
+// mistake is the error of an operation that a server refused as wrong by itself, whatever its state: RFC 9110, section 15.5, without
+// 408, 409, 412, 423, 425 and 429, which depend on the moment.
+var mistake = regexp.MustCompile(`^status 4(00|01|03|04|05|06|10|11|13|14|15|22|31)$`)
+
+func isMistake(failed string) bool { return mistake.MatchString(failed) }
 
 // firstFault is the virtual time from which on a run had faults.
 func firstFault(out *record.Outcome) int64 {
