@@ -162,7 +162,7 @@ func simulated(c *cobra.Command, patterns []string) (packages []string, folders 
 		}
 	}
 	if len(packages) == 0 {
-		return nil, nil, fmt.Errorf("no package of %s has a test with a world: none imports %s; docs/reference/inproc.md has an example",
+		return nil, nil, fmt.Errorf("no package of %s has a test with a world: none imports %s; `bloodhound docs inproc` has an example",
 			strings.Join(patterns, " "), simPackage)
 	}
 	return packages, folders, nil

@@ -58,8 +58,8 @@ func (a *app) checkVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
 		Short: "Judge a history, or a failure that was stored, without running",
-		Long: `Judges a history that another program has recorded: a file of JSON lines (docs/reference/workloads.md has the records), of
-Jepsen's EDN or the same in JSON, of Porcupine's tests, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT, Cobra and Viper store them (docs/reference/checks.md has
+		Long: `Judges a history that another program has recorded: a file of JSON lines (bloodhound docs workloads has the records), of
+Jepsen's EDN or the same in JSON, of Porcupine's tests, or of transactions in sessions as DBCop, PolySI, Plume, AWDIT, Cobra and Viper store them (bloodhound docs checks has
 the formats); - is standard input. Without a flag it is judged for linearizability as a map of registers. With --config,
 or a folder or file after it, the properties of that configuration judge it.
 
@@ -325,7 +325,7 @@ func (j *judging) property(c *cobra.Command) ([]world.Property, error) {
 		return nil, errors.New("--property selects a property of the configuration, and another flag names a check; give one of them")
 	}
 	if err := check.Validate(&p); err != nil {
-		return nil, fmt.Errorf("%w; docs/reference/checks.md has the words of checks", err)
+		return nil, fmt.Errorf("%w; `bloodhound docs checks` has the words of checks", err)
 	}
 	return []world.Property{p}, nil
 }

@@ -442,7 +442,7 @@ func (f *flags) tape(c *cobra.Command, p *project) (tape.Tape, error) {
 		}
 		return tape.Tape{Seed: f.seedOf(c, p)}, nil
 	}
-	const remedy = "name a file that holds a tape in its text form; docs/reference/cli.md describes it"
+	const remedy = "name a file that holds a tape in its text form; `bloodhound docs cli` describes it"
 	text, err := regular.Read(f.tapeFile, maxTapeBytes)
 	if err != nil {
 		return tape.Tape{}, fmt.Errorf("--tape: %w; %s", err, remedy)

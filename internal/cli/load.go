@@ -43,7 +43,7 @@ func read(o config.Options) (*config.Result, error) {
 		w := &r.Spec.Workloads[i]
 		if err := workload.Validate(w); err != nil {
 			return nil, r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(),
-				Remedy: "docs/reference/workloads.md has the drivers and their keys"}})
+				Remedy: "`bloodhound docs workloads` has the drivers and their keys"}})
 		}
 	}
 	noteStrays(r)
@@ -79,7 +79,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 		a.briefNotes(r.Notes, argumentsOf(f, args))
 		if i := slices.IndexFunc(r.Spec.Nodes, func(n world.Node) bool { return n.HasMachineFiles() }); i >= 0 && warnsRoot() {
 			a.note("warning: run by root, node %s can read every file of this machine; "+asRootVariable+
-				"=1 accepts that (docs/reference/security.md)", r.Spec.Nodes[i].Name)
+				"=1 accepts that (`bloodhound docs security`)", r.Spec.Nodes[i].Name)
 		}
 	}
 	sources := []string{filepath.Base(r.File)}
@@ -123,7 +123,7 @@ func noteStrays(r *config.Result) {
 		for _, path := range strays {
 			at := r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name}})[0]
 			r.Notes = append(r.Notes, config.Note{File: at.File, Line: at.Line, Key: "template",
-				Text: within(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes (docs/reference/antithesis.md), nor helper_"})
+				Text: within(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes (`bloodhound docs antithesis`), nor helper_"})
 		}
 	}
 }
@@ -138,7 +138,7 @@ func validateProperties(r *config.Result) error {
 		if err == nil {
 			continue
 		}
-		m := engine.Mistake{Part: engine.PartProperty, Name: p.Name, Problem: err.Error(), Remedy: "docs/reference/checks.md has the words of checks"}
+		m := engine.Mistake{Part: engine.PartProperty, Name: p.Name, Problem: err.Error(), Remedy: "`bloodhound docs checks` has the words of checks"}
 		if p.Check.Type != world.InvariantCheck {
 			mistakes = append(mistakes, m)
 			continue

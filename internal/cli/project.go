@@ -92,7 +92,7 @@ func (p *project) open(coming ...string) (*session, error) {
 		w := &p.spec.Workloads[i]
 		if _, err := workload.CheckTemplate(p.spec, w); err != nil {
 			return nil, p.result.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name, Problem: err.Error(),
-				Remedy: "docs/reference/antithesis.md has what a test template is"}})
+				Remedy: "`bloodhound docs antithesis` has what a test template is"}})
 		}
 	}
 	s, err := openSession(p.spec, p.state, coming...)

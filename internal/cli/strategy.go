@@ -57,7 +57,7 @@ func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, er
 	set.Runs = cmp.Or(f.seeds, p.seeds)
 	s, err := search.New(name, p.spec, seed, set)
 	if err != nil && f.strategy == "" {
-		return nil, p.result.Mistake("exploration.strategy", err.Error(), "docs/reference/guides.md lists guides and words")
+		return nil, p.result.Mistake("exploration.strategy", err.Error(), "`bloodhound docs guides` lists guides and words")
 	}
 	return s, err
 }

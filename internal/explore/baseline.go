@@ -60,8 +60,10 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	} else {
 		col.died(r)
 	}
-	if r.reply != nil && r.reply.Summary.dead() {
-		t.Stopped, col.done = NoServer, true
+	if r.reply != nil {
+		if why := r.reply.Summary.hopeless(); why != "" {
+			t.Stopped, col.done = why, true
+		}
 	}
 	goesOn := !col.done && (r.reply == nil || !col.stops(r))
 	if goesOn && r.reply != nil {

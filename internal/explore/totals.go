@@ -92,7 +92,7 @@ type Totals struct {
 	Deaths uint64 `json:"deaths,omitempty"`
 	// NeverReady are the servers that were never ready in the run without faults, or else in the first run.
 	NeverReady []record.NotUp `json:"never_ready,omitempty"`
-	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, NoServer, or empty.
+	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, NoServer, NoDriver, or empty.
 	Stopped string `json:"stopped,omitempty"`
 	Machine string `json:"machine,omitempty"`
 	// Background goes into the files of failures, and not into documents of a campaign.
@@ -613,4 +613,6 @@ const (
 	TimedOut    = "timeout"
 	// NoServer: without faults, no operation succeeded and a server was never ready, so that no run can show anything.
 	NoServer = "a server was never ready in the run without faults"
+	// NoDriver: without faults, no operation succeeded and a driver failed.
+	NoDriver = "a driver failed in the run without faults"
 )

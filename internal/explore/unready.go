@@ -3,7 +3,16 @@ package explore
 // maxUnready bounds the servers that were never ready and are kept of a run.
 const maxUnready = 16
 
-// dead reports whether a run without faults shows that no other can show anything: a server was never ready, and no operation succeeded.
-func (s *Summary) dead() bool {
-	return len(s.NeverReady) > 0 && s.Operations.Ok == 0 && len(Violated(s.Verdicts)) == 0
+// hopeless says why a run without faults shows that no other can show anything, or is empty: no operation succeeded, and a server was
+// never ready or a driver failed.
+func (s *Summary) hopeless() string {
+	switch {
+	case s.Operations.Ok > 0 || len(Violated(s.Verdicts)) > 0:
+		return ""
+	case len(s.NeverReady) > 0:
+		return NoServer
+	case s.DriverFailed:
+		return NoDriver
+	}
+	return ""
 }

@@ -72,7 +72,7 @@ func (t *Timeline) records(file string, text []byte) error {
 		e := history.Stamp(row, uint64(line), at.Ns)[0]
 		switch {
 		case e.Type == history.Broken:
-			return &LineError{file, line, e.Error, "docs/reference/workloads.md has the fields of a record"}
+			return &LineError{file, line, e.Error, "`bloodhound docs workloads` has the fields of a record"}
 		case e.Type != history.Invoke:
 			t.Ignored["results of operations and marks"]++
 			t.saw(at)
@@ -105,7 +105,7 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 	case err != nil:
 		return Fault{}, &LineError{file, line, strictjson.Plain(err).Error(), "write a fault as " + faultForm}
 	case !fault.Known(kind):
-		return Fault{}, &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "docs/reference/faults.md lists the kinds"}
+		return Fault{}, &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "`bloodhound docs faults` lists the kinds"}
 	case !slices.Contains(importable(), kind):
 		return Fault{}, &LineError{file, line, r.Fault + " befalls packets one by one, and a fault of an incident is one event",
 			"write another kind: " + listed(importable())}

@@ -505,7 +505,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 	var c *Screen
 	if first != nil {
 		c = ScreenOf(first, arguments)
-		c.Numbers = append(c.Numbers, foundText(t, first.ID))
+		c.Numbers = append(c.Numbers, wrap(foundText(t, first.ID), "", 2)...)
 		c.shrinkFurther(t, first.ID, arguments)
 	} else {
 		c = judged(status, t.Runs)
@@ -622,7 +622,7 @@ func shrunkText(from, to shrink.Size) string {
 }
 
 func campaignNumbers(t *explore.Totals) string {
-	if t.Stopped == explore.NoServer {
+	if t.Stopped == explore.NoServer || t.Stopped == explore.NoDriver {
 		return fmt.Sprintf("Stopped after the run without faults (%s): others could show no more.", rounded(t.WallNs))
 	}
 	return fmt.Sprintf("%s (%s virtual) in %s on %s; %s.", plural.Count(t.Runs, "run"), rounded(t.VirtualNs), rounded(t.WallNs),

@@ -51,7 +51,7 @@ func sentence(l *load.State, n *source.Node, key string, roles []string) (world.
 	before := len(l.Errs)
 	r, err := fault.Parse(n.Text)
 	if err != nil {
-		l.Fail(n.Position, "see docs/reference/faults.md for the syntax; an example: crash on n1 after 5s max 1", "%s: %v", key, err)
+		l.Fail(n.Position, "see `bloodhound docs faults` for the syntax; an example: crash on n1 after 5s max 1", "%s: %v", key, err)
 		return r, false
 	}
 	r.Text = strings.Join(strings.Fields(n.Text), " ")
@@ -241,7 +241,7 @@ func calls(l *load.State, at source.Position, r *world.FaultRule, key string) {
 		}
 	}
 	if why := fault.WrongMoment(row, r.Moment, r.At, r.Then, r.NthTo); why != "" {
-		l.Fail(at, "see docs/reference/faults.md for moments", "%s: %s: %s", key, r.Kind, why)
+		l.Fail(at, "see `bloodhound docs faults` for moments", "%s: %s: %s", key, r.Kind, why)
 	}
 	for _, pattern := range []string{r.Path, r.ThenPath} {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -259,7 +259,7 @@ func condition(l *load.State, at source.Position, r *world.FaultRule, text, key 
 		return
 	}
 	if _, err := fault.CompileCondition(text); err != nil {
-		l.Fail(at, "see docs/reference/faults.md for conditions; an example: role == \"leader\" and time_s > 5", "%s: %v", key, err)
+		l.Fail(at, "see `bloodhound docs faults` for conditions; an example: role == \"leader\" and time_s > 5", "%s: %v", key, err)
 		return
 	}
 	asks := fault.Asked(text)

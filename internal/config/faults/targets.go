@@ -65,7 +65,7 @@ func partShape(l *load.State, at source.Position, r *world.FaultRule, key string
 		}
 	}
 	if err := fault.CheckShape(r, servers); err != nil {
-		l.Fail(at, "see docs/reference/faults.md for the shapes", "%s: %v", key, err)
+		l.Fail(at, "see `bloodhound docs faults` for the shapes", "%s: %v", key, err)
 	}
 }
 

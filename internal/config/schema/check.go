@@ -167,9 +167,9 @@ func (s *Shape) elsewhere(root *Shape, path, written string) string {
 		return fmt.Sprintf("it belongs under %q", places[0])
 	case len(names) > 16:
 		if alike := beginAlike(written, names); len(alike) > 0 {
-			return fmt.Sprintf("did you mean one of %s? docs/reference/config.md has the keys", strings.Join(alike, ", "))
+			return fmt.Sprintf("did you mean one of %s? `bloodhound docs config` has the keys", strings.Join(alike, ", "))
 		}
-		return "see docs/reference/config.md for the keys"
+		return "see `bloodhound docs config` for the keys"
 	}
 	return "the keys of this section are " + strings.Join(names, ", ")
 }
