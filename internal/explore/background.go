@@ -2,9 +2,11 @@ package explore
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
+	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
 // Background describes the runs of a campaign that hold, for a story of a failing one to compare it with.
@@ -12,12 +14,26 @@ type Background struct {
 	Logs loglines.Counts `json:"logs"`
 	// Calm are the judgements of the run without faults, by property; empty if there was no such run.
 	Calm map[string]string `json:"calm,omitempty"`
+	// Refused are calls that an engine refused in runs that hold, as RefusedCall names them, sorted: the first maxRefused of them.
+	Refused []string `json:"refused,omitempty"`
 }
+
+// maxRefused bounds the calls that are kept of runs that hold.
+const maxRefused = 64
+
+// RefusedCall names a call that an engine refused, whichever node made it.
+func RefusedCall(u *record.Unsupported) string { return u.Program + " " + u.Call + " " + u.Errno }
 
 // Add takes in a run in which no property is violated.
 func (b *Background) Add(s *Summary) {
 	if s != nil && len(Violated(s.Verdicts)) == 0 {
 		b.Logs.Add(s.Templates)
+		for i := range s.Refused {
+			name := RefusedCall(&s.Refused[i])
+			if at, found := slices.BinarySearch(b.Refused, name); !found && len(b.Refused) < maxRefused {
+				b.Refused = slices.Insert(b.Refused, at, name)
+			}
+		}
 	}
 }
 

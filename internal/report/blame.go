@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -65,7 +66,11 @@ func configurationHints(s *StoryOf) (list []hint) {
 	}
 	first := firstFault(s.Outcome)
 	if first == 0 {
-		if len(s.Outcome.Ledger.Entries) > 0 {
+		operations, _ := storyOperations(s)
+		switch {
+		case overlap(operations):
+			list = append(list, hint{blameSystem, "no fault was injected in this run: requests that overlap are enough"})
+		case len(s.Outcome.Ledger.Entries) > 0:
 			list = append(list, hint{blameConfiguration, "no fault was injected in this run: the property, its driver or the system's settings may be wrong"})
 		}
 		return list
@@ -88,6 +93,19 @@ func configurationHints(s *StoryOf) (list []hint) {
 	return list
 }
 
+// overlap reports whether operations of two clients were under way at once.
+func overlap(operations []history.Operation) bool {
+	for i := range operations {
+		for j := range operations[:i] {
+			a, b := &operations[i], &operations[j]
+			if a.Client != b.Client && a.Call < b.Return && b.Call < a.Return {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // firstFault is when the first fault was delivered, 0 if none was.
 func firstFault(o *check.Judged) int64 {
 	first := int64(0)
@@ -107,11 +125,15 @@ func firstFault(o *check.Judged) int64 {
 	return first
 }
 
-// bloodhoundHints name calls that Bloodhound refused shortly before the violation: outside of worlds they succeed.
+// bloodhoundHints name calls that Bloodhound refused shortly before the violation: outside of worlds they succeed. Calls that it refuses
+// in runs that hold, too, are not to blame.
 func bloodhoundHints(s *StoryOf) (list []hint) {
 	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
 	for i := range s.Outcome.Refused {
 		r := &s.Outcome.Refused[i]
+		if s.Background != nil && slices.Contains(s.Background.Refused, explore.RefusedCall(r)) {
+			continue
+		}
 		if r.LastNs > 0 && r.LastNs <= at && at-r.LastNs <= blameNs {
 			list = append(list, hint{blameBloodhound, fmt.Sprintf("%s before, at %s, it refused %s of %s on %s (%s), which worlds do not support",
 				duration(at-r.LastNs), Seconds(r.LastNs), r.Call, clip(r.Program), r.Node, r.Errno)})

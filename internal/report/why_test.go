@@ -168,6 +168,10 @@ func TestWhatMayBeToBlame(t *testing.T) {
 		{"a refused call", func(s *StoryOf) {
 			s.Outcome.Refused = []record.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: 8 * second}}
 		}, "Bloodhound     1s before, at 8.000000s, it refused bpf of kv on n1 (EPERM)"},
+		{"a call that is refused in runs that hold, too", func(s *StoryOf) {
+			s.Outcome.Refused = []record.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: 8 * second}}
+			s.Background = &explore.Background{Refused: []string{"kv bpf EPERM"}}
+		}, ""},
 		{"a call that was refused long ago", func(s *StoryOf) {
 			s.Outcome.Refused = []record.Unsupported{{Node: "n1", Program: "kv", Call: "bpf", Errno: "EPERM", Count: 1, LastNs: second}}
 		}, ""},
@@ -315,4 +319,22 @@ func TestFailedOperationsOfAStory(t *testing.T) {
 // Programs are named once for all nodes that run the same.
 func TestProgramsOfAStory(t *testing.T) {
 	tells(t, lossStory().text(t), []string{"  programs  n1, n2, n3: kv n1\n\nevidence"}, nil)
+}
+
+func TestOverlap(t *testing.T) {
+	op := func(client string, from, to uint64) history.Operation { return history.Operation{Client: client, Call: from, Return: to} }
+	for _, c := range []struct {
+		list []history.Operation
+		want bool
+	}{
+		{nil, false},
+		{[]history.Operation{op("a", 1, 3), op("b", 2, 4)}, true},
+		{[]history.Operation{op("a", 1, 2), op("b", 2, 4)}, false},
+		{[]history.Operation{op("a", 1, history.Pending), op("b", 2, 4)}, true},
+		{[]history.Operation{op("a", 1, 3), op("a", 2, 4)}, false},
+	} {
+		if got := overlap(c.list); got != c.want {
+			t.Errorf("%v overlap: %v", c.list, got)
+		}
+	}
 }
