@@ -267,36 +267,40 @@ type storyLine struct {
 // other run.
 func storyLines(s *StoryOf) (lines []string) {
 	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
-	var list []storyLine
+	var list []storyLine // what says most comes first: there is room for screenStory lines
+	add := func(l storyLine) {
+		if len(list) < screenStory {
+			list = append(list, l)
+		}
+	}
 	cited, _ := s.cited()
 	cited = cited[max(0, len(cited)-screenOperations):]
 	for i := range cited {
-		list = append(list, operationLine(&cited[i]))
+		add(operationLine(&cited[i]))
+	}
+	loss := lastLoss(s.Outcome.DiskChanges, at)
+	if loss != nil {
+		add(storyLine{loss.TimeNs, loss.Event, fmt.Sprintf("%s: %s", loss.Node, changeText(loss))})
 	}
 	injections, _ := causes(s.Outcome, at, screenFaults)
+	injections = withLoss(injections, s.Outcome, loss)
 	for i := range injections {
-		list = append(list, storyLine{injections[i].StartNs, injections[i].Event, faultText(&injections[i])})
+		add(storyLine{injections[i].StartNs, injections[i].Event, faultText(&injections[i])})
+	}
+	calls := callFaults(s, at)
+	for _, e := range calls[:min(len(calls), screenFaults)] {
+		add(storyLine{e.atNs, e.event, strings.ReplaceAll(e.text, "_", " ")})
 	}
 	if text := diskSpeeds(s); text != "" {
-		list = append(list, storyLine{s.Outcome.ChaosNs, 0, text})
-	}
-	for _, e := range callFaults(s, at) {
-		if len(list) < screenFaults+screenOperations {
-			list = append(list, storyLine{e.atNs, e.event, strings.ReplaceAll(e.text, "_", " ")})
-		}
-	}
-	if c := lastLoss(s.Outcome.DiskChanges, at); c != nil && len(list) < screenStory {
-		list = append(list, storyLine{c.TimeNs, c.Event, fmt.Sprintf("%s: %s", c.Node, changeText(c))})
+		add(storyLine{s.Outcome.ChaosNs, 0, text})
 	}
 	for i, u := range unusualLines(s) {
-		if i < screenUnusual && len(list) < screenStory {
-			list = append(list, storyLine{u.TimeNs, u.Event, fmt.Sprintf("%s: %s", u.Node, clip(u.Text))})
+		if i < screenUnusual {
+			add(storyLine{u.TimeNs, u.Event, fmt.Sprintf("%s: %s", u.Node, clip(u.Text))})
 		}
 	}
 	for _, text := range crashLines(s) {
-		if len(list) < screenStory {
-			list = append(list, storyLine{at, s.Verdict.Event, text})
-		}
+		add(storyLine{at, s.Verdict.Event, text})
 	}
 	slices.SortStableFunc(list, func(x, y storyLine) int {
 		return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.event, y.event))
@@ -308,6 +312,28 @@ func storyLines(s *StoryOf) (lines []string) {
 }
 
 // milliseconds writes a point of virtual time, in ms.
+// withLoss has the power loss that a loss is of take the place of the fault that is farthest, if it is not among the nearest.
+func withLoss(nearest []fault.Injection, o *check.Judged, loss *record.DiskChange) []fault.Injection {
+	if loss == nil || len(nearest) == 0 {
+		return nearest
+	}
+	isOf := func(f *fault.Injection) bool {
+		return f.Kind == fault.PowerLoss && f.Node == loss.Node && f.StartNs <= loss.TimeNs && loss.TimeNs <= f.EndNs
+	}
+	for i := range nearest {
+		if isOf(&nearest[i]) {
+			return nearest
+		}
+	}
+	for i := range o.Ledger.Injections {
+		if f := &o.Ledger.Injections[i]; isOf(f) {
+			nearest[0] = *f
+			break
+		}
+	}
+	return nearest
+}
+
 // lastLoss is the last thing that a power loss took from a disk up to a time, or nil.
 func lastLoss(changes []record.DiskChange, untilNs int64) *record.DiskChange {
 	for i := len(changes) - 1; i >= 0; i-- {

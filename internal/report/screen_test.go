@@ -196,3 +196,24 @@ func TestScreenSaysWhatIsLeft(t *testing.T) {
 		}
 	}
 }
+
+// A screen shows the power loss that took something from a disk, whatever else was injected after it, and the last operation.
+func TestScreenKeepsTheLoss(t *testing.T) {
+	s := lossStory()
+	s.Outcome.Ledger.Injections = []fault.Injection{{ID: 1, Kind: fault.PowerLoss, Target: "n1", Node: "n1", StartNs: 5e9, EndNs: 6e9, Observed: 1}}
+	for i, kind := range []fault.Kind{fault.Crash, fault.Pause, fault.ClockJump} {
+		at := int64(65+5*i) * 1e8
+		s.Outcome.Ledger.Injections = append(s.Outcome.Ledger.Injections,
+			fault.Injection{ID: 2 + i, Kind: kind, Target: "n1", Node: "n1", StartNs: at, EndNs: at + 1e8, Observed: 1})
+	}
+	s.Outcome.DiskChanges = []record.DiskChange{{Event: 500, TimeNs: 5e9 + 1, Node: "n1", Call: record.Lost, Path: "/log", From: 10, To: 20}}
+	lines := storyLines(s)
+	text := strings.Join(lines, "\n")
+	if len(lines) > screenStory || !strings.Contains(text, "n1 loses power") || !strings.Contains(text, "/log") {
+		t.Errorf("%d lines:\n%s", len(lines), text)
+	}
+	cited, _ := s.cited()
+	if last := operationLine(&cited[len(cited)-1]); !strings.Contains(text, last.text) {
+		t.Errorf("no line has %q:\n%s", last.text, text)
+	}
+}
