@@ -687,9 +687,21 @@ func judged(status explore.Status, runs uint64) *Screen {
 	case check.ExitHolds:
 		return &Screen{Verdict: "HOLDS", Name: text, Reason: withoutTape(strings.Join(status.Notices[:min(len(status.Notices), 1)], "; "))}
 	case check.ExitUnknown:
-		return &Screen{Verdict: verdict, Reason: strings.Join(together(status.Unknown), "; ")}
+		return &Screen{Verdict: verdict, Reason: reasonsText(together(status.Unknown))}
 	}
 	return &Screen{Verdict: verdict, Reason: strings.TrimSpace(rest)}
+}
+
+// reasonsText joins reasons; a long one leaves room for the next.
+func reasonsText(reasons []string) string {
+	if len(reasons) == 1 {
+		return reasons[0]
+	}
+	var short []string
+	for _, r := range reasons {
+		short = append(short, Fit(r, screenUnknown/2*(ScreenColumns-4)))
+	}
+	return strings.Join(short, "; ")
 }
 
 // unready has a screen without a verdict tell which servers were never ready, and what these wrote last. It reports whether there are any.
