@@ -553,3 +553,10 @@ func TestRoutesOfHostileSources(t *testing.T) {
 		}
 	}
 }
+
+// A script that serves needs no package.
+func TestScriptWithoutAPackage(t *testing.T) {
+	text, _ := configured(t, map[string]string{"util.js": "module.exports = 1;\n",
+		"server.js": "require('http').createServer((q, r) => r.end(q.url === '/items/a')).listen(8123);\n"})
+	expect(t, text, []string{"command: node server.js", "8123"}, []string{"util.js"})
+}

@@ -18,6 +18,20 @@ func nodePrograms(f *folder) (found []sketch) {
 			found = append(found, f.nodeProgram(name)...)
 		}
 	}
+	if len(f.named("package.json")) == 0 {
+		return f.nodeScripts()
+	}
+	return found
+}
+
+// nodeScripts are files that serve, in a folder without a package.
+func (f *folder) nodeScripts() (found []sketch) {
+	for _, name := range f.files {
+		script := slices.Contains([]string{".js", ".mjs", ".cjs"}, path.Ext(name))
+		if script && path.Dir(name) == "." && plainPath.MatchString(name) && len(found) < maxWorlds && f.listening(name) {
+			found = append(found, f.nodeSketch(name, ".", name, "", false, false))
+		}
+	}
 	return found
 }
 
