@@ -24,7 +24,7 @@ type attempt struct {
 	ok     bool
 	event  uint64 // of its end, or of its begin if it did not end
 	how    string // how it went, for people
-	failed string // the error of one that failed
+	failed string // the error of one that did not succeed
 }
 
 // jobKind is what jobs are in place of a kind of operation.
@@ -49,7 +49,7 @@ func attemptsOf(p *world.Property, out *record.Outcome, abandonedNs int64) ([]at
 			if o.Return != history.Pending {
 				a.event = o.Return
 			}
-			if o.Type == history.Fail {
+			if !a.ok {
 				a.failed = o.Error
 			}
 			if o.Error != "" {

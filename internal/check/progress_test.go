@@ -190,6 +190,7 @@ func TestRecoveryOfMistakes(t *testing.T) {
 	}{
 		{faultFirst, "status 404", Unknown, "no put has ever succeeded: the server refuses each as the client's mistake (status 404)"},
 		{faultFirst, "status 400", Unknown, "(status 400)"},
+		{strings.ReplaceAll(faultFirst, "/", "?"), "status 404", Unknown, "client's mistake (status 404)"},
 		{faultFirst, "status 503", Violated, "every put"},
 		{faultFirst, "status 409", Violated, "every put"},
 		{faultFirst, "", Violated, "every put"},
@@ -198,7 +199,7 @@ func TestRecoveryOfMistakes(t *testing.T) {
 	} {
 		out := run(t, c.text)
 		for i := range out.History {
-			if e := &out.History[i]; e.Type == history.Fail {
+			if e := &out.History[i]; e.Type == history.Fail || e.Type == history.Info {
 				e.Error = c.failure
 			}
 		}

@@ -165,6 +165,41 @@ func TestHTTPWorkload(t *testing.T) {
 	}
 }
 
+// A server of documents gets each value in its field, whatever is in the value.
+func TestValuesInDocuments(t *testing.T) {
+	values := map[string]string{}
+	var mu sync.Mutex
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodGet {
+			value, found := values[r.URL.Path]
+			if !found {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			json.NewEncoder(w).Encode(map[string]any{"text": value, "by": "nobody"})
+			return
+		}
+		var document struct{ Text *string }
+		if err := json.NewDecoder(r.Body).Decode(&document); err != nil || document.Text == nil || r.Header.Get("Content-Type") != "application/json" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		values[r.URL.Path] = *document.Text
+	}))
+	defer server.Close()
+	events, out := newDrives(t).run(world.Workload{Name: "load", Driver: "http", Clients: 3, Operations: 60, Targets: []string{server.URL},
+		Options: map[string]string{"json_field": "text", "put_method": "POST"}, Mix: []world.Operation{
+			{Kind: "put", Weight: 1, KeyPattern: "k{random:0-2}"}, {Kind: "get", Weight: 1, KeyPattern: "k{random:0-2}"}}})
+	if want := "load: 60 operations: 60 ok, 0 fail, 0 info; 0 not started\n"; out != want {
+		t.Fatalf("says %q", out)
+	}
+	if v := judge("http", events, "put", "get"); v.Status != check.Holds {
+		t.Fatalf("%s %s", v.Status, v.Reason)
+	}
+}
+
 func TestRates(t *testing.T) {
 	server := httptest.NewServer(&kv{values: map[string][]string{}})
 	defer server.Close()
@@ -285,6 +320,9 @@ func readHTTP(in *bufio.Reader) error {
 // two requests saw a retry.
 func TestHTTPReplies(t *testing.T) {
 	const body = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+	document := func(text string) string {
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
+	}
 	cases := []struct {
 		name, op, reply string
 		stay            bool // the server keeps the connection open
@@ -297,6 +335,10 @@ func TestHTTPReplies(t *testing.T) {
 		{"an empty value", "get", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true, nil, "ok >, ok", 1},
 		{"a value in chunks", "get", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", true, nil, "ok >abc, ok", 1},
 		{"a value in cut chunks", "get", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", false, nil, "info, info", 2},
+		{"a field of a document", "get", document(`{"n": 1, "text": "abc"}`), true, map[string]string{"json_field": "text"}, "ok >abc, ok", 1},
+		{"a number in a document", "get", document(`{"n": 7}`), true, map[string]string{"json_field": "n"}, "ok >7, ok", 1},
+		{"a document without the field", "get", document(`{"n": 7}`), true, map[string]string{"json_field": "text"}, "info, info", 2},
+		{"no document", "get", body, true, map[string]string{"json_field": "text"}, "info, info", 2},
 		{"a value with spaces", "get", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nabc\n", true, map[string]string{"trim_space": "true"}, "ok >abc, ok", 1},
 		{"an interim reply first", "get", "HTTP/1.1 100 Continue\r\n\r\n" + body, true, nil, "ok >abc, ok", 1},
 		{"interim replies only", "get", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", maxInterim), true, nil, "info, info", 2},

@@ -150,7 +150,7 @@ func (e *etcdDialect) call(cs *connections, target int, c *conn, path string, bo
 	if err != nil {
 		return nil, fail("%v", err)
 	}
-	sent, err := c.send(requestBytes(http.MethodPost, e.bases[target].host, path, string(text)), deadline)
+	sent, err := c.send(requestBytes(http.MethodPost, e.bases[target].host, path, "text/plain", text), deadline)
 	if err != nil {
 		cs.drop(target)
 		if !sent {

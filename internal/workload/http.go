@@ -3,6 +3,7 @@ package workload
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,7 @@ const maxInterim = 5
 type httpDialect struct {
 	bases     []base
 	putMethod string
+	jsonField string // of documents that hold the values, or empty
 	trim      bool
 	failed    []statusRange
 }
@@ -43,7 +45,7 @@ type base struct {
 type statusRange struct{ low, high int }
 
 func newHTTP(w *world.Workload) (dialect, error) {
-	h := &httpDialect{putMethod: cmp.Or(w.Options["put_method"], http.MethodPut)}
+	h := &httpDialect{putMethod: cmp.Or(w.Options["put_method"], http.MethodPut), jsonField: w.Options["json_field"]}
 	if h.putMethod != http.MethodPut && h.putMethod != http.MethodPost {
 		return nil, fmt.Errorf("put_method %q; it is PUT or POST", h.putMethod)
 	}
@@ -125,7 +127,7 @@ func (h *httpDialect) perform(cs *connections, target int, o *operation, deadlin
 	}
 	method := map[string]string{"put": h.putMethod, "get": http.MethodGet, "delete": http.MethodDelete}[strings.ToLower(o.entry.Kind)]
 	path := b.path + strings.ReplaceAll(cmp.Or(o.entry.Path, defaultPath), "{key}", escape(o.key))
-	sent, err := c.send(requestBytes(method, b.host, path, o.value), deadline)
+	sent, err := c.send(h.request(method, b.host, path, o.value), deadline)
 	if err != nil {
 		cs.drop(target)
 		if !sent {
@@ -159,7 +161,10 @@ func (h *httpDialect) judge(method string, reply *httpReply, bodyErr error) resu
 		if bodyErr != nil {
 			return info("status 200, but no whole body: %v", bodyErr)
 		}
-		output := string(reply.body)
+		output, err := h.valueIn(reply.body)
+		if err != nil {
+			return info("status 200, but %v", err)
+		}
 		if h.trim {
 			output = strings.TrimSpace(output)
 		}
@@ -177,14 +182,45 @@ func (h *httpDialect) judge(method string, reply *httpReply, bodyErr error) resu
 	return info("status %d", reply.status)
 }
 
-func requestBytes(method, host, path, body string) []byte {
+// valueIn is the value that a read returned: the whole body, or a field of the document of JSON that it is.
+func (h *httpDialect) valueIn(body []byte) (string, error) {
+	if h.jsonField == "" {
+		return string(body), nil
+	}
+	var document map[string]json.RawMessage
+	if err := json.Unmarshal(body, &document); err != nil {
+		return "", fmt.Errorf("its body is no object of JSON: %w", err)
+	}
+	raw, found := document[h.jsonField]
+	if !found {
+		return "", fmt.Errorf("its body has no field %q", h.jsonField)
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	return string(raw), nil // a number, say
+}
+
+// request is the bytes of a request that may carry a value.
+func (h *httpDialect) request(method, host, path, value string) []byte {
+	if h.jsonField == "" {
+		return requestBytes(method, host, path, "text/plain", []byte(value))
+	}
+	body, _ := json.Marshal(map[string]string{h.jsonField: value}) // texts can always be written
+	return requestBytes(method, host, path, "application/json", body)
+}
+
+func requestBytes(method, host, path, contentType string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bloodhound\r\n", method, path, host)
-	if method == http.MethodPut || method == http.MethodPost {
-		fmt.Fprintf(&b, "Content-Type: text/plain\r\nContent-Length: %d\r\n", len(body))
+	if method != http.MethodPut && method != http.MethodPost {
+		b.WriteString("\r\n")
+		return b.Bytes()
 	}
+	fmt.Fprintf(&b, "Content-Type: %s\r\nContent-Length: %d\r\n", contentType, len(body))
 	b.WriteString("\r\n")
-	b.WriteString(body)
+	b.Write(body)
 	return b.Bytes()
 }
 

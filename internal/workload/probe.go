@@ -98,7 +98,7 @@ func askHTTP(endpoint, body string, maxBytes int, deadline time.Time) (*httpRepl
 	if body != "" {
 		method = http.MethodPost
 	}
-	if _, err := conn.send(requestBytes(method, b.host, path, body), deadline); err != nil {
+	if _, err := conn.send(requestBytes(method, b.host, path, "text/plain", []byte(body)), deadline); err != nil {
 		return nil, err
 	}
 	return readReply(conn, method, maxBytes)

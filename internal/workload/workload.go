@@ -221,7 +221,7 @@ type driverKind struct {
 func kinds(driver string) (driverKind, bool) {
 	switch driver {
 	case "http":
-		return driverKind{[]string{"put", "get", "delete"}, "put, get, delete", []string{"fail_status", "put_method", "spread", "trim_space"},
+		return driverKind{[]string{"put", "get", "delete"}, "put, get, delete", []string{"fail_status", "json_field", "put_method", "spread", "trim_space"},
 			[]world.Operation{{Kind: "put", Weight: 1}, {Kind: "get", Weight: 1}}, spreadRoundRobin, newHTTP}, true
 	case "redis":
 		return driverKind{[]string{"set", "get", "incr", "del"}, "SET, GET, INCR, DEL", []string{"master_name", "sentinels", "spread"},

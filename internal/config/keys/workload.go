@@ -76,6 +76,8 @@ var WorkloadKeys = of(
 			field{Name: "spread", Shape: oneOf("first", "round-robin", "client", "hash", "failover"),
 				Says: "How an operation picks one of several servers.", Default: "http, etcd: round-robin, redis, sql: first"},
 			field{Name: "fail_status", Shape: aText, Says: "http: statuses that prove that the operation had no effect, such as `409, 503`."},
+			field{Name: "json_field", Shape: aText,
+				Says: "http: field of a JSON object that holds the value: writes send `{\"FIELD\": VALUE}`, and reads take the value from it."},
 			field{Name: "put_method", Shape: oneOf("PUT", "POST"), Says: "http: method for writes.", Default: "PUT"},
 			field{Name: "trim_space", Shape: aFlag, Says: "http: trims white space from values that were read.", Default: "false"},
 			field{Name: "sentinels", Shape: aText, Says: "redis: sentinels that resolve the master, as `host:port, ...`."},

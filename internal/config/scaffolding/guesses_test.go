@@ -366,9 +366,9 @@ async fn write(Path(key): Path<String>, Json(item): Json<Item>) -> StatusCode {
 		t.Run(c.name, func(t *testing.T) {
 			text, checks := configured(t, c.files)
 			if c.json {
-				expect(t, text, []string{parses, "write-a-driver.md", "#   driver: command\n", "{type: get,", suggested, recovers},
+				expect(t, text, []string{parses, "docs write-a-driver", "#   driver: command\n", "{type: get,", suggested, recovers},
 					[]string{writesKeys, judged})
-				expect(t, checks, []string{parses, "PUT /", "docs/how-to/write-a-driver.md"}, nil)
+				expect(t, checks, []string{parses, "PUT /", "bloodhound docs write-a-driver"}, nil)
 			} else {
 				expect(t, text, []string{writesKeys, judged}, []string{parses, suggested})
 			}

@@ -281,7 +281,7 @@ properties:
 }
 
 // placeholder stands for a client of a protocol that is not known.
-const placeholder = `# The client. http, redis, sql and etcd are built in; command runs a program of yours (docs/how-to/write-a-driver.md).
+const placeholder = `# The client. http, redis, sql and etcd are built in; command runs a program of yours (bloodhound docs write-a-driver).
 # workload:
 #   driver: command
 #   config: {command: python3 driver.py}
@@ -335,10 +335,10 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 		if s.server.puts {
 			writes = append([]string{method + " " + path}, writes...)
 		}
-		s.addCheck("The source parses bodies as JSON, and the driver `http` sends plain text, so only GET %s is tried. "+
-			"To also try %s, write a driver (docs/how-to/write-a-driver.md).", path, wordsOf(writes, "writes"))
+		s.addCheck("The source parses bodies as JSON, so only GET %s is tried. To also try %s, name the field of the value in "+
+			"`options: {json_field: NAME}`, or write a driver (bloodhound docs write-a-driver).", path, wordsOf(writes, "writes"))
 		if s.server.puts {
-			b.WriteString("  # For a driver of your own that records `put` and `get`:\n" + asComment(linearizable))
+			b.WriteString("  # Once `put` is among the operations, or for a driver of your own that records `put` and `get`:\n" + asComment(linearizable))
 		}
 	case puts && s.server.register:
 		s.addCheck("%s %s must store the body, and GET return the same bytes or 404. "+
@@ -347,11 +347,11 @@ func (s *sketch) writeHTTP(b *strings.Builder, target string) {
 	case puts:
 		s.addCheck("It is not clear that GET %s returns what %s stores, so the property `linearizable` is commented out.", path, method)
 		fmt.Fprintf(b, `  # Only where %s stores the body, and GET returns the same bytes or 404. A counter, a queue or a transfer needs a
-  # driver of your own (docs/how-to/write-a-driver.md), and a counter or a queue the key model of the check.
+  # driver of your own (bloodhound docs write-a-driver), and a counter or a queue the key model of the check.
 `, method)
 		b.WriteString(asComment(linearizable))
 	case len(s.server.otherWrites) > 0:
-		s.addCheck("Only GET %s is tried. To also try %s, write a driver (docs/how-to/write-a-driver.md), "+
+		s.addCheck("Only GET %s is tried. To also try %s, write a driver (bloodhound docs write-a-driver), "+
 			"and list in `properties` what must hold.", path, wordsOf(s.server.otherWrites, "writes"))
 	default:
 		s.addCheck("Only GET %s is tried: add writes to `workload`, and list in `properties` what must hold.", path)
@@ -371,9 +371,10 @@ const linearizable = `  - name: linearizable
     check: {type: linearizability, operations: [put, get]}
 `
 
-// jsonHint shows how to start a driver for a server whose requests http does not send.
-const jsonHint = `# The source parses bodies as JSON, and http sends plain text. A driver of your own can write
-# (docs/how-to/write-a-driver.md):
+// jsonHint shows how to write to a server of documents: with one field, or by a driver.
+const jsonHint = `# The source parses bodies as JSON. Where a document has one field that GET returns, write its name in
+# options: {json_field: NAME} and add operations of the type put. Otherwise write a driver of your own
+# (bloodhound docs write-a-driver):
 #   driver: command
 #   config: {command: python3 driver.py %s}
 `

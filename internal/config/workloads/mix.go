@@ -46,7 +46,7 @@ func mix(l *load.State, n *source.Node, w *world.Workload, key string) {
 		same := slices.IndexFunc(kinds, func(k string) bool { return strings.EqualFold(k, o.Kind) })
 		if same < 0 {
 			l.Fail(item.Get("type").Position, suggest.From(o.Kind, kinds)+
-				" (docs/how-to/write-a-driver.md: drivers for other operations)", "%s: driver %s has no operation %s", at, w.Driver, o.Kind)
+				" (`bloodhound docs write-a-driver`: drivers for other operations)", "%s: driver %s has no operation %s", at, w.Driver, o.Kind)
 			continue
 		}
 		o.Kind = kinds[same]

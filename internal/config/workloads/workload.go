@@ -97,7 +97,7 @@ func workload(l *load.State, n *source.Node, key string) (world.Workload, bool) 
 		}
 		l.OnlyFor(o, key+".config.options", "driver", w.Driver,
 			map[string]string{"spread": "http redis sql etcd", "isolation": "sql", "model": "sql", "serializable": "etcd",
-				"back": "etcd", "fail_status": "http",
+				"back": "etcd", "fail_status": "http", "json_field": "http",
 				"put_method": "http", "trim_space": "http", "sentinels": "redis", "master_name": "redis"})
 	}
 	switch w.Driver {
