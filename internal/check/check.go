@@ -384,6 +384,11 @@ func unfinished(spec *world.Spec, out *record.Outcome) string {
 // undriven returns which workload's driver did not do its work to the end. An engine continues to the final checks when time
 // gets short, so a run may be finished while a driver is still at work.
 func undriven(spec *world.Spec, ends []record.DriverEnd) string {
+	return cmp.Or(FailedDriver(ends), atWork(spec, ends))
+}
+
+// FailedDriver says which driver failed, and how, or nothing.
+func FailedDriver(ends []record.DriverEnd) string {
 	for _, d := range ends {
 		if d.Signal != "" {
 			return fmt.Sprintf("the driver of workload %q was ended by %s at %s", d.Workload, d.Signal, seconds(d.TimeNs))
@@ -398,7 +403,7 @@ func undriven(spec *world.Spec, ends []record.DriverEnd) string {
 			return reason
 		}
 	}
-	return atWork(spec, ends)
+	return ""
 }
 
 // atWork returns which workload's driver had not ended before the final checks, or nothing.

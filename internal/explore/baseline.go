@@ -43,7 +43,7 @@ func (c *Campaign) baseline(runs, replays context.Context, col *collector) bool 
 	if r.reply != nil && !mistaken {
 		t.Baseline.Done = true
 		t.Background.calm(r.reply.Summary)
-		t.NeverReady = r.reply.Summary.NeverReady
+		t.NeverReady, t.DriverFailed = r.reply.Summary.NeverReady, r.reply.Summary.DriverFailed
 		t.refuse(r.reply.Summary)
 		col.feeder.begins(r.reply.Outcome)
 		if m := r.reply.Summary.Moments; m != nil {

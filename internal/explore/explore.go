@@ -239,8 +239,8 @@ type Summary struct {
 	Programs   []record.Program     `json:"programs,omitempty"`
 	Mistake    string               `json:"mistake,omitempty"`
 	NeverReady []record.NotUp       `json:"never_ready,omitempty"`
-	// DriverFailed says that a driver ended by a signal or with an exit code other than 0.
-	DriverFailed bool            `json:"driver_failed,omitempty"`
+	// DriverFailed says which driver failed, and how.
+	DriverFailed string          `json:"driver_failed,omitempty"`
 	Guide        *record.Guided  `json:"guide,omitempty"`
 	Moments      *moments.Record `json:"moments,omitempty"` // that the job asks for
 	Evidence     check.Evidence  `json:"evidence"`
@@ -274,7 +274,7 @@ func Summarise(o *check.Judged) *Summary {
 	s.Load = loadOf(o.History)
 	s.Evidence = check.EvidenceOf(&o.Outcome)
 	s.NeverReady = o.NeverReady[:min(len(o.NeverReady), maxUnready)]
-	s.DriverFailed = slices.ContainsFunc(o.Drivers, func(d record.DriverEnd) bool { return d.ExitCode != 0 || d.Signal != "" })
+	s.DriverFailed = check.FailedDriver(o.Drivers)
 	if o.ChaosEndEvent > 0 {
 		s.TailEvents = o.Events - o.ChaosEndEvent
 	}

@@ -92,6 +92,8 @@ type Totals struct {
 	Deaths uint64 `json:"deaths,omitempty"`
 	// NeverReady are the servers that were never ready in the run without faults, or else in the first run.
 	NeverReady []record.NotUp `json:"never_ready,omitempty"`
+	// DriverFailed says which driver failed in the run without faults, and how.
+	DriverFailed string `json:"driver_failed,omitempty"`
 	// Stopped says why the campaign ended before its runs were done: interrupted, timeout, NoServer, NoDriver, or empty.
 	Stopped string `json:"stopped,omitempty"`
 	Machine string `json:"machine,omitempty"`

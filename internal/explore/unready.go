@@ -11,7 +11,7 @@ func (s *Summary) hopeless() string {
 		return ""
 	case len(s.NeverReady) > 0:
 		return NoServer
-	case s.DriverFailed:
+	case s.DriverFailed != "":
 		return NoDriver
 	}
 	return ""

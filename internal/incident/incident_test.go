@@ -163,7 +163,7 @@ func TestBroken(t *testing.T) {
 			"file:1: drop befalls packets one by one, and a fault of an incident is one event; write another kind: partition, clog,"},
 		{Records, `{"time_ns": 1, "fault": "reset", "node": "n1", "for": "2s"}`, `file:1: reset has no duration; remove "for"`},
 		{Records, `{"time_ns": 9223372036854775807, "fault": "crash", "node": "n1", "for": "2s"}`, `file:1: "2s" is no duration`},
-		{Records, `{"fault": "explosion", "node": "n1"}`, `file:1: no kind of fault is called "explosion"; `+"`bloodhound docs faults`"},
+		{Records, `{"fault": "explosion", "node": "n1"}`, `file:1: no kind of fault is called "explosion"; ` + "`bloodhound docs faults`"},
 		{Records, `{"time_ns": 1, "fault": "crash", "node": "n1", "for": "-2s"}`, `file:1: "-2s" is no duration`},
 		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok", "file: line 2"},
 		{EDN, "{:type :invoke, :f :read, :process 0, :time 1}\n{:type :ok, :f :read, :process 0}", "file: line 2: :time is missing; it is a number"},

@@ -538,6 +538,9 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		c.Story = propertyLines(spec, t.Properties)
 		c.name(t.Properties)
 		c.unready(status, t.NeverReady, t.Operations)
+		if t.Stopped == explore.NoDriver {
+			c.Verdict, c.Name, c.Reason = "UNKNOWN", "no operation succeeded", t.DriverFailed
+		}
 		if c.Verdict == "HOLDS" {
 			c.Name = fmt.Sprintf("%s over %s", plural.Count(len(t.Properties), "property"), plural.Count(t.Runs, "run"))
 		}

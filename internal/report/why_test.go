@@ -322,7 +322,9 @@ func TestProgramsOfAStory(t *testing.T) {
 }
 
 func TestOverlap(t *testing.T) {
-	op := func(client string, from, to uint64) history.Operation { return history.Operation{Client: client, Call: from, Return: to} }
+	op := func(client string, from, to uint64) history.Operation {
+		return history.Operation{Client: client, Call: from, Return: to}
+	}
 	for _, c := range []struct {
 		list []history.Operation
 		want bool
