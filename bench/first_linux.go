@@ -20,7 +20,8 @@ const firstSeeds = 20
 // first compares how soon campaigns with and without snapshots find known bugs, by the CPU time until the first violation was replayed. Both
 // kinds take turns, so that what disturbs the machine disturbs both.
 func (b *bench) first(only string) error {
-	fmt.Printf("| bug | CPU seconds with snapshots: quarter, median, three quarters | without | runs, medians | ratio of medians | A12 | p | not found |\n|---|---|---|---|---|---|---|---|\n")
+	fmt.Printf("| bug | CPU seconds with snapshots: quarter, median, three quarters | without | runs, medians | ratio of medians " +
+		"| A12 | p | not found |\n|---|---|---|---|---|---|---|---|\n")
 	for _, name := range []string{"quickstart", "message-queue", "distributed-kv", "redis-failover", "cache-cluster"} {
 		if only != "" && only != name {
 			continue

@@ -66,7 +66,8 @@ func (b *bench) fork(path string, until engine.Until) (r row, err error) {
 	slices.Sort(own)
 	mb := func(v uint64) float64 { return float64(v) / (1 << 20) }
 	r.measured = fmt.Sprintf("%.0f ms, %.1f MB", ms(took[forkTimes/2]), mb(own[forkTimes/2]))
-	r.detail = fmt.Sprintf("medians of %d copies, from %.0f to %.0f ms and %.1f to %.1f MB of memory that only the copy has, with page tables and stacks of the kernel; %d processes", forkTimes, ms(took[0]), ms(took[forkTimes-1]),
+	r.detail = fmt.Sprintf("medians of %d copies, from %.0f to %.0f ms and %.1f to %.1f MB of memory that only the copy has, with "+
+		"page tables and stacks of the kernel; %d processes", forkTimes, ms(took[0]), ms(took[forkTimes-1]),
 		mb(own[0]), mb(own[forkTimes-1]), len(original))
 	return r, nil
 }

@@ -36,7 +36,8 @@ func (b *bench) history() ([]row, error) {
 	for _, operations := range []int{100, 1_000, 10_000, 30_000} {
 		const qps = 500
 		load := fmt.Sprintf("simulation: {max_time: %ds}\nworkload:\n  driver: http\n  config:\n    target: [http://n1:8080, http://n2:8080, http://n3:8080]\n"+
-			"    qps: %d\n    max_operations: %d\n    duration: %ds\n    clients: 20\n    operations:\n      - {type: put, weight: 1, key_pattern: \"k{random:0-99}\"}\n"+
+			"    qps: %d\n    max_operations: %d\n    duration: %ds\n    clients: 20\n    operations:\n      - {type: put, "+
+			"weight: 1, key_pattern: \"k{random:0-99}\"}\n"+
 			"      - {type: get, weight: 1, key_pattern: \"k{random:0-99}\"}\n"+
 			"properties: [{name: linearizable, kind: safety, check: {type: linearizability, operations: [put, get]}}]\n",
 			operations/qps+60, qps, operations, operations/qps+50)

@@ -71,7 +71,9 @@ func (b *bench) shares(path string) (row, error) {
 	rate := func(c campaign) float64 { return float64(c.Runs) / (float64(c.Wall) / 1e9) }
 	with, boot := made[0], made[1]
 	return row{measured: fmt.Sprintf("%.2f x", msARun[1]/msARun[0]), aim: "3 x", detail: fmt.Sprintf(
-		"CPU time of a run from boot over that with snapshots, each with its part of the baseline run and of replays: %.0f over %.0f ms; %.1f and %.1f runs/s; with snapshots %d of %d runs began at the end of setup, and %d behind it; %d and %d runs failed, and were replayed from boot",
+		"CPU time of a run from boot over that with snapshots, each with its part of the baseline run and of replays: %.0f over "+
+			"%.0f ms; %.1f and %.1f runs/s; with snapshots %d of %d runs began at the end of setup, and %d behind it; %d and %d "+
+			"runs failed, and were replayed from boot",
 		msARun[1], msARun[0], rate(boot), rate(with), with.Snapshots.Ready, with.Runs, with.Snapshots.Later, boot.Violated, with.Violated)}, nil
 }
 

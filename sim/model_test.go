@@ -19,7 +19,8 @@ import (
 // counting loads a specification of a counter that goes up to a limit.
 func counting(t *testing.T) *inproc.Specification {
 	t.Helper()
-	return loaded(t, "Counter", "EXTENDS Naturals\nCONSTANT Limit\nVARIABLE n\nInit == n = 0\nUp == n < Limit /\\ n' = n + 1\nBy(k) == n' = n + k\nTotal == n\nNext == Up", "INIT Init\nNEXT Next\nCONSTANT Limit = 40\n")
+	return loaded(t, "Counter", "EXTENDS Naturals\nCONSTANT Limit\nVARIABLE n\nInit == n = 0\nUp == n < Limit /\\ n' = n + "+
+		"1\nBy(k) == n' = n + k\nTotal == n\nNext == Up", "INIT Init\nNEXT Next\nCONSTANT Limit = 40\n")
 }
 
 // loaded writes a module and its configuration, and loads them.
@@ -253,7 +254,8 @@ func TestMistakesInWhatModelsAreTold(t *testing.T) {
 
 // A search that is guided by guards comes closer, run by run, to a step that random tapes do not reach.
 func TestGuardsGuide(t *testing.T) {
-	m := loaded(t, "Doors", "EXTENDS Naturals\nVARIABLE open\nInit == open = 0\nOpen == open < 60 /\\ open' = open + 1\nShut == open' = 0\nPass == open = 60 /\\ open' = open\nNext == Open \\/ Shut \\/ Pass", "INIT Init\nNEXT Next\n")
+	m := loaded(t, "Doors", "EXTENDS Naturals\nVARIABLE open\nInit == open = 0\nOpen == open < 60 /\\ open' = open + 1\nShut == "+
+		"open' = 0\nPass == open = 60 /\\ open' = open\nNext == Open \\/ Shut \\/ Pass", "INIT Init\nNEXT Next\n")
 	doors := func(w *inproc.World) {
 		f := w.Guide(m)
 		w.Process("thief", func(p *inproc.Process) {

@@ -396,7 +396,8 @@ var errGoexit = errors.New("a function of the world ended its goroutine, by t.Fa
 func (s *simulation) hang(t tape.Tape) {
 	b := make([]byte, 1<<20)
 	b = b[:runtime.Stack(b, true)]
-	panic(fmt.Sprintf("world %s: a node has not come back to the world for %s of real time, in the run of %s: it computes without end, or waits for a lock or channel that no other node can release, since only one node runs at a time. All goroutines:\n%s",
+	panic(fmt.Sprintf("world %s: a node has not come back to the world for %s of real time, in the run of %s: it computes without "+
+		"end, or waits for a lock or channel that no other node can release, since only one node runs at a time. All goroutines:\n%s",
 		s.name, s.Hang, t.Name(), b))
 }
 

@@ -161,7 +161,8 @@ func (s *simulation) strays() (text, doubt string) {
 			"and start none in other functions"},
 		{stray.Module, "modules of the module cache stay as they are: copy the module into a folder, name the folder by a replace directive in go.mod, " +
 			"and " + s.switched()},
-		{stray.Standard, "goroutines of the standard library cannot run in a world: use Spawn, Sleep and messages of the Process, or package sim/fake, instead"},
+		{stray.Standard, "goroutines of the standard library cannot run in a world: use Spawn, Sleep and messages of the Process, " +
+			"or package sim/fake, instead"},
 		{stray.Timer, "time.AfterFunc counts real time: let the Process Spawn another one that sleeps"},
 	} {
 		if kinds[r.kind] {

@@ -73,11 +73,13 @@ func (s *simulation) strategy() (search.Strategy, search.Plan, error) {
 			s.Strategy, search.Guided)
 	}
 	if p.NeedsModel() && !s.engine.Followed() {
-		return nil, p, fmt.Errorf("the strategy %s needs the states that runs reach in a specification, and this world follows none: call World.Model or World.Guide in its description, or use %s",
+		return nil, p, fmt.Errorf("the strategy %s needs the states that runs reach in a specification, and this world follows "+
+			"none: call World.Model or World.Guide in its description, or use %s",
 			s.Strategy, search.Guided)
 	}
 	if s.lines != nil && s.Workers > 1 {
-		return nil, p, fmt.Errorf("the strategy %s needs the lines that each run executes, and the counters of a process are those of all runs at once: use one worker", s.Strategy)
+		return nil, p, fmt.Errorf("the strategy %s needs the lines that each run executes, and the counters of a process are "+
+			"those of all runs at once: use one worker", s.Strategy)
 	}
 	return strategy, p, nil
 }

@@ -707,7 +707,8 @@ func (c *checker) replay(way []int32) ([]Step, error) {
 			}
 		}
 		if len(steps) == n {
-			return nil, fmt.Errorf("the behaviour cannot be printed: state %d was not found again; the specification's next states depend on chance or on TLCGet", n+1)
+			return nil, fmt.Errorf("the behaviour cannot be printed: state %d was not found again; the specification's next "+
+				"states depend on chance or on TLCGet", n+1)
 		}
 	}
 	return steps, nil

@@ -360,7 +360,8 @@ func TestAutomataAreBounded(t *testing.T) {
 		}
 		return strings.Join(list, " \\/ ")
 	}
-	const spec = "---- MODULE M ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = 0\nNext == x' = (x + 1) %% 5\nSpec == Init /\\ [][Next]_x /\\ WF_x(Next)\nP == %s\n===="
+	const spec = "---- MODULE M ----\nEXTENDS Naturals\nVARIABLE x\nInit == x = 0\nNext == x' = (x + 1) %% 5\nSpec == Init " +
+		"/\\ [][Next]_x /\\ WF_x(Next)\nP == %s\n===="
 	for n, unknown := range map[int]bool{4: false, 30: true} {
 		s, err := specOf(t, fmt.Sprintf(spec, many(n)), "SPECIFICATION Spec PROPERTY P")
 		if err != nil {

@@ -329,7 +329,8 @@ func (b *builds) target(ctx context.Context, g *targets.Target, note func(string
 	}
 	for line := range strings.Lines(said) {
 		if _, pattern, of := strings.Cut(strings.TrimSpace(line), "no packages being built depend on matches for pattern "); of {
-			return nil, fmt.Errorf("target %s: cover: %s is no package that the program is built of, so nothing of it would be counted; name some of `go list -deps %s`", g.Name, pattern, g.Package)
+			return nil, fmt.Errorf("target %s: cover: %s is no package that the program is built of, so nothing of it would be "+
+				"counted; name some of `go list -deps %s`", g.Name, pattern, g.Package)
 		}
 	}
 	content, err := os.ReadFile(t.program)

@@ -199,7 +199,8 @@ func TestGuidesCutsProgramsOff(t *testing.T) {
 	}
 }
 
-// A trial whose model was given a step without a meaning in it says nothing, and one that cannot judge its runs is no evidence. That a run leaves a model that only guides is reported nowhere.
+// A trial whose model was given a step without a meaning in it says nothing, and one that cannot judge its runs is no evidence.
+// That a run leaves a model that only guides is reported nowhere.
 func TestGuidesTellsWhatModelsCannotFollow(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -285,11 +286,12 @@ func TestMistakesOfGuides(t *testing.T) {
 		}
 	}
 	for script, want := range map[string]string{ // what a program says as it ends
-		"echo made >&2; echo 'flag provided but not defined: -x' >&2; echo 'Usage of hunt:' >&2; echo '  -bug' >&2; exit 2": "flag provided but not defined: -x",
-		"echo 'Error: unknown flag: --x' >&2; echo >&2; echo 'Usage:' >&2; echo '  hunt' >&2; exit 1":                       "Error: unknown flag: --x",
-		"echo 'there is no such bug' >&2; echo 'see -help' >&2; exit 2":                                                     "there is no such bug",
-		"echo begin >&2; echo 'panic: a map is nil' >&2; echo 'goroutine 1 [running]:' >&2; exit 2":                         "panic: a map is nil",
-		"echo begin >&2; echo at the end >&2; exit 1":                                                                       "begin at the end",
+		"echo made >&2; echo 'flag provided but not defined: -x' >&2; echo 'Usage of hunt:' >&2; echo '  -bug' " +
+			">&2; exit 2": "flag provided but not defined: -x",
+		"echo 'Error: unknown flag: --x' >&2; echo >&2; echo 'Usage:' >&2; echo '  hunt' >&2; exit 1": "Error: unknown flag: --x",
+		"echo 'there is no such bug' >&2; echo 'see -help' >&2; exit 2":                               "there is no such bug",
+		"echo begin >&2; echo 'panic: a map is nil' >&2; echo 'goroutine 1 [running]:' >&2; exit 2":   "panic: a map is nil",
+		"echo begin >&2; echo at the end >&2; exit 1":                                                 "begin at the end",
 		"exit 2": "",
 	} {
 		var all group.Output

@@ -127,7 +127,8 @@ func (b *strategyContest) run(c *cobra.Command, args []string) error {
 		fmt.Fprintf(b.out, "\n%d trials were not made: go on with --resume\n", doc.Missing)
 	}
 	if doc.CutOff > 0 {
-		fmt.Fprintf(b.out, "\n%d trials were cut off by --timeout %s before their last run: what they would have found is unknown; begin another comparison with more time or fewer --runs\n",
+		fmt.Fprintf(b.out, "\n%d trials were cut off by --timeout %s before their last run: what they would have found is "+
+			"unknown; begin another comparison with more time or fewer --runs\n",
 			doc.CutOff, b.timeout)
 	}
 	return err

@@ -56,7 +56,8 @@ func (g *guideTables) markdown() string {
 	if s.TimeoutNs > 0 {
 		limit = fmt.Sprintf(", cut off after %s", time.Duration(s.TimeoutNs))
 	}
-	fmt.Fprintf(&b, "# What leads a search\n\n%d trials of each strategy and target, campaign seeds %d to %d, at most %d runs each%s; a process with one thread for each trial.\nBloodhound %s on %s.\n",
+	fmt.Fprintf(&b, "# What leads a search\n\n%d trials of each strategy and target, campaign seeds %d to %d, at most %d runs "+
+		"each%s; a process with one thread for each trial.\nBloodhound %s on %s.\n",
 		s.Trials, s.FirstSeed, s.FirstSeed+s.Trials-1, s.Runs, limit, s.Bloodhound, s.Machine)
 	g.open(&b)
 	g.judged(&b)
@@ -128,7 +129,10 @@ func (g *guideTables) judged(b *table) {
 	if len(judged) == 0 {
 		return
 	}
-	b.WriteString("\n## Against random, what is lost first\n\nRuns until the first violation. A12 is the probability that a trial of the strategy needs fewer runs than one of random (0.5: no difference), p the chance\nof such a difference if there is none (two-sided rank-sum test; trials without a find have the worst rank), corrected by Holm's method for all comparisons of this report. Variants are compared below. ")
+	b.WriteString("\n## Against random, what is lost first\n\nRuns until the first violation. A12 is the probability that a trial " +
+		"of the strategy needs fewer runs than one of random (0.5: no difference), p the chance\nof such a difference if there is " +
+		"none (two-sided rank-sum test; trials without a find have the worst rank), corrected by Holm's method for all " +
+		"comparisons of this report. Variants are compared below. ")
 	count, believed := 0, 0
 	for _, r := range judged {
 		switch r.Against.Says {
@@ -138,7 +142,9 @@ func (g *guideTables) judged(b *table) {
 			count++
 		}
 	}
-	fmt.Fprintf(b, "A difference is believed if\nthe corrected p is below %v: the chance that any of these is by chance is smaller than that. Of %d comparisons of runs %d differ. `times` is random's median divided by that of the strategy. Brackets are 95 %% intervals.\n\n", comparison.Significant, count, believed)
+	fmt.Fprintf(b, "A difference is believed if\nthe corrected p is below %v: the chance that any of these is by chance is "+
+		"smaller than that. Of %d comparisons of runs %d differ. `times` is random's median divided by that of the strategy. Brackets are 95 %% intervals.\n\n",
+		comparison.Significant, count, believed)
 	b.head("strategy", "says", "bug", "A12", "corrected p", "times")
 	for _, r := range judged {
 		switch a := r.Against; a.Says {
@@ -195,7 +201,8 @@ func (g *guideTables) first(b *table) {
 	if len(g.Rows) == 0 {
 		return
 	}
-	b.WriteString("\n## First violation\n\nQuartiles over trials. What lies beyond the end of trials is `>`; CPU time is that of the process without its start, and is compared up to where it is known of\nall trials of both whether they had found something.\n\n")
+	b.WriteString("\n## First violation\n\nQuartiles over trials. What lies beyond the end of trials is `>`; CPU time is that of " +
+		"the process without its start, and is compared up to where it is known of\nall trials of both whether they had found something.\n\n")
 	b.head("bug", "strategy", "found", "by mutants", "runs: quarter", "median", "three quarters", "CPU s: quarter", "median",
 		"three quarters", "a run is worth", "A12, corrected p in runs", "A12, corrected p in CPU time", "violated")
 	for _, r := range g.Rows {
@@ -256,7 +263,9 @@ func (g *guideTables) rarity(b *table) {
 	if len(g.Rarity) == 0 {
 		return
 	}
-	b.WriteString("\n## By how rare the bug is under random\n\nCommon: half of random's trials find it in at most 100 runs; uncommon: in at most 1,000; rare: later or in fewer trials; unfound: in none. Variants are left out. A run is worth so\nmany random tapes: finds a run, divided by random's, in the geometric mean over the bugs; a bug that is not found counts as half found.\n\n")
+	b.WriteString("\n## By how rare the bug is under random\n\nCommon: half of random's trials find it in at most 100 runs; " +
+		"uncommon: in at most 1,000; rare: later or in fewer trials; unfound: in none. Variants are left out. A run is worth " +
+		"so\nmany random tapes: finds a run, divided by random's, in the geometric mean over the bugs; a bug that is not found counts as half found.\n\n")
 	b.head("class", "bugs", "strategy", "trials that found it", "a run is worth", "loses", "even", "beats")
 	for _, r := range g.Rarity {
 		b.row(r.Class, fmt.Sprint(len(r.Bugs)), r.Strategy, fmt.Sprintf("%d of %d", r.Found, r.Trials),
@@ -278,7 +287,9 @@ func (g *guideTables) reached(b *table) {
 		{"equal CPU time", func(r *comparison.Reach) map[string]comparison.Amount { return r.AfterCPU },
 			func(r *comparison.Reach) string { return fmt.Sprintf("%.3g s", r.CPUSeconds) }},
 	} {
-		fmt.Fprintf(b, "\n## What is reached after %s\n\nMedians and quartiles of different states of the model (as its view shows them, and whole), steps between them, guards seen true or false, and blocks of code;\nA12 is the probability that a trial reaches more than one of random. All strategies bear the cost of measuring.\n\n", part.title)
+		fmt.Fprintf(b, "\n## What is reached after %s\n\nMedians and quartiles of different states of the model (as its view "+
+			"shows them, and whole), steps between them, guards seen true or false, and blocks of code;\nA12 is the probability "+
+			"that a trial reaches more than one of random. All strategies bear the cost of measuring.\n\n", part.title)
 		b.head("target", "strategy", "after", "measure", "quarter", "median", "three quarters", "A12, corrected p", "says")
 		for i := range g.Reached {
 			r := &g.Reached[i]
@@ -371,7 +382,9 @@ func (g *guideTables) differences(b *table) {
 	if len(g.Differences) == 0 {
 		return
 	}
-	b.WriteString("\n## Variants\n\nEach variant of a world against the usual one, by the same strategy, and each strategy against the one without its last option. A12 is the probability that a trial of the variant is better: needs fewer runs, or\nreaches more. x is the usual median of runs divided by the variant's.\n\n")
+	b.WriteString("\n## Variants\n\nEach variant of a world against the usual one, by the same strategy, and each strategy " +
+		"against the one without its last option. A12 is the probability that a trial of the variant is better: needs fewer runs, " +
+		"or\nreaches more. x is the usual median of runs divided by the variant's.\n\n")
 	b.head("variant", "of", "target", "strategy", "measure", "usual", "variant's", "x", "found", "A12, corrected p", "says")
 	value := func(v *float64) string {
 		if v == nil {

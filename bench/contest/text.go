@@ -16,7 +16,8 @@ func settingsText(s *comparison.Settings) string {
 	if s.TimeoutNs > 0 {
 		limit = fmt.Sprintf(" or %s", time.Duration(s.TimeoutNs))
 	}
-	return fmt.Sprintf("%d trials of each strategy and bug, campaign seeds %d to %d, one worker each, at most %d runs%s\nstrategies: %s\nbloodhound %s on %s\n\n",
+	return fmt.Sprintf("%d trials of each strategy and bug, campaign seeds %d to %d, one worker each, at most %d "+
+		"runs%s\nstrategies: %s\nbloodhound %s on %s\n\n",
 		s.Trials, s.FirstSeed, s.FirstSeed+s.Trials-1, s.Runs, limit, strings.Join(s.Strategies, ", "), s.Bloodhound, s.Machine)
 }
 
@@ -81,7 +82,9 @@ func comparisonText(s *comparison.Settings, rows []comparison.Row) string {
 	if len(judged) == 0 {
 		return b.String()
 	}
-	b.WriteString("\nruns until the first violation, against random; A12 is the probability that a trial needs fewer,\np the chance of any such difference among all that are reported here if there is none (two-sided rank-sum test,\ncorrected by Holm's method), x how many times random's median is that of the strategy; brackets are 95 % intervals\n\n")
+	b.WriteString("\nruns until the first violation, against random; A12 is the probability that a trial needs fewer,\np the " +
+		"chance of any such difference among all that are reported here if there is none (two-sided rank-sum test,\ncorrected by " +
+		"Holm's method), x how many times random's median is that of the strategy; brackets are 95 % intervals\n\n")
 	w = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	said := map[string]map[string]bool{} // by strategy
 	for _, r := range judged {

@@ -249,7 +249,8 @@ func (s *stressor) inside() error {
 	if err != nil {
 		return err
 	}
-	config := fmt.Sprintf("nodes:\n  n: {command: %s, restart: \"no\", mem_limit: 1g}\nsimulation: {max_time: 20s, limits: {wall_time: %s, memory_bytes: 3000000000}}\n", words, worldTime)
+	config := fmt.Sprintf("nodes:\n  n: {command: %s, restart: \"no\", mem_limit: 1g}\nsimulation: {max_time: 20s, limits: "+
+		"{wall_time: %s, memory_bytes: 3000000000}}\n", words, worldTime)
 	if err := os.WriteFile(filepath.Join(project, "bloodhound.yaml"), []byte(config), 0o644); err != nil {
 		return err
 	}

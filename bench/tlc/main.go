@@ -4,7 +4,8 @@
 //
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] [-raft FOLDER] CHECKOUT
 //	go run ./bench/tlc -jar tla2tools.jar [-from N] -random 10000 > bench/tlc/random/testdata/random.txt
-//	go run ./bench/tlc -jar tla2tools.jar -family behaviours -random 20000 > answers; go run ./bench/tlc -family behaviours -table answers > bench/tlc/random/testdata/behaviours.txt
+//	go run ./bench/tlc -jar tla2tools.jar -family behaviours -random 20000 > answers
+//	go run ./bench/tlc -family behaviours -table answers > bench/tlc/random/testdata/behaviours.txt
 //	go run ./bench/tlc -jar tla2tools.jar -cases bench/tlc/cases/testdata/cases.txt
 //	go run ./bench/tlc -jar tla2tools.jar[:CommunityModules.jar] -models FOLDER > bench/tlc/models/testdata/models.txt
 //

@@ -62,7 +62,8 @@ func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 		v.Reason = fmt.Sprintf("alert %s was pending at the end, for %s of %s; let the run last longer, by faults.settle and simulation.max_time", a.Alert,
 			seconds(last().StartNs-(a.SinceMs*1e6-spec.StartUnixNs)), a.For)
 	case v.Probes == 0:
-		v.Reason = fmt.Sprintf("all %d evaluations were while a fault lasted, or in the grace of %s after one or the start; make the grace shorter, let faults rest, or raise simulation.max_time", len(scrapes), time.Duration(p.Check.GraceNs))
+		v.Reason = fmt.Sprintf("all %d evaluations were while a fault lasted, or in the grace of %s after one or the start; make "+
+			"the grace shorter, let faults rest, or raise simulation.max_time", len(scrapes), time.Duration(p.Check.GraceNs))
 	default:
 		if v.Reason = couldNotFire(e.Judged, undisturbedMs(scrapes)*1e6); v.Reason == "" {
 			v.Status = Holds
@@ -117,7 +118,8 @@ func couldNotFire(judged []alerts.Rule, longestNs int64) string {
 				r.Alert, r.Unseen, r.Alert)
 		}
 		if longestNs < r.For.Nanoseconds() {
-			return fmt.Sprintf("alert %s could not fire: it is pending for %s, and the longest time without a fault was %s; raise simulation.max_time, or write `ignore: [%s]`", r.Alert, r.For,
+			return fmt.Sprintf("alert %s could not fire: it is pending for %s, and the longest time without a fault was %s; raise "+
+				"simulation.max_time, or write `ignore: [%s]`", r.Alert, r.For,
 				seconds(longestNs), r.Alert)
 		}
 	}

@@ -84,7 +84,8 @@ func TestConforms(t *testing.T) {
 		{"faults that take no server down", crash(crash(logged(round...), fault.Pause, "p1", 5, 6), fault.Crash, "driver", 5, 6),
 			nil, Holds, "events: 10 mapped"},
 		{"crashes without a rule", crash(logged(round...), fault.Crash, "p1", 5, 6), func(m *world.Mapping) { m.Rules = slices.Delete(m.Rules, 4, 6) }, Unknown,
-			"16.7 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (crash of p1), 1 not modelled (restart of p1)"},
+			"16.7 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, " +
+				"1 not modelled (crash of p1), 1 not modelled (restart of p1)"},
 		{"lines without a rule", logged(with(3, "3 p1 hello")...), nil, Unknown,
 			"9.1 % of the events were left out, and 5.0 % may be (MostLeftOut of model.Options, left_out of a check): 10 mapped, 1 not modelled (log of p1)"},
 		{"lines that are ignored", logged(with(3, "3 p1 idle")...), nil, Unknown, "1 ignored (it only waits)"},

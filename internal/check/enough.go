@@ -230,7 +230,8 @@ func Enough(spec *world.Spec, e *Evidence) (unknown, warnings []string) {
 	}
 	e.operations(add)
 	if t := e.ReadBack; t.Invoked > 0 {
-		add(share(t.Ok, t.Invoked), fmt.Sprintf("only %d of %d operations by which drivers read back succeeded, so little is known of what was left; look at their reasons, or raise faults.settle", t.Ok, t.Invoked))
+		add(share(t.Ok, t.Invoked), fmt.Sprintf("only %d of %d operations by which drivers read back succeeded, so little is "+
+			"known of what was left; look at their reasons, or raise faults.settle", t.Ok, t.Invoked))
 	}
 	if silent := silence(spec, nil, nil); silent != "" && len(e.Kinds) == 0 {
 		add(little, silent+": no property was judged by operations; report them as `bloodhound docs workloads` shows")
@@ -388,7 +389,8 @@ func (e *Evidence) probes(spec *world.Spec, add func(weight, string)) {
 			continue
 		}
 		if n := e.Probes[p.Name]; n.Probes > 0 {
-			add(share(n.Answered, n.Probes), fmt.Sprintf("%s: %d of %d probes before the final phase got an answer, so little is known of that time; let faults be rarer, or the interval of the check be shorter",
+			add(share(n.Answered, n.Probes), fmt.Sprintf("%s: %d of %d probes before the final phase got an answer, so little is "+
+				"known of that time; let faults be rarer, or the interval of the check be shorter",
 				p.Name, n.Answered, n.Probes))
 		}
 	}

@@ -212,9 +212,11 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without stri
 			switch n := counted[s]; {
 			case n.all == 0 || n.succeeded:
 			case n.outside == 0 && s.key == "":
-				return nil, 0, fmt.Sprintf("%s failed, and overlapped a fault or the grace, so none was judged; set during_faults, make the grace shorter, begin with a warmup, or let faults rest", s)
+				return nil, 0, fmt.Sprintf("%s failed, and overlapped a fault or the grace, so none was judged; set "+
+					"during_faults, make the grace shorter, begin with a warmup, or let faults rest", s)
 			case n.all >= c.Failures && n.outside > 0:
-				return nil, 0, fmt.Sprintf("%s failed all of %d times, but only %d of these did not overlap a fault or the grace; make failures or the grace smaller, or let faults rest", s, n.all, n.outside)
+				return nil, 0, fmt.Sprintf("%s failed all of %d times, but only %d of these did not overlap a fault or the grace; "+
+					"make failures or the grace smaller, or let faults rest", s, n.all, n.outside)
 			}
 		}
 	}
@@ -230,7 +232,8 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without stri
 	jobs := counted[rowSubject{kind: jobKind}].outside
 	switch {
 	case most < c.Failures:
-		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d attempts%s; make failures smaller%s or the workload longer",
+		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d "+
+			"attempts%s; make failures smaller%s or the workload longer",
 			c.Failures, most, without, shorter)
 	case c.Jobs.Start != "" && c.HangNs == 0 && jobs < c.Failures:
 		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; make failures smaller, or add hang",

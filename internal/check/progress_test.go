@@ -99,12 +99,15 @@ func TestProgress(t *testing.T) {
 		{"two in a row", enough + fails(2, 1, "put(a)"), row, Holds, ""},
 		{"one succeeds in between", fails(2, 1, "put(a)") + "4:put(a) 4.1:put(a)! " + fails(2, 5, "put(a)"), row, Holds, ""},
 		{"unknown is no success", "1:put(a) 2:put(a)? 3:put(a) 4:put(a)? 5:put(a) 6:put(a)?", row, Violated, "every put"},
-		{"a key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)! 6:put(a) 6.1:put(a)/ 7:put(b) 7.1:put(b)!", row,
+		{"a key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)! " +
+			"6:put(a) 6.1:put(a)/ 7:put(b) 7.1:put(b)!", row,
 			Violated, `key "a" failed 3 times in a row`},
 		{"a key, less one", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:put(b) 3.1:put(b)! 4:put(a) 4.1:put(a)/ 5:put(b) 5.1:put(b)!", row, Holds, ""},
-		{"a key over several kinds", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(b) 3.1:get(b)! 4:get(a) 4.1:get(a)/ 5:put(b) 5.1:put(b)! 6:put(a) 6.1:put(a)/", row,
+		{"a key over several kinds", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(b) 3.1:get(b)! 4:get(a) 4.1:get(a)/ " +
+			"5:put(b) 5.1:put(b)! 6:put(a) 6.1:put(a)/", row,
 			Violated, `key "a" failed`},
-		{"one kind on one key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(a) 3.1:get(a)! 4:put(b) 4.1:put(b)! 5:put(a) 5.1:put(a)/ 6:get(a) 6.1:get(a)! 7:put(b) 7.1:put(b)! 8:put(a) 8.1:put(a)/", row,
+		{"one kind on one key", "1:put(b) 1.1:put(b)! 2:put(a) 2.1:put(a)/ 3:get(a) 3.1:get(a)! 4:put(b) 4.1:put(b)! 5:put(a) " +
+			"5.1:put(a)/ 6:get(a) 6.1:get(a)! 7:put(b) 7.1:put(b)! 8:put(a) 8.1:put(a)/", row,
 			Violated, `put of key "a" failed`},
 		{"other operations", enough + fails(3, 1, "put(a)") + "9:get(a) 9.1:get(a)!",
 			with(row, func(c *world.Check) { c.Operations = []string{"GET"} }), Holds, ""},

@@ -321,7 +321,8 @@ func unproven(things []*again, attempts []attempt, w window, complete bool) stri
 		case g == nil && a.kind == jobKind:
 			return fmt.Sprintf("no job was under way after the last heal at %s", seconds(w.fromNs))
 		case g == nil:
-			return fmt.Sprintf("no %s was tried after the last heal at %s; a command driver must go on for %s after the faults: set faults.stop so much before its end",
+			return fmt.Sprintf("no %s was tried after the last heal at %s; a command driver must go on for %s after the faults: "+
+				"set faults.stop so much before its end",
 				a.kind, seconds(w.fromNs), seconds(w.endNs-w.fromNs))
 		case !g.done:
 			return undecided(g, w, complete)

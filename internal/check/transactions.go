@@ -125,7 +125,8 @@ func InSessions(p *world.Property, ops []history.Operation) Verdict {
 
 // Untimed is the verdict of a check that asks when operations of different clients were under way.
 func Untimed(p *world.Property) Verdict {
-	return unknown(p, "the history has sessions and no times, so it can be judged for isolation only, and not in real time: add --isolation with read-committed, "+
+	return unknown(p, "the history has sessions and no times, so it can be judged for isolation only, and not in real time: add "+
+		"--isolation with read-committed, "+
 		"read-atomic, causal, snapshot-isolation or serializable")
 }
 

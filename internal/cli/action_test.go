@@ -165,7 +165,8 @@ func TestActionWithDatabase(t *testing.T) {
 	git("commit", "-q", "--allow-empty", "-m", "nothing")
 	restore("main 1", ".db.base")
 	if log, code, said := build(pr); code == 1 == strings.Contains(said, "- new: 0\n") ||
-		!matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows anything new: (at most 0|no bound \\(no run)") {
+		!matches(said, "compared with [^$]*- fixed: 0\n- unchanged: [1-9]\n[^$]*- risk that the next random run shows anything "+
+			"new: (at most 0|no bound \\(no run)") {
 		t.Errorf("a pull request without a change: exit code %d, %s\n%s", code, said, log)
 	}
 	keep("same 1")

@@ -99,7 +99,8 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	switch {
 	case ran != nil && doc.ExitCode == check.ExitHolds:
 		doc.ExitCode = check.ExitUsage
-		unexplained = fmt.Errorf("go test failed, but not because of a world (%w): a package does not build, another test fails, or a test has ended before its campaign; see above", ran)
+		unexplained = fmt.Errorf("go test failed, but not because of a world (%w): a package does not build, another test fails, "+
+			"or a test has ended before its campaign; see above", ran)
 	case len(doc.Worlds) == 0:
 		doc.ExitCode = check.ExitUnknown
 		unexplained = &exitError{check.ExitUnknown, errors.New("no test ran a campaign: all were skipped, or none calls sim.Test")}

@@ -75,7 +75,8 @@ type bisector struct {
 // newBisector needs a project in a repository.
 func (a *app) newBisector(ctx context.Context, f *flags, p *project, failure *report.Failure, show *progress) (*bisector, error) {
 	if builtAhead(p.spec.Dir) {
-		return nil, fmt.Errorf("%s is built already (%s), so its other commits cannot be built here; bisect on a machine with the repository and the tools of `build:`", p.spec.Dir, builtVariable)
+		return nil, fmt.Errorf("%s is built already (%s), so its other commits cannot be built here; bisect on a machine with the "+
+			"repository and the tools of `build:`", p.spec.Dir, builtVariable)
 	}
 	root, err := gitAsOwner(ctx, p.spec.Dir, "rev-parse", "--show-toplevel") // its commits are checked out
 	if err != nil && ofAnotherOwner(ctx, p.spec.Dir) {
@@ -347,7 +348,8 @@ func (a *app) requestBisect(ctx context.Context, url, id string, args []string, 
 		if err := s.Add(ctx, r.Entry()); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "a worker of %s that has the repository looks for the commit of failure %s of %s; the failure's page of the dashboard shows what it finds\n", s, f.ID, test.Name)
+		fmt.Fprintf(a.out, "a worker of %s that has the repository looks for the commit of failure %s of %s; the failure's page "+
+			"of the dashboard shows what it finds\n", s, f.ID, test.Name)
 		return nil
 	})
 }

@@ -68,7 +68,8 @@ func (x *exploration) base() string {
 		}
 		base := git(x.ctx, x.p.spec.Dir, "merge-base", "--end-of-options", v.prefix+name, "HEAD")
 		if base == "" {
-			x.note("note: the search does not prefer new code: git does not know %s%s, which $%s names; fetch it (fetch-depth: 0 of actions/checkout), or name a revision by --since",
+			x.note("note: the search does not prefer new code: git does not know %s%s, which $%s names; fetch it (fetch-depth: 0 "+
+				"of actions/checkout), or name a revision by --since",
 				v.prefix, name, v.name)
 		}
 		return base

@@ -69,7 +69,8 @@ the flags. Nothing runs.
 Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5: unknown.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return errors.New("check takes a history, or the id or the file of a failure, and after it a folder or a file at most: bloodhound check FILE|ID [FOLDER or FILE]")
+				return errors.New("check takes a history, or the id or the file of a failure, and after it a folder or a file at " +
+					"most: bloodhound check FILE|ID [FOLDER or FILE]")
 			}
 			return noneEmpty(args)
 		},
@@ -77,7 +78,8 @@ Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5:
 	}
 	j.where(c)
 	c.Flags().StringVar(&j.model, "model", "",
-		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions list-append, rw-register; of Jepsen's workloads "+strings.Join(check.WorkloadModels, ", "))
+		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions "+
+			"list-append, rw-register; of Jepsen's workloads "+strings.Join(check.WorkloadModels, ", "))
 	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
 	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")

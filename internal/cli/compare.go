@@ -244,7 +244,8 @@ func (d *compareDocument) markdown() string {
 		}
 		fmt.Fprintf(&b, "- risk that the next random run shows anything new: %s; before: %s\n\n", t.After.text(), t.Before.text())
 	}
-	b.WriteString("New: it shows on this commit, and is not known of the other one. Fixed: its replay is clean on this commit. Unclear: nothing follows from its replay.\n")
+	b.WriteString("New: it shows on this commit, and is not known of the other one. Fixed: its replay is clean on this commit. " +
+		"Unclear: nothing follows from its replay.\n")
 	return b.String()
 }
 
@@ -299,7 +300,8 @@ func revisionOf(ctx context.Context, v *records.View, flag, revision string) (st
 	case wholeCommit.MatchString(revision):
 		return revision, nil
 	}
-	return "", mistaken(fmt.Errorf("%s %s: neither the repository of this folder nor the store has such a commit; fetch it by git, or give all digits of the commit", flag, revision))
+	return "", mistaken(fmt.Errorf("%s %s: neither the repository of this folder nor the store has such a commit; fetch it by "+
+		"git, or give all digits of the commit", flag, revision))
 }
 
 var wholeCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)

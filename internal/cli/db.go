@@ -314,7 +314,8 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 		}
 		switch {
 		case n == 1 && laterExport(l.Format):
-			return mistaken(fmt.Errorf("%s is a file of db export in the form %q, and this bloodhound reads %q; a later bloodhound wrote it: import it with that one, or a later one",
+			return mistaken(fmt.Errorf("%s is a file of db export in the form %q, and this bloodhound reads %q; a later "+
+				"bloodhound wrote it: import it with that one, or a later one",
 				name, l.Format, exportFormat))
 		case n == 1 && (err != nil || l.Format != exportFormat):
 			return mistaken(fmt.Errorf("%s is no file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))

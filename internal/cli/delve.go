@@ -129,7 +129,8 @@ func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, ar
 	}
 	if paranoid, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err == nil {
 		if n, _ := strconv.Atoi(strings.TrimSpace(string(paranoid))); n > 1 {
-			a.note("delve refuses to begin while kernel.perf_event_paranoid is above 1, as rr needs that (Bloodhound does not); it is %d here: sudo sysctl kernel.perf_event_paranoid=1", n)
+			a.note("delve refuses to begin while kernel.perf_event_paranoid is above 1, as rr needs that (Bloodhound does not); "+
+				"it is %d here: sudo sysctl kernel.perf_event_paranoid=1", n)
 		}
 	}
 	return nil

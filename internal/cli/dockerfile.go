@@ -53,7 +53,8 @@ func (a *app) baseImage(ctx context.Context, name string, pull bool) (*image.Ima
 	if img, err := find("docker-daemon:"+name, "", ""); err == nil {
 		return img, nil
 	}
-	return nil, fmt.Errorf("%w; `bloodhound image pull` can bring it beforehand, and `additional_contexts: {\"%s\": \"oci-layout://FOLDER\"}` takes it from a folder", err, name)
+	return nil, fmt.Errorf("%w; `bloodhound image pull` can bring it beforehand, and `additional_contexts: {\"%s\": "+
+		"\"oci-layout://FOLDER\"}` takes it from a folder", err, name)
 }
 
 // Limits of a RUN. What it writes lies in memory until it has ended.

@@ -291,7 +291,8 @@ func doctorSession(command []string, maxTime time.Duration) (s *session, remove 
 // doctorProgram runs a program alone in a world without faults.
 func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, args []string) error {
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder, and doctor takes a program, such as `bloodhound doctor ./server --port 8080`; `bloodhound config %s` checks a configuration",
+		return fmt.Errorf("%s is a folder, and doctor takes a program, such as `bloodhound doctor ./server --port 8080`; "+
+			"`bloodhound config %s` checks a configuration",
 			args[0], shellQuote(args[0]))
 	}
 	command := slices.Clone(args)

@@ -377,7 +377,8 @@ func (f *flags) workersFlag(c *cobra.Command) {
 
 func (f *flags) snapshotFlag(c *cobra.Command) {
 	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory",
-		"maximum `size` of the snapshots of a worker, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory, divided by the number of workers)")
+		"maximum `size` of the snapshots of a worker, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of "+
+			"the machine's memory, divided by the number of workers)")
 }
 
 func (f *flags) shrinking(c *cobra.Command) {

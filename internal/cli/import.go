@@ -141,7 +141,9 @@ func (a *app) importRecords(i *importing, args []string) error {
 		fmt.Fprintf(a.out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
 	}
 	if p.unmet > 0 {
-		fmt.Fprintf(a.out, "warning: %s %s after the last operation, so no request meets %s, and a verdict about their kinds is unknown; import the requests of that time, too\n", plural.Count(p.unmet, "fault"), plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
+		fmt.Fprintf(a.out, "warning: %s %s after the last operation, so no request meets %s, and a verdict about their kinds is "+
+			"unknown; import the requests of that time, too\n", plural.Count(p.unmet, "fault"),
+			plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}
 	if p.short {
 		fmt.Fprintf(a.out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n",

@@ -82,7 +82,8 @@ func (o *liveOptions) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&o.add, "add", nil,
 		"`PACKAGE=FILE.go`: build a file as a part of a package of another module, for a handler that the package does not export")
 	c.Flags().StringVar(&o.leave, "leave", "",
-		"do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute counts as not depending on inputs")
+		"do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute "+
+			"counts as not depending on inputs")
 	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
 }
 

@@ -87,7 +87,8 @@ func liveModule(t *testing.T, files ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, "go.mod", "module m\n\ngo 1.26.0\n\nrequire github.com/bloodhound-dst/bloodhound v0.0.0\n\nreplace github.com/bloodhound-dst/bloodhound => "+root+"\n")
+	files = append(files, "go.mod", "module m\n\ngo 1.26.0\n\nrequire github.com/bloodhound-dst/bloodhound v0.0.0\n\nreplace "+
+		"github.com/bloodhound-dst/bloodhound => "+root+"\n")
 	for i := 0; i < len(files); i += 2 {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, files[i])), 0o777); err != nil {
 			t.Fatal(err)
@@ -173,7 +174,8 @@ func goCache(t *testing.T) string {
 
 func TestLiveRefuses(t *testing.T) {
 	module := func(files ...string) string { return liveModule(t, files...) }
-	const explores = "package m\n\nimport (\n\t\"testing\"\n\n\t\"github.com/bloodhound-dst/bloodhound/live\"\n)\n\nfunc TestF(t *testing.T) {\n\tlive.Explore(t, live.Handler{Run: func() {\n\t\tx := 1\n\t\tlive.Symbolic(\"x\", &x)\n\t\tlive.Check(\"f\", F(x))\n\t}})\n}\n"
+	const explores = "package m\n\nimport (\n\t\"testing\"\n\n\t\"github.com/bloodhound-dst/bloodhound/live\"\n)\n\nfunc TestF(t " +
+		"*testing.T) {\n\tlive.Explore(t, live.Handler{Run: func() {\n\t\tx := 1\n\t\tlive.Symbolic(\"x\", &x)\n\t\tlive.Check(\"f\", F(x))\n\t}})\n}\n"
 	for _, c := range []struct {
 		name  string
 		files []string
@@ -209,7 +211,8 @@ func TestLiveRefuses(t *testing.T) {
 		}
 	})
 	t.Run("a program with C code", func(t *testing.T) {
-		dir := module("m.go", "package main\n\n// int f(int x) { return x; }\nimport \"C\"\n\nimport \"github.com/bloodhound-dst/bloodhound/live\"\n\nfunc main() { live.Serve(live.Service{}); C.f(1) }\n")
+		dir := module("m.go", "package main\n\n// int f(int x) { return x; }\nimport \"C\"\n\nimport "+
+			"\"github.com/bloodhound-dst/bloodhound/live\"\n\nfunc main() { live.Serve(live.Service{}); C.f(1) }\n")
 		t.Chdir(dir)
 		t.Setenv("CGO_ENABLED", "1")
 		var o, e strings.Builder

@@ -90,7 +90,8 @@ func withoutC(ctx context.Context, p *goPackage) error {
 		return failed(fmt.Errorf("`go list -deps %s`: %w", p.ImportPath, err))
 	}
 	if names := strings.Fields(string(text)); len(names) > 0 {
-		return fmt.Errorf("a process with C code in it is not copied, and %s uses cgo: set CGO_ENABLED=0 if it does without, or explore the handler in a test (`bloodhound live test`)", names[0])
+		return fmt.Errorf("a process with C code in it is not copied, and %s uses cgo: set CGO_ENABLED=0 if it does without, or "+
+			"explore the handler in a test (`bloodhound live test`)", names[0])
 	}
 	return nil
 }

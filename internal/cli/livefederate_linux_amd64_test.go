@@ -152,7 +152,8 @@ not followed: d takes no part: domain d at 127.0.0.1:1: dial tcp 127.0.0.1:1: co
 func TestLiveFederateRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("federation.yaml",
-		[]byte("name: b\nasn: 1\nkey: b.pem\nlisten: 127.0.0.1:0\nrouter: {bird: {pid_file: pid, control: ctl}}\npeers: {c: {key: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=, address: 'c:1'}}\n"), 0o600); err != nil {
+		[]byte("name: b\nasn: 1\nkey: b.pem\nlisten: 127.0.0.1:0\nrouter: {bird: {pid_file: pid, control: ctl}}\npeers: {c: {key: "+
+			"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=, address: 'c:1'}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	expect := func(problem string, args ...string) {

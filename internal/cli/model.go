@@ -182,7 +182,8 @@ func modelFiles(file string, named *string) (*tla.Config, string, error) {
 		}
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, file, fmt.Errorf("the configuration cannot be read: %w\nA model needs one: INIT and NEXT or SPECIFICATION, constants and what is to be checked; or name another by --config", err)
+		return nil, file, fmt.Errorf("the configuration cannot be read: %w\nA model needs one: INIT and NEXT or SPECIFICATION, "+
+			"constants and what is to be checked; or name another by --config", err)
 	}
 	return config, file, err
 }

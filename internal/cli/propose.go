@@ -73,7 +73,8 @@ func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error 
 			return err
 		}
 		if dir = p.spec.Dir; m.mapping.Spec == "" && !m.followed(p.spec) {
-			return fmt.Errorf("%s: the world has no specification, in exploration.guide or in a property of type model: name it, bloodhound model propose SPEC.tla --world %s", p.config, m.world)
+			return fmt.Errorf("%s: the world has no specification, in exploration.guide or in a property of type model: name it, "+
+				"bloodhound model propose SPEC.tla --world %s", p.config, m.world)
 		}
 	}
 	config, file, err := modelFiles(m.mapping.Spec, &m.mapping.Config)

@@ -311,14 +311,16 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 	case status.Once && there:
 		return "VIOLATED again, observed in another run: those of this engine happen once", check.ExitViolated
 	case status.Once && !status.Violated:
-		return "UNKNOWN: the violation was not observed again: runs of this engine happen once, and each has its own chance to show it; `--engine native` runs the tape", check.ExitUnknown
+		return "UNKNOWN: the violation was not observed again: runs of this engine happen once, and each has its own chance to " +
+			"show it; `--engine native` runs the tape", check.ExitUnknown
 	case there:
 		return fmt.Sprintf("VIOLATED again, in a run that has changed: other commands work on it as it is now, and `bloodhound replay %s --update` stores it "+
 			"(its trace hash was %s and is %s)", f.ID, f.Hash, r.Summary.Hash), check.ExitViolated
 	case status.Violated:
 		return "VIOLATED in another way than was stored, in a run that has changed", check.ExitViolated
 	case len(changes) == 0:
-		return fmt.Sprintf("NOT REPRODUCIBLE: nothing is known to have changed, but the trace hash was %s and is %s; `bloodhound verify` tells whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
+		return fmt.Sprintf("NOT REPRODUCIBLE: nothing is known to have changed, but the trace hash was %s and is %s; `bloodhound "+
+			"verify` tells whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
 	}
 	return "UNKNOWN: stale: the run has changed and does not show the violation; search around it with `bloodhound explore`", check.ExitUnknown
 }
@@ -350,7 +352,8 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 		return nil, nil, err
 	}
 	if failure.Spec.Engine == world.InProcess {
-		return nil, nil, fmt.Errorf("%s: a failure of the world %q, whose nodes are Go code of a test: run go test -run '^%s$' -sim.replay=%s in the folder of its package", name, failure.Spec.Name,
+		return nil, nil, fmt.Errorf("%s: a failure of the world %q, whose nodes are Go code of a test: run go test -run '^%s$' "+
+			"-sim.replay=%s in the folder of its package", name, failure.Spec.Name,
 			strings.ReplaceAll(failure.Spec.Name, "/", "$/^"), failure.ID)
 	}
 	if f.engine != "" {
@@ -370,7 +373,8 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 		}
 	}
 	if info, err := os.Stat(failure.Spec.Dir); err != nil || !info.IsDir() {
-		return nil, nil, fmt.Errorf("%s: the project of this failure lay in %s, and that folder is gone; say where the project is now: bloodhound replay %s FOLDER",
+		return nil, nil, fmt.Errorf("%s: the project of this failure lay in %s, and that folder is gone; say where the project is "+
+			"now: bloodhound replay %s FOLDER",
 			name, failure.Spec.Dir, shellQuote(name))
 	}
 	if p != nil {

@@ -62,7 +62,8 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; may be given several times")
 	f.Var(nameFlag{&m.position}, "position",
 		"the variable or operator that is the `name` of the log's next item; level is the number of the state (default: what the log is indexed by)")
-	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property says, or that the position is behind the log)")
+	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property "+
+		"says, or that the position is behind the log)")
 	m.memory.add(f, "stop when this much memory is in use, a `size` such as 2GiB (default: three quarters of what is available)")
 	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
 	return c

@@ -252,8 +252,8 @@ func TestPanicDoesNotCommandTheRunner(t *testing.T) {
 // codeSpan is code within a line of Markdown.
 var codeSpan = regexp.MustCompile("`[^`]*`")
 
-// The script of the action says what it has to say in commands of its own, whatever characters are in it, and what programs wrote is text in the log and code in
-// the summary.
+// The script of the action says what it has to say in commands of its own, whatever characters are in it, and what programs
+// wrote is text in the log and code in the summary.
 func TestActionIsNotCommanded(t *testing.T) {
 	needs.Program(t, "bash")
 	dir := t.TempDir()

@@ -18,7 +18,8 @@ func TestLive(t *testing.T) {
 		l, _, err := LoadLive(path)
 		return l, err
 	}
-	l, err := load("store: dir:x\ncheckpoint_every: 5s\nbudget: {cpus: 1.5, paths: 3, explore: 1m, path_time: 1s, memory_bytes: 10000000, cgroup: /g, cpu_list: [1, 3]}\nnodes: {a: {socket: s, handlers: [h, i]}, b: {socket: /t, restore: \"./kv -x 1\"}}\n")
+	l, err := load("store: dir:x\ncheckpoint_every: 5s\nbudget: {cpus: 1.5, paths: 3, explore: 1m, path_time: 1s, memory_bytes: " +
+		"10000000, cgroup: /g, cpu_list: [1, 3]}\nnodes: {a: {socket: s, handlers: [h, i]}, b: {socket: /t, restore: \"./kv -x 1\"}}\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -282,7 +282,8 @@ func notYAML(name string, n *source.Node) error {
 	if n != nil && !n.Bad && n.Kind == source.Mapping {
 		return nil
 	}
-	return fmt.Errorf("%s is not a configuration; give a folder with a bloodhound.yaml, or a YAML file; `bloodhound init %s` writes one for the programs in that folder",
+	return fmt.Errorf("%s is not a configuration; give a folder with a bloodhound.yaml, or a YAML file; `bloodhound init %s` "+
+		"writes one for the programs in that folder",
 		name, filepath.Dir(name))
 }
 

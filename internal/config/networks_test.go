@@ -177,7 +177,8 @@ func TestLinksToReplicas(t *testing.T) {
 // A network that asks for no subnet gets one beside those of others, however large they are.
 func TestSubnetsBesideLargeOnes(t *testing.T) {
 	file := func() string {
-		return project(t, "compose.yaml\nservices: {a: {command: x, networks: [big, small, six]}}\nnetworks:\n  small:\n  six: {enable_ipv6: true, ipam: {config: [{subnet: \"fd77::/16\"}]}}\n"+
+		return project(t, "compose.yaml\nservices: {a: {command: x, networks: [big, small, six]}}\nnetworks:\n  small:\n  six: "+
+			"{enable_ipv6: true, ipam: {config: [{subnet: \"fd77::/16\"}]}}\n"+
 			"  big: {enable_ipv6: true, ipam: {config: [{subnet: 10.0.0.0/8}]}}\n") + "/compose.yaml"
 	}
 	r := loaded(t, Options{Path: file()})
@@ -208,9 +209,10 @@ func TestNetworkOfAService(t *testing.T) {
 		}
 	}
 	for want, text := range map[string]string{
-		`"db" is a Docker container`:  "  a: {image: x, network_mode: 'container:db'}",
-		`"b" stands for 2 nodes`:      "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
-		"nodes depend on each":        "  a: {image: x, network_mode: 'service:b', depends_on: [b]}\n  b: {image: x, network_mode: 'service:a', depends_on: [a]}",
+		`"db" is a Docker container`: "  a: {image: x, network_mode: 'container:db'}",
+		`"b" stands for 2 nodes`:     "  a: {image: x, network_mode: 'service:b'}\n  b: {image: x, scale: 2}",
+		"nodes depend on each": "  a: {image: x, network_mode: 'service:b', depends_on: [b]}\n  b: {image: x, " +
+			"network_mode: 'service:a', depends_on: [a]}",
 		`nobody`:                      "  a: {image: x, network_mode: 'service:nobody'}",
 		"network_mode and networ":     "  a: {image: x, network_mode: 'service:b', networks: [default]}\n  b: {image: x}",
 		"a.hostname cannot be set":    "  a: {image: x, network_mode: 'service:b', hostname: own}\n  b: {image: x}",

@@ -119,7 +119,8 @@ func TestScaffoldOfProjects(t *testing.T) {
 		{"Go with routes in a package", []string{"go.mod\nmodule x.org/notes\n",
 			"cmd/notesd/main.go\npackage main\nimport (\"net/http\"; \"x.org/notes/internal/api\")\n" +
 				"func main() { a := flag.String(\"addr\", \"localhost:8088\", \"\"); http.ListenAndServe(*a, api.New()) }\n",
-			"internal/api/api.go\npackage api\nfunc New() { db.Open(\"db:5432\"); m.HandleFunc(\"/notes/\", f) }\nfunc f() { switch r.Method { case http.MethodPut: } }\n"}, "./cmd/notesd",
+			"internal/api/api.go\npackage api\nfunc New() { db.Open(\"db:5432\"); m.HandleFunc(\"/notes/\", f) }\nfunc f() { " +
+				"switch r.Method { case http.MethodPut: } }\n"}, "./cmd/notesd",
 			[]string{"command: .bloodhound/bin/notesd --addr 0.0.0.0:8088\n", "http://notesd:8088\n", `path: "/notes/{key}"`,
 				"type: linearizability"}, []string{"seems to listen"}},
 		{"Go on localhost", []string{"go.mod\nmodule x\n", "main.go\n" + strings.ReplaceAll(goServer, `":"+port`, `"127.0.0.1:9090"`)}, "go.mod",
@@ -131,13 +132,15 @@ func TestScaffoldOfProjects(t *testing.T) {
 			[]string{"# workload:\n", "# properties: []", "No port was found"}, []string{"healthcheck"}},
 		{"Node.js", []string{`package.json` + "\n" +
 			`{"name":"@us/shop","scripts":{"start":"node src/app.js"},"dependencies":{"express":"4"}}`, "package-lock.json\n{}",
-			"src/app.js\nconst app = require('express')(); const e = express();\napp.get('/users/:id', f); app.put('/users/:id', g)\napp.listen(process.env.PORT || 3000)"}, "package.json",
+			"src/app.js\nconst app = require('express')(); const e = express();\napp.get('/users/:id', f); app.put('/users/:id', " +
+				"g)\napp.listen(process.env.PORT || 3000)"}, "package.json",
 			[]string{"  shop:\n", "build: npm ci ", "command: node src/app.js\n", "target: http://shop:3000\n",
 				`path: "/users/{key}"`, "linearizability"}, nil},
 		{"Node.js without dependencies", []string{"package.json\n{\"main\":\"server.js\"}", "package-lock.json\n{}",
 			"server.js\nrequire('http').createServer(f).listen(8123); http.createServer"}, "package.json",
 			[]string{"command: node server.js\n", ":8123"}, []string{"build:", "linearizability"}},
-		{"Python", []string{"server.py\nfrom http.server import HTTPServer, BaseHTTPRequestHandler\nclass H(BaseHTTPRequestHandler):\n  def do_PUT(self): pass\n  def do_GET(self): pass\n" +
+		{"Python", []string{"server.py\nfrom http.server import HTTPServer, BaseHTTPRequestHandler\nclass " +
+			"H(BaseHTTPRequestHandler):\n  def do_PUT(self): pass\n  def do_GET(self): pass\n" +
 			"if __name__ == '__main__':\n  HTTPServer(('', 8765), H).serve_forever()\n"}, "server.py",
 			[]string{"command: python3 server.py\n", "target: http://server:8765\n", `path: "/kv/{key}"`, "linearizability"}, nil},
 		{"Python with a folder", []string{"main.py\nimport sys, http.server\nDATA_DIR = sys.argv[1]\nhttp.server.HTTPServer(('', 8000), H).serve_forever()\n"},
@@ -150,7 +153,8 @@ func TestScaffoldOfProjects(t *testing.T) {
 			"main.py\nfrom fastapi import FastAPI\napp = FastAPI()\n@app.get('/health')\ndef h(): return 1\n"}, "main.py",
 			[]string{"-m uvicorn --app-dir . main:app --host 0.0.0.0 --port 8000\n", ":8000", `path: "/health?key={key}"`,
 				"Its packages must be installed"}, []string{"linearizability"}},
-		{"Java", []string{"Server.java\nimport com.sun.net.httpserver.*;\npublic class Server { public static void main(String[] a) { HttpServer.create(new InetSocketAddress(8181), 0).createContext(\"/kv/\", h); } }"},
+		{"Java", []string{"Server.java\nimport com.sun.net.httpserver.*;\npublic class Server { public static void main(String[] " +
+			"a) { HttpServer.create(new InetSocketAddress(8181), 0).createContext(\"/kv/\", h); } }"},
 			"Server.java", []string{"build: javac -d .bloodhound/bin/classes Server.java ",
 				"command: java -cp .bloodhound/bin/classes Server\n", ":8181"}, nil},
 		{"Maven", []string{"pom.xml\n<project><parent><artifactId>p</artifactId><version>3</version></parent><artifactId>shop</artifactId><version>1.2</version><build><plugins><plugin>" +
@@ -158,7 +162,8 @@ func TestScaffoldOfProjects(t *testing.T) {
 			"src/main/java/A.java\nimport org.springframework.x; class A { SpringApplication.run(A) }"},
 			"pom.xml", []string{"build: mvn -q -f pom.xml package -DskipTests ", "command: java -jar target/shop-1.2.jar\n", ":8080"}, nil},
 		{"Rust", []string{"Cargo.toml\n[package]\nname = \"store\"\nversion = \"1.0.0\"\n",
-			"src/main.rs\nfn main() { let l = TcpListener::bind(\"0.0.0.0:6000\"); axum::serve(l, app()).await }\nfn app() { Router::new().route(\"/kv/:key\", get(a).put(b)) } // axum"},
+			"src/main.rs\nfn main() { let l = TcpListener::bind(\"0.0.0.0:6000\"); axum::serve(l, app()).await }\nfn app() { " +
+				"Router::new().route(\"/kv/:key\", get(a).put(b)) } // axum"},
 			"Cargo.toml", []string{"command: target/release/store\n", "--bin store", ":6000", `path: "/kv/{key}"`}, nil},
 		{"C", []string{"Makefile\nall: kvd\nkvd: kvd.c\n\tcc -o $@ kvd.c\n", "kvd.c\n#define PORT 7070\nint main(void) { listen(s, 128); }\n"}, "Makefile",
 			[]string{"build: make ", "command: ./kvd\n", "/dev/tcp/kvd/7070", "# workload:"}, []string{"driver: http"}},

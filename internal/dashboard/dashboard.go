@@ -231,7 +231,8 @@ func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'self'")
+	h.Set("Content-Security-Policy", "sandbox allow-scripts; default-src 'none'; img-src data:; style-src 'unsafe-inline'; "+
+		"script-src 'unsafe-inline'; frame-ancestors 'self'")
 	if isPage(b) {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("X-Frame-Options", "SAMEORIGIN")

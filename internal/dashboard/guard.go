@@ -39,7 +39,8 @@ const MinToken = 16
 const cookieName = "bloodhound"
 
 // policy lets pages run and load what the dashboard itself serves, and nothing else.
-const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; frame-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // around checks what is the same for all requests.
 func (g *Guard) around(inner http.Handler) http.Handler {

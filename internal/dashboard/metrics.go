@@ -72,7 +72,8 @@ func metricsOf(a *ask, state State) []*family {
 	failures := gauge("failures", "Kinds of failures by finding; those that people ignore are left out.")
 	ok := gauge("canary_found", "Whether a canary, a test that must fail, has failed in the newest code.")
 	last := gauge("last_run_timestamp_seconds", "When a worker recorded runs of the newest code last.")
-	risk := gauge("risk_bound", "Bound, with 95 % confidence, of the chance that the next random run of the newest code shows something new; missing where there is none.")
+	risk := gauge("risk_bound", "Bound, with 95 % confidence, of the chance that the next random run of the newest code shows "+
+		"something new; missing where there is none.")
 	holdout := gauge("holdout_runs", "Runs of the holdout of the newest code.")
 	requests := gauge("requests_open", "Requests that no worker has answered.")
 

@@ -116,7 +116,9 @@ func TestHostileWrites(t *testing.T) {
 		return 0
 	}
 	for _, p := range []string{
-		"M7ffffa000000,1:cc", "M7ffffa010000,8:0000000000000000", "M7ffffa011000,1:01", "M7ffffa100000,2:0f05", "M7ffff9fffff8,10:00000000000000000000000000000000", // the engine's pages
+		// The engine's pages
+		"M7ffffa000000,1:cc", "M7ffffa010000,8:0000000000000000", "M7ffffa011000,1:01", "M7ffffa100000,2:0f05",
+		"M7ffff9fffff8,10:00000000000000000000000000000000",
 		"M0,1:01", "M7fffffffffff,2:0101", "Mffffffffff600000,1:01", "Mffffffffffffffff,2:0101", "Mfffffffffffffffe,4:01010101", // nothing, or the kernel's
 		fmt.Sprintf("M%x,1:cc", place), fmt.Sprintf("X%x,1:\xcc", place+1), // code
 		fmt.Sprintf("P%x=3b00000000000000", number("orig_rax")), fmt.Sprintf("P%x=0000000000000000", number("orig_rax")), // execve(2), read(2)

@@ -266,7 +266,11 @@ func TestDebuggersThatMisbehave(t *testing.T) {
 		garbage.Close()
 	}
 	s.noted(t, "not gdb's remote protocol")
-	has(t, gdb(t, s, "monitor when\nmonitor nothing\nmonitor help\nmonitor goto 100\nmonitor goto 99999999\nmonitor goto 0\nmonitor goto -5\nmonitor quit\nmonitor why-blocked bunk\nmonitor branch 0 1\nprint accounts\ncontinue\n"), "after event", `no command "nothing"`, "goto EVENT", "after event 100", "beyond the end", "0 is before the point at which", `"-5" names no point of a run`, "or begin or end", "give quit alone", `no node "bunk"; there are bank, client`, "give branch N", "$1 = {{", "as it was")
+	has(t, gdb(t, s, "monitor when\nmonitor nothing\nmonitor help\nmonitor goto 100\nmonitor goto 99999999\nmonitor goto "+
+		"0\nmonitor goto -5\nmonitor quit\nmonitor why-blocked bunk\nmonitor branch 0 1\nprint accounts\ncontinue\n"),
+		"after event", `no command "nothing"`, "goto EVENT", "after event 100", "beyond the end",
+		"0 is before the point at which", `"-5" names no point of a run`, "or begin or end", "give quit alone",
+		`no node "bunk"; there are bank, client`, "give branch N", "$1 = {{", "as it was")
 	cmd := exec.Command(needs.Program(t, "gdb"), "-nx", "-batch", "-ex", "target remote "+s.address, "-ex", "reverse-continue",
 		"-ex", "shell kill -9 $PPID", "-ex", "continue")
 	out, _ := cmd.CombinedOutput()

@@ -117,7 +117,8 @@ func programOf(w World, of view.NodeProcess) (*variable.Program, error) {
 }
 
 // trackForms is how track is used.
-const trackForms = "track takes a process and a place in its memory: track n1/12 counter, track n1/12 table[3].size, track n1/12 0x4010 4, or a pointer as gdb and delve print it: track n1/12 (long *) 0x4010"
+const trackForms = "track takes a process and a place in its memory: track n1/12 counter, track n1/12 table[3].size, track n1/12 " +
+	"0x4010 4, or a pointer as gdb and delve print it: track n1/12 (long *) 0x4010"
 
 // processNamed reads NODE/PID, or NODE for its first process.
 func (s *Session) processNamed(text string) (view.NodeProcess, error) {

@@ -406,7 +406,8 @@ func TestRulesThatMatchNothingAreTold(t *testing.T) {
 	if want, got := []string{"conforms: events[1] (crash of n1) matched no event of any run"}, told(status.Notices); !reflect.DeepEqual(got, want) {
 		t.Errorf("notices %q", got)
 	}
-	const dead = "bloodhound.yaml:7, events[%d] (operation: 'put' ok) matched no event of any run; correct the pattern, run more tapes, or write `optional: true` if it need not match"
+	const dead = "bloodhound.yaml:7, events[%d] (operation: 'put' ok) matched no event of any run; correct the pattern, run more " +
+		"tapes, or write `optional: true` if it need not match"
 	if want, got := []string{fmt.Sprintf("conforms: "+dead, 2), fmt.Sprintf("exploration.guide: "+dead, 0)},
 		told(status.Unknown); !reflect.DeepEqual(got, want) {
 		t.Errorf("unknown %q", got)
@@ -426,7 +427,8 @@ func TestAGuideByRulesThatIsOfNoUse(t *testing.T) {
 		{[]record.Guided{followed, left}, ""},
 		{[]record.Guided{idle, followed}, ""},
 		{[]record.Guided{left, followed, left}, "was left in 2 of 3 runs; the first: seed 1: step 2, Lead(n1), is not one of the model"},
-		{[]record.Guided{idle, idle}, "no event of any run is a step of the model that guides the search (0 mapped; 80 lines of logs are none): compare the rules of exploration.guide with the logs"},
+		{[]record.Guided{idle, idle}, "no event of any run is a step of the model that guides the search (0 mapped; 80 lines of " +
+			"logs are none): compare the rules of exploration.guide with the logs"},
 		{[]record.Guided{broken, broken}, "could not be followed in 2 of 2 runs: the model cannot be loaded"},
 	} {
 		totals := &Totals{}

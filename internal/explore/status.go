@@ -70,7 +70,8 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 		s.Notices = append(s.Notices, text)
 	}
 	if kinds := absent(spec, r); len(kinds) > 0 {
-		s.Notices = append(s.Notices, fmt.Sprintf("no fault of kind %s was planned: by `faults.swarm`, which `faults.mode` turns on, a tape goes without some kinds; take another seed, or write "+
+		s.Notices = append(s.Notices, fmt.Sprintf("no fault of kind %s was planned: by `faults.swarm`, which `faults.mode` turns "+
+			"on, a tape goes without some kinds; take another seed, or write "+
 			"`swarm: false`", strings.Join(kinds, ", ")))
 	}
 	return s
@@ -255,7 +256,8 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 			t.Runs, plural.Count(delivered, "fault"), plural.Verb(delivered, "was", "were"), check.Meeting(spec)))
 	}
 	if len(rare) > 0 {
-		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults were hardly ever delivered in %s: %s; run more tapes (--seeds), or write a rule with a higher rate", plural.Count(t.Runs, "run"), strings.Join(rare, ", ")))
+		s.Notices = append(s.Notices, fmt.Sprintf("these kinds of faults were hardly ever delivered in %s: %s; run more tapes "+
+			"(--seeds), or write a rule with a higher rate", plural.Count(t.Runs, "run"), strings.Join(rare, ", ")))
 	}
 }
 

@@ -193,7 +193,8 @@ func TestKindsThatAreNotTested(t *testing.T) {
 	s := totals.Status(spec)
 	notices := strings.Join(s.Notices, "\n")
 	for _, want := range []string{
-		"not tested: kinds of faults of the preset that were never delivered: pause (planned 0 times), reset (planned 3 times; there was never a connection to reset)",
+		"not tested: kinds of faults of the preset that were never delivered: pause (planned 0 times), reset (planned 3 times; " +
+			"there was never a connection to reset)",
 		"fault crash was planned 1 times, delivered 1 times and never observed by a program under test",
 	} {
 		if !strings.Contains(notices, want) {

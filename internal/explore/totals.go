@@ -433,7 +433,8 @@ func (t *GuideTotal) Useless() string {
 	case t.Tally != nil && 2*t.Left > t.Runs:
 		return fmt.Sprintf("the model that guides the search was left in %d of %s; the first: %s: %s", t.Left, plural.Count(t.Runs, "run"), t.Run, t.Reason)
 	case t.Idle == t.Runs && t.Tally != nil:
-		return fmt.Sprintf("no event of any run is a step of the model that guides the search (%s): compare the rules of exploration.guide with the logs that `bloodhound run --logs` prints", t.Tally)
+		return fmt.Sprintf("no event of any run is a step of the model that guides the search (%s): compare the rules of "+
+			"exploration.guide with the logs that `bloodhound run --logs` prints", t.Tally)
 	case t.Idle == t.Runs:
 		return "no run reported a step to the model that guides the search; call Follower.Step"
 	}
@@ -453,7 +454,8 @@ func (t *Totals) unmatched(spec *world.Spec) (unknown, notices []string) {
 			case m.Rules[k].Crash || m.Rules[k].Restart:
 				notices = append(notices, fmt.Sprintf("%s: %s matched no event of any run", of, m.Place(k)))
 			default:
-				unknown = append(unknown, fmt.Sprintf("%s: %s matched no event of any run; correct the pattern, run more tapes, or write `optional: true` if it need not match", of, m.Place(k)))
+				unknown = append(unknown, fmt.Sprintf("%s: %s matched no event of any run; correct the pattern, run more tapes, "+
+					"or write `optional: true` if it need not match", of, m.Place(k)))
 			}
 		}
 	}

@@ -25,7 +25,8 @@ func (e *Entry) Awaits() string {
 	if e.Planned > 0 || e.Unreached == 0 {
 		return ""
 	}
-	return "the chaos phase ended before the time or event that it waits for: write an earlier `after`, or have the chaos phase last longer (the workload, faults.stop, max_time)"
+	return "the chaos phase ended before the time or event that it waits for: write an earlier `after`, or have the chaos phase " +
+		"last longer (the workload, faults.stop, max_time)"
 }
 
 // Unseen explains why no program may have observed what a rule does; empty where there is nothing to say.

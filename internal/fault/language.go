@@ -14,7 +14,8 @@ import (
 
 // Parse reads a rule written as a sentence:
 //
-//	KIND [on TARGETS] [MOMENT [nth K[..K]]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [from start] [after D | after event N] [while ROLE] [when CONDITION]
+//	KIND [on TARGETS] [MOMENT [nth K[..K]]] [rate R] [for D[..D]] [by A[..A]] [max N] [one way] [shape SHAPE] [from start] [after
+//	    D | after event N] [while ROLE] [when CONDITION]
 //
 // MOMENT is one of
 //
@@ -144,7 +145,8 @@ func Parse(text string) (world.FaultRule, error) {
 			when = append(when, strings.Join(s.words, " "))
 			s.words = nil
 		default:
-			err = fmt.Errorf("%q is no clause; there are on, at, during, after, between, in, of, nth, rate, for, by, max, one way, shape, from start, while and when", word)
+			err = fmt.Errorf("%q is no clause; there are on, at, during, after, between, in, of, nth, rate, for, by, max, one "+
+				"way, shape, from start, while and when", word)
 		}
 		if err != nil {
 			return r, err

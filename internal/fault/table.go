@@ -16,7 +16,8 @@ var (
 
 // downUnseen says what shows the end of programs that are killed.
 const (
-	downUnseen  = "; it counts where a server that starts again reads its files, where another server talks to the affected node, or where it makes an operation of a driver fail and the node runs again"
+	downUnseen = "; it counts where a server that starts again reads its files, where another server talks to the affected node, " +
+		"or where it makes an operation of a driver fail and the node runs again"
 	late        = "something that was due came late to a program that waited for it"
 	restartSeen = "as that of `crash`"
 )
@@ -68,8 +69,9 @@ var Table = []Row{
 		Rate:  CorruptRate},
 
 	{Kind: Crash, Place: OnNode, Keys: Keys{"process", "crash_probability", "crash_duration_ms"}, Span: Span{500e6, 3e9}, Ends: Killed, Halts: true,
-		Says:   "kill -9 of all processes of a node; they start again after a while",
-		Shows:  "others see resets, ends of files, and time that passed; a program that starts again reads what it had written; it starts again after an operation of a driver failed by it",
+		Says: "kill -9 of all processes of a node; they start again after a while",
+		Shows: "others see resets, ends of files, and time that passed; a program that starts again reads what it had written; " +
+			"it starts again after an operation of a driver failed by it",
 		Unseen: downUnseen,
 		Inject: takeDown, End: Effects.BringUp},
 	{Kind: PowerLoss, Place: OnNode, Keys: Keys{"process", "power_loss_probability", "power_loss_duration_ms"},
@@ -79,9 +81,10 @@ var Table = []Row{
 		Unseen: downUnseen,
 		Inject: takeDown, End: Effects.BringUp},
 	{Kind: Restart, Place: OnNode, Keys: Keys{"process", "restart_probability", "restart_duration_ms"}, Span: Span{500e6, 3e9}, Ends: Stopped, Halts: true,
-		Says:   "a node is stopped in order and starts again after a while, as in a rolling update",
-		Shows:  "its program takes the stop signal and does not die of it; else as that of `crash`",
-		Unseen: "; it counts where a server handles the stop signal, or reads its files as it starts again, where another server talks to the affected node, or where it makes an operation of a driver fail and the node runs again",
+		Says:  "a node is stopped in order and starts again after a while, as in a rolling update",
+		Shows: "its program takes the stop signal and does not die of it; else as that of `crash`",
+		Unseen: "; it counts where a server handles the stop signal, or reads its files as it starts again, where another server " +
+			"talks to the affected node, or where it makes an operation of a driver fail and the node runs again",
 		Inject: takeDown, End: Effects.BringUp},
 	{Kind: Pause, Place: OnNode, Keys: Keys{"process", "pause_probability", "pause_duration_ms"}, Span: Span{100e6, 2e9}, Halts: true,
 		Says:   "the threads of a node do not run for a while",

@@ -86,7 +86,8 @@ var strange = []string{`#object[java.lang.Object 0x6e4f "java.lang.Object@6e4f"]
 func TestFieldsThatNobodyReads(t *testing.T) {
 	more := append([]string{"##NaN", "#my/tag {:x [1]}", "#jepsen.history.Op{:index 3}", `#inst "2020-01-01"`, "^:private x", "'quoted"}, strange...)
 	for _, form := range more {
-		text := fmt.Sprintf("{:process 0 :type :invoke :f :read :value nil :other %[1]s}\n{:other [%[1]s] %[1]s 1 :process 0 :type :ok :f :read :value 3 :time %[1]s}", form)
+		text := fmt.Sprintf("{:process 0 :type :invoke :f :read :value nil :other %[1]s}\n{:other [%[1]s] %[1]s 1 :process 0 "+
+			":type :ok :f :read :value 3 :time %[1]s}", form)
 		events, err := gather(ReadEDN, strings.NewReader(text), false)
 		if err != nil || len(events) != 2 || events[1].Output != "3" {
 			t.Errorf("%s: %v %+v", form, err, events)

@@ -27,7 +27,8 @@ J1 ok [["r",2,9],["r",1,null],["w",10,1],["w",11,1]]`},
 		{"values at first", map[string]string{"J0.log": `{"value":[["w",1,5,true]],"isInitial":true}`,
 			"J1.log": `{"value":[["r",1,5,false],["r",1,"nil",false],["r",2,"nil",false]]}`},
 			`J1 ok [["r",1,null],["r",1,"no value, although there was one at first"],["r",2,null]]`},
-		{"EDN", map[string]string{"Jep.log": "{:type :ok, :f :txn, :value [[:r 1 nil false] [:w 1 \"a\" true]]}\n{:type :info, :f :txn, :value [[:w 1 3 true]]}"}, `Jep ok [["r",1,null],["w",1,"a"]]`},
+		{"EDN", map[string]string{"Jep.log": "{:type :ok, :f :txn, :value [[:r 1 nil false] [:w 1 \"a\" true]]}\n{:type :info, :f " +
+			":txn, :value [[:w 1 3 true]]}"}, `Jep ok [["r",1,null],["w",1,"a"]]`},
 	} {
 		files := fstest.MapFS{}
 		for name, text := range c.files {

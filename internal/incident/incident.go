@@ -113,7 +113,8 @@ const longest = 24 * time.Hour
 func (t *Timeline) Check() error {
 	first, last := t.Begin, t.Until()
 	if apart := time.Duration(last.Ns - first.Ns); apart > longest {
-		return fmt.Errorf("%s and %s lie %s apart, and an incident lasts %s at most; remove the records that are none of it, or have all files count from the same moment", first, last, apart, longest)
+		return fmt.Errorf("%s and %s lie %s apart, and an incident lasts %s at most; remove the records that are none of it, or "+
+			"have all files count from the same moment", first, last, apart, longest)
 	}
 	return nil
 }

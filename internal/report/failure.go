@@ -208,10 +208,12 @@ func Parse(path string, b []byte) (*Failure, error) {
 	case f.Version == 0:
 		return nil, fmt.Errorf("%s: not a failure file: it has no failure_version", path)
 	case f.Version != FailureVersion && f.Bloodhound == "":
-		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with the bloodhound that wrote it (the file does not name its version), or find the failure again",
+		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with the bloodhound that wrote it "+
+			"(the file does not name its version), or find the failure again",
 			path, f.Version, FailureVersion)
 	case f.Version != FailureVersion:
-		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with the bloodhound that wrote it, version %s, or find the failure again",
+		return nil, fmt.Errorf("%s: failure_version is %d, and this program reads %d; replay it with the bloodhound that wrote "+
+			"it, version %s, or find the failure again",
 			path, f.Version, FailureVersion, f.Bloodhound)
 	case f.Spec == nil || f.ID == "":
 		return nil, fmt.Errorf("%s: not a failure file: it has no spec or no id", path)

@@ -30,23 +30,29 @@ func TestOwnCode(t *testing.T) {
 		without bool // of debug information
 	}{
 		{name: "go", files: source{
-			"go.mod":          "module kv\n\ngo 1.21\n\nrequire example.com/lib v1.0.0\n\nreplace example.com/lib => ./lib\n",
-			"main.go":         "package main\n\nimport (\n\t\"fmt\"\n\t\"kv/store\"\n\t\"example.com/lib\"\n)\n\nfunc main() { fmt.Println(store.Get(lib.Twice(2))) }\n",
-			"store/store.go":  "package store\n\nimport \"sort\"\n\n//go:noinline\nfunc Get(n int) int { list := []int{3, n}; sort.Ints(list); return list[0] }\n",
+			"go.mod": "module kv\n\ngo 1.21\n\nrequire example.com/lib v1.0.0\n\nreplace example.com/lib => ./lib\n",
+			"main.go": "package main\n\nimport (\n\t\"fmt\"\n\t\"kv/store\"\n\t\"example.com/lib\"\n)\n\nfunc main() { " +
+				"fmt.Println(store.Get(lib.Twice(2))) }\n",
+			"store/store.go": "package store\n\nimport \"sort\"\n\n//go:noinline\nfunc Get(n int) int { list := []int{3, n}; " +
+				"sort.Ints(list); return list[0] }\n",
 			"lib/go.mod":      "module example.com/lib\n\ngo 1.21\n",
 			"lib/lib.go":      "package lib\n\n//go:noinline\nfunc Twice(n int) int { return 2 * n }\n",
 			"ignored/main.py": "pass\n",
 		}, build: []string{"go", "build", "-o", "program", "."},
 			own: []string{"main.main", "kv/store.Get", "example.com/lib.Twice"}, others: []string{"runtime.main", "fmt.Println"},
 			atMost: 40, folded: []string{"standard library and runtime"}},
-		{name: "c++", files: source{"main.cc": "#include <map>\n#include <string>\n__attribute__((noinline)) static int find(std::map<std::string, int> &m, const char *k) { return m[k]; }\nint main(int argc, char **argv) { std::map<std::string, int> m; return find(m, argv[0]); }\n"},
+		{name: "c++", files: source{"main.cc": "#include <map>\n#include <string>\n__attribute__((noinline)) static int " +
+			"find(std::map<std::string, int> &m, const char *k) { return m[k]; }\nint main(int argc, char **argv) { " +
+			"std::map<std::string, int> m; return find(m, argv[0]); }\n"},
 			build: []string{"g++", "-g", "-O0", "-o", "program", "main.cc"}, own: []string{"main"},
 			others: []string{"_start", "frame_dummy"}, atMost: 30, folded: []string{"standard library and runtime"}},
-		{name: "rust", files: source{"main.rs": "#[inline(never)]\nfn total(list: &[u32]) -> u32 { let mut v = list.to_vec(); v.sort(); v.iter().sum() }\nfn main() { println!(\"{}\", total(&[3, 1])); }\n"},
+		{name: "rust", files: source{"main.rs": "#[inline(never)]\nfn total(list: &[u32]) -> u32 { let mut v = list.to_vec(); " +
+			"v.sort(); v.iter().sum() }\nfn main() { println!(\"{}\", total(&[3, 1])); }\n"},
 			build: []string{"rustc", "-g", "-o", "program", "main.rs"}, own: []string{"main::total", "main::main"},
 			others: []string{"_start"}, atMost: 60, folded: []string{"standard library and runtime"}},
 		{name: "rust without debug information",
-			files: source{"main.rs": "#[inline(never)]\nfn total(list: &[u32]) -> u32 { let mut v = list.to_vec(); v.sort(); v.iter().sum() }\nfn main() { println!(\"{}\", total(&[3, 1])); }\n"},
+			files: source{"main.rs": "#[inline(never)]\nfn total(list: &[u32]) -> u32 { let mut v = list.to_vec(); v.sort(); " +
+				"v.iter().sum() }\nfn main() { println!(\"{}\", total(&[3, 1])); }\n"},
 			build: []string{"rustc", "-o", "program", "main.rs"}, own: []string{"main::total", "main::main"},
 			others: []string{"_start"}, atMost: 5000, folded: []string{"standard library and runtime"}, without: true},
 	} {

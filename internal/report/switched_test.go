@@ -22,7 +22,8 @@ func TestSwitchOfNativeProgram(t *testing.T) {
 	needs.Program(t, "gcc")
 	dir := t.TempDir()
 	program := filepath.Join(dir, "lost")
-	text := "int balance;\n__attribute__((noinline)) void deposit(int n)\n{\n\tfor (int i = 0; i < n; i++)\n\t\tbalance += i;\n}\nint main(int c, char **v)\n{\n\tdeposit(c);\n}\n"
+	text := "int balance;\n__attribute__((noinline)) void deposit(int n)\n{\n\tfor (int i = 0; i < n; i++)\n\t\tbalance += " +
+		"i;\n}\nint main(int c, char **v)\n{\n\tdeposit(c);\n}\n"
 	if err := os.WriteFile(program+".c", []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}

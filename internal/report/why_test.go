@@ -184,7 +184,8 @@ func TestWhatMayBeToBlame(t *testing.T) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
 			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}),
 				change(5*second, record.Lost, record.DiskChange{From: 40, To: 100})}
-		}, "system         n1 had written to /log from 2.000000s to 2.000000s and not synchronised it since; the power loss at 5.000000s took content of the file back, " + acknowledged},
+		}, "system         n1 had written to /log from 2.000000s to 2.000000s and not synchronised it since; the power loss at " +
+			"5.000000s took content of the file back, " + acknowledged},
 		{"a name that was not durable", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{power}
 			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 100}),
@@ -202,7 +203,8 @@ func TestWhatMayBeToBlame(t *testing.T) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			s.Outcome.DiskChanges = []record.DiskChange{change(second, "write", record.DiskChange{To: 41, Short: 85}),
 				change(2*second-10, "write", record.DiskChange{From: 41, To: 126})}
-		}, "system         n1 continues to use /log at 2.000000s (write from byte 41 on), although a write at 1.000000s had stopped after 41 of 85 bytes, at byte 41"},
+		}, "system         n1 continues to use /log at 2.000000s (write from byte 41 on), although a write at 1.000000s had " +
+			"stopped after 41 of 85 bytes, at byte 41"},
 		{"a truncation after a start", func(s *StoryOf) {
 			s.Outcome.Ledger.Injections = []fault.Injection{crash}
 			s.Outcome.DiskChanges = []record.DiskChange{change(2*second-10, "write", record.DiskChange{To: 126}),

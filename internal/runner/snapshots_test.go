@@ -274,7 +274,8 @@ func TestSnapshotsHaveABudget(t *testing.T) {
 				}
 			}
 		}
-		if _, _, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 50}, Until: record.At(5)}); err != nil { // it measures those of the last run
+		// It measures those of the last run
+		if _, _, err := s.Do(e, &runner.Work{Spec: &world.Spec{}, Tape: tape.Tape{Seed: 50}, Until: record.At(5)}); err != nil {
 			t.Fatal(err)
 		}
 		if e.open > c.open || began.Event != c.began || (s.Refused != nil) != c.fails {

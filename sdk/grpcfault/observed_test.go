@@ -97,7 +97,8 @@ func TestObserved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "[{ResourceExhausted later 0.08333333333333333 0.09090909090909091 false} {Aborted  0 0 false} {DataLoss as in production 0.1 0.11111111111111112 true}]"
+	const want = "[{ResourceExhausted later 0.08333333333333333 0.09090909090909091 false} {Aborted  0 0 false} {DataLoss as in " +
+		"production 0.1 0.11111111111111112 true}]"
 	if got := fmt.Sprint(methods); got != "[{* charge {0.2 0.25 0 0 0.1 0s} "+want+"}]" {
 		t.Errorf("the methods are %s", got)
 	}

@@ -56,7 +56,8 @@ func New(operations ...Operation) *Counter {
 	c := &Counter{all: counts.Counter{By: "httpcount"}}
 	for _, o := range operations {
 		if !slices.ContainsFunc(o.Statuses, func(s int) bool { return s < 400 }) {
-			panic(fmt.Sprintf("httpcount: %s has no documented status of success, so that every success would be a breach: list all of its Statuses, such as 200", o.Name))
+			panic(fmt.Sprintf("httpcount: %s has no documented status of success, so that every success would be a breach: list "+
+				"all of its Statuses, such as 200", o.Name))
 		}
 		at := &operation{json: o.JSON}
 		var documented []string

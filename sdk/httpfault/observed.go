@@ -68,7 +68,8 @@ func check(n counts.Count) error {
 	}
 	for _, code := range slices.Sorted(maps.Keys(n.Breaches.Unparsable)) {
 		if s, err := strconv.Atoi(code); err != nil || s < 200 || s > 299 || s == http.StatusNoContent || s == http.StatusResetContent {
-			return fmt.Errorf("production counted a body of the status %s that is no JSON, and only successes with a body are parsed: store the JSON of an httpcount.Counter, unchanged", code)
+			return fmt.Errorf("production counted a body of the status %s that is no JSON, and only successes with a body are "+
+				"parsed: store the JSON of an httpcount.Counter, unchanged", code)
 		}
 	}
 	return nil

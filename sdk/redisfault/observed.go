@@ -60,7 +60,8 @@ func Observed(from io.Reader, f Faults) (Faults, error) {
 		if answers, err := play(operation, n, r, nil); err != nil {
 			return Faults{}, err
 		} else if len(answers) > 0 {
-			return Faults{}, fmt.Errorf("redisfault: production counted answers of %s, which is only lost as a whole: store the JSON of a rediscount.Counter, unchanged", operation)
+			return Faults{}, fmt.Errorf("redisfault: production counted answers of %s, which is only lost as a whole: store the "+
+				"JSON of a rediscount.Counter, unchanged", operation)
 		}
 	}
 	if !playing && len(names) > 0 {

@@ -235,7 +235,8 @@ func (w *World) Property(p Property) {
 	case world.InvariantCheck, world.ProgressCheck, world.RecoveryCheck:
 		kind = world.PropertyKind(t)
 	default:
-		w.mistake("property %q: %q is no type of a check over operations; there are linearizability, isolation, durability, monotonic, expression, invariant, progress and recovery, and Invariant, Eventually and Final take functions", p.Name, p.Type)
+		w.mistake("property %q: %q is no type of a check over operations; there are linearizability, isolation, durability, "+
+			"monotonic, expression, invariant, progress and recovery, and Invariant, Eventually and Final take functions", p.Name, p.Type)
 	}
 	w.check(world.Property{Name: p.Name, Kind: kind, Description: p.Description, TimeoutNs: int64(p.Within), Check: world.Check{Type: t, Model: p.Model,
 		Level: p.Level, Operations: p.Operations, Condition: p.Condition, Failures: p.Failures, HangNs: int64(p.Hang),

@@ -32,7 +32,8 @@ func (p *Process) Operation(op Op, do func() (output string, err error)) (string
 		panic(fmt.Sprintf("inproc: an operation of %s has no Kind; name it, such as put or transfer", p.thread))
 	}
 	if p.operating != "" {
-		panic(fmt.Sprintf("inproc: the operation %s of %s begins within its operation %s; a process has one under way at a time: end it first, or Spawn a process for the other", op.Kind, p.thread, p.operating))
+		panic(fmt.Sprintf("inproc: the operation %s of %s begins within its operation %s; a process has one under way at a time: "+
+			"end it first, or Spawn a process for the other", op.Kind, p.thread, p.operating))
 	}
 	turn := p.turns
 	p.turns++

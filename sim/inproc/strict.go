@@ -163,7 +163,8 @@ func starter() string {
 // behind reports goroutines that were left behind. Of those of a Timeout it reports what to do instead.
 func behind(left []string) string {
 	if slices.ContainsFunc(left, func(by string) bool { return strings.HasSuffix(by, " in net/http.setRequestCancel") }) {
-		return "an http.Client has a Timeout, which counts real time in a goroutine of its own; leave it out, and set Transport.Within instead (package sim/fake)"
+		return "an http.Client has a Timeout, which counts real time in a goroutine of its own; leave it out, and set " +
+			"Transport.Within instead (package sim/fake)"
 	}
 	return "a goroutine was left behind that was started at " + slices.Min(left)
 }

@@ -2,7 +2,8 @@ package random
 
 const (
 	namesAnother = "two temporal properties are violated, and TLC names the other one"
-	levelOfPart  = "an argument of Next has a part of a definition that names an instance's variable: SANY's level of it, by which TLC counts its ways, is another one"
+	levelOfPart  = "an argument of Next has a part of a definition that names an instance's variable: SANY's level of it, by " +
+		"which TLC counts its ways, is another one"
 )
 
 // behavioursDiffer are specifications of Behaviours of which TLC has another answer, and why.

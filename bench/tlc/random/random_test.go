@@ -12,7 +12,8 @@ const jarVariable = "BLOODHOUND_TLC_JAR"
 
 // differs are specifications of Make of which TLC has another answer, and why.
 var differs = map[int]string{
-	5883: "TLC takes a definition without parameters for constant if only a module that extends its own is instanced, and so the CC outside for that of the instance",
+	5883: "TLC takes a definition without parameters for constant if only a module that extends its own is instanced, and so the " +
+		"CC outside for that of the instance",
 }
 
 // TestRandom compares the answers for specifications made at random with those of TLC, which testdata/random.txt has: verdict,

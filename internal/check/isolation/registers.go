@@ -396,7 +396,8 @@ func (r *registers) strong(level Level, b *linear.Budget) Finding {
 				Reason: fmt.Sprintf("%s: no order of the %d transactions explains what they read", level, len(r.txns))}
 		}
 	}
-	return Finding{Reason: fmt.Sprintf("budget: no order of the %d transactions was found, nor that there is none, within %s; use fewer clients, or lists instead of registers",
+	return Finding{Reason: fmt.Sprintf("budget: no order of the %d transactions was found, nor that there is none, within %s; use "+
+		"fewer clients, or lists instead of registers",
 		len(r.txns), b.Reached)}
 }
 

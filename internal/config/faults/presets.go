@@ -66,7 +66,8 @@ var presets = map[string][]world.FaultRule{
 		"power_loss after rename, renameat, renameat2 nth 1..20 rate 0.2 for 500ms..3s",
 		"restart rate 0.0001 for 500ms..3s",
 		"pause rate 0.0001 for 100ms..2s",
-		"disk_full at create, rename, renameat, renameat2, unlink, unlinkat, fallocate rate 0.03 for 100ms..450ms max 1 when up_s > 2", // over before the program starts again, since it may refuse to run so
+		// Over before the program starts again, since it may refuse to run so
+		"disk_full at create, rename, renameat, renameat2, unlink, unlinkat, fallocate rate 0.03 for 100ms..450ms max 1 when up_s > 2",
 		"slow_disk rate 0.0001 for 500ms..5s by 5ms..100ms",
 		"clock_skew rate 0.0001 for 1s..10s by 10ms..5s",
 		"clock_jump rate 0.00003 by 1s..60s",

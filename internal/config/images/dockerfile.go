@@ -57,8 +57,10 @@ func builtImage(l *load.State, d *load.Node, own string) (*image.Image, string) 
 			return img, name
 		}
 	}
-	l.Fail(l.PlaceOf(d, "build"), fmt.Sprintf("correct it; or run `docker compose build %s` and `docker save -o %s.tar %s` on a machine with Docker, and write in bloodhound.yaml "+
-		"`nodes: {%s: {image: \"docker-archive:%s.tar\"}}`; or write `{root: host, build: ..., entrypoint: ...}` to build and run the program with the files of the host",
+	l.Fail(l.PlaceOf(d, "build"), fmt.Sprintf("correct it; or run `docker compose build %s` and `docker save -o %s.tar %s` on a "+
+		"machine with Docker, and write in bloodhound.yaml "+
+		"`nodes: {%s: {image: \"docker-archive:%s.tar\"}}`; or write `{root: host, build: ..., entrypoint: ...}` to build and run "+
+		"the program with the files of the host",
 		service, service, name, service, service), "node %s: the image %s does not exist, and cannot be built: %v", d.Name, name, err)
 	return nil, name
 }

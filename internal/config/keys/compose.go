@@ -16,7 +16,8 @@ var composeService = func() shape {
 	s.Fields = append(s.Fields,
 		field{Name: "count", Shape: anyShape, Refused: "write `scale:`, or `count:` for a node of bloodhound.yaml"},
 		field{Name: "build", Shape: anyOf(aText, dockerBuild),
-			Says: "Builds the image from a Dockerfile, without a daemon, unless the image exists already (docs/reference/dockerfiles.md). Text is the context."},
+			Says: "Builds the image from a Dockerfile, without a daemon, unless the image exists already " +
+				"(docs/reference/dockerfiles.md). Text is the context."},
 		field{Name: "extends", Shape: anyOf(aText, of(
 			field{Name: "service", Shape: aText, Says: "Service to extend."},
 			field{Name: "file", Shape: aText, Says: "Compose file of that service.", Default: "this file"},

@@ -18,7 +18,8 @@ var faults = of(
 	field{Name: "settle", Shape: aPositive, Says: "Quiet period between the last heal and the final checks.",
 		Default: "10s, or the longest liveness timeout if max_time has room for it"},
 	field{Name: "require_observed", Shape: anyOf(aFlag, listOf(oneOf(FaultKinds...))),
-		Says: "Kinds of faults that a program must observe at least once, else the campaign is `unknown`. `true`: all kinds, also those of a preset. Other kinds with a key of their own must be delivered.", Default: "none"},
+		Says: "Kinds of faults that a program must observe at least once, else the campaign is `unknown`. `true`: all kinds, also " +
+			"those of a preset. Other kinds with a key of their own must be delivered.", Default: "none"},
 	field{Name: "network", Shape: of(
 		field{Name: "enabled", Shape: aFlag, Says: "`false`: turns off all faults of this group.", Default: "true"},
 		field{Name: "drop_rate", Shape: aRate, Says: "Rate of lost packets: TCP retransmits them, UDP datagrams are lost."},
@@ -28,7 +29,8 @@ var faults = of(
 		field{Name: "partition_probability", Shape: aRate, Says: "Probability of a partition per node and link and `time_step`."},
 		field{Name: "partition_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[1000, 5000]"},
 		field{Name: "partition_shapes", Shape: listOf(oneOf(fault.PartitionShapes...)),
-			Says: "Shapes of partitions: `nodes` and `links` cut off single nodes and links; `halves`, `bridge` and `ring` divide all servers (docs/reference/faults.md).", Default: "[nodes, links]"},
+			Says: "Shapes of partitions: `nodes` and `links` cut off single nodes and links; `halves`, `bridge` and `ring` divide " +
+				"all servers (docs/reference/faults.md).", Default: "[nodes, links]"},
 		field{Name: "clog_probability", Shape: aRate,
 			Says: "Probability per node and link and `time_step` that packets wait until the fault ends. None are lost."},
 		field{Name: "clog_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[1000, 5000]"},
@@ -41,7 +43,8 @@ var faults = of(
 		field{Name: "reset_probability", Shape: aRate,
 			Says: "Probability per node and link and `time_step` of a connection reset (RST), seen by one or both ends."},
 		field{Name: "dns_fail_probability", Shape: aRate,
-			Says: "Probability per server and `time_step` that name resolution fails or does not answer. Names of nodes then come from the resolver instead of /etc/hosts."},
+			Says: "Probability per server and `time_step` that name resolution fails or does not answer. Names of nodes then come " +
+				"from the resolver instead of /etc/hosts."},
 		field{Name: "dns_fail_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[1000, 5000]"},
 		field{Name: "duplicate_rate", Shape: aRate, Says: "Rate of datagrams that arrive twice."},
 		field{Name: "reorder_rate", Shape: aRate, Says: "Rate of datagrams that arrive out of order."},
@@ -54,7 +57,9 @@ var faults = of(
 		field{Name: "profile", Shape: oneOf("ext4-ordered", "posix-minimal"),
 			Says: "Guarantees of the disk for unsynchronized writes at a power loss (docs/reference/faults.md).", Default: "ext4-ordered"},
 		field{Name: "speed", Shape: oneOf(fault.SpeedNames...),
-			Says: "How long calls on the disks of servers take, from the chaos phase on: each fsync, and now and then a read or a write (docs/reference/faults.md). `drawn`: each tape chooses the speed of each disk. Without this key an fsync takes `simulation.cost.sync_ns`.", Default: "`drawn` with `mode: harsh`"},
+			Says: "How long calls on the disks of servers take, from the chaos phase on: each fsync, and now and then a read or a " +
+				"write (docs/reference/faults.md). `drawn`: each tape chooses the speed of each disk. Without this key an fsync " +
+				"takes `simulation.cost.sync_ns`.", Default: "`drawn` with `mode: harsh`"},
 		field{Name: "write_fail_rate", Shape: aRate, Says: "Rate of writes that fail with EIO."},
 		field{Name: "read_fail_rate", Shape: aRate, Says: "Rate of reads that fail with EIO, from files that the node has written."},
 		field{Name: "open_fail_rate", Shape: aRate,
@@ -83,7 +88,8 @@ var faults = of(
 			Says: "Probability per server and `time_step` of a power loss: a crash that also discards writes that are not durable."},
 		field{Name: "power_loss_duration_ms", Shape: aSpan, Says: "Downtime of the node.", Default: "[500, 3000]"},
 		field{Name: "restart_probability", Shape: aRate,
-			Says: "Probability per server and `time_step` of an orderly restart: the main process gets `stop_signal`, and processes that remain after `stop_grace_period` get SIGKILL."},
+			Says: "Probability per server and `time_step` of an orderly restart: the main process gets `stop_signal`, and " +
+				"processes that remain after `stop_grace_period` get SIGKILL."},
 		field{Name: "restart_duration_ms", Shape: aSpan, Says: "Downtime of the node after its processes have ended.", Default: "[500, 3000]"},
 		field{Name: "pause_probability", Shape: aRate, Says: "Probability per server and `time_step` that all processes of the node pause."},
 		field{Name: "pause_duration_ms", Shape: aSpan, Says: "Duration.", Default: "[100, 2000]"},
@@ -93,7 +99,8 @@ var faults = of(
 		field{Name: "oom_probability", Shape: aRate,
 			Says: "Probability per server and `time_step` that the node runs out of memory, and its kernel kills the largest process."},
 		field{Name: "oom_duration_ms", Shape: aSpan,
-			Says:    "Duration. Memory shrinks in the first half. At the end, the node starts again if its main process was killed, unless `restart` forbids it.",
+			Says: "Duration. Memory shrinks in the first half. At the end, the node starts again if its main process was " +
+				"killed, unless `restart` forbids it.",
 			Default: "[1000, 5000]"},
 		field{Name: "fd_limit_probability", Shape: aRate,
 			Says: "Probability per server and `time_step` that its processes are at their limit of open files (EMFILE) for a while."},
@@ -123,7 +130,8 @@ var faults = of(
 		field{Name: "amount_ms", Shape: aSpan, Says: "slow_disk: additional time of each call. clock_skew, clock_jump: offset."},
 		field{Name: "amount_ppm", Shape: aSpan, Says: "clock_drift: deviation of the rate, in parts per million."},
 		field{Name: "shape", Shape: oneOf(fault.Shapes...),
-			Says: "partition: shape. For halves, bridge and ring, `targets` are the servers to divide. crash, power_loss, restart, pause: `majority` affects at least a majority of `targets` at once.", Default: "nodes and links"},
+			Says: "partition: shape. For halves, bridge and ring, `targets` are the servers to divide. crash, power_loss, " +
+				"restart, pause: `majority` affects at least a majority of `targets` at once.", Default: "nodes and links"},
 		field{Name: "one_way", Shape: aFlag,
 			Says: "partition, clog, slow_link: one direction only. reset: only one end of a connection sees it.", Default: "false"},
 		field{Name: "latency_ms", Shape: aMillis, Says: "slow_link: additional latency.", Default: "100"},
@@ -138,14 +146,16 @@ var faults = of(
 		field{Name: "after_reply", Shape: aFlag,
 			Says: "The fault is injected when the first bytes of an answer to a client have left the target.", Default: "false"},
 		field{Name: "between", Shape: aText,
-			Says: "Two system calls, such as `fsync of *.tmp and rename of *.snap`. The fault is injected after the first one had its effect and before the second one has any."},
+			Says: "Two system calls, such as `fsync of *.tmp and rename of *.snap`. The fault is injected after the first one had " +
+				"its effect and before the second one has any."},
 		field{Name: "in_recovery", Shape: aFlag, Says: "The fault is injected soon after the target has started again after another fault.", Default: "false"},
 		field{Name: "in_transfer", Shape: aFlag,
 			Says: "The fault is injected when 64 KiB are on their way from one server to another on a TCP connection.", Default: "false"},
 		field{Name: "in_operation", Shape: aText,
 			Says: "Kind of operations, as the driver reports them, or a pattern. The fault is injected soon after one has begun on the target."},
 		field{Name: "path", Shape: aText, Says: "Only at calls on files whose names match, such as `*.wal`."},
-		field{Name: "nth", Shape: aText, Says: "Number of the call, answer, recovery or transfer at which the fault is injected, counted for each target from 1 on, or a range such as `1..200`, from which each tape chooses one."},
+		field{Name: "nth", Shape: aText, Says: "Number of the call, answer, recovery or transfer at which the fault is injected, " +
+			"counted for each target from 1 on, or a range such as `1..200`, from which each tape chooses one."},
 		field{Name: "after", Shape: aDuration, Says: "Time in the chaos phase before the first injection.", Default: "0s"},
 		field{Name: "after_event", Shape: aWhole, Says: "First event of the run at which the fault may be injected.", Default: "0"},
 		field{Name: "from_start", Shape: aFlag,

@@ -15,7 +15,8 @@ var guideTarget = of(
 		Says: "Creates a target for each word. `{}` stands for the word in name, project, args, build, prepare and of."},
 	field{Name: "build", Shape: texts, Verbatim: true, Says: "Additional arguments of go build."},
 	field{Name: "prepare", Shape: texts, Verbatim: true,
-		Says: "Command that runs in the package's folder before the build. Lines of its output that start with a dash are additional arguments of go build. {dir} is a folder for its files."},
+		Says: "Command that runs in the package's folder before the build. Lines of its output that start with a dash are " +
+			"additional arguments of go build. {dir} is a folder for its files."},
 	field{Name: "cover", Shape: texts, Says: "Packages whose code coverage is measured. Without it, coverage does not guide the search."},
 	field{Name: "correct", Shape: aFlag, Says: "The program has no bug: trials measure what they reach.", Default: "false"},
 	field{Name: "of", Shape: aText, Verbatim: true, Says: "Target of which this one is a variant."},

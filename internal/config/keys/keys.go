@@ -60,7 +60,8 @@ const (
 	oneResolver  = "the world resolves all names"
 	NoVersion    = "Compose files need no version"
 	noModels     = "a world has no connection to the outside: make the server a node"
-	NoDockerfile = "a Dockerfile needs a Compose file. In bloodhound.yaml, `build:` is a command that builds the program on the host, such as `build: go build -o bin/app ./cmd/app`, and `command:` runs the result"
+	NoDockerfile = "a Dockerfile needs a Compose file. In bloodhound.yaml, `build:` is a command that builds the program on the " +
+		"host, such as `build: go build -o bin/app ./cmd/app`, and `command:` runs the result"
 )
 
 // maxValueBytes bounds the values that drivers write.

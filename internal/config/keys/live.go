@@ -24,7 +24,8 @@ var Live = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "nodes", Shape: namedWith(of(
 		field{Name: "socket", Shape: aText, Says: "Socket at which the process listens: its `BLOODHOUND_LIVE_SOCKET`."},
 		field{Name: "restore", Shape: command,
-			Says: "Command that starts the program in another process, which takes a snapshot of the state of the one at `socket` and is explored in its place. The program gives and takes snapshots.", Default: "none; copies are made of the process itself"},
+			Says: "Command that starts the program in another process, which takes a snapshot of the state of the one at `socket` " +
+				"and is explored in its place. The program gives and takes snapshots.", Default: "none; copies are made of the process itself"},
 		field{Name: "bird", Shape: of(
 			field{Name: "control", Shape: aText, Says: "BIRD's control socket (its option -s), at which copies are asked for routes."},
 			field{Name: "pid_file", Shape: aText, Says: "File with the number of BIRD's process (its option -P).",

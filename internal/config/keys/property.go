@@ -13,7 +13,8 @@ var allowance = of(
 	field{Name: "exit", Shape: anyOf(exitCode, listOf(exitCode)),
 		Says: "Exit codes. A program that a signal has ended has 128 and the number of the signal.", Default: "any, with `panic`"},
 	field{Name: "panic", Shape: aPattern, Verbatim: true,
-		Says: "Regular expression, or text, in one of the last lines of the program's log or in its report of a panic. Without this key, a panic is never allowed.", Default: "any end that is no panic"},
+		Says: "Regular expression, or text, in one of the last lines of the program's log or in its report of a panic. Without " +
+			"this key, a panic is never allowed.", Default: "any end that is no panic"},
 	field{Name: "while", Shape: anyOf(oneOf(FaultKinds...), listOf(oneOf(FaultKinds...))),
 		Says: "Kinds of faults of which one affects the node, or did in the 5 seconds before.", Default: "at any time"},
 )
@@ -23,21 +24,27 @@ var allowances = anyOf(allowance, listOf(allowance))
 var property = of(
 	field{Name: "name", Shape: aText, Says: "Unique name of the property in reports."},
 	field{Name: "kind", Shape: oneOf("safety", "liveness", "invariant", "progress", "recovery"),
-		Says: "safety, invariant: the property always holds. An expression of kind invariant is evaluated at every event. liveness: the property holds within `timeout` after the start and after each heal. progress, recovery: the check of the same name."},
+		Says: "safety, invariant: the property always holds. An expression of kind invariant is evaluated at every event. " +
+			"liveness: the property holds within `timeout` after the start and after each heal. progress, recovery: the check of the same name."},
 	field{Name: "description", Shape: aText, Says: "Description for the report of a violation."},
 	field{Name: "allow", Shape: allowances,
-		Says: "Only with the name `no unexpected exit`, `no panic` or `no crash by a signal`, which every program promises, and without `kind` and `check`: ways in which a program of any node may end by design, as `allow` of a node."},
+		Says: "Only with the name `no unexpected exit`, `no panic` or `no crash by a signal`, which every program promises, and " +
+			"without `kind` and `check`: ways in which a program of any node may end by design, as `allow` of a node."},
 	field{Name: "timeout", Shape: aPositive, Says: "liveness, recovery: maximum time after the start and after each heal.", Default: "30s"},
 	field{Name: "timeout_ms", SpellingOf: "timeout", Shape: shape{Kind: schema.Millis, Min: 1}},
 	field{Name: "check", Shape: of(append([]field{
 		field{Name: "type", Shape: oneOf(CheckTypes...), Says: "Type of the check."},
 		field{Name: "operations", Shape: texts,
-			Says: "linearizability, monotonic: operations to judge. linearizability: operations without a model are then assumed to change no judged key. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
+			Says: "linearizability, monotonic: operations to judge. linearizability: operations without a model are then assumed " +
+				"to change no judged key. progress, recovery: operations to observe.", Default: "all; monotonic: get and read"},
 		field{Name: "model", Shape: oneOf(models...),
-			Says: "linearizability: model of a key: register, cas-register, key-value (or kv), set, queue, lock, counter, append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.", Default: "kv; isolation: list-append"},
+			Says: "linearizability: model of a key: register, cas-register, key-value (or kv), set, queue, lock, counter, " +
+				"append-list. isolation: list-append or rw-register. durability: register, key-value, set, append-list.",
+			Default: "kv; isolation: list-append"},
 		field{Name: "level", Shape: oneOf(levels...), Says: "isolation: isolation level that transactions must satisfy.", Default: "serializable"},
 		field{Name: "endpoint", Shape: aText,
-			Says: "http: a URL, or a path on the server of the first http workload. redis: `redis://host:port`. sql: `postgres://user:password@host:port/name` or `mysql://...`. agreement: one of these, with `{node}` in place of the node."},
+			Says: "http: a URL, or a path on the server of the first http workload. redis: `redis://host:port`. sql: " +
+				"`postgres://user:password@host:port/name` or `mysql://...`. agreement: one of these, with `{node}` in place of the node."},
 		field{Name: "command", Shape: command, Says: "redis, agreement with redis: command to send.", Default: "redis: PING"},
 		field{Name: "query", Shape: aText, Says: "sql, agreement with sql: statement to run."},
 		field{Name: "body", Shape: aText, Says: "http, agreement with http: body to send by POST.", Default: "none, by GET"},
@@ -46,8 +53,11 @@ var property = of(
 			field{Name: "body", Shape: aText, Says: "http: expected body, without white space at both ends."},
 		)), Says: "redis: expected reply. sql: expected rows, with `|` between columns. http, agreement with http: a mapping.", Default: "PONG for PING"},
 		field{Name: "script", Shape: command,
-			Says: "custom: program and arguments, run on a client node. Exit code 0: the property holds. 1: it does not. agreement: a program that prints the answer of `{node}`."},
-		field{Name: "while", Shape: aText, Says: "liveness, progress, recovery: `majority connected`, `all connected`, or a number such as `2 connected`. The property must also hold during faults, as long as that many of `nodes` are up and connected with each other.", Default: "no fault lasts"},
+			Says: "custom: program and arguments, run on a client node. Exit code 0: the property holds. 1: it does not. " +
+				"agreement: a program that prints the answer of `{node}`."},
+		field{Name: "while", Shape: aText, Says: "liveness, progress, recovery: `majority connected`, `all connected`, or a " +
+			"number such as `2 connected`. The property must also hold during faults, as long as that many of `nodes` are up and connected with each other.",
+			Default: "no fault lasts"},
 		field{Name: "despite", Shape: listOf(oneOf(FaultKinds...)),
 			Says: "liveness, progress, recovery, alerts: kinds of faults that are no excuse, wherever they lie."},
 		field{Name: "nodes", Shape: texts, Says: "agreement: nodes to ask. `while`: nodes of the group.",
@@ -68,7 +78,9 @@ var property = of(
 		field{Name: "during_faults", Shape: aFlag,
 			Says: "progress, alerts: `true` also counts failures, durations and alerts during faults.", Default: "false"},
 		field{Name: "keys", Shape: anyOf(shape{Kind: schema.Whole, Min: 1, Max: 1000}, texts),
-			Says: "recovery: number of keys to try after the last heal, drawn from all used keys. linearizability, monotonic, durability: a list of the keys to judge; all of them must be judgeable. `*` and `?` are wildcards. A leading `!` excludes.", Default: "recovery: 10; else all that can be judged"},
+			Says: "recovery: number of keys to try after the last heal, drawn from all used keys. linearizability, monotonic, " +
+				"durability: a list of the keys to judge; all of them must be judgeable. `*` and `?` are wildcards. A leading `!` excludes.",
+			Default: "recovery: 10; else all that can be judged"},
 		field{Name: "jobs", Shape: of(
 			field{Name: "start", Shape: aPattern, Verbatim: true,
 				Says: "Line or event at which a job starts. The first group of the pattern is the id of the job. Without a group there is one job."},
@@ -118,10 +130,13 @@ func mappingKeys(about string) []field {
 			field{Name: "node", Shape: aPattern, Verbatim: true, Says: "Only events of nodes whose full names match.", Default: "all"},
 			field{Name: "action", Shape: aText, Says: "Step of the specification that the event is: the name of an operator."},
 			field{Name: "args", Shape: listOf(aText), Verbatim: true,
-				Says: "Arguments of the operator: expressions over `node`, `line`, the groups of `log`, `sdk` or `probe`, for probes `outcome`, and for operations `client`, `op`, `key`, `input`, `output`, `outcome`, `found`. `int(x)` is a number, `name(x)` a model value."},
+				Says: "Arguments of the operator: expressions over `node`, `line`, the groups of `log`, `sdk` or `probe`, for " +
+					"probes `outcome`, and for operations `client`, `op`, `key`, `input`, `output`, `outcome`, `found`. `int(x)` " +
+					"is a number, `name(x)` a model value."},
 			field{Name: "ignore", Shape: aText, Says: "Instead of an action: reason why the event is no step."},
 			field{Name: "optional", Shape: aFlag,
-				Says: "`true`: the rule need not match anything. Otherwise a campaign in which it matches nothing is `unknown`, unless it is about crashes or restarts.", Default: "false"},
+				Says: "`true`: the rule need not match anything. Otherwise a campaign in which it matches nothing is `unknown`, " +
+					"unless it is about crashes or restarts.", Default: "false"},
 			field{Name: "shows", Shape: listOf(of(
 				field{Name: "operator", Shape: aText, Says: "Operator of the specification."},
 				field{Name: "args", Shape: listOf(aText), Verbatim: true, Says: "Arguments of the operator."},

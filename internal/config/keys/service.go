@@ -20,7 +20,9 @@ var ulimit = anyOf(shape{Kind: schema.Whole, Min: -1}, of(
 var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "command", Shape: command, Says: "Program and its arguments. Text is split into words without a shell. Relative paths start at `working_dir`."},
 	{Name: "releases", Shape: listOf(command),
-		Says: "Other releases of the program, the oldest first: whole commands in place of `entrypoint` and `command`. The node starts with `command`; when the fault `restart` has stopped it, the tape chooses whether it starts again with the same release or with a later one, as in a rolling upgrade. The engine container does not have this key."},
+		Says: "Other releases of the program, the oldest first: whole commands in place of `entrypoint` and `command`. The node " +
+			"starts with `command`; when the fault `restart` has stopped it, the tape chooses whether it starts again with the " +
+			"same release or with a later one, as in a rolling upgrade. The engine container does not have this key."},
 	{Name: "downgrade", Shape: aFlag, Says: "`true`: a restart may also bring an older release than the one before.", Default: "false"},
 	{Name: "entrypoint", Shape: command, Says: "Words in front of `command`."},
 	{Name: "build", Shape: anyOf(aText, texts, of(
@@ -33,7 +35,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "args", Shape: anyShape, Refused: NoDockerfile},
 		field{Name: "target", Shape: anyShape, Refused: NoDockerfile},
 	)), Says: "Command that builds the project's programs. It runs on the host before the first run. Equal commands of several nodes run once."},
-	{Name: "root", Shape: aText, Says: "File system of the node: `host` (that of the host, which stays unmodified), `none` (the project folder and nothing else of the host, for static programs) or a folder.", Default: "host"},
+	{Name: "root", Shape: aText, Says: "File system of the node: `host` (that of the host, which stays unmodified), `none` (the " +
+		"project folder and nothing else of the host, for static programs) or a folder.", Default: "host"},
 	{Name: "role", Shape: oneOf("server", "client"),
 		Says: "`client`: no process, disk or clock fault is injected. Faults of its links are.", Default: "server"},
 	{Name: "clock", Shape: of(
@@ -42,7 +45,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 			Says: "Rate by which the node's clock is fast, in parts per million.", Default: "0"},
 	), Says: "Clock of the node."},
 	{Name: "environment", Shape: shape{Kind: schema.Variables},
-		Says: "Environment variables. A name without a value takes the value of Bloodhound's environment. Every node has `PATH`, `HOME` and `HOSTNAME`, and no other variable of the host."},
+		Says: "Environment variables. A name without a value takes the value of Bloodhound's environment. Every node has `PATH`, " +
+			"`HOME` and `HOSTNAME`, and no other variable of the host."},
 	{Name: "env_file", Shape: anyOf(aText, listOf(anyOf(aText, of(
 		field{Name: "path", Shape: aText, Says: "Path of the file."},
 		field{Name: "required", Shape: aFlag, Says: "Whether the file must exist.", Default: "true"},
@@ -67,7 +71,9 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		), Says: "Options of a tmpfs."},
 		field{Name: "image", Shape: anyShape, Refused: "copy the files that you need from that image into a volume, or into the node's own image"},
 		field{Name: "consistency", Shape: aText, Idle: "all mounts are consistent"},
-	))), Says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. A named volume starts empty, or with the image's files at that path. A bind mount starts with the files of the host, which stay unmodified. Services of Compose files share volumes and bind mounts of the same source (docs/reference/compose.md). Volumes of `nodes:` are private to their node."},
+	))), Says: "Mounts: `SOURCE:TARGET[:ro]` or the long form. A named volume starts empty, or with the image's files at that " +
+		"path. A bind mount starts with the files of the host, which stay unmodified. Services of Compose files share volumes and " +
+		"bind mounts of the same source (docs/reference/compose.md). Volumes of `nodes:` are private to their node."},
 	{Name: "tmpfs", Shape: textOrAll, Says: "Empty folders in memory, with options: `/tmp:size=64m,mode=1770,uid=1000`. A power loss empties them."},
 	{Name: "depends_on", Shape: anyOf(texts, namedWith(of(
 		field{Name: "condition", Shape: oneOf("service_started", "service_healthy", "service_completed_successfully"),
@@ -85,8 +91,10 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "start_interval", Shape: aPositive, Says: "Interval of the check in the start period.", Default: "5s"},
 		field{Name: "disable", Shape: aFlag, Says: "Turns the check off.", Default: "false"},
 	), Says: "Command that checks whether the node is healthy."},
-	{Name: "restart", Shape: aText, Says: "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:N`. The faults `crash` and `restart` start a node again with every policy.", Default: "no"},
-	{Name: "allow", Shape: allowances, Says: "Ways in which programs of the node may end by themselves by design, such as `{exit: [1], panic: \"no space left\", while: disk_full}`: such an end is no violation (docs/reference/checks.md). All that a mapping says must be true."},
+	{Name: "restart", Shape: aText, Says: "`no`, `always`, `unless-stopped`, `on-failure` or `on-failure:N`. The faults `crash` " +
+		"and `restart` start a node again with every policy.", Default: "no"},
+	{Name: "allow", Shape: allowances, Says: "Ways in which programs of the node may end by themselves by design, such as `{exit: " +
+		"[1], panic: \"no space left\", while: disk_full}`: such an end is no violation (docs/reference/checks.md). All that a mapping says must be true."},
 	{Name: "hostname", Shape: aText, Says: "Host name of the node. It resolves to the node.", Default: "the name of the node"},
 	{Name: "container_name", Shape: aText, Says: "Additional name that resolves to the node."},
 	{Name: "networks", Shape: shape{Kind: schema.Either, Empty: true,
@@ -115,9 +123,13 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		Says:    "Number of nodes: NAME-1, NAME-2 and so on. NAME resolves to all of them in this order. As a target of faults, NAME means all of them.",
 		Default: "1"},
 	{Name: "count", Shape: shape{Kind: schema.Whole, Min: 1, Max: MaxNodes},
-		Says: "Number of nodes: NAME1, NAME2 and so on, each with texts of its own: `{{.Name}}`, `{{.Index}}`, `{{.Count}}`, `{{.Peers}}`, `{{.Nodes}}` (docs/reference/config.md). NAME resolves to all of them, and means all of them as a target of faults.", Default: "one node, NAME, without templates"},
+		Says: "Number of nodes: NAME1, NAME2 and so on, each with texts of its own: `{{.Name}}`, `{{.Index}}`, `{{.Count}}`, " +
+			"`{{.Peers}}`, `{{.Nodes}}` (docs/reference/config.md). NAME resolves to all of them, and means all of them as a target of faults.",
+		Default: "one node, NAME, without templates"},
 	{Name: "replicas", SpellingOf: "scale", Shape: shape{Kind: schema.Whole, Max: MaxNodes}},
-	{Name: "image", Shape: aText, Says: "Container image of the node: files, entrypoint, command, environment, user, working directory, healthcheck, stop signal and volumes. Keys of the node take precedence. A name of a registry, or `oci:FOLDER[:NAME]`, `docker-archive:FILE[:NAME]`, `docker-daemon:NAME`. No effect with `root:`."},
+	{Name: "image", Shape: aText, Says: "Container image of the node: files, entrypoint, command, environment, user, working " +
+		"directory, healthcheck, stop signal and volumes. Keys of the node take precedence. A name of a registry, or " +
+		"`oci:FOLDER[:NAME]`, `docker-archive:FILE[:NAME]`, `docker-daemon:NAME`. No effect with `root:`."},
 
 	{Name: "annotations", Shape: anyShape, Idle: forPeople},
 	{Name: "attach", Shape: anyShape, Idle: "Bloodhound collects all output"},
@@ -134,7 +146,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "cpu_rt_period", Shape: anyShape, Idle: oneCPU},
 	{Name: "cpu_rt_runtime", Shape: anyShape, Idle: oneCPU},
 	{Name: "cpu_shares", Shape: anyShape, Idle: oneCPU},
-	{Name: "cpus", Shape: cpuShare, Says: "Share of a CPU. Below 1, a system call costs 1/share as much virtual time. From 1 on, the node has one CPU, as without the key.", Default: "1"},
+	{Name: "cpus", Shape: cpuShare, Says: "Share of a CPU. Below 1, a system call costs 1/share as much virtual time. From 1 on, " +
+		"the node has one CPU, as without the key.", Default: "1"},
 	{Name: "cpuset", Shape: anyShape, Idle: oneCPU},
 	{Name: "deploy", Shape: deploy, Says: "Settings that Compose applies without a swarm."},
 	{Name: "develop", Shape: anyShape, Idle: "a world watches no files for changes"},
@@ -144,7 +157,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "domainname", Shape: aText, Says: "Domain of the node in its /etc/hosts."},
 	{Name: "expose", Shape: anyShape, Idle: "nodes reach each other on all ports"},
 	{Name: "group_add", Shape: texts, Says: "Additional groups of the user, by name or number."},
-	{Name: "init", Shape: aFlag, Says: "Nodes with an image: process 1 is a small init that reaps processes and forwards signals, instead of the program itself.", Default: "false"},
+	{Name: "init", Shape: aFlag, Says: "Nodes with an image: process 1 is a small init that reaps processes and forwards signals, " +
+		"instead of the program itself.", Default: "false"},
 	{Name: "ipc", Shape: anyShape, Idle: "nodes share no namespaces"},
 	{Name: "isolation", Shape: anyShape, Idle: "nodes share no namespaces"},
 	{Name: "labels", Shape: anyShape, Idle: forPeople},
@@ -152,12 +166,14 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "logging", Shape: anyShape, Idle: "Bloodhound collects all output"},
 	{Name: "mac_address", Shape: aText, Says: "Ethernet address of the node's first interface.", Default: "02:42, then the IPv4 address"},
 	{Name: "mem_limit", Shape: memoryLimit,
-		Says: "Maximum memory of the node's processes: private pages that they have touched, shared pages, and files in memory. Beyond it, the kernel of the node sends SIGKILL to the largest process.", Default: "no limit"},
+		Says: "Maximum memory of the node's processes: private pages that they have touched, shared pages, and files in memory. " +
+			"Beyond it, the kernel of the node sends SIGKILL to the largest process.", Default: "no limit"},
 	{Name: "mem_reservation", Shape: anyShape, Idle: "nodes do not compete for memory"},
 	{Name: "mem_swappiness", Shape: anyShape, Idle: noSwap},
 	{Name: "memswap_limit", Shape: anyShape, Idle: noSwap},
 	{Name: "network_mode", Shape: aText,
-		Says: "Replaces `networks`. `none`: loopback only. `bridge`: a network of the nodes with this mode. `host`: every network. `service:NAME`: the network of another node, with its addresses, ports, loopback and hostname. `container:` is refused."},
+		Says: "Replaces `networks`. `none`: loopback only. `bridge`: a network of the nodes with this mode. `host`: every " +
+			"network. `service:NAME`: the network of another node, with its addresses, ports, loopback and hostname. `container:` is refused."},
 	{Name: "oom_kill_disable", Shape: anyShape, Idle: "control groups of version 2 have no such setting"},
 	{Name: "oom_score_adj", Shape: shape{Kind: schema.Whole, Min: -1000, Max: 1000},
 		Says: "Adjusts which process the kernel kills when memory runs out: a higher value is killed earlier, -1000 never.", Default: "0"},
@@ -176,10 +192,13 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 	{Name: "stdin_open", Shape: anyShape, Idle: "standard input is empty"},
 	{Name: "storage_opt", Shape: anyShape, Idle: "the engine simulates the disk"},
 	{Name: "sysctls", Shape: anyOf(texts, shape{Kind: schema.Dictionary, Item: &aText}),
-		Says: "Kernel settings at /proc/sys, as `NAME=VALUE` or `NAME: VALUE`. Only settings that Linux keeps per container are accepted (net.*, fs.mqueue.*, those of System V IPC, kernel.domainname). docs/reference/limits.md lists those with an effect; a note reports others."},
+		Says: "Kernel settings at /proc/sys, as `NAME=VALUE` or `NAME: VALUE`. Only settings that Linux keeps per container are " +
+			"accepted (net.*, fs.mqueue.*, those of System V IPC, kernel.domainname). docs/reference/limits.md lists those with " +
+			"an effect; a note reports others."},
 	{Name: "tty", Shape: anyShape, Idle: "output goes to the engine, not to a terminal"},
 	{Name: "ulimits", Shape: shape{Kind: schema.Dictionary, Item: &ulimit},
-		Says: "Resource limits (getrlimit(2)) of the node's processes, by the names of Docker: nofile, nproc, core, memlock, stack, fsize and others. -1 is no limit."},
+		Says: "Resource limits (getrlimit(2)) of the node's processes, by the names of Docker: nofile, nproc, core, memlock, " +
+			"stack, fsize and others. -1 is no limit."},
 	{Name: "userns_mode", Shape: anyShape, Idle: noPrivileges},
 	{Name: "umask", Shape: anyShape, Idle: "the umask is 0022, as in Docker"},
 	{Name: "use_api_socket", Shape: anyShape, Refused: "a world has no container engine; remove the key"},
@@ -200,7 +219,8 @@ var Service = shape{Kind: schema.Section, Open: true, Fields: []field{
 		field{Name: "working_dir", Shape: aText, Says: "Working directory of the command.", Default: "that of the node"},
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "Variables in addition to those of the node."},
 		field{Name: "privileged", Shape: aFlag, Idle: noPrivileges},
-	)), Says: "Commands that run in order in the node after its main process has started for the first time. Setup, and nodes that depend on this one, wait for them. A command that fails ends the run as `unknown`."},
+	)), Says: "Commands that run in order in the node after its main process has started for the first time. Setup, and nodes " +
+		"that depend on this one, wait for them. A command that fails ends the run as `unknown`."},
 	{Name: "pre_stop", Shape: anyShape, Refused: "run it from the command of the node"},
 	{Name: "provider", Shape: anyShape, Refused: "a world has no connection to the outside: make it a node"},
 	{Name: "secrets", Shape: fileUses("/run/secrets/NAME"), Says: "Files from the Compose file's `secrets`."},

@@ -23,7 +23,8 @@ var link = of(append([]field{
 var WorkloadKeys = of(
 	field{Name: "name", Shape: aText, Says: "Name of the workload in reports.", Default: "the name of the driver"},
 	field{Name: "driver", Shape: oneOf(Drivers...),
-		Says: "`http`, `redis`, `sql` and `etcd` are built in. `command` is a program that reports its operations. `composer` runs an Antithesis test template."},
+		Says: "`http`, `redis`, `sql` and `etcd` are built in. `command` is a program that reports its operations. `composer` " +
+			"runs an Antithesis test template."},
 	field{Name: "node", Shape: aText, Says: "Client node that runs the driver.", Default: "a new node `load`"},
 	field{Name: "command", Shape: command, Says: "command: the program and its arguments. The key may also stand under `config`."},
 	field{Name: "config", Shape: of(
@@ -33,13 +34,16 @@ var WorkloadKeys = of(
 		field{Name: "replicas", Shape: texts, Says: "redis: URLs of additional servers."},
 		field{Name: "command", Shape: command, Says: "command: the program and its arguments."},
 		field{Name: "announces", Shape: aFlag,
-			Says: "command: the driver reports where it is by the records `ready`, `done` and `check`. Faults begin when it is ready and end when it is done, and it reads back when the world has settled (docs/reference/workloads.md).", Default: "false"},
+			Says: "command: the driver reports where it is by the records `ready`, `done` and `check`. Faults begin when it is " +
+				"ready and end when it is done, and it reads back when the world has settled (docs/reference/workloads.md).", Default: "false"},
 		field{Name: "ready_timeout", Shape: aPositive,
 			Says:    "command, with `announces`: time that faults wait for the record `ready`. A run in which it does not come in time is `unknown`.",
 			Default: "30s, or a quarter of `max_time` if that is less"},
 		field{Name: "template", Shape: aText,
-			Says: "composer: a test template, or a folder of templates of which each tape picks one. A folder of the project is mounted in the node at /opt/antithesis/test/v1. An absolute path is one of the node.", Default: "/opt/antithesis/test/v1"},
-		field{Name: "qps", Shape: aNumber, Says: "Operations per second of virtual time, for all clients together. 0: each client sends its next operation after each reply.", Default: "0"},
+			Says: "composer: a test template, or a folder of templates of which each tape picks one. A folder of the project is " +
+				"mounted in the node at /opt/antithesis/test/v1. An absolute path is one of the node.", Default: "/opt/antithesis/test/v1"},
+		field{Name: "qps", Shape: aNumber, Says: "Operations per second of virtual time, for all clients together. 0: each client " +
+			"sends its next operation after each reply.", Default: "0"},
 		field{Name: "operations_per_second", SpellingOf: "qps", Equal: true, Shape: aNumber},
 		field{Name: "duration", Shape: aPositive, Says: "Duration of the workload. With `schedule`, the least duration.",
 			Default: "half of max_time, less if faults.settle needs the time; with `schedule`, up to a second after the last operation"},
@@ -53,24 +57,30 @@ var WorkloadKeys = of(
 		field{Name: "operations", Shape: listOf(of(
 			field{Name: "type", Shape: shape{Kind: schema.Word, Open: true,
 				Words: []string{"put", "get", "delete", "SET", "GET", "INCR", "DEL", "cas", "txn", "range_put", "lease_put",
-					"compact"}}, Says: "http: put, get, delete; redis: SET, GET, INCR, DEL; sql: put, get, delete, cas, txn; etcd: put, get, delete, cas, range_put, lease_put, compact."},
+					"compact"}}, Says: "http: put, get, delete; redis: SET, GET, INCR, DEL; sql: put, get, delete, cas, txn; " +
+				"etcd: put, get, delete, cas, range_put, lease_put, compact."},
 			field{Name: "weight", Shape: shape{Kind: schema.Whole, Max: 1e6}, Says: "Relative share of all operations.", Default: "1"},
 			field{Name: "key_pattern", Shape: aText,
 				Says:    "Key, with the placeholders `{random}`, `{random:a-b}`, `{seq}`, `{seq:a-b}`, `{zipf:a-b}`, `{client}`, `{uuid}`.",
 				Default: "key-{random:0-9}; txn: txn-{random:0-4}"},
 			field{Name: "value_size", Shape: anyOf(shape{Kind: schema.Whole, Max: maxValueBytes},
 				listOf(shape{Kind: schema.Whole, Max: maxValueBytes})),
-				Says: "Length of written values in bytes. A value is never shorter than its unique part. `[a, b]`: a length from a to b; every second one is at a boundary (a, b, powers of two, one less and one more). Short values may repeat then.", Default: "the length of the unique part"},
+				Says: "Length of written values in bytes. A value is never shorter than its unique part. `[a, b]`: a length from " +
+					"a to b; every second one is at a boundary (a, b, powers of two, one less and one more). Short values may repeat then.",
+				Default: "the length of the unique part"},
 			field{Name: "path", Shape: aText, Says: "http: path below that of the target, with `{key}`.", Default: "/kv/{key}"},
 		)), Says: "Mix of operations.", Default: "reads and writes in equal shares"},
 		field{Name: "schedule", Shape: aText,
-			Says: "http, redis, sql, etcd: file of operations, each with its time and its client, in the place of `qps`, `clients` and `operations` (docs/reference/import.md)."},
+			Says: "http, redis, sql, etcd: file of operations, each with its time and its client, in the place of `qps`, " +
+				"`clients` and `operations` (docs/reference/import.md)."},
 		field{Name: "dictionary", Shape: of(
 			field{Name: "probability", Shape: aRate,
 				Says: "Probability that a key, or the text after the unique part of a value, is from the dictionary.", Default: "0.05"},
-			field{Name: "file", Shape: aText, Says: "File with additional entries, one per line: text, or a JSON string such as `\"a\\u0000\"`, with `\"ab\"*100` for 100 repetitions. Empty lines and lines that start with `#` are ignored."},
+			field{Name: "file", Shape: aText, Says: "File with additional entries, one per line: text, or a JSON string such as " +
+				"`\"a\\u0000\"`, with `\"ab\"*100` for 100 repetitions. Empty lines and lines that start with `#` are ignored."},
 			field{Name: "only_file", Shape: aFlag, Says: "Uses only the entries of the file.", Default: "false"},
-		), Says: "Special keys and values: `~tmp`, texts near path limits, look-alike Unicode, very long texts. Each tape picks a few. Without this key there are none."},
+		), Says: "Special keys and values: `~tmp`, texts near path limits, look-alike Unicode, very long texts. Each tape picks a " +
+			"few. Without this key there are none."},
 		field{Name: "environment", Shape: shape{Kind: schema.Variables}, Says: "command, composer: environment variables of the program or the commands."},
 		field{Name: "options", Shape: of(
 			field{Name: "spread", Shape: oneOf("first", "round-robin", "client", "hash", "failover"),

@@ -60,7 +60,9 @@ func TestWorkOfTemplates(t *testing.T) {
 		{"a range over a number", "{{range 1000000000000}}{{end}}", errSteps.Error()},
 		{"a range in a condition", "{{if .Name}}{{with .Name}}{{range 1000000000000}}{{end}}{{end}}{{end}}", errSteps.Error()},
 		{"the other branch of a range", `{{range slice .Nodes 0 0}}{{else}}{{range 1000000000000}}{{end}}{{end}}`, errSteps.Error()},
-		{"templates that call each other", `{{define "a"}}{{template "b"}}{{template "b"}}{{end}}{{define "b"}}{{if true}}{{template "a"}}{{end}}{{end}}{{template "a"}}`, "exceeded maximum template depth"},
+		{"templates that call " +
+			"each other", `{{define "a"}}{{template "b"}}{{template "b"}}{{end}}{{define "b"}}{{if true}}{{template "a"}}{{end}}{{end}}{{template "a"}}`,
+			"exceeded maximum template depth"},
 		{"a wide number", `{{printf "%900000d %900000d" 1 2}}`, errLongResult.Error()},
 		{"a width in an argument", `{{printf "%*d %*d" 900000 1 900000 2}}`, errLongResult.Error()},
 		{"printf twice and again", doubled(`printf "%s%s" $a $a`), errLongResult.Error()},

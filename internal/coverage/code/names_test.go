@@ -132,14 +132,16 @@ func TestNamesOfSourcesBelowTheFolder(t *testing.T) {
 func TestNamesOfCPlusPlusAndRust(t *testing.T) {
 	t.Run("c++", func(t *testing.T) {
 		_, n := analyse(t, build(t, "g++", "p.cc",
-			"#include <string>\nnamespace kv { struct Store { std::string get(int n); }; std::string Store::get(int n) { if (n > 3) throw 5; return std::to_string(n); } }\nint main(int c, char**) { kv::Store s; return s.get(c).size(); }\n", "-g", "-O1"))
+			"#include <string>\nnamespace kv { struct Store { std::string get(int n); }; std::string Store::get(int n) { if (n > "+
+				"3) throw 5; return std::to_string(n); } }\nint main(int c, char**) { kv::Store s; return s.get(c).size(); }\n", "-g", "-O1"))
 		if f := named(n, "kv::Store::get"); f == nil || f.Last-f.First < 2 || f.Line != 2 {
 			t.Errorf("get is %+v", f)
 		}
 	})
 	t.Run("rust", func(t *testing.T) {
 		_, n := analyse(t, build(t, "rustc", "p.rs",
-			"#[inline(never)]\nfn pick(n: usize) -> usize { if n > 2 { 7 } else { n } }\nfn main() { std::process::exit(pick(std::env::args().count()) as i32) }\n", "-g"))
+			"#[inline(never)]\nfn pick(n: usize) -> usize { if n > 2 { 7 } else { n } }\nfn main() { "+
+				"std::process::exit(pick(std::env::args().count()) as i32) }\n", "-g"))
 		if f := named(n, "p::pick"); f == nil || filepath.Base(f.File) != "p.rs" || f.Line != 2 {
 			t.Errorf("pick is %+v", f)
 		}
@@ -147,7 +149,8 @@ func TestNamesOfCPlusPlusAndRust(t *testing.T) {
 }
 
 func TestNamesOfGo(t *testing.T) {
-	program := "package main\n\nimport \"os\"\n\n//go:noinline\nfunc pick(n int) int {\n\tif n > 2 {\n\t\treturn 7\n\t}\n\treturn n\n}\n\nfunc main() { os.Exit(pick(len(os.Args))) }\n"
+	program := "package main\n\nimport \"os\"\n\n//go:noinline\nfunc pick(n int) int {\n\tif n > 2 {\n\t\treturn 7\n\t}\n\treturn " +
+		"n\n}\n\nfunc main() { os.Exit(pick(len(os.Args))) }\n"
 	for _, flags := range [][]string{{"build"}, {"build", "-ldflags=-s -w"}, {"build", "-buildmode=pie", "-ldflags=-s -w"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			b, n := analyse(t, build(t, "go", "p.go", program, flags...))

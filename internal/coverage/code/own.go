@@ -53,7 +53,8 @@ func (f *elfFile) goOwners() map[uint64]bool {
 }
 
 // rustStandard are the crates of Rust's standard library, and those that it is made of.
-var rustStandard = strings.Fields("core alloc std std_detect hashbrown compiler_builtins rustc_demangle rustc_std_workspace_core panic_unwind panic_abort unwind gimli addr2line miniz_oxide object memchr adler adler2 cfg_if ___rust ___rustc")
+var rustStandard = strings.Fields("core alloc std std_detect hashbrown compiler_builtins rustc_demangle rustc_std_workspace_core " +
+	"panic_unwind panic_abort unwind gimli addr2line miniz_oxide object memchr adler adler2 cfg_if ___rust ___rustc")
 
 // rustOwners are the entries of functions of a Rust program's own crates. Linkers put the standard library last; what lies before the last
 // function with a name of another crate is the program's, be it generic code of the standard library that was compiled for it.

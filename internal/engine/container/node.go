@@ -241,7 +241,8 @@ func (n *node) connect(c *docker.Container, places []place) {
 // unseen explains that a daemon does not have files of this machine.
 func unseen(err error, file string) error {
 	if text := err.Error(); strings.Contains(text, "bind source path does not exist") || strings.Contains(text, "no such file or directory") {
-		return fmt.Errorf("the daemon does not see %s (%w); the container engine needs a daemon of this machine with its files: run bloodhound outside of containers, beside the daemon", file, err)
+		return fmt.Errorf("the daemon does not see %s (%w); the container engine needs a daemon of this machine with its files: "+
+			"run bloodhound outside of containers, beside the daemon", file, err)
 	}
 	return err
 }

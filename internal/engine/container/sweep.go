@@ -127,7 +127,8 @@ func (b *belongings) remove(ctx context.Context, c *docker.Client) (all error) {
 		errs := make(chan error, len(containers))
 		for _, id := range containers {
 			go func() {
-				c.Call(ctx, http.MethodPost, "/containers/"+id+"/kill", url.Values{"signal": {"KILL"}}, nil, nil) // or it has ended; some daemons wait before they remove one that runs
+				// Or it has ended; some daemons wait before they remove one that runs
+				c.Call(ctx, http.MethodPost, "/containers/"+id+"/kill", url.Values{"signal": {"KILL"}}, nil, nil)
 				errs <- drop(ctx, c, "/containers/"+id, url.Values{"force": {"true"}, "v": {"true"}})
 			}()
 		}

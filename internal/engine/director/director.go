@@ -21,28 +21,29 @@ const never = Never
 
 // State is the progress of the direction of a world.
 type State struct {
-	Due                    int64 // when Direct is to be called next
-	Hold                   bool  // setup shall not end by itself: Held, until Release
-	Held                   bool
-	HeldNs                 int64 // the time of the phases that are held back
-	Phase                  string
-	Plan                   *fault.Plan
-	Nodes                  []NodeState
-	Jobs                   []Job // what was started, by tag-1
-	NextStep               int64 // of faults; never outside chaos
-	WarmupEnd              int64
-	ChaosEnd               int64
-	SettleEnd              int64
-	Hurt                   bool  // the end of the chaos phase has ended faults
-	SetupEnd               int64 // when setup no longer waits for a program to say that it is complete
-	SetupLook              int64 // when setup looks again for programs that are starting
-	Heals                  []int64
-	Quiet                  Quiet
-	Healed                 int64 // time of the last heal that no fault has followed, 0 if none
-	Probes                 []Probe
-	Prober                 int64        // the tag of the one that takes orders, 0 if there is none
-	Drivers                int          // drivers that still run
-	OwnReadyNs             int64        // when setup no longer waits for the drivers and the prober that come with Bloodhound; 0 as long as they are not started
+	Due       int64 // when Direct is to be called next
+	Hold      bool  // setup shall not end by itself: Held, until Release
+	Held      bool
+	HeldNs    int64 // the time of the phases that are held back
+	Phase     string
+	Plan      *fault.Plan
+	Nodes     []NodeState
+	Jobs      []Job // what was started, by tag-1
+	NextStep  int64 // of faults; never outside chaos
+	WarmupEnd int64
+	ChaosEnd  int64
+	SettleEnd int64
+	Hurt      bool  // the end of the chaos phase has ended faults
+	SetupEnd  int64 // when setup no longer waits for a program to say that it is complete
+	SetupLook int64 // when setup looks again for programs that are starting
+	Heals     []int64
+	Quiet     Quiet
+	Healed    int64 // time of the last heal that no fault has followed, 0 if none
+	Probes    []Probe
+	Prober    int64 // the tag of the one that takes orders, 0 if there is none
+	Drivers   int   // drivers that still run
+	// When setup no longer waits for the drivers and the prober that come with Bloodhound; 0 as long as they are not started
+	OwnReadyNs             int64
 	Announcers             []Announcer  // by workload, if one of the drivers announces where it is
 	ReadyEnd               int64        // when faults no longer wait for drivers to be ready
 	CheckEnd               int64        // when the final phase no longer waits for drivers that read back

@@ -105,6 +105,7 @@ func (d *Divergence) Error() string {
 	if d.Cause != "" {
 		fmt.Fprintf(&b, "\n  seen besides: %s", d.Cause)
 	}
-	b.WriteString("\n  A node may use what it receives and reads, and its own Now, Uint64, Rand and Choose, and nothing else: not the order of a map, time.Now, math/rand, crypto/rand, goroutines, or variables that live on between runs")
+	b.WriteString("\n  A node may use what it receives and reads, and its own Now, Uint64, Rand and Choose, and nothing else: not " +
+		"the order of a map, time.Now, math/rand, crypto/rand, goroutines, or variables that live on between runs")
 	return b.String()
 }

@@ -41,14 +41,16 @@ func (e *Engine) Doctor() []engine.Check {
 // stops cost.
 func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 	ptrace = engine.Check{Name: "ptrace and seccomp", Required: true, Detail: "a program can be traced, filtered, and read",
-		Remedy: "in a container, leave out the seccomp profile (docker run --security-opt seccomp=unconfined; in Kubernetes seccompProfile: {type: Unconfined}); " +
+		Remedy: "in a container, leave out the seccomp profile (docker run --security-opt seccomp=unconfined; in Kubernetes " +
+			"seccompProfile: {type: Unconfined}); " +
 			"with Yama, /proc/sys/kernel/yama/ptrace_scope must be 2 or less"}
 	speed = engine.Check{Name: "speed of stops", Detail: "the engine gives up the TSC, as the programs of a world do",
 		Remedy: "nothing is wrong with a run, but in a virtual machine each system call may cost twice as much"}
 	notices = engine.Check{Name: "calls without a stop", Detail: "seccomp hands most calls over as notifications",
 		Remedy: "nothing is wrong with a run, but each system call costs half as much again; it takes Linux 5.6, seccomp, pidfd_open and pidfd_getfd"}
 	walls = engine.Check{Name: "second wall", Detail: "not looked at",
-		Remedy: "programs are contained all the same; a kernel with Landlock (Linux 5.13 or later, with landlock among its security modules) would keep one from files and networks that got past that"}
+		Remedy: "programs are contained all the same; a kernel with Landlock (Linux 5.13 or later, with landlock among its " +
+			"security modules) would keep one from files and networks that got past that"}
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the OS thread ends with the goroutine
@@ -93,7 +95,8 @@ func (e *Engine) ptraceChecks() (ptrace, speed, notices, walls engine.Check) {
 // outerFilterCheck looks for a seccomp filter that answers calls of programs before the engine sees them.
 func outerFilterCheck() engine.Check {
 	c := engine.Check{Name: "calls reach the engine", OK: true, Detail: "no other seccomp filter answers them",
-		Remedy: "runs of programs that make such calls are others than on other machines; in a container, leave out the seccomp profile (docker run --security-opt seccomp=unconfined), " +
+		Remedy: "runs of programs that make such calls are others than on other machines; in a container, leave out the seccomp " +
+			"profile (docker run --security-opt seccomp=unconfined), " +
 			"and in a unit of systemd the settings that filter system calls"}
 	if answered := host.OuterFilter(); len(answered) > 0 {
 		c.OK, c.Detail = false, "a seccomp filter around Bloodhound answers "+strings.Join(answered, ", ")
@@ -115,7 +118,8 @@ func openFilesCheck() engine.Check {
 // ownProgramCheck looks at the program that drivers and checks are.
 func ownProgramCheck() engine.Check {
 	c := engine.Check{Name: "own program", Detail: "static: drivers and checks take no library of this machine into a run",
-		Remedy: "nothing is wrong with a run, but its trace hash holds on machines with the same C library and /etc/ld.so.cache alone; build bloodhound with CGO_ENABLED=0"}
+		Remedy: "nothing is wrong with a run, but its trace hash holds on machines with the same C library and /etc/ld.so.cache " +
+			"alone; build bloodhound with CGO_ENABLED=0"}
 	f, err := elf.Open("/proc/self/exe")
 	if err != nil {
 		c.Detail = err.Error()

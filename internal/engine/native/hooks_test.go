@@ -41,7 +41,8 @@ func TestPostStart(t *testing.T) {
 	}
 	got := strings.Join(lines, "\n")
 	first := s.Nodes[0].Name
-	want := strings.ReplaceAll("% main\n% one 0 /work\n% two 65534 /tmp me\n% /bin/sh: 1: cannot create /work/up: Permission denied\n% refused\n% three\nafter after\n% main", "%", first)
+	want := strings.ReplaceAll("% main\n% one 0 /work\n% two 65534 /tmp me\n% /bin/sh: 1: cannot create /work/up: Permission "+
+		"denied\n% refused\n% three\nafter after\n% main", "%", first)
 	if got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}

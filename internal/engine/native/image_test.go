@@ -79,7 +79,8 @@ func TestImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "/opt/pie; /opt/fixed; ls /; ls /usr /home; cat /etc/debian_version; rm /data/one; cat /data/two; ls -l /data >/dev/null; echo x >/tmp/t; cat /tmp/t; (sleep 1; echo late) & exit 0"
+	script := "/opt/pie; /opt/fixed; ls /; ls /usr /home; cat /etc/debian_version; rm /data/one; cat /data/two; ls -l /data " +
+		">/dev/null; echo x >/tmp/t; cat /tmp/t; (sleep 1; echo late) & exit 0"
 	spec := &world.Spec{Dir: dir, StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
 		Nodes: []world.Node{{Name: "n1", Role: world.Server, Hostname: "n1", IPv4: "10.77.0.10", Image: &world.Image{Name: name, ID: got.ID}, WorkingDir: "/",
 			Command: []string{sh, "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}}}}

@@ -61,7 +61,8 @@ func TestLayers(t *testing.T) {
 		{"removed and made again", "rm -r /d/again; mkdir /d/again; echo new >/d/again/b"},
 		{"moved", "mv /d/moved /opt; mv /d/nested /d/elsewhere; mv /d/kept/a /d/kept/aa"},
 		{"moved over each other", "mv /d/moved/a /d/kept/a; rm -r /d/gone; mv /d/again /d/gone"},
-		{"other kinds", "rm /d/tofolder; mkdir /d/tofolder; echo 1 >/d/tofolder/f; rm -r /d/gone; echo file >/d/gone; rm /d/link; echo file >/d/link; rm /d/other; ln -s ../opt /d/other"},
+		{"other kinds", "rm /d/tofolder; mkdir /d/tofolder; echo 1 >/d/tofolder/f; rm -r /d/gone; echo file >/d/gone; rm /d/link; " +
+			"echo file >/d/link; rm /d/other; ln -s ../opt /d/other"},
 		{"hard links", "ln /d/kept/a /opt-a; mv /opt-a /d/z; echo n >/d/n1; ln /d/n1 /d/n2; ln /d/n1 /tmp/n3; echo changed >>/d/n2"},
 		{"swapped", "mv /d/kept /d/t; mv /d/moved /d/kept; mv /d/t /d/moved; echo x >/d/kept/new"},
 		{"what the engine serves", "echo 10.0.0.1 x >>/etc/hosts; rm -f /etc/hostname"},

@@ -43,11 +43,14 @@ func TestMemoryLimit(t *testing.T) {
 		{"shared", "import mmap; x = mmap.mmap(-1, 2**27); x[::4096] = b'x' * 2**15; b'x' * 2**23", true},
 		{"file in memory", "f = open('/dev/shm/f', 'wb'); [f.write(b'x' * 2**20) for i in range(80)]; b'x' * 2**23", true},
 		{"file in memory and nothing else",
-			"import os; b = b'x' * 2**20; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); [os.write(f, b) for i in range(80)]; os.unlink('/dev/shm/f'); os.close(f)", true},
+			"import os; b = b'x' * 2**20; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); [os.write(f, b) for i in " +
+				"range(80)]; os.unlink('/dev/shm/f'); os.close(f)", true},
 		{"file in memory at once", "import os; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); os.posix_fallocate(f, 0, 2**27); os.ftruncate(f, 0)", true},
-		{"file in memory written again", "import os; b = b'x' * 2**20; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); [os.pwrite(f, b, 0) for i in range(200)]", false},
+		{"file in memory written again", "import os; b = b'x' * 2**20; f = os.open('/dev/shm/f', os.O_CREAT | os.O_WRONLY); " +
+			"[os.pwrite(f, b, 0) for i in range(200)]", false},
 		{"nameless file in memory", "import os; b = b'x' * 2**20; f = os.memfd_create('f'); [os.write(f, b) for i in range(80)]; os.close(f)", true},
-		{"mapped file in memory", "import mmap; f = open('/dev/shm/f', 'w+b'); f.truncate(2**27); x = mmap.mmap(f.fileno(), 0); x[::4096] = b'x' * 2**15; b'x' * 2**23", true},
+		{"mapped file in memory", "import mmap; f = open('/dev/shm/f', 'w+b'); f.truncate(2**27); x = mmap.mmap(f.fileno(), 0); " +
+			"x[::4096] = b'x' * 2**15; b'x' * 2**23", true},
 		{"file on the disk", "f = open('/var/tmp/f', 'wb'); [f.write(b'x' * 2**20) for i in range(80)]", false},
 		{"shared with a child", "import os, time; x = b'x' * (40 * 2**20); os.fork() or time.sleep(1); time.sleep(1)", false},
 		{"with a child", "import os, time; os.fork(); x = b'x' * (40 * 2**20); time.sleep(1); os.wait()", true},

@@ -140,7 +140,8 @@ proxy unknown`},
 127.0.0.1 ConnectionRefusedError Connection refused after 0 s
 proxy no resolver
 [(1, 'lo')]`},
-		{"proxy", reach + "name('web'); name('shop'); name('web.shop_back')\nfor i in range(3): print([a[4][0] for a in socket.getaddrinfo('web', 80, type=socket.SOCK_STREAM)])\nprint(socket.gethostbyaddr('10.2.0.12')[0])",
+		{"proxy", reach + "name('web'); name('shop'); name('web.shop_back')\nfor i in range(3): print([a[4][0] for a in " +
+			"socket.getaddrinfo('web', 80, type=socket.SOCK_STREAM)])\nprint(socket.gethostbyaddr('10.2.0.12')[0])",
 			`web ['10.2.0.11', '10.2.0.12']
 shop ['10.1.0.3', 'fd01::3']
 web.shop_back ['10.2.0.11', '10.2.0.12']

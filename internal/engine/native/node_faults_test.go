@@ -98,7 +98,8 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 		{world.FaultRule{Kind: "read_corrupt", RatePPM: 100_000, Max: 1}, "read.py", "same", []string{"wrong bits: 1"}},
 		{world.FaultRule{Kind: "disk_full", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "full.py",
 			"made: file, folder, link; wrote 8192, 4096; rewrote 8192; in memory 4096; room",
-			[]string{"made: No space left on device, No space left on device, No space left on device; wrote No space left on device, 2048; rewrote 8192; in memory 4096; no room"}},
+			[]string{"made: No space left on device, No space left on device, No space left on device; wrote No space left on " +
+				"device, 2048; rewrote 8192; in memory 4096; no room"}},
 		{world.FaultRule{Kind: "disk_full", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "mapfull.c",
 			"hole stored, old stored, allocated stored, read",
 			[]string{"hole bus error, old stored, allocated stored, Bad address"}},
@@ -111,7 +112,8 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			[]string{"mmap: Cannot allocate memory", "malloc: Cannot allocate memory", "sbrk: Cannot allocate memory",
 				"mremap: Cannot allocate memory", "mprotect: Cannot allocate memory"}},
 		{world.FaultRule{Kind: "fd_limit", RatePPM: 20_000, MinNs: 100e6, MaxNs: 200e6}, "descriptors.c", "all ok; made; passed 1; dup2 ok",
-			[]string{"none Too many open files; not made; passed 0; dup2 ok", "some Too many open files; not made; passed 1; dup2 ok"}}, // it ends between two calls
+			// It ends between two calls
+			[]string{"none Too many open files; not made; passed 0; dup2 ok", "some Too many open files; not made; passed 1; dup2 ok"}},
 		{world.FaultRule{Kind: "oom", RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6}, "oom.py", "ended 0", []string{"killed 9", "low memory"}},
 	} {
 		t.Run(c.rule.Kind+" "+c.program, func(t *testing.T) {

@@ -92,7 +92,8 @@ func TestPackagesReadTheirBytes(t *testing.T) {
 	program := compile(t, "testdata/packages/bytes.c")
 	stepper := compile(t, "testdata/packages/steps.c")
 	folder := filepath.Join(filepath.Dir(program), "unpacked") // worlds see the program's folder
-	table := []string{"| package | files | instructions: proven, open | bytes compared | differ: plain, with coverage, with switches | executed, with breakpoint |", "|---|---|---|---|---|---|"}
+	table := []string{"| package | files | instructions: proven, open | bytes compared | differ: plain, with coverage, with " +
+		"switches | executed, with breakpoint |", "|---|---|---|---|---|---|"}
 	total := packageRow{compared: map[string]int{}, changed: map[string]int{}}
 	only := os.Getenv("BLOODHOUND_PACKAGES")
 	for _, p := range debianPackages(t) {

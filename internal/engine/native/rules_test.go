@@ -80,7 +80,8 @@ func TestFaultsAtCalls(t *testing.T) {
 		{"crash on n1 at rename of /a.log for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
 		{"power_loss on n1 at rename of b.* for 1s max 1", strings.TrimSuffix(whole, "renamed\n") + whole},
 		{"write_fail on n1 of *.wal rate 1",
-			"begin\nwrite /a.log\nsynced /a.log\nTraceback (most recent call last):\n  File \"<string>\", line 4, in <module>\nOSError: [Errno 5] Input/output error\n"},
+			"begin\nwrite /a.log\nsynced /a.log\nTraceback (most recent call last):\n  File \"<string>\", line 4, in " +
+				"<module>\nOSError: [Errno 5] Input/output error\n"},
 		{"write_fail on n1 at pwrite64", whole},
 		{"crash on n1 at fsync of *.txt for 1s", whole},
 		{"crash on n2 at fsync for 1s", whole},
@@ -125,7 +126,8 @@ time.sleep(1000)
 }
 
 const (
-	leader   = "import time\nprint('I lead', flush=True)\nfor i in range(4): time.sleep(1); print('still', flush=True)\nprint('I follow', flush=True)\ntime.sleep(1000)"
+	leader = "import time\nprint('I lead', flush=True)\nfor i in range(4): time.sleep(1); print('still', flush=True)\nprint('I " +
+		"follow', flush=True)\ntime.sleep(1000)"
 	follower = "import time\nprint('I follow', flush=True)\ntime.sleep(1000)"
 )
 

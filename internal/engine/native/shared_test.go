@@ -48,8 +48,10 @@ while ! [ -e seen ]; do sleep 0.1; done; mv a/b c; echo two >>c/f; rm a/g; : >ag
 		`cd /v; while ! [ -e ready ]; do sleep 0.1; done; cat a/b/f; stat -c '%n %a %h' a/g; readlink a/l; pwd -P; exec 3<a/g; : >seen
 while ! [ -e again ]; do sleep 0.1; done; cat <&3; cat c/f; ls a; (cd c && pwd -P; ls ..); echo from two >from2; mv /v/c /tmp/c && cat /tmp/c/f; rmdir a/b 2>&1; rmdir /v 2>&1`))
 	want := map[string]string{
-		"n1": "from two\na directory 755 1\nagain regular empty file 644 1\nfrom2 regular file 644 1\np fifo 644 1\nready regular empty file 644 1\nseen regular empty file 644 1\n",
-		"n2": "one\na/g 640 2\ng\n/v\none\ntwo\none\ntwo\nl\n/v/c\na\nagain\nc\np\nready\nseen\none\ntwo\nrmdir: failed to remove 'a/b': No such file or directory\nrmdir: failed to remove '/v': Device or resource busy\n",
+		"n1": "from two\na directory 755 1\nagain regular empty file 644 1\nfrom2 regular file 644 1\np fifo 644 1\nready regular " +
+			"empty file 644 1\nseen regular empty file 644 1\n",
+		"n2": "one\na/g 640 2\ng\n/v\none\ntwo\none\ntwo\nl\n/v/c\na\nagain\nc\np\nready\nseen\none\ntwo\nrmdir: failed to remove " +
+			"'a/b': No such file or directory\nrmdir: failed to remove '/v': Device or resource busy\n",
 	}
 	for node := range want {
 		if got[node] != want[node] {
@@ -115,7 +117,8 @@ func TestSharedBind(t *testing.T) {
 		`exec 2>&1; sleep 1; cat /v/f /v/new; echo no >/v/f; rm /v/f; ls /v`)
 	s.Nodes[1].Volumes[0].ReadOnly = true
 	got := said(t, s)
-	if want := "changed\nnew\n/bin/sh: 1: cannot create /v/f: Read-only file system\nrm: cannot remove '/v/f': Read-only file system\nf\nnew\n"; got["n2"] != want {
+	if want := "changed\nnew\n/bin/sh: 1: cannot create /v/f: Read-only file system\nrm: cannot remove '/v/f': Read-only file " +
+		"system\nf\nnew\n"; got["n2"] != want {
 		t.Errorf("n2 printed\n%s\nwant\n%s", got["n2"], want)
 	}
 	if got["n1"] != "host\nchanged\n" {

@@ -37,7 +37,8 @@ func TestNeverComesUp(t *testing.T) {
 		{"a step each time", steps, up, nil, record.Finished, "", true},
 		{"a number in a file", "n=0; [ -e /tmp/n ] && read n < /tmp/n; echo $((n+1)) > /tmp/n; [ $n -ge 8 ] || exit 1; : > /tmp/up; exec sleep 1000",
 			up, nil, record.Finished, "", true},
-		{"the uptime", "read n rest < /proc/uptime; [ -e /tmp/n ] || echo ${n%.*} > /tmp/n; read first < /tmp/n; [ $((${n%.*} - first)) -ge 10 ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil, record.Finished, "", true},
+		{"the uptime", "read n rest < /proc/uptime; [ -e /tmp/n ] || echo ${n%.*} > /tmp/n; read first < /tmp/n; [ $((${n%.*} - " +
+			"first)) -ge 10 ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil, record.Finished, "", true},
 		{"something that another program on the node ends",
 			"[ -e /tmp/began ] || { : > /tmp/began; (sleep 20; : > /tmp/free) & }; [ -e /tmp/free ] || exit 1; : > /tmp/up; exec sleep 1000", up, nil,
 			record.Finished, "", true},

@@ -162,9 +162,12 @@ func TestStateHasEveryField(t *testing.T) {
 		typ     reflect.Type
 		besides string
 	}{
-		{reflect.TypeFor[World](), "spec options shared memoryBytes stateBytes started tape kernel director recorded debugger stackCode real failure broken halted closed"},
+		{reflect.TypeFor[World](), "spec options shared memoryBytes stateBytes started tape kernel director recorded debugger " +
+			"stackCode real failure broken halted closed"},
 		{reflect.TypeFor[director.Director](), "State Setting tape act effects out moment err"},
-		{reflect.TypeFor[kernel.Kernel](), "State M Tape Handles Cost Sched Limits Absent Observe Capture Code Executes Edges Halts Ending Fatal Leaks Seen Moments Acted Overdue DiskFault Caller Watched Buf Small number system stop running handling tree programs hash strict"},
+		{reflect.TypeFor[kernel.Kernel](), "State M Tape Handles Cost Sched Limits Absent Observe Capture Code Executes Edges " +
+			"Halts Ending Fatal Leaks Seen Moments Acted Overdue DiskFault Caller Watched Buf Small number system stop running " +
+			"handling tree programs hash strict"},
 	} {
 		var names []string
 		for i := range c.typ.NumField() {

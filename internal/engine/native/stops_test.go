@@ -79,7 +79,8 @@ func TestRestartInOrder(t *testing.T) {
 		{"no grace", living(fmt.Sprintf(handler, "SIGTERM"), 0), func(n *world.Node) { n.StopGraceNs = 0 }, "begin \nbegin \n", 0, true},
 		{"killed in the middle", living("def stop(n, frame):\n    note('half;'); time.sleep(9); note('whole;')\n"+
 			fmt.Sprintf(handler, "SIGTERM"), 0), nil, "begin \nbegin half;\n", 2, true},
-		{"a process is left over", living("if os.fork() == 0:\n    signal.signal(15, signal.SIG_IGN)\n    while True: time.sleep(0.1); note('.') if os.path.exists('/log') else 0\n"+fmt.Sprintf(handler, "SIGTERM"), 0), nil,
+		{"a process is left over", living("if os.fork() == 0:\n    signal.signal(15, signal.SIG_IGN)\n    while True: "+
+			"time.sleep(0.1); note('.') if os.path.exists('/log') else 0\n"+fmt.Sprintf(handler, "SIGTERM"), 0), nil,
 			"begin \nstopping\nbegin stopped by 15;\n", 0.2, true},
 		{"its restart policy waits", living(fmt.Sprintf(handler, "SIGTERM"), 1),
 			func(n *world.Node) { n.Restart.Mode = world.RestartAlways }, "begin \nstopping\nbegin stopped by 15;\n", 0.2, true},

@@ -215,7 +215,8 @@ func (x *inspection) unseen(name string) string {
 		}
 		return fmt.Sprintf("this machine has it, but %s begins empty on every node: %s", dir, remedy)
 	}
-	return "this machine has it, but of a folder .bloodhound nodes see bin alone, and of what Bloodhound writes beside it nothing (`bloodhound docs cli`, \"Files\"): put it elsewhere"
+	return "this machine has it, but of a folder .bloodhound nodes see bin alone, and of what Bloodhound writes beside it nothing " +
+		"(`bloodhound docs cli`, \"Files\"): put it elsewhere"
 }
 
 // guests looks for the programs that run on the i-th node besides its own: drivers and checks.

@@ -37,7 +37,8 @@ func (*Engine) Doctor() []engine.Check {
 func PullKernel(report func(line string)) (string, error) {
 	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return "", fmt.Errorf("a kernel is pulled by Debian's programs, and there is no %s here. On another machine, take the file of Debian's package linux-image-cloud-amd64, unpack it, and name its kernel by --kernel", program)
+			return "", fmt.Errorf("a kernel is pulled by Debian's programs, and there is no %s here. On another machine, take the "+
+				"file of Debian's package linux-image-cloud-amd64, unpack it, and name its kernel by --kernel", program)
 		}
 	}
 	return pullDebian(report)

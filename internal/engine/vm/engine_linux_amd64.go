@@ -70,7 +70,8 @@ func (e *Engine) prepare(self string) (plan, error) {
 				return err
 			}
 			if !isKernel(k.file) {
-				return fmt.Errorf("the kernel: %s is no kernel of Linux for x86-64; --kernel names a file vmlinuz-VERSION, which `bloodhound image pull-kernel` brings", k.file)
+				return fmt.Errorf("the kernel: %s is no kernel of Linux for x86-64; --kernel names a file vmlinuz-VERSION, which "+
+					"`bloodhound image pull-kernel` brings", k.file)
 			}
 			e.plan.kernel, e.plan.append = k.file, commandLine
 			e.files = []string{e.plan.qemu, k.file}

@@ -28,7 +28,8 @@ type kernel struct {
 }
 
 // errNoKernel is a machine without a kernel that can be used.
-var errNoKernel = errors.New("there is no kernel for the virtual machine: `bloodhound image pull-kernel` gets Debian's, and --kernel names one, such as /boot/vmlinuz-6.1.0-30-cloud-amd64, beside whose folder lib/modules has its modules")
+var errNoKernel = errors.New("there is no kernel for the virtual machine: `bloodhound image pull-kernel` gets Debian's, and " +
+	"--kernel names one, such as /boot/vmlinuz-6.1.0-30-cloud-amd64, beside whose folder lib/modules has its modules")
 
 // KernelDir is where pulled kernels lie: a folder for each, with boot and lib/modules.
 func KernelDir() (string, error) {
@@ -97,7 +98,8 @@ type module struct {
 // load reads the modules that the agent needs, each behind those that it depends on.
 func (k *kernel) load() (list []module, err error) {
 	if k.folder == "" {
-		return nil, fmt.Errorf("the kernel %s has no folder of modules lib/modules/%s beside it or on this machine; --kernel names a kernel with its modules, and `bloodhound image pull-kernel` gets one", k.file, k.version)
+		return nil, fmt.Errorf("the kernel %s has no folder of modules lib/modules/%s beside it or on this machine; --kernel "+
+			"names a kernel with its modules, and `bloodhound image pull-kernel` gets one", k.file, k.version)
 	}
 	builtIn := map[string]bool{}
 	text, _ := os.ReadFile(filepath.Join(k.folder, "modules.builtin"))

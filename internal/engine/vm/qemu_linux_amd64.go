@@ -358,7 +358,8 @@ func (m *machine) receive(b []byte, interrupt <-chan struct{}) error {
 		default:
 		}
 		if time.Since(began) > m.hang {
-			return fmt.Errorf("the virtual machine gave no sign for %v of real time: its kernel hangs, or this machine is too busy (use fewer --workers); the last lines of its console:\n%s", m.hang, m.console())
+			return fmt.Errorf("the virtual machine gave no sign for %v of real time: its kernel hangs, or this machine is too "+
+				"busy (use fewer --workers); the last lines of its console:\n%s", m.hang, m.console())
 		}
 	}
 	return nil

@@ -236,7 +236,8 @@ func duplicate(from *os.File, name string) (*os.File, error) {
 // lackOf explains that there is no memory for a virtual machine.
 func lackOf(err error) error {
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
-		return fmt.Errorf("this machine has no room for the memory of a virtual machine: %w; end other programs, use fewer --workers, or less memory by simulation.limits.world_memory_bytes", err)
+		return fmt.Errorf("this machine has no room for the memory of a virtual machine: %w; end other programs, use fewer "+
+			"--workers, or less memory by simulation.limits.world_memory_bytes", err)
 	}
 	return err
 }

@@ -299,11 +299,13 @@ func (w *World) ended(err error) error {
 		return err
 	}
 	if s := w.machine.killedBy(); s != 0 {
-		return fmt.Errorf("QEMU was ended by the signal %q, which this machine's kernel sends where memory runs out: use fewer --workers, or less memory by simulation.limits.world_memory_bytes", s)
+		return fmt.Errorf("QEMU was ended by the signal %q, which this machine's kernel sends where memory runs out: use fewer "+
+			"--workers, or less memory by simulation.limits.world_memory_bytes", s)
 	}
 	console := w.machine.console()
 	if strings.Contains(console, "Out of memory") {
-		return fmt.Errorf("the virtual machine has no memory left of its %d MiB; give it more by simulation.limits.world_memory_bytes, or bound the node that takes it by mem_limit; "+
+		return fmt.Errorf("the virtual machine has no memory left of its %d MiB; give it more by "+
+			"simulation.limits.world_memory_bytes, or bound the node that takes it by mem_limit; "+
 			"the last lines of its console:\n%s", w.machine.bytes>>20, console)
 	}
 	return fmt.Errorf("the kernel of the virtual machine has stopped, as it does when it panics; the last lines of its console:\n%s\n"+

@@ -182,7 +182,8 @@ func (p *Plan) possible(spec *world.Spec) error {
 	case p.Strategy == ModelFuzz:
 		return fmt.Errorf("the strategy %s changes schedules, which worlds inside one process have; use %s", ModelFuzz, Guided)
 	case p.NeedsModel() && spec.Guide == nil && !slices.ContainsFunc(spec.Properties, func(o world.Property) bool { return o.Check.Type == world.Conformance }):
-		return fmt.Errorf("the guide %s looks at what runs reach in a model, and they are followed in none: write exploration.guide, add a property whose check is of type model, or use %s", p.Guide, Guided)
+		return fmt.Errorf("the guide %s looks at what runs reach in a model, and they are followed in none: write "+
+			"exploration.guide, add a property whose check is of type model, or use %s", p.Guide, Guided)
 	}
 	return nil
 }

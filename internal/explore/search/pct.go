@@ -135,7 +135,8 @@ func (p *priority) Standing() Standing {
 	s := Standing{Strategy: Priority}
 	if len(p.counts) > 0 {
 		counts := slices.Sorted(slices.Values(p.counts))
-		s.Notes = append(s.Notes, fmt.Sprintf("%s: threads came to %s in their own code in a run (the median of %s, at most %d), before %s of instructions each",
+		s.Notes = append(s.Notes, fmt.Sprintf("%s: threads came to %s in their own code in a run (the median of %s, at most %d), "+
+			"before %s of instructions each",
 			Priority, plural.Count(counts[len(counts)/2], "point"), plural.Count(len(counts), "run"), counts[len(counts)-1],
 			plural.Count(stopPoints, "number")))
 	}

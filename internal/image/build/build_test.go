@@ -272,7 +272,8 @@ COPY --from=one /ran /ran
 	if len(b.ran) != len(want) {
 		t.Errorf("what was there was done again: %q", b.ran[len(want):])
 	}
-	b = newBench(t, map[string]string{"Dockerfile": "FROM base\nRUN --mount=type=cache,target=/var/cache first\nRUN --mount=type=cache,target=/var/cache second\n"})
+	b = newBench(t, map[string]string{"Dockerfile": "FROM base\nRUN --mount=type=cache,target=/var/cache first\nRUN " +
+		"--mount=type=cache,target=/var/cache second\n"})
 	img = b.build(nil)
 	if got := list(t, b.store, img); strings.Contains(got, "kept") || !strings.Contains(got, "second") {
 		t.Errorf("%s", got)

@@ -434,6 +434,8 @@ func remedy(c *instructions.RunCommand, output []string) string {
 	if !lost.MatchString(strings.Join(output, "\n")) && !fetches.MatchString(strings.Join(c.CmdLine, " ")) {
 		return ""
 	}
-	return "a RUN has no network here, so that each build makes the same image. Copy what it fetches from the context (`go mod vendor`, `pip download`, node_modules), " +
-		"begin with an image that has it, or build the image elsewhere, `docker save` it, and name it in bloodhound.yaml: `nodes: {SERVICE: {image: \"docker-archive:FILE\"}}`"
+	return "a RUN has no network here, so that each build makes the same image. Copy what it fetches from the context (`go mod " +
+		"vendor`, `pip download`, node_modules), " +
+		"begin with an image that has it, or build the image elsewhere, `docker save` it, and name it in bloodhound.yaml: `nodes: " +
+		"{SERVICE: {image: \"docker-archive:FILE\"}}`"
 }

@@ -5,8 +5,10 @@ import "math/bits"
 // The constructors give the simplest form that they know. What the forms have in common:
 //
 //   - Constants are folded. A constant operand of a commutative operator is the second one; other operands have the order in which they were made.
-//   - What only moves bits (masks of a run of ones, shifts by constants, extensions with zeros, words put together from bytes by shifts and Or, a choice of two constants) is a Concat of pieces, nested to the right,
-//     neighbours joined; a ZExt stands for a leading zero piece, and a SExt for a leading piece of copies of the next bit. So the bytes of a word that were stored one by one are the word again.
+//   - What only moves bits (masks of a run of ones, shifts by constants, extensions with zeros, words put together from bytes by
+//     shifts and Or, a choice of two constants) is a Concat of pieces, nested to the right,
+//     neighbours joined; a ZExt stands for a leading zero piece, and a SExt for a leading piece of copies of the next bit. So the
+//     bytes of a word that were stored one by one are the word again.
 //   - A comparison with a constant is Ult(x, c) or Ule(c, x), and alike for signed ones; Not of a comparison is a comparison.
 
 // ordered puts a constant second, and else what was made first, first.

@@ -22,7 +22,8 @@ func (r Result) String() string { return [...]string{"unknown", "sat", "unsat"}[
 //
 // A query is answered by the first of three steps that can:
 //
-//  1. domain.go: what constraints say of single inputs (known bits, a range, excluded values) is put together. An input that has no value left is Unsat; the values next to the current ones may
+//  1. domain.go: what constraints say of single inputs (known bits, a range, excluded values) is put together. An input that has
+//     no value left is Unsat; the values next to the current ones may
 //     satisfy the rest.
 //  2. repair.go: constraints that do not hold are repaired from their root to an input, one input at a time.
 //  3. blast.go and sat.go: expressions become gates, and a SAT solver decides.

@@ -66,13 +66,16 @@ func check(pid int) error {
 		return fmt.Errorf("process %d is stopped: let it go on first (kill -CONT %d)", pid, pid)
 	}
 	if inNamespace(status) == 1 {
-		return fmt.Errorf("process %d is the first of its container, which adopts the copies and would have to reap them: start the container with an init (docker run --init)", pid)
+		return fmt.Errorf("process %d is the first of its container, which adopts the copies and would have to reap them: start "+
+			"the container with an init (docker run --init)", pid)
 	}
 	if strings.Contains(status["x86_Thread_features"], "shstk") {
-		return fmt.Errorf("process %d has a shadow stack, which keeps it from making calls for others: start it without (GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)", pid)
+		return fmt.Errorf("process %d has a shadow stack, which keeps it from making calls for others: start it without "+
+			"(GLIBC_TUNABLES=glibc.cpu.x86_shstk=off)", pid)
 	}
 	if status["Seccomp"] != "0" {
-		return fmt.Errorf("process %d has a filter of system calls, which may end it when it forks: start the daemon without (SystemCallFilter of systemd, docker run --security-opt seccomp=unconfined)", pid)
+		return fmt.Errorf("process %d has a filter of system calls, which may end it when it forks: start the daemon without "+
+			"(SystemCallFilter of systemd, docker run --security-opt seccomp=unconfined)", pid)
 	}
 	f, err := elf.Open(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
@@ -98,9 +101,11 @@ func inNamespace(status map[string]string) int {
 // mayNotTrace is the error of a process that this one may not trace.
 func mayNotTrace(pid int, err error) error {
 	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); len(scope) > 0 && scope[0] != '0' {
-		return fmt.Errorf("process %d cannot be traced, because /proc/sys/kernel/yama/ptrace_scope is %s: run bloodhound as root, or set it to 0 (sysctl kernel.yama.ptrace_scope=0): %w", pid, bytes.TrimSpace(scope), err)
+		return fmt.Errorf("process %d cannot be traced, because /proc/sys/kernel/yama/ptrace_scope is %s: run bloodhound as root, "+
+			"or set it to 0 (sysctl kernel.yama.ptrace_scope=0): %w", pid, bytes.TrimSpace(scope), err)
 	}
-	return fmt.Errorf("process %d cannot be traced: run bloodhound as root, or as its user if it has not changed users or raised its rights since it started: %w", pid, err)
+	return fmt.Errorf("process %d cannot be traced: run bloodhound as root, or as its user if it has not changed users or raised "+
+		"its rights since it started: %w", pid, err)
 }
 
 // hasOneThread checks that a process has one thread.

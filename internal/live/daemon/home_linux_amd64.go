@@ -41,7 +41,8 @@ func findCode(pid int, maps []mapping) (c code, err error) {
 			return c, nil
 		}
 	}
-	return c, fmt.Errorf("process %d has no code of a C library that makes system calls and returns from signal handlers: a daemon with glibc or musl is needed", pid)
+	return c, fmt.Errorf("process %d has no code of a C library that makes system calls and returns from signal handlers: a "+
+		"daemon with glibc or musl is needed", pid)
 }
 
 // check reports whether the code is still where it was found.
@@ -164,7 +165,8 @@ func onMainStack(pid int, maps []mapping, from, to uint64) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("process %d does not run on its main stack now, or there is no room on it: try again; a program that has stacks of its own (coroutines) cannot be copied", pid)
+	return fmt.Errorf("process %d does not run on its main stack now, or there is no room on it: try again; a program that has "+
+		"stacks of its own (coroutines) cannot be copied", pid)
 }
 
 // leave puts the frames in place, and has the daemon execute calls from now on.

@@ -157,7 +157,8 @@ var own = []uint32{
 // Of mmap(2) a copy may use anonymous memory of its own; flags that take memory from the machine, as huge and locked pages do, are not among them.
 const (
 	mapNeeds  = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
-	mapAllows = mapNeeds | unix.MAP_FIXED | unix.MAP_FIXED_NOREPLACE | unix.MAP_NORESERVE | unix.MAP_STACK | unix.MAP_GROWSDOWN | unix.MAP_DENYWRITE | unix.MAP_POPULATE
+	mapAllows = mapNeeds | unix.MAP_FIXED | unix.MAP_FIXED_NOREPLACE | unix.MAP_NORESERVE | unix.MAP_STACK |
+		unix.MAP_GROWSDOWN | unix.MAP_DENYWRITE | unix.MAP_POPULATE
 )
 
 // advice is what a copy may give to madvise(2): none has an effect on pages that it shares with the daemon.

@@ -120,7 +120,8 @@ func gobgpOf(t *testing.T, program string, asn uint32, filter string, neighbours
 	fmt.Fprintf(&text, "[global.config]\n  as = %d\n  router-id = %q\n  port = %d\n  local-address-list = [%q]\n%s", asn, address, port, address, filter)
 	at := map[string]string{}
 	for _, name := range sortedKeys(neighbours) {
-		fmt.Fprintf(&text, "[[neighbors]]\n  [neighbors.config]\n    neighbor-address = %q\n    peer-as = %d\n  [neighbors.transport.config]\n    passive-mode = true\n", neighbours[name].Address, neighbours[name].AS)
+		fmt.Fprintf(&text, "[[neighbors]]\n  [neighbors.config]\n    neighbor-address = %q\n    peer-as = %d\n  "+
+			"[neighbors.transport.config]\n    passive-mode = true\n", neighbours[name].Address, neighbours[name].AS)
 		at[name] = neighbours[name].Address
 	}
 	file := filepath.Join(t.TempDir(), "gobgp.toml")

@@ -98,7 +98,8 @@ func listener(path string) (int, error) {
 			}
 		}
 	}
-	return 0, fmt.Errorf("no process of this user listens at %s: start BIRD, give its control socket (its option -s), or run bloodhound as BIRD's user or as root", path)
+	return 0, fmt.Errorf("no process of this user listens at %s: start BIRD, give its control socket (its option -s), or run "+
+		"bloodhound as BIRD's user or as root", path)
 }
 
 // bound is the name that a process has given to a socket at which it listens (proc_net_unix(5)).
@@ -370,7 +371,8 @@ func (c *birdCheckpoint) target(s probe.Session, change []byte) (probe.Target, e
 	defer r.Close()
 	from, err := r.Neighbour(s.Address)
 	if err != nil && change != nil {
-		err = fmt.Errorf("the change ends the session with %s, which nothing opens again in a copy: it cannot be tried (BIRD changes filters without that if the neighbour supports route refresh): %w", s.Name, err)
+		err = fmt.Errorf("the change ends the session with %s, which nothing opens again in a copy: it cannot be tried (BIRD "+
+			"changes filters without that if the neighbour supports route refresh): %w", s.Name, err)
 	}
 	if err == nil && len(r.Neighbours()) < 2 {
 		err = fmt.Errorf("BIRD has no other neighbour than %s, and what it takes shows in what it announces to others", s.Name)

@@ -56,7 +56,8 @@ func (p *Pace) join(pid int) error {
 		return nil
 	}
 	if err := os.WriteFile(filepath.Join(p.cgroup, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
-		return fmt.Errorf("the control group of the budget cannot be joined: %w; create the folder below /sys/fs/cgroup and let this user write its cgroup.procs, or remove budget.cgroup", err)
+		return fmt.Errorf("the control group of the budget cannot be joined: %w; create the folder below /sys/fs/cgroup and let "+
+			"this user write its cgroup.procs, or remove budget.cgroup", err)
 	}
 	return nil
 }

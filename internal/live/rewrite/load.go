@@ -86,7 +86,8 @@ func Rewrite(o Options) (*Result, error) {
 	}
 	named := func(p Package) bool { return p.Reasons[namedByLeave] > 0 }
 	if o.Leave != nil && !slices.ContainsFunc(r.Packages, named) {
-		return nil, fmt.Errorf("--leave: no function of the instrumented packages matches %s: names are such as net/netip.ParseAddr and (*example.com/kv.server).set", o.Leave)
+		return nil, fmt.Errorf("--leave: no function of the instrumented packages matches %s: names are such as "+
+			"net/netip.ParseAddr and (*example.com/kv.server).set", o.Leave)
 	}
 	for name, v := range map[string]any{r.Overlay: map[string]any{"Replace": overlay}, r.Sites: sites} {
 		data, err := json.Marshal(v)
@@ -108,7 +109,9 @@ func loadPackages(o Options) ([]*packages.Package, error) {
 		BuildFlags: o.Flags,
 		Env:        o.Env,
 		Tests:      len(o.Tests) > 0,
-		Mode:       packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes |
+			packages.NeedModule,
 	}
 	all, err := packages.Load(conf, o.Patterns...)
 	if err != nil {

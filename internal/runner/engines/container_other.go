@@ -10,7 +10,8 @@ import (
 )
 
 func newContainer() (engine.Engine, error) {
-	return nil, fmt.Errorf("the container engine needs a Docker or Podman daemon that sees this machine's files, on Linux: nodes and drivers are started by this very program")
+	return nil, fmt.Errorf("the container engine needs a Docker or Podman daemon that sees this machine's files, on Linux: nodes " +
+		"and drivers are started by this very program")
 }
 
 func containerRefuses(*world.Spec) string { return "" }

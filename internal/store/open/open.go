@@ -22,7 +22,8 @@ import (
 const Default = "dir:.bloodhound/store"
 
 // Kinds lists the kinds of databases, for people.
-const Kinds = "a folder (PATH or dir:PATH), postgres://, redis://, rediss://, http://, https://, memory:, readonly:URL, or LOCAL,URL for a local database in front of a shared one"
+const Kinds = "a folder (PATH or dir:PATH), postgres://, redis://, rediss://, http://, https://, memory:, readonly:URL, or " +
+	"LOCAL,URL for a local database in front of a shared one"
 
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
 
@@ -113,7 +114,8 @@ func checkURL(kind, rest string) error {
 		return fmt.Errorf("store: the URL of a %s store has another one in it; a store in front of it is LOCAL,URL, where LOCAL is a folder", kind)
 	}
 	if at := strings.IndexByte(where, '@'); strings.Count(where, "@") > 1 || strings.IndexAny(where, "/?#") < at && strings.ContainsAny(where, "/?#") {
-		return fmt.Errorf("store: the %s URL cannot be read: an @ stands only between password and host; write special characters as %%XX: @ is %%40, / is %%2F, ? is %%3F, # is %%23", kind)
+		return fmt.Errorf("store: the %s URL cannot be read: an @ stands only between password and host; write special characters "+
+			"as %%XX: @ is %%40, / is %%2F, ? is %%3F, # is %%23", kind)
 	}
 	return nil
 }
@@ -146,7 +148,8 @@ func (o opening) folder(path string) (store.Store, error) {
 	case path == "":
 		return nil, fmt.Errorf("store: the name of a database is empty; it is %s", Kinds)
 	case urlLike.MatchString(path):
-		return nil, fmt.Errorf("store: this looks like a URL, but does not begin with the name of a kind, a colon and two slashes, so it would be a folder. A store is %s. A folder whose name has an @ is ./NAME", Kinds)
+		return nil, fmt.Errorf("store: this looks like a URL, but does not begin with the name of a kind, a colon and two "+
+			"slashes, so it would be a folder. A store is %s. A folder whose name has an @ is ./NAME", Kinds)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		return nil, fmt.Errorf("store: %s is a file, and a store is a folder; bloodhound db import reads a file that db export has written", path)

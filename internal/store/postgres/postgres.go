@@ -84,7 +84,8 @@ var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
 func Open(text string) (*Postgres, error) {
 	u, err := url.Parse(text)
 	if err != nil { // whose text may hold a part of the password
-		return nil, errors.New("store: the postgres URL cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE, with special characters of user and password as %XX")
+		return nil, errors.New("store: the postgres URL cannot be read; write postgres://USER:PASSWORD@HOST:PORT/DATABASE, with " +
+			"special characters of user and password as %XX")
 	}
 	config, err := pgxpool.ParseConfig(text)
 	if err != nil {

@@ -68,7 +68,8 @@ func Open(text string) (*Redis, error) {
 	quiet()
 	u, err := url.Parse(text)
 	if err != nil { // whose text may hold a part of the password
-		return nil, errors.New("store: the redis URL cannot be read; write redis://USER:PASSWORD@HOST:PORT/NUMBER, with special characters of user and password as %XX")
+		return nil, errors.New("store: the redis URL cannot be read; write redis://USER:PASSWORD@HOST:PORT/NUMBER, with special " +
+			"characters of user and password as %XX")
 	}
 	query := u.Query()
 	prefix := cmp.Or(query.Get("prefix"), defaultPrefix)
@@ -83,7 +84,8 @@ func Open(text string) (*Redis, error) {
 	u.RawQuery = query.Encode()
 	o, err := client.ParseURL(u.String())
 	if err != nil {
-		return nil, fmt.Errorf("store: the URL of %s cannot be read: behind the host stands the number of a database, and behind a ? may stand prefix=NAME and the options of go-redis", u.Host)
+		return nil, fmt.Errorf("store: the URL of %s cannot be read: behind the host stands the number of a database, and behind "+
+			"a ? may stand prefix=NAME and the options of go-redis", u.Host)
 	}
 	o.Protocol, o.DisableIdentity = 2, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

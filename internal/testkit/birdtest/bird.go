@@ -105,7 +105,8 @@ func StartIn(t testing.TB, as uint16, filters string, routes int, neighbours ...
 	dir := t.TempDir()
 	address, port := Own()
 	var config strings.Builder
-	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local %s port %d as %d; multihop; strict bind; passive yes; hold time 240; }\n", filters, address, port, as)
+	fmt.Fprintf(&config, "log stderr all;\nrouter id 10.0.0.1;\n%s\ntemplate bgp neighbour { local %s port %d as %d; multihop; "+
+		"strict bind; passive yes; hold time 240; }\n", filters, address, port, as)
 	for i, n := range neighbours {
 		fmt.Fprintf(&config, "protocol bgp session%d from neighbour { neighbor %s as %d; ipv4 { import %s; export %s; }; }\n", i,
 			n.Address, n.AS, n.Import, n.Export)

@@ -83,7 +83,8 @@ exec "$@"
 		r.Folder("/var/lib/nginx", 0o755, 0)
 		r.Folder("/run", 0o755, 0)
 		r.Text("/etc/nginx/nginx.conf", 0o644,
-			"user www-data;\nworker_processes 2;\nerror_log stderr;\npid /run/nginx.pid;\nevents {}\nhttp {\n  access_log off;\n  include /etc/nginx/conf.d/*.conf;\n}\n")
+			"user www-data;\nworker_processes 2;\nerror_log stderr;\npid /run/nginx.pid;\nevents {}\nhttp {\n  access_log off;\n  "+
+				"include /etc/nginx/conf.d/*.conf;\n}\n")
 		r.Text("/etc/nginx/conf.d/default.conf", 0o644, "server { listen 80; location / { return 200 'hello'; } }\n")
 		return r.Image(v1.Config{Cmd: []string{"nginx", "-g", "daemon off;"}, Env: []string{Path}, StopSignal: "SIGQUIT"})
 	},

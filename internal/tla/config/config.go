@@ -166,7 +166,9 @@ func Parse(file, text string) (*Config, error) {
 			if meant := Meant(head.Text); meant != "" {
 				return nil, fail(head, "%s is no statement of a configuration%s", head.Text, meant)
 			}
-			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION, _POSSIBLE, _PERIODIC, _RL_REWARD and CHECK_DEADLOCK", head.Text)
+			return nil, fail(head, "%s is no statement of a configuration; those are SPECIFICATION, INIT, NEXT, CONSTANT, "+
+				"INVARIANT, PROPERTY, CONSTRAINT, ACTION_CONSTRAINT, SYMMETRY, VIEW, ALIAS, POSTCONDITION, _POSSIBLE, _PERIODIC, _RL_REWARD and CHECK_DEADLOCK",
+				head.Text)
 		}
 		i++
 		begin := i

@@ -106,7 +106,8 @@ func (c *compiler) use(d *scope.Def, q place, u call) node {
 			n.level = max(n.level, stateLevel) // its next value may be another one, even if this one is constant
 		}
 		if d.Steady && n.level > constantLevel {
-			c.failAt(u.at, "the value of the constant %s of an instance depends on the state: it must be constant, since the instanced module has variables or actions", d.Name)
+			c.failAt(u.at, "the value of the constant %s of an instance depends on the state: it must be constant, since the "+
+				"instanced module has variables or actions", d.Name)
 		}
 		return n
 	case scope.Parameter:

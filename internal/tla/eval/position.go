@@ -93,7 +93,8 @@ func (ev *Evaluator) Trace(position, end string) (t *Trace, err error) {
 	case len(logs.Opened) == 0:
 		return nil, errReadsNone
 	default:
-		return nil, errors.New("the position in the log is not known: the specification indexes its log neither by a variable nor by TLCGet(\"level\"); name the position by --position, or the end of the log by --end")
+		return nil, errors.New("the position in the log is not known: the specification indexes its log neither by a variable nor " +
+			"by TLCGet(\"level\"); name the position by --position, or the end of the log by --end")
 	}
 	return t, nil
 }

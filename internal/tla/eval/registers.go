@@ -175,7 +175,8 @@ func (r *registers) get(key value.Value) value.Value {
 			}
 			value.Fail("TLCGet(%s): no TLCSet has set this register", value.Short(key))
 		}
-		value.Fail("TLCGet(%s) is not supported: there are level, stats, diameter, distinct, queue, generated, duration, config, all, all:named, numbers, and names that begin with s:", k)
+		value.Fail("TLCGet(%s) is not supported: there are level, stats, diameter, distinct, queue, generated, duration, config, "+
+			"all, all:named, numbers, and names that begin with s:", k)
 	}
 	value.Fail("TLCGet needs a number or a string, and not %s", value.Short(key))
 	return nil

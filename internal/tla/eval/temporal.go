@@ -346,7 +346,8 @@ func (b *behaviour) assume(e syntax.Expr, p place, begin []int) {
 	f := b.formula(e, p, begin)
 	if f.Restricts() {
 		at := scope.Where{Source: p.scope.File(), Pos: e.Position()}
-		b.failAt(&at, "the specification has a conjunct beside Init and [][Next]_vars that forbids states or steps; beside those, only fairness and formulas such as <>P are supported: make it a part of Next, or a CONSTRAINT")
+		b.failAt(&at, "the specification has a conjunct beside Init and [][Next]_vars that forbids states or steps; beside those, "+
+			"only fairness and formulas such as <>P are supported: make it a part of Next, or a CONSTRAINT")
 	}
 	if b.spec.parts.Assumed == nil {
 		b.spec.parts.Assumed = f

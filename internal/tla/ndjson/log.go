@@ -316,7 +316,8 @@ func New(modules []*syntax.Module, environment map[string]string, log string) (*
 		names := l.names()
 		if len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { v, given := environment[n]; return !given || v == log }) {
 			n := names[0]
-			return nil, fmt.Errorf("two logs are given: %s, and %s by --env %[3]s=%[2]s, as the specification takes the log's name from IOEnv.%[3]s; leave one of them out",
+			return nil, fmt.Errorf("two logs are given: %s, and %s by --env %[3]s=%[2]s, as the specification takes the log's "+
+				"name from IOEnv.%[3]s; leave one of them out",
 				log, environment[n], n)
 		}
 		for _, n := range names {
@@ -338,7 +339,8 @@ func (l *Logs) Lacks(of, field value.Value) {
 		return
 	}
 	if slices.Contains(l.names(), name.Text) {
-		value.Fail("no log is given: the specification takes its name from the variable %[1]s of the environment, which is not set; give the log as second argument, bloodhound model trace SPEC.tla LOG.ndjson, or set %[1]s", name.Text)
+		value.Fail("no log is given: the specification takes its name from the variable %[1]s of the environment, which is not "+
+			"set; give the log as second argument, bloodhound model trace SPEC.tla LOG.ndjson, or set %[1]s", name.Text)
 	}
 	value.Fail("the variable %[1]s of the environment is not set; set it, or give it by bloodhound model trace --env %[1]s=VALUE", name.Text)
 }

@@ -10,7 +10,8 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"---- MODULE A ----\nEXTENDS B\nCONSTANTS C, Op(_, _), _+_\nVARIABLES x\nRECURSIVE F(_)\nF(n) == IF n = 0 THEN 1 ELSE F(n - 1)\ng[n \\in S] == n\n" +
-			"I(p) == INSTANCE D WITH z <- p, + <- Op\nLOCAL INSTANCE E\nASSUME P == C > 0\n---- MODULE In ----\n====\nTHEOREM T == F(1)\n<1>1. QED BY DEF F\n====",
+			"I(p) == INSTANCE D WITH z <- p, + <- Op\nLOCAL INSTANCE E\nASSUME P == C > 0\n---- MODULE In ----\n====\nTHEOREM T " +
+			"== F(1)\n<1>1. QED BY DEF F\n====",
 		"/\\ a = 1\n/\\ \\/ b\n   \\/ c\n/\\ d", "[x \\in S, <<y, z>> \\in T |-> x]", "[a |-> 1, b |-> 2].a", "[f EXCEPT ![a].b = @ + 1, ![c, d] = 2]",
 		"CASE a -> 1 [] OTHER -> 2", "LET RECURSIVE F(_) F(x) == x y == 1 IN F(y)", "{x + y : x, y \\in S}", "{x \\in S : P}", "[][Next]_<<x, y>> /\\ WF_x(A)",
 		"CHOOSE x : x \\notin S", "\\A x, y \\in S, <<a, b>> \\in T : P", "I!J(1)!K", "F(+, LAMBDA x : x)",

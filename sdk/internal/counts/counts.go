@@ -165,7 +165,8 @@ func Read(r io.Reader) (Counts, error) {
 		return c, fmt.Errorf("the counts cannot be read: %w", err)
 	}
 	if version := strictjson.Version(text, "counts_version"); version > 1 {
-		return c, fmt.Errorf("the counts are of version %d, and these tests know those without a version; a later version of the module wrote them: update it here, too", version)
+		return c, fmt.Errorf("the counts are of version %d, and these tests know those without a version; a later version of the "+
+			"module wrote them: update it here, too", version)
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

@@ -51,9 +51,10 @@ func TestBadCounts(t *testing.T) {
 		`{"operations": {}} {}`:                "something follows",
 		`{"operation": {}}`:                    `unknown field "operation"`,
 		`{"operations": {"a": {"calls": -1}}}`: `calls" is -1, and must be a whole number from 0 on`,
-		`{"operations": {"a": {"calls": 1, "calls": 40}}}`:                                               `the key "calls" stands twice`,
-		`{"operations": {"a": {"Calls": 40}}}`:                                                           `the key "Calls" is written "calls"`,
-		`{"operations": {"a": {"calls": 1, "lost": 2}}}`:                                                 "the counts of a cannot be: more went wrong than 1 call",
+		`{"operations": {"a": {"calls": 1, "calls": 40}}}`: `the key "calls" stands twice`,
+		`{"operations": {"a": {"Calls": 40}}}`:             `the key "Calls" is written "calls"`,
+		`{"operations": {"a": {"calls": 1, "lost": 2}}}`: "the counts of a cannot " +
+			"be: more went wrong than 1 call",
 		`{"operations": {"a": {"calls": 9, "lost": 5, "breaches": {"cut": 18446744073709551615}}}}`:      "more went wrong than 9 calls",
 		`{"operations": {"a": {"calls": 9, "failures": {"two words": 1}}}}`:                              `"two words" is no code`,
 		`{"operations": {"a": {"calls": 9, "failures": {"503": 1}, "breaches": {"codes": {"503": 1}}}}}`: "the code 503 is in two classes",

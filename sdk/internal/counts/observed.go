@@ -32,7 +32,8 @@ func (c Counts) Of(operation string) (Count, error) {
 
 // Nothing is the error where nothing went wrong in production with operations, and the test has no rates of its own.
 func Nothing(operations []string) error {
-	return fmt.Errorf("production saw nothing go wrong with %s, so there is nothing to play: count for longer, or choose rates in the test in place of Observed", strings.Join(operations, ", "))
+	return fmt.Errorf("production saw nothing go wrong with %s, so there is nothing to play: count for longer, or choose rates in "+
+		"the test in place of Observed", strings.Join(operations, ", "))
 }
 
 // Rates is where a fault of a test keeps what counts decide.

@@ -46,7 +46,8 @@ func Missing(err error) bool {
 func Find(ctx context.Context) (*Client, error) {
 	for _, env := range []string{"DOCKER_HOST", "CONTAINER_HOST"} {
 		if u, err := url.Parse(os.Getenv(env)); err == nil && u.Scheme != "" && u.Scheme != "unix" {
-			return nil, fmt.Errorf("%s names %s, and the container engine needs a daemon of this machine: nodes have files of it; name a socket, as in %s=unix:///var/run/docker.sock", env, u, env)
+			return nil, fmt.Errorf("%s names %s, and the container engine needs a daemon of this machine: nodes have files of it; "+
+				"name a socket, as in %s=unix:///var/run/docker.sock", env, u, env)
 		}
 	}
 	var denied, silent []string
@@ -65,9 +66,11 @@ func Find(ctx context.Context) (*Client, error) {
 		}
 	}
 	if len(denied) > 0 {
-		return nil, fmt.Errorf("this user may not use the socket %s of the container daemon; add the user to the group of that file (`sudo usermod -aG docker $USER`, then log in again), or run as root", denied[0])
+		return nil, fmt.Errorf("this user may not use the socket %s of the container daemon; add the user to the group of that "+
+			"file (`sudo usermod -aG docker $USER`, then log in again), or run as root", denied[0])
 	}
-	return nil, fmt.Errorf("no Docker or Podman daemon answers at %s; start one (`systemctl start docker`, `systemctl --user start podman.socket`), name its socket by DOCKER_HOST=unix://..., or use --engine native",
+	return nil, fmt.Errorf("no Docker or Podman daemon answers at %s; start one (`systemctl start docker`, `systemctl --user "+
+		"start podman.socket`), name its socket by DOCKER_HOST=unix://..., or use --engine native",
 		strings.Join(silent, ", "))
 }
 

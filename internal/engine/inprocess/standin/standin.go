@@ -56,7 +56,8 @@ func Write(dir, out string, patterns []string) (*Result, error) {
 	}
 	list, err := packages.Load(&packages.Config{
 		Dir: dir, Tests: true,
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+			packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule,
 	}, names...)
 	if err != nil {
 		return nil, err

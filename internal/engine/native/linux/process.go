@@ -492,7 +492,8 @@ type cloneArgs struct {
 	stack, tls, parentTID, childTID, pidfd uint64
 }
 
-const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 func cloneThread(k *Kernel, t *Thread, c cloneArgs) Result {
 	f := c.flags

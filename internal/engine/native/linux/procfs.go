@@ -98,12 +98,17 @@ var fixedSynth = map[string]string{
 	"/proc/version":     "Linux version " + KernelRelease + " (bloodhound) " + kernelVersion + "\n",
 	"/proc/filesystems": "nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\nnodev\toverlay\n\text4\n",
 	"/proc/cmdline":     "root=/dev/vda ro\n",
-	"/proc/stat":        "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0 0 0 0 0 0 0 0 0 0 0\n",
-	"/proc/vmstat":      "nr_free_pages 1572864\n", "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+	"/proc/stat": "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 0\nprocesses 1\nprocs_running " +
+		"1\nprocs_blocked 0\nsoftirq 0 0 0 0 0 0 0 0 0 0 0\n",
+	"/proc/vmstat": "nr_free_pages 1572864\n", "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
 	"/proc/modules": "", "/proc/diskstats": "", "/proc/partitions": "major minor  #blocks  name\n\n",
 	"/proc/devices": "Character devices:\n  1 mem\n  5 /dev/tty\n\nBlock devices:\n",
 	"/proc/cgroups": "#subsys_name\thierarchy\tnum_cgroups\tenabled\n", "/proc/misc": "", "/proc/interrupts": "", "/proc/zoneinfo": "",
-	"/proc/cpuinfo": "processor\t: 0\nvendor_id\t: Bloodhound\ncpu family\t: 6\nmodel\t\t: 0\nmodel name\t: Bloodhound virtual CPU\nstepping\t: 0\ncpu MHz\t\t: 1000.000\ncache size\t: 4096 KB\nphysical id\t: 0\nsiblings\t: 1\ncore id\t\t: 0\ncpu cores\t: 1\napicid\t\t: 0\nfpu\t\t: yes\nfpu_exception\t: yes\ncpuid level\t: 13\nwp\t\t: yes\nflags\t\t: fpu tsc msr cx8 cmov mmx fxsr sse sse2 syscall nx lm rep_good nopl cpuid\nbugs\t\t:\nbogomips\t: 2000.00\nclflush size\t: 64\ncache_alignment\t: 64\naddress sizes\t: 48 bits physical, 48 bits virtual\npower management:\n\n",
+	"/proc/cpuinfo": "processor\t: 0\nvendor_id\t: Bloodhound\ncpu family\t: 6\nmodel\t\t: 0\nmodel name\t: Bloodhound virtual " +
+		"CPU\nstepping\t: 0\ncpu MHz\t\t: 1000.000\ncache size\t: 4096 KB\nphysical id\t: 0\nsiblings\t: 1\ncore id\t\t: 0\ncpu " +
+		"cores\t: 1\napicid\t\t: 0\nfpu\t\t: yes\nfpu_exception\t: yes\ncpuid level\t: 13\nwp\t\t: yes\nflags\t\t: fpu tsc msr " +
+		"cx8 cmov mmx fxsr sse sse2 syscall nx lm rep_good nopl cpuid\nbugs\t\t:\nbogomips\t: 2000.00\nclflush size\t: " +
+		"64\ncache_alignment\t: 64\naddress sizes\t: 48 bits physical, 48 bits virtual\npower management:\n\n",
 
 	"/proc/sys/kernel/osrelease": KernelRelease + "\n", "/proc/sys/kernel/ostype": "Linux\n", "/proc/sys/kernel/version": kernelVersion + "\n",
 	"/proc/sys/kernel/pid_max": "32768\n", "/proc/sys/kernel/threads-max": "32768\n", "/proc/sys/kernel/ngroups_max": "65536\n",
@@ -637,7 +642,8 @@ func procStat(k *Kernel, p *Proc, th *Thread, name string) string {
 	ticks := k.CPUTime(p) / 1e7
 	// pid comm state ppid pgrp session tty tpgid flags minflt cminflt majflt cmajflt utime stime cutime cstime priority
 	// nice threads itrealvalue starttime vsize rss rsslim startcode endcode startstack kstkesp kstkeip ...
-	return fmt.Sprintf("%d (%s) %c %d %d %d 0 -1 4194304 0 0 0 0 %d 0 0 0 20 0 %d 0 %d 16777216 2048 18446744073709551615 4194304 8388608 140737488347136 0 0 0 0 0 0 0 0 0 %d 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+	return fmt.Sprintf("%d (%s) %c %d %d %d 0 -1 4194304 0 0 0 0 %d 0 0 0 20 0 %d 0 %d 16777216 2048 18446744073709551615 4194304 "+
+		"8388608 140737488347136 0 0 0 0 0 0 0 0 0 %d 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
 		tid, name, procState(k, p, th)[0], ppid(k, p), p.PGID, p.SID, ticks, max(len(p.Threads), 1), (bootTicks+p.StartNs)/1e7, p.ExitSignal)
 }
 

@@ -11,7 +11,8 @@ import (
 // ProcDev is /proc/net/dev. Nothing is counted.
 func (s *State) ProcDev(id NodeID) string {
 	var b strings.Builder
-	b.WriteString("Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n")
+	b.WriteString("Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs " +
+		"drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n")
 	for _, i := range s.Interfaces(id) {
 		fmt.Fprintf(&b, "%6s: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n", i.Name)
 	}
@@ -94,7 +95,8 @@ func (s *State) ProcSockets(id NodeID, name string) string {
 	head, format, tail, width := "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode",
 		"%4d", "1 0000000000000000 100 0 0 10 0", 149
 	if family == AF_INET6 {
-		head, width = "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode", 0
+		head, width = "  sl  local_address                         remote_address                        st tx_queue rx_queue tr "+
+			"tm->when retrnsmt   uid  timeout inode", 0
 	}
 	if typ == SOCK_DGRAM {
 		head, format, tail = head+" ref pointer drops", "%5d", "2 0000000000000000 0"

@@ -145,7 +145,8 @@ func TestNetlinkDump(t *testing.T) {
 			}
 		}
 	}
-	want := "link lo 1, link eth0 2, done, addr 127.0.0.1/8, addr ::1/128, addr 10.0.0.1/24, addr fd00::1/64, done, route 10.0.0.0/24, route fd00::/64, done, error -1"
+	want := "link lo 1, link eth0 2, done, addr 127.0.0.1/8, addr ::1/128, addr 10.0.0.1/24, addr fd00::1/64, done, route " +
+		"10.0.0.0/24, route fd00::/64, done, error -1"
 	if s := strings.Join(got, ", "); s != want {
 		t.Errorf("got  %s\nwant %s", s, want)
 	}

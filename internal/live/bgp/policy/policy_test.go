@@ -156,7 +156,8 @@ func TestTexts(t *testing.T) {
 	}
 	for _, want := range []string{"ip-prefix = \"10.0.0.0/8\"\n    masklength-range = \"8..24\"",
 		`as-path-list = ["_1$", "_196608$"]`, `community-list = ["64500:666"]`,
-		"name = \"customer_in-3\"\n  [policy-definitions.statements.conditions.match-neighbor-set]\n    neighbor-set = \"customer_in\"\n  [policy-definitions.statements.actions]\n    route-disposition = \"accept-route\""} {
+		"name = \"customer_in-3\"\n  [policy-definitions.statements.conditions.match-neighbor-set]\n    neighbor-set = " +
+			"\"customer_in\"\n  [policy-definitions.statements.actions]\n    route-disposition = \"accept-route\""} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("GoBGP lacks %s:\n%s", want, &b)
 		}
