@@ -93,6 +93,7 @@ func (a *app) list(f *flags, dir string) error {
 		}
 		doc.Failures = append(doc.Failures, listFailure(path, standing))
 	}
+	doc.Failures = withoutCopies(doc.Failures)
 	slices.SortStableFunc(doc.Failures, func(x, y listedFailure) int {
 		return cmp.Or(y.Stored.Compare(x.Stored), strings.Compare(x.File, y.File))
 	})
@@ -102,6 +103,17 @@ func (a *app) list(f *flags, dir string) error {
 	}
 	a.printList(&doc, argumentsOf(&flags{}, slices.DeleteFunc([]string{dir}, func(d string) bool { return d == "." })))
 	return nil
+}
+
+// withoutCopies leaves out stored failures that are committed, too.
+func withoutCopies(list []listedFailure) []listedFailure {
+	committed := map[string]bool{}
+	for _, l := range list {
+		committed[l.ID] = committed[l.ID] || l.State == committedState
+	}
+	return slices.DeleteFunc(list, func(l listedFailure) bool {
+		return committed[l.ID] && (l.State == foundState || l.State == shrunkState)
+	})
 }
 
 // listFailure reads the file of a failure.
