@@ -538,9 +538,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		c.Story = propertyLines(spec, t.Properties)
 		c.name(t.Properties)
 		c.unready(status, t.NeverReady, t.Operations)
-		if t.Stopped == explore.NoDriver {
-			c.Verdict, c.Name, c.Reason = "UNKNOWN", "no operation succeeded", t.DriverFailed
-		}
+		c.undriven(status, t.DriverFailed, t.Operations)
 		if c.Verdict == "HOLDS" {
 			c.Name = fmt.Sprintf("%s over %s", plural.Count(len(t.Properties), "property"), plural.Count(t.Runs, "run"))
 		}
@@ -707,6 +705,15 @@ func reasonsText(reasons []string) string {
 	return strings.Join(short, "; ")
 }
 
+// undriven has a screen without a verdict tell which driver failed, where no operation succeeded. It reports whether one did.
+func (c *Screen) undriven(status explore.Status, failed string, o explore.Operations) bool {
+	if status.ExitCode() != check.ExitUnknown || failed == "" || o.Ok > 0 {
+		return false
+	}
+	c.Verdict, c.Name, c.Reason = "UNKNOWN", "no operation succeeded", failed
+	return true
+}
+
 // unready has a screen without a verdict tell which servers were never ready, and what these wrote last. It reports whether there are any.
 func (c *Screen) unready(status explore.Status, list []record.NotUp, o explore.Operations) bool {
 	if status.ExitCode() != check.ExitUnknown || len(list) == 0 || o.Ok > 0 {
@@ -801,7 +808,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, statu
 			c.Name, c.Reason = "interrupted", ""
 			c.Next = append([]Hint{{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed), "the same run, to its end"}}, c.Next[:2]...)
 		}
-		if c.unready(status, r.NeverReady, r.Operations) {
+		if c.unready(status, r.NeverReady, r.Operations) || c.undriven(status, r.DriverFailed, r.Operations) {
 			c.Next = helpless(arguments)
 		}
 	}
