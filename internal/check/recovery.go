@@ -100,7 +100,7 @@ func recovered(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict
 
 // withoutNeverWorked leaves out the operations of kinds of which none has ever succeeded, where no fault is the cause: the workload
 // asks for something that the system does not do. Either some had ended before the first fault, and operations of other kinds did
-// succeed; or the server answered each that it is the client's mistake. It says so of one of these kinds.
+// succeed; or the server rejected nearly all of them as client errors. The reason is about one of these kinds.
 func withoutNeverWorked(attempts []attempt, out *record.Outcome) (left []attempt, never string) {
 	fromNs := firstFault(out)
 	kinds := map[string]*kindTally{}
@@ -137,19 +137,19 @@ func withoutNeverWorked(attempts []attempt, out *record.Outcome) (left []attempt
 	return left, never
 }
 
-// kindTally is what became of the operations of a kind.
+// kindTally counts the outcomes of the operations of one kind.
 type kindTally struct {
 	worked           bool // one succeeded
 	calmly           bool // one ended before the first fault
 	mistake          string
-	mistakes, others int // those that the server called a mistake of the client, and the rest
+	mistakes, others int // operations that the server rejected as client errors, and the rest
 }
 
-// mistakesPerOther is how many operations of a kind must be called mistakes for one that ended otherwise, such as one that was lost on
-// the network: fewer do not show that the kind never works.
+// mistakesPerOther is how many client errors a kind needs for each operation that ended otherwise, such as one that was lost on the
+// network: fewer do not show that the kind never works.
 const mistakesPerOther = 3
 
-// mistake is the error of an operation that a server refused as wrong by itself, whatever its state: RFC 9110, section 15.5, without
+// mistake matches the error of a request that is wrong by itself, whatever the server's state: RFC 9110, section 15.5, without
 // 408, 409, 412, 423, 425 and 429, which depend on the moment.
 var mistake = regexp.MustCompile(`^status 4(00|01|03|04|05|06|10|11|13|14|15|22|31)$`)
 

@@ -105,7 +105,7 @@ func (a *app) list(f *flags, dir string) error {
 	return nil
 }
 
-// withoutCopies leaves out stored failures that are committed, too.
+// withoutCopies drops stored failures that are also committed.
 func withoutCopies(list []listedFailure) []listedFailure {
 	committed := map[string]bool{}
 	for _, l := range list {

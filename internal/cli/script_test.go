@@ -124,7 +124,7 @@ func clean(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// begun waits until a command works on the project in a folder, so that it hears signals: begun FOLDER.
+// begun waits until a command has begun to work on the project in a folder and so handles signals: begun FOLDER.
 func begun(ts *testscript.TestScript, _ bool, args []string) {
 	scratch := filepath.Join(ts.MkAbs(args[0]), stateName, "scratch")
 	// Another process makes the folder: there is no event to wait for.

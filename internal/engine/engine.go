@@ -106,7 +106,7 @@ type Options struct {
 	Pulse *Pulse
 }
 
-// Images has the files of images.
+// Images gives engines the files of container images.
 type Images interface {
 	// Root gives the files of an image by its id, sha256:....
 	Root(ctx context.Context, id string) (*rootfs.Root, error)

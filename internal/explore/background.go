@@ -14,14 +14,14 @@ type Background struct {
 	Logs loglines.Counts `json:"logs"`
 	// Calm are the judgements of the run without faults, by property; empty if there was no such run.
 	Calm map[string]string `json:"calm,omitempty"`
-	// Refused are calls that an engine refused in runs that hold, as RefusedCall names them, sorted: the first maxRefused of them.
+	// Refused lists calls that the engine also refused in passing runs (see RefusedCall), sorted, at most maxRefused of them.
 	Refused []string `json:"refused,omitempty"`
 }
 
-// maxRefused bounds the calls that are kept of runs that hold.
+// maxRefused bounds Background.Refused.
 const maxRefused = 64
 
-// RefusedCall names a call that an engine refused, whichever node made it.
+// RefusedCall identifies a refused call by program, call and errno, whichever node made it.
 func RefusedCall(u *record.Unsupported) string { return u.Program + " " + u.Call + " " + u.Errno }
 
 // Add takes in a run in which no property is violated.

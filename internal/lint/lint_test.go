@@ -221,17 +221,24 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// dependencies asks go list for the dependencies of packages, each in a format of its templates.
+func dependencies(t *testing.T, format string, packages ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", format}, packages...)...)
+	cmd.Dir = filepath.Join("..", "..")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
+
 // What users import does not link the query engine of Prometheus: internal/alerts/prometheus belongs to programs that read configurations.
 func TestUsersLinkNoQueryEngine(t *testing.T) {
 	list := func(packages ...string) []string {
 		t.Helper()
-		cmd := exec.Command("go", append([]string{"list", "-deps"}, packages...)...)
-		cmd.Dir = filepath.Join("..", "..")
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool { return !strings.HasPrefix(p, "github.com/prometheus/") })
+		return slices.DeleteFunc(dependencies(t, "{{.ImportPath}}", packages...),
+			func(p string) bool { return !strings.HasPrefix(p, "github.com/prometheus/") })
 	}
 	var packages []string
 	for _, name := range public {
@@ -247,7 +254,7 @@ func TestUsersLinkNoQueryEngine(t *testing.T) {
 	}
 }
 
-// linked are the foreign modules that a program has which imports a public package: few, since a user's program has them, too.
+// linked lists the third-party modules that each public package brings into a user's program.
 var linked = map[string][]string{
 	"history":    nil,
 	"sdk":        nil,
@@ -263,18 +270,12 @@ const mostLinked = 90
 
 func TestUsersLinkFewModules(t *testing.T) {
 	for public, want := range linked {
-		cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./"+public)
-		cmd.Dir = filepath.Join("..", "..")
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
+		modules := dependencies(t, "{{with .Module}}{{.Path}}{{end}}", "./"+public) // one for each package
+		if len(modules) > mostLinked {
+			t.Errorf("%s links %d packages, more than %d", public, len(modules), mostLinked)
 		}
-		packages := strings.Fields(string(out)) // the module of each
-		if len(packages) > mostLinked {
-			t.Errorf("%s links %d packages, more than %d", public, len(packages), mostLinked)
-		}
-		slices.Sort(packages)
-		modules := slices.DeleteFunc(slices.Compact(packages), func(m string) bool { return m+"/" == module })
+		slices.Sort(modules)
+		modules = slices.DeleteFunc(slices.Compact(modules), func(m string) bool { return m+"/" == module })
 		if !slices.Equal(modules, want) {
 			t.Errorf("%s links the modules %q, and should link %q", public, modules, want)
 		}

@@ -1,5 +1,5 @@
-// Package record is the record of a run: what engines write down and everything above them reads. Verdicts and other conclusions
-// are not in it. It knows neither engines nor checks.
+// Package record holds the record of a run, which engines write and everything above them reads. Verdicts and other conclusions are
+// not part of it. It depends on neither engines nor checks.
 package record
 
 import (

@@ -93,7 +93,7 @@ func configurationHints(s *StoryOf) (list []hint) {
 	return list
 }
 
-// overlap reports whether operations of two clients were under way at once.
+// overlap reports whether operations of two clients overlapped.
 func overlap(operations []history.Operation) bool {
 	for i := range operations {
 		for j := range operations[:i] {
@@ -125,8 +125,8 @@ func firstFault(o *check.Judged) int64 {
 	return first
 }
 
-// bloodhoundHints name calls that Bloodhound refused shortly before the violation: outside of worlds they succeed. Calls that it refuses
-// in runs that hold, too, are not to blame.
+// bloodhoundHints name calls that Bloodhound refused shortly before the violation: outside of worlds they succeed. Calls that it
+// also refused in passing runs are not to blame.
 func bloodhoundHints(s *StoryOf) (list []hint) {
 	at := cmp.Or(s.Verdict.TimeNs, s.Outcome.VirtualNs)
 	for i := range s.Outcome.Refused {

@@ -311,25 +311,19 @@ func storyLines(s *StoryOf) (lines []string) {
 	return lines
 }
 
-// milliseconds writes a point of virtual time, in ms.
-// withLoss has the power loss that a loss is of take the place of the fault that is farthest, if it is not among the nearest.
+// withLoss makes sure that the power loss behind a loss is among the nearest faults: otherwise it replaces the farthest one.
 func withLoss(nearest []fault.Injection, o *check.Judged, loss *record.DiskChange) []fault.Injection {
 	if loss == nil || len(nearest) == 0 {
 		return nearest
 	}
-	isOf := func(f *fault.Injection) bool {
+	isOf := func(f fault.Injection) bool {
 		return f.Kind == fault.PowerLoss && f.Node == loss.Node && f.StartNs <= loss.TimeNs && loss.TimeNs <= f.EndNs
 	}
-	for i := range nearest {
-		if isOf(&nearest[i]) {
-			return nearest
-		}
+	if slices.ContainsFunc(nearest, isOf) {
+		return nearest
 	}
-	for i := range o.Ledger.Injections {
-		if f := &o.Ledger.Injections[i]; isOf(f) {
-			nearest[0] = *f
-			break
-		}
+	if i := slices.IndexFunc(o.Ledger.Injections, isOf); i >= 0 {
+		nearest[0] = o.Ledger.Injections[i]
 	}
 	return nearest
 }
@@ -344,6 +338,7 @@ func lastLoss(changes []record.DiskChange, untilNs int64) *record.DiskChange {
 	return nil
 }
 
+// milliseconds writes a point of virtual time, in seconds to the millisecond.
 func milliseconds(ns int64) string { return fmt.Sprintf("%.3f s", float64(ns)/1e9) }
 
 // crashLines are the lines of a violation's evidence that a program wrote before it ended.
@@ -537,8 +532,7 @@ func CampaignScreen(spec *world.Spec, t *explore.Totals, status explore.Status, 
 		c = judged(status, t.Runs)
 		c.Story = propertyLines(spec, t.Properties)
 		c.name(t.Properties)
-		c.unready(status, t.NeverReady, t.Operations)
-		c.undriven(status, t.DriverFailed, t.Operations)
+		c.nothingWorked(status, t.NeverReady, t.DriverFailed, t.Operations)
 		if c.Verdict == "HOLDS" {
 			c.Name = fmt.Sprintf("%s over %s", plural.Count(len(t.Properties), "property"), plural.Count(t.Runs, "run"))
 		}
@@ -693,7 +687,7 @@ func judged(status explore.Status, runs uint64) *Screen {
 	return &Screen{Verdict: verdict, Reason: strings.TrimSpace(rest)}
 }
 
-// reasonsText joins reasons; a long one leaves room for the next.
+// reasonsText joins reasons, and shortens them so that a long one leaves room for the next.
 func reasonsText(reasons []string) string {
 	if len(reasons) == 1 {
 		return reasons[0]
@@ -705,20 +699,24 @@ func reasonsText(reasons []string) string {
 	return strings.Join(short, "; ")
 }
 
-// undriven has a screen without a verdict tell which driver failed, where no operation succeeded. It reports whether one did.
-func (c *Screen) undriven(status explore.Status, failed string, o explore.Operations) bool {
-	if status.ExitCode() != check.ExitUnknown || failed == "" || o.Ok > 0 {
+// nothingWorked explains on a screen without a verdict why no operation succeeded: servers were never ready, or else a driver failed. It
+// reports whether either is the case.
+func (c *Screen) nothingWorked(status explore.Status, neverReady []record.NotUp, failedDriver string, o explore.Operations) bool {
+	switch {
+	case status.ExitCode() != check.ExitUnknown || o.Ok > 0:
+		return false
+	case len(neverReady) > 0:
+		c.unready(neverReady)
+	case failedDriver != "":
+		c.Verdict, c.Name, c.Reason = "UNKNOWN", "no operation succeeded", failedDriver
+	default:
 		return false
 	}
-	c.Verdict, c.Name, c.Reason = "UNKNOWN", "no operation succeeded", failed
 	return true
 }
 
-// unready has a screen without a verdict tell which servers were never ready, and what these wrote last. It reports whether there are any.
-func (c *Screen) unready(status explore.Status, list []record.NotUp, o explore.Operations) bool {
-	if status.ExitCode() != check.ExitUnknown || len(list) == 0 || o.Ok > 0 {
-		return false
-	}
+// unready names the servers that were never ready, and shows the last lines that they wrote.
+func (c *Screen) unready(list []record.NotUp) {
 	var names []string
 	for i := range list {
 		names = append(names, list[i].Node)
@@ -736,7 +734,6 @@ func (c *Screen) unready(status explore.Status, list []record.NotUp, o explore.O
 			c.Story = append(c.Story, Fit(fmt.Sprintf("  %s wrote: %s", u.Node, clip(text)), ScreenColumns))
 		}
 	}
-	return true
 }
 
 // helpless are what to do where nothing works.
@@ -808,7 +805,7 @@ func RunScreen(spec *world.Spec, r *explore.Summary, log []record.LogLine, statu
 			c.Name, c.Reason = "interrupted", ""
 			c.Next = append([]Hint{{fmt.Sprintf("bloodhound run%s --seed %d", arguments, seed), "the same run, to its end"}}, c.Next[:2]...)
 		}
-		if c.unready(status, r.NeverReady, r.Operations) || c.undriven(status, r.DriverFailed, r.Operations) {
+		if c.nothingWorked(status, r.NeverReady, r.DriverFailed, r.Operations) {
 			c.Next = helpless(arguments)
 		}
 	}

@@ -29,7 +29,7 @@ const maxInterim = 5
 type httpDialect struct {
 	bases     []base
 	putMethod string
-	jsonField string // of documents that hold the values, or empty
+	jsonField string // the field of JSON objects that holds the value, or empty
 	trim      bool
 	failed    []statusRange
 }
@@ -182,7 +182,7 @@ func (h *httpDialect) judge(method string, reply *httpReply, bodyErr error) resu
 	return info("status %d", reply.status)
 }
 
-// valueIn is the value that a read returned: the whole body, or a field of the document of JSON that it is.
+// valueIn extracts the value from the body of a read: all of it, or one field of a JSON object.
 func (h *httpDialect) valueIn(body []byte) (string, error) {
 	if h.jsonField == "" {
 		return string(body), nil
@@ -202,7 +202,7 @@ func (h *httpDialect) valueIn(body []byte) (string, error) {
 	return string(raw), nil // a number, say
 }
 
-// request is the bytes of a request that may carry a value.
+// request encodes a request, with the value in its body if the method has one.
 func (h *httpDialect) request(method, host, path, value string) []byte {
 	if h.jsonField == "" {
 		return requestBytes(method, host, path, "text/plain", []byte(value))

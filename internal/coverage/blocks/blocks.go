@@ -1,4 +1,4 @@
-// Package blocks is what a run reports of the code that it executed: sets of places of a binary, by their numbers.
+// Package blocks describes executed code as runs report it: sets of places of a binary, by number.
 package blocks
 
 import (
@@ -73,7 +73,7 @@ func (b *Bits) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// List is places by their number, ascending.
+// List holds the numbers of places, ascending.
 type List []uint32
 
 // MarshalText writes the distances between the numbers, as varints, in base64.

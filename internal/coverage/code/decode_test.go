@@ -88,7 +88,7 @@ func TestDecodeAgreesWithObjdump(t *testing.T) {
 				in := decode(append(b, make([]byte, 15)...))
 				seen++
 				switch {
-				// Objdump shows prefixes as instructions of their own
+				// objdump shows prefixes as instructions of their own
 				case m[3] == "fwait" || strings.HasPrefix(m[3], "rex"), strings.Contains(m[3], "data16"), strings.Contains(m[3], "addr32"):
 				case in.flow == bad:
 					refused++

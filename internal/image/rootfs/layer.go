@@ -1,5 +1,5 @@
-// Package rootfs is what an image unpacks to: layers of names, the tree that they make together, and where the contents of files lie.
-// It knows of no registry and no store, so that engines need neither.
+// Package rootfs describes the unpacked files of an image: its layers, the tree that they form together, and where file contents lie.
+// It needs neither a registry nor a store, so engines can use it alone.
 package rootfs
 
 // Kind of a name, as in archives.

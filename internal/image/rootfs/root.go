@@ -17,7 +17,7 @@ type Root struct {
 // File is where the content with a digest lies.
 func (r *Root) File(digest string) string { return ContentPath(r.Contents, digest) }
 
-// ContentPath is where a folder of contents has the one with a digest.
+// ContentPath returns the path of the content with a digest, in a folder of contents.
 func ContentPath(contents, digest string) string {
 	return filepath.Join(contents, digest[:2], digest)
 }
