@@ -8,7 +8,8 @@
 // # How a call is handled
 //
 // Step resumes one thread until it stops at its next system call and looks the call up in System.Calls.
-// A handler is func(k *Kernel, t *Thread) Result. It finds its arguments in t.Call.Args, reads and writes the
+// A handler is func(k *Kernel, t *Thread) Result. It begins by naming its arguments as the types that they
+// have in Linux (fd := t.Call.Args[0].Int()), reads and writes the
 // program's memory with k.In, k.Out, k.CString (which also feed the event's digest) or with k.Peek and k.Poke for
 // data that holds pointers (no digest), and returns
 //

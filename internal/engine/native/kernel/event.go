@@ -70,8 +70,8 @@ func (k *Kernel) record(t *Thread, e *Syscall, result int64) {
 	n := 0
 	for i := range e.Scalars {
 		if e.Scalars[i] {
-			scalars[n] = int64(c.Args[i])
-			b = binary.LittleEndian.AppendUint64(b, c.Args[i])
+			scalars[n] = c.Args[i].Int64()
+			b = binary.LittleEndian.AppendUint64(b, uint64(c.Args[i]))
 			n++
 		}
 	}
@@ -89,7 +89,7 @@ func (k *Kernel) record(t *Thread, e *Syscall, result int64) {
 	}
 	b = binary.LittleEndian.AppendUint64(b, c.IP)
 	for _, a := range c.Args {
-		b = binary.LittleEndian.AppendUint64(b, a)
+		b = binary.LittleEndian.AppendUint64(b, uint64(a))
 	}
 	k.strict.h.Write(b)
 	k.hash.buf = b
@@ -105,7 +105,7 @@ func (k *Kernel) object(t *Thread, e *Syscall) string {
 	if !e.Descriptor || t.State == Dead || k.Tables[k.Proc(t).Table] == nil {
 		return ""
 	}
-	f := k.File(t, t.Call.Args[0])
+	f := k.File(t, t.Call.Args[0].Int())
 	if f == nil {
 		return ""
 	}

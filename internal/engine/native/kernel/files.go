@@ -53,16 +53,15 @@ type Table struct {
 }
 
 // File gives the description behind a descriptor, nil if it is not open.
-func (s *State) File(t *Thread, fd uint64) *File {
-	if t.Call.Held != 0 && int32(fd) == int32(t.Call.Args[0]) {
+func (s *State) File(t *Thread, fd int) *File {
+	if t.Call.Held != 0 && fd == t.Call.Args[0].Int() {
 		return s.Files[t.Call.Held]
 	}
 	slots := s.Tables[s.Proc(t).Table].Slots
-	n := int32(fd)
-	if n < 0 || int(n) >= len(slots) || slots[n].File == 0 {
+	if fd < 0 || fd >= len(slots) || slots[fd].File == 0 {
 		return nil
 	}
-	return s.Files[slots[n].File]
+	return s.Files[slots[fd].File]
 }
 
 // programs knows what runs on a node (fs.Programs).
@@ -82,7 +81,7 @@ func (p *programs) Runs(id fs.InodeID) bool {
 
 // hold keeps the file of a call that waits: closing the descriptor meanwhile does not end the wait.
 func (s *State) hold(t *Thread) {
-	if f := s.File(t, t.Call.Args[0]); f != nil {
+	if f := s.File(t, t.Call.Args[0].Int()); f != nil {
 		f.Refs++
 		t.Call.Held = f.ID
 	}

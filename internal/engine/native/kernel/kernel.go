@@ -183,7 +183,7 @@ func (k *Kernel) enter(t *Thread, s *machine.Stop) {
 	t.Calls++
 	t.SpinBreaks = 0
 	t.InCall = true
-	t.Call = Call{Nr: s.Nr, Args: s.Args, IP: s.IP}
+	t.Call = Call{Nr: s.Nr, Args: arguments(s), IP: s.IP}
 	if s.Foreign || s.Nr >= numCalls {
 		t.Call.Nr = numCalls - 1
 	}
@@ -366,8 +366,8 @@ func (k *Kernel) Doing() string {
 	}
 	args := make([]string, len(t.Call.Args))
 	for i, a := range t.Call.Args {
-		if args[i] = fmt.Sprintf("%#x", a); int64(a) > -maxShownNumber && int64(a) < maxShownNumber {
-			args[i] = strconv.FormatInt(int64(a), 10)
+		if args[i] = fmt.Sprintf("%#x", uint64(a)); a.Int64() > -maxShownNumber && a.Int64() < maxShownNumber {
+			args[i] = strconv.FormatInt(a.Int64(), 10)
 		}
 	}
 	return fmt.Sprintf("the call %s(%s) of %s, %s", call.Name, strings.Join(args, ", "), who, when)

@@ -192,7 +192,7 @@ type Thread struct {
 // Call is a system call in progress.
 type Call struct {
 	Nr       uint64
-	Args     [6]uint64
+	Args     [6]Argument
 	IP       uint64
 	Again    bool  // a later try of the same call
 	Until    int64 // absolute deadline, 0 none

@@ -35,14 +35,14 @@ func actOf(k *Kernel, t *Thread) (moments.Act, []string) {
 	var files []string
 	switch {
 	case act == "":
-		if t.Call.Nr != unix.SYS_MSYNC || t.Call.Args[2]&unix.MS_SYNC == 0 {
+		if t.Call.Nr != unix.SYS_MSYNC || t.Call.Args[2].Uint64()&unix.MS_SYNC == 0 {
 			return "", nil
 		}
 		act, files = moments.Sync, subjects(k, t)
 	case act == moments.Start, t.Call.Nr == unix.SYS_SYNC:
 		return act, nil
 	case t.Call.Nr == unix.SYS_MMAP:
-		if f := k.File(t, t.Call.Args[4]); f != nil {
+		if f := k.File(t, t.Call.Args[4].Int()); f != nil {
 			files = []string{describe(k, f)}
 		}
 	default:

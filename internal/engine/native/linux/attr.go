@@ -11,7 +11,7 @@ import (
 )
 
 // inodeOf gives the inode of an open file, 0 if it has none: attributes of a pipe or socket are recorded nowhere.
-func inodeOf(k *Kernel, t *Thread, fd uint64) (fs.InodeID, unix.Errno) {
+func inodeOf(k *Kernel, t *Thread, fd int) (fs.InodeID, unix.Errno) {
 	f := k.File(t, fd)
 	if f == nil || f.Kind == kernel.FilePath {
 		return 0, unix.EBADF
@@ -29,47 +29,56 @@ func inodeAt(k *Kernel, t *Thread, dirfd int, addr uint64, flags int) (fs.InodeI
 type inodeArg func(k *Kernel, t *Thread) (fs.InodeID, unix.Errno)
 
 func byPath(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) {
-	return inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	pathAddr := t.Call.Args[0].Pointer()
+	return inodeAt(k, t, unix.AT_FDCWD, pathAddr, 0)
 }
 
 func byLink(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) {
-	return inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_SYMLINK_NOFOLLOW)
+	pathAddr := t.Call.Args[0].Pointer()
+	return inodeAt(k, t, unix.AT_FDCWD, pathAddr, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-func byFD(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) { return inodeOf(k, t, t.Call.Args[0]) }
+func byFD(k *Kernel, t *Thread) (fs.InodeID, unix.Errno) {
+	fd := t.Call.Args[0].Int()
+	return inodeOf(k, t, fd)
+}
 
 // on makes the handler of one form of a call: on a path, on a symbolic link, or on a descriptor.
 func on(arg inodeArg, h func(k *Kernel, t *Thread, arg inodeArg) Result) kernel.Handler {
 	return func(k *Kernel, t *Thread) Result { return h(k, t, arg) }
 }
 
-func chmod(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, mode uint64) Result {
+func chmod(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, mode uint32) Result {
 	if e != 0 || id == 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.Chmod(env(k, t), id, uint32(mode)))
+	return fsFail(k.Node(t).FS.Chmod(env(k, t), id, mode))
 }
 
 func sysChmod(k *Kernel, t *Thread, arg inodeArg) Result {
+	mode := t.Call.Args[1].Mode()
 	id, e := arg(k, t)
-	return chmod(k, t, id, e, t.Call.Args[1])
+	return chmod(k, t, id, e, mode)
 }
 
 func sysFchmodat(k *Kernel, t *Thread) Result {
-	id, e := inodeAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], 0)
-	return chmod(k, t, id, e, t.Call.Args[2])
+	args := &t.Call.Args
+	dirfd, pathAddr, mode := args[0].Int(), args[1].Pointer(), args[2].Mode()
+	id, e := inodeAt(k, t, dirfd, pathAddr, 0)
+	return chmod(k, t, id, e, mode)
 }
 
 func sysFchmodat2(k *Kernel, t *Thread) Result {
-	flags := int(int32(t.Call.Args[3]))
+	args := &t.Call.Args
+	dirfd, pathAddr, mode, flags := args[0].Int(), args[1].Pointer(), args[2].Mode(), args[3].Int()
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return fail(unix.EINVAL)
 	}
-	id, e := inodeAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)
-	return chmod(k, t, id, e, t.Call.Args[2])
+	id, e := inodeAt(k, t, dirfd, pathAddr, flags)
+	return chmod(k, t, id, e, mode)
 }
 
-func chown(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, uid, gid uint64) Result {
+func chown(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, uid, gid uint32) Result {
 	if e != 0 || id == 0 {
 		return fail(e)
 	}
@@ -77,17 +86,20 @@ func chown(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, uid, gid uint64) R
 }
 
 func sysChown(k *Kernel, t *Thread, arg inodeArg) Result {
+	uid, gid := t.Call.Args[1].Uint(), t.Call.Args[2].Uint()
 	id, e := arg(k, t)
-	return chown(k, t, id, e, t.Call.Args[1], t.Call.Args[2])
+	return chown(k, t, id, e, uid, gid)
 }
 
 func sysFchownat(k *Kernel, t *Thread) Result {
-	flags := int(int32(t.Call.Args[4]))
+	args := &t.Call.Args
+	dirfd, pathAddr, uid, gid := args[0].Int(), args[1].Pointer(), args[2].Uint(), args[3].Uint()
+	flags := args[4].Int()
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return fail(unix.EINVAL)
 	}
-	id, e := inodeAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)
-	return chown(k, t, id, e, t.Call.Args[2], t.Call.Args[3])
+	id, e := inodeAt(k, t, dirfd, pathAddr, flags)
+	return chown(k, t, id, e, uid, gid)
 }
 
 // fileTimes says what becomes of an inode's access and modification time.
@@ -106,15 +118,15 @@ func utimes(k *Kernel, t *Thread, id fs.InodeID, e unix.Errno, m fileTimes) Resu
 }
 
 func sysUtimensat(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	flags := int(int32(a[3]))
+	args := &t.Call.Args
+	dirfd, pathAddr, timesAddr, flags := args[0].Int(), args[1].Pointer(), args[2].Pointer(), args[3].Int()
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return fail(unix.EINVAL)
 	}
 	m := timesNow
-	if a[2] != 0 {
+	if timesAddr != 0 {
 		var b [32]byte
-		if !k.Peek(t, a[2], b[:]) {
+		if !k.Peek(t, timesAddr, b[:]) {
 			return fail(unix.EFAULT)
 		}
 		for i := range 2 {
@@ -132,44 +144,46 @@ func sysUtimensat(k *Kernel, t *Thread) Result {
 			t.Call.Mix(b[16*i+8 : 16*i+16])
 		}
 	}
-	if a[1] == 0 {
-		if int32(a[0]) == unix.AT_FDCWD {
+	if pathAddr == 0 {
+		if dirfd == unix.AT_FDCWD {
 			return fail(unix.EFAULT)
 		}
-		id, e := inodeOf(k, t, a[0])
+		id, e := inodeOf(k, t, dirfd)
 		return utimes(k, t, id, e, m)
 	}
-	id, e := inodeAt(k, t, int(int32(a[0])), a[1], flags)
+	id, e := inodeAt(k, t, dirfd, pathAddr, flags)
 	return utimes(k, t, id, e, m)
 }
 
-func sysUtimes(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
+func sysUtimes(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
+	pathAddr, timesAddr := args[0].Pointer(), args[1].Pointer()
 	m := timesNow
-	if a[1] != 0 {
+	if timesAddr != 0 {
 		for i := range m.ns {
 			var e unix.Errno
-			if m.ns[i], e = timeval(k, t, a[1]+uint64(16*i)); e != 0 {
+			if m.ns[i], e = timeval(k, t, timesAddr+uint64(16*i)); e != 0 {
 				return fail(e)
 			}
 			m.how[i] = fs.SetTime
 		}
 	}
-	id, e := inodeAt(k, t, dirfd, a[0], 0)
+	id, e := inodeAt(k, t, dirfd, pathAddr, 0)
 	return utimes(k, t, id, e, m)
 }
 
 func sysUtime(k *Kernel, t *Thread) Result {
+	pathAddr, timesAddr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
 	m := timesNow
-	if a := t.Call.Args[1]; a != 0 {
+	if timesAddr != 0 {
 		for i := range m.ns {
-			s, ok := k.InU64(t, a+uint64(8*i))
+			s, ok := k.InU64(t, timesAddr+uint64(8*i))
 			if !ok {
 				return fail(unix.EFAULT)
 			}
 			m.how[i], m.ns[i] = fs.SetTime, int64(s)*1e9
 		}
 	}
-	id, e := inodeAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	id, e := inodeAt(k, t, unix.AT_FDCWD, pathAddr, 0)
 	return utimes(k, t, id, e, m)
 }
 
@@ -189,7 +203,8 @@ func xattrCall(k *Kernel, t *Thread, arg inodeArg) (fs.InodeID, unix.Errno) {
 }
 
 func xattrName(k *Kernel, t *Thread) (string, unix.Errno) {
-	name, e := k.CString(t, t.Call.Args[1], maxXattrName)
+	nameAddr := t.Call.Args[1].Pointer()
+	name, e := k.CString(t, nameAddr, maxXattrName)
 	if e == unix.ENAMETOOLONG || e == 0 && name == "" {
 		e = unix.ERANGE
 	}
@@ -197,23 +212,24 @@ func xattrName(k *Kernel, t *Thread) (string, unix.Errno) {
 }
 
 func setXattr(k *Kernel, t *Thread, arg inodeArg) Result {
-	a := &t.Call.Args
+	args := &t.Call.Args
+	valueAddr, size, flags := args[2].Pointer(), args[3].Size(), args[4].Int()
 	name, e := xattrName(k, t)
 	if e != 0 {
 		return fail(e)
 	}
-	if a[3] > maxXattrValue {
+	if size > maxXattrValue {
 		return fail(unix.E2BIG)
 	}
-	value := make([]byte, a[3])
-	if !k.In(t, a[2], value) {
+	value := make([]byte, size)
+	if !k.In(t, valueAddr, value) {
 		return fail(unix.EFAULT)
 	}
 	id, e := xattrCall(k, t, arg)
 	if e != 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.SetXattr(env(k, t), id, name, value, int(int32(a[4]))))
+	return fsFail(k.Node(t).FS.SetXattr(env(k, t), id, name, value, flags))
 }
 
 // xattr reads the file and the name of an attribute that a call is about.
@@ -227,7 +243,7 @@ func xattr(k *Kernel, t *Thread, arg inodeArg) (fs.InodeID, string, unix.Errno) 
 }
 
 func getXattr(k *Kernel, t *Thread, arg inodeArg) Result {
-	a := &t.Call.Args
+	valueAddr, size := t.Call.Args[2].Pointer(), t.Call.Args[3].Size()
 	id, name, e := xattr(k, t, arg)
 	if e != 0 {
 		return fail(e)
@@ -236,7 +252,7 @@ func getXattr(k *Kernel, t *Thread, arg inodeArg) Result {
 	if fe != fs.OK {
 		return fsFail(fe)
 	}
-	return outSized(k, t, value, a[2], a[3])
+	return outSized(k, t, value, valueAddr, size)
 }
 
 // outSized gives a program bytes for which it has size bytes of room; no room at all asks how many there are.
@@ -252,6 +268,7 @@ func outSized(k *Kernel, t *Thread, b []byte, addr, size uint64) Result {
 }
 
 func listXattr(k *Kernel, t *Thread, arg inodeArg) Result {
+	listAddr, size := t.Call.Args[1].Pointer(), t.Call.Args[2].Size()
 	id, e := xattrCall(k, t, arg)
 	if e == unix.EOPNOTSUPP {
 		return 0
@@ -263,7 +280,7 @@ func listXattr(k *Kernel, t *Thread, arg inodeArg) Result {
 	for _, name := range k.Node(t).FS.ListXattr(id) {
 		b = append(append(b, name...), 0)
 	}
-	return outSized(k, t, b, t.Call.Args[1], t.Call.Args[2])
+	return outSized(k, t, b, listAddr, size)
 }
 
 func removeXattr(k *Kernel, t *Thread, arg inodeArg) Result {

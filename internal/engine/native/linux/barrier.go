@@ -290,8 +290,8 @@ func load(k *Kernel, t *Thread, id fs.InodeID, off int64, size int) bool {
 
 // changesMaps executes a call that changes the maps of a range of addresses, of which parts may be barred.
 func changesMaps(k *Kernel, t *Thread, call func(*Kernel, *Thread) Result) Result {
-	a := &t.Call.Args
-	meets := func(b kernel.Bar) bool { return b.Start < a[0]+max(a[1], 1) && b.End > a[0] }
+	addr, size := t.Call.Args[0].Pointer(), t.Call.Args[1].Size()
+	meets := func(b kernel.Bar) bool { return b.Start < addr+max(size, 1) && b.End > addr }
 	if !slices.ContainsFunc(k.Spaces[k.Proc(t).Space].Bars, meets) {
 		return call(k, t)
 	}

@@ -38,7 +38,8 @@ func changed(k *Kernel, t *Thread, e *kernel.Syscall, result int64) {
 
 // fromOthers reports whether the call of a thread reads from a connection of the internet protocols.
 func fromOthers(k *Kernel, t *Thread) bool {
-	f := k.File(t, t.Call.Args[0])
+	fd := t.Call.Args[0].Int()
+	f := k.File(t, fd)
 	if f == nil || f.Kind != kernel.FileSocket {
 		return false
 	}
@@ -48,8 +49,8 @@ func fromOthers(k *Kernel, t *Thread) bool {
 
 // changedFile notes a call on an open file.
 func changedFile(k *Kernel, t *Thread, node *kernel.Node, e *kernel.Syscall, result int64) {
-	c := &t.Call
-	f := k.File(t, c.Args[0])
+	c, args := &t.Call, &t.Call.Args
+	f := k.File(t, args[0].Int())
 	if f == nil || f.Kind != kernel.FileInode || !node.FS.OnDisk(f.Inode) {
 		return
 	}
@@ -58,13 +59,14 @@ func changedFile(k *Kernel, t *Thread, node *kernel.Node, e *kernel.Syscall, res
 	case kernel.ChangesAtPosition:
 		from, to = f.Pos-max(result, 0), f.Pos
 	case kernel.ChangesAtOffset:
-		from = int64(c.Args[3])
+		from = args[3].Int64()
 		to = from + max(result, 0)
 	case kernel.ChangesSize:
-		to = int64(c.Args[1])
+		to = args[1].Int64()
 	}
-	if (c.Nr == unix.SYS_WRITE || c.Nr == unix.SYS_PWRITE64) && result >= 0 && result < int64(c.Args[2]) {
-		short = int64(c.Args[2])
+	size := args[2].Int64()
+	if (c.Nr == unix.SYS_WRITE || c.Nr == unix.SYS_PWRITE64) && result >= 0 && result < size {
+		short = size
 	}
 	note(k, node, t, e, f.Inode, record.DiskChange{From: from, To: to, Short: short}, result)
 }

@@ -21,14 +21,15 @@ const (
 )
 
 func sysEpollCreate(k *Kernel, t *Thread) Result {
-	if int32(t.Call.Args[0]) <= 0 {
+	size := t.Call.Args[0].Int()
+	if size <= 0 {
 		return fail(unix.EINVAL)
 	}
 	return epollCreate(k, t, 0)
 }
 
 func sysEpollCreate1(k *Kernel, t *Thread) Result {
-	flags := int(int32(t.Call.Args[0]))
+	flags := t.Call.Args[0].Int()
 	if flags&^unix.EPOLL_CLOEXEC != 0 {
 		return fail(unix.EINVAL)
 	}
@@ -44,16 +45,16 @@ func epollCreate(k *Kernel, t *Thread, flags int) Result {
 }
 
 func sysEpollCtl(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	op, fd := int(int32(a[1])), int32(a[2])
+	args := &t.Call.Args
+	epfd, op, fd, eventAddr := args[0].Int(), args[1].Int(), args[2].Int(), args[3].Pointer()
 	var ev [12]byte
 	if op != unix.EPOLL_CTL_DEL {
-		if !k.Peek(t, a[3], ev[:]) {
+		if !k.Peek(t, eventAddr, ev[:]) {
 			return fail(unix.EFAULT)
 		}
 		t.Call.Mix(ev[:4])
 	}
-	f, target := k.File(t, a[0]), k.File(t, uint64(fd))
+	f, target := k.File(t, epfd), k.File(t, fd)
 	if f == nil || target == nil || f.Kind == kernel.FilePath || target.Kind == kernel.FilePath {
 		return fail(unix.EBADF)
 	}
@@ -71,7 +72,7 @@ func sysEpollCtl(k *Kernel, t *Thread) Result {
 			return fail(unix.EINVAL)
 		}
 	}
-	name := kernel.EpollName{FD: fd, File: target.ID}
+	name := kernel.EpollName{FD: int32(fd), File: target.ID}
 	id := ep.Index[name]
 	switch op {
 	case unix.EPOLL_CTL_ADD:
@@ -173,40 +174,47 @@ func pollEpoll(k *Kernel, f *File) uint32 {
 	return 0
 }
 
-func sysEpollWait(k *Kernel, t *Thread) Result { return epollWait(k, t, msToNs(t.Call.Args[3])) }
+func sysEpollWait(k *Kernel, t *Thread) Result {
+	timeout := t.Call.Args[3].Int()
+	return epollWait(k, t, msToNs(timeout))
+}
 
 func sysEpollPwait(k *Kernel, t *Thread) Result {
-	if r := waitMask(k, t, t.Call.Args[4], t.Call.Args[5]); r != 0 {
+	args := &t.Call.Args
+	timeout, maskAddr, maskSize := args[3].Int(), args[4].Pointer(), args[5].Size()
+	if r := waitMask(k, t, maskAddr, maskSize); r != 0 {
 		return r
 	}
-	return epollWait(k, t, msToNs(t.Call.Args[3]))
+	return epollWait(k, t, msToNs(timeout))
 }
 
 func sysEpollPwait2(k *Kernel, t *Thread) Result {
-	if r := waitMask(k, t, t.Call.Args[4], t.Call.Args[5]); r != 0 {
+	args := &t.Call.Args
+	timeoutAddr, maskAddr, maskSize := args[3].Pointer(), args[4].Pointer(), args[5].Size()
+	if r := waitMask(k, t, maskAddr, maskSize); r != 0 {
 		return r
 	}
-	timeout, e := timeoutAt(k, t, t.Call.Args[3], timespec)
+	timeout, e := timeoutAt(k, t, timeoutAddr, timespec)
 	if e != 0 {
 		return fail(e)
 	}
 	return epollWait(k, t, timeout)
 }
 
-func msToNs(v uint64) int64 {
-	if ms := int64(int32(v)); ms >= 0 {
-		return ms * 1e6
+func msToNs(ms int) int64 {
+	if ms >= 0 {
+		return int64(ms) * 1e6
 	}
 	return -1
 }
 
 func epollWait(k *Kernel, t *Thread, timeout int64) Result {
-	a := &t.Call.Args
-	most := int(int32(a[2]))
+	args := &t.Call.Args
+	epfd, eventsAddr, most := args[0].Int(), args[1].Pointer(), args[2].Int()
 	if most <= 0 || most > 1<<28 {
 		return fail(unix.EINVAL)
 	}
-	f := k.File(t, a[0])
+	f := k.File(t, epfd)
 	if f == nil {
 		return fail(unix.EBADF)
 	}
@@ -230,7 +238,7 @@ func epollWait(k *Kernel, t *Thread, timeout int64) Result {
 	}
 	n := 0
 	if len(hits) > 0 {
-		n = k.M.Write(t.ID, a[1], out) / epollEventBytes
+		n = k.M.Write(t.ID, eventsAddr, out) / epollEventBytes
 	}
 	// Hits that could not be reported stay at the head of the list; level-triggered ones go to its end.
 	left := append(slices.Clone(hits[n:]), ready...)

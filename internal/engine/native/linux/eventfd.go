@@ -18,13 +18,17 @@ var eventFile = Behaviour{
 
 func sysEventfd(k *Kernel, t *Thread) Result { return eventfd(k, t, 0) }
 
-func sysEventfd2(k *Kernel, t *Thread) Result { return eventfd(k, t, int(int32(t.Call.Args[1]))) }
+func sysEventfd2(k *Kernel, t *Thread) Result {
+	flags := t.Call.Args[1].Int()
+	return eventfd(k, t, flags)
+}
 
 func eventfd(k *Kernel, t *Thread, flags int) Result {
+	count := t.Call.Args[0].Uint()
 	if flags&^(unix.EFD_CLOEXEC|unix.EFD_NONBLOCK|unix.EFD_SEMAPHORE) != 0 {
 		return fail(unix.EINVAL)
 	}
-	e := &kernel.EventFD{ID: k.NewID("eventfd"), Count: uint64(uint32(t.Call.Args[0])), Semaphore: flags&unix.EFD_SEMAPHORE != 0}
+	e := &kernel.EventFD{ID: k.NewID("eventfd"), Count: uint64(count), Semaphore: flags&unix.EFD_SEMAPHORE != 0}
 	k.EventFDs[e.ID] = e
 	f := k.NewFile(t, kernel.FileEvent, unix.O_RDWR|flags&unix.O_NONBLOCK)
 	f.Obj = e.ID

@@ -22,11 +22,12 @@ func openForWriting(k *Kernel, node kernel.NodeID, id fs.InodeID) bool {
 }
 
 func sysClose(k *Kernel, t *Thread) Result {
+	fd := t.Call.Args[0].Int()
 	if t.Call.Aux != 0 {
 		return linger(k, t, net.SockID(t.Call.Aux))
 	}
-	f := k.File(t, t.Call.Args[0])
-	r := k.CloseFD(k.Proc(t), int(int32(t.Call.Args[0])))
+	f := k.File(t, fd)
+	r := k.CloseFD(k.Proc(t), fd)
 	if f != nil && f.Kind == kernel.FileSocket && f.Refs == 0 {
 		return linger(k, t, net.SockID(f.Obj))
 	}
@@ -49,7 +50,8 @@ func linger(k *Kernel, t *Thread, sock net.SockID) Result {
 }
 
 func sysCloseRange(k *Kernel, t *Thread) Result {
-	first, last, flags := uint32(t.Call.Args[0]), uint32(t.Call.Args[1]), t.Call.Args[2]
+	args := &t.Call.Args
+	first, last, flags := args[0].Uint(), args[1].Uint(), args[2].Uint64()
 	if first > last || flags&^uint64(unix.CLOSE_RANGE_UNSHARE|unix.CLOSE_RANGE_CLOEXEC) != 0 {
 		return fail(unix.EINVAL)
 	}
@@ -74,7 +76,8 @@ func sysCloseRange(k *Kernel, t *Thread) Result {
 }
 
 func sysDup(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	fd := t.Call.Args[0].Int()
+	f := k.File(t, fd)
 	if f == nil {
 		return fail(unix.EBADF)
 	}
@@ -82,43 +85,46 @@ func sysDup(k *Kernel, t *Thread) Result {
 }
 
 func sysDup2(k *Kernel, t *Thread) Result {
-	if k.File(t, t.Call.Args[0]) != nil && int32(t.Call.Args[0]) == int32(t.Call.Args[1]) {
-		return Result(int32(t.Call.Args[0]))
+	oldfd, newfd := t.Call.Args[0].Int(), t.Call.Args[1].Int()
+	if k.File(t, oldfd) != nil && oldfd == newfd {
+		return Result(oldfd)
 	}
-	return dupTo(k, t, t.Call.Args[0], t.Call.Args[1], false)
+	return dupTo(k, t, oldfd, newfd, false)
 }
 
 func sysDup3(k *Kernel, t *Thread) Result {
-	flags := t.Call.Args[2]
-	if int32(t.Call.Args[0]) == int32(t.Call.Args[1]) || flags&^uint64(unix.O_CLOEXEC) != 0 {
+	args := &t.Call.Args
+	oldfd, newfd, flags := args[0].Int(), args[1].Int(), args[2].Uint64()
+	if oldfd == newfd || flags&^uint64(unix.O_CLOEXEC) != 0 {
 		return fail(unix.EINVAL)
 	}
-	return dupTo(k, t, t.Call.Args[0], t.Call.Args[1], flags != 0)
+	return dupTo(k, t, oldfd, newfd, flags != 0)
 }
 
-func dupTo(k *Kernel, t *Thread, from, to uint64, cloexec bool) Result {
+func dupTo(k *Kernel, t *Thread, from, to int, cloexec bool) Result {
 	p := k.Proc(t)
-	f, n := k.File(t, from), int(int32(to))
-	if f == nil || n < 0 || n >= int(p.Limits[unix.RLIMIT_NOFILE][0]) {
+	f := k.File(t, from)
+	if f == nil || to < 0 || to >= int(p.Limits[unix.RLIMIT_NOFILE][0]) {
 		return fail(unix.EBADF)
 	}
 	f.Refs++ // closing the target must not release the source
-	k.CloseFD(p, n)
-	k.Put(k.Tables[p.Table], n, f, cloexec)
+	k.CloseFD(p, to)
+	k.Put(k.Tables[p.Table], to, f, cloexec)
 	f.Refs--
-	return Result(n)
+	return Result(to)
 }
 
 // statusFlags are what F_SETFL may change.
 const statusFlags = unix.O_APPEND | unix.O_NONBLOCK | unix.O_DIRECT | unix.O_NOATIME | unix.O_ASYNC
 
 func sysFcntl(k *Kernel, t *Thread) Result {
-	fd, cmd, arg := t.Call.Args[0], int(int32(t.Call.Args[1])), t.Call.Args[2]
+	args := &t.Call.Args
+	fd, cmd, arg := args[0].Int(), args[1].Int(), args[2].Uint64()
 	f := k.File(t, fd)
 	if f == nil {
 		return fail(unix.EBADF)
 	}
-	slot := &k.Tables[k.Proc(t).Table].Slots[int32(fd)]
+	slot := &k.Tables[k.Proc(t).Table].Slots[fd]
 	if f.Kind == kernel.FilePath {
 		switch cmd {
 		case unix.F_DUPFD, unix.F_DUPFD_CLOEXEC, unix.F_GETFD, unix.F_SETFD, unix.F_GETFL:

@@ -46,8 +46,10 @@ func futexMapped(k *Kernel, t *Thread, addr uint64, private bool) bool {
 const userEnd = 1<<47 - 4096
 
 func sysFutex(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	addr, op, val := a[0], int(a[1]), uint32(a[2])
+	args := &t.Call.Args
+	addr, op, val := args[0].Pointer(), int(args[1].Int64()), args[2].Uint()
+	timeoutAddr, val2 := args[3].Pointer(), args[3].Int() // one or the other, by the operation
+	addr2, val3 := args[4].Pointer(), args[5].Uint()
 	private := op&futexPrivate != 0
 	clock := unix.CLOCK_MONOTONIC
 	if op&futexRealtime != 0 {
@@ -61,44 +63,44 @@ func sysFutex(k *Kernel, t *Thread) Result {
 	case futexWait:
 		return waitFutex(k, t, addr, val, ^uint32(0), private, false, unix.CLOCK_MONOTONIC)
 	case futexWaitBitset:
-		return waitFutex(k, t, addr, val, uint32(a[5]), private, true, clock)
+		return waitFutex(k, t, addr, val, val3, private, true, clock)
 	case futexWake:
 		if !futexMapped(k, t, addr, private) {
 			return fail(unix.EFAULT)
 		}
 		return k.FutexWake(k.FutexKey(t, addr, private), int(int32(val)), ^uint32(0))
 	case futexWakeBitset:
-		if uint32(a[5]) == 0 {
+		if val3 == 0 {
 			return fail(unix.EINVAL)
 		}
 		if !futexMapped(k, t, addr, private) {
 			return fail(unix.EFAULT)
 		}
-		return k.FutexWake(k.FutexKey(t, addr, private), int(int32(val)), uint32(a[5]))
+		return k.FutexWake(k.FutexKey(t, addr, private), int(int32(val)), val3)
 	case futexRequeue, futexCmpRequeue:
 		if cmd == futexCmpRequeue {
 			got, ok := k.InU32(t, addr)
 			if !ok {
 				return fail(unix.EFAULT)
 			}
-			if got != uint32(a[5]) {
+			if got != val3 {
 				return fail(unix.EAGAIN)
 			}
 		}
-		if int32(val) < 0 || int32(a[3]) < 0 {
+		if int32(val) < 0 || val2 < 0 {
 			return fail(unix.EINVAL)
 		}
-		if !futexMapped(k, t, addr, private) || !futexMapped(k, t, a[4], private) {
+		if !futexMapped(k, t, addr, private) || !futexMapped(k, t, addr2, private) {
 			return fail(unix.EFAULT)
 		}
-		return requeueFutex(k, t, addr, a[4], int(int32(val)), int(int32(a[3])), private)
+		return requeueFutex(k, t, addr, addr2, int(int32(val)), val2, private)
 	case futexWakeOp:
-		return wakeOpFutex(k, t, a, private)
+		return wakeOpFutex(k, t, addr, addr2, int(int32(val)), val2, val3, private)
 	case futexLockPI, futexLockPI2:
 		if cmd == futexLockPI {
 			clock = unix.CLOCK_REALTIME
 		}
-		return futexLock(k, t, addr, a[3], private, clock)
+		return futexLock(k, t, addr, timeoutAddr, private, clock)
 	case futexTrylockPI:
 		return futexTrylock(k, t, addr)
 	case futexUnlockPI:
@@ -111,6 +113,7 @@ func sysFutex(k *Kernel, t *Thread) Result {
 }
 
 func waitFutex(k *Kernel, t *Thread, addr uint64, val, bits uint32, private, absolute bool, clock int) Result {
+	timeoutAddr := t.Call.Args[3].Pointer()
 	if t.Call.Again {
 		switch {
 		case t.Call.Woken:
@@ -127,8 +130,8 @@ func waitFutex(k *Kernel, t *Thread, addr uint64, val, bits uint32, private, abs
 		return fail(unix.EINVAL)
 	}
 	until, got := int64(0), uint32(0)
-	if at := t.Call.Args[3]; at != 0 {
-		ns, word, e := timeAndWord(k, t, at, addr)
+	if timeoutAddr != 0 {
+		ns, word, e := timeAndWord(k, t, timeoutAddr, addr)
 		if e != 0 {
 			return fail(e)
 		}
@@ -180,11 +183,11 @@ func timeAndWord(k *Kernel, t *Thread, at, addr uint64) (ns int64, word uint32, 
 
 // futexForget takes a thread out of the queue it is in.
 func futexForget(k *Kernel, t *Thread) {
+	addr, op := t.Call.Args[0].Pointer(), t.Call.Args[1].Uint64()
 	if t.Call.Nr != unix.SYS_FUTEX || t.Call.Woken {
 		return
 	}
-	op := t.Call.Args[1]
-	key := k.FutexKey(t, t.Call.Args[0], op&futexPrivate != 0)
+	key := k.FutexKey(t, addr, op&futexPrivate != 0)
 	if futexRemove(k, key, t.ID) {
 		return
 	}
@@ -228,11 +231,11 @@ func requeueFutex(k *Kernel, t *Thread, from, to uint64, wake, move int, private
 	return woken + Result(n) // also without comparing, whatever futex(2) says
 }
 
-func wakeOpFutex(k *Kernel, t *Thread, a *[6]uint64, private bool) Result {
-	enc := uint32(a[5])
+// wakeOpFutex is FUTEX_WAKE_OP: enc says how the second word changes, and which old values of it wake its waiters.
+func wakeOpFutex(k *Kernel, t *Thread, addr, addr2 uint64, wake, wake2 int, enc uint32, private bool) Result {
 	op, cmp := enc>>28&0xf, enc>>24&0xf
 	oparg, cmparg := int32(enc<<8)>>20, int32(enc<<20)>>20
-	old, ok := k.InU32(t, a[4])
+	old, ok := k.InU32(t, addr2)
 	if !ok {
 		return fail(unix.EFAULT)
 	}
@@ -254,7 +257,7 @@ func wakeOpFutex(k *Kernel, t *Thread, a *[6]uint64, private bool) Result {
 	default:
 		return fail(unix.ENOSYS)
 	}
-	if !k.OutU32(t, a[4], v) {
+	if !k.OutU32(t, addr2, v) {
 		return fail(unix.EFAULT)
 	}
 	x := int32(old)
@@ -275,9 +278,9 @@ func wakeOpFutex(k *Kernel, t *Thread, a *[6]uint64, private bool) Result {
 	default:
 		return fail(unix.ENOSYS)
 	}
-	n := k.FutexWake(k.FutexKey(t, a[0], private), int(int32(a[2])), ^uint32(0))
+	n := k.FutexWake(k.FutexKey(t, addr, private), wake, ^uint32(0))
 	if hit {
-		n += k.FutexWake(k.FutexKey(t, a[4], private), int(int32(a[3])), ^uint32(0))
+		n += k.FutexWake(k.FutexKey(t, addr2, private), wake2, ^uint32(0))
 	}
 	return n
 }
@@ -427,23 +430,26 @@ func robustDeath(k *Kernel, t *Thread, addr uint64, pi bool) {
 }
 
 func sysSetRobustList(k *Kernel, t *Thread) Result {
-	if t.Call.Args[1] != 24 {
+	head, size := t.Call.Args[0].Pointer(), t.Call.Args[1].Size()
+	if size != 24 {
 		return fail(unix.EINVAL)
 	}
-	t.Robust = t.Call.Args[0]
+	t.Robust = head
 	return 0
 }
 
 func sysGetRobustList(k *Kernel, t *Thread) Result {
+	args := &t.Call.Args
+	tid, headAddr, sizeAddr := args[0].Int(), args[1].Pointer(), args[2].Pointer()
 	target := t
-	if tid := int(int32(t.Call.Args[0])); tid != 0 {
+	if tid != 0 {
 		if target = k.ThreadByTID(t.Node, tid); target == nil {
 			return fail(unix.ESRCH)
 		}
 	}
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], target.Robust)
-	if !k.Poke(t, t.Call.Args[1], b[:]) || !k.OutU64(t, t.Call.Args[2], 24) {
+	if !k.Poke(t, headAddr, b[:]) || !k.OutU64(t, sizeAddr, 24) {
 		return fail(unix.EFAULT)
 	}
 	return 0

@@ -50,8 +50,13 @@ func getReal(_ *Kernel, _ *Thread, x ids) Result { return Result(*x.real) }
 func getEffective(_ *Kernel, _ *Thread, x ids) Result { return Result(*x.effective) }
 
 func getAll(k *Kernel, t *Thread, x ids) Result {
-	for i, v := range []*int{x.real, x.effective, x.saved} {
-		if !k.OutU32(t, t.Call.Args[i], uint32(*v)) {
+	args := &t.Call.Args
+	realAddr, effectiveAddr, savedAddr := args[0].Pointer(), args[1].Pointer(), args[2].Pointer()
+	for _, id := range []struct {
+		addr  uint64
+		value int
+	}{{realAddr, *x.real}, {effectiveAddr, *x.effective}, {savedAddr, *x.saved}} {
+		if !k.OutU32(t, id.addr, uint32(id.value)) {
 			return fail(unix.EFAULT)
 		}
 	}
@@ -59,11 +64,11 @@ func getAll(k *Kernel, t *Thread, x ids) Result {
 }
 
 // id32 reads an id; -1 is no id.
-func id32(v uint64) int {
-	if uint32(v) == ^uint32(0) {
+func id32(v uint32) int {
+	if v == ^uint32(0) {
 		return -1
 	}
-	return int(uint32(v))
+	return int(v)
 }
 
 // becomes gives the ids new values, of which -1 keeps the old one.
@@ -82,21 +87,22 @@ func (x ids) becomes(real, effective, saved int) Result {
 
 // setOne is setuid(2).
 func setOne(k *Kernel, t *Thread, x ids) Result {
-	switch v := id32(t.Call.Args[0]); {
-	case v == -1:
+	id := id32(t.Call.Args[0].Uint())
+	switch {
+	case id == -1:
 		return fail(unix.EINVAL)
 	case x.free:
-		return x.becomes(v, v, v)
-	case v != *x.real && v != *x.saved:
+		return x.becomes(id, id, id)
+	case id != *x.real && id != *x.saved:
 		return fail(unix.EPERM)
 	default:
-		return x.becomes(-1, v, -1)
+		return x.becomes(-1, id, -1)
 	}
 }
 
 // setTwo is setreuid(2): without privilege, ids may be swapped.
 func setTwo(k *Kernel, t *Thread, x ids) Result {
-	r, e := id32(t.Call.Args[0]), id32(t.Call.Args[1])
+	r, e := id32(t.Call.Args[0].Uint()), id32(t.Call.Args[1].Uint())
 	if !x.free && (!slices.Contains([]int{-1, *x.real, *x.effective}, r) || !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, e)) {
 		return fail(unix.EPERM)
 	}
@@ -111,27 +117,29 @@ func setTwo(k *Kernel, t *Thread, x ids) Result {
 
 // setAll is setresuid(2).
 func setAll(k *Kernel, t *Thread, x ids) Result {
-	var v [3]int
-	for i := range v {
-		v[i] = id32(t.Call.Args[i])
-		if !x.free && !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, v[i]) {
+	args := &t.Call.Args
+	r, e, s := id32(args[0].Uint()), id32(args[1].Uint()), id32(args[2].Uint())
+	for _, id := range []int{r, e, s} {
+		if !x.free && !slices.Contains([]int{-1, *x.real, *x.effective, *x.saved}, id) {
 			return fail(unix.EPERM)
 		}
 	}
-	return x.becomes(v[0], v[1], v[2])
+	return x.becomes(r, e, s)
 }
 
 // setFS is setfsuid(2), which never fails.
 func setFS(k *Kernel, t *Thread, x ids) Result {
-	old, v := *x.fs, id32(t.Call.Args[0])
-	if v != -1 && (x.free || slices.Contains([]int{*x.real, *x.effective, *x.saved}, v)) {
-		*x.fs = v
+	id := id32(t.Call.Args[0].Uint())
+	old := *x.fs
+	if id != -1 && (x.free || slices.Contains([]int{*x.real, *x.effective, *x.saved}, id)) {
+		*x.fs = id
 	}
 	return Result(old)
 }
 
 func sysGetgroups(k *Kernel, t *Thread) Result {
-	groups, n := k.Proc(t).Cred.Groups, int(int32(t.Call.Args[0]))
+	n, listAddr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
+	groups := k.Proc(t).Cred.Groups
 	if n < 0 || n > 0 && n < len(groups) {
 		return fail(unix.EINVAL)
 	}
@@ -142,14 +150,15 @@ func sysGetgroups(k *Kernel, t *Thread) Result {
 	for _, g := range groups {
 		b = binary.LittleEndian.AppendUint32(b, uint32(g))
 	}
-	if !k.Out(t, t.Call.Args[1], b) {
+	if !k.Out(t, listAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	return Result(len(groups))
 }
 
 func sysSetgroups(k *Kernel, t *Thread) Result {
-	c, n := &k.Proc(t).Cred, t.Call.Args[0]
+	n, listAddr := t.Call.Args[0].Uint64(), t.Call.Args[1].Pointer()
+	c := &k.Proc(t).Cred
 	if !c.May(unix.CAP_SETGID) {
 		return fail(unix.EPERM)
 	}
@@ -157,7 +166,7 @@ func sysSetgroups(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	b := make([]byte, 4*n)
-	if !k.In(t, t.Call.Args[1], b) {
+	if !k.In(t, listAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	c.Groups = nil
@@ -168,7 +177,7 @@ func sysSetgroups(k *Kernel, t *Thread) Result {
 }
 
 func sysSetpgid(k *Kernel, t *Thread) Result {
-	pid, pgid := int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
+	pid, pgid := t.Call.Args[0].Int(), t.Call.Args[1].Int()
 	me := k.Proc(t)
 	p := me
 	if pid != 0 && pid != me.PID {
@@ -210,7 +219,8 @@ func sysGetpgid(k *Kernel, t *Thread) Result {
 
 // targetID answers with an id of the process that the first argument means.
 func targetID(k *Kernel, t *Thread, id func(*Proc) int) Result {
-	if p := target(k, t, int(int32(t.Call.Args[0]))); p != nil {
+	pid := t.Call.Args[0].Int()
+	if p := target(k, t, pid); p != nil {
 		return Result(id(p))
 	}
 	return fail(unix.ESRCH)
@@ -232,7 +242,8 @@ func sysSetsid(k *Kernel, t *Thread) Result {
 }
 
 func sysSetTidAddress(k *Kernel, t *Thread) Result {
-	t.ClearTID = t.Call.Args[0]
+	addr := t.Call.Args[0].Pointer()
+	t.ClearTID = addr
 	return Result(t.TID)
 }
 
@@ -243,6 +254,7 @@ const (
 )
 
 func sysUname(k *Kernel, t *Thread) Result {
+	addr := t.Call.Args[0].Pointer()
 	b := make([]byte, 6*65)
 	domain := k.Node(t).DomainName
 	if domain == "" {
@@ -251,19 +263,19 @@ func sysUname(k *Kernel, t *Thread) Result {
 	for i, s := range []string{"Linux", k.Node(t).Hostname, KernelRelease, kernelVersion, "x86_64", domain} {
 		copy(b[65*i:65*i+64], s)
 	}
-	return stored(k.Out(t, t.Call.Args[0], b))
+	return stored(k.Out(t, addr, b))
 }
 
 func sysSetdomainname(k *Kernel, t *Thread) Result {
+	nameAddr, n := t.Call.Args[0].Pointer(), t.Call.Args[1].Int()
 	if !k.Proc(t).Cred.May(unix.CAP_SYS_ADMIN) {
 		return fail(unix.EPERM)
 	}
-	n := int32(t.Call.Args[1])
 	if n < 0 || n > 64 {
 		return fail(unix.EINVAL)
 	}
 	b := make([]byte, n)
-	if !k.In(t, t.Call.Args[0], b) {
+	if !k.In(t, nameAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	k.Node(t).DomainName = string(b)
@@ -279,15 +291,15 @@ func sysVhangup(k *Kernel, t *Thread) Result {
 }
 
 func sysSethostname(k *Kernel, t *Thread) Result {
+	nameAddr, n := t.Call.Args[0].Pointer(), t.Call.Args[1].Uint64()
 	if k.Proc(t).Cred.EUID != 0 {
 		return fail(unix.EPERM)
 	}
-	n := t.Call.Args[1]
 	if n > 64 {
 		return fail(unix.EINVAL)
 	}
 	b := make([]byte, n)
-	if !k.In(t, t.Call.Args[0], b) {
+	if !k.In(t, nameAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	k.Node(t).Hostname = string(b)
@@ -301,6 +313,7 @@ const (
 )
 
 func sysSysinfo(k *Kernel, t *Thread) Result {
+	addr := t.Call.Args[0].Pointer()
 	var b [112]byte
 	le := binary.LittleEndian
 	le.PutUint64(b[0:], uint64(MonoNs(k, k.Node(t))/1e9))
@@ -308,12 +321,13 @@ func sysSysinfo(k *Kernel, t *Thread) Result {
 	le.PutUint64(b[40:], uint64(free(k, k.Node(t))))
 	le.PutUint16(b[80:], uint16(len(k.Node(t).Procs)))
 	le.PutUint32(b[104:], 1)
-	return stored(k.Out(t, t.Call.Args[0], b[:]))
+	return stored(k.Out(t, addr, b[:]))
 }
 
 func sysGetcpu(k *Kernel, t *Thread) Result {
-	for _, a := range t.Call.Args[:2] {
-		if a != 0 && !k.OutU32(t, a, 0) {
+	cpuAddr, memoryAddr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
+	for _, addr := range []uint64{cpuAddr, memoryAddr} {
+		if addr != 0 && !k.OutU32(t, addr, 0) {
 			return fail(unix.EFAULT)
 		}
 	}
@@ -337,22 +351,25 @@ func Random(k *Kernel, id kernel.ThreadID, b []byte) {
 }
 
 func sysGetrandom(k *Kernel, t *Thread) Result {
-	n := min(t.Call.Args[1], 1<<20)
-	if t.Call.Args[2]&^7 != 0 {
+	args := &t.Call.Args
+	addr, size, flags := args[0].Pointer(), args[1].Size(), args[2].Uint64()
+	n := min(size, 1<<20)
+	if flags&^7 != 0 {
 		return fail(unix.EINVAL)
 	}
 	b := make([]byte, n)
 	random(k, t, b)
-	if !k.Out(t, t.Call.Args[0], b) {
+	if !k.Out(t, addr, b) {
 		return fail(unix.EFAULT)
 	}
 	return Result(n)
 }
 
 func sysGetrusage(k *Kernel, t *Thread) Result {
+	who, addr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
 	p := k.Proc(t)
 	var ns int64
-	switch int32(t.Call.Args[0]) {
+	switch who {
 	case 0:
 		ns = k.CPUTime(p)
 	case -1:
@@ -365,23 +382,27 @@ func sysGetrusage(k *Kernel, t *Thread) Result {
 	b := make([]byte, 144)
 	copy(b, timevalBytes(ns))
 	binary.LittleEndian.PutUint64(b[32:], 64<<10) // ru_maxrss, KiB
-	return stored(k.Out(t, t.Call.Args[1], b))
+	return stored(k.Out(t, addr, b))
 }
 
 func sysGetrlimit(k *Kernel, t *Thread) Result {
-	return prlimit(k, t, k.Proc(t), int(t.Call.Args[0]), 0, t.Call.Args[1])
+	which, addr := int(t.Call.Args[0].Int64()), t.Call.Args[1].Pointer()
+	return prlimit(k, t, k.Proc(t), which, 0, addr)
 }
 
 func sysSetrlimit(k *Kernel, t *Thread) Result {
-	return prlimit(k, t, k.Proc(t), int(t.Call.Args[0]), t.Call.Args[1], 0)
+	which, addr := int(t.Call.Args[0].Int64()), t.Call.Args[1].Pointer()
+	return prlimit(k, t, k.Proc(t), which, addr, 0)
 }
 
 func sysPrlimit64(k *Kernel, t *Thread) Result {
-	p := target(k, t, int(int32(t.Call.Args[0])))
+	args := &t.Call.Args
+	pid, which, newAddr, oldAddr := args[0].Int(), int(args[1].Int64()), args[2].Pointer(), args[3].Pointer()
+	p := target(k, t, pid)
 	if p == nil {
 		return fail(unix.ESRCH)
 	}
-	return prlimit(k, t, p, int(t.Call.Args[1]), t.Call.Args[2], t.Call.Args[3])
+	return prlimit(k, t, p, which, newAddr, oldAddr)
 }
 
 func prlimit(k *Kernel, t *Thread, p *Proc, which int, set, get uint64) Result {
@@ -409,21 +430,25 @@ func prlimit(k *Kernel, t *Thread, p *Proc, which int, set, get uint64) Result {
 }
 
 func sysUmask(k *Kernel, t *Thread) Result {
+	mask := t.Call.Args[0].Mode()
 	p := k.Proc(t)
 	old := p.Umask
 	for _, o := range sharers(k, p) {
-		o.Umask = uint32(t.Call.Args[0]) & 0o777
+		o.Umask = mask & 0o777
 	}
 	return Result(old)
 }
 
 // prctl operations (linux/prctl.h) that are answered; all else is refused by name.
 func sysPrctl(k *Kernel, t *Thread) Result {
-	a, p := &t.Call.Args, k.Proc(t)
-	switch op := int(int32(a[0])); op {
+	args := &t.Call.Args
+	op, arg2, arg3, arg4 := args[0].Int(), args[1].Uint64(), args[2].Uint64(), args[3].Uint64()
+	arg5 := args[4].Uint64()
+	p := k.Proc(t)
+	switch op {
 	case unix.PR_SET_NAME:
 		var b [16]byte
-		n := k.M.Read(t.ID, a[1], b[:15])
+		n := k.M.Read(t.ID, arg2, b[:15])
 		if n == 0 {
 			return fail(unix.EFAULT)
 		}
@@ -434,25 +459,25 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 	case unix.PR_GET_NAME:
 		var b [16]byte
 		copy(b[:15], t.Comm)
-		return stored(k.Out(t, a[1], b[:]))
+		return stored(k.Out(t, arg2, b[:]))
 	case unix.PR_SET_PDEATHSIG:
-		if a[1] > kernel.NumSignals {
+		if arg2 > kernel.NumSignals {
 			return fail(unix.EINVAL)
 		}
-		p.DeathSignal = int(a[1])
+		p.DeathSignal = int(arg2)
 		return 0
 	case unix.PR_GET_PDEATHSIG:
-		return stored(k.OutU32(t, a[1], uint32(p.DeathSignal)))
+		return stored(k.OutU32(t, arg2, uint32(p.DeathSignal)))
 	case unix.PR_SET_DUMPABLE: // only ours: the tracer needs the real one
-		if a[1] > 1 {
+		if arg2 > 1 {
 			return fail(unix.EINVAL)
 		}
-		p.Dumpable = int(a[1])
+		p.Dumpable = int(arg2)
 		return 0
 	case unix.PR_GET_DUMPABLE:
 		return Result(p.Dumpable)
 	case unix.PR_SET_NO_NEW_PRIVS:
-		if a[1] != 1 || a[2]|a[3]|a[4] != 0 {
+		if arg2 != 1 || arg3|arg4|arg5 != 0 {
 			return fail(unix.EINVAL)
 		}
 		p.NoNewPrivs = true
@@ -460,27 +485,27 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 	case unix.PR_GET_NO_NEW_PRIVS:
 		return Result(kernel.Bit(p.NoNewPrivs))
 	case unix.PR_SET_CHILD_SUBREAPER:
-		p.Subreaper = a[1] != 0
+		p.Subreaper = arg2 != 0
 		return 0
 	case unix.PR_GET_CHILD_SUBREAPER:
-		return stored(k.OutU32(t, a[1], uint32(kernel.Bit(p.Subreaper))))
+		return stored(k.OutU32(t, arg2, uint32(kernel.Bit(p.Subreaper))))
 	case unix.PR_SET_TIMERSLACK:
-		if t.SlackNs = int64(a[1]); t.SlackNs <= 0 {
+		if t.SlackNs = int64(arg2); t.SlackNs <= 0 {
 			t.SlackNs = t.BaseSlackNs
 		}
 		return 0
 	case unix.PR_SET_KEEPCAPS:
-		if a[1] > 1 {
+		if arg2 > 1 {
 			return fail(unix.EINVAL)
 		}
-		p.Cred.KeepCaps = a[1] == 1
+		p.Cred.KeepCaps = arg2 == 1
 		return 0
 	case unix.PR_GET_KEEPCAPS:
 		return Result(kernel.Bit(p.Cred.KeepCaps))
 	case unix.PR_GET_TIMERSLACK:
 		return Result(t.SlackNs)
 	case unix.PR_CAPBSET_READ:
-		if a[1] > 40 {
+		if arg2 > 40 {
 			return fail(unix.EINVAL)
 		}
 		return 1
@@ -495,22 +520,23 @@ func sysPrctl(k *Kernel, t *Thread) Result {
 
 // prctlMachine has the operations of prctl that concern the processor or the machine.
 func prctlMachine(k *Kernel, t *Thread, op int) Result {
-	a := &t.Call.Args
+	args := &t.Call.Args
+	arg2, arg3, arg4, arg5 := args[1].Uint64(), args[2].Uint64(), args[3].Uint64(), args[4].Uint64()
 	switch op {
 	case unix.PR_MCE_KILL:
-		if a[1] > 1 || a[1] == 1 && a[2] > 2 || a[3]|a[4] != 0 {
+		if arg2 > 1 || arg2 == 1 && arg3 > 2 || arg4|arg5 != 0 {
 			return fail(unix.EINVAL)
 		}
 		return 0
 	case unix.PR_MCE_KILL_GET:
-		if a[1]|a[2]|a[3]|a[4] != 0 {
+		if arg2|arg3|arg4|arg5 != 0 {
 			return fail(unix.EINVAL)
 		}
 		return unix.PR_MCE_KILL_DEFAULT
 	case unix.PR_GET_TID_ADDRESS:
 		var b [8]byte
 		binary.LittleEndian.PutUint64(b[:], t.ClearTID)
-		return stored(k.Poke(t, a[1], b[:]))
+		return stored(k.Poke(t, arg2, b[:]))
 	case unix.PR_GET_UNALIGN, unix.PR_SET_UNALIGN, unix.PR_GET_FPEMU, unix.PR_SET_FPEMU, unix.PR_GET_FPEXC, unix.PR_SET_FPEXC,
 		unix.PR_GET_ENDIAN, unix.PR_SET_ENDIAN,
 		unix.PR_SET_FP_MODE, unix.PR_GET_FP_MODE, unix.PR_SVE_SET_VL, unix.PR_SVE_GET_VL, unix.PR_PAC_RESET_KEYS,
@@ -519,12 +545,12 @@ func prctlMachine(k *Kernel, t *Thread, op int) Result {
 	case unix.PR_SET_MM: // set_mm is privileged
 		return fail(unix.EPERM)
 	case unix.PR_SET_TSC:
-		if a[1] != unix.PR_TSC_ENABLE {
+		if arg2 != unix.PR_TSC_ENABLE {
 			return k.Refuse(t, "prctl(PR_SET_TSC)", unix.EINVAL)
 		}
 		return 0
 	case unix.PR_GET_TSC:
-		return stored(k.OutU32(t, a[1], 1))
+		return stored(k.OutU32(t, arg2, 1))
 	default:
 		if op <= 0 || op > 80 && op < 1<<24 { // Linux does not know it either
 			return fail(unix.EINVAL)
@@ -537,12 +563,13 @@ const capVersion = 0x20080522 // version 3
 
 // capHeader reads the version that a caller of capget or capset speaks, and returns the one that is known if it is another.
 func capHeader(k *Kernel, t *Thread) (ok bool, errno unix.Errno) {
+	headerAddr := t.Call.Args[0].Pointer()
 	var h [8]byte
-	if !k.Peek(t, t.Call.Args[0], h[:]) {
+	if !k.Peek(t, headerAddr, h[:]) {
 		return false, unix.EFAULT
 	}
 	if v := binary.LittleEndian.Uint32(h[:]); v != capVersion && v != 0x20071026 && v != 0x19980330 {
-		k.OutU32(t, t.Call.Args[0], capVersion)
+		k.OutU32(t, headerAddr, capVersion)
 		return false, unix.EINVAL
 	}
 	return true, 0
@@ -550,8 +577,9 @@ func capHeader(k *Kernel, t *Thread) (ok bool, errno unix.Errno) {
 
 // sysCapget is capget(2).
 func sysCapget(k *Kernel, t *Thread) Result {
+	dataAddr := t.Call.Args[1].Pointer()
 	if ok, errno := capHeader(k, t); !ok {
-		if errno == unix.EINVAL && t.Call.Args[1] == 0 {
+		if errno == unix.EINVAL && dataAddr == 0 {
 			return 0
 		}
 		return fail(errno)
@@ -562,7 +590,7 @@ func sysCapget(k *Kernel, t *Thread) Result {
 		binary.LittleEndian.PutUint32(b[12*i:], uint32(c.EffectiveCaps()>>(32*i)))
 		binary.LittleEndian.PutUint32(b[12*i+4:], uint32(c.PermittedCaps()>>(32*i)))
 	}
-	if t.Call.Args[1] != 0 && !k.Out(t, t.Call.Args[1], b) {
+	if dataAddr != 0 && !k.Out(t, dataAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	return 0
@@ -570,11 +598,12 @@ func sysCapget(k *Kernel, t *Thread) Result {
 
 // sysCapset is capset(2). What root lays down it has again with its next program; the engine lets it keep it.
 func sysCapset(k *Kernel, t *Thread) Result {
+	dataAddr := t.Call.Args[1].Pointer()
 	if ok, errno := capHeader(k, t); !ok {
 		return fail(errno)
 	}
 	b := make([]byte, 24)
-	if !k.In(t, t.Call.Args[1], b) {
+	if !k.In(t, dataAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	word := func(at int) uint64 {
@@ -590,23 +619,25 @@ func sysCapset(k *Kernel, t *Thread) Result {
 }
 
 func sysSchedGetaffinity(k *Kernel, t *Thread) Result {
-	size := t.Call.Args[1]
+	args := &t.Call.Args
+	pid, size, maskAddr := args[0].Int(), args[1].Size(), args[2].Pointer()
 	if size < 8 || size%8 != 0 {
 		return fail(unix.EINVAL)
 	}
-	if pid := int(int32(t.Call.Args[0])); pid != 0 && k.ThreadByTID(t.Node, pid) == nil {
+	if pid != 0 && k.ThreadByTID(t.Node, pid) == nil {
 		return fail(unix.ESRCH)
 	}
-	if !k.OutU64(t, t.Call.Args[2], 1<<k.CPUs()-1) {
+	if !k.OutU64(t, maskAddr, 1<<k.CPUs()-1) {
 		return fail(unix.EFAULT)
 	}
 	return 8
 }
 
 func sysSchedSetaffinity(k *Kernel, t *Thread) Result {
-	size := min(t.Call.Args[1], 8)
+	n, maskAddr := t.Call.Args[1].Size(), t.Call.Args[2].Pointer()
+	size := min(n, 8)
 	var b [8]byte
-	if !k.In(t, t.Call.Args[2], b[:size]) {
+	if !k.In(t, maskAddr, b[:size]) {
 		return fail(unix.EFAULT)
 	}
 	if binary.LittleEndian.Uint64(b[:])&(1<<k.CPUs()-1) == 0 {
@@ -616,15 +647,16 @@ func sysSchedSetaffinity(k *Kernel, t *Thread) Result {
 }
 
 // scheduled gives the thread that a scheduling call is about: 0 is the caller. nil if there is none.
-func scheduled(k *Kernel, t *Thread, tid uint64) *Thread {
-	if int32(tid) == 0 {
+func scheduled(k *Kernel, t *Thread, tid int) *Thread {
+	if tid == 0 {
 		return t
 	}
-	return k.ThreadByTID(t.Node, int(int32(tid)))
+	return k.ThreadByTID(t.Node, tid)
 }
 
 func sysSchedGetscheduler(k *Kernel, t *Thread) Result {
-	o := scheduled(k, t, t.Call.Args[0])
+	tid := t.Call.Args[0].Int()
+	o := scheduled(k, t, tid)
 	if o == nil {
 		return fail(unix.ESRCH)
 	}
@@ -632,12 +664,14 @@ func sysSchedGetscheduler(k *Kernel, t *Thread) Result {
 }
 
 func sysSchedSetscheduler(k *Kernel, t *Thread) Result {
-	policy := int(int32(t.Call.Args[1])) &^ 0x40000000 // SCHED_RESET_ON_FORK
-	priority, ok := k.InU32(t, t.Call.Args[2])
+	args := &t.Call.Args
+	tid, policy, paramAddr := args[0].Int(), args[1].Int(), args[2].Pointer()
+	policy &^= 0x40000000 // SCHED_RESET_ON_FORK
+	priority, ok := k.InU32(t, paramAddr)
 	if !ok {
 		return fail(unix.EFAULT)
 	}
-	o := scheduled(k, t, t.Call.Args[0])
+	o := scheduled(k, t, tid)
 	if o == nil {
 		return fail(unix.ESRCH)
 	}
@@ -658,13 +692,15 @@ func sysSchedSetscheduler(k *Kernel, t *Thread) Result {
 }
 
 func sysSchedGetparam(k *Kernel, t *Thread) Result {
-	return stored(k.OutU32(t, t.Call.Args[1], 0))
+	paramAddr := t.Call.Args[1].Pointer()
+	return stored(k.OutU32(t, paramAddr, 0))
 }
 
 // schedPriority is sched_get_priority_max(2) or its twin, which differ for real-time policies only.
 func schedPriority(realTime Result) kernel.Handler {
 	return func(_ *Kernel, t *Thread) Result {
-		switch t.Call.Args[0] {
+		policy := t.Call.Args[0].Uint64()
+		switch policy {
 		case 1, 2: // SCHED_FIFO, SCHED_RR
 			return realTime
 		case 0, 3, 5, 6:
@@ -675,7 +711,8 @@ func schedPriority(realTime Result) kernel.Handler {
 }
 
 func sysSchedRRGetInterval(k *Kernel, t *Thread) Result {
-	return stored(k.Out(t, t.Call.Args[1], timespecBytes(4e6)))
+	addr := t.Call.Args[1].Pointer()
+	return stored(k.Out(t, addr, timespecBytes(4e6)))
 }
 
 // schedAttrBytes is the first size of struct sched_attr (sched_setattr(2)).
@@ -684,11 +721,12 @@ const schedAttrBytes = 48
 // sysSchedSetattr is sched_setattr(2). As with sched_setscheduler(2), there are no real-time policies: a node has one CPU, and its
 // order is the tape's.
 func sysSchedSetattr(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	if int32(a[0]) < 0 || a[1] == 0 || a[2] != 0 {
+	args := &t.Call.Args
+	tid, attrAddr, callFlags := args[0].Int(), args[1].Pointer(), args[2].Uint64()
+	if tid < 0 || attrAddr == 0 || callFlags != 0 {
 		return fail(unix.EINVAL)
 	}
-	size, ok := k.InU32(t, a[1])
+	size, ok := k.InU32(t, attrAddr)
 	if !ok {
 		return fail(unix.EFAULT)
 	}
@@ -696,14 +734,14 @@ func sysSchedSetattr(k *Kernel, t *Thread) Result {
 		size = schedAttrBytes
 	}
 	if size < schedAttrBytes || size > 4096 {
-		k.OutU32(t, a[1], schedAttrBytes+8)
+		k.OutU32(t, attrAddr, schedAttrBytes+8)
 		return fail(unix.E2BIG)
 	}
 	b := make([]byte, schedAttrBytes)
-	if !k.In(t, a[1], b) {
+	if !k.In(t, attrAddr, b) {
 		return fail(unix.EFAULT)
 	}
-	o := scheduled(k, t, a[0])
+	o := scheduled(k, t, tid)
 	if o == nil {
 		return fail(unix.ESRCH)
 	}
@@ -734,11 +772,12 @@ func sysSchedSetattr(k *Kernel, t *Thread) Result {
 }
 
 func sysSchedGetattr(k *Kernel, t *Thread) Result {
-	n := t.Call.Args[2]
-	if int32(t.Call.Args[0]) < 0 || t.Call.Args[1] == 0 || n < schedAttrBytes || n > 4096 || t.Call.Args[3] != 0 {
+	args := &t.Call.Args
+	tid, attrAddr, size, flags := args[0].Int(), args[1].Pointer(), args[2].Size(), args[3].Uint64()
+	if tid < 0 || attrAddr == 0 || size < schedAttrBytes || size > 4096 || flags != 0 {
 		return fail(unix.EINVAL)
 	}
-	o := scheduled(k, t, t.Call.Args[0])
+	o := scheduled(k, t, tid)
 	if o == nil {
 		return fail(unix.ESRCH)
 	}
@@ -746,23 +785,23 @@ func sysSchedGetattr(k *Kernel, t *Thread) Result {
 	binary.LittleEndian.PutUint32(b, schedAttrBytes)
 	binary.LittleEndian.PutUint32(b[4:], uint32(o.Policy))
 	binary.LittleEndian.PutUint32(b[16:], uint32(int32(o.Nice)))
-	return stored(k.Out(t, t.Call.Args[1], b))
+	return stored(k.Out(t, attrAddr, b))
 }
 
 // nicePeople lists the threads that getpriority and setpriority are about (PRIO_PROCESS, PRIO_PGRP, PRIO_USER).
-func nicePeople(k *Kernel, t *Thread, which, who uint64) []*Thread {
+func nicePeople(k *Kernel, t *Thread, which uint64, who int) []*Thread {
 	if which == unix.PRIO_PROCESS {
 		if o := scheduled(k, t, who); o != nil {
 			return []*Thread{o}
 		}
 		return nil
 	}
-	me, id := k.Proc(t), int(int32(who))
+	me := k.Proc(t)
 	var list []*Thread
 	for _, pid := range k.Node(t).Procs {
 		p := k.Procs[pid]
-		group := which == unix.PRIO_PGRP && (p.PGID == id || id == 0 && p.PGID == me.PGID)
-		user := which == unix.PRIO_USER && (p.Cred.UID == id || id == 0 && p.Cred.UID == me.Cred.UID)
+		group := which == unix.PRIO_PGRP && (p.PGID == who || who == 0 && p.PGID == me.PGID)
+		user := which == unix.PRIO_USER && (p.Cred.UID == who || who == 0 && p.Cred.UID == me.Cred.UID)
 		if group || user {
 			for _, tid := range p.Threads {
 				list = append(list, k.Threads[tid])
@@ -773,11 +812,12 @@ func nicePeople(k *Kernel, t *Thread, which, who uint64) []*Thread {
 }
 
 func sysGetpriority(k *Kernel, t *Thread) Result {
-	if t.Call.Args[0] > unix.PRIO_USER {
+	which, who := t.Call.Args[0].Uint64(), t.Call.Args[1].Int()
+	if which > unix.PRIO_USER {
 		return fail(unix.EINVAL)
 	}
 	best := Result(0)
-	for _, o := range nicePeople(k, t, t.Call.Args[0], t.Call.Args[1]) {
+	for _, o := range nicePeople(k, t, which, who) {
 		best = max(best, Result(20-o.Nice))
 	}
 	if best == 0 {
@@ -787,14 +827,16 @@ func sysGetpriority(k *Kernel, t *Thread) Result {
 }
 
 func sysSetpriority(k *Kernel, t *Thread) Result {
-	if t.Call.Args[0] > unix.PRIO_USER {
+	args := &t.Call.Args
+	which, who, nice := args[0].Uint64(), args[1].Int(), args[2].Int()
+	if which > unix.PRIO_USER {
 		return fail(unix.EINVAL)
 	}
-	people := nicePeople(k, t, t.Call.Args[0], t.Call.Args[1])
+	people := nicePeople(k, t, which, who)
 	if len(people) == 0 {
 		return fail(unix.ESRCH)
 	}
-	v := max(min(int(int32(t.Call.Args[2])), 19), -20)
+	v := max(min(nice, 19), -20)
 	r := Result(0)
 	me := k.Proc(t).Cred
 	for _, o := range people {
@@ -814,22 +856,23 @@ func sysSetpriority(k *Kernel, t *Thread) Result {
 const addrNoRandomize = 0x40000
 
 func sysPersonality(k *Kernel, t *Thread) Result {
-	p, v := k.Proc(t), uint32(t.Call.Args[0])
+	persona := t.Call.Args[0].Uint()
+	p := k.Proc(t)
 	old := Result(p.Personality)
 	switch {
-	case v == 0xffffffff:
-	case v&^addrNoRandomize == 0:
-		p.Personality = v
+	case persona == 0xffffffff:
+	case persona&^addrNoRandomize == 0:
+		p.Personality = persona
 	default:
-		return k.Refuse(t, "personality(0x"+hex(uint64(v))+")", unix.EINVAL)
+		return k.Refuse(t, "personality(0x"+hex(uint64(persona))+")", unix.EINVAL)
 	}
 	return old
 }
 
 // membarrier(2): with one thread running at a time every barrier is in place already.
 func sysMembarrier(k *Kernel, t *Thread) Result {
+	cmd := t.Call.Args[0].Int()
 	const commands = 1<<9 - 1
-	cmd := int(int32(t.Call.Args[0]))
 	switch {
 	case cmd == 0:
 		return commands

@@ -58,7 +58,10 @@ func readInotify(k *Kernel, t *Thread, f *File, n int) ([]byte, Result) {
 
 func sysInotifyInit(k *Kernel, t *Thread) Result { return inotifyInit(k, t, 0) }
 
-func sysInotifyInit1(k *Kernel, t *Thread) Result { return inotifyInit(k, t, int(t.Call.Args[0])) }
+func sysInotifyInit1(k *Kernel, t *Thread) Result {
+	flags := int(t.Call.Args[0].Int64())
+	return inotifyInit(k, t, flags)
+}
 
 func inotifyInit(k *Kernel, t *Thread, flags int) Result {
 	if flags&^(unix.IN_NONBLOCK|unix.IN_CLOEXEC) != 0 {
@@ -74,7 +77,7 @@ func inotifyInit(k *Kernel, t *Thread, flags int) Result {
 }
 
 // instance gives the inotify instance behind a descriptor.
-func instance(k *Kernel, t *Thread, fd uint64) (int64, unix.Errno) {
+func instance(k *Kernel, t *Thread, fd int) (int64, unix.Errno) {
 	f := k.File(t, fd)
 	switch {
 	case f == nil || f.Kind == kernel.FilePath:
@@ -86,8 +89,9 @@ func instance(k *Kernel, t *Thread, fd uint64) (int64, unix.Errno) {
 }
 
 func sysInotifyAddWatch(k *Kernel, t *Thread) Result {
-	mask := uint32(t.Call.Args[2])
-	n, e := instance(k, t, t.Call.Args[0])
+	args := &t.Call.Args
+	fd, pathAddr, mask := args[0].Int(), args[1].Pointer(), args[2].Uint()
+	n, e := instance(k, t, fd)
 	if e != 0 {
 		return fail(e)
 	}
@@ -95,7 +99,7 @@ func sysInotifyAddWatch(k *Kernel, t *Thread) Result {
 	if mask&fs.IN_DONT_FOLLOW != 0 {
 		follow = unix.AT_SYMLINK_NOFOLLOW
 	}
-	id, _, e := find(k, t, unix.AT_FDCWD, t.Call.Args[1], follow)
+	id, _, e := find(k, t, unix.AT_FDCWD, pathAddr, follow)
 	switch {
 	case e != 0:
 		return fail(e)
@@ -110,9 +114,10 @@ func sysInotifyAddWatch(k *Kernel, t *Thread) Result {
 }
 
 func sysInotifyRmWatch(k *Kernel, t *Thread) Result {
-	n, e := instance(k, t, t.Call.Args[0])
+	fd, wd := t.Call.Args[0].Int(), t.Call.Args[1].Int()
+	n, e := instance(k, t, fd)
 	if e != 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.RemoveWatch(n, int32(t.Call.Args[1])))
+	return fsFail(k.Node(t).FS.RemoveWatch(n, int32(wd)))
 }

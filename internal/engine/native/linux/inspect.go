@@ -79,26 +79,28 @@ func atSeconds(ns int64) string { return fmt.Sprintf("%.6f s", float64(ns)/1e9) 
 func waitOf(k *Kernel, t *Thread) string {
 	c := &t.Call
 	text := CallName(c.Nr)
-	name := func(fd int32, f *File) string {
+	name := func(fd int, f *File) string {
 		return strings.TrimSpace(fmt.Sprintf("%d %s", fd, strings.TrimSpace(k.ObjectOf(f)+" "+describe(k, f))))
 	}
-	switch f := k.File(t, c.Args[0]); {
+	switch f := k.File(t, c.Args[0].Int()); {
 	case c.Nr == unix.SYS_FUTEX:
 		var word [4]byte
-		k.M.Read(t.ID, c.Args[0], word[:])
-		text += fmt.Sprintf(" for the word at %#x, which is %d", c.Args[0], binary.LittleEndian.Uint32(word[:]))
+		k.M.Read(t.ID, c.Args[0].Pointer(), word[:])
+		text += fmt.Sprintf(" for the word at %#x, which is %d", c.Args[0].Pointer(), binary.LittleEndian.Uint32(word[:]))
 		for _, id := range slices.Sorted(maps.Keys(k.Threads)) {
-			if o := k.Threads[id]; o != t && o.Proc == t.Proc && o.State == kernel.Blocked && o.Call.Nr == c.Nr && o.Call.Args[0] == c.Args[0] {
+			o := k.Threads[id]
+			same := o.Call.Nr == c.Nr && o.Call.Args[0].Pointer() == c.Args[0].Pointer()
+			if same && o != t && o.Proc == t.Proc && o.State == kernel.Blocked {
 				text += fmt.Sprintf(", as thread %d does", o.TID)
 			}
 		}
 	case f != nil && (table[c.Nr].Descriptor || table[c.Nr].Holds):
-		text += " on " + name(int32(c.Args[0]), f)
+		text += " on " + name(c.Args[0].Int(), f)
 		if e := k.Epolls[f.Obj]; e != nil && (c.Nr == unix.SYS_EPOLL_WAIT || c.Nr == unix.SYS_EPOLL_PWAIT || c.Nr == unix.SYS_EPOLL_PWAIT2) {
 			var list []string
 			for _, key := range slices.SortedFunc(maps.Keys(e.Index), func(a, b kernel.EpollName) int { return int(a.FD) - int(b.FD) }) {
 				if of := k.Files[key.File]; of != nil {
-					list = append(list, name(key.FD, of))
+					list = append(list, name(int(key.FD), of))
 				}
 			}
 			if len(list) > maxWatched {

@@ -9,10 +9,14 @@ import (
 )
 
 // memoryOf is the piece of memory that the second and third argument of a call name.
-func memoryOf(t *Thread) []Iovec { return []Iovec{{Addr: t.Call.Args[1], Size: t.Call.Args[2]}} }
+func memoryOf(t *Thread) []Iovec {
+	addr, size := t.Call.Args[1].Pointer(), t.Call.Args[2].Size()
+	return []Iovec{{Addr: addr, Size: size}}
+}
 
 func sysRead(k *Kernel, t *Thread) Result {
-	return read(k, t, t.Call.Args[0], memoryOf(t), -1, 0)
+	fd := t.Call.Args[0].Int()
+	return read(k, t, fd, memoryOf(t), -1, 0)
 }
 
 func sysPread64(k *Kernel, t *Thread) Result { return pieceAt(k, t, read) }
@@ -24,7 +28,8 @@ func sysPreadv(k *Kernel, t *Thread) Result { return vectorAt(k, t, read, 0) }
 func sysPreadv2(k *Kernel, t *Thread) Result { return vector2(k, t, read) }
 
 func sysWrite(k *Kernel, t *Thread) Result {
-	return write(k, t, t.Call.Args[0], memoryOf(t), -1, 0)
+	fd := t.Call.Args[0].Int()
+	return write(k, t, fd, memoryOf(t), -1, 0)
 }
 
 func sysPwrite64(k *Kernel, t *Thread) Result { return pieceAt(k, t, write) }
@@ -35,48 +40,51 @@ func sysPwritev(k *Kernel, t *Thread) Result { return vectorAt(k, t, write, 0) }
 
 func sysPwritev2(k *Kernel, t *Thread) Result { return vector2(k, t, write) }
 
-type transfer func(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) Result
+type transfer func(k *Kernel, t *Thread, fd int, v []Iovec, offset int64, flags int) Result
 
 func pieceAt(k *Kernel, t *Thread, f transfer) Result {
-	offset := int64(t.Call.Args[3])
+	fd, offset := t.Call.Args[0].Int(), t.Call.Args[3].Int64()
 	if offset < 0 {
 		return fail(unix.EINVAL)
 	}
-	return f(k, t, t.Call.Args[0], memoryOf(t), offset, 0)
+	return f(k, t, fd, memoryOf(t), offset, 0)
 }
 
 func vector(k *Kernel, t *Thread, f transfer, offset int64, flags int) Result {
-	if k.File(t, t.Call.Args[0]) == nil {
+	args := &t.Call.Args
+	fd, vecAddr, count := args[0].Int(), args[1].Pointer(), args[2].Uint64()
+	if k.File(t, fd) == nil {
 		return fail(unix.EBADF)
 	}
-	v, e := iovecs(k, t, t.Call.Args[1], t.Call.Args[2])
+	v, e := iovecs(k, t, vecAddr, count)
 	if e != 0 {
 		return fail(e)
 	}
-	return f(k, t, t.Call.Args[0], v, offset, flags)
+	return f(k, t, fd, v, offset, flags)
 }
 
 func vectorAt(k *Kernel, t *Thread, f transfer, flags int) Result {
-	if int64(t.Call.Args[3]) < 0 {
+	offset := t.Call.Args[3].Int64()
+	if offset < 0 {
 		return fail(unix.EINVAL)
 	}
-	return vector(k, t, f, int64(t.Call.Args[3]), flags)
+	return vector(k, t, f, offset, flags)
 }
 
 // vector2: offset -1 means the file's own position (preadv2(2)).
 func vector2(k *Kernel, t *Thread, f transfer) Result {
-	flags := int(int32(t.Call.Args[5]))
+	offset, flags := t.Call.Args[3].Int64(), t.Call.Args[5].Int()
 	if flags&^0x1f != 0 {
 		return fail(unix.EOPNOTSUPP)
 	}
-	if int64(t.Call.Args[3]) == -1 {
+	if offset == -1 {
 		return vector(k, t, f, -1, flags)
 	}
 	return vectorAt(k, t, f, flags)
 }
 
 // read moves bytes from a file into memory; offset -1 is the file's position.
-func read(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) Result {
+func read(k *Kernel, t *Thread, fd int, v []Iovec, offset int64, flags int) Result {
 	f := k.File(t, fd)
 	if !readable(f) {
 		return fail(unix.EBADF)
@@ -99,7 +107,7 @@ func read(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) R
 }
 
 // write moves bytes from memory into a file; offset -1 is the file's position.
-func write(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) Result {
+func write(k *Kernel, t *Thread, fd int, v []Iovec, offset int64, flags int) Result {
 	f := k.File(t, fd)
 	if !writable(f) {
 		return fail(unix.EBADF)
@@ -122,12 +130,13 @@ func write(k *Kernel, t *Thread, fd uint64, v []Iovec, offset int64, flags int) 
 }
 
 func sysIoctl(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	args := &t.Call.Args
+	fd, cmd, arg := args[0].Int(), uint(args[1].Uint()), args[2].Uint64()
+	f := k.File(t, fd)
 	if f == nil || f.Kind == kernel.FilePath {
 		return fail(unix.EBADF)
 	}
-	arg := t.Call.Args[2]
-	switch cmd := uint(uint32(t.Call.Args[1])); cmd {
+	switch cmd {
 	case 0x5421: // FIONBIO
 		v, ok := k.InU32(t, arg)
 		if !ok {
@@ -141,7 +150,7 @@ func sysIoctl(k *Kernel, t *Thread) Result {
 	case 0x5452: // FIOASYNC
 		return 0
 	case 0x5451, 0x5450: // FIOCLEX, FIONCLEX
-		k.Tables[k.Proc(t).Table].Slots[int32(t.Call.Args[0])].Cloexec = cmd == 0x5451
+		k.Tables[k.Proc(t).Table].Slots[fd].Cloexec = cmd == 0x5451
 		return 0
 	case unix.TIOCINQ: // FIONREAD
 		b := k.Kind(f)

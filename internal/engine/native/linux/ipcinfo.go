@@ -27,9 +27,9 @@ func objects[T any](n kernel.NodeID, all map[int64]*T, of func(*T) kernel.NodeID
 }
 
 // at is the number of the object at a place.
-func at(ids []int64, place uint64) (int64, bool) {
-	if i := int64(int32(place)); i >= 0 && i < int64(len(ids)) {
-		return ids[i], true
+func at(ids []int64, place int) (int64, bool) {
+	if place >= 0 && place < len(ids) {
+		return ids[place], true
 	}
 	return 0, false
 }

@@ -31,11 +31,11 @@ func lives(k *Kernel, l *kernel.Life, t *Thread, result int64) {
 	case unix.SYS_READLINK, unix.SYS_READLINKAT:
 		learn(c.Digest)
 	case unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_PREADV, unix.SYS_PREADV2, unix.SYS_GETDENTS, unix.SYS_GETDENTS64:
-		if f := k.File(t, c.Args[0]); f != nil && f.Kind != kernel.FileRandom && f.Kind != kernel.FileSocket && !ownProc(f.Path) {
+		if f := k.File(t, c.Args[0].Int()); f != nil && f.Kind != kernel.FileRandom && f.Kind != kernel.FileSocket && !ownProc(f.Path) {
 			learn(c.Digest)
 		}
 	case unix.SYS_MMAP: // of what the world has written: its bytes are read without a call
-		if f := k.File(t, c.Args[4]); int32(c.Args[4]) >= 0 && f != nil && f.Kind == kernel.FileInode && k.Node(t).FS.Get(f.Inode).Blob != 0 {
+		if f := k.File(t, c.Args[4].Int()); f != nil && f.Kind == kernel.FileInode && k.Node(t).FS.Get(f.Inode).Blob != 0 {
 			l.Open = true
 		}
 	case unix.SYS_SHMGET, unix.SYS_SEMGET, unix.SYS_MSGGET, unix.SYS_MQ_OPEN:
@@ -46,7 +46,7 @@ func lives(k *Kernel, l *kernel.Life, t *Thread, result int64) {
 		l.Open = l.Open || result >= 0
 	case unix.SYS_CONNECT, unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG,
 		unix.SYS_RECVMSG, unix.SYS_SENDMMSG, unix.SYS_RECVMMSG:
-		if f := k.File(t, c.Args[0]); f != nil && f.Kind == kernel.FileSocket {
+		if f := k.File(t, c.Args[0].Int()); f != nil && f.Kind == kernel.FileSocket {
 			switch _, family, _, _, _ := k.Net.Kind(net.SockID(f.Obj)); family {
 			case net.AF_UNIX:
 				learn(c.Digest)

@@ -11,11 +11,11 @@ import (
 )
 
 func sysFlock(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	fd, op := t.Call.Args[0].Int(), t.Call.Args[1].Int()
+	f := k.File(t, fd)
 	if f == nil || f.Kind == kernel.FilePath {
 		return fail(unix.EBADF)
 	}
-	op := int(int32(t.Call.Args[1]))
 	kind := op &^ unix.LOCK_NB
 	switch {
 	case kind != unix.LOCK_UN && kind != unix.LOCK_SH && kind != unix.LOCK_EX:

@@ -152,13 +152,14 @@ func copySpace(k *Kernel, id kernel.SpaceID) kernel.SpaceID {
 
 // sysMmap sees maps of files and shared maps; private anonymous ones come here only from nodes that may lack memory.
 func sysMmap(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	size, prot, flags, offset := a[1], a[2], a[3], int64(a[5])
+	args := &t.Call.Args
+	addr, size, prot, flags := args[0].Pointer(), args[1].Size(), args[2].Uint64(), args[3].Uint64()
+	fd, offset := args[4].Int(), args[5].Int64()
 	if size == 0 || offset%4096 != 0 {
 		return fail(unix.EINVAL)
 	}
 	switch {
-	case !machine.Reserved(a[0], (size+4095)&^4095):
+	case !machine.Reserved(addr, (size+4095)&^4095):
 	case flags&unix.MAP_FIXED_NOREPLACE != 0:
 		return fail(unix.EEXIST)
 	case flags&unix.MAP_FIXED != 0:
@@ -166,7 +167,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 	}
 	var f *File
 	if flags&unix.MAP_ANONYMOUS == 0 {
-		if f = k.File(t, a[4]); f == nil || f.Kind == kernel.FilePath {
+		if f = k.File(t, fd); f == nil || f.Kind == kernel.FilePath {
 			return fail(unix.EBADF)
 		}
 	}
@@ -178,7 +179,7 @@ func sysMmap(k *Kernel, t *Thread) Result {
 
 // mapAnonymous maps memory that belongs to no file; zero says that it was asked of /dev/zero.
 func mapAnonymous(k *Kernel, t *Thread, zero bool, size, prot, flags uint64) Result {
-	a := &t.Call.Args
+	addr := t.Call.Args[0].Pointer()
 	if prot&unix.PROT_WRITE != 0 {
 		if r, starved := starved(k, t, fail(unix.ENOMEM)); starved {
 			return r
@@ -191,7 +192,7 @@ func mapAnonymous(k *Kernel, t *Thread, zero bool, size, prot, flags uint64) Res
 		if prot&unix.PROT_EXEC == 0 && !zero && flags&machine.Populating == 0 {
 			return kernel.Passed
 		}
-		r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, a[0], size, prot, flags&^machine.Populating|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+		r := Result(k.M.Execute(t.ID, unix.SYS_MMAP, addr, size, prot, flags&^machine.Populating|unix.MAP_ANONYMOUS, ^uint64(0), 0))
 		if r >= 0 && prot&unix.PROT_EXEC != 0 {
 			madeCode(k, t, uint64(r), size, true)
 		}
@@ -204,7 +205,7 @@ func mapAnonymous(k *Kernel, t *Thread, zero bool, size, prot, flags uint64) Res
 
 // mapShared maps memory that processes share: an unnamed file of the engine.
 func mapShared(k *Kernel, t *Thread, size, prot, flags uint64) Result {
-	a := &t.Call.Args
+	addr := t.Call.Args[0].Pointer()
 	id := fs.BlobID(k.NewID("blob"))
 	if e := k.Handles.Blobs.Create(id); e != 0 {
 		return fsFail(e)
@@ -213,7 +214,7 @@ func mapShared(k *Kernel, t *Thread, size, prot, flags uint64) Result {
 	if e := k.Handles.Blobs.Truncate(id, int64((size+4095)&^4095)); e != 0 {
 		return fsFail(e)
 	}
-	r := mapFD(k, t, k.Handles.Blobs.FD(id), a[0], size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
+	r := mapFD(k, t, k.Handles.Blobs.FD(id), addr, size, prot, flags&^unix.MAP_ANONYMOUS, 0, true)
 	if r > 0 || r == 0 && flags&unix.MAP_FIXED != 0 {
 		addRegion(k, t, kernel.Region{Start: uint64(r), Size: (size + 4095) &^ 4095, Object: Key{Kind: kernel.KeyBlob, ID: int64(id)}, Anon: true})
 		if prot&unix.PROT_EXEC != 0 {
@@ -225,7 +226,7 @@ func mapShared(k *Kernel, t *Thread, size, prot, flags uint64) Result {
 }
 
 func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int64) Result {
-	a := &t.Call.Args
+	addr := t.Call.Args[0].Pointer()
 	mode := f.Flags & unix.O_ACCMODE
 	shared := flags&0xf == unix.MAP_SHARED || flags&0xf == 3 // MAP_SHARED_VALIDATE
 	switch {
@@ -248,7 +249,7 @@ func mapFile(k *Kernel, t *Thread, f *File, size, prot, flags uint64, offset int
 			fd = watched.FD()
 		}
 	}
-	r := mapFD(k, t, fd, a[0], size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
+	r := mapFD(k, t, fd, addr, size, prot, flags, uint64(offset), shared && mode == unix.O_RDWR)
 	if r >= 0 && watched != nil {
 		k.M.MapCode(t.ID, watched, uint64(r), (size+4095)&^4095, uint64(offset))
 	}
@@ -330,7 +331,8 @@ func refuseReserved(k *Kernel, t *Thread) Result {
 
 // sysMunmap sees what ends above the place of all that the kernel has chosen a place for.
 func sysMunmap(k *Kernel, t *Thread) Result {
-	if r, reserved := reserved(k, t, t.Call.Args[0], t.Call.Args[1]); reserved {
+	addr, size := t.Call.Args[0].Pointer(), t.Call.Args[1].Size()
+	if r, reserved := reserved(k, t, addr, size); reserved {
 		return r
 	}
 	return Result(k.M.Native(t.ID))
@@ -341,27 +343,28 @@ const madvSoftOffline = 101
 
 // sysMadvise sees advice that the real kernel is not asked for, and advice on what lies where the engine's pages are.
 func sysMadvise(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	if size := (a[1] + 4095) &^ 4095; a[0]%4096 != 0 || size < a[1] || a[0]+size < a[0] {
+	args := &t.Call.Args
+	addr, length, advice := args[0].Pointer(), args[1].Size(), args[2].Uint64()
+	if size := (length + 4095) &^ 4095; addr%4096 != 0 || size < length || addr+size < addr {
 		return fail(unix.EINVAL)
 	}
-	if r, reserved := reserved(k, t, a[0], a[1]); reserved {
+	if r, reserved := reserved(k, t, addr, length); reserved {
 		return r
 	}
-	switch int(a[2]) {
+	switch int(advice) {
 	case unix.MADV_FREE, unix.MADV_DONTNEED: // What the former does depends on the machine's memory; the latter is one legal outcome.
-		r := k.M.Execute(t.ID, unix.SYS_MADVISE, a[0], a[1], unix.MADV_DONTNEED)
-		cannotTrap(k, t, k.M.TrapAgain(t.ID, a[0], a[1])) // Linux drops pages before the first that it cannot, too
+		r := k.M.Execute(t.ID, unix.SYS_MADVISE, addr, length, unix.MADV_DONTNEED)
+		cannotTrap(k, t, k.M.TrapAgain(t.ID, addr, length)) // Linux drops pages before the first that it cannot, too
 		return Result(r)
 	case unix.MADV_MERGEABLE, unix.MADV_UNMERGEABLE: // pages are never merged: other worlds would see how long a write takes
 		return 0
 	case unix.MADV_HWPOISON, madvSoftOffline:
 		return fail(unix.EPERM)
 	case unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE:
-		return populate(k, t, a[0], a[1], a[2])
+		return populate(k, t, addr, length, advice)
 	}
-	if machine.Advised(uint32(a[2])) {
-		if slices.Contains(machine.ForkAdvice, uint32(a[2])) {
+	if machine.Advised(uint32(advice)) {
+		if slices.Contains(machine.ForkAdvice, uint32(advice)) {
 			k.Spaces[k.Proc(t).Space].Unforked = true
 		}
 		return Result(k.M.Native(t.ID))
@@ -377,18 +380,20 @@ func sysArchPrctl(k *Kernel, t *Thread) Result { return fail(unix.EINVAL) }
 // range that is not mapped is an error after the others were written, and a file whose synchronisation fails ends
 // the call.
 func sysMsync(k *Kernel, t *Thread) Result {
-	if t.Call.Args[0]%4096 != 0 || t.Call.Args[2]&^7 != 0 || t.Call.Args[2]&5 == 5 {
+	args := &t.Call.Args
+	addr, size, flags := args[0].Pointer(), args[1].Size(), args[2].Uint64()
+	if addr%4096 != 0 || flags&^7 != 0 || flags&5 == 5 {
 		return fail(unix.EINVAL)
 	}
 	// The real kernel knows what is mapped. It is asked beside the call, since a call that waits for the disk begins again.
-	r := Result(k.M.Execute(t.ID, unix.SYS_MSYNC, t.Call.Args[0], t.Call.Args[1], t.Call.Args[2]))
-	if t.Call.Args[2]&unix.MS_SYNC == 0 || r < 0 && r != fail(unix.ENOMEM) {
+	r := Result(k.M.Execute(t.ID, unix.SYS_MSYNC, addr, size, flags))
+	if flags&unix.MS_SYNC == 0 || r < 0 && r != fail(unix.ENOMEM) {
 		return r
 	}
 	if !written(k, t, nil) {
 		return awaitDisk(k, t)
 	}
-	if failed := syncMapped(k, t, t.Call.Args[0], t.Call.Args[0]+(t.Call.Args[1]+4095)&^4095); failed != 0 {
+	if failed := syncMapped(k, t, addr, addr+(size+4095)&^4095); failed != 0 {
 		return failed
 	}
 	return r
@@ -447,29 +452,31 @@ func syncPart(k *Kernel, t *Thread, f *kernel.FileMap, id fs.InodeID, from, to i
 
 // sysMincore says that all pages are in memory: which ones really are depends on the machine.
 func sysMincore(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	pages := (a[1] + 4095) / 4096
-	if a[0]%4096 != 0 || pages > 1<<24 {
+	args := &t.Call.Args
+	addr, size, vecAddr := args[0].Pointer(), args[1].Size(), args[2].Pointer()
+	pages := (size + 4095) / 4096
+	if addr%4096 != 0 || pages > 1<<24 {
 		return fail(unix.EINVAL)
 	}
 	b := make([]byte, pages)
-	if !k.Peek(t, a[2], b) {
+	if !k.Peek(t, vecAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	if r := k.M.Native(t.ID); r < 0 { // it has reported pages before the first that is not mapped
-		k.Poke(t, a[2], b)
+		k.Poke(t, vecAddr, b)
 		return Result(r)
 	}
 	for i := range b {
 		b[i] = 1
 	}
-	return stored(k.Out(t, a[2], b))
+	return stored(k.Out(t, vecAddr, b))
 }
 
 func sysZero(k *Kernel, t *Thread) Result { return 0 }
 
 func sysShmget(k *Kernel, t *Thread) Result {
-	key, size, flags := int64(int32(t.Call.Args[0])), int64(t.Call.Args[1]), int(t.Call.Args[2])
+	args := &t.Call.Args
+	key, size, flags := int64(args[0].Int()), args[1].Int64(), int(args[2].Int64())
 	p := k.Proc(t)
 	if key != 0 {
 		for _, id := range slices.Sorted(maps.Keys(k.Segs)) {
@@ -513,11 +520,12 @@ func sysShmget(k *Kernel, t *Thread) Result {
 }
 
 func sysShmat(k *Kernel, t *Thread) Result {
-	s := k.Segs[int64(int32(t.Call.Args[0]))]
+	args := &t.Call.Args
+	shmid, addr, flags := int64(args[0].Int()), args[1].Pointer(), args[2].Uint64()
+	s := k.Segs[shmid]
 	if s == nil || s.Node != t.Node {
 		return fail(unix.EINVAL)
 	}
-	flags := t.Call.Args[2]
 	prot, mapFlags, want := uint64(unix.PROT_READ|unix.PROT_WRITE), uint64(unix.MAP_SHARED), uint32(6)
 	if flags&0o10000 != 0 { // SHM_RDONLY
 		prot, want = unix.PROT_READ, 4
@@ -525,7 +533,6 @@ func sysShmat(k *Kernel, t *Thread) Result {
 	if !s.Permissions().Allows(k.Proc(t), want) {
 		return fail(unix.EACCES)
 	}
-	addr := t.Call.Args[1]
 	if addr != 0 {
 		if flags&0o20000 != 0 { // SHM_RND
 			addr &^= 4095
@@ -559,9 +566,10 @@ func sysShmat(k *Kernel, t *Thread) Result {
 }
 
 func sysShmdt(k *Kernel, t *Thread) Result {
+	addr := t.Call.Args[0].Pointer()
 	space := k.Spaces[k.Proc(t).Space]
 	for i, r := range space.Regions {
-		if r.Seg != 0 && r.Start == t.Call.Args[0] {
+		if r.Seg != 0 && r.Start == addr {
 			k.M.Execute(t.ID, unix.SYS_MUNMAP, r.Start, r.Size)
 			space.Regions = slices.Delete(space.Regions, i, i+1)
 			if s := k.Segs[r.Seg]; s != nil {
@@ -575,13 +583,15 @@ func sysShmdt(k *Kernel, t *Thread) Result {
 }
 
 func sysShmctl(k *Kernel, t *Thread) Result {
-	s, done := k.Segs[int64(int32(t.Call.Args[0]))], Result(0)
-	cmd := int(int32(t.Call.Args[1])) &^ 0x100
+	args := &t.Call.Args
+	shmid, cmd, addr := args[0].Int(), args[1].Int(), args[2].Pointer()
+	s, done := k.Segs[int64(shmid)], Result(0)
+	cmd &^= 0x100
 	switch cmd {
 	case ipcInfo, shmInfo:
-		return shmLimits(k, t, cmd, t.Call.Args[2])
+		return shmLimits(k, t, cmd, addr)
 	case shmStat, shmStatAny:
-		id, ok := at(segments(k, t.Node), t.Call.Args[0])
+		id, ok := at(segments(k, t.Node), shmid)
 		if !ok {
 			return fail(unix.EINVAL)
 		}
@@ -628,7 +638,7 @@ func sysShmctl(k *Kernel, t *Thread) Result {
 		le.PutUint32(b[80:], uint32(s.Creator))
 		le.PutUint32(b[84:], uint32(s.Last))
 		le.PutUint64(b[88:], uint64(s.Attach))
-		if !k.Out(t, t.Call.Args[2], b[:]) {
+		if !k.Out(t, addr, b[:]) {
 			return fail(unix.EFAULT)
 		}
 		return done

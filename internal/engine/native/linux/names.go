@@ -21,7 +21,9 @@ func sysGetdents64(k *Kernel, t *Thread) Result { return getdents(k, t, false) }
 func sysGetdents(k *Kernel, t *Thread) Result { return getdents(k, t, true) }
 
 func getdents(k *Kernel, t *Thread, old bool) Result {
-	f := k.File(t, t.Call.Args[0])
+	args := &t.Call.Args
+	fd, addr, count := args[0].Int(), args[1].Pointer(), args[2].Size()
+	f := k.File(t, fd)
 	switch {
 	case f == nil || f.Kind == kernel.FilePath:
 		return fail(unix.EBADF)
@@ -38,7 +40,7 @@ func getdents(k *Kernel, t *Thread, old bool) Result {
 			k.Leaks.Order(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		}
 	}
-	room := int(min(t.Call.Args[2], maxListing))
+	room := int(min(count, maxListing))
 	out := k.Buf[:0]
 	i := f.Pos
 	for ; i < int64(len(f.Dir)); i++ {
@@ -66,7 +68,7 @@ func getdents(k *Kernel, t *Thread, old bool) Result {
 			out[len(out)-1] = byte(e.Mode >> 12)
 		}
 	}
-	if len(out) > 0 && !k.Out(t, t.Call.Args[1], out) {
+	if len(out) > 0 && !k.Out(t, addr, out) {
 		return fail(unix.EFAULT)
 	}
 	k.Buf = out[:cap(out)]
@@ -75,6 +77,7 @@ func getdents(k *Kernel, t *Thread, old bool) Result {
 }
 
 func sysGetcwd(k *Kernel, t *Thread) Result {
+	addr, size := t.Call.Args[0].Pointer(), t.Call.Args[1].Size()
 	p := k.Proc(t)
 	s := k.Node(t).FS
 	path := s.Name(p.Cwd)
@@ -86,10 +89,10 @@ func sysGetcwd(k *Kernel, t *Thread) Result {
 		path = "(unreachable)" + path
 	}
 	b := append([]byte(path), 0)
-	if uint64(len(b)) > t.Call.Args[1] {
+	if uint64(len(b)) > size {
 		return fail(unix.ERANGE)
 	}
-	if !k.Out(t, t.Call.Args[0], b) {
+	if !k.Out(t, addr, b) {
 		return fail(unix.EFAULT)
 	}
 	return Result(len(b))
@@ -113,7 +116,8 @@ func chdir(k *Kernel, t *Thread, id fs.InodeID) Result {
 }
 
 func sysChdir(k *Kernel, t *Thread) Result {
-	id, _, e := find(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	pathAddr := t.Call.Args[0].Pointer()
+	id, _, e := find(k, t, unix.AT_FDCWD, pathAddr, 0)
 	if e != 0 {
 		return fail(e)
 	}
@@ -121,7 +125,8 @@ func sysChdir(k *Kernel, t *Thread) Result {
 }
 
 func sysFchdir(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	fd := t.Call.Args[0].Int()
+	f := k.File(t, fd)
 	if f == nil {
 		return fail(unix.EBADF)
 	}
@@ -130,7 +135,8 @@ func sysFchdir(k *Kernel, t *Thread) Result {
 
 // sysChroot is chroot(2): the working directory stays where it is.
 func sysChroot(k *Kernel, t *Thread) Result {
-	id, _, e := find(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	pathAddr := t.Call.Args[0].Pointer()
+	id, _, e := find(k, t, unix.AT_FDCWD, pathAddr, 0)
 	if e != 0 {
 		return fail(e)
 	}
@@ -145,8 +151,9 @@ func sysChroot(k *Kernel, t *Thread) Result {
 	return 0
 }
 
-// A pathCall serves a call on a path, and its twin whose name ends with "at". Relative paths begin at dirfd; a are the arguments from the path on.
-type pathCall func(k *Kernel, t *Thread, dirfd int, a []uint64) Result
+// A pathCall serves a call on a path, and its twin whose name ends with "at". Relative paths begin at dirfd;
+// args are the arguments from the path on.
+type pathCall func(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result
 
 // fromCwd makes the handler of a call whose relative paths begin at the working directory.
 func fromCwd(h pathCall) kernel.Handler {
@@ -155,23 +162,27 @@ func fromCwd(h pathCall) kernel.Handler {
 
 // fromDir makes the handler of a call whose first argument is a descriptor of a directory.
 func fromDir(h pathCall) kernel.Handler {
-	return func(k *Kernel, t *Thread) Result { return h(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1:]) }
+	return func(k *Kernel, t *Thread) Result {
+		dirfd := t.Call.Args[0].Int()
+		return h(k, t, dirfd, t.Call.Args[1:])
+	}
 }
 
-func mkdir(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
-	at, path, e := pathFrom(k, t, dirfd, a[0])
+func mkdir(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
+	pathAddr, mode := args[0].Pointer(), args[1].Mode()
+	at, path, e := pathFrom(k, t, dirfd, pathAddr)
 	if e != 0 {
 		return fail(e)
 	}
-	return fsFail(k.Node(t).FS.Mkdir(env(k, t), at, path, uint32(a[1])&^k.Proc(t).Umask))
+	return fsFail(k.Node(t).FS.Mkdir(env(k, t), at, path, mode&^k.Proc(t).Umask))
 }
 
-func mknod(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
-	at, path, e := pathFrom(k, t, dirfd, a[0])
+func mknod(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
+	pathAddr, mode := args[0].Pointer(), args[1].Mode()
+	at, path, e := pathFrom(k, t, dirfd, pathAddr)
 	if e != 0 {
 		return fail(e)
 	}
-	mode := uint32(a[1])
 	_, fe := k.Node(t).FS.Mknod(env(k, t), at, path, mode&^k.Proc(t).Umask)
 	if fe == fs.EPERM && (mode&unix.S_IFMT == unix.S_IFCHR || mode&unix.S_IFMT == unix.S_IFBLK) {
 		return k.Refuse(t, "mknod(device)", unix.EPERM)
@@ -191,16 +202,22 @@ func unlink(k *Kernel, t *Thread, dirfd int, addr uint64, dir bool) Result {
 }
 
 func sysUnlink(k *Kernel, t *Thread) Result {
-	return unlink(k, t, unix.AT_FDCWD, t.Call.Args[0], false)
+	pathAddr := t.Call.Args[0].Pointer()
+	return unlink(k, t, unix.AT_FDCWD, pathAddr, false)
 }
-func sysRmdir(k *Kernel, t *Thread) Result { return unlink(k, t, unix.AT_FDCWD, t.Call.Args[0], true) }
+
+func sysRmdir(k *Kernel, t *Thread) Result {
+	pathAddr := t.Call.Args[0].Pointer()
+	return unlink(k, t, unix.AT_FDCWD, pathAddr, true)
+}
 
 func sysUnlinkat(k *Kernel, t *Thread) Result {
-	flags := int(int32(t.Call.Args[2]))
+	args := &t.Call.Args
+	dirfd, pathAddr, flags := args[0].Int(), args[1].Pointer(), args[2].Int()
 	if flags&^unix.AT_REMOVEDIR != 0 {
 		return fail(unix.EINVAL)
 	}
-	return unlink(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags != 0)
+	return unlink(k, t, dirfd, pathAddr, flags != 0)
 }
 
 func rename(k *Kernel, t *Thread, fromFD int, from uint64, toFD int, to uint64, flags int) Result {
@@ -217,17 +234,21 @@ func rename(k *Kernel, t *Thread, fromFD int, from uint64, toFD int, to uint64, 
 }
 
 func sysRename(k *Kernel, t *Thread) Result {
-	return rename(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_FDCWD, t.Call.Args[1], 0)
+	oldAddr, newAddr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
+	return rename(k, t, unix.AT_FDCWD, oldAddr, unix.AT_FDCWD, newAddr, 0)
 }
 
 func sysRenameat(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	return rename(k, t, int(int32(a[0])), a[1], int(int32(a[2])), a[3], 0)
+	args := &t.Call.Args
+	oldDir, oldAddr, newDir, newAddr := args[0].Int(), args[1].Pointer(), args[2].Int(), args[3].Pointer()
+	return rename(k, t, oldDir, oldAddr, newDir, newAddr, 0)
 }
 
 func sysRenameat2(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	return rename(k, t, int(int32(a[0])), a[1], int(int32(a[2])), a[3], int(uint32(a[4])))
+	args := &t.Call.Args
+	oldDir, oldAddr, newDir, newAddr := args[0].Int(), args[1].Pointer(), args[2].Int(), args[3].Pointer()
+	flags := args[4].Uint()
+	return rename(k, t, oldDir, oldAddr, newDir, newAddr, int(flags))
 }
 
 func link(k *Kernel, t *Thread, fromFD int, from uint64, toFD int, to uint64, flags int) Result {
@@ -254,12 +275,15 @@ func link(k *Kernel, t *Thread, fromFD int, from uint64, toFD int, to uint64, fl
 }
 
 func sysLink(k *Kernel, t *Thread) Result {
-	return link(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_FDCWD, t.Call.Args[1], 0)
+	oldAddr, newAddr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
+	return link(k, t, unix.AT_FDCWD, oldAddr, unix.AT_FDCWD, newAddr, 0)
 }
 
 func sysLinkat(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	return link(k, t, int(int32(a[0])), a[1], int(int32(a[2])), a[3], int(int32(a[4])))
+	args := &t.Call.Args
+	oldDir, oldAddr, newDir, newAddr := args[0].Int(), args[1].Pointer(), args[2].Int(), args[3].Pointer()
+	flags := args[4].Int()
+	return link(k, t, oldDir, oldAddr, newDir, newAddr, flags)
 }
 
 func symlink(k *Kernel, t *Thread, target uint64, dirfd int, addr uint64) Result {
@@ -276,19 +300,22 @@ func symlink(k *Kernel, t *Thread, target uint64, dirfd int, addr uint64) Result
 }
 
 func sysSymlink(k *Kernel, t *Thread) Result {
-	return symlink(k, t, t.Call.Args[0], unix.AT_FDCWD, t.Call.Args[1])
+	targetAddr, pathAddr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
+	return symlink(k, t, targetAddr, unix.AT_FDCWD, pathAddr)
 }
 
 func sysSymlinkat(k *Kernel, t *Thread) Result {
-	return symlink(k, t, t.Call.Args[0], int(int32(t.Call.Args[1])), t.Call.Args[2])
+	args := &t.Call.Args
+	targetAddr, dirfd, pathAddr := args[0].Pointer(), args[1].Int(), args[2].Pointer()
+	return symlink(k, t, targetAddr, dirfd, pathAddr)
 }
 
-func readlink(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
-	size := int(int32(a[2]))
+func readlink(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
+	pathAddr, addr, size := args[0].Pointer(), args[1].Pointer(), args[2].Int()
 	if size <= 0 {
 		return fail(unix.EINVAL)
 	}
-	id, f, e := find(k, t, dirfd, a[0], unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+	id, f, e := find(k, t, dirfd, pathAddr, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
 	switch {
 	case e != 0:
 		return fail(e)
@@ -304,7 +331,7 @@ func readlink(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
 	}
 	b := []byte(target)
 	b = b[:min(len(b), size)]
-	if !k.Out(t, a[1], b) {
+	if !k.Out(t, addr, b) {
 		return fail(unix.EFAULT)
 	}
 	return Result(len(b))

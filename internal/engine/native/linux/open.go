@@ -12,12 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func sysOpen(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
-	return open(k, t, dirfd, a[0], int(int32(a[1])), uint32(a[2]), 0)
+func sysOpen(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
+	pathAddr, flags, mode := args[0].Pointer(), args[1].Int(), args[2].Mode()
+	return open(k, t, dirfd, pathAddr, flags, mode, 0)
 }
 
 func sysCreat(k *Kernel, t *Thread) Result {
-	return open(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, uint32(t.Call.Args[1]), 0)
+	pathAddr, mode := t.Call.Args[0].Pointer(), t.Call.Args[1].Mode()
+	return open(k, t, unix.AT_FDCWD, pathAddr, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC, mode, 0)
 }
 
 // What openat2(2) accepts: all flags of open(2) that mean anything, and permissions where a file may be made.
@@ -31,7 +33,8 @@ const (
 )
 
 func sysOpenat2(k *Kernel, t *Thread) Result {
-	size := t.Call.Args[3]
+	args := &t.Call.Args
+	dirfd, pathAddr, howAddr, size := args[0].Int(), args[1].Pointer(), args[2].Pointer(), args[3].Size()
 	switch {
 	case size < openHowBytes:
 		return fail(unix.EINVAL)
@@ -39,7 +42,7 @@ func sysOpenat2(k *Kernel, t *Thread) Result {
 		return fail(unix.E2BIG)
 	}
 	b := make([]byte, size)
-	if !k.In(t, t.Call.Args[2], b) {
+	if !k.In(t, howAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	if slices.ContainsFunc(b[openHowBytes:], func(c byte) bool { return c != 0 }) {
@@ -57,7 +60,7 @@ func sysOpenat2(k *Kernel, t *Thread) Result {
 	case resolve&resolveCached != 0 && (makes || flags&unix.O_TRUNC != 0):
 		return fail(unix.EAGAIN) // else: all names of a node are at hand
 	}
-	return open(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], int(flags), uint32(mode), fs.Resolve(resolve&^resolveCached))
+	return open(k, t, dirfd, pathAddr, int(flags), uint32(mode), fs.Resolve(resolve&^resolveCached))
 }
 
 func open(k *Kernel, t *Thread, dirfd int, addr uint64, flags int, mode uint32, resolve fs.Resolve) Result {

@@ -20,7 +20,7 @@ var pidFile = Behaviour{
 }
 
 func sysPidfdOpen(k *Kernel, t *Thread) Result {
-	pid, flags := int(int32(t.Call.Args[0])), int(t.Call.Args[1])
+	pid, flags := t.Call.Args[0].Int(), int(t.Call.Args[1].Int64())
 	if pid <= 0 || flags&^unix.PIDFD_NONBLOCK != 0 {
 		return fail(unix.EINVAL)
 	}
@@ -37,12 +37,13 @@ func sysPidfdOpen(k *Kernel, t *Thread) Result {
 }
 
 func sysPidfdSendSignal(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
-	sig := int(int32(t.Call.Args[1]))
+	args := &t.Call.Args
+	fd, sig, infoAddr, flags := args[0].Int(), args[1].Int(), args[2].Pointer(), args[3].Uint64()
+	f := k.File(t, fd)
 	if f == nil || f.Kind != kernel.FilePID {
 		return fail(unix.EBADF)
 	}
-	if sig < 0 || sig > kernel.NumSignals || t.Call.Args[3] != 0 {
+	if sig < 0 || sig > kernel.NumSignals || flags != 0 {
 		return fail(unix.EINVAL)
 	}
 	p := k.Procs[f.Obj]
@@ -50,9 +51,9 @@ func sysPidfdSendSignal(k *Kernel, t *Thread) Result {
 		return fail(unix.ESRCH)
 	}
 	s := sender(k, t, sig, 0)
-	if t.Call.Args[2] != 0 {
+	if infoAddr != 0 {
 		var r Result
-		if s, r = queueInfo(k, t, sig, t.Call.Args[2]); r != 0 && p != k.Proc(t) {
+		if s, r = queueInfo(k, t, sig, infoAddr); r != 0 && p != k.Proc(t) {
 			return r
 		}
 	}

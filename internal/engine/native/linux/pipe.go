@@ -33,9 +33,13 @@ func newPipe(k *Kernel) *kernel.Pipe {
 
 func sysPipe(k *Kernel, t *Thread) Result { return pipe2(k, t, 0) }
 
-func sysPipe2(k *Kernel, t *Thread) Result { return pipe2(k, t, int(int32(t.Call.Args[1]))) }
+func sysPipe2(k *Kernel, t *Thread) Result {
+	flags := t.Call.Args[1].Int()
+	return pipe2(k, t, flags)
+}
 
 func pipe2(k *Kernel, t *Thread, flags int) Result {
+	addr := t.Call.Args[0].Pointer()
 	if flags&^(unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_DIRECT) != 0 {
 		return fail(unix.EINVAL)
 	}
@@ -44,7 +48,7 @@ func pipe2(k *Kernel, t *Thread, flags int) Result {
 	w := k.NewFile(t, kernel.FilePipe, flags|unix.O_WRONLY)
 	r.Obj, w.Obj = p.ID, p.ID
 	p.Readers, p.Writers = 1, 1
-	return k.OpenedPair(t, r, w, flags, t.Call.Args[0])
+	return k.OpenedPair(t, r, w, flags, addr)
 }
 
 func releasePipe(k *Kernel, f *File) {

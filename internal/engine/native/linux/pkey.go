@@ -14,7 +14,8 @@ import (
 const pkeyRights = 0x3 // PKEY_DISABLE_ACCESS, PKEY_DISABLE_WRITE
 
 func sysPkeyAlloc(k *Kernel, t *Thread) Result {
-	if flags, rights := t.Call.Args[0], t.Call.Args[1]; flags != 0 || rights&^pkeyRights != 0 {
+	flags, rights := t.Call.Args[0].Uint64(), t.Call.Args[1].Uint64()
+	if flags != 0 || rights&^pkeyRights != 0 {
 		return fail(unix.EINVAL)
 	}
 	return k.Refuse(t, "pkey_alloc", unix.ENOSPC)
@@ -24,12 +25,13 @@ func sysPkeyFree(k *Kernel, t *Thread) Result { return fail(unix.EINVAL) }
 
 // sysPkeyMprotect without a key is mprotect(2).
 func sysPkeyMprotect(k *Kernel, t *Thread) Result {
-	if int32(t.Call.Args[3]) != -1 {
+	args := &t.Call.Args
+	addr, size, prot, pkey := args[0].Pointer(), args[1].Size(), args[2].Uint64(), args[3].Int()
+	if pkey != -1 {
 		return fail(unix.EINVAL)
 	}
 	if r := sysMprotect(k, t); r != kernel.Passed {
 		return r
 	}
-	a := &t.Call.Args
-	return Result(k.M.Execute(t.ID, unix.SYS_MPROTECT, a[0], a[1], a[2]))
+	return Result(k.M.Execute(t.ID, unix.SYS_MPROTECT, addr, size, prot))
 }

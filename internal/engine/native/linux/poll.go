@@ -10,14 +10,19 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 )
 
-func sysPoll(k *Kernel, t *Thread) Result { return poll(k, t, msToNs(t.Call.Args[2])) }
+func sysPoll(k *Kernel, t *Thread) Result {
+	timeout := t.Call.Args[2].Int()
+	return poll(k, t, msToNs(timeout))
+}
 
 func sysPpoll(k *Kernel, t *Thread) Result {
-	timeout, e := timeoutAt(k, t, t.Call.Args[2], timespec)
+	args := &t.Call.Args
+	timeoutAddr, maskAddr, maskSize := args[2].Pointer(), args[3].Pointer(), args[4].Size()
+	timeout, e := timeoutAt(k, t, timeoutAddr, timespec)
 	if e != 0 {
 		return fail(e)
 	}
-	if r := waitMask(k, t, t.Call.Args[3], t.Call.Args[4]); r != 0 {
+	if r := waitMask(k, t, maskAddr, maskSize); r != 0 {
 		return r
 	}
 	r := poll(k, t, timeout)
@@ -28,22 +33,22 @@ func sysPpoll(k *Kernel, t *Thread) Result {
 }
 
 func poll(k *Kernel, t *Thread, timeout int64) Result {
-	n := t.Call.Args[1]
+	fdsAddr, n := t.Call.Args[0].Pointer(), t.Call.Args[1].Uint64()
 	if n > k.Proc(t).Limits[unix.RLIMIT_NOFILE][0] {
 		return fail(unix.EINVAL)
 	}
 	b := make([]byte, 8*n)
-	if !k.Peek(t, t.Call.Args[0], b) {
+	if !k.Peek(t, fdsAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	count := 0
 	var keys []Key
 	for i := range int(n) {
-		fd := int32(binary.LittleEndian.Uint32(b[8*i:]))
+		fd := int(int32(binary.LittleEndian.Uint32(b[8*i:])))
 		want := uint32(binary.LittleEndian.Uint16(b[8*i+4:])) | unix.POLLERR | unix.POLLHUP
 		got := uint32(0)
 		if fd >= 0 {
-			if f := k.File(t, uint64(fd)); f == nil {
+			if f := k.File(t, fd); f == nil {
 				got = unix.POLLNVAL
 			} else {
 				got = k.PollFile(f) & (want | unix.POLLNVAL)
@@ -66,14 +71,15 @@ func poll(k *Kernel, t *Thread, timeout int64) Result {
 		k.Empty(t)
 		missed(k, t)
 	}
-	if !k.Out(t, t.Call.Args[0], b) {
+	if !k.Out(t, fdsAddr, b) {
 		return fail(unix.EFAULT)
 	}
 	return Result(count)
 }
 
 func sysSelect(k *Kernel, t *Thread) Result {
-	timeout, e := timeoutAt(k, t, t.Call.Args[4], timeval)
+	timeoutAddr := t.Call.Args[4].Pointer()
+	timeout, e := timeoutAt(k, t, timeoutAddr, timeval)
 	if e != 0 {
 		return fail(e)
 	}
@@ -85,13 +91,14 @@ func sysSelect(k *Kernel, t *Thread) Result {
 }
 
 func sysPselect6(k *Kernel, t *Thread) Result {
-	timeout, e := timeoutAt(k, t, t.Call.Args[4], timespec)
+	timeoutAddr, maskAddr := t.Call.Args[4].Pointer(), t.Call.Args[5].Pointer()
+	timeout, e := timeoutAt(k, t, timeoutAddr, timespec)
 	if e != 0 {
 		return fail(e)
 	}
-	if a := t.Call.Args[5]; a != 0 {
+	if maskAddr != 0 {
 		var b [16]byte
-		if !k.Peek(t, a, b[:]) {
+		if !k.Peek(t, maskAddr, b[:]) {
 			return fail(unix.EFAULT)
 		}
 		if r := waitMask(k, t, binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])); r != 0 {
@@ -117,11 +124,11 @@ func outLeft(k *Kernel, t *Thread, timeout int64) {
 	left = max(left, 0)
 	switch t.Call.Nr {
 	case unix.SYS_SELECT:
-		k.Out(t, t.Call.Args[4], timevalBytes(left))
+		k.Out(t, t.Call.Args[4].Pointer(), timevalBytes(left))
 	case unix.SYS_PSELECT6:
-		k.Out(t, t.Call.Args[4], timespecBytes(left))
+		k.Out(t, t.Call.Args[4].Pointer(), timespecBytes(left))
 	case unix.SYS_PPOLL:
-		k.Out(t, t.Call.Args[2], timespecBytes(left))
+		k.Out(t, t.Call.Args[2].Pointer(), timespecBytes(left))
 	}
 }
 
@@ -140,7 +147,8 @@ const (
 )
 
 func selectFiles(k *Kernel, t *Thread, timeout int64) Result {
-	n := int(int32(t.Call.Args[0]))
+	args := &t.Call.Args
+	n, sets := args[0].Int(), [3]uint64{args[1].Pointer(), args[2].Pointer(), args[3].Pointer()}
 	if n < 0 {
 		return fail(unix.EINVAL)
 	}
@@ -149,8 +157,8 @@ func selectFiles(k *Kernel, t *Thread, timeout int64) Result {
 	var in, out [3][]byte
 	for s := range in {
 		in[s], out[s] = make([]byte, size), make([]byte, size)
-		if a := t.Call.Args[1+s]; a != 0 {
-			if !k.Peek(t, a, in[s]) {
+		if addr := sets[s]; addr != 0 {
+			if !k.Peek(t, addr, in[s]) {
 				return fail(unix.EFAULT)
 			}
 			if n%64 != 0 { // descriptors from n on are not asked for
@@ -167,7 +175,7 @@ func selectFiles(k *Kernel, t *Thread, timeout int64) Result {
 		if (in[0][byteAt]|in[1][byteAt]|in[2][byteAt])&bit == 0 {
 			continue
 		}
-		f := k.File(t, uint64(fd))
+		f := k.File(t, fd)
 		if f == nil {
 			return fail(unix.EBADF)
 		}
@@ -189,7 +197,7 @@ func selectFiles(k *Kernel, t *Thread, timeout int64) Result {
 		missed(k, t)
 	}
 	for s := range out {
-		if a := t.Call.Args[1+s]; a != 0 && !k.Out(t, a, out[s]) {
+		if addr := sets[s]; addr != 0 && !k.Out(t, addr, out[s]) {
 			return fail(unix.EFAULT)
 		}
 	}

@@ -30,9 +30,10 @@ func starved(k *Kernel, t *Thread, r Result) (Result, bool) {
 }
 
 func sysBrk(k *Kernel, t *Thread) Result {
+	addr := t.Call.Args[0].Pointer()
 	if pressed(k, t) {
 		now := k.M.Execute(t.ID, unix.SYS_BRK, 0)
-		if int64(t.Call.Args[0]) > now {
+		if int64(addr) > now {
 			if r, starved := starved(k, t, Result(now)); starved {
 				return r
 			}
@@ -44,21 +45,23 @@ func sysBrk(k *Kernel, t *Thread) Result {
 func sysMremap(k *Kernel, t *Thread) Result { return changesMaps(k, t, mremap) }
 
 func mremap(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	if r, reserved := reserved(k, t, a[0], a[1]); reserved {
+	args := &t.Call.Args
+	addr, size, newSize, flags := args[0].Pointer(), args[1].Size(), args[2].Size(), args[3].Uint64()
+	newAddr := args[4].Pointer()
+	if r, reserved := reserved(k, t, addr, size); reserved {
 		return r
 	}
-	if a[3]&unix.MREMAP_FIXED != 0 {
-		if r, reserved := reserved(k, t, a[4], a[2]); reserved {
+	if flags&unix.MREMAP_FIXED != 0 {
+		if r, reserved := reserved(k, t, newAddr, newSize); reserved {
 			return r
 		}
 	}
-	if a[2] > a[1] {
+	if newSize > size {
 		if r, starved := starved(k, t, fail(unix.ENOMEM)); starved {
 			return r
 		}
 	}
-	if k.M.Executes(t.ID, a[0], a[1]) {
+	if k.M.Executes(t.ID, addr, size) {
 		r, untrapped, made, tooMuch := k.M.Remap(t.ID)
 		cannotTrap(k, t, untrapped)
 		k.MadeUnsafe(t, made, tooMuch)
@@ -70,30 +73,32 @@ func mremap(k *Kernel, t *Thread) Result {
 func sysMprotect(k *Kernel, t *Thread) Result { return changesMaps(k, t, mprotect) }
 
 func mprotect(k *Kernel, t *Thread) Result {
-	if r, reserved := reserved(k, t, t.Call.Args[0], t.Call.Args[1]); reserved {
+	args := &t.Call.Args
+	addr, size, prot := args[0].Pointer(), args[1].Size(), args[2].Uint64()
+	if r, reserved := reserved(k, t, addr, size); reserved {
 		return r
 	}
-	if a := &t.Call.Args; a[2]&unix.PROT_WRITE != 0 && pressed(k, t) {
-		if m, ok := machine.MapAt(k.M.Maps(t.ID), a[0]); ok && !m.Shared && !m.Writable {
+	if prot&unix.PROT_WRITE != 0 && pressed(k, t) {
+		if m, ok := machine.MapAt(k.M.Maps(t.ID), addr); ok && !m.Shared && !m.Writable {
 			if r, starved := starved(k, t, fail(unix.ENOMEM)); starved {
 				return r
 			}
 		}
 	}
-	if a := &t.Call.Args; a[2]&unix.PROT_WRITE != 0 {
-		if e := storable(k, t, a[0], (a[1]+4095)&^4095); e != 0 {
+	if prot&unix.PROT_WRITE != 0 {
+		if e := storable(k, t, addr, (size+4095)&^4095); e != 0 {
 			return fail(e)
 		}
 	}
-	if a := &t.Call.Args; a[2]&unix.PROT_EXEC != 0 {
-		r := Result(k.M.Protect(t.ID, a[0], a[1], a[2]))
+	if prot&unix.PROT_EXEC != 0 {
+		r := Result(k.M.Protect(t.ID, addr, size, prot))
 		if r == 0 {
-			madeCode(k, t, a[0], a[1], a[2]&unix.PROT_WRITE != 0) // later it may be gone, or other code
+			madeCode(k, t, addr, size, prot&unix.PROT_WRITE != 0) // later it may be gone, or other code
 		}
 		return r
 	}
-	if a := &t.Call.Args; k.M.Executes(t.ID, a[0], a[1]) {
-		return Result(k.M.Protect(t.ID, a[0], a[1], a[2]))
+	if k.M.Executes(t.ID, addr, size) {
+		return Result(k.M.Protect(t.ID, addr, size, prot))
 	}
 	return kernel.Passed
 }

@@ -360,19 +360,24 @@ func comm(path string) string {
 }
 
 func sysExecve(k *Kernel, t *Thread) Result {
-	path, e := k.Path(t, t.Call.Args[0])
+	args := &t.Call.Args
+	pathAddr, argvAddr, envAddr := args[0].Pointer(), args[1].Pointer(), args[2].Pointer()
+	path, e := k.Path(t, pathAddr)
 	if e != 0 {
 		return fail(e)
 	}
-	return execve(k, t, unix.AT_FDCWD, path, t.Call.Args[1], t.Call.Args[2], 0)
+	return execve(k, t, unix.AT_FDCWD, path, argvAddr, envAddr, 0)
 }
 
 func sysExecveat(k *Kernel, t *Thread) Result {
-	path, e := k.Path(t, t.Call.Args[1])
+	args := &t.Call.Args
+	dirfd, pathAddr, argvAddr, envAddr := args[0].Int(), args[1].Pointer(), args[2].Pointer(), args[3].Pointer()
+	flags := args[4].Int()
+	path, e := k.Path(t, pathAddr)
 	if e != 0 {
 		return fail(e)
 	}
-	return execve(k, t, int(int32(t.Call.Args[0])), path, t.Call.Args[2], t.Call.Args[3], int(int32(t.Call.Args[4])))
+	return execve(k, t, dirfd, path, argvAddr, envAddr, flags)
 }
 
 func execve(k *Kernel, t *Thread, dirfd int, path string, argvAt, envAt uint64, flags int) Result {
@@ -441,16 +446,20 @@ func sysVfork(k *Kernel, t *Thread) Result {
 }
 
 func sysClone(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	flags, signal := uint64(uint32(a[0]))&^exitSignalMask, int(a[0]&exitSignalMask)
+	args := &t.Call.Args
+	flags, stack, parentTID := uint64(args[0].Uint()), args[1].Pointer(), args[2].Pointer()
+	childTID, tls := args[3].Pointer(), args[4].Uint64()
+	signal := int(flags & exitSignalMask)
+	flags &^= exitSignalMask
 	if flags&unix.CLONE_PIDFD != 0 && flags&unix.CLONE_PARENT_SETTID != 0 { // both would be written to the same place
 		return fail(unix.EINVAL)
 	}
-	return cloneThread(k, t, cloneArgs{flags: flags, exitSignal: signal, stack: a[1], parentTID: a[2], childTID: a[3], tls: a[4], pidfd: a[2]})
+	return cloneThread(k, t, cloneArgs{flags: flags, exitSignal: signal, stack: stack, parentTID: parentTID, childTID: childTID, tls: tls,
+		pidfd: parentTID})
 }
 
 func sysClone3(k *Kernel, t *Thread) Result {
-	size := t.Call.Args[1]
+	addr, size := t.Call.Args[0].Pointer(), t.Call.Args[1].Size()
 	if size < 64 {
 		return fail(unix.EINVAL)
 	}
@@ -458,7 +467,7 @@ func sysClone3(k *Kernel, t *Thread) Result {
 		return fail(unix.E2BIG)
 	}
 	b := make([]byte, max(size, cloneArgsBytes))
-	if !k.Peek(t, t.Call.Args[0], b[:size]) {
+	if !k.Peek(t, addr, b[:size]) {
 		return fail(unix.EFAULT)
 	}
 	if slices.ContainsFunc(b[cloneArgsBytes:], func(c byte) bool { return c != 0 }) { // of a Linux that does not exist
@@ -675,13 +684,15 @@ func sharers(k *Kernel, p *Proc) []*Proc {
 }
 
 func sysExit(k *Kernel, t *Thread) Result {
-	endThread(k, t, int(t.Call.Args[0])&0xff)
+	code := t.Call.Args[0].Int()
+	endThread(k, t, code&0xff)
 	return kernel.Gone
 }
 
 func sysExitGroup(k *Kernel, t *Thread) Result {
-	k.Happen(k.Node(t).Name, t.Name, "exit", int64(t.Call.Args[0]&0xff), "")
-	k.EndProcess(k.Proc(t), int(t.Call.Args[0]&0xff)<<8, false)
+	code := t.Call.Args[0].Int()
+	k.Happen(k.Node(t).Name, t.Name, "exit", int64(code&0xff), "")
+	k.EndProcess(k.Proc(t), code&0xff<<8, false)
 	return kernel.Gone
 }
 
@@ -809,8 +820,9 @@ const (
 )
 
 func sysWait4(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	pid, options := int(int32(a[0])), uint64(uint32(a[2]))
+	args := &t.Call.Args
+	pid, statusAddr, options := args[0].Int(), args[1].Pointer(), uint64(args[2].Uint())
+	usageAddr := args[3].Pointer()
 	if pid == math.MinInt32 {
 		return fail(unix.ESRCH)
 	}
@@ -832,18 +844,18 @@ func sysWait4(k *Kernel, t *Thread) Result {
 	}
 	n := p.PID
 	reaped(k, t, p, options)
-	if a[1] != 0 && !k.OutU32(t, a[1], uint32(status)) {
+	if statusAddr != 0 && !k.OutU32(t, statusAddr, uint32(status)) {
 		return fail(unix.EFAULT)
 	}
-	if a[3] != 0 && !k.Out(t, a[3], make([]byte, 144)) {
+	if usageAddr != 0 && !k.Out(t, usageAddr, make([]byte, 144)) {
 		return fail(unix.EFAULT)
 	}
 	return Result(n)
 }
 
 func sysWaitid(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	by, id, options := int(int32(a[0])), int(int32(a[1])), uint64(uint32(a[3]))
+	args := &t.Call.Args
+	by, id, infoAddr, options := args[0].Int(), args[1].Int(), args[2].Pointer(), uint64(args[3].Uint())
 	if options&(unix.WEXITED|unix.WSTOPPED|unix.WCONTINUED) == 0 ||
 		options&^uint64(unix.WNOHANG|unix.WSTOPPED|unix.WEXITED|unix.WCONTINUED|wNoWait|wNoThread|wAll|wClone) != 0 {
 		return fail(unix.EINVAL)
@@ -859,7 +871,7 @@ func sysWaitid(k *Kernel, t *Thread) Result {
 			id = k.Proc(t).PGID
 		}
 	case waitByFD:
-		f := k.File(t, uint64(id))
+		f := k.File(t, id)
 		if f == nil || f.Kind != kernel.FilePID {
 			return fail(unix.EBADF)
 		}
@@ -877,8 +889,8 @@ func sysWaitid(k *Kernel, t *Thread) Result {
 	}
 	p, status, r := await(k, t, by, id, options)
 	if p == nil {
-		if r == 0 && a[2] != 0 {
-			k.Out(t, a[2], make([]byte, 128))
+		if r == 0 && infoAddr != 0 {
+			k.Out(t, infoAddr, make([]byte, 128))
 		}
 		return r
 	}
@@ -897,7 +909,7 @@ func sysWaitid(k *Kernel, t *Thread) Result {
 		reaped(k, t, p, options)
 	}
 	info := s.Info()
-	if a[2] != 0 && !k.Out(t, a[2], info[:]) {
+	if infoAddr != 0 && !k.Out(t, infoAddr, info[:]) {
 		return fail(unix.EFAULT)
 	}
 	return 0

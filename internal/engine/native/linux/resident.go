@@ -34,28 +34,29 @@ func charge(k *Kernel, t *Thread) {
 			return
 		}
 	}
-	switch a := &t.Call.Args; t.Call.Nr {
+	switch args := &t.Call.Args; t.Call.Nr {
 	case unix.SYS_BRK:
-		s := k.Spaces[k.Proc(t).Space]
-		if s.Break != 0 && a[0] > s.Break {
-			m.Ask(a[0] - s.Break)
+		s, end := k.Spaces[k.Proc(t).Space], args[0].Pointer()
+		if s.Break != 0 && end > s.Break {
+			m.Ask(end - s.Break)
 		}
-		if a[0] != 0 {
-			s.Break = a[0]
+		if end != 0 {
+			s.Break = end
 		}
 	case unix.SYS_MMAP:
-		m.Ask(a[1])
+		m.Ask(args[1].Size())
 	case unix.SYS_MPROTECT:
-		if a[2]&unix.PROT_WRITE != 0 {
-			m.Ask(a[1])
+		if size, prot := args[1].Size(), args[2].Uint64(); prot&unix.PROT_WRITE != 0 {
+			m.Ask(size)
 		}
 	case unix.SYS_MADVISE:
-		if a[2] == unix.MADV_POPULATE_READ || a[2] == unix.MADV_POPULATE_WRITE {
-			m.Ask(a[1])
+		size, advice := args[1].Size(), args[2].Uint64()
+		if advice == unix.MADV_POPULATE_READ || advice == unix.MADV_POPULATE_WRITE {
+			m.Ask(size)
 		}
 	case unix.SYS_MREMAP:
-		if a[2] > a[1] {
-			m.Ask(a[2] - a[1])
+		if size, newSize := args[1].Size(), args[2].Size(); newSize > size {
+			m.Ask(newSize - size)
 		}
 	}
 }

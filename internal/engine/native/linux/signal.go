@@ -64,7 +64,8 @@ func Action(k *Kernel, id kernel.ThreadID, sig int) (action [32]byte, ok bool) {
 
 // sysRtSigaction takes a new action. The real kernel answers a program that only asks for the present one.
 func sysRtSigaction(k *Kernel, t *Thread) Result {
-	sig, size := int(int32(t.Call.Args[0])), t.Call.Args[3]
+	args := &t.Call.Args
+	sig, actAddr, size := args[0].Int(), args[1].Pointer(), args[3].Size()
 	if size != 8 || sig < 1 || sig > kernel.NumSignals {
 		return fail(unix.EINVAL)
 	}
@@ -72,7 +73,7 @@ func sysRtSigaction(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	var b [32]byte
-	if !k.Peek(t, t.Call.Args[1], b[:]) {
+	if !k.Peek(t, actAddr, b[:]) {
 		return fail(unix.EFAULT)
 	}
 	le, p := binary.LittleEndian, k.Proc(t)
@@ -84,7 +85,8 @@ func sysRtSigaction(k *Kernel, t *Thread) Result {
 }
 
 func sysRtSigpending(k *Kernel, t *Thread) Result {
-	if t.Call.Args[1] > 8 {
+	setAddr, size := t.Call.Args[0].Pointer(), t.Call.Args[1].Size()
+	if size > 8 {
 		return fail(unix.EINVAL)
 	}
 	var set uint64
@@ -92,11 +94,12 @@ func sysRtSigpending(k *Kernel, t *Thread) Result {
 		set |= kernel.SignalBit(s.Number)
 	}
 	set &= k.Mask(t)
-	return stored(k.OutU64(t, t.Call.Args[0], set))
+	return stored(k.OutU64(t, setAddr, set))
 }
 
 func sysRtSigsuspend(k *Kernel, t *Thread) Result {
-	if r := waitMask(k, t, t.Call.Args[0], t.Call.Args[1]); r != 0 {
+	maskAddr, maskSize := t.Call.Args[0].Pointer(), t.Call.Args[1].Size()
+	if r := waitMask(k, t, maskAddr, maskSize); r != 0 {
 		return r
 	}
 	return k.Block(t, 0, Key{Kind: kernel.KeyThread, ID: t.ID})
@@ -107,23 +110,26 @@ func sysPause(k *Kernel, t *Thread) Result {
 }
 
 func sysRtSigtimedwait(k *Kernel, t *Thread) Result {
-	if t.Call.Args[3] != 8 {
+	args := &t.Call.Args
+	setAddr, infoAddr, timeoutAddr := args[0].Pointer(), args[1].Pointer(), args[2].Pointer()
+	size := args[3].Size()
+	if size != 8 {
 		return fail(unix.EINVAL)
 	}
-	set, ok := k.InU64(t, t.Call.Args[0])
+	set, ok := k.InU64(t, setAddr)
 	if !ok {
 		return fail(unix.EFAULT)
 	}
-	timeout, e := timeoutAt(k, t, t.Call.Args[2], timespec)
+	timeout, e := timeoutAt(k, t, timeoutAddr, timespec)
 	if e != 0 {
 		return fail(e)
 	}
 	if s, ok := k.NextSignal(t, set, true); ok {
 		t.WaitMask = nil
 		k.Taken(k.Proc(t), s.Number)
-		if a := t.Call.Args[1]; a != 0 {
+		if infoAddr != 0 {
 			info := s.Info()
-			if !k.Out(t, a, info[:]) {
+			if !k.Out(t, infoAddr, info[:]) {
 				return fail(unix.EFAULT)
 			}
 		}
@@ -144,7 +150,7 @@ func sender(k *Kernel, t *Thread, sig int, code int32) kernel.Signal {
 }
 
 func sysKill(k *Kernel, t *Thread) Result {
-	pid, sig := int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
+	pid, sig := t.Call.Args[0].Int(), t.Call.Args[1].Int()
 	if sig < 0 || sig > kernel.NumSignals {
 		return fail(unix.EINVAL)
 	}
@@ -211,15 +217,17 @@ func maySignal(from, to *Proc) bool {
 }
 
 func sysTkill(k *Kernel, t *Thread) Result {
-	return tgkill(k, t, 0, int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1])), nil)
+	tid, sig := t.Call.Args[0].Int(), t.Call.Args[1].Int()
+	return tgkill(k, t, 0, tid, sig, nil)
 }
 
 func sysTgkill(k *Kernel, t *Thread) Result {
-	tgid := int(int32(t.Call.Args[0]))
+	args := &t.Call.Args
+	tgid, tid, sig := args[0].Int(), args[1].Int(), args[2].Int()
 	if tgid <= 0 {
 		return fail(unix.EINVAL)
 	}
-	return tgkill(k, t, tgid, int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2])), nil)
+	return tgkill(k, t, tgid, tid, sig, nil)
 }
 
 func tgkill(k *Kernel, t *Thread, tgid, tid, sig int, s *kernel.Signal) Result {
@@ -259,8 +267,9 @@ func queueInfo(k *Kernel, t *Thread, sig int, addr uint64) (kernel.Signal, Resul
 }
 
 func sysRtSigqueueinfo(k *Kernel, t *Thread) Result {
-	pid, sig := int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
-	s, r := queueInfo(k, t, sig, t.Call.Args[2])
+	args := &t.Call.Args
+	pid, sig, infoAddr := args[0].Int(), args[1].Int(), args[2].Pointer()
+	s, r := queueInfo(k, t, sig, infoAddr)
 	p := k.ProcByPID(t.Node, pid)
 	switch {
 	case sig < 0 || sig > kernel.NumSignals:
@@ -278,9 +287,11 @@ func sysRtSigqueueinfo(k *Kernel, t *Thread) Result {
 }
 
 func sysRtTgsigqueueinfo(k *Kernel, t *Thread) Result {
-	s, r := queueInfo(k, t, int(int32(t.Call.Args[2])), t.Call.Args[3])
-	if r != 0 && int(int32(t.Call.Args[0])) != k.Proc(t).PID {
+	args := &t.Call.Args
+	tgid, tid, sig, infoAddr := args[0].Int(), args[1].Int(), args[2].Int(), args[3].Pointer()
+	s, r := queueInfo(k, t, sig, infoAddr)
+	if r != 0 && tgid != k.Proc(t).PID {
 		return r
 	}
-	return tgkill(k, t, int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2])), &s)
+	return tgkill(k, t, tgid, tid, sig, &s)
 }

@@ -18,24 +18,29 @@ var signalFile = Behaviour{
 
 func sysSignalfd(k *Kernel, t *Thread) Result { return signalfd(k, t, 0) }
 
-func sysSignalfd4(k *Kernel, t *Thread) Result { return signalfd(k, t, int(int32(t.Call.Args[3]))) }
+func sysSignalfd4(k *Kernel, t *Thread) Result {
+	flags := t.Call.Args[3].Int()
+	return signalfd(k, t, flags)
+}
 
 func signalfd(k *Kernel, t *Thread, flags int) Result {
-	if flags&^(unix.SFD_CLOEXEC|unix.SFD_NONBLOCK) != 0 || t.Call.Args[2] != 8 {
+	args := &t.Call.Args
+	fd, maskAddr, maskSize := args[0].Int(), args[1].Pointer(), args[2].Size()
+	if flags&^(unix.SFD_CLOEXEC|unix.SFD_NONBLOCK) != 0 || maskSize != 8 {
 		return fail(unix.EINVAL)
 	}
-	mask, ok := k.InU64(t, t.Call.Args[1])
+	mask, ok := k.InU64(t, maskAddr)
 	if !ok {
 		return fail(unix.EFAULT)
 	}
-	if int32(t.Call.Args[0]) == -1 {
+	if fd == -1 {
 		s := &kernel.SignalFD{ID: k.NewID("signalfd"), Mask: mask, Proc: t.Proc}
 		k.SignalFDs[s.ID] = s
 		f := k.NewFile(t, kernel.FileSignal, unix.O_RDWR|flags&unix.O_NONBLOCK)
 		f.Obj = s.ID
 		return k.Opened(t, f, flags)
 	}
-	f := k.File(t, t.Call.Args[0])
+	f := k.File(t, fd)
 	if f == nil {
 		return fail(unix.EBADF)
 	}
@@ -44,7 +49,7 @@ func signalfd(k *Kernel, t *Thread, flags int) Result {
 	}
 	k.SignalFDs[f.Obj].Mask = mask
 	k.Wake(Key{Kind: kernel.KeySignalFD, ID: f.Obj}, unix.EPOLLIN)
-	return Result(int32(t.Call.Args[0]))
+	return Result(fd)
 }
 
 func pollSignal(k *Kernel, f *File) uint32 {

@@ -16,19 +16,21 @@ const (
 
 // sysSplice moves bytes between a pipe and another file, or between two pipes.
 func sysSplice(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	n, flags := int(min(a[4], kernel.MaxTransfer)), a[5]
+	args := &t.Call.Args
+	inFD, inOffset, outFD, outOffset := args[0].Int(), args[1].Pointer(), args[2].Int(), args[3].Pointer()
+	size, flags := args[4].Size(), args[5].Uint64()
+	n := int(min(size, kernel.MaxTransfer))
 	switch {
 	case n == 0:
 		return 0
 	case flags&^spliceAll != 0:
 		return fail(unix.EINVAL)
 	}
-	in, out := k.File(t, a[0]), k.File(t, a[2])
+	in, out := k.File(t, inFD), k.File(t, outFD)
 	switch {
 	case !readable(in), !writable(out):
 		return fail(unix.EBADF)
-	case in.Kind == kernel.FilePipe && a[1] != 0, out.Kind == kernel.FilePipe && a[3] != 0:
+	case in.Kind == kernel.FilePipe && inOffset != 0, out.Kind == kernel.FilePipe && outOffset != 0:
 		return fail(unix.ESPIPE)
 	case in.Kind != kernel.FilePipe && out.Kind != kernel.FilePipe, in.Kind == kernel.FilePipe && out.Kind == kernel.FilePipe && in.Obj == out.Obj:
 		return fail(unix.EINVAL)
@@ -38,9 +40,9 @@ func sysSplice(k *Kernel, t *Thread) Result {
 		if out.Kind == kernel.FilePipe {
 			return splicePipes(k, t, in, out, n, nonblocking || out.Flags&unix.O_NONBLOCK != 0, false)
 		}
-		return spliceOut(k, t, in, out, n, nonblocking)
+		return spliceOut(k, t, in, out, outOffset, n, nonblocking)
 	}
-	return spliceIn(k, t, in, out, n, flags&spliceNonblock != 0 || out.Flags&unix.O_NONBLOCK != 0)
+	return spliceIn(k, t, in, inOffset, out, n, flags&spliceNonblock != 0 || out.Flags&unix.O_NONBLOCK != 0)
 }
 
 // readable and writable report what a descriptor was opened for; the fourth access mode is for neither (open(2)).
@@ -102,8 +104,7 @@ func splicePipes(k *Kernel, t *Thread, in, out *File, n int, nonblocking, keep b
 }
 
 // spliceOut moves bytes from a pipe to another file.
-func spliceOut(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Result {
-	a := &t.Call.Args
+func spliceOut(k *Kernel, t *Thread, in, out *File, offsetAddr uint64, n int, nonblocking bool) Result {
 	if out.Flags&unix.O_APPEND != 0 && out.Kind == kernel.FileInode {
 		return fail(unix.EINVAL)
 	}
@@ -113,8 +114,8 @@ func spliceOut(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Res
 	data := k.Pipes[in.Obj].First(n)
 	t.Call.Mix(data)
 	var r Result
-	if a[3] != 0 {
-		pos, ok := k.InU64(t, a[3])
+	if offsetAddr != 0 {
+		pos, ok := k.InU64(t, offsetAddr)
 		switch {
 		case !ok:
 			return fail(unix.EFAULT)
@@ -124,7 +125,7 @@ func spliceOut(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Res
 			return fail(unix.EINVAL)
 		}
 		if r = push(k, t, out, data, int64(pos)); r > 0 {
-			k.OutU64(t, a[3], pos+uint64(r))
+			k.OutU64(t, offsetAddr, pos+uint64(r))
 		}
 	} else {
 		r = push(k, t, out, data, -1)
@@ -136,11 +137,10 @@ func spliceOut(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Res
 }
 
 // spliceIn moves bytes from another file to a pipe.
-func spliceIn(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Result {
-	a := &t.Call.Args
+func spliceIn(k *Kernel, t *Thread, in *File, offsetAddr uint64, out *File, n int, nonblocking bool) Result {
 	pos := in.Pos
-	if a[1] != 0 {
-		v, ok := k.InU64(t, a[1])
+	if offsetAddr != 0 {
+		v, ok := k.InU64(t, offsetAddr)
 		switch {
 		case !ok:
 			return fail(unix.EFAULT)
@@ -167,8 +167,8 @@ func spliceIn(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Resu
 	}
 	r = writePipe(k, t, out, data)
 	if r > 0 && k.Seekable(in) {
-		if a[1] != 0 {
-			k.OutU64(t, a[1], uint64(pos)+uint64(r))
+		if offsetAddr != 0 {
+			k.OutU64(t, offsetAddr, uint64(pos)+uint64(r))
 		} else {
 			in.Pos = pos + int64(r)
 		}
@@ -178,15 +178,16 @@ func spliceIn(k *Kernel, t *Thread, in, out *File, n int, nonblocking bool) Resu
 
 // sysTee copies bytes from one pipe to another.
 func sysTee(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	n, flags := int(min(a[2], kernel.MaxTransfer)), a[3]
+	args := &t.Call.Args
+	inFD, outFD, size, flags := args[0].Int(), args[1].Int(), args[2].Size(), args[3].Uint64()
+	n := int(min(size, kernel.MaxTransfer))
 	if flags&^spliceAll != 0 {
 		return fail(unix.EINVAL)
 	}
 	if n == 0 {
 		return 0
 	}
-	in, out := k.File(t, a[0]), k.File(t, a[1])
+	in, out := k.File(t, inFD), k.File(t, outFD)
 	switch {
 	case !readable(in), !writable(out):
 		return fail(unix.EBADF)
@@ -198,15 +199,16 @@ func sysTee(k *Kernel, t *Thread) Result {
 
 // sysVmsplice moves memory into a pipe, or out of one.
 func sysVmsplice(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	f := k.File(t, a[0])
+	args := &t.Call.Args
+	fd, vecAddr, count, flags := args[0].Int(), args[1].Pointer(), args[2].Uint64(), args[3].Uint64()
+	f := k.File(t, fd)
 	switch {
-	case a[3]&^spliceAll != 0:
+	case flags&^spliceAll != 0:
 		return fail(unix.EINVAL)
 	case f == nil, f.Kind != kernel.FilePipe:
 		return fail(unix.EBADF)
 	}
-	v, e := iovecs(k, t, a[1], a[2])
+	v, e := iovecs(k, t, vecAddr, count)
 	if e != 0 {
 		return fail(e)
 	}
@@ -214,7 +216,7 @@ func sysVmsplice(k *Kernel, t *Thread) Result {
 	if n == 0 {
 		return 0
 	}
-	nonblocking := a[3]&spliceNonblock != 0 || f.Flags&unix.O_NONBLOCK != 0
+	nonblocking := flags&spliceNonblock != 0 || f.Flags&unix.O_NONBLOCK != 0
 	if f.Flags&unix.O_ACCMODE == unix.O_RDONLY {
 		if r := pipeHas(k, t, f, nonblocking); r <= 0 {
 			return r

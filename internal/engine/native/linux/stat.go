@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
+	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"golang.org/x/sys/unix"
 )
 
@@ -73,43 +74,49 @@ func outStat(k *Kernel, t *Thread, a fs.Attr, e unix.Errno, addr uint64) Result 
 }
 
 func sysStat(k *Kernel, t *Thread) Result {
-	a, e := statAt(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
-	return outStat(k, t, a, e, t.Call.Args[1])
+	pathAddr, statAddr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
+	a, e := statAt(k, t, unix.AT_FDCWD, pathAddr, 0)
+	return outStat(k, t, a, e, statAddr)
 }
 
 func sysLstat(k *Kernel, t *Thread) Result {
-	a, e := statAt(k, t, unix.AT_FDCWD, t.Call.Args[0], unix.AT_SYMLINK_NOFOLLOW)
-	return outStat(k, t, a, e, t.Call.Args[1])
+	pathAddr, statAddr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
+	a, e := statAt(k, t, unix.AT_FDCWD, pathAddr, unix.AT_SYMLINK_NOFOLLOW)
+	return outStat(k, t, a, e, statAddr)
 }
 
 func sysFstat(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	fd, statAddr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
+	f := k.File(t, fd)
 	switch {
 	case f == nil:
 		return fail(unix.EBADF)
 	case f.Inode == 0:
-		return outStat(k, t, attributes(k, f), 0, t.Call.Args[1])
+		return outStat(k, t, attributes(k, f), 0, statAddr)
 	}
-	return outStat(k, t, k.Node(t).FS.Stat(f.Inode), 0, t.Call.Args[1])
+	return outStat(k, t, k.Node(t).FS.Stat(f.Inode), 0, statAddr)
 }
 
 func sysNewfstatat(k *Kernel, t *Thread) Result {
-	flags := int(int32(t.Call.Args[3]))
+	args := &t.Call.Args
+	dirfd, pathAddr, statAddr, flags := args[0].Int(), args[1].Pointer(), args[2].Pointer(), args[3].Int()
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT|unix.AT_EMPTY_PATH) != 0 {
 		return fail(unix.EINVAL)
 	}
-	a, e := statAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)
-	return outStat(k, t, a, e, t.Call.Args[2])
+	a, e := statAt(k, t, dirfd, pathAddr, flags)
+	return outStat(k, t, a, e, statAddr)
 }
 
 func sysStatx(k *Kernel, t *Thread) Result {
-	flags := int(int32(t.Call.Args[2]))
+	args := &t.Call.Args
+	dirfd, pathAddr, flags, mask := args[0].Int(), args[1].Pointer(), args[2].Int(), args[3].Uint()
+	statAddr := args[4].Pointer()
 	if flags&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT|unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC|unix.AT_STATX_DONT_SYNC) != 0 ||
 		flags&(unix.AT_STATX_FORCE_SYNC|unix.AT_STATX_DONT_SYNC) == unix.AT_STATX_FORCE_SYNC|unix.AT_STATX_DONT_SYNC ||
-		t.Call.Args[3]&unix.STATX__RESERVED != 0 {
+		mask&unix.STATX__RESERVED != 0 {
 		return fail(unix.EINVAL)
 	}
-	a, e := statAt(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], flags)
+	a, e := statAt(k, t, dirfd, pathAddr, flags)
 	if e != 0 {
 		return fail(e)
 	}
@@ -139,7 +146,7 @@ func sysStatx(k *Kernel, t *Thread) Result {
 	le.PutUint32(b[136:], unix.Major(a.Dev))
 	le.PutUint32(b[140:], unix.Minor(a.Dev))
 	le.PutUint64(b[144:], uint64(firstMount+a.Mount))
-	return stored(k.Out(t, t.Call.Args[4], b))
+	return stored(k.Out(t, statAddr, b))
 }
 
 // access checks with the real identity of the process, unless AT_EACCESS is given (access(2)).
@@ -165,12 +172,15 @@ func access(k *Kernel, t *Thread, dirfd int, addr uint64, mode uint32, flags int
 	return fsFail(k.Node(t).FS.Access(env, id, mode))
 }
 
-func sysAccess(k *Kernel, t *Thread, dirfd int, a []uint64) Result {
-	return access(k, t, dirfd, a[0], uint32(a[1]), 0)
+func sysAccess(k *Kernel, t *Thread, dirfd int, args []kernel.Argument) Result {
+	pathAddr, mode := args[0].Pointer(), args[1].Uint()
+	return access(k, t, dirfd, pathAddr, mode, 0)
 }
 
 func sysFaccessat2(k *Kernel, t *Thread) Result {
-	return access(k, t, int(int32(t.Call.Args[0])), t.Call.Args[1], uint32(t.Call.Args[2]), int(int32(t.Call.Args[3])))
+	args := &t.Call.Args
+	dirfd, pathAddr, mode, flags := args[0].Int(), args[1].Pointer(), args[2].Uint(), args[3].Int()
+	return access(k, t, dirfd, pathAddr, mode, flags)
 }
 
 // outStatfs gives struct statfs of an inode, or of a pipe or socket.
@@ -195,17 +205,19 @@ func outStatfs(k *Kernel, t *Thread, id fs.InodeID, f *File, addr uint64) Result
 }
 
 func sysStatfs(k *Kernel, t *Thread) Result {
-	id, f, e := find(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	pathAddr, addr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
+	id, f, e := find(k, t, unix.AT_FDCWD, pathAddr, 0)
 	if e != 0 {
 		return fail(e)
 	}
-	return outStatfs(k, t, id, f, t.Call.Args[1])
+	return outStatfs(k, t, id, f, addr)
 }
 
 func sysFstatfs(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	fd, addr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
+	f := k.File(t, fd)
 	if f == nil {
 		return fail(unix.EBADF)
 	}
-	return outStatfs(k, t, f.Inode, f, t.Call.Args[1])
+	return outStatfs(k, t, f.Inode, f, addr)
 }

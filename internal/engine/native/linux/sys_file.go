@@ -20,8 +20,9 @@ func fileLimit(k *Kernel, t *Thread, pos int64) (int64, unix.Errno) {
 }
 
 func sysLseek(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
-	off, whence := int64(t.Call.Args[1]), int(int32(t.Call.Args[2]))
+	args := &t.Call.Args
+	fd, offset, whence := args[0].Int(), args[1].Int64(), args[2].Int()
+	f := k.File(t, fd)
 	if f == nil || f.Kind == kernel.FilePath {
 		return fail(unix.EBADF)
 	}
@@ -29,14 +30,14 @@ func sysLseek(k *Kernel, t *Thread) Result {
 		return fail(unix.ESPIPE)
 	}
 	if move := k.Kind(f).Seek; move != nil {
-		return move(k, f, off, whence)
+		return move(k, f, offset, whence)
 	}
 	return 0
 }
 
 func sysTruncate(k *Kernel, t *Thread) Result {
-	size := int64(t.Call.Args[1])
-	id, f, e := find(k, t, unix.AT_FDCWD, t.Call.Args[0], 0)
+	pathAddr, size := t.Call.Args[0].Pointer(), t.Call.Args[1].Int64()
+	id, f, e := find(k, t, unix.AT_FDCWD, pathAddr, 0)
 	switch {
 	case e != 0:
 		return fail(e)
@@ -50,8 +51,8 @@ func sysTruncate(k *Kernel, t *Thread) Result {
 }
 
 func sysFtruncate(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
-	size := int64(t.Call.Args[1])
+	fd, size := t.Call.Args[0].Int(), t.Call.Args[1].Int64()
+	f := k.File(t, fd)
 	switch {
 	case f == nil || f.Kind == kernel.FilePath:
 		return fail(unix.EBADF)
@@ -84,8 +85,9 @@ func grow(k *Kernel, t *Thread, id fs.InodeID, size int64) Result {
 }
 
 func sysFallocate(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	f := k.File(t, a[0])
+	args := &t.Call.Args
+	fd, mode, offset, size := args[0].Int(), args[1].Int(), args[2].Int64(), args[3].Int64()
+	f := k.File(t, fd)
 	switch {
 	case f == nil || f.Kind == kernel.FilePath, f.Flags&unix.O_ACCMODE == unix.O_RDONLY:
 		return fail(unix.EBADF)
@@ -94,18 +96,18 @@ func sysFallocate(k *Kernel, t *Thread) Result {
 	case f.Kind != kernel.FileInode:
 		return fail(unix.ENODEV)
 	}
-	mode, off, size := int(int32(a[1])), int64(a[2]), int64(a[3])
-	if mode&fs.FALLOC_FL_KEEP_SIZE == 0 && off >= 0 && size > 0 {
-		if r := grow(k, t, f.Inode, off+size); r != 0 {
+	if mode&fs.FALLOC_FL_KEEP_SIZE == 0 && offset >= 0 && size > 0 {
+		if r := grow(k, t, f.Inode, offset+size); r != 0 {
 			return r
 		}
 	}
-	return makesHoles(k, t, fsFail(k.Node(t).FS.Fallocate(env(k, t), f.Inode, mode, off, size)))
+	return makesHoles(k, t, fsFail(k.Node(t).FS.Fallocate(env(k, t), f.Inode, mode, offset, size)))
 }
 
 // sysFsync answers fsync(2) and fdatasync(2).
 func sysFsync(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	fd := t.Call.Args[0].Int()
+	f := k.File(t, fd)
 	switch {
 	case f == nil || f.Kind == kernel.FilePath:
 		return fail(unix.EBADF)
@@ -146,7 +148,8 @@ func sysSync(k *Kernel, t *Thread) Result {
 }
 
 func sysSyncfs(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	fd := t.Call.Args[0].Int()
+	f := k.File(t, fd)
 	if f == nil || f.Kind == kernel.FilePath {
 		return fail(unix.EBADF)
 	}
@@ -176,13 +179,15 @@ func sysSyncfs(k *Kernel, t *Thread) Result {
 }
 
 func sysFadvise64(k *Kernel, t *Thread) Result {
-	f := k.File(t, t.Call.Args[0])
+	args := &t.Call.Args
+	fd, size, advice := args[0].Int(), args[2].Int64(), args[3].Uint64()
+	f := k.File(t, fd)
 	switch {
 	case f == nil:
 		return fail(unix.EBADF)
 	case f.Kind == kernel.FilePipe:
 		return fail(unix.ESPIPE)
-	case t.Call.Nr == unix.SYS_FADVISE64 && t.Call.Args[3] > unix.FADV_NOREUSE, t.Call.Nr == unix.SYS_FADVISE64 && int64(t.Call.Args[2]) < 0:
+	case t.Call.Nr == unix.SYS_FADVISE64 && advice > unix.FADV_NOREUSE, t.Call.Nr == unix.SYS_FADVISE64 && size < 0:
 		return fail(unix.EINVAL)
 	}
 	return 0
@@ -190,12 +195,13 @@ func sysFadvise64(k *Kernel, t *Thread) Result {
 
 // sysSyncFileRange starts writing out a part of a file, which says nothing about what a crash leaves.
 func sysSyncFileRange(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	f := k.File(t, a[0])
+	args := &t.Call.Args
+	fd, offset, size, flags := args[0].Int(), args[1].Int64(), args[2].Int64(), args[3].Uint64()
+	f := k.File(t, fd)
 	switch {
 	case f == nil || f.Kind == kernel.FilePath:
 		return fail(unix.EBADF)
-	case a[3]&^7 != 0, int64(a[1]) < 0, int64(a[1]+a[2]) < 0, int64(a[1]+a[2]) < int64(a[1]):
+	case flags&^7 != 0, offset < 0, offset+size < 0, offset+size < offset:
 		return fail(unix.EINVAL)
 	case f.Kind != kernel.FileInode:
 		return fail(unix.ESPIPE)
@@ -204,14 +210,14 @@ func sysSyncFileRange(k *Kernel, t *Thread) Result {
 }
 
 func sysMemfdCreate(k *Kernel, t *Thread) Result {
-	name, e := k.CString(t, t.Call.Args[0], 249)
+	nameAddr, flags := t.Call.Args[0].Pointer(), int(t.Call.Args[1].Int64())
+	name, e := k.CString(t, nameAddr, 249)
 	if e == unix.ENAMETOOLONG {
 		e = unix.EINVAL
 	}
 	if e != 0 {
 		return fail(e)
 	}
-	flags := int(t.Call.Args[1])
 	if flags&^(unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL|unix.MFD_EXEC) != 0 {
 		return fail(unix.EINVAL)
 	}
@@ -237,8 +243,9 @@ func sysMemfdCreate(k *Kernel, t *Thread) Result {
 
 // sendfile and copy_file_range move bytes between files inside the kernel.
 func sysSendfile(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	out, in := k.File(t, a[0]), k.File(t, a[1])
+	args := &t.Call.Args
+	outFD, inFD, offsetAddr, size := args[0].Int(), args[1].Int(), args[2].Pointer(), args[3].Size()
+	out, in := k.File(t, outFD), k.File(t, inFD)
 	if out == nil || in == nil || in.Flags&unix.O_ACCMODE == unix.O_WRONLY || out.Flags&unix.O_ACCMODE == unix.O_RDONLY {
 		return fail(unix.EBADF)
 	}
@@ -249,14 +256,14 @@ func sysSendfile(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	pos := in.Pos
-	if a[2] != 0 {
-		v, ok := k.InU64(t, a[2])
+	if offsetAddr != 0 {
+		v, ok := k.InU64(t, offsetAddr)
 		if !ok {
 			return fail(unix.EFAULT)
 		}
 		pos = int64(v)
 	}
-	data, r := k.Kind(in).Take(k, t, in, pos, int(min(a[3], kernel.MaxTransfer)), false)
+	data, r := k.Kind(in).Take(k, t, in, pos, int(min(size, kernel.MaxTransfer)), false)
 	if r != 0 || len(data) == 0 {
 		return r
 	}
@@ -264,8 +271,8 @@ func sysSendfile(k *Kernel, t *Thread) Result {
 	if r <= 0 {
 		return r
 	}
-	if a[2] != 0 {
-		k.OutU64(t, a[2], uint64(pos+int64(r)))
+	if offsetAddr != 0 {
+		k.OutU64(t, offsetAddr, uint64(pos+int64(r)))
 	} else {
 		in.Pos = pos + int64(r)
 	}
@@ -281,19 +288,21 @@ func push(k *Kernel, t *Thread, f *File, data []byte, offset int64) Result {
 }
 
 func sysCopyFileRange(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	in, out := k.File(t, a[0]), k.File(t, a[2])
+	args := &t.Call.Args
+	inFD, inOffset, outFD, outOffset := args[0].Int(), args[1].Pointer(), args[2].Int(), args[3].Pointer()
+	length, flags := args[4].Size(), args[5].Uint64()
+	in, out := k.File(t, inFD), k.File(t, outFD)
 	if in == nil || out == nil || in.Flags&unix.O_ACCMODE == unix.O_WRONLY || out.Flags&unix.O_ACCMODE == unix.O_RDONLY || out.Flags&unix.O_APPEND != 0 {
 		return fail(unix.EBADF)
 	}
-	if in.Kind != kernel.FileInode || out.Kind != kernel.FileInode || a[5] != 0 {
+	if in.Kind != kernel.FileInode || out.Kind != kernel.FileInode || flags != 0 {
 		return fail(unix.EINVAL)
 	}
 	from, to := in.Pos, out.Pos
 	for _, x := range []struct {
 		addr uint64
 		pos  *int64
-	}{{a[1], &from}, {a[3], &to}} {
+	}{{inOffset, &from}, {outOffset, &to}} {
 		if x.addr != 0 {
 			v, ok := k.InU64(t, x.addr)
 			if !ok {
@@ -302,10 +311,10 @@ func sysCopyFileRange(k *Kernel, t *Thread) Result {
 			*x.pos = int64(v)
 		}
 	}
-	if size := int64(min(a[4], kernel.MaxTransfer)); in.Inode == out.Inode && from < to+size && to < from+size {
+	if size := int64(min(length, kernel.MaxTransfer)); in.Inode == out.Inode && from < to+size && to < from+size {
 		return fail(unix.EINVAL)
 	}
-	data, r := k.Kind(in).Take(k, t, in, from, int(min(a[4], kernel.MaxTransfer)), false)
+	data, r := k.Kind(in).Take(k, t, in, from, int(min(length, kernel.MaxTransfer)), false)
 	if r != 0 {
 		return r
 	}
@@ -313,13 +322,13 @@ func sysCopyFileRange(k *Kernel, t *Thread) Result {
 	if n < 0 {
 		return n
 	}
-	if a[1] != 0 {
-		k.OutU64(t, a[1], uint64(from+int64(n)))
+	if inOffset != 0 {
+		k.OutU64(t, inOffset, uint64(from+int64(n)))
 	} else {
 		in.Pos = from + int64(n)
 	}
-	if a[3] != 0 {
-		k.OutU64(t, a[3], uint64(to+int64(n)))
+	if outOffset != 0 {
+		k.OutU64(t, outOffset, uint64(to+int64(n)))
 	} else {
 		out.Pos = to + int64(n)
 	}

@@ -44,6 +44,7 @@ type netEnv struct{ k *Kernel }
 func NetEnv(k *Kernel) net.Env { return netEnv{k} }
 
 func (e netEnv) Now() int64 { return e.k.State.Now }
+
 func (e netEnv) Rare(stream string, n, ratePPM uint64) uint64 {
 	return e.k.Tape.Rare(stream, n, ratePPM)
 }
@@ -125,7 +126,7 @@ const (
 func netFail(e net.Errno) Result { return -Result(e) }
 
 // socket gives the socket behind a descriptor.
-func socket(k *Kernel, t *Thread, fd uint64) (*File, net.SockID, unix.Errno) {
+func socket(k *Kernel, t *Thread, fd int) (*File, net.SockID, unix.Errno) {
 	f := k.File(t, fd)
 	if f == nil || f.Kind == kernel.FilePath {
 		return nil, 0, unix.EBADF
@@ -139,7 +140,8 @@ func socket(k *Kernel, t *Thread, fd uint64) (*File, net.SockID, unix.Errno) {
 // onSocket makes the handler of a call whose first argument is a socket.
 func onSocket(h func(k *Kernel, t *Thread, f *File, id net.SockID) Result) kernel.Handler {
 	return func(k *Kernel, t *Thread) Result {
-		f, id, e := socket(k, t, t.Call.Args[0])
+		fd := t.Call.Args[0].Int()
+		f, id, e := socket(k, t, fd)
 		if e != 0 {
 			return fail(e)
 		}
@@ -160,7 +162,8 @@ func netCred(k *Kernel, t *Thread) net.Cred {
 }
 
 func sysSocket(k *Kernel, t *Thread) Result {
-	family, typ, protocol := int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2]))
+	args := &t.Call.Args
+	family, typ, protocol := args[0].Int(), args[1].Int(), args[2].Int()
 	flags := typ & sockFlags
 	if typ &^= sockFlags; typ < 0 || typ > 15 {
 		return fail(unix.EINVAL)
@@ -190,17 +193,18 @@ func unsupported(family, typ, protocol int) bool {
 }
 
 func sysSocketpair(k *Kernel, t *Thread) Result {
-	typ := int(int32(t.Call.Args[1]))
+	args := &t.Call.Args
+	family, typ, protocol, pairAddr := args[0].Int(), args[1].Int(), args[2].Int(), args[3].Pointer()
 	flags := typ & sockFlags
 	if typ&^sockFlags < 0 || typ&^sockFlags > 15 {
 		return fail(unix.EINVAL)
 	}
-	a, b, e := k.Net.Socketpair(k.Node(t).Net, int(int32(t.Call.Args[0])), typ&^sockFlags, int(int32(t.Call.Args[2])), netCred(k, t))
+	a, b, e := k.Net.Socketpair(k.Node(t).Net, family, typ&^sockFlags, protocol, netCred(k, t))
 	if e != net.OK {
 		return netFail(e)
 	}
 	left, right := newSocketFile(k, t, a, flags), newSocketFile(k, t, b, flags)
-	return k.OpenedPair(t, left, right, flags, t.Call.Args[3])
+	return k.OpenedPair(t, left, right, flags, pairAddr)
 }
 
 // sockaddr reads an address that a program passes.
@@ -247,7 +251,8 @@ func resolveUnix(k *Kernel, t *Thread, a *net.Addr) unix.Errno {
 }
 
 func sysBind(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
-	a, e := sockaddr(k, t, t.Call.Args[1], t.Call.Args[2])
+	addr, size := t.Call.Args[1].Pointer(), t.Call.Args[2].Uint64()
+	a, e := sockaddr(k, t, addr, size)
 	_, family, _, _, _ := k.Net.Kind(id)
 	switch {
 	case e != 0 && !(e == unix.EINVAL && family == net.AF_UNIX):
@@ -273,7 +278,8 @@ func sysBind(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 }
 
 func sysListen(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
-	e := k.Net.Listen(netEnv{k}, id, int(int32(t.Call.Args[1])), netCred(k, t))
+	backlog := t.Call.Args[1].Int()
+	e := k.Net.Listen(netEnv{k}, id, backlog, netCred(k, t))
 	if e == net.OK && k.Nodes[t.Node].AwaitsReady {
 		if port := k.Net.Serves(id); port != 0 {
 			k.Moments.Listens(t.Node, port)
@@ -282,14 +288,20 @@ func sysListen(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	return netFail(e)
 }
 
-func sysAccept(k *Kernel, t *Thread) Result  { return accept(k, t, 0) }
-func sysAccept4(k *Kernel, t *Thread) Result { return accept(k, t, int(int32(t.Call.Args[3]))) }
+func sysAccept(k *Kernel, t *Thread) Result { return accept(k, t, 0) }
+
+func sysAccept4(k *Kernel, t *Thread) Result {
+	flags := t.Call.Args[3].Int()
+	return accept(k, t, flags)
+}
 
 func accept(k *Kernel, t *Thread, flags int) Result {
+	args := &t.Call.Args
+	fd, addr, sizeAddr := args[0].Int(), args[1].Pointer(), args[2].Pointer()
 	if flags&^sockFlags != 0 {
 		return fail(unix.EINVAL)
 	}
-	f, id, e := socket(k, t, t.Call.Args[0])
+	f, id, e := socket(k, t, fd)
 	if e != 0 {
 		return fail(e)
 	}
@@ -308,8 +320,8 @@ func accept(k *Kernel, t *Thread, flags int) Result {
 	}
 	t.Call.Detail = from.String()
 	file := newSocketFile(k, t, child, flags)
-	if t.Call.Args[1] != 0 {
-		if e := outSockaddr(k, t, from, t.Call.Args[1], t.Call.Args[2]); e != 0 {
+	if addr != 0 {
+		if e := outSockaddr(k, t, from, addr, sizeAddr); e != 0 {
 			file.Refs = 1
 			k.Unref(file)
 			return fail(e)
@@ -341,6 +353,7 @@ func notReady(k *Kernel, t *Thread, f *File, done int64, nonblocking bool, timeo
 }
 
 func sysConnect(k *Kernel, t *Thread, f *File, id net.SockID) Result {
+	addr, size := t.Call.Args[1].Pointer(), t.Call.Args[2].Uint64()
 	_, family, typ, _, _ := k.Net.Kind(id)
 	stream := family != net.AF_UNIX && typ == net.SOCK_STREAM
 	nonblocking := f.Flags&unix.O_NONBLOCK != 0
@@ -349,12 +362,12 @@ func sysConnect(k *Kernel, t *Thread, f *File, id net.SockID) Result {
 	if t.Call.Again && stream {
 		r = k.Net.ConnectResult(id)
 	} else {
-		a, e := sockaddr(k, t, t.Call.Args[1], t.Call.Args[2])
+		a, e := sockaddr(k, t, addr, size)
 		if e != 0 {
 			return fail(e)
 		}
 		t.Call.Detail = a.String()
-		if stream && family == net.AF_INET6 && a.Family != net.AF_UNSPEC && t.Call.Args[2] < sockaddr6Min {
+		if stream && family == net.AF_INET6 && a.Family != net.AF_UNSPEC && size < sockaddr6Min {
 			return fail(unix.EINVAL)
 		}
 		if e := resolveUnix(k, t, &a); e != 0 {
@@ -383,7 +396,9 @@ func sysGetsockname(k *Kernel, t *Thread) Result { return name(k, t, k.Net.Getso
 func sysGetpeername(k *Kernel, t *Thread) Result { return name(k, t, k.Net.Getpeername) }
 
 func name(k *Kernel, t *Thread, which func(net.SockID) (net.Addr, net.Errno)) Result {
-	_, id, e := socket(k, t, t.Call.Args[0])
+	args := &t.Call.Args
+	fd, addr, sizeAddr := args[0].Int(), args[1].Pointer(), args[2].Pointer()
+	_, id, e := socket(k, t, fd)
 	if e != 0 {
 		return fail(e)
 	}
@@ -391,20 +406,22 @@ func name(k *Kernel, t *Thread, which func(net.SockID) (net.Addr, net.Errno)) Re
 	if ne != net.OK {
 		return netFail(ne)
 	}
-	return fail(outSockaddr(k, t, a, t.Call.Args[1], t.Call.Args[2]))
+	return fail(outSockaddr(k, t, a, addr, sizeAddr))
 }
 
 func sysShutdown(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
-	return netFail(k.Net.Shutdown(netEnv{k}, id, int(int32(t.Call.Args[1]))))
+	how := t.Call.Args[1].Int()
+	return netFail(k.Net.Shutdown(netEnv{k}, id, how))
 }
 
 func sysSetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
-	level, name, size := int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2])), int32(t.Call.Args[4])
+	args := &t.Call.Args
+	level, name, valueAddr, size := args[1].Int(), args[2].Int(), args[3].Pointer(), args[4].Int()
 	if size < 0 {
 		return fail(unix.EINVAL)
 	}
-	value := make([]byte, min(int(size), maxOptionBytes))
-	if !k.Peek(t, t.Call.Args[3], value) {
+	value := make([]byte, min(size, maxOptionBytes))
+	if !k.Peek(t, valueAddr, value) {
 		return fail(unix.EFAULT)
 	}
 	t.Call.Mix(net.OptionValue(level, name, value))
@@ -439,8 +456,9 @@ func missingOption(k *Kernel, id net.SockID, level, name int, set bool) bool {
 }
 
 func sysGetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
-	level, name := int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2]))
-	size, ok := k.InU32(t, t.Call.Args[4])
+	args := &t.Call.Args
+	level, name, valueAddr, sizeAddr := args[1].Int(), args[2].Int(), args[3].Pointer(), args[4].Pointer()
+	size, ok := k.InU32(t, sizeAddr)
 	if !ok {
 		return fail(unix.EFAULT)
 	}
@@ -453,7 +471,7 @@ func sysGetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 		return k.Refuse(t, "getsockopt("+itoa(level)+","+itoa(name)+")", unix.ENOPROTOOPT)
 	case ne != net.OK:
 		return netFail(ne)
-	case !k.Outs(t, machine.Part{Addr: t.Call.Args[3], Data: value}, machine.Part{Addr: t.Call.Args[4], Data: le32(uint32(len(value)))}):
+	case !k.Outs(t, machine.Part{Addr: valueAddr, Data: value}, machine.Part{Addr: sizeAddr, Data: le32(uint32(len(value)))}):
 		return fail(unix.EFAULT)
 	}
 	return 0
@@ -673,10 +691,12 @@ func dropFiles(k *Kernel, ids []int64, peek bool) {
 }
 
 func sysSendto(k *Kernel, t *Thread, f *File, _ net.SockID) Result {
-	m := message{v: memoryOf(t), flags: int(int32(t.Call.Args[3])), done: &t.Call.Done}
-	if t.Call.Args[4] != 0 {
+	args := &t.Call.Args
+	flags, addr, size := args[3].Int(), args[4].Pointer(), args[5].Uint64()
+	m := message{v: memoryOf(t), flags: flags, done: &t.Call.Done}
+	if addr != 0 {
 		var e unix.Errno
-		if m.to, e = destination(k, t, f, t.Call.Args[4], t.Call.Args[5]); e != 0 {
+		if m.to, e = destination(k, t, f, addr, size); e != 0 {
 			return fail(e)
 		}
 	}
@@ -707,14 +727,16 @@ func destination(k *Kernel, t *Thread, f *File, addr, size uint64) (*net.Addr, u
 }
 
 func sysRecvfrom(k *Kernel, t *Thread, f *File, _ net.SockID) Result {
-	m := message{v: memoryOf(t), flags: int(int32(t.Call.Args[3])), done: &t.Call.Done}
+	args := &t.Call.Args
+	flags, addr, sizeAddr := args[3].Int(), args[4].Pointer(), args[5].Pointer()
+	m := message{v: memoryOf(t), flags: flags, done: &t.Call.Done}
 	got, r := receive(k, t, f, m)
 	if r < 0 {
 		return r
 	}
 	dropFiles(k, got.Files, m.flags&unix.MSG_PEEK != 0)
-	if t.Call.Args[4] != 0 {
-		if e := outSockaddr(k, t, got.From, t.Call.Args[4], t.Call.Args[5]); e != 0 {
+	if addr != 0 {
+		if e := outSockaddr(k, t, got.From, addr, sizeAddr); e != 0 {
 			return fail(e)
 		}
 	}
@@ -781,7 +803,7 @@ func control(k *Kernel, t *Thread, h msghdr, m *message) unix.Errno {
 			// IP_PKTINFO and the like: the source address is chosen by the route here
 		case typ == scmRights:
 			for ; len(data) >= 4; data = data[4:] {
-				f := k.File(t, uint64(binary.LittleEndian.Uint32(data)))
+				f := k.File(t, int(int32(binary.LittleEndian.Uint32(data))))
 				if f == nil {
 					return unix.EBADF
 				}
@@ -807,7 +829,8 @@ func control(k *Kernel, t *Thread, h msghdr, m *message) unix.Errno {
 }
 
 func sysSendmsg(k *Kernel, t *Thread, f *File, _ net.SockID) Result {
-	return sendmsg(k, t, f, t.Call.Args[1], int(int32(t.Call.Args[2])), &t.Call.Done)
+	addr, flags := t.Call.Args[1].Pointer(), t.Call.Args[2].Int()
+	return sendmsg(k, t, f, addr, flags, &t.Call.Done)
 }
 
 func sendmsg(k *Kernel, t *Thread, f *File, at uint64, flags int, done *int64) Result {
@@ -831,7 +854,8 @@ func sendmsg(k *Kernel, t *Thread, f *File, at uint64, flags int, done *int64) R
 }
 
 func sysRecvmsg(k *Kernel, t *Thread, f *File, _ net.SockID) Result {
-	return recvmsg(k, t, f, t.Call.Args[1], int(int32(t.Call.Args[2])), &t.Call.Done)
+	addr, flags := t.Call.Args[1].Pointer(), t.Call.Args[2].Int()
+	return recvmsg(k, t, f, addr, flags, &t.Call.Done)
 }
 
 func recvmsg(k *Kernel, t *Thread, f *File, at uint64, flags int, done *int64) Result {
@@ -967,18 +991,19 @@ const mmsghdrBytes = 64
 // messages runs one call for each struct mmsghdr. t.Call.Done counts those that are over; t.Call.Aux holds the
 // progress of the one at work.
 func messages(k *Kernel, t *Thread, one func(f *File, at uint64, flags int, done *int64) Result) Result {
-	f, _, e := socket(k, t, t.Call.Args[0])
+	args := &t.Call.Args
+	fd, vecAddr, n, flags := args[0].Int(), args[1].Pointer(), args[2].Uint(), args[3].Int()
+	f, _, e := socket(k, t, fd)
 	if e != 0 {
 		return fail(e)
 	}
-	count := min(int64(uint32(t.Call.Args[2])), maxMessages)
-	flags := int(int32(t.Call.Args[3]))
+	count := min(int64(n), maxMessages)
 	for t.Call.Done < count {
 		use := flags &^ unix.MSG_WAITFORONE
 		if flags&unix.MSG_WAITFORONE != 0 && t.Call.Done > 0 {
 			use |= unix.MSG_DONTWAIT
 		}
-		at := t.Call.Args[1] + uint64(t.Call.Done)*mmsghdrBytes
+		at := vecAddr + uint64(t.Call.Done)*mmsghdrBytes
 		r := one(f, at, use, &t.Call.Aux)
 		if r == kernel.Pending {
 			return r
@@ -1007,13 +1032,13 @@ func sysSendmmsg(k *Kernel, t *Thread) Result {
 
 // sysRecvmmsg: as on Linux the timeout is looked at only after a message has come (recvmmsg(2), BUGS).
 func sysRecvmmsg(k *Kernel, t *Thread) Result {
+	timeoutAddr := t.Call.Args[4].Pointer()
 	one := func(f *File, at uint64, flags int, done *int64) Result { return recvmsg(k, t, f, at, flags, done) }
-	at := t.Call.Args[4]
-	if at == 0 {
+	if timeoutAddr == 0 {
 		return messages(k, t, one)
 	}
 	if t.Call.End == 0 {
-		ns, e := timespec(k, t, at)
+		ns, e := timespec(k, t, timeoutAddr)
 		if e != 0 {
 			return fail(e)
 		}
@@ -1021,7 +1046,7 @@ func sysRecvmmsg(k *Kernel, t *Thread) Result {
 	}
 	r := messages(k, t, one)
 	if r > 0 {
-		k.Out(t, at, timespecBytes(max(t.Call.End-k.Now, 0)))
+		k.Out(t, timeoutAddr, timespecBytes(max(t.Call.End-k.Now, 0)))
 	}
 	return r
 }

@@ -98,7 +98,8 @@ func ipcGet[T interface{ Permissions() *kernel.IPCPerm }](p *Proc, all map[int64
 }
 
 func sysSemget(k *Kernel, t *Thread) Result {
-	key, count, flags := int64(int32(t.Call.Args[0])), int(int32(t.Call.Args[1])), int(int32(t.Call.Args[2]))
+	args := &t.Call.Args
+	key, count, flags := int64(args[0].Int()), args[1].Int(), args[2].Int()
 	limits := ipcLimits(k, t)
 	if count < 0 || count > limits.SemInSet {
 		return fail(unix.EINVAL)
@@ -123,8 +124,8 @@ func sysSemget(k *Kernel, t *Thread) Result {
 	return Result(s.ID)
 }
 
-func semSet(k *Kernel, t *Thread, id uint64) *kernel.SemSet {
-	if s := k.Sems[int64(int32(id))]; s != nil && s.Perm.Node == t.Node {
+func semSet(k *Kernel, t *Thread, id int) *kernel.SemSet {
+	if s := k.Sems[int64(id)]; s != nil && s.Perm.Node == t.Node {
 		return s
 	}
 	return nil
@@ -133,7 +134,8 @@ func semSet(k *Kernel, t *Thread, id uint64) *kernel.SemSet {
 func sysSemop(k *Kernel, t *Thread) Result { return semop(k, t, -1) }
 
 func sysSemtimedop(k *Kernel, t *Thread) Result {
-	timeout, e := timeoutAt(k, t, t.Call.Args[3], timespec)
+	timeoutAddr := t.Call.Args[3].Pointer()
+	timeout, e := timeoutAt(k, t, timeoutAddr, timespec)
 	if e != 0 {
 		return fail(e)
 	}
@@ -141,18 +143,19 @@ func sysSemtimedop(k *Kernel, t *Thread) Result {
 }
 
 func semop(k *Kernel, t *Thread, timeout int64) Result {
-	n := t.Call.Args[2]
+	args := &t.Call.Args
+	semid, opsAddr, n := args[0].Int(), args[1].Pointer(), args[2].Uint64()
 	switch {
-	case n < 1 || int32(t.Call.Args[0]) < 0:
+	case n < 1 || semid < 0:
 		return fail(unix.EINVAL)
 	case n > uint64(ipcLimits(k, t).SemOps):
 		return fail(unix.E2BIG)
 	}
 	b := make([]byte, 6*n)
-	if !k.Peek(t, t.Call.Args[1], b) {
+	if !k.Peek(t, opsAddr, b) {
 		return fail(unix.EFAULT)
 	}
-	s, p := semSet(k, t, t.Call.Args[0]), k.Proc(t)
+	s, p := semSet(k, t, semid), k.Proc(t)
 	switch {
 	case s == nil && t.Call.Again:
 		return fail(unix.EIDRM)
@@ -250,14 +253,15 @@ func semDenied(s *kernel.SemSet, p *Proc, cmd, number int) unix.Errno {
 }
 
 func sysSemctl(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	number, cmd := int(int32(a[1])), int(int32(a[2]))&^0x100
-	s, p, done := semSet(k, t, a[0]), k.Proc(t), Result(0)
+	args := &t.Call.Args
+	semid, number, cmd, arg := args[0].Int(), args[1].Int(), args[2].Int(), args[3].Uint64()
+	cmd &^= 0x100
+	s, p, done := semSet(k, t, semid), k.Proc(t), Result(0)
 	switch cmd {
 	case ipcInfo, semInfo:
-		return semLimits(k, t, cmd, a[3])
+		return semLimits(k, t, cmd, arg)
 	case semStat, semStatAny:
-		id, ok := at(objects(t.Node, k.Sems, func(s *kernel.SemSet) kernel.NodeID { return s.Perm.Node }), a[0])
+		id, ok := at(objects(t.Node, k.Sems, func(s *kernel.SemSet) kernel.NodeID { return s.Perm.Node }), semid)
 		if !ok {
 			return fail(unix.EINVAL)
 		}
@@ -278,7 +282,7 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 		k.Wake(key, kernel.AllEvents)
 	case unix.IPC_SET:
 		var b [48]byte
-		if !k.Peek(t, a[3], b[:]) {
+		if !k.Peek(t, arg, b[:]) {
 			return fail(unix.EFAULT)
 		}
 		t.Call.Mix(permBytes(b[:]))
@@ -288,7 +292,7 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 		le.PutUint64(b[48:], uint64(s.OtNs/1e9))
 		le.PutUint64(b[64:], uint64(s.Perm.CtNs/1e9))
 		le.PutUint64(b[80:], uint64(len(s.Values)))
-		if !k.Out(t, a[3], b) {
+		if !k.Out(t, arg, b) {
 			return fail(unix.EFAULT)
 		}
 	case semGetVal:
@@ -304,7 +308,7 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 		}
 		return count
 	case semSetVal:
-		v := int(int32(a[3]))
+		v := int(int32(arg))
 		if v < 0 || v > semMaxValue {
 			return fail(unix.ERANGE)
 		}
@@ -316,20 +320,20 @@ func sysSemctl(k *Kernel, t *Thread) Result {
 		for i, v := range s.Values {
 			le.PutUint16(b[2*i:], uint16(v))
 		}
-		if !k.Out(t, a[3], b) {
+		if !k.Out(t, arg, b) {
 			return fail(unix.EFAULT)
 		}
 	case semSetAll:
-		return setAllSems(k, t, s)
+		return setAllSems(k, t, s, arg)
 	default: // Linux knows no other
 		return fail(unix.EINVAL)
 	}
 	return done
 }
 
-func setAllSems(k *Kernel, t *Thread, s *kernel.SemSet) Result {
+func setAllSems(k *Kernel, t *Thread, s *kernel.SemSet, addr uint64) Result {
 	b := make([]byte, 2*len(s.Values))
-	if !k.In(t, t.Call.Args[3], b) {
+	if !k.In(t, addr, b) {
 		return fail(unix.EFAULT)
 	}
 	for i := range s.Values {
@@ -347,7 +351,7 @@ func setAllSems(k *Kernel, t *Thread, s *kernel.SemSet) Result {
 }
 
 func sysMsgget(k *Kernel, t *Thread) Result {
-	key, flags := int64(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
+	key, flags := int64(t.Call.Args[0].Int()), t.Call.Args[1].Int()
 	id, e := ipcGet(k.Proc(t), k.Queues, key, flags)
 	switch {
 	case e != 0:
@@ -365,8 +369,8 @@ func sysMsgget(k *Kernel, t *Thread) Result {
 }
 
 // queue gives a message queue; without one the errno says whether it was removed during a wait.
-func queue(k *Kernel, t *Thread, id uint64) (*kernel.MsgQueue, unix.Errno) {
-	q := k.Queues[int64(int32(id))]
+func queue(k *Kernel, t *Thread, id int) (*kernel.MsgQueue, unix.Errno) {
+	q := k.Queues[int64(id)]
 	switch {
 	case q != nil && q.Perm.Node == t.Node:
 		return q, 0
@@ -377,27 +381,27 @@ func queue(k *Kernel, t *Thread, id uint64) (*kernel.MsgQueue, unix.Errno) {
 }
 
 func sysMsgsnd(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	typ, ok := k.InU64(t, a[1])
-	size := int64(a[2])
+	args := &t.Call.Args
+	msqid, msgAddr, size, flags := args[0].Int(), args[1].Pointer(), args[2].Int64(), args[3].Int()
+	typ, ok := k.InU64(t, msgAddr)
 	switch {
 	case !ok:
 		return fail(unix.EFAULT)
-	case size < 0 || size > ipcLimits(k, t).MsgBytes || int32(a[0]) < 0 || int64(typ) < 1:
+	case size < 0 || size > ipcLimits(k, t).MsgBytes || msqid < 0 || int64(typ) < 1:
 		return fail(unix.EINVAL)
 	}
 	data := make([]byte, size)
-	if !k.Peek(t, a[1]+8, data) {
+	if !k.Peek(t, msgAddr+8, data) {
 		return fail(unix.EFAULT)
 	}
-	q, e := queue(k, t, a[0])
+	q, e := queue(k, t, msqid)
 	switch {
 	case e != 0:
 		return fail(e)
 	case !q.Perm.Allows(k.Proc(t), 2):
 		return fail(unix.EACCES)
 	case q.Bytes+len(data) > q.Limit || len(q.Messages)+1 > q.Limit:
-		if a[3]&unix.IPC_NOWAIT != 0 {
+		if flags&unix.IPC_NOWAIT != 0 {
 			k.Empty(t)
 			return fail(unix.EAGAIN)
 		}
@@ -412,15 +416,16 @@ func sysMsgsnd(k *Kernel, t *Thread) Result {
 }
 
 func sysMsgrcv(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	size, typ, flags := int64(a[2]), int64(a[3]), int(int32(a[4]))
-	if size < 0 || int32(a[0]) < 0 {
+	args := &t.Call.Args
+	msqid, msgAddr, size, typ := args[0].Int(), args[1].Pointer(), args[2].Int64(), args[3].Int64()
+	flags := args[4].Int()
+	if size < 0 || msqid < 0 {
 		return fail(unix.EINVAL)
 	}
 	if flags&0o40000 != 0 { // MSG_COPY
 		return k.Refuse(t, "msgrcv(MSG_COPY)", unix.ENOSYS)
 	}
-	q, e := queue(k, t, a[0])
+	q, e := queue(k, t, msqid)
 	switch {
 	case e != 0:
 		return fail(e)
@@ -447,30 +452,31 @@ func sysMsgrcv(k *Kernel, t *Thread) Result {
 	q.Bytes -= len(m.Data)
 	q.LastRead, q.RtNs = k.Proc(t).PID, k.RealNs(k.Node(t))
 	k.Wake(Key{Kind: kernel.KeyMsg, ID: q.ID}, kernel.AllEvents)
-	if !k.OutU64(t, a[1], uint64(m.Type)) || !k.Out(t, a[1]+8, data) {
+	if !k.OutU64(t, msgAddr, uint64(m.Type)) || !k.Out(t, msgAddr+8, data) {
 		return fail(unix.EFAULT)
 	}
 	return Result(len(data))
 }
 
 func sysMsgctl(k *Kernel, t *Thread) Result {
-	a := &t.Call.Args
-	cmd := int(int32(a[1])) &^ 0x100
-	number, done := a[0], Result(0)
+	args := &t.Call.Args
+	msqid, cmd, addr := args[0].Int(), args[1].Int(), args[2].Pointer()
+	cmd &^= 0x100
+	done := Result(0)
 	switch cmd {
 	case ipcInfo, msgInfo:
-		return msgLimits(k, t, cmd, a[2])
+		return msgLimits(k, t, cmd, addr)
 	case msgStat, msgStatAny:
-		id, ok := at(objects(t.Node, k.Queues, func(q *kernel.MsgQueue) kernel.NodeID { return q.Perm.Node }), a[0])
+		id, ok := at(objects(t.Node, k.Queues, func(q *kernel.MsgQueue) kernel.NodeID { return q.Perm.Node }), msqid)
 		if !ok {
 			return fail(unix.EINVAL)
 		}
-		number, done = uint64(id), Result(id)
+		msqid, done = int(id), Result(id)
 	case unix.IPC_RMID, unix.IPC_SET, unix.IPC_STAT:
 	default: // Linux knows no other
 		return fail(unix.EINVAL)
 	}
-	q, e := queue(k, t, number)
+	q, e := queue(k, t, msqid)
 	if e != 0 {
 		return fail(e)
 	}
@@ -490,7 +496,7 @@ func sysMsgctl(k *Kernel, t *Thread) Result {
 		k.Wake(Key{Kind: kernel.KeyMsg, ID: q.ID}, kernel.AllEvents)
 	case unix.IPC_SET:
 		var b [96]byte
-		if !k.Peek(t, a[2], b[:]) {
+		if !k.Peek(t, addr, b[:]) {
 			return fail(unix.EFAULT)
 		}
 		t.Call.Mix(permBytes(b[:]))
@@ -509,7 +515,7 @@ func sysMsgctl(k *Kernel, t *Thread) Result {
 		}
 		le.PutUint32(b[96:], uint32(q.LastSent))
 		le.PutUint32(b[100:], uint32(q.LastRead))
-		if !k.Out(t, a[2], b) {
+		if !k.Out(t, addr, b) {
 			return fail(unix.EFAULT)
 		}
 	}

@@ -77,26 +77,27 @@ func expiry(k *Kernel, t *Thread, clock int, ns int64, absolute bool) int64 {
 }
 
 func sysClockGettime(k *Kernel, t *Thread) Result {
+	clock, addr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
 	k.Now += k.Cost.ClockReadNs
-	id := int(int32(t.Call.Args[0]))
-	v, ok := readClock(k, t, id)
-	k.SawClock(k.Node(t), wallClock(id))
+	v, ok := readClock(k, t, clock)
+	k.SawClock(k.Node(t), wallClock(clock))
 	if !ok {
 		return fail(unix.EINVAL)
 	}
-	return stored(k.Out(t, t.Call.Args[1], timespecBytes(v)))
+	return stored(k.Out(t, addr, timespecBytes(v)))
 }
 
 func sysClockGetres(k *Kernel, t *Thread) Result {
-	if _, ok := readClock(k, t, int(int32(t.Call.Args[0]))); !ok {
+	clock, addr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
+	if _, ok := readClock(k, t, clock); !ok {
 		return fail(unix.EINVAL)
 	}
 	res := int64(1)
-	switch int32(t.Call.Args[0]) {
+	switch clock {
 	case unix.CLOCK_REALTIME_COARSE, unix.CLOCK_MONOTONIC_COARSE:
 		res = 4e6
 	}
-	if a := t.Call.Args[1]; a != 0 && !k.Out(t, a, timespecBytes(res)) {
+	if addr != 0 && !k.Out(t, addr, timespecBytes(res)) {
 		return fail(unix.EFAULT)
 	}
 	return 0
@@ -104,10 +105,11 @@ func sysClockGetres(k *Kernel, t *Thread) Result {
 
 // sysClockSettime: the clocks of nodes are the world's; faults move them.
 func sysClockSettime(k *Kernel, t *Thread) Result {
-	if int32(t.Call.Args[0]) != unix.CLOCK_REALTIME {
+	clock, addr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
+	if clock != unix.CLOCK_REALTIME {
 		return fail(unix.EINVAL)
 	}
-	if _, e := timespec(k, t, t.Call.Args[1]); e != 0 {
+	if _, e := timespec(k, t, addr); e != 0 {
 		return fail(e)
 	}
 	if k.Proc(t).Cred.EUID != 0 {
@@ -126,12 +128,16 @@ const (
 	unsyncUs, toleranceScaled, tickUs                              = 16_000_000, 32_768_000, 10_000
 )
 
-func sysAdjtimex(k *Kernel, t *Thread) Result { return adjtimex(k, t, t.Call.Args[0]) }
+func sysAdjtimex(k *Kernel, t *Thread) Result {
+	addr := t.Call.Args[0].Pointer()
+	return adjtimex(k, t, addr)
+}
 
 func sysClockAdjtime(k *Kernel, t *Thread) Result {
-	switch int32(t.Call.Args[0]) {
+	clock, addr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
+	switch clock {
 	case unix.CLOCK_REALTIME:
-		return adjtimex(k, t, t.Call.Args[1])
+		return adjtimex(k, t, addr)
 	case unix.CLOCK_MONOTONIC, unix.CLOCK_MONOTONIC_RAW, unix.CLOCK_BOOTTIME, unix.CLOCK_PROCESS_CPUTIME_ID, unix.CLOCK_THREAD_CPUTIME_ID, unix.CLOCK_TAI:
 		return fail(unix.EOPNOTSUPP)
 	}
@@ -170,43 +176,48 @@ func adjtimex(k *Kernel, t *Thread, addr uint64) Result {
 }
 
 func sysGettimeofday(k *Kernel, t *Thread) Result {
+	addr, zoneAddr := t.Call.Args[0].Pointer(), t.Call.Args[1].Pointer()
 	k.SawClock(k.Node(t), true)
-	if a := t.Call.Args[0]; a != 0 && !k.Out(t, a, timevalBytes(k.RealNs(k.Node(t)))) {
+	if addr != 0 && !k.Out(t, addr, timevalBytes(k.RealNs(k.Node(t)))) {
 		return fail(unix.EFAULT)
 	}
-	if a := t.Call.Args[1]; a != 0 && !k.OutU64(t, a, 0) {
+	if zoneAddr != 0 && !k.OutU64(t, zoneAddr, 0) {
 		return fail(unix.EFAULT)
 	}
 	return 0
 }
 
 func sysTime(k *Kernel, t *Thread) Result {
+	addr := t.Call.Args[0].Pointer()
 	k.SawClock(k.Node(t), true)
 	s := k.RealNs(k.Node(t)) / 1e9
-	if a := t.Call.Args[0]; a != 0 && !k.OutU64(t, a, uint64(s)) {
+	if addr != 0 && !k.OutU64(t, addr, uint64(s)) {
 		return fail(unix.EFAULT)
 	}
 	return Result(s)
 }
 
 func sysTimes(k *Kernel, t *Thread) Result {
+	addr := t.Call.Args[0].Pointer()
 	p := k.Proc(t)
 	var b [32]byte
 	le := binary.LittleEndian
 	le.PutUint64(b[0:], uint64(k.CPUTime(p)/1e7))
 	le.PutUint64(b[16:], uint64(p.ChildNs/1e7))
-	if a := t.Call.Args[0]; a != 0 && !k.Out(t, a, b[:]) {
+	if addr != 0 && !k.Out(t, addr, b[:]) {
 		return fail(unix.EFAULT)
 	}
 	return Result(MonoNs(k, k.Node(t)) / 1e7)
 }
 
 func sysNanosleep(k *Kernel, t *Thread) Result {
-	return sleepFor(k, t, unix.CLOCK_MONOTONIC, false, t.Call.Args[0])
+	addr := t.Call.Args[0].Pointer()
+	return sleepFor(k, t, unix.CLOCK_MONOTONIC, false, addr)
 }
 
 func sysClockNanosleep(k *Kernel, t *Thread) Result {
-	clock := int(int32(t.Call.Args[0]))
+	args := &t.Call.Args
+	clock, flags, addr := args[0].Int(), args[1].Int(), args[2].Pointer()
 	switch clock {
 	case unix.CLOCK_REALTIME, unix.CLOCK_MONOTONIC, unix.CLOCK_BOOTTIME, unix.CLOCK_TAI:
 	case unix.CLOCK_PROCESS_CPUTIME_ID:
@@ -215,7 +226,7 @@ func sysClockNanosleep(k *Kernel, t *Thread) Result {
 	default:
 		return fail(unix.EINVAL)
 	}
-	return sleepFor(k, t, clock, t.Call.Args[1]&1 != 0, t.Call.Args[2])
+	return sleepFor(k, t, clock, flags&1 != 0, addr)
 }
 
 func sleepFor(k *Kernel, t *Thread, clock int, absolute bool, addr uint64) Result {
@@ -243,15 +254,16 @@ func sleepFor(k *Kernel, t *Thread, clock int, absolute bool, addr uint64) Resul
 
 // sleepInterrupted writes how much of a relative sleep is left.
 func sleepInterrupted(k *Kernel, t *Thread) {
-	rem := t.Call.Args[1]
+	leftAddr := t.Call.Args[1].Pointer()
 	if t.Call.Nr == unix.SYS_CLOCK_NANOSLEEP {
-		if t.Call.Args[1]&1 != 0 {
+		flags := t.Call.Args[1].Int()
+		if flags&1 != 0 {
 			return
 		}
-		rem = t.Call.Args[3]
+		leftAddr = t.Call.Args[3].Pointer()
 	}
-	if rem != 0 {
-		k.Out(t, rem, timespecBytes(max(t.Call.Until-k.Now, 0)))
+	if leftAddr != 0 {
+		k.Out(t, leftAddr, timespecBytes(max(t.Call.Until-k.Now, 0)))
 	}
 }
 
@@ -280,7 +292,8 @@ func setReal(k *Kernel, p *Proc, value, interval int64) (left, oldInterval int64
 }
 
 func sysAlarm(k *Kernel, t *Thread) Result {
-	left, _ := setReal(k, k.Proc(t), int64(uint32(t.Call.Args[0]))*1e9, 0)
+	seconds := t.Call.Args[0].Uint()
+	left, _ := setReal(k, k.Proc(t), int64(seconds)*1e9, 0)
 	if left > 0 {
 		left = max((left+5e8)/1e9, 1) // 0 would say that there was none
 	}
@@ -288,15 +301,16 @@ func sysAlarm(k *Kernel, t *Thread) Result {
 }
 
 func sysSetitimer(k *Kernel, t *Thread) Result {
-	which := int(int32(t.Call.Args[0]))
+	args := &t.Call.Args
+	which, newAddr, oldAddr := args[0].Int(), args[1].Pointer(), args[2].Pointer()
 	if which < 0 || which > 2 {
 		return fail(unix.EINVAL)
 	}
 	var value, interval int64
-	if a := t.Call.Args[1]; a != 0 {
+	if newAddr != 0 {
 		var e unix.Errno
-		if interval, e = timeval(k, t, a); e == 0 {
-			value, e = timeval(k, t, a+16)
+		if interval, e = timeval(k, t, newAddr); e == 0 {
+			value, e = timeval(k, t, newAddr+16)
 		}
 		if e != 0 {
 			return fail(e)
@@ -308,14 +322,14 @@ func sysSetitimer(k *Kernel, t *Thread) Result {
 	} else {
 		left, old = k.SetCPU(k.Proc(t), which, value, interval)
 	}
-	if a := t.Call.Args[2]; a != 0 && !k.Out(t, a, append(timevalBytes(old), timevalBytes(left)...)) {
+	if oldAddr != 0 && !k.Out(t, oldAddr, append(timevalBytes(old), timevalBytes(left)...)) {
 		return fail(unix.EFAULT)
 	}
 	return 0
 }
 
 func sysGetitimer(k *Kernel, t *Thread) Result {
-	which := int(int32(t.Call.Args[0]))
+	which, addr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
 	if which < 0 || which > 2 {
 		return fail(unix.EINVAL)
 	}
@@ -326,13 +340,14 @@ func sysGetitimer(k *Kernel, t *Thread) Result {
 	} else if interval = p.Real.Interval; p.Real.At != 0 {
 		left = max(p.Real.At-k.Now, 1000)
 	}
-	return stored(k.Out(t, t.Call.Args[1], append(timevalBytes(interval), timevalBytes(left)...)))
+	return stored(k.Out(t, addr, append(timevalBytes(interval), timevalBytes(left)...)))
 }
 
 const maxTimers = 4096 // of a process
 
 func sysTimerCreate(k *Kernel, t *Thread) Result {
-	clock := int(int32(t.Call.Args[0]))
+	args := &t.Call.Args
+	clock, eventAddr, idAddr := args[0].Int(), args[1].Pointer(), args[2].Pointer()
 	if _, ok := readClock(k, t, clock); !ok {
 		return fail(unix.EINVAL)
 	}
@@ -345,9 +360,9 @@ func sysTimerCreate(k *Kernel, t *Thread) Result {
 		return fail(unix.EINVAL)
 	}
 	x := kernel.PosixTimer{ID: p.NextTimer, Clock: clock, CPU: cpu, Signal: int(unix.SIGALRM), Value: uint64(p.NextTimer)}
-	if a := t.Call.Args[1]; a != 0 {
+	if eventAddr != 0 {
 		var b [24]byte
-		if !k.Peek(t, a, b[:]) {
+		if !k.Peek(t, eventAddr, b[:]) {
 			return fail(unix.EFAULT)
 		}
 		le := binary.LittleEndian
@@ -367,7 +382,7 @@ func sysTimerCreate(k *Kernel, t *Thread) Result {
 			return fail(unix.EINVAL)
 		}
 	}
-	if !k.OutU32(t, t.Call.Args[2], uint32(x.ID)) {
+	if !k.OutU32(t, idAddr, uint32(x.ID)) {
 		return fail(unix.EFAULT)
 	}
 	p.NextTimer++
@@ -376,22 +391,24 @@ func sysTimerCreate(k *Kernel, t *Thread) Result {
 }
 
 func sysTimerSettime(k *Kernel, t *Thread) Result {
-	x := k.Proc(t).Timer(int(int32(t.Call.Args[0])))
+	args := &t.Call.Args
+	id, flags, newAddr, oldAddr := args[0].Int(), args[1].Int(), args[2].Pointer(), args[3].Pointer()
+	x := k.Proc(t).Timer(id)
 	if x == nil {
 		return fail(unix.EINVAL)
 	}
-	interval, value, e := itimerspec(k, t, t.Call.Args[2])
+	interval, value, e := itimerspec(k, t, newAddr)
 	if e != 0 {
 		return fail(e)
 	}
-	if old := t.Call.Args[3]; old != 0 && !outTimer(k, t, old, posixNext(k, k.Proc(t), x), x.Interval) {
+	if oldAddr != 0 && !outTimer(k, t, oldAddr, posixNext(k, k.Proc(t), x), x.Interval) {
 		return fail(unix.EFAULT)
 	}
 	x.Gen++
 	x.At, x.Interval, x.Overrun, x.Still = 0, interval, 0, false
 	if value != 0 {
 		if used, ok := k.CPUClock(k.Proc(t), x); ok {
-			if x.At = value; t.Call.Args[1]&1 == 0 {
+			if x.At = value; flags&1 == 0 {
 				x.At = kernel.SatAdd(used, value)
 			}
 			if k.CPUDue(t); t.State == kernel.Dead {
@@ -399,7 +416,7 @@ func sysTimerSettime(k *Kernel, t *Thread) Result {
 			}
 			return 0
 		}
-		x.At = expiry(k, t, x.Clock, value, t.Call.Args[1]&1 != 0)
+		x.At = expiry(k, t, x.Clock, value, flags&1 != 0)
 		x.Wall = t.Call.Wall
 		k.After(x.At, kernel.TimerPosix, t.Proc, int64(x.ID)<<32|x.Gen)
 	}
@@ -407,11 +424,12 @@ func sysTimerSettime(k *Kernel, t *Thread) Result {
 }
 
 func sysTimerGettime(k *Kernel, t *Thread) Result {
-	x := k.Proc(t).Timer(int(int32(t.Call.Args[0])))
+	id, addr := t.Call.Args[0].Int(), t.Call.Args[1].Pointer()
+	x := k.Proc(t).Timer(id)
 	if x == nil {
 		return fail(unix.EINVAL)
 	}
-	return stored(outTimer(k, t, t.Call.Args[1], posixNext(k, k.Proc(t), x), x.Interval))
+	return stored(outTimer(k, t, addr, posixNext(k, k.Proc(t), x), x.Interval))
 }
 
 // posixNext is the next expiry of a timer, also of one that has halted. Of a clock of CPU time it is when the world's time has
@@ -432,7 +450,8 @@ func posixNext(k *Kernel, p *Proc, x *kernel.PosixTimer) int64 {
 }
 
 func sysTimerGetoverrun(k *Kernel, t *Thread) Result {
-	x := k.Proc(t).Timer(int(int32(t.Call.Args[0])))
+	id := t.Call.Args[0].Int()
+	x := k.Proc(t).Timer(id)
 	if x == nil {
 		return fail(unix.EINVAL)
 	}
@@ -440,8 +459,8 @@ func sysTimerGetoverrun(k *Kernel, t *Thread) Result {
 }
 
 func sysTimerDelete(k *Kernel, t *Thread) Result {
+	id := t.Call.Args[0].Int()
 	p := k.Proc(t)
-	id := int(int32(t.Call.Args[0]))
 	if p.Timer(id) == nil {
 		return fail(unix.EINVAL)
 	}

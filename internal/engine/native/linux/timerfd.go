@@ -24,7 +24,7 @@ var timerFile = Behaviour{
 }
 
 func sysTimerfdCreate(k *Kernel, t *Thread) Result {
-	clock, flags := int(int32(t.Call.Args[0])), int(int32(t.Call.Args[1]))
+	clock, flags := t.Call.Args[0].Int(), t.Call.Args[1].Int()
 	if flags&^(unix.TFD_CLOEXEC|unix.TFD_NONBLOCK) != 0 {
 		return fail(unix.EINVAL)
 	}
@@ -41,7 +41,8 @@ func sysTimerfdCreate(k *Kernel, t *Thread) Result {
 }
 
 func timerfd(k *Kernel, t *Thread) (*kernel.TimerFD, Result) {
-	f := k.File(t, t.Call.Args[0])
+	fd := t.Call.Args[0].Int()
+	f := k.File(t, fd)
 	if f == nil {
 		return nil, fail(unix.EBADF)
 	}
@@ -52,11 +53,12 @@ func timerfd(k *Kernel, t *Thread) (*kernel.TimerFD, Result) {
 }
 
 func sysTimerfdSettime(k *Kernel, t *Thread) Result {
-	flags := t.Call.Args[1]
+	args := &t.Call.Args
+	flags, newAddr, oldAddr := args[1].Uint64(), args[2].Pointer(), args[3].Pointer()
 	if flags&^3 != 0 {
 		return fail(unix.EINVAL)
 	}
-	interval, value, e := itimerspec(k, t, t.Call.Args[2])
+	interval, value, e := itimerspec(k, t, newAddr)
 	if e != 0 {
 		return fail(e)
 	}
@@ -65,7 +67,7 @@ func sysTimerfdSettime(k *Kernel, t *Thread) Result {
 		return r
 	}
 	timerfdForward(k, x)
-	if old := t.Call.Args[3]; old != 0 && !outTimer(k, t, old, x.At, x.Interval) {
+	if oldAddr != 0 && !outTimer(k, t, oldAddr, x.At, x.Interval) {
 		return fail(unix.EFAULT)
 	}
 	x.Gen++
@@ -94,12 +96,13 @@ func canceled(k *Kernel, x *kernel.TimerFD) Result {
 }
 
 func sysTimerfdGettime(k *Kernel, t *Thread) Result {
+	addr := t.Call.Args[1].Pointer()
 	x, r := timerfd(k, t)
 	if r != 0 {
 		return r
 	}
 	timerfdForward(k, x)
-	return stored(outTimer(k, t, t.Call.Args[1], x.At, x.Interval))
+	return stored(outTimer(k, t, addr, x.At, x.Interval))
 }
 
 // outTimer writes a struct itimerspec: interval, then the time that is left.

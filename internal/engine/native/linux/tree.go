@@ -46,7 +46,7 @@ func from(k *Kernel, t *Thread, dirfd int, path string) (fs.InodeID, unix.Errno)
 	case dirfd == unix.AT_FDCWD:
 		return k.Proc(t).Cwd, 0
 	}
-	f := k.File(t, uint64(dirfd))
+	f := k.File(t, dirfd)
 	switch {
 	case f == nil:
 		return 0, unix.EBADF
@@ -81,7 +81,7 @@ func findAs(k *Kernel, t *Thread, env *fs.Env, dirfd int, path string, flags int
 		if dirfd == unix.AT_FDCWD {
 			return k.Proc(t).Cwd, nil, 0
 		}
-		f := k.File(t, uint64(dirfd))
+		f := k.File(t, dirfd)
 		switch {
 		case f == nil:
 			return 0, nil, unix.EBADF

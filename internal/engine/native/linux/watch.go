@@ -59,11 +59,11 @@ func flagsOf(k *Kernel, t *Thread) uint64 {
 	case unix.SYS_CREAT:
 		return unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC
 	case unix.SYS_OPEN:
-		return c.Args[1]
+		return c.Args[1].Uint64()
 	case unix.SYS_OPENAT:
-		return c.Args[2]
+		return c.Args[2].Uint64()
 	case unix.SYS_OPENAT2:
-		flags, _ := k.PeekU64(t, c.Args[2])
+		flags, _ := k.PeekU64(t, c.Args[2].Pointer())
 		return flags
 	}
 	return 0
@@ -162,12 +162,13 @@ func subjects(k *Kernel, t *Thread) []string {
 	at, ok := pathAt[c.Nr]
 	if !ok {
 		if c.Nr == unix.SYS_MSYNC {
-			return mappedNames(k, t, c.Args[0], c.Args[0]+(c.Args[1]+4095)&^4095)
+			addr, size := c.Args[0].Pointer(), c.Args[1].Size()
+			return mappedNames(k, t, addr, addr+(size+4095)&^4095)
 		}
 		if !table[c.Nr].Descriptor && !opened[c.Nr] {
 			return nil
 		}
-		if f := k.File(t, c.Args[0]); f != nil && (f.Inode != 0 || f.Kind == kernel.FileSynth) {
+		if f := k.File(t, c.Args[0].Int()); f != nil && (f.Inode != 0 || f.Kind == kernel.FileSynth) {
 			return []string{describe(k, f)}
 		}
 		return nil
@@ -190,7 +191,7 @@ func subjects(k *Kernel, t *Thread) []string {
 func nameAt(k *Kernel, t *Thread, arg int) string {
 	c := &t.Call
 	digest := c.Digest
-	name, _ := k.CString(t, c.Args[arg], unix.PathMax-1)
+	name, _ := k.CString(t, c.Args[arg].Pointer(), unix.PathMax-1)
 	c.Digest = digest
 	return name
 }
@@ -206,8 +207,8 @@ func pathOf(k *Kernel, t *Thread, dir, arg int) string {
 		return path.Join("/", k.Node(t).FS.Name(root(k, k.Proc(t))), path.Clean(name))
 	}
 	from := ""
-	if dir >= 0 && int32(c.Args[dir]) != unix.AT_FDCWD {
-		if f := k.File(t, c.Args[dir]); f != nil && f.Inode != 0 {
+	if dir >= 0 && c.Args[dir].Int() != unix.AT_FDCWD {
+		if f := k.File(t, c.Args[dir].Int()); f != nil && f.Inode != 0 {
 			from = describe(k, f)
 		}
 	} else {

@@ -20,7 +20,7 @@ var (
 	always leaving = func(*Kernel, *Thread, int64) bool { return true }
 
 	// toLog: what is written tells people, and not clients or the disk.
-	toLog leaving = func(k *Kernel, t *Thread, _ int64) bool { return isLog(k, k.File(t, t.Call.Args[0])) }
+	toLog leaving = func(k *Kernel, t *Thread, _ int64) bool { return isLog(k, k.File(t, t.Call.Args[0].Int())) }
 
 	// fromMessages: a file that is opened, looked at or read has the words of last messages, or it was at its end.
 	fromMessages leaving = func(k *Kernel, t *Thread, result int64) bool {
@@ -31,13 +31,13 @@ var (
 		if (c.Nr == unix.SYS_NEWFSTATAT || c.Nr == unix.SYS_STATX) && c.Detail == "" {
 			return true // fstat(2), as the C library makes it
 		}
-		f := k.File(t, c.Args[0])
+		f := k.File(t, c.Args[0].Int())
 		return f != nil && (f.Inode != 0 || f.Kind == kernel.FileSynth) && (forMessages(k, t, describe(k, f)) || isRead[c.Nr] && result == 0)
 	}
 
 	// toItself: a signal to the process itself or to its group, with which it ends, or to its own children, which it ends before.
 	toItself leaving = func(k *Kernel, t *Thread, _ int64) bool {
-		p, pid := k.Proc(t), int(int32(t.Call.Args[0]))
+		p, pid := k.Proc(t), t.Call.Args[0].Int()
 		if t.Call.Nr == unix.SYS_TKILL {
 			to := k.ThreadByTID(t.Node, pid)
 			return to != nil && to.Proc == t.Proc
@@ -57,27 +57,28 @@ var (
 	// its timeout.
 	waits = func(timeout int) leaving {
 		return func(k *Kernel, t *Thread, result int64) bool {
-			short := timeout != noTimeout && int32(t.Call.Args[timeout]) == 0
+			short := timeout != noTimeout && t.Call.Args[timeout].Int() == 0
 			return short && result == 0 || t.Name != k.Proc(t).Refusal.Thread
 		}
 	}
 
 	// memory: without a file, or of a file with messages.
 	memory leaving = func(k *Kernel, t *Thread, _ int64) bool {
-		f := k.File(t, t.Call.Args[4])
-		return t.Call.Args[3]&unix.MAP_ANONYMOUS != 0 || f != nil && f.Inode != 0 && forMessages(k, t, describe(k, f))
+		flags, fd := t.Call.Args[3].Uint64(), t.Call.Args[4].Int()
+		f := k.File(t, fd)
+		return flags&unix.MAP_ANONYMOUS != 0 || f != nil && f.Inode != 0 && forMessages(k, t, describe(k, f))
 	}
 
 	// removal: of the operations on an object of System V, IPC_RMID alone.
 	removal = func(arg int) leaving {
-		return func(_ *Kernel, t *Thread, _ int64) bool { return int32(t.Call.Args[arg]) == unix.IPC_RMID }
+		return func(_ *Kernel, t *Thread, _ int64) bool { return t.Call.Args[arg].Int() == unix.IPC_RMID }
 	}
 
 	// toSyslog: a socket to the daemon that keeps logs.
 	toSyslog leaving = func(_ *Kernel, t *Thread, _ int64) bool {
-		a := &t.Call.Args
 		if t.Call.Nr == unix.SYS_SOCKET {
-			return a[0] == unix.AF_UNIX && a[1]&0xf == unix.SOCK_DGRAM
+			family, typ := t.Call.Args[0].Uint64(), t.Call.Args[1].Uint64()
+			return family == unix.AF_UNIX && typ&0xf == unix.SOCK_DGRAM
 		}
 		return strings.Contains(t.Call.Detail, "/dev/log") || strings.Contains(t.Call.Detail, "/systemd/journal/")
 	}
