@@ -43,8 +43,7 @@ func fromOthers(k *Kernel, t *Thread) bool {
 	if f == nil || f.Kind != kernel.FileSocket {
 		return false
 	}
-	_, family, _, _, _ := k.Net.Kind(net.SockID(f.Obj))
-	return family == net.AF_INET || family == net.AF_INET6
+	return k.Net.Kind(net.SockID(f.Obj)).Internet()
 }
 
 // changedFile notes a call on an open file.

@@ -47,10 +47,10 @@ func lives(k *Kernel, l *kernel.Life, t *Thread, result int64) {
 	case unix.SYS_CONNECT, unix.SYS_READ, unix.SYS_WRITE, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_SENDTO, unix.SYS_RECVFROM, unix.SYS_SENDMSG,
 		unix.SYS_RECVMSG, unix.SYS_SENDMMSG, unix.SYS_RECVMMSG:
 		if f := k.File(t, c.Args[0].Int()); f != nil && f.Kind == kernel.FileSocket {
-			switch _, family, _, _, _ := k.Net.Kind(net.SockID(f.Obj)); family {
-			case net.AF_UNIX:
+			switch kind := k.Net.Kind(net.SockID(f.Obj)); {
+			case kind.Family == net.AF_UNIX:
 				learn(c.Digest)
-			case net.AF_INET, net.AF_INET6:
+			case kind.Internet():
 				l.Open = true
 			}
 		}

@@ -4,6 +4,7 @@ package linux
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/fs"
@@ -92,14 +93,13 @@ var socketFile = Behaviour{
 	Stat:  func(_ *File, a *fs.Attr) { a.Mode = unix.S_IFSOCK | 0o777 },
 	Magic: unix.SOCKFS_MAGIC, Link: func(f *File) string { return "socket:[" + itoa(int(f.Obj)) + "]" },
 	Object: func(k *Kernel, f *File) string {
-		_, family, typ, _, _ := k.Net.Kind(net.SockID(f.Obj))
-		return net.Object(family, typ)
+		return k.Net.Kind(net.SockID(f.Obj)).Object()
 	},
 }
 
 // closeSocket closes what is behind the last reference to a socket, and then the files that lay unread in it.
 func closeSocket(k *Kernel, f *File) {
-	if _, _, _, _, open := k.Net.Kind(net.SockID(f.Obj)); open { // it is not where the power went
+	if k.Net.Has(net.SockID(f.Obj)) { // it is not where the power went
 		k.Net.CloseFor(netEnv{k}, net.SockID(f.Obj), k.Cause)
 	}
 	for len(k.Unread) > 0 {
@@ -111,8 +111,11 @@ func closeSocket(k *Kernel, f *File) {
 	}
 }
 
-// Flags that socket, socketpair and accept4 take beside a type.
-const sockFlags = unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC
+// sockFlags are the flags that socket, socketpair and accept4 take beside a type, whose bits are those of sockTypeMask.
+const (
+	sockFlags    = unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC
+	sockTypeMask = 0xf // SOCK_TYPE_MASK
+)
 
 // Limits of calls on sockets.
 const (
@@ -161,45 +164,50 @@ func netCred(k *Kernel, t *Thread) net.Cred {
 	return net.Cred{PID: int32(p.PID), UID: int32(p.Cred.EUID), GID: int32(p.Cred.EGID)}
 }
 
+// kindAndFlags takes the flags of a socket out of its type, where socket(2) and socketpair(2) have them.
+func kindAndFlags(family, typ, protocol int) (kind net.Kind, flags int) {
+	return net.Kind{Family: family, Type: typ &^ sockFlags, Protocol: protocol}, typ & sockFlags
+}
+
 func sysSocket(k *Kernel, t *Thread) Result {
 	args := &t.Call.Args
-	family, typ, protocol := args[0].Int(), args[1].Int(), args[2].Int()
-	flags := typ & sockFlags
-	if typ &^= sockFlags; typ < 0 || typ > 15 {
+	kind, flags := kindAndFlags(args[0].Int(), args[1].Int(), args[2].Int())
+	if kind.Type < 0 || kind.Type > sockTypeMask {
 		return fail(unix.EINVAL)
 	}
-	id, e := k.Net.Socket(k.Node(t).Net, family, typ, protocol)
+	id, e := k.Net.Socket(k.Node(t).Net, kind)
 	if e != net.OK {
-		if !unsupported(family, typ, protocol) {
+		if !unsupported(kind) {
 			return netFail(e)
 		}
-		return k.Refuse(t, "socket("+itoa(family)+","+itoa(typ)+","+itoa(protocol)+")", unix.Errno(e))
+		return k.Refuse(t, "socket("+itoa(kind.Family)+","+itoa(kind.Type)+","+itoa(kind.Protocol)+")", unix.Errno(e))
 	}
 	return k.Opened(t, newSocketFile(k, t, id, flags), flags)
 }
 
 // unsupported reports whether Linux would make a socket that is not made here. Go asks for IPPROTO_MPTCP and is content
 // with a kernel without it.
-func unsupported(family, typ, protocol int) bool {
-	switch family {
-	case net.AF_UNIX:
+func unsupported(kind net.Kind) bool {
+	switch {
+	case kind.Family == net.AF_UNIX:
 		return false
-	case net.AF_INET, net.AF_INET6:
-		return typ == net.SOCK_RAW || protocol == unix.IPPROTO_SCTP || protocol == unix.IPPROTO_UDPLITE || protocol == unix.IPPROTO_DCCP
-	case net.AF_NETLINK:
-		return typ == net.SOCK_RAW || typ == net.SOCK_DGRAM
+	case kind.Internet():
+		return kind.Type == net.SOCK_RAW ||
+			slices.Contains([]int{unix.IPPROTO_SCTP, unix.IPPROTO_UDPLITE, unix.IPPROTO_DCCP}, kind.Protocol)
+	case kind.Family == net.AF_NETLINK:
+		return kind.Type == net.SOCK_RAW || kind.Type == net.SOCK_DGRAM
 	}
-	return family > 0 && family < unix.AF_MAX
+	return kind.Family > 0 && kind.Family < unix.AF_MAX
 }
 
 func sysSocketpair(k *Kernel, t *Thread) Result {
 	args := &t.Call.Args
-	family, typ, protocol, pairAddr := args[0].Int(), args[1].Int(), args[2].Int(), args[3].Pointer()
-	flags := typ & sockFlags
-	if typ&^sockFlags < 0 || typ&^sockFlags > 15 {
+	kind, flags := kindAndFlags(args[0].Int(), args[1].Int(), args[2].Int())
+	pairAddr := args[3].Pointer()
+	if kind.Type < 0 || kind.Type > sockTypeMask {
 		return fail(unix.EINVAL)
 	}
-	a, b, e := k.Net.Socketpair(k.Node(t).Net, family, typ&^sockFlags, protocol, netCred(k, t))
+	a, b, e := k.Net.Socketpair(k.Node(t).Net, kind, netCred(k, t))
 	if e != net.OK {
 		return netFail(e)
 	}
@@ -253,7 +261,7 @@ func resolveUnix(k *Kernel, t *Thread, a *net.Addr) unix.Errno {
 func sysBind(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 	addr, size := t.Call.Args[1].Pointer(), t.Call.Args[2].Uint64()
 	a, e := sockaddr(k, t, addr, size)
-	_, family, _, _, _ := k.Net.Kind(id)
+	family := k.Net.Kind(id).Family
 	switch {
 	case e != 0 && !(e == unix.EINVAL && family == net.AF_UNIX):
 		return fail(e)
@@ -354,8 +362,8 @@ func notReady(k *Kernel, t *Thread, f *File, done int64, nonblocking bool, timeo
 
 func sysConnect(k *Kernel, t *Thread, f *File, id net.SockID) Result {
 	addr, size := t.Call.Args[1].Pointer(), t.Call.Args[2].Uint64()
-	_, family, typ, _, _ := k.Net.Kind(id)
-	stream := family != net.AF_UNIX && typ == net.SOCK_STREAM
+	kind := k.Net.Kind(id)
+	stream := kind.Family != net.AF_UNIX && kind.Type == net.SOCK_STREAM
 	nonblocking := f.Flags&unix.O_NONBLOCK != 0
 	_, timeout := k.Net.Timeouts(id)
 	var r net.Errno
@@ -367,7 +375,7 @@ func sysConnect(k *Kernel, t *Thread, f *File, id net.SockID) Result {
 			return fail(e)
 		}
 		t.Call.Detail = a.String()
-		if stream && family == net.AF_INET6 && a.Family != net.AF_UNSPEC && size < sockaddr6Min {
+		if stream && kind.Family == net.AF_INET6 && a.Family != net.AF_UNSPEC && size < sockaddr6Min {
 			return fail(unix.EINVAL)
 		}
 		if e := resolveUnix(k, t, &a); e != 0 {
@@ -385,7 +393,7 @@ func sysConnect(k *Kernel, t *Thread, f *File, id net.SockID) Result {
 			return fail(unix.EINPROGRESS)
 		}
 		return notReady(k, t, f, 0, false, timeout)
-	case r == net.EAGAIN && family == net.AF_UNIX:
+	case r == net.EAGAIN && kind.Family == net.AF_UNIX:
 		return notReady(k, t, f, 0, nonblocking, timeout)
 	}
 	saw(k, t, f)
@@ -434,8 +442,8 @@ func sysSetsockopt(k *Kernel, t *Thread, _ *File, id net.SockID) Result {
 
 // missingOption reports whether Linux knows a socket option that is not known here, as far as its number shows.
 func missingOption(k *Kernel, id net.SockID, level, name int, set bool) bool {
-	_, family, _, protocol, _ := k.Net.Kind(id)
-	inet := family == net.AF_INET || family == net.AF_INET6
+	kind := k.Net.Kind(id)
+	inet := kind.Internet()
 	switch level {
 	case net.SOL_SOCKET:
 		switch name {
@@ -444,13 +452,13 @@ func missingOption(k *Kernel, id net.SockID, level, name int, set bool) bool {
 		}
 		return name > 0 && name <= 83 // SO_RCVPRIORITY is 82, the last one of Linux 6.15
 	case net.SOL_TCP:
-		return inet && protocol == net.IPPROTO_TCP && name > 0 && name <= 44
+		return inet && kind.Protocol == net.IPPROTO_TCP && name > 0 && name <= 44
 	case net.SOL_UDP:
-		return inet && protocol == net.IPPROTO_UDP && name > 0 && name <= 104
+		return inet && kind.Protocol == net.IPPROTO_UDP && name > 0 && name <= 104
 	case net.SOL_IP:
 		return inet && name > 0 && name <= 64
 	case net.SOL_IPV6:
-		return family == net.AF_INET6 && name > 0 && name <= 80
+		return kind.Family == net.AF_INET6 && name > 0 && name <= 80
 	}
 	return false
 }
@@ -524,8 +532,7 @@ func sendFrom(k *Kernel, t *Thread, f *File, v []Iovec, flags int) Result {
 
 func send(k *Kernel, t *Thread, f *File, m message) Result {
 	id := net.SockID(f.Obj)
-	_, _, typ, _, _ := k.Net.Kind(id)
-	stream := typ == net.SOCK_STREAM
+	stream := k.Net.Kind(id).Type == net.SOCK_STREAM
 	size := int64(kernel.TotalBytes(m.v))
 	args := net.SendArgs{Flags: m.flags, To: m.to}
 	p := k.Proc(t)
@@ -630,8 +637,8 @@ func recvInto(k *Kernel, t *Thread, f *File, v []Iovec, flags int) Result {
 // receive reads into memory. The rest of what came is in the first result, which is that of the last read.
 func receive(k *Kernel, t *Thread, f *File, m message) (net.Received, Result) {
 	id := net.SockID(f.Obj)
-	_, family, typ, _, _ := k.Net.Kind(id)
-	stream := typ == net.SOCK_STREAM
+	kind := k.Net.Kind(id)
+	stream := kind.Type == net.SOCK_STREAM
 	peek := m.flags&unix.MSG_PEEK != 0
 	size := int64(kernel.TotalBytes(m.v))
 	nonblocking := f.Flags&unix.O_NONBLOCK != 0 || m.flags&unix.MSG_DONTWAIT != 0
@@ -658,7 +665,7 @@ func receive(k *Kernel, t *Thread, f *File, m message) (net.Received, Result) {
 			}
 			return got, netFail(ne)
 		}
-		discard := stream && family != net.AF_UNIX && m.flags&unix.MSG_TRUNC != 0 // tcp(7): thrown away
+		discard := stream && kind.Family != net.AF_UNIX && m.flags&unix.MSG_TRUNC != 0 // tcp(7): thrown away
 		if !discard && !k.Scatter(t, section(m.v, *m.done), got.Data) {
 			dropFiles(k, got.Files, peek)
 			return got, fail(unix.EFAULT)
@@ -712,11 +719,11 @@ func destination(k *Kernel, t *Thread, f *File, addr, size uint64) (*net.Addr, u
 	if e != 0 {
 		return nil, e
 	}
-	_, family, typ, _, _ := k.Net.Kind(net.SockID(f.Obj))
+	kind := k.Net.Kind(net.SockID(f.Obj))
 	switch {
-	case typ == net.SOCK_STREAM && family != net.AF_UNIX, typ == net.SOCK_SEQPACKET:
+	case kind.Type == net.SOCK_STREAM && kind.Family != net.AF_UNIX, kind.Type == net.SOCK_SEQPACKET:
 		return nil, 0 // ignored
-	case typ == net.SOCK_STREAM:
+	case kind.Type == net.SOCK_STREAM:
 		return &a, 0 // refused without a look at it
 	}
 	t.Call.Detail = a.String()
@@ -847,7 +854,7 @@ func sendmsg(k *Kernel, t *Thread, f *File, at uint64, flags int, done *int64) R
 	if e := control(k, t, h, &m); e != 0 {
 		return fail(e)
 	}
-	if _, family, _, _, _ := k.Net.Kind(net.SockID(f.Obj)); family != net.AF_UNIX {
+	if k.Net.Kind(net.SockID(f.Obj)).Family != net.AF_UNIX {
 		m.files = nil
 	}
 	return send(k, t, f, m)
@@ -912,8 +919,8 @@ func controlOut(k *Kernel, t *Thread, f *File, h msghdr, got net.Received, flags
 		v, e := k.Net.GetOption(id, level, name, 4)
 		return e == net.OK && len(v) == 4 && binary.LittleEndian.Uint32(v) != 0
 	}
-	_, family, typ, _, _ := k.Net.Kind(id)
-	if family == net.AF_UNIX {
+	kind := k.Net.Kind(id)
+	if kind.Family == net.AF_UNIX {
 		if on(net.SOL_SOCKET, net.SO_PASSCRED) {
 			c := got.Cred
 			var d []byte
@@ -929,8 +936,8 @@ func controlOut(k *Kernel, t *Thread, f *File, h msghdr, got net.Received, flags
 				add(unix.SOL_SOCKET, scmRights, fds)
 			}
 		}
-	} else if typ == net.SOCK_DGRAM {
-		datagramControl(k, t, family, got, on, add)
+	} else if kind.Type == net.SOCK_DGRAM {
+		datagramControl(k, t, kind.Family, got, on, add)
 	}
 	if len(b) > 0 && cmsgAlign(len(b)) <= room {
 		b = append(b, make([]byte, cmsgAlign(len(b))-len(b))...)

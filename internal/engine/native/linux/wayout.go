@@ -196,8 +196,8 @@ func isLog(k *Kernel, f *File) bool {
 	case kernel.FileInode:
 		return f.Flags&unix.O_APPEND != 0 || strings.HasSuffix(describe(k, f), ".log")
 	case kernel.FileSocket:
-		_, family, typ, _, _ := k.Net.Kind(net.SockID(f.Obj))
-		return family == net.AF_UNIX && typ == unix.SOCK_DGRAM
+		kind := k.Net.Kind(net.SockID(f.Obj))
+		return kind.Family == net.AF_UNIX && kind.Type == unix.SOCK_DGRAM
 	}
 	return false
 }

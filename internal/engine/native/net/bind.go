@@ -151,7 +151,7 @@ func (s *State) autobind(sk *sock, remote *AddrPort) bool {
 		sk.Local.Port = port
 		if remote == nil {
 			// An automatic port is shared with no other socket, whatever the options say.
-			if !s.inUse(&sock{ID: sk.ID, Node: sk.Node, Family: sk.Family, Protocol: sk.Protocol, Local: sk.Local, TCP: sk.TCP,
+			if !s.inUse(&sock{ID: sk.ID, Node: sk.Node, Kind: sk.Kind, Local: sk.Local, TCP: sk.TCP,
 				Opt: options{V6Only: sk.Opt.V6Only, Device: sk.Opt.Device}}) {
 				return true
 			}

@@ -8,24 +8,11 @@ import (
 
 // Socket is a socket of a node, as engine.Inspection reports it.
 type Socket struct {
-	Object        string // as Object names it
+	Object        string // as Kind.Object names it
 	Local, Remote string
 	State         string // of a TCP connection, as ss(8) writes it
 	SentBytes     int64  // not acknowledged yet
 	ReceivedBytes int64  // not read yet
-}
-
-// Object names a kind of socket: unix, tcp or udp; empty for others.
-func Object(family, typ int) string {
-	switch {
-	case family == AF_UNIX:
-		return "unix"
-	case typ == SOCK_STREAM:
-		return "tcp"
-	case typ == SOCK_DGRAM:
-		return "udp"
-	}
-	return ""
 }
 
 // stateNames are those of ss(8), by number.
@@ -37,10 +24,10 @@ var stateNames = [...]string{established: "ESTAB", synSent: "SYN-SENT", synRecv:
 func (s *State) Sockets(id NodeID) (list []Socket) {
 	for _, k := range slices.Sorted(maps.Keys(s.Socks)) {
 		sk := s.Socks[k]
-		if sk.Node != id || Object(sk.Family, sk.Type) == "" {
+		if sk.Node != id || sk.Object() == "" {
 			continue
 		}
-		out := Socket{Object: Object(sk.Family, sk.Type), ReceivedBytes: sk.Charge}
+		out := Socket{Object: sk.Object(), ReceivedBytes: sk.Charge}
 		switch {
 		case sk.Unix != nil:
 			out.Local = strings.ReplaceAll(sk.unixName(s).Path, "\x00", "@")

@@ -67,11 +67,11 @@ func (b *both) add(fd int, id SockID, kind string) {
 
 func (b *both) socket(kind string) {
 	k := kinds[kind]
-	fd, err := unix.Socket(k[0], k[1]|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fd, err := unix.Socket(k.Family, k.Type|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	id, e := b.s.Socket(0, k[0], k[1], 0)
+	id, e := b.s.Socket(0, Kind{k.Family, k.Type, 0})
 	if e != OK {
 		b.t.Fatal(e)
 	}
@@ -80,11 +80,11 @@ func (b *both) socket(kind string) {
 
 func (b *both) pair(kind string) {
 	k := kinds[kind]
-	fds, err := unix.Socketpair(k[0], k[1]|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fds, err := unix.Socketpair(k.Family, k.Type|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	x, y, _ := b.s.Socketpair(0, k[0], k[1], 0, Cred{})
+	x, y, _ := b.s.Socketpair(0, Kind{k.Family, k.Type, 0}, Cred{})
 	b.add(fds[0], x, kind)
 	b.add(fds[1], y, kind)
 }

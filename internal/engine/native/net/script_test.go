@@ -159,7 +159,7 @@ func (w *world) name(name string, id SockID) {
 	w.names[id] = name
 }
 
-var kinds = map[string][3]int{
+var kinds = map[string]Kind{
 	"tcp": {AF_INET, SOCK_STREAM, 0}, "tcp6": {AF_INET6, SOCK_STREAM, 0}, "udp": {AF_INET, SOCK_DGRAM, 0}, "udp6": {AF_INET6, SOCK_DGRAM, 0},
 	"stream": {AF_UNIX, SOCK_STREAM, 0}, "dgram": {AF_UNIX, SOCK_DGRAM, 0}, "seq": {AF_UNIX, SOCK_SEQPACKET, 0},
 }
@@ -228,14 +228,14 @@ func (w *world) do(line string) string {
 		w.s.NodeUp(w.nodes[f[1]])
 	case "socket":
 		k := kinds[f[3]]
-		id, e := w.s.Socket(w.nodes[f[2]], k[0], k[1], k[2])
+		id, e := w.s.Socket(w.nodes[f[2]], k)
 		if e != OK {
 			return e.Error()
 		}
 		w.name(f[1], id)
 	case "pair":
 		k := kinds[f[4]]
-		a, b, e := w.s.Socketpair(w.nodes[f[3]], k[0], k[1], k[2], cred)
+		a, b, e := w.s.Socketpair(w.nodes[f[3]], k, cred)
 		if e != OK {
 			return e.Error()
 		}

@@ -10,12 +10,29 @@ const (
 	shutWR = 2
 )
 
+// Kind is what socket(2) makes a socket of: its address family, its type without SOCK_NONBLOCK and SOCK_CLOEXEC, and its protocol.
+type Kind struct{ Family, Type, Protocol int }
+
+// Internet reports whether messages of the socket cross the network, and not only programs of its node.
+func (k Kind) Internet() bool { return k.Family == AF_INET || k.Family == AF_INET6 }
+
+// Object names the kind for people: unix, tcp or udp; empty for others.
+func (k Kind) Object() string {
+	switch {
+	case k.Family == AF_UNIX:
+		return "unix"
+	case k.Type == SOCK_STREAM:
+		return "tcp"
+	case k.Type == SOCK_DGRAM:
+		return "udp"
+	}
+	return ""
+}
+
 type sock struct {
-	ID       SockID
-	Node     NodeID
-	Family   int
-	Type     int
-	Protocol int
+	ID   SockID
+	Node NodeID
+	Kind
 	// Open is true while a file description of a program refers to the socket.
 	Open bool
 	Opt  options
@@ -80,13 +97,13 @@ func (s *State) sock(id SockID) *sock {
 	return nil
 }
 
-func (s *State) create(n NodeID, family, typ, protocol int) *sock {
+func (s *State) create(n NodeID, kind Kind) *sock {
 	if len(s.Socks) >= s.Config.MaxSockets {
 		s.exceed("sockets")
 		return nil
 	}
 	s.NextSock++
-	sk := &sock{ID: s.NextSock, Node: n, Family: family, Type: typ, Protocol: protocol, Open: true}
+	sk := &sock{ID: s.NextSock, Node: n, Kind: kind, Open: true}
 	sk.Opt.SndBuf, sk.Opt.RcvBuf, sk.Opt.RcvLowat = bufDatagram, bufDatagram, 1
 	s.Socks[sk.ID] = sk
 	return sk
@@ -99,82 +116,84 @@ const (
 	maxProtocols = 263
 )
 
-// Socket makes a socket of socket(2). typ has no SOCK_NONBLOCK or SOCK_CLOEXEC: these are the kernel's.
-func (s *State) Socket(n NodeID, family, typ, protocol int) (SockID, Errno) {
+// Socket makes a socket of socket(2).
+func (s *State) Socket(n NodeID, kind Kind) (SockID, Errno) {
 	switch {
-	case family < 0 || family >= maxFamilies:
+	case kind.Family < 0 || kind.Family >= maxFamilies:
 		return 0, EAFNOSUPPORT
-	case typ < 0 || typ >= maxTypes:
+	case kind.Type < 0 || kind.Type >= maxTypes:
 		return 0, EINVAL
 	}
-	switch family {
+	switch kind.Family {
 	case AF_INET, AF_INET6:
-		if protocol < 0 || protocol >= maxProtocols {
+		if kind.Protocol < 0 || kind.Protocol >= maxProtocols {
 			return 0, EINVAL
 		}
-		switch typ {
+		switch kind.Type {
 		case SOCK_STREAM:
-			if protocol != 0 && protocol != IPPROTO_TCP {
+			if kind.Protocol != 0 && kind.Protocol != IPPROTO_TCP {
 				return 0, EPROTONOSUPPORT
 			}
-			protocol = IPPROTO_TCP
+			kind.Protocol = IPPROTO_TCP
 		case SOCK_DGRAM:
-			if protocol != 0 && protocol != IPPROTO_UDP {
+			if kind.Protocol != 0 && kind.Protocol != IPPROTO_UDP {
 				return 0, EPROTONOSUPPORT
 			}
-			protocol = IPPROTO_UDP
+			kind.Protocol = IPPROTO_UDP
 		case SOCK_RAW:
 			return 0, EPERM
 		default:
 			return 0, ESOCKTNOSUPPORT
 		}
 	case AF_UNIX:
-		if protocol != 0 && protocol != AF_UNIX {
+		if kind.Protocol != 0 && kind.Protocol != AF_UNIX {
 			return 0, EPROTONOSUPPORT
 		}
-		if typ == SOCK_RAW {
-			typ = SOCK_DGRAM
+		if kind.Type == SOCK_RAW {
+			kind.Type = SOCK_DGRAM
 		}
-		if typ != SOCK_STREAM && typ != SOCK_DGRAM && typ != SOCK_SEQPACKET {
+		if kind.Type != SOCK_STREAM && kind.Type != SOCK_DGRAM && kind.Type != SOCK_SEQPACKET {
 			return 0, ESOCKTNOSUPPORT
 		}
-		protocol = 0
+		kind.Protocol = 0
 	case AF_NETLINK:
-		if typ != SOCK_RAW && typ != SOCK_DGRAM {
+		if kind.Type != SOCK_RAW && kind.Type != SOCK_DGRAM {
 			return 0, ESOCKTNOSUPPORT
 		}
-		if protocol != NETLINK_ROUTE && protocol != NETLINK_KOBJECT_UEVENT {
+		if kind.Protocol != NETLINK_ROUTE && kind.Protocol != NETLINK_KOBJECT_UEVENT {
 			return 0, EPROTONOSUPPORT
 		}
 	default:
 		return 0, EAFNOSUPPORT
 	}
-	sk := s.create(n, family, typ, protocol)
+	sk := s.create(n, kind)
 	if sk == nil {
 		return 0, ENFILE
 	}
 	switch {
-	case sk.Protocol == IPPROTO_TCP && family != AF_NETLINK:
+	case sk.Protocol == IPPROTO_TCP && kind.Family != AF_NETLINK:
 		sk.TCP = newTCB()
 		sk.Opt.SndBuf, sk.Opt.RcvBuf = sk.tuned(s).SndBuf, sk.tuned(s).RcvBuf
-	case family == AF_UNIX:
+	case kind.Family == AF_UNIX:
 		sk.Unix = &unixSock{}
 	}
-	sk.Opt.V6Only = family == AF_INET6 && sk.tuned(s).V6Only
-	if family == AF_INET {
+	sk.Opt.V6Only = kind.Family == AF_INET6 && sk.tuned(s).V6Only
+	if kind.Family == AF_INET {
 		sk.Local.IP, sk.Remote.IP = any4, any4
 	}
 	return sk.ID, OK
 }
 
-// Kind reports a socket's node, family, type and protocol; ok is false if there is no such socket.
-func (s *State) Kind(id SockID) (n NodeID, family, typ, protocol int, ok bool) {
-	sk := s.Socks[id]
-	if sk == nil {
-		return 0, 0, 0, 0, false
+// Kind gives a socket's kind, the zero one if there is no such socket.
+func (s *State) Kind(id SockID) Kind {
+	if sk := s.Socks[id]; sk != nil {
+		return sk.Kind
 	}
-	return sk.Node, sk.Family, sk.Type, sk.Protocol, true
+	return Kind{}
 }
+
+// Has reports whether there is such a socket.
+func (s *State) Has(id SockID) bool { return s.Socks[id] != nil }
 
 // describe formats local and remote address for people and traces, such as "10.0.0.1:80<10.0.0.2:32768".
 func (s *State) describe(id SockID) string {

@@ -97,7 +97,7 @@ func (p *packet) passiveOpen(s *State, env Env, l *sock) {
 		}
 		return // the client tries again
 	}
-	sk := s.create(l.Node, l.Family, l.Type, l.Protocol)
+	sk := s.create(l.Node, l.Kind)
 	if sk == nil {
 		return
 	}
@@ -393,7 +393,7 @@ func (p *packet) finInput(s *State, env Env, sk *sock) {
 // the program holds is closed.
 func (sk *sock) enterTimeWait(s *State, env Env, ackFIN bool) {
 	t := sk.TCP
-	tw := s.create(sk.Node, sk.Family, sk.Type, sk.Protocol)
+	tw := s.create(sk.Node, sk.Kind)
 	if tw != nil {
 		tw.Open, tw.Opt = false, sk.Opt
 		tw.Local, tw.Remote, tw.Named, tw.Connected = sk.Local, sk.Remote, true, true

@@ -164,7 +164,7 @@ func (sk *sock) unixConnect(s *State, env Env, a Addr, cred Cred) Errno {
 	case u.Peer != 0 || u.PeerGone:
 		return EISCONN
 	}
-	child := s.create(sk.Node, AF_UNIX, sk.Type, 0)
+	child := s.create(sk.Node, Kind{AF_UNIX, sk.Type, 0})
 	if child == nil {
 		return ENOMEM
 	}
@@ -204,18 +204,18 @@ func (sk *sock) unixDisconnect(s *State, env Env, peer SockID) {
 }
 
 // Socketpair makes two connected sockets: see socketpair(2).
-func (s *State) Socketpair(n NodeID, family, typ, protocol int, cred Cred) (SockID, SockID, Errno) {
-	if family != AF_UNIX {
-		if family == AF_INET || family == AF_INET6 {
+func (s *State) Socketpair(n NodeID, kind Kind, cred Cred) (SockID, SockID, Errno) {
+	if kind.Family != AF_UNIX {
+		if kind.Internet() {
 			return 0, 0, EOPNOTSUPP
 		}
 		return 0, 0, EAFNOSUPPORT
 	}
-	a, e := s.Socket(n, family, typ, protocol)
+	a, e := s.Socket(n, kind)
 	if e != OK {
 		return 0, 0, e
 	}
-	b, e := s.Socket(n, family, typ, protocol)
+	b, e := s.Socket(n, kind)
 	if e != OK {
 		delete(s.Socks, a)
 		return 0, 0, e

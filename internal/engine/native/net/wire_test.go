@@ -118,7 +118,7 @@ func TestNameFiles(t *testing.T) {
 // TestNetlinkDump asks as getifaddrs(3) does and lists what comes back.
 func TestNetlinkDump(t *testing.T) {
 	w := twoNodes()
-	id, e := w.s.Socket(0, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE)
+	id, e := w.s.Socket(0, Kind{AF_NETLINK, SOCK_RAW, NETLINK_ROUTE})
 	if e != OK {
 		t.Fatal(e)
 	}
