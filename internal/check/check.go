@@ -330,7 +330,7 @@ func doubt(spec *world.Spec, out *record.Outcome, silent string) string {
 		return fmt.Sprintf("no program said within %s that its setup is complete (simulation.wait_for_setup)", seconds(spec.SetupNs))
 	}
 	if kinds := unsupported(spec); len(kinds) > 0 {
-		return strings.Join(kinds, ", ") + " not supported"
+		return world.FaultNames(kinds) + " not supported"
 	}
 	if reason := undriven(spec, out.Drivers); reason != "" {
 		return reason
@@ -531,13 +531,13 @@ func silence(spec *world.Spec, events []history.Event, ends []record.DriverEnd) 
 }
 
 // unsupported lists the kinds of fault that the Spec asks for, with a rate above 0, and that no engine can make.
-func unsupported(spec *world.Spec) []string {
-	var kinds []string
+func unsupported(spec *world.Spec) []world.FaultKind {
+	var kinds []world.FaultKind
 	if !spec.Faults.Enabled {
 		return nil
 	}
 	for _, r := range spec.Faults.Rules {
-		if r.RatePPM > 0 && !fault.Known(fault.Kind(r.Kind)) && !slices.Contains(kinds, r.Kind) {
+		if r.RatePPM > 0 && !fault.Known(r.Kind) && !slices.Contains(kinds, r.Kind) {
 			kinds = append(kinds, r.Kind)
 		}
 	}
@@ -566,22 +566,22 @@ func Untested(spec *world.Spec, ledgers []fault.Ledger) (missing, unseen []strin
 			unseen = append(unseen, text)
 		}
 	}
-	entry := func(kind string) *fault.Entry {
-		if k := slices.IndexFunc(sum.Entries, func(e fault.Entry) bool { return string(e.Kind) == kind }); k >= 0 {
+	entry := func(kind world.FaultKind) *fault.Entry {
+		if k := slices.IndexFunc(sum.Entries, func(e fault.Entry) bool { return e.Kind == kind }); k >= 0 {
 			return &sum.Entries[k]
 		}
-		return &fault.Entry{Kind: fault.Kind(kind)}
+		return &fault.Entry{Kind: kind}
 	}
-	var told []string
+	var told []world.FaultKind
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
 		switch {
 		case !r.ByUser || r.RatePPM == 0 || slices.Contains(spec.Faults.Require, r.Kind) || slices.Contains(told, r.Kind):
-		case !fault.Several(spec, fault.Kind(r.Kind)):
+		case !fault.Several(spec, r.Kind):
 			told = append(told, r.Kind)
-			account(r.Kind, entry(r.Kind), false)
+			account(string(r.Kind), entry(r.Kind), false)
 		default:
-			e := fault.RuleEntry{Entry: fault.Entry{Kind: fault.Kind(r.Kind)}}
+			e := fault.RuleEntry{Entry: fault.Entry{Kind: r.Kind}}
 			if k := slices.IndexFunc(sum.Rules, func(e fault.RuleEntry) bool { return e.Rule == i+1 }); k >= 0 {
 				e = sum.Rules[k]
 			}
@@ -590,7 +590,7 @@ func Untested(spec *world.Spec, ledgers []fault.Ledger) (missing, unseen []strin
 	}
 	for i, kind := range spec.Faults.Require {
 		if !slices.Contains(spec.Faults.Require[:i], kind) {
-			account(kind, entry(kind), true)
+			account(string(kind), entry(kind), true)
 		}
 	}
 	return missing, unseen
@@ -605,7 +605,7 @@ func Unhandled(spec *world.Spec, ledger *fault.Ledger) []string {
 	var reasons []string
 	for _, h := range spec.Faults.Handling {
 		var e fault.Entry
-		if k := slices.IndexFunc(ledger.Entries, func(e fault.Entry) bool { return string(e.Kind) == h.Kind }); k >= 0 {
+		if k := slices.IndexFunc(ledger.Entries, func(e fault.Entry) bool { return e.Kind == h.Kind }); k >= 0 {
 			e = ledger.Entries[k]
 		}
 		if e.Handled == 0 {

@@ -459,7 +459,7 @@ func TestCrashes(t *testing.T) {
 }
 
 func TestUntested(t *testing.T) {
-	spec := &world.Spec{Faults: world.Faults{Enabled: true, Require: []string{"pause"}, Rules: []world.FaultRule{
+	spec := &world.Spec{Faults: world.Faults{Enabled: true, Require: []world.FaultKind{"pause"}, Rules: []world.FaultRule{
 		{Kind: "partition", RatePPM: 1, ByUser: true}, {Kind: "crash", RatePPM: 1, ByUser: true}, {Kind: "drop", RatePPM: 1},
 		{Kind: "delay", ByUser: true}, {Kind: "partition", RatePPM: 2, ByUser: true}, {Kind: "partition", RatePPM: 3, ByUser: true},
 		{Kind: "restart", RatePPM: 1, ByUser: true},
@@ -487,7 +487,7 @@ func TestUntested(t *testing.T) {
 	check("named by the user", missing, unseen)
 	spec.Faults.Require = append(spec.Faults.Require, "crash")
 	check("required", append(missing, crash), unseen[1:])
-	spec.Faults.Require, spec.Faults.Rules = []string{"duplicate", "reset", "dns_fail"}, nil
+	spec.Faults.Require, spec.Faults.Rules = []world.FaultKind{"duplicate", "reset", "dns_fail"}, nil
 	ledgers = []fault.Ledger{{Entries: []fault.Entry{{Kind: fault.Reset, Planned: 3}, {Kind: fault.DNSFail, Planned: 2, Delivered: 2}}}}
 	check("with reasons", []string{"duplicate was planned 0 times, delivered 0 times and never observed by a program under test; " +
 		"only datagrams (UDP) are affected by it, because TCP hides it from programs",

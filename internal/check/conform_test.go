@@ -56,7 +56,7 @@ func TestConforms(t *testing.T) {
 		"7 coordinator decide commit", "8 p1 learned commit", "9 p2 learned commit", "10 p3 learned commit"}
 	without := func(i int) []string { return slices.Delete(slices.Clone(round), i, i+1) }
 	with := func(i int, line string) []string { return slices.Insert(slices.Clone(round), i, line) }
-	crash := func(out *record.Outcome, kind fault.Kind, node string, from, to int64) *record.Outcome {
+	crash := func(out *record.Outcome, kind world.FaultKind, node string, from, to int64) *record.Outcome {
 		out.Ledger.Injections = append(out.Ledger.Injections, fault.Injection{Kind: kind, Target: node, Event: uint64(10*from) + 5, StartNs: from, EndNs: to})
 		return out
 	}

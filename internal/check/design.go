@@ -29,7 +29,7 @@ func allowed(a *world.Allowance, c *record.Crash) bool {
 	if a.Property != "" && (broken < 0 || builtin[broken].property != a.Property) {
 		return false
 	}
-	suffered := func(kind string) bool { return slices.Contains(c.During, kind) }
+	suffered := func(kind world.FaultKind) bool { return slices.Contains(c.During, kind) }
 	switch {
 	case len(a.Exit) > 0 && !slices.Contains(a.Exit, exitCode(c)):
 		return false
@@ -111,9 +111,9 @@ func (l stops) excuse(p *world.Property, v Verdict) Verdict {
 
 // Proposal is a line of configuration by which the end of a program would be no violation.
 type Proposal struct {
-	Node  string   `json:"node"`
-	Kinds []string `json:"kinds"` // of faults, during which it ended
-	Line  string   `json:"line"`
+	Node  string            `json:"node"`
+	Kinds []world.FaultKind `json:"kinds"` // of faults, during which it ended
+	Line  string            `json:"line"`
 }
 
 // lacks are the texts of errors by which programs say what they lack.
@@ -128,7 +128,7 @@ const maxProposedText = 80
 func propose(c *record.Crash) *Proposal {
 	a := world.Allowance{}
 	for _, kind := range c.During {
-		if k := fault.Kind(kind); fault.Known(k) && fault.Of(k).Lacks() {
+		if fault.Known(kind) && fault.Of(kind).Lacks() {
 			a.While = append(a.While, kind)
 		}
 	}

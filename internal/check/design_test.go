@@ -12,9 +12,9 @@ import (
 
 // Everything that an allowance says must be true of an end.
 func TestAllowedEnds(t *testing.T) {
-	full := []string{"disk_full"}
+	full := []world.FaultKind{"disk_full"}
 	exit := record.Crash{Kind: "exit", Node: "n1", ExitCode: 1,
-		Lines: []string{"log: No space left on device", "bye"}, During: []string{"crash", "disk_full"}}
+		Lines: []string{"log: No space left on device", "bye"}, During: []world.FaultKind{"crash", "disk_full"}}
 	panicked := record.Crash{Kind: "panic", Node: "n1", ExitCode: 2,
 		Lines: []string{"panic: write /wal: no space left on device", "", "goroutine 1 [running]:"}, During: full}
 	aborted := record.Crash{Kind: "crash", Node: "n1", Signal: "SIGABRT",
@@ -30,8 +30,8 @@ func TestAllowedEnds(t *testing.T) {
 		{"another code", exit, world.Allowance{Exit: []int{3, 4}}, false},
 		{"code, text and fault", exit, world.Allowance{Exit: []int{1}, Panic: "(?i)no space left", While: full}, true},
 		{"another text", exit, world.Allowance{Exit: []int{1}, Panic: "no memory", While: full}, false},
-		{"another fault", exit, world.Allowance{Exit: []int{1}, While: []string{"fsync_fail"}}, false},
-		{"one of two faults", exit, world.Allowance{Exit: []int{1}, While: []string{"fsync_fail", "disk_full"}}, true},
+		{"another fault", exit, world.Allowance{Exit: []int{1}, While: []world.FaultKind{"fsync_fail"}}, false},
+		{"one of two faults", exit, world.Allowance{Exit: []int{1}, While: []world.FaultKind{"fsync_fail", "disk_full"}}, true},
 		{"the exit code of a panic without a text", panicked, world.Allowance{Exit: []int{2}}, false},
 		{"the text of a panic", panicked, world.Allowance{Panic: "no space left"}, true},
 		{"the text of a panic, and a code", panicked, world.Allowance{Exit: []int{1}, Panic: "no space left"}, false},
@@ -69,19 +69,19 @@ func TestProposedAllowances(t *testing.T) {
 		want string
 	}{
 		{record.Crash{Kind: "exit", ExitCode: 1, Lines: []string{"open: No space left on device", "bye"},
-			During: []string{"crash", "disk_full"}},
+			During: []world.FaultKind{"crash", "disk_full"}},
 			`allow: {exit: [1], panic: "No space left on device", while: disk_full}`},
-		{record.Crash{Kind: "exit", ExitCode: 75, During: []string{"write_fail", "fsync_fail"}},
+		{record.Crash{Kind: "exit", ExitCode: 75, During: []world.FaultKind{"write_fail", "fsync_fail"}},
 			`allow: {exit: [75], while: [write_fail, fsync_fail]}`},
 		{record.Crash{Kind: "panic", ExitCode: 2, Lines: []string{"panic: sync(wal) [5]", "", "goroutine 1"},
-			During: []string{"fsync_fail"}},
+			During: []world.FaultKind{"fsync_fail"}},
 			`allow: {panic: "panic: sync\\(wal\\) \\[5\\]", while: fsync_fail}`},
 		{record.Crash{Kind: "crash", Signal: "SIGABRT", Lines: []string{"PANIC:  x: Input/output error"},
-			During: []string{"fsync_fail"}},
+			During: []world.FaultKind{"fsync_fail"}},
 			`allow: {exit: [134], panic: "Input/output error", while: fsync_fail}`},
-		{record.Crash{Kind: "exit", ExitCode: 1, During: []string{"crash", "partition", "read_corrupt"}}, ""},
-		{record.Crash{Kind: "crash", Signal: "SIGSEGV", During: []string{"disk_full"}}, ""},
-		{record.Crash{Kind: "sanitizer", During: []string{"disk_full"}}, ""},
+		{record.Crash{Kind: "exit", ExitCode: 1, During: []world.FaultKind{"crash", "partition", "read_corrupt"}}, ""},
+		{record.Crash{Kind: "crash", Signal: "SIGSEGV", During: []world.FaultKind{"disk_full"}}, ""},
+		{record.Crash{Kind: "sanitizer", During: []world.FaultKind{"disk_full"}}, ""},
 	} {
 		got := ""
 		if p := propose(&c.end); p != nil {

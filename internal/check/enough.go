@@ -22,7 +22,7 @@ const (
 // Evidence is what a "holds" rests on: sums over runs.
 type Evidence struct {
 	// Injected counts the faults in runs with operations, by kind.
-	Injected map[string]Injected `json:"struck,omitempty"`
+	Injected map[world.FaultKind]Injected `json:"struck,omitempty"`
 	// Rates counts the faults that are not injected one by one: those of single packets and calls.
 	Rates uint64 `json:"rates,omitempty"`
 	// MissedRates are those in runs without an operation in the chaos phase.
@@ -72,7 +72,7 @@ const maxKinds = 200
 
 // EvidenceOf is the evidence of one run. The drivers that try everything again after the last heal do not count.
 func EvidenceOf(out *record.Outcome) Evidence {
-	e := Evidence{Kinds: map[string]Tried{}, Injected: map[string]Injected{}, Probes: map[string]Probed{}}
+	e := Evidence{Kinds: map[string]Tried{}, Injected: map[world.FaultKind]Injected{}, Probes: map[string]Probed{}}
 	for i := range out.Probes {
 		if q := &out.Probes[i]; q.Phase != finalPhase {
 			n := e.Probes[q.Property]
@@ -108,11 +108,11 @@ func EvidenceOf(out *record.Outcome) Evidence {
 		case s.StartNs <= last:
 			n.DuringWork = 1
 		}
-		e.Injected[string(s.Kind)] = e.Injected[string(s.Kind)].and(n)
+		e.Injected[s.Kind] = e.Injected[s.Kind].and(n)
 	}
 	for i := range out.Ledger.Entries {
 		x := &out.Ledger.Entries[i]
-		if _, oneByOne := e.Injected[string(x.Kind)]; oneByOne {
+		if _, oneByOne := e.Injected[x.Kind]; oneByOne {
 			continue
 		}
 		switch {
@@ -203,7 +203,7 @@ func (e *Evidence) Add(o *Evidence) {
 	e.Concurrent += o.Concurrent
 	e.ReadBack = Tried{e.ReadBack.Invoked + o.ReadBack.Invoked, e.ReadBack.Ok + o.ReadBack.Ok}
 	if e.Kinds == nil {
-		e.Kinds, e.Injected, e.Probes = map[string]Tried{}, map[string]Injected{}, map[string]Probed{}
+		e.Kinds, e.Injected, e.Probes = map[string]Tried{}, map[world.FaultKind]Injected{}, map[string]Probed{}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(o.Kinds)) {
 		e.try(kind, o.Kinds[kind])
@@ -255,7 +255,7 @@ func Meeting(spec *world.Spec) string {
 
 // Missed lists the kinds of faults all of whose injections were before the first operation or after the last, where a check judges operations. The
 // remedy is the same for all.
-func Missed(spec *world.Spec, e *Evidence) (kinds []string, remedy string) {
+func Missed(spec *world.Spec, e *Evidence) (kinds []world.FaultKind, remedy string) {
 	for _, kind := range slices.Sorted(maps.Keys(e.Injected)) {
 		if e.Injected[kind].DuringWork == 0 && JudgesOperations(spec) {
 			kinds = append(kinds, kind)

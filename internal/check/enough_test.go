@@ -59,7 +59,7 @@ func probed(out *record.Outcome, n, every int) *record.Outcome {
 }
 
 func TestEnough(t *testing.T) {
-	injection := func(kind fault.Kind, from, to int64) fault.Injection {
+	injection := func(kind world.FaultKind, from, to int64) fault.Injection {
 		return fault.Injection{Kind: kind, StartNs: from, EndNs: to}
 	}
 	crash := func(from, to int64) fault.Injection { return injection(fault.Crash, from, to) }

@@ -379,14 +379,14 @@ func (n *nearness) harmed(spec *world.Spec, p *world.Property, ops []history.Ope
 	if asked == 0 {
 		return
 	}
-	if slices.ContainsFunc(killing, func(k fault.Kind) bool { return spec.Faults.Injects(string(k)) }) {
+	if slices.ContainsFunc(killing, spec.Faults.Injects) {
 		if soonest == math.MaxInt64 {
 			n.add(p, "lost with its node", 0, "no node was killed after it had acknowledged a change")
 		} else {
 			n.add(p, "lost with its node", goneNs/(goneNs+float64(soonest)), "a node was killed %s after it had acknowledged a change", seconds(soonest))
 		}
 	}
-	if spec.Faults.Injects(string(fault.Partition)) {
+	if spec.Faults.Injects(fault.Partition) {
 		n.add(p, "acknowledged while cut off", float64(lonely)/float64(lonely+8), "%d operations were acknowledged by a node that was cut off", lonely)
 	}
 }

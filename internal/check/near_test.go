@@ -110,7 +110,7 @@ func TestNearOfOperationsAndInjections(t *testing.T) {
 	}
 	spec := &world.Spec{Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: "power_loss", RatePPM: 1}, {Kind: "partition", RatePPM: 1}}},
 		Properties: []world.Property{{Name: "p", Check: world.Check{Type: world.Durability}}}}
-	injection := func(kind fault.Kind, target string, from, to int64) fault.Injection {
+	injection := func(kind world.FaultKind, target string, from, to int64) fault.Injection {
 		return fault.Injection{Kind: kind, Target: target, StartNs: from * 1e6, EndNs: to * 1e6}
 	}
 	for _, c := range []struct {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -158,7 +157,7 @@ func isMistake(failed string) bool { return mistake.MatchString(failed) }
 // firstFault is the virtual time from which on a run had faults.
 func firstFault(out *record.Outcome) int64 {
 	first := int64(math.MaxInt64)
-	listed := map[fault.Kind]bool{}
+	listed := map[world.FaultKind]bool{}
 	for i := range out.Ledger.Injections {
 		f := &out.Ledger.Injections[i]
 		first = min(first, f.StartNs)

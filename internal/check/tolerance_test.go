@@ -36,7 +36,7 @@ func faultsOf(t *testing.T, texts ...string) (l fault.Ledger) {
 		if _, err := fmt.Sscanf(strings.ReplaceAll(text, "s ", " "), "%s %s %d..%d", &kind, &target, &from, &to); err != nil {
 			t.Fatal(text, err)
 		}
-		s := fault.Injection{ID: i + 1, Kind: fault.Kind(kind), Target: target, StartNs: from * second, EndNs: to * second}
+		s := fault.Injection{ID: i + 1, Kind: world.FaultKind(kind), Target: target, StartNs: from * second, EndNs: to * second}
 		if a, b, oneWay := strings.Cut(target, "->"); oneWay {
 			s.Cuts = []fault.Cut{{From: a, To: b}}
 		} else if a, b, link := strings.Cut(target, "-"); link {

@@ -151,7 +151,7 @@ func (a *app) sweepOnce(c *cobra.Command, f *flags, own *sweepFlags, p *project,
 	setup.Spec = sweptSpec(p.spec, left)
 	kinds := sweep.Kinds
 	if own.kind != "" {
-		kinds = []fault.Kind{fault.Kind(own.kind)}
+		kinds = []world.FaultKind{world.FaultKind(own.kind)}
 	}
 	workers := p.workersOf(int(f.workers))
 	setup.Snapshots = a.snapshots(f, p, workers)
@@ -175,7 +175,7 @@ func (a *app) sweepOnce(c *cobra.Command, f *flags, own *sweepFlags, p *project,
 }
 
 // sweepFile is where a sweep keeps what it has learned: one file for each world, seed and choice of kinds.
-func (p *project) sweepFile(spec *world.Spec, seed uint64, kinds []fault.Kind) string {
+func (p *project) sweepFile(spec *world.Spec, seed uint64, kinds []world.FaultKind) string {
 	own, err := moved(spec, ".")
 	if err != nil {
 		panic(err) // a Spec is plain data

@@ -229,13 +229,13 @@ nodes:
 }
 
 // injections counts how often each kind that is drawn by time step is injected in 30 virtual seconds of chaos, on average.
-func injections(t *testing.T, mode, step string) map[fault.Kind]float64 {
+func injections(t *testing.T, mode, step string) map[world.FaultKind]float64 {
 	r := loaded(t, Options{Path: project(t, "bloodhound.yaml\nsimulation: {time_step: "+step+`}
 nodes: {n1: {command: x}, n2: {command: x}, n3: {command: x}}
 workload: {driver: http, config: {target: "http://n1"}}
 faults: {mode: `+mode+`}
 `)})
-	count := map[fault.Kind]float64{}
+	count := map[world.FaultKind]float64{}
 	const runs = 20
 	for seed := range uint64(runs) {
 		plan, err := fault.New(r.Spec)
@@ -298,7 +298,8 @@ func TestFaultRules(t *testing.T) {
 	} {
 		var got []string
 		for _, r := range rules(t, c.faults) {
-			text := r.Kind + " " + strconv.FormatUint(r.RatePPM, 10) + " " + strconv.FormatInt(r.MinNs/1e6, 10) + "-" + strconv.FormatInt(r.MaxNs/1e6, 10)
+			text := string(r.Kind) + " " + strconv.FormatUint(r.RatePPM, 10) + " " +
+				strconv.FormatInt(r.MinNs/1e6, 10) + "-" + strconv.FormatInt(r.MaxNs/1e6, 10)
 			if r.ByUser {
 				text += " user"
 			}
@@ -348,7 +349,7 @@ func TestHarsh(t *testing.T) {
 				continue
 			}
 			if rule.OnCalls() || rule.Shape != "" {
-				kinds = append(kinds, strings.TrimSpace(rule.Kind+" "+string(rule.Moment)+" "+rule.Shape))
+				kinds = append(kinds, strings.TrimSpace(string(rule.Kind)+" "+string(rule.Moment)+" "+rule.Shape))
 			}
 		}
 		if _, err := fault.New(r.Spec); err != nil || r.Spec.Cost.SyncNs == 0 || !r.Spec.Faults.Swarm {

@@ -81,7 +81,7 @@ func StatusOf(spec *world.Spec, r *Summary) Status {
 func absent(spec *world.Spec, r *Summary) (kinds []string) {
 	for _, e := range r.Faults {
 		if spec.Faults.Swarm && e.Planned == 0 && e.Unreached == 0 &&
-			slices.ContainsFunc(spec.Faults.Rules, func(f world.FaultRule) bool { return f.ByUser && f.RatePPM > 0 && f.Kind == string(e.Kind) }) {
+			slices.ContainsFunc(spec.Faults.Rules, func(f world.FaultRule) bool { return f.ByUser && f.RatePPM > 0 && f.Kind == e.Kind }) {
 			kinds = append(kinds, string(e.Kind))
 		}
 	}
@@ -193,7 +193,7 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	missing, unseen := check.Untested(spec, []fault.Ledger{t.Faults})
 	for _, reason := range missing {
 		why := "a kind that the configuration names must be delivered"
-		if slices.ContainsFunc(spec.Faults.Require, func(kind string) bool { return strings.HasPrefix(reason, kind+" ") }) {
+		if slices.ContainsFunc(spec.Faults.Require, func(kind world.FaultKind) bool { return strings.HasPrefix(reason, string(kind)+" ") }) {
 			why = "faults.require_observed requires it"
 		}
 		s.Unknown = append(s.Unknown, "fault "+reason+" ("+why+")")
@@ -209,7 +209,7 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 	missed, remedy := check.Missed(spec, &t.Evidence)
 	for _, kind := range missed {
 		if named(spec, kind) {
-			s.Unknown = append(s.Unknown, "fault "+kind+" was never injected between the first operation and the last; "+remedy)
+			s.Unknown = append(s.Unknown, "fault "+string(kind)+" was never injected between the first operation and the last; "+remedy)
 		}
 	}
 	for i := range spec.Properties {
@@ -230,7 +230,7 @@ func (t *Totals) judgeFaults(spec *world.Spec, s *Status) {
 		if e.Delivered > 0 && e.Delivered < rareDelivered && t.Runs >= rareRuns {
 			rare = append(rare, fmt.Sprintf("%s (%d)", e.Kind, e.Delivered))
 		}
-		if named(spec, string(e.Kind)) {
+		if named(spec, e.Kind) {
 			continue
 		}
 		preset++
@@ -273,7 +273,7 @@ func asking(spec *world.Spec) string {
 }
 
 // named reports whether the user has asked for a kind of fault, and not a preset alone.
-func named(spec *world.Spec, kind string) bool {
+func named(spec *world.Spec, kind world.FaultKind) bool {
 	return slices.Contains(spec.Faults.Require, kind) || slices.ContainsFunc(spec.Faults.Rules,
 		func(r world.FaultRule) bool { return r.ByUser && r.RatePPM > 0 && r.Kind == kind })
 }

@@ -16,7 +16,7 @@ import (
 // A run of ten reads from 1 s to 10 s that is whole, and what takes its worth away: a run alone and a campaign of it have the same judgement.
 func TestWhatProvesNothing(t *testing.T) {
 	const second = int64(1e9)
-	injection := func(kind fault.Kind, from int64) fault.Injection {
+	injection := func(kind world.FaultKind, from int64) fault.Injection {
 		return fault.Injection{Kind: kind, StartNs: from, EndNs: from + second/10, Observed: 7}
 	}
 	probed := func(phase string, code int) record.Probe {
@@ -67,7 +67,7 @@ func TestWhatProvesNothing(t *testing.T) {
 			out.Ledger.Entries[0].Observed, out.Ledger.Entries[0].Delivered = 0, 0
 		}, "(a kind that the configuration names must be delivered)", false},
 		{"a fault that nobody observed and that is required", func(spec *world.Spec, out *check.Judged) {
-			spec.Faults.Require = []string{"crash"}
+			spec.Faults.Require = []world.FaultKind{"crash"}
 			out.Ledger.Entries[0].Observed = 0
 		}, "makes an operation of a driver fail and the node runs again (faults.require_observed requires it)", false},
 	} {
@@ -139,7 +139,7 @@ func TestAKindThatASwarmLeavesOut(t *testing.T) {
 
 // A run names the faults whose time its chaos phase did not reach, by rule where a kind has several.
 func TestAwaited(t *testing.T) {
-	late := func(kind fault.Kind) fault.Entry { return fault.Entry{Kind: kind, Unreached: 1} }
+	late := func(kind world.FaultKind) fault.Entry { return fault.Entry{Kind: kind, Unreached: 1} }
 	s := StatusOf(&world.Spec{}, &Summary{
 		Faults: []fault.Entry{late(fault.Pause), late(fault.Crash), {Kind: fault.Restart}, {Kind: fault.Partition, Planned: 1, Unreached: 1}},
 		FaultRules: []fault.RuleEntry{{Rule: 1, Text: "crash after 20s", Entry: late(fault.Crash)},
@@ -220,7 +220,7 @@ func TestNoRunHadOperationsUnderFaults(t *testing.T) {
 	if s := totals.Status(spec); !strings.Contains(strings.Join(s.Unknown, "\n"), reason) {
 		t.Errorf("%q", s.Unknown)
 	}
-	totals.Evidence.Injected = map[string]check.Injected{"crash": {Faults: 1, DuringWork: 1}}
+	totals.Evidence.Injected = map[world.FaultKind]check.Injected{"crash": {Faults: 1, DuringWork: 1}}
 	if s := totals.Status(spec); strings.Contains(strings.Join(s.Unknown, "\n"), reason) {
 		t.Errorf("with one that met an operation: %q", s.Unknown)
 	}

@@ -1,5 +1,7 @@
 package fault
 
+import "github.com/bloodhound-dst/bloodhound/internal/world"
+
 // shapes counts the ways in which a rule's faults can lie on a target. A partition cuts a node off from everybody, or from servers
 // alone (its clients still reach it, which is how stale reads and lost writes happen); other kinds lie on all its links.
 // A one-way rule chooses the direction besides. A reset is seen by both ends of a connection, or by one; names that fail
@@ -83,7 +85,7 @@ func (r *Rule) amount(k uint64) int64 {
 }
 
 // Aims reports whether a rule may inject faults of a kind into a node.
-func (p *Plan) Aims(k Kind, node string) bool {
+func (p *Plan) Aims(k world.FaultKind, node string) bool {
 	for i := range p.Rules {
 		if p.Rules[i].Kind == k && p.Rules[i].touches(node, node) {
 			return true

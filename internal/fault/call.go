@@ -1,6 +1,10 @@
 package fault
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
 
 // Op is what a call does to a node's disk.
 type Op uint8
@@ -36,7 +40,7 @@ func (c *Call) nameFor(r *Rule) (string, bool) {
 
 // Harm is the fault that a call meets. An empty Kind is none.
 type Harm struct {
-	Kind Kind
+	Kind world.FaultKind
 	Rule int // the number of its Rule
 	// Bytes is how many bytes partial_write and torn_write let through: at least one, and not all.
 	Bytes int
@@ -132,7 +136,7 @@ func (p *Plan) ByID(id int) (Action, bool) {
 }
 
 // Calls reports whether calls on the disk of a node may meet faults.
-func (p *Plan) Calls(node string, kinds ...Kind) bool {
+func (p *Plan) Calls(node string, kinds ...world.FaultKind) bool {
 	if !p.On {
 		return false
 	}

@@ -20,7 +20,7 @@ func callPlan(t *testing.T, rules ...world.FaultRule) *Plan {
 // Whatever the tape says, a call is cut where its kind may cut it, and all places are reached.
 func TestCutsOfCalls(t *testing.T) {
 	for _, c := range []struct {
-		kind  Kind
+		kind  world.FaultKind
 		call  Call
 		least int // bytes that get through, from
 		most  int // to
@@ -37,7 +37,7 @@ func TestCutsOfCalls(t *testing.T) {
 		c.call.Node = "n1"
 		got := map[int]bool{}
 		for seed := range uint64(2000) {
-			p := callPlan(t, world.FaultRule{Kind: string(c.kind), RatePPM: tape.Certain})
+			p := callPlan(t, world.FaultRule{Kind: c.kind, RatePPM: tape.Certain})
 			p.Begin(tape.NewSource(tape.Tape{}), 0)
 			h := p.Call(tape.NewSource(tape.Tape{Seed: seed}), &Moment{}, &c.call)
 			if h.Kind != c.kind {
@@ -62,7 +62,7 @@ func TestCutsOfCalls(t *testing.T) {
 func TestCallsThatAreSpared(t *testing.T) {
 	rules := []world.FaultRule{}
 	for _, k := range KindsOf(func(r *Row) bool { return r.Place == OnCall }) {
-		rules = append(rules, world.FaultRule{Kind: string(k), RatePPM: tape.Certain, Targets: []string{"n1"}})
+		rules = append(rules, world.FaultRule{Kind: k, RatePPM: tape.Certain, Targets: []string{"n1"}})
 	}
 	for _, c := range []struct {
 		call Call

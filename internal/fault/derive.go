@@ -32,7 +32,7 @@ const (
 
 // derivable are the kinds of faults that are derived, with what programs do at which they may show a bug.
 var derivable = []struct {
-	kind   Kind
+	kind   world.FaultKind
 	moment world.Moment
 	acts   []moments.Act
 }{
@@ -85,7 +85,7 @@ func Derive(spec *world.Spec, records ...*moments.Record) (rules []world.FaultRu
 		}
 	}
 	// Of each kind as many, where there is no room for all.
-	rank := map[string]int{}
+	rank := map[world.FaultKind]int{}
 	order := make([]int, len(rules))
 	for i := range rules {
 		order[i] = rank[rules[i].Kind]
@@ -235,13 +235,13 @@ func byFile(sites []site) (list []site) {
 
 // baseOf is a rule with what the Spec's rules of a kind have in common: the shortest and the longest duration, all targets, and the
 // condition that one of theirs is true. Rules for groups of servers are left out.
-func baseOf(spec *world.Spec, kind Kind) (base world.FaultRule, ok bool) {
+func baseOf(spec *world.Spec, kind world.FaultKind) (base world.FaultRule, ok bool) {
 	row := Of(kind)
 	var conditions []string
 	all, always, byUser := false, false, false
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
-		if Kind(r.Kind) != kind || r.RatePPM == 0 || r.Shape != "" || r.Derived {
+		if r.Kind != kind || r.RatePPM == 0 || r.Shape != "" || r.Derived {
 			continue
 		}
 		least, most := r.MinNs, max(r.MinNs, r.MaxNs)
@@ -295,7 +295,7 @@ func oneOf(conditions []string) string {
 }
 
 // rule injects a kind at a site, once in a run on average; a tape may ask for more.
-func (s *site) rule(base world.FaultRule, kind Kind, moment world.Moment) (world.FaultRule, bool) {
+func (s *site) rule(base world.FaultRule, kind world.FaultKind, moment world.Moment) (world.FaultRule, bool) {
 	r := base
 	r.Derived = true
 	r.RatePPM = min(max(tape.Certain/max(s.count, 1), 1), derivedMostPPM)

@@ -3,52 +3,54 @@
 // them and reports to the ledger whether they were delivered and observed.
 package fault
 
-import "slices"
+import (
+	"slices"
 
-// Kind of a fault, with the words that configurations use. The Table says what each does.
-type Kind string
+	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
 
+// The kinds of faults, by the words that configurations use. The Table says what each does.
 const (
-	Partition Kind = "partition"
-	Clog      Kind = "clog"
-	SlowLink  Kind = "slow_link"
-	Delay     Kind = "delay"
-	Drop      Kind = "drop"
-	Corrupt   Kind = "corrupt"
-	Duplicate Kind = "duplicate"
-	Reorder   Kind = "reorder"
-	Reset     Kind = "reset"
-	DNSFail   Kind = "dns_fail"
-	Crash     Kind = "crash"
-	PowerLoss Kind = "power_loss"
-	Restart   Kind = "restart"
-	Pause     Kind = "pause"
+	Partition world.FaultKind = "partition"
+	Clog      world.FaultKind = "clog"
+	SlowLink  world.FaultKind = "slow_link"
+	Delay     world.FaultKind = "delay"
+	Drop      world.FaultKind = "drop"
+	Corrupt   world.FaultKind = "corrupt"
+	Duplicate world.FaultKind = "duplicate"
+	Reorder   world.FaultKind = "reorder"
+	Reset     world.FaultKind = "reset"
+	DNSFail   world.FaultKind = "dns_fail"
+	Crash     world.FaultKind = "crash"
+	PowerLoss world.FaultKind = "power_loss"
+	Restart   world.FaultKind = "restart"
+	Pause     world.FaultKind = "pause"
 
-	WriteFail    Kind = "write_fail"
-	ReadFail     Kind = "read_fail"
-	OpenFail     Kind = "open_fail"
-	PartialWrite Kind = "partial_write"
-	FsyncFail    Kind = "fsync_fail"
-	TornWrite    Kind = "torn_write"
-	ReadCorrupt  Kind = "read_corrupt"
-	DiskFull     Kind = "disk_full"
-	SlowDisk     Kind = "slow_disk"
+	WriteFail    world.FaultKind = "write_fail"
+	ReadFail     world.FaultKind = "read_fail"
+	OpenFail     world.FaultKind = "open_fail"
+	PartialWrite world.FaultKind = "partial_write"
+	FsyncFail    world.FaultKind = "fsync_fail"
+	TornWrite    world.FaultKind = "torn_write"
+	ReadCorrupt  world.FaultKind = "read_corrupt"
+	DiskFull     world.FaultKind = "disk_full"
+	SlowDisk     world.FaultKind = "slow_disk"
 
-	MemoryPressure Kind = "memory_pressure"
-	OOM            Kind = "oom"
-	FDLimit        Kind = "fd_limit"
+	MemoryPressure world.FaultKind = "memory_pressure"
+	OOM            world.FaultKind = "oom"
+	FDLimit        world.FaultKind = "fd_limit"
 
-	ClockSkew  Kind = "clock_skew"
-	ClockJump  Kind = "clock_jump"
-	ClockDrift Kind = "clock_drift"
+	ClockSkew  world.FaultKind = "clock_skew"
+	ClockJump  world.FaultKind = "clock_jump"
+	ClockDrift world.FaultKind = "clock_drift"
 )
 
 // Entry counts what became of one kind of fault in one run.
 type Entry struct {
-	Kind      Kind   `json:"kind"`
-	Planned   uint64 `json:"planned"`
-	Delivered uint64 `json:"delivered"`
-	Observed  uint64 `json:"observed"`
+	Kind      world.FaultKind `json:"kind"`
+	Planned   uint64          `json:"planned"`
+	Delivered uint64          `json:"delivered"`
+	Observed  uint64          `json:"observed"`
 	// Handled counts the signs, which the Spec ties to the kind, that a program dealt with it.
 	Handled uint64 `json:"handled,omitempty"`
 	// FirstObserved is the number of the first event whose result a program under test would not have seen
@@ -69,7 +71,7 @@ type RuleEntry struct {
 
 // Hit counts the faults of a kind that were injected at a kind of moment.
 type Hit struct {
-	Kind Kind `json:"kind"`
+	Kind world.FaultKind `json:"kind"`
 	// Call is the system call, CreateCall, or a moment without calls: reply, recovery, transfer.
 	Call  string `json:"call"`
 	File  string `json:"file,omitempty"` // a pattern of names
@@ -78,14 +80,14 @@ type Hit struct {
 
 // Injection is one fault that was delivered, for the story of a run.
 type Injection struct {
-	ID       int    `json:"id"`
-	Kind     Kind   `json:"kind"`
-	Rule     int    `json:"rule,omitempty"` // its place among the rules of the Spec, from 1 on
-	Target   string `json:"target"`         // n1, n1-n2, n1->n2
-	Event    uint64 `json:"event"`
-	StartNs  int64  `json:"start_ns"`
-	EndNs    int64  `json:"end_ns"`
-	Observed uint64 `json:"observed,omitempty"` // event number
+	ID       int             `json:"id"`
+	Kind     world.FaultKind `json:"kind"`
+	Rule     int             `json:"rule,omitempty"` // its place among the rules of the Spec, from 1 on
+	Target   string          `json:"target"`         // n1, n1-n2, n1->n2
+	Event    uint64          `json:"event"`
+	StartNs  int64           `json:"start_ns"`
+	EndNs    int64           `json:"end_ns"`
+	Observed uint64          `json:"observed,omitempty"` // event number
 	// Node is the affected node, and Cuts are the directions on which a kind on links lies.
 	Node string `json:"node,omitempty"`
 	Cuts []Cut  `json:"cuts,omitempty"`

@@ -21,7 +21,7 @@ func servers(n int, rules ...world.FaultRule) *world.Spec {
 // injections lists all the ways in which a rule injects into its one target.
 func injections(t *testing.T, n int, r world.FaultRule) []Action {
 	t.Helper()
-	r.Kind, r.RatePPM = string(Partition), tape.Certain
+	r.Kind, r.RatePPM = Partition, tape.Certain
 	p := mustPlan(t, servers(n, r))
 	rule := &p.Rules[0]
 	if len(rule.Targets) != 1 {

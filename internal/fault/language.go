@@ -35,14 +35,14 @@ import (
 // opportunity. Errors name the word.
 func Parse(text string) (world.FaultRule, error) {
 	s := sentence{words: strings.Fields(text)}
-	r := world.FaultRule{Kind: s.next(), ByUser: true}
+	r := world.FaultRule{Kind: world.FaultKind(s.next()), ByUser: true}
 	if r.Kind == "" {
 		return r, fmt.Errorf("a fault needs a kind, such as: crash on n1 after 5s")
 	}
-	if !Known(Kind(r.Kind)) {
-		return r, fmt.Errorf("there is no kind of fault %q; kinds are %s", r.Kind, names(Kinds()))
+	if !Known(r.Kind) {
+		return r, fmt.Errorf("there is no kind of fault %q; kinds are %s", r.Kind, world.FaultNames(Kinds()))
 	}
-	row := Of(Kind(r.Kind))
+	row := Of(r.Kind)
 	var when []string
 	seen := map[string]bool{}
 	rated := false
@@ -167,7 +167,7 @@ func Sentence(r *world.FaultRule) string {
 	if r.Text != "" {
 		return r.Text
 	}
-	words := []string{r.Kind}
+	words := []string{string(r.Kind)}
 	clause := func(has bool, word, value string) {
 		if has {
 			words = append(words, strings.TrimSpace(word+" "+value))
@@ -186,7 +186,7 @@ func Sentence(r *world.FaultRule) string {
 	clause(r.RatePPM != tape.Certain || r.When == "" && !r.OnCalls(), "rate", strconv.FormatFloat(float64(r.RatePPM)/tape.Certain, 'f', -1, 64))
 	clause(r.MaxNs > 0, "for", spanOf(r.MinNs, r.MaxNs, func(ns int64) string { return time.Duration(ns).String() }))
 	clause(r.Most > 0, "by", spanOf(r.Least, r.Most, func(v int64) string {
-		if k := Kind(r.Kind); Known(k) && Of(k).Amount != nil && Of(k).Amount.PPM {
+		if k := r.Kind; Known(k) && Of(k).Amount != nil && Of(k).Amount.PPM {
 			return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) + "ppm"
 		}
 		return time.Duration(v).String()
@@ -446,12 +446,4 @@ func (s *sentence) after() (string, error) {
 			"after", "event", "reply", word)
 	}
 	return After(d.Nanoseconds()), nil
-}
-
-func names(kinds []Kind) string {
-	var list []string
-	for _, k := range kinds {
-		list = append(list, string(k))
-	}
-	return strings.Join(list, ", ")
 }

@@ -277,7 +277,7 @@ func TestSwarmMasksKinds(t *testing.T) {
 		p.Begin(src, 0)
 		p.Step(src, &Moment{})
 		key := ""
-		for _, k := range []Kind{Crash, Pause} {
+		for _, k := range []world.FaultKind{Crash, Pause} {
 			if p.Ledger.entry(k).Planned > 0 {
 				key += string(k) + " "
 			}

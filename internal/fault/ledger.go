@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // MaxInjections bounds the injections that a ledger lists one by one; Entries count all of them.
@@ -37,7 +38,7 @@ func (l *Ledger) addHit(h Hit) {
 	}
 }
 
-func (l *Ledger) entry(k Kind) *Entry {
+func (l *Ledger) entry(k world.FaultKind) *Entry {
 	for i := range l.Entries {
 		if l.Entries[i].Kind == k {
 			return &l.Entries[i]
@@ -52,18 +53,18 @@ func (l *Ledger) entry(k Kind) *Entry {
 }
 
 // each does something to the entry of a kind and to that of a rule for this kind, where there is one.
-func (l *Ledger) each(k Kind, rule int, do func(*Entry)) {
+func (l *Ledger) each(k world.FaultKind, rule int, do func(*Entry)) {
 	do(l.entry(k))
 	if i := slices.IndexFunc(l.Rules, func(r RuleEntry) bool { return r.Rule == rule }); i >= 0 {
 		do(&l.Rules[i].Entry)
 	}
 }
 
-func (l *Ledger) plan(k Kind, rule int) { l.each(k, rule, func(e *Entry) { e.Planned++ }) }
+func (l *Ledger) plan(k world.FaultKind, rule int) { l.each(k, rule, func(e *Entry) { e.Planned++ }) }
 
 // DeliveredPacket counts a fault per packet that a rule drew and that was done to it. Planned and delivered are one thing for
 // these kinds.
-func (l *Ledger) DeliveredPacket(k Kind, rule int) {
+func (l *Ledger) DeliveredPacket(k world.FaultKind, rule int) {
 	l.each(k, rule, func(e *Entry) {
 		e.Planned++
 		e.Delivered++
@@ -100,7 +101,7 @@ func (l *Ledger) Observed(id int, event uint64) {
 
 // ObservedPacket is Observed for a fault per packet or call, which has no ID: each packet or call counts. A program that makes a
 // call observes what it meets as it is delivered.
-func (l *Ledger) ObservedPacket(k Kind, rule int, event uint64) {
+func (l *Ledger) ObservedPacket(k world.FaultKind, rule int, event uint64) {
 	delivered := uint64(0)
 	if Known(k) && Of(k).Place == OnCall {
 		delivered = 1
@@ -108,7 +109,7 @@ func (l *Ledger) ObservedPacket(k Kind, rule int, event uint64) {
 	l.observed(k, rule, event, delivered)
 }
 
-func (l *Ledger) observed(k Kind, rule int, event, delivered uint64) {
+func (l *Ledger) observed(k world.FaultKind, rule int, event, delivered uint64) {
 	l.each(k, rule, func(e *Entry) {
 		e.Delivered += delivered
 		e.Observed++
@@ -119,7 +120,7 @@ func (l *Ledger) observed(k Kind, rule int, event, delivered uint64) {
 }
 
 // Handled records a sign that a program dealt with a kind of fault. Before the first injection it means nothing.
-func (l *Ledger) Handled(k Kind) {
+func (l *Ledger) Handled(k world.FaultKind) {
 	if e := l.entry(k); e.Delivered > 0 {
 		e.Handled++
 	}

@@ -31,11 +31,11 @@ type Cut struct {
 
 // Action is one injection that an engine performs.
 type Action struct {
-	ID     int    // unique in a run, from 1 on
-	Kind   Kind   // none of those per packet, nor, but for torn_write, per call
-	Rule   int    // that of the Rule that injects
-	Target string // n1, n1-n2, n1->n2, or how a group is parted
-	Group  string // the group that is parted; empty for other targets
+	ID     int             // unique in a run, from 1 on
+	Kind   world.FaultKind // none of those per packet, nor, but for torn_write, per call
+	Rule   int             // that of the Rule that injects
+	Target string          // n1, n1-n2, n1->n2, or how a group is parted
+	Group  string          // the group that is parted; empty for other targets
 	// Node is the affected node; empty for kinds on links.
 	Node string
 	// Cuts are the directions on which a kind on links lies; empty for other kinds.
@@ -110,7 +110,7 @@ type Plan struct {
 	Servers   []string  // in the Spec's order
 	Clients   []string
 	// Unsupported are kinds with a rate above 0 that this package does not know.
-	Unsupported []Kind
+	Unsupported []world.FaultKind
 	// Broken is the first condition that could not be evaluated, and why; the run means nothing then.
 	Broken string
 	Ledger Ledger
@@ -118,7 +118,7 @@ type Plan struct {
 
 // Rule is a rule of the Spec, resolved to its targets.
 type Rule struct {
-	Kind      Kind
+	Kind      world.FaultKind
 	Row       int // its kind's place in the Table
 	Number    int // its place among the rules of the Spec, from 1 on
 	RatePPM   uint64
@@ -178,7 +178,7 @@ func New(spec *world.Spec) (*Plan, error) {
 		if r.RatePPM == 0 {
 			continue
 		}
-		kind := Kind(r.Kind)
+		kind := r.Kind
 		if !Known(kind) {
 			p.Unsupported = append(p.Unsupported, kind)
 			continue
@@ -247,10 +247,10 @@ func (l *Ledger) list(r *Rule) {
 
 // Several reports whether a kind is injected by more than one rule: the ledger then counts each. Derived rules, of which the ledger
 // counts those that are on, do not count.
-func Several(spec *world.Spec, k Kind) bool {
+func Several(spec *world.Spec, k world.FaultKind) bool {
 	n := 0
 	for i := range spec.Faults.Rules {
-		if r := &spec.Faults.Rules[i]; r.RatePPM > 0 && Kind(r.Kind) == k && !r.Derived {
+		if r := &spec.Faults.Rules[i]; r.RatePPM > 0 && r.Kind == k && !r.Derived {
 			n++
 		}
 	}
@@ -342,7 +342,7 @@ func (p *Plan) links(spec *world.Spec) []string {
 }
 
 // target reads a name: a node, "a-b" or "a->b". Node names may hold hyphens, so every hyphen is tried.
-func (p *Plan) target(k Kind, name string) (Target, error) {
+func (p *Plan) target(k world.FaultKind, name string) (Target, error) {
 	if p.isNode(name) {
 		if Of(k).HasNode() && p.isClient(name) {
 			return Target{}, fmt.Errorf("fault %s: %q is a client, and clients suffer link faults only; name a server", k, name)
@@ -361,7 +361,7 @@ func (p *Plan) target(k Kind, name string) (Target, error) {
 		k, name, strings.Join(append(append([]string(nil), p.Servers...), p.Clients...), ", "))
 }
 
-func (p *Plan) link(k Kind, t Target) (Target, error) {
+func (p *Plan) link(k world.FaultKind, t Target) (Target, error) {
 	if Of(k).HasNode() {
 		return Target{}, fmt.Errorf("fault %s: %q is a link, and this kind affects nodes; name a server", k, t.Name)
 	}
@@ -404,7 +404,7 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 	if !swarm {
 		return
 	}
-	var kinds, masked []Kind
+	var kinds, masked []world.FaultKind
 	for i := range p.Rules {
 		if k := p.Rules[i].Kind; !p.Rules[i].Derived && !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
@@ -424,7 +424,7 @@ func (p *Plan) Begin(src Chooser, nowNs int64) {
 
 // Mishap draws whether a fault happens that the program of a node makes itself, at a rate in parts per million, and counts it.
 // Draw i belongs to call i, whatever the phase; 0 never happens.
-func (p *Plan) Mishap(src Chooser, kind Kind, node string, ratePPM uint64) bool {
+func (p *Plan) Mishap(src Chooser, kind world.FaultKind, node string, ratePPM uint64) bool {
 	hit := src.Rare("fault/"+string(kind)+"/"+node, 2, max(1, ratePPM)) != 0
 	if !hit || ratePPM == 0 || !p.On || p.Calm {
 		return false
@@ -693,7 +693,7 @@ func (p *Plan) Blocked(from, to string) int { return p.Lies(Partition, from, to)
 
 // Lies returns the last active injection of a kind on links that lies on the direction from one node to another; its ID is
 // 0 if there is none.
-func (p *Plan) Lies(k Kind, from, to string) Action {
+func (p *Plan) Lies(k world.FaultKind, from, to string) Action {
 	for i := len(p.Active) - 1; i >= 0; i-- {
 		if a := &p.Active[i]; a.Kind == k && slices.Contains(a.Cuts, Cut{from, to}) {
 			return *a

@@ -121,7 +121,7 @@ func TestRemovalShiftsNothing(t *testing.T) {
 	crash := world.FaultRule{Kind: "crash", RatePPM: 20_000, MinNs: 1e6, MaxNs: 2e6}
 	pause := world.FaultRule{Kind: "pause", RatePPM: 20_000, MinNs: 1e6, MaxNs: 2e6, Targets: []string{"n1"}}
 	cut := world.FaultRule{Kind: "partition", RatePPM: 5_000, MinNs: 1e6, MaxNs: 9e6}
-	injections := func(drop Kind, spec *world.Spec) []string {
+	injections := func(drop world.FaultKind, spec *world.Spec) []string {
 		p := mustPlan(t, spec)
 		play(p, tape.NewSource(tape.Tape{Seed: 7}), 2000)
 		var list []string
@@ -167,7 +167,7 @@ func TestClientsSufferLinkFaultsOnly(t *testing.T) {
 // Nodes that share no network have no link that a fault could affect.
 func TestLinksOfNetworks(t *testing.T) {
 	s := &world.Spec{TimeStepNs: 1, Networks: []world.Network{{Name: "front"}, {Name: "back"}},
-		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: string(Drop), RatePPM: 1}}}}
+		Faults: world.Faults{Enabled: true, Rules: []world.FaultRule{{Kind: Drop, RatePPM: 1}}}}
 	for name, networks := range map[string][]string{"web": {"front"}, "app": {"back", "front"}, "db": {"back"}, "alone": nil} {
 		n := world.Node{Name: name, Role: world.Server}
 		for _, on := range networks {
@@ -196,7 +196,7 @@ func TestBadTargets(t *testing.T) {
 		{"partition", "n9", `no node or link is named "n9"; nodes are n1, n2, n-3, load`},
 		{"drop", "n1->n1", "to itself"},
 	} {
-		_, err := New(threeNodes(world.FaultRule{Kind: c.kind, RatePPM: 1, Targets: []string{c.target}}))
+		_, err := New(threeNodes(world.FaultRule{Kind: world.FaultKind(c.kind), RatePPM: 1, Targets: []string{c.target}}))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s on %s: %v, want %q", c.kind, c.target, err, c.want)
 		}
@@ -205,7 +205,7 @@ func TestBadTargets(t *testing.T) {
 
 func TestUnsupportedKindsAreNamed(t *testing.T) {
 	p := mustPlan(t, threeNodes(world.FaultRule{Kind: "solar_flare", RatePPM: 5}, world.FaultRule{Kind: "bit_rot"}))
-	if !reflect.DeepEqual(p.Unsupported, []Kind{"solar_flare"}) {
+	if !reflect.DeepEqual(p.Unsupported, []world.FaultKind{"solar_flare"}) {
 		t.Errorf("unsupported: %v", p.Unsupported)
 	}
 }

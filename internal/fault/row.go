@@ -37,7 +37,7 @@ const (
 
 // Row describes one kind of fault. All that packages know about kinds is in the rows of the table.
 type Row struct {
-	Kind  Kind
+	Kind  world.FaultKind
 	Says  string // what happens
 	Shows string // when a program under test has observed it
 	Place Place
@@ -117,7 +117,7 @@ type Acts interface {
 type Effects interface {
 	Acts
 	// Lies gives the last of the active faults of a kind that lie on a direction; its ID is 0 if there is none.
-	Lies(k Kind, from, to string) Action
+	Lies(k world.FaultKind, from, to string) Action
 	// TakeDown ends the programs of a node, as the kind's Ends says. BringUp starts them again.
 	TakeDown(a *Action)
 	BringUp(a *Action)
@@ -130,7 +130,7 @@ type Effects interface {
 }
 
 // Of gives the row of a kind. It panics for a kind that the table does not have: what users write is checked before (Known).
-func Of(k Kind) *Row {
+func Of(k world.FaultKind) *Row {
 	if i := rank(k); i < len(Table) {
 		return &Table[i]
 	}
@@ -139,10 +139,10 @@ func Of(k Kind) *Row {
 
 // Known reports whether the table has a kind. A configuration may name others; with a rate above 0 they make a verdict unknown
 // instead of being left out silently.
-func Known(k Kind) bool { return rank(k) < len(Table) }
+func Known(k world.FaultKind) bool { return rank(k) < len(Table) }
 
 // rank is the place of k in the table, and its length for unknown kinds.
-func rank(k Kind) int {
+func rank(k world.FaultKind) int {
 	if i := slices.Index(kinds, k); i >= 0 {
 		return i
 	}
@@ -158,7 +158,7 @@ func (r *Row) HasNode() bool { return r.Place >= OnNode }
 // Lacks reports whether faults of a kind keep a program from what it needs of its machine: room, memory, descriptors, or a disk that does what
 // it is told. Some programs stop by design then.
 func (r *Row) Lacks() bool {
-	ofMachine := []Kind{DiskFull, MemoryPressure, OOM, FDLimit}
+	ofMachine := []world.FaultKind{DiskFull, MemoryPressure, OOM, FDLimit}
 	return r.Place == OnCall && r.Ends == NoEnd && r.Kind != ReadCorrupt || slices.Contains(ofMachine, r.Kind)
 }
 
@@ -185,11 +185,11 @@ func (r *Row) amounts() uint64 {
 var kinds = KindsOf(func(*Row) bool { return true })
 
 // Kinds lists every kind, in the table's order.
-func Kinds() []Kind { return slices.Clone(kinds) }
+func Kinds() []world.FaultKind { return slices.Clone(kinds) }
 
 // Has reports whether a rule with a rate above 0 has a kind of whose row something is true.
 func Has(f *world.Faults, is func(*Row) bool) bool {
-	return slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && Known(Kind(r.Kind)) && is(Of(Kind(r.Kind))) })
+	return slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return r.RatePPM > 0 && Known(r.Kind) && is(Of(r.Kind)) })
 }
 
 // LosesPower reports whether the power of a node may go.
@@ -198,7 +198,7 @@ func LosesPower(f *world.Faults) bool {
 }
 
 // KindsOf gives the kinds of whose rows something is true, in the table's order.
-func KindsOf(has func(*Row) bool) (kinds []Kind) {
+func KindsOf(has func(*Row) bool) (kinds []world.FaultKind) {
 	for i := range Table {
 		if has(&Table[i]) {
 			kinds = append(kinds, Table[i].Kind)

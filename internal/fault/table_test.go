@@ -6,37 +6,39 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // noEffects are effects of which none does anything.
 type noEffects struct{ Effects }
 
-func (noEffects) Lies(Kind, string, string) Action { return Action{} }
-func (noEffects) Block(Cut, int)                   {}
-func (noEffects) Clog(Cut, int)                    {}
-func (noEffects) Slow(Cut, *Action)                {}
-func (noEffects) Reset(Cut, *Action) int           { return 0 }
-func (noEffects) Names(string, int, bool)          {}
-func (noEffects) TakeDown(*Action)                 {}
-func (noEffects) BringUp(*Action)                  {}
-func (noEffects) Halt(*Action)                     {}
-func (noEffects) GoOn(*Action)                     {}
-func (noEffects) Pressure(string, int, int64)      {}
-func (noEffects) FDLimit(string, int, int64)       {}
-func (noEffects) Leak(*Action)                     {}
-func (noEffects) EndLeak(*Action)                  {}
-func (noEffects) FillDisk(string, int)             {}
-func (noEffects) Disk(string, Speed)               {}
-func (noEffects) SlowDisk(string, int, int64)      {}
-func (noEffects) Clock(*Action)                    {}
-func (noEffects) RightClock(*Action)               {}
+func (noEffects) Lies(world.FaultKind, string, string) Action { return Action{} }
+func (noEffects) Block(Cut, int)                              {}
+func (noEffects) Clog(Cut, int)                               {}
+func (noEffects) Slow(Cut, *Action)                           {}
+func (noEffects) Reset(Cut, *Action) int                      { return 0 }
+func (noEffects) Names(string, int, bool)                     {}
+func (noEffects) TakeDown(*Action)                            {}
+func (noEffects) BringUp(*Action)                             {}
+func (noEffects) Halt(*Action)                                {}
+func (noEffects) GoOn(*Action)                                {}
+func (noEffects) Pressure(string, int, int64)                 {}
+func (noEffects) FDLimit(string, int, int64)                  {}
+func (noEffects) Leak(*Action)                                {}
+func (noEffects) EndLeak(*Action)                             {}
+func (noEffects) FillDisk(string, int)                        {}
+func (noEffects) Disk(string, Speed)                          {}
+func (noEffects) SlowDisk(string, int, int64)                 {}
+func (noEffects) Clock(*Action)                               {}
+func (noEffects) RightClock(*Action)                          {}
 
 func TestEachKindIsComplete(t *testing.T) {
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "faults.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rates := map[int]Kind{}
+	rates := map[int]world.FaultKind{}
 	for i := range Table {
 		r := &Table[i]
 		fail := func(format string, args ...any) {

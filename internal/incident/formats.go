@@ -18,10 +18,11 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
 	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // importable are the kinds of faults that a record may name: all but those that befall packets one by one.
-func importable() []fault.Kind {
+func importable() []world.FaultKind {
 	return fault.KindsOf(func(r *fault.Row) bool { return r.Place != fault.OnPacket })
 }
 
@@ -100,7 +101,7 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 	if err == nil {
 		err = strictjson.Unique(row)
 	}
-	kind := fault.Kind(r.Fault)
+	kind := world.FaultKind(r.Fault)
 	switch {
 	case err != nil:
 		return Fault{}, &LineError{file, line, strictjson.Plain(err).Error(), "write a fault as " + faultForm}
@@ -108,13 +109,13 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 		return Fault{}, &LineError{file, line, fmt.Sprintf("no kind of fault is called %q", r.Fault), "`bloodhound docs faults` lists the kinds"}
 	case !slices.Contains(importable(), kind):
 		return Fault{}, &LineError{file, line, r.Fault + " befalls packets one by one, and a fault of an incident is one event",
-			"write another kind: " + listed(importable())}
+			"write another kind: " + world.FaultNames(importable())}
 	case r.TimeNs == nil:
 		return Fault{}, &LineError{file, line, "a fault without time_ns", "add when it began, in nanoseconds"}
 	case r.Node == "":
 		return Fault{}, &LineError{file, line, "a fault without node", "add the server that it befell"}
 	}
-	f := Fault{TimeNs: *r.TimeNs, Kind: r.Fault, Server: r.Node, Why: r.Fault}
+	f := Fault{TimeNs: *r.TimeNs, Kind: kind, Server: r.Node, Why: r.Fault}
 	lasts := fault.Of(kind).Lasts()
 	if r.For != "" {
 		d, err := time.ParseDuration(r.For)
@@ -129,14 +130,6 @@ func faultOf(file string, line int, row []byte) (Fault, error) {
 		f.EndNs = f.TimeNs + 1
 	}
 	return f, nil
-}
-
-func listed(kinds []fault.Kind) string {
-	var names []string
-	for _, k := range kinds {
-		names = append(names, string(k))
-	}
-	return strings.Join(names, ", ")
 }
 
 func (t *Timeline) edn(file string, text []byte) error {
@@ -242,10 +235,10 @@ type events struct {
 
 // Reasons of events that mean faults, and those that end them.
 var (
-	begins = map[string]string{"Killing": "crash", "OOMKilling": "crash", "SystemOOM": "crash", "Evicted": "crash",
+	begins = map[string]world.FaultKind{"Killing": "crash", "OOMKilling": "crash", "SystemOOM": "crash", "Evicted": "crash",
 		"Preempting": "crash", "NodeNotReady": "partition", "NetworkNotReady": "partition",
 		"Rebooted": "power_loss", "FreeDiskSpaceFailed": "disk_full", "EvictionThresholdMet": "memory_pressure"}
-	ends = map[string][]string{"Started": {"crash", "power_loss"}, "NodeReady": {"partition", "power_loss"},
+	ends = map[string][]world.FaultKind{"Started": {"crash", "power_loss"}, "NodeReady": {"partition", "power_loss"},
 		"NodeHasNoDiskPressure": {"disk_full"}, "NodeHasSufficientMemory": {"memory_pressure"}}
 )
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Formats of records.
@@ -36,7 +38,7 @@ type Operation struct {
 type Fault struct {
 	TimeNs int64
 	EndNs  int64 // 0: the record does not say when it ended
-	Kind   string
+	Kind   world.FaultKind
 	Server string // as the record names it
 	// Peer is the other end of a link that is cut; without it, a partition cuts all links of the server. OneWay cuts what Server sends to Peer.
 	Peer     string
@@ -224,7 +226,7 @@ func (t *Timeline) IgnoredKinds() []string { return slices.Sorted(maps.Keys(t.Ig
 func (t *Timeline) begin(f Fault) { t.Faults = append(t.Faults, f) }
 
 // end ends the open fault of a server of one of these kinds. It reports whether there was one.
-func (t *Timeline) end(server string, atNs int64, kinds ...string) bool {
+func (t *Timeline) end(server string, atNs int64, kinds ...world.FaultKind) bool {
 	for i := len(t.Faults) - 1; i >= 0; i-- {
 		if f := &t.Faults[i]; f.Server == server && f.EndNs == 0 && slices.Contains(kinds, f.Kind) {
 			f.EndNs = max(atNs, f.TimeNs+1)

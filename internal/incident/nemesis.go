@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // nemesis makes faults of what Jepsen's nemesis did (jepsen.nemesis, jepsen.nemesis.combined). The history has each of its calls twice: as it began,
@@ -98,7 +99,7 @@ func (n *nemesis) begin(e formats.NemesisEvent, f Fault) {
 }
 
 // beginAll begins a fault on each node that has none of its kind.
-func (n *nemesis) beginAll(e formats.NemesisEvent, kind string, nodes map[string]any) bool {
+func (n *nemesis) beginAll(e formats.NemesisEvent, kind world.FaultKind, nodes map[string]any) bool {
 	for _, server := range slices.Sorted(maps.Keys(nodes)) {
 		if !slices.ContainsFunc(n.timeline.Faults, func(f Fault) bool { return f.Kind == kind && f.Server == server && f.EndNs == 0 }) {
 			n.begin(e, Fault{Kind: kind, Server: server})
@@ -108,7 +109,7 @@ func (n *nemesis) beginAll(e formats.NemesisEvent, kind string, nodes map[string
 }
 
 // endAll ends the faults of these kinds on some nodes, or on all.
-func (n *nemesis) endAll(atNs int64, nodes map[string]any, kinds ...string) (any bool) {
+func (n *nemesis) endAll(atNs int64, nodes map[string]any, kinds ...world.FaultKind) (any bool) {
 	for i := range n.timeline.Faults {
 		f := &n.timeline.Faults[i]
 		if _, named := nodes[f.Server]; f.EndNs == 0 && slices.Contains(kinds, f.Kind) && (named || len(nodes) == 0) {

@@ -98,7 +98,7 @@ type Crash struct {
 	Main bool  `json:"main,omitempty"`
 	UpNs int64 `json:"up_ns,omitempty"`
 	// During are the kinds of faults that the node suffered then, or had until shortly before.
-	During []string `json:"during,omitempty"`
+	During []world.FaultKind `json:"during,omitempty"`
 	// Refusal is the call for which it ended, if the engine refused one and it did nothing afterwards but leave.
 	Refusal *Refusal `json:"refusal,omitempty"`
 }

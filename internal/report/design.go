@@ -18,7 +18,7 @@ func ByDesign(spec *world.Spec, v *check.Verdict) []string {
 	}
 	lines := []string{
 		fmt.Sprintf("%s ended during %s, or shortly after. If it stops then by design, add to node %s:",
-			p.Node, strings.Join(p.Kinds, ", "), p.Node),
+			p.Node, world.FaultNames(p.Kinds), p.Node),
 		"    " + p.Line,
 	}
 	staysDown := func(n world.Node) bool {

@@ -386,7 +386,7 @@ func operationLine(op *history.Operation) storyLine {
 }
 
 // faultTexts say what happens to the target of a fault; %s is the target.
-var faultTexts = map[fault.Kind]string{
+var faultTexts = map[world.FaultKind]string{
 	fault.Partition: "%s is cut off",
 	fault.Clog:      "packets of %s wait",
 	fault.SlowLink:  "the link of %s is slow",
@@ -419,20 +419,20 @@ func faultText(f *fault.Injection) string {
 }
 
 // kindWords is the name of a kind in plain words.
-func kindWords(k fault.Kind) string { return strings.ReplaceAll(string(k), "_", " ") }
+func kindWords(k world.FaultKind) string { return strings.ReplaceAll(string(k), "_", " ") }
 
 // faultGroups are the kinds of faults that a campaign should have had, with the name of what they test.
 var faultGroups = []struct {
 	name  string
-	kinds []fault.Kind
+	kinds []world.FaultKind
 }{
-	{"network", []fault.Kind{fault.Partition, fault.Clog, fault.SlowLink, fault.Delay, fault.Drop, fault.Reset}},
-	{"crashes", []fault.Kind{fault.Crash, fault.Restart}},
-	{"power loss", []fault.Kind{fault.PowerLoss}},
-	{"full disk", []fault.Kind{fault.DiskFull}},
-	{"pauses", []fault.Kind{fault.Pause}},
-	{"slow disk", []fault.Kind{fault.SlowDisk}},
-	{"clocks", []fault.Kind{fault.ClockSkew, fault.ClockJump}},
+	{"network", []world.FaultKind{fault.Partition, fault.Clog, fault.SlowLink, fault.Delay, fault.Drop, fault.Reset}},
+	{"crashes", []world.FaultKind{fault.Crash, fault.Restart}},
+	{"power loss", []world.FaultKind{fault.PowerLoss}},
+	{"full disk", []world.FaultKind{fault.DiskFull}},
+	{"pauses", []world.FaultKind{fault.Pause}},
+	{"slow disk", []world.FaultKind{fault.SlowDisk}},
+	{"clocks", []world.FaultKind{fault.ClockSkew, fault.ClockJump}},
 }
 
 // untested are the groups of faults of which no kind was injected.
@@ -465,7 +465,7 @@ func (c *Screen) tests(spec *world.Spec, entries []fault.Entry) {
 	c.Missing = untested(entries)
 	written := true
 	for _, g := range faultGroups {
-		asked := func(r world.FaultRule) bool { return slices.Contains(g.kinds, fault.Kind(r.Kind)) }
+		asked := func(r world.FaultRule) bool { return slices.Contains(g.kinds, r.Kind) }
 		if slices.Contains(c.Missing, g.name) {
 			written = written && slices.ContainsFunc(spec.Faults.Rules, asked)
 		}

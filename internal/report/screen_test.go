@@ -59,7 +59,7 @@ func TestScreensFit(t *testing.T) {
 		totals.Committed = append(totals.Committed, explore.Committed{File: long, Standing: explore.StillFails})
 		status.Unknown = append(status.Unknown, fmt.Sprintf("property %d: %s", i, long))
 	}
-	for _, kind := range []fault.Kind{fault.Crash, fault.Partition, fault.PowerLoss, fault.DiskFull, fault.ClockJump, fault.FsyncFail} {
+	for _, kind := range []world.FaultKind{fault.Crash, fault.Partition, fault.PowerLoss, fault.DiskFull, fault.ClockJump, fault.FsyncFail} {
 		totals.Faults.Entries = append(totals.Faults.Entries, fault.Entry{Kind: kind, Planned: 1 << 40, Delivered: 1 << 40, Observed: 3})
 	}
 	many := spec()
@@ -201,7 +201,7 @@ func TestScreenSaysWhatIsLeft(t *testing.T) {
 func TestScreenKeepsTheLoss(t *testing.T) {
 	s := lossStory()
 	s.Outcome.Ledger.Injections = []fault.Injection{{ID: 1, Kind: fault.PowerLoss, Target: "n1", Node: "n1", StartNs: 5e9, EndNs: 6e9, Observed: 1}}
-	for i, kind := range []fault.Kind{fault.Crash, fault.Pause, fault.ClockJump} {
+	for i, kind := range []world.FaultKind{fault.Crash, fault.Pause, fault.ClockJump} {
 		at := int64(65+5*i) * 1e8
 		s.Outcome.Ledger.Injections = append(s.Outcome.Ledger.Injections,
 			fault.Injection{ID: 2 + i, Kind: kind, Target: "n1", Node: "n1", StartNs: at, EndNs: at + 1e8, Observed: 1})

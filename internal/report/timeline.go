@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // entry is a line of the timeline. Entries of the same time are in the order of events, and then in the order in which they were added.
@@ -277,8 +278,9 @@ func callFaults(s *StoryOf, at int64) (list []entry) {
 	}
 	for i, d := range o.Decisions {
 		rest, ok := strings.CutPrefix(d.Stream, "fault/")
-		kind, target, _ := strings.Cut(rest, "/")
-		if !ok || !fault.Known(fault.Kind(kind)) || fault.Of(fault.Kind(kind)).Place != fault.OnCall || o.DecisionsNs[i] > at || len(list) == StoryInjections {
+		word, target, _ := strings.Cut(rest, "/")
+		kind := world.FaultKind(word)
+		if !ok || !fault.Known(kind) || fault.Of(kind).Place != fault.OnCall || o.DecisionsNs[i] > at || len(list) == StoryInjections {
 			continue
 		}
 		list = append(list, entry{o.DecisionsNs[i], 0, "fault", fmt.Sprintf("%s %s: one call", kind, target), ""})

@@ -85,7 +85,7 @@ func classOf(e *record.Event) Class {
 	case "phase", "stopped", "killed": // the last two of a node that restarts
 		return FaultEvent
 	}
-	if fault.Known(fault.Kind(strings.TrimPrefix(e.Call, "end "))) {
+	if fault.Known(world.FaultKind(strings.TrimPrefix(e.Call, "end "))) {
 		return FaultEvent
 	}
 	return Other

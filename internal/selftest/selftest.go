@@ -15,7 +15,7 @@ import (
 
 // Case is one kind of fault, and the programs that show it.
 type Case struct {
-	Kind           fault.Kind
+	Kind           world.FaultKind
 	Server, Client string // roles of programs; without a client, the server reports what it sees
 	Rule           string // in the language of package fault, without its kind and targets
 	Target         string // where it concerns the programs

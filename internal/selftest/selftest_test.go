@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 const roleVariable = "SELFTEST_ROLE"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestEveryKindHasACase(t *testing.T) {
-	var kinds []fault.Kind
+	var kinds []world.FaultKind
 	for _, c := range Cases {
 		kinds = append(kinds, c.Kind)
 	}

@@ -72,7 +72,7 @@ func (w *compacting) try(_ context.Context, c Case, _ bool) (*Run, error) {
 	}
 	r.Outcome.Decisions, r.Outcome.DecisionsNs = src.Decisions(), src.Times()
 	for stream, n := range planned {
-		r.Outcome.Ledger.Entries = append(r.Outcome.Ledger.Entries, fault.Entry{Kind: fault.Kind(stream), Planned: n})
+		r.Outcome.Ledger.Entries = append(r.Outcome.Ledger.Entries, fault.Entry{Kind: world.FaultKind(stream), Planned: n})
 	}
 	return r, nil
 }

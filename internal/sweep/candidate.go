@@ -14,8 +14,8 @@ import (
 
 // Strike is one fault at one moment.
 type Strike struct {
-	Kind fault.Kind   `json:"kind"`
-	When world.Moment `json:"when"` // after a call, during it, or after a reply
+	Kind world.FaultKind `json:"kind"`
+	When world.Moment    `json:"when"` // after a call, during it, or after a reply
 	moments.Class
 	Moment
 	// Part is which of the parts of its wait a call is struck after.
@@ -57,7 +57,7 @@ func (s *Strike) Of() string {
 // Rule is the rule that strikes alone in a run: at the call of a number among those that it speaks of. A scale, whose number is 0, draws at
 // each of them and never injects.
 func (s *Strike) Rule(nth uint64) world.FaultRule {
-	r := world.FaultRule{Kind: string(s.Kind), RatePPM: tape.Certain, Targets: []string{s.Node}, Moment: s.When, MinNs: downNs, MaxNs: downNs}
+	r := world.FaultRule{Kind: s.Kind, RatePPM: tape.Certain, Targets: []string{s.Node}, Moment: s.When, MinNs: downNs, MaxNs: downNs}
 	if s.When != world.AfterReply {
 		r.At = []string{s.Call}
 		if s.Act.OnFile() && s.File != "" {
@@ -97,7 +97,7 @@ func (c *Candidate) Key() string {
 }
 
 // strikesAt are the strikes that are possible at moment i of a class.
-func strikesAt(class moments.Class, m Moment, kinds []fault.Kind, i int) (list []Strike) {
+func strikesAt(class moments.Class, m Moment, kinds []world.FaultKind, i int) (list []Strike) {
 	for _, kind := range kinds {
 		list = append(list, Strike{Kind: kind, When: whenOf(class.Act), Class: class, Moment: m})
 		if kind == fault.PowerLoss && m.During != nil {
@@ -108,7 +108,7 @@ func strikesAt(class moments.Class, m Moment, kinds []fault.Kind, i int) (list [
 }
 
 // First are the candidates with one strike, in the order of their times, at up to so many moments of each class.
-func First(series []Series, kinds []fault.Kind, most int) (list []Candidate) {
+func First(series []Series, kinds []world.FaultKind, most int) (list []Candidate) {
 	for _, s := range series {
 		if s.Act == moments.Answer {
 			continue
@@ -135,7 +135,7 @@ func Second(recoveries []Recovery, most int) (list []Candidate) {
 		first  *Recovery
 		moment Moment
 	}
-	classes := map[moments.Class]map[fault.Kind][]seen{}
+	classes := map[moments.Class]map[world.FaultKind][]seen{}
 	for i := range recoveries {
 		r := &recoveries[i]
 		for _, s := range r.Series {
@@ -143,7 +143,7 @@ func Second(recoveries []Recovery, most int) (list []Candidate) {
 				continue
 			}
 			if classes[s.Class] == nil {
-				classes[s.Class] = map[fault.Kind][]seen{}
+				classes[s.Class] = map[world.FaultKind][]seen{}
 			}
 			kind := r.Last().Kind
 			for _, m := range s.Moments {
@@ -159,7 +159,7 @@ func Second(recoveries []Recovery, most int) (list []Candidate) {
 	for _, class := range order {
 		for _, kind := range Kinds {
 			for i, x := range spread(classes[class][kind], most) {
-				for _, strike := range strikesAt(class, x.moment, []fault.Kind{kind}, i) {
+				for _, strike := range strikesAt(class, x.moment, []world.FaultKind{kind}, i) {
 					list = append(list, Candidate{[]Strike{x.first.Strikes[0], strike}})
 				}
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // Kinds are the faults that a sweep can inject.
-var Kinds = []fault.Kind{fault.Crash, fault.PowerLoss}
+var Kinds = []world.FaultKind{fault.Crash, fault.PowerLoss}
 
 // calls are the system calls that change a disk or start programs: the moments of package moments are among them. mmap is not: a rule that
 // names it makes programs stop where they ask for memory, so that their run is another one, and the moment that a file is mapped is like the one
@@ -37,7 +37,7 @@ const never = "false"
 
 // slot is a place of a Layout: what a rule of a node is for. The kind of a scale is empty.
 type slot struct {
-	kind fault.Kind
+	kind world.FaultKind
 	when world.Moment
 	node string
 }
@@ -49,7 +49,7 @@ type Layout struct {
 }
 
 // NewLayout gives a Spec the rules of a sweep in the place of its own faults.
-func NewLayout(spec *world.Spec, kinds []fault.Kind) (*Layout, error) {
+func NewLayout(spec *world.Spec, kinds []world.FaultKind) (*Layout, error) {
 	own := *spec
 	own.Faults = world.Faults{Enabled: true, SettleNs: spec.Faults.SettleNs, Roles: spec.Faults.Roles, DiskProfile: spec.Faults.DiskProfile}
 	waits := slices.Contains(kinds, fault.PowerLoss)
@@ -69,7 +69,7 @@ func NewLayout(spec *world.Spec, kinds []fault.Kind) (*Layout, error) {
 			rules = append(rules, ruleOf(fault.PowerLoss, n.Name, world.During))
 		}
 		for _, r := range rules {
-			if fault.Kind(r.Kind) == kinds[0] || r.Moment == world.During {
+			if r.Kind == kinds[0] || r.Moment == world.During {
 				scale := r
 				scale.RatePPM, scale.When = tape.Certain, never
 				own.Faults.Rules = append(own.Faults.Rules, scale)
@@ -84,8 +84,8 @@ func NewLayout(spec *world.Spec, kinds []fault.Kind) (*Layout, error) {
 }
 
 // ruleOf is a rule that injects by edits alone: its rate is the least that there is, and Tape sets its draws to 0.
-func ruleOf(kind fault.Kind, node string, when world.Moment) world.FaultRule {
-	r := world.FaultRule{Kind: string(kind), RatePPM: 1, FromStart: true, Targets: []string{node}, Moment: when, MinNs: downNs, MaxNs: downNs}
+func ruleOf(kind world.FaultKind, node string, when world.Moment) world.FaultRule {
+	r := world.FaultRule{Kind: kind, RatePPM: 1, FromStart: true, Targets: []string{node}, Moment: when, MinNs: downNs, MaxNs: downNs}
 	switch when {
 	case world.AfterCall:
 		r.At = calls

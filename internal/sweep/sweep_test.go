@@ -43,7 +43,7 @@ func servers(names ...string) *world.Spec {
 
 // struck is a fault that a run has shown.
 type struck struct {
-	kind   fault.Kind
+	kind   world.FaultKind
 	call   int
 	during bool
 }

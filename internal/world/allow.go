@@ -32,7 +32,7 @@ type Allowance struct {
 	Panic string `json:"panic,omitempty"`
 	// While are kinds of faults of which the node suffered one, or had until shortly before. Without any, it may end at
 	// any time.
-	While []string `json:"while,omitempty"`
+	While []FaultKind `json:"while,omitempty"`
 }
 
 // String is the Allowance as the value of a key of a configuration.
@@ -51,9 +51,9 @@ func (a *Allowance) String() string {
 	switch len(a.While) {
 	case 0:
 	case 1:
-		parts = append(parts, "while: "+a.While[0])
+		parts = append(parts, "while: "+string(a.While[0]))
 	default:
-		parts = append(parts, "while: ["+strings.Join(a.While, ", ")+"]")
+		parts = append(parts, "while: ["+FaultNames(a.While)+"]")
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }

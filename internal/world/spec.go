@@ -714,7 +714,7 @@ type Faults struct {
 	// synchronisations take Cost.SyncNs, and all else no time.
 	DiskSpeed string `json:"disk_speed,omitempty"`
 	// Require makes a campaign unknown when one of these kinds was never observed.
-	Require []string `json:"require,omitempty"`
+	Require []FaultKind `json:"require,omitempty"`
 }
 
 // Harsh is the preset that has the tape choose the speeds of disks, and DiskSpeedKey names them in the mistakes of a Spec.
@@ -727,15 +727,27 @@ const (
 const DrawnSpeed = "drawn"
 
 // Injects reports whether a rule gives a kind a rate above 0.
-func (f *Faults) Injects(kind string) bool {
+func (f *Faults) Injects(kind FaultKind) bool {
 	return slices.ContainsFunc(f.Rules, func(r FaultRule) bool { return r.Kind == kind && r.RatePPM > 0 })
+}
+
+// FaultKind is the word by which configurations name a kind of fault, such as crash. Package fault has the table of them.
+type FaultKind string
+
+// FaultNames lists kinds for people.
+func FaultNames(kinds []FaultKind) string {
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = string(kind)
+	}
+	return strings.Join(names, ", ")
 }
 
 // FaultRule is one kind of fault with its rate and shape.
 type FaultRule struct {
-	Kind    string `json:"kind"`           // see package fault
-	Text    string `json:"text,omitempty"` // the sentence that the user wrote, if it is one
-	RatePPM uint64 `json:"rate_ppm"`
+	Kind    FaultKind `json:"kind"`
+	Text    string    `json:"text,omitempty"` // the sentence that the user wrote, if it is one
+	RatePPM uint64    `json:"rate_ppm"`
 	// MinNs and MaxNs bound the duration (partition, clog, slow link, pause, downtime after a crash) or the delay.
 	MinNs int64 `json:"min_ns,omitempty"`
 	MaxNs int64 `json:"max_ns,omitempty"`
@@ -817,9 +829,9 @@ type NodeRole struct {
 // Handling ties a kind of fault to what shows that a program dealt with it: a line that matches a log pattern of the
 // Spec, or an assertion of that name that was reached, after an injection of the kind.
 type Handling struct {
-	Kind      string `json:"kind"`
-	Log       string `json:"log,omitempty"`       // the name of a log pattern
-	Assertion string `json:"assertion,omitempty"` // the message of a sometimes- or reachable-assertion
+	Kind      FaultKind `json:"kind"`
+	Log       string    `json:"log,omitempty"`       // the name of a log pattern
+	Assertion string    `json:"assertion,omitempty"` // the message of a sometimes- or reachable-assertion
 }
 
 // LogPattern is a regular expression counted over logs.

@@ -506,7 +506,7 @@ func nameOf(p *part) string {
 
 // scheduled reports why a rule can do nothing where messages have no latency, or nothing.
 func scheduled(r *world.FaultRule) error {
-	switch fault.Kind(r.Kind) {
+	switch r.Kind {
 	case fault.Delay, fault.SlowLink:
 		return errors.New("in a schedule messages have no latency: which is delivered when is what each step chooses; leave the rule out, or the schedule")
 	}
@@ -515,7 +515,7 @@ func scheduled(r *world.FaultRule) error {
 
 // possible reports why a rule cannot be had in such worlds, or nothing.
 func possible(r *world.FaultRule) error {
-	switch k := fault.Kind(r.Kind); k {
+	switch k := r.Kind; k {
 	case fault.Reset:
 		return errors.New("messages have no connections that could be reset; drop or partition loses them")
 	case fault.DNSFail:

@@ -45,10 +45,10 @@ func (e *worldEngine) layoutOf(spec *world.Spec) (*layout, error) {
 		if r.RatePPM == 0 || !spec.Faults.Enabled {
 			continue
 		}
-		if err := possible(r); err != nil && fault.Known(fault.Kind(r.Kind)) {
+		if err := possible(r); err != nil && fault.Known(r.Kind) {
 			return nil, fmt.Errorf("fault %s: %w", r.Kind, err)
 		}
-		onCall := fault.Known(fault.Kind(r.Kind)) && fault.Of(fault.Kind(r.Kind)).Place == fault.OnCall
+		onCall := fault.Known(r.Kind) && fault.Of(r.Kind).Place == fault.OnCall
 		l.at = l.at || len(r.At) > 0 && !onCall
 		l.disk = l.disk || onCall
 	}

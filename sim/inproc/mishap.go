@@ -3,8 +3,8 @@ package inproc
 import (
 	"fmt"
 
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Mishap reports whether a failure that the node's program makes itself should happen now: for a fake that fails as the real system does. kind
@@ -19,9 +19,9 @@ func (n *Node) Mishap(kind string, rate float64) bool {
 	if rate > 0 {
 		ratePPM = max(1, uint64(rate*tape.Certain))
 	}
-	if r := n.run; !r.director.Plan.Mishap(r.src, fault.Kind(kind), n.name, ratePPM) {
+	if r := n.run; !r.director.Plan.Mishap(r.src, world.FaultKind(kind), n.name, ratePPM) {
 		return false
 	}
-	n.mishap = &ref{kind: fault.Kind(kind), own: true}
+	n.mishap = &ref{kind: world.FaultKind(kind), own: true}
 	return true
 }

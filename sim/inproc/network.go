@@ -8,12 +8,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // ref names the fault that something is due to: an injection by its ID, or a kind and rule that affect messages.
 type ref struct {
 	id   int
-	kind fault.Kind
+	kind world.FaultKind
 	rule int
 	own  bool // a mishap of a node, which clients observe, too
 }

@@ -79,13 +79,13 @@ const fullDiskTexts = `(?i)no space left on device|disk quota exceeded|ENOSPC`
 // failStop allows programs to stop when their disk is full, if they say so: who chooses a preset asks for no full disk in particular, and many databases
 // stop by design. A rule or a rate of the user is another matter: then the end of a program is a violation until `allow` says otherwise.
 func failStop(spec *world.Spec) {
-	full := func(r world.FaultRule) bool { return r.Kind == string(fault.DiskFull) && r.RatePPM > 0 }
+	full := func(r world.FaultRule) bool { return r.Kind == fault.DiskFull && r.RatePPM > 0 }
 	byUser := func(r world.FaultRule) bool { return full(r) && r.ByUser }
 	if !slices.ContainsFunc(spec.Faults.Rules, full) || slices.ContainsFunc(spec.Faults.Rules, byUser) {
 		return
 	}
 	for _, promise := range world.Promises {
-		spec.Allow = append(spec.Allow, world.Allowance{Property: promise, Panic: fullDiskTexts, While: []string{string(fault.DiskFull)}})
+		spec.Allow = append(spec.Allow, world.Allowance{Property: promise, Panic: fullDiskTexts, While: []world.FaultKind{fault.DiskFull}})
 	}
 }
 
@@ -124,13 +124,14 @@ func required(l *load.State, n *source.Node) {
 	}
 	if n.Kind == source.List {
 		for _, item := range n.List() {
-			if !f.Injects(item.Text) {
+			kind := world.FaultKind(item.Text)
+			if !f.Injects(kind) {
 				l.Fail(item.Position, "set a rate above 0, or remove it from the list",
-					"faults.require_observed: %s is never injected, so it cannot be observed", item.Text)
+					"faults.require_observed: %s is never injected, so it cannot be observed", kind)
 				continue
 			}
-			if !slices.Contains(f.Require, item.Text) {
-				f.Require = append(f.Require, item.Text)
+			if !slices.Contains(f.Require, kind) {
+				f.Require = append(f.Require, kind)
 			}
 		}
 		return

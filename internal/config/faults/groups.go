@@ -11,8 +11,8 @@ import (
 )
 
 // amountKey is the key, in a rule, of how much of a fault there is; empty for kinds of which there is no more or less.
-func amountKey(kind string) string {
-	switch a := fault.Of(fault.Kind(kind)).Amount; {
+func amountKey(kind world.FaultKind) string {
+	switch a := fault.Of(kind).Amount; {
 	case a == nil:
 		return ""
 	case a.PPM:
@@ -23,7 +23,7 @@ func amountKey(kind string) string {
 
 // amount reads how much of a fault there is, from a key of its group or of a rule.
 func amount(l *load.State, n *source.Node, key string, r *world.FaultRule) {
-	a := fault.Of(fault.Kind(r.Kind)).Amount
+	a := fault.Of(r.Kind).Amount
 	if a == nil {
 		return
 	}
@@ -42,7 +42,7 @@ func amount(l *load.State, n *source.Node, key string, r *world.FaultRule) {
 
 // groupRule makes the rule of one kind: the preset's, with what the user's keys say instead.
 func groupRule(l *load.State, n *source.Node, row *fault.Row, rules []world.FaultRule) (world.FaultRule, bool) {
-	kind, k := string(row.Kind), &row.Keys
+	kind, k := row.Kind, &row.Keys
 	group := n.Get(k.Group)
 	r := world.FaultRule{Kind: kind, MinNs: row.Span.MinNs, MaxNs: row.Span.MaxNs}
 	for _, p := range preset(l, kind, rules) {
@@ -80,7 +80,7 @@ func groupRule(l *load.State, n *source.Node, row *fault.Row, rules []world.Faul
 }
 
 // preset are the rules that the preset has for a kind that the user has no rule for.
-func preset(l *load.State, kind string, written []world.FaultRule) (rules []world.FaultRule) {
+func preset(l *load.State, kind world.FaultKind, written []world.FaultRule) (rules []world.FaultRule) {
 	if slices.ContainsFunc(written, func(o world.FaultRule) bool { return o.Kind == kind }) {
 		return nil
 	}
@@ -88,7 +88,7 @@ func preset(l *load.State, kind string, written []world.FaultRule) (rules []worl
 		if r.Kind != kind {
 			continue
 		}
-		if fault.Of(fault.Kind(kind)).PerStep() && !r.OnCalls() {
+		if fault.Of(kind).PerStep() && !r.OnCalls() {
 			r.RatePPM = scale(r.RatePPM, l.Spec.TimeStepNs)
 		}
 		rules = append(rules, r)
@@ -108,7 +108,7 @@ func special(l *load.State, n *source.Node, row *fault.Row, written []world.Faul
 			servers++
 		}
 	}
-	for _, r := range preset(l, string(row.Kind), written) {
+	for _, r := range preset(l, row.Kind, written) {
 		least, _ := fault.Grouped(r.Shape)
 		if r.Moment == world.InTransfer {
 			least = 2

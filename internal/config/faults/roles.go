@@ -90,11 +90,11 @@ func handling(l *load.State, n *source.Node) {
 	f := &l.Spec.Faults
 	for _, e := range n.Entries {
 		key := "faults.handling." + e.Name
-		h := world.Handling{Kind: e.Name, Log: source.ValueOr(e.Value.Get("log"), ""), Assertion: source.ValueOr(e.Value.Get("assertion"), "")}
+		h := world.Handling{Kind: world.FaultKind(e.Name), Log: source.ValueOr(e.Value.Get("log"), ""), Assertion: source.ValueOr(e.Value.Get("assertion"), "")}
 		switch {
 		case !slices.Contains(keys.FaultKinds, e.Name):
 			l.Fail(e.Key.Position, suggest.From(e.Name, keys.FaultKinds), "faults.handling: unknown kind of fault %q", source.Shorten(e.Name))
-		case !f.Injects(e.Name):
+		case !f.Injects(h.Kind):
 			l.Fail(e.Key.Position, "set a rate above 0 for the kind, or remove this key", "%s: this kind of fault is never injected", key)
 		case (h.Log == "") == (h.Assertion == ""):
 			l.Fail(e.Key.Position, "set one of `log:` and `assertion:`", "%s needs exactly one of log and assertion", key)

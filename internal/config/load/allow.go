@@ -21,7 +21,10 @@ func (l *State) Allowances(n *source.Node, key string) (list []world.Allowance) 
 		if refused(item) {
 			continue
 		}
-		a := world.Allowance{Panic: patternOf(item), While: item.Get("while").Words()}
+		a := world.Allowance{Panic: patternOf(item)}
+		for _, kind := range item.Get("while").Words() {
+			a.While = append(a.While, world.FaultKind(kind))
+		}
 		for _, code := range item.Get("exit").Scalars() {
 			a.Exit = append(a.Exit, int(source.ValueOr(code, int64(0))))
 		}

@@ -347,7 +347,7 @@ func (w *World) perPacket() bool {
 }
 
 // packetKinds are the kinds per packet, by their places in fault.Rates, that keepers deliver.
-var packetKinds = map[int]fault.Kind{fault.DropRate: fault.Drop, fault.CorruptRate: fault.Corrupt, fault.DelayRate: fault.Delay,
+var packetKinds = map[int]world.FaultKind{fault.DropRate: fault.Drop, fault.CorruptRate: fault.Corrupt, fault.DelayRate: fault.Delay,
 	fault.DuplicateRate: fault.Duplicate}
 
 func (w *World) rate(from, to *node, k int, was, now *fault.Rate) {
@@ -379,7 +379,7 @@ func (w *World) rate(from, to *node, k int, was, now *fault.Rate) {
 }
 
 // counted takes in how many packets a rule has met.
-func (w *World) counted(k fault.Kind, rule int, packets int64) {
+func (w *World) counted(k world.FaultKind, rule int, packets int64) {
 	for range packets {
 		w.director.Plan.Ledger.DeliveredPacket(k, rule)
 		w.director.Plan.Ledger.ObservedPacket(k, rule, w.events)

@@ -38,13 +38,13 @@ func faker() string {
 	return ""
 }
 
-func isClock(k fault.Kind) bool { return k == fault.ClockSkew || k == fault.ClockJump }
+func isClock(k world.FaultKind) bool { return k == fault.ClockSkew || k == fault.ClockJump }
 
 // lies reports whether the user wants the date of the node to be wrong.
 func (n *node) lies() bool {
 	f := &n.World.spec.Faults
 	return f.Enabled && n.spec.Role == world.Server && slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool {
-		return r.RatePPM > 0 && isClock(fault.Kind(r.Kind)) && aims(&r, n.spec.Name)
+		return r.RatePPM > 0 && isClock(r.Kind) && aims(&r, n.spec.Name)
 	})
 }
 

@@ -52,7 +52,7 @@ func (*Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.Wor
 	w := &World{ctx: ctx, cancel: cancel, options: o, tape: tape.NewSource(t), started: time.Now(), run: newRun(),
 		happened: make(chan func() error, 10_000), closing: make(chan struct{}),
 		procs: map[int64]*proc{}, rates: map[string]rated{}}
-	var left []string
+	var left []world.FaultKind
 	w.spec, left = deliverable(spec)
 	w.spec, _ = fault.AnySpeed(w.spec)
 	if len(left) > 0 {

@@ -3,7 +3,6 @@ package container
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/hand"
@@ -12,7 +11,7 @@ import (
 )
 
 // delivery has the kinds of faults that this engine delivers, with what they need of the kernel.
-var delivery = map[fault.Kind][]string{
+var delivery = map[world.FaultKind][]string{
 	fault.Partition: {hand.LacksFilter},
 	fault.SlowLink:  {hand.LacksFilter, hand.LacksNetem},
 	fault.Reset:     {hand.LacksReset},
@@ -29,28 +28,28 @@ var delivery = map[fault.Kind][]string{
 	fault.ClockJump: {},
 }
 
-func delivers(k fault.Kind) bool { _, ok := delivery[k]; return ok }
+func delivers(k world.FaultKind) bool { _, ok := delivery[k]; return ok }
 
 // kinds lists what this engine delivers, in the order of the table of faults.
-func kinds() (list []string) {
+func kinds() (list []world.FaultKind) {
 	for _, k := range fault.Kinds() {
 		if delivers(k) {
-			list = append(list, string(k))
+			list = append(list, k)
 		}
 	}
 	return list
 }
 
 // deliverable is a Spec without the rules of kinds that this engine does not deliver, and those kinds.
-func deliverable(spec *world.Spec) (*world.Spec, []string) {
+func deliverable(spec *world.Spec) (*world.Spec, []world.FaultKind) {
 	return fault.LeaveOut(spec, func(r *world.FaultRule) bool {
-		return !spec.Faults.Enabled || fault.Known(fault.Kind(r.Kind)) && delivers(fault.Kind(r.Kind)) && !r.OnCalls() &&
-			(!isClock(fault.Kind(r.Kind)) || r.ByUser && faker() != "") // not every program bears libfaketime: the user must want it
+		return !spec.Faults.Enabled || fault.Known(r.Kind) && delivers(r.Kind) && !r.OnCalls() &&
+			(!isClock(r.Kind) || r.ByUser && faker() != "") // not every program bears libfaketime: the user must want it
 	})
 }
 
-func leftOut(kinds []string) string {
-	return fmt.Sprintf("not injected, since the container engine cannot: %s; --engine native injects them", strings.Join(kinds, ", "))
+func leftOut(kinds []world.FaultKind) string {
+	return fmt.Sprintf("not injected, since the container engine cannot: %s; --engine native injects them", world.FaultNames(kinds))
 }
 
 // undeliverable finds settings and rules that the user has written and that this engine cannot follow.
@@ -58,14 +57,14 @@ func undeliverable(spec *world.Spec) engine.Mistakes {
 	all := engine.Unscheduled(spec, "container")
 	for i := range spec.Faults.Rules {
 		r := &spec.Faults.Rules[i]
-		if !spec.Faults.Enabled || r.RatePPM == 0 || !r.ByUser || !fault.Known(fault.Kind(r.Kind)) {
+		if !spec.Faults.Enabled || r.RatePPM == 0 || !r.ByUser || !fault.Known(r.Kind) {
 			continue
 		}
-		m := engine.Mistake{Part: engine.PartFault, Name: r.Kind}
+		m := engine.Mistake{Part: engine.PartFault, Name: string(r.Kind)}
 		switch {
-		case !delivers(fault.Kind(r.Kind)):
-			m.Problem = fmt.Sprintf("the container engine cannot inject %s: it injects %s", r.Kind, strings.Join(kinds(), ", "))
-		case isClock(fault.Kind(r.Kind)) && faker() == "":
+		case !delivers(r.Kind):
+			m.Problem = fmt.Sprintf("the container engine cannot inject %s: it injects %s", r.Kind, world.FaultNames(kinds()))
+		case isClock(r.Kind) && faker() == "":
 			m.Problem = fmt.Sprintf("%s needs libfaketime, which is not on this machine", r.Kind)
 			m.Remedy = "install it (`apt-get install libfaketime`), leave the rule out, or use --engine native"
 		case r.OnCalls():
@@ -85,7 +84,7 @@ func undeliverable(spec *world.Spec) engine.Mistakes {
 }
 
 // lacking reports a fault that cannot be had for lack of a feature of the kernel.
-func lacking(kind, feature, why string) error {
+func lacking(kind world.FaultKind, feature, why string) error {
 	return fmt.Errorf("the fault %s needs %s, which this kernel does not have for containers (%s); %s, leave the fault out, or use --engine native",
 		kind, feature, why, remedies[feature])
 }

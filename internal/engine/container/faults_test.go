@@ -1,7 +1,6 @@
 package container
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +15,7 @@ func TestDeliverable(t *testing.T) {
 		{Kind: "pause", RatePPM: 1, ByUser: true, Moment: world.AfterReply}, {Kind: "restart", RatePPM: 1, Moment: world.InRecovery},
 	}, DiskSpeed: "hdd"}}
 	own, left := deliverable(spec)
-	if got := strings.Join(left, " "); got != "fsync_fail power_loss crash clock_skew pause restart" {
+	if got := world.FaultNames(left); got != "fsync_fail, power_loss, crash, clock_skew, pause, restart" {
 		t.Errorf("left out: %s", got)
 	}
 	if own.Faults.Rules[0].RatePPM != 1 || own.Faults.Rules[1].RatePPM != 0 || spec.Faults.Rules[1].RatePPM != 1 ||

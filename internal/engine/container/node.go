@@ -22,7 +22,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/docker"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/hand"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/director"
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -405,7 +404,7 @@ func (w *World) able() error {
 	needs := map[string]bool{}
 	for i := range w.spec.Faults.Rules {
 		if r := &w.spec.Faults.Rules[i]; w.spec.Faults.Enabled && r.RatePPM > 0 {
-			for _, need := range delivery[fault.Kind(r.Kind)] {
+			for _, need := range delivery[r.Kind] {
 				needs[need] = true
 			}
 		}
@@ -421,13 +420,13 @@ func (w *World) able() error {
 		}
 		maps.Copy(lacks, a.Lacks)
 	}
-	var left []string
+	var left []world.FaultKind
 	for i := range w.spec.Faults.Rules {
 		r := &w.spec.Faults.Rules[i]
 		if r.RatePPM == 0 {
 			continue
 		}
-		for _, need := range delivery[fault.Kind(r.Kind)] {
+		for _, need := range delivery[r.Kind] {
 			why, ok := lacks[need]
 			switch {
 			case ok && r.ByUser:

@@ -57,7 +57,7 @@ func (n *node) mistakes(static bool) (all engine.Mistakes) {
 	}
 	for i := range n.World.spec.Faults.Rules {
 		r := &n.World.spec.Faults.Rules[i]
-		if r.Kind == string(fault.DiskFull) && r.ByUser && n.World.spec.Faults.Enabled && r.RatePPM > 0 &&
+		if r.Kind == fault.DiskFull && r.ByUser && n.World.spec.Faults.Enabled && r.RatePPM > 0 &&
 			n.spec.Role == world.Server && n.spec.Image != nil && !n.hasNamed() && aims(r, n.spec.Name) {
 			found(engine.PartVolume, "", fmt.Sprintf("the container engine fills named volumes, and %s has none", n.spec.Name),
 				"give its data a named volume, name other targets for disk_full, or use --engine native")

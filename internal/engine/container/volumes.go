@@ -210,5 +210,5 @@ func (n *node) volume(v *world.Volume) string {
 // mayFill reports whether a disk of the node may be full.
 func (n *node) mayFill() bool {
 	f := &n.World.spec.Faults
-	return f.Enabled && n.spec.Role == world.Server && f.Injects(string(fault.DiskFull))
+	return f.Enabled && n.spec.Role == world.Server && f.Injects(fault.DiskFull)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // shortlyNs is how long after a fault a program may still end because of it: at its next write, or when it has tried
@@ -13,12 +14,12 @@ const shortlyNs = 5_000_000_000
 // Harmed is when a call on the disk of a node has last met a kind of fault.
 type Harmed struct {
 	Node string
-	Kind fault.Kind
+	Kind world.FaultKind
 	AtNs int64
 }
 
 // harmed notes that a call on the disk of a node has met a fault.
-func (d *Director) harmed(node string, k fault.Kind) {
+func (d *Director) harmed(node string, k world.FaultKind) {
 	at := slices.IndexFunc(d.Harmed, func(h Harmed) bool { return h.Node == node && h.Kind == k })
 	if at < 0 {
 		at = len(d.Harmed)
@@ -28,11 +29,11 @@ func (d *Director) harmed(node string, k fault.Kind) {
 }
 
 // during are the kinds of faults that a node suffers at a time, or has until shortly before, in the table's order.
-func (d *Director) during(node string, nowNs int64) (kinds []string) {
+func (d *Director) during(node string, nowNs int64) (kinds []world.FaultKind) {
 	if d.Plan == nil {
 		return nil
 	}
-	suffers := map[fault.Kind]bool{}
+	suffers := map[world.FaultKind]bool{}
 	for _, h := range d.Harmed {
 		if h.Node == node && nowNs-h.AtNs <= shortlyNs {
 			suffers[h.Kind] = true
@@ -48,7 +49,7 @@ func (d *Director) during(node string, nowNs int64) (kinds []string) {
 	}
 	for _, k := range fault.Kinds() {
 		if suffers[k] {
-			kinds = append(kinds, string(k))
+			kinds = append(kinds, k)
 		}
 	}
 	return kinds

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Felt is a fault that took a node down and that a client has seen: in the end of a connection, a refused one, or an answer that never came.
@@ -18,7 +19,7 @@ type Felt struct {
 const maxFelt = 1000
 
 // Feel notes that a client has seen a fault, if it is one that took a node down.
-func (d *Director) Feel(client int, k fault.Kind, id int) {
+func (d *Director) Feel(client int, k world.FaultKind, id int) {
 	if fault.Of(k).Ends != fault.NoEnd && len(d.Felt) < maxFelt &&
 		!slices.ContainsFunc(d.Felt, func(f Felt) bool { return f.Fault == id && f.Client == client }) {
 		d.Felt = append(d.Felt, Felt{Fault: id, Client: client})

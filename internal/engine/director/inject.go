@@ -138,7 +138,9 @@ type effects struct {
 	d *Director
 }
 
-func (e effects) Lies(k fault.Kind, from, to string) fault.Action { return e.d.Plan.Lies(k, from, to) }
+func (e effects) Lies(k world.FaultKind, from, to string) fault.Action {
+	return e.d.Plan.Lies(k, from, to)
+}
 
 // TakeDown ends the programs of a node, or signals them to end.
 func (e effects) TakeDown(a *fault.Action) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -63,7 +62,7 @@ func (d *Director) Log(l record.LogLine, tag int64) {
 			d.Counts[name]++
 			for _, h := range d.spec.Faults.Handling {
 				if h.Log == name {
-					d.Plan.Ledger.Handled(fault.Kind(h.Kind))
+					d.Plan.Ledger.Handled(h.Kind)
 				}
 			}
 		}

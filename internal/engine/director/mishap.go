@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // maxKind bounds the name of a fault that a program makes itself.
@@ -20,7 +20,7 @@ func (d *Director) Mishap(n *Notice) (answer string) {
 	if len(fields) < 2 || !isKind(fields[1]) {
 		return fmt.Sprintf("! %.80q is no question about a fault", n.Text)
 	}
-	kind := fault.Kind(fields[1])
+	kind := world.FaultKind(fields[1])
 	number := uint64(0)
 	if len(fields) == 3 {
 		number, _ = strconv.ParseUint(fields[2], 10, 32)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/history"
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -101,7 +100,7 @@ func (d *Director) Overflowed(n *Notice, limit int) {
 }
 
 // Observed records that a program under test sees what a fault does to it now: one with an ID, or one that packets or calls meet.
-func (d *Director) Observed(k fault.Kind, id, rule int) {
+func (d *Director) Observed(k world.FaultKind, id, rule int) {
 	if l := &d.Plan.Ledger; id != 0 {
 		l.Observed(id, d.act.Events()+1)
 	} else {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
 )
@@ -31,7 +30,7 @@ func (d *Director) Told(n *Notice) {
 	r.Take(n.Text, at)
 	for i, h := range handling {
 		if h.Assertion != "" && r.Passes(h.Assertion) > passes[i] {
-			d.Plan.Ledger.Handled(fault.Kind(h.Kind))
+			d.Plan.Ledger.Handled(h.Kind)
 		}
 	}
 	for _, e := range r.Events[before:] { // it is a line of the program's log like others

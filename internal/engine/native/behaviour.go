@@ -33,7 +33,7 @@ type behaviour struct {
 	RoleNames []string          // by number of a set of roles, as Seen.Roles has it; "" is the first
 	At        map[int]situation // by injection: the state of the world as it was delivered
 	// Of faults per packet or call, which are not listed as injections: when one of a kind was observed last, and the state of the world then.
-	Lately   map[fault.Kind]int64
+	Lately   map[world.FaultKind]int64
 	Suffered map[suffering]bool
 	buf      []byte
 }
@@ -69,17 +69,17 @@ type template struct {
 
 // situation is the state that an injection met.
 type situation struct {
-	Target string       // groups and roles of the nodes that it concerns
-	Nodes  []int        // these, by number
-	Said   int32        // the template of the last line of its node, -1 none
-	Sent   string       // the last message of its node, empty is none
-	Lately []fault.Kind // faults per packet or call that were observed shortly before, in order of their names
+	Target string            // groups and roles of the nodes that it concerns
+	Nodes  []int             // these, by number
+	Said   int32             // the template of the last line of its node, -1 none
+	Sent   string            // the last message of its node, empty is none
+	Lately []world.FaultKind // faults per packet or call that were observed shortly before, in order of their names
 	Phase  string
 }
 
 // suffering is a fault per call that a program has observed.
 type suffering struct {
-	Kind   fault.Kind
+	Kind   world.FaultKind
 	Target string
 	Said   int32 // the template of the last line of its node, -1 none
 }
@@ -94,7 +94,7 @@ const (
 
 func newBehaviour(spec *world.Spec) *behaviour {
 	b := &behaviour{Groups: groups(spec), Templates: map[string]int32{}, Pairs: map[pair]bool{}, At: map[int]situation{},
-		Lately: map[fault.Kind]int64{}, Suffered: map[suffering]bool{}, Before: map[writer]line{}, RoleNames: []string{""}}
+		Lately: map[world.FaultKind]int64{}, Suffered: map[suffering]bool{}, Before: map[writer]line{}, RoleNames: []string{""}}
 	for range spec.Nodes {
 		b.Last = append(b.Last, -1)
 	}
@@ -231,7 +231,7 @@ func (w *World) injected(a fault.Action) {
 }
 
 // suffered takes in that a fault per packet, or per call of the current thread, was observed.
-func (w *World) suffered(kind fault.Kind, call bool) {
+func (w *World) suffered(kind world.FaultKind, call bool) {
 	b := w.behaviour
 	if b == nil {
 		return

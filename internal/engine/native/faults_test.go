@@ -119,7 +119,7 @@ func pairUnder(server, client string, rule *world.FaultRule) *world.Spec {
 }
 
 // lines runs a world and gives what n2 printed, and its ledger's entry for a kind.
-func lines(t *testing.T, spec *world.Spec, kind fault.Kind) (string, fault.Entry) {
+func lines(t *testing.T, spec *world.Spec, kind world.FaultKind) (string, fault.Entry) {
 	t.Helper()
 	var b strings.Builder
 	out, err := engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Log: func(l record.LogLine) {
@@ -145,7 +145,7 @@ func lines(t *testing.T, spec *world.Spec, kind fault.Kind) (string, fault.Entry
 // to, no program sees anything, and the ledger knows that, too.
 func TestFaultsAreSeen(t *testing.T) {
 	for _, c := range []struct {
-		kind           fault.Kind
+		kind           world.FaultKind
 		server, client string
 		rule           world.FaultRule
 		calm           string // all that the client prints without the fault
@@ -184,7 +184,7 @@ func TestFaultsAreSeen(t *testing.T) {
 	} {
 		name := string(c.kind) + map[string]string{tcpClient: "-tcp", source: "-bulk", udpClient: "-udp", comparer: "-bits", reader: "-disk"}[c.client]
 		t.Run(name, func(t *testing.T) {
-			c.rule.Kind = string(c.kind)
+			c.rule.Kind = c.kind
 			text, _ := lines(t, pairUnder(c.server, c.client, nil), c.kind)
 			for line := range strings.Lines(text) {
 				if strings.TrimSpace(line) != c.calm {
@@ -221,7 +221,7 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.connect(('n1', 7000))
 for i in range(60): s.send(b'x'); s.recv(9); print('same', flush=True); time.sleep(0.02)
 `
 	text, e := lines(t, pairUnder(udpServer, pinger,
-		&world.FaultRule{Kind: string(fault.Reorder), RatePPM: 300_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}), fault.Reorder)
+		&world.FaultRule{Kind: fault.Reorder, RatePPM: 300_000, MinNs: 2e6, MaxNs: 5e6, Targets: []string{"n1-n2"}}), fault.Reorder)
 	if strings.Count(text, "same\n") < 60 || e.Delivered < 10 || e.Observed != 0 {
 		t.Errorf("%d answers; nothing overtook anything, but the ledger says %+v", strings.Count(text, "same\n"), e)
 	}
@@ -230,7 +230,7 @@ for i in range(60): s.send(b'x'); s.recv(9); print('same', flush=True); time.sle
 // A program that sends into a link that is cut and gets no other answer than it would have got has seen nothing.
 func TestSendingIsNotSeeing(t *testing.T) {
 	spec := pairUnder(deafServer, talker,
-		&world.FaultRule{Kind: string(fault.Partition), RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
+		&world.FaultRule{Kind: fault.Partition, RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
 	spec.Faults.StartNs, spec.Faults.StopNs = 200e6, 3e9
 	spec.MaxTimeNs = 5e9
 	text, e := lines(t, spec, fault.Partition)
@@ -259,7 +259,7 @@ for i in range(100):
 `, report)
 	}
 	for _, c := range []struct {
-		kind   fault.Kind
+		kind   world.FaultKind
 		driver string
 		seen   bool
 	}{
@@ -270,7 +270,7 @@ for i in range(100):
 		{fault.Crash, driver("tell(type=end); time.sleep(10 if i == 0 else 0)"), false}, // no request was sent meanwhile
 		{fault.Pause, driver("tell(type=end)"), true},                                   // the server itself runs on late
 	} {
-		spec := pairUnder(echoServer, "", &world.FaultRule{Kind: string(c.kind), RatePPM: 10_000, MinNs: 300e6, MaxNs: 400e6, Targets: []string{"n1"}})
+		spec := pairUnder(echoServer, "", &world.FaultRule{Kind: c.kind, RatePPM: 10_000, MinNs: 300e6, MaxNs: 400e6, Targets: []string{"n1"}})
 		spec.Nodes[1].Command, spec.Nodes[1].Role = nil, world.Client
 		spec.Workloads = []world.Workload{{Name: "load", Driver: "command", Node: "n2", Command: []string{"python3", "-c", c.driver}}}
 		_, e := lines(t, spec, c.kind)

@@ -118,7 +118,7 @@ for i in range(80):
 
 // A bridge parts two servers of which both reach the third one.
 func TestBridgeIsNotTransitive(t *testing.T) {
-	spec := pairUnder(echoServer, pinger, &world.FaultRule{Kind: string(fault.Partition), RatePPM: 100_000, MinNs: 200e6, MaxNs: 300e6, Shape: fault.Bridge})
+	spec := pairUnder(echoServer, pinger, &world.FaultRule{Kind: fault.Partition, RatePPM: 100_000, MinNs: 200e6, MaxNs: 300e6, Shape: fault.Bridge})
 	spec.Nodes[2].Command = spec.Nodes[0].Command
 	text, e := lines(t, spec, fault.Partition)
 	for _, want := range []string{"yes yes", "yes no", "no yes"} {
@@ -138,10 +138,10 @@ func TestBridgeIsNotTransitive(t *testing.T) {
 // A clog holds what a partition loses: after it all datagrams arrive, in order.
 func TestClogLosesNothing(t *testing.T) {
 	for _, c := range []struct {
-		kind      fault.Kind
+		kind      world.FaultKind
 		late, gap bool
 	}{{fault.Clog, true, false}, {fault.Partition, true, true}} {
-		spec := pairUnder(counting, tally, &world.FaultRule{Kind: string(c.kind), RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
+		spec := pairUnder(counting, tally, &world.FaultRule{Kind: c.kind, RatePPM: 20_000, MinNs: 300e6, MaxNs: 600e6, Targets: []string{"n1-n2"}})
 		spec.Faults.StartNs = 200e6
 		text, e := lines(t, spec, c.kind)
 		if strings.Contains(text, "late\n") != c.late || strings.Contains(text, "gap ") != c.gap || strings.Contains(text, "back ") {

@@ -248,7 +248,7 @@ func (w *World) nodeID(name string) kernel.NodeID {
 
 // asksForMemory reports whether faults affect calls that ask for memory, or at them.
 func asksForMemory(f *world.Faults) bool {
-	return f.Injects(string(fault.MemoryPressure)) ||
+	return f.Injects(fault.MemoryPressure) ||
 		slices.ContainsFunc(f.Rules, func(r world.FaultRule) bool { return slices.ContainsFunc(r.At, linux.Growing) })
 }
 

@@ -67,7 +67,7 @@ func rule(t *testing.T, text string) world.FaultRule {
 	return r
 }
 
-func entryOf(out *record.Outcome, kind fault.Kind) fault.Entry {
+func entryOf(out *record.Outcome, kind world.FaultKind) fault.Entry {
 	for _, e := range out.Ledger.Entries {
 		if e.Kind == kind {
 			return e
@@ -116,8 +116,8 @@ func TestNodeFaultsAreSeen(t *testing.T) {
 			[]string{"none Too many open files; not made; passed 0; dup2 ok", "some Too many open files; not made; passed 1; dup2 ok"}},
 		{world.FaultRule{Kind: "oom", RatePPM: 10_000, MinNs: 200e6, MaxNs: 400e6}, "oom.py", "ended 0", []string{"killed 9", "low memory"}},
 	} {
-		t.Run(c.rule.Kind+" "+c.program, func(t *testing.T) {
-			kind := fault.Kind(c.rule.Kind)
+		t.Run(string(c.rule.Kind)+" "+c.program, func(t *testing.T) {
+			kind := c.rule.Kind
 			said, _ := told(t, alone(t, c.program))
 			for _, line := range said {
 				if line != c.calm {

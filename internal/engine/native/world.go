@@ -17,7 +17,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/linux"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -329,10 +328,10 @@ func (w *World) notice() error {
 		case kernel.PacketFault:
 			l := &w.director.Plan.Ledger
 			if n.Stream == "observed" {
-				l.ObservedPacket(fault.Kind(n.Program), int(n.Tag), n.Event)
-				w.suffered(fault.Kind(n.Program), false)
+				l.ObservedPacket(world.FaultKind(n.Program), int(n.Tag), n.Event)
+				w.suffered(world.FaultKind(n.Program), false)
 			} else {
-				l.DeliveredPacket(fault.Kind(n.Program), int(n.Tag))
+				l.DeliveredPacket(world.FaultKind(n.Program), int(n.Tag))
 			}
 		}
 	}

@@ -243,12 +243,12 @@ func (w *World) plain(from, to int) wire.Link {
 	return wire.Link{From: from, To: to, LatencyNs: d.LatencyNs, JitterNs: d.JitterNs, Bandwidth: d.BandwidthBytes}
 }
 
-func (a actuator) lies(id int, k fault.Kind) {
+func (a actuator) lies(id int, k world.FaultKind) {
 	if id == 0 {
 		return
 	}
 	if a.w.Cuts == nil {
-		a.w.Cuts = map[int]fault.Kind{}
+		a.w.Cuts = map[int]world.FaultKind{}
 	}
 	a.w.Cuts[id] = k
 }
@@ -357,7 +357,7 @@ func (w *World) packet(p wire.PacketRequest) (f wire.Fate) {
 	from, to := w.spec.Nodes[p.From].Name, w.spec.Nodes[p.To].Name
 	r := w.Rates[[2]int{p.From, p.To}]
 	w.NowNs = max(w.NowNs, p.NowNs)
-	draw := func(kind fault.Kind, rate int, n uint64) uint64 {
+	draw := func(kind world.FaultKind, rate int, n uint64) uint64 {
 		if r[rate].PPM == 0 {
 			return 0
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // handStepNs is how much virtual time passes at most before a world that runs in real time looks for orders.
@@ -62,7 +63,7 @@ func (w *World) carryOut(r *Request) error {
 			return errors.New("a fault by hand happens now: leave its moment out")
 		}
 		if !injects(&rule) {
-			return fmt.Errorf("the engine vm does not inject %s; it injects %s", rule.Kind, kindNames())
+			return fmt.Errorf("the engine vm does not inject %s; it injects %s", rule.Kind, world.FaultNames(kinds))
 		}
 		return w.director.InjectNow(rule)
 	default:

@@ -55,10 +55,10 @@ type state struct {
 	Nodes   []nodeState
 	Links   map[[2]int]wire.Link
 	Rates   map[[2]int]fault.Rates
-	Cuts    map[int]fault.Kind // faults of links, by number
-	Notices []wire.Notice      // not yet given to the director
-	Acts    []wire.Act         // not yet sent
-	Seeded  bool               // with what the tape has after the end of setup
+	Cuts    map[int]world.FaultKind // faults of links, by number
+	Notices []wire.Notice           // not yet given to the director
+	Acts    []wire.Act              // not yet sent
+	Seeded  bool                    // with what the tape has after the end of setup
 	HeldAt  heldAt
 	Jitter  jitter            // of the schedule
 	Files   map[string]bool   // that were read
@@ -79,7 +79,7 @@ type process struct {
 // nodeState is what this engine knows of a node beside the director.
 type nodeState struct {
 	DownBy   int // the fault that has ended its programs, until the main one runs again
-	DownKind fault.Kind
+	DownKind world.FaultKind
 	Paused   int
 	Stopping director.Stopping
 	LeakBy   int

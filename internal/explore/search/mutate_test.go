@@ -5,12 +5,13 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // Two faults of a known sequence follow each other, most often on one node; a world without the kinds of any has none.
 func TestSequence(t *testing.T) {
 	s := &space{at: map[string]int{}, stepNs: 1e7}
-	add := func(stream string, kind fault.Kind, rule int, steps bool, end uint64) {
+	add := func(stream string, kind world.FaultKind, rule int, steps bool, end uint64) {
 		s.add(dimension{stream: stream, kind: kind, rule: rule, steps: steps, minNs: 1e8, maxNs: 1e9, n: 17, end: end})
 	}
 	add("fault/clock/n1", fault.ClockSkew, 1, true, 1000)
@@ -22,7 +23,7 @@ func TestSequence(t *testing.T) {
 		add("fault/disk_full/"+n, fault.DiskFull, 3, true, 1000)
 		add("fault/fsync/"+n, fault.FsyncFail, 4, false, 50)
 	}
-	kinds, same := map[[2]fault.Kind]int{}, 0
+	kinds, same := map[[2]world.FaultKind]int{}, 0
 	for run := range uint64(1000) {
 		m := &draft{space: s, dice: newDice(1, run)}
 		if !sequence(m, nil) {
@@ -33,7 +34,7 @@ func TestSequence(t *testing.T) {
 		}
 		a, b := m.injections[0], m.injections[1]
 		ga, gb := s.of(a.Stream), s.of(b.Stream)
-		kinds[[2]fault.Kind{ga.kind, gb.kind}]++
+		kinds[[2]world.FaultKind{ga.kind, gb.kind}]++
 		if touches(a.Stream, b.Stream) {
 			same++
 		}

@@ -18,7 +18,7 @@ import (
 
 // meeting is a world whose bug needs three kinds of faults at once.
 func meeting() *world.Spec {
-	rule := func(kind string, targets ...string) world.FaultRule {
+	rule := func(kind world.FaultKind, targets ...string) world.FaultRule {
 		return world.FaultRule{Kind: kind, RatePPM: 8000, MinNs: 10e6, MaxNs: 40e6, Targets: targets}
 	}
 	return &world.Spec{

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // sequences are pairs of faults of which the second meets what the first has left behind. Sources: a failed write or fsync, and
@@ -12,7 +13,7 @@ import (
 // Testing Can Prevent Most Critical Failures" (Yuan et al., OSDI 2014); faults of what a partition has divided, "An Analysis of
 // Network-Partitioning Failures in Cloud Systems" (Alquraan et al., OSDI 2018); a lease that a clock or a pause outlasts,
 // "Leases" (Gray and Cheriton, SOSP 1989).
-var sequences = [][2]fault.Kind{
+var sequences = [][2]world.FaultKind{
 	{fault.FsyncFail, fault.PowerLoss}, {fault.FsyncFail, fault.Crash}, {fault.WriteFail, fault.Crash},
 	{fault.PartialWrite, fault.Crash}, {fault.DiskFull, fault.Crash}, {fault.DiskFull, fault.PowerLoss},
 	{fault.OpenFail, fault.Crash}, {fault.OpenFail, fault.PowerLoss}, {fault.FDLimit, fault.Crash}, {fault.FDLimit, fault.PowerLoss},
@@ -25,11 +26,11 @@ var sequences = [][2]fault.Kind{
 // sequence injects two faults, one soon after the other has begun or ended, most often on the same node. Of the sequences whose
 // kinds the world has, each is equally likely.
 func sequence(m *draft, _ *Entry) bool {
-	of := func(kind fault.Kind) func(*dimension) bool {
+	of := func(kind world.FaultKind) func(*dimension) bool {
 		return func(g *dimension) bool { return g.rule > 0 && g.kind == kind }
 	}
 	has := func(ok func(*dimension) bool) bool { return len(m.fitting(ok)) > 0 }
-	var list [][2]fault.Kind
+	var list [][2]world.FaultKind
 	for _, s := range sequences {
 		if has(of(s[0])) && has(of(s[1])) {
 			list = append(list, s)

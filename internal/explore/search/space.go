@@ -23,7 +23,7 @@ const maxDimensions = 4096
 // dimension is one stream of the search space.
 type dimension struct {
 	stream string
-	kind   fault.Kind // empty for a stream that is not a rule's
+	kind   world.FaultKind // empty for a stream that is not a rule's
 	rule   int
 	// steps means that draw i is asked at time step i of the chaos phase; else it is asked at opportunity i of its own.
 	steps       bool
@@ -88,7 +88,7 @@ func (t *space) see(draws []tape.Draws) {
 const blocks = "switch/*/*/*"
 
 // maskOf is the stream that turns a kind off.
-func maskOf(k fault.Kind) string { return "fault/swarm/" + string(k) }
+func maskOf(k world.FaultKind) string { return "fault/swarm/" + string(k) }
 
 // fitting are the places of the dimensions that satisfy a condition and have something to choose.
 func (t *space) fitting(ok func(*dimension) bool) (fit []int) {

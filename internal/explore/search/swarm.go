@@ -149,7 +149,7 @@ func (s *swarm) Scouts() []tape.Tape {
 
 // scouting are the kinds of faults after which programs start again with all that they have written, and scoutLess by how much, as an exponent of 2, there are
 // fewer of them than a run can have.
-var scouting = []fault.Kind{fault.Restart, fault.Crash}
+var scouting = []world.FaultKind{fault.Restart, fault.Crash}
 
 const scoutLess = 2
 
@@ -175,7 +175,7 @@ const (
 // rated is a rule whose rate a tape sets.
 type rated struct {
 	number    int
-	kind      fault.Kind
+	kind      world.FaultKind
 	perStep   bool
 	low, high int // exponents of 2, by which the rate may be multiplied
 }

@@ -32,7 +32,7 @@ type Sweep struct {
 	Setup   *explore.Setup
 	Command explore.Command
 	Seed    uint64
-	Kinds   []fault.Kind
+	Kinds   []world.FaultKind
 	// PerClass is how many moments of each class are struck.
 	PerClass int
 	Workers  int
@@ -61,10 +61,10 @@ type Sweep struct {
 
 // Totals are the result of a sweep.
 type Totals struct {
-	Seed     uint64       `json:"seed"`
-	Kinds    []fault.Kind `json:"kinds"`
-	PerClass int          `json:"per_class"`
-	Baseline Baseline     `json:"baseline"`
+	Seed     uint64            `json:"seed"`
+	Kinds    []world.FaultKind `json:"kinds"`
+	PerClass int               `json:"per_class"`
+	Baseline Baseline          `json:"baseline"`
 	// Classes are those of the moments, each with what came of them.
 	Classes []Class `json:"classes"`
 	// Moments is how many strikes there are to be tried, Swept how many were, and Resumed how many of these an earlier sweep has tried.
@@ -102,13 +102,13 @@ type Baseline struct {
 type Class struct {
 	Name string `json:"name"`
 	moments.Class
-	Kind     fault.Kind   `json:"kind"`
-	When     world.Moment `json:"when"`
-	Second   bool         `json:"second,omitempty"` // strikes during a recovery
-	Count    uint64       `json:"count,omitempty"`  // in the run without faults
-	Moments  int          `json:"moments"`          // to be tried
-	Swept    int          `json:"swept"`
-	Violated int          `json:"violated"`
+	Kind     world.FaultKind `json:"kind"`
+	When     world.Moment    `json:"when"`
+	Second   bool            `json:"second,omitempty"` // strikes during a recovery
+	Count    uint64          `json:"count,omitempty"`  // in the run without faults
+	Moments  int             `json:"moments"`          // to be tried
+	Swept    int             `json:"swept"`
+	Violated int             `json:"violated"`
 }
 
 // Finding is something that does not recover.
@@ -621,7 +621,7 @@ const (
 func (s *Sweep) restarted(f *Finding, rules []world.FaultRule, t tape.Tape, out *check.Judged) (Restart, error) {
 	last := f.Last()
 	downEnds := float64(last.TimeNs-out.ChaosNs)/1e9 + sweep.DownS
-	again := world.FaultRule{Kind: string(fault.Restart), RatePPM: tape.Certain, Targets: []string{last.Node}, Max: 1, MinNs: restartNs, MaxNs: restartNs,
+	again := world.FaultRule{Kind: fault.Restart, RatePPM: tape.Certain, Targets: []string{last.Node}, Max: 1, MinNs: restartNs, MaxNs: restartNs,
 		When: fmt.Sprintf("time_s >= %.3f and (up_s >= %g or time_s >= %.3f)", downEnds, settledS, downEnds+notRunningS)}
 	reply, err := s.alone(s.with(append(slices.Clone(rules), again)...), &explore.Job{Tape: t})
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/net"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 	"golang.org/x/sys/unix"
 )
 
 // ClockFault is a fault of a node's clock.
 type ClockFault struct {
 	ID   int
-	Kind fault.Kind
+	Kind world.FaultKind
 	// Amount is how far CLOCK_REALTIME is ahead, in ns; of a drift, how much faster the clock runs, in parts per billion.
 	Amount  int64
 	SinceNs int64 // world time
@@ -23,7 +24,7 @@ type ClockFault struct {
 }
 
 // SetClock begins a fault of a node's clock.
-func (s *State) SetClock(id NodeID, kind fault.Kind, fault int, amount int64) {
+func (s *State) SetClock(id NodeID, kind world.FaultKind, fault int, amount int64) {
 	n := s.Nodes[id]
 	n.ClockFaults = append(n.ClockFaults, ClockFault{ID: fault, Kind: kind, Amount: amount, SinceNs: s.Now})
 	s.reclock(n, fault)
@@ -42,7 +43,7 @@ func (s *State) RightClock(id NodeID, fault int) {
 	n.ClockFaults = slices.DeleteFunc(n.ClockFaults, func(f ClockFault) bool { return f.Over && (f.Seen || !drifts(f.Kind)) })
 }
 
-func drifts(k fault.Kind) bool { return k == fault.ClockDrift }
+func drifts(k world.FaultKind) bool { return k == fault.ClockDrift }
 
 // reclock makes a node's clocks what its faults want, of which one has begun or ended. CLOCK_MONOTONIC never jumps.
 func (s *State) reclock(n *Node, cause int) {

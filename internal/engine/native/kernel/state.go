@@ -223,11 +223,11 @@ type Call struct {
 	Act  moments.Act
 	Said string
 	// Fault is the kind of fault that it has met, see Meet.
-	Fault fault.Kind
+	Fault world.FaultKind
 }
 
 // Meet notes the fault that has changed what a call gives. It shows in the event, behind the path that the call names.
-func (c *Call) Meet(kind fault.Kind) {
+func (c *Call) Meet(kind world.FaultKind) {
 	if c.Detail != "" && c.Fault == "" {
 		c.Detail += ": " + string(kind)
 	} else {

@@ -17,7 +17,7 @@ import (
 // both makes every call twice: on real sockets of this machine, on loopback and in the abstract namespace, and on
 // the model. Each call gives a text; the texts must be equal.
 type both struct {
-	*world
+	*scripted
 	t    *testing.T
 	tag  string
 	fds  []int // of socket i; -1 when closed
@@ -28,7 +28,7 @@ type both struct {
 }
 
 func newBoth(t *testing.T, seed uint64) *both {
-	b := &both{world: newWorld(seed), t: t, tag: fmt.Sprintf("bloodhound-%d-%d", unix.Getpid(), seed), real: map[string]uint16{}}
+	b := &both{scripted: newWorld(seed), t: t, tag: fmt.Sprintf("bloodhound-%d-%d", unix.Getpid(), seed), real: map[string]uint16{}}
 	b.do("node n1 10.0.0.1")
 	t.Cleanup(func() {
 		for _, fd := range b.fds {

@@ -11,7 +11,7 @@ import (
 // shop is a world of three networks: a proxy between front and back, an internal one for what only the application sees.
 //
 //	client - front - proxy - back - web-1, web-2 - data (internal) - db      alone: no network
-func shop() *world {
+func shop() *scripted {
 	w := newWorld(1)
 	w.s.AddNetwork(NetworkConfig{Name: "front", FullName: "shop_front", IPv4: "10.1.0.0/24", Gateway4: "10.1.0.1", IPv6: "fd01::/64", Gateway6: "fd01::1"})
 	w.s.AddNetwork(NetworkConfig{Name: "back", FullName: "shop_back", IPv4: "10.2.0.0/16", Gateway4: "10.2.0.1"})
@@ -32,7 +32,7 @@ func shop() *world {
 	return w
 }
 
-func (w *world) do1(t *testing.T, want, line string) {
+func (w *scripted) do1(t *testing.T, want, line string) {
 	t.Helper()
 	if got := w.do(line); got != want {
 		t.Errorf("%s: %s, want %s", line, got, want)

@@ -17,7 +17,7 @@ const (
 
 // duplex is one TCP connection over links with faults, and what each end has written and read.
 type duplex struct {
-	*world
+	*scripted
 	ends  [2]SockID
 	wrote [2][]byte
 	read  [2][]byte
@@ -25,7 +25,7 @@ type duplex struct {
 }
 
 func newDuplex(t *testing.T, seed uint64) *duplex {
-	d := &duplex{world: newWorld(seed)}
+	d := &duplex{scripted: newWorld(seed)}
 	for _, c := range []string{"node n1 10.0.0.1", "node n2 10.0.0.2", "link n1 n2 1ms", "socket l n2 tcp", "bind l 0.0.0.0:80",
 		"listen l 5", "socket c n1 tcp", "connect c 10.0.0.2:80", "advance 5ms", "accept l s"} {
 		d.do(c)
@@ -162,7 +162,7 @@ func TestStreamsArrive(t *testing.T) {
 }
 
 // chaos is a list of random calls of all kinds on three nodes.
-func chaos(seed uint64, steps int, gobEvery int) (log []string, w *world, err error) {
+func chaos(seed uint64, steps int, gobEvery int) (log []string, w *scripted, err error) {
 	w = newWorld(seed)
 	r, when := rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4))
 	for i := range 3 {

@@ -15,12 +15,13 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden output of testdata/*.txt")
 
-// world is an Env and the names that scripts give to sockets and nodes.
-type world struct {
+// scripted is an Env and the names that scripts give to sockets and nodes.
+type scripted struct {
 	capture   func(*Sighting)
 	s         *State
 	now       int64
@@ -34,19 +35,21 @@ type world struct {
 	unreached []string
 }
 
-func newWorld(seed uint64) *world {
-	return &world{s: New(Config{}), src: tape.NewSource(tape.Tape{Seed: seed}), socks: map[string]SockID{}, names: map[SockID]string{},
+func newWorld(seed uint64) *scripted {
+	return &scripted{s: New(Config{}), src: tape.NewSource(tape.Tape{Seed: seed}), socks: map[string]SockID{}, names: map[SockID]string{},
 		nodes: map[string]NodeID{}, led: map[string]int{}}
 }
 
-func (w *world) Now() int64                                   { return w.now }
-func (w *world) Rare(stream string, n, ratePPM uint64) uint64 { return w.src.Rare(stream, n, ratePPM) }
-func (w *world) Delivered(r FaultRef)                         { w.led["delivered "+string(r.Kind)]++ }
-func (w *world) Observed(r FaultRef)                          { w.led["observed "+string(r.Kind)]++ }
-func (w *world) Unreached(_ NodeID, l AddrPort)               { w.unreached = append(w.unreached, l.String()) }
-func (w *world) Capture() func(*Sighting)                     { return w.capture }
-func (w *world) DropFiles(refs []int64)                       { w.files = append(w.files, refs...) }
-func (w *world) Wake(sock SockID, events uint32) {
+func (w *scripted) Now() int64 { return w.now }
+func (w *scripted) Rare(stream string, n, ratePPM uint64) uint64 {
+	return w.src.Rare(stream, n, ratePPM)
+}
+func (w *scripted) Delivered(r FaultRef)           { w.led["delivered "+string(r.Kind)]++ }
+func (w *scripted) Observed(r FaultRef)            { w.led["observed "+string(r.Kind)]++ }
+func (w *scripted) Unreached(_ NodeID, l AddrPort) { w.unreached = append(w.unreached, l.String()) }
+func (w *scripted) Capture() func(*Sighting)       { return w.capture }
+func (w *scripted) DropFiles(refs []int64)         { w.files = append(w.files, refs...) }
+func (w *scripted) Wake(sock SockID, events uint32) {
 	name := w.names[sock]
 	if name == "" {
 		name = "#" + strconv.Itoa(int(sock))
@@ -55,7 +58,7 @@ func (w *world) Wake(sock SockID, events uint32) {
 }
 
 // showWakes folds repeated wake-ups.
-func (w *world) showWakes() string {
+func (w *scripted) showWakes() string {
 	var out []string
 	for i := 0; i < len(w.wakes); {
 		j := i
@@ -89,7 +92,7 @@ func eventNames(mask uint32) string {
 }
 
 // advance moves time forward by d, event by event.
-func (w *world) advance(d int64) {
+func (w *scripted) advance(d int64) {
 	end := w.now + d
 	for {
 		at, ok := w.s.NextDue()
@@ -103,7 +106,7 @@ func (w *world) advance(d int64) {
 }
 
 // roundTrip replaces the state by a decoded copy of itself.
-func (w *world) roundTrip() {
+func (w *scripted) roundTrip() {
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(w.s); err != nil {
 		panic(err)
@@ -131,7 +134,7 @@ func number(text string) int {
 	return n
 }
 
-func (w *world) address(sock, text string) Addr {
+func (w *scripted) address(sock, text string) Addr {
 	sk := w.s.Socks[w.socks[sock]]
 	switch {
 	case text == "unspec":
@@ -154,7 +157,7 @@ func (w *world) address(sock, text string) Addr {
 	return Addr{Family: sk.Family, IP: ip, Port: uint16(number(text[i+1:]))}
 }
 
-func (w *world) name(name string, id SockID) {
+func (w *scripted) name(name string, id SockID) {
 	w.socks[name] = id
 	w.names[id] = name
 }
@@ -176,7 +179,7 @@ var optionNames = map[string][2]int{
 }
 
 // do runs one command of a script and returns its output.
-func (w *world) do(line string) string {
+func (w *scripted) do(line string) string {
 	f := strings.Fields(line)
 	arg := func(i int) string {
 		if i < len(f) {
@@ -357,7 +360,7 @@ func (w *world) do(line string) string {
 		return "[" + strings.Join(out, " ") + "]"
 	case "ledger":
 		var out []string
-		for _, k := range []fault.Kind{fault.Drop, fault.Corrupt, fault.Delay, fault.Duplicate, fault.Reorder} {
+		for _, k := range []world.FaultKind{fault.Drop, fault.Corrupt, fault.Delay, fault.Duplicate, fault.Reorder} {
 			for _, what := range []string{"delivered ", "observed "} {
 				if n := w.led[what+string(k)]; n > 0 {
 					out = append(out, fmt.Sprintf("%s%s %d", what, k, n))

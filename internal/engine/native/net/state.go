@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // SockID names a socket for as long as a State lives; numbers are never used twice. 0 is no socket.
@@ -18,7 +18,7 @@ const resolverNode NodeID = -1
 
 // FaultRef is a fault that something happened, or did not happen, because of.
 type FaultRef struct {
-	Kind fault.Kind
+	Kind world.FaultKind
 	ID   int // number of the injected fault; 0 for kinds that are drawn per packet
 	Rule int // the rule of a fault per packet
 	// Packet numbers what a fault per packet has harmed: both ends of a connection may notice the same packet.

@@ -10,7 +10,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 )
 
-func twoNodes() *world {
+func twoNodes() *scripted {
 	w := newWorld(1)
 	w.do("node n1 10.0.0.1 fd00::1")
 	w.do("node n2 10.0.0.2")
@@ -18,7 +18,7 @@ func twoNodes() *world {
 }
 
 // ask sends one DNS query from n1 and describes the answer.
-func (w *world) ask(name string, typ uint16) string {
+func (w *scripted) ask(name string, typ uint16) string {
 	if _, ok := w.socks["dns"]; !ok {
 		w.do("socket dns n1 udp")
 		w.do("connect dns 127.0.0.11:53")
