@@ -18,9 +18,14 @@ TEST_TIMEOUT ?= 20m
 
 .PHONY: build test lint soak bench bench-bugs release clean
 
-# Drivers and checks are this very program: without cgo it is static, and no library of the machine is a part of a run.
+# Without cgo the programs are static, and no library of the machine is a part of a run.
+# The driver program, which runs inside worlds, is embedded. Its bytes depend on the source alone, not on the commit.
+DRIVER = internal/driver/program/bloodhound-driver.pack
+
 build: ## bin/bloodhound
-	CGO_ENABLED=0 $(GO) build -ldflags "$(LDFLAGS)" -o bin/bloodhound ./cmd/bloodhound
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o bin/bloodhound-driver ./cmd/bloodhound-driver
+	$(GO) run ./internal/driver/pack bin/bloodhound-driver $(DRIVER)
+	CGO_ENABLED=0 $(GO) build -tags embed_driver -ldflags "$(LDFLAGS)" -o bin/bloodhound ./cmd/bloodhound
 
 test: build ## all tests, a slice of the long ones; `make lint` vets
 	$(GO) test -vet=off -timeout $(TEST_TIMEOUT) ./...

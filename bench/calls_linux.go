@@ -111,7 +111,7 @@ func (b *bench) boot(path string, o engine.Options) (*world.Spec, engine.World, 
 	if err != nil {
 		return nil, nil, err
 	}
-	o.Dir, o.Self = b.dir, b.program
+	o.Dir, o.Driver = b.dir, b.program
 	w, err := native.New().Boot(r.Spec, tape.Tape{Seed: 1}, o)
 	return r.Spec, w, err
 }

@@ -35,7 +35,7 @@ func (b *bench) debug() ([]row, error) {
 
 // timeline begins a timeline of a world's run at a virtual time.
 func (b *bench) timeline(path string, atNs int64) (*debug.Timeline, error) {
-	o := engine.Options{Dir: b.dir, Self: b.program}
+	o := engine.Options{Dir: b.dir, Driver: b.program}
 	spec, booted, err := b.boot(path, engine.Options{})
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func (b *bench) fork(path string, until engine.Until) (r row, err error) {
 	for range forkTimes {
 		before := machineWide()
 		began := time.Now()
-		c, err := w.Fork(spec, tape.Tape{Seed: 1}, engine.Options{Dir: b.dir, Self: b.program})
+		c, err := w.Fork(spec, tape.Tape{Seed: 1}, engine.Options{Dir: b.dir, Driver: b.program})
 		if err != nil {
 			return r, err
 		}

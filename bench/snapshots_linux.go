@@ -88,7 +88,7 @@ func (b *bench) depths(path string, switchNs float64) ([]row, error) {
 		return nil, err
 	}
 	_, readyNs := w.At()
-	o := engine.Options{Dir: b.dir, Self: b.program}
+	o := engine.Options{Dir: b.dir, Driver: b.program}
 	var events uint64
 	var endNs int64
 	boots, err := several(func(uint64) error {

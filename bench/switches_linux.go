@@ -30,7 +30,7 @@ func (b *bench) switches() ([]row, error) {
 			sched.PreemptPPM = spec.Sched.PreemptPPM
 			spec.Sched = sched
 			before := cpus.Used()
-			o, err := engine.Run(native.New(), &spec, tape.Tape{Seed: seed + 1}, engine.Options{Dir: b.dir, Self: b.program})
+			o, err := engine.Run(native.New(), &spec, tape.Tape{Seed: seed + 1}, engine.Options{Dir: b.dir, Driver: b.program})
 			if err != nil {
 				return nil, err
 			}

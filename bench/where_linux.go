@@ -164,7 +164,7 @@ func (b *bench) judged(path string, seed uint64, until int64) (events uint64, er
 	if err != nil {
 		return 0, err
 	}
-	w, err := native.New().Boot(r.Spec, tape.Tape{Seed: seed}, engine.Options{Dir: b.dir, Self: b.program})
+	w, err := native.New().Boot(r.Spec, tape.Tape{Seed: seed}, engine.Options{Dir: b.dir, Driver: b.program})
 	if err != nil {
 		return 0, err
 	}

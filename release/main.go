@@ -62,7 +62,7 @@ func run(out, only string) error {
 
 // release makes all files of one target, and returns their names.
 func (t target) release(src *source, out string) ([]string, error) {
-	program, err := src.build(t, "./cmd/bloodhound")
+	program, err := src.buildBloodhound(t)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
+
+	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
 )
 
 const modulePath = "github.com/bloodhound-dst/bloodhound"
@@ -95,7 +98,36 @@ func git(dir string, args ...string) (string, error) {
 
 // build compiles a command of the source and returns the program. It has no path of this machine in it, no record of the state of the checkout
 // beyond the commit, and no C library.
-func (s *source) build(t target, pkg string) ([]byte, error) {
+func (s *source) build(t target, pkg string) ([]byte, error) { return s.compile(t, pkg) }
+
+// buildBloodhound compiles the command bloodhound with the driver program in it. Worlds are Linux, whatever system this program is for.
+func (s *source) buildBloodhound(t target) ([]byte, error) {
+	driver, err := s.build(target{"linux", t.arch}, "./cmd/"+program.FileName)
+	if err != nil {
+		return nil, err
+	}
+	archive, err := program.Pack(driver)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "bloodhound-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	packed, overlay := filepath.Join(dir, "driver"), filepath.Join(dir, "overlay.json")
+	replaced := map[string]map[string]string{"Replace": {filepath.Join(s.root, program.Archive): packed}}
+	text, err := json.Marshal(replaced)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.WriteFile(packed, archive, 0o666), os.WriteFile(overlay, text, 0o666)); err != nil {
+		return nil, err
+	}
+	return s.compile(t, "./cmd/bloodhound", "-tags", program.Tag, "-overlay", overlay)
+}
+
+func (s *source) compile(t target, pkg string, flags ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "bloodhound-release-")
 	if err != nil {
 		return nil, err
@@ -103,8 +135,9 @@ func (s *source) build(t target, pkg string) ([]byte, error) {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, filepath.Base(pkg))
 	cli := modulePath + "/internal/cli"
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
-		"-ldflags", fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.revision=%s", cli, s.version, cli, s.commit), "-o", file, pkg)
+	stamps := fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.revision=%s", cli, s.version, cli, s.commit)
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", stamps, "-o", file}, flags...)
+	cmd := exec.Command("go", append(args, pkg)...)
 	cmd.Dir = s.root
 	// GOFLAGS must not be empty: then the go command would look for it in its own file of settings.
 	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-trimpath")

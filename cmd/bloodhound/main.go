@@ -7,18 +7,15 @@ import (
 	"path/filepath"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
-	_ "github.com/bloodhound-dst/bloodhound/internal/lean"
+	"github.com/bloodhound-dst/bloodhound/internal/driver"
 )
 
 func main() {
-	if filepath.Base(os.Args[0]) == cli.StopFaultsName {
-		os.Exit(cli.StopFaults(os.Args[1:], os.Stderr))
+	if driver.IsAsked(os.Args) {
+		os.Exit(driver.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if filepath.Base(os.Args[0]) == cli.RRName {
 		os.Exit(cli.RR(os.Args[1:], os.Stdout, os.Stderr))
-	}
-	if cli.IsGuest() {
-		os.Exit(cli.Guest(os.Stdout))
 	}
 	os.Exit(cli.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native/kernel"
@@ -11,13 +9,13 @@ import (
 
 func init() {
 	// bloodhound-native is the program on the native engine.
-	scripted["bloodhound-native"] = func() { os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr)) }
+	scripted["bloodhound-native"] = exitMain
 	// bloodhound-with-a-bug is the program on the native engine, of which the handler of sync(2) trusts a number that it should not.
 	scripted["bloodhound-with-a-bug"] = func() {
 		linux.NewSystem().Calls[unix.SYS_SYNC].Handle = func(_ *kernel.Kernel, t *kernel.Thread) kernel.Result {
 			var actions [65]kernel.Result
 			return actions[len(actions)+int(t.Call.Nr)-unix.SYS_SYNC]
 		}
-		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+		exitMain()
 	}
 }

@@ -94,9 +94,6 @@ type app struct {
 
 // Main parses the arguments, does what they say and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) (code int) {
-	if len(args) > 0 && args[0] == driverName {
-		return driver(args[1:], stdout)
-	}
 	defer func() {
 		if value := recover(); value != nil { // Go's own exit code for it, 2, would say that the arguments are wrong
 			fmt.Fprintf(stderr, "bloodhound: %s\n", engine.NewBroken(value, debug.Stack()))

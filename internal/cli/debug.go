@@ -276,16 +276,12 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	if err != nil {
 		return nil, failed(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, failed(err)
-	}
 	images, err := imagesOf(d.spec)
 	if err != nil {
 		return nil, failed(err)
 	}
 	options, err := s.setup.JobOptions(&explore.Job{},
-		engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Self: self})
+		engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Driver: s.setup.Driver})
 	if err != nil {
 		return nil, failed(err)
 	}

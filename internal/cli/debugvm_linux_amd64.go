@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -102,16 +101,12 @@ func (a *app) diverged(err error) error {
 
 // recordVM makes the run, with QEMU's record of it.
 func (a *app) recordVM(ctx context.Context, s *session, d *debugged) (*vm.Recording, *check.Judged, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, nil, failed(err)
-	}
 	images, err := imagesOf(d.spec)
 	if err != nil {
 		return nil, nil, failed(err)
 	}
 	options, err := s.setup.JobOptions(&explore.Job{},
-		engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Self: self, Interrupt: ctx.Done()})
+		engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Driver: s.setup.Driver, Interrupt: ctx.Done()})
 	if err != nil {
 		return nil, nil, failed(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/driver"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -165,13 +167,13 @@ func engineChecks(ctx context.Context, asked string) (checks []engine.Check) {
 // trySelf runs the worlds of one kind of fault.
 func trySelf(ctx context.Context, c *selftest.Case) (engine.Check, error) {
 	x := engine.Check{Name: "fault " + string(c.Kind), Required: true, OK: true, Detail: fmt.Sprintf("a program says %q, and the ledger knows", c.Seen)}
-	self, err := os.Executable()
+	file, err := program.Find()
 	if err != nil {
 		return x, failed(err)
 	}
-	role := func(name string) []string { return []string{driverName, selfTestDriver, name} }
+	role := func(name string) []string { return []string{driver.Verb, driver.SelfTest, name} }
 	for _, which := range []selftest.Which{selftest.Nowhere, selftest.There, selftest.Elsewhere} {
-		spec, err := c.Spec(self, role, which)
+		spec, err := c.Spec(file, role, which)
 		if err != nil {
 			return x, failed(err)
 		}
@@ -214,7 +216,7 @@ func openAlone(spec *world.Spec) (s *session, remove func(), err error) {
 	return s, func() { s.close(); os.RemoveAll(state) }, nil
 }
 
-// tryWorld runs a small program twice, this one, and compares the runs.
+// tryWorld runs this program in a world, twice, and compares the runs.
 func tryWorld(ctx context.Context) engine.Check {
 	x := engine.Check{Name: "a world runs, and repeats", Required: true,
 		Remedy: "see what is missing above; containers need --security-opt seccomp=unconfined"}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -299,6 +300,7 @@ const maxFilesNamed = 5
 func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text string, code int) {
 	same := r.Summary.Hash == f.Hash
 	status := explore.StatusOfVerdicts(r.Summary)
+	onlyDriver := f.OtherDriver(r.Outcome) && len(changes) <= changesOfDriver(f)
 	there := explore.Shown(r.Summary.Verdicts, f.Signature) != nil
 	switch {
 	case same && there:
@@ -313,9 +315,14 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 	case status.Once && !status.Violated:
 		return "UNKNOWN: the violation was not observed again: runs of this engine happen once, and each has its own chance to " +
 			"show it; `--engine native` runs the tape", check.ExitUnknown
+	case there && onlyDriver:
+		return "VIOLATED again, in another run, because the driver program is another one: " + driverRemedy(f), check.ExitViolated
 	case there:
 		return fmt.Sprintf("VIOLATED again, in a run that has changed: other commands work on it as it is now, and `bloodhound replay %s --update` stores it "+
 			"(its trace hash was %s and is %s)", f.ID, f.Hash, r.Summary.Hash), check.ExitViolated
+	case onlyDriver:
+		return "UNKNOWN: the driver program, which runs inside the world, is another one, which changes the run: " + driverRemedy(f),
+			check.ExitUnknown
 	case status.Violated:
 		return "VIOLATED in another way than was stored, in a run that has changed", check.ExitViolated
 	case len(changes) == 0:
@@ -323,6 +330,20 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 			"verify` tells whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
 	}
 	return "UNKNOWN: stale: the run has changed and does not show the violation; search around it with `bloodhound explore`", check.ExitUnknown
+}
+
+// changesOfDriver counts the changes that another build of bloodhound brings by itself.
+func changesOfDriver(f *report.Failure) int {
+	if f.Bloodhound != Version() {
+		return 2 // its version, its driver
+	}
+	return 1
+}
+
+// driverRemedy says how to replay a failure with the driver program of its own run.
+func driverRemedy(f *report.Failure) string {
+	return fmt.Sprintf("replay it with the bloodhound that recorded it (%s), or name its driver program (sha256:%.12s) by %s=FILE "+
+		"(`bloodhound docs platforms`)", f.Bloodhound, f.Driver, program.Variable)
 }
 
 // loadFailure reads a failure and, where there is one, the project that it belongs to, whose programs are built

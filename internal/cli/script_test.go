@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/bloodhound-dst/bloodhound/internal/driver"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -30,18 +31,26 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, scripted)
 }
 
+// exitMain is the program: the command line, or the driver inside a world.
+func exitMain() {
+	if driver.IsAsked(os.Args) {
+		os.Exit(driver.Main(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+}
+
 // scripted are the programs that scripts execute, by name.
 var scripted = map[string]func(){
 	"bloodhound": func() {
 		engineFor = func(*world.Spec) (engine.Engine, error) { return inspector{enginetest.New()}, nil }
-		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+		exitMain()
 	},
 	// bloodhound-without-engine is the program on a machine that has no engine.
 	"bloodhound-without-engine": func() {
 		engineFor = func(*world.Spec) (engine.Engine, error) {
 			return nil, errors.New("no engine for this machine; use another one")
 		}
-		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
+		exitMain()
 	},
 }
 

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -39,6 +40,10 @@ func openSession(spec *world.Spec, state string, coming ...string) (*session, er
 	if err != nil {
 		return nil, failed(err)
 	}
+	driver, err := program.Find()
+	if err != nil {
+		return nil, failed(err)
+	}
 	dir := filepath.Join(state, "scratch")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, failed(stateError(err, state))
@@ -47,7 +52,7 @@ func openSession(spec *world.Spec, state string, coming ...string) (*session, er
 	if err != nil {
 		return nil, err
 	}
-	return &session{setup: &explore.Setup{Spec: spec, Scratch: own.dir, Hidden: unseen}, command: command, scratch: own}, nil
+	return &session{setup: &explore.Setup{Spec: spec, Driver: driver, Scratch: own.dir, Hidden: unseen}, command: command, scratch: own}, nil
 }
 
 // stateError adds the remedy to an error of the state folder.
@@ -65,7 +70,7 @@ func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 	if !ok {
 		return nil
 	}
-	self, err := os.Executable()
+	driver, err := program.Find()
 	if err != nil {
 		return failed(err)
 	}
@@ -73,7 +78,7 @@ func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 	if err != nil {
 		return failed(err)
 	}
-	err = v.Validate(spec, engine.Options{Hidden: hidden, Images: images, Self: self})
+	err = v.Validate(spec, engine.Options{Hidden: hidden, Images: images, Driver: driver})
 	var lacking engine.Mistakes
 	if err == nil || errors.As(err, &lacking) {
 		return err

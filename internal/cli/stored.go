@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
@@ -30,6 +31,9 @@ func (a *app) openFailure(p *project, failure *report.Failure, coming ...string)
 	s, err := openSession(failure.Spec, p.state, coming...)
 	if err != nil {
 		return nil, err
+	}
+	if path := program.WithDigest(failure.Driver); path != "" {
+		s.setup.Driver = path
 	}
 	if failure.Spec.Engine == world.Container { // it has no say in what containers see
 		return s, nil

@@ -97,17 +97,13 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 	if err != nil {
 		return nil, began, nil, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, began, nil, err
-	}
 	images, err := imagesOf(spec)
 	if err != nil {
 		return nil, began, nil, err
 	}
 	w.snapshots.Budget = setup.Snapshots
 	o, err := setup.JobOptions(job, engine.Options{Dir: setup.Scratch, Hidden: setup.Hidden, Then: setup.Then, Images: images,
-		Self: self, Interrupt: interrupt})
+		Driver: setup.Driver, Interrupt: interrupt})
 	if err != nil {
 		return nil, began, nil, err
 	}

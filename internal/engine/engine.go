@@ -83,8 +83,8 @@ type Options struct {
 	Then *filetree.Tree
 	// Images has the images of nodes that are made from one.
 	Images Images
-	// Self is the path of the bloodhound program itself, which drivers inside the world are started from.
-	Self string
+	// Driver is the path of the program that runs built-in workloads, probers and an engine's own helpers inside the world.
+	Driver string
 	// Code asks for Outcome.Code, if not nil.
 	Code *code.Watch
 	// Behaviour asks for Outcome.Reached.

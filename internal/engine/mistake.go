@@ -55,7 +55,7 @@ func (m Mistakes) Error() string {
 
 // Validator is an Engine that finds what a Spec names and this machine lacks, before anything runs.
 type Validator interface {
-	// Validate returns Mistakes, which are the user's, or another error if the machine fails. Of the Options, Self
+	// Validate returns Mistakes, which are the user's, or another error if the machine fails. Of the Options, Driver
 	// counts.
 	Validate(spec *world.Spec, o Options) error
 }

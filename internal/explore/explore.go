@@ -28,6 +28,8 @@ import (
 // Setup is the first line that a worker reads: what stays the same for all its runs.
 type Setup struct {
 	Spec *world.Spec `json:"spec"`
+	// Driver is the path of the program that runs built-in workloads and probers inside the world.
+	Driver string `json:"driver,omitempty"`
 	// Scratch is a folder for the files of runs; empty is the system's temporary folder.
 	Scratch string `json:"scratch,omitempty"`
 	// Hidden are files and folders of the machine that nodes do not see (see engine.Options).

@@ -26,7 +26,7 @@ var layers = [][]string{
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
 	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus",
-		"internal/clone", "internal/group", "internal/lean", "internal/testkit/imagetest", "internal/debug/rsp",
+		"internal/clone", "internal/group", "internal/testkit/imagetest", "internal/debug/rsp",
 		"internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
 	{"internal/live/shadow", "internal/live/bgp"},
 	{"internal/live/rewrite", "internal/live/search", "internal/live/attach", "internal/live/router", "internal/testkit/birdtest"},
@@ -60,7 +60,9 @@ var layers = [][]string{
 	{"internal/engine/native/kernel"},
 	{"internal/engine/native/linux"},
 	{"internal/testkit/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc",
-		"internal/check", "internal/workload", "internal/selftest"},
+		"internal/check", "internal/workload", "internal/selftest/roles"},
+	{"internal/selftest", "internal/driver/program"},
+	{"internal/driver"},
 	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
 	{"internal/config/suggest", "internal/config/shell", "internal/config/scaffolding"},
@@ -77,7 +79,7 @@ var layers = [][]string{
 	{"internal/dashboard", "internal/testkit/dashboardtest"},
 	{"sim"},
 	{"internal/cli"},
-	{"cmd/bloodhound"},
+	{"cmd/bloodhound", "cmd/bloodhound-driver"},
 	{"bench", "deploy", "internal/lint", "release"},
 }
 

@@ -225,6 +225,8 @@ type Outcome struct {
 	Later []string `json:"later,omitempty"`
 	// Machine names the CPU feature set and the kernel that the run belongs to.
 	Machine string `json:"machine,omitempty"`
+	// Driver is the SHA-256 digest of the program that ran built-in workloads and probers in the world.
+	Driver string `json:"driver,omitempty"`
 }
 
 // MaxLater bounds the later files that are kept of a run.

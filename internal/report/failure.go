@@ -79,6 +79,8 @@ type Failure struct {
 	// Files are those of a check.Judged: digests of the files that the run opened, names in the folders that it listed.
 	Files   map[string]string `json:"files,omitempty"`
 	Machine string            `json:"machine,omitempty"`
+	// Driver is the SHA-256 digest of the driver program of the run (see record.Outcome).
+	Driver string `json:"driver,omitempty"`
 	// Tree is what the project's folder had when the failure was stored.
 	Tree *filetree.Tree `json:"tree,omitempty"`
 	// System is the operating system, and Commit the one of the project's folder, if it has one.
@@ -106,6 +108,7 @@ type Smallest struct {
 	VirtualNs int64             `json:"virtual_ns"`
 	Files     map[string]string `json:"files,omitempty"`
 	Machine   string            `json:"machine,omitempty"`
+	Driver    string            `json:"driver,omitempty"`
 	// Tree is what the project's folder had, if that is not the Tree of the Failure.
 	Tree   *filetree.Tree `json:"tree,omitempty"`
 	Shrunk shrink.Shrunk  `json:"shrunk"`
@@ -120,7 +123,7 @@ func (f *Failure) Shrink(r *shrink.Result) {
 	}
 	o := r.Outcome
 	f.Smallest = &Smallest{Tape: r.Tape, Cut: r.Cut, Verdict: r.Verdict, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
-		Files: o.Files, Machine: o.Machine, Shrunk: s}
+		Files: o.Files, Machine: o.Machine, Driver: o.Driver, Shrunk: s}
 }
 
 // Small is the failure as its smallest run alone shows it, or f itself if it was not shrunk.
@@ -132,7 +135,7 @@ func (f *Failure) Small() *Failure {
 	small := *f
 	small.Tape, small.Decisions, small.Verdict, small.Spec = s.Tape, nil, s.Verdict, s.Cut.Apply(f.Spec)
 	small.Hash, small.Events, small.VirtualNs, small.Files, small.Machine = s.Hash, s.Events, s.VirtualNs, s.Files, s.Machine
-	small.Tree = cmp.Or(s.Tree, f.Tree)
+	small.Tree, small.Driver = cmp.Or(s.Tree, f.Tree), cmp.Or(s.Driver, f.Driver)
 	return &small
 }
 
@@ -140,7 +143,7 @@ func (f *Failure) Small() *Failure {
 func NewFailure(id, signature, version, config string, spec *world.Spec, o *check.Judged, v check.Verdict) *Failure {
 	return &Failure{Version: FailureVersion, TraceVersion: TraceVersion, Bloodhound: version, ID: id, Signature: signature,
 		Config: config, Verdict: v, Tape: o.Tape, Decisions: o.Decisions, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
-		Files: o.Files, Machine: o.Machine, Spec: spec}
+		Files: o.Files, Machine: o.Machine, Driver: o.Driver, Spec: spec}
 }
 
 // FailurePath is where the failure of an id is kept in a state folder.
@@ -310,5 +313,13 @@ func (f *Failure) Changes(o *check.Judged) []string {
 	if f.Machine != o.Machine {
 		list = append(list, fmt.Sprintf("the machine was %q and is %q", f.Machine, o.Machine))
 	}
+	if f.OtherDriver(o) {
+		list = append(list, fmt.Sprintf("the driver program was sha256:%.12s and is sha256:%.12s", f.Driver, o.Driver))
+	}
 	return append(list, perhaps...)
+}
+
+// OtherDriver reports whether a run had another driver program than the failure. Files of earlier versions do not name theirs.
+func (f *Failure) OtherDriver(o *check.Judged) bool {
+	return f.Driver != "" && o.Driver != "" && f.Driver != o.Driver
 }

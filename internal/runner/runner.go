@@ -7,6 +7,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -45,6 +46,9 @@ func (r *Run) Advance(until record.Position) (err error) {
 func (r *Run) Record() *check.Judged {
 	j := &check.Judged{Outcome: *r.Outcome()}
 	j.Reason = r.Reason
+	if r.options.Driver != "" {
+		j.Driver, _ = filedigest.Of(r.options.Driver, nil)
+	}
 	if j.WallNs == 0 {
 		j.WallNs = time.Since(r.began).Nanoseconds()
 	}

@@ -1,5 +1,5 @@
-// Package selftest has a small world for each kind of fault, in which a program sees that fault. Its programs are this
-// program itself, so that the whole self-test runs wherever Bloodhound does.
+// Package selftest has a small world for each kind of fault, in which a program sees that fault. The driver program plays all its roles
+// (package roles), so that the whole self-test runs wherever Bloodhound does.
 package selftest
 
 import (
@@ -69,11 +69,11 @@ const (
 	Elsewhere              // where no program does
 )
 
-// Spec is the world of a case. self is this program, and role names the arguments by which it plays a role.
-func (c *Case) Spec(self string, role func(name string) []string, which Which) (*world.Spec, error) {
+// Spec builds the world of a case. driver is the path of the driver program, and role names the arguments by which it plays a role.
+func (c *Case) Spec(driver string, role func(name string) []string, which Which) (*world.Spec, error) {
 	node := func(name, ip, program string) world.Node {
 		return world.Node{Name: name, Role: world.Server, Hostname: name, IPv4: ip, Root: "host", WorkingDir: "/",
-			Command: append([]string{self}, role(program)...), Env: []string{"GOMAXPROCS=1"}, StopGraceNs: 1e9}
+			Command: append([]string{driver}, role(program)...), Env: []string{"GOMAXPROCS=1"}, StopGraceNs: 1e9}
 	}
 	s := &world.Spec{Name: "selftest", Dir: "/", StartUnixNs: 1735689600e9, MaxTimeNs: 10e9, TimeStepNs: 10e6,
 		Cost:        world.Cost{CallNs: 1000, ClockReadNs: 50},
@@ -83,8 +83,8 @@ func (c *Case) Spec(self string, role func(name string) []string, which Which) (
 		s.Nodes = slices.Insert(s.Nodes, 1, node("n2", "10.77.0.11", c.Client))
 	}
 	// A node's /tmp and /run begin empty: a program that lies there is brought along.
-	if _, ok := world.Emptied(self); ok {
-		folder := filepath.Dir(self)
+	if _, ok := world.Emptied(driver); ok {
+		folder := filepath.Dir(driver)
 		for i := range s.Nodes {
 			s.Nodes[i].Volumes = []world.Volume{{Kind: world.Bind, Source: folder, Target: folder, ReadOnly: true}}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/native"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
+	"github.com/bloodhound-dst/bloodhound/internal/selftest/roles"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -20,7 +21,7 @@ const roleVariable = "SELFTEST_ROLE"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == roleVariable {
-		if err := Programs[os.Args[2]](os.Stdout); err != nil {
+		if err := roles.Programs[os.Args[2]](os.Stdout); err != nil {
 			os.Stderr.WriteString(err.Error() + "\n")
 			os.Exit(1)
 		}

@@ -60,7 +60,7 @@ func (w *World) images() (err error) {
 
 // needsLibraries reports whether this program was built to have libraries of the machine.
 func (w *World) needsLibraries() bool {
-	f, err := elf.Open(w.options.Self)
+	f, err := elf.Open(w.options.Driver)
 	if err != nil {
 		return false
 	}

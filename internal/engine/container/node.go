@@ -150,8 +150,8 @@ func (n *node) furnish() error {
 	}
 	n.own = []docker.Mount{
 		{Type: "bind", Source: dir, Target: ownFolder},
-		{Type: "bind", Source: n.options.Self, Target: selfPath, ReadOnly: true},
-		{Type: "bind", Source: n.options.Self, Target: stopPath, ReadOnly: true},
+		{Type: "bind", Source: n.options.Driver, Target: selfPath, ReadOnly: true},
+		{Type: "bind", Source: n.options.Driver, Target: stopPath, ReadOnly: true},
 		{Type: "bind", Source: n.report.Name(), Target: reportPath},
 	}
 	if err := n.prepareClock(dir); err != nil {
@@ -210,7 +210,7 @@ func (n *node) keep() error {
 	}()
 	n.hand = &keeper{stream: stream, answers: json.NewDecoder(r)}
 	if err := n.client.Call(n.ctx, http.MethodPost, "/containers/"+n.keeper+"/start", nil, nil, nil); err != nil {
-		return unseen(err, n.options.Self)
+		return unseen(err, n.options.Driver)
 	}
 	if _, err := n.hand.order(&hand.Order{Make: n.upperFolders()}); err != nil {
 		return fmt.Errorf("%w; if bloodhound is not built statically, build it with CGO_ENABLED=0", err)

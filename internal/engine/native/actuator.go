@@ -326,7 +326,7 @@ func (w *World) environment(n *world.Node, env []string) []string {
 		// A program that binds its functions as they are first called has the dynamic linker stop at each.
 		"LD_BIND_NOW=1",
 		"ANTITHESIS_SDK_LOCAL_OUTPUT=" + linux.SDKPath, "ANTITHESIS_OUTPUT_DIR=" + linux.SDKDir}
-	if w.options.Self != "" {
+	if w.options.Driver != "" {
 		all = append(all, "ANTITHESIS_STOP_FAULTS="+linux.StopFaults)
 	}
 	for _, kv := range all {

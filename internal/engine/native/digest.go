@@ -62,6 +62,7 @@ func (w *World) digests() map[string]string {
 			}
 		}
 	}
+	delete(out, w.options.Driver) // which the record of the run names itself
 	return out
 }
 

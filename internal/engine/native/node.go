@@ -52,7 +52,7 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 	}
 	c.Contained = n.Image != nil
 	c.ReadOnly, c.ShmBytes = n.ReadOnly, n.Bounds.ShmBytes
-	c.Undated = []string{w.spec.Dir, w.options.Self}
+	c.Undated = []string{w.spec.Dir, w.options.Driver}
 	if lower.Path == "/" && w.needed() {
 		c.Volumes = append(c.Volumes, fs.Volume{Target: w.spec.Dir, Layer: under(host.Layer{Path: w.spec.Dir})})
 	}
@@ -69,8 +69,8 @@ func (w *World) furnishNode(node *kernel.Node, n *world.Node) error {
 		}
 		c.Volumes = append(c.Volumes, m)
 	}
-	if w.options.Self != "" {
-		self := under(host.Layer{Path: w.options.Self, Ours: true})
+	if w.options.Driver != "" {
+		self := under(host.Layer{Path: w.options.Driver, Ours: true})
 		for _, path := range []string{linux.Self, linux.StopFaults} {
 			c.Volumes = append(c.Volumes, fs.Volume{Target: path, Layer: self, ReadOnly: true})
 		}
@@ -177,7 +177,7 @@ func (w *World) root(n *world.Node) (host.Layer, error) {
 
 // needsLibraries reports whether this program, which drivers and checks are, was built to have libraries of the machine.
 func (w *World) needsLibraries() bool {
-	f, err := os.Open(w.options.Self)
+	f, err := os.Open(w.options.Driver)
 	if err != nil {
 		return false
 	}

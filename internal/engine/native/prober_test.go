@@ -72,7 +72,7 @@ func TestProberIsNotTrusted(t *testing.T) {
 				{Name: "b", Kind: world.Safety, Check: world.Check{Type: world.HTTPCheck, Endpoint: "http://b", IntervalNs: 2e9}},
 			}
 			run := func() (*record.Outcome, error) {
-				return engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Self: self})
+				return engine.Run(native.New(), spec, tape.Tape{Seed: 5}, engine.Options{Driver: self})
 			}
 			out, err := run()
 			if c.fails != "" {

@@ -130,7 +130,7 @@ func (e *Engine) Boot(spec *world.Spec, t tape.Tape, o engine.Options) (engine.W
 }
 
 func (w *World) boot() error {
-	p, err := w.engine.prepare(w.options.Self)
+	p, err := w.engine.prepare(w.options.Driver)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (w *World) plant(t tree) int {
 		return i
 	}
 	t.startNs, t.hidden, t.then = w.spec.StartUnixNs, w.options.Hidden, w.options.Then.At(w.spec.Dir)
-	t.undated = append(t.undated, w.spec.Dir, w.options.Self)
+	t.undated = append(t.undated, w.spec.Dir, w.options.Driver)
 	w.trees = append(w.trees, &t)
 	return len(w.trees) - 1
 }

@@ -38,7 +38,7 @@ func stack(t *testing.T, name string, images map[string]v1.Image) string {
 // What services of images find in this engine is what they find in the native one: users, working directories, variables, limits, settings of the
 // kernel, volumes and what they begin with, secrets, names, and bounds of memory and processes. A healthcheck may start while its node is paused.
 func TestServicesFindTheSame(t *testing.T) {
-	self := program(t).Self
+	self := program(t).Driver
 	r := imagetest.Shell(t)
 	for _, p := range []string{"env", "hostname", "sort", "head", "wc", "getent", "test", "grep"} {
 		r.Program(p)
@@ -93,7 +93,7 @@ func TestStacksRepeat(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("BLOODHOUND_SOAK_RUNS")); err == nil {
 		runs = n
 	}
-	self := program(t).Self
+	self := program(t).Driver
 	for name, folder := range map[string]func(t *testing.T) string{"etcd": etcdFolder, "shop": shopFolder} {
 		t.Run(name, func(t *testing.T) {
 			dir := folder(t)

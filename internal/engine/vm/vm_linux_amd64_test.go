@@ -37,7 +37,7 @@ func program(t *testing.T) engine.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return engine.Options{Self: self}
+	return engine.Options{Driver: self}
 }
 
 // programs is a folder that exists while tests run.

@@ -68,7 +68,7 @@ func TestServersFork(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := engine.Options{Dir: t.TempDir(), Self: bloodhound}
+			o := engine.Options{Dir: t.TempDir(), Driver: bloodhound}
 			boot := func() engine.World {
 				w, err := native.New().Boot(r.Spec, tape.Tape{Seed: 1}, o)
 				if err != nil {

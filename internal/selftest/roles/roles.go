@@ -1,4 +1,6 @@
-package selftest
+// Package roles has the programs that play the nodes in the worlds of package selftest. The driver program links it, so it imports
+// nothing of this module.
+package roles
 
 import (
 	"bytes"
@@ -24,7 +26,7 @@ const (
 	patience = 150 * time.Millisecond
 )
 
-// Programs are the roles that this program plays inside the worlds of Cases.
+// Programs maps the name of each role to its program, which reports on out.
 var Programs = map[string]func(out io.Writer) error{"sleep": sleep, "echo": echo, "talk": talk, "burst": burst, "store": store, "resolve": resolve,
 	"date": date, "clock": clock, "compare": compare, "memory": memory, "watch": watch}
 
