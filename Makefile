@@ -4,7 +4,7 @@
 GO ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
-LDFLAGS = -X github.com/bloodhound-dst/bloodhound/internal/cli.version=$(VERSION) -X github.com/bloodhound-dst/bloodhound/internal/cli.revision=$(COMMIT)
+LDFLAGS = -X github.com/bloodhound-dst/bloodhound/internal/program.version=$(VERSION) -X github.com/bloodhound-dst/bloodhound/internal/program.revision=$(COMMIT)
 # How long one `make soak` may take.
 SOAK_TIMEOUT ?= 3h
 

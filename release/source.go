@@ -102,9 +102,9 @@ func (s *source) build(t target, pkg string) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, filepath.Base(pkg))
-	cli := modulePath + "/internal/cli"
+	shared := modulePath + "/internal/program"
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
-		"-ldflags", fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.revision=%s", cli, s.version, cli, s.commit), "-o", file, pkg)
+		"-ldflags", fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.revision=%s", shared, s.version, shared, s.commit), "-o", file, pkg)
 	cmd.Dir = s.root
 	// GOFLAGS must not be empty: then the go command would look for it in its own file of settings.
 	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-trimpath")

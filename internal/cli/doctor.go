@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
@@ -74,7 +75,7 @@ Exit code 3: the engine cannot run worlds here. With a program, 1: the program c
 	f.seedFlag(c, "`seed` of the tape (default: 1)")
 	f.engineFlag(c, "native", "look at this `engine` closely: ")
 	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it; under a minute")
-	c.Flags().Var(timeFlag{&maxTime}, "max-time", "virtual `time` after which the program is ended")
+	c.Flags().Var(program.Time(&maxTime), "max-time", "virtual `time` after which the program is ended")
 	return c
 }
 

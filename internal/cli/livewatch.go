@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/live/online"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
@@ -43,7 +44,7 @@ Exit code 0: the last checkpoints show no finding; 1: one does.`,
 	c.PersistentFlags().StringVar(&o.config, "config", liveFile, "the `file` that says which processes are explored")
 	c.Flags().StringVar(&o.store, "store", "", "the `URL` of a store for findings, in place of that of the file")
 	c.Flags().BoolVar(&o.once, "once", false, "explore one checkpoint of each handler")
-	c.Flags().Var(timeFlag{&o.period}, "for", "end after this `time`")
+	c.Flags().Var(program.Time(&o.period), "for", "end after this `time`")
 	return c
 }
 

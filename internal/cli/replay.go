@@ -21,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
@@ -95,7 +96,7 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	if job.Trace, err = f.traceJob(c, p); err != nil {
 		return err
 	}
-	look, err := l.request(c, f, failure.Spec, isTerminal(a.json))
+	look, err := l.request(c, f, failure.Spec, program.IsTerminal(a.json))
 	if err != nil {
 		return err
 	}
@@ -182,8 +183,8 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 			return nil, status, err
 		}
 		if ctx.Err() != nil {
-			return nil, status, &exitError{check.ExitUnknown,
-				errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it")}
+			return nil, status, program.WithCode(check.ExitUnknown,
+				errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it"))
 		}
 		if !f.json && f.runs > 1 {
 			fmt.Fprintf(a.out, "replay %d of %d: trace hash %s\n", run, f.runs, reply.Summary.Hash)

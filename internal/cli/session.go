@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -89,7 +89,7 @@ func (s *session) close() {
 }
 
 // errInterrupted is the error of a run that was to be compared with another one, and was cut short.
-var errInterrupted = &exitError{check.ExitUnknown, errors.New("interrupted")}
+var errInterrupted = program.ErrInterrupted
 
 // run does one job in a worker process of its own. It fails if the engine or the machine does. An interrupted run is
 // an error too, unless the job asks for the whole Outcome, so that what is known about the run can be shown.

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -85,8 +86,8 @@ func (a *app) changedRun(ctx context.Context, p *project, s *session, failure *r
 		return err
 	}
 	if d := differ(began, first, again); d != "" {
-		return &exitError{check.ExitNotReproducible,
-			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(p.changes(failure, first.Outcome)))}
+		return program.WithCode(check.ExitNotReproducible,
+			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(p.changes(failure, first.Outcome))))
 	}
 	a.noteChanged(p, failure, first.Outcome)
 	return nil

@@ -1,11 +1,11 @@
-package report
+package printable
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestPrintable(t *testing.T) {
+func TestText(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                               "",
 		"plain\ttext\n":                  "plain\ttext\n",
@@ -14,12 +14,12 @@ func TestPrintable(t *testing.T) {
 		"a\u202eb\x07\x9b":               `a\u202eb\a\x9b`,
 		"\xff":                           `\xff`,
 	} {
-		if got := Printable(text); got != want {
+		if got := Text(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 		// Written byte by byte it is the same, but for what is no text.
 		var b strings.Builder
-		w := &PrintableWriter{To: &b}
+		w := &Writer{To: &b}
 		for i := range len(text) {
 			if n, err := w.Write([]byte{text[i]}); n != 1 || err != nil {
 				t.Fatal(n, err)

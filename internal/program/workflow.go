@@ -1,4 +1,4 @@
-package cli
+package program
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/report"
+	"github.com/bloodhound-dst/bloodhound/internal/exitcode"
+	"github.com/bloodhound-dst/bloodhound/internal/printable"
 )
 
 // GitHub's runner reads the output of a step for workflow commands: lines that begin with `::` after blanks are trimmed, and the older form `##[` anywhere in
@@ -23,8 +23,8 @@ import (
 //     one stream would turn commands on while the other stream relies on them being off.
 //   - In a JSON document `#` is written as \u0023, which is the same string.
 
-// workflowVariable is "true" in steps of GitHub Actions.
-const workflowVariable = "GITHUB_ACTIONS"
+// WorkflowVariable is "true" in steps of GitHub Actions.
+const WorkflowVariable = "GITHUB_ACTIONS"
 
 // maxHeldLine bounds how much of a line is held back until its end shows whether it could be a command. A longer line counts as one.
 const maxHeldLine = 64 << 10
@@ -153,9 +153,9 @@ func (w *workflowLog) flush() error {
 
 // recovered prints a panic, whose text may be a program's: the Go runtime would print it as it is.
 func (w *workflowLog) recovered(problem any) (code int) {
-	fmt.Fprintf(w, "panic: %s\n\n%s", report.Printable(fmt.Sprint(problem)), debug.Stack())
+	fmt.Fprintf(w, "panic: %s\n\n%s", printable.Text(fmt.Sprint(problem)), debug.Stack())
 	w.flush()
-	return check.ExitEngine
+	return exitcode.Engine
 }
 
 // workflowJSON writes documents of JSON into a step's log. A `#` stands in strings alone.
