@@ -116,9 +116,12 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 		Use:   "help [VERB]",
 		Short: "Print the help of a verb",
 		RunE: func(_ *cobra.Command, args []string) error {
-			about, _, err := root.Find(args)
+			about, below, err := root.Find(args)
 			if err != nil || len(args) > 0 && about == root {
 				return program.UnknownVerb(root, args[0])
+			}
+			if about.DisableFlagParsing { // another program has its help
+				return about.RunE(about, append(below, "--help"))
 			}
 			return about.Help()
 		},

@@ -421,16 +421,6 @@ func newWorker(labels map[string]string) (records.ID, records.Worker) {
 
 // envHere is what runs of an engine run on here.
 func envHere(engine string, features []string) records.Env {
-	return records.Env{Engine: engine, Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: machine(), Features: features}
-}
-
-// machine names the processor.
-func machine() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return runtime.GOARCH
+	return records.Env{Engine: engine, Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(),
+		Machine: program.Machine(), Features: features}
 }
