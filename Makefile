@@ -2,7 +2,7 @@
 # run are installed by .ci/run, and tests say which one they miss.
 
 GO ?= go
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS = -X github.com/bloodhound-dst/bloodhound/internal/program.version=$(VERSION) -X github.com/bloodhound-dst/bloodhound/internal/program.revision=$(COMMIT)
 # How long one `make soak` may take.

@@ -12,11 +12,15 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 )
 
-const modulePath = "github.com/bloodhound-dst/bloodhound"
+const (
+	modulePath = "github.com/bloodhound-dst/bloodhound"
+	livePath   = modulePath + "/live"
+)
 
 // target is a system that a program is built for, in the words of Go.
 type target struct{ os, arch string }
@@ -84,6 +88,28 @@ func versionOf(exact, last, commit string, at time.Time) string {
 	return module.PseudoVersion(cmp.Or(semver.Major(last), "v0"), last, at, commit[:12])
 }
 
+// requiresItself is an error if a release has a tag and the module live requires another one of the root: `go install` would build what this
+// commit does not have.
+func (s *source) requiresItself() error {
+	if module.IsPseudoVersion(s.version) {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(s.root, "live", "go.mod"))
+	if err != nil {
+		return err
+	}
+	f, err := modfile.Parse("live/go.mod", text, nil)
+	if err != nil {
+		return err
+	}
+	for _, r := range f.Require {
+		if r.Mod.Path == modulePath && r.Mod.Version != s.version {
+			return fmt.Errorf("live/go.mod requires %s of %s, and not %s; CONTRIBUTING.md has the steps of a release", r.Mod.Version, modulePath, s.version)
+		}
+	}
+	return nil
+}
+
 func git(dir string, args ...string) (string, error) {
 	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).Output()
 	var exit *exec.ExitError
@@ -106,8 +132,14 @@ func (s *source) build(t target, pkg string) ([]byte, error) {
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
 		"-ldflags", fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.revision=%s", shared, s.version, shared, s.commit), "-o", file, pkg)
 	cmd.Dir = s.root
+	workspace := "off"
+	if within, live := strings.CutPrefix(pkg, "./live/"); live { // a module of its own, which takes the root from this commit
+		cmd.Dir = filepath.Join(s.root, "live")
+		cmd.Args[len(cmd.Args)-1] = "./" + within
+		workspace = filepath.Join(cmd.Dir, "go.work")
+	}
 	// GOFLAGS must not be empty: then the go command would look for it in its own file of settings.
-	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-trimpath")
+	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOWORK="+workspace, "GOFLAGS=-trimpath")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 	}
