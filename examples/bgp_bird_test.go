@@ -23,7 +23,7 @@ func TestBGPExploresBIRD(t *testing.T) {
 	}
 	needs.Unfiltered(t)
 	bird, birdc := needs.Program(t, "bird", "/usr/sbin/bird"), needs.Program(t, "birdc", "/usr/sbin/birdc")
-	folder, program := t.TempDir(), bloodhound(t)
+	folder, program := t.TempDir(), bloodhoundLive(t)
 	if err := os.CopyFS(folder, os.DirFS("bgp/bird")); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
 )
 
-// bgpModule is examples/bgp/load, a module of its own, so that the product does not depend on GoBGP.
+// bgpModule is examples/bgp/load, in a module of its own, so that the product does not depend on GoBGP.
 func bgpModule(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -37,7 +37,7 @@ func TestBGPExplores(t *testing.T) {
 	script := func(code int, args ...string) string {
 		t.Helper()
 		cmd := exec.Command("./explore.sh", args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "BLOODHOUND="+program)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "BLOODHOUND_LIVE="+program)
 		out, err := cmd.CombinedOutput()
 		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != code {
 			t.Fatalf("%v: %v, not exit code %d\n%s", args, err, code, out)
@@ -61,11 +61,11 @@ func TestBGPExplores(t *testing.T) {
 	has(script(1, "--run", "TestImport/(missing|wrong)"), all("5")+"30 of 30 prefixes, 0 false alarms", all("9")+"9 of 9 prefixes, 0 false alarms", "missing: ", "of 138377 prefixes, 0 false alarms")
 }
 
-// liveProgram is a bloodhound of this checkout.
+// liveProgram is a bloodhound-live of this checkout.
 func liveProgram(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "bloodhound")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bloodhound").CombinedOutput(); err != nil {
+	program := filepath.Join(t.TempDir(), "bloodhound-live")
+	if out, err := exec.Command("go", "-C", "../live", "build", "-o", program, "./cmd/bloodhound-live").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
@@ -94,7 +94,8 @@ func TestGoBGPPassesItsTestsInSecondBodies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edit := exec.Command("go", "mod", "edit", "-require=github.com/bloodhound-dst/bloodhound@v0.0.0", "-replace=github.com/bloodhound-dst/bloodhound="+root)
+	const own = "github.com/bloodhound-dst/bloodhound"
+	edit := exec.Command("go", "mod", "edit", "-require="+own+"/live@v0.0.0", "-replace="+own+"="+root, "-replace="+own+"/live="+filepath.Join(root, "live"))
 	edit.Dir = dir
 	if out, err := edit.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -108,7 +109,7 @@ func TestGoBGPPassesItsTestsInSecondBodies(t *testing.T) {
 		}
 		var results [2][]string
 		for i, bodies := range []string{"first", "second"} {
-			cmd := exec.Command(program, "live", "test", "--std=false", "--instrument", "github.com/osrg/gobgp/v4/internal/pkg/table,github.com/osrg/gobgp/v4/pkg/packet/bgp", "./"+pkg)
+			cmd := exec.Command(program, "test", "--std=false", "--instrument", "github.com/osrg/gobgp/v4/internal/pkg/table,github.com/osrg/gobgp/v4/pkg/packet/bgp", "./"+pkg)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "BLOODHOUND_LIVE_BODIES="+bodies)
 			out, err := cmd.CombinedOutput()
 			for _, m := range verdict.FindAllSubmatch(out, -1) {

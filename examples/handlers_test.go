@@ -2,7 +2,6 @@ package examples
 
 import (
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,11 +11,7 @@ import (
 // explore runs `bloodhound live test` in a folder.
 func exploreHandler(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	tool := filepath.Join(t.TempDir(), "bloodhound")
-	if out, err := exec.Command("go", "build", "-o", tool, "../cmd/bloodhound").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	cmd := exec.Command(tool, append([]string{"live", "test"}, args...)...)
+	cmd := exec.Command(bloodhoundLive(t), append([]string{"live", "test"}, args...)...)
 	cmd.Dir = dir
 	out, _ := cmd.CombinedOutput() // a finding is an exit code
 	return string(out)

@@ -17,7 +17,9 @@ import (
 // kvServer builds and starts the server of examples/live, with some records. It gives a connection to it.
 func kvServer(t *testing.T, program, folder string) *kvClient {
 	t.Helper()
-	if out, err := exec.Command(program, "live", "build", "./live/kv", "-o", filepath.Join(folder, "kv")).CombinedOutput(); err != nil {
+	build := exec.Command(program, "live", "build", "./kv", "-o", filepath.Join(folder, "kv"))
+	build.Dir = "live" // a module of its own
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("live build: %v\n%s", err, out)
 	}
 	for _, name := range []string{"rules.txt", "rules-mended.txt"} {
@@ -69,7 +71,7 @@ func TestLive(t *testing.T) {
 	if testing.Short() || runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("builds a program with another runtime: Linux x86-64, and not with -short")
 	}
-	program, folder := bloodhound(t), t.TempDir()
+	program, folder := bloodhoundLive(t), t.TempDir()
 	server := kvServer(t, program, folder)
 	run := func(want int, args ...string) string {
 		t.Helper()

@@ -45,6 +45,16 @@ func bloodhound(t *testing.T) string {
 	return program
 }
 
+// bloodhoundLive is bloodhound with bloodhound-live beside it.
+func bloodhoundLive(t *testing.T) string {
+	t.Helper()
+	program := bloodhound(t)
+	if out, err := exec.Command("env", "CGO_ENABLED=0", "go", "-C", "../live", "build", "-o", program+"-live", "./cmd/bloodhound-live").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
 // TestVerdicts runs a campaign of each example and of each mutant. Seeds are how many tapes may be needed: those that
 // must find something stop at the first failure.
 func TestVerdicts(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/search"
-	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/live/internal/search"
+	"github.com/bloodhound-dst/bloodhound/live/internal/shadow"
 )
 
 // Handler is code to explore.

@@ -24,8 +24,8 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/search"
-	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+	"github.com/bloodhound-dst/bloodhound/live/internal/search"
+	"github.com/bloodhound-dst/bloodhound/live/internal/shadow"
 )
 
 // Integer is what a symbolic field can be, beside a truth value.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/attach"
+	"github.com/bloodhound-dst/bloodhound/live/internal/attach"
 )
 
 // Router lets copies of a BGP router get messages as from its neighbours, by which `bloodhound live federate` answers other

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/attach"
-	"github.com/bloodhound-dst/bloodhound/internal/live/checkpoint"
-	"github.com/bloodhound-dst/bloodhound/internal/live/search"
-	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
+	"github.com/bloodhound-dst/bloodhound/live/internal/attach"
+	"github.com/bloodhound-dst/bloodhound/live/internal/checkpoint"
+	"github.com/bloodhound-dst/bloodhound/live/internal/search"
+	"github.com/bloodhound-dst/bloodhound/live/internal/shadow"
 )
 
 // Service is a running program whose next steps may be explored: in copies of its process, which reach nothing, while it goes on.

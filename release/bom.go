@@ -47,8 +47,8 @@ type (
 	}
 )
 
-// bom lists the modules that a program was built from, as the program itself records them, and the standard library.
-func bom(src *source, program []byte) ([]byte, error) {
+// bom lists the modules that a program of the module path was built from, as the program itself records them, and the standard library.
+func bom(src *source, path string, program []byte) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(program))
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func bom(src *source, program []byte) ([]byte, error) {
 		url := packageURL(path, version)
 		return bomComponent{Type: kind, Ref: url, Name: path, Version: version, PURL: url}
 	}
-	main := component("application", modulePath, src.version)
+	main := component("application", path, src.version)
 	digest := sha256.Sum256(program)
 	main.Hashes = []bomHash{{"SHA-256", hex.EncodeToString(digest[:])}}
 	for _, s := range info.Settings {
@@ -65,6 +65,10 @@ func bom(src *source, program []byte) ([]byte, error) {
 	}
 	list := []bomComponent{component("library", "std", strings.TrimPrefix(info.GoVersion, "go"))}
 	for _, d := range info.Deps {
+		if d.Path == modulePath { // of this commit
+			list = append(list, component("library", d.Path, src.version))
+			continue
+		}
 		c := component("library", d.Path, d.Version)
 		c.Properties = []bomProperty{{"go:sum", d.Sum}}
 		list = append(list, c)

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -25,7 +27,7 @@ type file struct {
 
 // content is what a release brings, wherever it is put.
 type content struct {
-	program         []byte
+	program, live   []byte
 	license, third  []byte // of Bloodhound, and of what it is built from
 	readme, changes []byte
 	manual          []file // pages of section 1, by their file names
@@ -34,8 +36,8 @@ type content struct {
 }
 
 // collect gathers it; server is the program of the quickstart's nodes.
-func collect(src *source, program, server []byte) (*content, error) {
-	c := &content{program: program}
+func collect(src *source, program, live, server []byte) (*content, error) {
+	c := &content{program: program, live: live}
 	for name, to := range map[string]*[]byte{"LICENSE": &c.license, "README.md": &c.readme, "CHANGELOG.md": &c.changes} {
 		text, err := os.ReadFile(filepath.Join(src.root, name))
 		if err != nil {
@@ -44,7 +46,7 @@ func collect(src *source, program, server []byte) (*content, error) {
 		*to = text
 	}
 	var err error
-	if c.third, err = licenses(src, program); err != nil {
+	if c.third, err = licenses(src, program, live); err != nil {
 		return nil, err
 	}
 	if c.manual, err = manual(src); err != nil {
@@ -61,6 +63,7 @@ func collect(src *source, program, server []byte) (*content, error) {
 func (c *content) archive(top string) []file {
 	list := []file{
 		{"bloodhound", 0o755, c.program},
+		{"bloodhound-live", 0o755, c.live},
 		{"LICENSE", 0o644, c.license},
 		{"LICENSE.third-party", 0o644, c.third},
 		{"README.md", 0o644, c.readme},
@@ -115,11 +118,19 @@ func quickstart(dir string, server []byte) ([]file, error) {
 	return list, nil
 }
 
-// licenses are those of the modules that a program was built from, and of Go.
-func licenses(src *source, program []byte) ([]byte, error) {
-	info, err := buildinfo.Read(bytes.NewReader(program))
-	if err != nil {
-		return nil, err
+// licenses are those of the modules that programs were built from, and of Go.
+func licenses(src *source, programs ...[]byte) ([]byte, error) {
+	deps := map[string]*debug.Module{}
+	for _, program := range programs {
+		info, err := buildinfo.Read(bytes.NewReader(program))
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range info.Deps {
+			if d.Path != modulePath {
+				deps[d.Path+" "+d.Version] = d
+			}
+		}
 	}
 	var b bytes.Buffer
 	fmt.Fprintln(&b, "Bloodhound contains the standard library of Go and the modules below, under their own licences.")
@@ -155,7 +166,8 @@ func licenses(src *source, program []byte) ([]byte, error) {
 		return nil, err
 	}
 	all := []error{add("Go "+strings.TrimPrefix(runtime.Version(), "go"), goroot)}
-	for _, d := range info.Deps {
+	for _, name := range slices.Sorted(maps.Keys(deps)) {
+		d := deps[name]
 		path, err := module.EscapePath(d.Path)
 		if err != nil {
 			return nil, err
@@ -164,7 +176,7 @@ func licenses(src *source, program []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, add(d.Path+" "+d.Version, filepath.Join(cache, filepath.FromSlash(path)+"@"+version)))
+		all = append(all, add(name, filepath.Join(cache, filepath.FromSlash(path)+"@"+version)))
 	}
 	return b.Bytes(), errors.Join(all...)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 func main() {
@@ -35,6 +36,9 @@ func run(out, only string) error {
 		return fmt.Errorf("%s is not empty: remove it, or name another folder by -o", out)
 	}
 	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	if err := src.requiresItself(); err != nil {
 		return err
 	}
 	fmt.Printf("bloodhound %s of commit %s, by %s\n", src.version, src.commit, runtime.Version())
@@ -66,12 +70,16 @@ func (t target) release(src *source, out string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	live, err := src.build(t, "./live/cmd/bloodhound-live")
+	if err != nil {
+		return nil, err
+	}
 	// Nodes are programs of linux/amd64, whatever machine runs the world.
 	server, err := src.build(target{"linux", "amd64"}, "./examples/quickstart/kv")
 	if err != nil {
 		return nil, err
 	}
-	c, err := collect(src, program, server)
+	c, err := collect(src, program, live, server)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +96,14 @@ func (t target) release(src *source, out string) ([]string, error) {
 	if err := write(name+".tar.gz", content, err); err != nil {
 		return nil, err
 	}
-	content, err = bom(src, program)
-	if err := write(name+".cdx.json", content, err); err != nil {
-		return nil, err
+	for name, p := range map[string]struct {
+		module  string
+		program []byte
+	}{name: {modulePath, program}, "bloodhound-live" + strings.TrimPrefix(name, "bloodhound"): {livePath, live}} {
+		content, err = bom(src, p.module, p.program)
+		if err := write(name+".cdx.json", content, err); err != nil {
+			return nil, err
+		}
 	}
 	if t.os != "linux" {
 		return made, nil

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/spf13/cobra"
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 	modzip "golang.org/x/mod/zip"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
@@ -111,6 +113,16 @@ func TestCheckout(t *testing.T) {
 	}
 }
 
+// A tag is that of the release which live requires of the root.
+func TestLiveRequiresTheRelease(t *testing.T) {
+	for version, problem := range map[string]string{"v99.0.0": "and not v99.0.0", "v0.0.0-20261128120000-0123456789ab": ""} {
+		err := (&source{root: "..", version: version}).requiresItself()
+		if (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+}
+
 func TestArchive(t *testing.T) {
 	files := []file{{"top/b/c", 0o755, []byte("run me")}, {"top/a", 0o644, []byte("read me")}, {"top/b/empty/", 0o1777, nil}}
 	once, err := tarGz(files, noon)
@@ -157,7 +169,8 @@ func TestPackage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &content{program: []byte("#!/bin/sh\necho odd\n"), license: []byte("do what you like\n"), third: []byte("theirs\n"),
+	c := &content{program: []byte("#!/bin/sh\necho odd\n"), live: []byte("#!/bin/sh\necho live\n"),
+		license: []byte("do what you like\n"), third: []byte("theirs\n"),
 		changes: []byte("# Changelog\n"), manual: pages, bash: bash, zsh: zsh, fish: fish}
 	d, err := debOf(src, target{"linux", architecture(t, dpkg)}, c)
 	if err != nil {
@@ -277,7 +290,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestBillOfMaterials(t *testing.T) {
-	text, err := bom(src, own(t))
+	text, err := bom(src, modulePath, own(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,21 +412,66 @@ func committed(t *testing.T) (list []modzip.File) {
 	return list
 }
 
-// `go install MODULE@latest` refuses replacements, and files that no module may have.
+// `go install MODULE@latest` refuses replacements, and files that no module may have. The module live requires the release of the root that
+// live/go.work replaces, and so do all modules that use it.
 func TestModule(t *testing.T) {
-	text, err := os.ReadFile("../go.mod")
+	var version string
+	for _, name := range []string{"../go.mod", "../live/go.mod"} {
+		f := modOf(t, name)
+		if len(f.Replace) > 0 || len(f.Exclude) > 0 {
+			t.Errorf("go install MODULE@latest refuses %s with %d replace and %d exclude lines", name, len(f.Replace), len(f.Exclude))
+		}
+		for _, r := range f.Require {
+			if r.Mod.Path == modulePath {
+				version = r.Mod.Version
+			}
+		}
+	}
+	if !semver.IsValid(version) {
+		t.Fatalf("live/go.mod requires %q of the root", version)
+	}
+	text, err := os.ReadFile("../live/go.work")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := modfile.Parse("go.mod", text, nil)
-	if err != nil {
-		t.Fatal(err)
+	if w, err := modfile.ParseWork("go.work", text, nil); err != nil || len(w.Replace) != 1 || w.Replace[0].Old.Version != version {
+		t.Errorf("live/go.work does not replace %s %s, which live/go.mod requires: %v", modulePath, version, err)
 	}
-	if len(f.Replace) > 0 || len(f.Exclude) > 0 {
-		t.Errorf("go install MODULE@latest refuses a go.mod with %d replace and %d exclude lines", len(f.Replace), len(f.Exclude))
-	}
-	checked, err := modzip.CheckFiles(committed(t))
+	files := committed(t)
+	checked, err := modzip.CheckFiles(files)
 	if err != nil || checked.SizeError != nil || len(checked.Invalid) > 0 {
 		t.Errorf("%v, %v, %v", err, checked.SizeError, checked.Invalid)
 	}
+	users := 0
+	for _, file := range files {
+		if path.Base(file.Path()) != "go.mod" {
+			continue
+		}
+		f := modOf(t, filepath.Join("..", file.Path()))
+		uses := slices.ContainsFunc(f.Require, func(r *modfile.Require) bool { return r.Mod.Path == livePath })
+		for _, r := range f.Require {
+			if uses && r.Mod.Path == modulePath {
+				users++
+				if r.Mod.Version != version {
+					t.Errorf("%s requires %s of the root, and live requires %s", file.Path(), r.Mod.Version, version)
+				}
+			}
+		}
+	}
+	if users == 0 {
+		t.Error("no module uses live")
+	}
+}
+
+func modOf(t *testing.T, name string) *modfile.File {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := modfile.Parse(name, text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

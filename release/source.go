@@ -13,13 +13,17 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
-	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 )
 
-const modulePath = "github.com/bloodhound-dst/bloodhound"
+const (
+	modulePath = "github.com/bloodhound-dst/bloodhound"
+	livePath   = modulePath + "/live"
+)
 
 // target is a system that a program is built for, in the words of Go.
 type target struct{ os, arch string }
@@ -87,6 +91,28 @@ func versionOf(exact, last, commit string, at time.Time) string {
 	return module.PseudoVersion(cmp.Or(semver.Major(last), "v0"), last, at, commit[:12])
 }
 
+// requiresItself is an error if a release has a tag and the module live requires another one of the root: `go install` would build what this
+// commit does not have.
+func (s *source) requiresItself() error {
+	if module.IsPseudoVersion(s.version) {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(s.root, "live", "go.mod"))
+	if err != nil {
+		return err
+	}
+	f, err := modfile.Parse("live/go.mod", text, nil)
+	if err != nil {
+		return err
+	}
+	for _, r := range f.Require {
+		if r.Mod.Path == modulePath && r.Mod.Version != s.version {
+			return fmt.Errorf("live/go.mod requires %s of %s, and not %s; CONTRIBUTING.md has the steps of a release", r.Mod.Version, modulePath, s.version)
+		}
+	}
+	return nil
+}
+
 func git(dir string, args ...string) (string, error) {
 	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).Output()
 	var exit *exec.ExitError
@@ -102,11 +128,11 @@ func (s *source) build(t target, pkg string) ([]byte, error) { return s.compile(
 
 // buildBloodhound compiles the command bloodhound with the driver program in it. Worlds are Linux, whatever system this program is for.
 func (s *source) buildBloodhound(t target) ([]byte, error) {
-	driver, err := s.build(target{"linux", t.arch}, "./cmd/"+program.FileName)
+	driver, err := s.build(target{"linux", t.arch}, "./cmd/"+driverfile.FileName)
 	if err != nil {
 		return nil, err
 	}
-	archive, err := program.Pack(driver)
+	archive, err := driverfile.Pack(driver)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +142,7 @@ func (s *source) buildBloodhound(t target) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	packed, overlay := filepath.Join(dir, "driver"), filepath.Join(dir, "overlay.json")
-	replaced := map[string]map[string]string{"Replace": {filepath.Join(s.root, program.Archive): packed}}
+	replaced := map[string]map[string]string{"Replace": {filepath.Join(s.root, driverfile.Archive): packed}}
 	text, err := json.Marshal(replaced)
 	if err != nil {
 		return nil, err
@@ -124,7 +150,7 @@ func (s *source) buildBloodhound(t target) ([]byte, error) {
 	if err := errors.Join(os.WriteFile(packed, archive, 0o666), os.WriteFile(overlay, text, 0o666)); err != nil {
 		return nil, err
 	}
-	return s.compile(t, "./cmd/bloodhound", "-tags", program.Tag, "-overlay", overlay)
+	return s.compile(t, "./cmd/bloodhound", "-tags", driverfile.Tag, "-overlay", overlay)
 }
 
 func (s *source) compile(t target, pkg string, flags ...string) ([]byte, error) {
@@ -134,13 +160,19 @@ func (s *source) compile(t target, pkg string, flags ...string) ([]byte, error) 
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, filepath.Base(pkg))
-	cli := modulePath + "/internal/cli"
-	stamps := fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.revision=%s", cli, s.version, cli, s.commit)
+	shared := modulePath + "/internal/program"
+	stamps := fmt.Sprintf("-s -w -buildid= -X %s.version=%s -X %s.revision=%s", shared, s.version, shared, s.commit)
 	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", stamps, "-o", file}, flags...)
 	cmd := exec.Command("go", append(args, pkg)...)
 	cmd.Dir = s.root
+	workspace := "off"
+	if within, live := strings.CutPrefix(pkg, "./live/"); live { // a module of its own, which takes the root from this commit
+		cmd.Dir = filepath.Join(s.root, "live")
+		cmd.Args[len(cmd.Args)-1] = "./" + within
+		workspace = filepath.Join(cmd.Dir, "go.work")
+	}
 	// GOFLAGS must not be empty: then the go command would look for it in its own file of settings.
-	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-trimpath")
+	cmd.Env = append(os.Environ(), "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "CGO_ENABLED=0", "GOWORK="+workspace, "GOFLAGS=-trimpath")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 	}

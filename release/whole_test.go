@@ -99,6 +99,10 @@ func TestWhole(t *testing.T) {
 		if out := call(t, top, noGo, succeeds, program, "--version"); out != named(x) {
 			t.Errorf("%s: --version: %s", x, out)
 		}
+		live := strings.Replace(named(x), "bloodhound ", "bloodhound-live ", 1)
+		if out := call(t, top, noGo, succeeds, program, "live", "--version"); out != live {
+			t.Errorf("%s: live --version: %s", x, out)
+		}
 		if out := call(t, top, noGo, succeeds, program, "doctor"); !strings.Contains(out, "worlds can run here") {
 			t.Errorf("%s: doctor: %s", x, out)
 		}
@@ -187,6 +191,31 @@ func inWorld(t *testing.T, program, image, says string) {
 	}
 }
 
+// serve puts a module into the folder of a proxy.
+func serve(t *testing.T, proxy string, m module.Version, from string) {
+	t.Helper()
+	dir := filepath.Join(proxy, m.Path, "@v")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(from, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"list": m.Version + "\n", m.Version + ".info": `{"Version":"` + m.Version + `"}`, m.Version + ".mod": string(mod)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	zip, err := os.Create(filepath.Join(dir, m.Version+".zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(modzip.CreateFromDir(zip, m, from), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // `go install MODULE@latest` of a proxy that has this commit.
 func TestGoInstall(t *testing.T) {
 	soak(t)
@@ -194,29 +223,8 @@ func TestGoInstall(t *testing.T) {
 	dir := t.TempDir()
 	tree := filepath.Join(dir, "tree")
 	call(t, ".", nil, succeeds, "git", "clone", "-q", "..", tree)
-	proxy := filepath.Join(dir, "proxy", modulePath, "@v")
-	if err := os.MkdirAll(proxy, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	mod, err := os.ReadFile(filepath.Join(tree, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"list": version + "\n", version + ".info": `{"Version":"` + version + `"}`, version + ".mod": string(mod)} {
-		if err := os.WriteFile(filepath.Join(proxy, name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	zip, err := os.Create(filepath.Join(proxy, version+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := modzip.CreateFromDir(zip, module.Version{Path: modulePath, Version: version}, tree); err != nil {
-		t.Fatal(err)
-	}
-	if err := zip.Close(); err != nil {
-		t.Fatal(err)
-	}
+	serve(t, filepath.Join(dir, "proxy"), module.Version{Path: modulePath, Version: version}, tree)
+	serve(t, filepath.Join(dir, "proxy"), module.Version{Path: livePath, Version: version}, filepath.Join(tree, "live"))
 	cache, err := goEnv(&source{root: ".."}, "GOMODCACHE")
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +234,11 @@ func TestGoInstall(t *testing.T) {
 		"GOSUMDB=off", "GONOPROXY=none", "GOFLAGS=-modcacherw -trimpath",
 		"GOMODCACHE=" + filepath.Join(dir, "modules"), "GOBIN=" + filepath.Join(dir, "bin"), "CGO_ENABLED=0"}
 	call(t, dir, env, succeeds, "go", "install", modulePath+"/cmd/bloodhound@latest")
+	call(t, dir, env, succeeds, "go", "install", livePath+"/cmd/bloodhound-live@latest")
+	installed := filepath.Join(dir, "bin", "bloodhound")
+	if out := call(t, dir, noGo, succeeds, installed, "live", "--version"); !strings.HasPrefix(out, "bloodhound-live "+version+" (") {
+		t.Errorf("live --version: %s", out)
+	}
 	program := filepath.Join(dir, "bin", "bloodhound")
 	if out, want := call(t, dir, noGo, succeeds, program, "--version"),
 		fmt.Sprintf("bloodhound %s (module h1:", version); !strings.HasPrefix(out, want) || !strings.Contains(out, runtime.Version()) {

@@ -24,7 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
-	_ "github.com/bloodhound-dst/bloodhound/internal/lean"
+	"github.com/bloodhound-dst/bloodhound/internal/printable"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -37,7 +37,7 @@ func start(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	a := &app{out: &report.PrintableWriter{To: stdout}, json: stdout, err: stderr}
+	a := &app{out: &printable.Writer{To: stdout}, json: stdout, err: stderr}
 	root := &cobra.Command{Use: "contest", Short: "Compare strategies, and what leads them", SilenceUsage: true, SilenceErrors: true}
 	root.SetArgs(args)
 	root.SetOut(a.out)

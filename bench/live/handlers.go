@@ -30,8 +30,8 @@ var handlers = []handler{
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", "handlers", "dns"))); err != nil {
 			return err
 		}
-		const mod = "module dns\n\ngo 1.26.0\n\nrequire github.com/bloodhound-dst/bloodhound v0.0.0\n\nreplace github.com/bloodhound-dst/bloodhound => %s\n"
-		return os.WriteFile(filepath.Join(dir, "go.mod"), fmt.Appendf(nil, mod, root), 0o666)
+		const own = "github.com/bloodhound-dst/bloodhound"
+		return run(dir, "go", "mod", "edit", "-replace="+own+"="+root, "-replace="+own+"/live="+filepath.Join(root, "live"))
 	}},
 }
 
@@ -93,7 +93,7 @@ var (
 func (h *handler) solved(dir, tool string, limit time.Duration) (row, error) {
 	r := row{method: "`bloodhound live test`", found: "no"}
 	inputs := filepath.Join(dir, "inputs.json")
-	c := exec.Command(tool, append([]string{"live", "test", "--run", h.test}, h.instrument...)...)
+	c := exec.Command(tool, append([]string{"test", "--run", h.test}, h.instrument...)...)
 	c.Env = append(os.Environ(), "HANDLER_TIME="+limit.String(), "HANDLER_INPUTS="+inputs)
 	out, err := execute(c, dir)
 	if err != nil {

@@ -60,7 +60,7 @@ func compare(limit time.Duration) error {
 	if err != nil {
 		return err
 	}
-	solved, err := own(dir, limit, tool, "live", "test", "--run", "TestLive", ".")
+	solved, err := own(dir, limit, tool, "test", "--run", "TestLive", ".")
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ func compare(limit time.Duration) error {
 
 // build builds the command in a folder.
 func build(dir string) (tool string, err error) {
-	tool = filepath.Join(dir, "bloodhound")
-	if out, err := exec.Command("go", "build", "-o", tool, "./cmd/bloodhound").CombinedOutput(); err != nil {
+	tool = filepath.Join(dir, "bloodhound-live")
+	if out, err := exec.Command("go", "-C", "live", "build", "-o", tool, "./cmd/bloodhound-live").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return tool, nil
@@ -98,7 +98,8 @@ func copyModule(dir string) error {
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		return fmt.Errorf("run it from the root of the repository: %w", err)
 	}
-	out, err := execute(exec.Command("go", "mod", "edit", "-replace=github.com/bloodhound-dst/bloodhound="+root), dir)
+	out, err := execute(exec.Command("go", "mod", "edit", "-replace=github.com/bloodhound-dst/bloodhound="+root,
+		"-replace=github.com/bloodhound-dst/bloodhound/live="+filepath.Join(root, "live")), dir)
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}

@@ -1,11 +1,13 @@
 package check
 
-// Exit codes of the command line. Where several apply, the precedence is 3, 1, 4, 5, 0.
+import "github.com/bloodhound-dst/bloodhound/internal/exitcode"
+
+// Exit codes of verdicts, as package exitcode has them.
 const (
-	ExitHolds           = 0
-	ExitViolated        = 1
-	ExitUsage           = 2 // wrong usage or configuration
-	ExitEngine          = 3 // the engine or the machine failed
-	ExitNotReproducible = 4
-	ExitUnknown         = 5
+	ExitHolds           = exitcode.Holds
+	ExitViolated        = exitcode.Violated
+	ExitUsage           = exitcode.Usage
+	ExitEngine          = exitcode.Engine
+	ExitNotReproducible = exitcode.NotReproducible
+	ExitUnknown         = exitcode.Unknown
 )

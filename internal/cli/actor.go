@@ -21,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/group"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -103,7 +104,7 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 			"or a test has ended before its campaign; see above", ran)
 	case len(doc.Worlds) == 0:
 		doc.ExitCode = check.ExitUnknown
-		unexplained = &exitError{check.ExitUnknown, errors.New("no test ran a campaign: all were skipped, or none calls sim.Test")}
+		unexplained = program.WithCode(check.ExitUnknown, errors.New("no test ran a campaign: all were skipped, or none calls sim.Test"))
 	}
 	a.code = doc.ExitCode
 	if f.json {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -250,8 +251,8 @@ func (b *bisector) try(ctx context.Context, id string) (at records.AtCommit, err
 	if ctx.Err() != nil {
 		return at, errInterrupted
 	}
-	var machine *exitError
-	if err != nil && errors.As(err, &machine) && machine.code == check.ExitEngine {
+	var machine *program.Error
+	if err != nil && errors.As(err, &machine) && machine.Code == check.ExitEngine {
 		return at, err
 	}
 	if err != nil {

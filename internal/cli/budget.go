@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -27,7 +28,7 @@ const budgetRetries = 3
 
 // budgetFlags are those of test that are for builds.
 func (f *flags) budgetFlags(c *cobra.Command) {
-	c.Flags().Var(timeFlag{&f.budget}, "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
+	c.Flags().Var(program.Time(&f.budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
 	c.Flags().Var(fileFlag{&f.comment}, "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
 }
 

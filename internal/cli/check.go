@@ -23,6 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -415,7 +416,7 @@ func (j *judging) again(p *project, failure *report.Failure, args []string, own 
 		if failure.Smallest != nil {
 			again += " --original"
 		}
-		return nil, 0, weight, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` makes the run again and stores it", failure.ID, err, again)}
+		return nil, 0, weight, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: %w; `%s` makes the run again and stores it", failure.ID, err, again))
 	}
 	if err != nil {
 		return nil, 0, weight, err

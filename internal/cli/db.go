@@ -23,6 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
@@ -71,12 +72,12 @@ func (a *app) with(ctx context.Context, url string, opens func(string) (store.St
 	if closing := s.Close(); err == nil {
 		err = closing
 	}
-	var own *exitError
+	var own *program.Error
 	switch {
 	case err == nil || errors.As(err, &own):
 		return err
 	case ctx.Err() != nil:
-		return &exitError{check.ExitUnknown, errors.New("interrupted; the same command goes on from there")}
+		return program.WithCode(check.ExitUnknown, errors.New("interrupted; the same command goes on from there"))
 	}
 	return failed(err)
 }
@@ -91,7 +92,7 @@ func (a *app) noteDamages(s store.Store) []store.Damage {
 }
 
 // mistaken marks an error as the user's, within with.
-func mistaken(err error) error { return &exitError{check.ExitUsage, err} }
+func mistaken(err error) error { return program.WithCode(check.ExitUsage, err) }
 
 // movedDocument is the JSON document of db merge and db import.
 type movedDocument struct {
@@ -135,14 +136,14 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 						damaged += len(a.noteDamages(s))
 						return err
 					}); err != nil {
-						return &exitError{codeOf(err), err}
+						return program.WithCode(codeOf(err), err)
 					}
 				}
 				a.noteDamages(to)
 				if damaged > 0 {
-					return &exitError{check.ExitEngine,
+					return program.WithCode(check.ExitEngine,
 						fmt.Errorf("damaged parts could not be merged; added %s and %s to %s; bloodhound db fsck names the damage",
-							plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)}
+							plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store))
 				}
 				if f.json {
 					return a.printJSON(doc)
@@ -463,8 +464,8 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 	f.flags(c)
 	f.document(c)
 	addSwitch(c, &dry, "dry-run", "only report what gc would remove")
-	c.Flags().Var(timeFlag{&old}, "pack", "pack spans that ended more than this `time` ago")
-	c.Flags().Var(timeFlag{&keep}, "keep", "keep blobs that were put less than this `time` ago")
+	c.Flags().Var(program.Time(&old), "pack", "pack spans that ended more than this `time` ago")
+	c.Flags().Var(program.Time(&keep), "keep", "keep blobs that were put less than this `time` ago")
 	return c
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/printable"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
@@ -453,7 +454,7 @@ func views(spec *world.Spec) []debug.View {
 			if err != nil {
 				return err
 			}
-			return view.Cat(&report.PrintableWriter{To: out}, w, p)
+			return view.Cat(&printable.Writer{To: out}, w, p)
 		}),
 		show("logs", "[NODE]", fmt.Sprintf("the last %s that programs wrote", plural.Count(linesShown, "line")), 0, 1,
 			func(out io.Writer, w debug.World, args []string) error {

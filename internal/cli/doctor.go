@@ -16,10 +16,11 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/driver"
-	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
@@ -76,7 +77,7 @@ Exit code 3: the engine cannot run worlds here. With a program, 1: the program c
 	f.seedFlag(c, "`seed` of the tape (default: 1)")
 	f.engineFlag(c, "native", "look at this `engine` closely: ")
 	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it; under a minute")
-	c.Flags().Var(timeFlag{&maxTime}, "max-time", "virtual `time` after which the program is ended")
+	c.Flags().Var(program.Time(&maxTime), "max-time", "virtual `time` after which the program is ended")
 	return c
 }
 
@@ -167,7 +168,7 @@ func engineChecks(ctx context.Context, asked string) (checks []engine.Check) {
 // trySelf runs the worlds of one kind of fault.
 func trySelf(ctx context.Context, c *selftest.Case) (engine.Check, error) {
 	x := engine.Check{Name: "fault " + string(c.Kind), Required: true, OK: true, Detail: fmt.Sprintf("a program says %q, and the ledger knows", c.Seen)}
-	file, err := program.Find()
+	file, err := driverfile.Find()
 	if err != nil {
 		return x, failed(err)
 	}

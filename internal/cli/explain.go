@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
@@ -44,7 +45,7 @@ Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: th
 	f.where(c)
 	c.Flags().Var(numberFlag{&f.explainRuns, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"}, "runs",
 		fmt.Sprintf("maximum number of runs (default: %d)", defaultExplainRuns))
-	c.Flags().Var(timeFlag{&f.explainTime}, "time", fmt.Sprintf("maximum time (default: %s)", defaultExplainTime))
+	c.Flags().Var(program.Time(&f.explainTime), "time", fmt.Sprintf("maximum time (default: %s)", defaultExplainTime))
 	f.workersFlag(c)
 	f.originalFlag(c)
 	f.updateFlag(c)
@@ -160,10 +161,10 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 	})
 	switch {
 	case !o.Repeat.Reproducible:
-		return nil, &exitError{check.ExitNotReproducible,
-			fmt.Errorf("failure %s cannot be explained: its run does not repeat: %s", x.failure.ID, o.Repeat.Reason)}
+		return nil, program.WithCode(check.ExitNotReproducible,
+			fmt.Errorf("failure %s cannot be explained: its run does not repeat: %s", x.failure.ID, o.Repeat.Reason))
 	case at < 0 || o.Hash != x.failure.Hash && x.changed == nil:
-		return nil, &exitError{check.ExitUnknown, x.unexplained(o)}
+		return nil, program.WithCode(check.ExitUnknown, x.unexplained(o))
 	case len(o.DecisionsNs) != len(o.Decisions):
 		return nil, fmt.Errorf("failure %s cannot be explained: its engine does not record when decisions are made", x.failure.ID)
 	case o.Hash != x.failure.Hash:

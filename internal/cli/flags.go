@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
@@ -169,25 +170,6 @@ func (v sizeFlag) Set(text string) error {
 		return errors.New("give a size with its unit, such as 512m or 2g")
 	}
 	*v.bytes = &n
-	return nil
-}
-
-// timeFlag is the value of a flag that takes a time above 0.
-type timeFlag struct{ time *time.Duration }
-
-func (timeFlag) Type() string { return "time" }
-func (v timeFlag) String() string {
-	if v.time == nil || *v.time == 0 {
-		return ""
-	}
-	return v.time.String()
-}
-func (v timeFlag) Set(text string) error {
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return errors.New("give a time above 0 with its unit, such as 90s or 10m")
-	}
-	*v.time = d
 	return nil
 }
 
@@ -350,7 +332,7 @@ func (f *flags) campaign(c *cobra.Command) {
 	f.seedFlag(c, "`seed` of the campaign; tape i follows from it and i (default: exploration.seed, or 1)")
 	c.Flags().Var(numberFlag{&f.seeds, 1, math.MaxUint64, "give the number of tapes to run, 1 or more"},
 		"seeds", "how many tapes to run (default: simulation.seeds, or 1000)")
-	c.Flags().Var(timeFlag{&f.timeout}, "timeout", "stop after this `time`")
+	c.Flags().Var(program.Time(&f.timeout), "timeout", "stop after this `time`")
 	f.workersFlag(c)
 	c.Flags().Var(strategyFlag{&f.strategy}, "strategy",
 		"search `strategy`: "+strings.Join(search.Names, ", ")+" (default: exploration.strategy, or "+search.Default+")")
@@ -384,8 +366,9 @@ func (f *flags) snapshotFlag(c *cobra.Command) {
 func (f *flags) shrinking(c *cobra.Command) {
 	c.Flags().Var(numberFlag{&f.shrinkRuns, 1, math.MaxInt32, "give the number of runs that shrinking may make, 1 or more"},
 		"shrink-runs", fmt.Sprintf("maximum number of runs to shrink one failure (default: %d)", defaultShrinkRuns))
-	c.Flags().Var(timeFlag{&f.shrinkCPU}, "shrink-cpu", fmt.Sprintf("maximum CPU time of the runs that shrink all failures (default: %s)", defaultShrinkCPU))
-	c.Flags().Var(timeFlag{&f.shrinkTime}, "shrink-time", "maximum real time to shrink all failures (default: none)")
+	c.Flags().Var(program.Time(&f.shrinkCPU), "shrink-cpu",
+		fmt.Sprintf("maximum CPU time of the runs that shrink all failures (default: %s)", defaultShrinkCPU))
+	c.Flags().Var(program.Time(&f.shrinkTime), "shrink-time", "maximum real time to shrink all failures (default: none)")
 }
 
 func (f *flags) originalFlag(c *cobra.Command) {

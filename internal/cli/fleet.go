@@ -24,6 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -94,10 +95,10 @@ Exit code 0: no failure is known of this code; 1: one is; 3: the store does not 
 	f.snapshotFlag(c)
 	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
 	storeFlag(c, &w.store, " beside the first project")
-	c.Flags().Var(timeFlag{&w.period}, "for", "end after this `time`")
+	c.Flags().Var(program.Time(&w.period), "for", "end after this `time`")
 	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk",
 		"end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
-	c.Flags().Var(timeFlag{&w.slice}, "slice", "how long a test runs before another may be chosen")
+	c.Flags().Var(program.Time(&w.slice), "slice", "how long a test runs before another may be chosen")
 	c.Flags().Var(wordFlag{&w.line, []string{"main", "pr", "release"}, "lines"}, "line",
 		"what the `line` of the code is: main, pr or release (default: by branch and tag)")
 	c.Flags().Var(filesFlag{&w.canaries}, "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
@@ -420,16 +421,6 @@ func newWorker(labels map[string]string) (records.ID, records.Worker) {
 
 // envHere is what runs of an engine run on here.
 func envHere(engine string, features []string) records.Env {
-	return records.Env{Engine: engine, Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(), Machine: machine(), Features: features}
-}
-
-// machine names the processor.
-func machine() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return runtime.GOARCH
+	return records.Env{Engine: engine, Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(),
+		Machine: program.Machine(), Features: features}
 }

@@ -1,14 +1,6 @@
 package cli
 
-import (
-	"fmt"
-	"io"
-	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-)
+import "github.com/bloodhound-dst/bloodhound/internal/program"
 
 // examples are commands that people type, by the path of their verb.
 var examples = map[string][]string{
@@ -34,24 +26,17 @@ var examples = map[string][]string{
 	"explain":     {"bloodhound explain 210d16d45c83", "bloodhound explain 210d16d45c83 examples/quickstart --time 30s"},
 	"explore": {"bloodhound explore", "bloodhound explore --mode harsh --timeout 10m",
 		"bloodhound explore --compose docker-compose.yml --seeds 200"},
-	"image gc":             {"bloodhound image gc"},
-	"image ls":             {"bloodhound image ls"},
-	"image pull-kernel":    {"bloodhound image pull-kernel"},
-	"live federate audit":  {"bloodhound live federate audit answers.log --of transit"},
-	"live federate check":  {"bloodhound live federate check --from transit --prefix 192.0.2.0/24 --path '65001 65002'"},
-	"live federate key":    {"bloodhound live federate key domain.key"},
-	"live federate origin": {"bloodhound live federate origin --prefix 192.0.2.0/24 --asn 65001"},
-	"image pull":           {"bloodhound image pull redis:7"},
-	"import":               {"bloodhound import incident.jsonl"},
-	"init":                 {"bloodhound init", "bloodhound init --from docker-compose.yml", "bloodhound init --template raft raft-test"},
-	"list":                 {"bloodhound list", "bloodhound list examples/quickstart --json"},
-	"live build":           {"bloodhound live build ./cmd/server -o server"},
-	"live federate":        {"bloodhound live federate --config federation.yaml"},
-	"live test":            {"bloodhound live test ./internal/parser --run TestParse"},
-	"live try":             {"bloodhound live try --change new.conf n1"},
-	"model check":          {"bloodhound model check Raft.tla"},
-	"model propose":        {"bloodhound model propose Raft.tla --world ."},
-	"model trace":          {"bloodhound model trace RaftTrace.tla log.ndjson"},
+	"image gc":          {"bloodhound image gc"},
+	"image ls":          {"bloodhound image ls"},
+	"image pull-kernel": {"bloodhound image pull-kernel"},
+	"image pull":        {"bloodhound image pull redis:7"},
+	"import":            {"bloodhound import incident.jsonl"},
+	"init":              {"bloodhound init", "bloodhound init --from docker-compose.yml", "bloodhound init --template raft raft-test"},
+	"list":              {"bloodhound list", "bloodhound list examples/quickstart --json"},
+	"live":              {"bloodhound live --once", "bloodhound live test ./internal/parser --run TestParse"},
+	"model check":       {"bloodhound model check Raft.tla"},
+	"model propose":     {"bloodhound model propose Raft.tla --world ."},
+	"model trace":       {"bloodhound model trace RaftTrace.tla log.ndjson"},
 	"replay": {"bloodhound replay 210d16d45c83", "bloodhound replay 210d16d45c83 --at violation --ps --logs",
 		"bloodhound replay --all --code ../patched"},
 	"report":    {"bloodhound report 210d16d45c83 --open", "bloodhound report 210d16d45c83 --html failure.html --markdown issue.md"},
@@ -69,114 +54,15 @@ var examples = map[string][]string{
 }
 
 // flagGroups are the purposes of flags, in the order in which help lists them. What belongs to none comes last.
-var flagGroups = []struct {
-	title string
-	names []string
-}{
-	{"World", []string{"config", "compose", "engine", "mode", "async-vm", "base-image", "kernel", "initrd", "qemu"}},
-	{"Tape", []string{"seed", "boot-seed", "tape", "until", "runs", "original", "update"}},
-	{"Search", []string{"seeds", "timeout", "budget", "strategy", "max-depth", "corpus", "full-length", "keep-going", "from-boot",
+var flagGroups = []program.FlagGroup{
+	{Title: "World", Names: []string{"config", "compose", "engine", "mode", "async-vm", "base-image", "kernel", "initrd", "qemu"}},
+	{Title: "Tape", Names: []string{"seed", "boot-seed", "tape", "until", "runs", "original", "update"}},
+	{Title: "Search", Names: []string{"seeds", "timeout", "budget", "strategy", "max-depth", "corpus", "full-length", "keep-going", "from-boot",
 		"around", "kind", "per-class", "cpu", "time"}},
-	{"Shrinking", []string{"no-shrink", "shrink-cpu", "shrink-runs", "shrink-time"}},
-	{"Machine", []string{"workers", "snapshots", "snapshot-memory", "memory"}},
-	{"Looking inside", []string{"at", "ps", "sockets", "files", "fds", "ls", "cat", "tar", "core", "output", "logs", "reached",
+	{Title: "Shrinking", Names: []string{"no-shrink", "shrink-cpu", "shrink-runs", "shrink-time"}},
+	{Title: "Machine", Names: []string{"workers", "snapshots", "snapshot-memory", "memory"}},
+	{Title: "Looking inside", Names: []string{"at", "ps", "sockets", "files", "fds", "ls", "cat", "tar", "core", "output", "logs", "reached",
 		"process", "drivers", "listen", "gdb-port", "delve", "launch-json"}},
-	{"Code", []string{"coverage", "coverage-threshold", "since", "code", "good", "bad", "base", "all"}},
-	{"Results", []string{"verbose", "json", "html", "open", "markdown", "comment", "junit", "sarif", "trace", "trace-format", "pcap"}},
-}
-
-// helpColumns is how wide the lists of flags are.
-const helpColumns = 100
-
-// documentVerbs gives each verb its examples, and lists its flags by their purpose.
-func documentVerbs(root *cobra.Command) {
-	var each func(c *cobra.Command, path string)
-	each = func(c *cobra.Command, path string) {
-		if lines := examples[path]; len(lines) > 0 {
-			c.Example = "  " + strings.Join(lines, "\n  ")
-		}
-		for _, sub := range c.Commands() {
-			each(sub, strings.TrimSpace(path+" "+sub.Name()))
-		}
-	}
-	each(root, "")
-	root.SetUsageFunc(func(c *cobra.Command) error { return printUsage(c.OutOrStdout(), c) })
-}
-
-// printUsage prints how a verb is used: its lines, examples, verbs below it, and flags.
-func printUsage(w io.Writer, c *cobra.Command) error {
-	var b strings.Builder
-	b.WriteString("Usage:\n")
-	if c.Runnable() {
-		fmt.Fprintf(&b, "  %s\n", c.UseLine())
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "  %s [command]\n", c.CommandPath())
-	}
-	if c.HasExample() {
-		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
-	}
-	if c.HasAvailableSubCommands() {
-		b.WriteString("\nAvailable Commands:\n")
-		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() || sub.Name() == "help" {
-				fmt.Fprintf(&b, "  %-*s %s\n", sub.NamePadding(), sub.Name(), sub.Short)
-			}
-		}
-	}
-	for _, g := range groupsOf(c.LocalFlags()) {
-		fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.flags.FlagUsagesWrapped(helpColumns))
-	}
-	if inherited := c.InheritedFlags(); inherited.HasAvailableFlags() {
-		fmt.Fprintf(&b, "\nFlags of %s:\n%s", c.Parent().CommandPath(), inherited.FlagUsagesWrapped(helpColumns))
-	}
-	if c.HasAvailableSubCommands() {
-		fmt.Fprintf(&b, "\nUse \"%s [command] --help\" for more information about a command.\n", c.CommandPath())
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// flagGroup are the flags of one purpose.
-type flagGroup struct {
-	title string
-	flags *pflag.FlagSet
-}
-
-// groupsOf parts the flags of a verb by their purpose. A verb with few of them has one group.
-func groupsOf(flags *pflag.FlagSet) (list []flagGroup) {
-	const few = 8
-	sorted := map[string]*pflag.FlagSet{}
-	count := 0
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		count++
-		title := ""
-		for _, g := range flagGroups {
-			if slices.Contains(g.names, f.Name) {
-				title = g.title
-			}
-		}
-		if sorted[title] == nil {
-			sorted[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
-		}
-		sorted[title].AddFlag(f)
-	})
-	if count == 0 {
-		return nil
-	}
-	if count <= few {
-		return []flagGroup{{"Flags", flags}}
-	}
-	for _, g := range flagGroups {
-		if sorted[g.title] != nil {
-			list = append(list, flagGroup{g.title + " flags", sorted[g.title]})
-		}
-	}
-	if sorted[""] != nil {
-		list = append(list, flagGroup{"Other flags", sorted[""]})
-	}
-	return list
+	{Title: "Code", Names: []string{"coverage", "coverage-threshold", "since", "code", "good", "bad", "base", "all"}},
+	{Title: "Results", Names: []string{"verbose", "json", "html", "open", "markdown", "comment", "junit", "sarif", "trace", "trace-format", "pcap"}},
 }

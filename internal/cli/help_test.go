@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/config/shell"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // Each verb has an example that it understands, and no example is about a verb that there is not.
@@ -52,17 +53,17 @@ func TestFlagsHaveOneGroup(t *testing.T) {
 	var each func(c *cobra.Command)
 	each = func(c *cobra.Command) {
 		var b strings.Builder
-		if err := printUsage(&b, c); err != nil {
+		if err := program.PrintUsage(&b, c, flagGroups); err != nil {
 			t.Fatal(err)
 		}
 		c.InitDefaultHelpFlag()
-		for _, g := range groupsOf(c.Flags()) {
-			if g.flags == nil {
-				t.Errorf("%s: group %s has no flags", c.CommandPath(), g.title)
+		for _, g := range program.GroupsOf(c.Flags(), flagGroups) {
+			if g.Flags == nil {
+				t.Errorf("%s: group %s has no flags", c.CommandPath(), g.Title)
 			}
 		}
 		for _, g := range flagGroups {
-			for _, name := range g.names {
+			for _, name := range g.Names {
 				if f := c.Flags().Lookup(name); f != nil {
 					used[name] = true
 					if !f.Hidden && strings.Count(b.String(), "--"+name+" ")+strings.Count(b.String(), "--"+name+"\n") == 0 {
@@ -78,13 +79,13 @@ func TestFlagsHaveOneGroup(t *testing.T) {
 	each(Commands())
 	seen := map[string]string{}
 	for _, g := range flagGroups {
-		for _, name := range g.names {
+		for _, name := range g.Names {
 			if seen[name] != "" {
-				t.Errorf("--%s is in the groups %s and %s", name, seen[name], g.title)
+				t.Errorf("--%s is in the groups %s and %s", name, seen[name], g.Title)
 			}
-			seen[name] = g.title
+			seen[name] = g.Title
 			if !used[name] {
-				t.Errorf("no verb has --%s, which is in the group %s", name, g.title)
+				t.Errorf("no verb has --%s, which is in the group %s", name, g.Title)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/image"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -202,7 +203,7 @@ What a pull that was interrupted has brought is not fetched again.`,
 			for _, name := range args {
 				r, err := s.Pull(c.Context(), name, "", o)
 				if c.Context().Err() != nil {
-					return &exitError{check.ExitUnknown, errors.New("interrupted; the next pull goes on from there")}
+					return program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull goes on from there"))
 				}
 				if err != nil {
 					return failed(err)

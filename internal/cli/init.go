@@ -17,6 +17,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -109,7 +110,7 @@ func (a *app) chooseWorld(found scaffolding.Findings, from string) (scaffolding.
 		return scaffolding.Example(), nil
 	case len(worlds) == 1:
 		return worlds[0], nil
-	case isTerminal(a.json) && term.IsTerminal(int(os.Stdin.Fd())):
+	case program.IsTerminal(a.json) && term.IsTerminal(int(os.Stdin.Fd())):
 		return a.askForWorld(worlds, os.Stdin)
 	}
 	fmt.Fprintf(a.out, "found %s; to test another one, remove what is written here and say\n", worlds[0].What)

@@ -1,314 +1,68 @@
 package cli
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	goversion "go/version"
-	"io"
-	"maps"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/live/modules"
-	"github.com/bloodhound-dst/bloodhound/internal/live/rewrite"
-	"github.com/bloodhound-dst/bloodhound/internal/live/shadow"
-	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
-// liveTried are the releases of Go with which instrumented code was tried.
-var liveTried = []string{"go1.26"}
+// liveProgram is the program of the verb live, from a module of its own.
+const liveProgram = "bloodhound-live"
+
+// getLive says how to get it.
+const getLive = "install it by `go install github.com/bloodhound-dst/bloodhound/live/cmd/bloodhound-live@latest`,\n" +
+	"or put it from the archive of the release beside bloodhound or into a folder of PATH"
 
 func (a *app) liveVerb() *cobra.Command {
-	c := a.liveWatchVerb()
-	c.AddCommand(a.liveTestVerb(), a.liveBuildVerb(), a.liveTryVerb(), a.liveFederateVerb())
-	return c
+	return &cobra.Command{
+		Use:   "live [VERB] [ARGUMENTS]",
+		Short: "Explore what running programs could do next, without touching them",
+		Long: `Takes checkpoints of running programs and has copies of them try inputs that are solved for from the conditions in their code. Verbs below it:
+build (a Go program that can be explored while it runs), federate (routers of several domains), test (handlers in the tests of a Go package) and
+try (a new configuration).
+
+All of this is a program of its own, bloodhound-live, which is executed in the place of this one. If it is missing,
+` + getLive + `.`,
+		DisableFlagParsing:    true,
+		DisableFlagsInUseLine: true,
+		RunE:                  live,
+		ValidArgsFunction:     completeLive,
+	}
 }
 
-func (a *app) liveTestVerb() *cobra.Command {
-	o := &liveOptions{}
-	c := &cobra.Command{
-		Use:   "test [PACKAGE] [-- ARGUMENTS]",
-		Short: "Explore the handlers in the tests of a package",
-		Long: `Builds the tests of a Go package with instrumented code and runs them. A handler that a test gives to live.Explore is called once for each path: the
-conditions that its inputs decide are recorded, and inputs are solved for that decide otherwise. Plain ` + "`go test`" + ` calls it once.
-Exit code 0: no finding; 1: a check does not hold or the handler panics, or another test fails.`,
-		Args: func(c *cobra.Command, args []string) error { return cobra.MaximumNArgs(1)(c, before(c, args)) },
-		RunE: func(c *cobra.Command, args []string) error {
-			o.args = args[len(before(c, args)):]
-			args = before(c, args)
-			o.pkg = "."
-			if len(args) > 0 {
-				o.pkg = args[0]
-			}
-			return a.liveTest(c.Context(), o)
-		},
-	}
-	o.flags(c)
-	c.Flags().StringVar(&o.run, "run", "", "only tests whose names match this `pattern`")
-	return c
-}
-
-// before are the arguments that come before a --.
-func before(c *cobra.Command, args []string) []string {
-	if n := c.ArgsLenAtDash(); n >= 0 {
-		return args[:n]
-	}
-	return args
-}
-
-type liveOptions struct {
-	pkg, run, leave string
-	env             []string // of the go command; nil is this process's
-	instrument, add []string
-	args            []string // of the tests' program
-	std, left       bool
-}
-
-// flags are those of verbs that build instrumented code.
-func (o *liveOptions) flags(c *cobra.Command) {
-	c.Flags().StringSliceVar(&o.instrument, "instrument", nil,
-		"the `packages` whose code is instrumented, as the go command names them (default: those in the package's folder)")
-	c.Flags().BoolVar(&o.std, "std", true, "instrument the plain packages of the standard library that the code uses, such as strings and net/netip")
-	c.Flags().StringArrayVar(&o.add, "add", nil,
-		"`PACKAGE=FILE.go`: build a file as a part of a package of another module, for a handler that the package does not export")
-	c.Flags().StringVar(&o.leave, "leave", "",
-		"do not instrument functions whose package path and name match this `pattern`, such as '\\.String$': what they compute "+
-			"counts as not depending on inputs")
-	c.Flags().BoolVar(&o.left, "left", false, "list the functions that are not instrumented, with the reasons")
-}
-
-// liveStd are packages of the standard library that are plain Go, and that values of inputs go through. Others are of the
-// operating system, of the runtime, or format text.
-var liveStd = []string{"bytes", "cmp", "container/heap", "container/list", "encoding/base64", "encoding/binary", "encoding/hex",
-	"internal/strconv", "internal/stringslite", "maps", "net/netip", "slices", "sort", "strconv", "strings", "unicode/utf8"}
-
-// goPackage is what `go list` says about the package whose tests run.
-type goPackage struct {
-	Dir, ImportPath, Name                    string
-	TestGoFiles, XTestGoFiles                []string
-	Imports, TestImports, XTestImports, Deps []string
-}
-
-func (a *app) liveTest(ctx context.Context, o *liveOptions) error {
-	p, err := liveTarget(ctx, o.pkg)
-	if err != nil {
-		return err
-	}
-	if len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || !p.explores() {
-		return noHandler(p.ImportPath)
-	}
-	out, err := os.MkdirTemp("", "bloodhound-live-*")
-	if err != nil {
-		return failed(err)
-	}
-	defer os.RemoveAll(out)
-	rewritten, err := a.instrument(ctx, o, p, []string{p.ImportPath}, out)
-	if err != nil {
-		return err
-	}
-	program := filepath.Join(out, "test")
-	build := exec.CommandContext(ctx, "go", slices.Concat([]string{"test", "-c", "-vet=off", "-o", program}, rewritten.Flags, []string{p.ImportPath})...)
-	build.Dir = p.Dir
-	if text, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("the tests of %s cannot be built: %w\n%s", p.ImportPath, err, bytes.TrimSpace(text))
-	}
-	seen := &watcher{to: a.out, what: []byte("live: ")}
-	test := exec.CommandContext(ctx, program, append([]string{"-test.v", "-test.run", o.run}, o.args...)...)
-	test.Dir, test.Env, test.Stdout, test.Stderr = p.Dir, append(os.Environ(), shadow.SitesVariable+"="+rewritten.Sites), seen, a.err
-	err = test.Run()
-	var exit *exec.ExitError
+// live becomes bloodhound-live.
+func live(c *cobra.Command, args []string) error {
+	path, err := program.Companion(liveProgram)
 	switch {
-	case ctx.Err() != nil:
-		return errInterrupted
-	case errors.As(err, &exit):
-		a.code = check.ExitViolated
-	case err != nil:
-		return failed(err)
-	case !seen.seen:
-		return noHandler(p.ImportPath)
+	case err == nil:
+		return failed(fmt.Errorf("%s: %w", path, program.Become(path, args)))
+	case slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "--help" }):
+		return c.Help()
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("there is no %s: %s", liveProgram, getLive)
 	}
-	return nil
+	return fmt.Errorf("%w; %s", err, getLive)
 }
 
-// instrument rewrites the code of a package and of those of the options, and notes how much of it.
-func (a *app) instrument(ctx context.Context, o *liveOptions, p *goPackage, tests []string, out string) (*rewrite.Result, error) {
-	patterns, err := o.patterns(p)
+// completeLive asks bloodhound-live what may follow arguments.
+func completeLive(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	path, err := program.Companion(liveProgram)
 	if err != nil {
-		return nil, err
+		return nil, cobra.ShellCompDirectiveDefault
 	}
-	var leave *regexp.Regexp
-	if o.leave != "" {
-		if leave, err = regexp.Compile(o.leave); err != nil {
-			return nil, fmt.Errorf("--leave: %w", err)
-		}
+	out, err := exec.Command(path, slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{begun})...).Output()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	last := lines[len(lines)-1]
+	directive, wrong := strconv.Atoi(strings.TrimPrefix(last, ":"))
+	if err != nil || wrong != nil {
+		return nil, cobra.ShellCompDirectiveDefault
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return nil, fmt.Errorf("%w; modules are copied there", err)
-	}
-	copies := modules.Options{Dir: p.Dir, Patterns: patterns, Cache: filepath.Join(cache, "bloodhound", "modules"), Out: out}
-	for _, text := range o.add {
-		added, err := modules.ParseAdded(text)
-		if err != nil {
-			return nil, err
-		}
-		copies.Added = append(copies.Added, added)
-	}
-	flags, err := modules.Copy(ctx, copies)
-	if err != nil {
-		return nil, err
-	}
-	if o.std {
-		used, err := liveUsedStd(ctx, p, flags)
-		if err != nil {
-			return nil, err
-		}
-		patterns = append(patterns, used...)
-	}
-	rewritten, err := rewrite.Rewrite(rewrite.Options{Dir: p.Dir, Patterns: patterns, Tests: tests, Flags: flags, Env: o.env, Leave: leave, Out: out})
-	if err != nil {
-		return nil, err
-	}
-	return rewritten, a.liveSummary(rewritten, o.left)
-}
-
-// patterns name the packages that are instrumented, wherever the go command runs: folders are those of this process.
-func (o *liveOptions) patterns(p *goPackage) ([]string, error) {
-	if o.instrument == nil {
-		return []string{p.ImportPath, "./..."}, nil
-	}
-	list := []string{p.ImportPath}
-	for _, pattern := range o.instrument {
-		if pattern == "." || pattern == ".." || strings.HasPrefix(pattern, "./") || strings.HasPrefix(pattern, "../") {
-			whole, err := filepath.Abs(pattern)
-			if err != nil {
-				return nil, failed(err)
-			}
-			pattern = whole
-		}
-		list = append(list, pattern)
-	}
-	return list, nil
-}
-
-// liveTarget finds the package, and refuses what cannot be explored.
-func liveTarget(ctx context.Context, name string) (*goPackage, error) {
-	text, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
-	if err != nil {
-		return nil, failed(fmt.Errorf("`go env GOVERSION`: %w; install Go from https://go.dev/dl", err))
-	}
-	used := strings.TrimSpace(string(text))
-	if !slices.Contains(liveTried, goversion.Lang(used)) {
-		return nil, fmt.Errorf("instrumented code was not tried with %s: use one of %s, as by GOTOOLCHAIN=%s.0", used,
-			strings.Join(liveTried, ", "), liveTried[len(liveTried)-1])
-	}
-	flags, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
-	if err != nil {
-		return nil, failed(fmt.Errorf("`go env GOFLAGS`: %w", err))
-	}
-	if slices.Contains(strings.Fields(string(flags)), "-race") {
-		return nil, errors.New("the race detector does not know instrumented code, whose second bodies use the same memory: remove -race from GOFLAGS")
-	}
-	list := exec.CommandContext(ctx, "go", "list", "-json=Dir,ImportPath,Name,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Deps", name)
-	var errs bytes.Buffer
-	list.Stderr = &errs
-	text, err = list.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s is no package of Go: %s", name, bytes.TrimSpace(errs.Bytes()))
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	var p, second goPackage
-	if err := d.Decode(&p); err != nil {
-		return nil, fmt.Errorf("%s names no package", name)
-	}
-	if d.Decode(&second) != io.EOF {
-		return nil, fmt.Errorf("%s names several packages, such as %s and %s: name one", name, p.ImportPath, second.ImportPath)
-	}
-	return &p, nil
-}
-
-// liveUsedStd are the packages of liveStd that the tests of a package are linked with.
-func liveUsedStd(ctx context.Context, p *goPackage, flags []string) (used []string, err error) {
-	list := exec.CommandContext(ctx, "go",
-		slices.Concat([]string{"list", "-deps", "-test", "-f", "{{if .Standard}}{{.ImportPath}}{{end}}"}, flags, []string{p.ImportPath})...)
-	list.Dir = p.Dir
-	text, err := list.Output()
-	if err != nil {
-		return nil, failed(fmt.Errorf("`go list -deps -test %s`: %w", p.ImportPath, err))
-	}
-	for _, name := range strings.Fields(string(text)) {
-		if slices.Contains(liveStd, name) {
-			used = append(used, name)
-		}
-	}
-	return used, nil
-}
-
-// explores reports whether a package, its tests or what it imports may explore a handler.
-func (p *goPackage) explores() bool {
-	return slices.Contains(slices.Concat(p.Imports, p.TestImports, p.XTestImports, p.Deps), livePackage)
-}
-
-// livePackage is what handlers are explored by.
-const livePackage = "github.com/bloodhound-dst/bloodhound/live"
-
-func noHandler(path string) error {
-	return fmt.Errorf("no test of %s explores a handler: call live.Explore in one (%s)", path, livePackage)
-}
-
-// liveSummary notes how much of the packages is instrumented, and is an error if nothing is.
-func (a *app) liveSummary(r *rewrite.Result, left bool) error {
-	functions, second, packages := 0, 0, 0
-	reasons := map[string]int{}
-	for i := range r.Packages {
-		p := &r.Packages[i]
-		if p.Refused != "" {
-			a.note("%s is not instrumented: %s", p.Path, p.Refused)
-			continue
-		}
-		packages++
-		functions += p.Functions
-		second += p.Second
-		for reason, n := range p.Reasons {
-			reasons[reason] += n
-		}
-		for _, l := range p.Left {
-			if left {
-				a.note("  %s %s: %s", l.At, l.Name, l.Reason)
-			}
-		}
-	}
-	if packages == 0 {
-		return errors.New("no package is instrumented, so no condition would be seen; name others by --instrument")
-	}
-	a.note("instrumented: %d of %s in %s", second, plural.Count(functions, "function"), plural.Count(packages, "package"))
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		a.note("  %d are not: %s", reasons[reason], reason)
-	}
-	return nil
-}
-
-// watcher passes on what is written, and notices a text at the beginning of one of its words.
-type watcher struct {
-	to   io.Writer
-	what []byte
-	seen bool
-	tail []byte // the end of what was written before
-}
-
-func (w *watcher) Write(p []byte) (int, error) {
-	both := append(w.tail, p...)
-	w.seen = w.seen || bytes.Contains(both, w.what)
-	w.tail = bytes.Clone(both[max(0, len(both)-len(w.what)):])
-	return w.to.Write(p)
+	return lines[:len(lines)-1], cobra.ShellCompDirective(directive)
 }

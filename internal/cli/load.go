@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
@@ -59,7 +60,7 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 	o.Images, o.Dockerfiles = a.findImages(ctx), a.buildImages(ctx)
 	r, err := read(o)
 	if err != nil && ctx.Err() != nil { // what it says of images and their builds follows from that
-		return nil, &exitError{check.ExitUnknown, errors.New("interrupted; the next pull or build of images goes on from there")}
+		return nil, program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull or build of images goes on from there"))
 	}
 	if err != nil {
 		return nil, err

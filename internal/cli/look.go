@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -316,14 +315,4 @@ func keepOutput(from, to string) error {
 		return err
 	}
 	return cmp.Or(copyOut(f, from), f.Close())
-}
-
-// isTerminal reports whether results go to a person's screen.
-func isTerminal(w io.Writer) bool {
-	r, ok := w.(*results)
-	if !ok {
-		return false
-	}
-	f, ok := r.to.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

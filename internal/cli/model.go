@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -95,7 +96,7 @@ cannot be judged.`,
 	f.Var(numberFlag{&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
 	m.memory.add(f, "use this much memory, a `size` such as 2GiB, then the disk (default: three quarters of what is available)")
 	f.Var(fileFlag{&m.disk}, "metadir", "the `folder` for states that do not fit in memory (default: the folder for temporary files)")
-	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
+	f.Var(program.Time(&m.timeout), "timeout", "stop after this `time`")
 	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
 	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")
 	f.Var(fileFlag{&m.userFile}, "userFile", "write to this `file` what Print and PrintT say")

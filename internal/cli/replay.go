@@ -17,11 +17,12 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
-	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
@@ -96,7 +97,7 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	if job.Trace, err = f.traceJob(c, p); err != nil {
 		return err
 	}
-	look, err := l.request(c, f, failure.Spec, isTerminal(a.json))
+	look, err := l.request(c, f, failure.Spec, program.IsTerminal(a.json))
 	if err != nil {
 		return err
 	}
@@ -183,8 +184,8 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 			return nil, status, err
 		}
 		if ctx.Err() != nil {
-			return nil, status, &exitError{check.ExitUnknown,
-				errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it")}
+			return nil, status, program.WithCode(check.ExitUnknown,
+				errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it"))
 		}
 		if !f.json && f.runs > 1 {
 			fmt.Fprintf(a.out, "replay %d of %d: trace hash %s\n", run, f.runs, reply.Summary.Hash)
@@ -343,7 +344,7 @@ func changesOfDriver(f *report.Failure) int {
 // driverRemedy says how to replay a failure with the driver program of its own run.
 func driverRemedy(f *report.Failure) string {
 	return fmt.Sprintf("replay it with the bloodhound that recorded it (%s), or name its driver program (sha256:%.12s) by %s=FILE "+
-		"(`bloodhound docs platforms`)", f.Bloodhound, f.Driver, program.Variable)
+		"(`bloodhound docs platforms`)", f.Bloodhound, f.Driver, driverfile.Variable)
 }
 
 // loadFailure reads a failure and, where there is one, the project that it belongs to, whose programs are built

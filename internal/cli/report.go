@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -140,8 +141,8 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, error) {
 	verdict := explore.Shown(reply.Summary.Verdicts, failure.Signature)
 	if verdict == nil {
-		return nil, &exitError{check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
-			"`bloodhound replay --all` searches near it", failure.ID)}
+		return nil, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
+			"`bloodhound replay --all` searches near it", failure.ID))
 	}
 	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, ID: failure.ID,
 		Background: failure.Background},

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/printable"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -32,14 +34,14 @@ func (f *flags) verboseFlag(c *cobra.Command) {
 // wholeText reports whether the full text goes to standard output.
 func (f *flags) wholeText() bool {
 	ci := os.Getenv("CI")
-	return f.verbose || f.logs || f.reached || ci != "" && ci != "false" || os.Getenv(workflowVariable) == "true"
+	return f.verbose || f.logs || f.reached || ci != "" && ci != "false" || os.Getenv(program.WorkflowVariable) == "true"
 }
 
 // text begins the full text of a command. Until it is closed, a.out is the file of the state folder, unless the whole text is wanted.
 func (a *app) text(state string, f *flags) *fullText {
 	t := &fullText{app: a, out: a.out, state: state, whole: f.wholeText()}
 	if !f.json {
-		a.out = &report.PrintableWriter{To: t}
+		a.out = &printable.Writer{To: t}
 	}
 	return t
 }
@@ -82,7 +84,7 @@ func (t *fullText) show(s *report.Screen) error {
 	}
 	t.app.out = t.out
 	s.Details = "-v, or " + fromHere(filepath.Join(t.state, lastName))
-	coloured := isTerminal(t.app.json) && wantsColour()
+	coloured := program.IsTerminal(t.app.json) && wantsColour()
 	return s.Print(t.app.raw, coloured)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -91,8 +92,8 @@ func (a *app) secondOfError(ctx context.Context, m *modelling, file string, err 
 	default:
 		answer = fmt.Sprintf("found no error, %s", plural.Count(o.Distinct, "distinct state"))
 	}
-	return &exitError{check.ExitNotReproducible,
-		fmt.Errorf("%w\nDIFFERENT: %s %s. Please report it with the specification and its configuration", err, o.Version, answer)}
+	return program.WithCode(check.ExitNotReproducible,
+		fmt.Errorf("%w\nDIFFERENT: %s %s. Please report it with the specification and its configuration", err, o.Version, answer))
 }
 
 func (m *modelling) run(file string) *tlc.Run {

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -40,7 +40,7 @@ func openSession(spec *world.Spec, state string, coming ...string) (*session, er
 	if err != nil {
 		return nil, failed(err)
 	}
-	driver, err := program.Find()
+	driver, err := driverfile.Find()
 	if err != nil {
 		return nil, failed(err)
 	}
@@ -70,7 +70,7 @@ func inspect(eng engine.Engine, spec *world.Spec, hidden []string) error {
 	if !ok {
 		return nil
 	}
-	driver, err := program.Find()
+	driver, err := driverfile.Find()
 	if err != nil {
 		return failed(err)
 	}
@@ -94,7 +94,7 @@ func (s *session) close() {
 }
 
 // errInterrupted is the error of a run that was to be compared with another one, and was cut short.
-var errInterrupted = &exitError{check.ExitUnknown, errors.New("interrupted")}
+var errInterrupted = program.ErrInterrupted
 
 // run does one job in a worker process of its own. It fails if the engine or the machine does. An interrupted run is
 // an error too, unless the job asks for the whole Outcome, so that what is known about the run can be shown.

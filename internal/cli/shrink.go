@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
@@ -93,10 +94,10 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	}
 	switch {
 	case errors.Is(err, shrink.ErrGone), errors.Is(err, shrink.ErrBare):
-		return &exitError{check.ExitUnknown,
-			fmt.Errorf("failure %s cannot be shrunk: %w\n%s\n  `bloodhound replay --all` searches near it", failure.ID, err, whyChanged(changes))}
+		return program.WithCode(check.ExitUnknown,
+			fmt.Errorf("failure %s cannot be shrunk: %w\n%s\n  `bloodhound replay --all` searches near it", failure.ID, err, whyChanged(changes)))
 	case errors.Is(err, shrink.ErrVaries):
-		return &exitError{check.ExitNotReproducible, fmt.Errorf("failure %s cannot be shrunk: %w", failure.ID, err)}
+		return program.WithCode(check.ExitNotReproducible, fmt.Errorf("failure %s cannot be shrunk: %w", failure.ID, err))
 	case err != nil:
 		return failed(err)
 	}

@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -32,7 +33,7 @@ func (a *app) openFailure(p *project, failure *report.Failure, coming ...string)
 	if err != nil {
 		return nil, err
 	}
-	if path := program.WithDigest(failure.Driver); path != "" {
+	if path := driverfile.WithDigest(failure.Driver); path != "" {
 		s.setup.Driver = path
 	}
 	if failure.Spec.Engine == world.Container { // it has no say in what containers see
@@ -89,8 +90,8 @@ func (a *app) changedRun(ctx context.Context, p *project, s *session, failure *r
 		return err
 	}
 	if d := differ(began, first, again); d != "" {
-		return &exitError{check.ExitNotReproducible,
-			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(p.changes(failure, first.Outcome)))}
+		return program.WithCode(check.ExitNotReproducible,
+			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(p.changes(failure, first.Outcome))))
 	}
 	a.noteChanged(p, failure, first.Outcome)
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -93,11 +94,11 @@ func (x *Subject) Close() { x.session.close() }
 
 // Exit is err with an exit code of the program. An err that has one keeps it.
 func Exit(code int, err error) error {
-	var has *exitError
+	var has *program.Error
 	if errors.As(err, &has) {
 		return err
 	}
-	return &exitError{code, err}
+	return program.WithCode(code, err)
 }
 
 // CodeOf is the exit code for an error.
@@ -153,8 +154,8 @@ func (u *programs) changed() error {
 		}
 		o, readable := outputOf(path)
 		if readable && o.SHA256 != u.files[path] || errors.Is(err, fs.ErrNotExist) {
-			return &exitError{check.ExitUnknown, fmt.Errorf("%s has changed while trials were made of runs that read it: the last one is not counted; "+
-				"put the file back and go on with --resume, or begin another comparison with --journal", path)}
+			return program.WithCode(check.ExitUnknown, fmt.Errorf("%s has changed while trials were made of runs that read it: the last one is not counted; "+
+				"put the file back and go on with --resume, or begin another comparison with --journal", path))
 		}
 		u.seen[path] = now
 	}

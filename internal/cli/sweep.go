@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/sweeping"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -53,8 +54,8 @@ A sweep that was stopped goes on where it was, whatever stopped it.
 	c.Flags().Var(wordFlag{&own.kind, words, "kinds"}, "kind", "only this `kind` of fault: crash or power_loss (default: both)")
 	c.Flags().Var(numberFlag{&own.perClass, 1, 1 << 20, "give the number of moments, 1 or more"},
 		"per-class", fmt.Sprintf("how many moments of each class to try (default: %d)", defaultPerClass))
-	c.Flags().Var(timeFlag{&own.cpu}, "cpu", "stop after this much CPU `time` of all runs")
-	c.Flags().Var(timeFlag{&own.time}, "time", "stop after this `time`")
+	c.Flags().Var(program.Time(&own.cpu), "cpu", "stop after this much CPU `time` of all runs")
+	c.Flags().Var(program.Time(&own.time), "time", "stop after this `time`")
 	f.workersFlag(c)
 	f.snapshotFlag(c)
 	return c
@@ -100,11 +101,11 @@ func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) 
 	show.end()
 	switch {
 	case errors.As(err, new(*sweeping.ErrViolated)):
-		return &exitError{check.ExitViolated, fmt.Errorf("%w; `bloodhound run%s` shows it, and a sweep needs a run that passes", err, p.arguments)}
+		return program.WithCode(check.ExitViolated, fmt.Errorf("%w; `bloodhound run%s` shows it, and a sweep needs a run that passes", err, p.arguments))
 	case errors.As(err, new(*sweeping.ErrVaries)):
-		return &exitError{check.ExitNotReproducible, err}
+		return program.WithCode(check.ExitNotReproducible, err)
 	case errors.As(err, new(*sweeping.ErrNothing)):
-		return &exitError{check.ExitUnknown, err}
+		return program.WithCode(check.ExitUnknown, err)
 	case err != nil:
 		return failed(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
 
@@ -65,7 +66,7 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 	f.Var(nameFlag{&m.end}, "end", "the operator of this `name` is true where the log is at its end (default: what a property "+
 		"says, or that the position is behind the log)")
 	m.memory.add(f, "stop when this much memory is in use, a `size` such as 2GiB (default: three quarters of what is available)")
-	f.Var(timeFlag{&m.timeout}, "timeout", "stop after this `time`")
+	f.Var(program.Time(&m.timeout), "timeout", "stop after this `time`")
 	return c
 }
 

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -131,15 +131,7 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 }
 
 // system names the operating system.
-func system() string {
-	text, _ := os.ReadFile("/etc/os-release")
-	for _, line := range strings.Split(string(text), "\n") {
-		if name, ok := strings.CutPrefix(line, "PRETTY_NAME="); ok {
-			return strings.Trim(name, `"'`)
-		}
-	}
-	return runtime.GOOS
-}
+func system() string { return program.System() }
 
 // commit names the commit of a folder, and reports whether files differ from it; empty if it has none.
 func commit(dir string) string {

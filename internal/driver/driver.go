@@ -3,7 +3,7 @@
 //
 // Whatever such a process does is part of the run, so this package links nothing that acts by itself when a program starts: the command
 // bloodhound-driver has the same trace in each build of the same source. The command bloodhound plays this program too, where it has no
-// other (see package program).
+// other (see package driverfile).
 package driver
 
 import (

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 )
 
 const root = "../.."
@@ -76,12 +76,12 @@ func installations(t *testing.T) (release, both, alone bloodhound) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, err := program.Pack(content)
+	archive, err := driverfile.Pack(content)
 	if err != nil {
 		t.Fatal(err)
 	}
 	packed, overlay := filepath.Join(dir, "pack"), filepath.Join(dir, "overlay.json")
-	place1, err := filepath.Abs(filepath.Join(root, program.Archive))
+	place1, err := filepath.Abs(filepath.Join(root, driverfile.Archive))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func installations(t *testing.T) (release, both, alone bloodhound) {
 			t.Fatal(err)
 		}
 	}
-	goBuild(t, "-tags", program.Tag, "-overlay", overlay, "-o", release.path, "./cmd/bloodhound")
+	goBuild(t, "-tags", driverfile.Tag, "-overlay", overlay, "-o", release.path, "./cmd/bloodhound")
 	goBuild(t, "-o", alone.path, "./cmd/bloodhound")
 	goBuild(t, "-o", filepath.Dir(both.path)+"/", "./cmd/bloodhound", "./cmd/bloodhound-driver")
 	return release, both, alone
@@ -136,10 +136,10 @@ func TestFailureMovesBetweenInstallations(t *testing.T) {
 	cold := alone
 	cold.home = t.TempDir()
 	replay(cold, found, another)
-	replay(cold, found, same, program.Variable+"="+filepath.Join(filepath.Dir(both.path), program.FileName))
+	replay(cold, found, same, driverfile.Variable+"="+filepath.Join(filepath.Dir(both.path), driverfile.FileName))
 
 	found = alone.explore(project)
 	replay(alone, found, same)
 	replay(release, found, another)
-	replay(release, found, same, program.Variable+"="+alone.path)
+	replay(release, found, same, driverfile.Variable+"="+alone.path)
 }

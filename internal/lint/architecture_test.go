@@ -10,7 +10,7 @@ import (
 )
 
 // quotedName is a name in ARCHITECTURE.md that may be that of a package.
-var quotedName = regexp.MustCompile("`([a-z0-9_]+(?:/[-a-z0-9_]+)*)`")
+var quotedName = regexp.MustCompile("`([a-z0-9_-]+(?:/[a-z0-9_-]+)*)`")
 
 // row is a line of the tables of packages: the packages of its first column, and all names in it.
 type row struct{ packages, names []string }

@@ -1,11 +1,13 @@
 package lint
 
 import (
+	"bytes"
 	"go/ast"
 	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
@@ -20,18 +22,14 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // layers lists all packages from the bottom up, each with the rooms below it that have no line of their own. A package imports
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
-	{"internal/strictjson", "internal/values", "internal/plural"},
+	{"internal/strictjson", "internal/values", "internal/plural", "internal/exitcode", "internal/printable", "internal/testkit/steplog"},
 	{"internal/testkit/needs", "internal/regular", "sdk/machine", "sdk/internal/counts", "sdk/internal/redisclient",
 		"sdk/internal/routes", "sdk/internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
 	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus",
 		"internal/clone", "internal/group", "internal/testkit/imagetest", "internal/debug/rsp",
-		"internal/debug/variable", "internal/live/bv", "internal/live/checkpoint", "internal/live/daemon", "internal/live/modules"},
-	{"internal/live/shadow", "internal/live/bgp"},
-	{"internal/live/rewrite", "internal/live/search", "internal/live/attach", "internal/live/router", "internal/testkit/birdtest"},
-	{"internal/live/federation"},
-	{"live"},
+		"internal/debug/variable"},
 	{"internal/tape", "internal/image", "internal/store"},
 	{"tla/value", "internal/tla/syntax", "internal/testkit/storetest"},
 	{"internal/tla/failure", "internal/tla/config", "internal/tla/library", "internal/tla/ndjson", "internal/tla/cells",
@@ -61,12 +59,12 @@ var layers = [][]string{
 	{"internal/engine/native/linux"},
 	{"internal/testkit/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc",
 		"internal/check", "internal/workload", "internal/selftest/roles"},
-	{"internal/selftest", "internal/driver/program"},
+	{"internal/selftest", "internal/driver/driverfile"},
 	{"internal/driver"},
 	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
 	{"internal/config/suggest", "internal/config/shell", "internal/config/scaffolding"},
-	{"internal/config/source"},
+	{"internal/config/source", "internal/program"},
 	{"internal/config/schema"},
 	{"internal/config/keys"},
 	{"internal/config/compose", "internal/config/load"},
@@ -75,19 +73,33 @@ var layers = [][]string{
 	{"internal/config"},
 	{"internal/shrink", "internal/cause", "sim/fake"},
 	{"internal/explore"},
-	{"internal/report", "internal/fleet", "internal/live/online", "internal/explore/sweeping"},
+	{"internal/report", "internal/fleet", "internal/explore/sweeping"},
 	{"internal/dashboard", "internal/testkit/dashboardtest"},
 	{"sim"},
 	{"internal/cli"},
 	{"cmd/bloodhound", "cmd/bloodhound-driver"},
 	{"bench", "deploy", "internal/lint", "release"},
+	// The module live.
+	{"live/internal/bv", "live/internal/checkpoint", "live/internal/daemon", "live/internal/modules"},
+	{"live/internal/shadow", "live/internal/bgp"},
+	{"live/internal/rewrite", "live/internal/search", "live/internal/attach", "live/internal/router", "live/internal/birdtest",
+		"live/internal/config"},
+	{"live/internal/federation", "live/internal/online"},
+	{"live"},
+	{"live/internal/cli"},
+	{"live/cmd/bloodhound-live"},
 }
+
+// forLive are the packages of the module of the root that the module live may import: none of engines, searches and reports.
+var forLive = []string{"internal/plural", "internal/splitmix", "internal/exitcode", "internal/printable", "internal/program",
+	"internal/config/source", "internal/config/schema", "internal/config/keys", "internal/records", "internal/store",
+	"internal/testkit/needs"}
 
 // pure are the packages that decide and do not act: no goroutine, channel, clock or random number of their own.
 var pure = []string{"internal/tape", "internal/world", "history", "internal/formats", "internal/sdk", "internal/coverage",
 	"internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director",
 	"internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/strictjson",
-	"internal/values", "internal/live/bv", "internal/live/bgp", "internal/engine/native/machine", "internal/engine/native/dump",
+	"internal/values", "live/internal/bv", "live/internal/bgp", "internal/engine/native/machine", "internal/engine/native/dump",
 	"internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
@@ -201,6 +213,45 @@ func imports(s *source) map[string]ast.Node {
 	return m
 }
 
+// The module live is a product of its own: no other package imports it, which would make the modules require each other, and it links
+// no engine.
+func TestLiveIsItsOwnProduct(t *testing.T) {
+	own := func(p string) bool { return p == "live" || strings.HasPrefix(p, "live/") }
+	seen := 0
+	for _, s := range append(sources(t), sourcesIn(t, "examples", "")...) {
+		if nested(t, s.path) {
+			continue
+		}
+		for p, node := range imports(s) {
+			to, ok := strings.CutPrefix(p, module)
+			switch {
+			case !ok:
+			case !own(s.pkg) && own(to):
+				t.Errorf("%s: %s must not import %s, which is of the module live", s.at(node), s.pkg, to)
+			case own(s.pkg) && !own(to) && !s.test:
+				seen++
+				if !slices.ContainsFunc(forLive, func(name string) bool { return to == name || strings.HasPrefix(to, name+"/") }) {
+					t.Errorf("%s: the module live must not import %s", s.at(node), to)
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no import of the module live was seen")
+	}
+}
+
+// nested reports whether a file belongs to a module below those of the root and of live.
+func nested(t *testing.T, file string) bool {
+	t.Helper()
+	for dir := path.Dir(file); dir != "." && dir != "live"; dir = path.Dir(dir) {
+		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(dir), "go.mod")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 func TestImportsPointOneWay(t *testing.T) {
 	for _, s := range sources(t) {
 		house, from := home(s.pkg)
@@ -226,11 +277,18 @@ func TestImportsPointOneWay(t *testing.T) {
 // dependencies asks go list for the dependencies of packages, each in a format of its templates.
 func dependencies(t *testing.T, format string, packages ...string) []string {
 	t.Helper()
+	dir := filepath.Join("..", "..")
+	if strings.HasPrefix(packages[0], "./live") { // a module of its own
+		dir = filepath.Join(dir, "live")
+		packages = []string{"." + strings.TrimPrefix(packages[0], "./live")}
+	}
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", format}, packages...)...)
-	cmd.Dir = filepath.Join("..", "..")
+	cmd.Dir = dir
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v: %s", err, &errs)
 	}
 	return strings.Fields(string(out))
 }
@@ -244,11 +302,11 @@ func TestUsersLinkNoQueryEngine(t *testing.T) {
 	}
 	var packages []string
 	for _, name := range public {
-		if name != "examples" {
+		if name != "examples" && name != "live" {
 			packages = append(packages, "./"+name+"/...")
 		}
 	}
-	if linked := list(packages...); len(linked) > 0 {
+	if linked := append(list(packages...), list("./live/...")...); len(linked) > 0 {
 		t.Errorf("public packages depend on %s", strings.Join(linked, ", "))
 	}
 	if len(list("./internal/alerts/prometheus")) == 0 {
@@ -277,7 +335,7 @@ func TestUsersLinkFewModules(t *testing.T) {
 			t.Errorf("%s links %d packages, more than %d", public, len(modules), mostLinked)
 		}
 		slices.Sort(modules)
-		modules = slices.DeleteFunc(slices.Compact(modules), func(m string) bool { return m+"/" == module })
+		modules = slices.DeleteFunc(slices.Compact(modules), func(m string) bool { return m+"/" == module || m+"/" == module+"live/" })
 		if !slices.Equal(modules, want) {
 			t.Errorf("%s links the modules %q, and should link %q", public, modules, want)
 		}
@@ -355,7 +413,7 @@ func TestPublicSignatures(t *testing.T) {
 // isPublic reports whether users import a source's package. Examples are programs.
 func isPublic(s *source) bool {
 	return !s.test && slices.ContainsFunc(public, func(name string) bool {
-		return name != "examples" && (s.pkg == name || strings.HasPrefix(s.pkg, name+"/"))
+		return name != "examples" && (s.pkg == name || name != "live" && strings.HasPrefix(s.pkg, name+"/"))
 	})
 }
 
@@ -370,7 +428,8 @@ func foreigners(s *source) map[string]string {
 		if slices.Contains(wrapped[s.pkg], p) {
 			continue
 		}
-		if strings.HasPrefix(p, module+"internal/") || !strings.HasPrefix(p, module) && strings.Contains(strings.SplitN(p, "/", 2)[0], ".") {
+		if strings.HasPrefix(p, module+"internal/") || strings.HasPrefix(p, module+"live/internal/") ||
+			!strings.HasPrefix(p, module) && strings.Contains(strings.SplitN(p, "/", 2)[0], ".") {
 			foreign[name] = p
 		}
 	}

@@ -15,10 +15,10 @@ import (
 
 // speaking are the packages whose texts people read.
 var speaking = []string{"internal/cli", "internal/report", "sdk", "internal/explore", "internal/sweep", "internal/fleet",
-	"internal/dashboard", "internal/live", "internal/model", "internal/tla", "tla", "live"}
+	"internal/dashboard", "internal/model", "internal/tla", "tla", "live"}
 
 // unspoken are packages in these whose messages are about bugs of their own, or about formats of machines.
-var unspoken = []string{"internal/live/bv", "internal/live/daemon"}
+var unspoken = []string{"live/internal/bv", "live/internal/daemon"}
 
 var (
 	formatVerb  = regexp.MustCompile(`%(?:%|[-+# 0]*(?:\*|[0-9]+)?(?:\.(?:\*|[0-9]+))?[a-zA-Z])`)

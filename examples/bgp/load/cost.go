@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/table"
 )
 
 // The stream of updates: a quarter of an hour, with a mean number of prefixes a second.

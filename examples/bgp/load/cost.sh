@@ -16,7 +16,7 @@ nodes:
   gobgp: {socket: $dir/socket}
 END
 # A session of its own: the kernel may share CPUs among sessions, whatever priorities they have.
-live="setsid ${BLOODHOUND:-bloodhound} live --config $dir/live.yaml"
+live="setsid ${BLOODHOUND_LIVE:-bloodhound-live} --config $dir/live.yaml"
 export BLOODHOUND_LIVE_SOCKET="$dir/socket"
 if [ "$what" = replay ]; then
 	env -u BLOODHOUND_LIVE_SOCKET "$dir/gobgp" -replay 15m "$@" & without=$!

@@ -3,5 +3,5 @@
 # Its packages are instrumented, session.go is added to its server, and text that it makes for people is not followed.
 cd "$(dirname "$0")" || exit 2
 gobgp=github.com/osrg/gobgp/v4
-exec "${BLOODHOUND:-bloodhound}" live test --add $gobgp/pkg/server=explore/testdata/server/session.go --leave '\.String$|\.AddrPrefixOnlyCompare$' \
-	--instrument ./explore,github.com/bloodhound-dst/bloodhound/internal/live/bgp,$gobgp/pkg/server,$gobgp/internal/pkg/table,$gobgp/pkg/packet/bgp,github.com/gaissmai/bart/... ./explore "$@"
+exec "${BLOODHOUND_LIVE:-bloodhound-live}" test --add $gobgp/pkg/server=explore/testdata/server/session.go --leave '\.String$|\.AddrPrefixOnlyCompare$' \
+	--instrument ./explore,github.com/bloodhound-dst/bloodhound/live/internal/bgp,$gobgp/pkg/server,$gobgp/internal/pkg/table,$gobgp/pkg/packet/bgp,github.com/gaissmai/bart/... ./explore "$@"

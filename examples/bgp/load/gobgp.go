@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"os"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/policy"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/policy"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/table"
 	"github.com/osrg/gobgp/v4/api"
 	"github.com/osrg/gobgp/v4/pkg/apiutil"
 	"github.com/osrg/gobgp/v4/pkg/config"

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/policy"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/needs"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/policy"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/prefixset"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/table"
 )
 
 // GoBGP, over a session, accepts what the policies of a scenario accept.

@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/bloodhound-dst/bloodhound/examples/bgp/load/explore"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
+	"github.com/bloodhound-dst/bloodhound/live/examples/bgp/load/explore"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/table"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp"
 )
 
 // Types of messages (RFC 4271, 4.1).

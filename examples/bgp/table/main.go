@@ -8,8 +8,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/mrt"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/mrt"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/table"
 )
 
 // startS is when tables are from: 1 July 2010, like the one whose statistics they have. It is fixed, so that equal flags give equal files.

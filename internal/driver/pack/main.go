@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/bloodhound-dst/bloodhound/internal/driver/program"
+	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 )
 
 func main() {
@@ -23,7 +23,7 @@ func pack(args []string) error {
 	if err != nil {
 		return err
 	}
-	archive, err := program.Pack(content)
+	archive, err := driverfile.Pack(content)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/config"
 	"github.com/osrg/gobgp/v4/pkg/server"
 
-	"github.com/bloodhound-dst/bloodhound/examples/bgp/load/explore"
+	"github.com/bloodhound-dst/bloodhound/live/examples/bgp/load/explore"
 )
 
 func main() {

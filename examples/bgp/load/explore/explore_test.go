@@ -17,12 +17,12 @@ import (
 	"github.com/osrg/gobgp/v4/pkg/config"
 	"github.com/osrg/gobgp/v4/pkg/server"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/leak"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/policy"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/prefixset"
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp/table"
 	"github.com/bloodhound-dst/bloodhound/live"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/leak"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/policy"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/prefixset"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp/table"
 )
 
 var (

@@ -5,8 +5,8 @@ import (
 	"iter"
 	"net/netip"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
 	"github.com/bloodhound-dst/bloodhound/live"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp"
 )
 
 // sessions is what testdata/server adds to GoBGP.

@@ -4,7 +4,7 @@ package explore
 import (
 	"net/netip"
 
-	"github.com/bloodhound-dst/bloodhound/internal/live/bgp"
+	"github.com/bloodhound-dst/bloodhound/live/internal/bgp"
 )
 
 // origins are the prefixes of a table as a binary trie: each bit of an address is a branch, which a search can negate.

@@ -66,11 +66,15 @@ func seed(to string) error {
 			return err
 		}
 	}
-	own, err := output("go", "list", "-m", "-f", "{{.Dir}}", bloodhound)
-	if err != nil {
-		return err
+	edit := []string{"mod", "edit", "-replace=" + module + "=" + raft}
+	for _, own := range []string{bloodhound, bloodhound + "/live"} { // from wherever go.mod takes them
+		dir, err := output("go", "list", "-m", "-f", "{{.Dir}}", own)
+		if err != nil {
+			return err
+		}
+		edit = append(edit, "-replace="+own+"="+dir)
 	}
-	_, err = output("go", "mod", "edit", "-replace="+bloodhound+"="+own, "-replace="+module+"="+raft, filepath.Join(to, "go.mod"))
+	_, err = output("go", append(edit, filepath.Join(to, "go.mod"))...)
 	return err
 }
 

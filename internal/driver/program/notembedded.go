@@ -1,6 +1,0 @@
-//go:build !embed_driver
-
-package program
-
-// embedded is empty where the go command alone builds bloodhound, which cannot build one program for another.
-var embedded []byte
