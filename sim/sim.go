@@ -18,7 +18,6 @@ package sim
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -171,12 +170,14 @@ func (r *Result) Text() string { return r.text }
 
 // Failure is a violated property, and the smallest run that violates it in the same way.
 type Failure struct {
-	ID       string
+	ID       string // of the failure: the same in every run that shows it
+	RunID    string // of the run that found it
 	File     string // where it is stored
 	Run      uint64 // the number of the run that found it, from 0 on
 	Property string
 	Reason   string
-	// Signature is the property and the reason without what differs between runs, such as numbers: failures with equal signatures are the same.
+	Headline string // what happened, in a line
+	// Signature is the property and the cause of its violation, as a code with what identifies it: failures with equal signatures are the same.
 	Signature string
 	// Steps are the choices of the smallest run, such as Deliver(n1, 9) . Crash(n1), in a world with a [inproc.Schedule].
 	Steps    string
@@ -212,7 +213,7 @@ func (r *result) public() *Result {
 	}
 	for i, f := range r.failures {
 		small := f.Small()
-		one := Failure{ID: f.ID, File: r.Files[i], Run: r.Totals.Failures[i].Run, Property: f.Verdict.Property,
+		one := Failure{ID: f.ID, RunID: f.RunID, Headline: f.Headline, File: r.Files[i], Run: r.Totals.Failures[i].Run, Property: f.Verdict.Property,
 			Reason: small.Verdict.Reason, Signature: f.Signature, Steps: r.steps[i]}
 		if f.Smallest != nil {
 			to := f.Smallest.Shrunk.To
@@ -480,10 +481,10 @@ func (s *simulation) campaign(ctx context.Context) (*result, error) {
 		outcome *check.Judged
 	}
 	var list []found
-	c := &explore.Campaign{Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy, Runs: s.Runs, Timeout: left, Workers: max(s.Workers, 1),
+	c := &explore.Campaign{Test: s.testName(), Setup: &explore.Setup{Spec: s.spec}, Seed: s.Seed, Strategy: strategy,
+		Runs: s.Runs, Timeout: left, Workers: max(s.Workers, 1),
 		KeepGoing: s.KeepGoing, BaselineFirst: true, Here: s.here,
 		Found: func(f *explore.Failure, o *check.Judged) {
-			f.ID = s.failureID(f.Signature, f.Tape)
 			list = append(list, found{f, o})
 		},
 	}
@@ -520,35 +521,24 @@ func (r *result) diverged(d *inprocess.Divergence, t tape.Tape, strays string) {
 	fmt.Fprintf(&r.text, "not reproducible: %s: %s\n\n", t.Name(), r.Diverged)
 }
 
-// failureID is the short name of a failure in a folder that several packages may share: a digest of the test's package and name, of
-// the world, of the failure's signature, and of the tape.
-func (s *simulation) failureID(signature string, t tape.Tape) string {
-	program := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		program = info.Path
+// testName is the stable name of the test, in a folder that several packages may share.
+func (s *simulation) testName() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Path != "" {
+		return info.Path + "/" + s.name
 	}
-	content, err := json.Marshal(struct {
-		Program, Name string
-		Spec          *world.Spec
-		Signature     string
-		Tape          tape.Tape
-	}{program, s.name, s.spec, signature, t})
-	if err != nil {
-		panic(err) // a Spec is plain data
-	}
-	return explore.FailureID(string(content))
+	return s.name
 }
 
 // found shrinks a failure, stores it, and prints its story.
 func (s *simulation) found(ctx context.Context, r *result, f *explore.Failure, o *check.Judged) {
-	file := report.NewFailure(f.ID, f.Signature, version, "", s.spec, o, f.Verdict)
+	file := report.NewFailure(s.testName(), version, "", s.spec, o, f.Verdict)
 	file.Origin, file.Background = &f.Origin, f.Background
 	var notes []string
 	if s.ShrinkRuns > 0 {
 		search := &shrink.Search{Spec: s.spec, Workers: max(s.Workers, 1), MaxRuns: s.ShrinkRuns, Try: s.try(f.Signature)}
 		if small, err := search.Shrink(ctx, shrink.Case{Tape: f.Tape}); err == nil {
 			file.Shrink(small)
-			f.Shrunk = &file.Smallest.Shrunk
+			f.Shrunk, f.Headline = &file.Smallest.Shrunk, file.Headline
 		} else if !errors.Is(err, context.Canceled) {
 			notes = append(notes, fmt.Sprintf("failure %s is not shrunk: %v", f.ID, err))
 		}
@@ -581,7 +571,7 @@ func (s *simulation) try(signature string) shrink.Try {
 			return nil, err
 		}
 		for _, v := range explore.Violated(out.Verdicts) {
-			if explore.Signature(v) == signature {
+			if v.Signature() == signature {
 				return &shrink.Run{Same: out.Repeat.Reproducible, Outcome: out, Verdict: v}, nil
 			}
 		}
@@ -596,7 +586,7 @@ func (s *simulation) printStory(w io.Writer, f *report.Failure, path string) (st
 	if err != nil {
 		return "", err
 	}
-	of := report.StoryOf{Spec: small.Spec, Outcome: out, Verdict: small.Verdict, ID: f.ID, File: path, Replay: s.again(f), Background: f.Background}
+	of := report.StoryOf{Spec: small.Spec, Outcome: out, Verdict: small.Verdict, Failure: f.Failure, File: path, Replay: s.again(f), Background: f.Background}
 	if f.Smallest != nil {
 		of.Shrunk = &f.Smallest.Shrunk
 	}
@@ -604,7 +594,7 @@ func (s *simulation) printStory(w io.Writer, f *report.Failure, path string) (st
 		fmt.Fprintf(w, "note: this run is not the one that was found: its trace hash is %s and not %s\n\n", out.Hash, small.Hash)
 		of.Shrunk = nil
 	}
-	if i := slices.IndexFunc(out.Verdicts, func(v check.Verdict) bool { return v.Status == check.Violated && explore.Signature(v) == f.Signature }); i >= 0 {
+	if i := slices.IndexFunc(out.Verdicts, func(v check.Verdict) bool { return v.Status == check.Violated && v.Signature() == f.Signature }); i >= 0 {
 		of.Verdict = out.Verdicts[i]
 	}
 	if err := report.Story(w, of); err != nil {

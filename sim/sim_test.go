@@ -123,7 +123,7 @@ func TestAFailureIsStored(t *testing.T) {
 	if _, err := empty.load("abc"); err == nil || !strings.Contains(err.Error(), "run the test without -sim.replay: it stores what it finds") {
 		t.Errorf("%v", err)
 	}
-	if _, err := report.Load(dir, "../x/y"); err == nil || !strings.Contains(err.Error(), "which is "+filepath.Join(dir, "failures", "ID.json")) {
+	if _, err := report.Load(dir, "../x/y"); err == nil || !strings.Contains(err.Error(), "which is "+filepath.Join(dir, "failures", "ID-RUN.json")) {
 		t.Errorf("%v", err)
 	}
 	if s, err = (Campaign{Dir: dir, Hang: time.Minute}).open(t.Name(), register(true)); err != nil {
@@ -141,7 +141,7 @@ func TestFailuresDoNotWriteOverEachOther(t *testing.T) {
 		register(false)(w)
 		w.Process("bystander", func(p *inproc.Process) { p.Receive() })
 	}
-	ids := map[string]string{}
+	names, ids := map[string]string{}, map[string]string{}
 	for _, c := range []struct {
 		name  string
 		seed  uint64
@@ -153,15 +153,19 @@ func TestFailuresDoNotWriteOverEachOther(t *testing.T) {
 				t.Fatalf("%v\n%s", err, r.text.String())
 			}
 			what := fmt.Sprintf("%s, seed %d, %d nodes", c.name, c.seed, len(r.failures[0].Spec.Nodes))
-			if was, known := ids[r.failures[0].ID]; known && was != what {
-				t.Errorf("%s and %s are both %s", was, what, r.failures[0].ID)
+			f := r.failures[0]
+			if was, known := names[f.Name()]; known && was != what {
+				t.Errorf("%s and %s are both in %s", was, what, f.Name())
 			}
-			ids[r.failures[0].ID] = what
+			if was, known := ids[f.ID]; known && was != c.name {
+				t.Errorf("%s and %s are both %s", was, c.name, f.ID)
+			}
+			names[f.Name()], ids[f.ID] = what, c.name
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "failures", "*.json"))
-	if err != nil || len(files) != 4 || len(ids) != 4 {
-		t.Errorf("%v: %q of %v", err, files, ids)
+	if err != nil || len(files) != 4 || len(names) != 4 || len(ids) != 2 {
+		t.Errorf("%v: %q of %v and %v", err, files, names, ids)
 	}
 }
 

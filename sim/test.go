@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -155,7 +156,7 @@ func (s *simulation) replay(t testing.TB, id string) {
 	var b strings.Builder
 	path := id
 	if !report.IsFailurePath(id) {
-		path = report.FailurePath(s.Dir, f.ID)
+		path = f.Path(s.Dir)
 	}
 	standing, err := s.standing(f)
 	switch {
@@ -186,6 +187,9 @@ func (s *simulation) load(id string) (*report.Failure, error) {
 		return nil, fmt.Errorf("no failure %q: %s holds none; give the path of a failure file, or run the test without -%s: it stores what it finds",
 			id, unknown.Dir, flagReplay)
 	}
+	if err == nil && f.Spec.Name == s.name {
+		f.Belongs(s.testName())
+	}
 	return f, err
 }
 
@@ -203,7 +207,7 @@ func (s *simulation) standing(f *report.Failure) (string, error) {
 		return "", err
 	}
 	for _, v := range explore.Violated(out.Verdicts) {
-		if explore.Signature(v) != f.Signature {
+		if v.Signature() != f.Signature {
 			continue
 		}
 		if out.Hash != small.Hash {
@@ -223,7 +227,7 @@ func (s *simulation) stored(t testing.TB) bool {
 	}
 	ok := true
 	for _, file := range files {
-		f, err := report.Load(s.Dir, file)
+		f, err := s.load(file)
 		if err != nil {
 			t.Error(err)
 			ok = false
@@ -281,7 +285,7 @@ func (r *result) leave(t testing.TB, dir, ending string) (file string) {
 		t.Fatal(err)
 	}
 	// Tests of several packages may have one name.
-	file = filepath.Join(dir, explore.FailureID(r.Dir+" "+r.Name)+ending)
+	file = filepath.Join(dir, failure.TestID(r.Dir+" "+r.Name)+ending)
 	if err := report.WriteFile(file, append(text, '\n')); err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/alerts"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
+
+var fires = failure.Declare("alerts/fires") // the alert, and its summary
 
 // quietly judges that no alert fires. Its rules are evaluated after each scrape, in the order of the run. What faults explain is
 // no violation: while one lasts, and for the grace after it, no alert is pending, so that its time begins anew.
@@ -52,8 +55,7 @@ func quietly(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 		v.Reason = "the ledger does not list all faults, so it is unknown which alerts they explain"
 	case e.Firing != nil:
 		q := last()
-		v.Status, v.Event, v.TimeNs = Violated, q.Event, q.StartNs
-		v.Reason = fmt.Sprintf("alert %s fires: %s", e.Firing.Alert, e.Firing.Summary)
+		v.violate(q.Event, q.StartNs, fires.Of(e.Firing.Alert, e.Firing.Summary).Say("alert %s fires: %s", e.Firing.Alert, e.Firing.Summary))
 		v.Evidence = firing(e.Firing, spec, q.StartNs)
 	case silent != "":
 		v.Reason = "no scrape succeeded of " + silent

@@ -3,7 +3,14 @@ package check
 import (
 	"fmt"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
+)
+
+// What may be wrong with an assertion: the node, and the place of the assertion.
+var (
+	assertedFalse     = failure.Declare("assertion/false")
+	assertedUnreached = failure.Declare("assertion/reached")
 )
 
 // assertions judges the assertions that programs carry (see package sdk): those that must be true whenever they are
@@ -17,12 +24,11 @@ func assertions(r *sdk.Record) []Verdict {
 		}
 		v := asserted(a)
 		if at := a.Violated(); at != nil {
-			what := "its condition was false"
+			code, what := assertedFalse, "its condition was false"
 			if a.Type == sdk.Reachability {
-				what = "it was reached"
+				code, what = assertedUnreached, "it was reached"
 			}
-			v.Status, v.Event, v.TimeNs = Violated, at.Event, at.TimeNs
-			v.Reason = fmt.Sprintf("%s on %s at %s", what, at.Node, orNowhere(a.Location))
+			v.violate(at.Event, at.TimeNs, code.Of(at.Node, a.Location.String()).Say("%s on %s at %s", what, at.Node, orNowhere(a.Location)))
 			v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) %s: %s, pid %d, at %s", seconds(at.TimeNs), at.Event, at.Node,
 				at.Program, at.PID, orNowhere(a.Location)))
 			if at.Details != "" {

@@ -112,6 +112,14 @@ func (a *attempt) subject() string {
 	return fmt.Sprintf("%s %q", a.kind, a.key)
 }
 
+// code is the subject for causes.
+func (a *attempt) code() string {
+	if a.key == "" || a.kind == jobKind {
+		return a.kind
+	}
+	return a.kind + "/key"
+}
+
 func (a *attempt) String() string {
 	end := "until the end"
 	if a.ended {

@@ -41,6 +41,11 @@ func Judge(spec *world.Spec, out *record.Outcome) []Verdict {
 	}
 	verdicts = append(verdicts, crashes(spec, out.Crashes)...)
 	verdicts = append(verdicts, assertions(&out.SDK)...)
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Status == Violated && v.Cause == nil {
+			panic(fmt.Sprintf("check: %s is violated without a cause: %s", v.Property, v.Reason))
+		}
+	}
 	silent := silence(spec, out.History, out.Drivers)
 	reason := doubt(spec, out, silent)
 	idle := reason == "" || reason == atWork(spec, out.Drivers) // a driver that is late has done too little, and nothing else is wrong

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -441,7 +442,8 @@ func TestCrashes(t *testing.T) {
 	verdicts := Judge(spec, out)
 	got := find(t, verdicts, "no crash by a signal")
 	want := Verdict{Property: "no crash by a signal", Kind: "safety", Status: Violated,
-		Reason: "crash on n1: /bin/db ended with SIGSEGV", Event: 8, TimeNs: second, Evidence: []string{
+		Reason: "crash on n1: /bin/db ended with SIGSEGV",
+		Cause:  &failure.Cause{Code: "program/ended", Fields: []string{"crash", "#", "/bin/db", "SIGSEGV"}}, Event: 8, TimeNs: second, Evidence: []string{
 			"1.000000 s (event 8) n1: /bin/db, pid 4, ended with SIGSEGV", "  last words",
 			"2.000000 s (event 9) n2: /bin/db, pid 4, ended with SIGABRT"}}
 	if !reflect.DeepEqual(got, want) {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -113,9 +114,8 @@ func conforms(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict 
 	var left *model.Divergence
 	switch {
 	case errors.As(f.Err, &left):
-		v.Status, v.Event, v.TimeNs = Violated, f.At.Number, f.At.TimeNs
 		reason, state, _ := strings.Cut(left.Error(), "\nin the state\n")
-		v.Reason = reason
+		v.violate(f.At.Number, f.At.TimeNs, failure.Claim{Cause: left.Cause(), Words: reason})
 		v.Evidence = slices.Concat(whereLeft(p.Check.Mapping, f), []string{"the model was in the state"}, indented(state), v.Evidence)
 	case f.Err != nil:
 		v.Reason = f.Err.Error()

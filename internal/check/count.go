@@ -1,11 +1,19 @@
 package check
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
+)
+
+// What may be wrong with a counter.
+var (
+	countTwice   = failure.Declare("counter/same-number")
+	neverCounted = failure.Declare("counter/impossible-number")
+	countLate    = failure.Declare("counter/too-late") // an operation, and the one that was called after it
+	uncounted    = failure.Declare("counter/unaccounted")
 )
 
 // numbered are the operations on a counter that each answer of a change numbers: the change that made the counter n is change n.
@@ -56,11 +64,11 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		return linear.Undecided, conflict{}
 	}
 	if twice != nil {
-		return linear.Illegal, conflict{fmt.Sprintf("two changes made the counter %s", acts[twice[0]].result), twice}
+		return linear.Illegal, conflict{countTwice.Of().Say("two changes made the counter %s", acts[twice[0]].result), twice}
 	}
 	for i := range acts {
 		if n, err := strconv.ParseInt(acts[i].result, 10, 64); err == nil && (n < 0 || n == 0 && acts[i].verb != look) {
-			return linear.Illegal, conflict{fmt.Sprintf("the counter was never %s", acts[i].result), []int{i}}
+			return linear.Illegal, conflict{neverCounted.Of().Say("the counter was never %s", acts[i].result), []int{i}}
 		}
 	}
 	// When the last operation took effect at the earliest, whose start said so, and which number that had, if it was a change of unknown outcome.
@@ -78,7 +86,8 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		if gap > 0 {
 			return conflict{unaccounted(gap), []int{i, latest}}
 		}
-		return conflict{fmt.Sprintf("%s had returned before %s was called", acts[i].outcome(), acts[latest].outcome()), []int{i, latest}}
+		return conflict{countLate.Of(acts[i].op.Op, acts[latest].op.Op).Say("%s had returned before %s was called",
+			acts[i].outcome(), acts[latest].outcome()), []int{i, latest}}
 	}
 	for n := int64(0); n <= h.highest; n++ {
 		change, known := h.changes[n]
@@ -106,7 +115,9 @@ func fastCounter(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 
 // unaccounted is the reason why a number of a counter could not be seen. It is the same with and without changes of unknown outcome, which came too
 // late for it: whether there are such is chance, and no other failure.
-func unaccounted(n int64) string { return fmt.Sprintf("no change had made the counter %d by then", n) }
+func unaccounted(n int64) failure.Claim {
+	return uncounted.Of().Say("no change had made the counter %d by then", n)
+}
 
 // from are the operations that saw the lowest number from n on.
 func (h *numbered) from(n int64) (acts []int) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -14,7 +15,7 @@ type promise struct{ kind, property string }
 var builtin = []promise{
 	{"crash", world.NoSignal},
 	{"panic", world.NoPanic},
-	{"sanitizer", "no sanitizer report"},
+	{"sanitizer", world.NoReport},
 	{"exit", world.NoExit},
 }
 
@@ -45,10 +46,21 @@ func crashes(spec *world.Spec, list []record.Crash) []Verdict {
 		verdicts = append(verdicts, crashesOf(b.property, list, func(c record.Crash) bool { return c.Kind == b.kind }))
 	}
 	// An engine may learn to report kinds that this list does not have; they must not go by unseen.
-	if v := crashesOf("no other failure of a program", list, func(c record.Crash) bool { return !known[c.Kind] }); v.Status == Violated {
+	if v := crashesOf(world.NoOther, list, func(c record.Crash) bool { return !known[c.Kind] }); v.Status == Violated {
 		verdicts = append(verdicts, v)
 	}
 	return verdicts
+}
+
+// ended is the end of a program that nothing explains: what kind of end, on which node, of which program, by which signal.
+var ended = failure.Declare("program/ended")
+
+// signalOf is the signal by which a program ended, or the message of its panic, or exit.
+func signalOf(c *record.Crash) string {
+	if c.Signal != "" {
+		return c.Signal
+	}
+	return "exit"
 }
 
 func crashesOf(property string, list []record.Crash, belongs func(record.Crash) bool) Verdict {
@@ -67,8 +79,8 @@ func crashesOf(property string, list []record.Crash, belongs func(record.Crash) 
 		count++
 		end := ending(&c)
 		if count == 1 {
-			v.Status, v.Event, v.Within, v.TimeNs, v.Refusal = Violated, c.Event, c.Within, c.TimeNs, nil
-			v.Reason = fmt.Sprintf("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end)
+			v.violate(c.Event, c.TimeNs, ended.Of(c.Kind, c.Node, c.Program, signalOf(&c)).Say("%s on %s: %s ended with %s", c.Kind, c.Node, c.Program, end))
+			v.Within, v.Refusal = c.Within, nil
 			v.Proposal = propose(&c)
 		}
 		if count > maxEvidence {

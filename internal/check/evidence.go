@@ -8,6 +8,16 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
+)
+
+// What may be wrong with an operation on a register: its name, and the client. A lost write makes a read stale or its key missing.
+var (
+	orderlessOp  = failure.Declare("register/no-order") // and whether it had a result
+	missingKey   = failure.Declare(failure.MissingKey)
+	staleValue   = failure.Declare(failure.StaleValue)
+	failedValue  = failure.Declare("register/of-failed-write")
+	unknownValue = failure.Declare("register/never-written")
 )
 
 // maxEvidence bounds the operations, crashes or probes that a verdict shows.
@@ -24,9 +34,8 @@ func refuted(v Verdict, key string, ops []placed, failed []history.Operation) Ve
 	shown := smallest(culprit, prefix, b)
 	last := shown[slices.IndexFunc(shown, func(p placed) bool { return p.from == culprit.from })]
 	source := failedSource(last, shown, failed)
-	v.Status = Violated
-	v.Reason = fmt.Sprintf("not linearizable: %s", complaint(last, shown, source))
-	v.Event, v.TimeNs = culprit.op.Return, culprit.op.ReturnTimeNs
+	c := complaint(last, shown, source)
+	v.violate(culprit.op.Return, culprit.op.ReturnTimeNs, c.Cause.Say("not linearizable: %s", c.Words))
 	v.Evidence = append(v.Evidence, fmt.Sprintf("key %q: %d of its %d operations conflict:", key, len(shown), len(ops)))
 	listed := shown
 	if more := len(shown) - maxEvidence; more > 0 { // what is near the conflict shows most
@@ -213,20 +222,20 @@ func without(ops []placed, from, to int, culprit placed) []placed {
 }
 
 // complaint says in words what is wrong with the operation that no order explains. It claims only what is certain.
-func complaint(p placed, ops []placed, source *history.Operation) string {
+func complaint(p placed, ops []placed, source *history.Operation) failure.Claim {
 	who := fmt.Sprintf("a %s by client %s", p.op.Op, p.op.Client)
 	plain := !slices.ContainsFunc(ops, func(q placed) bool { return !q.simple })
 	switch {
 	case p.call.kind != read || !plain:
-		return fmt.Sprintf("no order of the operations explains %s%s", who, outcome(p))
+		return orderlessOp.Of(p.op.Op, p.op.Client, sortOfOutcome(p)).Say("no order of the operations explains %s%s", who, outcome(p))
 	case !p.reply.found:
-		return who + " found nothing, although the key was there"
+		return missingKey.Of(p.op.Op, p.op.Client).Say("%s found nothing, although the key was there", who)
 	case source != nil:
-		return fmt.Sprintf("%s returned %s, which only an operation had written that failed", who, shorten(p.reply.value))
+		return failedValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which only an operation had written that failed", who, shorten(p.reply.value))
 	case !wrote(ops, p.reply.value):
-		return fmt.Sprintf("%s returned %s, which nobody had written", who, shorten(p.reply.value))
+		return unknownValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which nobody had written", who, shorten(p.reply.value))
 	}
-	return fmt.Sprintf("%s returned %s, which was no longer the value", who, shorten(p.reply.value))
+	return staleValue.Of(p.op.Op, p.op.Client).Say("%s returned %s, which was no longer the value", who, shorten(p.reply.value))
 }
 
 func wrote(ops []placed, value string) bool {
@@ -265,6 +274,17 @@ func describe(o history.Operation, what string, inFlight bool) string {
 		text += "; asked " + o.Node
 	}
 	return text
+}
+
+// sortOfOutcome tells operations with a result from those without.
+func sortOfOutcome(p placed) string {
+	switch {
+	case outcome(p) == "":
+		return "none"
+	case p.call.kind == read && !p.reply.found:
+		return "nothing"
+	}
+	return "value"
 }
 
 func asked(p placed) string {

@@ -16,7 +16,14 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// What an expression may find, which is its field.
+var (
+	exprFalse = failure.Declare("expression/false")
+	exprFinds = failure.Declare("expression/finds") // operations that should not be there
 )
 
 // ExprOp is an operation as expressions see it.
@@ -144,7 +151,7 @@ type evaluation struct {
 
 // judge evaluates the expression once.
 func (e *evaluation) judge(v Verdict, ops []ExprOp) Verdict {
-	v.Status, v.Reason = Unknown, ""
+	v.Status, v.Reason, v.Cause = Unknown, "", nil
 	machine := vm.VM{MemoryBudget: maxExpressionMem}
 	got, err := machine.Run(e.program, exprEnv{ops})
 	if err != nil {
@@ -154,7 +161,7 @@ func (e *evaluation) judge(v Verdict, ops []ExprOp) Verdict {
 	switch value := got.(type) {
 	case bool:
 		if v.Status = Holds; !value {
-			v.Status, v.Reason = Violated, "the expression is false: "+e.p.Check.Condition
+			v.violate(0, 0, exprFalse.Of(e.p.Check.Condition).Say("the expression is false: %s", e.p.Check.Condition))
 		}
 		return v
 	case []any:
@@ -209,8 +216,7 @@ func (e *evaluation) atEveryEvent(v Verdict, ops []history.Operation, all []Expr
 		}
 		now := e.judge(v, looked)
 		if now.Status == Violated {
-			now.Event, now.TimeNs = uint64(m.event), m.timeNs
-			now.Reason = fmt.Sprintf("at event %d, %s: %s", m.event, seconds(m.timeNs), now.Reason)
+			now.violate(uint64(m.event), m.timeNs, now.Cause.Say("at event %d, %s: %s", m.event, seconds(m.timeNs), now.Reason))
 			if len(now.Evidence) == 0 {
 				now.Evidence = []string{fmt.Sprintf("false since %s (event %d): %s", seconds(m.timeNs), m.event, inWords(o))}
 			}
@@ -319,7 +325,7 @@ func offenders(v Verdict, p *world.Property, list []any) Verdict {
 		v.Status = Holds
 		return v
 	}
-	v.Status, v.Reason = Violated, fmt.Sprintf("the expression finds %d: %s", len(list), p.Check.Condition)
+	v.violate(0, 0, exprFinds.Of(p.Check.Condition).Say("the expression finds %d: %s", len(list), p.Check.Condition))
 	for i, x := range list {
 		if i == maxEvidence {
 			v.Evidence = append(v.Evidence, fmt.Sprintf("and %d more", len(list)-i))

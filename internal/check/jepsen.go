@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/history"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -20,6 +21,21 @@ const (
 	SetFull    = "set-full"   // elements that were added do not get lost
 	Comments   = "comments"   // who sees a write sees all that had completed before it began
 	Sequential = "sequential" // who sees a subkey sees those that the client had written before it
+)
+
+// What may be wrong in these workloads.
+var (
+	bankNothing  = failure.Declare("bank/no-balance")
+	bankAccounts = failure.Declare("bank/accounts")
+	bankSum      = failure.Declare("bank/sum")
+	bankBelow    = failure.Declare("bank/below-zero")
+	forked       = failure.Declare("long-fork/fork")
+	forkTwice    = failure.Declare("long-fork/two-values")
+	setTwice     = failure.Declare("set-full/twice")
+	setUnknown   = failure.Declare("set-full/not-added")
+	setLost      = failure.Declare("set-full/lost")
+	commentLost  = failure.Declare("comments/lost")
+	subkeyLost   = failure.Declare("sequential/lost")
 )
 
 // WorkloadModels are all of them.
@@ -51,8 +67,8 @@ func Workload(p *world.Property, limits WorkloadLimits, ops []history.Operation)
 	}
 	v := verdict(p)
 	switch {
-	case w.wrong != "":
-		v.Status, v.Reason = Violated, w.wrong
+	case w.wrong != nil:
+		v.violate(0, 0, *w.wrong)
 		for i, o := range w.by {
 			if i < maxEvidence {
 				v.Evidence = append(v.Evidence, Describe(o))
@@ -78,15 +94,13 @@ func Describe(o *history.Operation) string {
 
 // workload is what was found: what is wrong, and by which operations, or why that is not known.
 type workload struct {
-	wrong  string
+	wrong  *failure.Claim
 	by     []*history.Operation
 	open   string
 	judged int // results that could have been wrong
 }
 
-func violation(by []*history.Operation, format string, args ...any) workload {
-	return workload{wrong: fmt.Sprintf(format, args...), by: by}
-}
+func violation(by []*history.Operation, c failure.Claim) workload { return workload{wrong: &c, by: by} }
 
 func unreadable(o *history.Operation, format string, args ...any) workload {
 	return workload{open: fmt.Sprintf("broken history: the %s of client %s at event %d: ", o.Op, o.Client, o.Call) + fmt.Sprintf(format, args...)}
@@ -127,7 +141,7 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		var below string
 		for _, name := range slices.Sorted(maps.Keys(balances)) {
 			if balances[name] == nil {
-				return violation([]*history.Operation{o}, "account %s has no balance", name)
+				return violation([]*history.Operation{o}, bankNothing.Of().Say("account %s has no balance", name))
 			}
 			n, ok := new(big.Int).SetString(string(*balances[name]), 10)
 			if !ok {
@@ -147,17 +161,17 @@ func bank(ops []history.Operation, limits WorkloadLimits) (w workload) {
 		case accounts == nil:
 			accounts = names
 		case !slices.Equal(accounts, names):
-			return violation([]*history.Operation{o}, "a read has accounts %s, and the first one had %s",
-				strings.Join(names, ", "), strings.Join(accounts, ", "))
+			return violation([]*history.Operation{o}, bankAccounts.Of().Say("a read has accounts %s, and the first one had %s",
+				strings.Join(names, ", "), strings.Join(accounts, ", ")))
 		}
 		if total == nil {
 			total = sum
 		}
 		if sum.Cmp(total) != 0 {
-			return violation([]*history.Operation{o}, "the balances add up to %s, not to %s", sum, total)
+			return violation([]*history.Operation{o}, bankSum.Of().Say("the balances add up to %s, not to %s", sum, total))
 		}
 		if below != "" && !limits.Negative {
-			return violation([]*history.Operation{o}, "%s", below)
+			return violation([]*history.Operation{o}, bankBelow.Of().Say("%s", below))
 		}
 		w.judged++
 	}
@@ -214,7 +228,7 @@ func longFork(ops []history.Operation, size int) (w workload) {
 			for k, v := range reads[i-1].seen {
 				if v != "" && reads[i].seen[k] == "" {
 					return violation([]*history.Operation{reads[i-1].op, reads[i].op},
-						"long fork: two reads of keys %s each saw a write that the other one did not see", name)
+						forked.Of().Say("long fork: two reads of keys %s each saw a write that the other one did not see", name))
 				}
 			}
 		}
@@ -268,7 +282,7 @@ func forkAccesses(o *history.Operation, writer map[string]string) (got map[strin
 			writer[key] = v
 		case "r":
 			if was, again := got[key]; again && was != v {
-				return because(violation([]*history.Operation{o}, "a transaction read key %q twice and saw two values", key))
+				return because(violation([]*history.Operation{o}, forkTwice.Of().Say("a transaction read key %q twice and saw two values", key)))
 			}
 			got[key] = v
 		default:
@@ -324,12 +338,12 @@ func setFull(ops []history.Operation) (w workload) {
 		inside[i] = make(map[string]bool, len(list))
 		for _, v := range list {
 			if inside[i][v] {
-				return violation([]*history.Operation{o}, "a read has element %s twice", v)
+				return violation([]*history.Operation{o}, setTwice.Of().Say("a read has element %s twice", v))
 			}
 			inside[i][v] = true
 			e := added[place{o.Key, v}]
 			if e == nil || e.added.Call > o.Return {
-				return violation([]*history.Operation{o}, "a read has element %s, which nobody had added%s", shorten(v), keyed)
+				return violation([]*history.Operation{o}, setUnknown.Of().Say("a read has element %s, which nobody had added%s", shorten(v), keyed))
 			}
 			if e.known == 0 || o.Return < e.known {
 				e.known = o.Return
@@ -355,7 +369,7 @@ func setFull(ops []history.Operation) (w workload) {
 		}
 		if missed != nil {
 			return violation([]*history.Operation{e.added, missed},
-				"element %s was there and is lost: the last reads do not have it%s", shorten(name.value), keyed)
+				setLost.Of().Say("element %s was there and is lost: the last reads do not have it%s", shorten(name.value), keyed))
 		}
 		if e.seen > 0 {
 			w.judged++
@@ -429,7 +443,8 @@ func comments(ops []history.Operation) (w workload) {
 				break
 			}
 			if w.judged++; !seen[x.value] {
-				return violation([]*history.Operation{x.op, o}, "a read has %s, but not %s, whose write had returned before", by, x.value)
+				return violation([]*history.Operation{x.op, o},
+					commentLost.Of().Say("a read has %s, but not %s, whose write had returned before", by, x.value))
 			}
 		}
 	}
@@ -462,7 +477,7 @@ func sequential(ops []history.Operation) (w workload) {
 				continue
 			}
 			if there {
-				return violation([]*history.Operation{o}, "a read has a subkey, and not one that was written before it")
+				return violation([]*history.Operation{o}, subkeyLost.Of().Say("a read has a subkey, and not one that was written before it"))
 			}
 		}
 		if there && len(list) > 1 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/values"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -54,9 +55,29 @@ type act struct {
 	none     bool     // queue: it was empty
 }
 
+// What may be wrong with an operation on an object: its name.
+var (
+	objectOrder = failure.Declare("object/no-order") // and what result it had
+	neverPut    = failure.Declare("object/never-put-in")
+	setBoth     = failure.Declare("set/contradiction") // of two reads
+	setTwiceIn  = failure.Declare("set/twice")
+	listTwice   = failure.Declare("list/twice")
+	putBehind   = failure.Declare("object/behind") // the first operation, and the one that it is behind of
+	queueEmpty  = failure.Declare("queue/empty")
+	takenTwice  = failure.Declare("queue/taken-twice")
+	takenEarly  = failure.Declare("queue/taken-early")
+	passedOver  = failure.Declare("queue/passed-over")
+	overtaken   = failure.Declare("queue/overtaken")
+	lockTwice   = failure.Declare("lock/acquired-twice")
+	lockHeld    = failure.Declare("lock/not-released")
+	lockNotHeld = failure.Declare("lock/released-unheld")
+	lockRefused = failure.Declare("lock/refused")
+	lockBoth    = failure.Declare("lock/held-twice")
+)
+
 // conflict is why a history is illegal: in words, and the operations that show it.
 type conflict struct {
-	text string
+	failure.Claim
 	acts []int
 }
 
@@ -304,9 +325,10 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 		return answer, conflict{}
 	}
 	if culprit < 0 {
-		return answer, conflict{text: "no order of the operations explains all their results"}
+		return answer, conflict{Claim: objectOrder.Of().Say("no order of the operations explains all their results")}
 	}
-	c := conflict{text: fmt.Sprintf("no order of the operations explains %s", acts[culprit].outcome()), acts: []int{culprit}}
+	by := &acts[culprit]
+	c := conflict{objectOrder.Of(by.op.Op, by.sortOfOutcome()).Say("no order of the operations explains %s", by.outcome()), []int{culprit}}
 	// What it conflicts with is among those that were there before it returned; the last ones show most.
 	for i := len(acts) - 1; i >= 0 && len(c.acts) < maxEvidence; i-- {
 		if i != culprit && acts[i].from < acts[culprit].to {
@@ -317,8 +339,7 @@ func (ob *object) search(acts []act, b *linear.Budget) (linear.Answer, conflict)
 }
 
 func (ob *object) refuted(v Verdict, key string, acts []act, c conflict) Verdict {
-	v.Status = Violated
-	v.Reason = fmt.Sprintf("not linearizable: key %q: %s", key, c.text)
+	v.violate(0, 0, c.Cause.Say("not linearizable: key %q: %s", key, c.Words))
 	slices.SortFunc(c.acts, func(i, j int) int { return int(acts[i].from - acts[j].from) })
 	for _, i := range c.acts {
 		a := &acts[i]
@@ -344,6 +365,19 @@ func (a *act) outcome() string {
 		text += " -> " + shorten(a.op.Output)
 	}
 	return text
+}
+
+// sortOfOutcome tells operations by what result they had.
+func (a *act) sortOfOutcome() string {
+	switch {
+	case a.op.Type != history.Ok:
+		return "none"
+	case a.none:
+		return "nothing"
+	case a.op.Output != "":
+		return "value"
+	}
+	return "none"
 }
 
 // elements reads a list of values: a JSON array, or a set or a tagged list of EDN. Its texts and numbers are values as drivers write them: a text
@@ -656,7 +690,7 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 	for k, i := range looks {
 		a := &acts[i]
 		if prev >= 0 && !contains(a.items, acts[prev].items, ordered) {
-			return linear.Illegal, conflict{fmt.Sprintf("%s and %s cannot both be right: neither can come before the other",
+			return linear.Illegal, conflict{setBoth.Of(acts[prev].op.Op, a.op.Op).Say("%s and %s cannot both be right: neither can come before the other",
 				acts[prev].outcome(), a.outcome()), []int{prev, i}}
 		}
 		fresh := 0
@@ -665,16 +699,16 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 		}
 		for at, v := range a.items[fresh:] {
 			if !ordered && at > 0 && a.items[at-1] == v {
-				return linear.Illegal, conflict{fmt.Sprintf("%s holds %s twice", a.outcome(), shorten(v)), []int{i}}
+				return linear.Illegal, conflict{setTwiceIn.Of(a.op.Op).Say("%s holds %s twice", a.outcome(), shorten(v)), []int{i}}
 			}
 			if _, seen := level[v]; seen && !ordered {
 				continue
 			} else if seen {
-				return linear.Illegal, conflict{fmt.Sprintf("%s holds %s twice, which was put in once", a.outcome(), shorten(v)), []int{i}}
+				return linear.Illegal, conflict{listTwice.Of(a.op.Op).Say("%s holds %s twice, which was put in once", a.outcome(), shorten(v)), []int{i}}
 			}
 			put, ok := byElement[v]
 			if !ok {
-				return linear.Illegal, conflict{fmt.Sprintf("%s holds %s, which nobody had put in", a.outcome(), shorten(v)), []int{i}}
+				return linear.Illegal, conflict{neverPut.Of(a.op.Op).Say("%s holds %s, which nobody had put in", a.outcome(), shorten(v)), []int{i}}
 			}
 			level[v] = 2 * k
 			if ordered {
@@ -701,7 +735,8 @@ func fastGrowing(acts []act, byElement map[string][]int, b *linear.Budget, order
 		return answer, conflict{}
 	}
 	lower, higher := from[pair[0]], from[pair[1]]
-	return answer, conflict{fmt.Sprintf("%s returned before %s began, but what was seen puts it behind", acts[higher].outcome(),
+	return answer, conflict{putBehind.Of(acts[higher].op.Op,
+		acts[lower].op.Op).Say("%s returned before %s began, but what was seen puts it behind", acts[higher].outcome(),
 		acts[lower].outcome()), []int{lower, higher}}
 }
 
@@ -786,9 +821,10 @@ func fastQueue(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		case a.none:
 			empties, emptyActs = append(empties, linear.Span{Call: a.from, Return: a.to}), append(emptyActs, i)
 		case ways[a.value] == nil:
-			return linear.Illegal, conflict{fmt.Sprintf("%s: nobody had put that in", a.outcome()), []int{i}}
+			return linear.Illegal, conflict{neverPut.Of(a.op.Op).Say("%s: nobody had put that in", a.outcome()), []int{i}}
 		case ways[a.value].out >= 0:
-			return linear.Illegal, conflict{fmt.Sprintf("%s was taken twice and put in once", shorten(a.value)), []int{ways[a.value].in, ways[a.value].out, i}}
+			return linear.Illegal, conflict{takenTwice.Of().Say("%s was taken twice and put in once", shorten(a.value)),
+				[]int{ways[a.value].in, ways[a.value].out, i}}
 		default:
 			ways[a.value].out = i
 		}
@@ -840,18 +876,18 @@ func (w *way) appendTo(acts []int) []int {
 
 // queueConflict is what two values, or one, say about an illegal queue; without any it was found empty.
 func queueConflict(acts []act, names []*way, pair []int) conflict {
-	c := conflict{text: "the queue was found empty, although something was in it all the time"}
+	c := conflict{Claim: queueEmpty.Of().Say("the queue was found empty, although something was in it all the time")}
 	for _, k := range pair {
 		c.acts = names[k].appendTo(c.acts)
 	}
 	in := func(k int) string { return shorten(acts[names[pair[k]].in].value) }
 	switch {
 	case len(pair) == 1:
-		c.text = fmt.Sprintf("%s was taken before it was put in", in(0))
+		c.Claim = takenEarly.Of().Say("%s was taken before it was put in", in(0))
 	case len(pair) == 2 && names[pair[0]].out < 0:
-		c.text = fmt.Sprintf("%s was taken, but %s, which was put in before it, was not", in(1), in(0))
+		c.Claim = passedOver.Of().Say("%s was taken, but %s, which was put in before it, was not", in(1), in(0))
 	case len(pair) == 2:
-		c.text = fmt.Sprintf("%s was taken before %s, which was put in before it", in(1), in(0))
+		c.Claim = overtaken.Of().Say("%s was taken before %s, which was put in before it", in(1), in(0))
 	}
 	return c
 }
@@ -992,15 +1028,16 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 		case a.verb == acquire && a.result == "false":
 			refusals, refusedActs = append(refusals, span), append(refusedActs, i)
 		case a.verb == acquire && held:
-			return linear.Illegal, conflict{fmt.Sprintf("%s acquired the lock twice and did not release it between", shorten(a.value)), []int{ways[k].in, i}}
+			return linear.Illegal, conflict{lockTwice.Of().Say("%s acquired the lock twice and did not release it between",
+				shorten(a.value)), []int{ways[k].in, i}}
 		case a.verb == acquire:
 			holds[a.value] = len(ways)
 			ways, passages = append(ways, way{i, -1}), append(passages, linear.Passage{In: span})
 		case a.result == "false" && held:
-			return linear.Illegal, conflict{fmt.Sprintf("%s could not release the lock, although it held it", shorten(a.value)), []int{ways[k].in, i}}
+			return linear.Illegal, conflict{lockHeld.Of().Say("%s could not release the lock, although it held it", shorten(a.value)), []int{ways[k].in, i}}
 		case a.result == "false":
 		case !held:
-			return linear.Illegal, conflict{fmt.Sprintf("%s released the lock, although it did not hold it", shorten(a.value)), []int{i}}
+			return linear.Illegal, conflict{lockNotHeld.Of().Say("%s released the lock, although it did not hold it", shorten(a.value)), []int{i}}
 		default:
 			ways[k].out, passages[k].Out = i, &span
 			delete(holds, a.value)
@@ -1012,9 +1049,9 @@ func fastLock(acts []act, b *linear.Budget) (linear.Answer, conflict) {
 	}
 	if refused >= 0 {
 		a := &acts[refusedActs[refused]]
-		return answer, conflict{fmt.Sprintf("%s was refused the lock, although nobody held it", shorten(a.value)), []int{refusedActs[refused]}}
+		return answer, conflict{lockRefused.Of().Say("%s was refused the lock, although nobody held it", shorten(a.value)), []int{refusedActs[refused]}}
 	}
-	c := conflict{text: fmt.Sprintf("%s and %s held the lock at once", shorten(acts[ways[pair[0]].in].value), shorten(acts[ways[pair[1]].in].value))}
+	c := conflict{Claim: lockBoth.Of().Say("%s and %s held the lock at once", shorten(acts[ways[pair[0]].in].value), shorten(acts[ways[pair[1]].in].value))}
 	for _, k := range pair {
 		c.acts = append(c.acts, ways[k].in)
 		if ways[k].out >= 0 {

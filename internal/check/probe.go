@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -22,6 +23,38 @@ const (
 	maxLinesShown  = 30
 	maxLineBytes   = 4 << 10
 )
+
+// What may be wrong by a probe: what it says, as said has it.
+var (
+	probeFailed = failure.Declare("probe/failed")
+	probeLate   = failure.Declare("probe/late") // after the start or after a heal, which is the first field
+)
+
+// said is what a probe says for causes: the first line of a user's program or function; of the probes that come with Bloodhound, whose
+// words are Bloodhound's own, their codes.
+func said(p *world.Property, q *record.Probe) []string {
+	switch p.Check.Type {
+	case world.HTTPCheck, world.RedisCheck, world.SQLCheck, world.Agreement:
+	default:
+		if q.Cause != nil {
+			return append([]string{string(q.Cause.Code)}, q.Cause.Fields...)
+		}
+		return []string{lineOf(q.Output)}
+	}
+	switch q.ExitCode {
+	case world.ProbeViolated:
+	case world.ProbeNoAnswer:
+		return []string{"no-answer"}
+	default:
+		return []string{"failed"}
+	}
+	code := world.ProbeCode(q.Output)
+	if code != world.QueryRefused.Code {
+		return []string{code}
+	}
+	_, words, _ := strings.Cut(lineOf(q.Output), ": "+p.Check.Query+": ")
+	return []string{code, words}
+}
 
 func probesOf(p *world.Property, out *record.Outcome) []record.Probe {
 	var probes []record.Probe
@@ -53,8 +86,8 @@ func safe(p *world.Property, out *record.Outcome) Verdict {
 		case q.ExitCode == world.ProbeViolated:
 			broken++
 			if broken == 1 {
-				v.Status, v.Event, v.TimeNs = Violated, q.Event, q.EndNs // the event is that of its end, too
-				v.Reason = "the check failed: " + firstLine(q.Output)
+				// The event is that of its end, too.
+				v.violate(q.Event, q.EndNs, probeFailed.Of(said(p, q)...).Say("the check failed: %s", firstLine(q.Output)))
 			}
 			if p.Check.Type == world.Agreement { // the report shows what each node said below what is wrong with the answers
 				v.Evidence = append(v.Evidence, strings.Split(strings.TrimSpace(q.Output), "\n")...)
@@ -150,8 +183,8 @@ func live(spec *world.Spec, p *world.Property, out *record.Outcome) Verdict {
 			if !w.heal {
 				what = "the start: setup was over"
 			}
-			v.Status, v.Event, v.TimeNs = Violated, w.last.Event, w.endNs
-			v.Reason = fmt.Sprintf("not within %s after %s: %s", seconds(timeout), w.name, firstLine(w.last.Output))
+			v.violate(w.last.Event, w.endNs, probeLate.Of(append([]string{w.code}, said(p, w.last)...)...).
+				Say("not within %s after %s: %s", seconds(timeout), w.name, firstLine(w.last.Output)))
 			v.Evidence = []string{fmt.Sprintf("%s %s", seconds(w.fromNs), what),
 				fmt.Sprintf("%d probes failed until %s, the last one:", w.count, seconds(w.endNs)), sentence(w.last)}
 			return v
@@ -184,6 +217,7 @@ func hangs(q *record.Probe) string {
 // window is the time after the start or one heal, and what the probes found in it.
 type window struct {
 	name   string
+	code   string // for causes
 	heal   bool
 	fromNs int64
 	endNs  int64
@@ -231,10 +265,10 @@ func steady(f *world.Faults) bool {
 func windowsOf(start int64, heals []int64, timeout int64) []window {
 	var list []window
 	if start > 0 {
-		list = append(list, window{name: "the start", fromNs: start, endNs: start + timeout})
+		list = append(list, window{name: "the start", code: "start", fromNs: start, endNs: start + timeout})
 	}
 	for _, heal := range heals {
-		list = append(list, window{name: "a heal", heal: true, fromNs: heal, endNs: heal + timeout})
+		list = append(list, window{name: "a heal", code: "heal", heal: true, fromNs: heal, endNs: heal + timeout})
 	}
 	return list
 }
@@ -309,12 +343,17 @@ func sentence(q *record.Probe) string {
 }
 
 func firstLine(output string) string {
+	if line := lineOf(output); line != "" {
+		return line
+	}
+	return "it says nothing"
+}
+
+// lineOf is the first line of an output, as far as it is shown.
+func lineOf(output string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(output), "\n")
 	if len(line) > maxOutputShown {
 		line = line[:maxOutputShown] + "..."
-	}
-	if line == "" {
-		return "it says nothing"
 	}
 	return line
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -66,12 +67,12 @@ func progressing(spec *world.Spec, p *world.Property, out *record.Outcome, aband
 	row, at, doubt := longRow(c, allowed, attempts, without)
 	switch {
 	case row != nil && (stuck == nil || at <= when):
-		v.Status, v.TimeNs, v.Event = Violated, at, row.event
-		v.Reason, v.Evidence = row.reason, row.evidence
+		v.violate(row.event, at, row.Claim)
+		v.Evidence = row.evidence
 		return v
 	case stuck != nil:
-		v.Status, v.TimeNs, v.Event = Violated, when, stuck.event
-		v.Reason, v.Evidence = stuck.reason, stuck.evidence
+		v.violate(stuck.event, when, stuck.Claim)
+		v.Evidence = stuck.evidence
 		return v
 	case missing != "":
 		return unknown(p, "%s", missing)
@@ -86,7 +87,7 @@ func progressing(spec *world.Spec, p *world.Property, out *record.Outcome, aband
 	case doubt != "":
 		return unknown(p, "%s", doubt)
 	case c.HangNs > 0 && !couldHang(c, allowed, attempts, out.VirtualNs):
-		return idle(p, "no operation was in flight for %s%s: none could be found to hang", seconds(c.HangNs), without)
+		return idle(p, "no operation was in flight for %s%s: none could be found to hang", seconds(c.HangNs), without.words)
 	}
 	v.Status = Holds
 	if lasted, _ := faulty(&out.Ledger, 0); p.Tolerant() {
@@ -112,10 +113,16 @@ func excused(c *world.Check, out *record.Outcome) (spans []span, complete bool) 
 	return spans, complete
 }
 
+// What may be stuck: a subject, and the circumstance in which it counts.
+var (
+	failsAlways = failure.Declare("progress/fails")
+	hangsOn     = failure.Declare("progress/hangs")
+)
+
 // finding is what is wrong, in words, and where.
 type finding struct {
+	failure.Claim
 	event    uint64
-	reason   string
 	evidence []string
 }
 
@@ -132,6 +139,19 @@ func (s rowSubject) String() string {
 		return fmt.Sprintf("key %q", s.key)
 	}
 	return fmt.Sprintf("every %s", s.kind)
+}
+
+// code is the subject for causes.
+func (s rowSubject) code() string {
+	switch {
+	case s.kind == jobKind && s.key != "":
+		return jobKind
+	case s.key != "" && s.kind != "":
+		return s.kind + "/key"
+	case s.key != "":
+		return "key"
+	}
+	return "every/" + s.kind
 }
 
 // subjects are what rows an attempt belongs to.
@@ -190,7 +210,7 @@ func eachRow(allowed allowance, attempts []attempt, visit func(s rowSubject, row
 }
 
 // longRow finds the first row of failures that is too long, and why the attempts say too little if there is none.
-func longRow(c *world.Check, allowed allowance, attempts []attempt, without string) (*finding, int64, string) {
+func longRow(c *world.Check, allowed allowance, attempts []attempt, without circumstance) (*finding, int64, string) {
 	if c.Failures <= 0 {
 		return nil, 0, ""
 	}
@@ -200,7 +220,8 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without stri
 		if r.count < c.Failures {
 			return true
 		}
-		found = &finding{a.event, fmt.Sprintf("%s failed %d times in a row%s, from %s on", s, r.count, without, seconds(r.first[0].fromNs)), r.evidence()}
+		c := failsAlways.Of(s.code(), without.code).Say("%s failed %d times in a row%s, from %s on", s, r.count, without.words, seconds(r.first[0].fromNs))
+		found = &finding{c, a.event, r.evidence()}
 		when = a.toNs
 		return false
 	})
@@ -222,7 +243,7 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without stri
 	}
 	shorter := ""
 	if c.GraceNs > 0 {
-		without += " and its grace"
+		without.words += " and its grace"
 		shorter = ", the grace shorter"
 	}
 	most := 0
@@ -234,16 +255,16 @@ func longRow(c *world.Check, allowed allowance, attempts []attempt, without stri
 	case most < c.Failures:
 		return nil, 0, fmt.Sprintf("%d failures in a row were not possible: no kind of operation, key or job had more than %d "+
 			"attempts%s; make failures smaller%s or the workload longer",
-			c.Failures, most, without, shorter)
+			c.Failures, most, without.words, shorter)
 	case c.Jobs.Start != "" && c.HangNs == 0 && jobs < c.Failures:
 		return nil, 0, fmt.Sprintf("no job could have failed %d times in a row: there were %d attempts%s; make failures smaller, or add hang",
-			c.Failures, jobs, without)
+			c.Failures, jobs, without.words)
 	}
 	return nil, 0, ""
 }
 
 // longHang finds what was under way for too long first.
-func longHang(c *world.Check, allowed allowance, attempts []attempt, without string) (*finding, int64) {
+func longHang(c *world.Check, allowed allowance, attempts []attempt, without circumstance) (*finding, int64) {
 	if c.HangNs <= 0 {
 		return nil, 0
 	}
@@ -260,8 +281,9 @@ func longHang(c *world.Check, allowed allowance, attempts []attempt, without str
 			}
 			if at := s.fromNs + c.HangNs; found == nil || at < when {
 				when = at
-				found = &finding{a.event, fmt.Sprintf("%s was under way for %s%s, from %s on", a.subject(),
-					seconds(s.toNs-s.fromNs), without, seconds(s.fromNs)), []string{a.String()}}
+				c := hangsOn.Of(a.code(), without.code).Say("%s was under way for %s%s, from %s on", a.subject(),
+					seconds(s.toNs-s.fromNs), without.words, seconds(s.fromNs))
+				found = &finding{c, a.event, []string{a.String()}}
 			}
 			break
 		}

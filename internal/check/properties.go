@@ -11,7 +11,19 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// What may be wrong with values that go up, and with what was acknowledged.
+var (
+	wentBack      = failure.Declare("monotonic/went-back")    // nothing, if the key was missing
+	tooFew        = failure.Declare("durability/too-few")     // an element of a list
+	gone          = failure.Declare("durability/gone")        // an element
+	returnedAgain = failure.Declare("durability/not-removed") // an element
+	unmade        = failure.Declare("durability/unmade")      // the value of a key that is appended to
+	overwritten   = failure.Declare("durability/overwritten") // the last change of a key, whose value is another one
+	vanished      = failure.Declare("durability/vanished")    // the last change of a key, which is missing
 )
 
 // monotonic judges that a value never goes back: a read that began after another one of its key had ended does not
@@ -80,9 +92,8 @@ func monotonic(p *world.Property, ops []history.Operation) Verdict {
 			}
 			tested = tested || highest.value != nil
 			if less(r.value, highest.value) {
-				v.Status = Violated
-				v.Event, v.TimeNs = r.op.Return, r.op.ReturnTimeNs
-				v.Reason = fmt.Sprintf("key %q went back from %s to %s", key, highest.op.Output, valueOf(r.op))
+				v.violate(r.op.Return, r.op.ReturnTimeNs, wentBack.Of(numberOrNothing(r.op)).
+					Say("key %q went back from %s to %s", key, highest.op.Output, valueOf(r.op)))
 				for _, o := range []history.Operation{highest.op, r.op} {
 					v.Evidence = append(v.Evidence, fmt.Sprintf("%s (event %d) client %s: %s %q -> %s; returned at %s (event %d)",
 						seconds(o.CallTimeNs), o.Call,
@@ -121,6 +132,14 @@ func decimal(text string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(text)
 }
 
+// numberOrNothing tells a smaller number from a missing one.
+func numberOrNothing(o history.Operation) string {
+	if !o.Found && o.Output == "" {
+		return "missing"
+	}
+	return "less"
+}
+
 func valueOf(o history.Operation) string {
 	if !o.Found && o.Output == "" {
 		return "nothing"
@@ -156,7 +175,7 @@ func durable(p *world.Property, ops []history.Operation) Verdict {
 		}
 		last := k.lastLooks()
 		for _, o := range last {
-			lost, text, err := m.lost(k.changes, o)
+			lost, claim, err := m.lost(k.changes, o)
 			if err != nil && m.budget.Reached != "" {
 				return unknown(p, "%v", err)
 			}
@@ -165,8 +184,7 @@ func durable(p *world.Property, ops []history.Operation) Verdict {
 				break
 			}
 			if lost != nil {
-				v.Status, v.Event, v.TimeNs = Violated, o.Return, o.ReturnTimeNs
-				v.Reason = fmt.Sprintf("key %q: %s", key, text)
+				v.violate(o.Return, o.ReturnTimeNs, claim.Cause.Say("key %q: %s", key, claim.Words))
 				v.Evidence = []string{m.described(*lost), m.described(o)}
 				if line := m.countMissing(k.changes, o); line != "" {
 					v.Evidence = append(v.Evidence, line)
@@ -285,23 +303,23 @@ func (k *stored) lastLooks() (list []history.Operation) {
 }
 
 // lost finds an acknowledged change that a read after all changes does not show, and describes the loss.
-func (m *storage) lost(changes []history.Operation, look history.Operation) (lost *history.Operation, text string, err error) {
+func (m *storage) lost(changes []history.Operation, look history.Operation) (lost *history.Operation, claim failure.Claim, err error) {
 	if m.verbs != nil {
 		items, err := elements(look.Output)
 		if err != nil {
-			return nil, "", fmt.Errorf("broken history: %s %q by client %s at event %d: %w", look.Op, look.Key, look.Client, look.Call, err)
+			return nil, claim, fmt.Errorf("broken history: %s %q by client %s at event %d: %w", look.Op, look.Key, look.Client, look.Call, err)
 		}
-		lost, text = missing(changes, items, m.sort, m.appends)
-		return lost, text, nil
+		lost, claim = missing(changes, items, m.sort, m.appends)
+		return lost, claim, nil
 	}
 	if slices.ContainsFunc(changes, func(c history.Operation) bool { return kindOf(c.Op) == grow }) {
-		if lost, text, err = unexplained(changes, look, m.budget); err != nil {
+		if lost, claim, err = unexplained(changes, look, m.budget); err != nil {
 			err = fmt.Errorf("key %q: %w", look.Key, err)
 		}
-		return lost, text, err
+		return lost, claim, err
 	}
-	lost, text = replaced(changes, look, m.sort)
-	return lost, text, nil
+	lost, claim = replaced(changes, look, m.sort)
+	return lost, claim, nil
 }
 
 // maxMissingShown bounds the missing elements that evidence names.
@@ -358,7 +376,7 @@ func (m *storage) described(o history.Operation) string {
 
 // missing finds an acknowledged element that is not there and that no client can have removed. What was put into a list
 // several times must be there as often.
-func missing(changes []history.Operation, items []string, sort func(string) verb, list bool) (*history.Operation, string) {
+func missing(changes []history.Operation, items []string, sort func(string) verb, list bool) (*history.Operation, failure.Claim) {
 	there := map[string]int{}
 	for _, v := range items {
 		there[v]++
@@ -376,12 +394,12 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		}
 		times[o.Input]++
 		if n := there[o.Input]; list && n > 0 && times[o.Input] > n {
-			return &changes[i], fmt.Sprintf("%s was acknowledged %d times and is there %d times at the end", shorten(o.Input), times[o.Input], n)
+			return &changes[i], tooFew.Of().Say("%s was acknowledged %d times and is there %d times at the end", shorten(o.Input), times[o.Input], n)
 		} else if n > 0 {
 			continue
 		}
 		if at, ok := removed[o.Input]; !ok || at < o.Call {
-			return &changes[i], fmt.Sprintf("%s was acknowledged and is not there at the end", shorten(o.Input))
+			return &changes[i], gone.Of().Say("%s was acknowledged and is not there at the end", shorten(o.Input))
 		}
 	}
 	// What was removed for good and not put in again must not be there either.
@@ -392,30 +410,31 @@ func missing(changes []history.Operation, items []string, sort func(string) verb
 		if !slices.ContainsFunc(changes, func(p history.Operation) bool {
 			return sort(p.Op) == put && p.Input == o.Input && (p.Return == history.Pending || p.Return > o.Call)
 		}) {
-			return &changes[i], fmt.Sprintf("the removal of %s was acknowledged, and it is there at the end", shorten(o.Input))
+			return &changes[i], returnedAgain.Of().Say("the removal of %s was acknowledged, and it is there at the end", shorten(o.Input))
 		}
 	}
-	return nil, ""
+	return nil, failure.Claim{}
 }
 
 // unexplained finds the last acknowledged change of a key that is appended to, if no order of its changes makes what was read at the end.
-func unexplained(changes []history.Operation, look history.Operation, b *linear.Budget) (*history.Operation, string, error) {
+func unexplained(changes []history.Operation, look history.Operation, b *linear.Budget) (*history.Operation, failure.Claim, error) {
+	var none failure.Claim
 	ops := make([]placed, 0, len(changes)+1)
 	for i, o := range append(slices.Clone(changes), look) {
 		p, err := place(&o, i == len(changes))
 		if err != nil {
-			return nil, "", err
+			return nil, none, err
 		}
 		ops = append(ops, p)
 	}
 	if reason := holdsList(look.Key, ops); reason != "" {
-		return nil, "", errors.New(reason)
+		return nil, none, errors.New(reason)
 	}
 	switch search(ops, b) {
 	case linear.Undecided:
-		return nil, "", fmt.Errorf("budget: the result of %d changes was not decided within %s", len(changes), b.Reached)
+		return nil, none, fmt.Errorf("budget: the result of %d changes was not decided within %s", len(changes), b.Reached)
 	case linear.Legal:
-		return nil, "", nil
+		return nil, none, nil
 	}
 	last := 0
 	for i, o := range changes {
@@ -423,11 +442,11 @@ func unexplained(changes []history.Operation, look history.Operation, b *linear.
 			last = i
 		}
 	}
-	return &changes[last], fmt.Sprintf("no order of its acknowledged changes makes %s, which a read at the end returned", returned(look)), nil
+	return &changes[last], unmade.Of().Say("no order of its acknowledged changes makes %s, which a read at the end returned", returned(look)), nil
 }
 
 // replaced finds an acknowledged change after which a key cannot hold what was read at the end.
-func replaced(changes []history.Operation, look history.Operation, sort func(string) verb) (*history.Operation, string) {
+func replaced(changes []history.Operation, look history.Operation, sort func(string) verb) (*history.Operation, failure.Claim) {
 	last := 0 // the acknowledged change that was called last
 	for i, o := range changes {
 		if o.Type == history.Ok && (changes[last].Type != history.Ok || o.Call > changes[last].Call) {
@@ -437,14 +456,18 @@ func replaced(changes []history.Operation, look history.Operation, sort func(str
 	for _, o := range changes {
 		same := sort(o.Op) == take && !look.Found || sort(o.Op) == put && look.Found && o.Input == look.Output
 		if same && (o.Return == history.Pending || o.Return >= changes[last].Call) && o.Call < look.Return {
-			return nil, ""
+			return nil, failure.Claim{}
 		}
 	}
 	asked := changes[last].Op
 	if sort(asked) == put {
 		asked += " " + shorten(changes[last].Input)
 	}
-	return &changes[last], fmt.Sprintf("%s was acknowledged, and a read at the end returned %s", asked, returned(look))
+	c := overwritten
+	if !look.Found && look.Output == "" {
+		c = vanished
+	}
+	return &changes[last], c.Of(changes[last].Op).Say("%s was acknowledged, and a read at the end returned %s", asked, returned(look))
 }
 
 // returned is what a read gave: nothing, or a value that may be empty.

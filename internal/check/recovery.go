@@ -8,13 +8,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
+)
+
+// What may not work again: what, and after what.
+var (
+	notRecovered = failure.Declare("recovery/fails")
+	notAgain     = failure.Declare("recovery/not-again") // a job that comes again and again
 )
 
 // again is what became of one thing, a kind of operation, a key or a job, within the time after a heal.
 type again struct {
 	name  string
+	code  string // for causes
 	tries []attempt
 	done  bool
 	lost  string // why it will not be done any more, though no client has tried for long
@@ -186,7 +194,7 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome
 	v = verdict(p)
 	lasted, _ := faulty(&out.Ledger, 0)
 	for _, s := range t.times(out.ReadyNs, out.VirtualNs, nil) {
-		w := window{name: "a moment from which on " + t.what, fromNs: s.fromNs, endNs: s.fromNs + timeout}
+		w := window{name: "a moment from which on " + t.what, code: t.code, fromNs: s.fromNs, endNs: s.fromNs + timeout}
 		if w.endNs > s.toNs {
 			continue
 		}
@@ -228,11 +236,11 @@ func recoveredMeanwhile(spec *world.Spec, p *world.Property, out *record.Outcome
 func (g *again) unrecovered(p *world.Property, w window) Verdict {
 	v := verdict(p)
 	timeout := seconds(w.endNs - w.fromNs)
-	v.Status, v.TimeNs = Violated, w.endNs
-	v.Reason = fmt.Sprintf("%s did not succeed within %s after %s at %s", g.name, timeout, w.the(), seconds(w.fromNs))
+	c := notRecovered.Of(g.code, w.code).Say("%s did not succeed within %s after %s at %s", g.name, timeout, w.the(), seconds(w.fromNs))
 	if g.lost != "" {
-		v.Reason += ": " + g.lost
+		c = notAgain.Of(g.code, w.code).Say("%s: %s", c.Words, g.lost)
 	}
+	v.violate(0, w.endNs, c)
 	v.Evidence = append(v.Evidence, fmt.Sprintf("%d tries within %s after %s", len(g.tries), timeout, w.the()))
 	for k := range g.tries {
 		if k < maxStreakShown || k == len(g.tries)-1 {
@@ -247,9 +255,9 @@ func (g *again) unrecovered(p *world.Property, w window) Verdict {
 func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 	var list []*again
 	by := map[string]*again{}
-	of := func(name string) *again {
+	of := func(name, code string) *again {
 		if by[name] == nil {
-			by[name] = &again{name: name}
+			by[name] = &again{name: name, code: code}
 			list = append(list, by[name])
 		}
 		return by[name]
@@ -270,19 +278,19 @@ func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 			}
 			starts[name] = append(starts[name], a)
 			if a.fromNs >= from || !a.ended || a.toNs > from {
-				add(of(name), a)
-				add(of("every job"), a)
+				add(of(name, jobKind), a)
+				add(of("every job", "every/"+jobKind), a)
 			}
 			continue
 		}
 		if a.fromNs < from {
 			continue
 		}
-		add(of("every "+a.kind), a)
+		add(of("every "+a.kind, "every/"+a.kind), a)
 		if a.key != "" {
-			add(of(fmt.Sprintf("key %q", a.key)), a)
+			add(of(fmt.Sprintf("key %q", a.key), "key"), a)
 			if isRecovery(a.client) {
-				add(of(fmt.Sprintf("%s of key %q", a.kind, a.key)), a)
+				add(of(fmt.Sprintf("%s of key %q", a.kind, a.key), a.kind+"/key"), a)
 			}
 		}
 	}
@@ -293,7 +301,7 @@ func tried(p *world.Property, attempts []attempt, from, to int64) []*again {
 		if len(runs) < 2 || last.fromNs >= from || !last.ended || last.toNs > from || last.ok {
 			continue
 		}
-		g := of(name)
+		g := of(name, jobKind)
 		g.tries, g.lost = append(g.tries, last), "its last run failed before that, and there was no other one"
 	}
 	return list

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -18,6 +19,7 @@ import (
 // the same nodes throughout a time, since a group whose majority changes every second need not agree on a leader.
 type tolerance struct {
 	what    string // the condition, for people
+	code    string // and for causes
 	names   []string
 	group   []int // places in names; empty without a condition on a group
 	least   int   // of the group
@@ -67,7 +69,7 @@ func toleranceOf(spec *world.Spec, p *world.Property, out *record.Outcome) (*tol
 		t.broke(&spec.Nodes[i], i, out)
 	}
 	t.settle()
-	t.what = t.condition(p)
+	t.what, t.code = t.condition(p), t.conditionCode(p)
 	return t, nil
 }
 
@@ -141,6 +143,23 @@ func (t *tolerance) condition(p *world.Property) string {
 		text += ", ignoring " + strings.Join(p.Check.Despite, ", ")
 	}
 	return text
+}
+
+// conditionCode is the condition for causes: with the kinds of faults that are no excuse.
+func (t *tolerance) conditionCode(p *world.Property) string {
+	code := noFault
+	if len(t.group) > 0 {
+		code = "connected"
+	}
+	return despite(code, p.Check.Despite)
+}
+
+// noFault is the circumstance that no fault lasted.
+const noFault = "calm"
+
+// despite is a circumstance, with the kinds of faults that are no excuse.
+func despite(code string, kinds []string) string {
+	return strings.Join(append([]string{code}, kinds...), ", ")
 }
 
 func linkOf(a, b int) [2]int { return [2]int{min(a, b), max(a, b)} }
@@ -323,31 +342,37 @@ func (e patient) within(from, to int64, must []int) (list []span) {
 	return list
 }
 
+// circumstance is when attempts count, in words that follow what became of them, and for causes.
+type circumstance struct{ words, code string }
+
 // allowanceOf is what excuses attempts in a run, in words too: " without a fault" and the like.
-func allowanceOf(spec *world.Spec, p *world.Property, out *record.Outcome) (e allowance, without string, err error) {
+func allowanceOf(spec *world.Spec, p *world.Property, out *record.Outcome) (e allowance, without circumstance, err error) {
 	const unlisted = "the ledger does not list all faults, so it is unknown which attempts overlapped one"
 	c := &p.Check
 	if spec != nil && c.While != "" {
 		t, err := toleranceOf(spec, p, out)
 		switch {
 		case err != nil:
-			return nil, "", err
+			return nil, without, err
 		case !t.complete:
-			return nil, "", errors.New(unlisted)
+			return nil, without, errors.New(unlisted)
 		}
-		return patient{t, c.GraceNs}, " while " + t.what, nil
+		return patient{t, c.GraceNs}, circumstance{" while " + t.what, t.code}, nil
 	}
 	spans, complete := excused(c, out)
 	switch {
 	case !complete:
-		return nil, "", errors.New(unlisted)
+		return nil, without, errors.New(unlisted)
 	case c.DuringFaults:
-		return faultTimes(spans), "", nil
+		return faultTimes(spans), without, nil
 	case len(c.Despite) > 0:
-		return faultTimes(spans), " without a fault other than " + strings.Join(c.Despite, ", "), nil
+		return faultTimes(spans), circumstance{" without a fault other than " + strings.Join(c.Despite, ", "), despite(noFault, c.Despite)}, nil
 	}
-	return faultTimes(spans), " without a fault", nil
+	return faultTimes(spans), circumstance{" without a fault", noFault}, nil
 }
+
+// failedMeanwhile is a property of liveness that did not hold although it should: when it should have, and what its check says.
+var failedMeanwhile = failure.Declare("liveness/failed-meanwhile")
 
 // withstands judges that a property of liveness holds again and again while the condition is true: in no time of the timeout
 // throughout which it was true did all probes fail.
@@ -403,8 +428,8 @@ func withstands(spec *world.Spec, p *world.Property, out *record.Outcome) Verdic
 		case w.missed(p, probes):
 			unsure = w.tooRare()
 		default:
-			v.Status, v.Event, v.TimeNs = Violated, w.last.Event, w.last.EndNs
-			v.Reason = fmt.Sprintf("did not hold for %s although %s: %s", seconds(timeout), t.what, firstLine(w.last.Output))
+			v.violate(w.last.Event, w.last.EndNs, failedMeanwhile.Of(append([]string{t.code}, said(p, w.last)...)...).
+				Say("did not hold for %s although %s: %s", seconds(timeout), t.what, firstLine(w.last.Output)))
 			v.Evidence = append(t.evidence(members, from, to, out), fmt.Sprintf("%d probes failed in that time, the last one:", w.count), sentence(w.last))
 			return v
 		}

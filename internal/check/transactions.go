@@ -8,6 +8,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/values"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -79,7 +80,7 @@ func isolationVerdict(p *world.Property, f isolation.Finding, count counts, desc
 	v := verdict(p)
 	switch {
 	case f.Answer == isolation.Violated:
-		v.Status, v.Reason = Violated, f.Reason
+		v.violate(0, 0, failure.Claim{Cause: f.Cause, Words: f.Reason})
 		v.Evidence = f.Steps
 		for i, t := range f.Txns {
 			o, words := describe(t)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
@@ -23,6 +24,8 @@ type Verdict struct {
 	Kind     string `json:"kind"`
 	Status   Status `json:"status"`
 	Reason   string `json:"reason,omitempty"`
+	// Cause is what Reason says of a violation, for programs: failures are known again by it. Records of earlier versions lack it.
+	Cause *failure.Cause `json:"cause,omitempty"`
 	// LeftOut names what was not judged of what the property speaks of, in words; the verdict is about the rest.
 	LeftOut []string `json:"left_out,omitempty"`
 	// Idle means unknown because the run did too little: no result in it could have been wrong.
@@ -46,6 +49,24 @@ type Verdict struct {
 	Withstood uint64 `json:"withstood,omitempty"`
 	// Tally counts what became of the run's events, of a property that follows it in a model.
 	Tally *coverage.Tally `json:"tally,omitempty"`
+}
+
+// violate makes the verdict a violation, as a claim says, at an event.
+func (v *Verdict) violate(event uint64, timeNs int64, c failure.Claim) {
+	v.Status, v.Event, v.TimeNs = Violated, event, timeNs
+	v.Cause, v.Reason = &c.Cause, c.Words
+}
+
+// Signature names the kind of failure that a violation is. One without a Cause is of an earlier version, and known by its words.
+func (v *Verdict) Signature() string {
+	if v.Cause != nil {
+		return failure.Signature(v.Property, *v.Cause)
+	}
+	text := v.Reason
+	if text == "" && len(v.Evidence) > 0 {
+		text = v.Evidence[0]
+	}
+	return failure.Former(v.Property, text, "")
 }
 
 // Position is the point of the run at which the violation showed.

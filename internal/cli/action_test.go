@@ -81,7 +81,8 @@ func TestAction(t *testing.T) {
 			t.Errorf("GitHub does not get %q but\n%s", want, said)
 		}
 	}
-	has("buggy project/bloodhound-report", "comment.md", "campaign.html", "junit.xml", "bloodhound.sarif", "log.txt", "????????????.html", "????????????.json")
+	has("buggy project/bloodhound-report", "comment.md", "campaign.html", "junit.xml", "bloodhound.sarif", "log.txt",
+		"????????????.html", "????????????-????????????.json")
 
 	if _, code, said = action(t, dir, bloodhound, "INPUT_FOLDER=healthy", "INPUT_SEEDS=30", "INPUT_OUTPUT=out",
 		"INPUT_CONFIG=bloodhound.yaml"); code != 0 || !strings.Contains(said, "exit-code=0\n") {

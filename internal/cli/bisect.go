@@ -295,7 +295,7 @@ func (b *bisector) tryIn(ctx context.Context, tree string) (t tried, err error) 
 	if err != nil {
 		return t, err
 	}
-	campaign := explore.Campaign{Setup: s.setup, Command: s.command, Workers: p.workersOf(int(b.f.workers))}
+	campaign := explore.Campaign{Test: p.testName(), Setup: s.setup, Command: s.command, Workers: p.workersOf(int(b.f.workers))}
 	return b.tryCode(ctx, p, s, own, campaign, b.show)
 }
 
@@ -323,7 +323,7 @@ func (a *app) requestBisect(ctx context.Context, url, id string, args []string, 
 		if err != nil {
 			return mistaken(err)
 		}
-		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.ID, By: userName(), AtMs: time.Now().UnixMilli(), Good: good, Bad: bad}
+		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.Key(), By: userName(), AtMs: time.Now().UnixMilli(), Good: good, Bad: bad}
 		if err := r.Check(); err != nil {
 			return mistaken(err)
 		}
@@ -360,9 +360,8 @@ func failureIn(v *records.View, id string) (*records.TestView, *records.FailureV
 	var test *records.TestView
 	var found *records.FailureView
 	for _, t := range v.Tests {
-		for _, f := range t.Failures {
+		for _, f := range t.Named(id) {
 			switch {
-			case string(f.ID) != id:
 			case found != nil:
 				return nil, nil, fmt.Errorf("both %s and %s have a failure %s; ask for it on the failure's page of the dashboard", t.Name, test.Name, id)
 			default:

@@ -99,7 +99,7 @@ func (x *exploration) searchTime() time.Duration {
 func unplayed(list []committed) (all []standing) {
 	for i := range list {
 		c := &list[i]
-		all = append(all, standing{file: c, Committed: explore.Committed{ID: c.ID, File: c.file, Property: c.Verdict.Property, Signature: c.Signature,
+		all = append(all, standing{file: c, Committed: explore.Committed{Failure: c.Failure.Failure, File: c.file,
 			Standing: explore.Unplayed, Reason: fmt.Sprintf("one in %d of --budget was over before its turn; raise --budget", knownShare)}})
 	}
 	return all

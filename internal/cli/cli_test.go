@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
@@ -45,7 +46,7 @@ func TestExitCodePrecedence(t *testing.T) {
 func TestJudgeReplay(t *testing.T) {
 	v := check.Verdict{Property: "p", Status: check.Violated, Reason: "get returned 3"}
 	other := check.Verdict{Property: "q", Status: check.Violated}
-	f := &report.Failure{Hash: "aa", Signature: explore.Signature(v), Verdict: v}
+	f := &report.Failure{Hash: "aa", Failure: failure.Failure{Signature: v.Signature()}, Verdict: v}
 	repeats := record.Repeat{Reproducible: true}
 	changed := []string{"/bin/a has changed"}
 	for _, c := range []struct {
@@ -74,7 +75,7 @@ func TestJudgeReplay(t *testing.T) {
 func TestMovedProject(t *testing.T) {
 	spec := &world.Spec{Dir: "/old dir", Nodes: []world.Node{{WorkingDir: "/old dir", Root: "host",
 		Command: []string{"/old dir/bin/server", "/old dirt", "see /old dir"}}}}
-	got, err := moved(spec, "/new")
+	got, err := spec.Moved("/new")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,8 @@ func importFailures(ctx context.Context, db store.Store, x *fleetProject) error 
 		if have[store.DigestOf(content)] {
 			continue
 		}
-		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw,
+		f.Belongs(x.p.testName())
+		r := records.Failure{Failure: f.Failure, Reason: f.Verdict.Reason, Level: records.Raw,
 			Decisions: len(f.Decisions), Tape: f.Tape.Name(),
 			Imported: within(x.p.spec.Dir, path), AtMs: time.Now().UnixMilli()}
 		if f.Smallest != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -65,10 +66,11 @@ func (p *project) loadCommitted() ([]committed, error) {
 // take fits a failure to where the project lies now.
 func (p *project) take(f *report.Failure, file string) (c committed, err error) {
 	c = committed{Failure: f, file: file}
+	f.Belongs(p.testName())
 	if f.Spec.Dir != p.spec.Dir {
 		c.movedFrom = f.Spec.Dir
 		f.Relocate(p.spec.Dir)
-		if f.Spec, err = moved(f.Spec, p.spec.Dir); err != nil {
+		if f.Spec, err = f.Spec.Moved(p.spec.Dir); err != nil {
 			return c, err
 		}
 	}
@@ -117,9 +119,9 @@ func (s *standing) failsStill(violation *check.Verdict, same bool) {
 	if !same {
 		s.Reason = "violated again, in a run that has changed"
 	}
-	if !explore.Alike(explore.Signature(*violation), s.Signature) {
+	if !failure.Alike(violation.Signature(), s.Signature) {
 		s.Reason = "violated in another way than was stored"
-		s.Property = violation.Property
+		s.Property, s.Headline = violation.Property, failure.Headline(violation.Reason)
 	}
 }
 
@@ -130,7 +132,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 	if c.Smallest != nil {
 		cut = &c.Smallest.Cut
 	}
-	result := &standing{Committed: explore.Committed{ID: c.ID, File: c.file, Property: c.Verdict.Property, Signature: c.Signature}, file: c}
+	result := &standing{Committed: explore.Committed{Failure: c.Failure.Failure, File: c.file}, file: c}
 	run := func(t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
 		return c.again(ctx, pool, t, cut)
 	}
@@ -311,7 +313,7 @@ func (a *app) printCommitted(p *project, all []standing) error {
 		if here, err := os.Getwd(); err == nil {
 			path = within(here, path)
 		}
-		story := report.StoryOf{Spec: p.spec, Outcome: st.outcome, Verdict: *st.Verdict, ID: st.ID, File: path,
+		story := report.StoryOf{Spec: p.spec, Outcome: st.outcome, Verdict: *st.Verdict, Failure: st.Failure, File: path,
 			Replay: "bloodhound replay " + shellQuote(path) + p.arguments, Background: st.file.Background}
 		if small := st.file.Smallest; small != nil {
 			story.Shrunk = &small.Shrunk

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
@@ -109,12 +110,13 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 	defer db.Close()
 	test := records.Test{Name: "qs"}
 	fails := func(c records.Code) []store.Entry {
-		return []store.Entry{c.Entry(), (&records.Failure{Signature: "s", Property: "p", Code: c.ID(), Env: "e",
+		return []store.Entry{c.Entry(), (&records.Failure{Failure: failure.Failure{Signature: "p: a/s", Property: "p"}, Code: c.ID(), Env: "e",
 			Level: records.Raw}).Entry(records.TestID(test.Name))}
 	}
 	clean := records.Code{Commit: main, Line: "main", AtMs: 1}
 	entries := slices.Concat([]store.Entry{test.Entry(), clean.Entry(),
-		(&records.Replay{Code: clean.ID(), Env: "e", Result: records.Clean}).Entry(records.TestID(test.Name), records.FailureID("s"))},
+		(&records.Replay{Code: clean.ID(), Env: "e", Result: records.Clean}).Entry(records.TestID(test.Name),
+			records.FailureID(records.TestID(test.Name), "p: a/s"))},
 		fails(records.Code{Commit: main, Line: "main", Dirty: "d1", AtMs: 2}), fails(records.Code{Commit: changed, Line: "main", Dirty: "d2", AtMs: 3}),
 		fails(records.Code{Commit: feature, Line: "pr", AtMs: 4}))
 	if err := db.Add(t.Context(), entries...); err != nil {

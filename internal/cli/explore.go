@@ -164,7 +164,7 @@ func (x *exploration) searchAgain(c *cobra.Command) (*explore.Totals, error) {
 // prepare makes the campaign, and finds mistakes that would show only when it has ended.
 func (x *exploration) prepare(c *cobra.Command) (err error) {
 	f, p := x.f, x.p
-	x.campaign = &explore.Campaign{Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers),
+	x.campaign = &explore.Campaign{Test: p.testName(), Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers),
 		KeepGoing: f.keepGoing, FromBoot: f.fromBoot, BaselineFirst: true}
 	p.complete(x.campaign)
 	if f.budget > 0 {
@@ -210,12 +210,11 @@ func (x *exploration) watch() {
 // keepFailure stores a failure and prints it.
 func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 	x.show.end()
-	failure.ID = x.p.failureID(failure.Signature, failure.Tape)
 	if slices.ContainsFunc(x.found, func(known finding) bool { return known.Signature == failure.Signature }) {
 		return // near a committed failure
 	}
-	x.addDumps(x.ctx, x.p, x.s, failure.ID, x.p.spec, failure.Tape, o)
-	story, file := x.keep(x.p, failure.Signature, o, failure.Verdict, failure)
+	x.addDumps(x.ctx, x.p, x.s, failure.Name(), x.p.spec, failure.Tape, o)
+	story, file := x.keep(x.p, o, failure.Verdict, failure)
 	x.found = append(x.found, finding{failure, story, file})
 	switch {
 	case x.f.noShrink && !x.f.json:
@@ -225,7 +224,7 @@ func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 		x.show.note(fmt.Sprintf("FOUND  %s is violated. Its run is shrunk when the campaign ends; Ctrl-C keeps the best so far.", failure.Verdict.Property))
 	case !x.f.noShrink:
 		x.show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
-			failure.Verdict.Property, failure.ID, failure.First(), failure.Verdict.Reason, story.Replay))
+			failure.Property, failure.ID, failure.First(), failure.Headline, story.Replay))
 	}
 }
 

@@ -293,12 +293,12 @@ func (x *fleetProject) Strategy(seed uint64) (search.Strategy, error) {
 // Campaign implements fleet.Project.
 func (x *fleetProject) Campaign() *explore.Campaign {
 	setup := *x.session.setup
-	return &explore.Campaign{Setup: &setup, Command: x.session.command, Workers: x.workers}
+	return &explore.Campaign{Test: x.p.testName(), Setup: &setup, Command: x.session.command, Workers: x.workers}
 }
 
 // File implements fleet.Project.
 func (x *fleetProject) File(found *explore.Failure, o *check.Judged) ([]byte, error) {
-	return x.p.newFailure(found.Signature, o, found.Verdict, found).Content()
+	return x.p.newFailure(o, found.Verdict, found).Content()
 }
 
 // Replay implements fleet.Project.
@@ -324,6 +324,7 @@ func (x *fleetProject) Shrink(ctx context.Context, file []byte, within time.Dura
 	if _, err := x.shrinkFailure(ctx, x.session, f, shrinkBudget{workers: x.workers, runs: defaultShrinkRuns, time: within}, show); err != nil {
 		return s, err
 	}
+	s.Reason = f.Smallest.Verdict.Reason
 	s.Decisions, s.Minimal = f.Smallest.Shrunk.To.Decisions, f.Smallest.Shrunk.Minimal
 	s.File, err = f.Content()
 	return s, err
@@ -373,7 +374,7 @@ func (x *fleetProject) Page(ctx context.Context, file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	page.Replay = "bloodhound replay " + full.ID + ".json"
+	page.Replay = "bloodhound replay " + full.Name() + ".json"
 	if full.Smallest != nil {
 		page.Shrunk = &full.Smallest.Shrunk
 	}

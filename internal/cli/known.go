@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -27,43 +27,71 @@ func viewOf(ctx context.Context, s store.Store, prefix string) (*records.View, e
 	return v, err
 }
 
-// recordID is the form of the id of a failure in a store; those of files are shorter.
-var recordID = regexp.MustCompile(`^[0-9a-f]{16}$`)
-
-// fetchFailure gives the arguments of a verb about a failure with the path of its file in place of its id in the store. The file is kept in the state folder.
+// fetchFailure gives the arguments of a verb about a failure with the path of its file in place of its id in the store that is named. The file is
+// kept in the state folder.
 func (a *app) fetchFailure(ctx context.Context, f *flags, url string, args []string) ([]string, error) {
-	if !recordID.MatchString(args[0]) {
+	name := args[0]
+	if url == "" || report.IsFailurePath(name) || !failure.Form.MatchString(name) {
 		return args, nil
 	}
 	p, err := a.load(ctx, f, args[1:])
 	if err != nil {
 		return nil, err
 	}
+	if _, err := report.Load(p.state, name); err == nil {
+		return args, nil
+	}
 	path := ""
-	err = a.with(ctx, storeNamed(url, filepath.Join(p.state, "store")), open.Existing, func(s store.Store) error {
-		v, err := viewOf(ctx, s, records.FailuresOf(p.testID()))
-		if err != nil {
-			return err
-		}
-		_, known, err := failureIn(v, args[0])
-		if err != nil {
-			return mistaken(err)
-		}
-		b, err := s.Blob(ctx, known.Best().File)
-		if err != nil {
-			return err
-		}
-		x, err := report.Parse("the file of failure "+args[0], b)
-		if err != nil {
-			return err
-		}
-		path = report.FailurePath(p.state, filepath.Base(x.ID))
-		if had, err := report.Load("", path); err == nil && had.Hash == x.Hash && (had.Smallest != nil || x.Smallest == nil) {
-			return nil // it may know more
-		}
-		return report.Write(path, x)
+	err = a.with(ctx, url, open.Existing, func(s store.Store) (err error) {
+		path, err = fetched(ctx, s, p, name)
+		return err
 	})
 	return append([]string{path}, args[1:]...), err
+}
+
+// inStore is a failure that no file of the state folder has, but the store of the project. If that has none of the name, it is unknown.
+func (a *app) inStore(ctx context.Context, p *project, name string, unknown error) (x *report.Failure, err error) {
+	place := storeNamed("", filepath.Join(p.state, "store"))
+	if _, err := os.Stat(filepath.Join(place, "log")); err != nil && storeNamed("", "") == "" || !failure.Form.MatchString(name) {
+		return nil, unknown
+	}
+	err = a.with(ctx, place, open.Existing, func(s store.Store) error {
+		path, err := fetched(ctx, s, p, name)
+		if err == nil {
+			x, err = report.Load(p.state, path)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w; and %w", unknown, err)
+	}
+	return x, nil
+}
+
+// fetched stores the file of a failure of a store in the state folder, and gives its path.
+func fetched(ctx context.Context, s store.Store, p *project, name string) (path string, err error) {
+	v, err := viewOf(ctx, s, records.FailuresOf(p.testID()))
+	if err != nil {
+		return "", err
+	}
+	_, known, err := failureIn(v, name)
+	if err != nil {
+		return "", mistaken(err)
+	}
+	b, err := s.Blob(ctx, known.Best().File)
+	if err != nil {
+		return "", err
+	}
+	x, err := report.Parse("the file of failure "+name, b)
+	if err != nil {
+		return "", err
+	}
+	x.Belongs(p.testName())
+	path = report.FailurePath(p.state, filepath.Base(x.Name()))
+	if had, err := report.Load("", path); err == nil && had.Hash == x.Hash && (had.Smallest != nil || x.Smallest == nil) {
+		return path, nil // it may know more
+	}
+	return path, report.Write(path, x)
 }
 
 // whereKnown finds a failure in the store that is named, or else in that of the project, which may lack both; nil then.
@@ -75,7 +103,7 @@ func (a *app) whereKnown(ctx context.Context, url string, p *project, f *report.
 	case p.spec == nil:
 		return nil, nil
 	}
-	k := &knownIn{storeNamed(url, filepath.Join(p.state, "store")), p.testID(), records.FailureID(f.Signature)}
+	k := &knownIn{storeNamed(url, filepath.Join(p.state, "store")), p.testID(), records.FailureID(p.testID(), f.Signature)}
 	if _, err := os.Stat(filepath.Join(k.url, "log")); err != nil && !asked {
 		return nil, nil
 	}

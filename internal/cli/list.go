@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -53,14 +54,13 @@ const (
 
 // listedFailure is a failure of a folder.
 type listedFailure struct {
-	ID       string    `json:"id"`
-	File     string    `json:"file"`
-	Property string    `json:"property,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	Config   string    `json:"config,omitempty"` // the configuration, by its file's name
-	Stored   time.Time `json:"stored"`
-	State    string    `json:"state"`
-	Problem  string    `json:"problem,omitempty"` // why the file cannot be read
+	failure.Failure
+	File    string    `json:"file"`
+	Reason  string    `json:"reason,omitempty"`
+	Config  string    `json:"config,omitempty"` // the configuration, by its file's name
+	Stored  time.Time `json:"stored"`
+	State   string    `json:"state"`
+	Problem string    `json:"problem,omitempty"` // why the file cannot be read
 	// Faults and Operations are those of the smallest run, where the failure was shrunk.
 	Faults     *int `json:"faults,omitempty"`
 	Operations *int `json:"operations,omitempty"`
@@ -109,16 +109,16 @@ func (a *app) list(f *flags, dir string) error {
 func withoutCopies(list []listedFailure) []listedFailure {
 	committed := map[string]bool{}
 	for _, l := range list {
-		committed[l.ID] = committed[l.ID] || l.State == committedState
+		committed[l.Name()] = committed[l.Name()] || l.State == committedState
 	}
 	return slices.DeleteFunc(list, func(l listedFailure) bool {
-		return committed[l.ID] && (l.State == foundState || l.State == shrunkState)
+		return committed[l.Name()] && (l.State == foundState || l.State == shrunkState)
 	})
 }
 
 // listFailure reads the file of a failure.
 func listFailure(path, state string) listedFailure {
-	l := listedFailure{ID: strings.TrimSuffix(filepath.Base(path), ".json"), File: path, State: state}
+	l := listedFailure{Failure: failure.Failure{ID: strings.TrimSuffix(filepath.Base(path), ".json")}, File: path, State: state}
 	if info, err := os.Stat(path); err == nil {
 		l.Stored = info.ModTime().UTC().Truncate(time.Second)
 	}
@@ -127,7 +127,7 @@ func listFailure(path, state string) listedFailure {
 		l.State, l.Problem = brokenState, err.Error()
 		return l
 	}
-	l.ID, l.Property, l.Reason, l.Config = f.ID, f.Verdict.Property, f.Verdict.Reason, filepath.Base(f.Config)
+	l.Failure, l.Reason, l.Config = f.Failure, f.Verdict.Reason, filepath.Base(f.Config)
 	if small := f.Smallest; small != nil {
 		faults, operations := int(small.Shrunk.To.Faults), int(small.Shrunk.To.Operations)
 		l.Faults, l.Operations, l.Reason = &faults, &operations, small.Verdict.Reason

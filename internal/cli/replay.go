@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -119,9 +120,9 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	if err != nil {
 		return err
 	}
-	a.keepCores(p, failure.ID, first.Outcome)
+	a.keepCores(p, failure.Name(), first.Outcome)
 	if p.spec != nil && failure == full && first.Summary.Hash == failure.Hash { // what `check` judges
-		if err := report.SaveEvidence(p.state, failure.ID, first.Outcome); err != nil {
+		if err := report.SaveEvidence(p.state, failure.Name(), first.Outcome); err != nil {
 			a.note("bloodhound: the history could not be stored: %v", err)
 		}
 	}
@@ -129,7 +130,7 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 		return err
 	}
 	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary,
-		Failures: []string{failure.ID}, Changes: p.changes(failure, first.Outcome), Hidden: s.later}
+		Failures: []string{failure.ID}, Found: identities(failure), Changes: p.changes(failure, first.Outcome), Hidden: s.later}
 	a.noteLooked(failure.Spec, first.Outcome)
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
@@ -224,14 +225,17 @@ func (p *project) changes(failure *report.Failure, o *check.Judged) []string {
 	return list
 }
 
+// identities are those of the one failure that a document is about.
+func identities(f *report.Failure) []failure.Failure { return []failure.Failure{f.Failure} }
+
 // printStory prints the violation of a failure, if its replay shows it.
-func (a *app) printStory(f *flags, args []string, failure, full *report.Failure, r *explore.Reply) error {
+func (a *app) printStory(f *flags, args []string, stored, full *report.Failure, r *explore.Reply) error {
 	for _, v := range explore.Violated(r.Summary.Verdicts) {
-		if !explore.Alike(explore.Signature(v), failure.Signature) {
+		if !failure.Alike(v.Signature(), stored.Signature) {
 			continue
 		}
 		fmt.Fprintln(a.out)
-		if err := report.Story(a.out, f.storyOf(args, failure, full, r.Outcome, v)); err != nil {
+		if err := report.Story(a.out, f.storyOf(args, stored, full, r.Outcome, v)); err != nil {
 			return err
 		}
 	}
@@ -240,7 +244,7 @@ func (a *app) printStory(f *flags, args []string, failure, full *report.Failure,
 
 // storyOf is the story of a failure's violation, with the command that replays it.
 func (f *flags) storyOf(args []string, failure, full *report.Failure, o *check.Judged, v check.Verdict) report.StoryOf {
-	story := report.StoryOf{Spec: failure.Spec, Outcome: o, Verdict: v, ID: failure.ID,
+	story := report.StoryOf{Spec: failure.Spec, Outcome: o, Verdict: v, Failure: failure.Failure,
 		Replay:     "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:]),
 		Background: full.Background}
 	if failure != full {
@@ -257,7 +261,7 @@ func (a *app) replayScreen(f *flags, args []string, failure, full *report.Failur
 	var first *report.StoryOf
 	if v := explore.Shown(r.Summary.Verdicts, failure.Signature); v != nil {
 		story := f.storyOf(args, failure, full, r.Outcome, *v)
-		story.File = failure.ID // it is stored, wherever
+		story.File = failure.Name() // it is stored, wherever
 		first = &story
 	}
 	return report.ReplayScreen(failure.Spec, r.Summary, first, doc.Judgement, doc.ExitCode, doc.Changes, argumentsOf(f, args[1:]))
@@ -370,8 +374,14 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 		state = p.state
 	}
 	failure, err := report.Load(state, name)
+	if p != nil && errors.As(err, new(*report.UnknownFailure)) {
+		failure, err = a.inStore(c.Context(), p, name, err)
+	}
 	if err != nil {
 		return nil, nil, err
+	}
+	if p != nil && !p.another(failure) {
+		failure.Belongs(p.testName())
 	}
 	if failure.Spec.Engine == world.InProcess {
 		return nil, nil, fmt.Errorf("%s: a failure of the world %q, whose nodes are Go code of a test: run go test -run '^%s$' "+
@@ -390,7 +400,7 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 	if p != nil && p.spec.Dir != failure.Spec.Dir {
 		p.movedFrom = failure.Spec.Dir
 		failure.Relocate(p.spec.Dir)
-		if failure.Spec, err = moved(failure.Spec, p.spec.Dir); err != nil {
+		if failure.Spec, err = failure.Spec.Moved(p.spec.Dir); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -451,24 +461,6 @@ func (p *project) lacking(name string, failure *report.Failure, err error) error
 		return p.result.Locate(list)
 	}
 	return fmt.Errorf("%s: %w\n  %s has changed since this failure was stored, which still needs it", name, err, p.config)
-}
-
-// moved is a Spec whose project lies in another folder now: every text that begins with the old folder gets the new
-// one.
-func moved(spec *world.Spec, dir string) (*world.Spec, error) {
-	b, err := json.Marshal(spec)
-	if err != nil {
-		return nil, err
-	}
-	quote := func(s string) []byte {
-		q, _ := json.Marshal(s)
-		return q[:len(q)-1] // without its closing quote
-	}
-	old, now := quote(spec.Dir), quote(dir)
-	b = bytes.ReplaceAll(b, append(bytes.Clone(old), '"'), append(bytes.Clone(now), '"'))
-	b = bytes.ReplaceAll(b, append(bytes.Clone(old), '/'), append(bytes.Clone(now), '/'))
-	out := new(world.Spec)
-	return out, json.Unmarshal(b, out)
 }
 
 // takeImages gives the nodes of a failure the images that their names mean now: these are programs of the project, as those in

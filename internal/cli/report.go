@@ -26,7 +26,7 @@ func (a *app) reportVerb() *cobra.Command {
 		Short: "Write a failure as a self-contained HTML page",
 		Long: `Makes the run of a failure again and writes a self-contained HTML page: the property and its violation, a space-time diagram,
 the operations, the logs of all nodes, the faults and the tape. ID is the id of a failure, a unique prefix of one, or the path
-of a failure file. The page is .bloodhound/reports/ID.html unless --html names another file; its path is printed.
+of a failure file. The page is .bloodhound/reports/ID-RUN.html unless --html names another file; its path is printed.
 Exit code 0: the page was written; 5: the run does not show the violation any more.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if id := filepath.Base(f.markdown); len(args) == 0 && failureID.MatchString(id) {
@@ -45,7 +45,7 @@ Exit code 0: the page was written; 5: the run does not show the violation any mo
 }
 
 // failureID is the form of the ids of failures.
-var failureID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+var failureID = regexp.MustCompile(`^[0-9a-f]{12}(-[0-9a-f]{12})?$`)
 
 // reportDocument is the JSON document of report.
 type reportDocument struct {
@@ -71,12 +71,12 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	failure := f.runOf(full)
 	path := f.html
 	if path == "" {
-		path = filepath.Join(p.state, "reports", failure.ID+".html")
+		path = filepath.Join(p.state, "reports", failure.Name()+".html")
 	}
 	if p.spec == nil {
 		defer os.RemoveAll(p.state)
 		if f.html == "" {
-			path = failure.ID + ".html" // there is no state folder that stays
+			path = failure.Name() + ".html" // there is no state folder that stays
 		}
 	}
 	s, err := a.openFailure(p, failure, path, f.markdown)
@@ -93,7 +93,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
-	a.keepCores(p, failure.ID, reply.Outcome)
+	a.keepCores(p, failure.Name(), reply.Outcome)
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}
@@ -103,7 +103,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	}
 	page.StoryOf = f.storyOf(args, failure, full, reply.Outcome, page.Verdict)
 	if !report.IsFailurePath(args[0]) {
-		page.File = report.FailurePath(p.state, failure.ID)
+		page.File = full.Path(p.state)
 	}
 	if page.Diagram, err = readDiagram(job.Trace.File, page); err != nil {
 		return failed(err)
@@ -144,9 +144,9 @@ func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 		return nil, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
 			"`bloodhound replay --all` searches near it", failure.ID))
 	}
-	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, ID: failure.ID,
+	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, Failure: failure.Failure,
 		Background: failure.Background},
-		Bloodhound: Version(), Signature: failure.Signature}
+		Bloodhound: Version()}
 	if e := failure.Explanation; e != nil && e.Hash == reply.Summary.Hash {
 		page.Explanation = e
 	}
@@ -205,7 +205,7 @@ func (a *app) writePages(ctx context.Context, p *project, s *session, folder str
 
 // writeFound writes the page of a failure that a campaign has found.
 func (a *app) writeFound(ctx context.Context, p *project, s *session, f *finding, path string) error {
-	page, err := a.pageOfRun(ctx, s, f.file.Small(), func(o *check.Judged) { a.keepCores(p, f.ID, o) })
+	page, err := a.pageOfRun(ctx, s, f.file.Small(), func(o *check.Judged) { a.keepCores(p, f.Name(), o) })
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -51,10 +52,12 @@ type runDocument struct {
 	Run        *explore.Summary `json:"run"`
 	Notices    []string         `json:"notices,omitempty"`
 	Failures   []string         `json:"failures,omitempty"` // ids
-	Changes    []string         `json:"changes,omitempty"`
-	Hidden     []string         `json:"hidden,omitempty"` // files of the project that are newer than the failure
-	Trace      string           `json:"trace,omitempty"`
-	Packets    string           `json:"packets,omitempty"` // the file of --pcap
+	// Found are these failures, with the runs that show them.
+	Found   []failure.Failure `json:"found,omitempty"`
+	Changes []string          `json:"changes,omitempty"`
+	Hidden  []string          `json:"hidden,omitempty"` // files of the project that are newer than the failure
+	Trace   string            `json:"trace,omitempty"`
+	Packets string            `json:"packets,omitempty"` // the file of --pcap
 }
 
 func (a *app) run(c *cobra.Command, f *flags, args []string) error {
@@ -122,10 +125,11 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	}
 	var first *report.StoryOf
 	for _, v := range violated {
-		a.keepCores(p, p.failureID(explore.Signature(v), reply.Outcome.Tape), reply.Outcome)
-		story, _ := a.keep(p, explore.Signature(v), reply.Outcome, v, nil)
+		id := explore.Identify(p.testName(), p.spec, reply.Outcome.Tape, &v)
+		a.keepCores(p, id.Name(), reply.Outcome)
+		story, _ := a.keep(p, reply.Outcome, v, nil)
 		first = cmp.Or(first, &story)
-		doc.Failures = append(doc.Failures, story.ID)
+		doc.Failures, doc.Found = append(doc.Failures, story.ID), append(doc.Found, story.Failure)
 		if !f.json {
 			fmt.Fprintln(a.out)
 			if err := report.Story(a.out, story); err != nil {

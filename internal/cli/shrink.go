@@ -165,7 +165,7 @@ func (a *app) keepsSmaller(ctx context.Context, s *session, failure *report.Fail
 // store writes a failure where a command has found it: in the file that it named, or in the state folder by its id.
 func (p *project) store(name string, f *report.Failure) (path string, err error) {
 	if path = name; !report.IsFailurePath(path) {
-		path = report.FailurePath(p.state, f.ID)
+		path = f.Path(p.state)
 	}
 	if err := report.Write(path, f); err != nil {
 		return "", failed(err)

@@ -165,7 +165,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 
 // worldDigest distinguishes configurations, wherever their project lies.
 func worldDigest(spec *world.Spec) string {
-	here, err := moved(fault.Underived(spec), "/project")
+	here, err := fault.Underived(spec).Moved("/project")
 	if err == nil { // a comment above a rule makes no other world
 		here.Unplace()
 	}

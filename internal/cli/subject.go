@@ -61,7 +61,8 @@ func (x *Subject) Campaign(strategy string, seed uint64) (*explore.Campaign, err
 	s, err := search.New(strategy, x.project.spec, seed, set)
 	setup := *x.session.setup
 	setup.Snapshots, _ = snapshotBudget(&flags{}, x.project)
-	return &explore.Campaign{Setup: &setup, Command: x.session.command, Seed: seed, Strategy: s, Workers: 1, BaselineFirst: true}, err
+	return &explore.Campaign{Test: x.project.testName(), Setup: &setup, Command: x.session.command, Seed: seed, Strategy: s,
+		Workers: 1, BaselineFirst: true}, err
 }
 
 // Unguide has the runs of a campaign not followed in the model that only guides: a search does not pay for what it does not look at.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/sweeping"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -162,11 +163,11 @@ func (a *app) sweepOnce(c *cobra.Command, f *flags, own *sweepFlags, p *project,
 		x.PerClass = int(own.perClass)
 	}
 	x.File = p.sweepFile(setup.Spec, x.Seed, kinds)
-	x.Store = func(found *sweeping.Finding, spec *world.Spec, out *check.Judged, v check.Verdict) string {
+	x.Store = func(found *sweeping.Finding, spec *world.Spec, out *check.Judged, v check.Verdict) failure.Failure {
 		q := *p
 		q.spec = spec
-		_, file := a.keep(&q, found.Signature, out, v, nil)
-		return file.ID
+		_, file := a.keep(&q, out, v, nil)
+		return file.Failure
 	}
 	x.Planned = func(t *sweeping.Totals) { show.note(planned(t)) }
 	x.Finished = func(t *sweeping.Totals) {
@@ -177,7 +178,7 @@ func (a *app) sweepOnce(c *cobra.Command, f *flags, own *sweepFlags, p *project,
 
 // sweepFile is where a sweep keeps what it has learned: one file for each world, seed and choice of kinds.
 func (p *project) sweepFile(spec *world.Spec, seed uint64, kinds []world.FaultKind) string {
-	own, err := moved(spec, ".")
+	own, err := spec.Moved(".")
 	if err != nil {
 		panic(err) // a Spec is plain data
 	}
@@ -299,5 +300,5 @@ func standingOf(f *sweeping.Finding, arguments string) []string {
 		sweeping.Goes:     "less severe: another clean restart mends it",
 		sweeping.Untested: "no clean restart was possible before the workload ended",
 	}[f.Restart]
-	return []string{"replays from its boot; " + restart, "bloodhound replay " + f.ID + arguments}
+	return []string{"replays from its boot; " + restart, "bloodhound replay " + f.Name() + arguments}
 }

@@ -10,24 +10,26 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
 // tried is what the code of a project does in the run of a failure.
 type tried struct {
-	Failure  string `json:"failure"` // id
-	Property string `json:"property"`
-	Result   string `json:"result"` // reproduced, clean, diverged or varies
-	Reason   string `json:"reason"`
-	hash     string
+	failure.Failure
+	// Of is the ID, too.
+	Of     string `json:"failure"`
+	Result string `json:"result"` // reproduced, clean, diverged or varies
+	Reason string `json:"reason"`
+	hash   string
 }
 
 // tryCode makes the run of a failure on the code of a project. Where the tape makes another run without the violation, which is so after most changes,
 // runs near it are made: if none of them fails, the code is clean.
 func (a *app) tryCode(ctx context.Context, p *project, s *session, f *report.Failure, campaign explore.Campaign, show *progress) (t tried, err error) {
-	t = tried{Failure: f.ID, Property: f.Verdict.Property}
-	c, err := p.take(f, f.ID)
+	c, err := p.take(f, f.Name())
+	t = tried{Failure: f.Failure, Of: f.ID}
 	if err != nil {
 		return t, err
 	}
@@ -87,6 +89,9 @@ func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) 
 			a.note("%v; it is left out", err)
 			continue
 		}
+		if !p.another(x) {
+			x.Belongs(p.testName())
+		}
 		if !p.another(x) && !slices.ContainsFunc(failures, func(had *report.Failure) bool { return had.Signature == x.Signature }) {
 			failures = append(failures, x)
 		}
@@ -110,7 +115,7 @@ func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) 
 	defer s.close()
 	doc := replayAllDocument{Bloodhound: Version(), Verb: "replay", Code: patched.spec.Dir}
 	show := newProgress(a.err, false, f.json)
-	campaign := explore.Campaign{Setup: s.setup, Command: s.command, Workers: patched.workersOf(0)}
+	campaign := explore.Campaign{Test: patched.testName(), Setup: s.setup, Command: s.command, Workers: patched.workersOf(0)}
 	for _, x := range failures {
 		t, err := a.tryCode(ctx, patched, s, x, campaign, show)
 		show.end()
@@ -119,7 +124,7 @@ func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) 
 		}
 		doc.Failures = append(doc.Failures, t)
 		if !f.json {
-			fmt.Fprintf(a.out, "%s  %-10s  %s: %s\n", t.Failure, t.Result, t.Property, t.Reason)
+			fmt.Fprintf(a.out, "%s  %-10s  %s: %s\n", t.ID, t.Result, t.Property, t.Reason)
 		}
 	}
 	has := func(result string) bool {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -12,28 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
-	"github.com/bloodhound-dst/bloodhound/internal/tape"
-	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
-
-// failureID is the short name of a failure in the state folder, which all configurations of a folder share. It is a digest
-// of the configuration's files by name, the Spec wherever its folder lies, the failure's signature, and the tape.
-func (p *project) failureID(signature string, t tape.Tape) string {
-	spec, err := moved(p.spec, ".")
-	if err != nil {
-		panic(err) // a Spec is plain data
-	}
-	content, err := json.Marshal(struct {
-		Sources   []string
-		Spec      *world.Spec
-		Signature string
-		Tape      tape.Tape
-	}{p.sources, spec, signature, t})
-	if err != nil {
-		panic(err)
-	}
-	return explore.FailureID(string(content))
-}
 
 // finding is a failure that a campaign has found.
 type finding struct {
@@ -43,8 +21,8 @@ type finding struct {
 }
 
 // newFailure is the file of a violation that a run of this project has shown here and now; found is nil if no campaign found it.
-func (p *project) newFailure(signature string, o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
-	f := report.NewFailure(p.failureID(signature, o.Tape), signature, Version(), p.config, p.spec, o, v)
+func (p *project) newFailure(o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
+	f := report.NewFailure(p.testName(), Version(), p.config, p.spec, o, v)
 	f.System, f.Commit, f.Tree = system(), commit(p.spec.Dir), treeOf(p.spec)
 	if found != nil {
 		f.Origin, f.Background = &found.Origin, found.Background
@@ -54,24 +32,25 @@ func (p *project) newFailure(signature string, o *check.Judged, v check.Verdict,
 
 // keep stores a violation and returns what its story is made of. A disk that is full loses nothing: the story
 // then says how to make the run again from its tape.
-func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdict, found *explore.Failure) (report.StoryOf, *report.Failure) {
-	f := p.newFailure(signature, o, v, found)
+func (a *app) keep(p *project, o *check.Judged, v check.Verdict, found *explore.Failure) (report.StoryOf, *report.Failure) {
+	f := p.newFailure(o, v, found)
 	if f.Commit == "" && !p.commitNoted {
 		p.commitNoted = true
 		if why := noCommit(context.Background(), p.spec.Dir); why != "" {
 			a.note("%s", why)
 		}
 	}
-	id := f.ID
-	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, ID: id, Background: f.Background}
-	if known, err := report.Load(p.state, report.FailurePath(p.state, id)); err == nil && known.Hash == f.Hash {
-		f.Smallest = known.Smallest // found again: what shrinking has come to stays
+	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, Failure: f.Failure, Background: f.Background}
+	if known, err := report.Load(p.state, f.Name()); err == nil && known.Hash == f.Hash {
+		// Found again: what shrinking has come to stays, in the file of then.
+		f.Smallest, f.Headline, f.FormerID = known.Smallest, known.Headline, known.FormerID
+		s.Failure = f.Failure
 	}
 	path, err := report.Save(p.state, f)
 	switch boot, seed, rest := o.Tape.Seeds(); {
 	case err == nil:
 		s.Found = f.Smallest != nil
-		s.File, s.Replay = path, "bloodhound replay "+id+p.arguments
+		s.File, s.Replay = path, "bloodhound replay "+f.ID+p.arguments
 	case len(rest) > 0:
 		s.Replay = "bloodhound run --tape FILE" + p.arguments + " (FILE is the one that this run was given)"
 	default:
@@ -81,7 +60,7 @@ func (a *app) keep(p *project, signature string, o *check.Judged, v check.Verdic
 		s.Replay = strings.Replace(s.Replay, p.arguments, "", 1) + otherwise(p.arguments)
 	}
 	if err == nil {
-		err = report.SaveEvidence(p.state, id, o)
+		err = report.SaveEvidence(p.state, f.Name(), o)
 	}
 	if err != nil {
 		a.note("bloodhound: the failure could not be stored: %v", err)
@@ -123,10 +102,10 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 			f.file.Smallest = before
 			continue
 		}
-		f.Shrunk = &f.file.Smallest.Shrunk
-		f.story.Found = false
+		f.Shrunk, f.Headline = &f.file.Smallest.Shrunk, f.file.Headline
+		f.story.Found, f.story.Failure = false, f.file.Failure
 		f.story.Spec, f.story.Outcome, f.story.Verdict, f.story.Shrunk = f.file.Small().Spec, r.Outcome, r.Verdict, f.Shrunk
-		a.addDumps(ctx, p, s, f.ID, f.story.Spec, r.Tape, r.Outcome)
+		a.addDumps(ctx, p, s, f.Name(), f.story.Spec, r.Tape, r.Outcome)
 	}
 }
 
@@ -148,7 +127,7 @@ func (p *project) saveTrace(ctx context.Context, s *session, f *explore.Failure)
 	if err := os.MkdirAll(p.outputDir, 0o777); err != nil {
 		return err
 	}
-	file := p.output(f.ID + ".trace")
+	file := p.output(f.Name() + ".trace")
 	s.setup.Hidden = append(s.setup.Hidden, file)
 	job := &explore.Job{Tape: f.Tape, Trace: &explore.Trace{File: file, Format: "text", Level: p.filter.Level, Events: p.filter.Events}}
 	reply, err := s.run(ctx, job, nil)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -36,26 +37,23 @@ func newWebhook(text string, note func(string)) (*webhook, error) {
 
 // announcement is the body of a post. Slack, and what reads its webhooks, shows Text.
 type announcement struct {
-	Text      string `json:"text"`
-	Test      string `json:"test"`
-	Property  string `json:"property"`
-	Reason    string `json:"reason"`
-	Signature string `json:"signature"`
-	Failure   string `json:"failure"` // id in the store
-	Tape      string `json:"tape"`
-	Code      string `json:"code"`
-	Env       string `json:"env"`
-	Worker    string `json:"worker"`
+	Text string `json:"text"`
+	Test string `json:"test"`
+	failure.Failure
+	Reason string `json:"reason"`
+	Of     string `json:"failure"` // the ID, too
+	Tape   string `json:"tape"`
+	Code   string `json:"code"`
+	Env    string `json:"env"`
+	Worker string `json:"worker"`
 }
 
 func (w *webhook) announce(test string, f *records.Failure) {
 	if w.url == nil {
 		return
 	}
-	reason := report.Printable(f.Reason)
-	body, err := json.Marshal(announcement{Text: fmt.Sprintf("%s: %s is violated: %s", test, f.Property, reason), Test: test,
-		Property: f.Property, Reason: reason, Signature: f.Signature,
-		Failure: string(records.FailureID(f.Signature)), Tape: f.Tape, Code: string(f.Code), Env: string(f.Env), Worker: string(f.Worker)})
+	body, err := json.Marshal(announcement{Text: report.Printable(test + ": " + f.Sentence()), Test: test, Failure: f.Failure,
+		Reason: report.Printable(f.Reason), Of: f.ID, Tape: f.Tape, Code: string(f.Code), Env: string(f.Env), Worker: string(f.Worker)})
 	if err != nil {
 		panic("webhook: " + err.Error()) // strings
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 )
 
@@ -28,13 +29,13 @@ func TestWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.announce("kv", &records.Failure{Property: "p", Reason: "a \x1b[31mread", Signature: "p: a"})
+	h.announce("kv", &records.Failure{Failure: failure.New("kv", "r", "p", "p: a", "a \x1b[31mread"), Reason: "a \x1b[31mread"})
 	h.wait()
 	if a := <-got; !strings.HasPrefix(a.Text, "kv: p is violated: a ") || strings.ContainsRune(a.Text, '\x1b') ||
-		a.Failure != string(records.FailureID("p: a")) {
+		a.ID != failure.IDOf("kv", "p: a") || a.Of != a.ID || a.RunID != "r" {
 		t.Errorf("%+v", a)
 	}
-	h.announce("kv", &records.Failure{Property: "refused"})
+	h.announce("kv", &records.Failure{Failure: failure.Failure{Property: "refused"}})
 	h.wait()
 	<-got
 	if text := <-noted; strings.Contains(text, "secret") {

@@ -79,7 +79,7 @@ func (d *Dashboard) aboutFailure(w http.ResponseWriter, r *http.Request, make fu
 		if err != nil {
 			return store.Entry{}, "", err
 		}
-		e, err := make(t.ID, f.ID, by)
+		e, err := make(t.ID, f.Key(), by)
 		return e, addressOf("failure", url.Values{"test": {string(t.ID)}, "id": {string(f.ID)}}), err
 	})
 }

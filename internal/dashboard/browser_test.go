@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
@@ -163,9 +164,10 @@ func TestHostileTexts(t *testing.T) {
 		records.Code{Commit: text, Subject: text, Branch: text, Line: text, Images: []string{text}},
 		records.Env{Engine: text, Machine: text, Features: []string{text, evil}}
 	worker := records.Worker{Host: text, Bloodhound: text, Labels: map[string]string{evil: text}, StartedMs: 1, EndedMs: 2, Reason: text}
-	failure := records.Failure{Signature: evil, Property: text, Reason: text, Level: text, Tape: text, Origin: text, File: file,
+	found := records.Failure{Failure: failure.Failure{Signature: evil, Property: text, Headline: text, RunID: text}, Reason: text,
+		Level: text, Tape: text, Origin: text, File: file,
 		Worker: "<w>", Code: code.ID(), Env: env.ID(), Imported: text}
-	id := records.FailureID(evil)
+	id := records.FailureID(test, evil)
 	definition := records.Test{Name: evil, Definition: text, Config: text, Strategy: text, Properties: []records.Property{{Name: text, Kind: text}}}
 	span := records.Span{Phase: "<script>alert(4)</script>", AtMs: 5, Ms: 5, Runs: 3}
 	holdout := records.Span{Seq: 1, Phase: records.Holdout, AtMs: 9, Ms: 5, Runs: 300,
@@ -188,7 +190,7 @@ func TestHostileTexts(t *testing.T) {
 	wrong := records.Explained{AtMs: 9, Hash: "x", Explanation: json.RawMessage(`{"points":[{"failed":-5,"low":-3,"high":7}]}`)}
 	kept := records.Kept{Worker: "<w>", Code: code.ID(), Name: evil,
 		Search: json.RawMessage(`{"why":"<script>alert(6)</script>","origin":{"parent":"<script>","mutation":"<b>","strategy":"<i>"}}`)}
-	for _, e := range []store.Entry{definition.Entry(), code.Entry(), env.Entry(), worker.Entry("<w>"), failure.Entry(test),
+	for _, e := range []store.Entry{definition.Entry(), code.Entry(), env.Entry(), worker.Entry("<w>"), found.Entry(test),
 		span.Entry(test, code.ID(), env.ID(), "<w>"), holdout.Entry(test, code.ID(), env.ID(), "<w>"),
 		replay.Entry(test, id), note.Entry(test, id), request.Entry(), answer.Entry(request.ID()), kept.Entry(test),
 		shown.Entry(test, id), odd.Entry(test, id), explained.Entry(test, id), bisected.Entry(test, id), distilled.Entry(test),

@@ -248,7 +248,7 @@ func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) {
 }
 
 // failureName is an id that is a part of a file's name.
-var failureName = regexp.MustCompile(`^[0-9a-f]{1,64}$`)
+var failureName = regexp.MustCompile(`^[0-9a-f]{1,64}(-[0-9a-f]{1,64})?$`)
 
 // doctype is what the pages of runs begin with.
 const doctype = "<!doctype html>"

@@ -58,8 +58,9 @@ func get(t testing.TB, s *httptest.Server, path string) (string, *http.Response)
 
 var (
 	testID   = records.TestID(dashboardtest.Store)
-	lostName = dashboardtest.FailureName("linearizable", "a write that was acknowledged is lost")
-	lostID   = records.FailureID("linearizable: a write that was acknowledged is lost")
+	lost     = dashboardtest.FailureOf("linearizable", "a write that was acknowledged is lost")
+	lostName = lost.Name()
+	lostID   = records.ID(lost.ID)
 )
 
 // addresses are the pages of the database of dashboardtest.

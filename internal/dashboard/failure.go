@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -69,7 +70,7 @@ type causeRow struct {
 
 // story is what the file of a failure says.
 type story struct {
-	ID        string          `json:"id"`
+	failure.Failure
 	Expected  string          `json:"expected"`
 	Happened  string          `json:"happened"`
 	Kind      string          `json:"kind"`
@@ -158,11 +159,14 @@ func (a *ask) failure() (*records.TestView, *records.FailureView, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f := t.Failures[records.ID(a.query.Get("id"))]
-	if f == nil {
-		return nil, nil, fmt.Errorf("failure %q of %s is %w", a.query.Get("id"), refOf(t).Name, errNotThere)
+	id := a.query.Get("id")
+	switch list := t.Named(id); len(list) {
+	case 0:
+		return nil, nil, fmt.Errorf("failure %q of %s is %w", id, refOf(t).Name, errNotThere)
+	case 1:
+		return t, list[0], nil
 	}
-	return t, f, nil
+	return nil, nil, fmt.Errorf("more than one failure of %s begins with %q: one of that name is %w", refOf(t).Name, id, errNotThere)
 }
 
 func buildFailure(a *ask) (any, error) {
@@ -210,7 +214,7 @@ func buildFailure(a *ask) (any, error) {
 		return cmp.Or(cmp.Compare(x.AtMs, y.AtMs), cmp.Compare(x.By, y.By), cmp.Compare(x.Text, y.Text))
 	})
 	p.Notes = latest(p.Notes)
-	p.Requests = requestsOf(v, func(r *records.RequestView) bool { return r.Test == t.ID && r.Failure == f.ID })
+	p.Requests = requestsOf(v, func(r *records.RequestView) bool { return r.Test == t.ID && t.Known(r.Failure) == f.Key() })
 	return p, nil
 }
 
@@ -384,7 +388,7 @@ func (p *FailurePage) loadStory(ctx context.Context, s store.Store) {
 func storyOf(full *report.Failure) *story {
 	f := full.Small()
 	v := f.Verdict
-	s := &story{ID: f.ID, Expected: report.Expected(f.Spec, v), Happened: cmp.Or(v.Reason, "see the evidence"), Kind: v.Kind,
+	s := &story{Failure: full.Failure, Expected: report.Expected(f.Spec, v), Happened: failure.Headline(v.Reason), Kind: v.Kind,
 		AtNs: v.TimeNs, Event: v.Event, Events: f.Events,
 		VirtualNs: f.VirtualNs, Hash: f.Hash, Commit: f.Commit, file: full}
 	s.Evidence = v.Evidence[:min(len(v.Evidence), maxEvidence)]
@@ -402,6 +406,6 @@ func storyOf(full *report.Failure) *story {
 	lines := strings.Split(strings.TrimSpace(tape.Format(f.Tape)), "\n")
 	s.Tape = lines[:min(len(lines), maxTapeLines)]
 	s.TapeLeft = len(lines) - len(s.Tape)
-	s.Replay = "bloodhound replay " + full.ID + ".json"
+	s.Replay = "bloodhound replay " + full.Name() + ".json"
 	return s
 }

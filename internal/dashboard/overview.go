@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 )
 
@@ -57,13 +58,11 @@ type testRow struct {
 
 // failureRow is a line about a failure.
 type failureRow struct {
-	ID        records.ID      `json:"id"`
+	failure.Failure
 	Test      testRef         `json:"test"`
 	Finding   records.Finding `json:"finding"`
 	State     string          `json:"state"` // what people say of it
 	Canary    bool            `json:"canary,omitempty"`
-	Property  string          `json:"property"`
-	Signature string          `json:"signature"`
 	Reason    string          `json:"reason"`
 	Level     string          `json:"level,omitempty"`
 	Decisions int             `json:"decisions"`
@@ -91,7 +90,7 @@ func buildOverview(a *ask) (any, error) {
 			if f.State != records.Ignored && !row.Canary {
 				count[f.Finding]++
 			}
-			if (o.Only == "" || o.Only == string(f.Finding)) && matches(o.Search, row.Name, f.Property, f.Signature, f.Reason) {
+			if (o.Only == "" || o.Only == string(f.Finding)) && matches(o.Search, row.Name, f.Property, f.Signature, f.Reason, f.ID) {
 				o.Failures = append(o.Failures, f)
 			}
 		}
@@ -201,9 +200,9 @@ func featuresOf(t *records.TestView, code records.ID) map[uint64]records.Discove
 }
 
 func failureOf(v *records.View, t *records.TestView, f *records.FailureView, newest records.ID) failureRow {
-	x := failureRow{ID: f.ID, Test: refOf(t), Finding: v.Finding(t, f, newest), State: f.State(), Property: f.Property, Signature: f.Signature}
+	x := failureRow{Failure: f.Failure, Test: refOf(t), Finding: v.Finding(t, f, newest), State: f.State()}
 	if b := f.Best(); b != nil {
-		x.Reason, x.Level, x.Decisions = b.Reason, b.Level, b.Decisions
+		x.Failure, x.Reason, x.Level, x.Decisions = b.Failure, b.Reason, b.Level, b.Decisions
 	}
 	if b := f.First(); b != nil {
 		x.FirstMs, x.Code = b.AtMs, codeOf(v, b.Code)

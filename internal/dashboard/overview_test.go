@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/dashboardtest"
@@ -79,9 +80,10 @@ func TestStates(t *testing.T) {
 		return (&records.Span{Phase: records.Search, Runs: 9}).Entry("t", c.ID(), "e", "w")
 	}
 	fails := func(c records.Code, faultless bool) store.Entry {
-		return (&records.Failure{Signature: "s", Code: c.ID(), Env: "e", Level: records.Raw, Worker: "w", Faultless: faultless}).Entry("t")
+		return (&records.Failure{Failure: failure.Failure{Signature: "p: a/s"}, Code: c.ID(), Env: "e", Level: records.Raw,
+			Worker: "w", Faultless: faultless}).Entry("t")
 	}
-	clean := (&records.Replay{Code: b.ID(), Env: "e", Result: records.Clean}).Entry("t", records.FailureID("s"))
+	clean := (&records.Replay{Code: b.ID(), Env: "e", Result: records.Clean}).Entry("t", records.FailureID("t", "p: a/s"))
 	canary := (&records.Test{Name: "t", Canary: true}).Entry()
 	canary.Key = "test/t"
 	for _, test := range []struct {

@@ -228,7 +228,7 @@ func TestRevisionsOfRequests(t *testing.T) {
 func TestNameOfTheFile(t *testing.T) {
 	s := serve(t, of(filled(t)))
 	body, _ := get(t, s, addresses()["failure"])
-	link := regexp.MustCompile(`href="(file\?digest=[^"]*)" download="([0-9a-f]+\.json)"`).FindStringSubmatch(body)
+	link := regexp.MustCompile(`href="(file\?digest=[^"]*)" download="([0-9a-f]+-[0-9a-f]+\.json)"`).FindStringSubmatch(body)
 	if link == nil || !strings.Contains(body, "bloodhound replay "+link[2]) {
 		t.Fatalf("%q", link)
 	}

@@ -53,6 +53,8 @@ func (c *Campaign) samples(id uint64) bool {
 
 // Campaign is a search over tapes.
 type Campaign struct {
+	// Test is the stable name of the test that the campaign is of: its failures are those of this test.
+	Test  string
 	Setup *Setup
 	Seed  uint64
 	// Strategy finds the tapes; nil is search.Random. A campaign uses it up.
@@ -378,7 +380,11 @@ func (c *collector) count(r *result) {
 	case len(violated) > 0:
 		t.Violated++
 		for _, v := range violated {
-			if f, fresh := t.fail(r.job, s, v); fresh && c.campaign.Found != nil {
+			f, fresh := t.fail(r.job, s, v)
+			if fresh {
+				f.Failure = Identify(c.campaign.Test, c.campaign.Setup.Spec, f.Tape, &v)
+			}
+			if fresh && c.campaign.Found != nil {
 				c.campaign.Found(f, r.reply.Outcome)
 			}
 		}

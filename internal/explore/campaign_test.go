@@ -579,41 +579,6 @@ func TestServeEndsWithItsInput(t *testing.T) {
 	}
 }
 
-func TestSignature(t *testing.T) {
-	same := []check.Verdict{
-		{Property: "p", Reason: `get k1 returned "a", at 3.5s (event 88)`},
-		{Property: "p", Reason: `get k22 returned "a long  value", at 17s (event 9)`},
-	}
-	const want = `p: get # returned "...", at # (event #)`
-	for _, v := range same {
-		if got := Signature(v); got != want {
-			t.Errorf("signature %q, want %q", got, want)
-		}
-	}
-	for _, reason := range []string{
-		`differ: n1, n2 say "7"; n3 says "8"`,
-		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c\"}"`,
-		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c d...`,
-		`differ: n1, n3 say "{\"key\":\"a b\"}"; n2 says "{\"key\":\"c d\...`,
-	} {
-		if got := Signature(check.Verdict{Property: "p", Reason: reason}); got != `p: differ: #, # say "..."; # says "..."` {
-			t.Errorf("%s has the signature %s", reason, got)
-		}
-	}
-	if got := Signature(check.Verdict{Property: "p", Reason: `a 5" nail, and more`}); got != `p: a # nail, and more` {
-		t.Errorf("a lone quote: %s", got)
-	}
-	if Signature(check.Verdict{Property: "q", Reason: same[0].Reason}) == want {
-		t.Error("two properties share a signature")
-	}
-	if got := Signature(check.Verdict{Property: "p", Evidence: []string{"n1 exited with 2"}}); got != "p: # exited with #" {
-		t.Errorf("from evidence: %q", got)
-	}
-	if id := FailureID(want); len(id) != 12 || id != FailureID(want) {
-		t.Errorf("id %q", id)
-	}
-}
-
 func TestRandomTapesDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for i := range uint64(10_000) {

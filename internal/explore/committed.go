@@ -2,6 +2,7 @@ package explore
 
 import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 )
 
 // Standing is what a replay says of a failure that was kept.
@@ -22,14 +23,12 @@ const (
 
 // Committed is the result of a failure that was kept with its project, which a campaign replays first.
 type Committed struct {
-	ID        string         `json:"id"`
-	File      string         `json:"file"` // from the project's folder on
-	Property  string         `json:"property"`
-	Signature string         `json:"signature"`
-	Standing  Standing       `json:"standing"`
-	Reason    string         `json:"reason"`
-	Changes   []string       `json:"changes,omitempty"` // what is different now
-	Verdict   *check.Verdict `json:"verdict,omitempty"` // of one that still fails
+	failure.Failure
+	File     string         `json:"file"` // from the project's folder on
+	Standing Standing       `json:"standing"`
+	Reason   string         `json:"reason"`
+	Changes  []string       `json:"changes,omitempty"` // what is different now
+	Verdict  *check.Verdict `json:"verdict,omitempty"` // of one that still fails
 	// Around counts the runs of tapes nearby that were made because it is stale.
 	Around uint64 `json:"around,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 
 	"github.com/bloodhound-dst/bloodhound/history"
@@ -306,7 +307,7 @@ func Shown(verdicts []check.Verdict, signature string) *check.Verdict {
 	if v := ShownExactly(verdicts, signature); v != nil {
 		return v
 	}
-	return shown(verdicts, func(s string) bool { return Alike(s, signature) })
+	return shown(verdicts, func(s string) bool { return failure.Alike(s, signature) })
 }
 
 // ShownExactly is the violated verdict that has a signature, or nil if there is none: a run that is shrunk is to show the same as the one that was found.
@@ -316,7 +317,7 @@ func ShownExactly(verdicts []check.Verdict, signature string) *check.Verdict {
 
 func shown(verdicts []check.Verdict, is func(signature string) bool) *check.Verdict {
 	violated := Violated(verdicts)
-	if i := slices.IndexFunc(violated, func(v check.Verdict) bool { return is(Signature(v)) }); i >= 0 {
+	if i := slices.IndexFunc(violated, func(v check.Verdict) bool { return is(v.Signature()) }); i >= 0 {
 		return &violated[i]
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -267,21 +268,29 @@ func (p *PropertyTotal) Never() bool { return p.NotYet > 0 && p.Holds == 0 && p.
 
 // Failure is one kind of violation, with the first run that showed it.
 type Failure struct {
-	ID        string        `json:"id"`
-	Signature string        `json:"signature"`
-	Runs      uint64        `json:"runs"` // how many runs showed it
-	Run       uint64        `json:"run"`  // the first of them
-	Baseline  bool          `json:"calm"` // that was the run without any fault
-	Tape      tape.Tape     `json:"tape"`
-	Origin    search.Origin `json:"origin"` // of the tape
-	Verdict   check.Verdict `json:"verdict"`
-	Hash      string        `json:"hash"`
+	failure.Failure
+	Runs     uint64        `json:"runs"` // how many runs showed it
+	Run      uint64        `json:"run"`  // the number of the first of them
+	Baseline bool          `json:"calm"` // that was the run without any fault
+	Tape     tape.Tape     `json:"tape"`
+	Origin   search.Origin `json:"origin"` // of the tape
+	Verdict  check.Verdict `json:"verdict"`
+	Hash     string        `json:"hash"`
 	// Near is the committed failure near whose tape the run was found; empty for one of the campaign itself.
 	Near string `json:"near,omitempty"`
 	// Background is the campaign's, which continues to grow.
 	Background *Background `json:"-"`
 	// Shrunk is what came of shrinking its run, if that was done.
 	Shrunk *shrink.Shrunk `json:"shrunk,omitempty"`
+}
+
+// Identify is the failure of a test that a run of a tape in a world shows. All who name failures do so by it.
+func Identify(test string, spec *world.Spec, t tape.Tape, v *check.Verdict) failure.Failure {
+	here, err := spec.Moved(".")
+	if err != nil {
+		panic(err) // a Spec is plain data
+	}
+	return failure.New(test, failure.RunOf(here, t), v.Property, v.Signature(), v.Reason)
 }
 
 // Scout reports whether that was a run in which a campaign looks for moments, and no numbered one.
@@ -594,7 +603,7 @@ func (t *Totals) verdict(v *check.Verdict, tp tape.Tape) {
 
 // fail records a violation of a run and reports whether its signature is a new one.
 func (t *Totals) fail(job *Job, s *Summary, v check.Verdict) (*Failure, bool) {
-	sig := Signature(v)
+	sig := v.Signature()
 	for _, f := range t.Failures {
 		if f.Signature == sig {
 			f.Runs++
@@ -605,7 +614,7 @@ func (t *Totals) fail(job *Job, s *Summary, v check.Verdict) (*Failure, bool) {
 		t.MoreFailures++
 		return nil, false
 	}
-	f := &Failure{ID: FailureID(sig), Signature: sig, Runs: 1, Run: job.ID, Baseline: job.ID == baselineRun, Tape: job.Tape,
+	f := &Failure{Failure: failure.Failure{Property: v.Property, Signature: sig}, Runs: 1, Run: job.ID, Baseline: job.ID == baselineRun, Tape: job.Tape,
 		Origin: job.Origin, Verdict: v, Hash: s.Hash, Background: &t.Background}
 	t.Failures = append(t.Failures, f)
 	return f, true

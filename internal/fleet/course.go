@@ -83,6 +83,7 @@ func (c *course) slice(ctx context.Context) error {
 	w, began := c.worker, time.Now()
 	end := began.Add(w.left(w.Slice))
 	k := c.project.Campaign()
+	k.Test = c.name
 	k.Seed, k.Strategy, k.KeepGoing, k.Behaviours = c.seed, c.strategy, true, true
 	if w.For > 0 {
 		k.Timeout = w.left(w.For) + finishTime
@@ -302,7 +303,7 @@ func (c *course) kept(came []*search.Entry, _ []string) {
 
 // found records a failure, as soon as it was found.
 func (c *course) found(f *explore.Failure, o *check.Judged) {
-	id := records.FailureID(f.Signature)
+	id := records.ID(f.ID)
 	if c.failures[id] {
 		return
 	}
@@ -311,7 +312,7 @@ func (c *course) found(f *explore.Failure, o *check.Judged) {
 	fresh := c.worker.view.Test(c.test).Failures[id] == nil
 	file, err := c.project.File(f, o)
 	if err == nil {
-		r := records.Failure{Signature: f.Signature, Property: f.Verdict.Property, Reason: f.Verdict.Reason, Level: records.Raw,
+		r := records.Failure{Failure: f.Failure, Reason: f.Verdict.Reason, Level: records.Raw,
 			Decisions: len(o.Decisions), Tape: f.Tape.Name(), Run: f.Run, Origin: originText(&f.Origin), Faultless: f.Baseline}
 		err = c.worker.keep(c, &r, file)
 		if announce := c.worker.Announce; fresh && announce != nil {
@@ -326,7 +327,7 @@ func (c *course) found(f *explore.Failure, o *check.Judged) {
 	if f.Baseline {
 		how = " in the run without faults, so the test gets only its floor of effort"
 	}
-	c.worker.note(fmt.Sprintf("%s: %s is violated%s: %s", c.name, f.Verdict.Property, how, f.Verdict.Reason))
+	c.worker.note(fmt.Sprintf("%s: %s is violated%s: %s (failure %s)", c.name, f.Property, how, f.Headline, f.ID))
 }
 
 func originText(o *search.Origin) string {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
@@ -99,7 +100,7 @@ func (w *Worker) replayOnce(ctx context.Context, c *course, f *records.FailureVi
 			w.trouble(ctx, c, f, "replayed", err)
 			return
 		}
-		w.write(r.Entry(c.test, f.ID))
+		w.write(r.Entry(c.test, f.Key()))
 	})
 }
 
@@ -147,6 +148,7 @@ func (w *Worker) shrink(ctx context.Context, c *course, f *records.Failure) erro
 	c.flush()
 	r := *f
 	r.Level, r.Decisions, r.Origin, r.Imported = records.Shrunk, smaller.Decisions, "", ""
+	r.Reason, r.Headline = cmp.Or(smaller.Reason, r.Reason), failure.Headline(cmp.Or(smaller.Reason, r.Reason))
 	return w.keep(c, &r, smaller.File)
 }
 
@@ -168,7 +170,8 @@ func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
 		return
 	}
 	c := w.courses[k]
-	f := w.view.Test(c.test).Failures[r.Failure]
+	known := w.view.Test(c.test)
+	f := known.Failures[known.Known(r.Failure)]
 	needed := func() bool { return len(r.Answers) == 0 && f != nil && f.Best() != nil && !w.refused[r.ID] }
 	w.alone(ctx, "request/"+string(r.ID), needed, func(ctx context.Context) {
 		d := records.Done{Worker: w.ID}
@@ -176,7 +179,7 @@ func (w *Worker) answer(ctx context.Context, r *records.RequestView) {
 		case records.ReplayRequest:
 			replay, err := w.replay(ctx, c, f.Best())
 			if err == nil {
-				w.write(replay.Entry(c.test, f.ID))
+				w.write(replay.Entry(c.test, f.Key()))
 				d.Text = replay.Result + ": " + replay.Reason
 			} else {
 				d.Text = "it could not be replayed: " + err.Error()
@@ -225,7 +228,7 @@ func (w *Worker) bisect(ctx context.Context, c *course, f *records.FailureView, 
 		return b, cmp.Or(context.Cause(within), err)
 	}
 	b.Worker, b.Env, b.AtMs = w.ID, c.place.Env, now()
-	w.write(b.Entry(c.test, f.ID))
+	w.write(b.Entry(c.test, f.Key()))
 	return b, nil
 }
 

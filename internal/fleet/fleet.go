@@ -46,6 +46,7 @@ var ErrElsewhere = errors.New("this worker cannot do that")
 // Smaller is a failure that was shrunk.
 type Smaller struct {
 	File      []byte
+	Reason    string // of its violation
 	Decisions int
 	Minimal   bool // 1-minimal: without any one of its decisions the failure is gone
 }

@@ -97,7 +97,7 @@ func (f *fake) Replay(_ context.Context, file []byte) (records.Replay, error) {
 
 func (f *fake) Shrink(_ context.Context, file []byte, _ time.Duration) (Smaller, error) {
 	f.shrunk++
-	return Smaller{append(file, ' '), 1, true}, nil
+	return Smaller{File: append(file, ' '), Decisions: 1, Minimal: true}, nil
 }
 
 func (f *fake) Bisect(_ context.Context, _ []byte, good, bad string) (records.Bisected, error) {
@@ -221,7 +221,8 @@ func TestShrinksAlone(t *testing.T) {
 	test := records.TestID("a")
 	var names []string
 	for bug := range 2 {
-		id := records.FailureID(explore.Signature(check.Verdict{Property: "p", Kind: "safety", Reason: "bug " + strings.Repeat("x", bug+1)}))
+		v := check.Verdict{Property: "p", Kind: "safety", Reason: "bug " + strings.Repeat("x", bug+1)}
+		id := records.FailureID(test, v.Signature())
 		names = append(names, fmt.Sprintf("shrink/%s/%s", test, id))
 		if _, err := s.Lease(t.Context(), names[bug], "other", time.Hour); err != nil {
 			t.Fatal(err)

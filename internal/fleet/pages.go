@@ -47,7 +47,7 @@ func (w *Worker) page(ctx context.Context, c *course, f *records.FailureView, be
 		return err
 	}
 	p := records.Page{Of: best.File, File: digest, Worker: w.ID, Code: c.place.Code, Env: c.place.Env, AtMs: now()}
-	w.write(p.Entry(c.test, f.ID))
+	w.write(p.Entry(c.test, f.Key()))
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (w *Worker) explain(ctx context.Context, c *course, f *records.FailureView)
 		return "it could not be explained: " + err.Error()
 	}
 	x := records.Explained{Hash: e.Hash, Worker: w.ID, Code: c.place.Code, Env: c.place.Env, AtMs: now(), Explanation: e.JSON}
-	w.write(x.Entry(c.test, f.ID))
+	w.write(x.Entry(c.test, f.Key()))
 	if !e.Clear {
 		return "explained: no moment is clear"
 	}

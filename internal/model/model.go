@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/splitmix"
 	"github.com/bloodhound-dst/bloodhound/internal/tla/cells"
@@ -153,7 +154,9 @@ type Divergence struct {
 	// Guard is the condition that was false, if one was; otherwise Saw reports what the system showed that the specification does not have.
 	Guard *tla.Guard
 	Saw   string
-	State string // one of those that the specification was in
+	// Operator is the one whose value Saw is about.
+	Operator string
+	State    string // one of those that the specification was in
 }
 
 func (d *Divergence) Error() string {
@@ -165,6 +168,24 @@ func (d *Divergence) Error() string {
 		text += ": " + d.Saw
 	}
 	return text + "\nin the state\n" + d.State
+}
+
+// What a run does that its specification does not: a step, or what the system shows after one.
+var (
+	refusedStep = failure.Declare("model/step")  // the action, and the condition that was false, with its module
+	otherState  = failure.Declare("model/state") // the step before, and the operator whose value is another one
+)
+
+// Cause is the divergence without what varies from run to run.
+func (d *Divergence) Cause() failure.Cause {
+	action, _, _ := strings.Cut(d.Action, "(")
+	switch {
+	case d.Guard != nil:
+		return refusedStep.Of(action, d.Guard.Text, d.Guard.Module)
+	case d.Saw != "":
+		return otherState.Of(action, d.Operator)
+	}
+	return refusedStep.Of(action)
 }
 
 // Unknown is why it is not known whether a run conforms.
@@ -647,7 +668,7 @@ func (f *Follower) Saw(want any, operator string, args ...any) {
 		if f.steps > 0 {
 			last = applied(last, f.lastArgs)
 		}
-		f.failed = &Divergence{Step: f.steps, Action: last,
+		f.failed = &Divergence{Step: f.steps, Action: last, Operator: operator,
 			Saw: fmt.Sprintf("%s is %s after it, and the system shows %s", f.named(operator), other, seen), State: f.text(p)}
 		f.drop(f.states)
 		f.states = f.states[:0]

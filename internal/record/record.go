@@ -6,6 +6,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/sdk"
@@ -114,6 +115,8 @@ type Probe struct {
 	AfterHealNs int64  `json:"after_heal_ns,omitempty"`
 	ExitCode    int    `json:"exit_code"`
 	Output      string `json:"output,omitempty"`
+	// Cause is what Output says of a run that leaves its model, where the engine knows that.
+	Cause *failure.Cause `json:"cause,omitempty"`
 	// Scrapes are what an alerts check found.
 	Scrapes []world.Scraped `json:"scrapes,omitempty"`
 }
@@ -236,6 +239,8 @@ const MaxLater = 64
 type NotUp struct {
 	Node string `json:"node"`
 	Why  string `json:"why"`
+	// State is what Why says, in a word; empty for a server that was never ready.
+	State string `json:"state,omitempty"`
 	// Said are the last lines that its main process wrote, of a server that was never ready.
 	Said []string `json:"said,omitempty"`
 	// Unprovoked says of a server that was never ready that it had ended, or had run for long, before a fault was injected into it.

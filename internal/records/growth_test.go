@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
@@ -103,9 +104,9 @@ func TestFindings(t *testing.T) {
 		return (&Span{Phase: Search, Runs: n}).Entry("t", c.ID(), "e", "w")
 	}
 	found := func(c Code, worker ID) store.Entry {
-		return (&Failure{Signature: "s", Code: c.ID(), Env: "e", Level: Raw, Worker: worker}).Entry("t")
+		return (&Failure{Failure: failure.Failure{Signature: "p: a/s"}, Code: c.ID(), Env: "e", Level: Raw, Worker: worker}).Entry("t")
 	}
-	clean := (&Replay{Code: b.ID(), Env: "e", Result: Clean}).Entry("t", FailureID("s"))
+	clean := (&Replay{Code: b.ID(), Env: "e", Result: Clean}).Entry("t", FailureID("t", "p: a/s"))
 	for _, test := range []struct {
 		name string
 		list []store.Entry
@@ -117,11 +118,11 @@ func TestFindings(t *testing.T) {
 		{"once in many runs", []store.Entry{found(b, "w"), runs(b, RareRuns)}, RareFinding},
 		{"by two workers in many runs", []store.Entry{found(b, "w"), found(b, "x"), runs(b, RareRuns)}, NewFinding},
 		{"clean on the newest code", []store.Entry{found(a, "w"), clean, runs(b, 9)}, ResolvedFinding},
-		{"imported", []store.Entry{(&Failure{Signature: "s", Imported: "x.json"}).Entry("t"), runs(b, 9)}, UnclearFinding},
+		{"imported", []store.Entry{(&Failure{Failure: failure.Failure{Signature: "p: a/s"}, Imported: "x.json"}).Entry("t"), runs(b, 9)}, UnclearFinding},
 	} {
 		v := of([]store.Entry{a.Entry(), b.Entry(), (&Commit{ID: "b", Parents: []string{"a"}}).Entry()}, test.list)
 		tv := v.Tests["t"]
-		if got := v.Finding(tv, tv.Failures[FailureID("s")], v.CodesOf(tv)[0]); got != test.want {
+		if got := v.Finding(tv, tv.Failures[FailureID("t", "p: a/s")], v.CodesOf(tv)[0]); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}

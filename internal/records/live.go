@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 )
 
 // LiveEngine is the engine of environments in which copies of live processes are explored.
@@ -31,6 +33,11 @@ func LiveTest(node, handler string) string { return "live/" + node + "/" + handl
 
 // Signature is what failures that are the same one have in common.
 func (f *LiveFailure) Signature() string { return strings.TrimSpace(f.What + " " + f.Where) }
+
+// Identity is the failure, but for the test.
+func (f *LiveFailure) Identity() failure.Failure {
+	return failure.Failure{Property: f.What, Signature: f.Signature()}
+}
 
 // ParseLiveFailure reads the file of a failure. It is an error if the failure is another one than of a live process.
 func ParseLiveFailure(file []byte) (*LiveFailure, error) {

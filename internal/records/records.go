@@ -13,10 +13,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
-// ID names a test, a code, an environment, a worker, a failure or a request: 16 hexadecimal digits.
+// ID names a test, a code, an environment, a worker or a request by 16 hexadecimal digits, and a failure by 12.
 type ID string
 
 // idOf computes an ID from the parts of what it names.
@@ -30,10 +31,10 @@ func idOf(kind string, parts ...string) ID {
 }
 
 // TestID is that of a test, by its stable name: a changed configuration is another definition of the same test.
-func TestID(name string) ID { return idOf("test", name) }
+func TestID(name string) ID { return ID(failure.TestID(name)) }
 
-// FailureID is that of a kind of failure of a test, by its signature.
-func FailureID(signature string) ID { return idOf("failure", signature) }
+// FailureID is that of a failure of a test.
+func FailureID(test ID, signature string) ID { return ID(failure.IDIn(string(test), signature)) }
 
 // Property is one of a test.
 type Property struct {
@@ -167,10 +168,9 @@ const (
 
 // Failure is a violation, as found or shrunk.
 type Failure struct {
-	Signature string `json:"signature"`
-	Property  string `json:"property"`
-	Reason    string `json:"reason"`
-	Level     string `json:"level"` // Raw or Shrunk
+	failure.Failure        // without an ID in records of versions whose signatures were words
+	Reason          string `json:"reason"`
+	Level           string `json:"level"` // Raw or Shrunk
 	// Decisions is how many choices of its tape are not the default; the smaller, the better to read.
 	Decisions int    `json:"decisions"`
 	Tape      string `json:"tape"` // its name
@@ -434,7 +434,9 @@ func (d *Distilled) Entry(test ID) store.Entry { return entry(key(kindDistil, te
 
 // Entry gives what a store takes.
 func (f *Failure) Entry(test ID) store.Entry {
-	return entry(key(kindFailure, test, FailureID(f.Signature)), f)
+	id := FailureID(test, f.Signature)
+	f.ID = string(id)
+	return entry(key(kindFailure, test, id), f)
 }
 
 // Entry gives what a store takes.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
@@ -60,16 +61,16 @@ func random(r *rand.Rand) (list []store.Entry) {
 		case 6:
 			list = append(list, (&Kept{Worker: worker, Code: code(), AtMs: at, Name: name("tape", 5), Search: json.RawMessage(`{}`)}).Entry(test))
 		case 7:
-			list = append(list, (&Failure{Signature: signature, Property: "p", Level: []string{Raw, Shrunk}[r.IntN(2)],
+			list = append(list, (&Failure{Failure: failure.Failure{Signature: signature, Property: "p"}, Level: []string{Raw, Shrunk}[r.IntN(2)],
 				Decisions: r.IntN(9), Worker: worker, Code: code(), Env: env.ID(), AtMs: at}).Entry(test))
 		case 8:
 			list = append(list, (&Replay{Code: code(), Env: env.ID(), Worker: worker,
-				Result: []string{Reproduced, Clean, Diverged, Varies}[r.IntN(4)], AtMs: at}).Entry(test, FailureID(signature)))
+				Result: []string{Reproduced, Clean, Diverged, Varies}[r.IntN(4)], AtMs: at}).Entry(test, FailureID(test, signature)))
 		case 9:
-			list = append(list, (&Note{By: "me", State: []string{Open, Acknowledged}[r.IntN(2)], AtMs: at}).Entry(test, FailureID(signature)))
+			list = append(list, (&Note{By: "me", State: []string{Open, Acknowledged}[r.IntN(2)], AtMs: at}).Entry(test, FailureID(test, signature)))
 		case 13:
 			list = append(list, (&Bisected{What: []string{Introduced, FixedBy}[r.IntN(2)], Commits: []Named{{ID: name("c", 3)}},
-				Worker: worker, AtMs: at}).Entry(test, FailureID(signature)))
+				Worker: worker, AtMs: at}).Entry(test, FailureID(test, signature)))
 		case 12:
 			d := Distilled{Worker: worker, Code: code(), AtMs: at, Of: []string{"tape1", "tape2", "tape3"}[:r.IntN(4)]}
 			d.Kept = d.Of[:r.IntN(len(d.Of)+1)]
@@ -77,7 +78,7 @@ func random(r *rand.Rand) (list []store.Entry) {
 		case 11:
 			list = append(list, (&Pause{On: r.IntN(2) == 0, By: name("person", 2), AtMs: at}).Entry())
 		case 10:
-			q := Request{Kind: "replay", Test: test, Failure: FailureID(signature), AtMs: at}
+			q := Request{Kind: "replay", Test: test, Failure: FailureID(test, signature), AtMs: at}
 			list = append(list, q.Entry(), (&Done{Worker: worker, AtMs: at}).Entry(q.ID()))
 		}
 	}
@@ -274,10 +275,10 @@ func TestStanding(t *testing.T) {
 	a, b, c, other := Code{Commit: "a", CommitMs: 1}, Code{Commit: "b", CommitMs: 2}, Code{Commit: "c", CommitMs: 3}, Code{Commit: "x", CommitMs: 9}
 	dirty := Code{Commit: "b", Dirty: "1", CommitMs: 2}
 	at := func(c Code, env, result string) store.Entry {
-		return (&Replay{Code: c.ID(), Env: ID(env), Result: result}).Entry("t", FailureID("s"))
+		return (&Replay{Code: c.ID(), Env: ID(env), Result: result}).Entry("t", FailureID("t", "p: a/s"))
 	}
 	found := func(c Code, env string) store.Entry {
-		return (&Failure{Signature: "s", Code: c.ID(), Env: ID(env), Level: Raw}).Entry("t")
+		return (&Failure{Failure: failure.Failure{Signature: "p: a/s"}, Code: c.ID(), Env: ID(env), Level: Raw}).Entry("t")
 	}
 	base := []store.Entry{a.Entry(), b.Entry(), c.Entry(), other.Entry(), dirty.Entry(),
 		(&Commit{ID: "b", Parents: []string{"a"}}).Entry(), (&Commit{ID: "c", Parents: []string{"b"}}).Entry()}
@@ -296,10 +297,10 @@ func TestStanding(t *testing.T) {
 		{"back again", []store.Entry{found(a, "e"), at(b, "e", Clean), at(c, "e", Reproduced)}, Ongoing},
 		{"clean and shown on the same code", []store.Entry{found(a, "e"), at(b, "e", Clean), at(b, "e", Reproduced)}, Ongoing},
 		{"fixed after it came back", []store.Entry{found(a, "e"), found(b, "other"), at(c, "e", Clean)}, Fixed},
-		{"imported", []store.Entry{(&Failure{Signature: "s", Imported: "failures/x.json"}).Entry("t")}, Unclear},
+		{"imported", []store.Entry{(&Failure{Failure: failure.Failure{Signature: "p: a/s"}, Imported: "failures/x.json"}).Entry("t")}, Unclear},
 	} {
 		v := of(base, test.list)
-		if got := v.Standing(v.Tests["t"].Failures[FailureID("s")]); got != test.want {
+		if got := v.Standing(v.Tests["t"].Failures[FailureID("t", "p: a/s")]); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
 		}
 	}

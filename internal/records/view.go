@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 )
 
@@ -48,6 +49,7 @@ type TestView struct {
 	Efforts     map[Place]*Effort
 	Failures    map[ID]*FailureView
 	Corpus      map[string]*Kept  // by name
+	former      map[ID]*formerKey // by the ids that failures had before
 	Distilled   map[ID]*Distilled // by code: that of the most entries, the latest of these
 }
 
@@ -120,9 +122,7 @@ type WorkerSpan struct {
 
 // FailureView is what is known of a kind of failure.
 type FailureView struct {
-	ID        ID
-	Signature string
-	Property  string
+	failure.Failure
 	// Files are the records of it, in no order: found by several workers, and shrunk.
 	Files   []*Failure
 	Replays []*Replay
@@ -252,26 +252,13 @@ func (v *View) record(kind string, id [4]ID, value []byte) bool {
 			}
 		})
 	case kindFailure:
-		return read(value, func(f *Failure) {
-			of := v.failure(id)
-			of.Signature, of.Property = f.Signature, f.Property
-			of.Files = append(of.Files, f)
-		})
+		return read(value, func(f *Failure) { v.Test(id[0]).file(id[1], f) })
 	case kindReplay:
-		return read(value, func(r *Replay) {
-			of := v.failure(id)
-			of.Replays = append(of.Replays, r)
-		})
+		return read(value, func(r *Replay) { v.about(id, func(of *FailureView) { of.Replays = append(of.Replays, r) }) })
 	case kindBisect:
-		return read(value, func(b *Bisected) {
-			of := v.failure(id)
-			of.Bisects = append(of.Bisects, b)
-		})
+		return read(value, func(b *Bisected) { v.about(id, func(of *FailureView) { of.Bisects = append(of.Bisects, b) }) })
 	case kindNote:
-		return read(value, func(n *Note) {
-			of := v.failure(id)
-			of.Notes = append(of.Notes, n)
-		})
+		return read(value, func(n *Note) { v.about(id, func(of *FailureView) { of.Notes = append(of.Notes, n) }) })
 	case kindPause:
 		return read(value, func(p *Pause) {
 			if had := v.Pause; had == nil || cmp.Or(cmp.Compare(p.AtMs, had.AtMs), compareJSON(p, had)) > 0 {
@@ -285,14 +272,10 @@ func (v *View) record(kind string, id [4]ID, value []byte) bool {
 		if json.Unmarshal(value, &p) != nil || !p.File.Valid() {
 			return false
 		}
-		of := v.failure(id)
-		of.Pages = append(of.Pages, &p)
+		v.about(id, func(of *FailureView) { of.Pages = append(of.Pages, &p) })
 		return true
 	case kindExplained:
-		return read(value, func(e *Explained) {
-			of := v.failure(id)
-			of.Explained = append(of.Explained, e)
-		})
+		return read(value, func(e *Explained) { v.about(id, func(of *FailureView) { of.Explained = append(of.Explained, e) }) })
 	case kindRequest:
 		return read(value, func(r *Request) { v.request(id[0]).Request = *r })
 	}
@@ -342,7 +325,7 @@ func (v *View) Test(id ID) *TestView {
 	t := v.Tests[id]
 	if t == nil {
 		t = &TestView{ID: id, Definitions: map[string]*Test{}, Efforts: map[Place]*Effort{}, Failures: map[ID]*FailureView{},
-			Corpus: map[string]*Kept{}, Distilled: map[ID]*Distilled{}}
+			Corpus: map[string]*Kept{}, Distilled: map[ID]*Distilled{}, former: map[ID]*formerKey{}}
 		v.Tests[id] = t
 	}
 	return t
@@ -417,16 +400,6 @@ func (v *View) effort(id [4]ID) *Effort {
 		t.Efforts[p] = e
 	}
 	return e
-}
-
-func (v *View) failure(id [4]ID) *FailureView {
-	t := v.Test(id[0])
-	f := t.Failures[id[1]]
-	if f == nil {
-		f = &FailureView{ID: id[1]}
-		t.Failures[id[1]] = f
-	}
-	return f
 }
 
 func (v *View) request(id ID) *RequestView {

@@ -370,7 +370,7 @@ func (d *disk) continued(f *followed, c *record.DiskChange) {
 	}
 	f.told = true
 	d.system("%s continues to use %s at %s (%s), although %s%s", d.node, clip(c.Path), Seconds(c.TimeNs), callRange(c),
-		failure(f.failed), d.acknowledged(f.failed))
+		howFailed(f.failed), d.acknowledged(f.failed))
 }
 
 // acknowledged names an operation that was under way as a call failed, and ended well.
@@ -385,8 +385,8 @@ func (d *disk) acknowledged(c *record.DiskChange) string {
 	return ""
 }
 
-// failure says how a call failed.
-func failure(c *record.DiskChange) string {
+// howFailed says how a call failed.
+func howFailed(c *record.DiskChange) string {
 	if c.Short > 0 {
 		return fmt.Sprintf("a write at %s had stopped after %d of %s, at byte %d", Seconds(c.TimeNs), c.To-c.From, plural.Count(c.Short, "byte"), c.To)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -31,7 +32,8 @@ func mixed() CampaignOf {
 			Properties: []explore.PropertyTotal{{Property: "linearizable", Kind: "safety", Holds: 1996, Violated: 4},
 				{Property: "healthy", Kind: "liveness", Holds: 1997, Unknown: 3, Reason: "no probe", Seed: 5},
 				{Property: "flaky", Kind: "safety", Holds: 1999, Violated: 1}, {Property: "no panic", Kind: "safety", Holds: 2000}},
-			Failures: []*explore.Failure{{ID: "0123456789ab", Signature: "linearizable: x", Runs: 4, Run: 17,
+			Failures: []*explore.Failure{{Failure: failure.Failure{ID: "0123456789ab", Property: "linearizable",
+				Signature: "linearizable: x", Headline: failure.Headline(v.Reason)}, Runs: 4, Run: 17,
 				Tape: tape.Tape{Seed: 99}, Verdict: v, Hash: "h"}},
 			Unrepeatable: 1, FirstUnrepeatable: &explore.Unrepeatable{Run: 3, Tape: tape.Tape{Seed: 33}, Reason: "a spin break"}}}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -23,7 +24,8 @@ func lostLongAgo() StoryOf {
 		{Position: record.At(110), TimeNs: 42e8, Node: "n1", Text: "steps down"},
 		{Position: record.At(300), TimeNs: 15e9, Node: "n2", Text: "nothing of interest"},
 		{Position: record.At(600), TimeNs: 24e9, Node: "n2", Text: "answers a read"}}
-	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}, {Name: "n2"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
+	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}, {Name: "n2"}}}, Outcome: o,
+		Failure: failure.Failure{ID: "0123456789ab"}, Replay: "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "durable", Kind: "safety", Status: check.Violated, Event: 610, TimeNs: 25e9},
 		Shrunk:  &shrink.Shrunk{From: shrink.Size{Faults: 9}, To: shrink.Size{Faults: 1}, Runs: 30}}
 }
@@ -106,7 +108,8 @@ func crashed() StoryOf {
 	o := &check.Judged{Outcome: record.Outcome{Events: 90, VirtualNs: 3e9,
 		Crashes: []record.Crash{{Position: record.At(4), TimeNs: 1e9, Node: "n2", Program: "/bin/other", Kind: "panic"},
 			{Position: record.At(50), TimeNs: 2e9, Node: "n1", Program: "/bin/kv", PID: 10, Signal: "SIGSEGV", Kind: "crash", Dump: d}}}}
-	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
+	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, Failure: failure.Failure{ID: "0123456789ab"},
+		Replay:  "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "no crash by a signal", Status: check.Violated, Event: 50, TimeNs: 2e9},
 		Shrunk:  &shrink.Shrunk{Runs: 9, Minimal: true}}
 }

@@ -59,7 +59,7 @@ func Comment(w io.Writer, c CommentOf) error {
 func (c *CommentOf) failures(b *strings.Builder) {
 	t := c.Totals
 	for i, f := range t.Failures {
-		fmt.Fprintf(b, "**%s is violated** in %s: %s\n\n", markdownText(f.Verdict.Property), showed(f, t.Runs), inline(f.Verdict.Reason))
+		fmt.Fprintf(b, "**%s is violated** in %s: %s\n\n", markdownText(f.Property), showed(f, t.Runs), inline(f.Headline))
 		fmt.Fprintf(b, "Run it again: `bloodhound replay %s%s`\n\n", f.ID, c.Arguments)
 		if i >= commentStories || i >= len(c.Stories) {
 			continue

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 )
 
 // What programs wrote stays text: it ends no code, makes no links, tags or tables, and notifies nobody.
@@ -13,8 +14,9 @@ func TestCommentIsNotCommanded(t *testing.T) {
 	const evil = "x` | <img src=x> @someone [a](http://b) ``` **c**\n# d\x1b[0m"
 	verdict := check.Verdict{Property: evil, Status: check.Violated, Reason: evil}
 	totals := &explore.Totals{Runs: 3,
-		Failures:  []*explore.Failure{{ID: "0123", Verdict: verdict, Runs: 1}},
-		Committed: []explore.Committed{{File: evil, Property: evil, Standing: explore.Stale}},
+		Failures: []*explore.Failure{{Failure: failure.Failure{ID: "0123", Property: verdict.Property,
+			Headline: failure.Headline(verdict.Reason)}, Verdict: verdict, Runs: 1}},
+		Committed: []explore.Committed{{File: evil, Failure: failure.Failure{Property: evil}, Standing: explore.Stale}},
 		Unsteady:  []*explore.Unsteady{{Verdict: verdict, Differs: evil, Tries: 3}}}
 	var b strings.Builder
 	c := CommentOf{Totals: totals, Status: explore.Status{Violated: true, Unknown: []string{evil}, Notices: []string{evil}}, Judgement: "VIOLATED", ExitCode: 1}

@@ -64,7 +64,7 @@ var ErrNoEvidence = errors.New("the history of its run is not stored")
 
 // LoadEvidence reads what a failure was judged by. That there is nothing, or that of another run, is an ErrNoEvidence.
 func LoadEvidence(state string, f *Failure) (*Evidence, error) {
-	path := evidencePath(state, f.ID)
+	path := evidencePath(state, f.Name())
 	b, err := regular.Read(path, MaxEvidenceBytes+1)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%w: there is no %s", ErrNoEvidence, path)
@@ -80,7 +80,7 @@ func LoadEvidence(state string, f *Failure) (*Evidence, error) {
 	if err := strictjson.Decode(b, e); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNoEvidence, path, err)
 	}
-	if e.Outcome == nil || e.ID != f.ID || e.Hash != f.Hash {
+	if e.Outcome == nil || e.ID != f.Name() || e.Hash != f.Hash {
 		return nil, fmt.Errorf("%w: %s belongs to another run", ErrNoEvidence, path)
 	}
 	return e, nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 )
 
@@ -19,7 +20,7 @@ func TestEvidenceHasTheLog(t *testing.T) {
 		if err := SaveEvidence(state, "id", o); err != nil {
 			t.Fatal(err)
 		}
-		e, err := LoadEvidence(state, &Failure{ID: "id", Hash: "h"})
+		e, err := LoadEvidence(state, &Failure{Failure: failure.Failure{ID: "id"}, Hash: "h"})
 		if err != nil || len(e.Outcome.Log) != want || e.Outcome.LogLost != uint64(lines-want) {
 			t.Errorf("of %d lines %d are there, and %d are reported as lost: %v", lines, len(e.Outcome.Log), e.Outcome.LogLost, err)
 		}

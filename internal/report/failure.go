@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/filetree"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -63,8 +65,11 @@ type Failure struct {
 	Version      int    `json:"failure_version"`
 	TraceVersion int    `json:"trace_version"`
 	Bloodhound   string `json:"bloodhound"` // version of the program
-	ID           string `json:"id"`
-	Signature    string `json:"signature"`
+	failure.Failure
+	// Test is the stable name of the test whose failure this is. Files of earlier versions lack it.
+	Test string `json:"test,omitempty"`
+	// FormerID is the id that an earlier version has given the failure: it names the file, and people may still use it.
+	FormerID string `json:"former_id,omitempty"`
 	// Config is the configuration file that the Spec was read from.
 	Config  string        `json:"config,omitempty"`
 	Verdict check.Verdict `json:"verdict"`
@@ -124,6 +129,7 @@ func (f *Failure) Shrink(r *shrink.Result) {
 	o := r.Outcome
 	f.Smallest = &Smallest{Tape: r.Tape, Cut: r.Cut, Verdict: r.Verdict, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
 		Files: o.Files, Machine: o.Machine, Driver: o.Driver, Shrunk: s}
+	f.Headline = failure.Headline(r.Verdict.Reason)
 }
 
 // Small is the failure as its smallest run alone shows it, or f itself if it was not shrunk.
@@ -139,20 +145,52 @@ func (f *Failure) Small() *Failure {
 	return &small
 }
 
-// NewFailure makes the file's content of a violation.
-func NewFailure(id, signature, version, config string, spec *world.Spec, o *check.Judged, v check.Verdict) *Failure {
-	return &Failure{Version: FailureVersion, TraceVersion: TraceVersion, Bloodhound: version, ID: id, Signature: signature,
-		Config: config, Verdict: v, Tape: o.Tape, Decisions: o.Decisions, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
+// NewFailure makes the file's content of a violation, which a run of a test has shown.
+func NewFailure(test, version, config string, spec *world.Spec, o *check.Judged, v check.Verdict) *Failure {
+	return &Failure{Version: FailureVersion, TraceVersion: TraceVersion, Bloodhound: version, Failure: explore.Identify(test, spec, o.Tape, &v),
+		Test: test, Config: config, Verdict: v, Tape: o.Tape, Decisions: o.Decisions, Hash: o.Hash, Events: o.Events, VirtualNs: o.VirtualNs,
 		Files: o.Files, Machine: o.Machine, Driver: o.Driver, Spec: spec}
 }
 
-// FailurePath is where the failure of an id is kept in a state folder.
-func FailurePath(state, id string) string { return filepath.Join(state, "failures", id+".json") }
+// FailurePath is where the run of a failure is kept in a state folder, by the Name of its files.
+func FailurePath(state, name string) string { return filepath.Join(state, "failures", name+".json") }
+
+// Name is that of the files of the failure's run. An earlier version has named them by the id that it gave.
+func (f *Failure) Name() string { return cmp.Or(f.FormerID, f.Failure.Name()) }
+
+// Path is where the failure lies in a state folder.
+func (f *Failure) Path(state string) string { return FailurePath(state, f.Name()) }
 
 // Save writes a failure into a state folder and returns its path.
 func Save(state string, f *Failure) (string, error) {
-	path := FailurePath(state, f.ID)
+	path := f.Path(state)
 	return path, Write(path, f)
+}
+
+// identify completes a failure that an earlier version has written: by the words that it had for a signature, its cause is known. The name of its test
+// may have been longer than what the file tells: see Belongs.
+func (f *Failure) identify() {
+	if f.Verdict.Cause == nil && f.Property == "" {
+		f.FormerID, f.Property = f.ID, f.Verdict.Property
+		f.Signature = failure.Former(f.Property, f.Verdict.Reason, f.Signature)
+		test := f.Spec.Name
+		if name := filepath.Base(f.Config); f.Config != "" && name != "bloodhound.yaml" {
+			test += "/" + name
+		}
+		f.ID = failure.IDOf(test, f.Signature)
+		here, err := f.Spec.Moved(".")
+		if err != nil {
+			panic(err) // a Spec is plain data
+		}
+		f.RunID, f.Headline = failure.RunOf(here, f.Tape), failure.Headline(f.Small().Verdict.Reason)
+	}
+}
+
+// Belongs says of which test a failure is, where its file does not.
+func (f *Failure) Belongs(test string) {
+	if f.Test == "" {
+		f.Test, f.ID = test, failure.IDOf(test, f.Signature)
+	}
 }
 
 // Write writes a failure into a file.
@@ -184,10 +222,19 @@ func Load(state, name string) (*Failure, error) {
 			return nil, err
 		}
 	}
+	f, err := read(path)
+	if errors.As(err, new(*fs.PathError)) {
+		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is %s", err,
+			filepath.Join(cmp.Or(state, ".bloodhound"), "failures", "ID-RUN.json"))
+	}
+	return f, err
+}
+
+// read reads the file of a failure.
+func read(path string) (*Failure, error) {
 	b, err := regular.Read(path, maxFailureBytes)
 	if err != nil {
-		return nil, fmt.Errorf("%w; give the id of a failure, or the path of its file, which is %s", err,
-			filepath.Join(cmp.Or(state, ".bloodhound"), "failures", "ID.json"))
+		return nil, err
 	}
 	return Parse(path, b)
 }
@@ -221,33 +268,60 @@ func Parse(path string, b []byte) (*Failure, error) {
 	case f.Spec == nil || f.ID == "":
 		return nil, fmt.Errorf("%s: not a failure file: it has no spec or no id", path)
 	}
+	f.identify()
 	return f, nil
 }
 
+// find is the file in a state folder of the failure, or of the run of one, that a name means.
 func find(state, name string) (string, error) {
 	dir := filepath.Join(state, "failures")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	var all, match []string
+	var all []string
 	for _, e := range entries {
-		id, ok := strings.CutSuffix(e.Name(), ".json")
-		if !ok || strings.HasPrefix(id, ".") {
-			continue
+		if base, ok := strings.CutSuffix(e.Name(), ".json"); ok && !strings.HasPrefix(base, ".") {
+			all = append(all, base)
 		}
-		all = append(all, id)
-		if strings.HasPrefix(id, name) {
-			match = append(match, id)
+	}
+	match := slices.DeleteFunc(slices.Clone(all), func(base string) bool { return !isNamed(base, name) })
+	of := func(base string) string { id, _, _ := strings.Cut(base, "-"); return id }
+	if len(match) == 0 { // earlier versions have named files by ids of their own
+		ids := map[string]string{}
+		for _, base := range all {
+			f, err := read(filepath.Join(dir, base+".json"))
+			if err == nil && (failure.Means(name, f.ID) || failure.Means(name, f.FormerID) || failure.Means(name, f.RunID) || isNamed(f.Failure.Name(), name)) {
+				match, ids[base] = append(match, base), f.ID
+			}
 		}
+		of = func(base string) string { return ids[base] }
 	}
 	switch {
-	case len(match) == 1:
-		return filepath.Join(dir, match[0]+".json"), nil
-	case len(match) > 1:
+	case len(match) == 0:
+		return "", &UnknownFailure{name, dir, all}
+	case slices.ContainsFunc(match, func(base string) bool { return of(base) != of(match[0]) }):
 		return "", fmt.Errorf("%q is the beginning of %s: %s; write more of it", name, plural.Count(len(match), "failure"), strings.Join(match, ", "))
 	}
-	return "", &UnknownFailure{name, dir, all}
+	return filepath.Join(dir, latestOf(dir, match)+".json"), nil
+}
+
+// isNamed reports whether a name means the failure whose file has a name without its ending: by the beginning of its id, or of its run's, or of both.
+func isNamed(base, name string) bool {
+	id, run, _ := strings.Cut(base, "-")
+	return name != "" && (strings.HasPrefix(base, name) || failure.Means(name, id) || run != "" && failure.Means(name, run))
+}
+
+// latestOf is the file that was written last: of several runs of one failure, people most often mean the one that they have just seen.
+func latestOf(dir string, names []string) string {
+	written := func(name string) int64 {
+		info, err := os.Stat(filepath.Join(dir, name+".json"))
+		if err != nil {
+			return 0
+		}
+		return info.ModTime().UnixNano()
+	}
+	return slices.MaxFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(written(a), written(b)), cmp.Compare(a, b)) })
 }
 
 // UnknownFailure is a name of no failure that is stored in a folder. Others are those that are.

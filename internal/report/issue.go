@@ -19,7 +19,7 @@ func Issue(s StoryOf) (string, error) {
 		return "", err
 	}
 	fence := fenceOf(story.String())
-	title := strings.Join(strings.Fields(Printable(fmt.Sprintf("%s is violated: %s", s.Verdict.Property, s.Verdict.Reason))), " ")
+	title := strings.Join(strings.Fields(Printable(s.Sentence())), " ")
 	if runes := []rune(title); len(runes) > maxTitle {
 		title = string(runes[:maxTitle-3]) + "..."
 	}

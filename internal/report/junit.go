@@ -118,7 +118,7 @@ func (c *CampaignOf) junitTrouble(p *explore.PropertyTotal) (failure, err *junit
 	if list := c.failuresOf(p.Property); len(list) > 0 {
 		var b strings.Builder
 		for _, f := range list {
-			fmt.Fprintf(&b, "%s: %s\n", f.ID, Visible(f.Verdict.Reason, pageLineRunes))
+			fmt.Fprintf(&b, "%s: %s\n", f.ID, Visible(f.Headline, pageLineRunes))
 			fmt.Fprintf(&b, "%s, %s\n", showed(f, runs), f.First())
 			for i, line := range f.Verdict.Evidence {
 				if i == StoryEvidenceLines {
@@ -129,7 +129,7 @@ func (c *CampaignOf) junitTrouble(p *explore.PropertyTotal) (failure, err *junit
 			}
 			fmt.Fprintf(&b, "%s\n", Visible(c.replay(f), pageLineRunes))
 		}
-		return &junitTrouble{"violated", Visible(orElse(list[0].Verdict.Reason, "violated"), pageLineRunes), b.String()}, nil
+		return &junitTrouble{"violated", Visible(list[0].Headline, pageLineRunes), b.String()}, nil
 	}
 	switch {
 	case p.Violated > 0:

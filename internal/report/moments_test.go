@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -28,7 +29,8 @@ func staleRead() StoryOf {
 			at(20, 20e6, "c1", history.Invoke, "put", "v2"), at(30, 30e6, "c1", history.Ok, "put", "v2"),
 			at(40, 40e6, "c2", history.Invoke, "put", "v3"), at(45, 45e6, "c2", history.Info, "put", ""),
 			at(60, 60e6, "c3", history.Invoke, "get", ""), at(70, 70e6, "c3", history.Ok, "get", "")}}}
-	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, ID: "0123456789ab", Replay: "bloodhound replay 0123456789ab",
+	return StoryOf{Spec: &world.Spec{Nodes: []world.Node{{Name: "n1"}}}, Outcome: o, Failure: failure.Failure{ID: "0123456789ab"},
+		Replay: "bloodhound replay 0123456789ab",
 		Verdict: check.Verdict{Property: "linearizable", Event: 70, TimeNs: 70e6,
 			Evidence: []string{"0.02 s (event 20) client c1: put", "0.04 s (event 40) client c2: put", "0.06 s (event 60) client c3: get"}}}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -36,7 +37,6 @@ const (
 type PageOf struct {
 	StoryOf
 	Bloodhound string // version of the program
-	Signature  string
 	// Diagram has the messages and marks of the run; without one, nodes are drawn without messages.
 	Diagram *Diagram
 	// Changed says how the run differs from the one that was stored, if it does.
@@ -174,7 +174,7 @@ type logView struct {
 // diagram, the operations, the logs of all nodes, the faults, the tape, and how to replay it.
 func Page(w io.Writer, p PageOf) error {
 	f := newFocus(p.Outcome, p.Verdict)
-	v := pageView{PageOf: &p, Promise: promise(&p.StoryOf, p.Verdict), Happened: orElse(p.Verdict.Reason, "see the evidence"),
+	v := pageView{PageOf: &p, Promise: promise(&p.StoryOf, p.Verdict), Happened: failure.Headline(p.Verdict.Reason),
 		AtNs: f.atNs, FromNs: f.fromNs, ToNs: f.toNs, Key: f.key, Conflicts: len(f.conflict), Events: p.Outcome.Events}
 	v.Title = p.Verdict.Property + " is violated"
 	lanes := p.lanes()

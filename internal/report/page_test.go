@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -40,8 +41,9 @@ func violatedPage(t *testing.T) PageOf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return PageOf{StoryOf: StoryOf{Spec: spec(), Outcome: o, Verdict: violated[0], ID: "4daa56b854d2", File: ".bloodhound/failures/4daa56b854d2.json",
-		Replay: "bloodhound replay 4daa56b854d2"}, Bloodhound: "v1", Signature: explore.Signature(violated[0]), Diagram: d}
+	return PageOf{StoryOf: StoryOf{Failure: failure.Failure{ID: "4daa56b854d2", Signature: violated[0].Signature()}, Spec: spec(),
+		Outcome: o, Verdict: violated[0], File: ".bloodhound/failures/4daa56b854d2.json",
+		Replay: "bloodhound replay 4daa56b854d2"}, Bloodhound: "v1", Diagram: d}
 }
 
 func htmlOf(t *testing.T, p PageOf) string {
@@ -57,7 +59,7 @@ func TestPage(t *testing.T) {
 	p := violatedPage(t)
 	text := htmlOf(t, p)
 	for _, want := range []string{
-		`<h1 id="sentence">not linearizable: a get by client`, "the operations put, get behave as if", "bloodhound replay 4daa56b854d2",
+		`<h1 id="sentence">a get by client`, "the operations put, get behave as if", "bloodhound replay 4daa56b854d2",
 		`id="overview"`, `id="close"`, "partition n1-n2", `class="op ok conflict"`, `<tr class="conflict"`, `class="arrow c2"`,
 		"set fault/partition/n1-n2 1 = 1", `<td>partition</td><td class="n">1</td><td class="n">1</td><td class="n">1</td>`,
 		p.Outcome.Hash, "lost contact: n1-n2", "linearizable is violated", `<input type="checkbox" value="0" checked>`,

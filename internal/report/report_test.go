@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -226,7 +227,7 @@ func violation(o *check.Judged) check.Verdict {
 func TestStory(t *testing.T) {
 	_, o := run(t, "text", Filter{})
 	var b strings.Builder
-	err := Story(&b, StoryOf{Spec: spec(), Outcome: o, Verdict: violation(o), ID: "0123456789ab",
+	err := Story(&b, StoryOf{Spec: spec(), Outcome: o, Verdict: violation(o), Failure: failure.Failure{ID: "0123456789ab"},
 		File: ".bloodhound/failures/0123456789ab.json", Replay: "bloodhound replay 0123456789ab"})
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +264,8 @@ func TestSummary(t *testing.T) {
 			{Program: "/bin/b", Call: "io_uring_setup", Errno: "ENOSYS", Count: 9}},
 		Warnings:   []explore.Warning{{Text: "MAP_SHARED writes bypass the journal", Runs: 200}},
 		Properties: []explore.PropertyTotal{{Property: "linearizable", Kind: "safety", Holds: 197, Violated: 2, Unknown: 1, Reason: "budget", Seed: 7}},
-		Failures:   []*explore.Failure{{ID: "0123456789ab", Signature: "linearizable: get # is stale", Runs: 2, Run: 17, Tape: tape.Tape{Seed: 99}}},
+		Failures: []*explore.Failure{{Failure: failure.Failure{ID: "0123456789ab", Property: "linearizable",
+			Headline: "get # is stale"}, Runs: 2, Run: 17, Tape: tape.Tape{Seed: 99}}},
 	}
 	s := &world.Spec{}
 	var b strings.Builder
@@ -311,13 +313,13 @@ func TestFailureFile(t *testing.T) {
 	o.Files = map[string]string{"/bin/a": "11", "/bin/b": "22"}
 	state := filepath.Join(t.TempDir(), ".bloodhound")
 	v := violation(o)
-	sig := explore.Signature(v)
-	f := NewFailure(explore.FailureID(sig), sig, "v1", "bloodhound.yaml", spec(), o, v)
+
+	f := NewFailure("kv", "v1", "bloodhound.yaml", spec(), o, v)
 	path, err := Save(state, f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{f.ID, f.ID[:4], path} {
+	for _, name := range []string{f.ID, f.ID[:4], f.RunID, f.Name(), f.ID + "ffff", path} {
 		got, err := Load(state, name)
 		if err != nil || !reflect.DeepEqual(got, f) {
 			t.Errorf("Load(%q) = %+v, %v", name, got, err)

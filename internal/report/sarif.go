@@ -90,7 +90,7 @@ func SARIF(w io.Writer, c CampaignOf) error {
 	for i := range t.Committed {
 		if k := &t.Committed[i]; k.Standing == explore.StillFails &&
 			!slices.ContainsFunc(t.Failures, func(f *explore.Failure) bool { return f.Signature == k.Signature }) {
-			f := explore.Failure{ID: k.ID, Signature: k.Signature, Near: k.File, Verdict: *k.Verdict}
+			f := explore.Failure{Failure: k.Failure, Near: k.File, Verdict: *k.Verdict}
 			run.Results = append(run.Results, c.sarifResult(&f, &run.Tool.Driver))
 		}
 	}
@@ -127,7 +127,7 @@ func (c *CampaignOf) sarifResult(f *explore.Failure, d *sarifDriver) sarifResult
 		index = len(d.Rules)
 		d.Rules = append(d.Rules, sarifRule{ID: id, ShortDescription: sarifText{id}})
 	}
-	text := Visible(f.Verdict.Property+": "+f.Verdict.Reason, pageLineRunes) + " (" + showed(f, t.Runs) + "). Replay: " + Visible(c.replay(f), pageLineRunes)
+	text := Visible(f.Property+": "+f.Headline, pageLineRunes) + " (" + showed(f, t.Runs) + "). Replay: " + Visible(c.replay(f), pageLineRunes)
 	r := sarifResult{RuleID: id, RuleIndex: index, Level: "error", Message: sarifText{text},
 		Fingerprints: map[string]string{"bloodhound/v1": f.ID},
 		Properties:   map[string]any{"seed": f.Tape.Seed, "runs": f.Runs, "of": t.Runs, "hash": f.Hash}}

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -235,7 +236,7 @@ func wrap(text, indent string, most int) (lines []string) {
 // ScreenOf is the screen of a violation: its story and the commands for its failure. arguments are those that name the project.
 func ScreenOf(s *StoryOf, arguments string) *Screen {
 	v := &s.Verdict
-	c := &Screen{Verdict: "VIOLATED", Name: v.Property, ID: s.ID, Reason: plainReason(v), Story: storyLines(s)}
+	c := &Screen{Verdict: "VIOLATED", Name: v.Property, ID: s.ID, Reason: failure.Headline(v.Reason), Story: storyLines(s)}
 	if s.Outcome.Repeat.Once {
 		c.Verdict = "VIOLATED, observed once"
 	}
@@ -249,11 +250,6 @@ func ScreenOf(s *StoryOf, arguments string) *Screen {
 		c.Next = []Hint{{s.Replay, "repeat this run"}}
 	}
 	return c
-}
-
-// plainReason is the reason of a verdict without the words that its property has said already.
-func plainReason(v *check.Verdict) string {
-	return strings.TrimPrefix(v.Reason, "not linearizable: ")
 }
 
 // storyLine is a line of a story on a screen.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -38,7 +39,7 @@ func whole(t *testing.T, s *Screen) string {
 func TestScreenOfViolation(t *testing.T) {
 	page := violatedPage(t)
 	o, v := page.Outcome, page.Verdict
-	s := &StoryOf{Spec: spec(), Outcome: o, Verdict: v, ID: "0123456789ab", File: "x.json"}
+	s := &StoryOf{Spec: spec(), Outcome: o, Verdict: v, Failure: failure.Failure{ID: "0123456789ab"}, File: "x.json"}
 	text := whole(t, ScreenOf(s, " ."))
 	for _, want := range []string{"VIOLATED  linearizable ", " 0123456789ab\n", "client ", "get k",
 		"n1 and n2 are cut off from each other until ", "\n  bloodhound explain 0123456789ab .  why it fails\n"} {
@@ -75,8 +76,9 @@ func TestScreensFit(t *testing.T) {
 	o, v := page.Outcome, page.Verdict
 	v.Property, v.Reason = long, long
 	v.Evidence = append(v.Evidence, "  panic: "+long)
-	story := &StoryOf{Spec: spec(), Outcome: o, Verdict: v, ID: "0123456789ab", Replay: "bloodhound run --seed 1"}
-	totals.Failures = []*explore.Failure{{ID: "0123456789ab", Run: 1 << 50}, {ID: "b"}, {ID: "c"}}
+	story := &StoryOf{Spec: spec(), Outcome: o, Verdict: v, Failure: failure.Failure{ID: "0123456789ab"}, Replay: "bloodhound run --seed 1"}
+	totals.Failures = []*explore.Failure{{Failure: failure.Failure{ID: "0123456789ab"}, Run: 1 << 50},
+		{Failure: failure.Failure{ID: "b"}}, {Failure: failure.Failure{ID: "c"}}}
 	text = whole(t, CampaignScreen(many, totals, status, story, ""))
 	for _, want := range []string{"VIOLATED  a reason", "...   0123456789ab\n", "2 further failures", "and 5 more\n",
 		"\n  bloodhound run --seed 1  repeat this run\n"} {
@@ -170,7 +172,7 @@ func TestWhereAFailureWasFound(t *testing.T) {
 
 // What the budget of shrinking has left undone can be gone on with, and a clean campaign says of which file system its power losses were.
 func TestScreenSaysWhatIsLeft(t *testing.T) {
-	f := &explore.Failure{ID: "x", Run: 2, Shrunk: &shrink.Shrunk{End: "the budget of 36.682s ended"}}
+	f := &explore.Failure{Failure: failure.Failure{ID: "x"}, Run: 2, Shrunk: &shrink.Shrunk{End: "the budget of 36.682s ended"}}
 	c := &Screen{Next: []Hint{{"a", ""}, {"b", ""}, {"c", ""}}}
 	c.shrinkFurther(&explore.Totals{Failures: []*explore.Failure{f}}, "x", " .")
 	if len(c.Next) != 3 || c.Next[0].Command != "a" || c.Next[1].Command != "bloodhound shrink x ." {

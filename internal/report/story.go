@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -37,9 +38,9 @@ type StoryOf struct {
 	Spec    *world.Spec
 	Outcome *check.Judged
 	Verdict check.Verdict
-	ID      string // of the failure
-	File    string // of the failure; empty if it could not be stored
-	Replay  string // the command that makes the run again
+	failure.Failure
+	File   string // of the failure; empty if it could not be stored
+	Replay string // the command that makes the run again
 	// Found means that this is the run as it was found, although Replay makes a smaller one.
 	Found bool
 	// Shrunk means that this is the smallest run of its failure, and how it came about.
@@ -55,7 +56,7 @@ func Story(w io.Writer, s StoryOf) error {
 	v := s.Verdict
 	fmt.Fprintf(&b, "violated: %s (%s)\n", v.Property, v.Kind)
 	fmt.Fprintf(&b, "  expected  %s\n", promise(&s, v))
-	fmt.Fprintf(&b, "  observed  %s\n", orElse(v.Reason, "see the evidence"))
+	fmt.Fprintf(&b, "  observed  %s\n", failure.Headline(v.Reason))
 	if v.Event > 0 || v.TimeNs > 0 {
 		fmt.Fprintf(&b, "            at %s of virtual time, event %d of %d\n", Seconds(v.TimeNs), v.Event, s.Outcome.Events)
 	}

@@ -91,7 +91,7 @@ func Summary(w io.Writer, t *explore.Totals, status explore.Status) error {
 			if f.Near != "" {
 				where = showed(f, t.Runs)
 			}
-			fmt.Fprintf(&b, "  %s  %s  (%s, %s)\n", f.ID, f.Signature, where, f.First())
+			fmt.Fprintf(&b, "  %s  %s: %s  (%s, %s)\n", f.ID, f.Property, clip(f.Headline), where, f.First())
 			if f.Shrunk != nil {
 				fmt.Fprintf(&b, "                %s\n", shrunkShort(f.Shrunk))
 			}

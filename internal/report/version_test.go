@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -39,7 +40,7 @@ func TestTraceRules(t *testing.T) {
 // fileWith is a failure file with some fields changed or added.
 func fileWith(t *testing.T, fields map[string]any) []byte {
 	t.Helper()
-	b, err := NewFailure("abc", "s", "v1", "", &world.Spec{}, &check.Judged{}, check.Verdict{}).Content()
+	b, err := NewFailure("abc", "v1", "", &world.Spec{}, &check.Judged{}, check.Verdict{}).Content()
 	file := map[string]any{}
 	if err == nil {
 		err = json.Unmarshal(b, &file)
@@ -82,7 +83,7 @@ func TestOtherEvidence(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(state, "evidence"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	f := &Failure{ID: "abc", Hash: "h"}
+	f := &Failure{Failure: failure.Failure{ID: "abc"}, Hash: "h"}
 	for text, want := range map[string]string{
 		`{"evidence_version": 3, "outcome": [1]}`:                                     "is of version 3, and this bloodhound reads version 2",
 		`{"evidence_version": 1, "id": "abc", "hash": "h", "outcome": {}}`:            "is of version 1, and this bloodhound reads version 2",

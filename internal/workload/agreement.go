@@ -79,15 +79,14 @@ func probeAgreement(c *world.Check) (int, string) {
 	}
 	var wrong []string
 	if len(silent) > 0 {
-		wrong = append(wrong, strings.Join(silent, ", ")+" did not answer")
+		wrong = append(wrong, world.NodesSilent.Say(strings.Join(silent, ", ")))
 	}
 	if len(strange) > 0 {
-		answer := "the answer of "
+		text := world.NodeStrange
 		if len(strange) > 1 {
-			answer = "the answers of "
+			text = world.NodesStrange
 		}
-		verb := map[bool]string{true: "does", false: "do"}[len(strange) == 1]
-		wrong = append(wrong, fmt.Sprintf("%s%s %s not match %s", answer, strings.Join(strange, ", "), verb, pattern))
+		wrong = append(wrong, text.Say(strings.Join(strange, ", "), pattern))
 	}
 	if len(order) > 1 {
 		headline := differ(order, nodes, show)
@@ -164,7 +163,7 @@ func differ(order []string, nodes map[string][]string, show func(string) string)
 		}
 		parts = append(parts, fmt.Sprintf("%s %s %q", strings.Join(nodes[answer], ", "), verb, show(answer)))
 	}
-	return "the nodes differ: " + strings.Join(parts, "; ")
+	return world.NodesDiffer.Say(strings.Join(parts, "; "))
 }
 
 // excerpt shows what is too long to be shown whole from a little before the place at which the answers part. Answers go by keys.

@@ -113,14 +113,14 @@ func probeHTTP(c *world.Check, deadline time.Time) (int, string) {
 		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", c.Endpoint, err)
 	}
 	if want := statusOf(c); reply.status != want {
-		return world.ProbeViolated, fmt.Sprintf("%s: status %d instead of %d", c.Endpoint, reply.status, want)
+		return world.ProbeViolated, world.WrongStatus.Say(c.Endpoint, reply.status, want)
 	}
 	if c.ExpectBody != "" {
 		if err != nil && err != errNoEnd {
 			return world.ProbeNoAnswer, fmt.Sprintf("%s: no whole body: %v", c.Endpoint, err)
 		}
 		if body := strings.TrimSpace(string(reply.body)); body != strings.TrimSpace(c.ExpectBody) {
-			return world.ProbeViolated, fmt.Sprintf("%s: body %q instead of %q", c.Endpoint, clip(body), c.ExpectBody)
+			return world.ProbeViolated, world.WrongBody.Say(c.Endpoint, clip(body), c.ExpectBody)
 		}
 	}
 	return world.ProbeHolds, fmt.Sprintf("%s: status %d, body %q", c.Endpoint, reply.status, clip(strings.TrimSpace(string(reply.body))))
@@ -156,9 +156,9 @@ func probeRedis(c *world.Check, deadline time.Time) (int, string) {
 	case notNow(reply):
 		return world.ProbeNoAnswer, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
 	case c.Expect != "" && got != strings.TrimSpace(c.Expect):
-		return world.ProbeViolated, fmt.Sprintf("%s: %s says %q instead of %q", c.Endpoint, strings.Join(c.Command, " "), clip(got), c.Expect)
+		return world.ProbeViolated, world.WrongReply.Say(c.Endpoint, strings.Join(c.Command, " "), clip(got), c.Expect)
 	case c.Expect == "" && reply.kind == '-':
-		return world.ProbeViolated, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
+		return world.ProbeViolated, world.ErrorReply.Say(c.Endpoint, strings.Join(c.Command, " "), clip(got))
 	}
 	return world.ProbeHolds, fmt.Sprintf("%s: %s says %q", c.Endpoint, strings.Join(c.Command, " "), clip(got))
 }
@@ -178,11 +178,11 @@ func probeSQL(c *world.Check, deadline time.Time) (int, string) {
 	got, err := queryRows(c.Endpoint, c.Query, deadline)
 	switch {
 	case err != nil && saysNo(err):
-		return world.ProbeViolated, fmt.Sprintf("%s: %s: %v", at, c.Query, err)
+		return world.ProbeViolated, world.QueryRefused.Say(at, c.Query, err)
 	case err != nil:
 		return world.ProbeNoAnswer, fmt.Sprintf("%s: %v", at, err)
 	case c.Expect != "" && strings.TrimSpace(got) != strings.TrimSpace(c.Expect):
-		return world.ProbeViolated, fmt.Sprintf("%s: %s gives %q instead of %q", at, c.Query, clip(got), strings.TrimSpace(c.Expect))
+		return world.ProbeViolated, world.WrongRows.Say(at, c.Query, clip(got), strings.TrimSpace(c.Expect))
 	}
 	return world.ProbeHolds, fmt.Sprintf("%s: %s gives %q", at, c.Query, clip(got))
 }

@@ -11,6 +11,8 @@ import (
 // Names of what is promised of every program, and of which an Allowance makes an exception.
 const (
 	NoSignal = "no crash by a signal"
+	NoReport = "no sanitizer report"
+	NoOther  = "no other failure of a program" // of kinds that only a later version knows
 	NoPanic  = "no panic"
 	NoExit   = "no unexpected exit"
 )

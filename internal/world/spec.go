@@ -3,6 +3,8 @@
 package world
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -838,4 +840,21 @@ type Handling struct {
 type LogPattern struct {
 	Name    string `json:"name"`
 	Pattern string `json:"pattern"`
+}
+
+// Moved is a Spec whose project lies in another folder: every text that begins with the old folder gets the new one.
+func (s *Spec) Moved(dir string) (*Spec, error) {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	quote := func(s string) []byte {
+		q, _ := json.Marshal(s)
+		return q[:len(q)-1] // without its closing quote
+	}
+	old, now := quote(s.Dir), quote(dir)
+	b = bytes.ReplaceAll(b, append(bytes.Clone(old), '"'), append(bytes.Clone(now), '"'))
+	b = bytes.ReplaceAll(b, append(bytes.Clone(old), '/'), append(bytes.Clone(now), '/'))
+	out := new(Spec)
+	return out, json.Unmarshal(b, out)
 }

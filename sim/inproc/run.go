@@ -363,6 +363,7 @@ func (r *run) Outcome() *record.Outcome {
 	o.Ledger = r.director.Plan.Ledger
 	o.Heals = slices.Clone(r.director.Heals)
 	o.LogCounts = maps.Clone(r.director.Counts)
+	r.departures(o.Probes)
 	if r.reached != nil {
 		list := r.follow(append(slices.Collect(maps.Values(r.reached)), coverage.Feature{ID: r.order, Domain: coverage.Trace}))
 		if len(r.opts.Unwatched) > 0 {

@@ -3,6 +3,7 @@ package inproc
 import (
 	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/coverage"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess"
@@ -229,6 +230,19 @@ func (r *run) follow(list []coverage.Feature) []coverage.Feature {
 		list = append(list, f.Reached()...)
 	}
 	return list
+}
+
+// departures adds to the probes of models why the run left them.
+func (r *run) departures(probes []record.Probe) {
+	for i := range probes {
+		p := &probes[i]
+		at := slices.IndexFunc(r.def.checks, func(c promise) bool { return c.name == p.Property && c.follower != nil })
+		var d *model.Divergence
+		if at >= 0 && p.ExitCode == world.ProbeViolated && errors.As(r.def.checks[at].follower.Err(), &d) {
+			c := d.Cause()
+			p.Cause = &c
+		}
+	}
 }
 
 // near is how close the run came to what its specifications have besides what it reached.

@@ -18,6 +18,10 @@ const (
 	pass                // from a helper node on: no step of its own
 )
 
+func (k kind) String() string {
+	return [...]string{"ww", "wr", "rw", "session", "clock", "implied", "pass"}[k]
+}
+
 // edge is a dependency. What a and b mean depends on the kind; they are for words only.
 type edge struct {
 	to   int32

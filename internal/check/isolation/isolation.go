@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 )
 
 // Level of isolation. Of the first ones each allows less than the one before it.
@@ -89,11 +90,36 @@ const (
 	Violated
 )
 
+// What may be wrong with transactions: the anomaly, by the names of Adya (MIT, 1999) and of Elle (Alvaro and Kingsbury, VLDB 2020).
+var (
+	ownReads     = failure.Declare("isolation/internal")           // how a transaction sees its own writes: one of the ways below
+	unwritten    = failure.Declare("isolation/G1a-unwritten")      // a value that nobody wrote
+	abortedRead  = failure.Declare("isolation/G1a-aborted")        // a value of a transaction that failed
+	intermediate = failure.Declare("isolation/G1b")                // a value that its transaction replaced
+	incompatible = failure.Declare("isolation/incompatible-order") // how reads of a list contradict each other: one of the ways below
+	twoValues    = failure.Declare("isolation/two-values")         // of one key, in one transaction
+	cyclic       = failure.Declare("isolation/cycle")              // the anomaly that the cycle is
+	selfCyclic   = failure.Declare("isolation/self-cycle")         // of one transaction: the anomaly, and its first dependency
+	orderless    = failure.Declare("isolation/no-order")           // the level
+)
+
+// Ways in which reads are wrong, for causes.
+const (
+	notAtEnd   = "not-at-end"
+	elsewhere  = "elsewhere"
+	otherValue = "other-value"
+	tooEarly   = "too-early"
+	diverging  = "diverging"
+	readTwice  = "twice"
+	unordered  = "unordered"
+)
+
 // Finding is what a judgement found.
 type Finding struct {
 	Answer  Answer
-	Anomaly string   // G0, G1a, ...
-	Reason  string   // one sentence
+	Anomaly string // G0, G1a, ...
+	Reason  string // one sentence
+	Cause   failure.Cause
 	Steps   []string // a cycle, step by step, in words
 	Txns    []int    // the transactions in it
 }

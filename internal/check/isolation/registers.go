@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check/linear"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 )
 
 // written is a write of a register.
@@ -32,8 +33,9 @@ func newRegisters(txns []Txn) *registers {
 	return &registers{txns: txns, keys: map[string]int32{}, in: make([]bool, len(txns)), reads: make([][]seen, len(txns)), writes: make([][]int32, len(txns))}
 }
 
-func wrong(anomaly string, txns []int, format string, args ...any) *Finding {
-	return &Finding{Answer: Violated, Anomaly: anomaly, Txns: txns, Reason: anomaly + ": " + fmt.Sprintf(format, args...)}
+// wrong is the finding of an anomaly, which its words begin with.
+func wrong(anomaly string, c failure.Cause, txns []int, format string, args ...any) *Finding {
+	return &Finding{Answer: Violated, Anomaly: anomaly, Txns: txns, Cause: c, Reason: anomaly + ": " + fmt.Sprintf(format, args...)}
 }
 
 // read finds who wrote what was read, and what no level allows.
@@ -83,7 +85,7 @@ func (r *registers) read() *Finding {
 			}
 			if v, wrote := own[k]; wrote {
 				if !a.Found || a.Value != v {
-					return wrong("internal", []int{i}, "%s read %s in key %q after it had written %q", t, shown(a), a.Key, v)
+					return wrong("internal", ownReads.Of(otherValue), []int{i}, "%s read %s in key %q after it had written %q", t, shown(a), a.Key, v)
 				}
 				continue
 			}
@@ -94,13 +96,15 @@ func (r *registers) read() *Finding {
 			w, ok := writer[cell{k, a.Value}]
 			switch {
 			case !ok:
-				return wrong("G1a", []int{i}, "%s read %q in key %q, which nobody had written", t, a.Value, a.Key)
+				return wrong("G1a", unwritten.Of(), []int{i}, "%s read %q in key %q, which nobody had written", t, a.Value, a.Key)
 			case int(w.txn) == i:
-				return wrong("internal", []int{i}, "%s read its own %q in key %q before it wrote it", t, a.Value, a.Key)
+				return wrong("internal", ownReads.Of(tooEarly), []int{i}, "%s read its own %q in key %q before it wrote it", t, a.Value, a.Key)
 			case r.txns[w.txn].Fate == Aborted:
-				return wrong("G1a", []int{int(w.txn), i}, "%s read %q in key %q, which %s had written, and that failed", t, a.Value, a.Key, &r.txns[w.txn])
+				return wrong("G1a", abortedRead.Of(), []int{int(w.txn), i},
+					"%s read %q in key %q, which %s had written, and that failed", t, a.Value, a.Key, &r.txns[w.txn])
 			case !w.last:
-				return wrong("G1b", []int{int(w.txn), i}, "%s read %q in key %q, which %s had overwritten itself", t, a.Value, a.Key, &r.txns[w.txn])
+				return wrong("G1b", intermediate.Of(), []int{int(w.txn), i},
+					"%s read %q in key %q, which %s had overwritten itself", t, a.Value, a.Key, &r.txns[w.txn])
 			}
 			r.in[w.txn] = true
 			r.reads[i] = append(r.reads[i], seen{k, w.txn})
@@ -392,8 +396,7 @@ func (r *registers) strong(level Level, b *linear.Budget) Finding {
 		case linear.Legal:
 			return Finding{Answer: Holds}
 		case linear.Illegal:
-			return Finding{Answer: Violated, Anomaly: string(level),
-				Reason: fmt.Sprintf("%s: no order of the %d transactions explains what they read", level, len(r.txns))}
+			return *wrong(string(level), orderless.Of(string(level)), nil, "no order of the %d transactions explains what they read", len(r.txns))
 		}
 	}
 	return Finding{Reason: fmt.Sprintf("budget: no order of the %d transactions was found, nor that there is none, within %s; use "+
@@ -413,7 +416,7 @@ func (r *registers) plan(level Level) (*plan, *Finding) {
 		for _, s := range reads {
 			if other, again := from[s.key]; again {
 				if other != s.from {
-					return nil, wrong("G-single", []int{t}, "%s read key %q twice and saw two values", &r.txns[t], r.names[s.key])
+					return nil, wrong("G-single", twoValues.Of(), []int{t}, "%s read key %q twice and saw two values", &r.txns[t], r.names[s.key])
 				}
 				continue
 			}
@@ -438,6 +441,17 @@ func (r *registers) plan(level Level) (*plan, *Finding) {
 	return p, nil
 }
 
+// inTime is the anomaly of a cycle that only the time of transactions closes.
+const inTime = "a cycle in time"
+
+// anomalyCode is an anomaly for causes.
+func anomalyCode(anomaly string) string {
+	if anomaly == inTime {
+		return "time"
+	}
+	return anomaly
+}
+
 // name of the anomaly that a cycle is.
 func name(cycle []step) string {
 	count := map[kind]int{}
@@ -446,7 +460,7 @@ func name(cycle []step) string {
 	}
 	switch {
 	case count[clock] > 0:
-		return "a cycle in time"
+		return inTime
 	case count[rw] > 1:
 		return "G2"
 	case count[rw] == 1:

@@ -68,6 +68,11 @@ func (s Status) String() string {
 	return [...]string{"waits for its dependencies", "runs", "has ended", "down", "waits for its restart"}[s]
 }
 
+// word names a status in records.
+func (s Status) word() string {
+	return [...]string{"waiting", "running", "ended", "down", "restarting"}[s]
+}
+
 // JobKind is what a program was started for.
 type JobKind uint8
 

@@ -22,11 +22,12 @@ func (d *Director) notUp() (list []record.NotUp) {
 		}
 		switch {
 		case s.Status == Ended:
-			list = append(list, record.NotUp{Node: n.Name, Why: fmt.Sprintf("its main process ended with exit code %d%s", s.ExitCode, saying(s.Said))})
+			list = append(list, record.NotUp{Node: n.Name, State: s.Status.word(),
+				Why: fmt.Sprintf("its main process ended with exit code %d%s", s.ExitCode, saying(s.Said))})
 		case s.Status != Running:
-			list = append(list, record.NotUp{Node: n.Name, Why: "it " + s.Status.String()})
+			list = append(list, record.NotUp{Node: n.Name, State: s.Status.word(), Why: "it " + s.Status.String()})
 		case n.Health != nil && !s.Healthy:
-			list = append(list, record.NotUp{Node: n.Name, Why: "its healthcheck has not succeeded since its last start"})
+			list = append(list, record.NotUp{Node: n.Name, State: "unhealthy", Why: "its healthcheck has not succeeded since its last start"})
 		}
 	}
 	return list

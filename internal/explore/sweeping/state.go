@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/sweep"
 )
 
@@ -101,9 +102,14 @@ func (s *state) read(baseline string) (end int64, err error) {
 
 func (s *state) take(r *stateLine) {
 	if r.Candidate != nil && r.Outcome != nil {
+		for i := range r.Outcome.Violations {
+			v := &r.Outcome.Violations[i]
+			v.Signature = failure.Former(v.Property, v.Reason, v.Signature) // an earlier version may have swept
+		}
 		s.results[r.Candidate.Key()] = r.Outcome
 	}
 	if f := r.Finding; f != nil {
+		f.Signature, f.Headline = failure.Former(f.Property, f.Reason, f.Signature), failure.Headline(f.Reason)
 		s.findings[f.key()] = f
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/moments"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
@@ -44,8 +45,8 @@ type Sweep struct {
 	// Planned is called when it is known which moments there are: at first, and when those of the recoveries are. Finished is called
 	// after each run. They must not keep the Totals.
 	Planned, Finished func(*Totals)
-	// Store keeps a confirmed finding as a failure of a Spec and gives its ID.
-	Store func(f *Finding, spec *world.Spec, out *check.Judged, v check.Verdict) (id string)
+	// Store keeps a confirmed finding as a failure of a Spec.
+	Store func(f *Finding, spec *world.Spec, out *check.Judged, v check.Verdict) failure.Failure
 	Note  func(string)
 
 	layout *sweep.Layout
@@ -113,10 +114,10 @@ type Class struct {
 
 // Finding is something that does not recover.
 type Finding struct {
-	Class     string `json:"class"`
-	Signature string `json:"signature"`
-	Property  string `json:"property"`
-	Reason    string `json:"reason"`
+	Class string `json:"class"`
+	// Failure has an ID, and a run, once it is confirmed.
+	failure.Failure
+	Reason string `json:"reason"`
 	sweep.Candidate
 	// Times is at how many moments of the class it was seen.
 	Times int `json:"times"`
@@ -128,7 +129,6 @@ type Finding struct {
 	Hash    string `json:"hash,omitempty"`
 	// Restart is what became of it when the node was restarted in order afterwards.
 	Restart Restart `json:"restart"`
-	ID      string  `json:"id,omitempty"` // of the failure
 }
 
 // Restart is what another clean restart does to a finding.
@@ -491,14 +491,15 @@ func outcomeOf(c *sweep.Candidate, reply *explore.Reply) *outcome {
 	}
 	r.Missed = delivered < uint64(len(c.Strikes))
 	for _, v := range explore.Violated(reply.Summary.Verdicts) {
-		r.Violations = append(r.Violations, violation{explore.Signature(v), v.Property, v.Reason})
+		r.Violations = append(r.Violations, violation{v.Signature(), v.Property, v.Reason})
 	}
 	return r
 }
 
 // find counts a violation, and confirms it if it is the first of its class with its signature. One worker at a time calls it.
 func (s *Sweep) find(c *sweep.Candidate, v *violation) error {
-	f := &Finding{Class: c.Class(), Signature: v.Signature, Property: v.Property, Reason: v.Reason, Candidate: *c}
+	f := &Finding{Class: c.Class(), Failure: failure.Failure{Property: v.Property, Signature: v.Signature, Headline: failure.Headline(v.Reason)},
+		Reason: v.Reason, Candidate: *c}
 	key := f.key()
 	if known := s.known[key]; known != nil {
 		known.Times++
@@ -577,7 +578,7 @@ func (s *Sweep) confirm(f *Finding) error {
 	if f.Restart, err = s.restarted(f, rules, t, first.Outcome); err != nil {
 		return s.unconfirmed(f, err)
 	}
-	f.ID = s.Store(f, spec, first.Outcome, *v)
+	f.Failure = s.Store(f, spec, first.Outcome, *v)
 	return nil
 }
 

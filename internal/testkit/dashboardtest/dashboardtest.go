@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
+	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
@@ -49,9 +50,9 @@ var Env = records.Env{Engine: "native", Bloodhound: "v1.0.0", TraceVersion: repo
 
 func ms(since time.Duration) int64 { return Now.Add(since).UnixMilli() }
 
-// FailureName is the id in the file of a failure.
-func FailureName(property, reason string) string {
-	return string(records.FailureID(property + ": " + reason))[:12]
+// FailureOf is a failure of the store's test.
+func FailureOf(property, reason string) failure.Failure {
+	return failure.New(Store, "0b5e55ed0001", property, property+": "+reason, reason)
 }
 
 // Failure is the file of a failure that was shrunk.
@@ -63,7 +64,7 @@ func Failure(property, reason string) []byte {
 		Evidence: []string{"put k7 = 3 by client 1 was acknowledged (event 640)", "get k7 by client 2 gave nothing (event 812)"}}
 	found := tape.Tape{Seed: 77, Edits: []tape.Edit{{Op: tape.Set, Stream: "fault/partition/n1-n2", From: 4, Value: 1}}}
 	f := &report.Failure{Version: report.FailureVersion, TraceVersion: report.TraceVersion, Bloodhound: "v1.0.0",
-		ID: FailureName(property, reason), Signature: property + ": " + reason, Verdict: v, Tape: found,
+		Failure: FailureOf(property, reason), Test: Store, Verdict: v, Tape: found,
 		Hash: "5be0cd19137e2179", Events: 90_123, VirtualNs: 9_000_000_000, Spec: spec}
 	f.Smallest = &report.Smallest{Tape: found, Verdict: v, Hash: "1f83d9abfb41bd6b", Events: 1204, VirtualNs: 2_500_000_000,
 		Shrunk: shrink.Shrunk{From: shrink.Size{Faults: 6, Operations: 180, Decisions: 212, Events: 90_123, VirtualNs: 9e9},
@@ -101,8 +102,9 @@ func Page(property, reason string) []byte {
 		}
 		v := j.Verdicts[0]
 		v.Reason = reason
-		p := report.PageOf{StoryOf: report.StoryOf{Spec: spec, Outcome: j, Verdict: v, ID: FailureName(property, reason),
-			Replay: "bloodhound replay " + FailureName(property, reason) + ".json"}, Bloodhound: "v1.0.0", Signature: property + ": " + reason}
+		id := FailureOf(property, reason)
+		p := report.PageOf{StoryOf: report.StoryOf{Spec: spec, Outcome: j, Verdict: v, Failure: id,
+			Replay: "bloodhound replay " + id.Name() + ".json"}, Bloodhound: "v1.0.0"}
 		if p.Diagram, err = report.ReadDiagram(&lines, report.Nearness(j, v)); err != nil {
 			panic(err)
 		}
@@ -170,35 +172,35 @@ func Entries() (list []store.Entry, files [][]byte) {
 			}
 		}
 	}
-	failure := func(test, property, reason string, code int, level string, worker int, at time.Duration) {
+	found := func(test, property, reason string, code int, level string, worker int, at time.Duration) {
 		file := Failure(property, reason)
 		files = append(files, file)
-		f := records.Failure{Signature: property + ": " + reason, Property: property, Reason: reason, Level: level,
+		f := records.Failure{Failure: failure.New(test, "0b5e55ed0001", property, property+": "+reason, reason), Reason: reason, Level: level,
 			Decisions: map[string]int{records.Raw: 212, records.Shrunk: 1}[level], Tape: "t" + property,
 			Run: 1234, Origin: "guided: crossover", File: store.DigestOf(file), Worker: workers[worker], Code: Codes[code].ID(), Env: Env.ID(), AtMs: ms(at)}
 		add(f.Entry(records.TestID(test)))
 	}
 	replay := func(test, property, reason string, code int, result string, at time.Duration) {
 		p := records.Replay{Code: Codes[code].ID(), Env: Env.ID(), Worker: workers[0], Result: result, Hash: "1f83d9abfb41bd6b", AtMs: ms(at)}
-		add(p.Entry(records.TestID(test), records.FailureID(property+": "+reason)))
+		add(p.Entry(records.TestID(test), records.FailureID(records.TestID(test), property+": "+reason)))
 	}
-	failure(Store, "linearizable", "a write that was acknowledged is lost", 1, records.Raw, 0, -20*time.Hour)
-	failure(Store, "linearizable", "a write that was acknowledged is lost", 1, records.Shrunk, 1, -19*time.Hour)
-	failure(Store, "linearizable", "a write that was acknowledged is lost", 2, records.Raw, 1, -4*time.Hour)
-	failure(Store, "linearizable", "a write that was acknowledged is lost", 2, records.Raw, 0, -4*time.Hour)
-	failure(Store, "linearizable", "a read goes back in time", 2, records.Raw, 1, -3*time.Hour)
-	failure(Store, "linearizable", "a read goes back in time", 2, records.Raw, 0, -2*time.Hour)
-	failure(Store, "recovers", "no leader 10 s after the last fault", 0, records.Raw, 2, -60*time.Hour)
+	found(Store, "linearizable", "a write that was acknowledged is lost", 1, records.Raw, 0, -20*time.Hour)
+	found(Store, "linearizable", "a write that was acknowledged is lost", 1, records.Shrunk, 1, -19*time.Hour)
+	found(Store, "linearizable", "a write that was acknowledged is lost", 2, records.Raw, 1, -4*time.Hour)
+	found(Store, "linearizable", "a write that was acknowledged is lost", 2, records.Raw, 0, -4*time.Hour)
+	found(Store, "linearizable", "a read goes back in time", 2, records.Raw, 1, -3*time.Hour)
+	found(Store, "linearizable", "a read goes back in time", 2, records.Raw, 0, -2*time.Hour)
+	found(Store, "recovers", "no leader 10 s after the last fault", 0, records.Raw, 2, -60*time.Hour)
 	replay(Store, "recovers", "no leader 10 s after the last fault", 2, records.Clean, -4*time.Hour)
-	failure(Store, "no crash", "n2 ended with SIGSEGV", 2, records.Raw, 0, -time.Hour)
-	failure(Store, "no crash", "n1 ended with exit code 2", 1, records.Raw, 2, -25*time.Hour)
+	found(Store, "no crash", "n2 ended with SIGSEGV", 2, records.Raw, 0, -time.Hour)
+	found(Store, "no crash", "n1 ended with exit code 2", 1, records.Raw, 2, -25*time.Hour)
 	replay(Store, "no crash", "n1 ended with exit code 2", 2, records.Diverged, -4*time.Hour)
-	failure(Canary, "linearizable", "a planted bug", 2, records.Raw, 1, -5*time.Hour)
-	failure(Late, "recovers", "stuck", 1, records.Raw, 0, -20*time.Hour)
+	found(Canary, "linearizable", "a planted bug", 2, records.Raw, 1, -5*time.Hour)
+	found(Late, "recovers", "stuck", 1, records.Raw, 0, -20*time.Hour)
 	page := Page("linearizable", "a write that was acknowledged is lost")
 	files = append(files, page)
-	lost := records.FailureID("linearizable: a write that was acknowledged is lost")
 	test := records.TestID(Store)
+	lost := records.FailureID(test, "linearizable: a write that was acknowledged is lost")
 	n := records.Note{By: "ana", Text: "Under review.", State: records.Acknowledged, URL: "https://example.org/issues/7", AtMs: ms(-3 * time.Hour)}
 	q := records.Request{Kind: records.ReplayRequest, Test: test, Failure: lost, By: "ana", AtMs: ms(-2 * time.Hour)}
 	d := records.Done{Worker: workers[0], Text: "reproduced: a write that was acknowledged is lost", AtMs: ms(-2*time.Hour + time.Minute)}

@@ -90,7 +90,7 @@ func (r *Recorder) record(ctx context.Context, t *Task, x *Explored, list []Stan
 		for _, in := range s.Inputs {
 			live.Inputs = append(live.Inputs, records.LiveInput(in))
 		}
-		failure := records.FailureID(live.Signature())
+		failure := records.FailureID(test, live.Signature())
 		switch {
 		case s.New:
 			text, err := json.Marshal(live)
@@ -101,7 +101,7 @@ func (r *Recorder) record(ctx context.Context, t *Task, x *Explored, list []Stan
 			if err != nil {
 				return err
 			}
-			entries = append(entries, (&records.Failure{Signature: live.Signature(), Property: s.What, Reason: s.InputsText(),
+			entries = append(entries, (&records.Failure{Failure: live.Identity(), Reason: s.InputsText(),
 				Level: records.Raw, Decisions: len(s.Inputs), Tape: fmt.Sprintf("path %d", s.Path),
 				Run: uint64(s.Path), Origin: "concolic", File: file, Worker: r.worker, Code: code, Env: r.env.ID(), AtMs: now}).Entry(test))
 		default:
