@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -124,36 +123,7 @@ func git(dir string, args ...string) (string, error) {
 
 // build compiles a command of the source and returns the program. It has no path of this machine in it, no record of the state of the checkout
 // beyond the commit, and no C library.
-func (s *source) build(t target, pkg string) ([]byte, error) { return s.compile(t, pkg) }
-
-// buildBloodhound compiles the command bloodhound with the driver program in it. Worlds are Linux, whatever system this program is for.
-func (s *source) buildBloodhound(t target) ([]byte, error) {
-	driver, err := s.build(target{"linux", t.arch}, "./cmd/"+driverfile.FileName)
-	if err != nil {
-		return nil, err
-	}
-	archive, err := driverfile.Pack(driver)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "bloodhound-release-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	packed, overlay := filepath.Join(dir, "driver"), filepath.Join(dir, "overlay.json")
-	replaced := map[string]map[string]string{"Replace": {filepath.Join(s.root, driverfile.Archive): packed}}
-	text, err := json.Marshal(replaced)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(os.WriteFile(packed, archive, 0o666), os.WriteFile(overlay, text, 0o666)); err != nil {
-		return nil, err
-	}
-	return s.compile(t, "./cmd/bloodhound", "-tags", driverfile.Tag, "-overlay", overlay)
-}
-
-func (s *source) compile(t target, pkg string, flags ...string) ([]byte, error) {
+func (s *source) build(t target, pkg string, flags ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "bloodhound-release-")
 	if err != nil {
 		return nil, err
@@ -177,4 +147,22 @@ func (s *source) compile(t target, pkg string, flags ...string) ([]byte, error) 
 		return nil, fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
 	}
 	return os.ReadFile(file)
+}
+
+// buildBloodhound compiles the command bloodhound with the driver program in it. Worlds are Linux, whatever system this program is for.
+func (s *source) buildBloodhound(t target) ([]byte, error) {
+	driver, err := s.build(target{"linux", t.arch}, "./cmd/"+driverfile.FileName)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "bloodhound-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	flags, err := driverfile.Overlay(s.root, dir, driver)
+	if err != nil {
+		return nil, err
+	}
+	return s.build(t, "./cmd/bloodhound", flags...)
 }

@@ -86,7 +86,7 @@ func safe(p *world.Property, out *record.Outcome) Verdict {
 		case q.ExitCode == world.ProbeViolated:
 			broken++
 			if broken == 1 {
-				// The event is that of its end, too.
+				// The event is also the one of its end.
 				v.violate(q.Event, q.EndNs, probeFailed.Of(said(p, q)...).Say("the check failed: %s", firstLine(q.Output)))
 			}
 			if p.Check.Type == world.Agreement { // the report shows what each node said below what is wrong with the answers

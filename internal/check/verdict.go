@@ -24,7 +24,7 @@ type Verdict struct {
 	Kind     string `json:"kind"`
 	Status   Status `json:"status"`
 	Reason   string `json:"reason,omitempty"`
-	// Cause is what Reason says of a violation, for programs: failures are known again by it. Records of earlier versions lack it.
+	// Cause explains a violation to programs, which recognise failures by it. Records of earlier versions lack it.
 	Cause *failure.Cause `json:"cause,omitempty"`
 	// LeftOut names what was not judged of what the property speaks of, in words; the verdict is about the rest.
 	LeftOut []string `json:"left_out,omitempty"`

@@ -236,10 +236,7 @@ func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape
 
 // changes names what is different from when the failure was stored.
 func (c *committed) changes(f *report.Failure, o *check.Judged) []string {
-	list := f.Changes(o)
-	if v := Version(); v != c.Bloodhound {
-		list = append([]string{fmt.Sprintf("bloodhound was %q and is %q", c.Bloodhound, v)}, list...)
-	}
+	list := append(buildChanges(f, o), f.Changes(o)...)
 	if now := system(); c.System != "" && c.System != now {
 		list = append([]string{fmt.Sprintf("the system was %q and is %q", c.System, now)}, list...)
 	}

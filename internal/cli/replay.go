@@ -219,13 +219,21 @@ func (p *project) changes(failure *report.Failure, o *check.Judged) []string {
 	if p.movedFrom != "" {
 		list = append([]string{fmt.Sprintf("the project lay in %s and lies in %s: paths are part of a run", p.movedFrom, p.spec.Dir)}, list...)
 	}
-	if v := Version(); v != failure.Bloodhound {
-		list = append(list, fmt.Sprintf("bloodhound was %q and is %q", failure.Bloodhound, v))
+	return append(list, buildChanges(failure, o)...)
+}
+
+// buildChanges lists what another build of bloodhound changes by itself: its version, and its driver program.
+func buildChanges(f *report.Failure, o *check.Judged) (list []string) {
+	if v := Version(); v != f.Bloodhound {
+		list = append(list, fmt.Sprintf("bloodhound was %q and is %q", f.Bloodhound, v))
+	}
+	if f.OtherDriver(o) {
+		list = append(list, fmt.Sprintf("the driver program was sha256:%.12s and is sha256:%.12s", f.Driver, o.Driver))
 	}
 	return list
 }
 
-// identities are those of the one failure that a document is about.
+// identities names the one failure that a document is about.
 func identities(f *report.Failure) []failure.Failure { return []failure.Failure{f.Failure} }
 
 // printStory prints the violation of a failure, if its replay shows it.
@@ -305,7 +313,7 @@ const maxFilesNamed = 5
 func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text string, code int) {
 	same := r.Summary.Hash == f.Hash
 	status := explore.StatusOfVerdicts(r.Summary)
-	onlyDriver := f.OtherDriver(r.Outcome) && len(changes) <= changesOfDriver(f)
+	onlyDriver := f.OtherDriver(r.Outcome) && len(changes) == len(buildChanges(f, r.Outcome))
 	there := explore.Shown(r.Summary.Verdicts, f.Signature) != nil
 	switch {
 	case same && there:
@@ -335,14 +343,6 @@ func judgeReplay(f *report.Failure, r *explore.Reply, changes []string) (text st
 			"verify` tells whether runs repeat on this machine", f.Hash, r.Summary.Hash), check.ExitNotReproducible
 	}
 	return "UNKNOWN: stale: the run has changed and does not show the violation; search around it with `bloodhound explore`", check.ExitUnknown
-}
-
-// changesOfDriver counts the changes that another build of bloodhound brings by itself.
-func changesOfDriver(f *report.Failure) int {
-	if f.Bloodhound != Version() {
-		return 2 // its version, its driver
-	}
-	return 1
 }
 
 // driverRemedy says how to replay a failure with the driver program of its own run.

@@ -18,7 +18,7 @@ import (
 // tried is what the code of a project does in the run of a failure.
 type tried struct {
 	failure.Failure
-	// Of is the ID, too.
+	// Of repeats the ID under its earlier key.
 	Of     string `json:"failure"`
 	Result string `json:"result"` // reproduced, clean, diverged or varies
 	Reason string `json:"reason"`

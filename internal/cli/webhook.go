@@ -41,7 +41,7 @@ type announcement struct {
 	Test string `json:"test"`
 	failure.Failure
 	Reason string `json:"reason"`
-	Of     string `json:"failure"` // the ID, too
+	Of     string `json:"failure"` // repeats the ID under its earlier key
 	Tape   string `json:"tape"`
 	Code   string `json:"code"`
 	Env    string `json:"env"`

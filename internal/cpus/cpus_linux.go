@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/bloodhound-dst/bloodhound/internal/ownfolder"
 )
 
 // Allowed lists the CPUs that this process may run on, ascending (sched_getaffinity(2)): those of its cpuset, in a container.
@@ -78,17 +80,11 @@ func runtimeDir() string {
 	dir := filepath.Join(base, "bloodhound", "cpus")
 	os.MkdirAll(dir, 0o700)
 	for _, d := range []string{filepath.Dir(dir), dir} {
-		if !ownAlone(d) {
+		if ownfolder.Check(d) != nil {
 			return ""
 		}
 	}
 	return dir
-}
-
-// ownAlone reports whether a path is a folder, and no link to one, that belongs to this user and that nobody else may write to.
-func ownAlone(dir string) bool {
-	var st unix.Stat_t
-	return unix.Lstat(dir, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Geteuid() && st.Mode&0o022 == 0
 }
 
 // files are seats as files of a folder: the lock on cpu-N.K is seat K of CPU N (flock(2)). The system gives back those of a process that has ended.

@@ -2,8 +2,8 @@
 // the engines container and vm that work within a container or a virtual machine.
 //
 // Whatever such a process does is part of the run, so this package links nothing that acts by itself when a program starts: the command
-// bloodhound-driver has the same trace in each build of the same source. The command bloodhound plays this program too, where it has no
-// other (see package driverfile).
+// bloodhound-driver has the same trace in each build of the same source. Where bloodhound finds no driver program, it is its own driver
+// (see package driverfile).
 package driver
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine/container/hand"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm/guest"
+	"github.com/bloodhound-dst/bloodhound/internal/exitcode"
 	"github.com/bloodhound-dst/bloodhound/internal/selftest/roles"
 	"github.com/bloodhound-dst/bloodhound/internal/workload"
 )
@@ -28,9 +29,6 @@ const (
 	stopFaultsName = "stop-faults"
 	// guestPath is the path of this program in a virtual machine of the engine vm, where it is process 1.
 	guestPath = "/init"
-
-	exitFailed = 3
-	exitUsage  = 2
 )
 
 // IsAsked reports whether args, which begin with the program's own name, belong to a process inside a world.
@@ -49,21 +47,21 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 		return guest.Main(out)
 	case len(args) < 2 || args[1] != Verb:
 		fmt.Fprintln(errs, "bloodhound-driver: bloodhound starts this program inside worlds; there is nothing to run by hand")
-		return exitUsage
+		return exitcode.Usage
 	}
 	args = args[2:]
 	switch {
 	case len(args) == 2 && args[0] == SelfTest && roles.Programs[args[1]] != nil:
 		if err := roles.Programs[args[1]](out); err != nil {
 			fmt.Fprintln(out, "bloodhound driver:", err)
-			return exitFailed
+			return exitcode.Engine
 		}
-		return 0
+		return exitcode.Holds
 	case len(args) > 0 && args[0] == hand.Verb:
 		return hand.Main(args[1:], in, out, errs)
 	case len(args) != 1:
 		fmt.Fprintln(out, "bloodhound driver: give the kind of the driver, and nothing else")
-		return exitUsage
+		return exitcode.Usage
 	}
 	return workload.Main(args[0], os.Getenv, out)
 }

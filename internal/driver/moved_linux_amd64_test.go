@@ -2,7 +2,6 @@ package driver_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,25 +75,15 @@ func installations(t *testing.T) (release, both, alone bloodhound) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive, err := driverfile.Pack(content)
+	abs, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, overlay := filepath.Join(dir, "pack"), filepath.Join(dir, "overlay.json")
-	place1, err := filepath.Abs(filepath.Join(root, driverfile.Archive))
+	embed, err := driverfile.Overlay(abs, dir, content)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {place1: packed}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, content := range map[string][]byte{packed: archive, overlay: text} {
-		if err := os.WriteFile(file, content, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	goBuild(t, "-tags", driverfile.Tag, "-overlay", overlay, "-o", release.path, "./cmd/bloodhound")
+	goBuild(t, append(embed, "-o", release.path, "./cmd/bloodhound")...)
 	goBuild(t, "-o", alone.path, "./cmd/bloodhound")
 	goBuild(t, "-o", filepath.Dir(both.path)+"/", "./cmd/bloodhound", "./cmd/bloodhound-driver")
 	return release, both, alone

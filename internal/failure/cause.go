@@ -1,5 +1,5 @@
-// Package failure says what a failure is: its cause by a code, the signature and the id that follow from that, the run that shows it, and its headline.
-// Ids never depend on prose.
+// Package failure identifies failures. A cause has a code and canonical fields; the signature and the id follow from these, never from
+// prose. The package also names the run that shows a failure, and its headline.
 package failure
 
 import (
@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Code names what can be wrong with a run, as CHECK/CAUSE. The checks declare theirs, each next to what it judges. Ids of failures come from codes, so
-// a code stays as it is; the words for people may change.
+// Code names a way in which a run can be wrong, as CHECK/CAUSE. Each check declares its own codes. Ids of failures come from codes, so a
+// code never changes; the words for people may.
 type Code string
 
 var declared = map[Code]bool{}
 
-// Declare adds a code to the table of all codes. It is for variables of packages.
+// Declare adds a code to the table. Call it for package variables only.
 func Declare(code Code) Code {
 	if declared[code] {
 		panic(fmt.Sprintf("failure: code %s is declared twice", code))
@@ -25,11 +25,11 @@ func Declare(code Code) Code {
 	return code
 }
 
-// Codes are all that this program knows, in order.
+// Codes lists all declared codes, sorted.
 func Codes() []Code { return slices.Sorted(maps.Keys(declared)) }
 
-// Of is a cause with the fields that tell it from others of its code. Fields are what programs, users and specifications are called and say, such as an
-// operation, a node, or the message of a panic. What varies from tape to tape is taken out of them.
+// Of makes a cause with the fields that tell it from others with its code: names and messages from programs, users and specifications, such
+// as an operation, a node, or the text of a panic. It removes from them what varies between tapes.
 func (c Code) Of(fields ...string) Cause {
 	if !declared[c] {
 		panic(fmt.Sprintf("failure: code %q is not declared", c))
@@ -41,7 +41,7 @@ func (c Code) Of(fields ...string) Cause {
 	return cause
 }
 
-// Cause is why a property is violated, for programs.
+// Cause explains to programs why a property is violated.
 type Cause struct {
 	Code   Code     `json:"code"`
 	Fields []string `json:"fields,omitempty"`

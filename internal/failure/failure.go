@@ -10,10 +10,10 @@ import (
 	"unicode"
 )
 
-// Digits is how many hexadecimal digits an id of a failure has, and that of a run.
+// Digits counts the hexadecimal digits in the ids of failures and runs.
 const Digits = 12
 
-// Failure is a violation of a test, and the run that shows it, as the terminal, files, documents, pages and databases name it.
+// Failure identifies a violation in a test and the run that shows it, alike on the terminal, in files, documents, pages and databases.
 type Failure struct {
 	ID        string `json:"id"`               // of the test and the signature: see IDOf
 	RunID     string `json:"run_id,omitempty"` // of the run that shows it: see RunOf
@@ -22,12 +22,12 @@ type Failure struct {
 	Headline  string `json:"headline,omitempty"` // what happened, in a line: see Headline
 }
 
-// New is the failure of a test that a run shows.
+// New identifies the failure of a test that a run shows.
 func New(test, run, property, signature, reason string) Failure {
 	return Failure{ID: IDOf(test, signature), RunID: run, Property: property, Signature: signature, Headline: Headline(reason)}
 }
 
-// Name is that of the files of the failure's run: no other run has it.
+// Name names the files of this run of the failure. Each run has its own.
 func (f *Failure) Name() string {
 	if f.RunID == "" {
 		return f.ID
@@ -35,19 +35,19 @@ func (f *Failure) Name() string {
 	return f.ID + "-" + f.RunID
 }
 
-// TestID is the id of the test of a name, which stays when its configuration changes.
+// TestID returns the id of a test by its name. Changes of the configuration keep it.
 func TestID(name string) string { return digest("test", name)[:testDigits] }
 
-// testDigits is how many digits the ids of tests have.
+// testDigits counts the digits in the ids of tests.
 const testDigits = 16
 
-// IDOf is the id of a failure of the test of a name: the same for every run that shows it.
+// IDOf returns the id of a failure by the name of its test. Every run that shows the failure has the same.
 func IDOf(test, signature string) string { return IDIn(TestID(test), signature) }
 
-// IDIn is the id of a failure of the test of an id.
+// IDIn returns the id of a failure by the id of its test.
 func IDIn(test, signature string) string { return digest("failure", test, signature)[:Digits] }
 
-// RunOf is the id of a run, by all that makes it: its world and its tape, which are plain data.
+// RunOf returns the id of a run, a digest of its world and its tape, which are plain data.
 func RunOf(world, tape any) string {
 	text, err := json.Marshal([]any{world, tape})
 	if err != nil {
@@ -65,21 +65,21 @@ func digest(kind string, parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Form is what people write for a failure: its id, that of one of its runs, or both; a beginning, or the longer ids of earlier versions.
+// Form matches what people may type for a failure: the beginning of its id, that and the beginning of a run's id, or an earlier, longer id.
 var Form = regexp.MustCompile(`^[0-9a-f]{4,64}(-[0-9a-f]{1,64})?$`)
 
-// Means reports whether a name that a person gave may mean a failure of an id.
+// Means reports whether the name that a person typed may mean the failure with an id.
 func Means(name, id string) bool {
 	return name != "" && (strings.HasPrefix(id, name) || len(id) >= Digits && strings.HasPrefix(name, id) && !strings.Contains(name, "-"))
 }
 
-// plain are words that every reader of a reason has read already in the name of its property or its check.
+// plain begins reasons, and repeats the name of the check.
 const plain = "not linearizable: "
 
 // maxHeadline bounds a headline, in characters.
 const maxHeadline = 300
 
-// Headline is what happened, in a line for people, by the reason of the verdict.
+// Headline shortens the reason of a verdict to one line.
 func Headline(reason string) string {
 	text := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) || !unicode.IsPrint(r) {
@@ -97,5 +97,5 @@ func Headline(reason string) string {
 	return text
 }
 
-// Sentence is the headline with its property, where nothing around it names that.
+// Sentence names the property before the headline, for places that do not name it.
 func (f *Failure) Sentence() string { return f.Property + " is violated: " + f.Headline }

@@ -23,7 +23,7 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
 	{"internal/strictjson", "internal/values", "internal/plural", "internal/failure", "internal/exitcode", "internal/printable", "internal/testkit/steplog"},
-	{"internal/testkit/needs", "internal/regular", "sdk/machine", "sdk/internal/counts", "sdk/internal/redisclient",
+	{"internal/testkit/needs", "internal/regular", "internal/ownfolder", "sdk/machine", "sdk/internal/counts", "sdk/internal/redisclient",
 		"sdk/internal/routes", "sdk/internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
@@ -59,12 +59,13 @@ var layers = [][]string{
 	{"internal/engine/native/linux"},
 	{"internal/testkit/enginetest", "internal/engine/native", "internal/engine/container", "internal/engine/vm", "sim/inproc",
 		"internal/check", "internal/workload", "internal/selftest/roles"},
-	{"internal/selftest", "internal/driver/driverfile"},
-	{"internal/driver"},
+	{"internal/selftest"},
 	{"internal/runner", "internal/view", "internal/pcapng", "internal/sweep", "check"},
 	{"internal/debug", "sdk/truth"},
 	{"internal/config/suggest", "internal/config/shell", "internal/config/scaffolding"},
 	{"internal/config/source", "internal/program"},
+	{"internal/driver/driverfile"},
+	{"internal/driver"},
 	{"internal/config/schema"},
 	{"internal/config/keys"},
 	{"internal/config/compose", "internal/config/load"},

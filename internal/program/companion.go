@@ -14,14 +14,8 @@ const callerVariable = "BLOODHOUND_CALLER"
 // Companion finds another program of this project: beside this one, or else in PATH. Without one, the error is exec.ErrNotFound.
 func Companion(name string) (path string, err error) {
 	if self, err := os.Executable(); err == nil {
-		folders := []string{filepath.Dir(self)}
-		if target, err := filepath.EvalSymlinks(self); err == nil {
-			folders = append(folders, filepath.Dir(target))
-		}
-		for _, dir := range folders {
-			if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
-				return path, nil
-			}
+		if path, ok := Beside(self, name); ok {
+			return path, nil
 		}
 	}
 	path, err = exec.LookPath(name)
@@ -29,6 +23,20 @@ func Companion(name string) (path string, err error) {
 		return "", exec.ErrNotFound
 	}
 	return path, err
+}
+
+// Beside finds a program in the folder of another one, or of the file that the other one is a link to.
+func Beside(self, name string) (path string, ok bool) {
+	folders := []string{filepath.Dir(self)}
+	if target, err := filepath.EvalSymlinks(self); err == nil {
+		folders = append(folders, filepath.Dir(target))
+	}
+	for _, dir := range folders {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // Become executes a program in the place of this process, which keeps its standard streams, its number and its signals.

@@ -6,17 +6,16 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 )
 
-// Records of earlier versions have failures by other ids: digests of signatures that were words, without the test. What such a record is about is known
-// by these words, so a View has all of a failure in one place, by the id that it has now. What else was written under an old id (replays, notes,
-// requests) belongs there too, in whatever order entries come.
+// Earlier versions gave failures other ids: digests of signatures in words, without the test. A View maps such words to today's id, and
+// collects everything about a failure there: its files, and the replays, notes and requests written under the old id, in any order.
 
-// formerKey is what was written under an id that is not one of now.
+// formerKey collects what was written under an earlier id.
 type formerKey struct {
 	FailureView
-	now ID // the failure that it is of; empty while no record of it has come
+	now ID // today's id of the failure; empty until a record of the failure comes
 }
 
-// file takes in a record of a failure, which was written under a key.
+// file adds a record of a failure that was written under a key.
 func (t *TestView) file(key ID, f *Failure) {
 	if f.ID == "" {
 		f.Signature = failure.Former(f.Property, f.Reason, f.Signature)
@@ -38,20 +37,20 @@ func (t *TestView) file(key ID, f *Failure) {
 		t.former[key] = k
 	}
 	if was := t.Failures[key]; was != nil { // nothing else has this key
-		k.take(was)
+		k.adopt(was)
 		delete(t.Failures, key)
 	}
 	if k.now != "" && k.now <= id { // records of one key are of two failures: the rest belongs to the first of these
 		return
 	}
 	if had := t.Failures[k.now]; had != nil {
-		had.drop(&k.FailureView)
+		had.disown(&k.FailureView)
 	}
 	k.now = id
-	of.take(&k.FailureView)
+	of.adopt(&k.FailureView)
 }
 
-// about adds what an entry says of a failure, by the id that it has or had.
+// about adds an entry to the failure that has, or had, the entry's id.
 func (v *View) about(id [4]ID, add func(*FailureView)) {
 	t := v.Test(id[0])
 	k := t.former[id[1]]
@@ -73,7 +72,7 @@ func (t *TestView) failure(id ID) *FailureView {
 	return f
 }
 
-// Known is the id of a failure now, by one that it has or had.
+// Known returns today's id of a failure, given that id or an earlier one.
 func (t *TestView) Known(id ID) ID {
 	if k := t.former[id]; k != nil {
 		return k.now
@@ -81,7 +80,7 @@ func (t *TestView) Known(id ID) ID {
 	return id
 }
 
-// Named are the failures that a name may mean: an id of now or of an earlier version, or the beginning of one.
+// Named lists the failures that a name may mean: today's id, an earlier one, or the beginning of either.
 func (t *TestView) Named(name string) (list []*FailureView) {
 	if f := t.Failures[t.Known(ID(name))]; f != nil {
 		return []*FailureView{f}
@@ -102,8 +101,8 @@ func (t *TestView) Named(name string) (list []*FailureView) {
 // Key is the failure's ID, as records have it.
 func (f *FailureView) Key() ID { return ID(f.ID) }
 
-// take adds what was said of a failure under another id.
-func (f *FailureView) take(o *FailureView) {
+// adopt adds the records about a failure that were written under another id.
+func (f *FailureView) adopt(o *FailureView) {
 	f.Replays = append(f.Replays, o.Replays...)
 	f.Notes = append(f.Notes, o.Notes...)
 	f.Bisects = append(f.Bisects, o.Bisects...)
@@ -111,8 +110,8 @@ func (f *FailureView) take(o *FailureView) {
 	f.Explained = append(f.Explained, o.Explained...)
 }
 
-// drop takes that away again.
-func (f *FailureView) drop(o *FailureView) {
+// disown removes records that adopt has added.
+func (f *FailureView) disown(o *FailureView) {
 	f.Replays = without(f.Replays, o.Replays)
 	f.Notes = without(f.Notes, o.Notes)
 	f.Bisects = without(f.Bisects, o.Bisects)

@@ -387,9 +387,6 @@ func (f *Failure) Changes(o *check.Judged) []string {
 	if f.Machine != o.Machine {
 		list = append(list, fmt.Sprintf("the machine was %q and is %q", f.Machine, o.Machine))
 	}
-	if f.OtherDriver(o) {
-		list = append(list, fmt.Sprintf("the driver program was sha256:%.12s and is sha256:%.12s", f.Driver, o.Driver))
-	}
 	return append(list, perhaps...)
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,9 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+
+	"github.com/bloodhound-dst/bloodhound/internal/ownfolder"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 const (
@@ -21,9 +25,9 @@ const (
 	Variable = "BLOODHOUND_DRIVER_FILE"
 	// FileName names the program where it is a file of its own.
 	FileName = "bloodhound-driver"
-	// Tag is the build tag that embeds Archive, which is a path from the root of the module.
-	Tag     = "embed_driver"
-	Archive = "internal/driver/driverfile/bloodhound-driver.pack"
+	// tag is the build tag that embeds the archive at archivePath, which begins at the root of the module.
+	tag         = "embed_driver"
+	archivePath = "internal/driver/driverfile/bloodhound-driver.pack"
 
 	module = "github.com/bloodhound-dst/bloodhound"
 	// maxBytes bounds the program that an embedded archive unpacks to.
@@ -68,16 +72,16 @@ func named(path string) (string, error) {
 // beside returns the driver program in the folder of a program, or else the program itself. A driver of another version is refused:
 // how it speaks with engines may have changed.
 func beside(self string) (string, error) {
-	path := filepath.Join(filepath.Dir(self), FileName)
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+	path, ok := program.Beside(self, FileName)
+	if !ok {
 		return self, nil
 	}
 	theirs, err := buildinfo.ReadFile(path)
 	if err != nil || theirs.Path != module+"/cmd/"+FileName {
 		return "", fmt.Errorf("%s is not Bloodhound's driver program; remove it, or name another one by %s=FILE", path, Variable)
 	}
-	ours, ok := debug.ReadBuildInfo()
-	if ok && version(ours) != "" && version(theirs) != "" && version(ours) != version(theirs) {
+	ours, known := debug.ReadBuildInfo()
+	if known && version(ours) != "" && version(theirs) != "" && version(ours) != version(theirs) {
 		return "", fmt.Errorf("%s is of version %s, and this program is of version %s; install both alike: go install %s/cmd/...@VERSION",
 			path, version(theirs), version(ours), module)
 	}
@@ -104,7 +108,7 @@ func WithDigest(digest string) string {
 		return ""
 	}
 	for _, folder := range folders() {
-		if onlyOurs(folder) != nil {
+		if ownfolder.Check(folder) != nil {
 			continue
 		}
 		if path := pathIn(folder, digest); has(path, digest) {
@@ -150,7 +154,7 @@ func unpackIn(archive []byte, folder string) (string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	if err := onlyOurs(folder); err != nil {
+	if err := ownfolder.Check(folder); err != nil {
 		return "", err
 	}
 	path := pathIn(folder, digest)
@@ -218,6 +222,24 @@ func write(path string, content []byte) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// Overlay writes what `go build` needs to embed a driver program, without a change of the checkout whose root it is given, into the folder
+// dir. It returns the flags of that build of cmd/bloodhound.
+func Overlay(root, dir string, driver []byte) (flags []string, err error) {
+	archive, err := Pack(driver)
+	if err != nil {
+		return nil, err
+	}
+	packed, overlay := filepath.Join(dir, "driver.pack"), filepath.Join(dir, "overlay.json")
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, archivePath): packed}})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.WriteFile(packed, archive, 0o666), os.WriteFile(overlay, text, 0o666)); err != nil {
+		return nil, err
+	}
+	return []string{"-tags", tag, "-overlay", overlay}, nil
 }
 
 // Pack makes the archive of a program that is embedded.

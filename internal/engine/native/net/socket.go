@@ -10,7 +10,7 @@ const (
 	shutWR = 2
 )
 
-// Kind is what socket(2) makes a socket of: its address family, its type without SOCK_NONBLOCK and SOCK_CLOEXEC, and its protocol.
+// Kind holds the arguments of socket(2): address family, type without SOCK_NONBLOCK and SOCK_CLOEXEC, and protocol.
 type Kind struct{ Family, Type, Protocol int }
 
 // Internet reports whether messages of the socket cross the network, and not only programs of its node.
@@ -184,7 +184,7 @@ func (s *State) Socket(n NodeID, kind Kind) (SockID, Errno) {
 	return sk.ID, OK
 }
 
-// Kind gives a socket's kind, the zero one if there is no such socket.
+// Kind returns the kind of a socket, or the zero Kind if there is no such socket.
 func (s *State) Kind(id SockID) Kind {
 	if sk := s.Socks[id]; sk != nil {
 		return sk.Kind

@@ -1,6 +1,8 @@
 //go:build unix
 
-package driverfile
+// Package ownfolder recognises folders that the user alone controls: what another user could put there must be neither executed nor
+// believed.
+package ownfolder
 
 import (
 	"fmt"
@@ -8,8 +10,8 @@ import (
 	"syscall"
 )
 
-// onlyOurs refuses a folder that another user owns or can write to: a program in it would run as this user.
-func onlyOurs(folder string) error {
+// Check refuses a path that is not a folder, or is a link to one, or that another user owns or can write to.
+func Check(folder string) error {
 	info, err := os.Lstat(folder)
 	if err != nil {
 		return err

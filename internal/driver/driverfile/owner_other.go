@@ -1,5 +1,0 @@
-//go:build !unix
-
-package driverfile
-
-func onlyOurs(string) error { return nil }
