@@ -52,7 +52,7 @@ func TestEtcdAgreement(t *testing.T) {
 			var found struct {
 				Campaign struct {
 					Runs     int
-					Failures []struct{ ID, Signature string }
+					Failures []struct{ ID, Signature, Headline string }
 				}
 			}
 			if err := json.Unmarshal(out, &found); err != nil || code != violated || len(found.Campaign.Failures) != 1 {
@@ -60,8 +60,8 @@ func TestEtcdAgreement(t *testing.T) {
 			}
 			failure := found.Campaign.Failures[0]
 			t.Logf("found after %d runs", found.Campaign.Runs)
-			if !strings.HasPrefix(failure.Signature, "replicas agree: the check failed: the nodes differ") {
-				t.Errorf("found %q\n%s", failure.Signature, out)
+			if failure.Signature != "replicas agree: probe/failed (differ)" || !strings.HasPrefix(failure.Headline, "the check failed: the nodes differ") {
+				t.Errorf("found %q, %q\n%s", failure.Signature, failure.Headline, out)
 			}
 			out, code = call(t, program, "replay", failure.ID, path, "--runs", strconv.Itoa(replays))
 			if code != violated || !strings.Contains(string(out), "the same trace hash and the same violation") {

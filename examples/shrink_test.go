@@ -100,7 +100,11 @@ func checkSmallest(t *testing.T, program, path, id string, s shrunk) {
 	if filepath.Ext(folder) == ".yaml" {
 		folder = filepath.Dir(folder)
 	}
-	text, err := os.ReadFile(filepath.Join(folder, ".bloodhound", "failures", id+".json"))
+	files, err := filepath.Glob(filepath.Join(folder, ".bloodhound", "failures", id+"-*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the failure has the files %q, %v; want the one of its run", files, err)
+	}
+	text, err := os.ReadFile(files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
