@@ -36,6 +36,8 @@ const (
 	compacted  = 1 << 63
 	x87, sse   = 0, 1
 	avx        = 2
+	pkru       = 9
+	pkruBytes  = 4 // of eight: some processors of AMD leave the others as they are in memory
 	legacy     = 1<<x87 | 1<<sse
 	initialFCW = 0x37f
 	initialCSR = 0x1f80
@@ -124,7 +126,12 @@ func (s *extended) holes(size uint64) (list [][2]uint64) {
 	list = append(list, [2]uint64{fxEnd, fxMagic})
 	var places []component
 	for rest := s.enabled &^ legacy; rest != 0; rest &= rest - 1 {
-		places = append(places, s.components[bits.TrailingZeros64(rest)])
+		n := bits.TrailingZeros64(rest)
+		c := s.components[n]
+		if n == pkru {
+			c.size = min(c.size, pkruBytes)
+		}
+		places = append(places, c)
 	}
 	slices.SortFunc(places, func(a, b component) int { return cmp.Compare(a.offset, b.offset) })
 	at := uint64(xsaveEnd)
