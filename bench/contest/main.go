@@ -1,8 +1,8 @@
-// Command contest compares strategies and what leads them, by many campaigns each. Run it from the root of the project:
+// Command contest compares strategies and what leads them, by many campaigns each. `make contest` builds it:
 //
-//	go run ./bench/contest strategies BUG...      # how soon each strategy finds known bugs; each BUG is the folder or file of a project
-//	go run ./bench/contest versions BUG...        # how soon two builds of bloodhound find them
-//	go run ./bench/contest guides FILE            # what leads a search of worlds inside one process: time to known bugs, and what is reached
+//	bin/contest strategies BUG...      # how soon each strategy finds known bugs; each BUG is the folder or file of a project
+//	bin/contest versions BUG...        # how soon two builds of bloodhound find them
+//	bin/contest guides FILE            # what leads a search of worlds inside one process: time to known bugs, and what is reached
 //
 // bench/CONTEST.md has the flags, the form of FILE and the tables. Exit codes are those of bloodhound.
 package main

@@ -242,10 +242,10 @@ func TestLiveIsItsOwnProduct(t *testing.T) {
 	}
 }
 
-// nested reports whether a file belongs to a module below those of the root and of live.
+// nested reports whether a file belongs to a module below those of the root, live and bench.
 func nested(t *testing.T, file string) bool {
 	t.Helper()
-	for dir := path.Dir(file); dir != "." && dir != "live"; dir = path.Dir(dir) {
+	for dir := path.Dir(file); dir != "." && dir != "live" && dir != "bench"; dir = path.Dir(dir) {
 		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(dir), "go.mod")); err == nil {
 			return true
 		}

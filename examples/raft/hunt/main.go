@@ -6,7 +6,7 @@
 //	go run ./hunt -only vote-stale-log -view Coarse -strategy coverage-guided:state
 //
 // It builds itself once for each bug, with the bug in the library: what it builds is a campaign over one world, which takes the flags of
-// package sim. `go run ./bench/contest guides` makes trials of such programs.
+// package sim. `bin/contest guides` makes trials of such programs.
 package main
 
 import (
