@@ -1,10 +1,11 @@
 // Programs for research, which are never released: they are built in this checkout alone.
 module github.com/bloodhound-dst/bloodhound/bench
 
-go 1.26.0
+go 1.26.4
 
 require (
 	github.com/bloodhound-dst/bloodhound v0.1.0
+	github.com/bloodhound-dst/bloodhound/examples/raft v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/sys v0.49.0
@@ -70,6 +71,7 @@ require (
 	github.com/vishvananda/netlink v1.3.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	github.com/xhit/go-str2duration/v2 v2.1.0 // indirect
+	go.etcd.io/raft/v3 v3.7.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.44.0 // indirect
 	go.opentelemetry.io/otel/metric v1.44.0 // indirect
@@ -88,4 +90,7 @@ require (
 	google.golang.org/protobuf v1.36.11 // indirect
 )
 
-replace github.com/bloodhound-dst/bloodhound => ..
+replace (
+	github.com/bloodhound-dst/bloodhound => ..
+	github.com/bloodhound-dst/bloodhound/examples/raft => ../examples/raft
+)

@@ -39,7 +39,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/stray"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
+	"github.com/bloodhound-dst/bloodhound/internal/explore/subject"
 	"github.com/bloodhound-dst/bloodhound/internal/loglines"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -327,8 +327,8 @@ func (c Campaign) run(ctx context.Context, name string, describe func(*inproc.Wo
 	}
 	s.schedules = inprocess.SchedulesOf(ctx)
 	defer s.stages.close()
-	if dir := os.Getenv(trial.OrderFolder); dir != "" {
-		return s.trial(ctx, dir)
+	if own := subject.CampaignOf(ctx); own != nil {
+		return s.replaced(ctx, own)
 	}
 	return s.campaign(ctx)
 }

@@ -21,10 +21,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/printable"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -46,7 +47,7 @@ func start(args []string, stdout, stderr io.Writer) int {
 	root.AddCommand(a.strategies(), a.versions(), a.guides())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(stderr, "contest: %s\n", report.Printable(err.Error()))
-		return cli.CodeOf(err)
+		return program.CodeOf(err)
 	}
 	return a.code
 }
@@ -99,14 +100,14 @@ func (a *app) printJSON(document any) error {
 }
 
 // failed marks err as a failure of the machine.
-func failed(err error) error { return cli.Exit(check.ExitEngine, err) }
+func failed(err error) error { return withCode(check.ExitEngine, err) }
 
 // exitCode is how a comparison ends, of which so many trials are open, and the error that is reported.
 func exitCode(err error, done []trial.Trial, open int) (int, error) {
 	switch {
 	case err != nil:
 		err = failed(err)
-		return cli.CodeOf(err), err
+		return program.CodeOf(err), err
 	case open > 0 || slices.ContainsFunc(done, func(t trial.Trial) bool { return t.Failed != "" }):
 		return check.ExitUnknown, nil
 	}

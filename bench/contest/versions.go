@@ -22,9 +22,10 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/comparison"
 	"github.com/bloodhound-dst/bloodhound/bench/contest/rank"
+	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli"
-	"github.com/bloodhound-dst/bloodhound/internal/explore/trial"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // The two programs that a comparison of versions has instead of strategies.
@@ -92,7 +93,7 @@ func (a *app) versions() *cobra.Command {
 }
 
 func (v *versionContest) run(c *cobra.Command, args []string) error {
-	s := comparison.Settings{Bloodhound: cli.Version(), Machine: cli.System(), Strategies: []string{beforeVersion, afterVersion},
+	s := comparison.Settings{Bloodhound: cli.Version(), Machine: program.System(), Strategies: []string{beforeVersion, afterVersion},
 		Trials: v.trials, FirstSeed: v.first, Runs: v.runs, TimeoutNs: v.timeout.Nanoseconds()}
 	err := errors.Join(within("trials", v.trials, 1, 10_000), within("runs", v.runs, 1, math.MaxUint32), within("workers", v.workers, 1, maxWorkers))
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 var guideTarget = of(
 	field{Name: "name", Shape: aText, Says: "Name of the target in tables."},
 	field{Name: "package", Shape: aText,
-		Says: "Program: a main package that runs one campaign with sim.Campaign.Run. An import path, or a folder beside the file that starts with a dot."},
+		Says: "Program: a main package that runs one campaign with sim.Campaign.Run under trial.Context. An import path, or a folder beside the " +
+			"file that starts with a dot."},
 	field{Name: "project", Shape: aText, Verbatim: true, Says: "In place of a package: the folder or file of a project whose world runs programs."},
 	field{Name: "blocks", Shape: aFlag, Says: "project: counts the blocks of programs that runs execute, in all trials of a correct target.", Default: "false"},
 	field{Name: "args", Shape: texts, Verbatim: true, Says: "Arguments of the operator."},
