@@ -114,10 +114,10 @@ var public = []string{"live", "sdk", "sim", "check", "history", "tla", "examples
 
 // wrapped are the libraries that a public package wraps: who uses it has them, and its signatures name their types.
 var wrapped = map[string][]string{
-	"sdk/grpcfault":           {"google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
-	"sdk/grpcfault/grpccount": {"google.golang.org/grpc", "google.golang.org/grpc/codes"},
-	"sdk/redisfault":          {"github.com/redis/go-redis/v9"},
-	"sdk/redisfault/rediscount":          {"github.com/redis/go-redis/v9"},
+	"sdk/grpcfault":             {"google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
+	"sdk/grpcfault/grpccount":   {"google.golang.org/grpc", "google.golang.org/grpc/codes"},
+	"sdk/redisfault":            {"github.com/redis/go-redis/v9"},
+	"sdk/redisfault/rediscount": {"github.com/redis/go-redis/v9"},
 }
 
 // insiders are files of examples that import internal packages, each with the reason.

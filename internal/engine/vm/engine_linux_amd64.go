@@ -98,7 +98,7 @@ func (e *Engine) prepare(self string) (plan, error) {
 
 // world makes a World without a virtual machine.
 func (e *Engine) world(spec *world.Spec, t tape.Tape, o engine.Options) (*World, error) {
-	spec, warnings := supported(spec)
+	spec, warnings := capabilities.Supported(spec)
 	w := &World{spec: spec, options: o, engine: e, started: time.Now(), tape: tape.NewSource(t)}
 	w.tape.Watch(o.Draws)
 	w.tape.Clock(func() int64 { return w.NowNs })
