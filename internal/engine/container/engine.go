@@ -134,7 +134,7 @@ func (w *World) boot() (err error) {
 	w.began = time.Now()
 	w.tape.Watch(w.options.Draws)
 	w.tape.Clock(w.now)
-	w.director = setting.New(w.tape, actuator{World: w}, &w.outcome)
+	w.director = setting.New(w.tape, w.actuator(), &w.outcome)
 	return nil
 }
 
