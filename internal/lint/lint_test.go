@@ -23,10 +23,10 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
 	{"internal/strictjson", "internal/values", "internal/plural", "internal/failure", "internal/exitcode", "internal/printable", "internal/testkit/steplog"},
-	{"internal/testkit/needs", "internal/regular", "internal/ownfolder", "sdk/machine", "sdk/internal/counts", "sdk/internal/redisclient",
+	{"internal/testkit/needs", "internal/regular", "internal/ownfolder", "sdk/machine", "sdk/internal/counts", "sdk/redisfault/internal/redisclient",
 		"sdk/internal/routes", "sdk/internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
-	{"sdk/httpcount", "sdk/sqlcount", "sdk/rediscount", "sdk/grpcfault/grpccount"},
+	{"sdk/httpcount", "sdk/sqlcount", "sdk/redisfault/rediscount", "sdk/grpcfault/grpccount"},
 	{"internal/splitmix", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus",
 		"internal/clone", "internal/group", "internal/testkit/imagetest", "internal/debug/rsp",
 		"internal/debug/variable"},
@@ -115,10 +115,10 @@ var public = []string{"live", "sdk", "sim", "check", "history", "tla", "examples
 
 // wrapped are the libraries that a public package wraps: who uses it has them, and its signatures name their types.
 var wrapped = map[string][]string{
-	"sdk/grpcfault":           {"google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
-	"sdk/grpcfault/grpccount": {"google.golang.org/grpc", "google.golang.org/grpc/codes"},
-	"sdk/redisfault":          {"github.com/redis/go-redis/v9"},
-	"sdk/rediscount":          {"github.com/redis/go-redis/v9"},
+	"sdk/grpcfault":             {"google.golang.org/grpc", "google.golang.org/grpc/codes", "google.golang.org/grpc/status"},
+	"sdk/grpcfault/grpccount":   {"google.golang.org/grpc", "google.golang.org/grpc/codes"},
+	"sdk/redisfault":            {"github.com/redis/go-redis/v9"},
+	"sdk/redisfault/rediscount": {"github.com/redis/go-redis/v9"},
 }
 
 // insiders are files of examples that import internal packages, each with the reason.

@@ -121,7 +121,7 @@ func (e *worldEngine) boot(spec *world.Spec, t tape.Tape, o engine.Options, s *s
 		r.nodes[i] = n
 	}
 	r.schedule = newSchedule(r, r.def.settings.Schedule)
-	r.director = lay.setting.New(r.src, actuator{run: r}, &r.out)
+	r.director = lay.setting.New(r.src, r.actuator(), &r.out)
 	r.event(callPhase, nil, nil, 0, 0, 0, director.PhaseSetup)
 	r.direct()
 	return r, nil
