@@ -507,6 +507,8 @@ func legal(p Profile, script []step) map[string]bool {
 }
 
 // What lies in memory is gone, and a volume below it stays.
+//
+//ci:underway
 func TestPowerLossEmptiesMemory(t *testing.T) {
 	env, _ := testEnv(t.TempDir())
 	s, err := New(env, Config{Root: NoLayer, Volumes: []Volume{{Target: "/tmp/a/b", Layer: NoLayer}}})
@@ -536,6 +538,8 @@ func TestPowerLossEmptiesMemory(t *testing.T) {
 }
 
 // What a program has written by a map is lost unless it was synchronised.
+//
+//ci:underway
 func TestPowerLossOfMaps(t *testing.T) {
 	for _, synced := range []bool{false, true} {
 		env, blobs := testEnv(t.TempDir())
@@ -576,6 +580,8 @@ func TestPowerLossOfMaps(t *testing.T) {
 }
 
 // msync of some pages leaves the others of the file to be lost, and other files.
+//
+//ci:underway
 func TestPowerLossBesideAnMsync(t *testing.T) {
 	env, blobs := testEnv(t.TempDir())
 	s, err := New(env, Config{Root: NoLayer})
