@@ -10,7 +10,8 @@ import (
 func TestMatching(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
-		"a_test.go":       "package a\n\n//ci:series\nfunc TestA(t *testing.T) {}\n\n// TestB has both.\n//\n//ci:later x y\n//ci:series\nfunc TestB(t *testing.T) {}\n",
+		"a_test.go": "package a\n\n//ci:series\nfunc TestA(t *testing.T) {}\n\n" +
+			"// TestB has both.\n//\n//ci:later x y\n//ci:series\nfunc TestB(t *testing.T) {}\n",
 		"below/b_test.go": "package b\n\n//ci:later\nfunc TestC(t *testing.T) {}\n",
 		"a.go":            "package a\n\n//ci:later\nfunc TestNot() {}\n",
 		"bad/c_test.go":   "package c\n\n//ci:never\nfunc TestD(t *testing.T) {}\n",
