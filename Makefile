@@ -19,9 +19,10 @@ TEST_TIMEOUT ?= 20m
 # The folder of the module live, where the go command finds its go.work.
 LIVE = $(GO) -C live
 # The folders of the modules whose tests and rules this file runs. Tests run those of other modules below them.
-MODULES = . live bench
-# each has the go command do something in every module, one after the other: $(call each,vet ./...).
-each = $(foreach module,$(MODULES),$(GO) -C $(module) $(1) &&) true
+MODULES = . live bench examples examples/inprocess/bank examples/inprocess/checkout examples/redis
+# each has the go command do something in every module, one after the other: $(call each,vet,./...). The quickstart's tests need
+# Bloodhound, and its go.mod does not.
+each = $(foreach module,$(MODULES),$(GO) -C $(module) $(1) $(2) &&) $(GO) -C examples/quickstart $(1) -modfile=checkout.mod $(2)
 
 .PHONY: build test lint tidy soak bench contest bench-bugs release clean
 
@@ -36,26 +37,31 @@ build: ## bin/bloodhound and bin/bloodhound-live
 	CGO_ENABLED=0 $(LIVE) build -ldflags "$(LDFLAGS)" -o ../bin/bloodhound-live ./cmd/bloodhound-live
 
 test: build ## all tests, a slice of the long ones; `make lint` vets
-	$(call each,test -vet=off -timeout $(TEST_TIMEOUT) ./...)
+	$(call each,test -vet=off -timeout $(TEST_TIMEOUT),./...)
 
 lint: ## formatting, vet on all systems, and the rules of internal/lint
 	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
-	$(call each,vet ./...)
-	export GOOS=darwin GOARCH=arm64; $(call each,vet ./...)
-	export GOOS=linux GOARCH=arm64; $(call each,vet ./...)
+	$(call each,vet,./...)
+	export GOOS=darwin GOARCH=arm64; $(call each,vet,./...)
+	export GOOS=linux GOARCH=arm64; $(call each,vet,./...)
 	$(GO) test ./internal/lint
 
 # `go mod tidy` knows no workspace, so the root stands in for its release meanwhile.
-tidy: ## go.mod and go.sum of the root, live and bench
+tidy: ## go.mod and go.sum of all modules
 	$(GO) mod tidy
 	$(GO) -C bench mod tidy
-	$(LIVE) mod edit -replace github.com/bloodhound-dst/bloodhound=..
-	GOWORK=off $(LIVE) mod tidy; code=$$?; $(LIVE) mod edit -dropreplace github.com/bloodhound-dst/bloodhound; exit $$code
+	$(GO) -C examples mod tidy
+	$(GO) -C examples/quickstart mod tidy -modfile=checkout.mod
+	for module in live examples/inprocess/bank examples/inprocess/checkout examples/inprocess/raft; do \
+		$(GO) -C $$module mod edit -replace github.com/bloodhound-dst/bloodhound=$(CURDIR) || exit; \
+		GOWORK=off $(GO) -C $$module mod tidy; code=$$?; \
+		$(GO) -C $$module mod edit -dropreplace github.com/bloodhound-dst/bloodhound; [ $$code = 0 ] || exit $$code; \
+	done
 
 # BLOODHOUND_TLC_JAR=JAR has TLC check again what its recorded answers are for, 20,000 random specifications among others;
 # BLOODHOUND_TLC_MODELS=FOLDER names the models of TLC's own tests. Both are paths from the root of the file system.
 soak: build ## the whole matrix of the long tests
-	export BLOODHOUND_SOAK=1; $(call each,test -count=1 -timeout $(SOAK_TIMEOUT) ./...)
+	export BLOODHOUND_SOAK=1; $(call each,test -count=1 -timeout $(SOAK_TIMEOUT),./...)
 
 bench: build ## the table of bench/RESULTS.md, measured on this machine
 	$(GO) -C bench run . -write RESULTS.md

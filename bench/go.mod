@@ -5,7 +5,7 @@ go 1.26.4
 
 require (
 	github.com/bloodhound-dst/bloodhound v0.1.0
-	github.com/bloodhound-dst/bloodhound/examples/raft v0.0.0
+	github.com/bloodhound-dst/bloodhound/examples/inprocess/raft v0.0.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
 	golang.org/x/sys v0.49.0
@@ -92,5 +92,5 @@ require (
 
 replace (
 	github.com/bloodhound-dst/bloodhound => ..
-	github.com/bloodhound-dst/bloodhound/examples/raft => ../examples/raft
+	github.com/bloodhound-dst/bloodhound/examples/inprocess/raft => ../examples/inprocess/raft
 )

@@ -3,8 +3,8 @@ package examples
 import (
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/examples/bank"
-	"github.com/bloodhound-dst/bloodhound/examples/checkout"
+	"github.com/bloodhound-dst/bloodhound/examples/inprocess/bank"
+	"github.com/bloodhound-dst/bloodhound/examples/inprocess/checkout"
 	"github.com/bloodhound-dst/bloodhound/internal/testkit/processes"
 	"github.com/bloodhound-dst/bloodhound/sim/fake"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"

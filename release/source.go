@@ -136,9 +136,13 @@ func (s *source) build(t target, pkg string, flags ...string) ([]byte, error) {
 	cmd := exec.Command("go", append(args, pkg)...)
 	cmd.Dir = s.root
 	workspace := "off"
-	if within, live := strings.CutPrefix(pkg, "./live/"); live { // a module of its own, which takes the root from this commit
-		cmd.Dir = filepath.Join(s.root, "live")
-		cmd.Args[len(cmd.Args)-1] = "./" + within
+	for _, module := range []string{"live", "examples/quickstart"} { // modules of their own
+		if within, ok := strings.CutPrefix(pkg, "./"+module+"/"); ok {
+			cmd.Dir = filepath.Join(s.root, module)
+			cmd.Args[len(cmd.Args)-1] = "./" + within
+		}
+	}
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "go.work")); err == nil { // live takes the root from this commit
 		workspace = filepath.Join(cmd.Dir, "go.work")
 	}
 	// GOFLAGS must not be empty: then the go command would look for it in its own file of settings.

@@ -12,7 +12,7 @@
 // A test makes its stored failures again before each campaign, until their files are removed. It also fails if its runs do not show whether
 // the properties hold, such as when no operation succeeded, if two runs of one tape differ, and if goroutines ran outside the world.
 //
-// docs/reference/inproc.md is the manual; examples/bank is a larger example.
+// docs/reference/inproc.md is the manual; examples/inprocess/bank is a larger example.
 package sim
 
 import (

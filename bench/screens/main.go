@@ -137,7 +137,7 @@ func recordBuild(program string, screens map[string]shown) error {
 // projects makes the folders of the scenes: the store of the quickstart, the same without its bug, the same for a long time, and a server that cannot start.
 func projects(dir string) error {
 	store := filepath.Join(dir, "store")
-	if text, err := exec.Command("go", "build", "-o", store, "../examples/quickstart/kv").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "-C", "../examples/quickstart/kv", "build", "-o", store, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	build := regexp.MustCompile(`(?m)^ +build: .*\n`)

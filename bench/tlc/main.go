@@ -13,7 +13,7 @@
 // finds in the models of a folder. Tests compare both with their own answers. The fourth adds TLC's answers to the cases of a
 // file that have none.
 //
-// CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/raft uses. Rates
+// CHECKOUT is one of github.com/tlaplus/Examples; FOLDER is tla of the module go.etcd.io/raft/v3, which examples/inprocess/raft uses. Rates
 // are per second of CPU time, of all threads: that of the Java virtual machine has its start, its compiler and its garbage
 // collector in it, as ours has the collector.
 package main
@@ -45,7 +45,7 @@ import (
 
 func main() {
 	jar := flag.String("jar", "", "the `path` of tla2tools.jar, and of other jars after colons")
-	raft := flag.String("raft", "", "the `folder` of etcdraft.tla (default: that of the module which examples/raft uses)")
+	raft := flag.String("raft", "", "the `folder` of etcdraft.tla (default: that of the module which examples/inprocess/raft uses)")
 	level := flag.Int("level", 10, "states of a behaviour of etcdraft.tla, breadth first")
 	walks := flag.Int("walks", 1000, "behaviours of etcdraft.tla, at random")
 	only := flag.String("only", "", "measure rows whose name has this `text`")

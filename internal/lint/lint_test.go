@@ -22,7 +22,8 @@ const module = "github.com/bloodhound-dst/bloodhound/"
 // layers lists all packages from the bottom up, each with the rooms below it that have no line of their own. A package imports
 // only what is in an earlier line than its own. One that is not here fails the test.
 var layers = [][]string{
-	{"internal/strictjson", "internal/values", "internal/plural", "internal/failure", "internal/exitcode", "internal/printable", "internal/testkit/steplog"},
+	{"internal/strictjson", "internal/values", "internal/plural", "internal/failure", "internal/exitcode", "internal/printable", "internal/testkit/steplog",
+		"internal/testkit/marked"},
 	{"internal/testkit/needs", "internal/regular", "internal/ownfolder", "sdk/machine", "sdk/internal/counts", "sdk/redisfault/internal/redisclient",
 		"sdk/internal/routes", "sdk/internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
@@ -53,6 +54,7 @@ var layers = [][]string{
 	{"internal/engine/container/docker", "internal/engine/container/hand"},
 	// The rooms of the native engine: what kernel and machine share, with state machines of their own; the real machine, which what is
 	// pure must not import; the core of the kernel; calls, kinds of open files, /proc and /sys.
+	{"internal/engine/native/errno"},
 	{"internal/engine/native/machine", "internal/engine/native/dump", "internal/engine/native/fs", "internal/engine/native/net"},
 	{"internal/engine/native/host"},
 	{"internal/engine/native/kernel"},
@@ -102,7 +104,7 @@ var pure = []string{"internal/tape", "internal/world", "history", "internal/form
 	"internal/moments", "internal/fault", "internal/record", "internal/loglines", "internal/engine/director",
 	"internal/explore/search", "internal/sweep", "internal/records", "internal/splitmix", "internal/strictjson",
 	"internal/values", "live/internal/bv", "live/internal/bgp", "internal/engine/native/machine", "internal/engine/native/dump",
-	"internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
+	"internal/engine/native/errno", "internal/engine/native/net", "internal/engine/native/fs", "internal/engine/native/kernel", "internal/engine/native/linux"}
 
 // acts are packages that pure ones must not import.
 var acts = []string{"math/rand", "math/rand/v2", "crypto/rand", "os", "os/exec", "net", "sync", "sync/atomic", module + "internal/engine/native/host"}
@@ -123,16 +125,16 @@ var wrapped = map[string][]string{
 
 // insiders are files of examples that import internal packages, each with the reason.
 var insiders = map[string]string{
-	"examples/checkout/postgres_test.go":  "starts a server of PostgreSQL",
-	"examples/quickstart/kv/sim_test.go":  "computes how rare the bug is with the fault plans of its configuration, without the engine",
-	"examples/quickstart/kv/risk_test.go": "plants the bug with a known chance, and compares the bound of the risk with it",
-	"examples/processes_test.go":          "compares runs of one tape in separate processes",
-	"examples/examples_test.go":           "tests all examples by the command line",
-	"examples/raft/raft_test.go":          "compares the trace hashes of runs, and measures the engine",
-	"examples/bgp/table/":                 "makes tables of routes, which are data for tests of this project",
-	"examples/bgp/load/":                  "sends such tables to routers, and compares their filters with those that this project evaluates",
-	"examples/bgp/load/explore/":          "explores a router with them, and compares what is found with the oracle",
-	"examples/raft/follow_test.go":        "counts the states that runs reach in the specification",
+	"examples/inprocess/checkout/postgres_test.go": "starts a server of PostgreSQL",
+	"examples/quickstart/kv/sim_test.go":           "computes how rare the bug is with the fault plans of its configuration, without the engine",
+	"examples/quickstart/kv/risk_test.go":          "plants the bug with a known chance, and compares the bound of the risk with it",
+	"examples/processes_test.go":                   "compares runs of one tape in separate processes",
+	"examples/examples_test.go":                    "tests all examples by the command line",
+	"examples/inprocess/raft/raft_test.go":         "compares the trace hashes of runs, and measures the engine",
+	"examples/bgp/table/":                          "makes tables of routes, which are data for tests of this project",
+	"examples/bgp/load/":                           "sends such tables to routers, and compares their filters with those that this project evaluates",
+	"examples/bgp/load/explore/":                   "explores a router with them, and compares what is found with the oracle",
+	"examples/inprocess/raft/follow_test.go":       "counts the states that runs reach in the specification",
 }
 
 type source struct {
@@ -243,10 +245,10 @@ func TestLiveIsItsOwnProduct(t *testing.T) {
 	}
 }
 
-// nested reports whether a file belongs to a module below those of the root, live and bench.
+// nested reports whether a file belongs to a module below those of the root, live, bench and examples.
 func nested(t *testing.T, file string) bool {
 	t.Helper()
-	for dir := path.Dir(file); dir != "." && dir != "live" && dir != "bench"; dir = path.Dir(dir) {
+	for dir := path.Dir(file); dir != "." && dir != "live" && dir != "bench" && dir != "examples"; dir = path.Dir(dir) {
 		if _, err := os.Stat(filepath.Join("..", "..", filepath.FromSlash(dir), "go.mod")); err == nil {
 			return true
 		}

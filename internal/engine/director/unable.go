@@ -41,17 +41,32 @@ func (u Unable) KillLargest(int, int) (Killed, bool) {
 	return Killed{}, false
 }
 
-// fault.Acts.
+// Clog panics.
+func (u Unable) Clog(fault.Cut, int) { u.panic("clog a link") }
 
-func (u Unable) Clog(fault.Cut, int)                    { u.panic("clog a link") }
-func (u Unable) Reset(fault.Cut, *fault.Action) int     { u.panic("reset connections"); return 0 }
-func (u Unable) Names(string, int, bool)                { u.panic("fail the lookup of names") }
+// Reset panics.
+func (u Unable) Reset(fault.Cut, *fault.Action) int { u.panic("reset connections"); return 0 }
+
+// Names panics.
+func (u Unable) Names(string, int, bool) { u.panic("fail the lookup of names") }
+
+// Pressure panics.
 func (u Unable) Pressure(node string, id int, ns int64) { u.panic("put memory under pressure") }
-func (u Unable) FDLimit(node string, id int, ns int64)  { u.panic("limit descriptors") }
+
+// FDLimit panics.
+func (u Unable) FDLimit(node string, id int, ns int64) { u.panic("limit descriptors") }
+
+// SlowDisk panics.
 func (u Unable) SlowDisk(node string, id int, ns int64) { u.panic("slow a disk") }
-func (u Unable) Disk(node string, speed fault.Speed)    { u.panic("give a disk a speed") }
-func (u Unable) Clock(*fault.Action)                    { u.panic("change a clock") }
-func (u Unable) RightClock(*fault.Action)               { u.panic("change a clock") }
+
+// Disk panics.
+func (u Unable) Disk(node string, speed fault.Speed) { u.panic("give a disk a speed") }
+
+// Clock panics.
+func (u Unable) Clock(*fault.Action) { u.panic("change a clock") }
+
+// RightClock panics.
+func (u Unable) RightClock(*fault.Action) { u.panic("change a clock") }
 
 // Blind answers for engines that do not see what programs do inside a node: no signs of readiness, nothing in common between
 // two lives, no core files, and checks that need a process.

@@ -110,6 +110,8 @@ func disturb(q *monitor) {
 
 // A world runs in a virtual machine, and a copy of it at the end of setup goes on as the world itself does. Another tape from there on gives
 // other random numbers, and so another run. When QEMU's main thread wakes up makes no difference.
+//
+//ci:series
 func TestCopiesGoOnAsTheWorld(t *testing.T) {
 	o := program(t)
 	w, err := New().Boot(pair(t), tape.Tape{Seed: 1}, o)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/bench/contest/trial"
 	"github.com/bloodhound-dst/bloodhound/bench/strategies/raft/seeded"
-	"github.com/bloodhound-dst/bloodhound/examples/raft"
+	"github.com/bloodhound-dst/bloodhound/examples/inprocess/raft"
 	"github.com/bloodhound-dst/bloodhound/sim"
 	"github.com/bloodhound-dst/bloodhound/sim/inproc"
 )

@@ -2,7 +2,7 @@
 // write Raft get wrong, in the library or in what uses it. Each is there alone.
 package seeded
 
-import "github.com/bloodhound-dst/bloodhound/examples/raft"
+import "github.com/bloodhound-dst/bloodhound/examples/inprocess/raft"
 
 // Bug is a mistake.
 type Bug struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bloodhound-dst/bloodhound/examples/raft"
+	"github.com/bloodhound-dst/bloodhound/examples/inprocess/raft"
 	"github.com/bloodhound-dst/bloodhound/sim"
 )
 

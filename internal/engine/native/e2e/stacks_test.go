@@ -41,7 +41,7 @@ func messageQueue(t testing.TB) v1.Image {
 
 func goBuild(t testing.TB, to, folder string) {
 	t.Helper()
-	cmd := exec.Command("go", "build", "-o", to, "./"+folder)
+	cmd := exec.Command("go", "-C", folder, "build", "-o", to, ".") // it may be of another module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

@@ -1,9 +1,9 @@
-module github.com/bloodhound-dst/bloodhound/examples/raft
+module github.com/bloodhound-dst/bloodhound/examples/inprocess/raft
 
 go 1.26.4
 
 require (
-	github.com/bloodhound-dst/bloodhound v0.0.0
+	github.com/bloodhound-dst/bloodhound v0.1.0
 	go.etcd.io/raft/v3 v3.7.0
 	google.golang.org/protobuf v1.36.11
 )
@@ -16,5 +16,3 @@ require (
 	github.com/stretchr/testify v1.12.1 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
-
-replace github.com/bloodhound-dst/bloodhound => ../..
