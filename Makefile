@@ -74,7 +74,7 @@ contest: ## bin/contest, which compares strategies, guides and builds: bench/CON
 bench-bugs: contest ## how soon each strategy finds each bug that bench/bugs/list names: many hours; started again, it goes on
 	bin/contest strategies $(BUGS) --journal $(BUGS_JOURNAL) $(if $(wildcard $(BUGS_JOURNAL)),--resume) --table $(BUGS_FLAGS)
 
-release: ## dist/: archives, packages and images of the commit, with checksums
+release: ## dist/: archives, packages and images of the commit, with checksums, and a proxy of its modules
 	$(GO) run ./release -o dist
 
 clean:
