@@ -28,7 +28,7 @@ var layers = [][]string{
 		"sdk/internal/routes", "sdk/internal/sqlcalls", "sdk/grpcfault/internal/methods"},
 	// What counts in production is below sdk, which imports package testing.
 	{"sdk/httpcount", "sdk/sqlcount", "sdk/redisfault/rediscount", "sdk/grpcfault/grpccount"},
-	{"internal/splitmix", "internal/chart", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus",
+	{"internal/splitmix", "internal/chart", "internal/lazyregexp", "internal/filedigest", "internal/filetree", "internal/engine/listening", "internal/cpus",
 		"internal/clone", "internal/group", "internal/testkit/imagetest", "internal/debug/rsp",
 		"internal/debug/variable"},
 	{"internal/tape", "internal/image", "internal/store"},
