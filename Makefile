@@ -20,9 +20,10 @@ TEST_TIMEOUT ?= 20m
 LIVE = $(GO) -C live
 # The folders of the modules whose tests and rules this file runs. Tests run those of other modules below them.
 MODULES = . live bench examples examples/inprocess/bank examples/inprocess/checkout examples/redis
-# each has the go command do something in every module, one after the other: $(call each,vet,./...). The quickstart's tests need
-# Bloodhound, and its go.mod does not.
-each = $(foreach module,$(MODULES),$(GO) -C $(module) $(1) $(2) &&) $(GO) -C examples/quickstart $(1) -modfile=checkout.mod $(2)
+# Modules whose go.mod has nothing of Bloodhound, which their tests need: those take it from the checkout, by checkout.mod.
+APART = examples/quickstart examples/servers
+# each has the go command do something in every module, one after the other: $(call each,vet,./...).
+each = $(foreach module,$(MODULES),$(GO) -C $(module) $(1) $(2) &&) $(foreach module,$(APART),$(GO) -C $(module) $(1) -modfile=checkout.mod $(2) &&) true
 
 .PHONY: build test lint tidy soak bench contest bench-bugs release clean
 
@@ -51,7 +52,7 @@ tidy: ## go.mod and go.sum of all modules
 	$(GO) mod tidy
 	$(GO) -C bench mod tidy
 	$(GO) -C examples mod tidy
-	$(GO) -C examples/quickstart mod tidy -modfile=checkout.mod
+	$(foreach module,$(APART),$(GO) -C $(module) mod tidy -modfile=checkout.mod &&) true
 	for module in live examples/inprocess/bank examples/inprocess/checkout examples/inprocess/raft; do \
 		$(GO) -C $$module mod edit -replace github.com/bloodhound-dst/bloodhound=$(CURDIR) || exit; \
 		GOWORK=off $(GO) -C $$module mod tidy; code=$$?; \

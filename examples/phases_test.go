@@ -30,7 +30,7 @@ nodes:
     command: ./kv serve -id {{.Name}} -peers {{.Nodes.Each "{}={}:9090"}} -data /data/kv.log -ack-by entry
   load:
     role: client
-    build: {command: go build -C %[1]s -o %[2]s/drive ./driver, environment: {CGO_ENABLED: 0}}
+    build: {command: go build -C %[1]s/servers -o %[2]s/drive ./driver, environment: {CGO_ENABLED: 0}}
 workload:
   driver: command
   node: load

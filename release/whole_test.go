@@ -252,6 +252,7 @@ func TestReleasesInOrder(t *testing.T) {
 	for name, command := range map[string][]string{
 		"inprocess/bank": {"test", "-run", "^TestBank$", ".", "-sim.runs=10"},
 		"quickstart":     {"build", "-o", filepath.Join(dir, "kv"), "./kv"},
+		"servers":        {"build", "./..."},
 	} {
 		copied := filepath.Join(dir, name)
 		if err := os.CopyFS(copied, os.DirFS(filepath.Join("..", "examples", name))); err != nil {
