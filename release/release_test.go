@@ -447,6 +447,9 @@ func TestModule(t *testing.T) {
 					t.Errorf("%s requires %s of the root, and live requires %s", file.Path(), v, version)
 				}
 			}
+			if v := requirement(f, livePath); v != "" && v != version {
+				t.Errorf("%s requires %s of live, and live requires %s of the root", file.Path(), v, version)
+			}
 		}
 	}
 	if modules < 10 || workspaces != 2 {
