@@ -89,7 +89,7 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	if c.Context().Err() != nil {
 		return errInterrupted
 	}
-	doc := actorDocument{Bloodhound: Version(), Verb: "test", Packages: packages, Worlds: []explore.Result{}}
+	doc := actorDocument{Bloodhound: program.Version(), Verb: "test", Packages: packages, Worlds: []explore.Result{}}
 	if doc.Worlds, err = readResults(results, said.of, doc.Worlds); err != nil {
 		return failed(err)
 	}

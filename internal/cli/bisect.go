@@ -129,7 +129,7 @@ func (a *app) bisect(c *cobra.Command, f *flags, args []string, good, bad string
 	if err != nil {
 		return err
 	}
-	doc := bisectDocument{Bloodhound: Version(), Verb: "bisect", Failure: failure.ID, What: found.What, Commits: found.Commits, Tried: found.Tried}
+	doc := bisectDocument{Bloodhound: program.Version(), Verb: "bisect", Failure: failure.ID, What: found.What, Commits: found.Commits, Tried: found.Tried}
 	if len(doc.Commits) > 1 {
 		doc.ExitCode = check.ExitUnknown
 	}

@@ -113,7 +113,7 @@ type checkDocument struct {
 }
 
 func (a *app) check(c *cobra.Command, j *judging, args []string) error {
-	doc := checkDocument{Bloodhound: Version(), Verb: "check"}
+	doc := checkDocument{Bloodhound: program.Version(), Verb: "check"}
 	own, err := j.property(c)
 	if err != nil {
 		return err

@@ -18,6 +18,12 @@ import (
 // Version names this build.
 func Version() string { return program.Version() }
 
+// RRName is the name by which delve finds this program.
+const RRName = rrName
+
+// RR is the program that delve starts.
+func RR(args []string, out, errs io.Writer) int { return rr(args, out, errs, Main) }
+
 // Commands is the tree of verbs, for pages and completions that are made of it.
 func Commands() *cobra.Command {
 	return (&app{out: io.Discard, json: io.Discard, raw: io.Discard, err: io.Discard}).root(nil)

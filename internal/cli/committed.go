@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -226,7 +227,7 @@ func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape
 		result.Reason = "its run is the same, but whether the property holds is unknown: " + r.Summary.Verdicts[i].Reason
 	case len(thin) > 0:
 		result.Reason = "its run is the same, but there is too little evidence that the property holds: " + thin[0]
-	case c.Machine != r.Outcome.Machine || c.System != system():
+	case c.Machine != r.Outcome.Machine || c.System != program.System():
 		result.Reason = "its run is the same, and the property holds, but in another environment"
 	default:
 		result.Standing, result.Reason = explore.Fixed, "the run is the same, and the property holds by the check as it is now"
@@ -237,7 +238,7 @@ func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape
 // changes names what is different from when the failure was stored.
 func (c *committed) changes(f *report.Failure, o *check.Judged) []string {
 	list := append(buildChanges(f, o), f.Changes(o)...)
-	if now := system(); c.System != "" && c.System != now {
+	if now := program.System(); c.System != "" && c.System != now {
 		list = append([]string{fmt.Sprintf("the system was %q and is %q", c.System, now)}, list...)
 	}
 	if c.movedFrom != "" {

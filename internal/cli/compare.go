@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -116,7 +117,7 @@ func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code
 	}
 	all := v.CodesByAge()
 	last, this := pair(all)
-	doc := compareDocument{Bloodhound: Version(), Verb: "db compare", Store: s.String(), Code: here, Base: base, ExitCode: check.ExitUnknown}
+	doc := compareDocument{Bloodhound: program.Version(), Verb: "db compare", Store: s.String(), Code: here, Base: base, ExitCode: check.ExitUnknown}
 	if this != "" {
 		doc.Code = nameOf(v.Codes[this])
 	}

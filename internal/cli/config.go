@@ -9,6 +9,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -131,7 +132,7 @@ func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
 			r.Spec.Nodes[i].Volumes[k].Content = nil // of a secret, perhaps
 		}
 	}
-	doc := configDocument{Bloodhound: Version(), Verb: "config", Files: r.Files(), World: r.Spec, Builds: r.Builds,
+	doc := configDocument{Bloodhound: program.Version(), Verb: "config", Files: r.Files(), World: r.Spec, Builds: r.Builds,
 		Exploration: r.Exploration, Coverage: r.Coverage, Output: r.Output, Debug: r.Debug, Notes: r.Notes}
 	if doc.Exploration.Seed == nil {
 		seed := uint64(defaultSeed)

@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
@@ -102,13 +103,13 @@ func (f *flags) coverageFile(p *project) string {
 	return p.output(p.coverageFormat().name)
 }
 
-// cover has a campaign find out which code runs.
-func (f *flags) cover(c *explore.Campaign, p *project) {
+// cover has a campaign find out which code runs, and which of it is among some changes.
+func (f *flags) cover(c *explore.Campaign, p *project, since *changes) {
 	if f.coverage {
 		c.Setup.Binaries = p.result.Coverage.Binaries
 		c.Code = &explore.Code{State: &code.State{}, Dir: c.Setup.Scratch}
-		if f.changes != nil {
-			c.Code.Changed = f.changes.blocks
+		if since != nil {
+			c.Code.Changed = since.blocks
 		}
 	}
 }
@@ -119,7 +120,7 @@ func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) err
 	if file == "" {
 		return nil
 	}
-	of := report.CoverageOf{Name: p.spec.Name, Bloodhound: Version(), Seed: t.Seed, Runs: t.Runs}
+	of := report.CoverageOf{Name: p.spec.Name, Bloodhound: program.Version(), Seed: t.Seed, Runs: t.Runs}
 	here := sourcesOf(p.spec.Dir)
 	for i, total := range explore.CodeTotals(c.State) {
 		of.Binaries = append(of.Binaries, report.NewBinary(c.State.Files[i], total, here))
@@ -154,12 +155,12 @@ func sourcesOf(dir string) *report.Sources {
 }
 
 // judgeCoverage makes a campaign that has covered less than it shall unknown, and says what was not watched.
-func (f *flags) judgeCoverage(choice code.Choice, c *explore.Code, totals []explore.CodeTotal, status *explore.Status) {
+func (f *flags) judgeCoverage(since *changes, choice code.Choice, c *explore.Code, totals []explore.CodeTotal, status *explore.Status) {
 	if c == nil {
 		return
 	}
-	if f.changes != nil {
-		if why := f.changes.noEffect(f.since, c.State.Files); why != "" {
+	if since != nil {
+		if why := since.noEffect(f.since, c.State.Files); why != "" {
 			status.Notices = append(status.Notices, why)
 		}
 	}

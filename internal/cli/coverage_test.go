@@ -44,7 +44,7 @@ func TestWhatIsNotWatchedIsSaid(t *testing.T) {
 		for i := range totals {
 			totals[i].Own, totals[i].OwnCovered = c.own, c.ownCovered
 		}
-		f.judgeCoverage(c.choice, &explore.Code{State: state, Ran: []string{"/bin/sh", "/usr/bin/kv"}}, totals, &status)
+		f.judgeCoverage(nil, c.choice, &explore.Code{State: state, Ran: []string{"/bin/sh", "/usr/bin/kv"}}, totals, &status)
 		unknown, notice := strings.Join(status.Unknown, "\n"), strings.Join(status.Notices, "\n")
 		if !strings.Contains(unknown, c.unknown) || (unknown == "") != (c.unknown == "") || !strings.Contains(notice, c.notice) ||
 			(notice == "") != (c.notice == "") {

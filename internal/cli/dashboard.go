@@ -14,6 +14,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/dashboard"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 	"github.com/bloodhound-dst/bloodhound/internal/store/remote"
 )
@@ -78,7 +79,7 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 		return fmt.Errorf("%w; name one by --store, as workers do", err)
 	}
 	defer db.Close()
-	d := &dashboard.Dashboard{Store: db, Bloodhound: Version(), Now: time.Now, Guard: guard}
+	d := &dashboard.Dashboard{Store: db, Bloodhound: program.Version(), Now: time.Now, Guard: guard}
 	if guard.Token != "" || guard.Header == "" { // users of a proxy are no workers
 		d.Mounted = remote.Handler(db, guard.Token)
 	}

@@ -127,7 +127,7 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 				s.Close()
 			}
 			return a.with(ctx, into, open.Open, func(to store.Store) error {
-				doc := movedDocument{Bloodhound: Version(), Verb: "db merge", Store: to.String()}
+				doc := movedDocument{Bloodhound: program.Version(), Verb: "db merge", Store: to.String()}
 				damaged := 0
 				for _, url := range from {
 					if err := a.with(ctx, url, open.Existing, func(s store.Store) error {
@@ -282,7 +282,7 @@ func (a *app) dbImportVerb() *cobra.Command {
 				in, name = file, args[0]
 			}
 			return a.with(c.Context(), f.url(), open.Open, func(s store.Store) error {
-				doc := movedDocument{Bloodhound: Version(), Verb: "db import", Store: s.String()}
+				doc := movedDocument{Bloodhound: program.Version(), Verb: "db import", Store: s.String()}
 				if err := importFrom(c.Context(), in, name, s, &doc); err != nil {
 					return err
 				}
@@ -376,7 +376,7 @@ A database of a later version than this program's is refused by all verbs.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
-				doc := upgradeDocument{Bloodhound: Version(), Verb: "db upgrade", Store: s.String()}
+				doc := upgradeDocument{Bloodhound: program.Version(), Verb: "db upgrade", Store: s.String()}
 				var err error
 				if doc.Upgraded, err = store.Upgrade(c.Context(), s); errors.Is(err, store.ErrNoUpgrade) {
 					return mistaken(fmt.Errorf("%s cannot be upgraded: %w; upgrade folders by their path", s, err))
@@ -430,7 +430,7 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
-				doc := gcDocument{Bloodhound: Version(), Verb: "db gc", Store: s.String(), DryRun: dry}
+				doc := gcDocument{Bloodhound: program.Version(), Verb: "db gc", Store: s.String(), DryRun: dry}
 				var err error
 				if doc.Packed, err = fleet.Pack(c.Context(), s, time.Now().Add(-old), dry); err != nil {
 					return err
@@ -552,7 +552,7 @@ The exit code is 3 if something is damaged.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
-				doc := fsckDocument{Bloodhound: Version(), Verb: "db fsck", Store: s.String(), Damages: []store.Damage{}}
+				doc := fsckDocument{Bloodhound: program.Version(), Verb: "db fsck", Store: s.String(), Damages: []store.Damage{}}
 				if err := store.Check(c.Context(), s,
 					func(what, damage string) { doc.Damages = append(doc.Damages, store.Damage{What: what, Damage: damage}) }); err != nil {
 					return err
@@ -609,7 +609,7 @@ func (a *app) dbStatVerb() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
-				doc := statDocument{Bloodhound: Version(), Verb: "db stat", Store: s.String(), Kinds: []kindLine{}}
+				doc := statDocument{Bloodhound: program.Version(), Verb: "db stat", Store: s.String(), Kinds: []kindLine{}}
 				if err := count(c.Context(), s, &doc); err != nil {
 					return err
 				}

@@ -22,8 +22,8 @@ import (
 // folder of a trace, and reads from its standard error where to connect. `debug --delve` makes such a folder, and a folder with a program
 // named rr, which is this one.
 
-// RRName is the name by which delve finds this program.
-const RRName = "rr"
+// rrName is the name by which delve finds this program.
+const rrName = "rr"
 
 // traceArguments is the file of a trace folder: the run that it stands for.
 const traceArguments = "bloodhound.json"
@@ -34,8 +34,8 @@ type rrTrace struct {
 	Args []string `json:"args"` // of `bloodhound debug`
 }
 
-// RR is the program that delve starts.
-func RR(args []string, out, errs io.Writer) int {
+// rr is the program that delve starts: it has the command line debug the run of a trace folder.
+func rr(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Writer) int) int {
 	if len(args) == 1 && args[0] == "--version" {
 		fmt.Fprintln(out, "rr version 5.8.0") // whose packets are spoken
 		return check.ExitHolds
@@ -56,7 +56,7 @@ func RR(args []string, out, errs io.Writer) int {
 		fmt.Fprintf(errs, "rr: this is bloodhound, for delve; it replays a folder that `bloodhound debug ID --delve` has made: %v\n", err)
 		return check.ExitUsage
 	}
-	return Main(append([]string{"debug"}, t.Args...), out, errs)
+	return main(append([]string{"debug"}, t.Args...), out, errs)
 }
 
 // delve makes the folders that delve wants, and prints how to use them: in a terminal, or in VS Code.
@@ -101,9 +101,9 @@ func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, ar
 			return failed(report.DiskError(err, state))
 		}
 	}
-	rr := filepath.Join(bin, RRName)
-	os.Remove(rr)
-	if err := os.Symlink(self, rr); err != nil {
+	link := filepath.Join(bin, rrName)
+	os.Remove(link)
+	if err := os.Symlink(self, link); err != nil {
 		return failed(report.DiskError(err, state))
 	}
 	if err := report.WriteFile(filepath.Join(trace, traceArguments), append(text, '\n')); err != nil {

@@ -30,7 +30,10 @@ func (a *app) buildImages(ctx context.Context) config.Dockerfiles {
 		if err != nil {
 			return nil, err
 		}
-		b := &build.Builder{Store: s, Image: a.baseImage, Run: commandRunner(s), Report: func(text string) { a.note("%s: %s", r.Name, text) }}
+		from := func(ctx context.Context, name string, pull bool) (*image.Image, error) {
+			return a.baseImage(ctx, name, pull)
+		}
+		b := &build.Builder{Store: s, Image: from, Run: commandRunner(s), Report: func(text string) { a.note("%s: %s", r.Name, text) }}
 		img, err := b.Build(ctx, r)
 		if ctx.Err() != nil {
 			return nil, errors.New("interrupted; the next build goes on behind the last step that was done")

@@ -102,7 +102,7 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 	if why != "" {
 		a.note("%s", why)
 	}
-	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor", Checks: engineChecks(ctx, spec.Engine)}
+	doc := doctorDocument{Bloodhound: program.Version(), Verb: "doctor", Checks: engineChecks(ctx, spec.Engine)}
 	shown := len(doc.Checks)
 	if !f.json {
 		for _, x := range doc.Checks {
@@ -327,7 +327,7 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 	if err != nil {
 		return err
 	}
-	doc := doctorDocument{Bloodhound: Version(), Verb: "doctor", Program: args, Run: reply.Summary}
+	doc := doctorDocument{Bloodhound: program.Version(), Verb: "doctor", Program: args, Run: reply.Summary}
 	if len(reply.Summary.Refused) == 0 {
 		doc.Conclusion = doctorConclusion(args[0], &reply.Outcome.Outcome)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // errorDocument is the JSON document of any verb that ends with an error.
@@ -31,7 +32,7 @@ type mistake struct {
 }
 
 func newErrorDocument(verb *cobra.Command, err error) errorDocument {
-	d := errorDocument{Bloodhound: Version(), ExitCode: codeOf(err), Error: err.Error()}
+	d := errorDocument{Bloodhound: program.Version(), ExitCode: codeOf(err), Error: err.Error()}
 	if verb.HasParent() {
 		d.Verb = verb.Name()
 	}

@@ -97,7 +97,7 @@ func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) err
 			return err
 		}
 		changed = true
-		full.Renew(Version(), reply.Outcome, v, s.treeNow(failure), f.original)
+		full.Renew(program.Version(), reply.Outcome, v, s.treeNow(failure), f.original)
 		return nil
 	}
 	s.setup.Snapshots = a.snapshots(f, p, x.workers)
@@ -127,7 +127,7 @@ func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) err
 		a.code = check.ExitUnknown
 	}
 	if f.json {
-		return a.printJSON(explainDocument{Version(), "explain", a.code, full.ID, *e})
+		return a.printJSON(explainDocument{program.Version(), "explain", a.code, full.ID, *e})
 	}
 	stop := "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])
 	if f.original {

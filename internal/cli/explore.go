@@ -22,6 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -76,6 +77,7 @@ type exploration struct {
 	began    time.Time
 	timeout  time.Duration // of the whole; 0 is none
 	found    []finding
+	changes  *changes // since the revision of --since; nil where they do not matter
 	// Of test: the committed failures, replayed, and what was found near those that are stale.
 	all  []standing
 	near []*explore.Totals
@@ -182,7 +184,7 @@ func (x *exploration) prepare(c *cobra.Command) (err error) {
 		return err
 	}
 	if f.since != "" && f.coverage {
-		if f.changes, err = changesSince(x.ctx, p.spec.Dir, f.since); err != nil {
+		if x.changes, err = changesSince(x.ctx, p.spec.Dir, f.since); err != nil {
 			return err
 		}
 	}
@@ -198,7 +200,7 @@ func (x *exploration) watch() {
 	c.Setup, c.Command = x.s.setup, x.s.command
 	c.EndsRefused = x.p.movesOn() && engineLacks(x.p.spec, world.VM) == ""
 	c.Setup.Snapshots = x.snapshots(x.f, x.p, c.Workers)
-	x.f.cover(c, x.p)
+	x.f.cover(c, x.p, x.changes)
 	c.Behaviours = x.f.html != ""
 	c.Derived = func(spec *world.Spec) { x.p.spec, x.s.setup.Spec = spec, spec }
 	c.Note, c.Kept, c.Found = x.show.note, x.keepCorpus(x.p, x.show), x.keepFailure
@@ -311,8 +313,8 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	}
 	totals.StateBytes = bytesIn(p.state)
 	status := totals.Status(p.spec)
-	f.judgeCoverage(p.result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
-	doc := campaignDocument{Bloodhound: Version(), Verb: verb, ExitCode: status.ExitCode(),
+	f.judgeCoverage(x.changes, p.result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
+	doc := campaignDocument{Bloodhound: program.Version(), Verb: verb, ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
 	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc, x.writePages(x.ctx, p, x.s, f.pagesFolder(), x.found)))
 	late = append(late, x.saveComment(&doc))

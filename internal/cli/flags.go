@@ -66,8 +66,7 @@ type flags struct {
 
 	coverage       bool
 	since          string
-	changes        *changes // since then
-	threshold      float64  // in percent
+	threshold      float64 // in percent
 	thresholdGiven bool
 
 	around   uint64

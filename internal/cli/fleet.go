@@ -178,7 +178,7 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 		a.code = check.ExitUnknown
 	}
 	if f.json {
-		return a.printJSON(fleetDocument{Version(), "worker", a.code, string(id), db.String(), *result})
+		return a.printJSON(fleetDocument{program.Version(), "worker", a.code, string(id), db.String(), *result})
 	}
 	fmt.Fprintf(a.out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, plural.Count(result.Runs, "run"),
 		plural.Count(result.Features, "feature"))
@@ -417,11 +417,11 @@ func (x *fleetProject) features() []string {
 func newWorker(labels map[string]string) (records.ID, records.Worker) {
 	host, _ := os.Hostname()
 	return records.ID(strings.ToLower(rand.Text()[:16])),
-		records.Worker{Host: host, PID: os.Getpid(), Bloodhound: Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()}
+		records.Worker{Host: host, PID: os.Getpid(), Bloodhound: program.Version(), Labels: labels, CPUs: runtime.NumCPU(), StartedMs: time.Now().UnixMilli()}
 }
 
 // envHere is what runs of an engine run on here.
 func envHere(engine string, features []string) records.Env {
-	return records.Env{Engine: engine, Bloodhound: Version(), TraceVersion: report.TraceVersion, System: system(),
+	return records.Env{Engine: engine, Bloodhound: program.Version(), TraceVersion: report.TraceVersion, System: program.System(),
 		Machine: program.Machine(), Features: features}
 }

@@ -144,7 +144,7 @@ func (a *app) imageLsVerb() *cobra.Command {
 			if err != nil {
 				return failed(err)
 			}
-			doc := imagesDocument{Bloodhound: Version(), Verb: "image ls", Images: []imageLine{}}
+			doc := imagesDocument{Bloodhound: program.Version(), Verb: "image ls", Images: []imageLine{}}
 			for _, r := range refs {
 				line := imageLine{Reference: r}
 				if img, err := s.Image(c.Context(), r.ID); c.Context().Err() != nil {

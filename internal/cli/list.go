@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -80,7 +81,7 @@ func (a *app) list(f *flags, dir string) error {
 	} else if !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
-	doc := listDocument{Bloodhound: Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
+	doc := listDocument{Bloodhound: program.Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
 	state := stateFolder(dir)
 	paths, err := failureFiles(dir, state)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
 // The verb live becomes bloodhound-live, which has all arguments, the standard streams and the number of the process, and gives the exit code.
@@ -29,7 +30,7 @@ func TestLiveIsAnotherProgram(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		err := cmd.Run()
 		var exit *exec.ExitError
-		want := fmt.Sprintf("%d|%s|typed|", cmd.Process.Pid, Version())
+		want := fmt.Sprintf("%d|%s|typed|", cmd.Process.Pid, program.Version())
 		if len(args) > 1 {
 			want += strings.Join(args[1:], "|") + "|"
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/view"
@@ -199,7 +200,7 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 	}
 	a.noteLooked(failure.Spec, reply.Outcome)
 	answer := reply.Look
-	doc := lookDocument{Bloodhound: Version(), Verb: "replay", Failure: failure.ID, SameRun: reply.Summary.Hash == failure.Hash, At: *answer}
+	doc := lookDocument{Bloodhound: program.Version(), Verb: "replay", Failure: failure.ID, SameRun: reply.Summary.Hash == failure.Hash, At: *answer}
 	if !doc.SameRun {
 		doc.Changes = p.changes(failure, reply.Outcome)
 		still := ""

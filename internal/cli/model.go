@@ -342,7 +342,7 @@ func counts(r *tla.Report) string {
 }
 
 func documentOf(spec *tla.Spec, r *tla.Report) checkedDocument {
-	d := checkedDocument{Bloodhound: Version(), Verb: "model check", Initial: r.Initial, Generated: r.Generated,
+	d := checkedDocument{Bloodhound: program.Version(), Verb: "model check", Initial: r.Initial, Generated: r.Generated,
 		Distinct: r.Distinct, Left: r.Left, Depth: r.Depth, Stopped: r.Stopped}
 	for _, n := range r.Actions {
 		d.Actions = append(d.Actions, actionDocument{n.Action.Name, n.Action.String(), n.Generated, n.Distinct})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/pcapng"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -24,7 +25,7 @@ func capture(o *engine.Options, name string, spec *world.Spec) (stop func(), fin
 		return nil, nil, incomplete(err)
 	}
 	out := bufio.NewWriterSize(f, 1<<16)
-	w := pcapng.New(out, "bloodhound "+Version(), captureNodes(spec))
+	w := pcapng.New(out, "bloodhound "+program.Version(), captureNodes(spec))
 	on := true
 	o.Capture = func(p *engine.Packet) {
 		if on {

@@ -165,11 +165,14 @@ func (a *app) linesOfRun(ctx context.Context, p *project, t tape.Tape) (events [
 	return check.Happened(p.spec, out, func(k model.EventKind) bool { return k == model.SDKEvent }), int(out.LogLost), nil
 }
 
+// maxLogBytes bounds a log.
+const maxLogBytes = 256 << 20
+
 // linesOfFiles reads files of logs, and reports why their order is not known, if it is not.
 func (a *app) linesOfFiles(names []string) (events []model.Event, unordered string, err error) {
 	var texts []string
 	for _, name := range names {
-		text, err := regular.Read(name, maxRecordBytes)
+		text, err := regular.Read(name, maxLogBytes)
 		if err != nil {
 			return nil, "", fmt.Errorf("the log cannot be read: %w", err)
 		}

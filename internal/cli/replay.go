@@ -129,7 +129,7 @@ func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) er
 	if err := a.printRun(f, failure.Tape.Own(), first); err != nil {
 		return err
 	}
-	doc := runDocument{Bloodhound: Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary,
+	doc := runDocument{Bloodhound: program.Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary,
 		Failures: []string{failure.ID}, Found: identities(failure), Changes: p.changes(failure, first.Outcome), Hidden: s.later}
 	a.noteLooked(failure.Spec, first.Outcome)
 	if job.Trace != nil {
@@ -224,7 +224,7 @@ func (p *project) changes(failure *report.Failure, o *check.Judged) []string {
 
 // buildChanges lists what another build of bloodhound changes by itself: its version, and its driver program.
 func buildChanges(f *report.Failure, o *check.Judged) (list []string) {
-	if v := Version(); v != f.Bloodhound {
+	if v := program.Version(); v != f.Bloodhound {
 		list = append(list, fmt.Sprintf("bloodhound was %q and is %q", f.Bloodhound, v))
 	}
 	if f.OtherDriver(o) {

@@ -128,7 +128,7 @@ func (a *app) report(c *cobra.Command, f *flags, args []string) error {
 	}
 	a.noteLooked(failure.Spec, reply.Outcome)
 	if f.json {
-		return a.printJSON(reportDocument{Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
+		return a.printJSON(reportDocument{program.Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
 	}
 	if page.Changed != "" {
 		a.note("note: %s\n%s", page.Changed, whyChanged(p.changes(failure, reply.Outcome)))
@@ -146,7 +146,7 @@ func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, erro
 	}
 	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, Failure: failure.Failure,
 		Background: failure.Background},
-		Bloodhound: Version()}
+		Bloodhound: program.Version()}
 	if e := failure.Explanation; e != nil && e.Hash == reply.Summary.Hash {
 		page.Explanation = e
 	}
@@ -276,7 +276,7 @@ func (f *flags) checkReports() error {
 
 // saveReports writes the files that flags ask for.
 func (f *flags) saveReports(p *project, doc *campaignDocument, pages map[string]string) error {
-	c := report.CampaignOf{Name: p.spec.Name, Bloodhound: Version(), Config: p.config, Totals: doc.Campaign, Status: doc.Status,
+	c := report.CampaignOf{Name: p.spec.Name, Bloodhound: program.Version(), Config: p.config, Totals: doc.Campaign, Status: doc.Status,
 		ExitCode: doc.ExitCode, Arguments: p.arguments, Pages: pages}
 	if dir, err := os.Getwd(); err == nil {
 		c.Config = filepath.ToSlash(within(dir, p.config))

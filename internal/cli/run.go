@@ -14,6 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/record"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
@@ -110,7 +111,7 @@ func (a *app) run(c *cobra.Command, f *flags, args []string) error {
 	if err != nil {
 		return err
 	}
-	doc := runDocument{Bloodhound: Version(), Verb: "run", Tape: t, Run: reply.Summary}
+	doc := runDocument{Bloodhound: program.Version(), Verb: "run", Tape: t, Run: reply.Summary}
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
 		wrote(p.spec, doc.Trace)

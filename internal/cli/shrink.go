@@ -121,7 +121,7 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 		a.code = check.ExitUnknown
 	}
 	if f.json {
-		return a.printJSON(shrinkDocument{Version(), "shrink", a.code, failure.ID, path, shrunk})
+		return a.printJSON(shrinkDocument{program.Version(), "shrink", a.code, failure.ID, path, shrunk})
 	}
 	name := args[0]
 	if report.IsFailurePath(name) {

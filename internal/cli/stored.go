@@ -107,7 +107,7 @@ func (a *app) renew(p *project, s *session, name string, full *report.Failure, r
 	if !original {
 		failure = full.Small()
 	}
-	full.Renew(Version(), reply.Outcome, *v, s.treeNow(failure), original)
+	full.Renew(program.Version(), reply.Outcome, *v, s.treeNow(failure), original)
 	path, err := p.store(name, full)
 	if err == nil {
 		a.note("note: the run as it is now is stored in %s", path)

@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
@@ -209,7 +210,7 @@ func (a *app) keepCorpus(p *project, show *progress) func(came []*search.Entry, 
 				continue
 			}
 			e.Project, e.World = p.spec.Name, digest
-			e.Bloodhound, e.Commit, e.System = Version(), made, system()
+			e.Bloodhound, e.Commit, e.System = program.Version(), made, program.System()
 			text, err := json.MarshalIndent(e, "", "  ")
 			if err == nil {
 				err = report.WriteFile(path, append(text, '\n'))

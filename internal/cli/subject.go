@@ -74,7 +74,7 @@ func (x *Subject) Unguide(c *explore.Campaign) {
 
 // CountBlocks has a campaign find out which blocks of programs its runs execute.
 func (x *Subject) CountBlocks(c *explore.Campaign) {
-	(&flags{coverage: true}).cover(c, x.project)
+	(&flags{coverage: true}).cover(c, x.project, nil)
 }
 
 // Digest identifies what the project's runs depend on besides the files that they read, wherever its folder lies.
@@ -106,7 +106,7 @@ func Exit(code int, err error) error {
 func CodeOf(err error) int { return codeOf(err) }
 
 // System is the operating system of this machine.
-func System() string { return system() }
+func System() string { return program.System() }
 
 // programs are the files that runs of a project read, with the digests that distinguish one build from another.
 type programs struct {

@@ -110,7 +110,7 @@ func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) 
 	case err != nil:
 		return failed(err)
 	}
-	doc := sweepDocument{Bloodhound: Version(), Verb: "sweep", Sweep: t}
+	doc := sweepDocument{Bloodhound: program.Version(), Verb: "sweep", Sweep: t}
 	doc.Judgement, doc.ExitCode = judgeSweep(t)
 	a.code = doc.ExitCode
 	if f.json {

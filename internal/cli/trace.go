@@ -166,7 +166,7 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 	verdict := ""
 	verdict, a.code = traced(v)
 	if m.json {
-		d := tracedDocument{Bloodhound: Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log,
+		d := tracedDocument{Bloodhound: program.Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log,
 			ExitCode: a.code, Verdict: verdict, Accepted: v.Accepted, Items: v.Items, Line: v.Line,
 			Item: v.Item, Text: v.Text, Position: v.Position, End: v.End, States: v.States, Steps: v.Steps, Depth: v.Depth,
 			Ends: v.Ends, BrokenAt: v.BrokenAt, Replaced: v.Replaced, WallNs: int64(time.Since(began))}

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -113,7 +114,7 @@ func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) 
 		return err
 	}
 	defer s.close()
-	doc := replayAllDocument{Bloodhound: Version(), Verb: "replay", Code: patched.spec.Dir}
+	doc := replayAllDocument{Bloodhound: program.Version(), Verb: "replay", Code: patched.spec.Dir}
 	show := newProgress(a.err, false, f.json)
 	campaign := explore.Campaign{Test: patched.testName(), Setup: s.setup, Command: s.command, Workers: patched.workersOf(0)}
 	for _, x := range failures {

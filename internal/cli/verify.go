@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
+	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
@@ -94,7 +95,7 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 	}
 	defer s.close()
 
-	doc := verifyDocument{Bloodhound: Version(), Verb: "verify", Tape: t}
+	doc := verifyDocument{Bloodhound: program.Version(), Verb: "verify", Tape: t}
 	var first *explore.Summary
 	var files map[string]string // of the first run
 	began := filedigest.Now()

@@ -22,8 +22,8 @@ type finding struct {
 
 // newFailure is the file of a violation that a run of this project has shown here and now; found is nil if no campaign found it.
 func (p *project) newFailure(o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
-	f := report.NewFailure(p.testName(), Version(), p.config, p.spec, o, v)
-	f.System, f.Commit, f.Tree = system(), commit(p.spec.Dir), treeOf(p.spec)
+	f := report.NewFailure(p.testName(), program.Version(), p.config, p.spec, o, v)
+	f.System, f.Commit, f.Tree = program.System(), commit(p.spec.Dir), treeOf(p.spec)
 	if found != nil {
 		f.Origin, f.Background = &found.Origin, found.Background
 	}
@@ -108,9 +108,6 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 		a.addDumps(ctx, p, s, f.Name(), f.story.Spec, r.Tape, r.Outcome)
 	}
 }
-
-// system names the operating system.
-func system() string { return program.System() }
 
 // commit names the commit of a folder, and reports whether files differ from it; empty if it has none.
 func commit(dir string) string {
