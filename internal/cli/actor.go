@@ -17,6 +17,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/inprocess/standin"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/group"
@@ -40,8 +43,8 @@ type actorDocument struct {
 	Worlds     []explore.Result `json:"worlds"` // in the order of their packages' folders and their names
 }
 
-// actors runs the tests of packages that have worlds inside one process, and judges what their campaigns came to.
-func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
+// runActors runs the tests of packages that have worlds inside one process, and judges what their campaigns came to.
+func runActors(a *console.App, c *cobra.Command, f *flags.Set, args []string) error {
 	var strange []string
 	c.Flags().Visit(func(g *pflag.Flag) {
 		if !slices.Contains(actorFlags, g.Name) {
@@ -67,31 +70,31 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 	}
 	results, err := os.MkdirTemp("", "bloodhound-results-")
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	defer os.RemoveAll(results)
 	words := []string{"test", "-count=1", "-timeout=0"}
-	if f.switches {
-		overlay, err := a.switches(packages)
+	if f.Switches {
+		overlay, err := switches(a, packages)
 		if err != nil {
 			return err
 		}
 		words = append(words, "-overlay="+overlay)
 	}
 	test := exec.CommandContext(c.Context(), "go", slices.Concat(words, packages, further)...)
-	test.Env = append(os.Environ(), f.actorEnvironment(c, results)...)
-	said := &endings{to: a.out, folders: folders, of: map[string]string{}}
-	test.Stdout, test.Stderr = said, a.err
-	if f.json {
-		said.to = a.err
+	test.Env = append(os.Environ(), actorEnvironment(f, c, results)...)
+	said := &endings{to: a.Out, folders: folders, of: map[string]string{}}
+	test.Stdout, test.Stderr = said, a.Err
+	if f.JSON {
+		said.to = a.Err
 	}
 	ran := group.Run(test)
 	if c.Context().Err() != nil {
-		return errInterrupted
+		return project.ErrInterrupted
 	}
 	doc := actorDocument{Bloodhound: program.Version(), Verb: "test", Packages: packages, Worlds: []explore.Result{}}
 	if doc.Worlds, err = readResults(results, said.of, doc.Worlds); err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	for i := range doc.Worlds {
 		doc.ExitCode = worse(doc.ExitCode, doc.Worlds[i].ExitCode)
@@ -106,12 +109,12 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 		doc.ExitCode = check.ExitUnknown
 		unexplained = program.WithCode(check.ExitUnknown, errors.New("no test ran a campaign: all were skipped, or none calls sim.Test"))
 	}
-	a.code = doc.ExitCode
-	if f.json {
-		return a.printJSON(doc)
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
 	for i := range doc.Worlds {
-		a.printWorld(&doc.Worlds[i])
+		printWorld(a, &doc.Worlds[i])
 	}
 	return unexplained
 }
@@ -120,8 +123,8 @@ func (a *app) actors(c *cobra.Command, f *flags, args []string) error {
 const maxChannels = 5
 
 // switches makes the overlay with which goroutines of packages are switched at operations of sync and sync/atomic.
-func (a *app) switches(packages []string) (overlay string, err error) {
-	state, err := filepath.Abs(cmp.Or(os.Getenv(stateVariable), stateName))
+func switches(a *console.App, packages []string) (overlay string, err error) {
+	state, err := filepath.Abs(cmp.Or(os.Getenv(project.StateVariable), project.StateName))
 	if err != nil {
 		return "", err
 	}
@@ -132,16 +135,16 @@ func (a *app) switches(packages []string) (overlay string, err error) {
 	if r.Files == 0 {
 		return "", fmt.Errorf("--switches has no effect: of %s no file imports sync or sync/atomic, or has a go statement", strings.Join(packages, ", "))
 	}
-	fmt.Fprintf(a.err, "built with switches: %s of %s; go test -overlay=%s\n", plural.Count(r.Files, "file"), plural.Count(r.Packages, "package"), r.Overlay)
+	fmt.Fprintf(a.Err, "built with switches: %s of %s; go test -overlay=%s\n", plural.Count(r.Files, "file"), plural.Count(r.Packages, "package"), r.Overlay)
 	for i, at := range r.Channels {
 		if i == maxChannels {
-			fmt.Fprintf(a.err, "  and %d more\n", len(r.Channels)-i)
+			fmt.Fprintf(a.Err, "  and %d more\n", len(r.Channels)-i)
 			break
 		}
 		if i == 0 {
-			io.WriteString(a.err, "a goroutine that waits for a channel stops its world, and the test ends with an error; channels are used at\n")
+			io.WriteString(a.Err, "a goroutine that waits for a channel stops its world, and the test ends with an error; channels are used at\n")
 		}
-		fmt.Fprintf(a.err, "  %s\n", at)
+		fmt.Fprintf(a.Err, "  %s\n", at)
 	}
 	return r.Overlay, nil
 }
@@ -208,32 +211,32 @@ func (e *endings) Write(p []byte) (int, error) {
 }
 
 // actorEnvironment has the flags as package sim reads them.
-func (f *flags) actorEnvironment(c *cobra.Command, results string) []string {
+func actorEnvironment(f *flags.Set, c *cobra.Command, results string) []string {
 	env := []string{"BLOODHOUND_RESULTS=" + results}
 	add := func(name, value string) { env = append(env, name+"="+value) }
 	if c.Flags().Changed("seed") {
-		add("BLOODHOUND_CAMPAIGN", strconv.FormatUint(f.seed, 10))
+		add("BLOODHOUND_CAMPAIGN", strconv.FormatUint(f.Seed, 10))
 	}
-	if f.seeds > 0 {
-		add("BLOODHOUND_RUNS", strconv.FormatUint(f.seeds, 10))
+	if f.Seeds > 0 {
+		add("BLOODHOUND_RUNS", strconv.FormatUint(f.Seeds, 10))
 	}
-	if f.timeout > 0 {
-		add("BLOODHOUND_TIME", f.timeout.String())
+	if f.Timeout > 0 {
+		add("BLOODHOUND_TIME", f.Timeout.String())
 	}
-	if f.strategy != "" {
-		add("BLOODHOUND_STRATEGY", f.strategy)
+	if f.Strategy != "" {
+		add("BLOODHOUND_STRATEGY", f.Strategy)
 	}
-	if f.workers > 0 {
-		add("BLOODHOUND_WORKERS", strconv.FormatUint(f.workers, 10))
+	if f.Workers > 0 {
+		add("BLOODHOUND_WORKERS", strconv.FormatUint(f.Workers, 10))
 	}
-	if f.keepGoing {
+	if f.KeepGoing {
 		add("BLOODHOUND_KEEP_GOING", "1")
 	}
 	switch {
-	case f.noShrink:
+	case f.NoShrink:
 		add("BLOODHOUND_SHRINK_RUNS", "-1")
-	case f.shrinkRuns > 0:
-		add("BLOODHOUND_SHRINK_RUNS", strconv.FormatUint(f.shrinkRuns, 10))
+	case f.ShrinkRuns > 0:
+		add("BLOODHOUND_SHRINK_RUNS", strconv.FormatUint(f.ShrinkRuns, 10))
 	}
 	return env
 }
@@ -276,7 +279,7 @@ func worse(x, y int) int {
 }
 
 // printWorld prints the result of a campaign. The output of the tests has the stories of failures.
-func (a *app) printWorld(r *explore.Result) {
+func printWorld(a *console.App, r *explore.Result) {
 	judgement := ""
 	switch {
 	case r.Diverged != "":
@@ -290,13 +293,13 @@ func (a *app) printWorld(r *explore.Result) {
 		}
 		judgement = report.Judgement(r.Status, runs)
 	}
-	io.WriteString(a.out, fmt.Sprintf("%s in %s: %s\n", r.Name, r.Dir, judgement))
+	io.WriteString(a.Out, fmt.Sprintf("%s in %s: %s\n", r.Name, r.Dir, judgement))
 	if r.Totals == nil {
 		return
 	}
 	for _, p := range r.Totals.Properties {
 		if p.Tally != nil {
-			io.WriteString(a.out, fmt.Sprintf("  %s: events: %s\n", p.Property, p.Tally))
+			io.WriteString(a.Out, fmt.Sprintf("  %s: events: %s\n", p.Property, p.Tally))
 		}
 	}
 }

@@ -14,6 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
@@ -22,8 +26,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
-func (a *app) bisectVerb() *cobra.Command {
-	f := &flags{}
+func bisectVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	var good, bad, url string
 	c := &cobra.Command{
 		Use:   "bisect ID [FOLDER or FILE]",
@@ -34,16 +38,16 @@ the commit that introduced the failure, else the one that fixed it. A commit tha
 tape, is left out.
 Exit code 0: one commit is the answer; 5: several are, as those between them say nothing.
 With --store, a worker of the store does it, and the dashboard shows the answer: ID is that of a failure there.`,
-		Args: failureArguments,
+		Args: flags.FailureArguments,
 		RunE: func(c *cobra.Command, args []string) error {
 			if url == "" {
-				return a.bisect(c, f, args, good, cmp.Or(bad, "HEAD"))
+				return bisectFailure(a, c, f, args, good, cmp.Or(bad, "HEAD"))
 			}
-			return a.requestBisect(c.Context(), url, args[0], args[1:], good, bad)
+			return requestBisect(c.Context(), a, url, args[0], args[1:], good, bad)
 		},
 	}
-	f.where(c)
-	f.workersFlag(c)
+	f.AddPlacesAndDocument(c)
+	f.WorkersFlag(c)
 	c.Flags().StringVar(&good, "good", "", "a `revision` without the failure")
 	c.Flags().StringVar(&bad, "bad", "", "a `revision` with the failure (default: HEAD)")
 	c.Flags().StringVar(&url, "store", "", "ask the workers of this store, which is a `URL` or a folder")
@@ -64,30 +68,30 @@ type bisectDocument struct {
 
 // bisector tries commits of the repository of a project.
 type bisector struct {
-	*app
-	f       *flags
-	p       *project
+	*console.App
+	f       *flags.Set
+	p       *project.Project
 	failure *report.Failure
 	root    string // of the repository
-	show    *progress
+	show    *console.Progress
 	tried   []records.AtCommit
 }
 
 // newBisector needs a project in a repository.
-func (a *app) newBisector(ctx context.Context, f *flags, p *project, failure *report.Failure, show *progress) (*bisector, error) {
-	if builtAhead(p.spec.Dir) {
+func newBisector(ctx context.Context, a *console.App, f *flags.Set, p *project.Project, failure *report.Failure, show *console.Progress) (*bisector, error) {
+	if project.BuiltAhead(p.Spec.Dir) {
 		return nil, fmt.Errorf("%s is built already (%s), so its other commits cannot be built here; bisect on a machine with the "+
-			"repository and the tools of `build:`", p.spec.Dir, builtVariable)
+			"repository and the tools of `build:`", p.Spec.Dir, project.BuiltVariable)
 	}
-	root, err := gitAsOwner(ctx, p.spec.Dir, "rev-parse", "--show-toplevel") // its commits are checked out
-	if err != nil && ofAnotherOwner(ctx, p.spec.Dir) {
+	root, err := project.GitAsOwner(ctx, p.Spec.Dir, "rev-parse", "--show-toplevel") // its commits are checked out
+	if err != nil && project.OfAnotherOwner(ctx, p.Spec.Dir) {
 		return nil, fmt.Errorf("%s lies in a repository of another owner, and to check out its commits may execute commands of its configuration; "+
-			"if you trust it, allow it: git config --global --add safe.directory FOLDER", p.spec.Dir)
+			"if you trust it, allow it: git config --global --add safe.directory FOLDER", p.Spec.Dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s lies in no git repository: %w", p.spec.Dir, err)
+		return nil, fmt.Errorf("%s lies in no git repository: %w", p.Spec.Dir, err)
 	}
-	return &bisector{app: a, f: f, p: p, failure: failure, root: strings.TrimSpace(root), show: show}, nil
+	return &bisector{App: a, f: f, p: p, failure: failure, root: strings.TrimSpace(root), show: show}, nil
 }
 
 // find finds the commit.
@@ -97,7 +101,7 @@ func (b *bisector) find(ctx context.Context, good, bad string) (found records.Bi
 		return found, err
 	}
 	answer, err := b.halve(ctx, commits, what == records.Introduced)
-	b.show.end()
+	b.show.End()
 	if err != nil {
 		return found, err
 	}
@@ -111,17 +115,17 @@ func (b *bisector) find(ctx context.Context, good, bad string) (found records.Bi
 	return found, nil
 }
 
-func (a *app) bisect(c *cobra.Command, f *flags, args []string, good, bad string) error {
+func bisectFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string, good, bad string) error {
 	ctx := c.Context()
-	p, failure, err := a.loadFailure(c, f, args)
+	p, failure, err := loadFailure(a, c, f, args)
 	if err != nil {
 		return err
 	}
-	if p.spec == nil {
-		os.RemoveAll(p.state)
-		return fmt.Errorf("name the project after the failure: bloodhound bisect %s FOLDER --good REV", shellQuote(args[0]))
+	if p.Spec == nil {
+		os.RemoveAll(p.State)
+		return fmt.Errorf("name the project after the failure: bloodhound bisect %s FOLDER --good REV", flags.ShellQuote(args[0]))
 	}
-	b, err := a.newBisector(ctx, f, p, failure, newProgress(a.err, false, f.json))
+	b, err := newBisector(ctx, a, f, p, failure, console.NewProgress(a.Err, false, f.JSON))
 	if err != nil {
 		return err
 	}
@@ -133,17 +137,17 @@ func (a *app) bisect(c *cobra.Command, f *flags, args []string, good, bad string
 	if len(doc.Commits) > 1 {
 		doc.ExitCode = check.ExitUnknown
 	}
-	a.code = doc.ExitCode
-	if f.json {
-		return a.printJSON(doc)
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
 	if len(doc.Commits) == 1 {
-		fmt.Fprintf(a.out, "failure %s was %s by\n  %s %s\n", failure.ID, doc.What, doc.Commits[0].ID, doc.Commits[0].Subject)
+		fmt.Fprintf(a.Out, "failure %s was %s by\n  %s %s\n", failure.ID, doc.What, doc.Commits[0].ID, doc.Commits[0].Subject)
 		return nil
 	}
-	fmt.Fprintf(a.out, "failure %s was %s by one of\n", failure.ID, doc.What)
+	fmt.Fprintf(a.Out, "failure %s was %s by one of\n", failure.ID, doc.What)
 	for _, x := range doc.Commits {
-		fmt.Fprintf(a.out, "  %s %s\n", x.ID, x.Subject)
+		fmt.Fprintf(a.Out, "  %s %s\n", x.ID, x.Subject)
 	}
 	return nil
 }
@@ -152,13 +156,13 @@ func (a *app) bisect(c *cobra.Command, f *flags, args []string, good, bad string
 func (b *bisector) between(ctx context.Context, good, bad string) (what string, list []string, err error) {
 	ids := map[string]string{}
 	for _, rev := range []string{good, bad} {
-		if ids[rev] = commitOf(ctx, b.root, rev); ids[rev] == "" {
+		if ids[rev] = project.CommitOf(ctx, b.root, rev); ids[rev] == "" {
 			return "", nil, fmt.Errorf("%s is no commit of %s", rev, b.root)
 		}
 	}
 	from, to := ids[good], ids[bad]
 	what = records.Introduced
-	switch common := git(ctx, b.root, "merge-base", from, to); {
+	switch common := project.Git(ctx, b.root, "merge-base", from, to); {
 	case from == to:
 		return "", nil, fmt.Errorf("--good %s and --bad %s are the same commit", good, bad)
 	case common == from:
@@ -167,7 +171,7 @@ func (b *bisector) between(ctx context.Context, good, bad string) (what string, 
 	default:
 		return "", nil, fmt.Errorf("neither of %s and %s follows the other; give --good a common ancestor, such as %s", good, bad, common)
 	}
-	list = strings.Fields(git(ctx, b.root, "rev-list", "--first-parent", "--reverse", from+".."+to))
+	list = strings.Fields(project.Git(ctx, b.root, "rev-list", "--first-parent", "--reverse", from+".."+to))
 	return what, append([]string{from}, list...), nil
 }
 
@@ -224,7 +228,7 @@ func middle(low, high int, silent map[int]bool) int {
 func abs(n int) int { return max(n, -n) }
 
 func (b *bisector) named(ctx context.Context, id string) records.Named {
-	return records.Named{ID: id, Subject: git(ctx, b.root, "log", "-1", "--format=%s", id)}
+	return records.Named{ID: id, Subject: project.Git(ctx, b.root, "log", "-1", "--format=%s", id)}
 }
 
 // try makes the run of the failure on a commit.
@@ -233,23 +237,23 @@ func (b *bisector) try(ctx context.Context, id string) (at records.AtCommit, err
 	defer func() {
 		if err == nil {
 			b.tried = append(b.tried, at)
-			b.show.end()
-			b.note("%.12s %-10s  %s", id, at.Result, at.Subject)
+			b.show.End()
+			b.Note("%.12s %-10s  %s", id, at.Result, at.Subject)
 		}
 	}()
 	folder, err := os.MkdirTemp("", "bloodhound-bisect-")
 	if err != nil {
-		return at, failed(err)
+		return at, console.Failed(err)
 	}
 	defer os.RemoveAll(folder)
 	tree := filepath.Join(folder, filepath.Base(b.root))
-	if git(ctx, b.root, "worktree", "add", "--detach", tree, id); ctx.Err() != nil {
-		return at, errInterrupted
+	if project.Git(ctx, b.root, "worktree", "add", "--detach", tree, id); ctx.Err() != nil {
+		return at, project.ErrInterrupted
 	}
-	defer git(context.WithoutCancel(ctx), b.root, "worktree", "remove", "--force", tree)
+	defer project.Git(context.WithoutCancel(ctx), b.root, "worktree", "remove", "--force", tree)
 	t, err := b.tryIn(ctx, tree)
 	if ctx.Err() != nil {
-		return at, errInterrupted
+		return at, project.ErrInterrupted
 	}
 	var machine *program.Error
 	if err != nil && errors.As(err, &machine) && machine.Code == check.ExitEngine {
@@ -265,28 +269,28 @@ func (b *bisector) try(ctx context.Context, id string) (at records.AtCommit, err
 
 // tryIn makes the run of the failure on a checkout of the repository.
 func (b *bisector) tryIn(ctx context.Context, tree string) (t tried, err error) {
-	dir, err := filepath.EvalSymlinks(b.p.spec.Dir)
+	dir, err := filepath.EvalSymlinks(b.p.Spec.Dir)
 	if err != nil {
 		return t, err
 	}
-	within, err := filepath.Rel(b.root, filepath.Join(dir, filepath.Base(b.p.config)))
+	within, err := filepath.Rel(b.root, filepath.Join(dir, filepath.Base(b.p.Config)))
 	if err != nil {
 		return t, err
 	}
 	quiet := *b.f
-	quiet.json, quiet.config = true, ""
-	p, err := b.load(ctx, &quiet, []string{filepath.Join(tree, within)})
+	quiet.JSON, quiet.Config = true, ""
+	p, err := project.Load(ctx, b.App, &quiet, []string{filepath.Join(tree, within)})
 	if err == nil {
-		err = p.build(ctx, b.app)
+		err = p.Build(ctx, b.App)
 	}
 	if err != nil {
 		return t, err
 	}
-	s, err := p.open()
+	s, err := p.Open()
 	if err != nil {
 		return t, err
 	}
-	defer s.close()
+	defer s.Close()
 	content, err := b.failure.Content()
 	if err != nil {
 		return t, err
@@ -295,13 +299,13 @@ func (b *bisector) tryIn(ctx context.Context, tree string) (t tried, err error) 
 	if err != nil {
 		return t, err
 	}
-	campaign := explore.Campaign{Test: p.testName(), Setup: s.setup, Command: s.command, Workers: p.workersOf(int(b.f.workers))}
-	return b.tryCode(ctx, p, s, own, campaign, b.show)
+	campaign := explore.Campaign{Test: p.TestName(), Setup: s.Setup, Command: s.Command, Workers: p.WorkersOf(int(b.f.Workers))}
+	return tryCode(ctx, b.App, p, s, own, campaign, b.show)
 }
 
 // failureFiles lists the files of failures of a project in a folder: committed ones and those of its state folder.
-func failureFiles(project, state string) (paths []string, err error) {
-	for _, dir := range []string{filepath.Join(project, committedName), filepath.Join(state, "failures")} {
+func failureFiles(folder, state string) (paths []string, err error) {
+	for _, dir := range []string{filepath.Join(folder, project.CommittedName), filepath.Join(state, "failures")} {
 		list, err := filepath.Glob(filepath.Join(dir, "*.json"))
 		if err != nil {
 			return nil, err
@@ -313,19 +317,19 @@ func failureFiles(project, state string) (paths []string, err error) {
 }
 
 // requestBisect asks the workers of a store for what bisect does.
-func (a *app) requestBisect(ctx context.Context, url, id string, args []string, good, bad string) error {
-	return a.with(ctx, url, open.Existing, func(s store.Store) error {
-		v, err := viewOf(ctx, s, store.AnyOf(records.AllFailures, records.AllTests))
+func requestBisect(ctx context.Context, a *console.App, url, id string, args []string, good, bad string) error {
+	return database.WithStore(ctx, a, url, open.Existing, func(s store.Store) error {
+		v, err := database.ViewOf(ctx, s, store.AnyOf(records.AllFailures, records.AllTests))
 		if err != nil {
 			return err
 		}
 		test, f, err := failureIn(v, id)
 		if err != nil {
-			return mistaken(err)
+			return database.AsMistake(err)
 		}
-		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.Key(), By: userName(), AtMs: time.Now().UnixMilli(), Good: good, Bad: bad}
+		r := records.Request{Kind: records.BisectRequest, Test: test.ID, Failure: f.Key(), By: database.UserName(), AtMs: time.Now().UnixMilli(), Good: good, Bad: bad}
 		if err := r.Check(); err != nil {
-			return mistaken(err)
+			return database.AsMistake(err)
 		}
 		// A name such as HEAD or main may stand for another commit where the worker is.
 		dir := "."
@@ -339,9 +343,9 @@ func (a *app) requestBisect(ctx context.Context, url, id string, args []string, 
 			if *rev == "" {
 				continue
 			}
-			id := commitOf(ctx, dir, *rev)
+			id := project.CommitOf(ctx, dir, *rev)
 			if id == "" {
-				return mistaken(fmt.Errorf("%s is no commit of the repository of %s; name the project's folder after the failure, or fetch the commit by git",
+				return database.AsMistake(fmt.Errorf("%s is no commit of the repository of %s; name the project's folder after the failure, or fetch the commit by git",
 					*rev, dir))
 			}
 			*rev = id
@@ -349,7 +353,7 @@ func (a *app) requestBisect(ctx context.Context, url, id string, args []string, 
 		if err := s.Add(ctx, r.Entry()); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.out, "a worker of %s that has the repository looks for the commit of failure %s of %s; the failure's page "+
+		fmt.Fprintf(a.Out, "a worker of %s that has the repository looks for the commit of failure %s of %s; the failure's page "+
 			"of the dashboard shows what it finds\n", s, f.ID, test.Name)
 		return nil
 	})

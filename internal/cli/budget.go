@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -26,10 +28,10 @@ const (
 // budgetRetries is how often a run is made again whose violation did not replay.
 const budgetRetries = 3
 
-// budgetFlags are those of test that are for builds.
-func (f *flags) budgetFlags(c *cobra.Command) {
-	c.Flags().Var(program.Time(&f.budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
-	c.Flags().Var(fileFlag{&f.comment}, "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
+// addBudgetFlags are those of test that are for builds.
+func addBudgetFlags(f *flags.Set, c *cobra.Command) {
+	c.Flags().Var(program.Time(&f.Budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
+	c.Flags().Var(flags.FileFlag{Name: &f.Comment}, "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
 }
 
 // baseVariables name, in builds of merge requests, the branch or commit that the change is for; a branch is one of the remote origin.
@@ -43,19 +45,19 @@ var baseVariables = []struct{ name, prefix string }{
 // completeBudget sets what a budget implies: the time, new code as a goal of the search, and retries.
 func (x *exploration) completeBudget(c *cobra.Command) error {
 	f := x.f
-	if f.budget == 0 {
+	if f.Budget == 0 {
 		return nil
 	}
-	if f.timeout > 0 {
+	if f.Timeout > 0 {
 		return errors.New("--budget and --timeout exclude each other: both bound the whole command; leave out --timeout")
 	}
-	f.timeout = f.budget
-	if off := c.Flags().Changed("coverage") && !f.coverage; f.since == "" && !off {
-		f.since = x.base()
+	f.Timeout = f.Budget
+	if off := c.Flags().Changed("coverage") && !f.Coverage; f.Since == "" && !off {
+		f.Since = x.base()
 	}
-	if f.since != "" {
+	if f.Since != "" {
 		// Of the strategies that learn, this one finds old bugs as soon as the default does (bench/STRATEGIES.md).
-		f.strategy = cmp.Or(f.strategy, search.Guided+"+rates")
+		f.Strategy = cmp.Or(f.Strategy, search.Guided+"+rates")
 	}
 	return nil
 }
@@ -67,9 +69,9 @@ func (x *exploration) base() string {
 		if name == "" {
 			continue
 		}
-		base := git(x.ctx, x.p.spec.Dir, "merge-base", "--end-of-options", v.prefix+name, "HEAD")
+		base := project.Git(x.ctx, x.p.Spec.Dir, "merge-base", "--end-of-options", v.prefix+name, "HEAD")
 		if base == "" {
-			x.note("note: the search does not prefer new code: git does not know %s%s, which $%s names; fetch it (fetch-depth: 0 "+
+			x.Note("note: the search does not prefer new code: git does not know %s%s, which $%s names; fetch it (fetch-depth: 0 "+
 				"of actions/checkout), or name a revision by --since",
 				v.prefix, name, v.name)
 		}
@@ -80,19 +82,19 @@ func (x *exploration) base() string {
 
 // knownUntil bounds the replays of known failures.
 func (x *exploration) knownUntil() (context.Context, context.CancelFunc) {
-	if x.f.budget == 0 {
+	if x.f.Budget == 0 {
 		return context.WithCancel(x.ctx)
 	}
-	return context.WithDeadline(x.ctx, x.began.Add(x.f.budget/knownShare))
+	return context.WithDeadline(x.ctx, x.began.Add(x.f.Budget/knownShare))
 }
 
 // searchTime is how long the search may take, and 0 if nothing bounds it.
 func (x *exploration) searchTime() time.Duration {
 	left := x.left()
-	if x.f.budget == 0 || left == 0 {
+	if x.f.Budget == 0 || left == 0 {
 		return left
 	}
-	return max(left-x.f.budget/shrinkShare, time.Millisecond)
+	return max(left-x.f.Budget/shrinkShare, time.Millisecond)
 }
 
 // unplayed stands for known failures whose turn did not come.
@@ -107,16 +109,16 @@ func unplayed(list []committed) (all []standing) {
 
 // saveComment writes the file of --comment.
 func (x *exploration) saveComment(doc *campaignDocument) error {
-	if x.f.comment == "" {
+	if x.f.Comment == "" {
 		return nil
 	}
 	c := report.CommentOf{Totals: doc.Campaign, Status: doc.Status, Judgement: doc.Judgement, ExitCode: doc.ExitCode,
-		Since: x.f.since, Arguments: x.p.arguments, TookNs: int64(time.Since(x.began)), BudgetNs: int64(x.f.budget)}
+		Since: x.f.Since, Arguments: x.p.Arguments, TookNs: int64(time.Since(x.began)), BudgetNs: int64(x.f.Budget)}
 	for i := range x.found {
 		c.Stories = append(c.Stories, x.found[i].story)
 	}
 	var b bytes.Buffer
-	err := errors.Join(report.Comment(&b, c), writeResult(x.f.comment, b.Bytes()))
-	wrote(x.p.spec, x.f.comment)
+	err := errors.Join(report.Comment(&b, c), project.WriteResult(x.f.Comment, b.Bytes()))
+	project.RecordOutput(x.p.Spec, x.f.Comment)
 	return err
 }

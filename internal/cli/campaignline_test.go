@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 )
 
@@ -12,7 +13,7 @@ import (
 // a run takes long.
 func TestCampaignLineAtAnyTime(t *testing.T) {
 	l := campaignLine{runs: 100}
-	say := func(seconds int) string { return line(l.now(time.Duration(seconds)*time.Second), 0, false) }
+	say := func(seconds int) string { return console.Line(l.now(time.Duration(seconds)*time.Second), 0, false) }
 	for _, step := range []struct {
 		what    string
 		comes   func()

@@ -20,6 +20,9 @@ import (
 	"github.com/bloodhound-dst/bloodhound/history"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/check/isolation"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/formats"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -32,7 +35,7 @@ import (
 
 // judging is what the flags of check ask for.
 type judging struct {
-	flags
+	flags.Set
 	model      string
 	level      string
 	condition  string
@@ -54,7 +57,7 @@ type judging struct {
 	typed      bool // the values are spelt with their types
 }
 
-func (a *app) checkVerb() *cobra.Command {
+func checkVerb(a *console.App) *cobra.Command {
 	j := &judging{}
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
@@ -73,27 +76,27 @@ Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5:
 				return errors.New("check takes a history, or the id or the file of a failure, and after it a folder or a file at " +
 					"most: bloodhound check FILE|ID [FOLDER or FILE]")
 			}
-			return noneEmpty(args)
+			return flags.NoneEmpty(args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.check(c, j, args) },
+		RunE: func(c *cobra.Command, args []string) error { return checkHistories(a, c, j, args) },
 	}
-	j.where(c)
+	j.AddPlacesAndDocument(c)
 	c.Flags().StringVar(&j.model, "model", "",
 		"judge by this `model`: register, cas-register, key-value, set, queue, lock, counter, append-list; of transactions "+
 			"list-append, rw-register; of Jepsen's workloads "+strings.Join(check.WorkloadModels, ", "))
 	c.Flags().StringVar(&j.level, "isolation", "", "judge transactions by this `level` of isolation, such as serializable")
 	c.Flags().StringVar(&j.condition, "expression", "", "judge the whole history by this `condition`")
 	c.Flags().StringVar(&j.invariant, "invariant", "", "judge the history at every event by this `condition`")
-	addSwitch(c, &j.monotonic, "monotonic", "judge that values never go back")
-	addSwitch(c, &j.durability, "durability", "judge that what was acknowledged is there at the end")
+	flags.AddSwitch(c, &j.monotonic, "monotonic", "judge that values never go back")
+	flags.AddSwitch(c, &j.durability, "durability", "judge that what was acknowledged is there at the end")
 	c.Flags().StringSliceVar(&j.operations, "operations", nil, "judge the results of these `operations` only")
 	c.Flags().StringSliceVar(&j.keys, "keys", nil, "judge only the keys that match these `patterns`; * and ? are wildcards, a leading ! excludes")
 	c.Flags().StringArrayVar(&j.properties, "property", nil, "judge by the property of this `name` only; may be given several times")
-	addSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of a key and the value proper, as of jepsen.independent")
-	addSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
+	flags.AddSwitch(c, &j.keyed, "keyed", "EDN: each value is a pair of a key and the value proper, as of jepsen.independent")
+	flags.AddSwitch(c, &j.edn, "edn", "the file is EDN, whatever its name")
 	c.Flags().StringVar(&j.format, "format", "", "the file's `format`, where its name and beginning do not show it: "+strings.Join(formatNames(), ", "))
 	c.Flags().StringVar(&j.total, "total-amount", "", "bank: what the balances add up to, `N`; without it, as in the first read")
-	addSwitch(c, &j.negative, "allow-negative-balances", "bank: balances may be below zero")
+	flags.AddSwitch(c, &j.negative, "allow-negative-balances", "bank: balances may be below zero")
 	c.Flags().IntVar(&j.groupSize, "group-size", 0, "long-fork: each read has `N` keys; 0 is any number")
 	c.MarkFlagsMutuallyExclusive("isolation", "expression", "invariant", "monotonic", "durability")
 	return c
@@ -112,7 +115,7 @@ type checkDocument struct {
 	Notices    []string        `json:"notices,omitempty"`
 }
 
-func (a *app) check(c *cobra.Command, j *judging, args []string) error {
+func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string) error {
 	doc := checkDocument{Bloodhound: program.Version(), Verb: "check"}
 	own, err := j.property(c)
 	if err != nil {
@@ -120,7 +123,7 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	}
 	var failure *report.Failure
 	id := isFailure(args[0])
-	p, err := a.checked(c, j, args, id)
+	p, err := checked(a, c, j, args, id)
 	if err != nil && id {
 		if _, missing := os.Stat(args[0]); missing != nil {
 			return fmt.Errorf("no file %s is there, and to look for a failure of that id a project is needed: %w", args[0], err)
@@ -131,10 +134,10 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	}
 	properties := own
 	if !id && len(own) == 0 {
-		if properties, err = j.chosen(p.spec.Properties, p.config); err != nil {
+		if properties, err = j.chosen(p.Spec.Properties, p.Config); err != nil {
 			return err
 		}
-		properties = a.overHistories(properties, len(j.properties) > 0)
+		properties = overHistories(a, properties, len(j.properties) > 0)
 	}
 	summary, world := &explore.Summary{Repeat: record.Repeat{Reproducible: true}}, &world.Spec{Properties: properties}
 	err = unlessInterrupted(c.Context(), func() (err error) {
@@ -143,7 +146,7 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 			doc.File = args[0]
 			return err
 		}
-		if failure, err = report.Load(p.state, args[0]); err != nil {
+		if failure, err = report.Load(p.State, args[0]); err != nil {
 			return fmt.Errorf("%w; a history is named by its file, which is not there", err)
 		}
 		doc.Failure, world = failure.ID, failure.Spec
@@ -159,22 +162,22 @@ func (a *app) check(c *cobra.Command, j *judging, args []string) error {
 	summary.Verdicts = doc.Verdicts
 	status := explore.StatusOf(world, summary)
 	doc.Judgement, doc.ExitCode, doc.Notices = report.Judgement(status, 1), status.ExitCode(), status.Notices
-	a.code = doc.ExitCode
-	if j.json {
-		return a.printJSON(doc)
+	a.Code = doc.ExitCode
+	if j.JSON {
+		return a.PrintJSON(doc)
 	}
 	what := "history " + doc.File
 	if failure != nil {
 		what = "the run of failure " + doc.Failure
 	}
-	fmt.Fprintf(a.out, "%s: %s\n", what, plural.Count(doc.Events, "event"))
-	if err := report.Verdicts(a.out, doc.Verdicts); err != nil {
+	fmt.Fprintf(a.Out, "%s: %s\n", what, plural.Count(doc.Events, "event"))
+	if err := report.Verdicts(a.Out, doc.Verdicts); err != nil {
 		return err
 	}
 	for _, n := range doc.Notices {
-		fmt.Fprintf(a.out, "\nnote: %s\n", n)
+		fmt.Fprintf(a.Out, "\nnote: %s\n", n)
 	}
-	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
+	fmt.Fprintf(a.Out, "\n%s\n", doc.Judgement)
 	return nil
 }
 
@@ -186,7 +189,7 @@ func unlessInterrupted(ctx context.Context, work func() error) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return errInterrupted
+		return project.ErrInterrupted
 	}
 }
 
@@ -351,20 +354,20 @@ func isFailure(name string) bool {
 
 // checked is the project whose properties judge. It has none, and so no Spec, where flags say what to judge by; the
 // property without any flag is linearizability.
-func (a *app) checked(c *cobra.Command, j *judging, args []string, id bool) (*project, error) {
-	named := len(args) > 1 || j.config != "" || len(j.compose) > 0
+func checked(a *console.App, c *cobra.Command, j *judging, args []string, id bool) (*project.Project, error) {
+	named := len(args) > 1 || j.Config != "" || len(j.Compose) > 0
 	if !named && !id {
 		if len(j.properties) > 0 {
 			return nil, errors.New("--property: which configuration has it? name its folder after the history, or give --config FILE")
 		}
-		return &project{spec: &world.Spec{Properties: []world.Property{{Name: "linearizability", Kind: world.Safety,
+		return &project.Project{Spec: &world.Spec{Properties: []world.Property{{Name: "linearizability", Kind: world.Safety,
 			Check: world.Check{Type: world.Linearizability}}}}}, nil
 	}
-	p, err := a.load(c.Context(), &j.flags, args[1:])
+	p, err := project.Load(c.Context(), a, &j.Set, args[1:])
 	if err == nil || named || !report.IsFailurePath(args[0]) {
 		return p, err
 	}
-	return &project{state: filepath.Dir(filepath.Dir(args[0]))}, nil // a file of a failure needs no project
+	return &project.Project{State: filepath.Dir(filepath.Dir(args[0]))}, nil // a file of a failure needs no project
 }
 
 // chosen are the properties of a configuration that flags name, or all.
@@ -391,15 +394,15 @@ func (j *judging) chosen(all []world.Property, file string) ([]world.Property, e
 }
 
 // overHistories leaves out the properties that need a run, which a history does not have, unless they were named.
-func (a *app) overHistories(all []world.Property, named bool) []world.Property {
+func overHistories(a *console.App, all []world.Property, named bool) []world.Property {
 	var list []world.Property
 	for _, p := range all {
 		if p.Check.Type.Probes() && !named {
-			a.note("note: property %q is not judged: its check looks at servers, and a history has none", p.Name)
+			a.Note("note: property %q is not judged: its check looks at servers, and a history has none", p.Name)
 			continue
 		}
 		if p.Check.Type == world.Conformance && !named {
-			a.note("note: property %q is not judged: its check looks at logs, and a history has none", p.Name)
+			a.Note("note: property %q is not judged: its check looks at logs, and a history has none", p.Name)
 			continue
 		}
 		list = append(list, p)
@@ -408,11 +411,11 @@ func (a *app) overHistories(all []world.Property, named bool) []world.Property {
 }
 
 // again judges the run of a failure.
-func (j *judging) again(p *project, failure *report.Failure, args []string, own []world.Property) (verdicts []check.Verdict,
+func (j *judging) again(p *project.Project, failure *report.Failure, args []string, own []world.Property) (verdicts []check.Verdict,
 	length int, weight check.Evidence, err error) {
-	e, err := report.LoadEvidence(p.state, failure)
+	e, err := report.LoadEvidence(p.State, failure)
 	if errors.Is(err, report.ErrNoEvidence) {
-		again := "bloodhound replay " + shellQuote(args[0])
+		again := "bloodhound replay " + flags.ShellQuote(args[0])
 		if failure.Smallest != nil {
 			again += " --original"
 		}
@@ -422,13 +425,13 @@ func (j *judging) again(p *project, failure *report.Failure, args []string, own 
 		return nil, 0, weight, err
 	}
 	properties, was := own, failure.Spec
-	if p.spec != nil {
-		was = was.Allowing(p.spec)
+	if p.Spec != nil {
+		was = was.Allowing(p.Spec)
 	}
 	if len(own) == 0 {
 		all, file := failure.Spec.Properties, args[0]
-		if p.spec != nil {
-			all, file = p.spec.Properties, p.config
+		if p.Spec != nil {
+			all, file = p.Spec.Properties, p.Config
 		}
 		if properties, err = j.chosen(all, file); err != nil {
 			return nil, 0, weight, err

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -26,24 +28,12 @@ func RR(args []string, out, errs io.Writer) int { return rr(args, out, errs, Mai
 
 // Commands is the tree of verbs, for pages and completions that are made of it.
 func Commands() *cobra.Command {
-	return (&app{out: io.Discard, json: io.Discard, raw: io.Discard, err: io.Discard}).root(nil)
-}
-
-// app is one use of the program.
-type app struct {
-	out  io.Writer // results, as text
-	json io.Writer // the one document of --json
-	raw  io.Writer // bytes of a file that was asked for, as they are
-	err  io.Writer // progress, notes and errors
-	code int
-	// misused means that the flags could not be read.
-	misused bool
-	printed bool // the one document of --json is out
+	return root((&console.App{Out: io.Discard, JSON: io.Discard, Raw: io.Discard, Err: io.Discard}), nil)
 }
 
 // Main parses the arguments, does what they say and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) (code int) {
-	streams := program.NewStreams(stdout, stderr, len(args) > 0 && args[0] == workerName)
+	streams := program.NewStreams(stdout, stderr, len(args) > 0 && args[0] == project.WorkerName)
 	defer streams.Flush()
 	defer func() {
 		value := recover()
@@ -63,31 +53,31 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	if len(args) > 0 && args[0] == "model" {
 		args = append(args[:1:1], doubleDashes(args[1:])...)
 	}
-	a := &app{out: streams.Out, json: streams.JSON, raw: streams.Raw, err: streams.Err}
-	root := a.root(args)
+	a := &console.App{Out: streams.Out, JSON: streams.JSON, Raw: streams.Raw, Err: streams.Err}
+	root := root(a, args)
 	verb, err := root.ExecuteContextC(ctx)
 	streams.Flush()
 	if lost := streams.Lost(); lost != nil {
 		err = lost
 	}
 	if err == nil {
-		return a.code
+		return a.Code
 	}
-	fmt.Fprintf(a.err, "bloodhound: %s\n", report.Printable(err.Error()))
-	if a.wantsJSON(verb, args) && !a.printed {
-		a.printJSON(newErrorDocument(verb, err))
+	fmt.Fprintf(a.Err, "bloodhound: %s\n", report.Printable(err.Error()))
+	if a.WantsJSON(verb, args) && !a.Printed {
+		a.PrintJSON(console.NewErrorDocument(verb, err))
 	}
-	return codeOf(err)
+	return console.CodeOf(err)
 }
 
-func (a *app) root(args []string) *cobra.Command {
+func root(a *console.App, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bloodhound",
 		Short: "Bloodhound finds bugs in distributed systems by deterministic simulation",
 		Long: `Bloodhound runs a cluster of programs in a simulated world. A tape (a seed and a few edits) decides scheduling, network, disks,
 clocks, random numbers and faults. The same tape gives the same run, so every bug that is found can be replayed.
 
-` + exitCodes,
+` + console.ExitCodes,
 		Version:       program.Build(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -101,11 +91,11 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 	}
 	root.SetArgs(args)
 	root.SuggestionsMinimumDistance = 2
-	root.SetOut(a.out)
-	root.SetErr(a.err)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
 	root.SetVersionTemplate("bloodhound {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		a.misused = true
+		a.Misused = true
 		if !cmd.HasParent() {
 			if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 				return program.UnknownVerb(cmd, args[0])
@@ -129,16 +119,11 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(a.runVerb(), a.exploreVerb(), a.sweepVerb(), a.testVerb(), a.verifyVerb(), a.replayVerb(), a.debugVerb(),
-		a.shrinkVerb(), a.explainVerb(), a.bisectVerb(), a.buildVerb(), a.liveVerb(), a.fleetVerb(), a.dashboardVerb(),
-		a.checkVerb(), a.reportVerb(), a.listVerb(), a.docsVerb(), a.initVerb(), a.importVerb(), a.configVerb(), a.schemaVerb(),
-		a.imageVerb(), a.doctorVerb(), a.modelVerb(), a.vmVerb(),
-		a.workerVerb(), a.dbVerb())
+	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debugVerb(a),
+		shrinkVerb(a), explainVerb(a), bisectVerb(a), buildVerb(a), liveVerb(a), fleetVerb(a), dashboardVerb(a),
+		checkVerb(a), reportVerb(a), listVerb(a), docsVerb(a), initVerb(a), importVerb(a), configVerb(a), schemaVerb(a),
+		imageVerb(a), doctorVerb(a), modelVerb(a), vmVerb(a),
+		workerVerb(a), dbVerb(a))
 	program.Document(root, examples, flagGroups)
 	return root
-}
-
-// note prints a remark while work continues.
-func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.err, report.Printable(fmt.Sprintf(format, args...)))
 }

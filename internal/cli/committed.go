@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
@@ -19,9 +22,6 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
-
-// committedName is the folder beside a configuration whose failures `test` replays first.
-const committedName = "failures"
 
 // defaultAround is how many tapes are run around a stale failure.
 const defaultAround = 20
@@ -35,14 +35,9 @@ type committed struct {
 	movedFrom    string // where the project lay, if elsewhere
 }
 
-// another reports whether a failure is of another configuration than the project's.
-func (p *project) another(f *report.Failure) bool {
-	return f.Config != "" && filepath.Base(f.Config) != filepath.Base(p.config)
-}
-
 // loadCommitted reads the failures of the project's configuration that lie in its folder, in the order of their names.
-func (p *project) loadCommitted() ([]committed, error) {
-	paths, err := filepath.Glob(filepath.Join(p.spec.Dir, committedName, "*.json"))
+func loadCommitted(p *project.Project) ([]committed, error) {
+	paths, err := filepath.Glob(filepath.Join(p.Spec.Dir, project.CommittedName, "*.json"))
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +47,10 @@ func (p *project) loadCommitted() ([]committed, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.another(f) {
+		if p.FromAnother(f) {
 			continue
 		}
-		c, err := p.take(f, within(p.spec.Dir, path))
+		c, err := adoptFailure(p, f, flags.RelativeTo(p.Spec.Dir, path))
 		if err != nil {
 			return nil, err
 		}
@@ -64,19 +59,19 @@ func (p *project) loadCommitted() ([]committed, error) {
 	return list, nil
 }
 
-// take fits a failure to where the project lies now.
-func (p *project) take(f *report.Failure, file string) (c committed, err error) {
+// adoptFailure fits a failure to where the project lies now.
+func adoptFailure(p *project.Project, f *report.Failure, file string) (c committed, err error) {
 	c = committed{Failure: f, file: file}
-	f.Belongs(p.testName())
-	if f.Spec.Dir != p.spec.Dir {
+	f.Belongs(p.TestName())
+	if f.Spec.Dir != p.Spec.Dir {
 		c.movedFrom = f.Spec.Dir
-		f.Relocate(p.spec.Dir)
-		if f.Spec, err = f.Spec.Moved(p.spec.Dir); err != nil {
+		f.Relocate(p.Spec.Dir)
+		if f.Spec, err = f.Spec.Moved(p.Spec.Dir); err != nil {
 			return c, err
 		}
 	}
-	takeImages(f.Spec, p.spec)
-	c.reconfigured = !sameSpec(p.spec.UnderRules(f.Spec.RulesVersion), f.Spec)
+	takeImages(f.Spec, p.Spec)
+	c.reconfigured = !sameSpec(p.Spec.UnderRules(f.Spec.RulesVersion), f.Spec)
 	return c, nil
 }
 
@@ -91,25 +86,25 @@ type standing struct {
 }
 
 // replayCommitted replays the committed failures of a project in its present state.
-func (a *app) replayCommitted(ctx context.Context, s *session, list []committed, workers int, show *progress) ([]standing, error) {
+func replayCommitted(ctx context.Context, a *console.App, s *project.Session, list []committed, workers int, show *console.Progress) ([]standing, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	pool := explore.NewPool(s.setup, s.command, workers)
+	pool := explore.NewPool(s.Setup, s.Command, workers)
 	defer pool.Close()
 	var all []standing
 	for i := range list {
-		show.show(func(time.Duration) string { return "replaying " + list[i].file })
-		st, err := list[i].stand(ctx, s.setup.Spec, pool)
+		show.Show(func(time.Duration) string { return "replaying " + list[i].file })
+		st, err := list[i].stand(ctx, s.Setup.Spec, pool)
 		switch {
 		case ctx.Err() != nil:
-			return all, errInterrupted
+			return all, project.ErrInterrupted
 		case err != nil:
-			return nil, failed(fmt.Errorf("%s: %w", list[i].file, err))
+			return nil, console.Failed(fmt.Errorf("%s: %w", list[i].file, err))
 		}
 		all = append(all, *st)
 	}
-	show.end()
+	show.End()
 	return all, nil
 }
 
@@ -294,32 +289,32 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 }
 
 // printCommitted prints a line on each committed failure, and the story of those that still fail by their own run.
-func (a *app) printCommitted(p *project, all []standing) error {
+func printCommitted(a *console.App, p *project.Project, all []standing) error {
 	for i := range all {
 		st := &all[i]
-		fmt.Fprintf(a.out, "%s (%s): %s: %s\n", st.File, st.Property, st.Standing, st.Reason)
+		fmt.Fprintf(a.Out, "%s (%s): %s: %s\n", st.File, st.Property, st.Standing, st.Reason)
 		switch {
 		case st.changed && len(st.Changes) == 0:
-			fmt.Fprintln(a.out, whyChanged(nil))
+			fmt.Fprintln(a.Out, whyChanged(nil))
 		case st.changed || st.Standing == explore.Stale || st.Standing == explore.Varies:
-			printChanges(a.out, st.Changes)
+			printChanges(a.Out, st.Changes)
 		}
 		if st.Standing != explore.StillFails || st.Around > 0 {
 			continue
 		}
-		path := filepath.Join(p.spec.Dir, st.File)
+		path := filepath.Join(p.Spec.Dir, st.File)
 		if here, err := os.Getwd(); err == nil {
-			path = within(here, path)
+			path = flags.RelativeTo(here, path)
 		}
-		story := report.StoryOf{Spec: p.spec, Outcome: st.outcome, Verdict: *st.Verdict, Failure: st.Failure, File: path,
-			Replay: "bloodhound replay " + shellQuote(path) + p.arguments, Background: st.file.Background}
+		story := report.StoryOf{Spec: p.Spec, Outcome: st.outcome, Verdict: *st.Verdict, Failure: st.Failure, File: path,
+			Replay: "bloodhound replay " + flags.ShellQuote(path) + p.Arguments, Background: st.file.Background}
 		if small := st.file.Smallest; small != nil {
 			story.Shrunk = &small.Shrunk
 		}
-		if err := report.Story(a.out, story); err != nil {
+		if err := report.Story(a.Out, story); err != nil {
 			return err
 		}
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 	}
 	return nil
 }

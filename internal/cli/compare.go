@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
@@ -21,7 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
-func (a *app) dbCompareVerb() *cobra.Command {
+func dbCompareVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	var base, code string
 	c := &cobra.Command{
@@ -33,7 +36,7 @@ count for this folder alone, while it has changes.
 Exit code 0: no failure is new; 1: one is; 5: a test was not run on one of the two commits, or none was run.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error { return a.compare(c.Context(), s, &f, base, code) })
+			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error { return compareCommits(c.Context(), a, s, &f, base, code) })
 		},
 	}
 	f.flags(c)
@@ -86,8 +89,8 @@ type comparedRisk struct {
 	Not   string  `json:"not,omitempty"`
 }
 
-// compare prints what db compare finds out.
-func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code string) error {
+// compareCommits prints what db compare finds out.
+func compareCommits(ctx context.Context, a *console.App, s store.Store, f *dbFlags, base, code string) error {
 	v := records.NewView()
 	if _, err := s.Read(ctx, "", "", func(e store.Entry) error { v.Take(e); return nil }); err != nil {
 		return err
@@ -96,8 +99,8 @@ func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code
 	var err error
 	if code != "" {
 		here, err = revisionOf(ctx, v, "--code", code)
-	} else if here, dirty = commitOf(ctx, ".", "HEAD"), dirtyDigest(ctx, "."); here == "" {
-		err = mistaken(errors.New("this folder lies in no git repository; name the commit by --code"))
+	} else if here, dirty = project.CommitOf(ctx, ".", "HEAD"), project.DirtyDigest(ctx, "."); here == "" {
+		err = database.AsMistake(errors.New("this folder lies in no git repository; name the commit by --code"))
 	}
 	if err == nil && base != "" {
 		base, err = revisionOf(ctx, v, "--base", base)
@@ -150,11 +153,11 @@ func (a *app) compare(ctx context.Context, s store.Store, f *dbFlags, base, code
 	case len(doc.Tests) > 0 && len(doc.NotRun) == 0 && !has(func(t *comparedTest) bool { return t.Base == "" }):
 		doc.ExitCode = check.ExitHolds
 	}
-	a.code = doc.ExitCode
+	a.Code = doc.ExitCode
 	if f.json {
-		return a.printJSON(doc)
+		return a.PrintJSON(doc)
 	}
-	fmt.Fprint(a.out, doc.markdown())
+	fmt.Fprint(a.Out, doc.markdown())
 	return nil
 }
 
@@ -257,23 +260,20 @@ func (r comparedRisk) text() string {
 	return fmt.Sprintf("at most %.2g, by %s", r.Bound, plural.Count(r.Runs, "run"))
 }
 
-// withChanges follows the commit of a code that has changes.
-const withChanges = " with changes"
-
 // nameOf names a code by its commit.
 func nameOf(c *records.Code) string {
 	if c.Dirty != "" {
-		return c.Commit + withChanges
+		return c.Commit + project.WithChanges
 	}
 	return c.Commit
 }
 
 // shortOf is the name of a code with few digits.
 func shortOf(name string) string {
-	commit, changed := strings.CutSuffix(name, withChanges)
+	commit, changed := strings.CutSuffix(name, project.WithChanges)
 	commit = commit[:min(len(commit), 12)]
 	if changed {
-		return commit + withChanges
+		return commit + project.WithChanges
 	}
 	return commit
 }
@@ -284,7 +284,7 @@ const minDigits = 4
 // revisionOf is the commit that a flag names: one of the repository of this folder, or by its beginning one that the store knows. A whole digest is
 // taken as it is, since a shallow clone lacks commits.
 func revisionOf(ctx context.Context, v *records.View, flag, revision string) (string, error) {
-	if id := commitOf(ctx, ".", revision); id != "" {
+	if id := project.CommitOf(ctx, ".", revision); id != "" {
 		return id, nil
 	}
 	known := slices.Collect(maps.Keys(v.Commits))
@@ -297,11 +297,11 @@ func revisionOf(ctx context.Context, v *records.View, flag, revision string) (st
 	case len(known) == 1:
 		return known[0], nil
 	case len(known) > 1:
-		return "", mistaken(fmt.Errorf("%s %s: the beginning of %s of the store; give more digits", flag, revision, plural.Count(len(known), "commit")))
+		return "", database.AsMistake(fmt.Errorf("%s %s: the beginning of %s of the store; give more digits", flag, revision, plural.Count(len(known), "commit")))
 	case wholeCommit.MatchString(revision):
 		return revision, nil
 	}
-	return "", mistaken(fmt.Errorf("%s %s: neither the repository of this folder nor the store has such a commit; fetch it by "+
+	return "", database.AsMistake(fmt.Errorf("%s %s: neither the repository of this folder nor the store has such a commit; fetch it by "+
 		"git, or give all digits of the commit", flag, revision))
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -160,7 +161,7 @@ func TestCompareTellsChangesFromTheirCommit(t *testing.T) {
 			t.Errorf("a folder with changes: %+v\n%s", doc, text)
 		}
 		// So do its own changes, although the commit was run too.
-		own := records.Code{Commit: changed, AtMs: 1, Dirty: dirtyDigest(t.Context(), ".")}
+		own := records.Code{Commit: changed, AtMs: 1, Dirty: project.DirtyDigest(t.Context(), ".")}
 		if err := db.Add(t.Context(), slices.Concat(fails(own), []store.Entry{(&records.Code{Commit: changed, AtMs: 9}).Entry()})...); err != nil {
 			t.Fatal(err)
 		}

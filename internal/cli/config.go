@@ -7,6 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -84,8 +87,8 @@ func gather(s *world.Spec, of func(*world.Node) []string) []string {
 	return all
 }
 
-func (a *app) configVerb() *cobra.Command {
-	f := &flags{}
+func configVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	quiet := false
 	wanted := make([]bool, len(lists))
 	c := &cobra.Command{
@@ -95,32 +98,32 @@ func (a *app) configVerb() *cobra.Command {
 filled in, several files are merged, and comments list addresses and the rules of a preset. In the same folder the
 output gives the same world. --json prints the world itself. Nothing is built, pulled or started, and nothing that the
 configuration names needs to be on this machine. What images say (commands, environments, users, volumes) is left out.`,
-		Args: oneArgument,
-		RunE: func(c *cobra.Command, args []string) error { return a.config(f, args, quiet, wanted) },
+		Args: flags.OneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return printConfig(a, f, args, quiet, wanted) },
 	}
-	f.where(c)
-	c.Flags().VarPF(switchFlag{&quiet}, "quiet", "q", "print no world, only notes and mistakes").NoOptDefVal = "true"
+	f.AddPlacesAndDocument(c)
+	c.Flags().VarPF(flags.SwitchFlag{On: &quiet}, "quiet", "q", "print no world, only notes and mistakes").NoOptDefVal = "true"
 	alone := []string{"json", "quiet"}
 	for i, l := range lists {
-		addSwitch(c, &wanted[i], l.flag, l.usage)
+		flags.AddSwitch(c, &wanted[i], l.flag, l.usage)
 		alone = append(alone, l.flag)
 	}
 	c.MarkFlagsMutuallyExclusive(alone...)
 	return c
 }
 
-func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
-	f.asWritten = true
-	o, err := f.options(args)
+func printConfig(a *console.App, f *flags.Set, args []string, quiet bool, wanted []bool) error {
+	f.AsWritten = true
+	o, err := project.Options(f, args)
 	if err != nil {
 		return err
 	}
 	o.Describe = true
-	r, err := read(o)
+	r, err := project.ReadConfig(o)
 	if err != nil {
 		return err
 	}
-	if eng, err := engineFor(r.Spec); err == nil { // a machine without the engine can read configurations for others
+	if eng, err := project.EngineFor(r.Spec); err == nil { // a machine without the engine can read configurations for others
 		if v, ok := eng.(engine.RuleValidator); ok {
 			if mistakes := v.ValidateRules(r.Spec); len(mistakes) > 0 {
 				return r.Locate(mistakes)
@@ -135,17 +138,17 @@ func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
 	doc := configDocument{Bloodhound: program.Version(), Verb: "config", Files: r.Files(), World: r.Spec, Builds: r.Builds,
 		Exploration: r.Exploration, Coverage: r.Coverage, Output: r.Output, Debug: r.Debug, Notes: r.Notes}
 	if doc.Exploration.Seed == nil {
-		seed := uint64(defaultSeed)
+		seed := uint64(project.DefaultSeed)
 		doc.Exploration.Seed = &seed
 	}
-	if f.json {
-		return a.printJSON(doc)
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
-	a.notes(r.Notes)
+	project.Notes(a, r.Notes)
 	for i, l := range lists {
 		if wanted[i] {
 			for _, name := range l.of(r.Spec) {
-				fmt.Fprintln(a.out, name)
+				fmt.Fprintln(a.Out, name)
 			}
 			return nil
 		}
@@ -153,13 +156,13 @@ func (a *app) config(f *flags, args []string, quiet bool, wanted []bool) error {
 	if quiet {
 		return nil
 	}
-	if f.engine != "" {
-		r.Engine = f.engine
+	if f.Engine != "" {
+		r.Engine = f.Engine
 	}
 	text, err := r.YAML()
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
-	_, err = a.out.Write(text)
+	_, err = a.Out.Write(text)
 	return err
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
@@ -44,22 +46,22 @@ func (v percentFlag) Set(text string) error {
 	return nil
 }
 
-func (f *flags) coverageFlags(c *cobra.Command) {
-	addSwitch(c, &f.coverage, "coverage", "measure code coverage of the programs under test, and write a report")
-	c.Flags().Var(revisionFlag{&f.since}, "since",
+func addCoverageFlags(f *flags.Set, c *cobra.Command) {
+	flags.AddSwitch(c, &f.Coverage, "coverage", "measure code coverage of the programs under test, and write a report")
+	c.Flags().Var(revisionFlag{&f.Since}, "since",
 		"report coverage of the code that has changed since this git `revision`; searches that learn prefer runs that reach its rare parts")
-	c.Flags().Var(percentFlag{&f.threshold, &f.thresholdGiven}, "coverage-threshold",
+	c.Flags().Var(percentFlag{&f.Threshold, &f.ThresholdGiven}, "coverage-threshold",
 		"the minimum `share` of their blocks that must run, such as 80%; below it the verdict is unknown")
 }
 
-// coverageFormat is a file that a campaign writes its coverage to, and how.
+// coverageFormatOf is a file that a campaign writes its coverage to, and how.
 type coverageFormat struct {
 	name  string
 	write func(io.Writer, report.CoverageOf) error
 }
 
-func (p *project) coverageFormat() coverageFormat {
-	return coverageFormats[cmp.Or(p.result.Output.CoverageFormat, "html")]
+func coverageFormatOf(p *project.Project) coverageFormat {
+	return coverageFormats[cmp.Or(p.Result.Output.CoverageFormat, "html")]
 }
 
 // coverageFormats are those that output.coverage_format names.
@@ -71,42 +73,42 @@ var coverageFormats = map[string]coverageFormat{
 }
 
 // completeCoverage takes from the configuration what the flags leave open.
-func (f *flags) completeCoverage(c *cobra.Command, p *project) error {
-	set := &p.result.Coverage
-	plan, err := search.Parse(cmp.Or(f.strategy, p.search.Strategy))
+func completeCoverage(f *flags.Set, c *cobra.Command, p *project.Project) error {
+	set := &p.Result.Coverage
+	plan, err := search.Parse(cmp.Or(f.Strategy, p.Search.Strategy))
 	if err != nil {
 		return err
 	}
-	off := c.Flags().Changed("coverage") && !f.coverage
+	off := c.Flags().Changed("coverage") && !f.Coverage
 	switch {
-	case off && f.thresholdGiven:
+	case off && f.ThresholdGiven:
 		return errors.New("--coverage=false and --coverage-threshold exclude each other: without coverage there is no share of blocks; leave out one of them")
-	case off && f.since != "":
+	case off && f.Since != "":
 		return errors.New("--coverage=false and --since exclude each other: without coverage nothing is known of the code that runs; leave out one of them")
 	case off && plan.WatchesBlocks():
 		return fmt.Errorf("--coverage=false: the guide %s learns of blocks of programs alone; leave out one of them", search.GuideLine)
 	case off:
 		return nil
 	}
-	f.coverage = f.coverage || set.Enabled || f.thresholdGiven || f.since != "" || plan.WatchesBlocks()
-	if f.coverage && !f.thresholdGiven && set.Threshold != nil {
-		f.threshold, f.thresholdGiven = *set.Threshold, true
+	f.Coverage = f.Coverage || set.Enabled || f.ThresholdGiven || f.Since != "" || plan.WatchesBlocks()
+	if f.Coverage && !f.ThresholdGiven && set.Threshold != nil {
+		f.Threshold, f.ThresholdGiven = *set.Threshold, true
 	}
 	return nil
 }
 
 // coverageFile is the file that coverage is written to, empty for none.
-func (f *flags) coverageFile(p *project) string {
-	if !f.coverage {
+func coverageFile(f *flags.Set, p *project.Project) string {
+	if !f.Coverage {
 		return ""
 	}
-	return p.output(p.coverageFormat().name)
+	return p.Output(coverageFormatOf(p).name)
 }
 
-// cover has a campaign find out which code runs, and which of it is among some changes.
-func (f *flags) cover(c *explore.Campaign, p *project, since *changes) {
-	if f.coverage {
-		c.Setup.Binaries = p.result.Coverage.Binaries
+// watchCoverage has a campaign find out which code runs, and which of it is among some changes.
+func watchCoverage(f *flags.Set, c *explore.Campaign, p *project.Project, since *changes) {
+	if f.Coverage {
+		c.Setup.Binaries = p.Result.Coverage.Binaries
 		c.Code = &explore.Code{State: &code.State{}, Dir: c.Setup.Scratch}
 		if since != nil {
 			c.Code.Changed = since.blocks
@@ -115,13 +117,13 @@ func (f *flags) cover(c *explore.Campaign, p *project, since *changes) {
 }
 
 // saveCoverage writes what a campaign has covered.
-func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) error {
-	file := f.coverageFile(p)
+func saveCoverage(f *flags.Set, p *project.Project, c *explore.Code, t *explore.Totals) error {
+	file := coverageFile(f, p)
 	if file == "" {
 		return nil
 	}
-	of := report.CoverageOf{Name: p.spec.Name, Bloodhound: program.Version(), Seed: t.Seed, Runs: t.Runs}
-	here := sourcesOf(p.spec.Dir)
+	of := report.CoverageOf{Name: p.Spec.Name, Bloodhound: program.Version(), Seed: t.Seed, Runs: t.Runs}
+	here := sourcesOf(p.Spec.Dir)
 	for i, total := range explore.CodeTotals(c.State) {
 		of.Binaries = append(of.Binaries, report.NewBinary(c.State.Files[i], total, here))
 	}
@@ -134,12 +136,12 @@ func (f *flags) saveCoverage(p *project, c *explore.Code, t *explore.Totals) err
 	}
 	slices.SortStableFunc(of.Binaries, func(x, y *report.BinaryOf) int { return explore.CompareCode(x.CodeTotal, y.CodeTotal) })
 	var b bytes.Buffer
-	err := p.coverageFormat().write(&b, of)
+	err := coverageFormatOf(p).write(&b, of)
 	if err == nil {
 		err = report.WriteFile(file, b.Bytes())
 	}
-	wrote(p.spec, file)
-	t.CodeFile = within(p.spec.Dir, file)
+	project.RecordOutput(p.Spec, file)
+	t.CodeFile = flags.RelativeTo(p.Spec.Dir, file)
 	return err
 }
 
@@ -155,12 +157,12 @@ func sourcesOf(dir string) *report.Sources {
 }
 
 // judgeCoverage makes a campaign that has covered less than it shall unknown, and says what was not watched.
-func (f *flags) judgeCoverage(since *changes, choice code.Choice, c *explore.Code, totals []explore.CodeTotal, status *explore.Status) {
+func judgeCoverage(f *flags.Set, since *changes, choice code.Choice, c *explore.Code, totals []explore.CodeTotal, status *explore.Status) {
 	if c == nil {
 		return
 	}
 	if since != nil {
-		if why := since.noEffect(f.since, c.State.Files); why != "" {
+		if why := since.noEffect(f.Since, c.State.Files); why != "" {
 			status.Notices = append(status.Notices, why)
 		}
 	}
@@ -186,17 +188,17 @@ func (f *flags) judgeCoverage(since *changes, choice code.Choice, c *explore.Cod
 	}
 	missing := unwatched(choice, c)
 	switch {
-	case !f.thresholdGiven || total > 0:
+	case !f.ThresholdGiven || total > 0:
 		if missing != "" {
 			status.Notices = append(status.Notices, "coverage: "+missing)
 		}
 	default:
-		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: there is no share of blocks that could be %g %%: %s", f.threshold,
+		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: there is no share of blocks that could be %g %%: %s", f.Threshold,
 			cmp.Or(missing, "no program is watched; the report has the reasons")))
 	}
-	if f.thresholdGiven && float64(covered)*100 < f.threshold*float64(total) {
+	if f.ThresholdGiven && float64(covered)*100 < f.Threshold*float64(total) {
 		status.Unknown = append(status.Unknown, fmt.Sprintf("coverage: %d of the %s of %s%s ran, %.1f %%, and the threshold is %g %%",
-			covered, plural.Count(total, "block"), whose, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.threshold))
+			covered, plural.Count(total, "block"), whose, strings.Join(names, ", "), 100*float64(covered)/float64(total), f.Threshold))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -37,14 +38,14 @@ func TestWhatIsNotWatchedIsSaid(t *testing.T) {
 		{nil, []*code.File{kv}, 51, "1 of the 2 blocks of own code of /usr/bin/kv ran, 50.0 %", "", 2, 1},
 		{nil, []*code.File{kv}, 100, "", "", 1, 1},
 	} {
-		f := &flags{threshold: c.threshold, thresholdGiven: c.threshold >= 0}
+		f := &flags.Set{Threshold: c.threshold, ThresholdGiven: c.threshold >= 0}
 		var status explore.Status
 		state := &code.State{Files: c.files}
 		totals := explore.CodeTotals(state)
 		for i := range totals {
 			totals[i].Own, totals[i].OwnCovered = c.own, c.ownCovered
 		}
-		f.judgeCoverage(nil, c.choice, &explore.Code{State: state, Ran: []string{"/bin/sh", "/usr/bin/kv"}}, totals, &status)
+		judgeCoverage(f, nil, c.choice, &explore.Code{State: state, Ran: []string{"/bin/sh", "/usr/bin/kv"}}, totals, &status)
 		unknown, notice := strings.Join(status.Unknown, "\n"), strings.Join(status.Notices, "\n")
 		if !strings.Contains(unknown, c.unknown) || (unknown == "") != (c.unknown == "") || !strings.Contains(notice, c.notice) ||
 			(notice == "") != (c.notice == "") {

@@ -12,6 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/dashboard"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -41,7 +44,7 @@ type dashboardFlags struct {
 	noToken   bool
 }
 
-func (a *app) dashboardVerb() *cobra.Command {
+func dashboardVerb(a *console.App) *cobra.Command {
 	f := &dashboardFlags{}
 	c := &cobra.Command{
 		Use:   "dashboard",
@@ -50,21 +53,21 @@ func (a *app) dashboardVerb() *cobra.Command {
 for Prometheus at /metrics. It also serves the store itself, to workers whose --store is its URL. With --export it writes the pages as files and ends.
 Without a token it listens on loopback addresses alone.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.dashboard(c.Context(), f) },
+		RunE: func(c *cobra.Command, _ []string) error { return serveDashboard(c.Context(), a, f) },
 	}
-	storeFlag(c, &f.store, "")
+	database.StoreFlag(c, &f.store, "")
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 is any that is free")
-	c.Flags().Var(fileFlag{&f.tokenFile}, "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
+	c.Flags().Var(flags.FileFlag{Name: &f.tokenFile}, "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")
 	c.Flags().StringVar(&f.header, "proxy-header", "",
 		"let requests in that have this `header`, which a reverse proxy sets to the name of a user and removes from what others send")
 	c.Flags().StringArrayVar(&f.hosts, "host", nil,
 		"a `name` of this dashboard in addresses of browsers, besides localhost, which is asked for where everyone is let in")
-	c.Flags().Var(fileFlag{&f.export}, "export", "write all pages into this `folder` and end")
+	c.Flags().Var(flags.FileFlag{Name: &f.export}, "export", "write all pages into this `folder` and end")
 	return c
 }
 
-func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
+func serveDashboard(ctx context.Context, a *console.App, f *dashboardFlags) error {
 	guard, err := f.guard()
 	if err != nil {
 		return err
@@ -74,7 +77,7 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 			return err
 		}
 	}
-	db, err := open.Served(storeNamed(f.store, open.Default))
+	db, err := open.Served(database.StoreURL(f.store, open.Default))
 	if err != nil {
 		return fmt.Errorf("%w; name one by --store, as workers do", err)
 	}
@@ -86,12 +89,12 @@ func (a *app) dashboard(ctx context.Context, f *dashboardFlags) error {
 	if f.export != "" {
 		n, err := d.Export(ctx, f.export)
 		if err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
-		fmt.Fprintf(a.out, "%s, from %s\n", plural.Count(n, "page"), filepath.Join(f.export, "index.html"))
+		fmt.Fprintf(a.Out, "%s, from %s\n", plural.Count(n, "page"), filepath.Join(f.export, "index.html"))
 		return nil
 	}
-	return a.serve(ctx, d, f.listen)
+	return serve(ctx, a, d, f.listen)
 }
 
 // guard decides by the flags who sees the dashboard.
@@ -120,26 +123,26 @@ func serverOf(ctx context.Context, h http.Handler) *http.Server {
 }
 
 // serve serves a dashboard until ctx ends.
-func (a *app) serve(ctx context.Context, d *dashboard.Dashboard, address string) error {
+func serve(ctx context.Context, a *console.App, d *dashboard.Dashboard, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return failed(fmt.Errorf("--listen: %w; choose another port, or 0 for any", err))
+		return console.Failed(fmt.Errorf("--listen: %w; choose another port, or 0 for any", err))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	server := serverOf(ctx, d.Handler(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	fmt.Fprintf(a.out, "http://%s shows %s; Ctrl-C ends it\n", l.Addr(), d.Store)
+	fmt.Fprintf(a.Out, "http://%s shows %s; Ctrl-C ends it\n", l.Addr(), d.Store)
 	select {
 	case err := <-ended:
-		return failed(err)
+		return console.Failed(err)
 	case <-ctx.Done():
 	}
 	drain, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if err := server.Shutdown(drain); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return failed(err)
+		return console.Failed(err)
 	}
 	return nil
 }

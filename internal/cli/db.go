@@ -21,6 +21,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -28,7 +32,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
-func (a *app) dbVerb() *cobra.Command {
+func dbVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
 		Short: "Merge, export, import, clean, check, upgrade and compare what workers write, and pause these",
@@ -37,8 +41,8 @@ The token of a dashboard is in BLOODHOUND_STORE_TOKEN, or in a file that BLOODHO
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.dbMergeVerb(), a.dbExportVerb(), a.dbImportVerb(), a.dbGCVerb(), a.dbFsckVerb(), a.dbStatVerb(),
-		a.dbCompareVerb(), a.dbUpgradeVerb(), a.dbPauseVerb(), a.dbContinueVerb())
+	c.AddCommand(dbMergeVerb(a), dbExportVerb(a), dbImportVerb(a), dbGCVerb(a), dbFsckVerb(a), dbStatVerb(a),
+		dbCompareVerb(a), dbUpgradeVerb(a), dbPauseVerb(a), dbContinueVerb(a))
 	return c
 }
 
@@ -49,50 +53,15 @@ type dbFlags struct {
 }
 
 func (f *dbFlags) flags(c *cobra.Command) {
-	storeFlag(c, &f.store, "")
+	database.StoreFlag(c, &f.store, "")
 }
 
 func (f *dbFlags) document(c *cobra.Command) {
-	addSwitch(c, &f.json, "json", "print one JSON document")
+	flags.AddSwitch(c, &f.json, "json", "print one JSON document")
 }
 
 // url names the database that the flags and the environment name.
-func (f *dbFlags) url() string { return storeNamed(f.store, open.Default) }
-
-// with calls f with a database. What it adds to a local one in front of a shared one is in both afterwards.
-func (a *app) with(ctx context.Context, url string, opens func(string) (store.Store, error), f func(store.Store) error) error {
-	s, err := opens(url)
-	if err != nil {
-		return err
-	}
-	err = f(s)
-	if l, ok := s.(*store.Layered); ok && err == nil {
-		err = l.Flush(ctx)
-	}
-	if closing := s.Close(); err == nil {
-		err = closing
-	}
-	var own *program.Error
-	switch {
-	case err == nil || errors.As(err, &own):
-		return err
-	case ctx.Err() != nil:
-		return program.WithCode(check.ExitUnknown, errors.New("interrupted; the same command goes on from there"))
-	}
-	return failed(err)
-}
-
-// noteDamages prints what reading a database has found damaged, and how many there are.
-func (a *app) noteDamages(s store.Store) []store.Damage {
-	list := store.Damages(s)
-	for _, d := range list {
-		a.note("%s is damaged: %s: %s; see bloodhound db fsck", s, d.What, d.Damage)
-	}
-	return list
-}
-
-// mistaken marks an error as the user's, within with.
-func mistaken(err error) error { return program.WithCode(check.ExitUsage, err) }
+func (f *dbFlags) url() string { return database.StoreURL(f.store, open.Default) }
 
 // movedDocument is the JSON document of db merge and db import.
 type movedDocument struct {
@@ -103,7 +72,7 @@ type movedDocument struct {
 	Blobs      int    `json:"blobs"`
 }
 
-func (a *app) dbMergeVerb() *cobra.Command {
+func dbMergeVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "merge FROM... INTO",
@@ -114,7 +83,7 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 			if len(args) < 2 {
 				return errors.New("db merge takes databases to read, and one to add to: bloodhound db merge FROM... INTO")
 			}
-			return noneEmpty(args)
+			return flags.NoneEmpty(args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx := c.Context()
@@ -126,29 +95,29 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 				}
 				s.Close()
 			}
-			return a.with(ctx, into, open.Open, func(to store.Store) error {
+			return database.WithStore(ctx, a, into, open.Open, func(to store.Store) error {
 				doc := movedDocument{Bloodhound: program.Version(), Verb: "db merge", Store: to.String()}
 				damaged := 0
 				for _, url := range from {
-					if err := a.with(ctx, url, open.Existing, func(s store.Store) error {
+					if err := database.WithStore(ctx, a, url, open.Existing, func(s store.Store) error {
 						m, err := store.Merge(ctx, to, s)
 						doc.Entries, doc.Blobs = doc.Entries+m.Entries, doc.Blobs+m.Blobs
-						damaged += len(a.noteDamages(s))
+						damaged += len(database.NoteDamages(a, s))
 						return err
 					}); err != nil {
-						return program.WithCode(codeOf(err), err)
+						return program.WithCode(console.CodeOf(err), err)
 					}
 				}
-				a.noteDamages(to)
+				database.NoteDamages(a, to)
 				if damaged > 0 {
 					return program.WithCode(check.ExitEngine,
 						fmt.Errorf("damaged parts could not be merged; added %s and %s to %s; bloodhound db fsck names the damage",
 							plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store))
 				}
 				if f.json {
-					return a.printJSON(doc)
+					return a.PrintJSON(doc)
 				}
-				fmt.Fprintf(a.out, "added %s and %s to %s\n", plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)
+				fmt.Fprintf(a.Out, "added %s and %s to %s\n", plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)
 				return nil
 			})
 		},
@@ -174,7 +143,7 @@ type exportLine struct {
 	Base64 []byte       `json:"base64,omitempty"` // of a blob or an entry
 }
 
-func (a *app) dbExportVerb() *cobra.Command {
+func dbExportVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	var output string
 	c := &cobra.Command{
@@ -184,30 +153,30 @@ func (a *app) dbExportVerb() *cobra.Command {
 are base64. ` + "`bloodhound db import`" + ` reads the file.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
 				if output == "" {
-					return a.whole(s, exportTo(c.Context(), a.json, s))
+					return whole(a, s, exportTo(c.Context(), a.JSON, s))
 				}
 				file, err := os.Create(output)
 				if err != nil {
-					return mistaken(err)
+					return database.AsMistake(err)
 				}
 				err = exportTo(c.Context(), file, s)
 				if closing := file.Close(); err == nil {
 					err = closing
 				}
-				return a.whole(s, err)
+				return whole(a, s, err)
 			})
 		},
 	}
 	f.flags(c)
-	c.Flags().VarP(fileFlag{&output}, "output", "o", "write this `file` instead of the standard output")
+	c.Flags().VarP(flags.FileFlag{Name: &output}, "output", "o", "write this `file` instead of the standard output")
 	return c
 }
 
 // whole is the error of an export: one of a damaged database lacks something.
-func (a *app) whole(s store.Store, err error) error {
-	if len(a.noteDamages(s)) > 0 && err == nil {
+func whole(a *console.App, s store.Store, err error) error {
+	if len(database.NoteDamages(a, s)) > 0 && err == nil {
 		return errors.New("the export lacks what is damaged")
 	}
 	return err
@@ -260,7 +229,7 @@ func exportTo(ctx context.Context, w io.Writer, s store.Store) error {
 	return buffer.Flush()
 }
 
-func (a *app) dbImportVerb() *cobra.Command {
+func dbImportVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "import FILE",
@@ -269,7 +238,7 @@ func (a *app) dbImportVerb() *cobra.Command {
 			if len(args) != 1 {
 				return errors.New("db import takes one file that db export has written, or - for the standard input: bloodhound db import FILE")
 			}
-			return noneEmpty(args)
+			return flags.NoneEmpty(args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			in, name := io.Reader(os.Stdin), "standard input"
@@ -281,15 +250,15 @@ func (a *app) dbImportVerb() *cobra.Command {
 				defer file.Close()
 				in, name = file, args[0]
 			}
-			return a.with(c.Context(), f.url(), open.Open, func(s store.Store) error {
+			return database.WithStore(c.Context(), a, f.url(), open.Open, func(s store.Store) error {
 				doc := movedDocument{Bloodhound: program.Version(), Verb: "db import", Store: s.String()}
 				if err := importFrom(c.Context(), in, name, s, &doc); err != nil {
 					return err
 				}
 				if f.json {
-					return a.printJSON(doc)
+					return a.PrintJSON(doc)
 				}
-				fmt.Fprintf(a.out, "read %s and %s into %s\n", plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)
+				fmt.Fprintf(a.Out, "read %s and %s into %s\n", plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), doc.Store)
 				return nil
 			})
 		},
@@ -311,15 +280,15 @@ func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, d
 			if err := adds.Flush(ctx); err != nil {
 				return err
 			}
-			return mistaken(fmt.Errorf("%s:%d: %s; what came before is in %s", name, n, text, s))
+			return database.AsMistake(fmt.Errorf("%s:%d: %s; what came before is in %s", name, n, text, s))
 		}
 		switch {
 		case n == 1 && laterExport(l.Format):
-			return mistaken(fmt.Errorf("%s is a file of db export in the form %q, and this bloodhound reads %q; a later "+
+			return database.AsMistake(fmt.Errorf("%s is a file of db export in the form %q, and this bloodhound reads %q; a later "+
 				"bloodhound wrote it: import it with that one, or a later one",
 				name, l.Format, exportFormat))
 		case n == 1 && (err != nil || l.Format != exportFormat):
-			return mistaken(fmt.Errorf("%s is no file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))
+			return database.AsMistake(fmt.Errorf("%s is no file of db export: its first line is not %q", name, `{"format":"`+exportFormat+`"}`))
 		case n == 1:
 			continue
 		case err == io.EOF:
@@ -365,7 +334,7 @@ type upgradeDocument struct {
 	store.Upgraded
 }
 
-func (a *app) dbUpgradeVerb() *cobra.Command {
+func dbUpgradeVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "upgrade",
@@ -375,22 +344,22 @@ interrupted: the database stays readable, and the same command goes on. Database
 A database of a later version than this program's is refused by all verbs.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
 				doc := upgradeDocument{Bloodhound: program.Version(), Verb: "db upgrade", Store: s.String()}
 				var err error
 				if doc.Upgraded, err = store.Upgrade(c.Context(), s); errors.Is(err, store.ErrNoUpgrade) {
-					return mistaken(fmt.Errorf("%s cannot be upgraded: %w; upgrade folders by their path", s, err))
+					return database.AsMistake(fmt.Errorf("%s cannot be upgraded: %w; upgrade folders by their path", s, err))
 				}
 				if err != nil {
 					return err
 				}
 				switch {
 				case f.json:
-					return a.printJSON(doc)
+					return a.PrintJSON(doc)
 				case doc.From == doc.To:
-					fmt.Fprintf(a.out, "%s is of version %d: there is nothing to do\n", s, doc.To)
+					fmt.Fprintf(a.Out, "%s is of version %d: there is nothing to do\n", s, doc.To)
 				default:
-					fmt.Fprintf(a.out, "%s was of version %d and is of version %d\n", s, doc.From, doc.To)
+					fmt.Fprintf(a.Out, "%s was of version %d and is of version %d\n", s, doc.From, doc.To)
 				}
 				return nil
 			})
@@ -416,7 +385,7 @@ type gcDocument struct {
 // keepBlobs is how long a blob is kept in any case: the entry that names it may be under way.
 const keepBlobs = time.Hour
 
-func (a *app) dbGCVerb() *cobra.Command {
+func dbGCVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	var dry bool
 	keep, old := keepBlobs, fleet.PackAfter
@@ -429,7 +398,7 @@ It removes entries that several writers of a folder have added, but for one, and
 It keeps blobs that were put less than --keep ago, since the entry that names them may be under way. Workers may go on meanwhile.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
 				doc := gcDocument{Bloodhound: program.Version(), Verb: "db gc", Store: s.String(), DryRun: dry}
 				var err error
 				if doc.Packed, err = fleet.Pack(c.Context(), s, time.Now().Add(-old), dry); err != nil {
@@ -439,7 +408,7 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 					return err
 				}
 				if f.json {
-					return a.printJSON(doc)
+					return a.PrintJSON(doc)
 				}
 				did := "removed"
 				if dry {
@@ -450,20 +419,20 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 					if dry {
 						packed = "would pack"
 					}
-					fmt.Fprintf(a.out, "%s %s of spans into %d\n", packed, plural.Count(doc.Spans, "entry"), doc.Packs)
+					fmt.Fprintf(a.Out, "%s %s of spans into %d\n", packed, plural.Count(doc.Spans, "entry"), doc.Packs)
 				}
 				if doc.Counts > 0 {
-					fmt.Fprintf(a.out, "%s %s of runs and signs of life for which later ones stand\n", did, plural.Count(doc.Counts, "count"))
+					fmt.Fprintf(a.Out, "%s %s of runs and signs of life for which later ones stand\n", did, plural.Count(doc.Counts, "count"))
 				}
-				fmt.Fprintf(a.out, "%s %s stored more than once, and %s to which nothing refers (%s)\n", did,
-					plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), megabytes(doc.BlobBytes))
+				fmt.Fprintf(a.Out, "%s %s stored more than once, and %s to which nothing refers (%s)\n", did,
+					plural.Count(doc.Entries, "entry"), plural.Count(doc.Blobs, "blob"), project.Megabytes(doc.BlobBytes))
 				return nil
 			})
 		},
 	}
 	f.flags(c)
 	f.document(c)
-	addSwitch(c, &dry, "dry-run", "only report what gc would remove")
+	flags.AddSwitch(c, &dry, "dry-run", "only report what gc would remove")
 	c.Flags().Var(program.Time(&old), "pack", "pack spans that ended more than this `time` ago")
 	c.Flags().Var(program.Time(&keep), "keep", "keep blobs that were put less than this `time` ago")
 	return c
@@ -542,7 +511,7 @@ type fsckDocument struct {
 	Damages    []store.Damage `json:"damages"`
 }
 
-func (a *app) dbFsckVerb() *cobra.Command {
+func dbFsckVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "fsck",
@@ -551,7 +520,7 @@ func (a *app) dbFsckVerb() *cobra.Command {
 The exit code is 3 if something is damaged.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
 				doc := fsckDocument{Bloodhound: program.Version(), Verb: "db fsck", Store: s.String(), Damages: []store.Damage{}}
 				if err := store.Check(c.Context(), s,
 					func(what, damage string) { doc.Damages = append(doc.Damages, store.Damage{What: what, Damage: damage}) }); err != nil {
@@ -560,15 +529,15 @@ The exit code is 3 if something is damaged.`,
 				if len(doc.Damages) > 0 {
 					doc.ExitCode = check.ExitEngine
 				}
-				a.code = doc.ExitCode
+				a.Code = doc.ExitCode
 				if f.json {
-					return a.printJSON(doc)
+					return a.PrintJSON(doc)
 				}
 				for _, d := range doc.Damages {
-					fmt.Fprintf(a.out, "%s: %s\n", d.What, d.Damage)
+					fmt.Fprintf(a.Out, "%s: %s\n", d.What, d.Damage)
 				}
 				if len(doc.Damages) == 0 {
-					fmt.Fprintf(a.out, "nothing in %s is damaged\n", doc.Store)
+					fmt.Fprintf(a.Out, "nothing in %s is damaged\n", doc.Store)
 				}
 				return nil
 			})
@@ -601,23 +570,23 @@ type kindLine struct {
 	Bytes   int64  `json:"bytes"`
 }
 
-func (a *app) dbStatVerb() *cobra.Command {
+func dbStatVerb(a *console.App) *cobra.Command {
 	var f dbFlags
 	c := &cobra.Command{
 		Use:   "stat",
 		Short: "Count what a database has",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
 				doc := statDocument{Bloodhound: program.Version(), Verb: "db stat", Store: s.String(), Kinds: []kindLine{}}
 				if err := count(c.Context(), s, &doc); err != nil {
 					return err
 				}
-				doc.Damages = a.noteDamages(s)
+				doc.Damages = database.NoteDamages(a, s)
 				if f.json {
-					return a.printJSON(doc)
+					return a.PrintJSON(doc)
 				}
-				w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+				w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
 				fmt.Fprintln(w, "KIND\tENTRIES\tBYTES\t")
 				for _, k := range append(doc.Kinds, kindLine{"all", doc.Entries, doc.Bytes}, kindLine{"blobs", doc.Blobs, doc.BlobBytes}) {
 					fmt.Fprintf(w, "%s\t%d\t%d\t\n", k.Kind, k.Entries, k.Bytes)
@@ -625,7 +594,7 @@ func (a *app) dbStatVerb() *cobra.Command {
 				if err := w.Flush(); err != nil || doc.Repeated == 0 {
 					return err
 				}
-				fmt.Fprintf(a.out, "%d more are stored more than once; bloodhound db gc removes them\n", doc.Repeated)
+				fmt.Fprintf(a.Out, "%d more are stored more than once; bloodhound db gc removes them\n", doc.Repeated)
 				return nil
 			})
 		},

@@ -17,6 +17,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/debug"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -33,8 +36,8 @@ import (
 // defaultListen is where debuggers find a world.
 const defaultListen = "127.0.0.1:1234"
 
-func (a *app) debugVerb() *cobra.Command {
-	f := &flags{}
+func debugVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	o := &debugOptions{listen: defaultListen}
 	c := &cobra.Command{
 		Use:   "debug ID [FOLDER or FILE] | debug FOLDER or FILE",
@@ -49,25 +52,25 @@ Exit code 4: the run did not end as the original one.`,
 				return fmt.Errorf("debug takes the id or the file of a failure and a folder or a file, or a folder or a file alone, not %s",
 					plural.Count(len(args), "argument"))
 			}
-			return noneEmpty(args)
+			return flags.NoneEmpty(args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.debug(c, f, o, args) },
+		RunE: func(c *cobra.Command, args []string) error { return debugRun(a, c, f, o, args) },
 	}
-	f.places(c)
-	f.oneTape(c)
-	f.originalFlag(c)
+	f.AddPlaces(c)
+	f.AddOneTape(c)
+	addOriginalFlag(f, c)
 	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
-	c.Flags().Var(numberFlag{&o.gdbPort, 1, math.MaxUint16, "give a port, from 1 to 65535"}, "gdb-port", "the same as --listen 127.0.0.1:`port`")
+	c.Flags().Var(flags.NumberFlag{Number: &o.gdbPort, From: 1, To: math.MaxUint16, Says: "give a port, from 1 to 65535"}, "gdb-port", "the same as --listen 127.0.0.1:`port`")
 	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms+", or begin or end")
 	c.Flags().StringVar(&o.process, "process", "", "show debuggers this `process` alone, NODE/PID, or the first one of NODE")
-	addSwitch(c, &o.delve, "delve", "print how delve debugs the Go program of --process backward, and end")
-	addSwitch(c, &o.launch, "launch-json", "print a launch.json by which VS Code debugs --process backward, and end")
-	addSwitch(c, &o.rr, "rr", "serve delve as rr does")
+	flags.AddSwitch(c, &o.delve, "delve", "print how delve debugs the Go program of --process backward, and end")
+	flags.AddSwitch(c, &o.launch, "launch-json", "print a launch.json by which VS Code debugs --process backward, and end")
+	flags.AddSwitch(c, &o.rr, "rr", "serve delve as rr does")
 	c.Flags().MarkHidden("rr")
-	addSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
-	c.Flags().Var(numberFlag{&o.snapshots, 2, 10_000, "give the number of snapshots, from 2 to 10000"}, "snapshots",
+	flags.AddSwitch(c, &o.drivers, "drivers", "show debuggers the processes of workloads, too")
+	c.Flags().Var(flags.NumberFlag{Number: &o.snapshots, From: 2, To: 10_000, Says: "give the number of snapshots, from 2 to 10000"}, "snapshots",
 		"how many snapshots to keep along the run: more are faster to go back, and need more memory (default: exploration.snapshots.max, or 24)")
-	c.Flags().Var(sizeFlag{&f.snapshotMemory}, "snapshot-memory",
+	c.Flags().Var(flags.SizeFlag{Bytes: &f.SnapshotMemory}, "snapshot-memory",
 		"maximum `size` of the snapshots, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of the machine's memory)")
 	return c
 }
@@ -104,7 +107,7 @@ func (o *debugOptions) only(spec *world.Spec) (*view.NodeProcess, error) {
 
 // debugged is the run that is debugged.
 type debugged struct {
-	project *project
+	project *project.Project
 	spec    *world.Spec
 	tape    tape.Tape
 	failure *report.Failure   // nil for a seed of a project
@@ -112,7 +115,7 @@ type debugged struct {
 	budget  runner.Budget     // of its snapshots
 }
 
-func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) error {
+func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, args []string) error {
 	if o.gdbPort > 0 {
 		if c.Flags().Changed("listen") {
 			return fmt.Errorf("--listen and --gdb-port both say where gdb finds the world; give one of them")
@@ -128,24 +131,24 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 			return fmt.Errorf("--at: %w", err)
 		}
 	}
-	d, err := a.debuggedRun(c, f, args)
+	d, err := debuggedRun(a, c, f, args)
 	if err != nil {
 		return err
 	}
-	if d.project.spec == nil {
-		defer os.RemoveAll(d.project.state)
+	if d.project.Spec == nil {
+		defer os.RemoveAll(d.project.State)
 	}
-	if err := repeats(d.spec, "bloodhound debug"); err != nil {
+	if err := project.RequireRepeats(d.spec, "bloodhound debug"); err != nil {
 		return err
 	}
 	if d.only, err = o.only(d.spec); err != nil {
 		return err
 	}
-	if d.budget, _ = snapshotBudget(f, d.project); o.snapshots > 0 {
+	if d.budget, _ = project.SnapshotBudget(f, d.project); o.snapshots > 0 {
 		d.budget.Most = int(o.snapshots)
 	}
 	if o.delve || o.launch {
-		return a.delve(c, f, d, o, args)
+		return prepareDelve(a, c, f, d, o, args)
 	}
 	// The port is tried before anything runs, and taken when the world stands: gdb repeats a connection that is refused (set tcp auto-retry), and gives up
 	// one that nobody answers.
@@ -154,41 +157,41 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 		return err
 	}
 	listener.Close()
-	s, err := a.openDebugged(d)
+	s, err := openDebugged(a, d)
 	if err != nil {
 		if d.failure != nil {
-			return d.project.lacking(args[0], d.failure, err)
+			return explainLacking(d.project, args[0], d.failure, err)
 		}
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	if d.spec.Engine == world.VM {
-		return a.debugVM(c, s, d, o, address)
+		return debugVM(a, c, s, d, o, address)
 	}
-	session, err := a.debugSession(c.Context(), s, d, o)
+	session, err := debugSession(c.Context(), a, s, d, o)
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 	if c.Context().Err() != nil {
-		return errInterrupted
+		return project.ErrInterrupted
 	}
 	if listener, err = o.listener(address); err != nil {
 		return err
 	}
 	defer listener.Close()
 	if o.rr {
-		if err := launch(a.err, session, listener.Addr().String(), s.setup.Scratch); err != nil {
-			return failed(err)
+		if err := launch(a.Err, session, listener.Addr().String(), s.Setup.Scratch); err != nil {
+			return console.Failed(err)
 		}
 	}
-	a.note("in gdb: target remote %s, and set schedule-multiple on for several processes", listener.Addr())
+	a.Note("in gdb: target remote %s, and set schedule-multiple on for several processes", listener.Addr())
 	served := make(chan error, 1)
 	go func() { served <- session.Serve(listener) }()
 	typed := make(chan struct{})
 	go func() {
 		defer close(typed)
-		ended := session.Prompt(os.Stdin, a.out, term.IsTerminal(int(os.Stdin.Fd())))
+		ended := session.Prompt(os.Stdin, a.Out, term.IsTerminal(int(os.Stdin.Fd())))
 		if !ended && (c.Flags().Changed("listen") || o.gdbPort > 0) { // nobody types: debuggers come, until a signal ends it
 			<-c.Context().Done()
 		}
@@ -197,7 +200,7 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 	case <-typed:
 	case <-c.Context().Done():
 	case err = <-served:
-		return failed(err)
+		return console.Failed(err)
 	}
 	listener.Close()
 	return <-served
@@ -206,7 +209,7 @@ func (a *app) debug(c *cobra.Command, f *flags, o *debugOptions, args []string) 
 func (o *debugOptions) listener(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, failed(fmt.Errorf("--listen %s: %w; name another port, such as --listen 127.0.0.1:0 for any that is free", o.listen, err))
+		return nil, console.Failed(fmt.Errorf("--listen %s: %w; name another port, such as --listen 127.0.0.1:0 for any that is free", o.listen, err))
 	}
 	return l, nil
 }
@@ -230,7 +233,7 @@ func listenAddress(text string) (string, error) {
 }
 
 // debuggedRun finds the run that the arguments name.
-func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged, error) {
+func debuggedRun(a *console.App, c *cobra.Command, f *flags.Set, args []string) (*debugged, error) {
 	ofSeed := len(args) == 0
 	if len(args) == 1 && filepath.Ext(args[0]) != ".json" {
 		_, err := os.Stat(args[0])
@@ -242,62 +245,62 @@ func (a *app) debuggedRun(c *cobra.Command, f *flags, args []string) (*debugged,
 				return nil, fmt.Errorf("--%s is of a run of a project, and %s is a failure, which has its own tape", name, args[0])
 			}
 		}
-		p, full, err := a.loadFailure(c, f, args)
+		p, full, err := loadFailure(a, c, f, args)
 		if err != nil {
 			return nil, err
 		}
-		failure := f.runOf(full)
+		failure := chosenRun(f, full)
 		return &debugged{project: p, spec: failure.Spec, tape: failure.Tape, failure: failure}, nil
 	}
-	f.asWritten = true
-	p, err := a.load(c.Context(), f, args)
+	f.AsWritten = true
+	p, err := project.Load(c.Context(), a, f, args)
 	if err != nil {
 		return nil, err
 	}
-	t, err := f.tape(c, p)
+	t, err := project.TapeOf(f, c, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.build(c.Context(), a); err != nil {
+	if err := p.Build(c.Context(), a); err != nil {
 		return nil, err
 	}
-	return &debugged{project: p, spec: p.spec, tape: t}, nil
+	return &debugged{project: p, spec: p.Spec, tape: t}, nil
 }
 
-func (a *app) openDebugged(d *debugged) (*session, error) {
+func openDebugged(a *console.App, d *debugged) (*project.Session, error) {
 	if d.failure != nil {
-		return a.openFailure(d.project, d.failure)
+		return openFailure(a, d.project, d.failure)
 	}
-	return openSession(d.spec, d.project.state)
+	return project.OpenSession(d.spec, d.project.State)
 }
 
 // debugSession makes the run once as it is, and then stops a second one where the options say.
-func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debugOptions) (*debug.Session, error) {
-	eng, err := engineFor(d.spec)
+func debugSession(ctx context.Context, a *console.App, s *project.Session, d *debugged, o *debugOptions) (*debug.Session, error) {
+	eng, err := project.EngineFor(d.spec)
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
-	images, err := imagesOf(d.spec)
+	images, err := project.ImagesOf(d.spec)
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
-	options, err := s.setup.JobOptions(&explore.Job{},
-		engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Driver: s.setup.Driver})
+	options, err := s.Setup.JobOptions(&explore.Job{},
+		engine.Options{Dir: s.Setup.Scratch, Hidden: s.Setup.Hidden, Then: s.Setup.Then, Images: images, Driver: s.Setup.Driver})
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
 	whole := options
 	whole.Interrupt = ctx.Done()
 	original, err := runner.Do(eng, d.spec, d.tape, whole, record.Position{})
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
 	if ctx.Err() != nil {
-		return nil, errInterrupted
+		return nil, project.ErrInterrupted
 	}
 	hash := original.Hash
 	if d.failure != nil && d.failure.Hash != hash {
-		a.noteChanged(d.project, d.failure, original)
+		noteChanged(a, d.project, d.failure, original)
 	}
 	violation := violationOf(d, original)
 	at := o.at
@@ -312,11 +315,11 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	spec.Limits.WallMs = 0 // a person looks at it
 	booted, err := eng.Boot(&spec, d.tape, options)
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
 	if _, err := booted.Advance(engine.Until{Ready: true, TimeNs: spec.EndNs}); err != nil {
 		booted.Close()
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
 	w, err := debug.Of(booted, &spec, d.tape, options)
 	if err != nil {
@@ -326,9 +329,9 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 	d.budget.Complete(eng)
 	timeline, err := debug.New(w, d.budget)
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
-	session := &debug.Session{Timeline: timeline, Until: until, Note: a.note, Views: views(&spec), Nodes: nodeNames(&spec), Recording: o.rr}
+	session := &debug.Session{Timeline: timeline, Until: until, Note: a.Note, Views: views(&spec), Nodes: nodeNames(&spec), Recording: o.rr}
 	session.Shown = func(t engine.Thread) bool {
 		if d.only != nil {
 			return t.Node == d.only.Node && (d.only.PID == 0 || t.PID == d.only.PID)
@@ -342,19 +345,19 @@ func (a *app) debugSession(ctx context.Context, s *session, d *debugged, o *debu
 			return fmt.Sprintf("the end of branch %d: trace hash %s (that of the recorded run is %s); %s", n, now, hash, verdictsAtEnd(w, &spec))
 		}
 		if now != hash {
-			a.code = check.ExitNotReproducible
+			a.Code = check.ExitNotReproducible
 			return fmt.Sprintf("the end of the run: NOT the original one: the trace hash is %s and was %s", now, hash)
 		}
 		return "the end of the run: trace hash " + hash + ", that of the original run"
 	}
-	a.note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(original.Events, "event"), report.Seconds(original.VirtualNs), hash)
+	a.Note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(original.Events, "event"), report.Seconds(original.VirtualNs), hash)
 	if at != "" {
 		there, err := session.GoTo(at)
 		if err != nil {
 			timeline.Close()
 			return nil, fmt.Errorf("--at: %w", err)
 		}
-		a.note("%s", strings.TrimSpace(there))
+		a.Note("%s", strings.TrimSpace(there))
 	}
 	return session, nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -23,14 +25,14 @@ import (
 const defaultVMSnapshots = 4
 
 // debugVM records the run, makes it again in QEMU, and has QEMU serve gdb.
-func (a *app) debugVM(c *cobra.Command, s *session, d *debugged, o *debugOptions, address string) error {
+func debugVM(a *console.App, c *cobra.Command, s *project.Session, d *debugged, o *debugOptions, address string) error {
 	for _, name := range []string{"process", "delve", "launch-json", "rr", "drivers", "snapshot-memory"} {
 		if c.Flags().Changed(name) {
 			return fmt.Errorf("--%s is of the native engine: with the engine vm, gdb debugs the whole virtual machine by QEMU's own server", name)
 		}
 	}
 	ctx := c.Context()
-	recording, run, err := a.recordVM(ctx, s, d)
+	recording, run, err := recordVM(ctx, a, s, d)
 	if err != nil {
 		return err
 	}
@@ -59,20 +61,20 @@ func (a *app) debugVM(c *cobra.Command, s *session, d *debugged, o *debugOptions
 	}
 	replay, err := recording.Replay()
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	defer replay.Close()
 	snapshots := cmp.Or(int(o.snapshots), defaultVMSnapshots)
 	err = replay.Along(min(first, last), last, snapshots, ctx.Done())
 	switch {
 	case ctx.Err() != nil:
-		return errInterrupted
+		return project.ErrInterrupted
 	case errors.Is(err, vm.ErrDiverged):
-		return a.diverged(err)
+		return diverged(a, err)
 	case err != nil:
-		return failed(err)
+		return console.Failed(err)
 	}
-	a.note("the virtual machine stands at %s of the run", cmp.Or(at, "begin"))
+	a.Note("the virtual machine stands at %s of the run", cmp.Or(at, "begin"))
 	listener, err := o.listener(address)
 	if err != nil {
 		return err
@@ -80,48 +82,48 @@ func (a *app) debugVM(c *cobra.Command, s *session, d *debugged, o *debugOptions
 	address = listener.Addr().String()
 	listener.Close() // QEMU takes it
 	if err := replay.Listen(address); err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
-	a.note("in gdb: target remote %s, behind file PROGRAM: gdb -ex 'target remote %[1]s' PROGRAM", address)
+	a.Note("in gdb: target remote %s, behind file PROGRAM: gdb -ex 'target remote %[1]s' PROGRAM", address)
 	select {
 	case <-ctx.Done():
 	case err := <-replay.Diverged():
-		return a.diverged(err)
+		return diverged(a, err)
 	case <-replay.Ended():
-		a.note("QEMU has ended: gdb has ended it, or went beyond the end of the record")
+		a.Note("QEMU has ended: gdb has ended it, or went beyond the end of the record")
 	}
 	return nil
 }
 
-func (a *app) diverged(err error) error {
-	a.code = check.ExitNotReproducible
-	a.note("%s", err)
+func diverged(a *console.App, err error) error {
+	a.Code = check.ExitNotReproducible
+	a.Note("%s", err)
 	return nil
 }
 
 // recordVM makes the run, with QEMU's record of it.
-func (a *app) recordVM(ctx context.Context, s *session, d *debugged) (*vm.Recording, *check.Judged, error) {
-	images, err := imagesOf(d.spec)
+func recordVM(ctx context.Context, a *console.App, s *project.Session, d *debugged) (*vm.Recording, *check.Judged, error) {
+	images, err := project.ImagesOf(d.spec)
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, console.Failed(err)
 	}
-	options, err := s.setup.JobOptions(&explore.Job{},
-		engine.Options{Dir: s.setup.Scratch, Hidden: s.setup.Hidden, Then: s.setup.Then, Images: images, Driver: s.setup.Driver, Interrupt: ctx.Done()})
+	options, err := s.Setup.JobOptions(&explore.Job{},
+		engine.Options{Dir: s.Setup.Scratch, Hidden: s.Setup.Hidden, Then: s.Setup.Then, Images: images, Driver: s.Setup.Driver, Interrupt: ctx.Done()})
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, console.Failed(err)
 	}
 	recorder := vm.NewRecorder()
 	run, err := runner.Do(recorder, d.spec, d.tape, options, record.Position{})
 	if err != nil {
 		recorder.Recording.Close()
 		if ctx.Err() != nil {
-			err = errInterrupted
+			err = project.ErrInterrupted
 		}
-		return nil, nil, failed(err)
+		return nil, nil, console.Failed(err)
 	}
 	if d.failure != nil && d.failure.Hash != run.Hash {
-		a.noteChanged(d.project, d.failure, run)
+		noteChanged(a, d.project, d.failure, run)
 	}
-	a.note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(run.Events, "event"), report.Seconds(run.VirtualNs), run.Hash)
+	a.Note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(run.Events, "event"), report.Seconds(run.VirtualNs), run.Hash)
 	return recorder.Recording, run, nil
 }

@@ -2,9 +2,14 @@
 
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-func (a *app) debugVM(_ *cobra.Command, _ *session, d *debugged, _ *debugOptions, _ string) error {
-	_, err := engineFor(d.spec)
-	return failed(err)
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+)
+
+func debugVM(_ *console.App, _ *cobra.Command, _ *project.Session, d *debugged, _ *debugOptions, _ string) error {
+	_, err := project.EngineFor(d.spec)
+	return console.Failed(err)
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/debug"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -59,55 +61,55 @@ func rr(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Wr
 	return main(append([]string{"debug"}, t.Args...), out, errs)
 }
 
-// delve makes the folders that delve wants, and prints how to use them: in a terminal, or in VS Code.
-func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, args []string) error {
+// prepareDelve makes the folders that delve wants, and prints how to use them: in a terminal, or in VS Code.
+func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o *debugOptions, args []string) error {
 	if d.only == nil {
 		return fmt.Errorf("one process is debugged: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(nodeNames(d.spec), ", "))
 	}
-	var flags []string
+	var given []string
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		if !slices.Contains([]string{"delve", "launch-json", "process", "listen", "compose"}, flag.Name) {
-			flags = append(flags, "--"+flag.Name+"="+flag.Value.String())
+			given = append(given, "--"+flag.Name+"="+flag.Value.String())
 		}
 	})
-	for _, file := range f.compose {
-		flags = append(flags, "--compose="+file)
+	for _, file := range f.Compose {
+		given = append(given, "--compose="+file)
 	}
-	run := slices.Concat(args, flags, []string{"--process", o.process})
+	run := slices.Concat(args, given, []string{"--process", o.process})
 	dir, err := os.Getwd()
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	p, id := d.project, strconv.FormatUint(d.tape.Own(), 10)
 	if d.failure != nil {
 		id = d.failure.ID
 	}
 	name := id + "-" + strings.ReplaceAll(o.process, "/", "-")
-	state, err := filepath.Abs(p.state)
+	state, err := filepath.Abs(p.State)
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	bin, trace := filepath.Join(state, "delve", "bin"), filepath.Join(state, "delve", name)
 	text, err := json.MarshalIndent(rrTrace{dir, slices.Concat(run, []string{"--listen", "127.0.0.1:0", "--rr"})}, "", "  ")
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	for _, folder := range []string{bin, trace} {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
-			return failed(report.DiskError(err, state))
+			return console.Failed(report.DiskError(err, state))
 		}
 	}
 	link := filepath.Join(bin, rrName)
 	os.Remove(link)
 	if err := os.Symlink(self, link); err != nil {
-		return failed(report.DiskError(err, state))
+		return console.Failed(report.DiskError(err, state))
 	}
 	if err := report.WriteFile(filepath.Join(trace, traceArguments), append(text, '\n')); err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	if o.launch {
 		address, err := listenAddress(o.listen)
@@ -116,20 +118,20 @@ func (a *app) delve(c *cobra.Command, f *flags, d *debugged, o *debugOptions, ar
 		}
 		text, err := json.MarshalIndent(launchJSON(name, bin, trace, address), "", "  ")
 		if err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
-		fmt.Fprintf(a.out, "%s\n", text)
+		fmt.Fprintf(a.Out, "%s\n", text)
 		for i := range run {
-			run[i] = shellQuote(run[i])
+			run[i] = flags.ShellQuote(run[i])
 		}
-		a.note("for C, C++ and Rust, VS Code connects to: bloodhound debug %s --listen %s", strings.Join(run, " "), address)
+		a.Note("for C, C++ and Rust, VS Code connects to: bloodhound debug %s --listen %s", strings.Join(run, " "), address)
 	} else {
-		fmt.Fprintf(a.out, "delve goes forward and backward in the run of process %s:\n  PATH=%s:$PATH dlv replay %s\n",
-			o.process, shellQuote(bin), shellQuote(trace))
+		fmt.Fprintf(a.Out, "delve goes forward and backward in the run of process %s:\n  PATH=%s:$PATH dlv replay %s\n",
+			o.process, flags.ShellQuote(bin), flags.ShellQuote(trace))
 	}
 	if paranoid, err := os.ReadFile("/proc/sys/kernel/perf_event_paranoid"); err == nil {
 		if n, _ := strconv.Atoi(strings.TrimSpace(string(paranoid))); n > 1 {
-			a.note("delve refuses to begin while kernel.perf_event_paranoid is above 1, as rr needs that (Bloodhound does not); "+
+			a.Note("delve refuses to begin while kernel.perf_event_paranoid is above 1, as rr needs that (Bloodhound does not); "+
 				"it is %d here: sudo sysctl kernel.perf_event_paranoid=1", n)
 		}
 	}

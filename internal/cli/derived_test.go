@@ -3,6 +3,7 @@ package cli
 import (
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -15,7 +16,7 @@ func TestDerivedRulesAreNoChangeOfAProject(t *testing.T) {
 	if !sameSpec(spec(own), spec(own, derived)) || sameSpec(spec(own), spec(own, own)) || sameSpec(spec(own), spec(derived)) {
 		t.Error("derived rules make another configuration, or others do not")
 	}
-	if worldDigest(spec(own)) != worldDigest(spec(own, derived)) || worldDigest(spec(own)) == worldDigest(spec(own, own)) {
+	if project.WorldDigest(spec(own)) != project.WorldDigest(spec(own, derived)) || project.WorldDigest(spec(own)) == project.WorldDigest(spec(own, own)) {
 		t.Error("derived rules make another world of a corpus, or others do not")
 	}
 }

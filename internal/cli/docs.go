@@ -11,11 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/docs"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/config/suggest"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func (a *app) docsVerb() *cobra.Command {
+func docsVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs [TOPIC]",
 		Short: "Read the documentation of this version, offline",
@@ -24,9 +25,9 @@ or run-in-ci, or the beginning of one.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return a.listPages()
+				return listPages(a)
 			}
-			return a.printPage(args[0])
+			return printPage(a, args[0])
 		},
 	}
 	c.AddCommand(&cobra.Command{
@@ -38,7 +39,7 @@ or run-in-ci, or the beginning of one.`,
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.searchPages(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return searchPages(a, args) },
 	})
 	return c
 }
@@ -71,7 +72,7 @@ func pages() (list []docsPage) {
 	return list
 }
 
-func (a *app) listPages() error {
+func listPages(a *console.App) error {
 	folder := ""
 	for _, p := range pages() {
 		if p.topic == "README" {
@@ -79,23 +80,23 @@ func (a *app) listPages() error {
 		}
 		if dir := path.Dir(p.file); dir != folder && dir != "." {
 			folder = dir
-			fmt.Fprintf(a.out, "%s\n", dir)
+			fmt.Fprintf(a.Out, "%s\n", dir)
 		}
-		fmt.Fprintf(a.out, "  %-36s %s\n", p.topic, p.title)
+		fmt.Fprintf(a.Out, "  %-36s %s\n", p.topic, p.title)
 	}
-	fmt.Fprint(a.out, "\n`bloodhound docs TOPIC` prints a page, and `bloodhound docs search WORD...` looks for words\n")
+	fmt.Fprint(a.Out, "\n`bloodhound docs TOPIC` prints a page, and `bloodhound docs search WORD...` looks for words\n")
 	return nil
 }
 
 // printPage prints the page of a topic.
-func (a *app) printPage(topic string) error {
+func printPage(a *console.App, topic string) error {
 	all := pages()
 	wanted := strings.ToLower(strings.TrimSuffix(path.Base(topic), ".md"))
 	named := func(p docsPage) bool { return strings.ToLower(p.topic) == wanted }
 	begins := func(p docsPage) bool { return strings.HasPrefix(strings.ToLower(p.topic), wanted) }
 	for _, is := range []func(docsPage) bool{named, begins} {
 		if i := slices.IndexFunc(all, is); i >= 0 {
-			fmt.Fprint(a.out, all[i].text)
+			fmt.Fprint(a.Out, all[i].text)
 			return nil
 		}
 	}
@@ -120,7 +121,7 @@ var fillers = []string{"a", "after", "an", "and", "at", "do", "for", "how", "i",
 
 // searchPages prints the sections that have all of some words, those first whose heading has them. Where there is none, it prints those that have
 // most of them.
-func (a *app) searchPages(args []string) error {
+func searchPages(a *console.App, args []string) error {
 	all := strings.Fields(strings.ToLower(strings.Join(args, " ")))
 	words := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return slices.Contains(fillers, w) })
 	if len(words) == 0 {
@@ -146,15 +147,15 @@ func (a *app) searchPages(args []string) error {
 	}
 	list = slices.DeleteFunc(list, func(f found) bool { return f.words < most })
 	if most < len(words) {
-		a.note("no section has all of these words; these have %d of %d", most, len(words))
+		a.Note("no section has all of these words; these have %d of %d", most, len(words))
 	}
 	slices.SortStableFunc(list, func(x, y found) int { return y.inHeading - x.inHeading })
 	for i, f := range list {
 		if i == maxFound {
-			fmt.Fprintf(a.out, "and %d more; give more words\n", len(list)-i)
+			fmt.Fprintf(a.Out, "and %d more; give more words\n", len(list)-i)
 			break
 		}
-		fmt.Fprintf(a.out, "%s: %s\n    %s\n", f.page.topic, f.section.heading, report.Fit(f.section.line(words), docsColumns))
+		fmt.Fprintf(a.Out, "%s: %s\n    %s\n", f.page.topic, f.section.heading, report.Fit(f.section.line(words), docsColumns))
 	}
 	return nil
 }

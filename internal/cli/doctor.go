@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/driver"
 	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -40,8 +43,8 @@ const (
 	doctorQuoted = 3
 )
 
-func (a *app) doctorVerb() *cobra.Command {
-	f := &flags{}
+func doctorVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	maxTime, selfTest := doctorMaxTime, false
 	c := &cobra.Command{
 		Use:   "doctor [PROGRAM [ARGUMENTS]]",
@@ -56,26 +59,26 @@ Exit code 3: the engine cannot run worlds here. With a program, 1: the program c
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && selfTest {
-				return errors.New("--selftest runs programs of its own: leave out " + shellQuote(args[0]))
+				return errors.New("--selftest runs programs of its own: leave out " + flags.ShellQuote(args[0]))
 			}
 			if c.Flags().Changed("engine") && (len(args) > 0 || selfTest) {
 				return errors.New("doctor runs programs by the engine native alone: leave out --engine")
 			}
 			if len(args) > 0 {
-				return a.doctorProgram(c, f, maxTime, args)
+				return doctorProgram(a, c, f, maxTime, args)
 			}
 			for _, name := range []string{"seed", "max-time"} {
 				if c.Flags().Changed(name) {
 					return fmt.Errorf("--%s is for a program that doctor runs: bloodhound doctor --%s ... PROGRAM", name, name)
 				}
 			}
-			return a.doctor(c.Context(), f, selfTest)
+			return examineMachine(c.Context(), a, f, selfTest)
 		},
 	}
 	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
-	f.document(c)
-	f.seedFlag(c, "`seed` of the tape (default: 1)")
-	f.engineFlag(c, "native", "look at this `engine` closely: ")
+	f.AddDocument(c)
+	f.SeedFlag(c, "`seed` of the tape (default: 1)")
+	f.EngineFlag(c, "native", "look at this `engine` closely: ")
 	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it; under a minute")
 	c.Flags().Var(program.Time(&maxTime), "max-time", "virtual `time` after which the program is ended")
 	return c
@@ -93,20 +96,20 @@ type doctorDocument struct {
 	Conclusion string `json:"conclusion,omitempty"`
 }
 
-func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
+func examineMachine(ctx context.Context, a *console.App, f *flags.Set, selfTest bool) error {
 	spec := &world.Spec{}
-	why, err := engines.Choose(spec, f.engine)
+	why, err := engines.Choose(spec, f.Engine)
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		a.note("%s", why)
+		a.Note("%s", why)
 	}
 	doc := doctorDocument{Bloodhound: program.Version(), Verb: "doctor", Checks: engineChecks(ctx, spec.Engine)}
 	shown := len(doc.Checks)
-	if !f.json {
+	if !f.JSON {
 		for _, x := range doc.Checks {
-			printCheck(a.out, x)
+			printCheck(a.Out, x)
 		}
 	}
 	if works := !slices.ContainsFunc(doc.Checks, engine.Check.Lacking); works && selfTest {
@@ -116,25 +119,25 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 				return err
 			}
 			doc.Checks = append(doc.Checks, x)
-			if !f.json {
-				printCheck(a.out, x)
+			if !f.JSON {
+				printCheck(a.Out, x)
 			}
 		}
 	}
 	if slices.ContainsFunc(doc.Checks, engine.Check.Lacking) {
 		doc.ExitCode = check.ExitEngine
 	}
-	a.code = doc.ExitCode
-	if f.json {
-		return a.printJSON(doc)
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
 	switch {
 	case slices.ContainsFunc(doc.Checks[:shown], engine.Check.Lacking):
-		fmt.Fprintf(a.out, "\nworlds of the engine %s cannot run here: see what is missing above\n", f.engine)
+		fmt.Fprintf(a.Out, "\nworlds of the engine %s cannot run here: see what is missing above\n", f.Engine)
 	case doc.ExitCode != 0:
-		fmt.Fprintln(a.out, "\nfault injection does not work correctly on this machine: please report this, with the lines above")
+		fmt.Fprintln(a.Out, "\nfault injection does not work correctly on this machine: please report this, with the lines above")
 	default:
-		fmt.Fprintln(a.out, "\nworlds can run here; `bloodhound doctor PROGRAM` tries a program of yours")
+		fmt.Fprintln(a.Out, "\nworlds can run here; `bloodhound doctor PROGRAM` tries a program of yours")
 	}
 	return nil
 }
@@ -143,7 +146,7 @@ func (a *app) doctor(ctx context.Context, f *flags, selfTest bool) error {
 func engineChecks(ctx context.Context, asked string) (checks []engine.Check) {
 	var others []engine.Check
 	for _, r := range engines.Table() {
-		make := func() (engine.Engine, error) { return engineFor(&world.Spec{Engine: r.Spec}) }
+		make := func() (engine.Engine, error) { return project.EngineFor(&world.Spec{Engine: r.Spec}) }
 		if r.Spec != asked {
 			others = append(others, engines.Here(&r, make))
 			continue
@@ -170,13 +173,13 @@ func trySelf(ctx context.Context, c *selftest.Case) (engine.Check, error) {
 	x := engine.Check{Name: "fault " + string(c.Kind), Required: true, OK: true, Detail: fmt.Sprintf("a program says %q, and the ledger knows", c.Seen)}
 	file, err := driverfile.Find()
 	if err != nil {
-		return x, failed(err)
+		return x, console.Failed(err)
 	}
 	role := func(name string) []string { return []string{driver.Verb, driver.SelfTest, name} }
 	for _, which := range []selftest.Which{selftest.Nowhere, selftest.There, selftest.Elsewhere} {
 		spec, err := c.Spec(file, role, which)
 		if err != nil {
-			return x, failed(err)
+			return x, console.Failed(err)
 		}
 		reply, err := runAlone(ctx, spec)
 		if err != nil {
@@ -197,24 +200,24 @@ func runAlone(ctx context.Context, spec *world.Spec) (*explore.Reply, error) {
 		return nil, err
 	}
 	defer remove()
-	reply, err := s.run(ctx, &explore.Job{Tape: tape.Tape{Seed: selftest.Seed}, Full: true}, nil)
+	reply, err := s.Run(ctx, &explore.Job{Tape: tape.Tape{Seed: selftest.Seed}, Full: true}, nil)
 	if err == nil && ctx.Err() != nil {
-		err = errInterrupted
+		err = project.ErrInterrupted
 	}
 	return reply, err
 }
 
 // openAlone is a session for a world without a project.
-func openAlone(spec *world.Spec) (s *session, remove func(), err error) {
+func openAlone(spec *world.Spec) (s *project.Session, remove func(), err error) {
 	state, err := os.MkdirTemp("", "bloodhound-doctor-")
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, console.Failed(err)
 	}
-	if s, err = openSession(spec, state); err != nil {
+	if s, err = project.OpenSession(spec, state); err != nil {
 		os.RemoveAll(state)
 		return nil, nil, err
 	}
-	return s, func() { s.close(); os.RemoveAll(state) }, nil
+	return s, func() { s.Close(); os.RemoveAll(state) }, nil
 }
 
 // tryWorld runs this program in a world, twice, and compares the runs.
@@ -234,7 +237,7 @@ func tryWorld(ctx context.Context) engine.Check {
 	defer remove()
 	var first *explore.Summary
 	for range 2 {
-		reply, err := s.run(ctx, &explore.Job{Tape: tape.Tape{Seed: defaultSeed}}, nil)
+		reply, err := s.Run(ctx, &explore.Job{Tape: tape.Tape{Seed: project.DefaultSeed}}, nil)
 		switch {
 		case err != nil:
 			x.Detail = err.Error()
@@ -273,10 +276,10 @@ func printCheck(w io.Writer, x engine.Check) {
 }
 
 // doctorSession is a session for a world with one node that runs a command, without faults and without a project.
-func doctorSession(command []string, maxTime time.Duration) (s *session, remove func(), err error) {
+func doctorSession(command []string, maxTime time.Duration) (s *project.Session, remove func(), err error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, console.Failed(err)
 	}
 	spec := &world.Spec{Name: "doctor", Dir: dir, StartUnixNs: doctorStartUnix * 1e9, MaxTimeNs: maxTime.Nanoseconds(),
 		TimeStepNs: 10e6, Cost: world.Cost{CallNs: 1000, ClockReadNs: 50},
@@ -292,11 +295,11 @@ func doctorSession(command []string, maxTime time.Duration) (s *session, remove 
 }
 
 // doctorProgram runs a program alone in a world without faults.
-func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, args []string) error {
+func doctorProgram(a *console.App, c *cobra.Command, f *flags.Set, maxTime time.Duration, args []string) error {
 	if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder, and doctor takes a program, such as `bloodhound doctor ./server --port 8080`; "+
 			"`bloodhound config %s` checks a configuration",
-			args[0], shellQuote(args[0]))
+			args[0], flags.ShellQuote(args[0]))
 	}
 	command := slices.Clone(args)
 	if strings.Contains(command[0], "/") {
@@ -310,7 +313,7 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 	if errors.As(err, &lacking) {
 		remedy := lacking[0].Remedy
 		if own, err := exec.LookPath(args[0]); err == nil && !strings.Contains(args[0], "/") {
-			remedy = "try `bloodhound doctor " + shellQuote(own) + "`, and give nodes that path too; a node does not get your PATH"
+			remedy = "try `bloodhound doctor " + flags.ShellQuote(own) + "`, and give nodes that path too; a node does not get your PATH"
 		}
 		return fmt.Errorf("%s\n  %s", lacking[0].Problem, remedy)
 	}
@@ -318,12 +321,12 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 		return err
 	}
 	defer remove()
-	seed := f.seedOf(c, &project{})
-	reply, err := a.oneRun(c.Context(), s, &explore.Job{Tape: tape.Tape{Seed: seed}, Full: true, Progress: !f.json}, f.json)
+	seed := project.SeedOf(f, c, &project.Project{})
+	reply, err := project.OneRun(c.Context(), a, s, &explore.Job{Tape: tape.Tape{Seed: seed}, Full: true, Progress: !f.JSON}, f.JSON)
 	if err != nil {
 		return err
 	}
-	unsure, err := a.contrasted(c.Context(), s, tape.Tape{Seed: seed}, reply.Summary, f.json)
+	unsure, err := contrasted(c.Context(), a, s, tape.Tape{Seed: seed}, reply.Summary, f.JSON)
 	if err != nil {
 		return err
 	}
@@ -337,38 +340,38 @@ func (a *app) doctorProgram(c *cobra.Command, f *flags, maxTime time.Duration, a
 		status.Unknown = append(status.Unknown, "system calls were refused")
 	}
 	doc.ExitCode = status.ExitCode()
-	a.code = doc.ExitCode
-	if f.json {
-		return a.printJSON(doc)
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
 	if n := len(reply.Outcome.Log); n > 0 {
-		fmt.Fprintf(a.out, "the last lines that it wrote\n")
+		fmt.Fprintf(a.Out, "the last lines that it wrote\n")
 		for _, l := range reply.Outcome.Log[max(n-doctorLogLines, 0):] {
-			fmt.Fprintf(a.out, "  %14s  %s\n", report.Seconds(l.TimeNs), l.Text)
+			fmt.Fprintf(a.Out, "  %14s  %s\n", report.Seconds(l.TimeNs), l.Text)
 		}
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 	}
 	for _, x := range reply.Outcome.Crashes {
-		fmt.Fprintf(a.out, "%s of %s (exit code %d%s)\n", x.Kind, x.Program, x.ExitCode, withSignal(x.Signal))
+		fmt.Fprintf(a.Out, "%s of %s (exit code %d%s)\n", x.Kind, x.Program, x.ExitCode, withSignal(x.Signal))
 	}
-	if err := report.Run(a.out, seed, reply.Summary); err != nil {
+	if err := report.Run(a.Out, seed, reply.Summary); err != nil {
 		return err
 	}
 	if doc.Conclusion != "" {
-		fmt.Fprintf(a.out, "\n%s\n", doc.Conclusion)
+		fmt.Fprintf(a.Out, "\n%s\n", doc.Conclusion)
 	}
 	return nil
 }
 
 // contrasted makes a run once more with other breakpoints in the program's code. If that is another run, the first one does not count as
 // reproducible, and what it violates is not the program's fault.
-func (a *app) contrasted(ctx context.Context, s *session, t tape.Tape, first *explore.Summary, quiet bool) (differs bool, err error) {
+func contrasted(ctx context.Context, a *console.App, s *project.Session, t tape.Tape, first *explore.Summary, quiet bool) (differs bool, err error) {
 	if !first.Repeat.Reproducible {
 		return false, nil
 	}
-	again, err := a.oneRun(ctx, s, &explore.Job{Tape: t, Contrast: true}, quiet)
+	again, err := project.OneRun(ctx, a, s, &explore.Job{Tape: t, Contrast: true}, quiet)
 	if err == nil && ctx.Err() != nil {
-		err = errInterrupted
+		err = project.ErrInterrupted
 	}
 	if err != nil {
 		return false, err
@@ -377,7 +380,7 @@ func (a *app) contrasted(ctx context.Context, s *session, t tape.Tape, first *ex
 	if d == "" {
 		return false, nil
 	}
-	return true, a.notRepeated(ctx, s, t, first, d, quiet)
+	return true, project.NoteUnrepeatable(ctx, a, s, t, first, d, quiet)
 }
 
 // doctorConclusion says what a run without refused calls shows about the system calls of a program. A program that ended

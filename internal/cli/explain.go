@@ -14,6 +14,10 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cause"
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -27,8 +31,8 @@ const (
 	defaultExplainTime = 2 * time.Minute
 )
 
-func (a *app) explainVerb() *cobra.Command {
-	f := &flags{}
+func explainVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	var url string
 	c := &cobra.Command{
 		Use:   "explain ID [FOLDER or FILE]",
@@ -39,17 +43,17 @@ moment of no return. explain names that decision, and the nearest run without it
 keep the explanation, and so does the store that has the failure: the project's own one, or that of --store, whose dashboard shows it then.
 ID may be that of a failure in the store, too.
 Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: the run does not repeat.`,
-		Args: failureArguments,
-		RunE: func(c *cobra.Command, args []string) error { return a.explain(c, f, url, args) },
+		Args: flags.FailureArguments,
+		RunE: func(c *cobra.Command, args []string) error { return explainFailure(a, c, f, url, args) },
 	}
-	f.where(c)
-	c.Flags().Var(numberFlag{&f.explainRuns, 1, math.MaxInt32, "give the number of runs that may be made, 1 or more"}, "runs",
+	f.AddPlacesAndDocument(c)
+	c.Flags().Var(flags.NumberFlag{Number: &f.ExplainRuns, From: 1, To: math.MaxInt32, Says: "give the number of runs that may be made, 1 or more"}, "runs",
 		fmt.Sprintf("maximum number of runs (default: %d)", defaultExplainRuns))
-	c.Flags().Var(program.Time(&f.explainTime), "time", fmt.Sprintf("maximum time (default: %s)", defaultExplainTime))
-	f.workersFlag(c)
-	f.originalFlag(c)
-	f.updateFlag(c)
-	storeFlag(c, &url, " of the project")
+	c.Flags().Var(program.Time(&f.ExplainTime), "time", fmt.Sprintf("maximum time (default: %s)", defaultExplainTime))
+	f.WorkersFlag(c)
+	addOriginalFlag(f, c)
+	addUpdateFlag(f, c)
+	database.StoreFlag(c, &url, " of the project")
 	return c
 }
 
@@ -62,85 +66,85 @@ type explainDocument struct {
 	report.Explanation
 }
 
-func (a *app) explain(c *cobra.Command, f *flags, url string, args []string) error {
-	args, err := a.fetchFailure(c.Context(), f, url, args)
+func explainFailure(a *console.App, c *cobra.Command, f *flags.Set, url string, args []string) error {
+	args, err := fetchFailure(c.Context(), a, f, url, args)
 	if err != nil {
 		return err
 	}
-	p, full, err := a.loadFailure(c, f, args)
+	p, full, err := loadFailure(a, c, f, args)
 	if err != nil {
 		return err
 	}
-	if p.spec == nil {
-		defer os.RemoveAll(p.state)
+	if p.Spec == nil {
+		defer os.RemoveAll(p.State)
 	}
-	if err := repeats(full.Spec, "bloodhound explain"); err != nil {
+	if err := project.RequireRepeats(full.Spec, "bloodhound explain"); err != nil {
 		return err
 	}
-	failure := f.runOf(full)
-	known, err := a.whereKnown(c.Context(), url, p, full)
+	failure := chosenRun(f, full)
+	known, err := whereKnown(c.Context(), a, url, p, full)
 	if err != nil {
 		return err
 	}
-	s, err := a.openFailure(p, failure)
+	s, err := openFailure(a, p, failure)
 	if err != nil {
-		return p.lacking(args[0], full, err)
+		return explainLacking(p, args[0], full, err)
 	}
-	defer s.close()
-	show := newProgress(a.err, false, f.json)
-	x := explainer{app: a, session: s, failure: failure, workers: p.workersOf(int(f.workers)),
-		runs: cmp.Or(int(f.explainRuns), defaultExplainRuns), time: cmp.Or(f.explainTime, defaultExplainTime),
-		changes: func(o *check.Judged) []string { return p.changes(failure, o) }}
+	defer s.Close()
+	show := console.NewProgress(a.Err, false, f.JSON)
+	x := explainer{App: a, session: s, failure: failure, workers: p.WorkersOf(int(f.Workers)),
+		runs: cmp.Or(int(f.ExplainRuns), defaultExplainRuns), time: cmp.Or(f.ExplainTime, defaultExplainTime),
+		changes: func(o *check.Judged) []string { return changesSinceFailure(p, failure, o) }}
 	changed := false
 	x.changed = func(reply *explore.Reply, v check.Verdict) error {
-		if err := a.changedRun(c.Context(), p, s, failure, reply, "explained"); err != nil {
+		if err := changedRun(c.Context(), a, p, s, failure, reply, "explained"); err != nil {
 			return err
 		}
 		changed = true
-		full.Renew(program.Version(), reply.Outcome, v, s.treeNow(failure), f.original)
+		full.Renew(program.Version(), reply.Outcome, v, treeNow(s, failure), f.Original)
 		return nil
 	}
-	s.setup.Snapshots = a.snapshots(f, p, x.workers)
+	s.Setup.Snapshots = project.Snapshots(a, f, p, x.workers)
 	e, err := x.explain(c.Context(), show)
-	show.end()
+	show.End()
 	if err != nil {
 		if c.Context().Err() != nil {
-			return errInterrupted
+			return project.ErrInterrupted
 		}
 		return err
 	}
 	full.Explanation = e
 	if changed {
-		_, err = a.storeRenewed(p, args[0], full, f.update)
+		_, err = storeRenewed(a, p, args[0], full, f.Update)
 	} else {
-		_, err = p.store(args[0], full)
+		_, err = storeFailure(p, args[0], full)
 	}
 	if err != nil {
 		return err
 	}
 	if known != nil {
-		if err := a.recordExplained(c.Context(), known, e); err != nil {
+		if err := recordExplained(c.Context(), a, known, e); err != nil {
 			return err
 		}
 	}
 	if e.Jump == nil || !e.Jump.Clear {
-		a.code = check.ExitUnknown
+		a.Code = check.ExitUnknown
 	}
-	if f.json {
-		return a.printJSON(explainDocument{program.Version(), "explain", a.code, full.ID, *e})
+	if f.JSON {
+		return a.PrintJSON(explainDocument{program.Version(), "explain", a.Code, full.ID, *e})
 	}
-	stop := "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:])
-	if f.original {
+	stop := "bloodhound replay " + flags.ShellQuote(args[0]) + flags.ArgumentsOf(f, args[1:])
+	if f.Original {
 		stop += " --original"
 	}
-	fmt.Fprint(a.out, report.Explained(e, stop))
+	fmt.Fprint(a.Out, report.Explained(e, stop))
 	return nil
 }
 
 // explainer makes the runs that explain a failure.
 type explainer struct {
-	*app
-	session *session
+	*console.App
+	session *project.Session
 	failure *report.Failure
 	workers int
 	runs    int           // may be made
@@ -150,8 +154,8 @@ type explainer struct {
 	changes func(*check.Judged) []string // since the failure was stored; may be nil
 }
 
-func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explanation, error) {
-	again, err := x.session.run(ctx, &explore.Job{Tape: x.failure.Tape, Full: true}, nil)
+func (x *explainer) explain(ctx context.Context, show *console.Progress) (*report.Explanation, error) {
+	again, err := x.session.Run(ctx, &explore.Job{Tape: x.failure.Tape, Full: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -172,20 +176,20 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 			return nil, err
 		}
 	}
-	x.noteLooked(x.failure.Spec, o)
+	noteLooked(x.App, x.failure.Spec, o)
 	to := o.Verdicts[at].TimeNs
 	if to == 0 {
 		to = o.VirtualNs
 	}
 	whole := *x.failure.Spec
 	whole.EndNs = 0 // the further runs do not end early
-	x.session.setup.Spec = &whole
-	pool := explore.NewPool(x.session.setup, x.session.command, x.workers)
+	x.session.Setup.Spec = &whole
+	pool := explore.NewPool(x.session.Setup, x.session.Command, x.workers)
 	defer pool.Close()
 	search := &cause.Search{FromNs: max(o.ReadyNs, 1), ToNs: to + 1, Moments: moments(o), Seed: x.failure.Tape.Own(),
 		Workers: x.workers, MaxRuns: x.runs, MaxTime: x.time,
 		Progress: func(runs int) {
-			show.show(func(elapsed time.Duration) string {
+			show.Show(func(elapsed time.Duration) string {
 				return fmt.Sprintf("explaining %s: %s in %s", x.failure.ID, plural.Count(runs, "run"), elapsed.Round(time.Second))
 			})
 		},
@@ -198,10 +202,10 @@ func (x *explainer) explain(ctx context.Context, show *progress) (*report.Explan
 		}}
 	r, err := search.Find(ctx)
 	if err != nil {
-		return nil, failed(err)
+		return nil, console.Failed(err)
 	}
 	if ctx.Err() != nil && len(r.Points) == 0 {
-		return nil, errInterrupted
+		return nil, project.ErrInterrupted
 	}
 	e := &report.Explanation{Hash: o.Hash, Result: *r}
 	if r.Jump == nil || ctx.Err() != nil {
@@ -262,7 +266,7 @@ func (x *explainer) pair(ctx context.Context, e *report.Explanation, seed uint64
 		} else if len(e.Decided) == 0 {
 			continue
 		}
-		reply, err := x.session.run(ctx, &explore.Job{Tape: p.Tape}, nil)
+		reply, err := x.session.Run(ctx, &explore.Job{Tape: p.Tape}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -270,19 +274,19 @@ func (x *explainer) pair(ctx context.Context, e *report.Explanation, seed uint64
 			continue
 		}
 		p.Hash = reply.Summary.Hash
-		p.Fails, p.Holds, err = x.session.differ(ctx, t, p.Tape)
+		p.Fails, p.Holds, err = differByTape(ctx, x.session, t, p.Tape)
 		return p, err
 	}
 	return nil, nil
 }
 
-// differ makes the runs of two tapes and gives the first events in which they differ, as lines of their traces.
-func (s *session) differ(ctx context.Context, tapes ...tape.Tape) (x, y string, err error) {
+// differByTape makes the runs of two tapes and gives the first events in which they differ, as lines of their traces.
+func differByTape(ctx context.Context, s *project.Session, tapes ...tape.Tape) (x, y string, err error) {
 	var names []string
 	for i, t := range tapes {
-		name := filepath.Join(s.setup.Scratch, fmt.Sprintf("pair-%d.trace", i))
+		name := filepath.Join(s.Setup.Scratch, fmt.Sprintf("pair-%d.trace", i))
 		defer os.Remove(name)
-		if _, err := s.run(ctx, &explore.Job{Tape: t, Trace: &explore.Trace{File: name, Format: "text"}}, nil); err != nil {
+		if _, err := s.Run(ctx, &explore.Job{Tape: t, Trace: &explore.Trace{File: name, Format: "text"}}, nil); err != nil {
 			return "", "", err
 		}
 		names = append(names, name)

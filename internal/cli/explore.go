@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,14 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
-	"github.com/bloodhound-dst/bloodhound/internal/cpus"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
-	"github.com/bloodhound-dst/bloodhound/internal/runner"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -34,20 +32,20 @@ const defaultSeeds = 1000
 // vmEngine is the name of the engine that runs a world in a virtual machine.
 const vmEngine = "vm"
 
-func (a *app) exploreVerb() *cobra.Command {
-	f := &flags{}
+func exploreVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "explore [FOLDER or FILE]",
 		Short: "Run a world many times until a property is violated",
 		Long: `Runs a world many times, each time with another seed, until a property is violated; then shrinks that run.
-` + exitCodes,
-		Args: oneArgument,
-		RunE: func(c *cobra.Command, args []string) error { return a.explore(c, f, args, false) },
+` + console.ExitCodes,
+		Args: flags.OneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return exploreProject(a, c, f, args, false) },
 	}
-	f.where(c)
-	f.verboseFlag(c)
-	f.campaign(c)
-	addSwitch(c, &f.async, "async-vm", "explore by the engine vm: the same as --engine vm")
+	f.AddPlacesAndDocument(c)
+	console.VerboseFlag(f, c)
+	addCampaignFlags(f, c)
+	flags.AddSwitch(c, &f.Async, "async-vm", "explore by the engine vm: the same as --engine vm")
 	return c
 }
 
@@ -65,14 +63,14 @@ type campaignDocument struct {
 
 // exploration is a campaign of explore or test, with what comes before and after it.
 type exploration struct {
-	*app
+	*console.App
 	ctx      context.Context
-	f        *flags
-	p        *project
-	s        *session
+	f        *flags.Set
+	p        *project.Project
+	s        *project.Session
 	campaign *explore.Campaign
-	show     *progress
-	text     *fullText
+	show     *console.Progress
+	text     *console.FullText
 	line     *campaignLine
 	began    time.Time
 	timeout  time.Duration // of the whole; 0 is none
@@ -83,21 +81,21 @@ type exploration struct {
 	near []*explore.Totals
 }
 
-// explore runs a campaign. plain is test: it replays committed failures first, and prints progress as lines also on a terminal.
-func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) error {
-	if f.async {
-		if f.engine != "" && f.engine != vmEngine {
-			return fmt.Errorf("--async-vm asks for the engine %s, and --engine for %s; give one of them", vmEngine, f.engine)
+// exploreProject runs a campaign. plain is test: it replays committed failures first, and prints progress as lines also on a terminal.
+func exploreProject(a *console.App, c *cobra.Command, f *flags.Set, args []string, plain bool) error {
+	if f.Async {
+		if f.Engine != "" && f.Engine != vmEngine {
+			return fmt.Errorf("--async-vm asks for the engine %s, and --engine for %s; give one of them", vmEngine, f.Engine)
 		}
-		f.engine = vmEngine
+		f.Engine = vmEngine
 	}
-	p, err := a.load(c.Context(), f, args)
+	p, err := project.Load(c.Context(), a, f, args)
 	if err != nil {
 		return err
 	}
-	x := &exploration{app: a, ctx: c.Context(), f: f, p: p}
-	x.text = a.text(p.state, f)
-	defer x.text.close()
+	x := &exploration{App: a, ctx: c.Context(), f: f, p: p}
+	x.text = a.BeginText(p.State, f)
+	defer x.text.Close()
 	if err := x.completeBudget(c); err != nil {
 		return err
 	}
@@ -106,21 +104,21 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 	}
 	var kept []committed
 	if plain {
-		if kept, err = p.loadCommitted(); err != nil {
+		if kept, err = loadCommitted(p); err != nil {
 			return err
 		}
 	}
-	if err := p.build(x.ctx, a); err != nil {
+	if err := p.Build(x.ctx, a); err != nil {
 		return err
 	}
 	if err := x.open(); err != nil {
 		return err
 	}
-	defer func() { x.s.close() }()
-	if p.result.UsualFaults && !f.json {
-		a.note("note: the configuration has no `faults`, so runs have those of mode %s; `faults: {enabled: false}` turns them off", usualFaults)
+	defer func() { x.s.Close() }()
+	if p.Result.UsualFaults && !f.JSON {
+		a.Note("note: the configuration has no `faults`, so runs have those of mode %s; `faults: {enabled: false}` turns them off", flags.UsualFaults)
 	}
-	x.show = newProgress(a.err, plain, f.json)
+	x.show = console.NewProgress(a.Err, plain, f.JSON)
 	x.watch()
 	x.began, x.timeout = time.Now(), x.campaign.Timeout
 	if plain {
@@ -129,30 +127,30 @@ func (a *app) explore(c *cobra.Command, f *flags, args []string, plain bool) err
 		}
 	}
 	totals := x.search()
-	if len(totals.Failures) == 0 && p.moveOn(a, totals.Refusal) {
+	if len(totals.Failures) == 0 && p.MoveOn(a, totals.Refusal) {
 		if totals, err = x.searchAgain(c); err != nil {
 			return err
 		}
 	}
-	if !f.noShrink {
+	if !f.NoShrink {
 		x.shrinkFound()
 	}
-	x.show.end()
+	x.show.End()
 	return x.finish(c.Name(), totals)
 }
 
 // open makes the session of the campaign's runs.
 func (x *exploration) open() (err error) {
 	f, p := x.f, x.p
-	x.s, err = p.open(f.html, f.pagesFolder(), f.junit, f.sarif, f.comment, p.output(seedsName), p.output(summaryName), f.coverageFile(p))
+	x.s, err = p.Open(f.HTML, pagesFolder(f), f.JUnit, f.SARIF, f.Comment, p.Output(seedsName), p.Output(summaryName), coverageFile(f, p))
 	return err
 }
 
 // searchAgain begins the campaign anew, by another engine.
 func (x *exploration) searchAgain(c *cobra.Command) (*explore.Totals, error) {
-	x.show.end()
-	x.s.close()
-	x.p.spec = fault.Underived(x.p.spec) // its own runs show the moments
+	x.show.End()
+	x.s.Close()
+	x.p.Spec = fault.Underived(x.p.Spec) // its own runs show the moments
 	if err := x.open(); err != nil {
 		return nil, err
 	}
@@ -166,66 +164,66 @@ func (x *exploration) searchAgain(c *cobra.Command) (*explore.Totals, error) {
 // prepare makes the campaign, and finds mistakes that would show only when it has ended.
 func (x *exploration) prepare(c *cobra.Command) (err error) {
 	f, p := x.f, x.p
-	x.campaign = &explore.Campaign{Test: p.testName(), Seed: f.seedOf(c, p), Runs: f.seeds, Timeout: f.timeout, Workers: int(f.workers),
-		KeepGoing: f.keepGoing, FromBoot: f.fromBoot, BaselineFirst: true}
-	p.complete(x.campaign)
-	if f.budget > 0 {
+	x.campaign = &explore.Campaign{Test: p.TestName(), Seed: project.SeedOf(f, c, p), Runs: f.Seeds, Timeout: f.Timeout, Workers: int(f.Workers),
+		KeepGoing: f.KeepGoing, FromBoot: f.FromBoot, BaselineFirst: true}
+	completeCampaign(p, x.campaign)
+	if f.Budget > 0 {
 		x.campaign.Retries = budgetRetries
 	}
-	if x.campaign.Strategy, err = x.strategyOf(f, p, x.campaign.Seed); err != nil {
+	if x.campaign.Strategy, err = strategyOf(x.App, f, p, x.campaign.Seed); err != nil {
 		return err
 	}
 	if _, ok := x.campaign.Strategy.(search.Keeper); ok {
-		if err := p.checkCorpus(); err != nil {
+		if err := checkCorpus(p); err != nil {
 			return err
 		}
 	}
-	if err := f.completeCoverage(c, p); err != nil {
+	if err := completeCoverage(f, c, p); err != nil {
 		return err
 	}
-	if f.since != "" && f.coverage {
-		if x.changes, err = changesSince(x.ctx, p.spec.Dir, f.since); err != nil {
+	if f.Since != "" && f.Coverage {
+		if x.changes, err = changesSince(x.ctx, p.Spec.Dir, f.Since); err != nil {
 			return err
 		}
 	}
-	if err := p.checkOutput(f.coverage); err != nil {
+	if err := checkOutput(p, f.Coverage); err != nil {
 		return err
 	}
-	return f.checkReports()
+	return checkReports(f)
 }
 
 // watch connects the campaign with workers, progress lines and stored failures.
 func (x *exploration) watch() {
 	c := x.campaign
-	c.Setup, c.Command = x.s.setup, x.s.command
-	c.EndsRefused = x.p.movesOn() && engineLacks(x.p.spec, world.VM) == ""
-	c.Setup.Snapshots = x.snapshots(x.f, x.p, c.Workers)
-	x.f.cover(c, x.p, x.changes)
-	c.Behaviours = x.f.html != ""
-	c.Derived = func(spec *world.Spec) { x.p.spec, x.s.setup.Spec = spec, spec }
-	c.Note, c.Kept, c.Found = x.show.note, x.keepCorpus(x.p, x.show), x.keepFailure
+	c.Setup, c.Command = x.s.Setup, x.s.Command
+	c.EndsRefused = x.p.MovesOn() && project.EngineLacks(x.p.Spec, world.VM) == ""
+	c.Setup.Snapshots = project.Snapshots(x.App, x.f, x.p, c.Workers)
+	watchCoverage(x.f, c, x.p, x.changes)
+	c.Behaviours = x.f.HTML != ""
+	c.Derived = func(spec *world.Spec) { x.p.Spec, x.s.Setup.Spec = spec, spec }
+	c.Note, c.Kept, c.Found = x.show.Note, keepCorpus(x.App, x.p, x.show), x.keepFailure
 	x.line = &campaignLine{runs: c.Runs, timeout: c.Timeout}
 	c.UnderWay = x.line.underWay
-	c.Finished = func(t *explore.Totals) { x.line.finished(t, time.Since(x.show.began)) }
+	c.Finished = func(t *explore.Totals) { x.line.finished(t, time.Since(x.show.Began)) }
 }
 
 // keepFailure stores a failure and prints it.
 func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
-	x.show.end()
+	x.show.End()
 	if slices.ContainsFunc(x.found, func(known finding) bool { return known.Signature == failure.Signature }) {
 		return // near a committed failure
 	}
-	x.addDumps(x.ctx, x.p, x.s, failure.Name(), x.p.spec, failure.Tape, o)
-	story, file := x.keep(x.p, o, failure.Verdict, failure)
+	addDumps(x.ctx, x.App, x.p, x.s, failure.Name(), x.p.Spec, failure.Tape, o)
+	story, file := keepViolation(x.App, x.p, o, failure.Verdict, failure)
 	x.found = append(x.found, finding{failure, story, file})
 	switch {
-	case x.f.noShrink && !x.f.json:
-		report.Story(x.out, story)
-		fmt.Fprintln(x.out)
-	case !x.f.noShrink && !x.text.whole:
-		x.show.note(fmt.Sprintf("FOUND  %s is violated. Its run is shrunk when the campaign ends; Ctrl-C keeps the best so far.", failure.Verdict.Property))
-	case !x.f.noShrink:
-		x.show.note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
+	case x.f.NoShrink && !x.f.JSON:
+		report.Story(x.Out, story)
+		fmt.Fprintln(x.Out)
+	case !x.f.NoShrink && !x.text.Whole:
+		x.show.Note(fmt.Sprintf("FOUND  %s is violated. Its run is shrunk when the campaign ends; Ctrl-C keeps the best so far.", failure.Verdict.Property))
+	case !x.f.NoShrink:
+		x.show.Note(fmt.Sprintf("%s is violated (failure %s, %s); its run is shrunk when the campaign ends: %s\n  replay now: %s",
 			failure.Property, failure.ID, failure.First(), failure.Headline, story.Replay))
 	}
 }
@@ -242,27 +240,27 @@ func (x *exploration) left() time.Duration {
 func (x *exploration) replayKept(kept []committed) (err error) {
 	ctx, cancel := x.knownUntil()
 	defer cancel()
-	x.all, err = x.replayCommitted(ctx, x.s, kept, x.campaign.Workers, x.show)
+	x.all, err = replayCommitted(ctx, x.App, x.s, kept, x.campaign.Workers, x.show)
 	if err != nil && x.ctx.Err() == nil && ctx.Err() != nil {
 		x.all, err = append(x.all, unplayed(kept[len(x.all):])...), nil
 	}
 	if err != nil {
 		return err
 	}
-	x.near = searchAround(ctx, x.all, x.f.around, *x.campaign, x.left)
-	x.show.end()
-	if x.f.json {
+	x.near = searchAround(ctx, x.all, x.f.Around, *x.campaign, x.left)
+	x.show.End()
+	if x.f.JSON {
 		return nil
 	}
-	return x.printCommitted(x.p, x.all)
+	return printCommitted(x.App, x.p, x.all)
 }
 
 // search runs the campaign, unless a committed failure fails already.
 func (x *exploration) search() *explore.Totals {
-	totals := &explore.Totals{Seed: x.campaign.Seed, RulesVersion: x.p.spec.RulesVersion, Workers: x.campaign.Workers}
+	totals := &explore.Totals{Seed: x.campaign.Seed, RulesVersion: x.p.Spec.RulesVersion, Workers: x.campaign.Workers}
 	if x.campaign.KeepGoing || !anyFails(x.all, x.near) {
 		x.campaign.Timeout = x.searchTime()
-		stop := x.show.every(x.line.now)
+		stop := x.show.Every(x.line.now)
 		totals = x.campaign.Run(x.ctx)
 		stop()
 	}
@@ -277,7 +275,7 @@ func (x *exploration) search() *explore.Totals {
 
 // shrinkFound shrinks the failures that were found and prints their stories.
 func (x *exploration) shrinkFound() {
-	b := x.f.shrinkBudget(x.campaign.Workers)
+	b := shrinkBudgetOf(x.f, x.campaign.Workers)
 	ctx := x.ctx
 	if x.timeout > 0 { // it bounds all
 		b.time = min(cmp.Or(b.time, x.left()), x.left())
@@ -285,17 +283,17 @@ func (x *exploration) shrinkFound() {
 		defer cancel()
 		ctx = bounded
 	}
-	x.shrinkAll(ctx, x.p, x.s, x.found, b, x.show)
+	shrinkAll(ctx, x.App, x.p, x.s, x.found, b, x.show)
 	if n := unshrunk(x.found); n > 0 && x.ctx.Err() == nil && ctx.Err() != nil {
-		x.show.note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", x.timeout, plural.Count(n, "failure")))
+		x.show.Note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", x.timeout, plural.Count(n, "failure")))
 	}
-	x.show.end()
-	if x.f.json {
+	x.show.End()
+	if x.f.JSON {
 		return
 	}
 	for i := range x.found {
-		report.Story(x.out, x.found[i].story)
-		fmt.Fprintln(x.out)
+		report.Story(x.Out, x.found[i].story)
+		fmt.Fprintln(x.Out)
 	}
 }
 
@@ -303,35 +301,35 @@ func (x *exploration) shrinkFound() {
 func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	f, p := x.f, x.p
 	var late []error
-	if p.saveTraces && x.ctx.Err() == nil {
+	if p.SaveTraces && x.ctx.Err() == nil {
 		for i := range x.found {
-			late = append(late, p.saveTrace(x.ctx, x.s, x.found[i].Failure))
+			late = append(late, saveTrace(x.ctx, p, x.s, x.found[i].Failure))
 		}
 	}
 	if x.campaign.Code != nil {
-		late = append(late, f.saveCoverage(p, x.campaign.Code, totals))
+		late = append(late, saveCoverage(f, p, x.campaign.Code, totals))
 	}
-	totals.StateBytes = bytesIn(p.state)
-	status := totals.Status(p.spec)
-	f.judgeCoverage(x.changes, p.result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
+	totals.StateBytes = project.BytesIn(p.State)
+	status := totals.Status(p.Spec)
+	judgeCoverage(f, x.changes, p.Result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
 	doc := campaignDocument{Bloodhound: program.Version(), Verb: verb, ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
-	late = append(late, p.saveReports(&doc), f.saveReports(p, &doc, x.writePages(x.ctx, p, x.s, f.pagesFolder(), x.found)))
+	late = append(late, saveOutputs(p, &doc), saveReports(f, p, &doc, writePages(x.ctx, x.App, p, x.s, pagesFolder(f), x.found)))
 	late = append(late, x.saveComment(&doc))
 	err := errors.Join(late...)
 	if err != nil {
-		doc.Error, doc.ExitCode, err = err.Error(), check.ExitEngine, failed(err)
+		doc.Error, doc.ExitCode, err = err.Error(), check.ExitEngine, console.Failed(err)
 	}
-	x.code = doc.ExitCode
-	if f.json {
-		return errors.Join(x.printJSON(doc), err)
+	x.Code = doc.ExitCode
+	if f.JSON {
+		return errors.Join(x.PrintJSON(doc), err)
 	}
-	err = errors.Join(report.Summary(x.out, totals, status), err)
+	err = errors.Join(report.Summary(x.Out, totals, status), err)
 	var first *report.StoryOf
 	if len(x.found) > 0 {
 		first = &x.found[0].story
 	}
-	return errors.Join(x.text.show(report.CampaignScreen(p.spec, totals, status, first, p.arguments)), err)
+	return errors.Join(x.text.Show(report.CampaignScreen(p.Spec, totals, status, first, p.Arguments)), err)
 }
 
 // unshrunk counts the failures whose runs are as they were found.
@@ -351,69 +349,31 @@ func anyFails(all []standing, near []*explore.Totals) bool {
 }
 
 // checkOutput fails before the campaign runs if its files could not be written after it.
-func (p *project) checkOutput(coverage bool) error {
-	if !p.saveTraces && !p.saveSeeds && !p.summary && !coverage || p.outputDir == p.state {
+func checkOutput(p *project.Project, coverage bool) error {
+	if !p.SaveTraces && !p.SaveSeeds && !p.Summary && !coverage || p.OutputDir == p.State {
 		return nil // the session looks at the state folder
 	}
-	if err := os.MkdirAll(p.outputDir, 0o777); err != nil {
-		return p.result.Mistake("output.dir", err.Error(), "name a folder that can be made and written")
+	if err := os.MkdirAll(p.OutputDir, 0o777); err != nil {
+		return p.Result.Mistake("output.dir", err.Error(), "name a folder that can be made and written")
 	}
-	if problem, _ := report.Unwritable(p.output(summaryName)); problem != "" {
-		return p.result.Mistake("output.dir", problem, "name a folder that can be written")
+	if problem, _ := report.Unwritable(p.Output(summaryName)); problem != "" {
+		return p.Result.Mistake("output.dir", problem, "name a folder that can be written")
 	}
 	return nil
 }
 
-// complete takes what the flags leave open from the configuration.
-func (p *project) complete(c *explore.Campaign) {
-	c.Workers = p.workersOf(c.Workers)
+// completeCampaign takes what the flags leave open from the configuration.
+func completeCampaign(p *project.Project, c *explore.Campaign) {
+	c.Workers = p.WorkersOf(c.Workers)
 	if c.Runs == 0 {
-		c.Runs = p.seeds
+		c.Runs = p.Seeds
 	}
 	if c.Timeout == 0 {
-		c.Timeout = p.timeout
+		c.Timeout = p.Timeout
 	}
 	if c.Runs == 0 && c.Timeout == 0 {
 		c.Runs = defaultSeeds
 	}
-}
-
-// workersOf is how many worlds run at once: what a flag says, or else the configuration, or else one for each CPU that this process may use, as far
-// as the quota of its control group goes (GOMAXPROCS).
-func (p *project) workersOf(flag int) int {
-	return cmp.Or(flag, p.workers, max(min(len(cpus.Allowed()), runtime.GOMAXPROCS(0)), 1))
-}
-
-// snapshots bounds those of each worker.
-func (a *app) snapshots(f *flags, p *project, workers int) runner.Budget {
-	b, none := snapshotBudget(f, p)
-	if b.Among = workers; b.None {
-		a.note("note: all runs begin at their boot, as %s is 0; leave it out to have the default", none)
-	}
-	return b
-}
-
-// snapshotBudget bounds snapshots by a flag, or else by the configuration. Where there may be none, none is what says so.
-func snapshotBudget(f *flags, p *project) (b runner.Budget, none string) {
-	set := &p.search.Snapshots
-	for _, bound := range []struct {
-		set  *int64
-		name string
-		to   func(int64)
-	}{
-		{f.snapshotMemory, "--snapshot-memory", func(n int64) { b.MemoryBytes = n }},
-		{set.MemoryBytes, "exploration.snapshots.memory_bytes", func(n int64) { b.MemoryBytes = cmp.Or(b.MemoryBytes, n) }},
-		{set.Max, "exploration.snapshots.max", func(n int64) { b.Most = int(min(n, math.MaxInt32)) }},
-	} {
-		switch {
-		case bound.set == nil || b.None || f.fromBoot:
-		case *bound.set == 0:
-			b.None, none = true, bound.name
-		default:
-			bound.to(*bound.set)
-		}
-	}
-	return b, none
 }
 
 // campaignLine is the progress line of a campaign, the most important first.
@@ -426,7 +386,7 @@ type campaignLine struct {
 
 	mu    sync.Mutex
 	first explore.FirstRun // how far the first run has come, as long as none has ended
-	known []part           // of the runs that have ended
+	known []console.Part   // of the runs that have ended
 	at    time.Duration    // when the last of them ended
 }
 
@@ -449,51 +409,51 @@ func (l *campaignLine) finished(t *explore.Totals, elapsed time.Duration) {
 const longRun = 5 * time.Second
 
 // now is the line of a campaign at any time.
-func (l *campaignLine) now(elapsed time.Duration) []part {
+func (l *campaignLine) now(elapsed time.Duration) []console.Part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch u := &l.first; {
 	case l.known != nil && elapsed-l.at < longRun:
 		return l.known
 	case l.known != nil:
-		return append(slices.Clone(l.known[:2]), part{"the last run ended " + (elapsed - l.at).Round(time.Second).String() + " ago", noColour})
+		return append(slices.Clone(l.known[:2]), console.Part{Text: "the last run ended " + (elapsed - l.at).Round(time.Second).String() + " ago", Colour: console.NoColour})
 	case u.Events == 0:
-		return []part{{"starting the world", bold}, {elapsed.Round(time.Second).String(), noColour}}
+		return []console.Part{{Text: "starting the world", Colour: console.Bold}, {Text: elapsed.Round(time.Second).String(), Colour: console.NoColour}}
 	case u.Baseline:
-		return append([]part{{"baseline run (without faults)", bold}}, far(u, elapsed)...)
+		return append([]console.Part{{Text: "baseline run (without faults)", Colour: console.Bold}}, far(u, elapsed)...)
 	default:
-		return append([]part{{"first run", bold}}, far(u, elapsed)...)
+		return append([]console.Part{{Text: "first run", Colour: console.Bold}}, far(u, elapsed)...)
 	}
 }
 
-func far(u *explore.FirstRun, elapsed time.Duration) []part {
-	return []part{{plural.Count(u.Events, "event"), noColour}, {report.Seconds(u.VirtualNs) + " of virtual time", noColour},
-		{elapsed.Round(time.Second).String(), noColour}}
+func far(u *explore.FirstRun, elapsed time.Duration) []console.Part {
+	return []console.Part{{Text: plural.Count(u.Events, "event"), Colour: console.NoColour}, {Text: report.Seconds(u.VirtualNs) + " of virtual time", Colour: console.NoColour},
+		{Text: elapsed.Round(time.Second).String(), Colour: console.NoColour}}
 }
 
 // newsStay is how long a progress line shows what is new.
 const newsStay = 3 * time.Second
 
-func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []part {
+func (l *campaignLine) parts(t *explore.Totals, elapsed time.Duration) []console.Part {
 	of := ""
 	if l.runs > 0 {
 		of = fmt.Sprintf(" of %d", l.runs)
 	}
-	failures := part{"no failure", green}
+	failures := console.Part{Text: "no failure", Colour: console.Green}
 	if n := len(t.Failures); n > 0 {
-		failures = part{plural.Count(n, "failure"), red}
+		failures = console.Part{Text: plural.Count(n, "failure"), Colour: console.Red}
 	}
-	parts := []part{{fmt.Sprintf("%d%s runs", t.Runs, of), bold}, failures}
+	parts := []console.Part{{Text: fmt.Sprintf("%d%s runs", t.Runs, of), Colour: console.Bold}, failures}
 	if left := l.left(elapsed); left > 0 {
-		parts = append(parts, part{left.String() + " left", noColour})
+		parts = append(parts, console.Part{Text: left.String() + " left", Colour: console.NoColour})
 	}
 	if news := l.fresh(t, elapsed); news != "" {
-		parts = append(parts, part{"new: " + news, green})
+		parts = append(parts, console.Part{Text: "new: " + news, Colour: console.Green})
 	}
-	parts = append(parts, part{report.Rate(float64(t.Runs), max(int64(elapsed), 1e6)) + " runs/s", noColour},
-		part{time.Duration(t.VirtualNs).Round(time.Second).String() + " of virtual time", grey}, part{t.Search.String(), grey})
+	parts = append(parts, console.Part{Text: report.Rate(float64(t.Runs), max(int64(elapsed), 1e6)) + " runs/s", Colour: console.NoColour},
+		console.Part{Text: time.Duration(t.VirtualNs).Round(time.Second).String() + " of virtual time", Colour: console.Grey}, console.Part{Text: t.Search.String(), Colour: console.Grey})
 	if t.LostRuns > 0 {
-		parts = slices.Insert(parts, 2, part{fmt.Sprintf("%d lost", t.LostRuns), red})
+		parts = slices.Insert(parts, 2, console.Part{Text: fmt.Sprintf("%d lost", t.LostRuns), Colour: console.Red})
 	}
 	return parts
 }
@@ -539,13 +499,10 @@ const (
 	summaryName = "summary.txt"
 )
 
-// output is the path of a file in the output folder.
-func (p *project) output(name string) string { return filepath.Join(p.outputDir, name) }
-
-// saveReports writes the files that the configuration asks for into its output folder.
-func (p *project) saveReports(doc *campaignDocument) error {
+// saveOutputs writes the files that the configuration asks for into its output folder.
+func saveOutputs(p *project.Project, doc *campaignDocument) error {
 	var errs []error
-	if p.saveSeeds && len(doc.Campaign.Failures) > 0 {
+	if p.SaveSeeds && len(doc.Campaign.Failures) > 0 {
 		var b strings.Builder
 		for _, f := range doc.Campaign.Failures {
 			fmt.Fprintf(&b, "%d %s %s", f.Tape.Seed, f.ID, f.Signature)
@@ -554,14 +511,14 @@ func (p *project) saveReports(doc *campaignDocument) error {
 			}
 			b.WriteString("\n")
 		}
-		errs = append(errs, report.WriteFile(p.output(seedsName), []byte(b.String())))
-		wrote(p.spec, p.output(seedsName))
+		errs = append(errs, report.WriteFile(p.Output(seedsName), []byte(b.String())))
+		project.RecordOutput(p.Spec, p.Output(seedsName))
 	}
-	if p.summary {
+	if p.Summary {
 		var b strings.Builder
 		errs = append(errs, report.Summary(&b, doc.Campaign, doc.Status),
-			report.WriteFile(p.output(summaryName), []byte(b.String())))
-		wrote(p.spec, p.output(summaryName))
+			report.WriteFile(p.Output(summaryName), []byte(b.String())))
+		project.RecordOutput(p.Spec, p.Output(summaryName))
 	}
 	return errors.Join(errs...)
 }

@@ -19,6 +19,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
@@ -33,19 +37,6 @@ import (
 
 // defaultSlice is how long a worker of a fleet runs a test before it may choose another.
 const defaultSlice = 30 * time.Second
-
-// storeVariable names the store where no flag does, so that no password is an argument.
-const storeVariable = "BLOODHOUND_STORE"
-
-// storeFlag is of the verbs that use a store; beside says where the default one lies.
-func storeFlag(c *cobra.Command, url *string, beside string) {
-	c.Flags().StringVar(url, "store", "", "the store: a `URL` or a folder (default: that of "+storeVariable+", or .bloodhound/store"+beside+")")
-}
-
-// storeNamed is the store that a flag names, or else the environment.
-func storeNamed(flag, otherwise string) string {
-	return cmp.Or(flag, os.Getenv(storeVariable), otherwise)
-}
 
 // fleetFlags are those of worker alone.
 type fleetFlags struct {
@@ -78,8 +69,8 @@ func (v riskFlag) Set(text string) error {
 	return nil
 }
 
-func (a *app) fleetVerb() *cobra.Command {
-	f, w := &flags{}, &fleetFlags{slice: defaultSlice}
+func fleetVerb(a *console.App) *cobra.Command {
+	f, w := &flags.Set{}, &fleetFlags{slice: defaultSlice}
 	c := &cobra.Command{
 		Use:   "worker [FOLDER or FILE]...",
 		Short: "Run tests for as long as wished, together with other workers of a store",
@@ -87,21 +78,21 @@ func (a *app) fleetVerb() *cobra.Command {
 see it. It takes in what others have found, replays known failures on this code, and shrinks new ones. Any number of workers may
 use a store, on any number of machines; each may be killed at any time. SIGTERM ends a worker when it has written all that it knows.
 Exit code 0: no failure is known of this code; 1: one is; 3: the store does not have all; 5: a canary did not fail.`,
-		Args: func(_ *cobra.Command, args []string) error { return noneEmpty(args) },
-		RunE: func(c *cobra.Command, args []string) error { return a.fleet(c, f, w, args) },
+		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
+		RunE: func(c *cobra.Command, args []string) error { return runWorker(a, c, f, w, args) },
 	}
-	f.document(c)
-	f.workersFlag(c)
-	f.snapshotFlag(c)
-	c.Flags().Var(strategyFlag{&f.strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
-	storeFlag(c, &w.store, " beside the first project")
+	f.AddDocument(c)
+	f.WorkersFlag(c)
+	f.SnapshotFlag(c)
+	c.Flags().Var(flags.StrategyFlag{Name: &f.Strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
+	database.StoreFlag(c, &w.store, " beside the first project")
 	c.Flags().Var(program.Time(&w.period), "for", "end after this `time`")
 	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk",
 		"end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
 	c.Flags().Var(program.Time(&w.slice), "slice", "how long a test runs before another may be chosen")
-	c.Flags().Var(wordFlag{&w.line, []string{"main", "pr", "release"}, "lines"}, "line",
+	c.Flags().Var(flags.WordFlag{Word: &w.line, Words: []string{"main", "pr", "release"}, What: "lines"}, "line",
 		"what the `line` of the code is: main, pr or release (default: by branch and tag)")
-	c.Flags().Var(filesFlag{&w.canaries}, "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
+	c.Flags().Var(flags.FilesFlag{Names: &w.canaries}, "canary", "a project that must fail, in this folder or `file`: that it does not shows that workers find nothing")
 	c.Flags().StringVar(&w.webhook, "webhook", "", "post each new kind of failure to this `URL`, as JSON that Slack reads, too")
 	c.Flags().StringArrayVar(&w.labels, "label", nil, "`NAME=VALUE` that names the worker to people, such as pod=x")
 	return c
@@ -117,7 +108,7 @@ type fleetDocument struct {
 	fleet.Result
 }
 
-func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) error {
+func runWorker(a *console.App, c *cobra.Command, f *flags.Set, w *fleetFlags, args []string) error {
 	labels, err := labelsOf(w.labels)
 	if err != nil {
 		return err
@@ -127,16 +118,16 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	}
 	var projects []fleet.Project
 	for _, arg := range slices.Concat(args, w.canaries) {
-		p, err := a.fleetProject(c.Context(), f, w, arg, slices.Contains(w.canaries, arg))
+		p, err := openProject(c.Context(), a, f, w, arg, slices.Contains(w.canaries, arg))
 		if err != nil {
 			return err
 		}
-		defer p.session.close()
+		defer p.session.Close()
 		projects = append(projects, p)
 	}
 	first := projects[0].(*fleetProject)
-	local := filepath.Join(first.p.state, "store")
-	db, err := open.ForWorker(storeNamed(w.store, local), local)
+	local := filepath.Join(first.p.State, "store")
+	db, err := open.ForWorker(database.StoreURL(w.store, local), local)
 	if err != nil {
 		return err
 	}
@@ -146,8 +137,8 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	}
 	id, identity := newWorker(labels)
 	worker := &fleet.Worker{Store: db, ID: id, Projects: projects, Slice: w.slice, For: w.period, UntilRisk: w.untilRisk,
-		Identity: identity, Env: envHere(string(first.p.spec.Engine), first.features()),
-		Note: func(text string) { a.note("%s %s", time.Now().Format(time.TimeOnly), text) }}
+		Identity: identity, Env: envHere(string(first.p.Spec.Engine), first.features()),
+		Note: func(text string) { a.Note("%s %s", time.Now().Format(time.TimeOnly), text) }}
 	hook, err := newWebhook(w.webhook, worker.Note)
 	if err != nil {
 		return err
@@ -156,37 +147,37 @@ func (a *app) fleet(c *cobra.Command, f *flags, w *fleetFlags, args []string) er
 	worker.Announce = hook.announce
 	for _, p := range projects {
 		x := p.(*fleetProject)
-		err := recordCommits(c.Context(), db, x.p.spec.Dir)
+		err := project.RecordCommits(c.Context(), db, x.p.Spec.Dir)
 		if err == nil {
 			err = importFailures(c.Context(), db, x)
 		}
 		if err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
 	}
-	a.note("worker %s on %s; SIGTERM or Ctrl-C ends it", worker.ID, db)
+	a.Note("worker %s on %s; SIGTERM or Ctrl-C ends it", worker.ID, db)
 	result, err := worker.Run(c.Context())
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	switch {
 	case len(result.Failures) > 0:
-		a.code = check.ExitViolated
+		a.Code = check.ExitViolated
 	case result.Unsent != "" || result.Unwritten > 0:
-		a.code = check.ExitEngine
+		a.Code = check.ExitEngine
 	case len(result.Silent) > 0:
-		a.code = check.ExitUnknown
+		a.Code = check.ExitUnknown
 	}
-	if f.json {
-		return a.printJSON(fleetDocument{program.Version(), "worker", a.code, string(id), db.String(), *result})
+	if f.JSON {
+		return a.PrintJSON(fleetDocument{program.Version(), "worker", a.Code, string(id), db.String(), *result})
 	}
-	fmt.Fprintf(a.out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, plural.Count(result.Runs, "run"),
+	fmt.Fprintf(a.Out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, plural.Count(result.Runs, "run"),
 		plural.Count(result.Features, "feature"))
 	for _, s := range result.Failures {
-		fmt.Fprintf(a.out, "  fails: %s\n", s)
+		fmt.Fprintf(a.Out, "  fails: %s\n", s)
 	}
 	for _, s := range result.Silent {
-		fmt.Fprintf(a.out, "  the canary %s did not fail: workers may find nothing\n", s)
+		fmt.Fprintf(a.Out, "  the canary %s did not fail: workers may find nothing\n", s)
 	}
 	return nil
 }
@@ -218,54 +209,43 @@ func labelsOf(words []string) (map[string]string, error) {
 	return labels, nil
 }
 
-// fleetProject is a project as a worker runs it.
+// openProject is a project as a worker runs it.
 type fleetProject struct {
-	*app
-	f       *flags
-	p       *project
-	session *session
+	*console.App
+	f       *flags.Set
+	p       *project.Project
+	session *project.Session
 	canary  bool
 	code    records.Code
 	workers int
 }
 
-func (a *app) fleetProject(ctx context.Context, f *flags, w *fleetFlags, arg string, canary bool) (*fleetProject, error) {
-	p, err := a.load(ctx, f, []string{arg})
+func openProject(ctx context.Context, a *console.App, f *flags.Set, w *fleetFlags, arg string, canary bool) (*fleetProject, error) {
+	p, err := project.Load(ctx, a, f, []string{arg})
 	if err != nil {
 		return nil, err
 	}
-	if err := p.build(ctx, a); err != nil {
+	if err := p.Build(ctx, a); err != nil {
 		return nil, err
 	}
-	s, err := p.open()
+	s, err := p.Open()
 	if err != nil {
 		return nil, err
 	}
-	x := &fleetProject{app: a, f: f, p: p, session: s, canary: canary, workers: int(cmp.Or(f.workers, 1))}
-	s.setup.Snapshots = a.snapshots(f, p, x.workers)
-	if why := noCommit(ctx, p.spec.Dir); why != "" {
-		a.note("%s", why)
+	x := &fleetProject{App: a, f: f, p: p, session: s, canary: canary, workers: int(cmp.Or(f.Workers, 1))}
+	s.Setup.Snapshots = project.Snapshots(a, f, p, x.workers)
+	if why := project.NoCommit(ctx, p.Spec.Dir); why != "" {
+		a.Note("%s", why)
 	}
-	x.code = codeUnderTest(ctx, p, w.line)
+	x.code = project.CodeUnderTest(ctx, p, w.line)
 	return x, nil
 }
 
-// testName is the stable name of the test: a changed configuration is the same test.
-func (p *project) testName() string {
-	name := p.spec.Name
-	if sources := strings.Join(p.sources, "+"); sources != configName {
-		name += "/" + sources
-	}
-	return name
-}
-
-func (p *project) testID() records.ID { return records.TestID(p.testName()) }
-
 // Test implements fleet.Project.
 func (x *fleetProject) Test() records.Test {
-	t := records.Test{Name: x.p.testName(), Definition: worldDigest(x.p.spec), Config: strings.Join(x.p.sources, " "), Strategy: x.strategy(),
-		RulesVersion: x.p.spec.RulesVersion, Canary: x.canary, AtMs: time.Now().UnixMilli()}
-	for _, q := range x.p.spec.Properties {
+	t := records.Test{Name: x.p.TestName(), Definition: project.WorldDigest(x.p.Spec), Config: strings.Join(x.p.Sources, " "), Strategy: x.strategy(),
+		RulesVersion: x.p.Spec.RulesVersion, Canary: x.canary, AtMs: time.Now().UnixMilli()}
+	for _, q := range x.p.Spec.Properties {
 		t.Properties = append(t.Properties, records.Property{Name: q.Name, Kind: string(q.Kind)})
 	}
 	return t
@@ -276,8 +256,8 @@ func (x *fleetProject) Code() records.Code { return x.code }
 
 // strategy is what was asked for; a fleet learns, if nothing was.
 func (x *fleetProject) strategy() string {
-	name := cmp.Or(x.f.strategy, x.p.search.Strategy, search.Guided)
-	if (name == search.Random || name == search.Default) && x.f.strategy == "" {
+	name := cmp.Or(x.f.Strategy, x.p.Search.Strategy, search.Guided)
+	if (name == search.Random || name == search.Default) && x.f.Strategy == "" {
 		return search.Guided
 	}
 	return name
@@ -285,20 +265,20 @@ func (x *fleetProject) strategy() string {
 
 // Strategy implements fleet.Project.
 func (x *fleetProject) Strategy(seed uint64) (search.Strategy, error) {
-	set := settingsOf(&x.p.search)
+	set := project.SettingsOf(&x.p.Search)
 	set.OneBoot, set.FullLength = true, true // what a database says of risk counts runs that are alike
-	return search.New(x.strategy(), x.p.spec, seed, set)
+	return search.New(x.strategy(), x.p.Spec, seed, set)
 }
 
 // Campaign implements fleet.Project.
 func (x *fleetProject) Campaign() *explore.Campaign {
-	setup := *x.session.setup
-	return &explore.Campaign{Test: x.p.testName(), Setup: &setup, Command: x.session.command, Workers: x.workers}
+	setup := *x.session.Setup
+	return &explore.Campaign{Test: x.p.TestName(), Setup: &setup, Command: x.session.Command, Workers: x.workers}
 }
 
 // File implements fleet.Project.
 func (x *fleetProject) File(found *explore.Failure, o *check.Judged) ([]byte, error) {
-	return x.p.newFailure(o, found.Verdict, found).Content()
+	return newFailure(x.p, o, found.Verdict, found).Content()
 }
 
 // Replay implements fleet.Project.
@@ -307,7 +287,7 @@ func (x *fleetProject) Replay(ctx context.Context, file []byte) (r records.Repla
 	if err != nil {
 		return r, err
 	}
-	t, err := x.tryCode(ctx, x.p, x.session, f, *x.Campaign(), newProgress(x.err, true, true))
+	t, err := tryCode(ctx, x.App, x.p, x.session, f, *x.Campaign(), console.NewProgress(x.Err, true, true))
 	return records.Replay{Result: t.Result, Reason: t.Reason, Hash: t.hash}, err
 }
 
@@ -317,11 +297,11 @@ func (x *fleetProject) Shrink(ctx context.Context, file []byte, within time.Dura
 	if err != nil {
 		return s, err
 	}
-	if _, err := x.p.take(f, ""); err != nil {
+	if _, err := adoptFailure(x.p, f, ""); err != nil {
 		return s, err
 	}
-	show := newProgress(x.err, true, true)
-	if _, err := x.shrinkFailure(ctx, x.session, f, shrinkBudget{workers: x.workers, runs: defaultShrinkRuns, time: within}, show); err != nil {
+	show := console.NewProgress(x.Err, true, true)
+	if _, err := shrinkFailure(ctx, x.App, x.session, f, shrinkBudget{workers: x.workers, runs: defaultShrinkRuns, time: within}, show); err != nil {
 		return s, err
 	}
 	s.Reason = f.Smallest.Verdict.Reason
@@ -336,7 +316,7 @@ func (x *fleetProject) Bisect(ctx context.Context, file []byte, good, bad string
 	if err != nil {
 		return found, err
 	}
-	b, err := x.newBisector(ctx, x.f, x.p, f, newProgress(x.err, true, true))
+	b, err := newBisector(ctx, x.App, x.f, x.p, f, console.NewProgress(x.Err, true, true))
 	if err != nil {
 		return found, fmt.Errorf("%w: %w", fleet.ErrElsewhere, err)
 	}
@@ -344,17 +324,17 @@ func (x *fleetProject) Bisect(ctx context.Context, file []byte, good, bad string
 }
 
 // here is a session and a failure of the store as the present code and configuration have them, alone or with its smallest run.
-func (x *fleetProject) here(file []byte) (*session, *report.Failure, error) {
+func (x *fleetProject) here(file []byte) (*project.Session, *report.Failure, error) {
 	f, err := report.Parse("the failure in the store", file)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := x.p.take(f, ""); err != nil {
+	if _, err := adoptFailure(x.p, f, ""); err != nil {
 		return nil, nil, err
 	}
-	f.Spec = x.p.spec.UnderRules(f.Spec.RulesVersion)
-	own, setup := *x.session, *x.session.setup
-	own.setup, setup.Spec = &setup, f.Small().Spec
+	f.Spec = x.p.Spec.UnderRules(f.Spec.RulesVersion)
+	own, setup := *x.session, *x.session.Setup
+	own.Setup, setup.Spec = &setup, f.Small().Spec
 	return &own, f, nil
 }
 
@@ -364,7 +344,7 @@ func (x *fleetProject) Page(ctx context.Context, file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := x.pageOfRun(ctx, s, full.Small(), func(o *check.Judged) {
+	page, err := pageOfRun(ctx, x.App, s, full.Small(), func(o *check.Judged) {
 		for i := range o.Crashes {
 			if d := o.Crashes[i].Dump; d != nil {
 				d.Core, d.CoreNote = "", "it is not in the store; `bloodhound report` keeps it"
@@ -389,8 +369,8 @@ func (x *fleetProject) Explain(ctx context.Context, file []byte, within time.Dur
 	if err != nil {
 		return e, err
 	}
-	explain := explainer{app: x.app, session: s, failure: full.Small(), workers: x.workers, runs: defaultExplainRuns, time: within}
-	r, err := explain.explain(ctx, newProgress(x.err, true, true))
+	explain := explainer{App: x.App, session: s, failure: full.Small(), workers: x.workers, runs: defaultExplainRuns, time: within}
+	r, err := explain.explain(ctx, console.NewProgress(x.Err, true, true))
 	if err != nil {
 		return e, err
 	}
@@ -406,7 +386,7 @@ func explanationOf(r *report.Explanation) (e fleet.Explanation, err error) {
 
 // features are those of this machine that the engine cannot hide from a run.
 func (x *fleetProject) features() []string {
-	eng, err := engineFor(x.p.spec)
+	eng, err := project.EngineFor(x.p.Spec)
 	if f, is := eng.(engine.Featured); is && err == nil {
 		return f.Features()
 	}

@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 )
 
-func (a *app) imagePullKernelVerb() *cobra.Command {
+func imagePullKernelVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pull-kernel",
 		Short: "Bring a kernel for the engine vm",
@@ -16,11 +17,11 @@ func (a *app) imagePullKernelVerb() *cobra.Command {
 apt-get download, from the archives that this machine's sources.list names. Root is not needed.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			file, err := vm.PullKernel(func(line string) { a.note("%s", line) })
+			file, err := vm.PullKernel(func(line string) { a.Note("%s", line) })
 			if err != nil {
-				return failed(err)
+				return console.Failed(err)
 			}
-			fmt.Fprintf(a.out, "the engine vm takes %s\n", file)
+			fmt.Fprintf(a.Out, "the engine vm takes %s\n", file)
 			return nil
 		},
 	}

@@ -14,8 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.yaml.in/yaml/v3"
+	yaml "go.yaml.in/yaml/v3"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/incident"
@@ -37,7 +40,7 @@ type importing struct {
 	lead   time.Duration
 }
 
-func (a *app) importVerb() *cobra.Command {
+func importVerb(a *console.App) *cobra.Command {
 	i := &importing{}
 	c := &cobra.Command{
 		Use:   "import FILE...",
@@ -51,9 +54,9 @@ faults at theirs. docs/reference/import.md has the formats.`,
 			if len(args) == 0 {
 				return errors.New("import takes one or more records: bloodhound import FILE...")
 			}
-			return noneEmpty(args)
+			return flags.NoneEmpty(args)
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.importRecords(i, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return importRecords(a, i, args) },
 	}
 	c.Flags().StringVar(&i.format, "format", "", "the files' `format`, where their beginning does not show it: "+strings.Join(incident.Formats, ", "))
 	c.Flags().StringVar(&i.world, "world", ".", "the `folder or file` of the configuration with the servers")
@@ -64,11 +67,11 @@ faults at theirs. docs/reference/import.md has the formats.`,
 	return c
 }
 
-func (a *app) importRecords(i *importing, args []string) error {
+func importRecords(a *console.App, i *importing, args []string) error {
 	switch {
 	case filepath.Base(i.out) != i.out || i.out == ".":
 		return fmt.Errorf("--out %s: import writes beside the configuration; write a name without a slash, and the folder of the configuration with --world",
-			shellQuote(i.out))
+			flags.ShellQuote(i.out))
 	case i.lead < 0:
 		return fmt.Errorf("--lead %s is below 0; write how long servers take to come up", i.lead)
 	}
@@ -94,9 +97,9 @@ func (a *app) importRecords(i *importing, args []string) error {
 	}
 	base := i.world
 	if info, err := os.Stat(base); err == nil && info.IsDir() {
-		base = filepath.Join(base, configName)
+		base = filepath.Join(base, project.ConfigName)
 	}
-	loaded, err := read(config.Options{Path: base, Describe: true})
+	loaded, err := project.ReadConfig(config.Options{Path: base, Describe: true})
 	if err != nil {
 		return err
 	}
@@ -132,29 +135,29 @@ func (a *app) importRecords(i *importing, args []string) error {
 		}
 		return err
 	}
-	fmt.Fprintf(a.out, "%s of %s and %s within %s\n", plural.Count(len(p.operations), "operation"),
+	fmt.Fprintf(a.Out, "%s of %s and %s within %s\n", plural.Count(len(p.operations), "operation"),
 		plural.Count(p.clients, "client"), plural.Count(len(p.rules), "fault"), time.Duration(p.endNs-p.startNs).Round(time.Millisecond))
 	for _, r := range p.rules {
-		fmt.Fprintf(a.out, "  %s (%s)\n", r.sentence, r.why)
+		fmt.Fprintf(a.Out, "  %s (%s)\n", r.sentence, r.why)
 	}
 	for _, what := range t.IgnoredKinds() {
-		fmt.Fprintf(a.out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
+		fmt.Fprintf(a.Out, "not imported: %s\n", ignoredText(t.Ignored[what], what))
 	}
 	if p.unmet > 0 {
-		fmt.Fprintf(a.out, "warning: %s %s after the last operation, so no request meets %s, and a verdict about their kinds is "+
+		fmt.Fprintf(a.Out, "warning: %s %s after the last operation, so no request meets %s, and a verdict about their kinds is "+
 			"unknown; import the requests of that time, too\n", plural.Count(p.unmet, "fault"),
 			plural.Verb(p.unmet, "begins", "begin"), plural.Verb(p.unmet, "it", "them"))
 	}
 	if p.short {
-		fmt.Fprintf(a.out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n",
+		fmt.Fprintf(a.Out, "warning: faults come while the workload runs, and %s does not say that it runs until the last one has ended; have it run for %s\n",
 			base, p.lastsFor())
 	}
-	fmt.Fprintf(a.out, "wrote %s: run `bloodhound explore %s`\n", project, shellQuote(project))
+	fmt.Fprintf(a.Out, "wrote %s: run `bloodhound explore %s`\n", project, flags.ShellQuote(project))
 	return nil
 }
 
 // write writes the operations and the configuration, and reads both.
-func (p *play) write(schedule, project string, text []byte) error {
+func (p *play) write(schedule, file string, text []byte) error {
 	if len(p.operations) > 0 {
 		var lines bytes.Buffer
 		for _, o := range p.operations {
@@ -168,10 +171,10 @@ func (p *play) write(schedule, project string, text []byte) error {
 			return err
 		}
 	}
-	if err := report.WriteFile(project, text); err != nil {
+	if err := report.WriteFile(file, text); err != nil {
 		return err
 	}
-	if _, err := read(config.Options{Path: project, Describe: true}); err != nil {
+	if _, err := project.ReadConfig(config.Options{Path: file, Describe: true}); err != nil {
 		return fmt.Errorf("the incident does not fit this configuration: %w", err)
 	}
 	return nil

@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/config/scaffolding"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -24,12 +27,12 @@ import (
 // maxOffered bounds the worlds that init offers; --from takes the others.
 const maxOffered = 9
 
-func (a *app) initVerb() *cobra.Command {
+func initVerb(a *console.App) *cobra.Command {
 	template, from := "", ""
 	c := &cobra.Command{
 		Use:   "init [FOLDER]",
 		Short: "Write a bloodhound.yaml to start from",
-		Args:  oneArgument,
+		Args:  flags.OneArgument,
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {
@@ -42,9 +45,9 @@ func (a *app) initVerb() *cobra.Command {
 			case template != "" && from != "":
 				return errors.New("--template writes a test of its own, without --from; name one of them")
 			case template != "":
-				return a.initTemplate(dir, template)
+				return initTemplate(a, dir, template)
 			}
-			return a.initFolder(dir, from)
+			return initFolder(a, dir, from)
 		},
 	}
 	c.Flags().StringVar(&template, "template", "", "write this `template`, a test with a planted bug and its programs: "+strings.Join(config.Templates(), ", "))
@@ -53,8 +56,8 @@ func (a *app) initVerb() *cobra.Command {
 }
 
 // initFolder writes a configuration for what a folder has.
-func (a *app) initFolder(dir, from string) error {
-	for _, name := range []string{configName, "bloodhound.yml"} {
+func initFolder(a *console.App, dir, from string) error {
+	for _, name := range []string{project.ConfigName, "bloodhound.yml"} {
 		path := filepath.Join(dir, name)
 		if _, err := os.Lstat(path); err == nil {
 			return fmt.Errorf("%s exists already; edit it, or remove it first", path)
@@ -64,23 +67,23 @@ func (a *app) initFolder(dir, from string) error {
 	}
 	found := scaffolding.Find(dir)
 	for _, n := range found.Notes {
-		fmt.Fprintf(a.err, "note: %s\n", n)
+		fmt.Fprintf(a.Err, "note: %s\n", n)
 	}
-	w, err := a.chooseWorld(found, from)
+	w, err := chooseWorld(a, found, from)
 	if err != nil {
 		return err
 	}
 	if err := writeNew(dir, w.Files); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.out, "wrote %s for %s\n", writtenNames(dir, w.Files), w.What)
+	fmt.Fprintf(a.Out, "wrote %s for %s\n", writtenNames(dir, w.Files), w.What)
 	if len(w.Checks) > 0 {
-		fmt.Fprint(a.out, "\nCheck in it\n")
+		fmt.Fprint(a.Out, "\nCheck in it\n")
 	}
 	for _, c := range w.Checks {
-		fmt.Fprintf(a.out, "  %s\n", c)
+		fmt.Fprintf(a.Out, "  %s\n", c)
 	}
-	a.nameNext([][2]string{
+	nameNext(a, [][2]string{
 		{"bloodhound run" + inFolder(dir), "one run"},
 		{"bloodhound explore" + inFolder(dir), "many runs, until one breaks a property"},
 	})
@@ -88,20 +91,20 @@ func (a *app) initFolder(dir, from string) error {
 }
 
 // nameNext prints commands that a person may want next, each with what it does.
-func (a *app) nameNext(commands [][2]string) {
+func nameNext(a *console.App, commands [][2]string) {
 	width := 0
 	for _, c := range commands {
 		width = max(width, len(c[0]))
 	}
-	fmt.Fprint(a.out, "\nNext\n")
+	fmt.Fprint(a.Out, "\nNext\n")
 	for _, c := range commands {
-		fmt.Fprintf(a.out, "  %-*s  %s\n", width, c[0], c[1])
+		fmt.Fprintf(a.Out, "  %-*s  %s\n", width, c[0], c[1])
 	}
 }
 
 // chooseWorld takes the world that --from names, else the only one, else the one that a person at a terminal picks, else
 // the best.
-func (a *app) chooseWorld(found scaffolding.Findings, from string) (scaffolding.World, error) {
+func chooseWorld(a *console.App, found scaffolding.Findings, from string) (scaffolding.World, error) {
 	worlds := found.Worlds[:min(len(found.Worlds), maxOffered)]
 	switch {
 	case from != "":
@@ -110,15 +113,15 @@ func (a *app) chooseWorld(found scaffolding.Findings, from string) (scaffolding.
 		return scaffolding.Example(), nil
 	case len(worlds) == 1:
 		return worlds[0], nil
-	case program.IsTerminal(a.json) && term.IsTerminal(int(os.Stdin.Fd())):
-		return a.askForWorld(worlds, os.Stdin)
+	case program.IsTerminal(a.JSON) && term.IsTerminal(int(os.Stdin.Fd())):
+		return askForWorld(a, worlds, os.Stdin)
 	}
-	fmt.Fprintf(a.out, "found %s; to test another one, remove what is written here and say\n", worlds[0].What)
+	fmt.Fprintf(a.Out, "found %s; to test another one, remove what is written here and say\n", worlds[0].What)
 	for _, w := range worlds[1:] {
-		fmt.Fprintf(a.out, "  --from %s: %s\n", w.Name, w.What)
+		fmt.Fprintf(a.Out, "  --from %s: %s\n", w.Name, w.What)
 	}
 	if more := len(found.Worlds) - len(worlds); more > 0 {
-		fmt.Fprintf(a.out, "  and %d more\n", more)
+		fmt.Fprintf(a.Out, "  and %d more\n", more)
 	}
 	return worlds[0], nil
 }
@@ -127,14 +130,14 @@ func (a *app) chooseWorld(found scaffolding.Findings, from string) (scaffolding.
 const maxTries = 3
 
 // askForWorld asks for the number of a world. An empty line is the first one.
-func (a *app) askForWorld(worlds []scaffolding.World, in io.Reader) (scaffolding.World, error) {
-	fmt.Fprintln(a.out, "Which of these do you want to test?")
+func askForWorld(a *console.App, worlds []scaffolding.World, in io.Reader) (scaffolding.World, error) {
+	fmt.Fprintln(a.Out, "Which of these do you want to test?")
 	for i, w := range worlds {
-		fmt.Fprintf(a.out, "  %d  %s\n", i+1, w.What)
+		fmt.Fprintf(a.Out, "  %d  %s\n", i+1, w.What)
 	}
 	lines := bufio.NewScanner(in)
 	for range maxTries {
-		fmt.Fprintf(a.out, "Number [1]: ")
+		fmt.Fprintf(a.Out, "Number [1]: ")
 		if !lines.Scan() {
 			break
 		}
@@ -145,13 +148,13 @@ func (a *app) askForWorld(worlds []scaffolding.World, in io.Reader) (scaffolding
 		if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(worlds) {
 			return worlds[n-1], nil
 		}
-		fmt.Fprintf(a.out, "%q is no number from 1 to %d\n", answer, len(worlds))
+		fmt.Fprintf(a.Out, "%q is no number from 1 to %d\n", answer, len(worlds))
 	}
 	return scaffolding.World{}, errors.New("no answer; --from NAME chooses without a question")
 }
 
 // initTemplate writes the files of a template, and none if one of them is there already.
-func (a *app) initTemplate(dir, name string) error {
+func initTemplate(a *console.App, dir, name string) error {
 	files := config.Template(name)
 	if files == nil {
 		return fmt.Errorf("there is no template %q; there are %s", name, strings.Join(config.Templates(), ", "))
@@ -160,15 +163,15 @@ func (a *app) initTemplate(dir, name string) error {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(files))
-	fmt.Fprintf(a.out, "wrote %s: a test with a planted bug; run `bloodhound explore%s`\n", strings.Join(names, ", "), inFolder(dir))
+	fmt.Fprintf(a.Out, "wrote %s: a test with a planted bug; run `bloodhound explore%s`\n", strings.Join(names, ", "), inFolder(dir))
 	return nil
 }
 
 // writtenNames are files of a folder, the configuration first.
 func writtenNames(dir string, files map[string][]byte) string {
-	names := []string{filepath.Join(dir, configName)}
+	names := []string{filepath.Join(dir, project.ConfigName)}
 	for _, n := range slices.Sorted(maps.Keys(files)) {
-		if n != configName {
+		if n != project.ConfigName {
 			names = append(names, n)
 		}
 	}
@@ -198,5 +201,5 @@ func inFolder(dir string) string {
 	if dir == "." {
 		return ""
 	}
-	return argumentsOf(&flags{}, []string{dir})
+	return flags.ArgumentsOf(&flags.Set{}, []string{dir})
 }

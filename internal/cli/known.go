@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -20,45 +24,38 @@ type knownIn struct {
 	test, failure records.ID
 }
 
-// viewOf is what the entries under a prefix say.
-func viewOf(ctx context.Context, s store.Store, prefix string) (*records.View, error) {
-	v := records.NewView()
-	_, err := s.Read(ctx, prefix, "", func(e store.Entry) error { v.Take(e); return nil })
-	return v, err
-}
-
 // fetchFailure gives the arguments of a verb about a failure with the path of its file in place of its id in the store that is named. The file is
 // kept in the state folder.
-func (a *app) fetchFailure(ctx context.Context, f *flags, url string, args []string) ([]string, error) {
+func fetchFailure(ctx context.Context, a *console.App, f *flags.Set, url string, args []string) ([]string, error) {
 	name := args[0]
 	if url == "" || report.IsFailurePath(name) || !failure.Form.MatchString(name) {
 		return args, nil
 	}
-	p, err := a.load(ctx, f, args[1:])
+	p, err := project.Load(ctx, a, f, args[1:])
 	if err != nil {
 		return nil, err
 	}
-	if _, err := report.Load(p.state, name); err == nil {
+	if _, err := report.Load(p.State, name); err == nil {
 		return args, nil
 	}
 	path := ""
-	err = a.with(ctx, url, open.Existing, func(s store.Store) (err error) {
-		path, err = fetched(ctx, s, p, name)
+	err = database.WithStore(ctx, a, url, open.Existing, func(s store.Store) (err error) {
+		path, err = fetchFile(ctx, s, p, name)
 		return err
 	})
 	return append([]string{path}, args[1:]...), err
 }
 
 // inStore is a failure that no file of the state folder has, but the store of the project. If that has none of the name, it is unknown.
-func (a *app) inStore(ctx context.Context, p *project, name string, unknown error) (x *report.Failure, err error) {
-	place := storeNamed("", filepath.Join(p.state, "store"))
-	if _, err := os.Stat(filepath.Join(place, "log")); err != nil && storeNamed("", "") == "" || !failure.Form.MatchString(name) {
+func inStore(ctx context.Context, a *console.App, p *project.Project, name string, unknown error) (x *report.Failure, err error) {
+	place := database.StoreURL("", filepath.Join(p.State, "store"))
+	if _, err := os.Stat(filepath.Join(place, "log")); err != nil && database.StoreURL("", "") == "" || !failure.Form.MatchString(name) {
 		return nil, unknown
 	}
-	err = a.with(ctx, place, open.Existing, func(s store.Store) error {
-		path, err := fetched(ctx, s, p, name)
+	err = database.WithStore(ctx, a, place, open.Existing, func(s store.Store) error {
+		path, err := fetchFile(ctx, s, p, name)
 		if err == nil {
-			x, err = report.Load(p.state, path)
+			x, err = report.Load(p.State, path)
 		}
 		return err
 	})
@@ -68,15 +65,15 @@ func (a *app) inStore(ctx context.Context, p *project, name string, unknown erro
 	return x, nil
 }
 
-// fetched stores the file of a failure of a store in the state folder, and gives its path.
-func fetched(ctx context.Context, s store.Store, p *project, name string) (path string, err error) {
-	v, err := viewOf(ctx, s, records.FailuresOf(p.testID()))
+// fetchFile stores the file of a failure of a store in the state folder, and gives its path.
+func fetchFile(ctx context.Context, s store.Store, p *project.Project, name string) (path string, err error) {
+	v, err := database.ViewOf(ctx, s, records.FailuresOf(p.TestID()))
 	if err != nil {
 		return "", err
 	}
 	_, known, err := failureIn(v, name)
 	if err != nil {
-		return "", mistaken(err)
+		return "", database.AsMistake(err)
 	}
 	b, err := s.Blob(ctx, known.Best().File)
 	if err != nil {
@@ -86,8 +83,8 @@ func fetched(ctx context.Context, s store.Store, p *project, name string) (path 
 	if err != nil {
 		return "", err
 	}
-	x.Belongs(p.testName())
-	path = report.FailurePath(p.state, filepath.Base(x.Name()))
+	x.Belongs(p.TestName())
+	path = report.FailurePath(p.State, filepath.Base(x.Name()))
 	if had, err := report.Load("", path); err == nil && had.Hash == x.Hash && (had.Smallest != nil || x.Smallest == nil) {
 		return path, nil // it may know more
 	}
@@ -95,20 +92,20 @@ func fetched(ctx context.Context, s store.Store, p *project, name string) (path 
 }
 
 // whereKnown finds a failure in the store that is named, or else in that of the project, which may lack both; nil then.
-func (a *app) whereKnown(ctx context.Context, url string, p *project, f *report.Failure) (*knownIn, error) {
-	asked := storeNamed(url, "") != ""
+func whereKnown(ctx context.Context, a *console.App, url string, p *project.Project, f *report.Failure) (*knownIn, error) {
+	asked := database.StoreURL(url, "") != ""
 	switch {
-	case p.spec == nil && url != "":
+	case p.Spec == nil && url != "":
 		return nil, fmt.Errorf("name the project after the failure: the store knows failures by the tests of projects")
-	case p.spec == nil:
+	case p.Spec == nil:
 		return nil, nil
 	}
-	k := &knownIn{storeNamed(url, filepath.Join(p.state, "store")), p.testID(), records.FailureID(p.testID(), f.Signature)}
+	k := &knownIn{database.StoreURL(url, filepath.Join(p.State, "store")), p.TestID(), records.FailureID(p.TestID(), f.Signature)}
 	if _, err := os.Stat(filepath.Join(k.url, "log")); err != nil && !asked {
 		return nil, nil
 	}
 	there, name := false, ""
-	err := a.with(ctx, k.url, open.Existing, func(s store.Store) error {
+	err := database.WithStore(ctx, a, k.url, open.Existing, func(s store.Store) error {
 		name = s.String() // the URL may have a password
 		_, err := s.Read(ctx, records.FailuresOf(k.test)+string(k.failure), "", func(store.Entry) error { there = true; return nil })
 		return err
@@ -117,7 +114,7 @@ func (a *app) whereKnown(ctx context.Context, url string, p *project, f *report.
 	case err != nil:
 		return nil, err
 	case !there && url != "":
-		return nil, fmt.Errorf("%s has no failure %s of %s; a worker of the project takes it in", name, f.ID, p.testName())
+		return nil, fmt.Errorf("%s has no failure %s of %s; a worker of the project takes it in", name, f.ID, p.TestName())
 	case !there:
 		return nil, nil
 	}
@@ -125,11 +122,11 @@ func (a *app) whereKnown(ctx context.Context, url string, p *project, f *report.
 }
 
 // recordExplained records an explanation of a failure of a store.
-func (a *app) recordExplained(ctx context.Context, k *knownIn, e *report.Explanation) error {
+func recordExplained(ctx context.Context, a *console.App, k *knownIn, e *report.Explanation) error {
 	x, err := explanationOf(e)
 	if err != nil {
 		return err
 	}
 	r := records.Explained{Hash: x.Hash, AtMs: time.Now().UnixMilli(), Explanation: x.JSON}
-	return a.with(ctx, k.url, open.Existing, func(s store.Store) error { return s.Add(ctx, r.Entry(k.test, k.failure)) })
+	return database.WithStore(ctx, a, k.url, open.Existing, func(s store.Store) error { return s.Add(ctx, r.Entry(k.test, k.failure)) })
 }

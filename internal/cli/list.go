@@ -13,6 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -20,18 +23,18 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func (a *app) listVerb() *cobra.Command {
-	f := &flags{}
+func listVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "list [FOLDER]",
 		Short: "List the failures and the tests of a folder",
 		Long: `Lists the failures that are stored in a folder and those that are committed beside its configuration, the newest first, and
 the configurations of the folder, each of which is a test. Nothing runs.
 Exit code 0, also where there is none; 2: the folder or a file in it cannot be read.`,
-		Args: oneArgument,
-		RunE: func(_ *cobra.Command, args []string) error { return a.list(f, append(args, ".")[0]) },
+		Args: flags.OneArgument,
+		RunE: func(_ *cobra.Command, args []string) error { return listFailures(a, f, append(args, ".")[0]) },
 	}
-	f.document(c)
+	f.AddDocument(c)
 	return c
 }
 
@@ -73,7 +76,7 @@ type listedTest struct {
 	Failures int    `json:"failures"` // stored and committed ones that name it
 }
 
-func (a *app) list(f *flags, dir string) error {
+func listFailures(a *console.App, f *flags.Set, dir string) error {
 	if info, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("there is no folder or file %s; give the folder of a project", dir)
 	} else if err != nil {
@@ -82,7 +85,7 @@ func (a *app) list(f *flags, dir string) error {
 		dir = filepath.Dir(dir)
 	}
 	doc := listDocument{Bloodhound: program.Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
-	state := stateFolder(dir)
+	state := project.StateFolder(dir)
 	paths, err := failureFiles(dir, state)
 	if err != nil {
 		return err
@@ -99,10 +102,10 @@ func (a *app) list(f *flags, dir string) error {
 		return cmp.Or(y.Stored.Compare(x.Stored), strings.Compare(x.File, y.File))
 	})
 	doc.Tests = append(doc.Tests, listTests(dir, doc.Failures)...)
-	if f.json {
-		return a.printJSON(doc)
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
-	a.printList(&doc, argumentsOf(&flags{}, slices.DeleteFunc([]string{dir}, func(d string) bool { return d == "." })))
+	printList(a, &doc, flags.ArgumentsOf(&flags.Set{}, slices.DeleteFunc([]string{dir}, func(d string) bool { return d == "." })))
 	return nil
 }
 
@@ -148,7 +151,7 @@ func listTests(dir string, failures []listedFailure) (list []listedTest) {
 	for _, path := range paths {
 		name := filepath.Base(path)
 		text, err := regular.Read(path, maxListedConfig)
-		if err != nil || name != configName && !describesWorld(string(text)) {
+		if err != nil || name != project.ConfigName && !describesWorld(string(text)) {
 			continue
 		}
 		t := listedTest{Config: name}
@@ -171,11 +174,11 @@ func describesWorld(text string) bool {
 }
 
 // printList prints failures and tests as a table.
-func (a *app) printList(doc *listDocument, arguments string) {
+func printList(a *console.App, doc *listDocument, arguments string) {
 	if len(doc.Failures) == 0 {
-		fmt.Fprintf(a.out, "no failures are stored; find some with `bloodhound explore%s`\n", arguments)
+		fmt.Fprintf(a.Out, "no failures are stored; find some with `bloodhound explore%s`\n", arguments)
 	} else {
-		fmt.Fprintln(a.out, "failures")
+		fmt.Fprintln(a.Out, "failures")
 	}
 	for i := range doc.Failures {
 		l := &doc.Failures[i]
@@ -186,16 +189,16 @@ func (a *app) printList(doc *listDocument, arguments string) {
 		if l.State == brokenState {
 			what = l.Problem
 		}
-		fmt.Fprintf(a.out, "  %-12s  %-8s  %-*s  (%s%s)\n", l.ID, age(time.Since(l.Stored)), listedColumns, report.Fit(what, listedColumns), l.State, size)
+		fmt.Fprintf(a.Out, "  %-12s  %-8s  %-*s  (%s%s)\n", l.ID, age(time.Since(l.Stored)), listedColumns, report.Fit(what, listedColumns), l.State, size)
 	}
 	if len(doc.Tests) > 0 {
-		fmt.Fprintln(a.out, "tests")
+		fmt.Fprintln(a.Out, "tests")
 	}
 	for _, t := range doc.Tests {
-		fmt.Fprintf(a.out, "  %-30s  %s\n", t.Config, plural.Count(t.Failures, "failure"))
+		fmt.Fprintf(a.Out, "  %-30s  %s\n", t.Config, plural.Count(t.Failures, "failure"))
 	}
 	if len(doc.Failures) > 0 && doc.Failures[0].State != brokenState {
-		fmt.Fprintf(a.out, "\n`bloodhound replay %s%s` replays the newest\n", doc.Failures[0].ID, arguments)
+		fmt.Fprintf(a.Out, "\n`bloodhound replay %s%s` replays the newest\n", doc.Failures[0].ID, arguments)
 	}
 }
 

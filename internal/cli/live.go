@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
@@ -20,7 +21,7 @@ const liveProgram = "bloodhound-live"
 const getLive = "install it by `go install github.com/bloodhound-dst/bloodhound/live/cmd/bloodhound-live@latest`,\n" +
 	"or put it from the archive of the release beside bloodhound or into a folder of PATH"
 
-func (a *app) liveVerb() *cobra.Command {
+func liveVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "live [VERB] [ARGUMENTS]",
 		Short: "Explore what running programs could do next, without touching them",
@@ -42,7 +43,7 @@ func live(c *cobra.Command, args []string) error {
 	path, err := program.Companion(liveProgram)
 	switch {
 	case err == nil:
-		return failed(fmt.Errorf("%s: %w", path, program.Become(path, args)))
+		return console.Failed(fmt.Errorf("%s: %w", path, program.Become(path, args)))
 	case slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "--help" }):
 		return c.Help()
 	case errors.Is(err, exec.ErrNotFound):

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -31,16 +34,16 @@ type lookFlags struct {
 func (l *lookFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&l.at, "at", "", "look at the run at this `point`: "+view.PlaceForms+" (default: violation)")
-	addSwitch(c, &l.ps, "ps", "print the processes and threads of all nodes, and what they wait in")
-	addSwitch(c, &l.sockets, "sockets", "print the sockets of all nodes")
-	addSwitch(c, &l.files, "files", "print the files that programs have made, changed or removed")
+	flags.AddSwitch(c, &l.ps, "ps", "print the processes and threads of all nodes, and what they wait in")
+	flags.AddSwitch(c, &l.sockets, "sockets", "print the sockets of all nodes")
+	flags.AddSwitch(c, &l.files, "files", "print the files that programs have made, changed or removed")
 	f.StringVar(&l.fds, "fds", "", "print the open descriptors of a process, given as `NODE/PID`")
 	f.StringVar(&l.ls, "ls", "", "list a folder, given as `NODE:PATH`")
 	f.StringVar(&l.cat, "cat", "", "write the bytes of a file, given as `NODE:PATH`, to standard output or to --output")
 	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of what the programs of NODE have made and changed")
 	f.StringVar(&l.core, "core", "", "write a core file of a process, given as `NODE/PID`")
-	f.VarP(fileFlag{&l.output}, "output", "o", "write what --cat, --tar or --core give to this `file`")
-	f.Var(fileFlag{&l.pcap}, "pcap", "write the packets of the network, until --at or the end of the run, to this `file`, for Wireshark")
+	f.VarP(flags.FileFlag{Name: &l.output}, "output", "o", "write what --cat, --tar or --core give to this `file`")
+	f.Var(flags.FileFlag{Name: &l.pcap}, "pcap", "write the packets of the network, until --at or the end of the run, to this `file`, for Wireshark")
 	c.MarkFlagsMutuallyExclusive("cat", "tar", "core")
 }
 
@@ -61,7 +64,7 @@ func (l *lookFlags) asked() bool {
 }
 
 // request reads the flags, and reports what is wrong with them before anything runs.
-func (l *lookFlags) request(c *cobra.Command, f *flags, spec *world.Spec, terminal bool) (*view.Request, error) {
+func (l *lookFlags) request(c *cobra.Command, f *flags.Set, spec *world.Spec, terminal bool) (*view.Request, error) {
 	for _, name := range []string{"at", "fds", "ls", "cat", "tar", "core"} {
 		if given := c.Flags().Lookup(name); given.Changed && given.Value.String() == "" {
 			return nil, fmt.Errorf("--%s: it is empty; give %s", name,
@@ -90,9 +93,9 @@ func (l *lookFlags) request(c *cobra.Command, f *flags, spec *world.Spec, termin
 	if !l.asked() {
 		return nil, nil
 	}
-	texts := l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || f.logs || f.json
+	texts := l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || f.Logs || f.JSON
 	switch {
-	case f.runs > 1:
+	case f.Runs > 1:
 		return nil, errors.New("--runs: a run is looked at once; leave it out")
 	case bytes == "--core" && l.output == "":
 		return nil, errors.New("--core: name the file for it with --output")
@@ -101,7 +104,7 @@ func (l *lookFlags) request(c *cobra.Command, f *flags, spec *world.Spec, termin
 	case bytes == "--tar" && l.output == "" && terminal:
 		return nil, errors.New("--tar: standard output is a terminal; send it to a file or a pipe, or name a file with --output")
 	}
-	r := &view.Request{Processes: l.ps, Sockets: l.sockets, Changes: l.files, Nodes: !texts && bytes == "" || f.json}
+	r := &view.Request{Processes: l.ps, Sockets: l.sockets, Changes: l.files, Nodes: !texts && bytes == "" || f.JSON}
 	var err error
 	if r.Place, err = view.ParsePlace(cmp.Or(l.at, "violation")); err != nil {
 		return nil, fmt.Errorf("--at: %w", err)
@@ -171,8 +174,8 @@ type lookDocument struct {
 	Packets string           `json:"packets,omitempty"` // the file of --pcap
 }
 
-// look replays a failure, stops at a point to look at the run, and goes on to the end, which shows whether it is the stored run.
-func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *session, full, failure *report.Failure, job *explore.Job, r *view.Request) error {
+// showPoint replays a failure, stops at a point to look at the run, and goes on to the end, which shows whether it is the stored run.
+func showPoint(a *console.App, c *cobra.Command, f *flags.Set, l *lookFlags, p *project.Project, s *project.Session, full, failure *report.Failure, job *explore.Job, r *view.Request) error {
 	ctx := c.Context()
 	ledger := knownLedger(p, full, failure)
 	var known bool
@@ -180,7 +183,7 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 	if r.Until, known, err = r.Place.Until(&failure.Verdict, ledger); err == nil && !known {
 		whole := *job
 		whole.Trace, whole.Capture = nil, ""
-		reply, runErr := a.oneRun(ctx, s, &whole, f.json)
+		reply, runErr := project.OneRun(ctx, a, s, &whole, f.JSON)
 		if runErr != nil {
 			return runErr
 		}
@@ -189,20 +192,20 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 	if err != nil {
 		return fmt.Errorf("--at: %w", err)
 	}
-	r.Out = filepath.Join(s.setup.Scratch, "look") // not where the nodes see it
+	r.Out = filepath.Join(s.Setup.Scratch, "look") // not where the nodes see it
 	job.Look = r
-	reply, err := a.oneRun(ctx, s, job, f.json)
+	reply, err := project.OneRun(ctx, a, s, job, f.JSON)
 	if err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		return project.ErrInterrupted
 	}
-	a.noteLooked(failure.Spec, reply.Outcome)
+	noteLooked(a, failure.Spec, reply.Outcome)
 	answer := reply.Look
 	doc := lookDocument{Bloodhound: program.Version(), Verb: "replay", Failure: failure.ID, SameRun: reply.Summary.Hash == failure.Hash, At: *answer}
 	if !doc.SameRun {
-		doc.Changes = p.changes(failure, reply.Outcome)
+		doc.Changes = changesSinceFailure(p, failure, reply.Outcome)
 		still := ""
 		switch {
 		case explore.Shown(reply.Summary.Verdicts, failure.Signature) != nil:
@@ -212,82 +215,82 @@ func (a *app) look(c *cobra.Command, f *flags, l *lookFlags, p *project, s *sess
 		default:
 			doc.ExitCode = check.ExitUnknown
 		}
-		a.note("note: this is another run than the stored one: its trace hash was %s and is %s%s", failure.Hash, reply.Summary.Hash, still)
+		a.Note("note: this is another run than the stored one: its trace hash was %s and is %s%s", failure.Hash, reply.Summary.Hash, still)
 		for _, change := range doc.Changes {
-			a.note("  %s", change)
+			a.Note("  %s", change)
 		}
 	}
-	a.code = doc.ExitCode
+	a.Code = doc.ExitCode
 	if answer.Left != "" {
-		a.note("note: left out: %s", answer.Left)
+		a.Note("note: left out: %s", answer.Left)
 	}
 	if name, _ := l.bytes(); name != "" {
 		if l.output == "" {
-			return copyOut(a.raw, r.Out)
+			return copyOut(a.Raw, r.Out)
 		}
 		if err := keepOutput(r.Out, l.output); err != nil {
-			return failed(report.DiskError(err, filepath.Dir(l.output)))
+			return console.Failed(report.DiskError(err, filepath.Dir(l.output)))
 		}
 		doc.Output = l.output
 		if path, err := filepath.Abs(l.output); err == nil {
-			wrote(failure.Spec, path)
+			project.RecordOutput(failure.Spec, path)
 		}
 	}
 	if doc.Packets = l.pcap; doc.Packets != "" {
-		wrote(failure.Spec, doc.Packets)
+		project.RecordOutput(failure.Spec, doc.Packets)
 	}
-	if f.logs || f.json {
+	if f.Logs || f.JSON {
 		doc.Log = view.LogUntil(reply.Outcome.Log, answer.Event)
 	}
-	if f.json {
-		return a.printJSON(doc)
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
-	return a.printLook(f, r, answer, &doc)
+	return printLook(a, f, r, answer, &doc)
 }
 
 // knownLedger has the faults of a failure's run, if they are stored.
-func knownLedger(p *project, full, failure *report.Failure) *fault.Ledger {
-	if p.spec == nil || failure != full {
+func knownLedger(p *project.Project, full, failure *report.Failure) *fault.Ledger {
+	if p.Spec == nil || failure != full {
 		return nil
 	}
-	e, err := report.LoadEvidence(p.state, failure)
+	e, err := report.LoadEvidence(p.State, failure)
 	if err != nil {
 		return nil
 	}
 	return &e.Outcome.Ledger
 }
 
-func (a *app) printLook(f *flags, r *view.Request, at *view.Answer, doc *lookDocument) error {
-	fmt.Fprintf(a.out, "at event %d, %s of virtual time\n", at.Event, report.Seconds(at.TimeNs))
+func printLook(a *console.App, f *flags.Set, r *view.Request, at *view.Answer, doc *lookDocument) error {
+	fmt.Fprintf(a.Out, "at event %d, %s of virtual time\n", at.Event, report.Seconds(at.TimeNs))
 	parts := []struct {
 		asked bool
 		print func() error
 	}{
-		{r.Nodes, func() error { return view.WriteNodes(a.out, at.Nodes) }},
-		{r.Processes, func() error { return view.WriteProcesses(a.out, at.Processes, at.TimeNs) }},
-		{r.Sockets, func() error { return view.WriteSockets(a.out, at.Sockets) }},
-		{r.Changes, func() error { return view.WriteChanges(a.out, at.Changes) }},
-		{r.OpenFiles != nil, func() error { return view.WriteOpenFiles(a.out, at.OpenFiles) }},
-		{r.List != nil, func() error { return view.WriteList(a.out, at.List) }},
-		{f.logs, func() error { return report.Logs(a.out, &check.Judged{Outcome: record.Outcome{Log: doc.Log}}) }},
+		{r.Nodes, func() error { return view.WriteNodes(a.Out, at.Nodes) }},
+		{r.Processes, func() error { return view.WriteProcesses(a.Out, at.Processes, at.TimeNs) }},
+		{r.Sockets, func() error { return view.WriteSockets(a.Out, at.Sockets) }},
+		{r.Changes, func() error { return view.WriteChanges(a.Out, at.Changes) }},
+		{r.OpenFiles != nil, func() error { return view.WriteOpenFiles(a.Out, at.OpenFiles) }},
+		{r.List != nil, func() error { return view.WriteList(a.Out, at.List) }},
+		{f.Logs, func() error { return report.Logs(a.Out, &check.Judged{Outcome: record.Outcome{Log: doc.Log}}) }},
 	}
 	for _, p := range parts {
 		if !p.asked {
 			continue
 		}
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 		if err := p.print(); err != nil {
 			return err
 		}
 	}
 	if r.Nodes {
-		fmt.Fprintln(a.out, "\n--ps, --sockets, --files, --logs, --fds, --ls, --cat, --tar and --core show more")
+		fmt.Fprintln(a.Out, "\n--ps, --sockets, --files, --logs, --fds, --ls, --cat, --tar and --core show more")
 	}
 	if doc.Output != "" {
-		fmt.Fprintf(a.out, "\nwritten to %s\n", doc.Output)
+		fmt.Fprintf(a.Out, "\nwritten to %s\n", doc.Output)
 	}
 	if doc.Packets != "" {
-		fmt.Fprintf(a.out, "\npackets until then in %s\n", doc.Packets)
+		fmt.Fprintf(a.Out, "\npackets until then in %s\n", doc.Packets)
 	}
 	return nil
 }
@@ -295,11 +298,11 @@ func (a *app) printLook(f *flags, r *view.Request, at *view.Answer, doc *lookDoc
 func copyOut(to io.Writer, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	defer f.Close()
 	if _, err := io.Copy(to, f); err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 )
 
 // otherwiseBytes is the memory of a check on a machine that does not say how much there is.
@@ -24,8 +26,8 @@ const leastMemoryBytes = 16 << 20
 
 // add adds --memory, and the name that it had before.
 func (m *memoryFlags) add(f *pflag.FlagSet, usage string) {
-	f.Var(sizeFlag{&m.size}, "memory", usage)
-	f.Var(numberFlag{&m.mb, leastMemoryBytes >> 20, math.MaxInt32, "give a number of megabytes, 16 or more"}, "memory-mb", "the same as --memory, in megabytes")
+	f.Var(flags.SizeFlag{Bytes: &m.size}, "memory", usage)
+	f.Var(flags.NumberFlag{Number: &m.mb, From: leastMemoryBytes >> 20, To: math.MaxInt32, Says: "give a number of megabytes, 16 or more"}, "memory-mb", "the same as --memory, in megabytes")
 	f.Lookup("memory-mb").Hidden = true
 }
 

@@ -1,6 +1,8 @@
 package cli
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 // inMemory reports whether the files of a folder lie in memory.
 func inMemory(folder string) bool {

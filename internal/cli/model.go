@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/tla"
@@ -46,7 +48,7 @@ type modelling struct {
 
 const walkedDepth = 100 // states of a simulated behaviour
 
-func (a *app) modelVerb() *cobra.Command {
+func modelVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "model",
 		Short: "Work with specifications in TLA+",
@@ -58,11 +60,11 @@ func (a *app) modelVerb() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, args []string) error { return c.Help() },
 	}
-	c.AddCommand(a.modelCheckVerb(), a.modelTraceVerb(), a.modelProposeVerb())
+	c.AddCommand(modelCheckVerb(a), modelTraceVerb(a), modelProposeVerb(a))
 	return c
 }
 
-func (a *app) modelCheckVerb() *cobra.Command {
+func modelCheckVerb(a *console.App) *cobra.Command {
 	m := &modelling{seed: 1}
 	c := &cobra.Command{
 		Use:   "check SPEC.tla",
@@ -77,32 +79,32 @@ Exit code 0 means that there is no error, 1 that there is a behaviour that break
 or its configuration is wrong, 4 that TLC, asked by --tlc, has another answer, 5 that a limit was reached or a property
 cannot be judged.`,
 		Args: func(_ *cobra.Command, args []string) error { return m.oneSpecification(args) },
-		RunE: func(c *cobra.Command, args []string) error { return a.modelCheck(c, m, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return modelCheck(a, c, m, args[0]) },
 	}
 	f := c.Flags()
-	addSwitch(c, &m.json, "json", "print one JSON document")
-	f.Var(fileFlag{&m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
+	flags.AddSwitch(c, &m.json, "json", "print one JSON document")
+	f.Var(flags.FileFlag{Name: &m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
 	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
-	addSwitch(c, &m.deadlock, "deadlock", "do not take states without a successor for errors")
-	addSwitch(c, &m.goOn, "continue", "go on after a violation")
-	addSwitch(c, &m.coverage, "coverage", "print how often each action led to a state")
-	addSwitch(c, &m.difference, "difftrace", "show of each state of a behaviour only the variables that changed")
-	addSwitch(c, &m.simulate, "simulate", "walk behaviours at random")
-	f.Var(numberFlag{&m.number, 1, math.MaxInt32, "give the number of behaviours to walk, 1 or more"}, "num",
+	flags.AddSwitch(c, &m.deadlock, "deadlock", "do not take states without a successor for errors")
+	flags.AddSwitch(c, &m.goOn, "continue", "go on after a violation")
+	flags.AddSwitch(c, &m.coverage, "coverage", "print how often each action led to a state")
+	flags.AddSwitch(c, &m.difference, "difftrace", "show of each state of a behaviour only the variables that changed")
+	flags.AddSwitch(c, &m.simulate, "simulate", "walk behaviours at random")
+	f.Var(flags.NumberFlag{Number: &m.number, From: 1, To: math.MaxInt32, Says: "give the number of behaviours to walk, 1 or more"}, "num",
 		"simulate: how many behaviours to walk (default: no end)")
-	f.Var(numberFlag{&m.depth, 1, math.MaxInt32, "give a number of states, 1 or more"}, "depth",
+	f.Var(flags.NumberFlag{Number: &m.depth, From: 1, To: math.MaxInt32, Says: "give a number of states, 1 or more"}, "depth",
 		fmt.Sprintf("how many states a behaviour has at most (default: no limit; simulate: %d)", walkedDepth))
 	f.Var(seedFlag{&m.seed}, "seed", "simulate: `seed` of the behaviours")
-	f.Var(numberFlag{&m.states, 1, math.MaxInt32, "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
+	f.Var(flags.NumberFlag{Number: &m.states, From: 1, To: math.MaxInt32, Says: "give a number of states, 1 or more"}, "max-states", "stop when there are so many distinct states")
 	m.memory.add(f, "use this much memory, a `size` such as 2GiB, then the disk (default: three quarters of what is available)")
-	f.Var(fileFlag{&m.disk}, "metadir", "the `folder` for states that do not fit in memory (default: the folder for temporary files)")
+	f.Var(flags.FileFlag{Name: &m.disk}, "metadir", "the `folder` for states that do not fit in memory (default: the folder for temporary files)")
 	f.Var(program.Time(&m.timeout), "timeout", "stop after this `time`")
 	f.Var(&m.dump, "dump", "write all states to this `file`; -dump dot,actionlabels,colorize FILE writes the graph of them")
 	f.Var(traceFlag{&m.traces}, "dumpTrace", "write the counterexample to a file: -dumpTrace json FILE, or -dumpTrace tla FILE")
-	f.Var(fileFlag{&m.userFile}, "userFile", "write to this `file` what Print and PrintT say")
+	f.Var(flags.FileFlag{Name: &m.userFile}, "userFile", "write to this `file` what Print and PrintT say")
 	f.Var(nameFlag{&m.post}, "postCondition", "evaluate this `operator` of the specification at the end, as POSTCONDITION does")
 	f.Var(workersFlag{&m.workers}, "workers", "is taken for TLC's sake: a check has one thread, whatever the number")
-	f.Var(fileFlag{&m.tlc}, "tlc", "ask TLC, too, and compare: the path of this `file`, tla2tools.jar, and of other jars after a colon")
+	f.Var(flags.FileFlag{Name: &m.tlc}, "tlc", "ask TLC, too, and compare: the path of this `file`, tla2tools.jar, and of other jars after a colon")
 	m.tlcFlags(c)
 	return c
 }
@@ -189,7 +191,7 @@ func modelFiles(file string, named *string) (*tla.Config, string, error) {
 	return config, file, err
 }
 
-func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
+func modelCheck(a *console.App, c *cobra.Command, m *modelling, file string) error {
 	config, file, err := modelFiles(file, &m.config)
 	if err != nil {
 		return err
@@ -204,35 +206,35 @@ func (a *app) modelCheck(c *cobra.Command, m *modelling, file string) error {
 	began := time.Now()
 	spec, err := tla.Load(file, config, m.libraries...)
 	if err != nil {
-		return a.secondOfError(c.Context(), m, file, err)
+		return secondOfError(c.Context(), a, m, file, err)
 	}
 	for _, n := range spec.Notes {
-		a.note("note: %s", n)
+		a.Note("note: %s", n)
 	}
-	out := a.out
+	out := a.Out
 	if m.json {
 		out = io.Discard
 	}
-	r, err := a.checkModel(c, m, spec, out)
+	r, err := checkModel(a, c, m, spec, out)
 	if err != nil {
-		return a.secondOfError(c.Context(), m, file, m.withProgress(err, spec, r))
+		return secondOfError(c.Context(), a, m, file, m.withProgress(err, spec, r))
 	}
 	verdict := ""
-	verdict, a.code = judged(r, m)
+	verdict, a.Code = judged(r, m)
 	m.printResult(out, spec, r, verdict)
 	if len(r.Violations) > 0 {
 		if err := m.dumpTraces(spec, r.Violations[0]); err != nil {
 			return err
 		}
 	}
-	second, err := a.secondOpinion(c.Context(), m, file, r, out)
+	second, err := secondOpinion(c.Context(), a, m, file, r, out)
 	if err != nil || !m.json {
 		return err
 	}
 	d := documentOf(spec, r)
 	d.TLC = second
-	d.Spec, d.Config, d.ExitCode, d.Verdict, d.WallNs = file, m.config, a.code, verdict, int64(time.Since(began))
-	return a.printJSON(d)
+	d.Spec, d.Config, d.ExitCode, d.Verdict, d.WallNs = file, m.config, a.Code, verdict, int64(time.Since(began))
+	return a.PrintJSON(d)
 }
 
 // withProgress adds to an error how far the check had come.
@@ -287,7 +289,7 @@ func (m *modelling) printResult(out io.Writer, spec *tla.Spec, r *tla.Report, ve
 }
 
 // checkModel goes through the states of a specification, or walks its behaviours.
-func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.Writer) (r *tla.Report, err error) {
+func checkModel(a *console.App, c *cobra.Command, m *modelling, spec *tla.Spec, out io.Writer) (r *tla.Report, err error) {
 	said := out
 	if m.userFile != "" {
 		f, err := os.Create(m.userFile)
@@ -312,7 +314,7 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 			return nil, errors.New("--dump: a simulation does not know all states; leave out --simulate, or dump counterexamples by --dumpTrace")
 		}
 		o.Progress = func(r *tla.Report) {
-			a.note("Progress: %s with %s checked", plural.Count(r.Initial, "behaviour"), plural.Count(r.Generated, "state"))
+			a.Note("Progress: %s with %s checked", plural.Count(r.Initial, "behaviour"), plural.Count(r.Generated, "state"))
 		}
 		return tla.Simulate(spec, o, tla.Simulation{Number: int(m.number), Depth: int(m.depth), Seed: m.seed})
 	}
@@ -329,7 +331,7 @@ func (a *app) checkModel(c *cobra.Command, m *modelling, spec *tla.Spec, out io.
 	}
 	o.Depth = int(m.depth)
 	o.Progress = func(r *tla.Report) {
-		a.note("Progress(%d): %s generated, %s found, %s left on queue", r.Depth, plural.Count(r.Generated, "state"),
+		a.Note("Progress(%d): %s generated, %s found, %s left on queue", r.Depth, plural.Count(r.Generated, "state"),
 			plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
 	}
 	return tla.Check(spec, o)

@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/user"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
-func (a *app) dbPauseVerb() *cobra.Command {
-	return a.pauseVerb(&cobra.Command{
+func dbPauseVerb(a *console.App) *cobra.Command {
+	return pauseVerb(a, &cobra.Command{
 		Use:   "pause [TEXT]",
 		Short: "Have all workers of a database rest",
 		Long: `Workers finish the runs under way, write what they know, and wait until db continue. They see that within ten seconds or so, or when the store
@@ -23,27 +25,27 @@ can be reached again. TEXT is for people who wonder why.`,
 	}, true)
 }
 
-func (a *app) dbContinueVerb() *cobra.Command {
-	return a.pauseVerb(&cobra.Command{
+func dbContinueVerb(a *console.App) *cobra.Command {
+	return pauseVerb(a, &cobra.Command{
 		Use:   "continue [TEXT]",
 		Short: "Have paused workers of a database go on",
 	}, false)
 }
 
-func (a *app) pauseVerb(c *cobra.Command, on bool) *cobra.Command {
+func pauseVerb(a *console.App, c *cobra.Command, on bool) *cobra.Command {
 	var f dbFlags
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 1 {
 			return errors.New("give one TEXT, in quotes")
 		}
-		return noneEmpty(args)
+		return flags.NoneEmpty(args)
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		text := ""
 		if len(args) == 1 {
 			text = args[0]
 		}
-		return a.with(c.Context(), f.url(), open.Existing, func(s store.Store) error {
+		return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
 			if err := recordPause(c.Context(), s, on, text); err != nil {
 				return err
 			}
@@ -51,7 +53,7 @@ func (a *app) pauseVerb(c *cobra.Command, on bool) *cobra.Command {
 			if on {
 				what = "pause"
 			}
-			fmt.Fprintf(a.out, "workers of %s will %s\n", s, what)
+			fmt.Fprintf(a.Out, "workers of %s will %s\n", s, what)
 			return nil
 		})
 	}
@@ -59,19 +61,11 @@ func (a *app) pauseVerb(c *cobra.Command, on bool) *cobra.Command {
 	return c
 }
 
-// userName names who asks workers for something.
-func userName() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "somebody"
-}
-
 func recordPause(ctx context.Context, s store.Store, on bool, text string) error {
-	v, err := viewOf(ctx, s, records.PausePrefix)
+	v, err := database.ViewOf(ctx, s, records.PausePrefix)
 	if err != nil {
 		return err
 	}
-	p := v.NextPause(on, userName(), text, time.Now().UnixMilli())
+	p := v.NextPause(on, database.UserName(), text, time.Now().UnixMilli())
 	return s.Add(ctx, p.Entry())
 }

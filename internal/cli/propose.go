@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/model"
 	"github.com/bloodhound-dst/bloodhound/internal/model/propose"
@@ -24,10 +27,10 @@ import (
 type proposing struct {
 	mapping world.Mapping
 	world   string
-	flags   flags
+	flags   flags.Set
 }
 
-func (a *app) modelProposeVerb() *cobra.Command {
+func modelProposeVerb(a *console.App) *cobra.Command {
 	m := &proposing{}
 	c := &cobra.Command{
 		Use:   "propose [SPEC.tla] [LOG...]",
@@ -39,19 +42,19 @@ with --world, those of one run of a world. Without SPEC.tla, the specification i
 The lines are then followed by the proposed rules, and comments at the end say how far. Exit code 0 means that all actions have a rule
 and all mapped events are steps of the specification, 1 that an event is none, 2 a mistake, 5 that actions have no rule, that nothing
 was mapped or that the lines cannot be followed.`,
-		Args: func(_ *cobra.Command, args []string) error { return noneEmpty(args) },
-		RunE: func(c *cobra.Command, args []string) error { return a.modelPropose(c, m, args) },
+		Args: func(_ *cobra.Command, args []string) error { return flags.NoneEmpty(args) },
+		RunE: func(c *cobra.Command, args []string) error { return modelPropose(a, c, m, args) },
 	}
 	f := c.Flags()
-	f.Var(fileFlag{&m.mapping.Config}, "config", "read this configuration `file` instead of SPEC.cfg")
+	f.Var(flags.FileFlag{Name: &m.mapping.Config}, "config", "read this configuration `file` instead of SPEC.cfg")
 	f.Var(foldersFlag{&m.mapping.Library}, "library", "look for modules in this `folder`, too; may be given several times")
 	f.StringVar(&m.world, "world", "", "run the world of this `folder or file` once, and take its lines")
-	m.flags.oneSeed(c)
-	m.flags.engineFlag(c, "", "run the world by this `engine`: ")
+	m.flags.AddOneSeed(c)
+	m.flags.EngineFlag(c, "", "run the world by this `engine`: ")
 	return c
 }
 
-func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error {
+func modelPropose(a *console.App, c *cobra.Command, m *proposing, args []string) error {
 	const remedy = "give a specification and its logs, bloodhound model propose SPEC.tla LOG..., or a world, bloodhound model propose [SPEC.tla] --world FOLDER"
 	if len(args) > 0 && strings.HasSuffix(args[0], ".tla") {
 		m.mapping.Spec, args = args[0], args[1:]
@@ -64,17 +67,17 @@ func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error 
 	case m.world == "" && len(args) == 0:
 		return errors.New("there are no lines: " + remedy)
 	}
-	var p *project
+	var p *project.Project
 	dir := "."
 	if m.world != "" {
 		var err error
-		m.flags.asWritten = true
-		if p, err = a.load(c.Context(), &m.flags, []string{m.world}); err != nil {
+		m.flags.AsWritten = true
+		if p, err = project.Load(c.Context(), a, &m.flags, []string{m.world}); err != nil {
 			return err
 		}
-		if dir = p.spec.Dir; m.mapping.Spec == "" && !m.followed(p.spec) {
+		if dir = p.Spec.Dir; m.mapping.Spec == "" && !m.followed(p.Spec) {
 			return fmt.Errorf("%s: the world has no specification, in exploration.guide or in a property of type model: name it, "+
-				"bloodhound model propose SPEC.tla --world %s", p.config, m.world)
+				"bloodhound model propose SPEC.tla --world %s", p.Config, m.world)
 		}
 	}
 	config, file, err := modelFiles(m.mapping.Spec, &m.mapping.Config)
@@ -89,12 +92,12 @@ func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error 
 	var events []model.Event
 	from, unordered, lost := "", "", 0
 	if p != nil {
-		t := tape.Tape{Seed: m.flags.seedOf(c, p)}
-		from = fmt.Sprintf("the run of seed %d of %s", t.Seed, within(dir, p.config))
-		events, lost, err = a.linesOfRun(c.Context(), p, t)
+		t := tape.Tape{Seed: project.SeedOf(&m.flags, c, p)}
+		from = fmt.Sprintf("the run of seed %d of %s", t.Seed, flags.RelativeTo(dir, p.Config))
+		events, lost, err = linesOfRun(c.Context(), a, p, t)
 	} else {
 		from = strings.Join(args, ", ")
-		events, unordered, err = a.linesOfFiles(args)
+		events, unordered, err = linesOfFiles(a, args)
 	}
 	if err != nil {
 		return err
@@ -103,14 +106,14 @@ func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error 
 	if err != nil {
 		return fmt.Errorf("%s, %s: %w", file, from, err)
 	}
-	written := world.Mapping{Spec: within(dir, file)}
+	written := world.Mapping{Spec: flags.RelativeTo(dir, file)}
 	if m.mapping.Config != strings.TrimSuffix(file, ".tla")+".cfg" {
-		written.Config = within(dir, m.mapping.Config)
+		written.Config = flags.RelativeTo(dir, m.mapping.Config)
 	}
 	for _, folder := range m.mapping.Library {
-		written.Library = append(written.Library, within(dir, folder))
+		written.Library = append(written.Library, flags.RelativeTo(dir, folder))
 	}
-	if err := proposal.Write(a.out, &written, from); err != nil {
+	if err := proposal.Write(a.Out, &written, from); err != nil {
 		return err
 	}
 	verdict, code := "NOT FOLLOWED: "+unordered, check.ExitUnknown
@@ -124,9 +127,9 @@ func (a *app) modelPropose(c *cobra.Command, m *proposing, args []string) error 
 				plural.Count(lost, "line"), plural.Verb(lost, "was", "were")), check.ExitUnknown
 		}
 	}
-	a.code = code
+	a.Code = code
 	for line := range strings.SplitSeq(verdict, "\n") {
-		fmt.Fprintln(a.out, strings.TrimRight("# "+line, " "))
+		fmt.Fprintln(a.Out, strings.TrimRight("# "+line, " "))
 	}
 	return nil
 }
@@ -145,31 +148,31 @@ func (m *proposing) followed(spec *world.Spec) bool {
 }
 
 // linesOfRun runs a world once. lost counts the lines that were not kept.
-func (a *app) linesOfRun(ctx context.Context, p *project, t tape.Tape) (events []model.Event, lost int, err error) {
-	if err := p.build(ctx, a); err != nil {
+func linesOfRun(ctx context.Context, a *console.App, p *project.Project, t tape.Tape) (events []model.Event, lost int, err error) {
+	if err := p.Build(ctx, a); err != nil {
 		return nil, 0, err
 	}
-	s, err := p.open()
+	s, err := p.Open()
 	if err != nil {
 		return nil, 0, err
 	}
-	defer s.close()
-	reply, err := a.oneRun(ctx, s, &explore.Job{Tape: t, Full: true}, false)
+	defer s.Close()
+	reply, err := project.OneRun(ctx, a, s, &explore.Job{Tape: t, Full: true}, false)
 	if err == nil && ctx.Err() != nil {
-		err = errInterrupted
+		err = project.ErrInterrupted
 	}
 	if err != nil {
 		return nil, 0, err
 	}
 	out := &reply.Outcome.Outcome
-	return check.Happened(p.spec, out, func(k model.EventKind) bool { return k == model.SDKEvent }), int(out.LogLost), nil
+	return check.Happened(p.Spec, out, func(k model.EventKind) bool { return k == model.SDKEvent }), int(out.LogLost), nil
 }
 
 // maxLogBytes bounds a log.
 const maxLogBytes = 256 << 20
 
 // linesOfFiles reads files of logs, and reports why their order is not known, if it is not.
-func (a *app) linesOfFiles(names []string) (events []model.Event, unordered string, err error) {
+func linesOfFiles(a *console.App, names []string) (events []model.Event, unordered string, err error) {
 	var texts []string
 	for _, name := range names {
 		text, err := regular.Read(name, maxLogBytes)
@@ -183,7 +186,7 @@ func (a *app) linesOfFiles(names []string) (events []model.Event, unordered stri
 	}
 	logs := propose.ReadLogs(names, texts)
 	if logs.Left > 0 {
-		a.note("note: %s around those of runs left out", plural.Count(logs.Left, "line"))
+		a.Note("note: %s around those of runs left out", plural.Count(logs.Left, "line"))
 	}
 	return logs.Events, logs.Disordered, nil
 }

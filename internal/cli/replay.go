@@ -16,6 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -33,8 +36,8 @@ import (
 // changesShown bounds how many of the differences from the stored run are listed.
 const changesShown = 20
 
-func (a *app) replayVerb() *cobra.Command {
-	f, l := &flags{}, &lookFlags{}
+func replayVerb(a *console.App) *cobra.Command {
+	f, l := &flags.Set{}, &lookFlags{}
 	var all bool
 	var code string
 	c := &cobra.Command{
@@ -55,132 +58,132 @@ patch, say. Where a tape makes another run without the violation, 20 runs near i
 reproduced.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if all {
-				return oneArgument(c, args)
+				return flags.OneArgument(c, args)
 			}
-			return failureArguments(c, args)
+			return flags.FailureArguments(c, args)
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case all:
-				return a.replayAll(c, f, args, code)
+				return replayAll(a, c, f, args, code)
 			case code != "":
 				return errors.New("--code is of --all: bloodhound replay --all [FOLDER or FILE] --code FOLDER")
 			}
-			return a.replay(c, f, l, args)
+			return replayFailure(a, c, f, l, args)
 		},
 	}
-	addSwitch(c, &all, "all", "make the runs of all failures of the project, and of its failures folder, and print what the code does in them now")
-	c.Flags().Var(fileFlag{&code}, "code", "--all: run the programs of the project in this `folder`, a checkout with a change say")
-	f.where(c)
-	f.verboseFlag(c)
-	f.tracing(c)
-	f.logsFlag(c)
-	f.repeats(c, 1, "how many runs to make", "give the number of runs, 1 or more")
-	f.originalFlag(c)
-	f.updateFlag(c)
+	flags.AddSwitch(c, &all, "all", "make the runs of all failures of the project, and of its failures folder, and print what the code does in them now")
+	c.Flags().Var(flags.FileFlag{Name: &code}, "code", "--all: run the programs of the project in this `folder`, a checkout with a change say")
+	f.AddPlacesAndDocument(c)
+	console.VerboseFlag(f, c)
+	f.AddTracing(c)
+	addLogsFlag(f, c)
+	f.RunsFlag(c, 1, "how many runs to make", "give the number of runs, 1 or more")
+	addOriginalFlag(f, c)
+	addUpdateFlag(f, c)
 	l.add(c)
 	return c
 }
 
-func (a *app) replay(c *cobra.Command, f *flags, l *lookFlags, args []string) error {
-	if f.logs && f.json && !l.asked() {
+func replayFailure(a *console.App, c *cobra.Command, f *flags.Set, l *lookFlags, args []string) error {
+	if f.Logs && f.JSON && !l.asked() {
 		return errLogsInDocument
 	}
-	p, full, err := a.loadFailure(c, f, args)
+	p, full, err := loadFailure(a, c, f, args)
 	if err != nil {
 		return err
 	}
-	if p.spec == nil {
-		defer os.RemoveAll(p.state)
+	if p.Spec == nil {
+		defer os.RemoveAll(p.State)
 	}
-	failure := f.runOf(full)
-	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.json}
-	if job.Trace, err = f.traceJob(c, p); err != nil {
+	failure := chosenRun(f, full)
+	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.JSON}
+	if job.Trace, err = project.TraceJob(f, c, p); err != nil {
 		return err
 	}
-	look, err := l.request(c, f, failure.Spec, program.IsTerminal(a.json))
+	look, err := l.request(c, f, failure.Spec, program.IsTerminal(a.JSON))
 	if err != nil {
 		return err
 	}
 	job.Capture = l.pcap
-	s, err := a.openFailure(p, failure, traceFile(job), l.pcap)
+	s, err := openFailure(a, p, failure, project.TraceFile(job), l.pcap)
 	if err != nil {
-		return p.lacking(args[0], full, err)
+		return explainLacking(p, args[0], full, err)
 	}
-	defer s.close()
+	defer s.Close()
 	if look != nil {
-		return a.look(c, f, l, p, s, full, failure, job, look)
+		return showPoint(a, c, f, l, p, s, full, failure, job, look)
 	}
-	if p.spec == nil { // there is no folder for a file
-		f.verbose = true
+	if p.Spec == nil { // there is no folder for a file
+		f.Verbose = true
 	}
-	text := a.text(p.state, f)
-	defer text.close()
-	first, status, err := a.replays(c.Context(), s, job, failure, f)
+	text := a.BeginText(p.State, f)
+	defer text.Close()
+	first, status, err := replays(c.Context(), a, s, job, failure, f)
 	if err != nil {
 		return err
 	}
-	a.keepCores(p, failure.Name(), first.Outcome)
-	if p.spec != nil && failure == full && first.Summary.Hash == failure.Hash { // what `check` judges
-		if err := report.SaveEvidence(p.state, failure.Name(), first.Outcome); err != nil {
-			a.note("bloodhound: the history could not be stored: %v", err)
+	keepCores(a, p, failure.Name(), first.Outcome)
+	if p.Spec != nil && failure == full && first.Summary.Hash == failure.Hash { // what `check` judges
+		if err := report.SaveEvidence(p.State, failure.Name(), first.Outcome); err != nil {
+			a.Note("bloodhound: the history could not be stored: %v", err)
 		}
 	}
-	if err := a.printRun(f, failure.Tape.Own(), first); err != nil {
+	if err := printRun(a, f, failure.Tape.Own(), first); err != nil {
 		return err
 	}
 	doc := runDocument{Bloodhound: program.Version(), Verb: "replay", Tape: failure.Tape, Run: first.Summary,
-		Failures: []string{failure.ID}, Found: identities(failure), Changes: p.changes(failure, first.Outcome), Hidden: s.later}
-	a.noteLooked(failure.Spec, first.Outcome)
+		Failures: []string{failure.ID}, Found: identities(failure), Changes: changesSinceFailure(p, failure, first.Outcome), Hidden: s.Later}
+	noteLooked(a, failure.Spec, first.Outcome)
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
-		wrote(failure.Spec, doc.Trace)
+		project.RecordOutput(failure.Spec, doc.Trace)
 	}
 	if doc.Packets = job.Capture; doc.Packets != "" {
-		wrote(failure.Spec, doc.Packets)
+		project.RecordOutput(failure.Spec, doc.Packets)
 	}
 	if status.Unrepeatable {
 		doc.Judgement, doc.ExitCode = report.Judgement(status, 1), check.ExitNotReproducible
 	} else {
 		doc.Judgement, doc.ExitCode = judgeReplay(failure, first, doc.Changes)
 	}
-	a.code = doc.ExitCode
-	if f.update && doc.ExitCode == check.ExitViolated && first.Summary.Hash != failure.Hash {
-		if err := a.renew(p, s, args[0], full, first, f.original); err != nil {
+	a.Code = doc.ExitCode
+	if f.Update && doc.ExitCode == check.ExitViolated && first.Summary.Hash != failure.Hash {
+		if err := renew(a, p, s, args[0], full, first, f.Original); err != nil {
 			return err
 		}
 	}
-	if f.json {
-		return a.printJSON(doc)
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
-	if err := a.printStory(f, args, failure, full, first); err != nil {
+	if err := printStory(a, f, args, failure, full, first); err != nil {
 		return err
 	}
 	if first.Summary.Hash != failure.Hash {
-		a.printChanges(doc.Changes)
+		printOtherChanges(a, doc.Changes)
 	}
 	if doc.Trace != "" {
-		fmt.Fprintf(a.out, "\ntrace in %s\n", doc.Trace)
+		fmt.Fprintf(a.Out, "\ntrace in %s\n", doc.Trace)
 	}
 	if doc.Packets != "" {
-		fmt.Fprintf(a.out, "\npackets in %s\n", doc.Packets)
+		fmt.Fprintf(a.Out, "\npackets in %s\n", doc.Packets)
 	}
-	fmt.Fprintf(a.out, "\n%s\n", doc.Judgement)
-	return text.show(a.replayScreen(f, args, failure, full, first, &doc))
+	fmt.Fprintf(a.Out, "\n%s\n", doc.Judgement)
+	return text.Show(replayScreen(a, f, args, failure, full, first, &doc))
 }
 
 // replays makes the run of a failure as often as a flag says, until one differs from the first. A violation by a changed run is made
 // twice at least: it counts only if that run repeats.
-func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure *report.Failure, f *flags) (first *explore.Reply,
+func replays(ctx context.Context, a *console.App, s *project.Session, job *explore.Job, failure *report.Failure, f *flags.Set) (first *explore.Reply,
 	status explore.Status, err error) {
-	runs, began := f.runs, filedigest.Now()
+	runs, began := f.Runs, filedigest.Now()
 	for run := uint64(1); run <= runs; run++ {
 		if job.Dumps = ""; run == 1 {
-			if job.Dumps, err = s.dumpsFolder(); err != nil {
+			if job.Dumps, err = dumpsFolder(s); err != nil {
 				return nil, status, err
 			}
 		}
-		reply, err := a.oneRun(ctx, s, job, f.json)
+		reply, err := project.OneRun(ctx, a, s, job, f.JSON)
 		if err != nil {
 			return nil, status, err
 		}
@@ -188,8 +191,8 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 			return nil, status, program.WithCode(check.ExitUnknown,
 				errors.New("interrupted before the end of the replay; the failure is kept, and the same command replays it"))
 		}
-		if !f.json && f.runs > 1 {
-			fmt.Fprintf(a.out, "replay %d of %d: trace hash %s\n", run, f.runs, reply.Summary.Hash)
+		if !f.JSON && f.Runs > 1 {
+			fmt.Fprintf(a.Out, "replay %d of %d: trace hash %s\n", run, f.Runs, reply.Summary.Hash)
 		}
 		if reply.Summary.Repeat.Once {
 			return reply, status, nil
@@ -210,14 +213,14 @@ func (a *app) replays(ctx context.Context, s *session, job *explore.Job, failure
 	return first, status, nil
 }
 
-// changes lists what is different now from when a failure was stored.
-func (p *project) changes(failure *report.Failure, o *check.Judged) []string {
+// changesSinceFailure lists what is different now from when a failure was stored.
+func changesSinceFailure(p *project.Project, failure *report.Failure, o *check.Judged) []string {
 	list := failure.Changes(o)
 	if failure.Tree != nil && failure.Then() == nil { // the run has the permissions of now
 		list = append(list, failure.Tree.ModesChanged(treeOf(failure.Spec))...)
 	}
-	if p.movedFrom != "" {
-		list = append([]string{fmt.Sprintf("the project lay in %s and lies in %s: paths are part of a run", p.movedFrom, p.spec.Dir)}, list...)
+	if p.MovedFrom != "" {
+		list = append([]string{fmt.Sprintf("the project lay in %s and lies in %s: paths are part of a run", p.MovedFrom, p.Spec.Dir)}, list...)
 	}
 	return append(list, buildChanges(failure, o)...)
 }
@@ -237,13 +240,13 @@ func buildChanges(f *report.Failure, o *check.Judged) (list []string) {
 func identities(f *report.Failure) []failure.Failure { return []failure.Failure{f.Failure} }
 
 // printStory prints the violation of a failure, if its replay shows it.
-func (a *app) printStory(f *flags, args []string, stored, full *report.Failure, r *explore.Reply) error {
+func printStory(a *console.App, f *flags.Set, args []string, stored, full *report.Failure, r *explore.Reply) error {
 	for _, v := range explore.Violated(r.Summary.Verdicts) {
 		if !failure.Alike(v.Signature(), stored.Signature) {
 			continue
 		}
-		fmt.Fprintln(a.out)
-		if err := report.Story(a.out, f.storyOf(args, stored, full, r.Outcome, v)); err != nil {
+		fmt.Fprintln(a.Out)
+		if err := report.Story(a.Out, storyOf(f, args, stored, full, r.Outcome, v)); err != nil {
 			return err
 		}
 	}
@@ -251,39 +254,39 @@ func (a *app) printStory(f *flags, args []string, stored, full *report.Failure, 
 }
 
 // storyOf is the story of a failure's violation, with the command that replays it.
-func (f *flags) storyOf(args []string, failure, full *report.Failure, o *check.Judged, v check.Verdict) report.StoryOf {
+func storyOf(f *flags.Set, args []string, failure, full *report.Failure, o *check.Judged, v check.Verdict) report.StoryOf {
 	story := report.StoryOf{Spec: failure.Spec, Outcome: o, Verdict: v, Failure: failure.Failure,
-		Replay:     "bloodhound replay " + shellQuote(args[0]) + argumentsOf(f, args[1:]),
+		Replay:     "bloodhound replay " + flags.ShellQuote(args[0]) + flags.ArgumentsOf(f, args[1:]),
 		Background: full.Background}
 	if failure != full {
 		story.Shrunk = &full.Smallest.Shrunk
 	}
-	if f.original {
+	if f.Original {
 		story.Replay += " --original"
 	}
 	return story
 }
 
 // replayScreen is the last screen of a replay.
-func (a *app) replayScreen(f *flags, args []string, failure, full *report.Failure, r *explore.Reply, doc *runDocument) *report.Screen {
+func replayScreen(a *console.App, f *flags.Set, args []string, failure, full *report.Failure, r *explore.Reply, doc *runDocument) *report.Screen {
 	var first *report.StoryOf
 	if v := explore.Shown(r.Summary.Verdicts, failure.Signature); v != nil {
-		story := f.storyOf(args, failure, full, r.Outcome, *v)
+		story := storyOf(f, args, failure, full, r.Outcome, *v)
 		story.File = failure.Name() // it is stored, wherever
 		first = &story
 	}
-	return report.ReplayScreen(failure.Spec, r.Summary, first, doc.Judgement, doc.ExitCode, doc.Changes, argumentsOf(f, args[1:]))
+	return report.ReplayScreen(failure.Spec, r.Summary, first, doc.Judgement, doc.ExitCode, doc.Changes, flags.ArgumentsOf(f, args[1:]))
 }
 
-func (a *app) printChanges(changes []string) {
+func printOtherChanges(a *console.App, changes []string) {
 	if len(changes) == 0 {
 		return
 	}
-	fmt.Fprintln(a.out, "\nother changes")
-	printChanges(a.out, changes)
+	fmt.Fprintln(a.Out, "\nother changes")
+	printChanges(a.Out, changes)
 }
 
-// printChanges prints a list of changes, as far as a person reads it.
+// printOtherChanges prints a list of changes, as far as a person reads it.
 func printChanges(w io.Writer, changes []string) {
 	for i, change := range changes {
 		if i == changesShown {
@@ -353,13 +356,13 @@ func driverRemedy(f *report.Failure) string {
 
 // loadFailure reads a failure and, where there is one, the project that it belongs to, whose programs are built
 // first. A failure file needs no project; without one, the project has no Spec, and a state folder to be removed.
-func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, *report.Failure, error) {
-	name, named := args[0], len(args) > 1 || f.config != "" || len(f.compose) > 0
+func loadFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string) (*project.Project, *report.Failure, error) {
+	name, named := args[0], len(args) > 1 || f.Config != "" || len(f.Compose) > 0
 	file := report.IsFailurePath(name)
-	p, err := a.load(c.Context(), f, args[1:])
-	if err != nil && f.config == "" && len(f.compose) == 0 {
+	p, err := project.Load(c.Context(), a, f, args[1:])
+	if err != nil && f.Config == "" && len(f.Compose) == 0 {
 		if path := configOf(name, args[1:]); path != "" {
-			p, err = a.load(c.Context(), f, []string{path})
+			p, err = project.Load(c.Context(), a, f, []string{path})
 		}
 	}
 	var mistakes config.Errors
@@ -367,61 +370,61 @@ func (a *app) loadFailure(c *cobra.Command, f *flags, args []string) (*project, 
 	case err != nil && (named || errors.As(err, &mistakes)):
 		return nil, nil, err
 	case err != nil && !file:
-		return nil, nil, fmt.Errorf("%w; or name the project after the failure: bloodhound replay %s FOLDER", err, shellQuote(name))
+		return nil, nil, fmt.Errorf("%w; or name the project after the failure: bloodhound replay %s FOLDER", err, flags.ShellQuote(name))
 	}
 	state := ""
 	if p != nil {
-		state = p.state
+		state = p.State
 	}
 	failure, err := report.Load(state, name)
 	if p != nil && errors.As(err, new(*report.UnknownFailure)) {
-		failure, err = a.inStore(c.Context(), p, name, err)
+		failure, err = inStore(c.Context(), a, p, name, err)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if p != nil && !p.another(failure) {
-		failure.Belongs(p.testName())
+	if p != nil && !p.FromAnother(failure) {
+		failure.Belongs(p.TestName())
 	}
 	if failure.Spec.Engine == world.InProcess {
 		return nil, nil, fmt.Errorf("%s: a failure of the world %q, whose nodes are Go code of a test: run go test -run '^%s$' "+
 			"-sim.replay=%s in the folder of its package", name, failure.Spec.Name,
 			strings.ReplaceAll(failure.Spec.Name, "/", "$/^"), failure.ID)
 	}
-	if f.engine != "" {
-		if _, err := engines.Choose(failure.Spec, f.engine); err != nil {
+	if f.Engine != "" {
+		if _, err := engines.Choose(failure.Spec, f.Engine); err != nil {
 			return nil, nil, err
 		}
 	}
-	if p != nil && !named && file && !sameNodes(p.spec, failure.Spec) {
-		a.note("note: %s is another project than the failure's, and is not used", p.config)
+	if p != nil && !named && file && !sameNodes(p.Spec, failure.Spec) {
+		a.Note("note: %s is another project than the failure's, and is not used", p.Config)
 		p = nil
 	}
-	if p != nil && p.spec.Dir != failure.Spec.Dir {
-		p.movedFrom = failure.Spec.Dir
-		failure.Relocate(p.spec.Dir)
-		if failure.Spec, err = failure.Spec.Moved(p.spec.Dir); err != nil {
+	if p != nil && p.Spec.Dir != failure.Spec.Dir {
+		p.MovedFrom = failure.Spec.Dir
+		failure.Relocate(p.Spec.Dir)
+		if failure.Spec, err = failure.Spec.Moved(p.Spec.Dir); err != nil {
 			return nil, nil, err
 		}
 	}
 	if info, err := os.Stat(failure.Spec.Dir); err != nil || !info.IsDir() {
 		return nil, nil, fmt.Errorf("%s: the project of this failure lay in %s, and that folder is gone; say where the project is "+
 			"now: bloodhound replay %s FOLDER",
-			name, failure.Spec.Dir, shellQuote(name))
+			name, failure.Spec.Dir, flags.ShellQuote(name))
 	}
 	if p != nil {
-		if p.another(failure) {
-			a.note("note: %s is a failure of %s, and so is the world that runs: %s gives the programs that are built, and nothing else",
+		if p.FromAnother(failure) {
+			a.Note("note: %s is a failure of %s, and so is the world that runs: %s gives the programs that are built, and nothing else",
 				failure.ID, filepath.Base(failure.Config),
-				filepath.Base(p.config))
+				filepath.Base(p.Config))
 		}
-		takeImages(failure.Spec, p.spec)
-		return p, failure, p.build(c.Context(), a)
+		takeImages(failure.Spec, p.Spec)
+		return p, failure, p.Build(c.Context(), a)
 	}
 	if state, err = os.MkdirTemp("", "bloodhound-replay-"); err != nil {
-		return nil, nil, failed(err)
+		return nil, nil, console.Failed(err)
 	}
-	return &project{state: state}, failure, nil
+	return &project.Project{State: state}, failure, nil
 }
 
 // configOf gives the configuration that a failure of a folder's own names, where the folder has no bloodhound.yaml; or "".
@@ -430,7 +433,7 @@ func configOf(name string, args []string) string {
 	if _, err := os.Stat(filepath.Join(folder, "bloodhound.yaml")); err == nil {
 		return ""
 	}
-	failure, err := report.Load(stateFolder(folder), name)
+	failure, err := report.Load(project.StateFolder(folder), name)
 	if err != nil || failure.Config == "" {
 		return ""
 	}
@@ -449,18 +452,18 @@ func sameSpec(a, b *world.Spec) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// lacking says what the machine lacks for the world of a failure, and why that may be.
-func (p *project) lacking(name string, failure *report.Failure, err error) error {
+// explainLacking says what the machine lacks for the world of a failure, and why that may be.
+func explainLacking(p *project.Project, name string, failure *report.Failure, err error) error {
 	var list engine.Mistakes
 	switch {
 	case !errors.As(err, &list):
 		return err
-	case p.spec == nil:
-		return fmt.Errorf("%s: %w\n  or name the project, whose programs are then built first: bloodhound replay %s FOLDER", name, err, shellQuote(name))
-	case sameSpec(p.spec.UnderRules(failure.Spec.RulesVersion), failure.Spec):
-		return p.result.Locate(list)
+	case p.Spec == nil:
+		return fmt.Errorf("%s: %w\n  or name the project, whose programs are then built first: bloodhound replay %s FOLDER", name, err, flags.ShellQuote(name))
+	case sameSpec(p.Spec.UnderRules(failure.Spec.RulesVersion), failure.Spec):
+		return p.Result.Locate(list)
 	}
-	return fmt.Errorf("%s: %w\n  %s has changed since this failure was stored, which still needs it", name, err, p.config)
+	return fmt.Errorf("%s: %w\n  %s has changed since this failure was stored, which still needs it", name, err, p.Config)
 }
 
 // takeImages gives the nodes of a failure the images that their names mean now: these are programs of the project, as those in

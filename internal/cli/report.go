@@ -14,13 +14,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func (a *app) reportVerb() *cobra.Command {
-	f := &flags{}
+func reportVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "report ID [FOLDER or FILE]",
 		Short: "Write a failure as a self-contained HTML page",
@@ -29,18 +32,18 @@ the operations, the logs of all nodes, the faults and the tape. ID is the id of 
 of a failure file. The page is .bloodhound/reports/ID-RUN.html unless --html names another file; its path is printed.
 Exit code 0: the page was written; 5: the run does not show the violation any more.`,
 		Args: func(c *cobra.Command, args []string) error {
-			if id := filepath.Base(f.markdown); len(args) == 0 && failureID.MatchString(id) {
+			if id := filepath.Base(f.Markdown); len(args) == 0 && failureID.MatchString(id) {
 				return fmt.Errorf("--markdown takes a file, and the failure comes first: bloodhound report %s --markdown issue.md", id)
 			}
-			return failureArguments(c, args)
+			return flags.FailureArguments(c, args)
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.report(c, f, args) },
+		RunE: func(c *cobra.Command, args []string) error { return writeReport(a, c, f, args) },
 	}
-	f.where(c)
-	c.Flags().Var(fileFlag{&f.html}, "html", "write the page to this `file`")
-	c.Flags().Var(fileFlag{&f.markdown}, "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
-	addSwitch(c, &f.open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
-	f.originalFlag(c)
+	f.AddPlacesAndDocument(c)
+	c.Flags().Var(flags.FileFlag{Name: &f.HTML}, "html", "write the page to this `file`")
+	c.Flags().Var(flags.FileFlag{Name: &f.Markdown}, "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
+	flags.AddSwitch(c, &f.Open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
+	addOriginalFlag(f, c)
 	return c
 }
 
@@ -58,82 +61,82 @@ type reportDocument struct {
 	Changed string `json:"changed,omitempty"`
 }
 
-func (a *app) report(c *cobra.Command, f *flags, args []string) error {
-	for name, file := range map[string]string{"--html": f.html, "--markdown": f.markdown} {
-		if err := writable(name, file); err != nil {
+func writeReport(a *console.App, c *cobra.Command, f *flags.Set, args []string) error {
+	for name, file := range map[string]string{"--html": f.HTML, "--markdown": f.Markdown} {
+		if err := project.Writable(name, file); err != nil {
 			return err
 		}
 	}
-	p, full, err := a.loadFailure(c, f, args)
+	p, full, err := loadFailure(a, c, f, args)
 	if err != nil {
 		return err
 	}
-	failure := f.runOf(full)
-	path := f.html
+	failure := chosenRun(f, full)
+	path := f.HTML
 	if path == "" {
-		path = filepath.Join(p.state, "reports", failure.Name()+".html")
+		path = filepath.Join(p.State, "reports", failure.Name()+".html")
 	}
-	if p.spec == nil {
-		defer os.RemoveAll(p.state)
-		if f.html == "" {
+	if p.Spec == nil {
+		defer os.RemoveAll(p.State)
+		if f.HTML == "" {
 			path = failure.Name() + ".html" // there is no state folder that stays
 		}
 	}
-	s, err := a.openFailure(p, failure, path, f.markdown)
+	s, err := openFailure(a, p, failure, path, f.Markdown)
 	if err != nil {
-		return p.lacking(args[0], full, err)
+		return explainLacking(p, args[0], full, err)
 	}
-	defer s.close()
-	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.json,
-		Trace: &explore.Trace{File: filepath.Join(s.setup.Scratch, "diagram"), Format: report.DiagramFormat}}
-	if job.Dumps, err = s.dumpsFolder(); err != nil {
+	defer s.Close()
+	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.JSON,
+		Trace: &explore.Trace{File: filepath.Join(s.Setup.Scratch, "diagram"), Format: report.DiagramFormat}}
+	if job.Dumps, err = dumpsFolder(s); err != nil {
 		return err
 	}
-	reply, err := a.oneRun(c.Context(), s, job, f.json)
+	reply, err := project.OneRun(c.Context(), a, s, job, f.JSON)
 	if err != nil {
 		return err
 	}
-	a.keepCores(p, failure.Name(), reply.Outcome)
+	keepCores(a, p, failure.Name(), reply.Outcome)
 	if c.Context().Err() != nil {
-		return errInterrupted
+		return project.ErrInterrupted
 	}
 	page, err := pageOf(failure, reply)
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, whyChanged(p.changes(failure, reply.Outcome)))
+		return fmt.Errorf("%w\n%s", err, whyChanged(changesSinceFailure(p, failure, reply.Outcome)))
 	}
-	page.StoryOf = f.storyOf(args, failure, full, reply.Outcome, page.Verdict)
+	page.StoryOf = storyOf(f, args, failure, full, reply.Outcome, page.Verdict)
 	if !report.IsFailurePath(args[0]) {
-		page.File = full.Path(p.state)
+		page.File = full.Path(p.State)
 	}
 	if page.Diagram, err = readDiagram(job.Trace.File, page); err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
 	if err := writePage(page, path); err != nil {
-		return failed(err)
+		return console.Failed(err)
 	}
-	if f.markdown != "" {
+	if f.Markdown != "" {
 		text, err := report.Issue(page.StoryOf)
 		if err == nil {
-			err = report.WriteFile(f.markdown, []byte(text))
+			err = report.WriteFile(f.Markdown, []byte(text))
 		}
 		if err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
-		wrote(failure.Spec, f.markdown)
+		project.RecordOutput(failure.Spec, f.Markdown)
 	}
-	if f.open {
-		if err := openPage(path); err != nil {
-			a.note("note: %v", err)
+	if f.Open {
+		if err := console.OpenPage(path); err != nil {
+			a.Note("note: %v", err)
 		}
 	}
-	a.noteLooked(failure.Spec, reply.Outcome)
-	if f.json {
-		return a.printJSON(reportDocument{program.Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
+	noteLooked(a, failure.Spec, reply.Outcome)
+	if f.JSON {
+		return a.PrintJSON(reportDocument{program.Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
 	}
 	if page.Changed != "" {
-		a.note("note: %s\n%s", page.Changed, whyChanged(p.changes(failure, reply.Outcome)))
+		a.Note("note: %s\n%s", page.Changed, whyChanged(changesSinceFailure(p, failure, reply.Outcome)))
 	}
-	fmt.Fprintln(a.out, path)
+	fmt.Fprintln(a.Out, path)
 	return nil
 }
 
@@ -162,10 +165,10 @@ func writePage(page *report.PageOf, path string) error {
 	if err := report.Page(&b, *page); err != nil {
 		return err
 	}
-	if err := writeResult(path, b.Bytes()); err != nil {
+	if err := project.WriteResult(path, b.Bytes()); err != nil {
 		return err
 	}
-	wrote(page.Spec, path)
+	project.RecordOutput(page.Spec, path)
 	return nil
 }
 
@@ -173,16 +176,16 @@ func writePage(page *report.PageOf, path string) error {
 const maxPages = 20
 
 // pagesFolder is where these lie.
-func (f *flags) pagesFolder() string {
-	if f.html == "" {
+func pagesFolder(f *flags.Set) string {
+	if f.HTML == "" {
 		return ""
 	}
-	return strings.TrimSuffix(f.html, filepath.Ext(f.html)) + "-failures"
+	return strings.TrimSuffix(f.HTML, filepath.Ext(f.HTML)) + "-failures"
 }
 
 // writePages writes the pages of the failures of a campaign beside its own, and gives their places from there on, by id. Each needs a
 // run, of the smallest tape.
-func (a *app) writePages(ctx context.Context, p *project, s *session, folder string, found []finding) map[string]string {
+func writePages(ctx context.Context, a *console.App, p *project.Project, s *project.Session, folder string, found []finding) map[string]string {
 	pages := map[string]string{}
 	for i := range found {
 		f := &found[i]
@@ -192,9 +195,9 @@ func (a *app) writePages(ctx context.Context, p *project, s *session, folder str
 		if info, err := os.Stat(filepath.Dir(folder)); err != nil || !info.IsDir() {
 			break
 		}
-		if err := a.writeFound(ctx, p, s, f, filepath.Join(folder, f.ID+".html")); err != nil {
+		if err := writeFound(ctx, a, p, s, f, filepath.Join(folder, f.ID+".html")); err != nil {
 			if ctx.Err() == nil {
-				a.note("bloodhound: the page of failure %s could not be written: %v", f.ID, err)
+				a.Note("bloodhound: the page of failure %s could not be written: %v", f.ID, err)
 			}
 			continue
 		}
@@ -204,8 +207,8 @@ func (a *app) writePages(ctx context.Context, p *project, s *session, folder str
 }
 
 // writeFound writes the page of a failure that a campaign has found.
-func (a *app) writeFound(ctx context.Context, p *project, s *session, f *finding, path string) error {
-	page, err := a.pageOfRun(ctx, s, f.file.Small(), func(o *check.Judged) { a.keepCores(p, f.Name(), o) })
+func writeFound(ctx context.Context, a *console.App, p *project.Project, s *project.Session, f *finding, path string) error {
+	page, err := pageOfRun(ctx, a, s, f.file.Small(), func(o *check.Judged) { keepCores(a, p, f.Name(), o) })
 	if err != nil {
 		return err
 	}
@@ -214,16 +217,16 @@ func (a *app) writeFound(ctx context.Context, p *project, s *session, f *finding
 }
 
 // pageOfRun makes the run of a failure for its page. cores takes the core files of programs that crashed, which do not outlive the session.
-func (a *app) pageOfRun(ctx context.Context, s *session, failure *report.Failure, cores func(*check.Judged)) (*report.PageOf, error) {
-	own, setup := *s, *s.setup
-	own.setup, setup.Spec = &setup, failure.Spec
-	dir, err := own.dumpsFolder()
+func pageOfRun(ctx context.Context, a *console.App, s *project.Session, failure *report.Failure, cores func(*check.Judged)) (*report.PageOf, error) {
+	own, setup := *s, *s.Setup
+	own.Setup, setup.Spec = &setup, failure.Spec
+	dir, err := dumpsFolder(&own)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	job := &explore.Job{Tape: failure.Tape, Full: true, Dumps: dir, Trace: &explore.Trace{File: filepath.Join(dir, "diagram"), Format: report.DiagramFormat}}
-	reply, err := own.run(ctx, job, nil)
+	reply, err := own.Run(ctx, job, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +249,8 @@ func readDiagram(file string, page *report.PageOf) (*report.Diagram, error) {
 }
 
 // campaignReports are the files that flags of a campaign ask for.
-func (f *flags) campaignReports() []campaignReport {
-	return []campaignReport{{"--html", f.html, report.CampaignPage}, {"--junit", f.junit, report.JUnit}, {"--sarif", f.sarif, report.SARIF}}
+func campaignReports(f *flags.Set) []campaignReport {
+	return []campaignReport{{"--html", f.HTML, report.CampaignPage}, {"--junit", f.JUnit, report.JUnit}, {"--sarif", f.SARIF, report.SARIF}}
 }
 
 type campaignReport struct {
@@ -256,10 +259,10 @@ type campaignReport struct {
 }
 
 // checkReports fails before the campaign runs if its reports could not be written after it.
-func (f *flags) checkReports() error {
+func checkReports(f *flags.Set) error {
 	byPath := map[string]string{}
-	for _, r := range f.campaignReports() {
-		if err := writable(r.flag, r.path); err != nil {
+	for _, r := range campaignReports(f) {
+		if err := project.Writable(r.flag, r.path); err != nil {
 			return err
 		}
 		path, err := filepath.Abs(r.path)
@@ -271,50 +274,24 @@ func (f *flags) checkReports() error {
 		}
 		byPath[path] = r.flag
 	}
-	return writable("--comment", f.comment)
+	return project.Writable("--comment", f.Comment)
 }
 
-// saveReports writes the files that flags ask for.
-func (f *flags) saveReports(p *project, doc *campaignDocument, pages map[string]string) error {
-	c := report.CampaignOf{Name: p.spec.Name, Bloodhound: program.Version(), Config: p.config, Totals: doc.Campaign, Status: doc.Status,
-		ExitCode: doc.ExitCode, Arguments: p.arguments, Pages: pages}
+// saveOutputs writes the files that flags ask for.
+func saveReports(f *flags.Set, p *project.Project, doc *campaignDocument, pages map[string]string) error {
+	c := report.CampaignOf{Name: p.Spec.Name, Bloodhound: program.Version(), Config: p.Config, Totals: doc.Campaign, Status: doc.Status,
+		ExitCode: doc.ExitCode, Arguments: p.Arguments, Pages: pages}
 	if dir, err := os.Getwd(); err == nil {
-		c.Config = filepath.ToSlash(within(dir, p.config))
+		c.Config = filepath.ToSlash(flags.RelativeTo(dir, p.Config))
 	}
 	var errs []error
-	for _, r := range f.campaignReports() {
+	for _, r := range campaignReports(f) {
 		if r.path == "" {
 			continue
 		}
 		var b bytes.Buffer
-		errs = append(errs, r.write(&b, c), writeResult(r.path, b.Bytes()))
-		wrote(p.spec, r.path)
+		errs = append(errs, r.write(&b, c), project.WriteResult(r.path, b.Bytes()))
+		project.RecordOutput(p.Spec, r.path)
 	}
 	return errors.Join(errs...)
-}
-
-// writable fails before anything runs if the file of a flag could not be written after it.
-func writable(flag, path string) error {
-	if path == "" {
-		return nil
-	}
-	if problem, remedy := report.Unwritable(path); problem != "" {
-		return fmt.Errorf("%s %s: %s; %s", flag, path, problem, remedy)
-	}
-	return nil
-}
-
-// writeResult writes a file that a flag names. What is there and no regular file, a pipe or /dev/stdout, is written to
-// and not replaced.
-func writeResult(path string, data []byte) error {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().IsRegular() {
-		return report.WriteFile(path, data)
-	}
-	out, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(data)
-	return errors.Join(err, out.Close())
 }

@@ -3,10 +3,11 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
 
-func (a *app) schemaVerb() *cobra.Command {
+func schemaVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of bloodhound.yaml, for editors",
@@ -16,7 +17,7 @@ of a file names that init writes. Without network, write the schema into a file 
   # yaml-language-server: $schema=schema.json`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.out.Write(config.JSONSchema())
+			_, err := a.Out.Write(config.JSONSchema())
 			return err
 		},
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -24,7 +26,7 @@ var documents = map[string]any{
 	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{},
 	"shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{},
 	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
-	"check": checkDocument{}, "error": errorDocument{}, "look": lookDocument{}, "config": configDocument{},
+	"check": checkDocument{}, "error": console.ErrorDocument{}, "look": lookDocument{}, "config": configDocument{},
 	"model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
 	"db moved": movedDocument{}, "db gc": gcDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
 	"db compare": compareDocument{}, "db upgrade": upgradeDocument{}, "sweep": sweepDocument{}, "list": listDocument{},
@@ -64,7 +66,10 @@ func typeSchema(t reflect.Type, defs object) object {
 		if t == reflect.TypeFor[world.Spec]() { // it belongs to the version that wrote it, and only replay reads it
 			return object{"type": "object"}
 		}
-		name := strings.TrimPrefix(t.String(), "cli.")
+		name := t.String()
+		if strings.Contains(t.PkgPath(), "/internal/cli") { // the packages of the command line share one space of names
+			name = strings.ToLower(t.Name()[:1]) + t.Name()[1:]
+		}
 		if defs[name] == nil {
 			defs[name] = object{} // a type may hold itself
 			defs[name] = objectSchema(t, defs)
@@ -234,7 +239,7 @@ func TestDocumentsAreValid(t *testing.T) {
 	check("error", call("run", "--seed", "x"))
 	check("campaign", call("explore", "buggy", "--seeds", "3", "--keep-going"))
 	campaign := check("campaign", call("explore", "found", "--seeds", "50"))
-	failures, _ := filepath.Glob(filepath.Join(dir, "found", stateName, "failures", "*.json"))
+	failures, _ := filepath.Glob(filepath.Join(dir, "found", project.StateName, "failures", "*.json"))
 	if len(failures) != 1 {
 		t.Fatalf("%d failures were stored", len(failures))
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/model/tlc"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -29,7 +30,7 @@ type secondDocument struct {
 }
 
 // secondOpinion has TLC check the same specification, and compares its answer with that of a check. It is nil if there is nothing to compare.
-func (a *app) secondOpinion(ctx context.Context, m *modelling, file string, r *tla.Report, out io.Writer) (*secondDocument, error) {
+func secondOpinion(ctx context.Context, a *console.App, m *modelling, file string, r *tla.Report, out io.Writer) (*secondDocument, error) {
 	switch {
 	case m.tlc == "":
 		return nil, nil
@@ -43,10 +44,10 @@ func (a *app) secondOpinion(ctx context.Context, m *modelling, file string, r *t
 		defer cancel()
 	}
 	run := m.run(file)
-	a.note("asking TLC (%s)", m.tlc)
+	a.Note("asking TLC (%s)", m.tlc)
 	o, err := run.Check(ctx)
 	if err != nil {
-		return nil, failed(fmt.Errorf("--tlc: %w", err))
+		return nil, console.Failed(fmt.Errorf("--tlc: %w", err))
 	}
 	d := &secondDocument{Version: o.Version, Generated: o.Generated, Distinct: o.Distinct, Depth: o.Depth, Violations: o.Violations}
 	d.Differences, d.Aside = o.Compare(r)
@@ -72,16 +73,16 @@ func (a *app) secondOpinion(ctx context.Context, m *modelling, file string, r *t
 		fmt.Fprintf(out, "DIFFERENT: %s\n", text)
 	}
 	fmt.Fprintf(out, "%s has another answer: one of the two is wrong. Please report it with the specification and its configuration.\n", o.Version)
-	a.code = check.ExitNotReproducible
+	a.Code = check.ExitNotReproducible
 	return d, nil
 }
 
 // secondOfError asks TLC about a specification that this program has an error for. The error has another code where TLC has an answer.
-func (a *app) secondOfError(ctx context.Context, m *modelling, file string, err error) error {
-	if m.tlc == "" || codeOf(err) != check.ExitUsage {
+func secondOfError(ctx context.Context, a *console.App, m *modelling, file string, err error) error {
+	if m.tlc == "" || console.CodeOf(err) != check.ExitUsage {
 		return err
 	}
-	a.note("asking TLC (%s)", m.tlc)
+	a.Note("asking TLC (%s)", m.tlc)
 	o, failed := m.run(file).Check(ctx)
 	answer := ""
 	switch {
@@ -116,7 +117,7 @@ func (m *modelling) secondPossible(file string) error {
 	case errors.Is(err, fs.ErrNotExist): // a wrong path
 		return fmt.Errorf("--tlc: %w", err)
 	case err != nil:
-		return failed(fmt.Errorf("--tlc: %w", err))
+		return console.Failed(fmt.Errorf("--tlc: %w", err))
 	}
 	return nil
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -24,8 +27,8 @@ const (
 	defaultShrinkCPU  = 2 * time.Minute // of all failures of a campaign together
 )
 
-func (a *app) shrinkVerb() *cobra.Command {
-	f := &flags{}
+func shrinkVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "shrink ID [FOLDER or FILE]",
 		Short: "Shrink the run of a failure",
@@ -34,15 +37,15 @@ operations and nodes, less time. The failure's file keeps the original and the s
 If the budget ends first, the next shrink continues.
 Exit code 0: the smallest run is 1-minimal; 5: the budget ended before that was proven, or the run does not show the failure
 any more; 4: it does not repeat.`,
-		Args: failureArguments,
-		RunE: func(c *cobra.Command, args []string) error { return a.shrink(c, f, args) },
+		Args: flags.FailureArguments,
+		RunE: func(c *cobra.Command, args []string) error { return shrinkStored(a, c, f, args) },
 	}
-	f.where(c)
-	f.shrinking(c)
-	f.snapshotFlag(c)
-	f.workersFlag(c)
-	addSwitch(c, &f.original, "original", "start from the original run again")
-	f.updateFlag(c)
+	f.AddPlacesAndDocument(c)
+	addShrinkFlags(f, c)
+	f.SnapshotFlag(c)
+	f.WorkersFlag(c)
+	flags.AddSwitch(c, &f.Original, "original", "start from the original run again")
+	addUpdateFlag(f, c)
 	return c
 }
 
@@ -56,41 +59,41 @@ type shrinkDocument struct {
 	Shrunk     *shrink.Shrunk `json:"shrunk"`
 }
 
-func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
-	p, failure, err := a.loadFailure(c, f, args)
+func shrinkStored(a *console.App, c *cobra.Command, f *flags.Set, args []string) error {
+	p, failure, err := loadFailure(a, c, f, args)
 	if err != nil {
 		return err
 	}
-	if p.spec == nil {
-		defer os.RemoveAll(p.state)
+	if p.Spec == nil {
+		defer os.RemoveAll(p.State)
 	}
-	if err := repeats(failure.Spec, "bloodhound shrink"); err != nil {
+	if err := project.RequireRepeats(failure.Spec, "bloodhound shrink"); err != nil {
 		return err
 	}
 	known := failure.Smallest
-	if f.original {
+	if f.Original {
 		failure.Smallest = nil
 	}
-	stored := failure.Small()
-	s, err := a.openFailure(p, stored)
+	small := failure.Small()
+	s, err := openFailure(a, p, small)
 	if err != nil {
-		return p.lacking(args[0], failure, err)
+		return explainLacking(p, args[0], failure, err)
 	}
-	defer s.close()
-	changed, changes, err := a.replayStored(c.Context(), p, s, stored)
+	defer s.Close()
+	changed, changes, err := replayStored(c.Context(), a, p, s, small)
 	if err != nil {
 		return err
 	}
-	tree := s.treeNow(stored)
-	s.setup.Spec = failure.Spec
-	workers := p.workersOf(int(f.workers))
-	s.setup.Snapshots = a.snapshots(f, p, workers)
-	show := newProgress(a.err, false, f.json)
-	b := f.shrinkBudget(workers)
-	r, err := a.shrinkFailure(c.Context(), s, failure, b, show)
-	show.end()
+	tree := treeNow(s, small)
+	s.Setup.Spec = failure.Spec
+	workers := p.WorkersOf(int(f.Workers))
+	s.Setup.Snapshots = project.Snapshots(a, f, p, workers)
+	show := console.NewProgress(a.Err, false, f.JSON)
+	b := shrinkBudgetOf(f, workers)
+	r, err := shrinkFailure(c.Context(), a, s, failure, b, show)
+	show.End()
 	if c.Context().Err() != nil && r == nil {
-		return errInterrupted
+		return project.ErrInterrupted
 	}
 	switch {
 	case errors.Is(err, shrink.ErrGone), errors.Is(err, shrink.ErrBare):
@@ -99,60 +102,60 @@ func (a *app) shrink(c *cobra.Command, f *flags, args []string) error {
 	case errors.Is(err, shrink.ErrVaries):
 		return program.WithCode(check.ExitNotReproducible, fmt.Errorf("failure %s cannot be shrunk: %w", failure.ID, err))
 	case err != nil:
-		return failed(err)
+		return console.Failed(err)
 	}
-	if f.original && a.keepsSmaller(c.Context(), s, failure, known) && !f.json {
-		fmt.Fprintf(a.out, "the smallest run that was known is smaller than what the original run came to, and is kept\n")
+	if f.Original && keepsSmaller(c.Context(), a, s, failure, known) && !f.JSON {
+		fmt.Fprintf(a.Out, "the smallest run that was known is smaller than what the original run came to, and is kept\n")
 	}
 	if failure.Smallest != known {
 		failure.Smallest.Tree = tree
 	}
 	var path string
 	if changed {
-		path, err = a.storeRenewed(p, args[0], failure, f.update)
+		path, err = storeRenewed(a, p, args[0], failure, f.Update)
 	} else {
-		path, err = p.store(args[0], failure)
+		path, err = storeFailure(p, args[0], failure)
 	}
 	if err != nil {
 		return err
 	}
 	shrunk := &failure.Smallest.Shrunk
 	if !shrunk.Minimal {
-		a.code = check.ExitUnknown
+		a.Code = check.ExitUnknown
 	}
-	if f.json {
-		return a.printJSON(shrinkDocument{program.Version(), "shrink", a.code, failure.ID, path, shrunk})
+	if f.JSON {
+		return a.PrintJSON(shrinkDocument{program.Version(), "shrink", a.Code, failure.ID, path, shrunk})
 	}
 	name := args[0]
 	if report.IsFailurePath(name) {
 		name = path // it may be stored elsewhere
 	}
-	fmt.Fprintf(a.out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n", report.Shrunk(shrunk), shellQuote(name), argumentsOf(f, args[1:]), path)
+	fmt.Fprintf(a.Out, "%s\nreplay\n  bloodhound replay %s%s\n  (stored in %s)\n", report.Shrunk(shrunk), flags.ShellQuote(name), flags.ArgumentsOf(f, args[1:]), path)
 	return nil
 }
 
 // replayStored makes the run of a failure before it is shrunk, and reports whether it has changed, and what else has.
-func (a *app) replayStored(ctx context.Context, p *project, s *session, stored *report.Failure) (changed bool, changes []string, err error) {
-	reply, err := s.run(ctx, &explore.Job{Tape: stored.Tape, Full: true}, nil)
-	if err != nil || reply.Summary.Hash == stored.Hash {
+func replayStored(ctx context.Context, a *console.App, p *project.Project, s *project.Session, small *report.Failure) (changed bool, changes []string, err error) {
+	reply, err := s.Run(ctx, &explore.Job{Tape: small.Tape, Full: true}, nil)
+	if err != nil || reply.Summary.Hash == small.Hash {
 		return false, nil, err
 	}
-	changes = p.changes(stored, reply.Outcome)
-	if explore.Shown(reply.Summary.Verdicts, stored.Signature) == nil {
+	changes = changesSinceFailure(p, small, reply.Outcome)
+	if explore.Shown(reply.Summary.Verdicts, small.Signature) == nil {
 		return true, changes, nil // the original run may show it
 	}
-	return true, changes, a.changedRun(ctx, p, s, stored, reply, "shrunk")
+	return true, changes, changedRun(ctx, a, p, s, small, reply, "shrunk")
 }
 
 // keepsSmaller gives a failure the smallest run back that was known before its original run was shrunk again, if that is smaller and still shows the
 // failure.
-func (a *app) keepsSmaller(ctx context.Context, s *session, failure *report.Failure, known *report.Smallest) bool {
+func keepsSmaller(ctx context.Context, a *console.App, s *project.Session, failure *report.Failure, known *report.Smallest) bool {
 	if known == nil || !known.Shrunk.To.Less(failure.Smallest.Shrunk.To) {
 		return false
 	}
-	setup := *s.setup
+	setup := *s.Setup
 	setup.Spec = failure.Spec
-	pool := explore.NewPool(&setup, s.command, 1)
+	pool := explore.NewPool(&setup, s.Command, 1)
 	defer pool.Close()
 	again, err := tries(pool, failure.Signature, nil)(ctx, shrink.Case{Tape: known.Tape, Cut: known.Cut}, true)
 	if err != nil || !again.Same {
@@ -162,18 +165,18 @@ func (a *app) keepsSmaller(ctx context.Context, s *session, failure *report.Fail
 	return true
 }
 
-// store writes a failure where a command has found it: in the file that it named, or in the state folder by its id.
-func (p *project) store(name string, f *report.Failure) (path string, err error) {
+// storeFailure writes a failure where a command has found it: in the file that it named, or in the state folder by its id.
+func storeFailure(p *project.Project, name string, f *report.Failure) (path string, err error) {
 	if path = name; !report.IsFailurePath(path) {
-		path = f.Path(p.state)
+		path = f.Path(p.State)
 	}
 	if err := report.Write(path, f); err != nil {
-		return "", failed(err)
+		return "", console.Failed(err)
 	}
 	return path, nil
 }
 
-// shrinkBudget bounds the shrinking of a failure.
+// shrinkBudgetOf bounds the shrinking of a failure.
 type shrinkBudget struct {
 	workers int
 	runs    int           // for one failure
@@ -181,37 +184,37 @@ type shrinkBudget struct {
 	time    time.Duration // 0 is no bound
 }
 
-func (f *flags) shrinkBudget(workers int) shrinkBudget {
+func shrinkBudgetOf(f *flags.Set, workers int) shrinkBudget {
 	b := shrinkBudget{workers: workers, runs: defaultShrinkRuns, cpu: defaultShrinkCPU}
-	if f.shrinkRuns > 0 {
-		b.runs = int(f.shrinkRuns)
+	if f.ShrinkRuns > 0 {
+		b.runs = int(f.ShrinkRuns)
 	}
-	if f.shrinkCPU > 0 {
-		b.cpu = f.shrinkCPU
+	if f.ShrinkCPU > 0 {
+		b.cpu = f.ShrinkCPU
 	}
-	b.time = f.shrinkTime
+	b.time = f.ShrinkTime
 	return b
 }
 
 // shrinkLine is the line of progress of shrinking.
-func shrinkLine(id string, p *shrink.Progress, elapsed time.Duration) []part {
+func shrinkLine(id string, p *shrink.Progress, elapsed time.Duration) []console.Part {
 	size := p.Size
-	return []part{
-		{"shrinking " + id, bold},
-		{plural.Count(size.Faults, "fault"), noColour},
-		{plural.Count(size.Operations, "operation"), noColour},
-		{plural.Count(size.Decisions, "decision") + " left", noColour},
-		{plural.Count(p.Runs, "run"), noColour},
-		{elapsed.Round(time.Second).String(), noColour},
-		{"now " + p.Stage, grey},
+	return []console.Part{
+		{Text: "shrinking " + id, Colour: console.Bold},
+		{Text: plural.Count(size.Faults, "fault"), Colour: console.NoColour},
+		{Text: plural.Count(size.Operations, "operation"), Colour: console.NoColour},
+		{Text: plural.Count(size.Decisions, "decision") + " left", Colour: console.NoColour},
+		{Text: plural.Count(p.Runs, "run"), Colour: console.NoColour},
+		{Text: elapsed.Round(time.Second).String(), Colour: console.NoColour},
+		{Text: "now " + p.Stage, Colour: console.Grey},
 	}
 }
 
 // shrinkFailure makes the smallest run of a failure smaller, or else the original one, and takes it into the failure.
-func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Failure, b shrinkBudget, show *progress) (*shrink.Result, error) {
-	setup := *s.setup
+func shrinkFailure(ctx context.Context, a *console.App, s *project.Session, failure *report.Failure, b shrinkBudget, show *console.Progress) (*shrink.Result, error) {
+	setup := *s.Setup
 	setup.Spec = failure.Spec
-	pool := explore.NewPool(&setup, s.command, b.workers)
+	pool := explore.NewPool(&setup, s.Command, b.workers)
 	defer pool.Close()
 	if failure.Background == nil {
 		failure.Background = &explore.Background{}
@@ -219,7 +222,7 @@ func (a *app) shrinkFailure(ctx context.Context, s *session, failure *report.Fai
 	search := &shrink.Search{Spec: failure.Spec, Found: &failure.Tape, Try: tries(pool, failure.Signature, failure.Background),
 		Workers: b.workers, MaxRuns: b.runs, MaxCPU: b.cpu, MaxTime: b.time,
 		Progress: func(p shrink.Progress) {
-			show.showParts(func(elapsed time.Duration) []part { return shrinkLine(failure.ID, &p, elapsed) })
+			show.ShowParts(func(elapsed time.Duration) []console.Part { return shrinkLine(failure.ID, &p, elapsed) })
 		}}
 	from := shrink.Case{Tape: failure.Tape}
 	if small := failure.Smallest; small != nil {

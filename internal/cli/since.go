@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/blocks"
 	"github.com/bloodhound-dst/bloodhound/internal/coverage/code"
 )
@@ -17,7 +19,7 @@ import (
 // revisionFlag is the value of a flag that takes a git revision.
 type revisionFlag struct{ revision *string }
 
-func (v revisionFlag) String() string { return value(v.revision) }
+func (v revisionFlag) String() string { return flags.Value(v.revision) }
 func (revisionFlag) Type() string     { return "revision" }
 func (v revisionFlag) Set(text string) error {
 	if text == "" || strings.HasPrefix(text, "-") {
@@ -40,7 +42,7 @@ const maxChangedBlocks = 4096
 // know yet, and shall not ignore, has changed as a whole.
 func changesSince(ctx context.Context, dir, revision string) (*changes, error) {
 	git := func(dir string, args ...string) (string, error) {
-		out, err := gitOutput(ctx, dir, args...)
+		out, err := project.GitOutput(ctx, dir, args...)
 		if err != nil {
 			return "", fmt.Errorf("--since %s: git cannot list what has changed: %w; give a revision of the repository that %s lies in", revision, err, dir)
 		}

@@ -3,12 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/driver/driverfile"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
@@ -22,47 +23,47 @@ import (
 
 // treeOf lists the folder of a project, without what nodes do not see.
 func treeOf(spec *world.Spec) *filetree.Tree {
-	unseen := hidden(spec, nil)
+	unseen := project.HiddenFiles(spec, nil)
 	return filetree.Read(spec.Dir, func(path string) bool { return slices.Contains(unseen, path) })
 }
 
 // openFailure makes the session in which the run of a stored failure is replayed. Its nodes do not see files of the project that are newer
 // than the failure, unless what the run read there has changed: then it is a new build.
-func (a *app) openFailure(p *project, failure *report.Failure, coming ...string) (*session, error) {
-	s, err := openSession(failure.Spec, p.state, coming...)
+func openFailure(a *console.App, p *project.Project, failure *report.Failure, coming ...string) (*project.Session, error) {
+	s, err := project.OpenSession(failure.Spec, p.State, coming...)
 	if err != nil {
 		return nil, err
 	}
 	if path := driverfile.WithDigest(failure.Driver); path != "" {
-		s.setup.Driver = path
+		s.Setup.Driver = path
 	}
 	if failure.Spec.Engine == world.Container { // it has no say in what containers see
 		return s, nil
 	}
-	if s.setup.Then = failure.Then(); s.setup.Then == nil {
+	if s.Setup.Then = failure.Then(); s.Setup.Then == nil {
 		return s, nil
 	}
 	// An output that was there then was seen.
-	own := ownOutputs(failure.Spec.Dir)
-	s.setup.Hidden = slices.DeleteFunc(s.setup.Hidden, func(path string) bool { return slices.Contains(own, path) })
-	s.later = s.setup.Then.Later(filetree.Read(failure.Spec.Dir, func(path string) bool { return slices.Contains(s.setup.Hidden, path) }))
-	if len(s.later) > 0 {
-		a.note("note: hidden from this run, since newer than the failure: %s; `bloodhound replay --all` runs with everything",
-			report.Some(s.later, maxFilesNamed))
+	own := project.OwnOutputs(failure.Spec.Dir)
+	s.Setup.Hidden = slices.DeleteFunc(s.Setup.Hidden, func(path string) bool { return slices.Contains(own, path) })
+	s.Later = s.Setup.Then.Later(filetree.Read(failure.Spec.Dir, func(path string) bool { return slices.Contains(s.Setup.Hidden, path) }))
+	if len(s.Later) > 0 {
+		a.Note("note: hidden from this run, since newer than the failure: %s; `bloodhound replay --all` runs with everything",
+			report.Some(s.Later, maxFilesNamed))
 	}
 	return s, nil
 }
 
 // noteLooked names the newer files that a program of a run has looked for.
-func (a *app) noteLooked(spec *world.Spec, o *check.Judged) {
+func noteLooked(a *console.App, spec *world.Spec, o *check.Judged) {
 	if o == nil || len(o.Later) == 0 {
 		return
 	}
 	var names []string
 	for _, path := range o.Later {
-		names = append(names, within(spec.Dir, path))
+		names = append(names, flags.RelativeTo(spec.Dir, path))
 	}
-	a.note("note: a program looked for %s, which is newer than the failure and hidden from this run", report.Some(names, maxFilesNamed))
+	a.Note("note: a program looked for %s, which is newer than the failure and hidden from this run", report.Some(names, maxFilesNamed))
 }
 
 // whyChanged lists changes below a message, or says how to find out why there are none.
@@ -77,28 +78,28 @@ func whyChanged(changes []string) string {
 }
 
 // noteChanged says that a run is not the stored one, and why that may be.
-func (a *app) noteChanged(p *project, failure *report.Failure, o *check.Judged) {
-	a.note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", failure.Hash, o.Hash)
-	a.note("%s", whyChanged(p.changes(failure, o)))
+func noteChanged(a *console.App, p *project.Project, failure *report.Failure, o *check.Judged) {
+	a.Note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", failure.Hash, o.Hash)
+	a.Note("%s", whyChanged(changesSinceFailure(p, failure, o)))
 }
 
 // changedRun makes the run of a failure that has changed once more. If it repeats, it may stand for the stored one: then it can be explained, say.
-func (a *app) changedRun(ctx context.Context, p *project, s *session, failure *report.Failure, first *explore.Reply, can string) error {
+func changedRun(ctx context.Context, a *console.App, p *project.Project, s *project.Session, failure *report.Failure, first *explore.Reply, can string) error {
 	began := filedigest.Now()
-	again, err := s.run(ctx, &explore.Job{Tape: failure.Tape, Full: true}, nil)
+	again, err := s.Run(ctx, &explore.Job{Tape: failure.Tape, Full: true}, nil)
 	if err != nil {
 		return err
 	}
 	if d := differ(began, first, again); d != "" {
 		return program.WithCode(check.ExitNotReproducible,
-			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(p.changes(failure, first.Outcome))))
+			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(changesSinceFailure(p, failure, first.Outcome))))
 	}
-	a.noteChanged(p, failure, first.Outcome)
+	noteChanged(a, p, failure, first.Outcome)
 	return nil
 }
 
 // renew stores the run of a failure as a replay has shown it.
-func (a *app) renew(p *project, s *session, name string, full *report.Failure, reply *explore.Reply, original bool) error {
+func renew(a *console.App, p *project.Project, s *project.Session, name string, full *report.Failure, reply *explore.Reply, original bool) error {
 	v := explore.Shown(reply.Summary.Verdicts, full.Signature)
 	if v == nil {
 		return nil // it is violated in another way
@@ -107,54 +108,34 @@ func (a *app) renew(p *project, s *session, name string, full *report.Failure, r
 	if !original {
 		failure = full.Small()
 	}
-	full.Renew(program.Version(), reply.Outcome, *v, s.treeNow(failure), original)
-	path, err := p.store(name, full)
+	full.Renew(program.Version(), reply.Outcome, *v, treeNow(s, failure), original)
+	path, err := storeFailure(p, name, full)
 	if err == nil {
-		a.note("note: the run as it is now is stored in %s", path)
+		a.Note("note: the run as it is now is stored in %s", path)
 	}
 	return err
 }
 
 // treeNow is what the folder of a project has for the runs of a session.
-func (s *session) treeNow(failure *report.Failure) *filetree.Tree {
-	if s.setup.Then != nil {
+func treeNow(s *project.Session, failure *report.Failure) *filetree.Tree {
+	if s.Setup.Then != nil {
 		return failure.Tree
 	}
 	return treeOf(failure.Spec)
 }
 
 // storeRenewed stores a failure whose run has changed: below the state folder, or in the file that was named if update asks for that.
-func (a *app) storeRenewed(p *project, name string, f *report.Failure, update bool) (path string, err error) {
-	if !report.IsFailurePath(name) || update || isBelow(p.state, name) {
-		return p.store(name, f)
+func storeRenewed(a *console.App, p *project.Project, name string, f *report.Failure, update bool) (path string, err error) {
+	if !report.IsFailurePath(name) || update || project.IsBelow(p.State, name) {
+		return storeFailure(p, name, f)
 	}
-	if p.spec == nil { // the state folder does not stay
-		a.note("note: %s is left as it is, since the run has changed; --update stores it as it is now", name)
+	if p.Spec == nil { // the state folder does not stay
+		a.Note("note: %s is left as it is, since the run has changed; --update stores it as it is now", name)
 		return name, nil
 	}
-	path, err = p.store(f.ID, f)
+	path, err = storeFailure(p, f.ID, f)
 	if err == nil {
-		a.note("note: %s is left as it is, since the run has changed; the run as it is now is in %s, and --update stores it in the file itself", name, path)
+		a.Note("note: %s is left as it is, since the run has changed; the run as it is now is in %s, and --update stores it in the file itself", name, path)
 	}
 	return path, err
-}
-
-// isBelow reports whether a file lies in a folder, by names.
-func isBelow(folder, name string) bool {
-	path, err := filepath.Abs(name)
-	return err == nil && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
-}
-
-// ownOutputs are the files of a folder that this process writes its output to.
-func ownOutputs(dir string) (list []string) {
-	for _, fd := range []string{"1", "2"} {
-		path, err := os.Readlink("/proc/self/fd/" + fd)
-		if err != nil || !isBelow(dir, path) {
-			continue
-		}
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			list = append(list, path)
-		}
-	}
-	return list
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,52 +11,51 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/bloodhound-dst/bloodhound/internal/config"
-	configkeys "github.com/bloodhound-dst/bloodhound/internal/config/keys"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
-	"github.com/bloodhound-dst/bloodhound/internal/fault"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/strictjson"
-	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // strategyOf makes the strategy that a flag names, or else the configuration.
-func (a *app) strategyOf(f *flags, p *project, seed uint64) (search.Strategy, error) {
-	set := settingsOf(&p.search)
-	set.MaxDepth = cmp.Or(int(f.maxDepth), set.MaxDepth)
-	name := cmp.Or(f.strategy, p.search.Strategy)
+func strategyOf(a *console.App, f *flags.Set, p *project.Project, seed uint64) (search.Strategy, error) {
+	set := project.SettingsOf(&p.Search)
+	set.MaxDepth = cmp.Or(int(f.MaxDepth), set.MaxDepth)
+	name := cmp.Or(f.Strategy, p.Search.Strategy)
 	systematic := name == search.Breadth || name == search.Depth
-	if f.maxDepth > 0 && f.strategy == "" && !systematic {
+	if f.MaxDepth > 0 && f.Strategy == "" && !systematic {
 		name, systematic = search.Breadth, true
-		a.note("note: --max-depth asks for a systematic search, so the strategy is %s and not %s", name, p.search.Strategy)
+		a.Note("note: --max-depth asks for a systematic search, so the strategy is %s and not %s", name, p.Search.Strategy)
 	}
-	if f.maxDepth > 0 && !systematic {
+	if f.MaxDepth > 0 && !systematic {
 		return nil, fmt.Errorf("--max-depth: %s has no depth; add --strategy %s or %s", name, search.Breadth, search.Depth)
 	}
-	if dir := cmp.Or(f.corpus, p.search.Corpus); dir != "" && (begins(name) || f.corpus != "") {
+	if dir := cmp.Or(f.Corpus, p.Search.Corpus); dir != "" && (begins(name) || f.Corpus != "") {
 		if !begins(name) {
 			return nil, fmt.Errorf("--corpus: %s uses no corpus; add --strategy %s", name, search.Guided)
 		}
 		list, err := readCorpus(dir)
 		if err == nil {
-			set.Corpus, err = a.ownEntries(p, dir, list)
+			set.Corpus, err = ownEntries(a, p, dir, list)
 		}
 		if err != nil {
-			if f.corpus != "" {
+			if f.Corpus != "" {
 				return nil, fmt.Errorf("--corpus: %w", err)
 			}
-			return nil, p.result.Mistake("exploration.corpus", err.Error(), "name a folder that has a corpus, such as one below .bloodhound/corpus")
+			return nil, p.Result.Mistake("exploration.corpus", err.Error(), "name a folder that has a corpus, such as one below .bloodhound/corpus")
 		}
 	}
-	set.OneBoot = !f.fromBoot
-	set.FullLength = set.FullLength || f.fullLength
-	set.Runs = cmp.Or(f.seeds, p.seeds)
-	s, err := search.New(name, p.spec, seed, set)
-	if err != nil && f.strategy == "" {
-		return nil, p.result.Mistake("exploration.strategy", err.Error(), "`bloodhound docs guides` lists guides and words")
+	set.OneBoot = !f.FromBoot
+	set.FullLength = set.FullLength || f.FullLength
+	set.Runs = cmp.Or(f.Seeds, p.Seeds)
+	s, err := search.New(name, p.Spec, seed, set)
+	if err != nil && f.Strategy == "" {
+		return nil, p.Result.Mistake("exploration.strategy", err.Error(), "`bloodhound docs guides` lists guides and words")
 	}
 	return s, err
 }
@@ -68,16 +65,6 @@ func begins(name string) bool {
 	p, err := search.Parse(name)
 	return err == nil && p.Strategy == search.Guided
 }
-
-func settingsOf(x *config.Exploration) search.Settings {
-	return search.Settings{MaxDepth: int(x.MaxDepth), MaxStates: uint64(x.MaxStates), Streams: x.Streams, FeedbackDelay: uint64(x.FeedbackDelay),
-		FullLength: x.Length == configkeys.FullLength, Coverage: x.PrioritizeCoverage, Nearness: x.PrioritizeNearViolation}
-}
-
-const (
-	maxEntryBytes   = 64 << 20 // of the file of an entry
-	maxEntriesNamed = 5        // in a line
-)
 
 // readCorpus reads the entries in a folder, in the order of their names. A folder without any is an error.
 func readCorpus(dir string) ([]search.Entry, error) {
@@ -91,7 +78,7 @@ func readCorpus(dir string) ([]search.Entry, error) {
 			continue // one that was being written when a program was killed
 		}
 		path := filepath.Join(dir, f.Name())
-		text, err := regular.Read(path, maxEntryBytes)
+		text, err := regular.Read(path, project.MaxEntryBytes)
 		if err != nil {
 			return nil, fmt.Errorf("%w; remove it from the corpus", err)
 		}
@@ -122,12 +109,12 @@ func readCorpus(dir string) ([]search.Entry, error) {
 
 // ownEntries are the entries of a corpus without those of other projects. It reports these, and of those that are of another
 // configuration or commit of this project: their tapes may make other runs now.
-func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.Entry, error) {
-	world, now := worldDigest(p.spec), commit(p.spec.Dir)
+func ownEntries(a *console.App, p *project.Project, dir string, list []search.Entry) ([]search.Entry, error) {
+	world, now := project.WorldDigest(p.Spec), project.HeadCommit(p.Spec.Dir)
 	var own []search.Entry
 	var strange, configured, committed, nameless []string
 	for _, e := range list {
-		if e.Project != "" && e.Project != p.spec.Name {
+		if e.Project != "" && e.Project != p.Spec.Name {
 			strange = append(strange, e.Name+" of "+strconv.Quote(e.Project))
 			continue
 		}
@@ -143,7 +130,7 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 	}
 	if len(own) == 0 {
 		return nil, fmt.Errorf("%s in %s %s of other projects than %s (%s); name the corpus of this one",
-			plural.Count(len(list), "entry"), dir, plural.Verb(len(list), "is", "are"), strconv.Quote(p.spec.Name), report.Some(strange, maxEntriesNamed))
+			plural.Count(len(list), "entry"), dir, plural.Verb(len(list), "is", "are"), strconv.Quote(p.Spec.Name), report.Some(strange, project.MaxEntriesNamed))
 	}
 	for _, group := range []struct {
 		names []string
@@ -157,42 +144,22 @@ func (a *app) ownEntries(p *project, dir string, list []search.Entry) ([]search.
 		{nameless, "does", "do", "not name their project"},
 	} {
 		if len(group.names) > 0 {
-			a.note("note: corpus %s: %d of %s %s %s (%s)", dir, len(group.names), plural.Count(len(list), "entry"),
-				plural.Verb(len(group.names), group.one, group.many), group.says, report.Some(group.names, maxEntriesNamed))
+			a.Note("note: corpus %s: %d of %s %s %s (%s)", dir, len(group.names), plural.Count(len(list), "entry"),
+				plural.Verb(len(group.names), group.one, group.many), group.says, report.Some(group.names, project.MaxEntriesNamed))
 		}
 	}
 	return own, nil
 }
 
-// worldDigest distinguishes configurations, wherever their project lies.
-func worldDigest(spec *world.Spec) string {
-	here, err := fault.Underived(spec).Moved("/project")
-	if err == nil { // a comment above a rule makes no other world
-		here.Unplace()
-	}
-	text, bad := json.Marshal(here)
-	if err = errors.Join(err, bad); err != nil {
-		panic("a Spec that is no JSON: " + err.Error())
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// corpusDir is where campaigns of the project's configuration keep their corpus.
-func (p *project) corpusDir() string {
-	name := strings.Join(p.sources, "+")
-	return filepath.Join(p.state, "corpus", strings.NewReplacer(string(filepath.Separator), "_").Replace(strings.TrimSuffix(name, filepath.Ext(name))))
-}
-
 // checkCorpus fails before the campaign runs if its corpus could not be stored.
-func (p *project) checkCorpus() error {
-	dir := p.corpusDir()
+func checkCorpus(p *project.Project) error {
+	dir := p.CorpusDir()
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return failed(fmt.Errorf("the corpus cannot be stored: %w", report.DiskError(err, filepath.Dir(dir))))
+		return console.Failed(fmt.Errorf("the corpus cannot be stored: %w", report.DiskError(err, filepath.Dir(dir))))
 	}
 	probe, err := os.CreateTemp(dir, ".probe-")
 	if err != nil {
-		return failed(fmt.Errorf("the corpus cannot be stored: %w", report.DiskError(err, dir)))
+		return console.Failed(fmt.Errorf("the corpus cannot be stored: %w", report.DiskError(err, dir)))
 	}
 	probe.Close()
 	return os.Remove(probe.Name())
@@ -200,8 +167,8 @@ func (p *project) checkCorpus() error {
 
 // keepCorpus stores the entries of a campaign, each in a file of its own that is there as a whole or not at all. What other
 // campaigns have left stays.
-func (a *app) keepCorpus(p *project, show *progress) func(came []*search.Entry, left []string) {
-	dir, digest, made, lost := p.corpusDir(), worldDigest(p.spec), commit(p.spec.Dir), false
+func keepCorpus(a *console.App, p *project.Project, show *console.Progress) func(came []*search.Entry, left []string) {
+	dir, digest, made, lost := p.CorpusDir(), project.WorldDigest(p.Spec), project.HeadCommit(p.Spec.Dir), false
 	ours := map[string]bool{}
 	return func(came []*search.Entry, left []string) {
 		for _, e := range came {
@@ -209,7 +176,7 @@ func (a *app) keepCorpus(p *project, show *progress) func(came []*search.Entry, 
 			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
-			e.Project, e.World = p.spec.Name, digest
+			e.Project, e.World = p.Spec.Name, digest
 			e.Bloodhound, e.Commit, e.System = program.Version(), made, program.System()
 			text, err := json.MarshalIndent(e, "", "  ")
 			if err == nil {
@@ -219,7 +186,7 @@ func (a *app) keepCorpus(p *project, show *progress) func(came []*search.Entry, 
 				ours[e.Name] = true
 			} else if !lost {
 				lost = true
-				show.note(fmt.Sprintf("bloodhound: the corpus could not be stored: %v", err))
+				show.Note(fmt.Sprintf("bloodhound: the corpus could not be stored: %v", err))
 			}
 		}
 		for _, name := range left {

@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/sweeping"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -35,8 +38,8 @@ type sweepFlags struct {
 	time     time.Duration
 }
 
-func (a *app) sweepVerb() *cobra.Command {
-	f, own := &flags{}, &sweepFlags{}
+func sweepVerb(a *console.App) *cobra.Command {
+	f, own := &flags.Set{}, &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "sweep [FOLDER or FILE]",
 		Short: "Crash a node at each kind of moment of one run, and see what does not recover",
@@ -45,20 +48,20 @@ truncated or unlinked a file, started a program or answered a client, during a s
 Moments form classes by call, file, program and phase; --per-class of each are tried. What does not recover is confirmed by a run from its
 boot and its replay, and by another clean restart.
 A sweep that was stopped goes on where it was, whatever stopped it.
-` + exitCodes,
-		Args: oneArgument,
-		RunE: func(c *cobra.Command, args []string) error { return a.sweep(c, f, own, args) },
+` + console.ExitCodes,
+		Args: flags.OneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return sweepProject(a, c, f, own, args) },
 	}
-	f.where(c)
-	f.oneSeed(c)
+	f.AddPlacesAndDocument(c)
+	f.AddOneSeed(c)
 	words := []string{string(fault.Crash), string(fault.PowerLoss)}
-	c.Flags().Var(wordFlag{&own.kind, words, "kinds"}, "kind", "only this `kind` of fault: crash or power_loss (default: both)")
-	c.Flags().Var(numberFlag{&own.perClass, 1, 1 << 20, "give the number of moments, 1 or more"},
+	c.Flags().Var(flags.WordFlag{Word: &own.kind, Words: words, What: "kinds"}, "kind", "only this `kind` of fault: crash or power_loss (default: both)")
+	c.Flags().Var(flags.NumberFlag{Number: &own.perClass, From: 1, To: 1 << 20, Says: "give the number of moments, 1 or more"},
 		"per-class", fmt.Sprintf("how many moments of each class to try (default: %d)", defaultPerClass))
 	c.Flags().Var(program.Time(&own.cpu), "cpu", "stop after this much CPU `time` of all runs")
 	c.Flags().Var(program.Time(&own.time), "time", "stop after this `time`")
-	f.workersFlag(c)
-	f.snapshotFlag(c)
+	f.WorkersFlag(c)
+	f.SnapshotFlag(c)
 	return c
 }
 
@@ -71,52 +74,52 @@ type sweepDocument struct {
 	Sweep      *sweeping.Totals `json:"sweep"`
 }
 
-func (a *app) sweep(c *cobra.Command, f *flags, own *sweepFlags, args []string) error {
-	f.asWritten = true
-	p, err := a.load(c.Context(), f, args)
+func sweepProject(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlags, args []string) error {
+	f.AsWritten = true
+	p, err := project.Load(c.Context(), a, f, args)
 	if err != nil {
 		return err
 	}
-	if err := repeats(p.spec, "bloodhound sweep"); err != nil {
+	if err := project.RequireRepeats(p.Spec, "bloodhound sweep"); err != nil {
 		return err
 	}
-	if err := p.build(c.Context(), a); err != nil {
+	if err := p.Build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := p.open()
+	s, err := p.Open()
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	show := newProgress(a.err, false, f.json)
+	defer s.Close()
+	show := console.NewProgress(a.Err, false, f.JSON)
 	var left []string
-	t, err := a.sweepOnce(c, f, own, p, s, show, left)
+	t, err := sweepOnce(a, c, f, own, p, s, show, left)
 	for _, name := range []string{worksAgain, runAgain} {
 		var violated *sweeping.ErrViolated
 		if errors.As(err, &violated) && violated.Only(worksAgain, runAgain) && violated.Of(name) {
-			show.note("note: the property " + strconv.Quote(name) + " that sweep adds does not hold without faults, and is left out")
+			show.Note("note: the property " + strconv.Quote(name) + " that sweep adds does not hold without faults, and is left out")
 			left = append(left, name)
-			t, err = a.sweepOnce(c, f, own, p, s, show, left)
+			t, err = sweepOnce(a, c, f, own, p, s, show, left)
 		}
 	}
-	show.end()
+	show.End()
 	switch {
 	case errors.As(err, new(*sweeping.ErrViolated)):
-		return program.WithCode(check.ExitViolated, fmt.Errorf("%w; `bloodhound run%s` shows it, and a sweep needs a run that passes", err, p.arguments))
+		return program.WithCode(check.ExitViolated, fmt.Errorf("%w; `bloodhound run%s` shows it, and a sweep needs a run that passes", err, p.Arguments))
 	case errors.As(err, new(*sweeping.ErrVaries)):
 		return program.WithCode(check.ExitNotReproducible, err)
 	case errors.As(err, new(*sweeping.ErrNothing)):
 		return program.WithCode(check.ExitUnknown, err)
 	case err != nil:
-		return failed(err)
+		return console.Failed(err)
 	}
 	doc := sweepDocument{Bloodhound: program.Version(), Verb: "sweep", Sweep: t}
 	doc.Judgement, doc.ExitCode = judgeSweep(t)
-	a.code = doc.ExitCode
-	if f.json {
-		return a.printJSON(doc)
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
-	return a.printSweep(p, &doc)
+	return printSweep(a, p, &doc)
 }
 
 // runAgain is the property that a sweep adds to all worlds: each server runs again in the end.
@@ -148,46 +151,46 @@ func sweptSpec(spec *world.Spec, left []string) *world.Spec {
 	return &own
 }
 
-func (a *app) sweepOnce(c *cobra.Command, f *flags, own *sweepFlags, p *project, s *session, show *progress, left []string) (*sweeping.Totals, error) {
-	setup := *s.setup
-	setup.Spec = sweptSpec(p.spec, left)
+func sweepOnce(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlags, p *project.Project, s *project.Session, show *console.Progress, left []string) (*sweeping.Totals, error) {
+	setup := *s.Setup
+	setup.Spec = sweptSpec(p.Spec, left)
 	kinds := sweep.Kinds
 	if own.kind != "" {
 		kinds = []world.FaultKind{world.FaultKind(own.kind)}
 	}
-	workers := p.workersOf(int(f.workers))
-	setup.Snapshots = a.snapshots(f, p, workers)
-	x := &sweeping.Sweep{Setup: &setup, Command: s.command, Seed: f.seedOf(c, p), Kinds: kinds, PerClass: defaultPerClass, Workers: workers,
-		CPU: own.cpu, Time: own.time, Note: show.note}
+	workers := p.WorkersOf(int(f.Workers))
+	setup.Snapshots = project.Snapshots(a, f, p, workers)
+	x := &sweeping.Sweep{Setup: &setup, Command: s.Command, Seed: project.SeedOf(f, c, p), Kinds: kinds, PerClass: defaultPerClass, Workers: workers,
+		CPU: own.cpu, Time: own.time, Note: show.Note}
 	if own.perClass > 0 {
 		x.PerClass = int(own.perClass)
 	}
-	x.File = p.sweepFile(setup.Spec, x.Seed, kinds)
+	x.File = sweepFile(p, setup.Spec, x.Seed, kinds)
 	x.Store = func(found *sweeping.Finding, spec *world.Spec, out *check.Judged, v check.Verdict) failure.Failure {
 		q := *p
-		q.spec = spec
-		_, file := a.keep(&q, out, v, nil)
+		q.Spec = spec
+		_, file := keepViolation(a, &q, out, v, nil)
 		return file.Failure
 	}
-	x.Planned = func(t *sweeping.Totals) { show.note(planned(t)) }
+	x.Planned = func(t *sweeping.Totals) { show.Note(planned(t)) }
 	x.Finished = func(t *sweeping.Totals) {
-		show.showParts(func(elapsed time.Duration) []part { return sweepLine(t, elapsed) })
+		show.ShowParts(func(elapsed time.Duration) []console.Part { return sweepLine(t, elapsed) })
 	}
 	return x.Run(c.Context())
 }
 
 // sweepFile is where a sweep keeps what it has learned: one file for each world, seed and choice of kinds.
-func (p *project) sweepFile(spec *world.Spec, seed uint64, kinds []world.FaultKind) string {
+func sweepFile(p *project.Project, spec *world.Spec, seed uint64, kinds []world.FaultKind) string {
 	own, err := spec.Moved(".")
 	if err != nil {
 		panic(err) // a Spec is plain data
 	}
-	content, err := json.Marshal([]any{p.sources, own, seed, kinds})
+	content, err := json.Marshal([]any{p.Sources, own, seed, kinds})
 	if err != nil {
 		panic(err)
 	}
 	sum := sha256.Sum256(content)
-	return filepath.Join(p.state, "sweep", hex.EncodeToString(sum[:6])+".jsonl")
+	return filepath.Join(p.State, "sweep", hex.EncodeToString(sum[:6])+".jsonl")
 }
 
 // planned says what a sweep is about to do.
@@ -216,17 +219,17 @@ func cpuText(ns int64) string {
 }
 
 // sweepLine is the progress line of a sweep, the most important first.
-func sweepLine(t *sweeping.Totals, elapsed time.Duration) []part {
-	findings := part{"no finding", green}
+func sweepLine(t *sweeping.Totals, elapsed time.Duration) []console.Part {
+	findings := console.Part{Text: "no finding", Colour: console.Green}
 	if n := len(t.Findings); n > 0 {
-		findings = part{plural.Count(n, "finding"), red}
+		findings = console.Part{Text: plural.Count(n, "finding"), Colour: console.Red}
 	}
-	parts := []part{{fmt.Sprintf("%d of %s", t.Swept, plural.Count(t.Moments, "moment")), bold}, findings}
+	parts := []console.Part{{Text: fmt.Sprintf("%d of %s", t.Swept, plural.Count(t.Moments, "moment")), Colour: console.Bold}, findings}
 	if fresh := t.Swept - t.Resumed; fresh > 0 && t.Moments > t.Swept {
 		left := time.Duration(float64(elapsed) / float64(fresh) * float64(t.Moments-t.Swept))
-		parts = append(parts, part{"ends in about " + left.Round(time.Second).String(), noColour})
+		parts = append(parts, console.Part{Text: "ends in about " + left.Round(time.Second).String(), Colour: console.NoColour})
 	}
-	return append(parts, part{cpuText(t.CPU.Ns()) + " of CPU time", grey})
+	return append(parts, console.Part{Text: cpuText(t.CPU.Ns()) + " of CPU time", Colour: console.Grey})
 }
 
 // judgeSweep gives the judgement of a sweep and its exit code.
@@ -256,9 +259,9 @@ func judgeSweep(t *sweeping.Totals) (text string, code int) {
 }
 
 // printSweep prints the result of a sweep for people.
-func (a *app) printSweep(p *project, doc *sweepDocument) error {
+func printSweep(a *console.App, p *project.Project, doc *sweepDocument) error {
 	t := doc.Sweep
-	fmt.Fprintf(a.out, "moments  tried  failed  class\n")
+	fmt.Fprintf(a.Out, "moments  tried  failed  class\n")
 	for i := range t.Classes {
 		x := &t.Classes[i]
 		failed := "-"
@@ -269,23 +272,23 @@ func (a *app) printSweep(p *project, doc *sweepDocument) error {
 		if x.Second {
 			of = "-"
 		}
-		fmt.Fprintf(a.out, "%7s  %5d  %6s  %s\n", of, x.Swept, failed, x.Name)
+		fmt.Fprintf(a.Out, "%7s  %5d  %6s  %s\n", of, x.Swept, failed, x.Name)
 	}
 	for i, f := range t.Findings {
-		fmt.Fprintf(a.out, "\nfinding %d: %s: %s\n", i+1, f.Property, f.Reason)
-		fmt.Fprintf(a.out, "  seen after %s (%s)\n", f.Class, plural.Count(f.Times, "moment"))
+		fmt.Fprintf(a.Out, "\nfinding %d: %s: %s\n", i+1, f.Property, f.Reason)
+		fmt.Fprintf(a.Out, "  seen after %s (%s)\n", f.Class, plural.Count(f.Times, "moment"))
 		for _, rule := range f.Rules {
-			fmt.Fprintf(a.out, "  rule: %s\n", rule)
+			fmt.Fprintf(a.Out, "  rule: %s\n", rule)
 		}
-		fmt.Fprintf(a.out, "  %s\n", strings.Join(standingOf(f, p.arguments), "\n  "))
+		fmt.Fprintf(a.Out, "  %s\n", strings.Join(standingOf(f, p.Arguments), "\n  "))
 	}
 	if t.Missed > 0 {
-		fmt.Fprintf(a.out, "\nnote: %s not delivered: the node was down or the run over by then\n", plural.Count(t.Missed, "fault was"))
+		fmt.Fprintf(a.Out, "\nnote: %s not delivered: the node was down or the run over by then\n", plural.Count(t.Missed, "fault was"))
 	}
 	for _, text := range t.Lost {
-		fmt.Fprintf(a.out, "\nlost: %s\n", text)
+		fmt.Fprintf(a.Out, "\nlost: %s\n", text)
 	}
-	_, err := fmt.Fprintf(a.out, "\n%s\n%s, %s of CPU time, %s\n", doc.Judgement, plural.Count(t.Runs, "run"),
+	_, err := fmt.Fprintf(a.Out, "\n%s\n%s, %s of CPU time, %s\n", doc.Judgement, plural.Count(t.Runs, "run"),
 		cpuText(t.CPU.Ns()), time.Duration(t.WallNs).Round(time.Second))
 	return err
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/tla"
 )
@@ -84,11 +86,11 @@ type refusedFlag struct {
 
 func (f refusedFlag) Set(string) error { return errors.New(f.says) }
 
-// workersFlag is the number of TLC's workers, or auto.
+// WorkersFlag is the number of TLC's workers, or auto.
 type workersFlag struct{ given *string }
 
 func (workersFlag) Type() string     { return "number" }
-func (f workersFlag) String() string { return value(f.given) }
+func (f workersFlag) String() string { return flags.Value(f.given) }
 func (f workersFlag) Set(text string) error {
 	if n, err := strconv.ParseUint(text, 10, 31); text != "auto" && (err != nil || n < 1) {
 		return errors.New("give a number of workers, 1 or more, or auto")
@@ -97,17 +99,17 @@ func (f workersFlag) Set(text string) error {
 	return nil
 }
 
-// seedFlag is a seed, which TLC prints as a signed number.
+// SeedFlag is a seed, which TLC prints as a signed number.
 type seedFlag struct{ seed *uint64 }
 
 func (seedFlag) Type() string     { return "number" }
-func (f seedFlag) String() string { return numberFlag{number: f.seed}.String() }
+func (f seedFlag) String() string { return flags.NumberFlag{Number: f.seed}.String() }
 func (f seedFlag) Set(text string) error {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		*f.seed = uint64(n)
 		return nil
 	}
-	return numberFlag{f.seed, 0, math.MaxUint64, "a seed is a whole number, such as 42"}.Set(text)
+	return flags.NumberFlag{Number: f.seed, From: 0, To: math.MaxUint64, Says: "a seed is a whole number, such as 42"}.Set(text)
 }
 
 // tlcFlags adds TLC's options to model check that are no flags of its own.
@@ -137,7 +139,7 @@ func (m *modelling) tlcFlags(c *cobra.Command) {
 type nameFlag struct{ name *string }
 
 func (nameFlag) Type() string     { return "operator" }
-func (f nameFlag) String() string { return value(f.name) }
+func (f nameFlag) String() string { return flags.Value(f.name) }
 func (f nameFlag) Set(text string) error {
 	if text == "" {
 		return errors.New("give the name of an operator of the specification")
@@ -255,20 +257,20 @@ func (f traceFlag) Set(text string) error {
 }
 
 // idle says what options that were given have no effect, and why.
-func (m *modelling) idle(a *app, c *cobra.Command) {
+func (m *modelling) idle(a *console.App, c *cobra.Command) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if _, ok := f.Value.(idleFlag); ok {
-			a.note("-%s changes nothing: %s", f.Name, f.Usage)
+			a.Note("-%s changes nothing: %s", f.Name, f.Usage)
 		}
 	})
 	if m.workers != "" && m.workers != "1" {
-		a.note("-workers %s changes nothing: a check has one thread", m.workers)
+		a.Note("-workers %s changes nothing: a check has one thread", m.workers)
 	}
 	switch {
 	case !m.simulate && c.Flags().Changed("num"):
-		a.note("--num changes nothing: it counts the behaviours that --simulate walks")
+		a.Note("--num changes nothing: it counts the behaviours that --simulate walks")
 	case m.simulate && c.Flags().Changed("max-states"):
-		a.note("--max-states changes nothing: a simulation does not count distinct states; --num bounds it")
+		a.Note("--max-states changes nothing: a simulation does not count distinct states; --num bounds it")
 	}
 }
 
@@ -308,7 +310,7 @@ func (m *modelling) dumpTraces(spec *tla.Spec, v *tla.Violation) error {
 			err = report.WriteFile(t.file, text)
 		}
 		if err != nil {
-			return failed(fmt.Errorf("--dumpTrace: %w", err))
+			return console.Failed(fmt.Errorf("--dumpTrace: %w", err))
 		}
 	}
 	return nil
@@ -410,7 +412,7 @@ func (d *dump) end() error {
 		err = e
 	}
 	if err != nil {
-		return failed(fmt.Errorf("--dump: %w", err))
+		return console.Failed(fmt.Errorf("--dump: %w", err))
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/tla"
@@ -30,7 +32,7 @@ type tracing struct {
 	timeout     time.Duration
 }
 
-func (a *app) modelTraceVerb() *cobra.Command {
+func modelTraceVerb(a *console.App) *cobra.Command {
 	m := &tracing{}
 	c := &cobra.Command{
 		Use:   "trace SPEC.tla [LOG.ndjson]",
@@ -54,11 +56,11 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.modelTrace(c, m, args) },
+		RunE: func(c *cobra.Command, args []string) error { return modelTrace(a, c, m, args) },
 	}
 	f := c.Flags()
-	addSwitch(c, &m.json, "json", "print one JSON document")
-	f.Var(fileFlag{&m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
+	flags.AddSwitch(c, &m.json, "json", "print one JSON document")
+	f.Var(flags.FileFlag{Name: &m.config}, "config", "read this configuration `file` instead of SPEC.cfg")
 	f.Var(foldersFlag{&m.libraries}, "library", "look for modules in this `folder`, too; may be given several times")
 	f.StringArrayVar(&m.environment, "env", nil, "set a variable of IOEnv, as `NAME=VALUE`; may be given several times")
 	f.Var(nameFlag{&m.position}, "position",
@@ -115,7 +117,7 @@ type guardDocument struct {
 	Text   string `json:"text"`
 }
 
-func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
+func modelTrace(a *console.App, c *cobra.Command, m *tracing, args []string) error {
 	config, file, err := modelFiles(args[0], &m.config)
 	if err != nil {
 		return err
@@ -142,7 +144,7 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 	if err != nil {
 		return err
 	}
-	out := a.out
+	out := a.Out
 	if m.json {
 		out = io.Discard
 	}
@@ -155,7 +157,7 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 	v, err := tla.Validate(spec, tla.Options{Time: m.timeout, MemoryBytes: uint64(memory), Stop: c.Context().Done(),
 		Print: func(text string) { fmt.Fprintln(out, text) },
 		Progress: func(r *tla.Report) {
-			a.note("Progress: %s, the longest behaviour has %d", plural.Count(r.Distinct, "state"), r.Depth)
+			a.Note("Progress: %s, the longest behaviour has %d", plural.Count(r.Distinct, "state"), r.Depth)
 		}}, tla.Reading{Position: m.position, End: m.end})
 	if err != nil {
 		if len(v.Behaviour) > 0 {
@@ -164,10 +166,10 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 		return err
 	}
 	verdict := ""
-	verdict, a.code = traced(v)
+	verdict, a.Code = traced(v)
 	if m.json {
 		d := tracedDocument{Bloodhound: program.Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log,
-			ExitCode: a.code, Verdict: verdict, Accepted: v.Accepted, Items: v.Items, Line: v.Line,
+			ExitCode: a.Code, Verdict: verdict, Accepted: v.Accepted, Items: v.Items, Line: v.Line,
 			Item: v.Item, Text: v.Text, Position: v.Position, End: v.End, States: v.States, Steps: v.Steps, Depth: v.Depth,
 			Ends: v.Ends, BrokenAt: v.BrokenAt, Replaced: v.Replaced, WallNs: int64(time.Since(began))}
 		for _, steps := range v.Last {
@@ -187,7 +189,7 @@ func (a *app) modelTrace(c *cobra.Command, m *tracing, args []string) error {
 		for _, u := range v.Unchecked {
 			d.Unchecked = append(d.Unchecked, uncheckedElement{u.Name, u.Why.Error()})
 		}
-		return a.printJSON(d)
+		return a.PrintJSON(d)
 	}
 	printValidation(out, spec, v)
 	fmt.Fprintln(out, verdict)

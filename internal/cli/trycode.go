@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -28,13 +31,13 @@ type tried struct {
 
 // tryCode makes the run of a failure on the code of a project. Where the tape makes another run without the violation, which is so after most changes,
 // runs near it are made: if none of them fails, the code is clean.
-func (a *app) tryCode(ctx context.Context, p *project, s *session, f *report.Failure, campaign explore.Campaign, show *progress) (t tried, err error) {
-	c, err := p.take(f, f.Name())
+func tryCode(ctx context.Context, a *console.App, p *project.Project, s *project.Session, f *report.Failure, campaign explore.Campaign, show *console.Progress) (t tried, err error) {
+	c, err := adoptFailure(p, f, f.Name())
 	t = tried{Failure: f.Failure, Of: f.ID}
 	if err != nil {
 		return t, err
 	}
-	all, err := a.replayCommitted(ctx, s, []committed{c}, campaign.Workers, show)
+	all, err := replayCommitted(ctx, a, s, []committed{c}, campaign.Workers, show)
 	if err != nil {
 		return t, err
 	}
@@ -42,7 +45,7 @@ func (a *app) tryCode(ctx context.Context, p *project, s *session, f *report.Fai
 	if st.Standing == explore.Stale {
 		searchAround(ctx, all, defaultAround, campaign, func() time.Duration { return 0 })
 		if ctx.Err() != nil {
-			return t, errInterrupted
+			return t, project.ErrInterrupted
 		}
 	}
 	if t.Reason = st.Reason; st.outcome != nil {
@@ -71,13 +74,13 @@ type replayAllDocument struct {
 }
 
 // replayAll makes the runs of all failures of a project on the code in a folder.
-func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) error {
+func replayAll(a *console.App, c *cobra.Command, f *flags.Set, args []string, code string) error {
 	ctx := c.Context()
-	p, err := a.load(ctx, f, args)
+	p, err := project.Load(ctx, a, f, args)
 	if err != nil {
 		return err
 	}
-	paths, err := failureFiles(p.spec.Dir, p.state)
+	paths, err := failureFiles(p.Spec.Dir, p.State)
 	if err != nil {
 		return err
 	}
@@ -87,45 +90,45 @@ func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) 
 		x, err := report.Load("", path)
 		if err != nil {
 			unread++
-			a.note("%v; it is left out", err)
+			a.Note("%v; it is left out", err)
 			continue
 		}
-		if !p.another(x) {
-			x.Belongs(p.testName())
+		if !p.FromAnother(x) {
+			x.Belongs(p.TestName())
 		}
-		if !p.another(x) && !slices.ContainsFunc(failures, func(had *report.Failure) bool { return had.Signature == x.Signature }) {
+		if !p.FromAnother(x) && !slices.ContainsFunc(failures, func(had *report.Failure) bool { return had.Signature == x.Signature }) {
 			failures = append(failures, x)
 		}
 	}
 	if len(failures) == 0 && unread == 0 {
-		return fmt.Errorf("%s has no failures: they lie in %s and %s/failures", p.config, committedName, p.state)
+		return fmt.Errorf("%s has no failures: they lie in %s and %s/failures", p.Config, project.CommittedName, p.State)
 	}
 	patched := p
 	if code != "" {
-		if patched, err = a.load(ctx, f, []string{code}); err != nil {
+		if patched, err = project.Load(ctx, a, f, []string{code}); err != nil {
 			return err
 		}
 	}
-	if err := patched.build(ctx, a); err != nil {
+	if err := patched.Build(ctx, a); err != nil {
 		return err
 	}
-	s, err := patched.open()
+	s, err := patched.Open()
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	doc := replayAllDocument{Bloodhound: program.Version(), Verb: "replay", Code: patched.spec.Dir}
-	show := newProgress(a.err, false, f.json)
-	campaign := explore.Campaign{Test: patched.testName(), Setup: s.setup, Command: s.command, Workers: patched.workersOf(0)}
+	defer s.Close()
+	doc := replayAllDocument{Bloodhound: program.Version(), Verb: "replay", Code: patched.Spec.Dir}
+	show := console.NewProgress(a.Err, false, f.JSON)
+	campaign := explore.Campaign{Test: patched.TestName(), Setup: s.Setup, Command: s.Command, Workers: patched.WorkersOf(0)}
 	for _, x := range failures {
-		t, err := a.tryCode(ctx, patched, s, x, campaign, show)
-		show.end()
+		t, err := tryCode(ctx, a, patched, s, x, campaign, show)
+		show.End()
 		if err != nil {
 			return err
 		}
 		doc.Failures = append(doc.Failures, t)
-		if !f.json {
-			fmt.Fprintf(a.out, "%s  %-10s  %s: %s\n", t.ID, t.Result, t.Property, t.Reason)
+		if !f.JSON {
+			fmt.Fprintf(a.Out, "%s  %-10s  %s: %s\n", t.ID, t.Result, t.Property, t.Reason)
 		}
 	}
 	has := func(result string) bool {
@@ -139,9 +142,9 @@ func (a *app) replayAll(c *cobra.Command, f *flags, args []string, code string) 
 	case has(records.Diverged), unread > 0:
 		doc.ExitCode = check.ExitUnknown
 	}
-	a.code = doc.ExitCode
-	if f.json {
-		return a.printJSON(doc)
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
 	return nil
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -19,8 +22,8 @@ import (
 // defaultVerifyRuns is how often verify runs a tape by default, and at least.
 const defaultVerifyRuns = 2
 
-func (a *app) verifyVerb() *cobra.Command {
-	f := &flags{}
+func verifyVerb(a *console.App) *cobra.Command {
+	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "verify [FOLDER or FILE]",
 		Short: "Make the same run several times and compare the traces",
@@ -28,12 +31,12 @@ func (a *app) verifyVerb() *cobra.Command {
 differs, from both runs. Every second run has other breakpoints in the programs' code, so that a program that reads its own code
 shows. Only repetition is judged: a run that violates properties gives exit code 0 if it repeats, and verify
 names the properties.`,
-		Args: oneArgument,
-		RunE: func(c *cobra.Command, args []string) error { return a.verify(c, f, args) },
+		Args: flags.OneArgument,
+		RunE: func(c *cobra.Command, args []string) error { return verifyProject(a, c, f, args) },
 	}
-	f.where(c)
-	f.oneTape(c)
-	f.repeats(c, defaultVerifyRuns, "how many runs to compare", "two runs or more are needed to compare them")
+	f.AddPlacesAndDocument(c)
+	f.AddOneTape(c)
+	f.RunsFlag(c, defaultVerifyRuns, "how many runs to compare", "two runs or more are needed to compare them")
 	return c
 }
 
@@ -73,45 +76,45 @@ type differences struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
-	f.asWritten = true
-	p, err := a.load(c.Context(), f, args)
+func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string) error {
+	f.AsWritten = true
+	p, err := project.Load(c.Context(), a, f, args)
 	if err != nil {
 		return err
 	}
-	if err := repeats(p.spec, "bloodhound verify"); err != nil {
+	if err := project.RequireRepeats(p.Spec, "bloodhound verify"); err != nil {
 		return err
 	}
-	t, err := f.tape(c, p)
+	t, err := project.TapeOf(f, c, p)
 	if err != nil {
 		return err
 	}
-	if err := p.build(c.Context(), a); err != nil {
+	if err := p.Build(c.Context(), a); err != nil {
 		return err
 	}
-	s, err := p.open()
+	s, err := p.Open()
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 
 	doc := verifyDocument{Bloodhound: program.Version(), Verb: "verify", Tape: t}
 	var first *explore.Summary
 	var files map[string]string // of the first run
 	began := filedigest.Now()
-	reference := filepath.Join(s.setup.Scratch, "trace-1")
-	for run := uint64(1); run <= f.runs && doc.Difference == nil; run++ {
+	reference := filepath.Join(s.Setup.Scratch, "trace-1")
+	for run := uint64(1); run <= f.Runs && doc.Difference == nil; run++ {
 		file := reference
 		if run > 1 {
-			file = filepath.Join(s.setup.Scratch, "trace-2")
+			file = filepath.Join(s.Setup.Scratch, "trace-2")
 		}
-		job := &explore.Job{ID: run, Tape: t, Full: true, Progress: !f.json, Contrast: run%2 == 0, Trace: &explore.Trace{File: file, Format: "text"}}
-		reply, err := a.oneRun(c.Context(), s, job, f.json)
+		job := &explore.Job{ID: run, Tape: t, Full: true, Progress: !f.JSON, Contrast: run%2 == 0, Trace: &explore.Trace{File: file, Format: "text"}}
+		reply, err := project.OneRun(c.Context(), a, s, job, f.JSON)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)
 		}
 		if c.Context().Err() != nil {
-			return fmt.Errorf("run %d: %w", run, errInterrupted)
+			return fmt.Errorf("run %d: %w", run, project.ErrInterrupted)
 		}
 		now := reply.Summary
 		doc.Runs++
@@ -119,8 +122,8 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 		if !now.Repeat.Reproducible && doc.Reason == "" {
 			doc.Reason = now.Repeat.Reason
 		}
-		if !f.json {
-			fmt.Fprintf(a.out, "run %d of %d: trace hash %s, %s, %.2fs\n", run, f.runs, now.Hash, plural.Count(now.Events, "event"), float64(now.WallNs)/1e9)
+		if !f.JSON {
+			fmt.Fprintf(a.Out, "run %d of %d: trace hash %s, %s, %.2fs\n", run, f.Runs, now.Hash, plural.Count(now.Events, "event"), float64(now.WallNs)/1e9)
 		}
 		if run == 1 {
 			first, files = now, reply.Outcome.Files
@@ -129,13 +132,13 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 				doc.Violated = append(doc.Violated, v.Property)
 			}
 			if doc.Violated == nil {
-				doc.Unknown = explore.StatusOf(p.spec, now).Unknown
+				doc.Unknown = explore.StatusOf(p.Spec, now).Unknown
 			}
 			continue
 		}
 		p, err := explore.Compare(reference, file)
 		if err != nil {
-			return failed(err)
+			return console.Failed(err)
 		}
 		if p != nil {
 			doc.Difference = &differences{Event: p.Event, First: p.First, Other: p.Other, Before: p.Before}
@@ -147,18 +150,18 @@ func (a *app) verify(c *cobra.Command, f *flags, args []string) error {
 			doc.Difference.Run, doc.Difference.Summary = run, d
 			doc.Difference.Changes = filedigest.Meanwhile(began, files, reply.Outcome.Files)
 			if job.Contrast {
-				if doc.Difference.ReadsCode, err = a.readsCode(c.Context(), s, t, first, f.json); err != nil {
+				if doc.Difference.ReadsCode, err = project.ReadsCode(c.Context(), a, s, t, first, f.JSON); err != nil {
 					return fmt.Errorf("run 1 once more: %w", err)
 				}
 			}
 		}
 	}
 	doc.judge()
-	a.code = doc.ExitCode
-	if f.json {
-		return a.printJSON(doc)
+	a.Code = doc.ExitCode
+	if f.JSON {
+		return a.PrintJSON(doc)
 	}
-	doc.print(a.out)
+	doc.print(a.Out)
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -21,57 +23,57 @@ type finding struct {
 }
 
 // newFailure is the file of a violation that a run of this project has shown here and now; found is nil if no campaign found it.
-func (p *project) newFailure(o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
-	f := report.NewFailure(p.testName(), program.Version(), p.config, p.spec, o, v)
-	f.System, f.Commit, f.Tree = program.System(), commit(p.spec.Dir), treeOf(p.spec)
+func newFailure(p *project.Project, o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
+	f := report.NewFailure(p.TestName(), program.Version(), p.Config, p.Spec, o, v)
+	f.System, f.Commit, f.Tree = program.System(), project.HeadCommit(p.Spec.Dir), treeOf(p.Spec)
 	if found != nil {
 		f.Origin, f.Background = &found.Origin, found.Background
 	}
 	return f
 }
 
-// keep stores a violation and returns what its story is made of. A disk that is full loses nothing: the story
+// keepViolation stores a violation and returns what its story is made of. A disk that is full loses nothing: the story
 // then says how to make the run again from its tape.
-func (a *app) keep(p *project, o *check.Judged, v check.Verdict, found *explore.Failure) (report.StoryOf, *report.Failure) {
-	f := p.newFailure(o, v, found)
-	if f.Commit == "" && !p.commitNoted {
-		p.commitNoted = true
-		if why := noCommit(context.Background(), p.spec.Dir); why != "" {
-			a.note("%s", why)
+func keepViolation(a *console.App, p *project.Project, o *check.Judged, v check.Verdict, found *explore.Failure) (report.StoryOf, *report.Failure) {
+	f := newFailure(p, o, v, found)
+	if f.Commit == "" && !p.CommitNoted {
+		p.CommitNoted = true
+		if why := project.NoCommit(context.Background(), p.Spec.Dir); why != "" {
+			a.Note("%s", why)
 		}
 	}
-	s := report.StoryOf{Spec: p.spec, Outcome: o, Verdict: v, Failure: f.Failure, Background: f.Background}
-	if known, err := report.Load(p.state, f.Name()); err == nil && known.Hash == f.Hash {
+	s := report.StoryOf{Spec: p.Spec, Outcome: o, Verdict: v, Failure: f.Failure, Background: f.Background}
+	if known, err := report.Load(p.State, f.Name()); err == nil && known.Hash == f.Hash {
 		// Found again: what shrinking has come to stays, in the file of then.
 		f.Smallest, f.Headline, f.FormerID = known.Smallest, known.Headline, known.FormerID
 		s.Failure = f.Failure
 	}
-	path, err := report.Save(p.state, f)
+	path, err := report.Save(p.State, f)
 	switch boot, seed, rest := o.Tape.Seeds(); {
 	case err == nil:
 		s.Found = f.Smallest != nil
-		s.File, s.Replay = path, "bloodhound replay "+f.ID+p.arguments
+		s.File, s.Replay = path, "bloodhound replay "+f.ID+p.Arguments
 	case len(rest) > 0:
-		s.Replay = "bloodhound run --tape FILE" + p.arguments + " (FILE is the one that this run was given)"
+		s.Replay = "bloodhound run --tape FILE" + p.Arguments + " (FILE is the one that this run was given)"
 	default:
-		s.Replay = report.RunCommand(boot, seed, p.arguments)
+		s.Replay = report.RunCommand(boot, seed, p.Arguments)
 	}
 	if o.Repeat.Once {
-		s.Replay = strings.Replace(s.Replay, p.arguments, "", 1) + otherwise(p.arguments)
+		s.Replay = strings.Replace(s.Replay, p.Arguments, "", 1) + project.OnNativeEngine(p.Arguments)
 	}
 	if err == nil {
-		err = report.SaveEvidence(p.state, f.Name(), o)
+		err = report.SaveEvidence(p.State, f.Name(), o)
 	}
 	if err != nil {
-		a.note("bloodhound: the failure could not be stored: %v", err)
+		a.Note("bloodhound: the failure could not be stored: %v", err)
 	}
 	return s, f
 }
 
 // shrinkAll makes the runs of failures smaller, each within its share of the budget that is left. What cannot be shrunk
 // stays as it was found.
-func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []finding, b shrinkBudget, show *progress) {
-	if repeats(p.spec, "shrink") != nil {
+func shrinkAll(ctx context.Context, a *console.App, p *project.Project, s *project.Session, found []finding, b shrinkBudget, show *console.Progress) {
+	if project.RequireRepeats(p.Spec, "shrink") != nil {
 		return
 	}
 	left, end := b.cpu, time.Now().Add(b.time)
@@ -89,49 +91,39 @@ func (a *app) shrinkAll(ctx context.Context, p *project, s *session, found []fin
 		if b.time > 0 {
 			b.time = max(time.Until(end)/rest, time.Millisecond)
 		}
-		r, err := a.shrinkFailure(ctx, s, f.file, b, show)
+		r, err := shrinkFailure(ctx, a, s, f.file, b, show)
 		if err != nil {
 			if ctx.Err() == nil {
-				show.note(fmt.Sprintf("failure %s is not shrunk: %v", f.ID, err))
+				show.Note(fmt.Sprintf("failure %s is not shrunk: %v", f.ID, err))
 			}
 			continue
 		}
 		left -= time.Duration(r.Shrunk.CPUNs)
 		if err := report.Write(f.story.File, f.file); err != nil {
-			show.note(fmt.Sprintf("bloodhound: failure %s is not shrunk: its smallest run could not be stored: %v", f.ID, err))
+			show.Note(fmt.Sprintf("bloodhound: failure %s is not shrunk: its smallest run could not be stored: %v", f.ID, err))
 			f.file.Smallest = before
 			continue
 		}
 		f.Shrunk, f.Headline = &f.file.Smallest.Shrunk, f.file.Headline
 		f.story.Found, f.story.Failure = false, f.file.Failure
 		f.story.Spec, f.story.Outcome, f.story.Verdict, f.story.Shrunk = f.file.Small().Spec, r.Outcome, r.Verdict, f.Shrunk
-		a.addDumps(ctx, p, s, f.Name(), f.story.Spec, r.Tape, r.Outcome)
+		addDumps(ctx, a, p, s, f.Name(), f.story.Spec, r.Tape, r.Outcome)
 	}
-}
-
-// commit names the commit of a folder, and reports whether files differ from it; empty if it has none.
-func commit(dir string) string {
-	ctx := context.Background()
-	head := git(ctx, dir, "rev-parse", "HEAD")
-	if head != "" && git(ctx, dir, "status", "--porcelain", "--untracked-files=no") != "" {
-		head += withChanges
-	}
-	return head
 }
 
 // saveTrace runs a failure once more and keeps its trace in the output folder.
-func (p *project) saveTrace(ctx context.Context, s *session, f *explore.Failure) error {
-	if err := os.MkdirAll(p.outputDir, 0o777); err != nil {
+func saveTrace(ctx context.Context, p *project.Project, s *project.Session, f *explore.Failure) error {
+	if err := os.MkdirAll(p.OutputDir, 0o777); err != nil {
 		return err
 	}
-	file := p.output(f.Name() + ".trace")
-	s.setup.Hidden = append(s.setup.Hidden, file)
-	job := &explore.Job{Tape: f.Tape, Trace: &explore.Trace{File: file, Format: "text", Level: p.filter.Level, Events: p.filter.Events}}
-	reply, err := s.run(ctx, job, nil)
+	file := p.Output(f.Name() + ".trace")
+	s.Setup.Hidden = append(s.Setup.Hidden, file)
+	job := &explore.Job{Tape: f.Tape, Trace: &explore.Trace{File: file, Format: "text", Level: p.Filter.Level, Events: p.Filter.Events}}
+	reply, err := s.Run(ctx, job, nil)
 	if err != nil {
 		return fmt.Errorf("the trace of failure %s: %w", f.ID, err)
 	}
-	wrote(p.spec, file)
+	project.RecordOutput(p.Spec, file)
 	if reply.Summary.Hash != f.Hash {
 		return fmt.Errorf("the trace of failure %s: the run came out differently, its hash is %s and not %s", f.ID, reply.Summary.Hash, f.Hash)
 	}

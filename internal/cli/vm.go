@@ -9,12 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-func (a *app) vmVerb() *cobra.Command {
+func vmVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "vm",
 		Short: "Look at a virtual machine that runs in real time, pause it, and inject faults by hand",
@@ -24,10 +27,10 @@ func (a *app) vmVerb() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(
-		a.vmOrder("status", "Print phase, nodes and faults of the world", vm.AskStatus),
-		a.vmOrder("pause", "Have the world stand still", vm.Pause),
-		a.vmOrder("resume", "Have the world go on", vm.Resume),
-		a.vmFaultVerb())
+		vmOrder(a, "status", "Print phase, nodes and faults of the world", vm.AskStatus),
+		vmOrder(a, "pause", "Have the world stand still", vm.Pause),
+		vmOrder(a, "resume", "Have the world go on", vm.Resume),
+		vmFaultVerb(a))
 	return c
 }
 
@@ -39,18 +42,18 @@ type vmFlags struct {
 
 func (f *vmFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&f.dir, "project", ".", "the `folder` of the project whose world runs")
-	addSwitch(c, &f.json, "json", "print one JSON document")
+	flags.AddSwitch(c, &f.json, "json", "print one JSON document")
 }
 
-func (a *app) vmOrder(name, short, order string) *cobra.Command {
+func vmOrder(a *console.App, name, short, order string) *cobra.Command {
 	f := &vmFlags{}
 	c := &cobra.Command{Use: name, Short: short, Long: short + ".\n", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.order(f, vm.Request{Do: order}) }}
+		RunE: func(*cobra.Command, []string) error { return sendOrder(a, f, vm.Request{Do: order}) }}
 	f.flags(c)
 	return c
 }
 
-func (a *app) vmFaultVerb() *cobra.Command {
+func vmFaultVerb(a *console.App) *cobra.Command {
 	f := &vmFlags{}
 	c := &cobra.Command{Use: "fault RULE", Short: "Inject a fault now",
 		Long: `Injects a fault now. The rule is that of faults.rules without a moment, such as
@@ -60,39 +63,39 @@ func (a *app) vmFaultVerb() *cobra.Command {
 `,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.order(f, vm.Request{Do: vm.Inject, Fault: strings.Join(args, " ")})
+			return sendOrder(a, f, vm.Request{Do: vm.Inject, Fault: strings.Join(args, " ")})
 		}}
 	f.flags(c)
 	return c
 }
 
-func (a *app) order(f *vmFlags, r vm.Request) error {
-	s, err := vm.Ask(filepath.Join(stateFolder(f.dir), vm.SocketName), r)
+func sendOrder(a *console.App, f *vmFlags, r vm.Request) error {
+	s, err := vm.Ask(filepath.Join(project.StateFolder(f.dir), vm.SocketName), r)
 	if err != nil {
 		return err
 	}
 	if f.json {
-		return a.printJSON(s)
+		return a.PrintJSON(s)
 	}
 	state := "runs"
 	if s.Paused {
 		state = "is paused"
 	}
-	fmt.Fprintf(a.out, "world %s %s: phase %s, %.3f s of virtual time, %s\n", s.World, state, s.Phase, float64(s.VirtualNs)/1e9,
+	fmt.Fprintf(a.Out, "world %s %s: phase %s, %.3f s of virtual time, %s\n", s.World, state, s.Phase, float64(s.VirtualNs)/1e9,
 		plural.Count(s.Events, "event"))
 	for _, n := range s.Nodes {
-		fmt.Fprintf(a.out, "  node %s: %s\n", n.Name, n.State)
+		fmt.Fprintf(a.Out, "  node %s: %s\n", n.Name, n.State)
 	}
 	for _, u := range s.Faults {
-		fmt.Fprintf(a.out, "  fault %s on %s: ends at %.3f s\n", u.Kind, u.Target, float64(u.EndNs)/1e9)
+		fmt.Fprintf(a.Out, "  fault %s on %s: ends at %.3f s\n", u.Kind, u.Target, float64(u.EndNs)/1e9)
 	}
 	return nil
 }
 
-// inRealTime has the worlds of this project run in real time, and take orders.
-func (p *project) inRealTime() error {
-	if p.spec.Engine != world.VM {
+// runInRealTime has the worlds of this project run in real time, and take orders.
+func runInRealTime(p *project.Project) error {
+	if p.Spec.Engine != world.VM {
 		return errors.New("--async-vm runs a world of the engine vm in real time; add --engine vm")
 	}
-	return os.Setenv(vm.AsyncVariable, filepath.Join(p.state, vm.SocketName))
+	return os.Setenv(vm.AsyncVariable, filepath.Join(p.State, vm.SocketName))
 }

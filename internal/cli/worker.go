@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -23,21 +25,18 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// workerName is the hidden verb that a campaign starts its worker processes with.
-const workerName = "__worker"
-
 // progressInterval is how often a worker reports the progress of a run.
 const progressInterval = 200 * time.Millisecond
 
-func (a *app) workerVerb() *cobra.Command {
+func workerVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
-		Use:    workerName,
+		Use:    project.WorkerName,
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			abandon := func() { os.Exit(check.ExitEngine) } // the kernel ends what the world has left
-			if err := explore.Serve(os.Stdin, a.out, new(worker).do, abandon); err != nil {
-				return failed(err)
+			if err := explore.Serve(os.Stdin, a.Out, new(worker).do, abandon); err != nil {
+				return console.Failed(err)
 			}
 			return nil
 		},
@@ -93,11 +92,11 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 	if job.Cut != nil {
 		spec = job.Cut.Apply(spec)
 	}
-	eng, err := engineFor(spec)
+	eng, err := project.EngineFor(spec)
 	if err != nil {
 		return nil, began, nil, err
 	}
-	images, err := imagesOf(spec)
+	images, err := project.ImagesOf(spec)
 	if err != nil {
 		return nil, began, nil, err
 	}

@@ -77,6 +77,11 @@ var layers = [][]string{
 	{"internal/report", "internal/fleet", "internal/explore/sweeping"},
 	{"internal/dashboard", "internal/testkit/dashboardtest"},
 	{"sim"},
+	// The command line: what verbs share, then the verbs by groups, which do not import each other, and the tree.
+	{"internal/cli/flags"},
+	{"internal/cli/console"},
+	{"internal/cli/database"},
+	{"internal/cli/project"},
 	{"internal/cli"},
 	{"cmd/bloodhound", "cmd/bloodhound-driver"},
 	{"bench", "deploy", "internal/lint", "release"},

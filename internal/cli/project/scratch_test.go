@@ -1,10 +1,14 @@
-package cli
+package project
 
 import (
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/bloodhound-dst/bloodhound/internal/engine"
+	"github.com/bloodhound-dst/bloodhound/internal/runner/engines"
+	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
 // A killed program may leave a folder at any moment of making it. The next one removes it, and no folder that is in use.
@@ -61,5 +65,37 @@ func TestScratchFoldersMadeAtOnce(t *testing.T) {
 	all.Wait()
 	if left, _ := os.ReadDir(parent); len(left) > 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+func TestStaleScratchIsRemoved(t *testing.T) {
+	EngineFor = func(*world.Spec) (engine.Engine, error) { return nil, nil }
+	defer func() { EngineFor = engines.For }()
+	state := filepath.Join(t.TempDir(), StateName)
+	stale := filepath.Join(state, "scratch", "run-new-1")
+	if err := os.MkdirAll(stale, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(lockName(stale), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	first, err := OpenSession(&world.Spec{}, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := OpenSession(&world.Spec{}, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(stale); err == nil {
+		t.Error("the scratch folder of a dead program is still there")
+	}
+	if _, err := os.Stat(first.Setup.Scratch); err != nil {
+		t.Error("the scratch folder of a live program was removed")
+	}
+	first.Close()
+	second.Close()
+	if _, err := os.Stat(state); err == nil {
+		t.Error("an empty state folder is left behind")
 	}
 }

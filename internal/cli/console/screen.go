@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"io"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/printable"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -15,39 +16,39 @@ import (
 // lastName is the file of the state folder that has the full text of the last command.
 const lastName = "last.txt"
 
-// fullText is the text of a command that ends with a screen: it goes into a file, and to standard output as well where a person has asked for it or
+// FullText is the text of a command that ends with a screen: it goes into a file, and to standard output as well where a person has asked for it or
 // cannot ask again.
-type fullText struct {
-	app   *app
+type FullText struct {
+	app   *App
 	out   io.Writer // standard output
 	state string    // folder of the file
 	file  *os.File  // nil before the first write, and where none can be written
-	whole bool      // on standard output, too
+	Whole bool      // on standard output, too
 	lost  bool      // no file can be written
 }
 
-// verboseFlag asks for the full text.
-func (f *flags) verboseFlag(c *cobra.Command) {
-	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "print everything, and not only the last screen (as it is where the variable CI is set)")
+// VerboseFlag asks for the full text.
+func VerboseFlag(f *flags.Set, c *cobra.Command) {
+	c.Flags().BoolVarP(&f.Verbose, "verbose", "v", false, "print everything, and not only the last screen (as it is where the variable CI is set)")
 }
 
 // wholeText reports whether the full text goes to standard output.
-func (f *flags) wholeText() bool {
+func wholeText(f *flags.Set) bool {
 	ci := os.Getenv("CI")
-	return f.verbose || f.logs || f.reached || ci != "" && ci != "false" || os.Getenv(program.WorkflowVariable) == "true"
+	return f.Verbose || f.Logs || f.Reached || ci != "" && ci != "false" || os.Getenv(program.WorkflowVariable) == "true"
 }
 
-// text begins the full text of a command. Until it is closed, a.out is the file of the state folder, unless the whole text is wanted.
-func (a *app) text(state string, f *flags) *fullText {
-	t := &fullText{app: a, out: a.out, state: state, whole: f.wholeText()}
-	if !f.json {
-		a.out = &printable.Writer{To: t}
+// BeginText begins the full text of a command. Until it is closed, a.out is the file of the state folder, unless the whole text is wanted.
+func (a *App) BeginText(state string, f *flags.Set) *FullText {
+	t := &FullText{app: a, out: a.Out, state: state, Whole: wholeText(f)}
+	if !f.JSON {
+		a.Out = &printable.Writer{To: t}
 	}
 	return t
 }
 
 // Write takes in a part of the text. Where there is no place for the file, all of it goes to standard output.
-func (t *fullText) Write(p []byte) (int, error) {
+func (t *FullText) Write(p []byte) (int, error) {
 	if t.file == nil && !t.lost {
 		err := os.MkdirAll(t.state, 0o777)
 		if err == nil {
@@ -61,15 +62,15 @@ func (t *fullText) Write(p []byte) (int, error) {
 			t.lost = true
 		}
 	}
-	if t.whole || t.lost {
+	if t.Whole || t.lost {
 		return t.out.Write(p)
 	}
 	return len(p), nil
 }
 
 // spill prints what only the file has.
-func (t *fullText) spill() {
-	if t.whole {
+func (t *FullText) spill() {
+	if t.Whole {
 		return
 	}
 	if _, err := t.file.Seek(0, io.SeekStart); err == nil {
@@ -77,21 +78,21 @@ func (t *fullText) spill() {
 	}
 }
 
-// show prints the screen in the place of the full text.
-func (t *fullText) show(s *report.Screen) error {
-	if t.whole || t.lost || t.app.out == t.out {
+// Show prints the screen in the place of the full text.
+func (t *FullText) Show(s *report.Screen) error {
+	if t.Whole || t.lost || t.app.Out == t.out {
 		return nil
 	}
-	t.app.out = t.out
+	t.app.Out = t.out
 	s.Details = "-v, or " + fromHere(filepath.Join(t.state, lastName))
-	coloured := program.IsTerminal(t.app.json) && wantsColour()
-	return s.Print(t.app.raw, coloured)
+	coloured := program.IsTerminal(t.app.JSON) && wantsColour()
+	return s.Print(t.app.Raw, coloured)
 }
 
-// close ends the full text. What no screen has stood for goes to standard output after all.
-func (t *fullText) close() {
-	hidden := !t.lost && t.app.out != t.out
-	t.app.out = t.out
+// Close ends the full text. What no screen has stood for goes to standard output after all.
+func (t *FullText) Close() {
+	hidden := !t.lost && t.app.Out != t.out
+	t.app.Out = t.out
 	if t.file == nil {
 		return
 	}
@@ -117,7 +118,7 @@ func fromHere(path string) string {
 	if err != nil {
 		return path
 	}
-	if near := within(here, path); len(near) < len(path) {
+	if near := flags.RelativeTo(here, path); len(near) < len(path) {
 		return near
 	}
 	return path

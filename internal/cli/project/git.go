@@ -1,4 +1,4 @@
-package cli
+package project
 
 import (
 	"bytes"
@@ -16,34 +16,34 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 )
 
-// git runs git in a folder and gives what it prints, without the end of the line; empty if it fails.
-func git(ctx context.Context, dir string, args ...string) string {
-	out, err := gitOutput(ctx, dir, args...)
+// Git runs git in a folder and gives what it prints, without the end of the line; empty if it fails.
+func Git(ctx context.Context, dir string, args ...string) string {
+	out, err := GitOutput(ctx, dir, args...)
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(out)
 }
 
-// gitOutput gives what git prints in a folder. Git refuses a repository of another owner, since the configuration of a repository can
+// GitOutput gives what git prints in a folder. Git refuses a repository of another owner, since the configuration of a repository can
 // have it execute commands. Such a repository is read through a git directory of our own, without its configuration and hooks.
-func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
-	out, err := gitAsOwner(ctx, dir, args...)
-	if err != nil && reads(args) && ofAnotherOwner(ctx, dir) {
+func GitOutput(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := GitAsOwner(ctx, dir, args...)
+	if err != nil && reads(args) && OfAnotherOwner(ctx, dir) {
 		return gitAsStranger(ctx, dir, args...)
 	}
 	return out, err
 }
 
-// ofAnotherOwner reports whether git refuses the repository of a folder for its owner. Not each command says that this is why it fails.
-func ofAnotherOwner(ctx context.Context, dir string) bool {
-	_, err := gitAsOwner(ctx, dir, "rev-parse", "--git-dir")
+// OfAnotherOwner reports whether git refuses the repository of a folder for its owner. Not each command says that this is why it fails.
+func OfAnotherOwner(ctx context.Context, dir string) bool {
+	_, err := GitAsOwner(ctx, dir, "rev-parse", "--git-dir")
 	refused := (*gitError)(nil)
 	return errors.As(err, &refused) && refused.owner()
 }
 
-// gitAsOwner gives what git prints in a folder, by the repository's configuration.
-func gitAsOwner(ctx context.Context, dir string, args ...string) (string, error) {
+// GitAsOwner gives what git prints in a folder, by the repository's configuration.
+func GitAsOwner(ctx context.Context, dir string, args ...string) (string, error) {
 	return runGit(exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...))
 }
 
@@ -255,12 +255,12 @@ func (g gitFolders) config() (string, error) {
 	return "[core]\n\t" + format + "\tbare = false\n\tfsmonitor = false\n\thooksPath = /dev/null\n[diff]\n\tignoreSubmodules = all\n" + extension, nil
 }
 
-// noCommit says why the commit of a folder cannot be told, although it lies in a repository; empty if it can, or if there is none.
-func noCommit(ctx context.Context, dir string) string {
+// NoCommit says why the commit of a folder cannot be told, although it lies in a repository; empty if it can, or if there is none.
+func NoCommit(ctx context.Context, dir string) string {
 	if _, _, err := strangersRepository(dir); err != nil {
 		return ""
 	}
-	_, err := gitOutput(ctx, dir, "rev-parse", "--verify", "HEAD")
+	_, err := GitOutput(ctx, dir, "rev-parse", "--verify", "HEAD")
 	if failure := (*gitError)(nil); err == nil || errors.As(err, &failure) && failure.unborn() {
 		return ""
 	}

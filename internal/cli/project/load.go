@@ -1,4 +1,4 @@
-package cli
+package project
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -19,14 +21,14 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// options says what the flags and the arguments of a verb name.
-func (f *flags) options(args []string) (config.Options, error) {
-	o := config.Options{ConfigFile: f.config, ComposeFiles: f.compose, FaultMode: f.mode}
-	if !f.asWritten {
-		o.UsualFaultMode = usualFaults
+// Options says what the flags and the arguments of a verb name.
+func Options(f *flags.Set, args []string) (config.Options, error) {
+	o := config.Options{ConfigFile: f.Config, ComposeFiles: f.Compose, FaultMode: f.Mode}
+	if !f.AsWritten {
+		o.UsualFaultMode = flags.UsualFaults
 	}
-	if f.config != "" && len(args) > 0 {
-		return o, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.config)
+	if f.Config != "" && len(args) > 0 {
+		return o, fmt.Errorf("%s and --config %s both name a project; give one of them", args[0], f.Config)
 	}
 	if len(args) > 0 {
 		o.Path = args[0]
@@ -34,8 +36,8 @@ func (f *flags) options(args []string) (config.Options, error) {
 	return o, nil
 }
 
-// read reads a configuration, and checks what only others know of its words.
-func read(o config.Options) (*config.Result, error) {
+// ReadConfig reads a configuration, and checks what only others know of its words.
+func ReadConfig(o config.Options) (*config.Result, error) {
 	r, err := config.Load(o)
 	if err != nil {
 		return nil, err
@@ -51,14 +53,14 @@ func read(o config.Options) (*config.Result, error) {
 	return r, validateProperties(r)
 }
 
-// load reads the project that the flags and the arguments name, and prints its notes.
-func (a *app) load(ctx context.Context, f *flags, args []string) (*project, error) {
-	o, err := f.options(args)
+// Load reads the project that the flags and the arguments name, and prints its notes.
+func Load(ctx context.Context, a *console.App, f *flags.Set, args []string) (*Project, error) {
+	o, err := Options(f, args)
 	if err != nil {
 		return nil, err
 	}
-	o.Images, o.Dockerfiles = a.findImages(ctx), a.buildImages(ctx)
-	r, err := read(o)
+	o.Images, o.Dockerfiles = findImages(ctx, a), buildImages(ctx, a)
+	r, err := ReadConfig(o)
 	if err != nil && ctx.Err() != nil { // what it says of images and their builds follows from that
 		return nil, program.WithCode(check.ExitUnknown, errors.New("interrupted; the next pull or build of images goes on from there"))
 	}
@@ -66,51 +68,51 @@ func (a *app) load(ctx context.Context, f *flags, args []string) (*project, erro
 		return nil, err
 	}
 	name := r.Engine
-	if f.engine != "" {
-		name = f.engine
+	if f.Engine != "" {
+		name = f.Engine
 	}
 	why, err := engines.Choose(r.Spec, name)
 	if err != nil {
 		return nil, err
 	}
 	if why != "" {
-		a.note("%s", why)
+		a.Note("%s", why)
 	}
-	if !f.json {
-		a.briefNotes(r.Notes, argumentsOf(f, args))
-		if i := slices.IndexFunc(r.Spec.Nodes, func(n world.Node) bool { return n.HasMachineFiles() }); i >= 0 && warnsRoot() {
-			a.note("warning: run by root, node %s can read every file of this machine; "+asRootVariable+
+	if !f.JSON {
+		briefNotes(a, r.Notes, flags.ArgumentsOf(f, args))
+		if i := slices.IndexFunc(r.Spec.Nodes, func(n world.Node) bool { return n.HasMachineFiles() }); i >= 0 && WarnsRoot() {
+			a.Note("warning: run by root, node %s can read every file of this machine; "+asRootVariable+
 				"=1 accepts that (`bloodhound docs security`)", r.Spec.Nodes[i].Name)
 		}
 	}
 	sources := []string{filepath.Base(r.File)}
-	for _, name := range f.compose {
-		sources = append(sources, within(r.Spec.Dir, name))
+	for _, name := range f.Compose {
+		sources = append(sources, flags.RelativeTo(r.Spec.Dir, name))
 	}
-	p := &project{
+	p := &Project{
 		auto:       name == engines.Auto,
-		sources:    sources,
-		spec:       r.Spec,
-		result:     r,
-		config:     r.File,
-		state:      stateFolder(r.Spec.Dir),
-		arguments:  argumentsOf(f, args),
+		Sources:    sources,
+		Spec:       r.Spec,
+		Result:     r,
+		Config:     r.File,
+		State:      StateFolder(r.Spec.Dir),
+		Arguments:  flags.ArgumentsOf(f, args),
 		seed:       r.Exploration.Seed,
-		seeds:      r.Exploration.Seeds,
-		search:     r.Exploration,
+		Seeds:      r.Exploration.Seeds,
+		Search:     r.Exploration,
 		workers:    r.Exploration.Workers,
-		timeout:    time.Duration(r.Exploration.TimeoutNs),
-		filter:     report.Filter{Level: r.Debug.TraceLevel, Events: r.Debug.TraceEvents},
+		Timeout:    time.Duration(r.Exploration.TimeoutNs),
+		Filter:     report.Filter{Level: r.Debug.TraceLevel, Events: r.Debug.TraceEvents},
 		traceFile:  r.Debug.TraceFile,
-		outputDir:  r.Output.Dir,
-		saveTraces: r.Output.SaveViolationTraces,
-		saveSeeds:  r.Output.SaveInterestingSeeds,
-		summary:    r.Output.SummaryReport,
-		steps:      r.Builds,
-		quiet:      f.json,
+		OutputDir:  r.Output.Dir,
+		SaveTraces: r.Output.SaveViolationTraces,
+		SaveSeeds:  r.Output.SaveInterestingSeeds,
+		Summary:    r.Output.SummaryReport,
+		Steps:      r.Builds,
+		quiet:      f.JSON,
 	}
-	if p.outputDir == "" {
-		p.outputDir = p.state
+	if p.OutputDir == "" {
+		p.OutputDir = p.State
 	}
 	return p, nil
 }
@@ -124,7 +126,7 @@ func noteStrays(r *config.Result) {
 		for _, path := range strays {
 			at := r.Locate(engine.Mistakes{{Part: engine.PartWorkload, Name: w.Name}})[0]
 			r.Notes = append(r.Notes, config.Note{File: at.File, Line: at.Line, Key: "template",
-				Text: within(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes (`bloodhound docs antithesis`), nor helper_"})
+				Text: flags.RelativeTo(r.Spec.Dir, path) + " is no test command: its name has none of the seven prefixes (`bloodhound docs antithesis`), nor helper_"})
 		}
 	}
 }
@@ -154,18 +156,8 @@ func validateProperties(r *config.Result) error {
 	return nil
 }
 
-// within is a path from a folder on, wherever the program was started.
-func within(dir, path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		if rel, err := filepath.Rel(dir, abs); err == nil {
-			return rel
-		}
-	}
-	return path
-}
-
 // asRootVariable is the environment variable that, if not empty, says that root runs worlds on purpose.
 const asRootVariable = "BLOODHOUND_AS_ROOT"
 
-// warnsRoot reports whether root should be warned. Tests replace it.
-var warnsRoot = func() bool { return os.Geteuid() == 0 && os.Getenv(asRootVariable) == "" }
+// WarnsRoot reports whether root should be warned. Tests replace it.
+var WarnsRoot = func() bool { return os.Geteuid() == 0 && os.Getenv(asRootVariable) == "" }

@@ -1,4 +1,4 @@
-package cli
+package project
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
@@ -28,29 +29,29 @@ func TestHidden(t *testing.T) {
 	expect := func(when string, coming []string, want ...string) {
 		t.Helper()
 		var got []string
-		for _, path := range hidden(spec, coming) {
-			got = append(got, within(dir, path))
+		for _, path := range HiddenFiles(spec, coming) {
+			got = append(got, flags.RelativeTo(dir, path))
 		}
-		want = append(want, committedName, reportsName)
+		want = append(want, CommittedName, reportsName)
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: hidden are %v, want %v", when, got, want)
 		}
 	}
-	wrote(spec, write("before.html")) // there is no state folder, and nothing is made for it
-	if _, err := os.Stat(filepath.Join(dir, stateName)); err == nil {
+	RecordOutput(spec, write("before.html")) // there is no state folder, and nothing is made for it
+	if _, err := os.Stat(filepath.Join(dir, StateName)); err == nil {
 		t.Error("a state folder was made")
 	}
 	expect("without a state folder", nil)
-	if err := os.Mkdir(filepath.Join(dir, stateName), 0o777); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, StateName), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	expect("about to be written", []string{"", filepath.Join(dir, "out", "a.html")}, "out/a.html")
 	write("data/mine")
-	wrote(spec, write("out/a.html"))
-	wrote(spec, write("data/b.xml"))
-	wrote(spec, dir) // no file
+	RecordOutput(spec, write("out/a.html"))
+	RecordOutput(spec, write("data/b.xml"))
+	RecordOutput(spec, dir) // no file
 	expect("written", nil, "out/a.html", "out", "data/b.xml")
 	write("out/mine")
 	expect("a file beside it", nil, "out/a.html", "data/b.xml")
@@ -58,7 +59,7 @@ func TestHidden(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("changed", nil, "out/a.html")
-	if err := os.WriteFile(filepath.Join(dir, stateName, outputsName), []byte("broken"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, StateName, outputsName), []byte("broken"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	expect("a list that cannot be read", nil)

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"fmt"
@@ -20,15 +20,15 @@ const (
 	firstInterval    = time.Second // until the first line, of work that takes long
 )
 
-// progress shows how far long work has come. It is safe for concurrent use.
-type progress struct {
+// Progress shows how far long work has come. It is safe for concurrent use.
+type Progress struct {
 	mu       sync.Mutex
 	w        io.Writer
 	terminal bool
 	colour   bool
 	columns  func() int // of the terminal
 	quiet    bool
-	began    time.Time
+	Began    time.Time
 	shown    time.Time
 	dirty    bool // a line without its end is on the terminal
 }
@@ -36,10 +36,10 @@ type progress struct {
 // wantsColour reports whether the environment lets a terminal have colours (no-color.org).
 func wantsColour() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
 
-// newProgress shows progress on w; plain asks for lines also on a terminal.
-func newProgress(w io.Writer, plain, quiet bool) *progress {
-	p := &progress{w: w, quiet: quiet, began: time.Now()}
-	p.shown = p.began
+// NewProgress shows progress on w; plain asks for lines also on a terminal.
+func NewProgress(w io.Writer, plain, quiet bool) *Progress {
+	p := &Progress{w: w, quiet: quiet, Began: time.Now()}
+	p.shown = p.Began
 	if f, ok := w.(*os.File); ok && !plain {
 		fd := int(f.Fd())
 		p.terminal = term.IsTerminal(fd)
@@ -57,9 +57,9 @@ func newProgress(w io.Writer, plain, quiet bool) *progress {
 // fallbackColumns is how wide a terminal is that does not report its width.
 const fallbackColumns = 80
 
-// every has a line shown while work is under way, also when nothing happens, the first one soon. The function that it returns ends
+// Every has a line shown while work is under way, also when nothing happens, the first one soon. The function that it returns ends
 // that.
-func (p *progress) every(parts func(elapsed time.Duration) []part) (stop func()) {
+func (p *Progress) Every(parts func(elapsed time.Duration) []Part) (stop func()) {
 	p.mu.Lock()
 	if !p.terminal {
 		p.shown = time.Now().Add(firstInterval - plainInterval)
@@ -75,7 +75,7 @@ func (p *progress) every(parts func(elapsed time.Duration) []part) (stop func())
 			case <-done:
 				return
 			case <-ticker.C:
-				p.showParts(parts)
+				p.ShowParts(parts)
 			}
 		}
 	}()
@@ -85,58 +85,58 @@ func (p *progress) every(parts func(elapsed time.Duration) []part) (stop func())
 	}
 }
 
-// part is a piece of a line of progress. Parts are divided by commas; what is not important is left out first where there is no room.
-type part struct {
-	text   string
-	colour colour
+// Part is a piece of a line of progress. Parts are divided by commas; what is not important is left out first where there is no room.
+type Part struct {
+	Text   string
+	Colour colour
 }
 
 // colour is one of a terminal's (ECMA-48, SGR).
 type colour string
 
 const (
-	noColour colour = ""
-	bold     colour = "1"
-	red      colour = "1;31"
-	green    colour = "32"
-	grey     colour = "90"
+	NoColour colour = ""
+	Bold     colour = "1"
+	Red      colour = "1;31"
+	Green    colour = "32"
+	Grey     colour = "90"
 )
 
-// line writes as many parts in a line as fit into some columns; 0 is no bound.
-func line(parts []part, columns int, coloured bool) string {
+// Line writes as many parts in a line as fit into some columns; 0 is no bound.
+func Line(parts []Part, columns int, coloured bool) string {
 	text, width := "", 0
 	for i, x := range parts {
 		divider := ""
 		if i > 0 {
 			divider = ", "
 		}
-		n := utf8.RuneCountInString(divider + x.text)
+		n := utf8.RuneCountInString(divider + x.Text)
 		if columns > 0 && width+n >= columns {
 			break
 		}
 		width += n
-		if coloured && x.colour != noColour {
-			text += divider + "\x1b[" + string(x.colour) + "m" + x.text + "\x1b[0m"
+		if coloured && x.Colour != NoColour {
+			text += divider + "\x1b[" + string(x.Colour) + "m" + x.Text + "\x1b[0m"
 		} else {
-			text += divider + x.text
+			text += divider + x.Text
 		}
 	}
 	return text
 }
 
-// showParts is show for a line of parts.
-func (p *progress) showParts(parts func(elapsed time.Duration) []part) {
-	p.show(func(elapsed time.Duration) string {
+// ShowParts is show for a line of parts.
+func (p *Progress) ShowParts(parts func(elapsed time.Duration) []Part) {
+	p.Show(func(elapsed time.Duration) string {
 		columns := 0
 		if p.terminal {
 			columns = p.columns()
 		}
-		return line(parts(elapsed), columns, p.colour)
+		return Line(parts(elapsed), columns, p.colour)
 	})
 }
 
-// show writes a line if the last one is old enough; text is called only then.
-func (p *progress) show(text func(elapsed time.Duration) string) {
+// Show writes a line if the last one is old enough; text is called only then.
+func (p *Progress) Show(text func(elapsed time.Duration) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	interval := plainInterval
@@ -149,29 +149,29 @@ func (p *progress) show(text func(elapsed time.Duration) string) {
 	}
 	p.shown = now
 	if p.terminal {
-		fmt.Fprintf(p.w, "\r\x1b[K%s", text(now.Sub(p.began)))
+		fmt.Fprintf(p.w, "\r\x1b[K%s", text(now.Sub(p.Began)))
 		p.dirty = true
 	} else {
-		fmt.Fprintln(p.w, text(now.Sub(p.began)))
+		fmt.Fprintln(p.w, text(now.Sub(p.Began)))
 	}
 }
 
-// note writes a line that stays, above the one that changes.
-func (p *progress) note(text string) {
+// Note writes a line that stays, above the one that changes.
+func (p *Progress) Note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
 	fmt.Fprintln(p.w, report.Printable(text))
 }
 
-// end takes the changing line away.
-func (p *progress) end() {
+// End takes the changing line away.
+func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clear()
 }
 
-func (p *progress) clear() {
+func (p *Progress) clear() {
 	if p.dirty {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.dirty = false

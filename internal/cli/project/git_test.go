@@ -1,4 +1,4 @@
-package cli
+package project
 
 import (
 	"os"
@@ -141,22 +141,22 @@ func TestRepositoryOfAnotherOwner(t *testing.T) {
 			dir := makes(t)
 			want := map[string]string{}
 			for _, args := range asked {
-				want[strings.Join(args, " ")] = git(t.Context(), dir, args...)
+				want[strings.Join(args, " ")] = Git(t.Context(), dir, args...)
 			}
 			if name != "without a commit" && len(want["rev-parse HEAD"]) < 40 {
 				t.Fatalf("no commit: %q", want)
 			}
 			anotherOwner(t)
-			if out, err := gitAsOwner(t.Context(), dir, "rev-parse", "HEAD"); err == nil {
+			if out, err := GitAsOwner(t.Context(), dir, "rev-parse", "HEAD"); err == nil {
 				t.Fatalf("git takes the repository: %s", out)
 			}
 			for _, args := range asked {
-				if got := git(t.Context(), dir, args...); got != want[strings.Join(args, " ")] {
-					_, err := gitOutput(t.Context(), dir, args...)
+				if got := Git(t.Context(), dir, args...); got != want[strings.Join(args, " ")] {
+					_, err := GitOutput(t.Context(), dir, args...)
 					t.Errorf("git %q: %q, want %q (%v)", args, got, want[strings.Join(args, " ")], err)
 				}
 			}
-			if why := noCommit(t.Context(), dir); why != "" {
+			if why := NoCommit(t.Context(), dir); why != "" {
 				t.Error(why)
 			}
 		})
@@ -190,7 +190,7 @@ func TestRepositoryOfAnotherOwnerExecutesNothing(t *testing.T) {
 		r.git("config", setting, value)
 	}
 	r.write("file", "third")
-	git(t.Context(), r.dir, "diff", "HEAD")
+	Git(t.Context(), r.dir, "diff", "HEAD")
 	if text, err := os.ReadFile(marker); err != nil || len(text) == 0 {
 		t.Fatalf("the traps do not work: %v", err)
 	}
@@ -200,12 +200,12 @@ func TestRepositoryOfAnotherOwnerExecutesNothing(t *testing.T) {
 	before := filesBelow(t, r.dir)
 	anotherOwner(t)
 	for _, args := range asked {
-		git(t.Context(), r.dir, args...)
+		Git(t.Context(), r.dir, args...)
 	}
 	if text, err := os.ReadFile(marker); err == nil {
 		t.Errorf("executed: %s", text)
 	}
-	if head := commit(r.dir); len(head) < 40 || !strings.HasSuffix(head, withChanges) {
+	if head := HeadCommit(r.dir); len(head) < 40 || !strings.HasSuffix(head, WithChanges) {
 		t.Errorf("commit %q", head)
 	}
 	if after := filesBelow(t, r.dir); after != before {
@@ -234,7 +234,7 @@ func filesBelow(t *testing.T, dir string) string {
 // A commit that cannot be read is reported. No repository, or none with a commit, is no reason to.
 func TestNoCommit(t *testing.T) {
 	needs.Program(t, "git")
-	if why := noCommit(t.Context(), t.TempDir()); why != "" {
+	if why := NoCommit(t.Context(), t.TempDir()); why != "" {
 		t.Error(why)
 	}
 	for name, spoil := range map[string]func(r repository){
@@ -252,10 +252,10 @@ func TestNoCommit(t *testing.T) {
 		func() {
 			t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 			defer os.Unsetenv("GIT_TEST_ASSUME_DIFFERENT_OWNER")
-			if got := git(t.Context(), r.dir, "rev-parse", "HEAD"); got != "" && got != "HEAD" {
+			if got := Git(t.Context(), r.dir, "rev-parse", "HEAD"); got != "" && got != "HEAD" {
 				t.Errorf("%s: %q", name, got)
 			}
-			if why := noCommit(t.Context(), r.dir); !strings.Contains(why, "the commit of "+r.dir+" is not recorded: ") {
+			if why := NoCommit(t.Context(), r.dir); !strings.Contains(why, "the commit of "+r.dir+" is not recorded: ") {
 				t.Errorf("%s: %q", name, why)
 			}
 		}()
@@ -265,7 +265,7 @@ func TestNoCommit(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(r.dir, ".git"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if why := noCommit(t.Context(), r.dir); !strings.Contains(why, "there is no git on this machine") {
+	if why := NoCommit(t.Context(), r.dir); !strings.Contains(why, "there is no git on this machine") {
 		t.Error(why)
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package project
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 	"github.com/bloodhound-dst/bloodhound/internal/config/images"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -24,16 +25,16 @@ import (
 )
 
 // buildImages is how a configuration gets the images of its Dockerfiles.
-func (a *app) buildImages(ctx context.Context) config.Dockerfiles {
+func buildImages(ctx context.Context, a *console.App) config.Dockerfiles {
 	return func(r *build.Request) (*image.Image, error) {
-		s, err := openImages()
+		s, err := OpenImages()
 		if err != nil {
 			return nil, err
 		}
 		from := func(ctx context.Context, name string, pull bool) (*image.Image, error) {
-			return a.baseImage(ctx, name, pull)
+			return baseImage(ctx, a, name, pull)
 		}
-		b := &build.Builder{Store: s, Image: from, Run: commandRunner(s), Report: func(text string) { a.note("%s: %s", r.Name, text) }}
+		b := &build.Builder{Store: s, Image: from, Run: commandRunner(s), Report: func(text string) { a.Note("%s: %s", r.Name, text) }}
 		img, err := b.Build(ctx, r)
 		if ctx.Err() != nil {
 			return nil, errors.New("interrupted; the next build goes on behind the last step that was done")
@@ -43,12 +44,12 @@ func (a *app) buildImages(ctx context.Context) config.Dockerfiles {
 }
 
 // baseImage finds an image that a stage begins with: in the store, in a registry, or in a daemon of this machine.
-func (a *app) baseImage(ctx context.Context, name string, pull bool) (*image.Image, error) {
+func baseImage(ctx context.Context, a *console.App, name string, pull bool) (*image.Image, error) {
 	policy := image.Missing
 	if pull {
 		policy = image.Always
 	}
-	find := a.findImages(ctx)
+	find := findImages(ctx, a)
 	img, err := find("docker://"+name, "", string(policy))
 	if err == nil {
 		return img, nil
@@ -76,7 +77,7 @@ const runNode = "build"
 // commandRunner executes the commands of Dockerfiles in worlds of one node.
 func commandRunner(store *image.Store) build.Runner {
 	return func(ctx context.Context, c *build.Command, change func(rootfs.Entry, io.Reader) error) (*build.Result, error) {
-		eng, err := engineFor(&world.Spec{})
+		eng, err := EngineFor(&world.Spec{})
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,9 @@
-package cli
+package project
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/regular"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -41,7 +44,7 @@ const maxOutputsBytes = 64 << 20
 // readOutputs reads the list of a project, without what has been changed or removed since.
 func readOutputs(dir string) outputs {
 	list := outputs{}
-	text, err := regular.Read(filepath.Join(stateFolder(dir), outputsName), maxOutputsBytes)
+	text, err := regular.Read(filepath.Join(StateFolder(dir), outputsName), maxOutputsBytes)
 	if err != nil || json.Unmarshal(text, &list) != nil {
 		return outputs{}
 	}
@@ -54,12 +57,12 @@ func (o output) is(path string) bool {
 	if err != nil || info.Size() != o.Size {
 		return false
 	}
-	now, ok := outputOf(path)
+	now, ok := OutputOf(path)
 	return ok && now == o
 }
 
-// outputOf looks at a file, and reports whether it is a regular one that can be read.
-func outputOf(path string) (output, bool) {
+// OutputOf looks at a file, and reports whether it is a regular one that can be read.
+func OutputOf(path string) (output, bool) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return output{}, false
@@ -68,26 +71,26 @@ func outputOf(path string) (output, bool) {
 	return output{info.Size(), sum}, sum != ""
 }
 
-// wrote remembers a file that a flag or a key had written. Where that cannot be stored, a later run may see the file, and
+// RecordOutput remembers a file that a flag or a key had written. Where that cannot be stored, a later run may see the file, and
 // is distinguished by it.
-func wrote(spec *world.Spec, path string) {
-	o, ok := outputOf(path)
-	state := stateFolder(spec.Dir)
+func RecordOutput(spec *world.Spec, path string) {
+	o, ok := OutputOf(path)
+	state := StateFolder(spec.Dir)
 	if _, err := os.Stat(state); !ok || err != nil {
 		return
 	}
 	list := readOutputs(spec.Dir)
-	list[within(spec.Dir, path)] = o
+	list[flags.RelativeTo(spec.Dir, path)] = o
 	if text, err := json.MarshalIndent(list, "", "  "); err == nil {
 		report.WriteFile(filepath.Join(state, outputsName), append(text, '\n'))
 	}
 }
 
-// hidden are the files and folders that the nodes of a project do not see; coming are those that are about to be written,
+// HiddenFiles are the files and folders that the nodes of a project do not see; coming are those that are about to be written,
 // empty names aside.
-func hidden(spec *world.Spec, coming []string) []string {
-	list := []string{filepath.Join(spec.Dir, committedName), filepath.Join(spec.Dir, reportsName)}
-	list = append(list, ownOutputs(spec.Dir)...)
+func HiddenFiles(spec *world.Spec, coming []string) []string {
+	list := []string{filepath.Join(spec.Dir, CommittedName), filepath.Join(spec.Dir, reportsName)}
+	list = append(list, OwnOutputs(spec.Dir)...)
 	for _, path := range coming {
 		if abs, err := filepath.Abs(path); path != "" && err == nil {
 			list = append(list, abs)
@@ -108,4 +111,30 @@ func hidden(spec *world.Spec, coming []string) []string {
 		}
 	}
 	return list
+}
+
+// Writable fails before anything runs if the file of a flag could not be written after it.
+func Writable(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if problem, remedy := report.Unwritable(path); problem != "" {
+		return fmt.Errorf("%s %s: %s; %s", flag, path, problem, remedy)
+	}
+	return nil
+}
+
+// WriteResult writes a file that a flag names. What is there and no regular file, a pipe or /dev/stdout, is written to
+// and not replaced.
+func WriteResult(path string, data []byte) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		return report.WriteFile(path, data)
+	}
+	out, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return errors.Join(err, out.Close())
 }

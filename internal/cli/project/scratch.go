@@ -1,4 +1,4 @@
-package cli
+package project
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 )
 
 // scratch is a folder that does not outlive the program: what a killed program has left the next one removes.
@@ -34,7 +36,7 @@ func newScratch(parent string) (*scratch, error) {
 			break
 		}
 	}
-	return nil, failed(stateError(err, filepath.Dir(parent)))
+	return nil, console.Failed(stateError(err, filepath.Dir(parent)))
 }
 
 // errTaken is that another process has removed a folder, or is about to.

@@ -1,4 +1,4 @@
-package cli
+package project
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
 
@@ -48,16 +49,16 @@ func (r *remark) String() string {
 	return text
 }
 
-// notes prints what a configuration says of its keys, in full.
-func (a *app) notes(notes []config.Note) {
+// Notes prints what a configuration says of its keys, in full.
+func Notes(a *console.App, notes []config.Note) {
 	for _, r := range remarks(notes) {
-		a.note("note: %s", &r)
+		a.Note("note: %s", &r)
 	}
 }
 
 // briefNotes prints the notes of a configuration that is run again and again: keys without effect are one line for a file.
 // arguments name the project for the command that prints them all.
-func (a *app) briefNotes(notes []config.Note, arguments string) {
+func briefNotes(a *console.App, notes []config.Note, arguments string) {
 	idle := map[string][]remark{} // by file
 	var all []remark
 	for _, r := range remarks(notes) {
@@ -70,9 +71,9 @@ func (a *app) briefNotes(notes []config.Note, arguments string) {
 		of := idle[r.file]
 		switch {
 		case !r.idle || len(of) == 1:
-			a.note("note: %s", &r)
+			a.Note("note: %s", &r)
 		case of[0].text == r.text: // the first of them stands for all
-			a.note("note: %s: keys without effect here: %s; `bloodhound config%s` prints where and why", r.file, strings.Join(lastParts(of), ", "), arguments)
+			a.Note("note: %s: keys without effect here: %s; `bloodhound config%s` prints where and why", r.file, strings.Join(lastParts(of), ", "), arguments)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"os/exec"
 )
 
-// openPage shows a page in the user's browser: by the program that the variable BROWSER names, or else by that of the desktop.
-func openPage(path string) error {
+// OpenPage shows a page in the user's browser: by the program that the variable BROWSER names, or else by that of the desktop.
+func OpenPage(path string) error {
 	for _, program := range []string{os.Getenv("BROWSER"), "xdg-open", "open"} {
 		if program == "" {
 			continue

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
-// errorDocument is the JSON document of any verb that ends with an error.
-type errorDocument struct {
+// ErrorDocument is the JSON document of any verb that ends with an error.
+type ErrorDocument struct {
 	Bloodhound string `json:"bloodhound"`
 	Verb       string `json:"verb,omitempty"`
 	ExitCode   int    `json:"exit_code"`
@@ -31,8 +31,8 @@ type mistake struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-func newErrorDocument(verb *cobra.Command, err error) errorDocument {
-	d := errorDocument{Bloodhound: program.Version(), ExitCode: codeOf(err), Error: err.Error()}
+func NewErrorDocument(verb *cobra.Command, err error) ErrorDocument {
+	d := ErrorDocument{Bloodhound: program.Version(), ExitCode: CodeOf(err), Error: err.Error()}
 	if verb.HasParent() {
 		d.Verb = verb.Name()
 	}
@@ -54,10 +54,10 @@ func newErrorDocument(verb *cobra.Command, err error) errorDocument {
 	return d
 }
 
-// wantsJSON reports whether a verb was asked for its JSON document. Flags that could not be read are looked at as they
+// WantsJSON reports whether a verb was asked for its JSON document. Flags that could not be read are looked at as they
 // were written.
-func (a *app) wantsJSON(verb *cobra.Command, args []string) bool {
-	if a.misused {
+func (a *App) WantsJSON(verb *cobra.Command, args []string) bool {
+	if a.Misused {
 		if end := slices.Index(args, "--"); end >= 0 {
 			args = args[:end]
 		}
@@ -69,13 +69,13 @@ func (a *app) wantsJSON(verb *cobra.Command, args []string) bool {
 	return f != nil && f.Value.String() == "true"
 }
 
-// printJSON writes the one document of --json.
-func (a *app) printJSON(v any) error {
-	a.printed = true
-	enc := json.NewEncoder(a.json)
+// PrintJSON writes the one document of --json.
+func (a *App) PrintJSON(v any) error {
+	a.Printed = true
+	enc := json.NewEncoder(a.JSON)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(v); err != nil {
-		return failed(err)
+		return Failed(err)
 	}
 	return nil
 }

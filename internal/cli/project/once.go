@@ -1,4 +1,4 @@
-package cli
+package project
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 // onNative asks for the engine that runs the tape of what another engine has observed.
 const onNative = " --engine native"
 
-// repeats refuses a verb that needs runs to repeat for an engine whose runs happen once.
-func repeats(spec *world.Spec, verb string) error {
+// RequireRepeats refuses a verb that needs runs to repeat for an engine whose runs happen once.
+func RequireRepeats(spec *world.Spec, verb string) error {
 	if spec.Engine != world.Container {
 		return nil
 	}
@@ -19,7 +19,7 @@ func repeats(spec *world.Spec, verb string) error {
 		"the same tape on the native engine", verb, verb, onNative)
 }
 
-// otherwise are arguments of a command that ask for the native engine.
-func otherwise(arguments string) string {
+// OnNativeEngine are arguments of a command that ask for the native engine.
+func OnNativeEngine(arguments string) string {
 	return strings.ReplaceAll(arguments, " --engine "+world.Container, "") + onNative
 }
