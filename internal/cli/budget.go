@@ -13,6 +13,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -28,8 +29,8 @@ const (
 // budgetRetries is how often a run is made again whose violation did not replay.
 const budgetRetries = 3
 
-// addBudgetFlags are those of test that are for builds.
-func addBudgetFlags(f *flags.Set, c *cobra.Command) {
+// addBudget are those of test that are for builds.
+func addBudget(f *flags.Set, c *cobra.Command) {
 	c.Flags().Var(program.Time(&f.Budget), "budget", "for builds: divide this `time` among known failures, the search, and shrinking")
 	c.Flags().Var(flags.FileFlag{Name: &f.Comment}, "comment", "write what a reviewer needs to know, in Markdown, to this `file`")
 }
@@ -98,10 +99,10 @@ func (x *exploration) searchTime() time.Duration {
 }
 
 // unplayed stands for known failures whose turn did not come.
-func unplayed(list []committed) (all []standing) {
+func unplayed(list []stored.Committed) (all []stored.Standing) {
 	for i := range list {
 		c := &list[i]
-		all = append(all, standing{file: c, Committed: explore.Committed{Failure: c.Failure.Failure, File: c.file,
+		all = append(all, stored.Standing{Kept: c, Committed: explore.Committed{Failure: c.Failure.Failure, File: c.File,
 			Standing: explore.Unplayed, Reason: fmt.Sprintf("one in %d of --budget was over before its turn; raise --budget", knownShare)}})
 	}
 	return all
@@ -115,7 +116,7 @@ func (x *exploration) saveComment(doc *campaignDocument) error {
 	c := report.CommentOf{Totals: doc.Campaign, Status: doc.Status, Judgement: doc.Judgement, ExitCode: doc.ExitCode,
 		Since: x.f.Since, Arguments: x.p.Arguments, TookNs: int64(time.Since(x.began)), BudgetNs: int64(x.f.Budget)}
 	for i := range x.found {
-		c.Stories = append(c.Stories, x.found[i].story)
+		c.Stories = append(c.Stories, x.found[i].Story)
 	}
 	var b bytes.Buffer
 	err := errors.Join(report.Comment(&b, c), project.WriteResult(x.f.Comment, b.Bytes()))

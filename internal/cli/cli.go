@@ -122,8 +122,8 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debugVerb(a),
 		shrinkVerb(a), explainVerb(a), bisectVerb(a), buildVerb(a), liveVerb(a), fleetVerb(a), dashboardVerb(a),
 		checkVerb(a), reportVerb(a), listVerb(a), docsVerb(a), initVerb(a), importVerb(a), configVerb(a), schemaVerb(a),
-		imageVerb(a), doctorVerb(a), modelVerb(a), vmVerb(a),
-		workerVerb(a), dbVerb(a))
+		imageVerb(a), doctorVerb(a), modelVerb(a), VMVerb(a),
+		workerVerb(a), DBVerb(a))
 	program.Document(root, examples, flagGroups)
 	return root
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/records"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/store"
@@ -26,7 +27,7 @@ func importFailures(ctx context.Context, db store.Store, x *fleetProject) error 
 			have[r.File] = true
 		}
 	}
-	paths, err := failureFiles(x.p.Spec.Dir, x.p.State)
+	paths, err := stored.FailureFiles(x.p.Spec.Dir, x.p.State)
 	if err != nil {
 		return err
 	}

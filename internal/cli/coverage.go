@@ -46,7 +46,7 @@ func (v percentFlag) Set(text string) error {
 	return nil
 }
 
-func addCoverageFlags(f *flags.Set, c *cobra.Command) {
+func addCoverage(f *flags.Set, c *cobra.Command) {
 	flags.AddSwitch(c, &f.Coverage, "coverage", "measure code coverage of the programs under test, and write a report")
 	c.Flags().Var(revisionFlag{&f.Since}, "since",
 		"report coverage of the code that has changed since this git `revision`; searches that learn prefer runs that reach its rare parts")

@@ -55,7 +55,7 @@ Without a token it listens on loopback addresses alone.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return serveDashboard(c.Context(), a, f) },
 	}
-	database.StoreFlag(c, &f.store, "")
+	database.AddStoreFlag(c, &f.store, "")
 	c.Flags().StringVar(&f.listen, "listen", "127.0.0.1:8123", "listen on this `address`; port 0 is any that is free")
 	c.Flags().Var(flags.FileFlag{Name: &f.tokenFile}, "token-file", "a `file` with the token that opens the dashboard (default: "+tokenVariable+")")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "let everyone in who reaches the address")

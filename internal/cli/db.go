@@ -32,7 +32,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
-func dbVerb(a *console.App) *cobra.Command {
+func DBVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
 		Short: "Merge, export, import, clean, check, upgrade and compare what workers write, and pause these",
@@ -53,7 +53,7 @@ type dbFlags struct {
 }
 
 func (f *dbFlags) flags(c *cobra.Command) {
-	database.StoreFlag(c, &f.store, "")
+	database.AddStoreFlag(c, &f.store, "")
 }
 
 func (f *dbFlags) document(c *cobra.Command) {
@@ -370,8 +370,8 @@ A database of a later version than this program's is refused by all verbs.`,
 	return c
 }
 
-// gcDocument is the JSON document of db gc.
-type gcDocument struct {
+// GCDocument is the JSON document of db gc.
+type GCDocument struct {
 	Bloodhound string `json:"bloodhound"`
 	Verb       string `json:"verb"`
 	Store      string `json:"store"`
@@ -399,7 +399,7 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
-				doc := gcDocument{Bloodhound: program.Version(), Verb: "db gc", Store: s.String(), DryRun: dry}
+				doc := GCDocument{Bloodhound: program.Version(), Verb: "db gc", Store: s.String(), DryRun: dry}
 				var err error
 				if doc.Packed, err = fleet.Pack(c.Context(), s, time.Now().Add(-old), dry); err != nil {
 					return err
@@ -440,7 +440,7 @@ It keeps blobs that were put less than --keep ago, since the entry that names th
 
 // collect is what db gc does. Blobs are listed before entries are read: an entry that comes later names a blob that was put after the list was
 // made, or that is young.
-func collect(ctx context.Context, s store.Store, keep time.Duration, doc *gcDocument) error {
+func collect(ctx context.Context, s store.Store, keep time.Duration, doc *GCDocument) error {
 	loose := map[store.Digest]int64{}
 	if err := s.Blobs(ctx, func(i store.BlobInfo) error {
 		if time.Since(i.At) > keep {

@@ -20,6 +20,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/debug"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -58,7 +59,7 @@ Exit code 4: the run did not end as the original one.`,
 	}
 	f.AddPlaces(c)
 	f.AddOneTape(c)
-	addOriginalFlag(f, c)
+	stored.AddOriginal(f, c)
 	c.Flags().StringVar(&o.listen, "listen", o.listen, "`address` at which gdb finds the world; without a host only this machine does")
 	c.Flags().Var(flags.NumberFlag{Number: &o.gdbPort, From: 1, To: math.MaxUint16, Says: "give a port, from 1 to 65535"}, "gdb-port", "the same as --listen 127.0.0.1:`port`")
 	c.Flags().StringVar(&o.at, "at", "", "stop at this `point` of the run: "+view.PlaceForms+", or begin or end")
@@ -90,11 +91,11 @@ func (o *debugOptions) only(spec *world.Spec) (*view.NodeProcess, error) {
 	switch {
 	case o.process == "":
 		return nil, nil
-	case slices.Contains(nodeNames(spec), o.process):
+	case slices.Contains(stored.NodeNames(spec), o.process):
 		return &view.NodeProcess{Node: o.process}, nil
 	}
 	node, _, _ := strings.Cut(o.process, "/")
-	err := knownNode(spec, node)
+	err := stored.KnownNode(spec, node)
 	var p view.NodeProcess
 	if err == nil {
 		p, err = view.ParseNodeProcess(o.process)
@@ -160,7 +161,7 @@ func debugRun(a *console.App, c *cobra.Command, f *flags.Set, o *debugOptions, a
 	s, err := openDebugged(a, d)
 	if err != nil {
 		if d.failure != nil {
-			return explainLacking(d.project, args[0], d.failure, err)
+			return stored.ExplainLacking(d.project, args[0], d.failure, err)
 		}
 		return err
 	}
@@ -245,11 +246,11 @@ func debuggedRun(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 				return nil, fmt.Errorf("--%s is of a run of a project, and %s is a failure, which has its own tape", name, args[0])
 			}
 		}
-		p, full, err := loadFailure(a, c, f, args)
+		p, full, err := stored.LoadFailure(a, c, f, args)
 		if err != nil {
 			return nil, err
 		}
-		failure := chosenRun(f, full)
+		failure := stored.ChosenRun(f, full)
 		return &debugged{project: p, spec: failure.Spec, tape: failure.Tape, failure: failure}, nil
 	}
 	f.AsWritten = true
@@ -269,7 +270,7 @@ func debuggedRun(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 
 func openDebugged(a *console.App, d *debugged) (*project.Session, error) {
 	if d.failure != nil {
-		return openFailure(a, d.project, d.failure)
+		return stored.OpenFailure(a, d.project, d.failure)
 	}
 	return project.OpenSession(d.spec, d.project.State)
 }
@@ -300,7 +301,7 @@ func debugSession(ctx context.Context, a *console.App, s *project.Session, d *de
 	}
 	hash := original.Hash
 	if d.failure != nil && d.failure.Hash != hash {
-		noteChanged(a, d.project, d.failure, original)
+		stored.NoteChanged(a, d.project, d.failure, original)
 	}
 	violation := violationOf(d, original)
 	at := o.at
@@ -331,7 +332,7 @@ func debugSession(ctx context.Context, a *console.App, s *project.Session, d *de
 	if err != nil {
 		return nil, console.Failed(err)
 	}
-	session := &debug.Session{Timeline: timeline, Until: until, Note: a.Note, Views: views(&spec), Nodes: nodeNames(&spec), Recording: o.rr}
+	session := &debug.Session{Timeline: timeline, Until: until, Note: a.Note, Views: views(&spec), Nodes: stored.NodeNames(&spec), Recording: o.rr}
 	session.Shown = func(t engine.Thread) bool {
 		if d.only != nil {
 			return t.Node == d.only.Node && (d.only.PID == 0 || t.PID == d.only.PID)
@@ -463,7 +464,7 @@ func views(spec *world.Spec) []debug.View {
 			func(out io.Writer, w debug.World, args []string) error {
 				log := w.Outcome().Log
 				if len(args) > 0 {
-					if err := knownNode(spec, args[0]); err != nil {
+					if err := stored.KnownNode(spec, args[0]); err != nil {
 						return err
 					}
 					log = slices.DeleteFunc(slices.Clone(log), func(l record.LogLine) bool { return l.Node != args[0] })

@@ -11,6 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/engine/vm"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -122,7 +123,7 @@ func recordVM(ctx context.Context, a *console.App, s *project.Session, d *debugg
 		return nil, nil, console.Failed(err)
 	}
 	if d.failure != nil && d.failure.Hash != run.Hash {
-		noteChanged(a, d.project, d.failure, run)
+		stored.NoteChanged(a, d.project, d.failure, run)
 	}
 	a.Note("%s: %s, %s of virtual time, trace hash %s", d.tape.Name(), plural.Count(run.Events, "event"), report.Seconds(run.VirtualNs), run.Hash)
 	return recorder.Recording, run, nil

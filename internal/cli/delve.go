@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/debug"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -64,7 +65,7 @@ func rr(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Wr
 // prepareDelve makes the folders that delve wants, and prints how to use them: in a terminal, or in VS Code.
 func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o *debugOptions, args []string) error {
 	if d.only == nil {
-		return fmt.Errorf("one process is debugged: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(nodeNames(d.spec), ", "))
+		return fmt.Errorf("one process is debugged: name it by --process NODE, or NODE/PID; there are the nodes %s", strings.Join(stored.NodeNames(d.spec), ", "))
 	}
 	var given []string
 	c.Flags().Visit(func(flag *pflag.Flag) {

@@ -77,8 +77,8 @@ Exit code 3: the engine cannot run worlds here. With a program, 1: the program c
 	}
 	c.Flags().SetInterspersed(false) // flags after PROGRAM are the program's
 	f.AddDocument(c)
-	f.SeedFlag(c, "`seed` of the tape (default: 1)")
-	f.EngineFlag(c, "native", "look at this `engine` closely: ")
+	f.AddSeedFlag(c, "`seed` of the tape (default: 1)")
+	f.AddEngine(c, "native", "look at this `engine` closely: ")
 	c.Flags().BoolVar(&selfTest, "selftest", false, "inject each kind of fault and check that a program observes it; under a minute")
 	c.Flags().Var(program.Time(&maxTime), "max-time", "virtual `time` after which the program is ended")
 	return c

@@ -17,6 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -43,8 +44,8 @@ func exploreVerb(a *console.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return exploreProject(a, c, f, args, false) },
 	}
 	f.AddPlacesAndDocument(c)
-	console.VerboseFlag(f, c)
-	addCampaignFlags(f, c)
+	console.AddVerbose(f, c)
+	addCampaign(f, c)
 	flags.AddSwitch(c, &f.Async, "async-vm", "explore by the engine vm: the same as --engine vm")
 	return c
 }
@@ -74,10 +75,10 @@ type exploration struct {
 	line     *campaignLine
 	began    time.Time
 	timeout  time.Duration // of the whole; 0 is none
-	found    []finding
+	found    []stored.Finding
 	changes  *changes // since the revision of --since; nil where they do not matter
 	// Of test: the committed failures, replayed, and what was found near those that are stale.
-	all  []standing
+	all  []stored.Standing
 	near []*explore.Totals
 }
 
@@ -102,9 +103,9 @@ func exploreProject(a *console.App, c *cobra.Command, f *flags.Set, args []strin
 	if err := x.prepare(c); err != nil {
 		return err
 	}
-	var kept []committed
+	var kept []stored.Committed
 	if plain {
-		if kept, err = loadCommitted(p); err != nil {
+		if kept, err = stored.LoadCommitted(p); err != nil {
 			return err
 		}
 	}
@@ -142,7 +143,7 @@ func exploreProject(a *console.App, c *cobra.Command, f *flags.Set, args []strin
 // open makes the session of the campaign's runs.
 func (x *exploration) open() (err error) {
 	f, p := x.f, x.p
-	x.s, err = p.Open(f.HTML, pagesFolder(f), f.JUnit, f.SARIF, f.Comment, p.Output(seedsName), p.Output(summaryName), coverageFile(f, p))
+	x.s, err = p.Open(f.HTML, stored.PagesFolder(f), f.JUnit, f.SARIF, f.Comment, p.Output(seedsName), p.Output(summaryName), coverageFile(f, p))
 	return err
 }
 
@@ -210,12 +211,12 @@ func (x *exploration) watch() {
 // keepFailure stores a failure and prints it.
 func (x *exploration) keepFailure(failure *explore.Failure, o *check.Judged) {
 	x.show.End()
-	if slices.ContainsFunc(x.found, func(known finding) bool { return known.Signature == failure.Signature }) {
+	if slices.ContainsFunc(x.found, func(known stored.Finding) bool { return known.Signature == failure.Signature }) {
 		return // near a committed failure
 	}
-	addDumps(x.ctx, x.App, x.p, x.s, failure.Name(), x.p.Spec, failure.Tape, o)
-	story, file := keepViolation(x.App, x.p, o, failure.Verdict, failure)
-	x.found = append(x.found, finding{failure, story, file})
+	stored.AddDumps(x.ctx, x.App, x.p, x.s, failure.Name(), x.p.Spec, failure.Tape, o)
+	story, file := stored.KeepViolation(x.App, x.p, o, failure.Verdict, failure)
+	x.found = append(x.found, stored.Finding{Failure: failure, Story: story, File: file})
 	switch {
 	case x.f.NoShrink && !x.f.JSON:
 		report.Story(x.Out, story)
@@ -237,22 +238,22 @@ func (x *exploration) left() time.Duration {
 }
 
 // replayKept replays the committed failures, and searches near those that are stale.
-func (x *exploration) replayKept(kept []committed) (err error) {
+func (x *exploration) replayKept(kept []stored.Committed) (err error) {
 	ctx, cancel := x.knownUntil()
 	defer cancel()
-	x.all, err = replayCommitted(ctx, x.App, x.s, kept, x.campaign.Workers, x.show)
+	x.all, err = stored.ReplayCommitted(ctx, x.App, x.s, kept, x.campaign.Workers, x.show)
 	if err != nil && x.ctx.Err() == nil && ctx.Err() != nil {
 		x.all, err = append(x.all, unplayed(kept[len(x.all):])...), nil
 	}
 	if err != nil {
 		return err
 	}
-	x.near = searchAround(ctx, x.all, x.f.Around, *x.campaign, x.left)
+	x.near = stored.SearchAround(ctx, x.all, x.f.Around, *x.campaign, x.left)
 	x.show.End()
 	if x.f.JSON {
 		return nil
 	}
-	return printCommitted(x.App, x.p, x.all)
+	return stored.PrintCommitted(x.App, x.p, x.all)
 }
 
 // search runs the campaign, unless a committed failure fails already.
@@ -275,15 +276,15 @@ func (x *exploration) search() *explore.Totals {
 
 // shrinkFound shrinks the failures that were found and prints their stories.
 func (x *exploration) shrinkFound() {
-	b := shrinkBudgetOf(x.f, x.campaign.Workers)
+	b := stored.ShrinkBudgetOf(x.f, x.campaign.Workers)
 	ctx := x.ctx
 	if x.timeout > 0 { // it bounds all
-		b.time = min(cmp.Or(b.time, x.left()), x.left())
+		b.Time = min(cmp.Or(b.Time, x.left()), x.left())
 		bounded, cancel := context.WithTimeout(ctx, x.left())
 		defer cancel()
 		ctx = bounded
 	}
-	shrinkAll(ctx, x.App, x.p, x.s, x.found, b, x.show)
+	stored.ShrinkAll(ctx, x.App, x.p, x.s, x.found, b, x.show)
 	if n := unshrunk(x.found); n > 0 && x.ctx.Err() == nil && ctx.Err() != nil {
 		x.show.Note(fmt.Sprintf("the timeout of %s ended before %s could be shrunk; `bloodhound shrink ID` goes on", x.timeout, plural.Count(n, "failure")))
 	}
@@ -292,7 +293,7 @@ func (x *exploration) shrinkFound() {
 		return
 	}
 	for i := range x.found {
-		report.Story(x.Out, x.found[i].story)
+		report.Story(x.Out, x.found[i].Story)
 		fmt.Fprintln(x.Out)
 	}
 }
@@ -303,7 +304,7 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	var late []error
 	if p.SaveTraces && x.ctx.Err() == nil {
 		for i := range x.found {
-			late = append(late, saveTrace(x.ctx, p, x.s, x.found[i].Failure))
+			late = append(late, stored.SaveTrace(x.ctx, p, x.s, x.found[i].Failure))
 		}
 	}
 	if x.campaign.Code != nil {
@@ -314,7 +315,7 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	judgeCoverage(f, x.changes, p.Result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
 	doc := campaignDocument{Bloodhound: program.Version(), Verb: verb, ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
-	late = append(late, saveOutputs(p, &doc), saveReports(f, p, &doc, writePages(x.ctx, x.App, p, x.s, pagesFolder(f), x.found)))
+	late = append(late, saveOutputs(p, &doc), saveReports(f, p, &doc, stored.WritePages(x.ctx, x.App, p, x.s, stored.PagesFolder(f), x.found)))
 	late = append(late, x.saveComment(&doc))
 	err := errors.Join(late...)
 	if err != nil {
@@ -327,13 +328,13 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	err = errors.Join(report.Summary(x.Out, totals, status), err)
 	var first *report.StoryOf
 	if len(x.found) > 0 {
-		first = &x.found[0].story
+		first = &x.found[0].Story
 	}
 	return errors.Join(x.text.Show(report.CampaignScreen(p.Spec, totals, status, first, p.Arguments)), err)
 }
 
 // unshrunk counts the failures whose runs are as they were found.
-func unshrunk(found []finding) (n int) {
+func unshrunk(found []stored.Finding) (n int) {
 	for i := range found {
 		if found[i].Shrunk == nil {
 			n++
@@ -343,8 +344,8 @@ func unshrunk(found []finding) (n int) {
 }
 
 // anyFails reports whether a committed failure, or a run near one, is a violation.
-func anyFails(all []standing, near []*explore.Totals) bool {
-	return slices.ContainsFunc(all, func(s standing) bool { return s.Standing == explore.StillFails }) ||
+func anyFails(all []stored.Standing, near []*explore.Totals) bool {
+	return slices.ContainsFunc(all, func(s stored.Standing) bool { return s.Standing == explore.StillFails }) ||
 		slices.ContainsFunc(near, func(t *explore.Totals) bool { return len(t.Failures) > 0 })
 }
 

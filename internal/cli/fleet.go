@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/database"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/search"
@@ -82,10 +82,10 @@ Exit code 0: no failure is known of this code; 1: one is; 3: the store does not 
 		RunE: func(c *cobra.Command, args []string) error { return runWorker(a, c, f, w, args) },
 	}
 	f.AddDocument(c)
-	f.WorkersFlag(c)
-	f.SnapshotFlag(c)
+	f.AddWorkers(c)
+	f.AddSnapshotMemory(c)
 	c.Flags().Var(flags.StrategyFlag{Name: &f.Strategy}, "strategy", "search `strategy` (default: exploration.strategy, or "+search.Guided+")")
-	database.StoreFlag(c, &w.store, " beside the first project")
+	database.AddStoreFlag(c, &w.store, " beside the first project")
 	c.Flags().Var(program.Time(&w.period), "for", "end after this `time`")
 	c.Flags().Var(riskFlag{&w.untilRisk}, "until-risk",
 		"end when the chance that the next random run shows something new is below this `bound`, with 95 % confidence, in every test")
@@ -278,7 +278,7 @@ func (x *fleetProject) Campaign() *explore.Campaign {
 
 // File implements fleet.Project.
 func (x *fleetProject) File(found *explore.Failure, o *check.Judged) ([]byte, error) {
-	return newFailure(x.p, o, found.Verdict, found).Content()
+	return stored.NewFailure(x.p, o, found.Verdict, found).Content()
 }
 
 // Replay implements fleet.Project.
@@ -287,8 +287,8 @@ func (x *fleetProject) Replay(ctx context.Context, file []byte) (r records.Repla
 	if err != nil {
 		return r, err
 	}
-	t, err := tryCode(ctx, x.App, x.p, x.session, f, *x.Campaign(), console.NewProgress(x.Err, true, true))
-	return records.Replay{Result: t.Result, Reason: t.Reason, Hash: t.hash}, err
+	t, err := stored.TryCode(ctx, x.App, x.p, x.session, f, *x.Campaign(), console.NewProgress(x.Err, true, true))
+	return records.Replay{Result: t.Result, Reason: t.Reason, Hash: t.Hash}, err
 }
 
 // Shrink implements fleet.Project.
@@ -297,11 +297,11 @@ func (x *fleetProject) Shrink(ctx context.Context, file []byte, within time.Dura
 	if err != nil {
 		return s, err
 	}
-	if _, err := adoptFailure(x.p, f, ""); err != nil {
+	if _, err := stored.AdoptFailure(x.p, f, ""); err != nil {
 		return s, err
 	}
 	show := console.NewProgress(x.Err, true, true)
-	if _, err := shrinkFailure(ctx, x.App, x.session, f, shrinkBudget{workers: x.workers, runs: defaultShrinkRuns, time: within}, show); err != nil {
+	if _, err := stored.ShrinkFailure(ctx, x.App, x.session, f, stored.ShrinkBudget{Workers: x.workers, Runs: stored.DefaultShrinkRuns, Time: within}, show); err != nil {
 		return s, err
 	}
 	s.Reason = f.Smallest.Verdict.Reason
@@ -316,11 +316,11 @@ func (x *fleetProject) Bisect(ctx context.Context, file []byte, good, bad string
 	if err != nil {
 		return found, err
 	}
-	b, err := newBisector(ctx, x.App, x.f, x.p, f, console.NewProgress(x.Err, true, true))
+	b, err := stored.NewBisector(ctx, x.App, x.f, x.p, f, console.NewProgress(x.Err, true, true))
 	if err != nil {
 		return found, fmt.Errorf("%w: %w", fleet.ErrElsewhere, err)
 	}
-	return b.find(ctx, good, cmp.Or(bad, "HEAD"))
+	return b.Find(ctx, good, cmp.Or(bad, "HEAD"))
 }
 
 // here is a session and a failure of the store as the present code and configuration have them, alone or with its smallest run.
@@ -329,7 +329,7 @@ func (x *fleetProject) here(file []byte) (*project.Session, *report.Failure, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := adoptFailure(x.p, f, ""); err != nil {
+	if _, err := stored.AdoptFailure(x.p, f, ""); err != nil {
 		return nil, nil, err
 	}
 	f.Spec = x.p.Spec.UnderRules(f.Spec.RulesVersion)
@@ -344,7 +344,7 @@ func (x *fleetProject) Page(ctx context.Context, file []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := pageOfRun(ctx, x.App, s, full.Small(), func(o *check.Judged) {
+	page, err := stored.PageOfRun(ctx, x.App, s, full.Small(), func(o *check.Judged) {
 		for i := range o.Crashes {
 			if d := o.Crashes[i].Dump; d != nil {
 				d.Core, d.CoreNote = "", "it is not in the store; `bloodhound report` keeps it"
@@ -369,19 +369,12 @@ func (x *fleetProject) Explain(ctx context.Context, file []byte, within time.Dur
 	if err != nil {
 		return e, err
 	}
-	explain := explainer{App: x.App, session: s, failure: full.Small(), workers: x.workers, runs: defaultExplainRuns, time: within}
-	r, err := explain.explain(ctx, console.NewProgress(x.Err, true, true))
+	explain := stored.Explainer{App: x.App, Session: s, Failure: full.Small(), Workers: x.workers, Runs: stored.DefaultExplainRuns, Time: within}
+	r, err := explain.Explain(ctx, console.NewProgress(x.Err, true, true))
 	if err != nil {
 		return e, err
 	}
-	return explanationOf(r)
-}
-
-// explanationOf is an explanation as a store has it.
-func explanationOf(r *report.Explanation) (e fleet.Explanation, err error) {
-	e.Hash, e.Clear = r.Hash, r.Jump != nil && r.Jump.Clear
-	e.JSON, err = json.Marshal(r)
-	return e, err
+	return stored.ExplanationOf(r)
 }
 
 // features are those of this machine that the engine cannot hide from a run.

@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -86,7 +87,7 @@ func listFailures(a *console.App, f *flags.Set, dir string) error {
 	}
 	doc := listDocument{Bloodhound: program.Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
 	state := project.StateFolder(dir)
-	paths, err := failureFiles(dir, state)
+	paths, err := stored.FailureFiles(dir, state)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ was mapped or that the lines cannot be followed.`,
 	f.Var(foldersFlag{&m.mapping.Library}, "library", "look for modules in this `folder`, too; may be given several times")
 	f.StringVar(&m.world, "world", "", "run the world of this `folder or file` once, and take its lines")
 	m.flags.AddOneSeed(c)
-	m.flags.EngineFlag(c, "", "run the world by this `engine`: ")
+	m.flags.AddEngine(c, "", "run the world by this `engine`: ")
 	return c
 }
 

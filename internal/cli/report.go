@@ -2,14 +2,12 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -43,7 +42,7 @@ Exit code 0: the page was written; 5: the run does not show the violation any mo
 	c.Flags().Var(flags.FileFlag{Name: &f.HTML}, "html", "write the page to this `file`")
 	c.Flags().Var(flags.FileFlag{Name: &f.Markdown}, "markdown", "write the failure as the text of an issue, in Markdown, to this `file`, too")
 	flags.AddSwitch(c, &f.Open, "open", "open the page in the browser: the program that BROWSER names, or the desktop's")
-	addOriginalFlag(f, c)
+	stored.AddOriginal(f, c)
 	return c
 }
 
@@ -67,11 +66,11 @@ func writeReport(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 			return err
 		}
 	}
-	p, full, err := loadFailure(a, c, f, args)
+	p, full, err := stored.LoadFailure(a, c, f, args)
 	if err != nil {
 		return err
 	}
-	failure := chosenRun(f, full)
+	failure := stored.ChosenRun(f, full)
 	path := f.HTML
 	if path == "" {
 		path = filepath.Join(p.State, "reports", failure.Name()+".html")
@@ -82,36 +81,36 @@ func writeReport(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 			path = failure.Name() + ".html" // there is no state folder that stays
 		}
 	}
-	s, err := openFailure(a, p, failure, path, f.Markdown)
+	s, err := stored.OpenFailure(a, p, failure, path, f.Markdown)
 	if err != nil {
-		return explainLacking(p, args[0], full, err)
+		return stored.ExplainLacking(p, args[0], full, err)
 	}
 	defer s.Close()
 	job := &explore.Job{Tape: failure.Tape, Full: true, Progress: !f.JSON,
 		Trace: &explore.Trace{File: filepath.Join(s.Setup.Scratch, "diagram"), Format: report.DiagramFormat}}
-	if job.Dumps, err = dumpsFolder(s); err != nil {
+	if job.Dumps, err = stored.DumpsFolder(s); err != nil {
 		return err
 	}
 	reply, err := project.OneRun(c.Context(), a, s, job, f.JSON)
 	if err != nil {
 		return err
 	}
-	keepCores(a, p, failure.Name(), reply.Outcome)
+	stored.KeepCores(a, p, failure.Name(), reply.Outcome)
 	if c.Context().Err() != nil {
 		return project.ErrInterrupted
 	}
-	page, err := pageOf(failure, reply)
+	page, err := stored.PageOf(failure, reply)
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, whyChanged(changesSinceFailure(p, failure, reply.Outcome)))
+		return fmt.Errorf("%w\n%s", err, stored.WhyChanged(stored.ChangesSince(p, failure, reply.Outcome)))
 	}
 	page.StoryOf = storyOf(f, args, failure, full, reply.Outcome, page.Verdict)
 	if !report.IsFailurePath(args[0]) {
 		page.File = full.Path(p.State)
 	}
-	if page.Diagram, err = readDiagram(job.Trace.File, page); err != nil {
+	if page.Diagram, err = stored.ReadDiagram(job.Trace.File, page); err != nil {
 		return console.Failed(err)
 	}
-	if err := writePage(page, path); err != nil {
+	if err := stored.WritePage(page, path); err != nil {
 		return console.Failed(err)
 	}
 	if f.Markdown != "" {
@@ -129,123 +128,15 @@ func writeReport(a *console.App, c *cobra.Command, f *flags.Set, args []string) 
 			a.Note("note: %v", err)
 		}
 	}
-	noteLooked(a, failure.Spec, reply.Outcome)
+	stored.NoteLooked(a, failure.Spec, reply.Outcome)
 	if f.JSON {
 		return a.PrintJSON(reportDocument{program.Version(), "report", check.ExitHolds, failure.ID, path, page.Changed})
 	}
 	if page.Changed != "" {
-		a.Note("note: %s\n%s", page.Changed, whyChanged(changesSinceFailure(p, failure, reply.Outcome)))
+		a.Note("note: %s\n%s", page.Changed, stored.WhyChanged(stored.ChangesSince(p, failure, reply.Outcome)))
 	}
 	fmt.Fprintln(a.Out, path)
 	return nil
-}
-
-// pageOf is the page of a replay that still shows the failure's violation.
-func pageOf(failure *report.Failure, reply *explore.Reply) (*report.PageOf, error) {
-	verdict := explore.Shown(reply.Summary.Verdicts, failure.Signature)
-	if verdict == nil {
-		return nil, program.WithCode(check.ExitUnknown, fmt.Errorf("failure %s: its run does not show the violation any more, so there is no page; "+
-			"`bloodhound replay --all` searches near it", failure.ID))
-	}
-	page := &report.PageOf{StoryOf: report.StoryOf{Spec: failure.Spec, Outcome: reply.Outcome, Verdict: *verdict, Failure: failure.Failure,
-		Background: failure.Background},
-		Bloodhound: program.Version()}
-	if e := failure.Explanation; e != nil && e.Hash == reply.Summary.Hash {
-		page.Explanation = e
-	}
-	if reply.Summary.Hash != failure.Hash {
-		page.Changed = fmt.Sprintf("This run is not the one that was stored: its trace hash was %s and is %s. It shows the same kind of violation.",
-			failure.Hash, reply.Summary.Hash)
-	}
-	return page, nil
-}
-
-func writePage(page *report.PageOf, path string) error {
-	var b bytes.Buffer
-	if err := report.Page(&b, *page); err != nil {
-		return err
-	}
-	if err := project.WriteResult(path, b.Bytes()); err != nil {
-		return err
-	}
-	project.RecordOutput(page.Spec, path)
-	return nil
-}
-
-// maxPages is of how many failures a campaign's page has pages beside it.
-const maxPages = 20
-
-// pagesFolder is where these lie.
-func pagesFolder(f *flags.Set) string {
-	if f.HTML == "" {
-		return ""
-	}
-	return strings.TrimSuffix(f.HTML, filepath.Ext(f.HTML)) + "-failures"
-}
-
-// writePages writes the pages of the failures of a campaign beside its own, and gives their places from there on, by id. Each needs a
-// run, of the smallest tape.
-func writePages(ctx context.Context, a *console.App, p *project.Project, s *project.Session, folder string, found []finding) map[string]string {
-	pages := map[string]string{}
-	for i := range found {
-		f := &found[i]
-		if folder == "" || len(pages) == maxPages || ctx.Err() != nil || f.story.File == "" {
-			continue
-		}
-		if info, err := os.Stat(filepath.Dir(folder)); err != nil || !info.IsDir() {
-			break
-		}
-		if err := writeFound(ctx, a, p, s, f, filepath.Join(folder, f.ID+".html")); err != nil {
-			if ctx.Err() == nil {
-				a.Note("bloodhound: the page of failure %s could not be written: %v", f.ID, err)
-			}
-			continue
-		}
-		pages[f.ID] = filepath.Base(folder) + "/" + f.ID + ".html"
-	}
-	return pages
-}
-
-// writeFound writes the page of a failure that a campaign has found.
-func writeFound(ctx context.Context, a *console.App, p *project.Project, s *project.Session, f *finding, path string) error {
-	page, err := pageOfRun(ctx, a, s, f.file.Small(), func(o *check.Judged) { keepCores(a, p, f.Name(), o) })
-	if err != nil {
-		return err
-	}
-	page.Replay, page.File, page.Shrunk = f.story.Replay, f.story.File, f.Shrunk
-	return writePage(page, path)
-}
-
-// pageOfRun makes the run of a failure for its page. cores takes the core files of programs that crashed, which do not outlive the session.
-func pageOfRun(ctx context.Context, a *console.App, s *project.Session, failure *report.Failure, cores func(*check.Judged)) (*report.PageOf, error) {
-	own, setup := *s, *s.Setup
-	own.Setup, setup.Spec = &setup, failure.Spec
-	dir, err := dumpsFolder(&own)
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	job := &explore.Job{Tape: failure.Tape, Full: true, Dumps: dir, Trace: &explore.Trace{File: filepath.Join(dir, "diagram"), Format: report.DiagramFormat}}
-	reply, err := own.Run(ctx, job, nil)
-	if err != nil {
-		return nil, err
-	}
-	cores(reply.Outcome)
-	page, err := pageOf(failure, reply)
-	if err != nil {
-		return nil, err
-	}
-	page.Diagram, err = readDiagram(job.Trace.File, page)
-	return page, err
-}
-
-func readDiagram(file string, page *report.PageOf) (*report.Diagram, error) {
-	in, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return report.ReadDiagram(in, report.Nearness(page.Outcome, page.Verdict))
 }
 
 // campaignReports are the files that flags of a campaign ask for.

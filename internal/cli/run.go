@@ -13,8 +13,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
-	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -32,11 +32,11 @@ func runVerb(a *console.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return runProject(a, c, f, args) },
 	}
 	f.AddPlacesAndDocument(c)
-	console.VerboseFlag(f, c)
+	console.AddVerbose(f, c)
 	f.AddOneTape(c)
-	f.ModeFlag(c)
+	f.AddMode(c)
 	f.AddTracing(c)
-	addLogsFlag(f, c)
+	stored.AddLogs(f, c)
 	flags.AddSwitch(c, &f.Async, "async-vm", "engine vm: run in real time, and take orders of `bloodhound vm`")
 	flags.AddSwitch(c, &f.Reached, "reached", "print the features that the run reached, by which a search compares runs")
 	c.Flags().Var(flags.NumberFlag{Number: &f.Until, From: 1, To: math.MaxUint64, Says: "give the number of an event, 1 or more"},
@@ -44,27 +44,9 @@ func runVerb(a *console.App) *cobra.Command {
 	return c
 }
 
-// runDocument is the JSON document of run and replay.
-type runDocument struct {
-	Bloodhound string           `json:"bloodhound"`
-	Verb       string           `json:"verb"`
-	ExitCode   int              `json:"exit_code"`
-	Judgement  string           `json:"judgement"`
-	Tape       tape.Tape        `json:"tape"`
-	Run        *explore.Summary `json:"run"`
-	Notices    []string         `json:"notices,omitempty"`
-	Failures   []string         `json:"failures,omitempty"` // ids
-	// Found are these failures, with the runs that show them.
-	Found   []failure.Failure `json:"found,omitempty"`
-	Changes []string          `json:"changes,omitempty"`
-	Hidden  []string          `json:"hidden,omitempty"` // files of the project that are newer than the failure
-	Trace   string            `json:"trace,omitempty"`
-	Packets string            `json:"packets,omitempty"` // the file of --pcap
-}
-
 func runProject(a *console.App, c *cobra.Command, f *flags.Set, args []string) error {
 	if f.Logs && f.JSON {
-		return errLogsInDocument
+		return stored.ErrLogsInDocument
 	}
 	f.AsWritten = f.Mode == ""
 	p, err := project.Load(c.Context(), a, f, args)
@@ -94,7 +76,7 @@ func runProject(a *console.App, c *cobra.Command, f *flags.Set, args []string) e
 		return err
 	}
 	defer func() { s.Close() }()
-	if job.Dumps, err = dumpsFolder(s); err != nil {
+	if job.Dumps, err = stored.DumpsFolder(s); err != nil {
 		return err
 	}
 	began := filedigest.Now()
@@ -104,7 +86,7 @@ func runProject(a *console.App, c *cobra.Command, f *flags.Set, args []string) e
 		if s, err = p.Open(project.TraceFile(job)); err != nil {
 			return err
 		}
-		if job.Dumps, err = dumpsFolder(s); err != nil {
+		if job.Dumps, err = stored.DumpsFolder(s); err != nil {
 			return err
 		}
 		reply, err = project.OneRun(c.Context(), a, s, job, f.JSON)
@@ -112,7 +94,7 @@ func runProject(a *console.App, c *cobra.Command, f *flags.Set, args []string) e
 	if err != nil {
 		return err
 	}
-	doc := runDocument{Bloodhound: program.Version(), Verb: "run", Tape: t, Run: reply.Summary}
+	doc := stored.RunDocument{Bloodhound: program.Version(), Verb: "run", Tape: t, Run: reply.Summary}
 	if job.Trace != nil {
 		doc.Trace = job.Trace.File
 		project.RecordOutput(p.Spec, doc.Trace)
@@ -122,14 +104,14 @@ func runProject(a *console.App, c *cobra.Command, f *flags.Set, args []string) e
 	if err != nil {
 		return err
 	}
-	if err := printRun(a, f, t.Own(), reply); err != nil {
+	if err := stored.PrintRun(a, f, t.Own(), reply); err != nil {
 		return err
 	}
 	var first *report.StoryOf
 	for _, v := range violated {
 		id := explore.Identify(p.TestName(), p.Spec, reply.Outcome.Tape, &v)
-		keepCores(a, p, id.Name(), reply.Outcome)
-		story, _ := keepViolation(a, p, reply.Outcome, v, nil)
+		stored.KeepCores(a, p, id.Name(), reply.Outcome)
+		story, _ := stored.KeepViolation(a, p, reply.Outcome, v, nil)
 		first = cmp.Or(first, &story)
 		doc.Failures, doc.Found = append(doc.Failures, story.ID), append(doc.Found, story.Failure)
 		if !f.JSON {
@@ -172,7 +154,7 @@ func confirmed(ctx context.Context, a *console.App, s *project.Session, t tape.T
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the replay of a violation: %w", project.ErrInterrupted)
 	}
-	d := differ(began, r, again)
+	d := stored.DiffRuns(began, r, again)
 	if d == "" {
 		return violated, nil
 	}
@@ -181,20 +163,4 @@ func confirmed(ctx context.Context, a *console.App, s *project.Session, t tape.T
 	}
 	status.Violated, status.Unrepeatable = false, true
 	return nil, nil
-}
-
-// printRun prints a run, apart from its violations.
-func printRun(a *console.App, f *flags.Set, seed uint64, r *explore.Reply) error {
-	if f.Logs {
-		if err := report.Logs(a.Out, r.Outcome); err != nil {
-			return err
-		}
-	}
-	if f.JSON {
-		return nil
-	}
-	if err := report.Run(a.Out, seed, r.Summary); err != nil || !f.Reached {
-		return err
-	}
-	return report.Reached(a.Out, r.Summary.Reached, r.Summary.Near)
 }

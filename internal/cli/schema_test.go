@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
@@ -23,12 +24,12 @@ type object = map[string]any
 
 // documents are what files and --json hold, by the name of their definition in docs/schema/documents.json.
 var documents = map[string]any{
-	"run": runDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{},
+	"run": stored.RunDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{},
 	"shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{},
 	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
-	"check": checkDocument{}, "error": console.ErrorDocument{}, "look": lookDocument{}, "config": configDocument{},
+	"check": checkDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": configDocument{},
 	"model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
-	"db moved": movedDocument{}, "db gc": gcDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
+	"db moved": movedDocument{}, "db gc": GCDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
 	"db compare": compareDocument{}, "db upgrade": upgradeDocument{}, "sweep": sweepDocument{}, "list": listDocument{},
 }
 

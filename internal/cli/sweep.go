@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/explore/sweeping"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/fault"
@@ -60,8 +61,8 @@ A sweep that was stopped goes on where it was, whatever stopped it.
 		"per-class", fmt.Sprintf("how many moments of each class to try (default: %d)", defaultPerClass))
 	c.Flags().Var(program.Time(&own.cpu), "cpu", "stop after this much CPU `time` of all runs")
 	c.Flags().Var(program.Time(&own.time), "time", "stop after this `time`")
-	f.WorkersFlag(c)
-	f.SnapshotFlag(c)
+	f.AddWorkers(c)
+	f.AddSnapshotMemory(c)
 	return c
 }
 
@@ -169,7 +170,7 @@ func sweepOnce(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlags, 
 	x.Store = func(found *sweeping.Finding, spec *world.Spec, out *check.Judged, v check.Verdict) failure.Failure {
 		q := *p
 		q.Spec = spec
-		_, file := keepViolation(a, &q, out, v, nil)
+		_, file := stored.KeepViolation(a, &q, out, v, nil)
 		return file.Failure
 	}
 	x.Planned = func(t *sweeping.Totals) { show.Note(planned(t)) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 )
 
 func testVerb(a *console.App) *cobra.Command {
@@ -40,10 +41,10 @@ func testVerb(a *console.App) *cobra.Command {
 	flags.AddSwitch(c, &actors, "actor-mode", "run the tests of Go packages (default: ./...) that have worlds inside one process")
 	flags.AddSwitch(c, &f.Switches, "switches", "with --actor-mode: switch goroutines at operations of sync and sync/atomic, too")
 	f.AddPlacesAndDocument(c)
-	console.VerboseFlag(f, c)
-	addCampaignFlags(f, c)
-	addBudgetFlags(f, c)
-	f.Around = defaultAround
+	console.AddVerbose(f, c)
+	addCampaign(f, c)
+	addBudget(f, c)
+	f.Around = stored.DefaultAround
 	c.Flags().Var(flags.NumberFlag{Number: &f.Around, From: 0, To: math.MaxInt32, Says: "give the number of tapes to run near a stale failure, or 0 for none"},
 		"around", "how many `tapes` to run near a committed failure that is stale")
 	return c

@@ -86,7 +86,7 @@ type refusedFlag struct {
 
 func (f refusedFlag) Set(string) error { return errors.New(f.says) }
 
-// WorkersFlag is the number of TLC's workers, or auto.
+// AddWorkers is the number of TLC's workers, or auto.
 type workersFlag struct{ given *string }
 
 func (workersFlag) Type() string     { return "number" }
@@ -99,7 +99,7 @@ func (f workersFlag) Set(text string) error {
 	return nil
 }
 
-// SeedFlag is a seed, which TLC prints as a signed number.
+// AddSeedFlag is a seed, which TLC prints as a signed number.
 type seedFlag struct{ seed *uint64 }
 
 func (seedFlag) Type() string     { return "number" }

@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/flags"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
 	"github.com/bloodhound-dst/bloodhound/internal/filedigest"
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
@@ -36,7 +37,7 @@ names the properties.`,
 	}
 	f.AddPlacesAndDocument(c)
 	f.AddOneTape(c)
-	f.RunsFlag(c, defaultVerifyRuns, "how many runs to compare", "two runs or more are needed to compare them")
+	f.AddRuns(c, defaultVerifyRuns, "how many runs to compare", "two runs or more are needed to compare them")
 	return c
 }
 
@@ -204,7 +205,7 @@ func (d *verifyDocument) print(w io.Writer) {
 		}
 		if len(x.Changes) > 0 {
 			fmt.Fprintln(w, "\nchanged meanwhile, which may be why")
-			printChanges(w, x.Changes)
+			stored.PrintChanges(w, x.Changes)
 		}
 		fmt.Fprintln(w)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/cpus"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/explore"
@@ -115,7 +116,7 @@ func (w *worker) run(setup *explore.Setup, job *explore.Job, progress func(explo
 	stop := func() {}
 	if job.Capture != "" {
 		end := func() error { return nil }
-		if stop, end, err = capture(&o, job.Capture, spec); err != nil {
+		if stop, end, err = stored.CapturePackets(&o, job.Capture, spec); err != nil {
 			return nil, began, nil, err
 		}
 		defer func() { err = errors.Join(err, end()) }()

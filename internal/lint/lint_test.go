@@ -82,6 +82,7 @@ var layers = [][]string{
 	{"internal/cli/console"},
 	{"internal/cli/database"},
 	{"internal/cli/project"},
+	{"internal/cli/stored"},
 	{"internal/cli"},
 	{"cmd/bloodhound", "cmd/bloodhound-driver"},
 	{"bench", "deploy", "internal/lint", "release"},

@@ -27,8 +27,8 @@ type FullText struct {
 	lost  bool      // no file can be written
 }
 
-// VerboseFlag asks for the full text.
-func VerboseFlag(f *flags.Set, c *cobra.Command) {
+// AddVerbose asks for the full text.
+func AddVerbose(f *flags.Set, c *cobra.Command) {
 	c.Flags().BoolVarP(&f.Verbose, "verbose", "v", false, "print everything, and not only the last screen (as it is where the variable CI is set)")
 }
 

@@ -55,8 +55,8 @@ func AsMistake(err error) error { return program.WithCode(check.ExitUsage, err) 
 // storeVariable names the store where no flag does, so that no password is an argument.
 const storeVariable = "BLOODHOUND_STORE"
 
-// StoreFlag is of the verbs that use a store; beside says where the default one lies.
-func StoreFlag(c *cobra.Command, url *string, beside string) {
+// AddStoreFlag is of the verbs that use a store; beside says where the default one lies.
+func AddStoreFlag(c *cobra.Command, url *string, beside string) {
 	c.Flags().StringVar(url, "store", "", "the store: a `URL` or a folder (default: that of "+storeVariable+", or .bloodhound/store"+beside+")")
 }
 

@@ -189,8 +189,8 @@ func (v WordFlag) Set(text string) error {
 // UsualFaults is the mode of the faults of a campaign whose configuration has none.
 const UsualFaults = world.Harsh
 
-// ModeFlag names a preset of faults.
-func (f *Set) ModeFlag(c *cobra.Command) {
+// AddMode adds a flag that names a preset of faults.
+func (f *Set) AddMode(c *cobra.Command) {
 	c.Flags().Var(modeFlag{&f.Mode}, "mode",
 		"inject the faults of this `preset`: "+strings.Join(config.FaultModes(), ", ")+" (default: faults.mode; without the section faults, "+UsualFaults+")")
 	c.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(config.FaultModes(), cobra.ShellCompDirectiveNoFileComp))
@@ -243,7 +243,7 @@ func (f *Set) AddPlacesAndDocument(c *cobra.Command) {
 func (f *Set) AddPlaces(c *cobra.Command) {
 	c.Flags().Var(FilesFlag{&f.Compose}, "compose", "read the nodes from this Compose `file`; given again, from several that are merged")
 	c.Flags().Var(FileFlag{&f.Config}, "config", "read this configuration `file` instead of bloodhound.yaml")
-	f.EngineFlag(c, "", "run the world by this `engine`: ")
+	f.AddEngine(c, "", "run the world by this `engine`: ")
 	for _, v := range []struct{ name, variable, usage string }{
 		{"kernel", vm.KernelVariable, "engine vm: boot this kernel `file`, vmlinuz-VERSION"},
 		{"initrd", vm.InitrdVariable, "engine vm: unpack this cpio `file` in the guest first"},
@@ -254,7 +254,7 @@ func (f *Set) AddPlaces(c *cobra.Command) {
 	}
 }
 
-func (f *Set) EngineFlag(c *cobra.Command, without, usage string) {
+func (f *Set) AddEngine(c *cobra.Command, without, usage string) {
 	c.Flags().StringVar(&f.Engine, "engine", without, usage+strings.Join(engines.Names(), ", "))
 	c.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engines.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
@@ -286,7 +286,7 @@ func AddSwitch(c *cobra.Command, on *bool, name, usage string) {
 
 func (f *Set) AddDocument(c *cobra.Command) { AddSwitch(c, &f.JSON, "json", "print one JSON document") }
 
-func (f *Set) SeedFlag(c *cobra.Command, usage string) { addSeed(c, &f.Seed, "seed", usage) }
+func (f *Set) AddSeedFlag(c *cobra.Command, usage string) { addSeed(c, &f.Seed, "seed", usage) }
 
 func addSeed(c *cobra.Command, seed *uint64, name, usage string) {
 	says := fmt.Sprintf("a seed is a whole number from 0 to %d, such as 42", uint64(math.MaxUint64))
@@ -294,7 +294,7 @@ func addSeed(c *cobra.Command, seed *uint64, name, usage string) {
 }
 
 func (f *Set) AddOneSeed(c *cobra.Command) {
-	f.SeedFlag(c, "`seed` of the tape (default: exploration.seed, or 1)")
+	f.AddSeedFlag(c, "`seed` of the tape (default: exploration.seed, or 1)")
 }
 
 func (f *Set) AddOneTape(c *cobra.Command) {
@@ -311,17 +311,17 @@ func (f *Set) AddTracing(c *cobra.Command) {
 	c.Flags().Var(WordFlag{&f.Format, traceFormats, "formats"}, "trace-format", "`format` of the trace: text, chrome for ui.perfetto.dev, or shiviz for ShiViz")
 }
 
-func (f *Set) RunsFlag(c *cobra.Command, least uint64, usage, says string) {
+func (f *Set) AddRuns(c *cobra.Command, least uint64, usage, says string) {
 	f.Runs = least
 	c.Flags().Var(NumberFlag{&f.Runs, least, math.MaxUint64, says}, "runs", usage)
 }
 
-func (f *Set) WorkersFlag(c *cobra.Command) {
+func (f *Set) AddWorkers(c *cobra.Command) {
 	c.Flags().Var(NumberFlag{&f.Workers, 1, maxWorkers, fmt.Sprintf("give the number of worlds to run at once, from 1 to %d", maxWorkers)},
 		"workers", "how many worlds to run at once (default: exploration.parallel_workers, or one a CPU)")
 }
 
-func (f *Set) SnapshotFlag(c *cobra.Command) {
+func (f *Set) AddSnapshotMemory(c *cobra.Command) {
 	c.Flags().Var(SizeFlag{&f.SnapshotMemory}, "snapshot-memory",
 		"maximum `size` of the snapshots of a worker, such as 512m (default: exploration.snapshots.memory_bytes, or a quarter of "+
 			"the machine's memory, divided by the number of workers)")

@@ -1,4 +1,4 @@
-package cli
+package stored
 
 import (
 	"context"
@@ -24,9 +24,9 @@ type knownIn struct {
 	test, failure records.ID
 }
 
-// fetchFailure gives the arguments of a verb about a failure with the path of its file in place of its id in the store that is named. The file is
+// FetchFailure gives the arguments of a verb about a failure with the path of its file in place of its id in the store that is named. The file is
 // kept in the state folder.
-func fetchFailure(ctx context.Context, a *console.App, f *flags.Set, url string, args []string) ([]string, error) {
+func FetchFailure(ctx context.Context, a *console.App, f *flags.Set, url string, args []string) ([]string, error) {
 	name := args[0]
 	if url == "" || report.IsFailurePath(name) || !failure.Form.MatchString(name) {
 		return args, nil
@@ -71,7 +71,7 @@ func fetchFile(ctx context.Context, s store.Store, p *project.Project, name stri
 	if err != nil {
 		return "", err
 	}
-	_, known, err := failureIn(v, name)
+	_, known, err := FailureIn(v, name)
 	if err != nil {
 		return "", database.AsMistake(err)
 	}
@@ -91,8 +91,8 @@ func fetchFile(ctx context.Context, s store.Store, p *project.Project, name stri
 	return path, report.Write(path, x)
 }
 
-// whereKnown finds a failure in the store that is named, or else in that of the project, which may lack both; nil then.
-func whereKnown(ctx context.Context, a *console.App, url string, p *project.Project, f *report.Failure) (*knownIn, error) {
+// WhereKnown finds a failure in the store that is named, or else in that of the project, which may lack both; nil then.
+func WhereKnown(ctx context.Context, a *console.App, url string, p *project.Project, f *report.Failure) (*knownIn, error) {
 	asked := database.StoreURL(url, "") != ""
 	switch {
 	case p.Spec == nil && url != "":
@@ -121,9 +121,9 @@ func whereKnown(ctx context.Context, a *console.App, url string, p *project.Proj
 	return k, nil
 }
 
-// recordExplained records an explanation of a failure of a store.
-func recordExplained(ctx context.Context, a *console.App, k *knownIn, e *report.Explanation) error {
-	x, err := explanationOf(e)
+// RecordExplained records an explanation of a failure of a store.
+func RecordExplained(ctx context.Context, a *console.App, k *knownIn, e *report.Explanation) error {
+	x, err := ExplanationOf(e)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cli
+package stored
 
 import (
 	"bufio"
@@ -15,8 +15,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// capture adds a sink to o that writes the packets of a run into a file, until stop is called. finish is called once.
-func capture(o *engine.Options, name string, spec *world.Spec) (stop func(), finish func() error, err error) {
+// CapturePackets adds a sink to o that writes the packets of a run into a file, until stop is called. finish is called once.
+func CapturePackets(o *engine.Options, name string, spec *world.Spec) (stop func(), finish func() error, err error) {
 	incomplete := func(err error) error {
 		return fmt.Errorf("the capture is incomplete: %w", report.DiskError(err, filepath.Dir(name)))
 	}

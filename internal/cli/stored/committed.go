@@ -1,4 +1,4 @@
-package cli
+package stored
 
 import (
 	"context"
@@ -23,25 +23,25 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// defaultAround is how many tapes are run around a stale failure.
-const defaultAround = 20
+// DefaultAround is how many tapes are run around a stale failure.
+const DefaultAround = 20
 
-// committed is a failure that lies beside the configuration.
-type committed struct {
+// Committed is a failure that lies beside the configuration.
+type Committed struct {
 	*report.Failure
-	file string // from the project's folder on
+	File string // from the project's folder on
 	// reconfigured means that the configuration is another one than the failure's.
 	reconfigured bool
 	movedFrom    string // where the project lay, if elsewhere
 }
 
-// loadCommitted reads the failures of the project's configuration that lie in its folder, in the order of their names.
-func loadCommitted(p *project.Project) ([]committed, error) {
+// LoadCommitted reads the failures of the project's configuration that lie in its folder, in the order of their names.
+func LoadCommitted(p *project.Project) ([]Committed, error) {
 	paths, err := filepath.Glob(filepath.Join(p.Spec.Dir, project.CommittedName, "*.json"))
 	if err != nil {
 		return nil, err
 	}
-	var list []committed
+	var list []Committed
 	for _, path := range paths {
 		f, err := report.Load("", path)
 		if err != nil {
@@ -50,7 +50,7 @@ func loadCommitted(p *project.Project) ([]committed, error) {
 		if p.FromAnother(f) {
 			continue
 		}
-		c, err := adoptFailure(p, f, flags.RelativeTo(p.Spec.Dir, path))
+		c, err := AdoptFailure(p, f, flags.RelativeTo(p.Spec.Dir, path))
 		if err != nil {
 			return nil, err
 		}
@@ -59,9 +59,9 @@ func loadCommitted(p *project.Project) ([]committed, error) {
 	return list, nil
 }
 
-// adoptFailure fits a failure to where the project lies now.
-func adoptFailure(p *project.Project, f *report.Failure, file string) (c committed, err error) {
-	c = committed{Failure: f, file: file}
+// AdoptFailure fits a failure to where the project lies now.
+func AdoptFailure(p *project.Project, f *report.Failure, file string) (c Committed, err error) {
+	c = Committed{Failure: f, File: file}
 	f.Belongs(p.TestName())
 	if f.Spec.Dir != p.Spec.Dir {
 		c.movedFrom = f.Spec.Dir
@@ -75,32 +75,32 @@ func adoptFailure(p *project.Project, f *report.Failure, file string) (c committ
 	return c, nil
 }
 
-// standing is what has become of a committed failure, with the run that says so.
-type standing struct {
+// Standing is what has become of a committed failure, with the run that says so.
+type Standing struct {
 	explore.Committed
-	file    *committed
+	Kept    *Committed
 	outcome *check.Judged
 	changed bool // it is another run than the stored one
 	// decisions are those of the original tape's run as it is now, of a failure that is stale.
 	decisions []tape.Decision
 }
 
-// replayCommitted replays the committed failures of a project in its present state.
-func replayCommitted(ctx context.Context, a *console.App, s *project.Session, list []committed, workers int, show *console.Progress) ([]standing, error) {
+// ReplayCommitted replays the committed failures of a project in its present state.
+func ReplayCommitted(ctx context.Context, a *console.App, s *project.Session, list []Committed, workers int, show *console.Progress) ([]Standing, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
 	pool := explore.NewPool(s.Setup, s.Command, workers)
 	defer pool.Close()
-	var all []standing
+	var all []Standing
 	for i := range list {
-		show.Show(func(time.Duration) string { return "replaying " + list[i].file })
+		show.Show(func(time.Duration) string { return "replaying " + list[i].File })
 		st, err := list[i].stand(ctx, s.Setup.Spec, pool)
 		switch {
 		case ctx.Err() != nil:
 			return all, project.ErrInterrupted
 		case err != nil:
-			return nil, console.Failed(fmt.Errorf("%s: %w", list[i].file, err))
+			return nil, console.Failed(fmt.Errorf("%s: %w", list[i].File, err))
 		}
 		all = append(all, *st)
 	}
@@ -109,7 +109,7 @@ func replayCommitted(ctx context.Context, a *console.App, s *project.Session, li
 }
 
 // failsStill records that the replay violates a property; same reports whether it is the run that was stored.
-func (s *standing) failsStill(violation *check.Verdict, same bool) {
+func (s *Standing) failsStill(violation *check.Verdict, same bool) {
 	s.Standing, s.Verdict = explore.StillFails, violation
 	s.Reason = "the same run, and the same violation"
 	if !same {
@@ -122,13 +122,13 @@ func (s *standing) failsStill(violation *check.Verdict, same bool) {
 }
 
 // stand replays a failure and reports how its run ends now.
-func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.Pool) (*standing, error) {
+func (c *Committed) stand(ctx context.Context, spec *world.Spec, pool *explore.Pool) (*Standing, error) {
 	small := c.Small()
 	cut := new(world.Cut)
 	if c.Smallest != nil {
 		cut = &c.Smallest.Cut
 	}
-	result := &standing{Committed: explore.Committed{Failure: c.Failure.Failure, File: c.file}, file: c}
+	result := &Standing{Committed: explore.Committed{Failure: c.Failure.Failure, File: c.File}, Kept: c}
 	run := func(t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
 		return c.again(ctx, pool, t, cut)
 	}
@@ -146,7 +146,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 			if err != nil {
 				return nil, err
 			}
-			if d := differ(began, r, again); d != "" {
+			if d := DiffRuns(began, r, again); d != "" {
 				result.Standing, result.Reason = explore.Varies, "its replay differs: "+d
 				return result, nil
 			}
@@ -186,7 +186,7 @@ func (c *committed) stand(ctx context.Context, spec *world.Spec, pool *explore.P
 }
 
 // again runs a tape. It gives the violation that was stored, else the first one.
-func (c *committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
+func (c *Committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, cut *world.Cut) (*explore.Reply, *check.Verdict, error) {
 	r, err := pool.Do(ctx, &explore.Job{Tape: t, Cut: cut, RulesVersion: &c.Spec.RulesVersion, Full: true, FromBoot: true})
 	if err != nil {
 		return nil, nil, err
@@ -202,7 +202,7 @@ func (c *committed) again(ctx context.Context, pool *explore.Pool, t tape.Tape, 
 
 // judgedAnew stands for a run that is the one that was stored and is judged differently. The smallest run may end before
 // anything can hold, so the original has the word: it, too, must be the run that was stored.
-func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape.Tape, *world.Cut) (*explore.Reply, *check.Verdict, error)) error {
+func (c *Committed) judgedAnew(spec *world.Spec, result *Standing, run func(tape.Tape, *world.Cut) (*explore.Reply, *check.Verdict, error)) error {
 	r, violation, err := run(c.Tape, nil)
 	if err != nil {
 		return err
@@ -231,8 +231,8 @@ func (c *committed) judgedAnew(spec *world.Spec, result *standing, run func(tape
 }
 
 // changes names what is different from when the failure was stored.
-func (c *committed) changes(f *report.Failure, o *check.Judged) []string {
-	list := append(buildChanges(f, o), f.Changes(o)...)
+func (c *Committed) changes(f *report.Failure, o *check.Judged) []string {
+	list := append(BuildChanges(f, o), f.Changes(o)...)
 	if now := program.System(); c.System != "" && c.System != now {
 		list = append([]string{fmt.Sprintf("the system was %q and is %q", c.System, now)}, list...)
 	}
@@ -248,8 +248,8 @@ func (c *committed) changes(f *report.Failure, o *check.Judged) []string {
 // staleShare is what part of the time that is left a search near one stale failure may take: one in so many.
 const staleShare = 3
 
-// searchAround runs tapes near each stale failure.
-func searchAround(ctx context.Context, all []standing, runs uint64, campaign explore.Campaign, left func() time.Duration) []*explore.Totals {
+// SearchAround runs tapes near each stale failure.
+func SearchAround(ctx context.Context, all []Standing, runs uint64, campaign explore.Campaign, left func() time.Duration) []*explore.Totals {
 	var totals []*explore.Totals
 	for i := range all {
 		st := &all[i]
@@ -263,7 +263,7 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 		around := campaign
 		around.Runs, around.KeepGoing, around.BaselineFirst = runs, true, false
 		around.Timeout = left() / staleShare // a new failure is worth more than one that may be repaired
-		near := &explore.Neighbourhood{Original: st.file.Tape, Smallest: st.file.Small().Tape, Stored: st.file.Decisions, Now: st.decisions}
+		near := &explore.Neighbourhood{Original: st.Kept.Tape, Smallest: st.Kept.Small().Tape, Stored: st.Kept.Decisions, Now: st.decisions}
 		around.Strategy = search.Tapes("around", near.Around)
 		t := around.Run(ctx)
 		totals = append(totals, t)
@@ -288,16 +288,16 @@ func searchAround(ctx context.Context, all []standing, runs uint64, campaign exp
 	return totals
 }
 
-// printCommitted prints a line on each committed failure, and the story of those that still fail by their own run.
-func printCommitted(a *console.App, p *project.Project, all []standing) error {
+// PrintCommitted prints a line on each committed failure, and the story of those that still fail by their own run.
+func PrintCommitted(a *console.App, p *project.Project, all []Standing) error {
 	for i := range all {
 		st := &all[i]
 		fmt.Fprintf(a.Out, "%s (%s): %s: %s\n", st.File, st.Property, st.Standing, st.Reason)
 		switch {
 		case st.changed && len(st.Changes) == 0:
-			fmt.Fprintln(a.Out, whyChanged(nil))
+			fmt.Fprintln(a.Out, WhyChanged(nil))
 		case st.changed || st.Standing == explore.Stale || st.Standing == explore.Varies:
-			printChanges(a.Out, st.Changes)
+			PrintChanges(a.Out, st.Changes)
 		}
 		if st.Standing != explore.StillFails || st.Around > 0 {
 			continue
@@ -307,8 +307,8 @@ func printCommitted(a *console.App, p *project.Project, all []standing) error {
 			path = flags.RelativeTo(here, path)
 		}
 		story := report.StoryOf{Spec: p.Spec, Outcome: st.outcome, Verdict: *st.Verdict, Failure: st.Failure, File: path,
-			Replay: "bloodhound replay " + flags.ShellQuote(path) + p.Arguments, Background: st.file.Background}
-		if small := st.file.Smallest; small != nil {
+			Replay: "bloodhound replay " + flags.ShellQuote(path) + p.Arguments, Background: st.Kept.Background}
+		if small := st.Kept.Smallest; small != nil {
 			story.Shrunk = &small.Shrunk
 		}
 		if err := report.Story(a.Out, story); err != nil {

@@ -1,4 +1,4 @@
-package cli
+package stored
 
 import (
 	"cmp"
@@ -25,13 +25,13 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// lookFlags ask for what a run shows at a point on its way.
-type lookFlags struct {
-	at, ls, cat, tar, core, fds, output, pcap string
+// LookFlags ask for what a run shows at a point on its way.
+type LookFlags struct {
+	at, ls, cat, tar, core, fds, output, Pcap string
 	ps, sockets, files                        bool
 }
 
-func (l *lookFlags) add(c *cobra.Command) {
+func (l *LookFlags) Add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&l.at, "at", "", "look at the run at this `point`: "+view.PlaceForms+" (default: violation)")
 	flags.AddSwitch(c, &l.ps, "ps", "print the processes and threads of all nodes, and what they wait in")
@@ -43,12 +43,12 @@ func (l *lookFlags) add(c *cobra.Command) {
 	f.StringVar(&l.tar, "tar", "", "write a tar archive of `NODE:PATH`, or of what the programs of NODE have made and changed")
 	f.StringVar(&l.core, "core", "", "write a core file of a process, given as `NODE/PID`")
 	f.VarP(flags.FileFlag{Name: &l.output}, "output", "o", "write what --cat, --tar or --core give to this `file`")
-	f.Var(flags.FileFlag{Name: &l.pcap}, "pcap", "write the packets of the network, until --at or the end of the run, to this `file`, for Wireshark")
+	f.Var(flags.FileFlag{Name: &l.Pcap}, "pcap", "write the packets of the network, until --at or the end of the run, to this `file`, for Wireshark")
 	c.MarkFlagsMutuallyExclusive("cat", "tar", "core")
 }
 
 // bytes is the flag that asks for bytes in place of text, and what it was given.
-func (l *lookFlags) bytes() (name, text string) {
+func (l *LookFlags) bytes() (name, text string) {
 	for _, f := range [][2]string{{"--cat", l.cat}, {"--tar", l.tar}, {"--core", l.core}} {
 		if f[1] != "" {
 			return f[0], f[1]
@@ -57,14 +57,14 @@ func (l *lookFlags) bytes() (name, text string) {
 	return "", ""
 }
 
-// asked reports whether a replay shall stop to be looked at. --logs alone prints those of the whole run.
-func (l *lookFlags) asked() bool {
+// Asked reports whether a replay shall stop to be looked at. --logs alone prints those of the whole run.
+func (l *LookFlags) Asked() bool {
 	name, _ := l.bytes()
 	return l.at != "" || l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || name != ""
 }
 
-// request reads the flags, and reports what is wrong with them before anything runs.
-func (l *lookFlags) request(c *cobra.Command, f *flags.Set, spec *world.Spec, terminal bool) (*view.Request, error) {
+// Request reads the flags, and reports what is wrong with them before anything runs.
+func (l *LookFlags) Request(c *cobra.Command, f *flags.Set, spec *world.Spec, terminal bool) (*view.Request, error) {
 	for _, name := range []string{"at", "fds", "ls", "cat", "tar", "core"} {
 		if given := c.Flags().Lookup(name); given.Changed && given.Value.String() == "" {
 			return nil, fmt.Errorf("--%s: it is empty; give %s", name,
@@ -75,7 +75,7 @@ func (l *lookFlags) request(c *cobra.Command, f *flags.Set, spec *world.Spec, te
 	if l.output != "" && bytes == "" {
 		return nil, errors.New("--output: there is nothing to be written to it; give --cat, --tar or --core")
 	}
-	for name, file := range map[string]string{"output": l.output, "pcap": l.pcap} {
+	for name, file := range map[string]string{"output": l.output, "pcap": l.Pcap} {
 		if file == "" {
 			continue
 		}
@@ -83,14 +83,14 @@ func (l *lookFlags) request(c *cobra.Command, f *flags.Set, spec *world.Spec, te
 			return nil, fmt.Errorf("--%s %s: %s; %s", name, file, problem, remedy)
 		}
 	}
-	if l.pcap != "" {
-		path, err := filepath.Abs(l.pcap)
+	if l.Pcap != "" {
+		path, err := filepath.Abs(l.Pcap)
 		if err != nil {
 			return nil, err
 		}
-		l.pcap = path
+		l.Pcap = path
 	}
-	if !l.asked() {
+	if !l.Asked() {
 		return nil, nil
 	}
 	texts := l.ps || l.sockets || l.files || l.fds != "" || l.ls != "" || f.Logs || f.JSON
@@ -115,7 +115,7 @@ func (l *lookFlags) request(c *cobra.Command, f *flags.Set, spec *world.Spec, te
 		}
 		p, mistake := view.ParseNodePath(text, whole)
 		if mistake == nil {
-			mistake = knownNode(spec, p.Node)
+			mistake = KnownNode(spec, p.Node)
 		}
 		if *to = &p; mistake != nil {
 			err = fmt.Errorf("--%s: %w", name, mistake)
@@ -127,7 +127,7 @@ func (l *lookFlags) request(c *cobra.Command, f *flags.Set, spec *world.Spec, te
 		}
 		p, mistake := view.ParseNodeProcess(text)
 		if mistake == nil {
-			mistake = knownNode(spec, p.Node)
+			mistake = KnownNode(spec, p.Node)
 		}
 		if *to = &p; mistake != nil {
 			err = fmt.Errorf("--%s: %w", name, mistake)
@@ -144,23 +144,23 @@ func (l *lookFlags) request(c *cobra.Command, f *flags.Set, spec *world.Spec, te
 	return r, err
 }
 
-func nodeNames(spec *world.Spec) (names []string) {
+func NodeNames(spec *world.Spec) (names []string) {
 	for i := range spec.Nodes {
 		names = append(names, spec.Nodes[i].Name)
 	}
 	return names
 }
 
-func knownNode(spec *world.Spec, name string) error {
-	names := nodeNames(spec)
+func KnownNode(spec *world.Spec, name string) error {
+	names := NodeNames(spec)
 	if slices.Contains(names, name) {
 		return nil
 	}
 	return fmt.Errorf("there is no node %q; nodes are %s", name, strings.Join(names, ", "))
 }
 
-// lookDocument is the JSON document of replay where it stops to be looked at.
-type lookDocument struct {
+// LookDocument is the JSON document of replay where it stops to be looked at.
+type LookDocument struct {
 	Bloodhound string `json:"bloodhound"`
 	Verb       string `json:"verb"`
 	ExitCode   int    `json:"exit_code"`
@@ -174,8 +174,8 @@ type lookDocument struct {
 	Packets string           `json:"packets,omitempty"` // the file of --pcap
 }
 
-// showPoint replays a failure, stops at a point to look at the run, and goes on to the end, which shows whether it is the stored run.
-func showPoint(a *console.App, c *cobra.Command, f *flags.Set, l *lookFlags, p *project.Project, s *project.Session, full, failure *report.Failure, job *explore.Job, r *view.Request) error {
+// ShowPoint replays a failure, stops at a point to look at the run, and goes on to the end, which shows whether it is the stored run.
+func ShowPoint(a *console.App, c *cobra.Command, f *flags.Set, l *LookFlags, p *project.Project, s *project.Session, full, failure *report.Failure, job *explore.Job, r *view.Request) error {
 	ctx := c.Context()
 	ledger := knownLedger(p, full, failure)
 	var known bool
@@ -201,11 +201,11 @@ func showPoint(a *console.App, c *cobra.Command, f *flags.Set, l *lookFlags, p *
 	if ctx.Err() != nil {
 		return project.ErrInterrupted
 	}
-	noteLooked(a, failure.Spec, reply.Outcome)
+	NoteLooked(a, failure.Spec, reply.Outcome)
 	answer := reply.Look
-	doc := lookDocument{Bloodhound: program.Version(), Verb: "replay", Failure: failure.ID, SameRun: reply.Summary.Hash == failure.Hash, At: *answer}
+	doc := LookDocument{Bloodhound: program.Version(), Verb: "replay", Failure: failure.ID, SameRun: reply.Summary.Hash == failure.Hash, At: *answer}
 	if !doc.SameRun {
-		doc.Changes = changesSinceFailure(p, failure, reply.Outcome)
+		doc.Changes = ChangesSince(p, failure, reply.Outcome)
 		still := ""
 		switch {
 		case explore.Shown(reply.Summary.Verdicts, failure.Signature) != nil:
@@ -236,7 +236,7 @@ func showPoint(a *console.App, c *cobra.Command, f *flags.Set, l *lookFlags, p *
 			project.RecordOutput(failure.Spec, path)
 		}
 	}
-	if doc.Packets = l.pcap; doc.Packets != "" {
+	if doc.Packets = l.Pcap; doc.Packets != "" {
 		project.RecordOutput(failure.Spec, doc.Packets)
 	}
 	if f.Logs || f.JSON {
@@ -260,7 +260,7 @@ func knownLedger(p *project.Project, full, failure *report.Failure) *fault.Ledge
 	return &e.Outcome.Ledger
 }
 
-func printLook(a *console.App, f *flags.Set, r *view.Request, at *view.Answer, doc *lookDocument) error {
+func printLook(a *console.App, f *flags.Set, r *view.Request, at *view.Answer, doc *LookDocument) error {
 	fmt.Fprintf(a.Out, "at event %d, %s of virtual time\n", at.Event, report.Seconds(at.TimeNs))
 	parts := []struct {
 		asked bool

@@ -1,4 +1,4 @@
-package cli
+package stored
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// finding is a failure that a campaign has found.
-type finding struct {
+// Finding is a failure that a campaign has found.
+type Finding struct {
 	*explore.Failure
-	story report.StoryOf
-	file  *report.Failure
+	Story report.StoryOf
+	File  *report.Failure
 }
 
-// newFailure is the file of a violation that a run of this project has shown here and now; found is nil if no campaign found it.
-func newFailure(p *project.Project, o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
+// NewFailure is the file of a violation that a run of this project has shown here and now; found is nil if no campaign found it.
+func NewFailure(p *project.Project, o *check.Judged, v check.Verdict, found *explore.Failure) *report.Failure {
 	f := report.NewFailure(p.TestName(), program.Version(), p.Config, p.Spec, o, v)
 	f.System, f.Commit, f.Tree = program.System(), project.HeadCommit(p.Spec.Dir), treeOf(p.Spec)
 	if found != nil {
@@ -32,10 +32,10 @@ func newFailure(p *project.Project, o *check.Judged, v check.Verdict, found *exp
 	return f
 }
 
-// keepViolation stores a violation and returns what its story is made of. A disk that is full loses nothing: the story
+// KeepViolation stores a violation and returns what its story is made of. A disk that is full loses nothing: the story
 // then says how to make the run again from its tape.
-func keepViolation(a *console.App, p *project.Project, o *check.Judged, v check.Verdict, found *explore.Failure) (report.StoryOf, *report.Failure) {
-	f := newFailure(p, o, v, found)
+func KeepViolation(a *console.App, p *project.Project, o *check.Judged, v check.Verdict, found *explore.Failure) (report.StoryOf, *report.Failure) {
+	f := NewFailure(p, o, v, found)
 	if f.Commit == "" && !p.CommitNoted {
 		p.CommitNoted = true
 		if why := project.NoCommit(context.Background(), p.Spec.Dir); why != "" {
@@ -70,28 +70,28 @@ func keepViolation(a *console.App, p *project.Project, o *check.Judged, v check.
 	return s, f
 }
 
-// shrinkAll makes the runs of failures smaller, each within its share of the budget that is left. What cannot be shrunk
+// ShrinkAll makes the runs of failures smaller, each within its share of the budget that is left. What cannot be shrunk
 // stays as it was found.
-func shrinkAll(ctx context.Context, a *console.App, p *project.Project, s *project.Session, found []finding, b shrinkBudget, show *console.Progress) {
+func ShrinkAll(ctx context.Context, a *console.App, p *project.Project, s *project.Session, found []Finding, b ShrinkBudget, show *console.Progress) {
 	if project.RequireRepeats(p.Spec, "shrink") != nil {
 		return
 	}
-	left, end := b.cpu, time.Now().Add(b.time)
+	left, end := b.cpu, time.Now().Add(b.Time)
 	for i := range found {
 		if ctx.Err() != nil {
 			return
 		}
 		f := &found[i]
-		if f.story.File == "" { // then only the original can be made again
+		if f.Story.File == "" { // then only the original can be made again
 			continue
 		}
-		before := f.file.Smallest
+		before := f.File.Smallest
 		rest := time.Duration(len(found) - i)
 		b.cpu = max(left/rest, time.Millisecond)
-		if b.time > 0 {
-			b.time = max(time.Until(end)/rest, time.Millisecond)
+		if b.Time > 0 {
+			b.Time = max(time.Until(end)/rest, time.Millisecond)
 		}
-		r, err := shrinkFailure(ctx, a, s, f.file, b, show)
+		r, err := ShrinkFailure(ctx, a, s, f.File, b, show)
 		if err != nil {
 			if ctx.Err() == nil {
 				show.Note(fmt.Sprintf("failure %s is not shrunk: %v", f.ID, err))
@@ -99,20 +99,20 @@ func shrinkAll(ctx context.Context, a *console.App, p *project.Project, s *proje
 			continue
 		}
 		left -= time.Duration(r.Shrunk.CPUNs)
-		if err := report.Write(f.story.File, f.file); err != nil {
+		if err := report.Write(f.Story.File, f.File); err != nil {
 			show.Note(fmt.Sprintf("bloodhound: failure %s is not shrunk: its smallest run could not be stored: %v", f.ID, err))
-			f.file.Smallest = before
+			f.File.Smallest = before
 			continue
 		}
-		f.Shrunk, f.Headline = &f.file.Smallest.Shrunk, f.file.Headline
-		f.story.Found, f.story.Failure = false, f.file.Failure
-		f.story.Spec, f.story.Outcome, f.story.Verdict, f.story.Shrunk = f.file.Small().Spec, r.Outcome, r.Verdict, f.Shrunk
-		addDumps(ctx, a, p, s, f.Name(), f.story.Spec, r.Tape, r.Outcome)
+		f.Shrunk, f.Headline = &f.File.Smallest.Shrunk, f.File.Headline
+		f.Story.Found, f.Story.Failure = false, f.File.Failure
+		f.Story.Spec, f.Story.Outcome, f.Story.Verdict, f.Story.Shrunk = f.File.Small().Spec, r.Outcome, r.Verdict, f.Shrunk
+		AddDumps(ctx, a, p, s, f.Name(), f.Story.Spec, r.Tape, r.Outcome)
 	}
 }
 
-// saveTrace runs a failure once more and keeps its trace in the output folder.
-func saveTrace(ctx context.Context, p *project.Project, s *project.Session, f *explore.Failure) error {
+// SaveTrace runs a failure once more and keeps its trace in the output folder.
+func SaveTrace(ctx context.Context, p *project.Project, s *project.Session, f *explore.Failure) error {
 	if err := os.MkdirAll(p.OutputDir, 0o777); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cli
+package stored
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 // coresName is the folder, in the state folder, with a folder of core files for each failure.
 const coresName = "cores"
 
-// dumpsFolder is a folder of the session for the core files of one run. It is empty.
-func dumpsFolder(s *project.Session) (string, error) {
+// DumpsFolder is a folder of the session for the core files of one run. It is empty.
+func DumpsFolder(s *project.Session) (string, error) {
 	dir, err := os.MkdirTemp(s.Setup.Scratch, coresName+"-")
 	if err != nil {
 		return "", console.Failed(report.DiskError(err, s.Setup.Scratch))
@@ -28,16 +28,16 @@ func dumpsFolder(s *project.Session) (string, error) {
 	return dir, nil
 }
 
-// addDumps makes the run of an outcome again if a program crashed in it of which nothing was kept, and adds to the outcome what
+// AddDumps makes the run of an outcome again if a program crashed in it of which nothing was kept, and adds to the outcome what
 // is left of such programs. The core files go to the folder of a failure.
-func addDumps(ctx context.Context, a *console.App, p *project.Project, s *project.Session, id string, spec *world.Spec, t tape.Tape, o *check.Judged) {
+func AddDumps(ctx context.Context, a *console.App, p *project.Project, s *project.Session, id string, spec *world.Spec, t tape.Tape, o *check.Judged) {
 	if !slices.ContainsFunc(o.Crashes, func(c record.Crash) bool { return c.Kind == "crash" && c.Dump == nil }) {
 		return
 	}
 	own := *s
 	setup := *s.Setup
 	own.Setup, setup.Spec = &setup, spec
-	dir, err := dumpsFolder(&own)
+	dir, err := DumpsFolder(&own)
 	if err != nil {
 		a.Note("bloodhound: no core file is kept: %v", err)
 		return
@@ -49,13 +49,13 @@ func addDumps(ctx context.Context, a *console.App, p *project.Project, s *projec
 		a.Note("bloodhound: no core file is kept: %v", err)
 	case reply.Summary.Hash == o.Hash:
 		o.Crashes = reply.Outcome.Crashes
-		keepCores(a, p, id, o)
+		KeepCores(a, p, id, o)
 	}
 }
 
-// keepCores moves the core files of a run to the folder of a failure, in place of those that it has. Those that another failure of the
+// KeepCores moves the core files of a run to the folder of a failure, in place of those that it has. Those that another failure of the
 // same run has taken stay there.
-func keepCores(a *console.App, p *project.Project, id string, o *check.Judged) {
+func KeepCores(a *console.App, p *project.Project, id string, o *check.Judged) {
 	all := filepath.Join(p.State, coresName)
 	dir := filepath.Join(all, id)
 	fresh := true

@@ -1,10 +1,10 @@
-package cli
+// Package stored is what verbs do with stored failures: keep, load, replay, shrink, explain and bisect them, and write their pages.
+package stored
 
 import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
@@ -27,9 +27,9 @@ func treeOf(spec *world.Spec) *filetree.Tree {
 	return filetree.Read(spec.Dir, func(path string) bool { return slices.Contains(unseen, path) })
 }
 
-// openFailure makes the session in which the run of a stored failure is replayed. Its nodes do not see files of the project that are newer
+// OpenFailure makes the session in which the run of a stored failure is replayed. Its nodes do not see files of the project that are newer
 // than the failure, unless what the run read there has changed: then it is a new build.
-func openFailure(a *console.App, p *project.Project, failure *report.Failure, coming ...string) (*project.Session, error) {
+func OpenFailure(a *console.App, p *project.Project, failure *report.Failure, coming ...string) (*project.Session, error) {
 	s, err := project.OpenSession(failure.Spec, p.State, coming...)
 	if err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func openFailure(a *console.App, p *project.Project, failure *report.Failure, co
 	return s, nil
 }
 
-// noteLooked names the newer files that a program of a run has looked for.
-func noteLooked(a *console.App, spec *world.Spec, o *check.Judged) {
+// NoteLooked names the newer files that a program of a run has looked for.
+func NoteLooked(a *console.App, spec *world.Spec, o *check.Judged) {
 	if o == nil || len(o.Later) == 0 {
 		return
 	}
@@ -66,40 +66,29 @@ func noteLooked(a *console.App, spec *world.Spec, o *check.Judged) {
 	a.Note("note: a program looked for %s, which is newer than the failure and hidden from this run", report.Some(names, maxFilesNamed))
 }
 
-// whyChanged lists changes below a message, or says how to find out why there are none.
-func whyChanged(changes []string) string {
-	if len(changes) == 0 {
-		return "  nothing else is known to have changed; `bloodhound verify` tells whether runs repeat on this machine"
-	}
-	if more := len(changes) - maxFilesNamed; more > 0 {
-		changes = append(slices.Clone(changes[:maxFilesNamed]), fmt.Sprintf("... and %d more", more))
-	}
-	return "  " + strings.Join(changes, "\n  ")
-}
-
-// noteChanged says that a run is not the stored one, and why that may be.
-func noteChanged(a *console.App, p *project.Project, failure *report.Failure, o *check.Judged) {
+// NoteChanged says that a run is not the stored one, and why that may be.
+func NoteChanged(a *console.App, p *project.Project, failure *report.Failure, o *check.Judged) {
 	a.Note("note: the run has changed since this failure was stored: its trace hash was %s and is %s", failure.Hash, o.Hash)
-	a.Note("%s", whyChanged(changesSinceFailure(p, failure, o)))
+	a.Note("%s", WhyChanged(ChangesSince(p, failure, o)))
 }
 
-// changedRun makes the run of a failure that has changed once more. If it repeats, it may stand for the stored one: then it can be explained, say.
-func changedRun(ctx context.Context, a *console.App, p *project.Project, s *project.Session, failure *report.Failure, first *explore.Reply, can string) error {
+// ChangedRun makes the run of a failure that has changed once more. If it repeats, it may stand for the stored one: then it can be explained, say.
+func ChangedRun(ctx context.Context, a *console.App, p *project.Project, s *project.Session, failure *report.Failure, first *explore.Reply, can string) error {
 	began := filedigest.Now()
 	again, err := s.Run(ctx, &explore.Job{Tape: failure.Tape, Full: true}, nil)
 	if err != nil {
 		return err
 	}
-	if d := differ(began, first, again); d != "" {
+	if d := DiffRuns(began, first, again); d != "" {
 		return program.WithCode(check.ExitNotReproducible,
-			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, whyChanged(changesSinceFailure(p, failure, first.Outcome))))
+			fmt.Errorf("failure %s cannot be %s: its run does not repeat: %s\n%s", failure.ID, can, d, WhyChanged(ChangesSince(p, failure, first.Outcome))))
 	}
-	noteChanged(a, p, failure, first.Outcome)
+	NoteChanged(a, p, failure, first.Outcome)
 	return nil
 }
 
-// renew stores the run of a failure as a replay has shown it.
-func renew(a *console.App, p *project.Project, s *project.Session, name string, full *report.Failure, reply *explore.Reply, original bool) error {
+// RenewFailure stores the run of a failure as a replay has shown it.
+func RenewFailure(a *console.App, p *project.Project, s *project.Session, name string, full *report.Failure, reply *explore.Reply, original bool) error {
 	v := explore.Shown(reply.Summary.Verdicts, full.Signature)
 	if v == nil {
 		return nil // it is violated in another way
@@ -108,34 +97,45 @@ func renew(a *console.App, p *project.Project, s *project.Session, name string, 
 	if !original {
 		failure = full.Small()
 	}
-	full.Renew(program.Version(), reply.Outcome, *v, treeNow(s, failure), original)
-	path, err := storeFailure(p, name, full)
+	full.Renew(program.Version(), reply.Outcome, *v, TreeNow(s, failure), original)
+	path, err := StoreFailure(p, name, full)
 	if err == nil {
 		a.Note("note: the run as it is now is stored in %s", path)
 	}
 	return err
 }
 
-// treeNow is what the folder of a project has for the runs of a session.
-func treeNow(s *project.Session, failure *report.Failure) *filetree.Tree {
+// TreeNow is what the folder of a project has for the runs of a session.
+func TreeNow(s *project.Session, failure *report.Failure) *filetree.Tree {
 	if s.Setup.Then != nil {
 		return failure.Tree
 	}
 	return treeOf(failure.Spec)
 }
 
-// storeRenewed stores a failure whose run has changed: below the state folder, or in the file that was named if update asks for that.
-func storeRenewed(a *console.App, p *project.Project, name string, f *report.Failure, update bool) (path string, err error) {
+// StoreRenewed stores a failure whose run has changed: below the state folder, or in the file that was named if update asks for that.
+func StoreRenewed(a *console.App, p *project.Project, name string, f *report.Failure, update bool) (path string, err error) {
 	if !report.IsFailurePath(name) || update || project.IsBelow(p.State, name) {
-		return storeFailure(p, name, f)
+		return StoreFailure(p, name, f)
 	}
 	if p.Spec == nil { // the state folder does not stay
 		a.Note("note: %s is left as it is, since the run has changed; --update stores it as it is now", name)
 		return name, nil
 	}
-	path, err = storeFailure(p, f.ID, f)
+	path, err = StoreFailure(p, f.ID, f)
 	if err == nil {
 		a.Note("note: %s is left as it is, since the run has changed; the run as it is now is in %s, and --update stores it in the file itself", name, path)
 	}
 	return path, err
+}
+
+// StoreFailure writes a failure where a command has found it: in the file that it named, or in the state folder by its id.
+func StoreFailure(p *project.Project, name string, f *report.Failure) (path string, err error) {
+	if path = name; !report.IsFailurePath(path) {
+		path = f.Path(p.State)
+	}
+	if err := report.Write(path, f); err != nil {
+		return "", console.Failed(err)
+	}
+	return path, nil
 }
