@@ -11,6 +11,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -121,7 +122,7 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 	})
 	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debugVerb(a),
 		shrinkVerb(a), explainVerb(a), bisectVerb(a), buildVerb(a), liveVerb(a), fleetVerb(a), dashboardVerb(a),
-		checkVerb(a), reportVerb(a), listVerb(a), docsVerb(a), initVerb(a), importVerb(a), configVerb(a), schemaVerb(a),
+		history.CheckVerb(a), reportVerb(a), listVerb(a), docsVerb(a), initVerb(a), importVerb(a), configVerb(a), schemaVerb(a),
 		imageVerb(a), doctorVerb(a), modelVerb(a), VMVerb(a),
 		workerVerb(a), DBVerb(a))
 	program.Document(root, examples, flagGroups)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -27,7 +28,7 @@ var documents = map[string]any{
 	"run": stored.RunDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{},
 	"shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{},
 	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
-	"check": checkDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": configDocument{},
+	"check": history.CheckDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": configDocument{},
 	"model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
 	"db moved": movedDocument{}, "db gc": GCDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
 	"db compare": compareDocument{}, "db upgrade": upgradeDocument{}, "sweep": sweepDocument{}, "list": listDocument{},

@@ -1,4 +1,5 @@
-package cli
+// Package history has the verb check, which judges recorded histories.
+package history
 
 import (
 	"bufio"
@@ -57,7 +58,7 @@ type judging struct {
 	typed      bool // the values are spelt with their types
 }
 
-func checkVerb(a *console.App) *cobra.Command {
+func CheckVerb(a *console.App) *cobra.Command {
 	j := &judging{}
 	c := &cobra.Command{
 		Use:   "check FILE|ID [FOLDER or FILE]",
@@ -102,8 +103,8 @@ Exit code 0: all properties hold; 1: a violation; 2: the file cannot be read; 5:
 	return c
 }
 
-// checkDocument is the JSON document of check.
-type checkDocument struct {
+// CheckDocument is the JSON document of check.
+type CheckDocument struct {
 	Bloodhound string          `json:"bloodhound"`
 	Verb       string          `json:"verb"`
 	ExitCode   int             `json:"exit_code"`
@@ -116,7 +117,7 @@ type checkDocument struct {
 }
 
 func checkHistories(a *console.App, c *cobra.Command, j *judging, args []string) error {
-	doc := checkDocument{Bloodhound: program.Version(), Verb: "check"}
+	doc := CheckDocument{Bloodhound: program.Version(), Verb: "check"}
 	own, err := j.property(c)
 	if err != nil {
 		return err
