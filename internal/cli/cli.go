@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
@@ -52,7 +53,7 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 	ctx, stop := program.Interruptible()
 	defer stop()
 	if len(args) > 0 && args[0] == "model" {
-		args = append(args[:1:1], doubleDashes(args[1:])...)
+		args = append(args[:1:1], model.DoubleDashes(args[1:])...)
 	}
 	a := &console.App{Out: streams.Out, JSON: streams.JSON, Raw: streams.Raw, Err: streams.Err}
 	root := root(a, args)
@@ -123,7 +124,7 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debugVerb(a),
 		shrinkVerb(a), explainVerb(a), bisectVerb(a), buildVerb(a), liveVerb(a), fleetVerb(a), dashboardVerb(a),
 		history.CheckVerb(a), reportVerb(a), listVerb(a), docsVerb(a), initVerb(a), importVerb(a), configVerb(a), schemaVerb(a),
-		imageVerb(a), doctorVerb(a), modelVerb(a), VMVerb(a),
+		imageVerb(a), doctorVerb(a), model.ModelVerb(a), VMVerb(a),
 		workerVerb(a), DBVerb(a))
 	program.Document(root, examples, flagGroups)
 	return root

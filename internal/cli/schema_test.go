@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -29,7 +30,7 @@ var documents = map[string]any{
 	"shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{},
 	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
 	"check": history.CheckDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": configDocument{},
-	"model check": checkedDocument{}, "model trace": tracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
+	"model check": model.CheckedDocument{}, "model trace": model.TracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
 	"db moved": movedDocument{}, "db gc": GCDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
 	"db compare": compareDocument{}, "db upgrade": upgradeDocument{}, "sweep": sweepDocument{}, "list": listDocument{},
 }

@@ -1,4 +1,4 @@
-package cli
+package model
 
 import (
 	"errors"
@@ -72,8 +72,8 @@ its configuration or the log is wrong, 5 that a limit was reached or that the en
 	return c
 }
 
-// tracedDocument is the JSON document of model trace.
-type tracedDocument struct {
+// TracedDocument is the JSON document of model trace.
+type TracedDocument struct {
 	Bloodhound string `json:"bloodhound"`
 	Verb       string `json:"verb"`
 	Spec       string `json:"spec"`
@@ -168,7 +168,7 @@ func modelTrace(a *console.App, c *cobra.Command, m *tracing, args []string) err
 	verdict := ""
 	verdict, a.Code = traced(v)
 	if m.json {
-		d := tracedDocument{Bloodhound: program.Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log,
+		d := TracedDocument{Bloodhound: program.Version(), Verb: "model trace", Spec: file, Config: m.config, Log: v.Log,
 			ExitCode: a.Code, Verdict: verdict, Accepted: v.Accepted, Items: v.Items, Line: v.Line,
 			Item: v.Item, Text: v.Text, Position: v.Position, End: v.End, States: v.States, Steps: v.Steps, Depth: v.Depth,
 			Ends: v.Ends, BrokenAt: v.BrokenAt, Replaced: v.Replaced, WallNs: int64(time.Since(began))}

@@ -1,4 +1,5 @@
-package cli
+// Package model has the verb model: it checks TLA+ specifications, simulates them, validates traces and proposes mappings.
+package model
 
 import (
 	"errors"
@@ -48,7 +49,7 @@ type modelling struct {
 
 const walkedDepth = 100 // states of a simulated behaviour
 
-func modelVerb(a *console.App) *cobra.Command {
+func ModelVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "model",
 		Short: "Work with specifications in TLA+",
@@ -109,8 +110,8 @@ cannot be judged.`,
 	return c
 }
 
-// checkedDocument is the JSON document of model check.
-type checkedDocument struct {
+// CheckedDocument is the JSON document of model check.
+type CheckedDocument struct {
 	Bloodhound string             `json:"bloodhound"`
 	Verb       string             `json:"verb"`
 	Spec       string             `json:"spec"`
@@ -343,8 +344,8 @@ func counts(r *tla.Report) string {
 		plural.Count(r.Distinct, "distinct state"), plural.Count(r.Left, "state"))
 }
 
-func documentOf(spec *tla.Spec, r *tla.Report) checkedDocument {
-	d := checkedDocument{Bloodhound: program.Version(), Verb: "model check", Initial: r.Initial, Generated: r.Generated,
+func documentOf(spec *tla.Spec, r *tla.Report) CheckedDocument {
+	d := CheckedDocument{Bloodhound: program.Version(), Verb: "model check", Initial: r.Initial, Generated: r.Generated,
 		Distinct: r.Distinct, Left: r.Left, Depth: r.Depth, Stopped: r.Stopped}
 	for _, n := range r.Actions {
 		d.Actions = append(d.Actions, actionDocument{n.Action.Name, n.Action.String(), n.Generated, n.Distinct})

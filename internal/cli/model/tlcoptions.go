@@ -1,4 +1,4 @@
-package cli
+package model
 
 import (
 	"bufio"
@@ -167,8 +167,8 @@ func (f foldersFlag) Set(text string) error {
 // formatted are TLC's options that may have a format before their file.
 var formatted = []string{"--dump", "--dumpTrace"}
 
-// doubleDashes makes TLC's options, which have one dash, ours.
-func doubleDashes(args []string) []string {
+// DoubleDashes makes TLC's options, which have one dash, ours.
+func DoubleDashes(args []string) []string {
 	var list []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
