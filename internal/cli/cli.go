@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
@@ -124,7 +125,7 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debugVerb(a),
 		shrinkVerb(a), explainVerb(a), bisectVerb(a), buildVerb(a), liveVerb(a), fleetVerb(a), dashboardVerb(a),
 		history.CheckVerb(a), reportVerb(a), listVerb(a), docsVerb(a), initVerb(a), importVerb(a), configVerb(a), schemaVerb(a),
-		imageVerb(a), doctorVerb(a), model.ModelVerb(a), VMVerb(a),
+		image.ImageVerb(a), doctorVerb(a), model.ModelVerb(a), VMVerb(a),
 		workerVerb(a), DBVerb(a))
 	program.Document(root, examples, flagGroups)
 	return root

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
@@ -28,7 +29,7 @@ type object = map[string]any
 var documents = map[string]any{
 	"run": stored.RunDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{},
 	"shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{},
-	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": imagesDocument{},
+	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": image.ImagesDocument{},
 	"check": history.CheckDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": configDocument{},
 	"model check": model.CheckedDocument{}, "model trace": model.TracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
 	"db moved": movedDocument{}, "db gc": GCDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},

@@ -1,4 +1,5 @@
-package cli
+// Package image has the verb image, which lists, pulls and removes images.
+package image
 
 import (
 	"errors"
@@ -16,7 +17,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
-func imageVerb(a *console.App) *cobra.Command {
+func ImageVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image",
 		Short: "Look at the images that nodes are made from, pull them, or make room",
@@ -29,8 +30,8 @@ folder. Runs pull what they need; these verbs do it beforehand, and show and rem
 	return c
 }
 
-// imagesDocument is the JSON document of image ls.
-type imagesDocument struct {
+// ImagesDocument is the JSON document of image ls.
+type ImagesDocument struct {
 	Bloodhound string      `json:"bloodhound"`
 	Verb       string      `json:"verb"`
 	Images     []imageLine `json:"images"`
@@ -58,7 +59,7 @@ func imageLsVerb(a *console.App) *cobra.Command {
 			if err != nil {
 				return console.Failed(err)
 			}
-			doc := imagesDocument{Bloodhound: program.Version(), Verb: "image ls", Images: []imageLine{}}
+			doc := ImagesDocument{Bloodhound: program.Version(), Verb: "image ls", Images: []imageLine{}}
 			for _, r := range refs {
 				line := imageLine{Reference: r}
 				if img, err := s.Image(c.Context(), r.ID); c.Context().Err() != nil {
