@@ -4,13 +4,14 @@ package cli
 import (
 	"fmt"
 	"io"
-	"runtime/debug"
+	runtimedebug "runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/debug"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
@@ -24,10 +25,10 @@ import (
 func Version() string { return program.Version() }
 
 // RRName is the name by which delve finds this program.
-const RRName = rrName
+const RRName = debug.RRName
 
 // RR is the program that delve starts.
-func RR(args []string, out, errs io.Writer) int { return rr(args, out, errs, Main) }
+func RR(args []string, out, errs io.Writer) int { return debug.RR(args, out, errs, Main) }
 
 // Commands is the tree of verbs, for pages and completions that are made of it.
 func Commands() *cobra.Command {
@@ -48,7 +49,7 @@ func Main(args []string, stdout, stderr io.Writer) (code int) {
 			return
 		}
 		// Go's own exit code for it, 2, would say that the arguments are wrong.
-		fmt.Fprintf(stderr, "bloodhound: %s\n", engine.NewBroken(value, debug.Stack()))
+		fmt.Fprintf(stderr, "bloodhound: %s\n", engine.NewBroken(value, runtimedebug.Stack()))
 		code = check.ExitEngine
 	}()
 	ctx, stop := program.Interruptible()
@@ -122,7 +123,7 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debugVerb(a),
+	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debug.DebugVerb(a),
 		shrinkVerb(a), explainVerb(a), bisectVerb(a), buildVerb(a), liveVerb(a), fleetVerb(a), dashboardVerb(a),
 		history.CheckVerb(a), reportVerb(a), listVerb(a), docsVerb(a), initVerb(a), importVerb(a), configVerb(a), schemaVerb(a),
 		image.ImageVerb(a), doctorVerb(a), model.ModelVerb(a), VMVerb(a),

@@ -1,6 +1,6 @@
 //go:build !linux || !amd64
 
-package cli
+package debug
 
 import (
 	"github.com/spf13/cobra"

@@ -1,4 +1,4 @@
-package cli
+package debug
 
 import (
 	"encoding/json"
@@ -25,8 +25,8 @@ import (
 // folder of a trace, and reads from its standard error where to connect. `debug --delve` makes such a folder, and a folder with a program
 // named rr, which is this one.
 
-// rrName is the name by which delve finds this program.
-const rrName = "rr"
+// RRName is the name by which delve finds this program.
+const RRName = "rr"
 
 // traceArguments is the file of a trace folder: the run that it stands for.
 const traceArguments = "bloodhound.json"
@@ -37,8 +37,8 @@ type rrTrace struct {
 	Args []string `json:"args"` // of `bloodhound debug`
 }
 
-// rr is the program that delve starts: it has the command line debug the run of a trace folder.
-func rr(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Writer) int) int {
+// RR is the program that delve starts: it has the command line debug the run of a trace folder.
+func RR(args []string, out, errs io.Writer, main func([]string, io.Writer, io.Writer) int) int {
 	if len(args) == 1 && args[0] == "--version" {
 		fmt.Fprintln(out, "rr version 5.8.0") // whose packets are spoken
 		return check.ExitHolds
@@ -104,7 +104,7 @@ func prepareDelve(a *console.App, c *cobra.Command, f *flags.Set, d *debugged, o
 			return console.Failed(report.DiskError(err, state))
 		}
 	}
-	link := filepath.Join(bin, rrName)
+	link := filepath.Join(bin, RRName)
 	os.Remove(link)
 	if err := os.Symlink(self, link); err != nil {
 		return console.Failed(report.DiskError(err, state))

@@ -1,4 +1,5 @@
-package cli
+// Package debug has the verb debug: it stops runs for debuggers, at a prompt, and for delve.
+package debug
 
 import (
 	"cmp"
@@ -37,7 +38,7 @@ import (
 // defaultListen is where debuggers find a world.
 const defaultListen = "127.0.0.1:1234"
 
-func debugVerb(a *console.App) *cobra.Command {
+func DebugVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	o := &debugOptions{listen: defaultListen}
 	c := &cobra.Command{
