@@ -16,6 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/setup"
 	"github.com/bloodhound-dst/bloodhound/internal/engine"
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -124,9 +125,9 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 		},
 	})
 	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debug.DebugVerb(a),
-		shrinkVerb(a), explainVerb(a), bisectVerb(a), buildVerb(a), liveVerb(a), fleetVerb(a), dashboardVerb(a),
-		history.CheckVerb(a), reportVerb(a), listVerb(a), docsVerb(a), initVerb(a), importVerb(a), configVerb(a), schemaVerb(a),
-		image.ImageVerb(a), doctorVerb(a), model.ModelVerb(a), VMVerb(a),
+		shrinkVerb(a), explainVerb(a), bisectVerb(a), setup.BuildVerb(a), setup.LiveVerb(a), fleetVerb(a), dashboardVerb(a),
+		history.CheckVerb(a), reportVerb(a), listVerb(a), setup.DocsVerb(a), setup.InitVerb(a), setup.ImportVerb(a), setup.ConfigVerb(a), setup.SchemaVerb(a),
+		image.ImageVerb(a), setup.DoctorVerb(a), model.ModelVerb(a), VMVerb(a),
 		workerVerb(a), DBVerb(a))
 	program.Document(root, examples, flagGroups)
 	return root

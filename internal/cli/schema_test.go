@@ -18,6 +18,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/project"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/setup"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 	"github.com/bloodhound-dst/bloodhound/internal/world"
@@ -29,8 +30,8 @@ type object = map[string]any
 var documents = map[string]any{
 	"run": stored.RunDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": reportDocument{},
 	"shrink": shrinkDocument{}, "explain": explainDocument{}, "worker": fleetDocument{}, "bisect": bisectDocument{},
-	"replay all": replayAllDocument{}, "doctor": doctorDocument{}, "images": image.ImagesDocument{},
-	"check": history.CheckDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": configDocument{},
+	"replay all": replayAllDocument{}, "doctor": setup.DoctorDocument{}, "images": image.ImagesDocument{},
+	"check": history.CheckDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": setup.ConfigDocument{},
 	"model check": model.CheckedDocument{}, "model trace": model.TracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
 	"db moved": movedDocument{}, "db gc": GCDocument{}, "db fsck": fsckDocument{}, "db stat": statDocument{},
 	"db compare": compareDocument{}, "db upgrade": upgradeDocument{}, "sweep": sweepDocument{}, "list": listDocument{},

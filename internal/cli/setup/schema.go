@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"github.com/spf13/cobra"
@@ -7,7 +7,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/config"
 )
 
-func schemaVerb(a *console.App) *cobra.Command {
+func SchemaVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of bloodhound.yaml, for editors",

@@ -1,4 +1,5 @@
-package cli
+// Package setup has the verbs before a first run: init, import, config, schema, build, doctor, docs and live.
+package setup
 
 import (
 	"bufio"
@@ -27,7 +28,7 @@ import (
 // maxOffered bounds the worlds that init offers; --from takes the others.
 const maxOffered = 9
 
-func initVerb(a *console.App) *cobra.Command {
+func InitVerb(a *console.App) *cobra.Command {
 	template, from := "", ""
 	c := &cobra.Command{
 		Use:   "init [FOLDER]",

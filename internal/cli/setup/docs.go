@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func docsVerb(a *console.App) *cobra.Command {
+func DocsVerb(a *console.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs [TOPIC]",
 		Short: "Read the documentation of this version, offline",

@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"errors"
@@ -14,14 +14,14 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/program"
 )
 
-// liveProgram is the program of the verb live, from a module of its own.
-const liveProgram = "bloodhound-live"
+// LiveProgram is the program of the verb live, from a module of its own.
+const LiveProgram = "bloodhound-live"
 
 // getLive says how to get it.
 const getLive = "install it by `go install github.com/bloodhound-dst/bloodhound/live/cmd/bloodhound-live@latest`,\n" +
 	"or put it from the archive of the release beside bloodhound or into a folder of PATH"
 
-func liveVerb(a *console.App) *cobra.Command {
+func LiveVerb(a *console.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "live [VERB] [ARGUMENTS]",
 		Short: "Explore what running programs could do next, without touching them",
@@ -40,21 +40,21 @@ All of this is a program of its own, bloodhound-live, which is executed in the p
 
 // live becomes bloodhound-live.
 func live(c *cobra.Command, args []string) error {
-	path, err := program.Companion(liveProgram)
+	path, err := program.Companion(LiveProgram)
 	switch {
 	case err == nil:
 		return console.Failed(fmt.Errorf("%s: %w", path, program.Become(path, args)))
 	case slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "--help" }):
 		return c.Help()
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("there is no %s: %s", liveProgram, getLive)
+		return fmt.Errorf("there is no %s: %s", LiveProgram, getLive)
 	}
 	return fmt.Errorf("%w; %s", err, getLive)
 }
 
 // completeLive asks bloodhound-live what may follow arguments.
 func completeLive(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	path, err := program.Companion(liveProgram)
+	path, err := program.Companion(LiveProgram)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}

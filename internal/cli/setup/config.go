@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/world"
 )
 
-// configDocument is the JSON document of config.
-type configDocument struct {
+// ConfigDocument is the JSON document of config.
+type ConfigDocument struct {
 	Bloodhound  string             `json:"bloodhound"`
 	Verb        string             `json:"verb"`
 	ExitCode    int                `json:"exit_code"`
@@ -87,7 +87,7 @@ func gather(s *world.Spec, of func(*world.Node) []string) []string {
 	return all
 }
 
-func configVerb(a *console.App) *cobra.Command {
+func ConfigVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	quiet := false
 	wanted := make([]bool, len(lists))
@@ -135,7 +135,7 @@ func printConfig(a *console.App, f *flags.Set, args []string, quiet bool, wanted
 			r.Spec.Nodes[i].Volumes[k].Content = nil // of a secret, perhaps
 		}
 	}
-	doc := configDocument{Bloodhound: program.Version(), Verb: "config", Files: r.Files(), World: r.Spec, Builds: r.Builds,
+	doc := ConfigDocument{Bloodhound: program.Version(), Verb: "config", Files: r.Files(), World: r.Spec, Builds: r.Builds,
 		Exploration: r.Exploration, Coverage: r.Coverage, Output: r.Output, Debug: r.Debug, Notes: r.Notes}
 	if doc.Exploration.Seed == nil {
 		seed := uint64(project.DefaultSeed)

@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ type importing struct {
 	lead   time.Duration
 }
 
-func importVerb(a *console.App) *cobra.Command {
+func ImportVerb(a *console.App) *cobra.Command {
 	i := &importing{}
 	c := &cobra.Command{
 		Use:   "import FILE...",

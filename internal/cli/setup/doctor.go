@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"context"
@@ -43,7 +43,7 @@ const (
 	doctorQuoted = 3
 )
 
-func doctorVerb(a *console.App) *cobra.Command {
+func DoctorVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	maxTime, selfTest := doctorMaxTime, false
 	c := &cobra.Command{
@@ -84,8 +84,8 @@ Exit code 3: the engine cannot run worlds here. With a program, 1: the program c
 	return c
 }
 
-// doctorDocument is the JSON document of doctor.
-type doctorDocument struct {
+// DoctorDocument is the JSON document of doctor.
+type DoctorDocument struct {
 	Bloodhound string           `json:"bloodhound"`
 	Verb       string           `json:"verb"`
 	ExitCode   int              `json:"exit_code"`
@@ -105,7 +105,7 @@ func examineMachine(ctx context.Context, a *console.App, f *flags.Set, selfTest 
 	if why != "" {
 		a.Note("%s", why)
 	}
-	doc := doctorDocument{Bloodhound: program.Version(), Verb: "doctor", Checks: engineChecks(ctx, spec.Engine)}
+	doc := DoctorDocument{Bloodhound: program.Version(), Verb: "doctor", Checks: engineChecks(ctx, spec.Engine)}
 	shown := len(doc.Checks)
 	if !f.JSON {
 		for _, x := range doc.Checks {
@@ -330,7 +330,7 @@ func doctorProgram(a *console.App, c *cobra.Command, f *flags.Set, maxTime time.
 	if err != nil {
 		return err
 	}
-	doc := doctorDocument{Bloodhound: program.Version(), Verb: "doctor", Program: args, Run: reply.Summary}
+	doc := DoctorDocument{Bloodhound: program.Version(), Verb: "doctor", Program: args, Run: reply.Summary}
 	if len(reply.Summary.Refused) == 0 {
 		doc.Conclusion = doctorConclusion(args[0], &reply.Outcome.Outcome)
 	}

@@ -1,4 +1,4 @@
-package cli
+package setup
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/plural"
 )
 
-func buildVerb(a *console.App) *cobra.Command {
+func BuildVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "build [FOLDER or FILE]...",
