@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/debug"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/model"
@@ -125,10 +126,10 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 		},
 	})
 	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debug.DebugVerb(a),
-		shrinkVerb(a), explainVerb(a), bisectVerb(a), setup.BuildVerb(a), setup.LiveVerb(a), fleetVerb(a), dashboardVerb(a),
+		shrinkVerb(a), explainVerb(a), bisectVerb(a), setup.BuildVerb(a), setup.LiveVerb(a), fleet.FleetVerb(a), fleet.DashboardVerb(a),
 		history.CheckVerb(a), reportVerb(a), listVerb(a), setup.DocsVerb(a), setup.InitVerb(a), setup.ImportVerb(a), setup.ConfigVerb(a), setup.SchemaVerb(a),
 		image.ImageVerb(a), setup.DoctorVerb(a), model.ModelVerb(a), VMVerb(a),
-		workerVerb(a), DBVerb(a))
+		workerVerb(a), fleet.DBVerb(a))
 	program.Document(root, examples, flagGroups)
 	return root
 }

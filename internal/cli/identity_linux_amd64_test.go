@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
@@ -72,7 +73,7 @@ func TestOneFailureOneIdentity(t *testing.T) {
 		t.Fatalf("%d posts", len(posts))
 	}
 	post := <-posts
-	var announced announcement
+	var announced fleet.Announcement
 	if err := json.Unmarshal([]byte(post), &announced); err != nil {
 		t.Fatal(err)
 	}

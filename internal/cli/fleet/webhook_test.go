@@ -1,4 +1,4 @@
-package cli
+package fleet
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 )
 
 func TestWebhook(t *testing.T) {
-	got := make(chan announcement, 1)
+	got := make(chan Announcement, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var a announcement
+		var a Announcement
 		if err := json.NewDecoder(r.Body).Decode(&a); err != nil || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%v, %s", err, r.Header.Get("Content-Type"))
 		}

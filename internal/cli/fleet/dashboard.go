@@ -1,4 +1,4 @@
-package cli
+package fleet
 
 import (
 	"context"
@@ -44,7 +44,7 @@ type dashboardFlags struct {
 	noToken   bool
 }
 
-func dashboardVerb(a *console.App) *cobra.Command {
+func DashboardVerb(a *console.App) *cobra.Command {
 	f := &dashboardFlags{}
 	c := &cobra.Command{
 		Use:   "dashboard",

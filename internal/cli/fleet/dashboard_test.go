@@ -1,4 +1,4 @@
-package cli
+package fleet
 
 import (
 	"net/http"

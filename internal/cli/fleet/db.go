@@ -1,4 +1,4 @@
-package cli
+package fleet
 
 import (
 	"bufio"
@@ -63,8 +63,8 @@ func (f *dbFlags) document(c *cobra.Command) {
 // url names the database that the flags and the environment name.
 func (f *dbFlags) url() string { return database.StoreURL(f.store, open.Default) }
 
-// movedDocument is the JSON document of db merge and db import.
-type movedDocument struct {
+// MovedDocument is the JSON document of db merge and db import.
+type MovedDocument struct {
 	Bloodhound string `json:"bloodhound"`
 	Verb       string `json:"verb"`
 	Store      string `json:"store"` // that was added to
@@ -96,7 +96,7 @@ Each FROM and INTO is ` + open.Kinds + `.`,
 				s.Close()
 			}
 			return database.WithStore(ctx, a, into, open.Open, func(to store.Store) error {
-				doc := movedDocument{Bloodhound: program.Version(), Verb: "db merge", Store: to.String()}
+				doc := MovedDocument{Bloodhound: program.Version(), Verb: "db merge", Store: to.String()}
 				damaged := 0
 				for _, url := range from {
 					if err := database.WithStore(ctx, a, url, open.Existing, func(s store.Store) error {
@@ -251,7 +251,7 @@ func dbImportVerb(a *console.App) *cobra.Command {
 				in, name = file, args[0]
 			}
 			return database.WithStore(c.Context(), a, f.url(), open.Open, func(s store.Store) error {
-				doc := movedDocument{Bloodhound: program.Version(), Verb: "db import", Store: s.String()}
+				doc := MovedDocument{Bloodhound: program.Version(), Verb: "db import", Store: s.String()}
 				if err := importFrom(c.Context(), in, name, s, &doc); err != nil {
 					return err
 				}
@@ -268,7 +268,7 @@ func dbImportVerb(a *console.App) *cobra.Command {
 	return c
 }
 
-func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, doc *movedDocument) error {
+func importFrom(ctx context.Context, in io.Reader, name string, s store.Store, doc *MovedDocument) error {
 	lines := json.NewDecoder(bufio.NewReader(in))
 	lines.DisallowUnknownFields()
 	adds := store.Bundler{To: s}
@@ -326,8 +326,8 @@ func laterExport(format string) bool {
 	return ok && err == nil && version > exportVersion
 }
 
-// upgradeDocument is the JSON document of db upgrade.
-type upgradeDocument struct {
+// UpgradeDocument is the JSON document of db upgrade.
+type UpgradeDocument struct {
 	Bloodhound string `json:"bloodhound"`
 	Verb       string `json:"verb"`
 	Store      string `json:"store"`
@@ -345,7 +345,7 @@ A database of a later version than this program's is refused by all verbs.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
-				doc := upgradeDocument{Bloodhound: program.Version(), Verb: "db upgrade", Store: s.String()}
+				doc := UpgradeDocument{Bloodhound: program.Version(), Verb: "db upgrade", Store: s.String()}
 				var err error
 				if doc.Upgraded, err = store.Upgrade(c.Context(), s); errors.Is(err, store.ErrNoUpgrade) {
 					return database.AsMistake(fmt.Errorf("%s cannot be upgraded: %w; upgrade folders by their path", s, err))
@@ -502,8 +502,8 @@ func named(text []byte, loose map[store.Digest]int64) {
 	}
 }
 
-// fsckDocument is the JSON document of db fsck.
-type fsckDocument struct {
+// FsckDocument is the JSON document of db fsck.
+type FsckDocument struct {
 	Bloodhound string         `json:"bloodhound"`
 	Verb       string         `json:"verb"`
 	ExitCode   int            `json:"exit_code"`
@@ -521,7 +521,7 @@ The exit code is 3 if something is damaged.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
-				doc := fsckDocument{Bloodhound: program.Version(), Verb: "db fsck", Store: s.String(), Damages: []store.Damage{}}
+				doc := FsckDocument{Bloodhound: program.Version(), Verb: "db fsck", Store: s.String(), Damages: []store.Damage{}}
 				if err := store.Check(c.Context(), s,
 					func(what, damage string) { doc.Damages = append(doc.Damages, store.Damage{What: what, Damage: damage}) }); err != nil {
 					return err
@@ -548,8 +548,8 @@ The exit code is 3 if something is damaged.`,
 	return c
 }
 
-// statDocument is the JSON document of db stat.
-type statDocument struct {
+// StatDocument is the JSON document of db stat.
+type StatDocument struct {
 	Bloodhound string     `json:"bloodhound"`
 	Verb       string     `json:"verb"`
 	Store      string     `json:"store"`
@@ -578,7 +578,7 @@ func dbStatVerb(a *console.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return database.WithStore(c.Context(), a, f.url(), open.Existing, func(s store.Store) error {
-				doc := statDocument{Bloodhound: program.Version(), Verb: "db stat", Store: s.String(), Kinds: []kindLine{}}
+				doc := StatDocument{Bloodhound: program.Version(), Verb: "db stat", Store: s.String(), Kinds: []kindLine{}}
 				if err := count(c.Context(), s, &doc); err != nil {
 					return err
 				}
@@ -604,7 +604,7 @@ func dbStatVerb(a *console.App) *cobra.Command {
 	return c
 }
 
-func count(ctx context.Context, s store.Store, doc *statDocument) error {
+func count(ctx context.Context, s store.Store, doc *StatDocument) error {
 	seen := map[store.Identity]bool{}
 	kinds := map[string]kindLine{}
 	if _, err := s.Read(ctx, "", "", func(e store.Entry) error {

@@ -1,4 +1,4 @@
-package cli
+package fleet
 
 import (
 	"cmp"
@@ -46,21 +46,21 @@ Exit code 0: no failure is new; 1: one is; 5: a test was not run on one of the t
 	return c
 }
 
-// compareDocument is the JSON document of db compare.
-type compareDocument struct {
+// CompareDocument is the JSON document of db compare.
+type CompareDocument struct {
 	Bloodhound string         `json:"bloodhound"`
 	Verb       string         `json:"verb"`
 	ExitCode   int            `json:"exit_code"`
 	Store      string         `json:"store"`
 	Code       string         `json:"code"`           // commit, or "COMMIT with changes"
 	Base       string         `json:"base,omitempty"` // commit that --base names
-	Unrun      []unrunCommit  `json:"commits_not_run,omitempty"`
+	Unrun      []UnrunCommit  `json:"commits_not_run,omitempty"`
 	Tests      []comparedTest `json:"tests"`
 	NotRun     []string       `json:"not_run,omitempty"` // names of tests that were run on the commit to compare with, and not on this one
 }
 
-// unrunCommit is one that was asked for, and on which no test was run.
-type unrunCommit struct {
+// UnrunCommit is one that was asked for, and on which no test was run.
+type UnrunCommit struct {
 	Commit  string `json:"commit"`
 	Changed bool   `json:"only_with_changes,omitempty"` // there are runs of it with changes that are not committed
 }
@@ -120,16 +120,16 @@ func compareCommits(ctx context.Context, a *console.App, s store.Store, f *dbFla
 	}
 	all := v.CodesByAge()
 	last, this := pair(all)
-	doc := compareDocument{Bloodhound: program.Version(), Verb: "db compare", Store: s.String(), Code: here, Base: base, ExitCode: check.ExitUnknown}
+	doc := CompareDocument{Bloodhound: program.Version(), Verb: "db compare", Store: s.String(), Code: here, Base: base, ExitCode: check.ExitUnknown}
 	if this != "" {
 		doc.Code = nameOf(v.Codes[this])
 	}
 	if this == "" {
-		doc.Unrun = append(doc.Unrun, unrunCommit{here, v.WithChanges(here, all) != ""})
+		doc.Unrun = append(doc.Unrun, UnrunCommit{here, v.WithChanges(here, all) != ""})
 	}
 	baseRun := base == "" || last != ""
 	if !baseRun {
-		doc.Unrun = append(doc.Unrun, unrunCommit{base, v.WithChanges(base, all) != ""})
+		doc.Unrun = append(doc.Unrun, UnrunCommit{base, v.WithChanges(base, all) != ""})
 	}
 	for _, t := range slices.SortedFunc(maps.Values(v.Tests),
 		func(x, y *records.TestView) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID)) }) {
@@ -148,7 +148,7 @@ func compareCommits(ctx context.Context, a *console.App, s store.Store, f *dbFla
 		return slices.ContainsFunc(doc.Tests, func(t comparedTest) bool { return is(&t) })
 	}
 	switch {
-	case has(func(t *comparedTest) bool { return len(t.of(records.NewChange)) > 0 }):
+	case has(func(t *comparedTest) bool { return len(t.Of(records.NewChange)) > 0 }):
 		doc.ExitCode = check.ExitViolated
 	case len(doc.Tests) > 0 && len(doc.NotRun) == 0 && !has(func(t *comparedTest) bool { return t.Base == "" }):
 		doc.ExitCode = check.ExitHolds
@@ -190,8 +190,8 @@ func comparedRiskOf(t *records.TestView, code records.ID) comparedRisk {
 	return comparedRisk{Bound: r.Bound, Runs: r.Runs}
 }
 
-// of are the failures of a change.
-func (t *comparedTest) of(change records.Change) (list []comparedFailure) {
+// Of are the failures of a change.
+func (t *comparedTest) Of(change records.Change) (list []comparedFailure) {
 	for _, f := range t.Failures {
 		if f.Change == change {
 			list = append(list, f)
@@ -204,7 +204,7 @@ func (t *comparedTest) of(change records.Change) (list []comparedFailure) {
 const maxCompared = 50
 
 // markdown writes the comparison for people. What programs and people have written stands in code, which has no other meaning.
-func (d *compareDocument) markdown() string {
+func (d *CompareDocument) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Bloodhound: %s\n\n", asCode(shortOf(d.Code)))
 	for _, u := range d.Unrun {
@@ -233,7 +233,7 @@ func (d *compareDocument) markdown() string {
 		}
 		fmt.Fprintf(&b, "**%s**%s, %s\n\n", asCode(t.Name), on, with)
 		for _, change := range records.Changes {
-			list := t.of(change)
+			list := t.Of(change)
 			if len(list) == 0 && change == records.UnclearChange {
 				continue
 			}

@@ -1,4 +1,4 @@
-package cli
+package fleet
 
 import (
 	"bytes"
@@ -35,8 +35,8 @@ func newWebhook(text string, note func(string)) (*webhook, error) {
 	return &webhook{url: u, note: note}, nil
 }
 
-// announcement is the body of a post. Slack, and what reads its webhooks, shows Text.
-type announcement struct {
+// Announcement is the body of a post. Slack, and what reads its webhooks, shows Text.
+type Announcement struct {
 	Text string `json:"text"`
 	Test string `json:"test"`
 	failure.Failure
@@ -52,7 +52,7 @@ func (w *webhook) announce(test string, f *records.Failure) {
 	if w.url == nil {
 		return
 	}
-	body, err := json.Marshal(announcement{Text: report.Printable(test + ": " + f.Sentence()), Test: test, Failure: f.Failure,
+	body, err := json.Marshal(Announcement{Text: report.Printable(test + ": " + f.Sentence()), Test: test, Failure: f.Failure,
 		Reason: report.Printable(f.Reason), Of: f.ID, Tape: f.Tape, Code: string(f.Code), Env: string(f.Env), Worker: string(f.Worker)})
 	if err != nil {
 		panic("webhook: " + err.Error()) // strings

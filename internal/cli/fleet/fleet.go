@@ -1,4 +1,5 @@
-package cli
+// Package fleet has the verbs of a fleet and its database: worker, dashboard and db.
+package fleet
 
 import (
 	"bytes"
@@ -69,7 +70,7 @@ func (v riskFlag) Set(text string) error {
 	return nil
 }
 
-func fleetVerb(a *console.App) *cobra.Command {
+func FleetVerb(a *console.App) *cobra.Command {
 	f, w := &flags.Set{}, &fleetFlags{slice: defaultSlice}
 	c := &cobra.Command{
 		Use:   "worker [FOLDER or FILE]...",
@@ -98,8 +99,8 @@ Exit code 0: no failure is known of this code; 1: one is; 3: the store does not 
 	return c
 }
 
-// fleetDocument is the JSON document of worker.
-type fleetDocument struct {
+// FleetDocument is the JSON document of worker.
+type FleetDocument struct {
 	Bloodhound string `json:"bloodhound"`
 	Verb       string `json:"verb"`
 	ExitCode   int    `json:"exit_code"`
@@ -169,7 +170,7 @@ func runWorker(a *console.App, c *cobra.Command, f *flags.Set, w *fleetFlags, ar
 		a.Code = check.ExitUnknown
 	}
 	if f.JSON {
-		return a.PrintJSON(fleetDocument{program.Version(), "worker", a.Code, string(id), db.String(), *result})
+		return a.PrintJSON(FleetDocument{program.Version(), "worker", a.Code, string(id), db.String(), *result})
 	}
 	fmt.Fprintf(a.Out, "worker %s has ended (%s): %s, %s known\n", worker.ID, result.Reason, plural.Count(result.Runs, "run"),
 		plural.Count(result.Features, "feature"))
@@ -397,4 +398,54 @@ func newWorker(labels map[string]string) (records.ID, records.Worker) {
 func envHere(engine string, features []string) records.Env {
 	return records.Env{Engine: engine, Bloodhound: program.Version(), TraceVersion: report.TraceVersion, System: program.System(),
 		Machine: program.Machine(), Features: features}
+}
+
+// importFailures takes in the failures that lie beside a project and in its state folder, as they are.
+func importFailures(ctx context.Context, db store.Store, x *fleetProject) error {
+	test := x.p.TestID()
+	known, err := database.ViewOf(ctx, db, records.FailuresOf(test))
+	if err != nil {
+		return err
+	}
+	have := map[store.Digest]bool{}
+	for _, f := range known.Test(test).Failures {
+		for _, r := range f.Files {
+			have[r.File] = true
+		}
+	}
+	paths, err := stored.FailureFiles(x.p.Spec.Dir, x.p.State)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		f, err := report.Load("", path)
+		if err != nil {
+			x.Note("note: %v; it is not taken into the store", err)
+			continue
+		}
+		if x.p.FromAnother(f) {
+			continue
+		}
+		content, err := f.Content()
+		if err != nil {
+			return err
+		}
+		if have[store.DigestOf(content)] {
+			continue
+		}
+		f.Belongs(x.p.TestName())
+		r := records.Failure{Failure: f.Failure, Reason: f.Verdict.Reason, Level: records.Raw,
+			Decisions: len(f.Decisions), Tape: f.Tape.Name(),
+			Imported: flags.RelativeTo(x.p.Spec.Dir, path), AtMs: time.Now().UnixMilli()}
+		if f.Smallest != nil {
+			r.Level, r.Decisions, r.Tape = records.Shrunk, f.Smallest.Shrunk.To.Decisions, f.Smallest.Tape.Name()
+		}
+		if r.File, err = db.PutBlob(ctx, content); err == nil {
+			err = db.Add(ctx, r.Entry(test))
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("%s is not taken into the store", path), err)
+		}
+	}
+	return nil
 }
