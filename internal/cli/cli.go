@@ -12,6 +12,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/check"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/debug"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/failures"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/history"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/image"
@@ -125,9 +126,9 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), replayVerb(a), debug.DebugVerb(a),
-		shrinkVerb(a), explainVerb(a), bisectVerb(a), setup.BuildVerb(a), setup.LiveVerb(a), fleet.FleetVerb(a), fleet.DashboardVerb(a),
-		history.CheckVerb(a), reportVerb(a), listVerb(a), setup.DocsVerb(a), setup.InitVerb(a), setup.ImportVerb(a), setup.ConfigVerb(a), setup.SchemaVerb(a),
+	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), failures.ReplayVerb(a), debug.DebugVerb(a),
+		failures.ShrinkVerb(a), failures.ExplainVerb(a), failures.BisectVerb(a), setup.BuildVerb(a), setup.LiveVerb(a), fleet.FleetVerb(a), fleet.DashboardVerb(a),
+		history.CheckVerb(a), failures.ReportVerb(a), failures.ListVerb(a), setup.DocsVerb(a), setup.InitVerb(a), setup.ImportVerb(a), setup.ConfigVerb(a), setup.SchemaVerb(a),
 		image.ImageVerb(a), setup.DoctorVerb(a), model.ModelVerb(a), VMVerb(a),
 		workerVerb(a), fleet.DBVerb(a))
 	program.Document(root, examples, flagGroups)

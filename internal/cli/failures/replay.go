@@ -1,4 +1,5 @@
-package cli
+// Package failures has the verbs about stored failures: replay, shrink, explain, bisect, list and report.
+package failures
 
 import (
 	"context"
@@ -22,7 +23,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func replayVerb(a *console.App) *cobra.Command {
+func ReplayVerb(a *console.App) *cobra.Command {
 	f, l := &flags.Set{}, &stored.LookFlags{}
 	var all bool
 	var code string

@@ -1,4 +1,4 @@
-package cli
+package failures
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/shrink"
 )
 
-func shrinkVerb(a *console.App) *cobra.Command {
+func ShrinkVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "shrink ID [FOLDER or FILE]",
@@ -41,8 +41,8 @@ any more; 4: it does not repeat.`,
 	return c
 }
 
-// shrinkDocument is the JSON document of shrink.
-type shrinkDocument struct {
+// ShrinkDocument is the JSON document of shrink.
+type ShrinkDocument struct {
 	Bloodhound string         `json:"bloodhound"`
 	Verb       string         `json:"verb"`
 	ExitCode   int            `json:"exit_code"`
@@ -116,7 +116,7 @@ func shrinkStored(a *console.App, c *cobra.Command, f *flags.Set, args []string)
 		a.Code = check.ExitUnknown
 	}
 	if f.JSON {
-		return a.PrintJSON(shrinkDocument{program.Version(), "shrink", a.Code, failure.ID, path, shrunk})
+		return a.PrintJSON(ShrinkDocument{program.Version(), "shrink", a.Code, failure.ID, path, shrunk})
 	}
 	name := args[0]
 	if report.IsFailurePath(name) {

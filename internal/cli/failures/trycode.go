@@ -1,4 +1,4 @@
-package cli
+package failures
 
 import (
 	"fmt"
@@ -17,8 +17,8 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-// replayAllDocument is the JSON document of replay --all.
-type replayAllDocument struct {
+// ReplayAllDocument is the JSON document of replay --all.
+type ReplayAllDocument struct {
 	Bloodhound string         `json:"bloodhound"`
 	Verb       string         `json:"verb"`
 	ExitCode   int            `json:"exit_code"`
@@ -70,7 +70,7 @@ func replayAll(a *console.App, c *cobra.Command, f *flags.Set, args []string, co
 		return err
 	}
 	defer s.Close()
-	doc := replayAllDocument{Bloodhound: program.Version(), Verb: "replay", Code: patched.Spec.Dir}
+	doc := ReplayAllDocument{Bloodhound: program.Version(), Verb: "replay", Code: patched.Spec.Dir}
 	show := console.NewProgress(a.Err, false, f.JSON)
 	campaign := explore.Campaign{Test: patched.TestName(), Setup: s.Setup, Command: s.Command, Workers: patched.WorkersOf(0)}
 	for _, x := range failures {

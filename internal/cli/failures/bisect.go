@@ -1,4 +1,4 @@
-package cli
+package failures
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/store/open"
 )
 
-func bisectVerb(a *console.App) *cobra.Command {
+func BisectVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	var good, bad, url string
 	c := &cobra.Command{
@@ -51,8 +51,8 @@ With --store, a worker of the store does it, and the dashboard shows the answer:
 	return c
 }
 
-// bisectDocument is the JSON document of bisect.
-type bisectDocument struct {
+// BisectDocument is the JSON document of bisect.
+type BisectDocument struct {
 	Bloodhound string             `json:"bloodhound"`
 	Verb       string             `json:"verb"`
 	ExitCode   int                `json:"exit_code"`
@@ -80,7 +80,7 @@ func bisectFailure(a *console.App, c *cobra.Command, f *flags.Set, args []string
 	if err != nil {
 		return err
 	}
-	doc := bisectDocument{Bloodhound: program.Version(), Verb: "bisect", Failure: failure.ID, What: found.What, Commits: found.Commits, Tried: found.Tried}
+	doc := BisectDocument{Bloodhound: program.Version(), Verb: "bisect", Failure: failure.ID, What: found.What, Commits: found.Commits, Tried: found.Tried}
 	if len(doc.Commits) > 1 {
 		doc.ExitCode = check.ExitUnknown
 	}

@@ -1,4 +1,4 @@
-package cli
+package failures
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func listVerb(a *console.App) *cobra.Command {
+func ListVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "list [FOLDER]",
@@ -39,8 +39,8 @@ Exit code 0, also where there is none; 2: the folder or a file in it cannot be r
 	return c
 }
 
-// listDocument is the JSON document of list.
-type listDocument struct {
+// ListDocument is the JSON document of list.
+type ListDocument struct {
 	Bloodhound string          `json:"bloodhound"`
 	Verb       string          `json:"verb"`
 	ExitCode   int             `json:"exit_code"`
@@ -85,7 +85,7 @@ func listFailures(a *console.App, f *flags.Set, dir string) error {
 	} else if !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
-	doc := listDocument{Bloodhound: program.Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
+	doc := ListDocument{Bloodhound: program.Version(), Verb: "list", Folder: dir, Failures: []listedFailure{}, Tests: []listedTest{}}
 	state := project.StateFolder(dir)
 	paths, err := stored.FailureFiles(dir, state)
 	if err != nil {
@@ -175,7 +175,7 @@ func describesWorld(text string) bool {
 }
 
 // printList prints failures and tests as a table.
-func printList(a *console.App, doc *listDocument, arguments string) {
+func printList(a *console.App, doc *ListDocument, arguments string) {
 	if len(doc.Failures) == 0 {
 		fmt.Fprintf(a.Out, "no failures are stored; find some with `bloodhound explore%s`\n", arguments)
 	} else {

@@ -1,4 +1,4 @@
-package cli
+package failures
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/report"
 )
 
-func explainVerb(a *console.App) *cobra.Command {
+func ExplainVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	var url string
 	c := &cobra.Command{
@@ -45,8 +45,8 @@ Exit code 0: the moment is clear; 5: it is not, or the budget ended first; 4: th
 	return c
 }
 
-// explainDocument is the JSON document of explain.
-type explainDocument struct {
+// ExplainDocument is the JSON document of explain.
+type ExplainDocument struct {
 	Bloodhound string `json:"bloodhound"`
 	Verb       string `json:"verb"`
 	ExitCode   int    `json:"exit_code"`
@@ -119,7 +119,7 @@ func explainFailure(a *console.App, c *cobra.Command, f *flags.Set, url string, 
 		a.Code = check.ExitUnknown
 	}
 	if f.JSON {
-		return a.PrintJSON(explainDocument{program.Version(), "explain", a.Code, full.ID, *e})
+		return a.PrintJSON(ExplainDocument{program.Version(), "explain", a.Code, full.ID, *e})
 	}
 	stop := "bloodhound replay " + flags.ShellQuote(args[0]) + flags.ArgumentsOf(f, args[1:])
 	if f.Original {
