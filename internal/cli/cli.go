@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bloodhound-dst/bloodhound/internal/check"
+	"github.com/bloodhound-dst/bloodhound/internal/cli/campaign"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/debug"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/failures"
@@ -126,11 +127,11 @@ clocks, random numbers and faults. The same tape gives the same run, so every bu
 			return about.Help()
 		},
 	})
-	root.AddCommand(runVerb(a), exploreVerb(a), sweepVerb(a), testVerb(a), verifyVerb(a), failures.ReplayVerb(a), debug.DebugVerb(a),
+	root.AddCommand(campaign.RunVerb(a), campaign.ExploreVerb(a), campaign.SweepVerb(a), campaign.TestVerb(a), campaign.VerifyVerb(a), failures.ReplayVerb(a), debug.DebugVerb(a),
 		failures.ShrinkVerb(a), failures.ExplainVerb(a), failures.BisectVerb(a), setup.BuildVerb(a), setup.LiveVerb(a), fleet.FleetVerb(a), fleet.DashboardVerb(a),
 		history.CheckVerb(a), failures.ReportVerb(a), failures.ListVerb(a), setup.DocsVerb(a), setup.InitVerb(a), setup.ImportVerb(a), setup.ConfigVerb(a), setup.SchemaVerb(a),
-		image.ImageVerb(a), setup.DoctorVerb(a), model.ModelVerb(a), VMVerb(a),
-		workerVerb(a), fleet.DBVerb(a))
+		image.ImageVerb(a), setup.DoctorVerb(a), model.ModelVerb(a), campaign.VMVerb(a),
+		campaign.WorkerVerb(a), fleet.DBVerb(a))
 	program.Document(root, examples, flagGroups)
 	return root
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/campaign"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
 	"github.com/bloodhound-dst/bloodhound/internal/failure"
 	"github.com/bloodhound-dst/bloodhound/internal/report"
@@ -81,7 +82,7 @@ func TestOneFailureOneIdentity(t *testing.T) {
 	// A campaign finds it, too, and the file is in the state folder.
 	screen := run(1, "explore", "coin")
 	document := run(1, "explore", "coin", "--json")
-	var campaign campaignDocument
+	var campaign campaign.CampaignDocument
 	if err := json.Unmarshal([]byte(document), &campaign); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bloodhound-dst/bloodhound/internal/cli/campaign"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/console"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/failures"
 	"github.com/bloodhound-dst/bloodhound/internal/cli/fleet"
@@ -30,13 +31,13 @@ type object = map[string]any
 
 // documents are what files and --json hold, by the name of their definition in docs/schema/documents.json.
 var documents = map[string]any{
-	"run": stored.RunDocument{}, "campaign": campaignDocument{}, "verify": verifyDocument{}, "report": failures.ReportDocument{},
+	"run": stored.RunDocument{}, "campaign": campaign.CampaignDocument{}, "verify": campaign.VerifyDocument{}, "report": failures.ReportDocument{},
 	"shrink": failures.ShrinkDocument{}, "explain": failures.ExplainDocument{}, "worker": fleet.FleetDocument{}, "bisect": failures.BisectDocument{},
 	"replay all": failures.ReplayAllDocument{}, "doctor": setup.DoctorDocument{}, "images": image.ImagesDocument{},
 	"check": history.CheckDocument{}, "error": console.ErrorDocument{}, "look": stored.LookDocument{}, "config": setup.ConfigDocument{},
-	"model check": model.CheckedDocument{}, "model trace": model.TracedDocument{}, "actors": actorDocument{}, "failure": report.Failure{},
+	"model check": model.CheckedDocument{}, "model trace": model.TracedDocument{}, "actors": campaign.ActorDocument{}, "failure": report.Failure{},
 	"db moved": fleet.MovedDocument{}, "db gc": fleet.GCDocument{}, "db fsck": fleet.FsckDocument{}, "db stat": fleet.StatDocument{},
-	"db compare": fleet.CompareDocument{}, "db upgrade": fleet.UpgradeDocument{}, "sweep": sweepDocument{}, "list": failures.ListDocument{},
+	"db compare": fleet.CompareDocument{}, "db upgrade": fleet.UpgradeDocument{}, "sweep": campaign.SweepDocument{}, "list": failures.ListDocument{},
 }
 
 // documentsSchema describes the documents by their Go types: a field without omitempty is always there.

@@ -83,7 +83,7 @@ var layers = [][]string{
 	{"internal/cli/database"},
 	{"internal/cli/project"},
 	{"internal/cli/stored"},
-	{"internal/cli/history", "internal/cli/model", "internal/cli/image", "internal/cli/debug", "internal/cli/setup", "internal/cli/fleet", "internal/cli/failures"},
+	{"internal/cli/history", "internal/cli/model", "internal/cli/image", "internal/cli/debug", "internal/cli/setup", "internal/cli/fleet", "internal/cli/failures", "internal/cli/campaign"},
 	{"internal/cli"},
 	{"cmd/bloodhound", "cmd/bloodhound-driver"},
 	{"bench", "deploy", "internal/lint", "release"},

@@ -1,4 +1,4 @@
-package cli
+package campaign
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/tape"
 )
 
-func runVerb(a *console.App) *cobra.Command {
+func RunVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "run [FOLDER or FILE]",

@@ -1,4 +1,5 @@
-package cli
+// Package campaign has the verbs that run worlds: run, explore, test, verify and sweep, orders to virtual machines, and worker processes.
+package campaign
 
 import (
 	"cmp"
@@ -33,7 +34,7 @@ const defaultSeeds = 1000
 // vmEngine is the name of the engine that runs a world in a virtual machine.
 const vmEngine = "vm"
 
-func exploreVerb(a *console.App) *cobra.Command {
+func ExploreVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "explore [FOLDER or FILE]",
@@ -50,8 +51,8 @@ func exploreVerb(a *console.App) *cobra.Command {
 	return c
 }
 
-// campaignDocument is the JSON document of explore and test.
-type campaignDocument struct {
+// CampaignDocument is the JSON document of explore and test.
+type CampaignDocument struct {
 	Bloodhound string          `json:"bloodhound"`
 	Verb       string          `json:"verb"`
 	ExitCode   int             `json:"exit_code"`
@@ -199,7 +200,7 @@ func (x *exploration) watch() {
 	c.Setup, c.Command = x.s.Setup, x.s.Command
 	c.EndsRefused = x.p.MovesOn() && project.EngineLacks(x.p.Spec, world.VM) == ""
 	c.Setup.Snapshots = project.Snapshots(x.App, x.f, x.p, c.Workers)
-	watchCoverage(x.f, c, x.p, x.changes)
+	WatchCoverage(x.f, c, x.p, x.changes)
 	c.Behaviours = x.f.HTML != ""
 	c.Derived = func(spec *world.Spec) { x.p.Spec, x.s.Setup.Spec = spec, spec }
 	c.Note, c.Kept, c.Found = x.show.Note, keepCorpus(x.App, x.p, x.show), x.keepFailure
@@ -313,7 +314,7 @@ func (x *exploration) finish(verb string, totals *explore.Totals) error {
 	totals.StateBytes = project.BytesIn(p.State)
 	status := totals.Status(p.Spec)
 	judgeCoverage(f, x.changes, p.Result.Coverage.Binaries, x.campaign.Code, totals.Code, &status)
-	doc := campaignDocument{Bloodhound: program.Version(), Verb: verb, ExitCode: status.ExitCode(),
+	doc := CampaignDocument{Bloodhound: program.Version(), Verb: verb, ExitCode: status.ExitCode(),
 		Judgement: report.Judgement(status, totals.Runs), Status: status, Campaign: totals}
 	late = append(late, saveOutputs(p, &doc), saveReports(f, p, &doc, stored.WritePages(x.ctx, x.App, p, x.s, stored.PagesFolder(f), x.found)))
 	late = append(late, x.saveComment(&doc))
@@ -501,7 +502,7 @@ const (
 )
 
 // saveOutputs writes the files that the configuration asks for into its output folder.
-func saveOutputs(p *project.Project, doc *campaignDocument) error {
+func saveOutputs(p *project.Project, doc *CampaignDocument) error {
 	var errs []error
 	if p.SaveSeeds && len(doc.Campaign.Failures) > 0 {
 		var b strings.Builder

@@ -1,4 +1,4 @@
-package cli
+package campaign
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"github.com/bloodhound-dst/bloodhound/internal/cli/stored"
 )
 
-func testVerb(a *console.App) *cobra.Command {
+func TestVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	actors := false
 	c := &cobra.Command{

@@ -1,4 +1,4 @@
-package cli
+package campaign
 
 import (
 	"bytes"
@@ -109,7 +109,7 @@ func unplayed(list []stored.Committed) (all []stored.Standing) {
 }
 
 // saveComment writes the file of --comment.
-func (x *exploration) saveComment(doc *campaignDocument) error {
+func (x *exploration) saveComment(doc *CampaignDocument) error {
 	if x.f.Comment == "" {
 		return nil
 	}

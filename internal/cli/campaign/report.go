@@ -1,4 +1,4 @@
-package cli
+package campaign
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ func checkReports(f *flags.Set) error {
 }
 
 // saveOutputs writes the files that flags ask for.
-func saveReports(f *flags.Set, p *project.Project, doc *campaignDocument, pages map[string]string) error {
+func saveReports(f *flags.Set, p *project.Project, doc *CampaignDocument, pages map[string]string) error {
 	c := report.CampaignOf{Name: p.Spec.Name, Bloodhound: program.Version(), Config: p.Config, Totals: doc.Campaign, Status: doc.Status,
 		ExitCode: doc.ExitCode, Arguments: p.Arguments, Pages: pages}
 	if dir, err := os.Getwd(); err == nil {

@@ -1,4 +1,4 @@
-package cli
+package campaign
 
 import (
 	"bytes"
@@ -105,8 +105,8 @@ func coverageFile(f *flags.Set, p *project.Project) string {
 	return p.Output(coverageFormatOf(p).name)
 }
 
-// watchCoverage has a campaign find out which code runs, and which of it is among some changes.
-func watchCoverage(f *flags.Set, c *explore.Campaign, p *project.Project, since *changes) {
+// WatchCoverage has a campaign find out which code runs, and which of it is among some changes.
+func WatchCoverage(f *flags.Set, c *explore.Campaign, p *project.Project, since *changes) {
 	if f.Coverage {
 		c.Setup.Binaries = p.Result.Coverage.Binaries
 		c.Code = &explore.Code{State: &code.State{}, Dir: c.Setup.Scratch}

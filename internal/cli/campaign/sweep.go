@@ -1,4 +1,4 @@
-package cli
+package campaign
 
 import (
 	"crypto/sha256"
@@ -39,7 +39,7 @@ type sweepFlags struct {
 	time     time.Duration
 }
 
-func sweepVerb(a *console.App) *cobra.Command {
+func SweepVerb(a *console.App) *cobra.Command {
 	f, own := &flags.Set{}, &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "sweep [FOLDER or FILE]",
@@ -66,8 +66,8 @@ A sweep that was stopped goes on where it was, whatever stopped it.
 	return c
 }
 
-// sweepDocument is the JSON document of sweep.
-type sweepDocument struct {
+// SweepDocument is the JSON document of sweep.
+type SweepDocument struct {
 	Bloodhound string           `json:"bloodhound"`
 	Verb       string           `json:"verb"`
 	ExitCode   int              `json:"exit_code"`
@@ -114,7 +114,7 @@ func sweepProject(a *console.App, c *cobra.Command, f *flags.Set, own *sweepFlag
 	case err != nil:
 		return console.Failed(err)
 	}
-	doc := sweepDocument{Bloodhound: program.Version(), Verb: "sweep", Sweep: t}
+	doc := SweepDocument{Bloodhound: program.Version(), Verb: "sweep", Sweep: t}
 	doc.Judgement, doc.ExitCode = judgeSweep(t)
 	a.Code = doc.ExitCode
 	if f.JSON {
@@ -260,7 +260,7 @@ func judgeSweep(t *sweeping.Totals) (text string, code int) {
 }
 
 // printSweep prints the result of a sweep for people.
-func printSweep(a *console.App, p *project.Project, doc *sweepDocument) error {
+func printSweep(a *console.App, p *project.Project, doc *SweepDocument) error {
 	t := doc.Sweep
 	fmt.Fprintf(a.Out, "moments  tried  failed  class\n")
 	for i := range t.Classes {

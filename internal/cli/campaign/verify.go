@@ -1,4 +1,4 @@
-package cli
+package campaign
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ import (
 // defaultVerifyRuns is how often verify runs a tape by default, and at least.
 const defaultVerifyRuns = 2
 
-func verifyVerb(a *console.App) *cobra.Command {
+func VerifyVerb(a *console.App) *cobra.Command {
 	f := &flags.Set{}
 	c := &cobra.Command{
 		Use:   "verify [FOLDER or FILE]",
@@ -41,8 +41,8 @@ names the properties.`,
 	return c
 }
 
-// verifyDocument is the JSON document of verify.
-type verifyDocument struct {
+// VerifyDocument is the JSON document of verify.
+type VerifyDocument struct {
 	Bloodhound string       `json:"bloodhound"`
 	Verb       string       `json:"verb"`
 	ExitCode   int          `json:"exit_code"`
@@ -99,7 +99,7 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 	}
 	defer s.Close()
 
-	doc := verifyDocument{Bloodhound: program.Version(), Verb: "verify", Tape: t}
+	doc := VerifyDocument{Bloodhound: program.Version(), Verb: "verify", Tape: t}
 	var first *explore.Summary
 	var files map[string]string // of the first run
 	began := filedigest.Now()
@@ -166,7 +166,7 @@ func verifyProject(a *console.App, c *cobra.Command, f *flags.Set, args []string
 	return nil
 }
 
-func (d *verifyDocument) judge() {
+func (d *VerifyDocument) judge() {
 	switch {
 	case d.Difference != nil && d.Difference.ReadsCode:
 		d.ExitCode, d.Judgement = check.ExitNotReproducible, fmt.Sprintf("NOT REPRODUCIBLE: run %d differs from run 1: %s", d.Difference.Run, explore.ReadsCode)
@@ -181,7 +181,7 @@ func (d *verifyDocument) judge() {
 	}
 }
 
-func (d *verifyDocument) print(w io.Writer) {
+func (d *VerifyDocument) print(w io.Writer) {
 	fmt.Fprintln(w)
 	if x := d.Difference; x != nil {
 		side := func(text string) string {

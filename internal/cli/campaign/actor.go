@@ -1,4 +1,4 @@
-package cli
+package campaign
 
 import (
 	"cmp"
@@ -34,8 +34,8 @@ const simPackage = "github.com/bloodhound-dst/bloodhound/sim"
 // actorFlags are those that --actor-mode knows.
 var actorFlags = []string{"actor-mode", "seed", "seeds", "timeout", "workers", "strategy", "keep-going", "no-shrink", "shrink-runs", "json", "switches"}
 
-// actorDocument is the JSON document of test --actor-mode.
-type actorDocument struct {
+// ActorDocument is the JSON document of test --actor-mode.
+type ActorDocument struct {
 	Bloodhound string           `json:"bloodhound"`
 	Verb       string           `json:"verb"`
 	ExitCode   int              `json:"exit_code"`
@@ -92,7 +92,7 @@ func runActors(a *console.App, c *cobra.Command, f *flags.Set, args []string) er
 	if c.Context().Err() != nil {
 		return project.ErrInterrupted
 	}
-	doc := actorDocument{Bloodhound: program.Version(), Verb: "test", Packages: packages, Worlds: []explore.Result{}}
+	doc := ActorDocument{Bloodhound: program.Version(), Verb: "test", Packages: packages, Worlds: []explore.Result{}}
 	if doc.Worlds, err = readResults(results, said.of, doc.Worlds); err != nil {
 		return console.Failed(err)
 	}
